@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command caddy is Caddy with its standard modules and robots_policy.
+package main
+
+import (
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+	_ "github.com/robotspolicy/caddy-robots-policy"
+)
+
+func main() {
+	caddycmd.Main()
+}
