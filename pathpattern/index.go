@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pathpattern
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Entry is a pattern with what it stands for.
+type Entry[V any] struct {
+	Pattern Pattern
+	Value   V
+}
+
+// Index finds the longest pattern that matches a path (RFC 9309 section 2.2.2)
+// without trying each: a radix tree over the literal prefixes, with the rest of
+// the wildcard patterns hung at the node where their literal prefix ends. An
+// Index does not change and may be shared.
+type Index[V any] struct {
+	nodes []node[V]
+	merge func(a, b V) V
+	size  int
+}
+
+// node is reached by the octets of its label. Its children lie side by side in
+// nodes, sorted by the first octet of their labels, which first repeats.
+type node[V any] struct {
+	label  string
+	first  string
+	child  int32
+	length int32 // of the literal pattern that ends here, 0 for none
+	value  V
+	wild   []wildcard[V] // longest first
+}
+
+type wildcard[V any] struct {
+	rest   string // of the pattern, after the literal prefix
+	needs  uint64 // the octet pairs without which rest cannot match, see pairs
+	length int32
+	value  V
+}
+
+// NewIndex builds an index. Values of equal patterns, and later of patterns of
+// equal length that match the same path, are combined with merge, which must
+// not care for order.
+func NewIndex[V any](entries []Entry[V], merge func(a, b V) V) *Index[V] {
+	sorted := sortEntries(entries, merge)
+	x := &Index[V]{merge: merge, size: len(sorted), nodes: make([]node[V], 1)}
+	todo := []run{{0, 0, len(sorted), 0}}
+	for len(todo) > 0 {
+		r := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if r.from < r.to {
+			todo = x.fill(sorted, r, todo)
+		}
+	}
+	return x
+}
+
+type keyed[V any] struct {
+	literal string
+	Entry[V]
+}
+
+// sortEntries sorts by literal prefix, then by pattern, and combines the
+// entries of one pattern.
+func sortEntries[V any](entries []Entry[V], merge func(a, b V) V) []keyed[V] {
+	ks := make([]keyed[V], len(entries))
+	for i, e := range entries {
+		ks[i] = keyed[V]{e.Pattern.literal(), e}
+	}
+	slices.SortStableFunc(ks, func(a, b keyed[V]) int {
+		if c := strings.Compare(a.literal, b.literal); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Pattern.text, b.Pattern.text)
+	})
+	unique := ks[:0]
+	for _, k := range ks {
+		if n := len(unique); n > 0 && unique[n-1].Pattern == k.Pattern {
+			unique[n-1].Value = merge(unique[n-1].Value, k.Value)
+			continue
+		}
+		unique = append(unique, k)
+	}
+	return unique
+}
+
+// run is a node still to be filled: the sorted entries from..to, which share
+// their first skip octets.
+type run struct{ at, from, to, skip int }
+
+// fill makes the node of r, appends its children and adds them to todo.
+func (x *Index[V]) fill(sorted []keyed[V], r run, todo []run) []run {
+	group := sorted[r.from:r.to]
+	n := &x.nodes[r.at]
+	// The literals are sorted: what the first and the last share, all share.
+	n.label = group[0].literal[r.skip:]
+	n.label = n.label[:commonPrefix(n.label, group[len(group)-1].literal[r.skip:])]
+	end := r.skip + len(n.label)
+	i := 0
+	for ; i < len(group) && len(group[i].literal) == end; i++ {
+		text, value := group[i].Pattern.text, group[i].Value
+		if len(text) == end {
+			n.length, n.value = int32(end), value
+			continue
+		}
+		n.wild = append(n.wild, wildcard[V]{
+			rest: text[end:], needs: needs(text[end:]), length: int32(len(text)), value: value,
+		})
+	}
+	slices.SortStableFunc(n.wild, func(a, b wildcard[V]) int { return cmp.Compare(b.length, a.length) })
+	n.child = int32(len(x.nodes))
+	var first []byte
+	for i < len(group) {
+		c, from := group[i].literal[end], i
+		for i < len(group) && group[i].literal[end] == c {
+			i++
+		}
+		todo = append(todo, run{int(n.child) + len(first), r.from + from, r.from + i, end})
+		first = append(first, c)
+	}
+	n.first = string(first)
+	x.nodes = append(x.nodes, make([]node[V], len(first))...)
+	return todo
+}
+
+// Len is the number of different patterns.
+func (x *Index[V]) Len() int { return x.size }
+
+// maxDepth bounds the nodes that Longest remembers on the stack; a path through
+// more of them that have wildcards is walked a second time.
+const maxDepth = 32
+
+// Longest returns the length of the longest patterns that match path and their
+// values, combined; the length is 0 when none matches. The path is in the
+// normal form of NormalizePath. It does not allocate.
+func (x *Index[V]) Longest(path string) (length int, value V) {
+	var wild [maxDepth]struct {
+		node int32
+		at   int32
+	}
+	depth := 0
+	best := int32(0)
+	at, n := 0, int32(0)
+	for {
+		nd := &x.nodes[n]
+		if !strings.HasPrefix(path[at:], nd.label) {
+			break
+		}
+		at += len(nd.label)
+		if nd.length > 0 {
+			best, value = nd.length, nd.value
+		}
+		if len(nd.wild) > 0 {
+			if depth == maxDepth {
+				return x.longestDeep(path)
+			}
+			wild[depth].node, wild[depth].at = n, int32(at)
+			depth++
+		}
+		if at == len(path) {
+			break
+		}
+		i := strings.IndexByte(nd.first, path[at])
+		if i < 0 {
+			break
+		}
+		n = nd.child + int32(i)
+	}
+	has := uint64(0)
+	for depth--; depth >= 0; depth-- {
+		w := wild[depth]
+		if has == 0 {
+			has = pairs(path)
+		}
+		best, value = x.longestWild(x.nodes[w.node].wild, path[w.at:], has, best, value)
+	}
+	return int(best), value
+}
+
+// longestDeep is Longest for a path through very many nodes with wildcards.
+func (x *Index[V]) longestDeep(path string) (int, V) {
+	best, has := int32(0), pairs(path)
+	var value V
+	x.walk(path, func(nd *node[V], at int) {
+		switch {
+		case nd.length > best:
+			best, value = nd.length, nd.value
+		case nd.length > 0 && nd.length == best:
+			value = x.merge(value, nd.value)
+		}
+		best, value = x.longestWild(nd.wild, path[at:], has, best, value)
+	})
+	return int(best), value
+}
+
+func (x *Index[V]) longestWild(wild []wildcard[V], rest string, has uint64, best int32, value V) (int32, V) {
+	for i := range wild {
+		w := &wild[i]
+		if w.length < best {
+			break
+		}
+		if w.needs&^has != 0 || !matchRest(w.rest, rest) {
+			continue
+		}
+		if w.length > best {
+			best, value = w.length, w.value
+		} else {
+			value = x.merge(value, w.value)
+		}
+	}
+	return best, value
+}
+
+// Matches calls yield with the value of every pattern that matches path, which
+// is in the normal form of NormalizePath. The order is fixed for an index.
+func (x *Index[V]) Matches(path string, yield func(V)) {
+	has := pairs(path)
+	x.walk(path, func(nd *node[V], at int) {
+		if nd.length > 0 {
+			yield(nd.value)
+		}
+		for i := range nd.wild {
+			if w := &nd.wild[i]; w.needs&^has == 0 && matchRest(w.rest, path[at:]) {
+				yield(w.value)
+			}
+		}
+	})
+}
+
+// walk calls visit for the nodes along path, with the octets of it they cover.
+func (x *Index[V]) walk(path string, visit func(nd *node[V], at int)) {
+	at, n := 0, int32(0)
+	for {
+		nd := &x.nodes[n]
+		if !strings.HasPrefix(path[at:], nd.label) {
+			return
+		}
+		at += len(nd.label)
+		visit(nd, at)
+		if at == len(path) {
+			return
+		}
+		i := strings.IndexByte(nd.first, path[at])
+		if i < 0 {
+			return
+		}
+		n = nd.child + int32(i)
+	}
+}
+
+func commonPrefix(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// pairs is a Bloom filter over the pairs of neighbouring octets in s.
+func pairs(s string) (m uint64) {
+	for i := 1; i < len(s); i++ {
+		m |= pair(s[i-1], s[i])
+	}
+	return m | 1 // never 0: a path that was looked at is told from one that was not
+}
+
+func pair(a, b byte) uint64 { return 1 << ((uint(a)*29 + uint(b)*7) & 63) }
+
+// needs is the filter of the pairs that every match of rest contains.
+func needs(rest string) (m uint64) {
+	rest = strings.TrimSuffix(rest, "$")
+	for part := range strings.SplitSeq(rest, "*") {
+		for i := 1; i < len(part); i++ {
+			m |= pair(part[i-1], part[i])
+		}
+	}
+	return m
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pathpattern implements the path patterns of robots.txt: their normal
+// form (RFC 9309 section 2.2.2), the special characters "*" and "$" (section
+// 2.2.3), and an index that finds the longest of many patterns that match a
+// path.
+package pathpattern
+
+import (
+	"errors"
+	"strings"
+)
+
+// Pattern is a path pattern in normal form. Patterns that match by the same
+// octets are equal as strings. The zero value is no pattern.
+type Pattern struct {
+	text string
+}
+
+// All is the pattern "/", which matches every path.
+var All = Pattern{text: "/"}
+
+var (
+	errEmpty = errors.New("the pattern is empty")
+	errStart = errors.New(`a path pattern starts with "/" or "*"`)
+	errSpace = errors.New("a path pattern has no spaces or control characters; write a space as %20")
+	errHash  = errors.New(`"#" starts a comment in robots.txt; write it as %23`)
+)
+
+// Parse puts s into normal form (RFC 9309 section 2.2.2): octets that URIs do
+// not allow are percent-encoded, unreserved ones are decoded, hexadecimal
+// digits are upper case. "*" anywhere and "$" at the end are special (section
+// 2.2.3); a "$" elsewhere stands for itself. Runs of "*" are one "*". "*.gif"
+// becomes "/*.gif", which matches the same and is what the grammar of RFC 9309
+// asks for; "*/x" stays, as no single pattern that starts with "/" says that. A
+// "*" at the end stays too: it counts for the length as readers count it.
+//
+// The errors say what is wrong with s in words for the author of a policy.
+func Parse(s string) (Pattern, error) {
+	switch {
+	case s == "":
+		return Pattern{}, errEmpty
+	case s[0] != '/' && s[0] != '*':
+		return Pattern{}, errStart
+	}
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] == 0x7f {
+			return Pattern{}, errSpace
+		}
+		if s[i] == '#' {
+			return Pattern{}, errHash
+		}
+	}
+	body, anchored := s, false
+	if len(s) > 1 && s[len(s)-1] == '$' {
+		body, anchored = s[:len(s)-1], true
+	}
+	b := make([]byte, 1, len(s)+8)
+	b[0] = '/'
+	for i, part := range strings.Split(body, "*") {
+		if i > 0 && b[len(b)-1] != '*' {
+			b = append(b, '*')
+		}
+		b = appendNormal(b, part)
+	}
+	if body[0] == '/' || len(b) > 2 && b[2] == '/' {
+		b = b[1:]
+	}
+	if anchored {
+		b = append(b, '$')
+	}
+	return Pattern{text: string(b)}, nil
+}
+
+// MustParse is Parse for patterns known to be right; it panics on an error.
+func MustParse(s string) Pattern {
+	p, err := Parse(s)
+	if err != nil {
+		panic("pathpattern: " + s + ": " + err.Error())
+	}
+	return p
+}
+
+// String is the normal form, as it is printed in a robots.txt.
+func (p Pattern) String() string { return p.text }
+
+// Len is the pattern's length in octets, special characters included: what
+// RFC 9309 section 2.2.2 compares to find the most specific match.
+func (p Pattern) Len() int { return len(p.text) }
+
+// IsZero reports whether p is no pattern at all.
+func (p Pattern) IsZero() bool { return p.text == "" }
+
+// Anchored reports whether the pattern ends in the special "$".
+func (p Pattern) Anchored() bool { return len(p.text) > 1 && p.text[len(p.text)-1] == '$' }
+
+// Wild reports whether the pattern has a "*".
+func (p Pattern) Wild() bool { return strings.IndexByte(p.text, '*') >= 0 }
+
+// IsAll reports whether the pattern matches every path.
+func (p Pattern) IsAll() bool { return p.text == "/" || p.text == "/*" || p.text == "/*$" }
+
+// literal is the text before the first special character.
+func (p Pattern) literal() string {
+	s := p.text
+	if p.Anchored() {
+		s = s[:len(s)-1]
+	}
+	if i := strings.IndexByte(s, '*'); i >= 0 {
+		s = s[:i]
+	}
+	return s
+}
+
+// Match reports whether the pattern matches path, which is in the normal form
+// of NormalizePath. It takes time proportional to the two lengths at worst: a
+// "*" never has to be tried twice.
+func (p Pattern) Match(path string) bool {
+	lit := p.literal()
+	return strings.HasPrefix(path, lit) && matchRest(p.text[len(lit):], path[len(lit):])
+}
+
+// matchRest matches what follows a pattern's literal prefix: "", "$", or text
+// that starts with "*".
+func matchRest(pattern, s string) bool {
+	if pattern == "" {
+		return true
+	}
+	anchored := pattern[len(pattern)-1] == '$'
+	if anchored {
+		pattern = pattern[:len(pattern)-1]
+		if pattern == "" {
+			return s == ""
+		}
+	}
+	pattern = pattern[1:] // the "*"
+	for {
+		i := strings.IndexByte(pattern, '*')
+		if i < 0 {
+			if anchored {
+				return strings.HasSuffix(s, pattern)
+			}
+			return strings.Contains(s, pattern)
+		}
+		j := strings.Index(s, pattern[:i])
+		if j < 0 {
+			return false
+		}
+		s, pattern = s[j+i:], pattern[i+1:]
+	}
+}
