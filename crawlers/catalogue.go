@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"cmp"
+	"embed"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed catalogue/*.yaml
+var embedded embed.FS
+
+// Catalogue is an immutable set of crawlers, safe for concurrent use. No two have
+// the same token, whatever its letter case. The zero value is empty.
+type Catalogue struct {
+	crawlers []*Crawler // by token, ignoring case
+	byToken  map[string]int
+}
+
+var builtin = sync.OnceValues(func() (*Catalogue, error) { return load(embedded) })
+
+// Default returns the built-in catalogue. The first call reads it, which takes
+// some milliseconds; the others share it. The error is always nil in a build
+// whose tests pass.
+func Default() (*Catalogue, error) { return builtin() }
+
+// newCatalogue takes crawlers whose tokens are distinct.
+func newCatalogue(list []*Crawler) *Catalogue {
+	slices.SortFunc(list, func(a, b *Crawler) int {
+		return cmp.Compare(foldString(a.Token), foldString(b.Token))
+	})
+	c := &Catalogue{crawlers: list, byToken: make(map[string]int, len(list))}
+	for i, cr := range list {
+		c.byToken[foldString(cr.Token)] = i
+	}
+	return c
+}
+
+// Len returns the number of crawlers.
+func (c *Catalogue) Len() int { return len(c.crawlers) }
+
+// All returns every crawler, ordered by token. The slice is the caller's.
+func (c *Catalogue) All() []*Crawler { return slices.Clone(c.crawlers) }
+
+// At returns the crawler with an index that the recogniser gave; it panics when i is
+// not below [Catalogue.Len], as an index of a slice does.
+func (c *Catalogue) At(i int) *Crawler { return c.crawlers[i] }
+
+// Lookup returns the crawler whose product token is token, in any letter case.
+func (c *Catalogue) Lookup(token string) (*Crawler, bool) {
+	i, ok := c.Index(token)
+	if !ok {
+		return nil, false
+	}
+	return c.crawlers[i], true
+}
+
+// Index returns the position of the crawler whose product token is token, in any
+// letter case.
+func (c *Catalogue) Index(token string) (int, bool) {
+	i, ok := c.byToken[foldString(token)]
+	return i, ok
+}
+
+// OfKind returns the crawlers whose primary kind is k: those that
+// `category:KIND` means.
+func (c *Catalogue) OfKind(k Kind) []*Crawler {
+	return c.filter(func(cr *Crawler) bool { return cr.Kind == k })
+}
+
+// WithKind returns the crawlers that have k as their primary or a further kind.
+func (c *Catalogue) WithKind(k Kind) []*Crawler {
+	return c.filter(func(cr *Crawler) bool { return cr.Is(k) })
+}
+
+// OfOperator returns the crawlers of an operator, in any letter case.
+func (c *Catalogue) OfOperator(name string) []*Crawler {
+	return c.filter(func(cr *Crawler) bool { return strings.EqualFold(cr.Operator, name) })
+}
+
+// Operators returns the operators' names in alphabetical order, each once.
+func (c *Catalogue) Operators() []string {
+	names := make([]string, 0, len(c.crawlers))
+	for _, cr := range c.crawlers {
+		if cr.Operator != "" {
+			names = append(names, cr.Operator)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(foldString(a), foldString(b)) })
+	return slices.Compact(names)
+}
+
+// Search returns what a person may mean by a name: the crawler with that very
+// token, or else every crawler of which the token, the operator, a string in
+// the User-Agent or a kind contains it, in any letter case.
+func (c *Catalogue) Search(name string) []*Crawler {
+	if cr, ok := c.Lookup(name); ok {
+		return []*Crawler{cr}
+	}
+	if k := Kind(foldString(name)); k.Valid() {
+		return c.WithKind(k)
+	}
+	want := strings.ToLower(name)
+	contains := func(s string) bool { return strings.Contains(strings.ToLower(s), want) }
+	return c.filter(func(cr *Crawler) bool {
+		return contains(cr.Token) || contains(cr.Operator) || slices.ContainsFunc(cr.UserAgents, contains)
+	})
+}
+
+func (c *Catalogue) filter(keep func(*Crawler) bool) []*Crawler {
+	var found []*Crawler
+	for _, cr := range c.crawlers {
+		if keep(cr) {
+			found = append(found, cr)
+		}
+	}
+	return found
+}
+
+// Patterns returns what to look for in a User-Agent. Each Index is that of
+// [Catalogue.At]. The policy file's crawlers come first, so that they win where
+// they share a string with a built-in one.
+func (c *Catalogue) Patterns() []Pattern {
+	patterns := make([]Pattern, 0, len(c.crawlers))
+	for _, fromPolicy := range []bool{true, false} {
+		for i, cr := range c.crawlers {
+			if cr.FromPolicy != fromPolicy {
+				continue
+			}
+			for _, p := range cr.Patterns() {
+				patterns = append(patterns, Pattern{Token: p, Index: i})
+			}
+		}
+	}
+	return patterns
+}

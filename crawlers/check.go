@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// checkCrawler returns what is wrong with an entry of the built-in catalogue.
+func checkCrawler(c *Crawler) (errs []error) {
+	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.Operator == "" {
+		add("operator is missing")
+	}
+	if !c.Honours.Valid() {
+		add("honours is %q; expected yes, no, partly, user-triggered or unknown", c.Honours)
+	}
+	if _, err := time.Parse(time.DateOnly, c.AsOf); err != nil {
+		add("as-of is %q; expected a date such as 2026-11-21", c.AsOf)
+	}
+	if len(c.Sources) == 0 {
+		add("source is missing")
+	}
+	if len(c.Examples) == 0 && !c.RobotsOnly {
+		add("examples are missing")
+	}
+	if len(c.Examples) > 0 && c.RobotsOnly {
+		add("a token that only robots.txt knows has no examples")
+	}
+	if !c.Kind.Valid() {
+		add("there is no kind %q", c.Kind)
+	}
+	for i, k := range c.Kinds {
+		if !k.Valid() {
+			add("there is no kind %q", k)
+		}
+		if k == c.Kind || slices.Contains(c.Kinds[:i], k) {
+			add("kind %q stands here twice", k)
+		}
+	}
+	if c.Docs != "" && !isWebAddress(c.Docs) {
+		add("docs %q is no web address", c.Docs)
+	}
+	errs = append(errs, checkNames(c)...)
+	return append(errs, checkVerification(c.Verification)...)
+}
+
+// checkNames checks the strings of an entry that readers compare.
+func checkNames(c *Crawler) (errs []error) {
+	if err := CheckPattern(c.Token); err != nil {
+		errs = append(errs, fmt.Errorf("the token %w", err))
+	}
+	if c.RobotsOnly && len(c.UserAgents) > 0 {
+		errs = append(errs, errors.New("a token that only robots.txt knows has no user-agents"))
+	}
+	for _, p := range c.UserAgents {
+		if err := CheckPattern(p); err != nil {
+			errs = append(errs, fmt.Errorf("user-agent %q %w", p, err))
+		}
+	}
+	for _, f := range c.Follows {
+		if strings.EqualFold(f, c.Token) {
+			errs = append(errs, errors.New("follows itself"))
+		}
+	}
+	for _, p := range c.Purposes {
+		if !ValidToken(p) {
+			errs = append(errs, fmt.Errorf("purpose %q; expected letters, hyphens and underscores only", p))
+		}
+	}
+	return errs
+}
+
+func checkVerification(v Verification) (errs []error) {
+	for _, u := range v.AddressLists {
+		if !isWebAddress(u) {
+			errs = append(errs, fmt.Errorf("address list %q is no web address", u))
+		}
+	}
+	if v.WebBotAuth != "" && !isWebAddress(v.WebBotAuth) {
+		errs = append(errs, fmt.Errorf("web-bot-auth %q is no web address", v.WebBotAuth))
+	}
+	for _, name := range v.ReverseDNS {
+		if err := checkHostPattern(name); err != nil {
+			errs = append(errs, fmt.Errorf("reverse-dns %q %w", name, err))
+		}
+	}
+	return errs
+}
+
+// checkHostPattern accepts ".example.com" and "proxy-*.example.com". The part
+// after the star must hold a dot, or anybody could own a name that fits.
+func checkHostPattern(s string) error {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-.*") != "" {
+		return errors.New("holds more than lower-case letters, digits, hyphens, dots and a star")
+	}
+	if strings.Count(s, "*") > 1 {
+		return errors.New("holds more than one star")
+	}
+	_, suffix, star := strings.Cut(s, "*")
+	if !star {
+		suffix = s
+		if !strings.HasPrefix(s, ".") {
+			return errors.New("begins with neither a dot nor a name with a star")
+		}
+	}
+	if strings.Count(strings.Trim(suffix, "."), ".") < 1 {
+		return errors.New("is not below a registered domain")
+	}
+	return nil
+}
+
+func isWebAddress(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
+}
+
+// checkAll returns what is wrong between the entries of a catalogue.
+func checkAll(list []*Crawler) (errs []error) {
+	tokens := make(map[string]*Crawler, len(list))
+	for _, c := range list {
+		if other := tokens[foldString(c.Token)]; other != nil {
+			errs = append(errs, fmt.Errorf("%s and %s are the same token", other.Token, c.Token))
+		}
+		tokens[foldString(c.Token)] = c
+	}
+	owner := make(map[string]*Crawler, len(list))
+	for _, c := range list {
+		for _, f := range c.Follows {
+			if tokens[foldString(f)] == nil {
+				errs = append(errs, fmt.Errorf("%s: follows %s, which is not in the catalogue", c.Token, f))
+			}
+		}
+		if t := c.TrainingControl; t != "" && (tokens[foldString(t)] == nil || !tokens[foldString(t)].RobotsOnly) {
+			errs = append(errs, fmt.Errorf("%s: training-control %s is no robots-only token of the catalogue", c.Token, t))
+		}
+		for _, p := range c.Patterns() {
+			if other := owner[foldString(p)]; other != nil {
+				errs = append(errs, fmt.Errorf("%s and %s are both recognised by %q", other.Token, c.Token, p))
+			}
+			owner[foldString(p)] = c
+		}
+	}
+	return errs
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import "slices"
+
+// Crawler is one entry of a [Catalogue]. Entries are shared: do not change one.
+type Crawler struct {
+	// Token is the product token that stands for the crawler in robots.txt
+	// (RFC 9309 §2.2.1), in the operator's spelling.
+	Token string
+	// Operator is the organisation that runs the crawler.
+	Operator string
+	// Kind is the primary kind. It is empty for a crawler of the policy file
+	// that names none.
+	Kind Kind
+	// Kinds are the further kinds, without Kind.
+	Kinds []Kind
+	// UserAgents are the strings that announce the crawler in a User-Agent,
+	// where they differ from Token. Use [Crawler.Patterns] for recognition.
+	UserAgents []string
+	// Follows names the crawlers whose robots.txt group it follows when none
+	// names it, the first that has a group first.
+	Follows []string
+	// IgnoresStar is true when a group for `*` does not bind the crawler, so
+	// that it must be named.
+	IgnoresStar bool
+	// RobotsOnly is true for a token that only robots.txt knows, such as
+	// Google-Extended: no User-Agent ever carries it, so it cannot be refused.
+	RobotsOnly bool
+	// Docs is the operator's page about the crawler, if there is one.
+	Docs string
+	// Honours says whether the crawler follows robots.txt.
+	Honours Honours
+	// TrainingControl is the token that switches AI training off for a crawler
+	// that serves other purposes too.
+	TrainingControl string
+	// Purposes are the purpose tokens of the crawler
+	// (draft-illyes-rep-purpose-00).
+	Purposes []string
+	// Verification says how the crawler's requests can be told from those of
+	// somebody who borrows its name.
+	Verification Verification
+	// Examples are User-Agent headers that the crawler sends.
+	Examples []string
+	// LookAlikes are User-Agent headers of others that resemble them.
+	LookAlikes []string
+	// Note is a remark for the reader of the catalogue.
+	Note string
+	// AsOf is the day on which the entry was last judged, as YYYY-MM-DD.
+	AsOf string
+	// Sources name where the facts come from.
+	Sources []string
+	// FromPolicy is true when the policy file added or changed the entry.
+	FromPolicy bool
+}
+
+// Verification is what an operator publishes about its addresses. All of it
+// may be empty: then nothing can be said about a request.
+type Verification struct {
+	// AddressLists are the URLs of published address lists.
+	AddressLists []string
+	// ReverseDNS are the host names that the addresses resolve to: a suffix that
+	// begins with a dot (".googlebot.com"), or a name in which one `*` stands
+	// for a part without dots ("google-proxy-*.google.com").
+	ReverseDNS []string
+	// WebBotAuth is the origin of the operator's key directory
+	// (draft-ietf-webbotauth-httpsig-protocol).
+	WebBotAuth string
+}
+
+// IsEmpty reports whether nothing is published.
+func (v Verification) IsEmpty() bool {
+	return len(v.AddressLists) == 0 && len(v.ReverseDNS) == 0 && v.WebBotAuth == ""
+}
+
+// Is reports whether k is the primary or a further kind of the crawler.
+func (c *Crawler) Is(k Kind) bool { return c.Kind == k || slices.Contains(c.Kinds, k) }
+
+// DualUse reports whether the crawler is said to collect for AI training
+// without that being its primary kind. A rule for `category:ai-training` does
+// not speak to it.
+func (c *Crawler) DualUse() bool {
+	return c.Kind != KindAITraining && (slices.Contains(c.Kinds, KindAITraining) || c.TrainingControl != "")
+}
+
+// Patterns returns the strings to look for in a User-Agent: UserAgents, or Token
+// when there are none, or nothing for a token that only robots.txt knows.
+func (c *Crawler) Patterns() []string {
+	switch {
+	case c.RobotsOnly:
+		return nil
+	case len(c.UserAgents) > 0:
+		return c.UserAgents
+	}
+	return []string{c.Token}
+}

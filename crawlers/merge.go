@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Row is an entry of the policy file's `crawlers` section. It adds a crawler or
+// changes the one of the same token; what it leaves out stays as it was.
+type Row struct {
+	// Token is the product token, in any letter case.
+	Token string
+	// Operator and Kind are left as they were when empty.
+	Operator string
+	Kind     Kind
+	// UserAgent is the string to recognise where it is not the token. When empty, what was
+	// recognised before is.
+	UserAgent string
+	// Follows and Purposes are left as they were when nil.
+	Follows  []string
+	Purposes []string
+	// IgnoresStar and RobotsOnly are left as they were when nil.
+	IgnoresStar *bool
+	RobotsOnly  *bool
+}
+
+// RowError says what is wrong with a [Row].
+type RowError struct {
+	// Token is the row's.
+	Token string
+	// Field is the name in the policy file: token, kind, user-agent, follows,
+	// purposes or robots-only.
+	Field string
+	// Err says what is wrong.
+	Err error
+}
+
+func (e *RowError) Error() string { return fmt.Sprintf("%s: %s %v", e.Token, e.Field, e.Err) }
+
+// Unwrap returns Err.
+func (e *RowError) Unwrap() error { return e.Err }
+
+// Merge returns a catalogue with rows applied to c, which stays as it is. On an
+// error there is no catalogue; the error joins a [*RowError] for each problem.
+func (c *Catalogue) Merge(rows ...Row) (*Catalogue, error) {
+	list := slices.Clone(c.crawlers)
+	at := make(map[string]int, len(list)+len(rows))
+	for i, cr := range list {
+		at[foldString(cr.Token)] = i
+	}
+	fresh := make(map[string]bool, len(rows))
+	var errs []error
+	for _, row := range rows {
+		key := foldString(row.Token)
+		if fresh[key] {
+			errs = append(errs, &RowError{row.Token, "token", errors.New("stands here twice")})
+			continue
+		}
+		fresh[key] = true
+		base := &Crawler{Token: row.Token, Honours: HonoursUnknown}
+		i, known := at[key]
+		if known {
+			base = list[i]
+		}
+		cr := row.apply(base)
+		errs = append(errs, checkRow(row, cr)...)
+		if known {
+			list[i] = cr
+		} else {
+			at[key] = len(list)
+			list = append(list, cr)
+		}
+	}
+	for _, row := range rows {
+		for _, f := range row.Follows {
+			if _, ok := at[foldString(f)]; !ok {
+				errs = append(errs, &RowError{row.Token, "follows", fmt.Errorf("%q, which is neither in the catalogue nor in this file", f)})
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return newCatalogue(list), nil
+}
+
+// apply returns a copy of base with the row's fields.
+func (r Row) apply(base *Crawler) *Crawler {
+	c := *base
+	c.FromPolicy = true
+	if r.Operator != "" {
+		c.Operator = r.Operator
+	}
+	if r.Kind != "" {
+		c.Kind = r.Kind
+		c.Kinds = slices.DeleteFunc(slices.Clone(c.Kinds), func(k Kind) bool { return k == r.Kind })
+	}
+	if r.UserAgent != "" {
+		c.UserAgents = []string{r.UserAgent}
+	}
+	if r.Follows != nil {
+		c.Follows = slices.Clone(r.Follows)
+	}
+	if r.Purposes != nil {
+		c.Purposes = slices.Clone(r.Purposes)
+	}
+	if r.IgnoresStar != nil {
+		c.IgnoresStar = *r.IgnoresStar
+	}
+	if r.RobotsOnly != nil {
+		c.RobotsOnly = *r.RobotsOnly
+		if c.RobotsOnly && r.UserAgent == "" {
+			c.UserAgents = nil
+		}
+	}
+	return &c
+}
+
+func checkRow(r Row, c *Crawler) (errs []error) {
+	add := func(field string, err error) {
+		if err != nil {
+			errs = append(errs, &RowError{r.Token, field, err})
+		}
+	}
+	add("token", CheckPattern(r.Token))
+	if r.UserAgent != "" {
+		add("user-agent", CheckPattern(r.UserAgent))
+		if c.RobotsOnly {
+			add("robots-only", errors.New("and user-agent exclude each other: a token that only robots.txt knows is in no User-Agent"))
+		}
+	}
+	if c.Kind != "" && !c.Kind.Valid() {
+		add("kind", fmt.Errorf("%q does not exist", c.Kind))
+	}
+	for _, f := range r.Follows {
+		if foldString(f) == foldString(r.Token) {
+			add("follows", errors.New("names itself"))
+		}
+	}
+	for _, p := range r.Purposes {
+		if !ValidToken(p) {
+			add("purposes", fmt.Errorf("holds %q; expected letters, hyphens and underscores only", p))
+		}
+	}
+	return errs
+}
