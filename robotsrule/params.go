@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsrule
+
+import (
+	"strings"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// Params gives the rules as Parameters of a Robots-Tag member
+// (draft-illyes-repext-03): bare rules are true, numbers are Integers, the
+// max-image-preview is a Token and the date a String in ISO 8601 form. It is a
+// String and not a Date because the draft cites RFC 8941, whose parsers would
+// discard the whole field at a Date.
+//
+// Permissive words (all, index, follow, indexifembedded, …) are left out: the
+// draft says that all rules are restrictive. So is an unknown rule that the
+// syntax of RFC 8941 has no room for. Of several values of one unknown rule the
+// first in the order of their text is taken, because a parameter has one value.
+// The order is always the same.
+func (s Set) Params() *httpsfv.Params {
+	p := httpsfv.NewParams()
+	if s.index >= noindexEmbedded {
+		p.Add("noindex", true)
+	}
+	for i, n := range flagNames {
+		if s.flags&(1<<i) != 0 {
+			p.Add(n, true)
+		}
+	}
+	if s.snippet != limitUnsaid {
+		p.Add("max-snippet", integer(s.snippet))
+	}
+	if s.image != imageUnsaid {
+		p.Add("max-image-preview", httpsfv.Token(imageNames[s.image]))
+	}
+	if s.video != limitUnsaid {
+		p.Add("max-video-preview", integer(s.video))
+	}
+	if t, ok := s.UnavailableAfter(); ok {
+		p.Add("unavailable_after", t.Format(time.RFC3339))
+	}
+	for _, w := range s.words() {
+		name, value, ok := wordItem(w)
+		if _, taken := p.Get(name); ok && !taken {
+			p.Add(name, value)
+		}
+	}
+	return p
+}
+
+func integer(limit int64) int64 {
+	if limit == limitUnlimited {
+		return -1
+	}
+	return limit - limitZero
+}
+
+// wordItem gives the parameter that a word becomes, and whether there is one.
+func wordItem(w string) (name string, value any, ok bool) {
+	name, valued := wordName(w)
+	if !isKey(name) || !valued && permissive(name) {
+		return name, nil, false
+	}
+	if !valued {
+		return name, true, true
+	}
+	text := w[len(name)+1:]
+	if w[len(name)] == '=' {
+		item, err := httpsfv.UnmarshalItem([]string{text})
+		return name, item.Value, err == nil
+	}
+	if item, err := httpsfv.UnmarshalItem([]string{text}); err == nil && len(item.Params.Names()) == 0 {
+		switch v := item.Value.(type) {
+		case int64, httpsfv.Token:
+			return name, v, true
+		}
+	}
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return name, nil, false
+		}
+	}
+	return name, text, true
+}
+
+// isKey tells whether name is a key of RFC 8941 §3.1.2.
+func isKey(name string) bool {
+	if name == "" || name[0] != '*' && (name[0] < 'a' || name[0] > 'z') {
+		return false
+	}
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-.*") == ""
+}
+
+// FromParams reads the parameters of a Robots-Tag member that somebody else
+// wrote. It never fails. A bare rule with a value, even false (noindex=?0, which
+// the draft leaves undefined), is the rule. A number may be a Decimal, cut to an
+// Integer, or text; a date may be a Date, a String or a Token. Rules that are
+// unknown, and values that no engine understands, are kept with their type; a
+// Date and a Display String become Strings, because RFC 8941 has neither.
+func FromParams(p *httpsfv.Params) Set {
+	var set Set
+	if p == nil {
+		return set
+	}
+	var words []string
+	for _, name := range p.Names() {
+		v, _ := p.Get(name)
+		if e := paramElement(name, v); !set.add(e) {
+			words = append(words, paramWord(name, v))
+		}
+	}
+	set.other = joinWords(words)
+	return set.canonical()
+}
+
+func paramElement(name string, v any) element {
+	e := element{name: lower(name), sep: '='}
+	switch v := v.(type) {
+	case int64:
+		e.value = number(limit(v))
+		if v < -1 {
+			e.value = ""
+		}
+	case float64:
+		if v >= 0 {
+			e.value = number(limit(int64(min(v, maxNumber))))
+		}
+	case string:
+		e.value = strings.TrimSpace(v)
+	case httpsfv.Token:
+		e.value = string(v)
+	case time.Time:
+		e.isDate, e.date = true, date{unix: clampDate(v.Unix())}
+		return e
+	}
+	if e.name == "unavailable_after" {
+		switch v.(type) {
+		case string, httpsfv.Token:
+			e.date, e.isDate = parseDate(e.value)
+		}
+	}
+	return e
+}
+
+// paramWord gives the word that keeps an unknown parameter.
+func paramWord(name string, v any) string {
+	switch x := v.(type) {
+	case bool:
+		if x {
+			return name
+		}
+	case time.Time:
+		v = x.UTC().Format(time.RFC3339)
+	case httpsfv.DisplayString:
+		text, err := httpsfv.Marshal(httpsfv.NewItem(x))
+		if err != nil {
+			return name
+		}
+		v = strings.TrimSuffix(strings.TrimPrefix(text, `%"`), `"`)
+	}
+	text, err := httpsfv.Marshal(httpsfv.NewItem(v))
+	if err != nil {
+		return name
+	}
+	return name + "=" + text
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsrule
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+)
+
+func marshal(t *testing.T, p *httpsfv.Params) string {
+	t.Helper()
+	item := httpsfv.NewItem(httpsfv.Token("*"))
+	item.Params = p
+	text, err := httpsfv.Marshal(httpsfv.List{item})
+	if err != nil {
+		t.Fatalf("cannot write %v: %v", p.Names(), err)
+	}
+	return text
+}
+
+func unmarshal(t *testing.T, text string) *httpsfv.Params {
+	t.Helper()
+	list, err := httpsfv.UnmarshalList([]string{text})
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%q is no list of one member: %v", text, err)
+	}
+	return list[0].(httpsfv.Item).Params
+}
+
+// checkParams holds s to what every Robots-Tag member must be: readable as a
+// List and as a Dictionary, stable, and without permissive words.
+func checkParams(t *testing.T, s Set) {
+	t.Helper()
+	text := marshal(t, s.Params())
+	back := FromParams(unmarshal(t, text))
+	if again := marshal(t, back.Params()); again != text {
+		t.Fatalf("%q is written as %q and then as %q", s, text, again)
+	}
+	if _, err := httpsfv.UnmarshalDictionary([]string{text}); err != nil {
+		t.Fatalf("%q is no dictionary: %v", text, err)
+	}
+	for _, name := range s.Params().Names() {
+		if v, _ := s.Params().Get(name); permissive(name) && v == true {
+			t.Fatalf("%q has the permissive word %s", text, name)
+		}
+	}
+	restricted, again := s, back
+	restricted.other, again.other = "", ""
+	restricted.index, again.index = plainIndex(s), plainIndex(back)
+	if restricted != again {
+		t.Fatalf("%q became %q in %q", s, back, text)
+	}
+}
+
+// plainIndex is what Robots-Tag can say of s's indexing.
+func plainIndex(s Set) uint8 {
+	if s.Has("noindex") {
+		return noindexPlain
+	}
+	return indexUnsaid
+}
+
+func TestParams(t *testing.T) {
+	for _, c := range []struct{ name, in, want string }{
+		{"1.5 all", "noindex, nosnippet", "*;noindex;nosnippet"},
+		{"1.5 numbers", "max-snippet:250, max-video-preview:-1", "*;max-snippet=250;max-video-preview=-1"},
+		{"1.5 image", "max-image-preview:large", "*;max-image-preview=large"},
+		{"1.5 date", "unavailable_after: 31 Dec 2026 23:59:59 GMT", `*;unavailable_after="2026-12-31T23:59:59Z"`},
+		{"order", "unavailable_after: 31 Dec 2026 23:59:59 GMT, max-image-preview:large, max-snippet:250, nofollow, noindex",
+			`*;noindex;nofollow;max-snippet=250;max-image-preview=large;unavailable_after="2026-12-31T23:59:59Z"`},
+		{"permissive words", "index, follow, all, archive, cache, snippet", "*"},
+		{"exception", "noindex, indexifembedded", "*;noindex"},
+		{"unknown", "noai, foo:3, bar:baz, text:a b", `*;bar=baz;foo=3;noai;text="a b"`},
+		{"unknown twice", "foo:3, foo:2", "*;foo=2"},
+		{"no key", "9lives, a b, ümlaut, x:ü", "*"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := marshal(t, Parse(c.in).Params()); got != c.want {
+				t.Errorf("%q gives %s, want %s", c.in, got, c.want)
+			}
+		})
+	}
+}
+
+func TestFromParams(t *testing.T) {
+	for _, c := range []struct{ name, in, want, tag string }{
+		{"false is no relief", "*;noindex=?0;none=?0", "noindex, nofollow", "*;noindex;nofollow"},
+		{"decimal", "*;max-snippet=20.9", "max-snippet:20", "*;max-snippet=20"},
+		{"number as text", `*;max-snippet="20";max-video-preview=-1`, "max-snippet:20, max-video-preview:-1", "*;max-snippet=20;max-video-preview=-1"},
+		{"image as text", `*;max-image-preview="None"`, "max-image-preview:none", "*;max-image-preview=none"},
+		{"RFC 9651 date", "*;unavailable_after=@1798761599", "unavailable_after: 31 Dec 2026 23:59:59 GMT", `*;unavailable_after="2026-12-31T23:59:59Z"`},
+		{"header date", `*;unavailable_after="Thu, 31 Dec 2026 23:59:59 GMT"`, "unavailable_after: 31 Dec 2026 23:59:59 GMT", `*;unavailable_after="2026-12-31T23:59:59Z"`},
+		{"types of unknown rules", `*;a="1";b=1;c=x;d=?0;e=1.5;f=:YQ==:`, `a="1", b=1, c=x, d=?0, e=1.5, f=:YQ==:`, `*;a="1";b=1;c=x;d=?0;e=1.5;f=:YQ==:`},
+		{"types RFC 8941 has not", `*;a=@0;b=%"f%c3%bc"`, `a="1970-01-01T00:00:00Z", b="f%c3%bc"`, `*;a="1970-01-01T00:00:00Z";b="f%c3%bc"`},
+		{"malformed", "*;max-snippet=-5;unavailable_after=soon", "max-snippet=-5, unavailable_after=soon", "*;max-snippet=-5;unavailable_after=soon"},
+		{"comma in text", `*;a="x, indexifembedded, y"`, `a="x  indexifembedded  y"`, `*;a="x, indexifembedded, y"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := FromParams(unmarshal(t, c.in))
+			if s.String() != c.want {
+				t.Errorf("%s gives %q, want %q", c.in, s, c.want)
+			}
+			if got := marshal(t, s.Params()); got != c.tag {
+				t.Errorf("%s is written back as %s, want %s", c.in, got, c.tag)
+			}
+		})
+	}
+	if !FromParams(nil).IsEmpty() {
+		t.Error("no parameters are no rules")
+	}
+}
+
+func TestParamsRoundTrip(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 2))
+	for range 20_000 {
+		s, _ := randomSet(r)
+		checkParams(t, s)
+	}
+}
+
+func FuzzFromParams(f *testing.F) {
+	for _, s := range []string{`*;noindex;max-snippet=20;foo="a\"b";unavailable_after="2026-12-31T23:59:59Z"`, "*;max-snippet=-1;x=@5;y=?0;indexifembedded"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		list, err := httpsfv.UnmarshalList([]string{in})
+		if err != nil || len(list) == 0 {
+			return
+		}
+		item, ok := list[0].(httpsfv.Item)
+		if !ok {
+			return
+		}
+		s := FromParams(item.Params)
+		checkParams(t, s)
+		if u := s.Union(Of("noindex")); !u.Has("noindex") || u.Union(s) != u {
+			t.Fatalf("union with %q: %q", s, u)
+		}
+	})
+}
