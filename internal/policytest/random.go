@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policytest
+
+import (
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Options narrow what Random makes.
+type Options struct {
+	Usages      []policy.Usage // nil: all
+	NoWildcards bool           // patterns are plain prefixes
+	NoHosts     bool
+	NoIdentity  bool
+	NoPurposes  bool
+	MaxRules    int // 0: 8
+}
+
+// Crawlers is the small catalogue of the policies that Random makes.
+var Crawlers = []policy.Crawler{
+	{Token: "AlphaBot", Operator: "Alpha", Kind: "search", Purposes: []string{"news"}},
+	{Token: "AlphaBot-Image", Operator: "Alpha", Kind: "search", Follows: "AlphaBot"},
+	{Token: "BetaBot", Operator: "Beta", Kind: "ai-training"},
+	{Token: "Beta-Extended", Operator: "Beta", Kind: "ai-training", RobotsOnly: true},
+	{Token: "GammaBot", Operator: "Gamma", Kind: "ai-training", IgnoresStar: true},
+	{Token: "DeltaBot", Operator: "Alpha", Kind: "archive", Purposes: []string{"news", "research"}},
+}
+
+// Tokens are the crawlers that questions about a policy of Random should name;
+// the last two are in no catalogue, "" is one that nobody knows.
+var Tokens = []string{"AlphaBot", "alphabot-image", "BetaBot", "Beta-Extended", "GammaBot", "DELTABOT", "EpsilonBot", ""}
+
+// Hosts are hosts to ask about.
+var Hosts = []string{"www.example.com", "WWW.Example.Com:8080", "a.b.example.com", "b.example.com", "example.com", "example.org", ""}
+
+var audiences = []policy.Audience{
+	{}, {}, {},
+	{Kind: policy.ForToken, Name: "AlphaBot"},
+	{Kind: policy.ForToken, Name: "betabot"},
+	{Kind: policy.ForToken, Name: "EpsilonBot"},
+	{Kind: policy.ForToken, Name: "Beta-Extended"},
+	{Kind: policy.ForCategory, Name: "search"},
+	{Kind: policy.ForCategory, Name: "ai-training"},
+	{Kind: policy.ForOperator, Name: "alpha"},
+	{Kind: policy.ForOperator, Name: "Beta"},
+	{Kind: policy.ForPurpose, Name: "news"},
+}
+
+var ruleHosts = []policy.Host{"www.example.com", "*.example.com", "*.b.example.com", "b.example.com", "example.org"}
+
+// Now is the time of the questions; the policies have time limits around it.
+var Now = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+// Random makes a policy of few words, so that its rules meet often.
+func Random(r *rand.Rand, o Options) *policy.Spec {
+	spec := &policy.Spec{File: "random.yaml", Crawlers: Crawlers}
+	if o.MaxRules == 0 {
+		o.MaxRules = 8
+	}
+	if o.Usages == nil {
+		o.Usages = policy.Usages()
+	}
+	line := 1
+	for range 1 + r.IntN(o.MaxRules) {
+		line++
+		rule := policy.Rule{Pos: policy.Pos{Line: line, Column: 1}}
+		for range 1 + r.IntN(2) {
+			rule.For = append(rule.For, audiences[r.IntN(len(audiences))])
+		}
+		if !o.NoHosts && r.IntN(3) == 0 {
+			for range 1 + r.IntN(2) {
+				rule.Hosts = append(rule.Hosts, ruleHosts[r.IntN(len(ruleHosts))])
+			}
+		}
+		if !o.NoIdentity && r.IntN(6) == 0 {
+			rule.Identity = policy.Identity(r.IntN(3))
+		}
+		if !o.NoPurposes && r.IntN(8) == 0 {
+			rule.UsagePurposes = []string{"News"}
+		}
+		seen := map[string]bool{}
+		for range 1 + r.IntN(4) {
+			line++
+			s := statement(r, o, line)
+			key := s.Usage.String() + s.Pattern.String()
+			if !seen[key] {
+				seen[key] = true
+				rule.Statements = append(rule.Statements, s)
+			}
+		}
+		spec.Rules = append(spec.Rules, rule)
+	}
+	return spec
+}
+
+func statement(r *rand.Rand, o Options, line int) policy.Statement {
+	s := policy.Statement{
+		Pos:     policy.Pos{Line: line, Column: 5},
+		Allow:   r.IntN(2) == 0,
+		Usage:   o.Usages[r.IntN(len(o.Usages))],
+		Pattern: pathpattern.MustParse(Pattern(r, o.NoWildcards)),
+	}
+	if s.Usage == policy.Other {
+		s.Allow = false
+	}
+	if s.Allow && r.IntN(4) == 0 {
+		q := &policy.Qualifiers{}
+		limit := []string{"until-2026-06-14", "until-2026-06-15", "until-2026-12-31", "3-days", "until-recrawled"}[r.IntN(5)]
+		if q.SetQualifier(s.Usage, policy.QualifierTimeLimit, limit) == nil {
+			s.Qualifiers = q
+		}
+	}
+	return s
+}
+
+// Pattern makes a pattern over few letters.
+func Pattern(r *rand.Rand, plain bool) string {
+	if r.IntN(4) == 0 {
+		return "/"
+	}
+	alphabet := "aab/*"
+	if plain {
+		alphabet = "aab/"
+	}
+	p := "/" + text(r, alphabet, 5)
+	if !plain && r.IntN(5) == 0 {
+		p += "$"
+	}
+	return p
+}
+
+// Path makes a path that patterns of Pattern are likely to match.
+func Path(r *rand.Rand) string {
+	if r.IntN(30) == 0 {
+		return "/robots.txt"
+	}
+	return "/" + text(r, "aab/", 8)
+}
+
+func text(r *rand.Rand, alphabet string, n int) string {
+	var b strings.Builder
+	for range r.IntN(n + 1) {
+		b.WriteByte(alphabet[r.IntN(len(alphabet))])
+	}
+	return b.String()
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import "strings"
+
+// matchPurpose matches a usage purpose against a pattern of names or URIs (ACAP
+// 1.0 sections 2.3.3 and 2.8), both in lower case. The pattern is the whole of
+// the purpose, so that "news" is not "newsletter": a "$" at its end changes
+// nothing.
+func matchPurpose(pattern, s string) bool {
+	pattern = strings.TrimSuffix(pattern, "$")
+	i := strings.IndexByte(pattern, '*')
+	if i < 0 {
+		return s == pattern
+	}
+	if !strings.HasPrefix(s, pattern[:i]) {
+		return false
+	}
+	s, pattern = s[i:], pattern[i+1:]
+	for {
+		i = strings.IndexByte(pattern, '*')
+		if i < 0 {
+			return strings.HasSuffix(s, pattern)
+		}
+		j := strings.Index(s, pattern[:i])
+		if j < 0 {
+			return false
+		}
+		s, pattern = s[j+i:], pattern[i+1:]
+	}
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// QualifierName is the name of a restriction on a permission (ACAP 1.0,
+// section 2.5).
+type QualifierName string
+
+// The qualifiers of ACAP 1.0.
+const (
+	QualifierTimeLimit              QualifierName = "time-limit"
+	QualifierMaxLength              QualifierName = "max-length"
+	QualifierMustUseResource        QualifierName = "must-use-resource"
+	QualifierProhibitedModification QualifierName = "prohibited-modification"
+	QualifierMustIncludeResource    QualifierName = "must-include-resource"
+	QualifierProhibitedContext      QualifierName = "prohibited-context"
+	QualifierRequiredContext        QualifierName = "required-context"
+)
+
+// TimeLimitKind tells the forms of a time limit apart (ACAP 1.0, section
+// 2.5.3.1).
+type TimeLimitKind uint8
+
+// The forms of a time limit.
+const (
+	NoTimeLimit    TimeLimitKind = iota
+	UntilRecrawled               // until-recrawled
+	UntilDate                    // until-yyyy-mm-dd
+	ForDays                      // n-days from when the resource was first used so
+)
+
+// TimeLimit says for how long a usage is permitted.
+type TimeLimit struct {
+	Kind TimeLimitKind
+	Last time.Time // the end of the last permitted day, UTC, of UntilDate
+	Days int       // of ForDays
+}
+
+// Passed reports whether a date is behind now. Limits that only the crawler can
+// compute never pass.
+func (t TimeLimit) Passed(now time.Time) bool {
+	return t.Kind == UntilDate && now.After(t.Last)
+}
+
+// LengthUnit is what a MaxLength counts.
+type LengthUnit string
+
+// The units of a length (ACAP 1.0, section 2.5.5.2.3).
+const (
+	Chars LengthUnit = "chars"
+	Words LengthUnit = "words"
+)
+
+// Length limits a snippet. A zero Unit is no limit.
+type Length struct {
+	N    int
+	Unit LengthUnit
+}
+
+// Qualifiers are the restrictions under which a usage is permitted (ACAP 1.0,
+// section 2.5).
+type Qualifiers struct {
+	TimeLimit              TimeLimit
+	MaxLength              Length
+	MustUseResource        string
+	ProhibitedModification []string // any, or some of format style translation annotation
+	MustIncludeResource    string
+	ProhibitedContext      bool // within-user-frame
+	RequiredContext        bool // within-original-frame
+
+	text []string // as written, name=value, in the order of the documents
+}
+
+// Strings is each qualifier as name=value, in the documents' order.
+func (q *Qualifiers) Strings() []string {
+	if q == nil {
+		return nil
+	}
+	return q.text
+}
+
+type qualifierSyntax struct {
+	name   QualifierName
+	usages []Usage
+	value  string // what is accepted, for messages
+	set    func(q *Qualifiers, v string) bool
+}
+
+var (
+	presentations = []Usage{
+		Present, PresentOriginal, PresentCurrentCopy, PresentOldCopy, PresentSnippet,
+		PresentThumbnail, PresentOldSnippet, PresentOldThumbnail, PresentLink,
+	}
+	copies = []Usage{PresentOriginal, PresentCurrentCopy, PresentOldCopy}
+)
+
+// qualifierTable is ACAP 1.0 section 2.5: what qualifies what, and with which
+// values.
+var qualifierTable = []qualifierSyntax{
+	{
+		QualifierTimeLimit, append([]Usage{Index, Preserve}, presentations...),
+		"until-recrawled, until-YYYY-MM-DD or N-days", setTimeLimit,
+	},
+	{
+		QualifierMaxLength, []Usage{PresentSnippet, PresentOldSnippet},
+		"N-chars or N-words", setMaxLength,
+	},
+	{
+		QualifierMustUseResource, append([]Usage{Index}, presentations...),
+		"a URI without spaces, quotes or #", func(q *Qualifiers, v string) bool { q.MustUseResource = v; return isValue(v) },
+	},
+	{
+		QualifierProhibitedModification, append([]Usage{Present}, copies...),
+		"any, or one or more of format, style, translation and annotation", setModification,
+	},
+	{
+		QualifierMustIncludeResource, presentations,
+		"a URI without spaces, quotes or #", func(q *Qualifiers, v string) bool { q.MustIncludeResource = v; return isValue(v) },
+	},
+	{
+		QualifierProhibitedContext, copies,
+		"within-user-frame", func(q *Qualifiers, v string) bool { q.ProhibitedContext = true; return v == "within-user-frame" },
+	},
+	{
+		QualifierRequiredContext, copies,
+		"within-original-frame", func(q *Qualifiers, v string) bool { q.RequiredContext = true; return v == "within-original-frame" },
+	},
+}
+
+// QualifierNames lists the qualifiers in the order of the documents.
+func QualifierNames() []QualifierName {
+	names := make([]QualifierName, len(qualifierTable))
+	for i, s := range qualifierTable {
+		names[i] = s.name
+	}
+	return names
+}
+
+// QualifierValues says in words which values a qualifier takes.
+func QualifierValues(name QualifierName) string {
+	for _, s := range qualifierTable {
+		if s.name == name {
+			return s.value
+		}
+	}
+	return ""
+}
+
+// QualifiersOf lists the qualifiers that a usage can take.
+func QualifiersOf(u Usage) []QualifierName {
+	var names []QualifierName
+	for _, s := range qualifierTable {
+		if slices.Contains(s.usages, u) {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+// SetQualifier adds a qualifier to q for a permission of usage u. The error
+// tells in words what ACAP 1.0 section 2.5 accepts. ProhibitedModification may
+// be set several times, except with "any".
+func (q *Qualifiers) SetQualifier(u Usage, name QualifierName, value string) error {
+	i := slices.IndexFunc(qualifierTable, func(s qualifierSyntax) bool { return s.name == name })
+	if i < 0 {
+		return fmt.Errorf("there is no qualifier %q", name)
+	}
+	s := qualifierTable[i]
+	if !slices.Contains(s.usages, u) {
+		takes := QualifiersOf(u)
+		if len(takes) == 0 {
+			return fmt.Errorf("%q takes no qualifiers", u)
+		}
+		return fmt.Errorf("%q cannot be qualified by %q; it takes %s", u, name, joinWords(takes))
+	}
+	if !s.set(q, value) {
+		return fmt.Errorf("%q is no value of %q; it takes %s", value, name, s.value)
+	}
+	q.text = append(q.text, string(name)+"="+value)
+	slices.SortStableFunc(q.text, func(a, b string) int { return qualifierRank(a) - qualifierRank(b) })
+	return nil
+}
+
+func qualifierRank(text string) int {
+	name, _, _ := strings.Cut(text, "=")
+	return slices.IndexFunc(qualifierTable, func(s qualifierSyntax) bool { return string(s.name) == name })
+}
+
+func joinWords[S ~string](words []S) string {
+	out := ""
+	for i, w := range words {
+		switch {
+		case i == 0:
+		case i == len(words)-1:
+			out += " and "
+		default:
+			out += ", "
+		}
+		out += string(w)
+	}
+	return out
+}
+
+func setTimeLimit(q *Qualifiers, v string) bool {
+	if v == "until-recrawled" {
+		q.TimeLimit = TimeLimit{Kind: UntilRecrawled}
+		return true
+	}
+	if date, ok := strings.CutPrefix(v, "until-"); ok {
+		day, err := time.Parse(time.DateOnly, date)
+		q.TimeLimit = TimeLimit{Kind: UntilDate, Last: day.AddDate(0, 0, 1).Add(-time.Second)}
+		return err == nil
+	}
+	n, ok := number(v, "-days")
+	q.TimeLimit = TimeLimit{Kind: ForDays, Days: n}
+	return ok
+}
+
+func setMaxLength(q *Qualifiers, v string) bool {
+	for _, unit := range []LengthUnit{Chars, Words} {
+		if n, ok := number(v, "-"+string(unit)); ok {
+			q.MaxLength = Length{N: n, Unit: unit}
+			return true
+		}
+	}
+	return false
+}
+
+func setModification(q *Qualifiers, v string) bool {
+	have := q.ProhibitedModification
+	if !slices.Contains([]string{"any", "format", "style", "translation", "annotation"}, v) ||
+		slices.Contains(have, v) || slices.Contains(have, "any") || v == "any" && len(have) > 0 {
+		return false
+	}
+	q.ProhibitedModification = append(have, v)
+	return true
+}
+
+func number(v, suffix string) (int, bool) {
+	digits, ok := strings.CutSuffix(v, suffix)
+	if !ok || digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(digits, 10, 32)
+	return int(n), err == nil
+}
+
+// isValue reports whether v is a qualifier-value of ACAP 1.0 section 3.
+func isValue(v string) bool {
+	for i := range len(v) {
+		if c := v[i]; c <= ' ' || c > '~' || c == '"' || c == '\'' || c == '#' {
+			return false
+		}
+	}
+	return v != ""
+}

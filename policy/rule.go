@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"strings"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// Pos is a place in the policy file. The first line and column are 1; the zero
+// value is no place.
+type Pos struct {
+	Line   int `json:"line"`
+	Column int `json:"column"`
+}
+
+// AudienceKind tells the ways to name crawlers apart.
+type AudienceKind uint8
+
+// The kinds of audience.
+const (
+	ForEveryone AudienceKind = iota
+	ForToken                 // a product token (RFC 9309 section 2.2.1)
+	ForCategory              // the crawlers whose primary kind it is
+	ForOperator              // the crawlers of an operator
+	ForPurpose               // the crawlers of a purpose (User-Agent-Purpose)
+)
+
+var audiencePrefixes = [...]string{"", "", "category:", "operator:", "purpose:"}
+
+// Audience names crawlers.
+type Audience struct {
+	Kind AudienceKind
+	Name string // empty for ForEveryone
+}
+
+// ParseAudience reads an audience as a policy file writes it: "everyone" or
+// "*", "category:KIND", "operator:NAME", "purpose:NAME", else a product token.
+func ParseAudience(s string) Audience {
+	if s == "*" || strings.EqualFold(s, "everyone") {
+		return Audience{}
+	}
+	for k := ForCategory; k <= ForPurpose; k++ {
+		prefix := audiencePrefixes[k]
+		if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+			return Audience{k, strings.TrimSpace(s[len(prefix):])}
+		}
+	}
+	return Audience{ForToken, s}
+}
+
+// String is the audience as a policy file writes it.
+func (a Audience) String() string {
+	if a.Kind == ForEveryone {
+		return "everyone"
+	}
+	return audiencePrefixes[a.Kind] + a.Name
+}
+
+// Tier ranks audiences: the lower tier wins (see Decide).
+func (a Audience) Tier() Tier {
+	switch a.Kind {
+	case ForToken:
+		return TierToken
+	case ForEveryone:
+		return TierEveryone
+	}
+	return TierGroup
+}
+
+// Tier is how narrowly an audience names a crawler.
+type Tier uint8
+
+// The tiers, narrowest first.
+const (
+	TierToken    Tier = iota // the product token itself
+	TierGroup                // a category, an operator or a purpose
+	TierEveryone             // everyone
+
+	numTiers
+)
+
+// Mode is what the edge does about a request that the policy disallows.
+type Mode uint8
+
+// The modes, mildest first. ModeUnset leaves it to the policy's default.
+const (
+	ModeUnset Mode = iota
+	ModeOff
+	ModeLog
+	ModeBlock
+)
+
+var modeNames = [...]string{"", "off", "log", "block"}
+
+// String is the mode as configurations spell it.
+func (m Mode) String() string { return modeNames[m] }
+
+// ParseMode returns the mode of that name.
+func ParseMode(name string) (Mode, bool) {
+	for m := ModeOff; m <= ModeBlock; m++ {
+		if modeNames[m] == name {
+			return m, true
+		}
+	}
+	return ModeUnset, false
+}
+
+// Identity is what verification found out about the client, and what a rule
+// asks of it.
+type Identity uint8
+
+// The answers of verification, and the demands of rules: a rule that asks for
+// Claimed speaks to every client, one for NotImpostor to all but impostors, one
+// for Verified to verified clients alone.
+const (
+	Unknown  Identity = iota // not checked, or nothing to check against
+	Impostor                 // checked, and not the crawler it claims to be
+	Verified                 // checked, and the crawler it claims to be
+
+	Claimed     = Unknown
+	NotImpostor = Impostor
+)
+
+var demandNames = [...]string{"claimed", "not-impostor", "verified"}
+
+// ParseDemand returns the demand that a rule's identity names.
+func ParseDemand(name string) (Identity, bool) {
+	for i, n := range demandNames {
+		if n == name {
+			return Identity(i), true
+		}
+	}
+	return 0, false
+}
+
+// DemandString is a demand as a policy file writes it.
+func DemandString(i Identity) string { return demandNames[i] }
+
+// meets reports whether a client of identity i is spoken to by a rule that
+// demands d.
+func (i Identity) meets(d Identity) bool {
+	switch d {
+	case Verified:
+		return i == Verified
+	case NotImpostor:
+		return i != Impostor
+	}
+	return true
+}
+
+// Statement allows or disallows one usage of the resources of one pattern.
+type Statement struct {
+	Pos        Pos
+	Allow      bool
+	Usage      Usage
+	Pattern    pathpattern.Pattern
+	Qualifiers *Qualifiers // of a permission, or nil
+	Resource   string      // the named set that the pattern is from, if any
+	Local      string      // the locally defined usage that Usage is from, if any
+}
+
+// AppDirective is one member of an App-Directives List (draft-nottingham-plan-b)
+// for the resources of one pattern.
+type AppDirective struct {
+	Pos     Pos
+	Pattern pathpattern.Pattern
+	App     string       // the application's identifier, an sf-token
+	Item    httpsfv.Item // the identifier with its directives as parameters
+}
+
+// EngineRule is one robots control rule that no usage expresses, as engines
+// document it, for the resources of one pattern.
+type EngineRule struct {
+	Pos     Pos
+	Pattern pathpattern.Pattern
+	Name    string // lower case, without its value
+	Rule    robotsrule.Set
+}
+
+// Rule is everything one entry of a policy says to its audiences.
+type Rule struct {
+	Name                 string
+	Pos                  Pos
+	For                  []Audience
+	Hosts                []Host // none: every host
+	Identity             Identity
+	UsagePurposes        []string // speaks only to queries that name one of them (ACAP 1.0 section 2.3.3)
+	Statements           []Statement
+	AppDirectives        []AppDirective
+	EngineRules          []EngineRule
+	CrawlDelay           time.Duration // 0: none
+	CrawlDelayPos        Pos
+	Enforce              Mode
+	Intended             bool   // the author knows that it shuts search or preview crawlers out
+	PermissionsReference string // ACAP 1.0 section 2.3.2
+}
+
+// Crawler is what a policy knows of one crawler.
+type Crawler struct {
+	Token    string // RFC 9309 section 2.2.1
+	Operator string
+	Kind     string   // its primary kind, what "category:" means
+	Purposes []string // what "purpose:" means
+	// Follows names the crawler whose robots.txt group this one obeys when no
+	// group names it; empty for none.
+	Follows     string
+	IgnoresStar bool // it does not obey the group of "*"
+	RobotsOnly  bool // a control token: it stands in robots.txt, and no request carries it
+}
+
+// Enforcement is what the edge does when a rule does not say.
+type Enforcement struct {
+	Mode       Mode // ModeUnset means ModeOff
+	Status     int  // of a refusal; 0 means 403
+	Impostors  Mode // ModeUnset means ModeOff
+	Message    string
+	RetryAfter time.Duration
+	Close      bool // drop the connection instead of answering
+}
+
+// Switch is a setting of Publish.
+type Switch uint8
+
+// The settings. Auto publishes when the policy says something that only this
+// record can carry.
+const (
+	Off Switch = iota
+	On
+	Auto
+)
+
+// Publish chooses the optional records of robots.txt.
+type Publish struct {
+	ACAP             Switch
+	UserAgentPurpose Switch
+	ContentUsage     Switch
+	ContentSignal    Switch
+	License          string // absolute URL of an RSL licence; empty for none
+	ActionRequests   Switch // ACAP 1.0 section 2.6, which calls them not ready
+}
+
+// ResourceSet is a named set of patterns (ACAP 1.0 section 2.7.3).
+type ResourceSet struct {
+	Name     string
+	Pos      Pos
+	Patterns []pathpattern.Pattern
+}
+
+// LocalUsage is a named usage: one qualified (ACAP 1.0 section 2.7.1), or
+// several (section 2.7.2).
+type LocalUsage struct {
+	Name  string
+	Pos   Pos
+	Parts []UsagePart
+}
+
+// UsagePart is one usage of a LocalUsage.
+type UsagePart struct {
+	Usage      Usage
+	Qualifiers *Qualifiers
+	Local      string // the LocalUsage that this part was named by, if any
+}
+
+// Spec is a policy as its author states it: what Compile takes.
+type Spec struct {
+	File        string // for messages
+	Sitemaps    []string
+	Resources   []ResourceSet
+	Usages      []LocalUsage
+	Rules       []Rule
+	Crawlers    []Crawler // the catalogue, with the policy's own additions
+	Enforcement Enforcement
+	Publish     Publish
+}
