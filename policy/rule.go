@@ -207,9 +207,9 @@ type Crawler struct {
 	Operator string
 	Kind     string   // its primary kind, what "category:" means
 	Purposes []string // what "purpose:" means
-	// Follows names the crawler whose robots.txt group this one obeys when no
-	// group names it; empty for none.
-	Follows     string
+	// Follows names the crawlers whose robots.txt group this one obeys when no
+	// group names it, the first that has a group first.
+	Follows     []string
 	IgnoresStar bool // it does not obey the group of "*"
 	RobotsOnly  bool // a control token: it stands in robots.txt, and no request carries it
 }

@@ -24,7 +24,7 @@ type Options struct {
 // Crawlers is the small catalogue of the policies that Random makes.
 var Crawlers = []policy.Crawler{
 	{Token: "AlphaBot", Operator: "Alpha", Kind: "search", Purposes: []string{"news"}},
-	{Token: "AlphaBot-Image", Operator: "Alpha", Kind: "search", Follows: "AlphaBot"},
+	{Token: "AlphaBot-Image", Operator: "Alpha", Kind: "search", Follows: []string{"AlphaBot"}},
 	{Token: "BetaBot", Operator: "Beta", Kind: "ai-training"},
 	{Token: "Beta-Extended", Operator: "Beta", Kind: "ai-training", RobotsOnly: true},
 	{Token: "GammaBot", Operator: "Gamma", Kind: "ai-training", IgnoresStar: true},
