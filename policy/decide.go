@@ -76,31 +76,32 @@ func (p *Policy) Decide(q Query) Decision {
 	if !pathpattern.IsNormal(q.Path) {
 		return p.decideOdd(q)
 	}
-	return p.decide(&q)
+	return p.decide(&q, q.Path)
 }
 
 // decideOdd puts the path into normal form on the stack.
 func (p *Policy) decideOdd(q Query) Decision {
 	var buf [2048]byte
 	path := pathpattern.AppendNormalPath(buf[:0], q.Path)
-	q.Path = unsafe.String(&path[0], len(path)) // never empty, and not kept
-	return p.decide(&q)
+	return p.decide(&q, unsafe.String(&path[0], len(path))) // never empty, and not kept
 }
 
-func (p *Policy) decide(q *Query) Decision {
-	if q.Usage == Crawl && q.Path == robotsTxt {
+// decide has the path beside the query because what else is in the query may
+// escape to the heap.
+func (p *Policy) decide(q *Query, path string) Decision {
+	if q.Usage == Crawl && path == robotsTxt {
 		return Decision{Verdict: Allowed}
 	}
 	m := p.match(q)
-	d, ok := p.ask(q, &m, q.Usage)
+	d, ok := p.ask(q, path, &m, q.Usage)
 	if !ok && q.Usage != Crawl && q.Usage != Other {
-		d, _ = p.ask(q, &m, Other)
+		d, _ = p.ask(q, path, &m, Other)
 	}
 	return d
 }
 
 // ask looks for the statement of the highest rank that speaks of usage u.
-func (p *Policy) ask(q *Query, m *matching, u Usage) (Decision, bool) {
+func (p *Policy) ask(q *Query, path string, m *matching, u Usage) (Decision, bool) {
 	fallback, hasFallback := u.fallback()
 	for tier := range numTiers {
 		atoms := m.atoms(tier)
@@ -112,9 +113,9 @@ func (p *Policy) ask(q *Query, m *matching, u Usage) (Decision, bool) {
 			if len(hosts) == 0 {
 				continue
 			}
-			v, ok := p.longest(q, atoms, hosts, u)
+			v, ok := p.longest(q, path, atoms, hosts, u)
 			if !ok && hasFallback {
-				v, ok = p.longest(q, atoms, hosts, fallback)
+				v, ok = p.longest(q, path, atoms, hosts, fallback)
 			}
 			if ok {
 				return p.resolve(v, tier, q.Now), true
@@ -126,7 +127,7 @@ func (p *Policy) ask(q *Query, m *matching, u Usage) (Decision, bool) {
 
 // longest returns the verdicts of the longest patterns that match in the cells
 // of some audiences and hosts of equal rank.
-func (p *Policy) longest(q *Query, atoms []*atom, hosts []int32, u Usage) (best verdicts, ok bool) {
+func (p *Policy) longest(q *Query, path string, atoms []*atom, hosts []int32, u Usage) (best verdicts, ok bool) {
 	length := 0
 	for _, a := range atoms {
 		for _, h := range hosts {
@@ -139,7 +140,7 @@ func (p *Policy) longest(q *Query, atoms []*atom, hosts []int32, u Usage) (best 
 				if x == nil || !b.condition.holds(q) {
 					continue
 				}
-				n, v := x.Longest(q.Path)
+				n, v := x.Longest(path)
 				switch {
 				case n > length:
 					length, best = n, v
