@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pathpattern
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestClean(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"/", "/"},
+		{"/a/b", "/a/b"},
+		{"/x/../admin/", "/admin/"},
+		{"//admin/", "/admin/"},
+		{"/a//b///c", "/a/b/c"},
+		{"/%61dmin/", "/admin/"},
+		{"/x/%2e%2E/admin/", "/admin/"},
+		{"/./admin", "/admin"},
+		{"/../../admin", "/admin"},
+		{"/a/.", "/a/"},
+		{"/a/..", "/"},
+		{"/..", "/"},
+		{"/.well-known/x", "/.well-known/x"},
+		{"/a/...", "/a/..."},
+		{"/a?b=//c/../d", "/a?b=//c/../d"},
+		{"//?x", "/?x"},
+		{"/a%2Fb", "/a%2Fb"},
+	} {
+		if got := Clean(c.in); got != c.want {
+			t.Errorf("Clean(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+	path := "/section/article.html?x=y"
+	if n := testing.AllocsPerRun(100, func() { Clean(path) }); n != 0 {
+		t.Errorf("%v allocations for a tidy path", n)
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("/a/../b//c/./d?x")
+	f.Fuzz(func(t *testing.T, path string) {
+		got := Clean(path)
+		if got != Clean(got) {
+			t.Fatalf("Clean(%q) = %q, which cleans to %q", path, got, Clean(got))
+		}
+		clean, _, _ := strings.Cut(got, "?")
+		if clean == "" || clean[0] != '/' || strings.Contains(clean, "//") || strings.Contains(clean+"/", "/../") || strings.Contains(clean+"/", "/./") {
+			t.Fatalf("Clean(%q) = %q", path, got)
+		}
+		// Where slashes are single, RFC 3986 as net/url has it must agree.
+		plain, _, _ := strings.Cut(NormalizePath(path), "?")
+		if strings.Contains(plain, "//") || strings.ContainsAny(plain, ":#[]@%") {
+			return
+		}
+		if u := (&url.URL{Scheme: "http", Host: "h"}).ResolveReference(&url.URL{Path: plain}); u.Path != clean {
+			t.Fatalf("Clean(%q) = %q, net/url says %q", path, clean, u.Path)
+		}
+	})
+}
