@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+var testTokens = map[string]struct{}{"googlebot": {}, "bingbot": {}, "examplebot": {}}
+
+func testSet(t testing.TB, elements ...string) *Set {
+	t.Helper()
+	var list []Element
+	for _, e := range elements {
+		name, rules, ok := strings.Cut(e, "=")
+		if !ok {
+			t.Fatalf("element %q", e)
+		}
+		list = append(list, Element{Name: name, Rules: robotsrule.Parse(rules)})
+	}
+	return NewSet(list, testTokens)
+}
+
+// rewriteHead is the whole of a page rewritten in memory. cut gives the chunk
+// sizes; nil is one chunk.
+func rewriteHead(page []byte, set *Set, mode Mode, xml, fragments bool, cut func() int) ([]byte, []edit, *scanner) {
+	var s scanner
+	s.reset(set, xml)
+	if cut != nil {
+		for n := 0; ; {
+			n = min(n+cut(), len(page))
+			// A copy, so that a look past the end is seen.
+			if s.scan(slices.Clip(bytes.Clone(page[:n])), false) || n == len(page) {
+				break
+			}
+		}
+	}
+	s.scan(page, true)
+	es := s.edits(nil, mode, fragments)
+	return applyEdits(page, es), es, &s
+}
+
+func applyEdits(page []byte, es []edit) []byte {
+	var out []byte
+	at := 0
+	for _, e := range es {
+		out = append(out, page[at:e.start]...)
+		out = append(out, e.text...)
+		at = e.end
+	}
+	return append(out, page[at:]...)
+}
+
+const bomUTF8 = "\xEF\xBB\xBF"
+
+func parseTree(page []byte) (*html.Node, error) {
+	return html.Parse(bytes.NewReader(bytes.TrimPrefix(page, []byte(bomUTF8))))
+}
+
+func child(n *html.Node, name string) *html.Node {
+	for c := range n.ChildNodes() {
+		if c.Type == html.ElementNode && c.Data == name && c.Namespace == "" {
+			return c
+		}
+	}
+	return nil
+}
+
+func firstAttr(n *html.Node, key string) (string, bool) {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val, true
+		}
+	}
+	return "", false
+}
+
+// naiveAudience says, on the tree, whom a meta element speaks to.
+func naiveAudience(n *html.Node, set *Set) (audience, content string, carrier bool) {
+	content, ok := firstAttr(n, "content")
+	if !ok {
+		return "", "", false
+	}
+	if f := strings.FieldsFunc(content, isHTMLSpace); len(f) > 0 && strings.EqualFold(f[0], "acap") {
+		return "", "", false
+	}
+	trim := func(s string) string { return strings.ToLower(strings.TrimFunc(s, isHTMLSpace)) }
+	names := map[string]bool{Everyone: true}
+	for k := range set.tokens {
+		names[k] = true
+	}
+	for _, e := range set.elements {
+		names[e.lower] = true
+	}
+	if v, _ := firstAttr(n, "name"); names[trim(v)] {
+		return trim(v), content, len(v) == len(trim(v))
+	}
+	if v, _ := firstAttr(n, "property"); names[trim(v)] {
+		return trim(v), content, false
+	}
+	if v, _ := firstAttr(n, "http-equiv"); strings.EqualFold(strings.TrimSpace(v), "x-robots-tag") {
+		if before, after, ok := strings.Cut(content, ":"); ok && names[trim(before)] {
+			return trim(before), after, false
+		}
+		return Everyone, content, false
+	}
+	return "", "", false
+}
+
+func isHTMLSpace(r rune) bool { return strings.ContainsRune(" \t\r\n\f", r) }
+
+func metaNode(name, content string) *html.Node {
+	return &html.Node{Type: html.ElementNode, Data: "meta", Attr: []html.Attribute{{Key: "name", Val: name}, {Key: "content", Val: content}}}
+}
+
+// naiveEdit makes the intended change on the tree. late puts what is new behind
+// the element that declares the encoding; lateToo moves what stood before it.
+func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool) bool {
+	head := child(child(doc, "html"), "head")
+	var charset *html.Node
+	type member struct {
+		n       *html.Node
+		content string
+		carrier bool
+		early   bool
+	}
+	groups := map[string][]member{}
+	var order []string
+	for n := range head.ChildNodes() {
+		if n.Type != html.ElementNode || n.Data != "meta" {
+			continue
+		}
+		_, hasCharset := firstAttr(n, "charset")
+		equiv, _ := firstAttr(n, "http-equiv")
+		content, _ := firstAttr(n, "content")
+		if charset == nil && (hasCharset || strings.EqualFold(strings.TrimSpace(equiv), "content-type") && strings.Contains(strings.ToLower(content), "charset")) {
+			charset = n
+		}
+		if a, c, carrier := naiveAudience(n, set); a != "" {
+			if groups[a] == nil {
+				order = append(order, a)
+			}
+			groups[a] = append(groups[a], member{n, c, carrier, charset == nil || charset == n})
+		}
+	}
+	if late && charset == nil {
+		return false
+	}
+	var fresh []*html.Node
+	for _, a := range order {
+		g := groups[a]
+		var contents []string
+		for _, m := range g {
+			contents = append(contents, m.content)
+		}
+		joined := strings.Join(contents, ",")
+		el := set.find(a)
+		name := a
+		if el != nil {
+			name = el.name
+		}
+		want, keep := combine(robotsrule.Parse(joined), joined, el, set.everyone, mode)
+		if keep && (el == nil || len(g) == 1 && g[0].carrier) {
+			continue
+		}
+		for i, m := range g {
+			switch {
+			case i > 0 || want.IsEmpty():
+				head.RemoveChild(m.n)
+			case lateToo && m.early:
+				head.RemoveChild(m.n)
+				fresh = append(fresh, metaNode(name, want.Meta()))
+			case m.carrier:
+				for j := range m.n.Attr {
+					if m.n.Attr[j].Key == "content" {
+						m.n.Attr[j].Val = want.Meta()
+						break
+					}
+				}
+			default:
+				head.InsertBefore(metaNode(name, want.Meta()), m.n)
+				head.RemoveChild(m.n)
+			}
+		}
+	}
+	for _, e := range set.elements {
+		if groups[e.lower] == nil {
+			fresh = append(fresh, metaNode(e.name, e.rules.Meta()))
+		}
+	}
+	at := head.FirstChild
+	if late {
+		if charset.Parent == nil { // it was itself a robots element
+			return false
+		}
+		at = charset.NextSibling
+	}
+	for _, n := range fresh {
+		head.InsertBefore(n, at)
+	}
+	return true
+}
+
+// dump writes a tree so that two trees give equal text only if they are equal.
+// White space that stands directly in html or head counts as one space, since
+// what is taken out between CR and LF joins them.
+func dump(b *strings.Builder, n *html.Node) {
+	loose := n.Type == html.ElementNode && n.Namespace == "" && (n.Data == "html" || n.Data == "head")
+	fmt.Fprintf(b, "(%d %q %q", n.Type, n.Namespace, n.Data)
+	for _, a := range n.Attr {
+		fmt.Fprintf(b, " %q:%q=%q", a.Namespace, a.Key, a.Val)
+	}
+	var text strings.Builder
+	flush := func() {
+		if text.Len() == 0 {
+			return
+		}
+		t := text.String()
+		if loose && strings.Trim(t, " \t\r\n\f") == "" {
+			t = " "
+		}
+		fmt.Fprintf(b, " %q", t)
+		text.Reset()
+	}
+	for c := range n.ChildNodes() {
+		if c.Type == html.TextNode {
+			text.WriteString(c.Data)
+			continue
+		}
+		flush()
+		dump(b, c)
+	}
+	flush()
+	b.WriteString(")")
+}
+
+func dumped(n *html.Node) string {
+	var b strings.Builder
+	dump(&b, n)
+	return b.String()
+}
+
+var (
+	complexTemplate = regexp.MustCompile(`(?is)<template.*<(caption|col|math|plaintext|select|svg|table|tbody|td|tfoot|th|thead|tr|frameset)`)
+	longReference   = regexp.MustCompile(`(?i)&#x?[0-9a-f]{60}`)
+)
+
+// checkHead holds the output of a rewriting against x/net/html: parsed, it is
+// the input parsed, with the intended change and no other.
+func checkHead(t testing.TB, page []byte, set *Set, mode Mode, seed uint64) {
+	t.Helper()
+	out, es, s := rewriteHead(page, set, mode, false, true, nil)
+	for i, e := range es {
+		if e.start > e.end || e.end > len(page) || i > 0 && e.start < es[i-1].end {
+			t.Fatalf("edits %v overlap in %q", es, page)
+		}
+	}
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for _, cut := range []func() int{func() int { return 1 }, func() int { return 1 + rnd.IntN(9) }} {
+		again, _, _ := rewriteHead(page, set, mode, false, true, cut)
+		if !bytes.Equal(out, again) {
+			t.Fatalf("chunking changes the output for %q:\n%q\n%q", page, out, again)
+		}
+	}
+	if s.foreign || s.headAt < 0 || complexTemplate.Match(page) || longReference.Match(page) {
+		if s.headAt < 0 && len(es) > 0 {
+			t.Fatalf("edits %v without a head in %q", es, page)
+		}
+		return
+	}
+	in, err := parseTree(page)
+	if err != nil {
+		return // nested too deep for x/net/html
+	}
+	outTree, err := parseTree(out)
+	if err != nil {
+		t.Fatalf("the output of %q does not parse: %v", page, err)
+	}
+	got := dumped(outTree)
+	var want string
+	for _, v := range [][2]bool{{false, false}, {true, false}, {true, true}} {
+		if in, _ = parseTree(page); naiveEdit(in, set, mode, v[0], v[1]) {
+			if want = dumped(in); want == got {
+				break
+			}
+		}
+	}
+	if want != got {
+		in, _ = parseTree(page)
+		naiveEdit(in, set, mode, false, false)
+		t.Fatalf("page %q\nout  %q\ntree %s\nwant %s", page, out, got, dumped(in))
+	}
+	if mode == Merge {
+		if twice, es, _ := rewriteHead(out, set, mode, false, true, nil); len(es) > 0 {
+			t.Fatalf("page %q\nonce  %q\ntwice %q", page, out, twice)
+		}
+	}
+}
+
+var headSeeds = []string{
+	"", " ", "x", "<", "</", "<!", "<p>", "</p>", "</br>", "<!DOCTYPE html><html><head><title>a</title></head><body>b</body></html>",
+	"<!doctype html>\n<HTML lang=en>\n<HEAD profile='a>b'>\n<META CHARSET=utf-8><TITLE><meta name=robots content=index></TITLE>\n</HEAD>\n<BODY>",
+	bomUTF8 + "<!DOCTYPE html><head>", "\xFE\xFF\x00<", "\xFF\xFE<\x00",
+	"<!-- <head> --><!--><!---><!-- a -- > --!><html><!-- <head> --> <head>",
+	"<meta name=robots content=index><meta name=robots content='noarchive'> <p>",
+	"<title>a</title><html lang=en><head><meta name=robots content=index>",
+	"<head><meta name=\"robots\" content=\"ACAP allow-index\"><meta name=robots content=index,follow>",
+	"<head><meta property=robots content=noindex><meta http-equiv=X-Robots-Tag content='googlebot: nosnippet'>",
+	"<head><meta name=googlebot content='max-snippet:50, index'/><meta name=ROBOTS content=none>",
+	"<head><meta content=&quot;nosnippet&quot; name=&#114;obots><meta name=robots><meta content=x>",
+	"<head><script>if (a < b) document.write('<meta name=robots content=index>')</script><style></styl </style>",
+	"<head><script><!-- <script> </script> <meta name=robots content=all> --></script><meta name=robots content=all>",
+	"<head><script><!--</script><meta name=robots content=all>",
+	"<head><noscript><meta name=robots content=all></noscript><noframes><meta name=robots></noframes>",
+	"<head><template><meta name=robots content=all><template></template></template><meta name=robots content=all>",
+	"<head><template><table><meta name=robots content=all></template>",
+	"<head>&#32;&Tab;&NewLine;&#x0000a;<meta name=robots content=all>&nbsp;",
+	"<head></head> <!-- c --> <meta name=robots content=all><title>late</title><p><meta name=robots content=index>",
+	"<head></head><noscript><p></noscript>", "<html><frameset><frame>", "<body><head><meta name=robots content=index>",
+	"<!--[if IE]><html><head><![endif]--><!--[if !IE]><!--><html><head><!--<![endif]--><meta name=robots content=index>",
+	"<head a=1 b='>' c=\">\" d=/ /e=f =g= h = 'i'j><meta =name=robots name=robots content=index name=googlebot>",
+	"<head><meta http-equiv='Content-Type' content='text/html; charset=utf-8'>" + strings.Repeat(" ", 900) + "<meta charset=utf-8>",
+	"<head><meta name=robots content=index>" + strings.Repeat(" ", 950) + "<meta charset=utf-8>",
+	"<head>" + strings.Repeat(" ", 980) + "<meta charset=utf-8><title>x",
+	"<?xml version='1.0'?><!DOCTYPE html><html xmlns='http://www.w3.org/1999/xhtml'><head><meta name='robots' content='index' /></head>",
+	"<html></head><meta name=robots content=all></template></html><p>", "<head></p></title><meta name=robots content=all",
+	"<html><h", "<html><!-- a", "<html></", "<head><title>a", "<head>\x00<meta name=robots content=all>",
+	"<![CDATA[x>]]><!ELEMENT a><? php ?></ a></><head><meta name=robots content='noindex, index'>",
+	"<base href=/><basefont><bgsound><link rel=x><command><meta name=robots content=all>",
+}
+
+var testSets = [][]string{
+	{"robots=noindex"},
+	{"robots=noindex, nosnippet", "googlebot=noarchive"},
+	{"ExampleBot=noindex, max-snippet:20"},
+	{"robots=max-snippet:20", "googlebot=nosnippet", "x\"<&'y=noai"},
+}
+
+func TestHeadSeeds(t *testing.T) {
+	for _, elements := range testSets {
+		set := testSet(t, elements...)
+		for _, page := range headSeeds {
+			for _, mode := range []Mode{Merge, Replace} {
+				checkHead(t, []byte(page), set, mode, 1)
+			}
+		}
+	}
+}
+
+func FuzzHead(f *testing.F) {
+	for _, s := range headSeeds {
+		for i := range testSets {
+			f.Add([]byte(s), uint64(i))
+		}
+	}
+	f.Fuzz(func(t *testing.T, page []byte, n uint64) {
+		if len(page) > 4096 {
+			return
+		}
+		checkHead(t, page, testSet(t, testSets[n%4]...), Mode(n/4%2), n)
+	})
+}
+
+// pieces are what random pages are made of; a byte of fuzzed input chooses one.
+var pieces = []string{
+	"<", ">", "/", "!", "-", "\"", "'", "=", " ", "\n", "\r\n", "a", "&", "&#32;", "&Tab;", "&#x41;", "\x00", "é",
+	"<!DOCTYPE html>", "<!doctype", "<!--", "-->", "--!>", "<!-->", "<![CDATA[", "]]>", "<?xml ?>",
+	"<html>", "<html lang=en>", "</html>", "<head>", "<HEAD a='>'>", "</head>", "<body>", "</body>", "<body class='a'>", "<p>", "</p>", "<br>", "</br>",
+	"<title>", "</title>", "<script>", "</script>", "<script", "</script ", "<style>", "</style>", "<noscript>", "</noscript>", "<noframes>", "</noframes>",
+	"<template>", "</template>", "<template/>", "<link rel=x>", "<base>", "<textarea>", "</textarea>", "<iframe>", "</iframe>", "<div>", "</div>", "<frameset>", "<svg>", "<table>", "<select>",
+	"<meta charset=utf-8>", "<meta http-equiv=content-type content='text/html;charset=utf-8'>", "<meta charset=iso-2022-jp>", "<meta property=og:title content=a>",
+	"<meta name=robots content=index>", "<META NAME=\"Robots\" CONTENT='noindex'/>", "<meta name=' robots' content=nofollow>",
+	"<meta name=googlebot content='all'>", "<meta content=none name=bingbot>", "<meta property=robots content=noarchive>",
+	"<meta http-equiv=x-robots-tag content='googlebot: noindex'>", "<meta name=robots content='ACAP allow-index'>",
+	"<meta name=&#114;obots content=&quot;index&quot;>", "<meta ", "name=robots ", "content=\"", "content='all' ",
+	strings.Repeat(" ", 300), strings.Repeat("<link rel=stylesheet href=/a>", 11),
+}
+
+func fromPieces(choice []byte) []byte {
+	var b []byte
+	for _, c := range choice {
+		b = append(b, pieces[int(c)%len(pieces)]...)
+	}
+	return b
+}
+
+func FuzzPieces(f *testing.F) {
+	for i := range pieces {
+		f.Add([]byte{byte(i), byte(i * 7), byte(i * 13)}, uint64(i))
+	}
+	f.Fuzz(func(t *testing.T, choice []byte, n uint64) {
+		if len(choice) > 60 {
+			return
+		}
+		checkHead(t, fromPieces(choice), testSet(t, testSets[n%4]...), Mode(n/4%2), n)
+	})
+}
+
+func TestRandomPieces(t *testing.T) {
+	const seed = 7
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, seed))
+	n := 60000
+	if testing.Short() {
+		n = 5000
+	}
+	sets := make([]*Set, len(testSets))
+	for i := range sets {
+		sets[i] = testSet(t, testSets[i]...)
+	}
+	for i := range n {
+		choice := make([]byte, 1+rnd.IntN(16))
+		for j := range choice {
+			choice[j] = byte(rnd.IntN(len(pieces)))
+		}
+		page := fromPieces(choice)
+		if i%2 == 0 {
+			page = append([]byte("<!DOCTYPE html><html><head>"), page...)
+		}
+		checkHead(t, page, sets[i%4], Mode(i/4%2), uint64(i))
+	}
+}
