@@ -113,6 +113,7 @@ func (c *compiler) group() {
 		r := &p.spec.Rules[i]
 		src := c.source(r)
 		p.ruleHosts = append(p.ruleHosts, src.hosts)
+		p.demands = p.demands || r.Identity != Claimed
 		for _, a := range src.audiences {
 			m := c.atom(a)
 			m.rules = append(m.rules, int32(i))

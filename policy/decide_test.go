@@ -248,3 +248,24 @@ func TestCompileLimits(t *testing.T) {
 		t.Errorf("4 million combinations: %v", err)
 	}
 }
+
+func TestHostKey(t *testing.T) {
+	p, err := policy.Compile(spec(t, `
+		everyone@www.example.com: -crawl /
+		everyone@*.example.com: -crawl /a
+		everyone@*.b.example.com: -crawl /b`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[int]string{}
+	for _, h := range []string{"www.example.com", "x.example.com", "x.b.example.com", "example.org"} {
+		k := p.HostKey(h)
+		if other, ok := keys[k]; ok {
+			t.Errorf("%s and %s have the key %d", h, other, k)
+		}
+		keys[k] = h
+	}
+	if p.HostKey("WWW.example.com.:80") != p.HostKey("www.example.com") || p.HostKey("y.z.example.com") != p.HostKey("x.example.com") || p.HostKey("") != 0 {
+		t.Error("hosts to which the same rules speak have different keys")
+	}
+}

@@ -27,6 +27,7 @@ type hostIndex struct {
 
 // hostClass is what all hosts have in common to which the same rules speak.
 type hostClass struct {
+	key      int // tells classes apart
 	exact    []int32
 	wildcard []int32
 }
@@ -68,12 +69,19 @@ func (x *hostIndex) intern(h Host) int32 {
 // once, when all hosts are known.
 func (x *hostIndex) link() {
 	for name, c := range x.wild {
+		c.key = int(c.wildcard[0])
 		c.wildcard = append(c.wildcard[:1:1], x.above(name)...)
 	}
 	for name, c := range x.exact {
+		c.key = int(c.exact[0])
 		c.wildcard = x.above(name)
 	}
 }
+
+// HostKey tells hosts apart to which different rules speak: hosts with the same
+// key get the same answers from Decide. It is 0 for every host that no rule
+// names, and at most the number of hosts that rules name.
+func (p *Policy) HostKey(host string) int { return p.hosts.class(host).key }
 
 // above lists the wildcards that a name lies below, the longest first.
 func (x *hostIndex) above(name string) (ids []int32) {

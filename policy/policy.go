@@ -22,6 +22,7 @@ type Policy struct {
 	statements []*Statement // in the order of the file
 	ruleOf     []*Rule      // of each statement
 	ruleHosts  [][]int32    // the hosts of each of Spec.Rules
+	demands    bool // some rule demands an identity
 	engines    []string
 	apps       []string
 }
@@ -62,6 +63,10 @@ func (p *Policy) Apps() []string { return p.apps }
 // EngineRuleNames lists the engines' own rules that the policy states, in the
 // order of the file.
 func (p *Policy) EngineRuleNames() []string { return p.engines }
+
+// DemandsIdentity reports whether any rule speaks only to clients of some
+// identity.
+func (p *Policy) DemandsIdentity() bool { return p.demands }
 
 // Mode is what the edge does about a request that d disallows: what the
 // deciding rule says, else the policy's default.

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstag
+
+import (
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// spelling is how the headers and meta elements say that a usage is disallowed.
+// What they have no word for is spelled by the nearest stricter rule; usages
+// that only a robots.txt can speak of have none.
+var spelling = map[policy.Usage]robotsrule.Set{
+	policy.Follow:              robotsrule.Of("nofollow"),
+	policy.Index:               robotsrule.Of("noindex"),
+	policy.Preserve:            robotsrule.Of("noarchive"),
+	policy.PresentLink:         robotsrule.Of("noindex"),
+	policy.PresentSnippet:      robotsrule.Of("nosnippet"),
+	policy.PresentThumbnail:    robotsrule.Of("max-image-preview:none", "max-video-preview:0"),
+	policy.PresentCurrentCopy:  robotsrule.Of("noarchive"),
+	policy.PresentOldCopy:      robotsrule.Of("noarchive"),
+	policy.PresentOldSnippet:   robotsrule.Of("noarchive"),
+	policy.PresentOldThumbnail: robotsrule.Of("noarchive"),
+}
+
+// Source is one reason for a robots control rule: the decision, or the engine's
+// own rule, that a policy has it from.
+type Source struct {
+	Rules    robotsrule.Set
+	Usage    policy.Usage // of Decision
+	Decision policy.Decision
+	Engine   *policy.EngineRule // nil: Decision says it
+	Rule     *policy.Rule
+}
+
+// Rules returns the robots control rules for the query's crawler, host and path,
+// and when they will next change because a date in the policy passes (the zero
+// time for never). The query's usage is not looked at.
+//
+// A rule that demands a verified client cannot be told in a header, so what
+// holds for any client of that name is combined to the strictest.
+func Rules(p *policy.Policy, q policy.Query) (robotsrule.Set, time.Time) {
+	sources, until := Sources(p, q)
+	var rules robotsrule.Set
+	for _, s := range sources {
+		rules = rules.Union(s.Rules)
+	}
+	return rules, until
+}
+
+// Sources is Rules with the reasons, in a fixed order. The same reason appears
+// once for each identity that a client can have.
+func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Time) {
+	for _, q.Identity = range identities(p) {
+		for _, u := range policy.Usages() {
+			q.Usage = u
+			d := p.Decide(q)
+			if s := spell(u, d); !s.IsEmpty() {
+				sources = append(sources, Source{Rules: s, Usage: u, Decision: d, Rule: d.Rule})
+			}
+			until = earlier(until, changes(d, q.Now))
+		}
+		for _, name := range p.EngineRuleNames() {
+			s, by, of := p.EngineRule(q, name)
+			if by == nil {
+				continue
+			}
+			if at, ok := s.UnavailableAfter(); ok && at.Add(time.Second).After(q.Now) {
+				until = earlier(until, at.Add(time.Second))
+			}
+			sources = append(sources, Source{Rules: s.Expired(q.Now), Engine: by, Rule: of})
+		}
+	}
+	return sources, until
+}
+
+// spell says a decision about a usage in robots control rules.
+func spell(u policy.Usage, d policy.Decision) robotsrule.Set {
+	word, ok := spelling[u]
+	if d.Verdict == policy.Disallowed && ok {
+		return word
+	}
+	q := d.Qualifiers()
+	if q == nil {
+		return robotsrule.Set{}
+	}
+	var rules robotsrule.Set
+	if u == policy.Index && q.TimeLimit.Kind == policy.UntilDate {
+		rules = rules.Union(robotsrule.UnavailableAfter(q.TimeLimit.Last))
+	}
+	if u == policy.PresentSnippet && q.MaxLength.Unit != "" {
+		rules = rules.Union(robotsrule.MaxSnippet(characters(q.MaxLength)))
+	}
+	for _, m := range q.ProhibitedModification {
+		if m == "translation" || m == "any" {
+			rules = rules.Union(robotsrule.Of("notranslate"))
+		}
+	}
+	return rules
+}
+
+// characters is a length in characters. So many words take at least that many
+// characters and the spaces between them: a snippet of no more characters is
+// never one of more words.
+func characters(l policy.Length) int {
+	if l.Unit == policy.Words && l.N > 0 {
+		return min(2*l.N-1, 1<<30)
+	}
+	return l.N
+}
+
+// changes is when a decision turns over.
+func changes(d policy.Decision, now time.Time) time.Time {
+	if d.Statement == nil || d.Statement.Qualifiers == nil {
+		return time.Time{}
+	}
+	if t := d.Statement.Qualifiers.TimeLimit; t.Kind == policy.UntilDate && !t.Passed(now) {
+		return t.Last.Add(time.Second)
+	}
+	return time.Time{}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// Preferences returns the AIPREF preferences of everyone for the query's host
+// and path (draft-ietf-aipref-vocab), and when they next change. The header has
+// no audience: narrower preferences stand in robots.txt. A usage that nothing
+// speaks of has none, and "search" is permitted only by a statement that names
+// it, because it permits training for search as well.
+func Preferences(p *policy.Policy, q policy.Query) (prefs []Preference, until time.Time) {
+	q.Crawler = 0
+	for _, q.Usage = range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
+		var strictest policy.Decision
+		for i, identity := range identities(p) {
+			q.Identity = identity
+			d := p.Decide(q)
+			until = earlier(until, changes(d, q.Now))
+			if i == 0 || d.Verdict == policy.Disallowed || d.Verdict == policy.Unstated && strictest.Verdict == policy.Allowed {
+				strictest = d
+			}
+			if strictest.Verdict == policy.Disallowed {
+				break
+			}
+		}
+		if strictest.Verdict != policy.Unstated {
+			prefs = append(prefs, Preference{Usage: q.Usage, Allow: strictest.Verdict == policy.Allowed, Decision: strictest})
+		}
+	}
+	return prefs, until
+}
+
+// identities are those that a client can have, as far as it matters to p.
+func identities(p *policy.Policy) []policy.Identity {
+	if p.DemandsIdentity() {
+		return []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified}
+	}
+	return []policy.Identity{policy.Unknown}
+}
+
+// Preference is one key of Content-Usage.
+type Preference struct {
+	Usage    policy.Usage
+	Allow    bool
+	Decision policy.Decision
+}
