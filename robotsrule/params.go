@@ -51,6 +51,21 @@ func (s Set) Params() *httpsfv.Params {
 	return p
 }
 
+// ParamsLose gives the rules that Params has no room for, permissive words
+// aside, as they are written in X-Robots-Tag. It is nil for all but unknown rules.
+func (s Set) ParamsLose() []string {
+	var lost []string
+	names := map[string]bool{}
+	for _, w := range s.words() {
+		name, _, ok := wordItem(w)
+		if !permissive(w) && (!ok || names[name]) {
+			lost = append(lost, w)
+		}
+		names[name] = ok || names[name]
+	}
+	return lost
+}
+
 func integer(limit int64) int64 {
 	if limit == limitUnlimited {
 		return -1
@@ -72,7 +87,8 @@ func wordItem(w string) (name string, value any, ok bool) {
 		item, err := httpsfv.UnmarshalItem([]string{text})
 		return name, item.Value, err == nil
 	}
-	if item, err := httpsfv.UnmarshalItem([]string{text}); err == nil && len(item.Params.Names()) == 0 {
+	// A malformed value of a known rule stays text, so that no type mends it.
+	if item, err := httpsfv.UnmarshalItem([]string{text}); err == nil && len(item.Params.Names()) == 0 && !takesValue(name) {
 		switch v := item.Value.(type) {
 		case int64, httpsfv.Token:
 			return name, v, true

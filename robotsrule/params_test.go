@@ -4,6 +4,7 @@ package robotsrule
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -107,6 +108,9 @@ func TestFromParams(t *testing.T) {
 				t.Errorf("%s is written back as %s, want %s", c.in, got, c.tag)
 			}
 		})
+	}
+	if got := Parse("foo:3, foo:2, 9lives, all, noai, noindex").ParamsLose(); !slices.Equal(got, []string{"9lives", "foo:3"}) {
+		t.Errorf("ParamsLose = %q", got)
 	}
 	if !FromParams(nil).IsEmpty() {
 		t.Error("no parameters are no rules")

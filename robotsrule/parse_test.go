@@ -129,5 +129,20 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("ParseStrict(%q) = %q, Parse gives %q", x, s, a)
 		}
 		checkParams(t, a)
+		if d := a.Beyond(b); b.Union(d) != u {
+			t.Fatalf("%q beyond %q = %q", a, b, d)
+		}
+		var cut Set
+		for rest := x; rest != ""; {
+			before := len(rest)
+			var rule string
+			if rule, rest = Cut(rest); len(rest) >= before {
+				t.Fatalf("Cut takes nothing off %q", rest)
+			}
+			cut = cut.Union(Parse(rule))
+		}
+		if cut.WithoutEmbedding().Restrictive() != a.WithoutEmbedding().Restrictive() {
+			t.Fatalf("%q cut up is %q, as a whole %q", x, cut, a)
+		}
 	})
 }

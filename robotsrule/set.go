@@ -138,18 +138,8 @@ func (s Set) canonical() Set {
 	if s.flags&noarchive != 0 {
 		s.flags &^= nocache
 	}
-	if s.other == "" {
-		return s
-	}
-	words := strings.Split(s.other, "\n")
-	kept := make([]string, 0, len(words))
-	for _, w := range words {
-		if !s.contradicts(w, words) {
-			kept = append(kept, w)
-		}
-	}
-	s.other = strings.Join(kept, "\n")
-	return s
+	words := s.words()
+	return s.filter(func(w string) bool { return !s.contradicts(w, words) })
 }
 
 // contradicts tells whether w, one of the sorted words, is a permissive word

@@ -12,7 +12,7 @@ import (
 // elements and X-Robots-Tag, with the values they take.
 // Google: https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
 // Bing: https://www.bing.com/webmasters/help/which-robots-metatags-does-bing-support-5198d240
-var documented = []struct{ name, value string }{
+var documented = []documentedRule{
 	{"all", ""}, {"follow", ""}, {"index", ""}, {"indexifembedded", ""},
 	{"max-image-preview", "none, standard or large"},
 	{"max-snippet", "a number of characters, 0 for no snippet or -1 for no limit"},
@@ -21,6 +21,8 @@ var documented = []struct{ name, value string }{
 	{"none", ""}, {"noodp", ""}, {"nosnippet", ""}, {"notranslate", ""},
 	{"unavailable_after", "a date with time and zone such as 2026-12-31T23:59:59Z"},
 }
+
+type documentedRule struct{ name, value string }
 
 // ParseStrict reads a comma list of rules as Parse does, but only rules that
 // search engines document, with the values they document. The error names the
@@ -62,7 +64,7 @@ func ParseStrict(s string) (Set, error) {
 
 // check tells whether e is a documented rule with a documented value.
 func (e element) check() error {
-	i := slices.IndexFunc(documented, func(d struct{ name, value string }) bool { return d.name == e.name })
+	i := slices.IndexFunc(documented, func(d documentedRule) bool { return d.name == e.name })
 	if i < 0 {
 		return e.unknown()
 	}

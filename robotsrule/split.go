@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsrule
+
+import (
+	"slices"
+	"strings"
+)
+
+// others are names in common use for rules that no engine documents any more, or
+// that never were an engine's, and the permissive contraries of known rules.
+var others = []string{
+	"archive", "cache", "imageindex", "noai", "noimageai", "nositelinkssearchbox", "noyaca", "noydir", "odp", "snippet", "translate",
+}
+
+// IsRule tells whether name, in any case, is the name of a rule: one that an
+// engine documents, one in common use, or max- followed by anything. It is how
+// "unavailable_after: …" is told from "examplebot: …" in X-Robots-Tag.
+func IsRule(name string) bool {
+	name = lower(name)
+	return takesValue(name) || slices.Contains(others, name) ||
+		slices.ContainsFunc(documented, func(d documentedRule) bool { return d.name == name })
+}
+
+// Cut takes the first rule off a comma list of rules as Parse reads it, so that
+// a date keeps its commas. Rule and rest are parts of list, with the comma
+// between them left out.
+func Cut(list string) (rule, rest string) {
+	_, rest = nextElement(list)
+	rule = list[:len(list)-len(rest)]
+	if rest != "" || strings.HasSuffix(list, ",") {
+		rule = strings.TrimSuffix(rule, ",")
+	}
+	return rule, rest
+}
+
+// Restrictive gives s without the words that only allow (all, index, follow,
+// archive, … and an indexifembedded that has no noindex to soften). What they
+// say is the default, and beside a restriction from elsewhere some engines let
+// them win.
+func (s Set) Restrictive() Set {
+	if s.index == embeddedOnlyWord {
+		s.index = indexUnsaid
+	}
+	return s.filter(func(w string) bool { return !permissive(w) })
+}
+
+// WithoutUnknown gives s without the rules that are unknown here and without
+// malformed values, which are what can make a set long.
+func (s Set) WithoutUnknown() Set {
+	return s.filter(func(w string) bool { return permissive(w) })
+}
+
+// WithoutEmbedding gives s without indexifembedded, so that its noindex has no
+// exception.
+func (s Set) WithoutEmbedding() Set {
+	switch s.index {
+	case embeddedOnlyWord:
+		s.index = indexUnsaid
+	case noindexEmbedded:
+		s.index = noindexPlain
+	}
+	return s
+}
+
+// Beyond gives what s adds to t: the smallest set whose union with t is the
+// union of s and t. It is empty when s adds nothing.
+func (s Set) Beyond(t Set) Set {
+	d := s.Union(t)
+	d.flags &^= t.flags
+	if d.index == t.index {
+		d.index = indexUnsaid
+	}
+	if d.image == t.image {
+		d.image = imageUnsaid
+	}
+	if d.snippet == t.snippet {
+		d.snippet = limitUnsaid
+	}
+	if d.video == t.video {
+		d.video = limitUnsaid
+	}
+	if d.expires == t.expires {
+		d.expires = 0
+	}
+	have := t.words()
+	return d.filter(func(w string) bool {
+		_, found := slices.BinarySearch(have, w)
+		return !found
+	})
+}
+
+func (s Set) filter(keep func(word string) bool) Set {
+	if s.other == "" {
+		return s
+	}
+	words := s.words()
+	kept := make([]string, 0, len(words))
+	for _, w := range words {
+		if keep(w) {
+			kept = append(kept, w)
+		}
+	}
+	s.other = strings.Join(kept, "\n")
+	return s
+}
