@@ -2,7 +2,12 @@
 
 package crawlers
 
-import "testing"
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
 
 // BenchmarkLoad is what the first call of Default costs a program's start.
 func BenchmarkLoad(b *testing.B) {
@@ -10,6 +15,69 @@ func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
 		if _, err := load(embedded); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// tokensForBench returns n tokens: the catalogue's, and made-up ones of the same shape.
+func tokensForBench(tb testing.TB, n int) []Pattern {
+	tb.Helper()
+	c, err := Default()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	patterns := c.Patterns()
+	shapes := []string{"ExampleData%dBot", "ExampleVendor%d-User", "ExampleIndex%dCrawler", "Example%d-SearchBot", "ExampleLabs %d Spider"}
+	for i := len(patterns); i < n; i++ {
+		patterns = append(patterns, Pattern{Token: fmt.Sprintf(shapes[i%len(shapes)], i), Index: i})
+	}
+	return patterns[:n]
+}
+
+// BenchmarkRecognize compares the recogniser with a regular expression and with
+// a loop of strings.Contains over the same tokens.
+func BenchmarkRecognize(b *testing.B) {
+	uas := []struct{ name, ua string }{
+		{"browser", "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"},
+		{"app", "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148 Safari/604.1 [FBAN/FBIOS;FBAV/470.0.0.40.106;FBBV/612345678;FBDV/iPhone14,5;FBMD/iPhone;FBSN/iOS;FBSV/17.5.1;FBSS/3;FBID/phone;FBLC/en_US;FBOP/5;FBRV/0]"},
+		{"crawler", "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)"},
+	}
+	for _, n := range []int{150, 1500} {
+		patterns := tokensForBench(b, n)
+		r := NewRecognizer(patterns)
+		lower, quoted := make([]string, n), make([]string, n)
+		for i, p := range patterns {
+			lower[i], quoted[i] = strings.ToLower(p.Token), regexp.QuoteMeta(p.Token)
+		}
+		re := regexp.MustCompile(`(?i)\b(?:` + strings.Join(quoted, "|") + `)\b`)
+		methods := []struct {
+			name string
+			find func(ua string) bool
+		}{
+			{"recognizer", func(ua string) bool { _, ok := r.Recognize(ua); return ok }},
+			{"regexp", re.MatchString},
+			{"contains", func(ua string) bool {
+				ua = strings.ToLower(ua)
+				for _, t := range lower {
+					if strings.Contains(ua, t) {
+						return true
+					}
+				}
+				return false
+			}},
+		}
+		for _, m := range methods {
+			for _, u := range uas {
+				b.Run(fmt.Sprintf("tokens=%d/%s/%s", n, m.name, u.name), func(b *testing.B) {
+					if m.name == "recognizer" && m.find(u.ua) != (u.name == "crawler") {
+						b.Fatal("wrong answer")
+					}
+					b.ReportAllocs()
+					for b.Loop() {
+						m.find(u.ua)
+					}
+				})
+			}
 		}
 	}
 }

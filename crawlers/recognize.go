@@ -34,9 +34,11 @@ type Pattern struct {
 // The time depends on the header's length, not on the number of tokens, and no
 // method allocates.
 type Recognizer struct {
-	groups map[string]group // by the token's first word, in lower case
-	filter []uint64         // bit set of firstWordKey
-	shift  uint             // of the filter's hash
+	groups  map[string]group // by the token's first word, in lower case
+	filter  []uint64         // set of the keys of the first words
+	shift   uint32           // of the filter's keys
+	lengths [256]uint64      // sets of lengths of first words, modulo 64, by key
+	short   [256]bool        // first letters of first words of under four letters
 }
 
 // group holds the tokens that share their first word.
@@ -61,15 +63,14 @@ func NewRecognizer(patterns []Pattern) *Recognizer {
 		first, rest := token[:wordEnd(token, 0)], token[wordEnd(token, 0):]
 		r.groups[first] = r.groups[first].add(rest, p.Index)
 	}
-	words, bits := 64, uint(12)
+	words, bits := 64, 12
 	for words < len(r.groups) {
 		words *= 2
 		bits++
 	}
-	r.filter, r.shift = make([]uint64, words), 32-bits
+	r.filter, r.shift = make([]uint64, words), uint32(32-bits)
 	for first := range r.groups {
-		key := firstWordKey(first[0], first[len(first)-1], len(first)) >> r.shift
-		r.filter[key/64] |= 1 << (key % 64)
+		r.admit(first)
 	}
 	return r
 }
@@ -103,11 +104,13 @@ func (r *Recognizer) RecognizeAll(uas []string) (index int, ok bool) {
 }
 
 // RecognizeMany appends to dst the Index of every token in ua, those within
-// longer ones too, in the order in which they begin, and returns the extended slice. An Index that dst
-// holds already is not appended again. It allocates only when dst is too small.
+// longer ones too, in the order in which they begin, and returns the extended
+// slice. An Index that dst holds already is not appended again. It allocates
+// only when dst is too small.
 func (r *Recognizer) RecognizeMany(dst []int, ua string) []int {
-	for start, end := r.next(ua, 0); start >= 0; start, end = r.next(ua, skip(ua, end)) {
-		if g := r.find(ua[start:end]); g != nil && !afterLike(ua, start) {
+	var s scanner
+	for i := 0; i < len(ua); i = r.next(ua, &s) {
+		if g, end := r.find(ua, i); g != nil {
 			dst = g.all(dst, ua, end)
 		}
 	}
@@ -115,79 +118,48 @@ func (r *Recognizer) RecognizeMany(dst []int, ua string) []int {
 }
 
 func (r *Recognizer) longest(ua string) (index, length int) {
-	for start, end := r.next(ua, 0); start >= 0; start, end = r.next(ua, skip(ua, end)) {
-		g := r.find(ua[start:end])
-		if g == nil || afterLike(ua, start) {
+	var s scanner
+	for i := 0; i < len(ua); i = r.next(ua, &s) {
+		g, end := r.find(ua, i)
+		if g == nil {
 			continue
 		}
-		if i, n, ok := g.longest(ua, end); ok && end-start+n > length {
-			index, length = i, end-start+n
+		if k, n, ok := g.longest(ua, end); ok && end-i+n > length {
+			index, length = k, end-i+n
 		}
 	}
 	return index, length
 }
 
-// next returns the next word at or after i that may be the first word of a
-// token, or -1. A token may begin at i.
-func (r *Recognizer) next(ua string, i int) (start, end int) {
-	if len(r.filter) == 0 {
-		return -1, -1
-	}
-	for i < len(ua) {
-		if class[ua[i]]&isWord == 0 {
-			i = skip(ua, i)
-			continue
+// admit makes next and find let a first word, in lower case, pass.
+func (r *Recognizer) admit(word string) {
+	if c := word[0]; len(word) < 4 {
+		r.short[c] = true
+		if 'a' <= c && c <= 'z' {
+			r.short[c-'a'+'A'] = true
 		}
-		j := wordEnd(ua, i+1)
-		key := firstWordKey(fold[ua[i]], fold[ua[j-1]], j-i) >> r.shift
-		if r.filter[key/64]&(1<<(key%64)) != 0 {
-			return i, j
-		}
-		i = skip(ua, j)
+		return
 	}
-	return -1, -1
+	k := key(word)
+	r.filter[k>>r.shift/64] |= 1 << (k >> r.shift % 64)
+	r.lengths[k>>24] |= 1 << (len(word) % 64)
 }
 
-// skip returns the next position after i at which a token may begin.
-func skip(ua string, i int) int {
-	for i < len(ua) {
-		switch c := class[ua[i]]; {
-		case c&isBefore != 0:
-			return i + 1
-		case c == isColon && strings.HasPrefix(ua[i:], "://"):
-			for i += len("://"); i < len(ua) && class[ua[i]]&isURLEnd == 0; i++ {
-			}
-		default:
-			i++
-		}
+// find returns the tokens whose first word stands at i, and that word's end.
+func (r *Recognizer) find(ua string, i int) (g group, end int) {
+	end = wordEnd(ua, i)
+	word := ua[i:end]
+	if len(word) > MaxPattern || len(word) >= 4 && r.lengths[key(word)>>24]>>(len(word)%64)&1 == 0 {
+		return nil, end
 	}
-	return i
-}
-
-// wordEnd returns the end of the word that reaches to i.
-func wordEnd(s string, i int) int {
-	for i < len(s) && class[s[i]]&isWord != 0 {
-		i++
-	}
-	return i
-}
-
-// firstWordKey mixes what is known of a word before all of it is read. Its
-// upper bits are the good ones.
-func firstWordKey(first, last byte, n int) uint32 {
-	return (uint32(first) | uint32(last)<<8 | uint32(n)<<16) * 0x9e3779b1
-}
-
-// find returns the tokens whose first word is word.
-func (r *Recognizer) find(word string) group {
-	if len(word) > MaxPattern {
-		return nil
-	}
-	var buf [MaxPattern]byte
+	var lower [MaxPattern]byte
 	for i := range len(word) {
-		buf[i] = fold[word[i]]
+		lower[i] = fold[word[i]]
 	}
-	return r.groups[string(buf[:len(word)])]
+	if g = r.groups[string(lower[:len(word)])]; g == nil || compared(ua, i) {
+		return nil, end
+	}
+	return g, end
 }
 
 // longest returns the first index and the length of the longest tail that ua has at i.
@@ -240,8 +212,8 @@ func endsToken(ua string, i int) bool { return i == len(ua) || class[ua[i]]&isAf
 // comparisons are the words after which a header names somebody else.
 var comparisons = [...]string{"like ", "with ", "following "}
 
-// afterLike reports whether a word of comparison stands before i.
-func afterLike(ua string, i int) bool {
+// compared reports whether a word of comparison stands before i.
+func compared(ua string, i int) bool {
 	for _, word := range comparisons {
 		if j := i - len(word); j >= 0 && equalFold(ua[j:i], word) {
 			return j == 0 || class[ua[j-1]]&isWord == 0

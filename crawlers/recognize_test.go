@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func patternsOf(tokens ...string) []Pattern {
+	patterns := make([]Pattern, len(tokens))
+	for i, t := range tokens {
+		patterns[i] = Pattern{Token: t, Index: i}
+	}
+	return patterns
+}
+
+func TestRecognizeBoundaries(t *testing.T) {
+	tokens := []string{
+		"Googlebot", "Googlebot-Image", "GPTBot", "Screaming Frog SEO Spider", "Claude-User", "panscient.com",
+		"iaskspider/2.0", "Spider", "AI", "LCC", "Yahoo! Slurp", "Foo", "Foo Bar", "Foo Bar Baz", "Foo Bat", "ünïbot", "2ip", "_x",
+	}
+	r := NewRecognizer(patternsOf(tokens...))
+	tests := []struct{ name, ua, want string }{
+		{"alone", "GPTBot", "GPTBot"},
+		{"version", "GPTBot/1.2", "GPTBot"},
+		{"letter case", "gPtBoT/1.2", "GPTBot"},
+		{"comment", "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)", "GPTBot"},
+		{"no space", "Mozilla/5.0 (compatible;GPTBot;+https://openai.com/gptbot)", "GPTBot"},
+		{"parenthesis before and after", "(GPTBot)", "GPTBot"},
+		{"plus signs for spaces", "Mozilla/5.0+(compatible;+GPTBot/1.2;++https://openai.com/gptbot)", "GPTBot"},
+		{"parenthesis after", "GPTBot(x)", "GPTBot"},
+		{"comma", "Foozle,GPTBot,x", "GPTBot"},
+		{"tab", "Foozle\tGPTBot\tx", "GPTBot"},
+		{"last", "Foozle GPTBot", "GPTBot"},
+		{"hyphen after", "GPTBot-Fake/1", ""},
+		{"hyphen before", "My-GPTBot/1", ""},
+		{"letter before", "MyGPTBot/1", ""},
+		{"letter after", "GPTBots/1", ""},
+		{"underscore after", "GPTBot_/1", ""},
+		{"digit after", "GPTBot2/1", ""},
+		{"byte above ASCII after", "GPTBotü", ""},
+		{"byte above ASCII before", "üGPTBot", ""},
+		{"dot after", "gptbot.example.com", ""},
+		{"at sign after", "bot gptbot@openai.com", ""},
+		{"colon after", "GPTBot:", ""},
+		{"slash before", "x/GPTBot", ""},
+		{"dot before", "x.GPTBot", ""},
+		{"equals before", "x=GPTBot", ""},
+		{"bracket before", "[GPTBot]", ""},
+		{"URL with scheme", "Mozilla/5.0 (compatible; Foozle; +https://openai.com/gptbot)", ""},
+		{"URL whose host is the token", "Mozilla/5.0 (compatible; Foozle; http://gptbot/)", ""},
+		{"URL with a query", "Foozle (http://example.com/?a=(GPTBot+GPTBot&b)", ""},
+		{"URL without scheme", "Foozle (+openai.com/gptbot)", ""},
+		{"URL, then the token", "Foozle (http://example.com/) GPTBot", "GPTBot"},
+		{"URL up to a semicolon", "Foozle (http://example.com/;GPTBot)", "GPTBot"},
+		{"URL up to a quote", `Foozle "http://example.com/" GPTBot`, "GPTBot"},
+		{"URL to the end", "Foozle http://example.com/+GPTBot", ""},
+		{"only scheme marks", "://GPTBot", ""},
+		{"two URLs", "a http://b/(://GPTBot GPTBox", ""},
+		{"colon alone", "rv: GPTBot", "GPTBot"},
+		{"like", "Foozle/1.0 (like Googlebot)", ""},
+		{"compatible with", "Foozle (compatible with Googlebot)", ""},
+		{"following", "Foozle (Following Googlebot)", ""},
+		{"like at the start", "like Googlebot", ""},
+		{"not quite like", "unlike Googlebot", "Googlebot"},
+		{"like and itself", "Googlebot (like Googlebot-Image)", "Googlebot"},
+		{"longest wins", "Googlebot-Image/1.0 Googlebot/2.1", "Googlebot-Image"},
+		{"longest wins, other order", "Googlebot/2.1 Googlebot-Image/1.0", "Googlebot-Image"},
+		{"longer token is no other's prefix", "Googlebot-Imager/1.0", ""},
+		{"spaces inside", "Screaming Frog SEO Spider/5.1", "Screaming Frog SEO Spider"},
+		{"spaces inside, cut short", "Screaming Frog SEO", ""},
+		{"part of a longer word", "Baiduspider/2.0", ""},
+		{"dot inside", "panscient.com", "panscient.com"},
+		{"dot inside, longer", "panscient.community", ""},
+		{"slash inside", "iaskspider/2.0", "iaskspider/2.0"},
+		{"slash inside, other version", "iaskspider/2.1", ""},
+		{"exclamation mark inside", "Mozilla/5.0 (compatible; Yahoo! Slurp; http://help.yahoo.com/help/us/ysearch/slurp)", "Yahoo! Slurp"},
+		{"two letters", "AI", "AI"},
+		{"three letters", "LCC (+http://example.com)", "LCC"},
+		{"three letters within SLCC2", "Mozilla/4.0 (compatible; MSIE 8.0; SLCC2)", ""},
+		{"shared first word, short", "Foo", "Foo"},
+		{"shared first word, middle", "Foo Bar", "Foo Bar"},
+		{"shared first word, middle then other", "Foo Bar Bat", "Foo Bar"},
+		{"shared first word, long", "foo bar baz", "Foo Bar Baz"},
+		{"shared first word, none longer", "Foo Bax", "Foo"},
+		{"shared first word, other", "Foo Bat/", "Foo Bat"},
+		{"bytes above ASCII", "x ünïbot/1", "ünïbot"},
+		{"digit first", "2ip bot/1.1", "2ip"},
+		{"underscore first", "(_x)", "_x"},
+		{"empty", "", ""},
+		{"only delimiters", " ;(,)+ ", ""},
+		{"nothing", "Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/115.0", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := ""
+			if i, ok := r.Recognize(tt.ua); ok {
+				got = tokens[i]
+			}
+			if got != tt.want {
+				t.Errorf("%q: got %q, want %q", tt.ua, got, tt.want)
+			}
+			if i, ok := naiveRecognize(patternsOf(tokens...), tt.ua); ok != (tt.want != "") || ok && tokens[i] != tt.want {
+				t.Errorf("%q: the naive implementation disagrees with the table", tt.ua)
+			}
+		})
+	}
+}
+
+func TestRecognizeEqualLengthFirst(t *testing.T) {
+	r := NewRecognizer(patternsOf("BBot", "ABot"))
+	if i, _ := r.Recognize("x ABot/1 BBot/2"); i != 1 {
+		t.Errorf("got %d, want the one that begins first", i)
+	}
+}
+
+func TestRecognizeSameToken(t *testing.T) {
+	r := NewRecognizer([]Pattern{{"FooBot", 7}, {"foobot", 3}})
+	if i, ok := r.Recognize("FooBot"); i != 7 || !ok {
+		t.Errorf("got %d, %v; want the first pattern's", i, ok)
+	}
+	if got := r.RecognizeMany(nil, "FooBot"); !slices.Equal(got, []int{7, 3}) {
+		t.Errorf("got %v, want both", got)
+	}
+}
+
+func TestRecognizeAllLines(t *testing.T) {
+	r := NewRecognizer(patternsOf("Foo", "Foo Bar", "GPTBot"))
+	tests := []struct {
+		name  string
+		lines []string
+		want  int
+		ok    bool
+	}{
+		{"none", nil, 0, false},
+		{"one", []string{"Foo"}, 0, true},
+		{"the longest of both", []string{"Foo", "GPTBot"}, 2, true},
+		{"equal length: the first line", []string{"GPTBot", "Foo"}, 2, true},
+		{"no token over two lines", []string{"Foo", "Bar"}, 0, true},
+		{"the second", []string{"Mozilla/5.0", "GPTBot/1"}, 2, true},
+	}
+	for _, tt := range tests {
+		if i, ok := r.RecognizeAll(tt.lines); i != tt.want || ok != tt.ok {
+			t.Errorf("%s: got %d, %v", tt.name, i, ok)
+		}
+	}
+}
+
+// specs §3: a purpose is named by a substring of the User-Agent.
+func TestRecognizeManyPurposes(t *testing.T) {
+	r := NewRecognizer(patternsOf("ai-training", "search", "archive", "web archive"))
+	tests := []struct {
+		ua   string
+		want []int
+	}{
+		{"FooBot/1.0 (search; ai-training)", []int{1, 0}},
+		{"FooBot/1.0 (search; search)", []int{1}},
+		{"FooBot/1.0 (web archive)", []int{3, 2}},
+		{"FooBot/1.0 (research, ai-training-set)", nil},
+		{"Mozilla/5.0 (+https://example.com/search)", nil},
+	}
+	for _, tt := range tests {
+		got := r.RecognizeMany(nil, tt.ua)
+		slices.Sort(got)
+		want := slices.Sorted(slices.Values(tt.want))
+		if !slices.Equal(got, want) {
+			t.Errorf("%q: got %v, want %v", tt.ua, got, want)
+		}
+	}
+	if got := r.RecognizeMany([]int{1}, "search, archive"); !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("appending to what is there: %v", got)
+	}
+}
+
+func TestRecognizerZeroAndOddPatterns(t *testing.T) {
+	if _, ok := new(Recognizer).Recognize("GPTBot AI 1"); ok {
+		t.Error("the zero value found something")
+	}
+	odd := []string{"", " ", "(x", "/x", "http://x", "x ", "x\x00", strings.Repeat("x", MaxPattern+1)}
+	r := NewRecognizer(patternsOf(odd...))
+	for _, s := range odd {
+		if CheckPattern(s) == nil {
+			t.Errorf("CheckPattern(%q) is nil", s)
+		}
+		if _, ok := r.Recognize(s); ok {
+			t.Errorf("%q was found", s)
+		}
+	}
+	longest := strings.Repeat("x", MaxPattern)
+	if _, ok := NewRecognizer(patternsOf(longest)).Recognize("(" + longest + ")"); !ok {
+		t.Error("the longest token was not found")
+	}
+}
+
+func TestRecognizeDoesNotAllocate(t *testing.T) {
+	patterns := tokensForBench(t, 1500)
+	r := NewRecognizer(patterns)
+	ua := "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot) Googlebot/2.1"
+	lines := []string{ua, "Bingbot"}
+	dst := make([]int, 0, 8)
+	if n := testing.AllocsPerRun(100, func() {
+		r.Recognize(ua)
+		r.RecognizeAll(lines)
+		if dst = r.RecognizeMany(dst[:0], ua); len(dst) != 2 {
+			t.Fatalf("%v", dst)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// randomHeader is made of pieces that matter to the recogniser.
+func randomHeader(rng *rand.Rand, tokens []string) string {
+	pieces := []string{
+		" ", "  ", ";", "; ", "(", ")", ",", "+", "/", "://", "http://", ":", ".", "-", "_", "x", "1", "ü", "\xff", "!",
+		"\"", "<", ">", "'", "like ", "with ", "Following ", "like", "Mozilla/5.0", "\t", "=", "@",
+	}
+	var b strings.Builder
+	for range rng.IntN(14) {
+		switch rng.IntN(3) {
+		case 0:
+			t := tokens[rng.IntN(len(tokens))]
+			if rng.IntN(4) == 0 {
+				t = t[:rng.IntN(len(t)+1)]
+			}
+			if rng.IntN(2) == 0 {
+				t = strings.ToUpper(t)
+			}
+			b.WriteString(t)
+		default:
+			b.WriteString(pieces[rng.IntN(len(pieces))])
+		}
+	}
+	return b.String()
+}
+
+func TestRecognizeAgainstNaive(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	tokens := []string{
+		"a", "ab", "abc", "abcd", "abcdefgh", "abcdefghi", "a b", "a bc", "a b c", "ab/c", "abc.d", "abcd-e", "x", "X1", "xx x", "x!", "ü", "_", "-",
+		"like", "Like x", "http", "Googlebot", "Googlebot-Image", "abcd abcd", "abcd abce", "abcd", "1",
+	}
+	for range 40000 {
+		n := 1 + rng.IntN(len(tokens))
+		patterns := make([]Pattern, n)
+		for i := range patterns {
+			patterns[i] = Pattern{tokens[rng.IntN(len(tokens))], rng.IntN(6)}
+		}
+		checkAgainstNaive(t, patterns, randomHeader(rng, tokens))
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+func checkAgainstNaive(t *testing.T, patterns []Pattern, ua string) {
+	t.Helper()
+	r := NewRecognizer(patterns)
+	i, ok := r.Recognize(ua)
+	wantI, wantOK := naiveRecognize(patterns, ua)
+	if i != wantI || ok != wantOK {
+		t.Errorf("Recognize(%q) with %v: got %d %v, want %d %v", ua, patterns, i, ok, wantI, wantOK)
+	}
+	many := r.RecognizeMany(nil, ua)
+	slices.Sort(many)
+	if want := naiveMany(patterns, ua); !slices.Equal(many, want) {
+		t.Errorf("RecognizeMany(%q) with %v: got %v, want %v", ua, patterns, many, want)
+	}
+}
+
+func FuzzRecognize(f *testing.F) {
+	f.Add("GPTBot\nGooglebot\nGooglebot-Image", "Mozilla/5.0 (compatible; Googlebot-Image/1.0; +http://www.google.com/bot.html)")
+	f.Add("Foo\nFoo Bar\nAI\nx", "Foo Bar/1 http://x/(AI) like Foo AI;x")
+	f.Add("a\nb/c\nd.e", "a://b/c b/c, d.e(\"")
+	f.Fuzz(func(t *testing.T, tokens, ua string) {
+		if len(tokens) > 200 || len(ua) > 400 {
+			return
+		}
+		checkAgainstNaive(t, patternsOf(strings.Split(tokens, "\n")...), ua)
+	})
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"math/bits"
+	"strings"
+)
+
+// scanner walks over the positions of a User-Agent at which a token may begin.
+// The zero value is at the start, which is the first position.
+type scanner struct {
+	end   int    // of the eight bytes being looked at
+	stops uint64 // what is left of their stopBytes
+}
+
+// next returns the next position after a delimiter, or the length of ua. It
+// leaves out most of those where no token begins with these letters.
+func (r *Recognizer) next(ua string, s *scanner) int {
+	// Copies, which the compiler keeps in registers.
+	end, stops, filter, shift := s.end, s.stops, r.filter, r.shift&31
+	for {
+		for stops == 0 {
+			switch {
+			case end+8 <= len(ua):
+				stops = stopBytes(eight(ua[end:]))
+			case end < len(ua):
+				stops = stopBytes(lastBytes(ua[end:]))
+			default:
+				return len(ua)
+			}
+			end += 8
+		}
+		stop := end - 8 + bits.TrailingZeros64(stops)/8
+		stops &= stops - 1
+		if ua[stop] == ':' {
+			if strings.HasPrefix(ua[stop:], "://") {
+				end, stops = urlEnd(ua, stop+len("://")), 0
+			}
+			continue
+		}
+		if at := stop + 1; at+4 <= len(ua) && !r.short[ua[at]] {
+			k := key(ua[at:]) >> shift
+			if word := int(k / 64); word >= len(filter) || filter[word]>>(k%64)&1 == 0 {
+				continue
+			}
+		}
+		if class[ua[stop]]&isBefore != 0 {
+			s.end, s.stops = end, stops
+			return stop + 1
+		}
+	}
+}
+
+// stopBytes returns a word with the highest bit of each byte set whose byte in x
+// is a colon, a semicolon, or less than a hyphen. Among them are all
+// bytes that may stand before a token, and few others of a User-Agent.
+func stopBytes(x uint64) uint64 {
+	const (
+		ones = 0x0101010101010101
+		low  = 0x7f * ones
+	)
+	// The sums leave out the highest bits, so that no carry reaches the next byte.
+	notLess := (x & low) + (0x80-'-')*ones
+	colons := (x &^ ones) ^ ':'*ones // zero for ':' and ';', which follows it
+	notColon := (colons & low) + low | colons
+	return (^notLess | ^notColon) &^ x &^ low
+}
+
+// eight returns the first eight bytes of s, the first one lowest.
+func eight(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// lastBytes is eight for a shorter s, with bytes that are no stops after it.
+func lastBytes(s string) uint64 {
+	x := ^uint64(0)
+	for i := len(s) - 1; i >= 0; i-- {
+		x = x<<8 | uint64(s[i])
+	}
+	return x
+}
+
+// key mixes the first four bytes of s, ignoring the letter case. Its upper bits
+// are the good ones.
+func key(s string) uint32 {
+	_ = s[3]
+	four := uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
+	return (four | 0x20202020) * 0x9e3779b1
+}
+
+// urlEnd returns the end of the URL that reaches to i.
+func urlEnd(ua string, i int) int {
+	for i < len(ua) && class[ua[i]]&isURLEnd == 0 {
+		i++
+	}
+	return i
+}
+
+// wordEnd returns the end of the word that reaches to i.
+func wordEnd(s string, i int) int {
+	for i < len(s) && class[s[i]]&isWord != 0 {
+		i++
+	}
+	return i
+}
