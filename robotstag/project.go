@@ -25,6 +25,34 @@ var spelling = map[policy.Usage]robotsrule.Set{
 	policy.PresentOldThumbnail: robotsrule.Of("noarchive"),
 }
 
+// Members returns what the policy says to each audience about the query's host
+// and path, everyone first, and when it next changes (the zero time for never).
+// The query's crawler and usage are not looked at. Control tokens, which no
+// crawler reads a page by, are left out.
+func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Time) {
+	for i, c := range p.Classes(q.Host) {
+		q.Crawler = 0
+		if i > 0 {
+			q.Crawler = c.Crawlers[0]
+		}
+		rules, change := Rules(p, q)
+		until = earlier(until, change)
+		if rules.IsEmpty() {
+			continue
+		}
+		if i == 0 {
+			members = append(members, Member{Token: Everyone, Rules: rules})
+			continue
+		}
+		for _, id := range c.Crawlers {
+			if info := p.CrawlerInfo(id); !info.RobotsOnly {
+				members = append(members, Member{Token: info.Token, Rules: rules})
+			}
+		}
+	}
+	return members, until
+}
+
 // Source is one reason for a robots control rule: the decision, or the engine's
 // own rule, that a policy has it from.
 type Source struct {
@@ -131,10 +159,26 @@ func earlier(a, b time.Time) time.Time {
 
 // Preferences returns the AIPREF preferences of everyone for the query's host
 // and path (draft-ietf-aipref-vocab), and when they next change. The header has
-// no audience: narrower preferences stand in robots.txt. A usage that nothing
-// speaks of has none, and "search" is permitted only by a statement that names
-// it, because it permits training for search as well.
-func Preferences(p *policy.Policy, q policy.Query) (prefs []Preference, until time.Time) {
+// no audience: narrower preferences stand in robots.txt.
+func Preferences(p *policy.Policy, q policy.Query) (usage Usage, until time.Time) {
+	sources, until := PreferenceSources(p, q)
+	for _, s := range sources {
+		usage = usage.Combine(s.Usage)
+	}
+	return usage, until
+}
+
+// PreferenceSource is one preference with the decision that it comes from.
+type PreferenceSource struct {
+	Usage    Usage // the one preference
+	Of       policy.Usage
+	Decision policy.Decision
+}
+
+// PreferenceSources is Preferences with the reasons. A usage that nothing speaks
+// of has none, and "search" is permitted only by a statement that names it,
+// because it permits training for search as well.
+func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSource, until time.Time) {
 	q.Crawler = 0
 	for _, q.Usage = range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
 		var strictest policy.Decision
@@ -149,11 +193,25 @@ func Preferences(p *policy.Policy, q policy.Query) (prefs []Preference, until ti
 				break
 			}
 		}
-		if strictest.Verdict != policy.Unstated {
-			prefs = append(prefs, Preference{Usage: q.Usage, Allow: strictest.Verdict == policy.Allowed, Decision: strictest})
+		if strictest.Verdict == policy.Unstated {
+			continue
 		}
+		pref := No
+		if strictest.Verdict == policy.Allowed {
+			pref = Yes
+		}
+		s := PreferenceSource{Of: q.Usage, Decision: strictest}
+		switch q.Usage {
+		case policy.TrainAI:
+			s.Usage.TrainAI = pref
+		case policy.AIUse:
+			s.Usage.AIUse = pref
+		default:
+			s.Usage.Search = pref
+		}
+		sources = append(sources, s)
 	}
-	return prefs, until
+	return sources, until
 }
 
 // identities are those that a client can have, as far as it matters to p.
@@ -162,11 +220,4 @@ func identities(p *policy.Policy) []policy.Identity {
 		return []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified}
 	}
 	return []policy.Identity{policy.Unknown}
-}
-
-// Preference is one key of Content-Usage.
-type Preference struct {
-	Usage    policy.Usage
-	Allow    bool
-	Decision policy.Decision
 }
