@@ -32,7 +32,7 @@ const charsetLimit = 1024
 // An edit replaces the page's bytes from start up to end by text.
 type edit struct {
 	start, end int
-	text       string
+	text       []byte
 }
 
 // edits appends to es, in the order of the page, what has to change in a page
@@ -55,7 +55,7 @@ func (s *scanner) edits(es []edit, mode Mode, fragments bool) []edit {
 }
 
 // all is every element of the policy.
-func (s *scanner) all() string {
+func (s *scanner) all() []byte {
 	if s.xml {
 		return s.set.xhtml
 	}
@@ -116,13 +116,13 @@ func (s *scanner) merge(es []edit, mode Mode, moveBefore int) []edit {
 		if at = s.insertAt(es[n:], insert.Len()); moveBefore > 0 {
 			at = moveBefore
 		}
-		es = slices.Insert(es, n, edit{at, at, insert.String()})
+		es = slices.Insert(es, n, edit{at, at, []byte(insert.String())})
 	}
 	if s.implied && (insert.Len() == 0 || at != s.headAt) {
 		// The element that opened the head may be gone.
 		for i := n; i < len(es); i++ {
-			if e := &es[i]; e.start == s.headAt && e.end > e.start && e.text == "" {
-				e.text = "<head>"
+			if e := &es[i]; e.start == s.headAt && e.end > e.start && len(e.text) == 0 {
+				e.text = []byte("<head>")
 			}
 		}
 	}
@@ -143,18 +143,18 @@ func (s *scanner) mergeAudience(es []edit, first int, mode Mode, moveBefore int,
 	case keep && (element == nil || count == 1 && f.carrier):
 		return es
 	case want.IsEmpty() || f.end <= moveBefore:
-		es = append(es, edit{f.start, f.end, ""})
+		es = append(es, edit{f.start, f.end, nil})
 		if !want.IsEmpty() {
 			insert.WriteString(render(name, want, s.xml))
 		}
 	case f.carrier:
-		es = append(es, edit{f.valueAt, f.valueEnd, `"` + html.EscapeString(want.Meta()) + `"`})
+		es = append(es, edit{f.valueAt, f.valueEnd, []byte(`"` + html.EscapeString(want.Meta()) + `"`)})
 	default:
-		es = append(es, edit{f.start, f.end, render(name, want, s.xml)})
+		es = append(es, edit{f.start, f.end, []byte(render(name, want, s.xml))})
 	}
 	for i := first + 1; count > 1; i++ {
 		if g := &s.metas[i]; g.audience == f.audience {
-			es = append(es, edit{g.start, g.end, ""})
+			es = append(es, edit{g.start, g.end, nil})
 			count--
 		}
 	}

@@ -24,8 +24,8 @@ type Set struct {
 	elements []prepared
 	tokens   map[string]struct{}
 	everyone robotsrule.Set
-	html     string // all elements one after the other
-	xhtml    string
+	html     []byte // all elements one after the other
+	xhtml    []byte
 }
 
 type prepared struct {
@@ -58,8 +58,8 @@ func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 	for i := range s.elements {
 		p := &s.elements[i]
 		p.html, p.xhtml = render(p.name, p.rules, false), render(p.name, p.rules, true)
-		s.html += p.html
-		s.xhtml += p.xhtml
+		s.html = append(s.html, p.html...)
+		s.xhtml = append(s.xhtml, p.xhtml...)
 		if p.lower == Everyone {
 			s.everyone = p.rules
 		}
@@ -97,7 +97,7 @@ func (s *Set) HTML() string {
 	if s == nil {
 		return ""
 	}
-	return s.html
+	return string(s.html)
 }
 
 func (s *Set) find(lower string) *prepared {

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// benchPage is 50 KB, or size bytes, of which the head is 3 KB; extra stands
+// in the head.
+func benchPage(size int, extra string) []byte {
+	var b bytes.Buffer
+	b.WriteString("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Bench page</title>\n" + extra)
+	for i := 0; b.Len() < 3<<10-120; i++ {
+		switch i % 4 {
+		case 0:
+			fmt.Fprintf(&b, "<meta property=\"og:prop%d\" content=\"value number %d of the page\">\n", i, i*7)
+		case 1:
+			fmt.Fprintf(&b, "<link rel=\"preload\" href=\"/assets/chunk-%05d.js\" as=\"script\">\n", i*31)
+		case 2:
+			fmt.Fprintf(&b, "<script>window.cfg%d={\"a\":%d,\"b\":\"<b>x</b>\"};</script>\n", i, i)
+		case 3:
+			fmt.Fprintf(&b, "<style>.c%d{color:#%06x;margin:0 %dpx}</style>\n", i, i*9973%0xffffff, i%32)
+		}
+	}
+	b.WriteString("</head>\n<body class=\"home\">\n")
+	for i := 0; b.Len() < size-260; i++ {
+		fmt.Fprintf(&b, "<div class=\"row c%d\"><h2 id=\"s%d\">the crawler asked</h2><p>for a page and the server sent it with a policy that said what may be kept &amp; for how long <a href=\"/p/%d\">more</a></p></div>\n", i%97, i, i)
+	}
+	b.WriteString(strings.Repeat(" ", max(0, size-b.Len()-17)) + "\n</body>\n</html>\n")
+	return b.Bytes()
+}
+
+const benchMeta = "<meta name=\"robots\" content=\"index, follow, max-image-preview:large\">\n"
+
+// tokenizeHead is the same search with x/net/html's tokenizer.
+func tokenizeHead(page []byte) (at int) {
+	z := html.NewTokenizer(bytes.NewReader(page))
+	for {
+		t := z.Next()
+		if t == html.ErrorToken {
+			return at
+		}
+		at += len(z.Raw())
+		if t != html.StartTagToken && t != html.SelfClosingTagToken {
+			continue
+		}
+		name, more := z.TagName()
+		if string(name) == "body" {
+			return at
+		}
+		for string(name) == "meta" && more {
+			_, _, more = z.TagAttr()
+		}
+	}
+}
+
+func BenchmarkScan(b *testing.B) {
+	set := testSet(b, "robots=noindex, nosnippet")
+	page, merge := benchPage(50<<10, ""), benchPage(50<<10, benchMeta)
+	b.Run("bytes.Index", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if bytes.Index(page, []byte("</head>")) < 0 {
+				b.Fatal("no head")
+			}
+		}
+	})
+	b.Run("x-net-tokenizer", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			tokenizeHead(page)
+		}
+	})
+	run := func(name string, page []byte) {
+		b.Run(name, func(b *testing.B) {
+			var s scanner
+			var es [8]edit
+			b.ReportAllocs()
+			for b.Loop() {
+				s.reset(set, false)
+				if !s.scan(page, false) || len(s.edits(es[:0], Merge, false)) != 1 {
+					b.Fatal("not decided")
+				}
+			}
+		})
+	}
+	run("scan", page)
+	run("scan-merge", merge)
+	b.Run("scan-by-bytes", func(b *testing.B) {
+		var s scanner
+		b.ReportAllocs()
+		for b.Loop() {
+			s.reset(set, false)
+			for n := 1; !s.scan(page[:n], false); n++ {
+			}
+		}
+	})
+}

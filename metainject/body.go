@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"maps"
+	"net/http"
+)
+
+// hold takes the next bytes of a page whose header is held back. The page's
+// buffers are given back only at the end, since b may lie in one.
+func (rw *ResponseWriter) hold(b []byte) (n int, err error) {
+	n, err = rw.look(b)
+	if rw.phase != phaseHeld {
+		rw.dropPage()
+	}
+	return n, err
+}
+
+func (rw *ResponseWriter) look(b []byte) (int, error) {
+	p := rw.page
+	if len(b) == 0 {
+		return 0, nil
+	}
+	if p.sniff && !rw.sniffed(b) {
+		return rw.w.Write(b)
+	}
+	had := len(p.held)
+	window := b[:min(len(b), rw.o.MaxHead-had)]
+	if had > 0 {
+		p.held = append(p.held, window...)
+		window = p.held
+	}
+	if !p.scan.scan(window, false) && len(window) < rw.o.MaxHead {
+		if had == 0 {
+			p.held = append(p.held, b...)
+		}
+		rw.keepHeader()
+		return len(b), nil
+	}
+	if had == 0 {
+		return rw.send(b)
+	}
+	rest := b[len(p.held)-had:]
+	if n, err := rw.send(p.held); err != nil {
+		return max(0, n-had), err
+	}
+	n, err := rw.w.Write(rest)
+	return len(b) - len(rest) + n, err
+}
+
+// sniffed finds out, as net/http would, what a body without a Content-Type is.
+// It reports whether the page is ours; if not, the header is sent.
+func (rw *ResponseWriter) sniffed(b []byte) bool {
+	rw.page.sniff = false
+	h := rw.w.Header()
+	kind := http.DetectContentType(b)
+	if mediaKind(kind) == noPage {
+		rw.commit(0, false)
+		return false
+	}
+	h["Content-Type"] = []string{kind}
+	if rw.page.header != nil {
+		rw.page.header["Content-Type"] = h["Content-Type"]
+	}
+	if rw.r.Method == http.MethodHead {
+		rw.commit(0, true)
+		return false
+	}
+	rw.page.scan.reset(rw.o.Set, false)
+	return true
+}
+
+// keepHeader copies the header: the handler goes on, and what it sets from now
+// on is not meant for the header.
+func (rw *ResponseWriter) keepHeader() {
+	if rw.page.header == nil {
+		rw.page.header = maps.Clone(rw.w.Header())
+	}
+}
+
+// send decides about a page whose head is known, or of which no more may be
+// held, and writes b, the page so far. It returns how much of b was written.
+func (rw *ResponseWriter) send(b []byte) (n int, err error) {
+	p := rw.page
+	p.edits = p.scan.edits(p.array[:0], rw.o.Mode, rw.o.Fragments)
+	delta := 0
+	for _, e := range p.edits {
+		delta += len(e.text) - (e.end - e.start)
+	}
+	rw.commit(delta, len(p.edits) > 0)
+	for _, e := range p.edits {
+		if n < e.start {
+			k, err := rw.w.Write(b[n:e.start])
+			if n += k; err != nil {
+				return n, err
+			}
+		}
+		if len(e.text) > 0 {
+			if _, err := rw.w.Write(e.text); err != nil {
+				return n, err
+			}
+		}
+		n = e.end
+	}
+	if n < len(b) {
+		k, err := rw.w.Write(b[n:])
+		if n += k; err != nil {
+			return n, err
+		}
+	}
+	if p.flush {
+		err = http.NewResponseController(rw.w).Flush()
+	}
+	return n, err
+}
+
+// decide settles a page before its head has come to its end.
+func (rw *ResponseWriter) decide() error {
+	defer rw.dropPage()
+	if rw.page.sniff {
+		rw.commit(0, false)
+		return nil
+	}
+	rw.page.flush = false
+	_, err := rw.send(rw.page.held)
+	return err
+}
+
+// endHeld settles a page that ended while it was held.
+func (rw *ResponseWriter) endHeld() error {
+	if p := rw.page; !p.sniff {
+		p.scan.scan(p.held, true)
+	}
+	return rw.decide()
+}

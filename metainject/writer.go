@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"bufio"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// DefaultMaxHead is how many bytes of a page are held at most, if Options says
+// nothing else.
+const DefaultMaxHead = 64 << 10
+
+// A HeaderHook is told of every response's header once, just before it goes
+// out, and may change it. The status is final, never 1xx; 101 and hijacked
+// connections have no such header. A response of which the handler wrote
+// nothing at all counts as 200, which is what net/http makes of it.
+type HeaderHook interface {
+	OnHeader(status int, h http.Header)
+}
+
+// Options say what is done with one response. The zero value does nothing.
+type Options struct {
+	// Set is the elements for the page; nil or empty: no body is looked at.
+	Set *Set
+	// Mode is what becomes of elements that the page has already.
+	Mode Mode
+	// ETagSuffix is put at the end of the entity tag of a changed page, inside
+	// its quotes, since the tag has to change when the policy does: it should
+	// name the policy's content, for example "-rp" and a hash, and consist of
+	// characters that RFC 9110 allows there. Empty: a changed page has no ETag.
+	ETagSuffix string
+	// MaxHead is how many bytes of a page may be held while its head is looked
+	// for, and, where it is compressed, how many of the compressed page; 0 means
+	// DefaultMaxHead. A longer head is changed as far as it has been seen.
+	MaxHead int
+	// Statuses are the final status codes besides 200 whose pages are changed.
+	// Engines index no others, so pages of other codes need no elements. Codes
+	// that have no body of their own, and 206, never count.
+	Statuses []int
+	// Fragments says that also HTML without a DOCTYPE, html, head, body or meta
+	// tag is a page. Without it such HTML is taken for a part that a script or a
+	// template puts into some page, which our elements would then speak for.
+	Fragments bool
+	// Header is told of the header; it may be nil.
+	Header HeaderHook
+}
+
+type phase uint8
+
+const (
+	phaseOpen phase = iota // no final header yet
+	phaseHeld              // given, but held back until the head is known
+	phasePass              // sent; the body passes as it is
+	phaseOver
+)
+
+// A ResponseWriter changes the robots meta elements of the page that is written
+// through it, and gives the HeaderHook its turn. It is a pass-through, with
+// ReadFrom and so sendfile, for everything that is no page to change. Like any
+// http.ResponseWriter it must not be used from two goroutines at a time.
+type ResponseWriter struct {
+	w      http.ResponseWriter
+	r      *http.Request
+	o      Options
+	phase  phase
+	active bool // the body may be changed
+	hooked bool
+	sent   bool // the final header
+	edited bool // the body is not the handler's
+	status int
+	page   *page // while held
+}
+
+// Header values that a handler sets after its WriteHeader are for trailers, so
+// a header held back for long is copied (page.header).
+type page struct {
+	scan   scanner
+	edits  []edit
+	array  [4]edit
+	held   []byte
+	buf    [4 << 10]byte // for ReadFrom and WriteString
+	header http.Header   // as it was at WriteHeader, once it was copied
+	sniff  bool          // there is no Content-Type: the first bytes tell
+	flush  bool          // the handler has flushed what is held
+	coding coding
+}
+
+var (
+	writers = sync.Pool{New: func() any { return new(ResponseWriter) }}
+	pages   = sync.Pool{New: func() any { return new(page) }}
+)
+
+// Wrap gives a writer for the response to r. The handler's request is
+// Request's. When the handler has returned, Close must be called with its
+// error, and at last Release, also after a panic.
+func Wrap(w http.ResponseWriter, r *http.Request, o Options) *ResponseWriter {
+	rw := writers.Get().(*ResponseWriter)
+	if o.MaxHead <= 0 {
+		o.MaxHead = DefaultMaxHead
+	}
+	rw.w, rw.r, rw.o = w, r, o
+	rw.active = !o.Set.IsEmpty() && o.Mode != Off && (r.Method == http.MethodGet || r.Method == http.MethodHead)
+	return rw
+}
+
+// Release makes the writer usable for another response; it must not be touched
+// afterwards. What was held and not sent is dropped.
+func (rw *ResponseWriter) Release() {
+	rw.dropPage()
+	*rw = ResponseWriter{}
+	writers.Put(rw)
+}
+
+func (rw *ResponseWriter) dropPage() {
+	p := rw.page
+	if p == nil {
+		return
+	}
+	rw.page = nil
+	p.scan.reset(nil, false)
+	clear(p.array[:])
+	p.edits, p.header, p.sniff, p.flush = nil, nil, false, false
+	if p.held = p.held[:0]; cap(p.held) > 2*DefaultMaxHead {
+		p.held = nil
+	}
+	pages.Put(p)
+}
+
+// Header is the header of the response below.
+func (rw *ResponseWriter) Header() http.Header { return rw.w.Header() }
+
+// Unwrap gives the writer below, for http.ResponseController.
+func (rw *ResponseWriter) Unwrap() http.ResponseWriter { return rw.w }
+
+// WriteHeader passes 1xx at once. A page's final header is held back until its
+// head is known; a second final header is ignored.
+func (rw *ResponseWriter) WriteHeader(status int) {
+	if rw.phase != phaseOpen {
+		return
+	}
+	if status < 200 {
+		rw.w.WriteHeader(status)
+		if status == http.StatusSwitchingProtocols {
+			rw.phase, rw.sent = phaseOver, true
+		}
+		return
+	}
+	rw.status = status
+	if rw.active {
+		rw.consider()
+	} else {
+		rw.commit(0, false)
+	}
+}
+
+// commit sends the header. changed says that the body will be another than the
+// handler's, longer by delta.
+func (rw *ResponseWriter) commit(delta int, changed bool) {
+	h := rw.w.Header()
+	var later http.Header
+	if p := rw.page; p != nil && p.header != nil {
+		later = maps.Clone(h)
+		clear(h)
+		maps.Copy(h, p.header)
+	}
+	if changed {
+		rw.changeHeader(h, delta)
+	}
+	rw.hook(h)
+	rw.phase, rw.sent, rw.edited = phasePass, true, changed
+	rw.w.WriteHeader(rw.status)
+	for k, v := range later {
+		if _, before := rw.page.header[k]; !before {
+			h[k] = v // a trailer's value
+		}
+	}
+}
+
+func (rw *ResponseWriter) hook(h http.Header) {
+	if rw.hooked {
+		return
+	}
+	rw.hooked = true
+	if rw.o.Header != nil {
+		rw.o.Header.OnHeader(rw.status, h)
+	}
+}
+
+// Write holds the bytes of a page until its head is known, and then passes them
+// with what changes.
+func (rw *ResponseWriter) Write(b []byte) (int, error) {
+	if rw.phase == phaseOpen {
+		rw.WriteHeader(http.StatusOK)
+	}
+	if rw.phase == phaseHeld {
+		return rw.hold(b)
+	}
+	return rw.w.Write(b)
+}
+
+// WriteString is Write for a string.
+func (rw *ResponseWriter) WriteString(s string) (n int, err error) {
+	if rw.phase == phaseOpen {
+		rw.WriteHeader(http.StatusOK)
+	}
+	for rw.phase == phaseHeld {
+		k, err := rw.Write(rw.page.buf[:copy(rw.page.buf[:], s[n:])])
+		if n += k; err != nil || n == len(s) {
+			return n, err
+		}
+	}
+	k, err := io.WriteString(rw.w, s[n:])
+	return n + k, err
+}
+
+// ReadFrom copies from r; what need not be looked at is left to the writer
+// below, which may use sendfile.
+func (rw *ResponseWriter) ReadFrom(r io.Reader) (n int64, err error) {
+	if rw.phase == phaseOpen {
+		rw.WriteHeader(http.StatusOK)
+	}
+	for rw.phase == phaseHeld {
+		k, rerr := r.Read(rw.page.buf[:])
+		if k > 0 {
+			w, err := rw.Write(rw.page.buf[:k])
+			if n += int64(w); err != nil {
+				return n, err
+			}
+		}
+		if rerr == io.EOF {
+			return n, nil
+		}
+		if rerr != nil {
+			return n, rerr
+		}
+	}
+	var k int64
+	if rf, ok := rw.w.(io.ReaderFrom); ok {
+		k, err = rf.ReadFrom(r)
+	} else {
+		k, err = io.Copy(writerOnly{rw.w}, r)
+	}
+	return n + k, err
+}
+
+type writerOnly struct{ io.Writer }
+
+// FlushError passes what can be passed. While the head is being looked for that
+// is nothing, except behind the head's end tag: what could still belong to the
+// head there is not waited for.
+func (rw *ResponseWriter) FlushError() error {
+	if rw.phase == phaseOpen {
+		rw.WriteHeader(http.StatusOK)
+	}
+	if rw.phase == phaseHeld {
+		p := rw.page
+		if !p.sniff && (p.scan.mode != modeAfterHead || p.scan.state != stateData) {
+			p.flush = true
+			return nil
+		}
+		if err := rw.decide(); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(rw.w).Flush()
+}
+
+// Flush is FlushError for handlers that ask for an http.Flusher.
+func (rw *ResponseWriter) Flush() { _ = rw.FlushError() }
+
+// Hijack takes over the connection, as http.Hijacker.
+func (rw *ResponseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, b, err := http.NewResponseController(rw.w).Hijack()
+	if err == nil {
+		rw.phase, rw.sent = phaseOver, true
+	}
+	return c, b, err
+}
+
+// Push is http.Pusher's; http.ErrNotSupported if the writer below has none.
+func (rw *ResponseWriter) Push(target string, o *http.PushOptions) error {
+	if p, ok := rw.w.(http.Pusher); ok {
+		return p.Push(target, o)
+	}
+	return http.ErrNotSupported
+}
+
+// Close ends the response. err is the handler's: if it is not nil, what is held
+// is dropped and nothing is sent, so that the caller may still answer otherwise
+// if Committed is false. Close returns an error of writing what was held; it
+// never returns err.
+func (rw *ResponseWriter) Close(err error) error {
+	defer func() { rw.phase = phaseOver }()
+	if err != nil {
+		return nil
+	}
+	switch rw.phase {
+	case phaseOpen:
+		rw.status = http.StatusOK
+		h := rw.w.Header()
+		if rw.active && rw.r.Method == http.MethodHead && rw.judge(h) == ours {
+			rw.changeHeader(h, 0)
+		}
+		rw.hook(h)
+	case phaseHeld:
+		err = rw.endHeld()
+	}
+	if rw.edited {
+		dropDigestTrailers(rw.w.Header())
+	}
+	return err
+}
+
+// Committed tells whether a final header has been sent, or the connection
+// hijacked.
+func (rw *ResponseWriter) Committed() bool { return rw.sent }
