@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstag
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// apply puts the values of members into a header that holds the lines of one
+// field, and gives that field back.
+func apply(members []Member, usage Usage, name string, lines ...string) ([]string, []Kind) {
+	v, _ := Build(members, usage, testNow)
+	h := http.Header{}
+	if lines != nil {
+		h[name] = lines
+	}
+	problems := Apply(h, v, Options{Channels: AllChannels})
+	return h[name], kinds(problems)
+}
+
+func TestMergeRobotsTag(t *testing.T) {
+	ours := list("*", "noindex", "ourbot", "nofollow")
+	for _, c := range []struct {
+		name     string
+		upstream []string
+		want     string
+		problems []Kind
+	}{
+		{"nothing", nil, "*;noindex, ourbot;nofollow", nil},
+		{"-03 example", []string{"*;nosnippet, ExampleBot;noindex"}, "*;noindex;nosnippet, ourbot;nofollow", nil},
+		{"other crawlers", []string{"otherbot;nosnippet, OURBOT;nosnippet"}, "*;noindex, otherbot;nosnippet, ourbot;nofollow;nosnippet", nil},
+		{"duplicate tokens", []string{"a;nosnippet, a;nofollow", "a;noarchive"}, "*;noindex, a;nofollow;nosnippet;noarchive, ourbot;nofollow", nil},
+		{"minimum of limits", []string{"*;max-snippet=50", "*;max-snippet=20"}, "*;noindex;max-snippet=20, ourbot;nofollow", nil},
+		{"unknown rules", []string{"*;noai;foo=3"}, "*;noindex;foo=3;noai, ourbot;nofollow", nil},
+		{"never relaxed", []string{"*;noindex=?0, *;index"}, "*;noindex, ourbot;nofollow", nil},
+		{"malformed line among good ones", []string{"*;nosnippet", `b;noindex;c="`, "a;nofollow"}, "*;noindex;nosnippet, a;nofollow, ourbot;nofollow", []Kind{Malformed}},
+		{"legacy: parses as two tokens", []string{"nosnippet, nofollow"}, "*;noindex;nofollow;nosnippet", []Kind{Repaired}},
+		{"legacy: agent glued on", []string{"googlebot:nosnippet"}, "*;noindex, googlebot;nosnippet, ourbot;nofollow", []Kind{Repaired}},
+		{"legacy: agent with a space", []string{"googlebot: nosnippet, noarchive"}, "*;noindex, googlebot;nosnippet;noarchive, ourbot;nofollow", []Kind{Repaired}},
+		{"legacy: value", []string{"max-snippet:250"}, "*;noindex;max-snippet=250, ourbot;nofollow", []Kind{Repaired}},
+		{"legacy: date with a comma", []string{"unavailable_after: Friday, 25-Jun-27 15:00:00 EST"}, `*;noindex;unavailable_after="2027-06-25T20:00:00Z", ourbot;nofollow`, []Kind{Repaired}},
+		{"colon in a parameter", []string{"*;max-snippet:250"}, "*;noindex;max-snippet=250, ourbot;nofollow", []Kind{Repaired}},
+		{"semicolons only", []string{"nofollow;nosnippet"}, "*;noindex;nofollow;nosnippet", []Kind{Repaired}},
+		{"agent and parameters", []string{"googlebot:nosnippet;noarchive"}, "*;noindex, googlebot;nosnippet;noarchive, ourbot;nofollow", []Kind{Repaired}},
+		{"-02 first example", []string{"*;noindex;nosnippet, ExampleBot;"}, "*;noindex;nosnippet, ourbot;nofollow", []Kind{Repaired}},
+		{"-02 second example", []string{";noindex;nosnippet, ExampleBot=;"}, "*;noindex;nosnippet, ourbot;nofollow", []Kind{Repaired}},
+		{"-02 by its text", []string{"*=(nosnippet nofollow), examplebot=(noarchive)"}, "*;noindex;nofollow;nosnippet, examplebot;noarchive", []Kind{Repaired}},
+		{"one rule behind an equals sign", []string{"examplebot=nosnippet, max-snippet=3"}, "*;noindex;max-snippet=3, examplebot;nosnippet, ourbot;nofollow", []Kind{Repaired}},
+		{"a list of rules for a rule", []string{"nofollow=(nosnippet)"}, "*;noindex;nofollow;nosnippet", []Kind{Repaired}},
+		{"capitals in rules", []string{"ExampleBot;NOFOLLOW"}, "*;noindex, examplebot;nofollow, ourbot;nofollow", []Kind{Repaired}},
+		{"token as a string", []string{`"ExampleBot";nofollow`}, "*;noindex, examplebot;nofollow, ourbot;nofollow", []Kind{Repaired}},
+		{"token that has no key", []string{`"_bot";nofollow, foo/1;nofollow`}, "*;noindex, ourbot;nofollow", []Kind{Repaired, BadToken, BadToken}},
+		{"comma in a string", []string{`*;note="a, b;c=(";nosnippet`}, `*;noindex;nosnippet;note="a, b;c=(", ourbot;nofollow`, nil},
+		{"what RFC 8941 has not", []string{"*;unavailable_after=@1798761599"}, `*;noindex;unavailable_after="2026-12-31T23:59:59Z", ourbot;nofollow`, nil},
+		{"comma at the end", []string{"*;nosnippet, "}, "*;noindex;nosnippet, ourbot;nofollow", []Kind{Repaired}},
+		{"product tokens without rules", []string{"examplebot, otherbot"}, "*;noindex, ourbot;nofollow", nil},
+		{"empty lines", []string{"", " "}, "*;noindex, ourbot;nofollow", nil},
+		{"legacy date beside an equals sign", []string{"unavailable_after: 25 Jun 2027 15:00:00 GMT, max-snippet=9"}, `*;noindex;max-snippet=9;unavailable_after="2027-06-25T15:00:00Z", ourbot;nofollow`, []Kind{Repaired}},
+		{"numbers", []string{"1;nofollow"}, "*;noindex, ourbot;nofollow", []Kind{Malformed}},
+		{"one parameter, two values", []string{"*;foo=1", "*;foo=2"}, "*;noindex;foo=1, ourbot;nofollow", []Kind{RuleLost}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, problems := apply(ours, Usage{}, RobotsTagField, c.upstream...)
+			if !slices.Equal(got, []string{c.want}) || !slices.Equal(problems, c.problems) {
+				t.Errorf("got %q, %v\nwant %q, %v", got, problems, c.want, c.problems)
+			}
+			rtRules(t, got)
+		})
+	}
+}
+
+func TestMergeXRobotsTag(t *testing.T) {
+	ours := list("*", "noindex", "ourbot", "nofollow")
+	for _, c := range []struct {
+		name     string
+		upstream []string
+		want     []string
+	}{
+		{"nothing", nil, []string{"noindex", "ourbot: nofollow"}},
+		{"permissive", []string{"index, follow", "all"}, []string{"noindex", "ourbot: nofollow"}},
+		{"Nextcloud", []string{"noindex, nofollow"}, []string{"noindex, nofollow"}},
+		{"agents kept apart", []string{"googlebot: nofollow", "otherbot: noindex, nosnippet"}, []string{"noindex", "googlebot: nofollow", "otherbot: nosnippet", "ourbot: nofollow"}},
+		{"an agent swallows what follows", []string{"nosnippet, googlebot: nofollow, noarchive"}, []string{"noindex, nosnippet", "googlebot: nofollow, noarchive", "ourbot: nofollow"}},
+		{"two agents in a line", []string{"a: nofollow, b: nosnippet"}, []string{"noindex", "a: nofollow", "b: nosnippet", "ourbot: nofollow"}},
+		{"values are no agents", []string{"max-snippet:20, unavailable_after: 25 Jun 2027 15:00:00 PST, max-image-preview:none"}, []string{"noindex, max-snippet:20, max-image-preview:none, unavailable_after: 25 Jun 2027 23:00:00 GMT", "ourbot: nofollow"}},
+		{"agent and date", []string{"googlebot: unavailable_after: Friday, 25-Jun-27 15:00:00 EST, nosnippet"}, []string{"noindex", "googlebot: nosnippet, unavailable_after: 25 Jun 2027 20:00:00 GMT", "ourbot: nofollow"}},
+		{"no space", []string{"GoogleBot:nofollow"}, []string{"noindex", "googlebot: nofollow", "ourbot: nofollow"}},
+		{"exception spread over lines", []string{"googlebot: noindex", "googlebot: indexifembedded"}, []string{"noindex", "ourbot: nofollow"}},
+		{"exception never softens ours", []string{"indexifembedded", "googlebot: indexifembedded"}, []string{"noindex", "ourbot: nofollow"}},
+		{"minimum of limits", []string{"max-snippet:50", "max-snippet:20, max-video-preview:-1"}, []string{"noindex, max-snippet:20, max-video-preview:-1", "ourbot: nofollow"}},
+		{"unknown rules", []string{"noai, noimageai, foo"}, []string{"noindex, foo, noai, noimageai", "ourbot: nofollow"}},
+		{"everyone by name", []string{"*: nosnippet"}, []string{"noindex, nosnippet", "ourbot: nofollow"}},
+		{"our crawler", []string{"OurBot: nosnippet"}, []string{"noindex", "ourbot: nofollow, nosnippet"}},
+		{"names Robots-Tag cannot hold", []string{"_bot: nosnippet"}, []string{"noindex", "_bot: nosnippet", "ourbot: nofollow"}},
+		{"no name at all", []string{"a b c: nofollow"}, []string{"noindex, a b c:nofollow", "ourbot: nofollow"}},
+		{"Bing reads both as nocache", []string{"noarchive", "nocache"}, []string{"noindex, noarchive", "ourbot: nofollow"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, problems := apply(ours, Usage{}, XRobotsTagField, c.upstream...)
+			if !slices.Equal(got, c.want) || problems != nil {
+				t.Errorf("got %q, %v\nwant %q", got, problems, c.want)
+			}
+		})
+	}
+	if got, _ := apply(list("ourbot", "nofollow"), Usage{}, XRobotsTagField, "googlebot: noindex", "googlebot: indexifembedded"); !slices.Equal(got, []string{"googlebot: noindex, indexifembedded", "ourbot: nofollow"}) {
+		t.Errorf("an upstream's own exception is lost: %q", got)
+	}
+}
+
+func TestMergeContentUsage(t *testing.T) {
+	ours := Usage{TrainAI: No, Search: Yes}
+	for _, c := range []struct {
+		name     string
+		upstream []string
+		want     string
+		problems []Kind
+	}{
+		{"nothing", nil, "train-ai=n, search=y", nil},
+		{"any no is no", []string{"train-ai=y, search=n"}, "train-ai=n, search=n", nil},
+		{"unknown in ours", []string{"ai-use=n"}, "train-ai=n, ai-use=n, search=y", nil},
+		{"no is not flipped by a later line", []string{"ai-use=n", "ai-use=y"}, "train-ai=n, ai-use=n, search=y", nil},
+		{"nor by a later member", []string{"ai-use=n, ai-use=y"}, "train-ai=n, ai-use=n, search=y", nil},
+		{"values that are no preference", []string{`ai-use, search="n", train-ai=no`}, "train-ai=n, search=y", nil},
+		{"malformed line", []string{"ai-use = n", "search=n"}, "train-ai=n, search=n", []Kind{Malformed}},
+		{"malformed member voids its line", []string{"search=n, AI-Use=n"}, "train-ai=n, search=y", []Kind{Malformed}},
+		{"comma at the end", []string{"search=n,"}, "train-ai=n, search=y", []Kind{Malformed}},
+		{"labels to come", []string{`bots=n;x="a,b", foo=(a b)`, "bots=y"}, `train-ai=n, search=y, bots=n;x="a,b", foo=(a b)`, nil},
+		{"parameters are ignored", []string{"search=n;x=1"}, "train-ai=n, search=n", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, problems := apply(nil, ours, ContentUsageField, c.upstream...)
+			if !slices.Equal(got, []string{c.want}) || !slices.Equal(problems, c.problems) {
+				t.Errorf("got %q, %v\nwant %q, %v", got, problems, c.want, c.problems)
+			}
+		})
+	}
+}
+
+func TestApplyModesAndChannels(t *testing.T) {
+	full, _ := Build(list("*", "noindex"), Usage{TrainAI: No}, testNow)
+	empty, _ := Build(nil, Usage{}, testNow)
+	upstream := http.Header{RobotsTagField: {"noindex, nofollow"}, XRobotsTagField: {"nofollow"}, ContentUsageField: {"search=n"}, "Vary": {"Accept"}}
+	for _, c := range []struct {
+		name string
+		v    *Values
+		o    Options
+		want http.Header
+	}{
+		{"nil values", nil, Options{Channels: AllChannels}, upstream},
+		{"no channel", full, Options{}, upstream},
+		{"nothing to say", empty, Options{Channels: AllChannels}, upstream},
+		{"nothing to say, replace", empty, Options{Channels: AllChannels, Mode: Replace}, http.Header{"Vary": {"Accept"}}},
+		{"replace", full, Options{Channels: AllChannels, Mode: Replace}, http.Header{RobotsTagField: {"*;noindex"}, XRobotsTagField: {"noindex"}, ContentUsageField: {"train-ai=n"}, "Vary": {"Accept"}}},
+		{"replace, shared", full, Options{Channels: AllChannels, Mode: Replace, Shared: true}, http.Header{RobotsTagField: {"*;noindex"}, XRobotsTagField: {"noindex"}, ContentUsageField: {"train-ai=n"}, "Vary": {"Accept"}}},
+		{"one channel", full, Options{Channels: XRobotsTag}, http.Header{RobotsTagField: {"noindex, nofollow"}, XRobotsTagField: {"noindex, nofollow"}, ContentUsageField: {"search=n"}, "Vary": {"Accept"}}},
+		{"merge", full, Options{Channels: AllChannels}, http.Header{RobotsTagField: {"*;noindex;nofollow"}, XRobotsTagField: {"noindex, nofollow"}, ContentUsageField: {"train-ai=n, search=n"}, "Vary": {"Accept"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := upstream.Clone()
+			Apply(h, c.v, c.o)
+			if len(h) != len(c.want) {
+				t.Errorf("got %q, want %q", h, c.want)
+			}
+			for name, want := range c.want {
+				if !slices.Equal(h[name], want) {
+					t.Errorf("%s: got %q, want %q", name, h[name], want)
+				}
+			}
+		})
+	}
+}
+
+func TestMergeLimits(t *testing.T) {
+	ours := list("*", "noindex", "ourbot", "nofollow")
+	longRules := "otherbot;" + strings.Repeat("x", Limit-60)
+	for _, c := range []struct {
+		name     string
+		upstream []string
+		want     string // what must stand in the result
+		problem  Kind
+	}{
+		{"300 lines", slices.Repeat([]string{"*;nosnippet"}, 300), "*;noindex;nosnippet, ourbot;nofollow", ""},
+		{"64 KiB in one line", []string{"*;nosnippet" + strings.Repeat(", somebot;nofollow", 4000)}, "*;noindex;nosnippet, ourbot;nofollow, somebot;nofollow", Unread},
+		{"64 KiB in one member", []string{"*;nosnippet;a=\"" + strings.Repeat(",", 64<<10) + `"`}, "*;noindex, ourbot;nofollow", Unread},
+		{"a member that does not fit", []string{"*;nosnippet", longRules, "abot;noarchive"}, "*;noindex;nosnippet, abot;noarchive, ourbot;nofollow", TooLong},
+		{"unknown rules that do not fit", []string{"*;nosnippet;" + strings.Repeat("x", Limit)}, "*;noindex;nosnippet, ourbot;nofollow", TooLong},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, problems := apply(ours, Usage{}, RobotsTagField, c.upstream...)
+			if c.problem == "" && problems != nil || c.problem != "" && !slices.Contains(problems, c.problem) {
+				t.Errorf("problems: %v, want %q", problems, c.problem)
+			}
+			if !slices.Equal(got, []string{c.want}) {
+				t.Errorf("got %.200q, want %q", got, c.want)
+			}
+		})
+	}
+	many := make([]string, 300)
+	for i := range many {
+		many[i] = strings.Repeat("z", 20+i%100) + "bot" + strings.Repeat("y", i/100) + ": nosnippet"
+	}
+	got, problems := apply(ours, Usage{}, XRobotsTagField, many...)
+	if length(got) > Limit || got[0] != "noindex" || !slices.Contains(got, "ourbot: nofollow") || !slices.Contains(problems, TooLong) && !slices.Contains(problems, Unread) {
+		t.Errorf("%d octets, %v: %q", length(got), problems, got[:3])
+	}
+}

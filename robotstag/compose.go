@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstag
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// separator stands between the members of a field, whether we or an
+// intermediary join them (RFC 9110 §5.2).
+const separator = ", "
+
+// audiences are rules by token, in lowercase; everyone's stand under Everyone.
+type audiences map[string]robotsrule.Set
+
+// field is one of the two fields that carry rules by audience.
+type field struct {
+	name    string
+	oneLine bool
+	accepts func(token string) bool
+	// member writes the rules for one token, or "" where the field has no
+	// spelling for any of them; lost are the rules it has none for.
+	member func(token string, rules robotsrule.Set) (text string, lost []string)
+	read   func(lines []string) (audiences, []Problem)
+}
+
+var robotsTag = field{RobotsTagField, true, isKey, robotsTagMember, readRobotsTag}
+
+var xRobotsTag = field{XRobotsTagField, false, isAgent, xRobotsTagMember, readXRobotsTag}
+
+func robotsTagMember(token string, rules robotsrule.Set) (string, []string) {
+	item := httpsfv.NewItem(httpsfv.Token(token))
+	item.Params = rules.Params()
+	if len(item.Params.Names()) == 0 {
+		return "", rules.ParamsLose()
+	}
+	text, err := httpsfv.Marshal(item)
+	if err != nil {
+		return "", []string{rules.String()}
+	}
+	return text, rules.ParamsLose()
+}
+
+func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
+	var lost []string
+	text := rules.String()
+	if known := rules.WithoutUnknown(); known != rules && !readsBack(text, rules) {
+		// An unknown rule with a value would be taken for a user agent.
+		lost = []string{rules.Beyond(known).String()}
+		text = known.String()
+	}
+	if text != "" && token != Everyone {
+		text = token + ": " + text
+	}
+	return text, lost
+}
+
+// member is one member of a field on its way out.
+type member struct {
+	token, text string
+}
+
+// compose writes the field for v's members and the upstream's together. What
+// does not fit in Limit is left out and told: everyone's member is put in first,
+// then v's in the order of their tokens, then the upstream's.
+func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
+	star := v.star.Union(upstream[Everyone]).Restrictive()
+	ours, theirs := f.tokens(v, upstream)
+	if star.Has("indexifembedded") && (plainNoindex(ours) || plainNoindex(theirs)) {
+		// A reader who adds the lines up would find the exception of one
+		// beside the noindex of the other.
+		star = star.WithoutEmbedding()
+	}
+	w := writer{field: f}
+	w.put(Everyone, star)
+	for _, m := range ours {
+		w.put(m.Token, m.Rules.Restrictive().Beyond(star))
+	}
+	for _, m := range theirs {
+		w.put(m.Token, m.Rules.Restrictive().Beyond(star))
+	}
+	return w.lines(), w.problems
+}
+
+// tokens gives the audiences other than everyone that the field can name: v's,
+// with what the upstream says of the same, and the upstream's own.
+func (f *field) tokens(v *Values, upstream audiences) (ours, theirs []Member) {
+	ours = make([]Member, 0, len(v.members))
+	for _, m := range v.members {
+		if f.accepts(m.Token) {
+			ours = append(ours, Member{m.Token, m.Rules.Union(upstream[m.Token])})
+		}
+	}
+	for token, rules := range upstream {
+		_, found := slices.BinarySearchFunc(v.members, token, func(m Member, t string) int { return strings.Compare(m.Token, t) })
+		if !found && token != Everyone {
+			theirs = append(theirs, Member{token, rules})
+		}
+	}
+	slices.SortFunc(theirs, func(a, b Member) int { return strings.Compare(a.Token, b.Token) })
+	return ours, theirs
+}
+
+func plainNoindex(members []Member) bool {
+	return slices.ContainsFunc(members, func(m Member) bool {
+		return m.Rules.Has("noindex") && !m.Rules.Has("indexifembedded")
+	})
+}
+
+// writer collects the members that fit.
+type writer struct {
+	field    *field
+	members  []member
+	used     int
+	problems []Problem
+}
+
+func (w *writer) put(token string, rules robotsrule.Set) {
+	if rules.IsEmpty() {
+		return
+	}
+	text, lost := w.field.member(token, rules)
+	if !w.fits(text) {
+		w.problems = addProblem(w.problems, TooLong, w.field.name, text)
+		text, _ = w.field.member(token, rules.WithoutUnknown())
+		lost = nil
+	}
+	for _, l := range lost {
+		w.problems = addProblem(w.problems, RuleLost, w.field.name, l)
+	}
+	if text == "" || !w.fits(text) {
+		return
+	}
+	w.used += w.cost(text)
+	w.members = append(w.members, member{token, text})
+}
+
+func (w *writer) cost(text string) int {
+	if len(w.members) == 0 {
+		return len(text)
+	}
+	return len(separator) + len(text)
+}
+
+func (w *writer) fits(text string) bool { return w.used+w.cost(text) <= Limit }
+
+// lines gives the field's lines, everyone's first and then by token. Which
+// member came from whom does not show, so that merging in any order gives the
+// same bytes.
+func (w *writer) lines() []string {
+	if len(w.members) == 0 {
+		return nil
+	}
+	first := 0
+	if w.members[0].token == Everyone {
+		first = 1
+	}
+	slices.SortFunc(w.members[first:], func(a, b member) int { return strings.Compare(a.token, b.token) })
+	texts := make([]string, len(w.members))
+	for i, m := range w.members {
+		texts[i] = m.text
+	}
+	if w.field.oneLine {
+		return []string{strings.Join(texts, separator)}
+	}
+	return texts
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstag
+
+import (
+	"strings"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// reading is how a line of Robots-Tag was understood, from the best to the worst.
+type reading int
+
+const (
+	asWritten reading = iota
+	repaired
+	unreadable
+)
+
+// readRobotsTag reads an upstream's lines of Robots-Tag, each by itself, because
+// readers join them before parsing and one malformed line voids all. Beside the
+// List of draft -03 it reads the Dictionary of -02, both as its text has it
+// (*=(noindex nosnippet)) and as its examples spell it, and X-Robots-Tag syntax,
+// which parses as a List of product tokens without a rule and so means nothing.
+func readRobotsTag(lines []string) (audiences, []Problem) {
+	found := audiences{}
+	problems := eachLine(lines, RobotsTagField, lastMemberEnd, func(line string, p []Problem) []Problem {
+		line = strings.Trim(line, " \t")
+		members, how := readRobotsTagLine(line)
+		switch how {
+		case unreadable:
+			return addProblem(p, Malformed, RobotsTagField, line)
+		case repaired:
+			p = addProblem(p, Repaired, RobotsTagField, line)
+		}
+		for _, m := range members {
+			if m.Token != Everyone && !isKey(m.Token) {
+				p = addProblem(p, BadToken, RobotsTagField, m.Token)
+				continue
+			}
+			found[m.Token] = found[m.Token].Union(m.Rules)
+		}
+		return p
+	})
+	return found, problems
+}
+
+func readRobotsTagLine(line string) ([]Member, reading) {
+	if line == "" {
+		return nil, asWritten
+	}
+	if !strings.ContainsAny(line, ";=") {
+		if members, ok := legacyLine(line); ok {
+			return members, repaired
+		}
+	}
+	members, how := readMembers(line)
+	if how == unreadable && !strings.Contains(line, ";") {
+		if members, ok := legacyLine(line); ok {
+			return members, repaired
+		}
+	}
+	return members, how
+}
+
+func readMembers(line string) ([]Member, reading) {
+	var members []Member
+	worst := asWritten
+	for _, text := range splitMembers(line) {
+		found, how := readMember(text)
+		if how == unreadable {
+			return nil, unreadable
+		}
+		worst = max(worst, how)
+		members = append(members, found...)
+	}
+	return members, worst
+}
+
+// legacyLine reads a line that is written as in X-Robots-Tag, if one of its
+// members is a rule that is known.
+func legacyLine(line string) ([]Member, bool) {
+	known := false
+	splitScopes(line, func(_, rule string) {
+		name, _, _ := strings.Cut(strings.ReplaceAll(rule, "=", ":"), ":")
+		known = known || robotsrule.IsRule(strings.Trim(name, " \t"))
+	})
+	if !known {
+		return nil, false
+	}
+	found, _ := readXRobotsTag([]string{line})
+	return sortedMembers(found), true
+}
+
+// readMember reads one member of Robots-Tag: as an Item, as a member of a
+// Dictionary, or with its spelling mended.
+func readMember(text string) ([]Member, reading) {
+	if strings.Trim(text, " \t") == "" {
+		return nil, repaired
+	}
+	if m, how := readItem(text); how != unreadable {
+		return m, how
+	}
+	if d, err := httpsfv.UnmarshalDictionary([]string{text}); err == nil && len(d.Names()) == 1 {
+		return readEntry(d)
+	}
+	if strings.Contains(text, `"`) {
+		return nil, unreadable
+	}
+	if m, how := readItem(respell(text)); how != unreadable {
+		return m, repaired
+	}
+	return nil, unreadable
+}
+
+// respell mends what draft -02 has in its own examples (a token in capitals, a
+// semicolon or an equals sign at the end, a left-out "*") and a colon for an
+// equals sign between a rule and its value.
+func respell(text string) string {
+	text = strings.TrimRight(strings.ToLower(strings.Trim(text, " \t")), ";= ")
+	if strings.HasPrefix(text, ";") {
+		text = Everyone + text
+	}
+	token, params, ok := strings.Cut(text, ";")
+	if !ok {
+		return text
+	}
+	return token + ";" + strings.ReplaceAll(params, ":", "=")
+}
+
+// readItem reads a member of draft -03's List.
+func readItem(text string) ([]Member, reading) {
+	list, err := httpsfv.UnmarshalList([]string{text})
+	if err != nil || len(list) != 1 {
+		return nil, unreadable
+	}
+	item, ok := list[0].(httpsfv.Item)
+	if !ok {
+		return nil, unreadable
+	}
+	rules := robotsrule.FromParams(item.Params)
+	switch value := item.Value.(type) {
+	case httpsfv.Token:
+		return readToken(strings.ToLower(string(value)), rules)
+	case string:
+		// RFC 9309 tokens that are no Token could be Strings; we cannot write
+		// them back, because a Dictionary has no such keys.
+		m, _ := readToken(strings.ToLower(value), rules)
+		return m, repaired
+	}
+	return nil, unreadable
+}
+
+// readToken takes apart a token that holds a rule where a product token should
+// be: "noindex", "googlebot:noindex", "max-snippet:250".
+func readToken(token string, rules robotsrule.Set) ([]Member, reading) {
+	agent, rule, scoped := strings.Cut(token, ":")
+	switch {
+	case robotsrule.IsRule(agent):
+		return []Member{{Everyone, rules.Union(robotsrule.Parse(token))}}, repaired
+	case scoped:
+		return []Member{{agent, rules.Union(robotsrule.Parse(rule))}}, repaired
+	}
+	return []Member{{token, rules}}, asWritten
+}
+
+// readEntry reads a member of draft -02's Dictionary that is no Item of a List:
+// a list of rules, or one rule, behind an equals sign.
+func readEntry(d *httpsfv.Dictionary) ([]Member, reading) {
+	name := d.Names()[0]
+	value, _ := d.Get(name)
+	var rules robotsrule.Set
+	var bare any = true
+	switch value := value.(type) {
+	case httpsfv.InnerList:
+		rules = robotsrule.FromParams(value.Params)
+		for _, item := range value.Items {
+			rules = rules.Union(bareRule(item.Value)).Union(robotsrule.FromParams(item.Params))
+		}
+	case httpsfv.Item:
+		rules = robotsrule.FromParams(value.Params).Union(bareRule(value.Value))
+		bare = value.Value
+	}
+	if !robotsrule.IsRule(name) {
+		return []Member{{name, rules}}, repaired
+	}
+	p := httpsfv.NewParams()
+	p.Add(name, bare)
+	return []Member{{Everyone, rules.Union(robotsrule.FromParams(p))}}, repaired
+}
+
+func bareRule(value any) robotsrule.Set {
+	switch value := value.(type) {
+	case httpsfv.Token:
+		return robotsrule.Parse(string(value))
+	case string:
+		return robotsrule.Parse(value)
+	}
+	return robotsrule.Set{}
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstag
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// UsageValue is the value of one key of Content-Usage
+// (draft-ietf-aipref-vocab-08).
+type UsageValue uint8
+
+// The values, from the weakest to the strictest. Unknown is not written.
+const (
+	Unknown UsageValue = iota
+	Yes
+	No
+)
+
+// Usage is what the Content-Usage field says (draft-ietf-aipref-attach-05). It
+// has no audience: it speaks to everyone.
+type Usage struct {
+	TrainAI UsageValue // train-ai
+	AIUse   UsageValue // ai-use
+	Search  UsageValue // search
+}
+
+var usageKeys = [...]string{"train-ai", "ai-use", "search"}
+
+func (u Usage) list() [len(usageKeys)]UsageValue {
+	return [...]UsageValue{u.TrainAI, u.AIUse, u.Search}
+}
+
+// Combine gives the preferences of u and t together (draft-ietf-aipref-vocab
+// §5.1): any no is no, else any yes is yes, else unknown.
+func (u Usage) Combine(t Usage) Usage {
+	return Usage{max(u.TrainAI, t.TrainAI), max(u.AIUse, t.AIUse), max(u.Search, t.Search)}
+}
+
+// String gives the field's value, such as "train-ai=n, search=y", or "" when
+// nothing is known.
+func (u Usage) String() string {
+	var members []string
+	for i, p := range u.list() {
+		switch p {
+		case Yes:
+			members = append(members, usageKeys[i]+"=y")
+		case No:
+			members = append(members, usageKeys[i]+"=n")
+		}
+	}
+	return strings.Join(members, separator)
+}
+
+// upstreamUsage is what an upstream's Content-Usage lines say. Labels unknown
+// here are kept, because the vocabulary is still growing.
+type upstreamUsage struct {
+	known Usage
+	other map[string]httpsfv.Member
+}
+
+// readUsage reads each line by itself, so that a malformed one does not void the
+// others, and combines the same key wherever it stands by §5.1, where a reader
+// of the joined lines would take the last.
+func readUsage(lines []string) (upstreamUsage, []Problem) {
+	up := upstreamUsage{other: map[string]httpsfv.Member{}}
+	problems := eachLine(lines, ContentUsageField, lastMemberEnd, func(line string, p []Problem) []Problem {
+		line = strings.Trim(line, " \t")
+		if line == "" {
+			return p
+		}
+		var entries []*httpsfv.Dictionary
+		for _, text := range splitMembers(line) {
+			d, err := httpsfv.UnmarshalDictionary([]string{strings.Trim(text, " \t")})
+			if err != nil || len(d.Names()) != 1 {
+				return addProblem(p, Malformed, ContentUsageField, line)
+			}
+			entries = append(entries, d)
+		}
+		for _, d := range entries {
+			name := d.Names()[0]
+			m, _ := d.Get(name)
+			up.add(name, m)
+		}
+		return p
+	})
+	return up, problems
+}
+
+func (up *upstreamUsage) add(name string, m httpsfv.Member) {
+	switch p := usageValue(m); name {
+	case "train-ai":
+		up.known.TrainAI = max(up.known.TrainAI, p)
+	case "ai-use":
+		up.known.AIUse = max(up.known.AIUse, p)
+	case "search":
+		up.known.Search = max(up.known.Search, p)
+	default:
+		if before, ok := up.other[name]; !ok || usageValue(before) <= p {
+			up.other[name] = m
+		}
+	}
+}
+
+// usageValue reads the Token y or n; anything else is unknown and no error.
+func usageValue(m httpsfv.Member) UsageValue {
+	if item, ok := m.(httpsfv.Item); ok {
+		switch item.Value {
+		case httpsfv.Token("n"):
+			return No
+		case httpsfv.Token("y"):
+			return Yes
+		}
+	}
+	return Unknown
+}
+
+// mergeUsage writes u and the upstream's preferences in one line. Labels unknown
+// here that do not fit in Limit are left out and told.
+func mergeUsage(u Usage, up upstreamUsage, problems []Problem) ([]string, []Problem) {
+	line := u.Combine(up.known).String()
+	names := make([]string, 0, len(up.other))
+	for name := range up.other {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		d := httpsfv.NewDictionary()
+		d.Add(name, up.other[name])
+		text, err := httpsfv.Marshal(d)
+		if err != nil || len(line)+len(separator)+len(text) > Limit {
+			problems = addProblem(problems, TooLong, ContentUsageField, name)
+			continue
+		}
+		if line != "" {
+			line += separator
+		}
+		line += text
+	}
+	if line == "" {
+		return nil, problems
+	}
+	return []string{line}, problems
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package robotstag makes the header fields that tell crawlers what they may do
+// with a response, and merges them with what an upstream has set itself:
+//
+//   - Robots-Tag (draft-illyes-repext-03, a List of product tokens with the
+//     rules as parameters), written so that the same bytes are the Dictionary
+//     of draft -02 and need nothing that RFC 8941 has not;
+//   - X-Robots-Tag, the form that search engines document;
+//   - Content-Usage (draft-ietf-aipref-attach-05), a Dictionary of preferences.
+//
+// Draft -03 forbids new uses of the X- name, but no engine documents reading the
+// other yet, so both are written and say the same.
+//
+// All three only ever restrict, and what several lines or fields say adds up. A
+// line for one crawler therefore carries only what it adds to the line for
+// everyone, and a crawler cannot be let off what everyone is forbidden.
+package robotstag
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// The fields' names, in the form that http.Header has them in.
+const (
+	RobotsTagField    = "Robots-Tag"
+	XRobotsTagField   = "X-Robots-Tag"
+	ContentUsageField = "Content-Usage"
+)
+
+const (
+	// Limit is the longest value, in octets, that is ever written for one field,
+	// the lines of X-Robots-Tag taken together. draft-illyes-repext-03 lets a
+	// reader stop there.
+	Limit = 8 << 10
+	// WarnLength is the length of a value from which Build warns, because an
+	// upstream's own rules have to fit as well.
+	WarnLength = 4 << 10
+	// ReadLimit is how much of an upstream's lines of one field is read.
+	ReadLimit = 16 << 10
+)
+
+// Everyone is the token of the member that speaks to all crawlers.
+const Everyone = "*"
+
+// Member is the rules for one audience: a product token, in any case, or
+// Everyone.
+type Member struct {
+	Token string
+	Rules robotsrule.Set
+}
+
+// Values are the header fields of one decision, ready to be used. They may be
+// shared by any number of requests and must not be changed. A field that would
+// say nothing has no lines.
+type Values struct {
+	RobotsTag    []string // one line
+	XRobotsTag   []string // one line an audience, everyone's first
+	ContentUsage []string // one line
+	// Until is the instant at which the values change by themselves, because an
+	// unavailable_after has passed. Zero means never.
+	Until time.Time
+
+	star    robotsrule.Set
+	members []Member // sorted by token, in lowercase; without Everyone
+	usage   Usage
+}
+
+// Build makes the values for members and usage as they are at the instant now:
+// an unavailable_after that has passed is noindex. Members of one token are
+// united. The problems tell what could not be written, or only in part.
+func Build(members []Member, usage Usage, now time.Time) (*Values, []Problem) {
+	v := &Values{usage: usage}
+	byToken := map[string]robotsrule.Set{}
+	var problems []Problem
+	for _, m := range members {
+		token := strings.ToLower(m.Token)
+		if token != Everyone && !isAgent(token) {
+			problems = addProblem(problems, BadToken, "", m.Token)
+			continue
+		}
+		if at, ok := m.Rules.UnavailableAfter(); ok {
+			v.changesAt(at.Add(time.Second), now)
+		}
+		byToken[token] = byToken[token].Union(m.Rules.Expired(now))
+	}
+	v.star = byToken[Everyone]
+	delete(byToken, Everyone)
+	v.members = sortedMembers(byToken)
+	for i := range v.members {
+		if !isKey(v.members[i].Token) && !v.members[i].Rules.Restrictive().IsEmpty() {
+			problems = addProblem(problems, NoRobotsTag, RobotsTagField, v.members[i].Token)
+		}
+	}
+	var more []Problem
+	v.RobotsTag, more = robotsTag.compose(v, audiences{})
+	problems = append(problems, more...)
+	v.XRobotsTag, more = xRobotsTag.compose(v, audiences{})
+	problems = append(problems, more...)
+	if line := usage.String(); line != "" {
+		v.ContentUsage = []string{line}
+	}
+	for _, f := range []struct {
+		name  string
+		lines []string
+	}{{RobotsTagField, v.RobotsTag}, {XRobotsTagField, v.XRobotsTag}} {
+		if length(f.lines) > WarnLength {
+			problems = append(problems, addProblem(nil, Long, f.name, f.lines[0])...)
+		}
+	}
+	return v, problems
+}
+
+func (v *Values) changesAt(at, now time.Time) {
+	if at.After(now) && (v.Until.IsZero() || at.Before(v.Until)) {
+		v.Until = at
+	}
+}
+
+func sortedMembers(byToken map[string]robotsrule.Set) []Member {
+	members := make([]Member, 0, len(byToken))
+	for token, rules := range byToken {
+		members = append(members, Member{token, rules})
+	}
+	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Token, b.Token) })
+	return members
+}
+
+// length is what lines take up once an intermediary has joined them.
+func length(lines []string) int {
+	n := 0
+	for i, l := range lines {
+		if i > 0 {
+			n += len(separator)
+		}
+		n += len(l)
+	}
+	return n
+}
