@@ -3,6 +3,7 @@
 package robotstag
 
 import (
+	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -220,4 +221,31 @@ func identities(p *policy.Policy) []policy.Identity {
 		return []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified}
 	}
 	return []policy.Identity{policy.Unknown}
+}
+
+// Lost lists the qualifiers of a decision about a usage that robots control
+// rules have no words for, as name=value. A date is not among them: when it
+// passes, the rules change. Nor is until-recrawled, which is how long rules hold
+// anyway (draft-illyes-repext-03).
+func Lost(u policy.Usage, d policy.Decision) (lost []string) {
+	q := d.Qualifiers()
+	if q == nil || d.Statement.Usage != u {
+		return nil
+	}
+	for _, text := range q.Strings() {
+		name, value, _ := strings.Cut(text, "=")
+		said := false
+		switch policy.QualifierName(name) {
+		case policy.QualifierTimeLimit:
+			said = q.TimeLimit.Kind != policy.ForDays
+		case policy.QualifierMaxLength:
+			said = u == policy.PresentSnippet
+		case policy.QualifierProhibitedModification:
+			said = value == "translation"
+		}
+		if !said {
+			lost = append(lost, text)
+		}
+	}
+	return lost
 }

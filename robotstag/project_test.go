@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstag_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+)
+
+var (
+	everyone = policy.Audience{}
+	botA     = policy.Audience{Kind: policy.ForToken, Name: "BotA"}
+	june     = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+)
+
+func say(allow bool, u policy.Usage, pattern string, qualifiers ...string) policy.Statement {
+	s := policy.Statement{Allow: allow, Usage: u, Pattern: pathpattern.MustParse(pattern)}
+	for i := 0; i < len(qualifiers); i += 2 {
+		if s.Qualifiers == nil {
+			s.Qualifiers = &policy.Qualifiers{}
+		}
+		if err := s.Qualifiers.SetQualifier(u, policy.QualifierName(qualifiers[i]), qualifiers[i+1]); err != nil {
+			panic(err)
+		}
+	}
+	return s
+}
+
+func compile(t *testing.T, rules ...policy.Rule) *policy.Policy {
+	t.Helper()
+	p, err := policy.Compile(&policy.Spec{Rules: rules, Crawlers: []policy.Crawler{
+		{Token: "BotA"}, {Token: "BotA-Extended", RobotsOnly: true, Kind: "ai-training"}, {Token: "BotB", Kind: "ai-training"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// What each decision is spelled as, and what has no words.
+func TestRules(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		s     policy.Statement
+		want  string
+		lost  []string
+		until string
+	}{
+		{"crawl has no header", say(false, policy.Crawl, "/"), "", nil, ""},
+		{"follow", say(false, policy.Follow, "/"), "nofollow", nil, ""},
+		{"index", say(false, policy.Index, "/"), "noindex", nil, ""},
+		{"preserve", say(false, policy.Preserve, "/"), "noarchive", nil, ""},
+		{"snippet", say(false, policy.PresentSnippet, "/"), "nosnippet", nil, ""},
+		{"thumbnail", say(false, policy.PresentThumbnail, "/"), "max-image-preview:none, max-video-preview:0", nil, ""},
+		{"link", say(false, policy.PresentLink, "/"), "noindex", nil, ""},
+		{"original", say(false, policy.PresentOriginal, "/"), "", nil, ""},
+		{"present is all that is derived from it", say(false, policy.Present, "/"), "noindex, noarchive, nosnippet, max-image-preview:none, max-video-preview:0", nil, ""},
+		{"other is every usage but crawl", say(false, policy.Other, "/"), "noindex, nofollow, noarchive, nosnippet, max-image-preview:none, max-video-preview:0", nil, ""},
+		{"train-ai is no robots control rule", say(false, policy.TrainAI, "/"), "", nil, ""},
+		{"a date to come", say(true, policy.Index, "/", "time-limit", "until-2026-12-31"), "unavailable_after: 31 Dec 2026 23:59:59 GMT", nil, "2027-01-01T00:00:00Z"},
+		{"a date behind", say(true, policy.Index, "/", "time-limit", "until-2026-06-14"), "noindex", nil, ""},
+		{"a date for snippets", say(true, policy.PresentSnippet, "/", "time-limit", "until-2026-06-15"), "", nil, "2026-06-16T00:00:00Z"},
+		{"days", say(true, policy.Index, "/", "time-limit", "3-days"), "", []string{"time-limit=3-days"}, ""},
+		{"until recrawled", say(true, policy.Index, "/", "time-limit", "until-recrawled"), "", nil, ""},
+		{"characters", say(true, policy.PresentSnippet, "/", "max-length", "250-chars"), "max-snippet:250", nil, ""},
+		{"no characters", say(true, policy.PresentSnippet, "/", "max-length", "0-chars"), "nosnippet", nil, ""},
+		{"words: as many characters as cannot be more words", say(true, policy.PresentSnippet, "/", "max-length", "30-words"), "max-snippet:59", nil, ""},
+		{"no words", say(true, policy.PresentSnippet, "/", "max-length", "0-words"), "nosnippet", nil, ""},
+		{"translation", say(true, policy.Present, "/", "prohibited-modification", "translation"), "notranslate", nil, ""},
+		{"modifications", say(true, policy.Present, "/", "prohibited-modification", "any"), "notranslate", []string{"prohibited-modification=any"}, ""},
+		{"style", say(true, policy.PresentOriginal, "/", "prohibited-modification", "style"), "", []string{"prohibited-modification=style"}, ""},
+		{"a resource to use", say(true, policy.Index, "/", "must-use-resource", "/abstract"), "", []string{"must-use-resource=/abstract"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := compile(t, policy.Rule{For: []policy.Audience{everyone}, Statements: []policy.Statement{c.s}})
+			q := policy.Query{Path: "/x", Now: june}
+			got, until := robotstag.Rules(p, q)
+			if !got.Equal(robotsrule.Parse(c.want)) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if text := until.Format(time.RFC3339); text != c.until && !(until.IsZero() && c.until == "") {
+				t.Errorf("changes at %s, want %q", text, c.until)
+			}
+			q.Usage = c.s.Usage
+			if lost := robotstag.Lost(c.s.Usage, p.Decide(q)); !slices.Equal(lost, c.lost) {
+				t.Errorf("lost %q, want %q", lost, c.lost)
+			}
+		})
+	}
+}
+
+// No demand of a rule can be told in a header: the strictest answer is given.
+func TestRulesOfIdentities(t *testing.T) {
+	p := compile(t,
+		policy.Rule{For: []policy.Audience{everyone}, Statements: []policy.Statement{say(false, policy.Index, "/"), say(false, policy.TrainAI, "/")}},
+		policy.Rule{For: []policy.Audience{everyone}, Identity: policy.Verified, Statements: []policy.Statement{say(true, policy.Index, "/x"), say(true, policy.TrainAI, "/x")}},
+	)
+	q := policy.Query{Path: "/x", Now: june}
+	if got, _ := robotstag.Rules(p, q); got.String() != "noindex" {
+		t.Errorf("got %q", got)
+	}
+	if got, _ := robotstag.Preferences(p, q); got.String() != "train-ai=n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestPreferences(t *testing.T) {
+	p := compile(t,
+		policy.Rule{For: []policy.Audience{everyone}, Statements: []policy.Statement{
+			say(false, policy.TrainAI, "/"), say(true, policy.AIUse, "/open/"), say(true, policy.Search, "/open/"), say(false, policy.Index, "/"),
+		}},
+		policy.Rule{For: []policy.Audience{botA}, Statements: []policy.Statement{say(false, policy.Search, "/")}},
+	)
+	for path, want := range map[string]string{"/": "train-ai=n", "/open/": "train-ai=n, ai-use=y, search=y"} {
+		if got, _ := robotstag.Preferences(p, policy.Query{Path: path}); got.String() != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+}
+
+// Control tokens read no headers; a category means each of its crawlers.
+func TestMembers(t *testing.T) {
+	p := compile(t,
+		policy.Rule{For: []policy.Audience{everyone}, Statements: []policy.Statement{say(false, policy.PresentSnippet, "/")}},
+		policy.Rule{For: []policy.Audience{{Kind: policy.ForCategory, Name: "ai-training"}, botA}, Statements: []policy.Statement{say(false, policy.Index, "/a")}},
+	)
+	members, _ := robotstag.Members(p, policy.Query{Path: "/a"})
+	var got []string
+	for _, m := range members {
+		got = append(got, m.Token+" "+m.Rules.String())
+	}
+	want := []string{"* nosnippet", "BotA noindex, nosnippet", "BotB noindex, nosnippet"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
