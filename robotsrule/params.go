@@ -3,6 +3,7 @@
 package robotsrule
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -176,6 +177,12 @@ func paramWord(name string, v any) string {
 			return name
 		}
 		v = strings.TrimSuffix(strings.TrimPrefix(text, `%"`), `"`)
+	}
+	// Where the other spelling says the same, it is used, so that a rule is one
+	// rule whichever field it comes from.
+	word := fmt.Sprint(name, ":", v)
+	if _, back, ok := wordItem(word); ok && back == v && Parse(word).other == word {
+		return word
 	}
 	text, err := httpsfv.Marshal(httpsfv.NewItem(v))
 	if err != nil {

@@ -94,8 +94,8 @@ func TestFromParams(t *testing.T) {
 		{"image as text", `*;max-image-preview="None"`, "max-image-preview:none", "*;max-image-preview=none"},
 		{"RFC 9651 date", "*;unavailable_after=@1798761599", "unavailable_after: 31 Dec 2026 23:59:59 GMT", `*;unavailable_after="2026-12-31T23:59:59Z"`},
 		{"header date", `*;unavailable_after="Thu, 31 Dec 2026 23:59:59 GMT"`, "unavailable_after: 31 Dec 2026 23:59:59 GMT", `*;unavailable_after="2026-12-31T23:59:59Z"`},
-		{"types of unknown rules", `*;a="1";b=1;c=x;d=?0;e=1.5;f=:YQ==:`, `a="1", b=1, c=x, d=?0, e=1.5, f=:YQ==:`, `*;a="1";b=1;c=x;d=?0;e=1.5;f=:YQ==:`},
-		{"types RFC 8941 has not", `*;a=@0;b=%"f%c3%bc"`, `a="1970-01-01T00:00:00Z", b="f%c3%bc"`, `*;a="1970-01-01T00:00:00Z";b="f%c3%bc"`},
+		{"types of unknown rules", `*;a="1";b=1;c=x;d=?0;e=1.5;f=:YQ==:`, `a="1", b:1, c:x, d=?0, e=1.5, f=:YQ==:`, `*;a="1";b=1;c=x;d=?0;e=1.5;f=:YQ==:`},
+		{"types RFC 8941 has not", `*;a=@0;b=%"f%c3%bc"`, `a:1970-01-01T00:00:00Z, b="f%c3%bc"`, `*;a="1970-01-01T00:00:00Z";b="f%c3%bc"`},
 		{"malformed", "*;max-snippet=-5;unavailable_after=soon", "max-snippet=-5, unavailable_after=soon", "*;max-snippet=-5;unavailable_after=soon"},
 		{"comma in text", `*;a="x, indexifembedded, y"`, `a="x  indexifembedded  y"`, `*;a="x, indexifembedded, y"`},
 	} {
