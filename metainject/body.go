@@ -22,8 +22,19 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	if p.sniff && !rw.sniffed(b) {
-		return rw.w.Write(b)
+	if p.sniff {
+		if p.held = append(p.held, b[:min(len(b), sniffLen)]...); len(p.held) < sniffLen {
+			rw.keepHeader()
+			return len(b), nil
+		}
+		had := len(p.held) - min(len(b), sniffLen)
+		if !rw.sniffed() {
+			if _, err := rw.Write(p.held[:had]); err != nil {
+				return 0, err
+			}
+			return rw.Write(b)
+		}
+		p.held = p.held[:had]
 	}
 	had := len(p.held)
 	window := b[:min(len(b), rw.o.MaxHead-had)]
@@ -49,25 +60,30 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 	return len(b) - len(rest) + n, err
 }
 
-// sniffed finds out, as net/http would, what a body without a Content-Type is.
-// It reports whether the page is ours; if not, the header is sent.
-func (rw *ResponseWriter) sniffed(b []byte) bool {
-	rw.page.sniff = false
-	h := rw.w.Header()
-	kind := http.DetectContentType(b)
+// sniffLen is how much net/http looks at to find a body's type.
+const sniffLen = 512
+
+// sniffed finds out, as net/http would, what the body without a Content-Type is
+// whose beginning is held. It reports whether that is a page; if not, or for
+// HEAD, the header is sent.
+func (rw *ResponseWriter) sniffed() bool {
+	p := rw.page
+	p.sniff = false
+	kind := http.DetectContentType(p.held)
 	if mediaKind(kind) == noPage {
 		rw.commit(0, false)
 		return false
 	}
+	h := rw.w.Header()
 	h["Content-Type"] = []string{kind}
-	if rw.page.header != nil {
-		rw.page.header["Content-Type"] = h["Content-Type"]
+	if p.header != nil {
+		p.header["Content-Type"] = h["Content-Type"]
 	}
 	if rw.r.Method == http.MethodHead {
 		rw.commit(0, true)
 		return false
 	}
-	rw.page.scan.reset(rw.o.Set, false)
+	p.scan.reset(rw.o.Set, false)
 	return true
 }
 
@@ -115,22 +131,38 @@ func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 	return n, err
 }
 
-// decide settles a page before its head has come to its end.
-func (rw *ResponseWriter) decide() error {
-	defer rw.dropPage()
-	if rw.page.sniff {
-		rw.commit(0, false)
-		return nil
+// flushHeld is a flush while a page is held. It settles the page behind the
+// head's end tag, and a body that turns out to be no page.
+func (rw *ResponseWriter) flushHeld() error {
+	p := rw.page
+	if p.sniff && len(p.held) > 0 && rw.sniffed() {
+		p.scan.scan(p.held, false)
 	}
-	rw.page.flush = false
-	_, err := rw.send(rw.page.held)
-	return err
+	if rw.phase != phaseHeld {
+		defer rw.dropPage()
+		_, err := rw.Write(p.held)
+		return err
+	}
+	if p.sniff || p.scan.done || p.scan.mode == modeAfterHead && p.scan.state == stateData {
+		return rw.decide(false)
+	}
+	p.flush = true
+	return nil
 }
 
-// endHeld settles a page that ended while it was held.
-func (rw *ResponseWriter) endHeld() error {
-	if p := rw.page; !p.sniff {
-		p.scan.scan(p.held, true)
+// decide settles what is held: at the page's end, or before.
+func (rw *ResponseWriter) decide(eof bool) error {
+	defer rw.dropPage()
+	p := rw.page
+	if p.sniff && (len(p.held) == 0 || !rw.sniffed()) {
+		if rw.phase == phaseHeld {
+			rw.commit(0, false)
+		}
+		_, err := rw.Write(p.held)
+		return err
 	}
-	return rw.decide()
+	p.scan.scan(p.held, eof)
+	p.flush = false
+	_, err := rw.send(p.held)
+	return err
 }

@@ -56,6 +56,7 @@ const (
 	phaseOpen phase = iota // no final header yet
 	phaseHeld              // given, but held back until the head is known
 	phasePass              // sent; the body passes as it is
+	phaseDrop               // sent, for HEAD; net/http is not to count the body
 	phaseOver
 )
 
@@ -173,6 +174,9 @@ func (rw *ResponseWriter) commit(delta int, changed bool) {
 	}
 	rw.hook(h)
 	rw.phase, rw.sent, rw.edited = phasePass, true, changed
+	if changed && rw.r.Method == http.MethodHead {
+		rw.phase = phaseDrop
+	}
 	rw.w.WriteHeader(rw.status)
 	for k, v := range later {
 		if _, before := rw.page.header[k]; !before {
@@ -197,8 +201,11 @@ func (rw *ResponseWriter) Write(b []byte) (int, error) {
 	if rw.phase == phaseOpen {
 		rw.WriteHeader(http.StatusOK)
 	}
-	if rw.phase == phaseHeld {
+	switch rw.phase {
+	case phaseHeld:
 		return rw.hold(b)
+	case phaseDrop:
+		return len(b), nil
 	}
 	return rw.w.Write(b)
 }
@@ -213,6 +220,9 @@ func (rw *ResponseWriter) WriteString(s string) (n int, err error) {
 		if n += k; err != nil || n == len(s) {
 			return n, err
 		}
+	}
+	if rw.phase == phaseDrop {
+		return len(s), nil
 	}
 	k, err := io.WriteString(rw.w, s[n:])
 	return n + k, err
@@ -240,7 +250,9 @@ func (rw *ResponseWriter) ReadFrom(r io.Reader) (n int64, err error) {
 		}
 	}
 	var k int64
-	if rf, ok := rw.w.(io.ReaderFrom); ok {
+	if rw.phase == phaseDrop {
+		k, err = io.Copy(io.Discard, r)
+	} else if rf, ok := rw.w.(io.ReaderFrom); ok {
 		k, err = rf.ReadFrom(r)
 	} else {
 		k, err = io.Copy(writerOnly{rw.w}, r)
@@ -258,12 +270,7 @@ func (rw *ResponseWriter) FlushError() error {
 		rw.WriteHeader(http.StatusOK)
 	}
 	if rw.phase == phaseHeld {
-		p := rw.page
-		if !p.sniff && (p.scan.mode != modeAfterHead || p.scan.state != stateData) {
-			p.flush = true
-			return nil
-		}
-		if err := rw.decide(); err != nil {
+		if err := rw.flushHeld(); err != nil || rw.phase == phaseHeld {
 			return err
 		}
 	}
@@ -308,7 +315,7 @@ func (rw *ResponseWriter) Close(err error) error {
 		}
 		rw.hook(h)
 	case phaseHeld:
-		err = rw.endHeld()
+		err = rw.decide(true)
 	}
 	if rw.edited {
 		dropDigestTrailers(rw.w.Header())
