@@ -218,14 +218,18 @@ func (x *Index[V]) longestWild(wild []wildcard[V], rest string, has uint64, best
 // Matches calls yield with the value of every pattern that matches path, which
 // is in the normal form of NormalizePath. The order is fixed for an index.
 func (x *Index[V]) Matches(path string, yield func(V)) {
+	x.matches(path, func(v *V) { yield(*v) })
+}
+
+func (x *Index[V]) matches(path string, yield func(*V)) {
 	has := pairs(path)
 	x.walk(path, func(nd *node[V], at int) {
 		if nd.length > 0 {
-			yield(nd.value)
+			yield(&nd.value)
 		}
 		for i := range nd.wild {
 			if w := &nd.wild[i]; w.needs&^has == 0 && matchRest(w.rest, path[at:]) {
-				yield(w.value)
+				yield(&w.value)
 			}
 		}
 	})

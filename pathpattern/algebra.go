@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pathpattern
+
+import (
+	"slices"
+	"strings"
+)
+
+// filler stands for whatever a "*" of a pattern may match. No path in normal
+// form has it.
+const filler = "\x00"
+
+// core splits a pattern into its text without "$" and whether it had one. The
+// text of a pattern without "$" gets the "*" at the end that it means.
+func (p Pattern) core() (text string, anchored bool) {
+	if p.Anchored() {
+		text = p.text[:len(p.text)-1]
+		return text, !strings.HasSuffix(text, "*")
+	}
+	if strings.HasSuffix(p.text, "*") {
+		return p.text, false
+	}
+	return p.text + "*", false
+}
+
+// sample is a path, with fillers, that only those patterns match that match all
+// that p matches.
+func (p Pattern) sample() string {
+	text, _ := p.core()
+	if text[0] == '*' {
+		text = "/" + text
+	}
+	return strings.ReplaceAll(text, "*", filler)
+}
+
+// Covers reports whether p matches every path that q matches.
+func (p Pattern) Covers(q Pattern) bool {
+	if !p.Match(q.sample()) {
+		return false
+	}
+	// "*/x" also matches what "/x" matches.
+	return q.text[0] != '*' || p.Match(Pattern{q.text[1:]}.sample())
+}
+
+// Overlaps reports whether p and q both match some path. Paths start with "/".
+func (p Pattern) Overlaps(q Pattern) bool {
+	if !compatible(p.literal(), q.literal(), strings.HasPrefix) {
+		return false
+	}
+	switch {
+	case !p.Wild() && p.Anchored():
+		return q.Match(p.literal())
+	case !q.Wild() && q.Anchored():
+		return p.Match(q.literal())
+	}
+	// Each can take up all of the other, with a "*" of its own or at its end,
+	// unless both say how the path ends.
+	a, pEnds := p.core()
+	b, qEnds := q.core()
+	return !pEnds || !qEnds || compatible(a[strings.LastIndexByte(a, '*')+1:], b[strings.LastIndexByte(b, '*')+1:], strings.HasSuffix)
+}
+
+func compatible(a, b string, within func(s, part string) bool) bool {
+	return within(a, b) || within(b, a)
+}
+
+// Plain returns the pattern without the "*" at its end, which matches the same:
+// "/a*" and "/a*$" become "/a".
+func (p Pattern) Plain() Pattern {
+	text, anchored := p.core()
+	if anchored {
+		return p
+	}
+	text = strings.TrimRight(text, "*")
+	if text == "" {
+		text = "/"
+	}
+	return Pattern{text}
+}
+
+// Lengthen returns a text for the pattern of at least n octets that matches the
+// same: its last "*" is repeated, or "*" is added to its end. It fails for a
+// pattern that ends in "$" and has no "*".
+func (p Pattern) Lengthen(n int) (string, bool) {
+	more := n - len(p.text)
+	if more <= 0 {
+		return p.text, true
+	}
+	stars := strings.Repeat("*", more)
+	if i := strings.LastIndexByte(p.text, '*'); i >= 0 {
+		return p.text[:i] + stars + p.text[i:], true
+	}
+	return p.text + stars, !p.Anchored()
+}
+
+// Intersect returns patterns that together match the paths that p and q both
+// match, none of which covers another. It fails when there are more than limit.
+func Intersect(p, q Pattern, limit int) ([]Pattern, bool) {
+	a, _ := p.core()
+	b, _ := q.core()
+	x := crossing{a: a, b: b, limit: limit * 16, alive: make([]bool, (len(a)+1)*(len(b)+1)), found: map[string]bool{}}
+	x.survey()
+	if !x.alive[0] {
+		return nil, true
+	}
+	if !x.extend(0, 0, make([]byte, 0, len(a)+len(b))) {
+		return nil, false
+	}
+	all := make([]Pattern, 0, len(x.found))
+	for text := range x.found {
+		all = append(all, Pattern{text})
+	}
+	slices.SortFunc(all, func(a, b Pattern) int { return strings.Compare(a.text, b.text) })
+	var most []Pattern
+	for i, c := range all {
+		if !slices.ContainsFunc(all[:i], func(d Pattern) bool { return d.Covers(c) }) &&
+			!slices.ContainsFunc(all[i+1:], func(d Pattern) bool { return d.Covers(c) && !c.Covers(d) }) {
+			most = append(most, c)
+		}
+	}
+	return most, len(most) <= limit
+}
+
+// crossing walks through two texts at once. A state is how much of each has
+// been used up.
+type crossing struct {
+	a, b  string
+	limit int
+	alive []bool // the states from which both texts can be used up
+	found map[string]bool
+}
+
+func (x *crossing) at(i, j int) int { return i*(len(x.b)+1) + j }
+
+func (x *crossing) isLive(i, j int) bool {
+	return i <= len(x.a) && j <= len(x.b) && x.alive[x.at(i, j)]
+}
+
+func star(s string, i int) bool { return i < len(s) && s[i] == '*' }
+
+// survey finds the states that lead to the end, the last first.
+func (x *crossing) survey() {
+	for i := len(x.a); i >= 0; i-- {
+		for j := len(x.b); j >= 0; j-- {
+			ok := i == len(x.a) && j == len(x.b)
+			if star(x.a, i) {
+				ok = ok || x.isLive(i+1, j) || x.isLive(i, j+1)
+			}
+			if star(x.b, j) {
+				ok = ok || x.isLive(i, j+1) || x.isLive(i+1, j)
+			}
+			if i < len(x.a) && j < len(x.b) && x.a[i] == x.b[j] {
+				ok = ok || x.isLive(i+1, j+1)
+			}
+			x.alive[x.at(i, j)] = ok
+		}
+	}
+}
+
+// extend follows every way from a state to the end. It fails when there are too
+// many.
+func (x *crossing) extend(i, j int, out []byte) bool {
+	if !x.isLive(i, j) {
+		return true
+	}
+	if i == len(x.a) && j == len(x.b) {
+		if x.limit--; x.limit < 0 {
+			return false
+		}
+		x.found[finish(out)] = true
+		return true
+	}
+	sa, sb := star(x.a, i), star(x.b, j)
+	switch {
+	case sa && sb:
+		if n := len(out); n == 0 || out[n-1] != '*' {
+			out = append(out, '*')
+		}
+		// The one that ends first may be used up by the other.
+		return x.extend(i+1, j, out) && x.extend(i, j+1, out)
+	case sa:
+		ok := x.extend(i+1, j, out)
+		if ok && j < len(x.b) {
+			ok = x.extend(i, j+1, append(out, x.b[j]))
+		}
+		return ok
+	case sb:
+		ok := x.extend(i, j+1, out)
+		if ok && i < len(x.a) {
+			ok = x.extend(i+1, j, append(out, x.a[i]))
+		}
+		return ok
+	}
+	return x.extend(i+1, j+1, append(out, x.a[i]))
+}
+
+func finish(out []byte) string {
+	text := strings.TrimRight(string(out), "*")
+	switch {
+	case text == "":
+		return "/"
+	case len(text) == len(out):
+		return text + "$"
+	}
+	return text
+}
+
+// Covering calls yield with the value of every pattern that covers p. The order
+// is fixed for an index.
+func (x *Index[V]) Covering(p Pattern, yield func(V)) {
+	var also map[*V]bool
+	if p.text[0] == '*' {
+		also = map[*V]bool{}
+		x.matches(Pattern{p.text[1:]}.sample(), func(v *V) { also[v] = true })
+	}
+	x.matches(p.sample(), func(v *V) {
+		if also == nil || also[v] {
+			yield(*v)
+		}
+	})
+}
+
+// Overlapping calls yield with the value of every pattern that overlaps p. The
+// order is fixed for an index.
+func (x *Index[V]) Overlapping(p Pattern, yield func(V)) {
+	lit := p.literal()
+	prefix := !p.Wild() && !p.Anchored()
+	at, n := 0, int32(0)
+	for {
+		nd := &x.nodes[n]
+		k := commonPrefix(lit[at:], nd.label)
+		if at+k == len(lit) {
+			x.below(n, lit[:at], p, prefix, yield)
+			return
+		}
+		if k < len(nd.label) {
+			return
+		}
+		at += k
+		if nd.length > 0 {
+			yield(nd.value)
+		}
+		x.overlappingWild(nd, lit[:at], p, yield)
+		i := strings.IndexByte(nd.first, lit[at])
+		if i < 0 {
+			return
+		}
+		n = nd.child + int32(i)
+	}
+}
+
+// below visits a node and all below it, where every literal starts with p's.
+func (x *Index[V]) below(n int32, above string, p Pattern, prefix bool, yield func(V)) {
+	nd := &x.nodes[n]
+	text := above + nd.label
+	if nd.length > 0 && (prefix || p.Overlaps(Pattern{text})) {
+		yield(nd.value)
+	}
+	x.overlappingWild(nd, text, p, yield)
+	for i := range nd.first {
+		x.below(nd.child+int32(i), text, p, prefix, yield)
+	}
+}
+
+func (x *Index[V]) overlappingWild(nd *node[V], text string, p Pattern, yield func(V)) {
+	for i := range nd.wild {
+		if w := &nd.wild[i]; p.Overlaps(Pattern{text + w.rest}) {
+			yield(w.value)
+		}
+	}
+}
