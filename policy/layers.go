@@ -23,6 +23,12 @@ type Layer struct {
 	Statements []Ref
 }
 
+// Rank is rules that speak with equal rank by audience and host.
+type Rank struct {
+	Tier  Tier
+	Rules []*Rule
+}
+
 // Class is crawlers to which the same rules speak on a host.
 type Class struct {
 	// Crawlers is in the order of Policy.Crawlers. It is empty for the class of
@@ -176,6 +182,41 @@ func (p *Policy) layersOf(c *Class, u Usage, purpose string, layers []Layer) []L
 		}
 	}
 	return layers
+}
+
+// Ranks lists the rules that speak to a class, whatever purpose they ask for,
+// in the order in which Decide asks: by tier, then by how they name the host.
+// The rules of one rank stand in the order of the file; a rank without rules is
+// left out.
+func (p *Policy) Ranks(c *Class) []Rank {
+	var ranks []Rank
+	for tier := range numTiers {
+		for level := range numHostLevels {
+			rank := Rank{Tier: tier}
+			for _, r := range c.tiers[tier] {
+				if p.hostLevelIs(r, c.hosts, level) {
+					rank.Rules = append(rank.Rules, &p.spec.Rules[r])
+				}
+			}
+			if len(rank.Rules) > 0 {
+				ranks = append(ranks, rank)
+			}
+		}
+	}
+	return ranks
+}
+
+// WithPurpose returns the class of the crawlers of c that name a purpose
+// themselves: the rules for "purpose:NAME" speak to them too. The purpose is in
+// lower case.
+func (p *Policy) WithPurpose(c *Class, purpose string) Class {
+	with := *c
+	if a := p.purposes[purpose]; a != nil {
+		rules := slices.Concat(c.tiers[TierGroup], p.onHost(c.hosts, []*atom{a}))
+		slices.Sort(rules)
+		with.tiers[TierGroup] = slices.Compact(rules)
+	}
+	return with
 }
 
 // hostLevelIs reports whether a rule speaks at a level: a rule that names both
