@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"strings"
+
+	"github.com/dunglas/httpsfv"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// directive is a text that holds for some paths.
+type directive struct {
+	paths []resource
+	texts []*yaml.Node
+}
+
+var (
+	pathsField = field[*directive]{"paths", "a path, the name of a set, or a list of them; without it all paths", false, oneOrMore(pathShape),
+		func(p *parser, _, n *yaml.Node, d *directive) { d.paths = p.resources(n, "paths") }}
+	tagFields = fields[*directive]{pathsField, textField("rules", "rules as search engines document them, such as max-image-preview:large, notranslate")}
+	appFields = fields[*directive]{pathsField, textField("directives", "application names with directives, such as examplesearch;widgets=?0")}
+)
+
+func textField(name, about string) field[*directive] {
+	return field[*directive]{name, about, true, oneOrMore(textShape(about, "")), func(p *parser, _, n *yaml.Node, d *directive) {
+		p.texts(n, name, func(n *yaml.Node, _ string) { d.texts = append(d.texts, n) })
+	}}
+}
+
+// eachDirective calls visit for every text under key with every pattern that it
+// is for.
+func (p *parser) eachDirective(n *yaml.Node, key string, fs fields[*directive], visit func(n *yaml.Node, patterns []pathpattern.Pattern)) {
+	all := []pathpattern.Pattern{pathpattern.All}
+	p.eachItem(n, key, func(item *yaml.Node) {
+		if item.Kind != yaml.MappingNode || len(item.Content) > 0 && fs.index(item.Content[0]) < 0 {
+			if _, ok := p.text(item, key); ok {
+				visit(item, all)
+			}
+			return
+		}
+		var d directive
+		errors := p.errors
+		readMap(p, item, "an entry of "+key, fs, &d)
+		if p.errors > errors {
+			return
+		}
+		patterns := all
+		if len(d.paths) > 0 {
+			patterns = nil
+			for _, r := range d.paths {
+				patterns = append(patterns, r.patterns...)
+			}
+		}
+		for _, text := range d.texts {
+			visit(text, patterns)
+		}
+	})
+}
+
+// fits counts what sets multiply to.
+func (p *parser) fits(n *yaml.Node, count int) bool {
+	if p.statements += count; p.statements <= maxStatements {
+		return true
+	}
+	if !p.full {
+		p.report(posOf(n), "too-many-rules", "", "with the sets and usages spelled out the rules name more than %d paths; use wildcards", maxStatements)
+	}
+	p.full = true
+	return false
+}
+
+func readRobotsTag(p *parser, _, n *yaml.Node, r *ruleReader) {
+	r.source.said++
+	p.eachDirective(n, "robots-tag", tagFields, func(n *yaml.Node, patterns []pathpattern.Pattern) {
+		set, err := robotsrule.ParseStrict(n.Value)
+		if err != nil {
+			p.report(posOf(n), "bad-robots-tag", "", "%s", err)
+			return
+		}
+		p.hasUsage(n, set)
+		rules := engineRules(set)
+		if !p.fits(n, len(patterns)*len(rules)) {
+			return
+		}
+		for _, pattern := range patterns {
+			for _, rule := range rules {
+				rule.Pos, rule.Pattern = posOf(n), pattern
+				r.rule.EngineRules = append(r.rule.EngineRules, rule)
+			}
+		}
+	})
+}
+
+// engineRules splits a set by the names of its rules. The exception to noindex
+// stays with it, as it means nothing alone.
+func engineRules(set robotsrule.Set) (rules []policy.EngineRule) {
+	for text := range strings.SplitSeq(set.String(), ", ") {
+		name, _, _ := strings.Cut(text, ":")
+		one := robotsrule.Parse(text)
+		if name == "indexifembedded" {
+			continue
+		}
+		if name == "noindex" && set.Has("indexifembedded") {
+			one = robotsrule.Parse("noindex, indexifembedded")
+		}
+		rules = append(rules, policy.EngineRule{Name: name, Rule: one})
+	}
+	return rules
+}
+
+// hasUsage points to the usages that say the same in every channel.
+func (p *parser) hasUsage(n *yaml.Node, set robotsrule.Set) {
+	if set.Has("indexifembedded") {
+		return
+	}
+	for _, same := range []struct{ rule, usage string }{
+		{"noindex", "index"}, {"nofollow", "follow"}, {"nosnippet", "present-snippet"}, {"noarchive", "preserve"},
+	} {
+		if set.Has(same.rule) {
+			p.report(posOf(n), "has-a-usage", "", `write "disallow: {%s: …}" instead of %s: it says the same here, and in robots.txt too`, same.usage, same.rule)
+		}
+	}
+}
+
+func readAppDirectives(p *parser, _, n *yaml.Node, r *ruleReader) {
+	r.source.said++
+	seen := map[string]policy.Pos{}
+	p.eachDirective(n, "app-directives", appFields, func(n *yaml.Node, patterns []pathpattern.Pattern) {
+		items, ok := p.appItems(n)
+		if !ok || !p.fits(n, len(patterns)*len(items)) {
+			return
+		}
+		for _, pattern := range patterns {
+			for _, item := range items {
+				app := string(item.Value.(httpsfv.Token))
+				key := app + " " + pattern.String()
+				if first, ok := seen[key]; ok {
+					p.report(posOf(n), "duplicate-app-directive", "", "%s has directives for %s in line %d already, and those count; put all of them into one entry", quote(app), quote(pattern.String()), first.Line)
+					continue
+				}
+				seen[key] = posOf(n)
+				r.rule.AppDirectives = append(r.rule.AppDirectives, policy.AppDirective{Pos: posOf(n), Pattern: pattern, App: app, Item: item})
+			}
+		}
+	})
+}
+
+// appItems reads the members of an App-Directives List (draft-nottingham-plan-b).
+func (p *parser) appItems(n *yaml.Node) (items []httpsfv.Item, ok bool) {
+	const example = "such as examplesearch;widgets=?0"
+	bad := func(format string, args ...any) ([]httpsfv.Item, bool) {
+		p.report(posOf(n), "bad-app-directive", "", format, args...)
+		return nil, false
+	}
+	if strings.Contains(n.Value, "#") {
+		return bad(`"#" starts a comment in robots.txt, so the rest would be lost; ask the application for another way to write it`)
+	}
+	list, err := httpsfv.UnmarshalList([]string{n.Value})
+	if err != nil || len(list) == 0 {
+		return bad("%s is no list of applications with directives, %s; names are in lower case, texts in double quotes, yes is ?1 and no is ?0", quote(n.Value), example)
+	}
+	for _, member := range list {
+		item, isItem := member.(httpsfv.Item)
+		if !isItem {
+			return bad("parentheses cannot stand here; write each application by itself, %s", example)
+		}
+		token, isToken := item.Value.(httpsfv.Token)
+		if !isToken {
+			return bad("each application's name is a plain word without quotes, %s", example)
+		}
+		for _, name := range item.Params.Names() {
+			if value, _ := item.Params.Get(name); isTruthWord(value) {
+				p.report(posOf(n), "word-for-boolean", "", `"%s=%v" of %s is a word, while ?1 means yes and ?0 means no; check what the application documents`, name, value, quote(string(token)))
+			}
+		}
+		items = append(items, item)
+	}
+	return items, true
+}
+
+func isTruthWord(v any) bool {
+	token, ok := v.(httpsfv.Token)
+	return ok && containsFold([]string{"true", "false", "yes", "no", "on", "off"}, string(token))
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// File is a policy file that was read.
+type File struct {
+	Name string
+	// Spec is what the file states, with the defaults filled in. Its Crawlers are
+	// the whole catalogue.
+	Spec *policy.Spec
+	// Policy is the Spec, compiled.
+	Policy *policy.Policy
+	// Catalogue is the built-in catalogue with the file's own crawlers.
+	Catalogue *crawlers.Catalogue
+
+	lines []string
+}
+
+// Options change how a file is loaded. The zero value is what Load does.
+type Options struct {
+	// Now is the time by which time limits are past. The zero value means the
+	// time of the call.
+	Now time.Time
+	// Catalogue is what the file's own crawlers are added to. Nil means the
+	// built-in one.
+	Catalogue *crawlers.Catalogue
+}
+
+// Load reads a policy file: it parses, checks, compiles and lints it. Name is for
+// messages. The problems are in the order of the file. There is a File exactly
+// when none of them is an error.
+func Load(name string, data []byte) (*File, Diagnostics) {
+	return LoadWith(name, data, Options{})
+}
+
+// LoadWith is Load with options.
+func LoadWith(name string, data []byte, o Options) (*File, Diagnostics) {
+	p := &parser{
+		reporter: reporter{file: name},
+		told:     map[*yaml.Node]bool{},
+		spec:     &policy.Spec{File: name},
+		sets:     map[string]*resourceSet{},
+		usages:   map[string]*localUsage{},
+	}
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	f := p.load(data, o)
+	return f, p.list.Sorted()
+}
+
+func (p *parser) load(data []byte, o Options) *File {
+	p.base = o.Catalogue
+	if p.base == nil {
+		base, err := crawlers.Default()
+		if err != nil {
+			p.report(policy.Pos{Line: 1, Column: 1}, "bad-crawler", "", "the built-in catalogue of crawlers cannot be read: %v", err)
+			return nil
+		}
+		p.base = base
+	}
+	root := p.document(data)
+	if root == nil {
+		return nil
+	}
+	p.read(root)
+	if p.errors > 0 {
+		return nil
+	}
+	compiled, err := policy.Compile(p.spec)
+	if err != nil {
+		p.report(policy.Pos{Line: 1, Column: 1}, "too-many-rules", "", "%v; name categories of crawlers and wildcards of hosts instead of listing each", err)
+		return nil
+	}
+	p.lint(compiled, o.Now)
+	if p.errors > 0 {
+		return nil
+	}
+	return &File{Name: p.file, Spec: p.spec, Policy: compiled, Catalogue: p.catalogue, lines: p.lines}
+}
+
+// Add turns problems that a channel found in the policy into diagnostics with
+// their lines, in the order of the file.
+func (f *File) Add(problems []policy.Problem) Diagnostics {
+	r := reporter{file: f.Name, lines: f.lines}
+	for _, p := range problems {
+		r.list = append(r.list, r.diagnostic(p, ""))
+	}
+	return r.list.Sorted()
+}

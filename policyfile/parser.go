@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// parser turns the nodes of a file into a Spec and reports on the way.
+type parser struct {
+	reporter
+	told map[*yaml.Node]bool // reported already, and not to be looked at again
+
+	spec       *policy.Spec
+	sources    []ruleSource // of Spec.Rules
+	sets       map[string]*resourceSet
+	usages     map[string]*localUsage
+	base       *crawlers.Catalogue
+	catalogue  *crawlers.Catalogue
+	names      *namesakes
+	statements int // of all rules, bounded by maxStatements
+	full       bool
+}
+
+// ruleSource is where parts of a rule stand, for lint.
+type ruleSource struct {
+	audiences []policy.Pos // of Rule.For
+	enforce   policy.Pos
+	identity  policy.Pos
+	said      int // parts other than for, hosts and name
+}
+
+// field is one key of a map in the file: what reads it, and what the JSON Schema
+// and the messages say of it.
+type field[T any] struct {
+	name     string
+	about    string
+	required bool
+	shape    shape
+	read     func(p *parser, key, value *yaml.Node, into T)
+}
+
+type fields[T any] []field[T]
+
+func (fs fields[T]) names() []string {
+	names := make([]string, len(fs))
+	for i, f := range fs {
+		names[i] = f.name
+	}
+	return names
+}
+
+// readMap reads a map with known keys, in the order of the table. What names it in
+// messages.
+func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) {
+	if !p.isMap(n, what) {
+		return
+	}
+	found := make([]int, len(fs)) // the key's place in n.Content, plus one
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if p.told[key] {
+			continue
+		}
+		j := fs.index(key)
+		switch {
+		case j < 0:
+			p.unknownKey(key, what, fs.names())
+		case found[j] > 0:
+			p.duplicate(key, n.Content[found[j]-1], "")
+		default:
+			found[j] = i + 1
+		}
+	}
+	for j, f := range fs {
+		switch {
+		case found[j] > 0:
+			key, value := n.Content[found[j]-1], n.Content[found[j]]
+			if !p.told[value] {
+				f.read(p, key, value, into)
+			}
+		case f.required:
+			p.report(posOf(n), "missing-key", "", "%s needs %q: %s", what, f.name, f.about)
+		}
+	}
+}
+
+func (fs fields[T]) index(key *yaml.Node) int {
+	if key.Kind == yaml.ScalarNode {
+		for j := range fs {
+			if fs[j].name == key.Value {
+				return j
+			}
+		}
+	}
+	return -1
+}
+
+func (p *parser) unknownKey(key *yaml.Node, what string, known []string) {
+	if key.Kind != yaml.ScalarNode {
+		p.report(posOf(key), "wrong-kind", "", "the name before a colon is plain text, and this is %s", kindOf(key))
+		return
+	}
+	if glue := glued.FindStringSubmatch(key.Value); glue != nil && isKnownKey(glue[1]) {
+		p.report(posOf(key), "missing-space", glue[1]+": "+glue[2], "a space is missing after the colon")
+		return
+	}
+	p.report(posOf(key), "unknown-key", nearest(key.Value, known), "%s has no %s; it can have %s", what, quote(key.Value), list(known, "and"))
+}
+
+func (p *parser) duplicate(key, first *yaml.Node, also string) {
+	p.report(posOf(key), "duplicate-key", "", "%s stands here a second time%s (first in line %d); put all of it under one of them",
+		quote(key.Value), also, first.Line)
+}
+
+// eachPair calls visit for the pairs of a map whose keys the author chooses.
+// Keys that differ by case only are the same.
+func (p *parser) eachPair(n *yaml.Node, what string, visit func(key, value *yaml.Node)) {
+	if !p.isMap(n, what) {
+		return
+	}
+	seen := map[string]*yaml.Node{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if p.told[key] || p.told[value] {
+			continue
+		}
+		if key.Kind != yaml.ScalarNode {
+			p.unknownKey(key, what, nil)
+			continue
+		}
+		folded := strings.ToLower(key.Value)
+		if first := seen[folded]; first != nil {
+			also := ""
+			if first.Value != key.Value {
+				also = ", as upper and lower case do not matter here"
+			}
+			p.duplicate(key, first, also)
+			continue
+		}
+		seen[folded] = key
+		visit(key, value)
+	}
+}
+
+func (p *parser) isMap(n *yaml.Node, what string) bool {
+	if n.Kind == yaml.MappingNode {
+		if len(n.Content) == 0 {
+			p.report(posOf(n), "no-value", "", "%s is empty; write something into it, or delete it", what)
+		}
+		return len(n.Content) > 0
+	}
+	if p.told[n] || p.glued(n) {
+		return false
+	}
+	p.report(posOf(n), "wrong-kind", "", `%s is written as "key: value" lines, and this is %s`, what, kindOf(n))
+	return false
+}
+
+// glued reports a "key:value" that YAML took for a text.
+func (p *parser) glued(n *yaml.Node) bool {
+	if n.Kind != yaml.ScalarNode || n.Style != 0 {
+		return false
+	}
+	g := glued.FindStringSubmatch(n.Value)
+	if g == nil || !isKnownKey(g[1]) {
+		return false
+	}
+	value, _, _ := strings.Cut(g[2], " ")
+	p.report(posOf(n), "missing-space", g[1]+": "+value, "a space is missing after the colon")
+	return true
+}
+
+// eachItem calls visit for the items of a list, or for a single value that stands
+// in the place of a list of one.
+func (p *parser) eachItem(n *yaml.Node, what string, visit func(item *yaml.Node)) {
+	if n.Kind != yaml.SequenceNode {
+		visit(n)
+		return
+	}
+	if len(n.Content) == 0 {
+		p.report(posOf(n), "no-value", "", "%s is an empty list; write a value into it, or delete it", what)
+	}
+	for _, c := range n.Content {
+		if !p.told[c] {
+			visit(c)
+		}
+	}
+}
+
+// text is the source text of a single value.
+func (p *parser) text(n *yaml.Node, what string) (string, bool) {
+	switch {
+	case p.told[n]:
+		return "", false
+	case n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Style&yaml.FlowStyle == 0 && n.Content[0].Kind == yaml.ScalarNode && n.Content[1].Kind == yaml.ScalarNode:
+		whole := n.Content[0].Value + ": " + n.Content[1].Value
+		p.report(posOf(n), "wrong-kind", "", `%s is one value, and ": " makes this a key with a value; if the text is meant as it stands, put quotes around it: %s`, what, quote(whole))
+		return "", false
+	case n.Kind != yaml.ScalarNode:
+		p.report(posOf(n), "wrong-kind", "", "%s is one value, and this is %s", what, kindOf(n))
+		return "", false
+	case strings.TrimSpace(n.Value) == "":
+		p.report(posOf(n), "no-value", "", "%s is empty; write a value, or delete the line", what)
+		return "", false
+	case strings.ContainsFunc(n.Value, func(c rune) bool { return c < ' ' || c == 0x7f || c == 0x85 || c == 0x2028 || c == 0x2029 }):
+		p.report(posOf(n), "bad-value", "", "%s is one line of text without tabs and line breaks", what)
+		return "", false
+	}
+	return n.Value, true
+}
+
+// texts are the values of a text or a list of texts.
+func (p *parser) texts(n *yaml.Node, what string, visit func(n *yaml.Node, text string)) {
+	p.eachItem(n, what, func(item *yaml.Node) {
+		if text, ok := p.text(item, what); ok {
+			visit(item, text)
+		}
+	})
+}
+
+// choice is one of several words.
+func (p *parser) choice(n *yaml.Node, what string, words ...string) (string, bool) {
+	text, ok := p.text(n, what)
+	if !ok {
+		return "", false
+	}
+	for _, w := range words {
+		if w == text {
+			return text, true
+		}
+	}
+	near := nearest(text, words)
+	if near == "" {
+		near = sameMeaning(text, words)
+	}
+	p.report(posOf(n), "bad-value", near, "%s is %s, and this is %s", what, list(words, "or"), quote(text))
+	return "", false
+}
+
+// sameMeaning finds the word of a choice that another way of saying yes or no
+// stands for.
+func sameMeaning(text string, words []string) string {
+	for _, group := range [][]string{{"on", "true", "yes"}, {"off", "false", "no", "none"}} {
+		for _, w := range words {
+			for _, g := range group {
+				if w == g && containsFold(group, text) {
+					return w
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func containsFold(words []string, text string) bool {
+	for _, w := range words {
+		if strings.EqualFold(w, text) {
+			return true
+		}
+	}
+	return false
+}
+
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return `a map of "key: value" lines`
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	return "the text " + quote(n.Value)
+}

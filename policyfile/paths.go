@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// resourceSet is a set of paths with a name.
+type resourceSet struct {
+	name     string
+	patterns []pathpattern.Pattern
+	used     bool
+}
+
+// namePattern is ACAP 1.0 section 3: name-start-char *name-char.
+var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]*$`)
+
+// isName reports a name that robots.txt could not carry.
+func (p *parser) isName(key *yaml.Node, what string) bool {
+	if namePattern.MatchString(key.Value) {
+		return true
+	}
+	p.report(posOf(key), "bad-name", "", "the name of %s starts with a letter and has only letters, digits, hyphens, underscores and dots, and this is %s", what, quote(key.Value))
+	return false
+}
+
+func readSets(p *parser, _, n *yaml.Node, _ struct{}) {
+	p.eachPair(n, "resources", func(key, value *yaml.Node) {
+		if !p.isName(key, "a set") {
+			return
+		}
+		set := &resourceSet{name: key.Value}
+		p.sets[strings.ToLower(key.Value)] = set
+		p.texts(value, "a path of the set", func(n *yaml.Node, text string) {
+			if pattern, ok := p.pattern(n, text, false); ok {
+				set.patterns = append(set.patterns, pattern)
+			}
+		})
+		p.spec.Resources = append(p.spec.Resources, policy.ResourceSet{Name: key.Value, Pos: posOf(key), Patterns: set.patterns})
+	})
+}
+
+// resource is one mention of paths in a rule: a path, or the name of a set.
+type resource struct {
+	pos      policy.Pos
+	set      string // its name, or empty for a path
+	patterns []pathpattern.Pattern
+}
+
+// resources reads a path, the name of a set, or a list of them.
+func (p *parser) resources(n *yaml.Node, what string) (found []resource) {
+	p.texts(n, what, func(n *yaml.Node, text string) {
+		if r, ok := p.resource(n, text); ok {
+			found = append(found, r)
+		}
+	})
+	return found
+}
+
+func (p *parser) resource(n *yaml.Node, text string) (resource, bool) {
+	if text[0] != '/' && text[0] != '*' {
+		if set := p.sets[strings.ToLower(text)]; set != nil {
+			set.used = true
+			return resource{posOf(n), set.name, set.patterns}, true
+		}
+	}
+	pattern, ok := p.pattern(n, text, true)
+	if !ok {
+		return resource{}, false
+	}
+	return resource{posOf(n), "", []pathpattern.Pattern{pattern}}, true
+}
+
+// pattern reads a path. SetsToo says whether the name of a set could stand here.
+func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.Pattern, bool) {
+	if text[0] == '/' || text[0] == '*' {
+		pattern, err := pathpattern.Parse(text)
+		if err != nil {
+			p.report(posOf(n), "bad-path", "", "%s", err)
+			return pattern, false
+		}
+		return pattern, true
+	}
+	names := slices.Sorted(maps.Keys(p.sets))
+	switch scheme, rest, isURL := strings.Cut(text, "://"); {
+	case isURL && scheme != "":
+		path := "/"
+		if i := strings.IndexByte(rest, '/'); i >= 0 {
+			path = rest[i:]
+		}
+		p.report(posOf(n), "bad-path", path, "here stands a whole address; write only the path, and name the host under hosts if the rule is not for all of them")
+	case !setsToo && p.sets[strings.ToLower(text)] != nil:
+		p.report(posOf(n), "bad-path", "", "a set holds paths and not other sets; repeat the paths of %s here", quote(text))
+	case !setsToo:
+		p.report(posOf(n), "bad-path", "/"+text, `a path starts with "/" or "*", and this is %s`, quote(text))
+	default:
+		near := nearest(strings.TrimPrefix(text, "the-acap:resource-set:"), names)
+		if near != "" {
+			near = p.sets[near].name
+		} else {
+			near = "/" + text
+		}
+		p.report(posOf(n), "bad-path", near, `a path starts with "/" or "*", and no set under resources is called %s`, quote(text))
+	}
+	return pathpattern.Pattern{}, false
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"errors"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// rowReader is an entry under crawlers while it is read.
+type rowReader struct {
+	row    crawlers.Row
+	places map[string]policy.Pos // of its fields, by name
+}
+
+var rowFields = fields[*rowReader]{
+	{"operator", "who runs the crawler", false, textShape("a name", ""), func(p *parser, _, n *yaml.Node, r *rowReader) {
+		r.row.Operator, _ = p.text(n, "operator")
+	}},
+	{"kind", "what the crawler fetches pages for: what category: means", false, choiceShape(kindNames()...), func(p *parser, key, n *yaml.Node, r *rowReader) {
+		word, _ := p.choice(n, "kind", kindNames()...)
+		r.row.Kind = crawlers.Kind(word)
+		r.places["kind"] = posOf(n)
+	}},
+	{"user-agent", "what announces the crawler in the User-Agent header, if it is not the product token", false, textShape("a part of the User-Agent", ""), func(p *parser, _, n *yaml.Node, r *rowReader) {
+		r.row.UserAgent, _ = p.text(n, "user-agent")
+		r.places["user-agent"] = posOf(n)
+	}},
+	{"follows", "the crawlers whose group in robots.txt it follows when none names it", false, oneOrMore(tokenShape), func(p *parser, _, n *yaml.Node, r *rowReader) {
+		r.row.Follows = p.words(n, "follows")
+		r.places["follows"] = posOf(n)
+	}},
+	{"ignores-star", "true says that it does not obey the rules for everyone in robots.txt", false, shape{"type": "boolean"}, func(p *parser, _, n *yaml.Node, r *rowReader) {
+		r.row.IgnoresStar = p.optional(n, "ignores-star")
+	}},
+	{"purposes", "its purposes: what purpose: means", false, oneOrMore(textShape("a purpose", `^[A-Za-z_-]+$`)), func(p *parser, _, n *yaml.Node, r *rowReader) {
+		r.row.Purposes = p.words(n, "purposes")
+		r.places["purposes"] = posOf(n)
+	}},
+	{"robots-only", "true says that the token stands in robots.txt only, and no request carries it", false, shape{"type": "boolean"}, func(p *parser, _, n *yaml.Node, r *rowReader) {
+		r.row.RobotsOnly = p.optional(n, "robots-only")
+		r.places["robots-only"] = posOf(n)
+	}},
+}
+
+// words are the values of a text or a list; an empty list takes away what the
+// catalogue says.
+func (p *parser) words(n *yaml.Node, what string) []string {
+	words := []string{}
+	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
+		return words
+	}
+	p.texts(n, what, func(_ *yaml.Node, text string) { words = append(words, text) })
+	return words
+}
+
+func (p *parser) optional(n *yaml.Node, what string) *bool {
+	b := p.boolean(n, what)
+	return &b
+}
+
+// readCrawlers merges the file's crawlers into the catalogue.
+func readCrawlers(p *parser, _, n *yaml.Node, _ struct{}) {
+	var rows []crawlers.Row
+	readers := map[string]*rowReader{}
+	before := p.errors
+	p.eachPair(n, "crawlers", func(key, value *yaml.Node) {
+		r := &rowReader{row: crawlers.Row{Token: key.Value}, places: map[string]policy.Pos{"token": posOf(key)}}
+		if strings.ContainsAny(key.Value, ":#,*;()") || strings.ContainsFunc(key.Value, func(c rune) bool { return c < ' ' || c > '~' }) {
+			p.report(posOf(key), "bad-crawler", "", "%s cannot be a crawler's name in robots.txt: such a name has letters, hyphens and underscores", quote(key.Value))
+			return
+		}
+		if value.Kind != yaml.MappingNode || len(value.Content) > 0 {
+			readMap(p, value, "the crawler "+quote(key.Value), rowFields, r)
+		}
+		readers[strings.ToLower(key.Value)] = r
+		rows = append(rows, r.row)
+	})
+	if p.errors > before {
+		return
+	}
+	merged, err := p.base.Merge(rows...)
+	if err == nil {
+		p.catalogue = merged
+		return
+	}
+	problems := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		problems = joined.Unwrap()
+	}
+	for _, problem := range problems {
+		at, message := posOf(n), problem.Error()
+		var row *crawlers.RowError
+		if errors.As(problem, &row) {
+			r := readers[strings.ToLower(row.Token)]
+			place, ok := r.places[row.Field]
+			if !ok {
+				place = r.places["token"]
+			}
+			at, message = place, row.Field+" "+row.Err.Error()
+		}
+		p.report(at, "bad-crawler", "", "%s", message)
+	}
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+const (
+	defaultStatus = 403
+	maxMessage    = 1000
+	maxRetryAfter = 365 * 86400
+)
+
+var statuses = []string{"401", "402", "403", "404", "410", "429", "451"}
+
+// enforcementReader is the enforcement section while it is read.
+type enforcementReader struct {
+	to    *policy.Enforcement
+	close policy.Pos // of "action: close"
+	reply policy.Pos // of the first part that only an answer has
+}
+
+var enforcementFields = fields[*enforcementReader]{
+	{"mode", "off, log (write down what would be refused) or block (refuse it)", false, modeShape, func(p *parser, _, n *yaml.Node, e *enforcementReader) {
+		e.to.Mode = p.mode(n, "mode")
+	}},
+	{"status", "the HTTP status of a refusal; the default is 403", false, statusShape(), readStatus},
+	{"impostors", "what the server does about clients that only claim to be a known crawler; the default is off", false, modeShape, func(p *parser, _, n *yaml.Node, e *enforcementReader) {
+		e.to.Impostors = p.mode(n, "impostors")
+	}},
+	{"message", "the text of a refusal", false, textShape("one line of text", ""), readMessage},
+	{"retry-after", "the seconds after which a refused crawler may ask again", false, shape{"type": "integer", "minimum": 1, "maximum": maxRetryAfter}, readRetryAfter},
+	{"action", "close drops the connection instead of answering", false, choiceShape("close"), func(p *parser, _, n *yaml.Node, e *enforcementReader) {
+		_, e.to.Close = p.choice(n, "action", "close")
+		e.close = posOf(n)
+	}},
+}
+
+func statusShape() shape {
+	var codes []any
+	for _, s := range statuses {
+		n, _ := strconv.Atoi(s)
+		codes = append(codes, n)
+	}
+	return shape{"enum": codes}
+}
+
+func readEnforcement(p *parser, _, n *yaml.Node, _ struct{}) {
+	if n.Kind == yaml.ScalarNode && !p.glued(n) {
+		p.spec.Enforcement.Mode = p.mode(n, "enforcement")
+		return
+	}
+	e := &enforcementReader{to: &p.spec.Enforcement}
+	readMap(p, n, "enforcement", enforcementFields, e)
+	if e.to.Close && e.reply.Line > 0 {
+		p.report(e.reply, "bad-value", "", `"action: close" drops the connection without an answer, so there is nothing to send this with; delete one of the two`)
+	}
+}
+
+func (e *enforcementReader) answers(n *yaml.Node) {
+	if e.reply.Line == 0 {
+		e.reply = posOf(n)
+	}
+}
+
+func readStatus(p *parser, _, n *yaml.Node, e *enforcementReader) {
+	e.answers(n)
+	if word, ok := p.choice(n, "status", statuses...); ok {
+		e.to.Status, _ = strconv.Atoi(word)
+	}
+}
+
+func readMessage(p *parser, _, n *yaml.Node, e *enforcementReader) {
+	e.answers(n)
+	text, ok := p.text(n, "message")
+	if ok && len(text) > maxMessage {
+		p.report(posOf(n), "bad-value", "", "the message has up to %d characters", maxMessage)
+		return
+	}
+	e.to.Message = text
+}
+
+func readRetryAfter(p *parser, _, n *yaml.Node, e *enforcementReader) {
+	e.answers(n)
+	text, ok := p.text(n, "retry-after")
+	if !ok {
+		return
+	}
+	seconds, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || seconds == 0 || seconds > maxRetryAfter {
+		p.report(posOf(n), "bad-value", "", "retry-after is a whole number of seconds such as 3600, above 0 and up to a year, and this is %s", quote(text))
+		return
+	}
+	e.to.RetryAfter = time.Duration(seconds) * time.Second
+}
+
+var publishFields = fields[struct{}]{
+	switchField("acap", "the records of ACAP 1.0; auto publishes them when the policy says something that only they can say", func(b *policy.Publish) *policy.Switch { return &b.ACAP }, "auto"),
+	switchField("user-agent-purpose", "User-Agent-Purpose lines", func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }),
+	switchField("content-usage", "Content-Usage lines and headers (AIPREF)", func(b *policy.Publish) *policy.Switch { return &b.ContentUsage }),
+	switchField("content-signal", "Content-Signal lines", func(b *policy.Publish) *policy.Switch { return &b.ContentSignal }),
+	{"license", "the address of an RSL licence, or off", false, textShape("an address or off", `^(off$|https?://)`), readLicense},
+	switchField("action-requests", "the action requests of ACAP 1.0, which calls them not ready", func(b *policy.Publish) *policy.Switch { return &b.ActionRequests }),
+}
+
+var switchWords = map[string]policy.Switch{"off": policy.Off, "on": policy.On, "auto": policy.Auto}
+
+// switchField is a key that is on or off, or one of some more words.
+func switchField(name, about string, to func(*policy.Publish) *policy.Switch, more ...string) field[struct{}] {
+	words := append([]string{"on", "off"}, more...)
+	return field[struct{}]{name, fmt.Sprintf("%s; the default is %s", about, switchName(*to(&defaultPublish))), false, choiceShape(words...), func(p *parser, _, n *yaml.Node, _ struct{}) {
+		if word, ok := p.choice(n, name, words...); ok {
+			*to(&p.spec.Publish) = switchWords[word]
+		}
+	}}
+}
+
+// defaultPublish is what is published when the file does not say.
+var defaultPublish = policy.Publish{ACAP: policy.Auto, ContentUsage: policy.On}
+
+func switchName(s policy.Switch) string {
+	for name, v := range switchWords {
+		if v == s {
+			return name
+		}
+	}
+	return ""
+}
+
+func readPublish(p *parser, _, n *yaml.Node, _ struct{}) {
+	readMap(p, n, "publish", publishFields, struct{}{})
+}
+
+func readLicense(p *parser, _, n *yaml.Node, _ struct{}) {
+	text, ok := p.text(n, "license")
+	if ok && text != "off" && p.address(n, "license", text, false) {
+		p.spec.Publish.License = text
+	}
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// MaxSize is the greatest size of a policy file, in octets.
+const MaxSize = 1 << 20
+
+// document turns the file into the node of its one document, or reports why not.
+func (p *parser) document(data []byte) *yaml.Node {
+	if len(data) > MaxSize {
+		p.lines = nil
+		p.report(policy.Pos{Line: 1, Column: 1}, "file-too-large", "",
+			"a policy file may have up to 1 MiB, and this one has %d octets; use wildcards and named sets instead of listing every page", len(data))
+		return nil
+	}
+	if !p.isText(data) {
+		return nil
+	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	p.lines = splitLines(string(data))
+	root, second, err := decode(bytes.NewReader(data))
+	switch {
+	case errors.Is(err, io.EOF) || err == nil && (len(root.Content) == 0 || isNull(root.Content[0])):
+		p.report(policy.Pos{Line: 1, Column: 1}, "file-empty", "",
+			`the file is empty; the smallest policy is the line "version: 1"`)
+		return nil
+	case err != nil:
+		p.syntax(string(data), err)
+		return nil
+	case second != nil:
+		p.report(policy.Pos{Line: second.Line, Column: second.Column}, "second-document", "",
+			`a line with only "---" starts a second document, and a policy file holds one; take that line away, or put this part into a file of its own`)
+	}
+	p.plain(root.Content[0])
+	return root.Content[0]
+}
+
+// decode reads the first document, and the second if there is one.
+func decode(r io.Reader) (root, second *yaml.Node, err error) {
+	defer func() {
+		if e := recover(); e != nil { // the library panics on comments in some odd places
+			root, second, err = nil, nil, fmt.Errorf("yaml: %v", e)
+		}
+	}()
+	d := yaml.NewDecoder(r)
+	root, second = new(yaml.Node), new(yaml.Node)
+	if err := d.Decode(root); err != nil {
+		return nil, nil, err
+	}
+	switch err := d.Decode(second); {
+	case errors.Is(err, io.EOF):
+		return root, nil, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	return root, second, nil
+}
+
+// isText checks for what no editor would save in a text file.
+func (p *parser) isText(data []byte) bool {
+	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
+		p.report(policy.Pos{Line: 1, Column: 1}, "not-text", "", "the file is in UTF-16; save it as UTF-8")
+		return false
+	}
+	for i := 0; i < len(data); {
+		c, n := utf8.DecodeRune(data[i:])
+		var what string
+		switch {
+		case c == utf8.RuneError && n == 1:
+			what = "an octet that is no UTF-8; save the file as UTF-8"
+		case c < ' ' && c != '\t' && c != '\n' && c != '\r', c == 0x7f, c >= 0x80 && c < 0xa0 && c != 0x85,
+			c == 0xfeff && i > 0, c == 0xfffe, c == 0xffff:
+			what = fmt.Sprintf("an invisible control character (U+%04X); delete it", c)
+		default:
+			i += n
+			continue
+		}
+		lines := splitLines(string(data[:i]) + "x")
+		last := lines[len(lines)-1]
+		p.report(policy.Pos{Line: len(lines), Column: utf8.RuneCountInString(last)}, "not-text", "", "here is %s", what)
+		return false
+	}
+	return true
+}
+
+// plain reports what YAML has and a policy file does not: aliases, tags, values
+// that are nothing. What it reports is not looked at again.
+func (p *parser) plain(n *yaml.Node) {
+	bad := func(n *yaml.Node, code, format string, args ...any) {
+		p.report(posOf(n), code, "", format, args...)
+		p.told[n] = true
+	}
+	if n.Anchor != "" {
+		bad(n, "yaml-alias", `"&%s" names this place for YAML's aliases, which a policy file does not use; delete it, or put quotes around the value if it starts with "&"`, n.Anchor)
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		bad(n, "yaml-tag", `%s is a type tag, which a policy file does not use; delete it, or put quotes around the value if it starts with "!"`, quote(n.Tag))
+	}
+	switch n.Kind {
+	case yaml.AliasNode:
+		bad(n, "yaml-alias", `a value that starts with "*" is an alias in YAML; put quotes around it: %s`, quote("*"+n.Value)) // and not followed: an alias can stand for very much
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			k, v := n.Content[i], n.Content[i+1]
+			switch {
+			case k.Tag == "!!merge":
+				bad(k, "yaml-alias", `"<<" merges maps in YAML, which a policy file does not use; write the lines out`)
+				p.told[v] = true
+				continue
+			case isNull(v):
+				bad(v, "no-value", `nothing stands after "%s:"; write a value, or delete the line`, quoteless(k.Value))
+			}
+			p.plain(k)
+			p.plain(v)
+		}
+	case yaml.SequenceNode:
+		for _, c := range n.Content {
+			if isNull(c) {
+				bad(c, "no-value", `nothing stands after "-"; write a value, or delete the line`)
+			}
+			p.plain(c)
+		}
+	}
+}
+
+func quoteless(s string) string { return strings.Trim(quote(s), `"`) }
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+func posOf(n *yaml.Node) policy.Pos { return policy.Pos{Line: n.Line, Column: n.Column} }

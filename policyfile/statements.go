@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// maxStatements bounds what sets and usages multiply to.
+const maxStatements = 200_000
+
+// said is what one statement speaks of.
+type said struct {
+	usage   policy.Usage
+	pattern string
+}
+
+// entry is the paths of a usage, with qualifiers.
+type entry struct {
+	resources  []resource
+	qualifiers []qualifierText
+}
+
+var entryFields = append(fields[*entry]{
+	{"paths", "a path, the name of a set, or a list of them", true, oneOrMore(pathShape), func(p *parser, _, n *yaml.Node, e *entry) {
+		e.resources = p.resources(n, "paths")
+	}},
+}, qualifierFields(func(e *entry) *[]qualifierText { return &e.qualifiers })...)
+
+func readAllow(p *parser, _, n *yaml.Node, r *ruleReader)    { p.readStatements(n, true, r) }
+func readDisallow(p *parser, _, n *yaml.Node, r *ruleReader) { p.readStatements(n, false, r) }
+
+// readStatements reads what a rule allows or disallows.
+func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
+	r.source.said++
+	what := "disallow"
+	if allow {
+		what = "allow"
+	}
+	if n.Kind == yaml.SequenceNode || n.Kind == yaml.ScalarNode && strings.HasPrefix(n.Value, "/") {
+		p.report(posOf(n), "wrong-kind", "", `%s says which usage is meant: write "crawl:" and the paths below it`, what)
+		return
+	}
+	p.eachPair(n, what, func(key, value *yaml.Node) {
+		parts, local, ok := p.usageParts(key, allow)
+		if !ok {
+			return
+		}
+		p.eachItem(value, key.Value, func(item *yaml.Node) {
+			if item.Kind == yaml.ScalarNode {
+				if text, ok := p.text(item, key.Value); ok {
+					if res, ok := p.resource(item, text); ok {
+						p.state(r, allow, local, parts, res)
+					}
+				}
+				return
+			}
+			p.entry(item, key.Value, allow, local, parts, r)
+		})
+	})
+}
+
+// entry reads paths with qualifiers.
+func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, parts []policy.UsagePart, r *ruleReader) {
+	var e entry
+	readMap(p, n, "an entry of "+quoteless(what), entryFields, &e)
+	if len(e.qualifiers) > 0 {
+		first := posOf(e.qualifiers[0].node)
+		switch {
+		case !allow:
+			p.report(first, "bad-qualifier", "", "what is disallowed cannot be qualified; turn it around: allow %s with these qualifiers (ACAP 1.0 section 2.4.2)", parts[0].Usage)
+			return
+		case local != "":
+			p.report(first, "bad-qualifier", "", "%s brings its own qualifiers and takes no others; write them under usages (ACAP 1.0 section 2.4.1.3)", quote(local))
+			return
+		}
+		qs, ok := p.qualifiers(parts[0].Usage, e.qualifiers)
+		if !ok {
+			return
+		}
+		parts = []policy.UsagePart{{Usage: parts[0].Usage, Qualifiers: qs}}
+	}
+	for _, res := range e.resources {
+		p.state(r, allow, local, parts, res)
+	}
+}
+
+// usageParts finds what a key under allow or disallow stands for.
+func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePart, local string, ok bool) {
+	if u, ok := policy.ParseUsage(key.Value); ok {
+		if allow && u == policy.Other {
+			p.report(posOf(key), "bad-usage", "", `"other" stands for every usage that no rule speaks of, and can only be disallowed; name the usages that are allowed`)
+			return nil, "", false
+		}
+		return []policy.UsagePart{{Usage: u}}, "", true
+	}
+	l := p.usages[strings.ToLower(key.Value)]
+	if l == nil {
+		if g := glued.FindStringSubmatch(key.Value); g != nil && isKnownKey(g[1]) {
+			p.unknownKey(key, "", nil)
+			return nil, "", false
+		}
+		p.unknownUsage(key, key.Value, allow)
+		return nil, "", false
+	}
+	l.used = true
+	if !allow {
+		var names []string
+		for _, part := range l.parts {
+			names = append(names, part.Usage.String())
+		}
+		p.report(posOf(key), "bad-usage", "", "%s is a usage of this file, which can only be allowed (ACAP 1.0 section 2.4.2); disallow %s instead", quote(l.name), list(names, "and"))
+		return nil, "", false
+	}
+	return l.parts, l.name, len(l.parts) > 0
+}
+
+// state adds the statements of one mention of paths.
+func (p *parser) state(r *ruleReader, allow bool, local string, parts []policy.UsagePart, res resource) {
+	if p.statements += len(parts) * len(res.patterns); p.statements > maxStatements {
+		if !p.full {
+			p.report(res.pos, "too-many-rules", "", "with the sets and usages spelled out the rules name more than %d paths; use wildcards", maxStatements)
+		}
+		p.full = true
+		return
+	}
+	for _, pattern := range res.patterns {
+		for _, part := range parts {
+			s := policy.Statement{
+				Pos: res.pos, Allow: allow, Usage: part.Usage, Pattern: pattern,
+				Qualifiers: part.Qualifiers, Resource: res.set, Local: local,
+			}
+			key := said{part.Usage, pattern.String()}
+			if i, ok := r.seen[key]; ok {
+				p.twice(&r.rule.Statements[i], &s)
+			} else {
+				r.seen[key] = len(r.rule.Statements)
+			}
+			r.rule.Statements = append(r.rule.Statements, s)
+		}
+	}
+}
+
+// twice reports a statement about what the rule has spoken of already.
+func (p *parser) twice(first, s *policy.Statement) {
+	through := ""
+	switch {
+	case s.Resource != "":
+		through = " through the set " + quote(s.Resource)
+	case s.Local != "":
+		through = " through the usage " + quote(s.Local)
+	}
+	verdicts := map[bool]string{true: "allowed", false: "disallowed"}
+	switch {
+	case first.Allow != s.Allow:
+		p.report(s.Pos, "contradiction", "", "%s of %s is %s here%s and %s in line %d, in the same rule; delete one of the two",
+			s.Usage, quote(s.Pattern.String()), verdicts[s.Allow], through, verdicts[first.Allow], first.Pos.Line)
+	case !sameQualifiers(first.Qualifiers, s.Qualifiers):
+		p.report(s.Pos, "contradiction", "", "%s of %s is allowed here%s and in line %d, in the same rule, with other qualifiers; delete one of the two",
+			s.Usage, quote(s.Pattern.String()), through, first.Pos.Line)
+	case through == "" && first.Resource == "" && first.Local == "":
+		p.report(s.Pos, "listed-twice", "", "%s of %s is %s in line %d already; delete this one", s.Usage, quote(s.Pattern.String()), verdicts[s.Allow], first.Pos.Line)
+	}
+}
+
+func sameQualifiers(a, b *policy.Qualifiers) bool {
+	return strings.Join(a.Strings(), " ") == strings.Join(b.Strings(), " ")
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// syntax reports a file that is no YAML. The library stops at the first mistake
+// and often names the line where the surrounding block starts, so the lines are
+// searched for the usual mistakes, all of which are told; what the library says is
+// told only where none of them explains it.
+func (p *parser) syntax(data string, err error) {
+	line := p.errorLine(data, err)
+	explained := false
+	for i, text := range p.lines {
+		if s, ok := suspect(text); ok {
+			p.report(policy.Pos{Line: i + 1, Column: s.column}, s.code, s.didYouMean, "%s", s.message)
+			explained = explained || i+1 <= line
+		}
+	}
+	if explained {
+		return
+	}
+	column := 1
+	if line >= 1 && line <= len(p.lines) {
+		text := p.lines[line-1]
+		column = utf8.RuneCountInString(text) - utf8.RuneCountInString(strings.TrimLeft(text, " \t")) + 1
+	}
+	code, message := explain(err)
+	p.report(policy.Pos{Line: line, Column: column}, code, "", "%s", message)
+}
+
+var (
+	lineOf   = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
+	scanning = regexp.MustCompile(`end of stream|cannot start any token|not allowed in this context|alphabetic or numeric|unknown escape|escape sequence|hexdecimal|block scalar|document indicator`)
+)
+
+// maxSteps bounds how often a broken file is read again to find the place.
+const maxSteps = 8
+
+// errorLine finds the line of a syntax error. The scanner names it rightly. The
+// parser does not; its errors show within a few lines before the last octet that
+// it took: the place is the last line without which the error is not there.
+func (p *parser) errorLine(data string, err error) int {
+	if m := lineOf.FindStringSubmatch(err.Error()); m != nil && scanning.MatchString(err.Error()) {
+		n, _ := strconv.Atoi(m[1])
+		return min(max(n, 1), max(len(p.lines), 1))
+	}
+	in := &octets{text: data}
+	_, _, _ = decode(in)
+	lines := splitLines(data[:in.read])
+	n := len(lines)
+	for range maxSteps {
+		if n <= 1 {
+			break
+		}
+		_, _, again := decode(strings.NewReader(strings.Join(lines[:n-1], "\n")))
+		if again == nil || again.Error() != err.Error() {
+			break
+		}
+		n--
+	}
+	return max(n, 1)
+}
+
+// octets gives out one octet at a time, so that read says how far a parser came.
+type octets struct {
+	text string
+	read int
+}
+
+func (o *octets) Read(b []byte) (int, error) {
+	if o.read == len(o.text) || len(b) == 0 {
+		return 0, io.EOF
+	}
+	b[0] = o.text[o.read]
+	o.read++
+	return 1, nil
+}
+
+// explain says in plain words what the library means.
+func explain(err error) (code, message string) {
+	text := lineOf.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "")
+	contains := func(s string) bool { return strings.Contains(text, s) }
+	switch {
+	case contains("unexpected end of stream"), contains("unexpected document indicator"):
+		return "yaml-syntax", "a quotation mark is opened here and never closed; put one at the end of the value"
+	case contains("',' or ']'"):
+		return "yaml-syntax", `a list in brackets needs commas between its values and a "]" at the end`
+	case contains("',' or '}'"):
+		return "yaml-syntax", `what stands in braces needs commas between its parts and a "}" at the end`
+	case contains("mapping values are not allowed"):
+		return "yaml-syntax", `a second ": " on one line, or a line that is indented deeper than the one it belongs to; put quotes around a value that holds ": ", and put keys that belong together exactly below each other`
+	case contains("could not find expected ':'"):
+		return "yaml-syntax", `this is no "key: value" and no "- value"; write a colon and a space after the key`
+	case contains("did not find expected key"), contains("'-' indicator"), contains("block end"), contains("block sequence entries"):
+		return "yaml-syntax", "this line does not fit what stands above it; put keys that belong together exactly below each other, with the same number of spaces before them, and write nothing after a closing quotation mark"
+	case contains("exceeded max depth"):
+		return "yaml-syntax", "lists are put into lists too deeply here"
+	}
+	return "yaml-syntax", "YAML cannot be read here: " + text
+}
+
+// suspicion is a mistake that is seen in a line by itself.
+type suspicion struct {
+	column     int
+	code       string
+	message    string
+	didYouMean string
+}
+
+var (
+	entryStart = regexp.MustCompile(`^( *)((?:- +)*)((?:[A-Za-z][\w.-]*: +)?)(.*)$`)
+	glued      = regexp.MustCompile(`^([a-z][a-z-]*):([^\s:].*)$`)
+	inFlow     = regexp.MustCompile("(?:^|[\\[{,] *|: +)([*&!%@`][^,\\]}]*)")
+)
+
+// suspect looks for a mistake that breaks YAML wherever the line stands.
+func suspect(line string) (suspicion, bool) {
+	if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
+		if strings.TrimSpace(line) == "" {
+			return suspicion{}, false
+		}
+		return suspicion{
+			column: strings.IndexByte(indent, '\t') + 1, code: "yaml-tab",
+			message: "a tab stands before the text; YAML is indented with spaces only, so replace each tab with spaces",
+		}, true
+	}
+	m := entryStart.FindStringSubmatch(line)
+	if m == nil {
+		return suspicion{}, false
+	}
+	before, value := m[1]+m[2]+m[3], m[4]
+	column := utf8.RuneCountInString(before) + 1
+	if value == "" || value[0] == '#' || value[0] == '"' || value[0] == '\'' {
+		return suspicion{}, false
+	}
+	if g := glued.FindStringSubmatch(value); g != nil && m[3] == "" && isKnownKey(g[1]) {
+		return suspicion{
+			column: column + len(g[1]), code: "missing-space", didYouMean: g[1] + ": " + g[2],
+			message: "a space is missing after the colon",
+		}, true
+	}
+	if value[0] == '[' || value[0] == '{' {
+		f := inFlow.FindStringSubmatchIndex(value)
+		if f == nil {
+			return suspicion{}, false
+		}
+		column += utf8.RuneCountInString(value[:f[2]])
+		return needsQuotes(column, strings.TrimSpace(value[f[2]:f[3]])), true
+	}
+	if strings.IndexByte("*&!%@`|>]},", value[0]) >= 0 && !isBlockHeader(value) {
+		return needsQuotes(column, uncomment(value)), true
+	}
+	if bare := uncomment(value); before != m[1] && strings.Contains(bare, ": ") {
+		return needsQuotes(column, bare), m[3] != ""
+	}
+	return suspicion{}, false
+}
+
+var blockHeader = regexp.MustCompile(`^[|>][-+0-9]{0,2}\s*(#.*)?$`)
+
+func isBlockHeader(s string) bool { return blockHeader.MatchString(s) }
+
+// uncomment cuts a comment and spaces off a value.
+func uncomment(s string) string {
+	if i := strings.Index(s, " #"); i >= 0 {
+		s = s[:i]
+	}
+	return strings.TrimSpace(s)
+}
+
+func needsQuotes(column int, value string) suspicion {
+	why := `holds ": ", which starts a new value in YAML`
+	if strings.IndexByte("*&!%@`|>]},", value[0]) >= 0 {
+		why = `starts with "` + value[:1] + `", which is special in YAML`
+	}
+	return suspicion{
+		column: column, code: "needs-quotes",
+		message: "this value " + why + "; put quotes around it: " + quote(strings.ReplaceAll(value, `"`, "%22")),
+	}
+}

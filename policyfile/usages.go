@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// localUsage is a usage that the file defines.
+type localUsage struct {
+	name      string
+	pos       policy.Pos
+	parts     []policy.UsagePart
+	composite bool
+	used      bool
+}
+
+// qualified is a usage with qualifiers, while it is read.
+type qualified struct {
+	usage      policy.Usage
+	ok         bool
+	qualifiers []qualifierText
+}
+
+// qualifierText is a qualifier as the file has it.
+type qualifierText struct {
+	name  policy.QualifierName
+	value string
+	node  *yaml.Node
+}
+
+var qualifiedFields = append(fields[*qualified]{
+	{"usage", "the usage that is qualified, such as present-snippet", true, usageShape, readQualifiedUsage},
+}, qualifierFields(func(q *qualified) *[]qualifierText { return &q.qualifiers })...)
+
+// qualifierFields are the qualifiers of ACAP 1.0 section 2.5 as keys of a map.
+func qualifierFields[T any](into func(T) *[]qualifierText) fields[T] {
+	var fs fields[T]
+	for _, name := range policy.QualifierNames() {
+		fs = append(fs, field[T]{
+			name: string(name), about: "a condition of the permission: " + policy.QualifierValues(name), shape: oneOrMore(textShape(policy.QualifierValues(name), "")),
+			read: func(p *parser, key, value *yaml.Node, t T) {
+				list := into(t)
+				if name != policy.QualifierProhibitedModification {
+					if text, ok := p.text(value, key.Value); ok {
+						*list = append(*list, qualifierText{name, text, value})
+					}
+					return
+				}
+				p.texts(value, key.Value, func(n *yaml.Node, text string) {
+					*list = append(*list, qualifierText{name, text, n})
+				})
+			},
+		})
+	}
+	return fs
+}
+
+func readQualifiedUsage(p *parser, _, n *yaml.Node, q *qualified) {
+	text, ok := p.text(n, "usage")
+	if !ok {
+		return
+	}
+	if q.usage, q.ok = policy.ParseUsage(text); !q.ok {
+		p.unknownUsage(n, text, false)
+	}
+}
+
+// readUsages reads the qualified usages first, as the combined ones name them.
+func readUsages(p *parser, _, n *yaml.Node, _ struct{}) {
+	combined := map[*yaml.Node]*yaml.Node{}
+	var order []*localUsage
+	p.eachPair(n, "usages", func(key, value *yaml.Node) {
+		if !p.isName(key, "a usage") {
+			return
+		}
+		if u, ok := policy.ParseUsage(key.Value); ok {
+			p.report(posOf(key), "bad-name", "", "%s is a usage of its own, which cannot be given another meaning; choose another name", quote(u.String()))
+			return
+		}
+		local := &localUsage{name: key.Value, pos: posOf(key)}
+		if value.Kind == yaml.MappingNode {
+			p.qualifiedUsage(local, value)
+		} else {
+			local.composite = true
+			combined[key] = value
+		}
+		order = append(order, local)
+		p.usages[strings.ToLower(key.Value)] = local
+	})
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if value := combined[key]; value != nil {
+			p.combinedUsage(p.usages[strings.ToLower(key.Value)], value)
+		}
+	}
+	for _, local := range order {
+		p.spec.Usages = append(p.spec.Usages, policy.LocalUsage{Name: local.name, Pos: local.pos, Parts: local.parts})
+	}
+}
+
+// qualifiedUsage reads a usage with qualifiers (ACAP 1.0 section 2.7.1).
+func (p *parser) qualifiedUsage(local *localUsage, n *yaml.Node) {
+	var q qualified
+	readMap(p, n, "the usage "+quote(local.name), qualifiedFields, &q)
+	if !q.ok {
+		return
+	}
+	if len(q.qualifiers) == 0 {
+		p.report(posOf(n), "bad-qualifier", "", "the usage %s has no qualifier, so it is nothing but %s; add a qualifier, or use %s itself", quote(local.name), q.usage, q.usage)
+		return
+	}
+	qs, _ := p.qualifiers(q.usage, q.qualifiers)
+	local.parts = []policy.UsagePart{{Usage: q.usage, Qualifiers: qs}}
+}
+
+// combinedUsage reads several usages under one name (ACAP 1.0 section 2.7.2).
+func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
+	seen := map[policy.Usage]bool{}
+	p.texts(n, "a usage in "+quote(local.name), func(n *yaml.Node, text string) {
+		var parts []policy.UsagePart
+		other := p.usages[strings.ToLower(text)]
+		usage, standard := policy.ParseUsage(text)
+		switch {
+		case standard && !usage.IsACAP():
+			p.report(posOf(n), "bad-usage", "", "%s cannot be combined with others under a name; write it into the rule itself", quote(text))
+			return
+		case standard && usage == policy.Other:
+			p.report(posOf(n), "bad-usage", "", `"other" can only be disallowed, and a named usage can only be allowed; leave it out`)
+			return
+		case standard:
+			parts = []policy.UsagePart{{Usage: usage}}
+		case other == nil:
+			p.unknownUsage(n, text, true)
+			return
+		case other.composite:
+			p.report(posOf(n), "bad-usage", "", "%s is itself several usages, and those cannot be put into others; repeat what it holds here", quote(text))
+			return
+		default:
+			other.used = true
+			for _, part := range other.parts {
+				part.Local = other.name
+				parts = append(parts, part)
+			}
+		}
+		for _, part := range parts {
+			if seen[part.Usage] {
+				p.report(posOf(n), "bad-usage", "", "%s is in %s already; name each usage once", quote(part.Usage.String()), quote(local.name))
+				continue
+			}
+			seen[part.Usage] = true
+			local.parts = append(local.parts, part)
+		}
+	})
+}
+
+// qualifiers checks the qualifiers of a usage.
+func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) (*policy.Qualifiers, bool) {
+	if len(texts) == 0 {
+		return nil, true
+	}
+	qs, ok := &policy.Qualifiers{}, true
+	for _, t := range texts {
+		if err := qs.SetQualifier(u, t.name, t.value); err != nil {
+			p.report(posOf(t.node), "bad-qualifier", "", "%s", err)
+			ok = false
+		}
+	}
+	return qs, ok
+}
+
+// usageWords are what authors who know other formats call a usage.
+var usageWords = map[string]string{
+	"ai-train": "train-ai", "training": "train-ai", "ai-training": "train-ai", "train": "train-ai", "ai": "train-ai",
+	"ai-input": "ai-use", "snippet": "present-snippet", "thumbnail": "present-thumbnail", "cache": "preserve", "archive": "preserve",
+	"noindex": "index", "nofollow": "follow", "noarchive": "preserve", "nosnippet": "present-snippet", "links": "follow",
+	"access": "crawl", "fetch": "crawl", "paths": "crawl",
+}
+
+// unknownUsage reports a word that is no usage.
+func (p *parser) unknownUsage(n *yaml.Node, text string, localToo bool) {
+	known := usageNames()
+	candidates := known
+	if localToo {
+		for _, u := range p.usages {
+			candidates = append(candidates[:len(candidates):len(candidates)], u.name)
+		}
+	}
+	near := usageWords[strings.ToLower(text)]
+	if near == "" {
+		near = nearest(text, candidates)
+	}
+	p.report(posOf(n), "unknown-usage", near, "%s is no usage; usages are %s, and those under usages", quote(text), list(known, "and"))
+}
+
+func usageNames() []string {
+	var names []string
+	for _, u := range policy.Usages() {
+		names = append(names, u.String())
+	}
+	return names
+}
