@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sharedData holds collections that are not part of this module.
+const sharedData = "../../shared/data"
+
+// readShared returns a file of the shared data; without it, the test is skipped.
+func readShared(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(sharedData, name))
+	if err != nil {
+		t.Skipf("SKIPPED, NOTHING WAS TESTED: %v", err)
+	}
+	return data
+}
+
+// collections returns the User-Agent headers of both collections, by
+// collection and entry.
+func collections(t *testing.T) map[[2]string][]string {
+	t.Helper()
+	all := map[[2]string][]string{}
+	var patterns []struct {
+		Pattern   string
+		Instances []string
+	}
+	if err := json.Unmarshal(readShared(t, "catalogues/crawler-user-agents/crawler-user-agents.json"), &patterns); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range patterns {
+		all[[2]string{"crawler-user-agents", e.Pattern}] = e.Instances
+	}
+	var bots []struct {
+		ID        string
+		Instances struct{ Accepted []string }
+	}
+	if err := json.Unmarshal(readShared(t, "catalogues/arcjet-well-known-bots/well-known-bots.json"), &bots); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range bots {
+		all[[2]string{"well-known-bots", e.ID}] = e.Instances.Accepted
+	}
+	return all
+}
+
+// expectedTokens reads testdata/expected.tsv.
+func expectedTokens(t *testing.T) map[[2]string][]string {
+	t.Helper()
+	f, err := os.Open("testdata/expected.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	expected := map[[2]string][]string{}
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if strings.HasPrefix(s.Text(), "#") {
+			continue
+		}
+		cols := strings.Split(s.Text(), "\t")
+		if len(cols) != 3 {
+			t.Fatalf("bad line %q", s.Text())
+		}
+		expected[[2]string{cols[0], cols[1]}] = strings.Split(cols[2], "|")
+	}
+	return expected
+}
+
+// oddHeaders are those for which the plain expectation of TestRealCrawlers is
+// wrong, with what is right. An empty string: nobody.
+var oddHeaders = map[string]string{
+	// The name is part of a longer one.
+	"Mozilla/5.0 (compatible; sukibot_heritrix/3.1.1 +http://suki.ling.helsinki.fi/eng/webmasters.html)": "",
+	"UM-Bentley-Archive-It": "",
+	"Mozilla/5.0 (compatible; image.coccoc/1.0; +http://help.coccoc.com/)":            "",
+	"Mozilla/5.0 (compatible; imagecoccoc/1.0; +http://help.coccoc.com/)":             "",
+	"Mozilla/5.0 (compatible; imagecoccoc/1.0; +http://help.coccoc.com/searchengine)": "",
+	// The longer name is that of another, whom the crawler follows.
+	"Mozilla/5.0 (compatible; MSIE or Firefox mutant; not on Windows server;) Daumoa/4.0 (Following Mediapartners-Google)": "Daumoa",
+	// The name stands after a URL.
+	"lkxscan/v0.1.0 (+https://leakix.net) l9explore/v1.0.0 (+https://github.com/LeakIX/l9explore)": "l9explore",
+}
+
+// TestRealCrawlers recognises the headers of two collections. The expectation
+// is made in another way than recognition: of the tokens which testdata/expected.tsv gives
+// for the entry, it is the one whose string is the longest that the header
+// contains anywhere, before any URL. Headers of all other entries are nobody's.
+func TestRealCrawlers(t *testing.T) {
+	all, expected := collections(t), expectedTokens(t)
+	c, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewRecognizer(c.Patterns())
+	right, nobody := map[string]bool{}, map[string]bool{}
+	for key, headers := range all {
+		for _, ua := range headers {
+			want, odd := oddHeaders[ua]
+			if !odd {
+				want = longestContained(t, c, expected[key], ua)
+			}
+			got := ""
+			if i, ok := r.Recognize(ua); ok {
+				got = c.At(i).Token
+			}
+			if got != want {
+				t.Errorf("%s: %q: got %q, want %q", key, ua, got, want)
+			} else if want != "" {
+				right[ua] = true
+			} else {
+				nobody[ua] = true
+			}
+		}
+	}
+	for key := range expected {
+		if len(all[key]) == 0 {
+			t.Errorf("%s: no such entry", key)
+		}
+	}
+	t.Logf("%d headers recognised, %d rightly not", len(right), len(nobody))
+	if len(right) < 600 {
+		t.Errorf("only %d headers", len(right))
+	}
+}
+
+func longestContained(t *testing.T, c *Catalogue, tokens []string, ua string) string {
+	t.Helper()
+	text, _, _ := strings.Cut(strings.ToLower(ua), "http://")
+	text, _, _ = strings.Cut(text, "https://")
+	longest, token := 0, ""
+	for _, name := range tokens {
+		cr, ok := c.Lookup(name)
+		if !ok {
+			t.Fatalf("%s is not in the catalogue", name)
+		}
+		for _, p := range cr.Patterns() {
+			if len(p) > longest && strings.Contains(text, strings.ToLower(p)) {
+				longest, token = len(p), name
+			}
+		}
+	}
+	return token
+}
+
+// TestLongTail looks for the names of a whole collection, more than 1000 of
+// them, at once, and asks the naive implementation about every tenth header.
+func TestLongTail(t *testing.T) {
+	var patterns []Pattern
+	var headers []string
+	for key, uas := range collections(t) {
+		if key[0] != "crawler-user-agents" {
+			continue
+		}
+		headers = append(headers, uas...)
+		name := strings.TrimRight(strings.ReplaceAll(key[1], `\`, ""), "/")
+		if !strings.ContainsAny(key[1], `^$()[]|*?`) && CheckPattern(name) == nil {
+			patterns = append(patterns, Pattern{name, len(patterns)})
+		}
+	}
+	if len(patterns) < 1000 {
+		t.Fatalf("only %d names", len(patterns))
+	}
+	r := NewRecognizer(patterns)
+	slices.Sort(headers)
+	found := 0
+	for n, ua := range headers {
+		i, ok := r.Recognize(ua)
+		if ok {
+			found++
+		}
+		if n%10 != 0 {
+			continue
+		}
+		if wantI, wantOK := naiveRecognize(patterns, ua); ok != wantOK || i != wantI {
+			t.Errorf("%q: got %d %v, want %d %v", ua, i, ok, wantI, wantOK)
+		}
+	}
+	t.Logf("%d names find %d of %d headers at token boundaries", len(patterns), found, len(headers))
+}
+
+func TestRealBrowsers(t *testing.T) {
+	c, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewRecognizer(c.Patterns())
+	n := 0
+	for ua := range strings.Lines(string(readShared(t, "ua/browsers.txt"))) {
+		ua = strings.TrimSpace(ua)
+		if ua == "" || strings.HasPrefix(ua, "#") {
+			continue
+		}
+		n++
+		if i, ok := r.Recognize(ua); ok {
+			t.Errorf("%q is recognised as %s", ua, c.At(i).Token)
+		}
+	}
+	if t.Logf("%d browsers", n); n < 450 {
+		t.Errorf("only %d browsers", n)
+	}
+}
