@@ -25,57 +25,22 @@ type found struct {
 	handled bool
 }
 
-// attribute is one of a tag's attributes, as it is written.
+// attribute is where an attribute's value stands, with its quotes.
 type attribute struct {
-	name    []byte
-	value   []byte // without quotes
-	at, end int    // of the value with its quotes; 0 if there is none
+	at, end int32 // 0 if there is no value
+	given   bool
 }
 
-// nextAttribute reads the attribute after i; the tag's '>' stands at last. It
-// follows the same states as scanner.attributes.
-func nextAttribute(b []byte, i, last int) (a attribute, next int) {
-	for i < last && (class[b[i]]&isSpace != 0 || b[i] == '/') {
-		i++
+func (a attribute) value(b []byte) []byte {
+	v := b[a.at:a.end]
+	if len(v) > 0 && (v[0] == '"' || v[0] == '\'') {
+		v = v[1 : len(v)-1]
 	}
-	if i >= last {
-		return a, last
-	}
-	from := i
-	for i++; i < last && class[b[i]]&endsAttr == 0; {
-		i++
-	}
-	a.name = b[from:i]
-	for i < last && class[b[i]]&isSpace != 0 {
-		i++
-	}
-	if i >= last || b[i] != '=' {
-		return a, i
-	}
-	for i++; i < last && class[b[i]]&isSpace != 0; {
-		i++
-	}
-	if i >= last {
-		return a, last
-	}
-	a.at = i
-	if q := b[i]; q == '"' || q == '\'' {
-		j := bytes.IndexByte(b[i+1:last], q)
-		if j < 0 { // only in XHTML that is not well-formed
-			a.at = 0
-			return a, last
-		}
-		a.value, a.end = b[i+1:i+1+j], i+j+2
-		return a, a.end
-	}
-	for i < last && class[b[i]]&endsValue == 0 {
-		i++
-	}
-	a.value, a.end = b[a.at:i], i
-	return a, i
+	return v
 }
 
-// metaAttributes are the first attributes of each name that matters.
+// metaAttributes are the first attributes of each name that matters in a meta
+// element.
 type metaAttributes struct {
 	name, property, httpEquiv, content, charset attribute
 }
@@ -83,18 +48,18 @@ type metaAttributes struct {
 func (m *metaAttributes) slot(name []byte) *attribute {
 	switch len(name) {
 	case 4:
-		if equalFold(name, "name") {
+		if string(name) == "name" || equalFold(name, "name") {
 			return &m.name
 		}
 	case 7:
-		if equalFold(name, "content") {
+		if string(name) == "content" || equalFold(name, "content") {
 			return &m.content
 		}
 		if equalFold(name, "charset") {
 			return &m.charset
 		}
 	case 8:
-		if equalFold(name, "property") {
+		if string(name) == "property" || equalFold(name, "property") {
 			return &m.property
 		}
 	case 10:
@@ -105,37 +70,94 @@ func (m *metaAttributes) slot(name []byte) *attribute {
 	return nil
 }
 
-// meta looks at a meta element in the head, whose tag ends before s.pos.
-func (s *scanner) meta(b []byte) {
-	var m metaAttributes
-	last := s.pos - 1
-	if s.slash && b[last-1] == '/' && s.xml {
-		last--
-	}
-	special := false // character references or NULs in a value
-	for i := s.nameEnd; i < last; {
-		var a attribute
-		a, i = nextAttribute(b, i, last)
-		if p := m.slot(a.name); p != nil && p.name == nil {
-			*p = a
-			special = special || bytes.IndexByte(a.value, '&') >= 0 || bytes.IndexByte(a.value, 0) >= 0
+// walk reads the attributes from i up to the '>' that ends the tag, and returns
+// where the tag ends, or 0 if that has not come yet. It follows the tokenizer's
+// states from "before attribute name" to "after attribute value (quoted)". m may
+// be nil.
+func walk(b []byte, i int, m *metaAttributes) int {
+	for {
+		for i < len(b) && (class[b[i]]&isSpace != 0 || b[i] == '/') {
+			i++
+		}
+		if i == len(b) {
+			return 0
+		}
+		if b[i] == '>' {
+			return i + 1
+		}
+		from := i
+		for i++; i < len(b) && class[b[i]]&endsAttr == 0; {
+			i++
+		}
+		name := b[from:i]
+		for i < len(b) && class[b[i]]&isSpace != 0 {
+			i++
+		}
+		at := 0
+		if i < len(b) && b[i] == '=' {
+			for i++; i < len(b) && class[b[i]]&isSpace != 0; {
+				i++
+			}
+			if i == len(b) {
+				return 0
+			}
+			if q := b[i]; q == '"' || q == '\'' {
+				j := bytes.IndexByte(b[i+1:], q)
+				if j < 0 {
+					return 0
+				}
+				at = i
+				i += j + 2
+			} else if q != '>' {
+				at = i
+				for i < len(b) && class[b[i]]&endsValue == 0 {
+					i++
+				}
+			}
+		}
+		if m == nil {
+			continue
+		}
+		if a := m.slot(name); a != nil && !a.given {
+			a.given = true
+			if at > 0 {
+				a.at, a.end = int32(at), int32(i)
+			}
 		}
 	}
-	if special {
-		m.decode(b[s.tok:s.pos])
+}
+
+// metaValues are the values of metaAttributes.
+type metaValues struct {
+	name, property, httpEquiv, content, charset []byte
+}
+
+// meta looks at a meta element in the head, whose tag ends before s.pos.
+func (s *scanner) meta(b []byte, m *metaAttributes) {
+	if !m.charset.given && !m.httpEquiv.given {
+		// The most frequent kind: a name that is none of ours.
+		name, property := m.name.value(b), m.property.value(b)
+		if m.content.at == 0 || s.set.known(name) == "" && s.set.known(property) == "" &&
+			bytes.IndexByte(name, '&') < 0 && bytes.IndexByte(property, '&') < 0 {
+			return
+		}
 	}
-	s.declaration(&m)
+	v := metaValues{m.name.value(b), m.property.value(b), m.httpEquiv.value(b), m.content.value(b), m.charset.value(b)}
+	if tag := b[s.tok:s.pos]; bytes.IndexByte(tag, '&') >= 0 || bytes.IndexByte(tag, 0) >= 0 {
+		v.decode(tag)
+	}
+	s.declaration(m, &v)
 	if m.content.at == 0 {
 		return
 	}
-	f := found{start: s.tok, end: s.pos, valueAt: m.content.at, valueEnd: m.content.end}
-	if f.audience = s.set.known(m.name.value); f.audience != "" {
-		f.carrier = len(m.name.value) == len(f.audience)
-	} else if f.audience = s.set.known(m.property.value); f.audience == "" && !s.headerForm(&m, &f) {
+	f := found{start: s.tok, end: s.pos, valueAt: int(m.content.at), valueEnd: int(m.content.end)}
+	if f.audience = s.set.known(v.name); f.audience != "" {
+		f.carrier = len(v.name) == len(f.audience)
+	} else if f.audience = s.set.known(v.property); f.audience == "" && !s.headerForm(&v, &f) {
 		return
 	}
 	if f.content == "" {
-		f.content = string(m.content.value)
+		f.content = string(v.content)
 	}
 	if isACAP(f.content) {
 		return
@@ -144,7 +166,7 @@ func (s *scanner) meta(b []byte) {
 }
 
 // decode replaces the values by what x/net/html makes of them.
-func (m *metaAttributes) decode(tag []byte) {
+func (v *metaValues) decode(tag []byte) {
 	z := html.NewTokenizer(bytes.NewReader(tag))
 	z.Next()
 	z.TagName()
@@ -152,21 +174,34 @@ func (m *metaAttributes) decode(tag []byte) {
 	for more := true; more; {
 		var key, value []byte
 		key, value, more = z.TagAttr()
-		if p := seen.slot(key); p != nil && p.name == nil {
-			p.name = key
-			m.slot(key).value = value
+		a := seen.slot(key)
+		if a == nil || a.given {
+			continue
+		}
+		a.given = true
+		switch a {
+		case &seen.name:
+			v.name = value
+		case &seen.property:
+			v.property = value
+		case &seen.httpEquiv:
+			v.httpEquiv = value
+		case &seen.content:
+			v.content = value
+		case &seen.charset:
+			v.charset = value
 		}
 	}
 }
 
 // declaration notes where the page declares its character encoding.
-func (s *scanner) declaration(m *metaAttributes) {
-	label := m.charset.value
-	if m.charset.name == nil {
-		if !equalFold(bytes.TrimSpace(m.httpEquiv.value), "content-type") {
+func (s *scanner) declaration(m *metaAttributes, v *metaValues) {
+	label := v.charset
+	if !m.charset.given {
+		if !equalFold(bytes.TrimSpace(v.httpEquiv), "content-type") {
 			return
 		}
-		_, after, ok := bytes.Cut(bytes.ToLower(m.content.value), []byte("charset"))
+		_, after, ok := bytes.Cut(bytes.ToLower(v.content), []byte("charset"))
 		if !ok {
 			return
 		}
@@ -184,11 +219,11 @@ func (s *scanner) declaration(m *metaAttributes) {
 // headerForm reads <meta http-equiv="X-Robots-Tag" content="…">, which no
 // crawler is known to heed. Its author means the header: rules for everyone,
 // or, after "TOKEN:", for one crawler.
-func (s *scanner) headerForm(m *metaAttributes, f *found) bool {
-	if !equalFold(bytes.TrimSpace(m.httpEquiv.value), "x-robots-tag") {
+func (s *scanner) headerForm(v *metaValues, f *found) bool {
+	if !equalFold(bytes.TrimSpace(v.httpEquiv), "x-robots-tag") {
 		return false
 	}
-	f.audience, f.content = Everyone, string(m.content.value)
+	f.audience, f.content = Everyone, string(v.content)
 	if before, after, ok := strings.Cut(f.content, ":"); ok {
 		if name := s.set.known([]byte(before)); name != "" {
 			f.audience, f.content = name, after

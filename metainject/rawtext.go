@@ -45,23 +45,20 @@ func (s *scanner) rawEnd() {
 // element, then what ends a name.
 func (s *scanner) tagAhead(b []byte, open string, eof bool) answer {
 	name, rest := b[s.name:s.nameEnd], b[s.pos:]
-	for i := range len(open) + len(name) {
-		if i == len(rest) {
-			return atEnd(eof)
-		}
-		c := rest[i]
-		if i < len(open) {
-			if c != open[i] {
-				return no
-			}
-		} else if d := name[i-len(open)]; c != d && (c|0x20 != d|0x20 || class[c]&isLetter == 0) {
+	if len(rest) > 1 && len(open) > 1 && rest[1] != '/' {
+		return no
+	}
+	n := len(open) + len(name)
+	for i := len(open); i < min(n, len(rest)); i++ {
+		c, d := rest[i], name[i-len(open)]
+		if c != d && (c|0x20 != d|0x20 || class[c]&isLetter == 0) {
 			return no
 		}
 	}
-	if len(rest) == len(open)+len(name) {
+	if len(rest) <= n {
 		return atEnd(eof)
 	}
-	if class[rest[len(open)+len(name)]]&endsName == 0 {
+	if class[rest[n]]&endsName == 0 {
 		return no
 	}
 	return yes

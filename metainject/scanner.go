@@ -194,6 +194,7 @@ func (s *scanner) data(b []byte, eof bool) bool {
 	switch c := b[i+1]; {
 	case class[c]&isLetter != 0:
 		s.end, s.name, s.pos, s.state = false, i+1, i+2, stateTagName
+		return s.tagName(b)
 	case c == '/':
 		if i+2 == len(b) {
 			return eof && s.text()
@@ -201,6 +202,7 @@ func (s *scanner) data(b []byte, eof bool) bool {
 		switch c := b[i+2]; {
 		case class[c]&isLetter != 0:
 			s.end, s.name, s.pos, s.state = true, i+2, i+3, stateTagName
+			return s.tagName(b)
 		case c == '>':
 			s.pos = i + 3
 		default:

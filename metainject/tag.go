@@ -2,7 +2,10 @@
 
 package metainject
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // What a byte means in markup.
 const (
@@ -55,7 +58,46 @@ const (
 	tagTitle
 )
 
+// lookupTag finds a name in any case. Setting bit 5 maps onto a lower-case
+// letter only that letter and its capital.
 func lookupTag(b []byte) tagName {
+	switch len(b) {
+	case 2:
+		if b[0]|0x20 == 'b' && b[1]|0x20 == 'r' {
+			return tagBr
+		}
+	case 4:
+		switch binary.BigEndian.Uint32(b) | 0x20202020 {
+		case 'm'<<24 | 'e'<<16 | 't'<<8 | 'a':
+			return tagMeta
+		case 'l'<<24 | 'i'<<16 | 'n'<<8 | 'k', 'b'<<24 | 'a'<<16 | 's'<<8 | 'e':
+			return tagBase
+		case 'h'<<24 | 'e'<<16 | 'a'<<8 | 'd':
+			return tagHead
+		case 'h'<<24 | 't'<<16 | 'm'<<8 | 'l':
+			return tagHTML
+		case 'b'<<24 | 'o'<<16 | 'd'<<8 | 'y':
+			return tagBody
+		}
+	case 5:
+		if b[4]|0x20 == 'e' {
+			switch binary.BigEndian.Uint32(b) | 0x20202020 {
+			case 's'<<24 | 't'<<16 | 'y'<<8 | 'l':
+				return tagStyle
+			case 't'<<24 | 'i'<<16 | 't'<<8 | 'l':
+				return tagTitle
+			}
+		}
+	case 6:
+		if equalFold(b, "script") {
+			return tagScript
+		}
+	}
+	return lookupLess(b)
+}
+
+// lookupLess is lookupTag for names that are less frequent.
+func lookupLess(b []byte) tagName {
 	var buf [10]byte
 	if len(b) > len(buf) {
 		return tagOther
@@ -67,37 +109,21 @@ func lookupTag(b []byte) tagName {
 		buf[i] = c
 	}
 	switch string(buf[:len(b)]) {
-	case "base", "basefont", "bgsound", "link":
+	case "basefont", "bgsound":
 		return tagBase
-	case "body":
-		return tagBody
-	case "br":
-		return tagBr
 	case "caption", "col", "colgroup", "math", "plaintext", "select", "svg", "table",
 		"tbody", "td", "tfoot", "th", "thead", "tr":
 		return tagComplex
 	case "frameset":
 		return tagFrameset
-	case "head":
-		return tagHead
-	case "html":
-		return tagHTML
 	case "iframe", "noembed", "textarea", "xmp":
 		return tagRawBody
-	case "meta":
-		return tagMeta
 	case "noframes":
 		return tagNoframes
 	case "noscript":
 		return tagNoscript
-	case "script":
-		return tagScript
-	case "style":
-		return tagStyle
 	case "template":
 		return tagTemplate
-	case "title":
-		return tagTitle
 	}
 	return tagOther
 }
@@ -115,56 +141,78 @@ func (s *scanner) tagName(b []byte) bool {
 	}
 	s.nameEnd, s.state, s.attr = i, stateTag, beforeAttr
 	if s.xml {
+		var m metaAttributes
+		if end := walk(b, i, &m); end > 0 {
+			return s.xmlTag(b, end, &m)
+		}
 		return true
 	}
 	s.tag = lookupTag(b[s.name:i])
 	if s.end {
-		return s.endTagNamed()
+		s.endTagNamed()
+	} else if s.mode != modeInHead || plainHead>>s.tag&1 == 0 {
+		s.startTagNamed()
 	}
-	return s.startTagNamed()
-}
-
-func (s *scanner) startTagNamed() bool {
-	if s.mode == modeTemplate {
-		if s.tag == tagComplex || s.tag == tagFrameset {
-			return s.stop()
+	if s.done {
+		return true
+	}
+	if s.tag == tagMeta {
+		var m metaAttributes
+		if end := walk(b, i, &m); end > 0 {
+			s.tagDone(b, end, &m)
 		}
 		return true
 	}
-	if s.tag == tagHTML || s.tag == tagHead {
-		s.document = true
-		return true
+	end := i + 1
+	if b[i] != '>' {
+		end = walk(b, i, nil)
 	}
-	s.implyHead(s.tok)
-	switch s.tag {
-	case tagMeta:
-		s.document = true
-	case tagBase, tagNoframes, tagScript, tagStyle, tagTemplate, tagTitle:
-	case tagNoscript:
-		if s.mode == modeAfterHead {
-			return s.stop()
-		}
-	case tagBody, tagFrameset:
-		s.document = true
-		return s.stop()
-	default:
-		return s.stop()
+	if end > 0 {
+		s.tagDone(b, end, nil)
 	}
 	return true
 }
 
-func (s *scanner) endTagNamed() bool {
+// plainHead are the elements that just are children of a head.
+const plainHead = 1<<tagBase | 1<<tagMeta | 1<<tagNoframes | 1<<tagNoscript | 1<<tagScript | 1<<tagStyle | 1<<tagTemplate | 1<<tagTitle
+
+func (s *scanner) startTagNamed() {
 	if s.mode == modeTemplate {
-		return true
+		if s.tag == tagComplex || s.tag == tagFrameset {
+			s.stop()
+		}
+		return
+	}
+	if s.tag == tagHTML || s.tag == tagHead {
+		s.document = true
+		return
+	}
+	s.implyHead(s.tok)
+	switch s.tag {
+	case tagBase, tagMeta, tagNoframes, tagScript, tagStyle, tagTemplate, tagTitle:
+	case tagNoscript:
+		if s.mode == modeAfterHead {
+			s.stop()
+		}
+	case tagBody, tagFrameset:
+		s.document = true
+		s.stop()
+	default:
+		s.stop()
+	}
+}
+
+func (s *scanner) endTagNamed() {
+	if s.mode == modeTemplate {
+		return
 	}
 	switch s.tag {
 	case tagHead:
 		s.implyHead(s.tok)
 	case tagBody, tagHTML, tagBr:
 		s.implyHead(s.tok)
-		return s.stop()
+		s.stop()
 	}
-	return true
 }
 
 // attrState is where in a tag's attributes the scan stands.
@@ -180,7 +228,8 @@ const (
 	inUnquoted
 )
 
-// attributes looks for the '>' that ends a tag.
+// attributes looks for the '>' that ends a tag, of which only a part has come
+// yet: it goes on where it stopped.
 func (s *scanner) attributes(b []byte) bool {
 	i, st := s.pos, s.attr
 	for i < len(b) {
@@ -189,9 +238,13 @@ func (s *scanner) attributes(b []byte) bool {
 		case beforeAttr:
 			switch {
 			case c == '>':
-				s.slash = b[i-1] == '/'
-				s.pos, s.state = i+1, stateData
-				return s.tagDone(b)
+				var m metaAttributes
+				end := walk(b, s.nameEnd, &m)
+				if s.xml {
+					return s.xmlTag(b, end, &m)
+				}
+				s.tagDone(b, end, &m)
+				return true
 			case class[c]&endsName == 0:
 				st = inAttr // also where c is '='
 			}
@@ -269,13 +322,13 @@ func (s *scanner) attributes(b []byte) bool {
 	return false
 }
 
-// tagDone acts on a whole tag, which ends before s.pos.
-func (s *scanner) tagDone(b []byte) bool {
-	if s.xml {
-		return s.xmlTag(b)
-	}
+// tagDone acts on a whole tag, which ends at end. m is needed for meta elements
+// only.
+func (s *scanner) tagDone(b []byte, end int, m *metaAttributes) {
+	s.pos, s.state = end, stateData
 	if s.end {
-		return s.endTag()
+		s.endTag()
+		return
 	}
 	switch s.tag {
 	case tagHTML:
@@ -288,7 +341,8 @@ func (s *scanner) tagDone(b []byte) bool {
 		}
 	case tagMeta:
 		if s.mode != modeTemplate {
-			s.meta(b)
+			s.document = true
+			s.meta(b, m)
 		}
 	case tagScript:
 		s.state = stateScript
@@ -300,10 +354,9 @@ func (s *scanner) tagDone(b []byte) bool {
 		}
 		s.depth++
 	}
-	return true
 }
 
-func (s *scanner) endTag() bool {
+func (s *scanner) endTag() {
 	switch s.mode {
 	case modeInitial:
 		s.mode = modeBeforeHTML
@@ -318,7 +371,6 @@ func (s *scanner) endTag() bool {
 			}
 		}
 	}
-	return true
 }
 
 // equalFold compares b with lower, which is lower-case ASCII.

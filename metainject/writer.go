@@ -56,7 +56,7 @@ const (
 	phaseOpen phase = iota // no final header yet
 	phaseHeld              // given, but held back until the head is known
 	phasePass              // sent; the body passes as it is
-	phaseDrop               // sent, for HEAD; net/http is not to count the body
+	phaseDrop              // sent, for HEAD; net/http is not to count the body
 	phaseOver
 )
 

@@ -98,8 +98,9 @@ func (s *scanner) xmlUntil(b []byte) bool {
 	return true
 }
 
-// xmlTag acts on a whole tag, which ends before s.pos.
-func (s *scanner) xmlTag(b []byte) bool {
+// xmlTag acts on a whole tag, which ends at end.
+func (s *scanner) xmlTag(b []byte, end int, m *metaAttributes) bool {
+	s.pos, s.state, s.slash = end, stateData, b[end-2] == '/'
 	name := string(b[s.name:s.nameEnd])
 	switch {
 	case s.mode == modeInitial:
@@ -122,7 +123,7 @@ func (s *scanner) xmlTag(b []byte) bool {
 	default:
 		if s.depth == 0 && name == "meta" {
 			n := len(s.metas)
-			s.meta(b)
+			s.meta(b, m)
 			s.open = len(s.metas) > n && !s.slash
 		}
 		if !s.slash {
