@@ -2,24 +2,32 @@
 
 package crawlers
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
-func TestDefaultLoads(t *testing.T) {
+func defaultCatalogue(t testing.TB) *Catalogue {
+	t.Helper()
 	c, err := Default()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Len() < 40 {
-		t.Fatalf("%d crawlers", c.Len())
+	return c
+}
+
+func tokensOf(list []*Crawler) []string {
+	tokens := make([]string, len(list))
+	for i, c := range list {
+		tokens[i] = c.Token
 	}
+	return tokens
 }
 
 // Every example is recognised as its crawler, no look-alike is.
 func TestExamples(t *testing.T) {
-	c, err := Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := defaultCatalogue(t)
 	r := NewRecognizer(c.Patterns())
 	for _, cr := range c.All() {
 		for _, ua := range cr.Examples {
@@ -32,5 +40,195 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s: %q is recognised", cr.Token, ua)
 			}
 		}
+	}
+}
+
+func TestDefaultSize(t *testing.T) {
+	c := defaultCatalogue(t)
+	if c.Len() < 150 {
+		t.Errorf("only %d crawlers", c.Len())
+	}
+	examples := 0
+	for _, cr := range c.All() {
+		examples += len(cr.Examples)
+	}
+	for _, k := range Kinds() {
+		if len(c.OfKind(k)) == 0 {
+			t.Errorf("no crawler of kind %s", k)
+		}
+		t.Logf("%-14s %3d primary, %3d in all", k, len(c.OfKind(k)), len(c.WithKind(k)))
+	}
+	t.Logf("%d crawlers of %d operators, %d examples", c.Len(), len(c.Operators()), examples)
+}
+
+// A rule for category:ai-training refuses exactly these. Add one only when its
+// operator says, or it is widely documented, that it collects for training.
+func TestAITrainingIsDeliberate(t *testing.T) {
+	want := []string{
+		"AI2Bot", "Ai2Bot-Dolma", "anthropic-ai", "Applebot-Extended", "Bytespider", "CCBot", "ClaudeBot",
+		"cohere-training-data-crawler", "Cotoyogi", "DeepSeekBot", "FacebookBot", "Google-Extended", "GPTBot",
+		"ICC-Crawler", "Kangaroo Bot", "KimiBot", "laion-huggingface-processor", "meta-externalagent",
+		"MistralAI-Training", "PanguBot", "SBIntuitionsBot", "webzio-extended",
+	}
+	if got := tokensOf(defaultCatalogue(t).OfKind(KindAITraining)); !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// The facts that decisions depend on.
+func TestDefaultFacts(t *testing.T) {
+	c := defaultCatalogue(t)
+	get := func(token string) *Crawler {
+		t.Helper()
+		cr, ok := c.Lookup(token)
+		if !ok {
+			t.Fatalf("%s is missing", token)
+		}
+		return cr
+	}
+	for token, kind := range map[string]Kind{
+		"Googlebot": KindSearch, "Bingbot": KindSearch, "Applebot": KindSearch, "Amazonbot": KindSearch,
+		"GoogleOther": KindAcademic, "Timpibot": KindSearch, "ImagesiftBot": KindSearch, "TikTokSpider": KindPreview,
+	} {
+		if cr := get(token); cr.Kind != kind || !cr.DualUse() {
+			t.Errorf("%s: primary kind %s, dual use %v", token, cr.Kind, cr.DualUse())
+		}
+	}
+	if get("GPTBot").DualUse() || get("facebookexternalhit").Kind != KindPreview {
+		t.Error("GPTBot or facebookexternalhit")
+	}
+	for _, token := range []string{"Google-Extended", "Applebot-Extended", "Googlebot-News", "Yandex", "YandexAdditional"} {
+		if cr := get(token); !cr.RobotsOnly || len(cr.Patterns()) != 0 {
+			t.Errorf("%s can be seen in a User-Agent", token)
+		}
+	}
+	for _, token := range []string{
+		"AdsBot-Google", "AdsBot-Google-Mobile", "Mediapartners-Google", "APIs-Google", "Google-Safety",
+		"ChatGPT-User", "YandexDirect",
+	} {
+		if want := token != "ChatGPT-User"; get(token).IgnoresStar != want {
+			t.Errorf("%s: ignores-star is not %v", token, want)
+		}
+	}
+	for token, want := range map[string]string{
+		"Googlebot-Image": "Googlebot", "Applebot": "Googlebot", "GoogleOther-Video": "GoogleOther",
+		"YandexBot": "Yandex", "Baiduspider-image": "Baiduspider",
+	} {
+		if got := get(token).Follows; !slices.Equal(got, []string{want}) {
+			t.Errorf("%s follows %v", token, got)
+		}
+	}
+	for token, want := range map[string]string{"Googlebot": "Google-Extended", "Applebot": "Applebot-Extended"} {
+		if got := get(token).TrainingControl; got != want {
+			t.Errorf("%s: training-control %s", token, got)
+		}
+	}
+}
+
+// A word that other software uses as its name, or that stands in headers of
+// browsers, is no token of the catalogue.
+func TestNoGenericWords(t *testing.T) {
+	for _, cr := range defaultCatalogue(t).All() {
+		for _, p := range append(cr.Patterns(), cr.Token) {
+			switch strings.ToLower(p) {
+			case "code", "cursor", "spider", "operator", "silk", "lcc", "yak", "bot", "crawler", "mozilla", "compatible",
+				"chrome", "safari", "gecko", "khtml", "version", "mobile", "linux", "android", "windows", "java", "trae",
+				"opencode", "buck", "nutch", "fetch", "newsai", "slurp", "devin":
+				if p != cr.Token || slices.Contains(cr.Patterns(), p) {
+					t.Errorf("%s is recognised by the common word %q", cr.Token, p)
+				}
+			}
+			if len(p) < 4 {
+				t.Errorf("%s: %q is very short", cr.Token, p)
+			}
+		}
+	}
+}
+
+func TestLookup(t *testing.T) {
+	c := defaultCatalogue(t)
+	for _, token := range []string{"GPTBot", "gptbot", "GPTBOT"} {
+		if cr, ok := c.Lookup(token); !ok || cr.Token != "GPTBot" {
+			t.Errorf("Lookup(%s): %v %v", token, cr, ok)
+		}
+		if i, ok := c.Index(token); !ok || c.At(i).Token != "GPTBot" {
+			t.Errorf("Index(%s): %v %v", token, i, ok)
+		}
+	}
+	for _, token := range []string{"", "NoSuchBot", "GPTBot "} {
+		if _, ok := c.Lookup(token); ok {
+			t.Errorf("Lookup(%q) found something", token)
+		}
+	}
+	var zero Catalogue
+	if _, ok := zero.Lookup("GPTBot"); ok || zero.Len() != 0 || len(zero.All()) != 0 || len(zero.Patterns()) != 0 {
+		t.Error("the zero catalogue is not empty")
+	}
+}
+
+func TestByOperatorAndSearch(t *testing.T) {
+	c := defaultCatalogue(t)
+	want := []string{"ChatGPT-User", "GPTBot", "OAI-AdsBot", "OAI-SearchBot"}
+	if got := tokensOf(c.OfOperator("openai")); !slices.Equal(got, want) {
+		t.Errorf("OfOperator: %q", got)
+	}
+	if ops := c.Operators(); !slices.Contains(ops, "OpenAI") || len(slices.Compact(slices.Clone(ops))) != len(ops) {
+		t.Errorf("Operators: %q", ops)
+	}
+	for _, tt := range []struct {
+		name string
+		want []string
+	}{
+		{"gptbot", []string{"GPTBot"}},
+		{"openai", want},
+		{"claude", []string{"Claude-SearchBot", "Claude-User", "Claude-Web", "ClaudeBot"}},
+		{"ai-agent", tokensOf(c.WithKind(KindAIAgent))},
+		{"PingdomTMS", []string{"PingdomPageSpeed"}},
+		{"no such thing", nil},
+	} {
+		if got := tokensOf(c.Search(tt.name)); !slices.Equal(got, tt.want) {
+			t.Errorf("Search(%s): got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// RFC 9309 §2.2.1: what a reader makes of a token with other characters.
+func TestReadAs(t *testing.T) {
+	for token, want := range map[string]string{
+		"GPTBot": "GPTBot", "Claude-User": "Claude-User", "Mail_Bot": "Mail_Bot", "AI2Bot": "AI", "MJ12bot": "MJ",
+		"archive.org_bot": "archive", "Kangaroo Bot": "Kangaroo", "360Spider": "", "": "", "ünibot": "",
+	} {
+		if got := ReadAs(token); got != want {
+			t.Errorf("ReadAs(%q) = %q, want %q", token, got, want)
+		}
+		if valid := token != "" && want == token; ValidToken(token) != valid {
+			t.Errorf("ValidToken(%q) = %v", token, !valid)
+		}
+	}
+	invalid := 0
+	for _, cr := range defaultCatalogue(t).All() {
+		if !ValidToken(cr.Token) {
+			invalid++
+		}
+	}
+	t.Logf("%d tokens of the catalogue are not what RFC 9309 allows", invalid)
+}
+
+func TestKinds(t *testing.T) {
+	kinds := Kinds()
+	if len(kinds) != 13 {
+		t.Errorf("%d kinds", len(kinds))
+	}
+	for _, k := range kinds {
+		if !k.Valid() || k.Description() == "" {
+			t.Errorf("%s", k)
+		}
+	}
+	kinds[0] = "changed"
+	if Kinds()[0] != KindSearch {
+		t.Error("a caller can change the kinds")
+	}
+	if Kind("").Valid() || Kind("Search").Valid() || Honours("").Valid() || !HonoursPartly.Valid() {
+		t.Error("validity")
 	}
 }

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+const goodFile = `as-of: 2026-11-21
+verification:
+  example:
+    address-lists: [https://example.com/list.json]
+    reverse-dns: [.crawl.example.com, "proxy-*.example.com"]
+    web-bot-auth: https://example.com
+crawlers:
+  ExampleBot:
+    operator: Example
+    kind: search
+    kinds: [ai-input]
+    user-agents: [ExampleBot, Example Fetcher/2.0]
+    follows: Googlebot
+    ignores-star: true
+    docs: https://example.com/bot
+    honours: yes
+    training-control: Example-Extended
+    purposes: [search]
+    verify: example
+    examples: ["ExampleBot/1.0"]
+    look-alikes: ["ExampleBots/1.0"]
+    note: An example.
+    as-of: 2025-01-02
+    source: [operator]
+  Example-Extended:
+    {operator: Example, kind: ai-training, robots-only: true, honours: no, source: operator}
+  Googlebot:
+    {operator: Google, kind: search, honours: unknown, examples: Googlebot/2.1, source: operator}
+`
+
+func TestParseFile(t *testing.T) {
+	list, err := parseFile("good.yaml", []byte(goodFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if errs := checkAll(list); len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	c := list[0]
+	v := c.Verification
+	if c.Token != "ExampleBot" || c.Operator != "Example" || c.Kind != KindSearch || !slices.Equal(c.Kinds, []Kind{KindAIInput}) ||
+		!slices.Equal(c.UserAgents, []string{"ExampleBot", "Example Fetcher/2.0"}) || !slices.Equal(c.Follows, []string{"Googlebot"}) ||
+		!c.IgnoresStar || c.RobotsOnly || c.Docs != "https://example.com/bot" || c.Honours != HonoursYes ||
+		c.TrainingControl != "Example-Extended" || !slices.Equal(c.Purposes, []string{"search"}) ||
+		len(c.Examples) != 1 || len(c.LookAlikes) != 1 || c.Note != "An example." || c.AsOf != "2025-01-02" ||
+		!slices.Equal(c.Sources, []string{"operator"}) || c.FromPolicy ||
+		!slices.Equal(v.AddressLists, []string{"https://example.com/list.json"}) ||
+		!slices.Equal(v.ReverseDNS, []string{".crawl.example.com", "proxy-*.example.com"}) || v.WebBotAuth != "https://example.com" || v.IsEmpty() {
+		t.Errorf("%+v", c)
+	}
+	if list[1].AsOf != "2026-11-21" || !list[1].RobotsOnly || !list[1].Verification.IsEmpty() {
+		t.Errorf("%+v", list[1])
+	}
+}
+
+// replaceLine swaps the only occurrence of a piece of goodFile.
+func replaceIn(t *testing.T, old, repl string) string {
+	t.Helper()
+	if strings.Count(goodFile, old) != 1 {
+		t.Fatalf("%q is not in the file once", old)
+	}
+	return strings.Replace(goodFile, old, repl, 1)
+}
+
+func TestParseFileErrors(t *testing.T) {
+	tests := []struct{ name, old, repl, want string }{
+		{"unknown key", "    note: An example.", "    notes: An example.", `f.yaml:22: unknown key "notes"`},
+		{"unknown key of the file", "as-of: 2026-11-21", "asof: 2026-11-21", `f.yaml:1: unknown key "asof"`},
+		{"unknown key of a verification", "    web-bot-auth:", "    signatures:", `f.yaml:6: unknown key "signatures"`},
+		{"repeated key", "    note: An example.", "    kind: seo", `f.yaml:22: "kind" stands here twice`},
+		{"repeated crawler", "  Googlebot:\n", "  ExampleBot:\n", `"ExampleBot" stands here twice`},
+		{"unknown kind", "    kind: search\n", "    kind: serach\n", `f.yaml:8: ExampleBot: there is no kind "serach"`},
+		{"unknown further kind", "[ai-input]", "[ai-inputs]", `there is no kind "ai-inputs"`},
+		{"primary kind repeated", "[ai-input]", "[search]", `kind "search" stands here twice`},
+		{"honours", "honours: yes", "honours: maybe", `honours is "maybe"`},
+		{"no operator", "    operator: Example\n", "", "operator is missing"},
+		{"no source", "    source: [operator]\n", "", "source is missing"},
+		{"no examples", "    examples: [\"ExampleBot/1.0\"]\n", "", "examples are missing"},
+		{"date", "2025-01-02", "2025-13-02", `as-of is "2025-13-02"`},
+		{"docs", "docs: https://example.com/bot", "docs: example.com", `docs "example.com" is no web address`},
+		{"truth", "ignores-star: true", "ignores-star: yes", "f.yaml:14: expected true or false"},
+		{"null", "    note: An example.", "    note:", "f.yaml:22: expected some text"},
+		{"mapping for text", "    note: An example.", "    note: {a: b}", "f.yaml:22: expected some text"},
+		{"row is no mapping", "  Googlebot:\n    {operator: Google, kind: search, honours: unknown, examples: Googlebot/2.1, source: operator}", "  Googlebot: x", "expected a mapping"},
+		{"verification name", "verify: example", "verify: exampel", `f.yaml:19: there is no verification "exampel" above`},
+		{"reverse DNS without dot", ".crawl.example.com", "crawl.example.com", "neither a dot"},
+		{"reverse DNS of a whole domain", ".crawl.example.com", ".com", "not below a registered domain"},
+		{"reverse DNS star", "proxy-*.example.com", "proxy-*", "not below a registered domain"},
+		{"reverse DNS two stars", "proxy-*.example.com", "*-*.example.com", "more than one star"},
+		{"reverse DNS letters", ".crawl.example.com", ".Crawl.example.com", "lower-case"},
+		{"list", "https://example.com/list.json", "ftp://example.com/list.json", "is no web address"},
+		{"purpose", "purposes: [search]", "purposes: [se4rch]", `purpose "se4rch"`},
+		{"pattern", "Example Fetcher/2.0", "(Example", `user-agent "(Example" begins with "("`},
+		{"follows itself", "follows: Googlebot", "follows: examplebot", "follows itself"},
+		{"robots-only with examples", "robots-only: true,", "robots-only: true, examples: x,", "has no examples"},
+		{"robots-only with user-agents", "robots-only: true,", "robots-only: true, user-agents: x,", "has no user-agents"},
+		{"syntax", "[ai-input]", "[ai-input", "f.yaml: yaml:"},
+		{"second document", "crawlers:\n", "---\ncrawlers:\n", "more than one document"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := parseFile("f.yaml", []byte(replaceIn(t, tt.old, tt.repl)))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want it to say %q", err, tt.want)
+			}
+		})
+	}
+	for _, text := range []string{"", "# nothing\n", "- a\n", "x", "as-of: &a {b: c}\nverification: *a\n", "<<: {as-of: x}\n", "\xff\xfe", strings.Repeat(" ", maxFile+1)} {
+		if _, err := parseFile("f.yaml", []byte(text)); err == nil {
+			t.Errorf("%.20q: no error", text)
+		}
+	}
+}
+
+func TestLoadChecksTheWhole(t *testing.T) {
+	row := func(token, more string) string {
+		return "as-of: 2026-11-21\ncrawlers:\n  " + token + ": {operator: X, kind: seo, honours: yes, source: x, examples: x" + more + "}\n"
+	}
+	tests := []struct{ name, one, two, want string }{
+		{"fine", row("A", ""), row("B", ", follows: a"), ""},
+		{"same token", row("Bot", ""), row("bOT", ""), "Bot and bOT are the same token"},
+		{"follows nobody", row("A", ""), row("B", ", follows: C"), "B: follows C, which is not in the catalogue"},
+		{"control token is a crawler", row("A", ""), row("B", ", training-control: A"), "B: training-control A"},
+		{"one string for two", row("A", ", user-agents: [Same]"), row("B", ", user-agents: [same]"), `A and B are both recognised by "same"`},
+	}
+	for _, tt := range tests {
+		_, err := load(fstest.MapFS{
+			"catalogue/1.yaml": {Data: []byte(tt.one)},
+			"catalogue/2.yaml": {Data: []byte(tt.two)},
+			"catalogue/x.txt":  {Data: []byte("not read")},
+		})
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// FuzzParseFile: what is accepted passes every check, its tokens are distinct and
+// can be looked for.
+func FuzzParseFile(f *testing.F) {
+	f.Add([]byte(goodFile))
+	f.Add([]byte("as-of: 2026-11-21\ncrawlers:\n  A: {operator: X, kind: seo, honours: yes, source: x, examples: A}\n"))
+	f.Add([]byte("crawlers: &a\n  <<: *a\n"))
+	f.Add([]byte("verification: {a: {reverse-dns: [.a.b]}}\ncrawlers: {}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		list, err := parseFile("f.yaml", data)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "f.yaml:") {
+				t.Errorf("the error does not name the file: %v", err)
+			}
+			return
+		}
+		seen := map[string]bool{}
+		for _, c := range list {
+			if errs := checkCrawler(c); len(errs) > 0 {
+				t.Errorf("accepted although %v", errs)
+			}
+			if seen[c.Token] {
+				t.Errorf("%q twice", c.Token)
+			}
+			seen[c.Token] = true
+			r := NewRecognizer(patternsOf(c.Patterns()...))
+			for i, p := range c.Patterns() {
+				if got, ok := r.Recognize(p); !ok || foldString(c.Patterns()[got]) != foldString(p) && len(c.Patterns()[got]) < len(p) {
+					t.Errorf("%q (%d) is not found in itself: %d %v", p, i, got, ok)
+				}
+			}
+		}
+	})
+}
