@@ -83,6 +83,10 @@ func kindNames() []string {
 
 // token checks a name that must be a crawler's product token.
 func (p *parser) token(n *yaml.Node, text string) bool {
+	if strings.ContainsAny(text, "()") || strings.HasPrefix(text, "Mozilla/") {
+		p.report(posOf(n), "bad-audience", p.tokenWithin(text), "this is the whole User-Agent of a client; write only the name that stands for the crawler in robots.txt, such as Googlebot")
+		return false
+	}
 	if i := strings.IndexByte(text, ':'); i >= 0 {
 		prefixes := []string{"category", "operator", "purpose"}
 		near := prefixed(nearest(text[:i], prefixes), text[i:])
@@ -97,10 +101,6 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 	}
 	if strings.Contains(text, ",") {
 		p.report(posOf(n), "bad-audience", "["+text+"]", "several names are written as a list in brackets, or one a line with a hyphen before each")
-		return false
-	}
-	if strings.ContainsAny(text, "()") || strings.HasPrefix(text, "Mozilla/") {
-		p.report(posOf(n), "bad-audience", p.tokenWithin(text), "this is the whole User-Agent of a client; write only the name that stands for the crawler in robots.txt, such as Googlebot")
 		return false
 	}
 	if strings.ContainsAny(text, "#;\"'*$<>[]{}=?@\\`|~!%&^") || strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII }) || crawlers.CheckPattern(text) != nil {

@@ -37,7 +37,7 @@ func textField(name, about string) field[*directive] {
 func (p *parser) eachDirective(n *yaml.Node, key string, fs fields[*directive], visit func(n *yaml.Node, patterns []pathpattern.Pattern)) {
 	all := []pathpattern.Pattern{pathpattern.All}
 	p.eachItem(n, key, func(item *yaml.Node) {
-		if item.Kind != yaml.MappingNode || len(item.Content) > 0 && fs.index(item.Content[0]) < 0 {
+		if item.Kind != yaml.MappingNode || len(item.Content) == 2 && fs.index(item.Content[0]) < 0 {
 			if _, ok := p.text(item, key); ok {
 				visit(item, all)
 			}
@@ -118,12 +118,16 @@ func (p *parser) hasUsage(n *yaml.Node, set robotsrule.Set) {
 	if set.Has("indexifembedded") {
 		return
 	}
+	var rules, usages []string
 	for _, same := range []struct{ rule, usage string }{
 		{"noindex", "index"}, {"nofollow", "follow"}, {"nosnippet", "present-snippet"}, {"noarchive", "preserve"},
 	} {
 		if set.Has(same.rule) {
-			p.report(posOf(n), "has-a-usage", "", `write "disallow: {%s: …}" instead of %s: it says the same here, and in robots.txt too`, same.usage, same.rule)
+			rules, usages = append(rules, same.rule), append(usages, same.usage)
 		}
+	}
+	if len(rules) > 0 {
+		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s: that says the same to search engines, and other crawlers read it in robots.txt", list(usages, "and"), list(rules, "and"))
 	}
 }
 

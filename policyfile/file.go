@@ -40,7 +40,9 @@ func (p *parser) read(root *yaml.Node) {
 	p.spec.Enforcement = policy.Enforcement{Mode: policy.ModeOff, Status: defaultStatus, Impostors: policy.ModeOff}
 	readMap(p, root, "the file", fileFields, struct{}{})
 	p.spec.Crawlers = convert(p.catalogue)
-	p.unused()
+	if p.errors == 0 { // else the use may be in what could not be read
+		p.unused()
+	}
 }
 
 // convert is the catalogue as a policy takes it.

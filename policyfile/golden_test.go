@@ -25,7 +25,7 @@ func loadFile(t *testing.T, path string) (*File, Diagnostics) {
 	return LoadWith(filepath.Base(path), data, Options{Now: testNow})
 }
 
-func glob(t *testing.T, pattern string) []string {
+func filesOf(t *testing.T, pattern string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
 	if err != nil || len(paths) == 0 {
@@ -53,7 +53,7 @@ func compareGolden(t *testing.T, path, got string) {
 }
 
 func TestGoodFilesLoad(t *testing.T) {
-	for _, path := range glob(t, "testdata/good/*.yaml") {
+	for _, path := range filesOf(t, "testdata/good/*.yaml") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			f, ds := loadFile(t, path)
 			if f == nil || ds.HasErrors() {
@@ -65,7 +65,7 @@ func TestGoodFilesLoad(t *testing.T) {
 }
 
 func TestBadFilesTellWhy(t *testing.T) {
-	for _, path := range glob(t, "testdata/bad/*.yaml") {
+	for _, path := range filesOf(t, "testdata/bad/*.yaml") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			f, ds := loadFile(t, path)
 			if len(ds) == 0 {

@@ -200,7 +200,7 @@ func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 		return "", false
 	case n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Style&yaml.FlowStyle == 0 && n.Content[0].Kind == yaml.ScalarNode && n.Content[1].Kind == yaml.ScalarNode:
 		whole := n.Content[0].Value + ": " + n.Content[1].Value
-		p.report(posOf(n), "wrong-kind", "", `%s is one value, and ": " makes this a key with a value; if the text is meant as it stands, put quotes around it: %s`, what, quote(whole))
+		p.report(posOf(n), "needs-quotes", "", `%s is one value, and ": " makes this a key with a value; if the text is meant as it stands, put quotes around it: %s`, what, quote(whole))
 		return "", false
 	case n.Kind != yaml.ScalarNode:
 		p.report(posOf(n), "wrong-kind", "", "%s is one value, and this is %s", what, kindOf(n))

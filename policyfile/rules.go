@@ -78,6 +78,10 @@ const maxName = 100
 
 func readHosts(p *parser, _, n *yaml.Node, r *ruleReader) {
 	p.texts(n, "hosts", func(n *yaml.Node, text string) {
+		if text == "*" {
+			p.report(posOf(n), "bad-host", "", "a rule for every host names no hosts; delete this line")
+			return
+		}
 		host, err := policy.ParseHost(text)
 		if err != nil {
 			near := ""

@@ -80,7 +80,7 @@ func (p *parser) isText(data []byte) bool {
 		var what string
 		switch {
 		case c == utf8.RuneError && n == 1:
-			what = "an octet that is no UTF-8; save the file as UTF-8"
+			what = "a character that is not in UTF-8; save the file as UTF-8"
 		case c < ' ' && c != '\t' && c != '\n' && c != '\r', c == 0x7f, c >= 0x80 && c < 0xa0 && c != 0x85,
 			c == 0xfeff && i > 0, c == 0xfffe, c == 0xffff:
 			what = fmt.Sprintf("an invisible control character (U+%04X); delete it", c)

@@ -109,9 +109,9 @@ func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePar
 	}
 	l.used = true
 	if !allow {
-		var names []string
-		for _, part := range l.parts {
-			names = append(names, part.Usage.String())
+		names := []string{"its usages"}
+		for i, part := range l.parts {
+			names = append(names[:i], part.Usage.String())
 		}
 		p.report(posOf(key), "bad-usage", "", "%s is a usage of this file, which can only be allowed (ACAP 1.0 section 2.4.2); disallow %s instead", quote(l.name), list(names, "and"))
 		return nil, "", false
