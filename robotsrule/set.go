@@ -181,8 +181,10 @@ func (s Set) restricts(words []string) bool {
 	return false
 }
 
+// hasBare tells whether s, whose words are words, has the bare rule name.
 func (s Set) hasBare(name string, words []string) bool {
-	return s.hasFlag(name) || slices.Contains(words, name)
+	_, found := slices.BinarySearch(words, name)
+	return found || s.hasFlag(name)
 }
 
 func (s Set) hasFlag(name string) bool {

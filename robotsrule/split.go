@@ -48,7 +48,14 @@ func (s Set) Restrictive() Set {
 // WithoutUnknown gives s without the rules that are unknown here and without
 // malformed values, which are what can make a set long.
 func (s Set) WithoutUnknown() Set {
-	return s.filter(func(w string) bool { return permissive(w) })
+	return s.Without(func(string) bool { return true })
+}
+
+// Without gives s without the unknown rules and malformed values for which drop
+// is true. A rule is handed over as "name", "name:value" or, where it came as a
+// parameter and has no other spelling, "name=item".
+func (s Set) Without(drop func(rule string) bool) Set {
+	return s.filter(func(w string) bool { return permissive(w) || !drop(w) })
 }
 
 // WithoutEmbedding gives s without indexifembedded, so that its noindex has no
