@@ -49,10 +49,17 @@ func robotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 	var lost []string
 	text := rules.String()
-	if known := rules.WithoutUnknown(); known != rules && !readsBack(text, rules) {
-		// An unknown rule with a value would be taken for a user agent.
-		lost = []string{rules.Beyond(known).String()}
-		text = known.String()
+	if rules.WithoutUnknown() != rules && !readsBack(text, rules) {
+		text = rules.Without(func(rule string) bool {
+			name, value, valued := strings.Cut(rule, ":")
+			// A reader would take the name for a user agent, and a parameter's
+			// quotes for text.
+			bad := valued && isScope(name) || strings.Contains(name, "=") || strings.Contains(value, ",")
+			if bad {
+				lost = append(lost, rule)
+			}
+			return bad
+		}).String()
 	}
 	if text != "" && token != Everyone {
 		text = token + ": " + text
@@ -77,7 +84,7 @@ func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 		star = star.WithoutEmbedding()
 	}
 	w := writer{field: f}
-	w.put(Everyone, star)
+	star = w.put(Everyone, star)
 	for _, m := range ours {
 		w.put(m.Token, m.Rules.Restrictive().Beyond(star))
 	}
@@ -120,24 +127,31 @@ type writer struct {
 	problems []Problem
 }
 
-func (w *writer) put(token string, rules robotsrule.Set) {
+// put writes the rules for one token and gives back those that are now written.
+func (w *writer) put(token string, rules robotsrule.Set) robotsrule.Set {
 	if rules.IsEmpty() {
-		return
+		return rules
 	}
 	text, lost := w.field.member(token, rules)
 	if !w.fits(text) {
 		w.problems = addProblem(w.problems, TooLong, w.field.name, text)
-		text, _ = w.field.member(token, rules.WithoutUnknown())
-		lost = nil
+		rules = rules.WithoutUnknown()
+		text, lost = w.field.member(token, rules)
+	}
+	if text == "" || !w.fits(text) {
+		rules, text = robotsrule.Set{}, ""
 	}
 	for _, l := range lost {
 		w.problems = addProblem(w.problems, RuleLost, w.field.name, l)
 	}
-	if text == "" || !w.fits(text) {
-		return
+	if text != "" {
+		w.used += w.cost(text)
+		w.members = append(w.members, member{token, text})
 	}
-	w.used += w.cost(text)
-	w.members = append(w.members, member{token, text})
+	if len(lost) == 0 {
+		return rules
+	}
+	return rules.Without(func(rule string) bool { return slices.Contains(lost, rule) })
 }
 
 func (w *writer) cost(text string) int {

@@ -66,17 +66,20 @@ func readRobotsTagLine(line string) ([]Member, reading) {
 }
 
 func readMembers(line string) ([]Member, reading) {
+	if list, err := httpsfv.UnmarshalList([]string{line}); err == nil {
+		if members, how := readList(list); how != unreadable {
+			return members, how
+		}
+	}
 	var members []Member
-	worst := asWritten
 	for _, text := range splitMembers(line) {
-		found, how := readMember(text)
-		if how == unreadable {
+		found, ok := mendMember(text)
+		if !ok {
 			return nil, unreadable
 		}
-		worst = max(worst, how)
 		members = append(members, found...)
 	}
-	return members, worst
+	return members, repaired
 }
 
 // legacyLine reads a line that is written as in X-Robots-Tag, if one of its
@@ -94,25 +97,29 @@ func legacyLine(line string) ([]Member, bool) {
 	return sortedMembers(found), true
 }
 
-// readMember reads one member of Robots-Tag: as an Item, as a member of a
-// Dictionary, or with its spelling mended.
-func readMember(text string) ([]Member, reading) {
+// mendMember reads one member of a line that is no List: as an Item, as a member
+// of a Dictionary, or with its spelling mended.
+func mendMember(text string) ([]Member, bool) {
 	if strings.Trim(text, " \t") == "" {
-		return nil, repaired
+		return nil, true
 	}
-	if m, how := readItem(text); how != unreadable {
-		return m, how
+	if list, err := httpsfv.UnmarshalList([]string{text}); err == nil {
+		if members, how := readList(list); how != unreadable {
+			return members, true
+		}
 	}
 	if d, err := httpsfv.UnmarshalDictionary([]string{text}); err == nil && len(d.Names()) == 1 {
-		return readEntry(d)
+		return readEntry(d), true
 	}
 	if strings.Contains(text, `"`) {
-		return nil, unreadable
+		return nil, false
 	}
-	if m, how := readItem(respell(text)); how != unreadable {
-		return m, repaired
+	list, err := httpsfv.UnmarshalList([]string{respell(text)})
+	if err != nil {
+		return nil, false
 	}
-	return nil, unreadable
+	members, how := readList(list)
+	return members, how != unreadable
 }
 
 // respell mends what draft -02 has in its own examples (a token in capitals, a
@@ -130,45 +137,49 @@ func respell(text string) string {
 	return token + ";" + strings.ReplaceAll(params, ":", "=")
 }
 
-// readItem reads a member of draft -03's List.
-func readItem(text string) ([]Member, reading) {
-	list, err := httpsfv.UnmarshalList([]string{text})
-	if err != nil || len(list) != 1 {
-		return nil, unreadable
+// readList reads draft -03's List.
+func readList(list httpsfv.List) ([]Member, reading) {
+	members := make([]Member, 0, len(list))
+	worst := asWritten
+	for _, member := range list {
+		item, ok := member.(httpsfv.Item)
+		if !ok {
+			return nil, unreadable
+		}
+		rules := robotsrule.FromParams(item.Params)
+		var m Member
+		how := repaired
+		switch value := item.Value.(type) {
+		case httpsfv.Token:
+			m, how = readToken(strings.ToLower(string(value)), rules)
+		case string:
+			// A token of RFC 9309 that is no Token could be a String.
+			m, _ = readToken(strings.ToLower(value), rules)
+		default:
+			return nil, unreadable
+		}
+		worst = max(worst, how)
+		members = append(members, m)
 	}
-	item, ok := list[0].(httpsfv.Item)
-	if !ok {
-		return nil, unreadable
-	}
-	rules := robotsrule.FromParams(item.Params)
-	switch value := item.Value.(type) {
-	case httpsfv.Token:
-		return readToken(strings.ToLower(string(value)), rules)
-	case string:
-		// RFC 9309 tokens that are no Token could be Strings; we cannot write
-		// them back, because a Dictionary has no such keys.
-		m, _ := readToken(strings.ToLower(value), rules)
-		return m, repaired
-	}
-	return nil, unreadable
+	return members, worst
 }
 
 // readToken takes apart a token that holds a rule where a product token should
 // be: "noindex", "googlebot:noindex", "max-snippet:250".
-func readToken(token string, rules robotsrule.Set) ([]Member, reading) {
+func readToken(token string, rules robotsrule.Set) (Member, reading) {
 	agent, rule, scoped := strings.Cut(token, ":")
 	switch {
 	case robotsrule.IsRule(agent):
-		return []Member{{Everyone, rules.Union(robotsrule.Parse(token))}}, repaired
+		return Member{Everyone, rules.Union(robotsrule.Parse(token))}, repaired
 	case scoped:
-		return []Member{{agent, rules.Union(robotsrule.Parse(rule))}}, repaired
+		return Member{agent, rules.Union(robotsrule.Parse(rule))}, repaired
 	}
-	return []Member{{token, rules}}, asWritten
+	return Member{token, rules}, asWritten
 }
 
 // readEntry reads a member of draft -02's Dictionary that is no Item of a List:
 // a list of rules, or one rule, behind an equals sign.
-func readEntry(d *httpsfv.Dictionary) ([]Member, reading) {
+func readEntry(d *httpsfv.Dictionary) []Member {
 	name := d.Names()[0]
 	value, _ := d.Get(name)
 	var rules robotsrule.Set
@@ -184,11 +195,11 @@ func readEntry(d *httpsfv.Dictionary) ([]Member, reading) {
 		bare = value.Value
 	}
 	if !robotsrule.IsRule(name) {
-		return []Member{{name, rules}}, repaired
+		return []Member{{name, rules}}
 	}
 	p := httpsfv.NewParams()
 	p.Add(name, bare)
-	return []Member{{Everyone, rules.Union(robotsrule.FromParams(p))}}, repaired
+	return []Member{{Everyone, rules.Union(robotsrule.FromParams(p))}}
 }
 
 func bareRule(value any) robotsrule.Set {

@@ -28,6 +28,10 @@ func isAgent(name string) bool {
 	return letter && !robotsrule.IsRule(name)
 }
 
+// isScope tells whether name, in lowercase, turns what follows it and a colon in
+// X-Robots-Tag to an audience.
+func isScope(name string) bool { return name == Everyone || isAgent(name) }
+
 // isKey tells whether a token that isAgent accepts is also a Token and a key of
 // RFC 8941, which makes one Robots-Tag member fit both drafts.
 func isKey(name string) bool {

@@ -72,22 +72,29 @@ func readUsage(lines []string) (upstreamUsage, []Problem) {
 		if line == "" {
 			return p
 		}
-		var entries []*httpsfv.Dictionary
-		for _, text := range splitMembers(line) {
-			d, err := httpsfv.UnmarshalDictionary([]string{strings.Trim(text, " \t")})
-			if err != nil || len(d.Names()) != 1 {
-				return addProblem(p, Malformed, ContentUsageField, line)
-			}
-			entries = append(entries, d)
+		whole, err := httpsfv.UnmarshalDictionary([]string{line})
+		if err != nil {
+			return addProblem(p, Malformed, ContentUsageField, line)
 		}
-		for _, d := range entries {
-			name := d.Names()[0]
-			m, _ := d.Get(name)
-			up.add(name, m)
+		up.addAll(whole)
+		if texts := splitMembers(line); len(texts) > len(whole.Names()) {
+			// A key stands there twice, and the Dictionary has kept the last.
+			for _, text := range texts {
+				if d, err := httpsfv.UnmarshalDictionary([]string{strings.Trim(text, " \t")}); err == nil {
+					up.addAll(d)
+				}
+			}
 		}
 		return p
 	})
 	return up, problems
+}
+
+func (up *upstreamUsage) addAll(d *httpsfv.Dictionary) {
+	for _, name := range d.Names() {
+		m, _ := d.Get(name)
+		up.add(name, m)
+	}
 }
 
 func (up *upstreamUsage) add(name string, m httpsfv.Member) {

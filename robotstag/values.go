@@ -79,7 +79,7 @@ func Build(members []Member, usage Usage, now time.Time) (*Values, []Problem) {
 	var problems []Problem
 	for _, m := range members {
 		token := strings.ToLower(m.Token)
-		if token != Everyone && !isAgent(token) {
+		if !isScope(token) {
 			problems = addProblem(problems, BadToken, "", m.Token)
 			continue
 		}

@@ -68,8 +68,8 @@ func TestBuild(t *testing.T) {
 			rt: []string{"*;noindex"}, x: []string{"noindex"}},
 		{name: "AIPREF", usage: Usage{TrainAI: No, AIUse: No, Search: Yes}, cu: []string{"train-ai=n, ai-use=n, search=y"}},
 		{name: "AIPREF unknown", usage: Usage{Search: No}, cu: []string{"search=n"}},
-		{name: "a rule one field has no room for", members: list("*", "noindex, 9lives, foo:bar"),
-			rt: []string{"*;noindex;foo=bar"}, x: []string{"noindex"}, problems: []Kind{RuleLost, RuleLost}},
+		{name: "a rule one field has no room for", members: list("*", "noindex, 9lives, foo:bar, a=1, max-snippet:many"),
+			rt: []string{`*;noindex;a=1;foo=bar;max-snippet="many"`}, x: []string{"noindex, 9lives, max-snippet:many"}, problems: []Kind{RuleLost, RuleLost, RuleLost}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, problems := Build(c.members, c.usage, testNow)

@@ -42,7 +42,7 @@ func splitScopes(line string, yield func(agent, rule string)) {
 		rule, rest := robotsrule.Cut(line)
 		if name, _, ok := strings.Cut(rule, ":"); ok {
 			token := strings.ToLower(strings.Trim(name, " \t"))
-			if token == Everyone || isAgent(token) {
+			if isScope(token) {
 				agent = token
 				line = line[len(name)+1:]
 				continue
