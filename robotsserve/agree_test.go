@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"flag"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/temoto/robotstxt"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+var (
+	policies = flag.Int("policies", 3000, "random policies of each agreement test")
+	seed     = flag.Uint64("seed", 1, "seed of the random policies")
+)
+
+// tokens are the crawlers asked about; the last is one that nobody knows.
+var tokens = append(slices.Clone(policytest.Tokens[:len(policytest.Tokens)-1]), "ZetaBot")
+
+func compile(t testing.TB, spec *policy.Spec) *policy.Policy {
+	t.Helper()
+	p, err := policy.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// render fails the test on problems that are errors.
+func render(t testing.TB, p *policy.Policy, host string) *File {
+	t.Helper()
+	f, problems := Render(p, host, Options{})
+	for _, pr := range problems {
+		if pr.Severity == policy.Error {
+			t.Fatalf("%+v", pr)
+		}
+	}
+	return f
+}
+
+// lost reports whether the file tells that it is stricter than the policy for a
+// crawler and path.
+func lost(f *File, p *policy.Policy, token, path string) bool {
+	if p.Crawler(token) == 0 {
+		token = "*"
+	}
+	for _, l := range f.Losses {
+		if l.Paths.Match(pathpattern.NormalizePath(path)) && slices.ContainsFunc(l.Crawlers, func(c string) bool {
+			return c == "*" || strings.EqualFold(c, token)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+func decide(p *policy.Policy, token, host, path string) bool {
+	return p.Decide(policy.Query{
+		Crawler: p.Crawler(token), Identity: policy.Verified, Host: host, Path: path, Now: policytest.Now,
+	}).Verdict != policy.Disallowed
+}
+
+var kinds = []struct {
+	name    string
+	options policytest.Options
+	change  func(r *rand.Rand, s *policy.Spec)
+}{
+	{"any", policytest.Options{Usages: []policy.Usage{policy.Crawl}}, nil},
+	{"plain", policytest.Options{Usages: []policy.Usage{policy.Crawl}, NoWildcards: true}, nil},
+	{"many rules", policytest.Options{Usages: []policy.Usage{policy.Crawl}, MaxRules: 20, NoHosts: true}, nil},
+	{"ends in $", policytest.Options{Usages: []policy.Usage{policy.Crawl}}, repattern(func(r *rand.Rand) string {
+		return "/" + pick(r, "", "a", "b", "*", "*/", "*a", "a*", "ab") + pick(r, "$", "$", "*$", "b$", "*b$", "")
+	})},
+	{"ties", policytest.Options{Usages: []policy.Usage{policy.Crawl}, MaxRules: 12, NoHosts: true}, repattern(func(r *rand.Rand) string {
+		return "/" + pick(r, "a*b", "*ab", "ab*", "a*a", "aa*", "*ba", "b*a", "a/*", "*/a", "abab")
+	})},
+	{"padded and shadowed", policytest.Options{Usages: []policy.Usage{policy.Crawl}}, repattern(func(r *rand.Rand) string {
+		return pick(r, "/", "/a", "/a*", "/a*$", "/*", "/*$", "*", "/a/*", "/*/a", "*/a", "/aa", "/a*a*", "/a*/*")
+	})},
+	{"percent-encoded and case", policytest.Options{Usages: []policy.Usage{policy.Crawl}}, repattern(func(r *rand.Rand) string {
+		return "/" + pick(r, "%41", "A", "a", "%C3%A9", "%e2%82%ac", "%2F", "/", "%2a", "%24", "b*") + pick(r, "", "/", "$", "*%41", "A*")
+	})},
+}
+
+func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }
+
+func repattern(pattern func(r *rand.Rand) string) func(*rand.Rand, *policy.Spec) {
+	return func(r *rand.Rand, s *policy.Spec) {
+		for i := range s.Rules {
+			seen := map[string]bool{}
+			s.Rules[i].Statements = slices.DeleteFunc(s.Rules[i].Statements, func(st policy.Statement) bool { return st.Usage != policy.Crawl })
+			for j := range s.Rules[i].Statements {
+				p := pathpattern.MustParse(pattern(r))
+				if !seen[p.String()] {
+					s.Rules[i].Statements[j].Pattern = p
+				}
+				seen[p.String()] = true
+			}
+		}
+	}
+}
+
+func path(r *rand.Rand, kind string) string {
+	if kind == "percent-encoded and case" {
+		p := "/"
+		for range r.IntN(4) {
+			p += pick(r, "%41", "A", "a", "%C3%A9", "\u00e9", "%E2%82%AC", "%2F", "/", "*", "$", "b")
+		}
+		return p
+	}
+	return policytest.Path(r)
+}
+
+func TestGroupsAgreeWithDecide(t *testing.T) {
+	t.Logf("seed %d, %d policies of each kind", *seed, *policies)
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(*seed, 1))
+			counts := map[string]int{}
+			for range *policies {
+				spec := policytest.Random(r, k.options)
+				if k.change != nil {
+					k.change(r, spec)
+				}
+				p := compile(t, spec)
+				host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
+				f := render(t, p, host)
+				naive := readNaively(string(f.Body))
+				temoto, err := robotstxt.FromBytes(f.Body)
+				if err != nil {
+					t.Fatalf("temoto: %v of\n%s", err, f.Body)
+				}
+				for range 8 {
+					path := path(r, k.name)
+					norm := pathpattern.NormalizePath(path)
+					for _, token := range tokens {
+						want := decide(p, token, host, path)
+						if path == "/robots.txt" {
+							continue // implied, RFC 9309 section 2.2.2
+						}
+						counts["decisions"]++
+						if !want {
+							counts["disallowed"]++
+						}
+						got := naive.allowed(token, norm)
+						switch {
+						case got == want:
+						case want && lost(f, p, token, path):
+							counts["not-flattenable"]++
+						default:
+							t.Fatalf("%q may fetch %q on %q: the file says %v, the policy %v\n%s\n%s", token, path, host, got, want, f.Body, describe(spec))
+						}
+						if got := temoto.TestAgent(norm, strings.ToLower(token)); got != want {
+							name := temotoException(naive, token, norm)
+							if name == "" && want && lost(f, p, token, path) {
+								name = "not-flattenable"
+							}
+							if name == "" {
+								t.Fatalf("temoto: %q may fetch %q on %q: the file says %v, the policy %v\n%s\n%s", token, path, host, got, want, f.Body, describe(spec))
+							}
+							counts["temoto: "+name]++
+						}
+					}
+				}
+			}
+			t.Log(counts)
+			if counts["disallowed"] == 0 || counts["disallowed"] == counts["decisions"] {
+				t.Error("the generator is too narrow")
+			}
+		})
+	}
+}
+
+func describe(spec *policy.Spec) string {
+	var b strings.Builder
+	for _, r := range spec.Rules {
+		for _, a := range r.For {
+			b.WriteString(a.String() + " ")
+		}
+		for _, h := range r.Hosts {
+			b.WriteString("@" + string(h) + " ")
+		}
+		if len(r.UsagePurposes) > 0 {
+			b.WriteString("usage purposes " + strings.Join(r.UsagePurposes, " "))
+		}
+		b.WriteString("\n")
+		for _, s := range r.Statements {
+			b.WriteString("  " + yesNo(s.Allow, "allow ", "disallow ") + s.Usage.String() + " " + s.Pattern.String() + " " + strings.Join(s.Qualifiers.Strings(), " ") + "\n")
+		}
+	}
+	return b.String()
+}
+
+// temotoException names what temoto/robotstxt reads otherwise than RFC 9309, if
+// that is why it errs about a path.
+func temotoException(f *naiveFile, token, path string) string {
+	rules := f.group(token)
+	for _, r := range rules {
+		if p := strings.TrimRight(r.path, "*"); strings.ContainsAny(p, "*$") && !naiveMatch(p, path) && naiveMatch("*"+p, path) {
+			return "patterns with wildcards match anywhere in the path"
+		}
+	}
+	// It counts the octets of a regular expression, and none for "*" at the end.
+	length := func(p string) int {
+		p = strings.TrimRight(p, "*")
+		if strings.ContainsAny(p, "*$") {
+			p = strings.NewReplacer("*", "xx", ".", "xx", "?", "xx", "+", "xx", "(", "xx", ")", "xx", "[", "xx", "]", "xx").Replace(p)
+		}
+		return len(p)
+	}
+	for _, a := range rules {
+		for _, b := range rules {
+			if a.key == "allow" && b.key == "disallow" && naiveMatch(a.path, path) && naiveMatch(b.path, path) {
+				if (len(a.path) >= len(b.path)) != (length(a.path) > length(b.path)) {
+					return "lengths of patterns with wildcards"
+				}
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+	"slices"
+)
+
+// served is the rendering for the hosts to which the same rules speak.
+type served struct {
+	drawing *drawing
+	fixed   *contents // when no sitemap depends on the very host
+	// The two parts of the drawing compressed, each by itself, so that what lies
+	// between can be filled in.
+	head, tail []byte
+	headSum    uint32
+}
+
+// contents is a file, plain and compressed.
+type contents struct{ identity, gzip content }
+
+// content is the parts of a body.
+type content struct {
+	parts [][]byte
+	etag  string
+}
+
+// content returns what to serve to a host.
+func (s *site) content(srv *Server, host string) *contents {
+	s.once.Do(func() {
+		d, _ := draw(srv.p, s.host)
+		s.served = &served{drawing: d, head: deflate(d.head, false), tail: deflate(d.tail, true), headSum: crc32.ChecksumIEEE(d.head)}
+		for _, sitemap := range srv.p.Spec().Sitemaps {
+			if sitemap[0] == '/' {
+				return
+			}
+		}
+		s.fixed = s.fill(d.sitemaps(srv.p, "", srv.o.Options))
+		s.fixed.identity.join()
+		s.fixed.gzip.join()
+	})
+	if s.fixed != nil {
+		return s.fixed
+	}
+	return s.fill(s.drawing.sitemaps(srv.p, host, srv.o.Options))
+}
+
+// fill puts the sitemaps between the two parts of the drawing. Nothing that
+// grows with the policy is copied.
+func (s *served) fill(sitemaps []byte) *contents {
+	c := &contents{}
+	d := s.drawing
+	c.identity = content{parts: [][]byte{d.head, sitemaps, d.tail}, etag: d.etag(sitemaps)}
+	sum := crc32.Update(crc32.Update(s.headSum, crc32.IEEETable, sitemaps), crc32.IEEETable, d.tail)
+	end := binary.LittleEndian.AppendUint32(nil, sum)
+	end = binary.LittleEndian.AppendUint32(end, uint32(len(d.head)+len(sitemaps)+len(d.tail)))
+	c.gzip = content{
+		parts: [][]byte{gzipHeader, s.head, stored(sitemaps), s.tail, end},
+		etag:  c.identity.etag[:len(c.identity.etag)-1] + `-gz"`,
+	}
+	if c.gzip.size() >= c.identity.size() {
+		c.gzip = content{}
+	}
+	return c
+}
+
+// gzipHeader is of RFC 1952 section 2.3: deflate, no flags, no time, slowest
+// compression, system unknown.
+var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255}
+
+// deflate compresses data into blocks that end on an octet (RFC 1951).
+func deflate(data []byte, last bool) []byte {
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.BestCompression)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err == nil && last {
+		err = w.Close()
+	} else if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
+		panic("robotsserve: compressing into memory: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+// stored is data in blocks that are not compressed (RFC 1951 section 3.2.4).
+func stored(data []byte) []byte {
+	var b []byte
+	for len(data) > 0 {
+		n := min(len(data), 0xffff)
+		b = append(b, 0)
+		b = binary.LittleEndian.AppendUint16(b, uint16(n))
+		b = binary.LittleEndian.AppendUint16(b, ^uint16(n))
+		b = append(b, data[:n]...)
+		data = data[n:]
+	}
+	return b
+}
+
+// join makes one part of all.
+func (c *content) join() {
+	if len(c.parts) > 0 {
+		c.parts = [][]byte{slices.Concat(c.parts...)}
+	}
+}
+
+func (c *content) size() (n int64) {
+	for _, p := range c.parts {
+		n += int64(len(p))
+	}
+	return n
+}
+
+func (c *content) reader() io.ReadSeeker {
+	if len(c.parts) == 1 {
+		return bytes.NewReader(c.parts[0])
+	}
+	return &partsReader{parts: c.parts, size: c.size()}
+}
+
+// partsReader reads parts one after the other.
+type partsReader struct {
+	parts    [][]byte
+	at, size int64
+}
+
+var errSeek = errors.New("seek out of range")
+
+func (r *partsReader) Read(b []byte) (int, error) {
+	skip, n := r.at, 0
+	for _, p := range r.parts {
+		if skip >= int64(len(p)) {
+			skip -= int64(len(p))
+			continue
+		}
+		n += copy(b[n:], p[skip:])
+		skip = 0
+		if n == len(b) {
+			break
+		}
+	}
+	r.at += int64(n)
+	if n == 0 && len(b) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (r *partsReader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.at
+	case io.SeekEnd:
+		offset += r.size
+	}
+	if offset < 0 {
+		return 0, errSeek
+	}
+	r.at = offset
+	return offset, nil
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// maxMeetings bounds the pairs of an Allow and a Disallow that match a common
+// path, of one group.
+const maxMeetings = 8 << 20
+
+// verdict is what one pattern says in one layer of a policy.
+type verdict struct {
+	pattern pathpattern.Pattern // without "*" at its end, which changes only its length
+	size    int                 // the length by which the policy compares
+	allow   bool
+	layer   int
+	order   int // by which verdicts of equal depth are printed: as in the file
+	ref     policy.Ref
+	mixed   bool // several rules say it
+	across  bool // it may tie with another rule, and such a tie disallows
+
+	gone   bool
+	weaker []int32 // verdicts of the other kind that lose where both match
+	depth  int     // the longest chain of weaker verdicts
+	length int     // in the file
+	text   string  // in the file
+}
+
+// flattening makes one group, in which the longest match decides and a tie
+// allows (RFC 9309 section 2.2.2), of layers of which the first that speaks of
+// a path decides.
+type flattening struct {
+	verdicts []verdict // the strongest first
+	widened  []int32
+	losses   []Loss
+	meetings int
+}
+
+// flatten returns the Allow and Disallow lines of a group. It fails when too
+// many patterns meet.
+func flatten(layers []policy.Layer) (lines []string, losses []Loss, ok bool) {
+	f := flattening{}
+	for i := range layers {
+		f.add(i, &layers[i])
+	}
+	f.dropCovered()
+	if !f.meet() {
+		return nil, nil, false
+	}
+	f.dropNeedless()
+	f.lengthen()
+	return f.lines(), f.losses, true
+}
+
+// add appends the verdicts of a layer, the strongest first.
+func (f *flattening) add(n int, l *policy.Layer) {
+	at := map[pathpattern.Pattern]int{}
+	var byPattern [][]policy.Ref
+	for _, r := range l.Statements {
+		i, ok := at[r.Statement.Pattern]
+		if !ok {
+			i = len(byPattern)
+			at[r.Statement.Pattern] = i
+			byPattern = append(byPattern, nil)
+		}
+		byPattern[i] = append(byPattern[i], r)
+	}
+	vs := make([]verdict, len(byPattern))
+	for i, refs := range byPattern {
+		ref := l.Decides(refs)
+		p := ref.Statement.Pattern
+		vs[i] = verdict{pattern: p.Plain(), size: p.Len(), allow: ref.Statement.Allow, layer: n, order: len(f.verdicts) + i, ref: ref}
+		vs[i].mixed = slices.ContainsFunc(refs, func(r policy.Ref) bool { return r.Rule != ref.Rule })
+	}
+	if l.Tier == policy.TierGroup {
+		f.settleTies(vs)
+	}
+	slices.SortStableFunc(vs, func(a, b verdict) int {
+		return cmp.Or(cmp.Compare(b.size, a.size), a.tie()-b.tie())
+	})
+	f.verdicts = append(f.verdicts, vs...)
+}
+
+// settleTies finds which verdicts of one length contradict each other, and
+// whether they are from one rule, where a tie allows, or from several, where it disallows. Should a
+// rule tie with itself and with another, it disallows too.
+func (f *flattening) settleTies(vs []verdict) {
+	bySize := map[int][]pathpattern.Entry[int]{}
+	for i := range vs {
+		bySize[vs[i].size] = append(bySize[vs[i].size], pathpattern.Entry[int]{Pattern: vs[i].pattern, Value: i})
+	}
+	group := make([]int, len(vs)) // the first that each is tied to
+	for i := range group {
+		group[i] = i
+	}
+	var root func(i int) int
+	root = func(i int) int {
+		for group[i] != i {
+			i = group[i]
+		}
+		return i
+	}
+	var ties [][2]int
+	for size := range bySize {
+		x := pathpattern.NewIndex(bySize[size], func(a, _ int) int { return a })
+		for _, e := range bySize[size] {
+			if literal(e.Pattern) && e.Pattern.Len() == size {
+				continue // two of these never meet
+			}
+			x.Overlapping(e.Pattern, func(j int) {
+				if i := e.Value; vs[j].allow != vs[i].allow {
+					ties = append(ties, [2]int{i, j})
+					a, b := root(i), root(j)
+					group[max(a, b)] = min(a, b)
+				}
+			})
+		}
+	}
+	several := map[int]bool{}
+	for i := range vs {
+		r := root(i)
+		several[r] = several[r] || vs[i].mixed || vs[i].ref.Rule != vs[r].ref.Rule
+	}
+	for i := range vs {
+		vs[i].across = several[root(i)]
+	}
+	for _, t := range ties {
+		a, d := &vs[t[0]], &vs[t[1]]
+		if !a.allow {
+			a, d = d, a
+		}
+		if a.across && a.ref.Rule == d.ref.Rule {
+			f.lose(a, d.pattern)
+		}
+	}
+}
+
+func (v *verdict) tie() int {
+	if v.allow == v.across {
+		return 1
+	}
+	return 0
+}
+
+// dropCovered drops what never decides, because a stronger verdict matches all
+// that it matches.
+func (f *flattening) dropCovered() {
+	all := make([]pathpattern.Entry[int32], len(f.verdicts))
+	for i := range f.verdicts {
+		all[i] = pathpattern.Entry[int32]{Pattern: f.verdicts[i].pattern, Value: int32(i)}
+	}
+	x := pathpattern.NewIndex(all, func(a, b int32) int32 { return min(a, b) })
+	for i := range f.verdicts {
+		v := &f.verdicts[i]
+		x.Covering(v.pattern, func(j int32) { v.gone = v.gone || j < int32(i) })
+	}
+	f.verdicts = slices.DeleteFunc(f.verdicts, func(v verdict) bool { return v.gone })
+}
+
+// meet finds the verdicts of the other kind that each has to win against.
+func (f *flattening) meet() bool {
+	var kinds [2][]pathpattern.Entry[int32]
+	for i := range f.verdicts {
+		k := kind(f.verdicts[i].allow)
+		kinds[k] = append(kinds[k], pathpattern.Entry[int32]{Pattern: f.verdicts[i].pattern, Value: int32(i)})
+	}
+	var index [2]*pathpattern.Index[int32]
+	for k := range kinds {
+		index[k] = pathpattern.NewIndex(kinds[k], func(a, _ int32) int32 { return a })
+	}
+	for i := range f.verdicts {
+		v := &f.verdicts[i]
+		if len(kinds[1-kind(v.allow)]) == 0 {
+			continue
+		}
+		index[1-kind(v.allow)].Overlapping(v.pattern, func(j int32) {
+			if j > int32(i) && f.meetings <= maxMeetings {
+				v.weaker = append(v.weaker, j)
+				f.meetings++
+			}
+		})
+		slices.Sort(v.weaker)
+	}
+	return f.meetings <= maxMeetings
+}
+
+func kind(allow bool) int {
+	if allow {
+		return 1
+	}
+	return 0
+}
+
+// dropNeedless drops what changes nothing for any reader: an Allow where
+// nothing weaker disallows, and what a weaker verdict of the same kind says
+// already. A pattern without wildcards is only needless by another such, as
+// some readers know none.
+func (f *flattening) dropNeedless() {
+	all := make([]pathpattern.Entry[int32], len(f.verdicts))
+	for i := range f.verdicts {
+		all[i] = pathpattern.Entry[int32]{Pattern: f.verdicts[i].pattern, Value: int32(i)}
+	}
+	x := pathpattern.NewIndex(all, func(a, _ int32) int32 { return a })
+	for i := len(f.verdicts) - 1; i >= 0; i-- {
+		v := &f.verdicts[i]
+		v.weaker = slices.DeleteFunc(v.weaker, func(j int32) bool { return f.verdicts[j].gone })
+		if v.allow && len(v.weaker) == 0 {
+			v.gone = true
+			continue
+		}
+		x.Covering(v.pattern, func(j int32) {
+			w := &f.verdicts[j]
+			if j <= int32(i) || w.allow != v.allow || w.gone || !literal(w.pattern) && literal(v.pattern) {
+				return
+			}
+			v.gone = v.gone || len(v.weaker) == 0 || v.weaker[0] > j
+		})
+	}
+}
+
+// literal reports whether readers without wildcards understand a pattern.
+func literal(p pathpattern.Pattern) bool { return !p.Wild() && !p.Anchored() }
+
+// lengthen sees to it that in the file each verdict is longer than the weaker
+// ones that it meets: it goes from the weakest to the strongest.
+func (f *flattening) lengthen() {
+	for i := len(f.verdicts) - 1; i >= 0; i-- {
+		v := &f.verdicts[i]
+		if v.gone {
+			continue
+		}
+		need := v.pattern.Len()
+		against := func(w *verdict) {
+			v.depth = max(v.depth, w.depth+1)
+			need = max(need, w.length+1-kind(v.allow))
+		}
+		for _, j := range v.weaker {
+			against(&f.verdicts[j])
+		}
+		for _, j := range f.widened {
+			if w := &f.verdicts[j]; w.allow != v.allow && w.pattern.Overlaps(v.pattern) {
+				against(w)
+			}
+		}
+		text, ok := v.pattern.Lengthen(need)
+		switch {
+		case ok:
+			v.text, v.length = text, need
+		case v.allow:
+			f.lose(v, v.pattern)
+			v.text, v.length = v.pattern.String(), v.pattern.Len()
+		default:
+			v.pattern = pathpattern.MustParse(v.pattern.String()[:v.pattern.Len()-1])
+			v.text, _ = v.pattern.Lengthen(need)
+			v.length = need
+			f.widened = append(f.widened, int32(i))
+			f.lose(v, v.pattern)
+		}
+	}
+}
+
+func (f *flattening) lose(v *verdict, paths pathpattern.Pattern) {
+	f.losses = append(f.losses, Loss{Paths: paths, Rule: v.ref.Rule, Pos: v.ref.Statement.Pos, Pattern: v.ref.Statement.Pattern})
+}
+
+// lines prints the verdicts: those that others depend on losing to them first,
+// for readers that take the first match, else in the order of the policy.
+func (f *flattening) lines() []string {
+	kept := slices.DeleteFunc(f.verdicts, func(v verdict) bool { return v.gone })
+	slices.SortStableFunc(kept, func(a, b verdict) int {
+		return cmp.Or(cmp.Compare(b.depth, a.depth), cmp.Compare(a.order, b.order))
+	})
+	var lines []string
+	for i := range kept {
+		v := &kept[i]
+		key := "Disallow: "
+		if v.allow {
+			key = "Allow: "
+		}
+		lines = append(lines, key+v.text)
+		if literal(v.pattern) && v.pattern.String() != v.text {
+			lines = append(lines, key+v.pattern.String()) // for readers without wildcards
+		}
+	}
+	return lines
+}

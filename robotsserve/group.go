@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// group is the lines that some crawlers obey.
+type group struct {
+	star     bool // it is the group of everybody who is not named
+	tokens   []string
+	purposes []string
+	labels   []string // what the rules are for that it comes from
+	lines    []string
+	key      string // equal for groups of equal lines
+	pos      policy.Pos
+}
+
+// allowAll is the rule of a group that disallows nothing, as each group needs
+// one: Google's parser joins a group without to the next.
+const allowAll = "Allow: /"
+
+// trivial reports whether a crawler does the same when it has no group at all.
+func (g *group) trivial() bool { return g.key == allowAll }
+
+func (g *group) write(w *writer) {
+	w.pos = g.pos
+	if len(g.labels) > 0 {
+		w.line("# " + strings.Join(g.labels, ", "))
+	}
+	for _, t := range g.tokens {
+		w.line("User-agent: " + t)
+	}
+	for _, t := range g.purposes {
+		w.line("User-Agent-Purpose: " + t)
+	}
+	for _, l := range g.lines {
+		w.line(l)
+	}
+}
+
+// grouping finds the groups of a host.
+type grouping struct {
+	p        *policy.Policy
+	host     string
+	groups   []*group // the first is everybody's
+	byKey    map[string]*group
+	of       map[policy.CrawlerID]*group // of the crawlers that have rules of their own
+	losses   []Loss
+	problems []policy.Problem
+}
+
+func newGrouping(p *policy.Policy, host string) *grouping {
+	return &grouping{p: p, host: host, byKey: map[string]*group{}, of: map[policy.CrawlerID]*group{}}
+}
+
+// collect makes a group of each class of crawlers and joins those of equal
+// lines.
+func (g *grouping) collect() {
+	classes := g.p.Classes(g.host)
+	for i := range classes {
+		c := &classes[i]
+		lines, losses := g.body(c)
+		gr := g.group(lines)
+		gr.label(g.rulesOf(c, i == 0))
+		if i == 0 {
+			gr.star = true
+		}
+		tokens := g.tokens(c, i == 0)
+		for j := range losses {
+			losses[j].Crawlers = tokens
+			g.warn(&losses[j])
+		}
+		g.losses = append(g.losses, losses...)
+		for _, id := range c.Crawlers {
+			g.of[id] = gr
+		}
+	}
+	g.name()
+}
+
+func (g *grouping) group(lines []string) *group {
+	key := strings.Join(lines, "\n")
+	gr := g.byKey[key]
+	if gr == nil {
+		gr = &group{lines: lines, key: key}
+		g.byKey[key] = gr
+		g.groups = append(g.groups, gr)
+	}
+	return gr
+}
+
+func (g *grouping) tokens(c *policy.Class, everybody bool) []string {
+	if everybody {
+		return []string{"*"}
+	}
+	tokens := make([]string, len(c.Crawlers))
+	for i, id := range c.Crawlers {
+		tokens[i] = g.p.CrawlerInfo(id).Token
+	}
+	return tokens
+}
+
+// body is the lines of a class after those that name it.
+func (g *grouping) body(c *policy.Class) ([]string, []Loss) {
+	layers := g.p.Layers(c, policy.Crawl, "")
+	lines, losses, ok := flatten(layers)
+	if !ok {
+		g.problems = append(g.problems, policy.Problem{
+			Severity: policy.Error, Code: "not-flattenable", Pos: layers[0].Statements[0].Statement.Pos,
+			Message: "too many paths with * are allowed here and disallowed there for robots.txt to say which one wins; state fewer of them",
+		})
+		lines = []string{"Disallow: /"}
+	}
+	if len(lines) == 0 {
+		lines = []string{allowAll}
+	}
+	if d := g.crawlDelay(c); d != "" {
+		lines = append(lines, d)
+	}
+	ex, problems := extensions(g.p, c)
+	g.problems = append(g.problems, problems...)
+	return append(lines, ex...), losses
+}
+
+func (g *grouping) crawlDelay(c *policy.Class) string {
+	id := policy.CrawlerID(0)
+	if len(c.Crawlers) > 0 {
+		id = c.Crawlers[0]
+	}
+	r := g.p.CrawlDelay(policy.Query{Crawler: id, Host: g.host, Identity: policy.Verified})
+	if r == nil {
+		return ""
+	}
+	return "Crawl-delay: " + strconv.FormatFloat(r.CrawlDelay.Seconds(), 'f', -1, 64)
+}
+
+func (g *grouping) warn(l *Loss) {
+	for _, p := range g.problems {
+		if p.Code == "not-flattenable" && p.Pos == l.Pos {
+			return
+		}
+	}
+	for _, m := range g.losses {
+		if m.Pos == l.Pos && m.Pattern == l.Pattern && m.Rule == l.Rule {
+			return
+		}
+	}
+	g.problems = append(g.problems, policy.Problem{
+		Severity: policy.Warning, Code: "not-flattenable", Pos: l.Pos,
+		Message: fmt.Sprintf("robots.txt cannot say exactly what is stated for %q, as a longer pattern of another rule says the opposite there: it disallows %q; write %q without $, or the other pattern shorter",
+			l.Pattern, l.Paths, l.Pattern),
+	})
+}
+
+// rulesOf lists the rules that make a class's group what it is.
+func (g *grouping) rulesOf(c *policy.Class, everybody bool) []*policy.Rule {
+	if everybody {
+		return g.p.Rules(c, policy.TierEveryone)
+	}
+	rules := slices.Concat(g.p.Rules(c, policy.TierToken), g.p.Rules(c, policy.TierGroup))
+	return rules
+}
+
+// label adds the rules to the comment of the group.
+func (g *group) label(rules []*policy.Rule) {
+	for _, r := range rules {
+		if !inGroup(r) {
+			continue
+		}
+		if g.pos == (policy.Pos{}) {
+			g.pos = r.Pos
+		}
+		name := label(r)
+		if !slices.Contains(g.labels, name) && len(g.labels) < 8 {
+			g.labels = append(g.labels, name)
+		}
+	}
+}
+
+// inGroup reports whether a rule says something that stands in a group.
+func inGroup(r *policy.Rule) bool {
+	if r.CrawlDelay > 0 || len(r.AppDirectives) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == policy.Crawl || !s.Usage.IsACAP() })
+}
+
+// label is a rule's name, or what it is for.
+func label(r *policy.Rule) string {
+	name := r.Name
+	if name == "" {
+		for i, a := range r.For {
+			if i > 0 {
+				name += " "
+			}
+			if len(name) > 60 {
+				name += "…"
+				break
+			}
+			name += a.String()
+		}
+	}
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f || c == '\u2028' || c == '\u2029' || c == '\u0085' {
+			return ' '
+		}
+		return c
+	}, name)
+}

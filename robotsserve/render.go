@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// The limits of readers: Google's parser reads 500 KiB of a file (RFC 9309
+// section 2.5 asks for as much) and cuts a line at 2083 * 8 octets.
+const (
+	MaxFile = 500 << 10
+	MaxLine = 16 << 10
+)
+
+// Options are what a rendering depends on beside the policy and the host.
+type Options struct {
+	// Scheme completes sitemaps that the policy names by path; "" means https.
+	Scheme string
+}
+
+// File is the robots.txt of a host.
+type File struct {
+	Body   []byte
+	ETag   string // strong (RFC 9110 section 8.8.3)
+	Losses []Loss // in the groups, where the file is stricter than the policy
+}
+
+// Loss is where the file is stricter than the policy, as longest-match reading
+// cannot say what the policy says.
+type Loss struct {
+	Crawlers []string            // product tokens; "*" is everybody who is not named
+	Paths    pathpattern.Pattern // the paths concerned, some of which may be read rightly
+	Rule     *policy.Rule
+	Pos      policy.Pos
+	Pattern  pathpattern.Pattern // of the statement
+}
+
+// Render renders the robots.txt that a policy means for a host, which may have
+// a port. The result depends on nothing else. A policy with a problem that is an
+// error must not be published: readers would not read all of the file.
+func Render(p *policy.Policy, host string, o Options) (*File, []policy.Problem) {
+	d, problems := draw(p, host)
+	sitemaps := d.sitemaps(p, host, o)
+	body := slices.Concat(d.head, sitemaps, d.tail)
+	if len(body) > MaxFile {
+		problems = append(problems, tooLarge(len(body)))
+	}
+	return &File{Body: body, ETag: d.etag(sitemaps), Losses: d.losses}, problems
+}
+
+func tooLarge(n int) policy.Problem {
+	return policy.Problem{
+		Severity: policy.Error, Code: "robots-txt-too-large",
+		Message: fmt.Sprintf("robots.txt comes to %d KiB, and crawlers read only the first %d KiB; state fewer paths, for example a directory or a pattern with * instead of each file in it",
+			(n+1023)>>10, MaxFile>>10),
+	}
+}
+
+// drawing is a robots.txt but for the sitemaps, which depend on the very host.
+type drawing struct {
+	head, tail []byte            // before the sitemaps, and after
+	sum        [sha256.Size]byte // of both
+	eol        string
+	losses     []Loss
+}
+
+// draw renders all that hosts have in common to which the same rules speak.
+func draw(p *policy.Policy, host string) (*drawing, []policy.Problem) {
+	g := newGrouping(p, host)
+	g.collect()
+	d := &drawing{eol: "\n"}
+	var head writer
+	head.eol = d.eol
+	if url := p.Spec().Publish.License; url != "" {
+		head.line("License: " + url) // before all groups, or it would be of the last one only
+	}
+	for _, group := range g.arrange() {
+		head.blank()
+		group.write(&head)
+	}
+	d.head = head.text
+	var tail writer
+	tail.eol = d.eol
+	problems := g.problems
+	d.tail = tail.text
+	h := sha256.New()
+	fmt.Fprintf(h, "%d ", len(d.head))
+	h.Write(d.head)
+	h.Write(d.tail)
+	h.Sum(d.sum[:0])
+	d.losses = g.losses
+	problems = append(problems, longLines(head, tail)...)
+	slices.SortStableFunc(problems, func(a, b policy.Problem) int {
+		return slices.Compare([]int{a.Pos.Line, a.Pos.Column}, []int{b.Pos.Line, b.Pos.Column})
+	})
+	return d, problems
+}
+
+// etag is the entity tag of the drawing with these sitemaps.
+func (d *drawing) etag(sitemaps []byte) string {
+	sum := sha256.Sum256(slices.Concat(d.sum[:], sitemaps))
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+}
+
+// sitemaps are the Sitemap lines for a host. Sitemaps named by path are left out
+// where the host is no host.
+func (d *drawing) sitemaps(p *policy.Policy, host string, o Options) []byte {
+	if o.Scheme == "" {
+		o.Scheme = "https"
+	}
+	var w writer
+	w.eol = d.eol
+	for _, s := range p.Spec().Sitemaps {
+		if strings.HasPrefix(s, "/") {
+			if !isAuthority(host) {
+				continue
+			}
+			s = o.Scheme + "://" + strings.ToLower(host) + s
+		}
+		if len(w.text) == 0 {
+			w.line("")
+		}
+		w.line("Sitemap: " + s)
+	}
+	return w.text
+}
+
+// isAuthority reports whether host can stand in a URL: what a client sends as
+// Host may be anything.
+func isAuthority(host string) bool {
+	for i := range len(host) {
+		switch c := host[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9',
+			c == '.', c == '-', c == '_', c == ':', c == '[', c == ']':
+		default:
+			return false
+		}
+	}
+	return host != "" && len(host) <= 261
+}
+
+// writer collects lines.
+type writer struct {
+	text []byte
+	eol  string
+	long []longLine
+	pos  policy.Pos // of the rule that the next lines are from
+}
+
+type longLine struct {
+	start  string
+	length int
+	pos    policy.Pos
+}
+
+func (w *writer) line(s string) {
+	if len(s) > MaxLine {
+		w.long = append(w.long, longLine{s[:40], len(s), w.pos})
+	}
+	w.text = append(append(w.text, s...), w.eol...)
+}
+
+// blank ends a paragraph.
+func (w *writer) blank() {
+	if len(w.text) > 0 {
+		w.line("")
+	}
+}
+
+func longLines(ws ...writer) (problems []policy.Problem) {
+	for _, w := range ws {
+		for _, l := range w.long {
+			problems = append(problems, policy.Problem{
+				Severity: policy.Error, Code: "line-too-long", Pos: l.pos,
+				Message: fmt.Sprintf("the line %q… of robots.txt comes to %d KiB, and crawlers read only the first %d KiB of a line; make it shorter, for example with a pattern for a directory",
+					l.start, (l.length+1023)>>10, MaxLine>>10),
+			})
+		}
+	}
+	return problems
+}

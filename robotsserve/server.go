@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// DefaultMaxAge is how long a robots.txt may be kept. RFC 9309 section 2.4 has
+// crawlers keep it for at most 24 hours, MaxMaxAge.
+const (
+	DefaultMaxAge = time.Hour
+	MaxMaxAge     = 24 * time.Hour
+)
+
+// ServeOptions are how a Server answers.
+type ServeOptions struct {
+	Options
+	// MaxAge is for Cache-Control; 0 means DefaultMaxAge, less than 0 no-cache,
+	// and what is above MaxMaxAge counts as that.
+	MaxAge time.Duration
+}
+
+// Server serves the robots.txt of every host of a policy. It answers everybody:
+// a client that is refused the file takes everything for allowed (RFC 9309
+// section 2.3.1.3).
+//
+// What Host names costs no memory: the file is rendered once for all hosts to
+// which the same rules speak, and the sitemaps are filled in with each answer.
+type Server struct {
+	p            *policy.Policy
+	o            ServeOptions
+	cacheControl []string
+	hosts        map[policy.Host]*site
+	other        *site // of hosts that no rule names
+}
+
+// site is what is served to the hosts to which the same rules speak.
+type site struct {
+	once sync.Once
+	host string // one of them
+	*served
+}
+
+// NewServer returns a server of a policy. It serves whatever Render renders, so
+// that the problems of Check are for the caller to look at before.
+func NewServer(p *policy.Policy, o ServeOptions) *Server {
+	s := &Server{p: p, o: o, hosts: map[policy.Host]*site{}, other: &site{}}
+	switch {
+	case o.MaxAge == 0:
+		o.MaxAge = DefaultMaxAge
+	case o.MaxAge > MaxMaxAge:
+		o.MaxAge = MaxMaxAge
+	}
+	s.cacheControl = []string{"no-cache"}
+	if seconds := int64(o.MaxAge / time.Second); seconds > 0 {
+		s.cacheControl = []string{"max-age=" + strconv.FormatInt(seconds, 10)}
+	}
+	for _, h := range Hosts(p) {
+		if h != "" {
+			s.hosts[h] = &site{host: string(h)}
+		}
+	}
+	return s
+}
+
+// Hosts lists the hosts that rules name, in the order of the policy, and last ""
+// for all others: a policy has as many different robots.txt. A wildcard stands
+// for the hosts below it that are not listed.
+func Hosts(p *policy.Policy) []policy.Host {
+	var hosts []policy.Host
+	seen := map[policy.Host]bool{}
+	rules := p.Spec().Rules
+	for i := range rules {
+		for _, h := range rules[i].Hosts {
+			if !seen[h] {
+				seen[h] = true
+				hosts = append(hosts, h)
+			}
+		}
+	}
+	return append(hosts, "")
+}
+
+// Check renders the robots.txt of all hosts and returns their problems, each
+// once.
+func Check(p *policy.Policy, o Options) []policy.Problem {
+	var problems []policy.Problem
+	seen := map[policy.Problem]bool{}
+	for _, h := range Hosts(p) {
+		_, found := Render(p, string(h), o)
+		for _, f := range found {
+			if !seen[f] {
+				seen[f] = true
+				problems = append(problems, f)
+			}
+		}
+	}
+	return problems
+}
+
+var (
+	allowHeader    = []string{"GET, HEAD"}
+	contentType    = []string{"text/plain; charset=utf-8"}
+	varyHeader     = []string{"Accept-Encoding"}
+	gzipEncoding   = []string{"gzip"}
+	nosniff        = []string{"nosniff"}
+	methodResponse = "robots.txt answers GET and HEAD only\n"
+)
+
+// ServeHTTP answers a request for /robots.txt, whatever its path is, for the
+// host of r.Host. It answers GET and HEAD, also for ranges and under conditions
+// (RFC 9110), and other methods with 405.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h["Allow"] = allowHeader
+		http.Error(w, methodResponse, http.StatusMethodNotAllowed)
+		return
+	}
+	site := s.site(r.Host)
+	c := site.content(s, r.Host)
+	h["Content-Type"] = contentType
+	h["X-Content-Type-Options"] = nosniff
+	h["Cache-Control"] = s.cacheControl
+	h["Vary"] = append(h["Vary"], varyHeader...)
+	body := c.identity
+	if len(c.gzip.parts) > 0 && acceptsGzip(r.Header) {
+		body = c.gzip
+		h["Content-Encoding"] = gzipEncoding
+	}
+	h["Etag"] = []string{body.etag}
+	// ServeContent leaves it out for encoded content.
+	h["Content-Length"] = []string{strconv.FormatInt(body.size(), 10)}
+	http.ServeContent(w, r, "", time.Time{}, body.reader())
+}
+
+// site returns the site of a request's host.
+func (s *Server) site(host string) *site {
+	if len(s.hosts) == 0 {
+		return s.other
+	}
+	name := policy.NormalizeHost(host)
+	if found := s.hosts[policy.Host(name)]; found != nil && !strings.HasPrefix(name, "*") {
+		return found
+	}
+	for i := range len(name) {
+		if name[i] == '.' {
+			if found := s.hosts[policy.Host("*"+name[i:])]; found != nil {
+				return found
+			}
+		}
+	}
+	return s.other
+}
+
+// acceptsGzip reports whether a client takes gzip (RFC 9110 section 12.5.3).
+func acceptsGzip(h http.Header) bool {
+	accepts := false
+	for _, line := range h["Accept-Encoding"] {
+		for member := range strings.SplitSeq(line, ",") {
+			name, params, _ := strings.Cut(member, ";")
+			name = strings.TrimSpace(name)
+			if name != "*" && !strings.EqualFold(name, "gzip") && !strings.EqualFold(name, "x-gzip") {
+				continue
+			}
+			_, q, weighted := strings.Cut(params, "=")
+			ok := !weighted || strings.Trim(strings.TrimSpace(q), "0.") != ""
+			if name != "*" {
+				return ok
+			}
+			accepts = ok
+		}
+	}
+	return accepts
+}
