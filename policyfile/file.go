@@ -45,14 +45,17 @@ func (p *parser) read(root *yaml.Node) {
 	}
 }
 
-// convert is the catalogue as a policy takes it.
+// convert is the catalogue as a policy takes it. A crawler that does not read
+// robots.txt at all has no group of "*" to ignore: to name it there would only
+// make the file longer.
 func convert(c *crawlers.Catalogue) []policy.Crawler {
 	all := make([]policy.Crawler, c.Len())
 	for i := range all {
 		from := c.At(i)
+		reads := from.Honours != crawlers.HonoursNo && from.Honours != crawlers.HonoursUserTriggered
 		all[i] = policy.Crawler{
 			Token: from.Token, Operator: from.Operator, Kind: string(from.Kind), Purposes: from.Purposes,
-			Follows: from.Follows, IgnoresStar: from.IgnoresStar, RobotsOnly: from.RobotsOnly,
+			Follows: from.Follows, IgnoresStar: from.IgnoresStar && reads, RobotsOnly: from.RobotsOnly,
 		}
 	}
 	return all

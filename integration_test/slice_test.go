@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const slicePolicy = `version: 1
+rules:
+  - for: everyone
+    disallow:
+      crawl: /admin/
+      index: /drafts/
+      train-ai: /
+  - name: no AI training
+    for: category:ai-training
+    disallow:
+      crawl: /
+    enforce: block
+  - for: LogBot
+    disallow:
+      crawl: /
+    enforce: log
+`
+
+func TestEveryChannelOfOnePolicy(t *testing.T) {
+	s := start(t, slicePolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
+
+	if r := s.get("/robots.txt"); r.StatusCode != 200 || r.Header.Get("Content-Type") != "text/plain; charset=utf-8" ||
+		!strings.Contains(r.body, "User-agent: GPTBot\n") || !strings.Contains(r.body, "Disallow: /admin/\n") {
+		t.Errorf("robots.txt: %s %v\n%s", r.Status, r.Header, r.body)
+	}
+	r := s.get("/drafts/x")
+	for name, want := range map[string]string{
+		"Robots-Tag": "*;noindex", "X-Robots-Tag": "noindex", "Content-Usage": "train-ai=n",
+	} {
+		if got := r.Header.Values(name); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if want := page(""); strings.Replace(r.body, `<meta name="robots" content="noindex">`, "", 1) != want || r.body == want {
+		t.Errorf("page: %q", r.body)
+	}
+	r = s.get("/news/")
+	if r.body != page("") || r.Header.Get("X-Robots-Tag") != "" || r.Header.Get("Content-Usage") != "train-ai=n" {
+		t.Errorf("a page that may be indexed: %v %q", r.Header, r.body)
+	}
+}
+
+func TestEdge(t *testing.T) {
+	s := start(t, slicePolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
+	browser := "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
+	for _, c := range []struct {
+		name, path, agent string
+		want              int
+	}{
+		{"a blocked crawler", "/", gptBot, 403},
+		{"robots.txt stays open to it", "/robots.txt", gptBot, 200},
+		{"also with a query", "/robots.txt?x", gptBot, 200},
+		{"and what is well known", "/.well-known/security.txt", gptBot, 200},
+		{"but not what is tidied out of there", "/.well-known/../x", gptBot, 403},
+		{"log mode refuses nobody", "/", "LogBot/1.0", 200},
+		{"a browser is never refused", "/admin/", browser, 200},
+		{"nor is a disallowed path with enforce off", "/admin/", "Googlebot/2.1", 200},
+		{"nor one whose URL names a crawler", "/", "Mozilla/5.0 (+https://example.com/GPTBot)", 200},
+	} {
+		r := s.get(c.path, "User-Agent", c.agent)
+		if r.StatusCode != c.want {
+			t.Errorf("%s: %s, want %d", c.name, r.Status, c.want)
+		}
+		if c.want == 403 && (r.Header.Get("Cache-Control") != "no-store" || r.Header.Get("X-Robots-Tag") != "noindex" ||
+			r.Header.Get("Robots-Tag") != "*;noindex" || r.Header.Get("Content-Usage") != "") {
+			t.Errorf("%s: header %v", c.name, r.Header)
+		}
+	}
+}
+
+// The path is judged as it was sent and as servers tidy it.
+func TestEdgePaths(t *testing.T) {
+	s := start(t, `version: 1
+rules:
+  - for: Scraper
+    disallow:
+      crawl:
+        - /admin/
+        - /caf%C3%A9
+        - "/*.pdf$"
+    enforce: block
+`, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
+	for path, want := range map[string]int{
+		"/": 200, "/admin/": 403, "/x/../admin/": 403, "//admin/": 403, "/%61dmin/": 403, "/./admin/": 403,
+		"/x/%2e%2e/admin/": 403, "/admin%2F": 200, "/caf%c3%a9": 403, "/Admin/": 200, "/a.pdf": 403, "/a.pdf?x": 200, "/admin/../x": 403,
+	} {
+		if got := s.raw(path, "Scraper/1.0"); got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+	}
+	if got := s.raw("http://"+s.addr+"/admin/", "Scraper/1.0"); got != 403 {
+		t.Errorf("absolute form: %d", got)
+	}
+}
+
+// Rewrites do not hide what the client asked for.
+func TestOriginalRequest(t *testing.T) {
+	s := start(t, slicePolicy, htmlUpstream(page("")), `
+	handle_path /app/* {
+		robots_policy POLICY
+		reverse_proxy UPSTREAM
+	}
+	handle {
+		rewrite * /index.html
+		robots_policy POLICY
+		reverse_proxy UPSTREAM
+	}`)
+	if r := s.get("/robots.txt"); !strings.Contains(r.body, "User-agent: *") {
+		t.Errorf("robots.txt behind a rewrite: %s %q", r.Status, r.body)
+	}
+	if r := s.get("/drafts/x"); r.Header.Get("X-Robots-Tag") != "noindex" {
+		t.Errorf("behind a rewrite: %v", r.Header)
+	}
+	if r := s.get("/app/drafts/x"); r.Header.Get("X-Robots-Tag") != "" {
+		t.Errorf("/app/drafts/ is not /drafts/: %v", r.Header)
+	}
+}
+
+func TestHandleErrors(t *testing.T) {
+	s := start(t, slicePolicy, nil, `
+	robots_policy POLICY
+	error /broken 500
+	error * 404
+	handle_errors {
+		robots_policy POLICY
+		respond "{err.status_code} {err.message}"
+	}`)
+	if r := s.get("/drafts/x"); r.StatusCode != 404 || r.body != "404 " || r.Header.Get("X-Robots-Tag") != "noindex" {
+		t.Errorf("not found: %s %v %q", r.Status, r.Header, r.body)
+	}
+	r := s.get("/drafts/x", "User-Agent", gptBot)
+	if r.StatusCode != 403 || !strings.HasPrefix(r.body, "403 the site's policy does not allow") || len(r.Header.Values("X-Robots-Tag")) != 1 {
+		t.Errorf("a refusal: %s %v %q", r.Status, r.Header, r.body)
+	}
+	if r := s.get("/robots.txt"); r.StatusCode != 200 {
+		t.Errorf("robots.txt: %s", r.Status)
+	}
+}
+
+func TestPlaceholders(t *testing.T) {
+	s := start(t, slicePolicy, nil, `
+	route {
+		robots_policy POLICY
+		respond "[{http.robots_policy.crawler}] [{http.robots_policy.decision}] [{http.robots_policy.rule}]"
+	}`)
+	if r := s.get("/", "User-Agent", "LogBot/1.0"); r.body != "[LogBot] [disallowed] [LogBot]" {
+		t.Errorf("%q", r.body)
+	}
+	if r := s.get("/"); r.body != "[] [] []" {
+		t.Errorf("nobody: %q", r.body)
+	}
+}
+
+func TestConnectAndMethods(t *testing.T) {
+	s := start(t, slicePolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
+	if r := s.do(http.MethodPost, "/robots.txt"); r.StatusCode != 405 || r.Header.Get("Allow") == "" {
+		t.Errorf("POST /robots.txt: %s %v", r.Status, r.Header)
+	}
+	head, get := s.do(http.MethodHead, "/drafts/x"), s.get("/drafts/x")
+	for _, name := range []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage", "Etag", "Vary", "Content-Type"} {
+		if a, b := head.Header.Values(name), get.Header.Values(name); strings.Join(a, "|") != strings.Join(b, "|") {
+			t.Errorf("%s: HEAD %q, GET %q", name, a, b)
+		}
+	}
+}

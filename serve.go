@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotspolicy
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/robotspolicy/caddy-robots-policy/metainject"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// ServeHTTP gives each channel its turn. It decides on the request as the
+// client sent it, whatever rewrites have made of it since.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if r.Method == http.MethodConnect {
+		return next.ServeHTTP(w, r)
+	}
+	host, path := sent(r)
+	failed := r.Context().Value(caddyhttp.ErrorCtxKey) != nil
+	if h.RobotsTxt == "replace" && isRobotsTxt(path) {
+		return h.serveRobots(w, r, host)
+	}
+	now := time.Now()
+	crawler := h.site.Recognize(r.Header["User-Agent"])
+	v := h.site.Edge(crawler, host, path, now)
+	h.placeholders(r, v)
+	if v.Refused() && !failed {
+		if err := h.enforce(w, host, path, v); err != nil {
+			return err
+		}
+	}
+	page, etag := h.page(crawler, host, path, now)
+	if page.Values == nil && page.Elements == nil && !h.tailored {
+		return next.ServeHTTP(w, r)
+	}
+	hook := hooks.Get().(*headerHook)
+	hook.handler, hook.page = h, page
+	rw := metainject.Wrap(w, r, metainject.Options{Set: page.Elements, Mode: h.meta, ETagSuffix: etag, Header: hook})
+	defer func() {
+		rw.Release()
+		*hook = headerHook{}
+		hooks.Put(hook)
+	}()
+	err := next.ServeHTTP(rw, rw.Request())
+	if closing := rw.Close(err); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// page finds what the response carries, and what marks the entity tag of a page
+// that is changed by it.
+func (h *Handler) page(crawler policy.CrawlerID, host, path string, now time.Time) (*site.Page, string) {
+	if !h.tailored {
+		return h.site.Page(host, path, now), h.etag
+	}
+	return h.site.Tailored(crawler, host, path, now), h.etag + "-" + strconv.Itoa(int(crawler))
+}
+
+// sent returns the host and the request target as the client sent them.
+func sent(r *http.Request) (host, path string) {
+	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
+		r = &original
+	}
+	if strings.HasPrefix(r.RequestURI, "/") {
+		return r.Host, r.RequestURI
+	}
+	path = r.URL.EscapedPath() // of a target in absolute form, or none in tests
+	if r.URL.RawQuery != "" {
+		path += "?" + r.URL.RawQuery
+	}
+	return r.Host, path
+}
+
+func isRobotsTxt(path string) bool {
+	rest, ok := strings.CutPrefix(path, "/robots.txt")
+	return ok && (rest == "" || rest[0] == '?')
+}
+
+// serveRobots answers for the host that the client asked for.
+func (h *Handler) serveRobots(w http.ResponseWriter, r *http.Request, host string) error {
+	if r.Host != host {
+		r = r.WithContext(r.Context())
+		r.Host = host
+	}
+	h.site.Robots.ServeHTTP(w, r)
+	return nil
+}
+
+// headerHook merges the headers of a page into a response.
+type headerHook struct {
+	handler *Handler
+	page    *site.Page
+}
+
+var hooks = sync.Pool{New: func() any { return new(headerHook) }}
+
+// OnHeader implements metainject.HeaderHook.
+func (hk *headerHook) OnHeader(_ int, header http.Header) {
+	h := hk.handler
+	if h.tailored && !httpguts.HeaderValuesContainsToken(header["Vary"], "User-Agent") {
+		header.Add("Vary", "User-Agent")
+	}
+	if hk.page.Values == nil || h.channels == 0 {
+		return
+	}
+	for _, p := range robotstag.Apply(header, hk.page.Values, robotstag.Options{Channels: h.channels}) {
+		if h.told.first(string(p.Kind) + p.Field + p.Text) {
+			h.logger.Warn("header of the upstream", zap.String("problem", p.String()))
+		}
+	}
+}
+
+// once remembers what was told already, up to a bound: the rest is told no more.
+type once struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+const maxTold = 100
+
+func (o *once) first(what string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.seen[what] || len(o.seen) >= maxTold {
+		return false
+	}
+	if o.seen == nil {
+		o.seen = map[string]bool{}
+	}
+	o.seen[what] = true
+	return true
+}

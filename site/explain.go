@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/metainject"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+)
+
+// Question is what Explain is asked: a User-Agent, or a product token by itself,
+// and a URL.
+type Question struct {
+	Agent string
+	URL   *url.URL
+	Now   time.Time
+}
+
+// Explanation is what happens to a request in every channel, and why.
+type Explanation struct {
+	URL      string    `json:"url"`
+	Agent    string    `json:"agent"`
+	Crawler  *Crawler  `json:"crawler"` // nil: no crawler that the policy or the catalogue knows
+	Usages   []Answer  `json:"usages"`  // that the policy speaks of for this crawler and path
+	Channels []Channel `json:"channels"`
+}
+
+// Crawler says who was recognised.
+type Crawler struct {
+	Token    string `json:"token"`
+	Operator string `json:"operator,omitempty"`
+	Kind     string `json:"kind,omitempty"`
+	How      string `json:"how"`
+}
+
+// Answer is the decision about one usage.
+type Answer struct {
+	Usage      string   `json:"usage"`
+	Verdict    string   `json:"verdict"`
+	Qualifiers []string `json:"qualifiers,omitempty"`
+	Reason     *Reason  `json:"reason,omitempty"`
+}
+
+// Reason is the part of the policy file that decided.
+type Reason struct {
+	Place string `json:"place"` // FILE:LINE
+	Rule  string `json:"rule"`  // its name, or whom it is for
+	Says  string `json:"says"`
+}
+
+// Channel is what one channel sends, or does.
+type Channel struct {
+	Name    string   `json:"name"`
+	Sends   []string `json:"sends,omitempty"` // as the client gets it; empty for nothing
+	Summary string   `json:"summary"`
+	Reasons []Reason `json:"reasons,omitempty"`
+	Differs []string `json:"differs,omitempty"` // where it cannot say what the policy says
+}
+
+// The names of the channels.
+const (
+	ChannelRobotsTxt = "robots.txt"
+	ChannelHeaders   = "headers"
+	ChannelPage      = "page"
+	ChannelEdge      = "edge"
+)
+
+// Explain answers a question. Identity is not known to it: it speaks of a client
+// that nobody has verified.
+func (s *Site) Explain(q Question) *Explanation {
+	if q.URL.Path == "" {
+		u := *q.URL
+		u.Path = "/"
+		q.URL = &u
+	}
+	path := q.URL.EscapedPath()
+	if q.URL.RawQuery != "" {
+		path += "?" + q.URL.RawQuery
+	}
+	e := &Explanation{URL: q.URL.String(), Agent: q.Agent}
+	id := s.who(q.Agent, e)
+	query := policy.Query{Crawler: id, Host: q.URL.Host, Path: path, Now: q.Now}
+	e.Usages = s.answers(query)
+	sources, _ := robotstag.Sources(s.Policy, query)
+	e.Channels = []Channel{
+		s.explainRobots(query),
+		s.explainHeaders(query, sources),
+		s.explainPage(query, sources),
+		s.explainEdge(query),
+	}
+	return e
+}
+
+// who finds the crawler that an agent stands for: a token by itself, or a
+// User-Agent.
+func (s *Site) who(agent string, e *Explanation) policy.CrawlerID {
+	id, how := s.Policy.Crawler(agent), "the product token itself"
+	if id == 0 {
+		id, how = s.Recognize([]string{agent}), "its User-Agent"
+	}
+	if id == 0 {
+		return 0
+	}
+	info := s.Policy.CrawlerInfo(id)
+	if info.RobotsOnly {
+		how = "a token that stands in robots.txt only: no request ever carries it"
+	}
+	e.Crawler = &Crawler{Token: info.Token, Operator: info.Operator, Kind: info.Kind, How: how}
+	return id
+}
+
+func (s *Site) answers(q policy.Query) (answers []Answer) {
+	for _, u := range policy.Usages() {
+		q.Usage = u
+		d := s.Policy.Decide(q)
+		if d.Verdict == policy.Unstated || u == policy.Other {
+			continue
+		}
+		a := Answer{Usage: u.String(), Verdict: d.Verdict.String(), Qualifiers: d.Qualifiers().Strings()}
+		if d.Rule != nil {
+			r := s.reason(d)
+			a.Reason = &r
+		}
+		answers = append(answers, a)
+	}
+	return answers
+}
+
+// reason puts a decision into words.
+func (s *Site) reason(d policy.Decision) Reason {
+	verb := "disallows "
+	if d.Statement.Allow {
+		verb = "allows "
+	}
+	says := verb + d.Statement.Usage.String() + " of " + d.Statement.Pattern.String()
+	if d.Statement.Resource != "" {
+		says += " (" + d.Statement.Resource + ")"
+	}
+	if d.Statement.Local != "" {
+		says += " as " + d.Statement.Local
+	}
+	if q := d.Statement.Qualifiers.Strings(); len(q) > 0 {
+		says += ", " + strings.Join(q, " ")
+	}
+	if d.Expired {
+		says += ", which has passed"
+	}
+	return Reason{Place: s.Place(d.Statement.Pos), Rule: s.RuleName(d.Rule), Says: says}
+}
+
+func (s *Site) explainHeaders(q policy.Query, sources []robotstag.Source) Channel {
+	c := Channel{Name: ChannelHeaders}
+	page := s.Page(q.Host, q.Path, q.Now)
+	h := http.Header{}
+	if page.Values != nil {
+		robotstag.Apply(h, page.Values, robotstag.Options{Channels: robotstag.AllChannels})
+	}
+	for _, name := range []string{robotstag.RobotsTagField, robotstag.XRobotsTagField, robotstag.ContentUsageField} {
+		for _, v := range h[name] {
+			c.Sends = append(c.Sends, name+": "+v)
+		}
+	}
+	c.Reasons = s.reasons(sources)
+	everyone := q
+	everyone.Crawler = 0
+	prefs, _ := robotstag.PreferenceSources(s.Policy, everyone)
+	for _, p := range prefs {
+		c.add(s.reason(p.Decision))
+	}
+	told := s.told(q)
+	switch {
+	case len(c.Sends) == 0:
+		c.Summary = "the policy adds none"
+	case told.IsEmpty():
+		c.Summary = "nothing in them restricts this crawler"
+	default:
+		c.Summary = "to this crawler they say " + told.String()
+	}
+	c.Differs = s.headerDiffers(q, sources, told)
+	return c
+}
+
+// told is what the headers and elements say to a crawler: what is said to
+// everyone and what is said to it add up (draft-illyes-repext-03).
+func (s *Site) told(q policy.Query) (told robotsrule.Set) {
+	members, _ := robotstag.Members(s.Policy, q)
+	token := s.Policy.CrawlerInfo(q.Crawler).Token
+	for _, m := range members {
+		if m.Token == robotstag.Everyone || m.Token == token {
+			told = told.Union(m.Rules)
+		}
+	}
+	return told
+}
+
+// headerDiffers says where the headers cannot tell this crawler what the policy
+// decides for it.
+func (s *Site) headerDiffers(q policy.Query, sources []robotstag.Source, told robotsrule.Set) (differs []string) {
+	var own robotsrule.Set
+	for _, src := range sources {
+		own = own.Union(src.Rules)
+	}
+	if !told.Equal(own) {
+		mine := "nothing"
+		if !own.IsEmpty() {
+			mine = `"` + own.String() + `"`
+		}
+		differs = append(differs, fmt.Sprintf(
+			"the policy says %s to this crawler alone, but what headers and meta elements say to everyone holds for it too: no crawler can be exempted", mine))
+	}
+	if info := s.Policy.CrawlerInfo(q.Crawler); q.Crawler != 0 {
+		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
+			q.Usage = u
+			its := s.Policy.Decide(q)
+			all := q
+			all.Crawler = 0
+			if everyone := s.Policy.Decide(all); its.Verdict != everyone.Verdict {
+				differs = append(differs, fmt.Sprintf("the Content-Usage header speaks to everyone alike, so that %s is %s for %s in robots.txt alone",
+					u, its.Verdict, info.Token))
+			}
+		}
+	}
+	for _, u := range policy.Usages() {
+		q.Usage = u
+		d := s.Policy.Decide(q)
+		for _, lost := range robotstag.Lost(u, d) {
+			differs = append(differs, fmt.Sprintf("%s of %s cannot be said in a header or a meta element (%s)", lost, u, s.Place(d.Statement.Pos)))
+		}
+	}
+	return differs
+}
+
+func (s *Site) reasons(sources []robotstag.Source) []Reason {
+	var c Channel
+	for _, src := range sources {
+		if src.Engine != nil {
+			c.add(Reason{Place: s.Place(src.Engine.Pos), Rule: s.RuleName(src.Rule), Says: "robots-tag " + src.Rules.String() + " for " + src.Engine.Pattern.String()})
+			continue
+		}
+		c.add(s.reason(src.Decision))
+	}
+	return c.Reasons
+}
+
+func (c *Channel) add(r Reason) {
+	if !slices.Contains(c.Reasons, r) {
+		c.Reasons = append(c.Reasons, r)
+	}
+}
+
+func (s *Site) explainPage(q policy.Query, sources []robotstag.Source) Channel {
+	c := Channel{Name: ChannelPage, Summary: "an HTML page stays as it is", Reasons: s.reasons(sources)}
+	members, _ := robotstag.Members(s.Policy, q)
+	for _, m := range members {
+		name := m.Token
+		if name == robotstag.Everyone {
+			name = metainject.Everyone
+		}
+		c.Sends = append(c.Sends, fmt.Sprintf(`<meta name="%s" content="%s">`, name, m.Rules.Meta()))
+	}
+	if len(c.Sends) > 0 {
+		c.Summary = "an HTML page gets these in its head, combined with its own"
+	}
+	return c
+}
+
+func (s *Site) explainEdge(q policy.Query) Channel {
+	c := Channel{Name: ChannelEdge, Summary: "the request passes"}
+	if q.Crawler == 0 {
+		c.Summary = "the request passes: only crawlers that are recognised are ever refused"
+		return c
+	}
+	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
+		c.Summary = "nothing to do: no request carries this token"
+		return c
+	}
+	v := s.Edge(q.Crawler, q.Host, q.Path, q.Now)
+	if v.Decision.Rule != nil {
+		c.add(s.reason(v.Decision))
+	}
+	if !v.Refused() {
+		return c
+	}
+	status := s.File.Spec.Enforcement.Status
+	if status == 0 {
+		status = http.StatusForbidden
+	}
+	switch v.Mode {
+	case policy.ModeBlock:
+		c.Summary = fmt.Sprintf("the request is refused with %d %s", status, http.StatusText(status))
+		if s.File.Spec.Enforcement.Close {
+			c.Summary = "the connection is dropped"
+		}
+	case policy.ModeLog:
+		c.Summary = "the request passes, and the log says that it would be refused (enforce: log)"
+	default:
+		c.Summary = "the request passes, though the policy disallows it: enforce is off for this rule"
+		c.Differs = []string{"robots.txt asks the crawler to stay away, and nothing holds it to that"}
+	}
+	return c
+}

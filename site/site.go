@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package site holds a policy with all its channels: what a server needs to
+// answer requests under a policy file, and to explain the answers.
+package site
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+// Site is a loaded policy file. It does not change, but for what it keeps to
+// answer faster, and may be shared.
+type Site struct {
+	File   *policyfile.File
+	Policy *policy.Policy
+	Robots *robotsserve.Server // serves /robots.txt
+
+	recognizer *crawlers.Recognizer
+	pages      *pages
+	licence    string // the path of the licence, if it lies on the site
+}
+
+// Load reads a policy file and prepares every channel. The diagnostics are of
+// the file and of all channels; with an error among them there is no Site.
+func Load(name string, data []byte, o robotsserve.ServeOptions) (*Site, policyfile.Diagnostics) {
+	f, ds := policyfile.Load(name, data)
+	if ds.HasErrors() {
+		return nil, ds
+	}
+	s := &Site{
+		File: f, Policy: f.Policy,
+		Robots:     robotsserve.NewServer(f.Policy, o),
+		recognizer: recognizer(f),
+		pages:      newPages(f.Policy),
+	}
+	if u, err := url.Parse(f.Spec.Publish.License); err == nil {
+		s.licence = u.EscapedPath()
+	}
+	ds = append(ds, f.Add(s.check())...).Sorted()
+	if ds.HasErrors() {
+		return nil, ds
+	}
+	return s, ds
+}
+
+// Page returns what a response for a path, as sent, of a host carries for
+// everybody to read.
+func (s *Site) Page(host, path string, now time.Time) *Page {
+	return s.pages.page(false, 0, host, path, now)
+}
+
+// Tailored returns what a response carries that is for one crawler alone (0 for
+// any that the policy does not know): only what the policy says to it, so that
+// exemptions can be told. Such responses vary by User-Agent.
+func (s *Site) Tailored(crawler policy.CrawlerID, host, path string, now time.Time) *Page {
+	return s.pages.page(true, crawler, host, path, now)
+}
+
+// Place is a place in the policy file, as FILE:LINE.
+func (s *Site) Place(at policy.Pos) string { return fmt.Sprintf("%s:%d", s.File.Name, at.Line) }
+
+// RuleName is the name of a rule, or else whom it is for.
+func (s *Site) RuleName(r *policy.Rule) string {
+	if r == nil {
+		return ""
+	}
+	if r.Name != "" {
+		return r.Name
+	}
+	names := make([]string, len(r.For))
+	for i, a := range r.For {
+		names[i] = a.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// recognizer looks for the crawlers of the policy: by the strings that the
+// catalogue knows of them, else by their tokens.
+func recognizer(f *policyfile.File) *crawlers.Recognizer {
+	var patterns []crawlers.Pattern
+	for id, c := range f.Policy.Crawlers {
+		names := []string{c.Token}
+		if row, ok := f.Catalogue.Lookup(c.Token); ok {
+			names = row.Patterns()
+		}
+		for _, n := range names {
+			patterns = append(patterns, crawlers.Pattern{Token: n, Index: int(id)})
+		}
+	}
+	return crawlers.NewRecognizer(patterns)
+}
