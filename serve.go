@@ -25,10 +25,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if r.Method == http.MethodConnect {
 		return next.ServeHTTP(w, r)
 	}
-	host, path := sent(r)
+	host, path := r.Host, sent(r)
 	failed := r.Context().Value(caddyhttp.ErrorCtxKey) != nil
 	if h.RobotsTxt == "replace" && isRobotsTxt(path) {
-		return h.serveRobots(w, r, host)
+		h.site.Robots.ServeHTTP(w, r)
+		return nil
 	}
 	now := time.Now()
 	crawler := h.site.Recognize(r.Header["User-Agent"])
@@ -67,34 +68,25 @@ func (h *Handler) page(crawler policy.CrawlerID, host, path string, now time.Tim
 	return h.site.Tailored(crawler, host, path, now), h.etag + "-" + strconv.Itoa(int(crawler))
 }
 
-// sent returns the host and the request target as the client sent them.
-func sent(r *http.Request) (host, path string) {
+// sent returns the path and query of the request target as the client sent it.
+// Caddy never changes the host.
+func sent(r *http.Request) string {
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
 		r = &original
 	}
 	if strings.HasPrefix(r.RequestURI, "/") {
-		return r.Host, r.RequestURI
+		return r.RequestURI
 	}
-	path = r.URL.EscapedPath() // of a target in absolute form, or none in tests
+	path := r.URL.EscapedPath() // of a target in absolute form
 	if r.URL.RawQuery != "" {
 		path += "?" + r.URL.RawQuery
 	}
-	return r.Host, path
+	return path
 }
 
 func isRobotsTxt(path string) bool {
 	rest, ok := strings.CutPrefix(path, "/robots.txt")
 	return ok && (rest == "" || rest[0] == '?')
-}
-
-// serveRobots answers for the host that the client asked for.
-func (h *Handler) serveRobots(w http.ResponseWriter, r *http.Request, host string) error {
-	if r.Host != host {
-		r = r.WithContext(r.Context())
-		r.Host = host
-	}
-	h.site.Robots.ServeHTTP(w, r)
-	return nil
 }
 
 // headerHook merges the headers of a page into a response.

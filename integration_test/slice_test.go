@@ -173,3 +173,33 @@ func TestConnectAndMethods(t *testing.T) {
 		}
 	}
 }
+
+func TestHosts(t *testing.T) {
+	s := start(t, `version: 1
+rules:
+  - for: everyone
+    hosts: "*.staging.example.com"
+    disallow:
+      crawl: /
+      index: /
+    intended: true
+  - for: Scraper
+    hosts: www.example.com
+    disallow:
+      crawl: /
+    enforce: block
+`, htmlUpstream(page("")), "rewrite * /index.html\nrobots_policy POLICY\nreverse_proxy UPSTREAM")
+	for host, want := range map[string]string{"www.example.com": "", "WWW.staging.example.com:8080": "noindex"} {
+		if r := s.get("/x", "Host", host); r.Header.Get("X-Robots-Tag") != want {
+			t.Errorf("%s: %v", host, r.Header)
+		}
+		if r := s.get("/robots.txt", "Host", host); strings.Contains(r.body, "\nDisallow: /\n") != (want != "") {
+			t.Errorf("%s: %s", host, r.body)
+		}
+	}
+	for host, want := range map[string]int{"www.example.com": 403, "example.com": 200} {
+		if r := s.get("/x", "Host", host, "User-Agent", "Scraper/1.0"); r.StatusCode != want {
+			t.Errorf("%s: %s, want %d", host, r.Status, want)
+		}
+	}
+}
