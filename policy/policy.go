@@ -22,7 +22,7 @@ type Policy struct {
 	statements []*Statement // in the order of the file
 	ruleOf     []*Rule      // of each statement
 	ruleHosts  [][]int32    // the hosts of each of Spec.Rules
-	demands    bool // some rule demands an identity
+	demands    bool         // some rule demands an identity
 	engines    []string
 	apps       []string
 }

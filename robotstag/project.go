@@ -28,21 +28,20 @@ var spelling = map[policy.Usage]robotsrule.Set{
 
 // Members returns what the policy says to each audience about the query's host
 // and path, everyone first, and when it next changes (the zero time for never).
-// The query's crawler and usage are not looked at. Control tokens, which no
-// crawler reads a page by, are left out.
+// The query's crawler and usage are not looked at. As what is said to everyone
+// holds for each crawler too, the others have what is said to them beyond that.
+// Control tokens, which no crawler reads a page by, are left out.
 func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Time) {
-	for i, c := range p.Classes(q.Host) {
-		q.Crawler = 0
-		if i > 0 {
-			q.Crawler = c.Crawlers[0]
-		}
+	q.Crawler = 0
+	everyone, until := Rules(p, q)
+	if !everyone.IsEmpty() {
+		members = append(members, Member{Token: Everyone, Rules: everyone})
+	}
+	for _, c := range p.Classes(q.Host)[1:] {
+		q.Crawler = c.Crawlers[0]
 		rules, change := Rules(p, q)
 		until = earlier(until, change)
-		if rules.IsEmpty() {
-			continue
-		}
-		if i == 0 {
-			members = append(members, Member{Token: Everyone, Rules: rules})
+		if rules = rules.Beyond(everyone); rules.IsEmpty() {
 			continue
 		}
 		for _, id := range c.Crawlers {
@@ -158,9 +157,10 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Preferences returns the AIPREF preferences of everyone for the query's host
-// and path (draft-ietf-aipref-vocab), and when they next change. The header has
-// no audience: narrower preferences stand in robots.txt.
+// Preferences returns the AIPREF preferences for the query's crawler, host and
+// path (draft-ietf-aipref-vocab), and when they next change. The header has no
+// audience, so that what everybody is to read is asked for crawler 0; narrower
+// preferences stand in robots.txt.
 func Preferences(p *policy.Policy, q policy.Query) (usage Usage, until time.Time) {
 	sources, until := PreferenceSources(p, q)
 	for _, s := range sources {
@@ -180,7 +180,6 @@ type PreferenceSource struct {
 // of has none, and "search" is permitted only by a statement that names it,
 // because it permits training for search as well.
 func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSource, until time.Time) {
-	q.Crawler = 0
 	for _, q.Usage = range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
 		var strictest policy.Decision
 		for i, identity := range identities(p) {

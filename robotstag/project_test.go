@@ -135,7 +135,7 @@ func TestMembers(t *testing.T) {
 	for _, m := range members {
 		got = append(got, m.Token+" "+m.Rules.String())
 	}
-	want := []string{"* nosnippet", "BotA noindex, nosnippet", "BotB noindex, nosnippet"}
+	want := []string{"* nosnippet", "BotA noindex", "BotB noindex"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
