@@ -53,6 +53,7 @@ func TestMergeRobotsTag(t *testing.T) {
 		{"capitals in rules", []string{"ExampleBot;NOFOLLOW"}, "*;noindex, examplebot;nofollow, ourbot;nofollow", []Kind{Repaired}},
 		{"token as a string", []string{`"ExampleBot";nofollow`}, "*;noindex, examplebot;nofollow, ourbot;nofollow", []Kind{Repaired}},
 		{"token that has no key", []string{`"_bot";nofollow, foo/1;nofollow`}, "*;noindex, ourbot;nofollow", []Kind{Repaired, BadToken, BadToken}},
+		{"comma in a string, in a line to mend", []string{`*;note="a, b";nosnippet, ExampleBot;`}, `*;noindex;nosnippet;note="a, b", ourbot;nofollow`, []Kind{Repaired}},
 		{"comma in a string", []string{`*;note="a, b;c=(";nosnippet`}, `*;noindex;nosnippet;note="a, b;c=(", ourbot;nofollow`, nil},
 		{"what RFC 8941 has not", []string{"*;unavailable_after=@1798761599"}, `*;noindex;unavailable_after="2026-12-31T23:59:59Z", ourbot;nofollow`, nil},
 		{"comma at the end", []string{"*;nosnippet, "}, "*;noindex;nosnippet, ourbot;nofollow", []Kind{Repaired}},
@@ -197,6 +198,13 @@ func TestMergeLimits(t *testing.T) {
 				t.Errorf("got %.200q, want %q", got, c.want)
 			}
 		})
+	}
+	if got, problems := apply(ours, Usage{}, RobotsTagField, append(slices.Repeat([]string{"*;a=\"" + strings.Repeat("x", 200) + `"`}, 300), "*;nosnippet")...); strings.Contains(got[0], "nosnippet") || !slices.Contains(problems, Unread) {
+		t.Errorf("more than %d octets are read: %q, %v", ReadLimit, got, problems)
+	}
+	// What everyone's member has no room for is not taken for said.
+	if got, problems := apply(list("*", "noindex", "ourbot", "foo:2"), Usage{}, RobotsTagField, "*;foo=1, *;foo=2"); !slices.Equal(got, []string{"*;noindex;foo=1, ourbot;foo=2"}) || !slices.Equal(problems, []Kind{RuleLost}) {
+		t.Errorf("%q, %v", got, problems)
 	}
 	many := make([]string, 300)
 	for i := range many {

@@ -21,8 +21,8 @@ func benchValues(crawlers int) *Values {
 	return v
 }
 
-// TestApplyAllocations holds Apply to its promise: nothing, or one slice header
-// array, where the upstream is silent.
+// TestApplyAllocations holds Apply to its promise: nothing, or one array, where
+// the upstream is silent, and nothing where the values are there already.
 func TestApplyAllocations(t *testing.T) {
 	v := benchValues(3)
 	h := http.Header{RobotsTagField: nil, XRobotsTagField: nil, ContentUsageField: nil}
@@ -33,6 +33,9 @@ func TestApplyAllocations(t *testing.T) {
 			Apply(h, v, o)
 		}); got != want {
 			t.Errorf("shared %v: %v allocations, want %v", shared, got, want)
+		}
+		if got := testing.AllocsPerRun(100, func() { Apply(h, v, o) }); got != 0 {
+			t.Errorf("shared %v, again: %v allocations", shared, got)
 		}
 	}
 }
