@@ -51,14 +51,17 @@ func (p *parser) read(root *yaml.Node) {
 func convert(c *crawlers.Catalogue) []policy.Crawler {
 	all := make([]policy.Crawler, c.Len())
 	for i := range all {
-		from := c.At(i)
-		reads := from.Honours != crawlers.HonoursNo && from.Honours != crawlers.HonoursUserTriggered
-		all[i] = policy.Crawler{
-			Token: from.Token, Operator: from.Operator, Kind: string(from.Kind), Purposes: from.Purposes,
-			Follows: from.Follows, IgnoresStar: from.IgnoresStar && reads, RobotsOnly: from.RobotsOnly,
-		}
+		all[i] = convertOne(c.At(i))
 	}
 	return all
+}
+
+func convertOne(c *crawlers.Crawler) policy.Crawler {
+	reads := c.Honours != crawlers.HonoursNo && c.Honours != crawlers.HonoursUserTriggered
+	return policy.Crawler{
+		Token: c.Token, Operator: c.Operator, Kind: string(c.Kind), Purposes: c.Purposes,
+		Follows: c.Follows, IgnoresStar: c.IgnoresStar && reads, RobotsOnly: c.RobotsOnly,
+	}
 }
 
 func readVersion(p *parser, _, n *yaml.Node, _ struct{}) {

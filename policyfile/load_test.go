@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// tooLarge and tooMany are bad files that are better made than stored.
+func tooLarge() []byte {
+	return []byte("version: 1\n" + strings.Repeat("# a long remark\n", MaxSize/16))
+}
+
+func tooMany() []byte {
+	var b strings.Builder
+	b.WriteString("version: 1\nresources:\n  many:\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, "    - /%d/\n", i)
+	}
+	b.WriteString("rules:\n")
+	for range 300 {
+		b.WriteString("  - for: everyone\n    disallow:\n      crawl: many\n")
+	}
+	return []byte(b.String())
+}
+
+func TestLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		data []byte
+		code string
+	}{
+		"size":       {tooLarge(), "file-too-large"},
+		"statements": {tooMany(), "too-many-rules"},
+	} {
+		f, ds := Load("limit.yaml", c.data)
+		if f != nil || len(ds) != 1 || ds[0].Code != c.code {
+			t.Errorf("%s: %v, want one %s", name, ds.Error(), c.code)
+		}
+	}
+	if _, ds := Load("limit.yaml", append(tooLarge()[:MaxSize-20], '\n')); ds.HasErrors() {
+		t.Errorf("a file just within the limit: %v", ds.Error())
+	}
+}
+
+func TestTooManyCombinationsOfCrawlersAndHosts(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("version: 1\nrules:\n  - for:\n")
+	for i := range 2000 {
+		fmt.Fprintf(&b, "      - %s\n", strings.Repeat("x", 1+i/26)+string(rune('a'+i%26)))
+	}
+	b.WriteString("    hosts:\n")
+	for i := range 2000 {
+		fmt.Fprintf(&b, "      - h%d.example.com\n", i)
+	}
+	b.WriteString("    disallow:\n      crawl: /a/\n")
+	f, ds := Load("limit.yaml", []byte(b.String()))
+	if f != nil || !ds.HasErrors() || !strings.Contains(ds.Error(), "too-many-rules") {
+		t.Errorf("%v", ds.Error())
+	}
+}
+
+// TestEveryCodeIsShownAndExplained: each code is in a golden file, or made above,
+// and has a section in the documentation.
+func TestEveryCodeIsShownAndExplained(t *testing.T) {
+	doc, err := os.ReadFile("../docs/lint.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{"file-too-large": true, "too-many-rules": true} // TestLimits
+	mark := regexp.MustCompile(`(?m)^[^ ].*: (error|warning): .* \[([a-z-]+)\]$`)
+	for _, path := range filesOf(t, "testdata/bad/*.txt") {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mark.FindAllStringSubmatch(string(data), -1) {
+			shown[m[2]] = true
+			if got := severityOf(m[2]).String(); got != m[1] {
+				t.Errorf("%s: %s is shown as %s and listed as %s", path, m[2], m[1], got)
+			}
+		}
+	}
+	for _, c := range Codes() {
+		if !shown[c.Code] {
+			t.Errorf("no file under testdata/bad shows %s", c.Code)
+		}
+		if !bytes.Contains(doc, []byte("\n### "+c.Code+"\n")) {
+			t.Errorf("docs/lint.md has no section about %s", c.Code)
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^### ([a-z-]+)$`).FindAllStringSubmatch(string(doc), -1) {
+		if _, ok := severities[m[1]]; !ok && !channelCodes[m[1]] {
+			t.Errorf("docs/lint.md explains %s, which nothing reports", m[1])
+		}
+	}
+}
+
+// channelCodes are the codes that channels report through File.Add.
+var channelCodes = map[string]bool{}
+
+func TestValuesAreSourceText(t *testing.T) {
+	f, ds := Load("text.yaml", []byte(`version: 1
+rules:
+  - for: [1e3, yes, 0x1F]
+    name: on
+    disallow:
+      crawl: /a/
+  - for: everyone
+    name: 2027-01-31
+    allow:
+      index:
+        - {paths: /b/, time-limit: until-2027-01-31}
+    usage-purposes: 017
+publish: {content-usage: on, content-signal: on, acap: off}
+`))
+	if f == nil {
+		t.Fatal(ds.Error())
+	}
+	r := f.Spec.Rules
+	got := fmt.Sprint(r[0].For, r[0].Name, r[1].Name, r[1].UsagePurposes, f.Spec.Publish.ContentUsage, f.Spec.Publish.ACAP)
+	if want := fmt.Sprint("[1e3 yes 0x1F]on2027-01-31[017]", policy.On, policy.Off); strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(want, " ", "") {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestDefaultsAreFilledIn(t *testing.T) {
+	f, ds := Load("empty.yaml", []byte("version: 1\n"))
+	if f == nil {
+		t.Fatal(ds.Error())
+	}
+	if f.Spec.Publish != (policy.Publish{ACAP: policy.Auto, ContentUsage: policy.On}) {
+		t.Errorf("publish: %+v", f.Spec.Publish)
+	}
+	if f.Spec.Enforcement != (policy.Enforcement{Mode: policy.ModeOff, Status: 403, Impostors: policy.ModeOff}) {
+		t.Errorf("enforcement: %+v", f.Spec.Enforcement)
+	}
+	if len(f.Spec.Crawlers) != f.Catalogue.Len() || f.Policy.Crawler("googlebot") == 0 {
+		t.Errorf("%d crawlers in the Spec, %d in the catalogue", len(f.Spec.Crawlers), f.Catalogue.Len())
+	}
+}
+
+func TestCrawlersOfTheFile(t *testing.T) {
+	f, ds := Load("crawlers.yaml", []byte(`version: 1
+crawlers:
+  PartnerBot: {operator: Partner Ltd, kind: feed, user-agent: PartnerFetcher, purposes: news, follows: Googlebot, ignores-star: true}
+  gptbot: {operator: Somebody Else}
+  QuietBot: {}
+rules:
+  - for: "operator:partner ltd"
+    disallow:
+      crawl: /a/
+`))
+	if f == nil || len(ds) > 0 {
+		t.Fatal(ds.Error())
+	}
+	c, ok := f.Catalogue.Lookup("PartnerBot")
+	if !ok || c.Patterns()[0] != "PartnerFetcher" || !c.FromPolicy {
+		t.Errorf("%+v", c)
+	}
+	info := f.Policy.CrawlerInfo(f.Policy.Crawler("PartnerBot"))
+	if want := "{PartnerBot Partner Ltd feed [news] [Googlebot] true false}"; fmt.Sprint(info) != want {
+		t.Errorf("got %v, want %s", info, want)
+	}
+	if info := f.Policy.CrawlerInfo(f.Policy.Crawler("GPTBot")); info.Operator != "Somebody Else" || info.Kind != "ai-training" || info.Token != "GPTBot" {
+		t.Errorf("%+v", info)
+	}
+	if d := f.Policy.Decide(policy.Query{Crawler: f.Policy.Crawler("PartnerBot"), Path: "/a/b"}); d.Verdict != policy.Disallowed || d.Rule.Pos.Line != 7 || d.Statement.Pos != (policy.Pos{Line: 9, Column: 14}) {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestAdd(t *testing.T) {
+	f, _ := Load("add.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow:\n      crawl: /a/\n"))
+	ds := f.Add([]policy.Problem{
+		{Severity: policy.Error, Code: "robots-txt-too-large", Message: "too much"},
+		{Severity: policy.Warning, Code: "not-flattenable", Pos: policy.Pos{Line: 5, Column: 14}, Message: "cannot be said"},
+	})
+	want := "add.yaml: error: too much [robots-txt-too-large]\nadd.yaml:5:14: warning: cannot be said [not-flattenable]\n          crawl: /a/\n                 ^\n"
+	if got := ds.Text(); got != want {
+		t.Errorf("got:\n%swant:\n%s", got, want)
+	}
+	if !ds.HasErrors() || ds[1:].HasErrors() {
+		t.Error("HasErrors")
+	}
+}
+
+func TestDiagnosticsAsJSON(t *testing.T) {
+	_, ds := Load("json.yaml", []byte("version: 1\nrule: []\n"))
+	got, err := json.Marshal(ds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"file":"json.yaml","line":2,"column":1,"severity":"error","code":"unknown-key",` +
+		`"message":"the file has no \"rule\"; it can have version, sitemaps, resources, usages, crawlers, rules, enforcement and publish",` +
+		`"did_you_mean":"rules","source":"rule: []"}]`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestDiagnosticsError(t *testing.T) {
+	var ds Diagnostics
+	for i := range 30 {
+		ds = append(ds, Diagnostic{File: "f", Pos: policy.Pos{Line: 30 - i, Column: 1}, Severity: policy.Severity(i % 2), Code: "c", Message: "m"})
+	}
+	lines := strings.Split(ds.Error(), "\n")
+	if len(lines) != 21 || lines[0] != "f:1:1: error: m [c]" || lines[20] != "and 10 more" {
+		t.Errorf("%d lines: %q", len(lines), lines)
+	}
+}
+
+func TestWriteInColour(t *testing.T) {
+	ds := Diagnostics{{File: "f", Pos: policy.Pos{Line: 1, Column: 4}, Severity: policy.Error, Code: "c", Message: "m", Line: "\té\x1bx" + strings.Repeat("y", 300)}}
+	var b bytes.Buffer
+	if err := ds.Write(&b, true); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if !strings.HasPrefix(text, "\x1b[1mf:1:4\x1b[0m: \x1b[1;31merror\x1b[0m: m [c]\n     é xy") || strings.Count(text, "\x1b") != 6 || !strings.Contains(text, "…") {
+		t.Errorf("%q", text)
+	}
+	if err := ds.Write(failing{}, false); err == nil {
+		t.Error("an error of the writer is lost")
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+// TestCaretInLongLines: the caret stands under the place that is meant.
+func TestCaretInLongLines(t *testing.T) {
+	for _, column := range []int{1, 60, 61, 119, 120, 121, 180, 199, 200, 201} {
+		line := strings.Repeat(".", column-1) + "é" + strings.Repeat(".", 200)
+		shown, indent := excerpt(line, column)
+		if c := []rune(shown); len(c) <= len(indent) || c[len(indent)] != 'é' {
+			t.Errorf("column %d: %q %q", column, shown, indent)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"crawl", "index", "follow", "for", "hosts"}
+	for word, want := range map[string]string{"crawll": "crawl", "Index": "index", "idnex": "index", "fr": "", "foor": "for", "host": "hosts", "wholly different": "", "": ""} {
+		if got := nearest(word, names); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+}
+
+// TestDistanceWithin compares with the plain definition.
+func TestDistanceWithin(t *testing.T) {
+	words := []string{"", "a", "ab", "ba", "abc", "acb", "bca", "gptbot", "gptbott", "gtpbot", "claudebot", "claudbot", "abcd", "badc"}
+	for _, a := range words {
+		for _, b := range words {
+			for limit := range 4 {
+				want := min(plainDistance(a, b), limit+1)
+				if got := distanceWithin(a, b, limit); got != want {
+					t.Errorf("%q %q within %d: %d, want %d", a, b, limit, got, want)
+				}
+			}
+		}
+	}
+}
+
+func plainDistance(a, b string) int {
+	switch {
+	case a == "" || b == "":
+		return len(a) + len(b)
+	case a[0] == b[0]:
+		return plainDistance(a[1:], b[1:])
+	}
+	n := 1 + min(plainDistance(a[1:], b), plainDistance(a, b[1:]), plainDistance(a[1:], b[1:]))
+	if len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] {
+		n = min(n, 1+plainDistance(a[2:], b[2:]))
+	}
+	return n
+}

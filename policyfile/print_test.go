@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// meaning is a Spec as text, without places and without the order of what has
+// none.
+func meaning(t testing.TB, spec *policy.Spec) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "sitemaps %q\n", spec.Sitemaps)
+	for _, s := range spec.Resources {
+		fmt.Fprintf(&b, "set %q %q\n", s.Name, s.Patterns)
+	}
+	for _, u := range spec.Usages {
+		fmt.Fprintf(&b, "usage %q", u.Name)
+		for _, part := range u.Parts {
+			fmt.Fprintf(&b, " %v %q %q", part.Usage, part.Qualifiers.Strings(), part.Local)
+		}
+		b.WriteByte('\n')
+	}
+	for _, c := range spec.Crawlers {
+		fmt.Fprintf(&b, "crawler %q %q %q %q %q %v %v\n", c.Token, c.Operator, c.Kind, c.Purposes, c.Follows, c.IgnoresStar, c.RobotsOnly)
+	}
+	for i := range spec.Rules {
+		b.WriteString(ruleMeaning(t, &spec.Rules[i]))
+	}
+	fmt.Fprintf(&b, "%+v\n%+v\n", spec.Enforcement, spec.Publish)
+	return b.String()
+}
+
+func ruleMeaning(t testing.TB, r *policy.Rule) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "rule %q for %q hosts %q identity %v purposes %q delay %v enforce %v intended %v reference %q\n",
+		r.Name, r.For, r.Hosts, r.Identity, r.UsagePurposes, r.CrawlDelay, r.Enforce, r.Intended, r.PermissionsReference)
+	for _, s := range r.Statements {
+		fmt.Fprintf(&b, " %v %v %v %q set %q local %q\n", s.Allow, s.Usage, s.Pattern, s.Qualifiers.Strings(), s.Resource, s.Local)
+	}
+	for _, d := range r.AppDirectives {
+		text, err := httpsfv.Marshal(d.Item)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, " app %v %q %s\n", d.Pattern, d.App, text)
+	}
+	rules := slices.Clone(r.EngineRules)
+	slices.SortStableFunc(rules, func(a, b policy.EngineRule) int {
+		return cmp.Or(strings.Compare(a.Pattern.String(), b.Pattern.String()), strings.Compare(a.Name, b.Name), strings.Compare(a.Rule.String(), b.Rule.String()))
+	})
+	for _, e := range rules {
+		fmt.Fprintf(&b, " engine %v %q %v\n", e.Pattern, e.Name, e.Rule)
+	}
+	return b.String()
+}
+
+// agents is what the catalogue recognises of a file's own crawlers.
+func agents(c *crawlers.Catalogue) string {
+	var b strings.Builder
+	for _, cr := range c.All() {
+		if cr.FromPolicy {
+			fmt.Fprintf(&b, "%s %q\n", cr.Token, cr.Patterns())
+		}
+	}
+	return b.String()
+}
+
+// checkPrinted prints a file and reads that.
+func checkPrinted(t testing.TB, f *File) {
+	t.Helper()
+	printed := f.Print()
+	again, ds := LoadWith(f.Name, printed, Options{Now: testNow})
+	if again == nil {
+		t.Fatalf("what was printed does not load:\n%s\n%s", ds.Text(), printed)
+	}
+	if want, got := meaning(t, f.Spec), meaning(t, again.Spec); want != got {
+		t.Fatalf("printing changed the meaning:\n%s\nwant:\n%s\ngot:\n%s", printed, want, got)
+	}
+	if second := again.Print(); string(second) != string(printed) {
+		t.Fatalf("printing twice differs:\n%s\n%s", printed, second)
+	}
+}
+
+func TestPrintKeepsTheMeaning(t *testing.T) {
+	paths := filesOf(t, "testdata/good/*.yaml")
+	for _, path := range append(paths, filesOf(t, "testdata/bad/*.yaml")...) {
+		f, _ := loadFile(t, path)
+		if f == nil {
+			continue
+		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			checkPrinted(t, f)
+			again, _ := LoadWith(f.Name, f.Print(), Options{})
+			if want, got := agents(f.Catalogue), agents(again.Catalogue); want != got && strings.Contains(path, "good") {
+				t.Errorf("user agents:\nwant %s\ngot %s", want, got)
+			}
+		})
+	}
+}
+
+func TestPrintLooksAsWritten(t *testing.T) {
+	f, _ := loadFile(t, "testdata/good/full.yaml")
+	compareGolden(t, "testdata/print/full.yaml", string(f.Print()))
+	commented := PrintWith(f.Spec, PrintOptions{Header: "From robots.txt\nof www.example.com", Comments: map[int]string{0: "everyone", 2: "two\nlines"}})
+	compareGolden(t, "testdata/print/comments.yaml", string(commented))
+}
+
+func TestPrintRandomPolicies(t *testing.T) {
+	const seed = 7
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	loaded := 0
+	for range 400 {
+		spec := policytest.Random(r, policytest.Options{})
+		spec.Publish, spec.Enforcement = defaultPublish, policy.Enforcement{Mode: policy.ModeOff, Status: defaultStatus, Impostors: policy.ModeOff}
+		printed := Print(spec)
+		f, ds := LoadWith("random.yaml", printed, Options{Now: policytest.Now})
+		if f == nil {
+			if onlyErrors(ds, "contradiction") { // the generator allows and disallows at random
+				continue
+			}
+			t.Fatalf("%s\n%s", ds.Text(), printed)
+		}
+		loaded++
+		compareDecisions(t, r, spec, f, printed)
+	}
+	if loaded < 300 {
+		t.Errorf("only %d policies loaded", loaded)
+	}
+}
+
+func onlyErrors(ds Diagnostics, codes ...string) bool {
+	for _, d := range ds {
+		if d.Severity == policy.Error && !slices.Contains(codes, d.Code) {
+			return false
+		}
+	}
+	return true
+}
+
+// compareDecisions asks a Spec and the file that was printed from it the same.
+func compareDecisions(t *testing.T, r *rand.Rand, spec *policy.Spec, f *File, printed []byte) {
+	t.Helper()
+	want, err := policy.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		token := policytest.Tokens[r.IntN(len(policytest.Tokens))]
+		q := policy.Query{
+			Identity: policy.Identity(r.IntN(3)), Host: policytest.Hosts[r.IntN(len(policytest.Hosts))],
+			Path: policytest.Path(r), Usage: policy.Usages()[r.IntN(len(policy.Usages()))], Now: policytest.Now,
+		}
+		asked, asks := q, q
+		asked.Crawler, asks.Crawler = want.Crawler(token), f.Policy.Crawler(token)
+		a, b := want.Decide(asked), f.Policy.Decide(asks)
+		if a.Verdict != b.Verdict || strings.Join(a.Qualifiers().Strings(), " ") != strings.Join(b.Qualifiers().Strings(), " ") {
+			t.Fatalf("%s %+v: %v, and after printing %v\n%s", token, q, a.Verdict, b.Verdict, printed)
+		}
+	}
+}
+
+func TestScalarsAreReadAsWritten(t *testing.T) {
+	for _, s := range []string{
+		"/", "/a/", "*", "/*.jpg$", "/search?q=", "a: b", "a #b", "-", "- a", "~", "null", "on", "1e3", "2027-01-31", "'", `"`, `\`, `a"b`, `it's`, `"'`,
+		"é", "/caf%C3%A9/", "[a]", "{a}", "a,b", "&a", "!a", "|", ">", "%a", "@a", "`a`", "...", "---", "a:", ":a", "?", "? a", "=", "0x10", "1_000", "12:30:45", ".5", "y",
+	} {
+		f, ds := Load("scalar.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    name: "+scalar(s)+"\n    disallow:\n      crawl: /a/\n"))
+		if f == nil {
+			t.Errorf("%q as %s: %s", s, scalar(s), ds.Error())
+			continue
+		}
+		if got := f.Spec.Rules[0].Name; got != s {
+			t.Errorf("%q as %s is read as %q", s, scalar(s), got)
+		}
+	}
+}
