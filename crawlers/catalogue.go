@@ -110,6 +110,16 @@ func (c *Catalogue) Search(name string) []*Crawler {
 	})
 }
 
+// AddressLists returns the URLs of all address lists, each once, in order.
+func (c *Catalogue) AddressLists() []string {
+	var urls []string
+	for _, cr := range c.crawlers {
+		urls = append(urls, cr.Verification.AddressLists...)
+	}
+	slices.Sort(urls)
+	return slices.Compact(urls)
+}
+
 func (c *Catalogue) filter(keep func(*Crawler) bool) []*Crawler {
 	var found []*Crawler
 	for _, cr := range c.crawlers {

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const testURL = "https://example.com/list.json"
+
+// fakeServer answers each request with the next step, and the last one for ever.
+type fakeServer struct {
+	steps    []step
+	requests []*http.Request
+	times    []time.Time
+}
+
+type step struct {
+	status int
+	body   string
+	header http.Header
+	err    error
+	wait   time.Duration
+}
+
+func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	now := s.steps[min(len(s.requests), len(s.steps)-1)]
+	s.requests = append(s.requests, r)
+	s.times = append(s.times, time.Now())
+	if now.wait > 0 {
+		select {
+		case <-time.After(now.wait):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	if now.err != nil {
+		return nil, now.err
+	}
+	header := now.header
+	if header == nil {
+		header = http.Header{}
+	}
+	return &http.Response{StatusCode: now.status, Header: header, Body: io.NopCloser(bytes.NewBufferString(now.body)), Request: r}, nil
+}
+
+// listOf returns a list of n prefixes, the first of which is 198.18.0.0/24.
+func listOf(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "198.%d.%d.0/24\n", 18+i>>8, i&255)
+	}
+	return b.String()
+}
+
+var (
+	onList    = netip.MustParseAddr("198.18.0.9")
+	notOnList = netip.MustParseAddr("203.0.113.9")
+)
+
+// run starts lists of one URL in a bubble of fake time, calls f and stops them.
+func run(t *testing.T, server *fakeServer, f func(l *Lists)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		l := NewLists([]string{testURL}, ListOptions{Client: &http.Client{Transport: server}})
+		l.Start()
+		defer l.Stop()
+		f(l)
+	})
+}
+
+func (l *Lists) answerTo(a netip.Addr) answer {
+	got, _ := l.ask([]string{testURL}, a)
+	return got
+}
+
+func TestListsBeforeAndAfterTheFirstFetch(t *testing.T) {
+	server := &fakeServer{steps: []step{{status: 200, body: listOf(10)}}}
+	run(t, server, func(l *Lists) {
+		if l.answerTo(onList) != silent || l.answerTo(notOnList) != silent {
+			t.Error("a list that is not there says something")
+		}
+		if s := l.Status()[0]; s.URL != testURL || s.Prefixes != 0 || s.Fresh || !s.Date.IsZero() {
+			t.Errorf("%+v", s)
+		}
+		time.Sleep(firstWait + time.Millisecond)
+		synctest.Wait()
+		if l.answerTo(onList) != yes || l.answerTo(notOnList) != no {
+			t.Error("wrong answers after the first fetch")
+		}
+		if s := l.Status()[0]; s.Prefixes != 10 || !s.Fresh || s.Snapshot || s.Err != nil || s.Date.IsZero() {
+			t.Errorf("%+v", s)
+		}
+		if got, _ := l.ask([]string{testURL, "https://example.com/other"}, notOnList); got != silent {
+			t.Error("one of two lists is missing, and the answer is not silent")
+		}
+		if got, url := l.ask([]string{"https://example.com/other", testURL}, onList); got != yes || url != testURL {
+			t.Error("one of two lists holds the address")
+		}
+	})
+	if ua := server.requests[0].Header.Get("User-Agent"); !strings.HasPrefix(ua, "caddy-robots-policy") {
+		t.Errorf("User-Agent %q", ua)
+	}
+}
+
+func TestListsInterval(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		step step
+		want time.Duration
+	}{
+		{"a day", step{status: 200, body: listOf(1)}, 24 * time.Hour},
+		{"short max-age", step{status: 200, body: listOf(1), header: http.Header{"Cache-Control": {"public, max-age=60"}}}, 24 * time.Hour},
+		{"longer max-age", step{status: 200, body: listOf(1), header: http.Header{"Cache-Control": {"public, Max-Age=172800"}}}, 48 * time.Hour},
+		{"absurd max-age", step{status: 200, body: listOf(1), header: http.Header{"Cache-Control": {"max-age=99999999999999999999"}}}, maxWait},
+		{"after a failure", step{status: 503}, time.Hour},
+		{"after a failure with max-age", step{status: 503, header: http.Header{"Cache-Control": {"max-age=7200"}}}, 2 * time.Hour},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server := &fakeServer{steps: []step{tt.step}}
+			run(t, server, func(*Lists) { time.Sleep(2*maxWait + time.Hour) })
+			if got := server.times[1].Sub(server.times[0]); got != tt.want {
+				t.Errorf("%s between two fetches, want %s", got, tt.want)
+			}
+		})
+	}
+	server := &fakeServer{steps: []step{{status: 503}}}
+	run(t, server, func(*Lists) { time.Sleep(10 * 24 * time.Hour) })
+	for i, want := range []time.Duration{1, 2, 4, 8, 16, 24, 24} {
+		if got := server.times[i+1].Sub(server.times[i]); got != want*time.Hour {
+			t.Errorf("%s after failure %d, want %d hours", got, i+1, want)
+		}
+	}
+	if l := NewLists(nil, ListOptions{Interval: time.Second}); l.options.Interval != time.Hour {
+		t.Errorf("lists may be fetched every %s", l.options.Interval)
+	}
+}
+
+func TestListsFailuresKeepTheOldList(t *testing.T) {
+	failures := map[string]step{
+		"status":       {status: 404, body: listOf(10)},
+		"network":      {err: errors.New("no route")},
+		"empty":        {status: 200, body: ""},
+		"no prefixes":  {status: 200, body: `{"prefixes": []}`},
+		"error page":   {status: 200, body: "<html>Sorry</html>"},
+		"huge":         {status: 200, body: strings.Repeat("x", maxListBytes+1)},
+		"shrunken":     {status: 200, body: listOf(4)},
+		"unasked 304":  {status: 304},
+		"not complete": {status: 206, body: listOf(10)},
+	}
+	for name, failure := range failures {
+		t.Run(name, func(t *testing.T) {
+			first := step{status: 200, body: listOf(10)}
+			if name == "unasked 304" {
+				first = step{status: 500}
+			}
+			run(t, &fakeServer{steps: []step{first, failure}}, func(l *Lists) {
+				time.Sleep(26 * time.Hour)
+				synctest.Wait()
+				s := l.Status()[0]
+				if s.Err == nil {
+					t.Fatalf("no error: %+v", s)
+				}
+				if name != "unasked 304" && (s.Prefixes != 10 || l.answerTo(onList) != yes || l.answerTo(notOnList) != no) {
+					t.Errorf("%+v", s)
+				}
+				time.Sleep(7 * 24 * time.Hour)
+				synctest.Wait()
+				if name == "shrunken" || name == "unasked 304" {
+					return
+				}
+				if l.answerTo(onList) != yes || l.answerTo(notOnList) != silent || l.Status()[0].Fresh {
+					t.Error("a stale list accuses, or no longer verifies")
+				}
+				if name != "status" {
+					return // The rest would be the same, and reads a huge list for months.
+				}
+				time.Sleep(staleFactor * 7 * 24 * time.Hour)
+				synctest.Wait()
+				if l.answerTo(onList) != silent {
+					t.Error("a very old list still verifies")
+				}
+			})
+		})
+	}
+}
+
+func TestListsShrinkGuard(t *testing.T) {
+	server := &fakeServer{steps: []step{
+		{status: 200, body: listOf(10)}, // 0h
+		{status: 200, body: listOf(4)},  // 24h
+		{status: 200, body: listOf(3)},  // 25h: another one, counted anew
+		{status: 200, body: listOf(3)},  // 27h
+		{status: 200, body: listOf(3)},  // 31h
+	}}
+	run(t, server, func(l *Lists) {
+		for _, tt := range []struct {
+			sleep    time.Duration
+			prefixes int
+		}{{time.Minute, 10}, {24 * time.Hour, 10}, {time.Hour, 10}, {2 * time.Hour, 10}, {4 * time.Hour, 3}} {
+			time.Sleep(tt.sleep)
+			synctest.Wait()
+			if got := l.Status()[0]; got.Prefixes != tt.prefixes {
+				t.Errorf("after %d fetches: %+v, want %d prefixes", len(server.requests), got, tt.prefixes)
+			}
+		}
+		if s := l.Status()[0]; s.Err != nil || !s.Fresh {
+			t.Errorf("%+v", s)
+		}
+	})
+	// Half is not yet suspicious.
+	run(t, &fakeServer{steps: []step{{status: 200, body: listOf(10)}, {status: 200, body: listOf(5)}}}, func(l *Lists) {
+		time.Sleep(25 * time.Hour)
+		synctest.Wait()
+		if s := l.Status()[0]; s.Prefixes != 5 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestListsNotModified(t *testing.T) {
+	server := &fakeServer{steps: []step{
+		{status: 200, body: listOf(10), header: http.Header{"Etag": {`"a"`}, "Last-Modified": {"Tue, 03 Nov 2026 00:00:00 GMT"}}},
+		{status: 304},
+	}}
+	run(t, server, func(l *Lists) {
+		time.Sleep(10 * 24 * time.Hour)
+		synctest.Wait()
+		if s := l.Status()[0]; s.Prefixes != 10 || !s.Fresh || s.Err != nil || l.answerTo(notOnList) != no {
+			t.Errorf("%+v", s)
+		}
+	})
+	if h := server.requests[0].Header; h.Get("If-None-Match") != "" || h.Get("If-Modified-Since") != "" {
+		t.Errorf("the first request has conditions: %v", h)
+	}
+	if h := server.requests[2].Header; h.Get("If-None-Match") != `"a"` || h.Get("If-Modified-Since") == "" {
+		t.Errorf("the third request has no conditions: %v", h)
+	}
+}
+
+func TestListsStartAndStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{steps: []step{{status: 200, body: listOf(2), wait: time.Hour}}}
+		var reports []ListStatus
+		l := NewLists([]string{testURL, testURL}, ListOptions{
+			Client: &http.Client{Transport: server},
+			Report: func(s ListStatus) { reports = append(reports, s) },
+		})
+		l.Stop()
+		begin := time.Now()
+		l.Start()
+		l.Start()
+		synctest.Wait()
+		if len(server.requests) != 0 || !time.Now().Equal(begin) {
+			t.Error("Start fetches, or waits")
+		}
+		time.Sleep(time.Minute)
+		l.Stop() // while a fetch is under way
+		l.Stop()
+		if took := time.Since(begin); took != time.Minute {
+			t.Errorf("Stop waited %s", took-time.Minute)
+		}
+		if len(server.requests) != 1 || len(reports) != 0 || len(l.Status()) != 1 || l.Status()[0].Prefixes != 0 {
+			t.Errorf("%d requests, %d reports", len(server.requests), len(reports))
+		}
+		l.Start()
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if len(reports) != 1 || reports[0].Prefixes != 2 || !reports[0].Fresh {
+			t.Errorf("%+v", reports)
+		}
+		l.Stop()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		none := NewLists(nil, ListOptions{})
+		none.Start()
+		none.Stop()
+	})
+}
+
+func TestDefaultClientRedirects(t *testing.T) {
+	check := defaultClient().CheckRedirect
+	for _, tt := range []struct {
+		url  string
+		via  int
+		fine bool
+	}{{"https://example.com/", 1, true}, {"https://example.com/", 3, true}, {"https://example.com/", 4, false}, {"http://example.com/", 1, false}} {
+		r, err := http.NewRequest(http.MethodGet, tt.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := check(r, make([]*http.Request, tt.via)); (err == nil) != tt.fine {
+			t.Errorf("%s after %d: %v", tt.url, tt.via, err)
+		}
+	}
+}
+
+func TestSnapshot(t *testing.T) {
+	lists := snapshot()
+	if len(lists) < 10 {
+		t.Errorf("%d lists", len(lists))
+	}
+	lines := 0
+	for line := range strings.Lines(snapshotText) {
+		if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "date ") && !strings.HasPrefix(line, "list ") {
+			lines++
+		}
+	}
+	total := 0
+	for url, s := range lists {
+		total += s.Prefixes
+		if !s.Snapshot || s.Date.Year() < 2026 || s.URL != url || s.fetched {
+			t.Errorf("%s: %+v", url, s.ListStatus)
+		}
+	}
+	if total != lines {
+		t.Errorf("%d of %d prefixes were read", total, lines)
+	}
+	for _, tt := range []struct{ url, addr string }{
+		{"https://developers.google.com/static/crawling/ipranges/common-crawlers.json", "66.249.66.1"},
+		{"https://developers.google.com/static/crawling/ipranges/common-crawlers.json", "2001:4860:4801:10::1"},
+		{"https://www.bing.com/toolbox/bingbot.json", "157.55.39.1"},
+	} {
+		s := lists[tt.url]
+		if s == nil || !s.ranges.contains(netip.MustParseAddr(tt.addr)) || s.ranges.contains(netip.MustParseAddr("203.0.113.1")) {
+			t.Errorf("%s: %s", tt.url, tt.addr)
+		}
+	}
+}
+
+// The snapshot verifies for its time, but accuses nobody.
+func TestListsBeginWithTheSnapshot(t *testing.T) {
+	url := "https://openai.com/gptbot.json"
+	s := snapshot()[url]
+	for _, tt := range []struct {
+		age            time.Duration
+		inside, beside answer
+	}{
+		{24 * time.Hour, yes, no},
+		{8 * 24 * time.Hour, yes, silent},
+		{300 * 24 * time.Hour, silent, silent},
+	} {
+		l := NewLists([]string{url}, ListOptions{Now: func() time.Time { return s.Date.Add(tt.age) }})
+		if got, _ := l.ask([]string{url}, s.ranges[0].from); got != tt.inside {
+			t.Errorf("%s: inside: %d", tt.age, got)
+		}
+		if got, _ := l.ask([]string{url}, notOnList); got != tt.beside {
+			t.Errorf("%s: beside: %d", tt.age, got)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func prefixStrings(ps []netip.Prefix) []string {
+	out := make([]string, len(ps))
+	for i, p := range ps {
+		out[i] = p.String()
+	}
+	return out
+}
+
+func TestParseList(t *testing.T) {
+	both := []string{"192.0.2.0/24", "2001:db8::/32"}
+	day := time.Date(2026, 11, 3, 0, 0, 0, 0, time.UTC)
+	tests := []struct {
+		name, text string
+		want       []string
+		created    time.Time
+	}{
+		{"as Google has it", `{"creationTime": "2026-11-03T14:46:02.000000", "prefixes": [{"ipv4Prefix": "192.0.2.0/24"}, {"ipv6Prefix": "2001:db8::/32"}]}`, both, day.Add(14*time.Hour + 46*time.Minute + 2*time.Second)},
+		{"JAFAR with service", `{"formatVersion":"1.0","synctoken":"x","creationTime":"2026-11-03T00:00:00Z","notes":"n","prefixes":[{"ipv4Prefix":"192.0.2.0/24","service":"a"},{"ipv6Prefix":"2001:db8::/32","service":"b"}]}`, both, day},
+		{"JAFAR with services", `{"creationTime":"2026-11-03T00:00:00Z","prefixes":[{"ipv4Prefix":"192.0.2.0/24","services":["a","b"]},{"ipv6Prefix":"2001:db8::/32","services":[]}]}`, both, day},
+		{"capital letter, as in the draft's examples", `{"Prefixes":[{"ipv4Prefix":"192.0.2.0/24"},{"ipv6Prefix":"2001:db8::/32"}]}`, both, time.Time{}},
+		{"both or none in one object", `{"prefixes":[{"ipv4Prefix":"198.51.100.0/24","ipv6Prefix":"2001:db8::/32"},{},{"service":"x"},{"ipv4Prefix":"192.0.2.0/24"}]}`, both[:1], time.Time{}},
+		{"time that is none", `{"creationTime":7,"prefixes":[{"ipv4Prefix":"192.0.2.0/24"}]}`, both[:1], time.Time{}},
+		{"single addresses", `{"prefixes":[{"ipv4Prefix":"192.0.2.7"},{"ipv4Prefix":"192.0.2.8/32"},{"ipv6Prefix":"2001:db8::1"}]}`, []string{"192.0.2.7/32", "192.0.2.8/32", "2001:db8::1/128"}, time.Time{}},
+		{"bits beyond the prefix", `{"prefixes":[{"ipv4Prefix":"192.0.2.7/24"}]}`, both[:1], time.Time{}},
+		{"too wide, not public, not readable", `{"prefixes":[{"ipv4Prefix":"0.0.0.0/0"},{"ipv4Prefix":"64.0.0.0/7"},{"ipv6Prefix":"::/0"},{"ipv6Prefix":"2000::/3"},{"ipv4Prefix":"10.0.0.0/8"},{"ipv4Prefix":"127.0.0.0/8"},{"ipv4Prefix":"100.64.0.0/10"},{"ipv6Prefix":"fd00::/20"},{"ipv6Prefix":"::ffff:192.0.2.0/120"},{"ipv4Prefix":"x"},{"ipv4Prefix":"192.0.2.0/24"}]}`, both[:1], time.Time{}},
+		{"byte order mark", "\xef\xbb\xbf {\"prefixes\":[{\"ipv4Prefix\":\"192.0.2.0/24\"}]}", both[:1], time.Time{}},
+		{"in a page", `<!DOCTYPE html><html><script>var a = {b: 1};</script><body><p>{curly}<pre><code>{"creationTime": "2026-11-03T00:00:00Z", "prefixes": [{"ipv4Prefix": "192.0.2.0/24"}, {"ipv6Prefix": "2001:db8::/32"}]}</code></pre>`, both, day},
+		{"in a page, escaped and coloured", `<html><code>{&quot;creationTime&quot;:&quot;2026-11-03&quot;,<br/><span>&quot;Prefixes&quot;</span>:[{&quot;ipv4Prefix&quot;:&quot;192.0.2.0/24&quot;},{&quot;ipv6Prefix&quot;:&quot;2001:db8::/32&quot;}]}</code>`, both, day},
+		{"geofeed", "# RFC 8805\n192.0.2.0/24,IE,IE-D,Dublin,\n2001:db8::/32,US,,,\n", both, time.Time{}},
+		{"plain lines", "192.0.2.0/24\r\n\r\n2001:db8::/32 # v6\r\n", both, time.Time{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, created, err := parseList([]byte(tt.text))
+			if err != nil || !slices.Equal(prefixStrings(got), tt.want) || !created.Equal(tt.created) {
+				t.Errorf("got %v, %v, %v", got, created, err)
+			}
+		})
+	}
+}
+
+func TestParseListErrors(t *testing.T) {
+	var many strings.Builder
+	for i := range maxPrefixes + 1 {
+		fmt.Fprintf(&many, "%d.%d.%d.1\n", 11+i>>16, i>>8&255, i&255)
+	}
+	for _, tt := range []struct{ name, text, want string }{
+		{"empty", " \n", "is empty"},
+		{"no JSON", `{"prefixes": [`, "reading JSON"},
+		{"JSON of another kind", `{"prefixes": "none"}`, "reading JSON"},
+		{"no prefixes", `{"prefixes": []}`, "no usable prefix"},
+		{"none usable", `{"prefixes": [{"ipv4Prefix": "10.0.0.0/8"}]}`, "no usable prefix"},
+		{"an error page", `<html><body>Sorry</body></html>`, "an HTML page without a list"},
+		{"a page that mentions prefixes", `<html>"prefixes" {"prefixes": []}</html>`, "an HTML page without a list"},
+		{"words", "Access denied", "no usable prefix"},
+		{"too long", strings.Repeat(" ", maxListBytes+1), "larger than"},
+		{"too many", many.String(), "more than 100000 prefixes"},
+	} {
+		if got, _, err := parseList([]byte(tt.text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %d prefixes, %v", tt.name, len(got), err)
+		}
+	}
+}
+
+// FuzzParseList: what is accepted is public, not too wide, and in the set made of it.
+func FuzzParseList(f *testing.F) {
+	f.Add([]byte(`{"creationTime":"2026-11-03T00:00:00Z","prefixes":[{"ipv4Prefix":"192.0.2.0/24"},{"ipv6Prefix":"2001:db8::/32"}]}`))
+	f.Add([]byte(`<p>{"prefixes":[{"ipv4Prefix":"192.0.2.0/24"}]}`))
+	f.Add([]byte("192.0.2.0/24,IE\n2001:db8::1"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		prefixes, _, err := parseList(data)
+		if err != nil {
+			return
+		}
+		set := newRanges(prefixes)
+		if len(prefixes) == 0 || len(set) == 0 || len(set) > len(prefixes) {
+			t.Fatalf("%d prefixes, %d ranges", len(prefixes), len(set))
+		}
+		for _, p := range prefixes {
+			if !isPublic(p.Addr()) || p.Bits() < minBits4 || p.Addr().Is6() && p.Bits() < minBits6 {
+				t.Errorf("%s was accepted", p)
+			}
+			if !set.contains(p.Addr()) || !set.contains(lastAddr(p)) || !p.Contains(lastAddr(p)) {
+				t.Errorf("%s is not in its set", p)
+			}
+		}
+	})
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	_ "embed"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+//go:embed snapshot.txt
+var snapshotText string
+
+// snapshot returns the lists that came with the program, by URL.
+var snapshot = sync.OnceValue(func() map[string]*list { return readSnapshot(snapshotText) })
+
+// readSnapshot reads lines of `date D`, `list URL` and prefixes. A line that cannot be
+// read is left out; a test sees to it that there is none.
+func readSnapshot(text string) map[string]*list {
+	lists := map[string]*list{}
+	var date time.Time
+	var url string
+	var prefixes []netip.Prefix
+	end := func() {
+		if url != "" && len(prefixes) > 0 {
+			s := newList(url, prefixes, date)
+			s.Snapshot = true
+			lists[url] = s
+		}
+		prefixes = nil
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if d, ok := strings.CutPrefix(line, "date "); ok {
+			date, _ = time.Parse(time.DateOnly, d)
+		} else if u, ok := strings.CutPrefix(line, "list "); ok {
+			end()
+			url = u
+		} else {
+			prefixes = append(prefixes, usable([]string{line})...)
+		}
+	}
+	end()
+	return lists
+}

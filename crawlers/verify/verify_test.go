@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+)
+
+// Every combination of what lists and names say.
+func TestCheck(t *testing.T) {
+	dns := &fakeDNS{
+		names: map[string][]string{
+			"198.51.100.1": {"a.crawl.example."}, "198.51.100.3": {"c.crawl.example."}, "198.51.100.4": {"d.crawl.example."},
+		},
+		addrs: map[string][]string{"a.crawl.example": {"198.51.100.1"}, "c.crawl.example": {"198.51.100.1"}},
+		errs:  map[string]error{"198.51.100.5": errors.New("no resolver")},
+	}
+	now := time.Now()
+	l := NewLists([]string{"https://a.example", "https://b.example", "https://stale.example", "https://none.example"}, ListOptions{})
+	fill := func(url, prefix string, date time.Time) {
+		l.replace(newList(url, []netip.Prefix{netip.MustParsePrefix(prefix)}, date))
+	}
+	fill("https://a.example", "203.0.113.0/24", now)
+	fill("https://b.example", "192.0.2.0/24", now)
+	fill("https://stale.example", "192.88.99.0/24", now.Add(-30*24*time.Hour))
+	v := New(l, DNSOptions{Resolver: dns})
+
+	const (
+		confirmed = "198.51.100.1" // names
+		nameless  = "198.51.100.2"
+		lying     = "198.51.100.3"
+		halfway   = "198.51.100.4"
+		failing   = "198.51.100.5"
+	)
+	names := []string{".crawl.example"}
+	fresh, both := []string{"https://a.example"}, []string{"https://a.example", "https://b.example"}
+	stale, none := []string{"https://a.example", "https://stale.example"}, []string{"https://none.example"}
+	unheard := []string{"https://never.example"}
+	for _, tt := range []struct {
+		name         string
+		lists, names []string
+		addr         string
+		want         Status
+		by           string
+	}{
+		{"nothing published", nil, nil, nameless, Unknown, ""},
+		{"on the list", fresh, nil, "203.0.113.5", Verified, "address-list"},
+		{"on the list, as IPv4 in IPv6", fresh, nil, "::ffff:203.0.113.5", Verified, "address-list"},
+		{"on the second list", both, nil, "192.0.2.5", Verified, "address-list"},
+		{"not on the list", fresh, nil, nameless, Impostor, ""},
+		{"not on either list", both, nil, nameless, Impostor, ""},
+		{"on a stale list", stale, nil, "192.88.99.5", Verified, "address-list"},
+		{"not on a stale list", stale, nil, nameless, Unknown, ""},
+		{"list not had", none, nil, nameless, Unknown, ""},
+		{"list that nobody fetches", unheard, nil, nameless, Unknown, ""},
+		{"names: confirmed", nil, names, confirmed, Verified, "reverse-dns"},
+		{"names: none", nil, names, nameless, Impostor, ""},
+		{"names: lie", nil, names, lying, Impostor, ""},
+		{"names: no way back", nil, names, halfway, Unknown, ""},
+		{"names: failure", nil, names, failing, Unknown, ""},
+		{"list no, names yes", fresh, names, confirmed, Verified, "reverse-dns"},
+		{"list yes, names no", fresh, names, "203.0.113.5", Verified, "address-list"},
+		{"list no, names no", fresh, names, nameless, Impostor, ""},
+		{"list no, names lie", fresh, names, lying, Impostor, ""},
+		{"list no, no way back", fresh, names, halfway, Impostor, ""},
+		{"list no, names failure", fresh, names, failing, Unknown, ""},
+		{"list stale, names no", stale, names, nameless, Unknown, ""},
+		{"list not had, names no", none, names, nameless, Unknown, ""},
+		{"list not had, names yes", none, names, confirmed, Verified, "reverse-dns"},
+		{"list not had, no way back", none, names, halfway, Unknown, ""},
+		{"own machine", fresh, names, "127.0.0.1", Unknown, ""},
+		{"own network", fresh, names, "10.1.2.3", Unknown, ""},
+		{"own network, IPv6 with zone", fresh, names, "fe80::1%eth0", Unknown, ""},
+		{"carrier's network", fresh, names, "100.64.1.1", Unknown, ""},
+	} {
+		facts := crawlers.Verification{AddressLists: tt.lists, ReverseDNS: tt.names}
+		got := v.Check(t.Context(), facts, netip.MustParseAddr(tt.addr))
+		if got.Status != tt.want || got.By != tt.by || (got.Evidence != "") != (tt.want == Verified) {
+			t.Errorf("%s: got %+v, want %s", tt.name, got, tt.want)
+		}
+	}
+	if got := v.Check(t.Context(), crawlers.Verification{AddressLists: fresh}, netip.Addr{}); got != (Result{}) {
+		t.Errorf("no address: %+v", got)
+	}
+	if got := New(nil, DNSOptions{Resolver: dns}).Check(t.Context(), crawlers.Verification{AddressLists: fresh, ReverseDNS: names}, netip.MustParseAddr(nameless)); got.Status != Unknown {
+		t.Errorf("without lists: %+v", got)
+	}
+}
+
+func TestStatusString(t *testing.T) {
+	for s, want := range map[Status]string{Unknown: "unknown", Verified: "verified", Impostor: "impostor", 9: "unknown"} {
+		if s.String() != want {
+			t.Errorf("%d: %s", s, s)
+		}
+	}
+}
+
+// The snapshot has a list for the crawlers that matter, under the URL of the catalogue.
+func TestSnapshotFitsTheCatalogue(t *testing.T) {
+	c, err := crawlers.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := map[string]bool{}
+	for _, url := range c.AddressLists() {
+		published[url] = true
+	}
+	for url := range snapshot() {
+		if !published[url] {
+			t.Errorf("%s is in the snapshot only", url)
+		}
+	}
+	for _, token := range []string{"Googlebot", "Bingbot", "GPTBot", "ClaudeBot", "PerplexityBot", "Applebot", "DuckDuckBot", "AdsBot-Google"} {
+		cr, ok := c.Lookup(token)
+		if !ok {
+			t.Fatalf("%s is missing", token)
+		}
+		for _, url := range cr.Verification.AddressLists {
+			if snapshot()[url] == nil {
+				t.Errorf("%s: %s is not in the snapshot", token, url)
+			}
+		}
+	}
+}
+
+func BenchmarkCheckList(b *testing.B) {
+	c, err := crawlers.Default()
+	if err != nil {
+		b.Fatal(err)
+	}
+	google, _ := c.Lookup("Googlebot")
+	lists := NewLists(c.AddressLists(), ListOptions{Now: func() time.Time { return time.Date(2026, 5, 6, 0, 0, 0, 0, time.UTC) }})
+	v := New(lists, DNSOptions{Resolver: &fakeDNS{}})
+	a := netip.MustParseAddr("66.249.66.1")
+	b.ReportAllocs()
+	for b.Loop() {
+		if v.Check(b.Context(), google.Verification, a).Status != Verified {
+			b.Fatal("not verified")
+		}
+	}
+}
