@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,9 @@ const testURL = "https://example.com/list.json"
 
 // fakeServer answers each request with the next step, and the last one for ever.
 type fakeServer struct {
-	steps    []step
+	steps []step
+
+	mu       sync.Mutex // guards what follows while a fetch may be under way
 	requests []*http.Request
 	times    []time.Time
 }
@@ -33,9 +36,11 @@ type step struct {
 }
 
 func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
 	now := s.steps[min(len(s.requests), len(s.steps)-1)]
 	s.requests = append(s.requests, r)
 	s.times = append(s.times, time.Now())
+	s.mu.Unlock()
 	if now.wait > 0 {
 		select {
 		case <-time.After(now.wait):
@@ -51,6 +56,13 @@ func (s *fakeServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		header = http.Header{}
 	}
 	return &http.Response{StatusCode: now.status, Header: header, Body: io.NopCloser(bytes.NewBufferString(now.body)), Request: r}, nil
+}
+
+// seen returns the number of requests so far.
+func (s *fakeServer) seen() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.requests)
 }
 
 // listOf returns a list of n prefixes, the first of which is 198.18.0.0/24.
@@ -210,7 +222,7 @@ func TestListsShrinkGuard(t *testing.T) {
 			time.Sleep(tt.sleep)
 			synctest.Wait()
 			if got := l.Status()[0]; got.Prefixes != tt.prefixes {
-				t.Errorf("after %d fetches: %+v, want %d prefixes", len(server.requests), got, tt.prefixes)
+				t.Errorf("after %d fetches: %+v, want %d prefixes", server.seen(), got, tt.prefixes)
 			}
 		}
 		if s := l.Status()[0]; s.Err != nil || !s.Fresh {
@@ -259,8 +271,7 @@ func TestListsStartAndStop(t *testing.T) {
 		begin := time.Now()
 		l.Start()
 		l.Start()
-		synctest.Wait()
-		if len(server.requests) != 0 || !time.Now().Equal(begin) {
+		if server.seen() != 0 || !time.Now().Equal(begin) {
 			t.Error("Start fetches, or waits")
 		}
 		time.Sleep(time.Minute)
@@ -269,8 +280,8 @@ func TestListsStartAndStop(t *testing.T) {
 		if took := time.Since(begin); took != time.Minute {
 			t.Errorf("Stop waited %s", took-time.Minute)
 		}
-		if len(server.requests) != 1 || len(reports) != 0 || len(l.Status()) != 1 || l.Status()[0].Prefixes != 0 {
-			t.Errorf("%d requests, %d reports", len(server.requests), len(reports))
+		if server.seen() != 1 || len(reports) != 0 || len(l.Status()) != 1 || l.Status()[0].Prefixes != 0 {
+			t.Errorf("%d requests, %d reports", server.seen(), len(reports))
 		}
 		l.Start()
 		time.Sleep(2 * time.Hour)
