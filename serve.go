@@ -28,7 +28,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	host, path := r.Host, sent(r)
 	failed := r.Context().Value(caddyhttp.ErrorCtxKey) != nil
 	if h.RobotsTxt == "replace" && isRobotsTxt(path) {
-		h.site.Robots.ServeHTTP(w, r)
+		h.site.ServeRobots(w, r)
 		return nil
 	}
 	now := time.Now()

@@ -193,7 +193,8 @@ rules:
 		if r := s.get("/x", "Host", host); r.Header.Get("X-Robots-Tag") != want {
 			t.Errorf("%s: %v", host, r.Header)
 		}
-		if r := s.get("/robots.txt", "Host", host); strings.Contains(r.body, "\nDisallow: /\n") != (want != "") {
+		r := s.get("/robots.txt", "Host", host)
+		if _, everyone, _ := strings.Cut(r.body, "User-agent: *\n"); strings.Contains(everyone, "Disallow: /\n") != (want != "") {
 			t.Errorf("%s: %s", host, r.body)
 		}
 	}

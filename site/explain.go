@@ -89,7 +89,7 @@ func (s *Site) Explain(q Question) *Explanation {
 	id := s.who(q.Agent, e)
 	query := policy.Query{Crawler: id, Host: q.URL.Host, Path: path, Now: q.Now}
 	e.Usages = s.answers(query)
-	sources, _ := robotstag.Sources(s.Policy, query)
+	sources := s.sources(query)
 	e.Channels = []Channel{
 		s.explainRobots(query),
 		s.explainHeaders(query, sources),
@@ -99,19 +99,28 @@ func (s *Site) Explain(q Question) *Explanation {
 	return e
 }
 
+// sources are the reasons for what headers and elements say to the query's
+// crawler: what is said to it, and what is said to everyone.
+func (s *Site) sources(q policy.Query) []robotstag.Source {
+	own, _ := robotstag.Sources(s.Policy, q)
+	q.Crawler = 0
+	everyone, _ := robotstag.Sources(s.Policy, q)
+	return append(own, everyone...)
+}
+
 // who finds the crawler that an agent stands for: a token by itself, or a
 // User-Agent.
 func (s *Site) who(agent string, e *Explanation) policy.CrawlerID {
-	id, how := s.Policy.Crawler(agent), "the product token itself"
+	id, how := s.Policy.Crawler(agent), "asked for by its token"
 	if id == 0 {
-		id, how = s.Recognize([]string{agent}), "its User-Agent"
+		id, how = s.Recognize([]string{agent}), "recognised by its User-Agent"
 	}
 	if id == 0 {
 		return 0
 	}
 	info := s.Policy.CrawlerInfo(id)
 	if info.RobotsOnly {
-		how = "a token that stands in robots.txt only: no request ever carries it"
+		how = "a token that stands in robots.txt only"
 	}
 	e.Crawler = &Crawler{Token: info.Token, Operator: info.Operator, Kind: info.Kind, How: how}
 	return id
@@ -175,6 +184,10 @@ func (s *Site) explainHeaders(q policy.Query, sources []robotstag.Source) Channe
 	for _, p := range prefs {
 		c.add(s.reason(p.Decision))
 	}
+	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
+		c.Summary = "no page is fetched under this token, so these say nothing to it"
+		return c
+	}
 	told := s.told(q)
 	switch {
 	case len(c.Sends) == 0:
@@ -184,7 +197,7 @@ func (s *Site) explainHeaders(q policy.Query, sources []robotstag.Source) Channe
 	default:
 		c.Summary = "to this crawler they say " + told.String()
 	}
-	c.Differs = s.headerDiffers(q, sources, told)
+	c.Differs = s.headerDiffers(q, told)
 	return c
 }
 
@@ -203,18 +216,11 @@ func (s *Site) told(q policy.Query) (told robotsrule.Set) {
 
 // headerDiffers says where the headers cannot tell this crawler what the policy
 // decides for it.
-func (s *Site) headerDiffers(q policy.Query, sources []robotstag.Source, told robotsrule.Set) (differs []string) {
-	var own robotsrule.Set
-	for _, src := range sources {
-		own = own.Union(src.Rules)
-	}
-	if !told.Equal(own) {
-		mine := "nothing"
-		if !own.IsEmpty() {
-			mine = `"` + own.String() + `"`
-		}
-		differs = append(differs, fmt.Sprintf(
-			"the policy says %s to this crawler alone, but what headers and meta elements say to everyone holds for it too: no crawler can be exempted", mine))
+func (s *Site) headerDiffers(q policy.Query, told robotsrule.Set) (differs []string) {
+	own, _ := robotstag.Rules(s.Policy, q)
+	if extra := told.Beyond(own); !extra.IsEmpty() {
+		differs = append(differs, fmt.Sprintf("the policy does not say %q to this crawler: what is said to everyone holds for it too, "+
+			"as neither headers nor meta elements can exempt one (the setting headers tailored can)", extra.String()))
 	}
 	if info := s.Policy.CrawlerInfo(q.Crawler); q.Crawler != 0 {
 		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
@@ -258,6 +264,10 @@ func (c *Channel) add(r Reason) {
 
 func (s *Site) explainPage(q policy.Query, sources []robotstag.Source) Channel {
 	c := Channel{Name: ChannelPage, Summary: "an HTML page stays as it is", Reasons: s.reasons(sources)}
+	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
+		c.Summary, c.Reasons = "no page is fetched under this token", nil
+		return c
+	}
 	members, _ := robotstag.Members(s.Policy, q)
 	for _, m := range members {
 		name := m.Token

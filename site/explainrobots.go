@@ -31,7 +31,11 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 		c.Summary = "this line holds"
 	}
 	disallowed := strings.HasPrefix(line, "Disallow:")
-	if disallowed != (d.Verdict == policy.Disallowed) {
+	switch differs := disallowed != (d.Verdict == policy.Disallowed); {
+	case differs && s.Policy.DemandsIdentity():
+		c.Differs = append(c.Differs, fmt.Sprintf("for a client that nobody has verified, crawling is %s: "+
+			"robots.txt cannot ask who somebody really is, and speaks to every client of that name", d.Verdict))
+	case differs:
 		c.Differs = append(c.Differs, fmt.Sprintf("the policy decides that crawling is %s, which robots.txt cannot say here", d.Verdict))
 	}
 	if row, ok := s.File.Catalogue.Lookup(token); ok {
@@ -44,9 +48,6 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	}
 	if q.Crawler != 0 && agent == "*" && s.Policy.CrawlerInfo(q.Crawler).IgnoresStar {
 		c.Differs = append(c.Differs, "its operator says that it does not obey the group of *")
-	}
-	if d.Statement != nil && d.Rule.Identity != policy.Claimed {
-		c.Differs = append(c.Differs, "robots.txt cannot ask who somebody really is: it speaks to every client of that name")
 	}
 	return c
 }

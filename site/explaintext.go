@@ -16,7 +16,7 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	b.WriteString(e.headline())
 	b.WriteString("\n")
 	for _, c := range e.Channels {
-		fmt.Fprintf(&b, "\n%s: %s.\n", strings.ToUpper(c.Name[:1])+c.Name[1:], c.Summary)
+		fmt.Fprintf(&b, "\n%s: %s.\n", c.title(), c.Summary)
 		for _, s := range c.Sends {
 			fmt.Fprintf(&b, "    %s\n", s)
 		}
@@ -37,6 +37,13 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	return err
 }
 
+func (c *Channel) title() string {
+	if c.Name == ChannelRobotsTxt {
+		return c.Name
+	}
+	return strings.ToUpper(c.Name[:1]) + c.Name[1:]
+}
+
 // headline answers the question itself: who it is, and whether it may.
 func (e *Explanation) headline() string {
 	who := "Nobody that the policy or the catalogue knows: what holds for everyone holds."
@@ -48,7 +55,7 @@ func (e *Explanation) headline() string {
 		if c.Kind != "" {
 			who += " (" + c.Kind + ")"
 		}
-		who += ", known by " + c.How + "."
+		who += ", " + c.How + "."
 	}
 	may := "It may crawl %s: the policy says nothing against it."
 	for _, a := range e.Usages {

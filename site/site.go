@@ -6,6 +6,7 @@ package site
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -21,11 +22,11 @@ import (
 type Site struct {
 	File   *policyfile.File
 	Policy *policy.Policy
-	Robots *robotsserve.Server // serves /robots.txt
 
-	recognizer *crawlers.Recognizer
-	pages      *pages
-	licence    string // the path of the licence, if it lies on the site
+	http, https *robotsserve.Server
+	recognizer  *crawlers.Recognizer
+	pages       *pages
+	licence     string // the path of the licence, if it lies on the site
 }
 
 // Load reads a policy file and prepares every channel. The diagnostics are of
@@ -37,10 +38,13 @@ func Load(name string, data []byte, o robotsserve.ServeOptions) (*Site, policyfi
 	}
 	s := &Site{
 		File: f, Policy: f.Policy,
-		Robots:     robotsserve.NewServer(f.Policy, o),
 		recognizer: recognizer(f),
 		pages:      newPages(f.Policy),
 	}
+	o.Scheme = "http"
+	s.http = robotsserve.NewServer(f.Policy, o)
+	o.Scheme = "https"
+	s.https = robotsserve.NewServer(f.Policy, o)
 	if u, err := url.Parse(f.Spec.Publish.License); err == nil {
 		s.licence = u.EscapedPath()
 	}
@@ -49,6 +53,16 @@ func Load(name string, data []byte, o robotsserve.ServeOptions) (*Site, policyfi
 		return nil, ds
 	}
 	return s, ds
+}
+
+// ServeRobots answers a request for /robots.txt. Sitemaps that the policy names
+// by their path get the scheme of the request.
+func (s *Site) ServeRobots(w http.ResponseWriter, r *http.Request) {
+	if r.TLS != nil {
+		s.https.ServeHTTP(w, r)
+		return
+	}
+	s.http.ServeHTTP(w, r)
 }
 
 // Page returns what a response for a path, as sent, of a host carries for

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site_test
+
+import (
+	"encoding/json"
+	"flag"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+var june = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
+
+func load(t *testing.T, text string) *site.Site {
+	t.Helper()
+	s, ds := site.Load("policy.yaml", []byte(text), robotsserve.ServeOptions{})
+	if s == nil {
+		t.Fatal(ds.Text())
+	}
+	return s
+}
+
+// Each case is a policy in testdata/explain, and the questions put to it in its
+// comments: "# ask: AGENT URL".
+func TestExplain(t *testing.T) {
+	files, err := filepath.Glob("testdata/explain/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := load(t, string(data))
+			var got strings.Builder
+			for line := range strings.Lines(string(data)) {
+				ask, ok := strings.CutPrefix(line, "# ask: ")
+				if !ok {
+					continue
+				}
+				i := strings.LastIndexByte(strings.TrimSpace(ask), ' ')
+				u, err := url.Parse(strings.TrimSpace(ask[i:]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				e := s.Explain(site.Question{Agent: ask[:i], URL: u, Now: june})
+				got.WriteString("==== " + ask)
+				if err := e.WriteText(&got); err != nil {
+					t.Fatal(err)
+				}
+				checkJSON(t, e, &got)
+			}
+			golden := strings.TrimSuffix(file, ".yaml") + ".txt"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.String() != string(want) {
+				t.Errorf("got:\n%s\nwant:\n%s", got.String(), want)
+			}
+		})
+	}
+}
+
+// checkJSON proves that the JSON carries what the text says.
+func checkJSON(t *testing.T, e *site.Explanation, text *strings.Builder) {
+	t.Helper()
+	data, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back site.Explanation
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	var again strings.Builder
+	if err := back.WriteText(&again); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(text.String(), again.String()) {
+		t.Errorf("the JSON says something else:\n%s", again.String())
+	}
+}
+
+func TestEdgeOnlyKnownCrawlers(t *testing.T) {
+	s := load(t, `version: 1
+rules:
+  - for: everyone
+    disallow:
+      crawl: /private/
+    enforce: block
+`)
+	for agent, want := range map[string]bool{
+		"Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0": false,
+		"curl/8.5.0":          false,
+		"":                    false,
+		"BrandNewUnknownBot/": false,
+		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)": true,
+	} {
+		v := s.Edge(s.Recognize([]string{agent}), "example.com", "/private/x", june)
+		if v.Refused() != want || want && v.Mode != policy.ModeBlock {
+			t.Errorf("%q: %+v", agent, v)
+		}
+	}
+}
+
+func TestEdgeOpenPaths(t *testing.T) {
+	s := load(t, `version: 1
+publish: {license: "https://www.example.com/terms/license.xml"}
+rules:
+  - for: GPTBot
+    disallow:
+      crawl: /
+    enforce: block
+`)
+	id := s.Recognize([]string{"GPTBot/1.2"})
+	for path, open := range map[string]bool{
+		"/robots.txt": true, "/robots.txt?a=b": true, "/.well-known/x": true, "/terms/license.xml": true, "/terms/license.xml?x": true,
+		"/": false, "/robots.txt/": false, "/robots.txtx": false, "/.well-known/../x": false, "/.well-known": false, "/terms/": false,
+	} {
+		if v := s.Edge(id, "www.example.com", path, june); v.Refused() == open {
+			t.Errorf("%s: refused %v", path, v.Refused())
+		}
+	}
+}
+
+func TestPageChangesWhenADatePasses(t *testing.T) {
+	s := load(t, `version: 1
+rules:
+  - for: everyone
+    allow:
+      index:
+        - {paths: /events/, time-limit: until-2026-06-15}
+`)
+	for at, want := range map[string]string{
+		"2026-06-15T12:00:00Z": "unavailable_after: 15 Jun 2026 23:59:59 GMT",
+		"2026-06-16T00:00:00Z": "noindex",
+	} {
+		now, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Page("example.com", "/events/x", now).Values.XRobotsTag; !slices.Equal(got, []string{want}) {
+			t.Errorf("at %s: %q, want %q", at, got, want)
+		}
+	}
+}
+
+func TestTailored(t *testing.T) {
+	s := load(t, `version: 1
+rules:
+  - for: everyone
+    disallow:
+      index: /
+      train-ai: /
+  - for: Googlebot
+    allow:
+      index: /
+      train-ai: /
+`)
+	google := s.Recognize([]string{"Googlebot/2.1"})
+	if p := s.Tailored(google, "example.com", "/", june); p.Values.XRobotsTag != nil || p.Elements != nil || p.Values.ContentUsage[0] != "train-ai=y" {
+		t.Errorf("the exempted crawler: %+v", p.Values)
+	}
+	if p := s.Tailored(0, "example.com", "/", june); p.Values.XRobotsTag[0] != "noindex" || p.Values.ContentUsage[0] != "train-ai=n" {
+		t.Errorf("everybody else: %+v", p.Values)
+	}
+	if p := s.Page("example.com", "/", june); p.Values.XRobotsTag[0] != "noindex" {
+		t.Errorf("untailored: %+v", p.Values)
+	}
+}
+
+// A flood of paths that match different patterns keeps a bounded number of pages.
+func TestPagesAreBounded(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("version: 1\nrules:\n  - for: everyone\n    disallow:\n      index:\n")
+	for i := range 16 {
+		text.WriteString("        - \"/*" + string(rune('a'+i)) + "\"\n")
+	}
+	s := load(t, text.String())
+	for i := range 1 << 13 {
+		path := "/"
+		for b := range 16 {
+			if i>>b&1 == 1 {
+				path += string(rune('a' + b))
+			}
+		}
+		p := s.Page("example.com", path, june)
+		if (p.Values != nil) != (i > 0) {
+			t.Fatalf("%s: %+v", path, p)
+		}
+	}
+}
+
+func BenchmarkPage(b *testing.B) {
+	s, ds := site.Load("policy.yaml", []byte(`version: 1
+rules:
+  - for: everyone
+    disallow:
+      index: /drafts/
+      preserve: /premium/
+      train-ai: /
+  - for: category:ai-training
+    disallow:
+      present-snippet: "/*.pdf$"
+`), robotsserve.ServeOptions{})
+	if s == nil {
+		b.Fatal(ds.Text())
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Page("www.example.com", "/premium/letters/2026/06/from-the-harbour.html", june)
+	}
+}
