@@ -11,7 +11,7 @@ import (
 // buffers are given back only at the end, since b may lie in one.
 func (rw *ResponseWriter) hold(b []byte) (n int, err error) {
 	n, err = rw.look(b)
-	if rw.phase != phaseHeld {
+	if rw.phase != phaseHeld && rw.phase != phaseCoded {
 		rw.dropPage()
 	}
 	return n, err
@@ -35,6 +35,9 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 			return rw.Write(b)
 		}
 		p.held = p.held[:had]
+	}
+	if p.coding != identity {
+		return rw.lookCoded(b)
 	}
 	had := len(p.held)
 	window := b[:min(len(b), rw.o.MaxHead-had)]
@@ -105,30 +108,10 @@ func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 		delta += len(e.text) - (e.end - e.start)
 	}
 	rw.commit(delta, len(p.edits) > 0)
-	for _, e := range p.edits {
-		if n < e.start {
-			k, err := rw.w.Write(b[n:e.start])
-			if n += k; err != nil {
-				return n, err
-			}
-		}
-		if len(e.text) > 0 {
-			if _, err := rw.w.Write(e.text); err != nil {
-				return n, err
-			}
-		}
-		n = e.end
+	if n, err = writeEdited(rw.w, b, p.edits); err != nil {
+		return n, err
 	}
-	if n < len(b) {
-		k, err := rw.w.Write(b[n:])
-		if n += k; err != nil {
-			return n, err
-		}
-	}
-	if p.flush {
-		err = http.NewResponseController(rw.w).Flush()
-	}
-	return n, err
+	return n, rw.flushed(nil)
 }
 
 // flushHeld is a flush while a page is held. It settles the page behind the
@@ -152,8 +135,12 @@ func (rw *ResponseWriter) flushHeld() error {
 
 // decide settles what is held: at the page's end, or before.
 func (rw *ResponseWriter) decide(eof bool) error {
-	defer rw.dropPage()
 	p := rw.page
+	p.flush = false
+	if p.coding != identity {
+		return rw.decideCoded(eof)
+	}
+	defer rw.dropPage()
 	if p.sniff && (len(p.held) == 0 || !rw.sniffed()) {
 		if rw.phase == phaseHeld {
 			rw.commit(0, false)
@@ -162,7 +149,6 @@ func (rw *ResponseWriter) decide(eof bool) error {
 		return err
 	}
 	p.scan.scan(p.held, eof)
-	p.flush = false
 	_, err := rw.send(p.held)
 	return err
 }

@@ -53,10 +53,11 @@ type Options struct {
 type phase uint8
 
 const (
-	phaseOpen phase = iota // no final header yet
-	phaseHeld              // given, but held back until the head is known
-	phasePass              // sent; the body passes as it is
-	phaseDrop              // sent, for HEAD; net/http is not to count the body
+	phaseOpen  phase = iota // no final header yet
+	phaseHeld               // given, but held back until the head is known
+	phasePass               // sent; the body passes as it is
+	phaseCoded              // sent; the body is unpacked and packed again
+	phaseDrop               // sent, for HEAD; net/http is not to count the body
 	phaseOver
 )
 
@@ -80,20 +81,34 @@ type ResponseWriter struct {
 // Header values that a handler sets after its WriteHeader are for trailers, so
 // a header held back for long is copied (page.header).
 type page struct {
-	scan   scanner
-	edits  []edit
-	array  [4]edit
-	held   []byte
-	buf    [4 << 10]byte // for ReadFrom and WriteString
-	header http.Header   // as it was at WriteHeader, once it was copied
-	sniff  bool          // there is no Content-Type: the first bytes tell
-	flush  bool          // the handler has flushed what is held
-	coding coding
+	scan    scanner
+	edits   []edit
+	array   [4]edit
+	held    []byte
+	buf     [4 << 10]byte // for ReadFrom and WriteString
+	header  http.Header   // as it was at WriteHeader, once it was copied
+	sniff   bool          // there is no Content-Type: the first bytes tell
+	flush   bool          // the handler has flushed what is held
+	coding  coding
+	raw     []byte // a body in a content coding, as it came; held has its text
+	recoder *recoder
+	splicer *splicer
+	format  format // of a deflate stream
+	wrap    int    // bytes of its wrapping
+	coder   coder  // one of the two, once the page is changed
+}
+
+// A coder takes the rest of a body in a content coding, as it comes.
+type coder interface {
+	io.WriteCloser
+	Flush() error
 }
 
 var (
-	writers = sync.Pool{New: func() any { return new(ResponseWriter) }}
-	pages   = sync.Pool{New: func() any { return new(page) }}
+	writers  = sync.Pool{New: func() any { return new(ResponseWriter) }}
+	pages    = sync.Pool{New: func() any { return new(page) }}
+	recoders = sync.Pool{New: func() any { return new(recoder) }}
+	splicers = sync.Pool{New: func() any { return new(splicer) }}
 )
 
 // Wrap gives a writer for the response to r. The handler's request is
@@ -123,11 +138,22 @@ func (rw *ResponseWriter) dropPage() {
 		return
 	}
 	rw.page = nil
+	if p.recoder != nil {
+		p.recoder.release()
+		recoders.Put(p.recoder)
+	}
+	if p.splicer != nil {
+		p.splicer.reset()
+		splicers.Put(p.splicer)
+	}
+	p.recoder, p.splicer, p.coder = nil, nil, nil
 	p.scan.reset(nil, false)
 	clear(p.array[:])
 	p.edits, p.header, p.sniff, p.flush = nil, nil, false, false
-	if p.held = p.held[:0]; cap(p.held) > 2*DefaultMaxHead {
-		p.held = nil
+	for _, b := range [...]*[]byte{&p.held, &p.raw} {
+		if *b = (*b)[:0]; cap(*b) > 2*DefaultMaxHead {
+			*b = nil
+		}
 	}
 	pages.Put(p)
 }
@@ -204,6 +230,8 @@ func (rw *ResponseWriter) Write(b []byte) (int, error) {
 	switch rw.phase {
 	case phaseHeld:
 		return rw.hold(b)
+	case phaseCoded:
+		return rw.page.coder.Write(b)
 	case phaseDrop:
 		return len(b), nil
 	}
@@ -215,7 +243,7 @@ func (rw *ResponseWriter) WriteString(s string) (n int, err error) {
 	if rw.phase == phaseOpen {
 		rw.WriteHeader(http.StatusOK)
 	}
-	for rw.phase == phaseHeld {
+	for rw.phase == phaseHeld || rw.phase == phaseCoded {
 		k, err := rw.Write(rw.page.buf[:copy(rw.page.buf[:], s[n:])])
 		if n += k; err != nil || n == len(s) {
 			return n, err
@@ -234,7 +262,7 @@ func (rw *ResponseWriter) ReadFrom(r io.Reader) (n int64, err error) {
 	if rw.phase == phaseOpen {
 		rw.WriteHeader(http.StatusOK)
 	}
-	for rw.phase == phaseHeld {
+	for rw.phase == phaseHeld || rw.phase == phaseCoded {
 		k, rerr := r.Read(rw.page.buf[:])
 		if k > 0 {
 			w, err := rw.Write(rw.page.buf[:k])
@@ -271,6 +299,11 @@ func (rw *ResponseWriter) FlushError() error {
 	}
 	if rw.phase == phaseHeld {
 		if err := rw.flushHeld(); err != nil || rw.phase == phaseHeld {
+			return err
+		}
+	}
+	if rw.phase == phaseCoded {
+		if err := rw.page.coder.Flush(); err != nil {
 			return err
 		}
 	}
@@ -316,6 +349,9 @@ func (rw *ResponseWriter) Close(err error) error {
 		rw.hook(h)
 	case phaseHeld:
 		err = rw.decide(true)
+	}
+	if rw.phase == phaseCoded && err == nil {
+		err = rw.page.coder.Close()
 	}
 	if rw.edited {
 		dropDigestTrailers(rw.w.Header())

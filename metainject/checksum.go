@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"hash/adler32"
+	"hash/crc32"
+)
+
+// A headSum tells how the checksum of a text changes when its head does,
+// without reading the rest: both checksums are linear in what comes before.
+type headSum struct {
+	crc            uint32 // of the old head and of the new one, difference
+	a, b           uint32 // the same for the two halves of Adler-32
+	textEnd, delta int    // where the head ends, and by how much the text grows
+}
+
+const adlerMod = 65521
+
+// sumHead computes it for the text's head, up to the end of the last edit.
+func sumHead(text []byte, edits []edit, gzip bool) (s headSum) {
+	s.textEnd = edits[len(edits)-1].end
+	text = text[:s.textEnd]
+	if gzip {
+		s.crc = crc32.ChecksumIEEE(text)
+	}
+	var sum uint32
+	z := adler32.New()
+	add := func(b []byte) {
+		if gzip {
+			sum = crc32.Update(sum, crc32.IEEETable, b)
+		} else {
+			z.Write(b)
+		}
+		s.delta += len(b)
+	}
+	at := 0
+	for _, e := range edits {
+		add(text[at:e.start])
+		add(e.text)
+		at = e.end
+	}
+	s.delta -= s.textEnd
+	if gzip {
+		s.crc ^= sum
+		return s
+	}
+	before, after := adler32.Checksum(text), z.Sum32()
+	s.a = (after&0xFFFF + adlerMod - before&0xFFFF) % adlerMod
+	s.b = (after>>16 + adlerMod - before>>16) % adlerMod
+	return s
+}
+
+// crc32 is the changed text's CRC-32, given the text's, whose length is n.
+func (s *headSum) crc32(old uint32, n int64) uint32 {
+	return old ^ crcShift(s.crc, uint64(n)-uint64(s.textEnd))
+}
+
+// adler32 is the same for Adler-32.
+func (s *headSum) adler32(old uint32, n int64) uint32 {
+	rest := uint32((uint64(n) - uint64(s.textEnd)) % adlerMod)
+	a := (old&0xFFFF + s.a) % adlerMod
+	b := uint32((uint64(old>>16) + uint64(s.b) + uint64(rest)*uint64(s.a)) % adlerMod)
+	return b<<16 | a
+}
+
+// crcPower[i] is x to the power of 8·2^i modulo the CRC's polynomial.
+var crcPower = func() (p [64]uint32) {
+	p[0] = 1 << 23
+	for i := 1; i < len(p); i++ {
+		p[i] = crcMul(p[i-1], p[i-1])
+	}
+	return
+}()
+
+// crcShift is what a CRC becomes by n zero bytes behind it.
+func crcShift(crc uint32, n uint64) uint32 {
+	for i := 0; n != 0; i, n = i+1, n>>1 {
+		if n&1 != 0 {
+			crc = crcMul(crcPower[i], crc)
+		}
+	}
+	return crc
+}
+
+// crcMul multiplies polynomials whose lowest power is the highest bit.
+func crcMul(x, y uint32) (r uint32) {
+	for m := uint32(1) << 31; m != 0; m >>= 1 {
+		if x&m != 0 {
+			r ^= y
+		}
+		if y&1 != 0 {
+			y = y>>1 ^ crc32.IEEE
+		} else {
+			y >>= 1
+		}
+	}
+	return r
+}

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+// bitString is a string of bits, least significant first.
+type bitString struct {
+	b   []byte // whole bytes
+	acc uint64 // what does not fill one yet
+	n   uint   // bits in acc, fewer than 32 between calls
+}
+
+func (s *bitString) reset() { s.b, s.acc, s.n = s.b[:0], 0, 0 }
+
+// add appends the low n bits of v, n at most 32.
+func (s *bitString) add(v uint64, n uint) {
+	s.acc |= v << s.n
+	s.n += n
+	if s.n >= 32 {
+		s.b = binary.LittleEndian.AppendUint32(s.b, uint32(s.acc))
+		s.acc >>= 32
+		s.n -= 32
+	}
+}
+
+// settle moves whole bytes out of acc.
+func (s *bitString) settle() {
+	for s.n >= 8 {
+		s.b = append(s.b, byte(s.acc))
+		s.acc >>= 8
+		s.n -= 8
+	}
+}
+
+func (s *bitString) align() {
+	s.n = (s.n + 7) &^ 7
+	s.settle()
+}
+
+func (s *bitString) bits() int { return len(s.b)*8 + int(s.n) }
+
+// addBits appends another string.
+func (s *bitString) addBits(t *bitString) {
+	for _, c := range t.b {
+		s.add(uint64(c), 8)
+	}
+	s.add(t.acc, t.n)
+}
+
+const (
+	maxCodeBits = 14 // keeps the length 15, and so a 19th code length, out of headers
+	endOfBlock  = 256
+	numLit      = 286
+	numDist     = 30
+)
+
+// A blockWriter writes tokens as deflate blocks.
+type blockWriter struct {
+	out      bitString
+	litFreq  [numLit]uint32
+	distFreq [numDist]uint32
+	codeFreq [19]uint32
+	litLen   [numLit]uint8
+	distLen  [numDist]uint8
+	codeLen  [19]uint8
+	litCode  [numLit]uint16
+	distCode [numDist]uint16
+	codeCode [19]uint16
+	runs     []uint16 // code lengths as they are sent: symbol, extra bits << 5
+	tree     treeBuilder
+}
+
+var lengthSymbol = func() (t [259]uint8) {
+	for sym, base := range lengthBase {
+		for n := int(base); n < min(259, int(base)+1<<lengthExtra[sym]); n++ {
+			t[n] = uint8(sym)
+		}
+	}
+	return
+}()
+
+func distSymbol(dist int) int {
+	if dist <= 4 {
+		return dist - 1
+	}
+	n := bits.Len(uint(dist-1)) - 1
+	return 2*n + (dist-1)>>(n-1)&1
+}
+
+// block writes tokens as one block, with codes of its own or the fixed ones,
+// whichever is shorter.
+func (w *blockWriter) block(toks []token, final bool) {
+	own, fixed := w.measure(toks)
+	if fixed <= own {
+		w.out.add(b2u(final)|1<<1, 3)
+		w.fixedCodes()
+	} else {
+		w.header(final, 0)
+	}
+	w.tokens(toks)
+}
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// measure makes codes for the tokens and tells how many bits a block of them
+// takes with these and with the fixed codes.
+func (w *blockWriter) measure(toks []token) (own, fixed int) {
+	clear(w.litFreq[:])
+	clear(w.distFreq[:])
+	w.litFreq[endOfBlock] = 1
+	extra := 0
+	for _, t := range toks {
+		if t&isMatch == 0 {
+			w.litFreq[t&0xFF]++
+			continue
+		}
+		l, d := lengthSymbol[t.length()], distSymbol(t.dist())
+		w.litFreq[257+int(l)]++
+		w.distFreq[d]++
+		extra += int(lengthExtra[l]) + int(distExtra[d])
+	}
+	own, fixed = extra+w.makeCodes(), extra+3
+	for i, f := range w.litFreq {
+		own += int(f) * int(w.litLen[i])
+		fixed += int(f) * fixedLen(i)
+	}
+	for i, f := range w.distFreq {
+		own += int(f) * int(w.distLen[i])
+		fixed += int(f) * 5
+	}
+	return own, fixed
+}
+
+func fixedLen(sym int) int {
+	switch {
+	case sym < 144 || sym >= 280:
+		return 8
+	case sym < 256:
+		return 9
+	}
+	return 7
+}
+
+func (w *blockWriter) fixedCodes() {
+	var l [288]uint8
+	for i := range l {
+		l[i] = uint8(fixedLen(i))
+	}
+	copy(w.litLen[:], l[:])
+	var codes [288]uint16
+	canonical(l[:], codes[:])
+	copy(w.litCode[:], codes[:])
+	for i := range w.distLen {
+		w.distLen[i] = 5
+	}
+	canonical(w.distLen[:], w.distCode[:])
+}
+
+// makeCodes makes a block's own codes and returns the length of its header.
+func (w *blockWriter) makeCodes() int {
+	w.tree.lengths(w.litFreq[:], w.litLen[:], maxCodeBits)
+	w.tree.lengths(w.distFreq[:], w.distLen[:], maxCodeBits)
+	canonical(w.litLen[:], w.litCode[:])
+	canonical(w.distLen[:], w.distCode[:])
+	w.runLengths()
+	clear(w.codeFreq[:])
+	n := 3 + 14 + 3*19
+	for _, r := range w.runs {
+		w.codeFreq[r&31]++
+	}
+	w.tree.lengths(w.codeFreq[:], w.codeLen[:], 7)
+	canonical(w.codeLen[:], w.codeCode[:])
+	for i, f := range w.codeFreq {
+		n += int(f) * (int(w.codeLen[i]) + runExtra(i))
+	}
+	return n
+}
+
+func (w *blockWriter) used() (nlit, ndist int) {
+	nlit, ndist = numLit, numDist
+	for nlit > 257 && w.litLen[nlit-1] == 0 {
+		nlit--
+	}
+	for ndist > 1 && w.distLen[ndist-1] == 0 {
+		ndist--
+	}
+	return nlit, ndist
+}
+
+func runExtra(sym int) int {
+	switch sym {
+	case 16:
+		return 2
+	case 17:
+		return 3
+	case 18:
+		return 7
+	}
+	return 0
+}
+
+// runLengths puts the code lengths of both codes into runs (RFC 1951 §3.2.7).
+func (w *blockWriter) runLengths() {
+	nlit, ndist := w.used()
+	var all [numLit + numDist]uint8
+	l := append(append(all[:0], w.litLen[:nlit]...), w.distLen[:ndist]...)
+	w.runs = w.runs[:0]
+	for i := 0; i < len(l); {
+		v, n := l[i], 1
+		for i+n < len(l) && l[i+n] == v {
+			n++
+		}
+		i += n
+		if v != 0 {
+			w.runs = append(w.runs, uint16(v))
+			n--
+		}
+		for n >= 3 {
+			switch {
+			case v != 0:
+				k := min(n, 6)
+				w.runs = append(w.runs, 16|uint16(k-3)<<5)
+				n -= k
+			case n <= 10:
+				w.runs = append(w.runs, 17|uint16(n-3)<<5)
+				n = 0
+			default:
+				k := min(n, 138)
+				w.runs = append(w.runs, 18|uint16(k-11)<<5)
+				n -= k
+			}
+		}
+		for ; n > 0; n-- {
+			w.runs = append(w.runs, uint16(v))
+		}
+	}
+}
+
+// header begins a block with the codes of makeCodes, sending more code lengths
+// than are needed, three bits each.
+func (w *blockWriter) header(final bool, more int) {
+	nlit, ndist := w.used()
+	ncode := 19
+	for ncode > 4 && w.codeLen[codeOrder[ncode-1]] == 0 {
+		ncode--
+	}
+	ncode += more
+	w.out.add(b2u(final)|2<<1, 3)
+	w.out.add(uint64(nlit-257)|uint64(ndist-1)<<5|uint64(ncode-4)<<10, 14)
+	for _, c := range codeOrder[:ncode] {
+		w.out.add(uint64(w.codeLen[c]), 3)
+	}
+	for _, r := range w.runs {
+		sym := r & 31
+		w.out.add(uint64(w.codeCode[sym]), uint(w.codeLen[sym]))
+		w.out.add(uint64(r>>5), uint(runExtra(int(sym))))
+	}
+}
+
+// tokens writes the tokens and the block's end.
+func (w *blockWriter) tokens(toks []token) {
+	out := w.out
+	for _, t := range toks {
+		if t&isMatch == 0 {
+			out.add(uint64(w.litCode[t&0xFF]), uint(w.litLen[t&0xFF]))
+			continue
+		}
+		n, dist := t.length(), t.dist()
+		l, d := int(lengthSymbol[n]), distSymbol(dist)
+		k := uint(w.litLen[257+l])
+		out.add(uint64(w.litCode[257+l])|uint64(n-int(lengthBase[l]))<<k, k+uint(lengthExtra[l]))
+		k = uint(w.distLen[d])
+		out.add(uint64(w.distCode[d])|uint64(dist-int(distBase[d]))<<k, k+uint(distExtra[d]))
+	}
+	out.add(uint64(w.litCode[endOfBlock]), uint(w.litLen[endOfBlock]))
+	w.out = out
+}
+
+// pad adds empty blocks until the number of bits is phase modulo 8. An empty
+// block with the fixed codes has ten bits; one with codes of its own can have
+// an odd number.
+func (w *blockWriter) pad(phase int) {
+	if (w.out.bits()-phase)&1 != 0 {
+		w.measure(nil)
+		at := w.out.bits()
+		before := w.out.n
+		acc, n := w.out.acc, len(w.out.b)
+		w.header(false, 0)
+		w.tokens(nil)
+		if (w.out.bits()-at)&1 == 0 {
+			w.out.b, w.out.acc, w.out.n = w.out.b[:n], acc, before
+			w.header(false, 1)
+			w.tokens(nil)
+		}
+	}
+	for (w.out.bits()-phase)&7 != 0 {
+		w.out.add(1<<1, 3+7) // the end of block is seven zeros
+	}
+}
+
+// sync ends with an empty stored block, so that all is in whole bytes.
+func (w *blockWriter) sync() {
+	w.out.add(0, 3)
+	w.out.align()
+	w.out.b = append(w.out.b, 0, 0, 0xFF, 0xFF)
+}
+
+// canonical gives the codes of these lengths, to be sent from the lowest bit.
+func canonical(lengths []uint8, codes []uint16) {
+	var count, next [17]uint16
+	for _, l := range lengths {
+		count[l]++
+	}
+	count[0] = 0
+	for l := 1; l < 16; l++ {
+		next[l+1] = (next[l] + count[l]) << 1
+	}
+	for i, l := range lengths {
+		if l > 0 {
+			codes[i] = bits.Reverse16(next[l]) >> (16 - l)
+			next[l]++
+		}
+	}
+}
+
+// treeBuilder makes Huffman codes of limited length.
+type treeBuilder struct {
+	leaf   []uint32 // frequency << 9 | symbol
+	weight [2 * numLit]uint32
+	parent [2 * numLit]uint16
+}
+
+// lengths gives each symbol that occurs a code length of at most limit; there
+// are always at least two codes, so that the code is complete.
+func (t *treeBuilder) lengths(freq []uint32, lengths []uint8, limit int) {
+	t.leaf = t.leaf[:0]
+	for i, f := range freq {
+		lengths[i] = 0
+		if f > 0 {
+			t.leaf = append(t.leaf, f<<9|uint32(i))
+		}
+	}
+	for i := 0; len(t.leaf) < 2; i++ {
+		if freq[i] == 0 {
+			t.leaf = append(t.leaf, 1<<9|uint32(i))
+		}
+	}
+	slices.Sort(t.leaf)
+	// Two queues: leaves, and the nodes made so far, both by weight.
+	n := len(t.leaf)
+	for i, l := range t.leaf {
+		t.weight[i] = l >> 9
+	}
+	leafAt, nodeAt := 0, n
+	take := func(end int) (i int) {
+		if leafAt < n && (nodeAt == end || t.weight[leafAt] <= t.weight[nodeAt]) {
+			i, leafAt = leafAt, leafAt+1
+		} else {
+			i, nodeAt = nodeAt, nodeAt+1
+		}
+		return i
+	}
+	for node := n; node < 2*n-1; node++ {
+		a := take(node)
+		b := take(node)
+		t.weight[node] = t.weight[a] + t.weight[b]
+		t.parent[a], t.parent[b] = uint16(node), uint16(node)
+	}
+	// How many codes of each length; a node's depth replaces its weight.
+	var count [numLit + 1]int
+	t.weight[2*n-2] = 0
+	for i := 2*n - 3; i >= 0; i-- {
+		t.weight[i] = t.weight[t.parent[i]] + 1
+		if i < n {
+			count[min(int(t.weight[i]), limit)]++
+		}
+	}
+	// Codes that were cut to the limit take more room than there is: make
+	// others longer until all fit (Kraft's inequality).
+	room := 0
+	for l := 1; l <= limit; l++ {
+		room += count[l] << (limit - l)
+	}
+	for ; room > 1<<limit; room-- {
+		count[limit]--
+		l := limit - 1
+		for count[l] == 0 {
+			l--
+		}
+		count[l]--
+		count[l+1] += 2
+	}
+	// The rarest symbols get the longest codes.
+	i := 0
+	for l := limit; l > 0; l-- {
+		for ; count[l] > 0; count[l]-- {
+			lengths[t.leaf[i]&511] = uint8(l)
+			i++
+		}
+	}
+}

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// An inflater reads a deflate stream (RFC 1951) symbol by symbol, from bytes
+// that are pushed to it. It does not keep the text: it hands out literals and
+// matches, so that a stream can be changed without being packed anew, or
+// followed to its end without being unpacked.
+type inflater struct {
+	bitReader
+	src     []byte // what has been pushed; read from bitReader.pos
+	state   inflateState
+	final   bool
+	stored  int   // bytes left of a stored block
+	text    int64 // length of the text so far
+	lit     huffman
+	dist    huffman
+	lengths [320]uint8
+	head    bitString // header of the current block, for a stored one empty
+}
+
+// bitReader is a place in a stream, least significant bit first. Between calls
+// it holds fewer than eight bits.
+type bitReader struct {
+	pos   int
+	hold  uint64
+	nbits uint
+}
+
+type inflateState uint8
+
+const (
+	atHeader inflateState = iota
+	inSymbols
+	inStored
+	streamOver
+)
+
+// An event is why the inflater stops.
+type event uint8
+
+const (
+	gotSome  event = iota // as many tokens as were asked for
+	needMore              // bytes
+	gotBlock              // a header was read
+	endBlock              // a block is over
+	endStream
+	badStream // at the place where the reader stands
+)
+
+// A token is a literal, or a match: its top bit, the length and the distance.
+type token uint32
+
+const isMatch token = 1 << 31
+
+func match(length, dist int) token { return isMatch | token(length)<<16 | token(dist) }
+
+func (t token) length() int { return int(t>>16) & 0x1FF }
+func (t token) dist() int   { return int(t & 0xFFFF) }
+
+func (d *inflater) reset() {
+	d.bitReader, d.src, d.state, d.text = bitReader{}, d.src[:0], atHeader, 0
+}
+
+// push adds bytes. They are copied.
+func (d *inflater) push(b []byte) {
+	if d.pos == len(d.src) {
+		d.src = append(d.src[:0], b...)
+	} else {
+		n := copy(d.src, d.src[d.pos:])
+		d.src = append(d.src[:n], b...)
+	}
+	d.pos = 0
+}
+
+// need makes n bits available, n at most 32.
+func (d *inflater) need(n uint) bool {
+	for d.nbits < n {
+		if d.pos == len(d.src) {
+			return false
+		}
+		d.hold |= uint64(d.src[d.pos]) << d.nbits
+		d.pos++
+		d.nbits += 8
+	}
+	return true
+}
+
+func (d *inflater) take(n uint) int {
+	v := d.hold & (1<<n - 1)
+	d.hold >>= n
+	d.nbits -= n
+	return int(v)
+}
+
+// step reads on: a header, or tokens into toks until limit bytes of text have
+// come. The bytes of stored blocks are tokens too.
+func (d *inflater) step(toks []token, limit int) (n int, ev event) {
+	switch d.state {
+	case atHeader:
+		save := d.bitReader
+		ev = d.header()
+		if ev != gotBlock {
+			d.bitReader = save
+		}
+		return 0, ev
+	case inStored:
+		n = min(limit, len(toks), d.stored, len(d.src)-d.pos)
+		for i, c := range d.src[d.pos : d.pos+n] {
+			toks[i] = token(c)
+		}
+		d.pos += n
+		d.text += int64(n)
+		if d.stored -= n; d.stored > 0 {
+			if d.pos == len(d.src) {
+				return n, needMore
+			}
+			return n, gotSome
+		}
+		return n, d.blockOver()
+	case inSymbols:
+		n, ev = d.symbols(toks, limit)
+		if ev == endBlock {
+			ev = d.blockOver()
+		}
+		return n, ev
+	}
+	return 0, endStream
+}
+
+func (d *inflater) blockOver() event {
+	if d.final {
+		d.state = streamOver
+		// The rest of the last byte is padding.
+		d.hold, d.nbits = 0, 0
+		return endStream
+	}
+	d.state = atHeader
+	return endBlock
+}
+
+// header reads a block's header as a whole.
+func (d *inflater) header() event {
+	from := d.bitReader
+	if !d.need(3) {
+		return needMore
+	}
+	final := d.take(1) == 1
+	kind := d.take(2)
+	ev := gotBlock
+	switch kind {
+	case 0:
+		d.hold, d.nbits = 0, 0
+		if len(d.src)-d.pos < 4 {
+			return needMore
+		}
+		n := binary.LittleEndian.Uint16(d.src[d.pos:])
+		if binary.LittleEndian.Uint16(d.src[d.pos+2:]) != ^n {
+			return badStream
+		}
+		d.pos += 4
+		d.stored, d.state = int(n), inStored
+	case 1:
+		d.fixed()
+		d.state = inSymbols
+	case 2:
+		if ev = d.dynamic(); ev == gotBlock {
+			d.state = inSymbols
+		}
+	default:
+		return badStream
+	}
+	if ev != gotBlock {
+		return ev
+	}
+	d.final = final
+	d.normalize()
+	d.head.reset()
+	if kind != 0 {
+		d.keepHeader(from)
+	}
+	return gotBlock
+}
+
+// normalize gives whole bytes back.
+func (d *bitReader) normalize() {
+	d.pos -= int(d.nbits >> 3)
+	d.nbits &= 7
+	d.hold &= 1<<d.nbits - 1
+}
+
+// keepHeader notes the bits of the header that began at from.
+func (d *inflater) keepHeader(from bitReader) {
+	end := d.bitReader
+	left := (end.pos-from.pos)*8 + int(from.nbits) - int(end.nbits)
+	d.bitReader = from
+	for left > 0 {
+		n := uint(min(left, 32))
+		d.need(n)
+		d.head.add(uint64(d.take(n)), n)
+		left -= int(n)
+	}
+	d.bitReader = end
+}
+
+func (d *inflater) fixed() {
+	l := d.lengths[:288]
+	for i := range l {
+		switch {
+		case i < 144 || i >= 280:
+			l[i] = 8
+		case i < 256:
+			l[i] = 9
+		default:
+			l[i] = 7
+		}
+	}
+	d.lit.build(l, false)
+	l = d.lengths[:32] // of which two are never used (RFC 1951 §3.2.6)
+	for i := range l {
+		l[i] = 5
+	}
+	d.dist.build(l, false)
+}
+
+var codeOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
+
+// dynamic reads the codes of a dynamic block (RFC 1951 §3.2.7).
+func (d *inflater) dynamic() event {
+	if !d.need(14) {
+		return needMore
+	}
+	nlit, ndist, ncode := d.take(5)+257, d.take(5)+1, d.take(4)+4
+	if nlit > 286 || ndist > 30 {
+		return badStream
+	}
+	l := d.lengths[:19]
+	clear(l)
+	for _, c := range codeOrder[:ncode] {
+		if !d.need(3) {
+			return needMore
+		}
+		l[c] = uint8(d.take(3))
+	}
+	if !d.lit.build(l, false) {
+		return badStream
+	}
+	l = d.lengths[:nlit+ndist]
+	for i := 0; i < len(l); {
+		d.need(15 + 7)
+		sym, n := d.lit.find(d.hold, d.nbits)
+		if n == 0 {
+			return d.short(15)
+		}
+		extra, base := uint(0), 0
+		switch sym {
+		case 16:
+			extra, base = 2, 3
+		case 17:
+			extra, base = 3, 3
+		case 18:
+			extra, base = 7, 11
+		}
+		if d.nbits < n+extra {
+			return needMore
+		}
+		d.take(n)
+		if sym < 16 {
+			l[i] = uint8(sym)
+			i++
+			continue
+		}
+		run, v := base+d.take(extra), uint8(0)
+		if sym == 16 {
+			if i == 0 {
+				return badStream
+			}
+			v = l[i-1]
+		}
+		if i+run > len(l) {
+			return badStream
+		}
+		for ; run > 0; run-- {
+			l[i] = v
+			i++
+		}
+	}
+	if l[256] == 0 || !d.lit.build(l[:nlit], true) || !d.dist.build(l[nlit:], true) {
+		return badStream
+	}
+	return gotBlock
+}
+
+// short tells what it means that no code was found.
+func (d *bitReader) short(most uint) event {
+	if d.nbits < most {
+		return needMore
+	}
+	return badStream
+}
+
+var (
+	lengthBase  = [29]uint16{3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258}
+	lengthExtra = [29]uint8{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0}
+	distBase    = [30]uint16{1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577}
+	distExtra   = [30]uint8{0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13}
+)
+
+// symbols reads the tokens of a block with Huffman codes.
+func (d *inflater) symbols(toks []token, limit int) (n int, ev event) {
+	src, r, text := d.src, d.bitReader, 0
+	ev = gotSome
+loop:
+	for n < len(toks) && text < limit {
+		if r.nbits < 48 {
+			if r.pos+8 <= len(src) {
+				r.hold |= binary.LittleEndian.Uint64(src[r.pos:]) << r.nbits
+				r.pos += int((63 - r.nbits) >> 3)
+				r.nbits |= 56
+			} else {
+				for r.nbits <= 48 && r.pos < len(src) {
+					r.hold |= uint64(src[r.pos]) << r.nbits
+					r.pos++
+					r.nbits += 8
+				}
+			}
+		}
+		hold, left := r.hold, r.nbits
+		e := d.lit.table[hold&(1<<tableBits-1)]
+		sym, k := uint(e>>4), uint(e&15)
+		if k == 0 || k > left {
+			if sym, k = d.lit.find(hold, left); k == 0 {
+				ev = r.short(15)
+				break
+			}
+		}
+		hold, left = hold>>k, left-k
+		if sym < 256 {
+			toks[n] = token(sym)
+			n++
+			text++
+			r.hold, r.nbits = hold, left
+			continue
+		}
+		if sym == 256 {
+			r.hold, r.nbits = hold, left
+			ev = endBlock
+			break
+		}
+		if sym > 285 {
+			ev = badStream
+			break
+		}
+		sym -= 257
+		x := uint(lengthExtra[sym])
+		length := int(lengthBase[sym]) + int(hold&(1<<x-1))
+		if left < x {
+			ev = needMore
+			break
+		}
+		hold, left = hold>>x, left-x
+		e = d.dist.table[hold&(1<<tableBits-1)]
+		sym, k = uint(e>>4), uint(e&15)
+		if k == 0 || k > left {
+			if sym, k = d.dist.find(hold, left); k == 0 {
+				if ev = needMore; left >= 15 {
+					ev = badStream
+				}
+				break loop
+			}
+		}
+		hold, left = hold>>k, left-k
+		if sym > 29 {
+			ev = badStream
+			break
+		}
+		x = uint(distExtra[sym])
+		dist := int(distBase[sym]) + int(hold&(1<<x-1))
+		if left < x {
+			ev = needMore
+			break
+		}
+		if int64(dist) > d.text+int64(text) {
+			ev = badStream
+			break
+		}
+		r.hold, r.nbits = hold>>x, left-x
+		toks[n] = match(length, dist)
+		n++
+		text += length
+	}
+	r.normalize()
+	d.bitReader = r
+	d.text += int64(text)
+	return n, ev
+}
+
+const tableBits = 10
+
+// huffman decodes one canonical code: short codes by a table, long ones bit by
+// bit.
+type huffman struct {
+	table  [1 << tableBits]uint16 // symbol and length of the code that these bits begin with
+	count  [16]uint16
+	symbol [288]uint16
+}
+
+// build reports whether the lengths make a code. loose allows what zlib
+// allows for lack of symbols: none at all, or one of one bit.
+func (h *huffman) build(lengths []uint8, loose bool) bool {
+	h.count = [16]uint16{}
+	for _, l := range lengths {
+		h.count[l]++
+	}
+	h.count[0] = 0
+	left, longest := 1, 0
+	var offset, code [17]uint16
+	for l := 1; l <= 15; l++ {
+		left = left<<1 - int(h.count[l])
+		if left < 0 {
+			return false
+		}
+		if h.count[l] > 0 {
+			longest = l
+		}
+		offset[l+1] = offset[l] + h.count[l]
+		code[l+1] = (code[l] + h.count[l]) << 1
+	}
+	if left > 0 && (!loose || longest > 1) {
+		return false
+	}
+	clear(h.table[:])
+	for sym, l := range lengths {
+		if l == 0 {
+			continue
+		}
+		h.symbol[offset[l]] = uint16(sym)
+		offset[l]++
+		c := code[l]
+		code[l]++
+		if l > tableBits {
+			continue
+		}
+		e := uint16(sym)<<4 | uint16(l)
+		for i := bits.Reverse16(c) >> (16 - l); i < 1<<tableBits; i += 1 << l {
+			h.table[i] = e
+		}
+	}
+	return true
+}
+
+// find decodes a symbol from the left bits of hold; n is 0 if there is none, or
+// not enough bits.
+func (h *huffman) find(hold uint64, left uint) (sym, n uint) {
+	code, first, index := 0, 0, 0
+	for n = 1; n <= min(15, left); n++ {
+		code |= int(hold & 1)
+		hold >>= 1
+		count := int(h.count[n])
+		if code-count < first {
+			return uint(h.symbol[index+code-first]), n
+		}
+		index += count
+		first = (first + count) << 1
+		code <<= 1
+	}
+	return 0, 0
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"encoding/binary"
+	"io"
+)
+
+// A splicer changes the head of a text inside its deflate stream (gzip, zlib or
+// raw). It does not unpack and pack the text: it reads the stream's own literals
+// and matches, puts in and takes out what changes, corrects the distances that
+// reach across a change, and writes them with new Huffman codes. As soon as no
+// distance can reach back to a change any more, 32 KiB behind the last one, it
+// copies the stream's bytes, and follows the symbols only to find the end, where
+// the checksum is corrected by arithmetic.
+//
+// A stream that is broken goes on as it came from the place where it is broken,
+// and its checksum is not corrected: it does not come out whole.
+type splicer struct {
+	inf    inflater
+	w      blockWriter
+	dst    io.Writer
+	format format
+	phase  splicePhase
+	edits  []edit
+	next   int   // the first edit that has not been made
+	begun  bool  // its text has been put in, bytes are being taken out
+	shift  int   // how much longer the new text is so far
+	end    int   // of the last edit
+	pos    int64 // in the text as it came
+	text   []byte
+	toks   []token
+	buf    [1 << 10]token
+	copied int  // of inf.src
+	dirty  bool // something was written since the last sync
+	sum    headSum
+	tail   []byte // of the stream's trailer
+}
+
+type splicePhase uint8
+
+const (
+	rewriting splicePhase = iota
+	copying
+	inTrailer
+	asItCame
+)
+
+// format is what a deflate stream is wrapped in.
+type format uint8
+
+const (
+	rawFormat  format = iota
+	gzipFormat        // RFC 1952
+	zlibFormat        // RFC 1950
+)
+
+const (
+	deflateWindow = 32 << 10
+	maxMatch      = 258
+	blockTokens   = 16 << 10 // as zlib has it by default
+)
+
+// headerOf recognises the wrapping and its length. ok is false if more bytes
+// are needed; n is negative if this is no such stream.
+func headerOf(b []byte, gzip bool) (f format, n int, ok bool) {
+	if !gzip {
+		if len(b) < 2 {
+			return rawFormat, 0, false
+		}
+		if b[0]&0x0F != 8 || b[0]>>4 > 7 || binary.BigEndian.Uint16(b)%31 != 0 {
+			return rawFormat, 0, true
+		}
+		if b[1]&0x20 != 0 { // a preset dictionary
+			return zlibFormat, -1, true
+		}
+		return zlibFormat, 2, true
+	}
+	if len(b) < 10 {
+		return gzipFormat, 0, false
+	}
+	if b[0] != 0x1F || b[1] != 0x8B || b[2] != 8 || b[3]&0xE0 != 0 {
+		return gzipFormat, -1, true
+	}
+	flags := b[3]
+	n = 10
+	if flags&4 != 0 { // FEXTRA
+		if len(b) < n+2 {
+			return gzipFormat, 0, false
+		}
+		n += 2 + int(binary.LittleEndian.Uint16(b[n:]))
+	}
+	for _, flag := range [...]byte{8, 16} { // FNAME, FCOMMENT
+		for more := flags&flag != 0; more; n++ {
+			if n >= len(b) {
+				return gzipFormat, 0, false
+			}
+			more = b[n] != 0
+		}
+	}
+	if flags&2 != 0 { // FHCRC
+		n += 2
+	}
+	return gzipFormat, n, n <= len(b)
+}
+
+// reset makes the splicer ready to look into a stream with look.
+func (z *splicer) reset() {
+	z.inf.reset()
+	z.w.out.reset()
+	z.phase, z.next, z.begun, z.shift, z.pos = rewriting, 0, false, 0, 0
+	z.toks, z.text, z.tail, z.dst, z.edits = z.toks[:0], z.text[:0], z.tail[:0], nil, nil
+	z.dirty = false
+}
+
+// look unpacks the next part of the text behind what is in held, which is the
+// text from its beginning.
+func (z *splicer) look(held []byte, limit int) ([]byte, event) {
+	n, ev := z.inf.step(z.buf[:], limit)
+	for _, t := range z.buf[:n] {
+		held = appendToken(held, t)
+	}
+	return held, ev
+}
+
+func appendToken(text []byte, t token) []byte {
+	if t&isMatch == 0 {
+		return append(text, byte(t))
+	}
+	from, n := len(text)-t.dist(), t.length()
+	if t.dist() >= n {
+		return append(text, text[from:from+n]...)
+	}
+	for i := range n {
+		text = append(text, text[from+i])
+	}
+	return text
+}
+
+// splice begins to write the changed stream to dst. raw is the stream as far as
+// it has come, held the text in it, at least up to the last edit; its wrapping
+// takes header bytes.
+func (z *splicer) splice(dst io.Writer, f format, raw []byte, header int, held []byte, edits []edit) error {
+	z.reset()
+	z.dst, z.format, z.edits = dst, f, edits
+	z.end = edits[len(edits)-1].end
+	z.sum = sumHead(held, edits, f == gzipFormat)
+	z.w.out.b = append(z.w.out.b, raw[:header]...)
+	_, err := z.Write(raw[header:])
+	return err
+}
+
+// Write takes the next bytes of the stream.
+func (z *splicer) Write(b []byte) (int, error) {
+	if z.phase == asItCame {
+		return z.dst.Write(b)
+	}
+	left := len(z.inf.src) - z.inf.pos
+	z.inf.push(b)
+	z.copied = left
+	for z.run() {
+		if len(z.w.out.b) >= deflateWindow {
+			if err := z.emit(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	if err := z.emit(); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// emit writes the whole bytes that there are.
+func (z *splicer) emit() error {
+	z.w.out.settle()
+	if len(z.w.out.b) == 0 {
+		return nil
+	}
+	_, err := z.dst.Write(z.w.out.b)
+	z.w.out.b = z.w.out.b[:0]
+	return err
+}
+
+// run goes one step on; it returns false when bytes are needed.
+func (z *splicer) run() bool {
+	switch z.phase {
+	case rewriting:
+		return z.rewrite()
+	case copying:
+		_, ev := z.inf.step(z.buf[:], 1<<30)
+		switch ev {
+		case endStream:
+			z.copyTo(z.inf.pos)
+			z.phase = inTrailer
+		case badStream:
+			z.phase = asItCame
+		case needMore:
+			z.copyTo(len(z.inf.src))
+			return false
+		}
+		return true
+	case inTrailer:
+		return z.trailer()
+	}
+	z.copyTo(len(z.inf.src))
+	z.inf.pos = len(z.inf.src)
+	return false
+}
+
+// copyTo copies the stream's bytes up to that place.
+func (z *splicer) copyTo(to int) {
+	if to > z.copied {
+		z.w.out.settle()
+		z.w.out.b = append(z.w.out.b, z.inf.src[z.copied:to]...)
+		z.copied = to
+	}
+}
+
+func (z *splicer) rewrite() bool {
+	limit := int64(z.end) + deflateWindow - z.pos
+	if limit <= 0 {
+		z.copyRest(copying)
+		return true
+	}
+	n, ev := z.inf.step(z.buf[:], int(limit))
+	for _, t := range z.buf[:n] {
+		z.token(t)
+	}
+	if len(z.toks) >= blockTokens {
+		z.block(false)
+	}
+	switch ev {
+	case endBlock:
+		if len(z.toks) > 0 {
+			z.block(false)
+		}
+		if n == 0 && z.inf.head.bits() == 0 { // an empty stored block: a flush
+			z.w.sync()
+			z.dirty = false
+		}
+	case endStream:
+		z.remaining()
+		z.block(true)
+		z.w.out.align()
+		z.phase = inTrailer
+	case badStream:
+		z.copyRest(asItCame)
+	case needMore:
+		return false
+	}
+	return true
+}
+
+func (z *splicer) block(final bool) {
+	z.w.block(z.toks, final)
+	z.toks = z.toks[:0]
+	z.dirty = true
+}
+
+// copyRest turns from rewriting to copying, at any place of the stream: the
+// current block's header is written once more, at such a bit that what follows
+// has the same place in its byte as in the stream.
+func (z *splicer) copyRest(phase splicePhase) {
+	if len(z.toks) > 0 {
+		z.block(false)
+	}
+	d, out := &z.inf, &z.w.out
+	switch {
+	case d.state == inStored:
+		out.add(b2u(d.final), 3)
+		out.align()
+		out.b = append(out.b, byte(d.stored), byte(d.stored>>8), ^byte(d.stored), ^byte(d.stored>>8))
+	case d.state == inSymbols:
+		z.w.pad(64 - int(d.nbits) - d.head.bits()&7)
+		out.addBits(&d.head)
+	default:
+		z.w.pad(64 - int(d.nbits))
+	}
+	out.add(d.hold, d.nbits)
+	z.copied = d.pos
+	z.phase = phase
+}
+
+// trailer corrects the checksum behind the stream. What follows is copied.
+func (z *splicer) trailer() bool {
+	size := [...]int{rawFormat: 0, gzipFormat: 8, zlibFormat: 4}[z.format]
+	take := min(size-len(z.tail), len(z.inf.src)-z.inf.pos)
+	z.tail = append(z.tail, z.inf.src[z.inf.pos:z.inf.pos+take]...)
+	z.inf.pos += take
+	z.copied = z.inf.pos
+	if len(z.tail) < size {
+		return false
+	}
+	out := &z.w.out
+	out.settle()
+	switch z.format {
+	case gzipFormat:
+		sum, n := binary.LittleEndian.Uint32(z.tail), binary.LittleEndian.Uint32(z.tail[4:])
+		out.b = binary.LittleEndian.AppendUint32(out.b, z.sum.crc32(sum, z.inf.text))
+		out.b = binary.LittleEndian.AppendUint32(out.b, n+uint32(z.sum.delta))
+	case zlibFormat:
+		out.b = binary.BigEndian.AppendUint32(out.b, z.sum.adler32(binary.BigEndian.Uint32(z.tail), z.inf.text))
+	}
+	z.phase = asItCame
+	return true
+}
+
+// Flush makes all that has come readable at the other end.
+func (z *splicer) Flush() error {
+	if z.phase == rewriting && (len(z.toks) > 0 || z.dirty) {
+		if len(z.toks) > 0 {
+			z.block(false)
+		}
+		z.w.sync()
+		z.dirty = false
+	}
+	return z.emit()
+}
+
+// Close is the end of what comes. A stream that has not come to its end stays
+// without one.
+func (z *splicer) Close() error {
+	switch z.phase {
+	case rewriting:
+		z.copyRest(asItCame)
+		z.copyTo(len(z.inf.src))
+	case inTrailer:
+		z.w.out.settle()
+		z.w.out.b = append(z.w.out.b, z.tail...)
+	}
+	return z.emit()
+}
+
+// token takes a token of the text as it came.
+func (z *splicer) token(t token) {
+	n := 1
+	if t&isMatch != 0 {
+		n = t.length()
+	}
+	pos := int(z.pos)
+	if len(z.text) < z.end+2*maxMatch {
+		z.text = appendToken(z.text, t)
+	}
+	z.pos += int64(n)
+	switch {
+	case z.next < len(z.edits) && z.edits[z.next].start < pos+n:
+		for i := pos; i < pos+n; i++ {
+			z.changed(i)
+		}
+	case t&isMatch != 0 && z.next > 0 && pos-t.dist() < z.edits[z.next-1].end:
+		z.moved(t, pos)
+	default:
+		z.toks = append(z.toks, t)
+	}
+}
+
+// changed puts in what belongs before the text's byte i, and the byte itself,
+// unless it is to be taken out.
+func (z *splicer) changed(i int) {
+	for z.next < len(z.edits) && z.edits[z.next].start <= i {
+		e := &z.edits[z.next]
+		if !z.begun {
+			z.insert(e.text)
+			z.begun = true
+		}
+		if i < e.end {
+			return
+		}
+		z.made(e)
+	}
+	z.toks = append(z.toks, token(z.text[i]))
+}
+
+func (z *splicer) insert(text []byte) {
+	for _, c := range text {
+		z.toks = append(z.toks, token(c))
+	}
+}
+
+func (z *splicer) made(e *edit) {
+	z.shift += len(e.text) - (e.end - e.start)
+	z.next++
+	z.begun = false
+}
+
+// remaining makes the edits at the very end of the text.
+func (z *splicer) remaining() {
+	for z.next < len(z.edits) {
+		e := &z.edits[z.next]
+		if !z.begun {
+			z.insert(e.text)
+		}
+		z.made(e)
+	}
+}
+
+// moved takes a match that reaches back across a change, or into one.
+func (z *splicer) moved(t token, pos int) {
+	n, dist := t.length(), t.dist()
+	from := pos - dist
+	to := from + min(n, dist)
+	shift, whole := 0, true
+	for _, e := range z.edits[:z.next] {
+		if e.end <= from {
+			shift += len(e.text) - (e.end - e.start)
+		} else if e.start < to {
+			whole = false
+		}
+	}
+	if d := dist + z.shift - shift; whole && d <= deflateWindow && (d == dist || n <= dist) {
+		z.toks = append(z.toks, match(n, d))
+		return
+	}
+	for i := range n {
+		z.toks = append(z.toks, token(z.text[from+i%dist]))
+	}
+}
