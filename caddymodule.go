@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -28,7 +29,7 @@ import (
 )
 
 func init() {
-	caddy.RegisterModule(Handler{})
+	caddy.RegisterModule(new(Handler))
 }
 
 // Handler tells crawlers what one policy file says about a site, in every
@@ -67,13 +68,19 @@ type Handler struct {
 	Meta string `json:"meta,omitempty"`
 
 	logger   *zap.Logger
-	site     *site.Site
-	etag     string // the suffix for entity tags of changed pages
+	live     atomic.Pointer[live]
 	most     policy.Mode
 	channels robotstag.Channels
 	tailored bool
 	meta     metainject.Mode
 	told     *once
+}
+
+// live is the policy that is served. A request takes it once, so that all that
+// is said about the request is of one policy.
+type live struct {
+	site *site.Site
+	etag string // the suffix for entity tags of changed pages
 }
 
 var (
@@ -84,7 +91,7 @@ var (
 )
 
 // CaddyModule returns the Caddy module information.
-func (Handler) CaddyModule() caddy.ModuleInfo {
+func (*Handler) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
 		ID:  "http.handlers.robots_policy",
 		New: func() caddy.Module { return new(Handler) },
@@ -169,7 +176,7 @@ func (h *Handler) load(name string) error {
 		h.logger.Warn("policy file: "+d.Message, zap.String("place", fmt.Sprintf("%s:%d:%d", d.File, d.Pos.Line, d.Pos.Column)), zap.String("code", d.Code))
 	}
 	sum := sha256.Sum256(data)
-	h.site, h.etag = s, "-rp"+hex.EncodeToString(sum[:6])
+	h.live.Store(&live{site: s, etag: "-rp" + hex.EncodeToString(sum[:6])})
 	path, err := caddy.FastAbs(name)
 	if err != nil {
 		path = name

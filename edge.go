@@ -28,7 +28,7 @@ var errRefused = errors.New("the site's policy does not allow this crawler here"
 
 // enforce does about a refused request what the policy asks for, as far as this
 // server goes along. The error, if any, is the answer.
-func (h *Handler) enforce(w http.ResponseWriter, host, path string, v site.Verdict) error {
+func (h *Handler) enforce(w http.ResponseWriter, s *site.Site, host, path string, v site.Verdict) error {
 	mode := min(v.Mode, h.most)
 	if mode < policy.ModeLog {
 		return nil
@@ -38,15 +38,15 @@ func (h *Handler) enforce(w http.ResponseWriter, host, path string, v site.Verdi
 		message = "crawler refused"
 	}
 	if c := h.logger.Check(zapcore.InfoLevel, message); c != nil {
-		info := h.site.Policy.CrawlerInfo(v.Crawler)
+		info := s.Policy.CrawlerInfo(v.Crawler)
 		c.Write(zap.String("crawler", info.Token), zap.String("kind", info.Kind), zap.String("operator", info.Operator),
-			zap.String("host", host), zap.String("uri", path), zap.String("rule", h.site.RuleName(v.Decision.Rule)),
-			zap.String("policy", h.site.Place(v.Decision.Statement.Pos)))
+			zap.String("host", host), zap.String("uri", path), zap.String("rule", s.RuleName(v.Decision.Rule)),
+			zap.String("policy", s.Place(v.Decision.Statement.Pos)))
 	}
 	if mode != policy.ModeBlock {
 		return nil
 	}
-	e := h.site.File.Spec.Enforcement
+	e := s.File.Spec.Enforcement
 	if e.Close {
 		panic(http.ErrAbortHandler)
 	}
@@ -71,7 +71,7 @@ const placeholderPrefix = "http.robots_policy."
 
 // placeholders makes what was found out about a request known to other
 // directives and to logs.
-func (h *Handler) placeholders(r *http.Request, v site.Verdict) {
+func placeholders(r *http.Request, s *site.Site, v site.Verdict) {
 	repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	if !ok {
 		return
@@ -85,7 +85,7 @@ func (h *Handler) placeholders(r *http.Request, v site.Verdict) {
 		if !ok {
 			return nil, false
 		}
-		info := h.site.Policy.CrawlerInfo(v.Crawler)
+		info := s.Policy.CrawlerInfo(v.Crawler)
 		switch name {
 		case "crawler":
 			return info.Token, true
@@ -96,7 +96,7 @@ func (h *Handler) placeholders(r *http.Request, v site.Verdict) {
 		case "decision":
 			return v.Decision.Verdict.String(), true
 		case "rule":
-			return h.site.RuleName(v.Decision.Rule), true
+			return s.RuleName(v.Decision.Rule), true
 		}
 		return nil, false
 	})

@@ -25,22 +25,23 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if r.Method == http.MethodConnect {
 		return next.ServeHTTP(w, r)
 	}
+	l := h.live.Load()
 	host, path := r.Host, sent(r)
 	failed := r.Context().Value(caddyhttp.ErrorCtxKey) != nil
 	if h.RobotsTxt == "replace" && isRobotsTxt(path) {
-		h.site.ServeRobots(w, r)
+		l.site.ServeRobots(w, r)
 		return nil
 	}
 	now := time.Now()
-	crawler := h.site.Recognize(r.Header["User-Agent"])
-	v := h.site.Edge(crawler, host, path, now)
-	h.placeholders(r, v)
+	crawler := l.site.Recognize(r.Header["User-Agent"])
+	v := l.site.Edge(crawler, host, path, now)
+	placeholders(r, l.site, v)
 	if v.Refused() && !failed {
-		if err := h.enforce(w, host, path, v); err != nil {
+		if err := h.enforce(w, l.site, host, path, v); err != nil {
 			return err
 		}
 	}
-	page, etag := h.page(crawler, host, path, now)
+	page, etag := h.page(l, crawler, host, path, now)
 	if page.Values == nil && page.Elements == nil && !h.tailored {
 		return next.ServeHTTP(w, r)
 	}
@@ -61,11 +62,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 
 // page finds what the response carries, and what marks the entity tag of a page
 // that is changed by it.
-func (h *Handler) page(crawler policy.CrawlerID, host, path string, now time.Time) (*site.Page, string) {
+func (h *Handler) page(l *live, crawler policy.CrawlerID, host, path string, now time.Time) (*site.Page, string) {
 	if !h.tailored {
-		return h.site.Page(host, path, now), h.etag
+		return l.site.Page(host, path, now), l.etag
 	}
-	return h.site.Tailored(crawler, host, path, now), h.etag + "-" + strconv.Itoa(int(crawler))
+	return l.site.Tailored(crawler, host, path, now), l.etag + "-" + strconv.Itoa(int(crawler))
 }
 
 // sent returns the path and query of the request target as the client sent it.
