@@ -128,7 +128,7 @@ func TestRecognizeSameToken(t *testing.T) {
 }
 
 func TestRecognizeAllLines(t *testing.T) {
-	r := NewRecognizer(patternsOf("Foo", "Foo Bar", "GPTBot"))
+	r := NewRecognizer(patternsOf("Foo", "Foo Bar", "GPTBot", "XYZBot"))
 	tests := []struct {
 		name  string
 		lines []string
@@ -138,7 +138,8 @@ func TestRecognizeAllLines(t *testing.T) {
 		{"none", nil, 0, false},
 		{"one", []string{"Foo"}, 0, true},
 		{"the longest of both", []string{"Foo", "GPTBot"}, 2, true},
-		{"equal length: the first line", []string{"GPTBot", "Foo"}, 2, true},
+		{"equal length: the first line", []string{"GPTBot", "XYZBot"}, 2, true},
+		{"equal length: the first line, other order", []string{"XYZBot", "GPTBot"}, 3, true},
 		{"no token over two lines", []string{"Foo", "Bar"}, 0, true},
 		{"the second", []string{"Mozilla/5.0", "GPTBot/1"}, 2, true},
 	}

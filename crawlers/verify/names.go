@@ -191,7 +191,7 @@ func isNotFound(err error) bool {
 func hostMatches(pattern, host string) bool {
 	before, after, star := strings.Cut(pattern, "*")
 	if !star {
-		return strings.HasPrefix(pattern, ".") && len(host) > len(pattern) && strings.HasSuffix(host, pattern)
+		return strings.HasPrefix(pattern, ".") && strings.HasSuffix(host, pattern)
 	}
 	if len(host) <= len(before)+len(after) || !strings.HasPrefix(host, before) || !strings.HasSuffix(host, after) {
 		return false

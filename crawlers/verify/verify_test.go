@@ -56,6 +56,7 @@ func TestCheck(t *testing.T) {
 		{"not on either list", both, nil, nameless, Impostor, ""},
 		{"on a stale list", stale, nil, "192.88.99.5", Verified, "address-list"},
 		{"not on a stale list", stale, nil, nameless, Unknown, ""},
+		{"not on a stale list, nor on a fresh one after it", []string{"https://stale.example", "https://a.example"}, nil, nameless, Unknown, ""},
 		{"list not had", none, nil, nameless, Unknown, ""},
 		{"list that nobody fetches", unheard, nil, nameless, Unknown, ""},
 		{"names: confirmed", nil, names, confirmed, Verified, "reverse-dns"},
