@@ -13,7 +13,7 @@ import (
 type shape map[string]any
 
 var (
-	pathShape     = textShape(`a path that starts with / or *, where * stands for anything and $ for the end, or the name of a set`, "")
+	pathShape     = shape{"$ref": "#/$defs/path"}
 	audienceShape = textShape("everyone, the name of a crawler, category:KIND, operator:NAME or purpose:NAME", "")
 	tokenShape    = textShape("a crawler's name in robots.txt", "")
 	nameShape     = textShape("letters, digits, hyphens, underscores and dots", namePattern.String())
@@ -85,20 +85,16 @@ func directivesShape(fs fields[*directive]) shape {
 
 // statementsShape is the map under allow or disallow.
 func statementsShape(allow bool) shape {
-	value := oneOrMore(shape{"anyOf": []any{pathShape, mapShape(entryFields)}})
-	if !allow {
-		value = oneOrMore(shape{"anyOf": []any{pathShape, mapShape(entryFields[:1])}})
+	value := shape{"$ref": "#/$defs/disallowed"}
+	if allow {
+		value = shape{"$ref": "#/$defs/allowed"}
 	}
 	properties := shape{}
 	for _, u := range policy.Usages() {
 		if allow && u == policy.Other {
 			continue
 		}
-		property := shape{"description": usageAbout[u]}
-		for k, v := range value {
-			property[k] = v
-		}
-		properties[u.String()] = property
+		properties[u.String()] = shape{"description": usageAbout[u], "$ref": value["$ref"]}
 	}
 	s := shape{"type": "object", "properties": properties, "minProperties": 1, "additionalProperties": false}
 	if allow {
@@ -136,6 +132,11 @@ func Schema() []byte {
 	s := mapShape(fileFields)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	s["title"] = "Site policy for crawlers"
+	s["$defs"] = shape{
+		"path":       textShape("a path that starts with / or *, where * stands for anything and $ for the end, or the name of a set", ""),
+		"allowed":    oneOrMore(shape{"anyOf": []any{pathShape, mapShape(entryFields)}}),
+		"disallowed": oneOrMore(shape{"anyOf": []any{pathShape, mapShape(entryFields[:1])}}),
+	}
 	s["description"] = "Which crawler may do what with which part of a site."
 	out, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {

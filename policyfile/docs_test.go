@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// block is a fenced block of a document.
+type block struct {
+	line     int
+	language string
+	text     string
+}
+
+var fence = regexp.MustCompile("(?ms)^```([a-z]+(?: wrong)?)\n(.*?)^```$")
+
+func blocksOf(t *testing.T, path string) (blocks []block) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range fence.FindAllSubmatchIndex(data, -1) {
+		blocks = append(blocks, block{1 + strings.Count(string(data[:m[0]]), "\n"), string(data[m[2]:m[3]]), string(data[m[4]:m[5]])})
+	}
+	return blocks
+}
+
+// TestDocumentedExamples: what the documents show loads without a warning, and
+// what they show as wrong gets the message that they show.
+func TestDocumentedExamples(t *testing.T) {
+	good, wrong := 0, 0
+	for _, path := range []string{"../docs/policy-file.md", "../docs/lint.md"} {
+		blocks := blocksOf(t, path)
+		for i, b := range blocks {
+			_, ds := LoadWith("policy.yaml", []byte(b.text), Options{Now: testNow})
+			switch b.language {
+			case "yaml":
+				good++
+				if len(ds) > 0 {
+					t.Errorf("%s:%d:\n%s", path, b.line, ds.Text())
+				}
+			case "yaml wrong":
+				wrong++
+				if i+1 == len(blocks) || blocks[i+1].language != "text" {
+					t.Errorf("%s:%d: no message follows", path, b.line)
+				} else if got := ds.Text(); got != blocks[i+1].text {
+					t.Errorf("%s:%d:\ngot:\n%s\nshown:\n%s", path, b.line, got, blocks[i+1].text)
+				}
+			}
+		}
+	}
+	if good < 18 || wrong < 5 {
+		t.Errorf("%d good and %d wrong examples: are the blocks still found?", good, wrong)
+	}
+}
+
+// TestEveryKeyIsDocumented: the reference names every key of the grammar.
+func TestEveryKeyIsDocumented(t *testing.T) {
+	data, err := os.ReadFile("../docs/policy-file.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key := range knownKeys {
+		switch key {
+		case "paths", "rules", "usage", "directives": // shown in examples
+			if !strings.Contains(string(data), key+":") {
+				t.Errorf("docs/policy-file.md has no example with %s", key)
+			}
+		default:
+			if !strings.Contains(string(data), "`"+key+"`") {
+				t.Errorf("docs/policy-file.md does not name %s", key)
+			}
+		}
+	}
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// TestExamples: the published policies load without a warning.
+func TestExamples(t *testing.T) {
+	paths := filesOf(t, "../examples/policies/*.yaml")
+	if len(paths) < 6 {
+		t.Errorf("only %d examples", len(paths))
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			f, ds := loadFile(t, path)
+			if len(ds) > 0 {
+				t.Errorf("\n%s", ds.Text())
+			}
+			if f != nil {
+				checkPrinted(t, f)
+			}
+		})
+	}
+}
