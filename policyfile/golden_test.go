@@ -25,7 +25,7 @@ func loadFile(t *testing.T, path string) (*File, Diagnostics) {
 	return LoadWith(filepath.Base(path), data, Options{Now: testNow})
 }
 
-func filesOf(t *testing.T, pattern string) []string {
+func filesOf(t testing.TB, pattern string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
 	if err != nil || len(paths) == 0 {

@@ -41,8 +41,12 @@ var qualifiedFields = append(fields[*qualified]{
 func qualifierFields[T any](into func(T) *[]qualifierText) fields[T] {
 	var fs fields[T]
 	for _, name := range policy.QualifierNames() {
+		values := textShape(policy.QualifierValues(name), "")
+		if name == policy.QualifierProhibitedModification {
+			values = oneOrMore(values)
+		}
 		fs = append(fs, field[T]{
-			name: string(name), about: "a condition of the permission: " + policy.QualifierValues(name), shape: oneOrMore(textShape(policy.QualifierValues(name), "")),
+			name: string(name), about: "a condition of the permission: " + policy.QualifierValues(name), shape: values,
 			read: func(p *parser, key, value *yaml.Node, t T) {
 				list := into(t)
 				if name != policy.QualifierProhibitedModification {

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// FuzzLoad: whatever the bytes, Load returns; there is a File exactly when there
+// is no error; diagnostics are text, on one line, and stand in the file; and what
+// loads can be printed and read with the same meaning.
+func FuzzLoad(f *testing.F) {
+	for _, pattern := range []string{"testdata/good/*.yaml", "testdata/bad/*.yaml", "../examples/policies/*.yaml"} {
+		for _, path := range filesOf(f, pattern) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, ds := LoadWith("fuzz.yaml", data, Options{Now: testNow})
+		if (file == nil) != ds.HasErrors() {
+			t.Fatalf("file %v, problems %v", file != nil, ds.Error())
+		}
+		lines := len(splitLines(string(data)))
+		for _, d := range ds {
+			text := d.String()
+			if strings.ContainsAny(text, "\n\r\x00\x1b") || !utf8.ValidString(text) || d.Message == "" {
+				t.Errorf("%q", text)
+			}
+			if d.Pos.Line < 1 || d.Pos.Line > max(lines, 1)+1 || d.Pos.Column < 1 {
+				t.Errorf("%s: the file has %d lines", text, lines)
+			}
+		}
+		if b, err := json.Marshal(ds); err != nil || !json.Valid(b) {
+			t.Errorf("%v", err)
+		}
+		if strings.ContainsAny(strings.ReplaceAll(ds.Text(), "\n", ""), "\r\x00\x1b") {
+			t.Errorf("%q", ds.Text())
+		}
+		if file != nil {
+			checkFile(t, file)
+			checkPrinted(t, file)
+		}
+	})
+}
+
+// checkFile holds a file that loads to what other packages rely on.
+func checkFile(t *testing.T, f *File) {
+	t.Helper()
+	for i := range f.Spec.Rules {
+		r := &f.Spec.Rules[i]
+		if len(r.For) == 0 {
+			t.Errorf("rule %d is for nobody", i)
+		}
+		for _, s := range r.Statements {
+			if s.Pattern.IsZero() || s.Pos.Line == 0 || !s.Allow && (s.Qualifiers != nil || s.Local != "") || s.Allow && s.Usage == policy.Other {
+				t.Errorf("%+v", s)
+			}
+		}
+		for _, d := range r.AppDirectives {
+			if d.Pattern.IsZero() || d.App == "" || d.Item.Params == nil {
+				t.Errorf("%+v", d)
+			}
+		}
+		for _, e := range r.EngineRules {
+			if e.Pattern.IsZero() || e.Name == "" || e.Rule.IsEmpty() {
+				t.Errorf("%+v", e)
+			}
+		}
+		for _, text := range append(append([]string{r.Name, r.PermissionsReference}, r.UsagePurposes...), f.Spec.Sitemaps...) {
+			if strings.ContainsAny(text, "\r\n") {
+				t.Errorf("a line break in %q would add a line to robots.txt", text)
+			}
+		}
+	}
+}
+
+// FuzzLoadDirectives: the same for values of single keys, which a mutation of whole
+// files seldom reaches.
+func FuzzLoadDirectives(f *testing.F) {
+	for _, s := range []string{
+		"examplesearch;widgets=?0", `a;b="c", d;e=1.5;f=:AAE=:`, "a;b=@1659578233;c=%\"f%c3%bc\"", "max-snippet:20, noindex", "unavailable_after: 2026-12-31T23:59:59Z, notranslate",
+		"/a*b$", "*.pdf$", "/%7e%2A", "until-2027-01-31", "250-chars", "Googlebot", "category:search", "operator:Google", "www.example.com", "*.example.com", "https://example.com/a?b", "2.5", "[::1]:80", "bücher.example",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if strings.ContainsAny(s, "\r\n") {
+			return
+		}
+		quoted := "'" + strings.ReplaceAll(s, "'", "''") + "'"
+		for _, template := range []string{
+			"for: everyone\n    app-directives: X", "for: everyone\n    robots-tag: [X, {paths: /a/, rules: X}]", "for: everyone\n    disallow: {crawl: X, index: [/b, X]}",
+			"for: everyone\n    allow: {index: {paths: /a/, time-limit: X}}", "for: everyone\n    allow: {present-snippet: {paths: X, max-length: 20-chars}}",
+			"for: X\n    name: X", "for: everyone\n    hosts: X", "for: A\n    permissions-reference: X", "for: A\n    usage-purposes: X", "for: A\n    crawl-delay: X",
+			"for: everyone\n    allow: {present: {paths: /a/, must-use-resource: X}}",
+		} {
+			file, ds := LoadWith("fuzz.yaml", []byte("version: 1\nrules:\n  - "+strings.ReplaceAll(template, "X", quoted)+"\n"), Options{Now: testNow})
+			if (file == nil) != ds.HasErrors() {
+				t.Fatalf("file %v, problems %v", file != nil, ds.Error())
+			}
+			if file != nil {
+				checkFile(t, file)
+				checkPrinted(t, file)
+			}
+		}
+	})
+}
+
+// TestHostileFiles: what takes most work per octet still ends soon. There is no
+// clock here: a file that never ends fails by the test's time limit.
+func TestHostileFiles(t *testing.T) {
+	fill := func(unit string) []byte { return []byte(strings.Repeat(unit, (MaxSize-64)/len(unit))) }
+	for name, data := range map[string][]byte{
+		"brackets":     fill("["),
+		"braces":       fill("{"),
+		"hyphens":      fill("- "),
+		"nested":       fill("a: {"),
+		"questions":    fill("? "),
+		"quotes":       fill("\"a\n"),
+		"colons":       fill("a: b: "),
+		"unknown keys": append([]byte("version: 1\n"), bytes.ReplaceAll(fill("abcdefgh: 1\n"), []byte("abcd"), []byte("abce"))...),
+		"empty items":  append([]byte("rules:\n"), fill("-\n")...),
+		"rules":        append([]byte("version: 1\nrules:\n"), fill("- {for: A, disallow: {index: /}}\n")...),
+		"stars":        append([]byte("version: 1\nrules:\n- for: everyone\n  disallow:\n    index:\n"), fill("    - \"/*a*b*c*d$\"\n")...),
+		"tokens":       append([]byte("version: 1\nrules:\n- disallow: {crawl: /}\n  for:\n"), fill("  - Googelbto\n")...),
+		"long line":    append([]byte("version: 1\nrules:\n- for: everyone\n  disallow:\n    crawl: /"), fill("a*")...),
+		"comments":     append([]byte("version: 1\n"), fill("# a\n\n")...),
+		"aliases":      append([]byte("a: &a [1]\nb: ["), fill("*a, ")...),
+		"tabs":         fill("\ta\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, ds := LoadWith("hostile.yaml", data, Options{Now: testNow})
+			if len(ds) > maxDiagnostics {
+				t.Errorf("%d diagnostics", len(ds))
+			}
+		})
+	}
+}
