@@ -18,6 +18,7 @@ type recoder struct {
 	coding coding
 	in     []byte // what the unpacker has not read yet
 	eof    bool   // and nothing follows
+	single bool   // the unpacker was last given one byte, and there was no more
 	yield  func([]byte) bool
 	next   func() ([]byte, bool)
 	stop   func()
@@ -26,6 +27,8 @@ type recoder struct {
 	text   *bufio.Writer // before packer: brotli packs each Write by itself
 	buf    [16 << 10]byte
 }
+
+var errBehind = errors.New("bytes behind the end")
 
 var errReleased = errors.New("the response is over")
 
@@ -46,9 +49,11 @@ func (c *recoder) run(yield func([]byte) bool) {
 			return
 		}
 	}
-	// All text has come when brotli finds more behind it, also if that is only
-	// what it has read ahead itself.
-	if err != io.EOF && err.Error() != "brotli: excessive input" {
+	// brotli says this too when it has only read the last byte ahead.
+	if c.single && err.Error() == "brotli: excessive input" {
+		err = io.EOF
+	}
+	if err != io.EOF {
 		c.err = err
 	}
 	if err != errReleased {
@@ -56,7 +61,7 @@ func (c *recoder) run(yield func([]byte) bool) {
 	}
 }
 
-// Read gives the unpacker the body.
+// Read gives the unpacker the body, the last byte that there is by itself.
 func (c *recoder) Read(b []byte) (int, error) {
 	for len(c.in) == 0 {
 		if c.eof {
@@ -66,8 +71,9 @@ func (c *recoder) Read(b []byte) (int, error) {
 			return 0, errReleased
 		}
 	}
-	n := copy(b, c.in)
+	n := copy(b, c.in[:max(1, len(c.in)-1)])
 	c.in = c.in[n:]
+	c.single = n == 1 && len(c.in) == 0
 	return n, nil
 }
 
@@ -75,6 +81,9 @@ func (c *recoder) Read(b []byte) (int, error) {
 // before more of the body comes; over tells that there will be none at all.
 func (c *recoder) read() (b []byte, more, over bool) {
 	b, ok := c.next()
+	if !ok && c.err == nil && len(c.in) > 0 {
+		c.err = errBehind
+	}
 	return b, ok && b != nil, !ok
 }
 
@@ -98,8 +107,7 @@ func (c *recoder) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// drain packs all text that can be had. What follows the end of the packed
-// body is dropped.
+// drain packs all text that can be had.
 func (c *recoder) drain() error {
 	for {
 		text, more, over := c.read()

@@ -15,8 +15,8 @@ import (
 // copies the stream's bytes, and follows the symbols only to find the end, where
 // the checksum is corrected by arithmetic.
 //
-// A stream that is broken goes on as it came from the place where it is broken,
-// and its checksum is not corrected: it does not come out whole.
+// A stream that is broken is broken at the same place when it comes out; what
+// follows is copied.
 type splicer struct {
 	inf    inflater
 	w      blockWriter
@@ -246,7 +246,14 @@ func (z *splicer) rewrite() bool {
 		z.w.out.align()
 		z.phase = inTrailer
 	case badStream:
-		z.copyRest(asItCame)
+		// What is wrong here could be right behind a longer text: a block of
+		// the kind that does not exist keeps it wrong.
+		if len(z.toks) > 0 {
+			z.block(false)
+		}
+		z.w.out.add(7, 3)
+		z.w.out.align()
+		z.copied, z.phase = z.inf.pos, asItCame
 	case needMore:
 		return false
 	}
