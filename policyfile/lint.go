@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -20,6 +21,7 @@ type linter struct {
 	// groups are the crawlers of the audiences that are neither everyone nor a
 	// token, as far as they were asked for.
 	groups map[policy.Audience][]policy.CrawlerID
+	who    []reach             // of each rule
 	told   map[policy.Pos]bool // by the check that runs
 	tied   map[int]bool        // rules that ties were reported of
 	budget int
@@ -36,6 +38,9 @@ const (
 // runs out of it hides nothing of another.
 func (p *parser) lint(compiled *policy.Policy, now time.Time) {
 	l := &linter{p: p, policy: compiled, rules: p.spec.Rules, now: now, groups: map[policy.Audience][]policy.CrawlerID{}}
+	for i := range l.rules {
+		l.who = append(l.who, reachOf(&l.rules[i]))
+	}
 	for _, check := range []func(){
 		l.emptyRules, l.enforced, l.crawlDelay, l.timeLimits, l.notPublished, l.qualifiers,
 		l.hiddenNoindex, l.searchShutOut, l.exemptions, l.dualUse, l.trainingMayCrawl,
@@ -99,6 +104,33 @@ func inGroup(a policy.Audience, c policy.Crawler) bool {
 	return containsFold(c.Purposes, a.Name)
 }
 
+// reach is what checks ask of a rule again and again.
+type reach struct {
+	everyone, group, training bool
+	hosts                     []string // some that it is for, of which nothing else is known
+}
+
+// maxHosts is how many of a rule's hosts most checks try.
+const maxHosts = 16
+
+func reachOf(r *policy.Rule) (w reach) {
+	for _, a := range r.For {
+		w.everyone = w.everyone || a.Kind == policy.ForEveryone
+		w.group = w.group || a.Tier() == policy.TierGroup
+		w.training = w.training || a == training
+	}
+	if len(r.Hosts) == 0 {
+		w.hosts = []string{""}
+	}
+	for _, h := range r.Hosts[:min(len(r.Hosts), maxHosts)] {
+		w.hosts = append(w.hosts, hostFor(h))
+	}
+	return w
+}
+
+// training is the audience of the rules against AI training.
+var training = policy.Audience{Kind: policy.ForCategory, Name: string(crawlers.KindAITraining)}
+
 // someCrawlers are a few of those that a rule is for: enough to see how it meets
 // other rules.
 func (l *linter) someCrawlers(r *policy.Rule) (ids []policy.CrawlerID) {
@@ -110,18 +142,6 @@ func (l *linter) someCrawlers(r *policy.Rule) (ids []policy.CrawlerID) {
 	return ids
 }
 
-// someHosts are hosts that a rule is for, of which nothing else is known.
-func someHosts(r *policy.Rule) []string {
-	if len(r.Hosts) == 0 {
-		return []string{""}
-	}
-	hosts := make([]string, len(r.Hosts))
-	for i, h := range r.Hosts {
-		hosts[i] = hostFor(h)
-	}
-	return hosts
-}
-
 func hostFor(h policy.Host) string {
 	if h.Wildcard() {
 		return "a-name-no-rule-has" + string(h[1:])
@@ -129,17 +149,14 @@ func hostFor(h policy.Host) string {
 	return string(h)
 }
 
-func has(r *policy.Rule, kind policy.AudienceKind) bool {
-	return slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == kind })
-}
-
 // forText names who a rule is for.
 func forText(r *policy.Rule) string {
-	names := make([]string, len(r.For))
-	for i, a := range r.For {
-		names[i] = a.String()
+	const shown = 3
+	var names []string
+	for _, a := range r.For[:min(len(r.For), shown+1)] {
+		names = append(names, a.String())
 	}
-	return some(names, 3)
+	return some(names, shown)
 }
 
 // wellKnown are the crawlers that messages name first, as readers know them.

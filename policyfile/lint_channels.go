@@ -80,7 +80,7 @@ func lostQualifiers(u policy.Usage, q *policy.Qualifiers) (lost []string) {
 func (l *linter) exemptions() {
 	var general []placed
 	l.each(func(rule int, s *policy.Statement) {
-		if !s.Allow && s.Usage != policy.Crawl && has(&l.rules[rule], policy.ForEveryone) {
+		if !s.Allow && s.Usage != policy.Crawl && l.who[rule].everyone {
 			general = append(general, placed{rule, s})
 		}
 	})
@@ -89,7 +89,7 @@ func (l *linter) exemptions() {
 	}
 	l.each(func(rule int, s *policy.Statement) {
 		r := &l.rules[rule]
-		if !s.Allow || s.Usage == policy.Crawl || l.told[s.Pos] || has(r, policy.ForEveryone) {
+		if !s.Allow || s.Usage == policy.Crawl || l.told[s.Pos] || l.who[rule].everyone {
 			return
 		}
 		for _, g := range general {
@@ -126,9 +126,9 @@ func inner(p, q pathpattern.Pattern) (pathpattern.Pattern, bool) {
 
 func (l *linter) exempts(rule int, s *policy.Statement, g placed, path pathpattern.Pattern) bool {
 	r := &l.rules[rule]
-	hosts := someHosts(r)
+	hosts := l.who[rule].hosts
 	if len(r.Hosts) == 0 {
-		hosts = someHosts(&l.rules[g.rule])
+		hosts = l.who[g.rule].hosts
 	}
 	for _, host := range hosts {
 		if l.decide(0, host, sample(path), s.Usage).Verdict != policy.Disallowed {
@@ -148,7 +148,7 @@ func (l *linter) exempts(rule int, s *policy.Statement, g placed, path pathpatte
 func (l *linter) hostOverridden() {
 	allows := map[policy.Usage][]placed{}
 	l.each(func(rule int, s *policy.Statement) {
-		if r := &l.rules[rule]; s.Allow && len(r.Hosts) == 0 && !has(r, policy.ForEveryone) {
+		if r := &l.rules[rule]; s.Allow && len(r.Hosts) == 0 && !l.who[rule].everyone {
 			allows[s.Usage] = append(allows[s.Usage], placed{rule, s})
 		}
 	})
@@ -157,7 +157,7 @@ func (l *linter) hostOverridden() {
 	}
 	l.each(func(rule int, s *policy.Statement) {
 		r := &l.rules[rule]
-		if s.Allow || len(r.Hosts) == 0 || !has(r, policy.ForEveryone) && !hasGroup(r) {
+		if s.Allow || len(r.Hosts) == 0 || !l.who[rule].everyone && !l.who[rule].group {
 			return
 		}
 		for _, a := range allows[s.Usage] {
@@ -170,8 +170,8 @@ func (l *linter) hostOverridden() {
 			}
 			other := &l.rules[a.rule]
 			for _, id := range l.someCrawlers(other) {
-				d := l.decide(id, someHosts(r)[0], sample(narrow), s.Usage)
-				if d.Verdict == policy.Allowed && d.Rule == other && l.speaksTo(r, id) {
+				d := l.decide(id, l.who[rule].hosts[0], sample(narrow), s.Usage)
+				if d.Verdict == policy.Allowed && d.Rule == other && l.speaksTo(rule, id) {
 					who := l.policy.CrawlerInfo(id).Token
 					l.warn(s.Pos, "host-overridden", "this does not hold for %s on %s: line %d allows %s on every host, and a rule that names a crawler more narrowly comes before one for a host; add %s to the names under for here",
 						who, r.Hosts[0], a.s.Pos.Line, s.Usage, who)
@@ -182,16 +182,12 @@ func (l *linter) hostOverridden() {
 	})
 }
 
-func hasGroup(r *policy.Rule) bool {
-	return slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Tier() == policy.TierGroup })
-}
-
 // speaksTo reports whether a rule's audiences include a crawler.
-func (l *linter) speaksTo(r *policy.Rule, id policy.CrawlerID) bool {
-	if id == 0 || has(r, policy.ForEveryone) {
+func (l *linter) speaksTo(rule int, id policy.CrawlerID) bool {
+	if id == 0 || l.who[rule].everyone {
 		return id != 0
 	}
-	for _, a := range r.For {
+	for _, a := range l.rules[rule].For {
 		if slices.Contains(l.crawlersOf(a), id) {
 			return true
 		}

@@ -236,7 +236,7 @@ func (l *linter) neverDecides() {
 		if l.tied[i] || len(r.Statements) == 0 || len(r.AppDirectives)+len(r.EngineRules) > 0 || r.CrawlDelay > 0 {
 			continue
 		}
-		if by, never := l.shadowed(r); never {
+		if by, never := l.shadowed(i); never {
 			l.warn(r.Pos, "never-decides", "this rule never decides anything, as the rule in line %d speaks of all of it first; delete one of the two, or make its paths longer", by.Pos.Line)
 		}
 	}
@@ -247,7 +247,8 @@ const maxShadowTries = 2000
 
 // shadowed reports whether another rule answers whatever the rule speaks of, and
 // which one does.
-func (l *linter) shadowed(r *policy.Rule) (by *policy.Rule, never bool) {
+func (l *linter) shadowed(rule int) (by *policy.Rule, never bool) {
+	r := &l.rules[rule]
 	tries := 0
 	q := policy.Query{Identity: leastIdentity(r.Identity), Now: l.now}
 	for _, purpose := range r.UsagePurposes {
@@ -265,7 +266,7 @@ func (l *linter) shadowed(r *policy.Rule) (by *policy.Rule, never bool) {
 				asked.Purposes = append(slices.Clone(q.Purposes), strings.ToLower(a.Name))
 			}
 			for _, asked.Crawler = range l.whoIs(a) {
-				for _, asked.Host = range someHosts(r) {
+				for _, asked.Host = range l.who[rule].hosts {
 					for _, asked.Usage = range asUsages(s.Usage) {
 						tries++
 						if tries > maxShadowTries || !l.spend(decisionCost) {

@@ -17,9 +17,8 @@ func (l *linter) hiddenNoindex() {
 		if s.Allow || s.Usage != policy.Index || l.told[s.Pos] || !l.spend(1) {
 			return
 		}
-		r := &l.rules[rule]
-		for _, id := range l.someCrawlers(r) {
-			for _, host := range someHosts(r) {
+		for _, id := range l.someCrawlers(&l.rules[rule]) {
+			for _, host := range l.who[rule].hosts {
 				d := l.decide(id, host, sample(s.Pattern), policy.Crawl)
 				if d.Verdict == policy.Disallowed && covers(d.Statement.Pattern, s.Pattern) {
 					l.warn(s.Pos, "hidden-noindex", "crawl of these pages is disallowed too (line %d), so a search engine never fetches them and never sees that it may not index them, and may list their addresses; delete crawl from that line to keep the pages out of search results, or delete index here",
@@ -48,8 +47,12 @@ func (l *linter) searchShutOut() {
 		at := r.Statements[whole].Pos
 		var shut []policy.CrawlerID
 		mode := policy.ModeOff
-		for _, host := range someHosts(r) {
-			for _, id := range l.searchers(r) {
+		searchers := l.searchers(i)
+		for _, host := range l.allHosts(i) {
+			for _, id := range searchers {
+				if !l.spend(1) {
+					break
+				}
 				d := l.decide(id, host, sample(pathpattern.All), policy.Crawl)
 				if d.Rule == r && d.Verdict == policy.Disallowed {
 					shut = append(shut, id)
@@ -90,12 +93,12 @@ func (l *linter) harm(ids []policy.CrawlerID) string {
 
 // searchers are the crawlers of search engines and link previews that a rule is
 // for.
-func (l *linter) searchers(r *policy.Rule) (ids []policy.CrawlerID) {
+func (l *linter) searchers(rule int) (ids []policy.CrawlerID) {
 	wanted := func(id policy.CrawlerID) bool {
 		c := l.policy.CrawlerInfo(id)
 		return !c.RobotsOnly && (c.Kind == string(crawlers.KindSearch) || c.Kind == string(crawlers.KindPreview))
 	}
-	if has(r, policy.ForEveryone) {
+	if l.who[rule].everyone {
 		for id := range l.policy.Crawlers {
 			if wanted(id) {
 				ids = append(ids, id)
@@ -103,7 +106,7 @@ func (l *linter) searchers(r *policy.Rule) (ids []policy.CrawlerID) {
 		}
 		return ids
 	}
-	for _, a := range r.For {
+	for _, a := range l.rules[rule].For {
 		for _, id := range l.crawlersOf(a) {
 			if wanted(id) {
 				ids = append(ids, id)
@@ -113,17 +116,29 @@ func (l *linter) searchers(r *policy.Rule) (ids []policy.CrawlerID) {
 	return ids
 }
 
+// allHosts are hosts for every one that a rule names.
+func (l *linter) allHosts(rule int) []string {
+	r := &l.rules[rule]
+	if len(r.Hosts) <= maxHosts {
+		return l.who[rule].hosts
+	}
+	hosts := make([]string, len(r.Hosts))
+	for i, h := range r.Hosts {
+		hosts[i] = hostFor(h)
+	}
+	return hosts
+}
+
 // dualUse finds rules against AI training that pass by crawlers which train among
 // other things.
 func (l *linter) dualUse() {
 	somewhere := sample(pathpattern.All)
 	for i := range l.rules {
 		r := &l.rules[i]
-		j := slices.Index(r.For, policy.Audience{Kind: policy.ForCategory, Name: string(crawlers.KindAITraining)})
-		if j < 0 || !disallowsSite(r) {
+		if !l.who[i].training || !disallowsSite(r) || !l.spend(1) {
 			continue
 		}
-		host := someHosts(r)[0]
+		j, host := slices.Index(r.For, training), l.who[i].hosts[0]
 		var passed []policy.CrawlerID
 		for k := range l.p.catalogue.Len() {
 			c := l.p.catalogue.At(k)
@@ -181,16 +196,15 @@ func (l *linter) isNamed(token string) bool {
 // that train fetch everything.
 func (l *linter) trainingMayCrawl() {
 	somewhere := sample(pathpattern.All)
-	training := policy.Audience{Kind: policy.ForCategory, Name: string(crawlers.KindAITraining)}
 	var asks *policy.Statement
 	for i := range l.rules {
 		r := &l.rules[i]
 		for j := range r.Statements {
 			s := &r.Statements[j]
-			if s.Usage == policy.Crawl && slices.Contains(r.For, training) {
+			if s.Usage == policy.Crawl && l.who[i].training {
 				return // the author has thought of it
 			}
-			if asks == nil && s.Usage == policy.TrainAI && !s.Allow && s.Pattern.IsAll() && has(r, policy.ForEveryone) && len(r.Hosts) == 0 {
+			if asks == nil && s.Usage == policy.TrainAI && !s.Allow && s.Pattern.IsAll() && l.who[i].everyone && len(r.Hosts) == 0 {
 				asks = s
 			}
 		}
