@@ -97,12 +97,14 @@ func repattern(pattern func(r *rand.Rand) string) func(*rand.Rand, *policy.Spec)
 			seen := map[string]bool{}
 			s.Rules[i].Statements = slices.DeleteFunc(s.Rules[i].Statements, func(st policy.Statement) bool { return st.Usage != policy.Crawl })
 			for j := range s.Rules[i].Statements {
-				p := pathpattern.MustParse(pattern(r))
-				if !seen[p.String()] {
-					s.Rules[i].Statements[j].Pattern = p
-				}
-				seen[p.String()] = true
+				s.Rules[i].Statements[j].Pattern = pathpattern.MustParse(pattern(r))
 			}
+			// A policy file may not say both in one rule.
+			s.Rules[i].Statements = slices.DeleteFunc(s.Rules[i].Statements, func(st policy.Statement) bool {
+				said := seen[st.Pattern.String()]
+				seen[st.Pattern.String()] = true
+				return said
+			})
 		}
 	}
 }

@@ -16,14 +16,15 @@ const maxMeetings = 8 << 20
 
 // verdict is what one pattern says in one layer of a policy.
 type verdict struct {
-	pattern pathpattern.Pattern // without "*" at its end, which changes only its length
-	size    int                 // the length by which the policy compares
-	allow   bool
-	layer   int
-	order   int // by which verdicts of equal depth are printed: as in the file
-	ref     policy.Ref
-	mixed   bool // several rules say it
-	across  bool // it may tie with another rule, and such a tie disallows
+	pattern   pathpattern.Pattern // without "*" at its end, which changes only its length
+	size      int                 // the length by which the policy compares
+	allow     bool
+	layer     int
+	order     int // by which verdicts of equal depth are printed: as in the file
+	ref       policy.Ref
+	mixed     bool   // several rules say it
+	across    bool   // it may tie with another rule, and such a tie disallows
+	condition string // under which it holds, "" for none
 
 	gone   bool
 	weaker []int32 // verdicts of the other kind that lose where both match
@@ -60,40 +61,59 @@ func flatten(layers []policy.Layer) (lines []string, losses []Loss, ok bool) {
 
 // add appends the verdicts of a layer, the strongest first.
 func (f *flattening) add(n int, l *policy.Layer) {
-	at := map[pathpattern.Pattern]int{}
-	var byPattern [][]policy.Ref
-	for _, r := range l.Statements {
-		i, ok := at[r.Statement.Pattern]
-		if !ok {
-			i = len(byPattern)
-			at[r.Statement.Pattern] = i
-			byPattern = append(byPattern, nil)
-		}
-		byPattern[i] = append(byPattern[i], r)
+	vs := verdictsOf(l, func(*policy.Rule) string { return "" }, f.lose)
+	for i := range vs {
+		vs[i].layer = n
+		vs[i].order += len(f.verdicts)
 	}
-	vs := make([]verdict, len(byPattern))
-	for i, refs := range byPattern {
-		ref := l.Decides(refs)
-		p := ref.Statement.Pattern
-		vs[i] = verdict{pattern: p.Plain(), size: p.Len(), allow: ref.Statement.Allow, layer: n, order: len(f.verdicts) + i, ref: ref}
-		vs[i].mixed = slices.ContainsFunc(refs, func(r policy.Ref) bool { return r.Rule != ref.Rule })
+	f.verdicts = append(f.verdicts, vs...)
+}
+
+// verdictsOf returns what a layer says of each pattern, and under each
+// condition, the strongest first.
+func verdictsOf(l *policy.Layer, condition func(*policy.Rule) string, lose func(*verdict, pathpattern.Pattern)) []verdict {
+	type key struct {
+		pattern   pathpattern.Pattern
+		condition string
+	}
+	at := map[key]int{}
+	var refs [][]policy.Ref
+	var keys []key
+	for _, r := range l.Statements {
+		k := key{r.Statement.Pattern, condition(r.Rule)}
+		i, ok := at[k]
+		if !ok {
+			i = len(refs)
+			at[k] = i
+			refs, keys = append(refs, nil), append(keys, k)
+		}
+		refs[i] = append(refs[i], r)
+	}
+	vs := make([]verdict, len(refs))
+	for i, k := range keys {
+		ref := l.Decides(refs[i])
+		vs[i] = verdict{
+			pattern: k.pattern.Plain(), size: k.pattern.Len(), allow: ref.Statement.Allow, order: i, ref: ref, condition: k.condition,
+			mixed: slices.ContainsFunc(refs[i], func(r policy.Ref) bool { return r.Rule != ref.Rule }),
+		}
 	}
 	if l.Tier == policy.TierGroup {
-		f.settleTies(vs)
+		settleTies(vs, lose)
 	}
 	slices.SortStableFunc(vs, func(a, b verdict) int {
-		return cmp.Or(cmp.Compare(b.size, a.size), a.tie()-b.tie())
+		// Of permissions of equal rank one that is qualified answers.
+		return cmp.Or(cmp.Compare(b.size, a.size), a.tie()-b.tie(), kind(a.ref.Statement.Qualifiers == nil)-kind(b.ref.Statement.Qualifiers == nil))
 	})
-	f.verdicts = append(f.verdicts, vs...)
+	return vs
 }
 
 // settleTies finds which verdicts of one length contradict each other, and
 // whether they are from one rule, where a tie allows, or from several, where it disallows. Should a
 // rule tie with itself and with another, it disallows too.
-func (f *flattening) settleTies(vs []verdict) {
-	bySize := map[int][]pathpattern.Entry[int]{}
+func settleTies(vs []verdict, lose func(v *verdict, paths pathpattern.Pattern)) {
+	bySize := map[int][]pathpattern.Entry[[]int]{}
 	for i := range vs {
-		bySize[vs[i].size] = append(bySize[vs[i].size], pathpattern.Entry[int]{Pattern: vs[i].pattern, Value: i})
+		bySize[vs[i].size] = append(bySize[vs[i].size], pathpattern.Entry[[]int]{Pattern: vs[i].pattern, Value: []int{i}})
 	}
 	group := make([]int, len(vs)) // the first that each is tied to
 	for i := range group {
@@ -108,16 +128,16 @@ func (f *flattening) settleTies(vs []verdict) {
 	}
 	var ties [][2]int
 	for size := range bySize {
-		x := pathpattern.NewIndex(bySize[size], func(a, _ int) int { return a })
+		x := pathpattern.NewIndex(bySize[size], func(a, b []int) []int { return slices.Concat(a, b) })
 		for _, e := range bySize[size] {
-			if literal(e.Pattern) && e.Pattern.Len() == size {
-				continue // two of these never meet
-			}
-			x.Overlapping(e.Pattern, func(j int) {
-				if i := e.Value; vs[j].allow != vs[i].allow {
-					ties = append(ties, [2]int{i, j})
-					a, b := root(i), root(j)
-					group[max(a, b)] = min(a, b)
+			i := e.Value[0]
+			x.Overlapping(e.Pattern, func(js []int) {
+				for _, j := range js {
+					if vs[j].allow && !vs[i].allow {
+						ties = append(ties, [2]int{j, i})
+						a, b := root(i), root(j)
+						group[max(a, b)] = min(a, b)
+					}
 				}
 			})
 		}
@@ -127,16 +147,14 @@ func (f *flattening) settleTies(vs []verdict) {
 		r := root(i)
 		several[r] = several[r] || vs[i].mixed || vs[i].ref.Rule != vs[r].ref.Rule
 	}
-	for i := range vs {
-		vs[i].across = several[root(i)]
+	for _, t := range ties {
+		for _, i := range t {
+			vs[i].across = several[root(i)]
+		}
 	}
 	for _, t := range ties {
-		a, d := &vs[t[0]], &vs[t[1]]
-		if !a.allow {
-			a, d = d, a
-		}
-		if a.across && a.ref.Rule == d.ref.Rule {
-			f.lose(a, d.pattern)
+		if a, d := &vs[t[0]], &vs[t[1]]; a.across && a.ref.Rule == d.ref.Rule {
+			lose(a, d.pattern)
 		}
 	}
 }

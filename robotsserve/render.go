@@ -76,9 +76,16 @@ type drawing struct {
 func draw(p *policy.Policy, host string) (*drawing, []policy.Problem) {
 	g := newGrouping(p, host)
 	g.collect()
+	records := newRecords(p, host)
 	d := &drawing{eol: "\n"}
+	if records != nil {
+		d.eol = "\r\n" // what the grammar of ACAP 1.0 asks for, and RFC 9309 takes
+	}
 	var head writer
 	head.eol = d.eol
+	if records != nil {
+		head.line("##ACAP version=1.0")
+	}
 	if url := p.Spec().Publish.License; url != "" {
 		head.line("License: " + url) // before all groups, or it would be of the last one only
 	}
@@ -90,6 +97,10 @@ func draw(p *policy.Policy, host string) (*drawing, []policy.Problem) {
 	var tail writer
 	tail.eol = d.eol
 	problems := g.problems
+	if records != nil {
+		tail.line("")
+		problems = append(problems, records.write(&tail)...)
+	}
 	d.tail = tail.text
 	h := sha256.New()
 	fmt.Fprintf(h, "%d ", len(d.head))

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package acap
+
+import (
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Query is a question to a File.
+type Query struct {
+	Crawler string // its name
+	Purpose string // what it is about to use the resource for, or ""
+	Path    string
+	Usage   policy.Usage
+	Now     time.Time // for time limits
+}
+
+// Decision is the answer to a Query.
+type Decision struct {
+	Verdict    policy.Verdict
+	Field      *Field             // that decided, nil for none
+	Qualifiers *policy.Qualifiers // of what is allowed
+	Expired    bool               // a permission whose time limit has passed
+	// Undetermined is a prohibition because no permission is narrower than all
+	// prohibitions (section 2.4.5).
+	Undetermined bool
+}
+
+// candidate is a field that speaks of a query by one of its patterns.
+type candidate struct {
+	field   *Field
+	part    *Part
+	pattern pathpattern.Pattern
+}
+
+// Decide answers as a conforming crawler that ignores conventional records.
+// Fields of records that name the crawler override those for any (section 2.2),
+// per usage, purpose and resource. Where no field speaks of a present-* usage,
+// those of present do (section 2.5.5), in the same records; where none speaks of
+// any usage, those of other (section 2.5.6), which is also asked about crawl: it
+// covers what is not explicitly permitted.
+//
+// The document leaves some questions open. We read: a field without a purpose
+// holds for every purpose, beside those of the purpose's sub-records; a
+// permission wins when it is narrower than every prohibition; of several
+// permissions the narrowest tells the qualifiers.
+func (f *File) Decide(q Query) Decision {
+	usages := []policy.Usage{q.Usage}
+	if q.Usage.IsPresentation() {
+		usages = append(usages, policy.Present)
+	}
+	if d, ok := f.ask(&q, usages); ok {
+		return d
+	}
+	if q.Usage != policy.Other {
+		d, _ := f.ask(&q, []policy.Usage{policy.Other})
+		return d
+	}
+	return Decision{}
+}
+
+func (f *File) ask(q *Query, usages []policy.Usage) (Decision, bool) {
+	for _, named := range []bool{true, false} {
+		for _, u := range usages {
+			if cs := f.candidates(q, u, named); len(cs) > 0 {
+				return resolve(cs, q.Now), true
+			}
+		}
+	}
+	return Decision{}, false
+}
+
+func (f *File) candidates(q *Query, u policy.Usage, named bool) []candidate {
+	path := FoldPath(q.Path)
+	var cs []candidate
+	add := func(fields []Field) {
+		for i := range fields {
+			for j := range fields[i].Parts {
+				if fields[i].Parts[j].Usage != u {
+					continue
+				}
+				for _, p := range fields[i].folded {
+					if p.Match(path) {
+						cs = append(cs, candidate{&fields[i], &fields[i].Parts[j], p})
+					}
+				}
+			}
+		}
+	}
+	for i := range f.Records {
+		r := &f.Records[i]
+		if !r.speaksTo(q.Crawler, named) {
+			continue
+		}
+		add(r.Fields)
+		for j := range r.Subs {
+			if r.Subs[j].isFor(q.Purpose) {
+				add(r.Subs[j].Fields)
+			}
+		}
+	}
+	return cs
+}
+
+// speaksTo reports whether the record names the crawler, or any.
+func (r *Record) speaksTo(crawler string, named bool) bool {
+	for _, c := range r.Crawlers {
+		if named && c != "*" && strings.EqualFold(c, crawler) || !named && c == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *SubRecord) isFor(purpose string) bool {
+	for _, p := range s.Purposes {
+		if purpose != "" && MatchPurpose(p, purpose) {
+			return true
+		}
+	}
+	return false
+}
+
+// MatchPurpose matches a purpose against a usage purpose pattern, without case
+// (section 2.8). The pattern is for the whole name or URI.
+func MatchPurpose(pattern, purpose string) bool {
+	pattern, purpose = strings.TrimSuffix(strings.ToLower(pattern), "$"), strings.ToLower(purpose)
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == purpose
+	}
+	rest, ok := strings.CutPrefix(purpose, parts[0])
+	if !ok {
+		return false
+	}
+	last := len(parts) - 1
+	for _, part := range parts[1:last] {
+		i := strings.Index(rest, part)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(part):]
+	}
+	return strings.HasSuffix(rest, parts[last])
+}
+
+// resolve applies section 2.4.5.
+func resolve(cs []candidate, now time.Time) Decision {
+	var against *candidate
+	for i := range cs {
+		if cs[i].permits() {
+			continue
+		}
+		if against == nil || Compare(cs[i].pattern, against.pattern) == First {
+			against = &cs[i]
+		}
+	}
+	var best *candidate
+	for i := range cs {
+		c := &cs[i]
+		if !c.permits() || !c.beats(cs) {
+			continue
+		}
+		if best == nil {
+			best = c
+			continue
+		}
+		switch Compare(c.pattern, best.pattern) {
+		case First:
+			best = c
+		case Undetermined:
+			if best.part.Qualifiers == nil {
+				best = c
+			}
+		}
+	}
+	if best == nil {
+		d := Decision{Verdict: policy.Disallowed, Field: against.field}
+		for i := range cs {
+			d.Undetermined = d.Undetermined || cs[i].permits()
+		}
+		return d
+	}
+	q := best.part.Qualifiers
+	if q != nil && q.TimeLimit.Passed(now) {
+		return Decision{Verdict: policy.Disallowed, Field: best.field, Expired: true}
+	}
+	return Decision{Verdict: policy.Allowed, Field: best.field, Qualifiers: q}
+}
+
+func (c *candidate) permits() bool { return c.field.Allow && !c.field.Unreadable }
+
+// beats reports whether a permission is narrower than every prohibition.
+func (c *candidate) beats(cs []candidate) bool {
+	for i := range cs {
+		if !cs[i].permits() && Compare(c.pattern, cs[i].pattern) != First {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package acap
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// setPrefix starts the name of a set where a pattern may stand (section 2.4.4).
+const setPrefix = "the-acap:resource-set:"
+
+// Limits on what a file can make of its size with names that stand for much.
+const (
+	maxParts    = 64    // of a locally defined usage
+	maxPatterns = 10000 // of a set
+)
+
+// Parse reads the ACAP fields of a robots.txt by section 3. It takes lines that
+// end in CR, LF or both, white space where the grammar has none, and fields in
+// any case. Conventional fields are left out.
+func Parse(text []byte) *File {
+	p := parser{f: &File{}, sets: map[string]*Set{}, usages: map[string]*Usage{}}
+	s := strings.TrimPrefix(string(text), "\ufeff")
+	for len(s) > 0 {
+		p.line++
+		end := strings.IndexAny(s, "\r\n")
+		if end < 0 {
+			end = len(s)
+		}
+		p.read(s[:end])
+		if strings.HasPrefix(s[end:], "\r\n") {
+			end++
+		}
+		s = s[min(end+1, len(s)):]
+	}
+	return p.f
+}
+
+type parser struct {
+	f      *File
+	line   int
+	sets   map[string]*Set
+	usages map[string]*Usage
+	open   bool // the last field named a crawler
+}
+
+func (p *parser) problem(format string, args ...any) {
+	p.f.Problems = append(p.f.Problems, Problem{p.line, fmt.Sprintf(format, args...)})
+}
+
+func (p *parser) read(line string) {
+	if v, ok := strings.CutPrefix(line, "##ACAP version="); ok && p.f.Version == "" {
+		p.f.Version = strings.TrimSpace(v)
+	}
+	line, _, _ = strings.Cut(line, "#")
+	key, value, colon := strings.Cut(line, ":")
+	key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
+	name, ok := strings.CutPrefix(key, "acap-")
+	if !ok {
+		return
+	}
+	if name == "ignore-conventional-records" {
+		p.f.IgnoreConventional = true
+		return
+	}
+	if !colon {
+		p.problem("%q has no colon", key)
+		return
+	}
+	words := strings.Fields(value)
+	if len(words) == 0 {
+		p.problem("%q has no value", key)
+		return
+	}
+	switch {
+	case name == "qualified-usage":
+		p.qualified(words)
+	case name == "composite-usage":
+		p.composite(words)
+	case name == "resource-set":
+		p.set(words)
+	case name == "crawler":
+		p.crawler(value)
+	case len(p.f.Records) == 0:
+		p.problem("%q stands before any ACAP-crawler", key)
+	default:
+		p.field(name, value, words)
+	}
+}
+
+func (p *parser) crawler(name string) {
+	if !p.open {
+		p.f.Records = append(p.f.Records, Record{})
+		p.open = true
+	}
+	r := &p.f.Records[len(p.f.Records)-1]
+	r.Crawlers = append(r.Crawlers, name)
+	if len(r.Crawlers) > 1 && slices.Contains(r.Crawlers, "*") {
+		p.problem(`"*" stands alone in its record`)
+	}
+}
+
+// field reads a field of a record.
+func (p *parser) field(name, value string, words []string) {
+	r := &p.f.Records[len(p.f.Records)-1]
+	p.open = false
+	if r.PermissionsReference != "" {
+		p.problem("nothing may follow ACAP-permissions-reference in its record")
+		return
+	}
+	switch {
+	case name == "permissions-reference":
+		if len(r.Fields)+len(r.Subs)+len(r.Requests) > 0 {
+			p.problem("ACAP-permissions-reference stands alone in its record")
+			return
+		}
+		r.PermissionsReference = words[0]
+	case name == "usage-purpose":
+		if n := len(r.Subs); n > 0 && len(r.Subs[n-1].Fields) == 0 {
+			r.Subs[n-1].Purposes = append(r.Subs[n-1].Purposes, value)
+			return
+		}
+		r.Subs = append(r.Subs, SubRecord{Purposes: []string{value}})
+	case strings.HasPrefix(name, "request-"):
+		r.Requests = append(r.Requests, Request{name[len("request-"):], words[0]})
+	case strings.HasPrefix(name, "allow-"):
+		p.add(r, name[len("allow-"):], words, true)
+	case strings.HasPrefix(name, "disallow-"):
+		p.add(r, name[len("disallow-"):], words, false)
+	default:
+		p.problem("there is no field %q", "acap-"+name)
+	}
+}
+
+// add reads a permission or a prohibition.
+func (p *parser) add(r *Record, usage string, words []string, allow bool) {
+	f := Field{Line: p.line, Allow: allow}
+	if local, ok := inParens(usage); ok {
+		u := p.usages[local]
+		switch {
+		case u == nil:
+			p.problem("no usage %q is defined", local)
+			return
+		case !allow:
+			p.problem("a prohibition cannot name the locally defined usage %q", local)
+			return
+		}
+		f.Local, f.Parts = u.Name, u.Parts
+	} else {
+		u, ok := policy.ParseUsage(usage)
+		if !ok || !u.IsACAP() {
+			p.problem("there is no usage %q", usage)
+			return
+		}
+		f.Parts = []Part{{Usage: u}}
+	}
+	if !p.resource(&f, words[0]) {
+		return
+	}
+	p.qualify(&f, words[1:])
+	if n := len(r.Subs); n > 0 {
+		r.Subs[n-1].Fields = append(r.Subs[n-1].Fields, f)
+		return
+	}
+	r.Fields = append(r.Fields, f)
+}
+
+func inParens(s string) (string, bool) {
+	inner, ok := strings.CutPrefix(s, "(")
+	if ok {
+		inner, ok = strings.CutSuffix(inner, ")")
+	}
+	return inner, ok
+}
+
+// resource reads a resource specification (section 2.4.3).
+func (p *parser) resource(f *Field, spec string) bool {
+	if len(spec) < len(setPrefix) || !strings.EqualFold(spec[:len(setPrefix)], setPrefix) {
+		folded, ok := fold(spec)
+		if !ok {
+			p.problem("%q is no resource", spec)
+			return false
+		}
+		f.Patterns, f.folded = []string{spec}, []pathpattern.Pattern{folded}
+		return true
+	}
+	s := p.sets[strings.ToLower(spec[len(setPrefix):])]
+	if s == nil {
+		p.problem("no resource set %q is defined", spec[len(setPrefix):])
+		return false
+	}
+	f.Set, f.Patterns, f.folded = s.Name, s.Patterns, s.folded
+	return true
+}
+
+// qualify adds the qualifiers of a permission. What is wrong with them makes it
+// no permission, as what the publisher restricted is not known.
+func (p *parser) qualify(f *Field, words []string) {
+	words = joinQualifiers(words)
+	if len(words) == 0 {
+		return
+	}
+	switch {
+	case !f.Allow:
+		p.problem("a prohibition has no qualifiers")
+		return
+	case f.Local != "":
+		p.problem("a permission of a locally defined usage has no qualifiers")
+		f.Unreadable = true
+		return
+	}
+	q, err := qualifiers(f.Parts[0].Usage, words)
+	if err != nil {
+		p.problem("%v", err)
+		f.Unreadable = true
+		return
+	}
+	f.Parts[0].Qualifiers = q
+}
+
+// joinQualifiers puts "name = value" together, as white space may stand around
+// the sign.
+func joinQualifiers(words []string) []string {
+	var joined []string
+	for _, w := range words {
+		n := len(joined)
+		if n > 0 && (strings.HasPrefix(w, "=") || strings.HasSuffix(joined[n-1], "=")) {
+			joined[n-1] += w
+			continue
+		}
+		joined = append(joined, w)
+	}
+	return joined
+}
+
+// qualifiers reads qualifiers of a usage. Section 2.4.1.2 writes
+// until-recrawl where section 2.5.3.1 defines until-recrawled: both are read.
+func qualifiers(u policy.Usage, words []string) (*policy.Qualifiers, error) {
+	q := &policy.Qualifiers{}
+	seen := map[string]bool{}
+	for _, w := range words {
+		name, value, ok := strings.Cut(w, "=")
+		name = strings.ToLower(name)
+		if !ok {
+			return nil, fmt.Errorf("%q is no qualifier", w)
+		}
+		if seen[name] && name != string(policy.QualifierProhibitedModification) {
+			return nil, fmt.Errorf("%q stands twice", name)
+		}
+		seen[name] = true
+		if strings.EqualFold(value, "until-recrawl") {
+			value = "until-recrawled"
+		}
+		if err := q.SetQualifier(u, policy.QualifierName(name), value); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+func (p *parser) qualified(words []string) {
+	if len(words) < 3 {
+		p.problem("ACAP-qualified-usage has a name, a usage and qualifiers")
+		return
+	}
+	u, ok := policy.ParseUsage(words[1])
+	if !ok || !u.IsACAP() {
+		p.problem("there is no usage %q", words[1])
+		return
+	}
+	q, err := qualifiers(u, joinQualifiers(words[2:]))
+	if err != nil {
+		p.problem("%v", err)
+		return
+	}
+	p.define(Usage{Name: words[0], Parts: []Part{{Usage: u, Qualifiers: q}}})
+}
+
+func (p *parser) composite(words []string) {
+	def := Usage{Name: words[0]}
+	for _, w := range words[1:] {
+		if local, ok := inParens(strings.ToLower(w)); ok {
+			other := p.usages[local]
+			if other == nil || len(def.Parts)+len(other.Parts) > maxParts {
+				p.problem("no usage %q is defined", local)
+				return
+			}
+			for _, part := range other.Parts {
+				part.Local = other.Name
+				def.Parts = append(def.Parts, part)
+			}
+			continue
+		}
+		u, ok := policy.ParseUsage(w)
+		if !ok || !u.IsACAP() || len(def.Parts) >= maxParts {
+			p.problem("there is no usage %q", w)
+			return
+		}
+		def.Parts = append(def.Parts, Part{Usage: u})
+	}
+	if len(def.Parts) == 0 {
+		p.problem("ACAP-composite-usage has a name and usages")
+		return
+	}
+	p.define(def)
+}
+
+func (p *parser) define(u Usage) {
+	key := strings.ToLower(u.Name)
+	if p.usages[key] != nil {
+		p.problem("the usage %q is defined twice", u.Name)
+		return
+	}
+	p.usages[key] = &u
+	p.f.Usages = append(p.f.Usages, u)
+}
+
+func (p *parser) set(words []string) {
+	key := strings.ToLower(words[0])
+	s := Set{Name: words[0], Patterns: words[1:]}
+	switch {
+	case p.sets[key] != nil:
+		p.problem("the resource set %q is defined twice", words[0])
+		return
+	case len(s.Patterns) == 0 || len(s.Patterns) > maxPatterns:
+		p.problem("ACAP-resource-set has a name and paths")
+		return
+	}
+	for _, pattern := range s.Patterns {
+		folded, ok := fold(pattern)
+		if !ok {
+			p.problem("%q is no resource", pattern)
+			return
+		}
+		s.folded = append(s.folded, folded)
+	}
+	p.sets[key] = &s
+	p.f.Sets = append(p.f.Sets, s)
+}

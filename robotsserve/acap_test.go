@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
+)
+
+var acapUsages = slices.DeleteFunc(policy.Usages(), func(u policy.Usage) bool { return !u.IsACAP() })
+
+// toldACAP reports whether a problem says that the records disallow what a
+// statement allows.
+func toldACAP(problems []policy.Problem, s *policy.Statement) string {
+	for _, p := range problems {
+		if strings.HasPrefix(p.Code, "acap-") && p.Pos == s.Pos {
+			return p.Code
+		}
+	}
+	return ""
+}
+
+// caseMatters reports whether ACAP, which compares without case, takes a pattern
+// for one of the path and the policy does not.
+func caseMatters(spec *policy.Spec, path string) bool {
+	for _, r := range spec.Rules {
+		for _, s := range r.Statements {
+			if acap.Fold(s.Pattern).Match(acap.FoldPath(path)) != s.Pattern.Match(pathpattern.NormalizePath(path)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func TestACAPAgreesWithDecide(t *testing.T) {
+	t.Logf("seed %d, %d policies of each kind", *seed, *policies)
+	present := []policy.Usage{policy.Present, policy.PresentSnippet, policy.PresentLink, policy.Other}
+	for _, k := range []struct {
+		name    string
+		options policytest.Options
+		change  func(r *rand.Rand, s *policy.Spec)
+	}{
+		{"all usages", policytest.Options{Usages: acapUsages}, nil},
+		{"crawl", policytest.Options{Usages: []policy.Usage{policy.Crawl, policy.Other}}, nil},
+		{"index", policytest.Options{Usages: []policy.Usage{policy.Index}}, nil},
+		{"present", policytest.Options{Usages: present, MaxRules: 16}, nil},
+		{"plain", policytest.Options{Usages: acapUsages[:4], NoWildcards: true, NoHosts: true}, nil},
+		{"without purposes", policytest.Options{Usages: acapUsages[:4], NoPurposes: true, NoHosts: true}, nil},
+		{"case", policytest.Options{Usages: []policy.Usage{policy.Index}}, func(r *rand.Rand, s *policy.Spec) {
+			for i := range s.Rules {
+				for j := range s.Rules[i].Statements {
+					if st := &s.Rules[i].Statements[j]; r.IntN(2) == 0 {
+						st.Pattern = pathpattern.MustParse(strings.ReplaceAll(st.Pattern.String(), "a", "A"))
+					}
+				}
+			}
+		}},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(*seed, 2))
+			counts := map[string]int{}
+			for range *policies {
+				spec := policytest.Random(r, k.options)
+				if k.change != nil {
+					k.change(r, spec)
+				}
+				spec.Publish.ACAP = policy.On
+				p := compile(t, spec)
+				host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
+				f, problems := Render(p, host, Options{})
+				read := acap.Parse(f.Body)
+				if len(read.Problems) > 0 || read.Version != "1.0" || !read.IgnoreConventional {
+					t.Fatalf("%+v of\n%s", read, f.Body)
+				}
+				for range 8 {
+					path := policytest.Path(r)
+					if path == "/robots.txt" {
+						continue
+					}
+					usage := k.options.Usages[r.IntN(len(k.options.Usages))]
+					purpose := pick(r, "", "", "news", "research", "sport")
+					for _, token := range tokens {
+						q := policy.Query{
+							Crawler: p.Crawler(token), Identity: policy.Verified, Host: host, Path: path,
+							Usage: usage, Now: policytest.Now,
+						}
+						if purpose != "" {
+							q.Purposes = []string{purpose}
+						}
+						want := p.Decide(q)
+						got := read.Decide(acap.Query{Crawler: token, Purpose: purpose, Path: path, Usage: usage, Now: policytest.Now})
+						counts["decisions"]++
+						counts[want.Verdict.String()]++
+						if want.Verdict == got.Verdict && slices.Equal(want.Qualifiers().Strings(), got.Qualifiers.Strings()) {
+							continue
+						}
+						if usage == policy.Crawl && want.Verdict == policy.Unstated && got.Verdict == policy.Allowed {
+							counts["unstated crawl said to be allowed"]++
+							continue
+						}
+						if caseMatters(spec, path) {
+							counts["case"]++
+							continue
+						}
+						if stricter := got.Verdict == policy.Disallowed || want.Qualifiers() == nil; want.Statement != nil && want.Statement.Allow && stricter {
+							if code := toldACAP(problems, want.Statement); code != "" {
+								counts[code]++
+								continue
+							}
+						}
+						t.Fatalf("%q, %v of %q for %q on %q: the records say %v %q (line %+v), the policy %v %q\n%s\n%s\n%v", token, usage, path, purpose, host,
+							got.Verdict, got.Qualifiers.Strings(), got.Field, want.Verdict, want.Qualifiers().Strings(), f.Body, describe(spec), problems)
+					}
+				}
+			}
+			t.Log(counts)
+			for _, v := range []policy.Verdict{policy.Allowed, policy.Disallowed, policy.Unstated} {
+				if counts[v.String()] == 0 {
+					t.Errorf("no decision is %v: the generator is too narrow", v)
+				}
+			}
+		})
+	}
+}

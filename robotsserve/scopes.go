@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
+)
+
+// maxAdded bounds the fields that a usage of a record gets for where patterns
+// cross.
+const maxAdded = 500
+
+// claim is a permission or prohibition of one usage in an ACAP record.
+type claim struct {
+	pattern   pathpattern.Pattern
+	folded    pathpattern.Pattern // as ACAP compares it
+	allow     bool
+	quals     string
+	condition string // the purposes of its sub-record, "" for none
+	rank      int    // of the policy: a lower one wins
+	ref       policy.Ref
+	added     bool // for where two patterns cross
+}
+
+func (c *claim) says(d *claim) bool { return c.allow == d.allow && c.quals == d.quals }
+
+// scoping makes the claims of one usage in a record mean by ACAP's rules, in
+// which the narrowest scope decides (section 2.4.5), what they mean by rank.
+type scoping struct {
+	claims []claim
+	tell   func(code string, c *claim, why string)
+}
+
+// scope returns the claims for verdicts, of which the first is the strongest.
+func scope(vs []verdict, tell func(code string, c *claim, why string)) []claim {
+	s := scoping{tell: tell}
+	for i := range vs {
+		v := &vs[i]
+		s.claims = append(s.claims, claim{
+			pattern: v.pattern, folded: acap.Fold(v.pattern), allow: v.allow, condition: v.condition, rank: i, ref: v.ref,
+			quals: qualifiers(v.ref.Statement),
+		})
+	}
+	s.dropCovered()
+	s.narrow()
+	s.settle()
+	return s.claims
+}
+
+func qualifiers(s *policy.Statement) string { return strings.Join(s.Qualifiers.Strings(), " ") }
+
+// index is over the patterns as ACAP compares them, or as the policy does.
+func (s *scoping) index(folded bool) *pathpattern.Index[[]int] {
+	entries := make([]pathpattern.Entry[[]int], len(s.claims))
+	for i := range s.claims {
+		entries[i] = pathpattern.Entry[[]int]{Pattern: s.claims[i].pattern, Value: []int{i}}
+		if folded {
+			entries[i].Pattern = s.claims[i].folded
+		}
+	}
+	return pathpattern.NewIndex(entries, func(a, b []int) []int { return slices.Concat(a, b) })
+}
+
+// dropCovered drops what never decides.
+func (s *scoping) dropCovered() {
+	x := s.index(false)
+	gone := make([]bool, len(s.claims))
+	for i := range s.claims {
+		c := &s.claims[i]
+		x.Covering(c.pattern, func(js []int) {
+			for _, j := range js {
+				if d := &s.claims[j]; j < i && (d.condition == "" || d.condition == c.condition) {
+					gone[i] = true
+				}
+			}
+		})
+	}
+	var kept []claim
+	for i, c := range s.claims {
+		if !gone[i] {
+			kept = append(kept, c)
+		}
+	}
+	s.claims = kept
+}
+
+// conflict is two claims that speak of a common path and say different things.
+type conflict struct {
+	winner, loser int
+	byCase        bool // only as ACAP compares without case
+}
+
+// conflicts lists those in which at least one claim is not before from.
+func (s *scoping) conflicts(from int) (all []conflict) {
+	x := s.index(true)
+	for i := from; i < len(s.claims); i++ {
+		c := &s.claims[i]
+		var others []int
+		x.Overlapping(c.folded, func(js []int) { others = append(others, js...) })
+		slices.Sort(others)
+		for _, j := range others {
+			d := &s.claims[j]
+			if j >= from && j <= i || c.says(d) || c.rank == d.rank {
+				continue
+			}
+			k := conflict{winner: i, loser: j}
+			if d.rank < c.rank {
+				k.winner, k.loser = j, i
+			}
+			if !c.pattern.Overlaps(d.pattern) {
+				if c.allow && d.allow {
+					continue
+				}
+				k.byCase = true
+				if s.claims[k.winner].allow {
+					k.winner, k.loser = k.loser, k.winner
+				}
+			}
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// decides reports whether a winner decides against a loser by scope.
+func decides(winner, loser *claim) bool {
+	scope := acap.Compare(winner.folded, loser.folded)
+	switch {
+	case !winner.allow:
+		return scope != acap.Second // what does not tell is prohibited
+	case loser.allow && winner.quals != "" && loser.quals == "":
+		return scope != acap.Second // the stricter of two permissions is safe to obey
+	}
+	return scope == acap.First
+}
+
+// crossing is where the patterns of a conflict meet.
+func (s *scoping) crossing(k conflict) ([]pathpattern.Pattern, bool) {
+	w, l := &s.claims[k.winner], &s.claims[k.loser]
+	if k.byCase {
+		return pathpattern.Intersect(w.folded, l.folded, maxCrossing)
+	}
+	return pathpattern.Intersect(w.pattern, l.pattern, maxCrossing)
+}
+
+// narrow adds claims where a winner has not the narrower scope.
+func (s *scoping) narrow() {
+	type key struct {
+		folded    pathpattern.Pattern
+		allow     bool
+		quals     string
+		condition string
+		rank      int
+	}
+	given, have := len(s.claims), map[key]bool{}
+	for _, c := range s.claims {
+		have[key{c.folded, c.allow, c.quals, c.condition, c.rank}] = true
+	}
+	for from := 0; from < len(s.claims); {
+		all := s.conflicts(from)
+		from = len(s.claims)
+		for _, k := range all {
+			if decides(&s.claims[k.winner], &s.claims[k.loser]) {
+				continue
+			}
+			meet, ok := s.crossing(k)
+			if !ok || len(s.claims)+len(meet) > given+maxAdded {
+				continue // settle sees to it
+			}
+			for _, m := range meet {
+				c := s.claims[k.winner]
+				c.pattern, c.folded, c.added = m.Plain(), acap.Fold(m.Plain()), true
+				id := key{c.folded, c.allow, c.quals, c.condition, c.rank}
+				if !have[id] {
+					have[id] = true
+					s.claims = append(s.claims, c)
+				}
+			}
+		}
+	}
+}
+
+// settle looks at the conflicts that are left. A permission that cannot win is a
+// prohibition to readers, which is told. Where one wins that must not, it is
+// prohibited as far as the other speaks.
+func (s *scoping) settle() {
+	x := s.index(true)
+	all := s.conflicts(0)
+	for _, k := range all {
+		w, l := &s.claims[k.winner], &s.claims[k.loser]
+		if k.byCase {
+			s.tell("acap-case", l, w.ref.Statement.Pattern.String())
+		}
+		if decides(w, l) || s.settled(x, k) {
+			continue
+		}
+		switch {
+		case w.allow && !l.allow, w.quals == "" && l.quals != "" && acap.Compare(w.folded, l.folded) == acap.Undetermined:
+			s.lost(w, l)
+		case w.allow:
+			s.lost(w, l)
+			s.prohibit(k)
+		default:
+			s.prohibit(k)
+		}
+	}
+}
+
+// prohibit adds what keeps a loser from being the narrowest: prohibitions of
+// where it meets the winner, else of all that it permits.
+func (s *scoping) prohibit(k conflict) {
+	w, l := s.claims[k.winner], s.claims[k.loser]
+	c := l
+	c.allow, c.quals, c.added, c.condition = false, "", true, w.condition
+	meet, ok := s.crossing(k)
+	for _, m := range meet {
+		ok = ok && acap.Compare(l.folded, acap.Fold(m.Plain())) != acap.First
+	}
+	if !ok || w.condition == l.condition && !w.allow {
+		s.lost(&l, &w)
+		meet = []pathpattern.Pattern{l.pattern}
+	}
+	for _, m := range meet {
+		c.pattern, c.folded = m.Plain(), acap.Fold(m.Plain())
+		if !slices.ContainsFunc(s.claims, func(d claim) bool { return d.folded == c.folded && !d.allow && d.condition == c.condition }) {
+			s.claims = append(s.claims, c)
+		}
+	}
+}
+
+// settled reports whether other claims that say what the winner says decide
+// wherever the two meet.
+func (s *scoping) settled(x *pathpattern.Index[[]int], k conflict) bool {
+	meet, ok := s.crossing(k)
+	w, l := &s.claims[k.winner], &s.claims[k.loser]
+	for _, m := range meet {
+		found := false
+		x.Covering(acap.Fold(m.Plain()), func(js []int) {
+			for _, j := range js {
+				c := &s.claims[j]
+				found = found || c.says(w) && (c.condition == "" || c.condition == w.condition) && decides(c, l)
+			}
+		})
+		ok = ok && found
+	}
+	return ok
+}
+
+func (s *scoping) lost(permission, other *claim) {
+	code := "acap-undecidable"
+	if permission.condition != other.condition {
+		code = "acap-purpose"
+	}
+	s.tell(code, permission, other.ref.Statement.Pattern.String())
+}
+
+// acapProblem tells what the records say less than the policy.
+func acapProblem(code string, c *claim, other string) policy.Problem {
+	p := c.ref.Statement
+	what := fmt.Sprintf("%s of %q", p.Usage, p.Pattern)
+	why := map[string]string{
+		"acap-undecidable": "ACAP crawlers cannot tell which of the two patterns is narrower, and then take it as disallowed",
+		"acap-purpose":     "ACAP has no way to let what is said for a usage purpose override what is said for all",
+		"acap-case":        "ACAP compares paths without case, so that both patterns are one there, and it is disallowed",
+	}[code]
+	return policy.Problem{
+		Severity: policy.Warning, Code: code, Pos: p.Pos,
+		Message: fmt.Sprintf("the ACAP records disallow the %s where %q says otherwise: %s; write one of the two differently", what, other, why),
+	}
+}
