@@ -19,14 +19,20 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// tokensForBench returns n tokens: the catalogue's, and made-up ones of the same shape.
+// tokensForBench returns n tokens: GPTBot, Googlebot, the rest of the catalogue,
+// and made-up ones of the same shape.
 func tokensForBench(tb testing.TB, n int) []Pattern {
 	tb.Helper()
 	c, err := Default()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	patterns := c.Patterns()
+	patterns := []Pattern{{"GPTBot", 0}, {"Googlebot", 1}}
+	for _, p := range c.Patterns() {
+		if p.Token != "GPTBot" && p.Token != "Googlebot" {
+			patterns = append(patterns, Pattern{p.Token, len(patterns)})
+		}
+	}
 	shapes := []string{"ExampleData%dBot", "ExampleVendor%d-User", "ExampleIndex%dCrawler", "Example%d-SearchBot", "ExampleLabs %d Spider"}
 	for i := len(patterns); i < n; i++ {
 		patterns = append(patterns, Pattern{Token: fmt.Sprintf(shapes[i%len(shapes)], i), Index: i})

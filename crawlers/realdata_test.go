@@ -91,9 +91,10 @@ var oddHeaders = map[string]string{
 }
 
 // TestRealCrawlers recognises the headers of two collections. The expectation
-// is made in another way than recognition: of the tokens which testdata/expected.tsv gives
-// for the entry, it is the one whose string is the longest that the header
-// contains anywhere, before any URL. Headers of all other entries are nobody's.
+// is made in another way than recognition: of the tokens which
+// testdata/expected.tsv gives for the entry, it is the one whose string is the
+// longest that the header contains anywhere, before any URL. Headers of all
+// other entries are nobody's.
 func TestRealCrawlers(t *testing.T) {
 	all, expected := collections(t), expectedTokens(t)
 	c, err := Default()

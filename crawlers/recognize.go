@@ -50,9 +50,9 @@ type tail struct {
 	indices []int // of the patterns, in the order given
 }
 
-// NewRecognizer returns a recogniser of patterns. Where two patterns have the same token,
-// the first one's Index is the answer of [Recognizer.Recognize]. A pattern that
-// [CheckPattern] refuses is never found.
+// NewRecognizer returns a recogniser of patterns. Where two patterns have the
+// same token, the first one's Index is the answer of [Recognizer.Recognize]. A
+// pattern that [CheckPattern] refuses is never found.
 func NewRecognizer(patterns []Pattern) *Recognizer {
 	r := &Recognizer{groups: make(map[string]group, len(patterns))}
 	for _, p := range patterns {
@@ -60,8 +60,8 @@ func NewRecognizer(patterns []Pattern) *Recognizer {
 			continue
 		}
 		token := foldString(p.Token)
-		first, rest := token[:wordEnd(token, 0)], token[wordEnd(token, 0):]
-		r.groups[first] = r.groups[first].add(rest, p.Index)
+		end := wordEnd(token, 0)
+		r.groups[token[:end]] = append(r.groups[token[:end]], tail{token[end:], []int{p.Index}})
 	}
 	words, bits := 64, 12
 	for words < len(r.groups) {
@@ -69,19 +69,25 @@ func NewRecognizer(patterns []Pattern) *Recognizer {
 		bits++
 	}
 	r.filter, r.shift = make([]uint64, words), uint32(32-bits)
-	for first := range r.groups {
+	for first, g := range r.groups {
+		r.groups[first] = g.sorted()
 		r.admit(first)
 	}
 	return r
 }
 
-func (g group) add(text string, index int) group {
-	i, ok := slices.BinarySearchFunc(g, text, func(t tail, s string) int { return strings.Compare(t.text, s) })
-	if !ok {
-		g = slices.Insert(g, i, tail{text: text})
+// sorted returns the group in order, with the indices of equal tails together.
+func (g group) sorted() group {
+	slices.SortStableFunc(g, func(a, b tail) int { return strings.Compare(a.text, b.text) })
+	merged := g[:1]
+	for _, t := range g[1:] {
+		if last := &merged[len(merged)-1]; last.text == t.text {
+			last.indices = append(last.indices, t.indices...)
+		} else {
+			merged = append(merged, t)
+		}
 	}
-	g[i].indices = append(g[i].indices, index)
-	return g
+	return slices.Clip(merged)
 }
 
 // Recognize returns the Index of the longest token in ua, of equally long ones
@@ -162,7 +168,8 @@ func (r *Recognizer) find(ua string, i int) (g group, end int) {
 	return g, end
 }
 
-// longest returns the first index and the length of the longest tail that ua has at i.
+// longest returns the first index and the length of the longest tail that ua
+// has at i.
 func (g group) longest(ua string, i int) (index, length int, ok bool) {
 	for d := 0; len(g) > 0; d++ {
 		if len(g[0].text) == d {
@@ -200,7 +207,8 @@ func (g group) all(dst []int, ua string, i int) []int {
 	return dst
 }
 
-// narrow returns the tails that have c at d. All are longer than d and alike up to d.
+// narrow returns the tails that have c at d. All are longer than d and alike up
+// to d.
 func (g group) narrow(d int, c byte) group {
 	lo := sort.Search(len(g), func(k int) bool { return g[k].text[d] >= c })
 	n := sort.Search(len(g)-lo, func(k int) bool { return g[lo+k].text[d] > c })

@@ -134,8 +134,8 @@ func (n *names) reply(q question, patterns []string) *reply {
 	return r
 }
 
-// lookUp fills a reply in. It does not depend on the request that asked first, for
-// others may wait too.
+// lookUp fills a reply in. It does not depend on the request that asked first,
+// for others may wait too.
 func (n *names) lookUp(r *reply, patterns []string, a netip.Addr) {
 	ctx, cancel := context.WithTimeout(context.Background(), n.options.Timeout)
 	defer cancel()

@@ -27,7 +27,8 @@ const (
 
 // parseList reads a published address list. Operators publish them in four
 // ways: as the JSON that Google began with and draft-illyes-webbotauth-jafar
-// describes, as that JSON within an HTML page, as RFC 8805 geofeed, and as plain lines.
+// describes, as that JSON within an HTML page, as RFC 8805 geofeed, and as
+// plain lines.
 //
 // A JSON prefix must have exactly one of ipv4Prefix and ipv6Prefix, or it is
 // ignored (draft-illyes-aipref-jafar-00); so are a prefix that cannot be

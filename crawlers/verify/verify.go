@@ -71,8 +71,8 @@ func New(lists *Lists, options DNSOptions) *Verifier {
 // Address lists and reverse DNS are alternatives: one yes verifies. An impostor
 // is only who gets a no from each that is published. A list says no only while
 // it is fresh (see [ListOptions.MaxAge]). A name that fits but does not resolve
-// at all is no evidence against anybody, unless a list says no as well: some operators
-// do not maintain the way back.
+// at all is no evidence against anybody, unless a list says no as well: some
+// operators do not maintain the way back.
 func (v *Verifier) Check(ctx context.Context, facts crawlers.Verification, addr netip.Addr) Result {
 	addr = addr.Unmap().WithZone("")
 	if !isPublic(addr) {

@@ -101,7 +101,8 @@ func TestStatusString(t *testing.T) {
 	}
 }
 
-// The snapshot has a list for the crawlers that matter, under the URL of the catalogue.
+// The snapshot has a list for the crawlers that matter, under the URL of the
+// catalogue.
 func TestSnapshotFitsTheCatalogue(t *testing.T) {
 	c, err := crawlers.Default()
 	if err != nil {
