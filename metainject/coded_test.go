@@ -47,7 +47,9 @@ var testCodings = []struct {
 		defer r.Close()
 		return io.ReadAll(r)
 	}},
-	{"br", packWith(func(w io.Writer, level int) flushWriter { return brotli.NewWriterLevel(w, []int{2, 0, 1, 2, 0, 1, 2, 5, 2}[level%9]) }), func(b []byte) ([]byte, error) {
+	{"br", packWith(func(w io.Writer, level int) flushWriter {
+		return brotli.NewWriterLevel(w, []int{2, 0, 1, 2, 0, 1, 2, 5, 2}[level%9])
+	}), func(b []byte) ([]byte, error) {
 		return io.ReadAll(brotli.NewReader(bytes.NewReader(b)))
 	}},
 	{"deflate", packWith(func(w io.Writer, level int) flushWriter {

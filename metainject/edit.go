@@ -4,7 +4,6 @@ package metainject
 
 import (
 	"cmp"
-	"html"
 	"slices"
 	"strings"
 
@@ -134,23 +133,23 @@ func (s *scanner) merge(es []edit, mode Mode, moveBefore int) []edit {
 func (s *scanner) mergeAudience(es []edit, first int, mode Mode, moveBefore int, insert *strings.Builder) []edit {
 	f := &s.metas[first]
 	content, count := s.contents(first)
-	have, element, name := robotsrule.Parse(content), s.set.find(f.audience), f.audience
+	element, name := s.set.find(f.audience), f.audience
 	if element != nil {
 		name = element.name
 	}
-	want, keep := combine(have, content, element, s.set.everyone, mode)
+	c := s.set.combined(f.audience, content, element, mode)
 	switch {
-	case keep && (element == nil || count == 1 && f.carrier):
+	case c.keep && (element == nil || count == 1 && f.carrier):
 		return es
-	case want.IsEmpty() || f.end <= moveBefore:
+	case c.value == "" || f.end <= moveBefore:
 		es = append(es, edit{f.start, f.end, nil})
-		if !want.IsEmpty() {
-			insert.WriteString(render(name, want, s.xml))
+		if c.value != "" {
+			insert.WriteString(renderValue(name, c.value, s.xml))
 		}
 	case f.carrier:
-		es = append(es, edit{f.valueAt, f.valueEnd, []byte(`"` + html.EscapeString(want.Meta()) + `"`)})
+		es = append(es, edit{f.valueAt, f.valueEnd, c.quoted})
 	default:
-		es = append(es, edit{f.start, f.end, []byte(render(name, want, s.xml))})
+		es = append(es, edit{f.start, f.end, []byte(renderValue(name, c.value, s.xml))})
 	}
 	for i := first + 1; count > 1; i++ {
 		if g := &s.metas[i]; g.audience == f.audience {

@@ -4,6 +4,8 @@ package metainject
 
 import (
 	"html"
+	"maps"
+	"sync/atomic"
 
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
@@ -19,13 +21,15 @@ type Element struct {
 }
 
 // A Set is the elements that the pages of one path get, prepared once and
-// shared by all requests: it does not change after NewSet.
+// shared by all requests.
 type Set struct {
 	elements []prepared
 	tokens   map[string]struct{}
 	everyone robotsrule.Set
 	html     []byte // all elements one after the other
 	xhtml    []byte
+	// combinations grows as pages are seen; it changes no result.
+	combinations atomic.Pointer[map[combinationKey]*combination]
 }
 
 type prepared struct {
@@ -147,9 +151,56 @@ func (s *Set) known(name []byte) string {
 
 // render writes an element. The attribute values are escaped.
 func render(name string, rules robotsrule.Set, xml bool) string {
+	return renderValue(name, html.EscapeString(rules.Meta()), xml)
+}
+
+func renderValue(name, escaped string, xml bool) string {
 	end := ">"
 	if xml {
 		end = "/>"
 	}
-	return `<meta name="` + html.EscapeString(name) + `" content="` + html.EscapeString(rules.Meta()) + `"` + end
+	return `<meta name="` + html.EscapeString(name) + `" content="` + escaped + `"` + end
+}
+
+// A combination is what a page's elements for one audience become.
+type combination struct {
+	keep   bool   // they say it already
+	value  string // of content, escaped; "" if they have to go
+	quoted []byte // value in quotes
+}
+
+type combinationKey struct {
+	audience, content string
+	mode              Mode
+}
+
+// A site's pages say the same few things, so what they become is kept, up to
+// these limits.
+const (
+	maxCombinations = 64
+	maxContent      = 256
+)
+
+// combined is combine, remembered.
+func (s *Set) combined(audience, content string, element *prepared, mode Mode) *combination {
+	key := combinationKey{audience, content, mode}
+	known := s.combinations.Load()
+	if known != nil {
+		if c := (*known)[key]; c != nil {
+			return c
+		}
+	}
+	want, keep := combine(robotsrule.Parse(content), content, element, s.everyone, mode)
+	c := &combination{keep: keep, value: html.EscapeString(want.Meta())}
+	c.quoted = []byte(`"` + c.value + `"`)
+	if len(content) > maxContent || known != nil && len(*known) >= maxCombinations {
+		return c
+	}
+	more := make(map[combinationKey]*combination)
+	if known != nil {
+		maps.Copy(more, *known)
+	}
+	more[key] = c
+	s.combinations.CompareAndSwap(known, &more) // another's is as good
+	return c
 }

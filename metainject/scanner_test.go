@@ -137,7 +137,7 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool) bool {
 	groups := map[string][]member{}
 	var order []string
 	for n := range head.ChildNodes() {
-		if n.Type != html.ElementNode || n.Data != "meta" {
+		if n.Type != html.ElementNode || n.Data != "meta" || n.Namespace != "" {
 			continue
 		}
 		_, hasCharset := firstAttr(n, "charset")

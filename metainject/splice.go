@@ -225,8 +225,12 @@ func (z *splicer) rewrite() bool {
 		return true
 	}
 	n, ev := z.inf.step(z.buf[:], int(limit))
-	for _, t := range z.buf[:n] {
-		z.token(t)
+	if z.next == len(z.edits) && len(z.text) >= z.end+2*maxMatch {
+		z.behind(z.buf[:n])
+	} else {
+		for _, t := range z.buf[:n] {
+			z.token(t)
+		}
 	}
 	if len(z.toks) >= blockTokens {
 		z.block(false)
@@ -361,6 +365,27 @@ func (z *splicer) token(t token) {
 	default:
 		z.toks = append(z.toks, t)
 	}
+}
+
+// behind is token for many, when all changes have been made.
+func (z *splicer) behind(toks []token) {
+	pos, out := int(z.pos), z.toks
+	for _, t := range toks {
+		if t&isMatch == 0 {
+			out = append(out, t)
+			pos++
+			continue
+		}
+		if pos-t.dist() >= z.end {
+			out = append(out, t)
+		} else {
+			z.toks = out
+			z.moved(t, pos)
+			out = z.toks
+		}
+		pos += t.length()
+	}
+	z.toks, z.pos = out, int64(pos)
 }
 
 // changed puts in what belongs before the text's byte i, and the byte itself,

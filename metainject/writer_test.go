@@ -309,7 +309,7 @@ func FuzzWriter(f *testing.F) {
 		f.Add([]byte{18, 28, byte(i), byte(i * 7)}, uint64(i))
 	}
 	f.Fuzz(func(t *testing.T, choice []byte, seed uint64) {
-		if len(choice) > 60 {
+		if len(choice) > 60 || len(choice) == 0 {
 			return
 		}
 		page := fromPieces(choice)

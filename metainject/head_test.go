@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestHead shows what becomes of pages; § stands for the policy's elements.
+func TestHead(t *testing.T) {
+	long := strings.Repeat(" ", 900)
+	tests := []struct {
+		name, policy, page, want string // want "" is the page
+		mode                     Mode
+	}{
+		{"explicit head", "robots=noindex", "<!DOCTYPE html><html><head><title>a</title>", "<!DOCTYPE html><html><head>§<title>a</title>", Merge},
+		{"implied head", "robots=noindex", "<!DOCTYPE html>\n<title>a</title>", "<!DOCTYPE html>\n§<title>a</title>", Merge},
+		{"body without a tag", "robots=noindex", "<!DOCTYPE html>\n <p>a", "<!DOCTYPE html>\n §<p>a", Merge},
+		{"text after the doctype", "robots=noindex", "<!doctype html>a", "<!doctype html>§a", Merge},
+		{"fragment", "robots=noindex", "<title>a</title><p>b", "", Merge},
+		{"only a meta", "robots=noindex", "<meta charset=utf-8>b", "§<meta charset=utf-8>b", Merge},
+		{"only a body", "robots=noindex", "<body>b", "§<body>b", Merge},
+		{"UTF-16", "robots=noindex", "\xFF\xFE<\x00", "", Merge},
+		{"BOM", "robots=noindex", bomUTF8 + "<html><head>", bomUTF8 + "<html><head>§", Merge},
+		{"ISO-2022-JP", "robots=noindex", "<html><head><meta charset=iso-2022-jp>", "", Merge},
+		{"BOM against ISO-2022-JP", "robots=noindex", bomUTF8 + "<html><head><meta charset=iso-2022-jp>", bomUTF8 + "<html><head>§<meta charset=iso-2022-jp>", Merge},
+		{"charset stays in reach", "robots=noindex", "<html><head>" + long + strings.Repeat(" ", 80) + "<meta charset=utf-8><title>", "<html><head>" + long + strings.Repeat(" ", 80) + "<meta charset=utf-8>§<title>", Merge},
+		{"charset out of reach before", "robots=noindex", "<html><head>" + long + long + "<meta charset=utf-8>", "<html><head>§" + long + long + "<meta charset=utf-8>", Merge},
+		{"element moved behind charset", "robots=noindex, nosnippet, noarchive, notranslate", "<html><head><meta name=robots content=all>" + long + strings.Repeat(" ", 50) + "<meta charset=utf-8>",
+			"<html><head>" + long + strings.Repeat(" ", 50) + "<meta charset=utf-8>§", Merge},
+		{"conditional comment", "robots=noindex", "<!DOCTYPE html><!--[if IE]><head><![endif]--><html><head>", "<!DOCTYPE html><!--[if IE]><head><![endif]--><html><head>§", Merge},
+
+		{"merge", "robots=noindex", `<html><head><meta id=a name=robots content="nosnippet, index">`, `<html><head><meta id=a name=robots content="noindex, nosnippet">`, Merge},
+		{"merge unquoted", "robots=noindex", `<html><head><meta content=nosnippet name=ROBOTS>`, `<html><head><meta content="noindex, nosnippet" name=ROBOTS>`, Merge},
+		{"merge several", "robots=noindex", `<html><head><meta name=robots content=nosnippet><meta name=robots content="noarchive">`, `<html><head><meta name=robots content="noindex, nosnippet, noarchive">`, Merge},
+		{"stricter already", "robots=noindex", `<html><head><meta name=robots content="NOINDEX,nofollow">`, "", Merge},
+		{"none says noindex", "robots=noindex", `<html><head><meta name=robots content=none>`, "", Merge},
+		{"contradicts itself", "robots=noindex", `<html><head><meta name=robots content="noindex, index">`, `<html><head><meta name=robots content="noindex">`, Merge},
+		{"another crawler's own rules", "robots=noindex", `<html><head><meta name=googlebot content=nosnippet>`, `<html><head>§<meta name=googlebot content=nosnippet>`, Merge},
+		{"another crawler's permission", "robots=noindex", `<html><head><meta name=googlebot content="index, nosnippet">`, `<html><head>§<meta name=googlebot content="noindex, nosnippet">`, Merge},
+		{"crawler of the policy", "robots=noindex|googlebot=nosnippet", `<html><head><meta name=GoogleBot content="noarchive">`, `<html><head><meta name="robots" content="noindex"><meta name=GoogleBot content="nosnippet, noarchive">`, Merge},
+		{"unknown name", "robots=noindex", `<html><head><meta name=viewport content="index">`, `<html><head>§<meta name=viewport content="index">`, Merge},
+		{"property", "robots=noindex", `<html><head><title>a</title><meta property=robots content=nosnippet>`, `<html><head><title>a</title><meta name="robots" content="noindex, nosnippet">`, Merge},
+		{"http-equiv", "robots=noindex", `<html><head><meta http-equiv=X-Robots-Tag content=nosnippet>`, `<html><head><meta name="robots" content="noindex, nosnippet">`, Merge},
+		{"http-equiv for one crawler", "robots=noindex", `<html><head><meta http-equiv=X-Robots-Tag content="Googlebot: index">`, `<html><head>§<meta name="googlebot" content="noindex">`, Merge},
+		{"http-equiv, a value's colon", "robots=noindex", `<html><head><meta http-equiv=X-Robots-Tag content="max-snippet:5">`, `<html><head><meta name="robots" content="noindex, max-snippet:5">`, Merge},
+		{"ACAP", "robots=noindex", `<html><head><meta name='robots' content='ACAP allow-index'>`, `<html><head>§<meta name='robots' content='ACAP allow-index'>`, Merge},
+		{"no content", "robots=noindex", `<html><head><meta name=robots>`, `<html><head>§<meta name=robots>`, Merge},
+		{"in the body", "robots=noindex", `<html><head></head><body><meta name=robots content=index>`, `<html><head>§</head><body><meta name=robots content=index>`, Merge},
+		{"between head and body", "robots=noindex", `<html><head></head><meta name=robots content=index><body>`, `<html><head></head><meta name=robots content="noindex"><body>`, Merge},
+		{"in noscript", "robots=noindex", `<html><head><noscript><meta name=robots content=index></noscript>`, `<html><head>§<noscript><meta name=robots content=index></noscript>`, Merge},
+
+		{"replace", "robots=noindex", `<html><head><meta name=robots content="nofollow">`, `<html><head><meta name=robots content="noindex">`, Replace},
+		{"replace, equal", "robots=noindex", `<html><head><meta name=robots content="NoIndex">`, "", Replace},
+		{"replace others", "robots=noindex", `<html><head><meta name=googlebot content="nofollow">`, `<html><head>§`, Replace},
+		{"replace what opened the head", "robots=noindex", `<!DOCTYPE html><meta name=googlebot content=a> <meta name=robots content=b>`, `<!DOCTYPE html><head> <meta name=robots content="noindex">`, Replace},
+		{"ACAP stays", "robots=noindex", `<html><head><meta name='robots' content='ACAP allow-index'>`, `<html><head>§<meta name='robots' content='ACAP allow-index'>`, Replace},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			set := testSet(t, strings.Split(tt.policy, "|")...)
+			want := strings.ReplaceAll(tt.want, "§", set.HTML())
+			if tt.want == "" {
+				want = tt.page
+			}
+			if got, _, _ := rewriteHead([]byte(tt.page), set, tt.mode, false, false, nil); string(got) != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+func TestNewSet(t *testing.T) {
+	set := testSet(t, "robots=noindex", "ROBOTS=nosnippet", "a b=noindex", "x:y=noindex", strings.Repeat("x", 65)+"=noindex", "empty=", `q"<=noai`)
+	if got, want := set.HTML(), `<meta name="robots" content="noindex, nosnippet"><meta name="q&#34;&lt;" content="noai">`; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if !NewSet(nil, nil).IsEmpty() || !(*Set)(nil).IsEmpty() || set.IsEmpty() {
+		t.Error("IsEmpty")
+	}
+}
+
+func TestEncodings(t *testing.T) {
+	for label, want := range map[string]encoding{
+		"utf-8": asciiBased, "UTF8": asciiBased, "Windows-1252": asciiBased, "iso-8859-15": asciiBased, "Shift_JIS": asciiBased, "gb18030": asciiBased,
+		"euc-kr": asciiBased, "koi8-u": asciiBased, "": unlabelled, "nonsense": unlabelled,
+		"utf-16": utf16, "UTF-16LE": utf16, "ucs-2": utf16, "unicode": utf16,
+		"iso-2022-jp": otherEncoding, "csISO2022KR": otherEncoding, "hz-gb-2312": otherEncoding, "utf-7": otherEncoding, "utf-32be": otherEncoding,
+	} {
+		if got := encodingOf([]byte(label)); got != want {
+			t.Errorf("%q: %d, want %d", label, got, want)
+		}
+	}
+}
