@@ -170,20 +170,17 @@ func (x *Index[V]) Longest(path string) (length int, value V) {
 		}
 		n = nd.child + int32(i)
 	}
-	has := uint64(0)
+	f := filter{path: path}
 	for depth--; depth >= 0; depth-- {
 		w := wild[depth]
-		if has == 0 {
-			has = pairs(path)
-		}
-		best, value = x.longestWild(x.nodes[w.node].wild, path[w.at:], has, best, value)
+		best, value = x.longestWild(x.nodes[w.node].wild, path[w.at:], &f, best, value)
 	}
 	return int(best), value
 }
 
 // longestDeep is Longest for a path through very many nodes with wildcards.
 func (x *Index[V]) longestDeep(path string) (int, V) {
-	best, has := int32(0), pairs(path)
+	best, f := int32(0), filter{path: path}
 	var value V
 	x.walk(path, func(nd *node[V], at int) {
 		switch {
@@ -192,18 +189,19 @@ func (x *Index[V]) longestDeep(path string) (int, V) {
 		case nd.length > 0 && nd.length == best:
 			value = x.merge(value, nd.value)
 		}
-		best, value = x.longestWild(nd.wild, path[at:], has, best, value)
+		best, value = x.longestWild(nd.wild, path[at:], &f, best, value)
 	})
 	return int(best), value
 }
 
-func (x *Index[V]) longestWild(wild []wildcard[V], rest string, has uint64, best int32, value V) (int32, V) {
+func (x *Index[V]) longestWild(wild []wildcard[V], rest string, f *filter, best int32, value V) (int32, V) {
+	missing := f.missing(len(wild))
 	for i := range wild {
 		w := &wild[i]
 		if w.length < best {
 			break
 		}
-		if w.needs&^has != 0 || !matchRest(w.rest, rest) {
+		if w.needs&missing != 0 || !matchRest(w.rest, rest) {
 			continue
 		}
 		if w.length > best {
@@ -222,13 +220,14 @@ func (x *Index[V]) Matches(path string, yield func(V)) {
 }
 
 func (x *Index[V]) matches(path string, yield func(*V)) {
-	has := pairs(path)
+	f := filter{path: path}
 	x.walk(path, func(nd *node[V], at int) {
 		if nd.length > 0 {
 			yield(&nd.value)
 		}
+		missing := f.missing(len(nd.wild))
 		for i := range nd.wild {
-			if w := &nd.wild[i]; w.needs&^has == 0 && matchRest(w.rest, path[at:]) {
+			if w := &nd.wild[i]; w.needs&missing == 0 && matchRest(w.rest, path[at:]) {
 				yield(&w.value)
 			}
 		}
@@ -266,12 +265,32 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
+// filter throws out patterns that cannot match, by the pairs of neighbouring
+// octets that a path has not.
+type filter struct {
+	path string
+	made bool
+	lack uint64
+}
+
+// worthwhile is from how many patterns on the filter costs less than it saves.
+const worthwhile = 4
+
+// missing is the pairs that the path has not, or none if there are too few
+// patterns to look for them.
+func (f *filter) missing(patterns int) uint64 {
+	if !f.made && patterns >= worthwhile {
+		f.made, f.lack = true, ^pairs(f.path)
+	}
+	return f.lack
+}
+
 // pairs is a Bloom filter over the pairs of neighbouring octets in s.
 func pairs(s string) (m uint64) {
 	for i := 1; i < len(s); i++ {
 		m |= pair(s[i-1], s[i])
 	}
-	return m | 1 // never 0: a path that was looked at is told from one that was not
+	return m
 }
 
 func pair(a, b byte) uint64 { return 1 << ((uint(a)*29 + uint(b)*7) & 63) }

@@ -7,9 +7,9 @@ type class uint8
 
 const (
 	encode     class = iota // written as %XX
-	unreserved              // written plainly, also when it came as %XX
-	reserved                // left as it came (RFC 3986 section 2.2)
 	special                 // "*" and "$": reserved, but written as %XX in a path (RFC 9309 section 2.2.3)
+	reserved                // left as it came (RFC 3986 section 2.2)
+	unreserved              // written plainly, also when it came as %XX
 )
 
 var classes = func() (t [256]class) {
@@ -78,7 +78,7 @@ func unhex(c byte) int {
 // path that a client sends is.
 func IsNormal(path string) bool {
 	for i := range len(path) {
-		if c := classes[path[i]]; c != unreserved && c != reserved {
+		if classes[path[i]] < reserved {
 			return false
 		}
 	}
