@@ -79,6 +79,15 @@ func (p Pattern) Plain() Pattern {
 	return Pattern{text}
 }
 
+// Rooted returns patterns that start with "/", as the grammar of RFC 9309 asks
+// for, and together match the same: "*/x" is "/x" and "/*/x".
+func (p Pattern) Rooted() []Pattern {
+	if p.text[0] != '*' {
+		return []Pattern{p}
+	}
+	return []Pattern{{p.text[1:]}, {"/" + p.text}}
+}
+
 // Lengthen returns a text for the pattern of at least n octets that matches the
 // same: its last "*" is repeated, or "*" is added to its end. It fails for a
 // pattern that ends in "$" and has no "*".

@@ -62,6 +62,9 @@ func TestAlgebraAgreesWithAllShortPaths(t *testing.T) {
 			if in != (inP && inQ) {
 				t.Fatalf("Intersect(%q, %q) = %q; %q is in it: %v", p, q, meet, w, in)
 			}
+			if slices.ContainsFunc(p.Rooted(), func(r Pattern) bool { return r.text[0] == '/' && r.Match(w) }) != inP {
+				t.Fatalf("%q is rooted as %q, but not for %q", p, p.Rooted(), w)
+			}
 			if p.Plain().Match(w) != inP {
 				t.Fatalf("%q is plainly %q, but not for %q", p, p.Plain(), w)
 			}

@@ -42,7 +42,9 @@ type tiling struct {
 func tile(patterns []pathpattern.Pattern, value func(pathpattern.Pattern) string) ([]cell, bool) {
 	t := tiling{at: map[pathpattern.Pattern]int{}, value: value}
 	for _, p := range patterns {
-		t.add(p.Plain())
+		for _, rooted := range p.Rooted() {
+			t.add(rooted.Plain())
+		}
 	}
 	if !t.cross() {
 		return nil, false

@@ -121,9 +121,11 @@ func (d *definitions) spelling(name string) string {
 }
 
 func joinPatterns(ps []pathpattern.Pattern) string {
-	texts := make([]string, len(ps))
-	for i, p := range ps {
-		texts[i] = p.Plain().String()
+	var texts []string
+	for _, p := range ps {
+		for _, rooted := range p.Rooted() {
+			texts = append(texts, rooted.Plain().String())
+		}
 	}
 	return strings.Join(texts, " ")
 }
@@ -141,6 +143,7 @@ func (d *definitions) compact(fields []recordField) []recordLine {
 	items := d.joinSets(fields)
 	d.joinUsages(items)
 	var lines []recordLine
+	said := map[recordLine]bool{}
 	for _, it := range items {
 		if it.gone {
 			continue
@@ -156,7 +159,10 @@ func (d *definitions) compact(fields []recordField) []recordLine {
 				text += " " + f.quals
 			}
 		}
-		lines = append(lines, recordLine{f.condition, text})
+		if line := (recordLine{f.condition, text}); !said[line] {
+			said[line] = true
+			lines = append(lines, line)
+		}
 	}
 	return lines
 }
@@ -209,7 +215,9 @@ func (d *definitions) joinSets(fields []recordField) []item {
 func (d *definitions) sameSet(fields []recordField, members []int, s *policy.ResourceSet) bool {
 	want := map[pathpattern.Pattern]bool{}
 	for _, p := range s.Patterns {
-		want[p.Plain()] = true
+		for _, rooted := range p.Rooted() {
+			want[rooted.Plain()] = true
+		}
 	}
 	got := map[pathpattern.Pattern]bool{}
 	for _, m := range members {

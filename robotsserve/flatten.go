@@ -89,12 +89,14 @@ func verdictsOf(l *policy.Layer, condition func(*policy.Rule) string, lose func(
 		}
 		refs[i] = append(refs[i], r)
 	}
-	vs := make([]verdict, len(refs))
+	var vs []verdict
 	for i, k := range keys {
 		ref := l.Decides(refs[i])
-		vs[i] = verdict{
-			pattern: k.pattern.Plain(), size: k.pattern.Len(), allow: ref.Statement.Allow, order: i, ref: ref, condition: k.condition,
-			mixed: slices.ContainsFunc(refs[i], func(r policy.Ref) bool { return r.Rule != ref.Rule }),
+		mixed := slices.ContainsFunc(refs[i], func(r policy.Ref) bool { return r.Rule != ref.Rule })
+		for _, p := range k.pattern.Rooted() {
+			vs = append(vs, verdict{
+				pattern: p.Plain(), size: k.pattern.Len(), allow: ref.Statement.Allow, order: len(vs), ref: ref, condition: k.condition, mixed: mixed,
+			})
 		}
 	}
 	if l.Tier == policy.TierGroup {

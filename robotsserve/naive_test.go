@@ -83,7 +83,7 @@ func (f *naiveFile) allowed(token, path string) bool {
 }
 
 // extension is the value of the longest path of an extension's lines, and how
-// many lines share that length.
+// many values lines of that length have.
 func (f *naiveFile) extension(key, token, path string) (value string, lines int) {
 	best := -1
 	for _, r := range f.group(token) {
@@ -93,7 +93,7 @@ func (f *naiveFile) extension(key, token, path string) (value string, lines int)
 		switch n := len(r.path); {
 		case n > best:
 			best, value, lines = n, r.value, 1
-		case n == best:
+		case n == best && r.value != value:
 			lines++
 		}
 	}

@@ -12,9 +12,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
 )
 
-// maxAdded bounds the fields that a usage of a record gets for where patterns
-// cross.
-const maxAdded = 500
+// Limits on the fields that a usage of a record gets for where patterns cross:
+// of two patterns, and of all.
+const (
+	maxMeeting = 8
+	maxAdded   = 100
+)
 
 // claim is a permission or prohibition of one usage in an ACAP record.
 type claim struct {
@@ -144,9 +147,9 @@ func decides(winner, loser *claim) bool {
 func (s *scoping) crossing(k conflict) ([]pathpattern.Pattern, bool) {
 	w, l := &s.claims[k.winner], &s.claims[k.loser]
 	if k.byCase {
-		return pathpattern.Intersect(w.folded, l.folded, maxCrossing)
+		return pathpattern.Intersect(w.folded, l.folded, maxMeeting)
 	}
-	return pathpattern.Intersect(w.pattern, l.pattern, maxCrossing)
+	return pathpattern.Intersect(w.pattern, l.pattern, maxMeeting)
 }
 
 // narrow adds claims where a winner has not the narrower scope.

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+func directive(t testing.TB, text string) (string, httpsfv.Item) {
+	t.Helper()
+	item, err := httpsfv.UnmarshalItem([]string{text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(item.Value.(httpsfv.Token)), item
+}
+
+// addDirectives gives the rules of a policy application directives at random.
+func addDirectives(t testing.TB, r *rand.Rand, spec *policy.Spec, plain bool) {
+	for i := range spec.Rules {
+		for j := range r.IntN(3) {
+			app, item := directive(t, pick(r, "examplesearch;widgets=?0", "examplesearch;b;a=1", "other;x", `other;text="b"`, "third"))
+			pattern := pathpattern.MustParse(policytest.Pattern(r, plain))
+			if slices.ContainsFunc(spec.Rules[i].AppDirectives, func(d policy.AppDirective) bool { return d.App == app && d.Pattern == pattern }) {
+				continue
+			}
+			spec.Rules[i].AppDirectives = append(spec.Rules[i].AppDirectives, policy.AppDirective{
+				Pos: policy.Pos{Line: 1000*i + j, Column: 1}, Pattern: pattern, App: app, Item: item,
+			})
+		}
+	}
+}
+
+func TestAppDirectivesAgreeWithPolicy(t *testing.T) {
+	for _, plain := range []bool{true, false} {
+		r := rand.New(rand.NewPCG(*seed, 4))
+		counts := map[string]int{}
+		for range *policies {
+			spec := policytest.Random(r, policytest.Options{Usages: []policy.Usage{policy.Crawl}, NoWildcards: plain})
+			addDirectives(t, r, spec, plain)
+			p := compile(t, spec)
+			host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
+			f, problems := Render(p, host, Options{})
+			if slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Code == "app-directives-cross" }) {
+				counts["cross in too many ways"]++
+				if plain {
+					t.Fatalf("%v of\n%s", problems, describe(spec))
+				}
+				continue
+			}
+			naive := readNaively(string(f.Body))
+			for range 10 {
+				path := policytest.Path(r)
+				for _, token := range tokens {
+					var want []string
+					for _, app := range p.Apps() {
+						d := p.AppDirective(policy.Query{Crawler: p.Crawler(token), Identity: policy.Verified, Host: host, Path: path}, app)
+						if d != nil {
+							want = append(want, marshal(httpsfv.List{d.Item}))
+						}
+					}
+					slices.Sort(want)
+					got, lines := naive.extension("app-directives", token, path)
+					if got != strings.Join(want, ", ") || lines > 1 {
+						t.Fatalf("%q of %q on %q: the file says %q (%d lines), the policy %q\n%s", token, path, host, got, lines, want, f.Body)
+					}
+					counts["decisions"]++
+					if len(want) > 1 {
+						counts["of several applications"]++
+					}
+					if list, err := httpsfv.UnmarshalList([]string{got}); got != "" && (err != nil || len(list) != len(want)) {
+						t.Fatalf("%q: %v", got, err)
+					}
+				}
+			}
+		}
+		t.Log(counts)
+		if counts["of several applications"] == 0 {
+			t.Error("the generator is too narrow")
+		}
+	}
+}
+
+func TestContentUsageAgreesWithDecide(t *testing.T) {
+	r := rand.New(rand.NewPCG(*seed, 5))
+	counts := map[string]int{}
+	for i := range *policies {
+		usages := []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search, policy.Other}
+		spec := policytest.Random(r, policytest.Options{Usages: usages, NoWildcards: i%3 > 0})
+		spec.Publish.ContentUsage, spec.Publish.ContentSignal = policy.On, policy.On
+		p := compile(t, spec)
+		host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
+		f, problems := Render(p, host, Options{})
+		crossed := slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Code == "content-usage-cross" })
+		naive := readNaively(string(f.Body))
+		for range 10 {
+			path := policytest.Path(r)
+			for _, token := range tokens {
+				got, lines := naive.extension("content-usage", token, path)
+				signal, _ := naive.extension("content-signal", token, path)
+				if lines > 1 {
+					t.Fatalf("%d lines for %q of\n%s", lines, path, f.Body)
+				}
+				says := members(t, got)
+				signals := strings.Split(signal, ", ")
+				for k, u := range categories {
+					d := p.Decide(policy.Query{Crawler: p.Crawler(token), Identity: policy.Verified, Host: host, Path: path, Usage: u})
+					want := [...]string{"", "y", "n"}[d.Verdict]
+					counts["decisions"]++
+					counts["is "+want]++
+					name := [...]string{"ai-train", "ai-input", "search"}[k]
+					if d.Verdict == policy.Disallowed && slices.Contains(signals, name+"=yes") || d.Verdict == policy.Disallowed && !slices.Contains(signals, name+"=no") {
+						t.Fatalf("%q of %q: %v is %v, but the signal %q\n%s", token, path, u, d.Verdict, signal, f.Body)
+					}
+					if d.Verdict != policy.Allowed && slices.Contains(signals, name+"=yes") {
+						t.Fatalf("%q of %q: %v is %v, but the signal %q\n%s", token, path, u, d.Verdict, signal, f.Body)
+					}
+					switch {
+					case says[u.String()] == want:
+					case crossed && says[u.String()] == "n" || crossed && says[u.String()] == "" && want == "y":
+						counts["content-usage-cross"]++
+					default:
+						t.Fatalf("%q of %q on %q: %v is %q, the policy says %q\n%s\n%s", token, path, host, u, says[u.String()], want, f.Body, describe(spec))
+					}
+				}
+			}
+		}
+	}
+	t.Log(counts)
+	for _, is := range []string{"is y", "is n", "is "} {
+		if counts[is] == 0 {
+			t.Errorf("no answer %s: the generator is too narrow", is)
+		}
+	}
+}
+
+func members(t *testing.T, text string) map[string]string {
+	says := map[string]string{}
+	if text == "" {
+		return says
+	}
+	dict, err := httpsfv.UnmarshalDictionary([]string{text})
+	if err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	for _, n := range dict.Names() {
+		m, _ := dict.Get(n)
+		says[n] = string(m.(httpsfv.Item).Value.(httpsfv.Token))
+	}
+	return says
+}
