@@ -4,6 +4,7 @@ package policy
 
 import (
 	"errors"
+	"net/netip"
 	"strings"
 
 	"golang.org/x/net/idna"
@@ -37,7 +38,7 @@ func ParseHost(s string) (Host, error) {
 		return "", errHostWild
 	}
 	name = NormalizeHost(name)
-	if name == "" || strings.ContainsAny(name, " \t\"'<>\\^`{|}#?%,;=") {
+	if name == "" || strings.ContainsAny(name, " \t\"'<>\\^`{|}#?%,;=") || strings.ContainsAny(name, ":[]") && (wild || !isIPv6(name)) {
 		return "", errHostName
 	}
 	for label := range strings.SplitSeq(name, ".") {
@@ -49,6 +50,14 @@ func ParseHost(s string) (Host, error) {
 		name = "*." + name
 	}
 	return Host(name), nil
+}
+
+// isIPv6 reports whether name is an IPv6 address as a Host header carries it.
+func isIPv6(name string) bool {
+	inner, ok := strings.CutPrefix(name, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	addr, err := netip.ParseAddr(inner)
+	return ok && closed && err == nil && addr.Is6()
 }
 
 // NormalizeHost brings the host of a request into the form in which hosts are
