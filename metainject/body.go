@@ -59,6 +59,9 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 	if n, err := rw.send(p.held); err != nil {
 		return max(0, n-had), err
 	}
+	if len(rest) == 0 {
+		return len(b), nil
+	}
 	n, err := rw.w.Write(rest)
 	return len(b) - len(rest) + n, err
 }

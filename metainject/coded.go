@@ -23,8 +23,10 @@ func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	if err := rw.sendCoded(tail); err != nil {
 		return 0, err
 	}
-	rest := b[len(window):]
-	n, err := rw.Write(rest)
+	if len(b) == len(window) {
+		return len(b), nil
+	}
+	n, err := rw.Write(b[len(window):])
 	return len(window) + n, err
 }
 

@@ -64,6 +64,25 @@
 // behind </head> does not: an element between </head> and <body>, which the
 // HTML standard puts back into the head, then is not looked at.
 //
+// # Content codings
+//
+// A page in gzip, deflate, zstd or br stays in that coding. Its Content-Length
+// goes, since it is not known before the end. Until the head is known the body
+// is held as it came; a page that does not change, and a body that is not what
+// its coding says, pass as they came.
+//
+// In gzip and deflate the stream itself is changed: its own literals and
+// matches are kept, distances that reach across a change are corrected, and
+// from 32 KiB behind the last change on the bytes are copied and the checksum
+// is corrected by arithmetic. A body that is broken, or not whole, or has
+// something behind its end, comes out just so. zstd and br are unpacked and
+// packed again, at their fastest levels; a body that turns out to be broken
+// after it has begun to go out breaks off, with an error from Write or Close.
+//
+// Memory is bounded whatever the text unpacks to: MaxHead twice, some 200 KiB
+// for a deflate stream, and for zstd and br the window that the body asks for,
+// at most 8 and 16 MiB.
+//
 // # How the head is found
 //
 // As the HTML standard's tree construction does it with scripting enabled;

@@ -4,7 +4,6 @@ package metainject
 
 import (
 	"encoding/binary"
-	"math/bits"
 )
 
 // An inflater reads a deflate stream (RFC 1951) symbol by symbol, from bytes
@@ -251,6 +250,17 @@ func (d *inflater) dynamic() event {
 		return badStream
 	}
 	l = d.lengths[:nlit+ndist]
+	if ev := d.codeLengths(l); ev != gotBlock {
+		return ev
+	}
+	if l[256] == 0 || !d.lit.build(l[:nlit], true) || !d.dist.build(l[nlit:], true) {
+		return badStream
+	}
+	return gotBlock
+}
+
+// codeLengths reads the lengths of both codes, which the code in d.lit writes.
+func (d *inflater) codeLengths(l []uint8) event {
 	for i := 0; i < len(l); {
 		d.need(15 + 7)
 		sym, n := d.lit.find(d.hold, d.nbits)
@@ -290,9 +300,6 @@ func (d *inflater) dynamic() event {
 			i++
 		}
 	}
-	if l[256] == 0 || !d.lit.build(l[:nlit], true) || !d.dist.build(l[nlit:], true) {
-		return badStream
-	}
 	return gotBlock
 }
 
@@ -315,7 +322,6 @@ var (
 func (d *inflater) symbols(toks []token, limit int) (n int, ev event) {
 	src, r, text := d.src, d.bitReader, 0
 	ev = gotSome
-loop:
 	for n < len(toks) && text < limit {
 		if r.nbits < 48 {
 			if r.pos+8 <= len(src) {
@@ -363,33 +369,16 @@ loop:
 			ev = needMore
 			break
 		}
-		hold, left = hold>>x, left-x
-		e = d.dist.table[hold&(1<<tableBits-1)]
-		sym, k = uint(e>>4), uint(e&15)
-		if k == 0 || k > left {
-			if sym, k = d.dist.find(hold, left); k == 0 {
-				if ev = needMore; left >= 15 {
-					ev = badStream
-				}
-				break loop
-			}
-		}
-		hold, left = hold>>k, left-k
-		if sym > 29 {
-			ev = badStream
-			break
-		}
-		x = uint(distExtra[sym])
-		dist := int(distBase[sym]) + int(hold&(1<<x-1))
-		if left < x {
-			ev = needMore
+		dist, bits, bad := d.distance(hold>>x, left-x)
+		if dist == 0 {
+			ev = bad
 			break
 		}
 		if int64(dist) > d.text+int64(text) {
 			ev = badStream
 			break
 		}
-		r.hold, r.nbits = hold>>x, left-x
+		r.hold, r.nbits = hold>>(x+bits), left-x-bits
 		toks[n] = match(length, dist)
 		n++
 		text += length
@@ -400,74 +389,25 @@ loop:
 	return n, ev
 }
 
-const tableBits = 10
-
-// huffman decodes one canonical code: short codes by a table, long ones bit by
-// bit.
-type huffman struct {
-	table  [1 << tableBits]uint16 // symbol and length of the code that these bits begin with
-	count  [16]uint16
-	symbol [288]uint16
-}
-
-// build reports whether the lengths make a code. loose allows what zlib
-// allows for lack of symbols: none at all, or one of one bit.
-func (h *huffman) build(lengths []uint8, loose bool) bool {
-	h.count = [16]uint16{}
-	for _, l := range lengths {
-		h.count[l]++
-	}
-	h.count[0] = 0
-	left, longest := 1, 0
-	var offset, code [17]uint16
-	for l := 1; l <= 15; l++ {
-		left = left<<1 - int(h.count[l])
-		if left < 0 {
-			return false
-		}
-		if h.count[l] > 0 {
-			longest = l
-		}
-		offset[l+1] = offset[l] + h.count[l]
-		code[l+1] = (code[l] + h.count[l]) << 1
-	}
-	if left > 0 && (!loose || longest > 1) {
-		return false
-	}
-	clear(h.table[:])
-	for sym, l := range lengths {
-		if l == 0 {
-			continue
-		}
-		h.symbol[offset[l]] = uint16(sym)
-		offset[l]++
-		c := code[l]
-		code[l]++
-		if l > tableBits {
-			continue
-		}
-		e := uint16(sym)<<4 | uint16(l)
-		for i := bits.Reverse16(c) >> (16 - l); i < 1<<tableBits; i += 1 << l {
-			h.table[i] = e
+// distance reads a match's distance from the left bits of hold, and tells how
+// many bits it took. It is 0 if there is none.
+func (d *inflater) distance(hold uint64, left uint) (dist int, took uint, ev event) {
+	e := d.dist.table[hold&(1<<tableBits-1)]
+	sym, k := uint(e>>4), uint(e&15)
+	if k == 0 || k > left {
+		if sym, k = d.dist.find(hold, left); k == 0 {
+			if left < 15 {
+				return 0, 0, needMore
+			}
+			return 0, 0, badStream
 		}
 	}
-	return true
-}
-
-// find decodes a symbol from the left bits of hold; n is 0 if there is none, or
-// not enough bits.
-func (h *huffman) find(hold uint64, left uint) (sym, n uint) {
-	code, first, index := 0, 0, 0
-	for n = 1; n <= min(15, left); n++ {
-		code |= int(hold & 1)
-		hold >>= 1
-		count := int(h.count[n])
-		if code-count < first {
-			return uint(h.symbol[index+code-first]), n
-		}
-		index += count
-		first = (first + count) << 1
-		code <<= 1
+	if sym > 29 {
+		return 0, 0, badStream
 	}
-	return 0, 0
+	x := uint(distExtra[sym])
+	if left < k+x {
+		return 0, 0, needMore
+	}
+	return int(distBase[sym]) + int(hold>>k&(1<<x-1)), k + x, gotSome
 }

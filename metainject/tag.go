@@ -233,93 +233,80 @@ const (
 func (s *scanner) attributes(b []byte) bool {
 	i, st := s.pos, s.attr
 	for i < len(b) {
-		c := b[i]
-		switch st {
-		case beforeAttr:
-			switch {
-			case c == '>':
-				var m metaAttributes
-				end := walk(b, s.nameEnd, &m)
-				if s.xml {
-					return s.xmlTag(b, end, &m)
-				}
-				s.tagDone(b, end, &m)
-				return true
-			case class[c]&endsName == 0:
-				st = inAttr // also where c is '='
+		if st == beforeAttr && b[i] == '>' {
+			var m metaAttributes
+			end := walk(b, s.nameEnd, &m)
+			if s.xml {
+				return s.xmlTag(b, end, &m)
 			}
-			i++
-		case inAttr:
-			for class[c]&endsAttr == 0 {
-				if i++; i == len(b) {
-					break
-				}
-				c = b[i]
-			}
-			if i == len(b) {
-				break
-			}
-			switch c {
-			case '=':
-				st = beforeValue
-				i++
-			case '/', '>':
-				st = beforeAttr
-			default:
-				st = afterAttr
-				i++
-			}
-		case afterAttr:
-			switch {
-			case c == '=':
-				st = beforeValue
-				i++
-			case class[c]&isSpace != 0:
-				i++
-			default:
-				st = beforeAttr
-			}
-		case beforeValue:
-			switch {
-			case c == '"':
-				st = inDouble
-			case c == '\'':
-				st = inSingle
-			case class[c]&isSpace != 0:
-			case c == '>':
-				st = beforeAttr
-				continue
-			default:
-				st = inUnquoted
-				continue
-			}
-			i++
-		case inDouble, inSingle:
-			q := byte('"')
-			if st == inSingle {
-				q = '\''
-			}
-			j := bytes.IndexByte(b[i:], q)
-			if j < 0 {
-				i = len(b)
-				break
-			}
-			i += j + 1
-			st = beforeAttr
-		case inUnquoted:
-			for class[c]&endsValue == 0 {
-				if i++; i == len(b) {
-					break
-				}
-				c = b[i]
-			}
-			if i < len(b) {
-				st = beforeAttr
-			}
+			s.tagDone(b, end, &m)
+			return true
 		}
+		i, st = attrStep(b, i, st)
 	}
 	s.pos, s.attr = i, st
 	return false
+}
+
+// attrStep makes one step in a tag's attributes. It stops at a '>' that ends
+// the tag in the state beforeAttr.
+func attrStep(b []byte, i int, st attrState) (int, attrState) {
+	c := b[i]
+	switch st {
+	case beforeAttr:
+		if class[c]&endsName == 0 {
+			st = inAttr // also where c is '='
+		}
+		return i + 1, st
+	case inAttr:
+		for ; i < len(b); i++ {
+			switch c = b[i]; {
+			case class[c]&endsAttr == 0:
+			case c == '=':
+				return i + 1, beforeValue
+			case c == '/' || c == '>':
+				return i, beforeAttr
+			default:
+				return i + 1, afterAttr
+			}
+		}
+		return i, st
+	case afterAttr:
+		switch {
+		case c == '=':
+			return i + 1, beforeValue
+		case class[c]&isSpace != 0:
+			return i + 1, st
+		}
+		return i, beforeAttr
+	case beforeValue:
+		switch {
+		case c == '"':
+			return i + 1, inDouble
+		case c == '\'':
+			return i + 1, inSingle
+		case class[c]&isSpace != 0:
+			return i + 1, st
+		case c == '>':
+			return i, beforeAttr
+		}
+		return i, inUnquoted
+	case inUnquoted:
+		for ; i < len(b); i++ {
+			if class[b[i]]&endsValue != 0 {
+				return i, beforeAttr
+			}
+		}
+		return i, st
+	}
+	quote := byte('"')
+	if st == inSingle {
+		quote = '\''
+	}
+	if j := bytes.IndexByte(b[i:], quote); j >= 0 {
+		return i + j + 1, beforeAttr
+	}
+	return len(b), st
 }
 
 // tagDone acts on a whole tag, which ends at end. m is needed for meta elements

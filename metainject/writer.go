@@ -15,6 +15,9 @@ import (
 // nothing else.
 const DefaultMaxHead = 64 << 10
 
+// mostMaxHead bounds Options.MaxHead.
+const mostMaxHead = 16 << 20
+
 // A HeaderHook is told of every response's header once, just before it goes
 // out, and may change it. The status is final, never 1xx; 101 and hijacked
 // connections have no such header. A response of which the handler wrote
@@ -36,7 +39,8 @@ type Options struct {
 	ETagSuffix string
 	// MaxHead is how many bytes of a page may be held while its head is looked
 	// for, and, where it is compressed, how many of the compressed page; 0 means
-	// DefaultMaxHead. A longer head is changed as far as it has been seen.
+	// DefaultMaxHead, and more than 16 MiB is 16 MiB. A longer head is changed as
+	// far as it has been seen.
 	MaxHead int
 	// Statuses are the final status codes besides 200 whose pages are changed.
 	// Engines index no others, so pages of other codes need no elements. Codes
@@ -78,8 +82,9 @@ type ResponseWriter struct {
 	page   *page // while held
 }
 
-// Header values that a handler sets after its WriteHeader are for trailers, so
-// a header held back for long is copied (page.header).
+// A page is what is kept of a response while its head is looked for, and, in a
+// content coding, while it is changed. Header values that a handler sets after
+// its WriteHeader are for trailers, so a header held back for long is copied.
 type page struct {
 	scan    scanner
 	edits   []edit
@@ -119,6 +124,7 @@ func Wrap(w http.ResponseWriter, r *http.Request, o Options) *ResponseWriter {
 	if o.MaxHead <= 0 {
 		o.MaxHead = DefaultMaxHead
 	}
+	o.MaxHead = min(o.MaxHead, mostMaxHead)
 	rw.w, rw.r, rw.o = w, r, o
 	rw.active = !o.Set.IsEmpty() && o.Mode != Off && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 	return rw

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"math/bits"
+	"slices"
+)
+
+const tableBits = 10
+
+// huffman decodes one canonical code: short codes by a table, long ones bit by
+// bit.
+type huffman struct {
+	table  [1 << tableBits]uint16 // symbol and length of the code that these bits begin with
+	count  [16]uint16
+	symbol [288]uint16
+}
+
+// build reports whether the lengths make a code. loose allows what zlib
+// allows for lack of symbols: none at all, or one of one bit.
+func (h *huffman) build(lengths []uint8, loose bool) bool {
+	h.count = [16]uint16{}
+	for _, l := range lengths {
+		h.count[l]++
+	}
+	h.count[0] = 0
+	left, longest := 1, 0
+	var offset, code [17]uint16
+	for l := 1; l <= 15; l++ {
+		left = left<<1 - int(h.count[l])
+		if left < 0 {
+			return false
+		}
+		if h.count[l] > 0 {
+			longest = l
+		}
+		offset[l+1] = offset[l] + h.count[l]
+		code[l+1] = (code[l] + h.count[l]) << 1
+	}
+	if left > 0 && (!loose || longest > 1) {
+		return false
+	}
+	clear(h.table[:])
+	for sym, l := range lengths {
+		if l == 0 {
+			continue
+		}
+		h.symbol[offset[l]] = uint16(sym)
+		offset[l]++
+		c := code[l]
+		code[l]++
+		if l > tableBits {
+			continue
+		}
+		e := uint16(sym)<<4 | uint16(l)
+		for i := bits.Reverse16(c) >> (16 - l); i < 1<<tableBits; i += 1 << l {
+			h.table[i] = e
+		}
+	}
+	return true
+}
+
+// find decodes a symbol from the left bits of hold; n is 0 if there is none, or
+// not enough bits.
+func (h *huffman) find(hold uint64, left uint) (sym, n uint) {
+	code, first, index := 0, 0, 0
+	for n = 1; n <= min(15, left); n++ {
+		code |= int(hold & 1)
+		hold >>= 1
+		count := int(h.count[n])
+		if code-count < first {
+			return uint(h.symbol[index+code-first]), n
+		}
+		index += count
+		first = (first + count) << 1
+		code <<= 1
+	}
+	return 0, 0
+}
+
+// canonical gives the codes of these lengths, to be sent from the lowest bit.
+func canonical(lengths []uint8, codes []uint16) {
+	var count, next [17]uint16
+	for _, l := range lengths {
+		count[l]++
+	}
+	count[0] = 0
+	for l := 1; l < 16; l++ {
+		next[l+1] = (next[l] + count[l]) << 1
+	}
+	for i, l := range lengths {
+		if l > 0 {
+			codes[i] = bits.Reverse16(next[l]) >> (16 - l)
+			next[l]++
+		}
+	}
+}
+
+// treeBuilder makes Huffman codes of limited length.
+type treeBuilder struct {
+	leaf   []uint32 // frequency << 9 | symbol
+	weight [2 * numLit]uint32
+	parent [2 * numLit]uint16
+}
+
+// lengths gives each symbol that occurs a code length of at most limit; there
+// are always at least two codes, so that the code is complete.
+func (t *treeBuilder) lengths(freq []uint32, lengths []uint8, limit int) {
+	t.leaf = t.leaf[:0]
+	for i, f := range freq {
+		lengths[i] = 0
+		if f > 0 {
+			t.leaf = append(t.leaf, f<<9|uint32(i))
+		}
+	}
+	for i := 0; len(t.leaf) < 2; i++ {
+		if freq[i] == 0 {
+			t.leaf = append(t.leaf, 1<<9|uint32(i))
+		}
+	}
+	slices.Sort(t.leaf)
+	// Two queues: leaves, and the nodes made so far, both by weight.
+	n := len(t.leaf)
+	for i, l := range t.leaf {
+		t.weight[i] = l >> 9
+	}
+	leafAt, nodeAt := 0, n
+	take := func(end int) (i int) {
+		if leafAt < n && (nodeAt == end || t.weight[leafAt] <= t.weight[nodeAt]) {
+			i, leafAt = leafAt, leafAt+1
+		} else {
+			i, nodeAt = nodeAt, nodeAt+1
+		}
+		return i
+	}
+	for node := n; node < 2*n-1; node++ {
+		a := take(node)
+		b := take(node)
+		t.weight[node] = t.weight[a] + t.weight[b]
+		t.parent[a], t.parent[b] = uint16(node), uint16(node)
+	}
+	// How many codes of each length; a node's depth replaces its weight.
+	var count [numLit + 1]int
+	t.weight[2*n-2] = 0
+	for i := 2*n - 3; i >= 0; i-- {
+		t.weight[i] = t.weight[t.parent[i]] + 1
+		if i < n {
+			count[min(int(t.weight[i]), limit)]++
+		}
+	}
+	fit(count[:limit+1])
+	// The rarest symbols get the longest codes.
+	i := 0
+	for l := limit; l > 0; l-- {
+		for ; count[l] > 0; count[l]-- {
+			lengths[t.leaf[i]&511] = uint8(l)
+			i++
+		}
+	}
+}
+
+// fit makes codes longer until all of them fit (Kraft's inequality): those that
+// were cut to the limit, count's last, may take more room than there is.
+func fit(count []int) {
+	limit := len(count) - 1
+	room := 0
+	for l := 1; l <= limit; l++ {
+		room += count[l] << (limit - l)
+	}
+	for ; room > 1<<limit; room-- {
+		count[limit]--
+		l := limit - 1
+		for count[l] == 0 {
+			l--
+		}
+		count[l]--
+		count[l+1] += 2
+	}
+}
