@@ -11,16 +11,17 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
 )
 
 // extensions returns the lines of a class that extend RFC 9309.
-func extensions(p *policy.Policy, c *policy.Class) (lines []string, problems []policy.Problem) {
-	lines, problems = appDirectives(p, c)
+func extensions(p *policy.Policy, c *policy.Class, purpose string) (lines []string, problems []policy.Problem) {
+	lines, problems = appDirectives(p, c, purpose)
 	publish := p.Spec().Publish
 	if publish.ContentUsage == policy.Off && publish.ContentSignal == policy.Off {
 		return lines, problems
 	}
-	prefs := preferences(p, c)
+	prefs := preferences(p, c, purpose)
 	if publish.ContentUsage != policy.Off {
 		usage, told := prefs.contentUsage()
 		lines, problems = append(lines, usage...), append(problems, told...)
@@ -36,7 +37,7 @@ func extensions(p *policy.Policy, c *policy.Class) (lines []string, problems []p
 // appDirectives returns the App-Directives lines of a class
 // (draft-nottingham-plan-b). The longest path replaces what shorter ones say, so
 // that each line carries the directives of every application for its path.
-func appDirectives(p *policy.Policy, c *policy.Class) ([]string, []policy.Problem) {
+func appDirectives(p *policy.Policy, c *policy.Class, purpose string) ([]string, []policy.Problem) {
 	apps := p.Apps()
 	if len(apps) == 0 {
 		return nil, nil
@@ -46,7 +47,7 @@ func appDirectives(p *policy.Policy, c *policy.Class) ([]string, []policy.Proble
 	var patterns []pathpattern.Pattern
 	var first *policy.AppDirective
 	for i, app := range apps {
-		found[i] = newAppFinder(ranks, app)
+		found[i] = newAppFinder(ranks, app, purpose)
 		for _, d := range found[i].all {
 			patterns = append(patterns, d.Pattern)
 			if first == nil {
@@ -57,6 +58,7 @@ func appDirectives(p *policy.Policy, c *policy.Class) ([]string, []policy.Proble
 	if len(patterns) == 0 {
 		return nil, nil
 	}
+	problems := hashes(found)
 	cells, ok := tile(patterns, func(at pathpattern.Pattern) string {
 		var list httpsfv.List
 		for _, f := range found {
@@ -67,12 +69,28 @@ func appDirectives(p *policy.Policy, c *policy.Class) ([]string, []policy.Proble
 		return marshal(list)
 	})
 	if !ok {
-		return nil, []policy.Problem{{
+		return nil, append(problems, policy.Problem{
 			Severity: policy.Error, Code: "app-directives-cross", Pos: first.Pos,
 			Message: "the paths of the app-directives cross in too many ways, and robots.txt can only say one thing for a path; use paths without * and $",
-		}}
+		})
 	}
-	return extensionLines("App-Directives: ", cells), nil
+	return extensionLines("App-Directives: ", cells), problems
+}
+
+// hashes finds directives that robots.txt cannot carry, as "#" starts a comment
+// there, also within quotes.
+func hashes(found []*appFinder) (problems []policy.Problem) {
+	for _, f := range found {
+		for _, d := range f.all {
+			if strings.Contains(marshal(httpsfv.List{d.Item}), "#") {
+				problems = append(problems, policy.Problem{
+					Severity: policy.Error, Code: "app-directive-hash", Pos: d.Pos,
+					Message: fmt.Sprintf(`a directive of %q has a "#", and crawlers take what follows it in robots.txt for a comment; write %%23 if the application reads that, or leave it out`, d.App),
+				})
+			}
+		}
+	}
+	return problems
 }
 
 // extensionLines prints cells. The path "/" is left out: a line without a path
@@ -126,13 +144,13 @@ type appFinder struct {
 	all   []*policy.AppDirective
 }
 
-func newAppFinder(ranks []policy.Rank, app string) *appFinder {
+func newAppFinder(ranks []policy.Rank, app, purpose string) *appFinder {
 	f := &appFinder{}
 	for _, rank := range ranks {
 		var entries []pathpattern.Entry[*policy.AppDirective]
 		for _, r := range rank.Rules {
-			if len(r.UsagePurposes) > 0 {
-				continue // speaks to nobody who reads a group
+			if !speaksOf(r, purpose) {
+				continue
 			}
 			for i := range r.AppDirectives {
 				if d := &r.AppDirectives[i]; d.App == app {
@@ -146,6 +164,12 @@ func newAppFinder(ranks []policy.Rank, app string) *appFinder {
 		}
 	}
 	return f
+}
+
+// speaksOf reports whether a rule speaks to those who name a purpose, "" for
+// none.
+func speaksOf(r *policy.Rule, purpose string) bool {
+	return len(r.UsagePurposes) == 0 || purpose != "" && slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return acap.MatchPurpose(u, purpose) })
 }
 
 func earlier(a, b *policy.AppDirective) *policy.AppDirective {
@@ -182,10 +206,10 @@ type aipref struct {
 
 var categories = [...]policy.Usage{policy.TrainAI, policy.AIUse, policy.Search}
 
-func preferences(p *policy.Policy, c *policy.Class) *aipref {
+func preferences(p *policy.Policy, c *policy.Class, purpose string) *aipref {
 	a := &aipref{}
 	for i, u := range categories {
-		layers := p.Layers(c, u, "")
+		layers := p.Layers(c, u, purpose)
 		for j := range layers {
 			for _, r := range layers[j].Statements {
 				if len(a.patterns) == 0 {

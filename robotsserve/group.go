@@ -66,7 +66,7 @@ func (g *grouping) collect() {
 	classes := g.p.Classes(g.host)
 	for i := range classes {
 		c := &classes[i]
-		lines, losses := g.body(c)
+		lines, losses := g.body(c, "")
 		gr := g.group(lines)
 		gr.label(g.rulesOf(c, i == 0))
 		if i == 0 {
@@ -83,6 +83,9 @@ func (g *grouping) collect() {
 		}
 	}
 	g.name()
+	if g.p.Spec().Publish.UserAgentPurpose != policy.Off {
+		g.addPurposes(&classes[0])
+	}
 }
 
 func (g *grouping) group(lines []string) *group {
@@ -107,9 +110,10 @@ func (g *grouping) tokens(c *policy.Class, everybody bool) []string {
 	return tokens
 }
 
-// body is the lines of a class after those that name it.
-func (g *grouping) body(c *policy.Class) ([]string, []Loss) {
-	layers := g.p.Layers(c, policy.Crawl, "")
+// body is the lines of a class after those that name it. The purpose is one
+// that its crawlers name themselves, or "".
+func (g *grouping) body(c *policy.Class, purpose string) ([]string, []Loss) {
+	layers := g.p.Layers(c, policy.Crawl, purpose)
 	lines, losses, ok := flatten(layers)
 	if !ok {
 		g.problems = append(g.problems, policy.Problem{
@@ -121,20 +125,24 @@ func (g *grouping) body(c *policy.Class) ([]string, []Loss) {
 	if len(lines) == 0 {
 		lines = []string{allowAll}
 	}
-	if d := g.crawlDelay(c); d != "" {
+	if d := g.crawlDelay(c, purpose); d != "" {
 		lines = append(lines, d)
 	}
-	ex, problems := extensions(g.p, c)
+	ex, problems := extensions(g.p, c, purpose)
 	g.problems = append(g.problems, problems...)
 	return append(lines, ex...), losses
 }
 
-func (g *grouping) crawlDelay(c *policy.Class) string {
+func (g *grouping) crawlDelay(c *policy.Class, purpose string) string {
 	id := policy.CrawlerID(0)
 	if len(c.Crawlers) > 0 {
 		id = c.Crawlers[0]
 	}
-	r := g.p.CrawlDelay(policy.Query{Crawler: id, Host: g.host, Identity: policy.Verified})
+	q := policy.Query{Crawler: id, Host: g.host, Identity: policy.Verified}
+	if purpose != "" {
+		q.Purposes = []string{purpose}
+	}
+	r := g.p.CrawlDelay(q)
 	if r == nil {
 		return ""
 	}

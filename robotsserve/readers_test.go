@@ -111,7 +111,7 @@ func TestOtherReadersAgreeWithDecide(t *testing.T) {
 					if k.change != nil {
 						k.change(r, spec)
 					}
-					spec.Publish.ACAP = policy.Switch(r.IntN(3))
+					publish(t, r, spec)
 					if rd.python {
 						noAuthority(spec)
 					}

@@ -51,14 +51,23 @@ func Render(p *policy.Policy, host string, o Options) (*File, []policy.Problem) 
 	sitemaps := d.sitemaps(p, host, o)
 	body := slices.Concat(d.head, sitemaps, d.tail)
 	if len(body) > MaxFile {
-		problems = append(problems, tooLarge(len(body)))
+		problems = append(problems, tooLarge(p, len(body)))
 	}
 	return &File{Body: body, ETag: d.etag(sitemaps), Losses: d.losses}, problems
 }
 
-func tooLarge(n int) policy.Problem {
+// tooLarge points at the rule that states the most.
+func tooLarge(p *policy.Policy, n int) policy.Problem {
+	var pos policy.Pos
+	most := 0
+	for i := range p.Spec().Rules {
+		r := &p.Spec().Rules[i]
+		if size := len(r.Statements) + len(r.AppDirectives) + len(r.For); size > most {
+			most, pos = size, r.Pos
+		}
+	}
 	return policy.Problem{
-		Severity: policy.Error, Code: "robots-txt-too-large",
+		Severity: policy.Error, Code: "robots-txt-too-large", Pos: pos,
 		Message: fmt.Sprintf("robots.txt comes to %d KiB, and crawlers read only the first %d KiB; state fewer paths, for example a directory or a pattern with * instead of each file in it",
 			(n+1023)>>10, MaxFile>>10),
 	}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// readPurposes reads a file as a crawler that knows User-Agent-Purpose and that
+// no group names: it combines the groups of its purposes, if there are any.
+func readPurposes(body string, purposes []string) *naiveFile {
+	f := &naiveFile{groups: map[string][]naiveRule{}}
+	for block := range strings.SplitSeq(strings.ReplaceAll(body, "\r\n", "\n"), "\n\n") {
+		plain := readNaively(block)
+		for line := range strings.Lines(block) {
+			if p, ok := strings.CutPrefix(strings.TrimSpace(line), "User-Agent-Purpose: "); ok && slices.ContainsFunc(purposes, func(q string) bool { return strings.EqualFold(p, q) }) {
+				for _, rules := range plain.groups {
+					f.groups["purpose"] = append(f.groups["purpose"], rules...)
+					break
+				}
+			}
+		}
+		if rules, ok := plain.groups["*"]; ok {
+			f.groups["*"] = rules
+		}
+	}
+	return f
+}
+
+func TestPurposeGroupsAgreeWithDecide(t *testing.T) {
+	r := rand.New(rand.NewPCG(*seed, 6))
+	counts := map[string]int{}
+	for range *policies {
+		spec := policytest.Random(r, policytest.Options{Usages: []policy.Usage{policy.Crawl}})
+		for i := range spec.Rules {
+			for j := range spec.Rules[i].For {
+				if a := &spec.Rules[i].For[j]; a.Kind == policy.ForPurpose {
+					a.Name = pick(r, "News", "research", "sport")
+				}
+			}
+		}
+		spec.Publish.UserAgentPurpose = policy.On
+		p := compile(t, spec)
+		host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
+		f, problems := Render(p, host, Options{})
+		if slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Code == "purpose-groups-differ" }) {
+			counts["differ"]++
+			if strings.Contains(string(f.Body), "User-Agent-Purpose") {
+				t.Fatalf("published although they differ:\n%s", f.Body)
+			}
+			continue
+		}
+		if !strings.Contains(string(f.Body), "User-Agent-Purpose") {
+			continue
+		}
+		counts["published"]++
+		if slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Code == "not-flattenable" }) {
+			continue
+		}
+		for _, purposes := range [][]string{{"news"}, {"research"}, {"sport"}, {"news", "research"}, {"news", "research", "sport"}, {"other"}} {
+			naive := readPurposes(string(f.Body), purposes)
+			known := slices.ContainsFunc(purposes, func(p string) bool {
+				return strings.Contains(strings.ToLower(string(f.Body)), "user-agent-purpose: "+p)
+			})
+			for range 4 {
+				path := policytest.Path(r)
+				if path == "/robots.txt" || !known && purposes[0] != "other" {
+					continue
+				}
+				want := p.Decide(policy.Query{Purposes: purposes, Host: host, Path: path, Identity: policy.Verified}).Verdict != policy.Disallowed
+				counts["decisions"]++
+				if got := naive.allowed("purpose", pathpattern.NormalizePath(path)); got != want && (len(purposes) == 1 || !usagePurposes(spec)) {
+					t.Fatalf("a crawler for %q may fetch %q on %q: the file says %v, the policy %v\n%s\n%s", purposes, path, host, got, want, f.Body, describe(spec))
+				}
+			}
+		}
+	}
+	t.Log(counts)
+	if counts["published"] == 0 || counts["differ"] == 0 {
+		t.Error("the generator is too narrow")
+	}
+}
+
+// usagePurposes reports whether rules ask for a purpose of use, which for
+// several purposes is another question than for each.
+func usagePurposes(spec *policy.Spec) bool {
+	return slices.ContainsFunc(spec.Rules, func(r policy.Rule) bool { return len(r.UsagePurposes) > 0 })
+}
+
+func TestPurposeNames(t *testing.T) {
+	spec := &policy.Spec{Crawlers: policytest.Crawlers, Publish: policy.Publish{UserAgentPurpose: policy.On}}
+	for _, name := range []string{"*", "ai2", "AlphaBot", "fine"} {
+		spec.Rules = append(spec.Rules, policy.Rule{
+			For: []policy.Audience{{Kind: policy.ForPurpose, Name: name}}, Statements: []policy.Statement{{Pattern: pathpattern.All}},
+		})
+	}
+	f, problems := Render(compile(t, spec), "", Options{})
+	want := "# purpose:fine\nUser-agent: purpose-fine\nUser-Agent-Purpose: fine\nDisallow: /\n\nUser-agent: *\nAllow: /\n"
+	if string(f.Body) != want {
+		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
+	}
+	if len(problems) != 3 {
+		t.Errorf("%v", problems)
+	}
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+func siteSpec() *policy.Spec {
+	spec := bigSpec(200, 3, policy.Crawl)
+	spec.Sitemaps = append(spec.Sitemaps, "https://cdn.example.net/map.xml")
+	spec.Rules = append(spec.Rules,
+		policy.Rule{
+			For: []policy.Audience{{}}, Hosts: []policy.Host{"*.staging.example.com"}, Pos: policy.Pos{Line: 500, Column: 1},
+			Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.All}},
+		},
+		policy.Rule{
+			For: []policy.Audience{{}}, Hosts: []policy.Host{"open.staging.example.com"}, Pos: policy.Pos{Line: 600, Column: 1},
+			Statements: []policy.Statement{{Usage: policy.Crawl, Allow: true, Pattern: pathpattern.All}},
+		})
+	return spec
+}
+
+func get(t testing.TB, s *Server, method, host string, header ...string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest(method, "http://x/robots.txt", nil)
+	r.Host = host
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func body(t testing.TB, r *http.Response) string {
+	t.Helper()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func gunzip(t testing.TB, s string) string {
+	t.Helper()
+	z, err := gzip.NewReader(strings.NewReader(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestServeIsWhatRenderRenders(t *testing.T) {
+	p := compile(t, siteSpec())
+	for _, scheme := range []string{"", "http"} {
+		s := NewServer(p, ServeOptions{Options: Options{Scheme: scheme}})
+		tags := map[string]string{}
+		for _, host := range []string{
+			"www.example.com", "WWW.example.com:8443", "a.staging.example.com", "open.staging.example.com", "b.a.staging.example.com",
+			"[2001:db8::1]:80", "", "bad host", "staging.example.com", "*.staging.example.com", "x\"><y",
+		} {
+			f, _ := Render(p, host, Options{Scheme: scheme})
+			r := get(t, s, http.MethodGet, host)
+			got := body(t, r)
+			if r.StatusCode != 200 || got != string(f.Body) || r.Header.Get("ETag") != f.ETag {
+				t.Fatalf("%q: %v %q, want %q\n%s\nwant\n%s", host, r.Status, r.Header.Get("ETag"), f.ETag, got, f.Body)
+			}
+			if other, ok := tags[f.ETag]; ok && other != got {
+				t.Errorf("%q has the ETag of other content", host)
+			}
+			tags[f.ETag] = got
+			z := get(t, s, http.MethodGet, host, "Accept-Encoding", "br, gzip;q=0.5")
+			packed := body(t, z)
+			if z.Header.Get("Content-Encoding") != "gzip" || gunzip(t, packed) != got {
+				t.Fatalf("%q: the gzip variant differs", host)
+			}
+			if z.Header.Get("ETag") == f.ETag || z.Header.Get("Content-Length") != fmt.Sprint(len(packed)) || z.Header.Get("Vary") != "Accept-Encoding" {
+				t.Errorf("%q: %v", host, z.Header)
+			}
+			want := map[string]string{
+				"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "max-age=3600", "Vary": "Accept-Encoding", "Content-Length": fmt.Sprint(len(got)),
+				"X-Content-Type-Options": "nosniff",
+			}
+			for k, v := range want {
+				if r.Header.Get(k) != v {
+					t.Errorf("%q: %s is %q, want %q", host, k, r.Header.Get(k), v)
+				}
+			}
+			if strings.ContainsAny(got, "\"<>") {
+				t.Errorf("%q is in the file:\n%s", host, got)
+			}
+		}
+	}
+}
+
+// Sitemaps of more than a stored block's 64 KiB are filled in too.
+func TestServeManySitemaps(t *testing.T) {
+	spec := siteSpec()
+	for i := range 4000 {
+		spec.Sitemaps = append(spec.Sitemaps, fmt.Sprintf("/sitemaps/%d.xml", i))
+	}
+	p := compile(t, spec)
+	s := NewServer(p, ServeOptions{})
+	f, _ := Render(p, "www.example.com", Options{})
+	if got := gunzip(t, body(t, get(t, s, http.MethodGet, "www.example.com", "Accept-Encoding", "gzip"))); got != string(f.Body) {
+		t.Error("the gzip variant differs")
+	}
+}
+
+func TestServeMethods(t *testing.T) {
+	s := NewServer(compile(t, siteSpec()), ServeOptions{})
+	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PROPFIND"} {
+		if r := get(t, s, method, "www.example.com"); r.StatusCode != 405 || r.Header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: %v %v", method, r.Status, r.Header)
+		}
+	}
+	r := get(t, s, http.MethodHead, "www.example.com")
+	if b := body(t, r); r.StatusCode != 200 || b != "" || r.Header.Get("Content-Length") == "" {
+		t.Errorf("HEAD: %v %q %v", r.Status, b, r.Header)
+	}
+}
+
+func TestServeConditionsAndRanges(t *testing.T) {
+	s := NewServer(compile(t, siteSpec()), ServeOptions{})
+	for _, encoding := range []string{"identity", "gzip"} {
+		full := get(t, s, http.MethodGet, "www.example.com", "Accept-Encoding", encoding)
+		tag, all := full.Header.Get("ETag"), body(t, full)
+		for _, c := range []struct {
+			header, value string
+			status        int
+			want          string
+		}{
+			{"If-None-Match", tag, 304, ""},
+			{"If-None-Match", "W/" + tag, 304, ""},
+			{"If-None-Match", "*", 304, ""},
+			{"If-None-Match", `"x", ` + tag, 304, ""},
+			{"If-None-Match", `"x"`, 200, all},
+			{"If-Match", tag, 200, all},
+			{"If-Match", `"x"`, 412, ""},
+			{"Range", "bytes=0-9", 206, all[:10]},
+			{"Range", "bytes=20-", 206, all[20:]},
+			{"Range", "bytes=-7", 206, all[len(all)-7:]},
+			{"Range", "bytes=1000000-", 416, ""},
+		} {
+			r := get(t, s, http.MethodGet, "www.example.com", "Accept-Encoding", encoding, c.header, c.value)
+			got := body(t, r)
+			if r.StatusCode != c.status || c.status < 300 && got != c.want {
+				t.Errorf("%s, %s: %s is %v %q", encoding, c.header, c.value, r.Status, got)
+			}
+			if c.status == 206 && r.Header.Get("Content-Length") != fmt.Sprint(len(c.want)) {
+				t.Errorf("%s, %s: Content-Length is %s for %d octets", encoding, c.value, r.Header.Get("Content-Length"), len(c.want))
+			}
+			if c.status == 304 && (r.Header.Get("ETag") != tag || r.Header.Get("Cache-Control") == "" || r.Header.Get("Vary") == "" || r.Header.Get("Content-Encoding") != "") {
+				t.Errorf("%s, 304: %v", encoding, r.Header)
+			}
+		}
+		r := get(t, s, http.MethodGet, "www.example.com", "Accept-Encoding", encoding, "Range", "bytes=0-9", "If-Range", `"x"`)
+		if got := body(t, r); r.StatusCode != 200 || got != all {
+			t.Errorf("If-Range of another file: %v", r.Status)
+		}
+	}
+}
+
+func TestAcceptsGzip(t *testing.T) {
+	for value, want := range map[string]bool{
+		"": false, "gzip": true, "GZip": true, "br, gzip": true, "gzip;q=0": false, "gzip; q=0.0": false, "gzip;q=0.001": true,
+		"*": true, "*;q=0": false, "*;q=0, gzip": true, "gzip;q=0, *": false, "identity": false, "deflate, br": false, "x-gzip": true,
+	} {
+		if got := acceptsGzip(http.Header{"Accept-Encoding": {value}}); got != want {
+			t.Errorf("%q: %v", value, got)
+		}
+	}
+	if !acceptsGzip(http.Header{"Accept-Encoding": {"br", "gzip"}}) {
+		t.Error("the second line is not looked at")
+	}
+}
+
+func TestCacheControl(t *testing.T) {
+	p := compile(t, siteSpec())
+	for _, c := range []struct {
+		age  time.Duration
+		want string
+	}{{0, "max-age=3600"}, {time.Minute, "max-age=60"}, {48 * time.Hour, "max-age=86400"}, {-1, "no-cache"}, {time.Millisecond, "no-cache"}} {
+		if got := get(t, NewServer(p, ServeOptions{MaxAge: c.age}), "GET", "x").Header.Get("Cache-Control"); got != c.want {
+			t.Errorf("%v: %q, want %q", c.age, got, c.want)
+		}
+	}
+}
+
+// A flood of made-up hosts costs no memory, and each answer no more than a small
+// part of the file.
+func TestFloodOfHosts(t *testing.T) {
+	p := compile(t, bigSpec(5000, 50, policy.Crawl))
+	s := NewServer(p, ServeOptions{})
+	w := &discard{http.Header{}}
+	r := httptest.NewRequest(http.MethodGet, "http://x/robots.txt", nil)
+	r.Header.Set("Accept-Encoding", "gzip")
+	serve := func(i int) {
+		clear(w.header)
+		r.Host = fmt.Sprintf("host-%d.example.com", i)
+		s.ServeHTTP(w, r)
+	}
+	serve(-1)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	const n = 20000
+	for i := range n {
+		serve(i)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	t.Logf("%d hosts: %d octets kept, %d allocated for each", n, int64(after.HeapAlloc)-int64(before.HeapAlloc), (after.TotalAlloc-before.TotalAlloc)/n)
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > n {
+		t.Errorf("%d octets are kept of %d hosts", kept, n)
+	}
+}
+
+// What a hit allocates is the same for a large policy as for a small one, but
+// for the buffer of at most 32 KiB through which net/http copies.
+func TestHitAllocations(t *testing.T) {
+	count := func(n int) float64 {
+		s := NewServer(compile(t, bigSpec(n, 10, policy.Crawl)), ServeOptions{})
+		w := &discard{http.Header{}}
+		r := httptest.NewRequest(http.MethodGet, "http://www.example.com/robots.txt", nil)
+		return testing.AllocsPerRun(100, func() { clear(w.header); s.ServeHTTP(w, r) })
+	}
+	small, large := count(20), count(5000)
+	t.Logf("%v allocations for 20 rules, %v for 5,000", small, large)
+	if large > small+2 {
+		t.Errorf("%v allocations for 5,000 rules, %v for 20", large, small)
+	}
+}
+
+func TestPartsReader(t *testing.T) {
+	c := content{parts: [][]byte{[]byte("abc"), nil, []byte("de"), []byte("fghij")}}
+	all := "abcdefghij"
+	r := c.reader()
+	for from := range len(all) + 2 {
+		for _, size := range []int{1, 2, 4, 20} {
+			if _, err := r.Seek(int64(from), io.SeekStart); err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			buf := make([]byte, size)
+			for {
+				n, err := r.Read(buf)
+				b.Write(buf[:n])
+				if err == io.EOF {
+					break
+				}
+				if n == 0 || err != nil {
+					t.Fatalf("%d octets, %v", n, err)
+				}
+			}
+			if want := all[min(from, len(all)):]; b.String() != want {
+				t.Fatalf("from %d by %d: %q, want %q", from, size, b.String(), want)
+			}
+		}
+	}
+	if n, err := r.Seek(-3, io.SeekEnd); n != 7 || err != nil {
+		t.Errorf("seek from the end: %d, %v", n, err)
+	}
+	if _, err := r.Seek(-1, io.SeekStart); err == nil {
+		t.Error("seek before the start")
+	}
+}
