@@ -18,6 +18,7 @@ type CodeInfo struct {
 var codeTable = []CodeInfo{
 	{"file-too-large", policy.Error, "The file is too large"},
 	{"file-empty", policy.Error, "The file is empty"},
+	{"is-robots-txt", policy.Error, "The file is a robots.txt"},
 	{"not-text", policy.Error, "The file is no UTF-8 text"},
 	{"yaml-syntax", policy.Error, "The file is no YAML"},
 	{"yaml-tab", policy.Error, "A tab where spaces belong"},

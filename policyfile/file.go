@@ -25,7 +25,7 @@ var fileFields = fields[struct{}]{
 		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets},
 	{"usages", "names for usages with qualifiers, and for several usages together; only allow may use them", false, usagesShape, readUsages},
 	{"crawlers", "crawlers that the built-in catalogue does not know, or knows differently, by product token", false,
-		namedShape("what is known of the crawler", tokenShape, mapShape(rowFields)), readCrawlers},
+		namedShape("what is known of the crawler", tokenShape, rowShape()), readCrawlers},
 	{"rules", "who may do what with which paths", false,
 		shape{"type": "array", "items": mapShape(ruleFields), "minItems": 1}, readRules},
 	{"enforcement", "what the server does about a request that the rules disallow: off, log or block, or a map with the details", false,

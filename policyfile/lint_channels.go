@@ -37,7 +37,12 @@ func (l *linter) notPublished() {
 
 // qualifiers finds qualifiers that only ACAP can say.
 func (l *linter) qualifiers() {
+	seen := map[*policy.Qualifiers]bool{nil: true}
 	l.each(func(_ int, s *policy.Statement) {
+		if seen[s.Qualifiers] { // one entry of the file, for several paths
+			return
+		}
+		seen[s.Qualifiers] = true
 		lost := lostQualifiers(s.Usage, s.Qualifiers)
 		if len(lost) == 0 {
 			return

@@ -77,8 +77,14 @@ func (l *linter) place(s *policy.Statement) policy.Pos {
 
 // timeLimits finds permissions that have ended.
 func (l *linter) timeLimits() {
+	seen := map[*policy.Qualifiers]bool{nil: true}
 	l.each(func(_ int, s *policy.Statement) {
-		if q := s.Qualifiers; q != nil && q.TimeLimit.Passed(l.now) {
+		q := s.Qualifiers
+		if seen[q] { // one entry of the file, for several paths
+			return
+		}
+		seen[q] = true
+		if q.TimeLimit.Passed(l.now) {
 			l.warn(l.place(s), "time-limit-passed", "the permission ended on %s, and since then %s is disallowed; choose a later date, or delete it", q.TimeLimit.Last.Format("2 January 2006"), s.Usage)
 		}
 	})
@@ -246,43 +252,56 @@ func (l *linter) neverDecides() {
 const maxShadowTries = 2000
 
 // shadowed reports whether another rule answers whatever the rule speaks of, and
-// which one does.
+// which one does. It asks as those clients to whom the fewest other rules speak.
 func (l *linter) shadowed(rule int) (by *policy.Rule, never bool) {
 	r := &l.rules[rule]
-	tries := 0
-	q := policy.Query{Identity: leastIdentity(r.Identity), Now: l.now}
-	for _, purpose := range r.UsagePurposes {
-		q.Purposes = append(q.Purposes, strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(purpose, "$"), "*", "x")))
+	if len(r.Hosts) > maxHosts {
+		return nil, false
 	}
+	tries := 0
 	for j := range r.Statements {
 		s := &r.Statements[j]
 		if s.Usage == policy.Other {
 			return nil, false
 		}
-		q.Path = sample(s.Pattern)
+		q := policy.Query{Identity: leastIdentity(r.Identity), Path: sample(s.Pattern), Now: l.now}
 		for _, a := range r.For {
-			asked := q
-			if a.Kind == policy.ForPurpose {
-				asked.Purposes = append(slices.Clone(q.Purposes), strings.ToLower(a.Name))
-			}
-			for _, asked.Crawler = range l.whoIs(a) {
-				for _, asked.Host = range l.who[rule].hosts {
-					for _, asked.Usage = range asUsages(s.Usage) {
-						tries++
-						if tries > maxShadowTries || !l.spend(decisionCost) {
-							return nil, false
+			for _, q.Purposes = range askedPurposes(r, a) {
+				for _, q.Crawler = range l.whoIs(a) {
+					for _, q.Host = range l.who[rule].hosts {
+						for _, q.Usage = range asUsages(s.Usage) {
+							tries++
+							if tries > maxShadowTries || !l.spend(decisionCost) {
+								return nil, false
+							}
+							by = l.policy.Decide(q).Rule
+							if by == r || by == nil {
+								return nil, false
+							}
 						}
-						d := l.policy.Decide(asked)
-						if d.Rule == r || d.Rule == nil {
-							return nil, false
-						}
-						by = d.Rule
 					}
 				}
 			}
 		}
 	}
 	return by, by != nil
+}
+
+// askedPurposes are the purposes of queries to which a rule speaks as one for an
+// audience: one at a time, where it names some.
+func askedPurposes(r *policy.Rule, a policy.Audience) (all [][]string) {
+	var always []string
+	if a.Kind == policy.ForPurpose {
+		always = []string{strings.ToLower(a.Name)}
+	}
+	for _, pattern := range r.UsagePurposes {
+		one := strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(pattern, "$"), "*", "x"))
+		all = append(all, append(slices.Clone(always), one))
+	}
+	if all == nil {
+		all = [][]string{always}
+	}
+	return all
 }
 
 // whoIs is crawlersOf with somebody for a purpose that no crawler is known for.
@@ -293,11 +312,16 @@ func (l *linter) whoIs(a policy.Audience) []policy.CrawlerID {
 	return l.crawlersOf(a)
 }
 
+// leastIdentity is the identity to which a rule with a demand speaks and the
+// fewest others do.
 func leastIdentity(demand policy.Identity) policy.Identity {
-	if demand == policy.Verified {
+	switch demand {
+	case policy.Verified:
 		return policy.Verified
+	case policy.NotImpostor:
+		return policy.Unknown
 	}
-	return policy.Unknown
+	return policy.Impostor
 }
 
 // asUsages are the usages that a statement about u answers for.

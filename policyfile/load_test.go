@@ -197,7 +197,7 @@ func TestAdd(t *testing.T) {
 }
 
 func TestDiagnosticsAsJSON(t *testing.T) {
-	_, ds := Load("json.yaml", []byte("version: 1\nrule: []\n"))
+	_, ds := Load("json.yaml", []byte("version: 1\nrule: []\nrules: [{for: everyone, disallow: {crawl: /}, intended: true}]\n"))
 	got, err := json.Marshal(ds)
 	if err != nil {
 		t.Fatal(err)

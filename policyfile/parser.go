@@ -62,6 +62,7 @@ func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) 
 		return
 	}
 	found := make([]int, len(fs)) // the key's place in n.Content, plus one
+	var meant []int               // places of keys that are misspelt
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if p.told[key] {
@@ -71,10 +72,18 @@ func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) 
 		switch {
 		case j < 0:
 			p.unknownKey(key, what, fs.names())
+			meant = append(meant, i+1)
 		case found[j] > 0:
 			p.duplicate(key, n.Content[found[j]-1], "")
 		default:
 			found[j] = i + 1
+		}
+	}
+	for _, place := range meant { // so that all problems show in one pass
+		for j, f := range fs {
+			if found[j] == 0 && f.name == nearest(n.Content[place-1].Value, fs.names()) {
+				found[j] = place
+			}
 		}
 	}
 	for j, f := range fs {
@@ -212,8 +221,16 @@ func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 		p.report(posOf(n), "bad-value", "", "%s is one line of text without tabs and line breaks", what)
 		return "", false
 	}
+	if n.Style == 0 && strings.IndexAny(n.Value, typographic) == 0 {
+		bare := strings.Trim(n.Value, typographic)
+		p.report(posOf(n), "needs-quotes", "", "these quotation marks are part of the text to YAML; type straight ones: %s", quote(bare))
+		return "", false
+	}
 	return n.Value, true
 }
+
+// typographic are quotation marks that word processors put in.
+const typographic = "“”„‟«»‘’‚‹›"
 
 // texts are the values of a text or a list of texts.
 func (p *parser) texts(n *yaml.Node, what string, visit func(n *yaml.Node, text string)) {

@@ -49,6 +49,9 @@ func readSets(p *parser, _, n *yaml.Node, _ struct{}) {
 	})
 }
 
+// severalPaths is what a list without hyphens or brackets is read as.
+var severalPaths = regexp.MustCompile(`^-?[/*]\S*(?:,? -? ?|,)[/*]`)
+
 // resource is one mention of paths in a rule: a path, or the name of a set.
 type resource struct {
 	pos      policy.Pos
@@ -82,6 +85,14 @@ func (p *parser) resource(n *yaml.Node, text string) (resource, bool) {
 
 // pattern reads a path. SetsToo says whether the name of a set could stand here.
 func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.Pattern, bool) {
+	if severalPaths.MatchString(text) {
+		p.report(posOf(n), "bad-path", "", `these look like several paths; write one a line, each with a hyphen and a space before it: "- /a"`)
+		return pathpattern.Pattern{}, false
+	}
+	if strings.HasPrefix(text, "-/") || strings.HasPrefix(text, "-*") {
+		p.report(posOf(n), "missing-space", "- "+text[1:], "a space is missing after the hyphen")
+		return pathpattern.Pattern{}, false
+	}
 	if text[0] == '/' || text[0] == '*' {
 		pattern, err := pathpattern.Parse(text)
 		if err != nil {

@@ -78,6 +78,13 @@ func mapShape[T any](fs fields[T]) shape {
 	return s
 }
 
+// rowShape is a crawler, of which nothing need be said.
+func rowShape() shape {
+	s := mapShape(rowFields)
+	delete(s, "minProperties")
+	return s
+}
+
 // directivesShape is a text, an entry with paths, or a list of them.
 func directivesShape(fs fields[*directive]) shape {
 	return oneOrMore(shape{"anyOf": []any{fs[1].shape["anyOf"].([]any)[0], mapShape(fs)}})

@@ -31,6 +31,11 @@ func (p *parser) document(data []byte) *yaml.Node {
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	p.lines = splitLines(string(data))
+	if line := robotsTxtLine(p.lines); line > 0 {
+		p.report(policy.Pos{Line: line, Column: 1}, "is-robots-txt", "",
+			`this looks like a robots.txt; "caddy robots-policy import" makes a policy file from one`)
+		return nil
+	}
 	root, second, err := decode(bytes.NewReader(data))
 	switch {
 	case errors.Is(err, io.EOF) || err == nil && (len(root.Content) == 0 || isNull(root.Content[0])):
@@ -120,6 +125,9 @@ func (p *parser) plain(n *yaml.Node) {
 				bad(k, "yaml-alias", `"<<" merges maps in YAML, which a policy file does not use; write the lines out`)
 				p.told[v] = true
 				continue
+			case isNull(v) && v.Value == "" && p.glued(k):
+				p.told[k], p.told[v] = true, true
+				continue
 			case isNull(v):
 				bad(v, "no-value", `nothing stands after "%s:"; write a value, or delete the line`, quoteless(k.Value))
 			}
@@ -134,6 +142,21 @@ func (p *parser) plain(n *yaml.Node) {
 			p.plain(c)
 		}
 	}
+}
+
+// robotsTxtLine is the line by which a file shows that it is a robots.txt, or 0.
+func robotsTxtLine(lines []string) int {
+	found := 0
+	for i, line := range lines {
+		name, _, isKey := strings.Cut(line, ":")
+		switch name = strings.TrimSpace(name); {
+		case isKey && name == "version":
+			return 0
+		case isKey && found == 0 && strings.EqualFold(name, "user-agent") && line[0] != ' ':
+			found = i + 1
+		}
+	}
+	return found
 }
 
 func quoteless(s string) string { return strings.Trim(quote(s), `"`) }

@@ -41,8 +41,11 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 	if allow {
 		what = "allow"
 	}
-	if n.Kind == yaml.SequenceNode || n.Kind == yaml.ScalarNode && strings.HasPrefix(n.Value, "/") {
-		p.report(posOf(n), "wrong-kind", "", `%s says which usage is meant: write "crawl:" and the paths below it`, what)
+	if n.Kind == yaml.SequenceNode || n.Kind == yaml.ScalarNode && !p.glued(n) {
+		p.report(posOf(n), "wrong-kind", "", `under %s stands which usage is meant, with its paths; "crawl: /" is fetching anything on the site`, what)
+		return
+	}
+	if n.Kind != yaml.MappingNode {
 		return
 	}
 	p.eachPair(n, what, func(key, value *yaml.Node) {

@@ -97,7 +97,7 @@ func explain(err error) (code, message string) {
 	case contains("',' or '}'"):
 		return "yaml-syntax", `what stands in braces needs commas between its parts and a "}" at the end`
 	case contains("mapping values are not allowed"):
-		return "yaml-syntax", `a second ": " on one line, or a line that is indented deeper than the one it belongs to; put quotes around a value that holds ": ", and put keys that belong together exactly below each other`
+		return "yaml-syntax", "this line is indented deeper than the one that it belongs with; put keys that belong together exactly below each other, with the same number of spaces before them"
 	case contains("could not find expected ':'"):
 		return "yaml-syntax", `this is no "key: value" and no "- value"; write a colon and a space after the key`
 	case contains("did not find expected key"), contains("'-' indicator"), contains("block end"), contains("block sequence entries"):
@@ -119,6 +119,7 @@ type suspicion struct {
 var (
 	entryStart = regexp.MustCompile(`^( *)((?:- +)*)((?:[A-Za-z][\w.-]*: +)?)(.*)$`)
 	glued      = regexp.MustCompile(`^([a-z][a-z-]*):([^\s:].*)$`)
+	hyphened   = regexp.MustCompile(`^-([a-z][a-z-]*):(?: |$)`)
 	inFlow     = regexp.MustCompile("(?:^|[\\[{,] *|: +)([*&!%@`][^,\\]}]*)")
 )
 
@@ -148,6 +149,12 @@ func suspect(line string) (suspicion, bool) {
 			message: "a space is missing after the colon",
 		}, true
 	}
+	if g := hyphened.FindStringSubmatch(value); g != nil && m[3] == "" && isKnownKey(g[1]) {
+		return suspicion{
+			column: column, code: "missing-space", didYouMean: "- " + value[1:],
+			message: "a space is missing after the hyphen",
+		}, true
+	}
 	if value[0] == '[' || value[0] == '{' {
 		f := inFlow.FindStringSubmatchIndex(value)
 		if f == nil {
@@ -158,6 +165,12 @@ func suspect(line string) (suspicion, bool) {
 	}
 	if strings.IndexByte("*&!%@`|>]},", value[0]) >= 0 && !isBlockHeader(value) {
 		return needsQuotes(column, uncomment(value)), true
+	}
+	if inner := entryStart.FindStringSubmatch(value); m[3] != "" && inner[3] != "" && isKnownKey(strings.TrimRight(inner[3], ": ")) {
+		return suspicion{
+			column: column, code: "yaml-syntax",
+			message: `two keys stand on one line; put "` + quoteless(uncomment(value)) + `" on the next line, indented deeper`,
+		}, true
 	}
 	if bare := uncomment(value); before != m[1] && strings.Contains(bare, ": ") {
 		return needsQuotes(column, bare), m[3] != ""
