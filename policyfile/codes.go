@@ -53,6 +53,7 @@ var codeTable = []CodeInfo{
 	{"refuses-search", policy.Error, "Search engines or link previews are refused"},
 
 	{"shuts-out-search", policy.Warning, "Search engines or link previews are shut out"},
+	{"site-not-indexed", policy.Warning, "The whole site is kept out of search results"},
 	{"hidden-noindex", policy.Warning, "A noindex that nobody sees"},
 	{"training-may-crawl", policy.Warning, "Training is disallowed, and training crawlers may crawl"},
 	{"dual-use-crawler", policy.Warning, "A crawler that trains among other things"},

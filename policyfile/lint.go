@@ -43,7 +43,7 @@ func (p *parser) lint(compiled *policy.Policy, now time.Time) {
 	}
 	for _, check := range []func(){
 		l.emptyRules, l.enforced, l.crawlDelay, l.timeLimits, l.notPublished, l.qualifiers,
-		l.hiddenNoindex, l.searchShutOut, l.exemptions, l.dualUse, l.trainingMayCrawl,
+		l.hiddenNoindex, l.searchShutOut, l.siteNotIndexed, l.exemptions, l.dualUse, l.trainingMayCrawl,
 		l.hostOverridden, l.acapScopes, l.ties, l.neverDecides,
 	} {
 		l.told, l.budget = map[policy.Pos]bool{}, lintBudget

@@ -225,10 +225,10 @@ func (l *linter) commonCrawler(a, b *policy.Rule) (policy.CrawlerID, policy.Tier
 				continue
 			}
 			others := l.crawlersOf(y)
-			for _, id := range l.crawlersOf(x) {
-				if slices.Contains(others, id) {
-					return id, policy.TierGroup, true
-				}
+			shared := slices.DeleteFunc(slices.Clone(l.crawlersOf(x)), func(id policy.CrawlerID) bool { return !slices.Contains(others, id) })
+			l.budget -= len(others)
+			if names := l.tokens(shared); len(names) > 0 {
+				return l.policy.Crawler(names[0]), policy.TierGroup, true
 			}
 		}
 	}

@@ -76,6 +76,32 @@ func (l *linter) searchShutOut() {
 	}
 }
 
+// siteNotIndexed finds rules that keep every page of every host out of search
+// results: what is meant for a staging host, and left without its host.
+func (l *linter) siteNotIndexed() {
+	for i := range l.rules {
+		r := &l.rules[i]
+		whole := slices.IndexFunc(r.Statements, func(s policy.Statement) bool {
+			return s.Usage == policy.Index && !s.Allow && s.Pattern.IsAll()
+		})
+		if r.Intended || whole < 0 || len(r.Hosts) > 0 {
+			continue
+		}
+		var hidden []policy.CrawlerID
+		for _, id := range l.searchers(i) {
+			if !l.spend(1) {
+				break
+			}
+			if l.policy.CrawlerInfo(id).Kind == string(crawlers.KindSearch) && l.decide(id, "", sample(pathpattern.All), policy.Index).Rule == r {
+				hidden = append(hidden, id)
+			}
+		}
+		if names := l.tokens(hidden); len(names) > 0 {
+			l.warn(r.Statements[whole].Pos, "site-not-indexed", `this keeps every page on every host out of the results of %s; name the hosts that it is meant for under hosts, or write "intended: true" into this rule if that is what you want`, some(names, 3))
+		}
+	}
+}
+
 // harm is what becomes of a site that crawlers are shut out of.
 func (l *linter) harm(ids []policy.CrawlerID) string {
 	of := func(kind crawlers.Kind) bool {

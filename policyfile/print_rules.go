@@ -17,12 +17,17 @@ import (
 )
 
 func (w *printer) rules(comments map[int]string) {
+	first := true
 	for i := range w.spec.Rules {
-		if i == 0 {
+		if len(w.spec.Rules[i].For) == 0 { // speaks to nobody, and no file can say it
+			continue
+		}
+		if first {
 			w.line(0, "rules:")
 		} else {
 			w.out.WriteByte('\n')
 		}
+		first = false
 		w.comment(1, comments[i])
 		start := w.out.Len()
 		w.rule(&w.spec.Rules[i])

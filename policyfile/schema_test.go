@@ -79,17 +79,9 @@ func validate(root, schema map[string]any, v any, at string) (problems []string)
 			if s, ok := v.(string); ok && !regexp.MustCompile(rule.(string)).MatchString(s) {
 				fail("%q does not match %v", s, rule)
 			}
-		case "minLength":
-			if s, ok := v.(string); ok && float64(len(s)) < rule.(float64) {
-				fail("is too short")
-			}
-		case "minimum", "maximum", "exclusiveMinimum":
-			if x, ok := v.(float64); ok && (keyword == "minimum" && x < rule.(float64) || keyword == "maximum" && x > rule.(float64) || keyword == "exclusiveMinimum" && x <= rule.(float64)) {
-				fail("%v: %s %v", x, keyword, rule)
-			}
-		case "minItems":
-			if list, ok := v.([]any); ok && float64(len(list)) < rule.(float64) {
-				fail("has too few items")
+		case "minLength", "minItems", "minProperties", "minimum", "maximum", "exclusiveMinimum":
+			if !within(keyword, rule.(float64), v) {
+				fail("%s is %v", keyword, rule)
 			}
 		case "items":
 			if list, ok := v.([]any); ok {
@@ -112,10 +104,6 @@ func validate(root, schema map[string]any, v any, at string) (problems []string)
 			if len(validate(root, rule.(map[string]any), v, at)) == 0 {
 				fail("%v is excluded", v)
 			}
-		case "minProperties":
-			if m, ok := v.(map[string]any); ok && float64(len(m)) < rule.(float64) {
-				fail("is empty")
-			}
 		case "required":
 			if m, ok := v.(map[string]any); ok {
 				for _, name := range rule.([]any) {
@@ -131,6 +119,21 @@ func validate(root, schema map[string]any, v any, at string) (problems []string)
 		}
 	}
 	return problems
+}
+
+// within checks the keywords that limit sizes.
+func within(keyword string, limit float64, v any) bool {
+	switch v := v.(type) {
+	case string:
+		return keyword != "minLength" || float64(len(v)) >= limit
+	case []any:
+		return keyword != "minItems" || float64(len(v)) >= limit
+	case map[string]any:
+		return keyword != "minProperties" || float64(len(v)) >= limit
+	case float64:
+		return (keyword != "minimum" || v >= limit) && (keyword != "maximum" || v <= limit) && (keyword != "exclusiveMinimum" || v > limit)
+	}
+	return true
 }
 
 func validateProperties(root map[string]any, keyword string, schema map[string]any, v any, at string) (problems []string) {

@@ -102,8 +102,13 @@ func readUsages(p *parser, _, n *yaml.Node, _ struct{}) {
 			p.combinedUsage(p.usages[strings.ToLower(key.Value)], value)
 		}
 	}
-	for _, local := range order {
-		p.spec.Usages = append(p.spec.Usages, policy.LocalUsage{Name: local.name, Pos: local.pos, Parts: local.parts})
+	// ACAP wants a definition before those that rely upon it (section 2.7).
+	for _, composite := range []bool{false, true} {
+		for _, local := range order {
+			if local.composite == composite {
+				p.spec.Usages = append(p.spec.Usages, policy.LocalUsage{Name: local.name, Pos: local.pos, Parts: local.parts})
+			}
+		}
 	}
 }
 
