@@ -4,18 +4,22 @@ package site
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/dunglas/httpsfv"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
 )
 
 // explainRobots reads the robots.txt as the crawler would, and says which of its
-// lines holds.
+// lines hold.
 func (s *Site) explainRobots(q policy.Query) Channel {
-	c := Channel{Name: ChannelRobotsTxt}
+	c := Channel{Name: ChannelRobotsTxt, Summary: "no line speaks against crawling it"}
 	q.Usage = policy.Crawl
 	d := s.Policy.Decide(q)
 	if d.Rule != nil {
@@ -23,14 +27,22 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	}
 	token := s.Policy.CrawlerInfo(q.Crawler).Token
 	f, _ := robotsserve.Render(s.Policy, q.Host, robotsserve.Options{})
-	agent, line := ruleFor(string(f.Body), token, pathpattern.NormalizePath(q.Path))
-	if line == "" {
-		c.Summary = "no line speaks of it, so it may be crawled"
-	} else {
-		c.Sends = []string{"User-agent: " + agent, line}
-		c.Summary = "this line holds"
+	g := readGroup(string(f.Body), token, pathpattern.NormalizePath(q.Path))
+	if g.crawl != "" {
+		c.Summary = "it may be crawled, by this line"
 	}
-	disallowed := strings.HasPrefix(line, "Disallow:")
+	disallowed := strings.HasPrefix(g.crawl, "Disallow:")
+	if disallowed {
+		c.Summary = "it may not be crawled, by this line"
+	}
+	for _, line := range []string{g.crawl, g.delay, g.directives, g.usage} {
+		if line != "" {
+			c.Sends = append(c.Sends, line)
+		}
+	}
+	if len(c.Sends) > 0 {
+		c.Sends = slices.Insert(c.Sends, 0, "User-agent: "+g.agent)
+	}
 	switch differs := disallowed != (d.Verdict == policy.Disallowed); {
 	case differs && s.Policy.DemandsIdentity():
 		c.Differs = append(c.Differs, fmt.Sprintf("for a client that nobody has verified, crawling is %s: "+
@@ -38,53 +50,154 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	case differs:
 		c.Differs = append(c.Differs, fmt.Sprintf("the policy decides that crawling is %s, which robots.txt cannot say here", d.Verdict))
 	}
-	if row, ok := s.File.Catalogue.Lookup(token); ok {
-		switch row.Honours {
-		case crawlers.HonoursNo:
-			c.Differs = append(c.Differs, "its operator says that it does not follow robots.txt")
-		case crawlers.HonoursUserTriggered:
-			c.Differs = append(c.Differs, "its operator says that it fetches what a person asks for without regard to robots.txt")
-		}
-	}
-	if q.Crawler != 0 && agent == "*" && s.Policy.CrawlerInfo(q.Crawler).IgnoresStar {
-		c.Differs = append(c.Differs, "its operator says that it does not obey the group of *")
-	}
+	s.explainDirectives(&c, q)
+	s.explainACAP(&c, string(f.Body), token, q)
+	s.obeys(&c, token, g.agent)
 	return c
 }
 
-// ruleFor finds the group of a crawler (RFC 9309 section 2.2.1) and the line of
-// it that matches a path (section 2.2.2), in a file as we write it.
-func ruleFor(file, token, path string) (agent, line string) {
-	for _, name := range []string{token, "*"} {
-		named, inAgents, found, best := false, false, false, 0
-		for text := range strings.Lines(file) {
-			text = strings.TrimRight(text, "\r\n")
-			key, value, ok := strings.Cut(text, ":")
+// explainDirectives adds the reasons for application directives and for a
+// crawl-delay.
+func (s *Site) explainDirectives(c *Channel, q policy.Query) {
+	for _, app := range s.Policy.Apps() {
+		d := s.Policy.AppDirective(q, app)
+		if d == nil {
+			continue
+		}
+		text, err := httpsfv.Marshal(d.Item)
+		if err != nil {
+			text = app
+		}
+		c.add(Reason{Place: s.Place(d.Pos), Rule: s.RuleName(s.ruleOf(d)), Says: "directs " + text + " for " + d.Pattern.String()})
+	}
+	if r := s.Policy.CrawlDelay(q); r != nil {
+		c.add(Reason{Place: s.Place(r.CrawlDelayPos), Rule: s.RuleName(r), Says: fmt.Sprintf("asks for a crawl-delay of %v", r.CrawlDelay)})
+	}
+}
+
+// ruleOf is the rule that states an application directive.
+func (s *Site) ruleOf(d *policy.AppDirective) *policy.Rule {
+	for i := range s.File.Spec.Rules {
+		r := &s.File.Spec.Rules[i]
+		for j := range r.AppDirectives {
+			if &r.AppDirectives[j] == d {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// obeys says what the crawler's operator has said of following robots.txt.
+func (s *Site) obeys(c *Channel, token, agent string) {
+	row, ok := s.File.Catalogue.Lookup(token)
+	if !ok {
+		return
+	}
+	switch {
+	case row.Honours == crawlers.HonoursNo:
+		c.Differs = append(c.Differs, "its operator says that it does not follow robots.txt")
+	case row.Honours == crawlers.HonoursUserTriggered:
+		c.Differs = append(c.Differs, "its operator says that it fetches what a person asks for without regard to robots.txt")
+	case row.IgnoresStar && agent == "*":
+		c.Differs = append(c.Differs, "its operator says that it does not obey the group of *")
+	}
+}
+
+// explainACAP adds the records that hold for readers of ACAP, and says where
+// they come to another answer than the policy.
+func (s *Site) explainACAP(c *Channel, file, token string, q policy.Query) {
+	if !robotsserve.PublishesACAP(s.Policy) {
+		return
+	}
+	lines := strings.Split(file, "\n")
+	records := acap.Parse([]byte(file))
+	for _, u := range policy.Usages() {
+		if !u.IsACAP() {
+			continue
+		}
+		q.Usage = u
+		own := s.Policy.Decide(q)
+		read := records.Decide(acap.Query{Crawler: token, Path: q.Path, Usage: u, Now: q.Now})
+		if read.Field != nil {
+			if line := strings.TrimSpace(lines[read.Field.Line-1]); !slices.Contains(c.Sends, line) {
+				c.Sends = append(c.Sends, line)
+			}
+		}
+		if (own.Verdict == policy.Disallowed) != (read.Verdict == policy.Disallowed) && !s.Policy.DemandsIdentity() {
+			c.Differs = append(c.Differs, fmt.Sprintf("to a reader of ACAP, %s is %s, and the policy decides that it is %s", u, read.Verdict, own.Verdict))
+		}
+	}
+}
+
+// group is what a crawler reads in a robots.txt about a path.
+type group struct {
+	agent                           string // the name by which it finds its group
+	crawl, delay, directives, usage string // the lines that hold, or ""
+}
+
+// readGroup finds the group of a crawler (RFC 9309 section 2.2.1) and the lines
+// of it that hold for a path (section 2.2.2), in a file as we write it.
+func readGroup(file, token, path string) (g group) {
+	for _, g.agent = range []string{token, "*"} {
+		if g.agent == "" {
+			continue
+		}
+		mine, open, found := false, false, false
+		longest := map[*string]int{}
+		for line := range strings.Lines(file) {
+			line = strings.TrimSpace(line)
+			key, value, ok := strings.Cut(line, ":")
+			if !ok || strings.HasPrefix(line, "#") {
+				continue
+			}
 			value = strings.TrimSpace(value)
-			switch {
-			case !ok || strings.HasPrefix(text, "#"):
-			case key == "User-agent":
-				if !inAgents {
-					named = false
+			if key == "User-agent" {
+				if !open {
+					mine = false
 				}
-				inAgents = true
-				named = named || name != "" && strings.EqualFold(value, name)
-				found = found || named
-			case key == "Allow" || key == "Disallow":
-				inAgents = false
-				p, err := pathpattern.Parse(value)
-				if !named || err != nil || !p.Match(path) {
-					continue
-				}
-				// A padded pattern is as long as it is printed; a tie is Allow's.
-				if n := len(value); n > best || n == best && key == "Allow" {
-					best, line = n, text
-				}
+				open, mine = true, mine || strings.EqualFold(value, g.agent)
+				found = found || mine
+				continue
+			}
+			open = false
+			if mine {
+				g.take(longest, key, value, line, path)
 			}
 		}
 		if found {
-			return name, line
+			return g
 		}
 	}
-	return "*", ""
+	g.agent = "*"
+	return g
+}
+
+// take keeps a line of the group if it holds for the path, and no longer one
+// does. A pattern is as long as it is printed, and in a tie Allow wins.
+func (g *group) take(longest map[*string]int, key, value, line, path string) {
+	var at *string
+	pattern, whole := "/", false
+	switch key {
+	case "Allow", "Disallow":
+		at, pattern = &g.crawl, value
+	case "Crawl-delay":
+		at, whole = &g.delay, true
+	case "App-Directives":
+		at = &g.directives
+	case "Content-Usage":
+		at = &g.usage
+	default:
+		return
+	}
+	if (at == &g.directives || at == &g.usage) && strings.HasPrefix(value, "/") {
+		pattern, _, _ = strings.Cut(value, " ")
+	}
+	p, err := pathpattern.Parse(pattern)
+	if err != nil || !whole && !p.Match(path) {
+		return
+	}
+	if n := len(pattern); n > longest[at] || n == longest[at] && key == "Allow" {
+		longest[at], *at = n, line
+	}
 }
