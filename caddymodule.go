@@ -74,6 +74,7 @@ type Handler struct {
 	tailored bool
 	meta     metainject.Mode
 	told     *once
+	samples  *sampler
 }
 
 // live is the policy that is served. A request takes it once, so that all that
@@ -101,7 +102,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 // Provision applies the defaults and loads the policy.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Logger()
-	h.told = new(once)
+	h.told, h.samples = new(once), new(sampler)
 	if err := h.settings(); err != nil {
 		return err
 	}

@@ -6,13 +6,9 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
@@ -26,26 +22,41 @@ var refusalTag, _ = robotstag.Build(
 
 var errRefused = errors.New("the site's policy does not allow this crawler here")
 
-// enforce does about a refused request what the policy asks for, as far as this
-// server goes along. The error, if any, is the answer.
-func (h *Handler) enforce(w http.ResponseWriter, s *site.Site, host, path string, v site.Verdict) error {
-	mode := min(v.Mode, h.most)
-	if mode < policy.ModeLog {
-		return nil
+// visit is what is found out about a request of a crawler that the policy knows.
+type visit struct {
+	site    *site.Site
+	query   policy.Query
+	crawler policy.Crawler
+	verdict site.Verdict
+	action  policy.Mode // what is done where the verdict is against it: the policy's mode, capped by the server's
+}
+
+// visit judges a request of a crawler.
+func (h *Handler) visit(l *live, r *http.Request, crawler policy.CrawlerID, path string, now time.Time) *visit {
+	v := &visit{
+		site:    l.site,
+		query:   policy.Query{Crawler: crawler, Host: r.Host, Path: path, Now: now},
+		crawler: l.site.Policy.CrawlerInfo(crawler),
 	}
-	message := "crawler would be refused"
-	if mode == policy.ModeBlock {
-		message = "crawler refused"
+	v.query.Purposes = l.site.Purposes(r.Header["User-Agent"])
+	v.verdict = l.site.Edge(v.query)
+	if v.verdict.Refused() {
+		v.action = min(v.verdict.Mode, h.most)
 	}
-	if c := h.logger.Check(zapcore.InfoLevel, message); c != nil {
-		info := s.Policy.CrawlerInfo(v.Crawler)
-		c.Write(zap.String("crawler", info.Token), zap.String("kind", info.Kind), zap.String("operator", info.Operator),
-			zap.String("host", host), zap.String("uri", path), zap.String("rule", s.RuleName(v.Decision.Rule)),
-			zap.String("policy", s.Place(v.Decision.Statement.Pos)))
+	return v
+}
+
+// rule is the name of what decided.
+func (v *visit) rule() string {
+	if v.verdict.Impostor {
+		return "enforcement.impostors"
 	}
-	if mode != policy.ModeBlock {
-		return nil
-	}
+	return v.site.RuleName(v.verdict.Decision.Rule)
+}
+
+// refuse is the answer to a crawler that is refused. An error answer goes through
+// the site's error routes, where nothing is refused a second time.
+func (h *Handler) refuse(w http.ResponseWriter, s *site.Site) error {
 	e := s.File.Spec.Enforcement
 	if e.Close {
 		panic(http.ErrAbortHandler)
@@ -65,51 +76,4 @@ func (h *Handler) enforce(w http.ResponseWriter, s *site.Site, host, path string
 		reason = errors.New(e.Message)
 	}
 	return caddyhttp.Error(status, reason)
-}
-
-const placeholderPrefix = "http.robots_policy."
-
-// placeholders makes what was found out about a request known to other
-// directives and to logs.
-func placeholders(r *http.Request, s *site.Site, v site.Verdict) {
-	repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
-	if !ok {
-		return
-	}
-	if v.Crawler == 0 {
-		repl.Map(nobody)
-		return
-	}
-	repl.Map(func(key string) (any, bool) {
-		name, ok := strings.CutPrefix(key, placeholderPrefix)
-		if !ok {
-			return nil, false
-		}
-		info := s.Policy.CrawlerInfo(v.Crawler)
-		switch name {
-		case "crawler":
-			return info.Token, true
-		case "operator":
-			return info.Operator, true
-		case "kind":
-			return info.Kind, true
-		case "decision":
-			return v.Decision.Verdict.String(), true
-		case "rule":
-			return s.RuleName(v.Decision.Rule), true
-		}
-		return nil, false
-	})
-}
-
-// nobody answers for requests of no crawler that the policy knows: every
-// placeholder is empty. It is the same for all of them, so that they cost
-// nothing.
-func nobody(key string) (any, bool) {
-	switch key {
-	case "http.robots_policy.crawler", "http.robots_policy.operator", "http.robots_policy.kind",
-		"http.robots_policy.decision", "http.robots_policy.rule":
-		return "", true
-	}
-	return nil, false
 }

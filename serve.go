@@ -34,11 +34,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	now := time.Now()
 	crawler := l.site.Recognize(r.Header["User-Agent"])
-	v := l.site.Edge(crawler, host, path, now)
-	placeholders(r, l.site, v)
-	if v.Refused() && !failed {
-		if err := h.enforce(w, l.site, host, path, v); err != nil {
-			return err
+	var v *visit
+	if crawler != 0 {
+		v = h.visit(l, r, crawler, path, now)
+	}
+	v.tell(r)
+	if v != nil && !failed && v.action > policy.ModeOff {
+		h.logRefusal(r, v)
+		if v.action == policy.ModeBlock {
+			return h.refuse(w, l.site)
 		}
 	}
 	page, etag := h.page(l, crawler, host, path, now)

@@ -4,7 +4,6 @@ package site
 
 import (
 	"strings"
-	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -14,12 +13,15 @@ import (
 type Verdict struct {
 	Crawler  policy.CrawlerID // 0: no crawler that the policy knows
 	Decision policy.Decision  // about crawling; not asked for where Crawler is 0
-	Mode     policy.Mode      // what to do, where Decision disallows
+	Mode     policy.Mode      // what to do about it, where Refused
+	// Impostor is true where Mode is what the policy says about impostors, and
+	// not about what Decision disallows.
+	Impostor bool
 }
 
-// Refused reports whether the policy disallows the request, whatever is to be
-// done about it.
-func (v Verdict) Refused() bool { return v.Decision.Verdict == policy.Disallowed }
+// Refused reports whether the policy has something against the request, whatever
+// is to be done about it.
+func (v Verdict) Refused() bool { return v.Impostor || v.Decision.Verdict == policy.Disallowed }
 
 // Recognize finds the crawler that the User-Agent lines of a request name, or 0.
 func (s *Site) Recognize(userAgents []string) policy.CrawlerID {
@@ -27,19 +29,37 @@ func (s *Site) Recognize(userAgents []string) policy.CrawlerID {
 	return policy.CrawlerID(i)
 }
 
-// Edge decides about a request of a crawler. The path is judged as it was sent
-// and as servers tidy it (see pathpattern.Clean): it is disallowed if either is.
-// Only crawlers that the policy knows are ever refused, and never /robots.txt,
-// /.well-known/ and the licence, by which they learn the rules.
-func (s *Site) Edge(crawler policy.CrawlerID, host, path string, now time.Time) Verdict {
-	v := Verdict{Crawler: crawler}
-	if crawler == 0 || s.open(path) {
+// Purposes finds the purposes that the User-Agent lines of a request name and the
+// policy speaks of, in lower case (draft-illyes-rep-purpose-00 section 2.1).
+func (s *Site) Purposes(userAgents []string) (found []string) {
+	if len(s.purposes) == 0 {
+		return nil
+	}
+	var ids []int
+	for _, line := range userAgents {
+		ids = s.purposeRecognizer.RecognizeMany(ids, line)
+	}
+	for _, id := range ids {
+		found = append(found, s.purposes[id])
+	}
+	return found
+}
+
+// Edge decides about a request of a crawler; the query's usage is not looked at.
+// The path is judged as it was sent and as servers tidy it (see
+// pathpattern.Clean): it is disallowed if either is. Only crawlers that the policy
+// knows are ever refused, and never /robots.txt, /.well-known/ and the licence, by
+// which they learn the rules. Where the policy is milder about what it disallows
+// than about impostors, an impostor is met as one.
+func (s *Site) Edge(q policy.Query) Verdict {
+	v := Verdict{Crawler: q.Crawler}
+	if q.Crawler == 0 || s.open(q.Path) {
 		return v
 	}
-	q := policy.Query{Crawler: crawler, Host: host, Path: path, Usage: policy.Crawl, Now: now}
+	q.Usage = policy.Crawl
 	v.Decision = s.Policy.Decide(q)
 	if !v.Refused() {
-		if clean := pathpattern.Clean(path); clean != path {
+		if clean := pathpattern.Clean(q.Path); clean != q.Path {
 			q.Path = clean
 			if d := s.Policy.Decide(q); d.Verdict == policy.Disallowed {
 				v.Decision = d
@@ -48,6 +68,9 @@ func (s *Site) Edge(crawler policy.CrawlerID, host, path string, now time.Time) 
 	}
 	if v.Refused() {
 		v.Mode = s.Policy.Mode(v.Decision)
+	}
+	if most := s.File.Spec.Enforcement.Impostors; q.Identity == policy.Impostor && most > policy.ModeOff && most > v.Mode {
+		v.Mode, v.Impostor = most, true
 	}
 	return v
 }

@@ -292,7 +292,7 @@ func (s *Site) explainEdge(q policy.Query) Channel {
 		c.Summary = "nothing to do: no request carries this token"
 		return c
 	}
-	v := s.Edge(q.Crawler, q.Host, q.Path, q.Now)
+	v := s.Edge(q)
 	if v.Decision.Rule != nil {
 		c.add(s.reason(v.Decision))
 	}

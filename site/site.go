@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,10 +24,12 @@ type Site struct {
 	File   *policyfile.File
 	Policy *policy.Policy
 
-	http, https *robotsserve.Server
-	recognizer  *crawlers.Recognizer
-	pages       *pages
-	licence     string // the path of the licence, if it lies on the site
+	http, https       *robotsserve.Server
+	recognizer        *crawlers.Recognizer
+	purposes          []string // that the policy speaks of
+	purposeRecognizer *crawlers.Recognizer
+	pages             *pages
+	licence           string // the path of the licence, if it lies on the site
 }
 
 // Load reads a policy file and prepares every channel. The diagnostics are of
@@ -41,6 +44,8 @@ func Load(name string, data []byte, o robotsserve.ServeOptions) (*Site, policyfi
 		recognizer: recognizer(f),
 		pages:      newPages(f.Policy),
 	}
+	s.purposes = purposes(f.Policy)
+	s.purposeRecognizer = crawlers.NewRecognizer(patterns(s.purposes))
 	o.Scheme = "http"
 	s.http = robotsserve.NewServer(f.Policy, o)
 	o.Scheme = "https"
@@ -110,4 +115,33 @@ func recognizer(f *policyfile.File) *crawlers.Recognizer {
 		}
 	}
 	return crawlers.NewRecognizer(patterns)
+}
+
+// purposes lists the purposes that rules speak of by a whole name.
+func purposes(p *policy.Policy) (names []string) {
+	add := func(name string) {
+		name = strings.ToLower(name)
+		if !strings.Contains(name, "*") && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, r := range p.Spec().Rules {
+		for _, a := range r.For {
+			if a.Kind == policy.ForPurpose {
+				add(a.Name)
+			}
+		}
+		for _, u := range r.UsagePurposes {
+			add(u)
+		}
+	}
+	return names
+}
+
+func patterns(tokens []string) []crawlers.Pattern {
+	ps := make([]crawlers.Pattern, len(tokens))
+	for i, t := range tokens {
+		ps[i] = crawlers.Pattern{Token: t, Index: i}
+	}
+	return ps
 }

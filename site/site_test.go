@@ -115,7 +115,7 @@ rules:
 		"BrandNewUnknownBot/": false,
 		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)": true,
 	} {
-		v := s.Edge(s.Recognize([]string{agent}), "example.com", "/private/x", june)
+		v := s.Edge(policy.Query{Crawler: s.Recognize([]string{agent}), Host: "example.com", Path: "/private/x", Now: june})
 		if v.Refused() != want || want && v.Mode != policy.ModeBlock {
 			t.Errorf("%q: %+v", agent, v)
 		}
@@ -136,9 +136,74 @@ rules:
 		"/robots.txt": true, "/robots.txt?a=b": true, "/.well-known/x": true, "/terms/license.xml": true, "/terms/license.xml?x": true,
 		"/": false, "/robots.txt/": false, "/robots.txtx": false, "/.well-known/../x": false, "/.well-known": false, "/terms/": false,
 	} {
-		if v := s.Edge(id, "www.example.com", path, june); v.Refused() == open {
+		if v := s.Edge(policy.Query{Crawler: id, Host: "www.example.com", Path: path, Now: june}); v.Refused() == open {
 			t.Errorf("%s: refused %v", path, v.Refused())
 		}
+	}
+}
+
+// What the edge does about a client depends on who it is: the claimed crawler, an
+// impostor, or nobody knows.
+func TestEdgeIdentity(t *testing.T) {
+	s := load(t, `version: 1
+enforcement: {mode: log, impostors: block}
+rules:
+  - for: everyone
+    disallow:
+      crawl: /members/
+  - for: Googlebot
+    identity: verified
+    allow:
+      crawl: /members/
+`)
+	id := s.Recognize([]string{"Googlebot/2.1"})
+	for _, c := range []struct {
+		identity policy.Identity
+		path     string
+		mode     policy.Mode
+		impostor bool
+	}{
+		{policy.Verified, "/members/", policy.ModeUnset, false},
+		{policy.Unknown, "/members/", policy.ModeLog, false},
+		{policy.Impostor, "/members/", policy.ModeBlock, true},
+		{policy.Verified, "/", policy.ModeUnset, false},
+		{policy.Unknown, "/", policy.ModeUnset, false},
+		{policy.Impostor, "/", policy.ModeBlock, true},
+		{policy.Impostor, "/robots.txt", policy.ModeUnset, false},
+	} {
+		v := s.Edge(policy.Query{Crawler: id, Identity: c.identity, Host: "example.com", Path: c.path, Now: june})
+		if v.Mode != c.mode || v.Impostor != c.impostor || v.Refused() != (c.mode != policy.ModeUnset) {
+			t.Errorf("identity %d, %s: %+v", c.identity, c.path, v)
+		}
+	}
+	if v := s.Edge(policy.Query{Identity: policy.Impostor, Path: "/members/", Now: june}); v.Refused() {
+		t.Errorf("no known crawler: %+v", v)
+	}
+}
+
+func TestPurposes(t *testing.T) {
+	s := load(t, `version: 1
+rules:
+  - for: "purpose:ai-training"
+    disallow:
+      crawl: /
+  - for: PartnerBot
+    usage-purposes: [News, "ne*"]
+    disallow:
+      crawl: /x/
+`)
+	for agent, want := range map[string][]string{
+		"PartnerBot/1.0 (AI-Training; news)": {"ai-training", "news"},
+		"PartnerBot/1.0 (newsletter)":        nil,
+		"PartnerBot/1.0":                     nil,
+	} {
+		if got := s.Purposes([]string{agent}); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", agent, got)
+		}
+	}
+	id := s.Recognize([]string{"PartnerBot/1.0"})
+	if v := s.Edge(policy.Query{Crawler: id, Purposes: []string{"ai-training"}, Path: "/y", Now: june}); !v.Refused() {
+		t.Error("the purpose that the client names is not heard")
 	}
 }
 

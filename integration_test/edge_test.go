@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+const googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+
+// startLogged is start with Caddy's log in DIR/caddy.log, and the clients of
+// loopback trusted to say whose requests they pass on.
+func startLogged(t *testing.T, policy string, upstream http.Handler, body string) *server {
+	t.Helper()
+	s := &server{t: t, addr: freeAddr(t), dir: t.TempDir()}
+	s.write("policy.yaml", policy)
+	up := httptest.NewServer(upstream)
+	t.Cleanup(up.Close)
+	s.load(s.logged(strings.ReplaceAll(body, "UPSTREAM", up.Listener.Addr().String())))
+	t.Cleanup(func() {
+		if err := caddy.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// logged is the Caddyfile of startLogged.
+func (s *server) logged(body string) string {
+	_, port, _ := net.SplitHostPort(s.addr)
+	return strings.NewReplacer("POLICY", filepath.Join(s.dir, "policy.yaml"), "DIR", s.dir, "PORT", port).Replace(`{
+	admin off
+	persist_config off
+	auto_https off
+	log {
+		output file DIR/caddy.log
+		format json
+		level INFO
+	}
+	servers {
+		trusted_proxies static 127.0.0.0/8
+	}
+}
+http://:PORT {
+` + body + "\n}\n")
+}
+
+// lines returns the lines of a log with a message, as soon as there are so many;
+// an access log's message is "handled request".
+func (s *server) lines(file, message string, want int) (found []map[string]any) {
+	s.t.Helper()
+	for range 100 {
+		found = nil
+		data, err := os.ReadFile(filepath.Join(s.dir, file))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			s.t.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			var fields map[string]any
+			if json.Unmarshal([]byte(line), &fields) == nil && fields["msg"] == message {
+				found = append(found, fields)
+			}
+		}
+		if len(found) >= want {
+			return found
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return found
+}
+
+// The answer to a refused crawler is the policy's to choose.
+func TestEdgeAnswer(t *testing.T) {
+	rules := `
+rules:
+  - for: GPTBot
+    disallow:
+      crawl: /
+    enforce: block
+`
+	s := start(t, "version: 1\nenforcement: {status: 429, retry-after: 90, message: come back later}"+rules, htmlUpstream(page("")), `
+	robots_policy POLICY
+	reverse_proxy UPSTREAM
+	handle_errors {
+		respond "{err.status_code} {err.message}"
+	}`)
+	r := s.get("/", "User-Agent", gptBot)
+	if r.StatusCode != 429 || r.Header.Get("Retry-After") != "90" || r.body != "429 come back later" || r.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%s %v %q", r.Status, r.Header, r.body)
+	}
+	r = s.do(http.MethodHead, "/", "User-Agent", gptBot)
+	if r.StatusCode != 429 || r.body != "" {
+		t.Errorf("HEAD: %s %q", r.Status, r.body)
+	}
+	if r = s.do(http.MethodPost, "/", "User-Agent", gptBot); r.StatusCode != 429 {
+		t.Errorf("POST: %s", r.Status)
+	}
+}
+
+// A connection that is closed gets no answer at all, and Caddy goes on.
+func TestEdgeClose(t *testing.T) {
+	s := start(t, `version: 1
+enforcement: {action: close}
+rules:
+  - for: GPTBot
+    disallow:
+      crawl: /
+    enforce: block
+`, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\n\r\n", s.addr, gptBot)
+	if data, err := io.ReadAll(bufio.NewReader(conn)); len(data) > 0 || err != nil && !strings.Contains(err.Error(), "reset") {
+		t.Errorf("%q %v", data, err)
+	}
+	if r := s.get("/"); r.StatusCode != 200 {
+		t.Errorf("afterwards: %s", r.Status)
+	}
+}
+
+// Inside handle_errors nothing is refused a second time: the page of the error
+// reaches the crawler with the error's own status.
+func TestEdgeErrorPages(t *testing.T) {
+	s := startLogged(t, slicePolicy, htmlUpstream(page("")), `
+	robots_policy POLICY
+	reverse_proxy UPSTREAM
+	handle_errors {
+		robots_policy POLICY
+		respond "the page about {err.status_code}"
+	}`)
+	if r := s.get("/", "User-Agent", gptBot); r.StatusCode != 403 || r.body != "the page about 403" || r.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("%s %v %q", r.Status, r.Header, r.body)
+	}
+	if got := s.lines("caddy.log", "crawler refused", 2); len(got) != 1 {
+		t.Errorf("one refusal, %d lines", len(got))
+	}
+}
+
+// The directive caps what the policy asks for.
+func TestEdgeCap(t *testing.T) {
+	for cap, want := range map[string]struct {
+		status, refused, would int
+	}{"off": {200, 0, 0}, "log": {200, 0, 1}, "block": {403, 1, 0}} {
+		s := startLogged(t, slicePolicy, htmlUpstream(page("")), "robots_policy POLICY {\nenforce "+cap+"\n}\nreverse_proxy UPSTREAM")
+		if r := s.get("/", "User-Agent", gptBot); r.StatusCode != want.status {
+			t.Errorf("%s: %s", cap, r.Status)
+		}
+		if n := len(s.lines("caddy.log", "crawler refused", want.refused)); n != want.refused {
+			t.Errorf("%s: %d refusals in the log", cap, n)
+		}
+		if n := len(s.lines("caddy.log", "crawler would be refused", want.would)); n != want.would {
+			t.Errorf("%s: %d would-be refusals in the log", cap, n)
+		}
+		if err := caddy.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A refusal's line in the log says who, what, why, and by which line of the
+// policy; there are not as many lines as requests.
+func TestEdgeLog(t *testing.T) {
+	s := startLogged(t, slicePolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
+	s.get("/news/?page=2", "User-Agent", gptBot, "X-Forwarded-For", "203.0.113.9", "Host", "news.example")
+	lines := s.lines("caddy.log", "crawler refused", 1)
+	if len(lines) != 1 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	for name, want := range map[string]any{
+		"level": "info", "crawler": "GPTBot", "operator": "OpenAI", "kind": "ai-training", "verified": "unknown", "client_ip": "203.0.113.9",
+		"host": "news.example", "uri": "/news/?page=2", "reason": "disallowed", "rule": "no AI training",
+		"policy": filepath.Join(s.dir, "policy.yaml") + ":11",
+	} {
+		if got := lines[0][name]; got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	for range 300 {
+		s.get("/", "User-Agent", gptBot)
+	}
+	s.get("/", "User-Agent", "CCBot/2.0 (https://commoncrawl.org/faq/)")
+	lines = s.lines("caddy.log", "crawler refused", 13)
+	if len(lines) != 13 || lines[12]["crawler"] != "CCBot" || lines[11]["not_logged"] != 99.0 {
+		t.Errorf("%d lines: %v", len(lines), lines[len(lines)-1])
+	}
+}
+
+// Access logs and other directives know what was found out.
+func TestEdgeFields(t *testing.T) {
+	s := startLogged(t, slicePolicy, htmlUpstream(page("")), `
+	log {
+		output file DIR/access.log
+		format json
+	}
+	robots_policy POLICY
+	header X-Seen "{http.robots_policy.crawler}|{http.robots_policy.operator}|{http.robots_policy.kind}|{http.robots_policy.verified}|{http.robots_policy.decision}|{http.robots_policy.action}|{http.robots_policy.rule}"
+	handle_errors {
+		respond "{http.robots_policy.crawler} {http.robots_policy.rule} {http.robots_policy.action}"
+	}
+	route {
+		header >X-Late "{http.robots_policy.crawler}/{http.robots_policy.decision}/{http.robots_policy.action}/{http.robots_policy.verified}"
+		reverse_proxy UPSTREAM
+	}`)
+	for _, c := range []struct {
+		agent, path string
+		late, body  string
+		fields      map[string]any
+	}{
+		{"Firefox/143.0", "/", "///", page(""), nil},
+		{googlebot, "/admin/", "Googlebot/disallowed/off/unknown", page(""), map[string]any{
+			"crawler": "Googlebot", "operator": "Google", "kind": "search", "verified": "unknown", "decision": "disallowed", "action": "off", "rule": "everyone",
+		}},
+		{"LogBot/1", "/", "LogBot/disallowed/log/unknown", page(""), map[string]any{
+			"crawler": "LogBot", "verified": "unknown", "decision": "disallowed", "action": "log", "rule": "LogBot",
+		}},
+		{gptBot, "/", "", "GPTBot no AI training block", map[string]any{
+			"crawler": "GPTBot", "operator": "OpenAI", "kind": "ai-training", "verified": "unknown", "decision": "disallowed", "action": "block", "rule": "no AI training",
+		}},
+	} {
+		if err := os.Truncate(filepath.Join(s.dir, "access.log"), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		r := s.get(c.path, "User-Agent", c.agent)
+		if r.Header.Get("X-Late") != c.late || r.body != c.body {
+			t.Errorf("%s: %q %q", c.agent, r.Header.Get("X-Late"), r.body)
+		}
+		lines := s.lines("access.log", "handled request", 1)
+		if len(lines) != 1 {
+			t.Fatalf("%s: %d lines", c.agent, len(lines))
+		}
+		got, _ := lines[0]["robots_policy"].(map[string]any)
+		if fmt.Sprint(got) != fmt.Sprint(c.fields) {
+			t.Errorf("%s: access log says %v, want %v", c.agent, got, c.fields)
+		}
+	}
+}
