@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// This file reads what responses say to crawlers the way the documents tell a
+// crawler to, and adds it up. It shares no code with the packages that write it.
+
+// effect is what one audience is denied. The numbers are ranks: the higher, the
+// stricter, and 0 where nothing is said.
+type effect struct {
+	words                         string // bare rules, sorted, each between spaces
+	snippet, video, image, expiry int64
+}
+
+const never = int64(1) << 50 // above every number that a rule can hold
+
+// reading is what a field says, by audience in lower case; "*" is everyone.
+type reading map[string]effect
+
+var imageRank = map[string]int64{"large": 1, "standard": 2, "none": 3}
+
+// limitRank ranks -1, "no limit", lowest and 0 highest.
+func limitRank(n int64) int64 {
+	if n < 0 {
+		return 1
+	}
+	return never - n
+}
+
+// with adds a rule. Words that only allow say nothing.
+func (e effect) with(name, value string) effect {
+	n, nerr := strconv.ParseInt(value, 10, 64)
+	switch {
+	case slices.Contains([]string{"", "all", "index", "follow", "snippet", "archive"}, name):
+	case name == "none":
+		e = e.with("noindex", "").with("nofollow", "")
+	case name == "max-snippet" && nerr == nil:
+		e.snippet = max(e.snippet, limitRank(n))
+	case name == "max-video-preview" && nerr == nil:
+		e.video = max(e.video, limitRank(n))
+	case name == "max-image-preview" && imageRank[strings.ToLower(value)] > 0:
+		e.image = max(e.image, imageRank[strings.ToLower(value)])
+	case name == "unavailable_after":
+		for _, layout := range []string{time.RFC3339, "2 Jan 2006 15:04:05 MST", "Mon, 2 Jan 2006 15:04:05 MST", "2006-01-02"} {
+			if at, err := time.Parse(layout, value); err == nil {
+				e.expiry = max(e.expiry, never-at.Unix())
+			}
+		}
+	default:
+		e.words += " " + name + " "
+	}
+	return e.normal()
+}
+
+// normal drops what a stricter rule leaves without effect: no snippet at all is
+// stricter than a short one, and noarchive than nocache (specs of the engines).
+func (e effect) normal() effect {
+	words := strings.Fields(e.words)
+	if e.snippet == limitRank(0) {
+		words = append(words, "nosnippet")
+	}
+	slices.Sort(words)
+	words = slices.Compact(words)
+	if slices.Contains(words, "nosnippet") {
+		e.snippet = 0
+	}
+	if slices.Contains(words, "noarchive") {
+		words = slices.DeleteFunc(words, func(w string) bool { return w == "nocache" })
+	}
+	e.words = ""
+	for _, w := range words {
+		e.words += " " + w + " "
+	}
+	return e
+}
+
+// and is the union of all restrictive rules (draft-illyes-repext-03).
+func (e effect) and(f effect) effect {
+	return effect{e.words + f.words, max(e.snippet, f.snippet), max(e.video, f.video), max(e.image, f.image), max(e.expiry, f.expiry)}.normal()
+}
+
+func (r reading) add(audience string, e effect) { r[audience] = r[audience].and(e) }
+
+// to is what a crawler is told: everyone's rules and its own together.
+func (r reading) to(crawler string) effect { return r["*"].and(r[crawler]) }
+
+func (r reading) and(s reading) reading {
+	sum := maps.Clone(r)
+	for audience, e := range s {
+		sum.add(audience, e)
+	}
+	return sum
+}
+
+// difference tells where two readings differ for some crawler, or "".
+func (r reading) difference(want reading) string {
+	crawlers := slices.AppendSeq(slices.Collect(maps.Keys(r)), maps.Keys(want))
+	crawlers = append(crawlers, "a-crawler-that-nobody-names")
+	for _, c := range slices.Sorted(slices.Values(crawlers)) {
+		if got, want := r.to(c), want.to(c); got != want {
+			return fmt.Sprintf("%s is told %+v, want %+v", c, got, want)
+		}
+	}
+	return ""
+}
+
+// covers tells whether every crawler is denied by r what s denies it.
+func (r reading) covers(s reading) bool { return r.and(s).difference(r) == "" }
+
+var (
+	dateRule  = regexp.MustCompile(`(?i)unavailable_after\s*:\s*((?:[a-z]{3,}, )?[0-9]{1,2} [a-z]{3} [0-9]{4} [0-9:]{8} [a-z]+|[0-9]{4}-[0-9T:Z-]+)`)
+	ruleNames = regexp.MustCompile(`(?i)^(?:all|none|(?:no)?(?:index|follow|snippet|archive|cache|translate|imageindex)|max-[a-z-]+|unavailable_after)$`)
+)
+
+// rulesOf reads a comma list as in the content of a meta element.
+func rulesOf(list string) (e effect) {
+	for _, m := range dateRule.FindAllStringSubmatch(list, -1) {
+		e = e.with("unavailable_after", m[1])
+	}
+	for rule := range strings.SplitSeq(dateRule.ReplaceAllString(list, ""), ",") {
+		name, value, _ := strings.Cut(rule, ":")
+		e = e.with(strings.ToLower(strings.TrimSpace(name)), strings.TrimSpace(value))
+	}
+	return e
+}
+
+// readX reads X-Robots-Tag: a line speaks to everyone until "agent:" turns it.
+func readX(lines []string) reading {
+	r := reading{}
+	for _, line := range lines {
+		audience := "*"
+		for _, m := range dateRule.FindAllString(line, -1) {
+			r.add(audience, rulesOf(m))
+		}
+		for rule := range strings.SplitSeq(dateRule.ReplaceAllString(line, ""), ",") {
+			if agent, rest, ok := strings.Cut(rule, ":"); ok && !ruleNames.MatchString(strings.TrimSpace(agent)) {
+				audience, rule = strings.ToLower(strings.TrimSpace(agent)), rest
+			}
+			r.add(audience, rulesOf(rule))
+		}
+	}
+	return r
+}
+
+// readList reads Robots-Tag as the List of draft -03, readDictionary as the
+// Dictionary of draft -02.
+func readList(lines []string) (reading, error) {
+	list, err := httpsfv.UnmarshalList(lines)
+	if err != nil {
+		return nil, err
+	}
+	r := reading{}
+	for _, m := range list {
+		item, ok := m.(httpsfv.Item)
+		token, isToken := item.Value.(httpsfv.Token)
+		if !ok || !isToken {
+			return nil, fmt.Errorf("the member %v is no token", m)
+		}
+		r.add(strings.ToLower(string(token)), params(item.Params))
+	}
+	return r, nil
+}
+
+func readDictionary(lines []string) (reading, error) {
+	d, err := httpsfv.UnmarshalDictionary(lines)
+	if err != nil {
+		return nil, err
+	}
+	r := reading{}
+	for _, name := range d.Names() {
+		m, _ := d.Get(name)
+		item, ok := m.(httpsfv.Item)
+		if !ok || item.Value != true {
+			return nil, fmt.Errorf("the member %s is %v", name, m)
+		}
+		r.add(name, params(item.Params))
+	}
+	return r, nil
+}
+
+func params(p *httpsfv.Params) (e effect) {
+	for _, name := range p.Names() {
+		v, _ := p.Get(name)
+		if v == true {
+			v = ""
+		}
+		e = e.with(name, fmt.Sprint(v))
+	}
+	return e
+}
+
+// readUpstream reads Robots-Tag lines that somebody wrote: those in the syntax
+// of X-Robots-Tag as they were meant, and without those that cannot be read,
+// which sure tells.
+func readUpstream(lines []string) (r reading, sure bool) {
+	r, sure = reading{}, true
+	for _, line := range lines {
+		names := slices.DeleteFunc(strings.FieldsFunc(line, func(c rune) bool { return c == ',' || c == ':' || c == ' ' }),
+			func(s string) bool { return !ruleNames.MatchString(s) })
+		switch said, err := readList([]string{line}); {
+		case !strings.ContainsAny(line, ";=") && len(names) > 0:
+			r = r.and(readX([]string{line}))
+		case err == nil:
+			r = r.and(said)
+		default:
+			sure = false
+		}
+	}
+	return r, sure
+}
+
+var preference = regexp.MustCompile(`^\s*([a-z*][a-z0-9_.*-]*)=([yn])\s*$`)
+
+// readUsage reads the y and n of Content-Usage: any n is n (AIPREF vocabulary
+// §5.1). A line that is no Dictionary counts for nothing.
+func readUsage(lines []string) map[string]string {
+	found := map[string]string{}
+	for _, line := range lines {
+		if _, err := httpsfv.UnmarshalDictionary([]string{line}); err != nil {
+			continue
+		}
+		for member := range strings.SplitSeq(line, ",") {
+			if m := preference.FindStringSubmatch(member); m != nil && found[m[1]] != "n" {
+				found[m[1]] = m[2]
+			}
+		}
+	}
+	return found
+}
