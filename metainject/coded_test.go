@@ -212,6 +212,32 @@ func TestNotWhatItSays(t *testing.T) {
 	}
 }
 
+// TestBehindTheEnd: bytes behind a packed page come out behind it, or make an
+// error; they never get lost in silence.
+func TestBehindTheEnd(t *testing.T) {
+	set := testSet(t, "robots=noindex")
+	page := naturalPage(300<<10, "", 5)
+	for _, c := range testCodings {
+		raw := append(c.pack(page, 6, 0), "behind"...)
+		for _, n := range []int{1, 1000, len(raw)} {
+			r := newRecorder()
+			r.header.Set("Content-Type", "text/html")
+			r.header.Set("Content-Encoding", c.name)
+			rw := wrapped(t, r, Options{Set: set})
+			var err error
+			for rest := raw; len(rest) > 0 && err == nil; rest = rest[min(n, len(rest)):] {
+				_, err = rw.Write(rest[:min(n, len(rest))])
+			}
+			if err == nil {
+				err = rw.Close(nil)
+			}
+			if err == nil && !bytes.HasSuffix(r.body.Bytes(), []byte("behind")) {
+				t.Errorf("%s by %d: bytes got lost", c.name, n)
+			}
+		}
+	}
+}
+
 // TestCodedStreaming: what the upstream flushes arrives, with what came before.
 func TestCodedStreaming(t *testing.T) {
 	set := testSet(t, "robots=noindex")

@@ -308,6 +308,19 @@ func TestConditionalRequests(t *testing.T) {
 			t.Errorf("%d %.80q", res.StatusCode, got)
 		}
 	})
+	t.Run("304 with a date", func(t *testing.T) {
+		s := serve(t, Options{Set: set, ETagSuffix: testSuffix}, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Etag", `"e"`)
+			w.Header().Set("Last-Modified", "Sat, 21 Nov 2026 07:00:00 GMT")
+			w.WriteHeader(304)
+		})
+		for tag, date := range map[string]bool{`"e-rp1f"`: false, `"e"`: true} {
+			res, _ := do(t, "GET", s.URL, "If-None-Match", tag)
+			if res.Header.Get("Etag") != tag || (res.Header.Get("Last-Modified") != "") != date {
+				t.Errorf("asked with %s: %v", tag, res.Header)
+			}
+		}
+	})
 	t.Run("several lines", func(t *testing.T) {
 		res, _ := do(t, "GET", s.URL, "If-None-Match", `"x"`, "If-None-Match", `"e-rp1f"`)
 		if len(seen["If-None-Match"]) != 2 || seen["If-None-Match"][1] != `"e"` {

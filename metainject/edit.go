@@ -40,6 +40,9 @@ func (s *scanner) edits(es []edit, mode Mode, fragments bool) []edit {
 	if s.headAt < 0 || s.foreign || !s.document && !fragments {
 		return es
 	}
+	if s.open { // where it ends has not been seen
+		s.metas, s.open = s.metas[:len(s.metas)-1], false
+	}
 	if len(s.metas) == 0 {
 		at := s.insertAt(nil, len(s.all()))
 		return append(es, edit{at, at, s.all()})
@@ -147,7 +150,11 @@ func (s *scanner) mergeAudience(es []edit, first int, mode Mode, moveBefore int,
 			insert.WriteString(renderValue(name, c.value, s.xml))
 		}
 	case f.carrier:
-		es = append(es, edit{f.valueAt, f.valueEnd, c.quoted})
+		text := c.quoted
+		if f.bare {
+			text = append([]byte("="), text...)
+		}
+		es = append(es, edit{f.valueAt, f.valueEnd, text})
 	default:
 		es = append(es, edit{f.start, f.end, []byte(renderValue(name, c.value, s.xml))})
 	}

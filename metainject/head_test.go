@@ -46,6 +46,8 @@ func TestHead(t *testing.T) {
 		{"http-equiv for one crawler", "robots=noindex", `<html><head><meta http-equiv=X-Robots-Tag content="Googlebot: index">`, `<html><head>§<meta name="googlebot" content="noindex">`, Merge},
 		{"http-equiv, a value's colon", "robots=noindex", `<html><head><meta http-equiv=X-Robots-Tag content="max-snippet:5">`, `<html><head><meta name="robots" content="noindex, max-snippet:5">`, Merge},
 		{"ACAP", "robots=noindex", `<html><head><meta name='robots' content='ACAP allow-index'>`, `<html><head>§<meta name='robots' content='ACAP allow-index'>`, Merge},
+		{"content without a value", "robots=noindex", `<html><head><meta content name=robots id=a>`, `<html><head><meta content="noindex" name=robots id=a>`, Merge},
+		{"content without a value but =", "robots=noindex", `<html><head><meta name=robots content = >`, `<html><head><meta name=robots content="noindex">`, Merge},
 		{"no content", "robots=noindex", `<html><head><meta name=robots>`, `<html><head>§<meta name=robots>`, Merge},
 		{"in the body", "robots=noindex", `<html><head></head><body><meta name=robots content=index>`, `<html><head>§</head><body><meta name=robots content=index>`, Merge},
 		{"between head and body", "robots=noindex", `<html><head></head><meta name=robots content=index><body>`, `<html><head></head><meta name=robots content="noindex"><body>`, Merge},

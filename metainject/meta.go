@@ -15,6 +15,7 @@ type found struct {
 	// valueAt and valueEnd enclose the value of content as it is written, with
 	// its quotes.
 	valueAt, valueEnd int
+	bare              bool   // there is none, "=" has to come too
 	audience          string // in lower case
 	content           string
 	// carrier tells that name is what names the audience. Elements with
@@ -25,13 +26,17 @@ type found struct {
 	handled bool
 }
 
-// attribute is where an attribute's value stands, with its quotes.
+// attribute is where an attribute's value stands, with its quotes; or, if it
+// has none, the place for "=" and a value.
 type attribute struct {
-	at, end int32 // 0 if there is no value
-	given   bool
+	at, end     int32
+	given, bare bool
 }
 
 func (a attribute) value(b []byte) []byte {
+	if a.bare {
+		return nil
+	}
 	v := b[a.at:a.end]
 	if len(v) > 0 && (v[0] == '"' || v[0] == '\'') {
 		v = v[1 : len(v)-1]
@@ -89,11 +94,10 @@ func walk(b []byte, i int, m *metaAttributes) int {
 		for i++; i < len(b) && class[b[i]]&endsAttr == 0; {
 			i++
 		}
-		name := b[from:i]
+		name, at, end, bare := b[from:i], i, i, true
 		for i < len(b) && class[b[i]]&isSpace != 0 {
 			i++
 		}
-		at := 0
 		if i < len(b) && b[i] == '=' {
 			for i++; i < len(b) && class[b[i]]&isSpace != 0; {
 				i++
@@ -106,23 +110,21 @@ func walk(b []byte, i int, m *metaAttributes) int {
 				if j < 0 {
 					return 0
 				}
-				at = i
+				at, bare = i, false
 				i += j + 2
 			} else if q != '>' {
-				at = i
+				at, bare = i, false
 				for i < len(b) && class[b[i]]&endsValue == 0 {
 					i++
 				}
 			}
+			end = i
 		}
 		if m == nil {
 			continue
 		}
 		if a := m.slot(name); a != nil && !a.given {
-			a.given = true
-			if at > 0 {
-				a.at, a.end = int32(at), int32(i)
-			}
+			*a = attribute{int32(at), int32(end), true, bare}
 		}
 	}
 }
@@ -137,7 +139,7 @@ func (s *scanner) meta(b []byte, m *metaAttributes) {
 	if !m.charset.given && !m.httpEquiv.given {
 		// The most frequent kind: a name that is none of ours.
 		name, property := m.name.value(b), m.property.value(b)
-		if m.content.at == 0 || s.set.known(name) == "" && s.set.known(property) == "" &&
+		if !m.content.given || s.set.known(name) == "" && s.set.known(property) == "" &&
 			bytes.IndexByte(name, '&') < 0 && bytes.IndexByte(property, '&') < 0 {
 			return
 		}
@@ -147,10 +149,10 @@ func (s *scanner) meta(b []byte, m *metaAttributes) {
 		v.decode(tag)
 	}
 	s.declaration(m, &v)
-	if m.content.at == 0 {
+	if !m.content.given {
 		return
 	}
-	f := found{start: s.tok, end: s.pos, valueAt: int(m.content.at), valueEnd: int(m.content.end)}
+	f := found{start: s.tok, end: s.pos, valueAt: int(m.content.at), valueEnd: int(m.content.end), bare: m.content.bare}
 	if f.audience = s.set.known(v.name); f.audience != "" {
 		f.carrier = len(v.name) == len(f.audience)
 	} else if f.audience = s.set.known(v.property); f.audience == "" && !s.headerForm(&v, &f) {

@@ -336,6 +336,8 @@ var headSeeds = []string{
 	"<html></head><meta name=robots content=all></template></html><p>", "<head></p></title><meta name=robots content=all",
 	"<html><h", "<html><!-- a", "<html></", "<head><title>a", "<head>\x00<meta name=robots content=all>",
 	"<![CDATA[x>]]><!ELEMENT a><? php ?></ a></><head><meta name=robots content='noindex, index'>",
+	"<head><meta name=robots content><meta name=robots content=>", "<metA nAme=roBots Content >",
+	"<head></head><noscript><meta name=robots content=all></noscript><meta name=robots content=all>",
 	"<base href=/><basefont><bgsound><link rel=x><command><meta name=robots content=all>",
 }
 

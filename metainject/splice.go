@@ -349,7 +349,8 @@ func (z *splicer) remaining() {
 	}
 }
 
-// moved takes a match that reaches back across a change, or into one.
+// moved takes a match that reaches back across a change, or into one. A match
+// that repeats its own beginning is whole only if nothing changed in between.
 func (z *splicer) moved(t token, pos int) {
 	n, dist := t.length(), t.dist()
 	from := pos - dist
@@ -362,7 +363,7 @@ func (z *splicer) moved(t token, pos int) {
 			whole = false
 		}
 	}
-	if d := dist + z.shift - shift; whole && d <= deflateWindow && (d == dist || n <= dist) {
+	if d := dist + z.shift - shift; whole && d <= deflateWindow {
 		z.toks = append(z.toks, match(n, d))
 		return
 	}

@@ -178,6 +178,28 @@ func TestSplice(t *testing.T) {
 	}
 }
 
+// TestBrokenStaysBroken: a distance that reaches before the text's beginning
+// must not come to lie inside a longer one.
+func TestBrokenStaysBroken(t *testing.T) {
+	var w blockWriter
+	w.block([]token{'a', match(3, 5)}, true)
+	w.out.align()
+	if _, _, err := unpackFormat(rawFormat, w.out.b); err == nil {
+		t.Fatal("the stream is not broken")
+	}
+	var out bytes.Buffer
+	z := new(splicer)
+	if err := z.splice(&out, rawFormat, w.out.b, 0, []byte("a"), []edit{{0, 0, []byte("longer text")}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if text, _, err := unpackFormat(rawFormat, out.Bytes()); err == nil {
+		t.Errorf("it was made whole: %q", text)
+	}
+}
+
 // FuzzSplice edits texts inside their streams.
 func FuzzSplice(f *testing.F) {
 	for i := range 20 {

@@ -140,6 +140,7 @@ func TestXHTML(t *testing.T) {
 		{"insert", "<html><head><title>a</title></head>", "<html><head>" + e + "<title>a</title></head>"},
 		{"merge keeps the slash", "<html><head><meta name='robots' content='all' /></head>", "<html><head><meta name='robots' content=\"noindex\" /></head>"},
 		{"with an end tag", "<html><head><meta property='robots' content='all'></meta></head>", "<html><head>" + e + "</head>"},
+		{"end tag not seen", "<html><head><meta property='robots' content=''><!0></meta></head>", "<html><head>" + e + "<meta property='robots' content=''><!0></meta></head>"},
 		{"capital letters are other elements", "<html><HEAD></HEAD>", ""},
 		{"prefix", "<h:html xmlns:h='x'><h:head></h:head>", ""},
 		{"empty head", "<html><head/><body/></html>", ""},
