@@ -19,7 +19,6 @@ type verdict struct {
 	pattern   pathpattern.Pattern // without "*" at its end, which changes only its length
 	size      int                 // the length by which the policy compares
 	allow     bool
-	layer     int
 	order     int // by which verdicts of equal depth are printed: as in the file
 	ref       policy.Ref
 	mixed     bool   // several rules say it
@@ -30,6 +29,7 @@ type verdict struct {
 	weaker []int32 // verdicts of the other kind that lose where both match
 	depth  int     // the longest chain of weaker verdicts
 	length int     // in the file
+	beside bool    // readers without wildcards need it without "*" too
 	text   string  // in the file
 }
 
@@ -48,7 +48,7 @@ type flattening struct {
 func flatten(layers []policy.Layer) (lines []string, losses []Loss, ok bool) {
 	f := flattening{}
 	for i := range layers {
-		f.add(i, &layers[i])
+		f.add(&layers[i])
 	}
 	f.dropCovered()
 	if !f.meet() {
@@ -60,10 +60,9 @@ func flatten(layers []policy.Layer) (lines []string, losses []Loss, ok bool) {
 }
 
 // add appends the verdicts of a layer, the strongest first.
-func (f *flattening) add(n int, l *policy.Layer) {
+func (f *flattening) add(l *policy.Layer) {
 	vs := verdictsOf(l, func(*policy.Rule) string { return "" }, f.lose)
 	for i := range vs {
-		vs[i].layer = n
 		vs[i].order += len(f.verdicts)
 	}
 	f.verdicts = append(f.verdicts, vs...)
@@ -234,13 +233,21 @@ func (f *flattening) dropNeedless() {
 			v.gone = true
 			continue
 		}
+		next := int32(len(f.verdicts)) // what readers without wildcards find instead
 		x.Covering(v.pattern, func(j int32) {
 			w := &f.verdicts[j]
-			if j <= int32(i) || w.allow != v.allow || w.gone || !literal(w.pattern) && literal(v.pattern) {
+			if j <= int32(i) || w.gone {
 				return
 			}
-			v.gone = v.gone || len(v.weaker) == 0 || v.weaker[0] > j
+			if literal(w.pattern) {
+				next = min(next, j)
+			}
+			if w.allow == v.allow && (literal(w.pattern) || !literal(v.pattern)) {
+				v.gone = v.gone || len(v.weaker) == 0 || v.weaker[0] > j
+			}
 		})
+		instead := int(next) == len(f.verdicts) || f.verdicts[next].allow
+		v.beside = literal(v.pattern) && instead != v.allow
 	}
 }
 
@@ -304,8 +311,8 @@ func (f *flattening) lines() []string {
 			key = "Allow: "
 		}
 		lines = append(lines, key+v.text)
-		if literal(v.pattern) && v.pattern.String() != v.text {
-			lines = append(lines, key+v.pattern.String()) // for readers without wildcards
+		if v.beside && v.pattern.String() != v.text {
+			lines = append(lines, key+v.pattern.String())
 		}
 	}
 	return lines

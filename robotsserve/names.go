@@ -33,7 +33,7 @@ func (g *grouping) name() {
 		case g.isShadowed(info.Token, named):
 			// Beside "*" some readers would not look for it.
 			if shadowed == nil {
-				shadowed = &group{lines: everybody.lines, key: everybody.key, pos: everybody.pos, labels: everybody.labels}
+				shadowed = &group{lines: everybody.lines, key: everybody.key, pos: everybody.pos, labels: slices.Concat(everybody.labels, []string{notTaken})}
 			}
 			shadowed.tokens = append(shadowed.tokens, info.Token)
 		case info.IgnoresStar && !everybody.trivial(), g.followsOther(info, named):
@@ -44,6 +44,10 @@ func (g *grouping) name() {
 		g.groups = append(g.groups, shadowed)
 	}
 }
+
+// notTaken is the comment of crawlers that are named although they do what
+// everybody does.
+const notTaken = "named so that no reader takes them for a crawler of a shorter name"
 
 // followsOther reports whether a crawler that no group names would obey another
 // one's group.

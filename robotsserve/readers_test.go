@@ -127,7 +127,7 @@ func TestOtherReadersAgreeWithDecide(t *testing.T) {
 func ask(t *testing.T, r *rand.Rand, spec *policy.Spec, kind string, python bool) asked {
 	p := compile(t, spec)
 	host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
-	a := asked{file: render(t, p, host), of: p}
+	a := asked{file: render(t, p, host), of: p, Asks: [][2]string{}}
 	a.Body = string(a.file.Body)
 	for range 6 {
 		path := path(r, kind)

@@ -197,10 +197,10 @@ func (r *records) record(c *policy.Class, everybody bool) *record {
 
 // at is where the file states a field; what no rule states comes first.
 func (r *records) at(f recordField) int {
-	if f.ref.Statement == nil {
-		return -1
+	if n, ok := r.order[f.ref.Statement]; ok {
+		return n
 	}
-	return r.order[f.ref.Statement]
+	return -1
 }
 
 // conditions are the purposes under which rules speak in a tier, as written in

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
+)
+
+// checkLayout holds a file to the rules that keep every parser tried from
+// misreading it.
+func checkLayout(t *testing.T, file []byte) {
+	t.Helper()
+	if rest := bytes.ReplaceAll(file, []byte("\r\n"), nil); bytes.Contains(rest, []byte("\r")) || bytes.Contains(file, []byte("\r\n")) && bytes.Contains(rest, []byte("\n")) {
+		t.Fatalf("the ends of lines are mixed in\n%q", file)
+	}
+	text := strings.ReplaceAll(string(file), "\r\n", "\n")
+	if strings.Contains(text, "\n\n\n") || strings.HasPrefix(text, "\n") || !strings.HasSuffix(text, "\n") {
+		t.Fatalf("blank lines of\n%s", text)
+	}
+	if i := strings.Index(text, "ACAP-"); i >= 0 {
+		if !strings.HasPrefix(text, "##ACAP version=1.0\n") {
+			t.Fatalf("no version before\n%s", text)
+		}
+		text = text[:i]
+	}
+	seen := map[string]bool{}
+	sitemaps := false
+	for block := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
+		if strings.HasPrefix(block, "##ACAP") || strings.HasPrefix(block, "License: ") {
+			continue
+		}
+		if strings.HasPrefix(block, "Sitemap: ") {
+			sitemaps = true
+			continue
+		}
+		if sitemaps {
+			t.Fatalf("a group after the sitemaps in\n%s", text)
+		}
+		state, rules := "", 0
+		for line := range strings.Lines(block) {
+			key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			switch {
+			case strings.HasPrefix(line, "#") && state == "":
+			case key == "User-agent" && (state == "" || state == "agents"):
+				state = "agents"
+				if seen[strings.ToLower(value)] {
+					t.Fatalf("%q is named twice in\n%s", value, text)
+				}
+				seen[strings.ToLower(value)] = true
+			case key == "User-Agent-Purpose" && (state == "agents" || state == "purposes") && value != "*":
+				state = "purposes"
+			case (key == "Allow" || key == "Disallow") && state != "" && strings.HasPrefix(value, "/"):
+				state = "rules"
+				rules++
+			case slices.Contains([]string{"Crawl-delay", "App-Directives", "Content-Usage", "Content-Signal"}, key) && state == "rules":
+			default:
+				t.Fatalf("%q in state %q of\n%s", line, state, text)
+			}
+		}
+		if rules == 0 {
+			t.Fatalf("a group without rules in\n%s", text)
+		}
+	}
+	if !seen["*"] {
+		t.Fatalf("no group for everybody in\n%s", text)
+	}
+}
+
+func TestLayout(t *testing.T) {
+	r := rand.New(rand.NewPCG(*seed, 7))
+	for range *policies {
+		spec := policytest.Random(r, policytest.Options{})
+		publish(t, r, spec)
+		p := compile(t, spec)
+		f, _ := Render(p, policytest.Hosts[r.IntN(len(policytest.Hosts))], Options{})
+		checkLayout(t, f.Body)
+		again, _ := Render(compile(t, spec), "www.example.com", Options{})
+		first, _ := Render(p, "www.example.com", Options{})
+		if !bytes.Equal(again.Body, first.Body) || again.ETag != first.ETag {
+			t.Fatalf("two renderings differ:\n%s\n%s", again.Body, first.Body)
+		}
+	}
+}
+
+func TestPolicyThatSaysNothing(t *testing.T) {
+	for name, want := range map[policy.Switch]string{
+		policy.Off:  "User-agent: *\nAllow: /\n",
+		policy.Auto: "User-agent: *\nAllow: /\n",
+		policy.On:   "##ACAP version=1.0\r\n\r\nUser-agent: *\r\nAllow: /\r\n\r\nACAP-ignore-conventional-records\r\n\r\nACAP-crawler: *\r\nACAP-allow-crawl: /\r\n",
+	} {
+		f := render(t, compile(t, &policy.Spec{Crawlers: policytest.Crawlers, Publish: policy.Publish{ACAP: name}}), "")
+		if string(f.Body) != want {
+			t.Errorf("got %q, want %q", f.Body, want)
+		}
+	}
+}
+
+// Taking any line away must change what some reader does: one of longest matches
+// or, among the patterns without wildcards, one of first matches.
+func TestNoNeedlessLines(t *testing.T) {
+	paths := []string{"/"}
+	for n := 0; n < len(paths) && len(paths[n]) < 7; n++ {
+		for _, c := range "ab/" {
+			paths = append(paths, paths[n]+string(c))
+		}
+	}
+	for _, plain := range []bool{true, false} {
+		r := rand.New(rand.NewPCG(*seed, 8))
+		lines, needless := 0, 0
+		for range *policies / 10 {
+			spec := policytest.Random(r, policytest.Options{Usages: []policy.Usage{policy.Crawl}, NoWildcards: plain, NoHosts: true})
+			f := render(t, compile(t, spec), "")
+			for token, rules := range readNaively(string(f.Body)).groups {
+				for i := range rules {
+					lines++
+					if len(rules) > 1 && !matters(rules, i, paths) {
+						needless++
+						if plain {
+							t.Fatalf("%q changes nothing for %q in\n%s", rules[i].path, token, f.Body)
+						}
+					}
+				}
+			}
+		}
+		t.Logf("without wildcards %v: %d of %d lines change nothing for paths of up to 7 octets", plain, needless, lines)
+		if needless*50 > lines {
+			t.Errorf("%d of %d lines are needless", needless, lines)
+		}
+	}
+}
+
+func matters(rules []naiveRule, i int, paths []string) bool {
+	with := &naiveFile{groups: map[string][]naiveRule{"*": rules}}
+	without := &naiveFile{groups: map[string][]naiveRule{"*": slices.Delete(slices.Clone(rules), i, i+1)}}
+	for _, p := range paths {
+		if with.allowed("x", p) != without.allowed("x", p) || firstMatch(with.groups["*"], p) != firstMatch(without.groups["*"], p) {
+			return true
+		}
+	}
+	return false
+}
+
+func firstMatch(rules []naiveRule, path string) bool {
+	for _, r := range rules {
+		if strings.HasPrefix(path, r.path) {
+			return r.key == "allow"
+		}
+	}
+	return true
+}
+
+// The grammar of ACAP 1.0 section 3, as far as a line goes. It has "'" for "#" in
+// VCHAR-excluding-hash by mistake, and no query in a pattern.
+var (
+	acapName    = `[A-Za-z][A-Za-z0-9._-]*`
+	acapPath    = `(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-F]{2})+`
+	acapUsage   = `(?:crawl|follow|index|preserve|present|other|present-(?:original|currentcopy|oldcopy|snippet|thumbnail|oldsnippet|oldthumbnail|link))`
+	acapQual    = `(?: ` + acapName + `=[!$-&(-~]+)`
+	acapRes     = `(?:` + acapPath + `|the-acap:resource-set:` + acapName + `)`
+	acapGrammar = regexp.MustCompile(`^(?:` + strings.Join([]string{
+		`ACAP-ignore-conventional-records`,
+		`ACAP-crawler: (?:\*|[A-Za-z][ -"$-~]*)`,
+		`ACAP-permissions-reference: \S+`,
+		`ACAP-usage-purpose: [ -"$-~]+`,
+		`ACAP-allow-` + acapUsage + `: ` + acapRes + acapQual + `*`,
+		`ACAP-allow-\(` + acapName + `\): ` + acapRes,
+		`ACAP-disallow-` + acapUsage + `: ` + acapRes,
+		`ACAP-qualified-usage: ` + acapName + ` ` + acapUsage + acapQual + `+`,
+		`ACAP-composite-usage: ` + acapName + `(?: (?:` + acapUsage + `|\(` + acapName + `\)))+`,
+		`ACAP-resource-set: ` + acapName + `(?: ` + acapPath + `)+`,
+	}, "|") + `)$`)
+)
+
+func checkACAP(t *testing.T, file []byte) {
+	t.Helper()
+	i := bytes.Index(file, []byte("ACAP-"))
+	if i < 0 {
+		return
+	}
+	order := 0
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(file[i:]), "\r\n"), "\r\n") {
+		if line == "" {
+			continue
+		}
+		if !acapGrammar.MatchString(line) {
+			t.Fatalf("%q is not of the grammar of ACAP 1.0", line)
+		}
+		now := 3
+		switch {
+		case strings.HasPrefix(line, "ACAP-ignore"):
+			now = 1
+		case strings.Contains(line, "-usage: ") && !strings.Contains(line, "allow"), strings.HasPrefix(line, "ACAP-resource-set"):
+			now = 2
+		}
+		if now < order {
+			t.Fatalf("%q stands too late in\n%s", line, file)
+		}
+		order = now
+	}
+}
+
+// namedSpec gives a random policy named sets and usages, as the reader of policy
+// files would.
+func namedSpec(r *rand.Rand, spec *policy.Spec) {
+	var set policy.ResourceSet
+	set.Name = "some-set"
+	for range 2 + r.IntN(2) {
+		if p := pathpattern.MustParse(policytest.Pattern(r, true)); !slices.Contains(set.Patterns, p) {
+			set.Patterns = append(set.Patterns, p)
+		}
+	}
+	spec.Resources = []policy.ResourceSet{set}
+	short := &policy.Qualifiers{}
+	if err := short.SetQualifier(policy.PresentSnippet, policy.QualifierMaxLength, "250-chars"); err != nil {
+		panic(err)
+	}
+	spec.Usages = []policy.LocalUsage{
+		{Name: "short", Parts: []policy.UsagePart{{Usage: policy.PresentSnippet, Qualifiers: short}}},
+		{Name: "reading", Parts: []policy.UsagePart{{Usage: policy.Index}, {Usage: policy.PresentSnippet, Qualifiers: short, Local: "short"}, {Usage: policy.TrainAI}}},
+	}
+	for i := range spec.Rules {
+		u := spec.Usages[r.IntN(2)]
+		var said []policy.Statement
+		for _, part := range u.Parts {
+			for _, p := range set.Patterns {
+				said = append(said, policy.Statement{
+					Pos: policy.Pos{Line: 1000 + i, Column: len(said)}, Allow: true, Usage: part.Usage, Qualifiers: part.Qualifiers, Pattern: p, Resource: set.Name, Local: u.Name,
+				})
+			}
+		}
+		spec.Rules[i].Statements = slices.DeleteFunc(spec.Rules[i].Statements, func(s policy.Statement) bool {
+			return slices.ContainsFunc(said, func(t policy.Statement) bool { return t.Usage == s.Usage && t.Pattern == s.Pattern })
+		})
+		spec.Rules[i].Statements = append(spec.Rules[i].Statements, said...)
+	}
+}
+
+func TestACAPGrammarAndNames(t *testing.T) {
+	r := rand.New(rand.NewPCG(*seed, 9))
+	counts := map[string]int{}
+	for range *policies {
+		spec := policytest.Random(r, policytest.Options{Usages: acapUsages, MaxRules: 4})
+		namedSpec(r, spec)
+		spec.Publish.ACAP = policy.On
+		p := compile(t, spec)
+		host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
+		f, problems := Render(p, host, Options{})
+		checkLayout(t, f.Body)
+		checkACAP(t, f.Body)
+		for _, word := range []string{"ACAP-resource-set", "ACAP-qualified-usage", "ACAP-composite-usage", "ACAP-usage-purpose", "allow-(", "the-acap:resource-set:"} {
+			if bytes.Contains(f.Body, []byte(word)) {
+				counts[word]++
+			}
+		}
+		read := acap.Parse(f.Body)
+		if len(read.Problems) > 0 {
+			t.Fatalf("%+v of\n%s", read.Problems, f.Body)
+		}
+		for range 8 {
+			path, usage, token := policytest.Path(r), acapUsages[r.IntN(len(acapUsages))], tokens[r.IntN(len(tokens))]
+			if path == "/robots.txt" {
+				continue
+			}
+			want := p.Decide(policy.Query{Crawler: p.Crawler(token), Identity: policy.Verified, Host: host, Path: path, Usage: usage, Now: policytest.Now})
+			got := read.Decide(acap.Query{Crawler: token, Path: path, Usage: usage, Now: policytest.Now})
+			if want.Verdict == got.Verdict && slices.Equal(want.Qualifiers().Strings(), got.Qualifiers.Strings()) || usage == policy.Crawl && want.Verdict == policy.Unstated && got.Verdict == policy.Allowed {
+				continue
+			}
+			if want.Statement == nil || toldACAP(problems, want.Statement) == "" {
+				t.Fatalf("%q, %v of %q on %q: the records say %v %q, the policy %v %q\n%s\n%s\n%v", token, usage, path, host,
+					got.Verdict, got.Qualifiers.Strings(), want.Verdict, want.Qualifiers().Strings(), f.Body, describe(spec), problems)
+			}
+			counts["told"]++
+		}
+	}
+	t.Log(counts)
+	if len(counts) < 6 {
+		t.Error("the generator is too narrow")
+	}
+}
