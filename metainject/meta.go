@@ -234,10 +234,18 @@ func (s *scanner) headerForm(v *metaValues, f *found) bool {
 	return true
 }
 
-// isACAP tells whether content is a permission of ACAP, such as "ACAP
-// allow-index", which is no list of robots rules.
+// isACAP tells whether content holds a permission of ACAP, such as "ACAP
+// allow-index", which is no robots rule.
 func isACAP(content string) bool {
-	content = strings.TrimLeft(content, " \t\r\n\f")
-	return len(content) >= 4 && strings.EqualFold(content[:4], "ACAP") &&
-		(len(content) == 4 || class[content[4]]&isSpace != 0)
+	for part := range strings.SplitSeq(content, ",") {
+		part = strings.TrimLeftFunc(part, func(r rune) bool { return isGap(r) || r == ':' || r == '=' })
+		if len(part) >= 4 && equalFold(part[:4], "acap") && (len(part) == 4 || isGap(rune(part[4]))) {
+			return true
+		}
+	}
+	return false
 }
+
+// isGap tells whether r counts as white space between rules, for package
+// robotsrule too.
+func isGap(r rune) bool { return r <= ' ' || r == 0x7f }

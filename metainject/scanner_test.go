@@ -91,7 +91,7 @@ func naiveAudience(n *html.Node, set *Set) (audience, content string, carrier bo
 	if !ok {
 		return "", "", false
 	}
-	if f := strings.FieldsFunc(content, isHTMLSpace); len(f) > 0 && strings.EqualFold(f[0], "acap") {
+	if acapMember.MatchString(content) {
 		return "", "", false
 	}
 	trim := func(s string) string { return strings.ToLower(strings.TrimFunc(s, isHTMLSpace)) }
@@ -251,6 +251,7 @@ func dumped(n *html.Node) string {
 }
 
 var (
+	acapMember      = regexp.MustCompile(`(?i)(^|,)[\x00-\x20\x7f:=]*acap([\x00-\x20\x7f,]|$)`)
 	complexTemplate = regexp.MustCompile(`(?is)<template.*<(caption|col|math|plaintext|select|svg|table|tbody|td|tfoot|th|thead|tr|frameset)`)
 	longReference   = regexp.MustCompile(`(?i)&#x?[0-9a-f]{60}`)
 )
@@ -336,7 +337,7 @@ var headSeeds = []string{
 	"<html></head><meta name=robots content=all></template></html><p>", "<head></p></title><meta name=robots content=all",
 	"<html><h", "<html><!-- a", "<html></", "<head><title>a", "<head>\x00<meta name=robots content=all>",
 	"<![CDATA[x>]]><!ELEMENT a><? php ?></ a></><head><meta name=robots content='noindex, index'>",
-	"<head><meta name=robots content><meta name=robots content=>", "<metA nAme=roBots Content >",
+	"<head><meta name=robots content><meta name=robots content=>", "<metA nAme=roBots Content >", "<meta name=robots content=ACAP\x180>", "<meta name=robots content='index,=acap x'>",
 	"<head></head><noscript><meta name=robots content=all></noscript><meta name=robots content=all>",
 	"<base href=/><basefont><bgsound><link rel=x><command><meta name=robots content=all>",
 }
