@@ -195,4 +195,3 @@ func judgeUsage(policy map[string]string, was, is []string) string {
 	}
 	return ""
 }
-

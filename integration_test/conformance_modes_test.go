@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+	firefox   = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
+)
+
+// exemptPolicy exempts one crawler from what holds for everyone.
+const exemptPolicy = `version: 1
+rules:
+  - for: everyone
+    disallow:
+      index: /drafts/
+      train-ai: /
+  - for: Googlebot
+    allow:
+      index: /drafts/
+    disallow:
+      follow: /drafts/
+    robots-tag: notranslate
+`
+
+// An exemption that headers cannot tell to everybody at once is told to each
+// crawler alone, in the headers and in the page, and caches know.
+func TestTailored(t *testing.T) {
+	s := startSites(t, exemptPolicy, http.HandlerFunc(pageUpstream), map[string]string{
+		"each.test":   "robots_policy POLICY {\nheaders tailored\n}\nreverse_proxy UPSTREAM",
+		"some.test":   "encode gzip\nrobots_policy POLICY {\nheaders tailored x-robots-tag\nmeta off\n}\nreverse_proxy UPSTREAM",
+		"shared.test": "robots_policy POLICY\nreverse_proxy UPSTREAM",
+	})
+	for _, c := range []struct {
+		host, agent string
+		tag, x      string
+		elements    string
+	}{
+		{"each.test", googlebot, "*;nofollow;notranslate", "nofollow, notranslate", `<meta name="robots" content="nofollow, notranslate">`},
+		{"each.test", "bingbot/2.0", "*;noindex", "noindex", `<meta name="robots" content="noindex">`},
+		{"each.test", firefox, "*;noindex", "noindex", `<meta name="robots" content="noindex">`},
+		{"some.test", googlebot, "", "nofollow, notranslate", ""},
+		{"some.test", firefox, "", "noindex", ""},
+		{"shared.test", googlebot, "*;noindex, googlebot;nofollow;notranslate", "noindex", `<meta name="robots" content="noindex"><meta name="Googlebot" content="nofollow, notranslate">`},
+	} {
+		for _, method := range []string{"GET", "HEAD"} {
+			r := s.do(method, "/drafts/x", "Host", c.host, "User-Agent", c.agent, "Etag", `"v1"`)
+			if r.Header.Get("Robots-Tag") != c.tag || r.Header.Get("X-Robots-Tag") != c.x {
+				t.Errorf("%s %s to %s: %v", method, c.host, c.agent, r.Header)
+			}
+			if method == "GET" && strings.Replace(r.body, c.elements, "", 1) != page("") {
+				t.Errorf("%s to %s: %q", c.host, c.agent, r.body)
+			}
+			vary := strings.Join(r.Header.Values("Vary"), ", ")
+			if (strings.Count(vary, "User-Agent") == 1) != (c.host != "shared.test") || !strings.Contains(vary, "Cookie") {
+				t.Errorf("%s to %s: Vary: %q", c.host, c.agent, vary)
+			}
+		}
+	}
+	// A path of which the policy says nothing varies all the same: a cache must
+	// not learn from one answer that all are alike.
+	if r := s.get("/open/x", "Host", "each.test"); r.Header.Get("Vary") != "Cookie, User-Agent" && !slices.Contains(r.Header.Values("Vary"), "User-Agent") {
+		t.Errorf("Vary: %q", r.Header.Values("Vary"))
+	}
+	// One crawler's entity tag is not another's.
+	mine := s.get("/drafts/x", "Host", "each.test", "User-Agent", googlebot, "Etag", `"v1"`).Header.Get("Etag")
+	for agent, want := range map[string]int{googlebot: 304, firefox: 200, "bingbot/2.0": 200} {
+		if r := s.get("/drafts/x", "Host", "each.test", "User-Agent", agent, "Etag", `"v1"`, "If-None-Match", mine); r.StatusCode != want {
+			t.Errorf("%s asks with the entity tag %s of Googlebot: %s, want %d", agent, mine, r.Status, want)
+		}
+	}
+}
+
+// Each channel can be switched off, and the others go on.
+func TestChannelsOff(t *testing.T) {
+	own := `<meta name="robots" content="index, max-snippet:10"><meta name="googlebot" content="noarchive">`
+	sites := map[string]string{}
+	for _, headers := range []string{"off", "robots-tag", "x-robots-tag content-usage"} {
+		for _, meta := range []string{"off", "merge", "replace"} {
+			sites[siteName(headers+" "+meta)] = "robots_policy POLICY {\nheaders " + headers + "\nmeta " + meta + "\n}\nreverse_proxy UPSTREAM"
+		}
+	}
+	s := startSites(t, conformancePolicy, http.HandlerFunc(pageUpstream), sites)
+	for _, headers := range []string{"off", "robots-tag", "x-robots-tag content-usage"} {
+		for meta, want := range map[string]string{
+			"off":     page(own),
+			"merge":   page(`<meta name="robots" content="noindex, max-snippet:10"><meta name="googlebot" content="noarchive">`),
+			"replace": page(`<meta name="robots" content="noindex, max-snippet:50">`),
+		} {
+			r := s.get("/drafts/x", "Host", siteName(headers+" "+meta), "Head", own, "Etag", `"v1"`)
+			got := fieldsOf(r.Header)
+			for _, name := range fieldNames {
+				on := slices.Contains(strings.Fields(headers), strings.ToLower(name))
+				if on != (len(got[name]) > 0) {
+					t.Errorf("headers %s: %v", headers, got)
+				}
+			}
+			body := strings.Replace(r.body, `<meta name="ExampleBot" content="nofollow">`, "", 1)
+			if body != want {
+				t.Errorf("meta %s:\n%q, want\n%q", meta, body, want)
+			}
+			if changed := r.Header.Get("Etag") != `"v1"`; changed != (meta != "off") {
+				t.Errorf("meta %s: ETag %s", meta, r.Header.Get("Etag"))
+			}
+		}
+	}
+}
+
+// A refusal goes as far as the directive lets it, whatever the file asks for.
+func TestEnforceCap(t *testing.T) {
+	sites := map[string]string{}
+	caps := []string{"off", "log", "block"}
+	for _, c := range caps {
+		sites[c+".test"] = "robots_policy POLICY {\nenforce " + c + "\n}\nrespond ok"
+	}
+	sites["default.test"] = "robots_policy POLICY\nrespond ok"
+	s := startSites(t, `version: 1
+rules:
+  - {for: BlockBot, disallow: {crawl: /}, enforce: block}
+  - {for: LogBot, disallow: {crawl: /}, enforce: log}
+  - {for: OffBot, disallow: {crawl: /}, enforce: "off"}
+crawlers:
+  BlockBot: {kind: seo}
+  LogBot: {kind: seo}
+  OffBot: {kind: seo}
+`, nil, sites)
+	for i, host := range append(caps, "default") {
+		for j, mode := range []string{"OffBot", "LogBot", "BlockBot"} {
+			path := "/" + host + "-" + mode
+			want, logged := 200, 0
+			if effective := min(i, j, 2); effective == 2 {
+				want, logged = 403, 1
+			} else if effective == 1 {
+				logged = 1
+			}
+			for _, method := range []string{"GET", "HEAD", "POST", "OPTIONS"} {
+				r := s.do(method, path+method, "Host", host+".test", "User-Agent", mode+"/1.0")
+				if r.StatusCode != want {
+					t.Errorf("%s %s of %s: %s, want %d", method, host, mode, r.Status, want)
+				}
+				text := "crawler would be refused"
+				if want == 403 {
+					text = "crawler refused"
+				}
+				if n := strings.Count(s.log(), fmt.Sprintf(`"uri":"%s%s"`, path, method)); n != logged {
+					t.Errorf("%s of %s: %d log lines, want %d", host, mode, n, logged)
+				} else if n == 1 && !strings.Contains(s.log(), text) {
+					t.Errorf("no %q in the log", text)
+				}
+			}
+		}
+	}
+}
+
+// A refusal is no page of the site: it is not to be indexed, nor kept by caches
+// that would show it to people, whoever writes its body.
+func TestRefusal(t *testing.T) {
+	errors := "handle_errors {\nROUTE\nheader Content-Type text/html\nrespond `" + page("") + "`\n}"
+	sites := map[string]string{
+		"bare.test":     "robots_policy POLICY\nreverse_proxy UPSTREAM",
+		"handled.test":  "robots_policy POLICY\nreverse_proxy UPSTREAM\n" + strings.Replace(errors, "ROUTE\n", "", 1),
+		"again.test":    "robots_policy POLICY\nreverse_proxy UPSTREAM\n" + strings.Replace(errors, "ROUTE", "robots_policy POLICY", 1),
+		"headers.test":  "header Cache-Control max-age=3600\nheader X-Robots-Tag nofollow\nrobots_policy POLICY\nreverse_proxy UPSTREAM\n" + strings.Replace(errors, "ROUTE", "robots_policy POLICY", 1),
+		"off.test":      "robots_policy POLICY {\nheaders off\n}\nreverse_proxy UPSTREAM",
+		"tailored.test": "robots_policy POLICY {\nheaders tailored\n}\nreverse_proxy UPSTREAM",
+	}
+	s := startSites(t, slicePolicy, http.HandlerFunc(pageUpstream), sites)
+	for host := range sites {
+		for _, method := range []string{"GET", "HEAD", "POST"} {
+			r := s.do(method, "/x", "Host", host, "User-Agent", gptBot)
+			f := fieldsOf(r.Header)
+			list, err := readList(f["Robots-Tag"])
+			words := readX(f["X-Robots-Tag"]).to("gptbot").words
+			if r.StatusCode != 403 || !slices.Equal(r.Header.Values("Cache-Control"), []string{"no-store"}) {
+				t.Errorf("%s %s: %s, Cache-Control: %q", method, host, r.Status, r.Header.Values("Cache-Control"))
+			}
+			if host == "off.test" {
+				if len(f) > 0 {
+					t.Errorf("%s %s: %v", method, host, f)
+				}
+			} else if err != nil || list.to("gptbot") != rulesOf("noindex") || !strings.Contains(words, "noindex") ||
+				host == "headers.test" && !strings.Contains(words, "nofollow") || len(f["X-Robots-Tag"]) != 1 {
+				t.Errorf("%s %s: %v %v", method, host, f, err)
+			}
+			if r := s.do(method, "/x", "Host", host, "User-Agent", firefox); r.StatusCode != 200 {
+				t.Errorf("%s %s of a browser: %s", method, host, r.Status)
+			}
+		}
+		for _, path := range []string{"/robots.txt", "/robots.txt?x=1"} {
+			if r := s.get(path, "Host", host, "User-Agent", gptBot); r.StatusCode != 200 {
+				t.Errorf("%s: %s: %s", host, path, r.Status)
+			}
+		}
+	}
+}

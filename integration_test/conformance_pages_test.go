@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// pageUpstream answers with a page, as the request's headers ask: Status, Coding,
+// Chunks (whole, bytes, slow), Head for what stands in the head, and the rest of
+// the names for what they are in the response.
+func pageUpstream(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Vary", "Cookie")
+	for _, name := range []string{"Content-Type", "Etag", "Last-Modified", "Cache-Control", "Content-Digest", "Accept-Ranges"} {
+		if v := r.Header.Get(name); v != "" {
+			h.Set(name, v)
+		}
+	}
+	text := page(r.Header.Get("Head"))
+	status, _ := strconv.Atoi(r.Header.Get("Status"))
+	status = max(status, 200)
+	if tag := h.Get("Etag"); tag != "" && status == 200 && matches(r.Header.Values("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	body := encoded(r.Header.Get("Coding"), text)
+	if c := r.Header.Get("Coding"); c != "" {
+		h.Set("Content-Encoding", c)
+	}
+	switch status {
+	case 206:
+		h.Set("Content-Range", "bytes 0-4/"+strconv.Itoa(len(body)))
+		body = body[:5]
+	case 204, 304:
+		body = nil
+	}
+	step := len(body)
+	if r.Header.Get("Chunks") == "whole" && body != nil {
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	w.WriteHeader(status)
+	switch r.Header.Get("Chunks") {
+	case "bytes":
+		step = 1
+	case "slow":
+		step = 100
+	}
+	for len(body) > 0 && r.Method != http.MethodHead {
+		n := min(step, len(body))
+		_, _ = w.Write(body[:n])
+		if body = body[n:]; step < len(body)+n {
+			_ = http.NewResponseController(w).Flush()
+		}
+		if step == 100 {
+			time.Sleep(3 * time.Millisecond)
+		}
+	}
+}
+
+// matches compares entity tags weakly (RFC 9110 §13.1.2).
+func matches(asked []string, tag string) bool {
+	for _, line := range asked {
+		for a := range strings.SplitSeq(line, ",") {
+			if a = strings.TrimSpace(a); a == "*" || strings.TrimPrefix(a, "W/") == strings.TrimPrefix(tag, "W/") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// encoded gives the text in a content coding; one that is not known is left out.
+func encoded(coding, text string) []byte {
+	var b bytes.Buffer
+	var w io.WriteCloser
+	switch coding {
+	case "gzip":
+		w = gzip.NewWriter(&b)
+	case "deflate":
+		w = zlib.NewWriter(&b)
+	case "br":
+		w = brotli.NewWriter(&b)
+	case "zstd":
+		w, _ = zstd.NewWriter(&b)
+	default:
+		return []byte(text)
+	}
+	_, _ = io.WriteString(w, text)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// decoded is what encoded was given.
+func decoded(t *testing.T, coding, body string) string {
+	t.Helper()
+	var r io.Reader = strings.NewReader(body)
+	var err error
+	switch coding {
+	case "gzip":
+		r, err = gzip.NewReader(r)
+	case "deflate":
+		r, err = zlib.NewReader(r)
+	case "br":
+		r = brotli.NewReader(r)
+	case "zstd":
+		var d *zstd.Decoder
+		if d, err = zstd.NewReader(r); err == nil {
+			defer d.Close()
+			r = d
+		}
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", coding, err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatalf("%s: %v", coding, err)
+	}
+	return string(text)
+}
