@@ -5,6 +5,7 @@ package policyfile
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -142,6 +143,9 @@ func TestHostileFiles(t *testing.T) {
 		"comments":     append([]byte("version: 1\n"), fill("# a\n\n")...),
 		"aliases":      append([]byte("a: &a [1]\nb: ["), fill("*a, ")...),
 		"tabs":         fill("\ta\n"),
+		"wild sets":    wildFile(1000, 100, 95),
+		"wild rules":   wildFile(20, 4000, 4000),
+		"wild paths":   wildFile(50_000, 1, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, ds := LoadWith("hostile.yaml", data, Options{Now: testNow})
@@ -150,4 +154,21 @@ func TestHostileFiles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wildFile is rules whose paths are a set of wildcards, named again and again.
+func wildFile(paths, disallow, allow int) []byte {
+	var b strings.Builder
+	b.WriteString("version: 1\nresources:\n  many:\n")
+	for i := range paths {
+		fmt.Fprintf(&b, "    - \"/*a%d/*b\"\n", i)
+	}
+	b.WriteString("rules:\n")
+	for range disallow {
+		b.WriteString("  - for: everyone\n    disallow:\n      index: many\n")
+	}
+	for i := range allow {
+		fmt.Fprintf(&b, "  - for: %s\n    allow:\n      index: many\n", benchAgent(i))
+	}
+	return []byte(b.String())
 }

@@ -25,13 +25,17 @@ type linter struct {
 	told   map[policy.Pos]bool // by the check that runs
 	tied   map[int]bool        // rules that ties were reported of
 	budget int
+	cost   int // of a decision
 }
 
-// lintBudget bounds what lint does on a very large policy: beyond it, pairs of
-// rules are no longer compared. A decision counts for decisionCost.
+// lintBudget bounds what each check does on a very large policy: beyond it, pairs
+// of rules are no longer compared. Looking at a pair counts for one. A decision
+// counts for decisionCost, and more the more patterns with wildcards there are, as
+// it may have to try them all.
 const (
 	lintBudget   = 4_000_000
 	decisionCost = 20
+	wildPerCost  = 4
 )
 
 // lint runs every check. Each starts with a budget of its own, so that one that
@@ -41,6 +45,13 @@ func (p *parser) lint(compiled *policy.Policy, now time.Time) {
 	for i := range l.rules {
 		l.who = append(l.who, reachOf(&l.rules[i]))
 	}
+	wild := 0
+	l.each(func(_ int, s *policy.Statement) {
+		if s.Pattern.Wild() {
+			wild++
+		}
+	})
+	l.cost = decisionCost + wild/wildPerCost
 	for _, check := range []func(){
 		l.emptyRules, l.enforced, l.crawlDelay, l.timeLimits, l.notPublished, l.qualifiers,
 		l.hiddenNoindex, l.searchShutOut, l.siteNotIndexed, l.exemptions, l.dualUse, l.trainingMayCrawl,
@@ -68,7 +79,7 @@ func (l *linter) spend(n int) bool {
 // decide asks about a crawler that every rule speaks to, whatever identity the
 // rule asks for, as a robots.txt does.
 func (l *linter) decide(id policy.CrawlerID, host, path string, u policy.Usage) policy.Decision {
-	l.budget -= decisionCost
+	l.budget -= l.cost
 	return l.policy.Decide(policy.Query{Crawler: id, Identity: policy.Verified, Host: host, Path: path, Usage: u, Now: l.now})
 }
 

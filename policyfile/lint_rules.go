@@ -3,9 +3,12 @@
 package policyfile
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -96,6 +99,13 @@ type placed struct {
 	s    *policy.Statement
 }
 
+// rank is what statements must have in common to be of equal rank, beside who and
+// where they are for.
+type rank struct {
+	usage  policy.Usage
+	length int
+}
+
 // ties finds statements of equal rank with different verdicts in different rules:
 // those of the same pattern, and those whose wildcards can match the same path.
 func (l *linter) ties() {
@@ -103,63 +113,69 @@ func (l *linter) ties() {
 	if len(l.rules) < 2 {
 		return
 	}
-	type rank struct {
-		usage  policy.Usage
-		length int
-	}
-	ranks := map[rank][2][]placed{}
+	disallows, allows := map[rank][]placed{}, map[rank][]placed{}
 	l.each(func(rule int, s *policy.Statement) {
 		k := rank{s.Usage, s.Pattern.Len()}
-		lists := ranks[k]
-		v := 0
 		if s.Allow {
-			v = 1
+			allows[k] = append(allows[k], placed{rule, s})
+		} else {
+			disallows[k] = append(disallows[k], placed{rule, s})
 		}
-		lists[v] = append(lists[v], placed{rule, s})
-		ranks[k] = lists
 	})
-	var found [][2]placed
-	for _, lists := range ranks {
-		byPattern := map[string][]placed{}
-		var wild []placed
-		for _, d := range lists[0] {
-			byPattern[d.s.Pattern.String()] = append(byPattern[d.s.Pattern.String()], d)
-			if d.s.Pattern.Wild() {
-				wild = append(wild, d)
-			}
+	ranks := slices.SortedFunc(maps.Keys(allows), func(a, b rank) int { return cmp.Or(cmp.Compare(a.usage, b.usage), a.length-b.length) })
+	for _, k := range ranks {
+		if !l.tiesOfRank(allows[k], disallows[k]) {
+			return
 		}
-		for _, a := range lists[1] {
-			rivals := byPattern[a.s.Pattern.String()]
-			if a.s.Pattern.Wild() {
-				rivals = lists[0]
-			} else {
-				rivals = slices.Concat(rivals, wild)
-			}
+	}
+}
+
+// tiesOfRank reports whether there is work left to spend.
+func (l *linter) tiesOfRank(allows, disallows []placed) bool {
+	byPattern := map[pathpattern.Pattern][]placed{}
+	var wild []placed
+	for _, d := range disallows {
+		byPattern[d.s.Pattern] = append(byPattern[d.s.Pattern], d)
+		if d.s.Pattern.Wild() {
+			wild = append(wild, d)
+		}
+	}
+	for _, a := range allows {
+		others := wild
+		if a.s.Pattern.Wild() {
+			others = disallows
+		}
+		for _, rivals := range [][]placed{byPattern[a.s.Pattern], others} {
 			for _, d := range rivals {
-				if a.rule != d.rule && l.spend(1+len(a.s.Pattern.String())/8) {
-					found = append(found, [2]placed{a, d})
+				if !l.spend(1) {
+					return false
 				}
+				l.tie(a, d)
 			}
 		}
 	}
-	slices.SortFunc(found, func(x, y [2]placed) int {
-		return slices.Compare([]int{x[0].rule, x[0].s.Pos.Line, x[1].rule, x[1].s.Pos.Line}, []int{y[0].rule, y[0].s.Pos.Line, y[1].rule, y[1].s.Pos.Line})
-	})
-	for _, pair := range found {
-		if l.spend(decisionCost) {
-			l.tie(pair[0], pair[1])
-		}
-	}
+	return true
 }
 
 // tie reports two statements if some crawler and host meet both with equal rank,
 // and one of the two decides.
 func (l *linter) tie(a, d placed) {
+	later, first := a, d
+	if d.s.Pos.Line > a.s.Pos.Line {
+		later, first = d, a
+	}
+	if a.rule == d.rule || l.told[later.s.Pos] {
+		return
+	}
 	ra, rd := &l.rules[a.rule], &l.rules[d.rule]
 	same := a.s.Pattern == d.s.Pattern
+	p, q := a.s.Pattern.String(), d.s.Pattern.String()
+	if ra.Identity != rd.Identity || !slices.Equal(ra.UsagePurposes, rd.UsagePurposes) ||
+		!same && (!l.spend(len(p)*len(q)/8) || !overlap(p, q)) || !l.spend(len(ra.Hosts)*len(rd.Hosts)) {
+		return
+	}
 	host, ok := commonHost(ra, rd)
-	if !ok || ra.Identity != rd.Identity || !slices.Equal(ra.UsagePurposes, rd.UsagePurposes) ||
-		!same && !overlap(a.s.Pattern.String(), d.s.Pattern.String()) {
+	if !ok {
 		return
 	}
 	id, tier, ok := l.commonCrawler(ra, rd)
@@ -173,10 +189,6 @@ func (l *linter) tie(a, d placed) {
 	wins := "allowing wins"
 	if tier == policy.TierGroup {
 		wins = "disallowing wins"
-	}
-	later, first := a, d
-	if d.s.Pos.Line > a.s.Pos.Line {
-		later, first = d, a
 	}
 	l.tied[a.rule], l.tied[d.rule] = true, true
 	l.warn(later.s.Pos, "tie", "for %s this and line %d say the opposite about %s of %s with equal weight, so %s; delete one of the two, or make the path of the one that is meant longer",
@@ -215,7 +227,10 @@ func commonHost(a, b *policy.Rule) (string, bool) {
 func (l *linter) commonCrawler(a, b *policy.Rule) (policy.CrawlerID, policy.Tier, bool) {
 	for _, x := range a.For {
 		for _, y := range b.For {
-			if x.Tier() != y.Tier() || !l.spend(1) {
+			if !l.spend(1) {
+				return 0, 0, false
+			}
+			if x.Tier() != y.Tier() {
 				continue
 			}
 			if x.Tier() != policy.TierGroup {
@@ -271,7 +286,7 @@ func (l *linter) shadowed(rule int) (by *policy.Rule, never bool) {
 					for _, q.Host = range l.who[rule].hosts {
 						for _, q.Usage = range asUsages(s.Usage) {
 							tries++
-							if tries > maxShadowTries || !l.spend(decisionCost) {
+							if tries > maxShadowTries || !l.spend(l.cost) {
 								return nil, false
 							}
 							by = l.policy.Decide(q).Rule
