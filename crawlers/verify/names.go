@@ -87,11 +87,17 @@ func newNames(o DNSOptions) *names {
 }
 
 // ask tells whether an address has a name that fits one of the patterns and
-// resolves back to it. It waits for the resolver, or until the context ends.
+// resolves back to it. It waits for the resolver, or until the context ends: what
+// is known already is told also when it has ended.
 func (n *names) ask(ctx context.Context, patterns []string, a netip.Addr) (answer, string) {
 	r := n.reply(question{a, strings.Join(patterns, " ")}, patterns)
 	if r == nil {
 		return silent, ""
+	}
+	select {
+	case <-r.done:
+		return r.answer, r.host
+	default:
 	}
 	select {
 	case <-r.done:

@@ -222,3 +222,27 @@ func TestNamesSlowResolver(t *testing.T) {
 		time.Sleep(5 * time.Second)
 	})
 }
+
+// With a context that has ended nobody waits, and what is known is told each time.
+func TestNamesWithoutWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dns := &fakeDNS{
+			names: map[string][]string{"192.0.2.1": {"crawl.example.com."}},
+			addrs: map[string][]string{"crawl.example.com": {"192.0.2.1"}},
+			wait:  100 * time.Millisecond,
+		}
+		n := newNames(DNSOptions{Resolver: dns})
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		before := time.Now()
+		if got, _ := n.ask(over, []string{".example.com"}, netip.MustParseAddr("192.0.2.1")); got != silent || time.Since(before) != 0 {
+			t.Errorf("at first: %v after %s", got, time.Since(before))
+		}
+		time.Sleep(time.Second)
+		for range 100 {
+			if got, host := n.ask(over, []string{".example.com"}, netip.MustParseAddr("192.0.2.1")); got != yes || host != "crawl.example.com" {
+				t.Fatalf("then: %v %s", got, host)
+			}
+		}
+	})
+}

@@ -66,7 +66,9 @@ func New(lists *Lists, options DNSOptions) *Verifier {
 
 // Check tells whether a client address is one of the crawler's that published
 // facts. It waits for the resolver no longer than [DNSOptions.Timeout] or the
-// context lasts; the answer then is [Unknown].
+// context lasts; the answer then is [Unknown]. With a context that has ended it
+// does not wait at all: it tells what is known, and has the rest looked up for the
+// next time.
 //
 // Address lists and reverse DNS are alternatives: one yes verifies. An impostor
 // is only who gets a no from each that is published. A list says no only while
