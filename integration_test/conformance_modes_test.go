@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+	googleAgent = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 	firefox   = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
 )
 
@@ -43,12 +43,12 @@ func TestTailored(t *testing.T) {
 		tag, x      string
 		elements    string
 	}{
-		{"each.test", googlebot, "*;nofollow;notranslate", "nofollow, notranslate", `<meta name="robots" content="nofollow, notranslate">`},
+		{"each.test", googleAgent, "*;nofollow;notranslate", "nofollow, notranslate", `<meta name="robots" content="nofollow, notranslate">`},
 		{"each.test", "bingbot/2.0", "*;noindex", "noindex", `<meta name="robots" content="noindex">`},
 		{"each.test", firefox, "*;noindex", "noindex", `<meta name="robots" content="noindex">`},
-		{"some.test", googlebot, "", "nofollow, notranslate", ""},
+		{"some.test", googleAgent, "", "nofollow, notranslate", ""},
 		{"some.test", firefox, "", "noindex", ""},
-		{"shared.test", googlebot, "*;noindex, googlebot;nofollow;notranslate", "noindex", `<meta name="robots" content="noindex"><meta name="Googlebot" content="nofollow, notranslate">`},
+		{"shared.test", googleAgent, "*;noindex, googlebot;nofollow;notranslate", "noindex", `<meta name="robots" content="noindex"><meta name="Googlebot" content="nofollow, notranslate">`},
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			r := s.do(method, "/drafts/x", "Host", c.host, "User-Agent", c.agent, "Etag", `"v1"`)
@@ -70,8 +70,8 @@ func TestTailored(t *testing.T) {
 		t.Errorf("Vary: %q", r.Header.Values("Vary"))
 	}
 	// One crawler's entity tag is not another's.
-	mine := s.get("/drafts/x", "Host", "each.test", "User-Agent", googlebot, "Etag", `"v1"`).Header.Get("Etag")
-	for agent, want := range map[string]int{googlebot: 304, firefox: 200, "bingbot/2.0": 200} {
+	mine := s.get("/drafts/x", "Host", "each.test", "User-Agent", googleAgent, "Etag", `"v1"`).Header.Get("Etag")
+	for agent, want := range map[string]int{googleAgent: 304, firefox: 200, "bingbot/2.0": 200} {
 		if r := s.get("/drafts/x", "Host", "each.test", "User-Agent", agent, "Etag", `"v1"`, "If-None-Match", mine); r.StatusCode != want {
 			t.Errorf("%s asks with the entity tag %s of Googlebot: %s, want %d", agent, mine, r.Status, want)
 		}
