@@ -205,27 +205,32 @@ func combine(have robotsrule.Set, content string, element *prepared, everyone ro
 		if element == nil {
 			return robotsrule.Set{}, false
 		}
-		return element.rules, have.Equal(element.rules) && !permits(content, have)
+		return element.rules, have.Equal(element.rules) && !permits(content, have, have)
 	}
 	want = have
 	if element != nil {
 		want = want.Union(element.rules)
 	}
-	if all := want.Union(everyone); permits(content, all) {
+	if all := want.Union(everyone); permits(content, have, all) {
 		return all, false
 	}
 	return want, want.Equal(have)
 }
 
-// permits tells whether content has a permissive word that rules deny.
-func permits(content string, rules robotsrule.Set) bool {
-	for part := range strings.SplitSeq(content, ",") {
-		part = strings.Trim(part, " \t\r\n\f")
-		if len(part) > 10 || len(part) < 3 {
-			continue
+var permissive = [...]string{"all", "index", "follow", "snippet", "archive", "cache", "translate", "imageindex"}
+
+// permits tells whether content, which means have, has a permissive word that
+// rules deny. Where have denies it itself, only content still has the word.
+func permits(content string, have, rules robotsrule.Set) bool {
+	for _, word := range permissive {
+		if have.Has(word) && !rules.Has(word) {
+			return true
 		}
-		for _, word := range [...]string{"all", "index", "follow", "snippet", "archive", "cache", "translate", "imageindex"} {
-			if len(part) == len(word) && equalFold(part, word) && !rules.Has(word) {
+	}
+	for part := range strings.SplitSeq(content, ",") {
+		part = strings.TrimFunc(part, func(r rune) bool { return isGap(r) || r == ':' || r == '=' })
+		for _, word := range permissive {
+			if equalFold(part, word) && !rules.Has(word) {
 				return true
 			}
 		}

@@ -148,8 +148,7 @@ func (s *scanner) meta(b []byte, m *metaAttributes) {
 	if tag := b[s.tok:s.pos]; bytes.IndexByte(tag, '&') >= 0 || bytes.IndexByte(tag, 0) >= 0 {
 		v.decode(tag)
 	}
-	s.declaration(m, &v)
-	if !m.content.given {
+	if s.declaration(m, &v) || !m.content.given {
 		return
 	}
 	f := found{start: s.tok, end: s.pos, valueAt: int(m.content.at), valueEnd: int(m.content.end), bare: m.content.bare}
@@ -196,16 +195,17 @@ func (v *metaValues) decode(tag []byte) {
 	}
 }
 
-// declaration notes where the page declares its character encoding.
-func (s *scanner) declaration(m *metaAttributes, v *metaValues) {
+// declaration notes where the page declares its character encoding. An element
+// that does is none of ours, whatever else it says.
+func (s *scanner) declaration(m *metaAttributes, v *metaValues) bool {
 	label := v.charset
 	if !m.charset.given {
 		if !equalFold(bytes.TrimSpace(v.httpEquiv), "content-type") {
-			return
+			return false
 		}
 		_, after, ok := bytes.Cut(bytes.ToLower(v.content), []byte("charset"))
 		if !ok {
-			return
+			return false
 		}
 		label = bytes.Trim(after, " \t\r\n\f=\"'")
 	}
@@ -216,6 +216,7 @@ func (s *scanner) declaration(m *metaAttributes, v *metaValues) {
 	if !s.decided && encodingOf(label) == otherEncoding {
 		s.foreign = true
 	}
+	return true
 }
 
 // headerForm reads <meta http-equiv="X-Robots-Tag" content="…">, which no

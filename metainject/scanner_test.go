@@ -143,8 +143,11 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool) bool {
 		_, hasCharset := firstAttr(n, "charset")
 		equiv, _ := firstAttr(n, "http-equiv")
 		content, _ := firstAttr(n, "content")
-		if charset == nil && (hasCharset || strings.EqualFold(strings.TrimSpace(equiv), "content-type") && strings.Contains(strings.ToLower(content), "charset")) {
-			charset = n
+		if hasCharset || strings.EqualFold(strings.TrimSpace(equiv), "content-type") && strings.Contains(strings.ToLower(content), "charset") {
+			if charset == nil {
+				charset = n
+			}
+			continue
 		}
 		if a, c, carrier := naiveAudience(n, set); a != "" {
 			if groups[a] == nil {
@@ -155,6 +158,12 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool) bool {
 	}
 	if late && charset == nil {
 		return false
+	}
+	place := &html.Node{Type: html.CommentNode} // where new elements go
+	if late {
+		head.InsertBefore(place, charset.NextSibling)
+	} else {
+		head.InsertBefore(place, head.FirstChild)
 	}
 	var fresh []*html.Node
 	for _, a := range order {
@@ -198,16 +207,10 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool) bool {
 			fresh = append(fresh, metaNode(e.name, e.rules.Meta()))
 		}
 	}
-	at := head.FirstChild
-	if late {
-		if charset.Parent == nil { // it was itself a robots element
-			return false
-		}
-		at = charset.NextSibling
-	}
 	for _, n := range fresh {
-		head.InsertBefore(n, at)
+		head.InsertBefore(n, place)
 	}
+	head.RemoveChild(place)
 	return true
 }
 
@@ -337,7 +340,8 @@ var headSeeds = []string{
 	"<html></head><meta name=robots content=all></template></html><p>", "<head></p></title><meta name=robots content=all",
 	"<html><h", "<html><!-- a", "<html></", "<head><title>a", "<head>\x00<meta name=robots content=all>",
 	"<![CDATA[x>]]><!ELEMENT a><? php ?></ a></><head><meta name=robots content='noindex, index'>",
-	"<head><meta name=robots content><meta name=robots content=>", "<metA nAme=roBots Content >", "<meta name=robots content=ACAP\x180>", "<meta name=robots content='index,=acap x'>",
+	"<head><meta name=robots content><meta name=robots content=>", "<metA nAme=roBots Content >", "<meta name=googlebot content='\vindeX'>", "<meta name=robots content=ACAP\x180>", "<meta name=robots content='index,=acap x'>",
+	"<head><meta name=robots content=inde" + strings.Repeat(" ", 965) + "<meta charset=utf-8>", "<head><meta charset=utf-8 property=robots content=index>",
 	"<head></head><noscript><meta name=robots content=all></noscript><meta name=robots content=all>",
 	"<base href=/><basefont><bgsound><link rel=x><command><meta name=robots content=all>",
 }
