@@ -31,7 +31,6 @@ type parser struct {
 type ruleSource struct {
 	audiences []policy.Pos // of Rule.For
 	enforce   policy.Pos
-	identity  policy.Pos
 	said      int // parts other than for, hosts and name
 }
 
