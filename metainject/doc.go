@@ -36,8 +36,9 @@
 // An element for one crawler need not repeat what everyone is told, as readers
 // add both up; but if it permits what everyone is denied ("index" against
 // noindex), it is made to deny it, since some engines let a permission win.
-// Elements without content, ACAP permissions ("ACAP allow-index"), those in the
-// body, and those in text, comments, noscript and templates are left alone.
+// Elements without content, those that hold an ACAP permission ("ACAP
+// allow-index") or declare the encoding too, those in the body, and those in
+// text, comments, noscript and templates are left alone.
 //
 // Every other byte stays. A page that says already what the policy says passes
 // untouched, with its Content-Length, ETag and Last-Modified.

@@ -51,6 +51,7 @@ func TestHead(t *testing.T) {
 		{"no content", "robots=noindex", `<html><head><meta name=robots>`, `<html><head>§<meta name=robots>`, Merge},
 		{"in the body", "robots=noindex", `<html><head></head><body><meta name=robots content=index>`, `<html><head>§</head><body><meta name=robots content=index>`, Merge},
 		{"between head and body", "robots=noindex", `<html><head></head><meta name=robots content=index><body>`, `<html><head></head><meta name=robots content="noindex"><body>`, Merge},
+		{"in a script in a comment in a script", "robots=noindex", `<html><head><script><!--<<script </script><meta name=robots content=index>--></script>`, `<html><head>§<script><!--<<script </script><meta name=robots content=index>--></script>`, Merge},
 		{"in noscript", "robots=noindex", `<html><head><noscript><meta name=robots content=index></noscript>`, `<html><head>§<noscript><meta name=robots content=index></noscript>`, Merge},
 
 		{"replace", "robots=noindex", `<html><head><meta name=robots content="nofollow">`, `<html><head><meta name=robots content="noindex">`, Replace},

@@ -256,7 +256,10 @@ func dumped(n *html.Node) string {
 var (
 	acapMember      = regexp.MustCompile(`(?i)(^|,)[\x00-\x20\x7f:=]*acap([\x00-\x20\x7f,]|$)`)
 	complexTemplate = regexp.MustCompile(`(?is)<template.*<(caption|col|math|plaintext|select|svg|table|tbody|td|tfoot|th|thead|tr|frameset)`)
-	longReference   = regexp.MustCompile(`(?i)&#x?[0-9a-f]{60}`)
+	// In a script's comment x/net/html takes a '<' before anything but a letter or
+	// '/' for the comment's end; the standard (13.2.5.23) goes on in it.
+	lessInScript  = regexp.MustCompile(`(?is)<script.*<!--.*<[^/a-z]`)
+	longReference = regexp.MustCompile(`(?i)&#x?[0-9a-f]{60}`)
 )
 
 // checkHead holds the output of a rewriting against x/net/html: parsed, it is
@@ -276,7 +279,7 @@ func checkHead(t testing.TB, page []byte, set *Set, mode Mode, seed uint64) {
 			t.Fatalf("chunking changes the output for %q:\n%q\n%q", page, out, again)
 		}
 	}
-	if s.foreign || s.headAt < 0 || complexTemplate.Match(page) || longReference.Match(page) {
+	if s.foreign || s.headAt < 0 || complexTemplate.Match(page) || longReference.Match(page) || lessInScript.Match(page) {
 		if s.headAt < 0 && len(es) > 0 {
 			t.Fatalf("edits %v without a head in %q", es, page)
 		}
