@@ -12,7 +12,7 @@ import (
 
 const (
 	googleAgent = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
-	firefox   = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
+	firefox     = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
 )
 
 // exemptPolicy exempts one crawler from what holds for everyone.

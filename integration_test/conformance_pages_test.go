@@ -18,7 +18,7 @@ import (
 )
 
 // pageUpstream answers with a page, as the request's headers ask: Status, Coding,
-// Chunks (whole, bytes, slow), Head for what stands in the head, and the rest of
+// Chunks (whole; bytes, for the first of them; slow), Head for what stands in the head, and the rest of
 // the names for what they are in the response.
 func pageUpstream(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
@@ -47,7 +47,7 @@ func pageUpstream(w http.ResponseWriter, r *http.Request) {
 	case 204, 304:
 		body = nil
 	}
-	step := len(body)
+	step, sent := len(body), 0
 	if r.Header.Get("Chunks") == "whole" && body != nil {
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
@@ -60,12 +60,16 @@ func pageUpstream(w http.ResponseWriter, r *http.Request) {
 	}
 	for len(body) > 0 && r.Method != http.MethodHead {
 		n := min(step, len(body))
+		if step == 1 && sent > 300 {
+			n = len(body)
+		}
+		sent += n
 		_, _ = w.Write(body[:n])
 		if body = body[n:]; step < len(body)+n {
 			_ = http.NewResponseController(w).Flush()
 		}
 		if step == 100 {
-			time.Sleep(3 * time.Millisecond)
+			time.Sleep(time.Millisecond)
 		}
 	}
 }

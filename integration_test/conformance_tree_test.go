@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// pageTree is a page as the HTML standard reads it: what its head says to
+// crawlers, and all the rest.
+type pageTree struct {
+	says  reading
+	count map[string]int // elements by audience
+	words map[string]string
+	rest  string
+}
+
+// readTree takes the robots meta elements out of the head of a page. Those of
+// the crawlers named count, besides everyone's.
+func readTree(text string, crawlers ...string) (pageTree, error) {
+	doc, err := html.Parse(strings.NewReader(text))
+	if err != nil {
+		return pageTree{}, err
+	}
+	tree := pageTree{says: reading{}, count: map[string]int{}, words: map[string]string{}}
+	var found []*html.Node
+	for n := range doc.Descendants() {
+		if n.Type != html.ElementNode || n.Data != "meta" || n.Parent.Data != "head" || n.Namespace != "" {
+			continue
+		}
+		name, content := attribute(n, "name"), attribute(n, "content")
+		audience := strings.ToLower(strings.TrimSpace(name))
+		if audience == "robots" {
+			audience = "*"
+		} else if !contains(crawlers, audience) {
+			continue
+		}
+		tree.says.add(audience, rulesOf(content))
+		tree.count[audience]++
+		tree.words[audience] += "," + strings.ToLower(content)
+		found = append(found, n)
+	}
+	for _, n := range found {
+		n.Parent.RemoveChild(n)
+	}
+	var b strings.Builder
+	err = html.Render(&b, doc)
+	tree.rest = b.String()
+	return tree, err
+}
+
+func contains(list []string, s string) bool {
+	for _, l := range list {
+		if strings.EqualFold(l, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func attribute(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// treeChange tells what is wrong with a page that should have become after by a
+// policy that is merged in, or "".
+func treeChange(before, after string, policy reading) string {
+	crawlers := []string{"googlebot", "examplebot"}
+	b, err := readTree(before, crawlers...)
+	if err != nil {
+		return err.Error()
+	}
+	a, err := readTree(after, crawlers...)
+	if err != nil {
+		return err.Error()
+	}
+	if a.rest != b.rest {
+		return fmt.Sprintf("the rest of the page has changed from\n%s\nto\n%s", b.rest, a.rest)
+	}
+	if d := a.says.difference(b.says.and(policy)); d != "" {
+		return d
+	}
+	for audience, n := range a.count {
+		if n > 1 {
+			return fmt.Sprintf("%d elements for %s", n, audience)
+		}
+		for w := range strings.SplitSeq(a.words[audience], ",") {
+			if w = strings.TrimSpace(w); strings.Contains(a.says.to(audience).words, " no"+w+" ") {
+				return fmt.Sprintf("%s is allowed %s beside no%s", audience, w, w)
+			}
+		}
+	}
+	return ""
+}
