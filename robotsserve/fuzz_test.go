@@ -53,7 +53,7 @@ func FuzzRender(f *testing.F) {
 			norm := pathpattern.NormalizePath(path)
 			for _, token := range tokens {
 				want := decide(p, token, "www.example.com", path)
-				if got := naive.allowed(token, norm); got != want && (!want || !lost(file, p, token, path)) {
+				if got := naive.allowed(token, norm); got != want && (!want || !lost(file, token, path)) {
 					t.Fatalf("%q may fetch %q: the file says %v, the policy %v\n%s\n%s", token, path, got, want, file.Body, describe(spec))
 				}
 			}

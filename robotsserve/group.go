@@ -51,36 +51,42 @@ type grouping struct {
 	host     string
 	groups   []*group // the first is everybody's
 	byKey    map[string]*group
-	of       map[policy.CrawlerID]*group // of the crawlers that have rules of their own
+	of       map[string]*group // by the tokens, in lower case, of those that have rules of their own
+	below    *foreign          // a file that is merged, or nil
+	extra    []policy.Crawler  // that only it names
 	losses   []Loss
 	problems []policy.Problem
 }
 
 func newGrouping(p *policy.Policy, host string) *grouping {
-	return &grouping{p: p, host: host, byKey: map[string]*group{}, of: map[policy.CrawlerID]*group{}}
+	return &grouping{p: p, host: host, byKey: map[string]*group{}, of: map[string]*group{}}
 }
 
 // collect makes a group of each class of crawlers and joins those of equal
 // lines.
 func (g *grouping) collect() {
 	classes := g.p.Classes(g.host)
-	for i := range classes {
-		c := &classes[i]
-		lines, losses := g.body(c, "")
+	for i, u := range g.units(classes) {
+		lines, losses := g.body(u.class, "", u.below)
 		gr := g.group(lines)
-		gr.label(g.rulesOf(c, i == 0))
-		if i == 0 {
-			gr.star = true
+		gr.label(g.rulesOf(u.class, i == 0))
+		if u.below != nil {
+			gr.mention(theirs)
 		}
-		tokens := g.tokens(c, i == 0)
+		gr.star = gr.star || i == 0
+		tokens := []string{"*"}
+		if i > 0 {
+			tokens = nil
+		}
+		for _, info := range u.infos {
+			tokens = append(tokens, info.Token)
+			g.of[strings.ToLower(info.Token)] = gr
+		}
 		for j := range losses {
 			losses[j].Crawlers = tokens
 			g.warn(&losses[j])
 		}
 		g.losses = append(g.losses, losses...)
-		for _, id := range c.Crawlers {
-			g.of[id] = gr
-		}
 	}
 	g.name()
 	if g.p.Spec().Publish.UserAgentPurpose != policy.Off {
@@ -99,21 +105,13 @@ func (g *grouping) group(lines []string) *group {
 	return gr
 }
 
-func (g *grouping) tokens(c *policy.Class, everybody bool) []string {
-	if everybody {
-		return []string{"*"}
-	}
-	tokens := make([]string, len(c.Crawlers))
-	for i, id := range c.Crawlers {
-		tokens[i] = g.p.CrawlerInfo(id).Token
-	}
-	return tokens
-}
-
 // body is the lines of a class after those that name it. The purpose is one
 // that its crawlers name themselves, or "".
-func (g *grouping) body(c *policy.Class, purpose string) ([]string, []Loss) {
+func (g *grouping) body(c *policy.Class, purpose string, below *foreignGroup) ([]string, []Loss) {
 	layers := g.p.Layers(c, policy.Crawl, purpose)
+	if below != nil && len(below.rules) > 0 {
+		layers = append(layers, below.layer())
+	}
 	lines, losses, ok := flatten(layers)
 	if !ok {
 		g.problems = append(g.problems, policy.Problem{
@@ -125,7 +123,11 @@ func (g *grouping) body(c *policy.Class, purpose string) ([]string, []Loss) {
 	if len(lines) == 0 {
 		lines = []string{allowAll}
 	}
-	if d := g.crawlDelay(c, purpose); d != "" {
+	d := g.crawlDelay(c, purpose)
+	if d == "" && below != nil {
+		d = below.crawlDelay()
+	}
+	if d != "" {
 		lines = append(lines, d)
 	}
 	ex, problems := extensions(g.p, c, purpose)
@@ -185,10 +187,14 @@ func (g *group) label(rules []*policy.Rule) {
 		if g.pos == (policy.Pos{}) {
 			g.pos = r.Pos
 		}
-		name := label(r)
-		if !slices.Contains(g.labels, name) && len(g.labels) < 8 {
-			g.labels = append(g.labels, name)
-		}
+		g.mention(label(r))
+	}
+}
+
+// mention adds to the comment of the group, unless it is long enough.
+func (g *group) mention(what string) {
+	if !slices.Contains(g.labels, what) && len(g.labels) < 8 {
+		g.labels = append(g.labels, what)
 	}
 }
 

@@ -15,18 +15,23 @@ func (g *grouping) name() {
 	everybody := g.groups[0]
 	everybody.tokens = []string{"*"}
 	named := map[string]*group{} // by token in lower case
+	var all []policy.Crawler
+	for _, info := range g.p.Crawlers {
+		all = append(all, info)
+	}
+	all = append(all, g.extra...)
 	add := func(gr *group, info policy.Crawler) {
 		gr.tokens = append(gr.tokens, info.Token)
 		named[strings.ToLower(info.Token)] = gr
 	}
-	for id, info := range g.p.Crawlers {
-		if gr := g.of[id]; gr != nil && gr != everybody {
+	for _, info := range all {
+		if gr := g.of[strings.ToLower(info.Token)]; gr != nil && gr != everybody {
 			add(gr, info)
 		}
 	}
 	var shadowed *group
-	for id, info := range g.p.Crawlers {
-		if gr := g.of[id]; gr != nil && gr != everybody {
+	for _, info := range all {
+		if named[strings.ToLower(info.Token)] != nil {
 			continue
 		}
 		switch {

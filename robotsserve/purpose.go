@@ -37,7 +37,7 @@ func (g *grouping) addPurposes(everybody *policy.Class) {
 		if !g.isPurpose(name, rules[0]) {
 			continue
 		}
-		lines, losses := g.body(&c, strings.ToLower(name))
+		lines, losses := g.body(&c, strings.ToLower(name), g.star())
 		for i := range losses {
 			g.warn(&losses[i])
 		}
@@ -87,6 +87,14 @@ func (g *grouping) hasPurpose(gr *group, purpose string) bool {
 	return slices.ContainsFunc(gr.tokens, func(t string) bool {
 		return slices.ContainsFunc(g.p.CrawlerInfo(g.p.Crawler(t)).Purposes, func(p string) bool { return strings.EqualFold(p, purpose) })
 	})
+}
+
+// star is what a file that is merged says to everybody.
+func (g *grouping) star() *foreignGroup {
+	if g.below == nil {
+		return nil
+	}
+	return g.below.byToken["*"]
 }
 
 // sentinelGroup adds a group that no crawler is named in.

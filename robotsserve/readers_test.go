@@ -177,7 +177,7 @@ func check(t *testing.T, rd *reader, command []string, files []asked) map[string
 			if got == want {
 				continue
 			}
-			if !want || !lost(f.file, f.of, token, path) {
+			if !want || !lost(f.file, token, path) {
 				t.Fatalf("%q may fetch %q: %s says %v, the policy %v of\n%s\n%s", token, path, rd.name, got, want, f.Body, describe(f.of.Spec()))
 			}
 			counts["not-flattenable"]++

@@ -83,7 +83,13 @@ type drawing struct {
 
 // draw renders all that hosts have in common to which the same rules speak.
 func draw(p *policy.Policy, host string) (*drawing, []policy.Problem) {
+	return drawOn(p, host, nil)
+}
+
+// drawOn is draw with a file below, or nil.
+func drawOn(p *policy.Policy, host string, below *foreign) (*drawing, []policy.Problem) {
 	g := newGrouping(p, host)
+	g.below = below
 	g.collect()
 	records := newRecords(p, host)
 	d := &drawing{eol: "\n"}
@@ -182,6 +188,9 @@ type longLine struct {
 }
 
 func (w *writer) line(s string) {
+	if strings.ContainsAny(s, "\r\n") {
+		s = strings.NewReplacer("\r", " ", "\n", " ").Replace(s) // whatever a caller's Spec has
+	}
 	if len(s) > MaxLine {
 		w.long = append(w.long, longLine{s[:40], len(s), w.pos})
 	}

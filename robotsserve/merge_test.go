@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+var foreignTokens = append(slices.Clone(tokens), "ThetaBot", "alphabot")
+
+// foreignFile is a robots.txt at random, in clean lines.
+func foreignFile(r *rand.Rand) string {
+	var b strings.Builder
+	for range r.IntN(4) {
+		for range 1 + r.IntN(2) {
+			b.WriteString("User-agent: " + pick(r, append([]string{"*", "*"}, foreignTokens...)...) + "\n")
+		}
+		for range 1 + r.IntN(4) {
+			b.WriteString(pick(r, "Allow: ", "Disallow: ") + strings.ReplaceAll(policytest.Pattern(r, false), "**", "*b") + "\n")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func TestMergeAgreesWithBoth(t *testing.T) {
+	r := rand.New(rand.NewPCG(*seed, 11))
+	counts := map[string]int{}
+	for range *policies {
+		spec := policytest.Random(r, policytest.Options{Usages: []policy.Usage{policy.Crawl}})
+		publish(t, r, spec)
+		p := compile(t, spec)
+		other := foreignFile(r)
+		host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
+		f, problems, _ := Merge(p, host, []byte(other), Options{})
+		checkLayout(t, f.Body)
+		ours, theirs := readNaively(string(f.Body)), readNaively(other)
+		for range 8 {
+			path := policytest.Path(r)
+			if path == "/robots.txt" {
+				continue
+			}
+			for _, token := range foreignTokens {
+				d := p.Decide(policy.Query{Crawler: p.Crawler(token), Identity: policy.Verified, Host: host, Path: path})
+				want := d.Verdict != policy.Disallowed
+				if d.Verdict == policy.Unstated {
+					name := obeyedName(p, theirs, token)
+					want = name == "" || theirs.allowed(name, path)
+					counts["theirs"]++
+				}
+				counts["decisions"]++
+				got := ours.allowed(token, path)
+				if got == want {
+					continue
+				}
+				if want && lost(f, token, path) {
+					counts["not-flattenable"]++
+					continue
+				}
+				t.Fatalf("%q may fetch %q on %q: the file says %v, want %v (the policy %v)\nmerged\n%s\ntheirs\n%s\n%s\n%v", token, path, host, got, want, d.Verdict, f.Body, other, describe(spec), problems)
+			}
+		}
+	}
+	t.Log(counts)
+}
+
+// obeyedName is the token whose group of a file a crawler obeys, "" for none.
+func obeyedName(p *policy.Policy, f *naiveFile, token string) string {
+	info := p.CrawlerInfo(p.Crawler(token))
+	for _, t := range append([]string{token}, info.Follows...) {
+		if _, ok := f.groups[strings.ToLower(t)]; ok {
+			return t
+		}
+	}
+	if info.IgnoresStar {
+		return "" // "*" is not asked
+	}
+	return token
+}
+
+func TestMergeTellsWhatItLeavesOut(t *testing.T) {
+	other := "\ufeffUser-agent: *\rDisallow: /theirs\rCrawl-delay: 3\rContent-Signal: ai-train=no\rACAP-crawler: *\rSitemap: https://example.org/s.xml\rHost: x\r"
+	spec := &policy.Spec{Sitemaps: []string{"/ours.xml"}, Rules: []policy.Rule{{
+		For:        []policy.Audience{{Kind: policy.ForToken, Name: "AlphaBot"}},
+		Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/ours")}},
+	}}}
+	f, _, told := Merge(compile(t, spec), "www.example.com", []byte(other), Options{})
+	want := "# AlphaBot, robots.txt of the site\nUser-agent: AlphaBot\nDisallow: /ours\nDisallow: /theirs\nCrawl-delay: 3\n\n# robots.txt of the site\nUser-agent: *\nDisallow: /theirs\nCrawl-delay: 3\n\n" +
+		"Sitemap: https://www.example.com/ours.xml\nSitemap: https://example.org/s.xml\n"
+	if string(f.Body) != want {
+		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
+	}
+	if len(told) != 3 {
+		t.Errorf("%+v", told)
+	}
+}
+
+func TestImportAgreesWithFile(t *testing.T) {
+	r := rand.New(rand.NewPCG(*seed, 12))
+	for range *policies {
+		file := foreignFile(r)
+		spec, _ := Import([]byte(file))
+		p := compile(t, spec)
+		naive := readNaively(file)
+		for range 8 {
+			path := policytest.Path(r)
+			if path == "/robots.txt" {
+				continue
+			}
+			for _, token := range foreignTokens {
+				if got, want := decide(p, token, "", path), naive.allowed(token, path); got != want {
+					t.Fatalf("%q may fetch %q: imported %v, the file says %v\n%s\n%s", token, path, got, want, file, describe(spec))
+				}
+			}
+		}
+	}
+}
+
+// What is rendered for every crawler can be imported, and then renders the same
+// preferences and directives for everyone.
+func TestImportOfExtensions(t *testing.T) {
+	file := "User-agent: *\nAllow: /\nContent-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y, search=y\n" +
+		"App-Directives: examplesearch;widgets=?0\nApp-Directives: /images/ other;x=1, examplesearch;widgets=?0\nCrawl-delay: 2.5\n\nSitemap: https://example.com/s.xml\n"
+	spec, told := Import([]byte(file))
+	if len(told) != 2 {
+		t.Errorf("%+v", told)
+	}
+	f := render(t, compile(t, spec), "")
+	want := "# everyone\nUser-agent: *\nAllow: /\nCrawl-delay: 2.5\nApp-Directives: examplesearch;widgets=?0\nApp-Directives: /images/ examplesearch;widgets=?0, other;x\n" +
+		"Content-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y, search=y\n\nSitemap: https://example.com/s.xml\n"
+	if got := string(f.Body); got != strings.Replace(want, "other;x\n", "other;x=1\n", 1) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestImportOfACAP(t *testing.T) {
+	file := "##ACAP version=1.0\r\n\r\nUser-agent: *\r\nAllow: /\r\n\r\nACAP-ignore-conventional-records\r\nACAP-resource-set: premium /premium/ /archive/\r\n" +
+		"ACAP-qualified-usage: short present-snippet max-length=250-chars\r\n\r\nACAP-crawler: *\r\nACAP-disallow-index: /drafts/\r\n" +
+		"ACAP-allow-(short): the-acap:resource-set:premium\r\n\r\nACAP-crawler: PartnerBot\r\nACAP-usage-purpose: news\r\nACAP-allow-preserve: /news/ time-limit=3-days\r\n\r\n" +
+		"ACAP-crawler: ArchiveBot\r\nACAP-permissions-reference: /archivebot.txt\r\n"
+	spec, _ := Import([]byte(file))
+	f := render(t, compile(t, spec), "")
+	want := strings.Replace(file, "\r\nUser-agent: *", "\r\n# everyone\r\nUser-agent: *", 1)
+	want = strings.Replace(want, "ACAP-crawler: *\r\n", "ACAP-crawler: *\r\nACAP-allow-crawl: /\r\n", 1) // as the group says
+	if string(f.Body) != want {
+		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
+	}
+}
+
+// Real files are read without a hitch, and what is rendered of them again says
+// the same for the crawlers that they name.
+func TestImportOfRealFiles(t *testing.T) {
+	files, _ := filepath.Glob("../../shared/data/robots/*")
+	read, rendered := 0, 0
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil || strings.HasSuffix(name, ".tsv") || strings.HasSuffix(name, ".md") {
+			continue
+		}
+		read++
+		spec, _ := Import(data)
+		p := compile(t, spec)
+		f, problems := Render(p, "", Options{})
+		if slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error }) {
+			t.Logf("%s: %v", filepath.Base(name), problems)
+			continue
+		}
+		rendered++
+		naive := readNaively(string(f.Body))
+		for i := range spec.Rules {
+			for n, s := range spec.Rules[i].Statements {
+				if n%(1+len(spec.Rules[i].Statements)/50) > 0 {
+					continue // some of each rule will do
+				}
+				path := strings.NewReplacer("*", "x", "$", "").Replace(s.Pattern.String())
+				norm := pathpattern.NormalizePath(path)
+				for _, a := range spec.Rules[i].For {
+					token := a.Name
+					if a.Kind != policy.ForToken {
+						token = "ZetaBot"
+					}
+					if want, got := decide(p, token, "", path), naive.allowed(token, norm); want != got && path != "/robots.txt" && !lost(f, token, path) {
+						t.Errorf("%s: %q may fetch %q: rendered %v, the policy %v", filepath.Base(name), token, path, got, want)
+					}
+				}
+			}
+		}
+	}
+	if read == 0 {
+		t.Skip("no real files at ../../shared/data/robots")
+	}
+	t.Logf("%d files, %d rendered again", read, rendered)
+}
+
+func FuzzImport(f *testing.F) {
+	f.Add([]byte("User-agent: *\nDisallow: /\n\nUser-agent: a\nAllow: /b\nACAP-crawler: *\nACAP-allow-index: / time-limit=3-days\n"))
+	f.Add([]byte("\ufeffuser agent *\rdisalow http://example.com/x y\rContent-Signal: ai-train=no\rApp-Directives: /a x;y"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		spec, _ := Import(data)
+		p, err := policy.Compile(spec)
+		if err != nil {
+			return
+		}
+		file, problems := Render(p, "", Options{})
+		if slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error }) {
+			return
+		}
+		checkLayout(t, file.Body)
+		if strings.Contains(string(file.Body), "**") {
+			return // importing reads them as one
+		}
+		again, _ := Import(file.Body)
+		q := compile(t, again)
+		for i := range spec.Rules {
+			for _, a := range spec.Rules[i].For {
+				for _, s := range spec.Rules[i].Statements {
+					path := strings.NewReplacer("*", "", "$", "").Replace(s.Pattern.String())
+					if path == "/robots.txt" || lost(file, a.Name, path) {
+						continue
+					}
+					if one, two := decide(p, a.Name, "", path), decide(q, a.Name, "", path); one != two {
+						t.Fatalf("%q may fetch %q: %v, of the rendered file %v\n%s\n%s", a.Name, path, one, two, data, file.Body)
+					}
+				}
+			}
+		}
+		if _, _, told := Merge(p, "", data, Options{}); len(told) > len(data)+1 {
+			t.Fatal("more is told than there is")
+		}
+	})
+}

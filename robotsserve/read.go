@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+)
+
+// maxRead is how much of another's file is read (RFC 9309 section 2.5).
+const maxRead = MaxFile
+
+// foreign is a robots.txt as somebody else wrote it.
+type foreign struct {
+	groups   []*foreignGroup
+	byToken  map[string]*foreignGroup // in lower case; a token has one group
+	sitemaps []string
+	licenses []string
+	acap     bool
+	told     []Told
+}
+
+// foreignGroup is what is said to the crawlers of one or more tokens.
+type foreignGroup struct {
+	tokens []string
+	rules  []foreignRule
+	lines  []foreignLine // of extensions
+	delay  string
+	delayN int
+}
+
+type foreignRule struct {
+	line    int
+	allow   bool
+	pattern pathpattern.Pattern
+}
+
+type foreignLine struct {
+	line       int
+	key, value string
+}
+
+// Told is what reading a robots.txt had to leave out or to guess.
+type Told struct {
+	Line    int // of the robots.txt, from 1
+	Message string
+}
+
+// keys are the keys of lines, with the mistakes that Google's parser takes too.
+var keys = map[string]string{
+	"user-agent": "user-agent", "useragent": "user-agent", "user agent": "user-agent",
+	"allow": "allow", "disallow": "disallow", "dissallow": "disallow", "dissalow": "disallow", "disalow": "disallow", "diasllow": "disallow", "disallaw": "disallow",
+	"sitemap": "sitemap", "site-map": "sitemap", "crawl-delay": "crawl-delay", "crawldelay": "crawl-delay",
+	"content-signal": "content-signal", "content-usage": "content-usage", "app-directives": "app-directives", "app-directive": "app-directives",
+	"license": "license",
+}
+
+// readForeign reads what it can of any file: with a byte order mark, with lines
+// that end in CR, LF or both, with mistakes.
+func readForeign(data []byte) *foreign {
+	f := &foreign{byToken: map[string]*foreignGroup{}}
+	if len(data) > maxRead {
+		f.tell(0, "the file is over 500 KiB; what follows is not read, as crawlers do not either")
+		data = data[:maxRead]
+	}
+	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
+	text = strings.ReplaceAll(text, "\r", "\n")
+	var current []*foreignGroup
+	opening := false
+	n := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		n++
+		key, value, ok := f.split(n, line)
+		if !ok {
+			continue
+		}
+		switch {
+		case strings.HasPrefix(key, "acap-"):
+			f.acap = true
+		case key == "sitemap":
+			f.sitemaps = append(f.sitemaps, value)
+		case key == "license" && len(current) == 0:
+			f.licenses = append(f.licenses, value)
+		case key == "user-agent":
+			if !opening {
+				current, opening = nil, true
+			}
+			if g := f.group(value); g != nil {
+				current = append(current, g)
+			}
+		case len(current) == 0:
+			f.tell(n, "%q stands before any User-agent line, and says nothing to nobody", line)
+		default:
+			opening = false
+			for _, g := range current {
+				f.rule(g, n, key, value)
+			}
+		}
+	}
+	return f
+}
+
+func (f *foreign) tell(line int, format string, args ...any) {
+	f.told = append(f.told, Told{line, fmt.Sprintf(format, args...)})
+}
+
+// split cuts a line into key and value.
+func (f *foreign) split(n int, line string) (key, value string, ok bool) {
+	line, _, _ = strings.Cut(line, "#")
+	line = strings.TrimSpace(line)
+	if line == "" {
+		return "", "", false
+	}
+	key, value, ok = strings.Cut(line, ":")
+	if !ok {
+		// Google's parser takes white space for a colon.
+		if words := strings.Fields(line); len(words) == 2 {
+			key, value, ok = words[0], words[1], true
+		}
+	}
+	key = strings.ToLower(strings.TrimSpace(key))
+	if strings.HasPrefix(key, "acap-") {
+		return key, value, true
+	}
+	known := keys[key]
+	if !ok || known == "" {
+		f.tell(n, "%q is no line that this reader knows", line)
+		return "", "", false
+	}
+	return known, strings.TrimSpace(value), true
+}
+
+// group returns the group of a token. A version after it says nothing.
+func (f *foreign) group(token string) *foreignGroup {
+	token, _, _ = strings.Cut(token, "/")
+	token = strings.Join(strings.Fields(token), " ")
+	if token == "" {
+		return nil
+	}
+	g := f.byToken[strings.ToLower(token)]
+	if g == nil {
+		g = &foreignGroup{tokens: []string{token}}
+		f.byToken[strings.ToLower(token)] = g
+		f.groups = append(f.groups, g)
+	}
+	return g
+}
+
+func (f *foreign) rule(g *foreignGroup, n int, key, value string) {
+	switch key {
+	case "allow", "disallow":
+		if value == "" {
+			return // says nothing
+		}
+		p, ok := foreignPattern(value)
+		if !ok {
+			f.tell(n, "%q is no path", value)
+			return
+		}
+		if strings.Contains(value, "**") {
+			f.tell(n, "the repeated * of %q is read as one: it counts for the length only", value)
+		}
+		g.rules = append(g.rules, foreignRule{n, key == "allow", p})
+	case "crawl-delay":
+		g.delay, g.delayN = value, n
+	default:
+		g.lines = append(g.lines, foreignLine{n, key, value})
+	}
+}
+
+// foreignPattern reads a path that may not be written as RFC 9309 has it: a URL
+// is its path, and a path without "/" at the start gets one.
+func foreignPattern(value string) (pathpattern.Pattern, bool) {
+	if i := strings.Index(value, "://"); i > 0 && !strings.ContainsAny(value[:i], "/*") {
+		rest := value[i+3:]
+		value = "/"
+		if j := strings.IndexByte(rest, '/'); j >= 0 {
+			value = rest[j:]
+		}
+	}
+	if value[0] != '/' && value[0] != '*' {
+		value = "/" + value
+	}
+	var b strings.Builder
+	for i := range len(value) {
+		if c := value[i]; c <= ' ' || c == 0x7f {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	p, err := pathpattern.Parse(b.String())
+	return p, err == nil
+}
