@@ -151,14 +151,11 @@ func (s *scanner) meta(b []byte, m *metaAttributes) {
 	if s.declaration(m, &v) || !m.content.given {
 		return
 	}
-	f := found{start: s.tok, end: s.pos, valueAt: int(m.content.at), valueEnd: int(m.content.end), bare: m.content.bare}
+	f := found{start: s.tok, end: s.pos, valueAt: int(m.content.at), valueEnd: int(m.content.end), bare: m.content.bare, content: string(v.content)}
 	if f.audience = s.set.known(v.name); f.audience != "" {
 		f.carrier = len(v.name) == len(f.audience)
 	} else if f.audience = s.set.known(v.property); f.audience == "" && !s.headerForm(&v, &f) {
 		return
-	}
-	if f.content == "" {
-		f.content = string(v.content)
 	}
 	if isACAP(f.content) {
 		return
@@ -226,7 +223,7 @@ func (s *scanner) headerForm(v *metaValues, f *found) bool {
 	if !equalFold(bytes.TrimSpace(v.httpEquiv), "x-robots-tag") {
 		return false
 	}
-	f.audience, f.content = Everyone, string(v.content)
+	f.audience = Everyone
 	if before, after, ok := strings.Cut(f.content, ":"); ok {
 		if name := s.set.known([]byte(before)); name != "" {
 			f.audience, f.content = name, after

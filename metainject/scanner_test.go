@@ -346,6 +346,7 @@ var headSeeds = []string{
 	"<head><meta name=robots content><meta name=robots content=>", "<metA nAme=roBots Content >", "<meta name=googlebot content='\vindeX'>", "<meta name=robots content=ACAP\x180>", "<meta name=robots content='index,=acap x'>",
 	"<head><meta name=robots content=inde" + strings.Repeat(" ", 965) + "<meta charset=utf-8>", "<head><meta charset=utf-8 property=robots content=index>",
 	"<head></head><noscript><meta name=robots content=all></noscript><meta name=robots content=all>",
+	"<head><meta http-equiv=X-Robots-Tag content='googlebot: '>",
 	"<base href=/><basefont><bgsound><link rel=x><command><meta name=robots content=all>",
 }
 
