@@ -54,6 +54,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 //	    robots_txt replace|off
 //	    headers    [robots-tag] [x-robots-tag] [content-usage] [tailored]|off
 //	    meta       merge|replace|off
+//	    reload     <duration>|off
 //	}
 //
 // The policy file is not read here: a configuration may be adapted on another
@@ -82,10 +83,12 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			h.RobotsTxt, err = oneOf(d, name, args, robotsTxtWords)
 		case "meta":
 			h.Meta, err = oneOf(d, name, args, metaWords)
+		case "reload":
+			h.Reload, err = oneArg(d, name, args, "off, or how often to look, such as 10s")
 		case "headers":
 			h.Headers, err = headerNames(d, args)
 		default:
-			return d.Errf("unrecognized subdirective '%s'; robots_policy knows enforce, robots_txt, headers and meta", name)
+			return d.Errf("unrecognized subdirective '%s'; robots_policy knows enforce, robots_txt, headers, meta and reload", name)
 		}
 		if err != nil {
 			return err
@@ -104,6 +107,13 @@ func oneOf(d *caddyfile.Dispenser, name string, args, words []string) (string, e
 		return "", d.Errf("'%s' is no value of %s: it takes one of %s", args[0], name, strings.Join(words, ", "))
 	}
 	return "", d.Errf("%s takes one of %s", name, strings.Join(words, ", "))
+}
+
+func oneArg(d *caddyfile.Dispenser, name string, args []string, what string) (string, error) {
+	if len(args) != 1 {
+		return "", d.Errf("%s takes %s", name, what)
+	}
+	return args[0], nil
 }
 
 func headerNames(d *caddyfile.Dispenser, args []string) ([]string, error) {

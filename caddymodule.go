@@ -6,8 +6,6 @@
 package robotspolicy
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -23,9 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
-	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 func init() {
@@ -67,21 +63,20 @@ type Handler struct {
 	// policy's in their place, `off` leaves pages alone. Default: `merge`.
 	Meta string `json:"meta,omitempty"`
 
+	// How often to look whether the policy has changed, such as `10s`, or `off`: a
+	// change is taken up when Caddy loads a configuration (`caddy reload --force`).
+	// A policy that is wrong is not taken up; the one before goes on. Default: `2s`.
+	Reload string `json:"reload,omitempty"`
+
 	logger   *zap.Logger
 	live     atomic.Pointer[live]
+	used     *usedDocument
 	most     policy.Mode
 	channels robotstag.Channels
 	tailored bool
 	meta     metainject.Mode
 	told     *once
 	samples  *sampler
-}
-
-// live is the policy that is served. A request takes it once, so that all that
-// is said about the request is of one policy.
-type live struct {
-	site *site.Site
-	etag string // the suffix for entity tags of changed pages
 }
 
 var (
@@ -106,12 +101,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.settings(); err != nil {
 		return err
 	}
-	name, err := caddy.NewReplacer().ReplaceOrErr(h.Policy, true, true)
-	if err != nil {
-		return fmt.Errorf("the policy file's name %q: %w", h.Policy, err)
-	}
-	return h.load(name)
+	return h.open(ctx)
 }
+
+// Cleanup lets go of the policy. Requests that are still answered keep theirs.
+func (h *Handler) Cleanup() error { return h.close() }
 
 // settings applies the defaults, which are thus the same for JSON as for the
 // Caddyfile, and checks the words.
@@ -160,33 +154,6 @@ func (h *Handler) settings() error {
 	return nil
 }
 
-// load reads the policy file and prepares all that requests need.
-func (h *Handler) load(name string) error {
-	if name == "" {
-		return errors.New("no policy file is given")
-	}
-	data, err := readFile(name)
-	if err != nil {
-		return fmt.Errorf("reading the policy file: %w", err)
-	}
-	s, ds := site.Load(name, data, robotsserve.ServeOptions{})
-	if ds.HasErrors() {
-		return ds
-	}
-	for _, d := range ds {
-		h.logger.Warn("policy file: "+d.Message, zap.String("place", fmt.Sprintf("%s:%d:%d", d.File, d.Pos.Line, d.Pos.Column)), zap.String("code", d.Code))
-	}
-	sum := sha256.Sum256(data)
-	h.live.Store(&live{site: s, etag: "-rp" + hex.EncodeToString(sum[:6])})
-	path, err := caddy.FastAbs(name)
-	if err != nil {
-		path = name
-	}
-	h.logger.Info("policy loaded", zap.String("file", path), zap.String("sha256", hex.EncodeToString(sum[:])),
-		zap.Int("rules", len(s.File.Spec.Rules)), zap.Int("warnings", len(ds)))
-	return nil
-}
-
 // readFile reads a file, but no more of it than tells that it is too large.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
@@ -199,6 +166,7 @@ func readFile(name string) ([]byte, error) {
 
 var (
 	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.CleanerUpper          = (*Handler)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
 	_ caddyfile.Unmarshaler       = (*Handler)(nil)
 )

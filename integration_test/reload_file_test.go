@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const quickReload = "robots_policy POLICY {\nreload 50ms\n}\nrespond hello"
+
+// However a file is changed, the change is served without anybody telling Caddy.
+func TestReloadOfAFile(t *testing.T) {
+	s := startReloading(t, "", disallowing("/a0"), nil, quickReload)
+	path := filepath.Join(s.dir, "policy.yaml")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, change := range []struct {
+		name string
+		make func(text string)
+	}{
+		{"written in place", func(text string) { s.write("policy.yaml", text) }},
+		{"renamed over", func(text string) {
+			s.write("new.yaml", text)
+			must(os.Rename(filepath.Join(s.dir, "new.yaml"), path))
+		}},
+		{"put away and written anew, as editors do", func(text string) {
+			must(os.Rename(path, path+"~"))
+			s.write("policy.yaml", text)
+		}},
+		{"of the same length, with the date of the old one", func(text string) {
+			info, err := os.Stat(path)
+			must(err)
+			s.write("policy.yaml", text)
+			must(os.Chtimes(path, info.ModTime(), info.ModTime()))
+		}},
+		{"deleted, and written later", func(text string) {
+			must(os.Remove(path))
+			eventually(t, "told that the file is gone", func() bool { return len(s.log("policy not reloaded")) > 0 })
+			s.write("policy.yaml", text)
+		}},
+		{"a symbolic link in its place", func(text string) {
+			s.write("target.yaml", text)
+			must(os.Remove(path))
+			must(os.Symlink(filepath.Join(s.dir, "target.yaml"), path))
+		}},
+	} {
+		want := fmt.Sprintf("/a%d", i+1)
+		change.make(disallowing(want))
+		eventually(t, change.name, func() bool { return s.disallows(want) })
+		r := s.get(want)
+		if r.Header.Get("X-Robots-Tag") != "noindex" {
+			t.Errorf("%s: %v", change.name, r.Header)
+		}
+	}
+}
+
+// A volume of Kubernetes: the file is a link through a link to a directory, and
+// the latter is turned.
+func TestReloadOfAConfigMap(t *testing.T) {
+	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
+	put := func(version, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(s.dir, "volume", version), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		s.write("volume/"+version+"/policy.yaml", text)
+		link := filepath.Join(s.dir, "volume", "..data_tmp")
+		if err := os.Symlink(version, link); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(link, filepath.Join(s.dir, "volume", "..data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("..2026_01", disallowing("/one"))
+	if err := os.Symlink("..data/policy.yaml", filepath.Join(s.dir, "volume", "policy.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.reconfigure("robots_policy DIR/volume/policy.yaml {\nreload 50ms\n}\nrespond hello"); err != nil {
+		t.Fatal(err)
+	}
+	if !s.disallows("/one") {
+		t.Fatal(s.get("/robots.txt").body)
+	}
+	put("..2026_02", disallowing("/two"))
+	eventually(t, "the link was turned", func() bool { return s.disallows("/two") })
+	if err := os.RemoveAll(filepath.Join(s.dir, "volume", "..2026_01")); err != nil {
+		t.Fatal(err)
+	}
+	put("..2026_03", disallowing("/three"))
+	eventually(t, "the link was turned again", func() bool { return s.disallows("/three") })
+}
+
+// A file that somebody is writing is not taken up before it stands, though its
+// first half is a policy too.
+func TestReloadOfAHalfWrittenFile(t *testing.T) {
+	s := startReloading(t, "", disallowing("/a"), nil, quickReload)
+	whole := disallowing("/a") + "  - for: GPTBot\n    disallow:\n      crawl: /\n"
+	for i := 1; i < len(whole); i += 12 {
+		s.write("policy.yaml", whole[:i])
+		time.Sleep(15 * time.Millisecond)
+		if !s.disallows("/a") {
+			t.Fatalf("%d octets of the file were taken for a policy", i)
+		}
+	}
+	s.write("policy.yaml", whole)
+	eventually(t, "the whole file", func() bool { return s.disallows("/") })
+	if lines := s.log("policy not reloaded"); len(lines) > 0 {
+		t.Errorf("half a file was told of: %v", lines)
+	}
+}
+
+func TestReloadOfABrokenFile(t *testing.T) {
+	s := startReloading(t, "", disallowing("/a"), nil, quickReload)
+	for name, broken := range map[string]string{
+		"a typo": strings.Replace(disallowing("/b"), "disallow", "dissallow", 1), "nothing": "", "HTML": "<!DOCTYPE html>\n<p>404",
+		"too large": "version: 1\n#" + strings.Repeat("x", 3<<20), "binary": "\x00\xff\xfe\x00", "a bomb": bomb(),
+	} {
+		before := len(s.log("policy not reloaded"))
+		s.write("policy.yaml", broken)
+		eventually(t, name+" is told", func() bool { return len(s.log("policy not reloaded")) > before })
+		if !s.disallows("/a") || s.disallows("/b") {
+			t.Fatalf("%s: %s", name, s.get("/robots.txt").body)
+		}
+		lines := s.log("policy not reloaded")
+		if text := fmt.Sprint(lines[before]["error"]); !strings.Contains(text, "policy.yaml:") || lines[before]["level"] != "error" {
+			t.Errorf("%s: %v", name, lines[before])
+		}
+	}
+	time.Sleep(300 * time.Millisecond)
+	told := len(s.log("policy not reloaded"))
+	s.write("policy.yaml", disallowing("/a"))
+	eventually(t, "told that it is mended", func() bool { return len(s.log("policy mended")) == 1 })
+	if again := len(s.log("policy not reloaded")); again != told || told != 6 {
+		t.Errorf("6 broken files were told of %d times", again)
+	}
+	s.write("policy.yaml", disallowing("/b"))
+	eventually(t, "the next edit", func() bool { return s.disallows("/b") })
+	lines := s.log("policy reloaded")
+	if len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0]["changes"]), "everyone: newly disallowed: crawl of /b") || lines[0]["robots_txt_changed"] != true {
+		t.Errorf("%v", lines)
+	}
+}
+
+// bomb is YAML that grows when it is read.
+func bomb() string {
+	var b strings.Builder
+	b.WriteString("version: 1\na0: &a0 [x, x, x, x, x, x, x, x]\n")
+	for i := range 20 {
+		fmt.Fprintf(&b, "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i+1, i+1, i, i, i, i, i, i)
+	}
+	return b.String()
+}
+
+// With reload off a file is read when a configuration is loaded, and only then.
+// Caddy does nothing about a configuration that is the same, unless it is forced.
+func TestReloadOff(t *testing.T) {
+	s := startReloading(t, "", disallowing("/a"), nil, "robots_policy POLICY {\nreload off\n}\nrespond hello")
+	s.write("policy.yaml", disallowing("/b"))
+	time.Sleep(600 * time.Millisecond)
+	if !s.disallows("/a") {
+		t.Error("a change was taken up")
+	}
+	if err := s.reconfigure(s.body); err != nil {
+		t.Fatal(err)
+	}
+	if !s.disallows("/b") {
+		t.Error("caddy reload --force did not take the change up")
+	}
+	s.write("policy.yaml", "version: 1\nrulez: 1\n")
+	if err := s.reconfigure(s.body); err == nil || !strings.Contains(err.Error(), "policy.yaml:2:1: error:") {
+		t.Errorf("a broken policy was loaded: %v", err)
+	}
+	if !s.disallows("/b") {
+		t.Error("the policy before was lost")
+	}
+}
+
+// A configuration that is refused does not take the running one's policy along.
+func TestRefusedConfigurations(t *testing.T) {
+	s := startReloading(t, "", disallowing("/a"), nil, quickReload)
+	for range 20 {
+		s.write("policy.yaml", "version: 1\nrulez: 1\n")
+		if err := s.reconfigure(s.body); err == nil {
+			t.Fatal("a broken policy was loaded")
+		}
+		s.write("policy.yaml", disallowing("/a"))
+		if err := s.reconfigure("robots_policy POLICY\nfile_server {\nfs nowhere\n}\ntls nothing"); err == nil {
+			t.Fatal("a broken configuration was loaded")
+		}
+	}
+	s.write("policy.yaml", disallowing("/b"))
+	eventually(t, "the running configuration still follows", func() bool { return s.disallows("/b") })
+}
+
+// An edit while a configuration takes over is not lost.
+func TestReloadAcrossConfigurations(t *testing.T) {
+	s := startReloading(t, "", disallowing("/a0"), nil, quickReload)
+	for i := range 20 {
+		want := fmt.Sprintf("/a%d", i+1)
+		if i%2 == 0 {
+			s.write("policy.yaml", disallowing(want))
+			if err := s.reconfigure(s.body); err != nil {
+				t.Fatal(err)
+			}
+			if !s.disallows(want) {
+				t.Fatalf("%d: %s", i, s.get("/robots.txt").body)
+			}
+			continue
+		}
+		if err := s.reconfigure(s.body); err != nil {
+			t.Fatal(err)
+		}
+		s.write("policy.yaml", disallowing(want))
+		eventually(t, want, func() bool { return s.disallows(want) })
+	}
+}
+
+func TestReloadWords(t *testing.T) {
+	s := startReloading(t, "", disallowing("/a"), nil, "respond hello")
+	for word, want := range map[string]string{
+		"off": "", "50ms": "", "1d": "", "1ms": "cannot be looked at more often than every 50ms",
+		"0": "cannot be looked at", "soon": "is no value of reload", "-1s": "cannot be looked at", "": "Wrong argument count or unexpected line ending",
+	} {
+		err := s.reconfigure("robots_policy POLICY {\nreload " + word + "\n}")
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "reload takes off")) {
+			t.Errorf("reload %s: %v", word, err)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// reloading is a running Caddy with its admin API, its log in a file and its
+// storage in a directory of the test.
+type reloading struct {
+	*server
+	admin  string
+	global string // the block of global options
+	body   string
+}
+
+// startReloading is start for tests of what happens beside requests. What the
+// text of a site may name is the same as there, and GLOBAL the options that every
+// configuration of the test needs.
+func startReloading(t *testing.T, global, policy string, upstream http.Handler, body string) *reloading {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
+	s := &reloading{server: &server{t: t, addr: freeAddr(t), dir: dir}, admin: freeAddr(t)}
+	s.write("policy.yaml", policy)
+	if upstream != nil {
+		up := httptest.NewServer(upstream)
+		t.Cleanup(up.Close)
+		body = strings.ReplaceAll(body, "UPSTREAM", up.Listener.Addr().String())
+	}
+	s.global = "admin " + s.admin + "\npersist_config off\nauto_https off\nstorage file_system DIR/storage\n" +
+		"log {\noutput file DIR/log {\nroll_disabled\n}\nformat json\nlevel INFO\n}\n" + global
+	s.body = body
+	s.load(s.caddyfile(s.body))
+	t.Cleanup(func() {
+		if err := caddy.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// reconfigure loads a configuration with the body of a site.
+func (s *reloading) reconfigure(body string) error {
+	err := load(s.caddyfile(body))
+	client.CloseIdleConnections() // those of the configuration before
+	return err
+}
+
+// caddyfile is a configuration with the body of a site.
+func (s *reloading) caddyfile(body string) string {
+	_, port, _ := net.SplitHostPort(s.addr)
+	text := "{\n" + s.global + "\n}\nhttp://:" + port + " {\n" + body + "\n}\n"
+	return strings.NewReplacer("POLICY", filepath.Join(s.dir, "policy.yaml"), "DIR", s.dir).Replace(text)
+}
+
+// log returns the lines of the log with a message that starts so.
+func (s *reloading) log(message string) (lines []map[string]any) {
+	s.t.Helper()
+	data, err := os.ReadFile(filepath.Join(s.dir, "log"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			continue // still being written
+		}
+		if msg, _ := fields["msg"].(string); strings.HasPrefix(msg, message) {
+			lines = append(lines, fields)
+		}
+	}
+	return lines
+}
+
+// ask asks the admin API, and reads its answer into v unless that is nil.
+func (s *reloading) ask(method, path string, v any) response {
+	s.t.Helper()
+	r, err := http.NewRequest(method, "http://"+s.admin+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if v != nil {
+		if err := json.Unmarshal(body, v); err != nil {
+			s.t.Fatalf("%s %s: %s %v\n%s", method, path, resp.Status, err, body)
+		}
+	}
+	return response{resp, string(body)}
+}
+
+// eventually waits until ok is true. The time is a limit for what hangs, and no
+// measure.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("still not so: %s", what)
+		}
+	}
+}
+
+// disallowing is a policy under which everyone is to stay away from a path.
+func disallowing(path string) string {
+	return fmt.Sprintf("version: 1\nrules:\n  - for: everyone\n    disallow:\n      crawl: %s\n      index: %s\n", path, path)
+}
+
+// disallows reports whether the robots.txt that is served disallows a path.
+func (s *reloading) disallows(path string) bool {
+	s.t.Helper()
+	r := s.get("/robots.txt")
+	if r.StatusCode != 200 {
+		s.t.Fatalf("robots.txt: %s", r.Status)
+	}
+	return strings.Contains(strings.ReplaceAll(r.body, "\r\n", "\n"), "\nDisallow: "+path+"\n")
+}
