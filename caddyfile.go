@@ -55,6 +55,8 @@ func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 //	    headers    [robots-tag] [x-robots-tag] [content-usage] [tailored]|off
 //	    meta       merge|replace|off
 //	    reload     <duration>|off
+//	    verify     [lists] [dns] [signatures]|embedded|off
+//	    verify_from <ranges...>
 //	}
 //
 // The policy file is not read here: a configuration may be adapted on another
@@ -85,10 +87,20 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			h.Meta, err = oneOf(d, name, args, metaWords)
 		case "reload":
 			h.Reload, err = oneArg(d, name, args, "off, or how often to look, such as 10s")
+		case "verify":
+			h.Verify, err = args, nil
+			if _, bad := parseVerification(args, nil); bad != nil || len(args) == 0 {
+				err = d.Errf("verify takes off, embedded, or some of lists, dns and signatures")
+			}
+		case "verify_from":
+			h.VerifyFrom, err = args, nil
+			if _, bad := parseVerification(nil, args); bad != nil || len(args) == 0 {
+				err = d.Errf("verify_from takes address ranges such as 10.0.0.0/8")
+			}
 		case "headers":
 			h.Headers, err = headerNames(d, args)
 		default:
-			return d.Errf("unrecognized subdirective '%s'; robots_policy knows enforce, robots_txt, headers, meta and reload", name)
+			return d.Errf("unrecognized subdirective '%s'; robots_policy knows enforce, robots_txt, headers, meta, reload, verify and verify_from", name)
 		}
 		if err != nil {
 			return err

@@ -68,6 +68,18 @@ type Handler struct {
 	// A policy that is wrong is not taken up; the one before goes on. Default: `2s`.
 	Reload string `json:"reload,omitempty"`
 
+	// How crawlers are told from impostors, by what their operators publish: some
+	// of `lists` (address lists, fetched daily), `dns` (reverse DNS, forward
+	// confirmed) and `signatures` (Web Bot Auth; the operators' keys are fetched),
+	// or `embedded`, which fetches nothing and knows the address lists of the day
+	// when this version was made, or `off`. The client's address is what Caddy takes
+	// for it: mind `trusted_proxies`. Default: `embedded`.
+	Verify []string `json:"verify,omitempty"`
+
+	// Address ranges, in CIDR notation, from which lists and keys are fetched
+	// although they are not public: for crawlers of an intranet. Default: none.
+	VerifyFrom []string `json:"verify_from,omitempty"`
+
 	logger   *zap.Logger
 	live     atomic.Pointer[live]
 	used     *usedDocument
@@ -77,6 +89,8 @@ type Handler struct {
 	meta     metainject.Mode
 	told     *once
 	samples  *sampler
+	ids      *identities
+	readers  *readers
 }
 
 var (
@@ -101,11 +115,18 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.settings(); err != nil {
 		return err
 	}
+	if err := h.provisionEdge(ctx); err != nil {
+		return err
+	}
 	return h.open(ctx)
 }
 
-// Cleanup lets go of the policy. Requests that are still answered keep theirs.
-func (h *Handler) Cleanup() error { return h.close() }
+// Cleanup lets go of the policy and of verification. Requests that are still
+// answered keep theirs.
+func (h *Handler) Cleanup() error {
+	h.ids.release()
+	return h.close()
+}
 
 // settings applies the defaults, which are thus the same for JSON as for the
 // Caddyfile, and checks the words.

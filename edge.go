@@ -6,10 +6,13 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
@@ -31,6 +34,26 @@ type visit struct {
 	action  policy.Mode // what is done where the verdict is against it: the policy's mode, capped by the server's
 }
 
+// provisionEdge prepares verification and counting. Nothing is fetched before there are requests.
+func (h *Handler) provisionEdge(ctx caddy.Context) error {
+	v, err := parseVerification(h.Verify, h.VerifyFrom)
+	if err != nil {
+		return err
+	}
+	if err := metrics.register(ctx.GetMetricsRegistry()); err != nil {
+		return err
+	}
+	h.readers = new(readers)
+	ids := &identities{verification: v}
+	h.ids = ids
+	if known, err := crawlers.Default(); err == nil {
+		// Held from now on, so that what is known outlives a reload.
+		urls := known.AddressLists()
+		ids.of(urls, strings.Join(urls, " "))
+	}
+	return nil
+}
+
 // visit judges a request of a crawler.
 func (h *Handler) visit(l *live, r *http.Request, crawler policy.CrawlerID, path string, now time.Time) *visit {
 	v := &visit{
@@ -39,6 +62,9 @@ func (h *Handler) visit(l *live, r *http.Request, crawler policy.CrawlerID, path
 		crawler: l.site.Policy.CrawlerInfo(crawler),
 	}
 	v.query.Purposes = l.site.Purposes(r.Header["User-Agent"])
+	if c := h.ids.of(l.site.AddressLists()); c != nil {
+		v.query.Identity = c.identify(r, l.site.Verification(crawler))
+	}
 	v.verdict = l.site.Edge(v.query)
 	if v.verdict.Refused() {
 		v.action = min(v.verdict.Mode, h.most)
@@ -52,6 +78,21 @@ func (v *visit) rule() string {
 		return "enforcement.impostors"
 	}
 	return v.site.RuleName(v.verdict.Decision.Rule)
+}
+
+// edge counts a visit, and does about it what the policy asks for. The error, if
+// any, is the answer.
+func (h *Handler) edge(w http.ResponseWriter, r *http.Request, v *visit) error {
+	metrics.count(v)
+	h.checkViolation(r, v)
+	if v.action <= policy.ModeOff {
+		return nil
+	}
+	h.logRefusal(r, v)
+	if v.action != policy.ModeBlock {
+		return nil
+	}
+	return h.refuse(w, v.site)
 }
 
 // refuse is the answer to a crawler that is refused. An error answer goes through

@@ -29,7 +29,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	host, path := r.Host, sent(r)
 	failed := r.Context().Value(caddyhttp.ErrorCtxKey) != nil
 	if h.RobotsTxt == "replace" && isRobotsTxt(path) {
-		l.site.ServeRobots(w, r)
+		h.serveRobots(w, r, l)
 		return nil
 	}
 	now := time.Now()
@@ -39,13 +39,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		v = h.visit(l, r, crawler, path, now)
 	}
 	v.tell(r)
-	if v != nil && !failed && v.action > policy.ModeOff {
-		h.logRefusal(r, v)
-		if v.action == policy.ModeBlock {
-			return h.refuse(w, l.site)
+	if v != nil && !failed {
+		if err := h.edge(w, r, v); err != nil {
+			return err
 		}
 	}
 	page, etag := h.page(l, crawler, host, path, now)
+	if v != nil && !failed {
+		metrics.countPage(v, page, h.channels != 0)
+	}
 	if page.Values == nil && page.Elements == nil && !h.tailored {
 		return next.ServeHTTP(w, r)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Row is an entry of the policy file's `crawlers` section. It adds a crawler or
@@ -25,6 +26,11 @@ type Row struct {
 	// IgnoresStar and RobotsOnly are left as they were when nil.
 	IgnoresStar *bool
 	RobotsOnly  *bool
+	// AddressLists, ReverseDNS and WebBotAuth are left as they were when nil. What
+	// the catalogue says of verification is written in https addresses.
+	AddressLists []string
+	ReverseDNS   []string
+	WebBotAuth   *string
 }
 
 // RowError says what is wrong with a [Row].
@@ -32,7 +38,7 @@ type RowError struct {
 	// Token is the row's.
 	Token string
 	// Field is the name in the policy file: token, kind, user-agent, follows,
-	// purposes or robots-only.
+	// purposes, robots-only, address-lists, reverse-dns or signature-directory.
 	Field string
 	// Err says what is wrong.
 	Err error
@@ -110,6 +116,15 @@ func (r Row) apply(base *Crawler) *Crawler {
 	if r.IgnoresStar != nil {
 		c.IgnoresStar = *r.IgnoresStar
 	}
+	if r.AddressLists != nil {
+		c.Verification.AddressLists = slices.Clone(r.AddressLists)
+	}
+	if r.ReverseDNS != nil {
+		c.Verification.ReverseDNS = slices.Clone(r.ReverseDNS)
+	}
+	if r.WebBotAuth != nil {
+		c.Verification.WebBotAuth = *r.WebBotAuth
+	}
 	if r.RobotsOnly != nil {
 		c.RobotsOnly = *r.RobotsOnly
 		if c.RobotsOnly && r.UserAgent == "" {
@@ -139,6 +154,19 @@ func checkRow(r Row, c *Crawler) (errs []error) {
 		if foldString(f) == foldString(r.Token) {
 			add("follows", errors.New("names itself"))
 		}
+	}
+	for _, u := range r.AddressLists {
+		if !isWebAddress(u) || !strings.HasPrefix(u, "https://") {
+			add("address-lists", fmt.Errorf("%q is no address that begins with https://", u))
+		}
+	}
+	for _, name := range r.ReverseDNS {
+		if err := checkHostPattern(name); err != nil {
+			add("reverse-dns", fmt.Errorf("%q %w", name, err))
+		}
+	}
+	if u := r.WebBotAuth; u != nil && *u != "" && (!isWebAddress(*u) || !strings.HasPrefix(*u, "https://")) {
+		add("signature-directory", fmt.Errorf("%q is no address that begins with https://", *u))
 	}
 	for _, p := range r.Purposes {
 		if !ValidToken(p) {

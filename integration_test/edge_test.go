@@ -20,7 +20,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-const googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+const googlebotAgent = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 
 // startLogged is start with Caddy's log in DIR/caddy.log, and the clients of
 // loopback trusted to say whose requests they pass on.
@@ -224,7 +224,7 @@ func TestEdgeFields(t *testing.T) {
 		fields      map[string]any
 	}{
 		{"Firefox/143.0", "/", "///", page(""), nil},
-		{googlebot, "/admin/", "Googlebot/disallowed/off/unknown", page(""), map[string]any{
+		{googlebotAgent, "/admin/", "Googlebot/disallowed/off/unknown", page(""), map[string]any{
 			"crawler": "Googlebot", "operator": "Google", "kind": "search", "verified": "unknown", "decision": "disallowed", "action": "off", "rule": "everyone",
 		}},
 		{"LogBot/1", "/", "LogBot/disallowed/log/unknown", page(""), map[string]any{

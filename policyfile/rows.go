@@ -46,6 +46,19 @@ var rowFields = fields[*rowReader]{
 		r.row.RobotsOnly = p.optional(n, "robots-only")
 		r.places["robots-only"] = posOf(n)
 	}},
+	{"address-lists", "the web addresses of the lists of its IP addresses that its operator publishes", false, oneOrMore(textShape("an https URL", "^https://")), func(p *parser, _, n *yaml.Node, r *rowReader) {
+		r.row.AddressLists = p.words(n, "address-lists")
+		r.places["address-lists"] = posOf(n)
+	}},
+	{"reverse-dns", "the names that its IP addresses resolve to: the end of a name, which begins with a dot, or a name with a star", false, oneOrMore(textShape("a name such as .crawl.example.com", "")), func(p *parser, _, n *yaml.Node, r *rowReader) {
+		r.row.ReverseDNS = p.words(n, "reverse-dns")
+		r.places["reverse-dns"] = posOf(n)
+	}},
+	{"signature-directory", "where its operator publishes the keys by which it signs requests (Web Bot Auth)", false, textShape("an https URL", "^https://"), func(p *parser, _, n *yaml.Node, r *rowReader) {
+		text, _ := p.text(n, "signature-directory")
+		r.row.WebBotAuth = &text
+		r.places["signature-directory"] = posOf(n)
+	}},
 }
 
 // words are the values of a text or a list; an empty list takes away what the

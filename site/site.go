@@ -28,6 +28,9 @@ type Site struct {
 	recognizer        *crawlers.Recognizer
 	purposes          []string // that the policy speaks of
 	purposeRecognizer *crawlers.Recognizer
+	facts             []crawlers.Verification // by crawler
+	lists             []string
+	listsKey          string
 	pages             *pages
 	licence           string // the path of the licence, if it lies on the site
 }
@@ -44,6 +47,15 @@ func Load(name string, data []byte, o robotsserve.ServeOptions) (*Site, policyfi
 		recognizer: recognizer(f),
 		pages:      newPages(f.Policy),
 	}
+	for _, c := range f.Policy.Crawlers {
+		var facts crawlers.Verification
+		if row, ok := f.Catalogue.Lookup(c.Token); ok {
+			facts = row.Verification
+		}
+		s.facts = append(s.facts, facts)
+	}
+	s.lists = f.Catalogue.AddressLists()
+	s.listsKey = strings.Join(s.lists, " ")
 	s.purposes = purposes(f.Policy)
 	s.purposeRecognizer = crawlers.NewRecognizer(patterns(s.purposes))
 	o.Scheme = "http"
@@ -116,6 +128,19 @@ func recognizer(f *policyfile.File) *crawlers.Recognizer {
 	}
 	return crawlers.NewRecognizer(patterns)
 }
+
+// Verification is what is published about a crawler, by which it is told from
+// impostors.
+func (s *Site) Verification(id policy.CrawlerID) crawlers.Verification {
+	if id <= 0 || int(id) > len(s.facts) {
+		return crawlers.Verification{}
+	}
+	return s.facts[id-1]
+}
+
+// AddressLists are the URLs of all address lists of crawlers, and a key that is the
+// same for the same URLs.
+func (s *Site) AddressLists() (urls []string, key string) { return s.lists, s.listsKey }
 
 // purposes lists the purposes that rules speak of by a whole name.
 func purposes(p *policy.Policy) (names []string) {

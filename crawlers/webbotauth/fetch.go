@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
-	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/outbound"
 )
 
 // MediaType is that of key directories.
@@ -24,17 +22,14 @@ const MediaType = "application/http-message-signatures-directory+json"
 // fetcher gets directories: over https, from public addresses, without proxies and
 // without following redirects.
 type fetcher struct {
-	client  *http.Client
-	allowed []netip.Prefix
+	client *http.Client
 }
 
 func newFetcher(o Options) *fetcher {
-	f := &fetcher{allowed: slices.Clone(o.AllowedRanges)}
-	dialer := &net.Dialer{Timeout: o.Timeout, Control: f.control}
-	f.client = &http.Client{
+	return &fetcher{&http.Client{
 		Timeout: o.Timeout,
 		Transport: &http.Transport{
-			DialContext:            dialer.DialContext,
+			DialContext:            outbound.Dialer(o.Timeout, o.AllowedRanges).DialContext,
 			TLSHandshakeTimeout:    o.Timeout,
 			ResponseHeaderTimeout:  o.Timeout,
 			MaxResponseHeaderBytes: 64 << 10,
@@ -42,37 +37,7 @@ func newFetcher(o Options) *fetcher {
 			ForceAttemptHTTP2:      true,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	return f
-}
-
-// control refuses addresses that a key directory has no business to be at. It sees
-// the address that is connected to, so that no name can resolve around it.
-func (f *fetcher) control(_, address string, _ syscall.RawConn) error {
-	ap, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
-	}
-	a := ap.Addr().Unmap().WithZone("")
-	if slices.ContainsFunc(f.allowed, func(p netip.Prefix) bool { return p.Contains(a) }) || isPublic(a) {
-		return nil
-	}
-	return fmt.Errorf("%s is no public address", a)
-}
-
-// special are ranges beside those that netip knows that are not, or may lead to
-// what is not, on the public internet (IANA special-purpose registries).
-var special = func() (ps []netip.Prefix) {
-	for p := range strings.FieldsSeq(`0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15
-		198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 ::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23
-		2001:db8::/32 2002::/16 3fff::/20 5f00::/16 fec0::/10`) {
-		ps = append(ps, netip.MustParsePrefix(p))
-	}
-	return ps
-}()
-
-func isPublic(a netip.Addr) bool {
-	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
+	}}
 }
 
 // fetch gets the keys of a directory, and how long they may be kept.

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// A row can say how a crawler of the policy file, or one of the catalogue, is told
+// from impostors.
+func TestMergeVerification(t *testing.T) {
+	base, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := "https://bot.example"
+	c, err := base.Merge(
+		Row{Token: "PartnerBot", AddressLists: []string{"https://partner.example/ips.json"}, ReverseDNS: []string{".partner.example"}, WebBotAuth: &directory},
+		Row{Token: "Googlebot", AddressLists: []string{}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := c.Lookup("partnerbot")
+	if !slices.Equal(p.Verification.AddressLists, []string{"https://partner.example/ips.json"}) ||
+		!slices.Equal(p.Verification.ReverseDNS, []string{".partner.example"}) || p.Verification.WebBotAuth != directory {
+		t.Errorf("%+v", p.Verification)
+	}
+	g, _ := c.Lookup("Googlebot")
+	if len(g.Verification.AddressLists) != 0 || len(g.Verification.ReverseDNS) == 0 {
+		t.Errorf("%+v", g.Verification)
+	}
+	if !slices.Contains(c.AddressLists(), "https://partner.example/ips.json") {
+		t.Error("the catalogue does not list the row's address list")
+	}
+	plain := "http://bot.example"
+	for field, row := range map[string]Row{
+		"address-lists":       {Token: "A", AddressLists: []string{"http://a.example/x.json"}},
+		"reverse-dns":         {Token: "A", ReverseDNS: []string{"example.com"}},
+		"signature-directory": {Token: "A", WebBotAuth: &plain},
+	} {
+		var e *RowError
+		if _, err := base.Merge(row); !errors.As(err, &e) || e.Field != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}

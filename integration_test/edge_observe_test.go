@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// counted returns the value of a counter, by its line in the Prometheus format up
+// to the value; "" for none.
+func (s *server) counted(line string) string {
+	s.t.Helper()
+	for l := range strings.Lines(s.get("/metrics").body) {
+		if value, ok := strings.CutPrefix(l, line+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func requests(crawler, channel, decision, rule string) string {
+	return `caddy_robots_policy_crawler_requests_total{channel="` + channel + `",crawler="` + crawler + `",decision="` + decision + `",rule="` + rule + `"}`
+}
+
+const observedBody = `
+	metrics /metrics
+	robots_policy POLICY
+	reverse_proxy UPSTREAM`
+
+const observedPolicy = `version: 1
+rules:
+  - for: everyone
+    disallow:
+      crawl: /admin/
+      index: /drafts/
+  - name: no counting bots
+    for: CountingBot
+    disallow:
+      crawl: /closed/
+    enforce: block
+  - name: watched
+    for: WatchedBot
+    disallow:
+      crawl: /closed/
+    enforce: log
+`
+
+// What crawlers do is counted, and counting goes on when Caddy loads its
+// configuration anew.
+func TestEdgeMetrics(t *testing.T) {
+	s := startLogged(t, observedPolicy, htmlUpstream(page("")), observedBody)
+	body := strings.ReplaceAll(observedBody, "UPSTREAM", s.addr) // not asked for after the reload
+	for range 2 {
+		s.get("/closed/", "User-Agent", "CountingBot/1.0")
+	}
+	s.get("/closed/", "User-Agent", "WatchedBot/1.0")
+	s.get("/admin/", "User-Agent", "CountingBot/1.0")
+	s.get("/drafts/", "User-Agent", "CountingBot/1.0")
+	s.get("/robots.txt", "User-Agent", "CountingBot/1.0")
+	s.get("/closed/", "User-Agent", "Firefox/143.0")
+	for line, want := range map[string]string{
+		requests("CountingBot", "edge", "refused", "no counting bots"):                         "2",
+		requests("WatchedBot", "edge", "would_refuse", "watched"):                              "1",
+		requests("CountingBot", "edge", "disallowed", "everyone"):                              "1",
+		requests("CountingBot", "edge", "allowed", ""):                                         "1",
+		requests("CountingBot", "headers", "sent", ""):                                         "1",
+		requests("CountingBot", "page", "sent", ""):                                            "1",
+		requests("CountingBot", "robots_txt", "served", ""):                                    "1",
+		`caddy_robots_policy_crawler_identity_total{crawler="CountingBot",verified="unknown"}`: "4",
+	} {
+		if got := s.counted(line); got != want {
+			t.Errorf("%s: %q, want %s", line, got, want)
+		}
+	}
+	s.load(s.logged(body))
+	s.get("/closed/", "User-Agent", "CountingBot/1.0")
+	if got := s.counted(requests("CountingBot", "edge", "refused", "no counting bots")); got != "3" {
+		t.Errorf("after a reload: %q", got)
+	}
+	// Two handlers in one configuration share the counters.
+	s.load(s.logged("@a path /a/*\nrobots_policy @a POLICY\n" + body))
+	s.get("/closed/", "User-Agent", "CountingBot/1.0")
+	if got := s.counted(requests("CountingBot", "edge", "refused", "no counting bots")); got != "4" {
+		t.Errorf("with two handlers: %q", got)
+	}
+}
+
+// A crawler that has fetched robots.txt and then asks for what that file disallows
+// to it is counted and logged, whatever is done about the request.
+func TestEdgeViolations(t *testing.T) {
+	s := startLogged(t, strings.ReplaceAll(observedPolicy, "WatchedBot", "RudeBot"), htmlUpstream(page("")), observedBody)
+	violations := `caddy_robots_policy_violations_total{crawler="RudeBot",rule="watched"}`
+	s.get("/closed/", "User-Agent", "RudeBot/1.0")
+	if got := s.counted(violations); got != "" {
+		t.Errorf("before it has read robots.txt: %q", got)
+	}
+	robots := s.get("/robots.txt", "User-Agent", "Mozilla/5.0 (compatible; RudeBot/2.0)")
+	s.get("/open/", "User-Agent", "RudeBot/1.0")
+	if got := s.counted(violations); got != "" {
+		t.Errorf("for what is allowed: %q", got)
+	}
+	s.get("/closed/x?y", "User-Agent", "RudeBot/1.0")
+	s.get("/closed/", "User-Agent", "CountingBot/1.0") // has not read it
+	s.get("/closed/", "User-Agent", "RudeBot/1.0", "Host", "other.example")
+	if got := s.counted(violations); got != "1" {
+		t.Errorf("%q violations", got)
+	}
+	lines := s.lines("caddy.log", "crawler went against robots.txt", 1)
+	if len(lines) != 1 || lines[0]["crawler"] != "RudeBot" || lines[0]["uri"] != "/closed/x?y" || lines[0]["rule"] != "watched" ||
+		lines[0]["robots_txt"] != strings.Trim(robots.Header.Get("Etag"), `"`) || lines[0]["fetched"] == nil ||
+		!strings.HasSuffix(lines[0]["policy"].(string), "policy.yaml:15") {
+		t.Errorf("%v", lines)
+	}
+}

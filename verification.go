@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotspolicy
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
+	"github.com/robotspolicy/caddy-robots-policy/internal/outbound"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+var verifyWords = []string{"embedded", "lists", "dns", "signatures", "off"}
+
+// verification says how crawlers are told from impostors.
+type verification struct {
+	embedded   bool // the address lists that came with the program; false for no verification at all
+	lists      bool // address lists, fetched
+	dns        bool
+	signatures bool
+	ranges     []netip.Prefix // beside the public ones, to fetch from
+}
+
+// parseVerification reads the words of the configuration.
+func parseVerification(words, ranges []string) (v verification, err error) {
+	if len(words) == 0 {
+		words = []string{"embedded"}
+	}
+	for _, w := range words {
+		switch {
+		case !slices.Contains(verifyWords, w):
+			return v, fmt.Errorf("%q is no value of verify: it takes off, or some of %q", w, verifyWords[:len(verifyWords)-1])
+		case (w == "off" || w == "embedded") && len(words) > 1:
+			return v, fmt.Errorf("verify is %q and something else", w)
+		}
+	}
+	v.embedded = words[0] != "off"
+	v.lists, v.dns, v.signatures = slices.Contains(words, "lists"), slices.Contains(words, "dns"), slices.Contains(words, "signatures")
+	for _, r := range ranges {
+		p, err := netip.ParsePrefix(r)
+		if err != nil {
+			return v, fmt.Errorf("verify_from: %w", err)
+		}
+		v.ranges = append(v.ranges, p)
+	}
+	return v, nil
+}
+
+// checkers are shared by all handlers and matchers with the same settings, and
+// live on when a configuration is reloaded: what they know took time to fetch.
+var checkers = caddy.NewUsagePool()
+
+// checker finds out whether clients are the crawlers that they say they are.
+type checker struct {
+	verification
+	lists      *verify.Lists
+	verifier   *verify.Verifier
+	signatures *webbotauth.Verifier
+
+	begun atomic.Bool
+	mu    sync.Mutex // guards what follows
+	ended bool
+}
+
+func newChecker(v verification, urls []string, dns verify.DNSOptions) *checker {
+	c := &checker{verification: v}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = nil
+	transport.DialContext = outbound.Dialer(10*time.Second, v.ranges).DialContext
+	c.lists = verify.NewLists(urls, verify.ListOptions{Client: &http.Client{
+		Timeout: 30 * time.Second, Transport: transport,
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) > 3 || r.URL.Scheme != "https" {
+				return fmt.Errorf("not following a redirect to %s", r.URL.Redacted())
+			}
+			return nil
+		},
+	}})
+	c.verifier = verify.New(c.lists, dns)
+	if v.signatures {
+		c.signatures = webbotauth.New(webbotauth.Options{AllowedRanges: v.ranges})
+	}
+	return c
+}
+
+// Destruct implements caddy.Destructor. Requests that are under way may still ask.
+func (c *checker) Destruct() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	c.lists.Stop()
+	if c.signatures != nil {
+		c.signatures.Close()
+	}
+	return nil
+}
+
+// begin has the address lists refreshed from now on. That is with the first
+// request of a crawler and not earlier, so that a configuration that is only
+// validated fetches nothing.
+func (c *checker) begin() {
+	if !c.verification.lists || c.begun.Load() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended {
+		c.lists.Start()
+	}
+	c.begun.Store(true)
+}
+
+// over is a context that has ended: nothing waits for the network.
+var over = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// identify says whether a request is by the crawler with these facts. It never
+// waits: what is not known yet is looked up for the next request.
+func (c *checker) identify(r *http.Request, facts crawlers.Verification) policy.Identity {
+	if facts.IsEmpty() {
+		return policy.Unknown
+	}
+	c.begin()
+	signed := facts.WebBotAuth != "" && webbotauth.Signed(r.Header)
+	if signed && c.signatures != nil && c.signature(r, facts.WebBotAuth) == webbotauth.Verified {
+		return policy.Verified
+	}
+	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	addr, err := netip.ParseAddr(client)
+	if err != nil {
+		return policy.Unknown
+	}
+	names := facts.ReverseDNS
+	if !c.dns {
+		facts.ReverseDNS = nil
+	}
+	switch c.verifier.Check(over, facts, addr).Status {
+	case verify.Verified:
+		return policy.Verified
+	case verify.Impostor:
+		// An impostor is only who gets a no from all that is published.
+		if !signed && (c.dns || len(names) == 0) {
+			return policy.Impostor
+		}
+	}
+	return policy.Unknown
+}
+
+// signature checks the signature of a request, once for each request however often
+// it is asked about: a nonce counts only once.
+func (c *checker) signature(r *http.Request, directory string) webbotauth.Status {
+	const key = "robots_policy.signature "
+	if s, ok := caddyhttp.GetVar(r.Context(), key+directory).(webbotauth.Status); ok {
+		return s
+	}
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	} else if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); trusted && r.Header.Get("X-Forwarded-Proto") == "https" {
+		scheme = "https"
+	}
+	s := c.signatures.Check(over, webbotauth.Request{
+		Method: r.Method, Scheme: scheme, Host: r.Host, Target: sent(r), Header: r.Header,
+	}, directory).Status
+	caddyhttp.SetVar(r.Context(), key+directory, s)
+	return s
+}
+
+// identities gives a handler or matcher the checkers that it needs, and gives them
+// back.
+type identities struct {
+	verification
+	resolver verify.DNSOptions
+
+	mu    sync.Mutex
+	held  atomic.Pointer[map[string]*checker] // by key; replaced, never changed
+	ended bool
+}
+
+// maxCheckers bounds the checkers of one handler, of which there is one for each
+// set of address lists.
+const maxCheckers = 64
+
+// of returns the checker for a set of address lists, or nil.
+func (ids *identities) of(urls []string, key string) *checker {
+	if !ids.embedded {
+		return nil
+	}
+	if held := ids.held.Load(); held != nil {
+		if c := (*held)[key]; c != nil {
+			return c
+		}
+	}
+	ids.mu.Lock()
+	defer ids.mu.Unlock()
+	held := map[string]*checker{}
+	if h := ids.held.Load(); h != nil {
+		if c := (*h)[key]; c != nil {
+			return c
+		}
+		if len(*h) >= maxCheckers {
+			return nil
+		}
+		for k, c := range *h {
+			held[k] = c
+		}
+	}
+	if ids.ended {
+		return nil
+	}
+	c, _, err := checkers.LoadOrNew(ids.poolKey(key), func() (caddy.Destructor, error) {
+		return newChecker(ids.verification, urls, ids.resolver), nil
+	})
+	if err != nil {
+		return nil
+	}
+	held[key] = c.(*checker)
+	ids.held.Store(&held)
+	return held[key]
+}
+
+func (ids *identities) poolKey(key string) string {
+	return fmt.Sprintln(ids.lists, ids.dns, ids.signatures, ids.ranges, key)
+}
+
+// release gives all checkers back.
+func (ids *identities) release() {
+	if ids == nil {
+		return
+	}
+	ids.mu.Lock()
+	defer ids.mu.Unlock()
+	ids.ended = true
+	held := ids.held.Swap(nil)
+	if held == nil {
+		return
+	}
+	for key := range *held {
+		// Its only errors are those of Destruct, which has none.
+		_, _ = checkers.Delete(ids.poolKey(key))
+	}
+}
