@@ -48,7 +48,9 @@ type flattening struct {
 func flatten(layers []policy.Layer) (lines []string, losses []Loss, ok bool) {
 	f := flattening{}
 	for i := range layers {
-		f.add(&layers[i])
+		if f.add(&layers[i]) {
+			break // it speaks of every path
+		}
 	}
 	f.dropCovered()
 	if !f.meet() {
@@ -59,13 +61,15 @@ func flatten(layers []policy.Layer) (lines []string, losses []Loss, ok bool) {
 	return f.lines(), f.losses, true
 }
 
-// add appends the verdicts of a layer, the strongest first.
-func (f *flattening) add(l *policy.Layer) {
+// add appends the verdicts of a layer, the strongest first, and reports whether
+// one of them is for every path.
+func (f *flattening) add(l *policy.Layer) bool {
 	vs := verdictsOf(l, func(*policy.Rule) string { return "" }, f.lose)
 	for i := range vs {
 		vs[i].order += len(f.verdicts)
 	}
 	f.verdicts = append(f.verdicts, vs...)
+	return slices.ContainsFunc(vs, func(v verdict) bool { return v.pattern.IsAll() })
 }
 
 // verdictsOf returns what a layer says of each pattern, and under each

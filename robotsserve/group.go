@@ -54,6 +54,7 @@ type grouping struct {
 	of       map[string]*group // by the tokens, in lower case, of those that have rules of their own
 	below    *foreign          // a file that is merged, or nil
 	extra    []policy.Crawler  // that only it names
+	size     int               // of all groups' lines
 	losses   []Loss
 	problems []policy.Problem
 }
@@ -67,7 +68,10 @@ func newGrouping(p *policy.Policy, host string) *grouping {
 func (g *grouping) collect() {
 	classes := g.p.Classes(g.host)
 	for i, u := range g.units(classes) {
-		lines, losses := g.body(u.class, "", u.below)
+		lines, losses := []string{"Disallow: /"}, []Loss(nil)
+		if g.size <= 4*MaxFile { // what is far too large is not worth the time
+			lines, losses = g.body(u.class, "", u.below)
+		}
 		gr := g.group(lines)
 		gr.label(g.rulesOf(u.class, i == 0))
 		if u.below != nil {
@@ -99,6 +103,7 @@ func (g *grouping) group(lines []string) *group {
 	gr := g.byKey[key]
 	if gr == nil {
 		gr = &group{lines: lines, key: key}
+		g.size += len(key)
 		g.byKey[key] = gr
 		g.groups = append(g.groups, gr)
 	}

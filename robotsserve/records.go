@@ -89,10 +89,11 @@ func (r *records) write(w *writer) []policy.Problem {
 		if len(rec.lines) == 0 {
 			continue
 		}
-		key := ""
+		var b strings.Builder
 		for _, l := range rec.lines {
-			key += l.condition + "\x00" + l.text + "\n"
+			b.WriteString(l.condition + "\x00" + l.text + "\n")
 		}
+		key := b.String()
 		if same := byLines[key]; same != nil && i > 0 && same.crawlers[0] != "*" {
 			same.crawlers = append(same.crawlers, rec.crawlers...)
 			continue

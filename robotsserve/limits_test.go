@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+func codes(problems []policy.Problem) (all []string) {
+	for _, p := range problems {
+		all = append(all, fmt.Sprintf("%v %s %d", p.Severity, p.Code, p.Pos.Line))
+	}
+	return all
+}
+
+func crawlRule(line int, audience string, allow bool, patterns ...string) policy.Rule {
+	r := policy.Rule{Pos: policy.Pos{Line: line, Column: 1}, For: []policy.Audience{policy.ParseAudience(audience)}}
+	for i, p := range patterns {
+		r.Statements = append(r.Statements, policy.Statement{
+			Pos: policy.Pos{Line: line + i + 1, Column: 1}, Allow: allow, Usage: policy.Crawl, Pattern: pathpattern.MustParse(p),
+		})
+	}
+	return r
+}
+
+// Groups that say the same share their lines, so that 10,000 rules for 1,000
+// crawlers are a file that readers read whole.
+func TestManyRulesForManyCrawlers(t *testing.T) {
+	f := render(t, compile(t, bigSpec(10000, 1000, policy.Crawl)), "www.example.com")
+	t.Logf("%d octets", len(f.Body))
+	if n := bytes.Count(f.Body, []byte("User-agent: ")); n != 1001 {
+		t.Errorf("%d crawlers are named", n)
+	}
+	if n := bytes.Count(f.Body, []byte("\n\n")); n != 2 {
+		t.Errorf("%d paragraphs end", n)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	var patterns []string
+	for i := range 30000 {
+		patterns = append(patterns, fmt.Sprintf("/a/long/enough/path/%d/", i))
+	}
+	spec := &policy.Spec{Rules: []policy.Rule{crawlRule(1, "AlphaBot", false, "/x"), crawlRule(7, "everyone", false, patterns...)}}
+	f, problems := Render(compile(t, spec), "", Options{})
+	if got := codes(problems); !slices.Equal(got, []string{"error robots-txt-too-large 7"}) || len(f.Body) < MaxFile {
+		t.Errorf("%q, %d octets", got, len(f.Body))
+	}
+	spec.Rules[1].Hosts = []policy.Host{"big.example.com"}
+	if got := codes(Check(compile(t, spec), Options{})); !slices.Equal(got, []string{"error robots-txt-too-large 7"}) {
+		t.Errorf("checking all hosts: %q", got)
+	}
+	if _, problems := Render(compile(t, spec), "www.example.com", Options{}); len(problems) > 0 {
+		t.Errorf("another host: %v", problems)
+	}
+}
+
+// Neither crawlers that are shut out one by one nor a file that is far too large
+// cost the product of rules and crawlers.
+func TestManyClasses(t *testing.T) {
+	for _, c := range []struct {
+		allow bool
+		own   string
+		codes []string
+	}{{false, "/", nil}, {true, "/x/", []string{"error robots-txt-too-large 2"}}} {
+		spec := bigSpec(2000, 1, policy.Crawl)
+		spec.Rules[0].Statements = nil
+		for i := range 200 {
+			spec.Rules = append(spec.Rules, crawlRule(5000+10*i, fmt.Sprintf("Other%d", i), c.allow, c.own, fmt.Sprintf("/own%d/", i)))
+		}
+		f, problems := Render(compile(t, spec), "", Options{})
+		if got := codes(problems); !slices.Equal(got, c.codes) {
+			t.Errorf("%s: %q, %d octets", c.own, got, len(f.Body))
+		}
+	}
+}
+
+func TestLineTooLong(t *testing.T) {
+	spec := &policy.Spec{Rules: []policy.Rule{crawlRule(3, "AlphaBot", false, "/"+strings.Repeat("a", MaxLine))}}
+	_, problems := Render(compile(t, spec), "", Options{})
+	if got := codes(problems); !slices.Equal(got, []string{"error line-too-long 3"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestNotFlattenable(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		rules []policy.Rule
+		want  string // the group of AlphaBot
+		codes []string
+	}{
+		{
+			"a broader pattern is covered", []policy.Rule{crawlRule(1, "AlphaBot", false, "/a"), crawlRule(10, "everyone", true, "/ab/*.html")},
+			"Disallow: /a", nil,
+		},
+		{
+			"ours is lengthened", []policy.Rule{crawlRule(1, "AlphaBot", true, "/ab"), crawlRule(10, "everyone", false, "/*.html")},
+			"Allow: /ab****\nDisallow: /*.html", nil,
+		},
+		{
+			"and readers without wildcards need it plain", []policy.Rule{
+				crawlRule(1, "AlphaBot", true, "/ab"), crawlRule(10, "everyone", false, "/*.html", "/"), crawlRule(20, "everyone", true, "/*h"),
+			},
+			"Allow: /ab****\nAllow: /ab\nDisallow: /*.html\nAllow: /*h\nDisallow: /", nil,
+		},
+		{
+			"an Allow that cannot be lengthened", []policy.Rule{crawlRule(1, "AlphaBot", true, "/x.gif$"), crawlRule(10, "everyone", false, "/*.gif?*$", "/*.g*f$")},
+			"Allow: /x.gif$\nDisallow: /*.gif?\nDisallow: /*.g*f$", nil,
+		},
+		{
+			"an Allow that is too short", []policy.Rule{crawlRule(1, "AlphaBot", true, "/x.gif$"), crawlRule(10, "everyone", false, "/*x*.*gif$")},
+			"Allow: /x.gif$\nDisallow: /*x*.*gif$", []string{"warning not-flattenable 2"},
+		},
+		{
+			"a Disallow that is too short", []policy.Rule{crawlRule(1, "AlphaBot", false, "/x.gif$"), crawlRule(10, "everyone", true, "/*x*.*gif$"), crawlRule(20, "everyone", false, "/")},
+			"Disallow: /x.gif*****\nAllow: /*x*.*gif$\nDisallow: /", []string{"warning not-flattenable 2"},
+		},
+		{
+			"two rules of the middle tier tie", []policy.Rule{crawlRule(1, "category:search", true, "/a*b"), crawlRule(10, "operator:alpha", false, "/*ab")},
+			"Disallow: /*ab", nil,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := &policy.Spec{Crawlers: []policy.Crawler{{Token: "AlphaBot", Operator: "Alpha", Kind: "search"}}, Rules: c.rules}
+			f, problems := Render(compile(t, spec), "", Options{})
+			_, group, _ := strings.Cut(string(f.Body), "User-agent: AlphaBot\n")
+			group, _, _ = strings.Cut(group, "\n\n")
+			if group != c.want || !slices.Equal(codes(problems), c.codes) {
+				t.Errorf("%q\n%s\nwant %q\n%s\nof\n%s", codes(problems), group, c.codes, c.want, f.Body)
+			}
+			if len(f.Losses) != len(c.codes) {
+				t.Errorf("%+v", f.Losses)
+			}
+		})
+	}
+}
