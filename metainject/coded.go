@@ -13,10 +13,11 @@ import (
 // they came.
 func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	p := rw.page
-	window := b[:min(len(b), rw.o.MaxHead-len(p.raw))]
+	limit := rw.packedLimit()
+	window := b[:min(len(b), limit-len(p.raw))]
 	p.raw = append(p.raw, window...)
 	tail, known := rw.unpackHead(window)
-	if !known && len(p.raw) < rw.o.MaxHead {
+	if !known && len(p.raw) < limit {
 		rw.keepHeader()
 		return len(b), nil
 	}
@@ -28,6 +29,19 @@ func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	}
 	n, err := rw.Write(b[len(window):])
 	return len(window) + n, err
+}
+
+// maxZstdBlock is the longest block of a zstd frame (RFC 8878 §3.1.1.2.4), with
+// room for the headers before it.
+const maxZstdBlock = 128<<10 + 64
+
+// packedLimit is how many bytes of a page in a content coding may be held, as
+// they came. zstd gives no text before a whole block is there.
+func (rw *ResponseWriter) packedLimit() int {
+	if rw.page.coding == zstdCoding {
+		return max(rw.o.MaxHead, maxZstdBlock)
+	}
+	return rw.o.MaxHead
 }
 
 // unpackHead collects text, of which b is the next part as it came, until the

@@ -39,7 +39,8 @@ type Options struct {
 	ETagSuffix string
 	// MaxHead is how many bytes of a page may be held while its head is looked
 	// for, and, where it is compressed, how many of the compressed page; 0 means
-	// DefaultMaxHead, and more than 16 MiB is 16 MiB. A longer head is changed as
+	// DefaultMaxHead, and more than 16 MiB is 16 MiB. Of a page in zstd at least
+	// one block is held, up to 128 KiB. A longer head is changed as
 	// far as it has been seen.
 	MaxHead int
 	// Statuses are the final status codes besides 200 whose pages are changed.
