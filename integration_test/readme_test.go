@@ -62,7 +62,7 @@ func TestReadme(t *testing.T) {
 		return out.Bytes()
 	})
 	if *update {
-		if err := os.WriteFile("README.md", got, 0o644); err != nil {
+		if err := os.WriteFile("../README.md", got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -72,19 +72,17 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// startExample runs Caddyfile.example on free ports, from the top of the tree,
-// and returns its address.
+// startExample runs Caddyfile.example on free ports and returns its address.
 func startExample(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../Caddyfile.example")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir("..")
 	site, paper, admin := freeAddr(t), freeAddr(t), freeAddr(t)
 	port := func(addr string) string { return addr[strings.LastIndexByte(addr, ':'):] }
 	caddyfile := strings.NewReplacer(":8080", port(site), ":8081", port(paper), ":2019", port(admin),
-		"admin localhost", "persist_config off\n\tadmin localhost").Replace(string(text))
+		"admin localhost", "persist_config off\n\tadmin localhost", " examples/", " ../examples/").Replace(string(text))
 	if err := load(caddyfile); err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +106,7 @@ func runShown(t *testing.T, bin, addr, command string) string {
 		out = curl(t, addr, words[1:])
 	case strings.HasPrefix(command, "go run ./cmd/caddy "):
 		cmd := exec.CommandContext(context.Background(), bin, words[3:]...)
+		cmd.Dir = ".."
 		cmd.Env = append(os.Environ(), "NO_COLOR=1")
 		both, err := cmd.CombinedOutput()
 		if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {

@@ -93,7 +93,10 @@ var writings = []struct {
 			w.(http.Flusher).Flush()
 		}
 	}},
-	{"string", func(w http.ResponseWriter, b []byte) { io.WriteString(w, string(b)) }},
+	{"string", func(w http.ResponseWriter, b []byte) {
+		text := string(b) // the writer's own WriteString is what is tried
+		io.WriteString(w, text)
+	}},
 	{"copy", func(w http.ResponseWriter, b []byte) { io.Copy(w, bytes.NewBuffer(b)) }},
 	{"readfrom", func(w http.ResponseWriter, b []byte) {
 		w.(io.ReaderFrom).ReadFrom(struct{ io.Reader }{bytes.NewReader(b)})

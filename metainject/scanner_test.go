@@ -285,8 +285,7 @@ func checkHead(t testing.TB, page []byte, set *Set, mode Mode, seed uint64) {
 		}
 		return
 	}
-	in, err := parseTree(page)
-	if err != nil {
+	if _, err := parseTree(page); err != nil {
 		return // nested too deep for x/net/html
 	}
 	outTree, err := parseTree(out)
@@ -296,7 +295,7 @@ func checkHead(t testing.TB, page []byte, set *Set, mode Mode, seed uint64) {
 	got := dumped(outTree)
 	var want string
 	for _, v := range [][2]bool{{false, false}, {true, false}, {true, true}} {
-		if in, _ = parseTree(page); naiveEdit(in, set, mode, v[0], v[1]) {
+		if in, _ := parseTree(page); naiveEdit(in, set, mode, v[0], v[1]) {
 			if want = dumped(in); want == got {
 				break
 			}

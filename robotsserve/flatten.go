@@ -124,8 +124,7 @@ func settleTies(vs []verdict, lose func(v *verdict, paths pathpattern.Pattern)) 
 	for i := range group {
 		group[i] = i
 	}
-	var root func(i int) int
-	root = func(i int) int {
+	root := func(i int) int {
 		for group[i] != i {
 			i = group[i]
 		}
