@@ -302,7 +302,7 @@ func checkHead(t testing.TB, page []byte, set *Set, mode Mode, seed uint64) {
 		}
 	}
 	if want != got {
-		in, _ = parseTree(page)
+		in, _ := parseTree(page)
 		naiveEdit(in, set, mode, false, false)
 		t.Fatalf("page %q\nout  %q\ntree %s\nwant %s", page, out, got, dumped(in))
 	}
