@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// The matcher goes with any directive, in its own words and in expressions.
+func TestEdgeMatcher(t *testing.T) {
+	s := start(t, slicePolicy, htmlUpstream(page("")), `
+	@ai crawler category:ai-training OwnBot
+	@preview expression crawler('category:preview') && !path('/open/*')
+	@google crawler Googlebot verified
+	@openai crawler operator:OpenAI
+	header @ai X-AI yes
+	header @preview X-Preview yes
+	header @google X-Google yes
+	header @openai X-OpenAI yes
+	respond ok`)
+	for _, c := range []struct{ agent, path, want string }{
+		{gptBot, "/", "X-AI X-OpenAI"},
+		{"OwnBot/1.0", "/", "X-AI"},
+		{"Mozilla/5.0 (compatible; OAI-SearchBot/1.0; +https://openai.com/searchbot)", "/", "X-OpenAI"},
+		{"facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", "/", "X-Preview"},
+		{"facebookexternalhit/1.1", "/open/x", ""},
+		{googlebotAgent, "/", ""}, // of loopback nothing is known
+		{"Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0", "/", ""},
+		{"", "/", ""},
+	} {
+		r := s.get(c.path, "User-Agent", c.agent)
+		var got []string
+		for _, name := range []string{"X-Ai", "X-Preview", "X-Google", "X-Openai"} {
+			if r.Header.Get(name) == "yes" {
+				got = append(got, strings.NewReplacer("Ai", "AI", "Openai", "OpenAI").Replace(name))
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s %s: %v, want %s", c.agent, c.path, got, c.want)
+		}
+	}
+}
+
+// The address of a crawler that Caddy's trusted proxies pass on tells who it is, by
+// the address lists that came with the program.
+func TestEdgeMatcherVerified(t *testing.T) {
+	s := startLogged(t, slicePolicy, htmlUpstream(page("")), `
+	@google crawler Googlebot verified
+	@cel expression crawler('any', 'verified')
+	header @google X-Google yes
+	header @cel X-Any yes
+	respond "{http.robots_policy.verified}"`)
+	real := s.get("/", "User-Agent", googlebotAgent, "X-Forwarded-For", "66.249.66.1")
+	if real.Header.Get("X-Google") != "yes" || real.Header.Get("X-Any") != "yes" {
+		t.Errorf("an address of Google's: %v", real.Header)
+	}
+	fake := s.get("/", "User-Agent", googlebotAgent, "X-Forwarded-For", "198.51.100.7")
+	if fake.Header.Get("X-Google") != "" || fake.Header.Get("X-Any") != "" {
+		t.Errorf("another address: %v", fake.Header)
+	}
+}
+
+func TestEdgeMatcherErrors(t *testing.T) {
+	for line, says := range map[string]string{
+		"crawler":                                  "needs to know which",
+		"crawler category:nothing":                 `"category:nothing" is no crawler`,
+		"crawler Google-Extended":                  `"Google-Extended" is no crawler that sends requests`,
+		"crawler GPTBot verified impostor":         "asks for one identity",
+		"crawler GPTBot verified {\nverify off\n}": "with verify off",
+		"crawler GPTBot {\nverify maybe\n}":        `"maybe" is no value of verify`,
+		"crawler GPTBot {\nnonsense x\n}":          "unrecognized subdirective",
+	} {
+		err := load("{\nadmin off\npersist_config off\n}\nhttp://" + freeAddr(t) + " {\n@x " + line + "\nrespond @x no\n}\n")
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
