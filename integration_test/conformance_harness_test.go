@@ -26,19 +26,40 @@ func startSites(t *testing.T, policy string, upstream http.Handler, sites map[st
 	t.Helper()
 	s := &server{t: t, addr: freeAddr(t), dir: t.TempDir()}
 	s.write("policy.yaml", policy)
-	words := []string{"POLICY", filepath.Join(s.dir, "policy.yaml"), "DIR", s.dir}
-	if upstream != nil {
-		up := httptest.NewServer(upstream)
-		t.Cleanup(up.Close)
-		words = append(words, "UPSTREAM", up.Listener.Addr().String())
-	}
-	s.load(sitesCaddyfile(s.addr, words, sites))
+	s.load(sitesCaddyfile(s.addr, s.words(upstream), sites))
 	t.Cleanup(func() {
 		if err := caddy.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
 	return s
+}
+
+// words are what stands for files and addresses in a site, and for what.
+func (s *server) words(upstream http.Handler) []string {
+	words := []string{"POLICY", filepath.Join(s.dir, "policy.yaml"), "DIR", s.dir}
+	if upstream != nil {
+		up := httptest.NewServer(upstream)
+		s.t.Cleanup(up.Close)
+		words = append(words, "UPSTREAM", up.Listener.Addr().String())
+	}
+	return words
+}
+
+// reload loads the sites anew. Caddy's old server may still take a connection
+// and close it, so one is spent on that.
+func (s *server) reload(caddyfile string) {
+	s.t.Helper()
+	s.load(caddyfile)
+	client.CloseIdleConnections()
+	for range 5 {
+		resp, err := client.Get("http://" + s.addr)
+		if err == nil {
+			_ = resp.Body.Close()
+			return
+		}
+	}
+	s.t.Fatal("no answer after a reload")
 }
 
 func sitesCaddyfile(addr string, words []string, sites map[string]string) string {

@@ -89,28 +89,37 @@ func matches(asked []string, tag string) bool {
 // encoded gives the text in a content coding; one that is not known is left out.
 func encoded(coding, text string) []byte {
 	var b bytes.Buffer
-	var w io.WriteCloser
-	switch coding {
-	case "gzip":
-		w = gzip.NewWriter(&b)
-	case "deflate":
-		w = zlib.NewWriter(&b)
-	case "br":
-		w = brotli.NewWriter(&b)
-	case "zstd":
-		w, _ = zstd.NewWriter(&b)
-	default:
-		return []byte(text)
-	}
+	w := packing(coding, &b)
 	_, _ = io.WriteString(w, text)
 	_ = w.Close()
 	return b.Bytes()
 }
 
-// decoded is what encoded was given.
-func decoded(t *testing.T, coding, body string) string {
+// packing gives a writer in a content coding, unpacking a reader. A coding that
+// is not known is left out.
+func packing(coding string, w io.Writer) io.WriteCloser {
+	switch coding {
+	case "gzip":
+		return gzip.NewWriter(w)
+	case "deflate":
+		return zlib.NewWriter(w)
+	case "br":
+		return brotli.NewWriterLevel(w, 3)
+	case "zstd":
+		z, err := zstd.NewWriter(w)
+		if err != nil {
+			panic(err)
+		}
+		return z
+	}
+	return struct {
+		io.Writer
+		io.Closer
+	}{w, io.NopCloser(nil)}
+}
+
+func unpacking(t *testing.T, coding string, r io.Reader) io.Reader {
 	t.Helper()
-	var r io.Reader = strings.NewReader(body)
 	var err error
 	switch coding {
 	case "gzip":
@@ -122,14 +131,20 @@ func decoded(t *testing.T, coding, body string) string {
 	case "zstd":
 		var d *zstd.Decoder
 		if d, err = zstd.NewReader(r); err == nil {
-			defer d.Close()
+			t.Cleanup(d.Close)
 			r = d
 		}
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", coding, err)
 	}
-	text, err := io.ReadAll(r)
+	return r
+}
+
+// decoded is what encoded was given.
+func decoded(t *testing.T, coding, body string) string {
+	t.Helper()
+	text, err := io.ReadAll(unpacking(t, coding, strings.NewReader(body)))
 	if err != nil {
 		t.Fatalf("%s: %v", coding, err)
 	}

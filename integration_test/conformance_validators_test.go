@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// validatorUpstream serves a page with everything that net/http knows about
+// ranges and conditions. The request's Tag is its entity tag.
+func validatorUpstream(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if tag := r.Header.Get("Tag"); tag != "" {
+		w.Header().Set("Etag", tag)
+	}
+	http.ServeContent(w, r, "", time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), strings.NewReader(page(padding)))
+}
+
+var validatorSites = map[string]string{
+	"proxy.test":  "robots_policy POLICY\nreverse_proxy UPSTREAM",
+	"encode.test": "encode zstd gzip\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
+	"files.test":  "root DIR\nrobots_policy POLICY\nfile_server",
+	"packed.test": "root DIR\nrobots_policy POLICY\nfile_server {\nprecompressed br zstd gzip\n}",
+	"both.test":   "root DIR\nencode zstd gzip\nrobots_policy POLICY\nfile_server {\nprecompressed br\n}",
+	"etags.test":  "root DIR\nrobots_policy POLICY\nfile_server {\nprecompressed gzip\netag_file_extensions .sum\n}",
+	"caps.test":   "encode zstd gzip\nrobots_policy POLICY {\nheaders tailored\n}\nreverse_proxy UPSTREAM",
+}
+
+// conditional loads the sites; change loads them with another policy.
+func conditional(t *testing.T) (s *server, change func(policy string)) {
+	t.Helper()
+	s = &server{t: t, addr: freeAddr(t), dir: t.TempDir()}
+	s.write("policy.yaml", conformancePolicy)
+	for coding, ext := range map[string]string{"": "", "br": ".br", "zstd": ".zst", "gzip": ".gz"} {
+		s.file("drafts/x.html"+ext, string(encoded(coding, page(padding))))
+	}
+	s.file("drafts/x.html.sum", `"sum-1"`)
+	caddyfile := sitesCaddyfile(s.addr, s.words(http.HandlerFunc(validatorUpstream)), validatorSites)
+	s.load(caddyfile)
+	t.Cleanup(func() {
+		if err := caddy.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, func(policy string) {
+		s.write("policy.yaml", policy)
+		s.reload(caddyfile)
+	}
+}
+
+// What a client was given an entity tag for is fresh when it asks with it, until
+// the policy changes.
+func TestEntityTags(t *testing.T) {
+	s, change := conditional(t)
+	type known struct{ host, accept, tag, etag string }
+	var all []known
+	for host := range validatorSites {
+		for _, accept := range []string{"identity", "gzip", "zstd", "br"} {
+			for _, tag := range []string{`"v1"`, `W/"v1"`} {
+				k := known{host, accept, tag, ""}
+				for range 2 { // the same the second time
+					r := s.get("/drafts/x.html", "Host", host, "Accept-Encoding", accept, "Tag", tag)
+					text := decoded(t, r.Header.Get("Content-Encoding"), r.body)
+					if problem := treeChange(page(padding), text, conformanceTold(host)); problem != "" || r.StatusCode != 200 {
+						t.Fatalf("%+v: %s %s", k, r.Status, problem)
+					}
+					if r.Header.Get("Last-Modified") != "" || r.Header.Get("Accept-Ranges") != "" {
+						t.Errorf("%+v: %v", k, r.Header)
+					}
+					if e := r.Header.Get("Etag"); k.etag != "" && e != k.etag || !strings.Contains(e, "-rp") {
+						t.Errorf("%+v: ETag %s, then %s", k, k.etag, e)
+					}
+					k.etag = r.Header.Get("Etag")
+				}
+				all = append(all, k)
+				s.fresh(t, k.host, k.accept, k.tag, k.etag)
+			}
+		}
+	}
+	change(strings.Replace(conformancePolicy, "index: /drafts/", "index: [/drafts/, /more/]", 1))
+	for _, k := range all {
+		r := s.get("/drafts/x.html", "Host", k.host, "Accept-Encoding", k.accept, "Tag", k.tag, "If-None-Match", k.etag)
+		if e := r.Header.Get("Etag"); r.StatusCode != 200 || e == k.etag || !strings.Contains(e, "-rp") {
+			t.Errorf("%+v after the policy has changed: %s, ETag %s", k, r.Status, e)
+		}
+	}
+}
+
+// conformanceTold is what a page says by conformancePolicy, or to a crawler that
+// it does not know alone.
+func conformanceTold(host string) reading {
+	told := conformanceSays["/drafts/x"].rules
+	if host == "caps.test" {
+		return reading{"*": told["*"]}
+	}
+	return told
+}
+
+// fresh asks with an entity tag in each form that RFC 9110 §13.1.2 knows.
+func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
+	t.Helper()
+	weak := "W/" + strings.TrimPrefix(etag, "W/")
+	for _, asked := range []string{etag, weak, `"a", ` + etag, etag + `, "b"`, `W/"a",` + weak + `,"b"`, "*"} {
+		for _, method := range []string{"GET", "HEAD"} {
+			r := s.do(method, "/drafts/x.html", "Host", host, "Accept-Encoding", accept, "Tag", tag, "If-None-Match", asked)
+			if r.StatusCode != 304 || r.body != "" {
+				t.Errorf("%s %s, %s: If-None-Match %q: %s", method, host, accept, asked, r.Status)
+				continue
+			}
+			if host != "caps.test" {
+				if wrong := judge("/drafts/x", fields{}, fieldsOf(r.Header)); len(wrong) > 0 {
+					t.Errorf("%s %s: 304: %v", method, host, wrong)
+				}
+			}
+			// encode leaves its own suffix away.
+			got, want := r.Header.Get("Etag"), strings.NewReplacer(`-gzip"`, `"`, `-zstd"`, `"`).Replace(etag)
+			if asked != "*" && got != want && got != etag {
+				t.Errorf("%s %s: 304 with ETag %s, asked with %s", method, host, got, etag)
+			}
+			if r.Header.Get("Last-Modified") != "" && asked != "*" {
+				t.Errorf("%s %s: 304 with Last-Modified", method, host)
+			}
+		}
+	}
+	for _, stale := range []string{`"v2-rp000000000000"`, strings.Replace(etag, "-rp", "-rq", 1), `"` + strings.Trim(tag, `W/"`) + `x"`} {
+		if r := s.get("/drafts/x.html", "Host", host, "Accept-Encoding", accept, "Tag", tag, "If-None-Match", stale); r.StatusCode != 200 {
+			t.Errorf("%s, %s: If-None-Match %s: %s", host, accept, stale, r.Status)
+		}
+	}
+}
+
+// No changed page has a date, since that does not move when the policy does. A
+// client that asks by a date of its own may be told that the page is the same;
+// then the header tells it what the elements would have.
+func TestDates(t *testing.T) {
+	s, _ := conditional(t)
+	for host := range validatorSites {
+		r := s.get("/drafts/x.html", "Host", host, "Accept-Encoding", "identity", "If-Modified-Since", time.Now().UTC().Format(http.TimeFormat))
+		if r.StatusCode != 200 && r.StatusCode != 304 {
+			t.Errorf("%s: %s", host, r.Status)
+		}
+		if x := readX(r.Header["X-Robots-Tag"]); x.to("a") != conformanceTold(host).to("a") {
+			t.Errorf("%s: %s %v", host, r.Status, r.Header)
+		}
+	}
+}
+
+// Ranges are of the upstream's page and never of the changed one: a client that
+// has part of a changed page gets the whole.
+func TestRanges(t *testing.T) {
+	s, _ := conditional(t)
+	original := page(padding)
+	for _, host := range []string{"proxy.test", "files.test", "encode.test", "packed.test"} {
+		header := []string{"Host", host, "Accept-Encoding", "identity", "Tag", `"v1"`}
+		whole := s.get("/drafts/x.html", header...)
+		for _, c := range []struct {
+			name   string
+			header []string
+			status int
+			body   string
+		}{
+			{"part", []string{"Range", "bytes=0-9"}, 206, original[:10]},
+			{"end", []string{"Range", "bytes=-7"}, 206, original[len(original)-7:]},
+			{"past the end", []string{"Range", "bytes=100000-"}, 416, ""},
+			{"parts of the changed page", []string{"Range", "bytes=0-9", "If-Range", whole.Header.Get("Etag")}, 200, whole.body},
+			{"parts of an older page", []string{"Range", "bytes=0-9", "If-Range", `"v0"`}, 200, whole.body},
+			{"another unit", []string{"Range", "lines=1-2"}, 0, ""},
+		} {
+			r := s.get("/drafts/x.html", slices.Concat(header, c.header)...)
+			if c.status != 0 && r.StatusCode != c.status || c.body != "" && r.body != c.body {
+				t.Errorf("%s, %s: %s %.80q", host, c.name, r.Status, r.body)
+			}
+			if r.StatusCode == 206 && strings.Contains(r.Header.Get("Etag"), "-rp") {
+				t.Errorf("%s, %s: a part with the changed page's ETag %s", host, c.name, r.Header.Get("Etag"))
+			}
+			if r.StatusCode < 400 {
+				if wrong := judge("/drafts/x", fields{}, fieldsOf(r.Header)); len(wrong) > 0 {
+					t.Errorf("%s, %s: %v", host, c.name, wrong)
+				}
+			}
+		}
+		r := s.get("/drafts/x.html", append(header, "Range", "bytes=0-3,8-9")...)
+		if r.StatusCode != 206 || !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/byteranges") || !strings.Contains(r.body, "\r\n\r\n"+original[:4]+"\r\n") {
+			t.Errorf("%s, two ranges: %s %q", host, r.Status, r.body)
+		}
+	}
+}
+
+// A condition on the state that a client has seen holds for the tag it was given.
+func TestIfMatch(t *testing.T) {
+	s, _ := conditional(t)
+	etag := s.get("/drafts/x.html", "Host", "proxy.test", "Accept-Encoding", "identity", "Tag", `"v1"`).Header.Get("Etag")
+	for asked, want := range map[string]int{etag: 200, `"x", ` + etag: 200, "*": 200, `"x"`: 412} {
+		if r := s.get("/drafts/x.html", "Host", "proxy.test", "Accept-Encoding", "identity", "Tag", `"v1"`, "If-Match", asked); r.StatusCode != want {
+			t.Errorf("If-Match %s: %s, want %d", asked, r.Status, want)
+		}
+	}
+}
+
+// Templates run before their output is looked at, and what they take in from the
+// site is not given elements of its own.
+func TestTemplates(t *testing.T) {
+	site := "root DIR\nrobots_policy POLICY\ntemplates\nfile_server"
+	s := startSites(t, conformancePolicy, nil, map[string]string{"a.test": site, "gzip.test": "encode gzip\n" + site})
+	s.file("drafts/part.html", "<p>a part</p>")
+	s.file("drafts/whole.html", page("<!--whole-->"))
+	s.file("drafts/x.html", page(`<meta name="robots" content="{{"index"}}">`+padding)+`{{include "/drafts/part.html"}}{{httpInclude "/drafts/part.html"}}`)
+	s.file("drafts/bad.html", page("")+"{{fail `x`}}{{nosuch}}")
+	want := page(`<meta name="robots" content="noindex, max-snippet:50">`+padding) + "<p>a part</p><p>a part</p>"
+	for _, host := range []string{"a.test", "gzip.test"} {
+		r := s.get("/drafts/x.html", "Host", host, "Accept-Encoding", "gzip")
+		text := decoded(t, r.Header.Get("Content-Encoding"), r.body)
+		if text = strings.Replace(text, `<meta name="ExampleBot" content="nofollow">`, "", 1); text != want {
+			t.Errorf("%s:\n%q, want\n%q", host, text, want)
+		}
+		if host == "a.test" && r.ContentLength != int64(len(r.body)) {
+			t.Errorf("Content-Length %d of %d", r.ContentLength, len(r.body))
+		}
+		if r := s.get("/drafts/part.html", "Host", host); r.body != "<p>a part</p>" {
+			t.Errorf("%s: a part became %q", host, r.body)
+		}
+		if r := s.get("/drafts/bad.html", "Host", host); r.StatusCode != 500 || strings.Contains(r.body, "meta") {
+			t.Errorf("%s: a broken template: %s %q", host, r.Status, r.body)
+		}
+	}
+}
+
+// An upstream that breaks off does not become a page that looks whole.
+func TestUpstreamBreaksOff(t *testing.T) {
+	s := start(t, conformancePolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		w.Header().Set("Content-Length", "100000")
+		_, _ = io.WriteString(w, page("")[:len(r.URL.Query().Get("n"))])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}), "robots_policy POLICY\nreverse_proxy UPSTREAM")
+	for _, n := range []int{0, 5, 30, 60, 80} {
+		resp, err := client.Get("http://" + s.addr + "/drafts/x?n=" + strings.Repeat("x", n))
+		if err != nil {
+			continue
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err == nil && resp.StatusCode == 200 {
+			t.Errorf("%d bytes: a whole page of %q", n, body)
+		}
+	}
+}
