@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +24,8 @@ var documents = caddy.NewUsagePool()
 // document is a policy with its source. It follows the source for those readers
 // that want it, and keeps to the last text that was good.
 type document struct {
-	key string
+	key  string
+	name string // of its source
 
 	// checking is held while the source is read, so that there is one reading at
 	// a time. It is taken before mu.
@@ -57,6 +59,56 @@ type reader struct {
 	interval time.Duration
 	take     func(*live)
 	teller   *teller
+
+	has *live // what take was given last
+}
+
+// give gives a reader a policy.
+func (r *reader) give(l *live) {
+	r.has = l
+	r.take(l)
+}
+
+// status is what is to be told of a document.
+type status struct {
+	current        *live
+	err            error
+	errAt, checked time.Time
+	counts         counts
+	readers        int
+	follow         int      // of the readers
+	older          []string // what readers that do not follow serve instead
+	interval       time.Duration
+}
+
+func (d *document) status() status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := status{
+		current: d.current, err: d.err, errAt: d.errAt, checked: d.checked,
+		counts: d.counts, readers: len(d.readers), interval: d.interval(),
+	}
+	for _, r := range d.readers {
+		if r.follow {
+			s.follow++
+		}
+		if r.has != d.current && !slices.Contains(s.older, r.has.sum) {
+			s.older = append(s.older, r.has.sum)
+		}
+	}
+	return s
+}
+
+// allDocuments lists the documents, in the order of their names.
+func allDocuments() (all []*document) {
+	documents.Range(func(_, v any) bool {
+		if d, ok := v.(*document); ok {
+			all = append(all, d)
+		}
+		return true
+	})
+	slices.SortFunc(all, func(a, b *document) int { return strings.Compare(a.name, b.name) })
+	return all
 }
 
 // Destruct implements caddy.Destructor. It does not wait for the goroutine that
@@ -89,7 +141,7 @@ func (d *document) join(r *reader) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.readers = append(d.readers, r)
-	r.take(d.current)
+	r.give(d.current)
 	if r.follow && d.stop == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		d.stop = cancel
@@ -315,7 +367,7 @@ func (d *document) hand(l *live, all bool) {
 	d.current = l
 	for _, r := range d.readers {
 		if r.follow || all {
-			r.take(l)
+			r.give(l)
 		}
 	}
 }

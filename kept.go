@@ -6,10 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -128,13 +126,4 @@ func ignoreMissing(err error) error {
 		return nil
 	}
 	return err
-}
-
-// localPath is the absolute path of a file, as Caddy finds it.
-func localPath(name string) (string, error) {
-	abs, err := caddy.FastAbs(name)
-	if err != nil {
-		return "", fmt.Errorf("finding the policy file: %w", err)
-	}
-	return filepath.Clean(abs), nil
 }

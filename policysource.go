@@ -5,6 +5,7 @@ package robotspolicy
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -34,6 +35,9 @@ func (h *Handler) open(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := register(ctx.GetMetricsRegistry()); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
 	h.used, err = useDocument(ctx, &reader{
 		src: src, follow: follow, interval: interval, teller: teller,
 		take: func(l *live) { h.live.Store(l) },
@@ -44,7 +48,7 @@ func (h *Handler) open(ctx caddy.Context) error {
 // useDocument joins the document of the reader's source.
 func useDocument(ctx caddy.Context, r *reader) (*usedDocument, error) {
 	key := r.src.key()
-	v, _, err := documents.LoadOrNew(key, func() (caddy.Destructor, error) { return &document{key: key}, nil })
+	v, _, err := documents.LoadOrNew(key, func() (caddy.Destructor, error) { return &document{key: key, name: r.src.name()}, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +83,10 @@ func newSource(_ caddy.Context, name string) (source, error) {
 	if name == "" {
 		return nil, errors.New("no policy file is given")
 	}
-	path, err := localPath(name)
+	// Caddy's own function for this goes by the directory in which it started.
+	path, err := filepath.Abs(name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("finding the policy file: %w", err)
 	}
 	return &fileSource{path: path}, nil
 }

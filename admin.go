@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotspolicy
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+func init() {
+	caddy.RegisterModule(adminAPI{})
+}
+
+// adminAPI shows in Caddy's admin API which policies are served, and why a
+// request gets what it gets:
+//
+//	GET  /robots_policy/            the policies
+//	GET  /robots_policy/explain     what happens to a request: agent, url
+//	GET  /robots_policy/robots.txt  as it is served: host
+//	POST /robots_policy/reload      looks for a new policy now
+//
+// Each takes the name of a policy as the parameter policy, if there are several.
+type adminAPI struct{}
+
+// CaddyModule returns the Caddy module information.
+func (adminAPI) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "admin.api.robots_policy", New: func() caddy.Module { return new(adminAPI) }}
+}
+
+// Routes implements caddy.AdminRouter.
+func (a adminAPI) Routes() []caddy.AdminRoute {
+	route := func(path, method string, f caddy.AdminHandlerFunc) caddy.AdminRoute {
+		return caddy.AdminRoute{Pattern: "/robots_policy/" + path, Handler: caddy.AdminHandlerFunc(
+			func(w http.ResponseWriter, r *http.Request) error {
+				if r.Method != method {
+					w.Header().Set("Allow", method)
+					return apiError(http.StatusMethodNotAllowed, errors.New("method not allowed"))
+				}
+				return f(w, r)
+			})}
+	}
+	return []caddy.AdminRoute{
+		route("", http.MethodGet, a.policies),
+		route("explain", http.MethodGet, a.explain),
+		route("robots.txt", http.MethodGet, a.robotsTxt),
+		route("reload", http.MethodPost, a.reload),
+	}
+}
+
+// policyStatus is what the admin API says about a policy.
+type policyStatus struct {
+	Policy   string                 `json:"policy"` // the source, as it is named
+	SHA256   string                 `json:"sha256"`
+	Since    time.Time              `json:"since"`
+	Rules    int                    `json:"rules"`
+	Warnings policyfile.Diagnostics `json:"warnings"`
+	// Why the source's state now is not what is served; absent if it is.
+	Error      string     `json:"error,omitempty"`
+	ErrorSince *time.Time `json:"error_since,omitempty"`
+	Checked    time.Time  `json:"checked"`
+	Reload     string     `json:"reload"` // how often it is looked at, or off
+	Sites      int        `json:"sites"`  // the handlers that use it
+	Following  int        `json:"following"`
+	Older      []string   `json:"older_sha256,omitempty"` // what those that do not follow still serve
+	Reloads    counts     `json:"reloads"`
+}
+
+func (d *document) policyStatus() policyStatus {
+	s := d.status()
+	p := policyStatus{
+		Policy: d.name, SHA256: s.current.sum, Since: s.current.since.UTC(), Rules: len(s.current.site.File.Spec.Rules),
+		Warnings: s.current.warnings, Checked: s.checked.UTC(), Reload: "off",
+		Sites: s.readers, Following: s.follow, Older: s.older, Reloads: s.counts,
+	}
+	if p.Warnings == nil {
+		p.Warnings = policyfile.Diagnostics{}
+	}
+	if s.interval > 0 {
+		p.Reload = s.interval.String()
+	}
+	if s.err != nil {
+		since := s.errAt.UTC()
+		p.Error, p.ErrorSince = s.err.Error(), &since
+	}
+	return p
+}
+
+func (adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
+	if r.URL.Path != "/robots_policy/" {
+		return apiError(http.StatusNotFound, errors.New("there are /robots_policy/, /robots_policy/explain, /robots_policy/robots.txt and /robots_policy/reload"))
+	}
+	list := []policyStatus{}
+	for _, d := range servedDocuments() {
+		list = append(list, d.policyStatus())
+	}
+	return answer(w, http.StatusOK, map[string]any{"policies": list})
+}
+
+func (adminAPI) explain(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	u, err := url.Parse(q.Get("url"))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return apiError(http.StatusBadRequest, fmt.Errorf("the parameter url is %q and no URL such as https://www.example.com/news/", q.Get("url")))
+	}
+	if q.Get("agent") == "" {
+		return apiError(http.StatusBadRequest, errors.New("who asks? The parameter agent takes a User-Agent, or a product token such as GPTBot"))
+	}
+	l, err := servedPolicy(r, u.Host)
+	if err != nil {
+		return err
+	}
+	return answer(w, http.StatusOK, l.site.Explain(site.Question{Agent: q.Get("agent"), URL: u, Now: time.Now()}))
+}
+
+func (adminAPI) robotsTxt(w http.ResponseWriter, r *http.Request) error {
+	host := r.URL.Query().Get("host")
+	l, err := servedPolicy(r, host)
+	if err != nil {
+		return err
+	}
+	f, _ := robotsserve.Render(l.site.Policy, host, robotsserve.Options{})
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("ETag", f.ETag)
+	_, err = w.Write(f.Body)
+	return err
+}
+
+// reloaded is what the admin API says came of looking for a new policy.
+type reloaded struct {
+	Policy  string        `json:"policy"`
+	Result  string        `json:"result"` // taken, unchanged or refused
+	SHA256  string        `json:"sha256,omitempty"`
+	Error   string        `json:"error,omitempty"`
+	Changes []string      `json:"changes,omitempty"`
+	Details *site.Changes `json:"details,omitempty"`
+}
+
+func (adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
+	chosen, err := chosenDocuments(r)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	results := []reloaded{}
+	for _, d := range chosen {
+		o := d.reload(r.Context())
+		o.tell()
+		result := reloaded{Policy: d.name, Result: "unchanged"}
+		switch {
+		case o.err != nil:
+			result.Result, result.Error = "refused", o.err.Error()
+			status = http.StatusUnprocessableEntity
+		case o.now != o.before:
+			result.Result, result.Changes, result.Details = "taken", o.changes.Words(), o.changes
+		}
+		if o.now != nil {
+			result.SHA256 = o.now.sum
+		}
+		results = append(results, result)
+	}
+	return answer(w, status, map[string]any{"results": results})
+}
+
+// servedDocuments lists the documents that have a policy.
+func servedDocuments() (served []*document) {
+	for _, d := range allDocuments() {
+		if d.status().current != nil {
+			served = append(served, d)
+		}
+	}
+	return served
+}
+
+// chosenDocuments are those of the name that a request gives, or all.
+func chosenDocuments(r *http.Request) ([]*document, error) {
+	all := servedDocuments()
+	name := r.URL.Query().Get("policy")
+	if name == "" {
+		return all, nil
+	}
+	for _, d := range all {
+		if d.name == name {
+			return []*document{d}, nil
+		}
+	}
+	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; there are: %s", name, namesOf(all)))
+}
+
+// servedPolicy is the policy for a host that a request asks about.
+func servedPolicy(r *http.Request, _ string) (*live, error) {
+	chosen, err := chosenDocuments(r)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(chosen) == 0:
+		return nil, apiError(http.StatusNotFound, errors.New("no policy is loaded"))
+	case len(chosen) > 1:
+		return nil, apiError(http.StatusBadRequest, fmt.Errorf("which policy? The parameter policy takes one of: %s", namesOf(chosen)))
+	}
+	return chosen[0].status().current, nil
+}
+
+func namesOf(ds []*document) string {
+	names := make([]string, len(ds))
+	for i, d := range ds {
+		names[i] = d.name
+	}
+	return strings.Join(names, ", ")
+}
+
+func answer(w http.ResponseWriter, status int, v any) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	return writeJSON(w, v)
+}
+
+func apiError(status int, err error) error {
+	return caddy.APIError{HTTPStatus: status, Err: err}
+}
+
+var _ caddy.AdminRouter = (*adminAPI)(nil)

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotspolicy
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+func newDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", name), help, append([]string{"policy"}, labels...), nil)
+}
+
+// The label policy is a policy as configurations name it, so it has no more
+// values than there are configured policies.
+var (
+	descReloads = newDesc("reloads_total",
+		"Changes of a policy that were found: taken up, or refused as the policy was wrong or could not be read.", "result")
+	descSuccessful = newDesc("last_reload_successful", "1 if what is served is what the source holds, 0 if that is wrong or cannot be read.")
+	descLoaded     = newDesc("loaded_timestamp_seconds", "When the policy that is served was taken up.")
+	descChecked    = newDesc("checked_timestamp_seconds", "When the source was last looked at.")
+	descWarnings   = newDesc("warnings", "Warnings about the policy that is served.")
+	descRules      = newDesc("rules", "Rules of the policy that is served.")
+	descSites      = newDesc("sites", "Handlers that use the policy.")
+)
+
+// collector gives the metrics of all documents as they are when it is asked. It
+// has no state, so that what it counts survives every configuration.
+type collector struct{}
+
+// register adds the collector to the registry of a configuration, once.
+func register(reg *prometheus.Registry) error {
+	if reg == nil {
+		return nil
+	}
+	err := reg.Register(collector{})
+	if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		return nil
+	}
+	return err
+}
+
+// Describe implements prometheus.Collector.
+func (collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descReloads, descSuccessful, descLoaded, descChecked, descWarnings, descRules, descSites,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (collector) Collect(ch chan<- prometheus.Metric) {
+	for _, d := range allDocuments() {
+		d.collect(ch)
+	}
+}
+
+func (d *document) collect(ch chan<- prometheus.Metric) {
+	s := d.status()
+	if s.current == nil {
+		return
+	}
+	send := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(desc, kind, value, append([]string{d.name}, labels...)...)
+	}
+	send(descReloads, prometheus.CounterValue, float64(s.counts.Taken), "taken")
+	send(descReloads, prometheus.CounterValue, float64(s.counts.Refused), "refused")
+	successful := 1.0
+	if s.err != nil {
+		successful = 0
+	}
+	send(descSuccessful, prometheus.GaugeValue, successful)
+	send(descLoaded, prometheus.GaugeValue, seconds(s.current.since))
+	send(descChecked, prometheus.GaugeValue, seconds(s.checked))
+	send(descWarnings, prometheus.GaugeValue, float64(len(s.current.warnings)))
+	send(descRules, prometheus.GaugeValue, float64(len(s.current.site.File.Spec.Rules)))
+	send(descSites, prometheus.GaugeValue, float64(s.readers))
+}
+
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
