@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotspolicy
+
+import (
+	"fmt"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+func importCommand() *cobra.Command {
+	return command("import ROBOTS.TXT", "Prints an existing robots.txt as a policy file",
+		func(cmd *cobra.Command, args []string) (int, error) {
+			if len(args) != 1 {
+				return exitUsage, fmt.Errorf("%d arguments, but it takes: ROBOTS.TXT", len(args))
+			}
+			data, err := readFile(args[0])
+			if err != nil {
+				return exitUsage, err
+			}
+			spec, told := robotsserve.Import(data)
+			for _, t := range told {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s:%d: %s\n", args[0], t.Line, t.Message)
+			}
+			_, err = cmd.OutOrStdout().Write(policyfile.PrintWith(spec, policyfile.PrintOptions{
+				Header: "Made from " + args[0] + ". Look it over, then: caddy robots-policy check FILE",
+			}))
+			return caddy.ExitCodeSuccess, err
+		})
+}
