@@ -24,7 +24,7 @@ import (
 func init() {
 	caddycmd.RegisterCommand(caddycmd.Command{
 		Name:  "robots-policy",
-		Usage: "check|render|explain|import|schema ...",
+		Usage: "check|render|explain|import|schema|crawlers ...",
 		Short: "Checks and explains the policy files of robots_policy",
 		Long: `
 Works on a policy file as the robots_policy directive takes it, without a
@@ -33,7 +33,7 @@ running server.
 Each command exits with 0 if all is well, with 1 if the policy file has an error
 and with 2 if the command cannot be carried out as it was given.`,
 		CobraFunc: func(cmd *cobra.Command) {
-			cmd.AddCommand(checkCommand(), renderCommand(), explainCommand(), importCommand(), schemaCommand())
+			cmd.AddCommand(checkCommand(), renderCommand(), explainCommand(), importCommand(), schemaCommand(), crawlersCommand())
 		},
 	})
 }
