@@ -92,7 +92,8 @@ rules:
 `, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	for path, want := range map[string]int{
 		"/": 200, "/admin/": 403, "/x/../admin/": 403, "//admin/": 403, "/%61dmin/": 403, "/./admin/": 403,
-		"/x/%2e%2e/admin/": 403, "/admin%2F": 200, "/caf%c3%a9": 403, "/Admin/": 200, "/a.pdf": 403, "/a.pdf?x": 200, "/admin/../x": 403,
+		"/x/%2e%2e/admin/": 403, "/admin%2Fx": 403, "/x/..%2Fadmin/": 403, "/.well-known/..%2fadmin/": 403, "/.well-known/..;/admin/": 403, "/admin;a=b/": 403,
+		"/admin%5Cx": 403, "/caf%c3%a9": 403, "/Admin/": 200, "/a.pdf": 403, "/a.pdf?x": 200, "/admin/../x": 403,
 	} {
 		if got := s.raw(path, "Scraper/1.0"); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)

@@ -7,18 +7,56 @@ import (
 	"strings"
 )
 
-// Clean returns what a server that tidies its paths makes of path: the normal
-// form, with dot segments removed (RFC 3986 section 5.2.4) and runs of slashes
-// made one. The query is not touched. It does not allocate for a path that is
-// in normal form and tidy.
-func Clean(path string) string {
-	whole := NormalizePath(path)
-	path, query := whole, ""
-	if i := strings.IndexByte(whole, '?'); i >= 0 {
-		path, query = whole[:i], whole[i:]
+// Readings returns the paths that a server may take path for, the first of them
+// being path itself in normal form: tidied (see Clean), and with what some
+// servers take for a slash read as one (%2F, "\\", %5C) and path parameters
+// (";x=y", RFC 3986 section 3.3) dropped. Nearly every path has one reading, and
+// then nothing is allocated.
+func Readings(path string) (readings [3]string, n int) {
+	normal := NormalizePath(path)
+	readings[0], n = normal, 1
+	name, query := normal, ""
+	if i := strings.IndexByte(normal, '?'); i >= 0 {
+		name, query = normal[:i], normal[i:]
 	}
+	add := func(r string) {
+		for _, have := range readings[:n] {
+			if r == have {
+				return
+			}
+		}
+		readings[n] = r
+		n++
+	}
+	if strings.Contains(name, "//") || strings.Contains(name, "/.") {
+		add(clean(name) + query)
+	}
+	if strings.Contains(name, "%2F") || strings.Contains(name, "%5C") || strings.Contains(name, ";") {
+		name = strings.NewReplacer("%2F", "/", "%5C", "/").Replace(name)
+		segments := strings.Split(name, "/")
+		for i, s := range segments {
+			segments[i], _, _ = strings.Cut(s, ";")
+		}
+		add(clean(strings.Join(segments, "/")) + query)
+	}
+	return readings, n
+}
+
+// Clean returns the path that a server that tidies paths makes of path: in
+// normal form, with runs of slashes made one and then dot segments removed (RFC
+// 3986 section 5.2.4). The query is not touched.
+func Clean(path string) string {
+	path = NormalizePath(path)
+	query := ""
+	if i := strings.IndexByte(path, '?'); i >= 0 {
+		path, query = path[:i], path[i:]
+	}
+	return clean(path) + query
+}
+
+func clean(path string) string {
 	if !strings.Contains(path, "//") && !strings.Contains(path, "/.") {
-		return whole
+		return path
 	}
 	var out []byte
 	segments := strings.Split(path[1:], "/")
@@ -37,5 +75,5 @@ func Clean(path string) string {
 			out = append(out, s...)
 		}
 	}
-	return string(out) + query
+	return string(out)
 }

@@ -4,6 +4,7 @@ package pathpattern
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,8 +33,30 @@ func TestClean(t *testing.T) {
 			t.Errorf("Clean(%q) = %q, want %q", c.in, got, c.want)
 		}
 	}
+}
+
+func TestReadings(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want []string
+	}{
+		{"/a/b?c=%2F//;", []string{"/a/b?c=%2F//;"}},
+		{"/%61", []string{"/a"}},
+		{"/x/../a", []string{"/x/../a", "/a"}},
+		{"/a%2fb", []string{"/a%2Fb", "/a/b"}},
+		{"/a\\b", []string{"/a%5Cb", "/a/b"}},
+		{"/x/..%2Fa", []string{"/x/..%2Fa", "/a"}},
+		{"/x/..;/a", []string{"/x/..;/a", "/a"}},
+		{"/a;jsessionid=1/b", []string{"/a;jsessionid=1/b", "/a/b"}},
+		{"//x%2F..%2fa?q", []string{"//x%2F..%2Fa?q", "/x%2F..%2Fa?q", "/a?q"}},
+	} {
+		got, n := Readings(c.in)
+		if !slices.Equal(got[:n], c.want) {
+			t.Errorf("Readings(%q) = %q, want %q", c.in, got[:n], c.want)
+		}
+	}
 	path := "/section/article.html?x=y"
-	if n := testing.AllocsPerRun(100, func() { Clean(path) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { Readings(path) }); n != 0 {
 		t.Errorf("%v allocations for a tidy path", n)
 	}
 }

@@ -3,6 +3,7 @@
 package site
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -45,29 +46,38 @@ func (s *Site) Purposes(userAgents []string) (found []string) {
 	return found
 }
 
+// MaxPath is how many octets of a request target the edge looks at. A longer one
+// is judged by them; pages under it carry the strictest rules there are.
+const MaxPath = 16 << 10
+
 // Edge decides about a request of a crawler; the query's usage is not looked at.
-// The path is judged as it was sent and as servers tidy it (see
-// pathpattern.Clean): it is disallowed if either is. Only crawlers that the policy
-// knows are ever refused, and never /robots.txt, /.well-known/ and the licence, by
-// which they learn the rules. Where the policy is milder about what it disallows
-// than about impostors, an impostor is met as one.
+// The path is judged in every way in which servers may read it (see
+// pathpattern.Readings): it is disallowed if one of them is. Only crawlers that
+// the policy knows are ever refused, and never /robots.txt, /.well-known/ and the
+// licence, by which they learn the rules. Where the policy is milder about what
+// it disallows than about impostors, an impostor is met as one.
 func (s *Site) Edge(q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
-	if q.Crawler == 0 || s.open(q.Path) {
+	if q.Crawler == 0 {
+		return v
+	}
+	if len(q.Path) > MaxPath {
+		q.Path = q.Path[:MaxPath]
+	}
+	readings, n := pathpattern.Readings(q.Path)
+	if s.open(q.Host, readings[:n]) {
 		return v
 	}
 	q.Usage = policy.Crawl
-	v.Decision = s.Policy.Decide(q)
-	if !v.Refused() {
-		if clean := pathpattern.Clean(q.Path); clean != q.Path {
-			q.Path = clean
-			if d := s.Policy.Decide(q); d.Verdict == policy.Disallowed {
-				v.Decision = d
-			}
+	for i, path := range readings[:n] {
+		q.Path = path
+		if d := s.Policy.Decide(q); i == 0 || d.Verdict == policy.Disallowed {
+			v.Decision = d
 		}
-	}
-	if v.Refused() {
-		v.Mode = s.Policy.Mode(v.Decision)
+		if v.Refused() {
+			v.Mode = s.Policy.Mode(v.Decision)
+			break
+		}
 	}
 	if most := s.File.Spec.Enforcement.Impostors; q.Identity == policy.Impostor && most > policy.ModeOff && most > v.Mode {
 		v.Mode, v.Impostor = most, true
@@ -75,15 +85,33 @@ func (s *Site) Edge(q policy.Query) Verdict {
 	return v
 }
 
-// open reports whether a path is open to every crawler.
-func (s *Site) open(path string) bool {
-	name := path
-	if i := strings.IndexByte(path, '?'); i >= 0 {
-		name = path[:i]
+// open reports whether a path is open to every crawler, in whichever way it is
+// read.
+func (s *Site) open(host string, readings []string) bool {
+	for _, path := range readings {
+		name, _, _ := strings.Cut(path, "?")
+		switch {
+		case name == "/robots.txt", strings.HasPrefix(name, "/.well-known/"):
+		case s.licence.path != "" && name == s.licence.path && (s.licence.host == "" || policy.NormalizeHost(host) == s.licence.host):
+		default:
+			return false
+		}
 	}
-	if name == "/robots.txt" || s.licence != "" && name == s.licence {
-		return true
+	return true
+}
+
+// licence is where the licence of the policy lies.
+type licence struct {
+	host string // empty: on every host of the site
+	path string // empty: nowhere on the site
+}
+
+// licenceOf reads the URL of the policy's licence. The root of a site is no
+// document of its own: it is not opened.
+func licenceOf(text string) licence {
+	u, err := url.Parse(text)
+	if err != nil || text == "" || u.EscapedPath() == "" || u.EscapedPath() == "/" {
+		return licence{}
 	}
-	// A path that is tidied away from under /.well-known/ is not open.
-	return strings.HasPrefix(name, "/.well-known/") && pathpattern.Clean(name) == name
+	return licence{policy.NormalizeHost(u.Host), pathpattern.NormalizePath(u.EscapedPath())}
 }

@@ -4,7 +4,6 @@ package site
 
 import (
 	"encoding/binary"
-	"strings"
 	"sync"
 	"time"
 
@@ -41,13 +40,8 @@ type pages struct {
 	kept map[string]*Page
 }
 
-func newPages(p *policy.Policy) *pages {
-	ps := &pages{policy: p, tokens: map[string]struct{}{}, kept: map[string]*Page{}}
-	for _, c := range p.Crawlers {
-		if !c.RobotsOnly {
-			ps.tokens[strings.ToLower(c.Token)] = struct{}{}
-		}
-	}
+func newPages(p *policy.Policy, tokens map[string]struct{}) *pages {
+	ps := &pages{policy: p, tokens: tokens, kept: map[string]*Page{}}
 	ids := map[pathpattern.Pattern]uint32{}
 	var entries []pathpattern.Entry[uint32]
 	add := func(pattern pathpattern.Pattern) {
@@ -76,6 +70,9 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 	if ps.index.Len() == 0 {
 		return &nothing
 	}
+	if len(path) > MaxPath {
+		return strictest
+	}
 	var buf [128]byte
 	reader := uint64(0)
 	if tailored {
@@ -83,16 +80,20 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 	}
 	key := binary.AppendUvarint(buf[:0], reader)
 	key = binary.AppendUvarint(key, uint64(ps.policy.HostKey(host)))
-	ps.index.Matches(pathpattern.NormalizePath(path), func(id uint32) {
-		key = binary.AppendUvarint(key, uint64(id))
-	})
+	readings, n := pathpattern.Readings(path)
+	for _, r := range readings[:n] {
+		ps.index.Matches(r, func(id uint32) {
+			key = binary.AppendUvarint(key, uint64(id)+1)
+		})
+		key = append(key, 0)
+	}
 	ps.mu.RLock()
 	pg := ps.kept[string(key)]
 	ps.mu.RUnlock()
 	if pg != nil && (pg.until.IsZero() || now.Before(pg.until)) {
 		return pg
 	}
-	pg = ps.build(tailored, policy.Query{Crawler: crawler, Host: host, Path: path, Now: now})
+	pg = ps.build(tailored, policy.Query{Crawler: crawler, Host: host, Now: now}, readings[:n])
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for k := range ps.kept {
@@ -107,37 +108,57 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 
 var nothing Page
 
-// build works a page out.
-func (ps *pages) build(tailored bool, q policy.Query) *Page {
+// strictest is the page of targets that are too long to look at.
+var strictest = func() *Page {
+	rules := robotsrule.Of("noindex", "nofollow", "nosnippet", "noarchive")
+	values, _ := robotstag.Build([]robotstag.Member{{Token: robotstag.Everyone, Rules: rules}}, robotstag.Usage{}, time.Time{})
+	return &Page{Values: values, Elements: metainject.NewSet([]metainject.Element{{Name: metainject.Everyone, Rules: rules}}, nil)}
+}()
+
+// build works a page out: what holds for any of the readings of its path.
+func (ps *pages) build(tailored bool, q policy.Query, readings []string) *Page {
+	pg := &Page{}
 	var members []robotstag.Member
-	var until time.Time
-	if tailored {
-		var rules robotsrule.Set
-		if rules, until = robotstag.Rules(ps.policy, q); !rules.IsEmpty() {
-			members = []robotstag.Member{{Token: robotstag.Everyone, Rules: rules}}
+	var usage robotstag.Usage
+	for _, q.Path = range readings {
+		said, until := ps.members(tailored, q)
+		members = append(members, said...)
+		if !tailored {
+			q.Crawler = 0
 		}
-	} else {
-		q.Crawler = 0
-		members, until = robotstag.Members(ps.policy, q)
+		prefs, change := robotstag.Preferences(ps.policy, q)
+		usage = usage.Combine(prefs)
+		for _, at := range []time.Time{until, change} {
+			if !at.IsZero() && (pg.until.IsZero() || at.Before(pg.until)) {
+				pg.until = at
+			}
+		}
 	}
-	usage, change := robotstag.Preferences(ps.policy, q)
-	if until.IsZero() || !change.IsZero() && change.Before(until) {
-		until = change
-	}
-	pg := &Page{until: until}
 	if len(members) > 0 || usage != (robotstag.Usage{}) {
 		// What does not fit or cannot be written was told when the policy was loaded.
 		pg.Values, _ = robotstag.Build(members, usage, q.Now)
 	}
-	elements := make([]metainject.Element, len(members))
-	for i, m := range members {
-		elements[i] = metainject.Element{Name: m.Token, Rules: m.Rules}
-		if m.Token == robotstag.Everyone {
-			elements[i].Name = metainject.Everyone
+	if len(members) > 0 {
+		elements := make([]metainject.Element, len(members))
+		for i, m := range members {
+			elements[i] = metainject.Element{Name: m.Token, Rules: m.Rules}
+			if m.Token == robotstag.Everyone {
+				elements[i].Name = metainject.Everyone
+			}
 		}
-	}
-	if len(elements) > 0 {
 		pg.Elements = metainject.NewSet(elements, ps.tokens)
 	}
 	return pg
+}
+
+// members is what is said about one reading of a path.
+func (ps *pages) members(tailored bool, q policy.Query) ([]robotstag.Member, time.Time) {
+	if !tailored {
+		return robotstag.Members(ps.policy, q)
+	}
+	rules, until := robotstag.Rules(ps.policy, q)
+	if rules.IsEmpty() {
+		return nil, until
+	}
+	return []robotstag.Member{{Token: robotstag.Everyone, Rules: rules}}, until
 }

@@ -7,7 +7,6 @@ package site
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -24,15 +23,12 @@ type Site struct {
 	File   *policyfile.File
 	Policy *policy.Policy
 
-	http, https       *robotsserve.Server
-	recognizer        *crawlers.Recognizer
+	http, https *robotsserve.Server
+	*known
 	purposes          []string // that the policy speaks of
 	purposeRecognizer *crawlers.Recognizer
-	facts             []crawlers.Verification // by crawler
-	lists             []string
-	listsKey          string
 	pages             *pages
-	licence           string // the path of the licence, if it lies on the site
+	licence           licence
 }
 
 // Load reads a policy file and prepares every channel. The diagnostics are of
@@ -42,29 +38,15 @@ func Load(name string, data []byte, o robotsserve.ServeOptions) (*Site, policyfi
 	if ds.HasErrors() {
 		return nil, ds
 	}
-	s := &Site{
-		File: f, Policy: f.Policy,
-		recognizer: recognizer(f),
-		pages:      newPages(f.Policy),
-	}
-	for _, c := range f.Policy.Crawlers {
-		var facts crawlers.Verification
-		if row, ok := f.Catalogue.Lookup(c.Token); ok {
-			facts = row.Verification
-		}
-		s.facts = append(s.facts, facts)
-	}
-	s.lists = f.Catalogue.AddressLists()
-	s.listsKey = strings.Join(s.lists, " ")
+	k := knownOf(f)
+	s := &Site{File: f, Policy: f.Policy, known: k, pages: newPages(f.Policy, k.tokens)}
 	s.purposes = purposes(f.Policy)
 	s.purposeRecognizer = crawlers.NewRecognizer(patterns(s.purposes))
 	o.Scheme = "http"
 	s.http = robotsserve.NewServer(f.Policy, o)
 	o.Scheme = "https"
 	s.https = robotsserve.NewServer(f.Policy, o)
-	if u, err := url.Parse(f.Spec.Publish.License); err == nil {
-		s.licence = u.EscapedPath()
-	}
+	s.licence = licenceOf(f.Spec.Publish.License)
 	ds = append(ds, f.Add(s.check())...).Sorted()
 	if ds.HasErrors() {
 		return nil, ds
@@ -111,22 +93,6 @@ func (s *Site) RuleName(r *policy.Rule) string {
 		names[i] = a.String()
 	}
 	return strings.Join(names, ", ")
-}
-
-// recognizer looks for the crawlers of the policy: by the strings that the
-// catalogue knows of them, else by their tokens.
-func recognizer(f *policyfile.File) *crawlers.Recognizer {
-	var patterns []crawlers.Pattern
-	for id, c := range f.Policy.Crawlers {
-		names := []string{c.Token}
-		if row, ok := f.Catalogue.Lookup(c.Token); ok {
-			names = row.Patterns()
-		}
-		for _, n := range names {
-			patterns = append(patterns, crawlers.Pattern{Token: n, Index: int(id)})
-		}
-	}
-	return crawlers.NewRecognizer(patterns)
 }
 
 // Verification is what is published about a crawler, by which it is told from

@@ -134,6 +134,7 @@ rules:
 	id := s.Recognize([]string{"GPTBot/1.2"})
 	for path, open := range map[string]bool{
 		"/robots.txt": true, "/robots.txt?a=b": true, "/.well-known/x": true, "/terms/license.xml": true, "/terms/license.xml?x": true,
+		"/.well-known/..%2Fx": false, "/.well-known/..;/x": false, "/.well-known/%2e%2e/x": false, "/.well-known/a%2Fb": true,
 		"/": false, "/robots.txt/": false, "/robots.txtx": false, "/.well-known/../x": false, "/.well-known": false, "/terms/": false,
 	} {
 		if v := s.Edge(policy.Query{Crawler: id, Host: "www.example.com", Path: path, Now: june}); v.Refused() == open {
@@ -207,6 +208,45 @@ rules:
 	}
 }
 
+// A licence on another host, or at the root of one, opens nothing.
+func TestEdgeOtherLicence(t *testing.T) {
+	for _, licence := range []string{"https://rslcollective.org/", "https://other.example/terms.xml"} {
+		s := load(t, `version: 1
+publish: {license: "`+licence+`"}
+rules:
+  - for: GPTBot
+    disallow:
+      crawl: /
+    enforce: block
+`)
+		id := s.Recognize([]string{"GPTBot/1.2"})
+		for _, path := range []string{"/", "/terms.xml"} {
+			if v := s.Edge(policy.Query{Crawler: id, Host: "www.example.com", Path: path, Now: june}); !v.Refused() {
+				t.Errorf("%s: %s is open", licence, path)
+			}
+		}
+	}
+}
+
+// A page is told what holds for any path that a server may take its path for.
+func TestPageReadings(t *testing.T) {
+	s := load(t, `version: 1
+rules:
+  - for: everyone
+    disallow:
+      index: /premium/
+`)
+	for _, path := range []string{"/premium/d", "//premium/d", "/x/../premium/d", "/premium%2Fd", "/" + strings.Repeat("x", site.MaxPath)} {
+		p := s.Page("www.example.com", path, june)
+		if p.Values == nil || !strings.HasPrefix(p.Values.XRobotsTag[0], "noindex") || p.Elements.IsEmpty() {
+			t.Errorf("%.30s: %+v", path, p.Values)
+		}
+	}
+	if p := s.Page("www.example.com", "/premiumd", june); p.Values != nil {
+		t.Errorf("%+v", p.Values)
+	}
+}
+
 func TestPageChangesWhenADatePasses(t *testing.T) {
 	s := load(t, `version: 1
 rules:
@@ -215,10 +255,11 @@ rules:
       index:
         - {paths: /events/, time-limit: until-2026-06-15}
 `)
-	for at, want := range map[string]string{
-		"2026-06-15T12:00:00Z": "unavailable_after: 15 Jun 2026 23:59:59 GMT",
-		"2026-06-16T00:00:00Z": "noindex",
+	for _, c := range [][2]string{
+		{"2026-06-15T12:00:00Z", "unavailable_after: 15 Jun 2026 23:59:59 GMT"},
+		{"2026-06-16T00:00:00Z", "noindex"},
 	} {
+		at, want := c[0], c[1]
 		now, err := time.Parse(time.RFC3339, at)
 		if err != nil {
 			t.Fatal(err)
