@@ -4,7 +4,9 @@ package policyfile
 
 import (
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -49,6 +51,19 @@ func (p *parser) read(root *yaml.Node) {
 // robots.txt at all has no group of "*" to ignore: to name it there would only
 // make the file longer.
 func convert(c *crawlers.Catalogue) []policy.Crawler {
+	if builtIn, err := crawlers.Default(); err == nil && c == builtIn {
+		return convertBuiltIn()
+	}
+	return convertAll(c)
+}
+
+// convertBuiltIn is the built-in catalogue, converted once for all policies.
+var convertBuiltIn = sync.OnceValue(func() []policy.Crawler {
+	builtIn, _ := crawlers.Default()
+	return slices.Clip(convertAll(builtIn))
+})
+
+func convertAll(c *crawlers.Catalogue) []policy.Crawler {
 	all := make([]policy.Crawler, c.Len())
 	for i := range all {
 		all[i] = convertOne(c.At(i))
