@@ -103,11 +103,18 @@ func (p Pattern) Lengthen(n int) (string, bool) {
 	return p.text + stars, !p.Anchored()
 }
 
+// maxStates bounds what Intersect keeps: the product of the patterns' lengths.
+const maxStates = 1 << 22
+
 // Intersect returns patterns that together match the paths that p and q both
-// match, none of which covers another. It fails when there are more than limit.
+// match, none of which covers another. It fails when there are more than limit,
+// and for patterns that are too long to look for them.
 func Intersect(p, q Pattern, limit int) ([]Pattern, bool) {
 	a, _ := p.core()
 	b, _ := q.core()
+	if (len(a)+1)*(len(b)+1) > maxStates {
+		return nil, false
+	}
 	x := crossing{a: a, b: b, limit: limit * 16, alive: make([]bool, (len(a)+1)*(len(b)+1)), found: map[string]bool{}}
 	x.survey()
 	if !x.alive[0] {

@@ -152,3 +152,14 @@ func TestIndexCoveringAndOverlapping(t *testing.T) {
 		}
 	}
 }
+
+// Patterns of a hostile policy cost neither memory nor time without bound.
+func TestIntersectBounds(t *testing.T) {
+	long := strings.Repeat("a", 1<<16)
+	if _, ok := Intersect(MustParse("/"+long+"*b"), MustParse("/"+long+"*c"), 8); ok {
+		t.Error("patterns of 64 KiB were intersected")
+	}
+	if got, ok := Intersect(MustParse("/*a*b*c*d*e*f*g*h"), MustParse("/*1*2*3*4*5*6*7*8"), 4); ok {
+		t.Errorf("more than the limit, and no failure: %v", got)
+	}
+}
