@@ -46,11 +46,17 @@ func (s *server) words(upstream http.Handler) []string {
 	return words
 }
 
-// reload loads the sites anew. Caddy's old server may still take a connection
-// and close it, so one is spent on that.
+// reload loads the sites anew.
 func (s *server) reload(caddyfile string) {
 	s.t.Helper()
 	s.load(caddyfile)
+	s.reloaded()
+}
+
+// reloaded waits for the new server: Caddy's old one may still take a connection
+// and close it, so one is spent on that.
+func (s *server) reloaded() {
+	s.t.Helper()
 	client.CloseIdleConnections()
 	for range 5 {
 		resp, err := client.Get("http://" + s.addr)
