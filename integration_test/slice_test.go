@@ -26,11 +26,15 @@ rules:
     enforce: log
 `
 
+// lines ends the lines of a robots.txt alike: where it has ACAP's records they
+// end in CRLF.
+func lines(robots string) string { return strings.ReplaceAll(robots, "\r\n", "\n") }
+
 func TestEveryChannelOfOnePolicy(t *testing.T) {
 	s := start(t, slicePolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 
 	if r := s.get("/robots.txt"); r.StatusCode != 200 || r.Header.Get("Content-Type") != "text/plain; charset=utf-8" ||
-		!strings.Contains(r.body, "User-agent: GPTBot\n") || !strings.Contains(r.body, "Disallow: /admin/\n") {
+		!strings.Contains(lines(r.body), "User-agent: GPTBot\n") || !strings.Contains(lines(r.body), "Disallow: /admin/\n") {
 		t.Errorf("robots.txt: %s %v\n%s", r.Status, r.Header, r.body)
 	}
 	r := s.get("/drafts/x")
@@ -195,7 +199,7 @@ rules:
 			t.Errorf("%s: %v", host, r.Header)
 		}
 		r := s.get("/robots.txt", "Host", host)
-		if _, everyone, _ := strings.Cut(r.body, "User-agent: *\n"); strings.Contains(everyone, "Disallow: /\n") != (want != "") {
+		if _, everyone, _ := strings.Cut(lines(r.body), "User-agent: *\n"); strings.Contains(everyone, "Disallow: /\n") != (want != "") {
 			t.Errorf("%s: %s", host, r.body)
 		}
 	}
