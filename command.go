@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -33,6 +34,7 @@ running server.
 Each command exits with 0 if all is well, with 1 if the policy file has an error
 and with 2 if the command cannot be carried out as it was given.`,
 		CobraFunc: func(cmd *cobra.Command) {
+			refuseUnknown(cmd)
 			cmd.AddCommand(checkCommand(), renderCommand(), explainCommand(), importCommand(), schemaCommand(), crawlersCommand())
 		},
 	})
@@ -50,9 +52,15 @@ var errPolicy = errors.New("the policy file has errors")
 // of it is the user's to mend, and is told as it stands.
 func command(use, short string, run func(cmd *cobra.Command, args []string) (int, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, SilenceErrors: true, SilenceUsage: true}
+	answerWith(cmd, run)
+	return cmd
+}
+
+// answerWith makes a command exit as command says.
+func answerWith(cmd *cobra.Command, run func(cmd *cobra.Command, args []string) (int, error)) {
 	exit := func(code int, err error) error {
 		if err != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "caddy robots-policy %s: %v\n", cmd.Name(), err)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", cmd.CommandPath(), err)
 		}
 		switch code {
 		case caddy.ExitCodeSuccess:
@@ -64,7 +72,24 @@ func command(use, short string, run func(cmd *cobra.Command, args []string) (int
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit(exitUsage, err) })
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return exit(run(cmd, args)) }
-	return cmd
+}
+
+// refuseUnknown has the parent of the commands refuse what is none of them: a
+// script with a slip in it must not go on as if the policy had been checked.
+func refuseUnknown(parent *cobra.Command) {
+	parent.SilenceErrors, parent.SilenceUsage = true, true
+	parent.SuggestionsMinimumDistance = 2
+	answerWith(parent, func(cmd *cobra.Command, args []string) (int, error) {
+		if len(args) == 0 {
+			cmd.SetOut(cmd.ErrOrStderr())
+			return exitUsage, cmd.Help()
+		}
+		hint := "see --help"
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = fmt.Sprintf("did you mean %q?", near[0])
+		}
+		return exitUsage, fmt.Errorf("there is no command %q (%s)", args[0], hint)
+	})
 }
 
 func checkCommand() *cobra.Command {
@@ -77,7 +102,7 @@ func checkCommand() *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if asJSON {
-				err = writeJSON(out, ds)
+				err = writeJSON(out, append(policyfile.Diagnostics{}, ds...)) // never null
 			} else {
 				err = ds.Write(out, colored(out))
 				if err == nil && len(ds) == 0 {
@@ -97,6 +122,16 @@ func renderCommand() *cobra.Command {
 			s, ds, err := loadArg(args, 1, "FILE")
 			if err != nil {
 				return exitUsage, err
+			}
+			if cmd.Flags().Changed("host") {
+				h, err := policy.ParseHost(host)
+				if err != nil {
+					return exitUsage, fmt.Errorf("--host %q: %w", host, err)
+				}
+				if h.Wildcard() {
+					return exitUsage, fmt.Errorf("--host %q: give one host, such as www%s", host, h[1:])
+				}
+				host = string(h)
 			}
 			errOut := cmd.ErrOrStderr()
 			if err := ds.Write(errOut, colored(errOut)); err != nil || s == nil {

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
@@ -22,16 +23,42 @@ import (
 
 var update = flag.Bool("update", false, "write what is seen into the files that show it")
 
-// build makes the command of this module, once.
+// built is the command of this module, made at most once for all tests.
+var built struct {
+	once     sync.Once
+	dir, bin string
+	err      error
+}
+
+// build returns the path of the command of this module.
 func build(t *testing.T) string {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "caddy")
-	cmd := exec.Command("go", "build", "-o", bin, "./cmd/caddy")
-	cmd.Dir = ".."
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "robots-policy-test-"); built.err != nil {
+			return
+		}
+		built.bin = filepath.Join(built.dir, "caddy")
+		cmd := exec.Command("go", "build", "-o", built.bin, "./cmd/caddy")
+		cmd.Dir = ".."
+		if out, err := cmd.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("%w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
 	}
-	return bin
+	return built.bin
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.dir != "" {
+		if err := os.RemoveAll(built.dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
 }
 
 // TestReadme runs the commands that the README shows, and compares what they

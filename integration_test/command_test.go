@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const commandPolicy = `version: 1
+rules:
+  - for: GPTBot
+    disallow:
+      crawl: /
+  - for: everyone
+    hosts: staging.example.com
+    disallow:
+      crawl: /secret/
+`
+
+// runCommand runs `caddy robots-policy` in a directory with the policy files
+// good.yaml and bad.yaml and an existing robots.txt.
+func runCommand(t *testing.T, env []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	bin, dir := build(t), t.TempDir()
+	for name, text := range map[string]string{
+		"good.yaml":  commandPolicy,
+		"bad.yaml":   "version: 1\nrules:\n  - for: GPTBot\n    dissallow: {crawl: /}\n",
+		"robots.txt": "User-agent: *\nDisallow: /tmp/\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), bin, append([]string{"robots-policy"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
+}
+
+func TestCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a whole Caddy")
+	}
+	for _, c := range []struct {
+		args           string
+		code           int
+		stdout, stderr string // parts of them; with none the stream is empty
+	}{
+		{"--help", 0, "explain", ""},
+		{"check --help", 0, "--json", ""},
+		{"", 2, "", "explain"},
+		{"bogus", 2, "", `no command "bogus"`},
+		{"chekc good.yaml", 2, "", `did you mean "check"?`},
+		{"chekc --json", 2, "", "unknown flag"},
+
+		{"check good.yaml", 0, "good.yaml", ""},
+		{"check bad.yaml", 1, "[unknown-key]", ""},
+		{"check absent.yaml", 2, "", "absent.yaml"},
+		{"check", 2, "", "it takes: FILE"},
+		{"check --bogus good.yaml", 2, "", "unknown flag"},
+		{"check --json bad.yaml", 1, `"code": "unknown-key"`, ""},
+
+		{"render good.yaml", 0, "User-agent: GPTBot\nDisallow: /\n", ""},
+		{"render --host STAGING.example.com:443 good.yaml", 0, "Disallow: /secret/", ""},
+		{"render --host other.example.com good.yaml", 0, "User-agent: GPTBot", ""},
+		{"render --host https://x/y good.yaml", 2, "", "--host"},
+		{"render --host *.example.com good.yaml", 2, "", "one host"},
+		{"render --host= good.yaml", 2, "", "--host"},
+		{"render bad.yaml", 1, "", "[unknown-key]"},
+		{"render good.yaml bad.yaml", 2, "", "it takes: FILE"},
+
+		{"explain good.yaml --agent GPTBot https://x.example/", 0, "It may not crawl", ""},
+		{"explain good.yaml --agent Bingbot https://x.example/", 0, "It may crawl", ""},
+		{"explain bad.yaml --agent GPTBot https://x.example/", 1, "", "[unknown-key]"},
+		{"explain good.yaml https://x.example/", 2, "", "--agent"},
+		{"explain good.yaml --agent GPTBot x.example/", 2, "", "no URL"},
+		{"explain good.yaml --agent GPTBot", 2, "", "it takes"},
+
+		{"import robots.txt", 0, "crawl: /tmp/", ""},
+		{"import absent.txt", 2, "", "absent.txt"},
+		{"import", 2, "", "it takes: ROBOTS.TXT"},
+		{"schema", 0, `"$schema"`, ""},
+		{"schema good.yaml", 2, "", "no arguments"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			code, stdout, stderr := runCommand(t, nil, strings.Fields(c.args)...)
+			if code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			for _, s := range []struct{ name, got, want string }{{"stdout", stdout, c.stdout}, {"stderr", stderr, c.stderr}} {
+				if s.want == "" && s.got != "" || !strings.Contains(s.got, s.want) {
+					t.Errorf("%s is\n%s\nwant %q", s.name, s.got, s.want)
+				}
+			}
+		})
+	}
+}
+
+// What is written to anything but a terminal has no colours, and neither
+// setting of NO_COLOR breaks that.
+func TestCommandsWithoutColour(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a whole Caddy")
+	}
+	for _, env := range []string{"NO_COLOR=1", "NO_COLOR="} {
+		_, stdout, stderr := runCommand(t, []string{env, "TERM=xterm-256color"}, "check", "bad.yaml")
+		if strings.Contains(stdout+stderr, "\x1b") {
+			t.Errorf("%s: colours: %q%q", env, stdout, stderr)
+		}
+	}
+}
+
+// cleanPolicy is a policy file about which there is nothing to say.
+func cleanPolicy(t *testing.T) string {
+	t.Helper()
+	clean := filepath.Join(t.TempDir(), "clean.yaml")
+	if err := os.WriteFile(clean, []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /a/\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return clean
+}
+
+// Programs that read the JSON need not tell null from an empty list.
+func TestCommandsJSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a whole Caddy")
+	}
+	clean := cleanPolicy(t)
+	code, stdout, _ := runCommand(t, nil, "check", "--json", clean)
+	if code != 0 || strings.TrimSpace(stdout) != "[]" {
+		t.Errorf("check --json of a clean file: %d, %s", code, stdout)
+	}
+}
