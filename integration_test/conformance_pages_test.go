@@ -104,7 +104,7 @@ func packing(coding string, w io.Writer) io.WriteCloser {
 	case "deflate":
 		return zlib.NewWriter(w)
 	case "br":
-		return brotli.NewWriterLevel(w, 3)
+		return brotli.NewWriterLevel(w, 1)
 	case "zstd":
 		z, err := zstd.NewWriter(w)
 		if err != nil {
