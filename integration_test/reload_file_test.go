@@ -145,6 +145,7 @@ func TestReloadOfABrokenFile(t *testing.T) {
 	}
 	s.write("policy.yaml", disallowing("/b"))
 	eventually(t, "the next edit", func() bool { return s.disallows("/b") })
+	eventually(t, "told of the edit", func() bool { return len(s.log("policy reloaded")) > 0 })
 	lines := s.log("policy reloaded")
 	if len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0]["changes"]), "everyone: newly disallowed: crawl of /b") || lines[0]["robots_txt_changed"] != true {
 		t.Errorf("%v", lines)
