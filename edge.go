@@ -4,6 +4,7 @@ package robotspolicy
 
 import (
 	"errors"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -116,5 +117,17 @@ func (h *Handler) refuse(w http.ResponseWriter, s *site.Site) error {
 	if e.Message != "" {
 		reason = errors.New(e.Message)
 	}
-	return caddyhttp.Error(status, reason)
+	// Not caddyhttp.Error, whose stack trace costs as much as all the rest and always
+	// says that it was here.
+	return caddyhttp.HandlerError{Err: reason, StatusCode: status, ID: errorID()}
+}
+
+// errorID makes an identifier such as Caddy gives its errors ({err.id}).
+func errorID() string {
+	const letters = "abcdefghijkmnpqrstuvwxyz0123456789"
+	var id [9]byte
+	for i, n := 0, rand.Uint64(); i < len(id); i, n = i+1, n/uint64(len(letters)) {
+		id[i] = letters[n%uint64(len(letters))]
+	}
+	return string(id[:])
 }

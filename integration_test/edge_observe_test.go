@@ -74,12 +74,14 @@ func TestEdgeMetrics(t *testing.T) {
 		}
 	}
 	s.load(s.logged(body))
+	client.CloseIdleConnections() // the servers before are closing them
 	s.get("/closed/", "User-Agent", "CountingBot/1.0")
 	if got := s.counted(requests("CountingBot", "edge", "refused", "no counting bots")); got != "3" {
 		t.Errorf("after a reload: %q", got)
 	}
 	// Two handlers in one configuration share the counters.
 	s.load(s.logged("@a path /a/*\nrobots_policy @a POLICY\n" + body))
+	client.CloseIdleConnections() // the servers before are closing them
 	s.get("/closed/", "User-Agent", "CountingBot/1.0")
 	if got := s.counted(requests("CountingBot", "edge", "refused", "no counting bots")); got != "4" {
 		t.Errorf("with two handlers: %q", got)

@@ -199,6 +199,7 @@ func TestEdgeSignatures(t *testing.T) {
 	}
 	// Keys and used nonces outlive a reload.
 	s.load(s.logged(strings.ReplaceAll(signedBody, "reverse_proxy UPSTREAM", "respond ok")))
+	client.CloseIdleConnections() // the servers before are closing them
 	if got := ask(good); got != 403 {
 		t.Errorf("replayed after a reload: %d", got)
 	}

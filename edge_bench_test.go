@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotspolicy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+)
+
+// benchHandler is a handler with a policy that closes the site to GPTBot, and
+// benchRequest what Caddy's server makes of a request before handlers see it.
+func benchHandler(tb testing.TB) *Handler {
+	tb.Helper()
+	h := &Handler{logger: zap.NewNop(), told: new(once), samples: new(sampler)}
+	l, err := newLive("policy.yaml", []byte("version: 1\nrules:\n  - for: category:ai-training\n    disallow:\n      crawl: /\n    enforce: block\n"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	h.live.Store(l)
+	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+	tb.Cleanup(cancel)
+	if err := errors.Join(h.settings(), h.provisionEdge(ctx)); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(h.ids.release)
+	return h
+}
+
+func benchRequest(agent string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "/news/bridge.html", nil)
+	r.Header.Set("User-Agent", agent)
+	ctx := context.WithValue(r.Context(), caddy.ReplacerCtxKey, caddy.NewReplacer())
+	ctx = context.WithValue(ctx, caddyhttp.ExtraLogFieldsCtxKey, new(caddyhttp.ExtraLogFields))
+	ctx = context.WithValue(ctx, caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: "20.171.206.1"})
+	return r.WithContext(ctx)
+}
+
+func BenchmarkEdge(b *testing.B) {
+	passing := caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return nil })
+	for name, agent := range map[string]string{
+		"refused": "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)",
+		"allowed": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+		"browser": "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
+	} {
+		b.Run(name, func(b *testing.B) {
+			h, w := benchHandler(b), httptest.NewRecorder()
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				r := benchRequest(agent)
+				b.StartTimer()
+				if err := h.ServeHTTP(w, r, passing); (err != nil) != (name == "refused") {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
