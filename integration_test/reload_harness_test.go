@@ -32,7 +32,7 @@ type reloading struct {
 // configuration of the test needs.
 func startReloading(t *testing.T, global, policy string, upstream http.Handler, body string) *reloading {
 	t.Helper()
-	dir := t.TempDir()
+	dir := busyDir(t)
 	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
 	s := &reloading{server: &server{t: t, addr: freeAddr(t), dir: dir}, admin: freeAddr(t)}
 	s.write("policy.yaml", policy)
@@ -51,6 +51,20 @@ func startReloading(t *testing.T, global, policy string, upstream http.Handler, 
 		}
 	})
 	return s
+}
+
+// busyDir is a directory of the test in which something may still be written when
+// the test ends, as a policy is that was just found good.
+func busyDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "robots-policy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		eventually(t, "its directory is gone", func() bool { return os.RemoveAll(dir) == nil })
+	})
+	return dir
 }
 
 // reconfigure loads a configuration with the body of a site.
