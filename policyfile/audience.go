@@ -3,7 +3,6 @@
 package policyfile
 
 import (
-	"math/bits"
 	"strings"
 	"unicode"
 
@@ -53,7 +52,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 			p.report(posOf(n), "bad-audience", "", `write the name of the operator after "operator:"`)
 			return a, false
 		}
-		if !p.known().operators[strings.ToLower(a.Name)] {
+		if !p.known().operator(a.Name) {
 			near := prefixed("operator:", nearest(a.Name, p.catalogue.Operators()))
 			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so this speaks to nobody; name its crawlers, or add them under crawlers", quote(a.Name))
 		}
@@ -103,6 +102,12 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 		p.report(posOf(n), "bad-audience", "["+text+"]", "several names are written as a list in brackets, or one a line with a hyphen before each")
 		return false
 	}
+	if _, ok := p.catalogue.Lookup(text); !ok {
+		if near, what := p.known().group(text); near != "" {
+			p.report(posOf(n), "bad-audience", near, "%s is %s and no crawler's name, so the rule would speak to nobody; if a crawler is called that, add it under crawlers", quote(text), what)
+			return false
+		}
+	}
 	if strings.ContainsAny(text, "#;\"'*$<>[]{}=?@\\`|~!%&^") || strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII }) || crawlers.CheckPattern(text) != nil {
 		p.report(posOf(n), "bad-audience", "", "%s cannot be a crawler's name in robots.txt: such a name has letters, hyphens and underscores", quote(text))
 		return false
@@ -114,10 +119,19 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 // checkToken warns of tokens that are probably not what the author means.
 func (p *parser) checkToken(n *yaml.Node, text string) {
 	if _, ok := p.catalogue.Lookup(text); !ok {
+		if tokens := productWords[squash(text)]; tokens != nil {
+			near := tokens[0]
+			if len(tokens) > 1 {
+				near = "[" + strings.Join(tokens, ", ") + "]"
+			}
+			p.report(posOf(n), "unknown-crawler", near, "%s is the name of a product and of no known crawler, so this probably speaks to nobody; name the crawlers that are meant", quote(text))
+			return
+		}
 		if near := p.known().meant(text); near != "" {
 			p.report(posOf(n), "misspelt-crawler", near, "no crawler called %s is known; if it exists, add it under crawlers", quote(text))
 			return
 		}
+		p.report(posOf(n), "unknown-crawler", "", "no crawler called %s is known; if the name is right, add it under crawlers", quote(text))
 	}
 	if !crawlers.ValidToken(text) {
 		reads := "nothing"
@@ -135,69 +149,4 @@ func (p *parser) tokenWithin(ua string) string {
 		return ""
 	}
 	return p.catalogue.At(i).Token
-}
-
-// namesakes finds the crawler that a misspelt token means.
-type namesakes struct {
-	tokens    []string // lower case
-	letters   []uint64
-	proper    []string
-	operators map[string]bool // lower case
-}
-
-// known is the namesakes of the merged catalogue. It is built when the first rule
-// is read, after the file's own crawlers.
-func (p *parser) known() *namesakes {
-	if p.names != nil {
-		return p.names
-	}
-	p.names = &namesakes{operators: map[string]bool{}}
-	for i := range p.catalogue.Len() {
-		c := p.catalogue.At(i)
-		low := strings.ToLower(c.Token)
-		p.names.tokens = append(p.names.tokens, low)
-		p.names.letters = append(p.names.letters, letters(low))
-		p.names.proper = append(p.names.proper, c.Token)
-		if c.Operator != "" {
-			p.names.operators[strings.ToLower(c.Operator)] = true
-		}
-	}
-	return p.names
-}
-
-// longToken is the length from which two slips are likelier than another name.
-const longToken = 9
-
-func (k *namesakes) meant(token string) string {
-	low := strings.ToLower(token)
-	switch {
-	case containsFold([]string{"all", "any", "every", "everybody", "anyone", "default", "others"}, low):
-		return "everyone"
-	case crawlers.Kind(low).Valid():
-		return "category:" + low
-	case k.operators[low]:
-		return "operator:" + token
-	}
-	name, _, versioned := strings.Cut(low, "/")
-	limit := 1
-	if len(low) >= longToken {
-		limit = 2
-	}
-	if len(low) < 5 {
-		limit = 0
-	}
-	best, distance := "", limit+1
-	set := letters(low)
-	for i, t := range k.tokens {
-		if versioned && t == name {
-			return k.proper[i]
-		}
-		if bits.OnesCount64(set^k.letters[i]) > 2*(distance-1) {
-			continue
-		}
-		if n := distanceWithin(low, t, distance-1); n < distance {
-			best, distance = k.proper[i], n
-		}
-	}
-	return best
 }

@@ -72,6 +72,7 @@ var codeTable = []CodeInfo{
 	{"listed-twice", policy.Warning, "The same thing is listed twice"},
 	{"unknown-operator", policy.Warning, "An unknown operator"},
 	{"misspelt-crawler", policy.Warning, "A crawler's name that may be misspelt"},
+	{"unknown-crawler", policy.Warning, "A crawler's name that nothing knows"},
 	{"token-not-allowed", policy.Warning, "A token that RFC 9309 does not allow"},
 	{"has-a-usage", policy.Warning, "A usage says it better"},
 	{"duplicate-app-directive", policy.Warning, "Two directives for one application and path"},

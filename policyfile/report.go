@@ -9,7 +9,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxDiagnostics bounds what one file can make us say.
+// maxDiagnostics bounds what one file can make us say: so many errors, and so many
+// warnings, which never crowd out the error that keeps the file from loading.
 const maxDiagnostics = 500
 
 // reporter collects diagnostics about one file.
@@ -17,17 +18,19 @@ type reporter struct {
 	file   string
 	lines  []string
 	list   Diagnostics
-	errors int
+	errors int // also those that are no longer told
+	warned int
 }
 
 // report adds a diagnostic. The code's row in the table of codes gives its
 // severity.
 func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args ...any) {
 	severity := severityOf(code)
+	count := &r.warned
 	if severity == policy.Error {
-		r.errors++
+		count = &r.errors
 	}
-	if len(r.list) == maxDiagnostics {
+	if *count++; *count > maxDiagnostics {
 		return
 	}
 	message := format

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+)
+
+// TestProductWords: what the messages propose exists, and what they speak of is
+// not itself a crawler.
+func TestProductWords(t *testing.T) {
+	known, err := crawlers.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for word, tokens := range productWords {
+		if _, ok := known.Lookup(word); ok || squash(word) != word {
+			t.Errorf("%s: a crawler's name (%v), or not squashed", word, ok)
+		}
+		for _, token := range tokens {
+			if c, ok := known.Lookup(token); !ok || c.Token != token {
+				t.Errorf("%s: the catalogue has no %s", word, token)
+			}
+		}
+	}
+	for word, kind := range groupWords {
+		if !kind.Valid() || squash(word) != word {
+			t.Errorf("%s: %s", word, kind)
+		}
+	}
+}
