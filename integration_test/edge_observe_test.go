@@ -3,20 +3,30 @@
 package integration_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// counted returns the value of a counter, by its line in the Prometheus format up
-// to the value; "" for none.
-func (s *server) counted(line string) string {
+// counts are the counters of a process at a time, by their lines in the Prometheus
+// format up to the value.
+type counts map[string]float64
+
+func (s *server) counts() counts {
 	s.t.Helper()
+	c := counts{}
 	for l := range strings.Lines(s.get("/metrics").body) {
-		if value, ok := strings.CutPrefix(l, line+" "); ok {
-			return strings.TrimSpace(value)
+		if i := strings.LastIndexByte(strings.TrimSpace(l), ' '); i > 0 && l[0] != '#' {
+			c[l[:i]], _ = strconv.ParseFloat(strings.TrimSpace(l[i:]), 64)
 		}
 	}
-	return ""
+	return c
+}
+
+// counted is how far a counter has come since before.
+func (s *server) counted(before counts, line string) float64 {
+	s.t.Helper()
+	return s.counts()[line] - before[line]
 }
 
 func requests(crawler, channel, decision, rule string) string {
@@ -50,6 +60,7 @@ rules:
 // configuration anew.
 func TestEdgeMetrics(t *testing.T) {
 	s := startLogged(t, observedPolicy, htmlUpstream(page("")), observedBody)
+	before := s.counts()
 	body := strings.ReplaceAll(observedBody, "UPSTREAM", s.addr) // not asked for after the reload
 	for range 2 {
 		s.get("/closed/", "User-Agent", "CountingBot/1.0")
@@ -59,32 +70,32 @@ func TestEdgeMetrics(t *testing.T) {
 	s.get("/drafts/", "User-Agent", "CountingBot/1.0")
 	s.get("/robots.txt", "User-Agent", "CountingBot/1.0")
 	s.get("/closed/", "User-Agent", "Firefox/143.0")
-	for line, want := range map[string]string{
-		requests("CountingBot", "edge", "refused", "no counting bots"):                         "2",
-		requests("WatchedBot", "edge", "would_refuse", "watched"):                              "1",
-		requests("CountingBot", "edge", "disallowed", "everyone"):                              "1",
-		requests("CountingBot", "edge", "allowed", ""):                                         "1",
-		requests("CountingBot", "headers", "sent", ""):                                         "1",
-		requests("CountingBot", "page", "sent", ""):                                            "1",
-		requests("CountingBot", "robots_txt", "served", ""):                                    "1",
-		`caddy_robots_policy_crawler_identity_total{crawler="CountingBot",verified="unknown"}`: "4",
+	for line, want := range map[string]float64{
+		requests("CountingBot", "edge", "refused", "no counting bots"):                         2,
+		requests("WatchedBot", "edge", "would_refuse", "watched"):                              1,
+		requests("CountingBot", "edge", "disallowed", "everyone"):                              1,
+		requests("CountingBot", "edge", "allowed", ""):                                         1,
+		requests("CountingBot", "headers", "sent", ""):                                         1,
+		requests("CountingBot", "page", "sent", ""):                                            1,
+		requests("CountingBot", "robots_txt", "served", ""):                                    1,
+		`caddy_robots_policy_crawler_identity_total{crawler="CountingBot",verified="unknown"}`: 4,
 	} {
-		if got := s.counted(line); got != want {
-			t.Errorf("%s: %q, want %s", line, got, want)
+		if got := s.counted(before, line); got != want {
+			t.Errorf("%s: %v, want %v", line, got, want)
 		}
 	}
 	s.load(s.logged(body))
 	client.CloseIdleConnections() // the servers before are closing them
 	s.get("/closed/", "User-Agent", "CountingBot/1.0")
-	if got := s.counted(requests("CountingBot", "edge", "refused", "no counting bots")); got != "3" {
-		t.Errorf("after a reload: %q", got)
+	if got := s.counted(before, requests("CountingBot", "edge", "refused", "no counting bots")); got != 3 {
+		t.Errorf("after a reload: %v", got)
 	}
 	// Two handlers in one configuration share the counters.
 	s.load(s.logged("@a path /a/*\nrobots_policy @a POLICY\n" + body))
 	client.CloseIdleConnections() // the servers before are closing them
 	s.get("/closed/", "User-Agent", "CountingBot/1.0")
-	if got := s.counted(requests("CountingBot", "edge", "refused", "no counting bots")); got != "4" {
-		t.Errorf("with two handlers: %q", got)
+	if got := s.counted(before, requests("CountingBot", "edge", "refused", "no counting bots")); got != 4 {
+		t.Errorf("with two handlers: %v", got)
 	}
 }
 
@@ -92,21 +103,22 @@ func TestEdgeMetrics(t *testing.T) {
 // to it is counted and logged, whatever is done about the request.
 func TestEdgeViolations(t *testing.T) {
 	s := startLogged(t, strings.ReplaceAll(observedPolicy, "WatchedBot", "RudeBot"), htmlUpstream(page("")), observedBody)
+	before := s.counts()
 	violations := `caddy_robots_policy_violations_total{crawler="RudeBot",rule="watched"}`
 	s.get("/closed/", "User-Agent", "RudeBot/1.0")
-	if got := s.counted(violations); got != "" {
-		t.Errorf("before it has read robots.txt: %q", got)
+	if got := s.counted(before, violations); got != 0 {
+		t.Errorf("before it has read robots.txt: %v", got)
 	}
 	robots := s.get("/robots.txt", "User-Agent", "Mozilla/5.0 (compatible; RudeBot/2.0)")
 	s.get("/open/", "User-Agent", "RudeBot/1.0")
-	if got := s.counted(violations); got != "" {
-		t.Errorf("for what is allowed: %q", got)
+	if got := s.counted(before, violations); got != 0 {
+		t.Errorf("for what is allowed: %v", got)
 	}
 	s.get("/closed/x?y", "User-Agent", "RudeBot/1.0")
 	s.get("/closed/", "User-Agent", "CountingBot/1.0") // has not read it
 	s.get("/closed/", "User-Agent", "RudeBot/1.0", "Host", "other.example")
-	if got := s.counted(violations); got != "1" {
-		t.Errorf("%q violations", got)
+	if got := s.counted(before, violations); got != 1 {
+		t.Errorf("%v violations", got)
 	}
 	lines := s.lines("caddy.log", "crawler went against robots.txt", 1)
 	if len(lines) != 1 || lines[0]["crawler"] != "RudeBot" || lines[0]["uri"] != "/closed/x?y" || lines[0]["rule"] != "watched" ||

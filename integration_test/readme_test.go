@@ -130,7 +130,7 @@ func runShown(t *testing.T, bin, addr, command string) string {
 	var out string
 	switch {
 	case words[0] == "curl":
-		out = curl(t, addr, words[1:])
+		out = strings.ReplaceAll(curl(t, addr, words[1:]), "\r\n", "\n") // as a terminal shows it
 	case strings.HasPrefix(command, "go run ./cmd/caddy "):
 		cmd := exec.CommandContext(context.Background(), bin, words[3:]...)
 		cmd.Dir = ".."
