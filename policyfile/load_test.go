@@ -68,6 +68,21 @@ func TestTooManyCombinationsOfCrawlersAndHosts(t *testing.T) {
 	}
 }
 
+// TestErrorsAmongManyWarnings: the error that keeps a file from loading is told
+// however many warnings come before it.
+func TestErrorsAmongManyWarnings(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("version: 1\nrules:\n  - for:\n")
+	for i := range 2 * maxDiagnostics {
+		fmt.Fprintf(&b, "      - %s\n", strings.Repeat("x", 1+i/26)+string(rune('a'+i%26)))
+	}
+	b.WriteString("    disallow:\n      crawl: a\n")
+	f, ds := Load("many.yaml", []byte(b.String()))
+	if f != nil || len(ds) != maxDiagnostics || ds[len(ds)-1].Code != "bad-path" {
+		t.Errorf("%d diagnostics, the last %v", len(ds), ds[len(ds)-1])
+	}
+}
+
 // TestEveryCodeIsShownAndExplained: each code is in a golden file, or made above,
 // and has a section in the documentation.
 func TestEveryCodeIsShownAndExplained(t *testing.T) {

@@ -4,13 +4,14 @@ package policyfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxDiagnostics bounds what one file can make us say: so many errors, and so many
-// warnings, which never crowd out the error that keeps the file from loading.
+// maxDiagnostics bounds what one file can make us say. Warnings never crowd out
+// the errors that keep a file from loading.
 const maxDiagnostics = 500
 
 // reporter collects diagnostics about one file.
@@ -18,20 +19,25 @@ type reporter struct {
 	file   string
 	lines  []string
 	list   Diagnostics
-	errors int // also those that are no longer told
-	warned int
+	errors int
 }
 
 // report adds a diagnostic. The code's row in the table of codes gives its
 // severity.
 func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args ...any) {
 	severity := severityOf(code)
-	count := &r.warned
 	if severity == policy.Error {
-		count = &r.errors
+		r.errors++
 	}
-	if *count++; *count > maxDiagnostics {
-		return
+	if len(r.list) == maxDiagnostics {
+		last := len(r.list) - 1
+		for last >= 0 && r.list[last].Severity == policy.Error {
+			last--
+		}
+		if severity != policy.Error || last < 0 {
+			return
+		}
+		r.list = slices.Delete(r.list, last, last+1)
 	}
 	message := format
 	if len(args) > 0 {
