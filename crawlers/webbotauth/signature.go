@@ -251,8 +251,9 @@ func authority(scheme, host string) string {
 func (m *message) agentOf(params *httpsfv.Params) (string, error) {
 	item := m.agent
 	if m.agents != nil {
-		key, ok := params.Get("key")
+		key, _ := params.Get("key")
 		name, _ := key.(string)
+		var ok bool
 		if item, ok = member(m.agents, name).(httpsfv.Item); !ok {
 			return "", errors.New("signature-agent is covered without saying which of its members")
 		}
