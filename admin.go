@@ -95,6 +95,30 @@ func (d *document) policyStatus() policyStatus {
 	return p
 }
 
+// hostsAnswer is what the admin API says about a policy with a file for each
+// host.
+type hostsAnswer struct {
+	Policy  string `json:"policy"`
+	Held    int    `json:"held"`    // hosts whose policies are in memory
+	Wrong   int    `json:"wrong"`   // of them, those whose files are wrong now
+	Missing int    `json:"missing"` // hosts that are known to have no file
+	Reload  string `json:"reload"`
+	Sites   int    `json:"sites"`
+	Reloads counts `json:"reloads"`
+}
+
+func (s *hostSet) answer() hostsAnswer {
+	st := s.status()
+	a := hostsAnswer{
+		Policy: s.template.text, Held: st.held, Wrong: st.broken, Missing: st.misses,
+		Reload: "off", Sites: st.readers, Reloads: st.counts,
+	}
+	if st.interval > 0 {
+		a.Reload = st.interval.String()
+	}
+	return a
+}
+
 func (adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.Path != "/robots_policy/" {
 		return apiError(http.StatusNotFound, errors.New("there are /robots_policy/, /robots_policy/explain, /robots_policy/robots.txt and /robots_policy/reload"))
@@ -103,7 +127,11 @@ func (adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 	for _, d := range servedDocuments() {
 		list = append(list, d.policyStatus())
 	}
-	return answer(w, http.StatusOK, map[string]any{"policies": list})
+	hosts := []hostsAnswer{}
+	for _, s := range allHostSets() {
+		hosts = append(hosts, s.answer())
+	}
+	return answer(w, http.StatusOK, map[string]any{"policies": list, "hosts": hosts})
 }
 
 func (adminAPI) explain(w http.ResponseWriter, r *http.Request) error {
@@ -146,6 +174,14 @@ type reloaded struct {
 }
 
 func (adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
+	for _, s := range allHostSets() {
+		if name := r.URL.Query().Get("policy"); name == "" || name == s.template.text {
+			s.sweep(r.Context(), true)
+			if name != "" {
+				return answer(w, http.StatusOK, map[string]any{"results": []reloaded{}, "hosts": []hostsAnswer{s.answer()}})
+			}
+		}
+	}
 	chosen, err := chosenDocuments(r)
 	if err != nil {
 		return err
@@ -197,7 +233,17 @@ func chosenDocuments(r *http.Request) ([]*document, error) {
 }
 
 // servedPolicy is the policy for a host that a request asks about.
-func servedPolicy(r *http.Request, _ string) (*live, error) {
+func servedPolicy(r *http.Request, host string) (*live, error) {
+	for _, s := range allHostSets() {
+		if s.template.text != r.URL.Query().Get("policy") {
+			continue
+		}
+		l, err := s.find(r.Context(), host)
+		if err == nil && l == nil {
+			err = apiError(http.StatusNotFound, fmt.Errorf("the host %q has no policy of its own in %s", host, s.template.text))
+		}
+		return l, err
+	}
 	chosen, err := chosenDocuments(r)
 	switch {
 	case err != nil:

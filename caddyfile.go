@@ -55,6 +55,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 //	    headers    [robots-tag] [x-robots-tag] [content-usage] [tailored]|off
 //	    meta       merge|replace|off
 //	    reload     <duration>|off
+//	    default    <file>
 //	    verify     [lists] [dns] [signatures]|embedded|off
 //	    verify_from <ranges...>
 //	}
@@ -97,10 +98,12 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			if _, bad := parseVerification(nil, args); bad != nil || len(args) == 0 {
 				err = d.Errf("verify_from takes address ranges such as 10.0.0.0/8")
 			}
+		case "default":
+			h.Default, err = oneArg(d, name, args, "the policy file for hosts without one")
 		case "headers":
 			h.Headers, err = headerNames(d, args)
 		default:
-			return d.Errf("unrecognized subdirective '%s'; robots_policy knows enforce, robots_txt, headers, meta, reload, verify and verify_from", name)
+			return d.Errf("unrecognized subdirective '%s'; robots_policy knows enforce, robots_txt, headers, meta, reload, verify, verify_from and default", name)
 		}
 		if err != nil {
 			return err

@@ -40,7 +40,16 @@ func init() {
 type Handler struct {
 	// The policy file, a YAML document. A relative path is taken from the
 	// directory that Caddy runs in. Global placeholders are replaced.
+	//
+	// With `{http.request.host}` in the name there is a file for each host, read
+	// when it is first asked for; `{http.request.host.labels.N}` stands for a label
+	// of the host, counted from the right.
 	Policy string `json:"policy,omitempty"`
+
+	// The policy for hosts without a file, where there is a file for each host.
+	// Without it there is none for them: requests pass by as if there were no
+	// handler.
+	Default string `json:"default,omitempty"`
 
 	// What is done at most about a crawler that the policy disallows: `off`,
 	// `log` or `block`. Default: `block`, which leaves it to the policy file.
@@ -80,17 +89,20 @@ type Handler struct {
 	// although they are not public: for crawlers of an intranet. Default: none.
 	VerifyFrom []string `json:"verify_from,omitempty"`
 
-	logger   *zap.Logger
-	live     atomic.Pointer[live]
-	used     *usedDocument
-	most     policy.Mode
-	channels robotstag.Channels
-	tailored bool
-	meta     metainject.Mode
-	told     *once
-	samples  *sampler
-	ids      *identities
-	readers  *readers
+	logger *zap.Logger
+	live   atomic.Pointer[live]
+	used   *usedDocument // nil: only hosts with a file have a policy
+	hosts  *hostSet      // nil: all hosts have the same policy
+
+	hostReader *hostReader
+	most       policy.Mode
+	channels   robotstag.Channels
+	tailored   bool
+	meta       metainject.Mode
+	told       *once
+	samples    *sampler
+	ids        *identities
+	readers    *readers
 }
 
 var (

@@ -111,6 +111,18 @@ func allDocuments() (all []*document) {
 	return all
 }
 
+// allHostSets lists the sets of policies of hosts, in the order of their names.
+func allHostSets() (all []*hostSet) {
+	documents.Range(func(_, v any) bool {
+		if s, ok := v.(*hostSet); ok {
+			all = append(all, s)
+		}
+		return true
+	})
+	slices.SortFunc(all, func(a, b *hostSet) int { return strings.Compare(a.template.text, b.template.text) })
+	return all
+}
+
 // Destruct implements caddy.Destructor. It does not wait for the goroutine that
 // follows the source: that may be telling of a change to an event handler that
 // is itself loading a configuration.

@@ -37,11 +37,9 @@ type storedMark interface {
 	restore(json.RawMessage) any
 }
 
-// keepStorage is where the last good policy of a source is kept. What this
-// machine reads is kept on this machine; what is on the web may be kept by all
-// machines of a fleet in one place.
+// keepStorage is where the last good policy of a source is kept.
 func (t *teller) keepStorage(src source) certmagic.Storage {
-	if src.late() {
+	if src.keeps() == keepShared {
 		return t.ctx.Storage()
 	}
 	return &certmagic.FileStorage{Path: caddy.AppDataDir()}
@@ -53,6 +51,9 @@ func keepKey(src source) string {
 
 // keep keeps a policy that is good. That it cannot is no reason not to serve it.
 func (t *teller) keep(src source, found reading) {
+	if src.keeps() == keepNowhere {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	k := kept{Source: src.name(), Saved: time.Now().UTC(), Text: found.data}

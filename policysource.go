@@ -5,6 +5,8 @@ package robotspolicy
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -19,10 +21,35 @@ type usedDocument struct {
 
 // open finds the policy and prepares all that requests need.
 func (h *Handler) open(ctx caddy.Context) error {
-	name, err := caddy.NewReplacer().ReplaceOrErr(h.Policy, true, true)
+	// What is not known now can only be of a request.
+	name := caddy.NewReplacer().ReplaceKnown(h.Policy, "")
+	teller, err := newTeller(ctx, h.logger)
 	if err != nil {
-		return fmt.Errorf("the policy file's name %q: %w", h.Policy, err)
+		return err
 	}
+	if err := register(ctx.GetMetricsRegistry()); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	if !isHostTemplate(name) {
+		if h.Default != "" {
+			return errors.New("default is for policies with {host} in their name")
+		}
+		return h.openOne(ctx, name, teller)
+	}
+	if h.Default != "" {
+		other, err := caddy.NewReplacer().ReplaceOrErr(h.Default, true, true)
+		if err != nil {
+			return fmt.Errorf("the default policy's name %q: %w", h.Default, err)
+		}
+		if err := h.openOne(ctx, other, teller); err != nil {
+			return err
+		}
+	}
+	return h.openHosts(name, teller)
+}
+
+// openOne opens a policy for all hosts.
+func (h *Handler) openOne(ctx caddy.Context, name string, t *teller) error {
 	src, err := newSource(ctx, name)
 	if err != nil {
 		return err
@@ -31,18 +58,47 @@ func (h *Handler) open(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	teller, err := newTeller(ctx, h.logger)
-	if err != nil {
-		return err
-	}
-	if err := register(ctx.GetMetricsRegistry()); err != nil {
-		return fmt.Errorf("registering metrics: %w", err)
-	}
 	h.used, err = useDocument(ctx, &reader{
-		src: src, follow: follow, interval: interval, teller: teller,
+		src: src, follow: follow, interval: interval, teller: t,
 		take: func(l *live) { h.live.Store(l) },
 	})
 	return err
+}
+
+// openHosts opens the policies of a hostTemplate.
+func (h *Handler) openHosts(name string, t *teller) error {
+	template, err := parseHostTemplate(name)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(template.dir); err != nil {
+		return fmt.Errorf("the directory of the policy files: %w", err)
+	} else if !info.IsDir() {
+		return fmt.Errorf("%s is no directory", template.dir)
+	}
+	follow, interval, err := parseReload(h.Reload, &fileSource{path: template.text})
+	if err != nil {
+		return err
+	}
+	v, _, err := documents.LoadOrNew("hosts "+template.text, func() (caddy.Destructor, error) { return newHostSet(template) })
+	if err != nil {
+		return err
+	}
+	h.hosts = v.(*hostSet)
+	h.hostReader = &hostReader{follow: follow, interval: interval, teller: t}
+	h.hosts.join(h.hostReader)
+	return nil
+}
+
+// policyOf returns the policy for a request, or nil if its host has none. The
+// error is the answer to the request.
+func (h *Handler) policyOf(r *http.Request) (*live, error) {
+	if h.hosts != nil {
+		if l, err := h.hosts.find(r.Context(), r.Host); l != nil || err != nil {
+			return l, err
+		}
+	}
+	return h.live.Load(), nil
 }
 
 // useDocument joins the document of the reader's source.
@@ -70,12 +126,18 @@ func (u *usedDocument) release() error {
 
 // close lets go of what open got, also if open failed.
 func (h *Handler) close() error {
-	if h.used == nil {
-		return nil
+	var errs []error
+	if h.hostReader != nil {
+		h.hosts.leave(h.hostReader)
+		_, err := documents.Delete("hosts " + h.hosts.template.text)
+		errs = append(errs, err)
+		h.hostReader = nil
 	}
-	err := h.used.release()
-	h.used = nil
-	return err
+	if h.used != nil {
+		errs = append(errs, h.used.release())
+		h.used = nil
+	}
+	return errors.Join(errs...)
 }
 
 // newSource finds out what a policy's name stands for.

@@ -24,6 +24,7 @@ var (
 	descWarnings   = newDesc("warnings", "Warnings about the policy that is served.")
 	descRules      = newDesc("rules", "Rules of the policy that is served.")
 	descSites      = newDesc("sites", "Handlers that use the policy.")
+	descHosts      = newDesc("hosts", "Hosts of a policy with a file for each: those that have one, those whose file is wrong now, those without.", "state")
 )
 
 // collector gives the metrics of all documents as they are when it is asked. It
@@ -45,7 +46,7 @@ func register(reg *prometheus.Registry) error {
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descReloads, descSuccessful, descLoaded, descChecked, descWarnings, descRules, descSites,
+		descReloads, descSuccessful, descLoaded, descChecked, descWarnings, descRules, descSites, descHosts,
 	} {
 		ch <- d
 	}
@@ -56,6 +57,20 @@ func (collector) Collect(ch chan<- prometheus.Metric) {
 	for _, d := range allDocuments() {
 		d.collect(ch)
 	}
+	for _, s := range allHostSets() {
+		s.collect(ch)
+	}
+}
+
+func (s *hostSet) collect(ch chan<- prometheus.Metric) {
+	st, name := s.status(), s.template.text
+	for result, n := range map[string]uint64{"taken": st.counts.Taken, "refused": st.counts.Refused} {
+		ch <- prometheus.MustNewConstMetric(descReloads, prometheus.CounterValue, float64(n), name, result)
+	}
+	for state, n := range map[string]int{"served": st.held - st.broken, "wrong": st.broken, "missing": st.misses} {
+		ch <- prometheus.MustNewConstMetric(descHosts, prometheus.GaugeValue, float64(n), name, state)
+	}
+	ch <- prometheus.MustNewConstMetric(descSites, prometheus.GaugeValue, float64(st.readers), name)
 }
 
 func (d *document) collect(ch chan<- prometheus.Metric) {

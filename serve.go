@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -25,7 +26,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if r.Method == http.MethodConnect {
 		return next.ServeHTTP(w, r)
 	}
-	l := h.live.Load()
+	l, err := h.policyOf(r)
+	if l == nil || err != nil {
+		if err != nil {
+			return err
+		}
+		return next.ServeHTTP(w, r)
+	}
 	host, path := r.Host, sent(r)
 	failed := r.Context().Value(caddyhttp.ErrorCtxKey) != nil
 	if h.RobotsTxt == "replace" && isRobotsTxt(path) {
@@ -59,7 +66,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		*hook = headerHook{}
 		hooks.Put(hook)
 	}()
-	err := next.ServeHTTP(rw, rw.Request())
+	err = next.ServeHTTP(rw, rw.Request())
 	if closing := rw.Close(err); err == nil {
 		err = closing
 	}
@@ -76,7 +83,7 @@ func (h *Handler) page(l *live, crawler policy.CrawlerID, host, path string, now
 }
 
 // sent returns the path and query of the request target as the client sent it.
-// Caddy never changes the host.
+// The host is what it is when the request gets here: Caddy keeps no original of it.
 func sent(r *http.Request) string {
 	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
 		r = &original
@@ -92,6 +99,9 @@ func sent(r *http.Request) string {
 }
 
 func isRobotsTxt(path string) bool {
+	if strings.IndexByte(path, '%') >= 0 {
+		path = pathpattern.NormalizePath(path) // "/%72obots.txt" is the same resource
+	}
 	rest, ok := strings.CutPrefix(path, "/robots.txt")
 	return ok && (rest == "" || rest[0] == '?')
 }

@@ -36,7 +36,18 @@ type source interface {
 	// late reports whether a policy that was kept will do until the
 	// configuration runs, so that starting waits for nobody.
 	late() bool
+	// keeps is where the last good text is kept, for a start without the source.
+	keeps() keepPlace
 }
+
+// keepPlace is a place where policies are kept.
+type keepPlace int
+
+const (
+	keepNowhere keepPlace = iota
+	keepLocally           // on this machine, as it is what this machine reads
+	keepShared            // in Caddy's storage, which machines can share
+)
 
 // reading is the text of a policy as it was read.
 type reading struct {

@@ -51,6 +51,8 @@ func (f *fileSource) remote() bool { return false }
 
 func (f *fileSource) late() bool { return false }
 
+func (f *fileSource) keeps() keepPlace { return keepLocally }
+
 func (f *fileSource) read(_ context.Context, last any) (reading, error) {
 	info, err := os.Stat(f.path)
 	if err != nil {

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotspolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+)
+
+const hostPolicyText = `version: 1
+rules:
+  - for: everyone
+    disallow:
+      crawl: /admin/
+      train-ai: /
+  - name: no AI training
+    for: category:ai-training
+    disallow:
+      crawl: /
+    enforce: block
+`
+
+// newTestSet is a set of a directory, with a reader whose configuration runs.
+func newTestSet(t testing.TB, name string) *hostSet {
+	t.Helper()
+	template, err := parseHostTemplate(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := newHostSet(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := v.(*hostSet)
+	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+	t.Cleanup(cancel)
+	s.readers = []*hostReader{{follow: true, interval: time.Second, teller: &teller{ctx: ctx, logger: zap.NewNop()}}}
+	return s
+}
+
+func writePolicy(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFileHost(t *testing.T) {
+	for host, want := range map[string]string{
+		"example.com": "example.com", "WWW.Example.COM:8080": "www.example.com", "example.com.": "example.com",
+		"bücher.example": "xn--bcher-kva.example", "192.0.2.1": "192.0.2.1", "a-b.example": "a-b.example",
+		"": "", ".": "", "..": "", "../../etc/passwd": "", "a/b": "", `a\b`: "", "a\x00b": "", "%2e%2e": "", "a..b": "", ".a": "",
+		"-a.example": "", "a_b.example": "", "[::1]:80": "", "a b": "", "{host}": "", "*.example.com": "", "~": "", "con:80:80": "",
+		strings.Repeat("a", 64): "", strings.Repeat("a.", 200) + "a": "", strings.Repeat("a", 1<<20): "",
+	} {
+		if got, ok := fileHost(host); got != want && ok || ok != (want != "") {
+			t.Errorf("%.40q: %q %t, want %q", host, got, ok, want)
+		}
+	}
+}
+
+func FuzzFileHost(f *testing.F) {
+	for _, s := range []string{"example.com", "../x", "BÜCHER.example:1", "a\x00", "xn--a", "..", "[::1]"} {
+		f.Add(s)
+	}
+	template, err := parseHostTemplate("/etc/policies/{labels.0}/{host}.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		host, ok := fileHost(s)
+		if !ok {
+			return
+		}
+		if again, ok := fileHost(host); !ok || again != host {
+			t.Errorf("%q becomes %q, and that %q", s, host, again)
+		}
+		file, ok := template.expand(host)
+		if !ok {
+			t.Fatalf("%q: %q", host, file)
+		}
+		if dir, name := filepath.Split(file); strings.ContainsAny(file, "\\\x00") || strings.Contains(file, "..") ||
+			strings.Count(dir, "/") != 1 || name != host+".yaml" || !filepath.IsLocal(file) {
+			t.Errorf("%q: %q", s, file)
+		}
+	})
+}
+
+func TestHostTemplate(t *testing.T) {
+	for name, want := range map[string]string{
+		"/etc/policies/{host}.yaml":              "/etc/policies/ www.example.com.yaml",
+		"/etc/policies/{http.request.host}.yaml": "/etc/policies/ www.example.com.yaml",
+		"/srv/{http.request.host.labels.1}.d/{labels.2}/policy.yaml": "/srv/ example.d/www/policy.yaml",
+		"/srv/{labels.9}.yaml": "/srv/ none",
+	} {
+		template, err := parseHostTemplate(name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		file, ok := template.expand("www.example.com")
+		if !ok {
+			file = "none"
+		}
+		if got := template.dir + " " + file; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	for _, name := range []string{
+		"/etc/{path}.yaml", "/etc/{http.request.uri}", "/etc/{host", "/etc/host}{host}", "/{host}", "/etc/{labels.x}", "/etc/{http.request.header.X}",
+	} {
+		if template, err := parseHostTemplate(name); err == nil {
+			t.Errorf("%s: %+v", name, template)
+		}
+	}
+}
+
+// Whatever Host says, no file outside of the directory is read, also through
+// symbolic links that somebody who may write there has put.
+func TestHostFilesStayInTheirDirectory(t *testing.T) {
+	dir := t.TempDir()
+	writePolicy(t, filepath.Join(dir, "secret.yaml"), hostPolicyText)
+	in := filepath.Join(dir, "policies")
+	writePolicy(t, filepath.Join(in, "good.example.yaml"), hostPolicyText)
+	for _, link := range [][2]string{
+		{filepath.Join(dir, "secret.yaml"), "absolute.example.yaml"}, {"../secret.yaml", "relative.example.yaml"}, {"good.example.yaml", "inside.example.yaml"},
+	} {
+		if err := os.Symlink(link[0], filepath.Join(in, link[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(in, "directory.example.yaml"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := newTestSet(t, in+"/{host}.yaml")
+	rules := func(host string) int {
+		l, err := s.find(context.Background(), host)
+		if err != nil {
+			t.Fatal(host, err)
+		}
+		if l == nil {
+			return 0
+		}
+		return len(l.site.File.Spec.Rules)
+	}
+	for host, want := range map[string]int{
+		"good.example": 2, "GOOD.example.:80": 2, "inside.example": 2,
+		// What is there and cannot be read closes the host rather than open it.
+		"absolute.example": 1, "relative.example": 1, "directory.example": 1,
+		"../secret": 0, "..%2fsecret": 0, "nobody.example": 0, "": 0,
+	} {
+		if got := rules(host); got != want {
+			t.Errorf("%q: %d rules, want %d", host, got, want)
+		}
+	}
+	l, err := s.find(context.Background(), "absolute.example")
+	if err != nil || l.site.File.Spec.Rules[0].Name != "the policy file of this host has an error" {
+		t.Error(err)
+	}
+}
+
+// A set follows its files, and does not take an error for an absence.
+func TestHostsFollow(t *testing.T) {
+	dir := t.TempDir()
+	s := newTestSet(t, dir+"/{host}.yaml")
+	path := filepath.Join(dir, "a.example.yaml")
+	rules := func() int {
+		l, err := s.find(context.Background(), "a.example")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l == nil {
+			return 0
+		}
+		return len(l.site.File.Spec.Rules)
+	}
+	sweep := func() {
+		for range 3 {
+			s.sweep(context.Background(), false)
+		}
+	}
+	step := func(what string, want int) {
+		t.Helper()
+		if got := rules(); got != want {
+			t.Fatalf("%s: %d rules, want %d", what, got, want)
+		}
+	}
+	step("no file", 0)
+	writePolicy(t, path, hostPolicyText)
+	step("the miss is remembered", 0)
+	for h := range s.misses {
+		s.misses[h] = time.Now().Add(-time.Minute)
+	}
+	sweep()
+	step("a file", 2)
+	writePolicy(t, path, strings.Replace(hostPolicyText, "disallow", "dissallow", 1))
+	sweep()
+	step("a broken edit", 2)
+	if st := s.status(); st.broken != 1 || st.counts.Refused != 1 {
+		t.Errorf("%+v", st)
+	}
+	writePolicy(t, path, hostPolicyText[:strings.Index(hostPolicyText, "  - name")])
+	sweep()
+	step("another", 1)
+	if st := s.status(); st.broken != 0 || st.counts.Taken != 1 {
+		t.Errorf("%+v", st)
+	}
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	sweep()
+	step("the directory is away", 1)
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	sweep()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	sweep()
+	step("the file is gone", 0)
+}
+
+func TestHostsAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	s := newTestSet(t, dir+"/{host}.yaml")
+	s.lookups.rate = 1e9
+	for i := range maxMisses + 500 {
+		if l, err := s.find(context.Background(), fmt.Sprintf("h%d.example", i)); l != nil || err != nil {
+			t.Fatal(l, err)
+		}
+	}
+	if len(s.misses) > maxMisses || len(s.entries) != 0 {
+		t.Errorf("%d misses, %d entries", len(s.misses), len(s.entries))
+	}
+	// Entries, filled in by hand as they cost more.
+	for i := range maxHosts {
+		e, _ := s.add(fmt.Sprintf("h%d.example", i), time.Unix(int64(i), 0))
+		close(e.ready)
+	}
+	writePolicy(t, filepath.Join(dir, "new.example.yaml"), hostPolicyText)
+	s.misses = map[string]time.Time{}
+	if l, err := s.find(context.Background(), "new.example"); l == nil || err != nil {
+		t.Fatal(l, err)
+	}
+	if len(s.entries) != maxHosts {
+		t.Errorf("%d entries", len(s.entries))
+	}
+}
+
+// Many who ask for the same host at once have its file read once.
+func TestHostsLoadOnce(t *testing.T) {
+	dir := t.TempDir()
+	writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
+	s := newTestSet(t, dir+"/{host}.yaml")
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	got := map[*live]bool{}
+	for range 50 {
+		wg.Go(func() {
+			l, err := s.find(context.Background(), "a.example")
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			got[l] = true
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	if len(got) != 1 {
+		t.Errorf("%d policies", len(got))
+	}
+}
+
+func TestBucket(t *testing.T) {
+	b := bucket{rate: 10}
+	for i := range 10 {
+		if err := b.wait(context.Background()); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 5 {
+		_ = b.wait(ctx)
+	}
+	if err := b.wait(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	b.waiting = maxWaiting
+	if err := b.wait(context.Background()); !errors.Is(err, errBusy) {
+		t.Error(err)
+	}
+}
+
+// BenchmarkHosts measures a host's first request and those after it.
+func BenchmarkHosts(b *testing.B) {
+	dir := b.TempDir()
+	const n = 10_000
+	for i := range n {
+		writePolicy(b, filepath.Join(dir, fmt.Sprintf("h%d.example.yaml", i)), hostPolicyText+fmt.Sprintf("# %d\n", i))
+	}
+	s := newTestSet(b, dir+"/{host}.yaml")
+	s.lookups.rate = 1e9
+	b.Run("first", func(b *testing.B) {
+		b.ReportAllocs()
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		i := 0
+		for b.Loop() {
+			if l, err := s.find(context.Background(), fmt.Sprintf("h%d.example", i%n)); l == nil || err != nil {
+				b.Fatal(l, err)
+			}
+			i++
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if held := len(s.entries); held > 0 {
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(held), "B/host")
+		}
+	})
+	b.Run("warm", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if l, err := s.find(context.Background(), "h0.example:8080"); l == nil || err != nil {
+				b.Fatal(l, err)
+			}
+		}
+	})
+	b.Run("sweep", func(b *testing.B) {
+		for b.Loop() {
+			s.sweep(context.Background(), false)
+		}
+		b.ReportMetric(float64(len(s.entries)), "hosts")
+	})
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hostOnly sends a request with a Host header as it stands.
+func (s *reloading) hostOnly(host string) (status int, robots string) {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /robots.txt HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", host)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0, "" // Caddy hung up
+	}
+	defer resp.Body.Close()
+	var b strings.Builder
+	if _, err := bufio.NewReader(resp.Body).WriteTo(&b); err != nil {
+		s.t.Fatal(err)
+	}
+	return resp.StatusCode, b.String()
+}
+
+func TestAPolicyForEachHost(t *testing.T) {
+	s := startReloading(t, "", disallowing("/default"), nil, "respond hello")
+	if err := os.Mkdir(filepath.Join(s.dir, "hosts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.write("hosts/a.example.yaml", disallowing("/a"))
+	s.write("hosts/b.example.yaml", strings.Replace(disallowing("/b"), "disallow", "dissallow", 1))
+	s.write("secret.yaml", disallowing("/secret"))
+	if err := s.reconfigure("robots_policy DIR/hosts/{host}.yaml {\nreload 50ms\ndefault POLICY\n}\nrespond hello"); err != nil {
+		t.Fatal(err)
+	}
+	says := func(host, path string) bool {
+		_, robots := s.hostOnly(host)
+		return strings.Contains(strings.ReplaceAll(robots, "\r\n", "\n"), "\nDisallow: "+path+"\n")
+	}
+	for host, path := range map[string]string{
+		"a.example": "/a", "A.EXAMPLE:8080": "/a", "a.example.": "/a", "nobody.example": "/default", "b.example": "/",
+		"../secret": "/default", "..\\secret": "/default", "hosts/a.example": "/default", "[::1]": "/default", "a.example%00": "/default",
+	} {
+		if status, robots := s.hostOnly(host); status != 400 && status != 0 && !says(host, path) {
+			t.Errorf("%q: %d %s", host, status, robots)
+		}
+	}
+	s.write("hosts/nobody.example.yaml", disallowing("/somebody"))
+	s.write("hosts/a.example.yaml", disallowing("/a2"))
+	s.write("hosts/b.example.yaml", disallowing("/b"))
+	eventually(t, "a new host", func() bool { return says("nobody.example", "/somebody") })
+	eventually(t, "an edit", func() bool { return says("a.example", "/a2") })
+	eventually(t, "a mended file", func() bool { return says("b.example", "/b") })
+
+	var all struct {
+		Hosts []struct{ Held, Wrong, Sites int }
+	}
+	s.ask(http.MethodGet, "/robots_policy/", &all)
+	if len(all.Hosts) != 1 || all.Hosts[0].Held != 3 || all.Hosts[0].Wrong != 0 || all.Hosts[0].Sites != 1 {
+		t.Errorf("%+v", all)
+	}
+	query := "?policy=" + filepath.Join(s.dir, "hosts") + "/%7Bhttp.request.host%7D.yaml&host="
+	if r := s.ask(http.MethodGet, "/robots_policy/robots.txt"+query+"a.example", nil); !strings.Contains(r.body, "Disallow: /a2") {
+		t.Errorf("%s %s", r.Status, r.body)
+	}
+	if r := s.ask(http.MethodGet, "/robots_policy/robots.txt"+query+"c.example", nil); r.StatusCode != 404 {
+		t.Errorf("%s %s", r.Status, r.body)
+	}
+	if text := s.ask(http.MethodGet, "/metrics", nil).body; !strings.Contains(text, `hosts/{http.request.host}.yaml",state="served"} 3`) {
+		t.Error(text)
+	}
+
+	// Without a default, a host without a file has no policy at all.
+	if err := s.reconfigure("robots_policy DIR/hosts/{host}.yaml\nrespond hello"); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := s.hostOnly("c.example"); status != 200 || body != "hello" {
+		t.Errorf("%d %s", status, body)
+	}
+	for body, want := range map[string]string{
+		"robots_policy DIR/none/{host}.yaml": "the directory of the policy files", "robots_policy DIR/{path}.yaml": "only {host} and {labels.N}",
+		"robots_policy POLICY {\ndefault DIR/x\n}": "default is for policies with {host}", "robots_policy DIR/{env.NOTHING}.yaml": "no such file",
+	} {
+		if err := s.reconfigure(body); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
