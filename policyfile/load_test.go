@@ -68,6 +68,18 @@ func TestTooManyCombinationsOfCrawlersAndHosts(t *testing.T) {
 	}
 }
 
+func TestLengthOfPaths(t *testing.T) {
+	file := func(n int) []byte {
+		return []byte("version: 1\nrules:\n  - for: everyone\n    disallow:\n      crawl: /" + strings.Repeat("a", n-1) + "\n")
+	}
+	if f, ds := Load("long.yaml", file(maxPattern)); f == nil || len(ds) > 0 {
+		t.Errorf("the longest path: %v", ds.Error())
+	}
+	if f, ds := Load("long.yaml", file(maxPattern+1)); f != nil || len(ds) != 1 || ds[0].Code != "bad-path" {
+		t.Errorf("one octet more: %v", ds.Error())
+	}
+}
+
 // TestErrorsAmongManyWarnings: the error that keeps a file from loading is told
 // however many warnings come before it.
 func TestErrorsAmongManyWarnings(t *testing.T) {

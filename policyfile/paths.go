@@ -49,6 +49,22 @@ func readSets(p *parser, _, n *yaml.Node, _ struct{}) {
 	})
 }
 
+// hostAndPath is a web address without its scheme.
+var hostAndPath = regexp.MustCompile(`^(?i:www\.[^/ ]+|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|info|example|eu|de|at|ch|fr|it|es|nl|be|uk|io|dev|pl|se|dk|no|fi))(?::[0-9]+)?/`)
+
+func isYesOrNo(text string) bool {
+	return containsFold([]string{"true", "false", "yes", "no", "on", "off"}, text)
+}
+
+// yesOrNo reports an answer where the paths are wanted for which it holds.
+func (p *parser) yesOrNo(n *yaml.Node, text string) {
+	if containsFold([]string{"false", "no", "off"}, text) {
+		p.report(posOf(n), "bad-path", "", "here stand the paths that are meant, and not %s; move the line to the other one of allow and disallow, with / for the whole site", quote(text))
+		return
+	}
+	p.report(posOf(n), "bad-path", "/", "here stand the paths that are meant, and not %s; / stands for the whole site", quote(text))
+}
+
 // severalPaths is what a list without hyphens or brackets is read as.
 var severalPaths = regexp.MustCompile(`^-?[/*]\S*(?:,? -? ?|,)[/*]`)
 
@@ -83,8 +99,16 @@ func (p *parser) resource(n *yaml.Node, text string) (resource, bool) {
 	return resource{posOf(n), "", []pathpattern.Pattern{pattern}}, true
 }
 
+// maxPattern is how long a path may be, in octets. Web addresses that are longer do
+// not work everywhere, and what robots.txt readers must take of a line is bounded.
+const maxPattern = 2048
+
 // pattern reads a path. SetsToo says whether the name of a set could stand here.
 func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.Pattern, bool) {
+	if len(text) > maxPattern {
+		p.report(posOf(n), "bad-path", "", "a path has up to %d octets, and this one has %d; write its beginning only, which stands for everything below", maxPattern, len(text))
+		return pathpattern.Pattern{}, false
+	}
 	if severalPaths.MatchString(text) {
 		p.report(posOf(n), "bad-path", "", `these look like several paths; write one a line, each with a hyphen and a space before it: "- /a"`)
 		return pathpattern.Pattern{}, false
@@ -109,6 +133,10 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 			path = rest[i:]
 		}
 		p.report(posOf(n), "bad-path", path, "here stands a whole address; write only the path, and name the host under hosts if the rule is not for all of them")
+	case hostAndPath.MatchString(text) && p.sets[strings.ToLower(text)] == nil:
+		p.report(posOf(n), "bad-path", text[strings.IndexByte(text, '/'):], "here stands a host before the path; write only the path, and name the host under hosts if the rule is not for all of them")
+	case isYesOrNo(text) && setsToo:
+		p.yesOrNo(n, text)
 	case !setsToo && p.sets[strings.ToLower(text)] != nil:
 		p.report(posOf(n), "bad-path", "", "a set holds paths and not other sets; repeat the paths of %s here", quote(text))
 	case !setsToo:

@@ -42,7 +42,8 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 		what = "allow"
 	}
 	if n.Kind == yaml.SequenceNode || n.Kind == yaml.ScalarNode && !p.glued(n) {
-		p.report(posOf(n), "wrong-kind", "", `under %s stands which usage is meant, with its paths; "crawl: /" is fetching anything on the site`, what)
+		near, cure := noUsage(n)
+		p.report(posOf(n), "wrong-kind", near, "under %s stands which usage is meant, with its paths; %s", what, cure)
 		return
 	}
 	if n.Kind != yaml.MappingNode {
@@ -65,6 +66,63 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 			p.entry(item, key.Value, allow, local, parts, r)
 		})
 	})
+}
+
+// noUsage says what to write instead of paths or a list under allow or disallow,
+// in the author's own words.
+func noUsage(n *yaml.Node) (near, cure string) {
+	const crawl = `"crawl: /" is fetching anything on the site`
+	item := n
+	if n.Kind == yaml.SequenceNode {
+		if len(n.Content) == 0 {
+			return "", crawl
+		}
+		item = n.Content[0]
+	}
+	_, isUsage := policy.ParseUsage(item.Value)
+	switch {
+	case item.Kind == yaml.MappingNode && len(item.Content) > 1 && item.Content[0].Kind == yaml.ScalarNode:
+		first := item.Content[0].Value + ":"
+		if item.Content[1].Kind == yaml.ScalarNode {
+			first += " " + item.Content[1].Value
+		}
+		return "", "remove the hyphens, so that " + quote(first) + " and the like stand below each other"
+	case item.Kind != yaml.ScalarNode || item.Value == "":
+		return "", crawl
+	case isUsage:
+		return item.Value + ": /", "name the paths after it, / for the whole site"
+	case item.Value[0] != '/' && item.Value[0] != '*':
+		return "", crawl
+	case n.Kind == yaml.SequenceNode:
+		return "crawl: [" + pathsOf(n) + "]", "fetching is called crawl, so if that is meant, write crawl: before the list"
+	}
+	return "crawl: " + asWritten(item.Value), "fetching is called crawl"
+}
+
+// pathsOf is a short list of paths as brackets hold it.
+func pathsOf(n *yaml.Node) string {
+	const shown = 3
+	var paths []string
+	for _, c := range n.Content[:min(len(n.Content), shown)] {
+		if c.Kind == yaml.ScalarNode {
+			paths = append(paths, asWritten(c.Value))
+		}
+	}
+	if len(n.Content) > shown {
+		paths = append(paths, "…")
+	}
+	return strings.Join(paths, ", ")
+}
+
+// asWritten is a value with the quotation marks that YAML wants, shortened.
+func asWritten(s string) string {
+	if short := []rune(s); len(short) > maxQuoted {
+		s = string(short[:maxQuoted]) + "…"
+	}
+	if strings.ContainsAny(s, "*, #{}[]&!|>'\"%@`") {
+		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	}
+	return s
 }
 
 // entry reads paths with qualifiers.
