@@ -3,6 +3,7 @@ module github.com/robotspolicy/caddy-robots-policy
 go 1.26.0
 
 require (
+	cel.dev/cel-go v0.32.0
 	github.com/andybalholm/brotli v1.2.8
 	github.com/caddyserver/caddy/v2 v2.11.9
 	github.com/caddyserver/certmagic v0.25.6
@@ -18,7 +19,6 @@ require (
 )
 
 require (
-	cel.dev/cel-go v0.32.0 // indirect
 	cel.dev/expr v0.25.3 // indirect
 	cloud.google.com/go/auth v0.23.3 // indirect
 	cloud.google.com/go/auth/oauth2adapt v0.2.8 // indirect
