@@ -175,7 +175,13 @@ func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) (*policy.Qual
 	qs, ok := &policy.Qualifiers{}, true
 	for _, t := range texts {
 		if err := qs.SetQualifier(u, t.name, t.value); err != nil {
-			p.report(posOf(t.node), "bad-qualifier", "", "%s", err)
+			near := ""
+			for _, guess := range []string{strings.ToLower(strings.Join(strings.Fields(t.value), "-")), "until-" + t.value, t.value + "-chars"} {
+				if near == "" && guess != t.value && new(policy.Qualifiers).SetQualifier(u, t.name, guess) == nil {
+					near = guess
+				}
+			}
+			p.report(posOf(t.node), "bad-qualifier", near, "%s", err)
 			ok = false
 		}
 	}
