@@ -166,6 +166,10 @@ func (p *parser) isMap(n *yaml.Node, what string) bool {
 	if p.told[n] || p.glued(n) {
 		return false
 	}
+	if word, rest, ok := strings.Cut(n.Value, " "); ok && n.Kind == yaml.ScalarNode && isKnownKey(word) {
+		p.report(posOf(n), "wrong-kind", word+": "+strings.TrimSpace(rest), "a colon is missing after %s", quote(word))
+		return false
+	}
 	p.report(posOf(n), "wrong-kind", "", `%s is written as "key: value" lines, and this is %s`, what, kindOf(n))
 	return false
 }

@@ -128,6 +128,8 @@ func (p *parser) plain(n *yaml.Node) {
 			case isNull(v) && v.Value == "" && p.glued(k):
 				p.told[k], p.told[v] = true, true
 				continue
+			case isNull(v) && p.notIndented(n.Content[i:]):
+				bad(v, "no-value", `nothing stands under "%s:", as what follows is not indented deeper; indent the next line by two spaces`, k.Value)
 			case isNull(v):
 				bad(v, "no-value", `nothing stands after "%s:"; write a value, or delete the line`, quoteless(k.Value))
 			}
@@ -142,6 +144,21 @@ func (p *parser) plain(n *yaml.Node) {
 			p.plain(c)
 		}
 	}
+}
+
+// notIndented reports whether usages follow allow or disallow as keys beside it. It
+// keeps them from being reported as unknown keys.
+func (p *parser) notIndented(rest []*yaml.Node) (found bool) {
+	if rest[0].Value != "allow" && rest[0].Value != "disallow" {
+		return false
+	}
+	for i := 2; i+1 < len(rest); i += 2 {
+		if _, ok := policy.ParseUsage(rest[i].Value); !ok {
+			break
+		}
+		p.told[rest[i]], found = true, true
+	}
+	return found
 }
 
 // robotsTxtLine is the line by which a file shows that it is a robots.txt, or 0.

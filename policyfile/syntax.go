@@ -28,6 +28,10 @@ func (p *parser) syntax(data string, err error) {
 	if explained {
 		return
 	}
+	if opened, column := p.openQuote(line); opened > 0 {
+		p.report(policy.Pos{Line: opened, Column: column}, "yaml-syntax", "", "a quotation mark is opened here and not closed in this line; put one at the end of the value")
+		return
+	}
 	column := 1
 	if line >= 1 && line <= len(p.lines) {
 		text := p.lines[line-1]
@@ -35,6 +39,21 @@ func (p *parser) syntax(data string, err error) {
 	}
 	code, message := explain(err)
 	p.report(policy.Pos{Line: line, Column: column}, code, "", "%s", message)
+}
+
+// openQuote finds the first value up to a line that opens a quotation mark without
+// closing it.
+func (p *parser) openQuote(last int) (line, column int) {
+	for i, text := range p.lines[:min(last, len(p.lines))] {
+		m := entryStart.FindStringSubmatch(text)
+		if m == nil || m[4] == "" || m[4][0] != '"' && m[4][0] != '\'' {
+			continue
+		}
+		if strings.Count(strings.ReplaceAll(m[4], `\"`, ""), m[4][:1])%2 == 1 {
+			return i + 1, utf8.RuneCountInString(m[1]+m[2]+m[3]) + 1
+		}
+	}
+	return 0, 0
 }
 
 var (
@@ -117,10 +136,11 @@ type suspicion struct {
 }
 
 var (
-	entryStart = regexp.MustCompile(`^( *)((?:- +)*)((?:[A-Za-z][\w.-]*: +)?)(.*)$`)
-	glued      = regexp.MustCompile(`^([a-z][a-z-]*):([^\s:].*)$`)
-	hyphened   = regexp.MustCompile(`^-([a-z][a-z-]*):(?: |$)`)
-	inFlow     = regexp.MustCompile("(?:^|[\\[{,] *|: +)([*&!%@`][^,\\]}]*)")
+	entryStart      = regexp.MustCompile(`^( *)((?:- +)*)((?:[A-Za-z][\w.-]*: +)?)(.*)$`)
+	glued           = regexp.MustCompile(`^([a-z][a-z-]*):([^\s:].*)$`)
+	hyphened        = regexp.MustCompile(`^-([a-z][a-z-]*):(?: |$)`)
+	forWithoutColon = regexp.MustCompile(`^( *- +)for +([^:]+)$`)
+	inFlow          = regexp.MustCompile("(?:^|[\\[{,] *|: +)([*&!%@`][^,\\]}]*)")
 )
 
 // suspect looks for a mistake that breaks YAML wherever the line stands.
@@ -133,6 +153,9 @@ func suspect(line string) (suspicion, bool) {
 			column: strings.IndexByte(indent, '\t') + 1, code: "yaml-tab",
 			message: "a tab stands before the text; YAML is indented with spaces only, so replace each tab with spaces",
 		}, true
+	}
+	if g := forWithoutColon.FindStringSubmatch(line); g != nil {
+		return suspicion{column: len(g[1]) + 1, code: "yaml-syntax", message: `a colon is missing after "for"`, didYouMean: "for: " + uncomment(g[2])}, true
 	}
 	m := entryStart.FindStringSubmatch(line)
 	if m == nil {
