@@ -9,8 +9,8 @@ import (
 
 // TestExamples: the published policies load without a warning.
 func TestExamples(t *testing.T) {
-	paths := filesOf(t, "../examples/policies/*.yaml")
-	if len(paths) < 6 {
+	paths := append(filesOf(t, "../examples/policies/*.yaml"), "../examples/site-policy.yaml")
+	if len(paths) < 7 {
 		t.Errorf("only %d examples", len(paths))
 	}
 	for _, path := range paths {
