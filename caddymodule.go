@@ -41,6 +41,11 @@ type Handler struct {
 	// The policy file, a YAML document. A relative path is taken from the
 	// directory that Caddy runs in. Global placeholders are replaced.
 	//
+	// `https://…` is a file on a web server, which is asked once a minute; the last
+	// good one is kept in Caddy's storage and served when the server is away.
+	// `storage:KEY` is a file in Caddy's storage, where `caddy robots-policy publish`
+	// puts it for a whole fleet.
+	//
 	// With `{http.request.host}` in the name there is a file for each host, read
 	// when it is first asked for; `{http.request.host.labels.N}` stands for a label
 	// of the host, counted from the right.
@@ -74,7 +79,8 @@ type Handler struct {
 
 	// How often to look whether the policy has changed, such as `10s`, or `off`: a
 	// change is taken up when Caddy loads a configuration (`caddy reload --force`).
-	// A policy that is wrong is not taken up; the one before goes on. Default: `2s`.
+	// A policy that is wrong is not taken up; the one before goes on. Default: `2s` for files, `5s` for the
+	// storage, `1m` for the web.
 	Reload string `json:"reload,omitempty"`
 
 	// How crawlers are told from impostors, by what their operators publish: some

@@ -25,7 +25,7 @@ import (
 func init() {
 	caddycmd.RegisterCommand(caddycmd.Command{
 		Name:  "robots-policy",
-		Usage: "check|render|explain|import|schema|crawlers ...",
+		Usage: "check|render|explain|import|schema|publish|crawlers ...",
 		Short: "Checks and explains the policy files of robots_policy",
 		Long: `
 Works on a policy file as the robots_policy directive takes it, without a
@@ -35,7 +35,7 @@ Each command exits with 0 if all is well, with 1 if the policy file has an error
 and with 2 if the command cannot be carried out as it was given.`,
 		CobraFunc: func(cmd *cobra.Command) {
 			refuseUnknown(cmd)
-			cmd.AddCommand(checkCommand(), renderCommand(), explainCommand(), importCommand(), schemaCommand(), crawlersCommand())
+			cmd.AddCommand(checkCommand(), renderCommand(), explainCommand(), importCommand(), schemaCommand(), publishCommand(), crawlersCommand())
 		},
 	})
 }

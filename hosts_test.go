@@ -102,10 +102,10 @@ func FuzzFileHost(f *testing.F) {
 
 func TestHostTemplate(t *testing.T) {
 	for name, want := range map[string]string{
-		"/etc/policies/{host}.yaml":              "/etc/policies/ www.example.com.yaml",
-		"/etc/policies/{http.request.host}.yaml": "/etc/policies/ www.example.com.yaml",
+		"/etc/policies/{host}.yaml":                                  "/etc/policies/ www.example.com.yaml",
+		"/etc/policies/{http.request.host}.yaml":                     "/etc/policies/ www.example.com.yaml",
 		"/srv/{http.request.host.labels.1}.d/{labels.2}/policy.yaml": "/srv/ example.d/www/policy.yaml",
-		"/srv/{labels.9}.yaml": "/srv/ none",
+		"/srv/{labels.9}.yaml":                                       "/srv/ none",
 	} {
 		template, err := parseHostTemplate(name)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -63,7 +64,7 @@ func (t *teller) keep(src source, found reading) {
 	data, err := json.Marshal(k)
 	if err == nil {
 		storage := t.keepStorage(src)
-		err = errors.Join(storage.Store(ctx, keepKey(src), data), prune(ctx, storage))
+		err = within(ctx, func() error { return errors.Join(storage.Store(ctx, keepKey(src), data), prune(ctx, storage)) })
 	}
 	if err != nil {
 		t.logger.Warn("the policy could not be kept for a start without its source", zap.String("policy", src.name()), zap.Error(err))
@@ -98,7 +99,11 @@ func prune(ctx context.Context, storage certmagic.Storage) error {
 func (t *teller) kept(src source) (*live, any) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	data, err := t.keepStorage(src).Load(ctx, keepKey(src))
+	var data []byte
+	err := within(ctx, func() (err error) {
+		data, err = t.keepStorage(src).Load(ctx, keepKey(src))
+		return err
+	})
 	var k kept
 	if err == nil {
 		err = json.Unmarshal(data, &k)
@@ -120,6 +125,18 @@ func (t *teller) kept(src source) (*live, any) {
 		return l, s.restore(k.Mark)
 	}
 	return l, nil
+}
+
+// within waits for f only as long as ctx lasts: not every storage heeds it.
+func within(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("the storage does not answer: %w", ctx.Err())
+	}
 }
 
 func ignoreMissing(err error) error {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -141,9 +142,18 @@ func (h *Handler) close() error {
 }
 
 // newSource finds out what a policy's name stands for.
-func newSource(_ caddy.Context, name string) (source, error) {
-	if name == "" {
+func newSource(ctx caddy.Context, name string) (source, error) {
+	switch {
+	case name == "":
 		return nil, errors.New("no policy file is given")
+	case isWebAddress(name):
+		return newWebSource(name)
+	case strings.HasPrefix(name, storagePrefix):
+		key, err := storageKey(name)
+		if err != nil {
+			return nil, err
+		}
+		return &storageSource{storage: ctx.Storage(), at: key}, nil
 	}
 	// Caddy's own function for this goes by the directory in which it started.
 	path, err := filepath.Abs(name)

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"compress/gzip"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// policyServer is a web server with a policy, which can be made to misbehave.
+type policyServer struct {
+	*httptest.Server
+	answer  atomic.Pointer[http.HandlerFunc]
+	asked   atomic.Int32
+	matched atomic.Int32
+}
+
+func newPolicyServer(t *testing.T, text string) *policyServer {
+	p := new(policyServer)
+	p.serve(text)
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.asked.Add(1)
+		(*p.answer.Load())(w, r)
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+// serve answers with a policy, and 304 to those who have it.
+func (p *policyServer) serve(text string) {
+	tag := fmt.Sprintf(`"%x"`, text)
+	p.do(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", tag)
+		if r.Header.Get("If-None-Match") == tag {
+			p.matched.Add(1)
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		_, _ = w.Write([]byte(text))
+	})
+}
+
+func (p *policyServer) do(f http.HandlerFunc) { p.answer.Store(&f) }
+
+func TestPolicyFromTheWeb(t *testing.T) {
+	p := newPolicyServer(t, disallowing("/a"))
+	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
+	body := "robots_policy " + p.URL + "/policy.yaml {\nreload 1s\n}\nrespond hello"
+	if err := s.reconfigure(body); err != nil {
+		t.Fatal(err)
+	}
+	if !s.disallows("/a") {
+		t.Fatal(s.get("/robots.txt").body)
+	}
+	eventually(t, "the policy is asked for with its entity tag", func() bool { return p.matched.Load() > 0 })
+	p.serve(disallowing("/b"))
+	eventually(t, "a new policy", func() bool { return s.disallows("/b") })
+
+	big := strings.Repeat("#", 3<<20)
+	for _, c := range []struct {
+		name, says string
+		answer     http.HandlerFunc
+	}{
+		{"a page", "a web page and no policy", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<!DOCTYPE html><title>Log in</title>")
+		}},
+		{"an error", "500 Internal Server Error", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }},
+		{"nothing", "204 No Content", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }},
+		{"a redirect elsewhere", "redirect to another server", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/x", http.StatusFound)
+		}},
+		{"a loop", "redirects", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/policy.yaml", http.StatusFound) }},
+		{"a broken policy", "rulez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "version: 1\nrulez: 1\n") }},
+		{"half a policy", "unexpected EOF", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "500")
+			fmt.Fprint(w, disallowing("/half"))
+		}},
+		{"a large file", "file-too-large", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, big) }},
+		{"a large file, small on the way", "file-too-large", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			fmt.Fprint(z, big)
+			z.Close()
+		}},
+	} {
+		p.do(c.answer)
+		var r struct{ Results []struct{ Policy, Result, Error string } }
+		s.ask(http.MethodPost, "/robots_policy/reload", &r)
+		if len(r.Results) != 1 || r.Results[0].Result != "refused" || !strings.Contains(r.Results[0].Error, c.says) {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+		if !s.disallows("/b") {
+			t.Fatalf("%s: %s", c.name, s.get("/robots.txt").body)
+		}
+	}
+	p.serve(disallowing("/c"))
+	s.ask(http.MethodPost, "/robots_policy/reload", nil)
+	if !s.disallows("/c") {
+		t.Error("mended, but not served")
+	}
+}
+
+// A server that hangs holds nobody up: no request, and no configuration.
+func TestPolicyServerThatHangs(t *testing.T) {
+	p := newPolicyServer(t, disallowing("/a"))
+	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
+	body := "robots_policy " + p.URL + " {\nreload 1s\n}\nrespond hello"
+	if err := s.reconfigure(body); err != nil {
+		t.Fatal(err)
+	}
+	release := make(chan struct{})
+	var once sync.Once
+	defer once.Do(func() { close(release) })
+	p.do(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	before := p.asked.Load()
+	eventually(t, "it is asked", func() bool { return p.asked.Load() > before })
+	if !s.disallows("/a") {
+		t.Error("the policy is gone")
+	}
+	done := make(chan error)
+	go func() { done <- load(s.caddyfile("handle /x {\n" + body + "\n}\n" + body)) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second): // far longer than reading may take
+		t.Error("a configuration waits for the policy server")
+	}
+	client.CloseIdleConnections()
+	if !s.disallows("/a") {
+		t.Error("the policy is gone")
+	}
+	once.Do(func() { close(release) })
+}
+
+func TestWebPoliciesThatAreRefused(t *testing.T) {
+	s := startReloading(t, "", disallowing("/a"), nil, "respond hello")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	for name, want := range map[string]string{
+		"http://policies.example.com/x":      "is not https",
+		"https://user:secret@example.com/x":  "holds a password",
+		"https://":                           "names no server",
+		"http://" + l.Addr().String():        "connection refused",
+		"storage:../../etc/passwd":           "is no key for a policy",
+		"storage:/etc/passwd":                "is no key for a policy",
+		"storage:":                           "is no key for a policy",
+		"storage:certificates/x":             "where Caddy keeps other things",
+		"storage:robots_policy/last_good/x":  "where Caddy keeps other things",
+		"storage:robots_policy/nothing.yaml": "nothing is published",
+	} {
+		err := s.reconfigure("robots_policy " + name)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestPolicyFromTheStorage(t *testing.T) {
+	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
+	const body = "robots_policy storage:site/policy.yaml {\nreload 100ms\n}\nrespond hello"
+	publish := func(text string) {
+		t.Helper()
+		s.write("new.yaml", text)
+		s.publish("new.yaml", "site/policy.yaml", 0)
+	}
+	publish(disallowing("/a"))
+	if err := s.reconfigure(body); err != nil {
+		t.Fatal(err)
+	}
+	if !s.disallows("/a") {
+		t.Fatal(s.get("/robots.txt").body)
+	}
+	publish(disallowing("/b"))
+	eventually(t, "what was published", func() bool { return s.disallows("/b") })
+	// What the command refuses to publish, somebody may put there all the same.
+	s.write("storage/site/policy.yaml", "version: 1\nrulez: 1\n")
+	eventually(t, "the error is told", func() bool { return len(s.log("policy not reloaded")) == 1 })
+	if !s.disallows("/b") || s.policies().Policies[0].Policy != "storage:site/policy.yaml" {
+		t.Errorf("%+v", s.policies())
+	}
+	publish(disallowing("/c"))
+	eventually(t, "what was published next", func() bool { return s.disallows("/c") })
+}
+
+// publish publishes a file of the test to its storage, by the command.
+func (s *reloading) publish(file, key string, code int, more ...string) string {
+	s.t.Helper()
+	s.write("publish.caddyfile", "{\nstorage file_system "+filepath.Join(s.dir, "storage")+"\n}\n")
+	args := append([]string{
+		"robots-policy", "publish", filepath.Join(s.dir, file), "--to", "storage:" + key,
+		"--config", filepath.Join(s.dir, "publish.caddyfile"), "--adapter", "caddyfile",
+	}, more...)
+	out, got := caddyExits(s.t, args...)
+	if got != code {
+		s.t.Fatalf("%q exits with %d:\n%s", args, got, out)
+	}
+	return out
+}
+
+func TestPublish(t *testing.T) {
+	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
+	s.write("good.yaml", disallowing("/a"))
+	s.write("bad.yaml", "version: 1\nrulez: 1\n")
+	s.write("next.yaml", disallowing("/b"))
+	if out := s.publish("good.yaml", "k/p.yaml", 0); !strings.Contains(out, "published as storage:k/p.yaml (sha256 ") || !strings.Contains(out, "warning: ") {
+		t.Error(out)
+	}
+	if out := s.publish("good.yaml", "k/p.yaml", 0); !strings.Contains(out, "is this policy already") {
+		t.Error(out)
+	}
+	if out := s.publish("bad.yaml", "k/p.yaml", 1); !strings.Contains(out, "bad.yaml:2:1: error:") {
+		t.Error(out)
+	}
+	if out := s.publish("next.yaml", "k/p.yaml", 0, "--dry-run"); !strings.Contains(out, "everyone: newly disallowed: crawl of /b") || !strings.Contains(out, "dry run") {
+		t.Error(out)
+	}
+	if out := s.publish("next.yaml", "k/p.yaml", 0); !strings.Contains(out, "everyone: newly allowed: crawl of /a") || !strings.Contains(out, "robots.txt has changed") {
+		t.Error(out)
+	}
+	s.publish("nothing.yaml", "k/p.yaml", 2)
+	s.publish("good.yaml", "certificates/p.yaml", 2)
+	if out, code := caddyExits(t, "robots-policy", "publish", filepath.Join(s.dir, "good.yaml")); code != 2 || !strings.Contains(out, "where to?") {
+		t.Error(code, out)
+	}
+}
