@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
@@ -26,10 +27,16 @@ type Question struct {
 
 // Explanation is what happens to a request in every channel, and why.
 type Explanation struct {
-	URL      string    `json:"url"`
-	Agent    string    `json:"agent"`
-	Crawler  *Crawler  `json:"crawler"` // nil: no crawler that the policy or the catalogue knows
-	Usages   []Answer  `json:"usages"`  // that the policy speaks of for this crawler and path
+	URL     string   `json:"url"`
+	Agent   string   `json:"agent"`
+	Crawler *Crawler `json:"crawler"` // nil: no crawler that the policy or the catalogue knows
+	// MayCrawl is what the policy says about crawling, in whichever way the path
+	// is read (see Edge). A client that nobody knows is not refused all the same.
+	MayCrawl bool      `json:"may_crawl"`
+	Reason   *Reason   `json:"reason,omitempty"`  // for MayCrawl; nil where no rule decides
+	ReadAs   string    `json:"read_as,omitempty"` // the path that decided, where it is not the one that was sent
+	Open     bool      `json:"always_open"`       // nobody is refused there: crawlers learn the rules by it
+	Usages   []Answer  `json:"usages"`            // that the policy speaks of for this crawler and path
 	Channels []Channel `json:"channels"`
 }
 
@@ -87,8 +94,9 @@ func (s *Site) Explain(q Question) *Explanation {
 	}
 	e := &Explanation{URL: q.URL.String(), Agent: q.Agent}
 	id := s.who(q.Agent, e)
-	query := policy.Query{Crawler: id, Host: q.URL.Host, Path: path, Now: q.Now}
-	e.Usages = s.answers(query)
+	query := policy.Query{Crawler: id, Purposes: s.Purposes([]string{q.Agent}), Host: q.URL.Host, Path: path, Now: q.Now}
+	e.Usages = append([]Answer{}, s.answers(query)...)
+	s.judge(query, e)
 	sources := s.sources(query)
 	e.Channels = []Channel{
 		s.explainRobots(query),
@@ -97,6 +105,38 @@ func (s *Site) Explain(q Question) *Explanation {
 		s.explainEdge(query),
 	}
 	return e
+}
+
+// judge answers whether the path may be crawled as Edge does: it may not if one of
+// its readings may not.
+func (s *Site) judge(q policy.Query, e *Explanation) {
+	q.Path = q.Path[:min(len(q.Path), MaxPath)]
+	q.Usage = policy.Crawl
+	readings, n := pathpattern.Readings(q.Path)
+	e.Open = s.open(q.Host, readings[:n])
+	e.MayCrawl = true
+	if name, _, _ := strings.Cut(readings[0], "?"); n == 1 && name == "/robots.txt" {
+		return // RFC 9309 section 2.2.2
+	}
+	for i, path := range readings[:n] {
+		q.Path = path
+		d := s.Policy.Decide(q)
+		if refused := d.Verdict == policy.Disallowed; i > 0 && !refused {
+			continue
+		} else if refused {
+			e.MayCrawl = false
+			if i > 0 {
+				e.ReadAs = path
+			}
+		}
+		if d.Rule != nil {
+			r := s.reason(d)
+			e.Reason = &r
+		}
+		if !e.MayCrawl {
+			return
+		}
+	}
 }
 
 // sources are the reasons for what headers and elements say to the query's
@@ -290,6 +330,11 @@ func (s *Site) explainEdge(q policy.Query) Channel {
 	}
 	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
 		c.Summary = "nothing to do: no request carries this token"
+		return c
+	}
+	readings, n := pathpattern.Readings(q.Path[:min(len(q.Path), MaxPath)])
+	if s.open(q.Host, readings[:n]) {
+		c.Summary = "the request passes: this is always open, as crawlers learn the rules by it"
 		return c
 	}
 	v := s.Edge(q)

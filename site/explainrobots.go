@@ -20,6 +20,10 @@ import (
 // lines hold.
 func (s *Site) explainRobots(q policy.Query) Channel {
 	c := Channel{Name: ChannelRobotsTxt, Summary: "no line speaks against crawling it"}
+	if name, _, _ := strings.Cut(q.Path, "?"); name == "/robots.txt" {
+		c.Summary = "the file itself may always be fetched"
+		return c
+	}
 	q.Usage = policy.Crawl
 	d := s.Policy.Decide(q)
 	if d.Rule != nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // WriteText writes the explanation as an answer to a person.
@@ -57,17 +55,26 @@ func (e *Explanation) headline() string {
 		}
 		who += ", " + c.How + "."
 	}
-	may := "It may crawl %s: the policy says nothing against it."
-	for _, a := range e.Usages {
-		if a.Usage != policy.Crawl.String() {
-			continue
-		}
-		may = "It may crawl %s."
-		if a.Verdict == policy.Disallowed.String() {
-			may = "It may not crawl %s."
-		}
+	return who + "\n" + fmt.Sprintf(e.may(), e.URL)
+}
+
+// may is whether it may, with a place for the URL.
+func (e *Explanation) may() string {
+	readAs := ""
+	if e.ReadAs != "" {
+		readAs = ", which servers may read as " + strings.ReplaceAll(e.ReadAs, "%", "%%")
 	}
-	return who + "\n" + fmt.Sprintf(may, e.URL)
+	switch {
+	case e.MayCrawl && e.Reason == nil:
+		return "It may crawl %s: the policy says nothing against it."
+	case e.MayCrawl:
+		return "It may crawl %s."
+	case e.Crawler == nil:
+		return "Crawlers that the policy does not name may not crawl %s" + readAs + ". A client that is not recognised is not refused."
+	case e.Open:
+		return "It is asked not to crawl %s, and is not refused there: crawlers learn the rules by it."
+	}
+	return "It may not crawl %s" + readAs + "."
 }
 
 // String is the reason in words, the place first.
