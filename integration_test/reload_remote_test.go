@@ -94,7 +94,9 @@ func TestPolicyFromTheWeb(t *testing.T) {
 		}},
 	} {
 		p.do(c.answer)
-		var r struct{ Results []struct{ Policy, Result, Error string } }
+		var r struct {
+			Results []struct{ Policy, Result, Error string }
+		}
 		s.ask(http.MethodPost, "/robots_policy/reload", &r)
 		if len(r.Results) != 1 || r.Results[0].Result != "refused" || !strings.Contains(r.Results[0].Error, c.says) {
 			t.Errorf("%s: %+v", c.name, r)
