@@ -26,9 +26,17 @@ func importCommand() *cobra.Command {
 			for _, t := range told {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s:%d: %s\n", args[0], t.Line, t.Message)
 			}
-			_, err = cmd.OutOrStdout().Write(policyfile.PrintWith(spec, policyfile.PrintOptions{
+			text := policyfile.PrintWith(spec, policyfile.PrintOptions{
 				Header: "Made from " + args[0] + ". Look it over, then: caddy robots-policy check FILE",
-			}))
-			return caddy.ExitCodeSuccess, err
+			})
+			if _, err = cmd.OutOrStdout().Write(text); err != nil {
+				return exitUsage, err
+			}
+			// A robots.txt may name what a policy file takes for something else.
+			_, ds := policyfile.Load("the policy file", text)
+			if !ds.HasErrors() {
+				return caddy.ExitCodeSuccess, nil
+			}
+			return exitPolicyError, fmt.Errorf("what was printed needs your hand before it loads:\n%w", ds)
 		})
 }
