@@ -345,8 +345,9 @@ func (d *document) adopt(r *reader, found reading, l *live, all bool) outcome {
 	d.mu.Unlock()
 	d.mark, d.dropped = found.mark, ""
 	d.note(nil)
-	d.hand(l, all)
+	// First it is kept: what was served once is served after a crash.
 	r.teller.keep(r.src, found)
+	d.hand(l, all)
 	o := outcome{before: before, now: l}
 	if before != nil {
 		o.changes = site.Compare(before.site, l.site)
