@@ -42,7 +42,7 @@ const (
 func storageKey(name string) (string, error) {
 	key := strings.TrimPrefix(name, storagePrefix)
 	if !fs.ValidPath(key) || key == "." || strings.ContainsAny(key, "\\\x00") {
-		return "", fmt.Errorf("%q is no key for a policy: it is a path such as robots_policy/site.yaml, without . and ..", key)
+		return "", fmt.Errorf("%q is no key for a policy: it is a path such as robots_policy/site.yaml, without dots between its slashes", key)
 	}
 	first, _, _ := strings.Cut(key, "/")
 	if slices.Contains(caddysOwn, first) || strings.HasPrefix(key, keepDir) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
@@ -26,13 +27,13 @@ const maxSamples = 1000
 // tells apart.
 func (s *Site) check() []policy.Problem {
 	problems := robotsserve.Check(s.Policy, robotsserve.Options{})
-	samples := maxSamples
+	samples, left := s.samples(), maxSamples
 	for _, h := range robotsserve.Hosts(s.Policy) {
 		host := string(h)
 		if h.Wildcard() {
 			host = "any" + host[1:]
 		}
-		for _, p := range s.checkHeaders(host, &samples) {
+		for _, p := range s.checkHeaders(host, samples, &left) {
 			if !slices.Contains(problems, p) {
 				problems = append(problems, p)
 			}
@@ -41,40 +42,82 @@ func (s *Site) check() []policy.Problem {
 	return problems
 }
 
-// checkHeaders builds the headers for a path of each pattern, for as many as
-// samples leaves.
-func (s *Site) checkHeaders(host string, samples *int) (problems []policy.Problem) {
-	now := time.Now()
+// sample is a path to try, and what of the policy it is for.
+type sample struct {
+	path string
+	pos  policy.Pos
+}
+
+// samples are a path for each pattern that headers can show, and for each pair of
+// them that meet, as what is said of both adds up.
+func (s *Site) samples() (all []sample) {
+	var patterns []pathpattern.Pattern
+	var places []policy.Pos
 	seen := map[string]bool{}
+	add := func(p pathpattern.Pattern, pos policy.Pos) {
+		if path := samplePath(p.String()); !seen[path] && len(all) < maxSamples {
+			seen[path] = true
+			all = append(all, sample{path, pos})
+		}
+	}
+	collect := func(p pathpattern.Pattern, pos policy.Pos) {
+		if !slices.Contains(patterns, p) && len(patterns) < maxSamples {
+			patterns, places = append(patterns, p), append(places, pos)
+			add(p, pos)
+		}
+	}
 	for i := range s.File.Spec.Rules {
 		r := &s.File.Spec.Rules[i]
-		for j := range r.Statements {
-			st := &r.Statements[j]
-			path := samplePath(st.Pattern.String())
-			if st.Usage == policy.Crawl || seen[path] || *samples == 0 {
-				continue
+		for _, st := range r.Statements {
+			if st.Usage != policy.Crawl {
+				collect(st.Pattern, st.Pos)
 			}
-			seen[path] = true
-			*samples--
-			members, _ := robotstag.Members(s.Policy, policy.Query{Host: host, Path: path, Now: now})
-			_, ps := robotstag.Build(members, robotstag.Usage{}, now)
-			for _, p := range ps {
-				switch p.Kind {
-				case robotstag.Long:
-					problems = append(problems, policy.Problem{
-						Code: codeHeaderLong, Pos: st.Pos,
-						Message: fmt.Sprintf("the %s header for %s is longer than %d octets; readers need not look at more than %d, "+
-							"and what the site's own server adds must fit as well: name fewer crawlers one by one, or say it for everyone",
-							p.Field, path, robotstag.WarnLength, robotstag.Limit),
-					})
-				case robotstag.TooLong:
-					problems = append(problems, policy.Problem{
-						Severity: policy.Error, Code: codeHeaderTooLarge, Pos: st.Pos,
-						Message: fmt.Sprintf("the %s header for %s is longer than the %d octets that readers must look at, "+
-							"and they would miss the rest of it: name fewer crawlers one by one, or say it for everyone",
-							p.Field, path, robotstag.Limit),
-					})
+		}
+		for _, e := range r.EngineRules {
+			collect(e.Pattern, e.Pos)
+		}
+	}
+	for i, p := range patterns {
+		for _, q := range patterns[:i] {
+			if len(all) == maxSamples {
+				return all
+			}
+			if both, ok := pathpattern.Intersect(p, q, 4); ok {
+				for _, c := range both {
+					add(c, places[i])
 				}
+			}
+		}
+	}
+	return all
+}
+
+// checkHeaders builds the headers for the samples, as many as left says.
+func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems []policy.Problem) {
+	now := time.Now()
+	for _, sm := range samples {
+		if *left == 0 {
+			break
+		}
+		*left--
+		members, _ := robotstag.Members(s.Policy, policy.Query{Host: host, Path: sm.path, Now: now})
+		_, ps := robotstag.Build(members, robotstag.Usage{}, now)
+		for _, p := range ps {
+			switch p.Kind {
+			case robotstag.Long:
+				problems = append(problems, policy.Problem{
+					Code: codeHeaderLong, Pos: sm.pos,
+					Message: fmt.Sprintf("the %s header for %s is longer than %d octets; readers need not look at more than %d, "+
+						"and what the site's own server adds must fit as well: name fewer crawlers one by one, or say it for everyone",
+						p.Field, sm.path, robotstag.WarnLength, robotstag.Limit),
+				})
+			case robotstag.TooLong:
+				problems = append(problems, policy.Problem{
+					Severity: policy.Error, Code: codeHeaderTooLarge, Pos: sm.pos,
+					Message: fmt.Sprintf("the %s header for %s is longer than the %d octets that readers must look at, "+
+						"and they would miss the rest of it: name fewer crawlers one by one, or say it for everyone",
+						p.Field, sm.path, robotstag.Limit),
+				})
 			}
 		}
 	}

@@ -47,12 +47,15 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	if len(c.Sends) > 0 {
 		c.Sends = slices.Insert(c.Sends, 0, "User-agent: "+g.agent)
 	}
+	verified := q
+	verified.Identity = policy.Verified
 	switch differs := disallowed != (d.Verdict == policy.Disallowed); {
-	case differs && s.Policy.DemandsIdentity():
+	case differs && disallowed == (s.Policy.Decide(verified).Verdict == policy.Disallowed):
 		c.Differs = append(c.Differs, fmt.Sprintf("for a client that nobody has verified, crawling is %s: "+
 			"robots.txt cannot ask who somebody really is, and speaks to every client of that name", d.Verdict))
 	case differs:
-		c.Differs = append(c.Differs, fmt.Sprintf("the policy decides that crawling is %s, which robots.txt cannot say here", d.Verdict))
+		c.Differs = append(c.Differs, fmt.Sprintf("the policy decides that crawling is %s: robots.txt cannot say so here, "+
+			"as its readers take the longest pattern, whoever it is for, and so it says the stricter", d.Verdict))
 	}
 	s.explainDirectives(&c, q)
 	s.explainACAP(&c, string(f.Body), token, q)

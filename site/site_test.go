@@ -336,3 +336,32 @@ rules:
 		s.Page("www.example.com", "/premium/letters/2026/06/from-the-harbour.html", june)
 	}
 }
+
+// A policy whose headers would be cut short where they are served does not load.
+func TestHeadersTooLarge(t *testing.T) {
+	named := func(says func(i int) string) string {
+		var b strings.Builder
+		b.WriteString("version: 1\nrules:\n")
+		for i := range 300 {
+			b.WriteString("  - for: examplebot-" + strings.Repeat(string(rune('a'+i%26)), 1+i/26) + "\n" + says(i))
+		}
+		return b.String()
+	}
+	for name, text := range map[string]string{
+		"one by one": named(func(int) string { return "    disallow:\n      index: /\n" }),
+		"engines' rules alone": named(func(int) string {
+			return "    robots-tag: \"max-image-preview:none\"\n"
+		}),
+		"where patterns meet": named(func(i int) string {
+			if i%2 == 0 {
+				return "    disallow:\n      index: /a/\n"
+			}
+			return "    disallow:\n      index: \"/*.pdf\"\n"
+		}),
+	} {
+		s, ds := site.Load("policy.yaml", []byte(text), robotsserve.ServeOptions{})
+		if s != nil || !strings.Contains(ds.Text(), "[header-too-large]") {
+			t.Errorf("%s: it loads", name)
+		}
+	}
+}
