@@ -118,14 +118,14 @@ func TestCaddyfileAndJSONAgree(t *testing.T) {
 			s := startSites(t, slicePolicy, nil, map[string]string{"": ""})
 			policy := filepath.Join(s.dir, "policy.yaml")
 			caddyfile := fmt.Sprintf("{\nadmin off\npersist_config off\nauto_https off\n}\nhttp://:%s {\nrobots_policy %s {\n%s\n}\nreverse_proxy %s\n}\n", port(s.addr), policy, c.block, up.Listener.Addr())
-			s.reload(caddyfile)
+			s.load(caddyfile)
 			fromCaddyfile := s.behaviour()
 			raw := fmt.Sprintf(`{"admin":{"disabled":true,"config":{"persist":false}},"apps":{"http":{"servers":{"s":{"listen":[":%s"],"automatic_https":{"disable":true},"routes":[{"handle":[
 				{"handler":"robots_policy","policy":%q%s},{"handler":"reverse_proxy","upstreams":[{"dial":%q}]}]}]}}}}}`, port(s.addr), policy, c.json, up.Listener.Addr())
 			if err := caddy.Load([]byte(raw), true); err != nil {
 				t.Fatal(err)
 			}
-			s.reloaded()
+			justLoaded.Store(true)
 			if fromJSON := s.behaviour(); fromJSON != fromCaddyfile {
 				t.Error(firstDifference(fromCaddyfile, fromJSON))
 			}

@@ -46,28 +46,6 @@ func (s *server) words(upstream http.Handler) []string {
 	return words
 }
 
-// reload loads the sites anew.
-func (s *server) reload(caddyfile string) {
-	s.t.Helper()
-	s.load(caddyfile)
-	s.reloaded()
-}
-
-// reloaded waits for the new server: Caddy's old one may still take a connection
-// and close it, so one is spent on that.
-func (s *server) reloaded() {
-	s.t.Helper()
-	client.CloseIdleConnections()
-	for range 5 {
-		resp, err := client.Get("http://" + s.addr)
-		if err == nil {
-			_ = resp.Body.Close()
-			return
-		}
-	}
-	s.t.Fatal("no answer after a reload")
-}
-
 func sitesCaddyfile(addr string, words []string, sites map[string]string) string {
 	_, port, _ := net.SplitHostPort(addr)
 	var b strings.Builder

@@ -51,7 +51,7 @@ func conditional(t *testing.T) (s *server, change func(policy string)) {
 	})
 	return s, func(policy string) {
 		s.write("policy.yaml", policy)
-		s.reload(caddyfile)
+		s.load(caddyfile)
 	}
 }
 
