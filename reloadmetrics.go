@@ -24,7 +24,9 @@ var (
 	descWarnings   = newDesc("warnings", "Warnings about the policy that is served.")
 	descRules      = newDesc("rules", "Rules of the policy that is served.")
 	descSites      = newDesc("sites", "Handlers that use the policy.")
-	descHosts      = newDesc("hosts", "Hosts of a policy with a file for each: those that have one, those whose file is wrong now, those without.", "state")
+	// Its sha256 changes with every edit, but there is one at a time.
+	descInfo  = newDesc("info", "1, with the SHA-256 of the policy that is served.", "sha256")
+	descHosts = newDesc("hosts", "Hosts of a policy with a file for each: those that have one, those whose file is wrong now, those without.", "state")
 )
 
 // collector gives the metrics of all documents as they are when it is asked. It
@@ -46,7 +48,7 @@ func register(reg *prometheus.Registry) error {
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descReloads, descSuccessful, descLoaded, descChecked, descWarnings, descRules, descSites, descHosts,
+		descReloads, descSuccessful, descLoaded, descChecked, descWarnings, descRules, descSites, descInfo, descHosts,
 	} {
 		ch <- d
 	}
@@ -93,6 +95,7 @@ func (d *document) collect(ch chan<- prometheus.Metric) {
 	send(descWarnings, prometheus.GaugeValue, float64(len(s.current.warnings)))
 	send(descRules, prometheus.GaugeValue, float64(len(s.current.site.File.Spec.Rules)))
 	send(descSites, prometheus.GaugeValue, float64(s.readers))
+	send(descInfo, prometheus.GaugeValue, 1, s.current.sum)
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+)
+
+// The configurations and policies that the documents show are right, and as
+// caddy fmt writes them.
+func TestBlocksOfTheDocuments(t *testing.T) {
+	block := regexp.MustCompile("(?s)```(caddyfile|yaml)\n(.*?)```")
+	for _, name := range []string{"operations.md", "migrating.md"} {
+		text, err := os.ReadFile(filepath.Join("../docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := block.FindAllSubmatch(text, -1)
+		if len(blocks) < 3 {
+			t.Errorf("%s: %d blocks", name, len(blocks))
+		}
+		for _, b := range blocks {
+			if string(b[1]) == "yaml" {
+				if _, ds := policyfile.Load(name, b[2]); ds.HasErrors() {
+					t.Errorf("%v\n%s", ds, b[2])
+				}
+				continue
+			}
+			if _, warnings, err := adapt(string(b[2])); err != nil || len(warnings) > 0 {
+				t.Errorf("%s: %v %v\n%s", name, err, warnings, b[2])
+			}
+			if got := caddyfile.Format(b[2]); string(got) != string(b[2]) {
+				t.Errorf("%s: caddy fmt makes of it:\n%s", name, got)
+			}
+		}
+	}
+}
+
+// The dashboard and the alerts ask for metrics that there are, with labels that
+// they have.
+func TestDashboardAndAlerts(t *testing.T) {
+	s := startReloading(t, "", soakPolicy(1), nil, "respond hello")
+	if err := os.Mkdir(filepath.Join(s.dir, "hosts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.reconfigure("handle /x {\nrobots_policy DIR/hosts/{host}.yaml\n}\nrobots_policy POLICY\nrespond hello"); err != nil {
+		t.Fatal(err)
+	}
+	s.get("/robots.txt", "User-Agent", gptBot)
+	s.get("/", "User-Agent", gptBot) // against what it has just read
+	metrics := s.ask(http.MethodGet, "/metrics", nil).body
+
+	var dashboard struct {
+		Title         string
+		SchemaVersion int
+		Panels        []struct {
+			ID      int
+			Title   string
+			Type    string
+			GridPos struct{ X, Y, W, H int }
+			Targets []struct{ Expr string }
+		}
+	}
+	text, err := os.ReadFile("../docs/grafana-dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	var asked []string
+	seen := map[int]bool{}
+	for _, p := range dashboard.Panels {
+		if seen[p.ID] || p.Title == "" || p.Type == "" || p.GridPos.W == 0 || p.GridPos.X+p.GridPos.W > 24 || len(p.Targets) == 0 {
+			t.Errorf("%+v", p)
+		}
+		seen[p.ID] = true
+		for _, target := range p.Targets {
+			asked = append(asked, target.Expr)
+		}
+	}
+	var alerts struct {
+		Groups []struct {
+			Rules []struct{ Alert, Expr string }
+		}
+	}
+	if text, err = os.ReadFile("../docs/alerts.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &alerts); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range alerts.Groups {
+		for _, r := range g.Rules {
+			asked = append(asked, r.Expr)
+		}
+	}
+	if len(asked) < 12 || dashboard.SchemaVersion == 0 {
+		t.Fatalf("%d questions", len(asked))
+	}
+	name := regexp.MustCompile(`caddy_robots_policy_\w+`)
+	label := regexp.MustCompile(`(?:by \(([^)]*)\)|(\w+)=~?")`)
+	for _, expr := range asked {
+		names := name.FindAllString(expr, -1)
+		if len(names) == 0 {
+			t.Errorf("%s asks for nothing of ours", expr)
+		}
+		for _, n := range names {
+			sample := regexp.MustCompile(`(?m)^` + n + `\{(.*)\} `).FindStringSubmatch(metrics)
+			if sample == nil {
+				t.Errorf("%s: there is no %s", expr, n)
+				continue
+			}
+			for _, m := range label.FindAllStringSubmatch(expr, -1) {
+				for l := range strings.SplitSeq(m[1]+m[2], ",") {
+					l = strings.TrimSpace(l)
+					if own := []string{"instance"}; !slices.Contains(own, l) && !strings.Contains(sample[1], l+`="`) {
+						t.Errorf("%s: %s has no label %s", expr, n, l)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Prometheus itself reads the rules, where it is to be had.
+func TestAlertsLoad(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("there is no promtool; on Debian: apt-get install prometheus")
+	}
+	if out, err := exec.Command(promtool, "check", "rules", "../docs/alerts.yaml").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
