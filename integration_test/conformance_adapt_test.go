@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -197,10 +196,7 @@ func validate(t *testing.T, config string) error {
 
 // caddy validate refuses a policy with a mistake, and says where it is.
 func TestValidateCommand(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a whole Caddy")
-	}
-	bin, dir := build(t), t.TempDir()
+	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"good.yaml": slicePolicy, "typo.yaml": strings.Replace(slicePolicy, "disallow:", "dissallow:", 1),
 		"Caddyfile": "{\n\tadmin off\n}\n\n:0 {\n\trobots_policy {$POLICY}\n}\n",
@@ -214,8 +210,8 @@ func TestValidateCommand(t *testing.T) {
 		"typo.yaml":    `typo\.yaml:4:5: error: .*dissallow`,
 		"missing.yaml": `missing\.yaml: no such file`,
 	} {
-		cmd := exec.CommandContext(t.Context(), bin, "validate", "--config", filepath.Join(dir, "Caddyfile"))
-		cmd.Env = append(os.Environ(), "POLICY="+filepath.Join(dir, name))
+		cmd := asCaddyCommand(dir, "validate", "--config", filepath.Join(dir, "Caddyfile"))
+		cmd.Env = append(cmd.Env, "POLICY="+filepath.Join(dir, name))
 		out, err := cmd.CombinedOutput()
 		if (err == nil) != (name == "good.yaml") || !regexp.MustCompile(want).Match(out) {
 			t.Errorf("%s: %v\n%s", name, err, out)
