@@ -168,7 +168,10 @@ func TestHeaderConformance(t *testing.T) {
 			if name == "proxy" && !testing.Short() {
 				paths, types = slices.Collect(maps.Keys(conformanceSays)), conformanceTypes
 			}
-			for i := range upstreamSays {
+			for i, says := range upstreamSays {
+				if testing.Short() && name != "proxy" && size(says.fields["X-Robots-Tag"]) > 1000 {
+					continue
+				}
 				for _, path := range paths {
 					s.headerCells(t, name, rt, i, types[0], path)
 				}
