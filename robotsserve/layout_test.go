@@ -27,7 +27,7 @@ func checkLayout(t *testing.T, file []byte) {
 	if strings.Contains(text, "\n\n\n") || strings.HasPrefix(text, "\n") || !strings.HasSuffix(text, "\n") {
 		t.Fatalf("blank lines of\n%s", text)
 	}
-	if i := strings.Index(text, "ACAP-"); i >= 0 {
+	if i := strings.Index(text, "\nACAP-"); i >= 0 {
 		if !strings.HasPrefix(text, "##ACAP version=1.0\n") {
 			t.Fatalf("no version before\n%s", text)
 		}
