@@ -215,30 +215,38 @@ func (d *document) look(ctx context.Context) time.Duration {
 	if r == nil || interval == 0 {
 		return starting
 	}
+	wait, tell := interval, func() {} // after a panic
+	func() {
+		defer r.teller.recover()
+		d.checking.Lock()
+		defer d.checking.Unlock()
+		wait, tell = d.lookLocked(ctx, r, interval)
+	}()
 	defer r.teller.recover()
-	d.checking.Lock()
+	tell()
+	return wait
+}
+
+// lookLocked looks at the source once, with checking held. It returns when to
+// look again, and what is to be told.
+func (d *document) lookLocked(ctx context.Context, r *reader, interval time.Duration) (wait time.Duration, tell func()) {
+	nothing := func() {}
 	found, err := d.read(ctx, r, d.mark)
 	if ctx.Err() != nil {
-		d.checking.Unlock()
-		return interval
+		return interval, nothing
 	}
 	if errors.Is(err, errUnchanged) {
 		d.failures = 0
-		d.checking.Unlock()
-		return pause(interval, 0, r.src.remote())
+		return pause(interval, 0, r.src.remote()), nothing
 	}
 	if d.failures++; err == nil {
 		d.failures = 0
 	}
 	if wait := d.unsettled(r, found, err); wait > 0 {
-		d.checking.Unlock()
-		return wait
+		return wait, nothing
 	}
 	o := d.take(r, found, err, false)
-	wait := pause(interval, d.failures, r.src.remote())
-	d.checking.Unlock()
-	o.tell()
-	return wait
+	return pause(interval, d.failures, r.src.remote()), o.tell
 }
 
 // pause is how long to wait before the next look. Sources across a network are

@@ -228,7 +228,14 @@ func (s *hostSet) drop(e *hostEntry) {
 // load reads the policy of a new entry.
 func (s *hostSet) load(e *hostEntry, file string) {
 	e.err = errors.New("the policy of this host could not be read")
-	defer close(e.ready)
+	defer func() {
+		if e.err != nil { // after a panic: the next request tries again
+			s.mu.Lock()
+			s.drop(e)
+			s.mu.Unlock()
+		}
+		close(e.ready)
+	}()
 	t := s.teller()
 	src := &hostSource{fileSource: fileSource{path: s.template.dir + file}, template: s.template, file: file}
 	d := &document{key: src.key(), name: src.path}

@@ -117,19 +117,19 @@ func (s *hostSet) sweep(ctx context.Context, all bool) (again bool) {
 // look looks at the file of one host. It reports whether to look again soon.
 func (s *hostSet) look(ctx context.Context, t *teller, e *hostEntry, all bool) (again bool) {
 	d := e.document
+	tell := func() {}
+	defer func() { tell() }()
 	d.checking.Lock()
+	defer d.checking.Unlock()
 	r := d.readers[0]
 	found, err := d.read(ctx, r, d.mark)
 	if errors.Is(err, errUnchanged) || ctx.Err() != nil {
-		d.checking.Unlock()
 		return false
 	}
 	if !all && d.unsettled(r, found, err) > 0 {
-		d.checking.Unlock()
 		return true
 	}
 	if _, not := errors.AsType[notMissing](err); errors.Is(err, fs.ErrNotExist) && !not {
-		d.checking.Unlock()
 		s.mu.Lock()
 		s.drop(e)
 		s.mu.Unlock()
@@ -137,9 +137,7 @@ func (s *hostSet) look(ctx context.Context, t *teller, e *hostEntry, all bool) (
 		return false
 	}
 	r.teller = t
-	o := d.take(r, found, err, true)
-	d.checking.Unlock()
-	o.tell()
+	tell = d.take(r, found, err, true).tell
 	return false
 }
 

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotspolicy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// fakeSource is a source whose state is set by a test.
+type fakeSource struct {
+	mu        sync.Mutex
+	text      string
+	err       error
+	reads     int
+	settleFor time.Duration
+}
+
+func (f *fakeSource) name() string                         { return "fake" }
+func (f *fakeSource) key() string                          { return "fake" }
+func (f *fakeSource) pace() (time.Duration, time.Duration) { return time.Second, time.Second }
+func (f *fakeSource) settle() time.Duration                { return f.settleFor }
+func (f *fakeSource) remote() bool                         { return false }
+func (f *fakeSource) late() bool                           { return false }
+func (f *fakeSource) keeps() keepPlace                     { return keepNowhere }
+
+func (f *fakeSource) set(text string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.text, f.err = text, err
+}
+
+func (f *fakeSource) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reads
+}
+
+func (f *fakeSource) read(context.Context, any) (reading, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reads++
+	if f.err != nil {
+		return reading{}, f.err
+	}
+	return reading{data: []byte(f.text)}, nil
+}
+
+// runningTeller is a teller of a configuration that seems to run.
+func runningTeller(t *testing.T, core zapcore.Core) *teller {
+	t.Helper()
+	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+	t.Cleanup(cancel)
+	return &teller{ctx: ctx, logger: zap.New(core), always: true}
+}
+
+const fakePolicy = "version: 1\nrules:\n  - for: everyone\n    disallow:\n      crawl: /a\n"
+
+func newTestDocument(t *testing.T, src *fakeSource) (*document, *reader, *observer.ObservedLogs) {
+	t.Helper()
+	core, logs := observer.New(zap.DebugLevel)
+	d := &document{key: src.key(), name: src.name()}
+	r := &reader{src: src, follow: true, interval: time.Second, teller: runningTeller(t, core), take: func(*live) {}}
+	if err := d.open(context.Background(), r); err != nil {
+		t.Fatal(err)
+	}
+	return d, r, logs
+}
+
+// An error is told once however often it is seen, and so is its end.
+func TestDocumentTellsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy, settleFor: 250 * time.Millisecond}
+		d, r, logs := newTestDocument(t, src)
+		d.join(r)
+		defer func() { _ = d.Destruct() }()
+		count := func(message string) int { return logs.FilterMessageSnippet(message).Len() }
+		first := r.has
+		for i, state := range []struct {
+			text string
+			err  error
+		}{{"version: 1\nrulez: 1\n", nil}, {"", errors.New("gone")}, {"version: 1\nrulez: 1\n", nil}} {
+			src.set(state.text, state.err)
+			time.Sleep(time.Minute)
+			if n := count("policy not reloaded"); n != i+1 {
+				t.Errorf("%+v: told %d times", state, n)
+			}
+			if r.has != first || d.status().err == nil {
+				t.Errorf("%+v: %+v", state, d.status())
+			}
+		}
+		src.set(fakePolicy, nil)
+		time.Sleep(time.Minute)
+		if count("policy mended") != 1 || d.status().err != nil || r.has != first {
+			t.Errorf("%+v", d.status())
+		}
+		src.set(fakePolicy+"# b\n", nil)
+		time.Sleep(time.Minute)
+		if count("policy reloaded") != 1 || r.has == first {
+			t.Errorf("%+v", d.status())
+		}
+		if c := d.status().counts; c.Taken != 1 || c.Refused != 3 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// A text that does not stand is not taken up, and neither is an error.
+func TestDocumentWaitsUntilATextStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy, settleFor: 250 * time.Millisecond}
+		d, r, logs := newTestDocument(t, src)
+		d.join(r)
+		defer func() { _ = d.Destruct() }()
+		first := r.has
+		for i := range 300 {
+			switch i % 3 {
+			case 0:
+				src.set(fakePolicy+"# "+strings.Repeat("x", i)+"\n", nil)
+			case 1:
+				src.set("", errors.New("gone "+strings.Repeat("x", i)))
+			case 2:
+				src.set("version: 1\n# "+strings.Repeat("x", i), nil)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := logs.FilterLevelExact(zap.ErrorLevel).Len(); n > 0 || r.has != first {
+			t.Errorf("%d errors, %v", n, r.has != first)
+		}
+	})
+}
+
+// A handler that does not follow keeps its policy beside one that does, and the
+// document is followed no more when the last follower leaves.
+func TestDocumentReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy}
+		d, follower, _ := newTestDocument(t, src)
+		pinned := &reader{src: src, teller: follower.teller, take: func(*live) {}}
+		d.join(follower)
+		d.join(pinned)
+		first := pinned.has
+		src.set(fakePolicy+"# b\n", nil)
+		time.Sleep(10 * time.Second)
+		if follower.has == first || pinned.has != first || len(d.status().older) != 1 {
+			t.Errorf("%+v", d.status())
+		}
+		if o := d.reload(context.Background()); o.err != nil || pinned.has != follower.has {
+			t.Errorf("%+v", o)
+		}
+		d.leave(follower)
+		reads := src.count()
+		time.Sleep(time.Minute)
+		if src.count() != reads {
+			t.Error("the source is still read")
+		}
+		d.join(follower)
+		time.Sleep(10 * time.Second)
+		if src.count() == reads {
+			t.Error("the source is not read again")
+		}
+		d.leave(follower)
+		d.leave(pinned)
+		if o := d.reload(context.Background()); o.err == nil {
+			t.Error("a reload without readers")
+		}
+	})
+}
+
+// A panic while a policy is taken up is told, and the next look goes on.
+func TestDocumentSurvivesAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy}
+		d, r, logs := newTestDocument(t, src)
+		faults := 0
+		r.take = func(l *live) {
+			if l.sum != sumOf([]byte(fakePolicy)) && faults < 3 {
+				faults++
+				panic("a fault")
+			}
+		}
+		d.join(r)
+		defer func() { _ = d.Destruct() }()
+		for i := range 5 {
+			src.set(fakePolicy+strings.Repeat("# b\n", i+1), nil)
+			time.Sleep(time.Minute)
+		}
+		if n := logs.FilterMessageSnippet("panic").Len(); n != 3 || faults != 3 {
+			t.Errorf("%d panics, told %d times", faults, n)
+		}
+		if s := d.status(); s.current.sum != sumOf([]byte(fakePolicy+strings.Repeat("# b\n", 5))) {
+			t.Error("nothing is followed after a panic")
+		}
+	})
+}
+
+// Sources across a network are asked less often while they fail, and again as
+// often as before when they are back.
+func TestPause(t *testing.T) {
+	for failures, most := range map[int]time.Duration{0: time.Minute, 1: 2 * time.Minute, 2: 4 * time.Minute, 3: 5 * time.Minute, 1000: 5 * time.Minute} {
+		for range 100 {
+			if p := pause(time.Minute, failures, true); p > most || p < most*4/5-1 {
+				t.Fatalf("after %d failures: %s", failures, p)
+			}
+		}
+	}
+	if p := pause(time.Second, 9, false); p != time.Second {
+		t.Error(p)
+	}
+	if p := pause(time.Hour, 9, true); p < 48*time.Minute-1 || p > time.Hour {
+		t.Error(p)
+	}
+}
+
+// A policy comes over TLS from a server that is trusted, and from no other.
+func TestWebSourceTLS(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("If-Modified-Since") != "" {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		w.Header().Set("Last-Modified", "Sat, 21 Nov 2026 10:00:00 GMT")
+		_, _ = w.Write([]byte(fakePolicy))
+	}))
+	defer server.Close()
+	src, err := newWebSource(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := src.read(context.Background(), nil); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a server that nobody vouches for: %v", err)
+	}
+	src.client = server.Client()
+	src.client.CheckRedirect = checkRedirect
+	found, err := src.read(context.Background(), nil)
+	if err != nil || string(found.data) != fakePolicy {
+		t.Fatalf("%s %v", found.data, err)
+	}
+	if _, err := src.read(context.Background(), found.mark); !errors.Is(err, errUnchanged) {
+		t.Error(err)
+	}
+	// The mark outlives the process.
+	data, err := json.Marshal(found.mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := src.read(context.Background(), src.restore(data)); !errors.Is(err, errUnchanged) {
+		t.Error(err)
+	}
+	if _, err := src.read(context.Background(), src.restore([]byte("nonsense"))); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzStorageKey(f *testing.F) {
+	for _, s := range []string{"a/b.yaml", "../x", "/etc/passwd", "certificates/x", "a//b", ".", "a/../certificates"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		key, err := storageKey(storagePrefix + s)
+		if err != nil {
+			return
+		}
+		if strings.HasPrefix(key, "/") || strings.Contains("/"+key+"/", "/../") || strings.Contains("/"+key+"/", "/./") || strings.Contains(key, "//") {
+			t.Errorf("%q", key)
+		}
+		for _, own := range caddysOwn {
+			if key == own || strings.HasPrefix(key, own+"/") {
+				t.Errorf("%q is Caddy's own", key)
+			}
+		}
+	})
+}
