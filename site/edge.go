@@ -46,8 +46,9 @@ func (s *Site) Purposes(userAgents []string) (found []string) {
 	return found
 }
 
-// MaxPath is how many octets of a request target the edge looks at. A longer one
-// is judged by them; pages under it carry the strictest rules there are.
+// MaxPath is how many octets of a request target are compared with patterns. The
+// edge takes a longer one for a path that is blocked, if any is to the crawler;
+// pages under it carry the strictest rules there are.
 const MaxPath = 16 << 10
 
 // Edge decides about a request of a crawler; the query's usage is not looked at.
@@ -61,17 +62,13 @@ func (s *Site) Edge(q policy.Query) Verdict {
 	if q.Crawler == 0 {
 		return v
 	}
-	if len(q.Path) > MaxPath {
-		q.Path = q.Path[:MaxPath]
-	}
 	readings, n := pathpattern.Readings(q.Path)
 	if s.open(q.Host, readings[:n]) {
 		return v
 	}
-	q.Usage = policy.Crawl
 	for i, path := range readings[:n] {
 		q.Path = path
-		if d := s.Policy.Decide(q); i == 0 || d.Verdict == policy.Disallowed {
+		if d := s.mayCrawl(q); i == 0 || d.Verdict == policy.Disallowed {
 			v.Decision = d
 		}
 		if v.Refused() {
@@ -83,6 +80,30 @@ func (s *Site) Edge(q policy.Query) Verdict {
 		v.Mode, v.Impostor = most, true
 	}
 	return v
+}
+
+// mayCrawl decides about crawling one reading of a path.
+func (s *Site) mayCrawl(q policy.Query) policy.Decision {
+	q.Usage = policy.Crawl
+	if len(q.Path) <= MaxPath {
+		return s.Policy.Decide(q)
+	}
+	q.Path = q.Path[:MaxPath]
+	if d := s.Policy.Decide(q); d.Verdict == policy.Disallowed {
+		return d
+	}
+	class := s.Policy.ClassOf(q.Crawler, q.Host)
+	for _, purpose := range append(q.Purposes, "") {
+		for _, layer := range s.Policy.Layers(&class, policy.Crawl, purpose) {
+			for _, ref := range layer.Statements {
+				d := policy.Decision{Verdict: policy.Disallowed, Rule: ref.Rule, Statement: ref.Statement}
+				if !ref.Statement.Allow && s.Policy.Mode(d) == policy.ModeBlock {
+					return d
+				}
+			}
+		}
+	}
+	return s.Policy.Decide(q)
 }
 
 // open reports whether a path is open to every crawler, in whichever way it is

@@ -110,8 +110,6 @@ func (s *Site) Explain(q Question) *Explanation {
 // judge answers whether the path may be crawled as Edge does: it may not if one of
 // its readings may not.
 func (s *Site) judge(q policy.Query, e *Explanation) {
-	q.Path = q.Path[:min(len(q.Path), MaxPath)]
-	q.Usage = policy.Crawl
 	readings, n := pathpattern.Readings(q.Path)
 	e.Open = s.open(q.Host, readings[:n])
 	e.MayCrawl = true
@@ -120,7 +118,7 @@ func (s *Site) judge(q policy.Query, e *Explanation) {
 	}
 	for i, path := range readings[:n] {
 		q.Path = path
-		d := s.Policy.Decide(q)
+		d := s.mayCrawl(q)
 		if refused := d.Verdict == policy.Disallowed; i > 0 && !refused {
 			continue
 		} else if refused {
@@ -332,7 +330,7 @@ func (s *Site) explainEdge(q policy.Query) Channel {
 		c.Summary = "nothing to do: no request carries this token"
 		return c
 	}
-	readings, n := pathpattern.Readings(q.Path[:min(len(q.Path), MaxPath)])
+	readings, n := pathpattern.Readings(q.Path)
 	if s.open(q.Host, readings[:n]) {
 		c.Summary = "the request passes: this is always open, as crawlers learn the rules by it"
 		return c

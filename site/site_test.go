@@ -143,6 +143,38 @@ rules:
 	}
 }
 
+// A target that is too long to be compared with patterns is no way round a rule
+// that blocks, and no reason to refuse where nothing is blocked.
+func TestEdgeLongPaths(t *testing.T) {
+	s := load(t, `version: 1
+rules:
+  - for: everyone
+    disallow:
+      crawl: /private/
+  - for: GPTBot
+    hosts: www.example.com
+    disallow:
+      crawl: [/premium/, "/*.pdf$"]
+    enforce: block
+`)
+	long := strings.Repeat("x", site.MaxPath)
+	for _, c := range []struct {
+		host, path string
+		want       policy.Mode
+	}{
+		{"www.example.com", strings.Repeat("/x/..", site.MaxPath) + "/premium/a", policy.ModeBlock},
+		{"www.example.com", "/" + long + ".pdf", policy.ModeBlock},
+		{"www.example.com", "/news/" + long, policy.ModeBlock},
+		{"www.example.com", "/robots.txt?" + long, policy.ModeUnset},
+		{"example.com", "/news/" + long, policy.ModeUnset},
+	} {
+		v := s.Edge(policy.Query{Crawler: s.Recognize([]string{"GPTBot"}), Host: c.host, Path: c.path, Now: june})
+		if v.Mode != c.want || v.Refused() != (c.want == policy.ModeBlock) {
+			t.Errorf("%s%.20s… (%d): mode %v, refused %v", c.host, c.path, len(c.path), v.Mode, v.Refused())
+		}
+	}
+}
+
 // What the edge does about a client depends on who it is: the claimed crawler, an
 // impostor, or nobody knows.
 func TestEdgeIdentity(t *testing.T) {
