@@ -12,6 +12,7 @@ import (
 
 	"github.com/temoto/robotstxt"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -49,10 +50,10 @@ func render(t testing.TB, p *policy.Policy, host string) *File {
 // lost reports whether the file tells that it is stricter than the policy for a
 // crawler and path.
 func lost(f *File, token, path string) bool {
-	naive := readNaively(string(f.Body))
+	naive := crawlertest.ReadRobotsTxt(string(f.Body))
 	for _, l := range f.Losses {
 		if l.Paths.Match(pathpattern.NormalizePath(path)) && slices.ContainsFunc(l.Crawlers, func(c string) bool {
-			return strings.EqualFold(c, token) || c == "*" && slices.Equal(naive.group(token), naive.group("*"))
+			return strings.EqualFold(c, token) || c == "*" && slices.Equal(naive.Group(token), naive.Group("*"))
 		}) {
 			return true
 		}
@@ -134,7 +135,7 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 				p := compile(t, spec)
 				host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
 				f := render(t, p, host)
-				naive := readNaively(string(f.Body))
+				naive := crawlertest.ReadRobotsTxt(string(f.Body))
 				temoto, err := robotstxt.FromBytes(f.Body)
 				if err != nil {
 					t.Fatalf("temoto: %v of\n%s", err, f.Body)
@@ -151,7 +152,7 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 						if !want {
 							counts["disallowed"]++
 						}
-						got := naive.allowed(token, norm)
+						got := naive.Allowed(token, norm)
 						switch {
 						case got == want:
 						case want && lost(f, token, path):
@@ -160,8 +161,8 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 							t.Fatalf("%q may fetch %q on %q: the file says %v, the policy %v\n%s\n%s", token, path, host, got, want, f.Body, describe(spec))
 						}
 						if got := temoto.TestAgent(norm, strings.ToLower(token)); got != want {
-							name := temotoException(naive, token, norm, got)
-							if want && got == naive.allowed(token, norm) && lost(f, token, path) {
+							name := crawlertest.TemotoException(naive, token, norm, got)
+							if want && got == naive.Allowed(token, norm) && lost(f, token, path) {
 								name = "not-flattenable"
 							}
 							if name == "" {
@@ -217,51 +218,4 @@ func describe(spec *policy.Spec) string {
 		}
 	}
 	return b.String()
-}
-
-// temotoException names what temoto/robotstxt reads otherwise than RFC 9309, if
-// that is why it says got about a path: in a pattern with "*" or "$" it counts
-// the octets of a regular expression, none for "*" at the end, and finds it
-// anywhere in the path. Of equal lengths the first in the file wins.
-func temotoException(f *naiveFile, token, path string, got bool) string {
-	best, allow, anywhere := 0, true, false
-	for _, r := range f.group(token) {
-		p := strings.TrimRight(r.path, "*")
-		if r.key != "allow" && r.key != "disallow" || p == "" {
-			continue
-		}
-		n, match := len(p), strings.HasPrefix(path, p)
-		if strings.ContainsAny(p, "*$") {
-			n = len(strings.NewReplacer("*", "xx", ".", "xx", "?", "xx", "+", "xx", "(", "xx", ")", "xx", "[", "xx", "]", "xx").Replace(p))
-			match = naiveMatch("*"+p, path)
-			anywhere = anywhere || match && !naiveMatch(p, path)
-		}
-		if match && n > best {
-			best, allow = n, r.key == "allow"
-		}
-	}
-	switch {
-	case allow != got:
-		return ""
-	case anywhere:
-		return "patterns with wildcards match anywhere in the path"
-	}
-	return "lengths of patterns with wildcards"
-}
-
-func TestTemotoException(t *testing.T) {
-	for _, c := range []struct{ body, path string }{
-		{"Disallow: /a*b", "/x/ab"},                           // anywhere
-		{"Allow: /*.gif\nDisallow: /images", "/images/x.gif"}, // 8 octets to it, not 6
-		{"Disallow: /a***\nAllow: /*ab", "/ab"},               // 2 octets to it, not 5
-	} {
-		data, err := robotstxt.FromString("User-agent: *\n" + c.body + "\n")
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := readNaively("User-agent: *\n" + c.body + "\n")
-		if got := data.TestAgent(c.path, "x"); got == f.allowed("x", c.path) || temotoException(f, "x", c.path, got) == "" {
-			t.Errorf("%q of %q: temoto says %v, as RFC 9309 does or for another reason", c.path, c.body, got)
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dunglas/httpsfv"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -57,7 +58,7 @@ func TestAppDirectivesAgreeWithPolicy(t *testing.T) {
 				}
 				continue
 			}
-			naive := readNaively(string(f.Body))
+			naive := crawlertest.ReadRobotsTxt(string(f.Body))
 			for range 10 {
 				path := policytest.Path(r)
 				for _, token := range tokens {
@@ -69,7 +70,7 @@ func TestAppDirectivesAgreeWithPolicy(t *testing.T) {
 						}
 					}
 					slices.Sort(want)
-					got, lines := naive.extension("app-directives", token, path)
+					got, lines := naive.Extension("app-directives", token, path)
 					if got != strings.Join(want, ", ") || lines > 1 {
 						t.Fatalf("%q of %q on %q: the file says %q (%d lines), the policy %q\n%s", token, path, host, got, lines, want, f.Body)
 					}
@@ -101,12 +102,12 @@ func TestContentUsageAgreesWithDecide(t *testing.T) {
 		host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
 		f, problems := Render(p, host, Options{})
 		crossed := slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Code == "content-usage-cross" })
-		naive := readNaively(string(f.Body))
+		naive := crawlertest.ReadRobotsTxt(string(f.Body))
 		for range 10 {
 			path := policytest.Path(r)
 			for _, token := range tokens {
-				got, lines := naive.extension("content-usage", token, path)
-				signal, _ := naive.extension("content-signal", token, path)
+				got, lines := naive.Extension("content-usage", token, path)
+				signal, _ := naive.Extension("content-signal", token, path)
 				if lines > 1 {
 					t.Fatalf("%d lines for %q of\n%s", lines, path, f.Body)
 				}

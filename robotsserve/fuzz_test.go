@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -45,7 +46,7 @@ func FuzzRender(f *testing.F) {
 			}
 		}
 		checkLayout(t, file.Body)
-		naive := readNaively(string(file.Body))
+		naive := crawlertest.ReadRobotsTxt(string(file.Body))
 		for _, path := range []string{one, two, strings.NewReplacer("*", "", "$", "").Replace(one), strings.ReplaceAll(two, "*", "ab") + "a"} {
 			if !strings.HasPrefix(path, "/") || path == "/robots.txt" {
 				continue
@@ -53,7 +54,7 @@ func FuzzRender(f *testing.F) {
 			norm := pathpattern.NormalizePath(path)
 			for _, token := range tokens {
 				want := decide(p, token, "www.example.com", path)
-				if got := naive.allowed(token, norm); got != want && (!want || !lost(file, token, path)) {
+				if got := naive.Allowed(token, norm); got != want && (!want || !lost(file, token, path)) {
 					t.Fatalf("%q may fetch %q: the file says %v, the policy %v\n%s\n%s", token, path, got, want, file.Body, describe(spec))
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -120,13 +121,13 @@ func TestNoNeedlessLines(t *testing.T) {
 		for range *policies / 10 {
 			spec := policytest.Random(r, policytest.Options{Usages: []policy.Usage{policy.Crawl}, NoWildcards: plain, NoHosts: true})
 			f := render(t, compile(t, spec), "")
-			for token, rules := range readNaively(string(f.Body)).groups {
+			for token, rules := range crawlertest.ReadRobotsTxt(string(f.Body)).Groups {
 				for i := range rules {
 					lines++
 					if len(rules) > 1 && !matters(rules, i, paths) {
 						needless++
 						if plain {
-							t.Fatalf("%q changes nothing for %q in\n%s", rules[i].path, token, f.Body)
+							t.Fatalf("%q changes nothing for %q in\n%s", rules[i].Path, token, f.Body)
 						}
 					}
 				}
@@ -139,21 +140,21 @@ func TestNoNeedlessLines(t *testing.T) {
 	}
 }
 
-func matters(rules []naiveRule, i int, paths []string) bool {
-	with := &naiveFile{groups: map[string][]naiveRule{"*": rules}}
-	without := &naiveFile{groups: map[string][]naiveRule{"*": slices.Delete(slices.Clone(rules), i, i+1)}}
+func matters(rules []crawlertest.RobotsLine, i int, paths []string) bool {
+	with := &crawlertest.RobotsTxt{Groups: map[string][]crawlertest.RobotsLine{"*": rules}}
+	without := &crawlertest.RobotsTxt{Groups: map[string][]crawlertest.RobotsLine{"*": slices.Delete(slices.Clone(rules), i, i+1)}}
 	for _, p := range paths {
-		if with.allowed("x", p) != without.allowed("x", p) || firstMatch(with.groups["*"], p) != firstMatch(without.groups["*"], p) {
+		if with.Allowed("x", p) != without.Allowed("x", p) || firstMatch(with.Groups["*"], p) != firstMatch(without.Groups["*"], p) {
 			return true
 		}
 	}
 	return false
 }
 
-func firstMatch(rules []naiveRule, path string) bool {
+func firstMatch(rules []crawlertest.RobotsLine, path string) bool {
 	for _, r := range rules {
-		if strings.HasPrefix(path, r.path) {
-			return r.key == "allow"
+		if strings.HasPrefix(path, r.Path) {
+			return r.Key == "allow"
 		}
 	}
 	return true

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -43,7 +44,7 @@ func TestMergeAgreesWithBoth(t *testing.T) {
 		host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
 		f, problems, _ := Merge(p, host, []byte(other), Options{})
 		checkLayout(t, f.Body)
-		ours, theirs := readNaively(string(f.Body)), readNaively(other)
+		ours, theirs := crawlertest.ReadRobotsTxt(string(f.Body)), crawlertest.ReadRobotsTxt(other)
 		for range 8 {
 			path := policytest.Path(r)
 			if path == "/robots.txt" {
@@ -54,11 +55,11 @@ func TestMergeAgreesWithBoth(t *testing.T) {
 				want := d.Verdict != policy.Disallowed
 				if d.Verdict == policy.Unstated {
 					name := obeyedName(p, theirs, token)
-					want = name == "" || theirs.allowed(name, path)
+					want = name == "" || theirs.Allowed(name, path)
 					counts["theirs"]++
 				}
 				counts["decisions"]++
-				got := ours.allowed(token, path)
+				got := ours.Allowed(token, path)
 				if got == want {
 					continue
 				}
@@ -74,10 +75,10 @@ func TestMergeAgreesWithBoth(t *testing.T) {
 }
 
 // obeyedName is the token whose group of a file a crawler obeys, "" for none.
-func obeyedName(p *policy.Policy, f *naiveFile, token string) string {
+func obeyedName(p *policy.Policy, f *crawlertest.RobotsTxt, token string) string {
 	info := p.CrawlerInfo(p.Crawler(token))
 	for _, t := range append([]string{token}, info.Follows...) {
-		if _, ok := f.groups[strings.ToLower(t)]; ok {
+		if _, ok := f.Groups[strings.ToLower(t)]; ok {
 			return t
 		}
 	}
@@ -110,14 +111,14 @@ func TestImportAgreesWithFile(t *testing.T) {
 		file := foreignFile(r)
 		spec, _ := Import([]byte(file))
 		p := compile(t, spec)
-		naive := readNaively(file)
+		naive := crawlertest.ReadRobotsTxt(file)
 		for range 8 {
 			path := policytest.Path(r)
 			if path == "/robots.txt" {
 				continue
 			}
 			for _, token := range foreignTokens {
-				if got, want := decide(p, token, "", path), naive.allowed(token, path); got != want {
+				if got, want := decide(p, token, "", path), naive.Allowed(token, path); got != want {
 					t.Fatalf("%q may fetch %q: imported %v, the file says %v\n%s\n%s", token, path, got, want, file, describe(spec))
 				}
 			}
@@ -175,7 +176,7 @@ func TestImportOfRealFiles(t *testing.T) {
 			continue
 		}
 		rendered++
-		naive := readNaively(string(f.Body))
+		naive := crawlertest.ReadRobotsTxt(string(f.Body))
 		for i := range spec.Rules {
 			for n, s := range spec.Rules[i].Statements {
 				if n%(1+len(spec.Rules[i].Statements)/50) > 0 {
@@ -188,7 +189,7 @@ func TestImportOfRealFiles(t *testing.T) {
 					if a.Kind != policy.ForToken {
 						token = "ZetaBot"
 					}
-					if want, got := decide(p, token, "", path), naive.allowed(token, norm); want != got && path != "/robots.txt" && !lost(f, token, path) {
+					if want, got := decide(p, token, "", path), naive.Allowed(token, norm); want != got && path != "/robots.txt" && !lost(f, token, path) {
 						t.Errorf("%s: %q may fetch %q: rendered %v, the policy %v", filepath.Base(name), token, path, got, want)
 					}
 				}

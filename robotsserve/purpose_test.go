@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -15,20 +16,20 @@ import (
 
 // readPurposes reads a file as a crawler that knows User-Agent-Purpose and that
 // no group names: it combines the groups of its purposes, if there are any.
-func readPurposes(body string, purposes []string) *naiveFile {
-	f := &naiveFile{groups: map[string][]naiveRule{}}
+func readPurposes(body string, purposes []string) *crawlertest.RobotsTxt {
+	f := &crawlertest.RobotsTxt{Groups: map[string][]crawlertest.RobotsLine{}}
 	for block := range strings.SplitSeq(strings.ReplaceAll(body, "\r\n", "\n"), "\n\n") {
-		plain := readNaively(block)
+		plain := crawlertest.ReadRobotsTxt(block)
 		for line := range strings.Lines(block) {
 			if p, ok := strings.CutPrefix(strings.TrimSpace(line), "User-Agent-Purpose: "); ok && slices.ContainsFunc(purposes, func(q string) bool { return strings.EqualFold(p, q) }) {
-				for _, rules := range plain.groups {
-					f.groups["purpose"] = append(f.groups["purpose"], rules...)
+				for _, rules := range plain.Groups {
+					f.Groups["purpose"] = append(f.Groups["purpose"], rules...)
 					break
 				}
 			}
 		}
-		if rules, ok := plain.groups["*"]; ok {
-			f.groups["*"] = rules
+		if rules, ok := plain.Groups["*"]; ok {
+			f.Groups["*"] = rules
 		}
 	}
 	return f
@@ -76,7 +77,7 @@ func TestPurposeGroupsAgreeWithDecide(t *testing.T) {
 				}
 				want := p.Decide(policy.Query{Purposes: purposes, Host: host, Path: path, Identity: policy.Verified}).Verdict != policy.Disallowed
 				counts["decisions"]++
-				if got := naive.allowed("purpose", pathpattern.NormalizePath(path)); got != want && (len(purposes) == 1 || !usagePurposes(spec)) {
+				if got := naive.Allowed("purpose", pathpattern.NormalizePath(path)); got != want && (len(purposes) == 1 || !usagePurposes(spec)) {
 					t.Fatalf("a crawler for %q may fetch %q on %q: the file says %v, the policy %v\n%s\n%s", purposes, path, host, got, want, f.Body, describe(spec))
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -17,65 +18,6 @@ var (
 	agreements = flag.Int("agreements", 5_000, "pages whose headers are compared with the policy")
 	seed       = flag.Uint64("seed", 1, "seed of the random policies")
 )
-
-// decided is what the policy itself, asked usage by usage, leaves a crawler with.
-// A header cannot know who a client really is, so the strictest answer counts.
-func decided(spec *policy.Spec, q policytest.Question) rights {
-	r := allRights()
-	for _, q.Identity = range []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified} {
-		for _, u := range policy.Usages() {
-			q.Usage = u
-			a := policytest.Decide(spec, q)
-			no := a.Verdict == policy.Disallowed
-			switch u {
-			case policy.Index:
-				if no {
-					r.index, r.embed = false, false
-				} else if s := a.Statement; s != nil && s.Qualifiers != nil && s.Qualifiers.TimeLimit.Kind == policy.UntilDate {
-					r.until = min(r.until, s.Qualifiers.TimeLimit.Last.Unix())
-				}
-			case policy.PresentLink:
-				if no {
-					r.index, r.embed = false, false
-				}
-			case policy.Follow:
-				r.follow = r.follow && !no
-			case policy.Preserve, policy.PresentCurrentCopy, policy.PresentOldCopy, policy.PresentOldSnippet, policy.PresentOldThumbnail:
-				r.archive = r.archive && !no
-			case policy.PresentSnippet:
-				if no {
-					r.snippet = 0
-				}
-			case policy.PresentThumbnail:
-				if no {
-					r.image, r.video = 0, 0
-				}
-			}
-		}
-	}
-	return r
-}
-
-// preferred is what the policy says to everyone about an AIPREF usage.
-func preferred(spec *policy.Spec, q policytest.Question, u policy.Usage) string {
-	q.Token, q.Usage = "", u
-	no, silent := false, false
-	for _, q.Identity = range []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified} {
-		switch policytest.Decide(spec, q).Verdict {
-		case policy.Disallowed:
-			no = true
-		case policy.Unstated:
-			silent = true
-		}
-	}
-	switch {
-	case no:
-		return u.String() + "=n"
-	case silent:
-		return ""
-	}
-	return u.String() + "=y"
-}
 
 // What the headers say to a crawler is what the policy decides for it and for
 // everyone, together.
@@ -103,18 +45,18 @@ func TestHeadersAgreeWithPolicy(t *testing.T) {
 		}
 		h := http.Header{}
 		Apply(h, v, Options{Channels: AllChannels})
-		everyone := decided(spec, q)
+		everyone := policytest.Rights(spec, q)
 		for _, q.Token = range policytest.Tokens {
 			if strings.HasSuffix(q.Token, "-Extended") {
 				continue // reads no page
 			}
-			own := decided(spec, q)
-			want := own.both(everyone)
+			own := policytest.Rights(spec, q)
+			want := own.And(everyone)
 			agent := strings.ToLower(q.Token)
-			if got := evalRT(t, h[RobotsTagField], agent); got != want {
+			if got := evaluateTag(t, h[RobotsTagField], agent); got != want {
 				t.Fatalf("%q tells %q %+v, want %+v; %+v of %+v", h[RobotsTagField], agent, got, want, q, spec.Rules)
 			}
-			if got := evalX(t, h[XRobotsTagField], agent); got != want {
+			if got := crawlertest.EvaluateX(h[XRobotsTagField], agent); got != want {
 				t.Fatalf("%q tells %q %+v, want %+v; %+v of %+v", h[XRobotsTagField], agent, got, want, q, spec.Rules)
 			}
 			checked++
@@ -124,7 +66,7 @@ func TestHeadersAgreeWithPolicy(t *testing.T) {
 		}
 		var prefs []string
 		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
-			if s := preferred(spec, q, u); s != "" {
+			if s := policytest.Preference(spec, q, u); s != "" {
 				prefs = append(prefs, s)
 			}
 		}
@@ -136,4 +78,22 @@ func TestHeadersAgreeWithPolicy(t *testing.T) {
 	if exempt == 0 || exempt*2 > checked {
 		t.Error("the generator makes too few or too many exemptions to prove anything")
 	}
+}
+
+func tagRules(t *testing.T, lines []string) map[string][][2]string {
+	t.Helper()
+	rules, err := crawlertest.TagRules(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+func evaluateTag(t *testing.T, lines []string, agent string) crawlertest.Rights {
+	t.Helper()
+	r, err := crawlertest.EvaluateTag(lines, agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }

@@ -68,7 +68,7 @@ func TestMergeRobotsTag(t *testing.T) {
 			if !slices.Equal(got, []string{c.want}) || !slices.Equal(problems, c.problems) {
 				t.Errorf("got %q, %v\nwant %q, %v", got, problems, c.want, c.problems)
 			}
-			rtRules(t, got)
+			tagRules(t, got)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dunglas/httpsfv"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
@@ -99,7 +100,7 @@ func equalHeaders(a, b http.Header) bool {
 func agents(t *testing.T, hs ...http.Header) []string {
 	names := map[string]bool{"stranger": true}
 	for _, h := range hs {
-		for a := range xRules(h[XRobotsTagField]) {
+		for a := range crawlertest.XRules(h[XRobotsTagField]) {
 			names[a] = true
 		}
 	}
@@ -148,13 +149,13 @@ func checkOurs(t *testing.T, h http.Header, v *Values) {
 		}
 	}
 	for _, agent := range agents(t, http.Header{XRobotsTagField: v.XRobotsTag}) {
-		if got, ours := evalX(t, h[XRobotsTagField], agent), evalX(t, v.XRobotsTag, agent); !got.within(ours) {
+		if got, ours := crawlertest.EvaluateX(h[XRobotsTagField], agent), crawlertest.EvaluateX(v.XRobotsTag, agent); !got.Within(ours) {
 			t.Fatalf("X-Robots-Tag %q allows %s more than ours %q\n%+v\n%+v", h[XRobotsTagField], agent, v.XRobotsTag, got, ours)
 		}
 		if len(v.RobotsTag) == 0 {
 			continue
 		}
-		if got, ours := evalRT(t, h[RobotsTagField], agent), evalRT(t, v.RobotsTag, agent); !got.within(ours) {
+		if got, ours := evaluateTag(t, h[RobotsTagField], agent), evaluateTag(t, v.RobotsTag, agent); !got.Within(ours) {
 			t.Fatalf("Robots-Tag %q allows %s more than ours %q\n%+v\n%+v", h[RobotsTagField], agent, v.RobotsTag, got, ours)
 		}
 	}
@@ -164,25 +165,25 @@ func checkOurs(t *testing.T, h http.Header, v *Values) {
 func checkUpstream(t *testing.T, got, upstream http.Header) {
 	t.Helper()
 	for _, agent := range agents(t, upstream) {
-		if g, u := evalX(t, got[XRobotsTagField], agent), evalX(t, upstream[XRobotsTagField], agent); !g.within(u) {
+		if g, u := crawlertest.EvaluateX(got[XRobotsTagField], agent), crawlertest.EvaluateX(upstream[XRobotsTagField], agent); !g.Within(u) {
 			t.Fatalf("X-Robots-Tag %q allows %s more than the upstream's %q\n%+v\n%+v", got[XRobotsTagField], agent, upstream[XRobotsTagField], g, u)
 		}
-		u := allRights()
+		u := crawlertest.AllRights()
 		for _, line := range upstream[RobotsTagField] {
-			list, err := read8941(line)
+			list, err := crawlertest.Read8941(line)
 			if err != nil {
 				t.Fatalf("the upstream's %q: %v", line, err)
 			}
 			for _, m := range list {
-				if m.token != "*" && strings.ToLower(m.token) != agent {
+				if m.Token != "*" && strings.ToLower(m.Token) != agent {
 					continue
 				}
-				for k, value := range m.params {
-					u = u.both(evaluate(t, [][2]string{{k, value}}))
+				for k, value := range m.Params {
+					u = u.And(crawlertest.Evaluate([][2]string{{k, value}}))
 				}
 			}
 		}
-		if g := evalRT(t, got[RobotsTagField], agent); !g.within(u) {
+		if g := evaluateTag(t, got[RobotsTagField], agent); !g.Within(u) {
 			t.Fatalf("Robots-Tag %q allows %s more than the upstream's %q\n%+v\n%+v", got[RobotsTagField], agent, upstream[RobotsTagField], g, u)
 		}
 	}
@@ -193,7 +194,7 @@ func checkUpstream(t *testing.T, got, upstream http.Header) {
 		}
 	}
 	for _, rule := range []string{"noai", "foo"} {
-		before, after := xRules(upstream[XRobotsTagField]), xRules(got[XRobotsTagField])
+		before, after := crawlertest.XRules(upstream[XRobotsTagField]), crawlertest.XRules(got[XRobotsTagField])
 		for agent, rules := range before {
 			has := func(r [][2]string) bool { return slices.Contains(r, [2]string{rule, ""}) }
 			if has(rules) && !has(after[agent]) && !has(after["*"]) {
@@ -249,8 +250,8 @@ func TestFieldsAgree(t *testing.T) {
 			if agent != "*" && !isKey(agent) {
 				continue
 			}
-			x, rt := evalX(t, v.XRobotsTag, agent), evalRT(t, v.RobotsTag, agent)
-			rt.embed = rt.embed || x.embed // Robots-Tag has no indexifembedded
+			x, rt := crawlertest.EvaluateX(v.XRobotsTag, agent), evaluateTag(t, v.RobotsTag, agent)
+			rt.Embed = rt.Embed || x.Embed // Robots-Tag has no indexifembedded
 			if x != rt {
 				t.Fatalf("for %s, %q means %+v and %q means %+v", agent, v.XRobotsTag, x, v.RobotsTag, rt)
 			}

@@ -82,7 +82,7 @@ func TestBuild(t *testing.T) {
 			if !v.Until.IsZero() != strings.Contains(c.name, "all together") {
 				t.Errorf("Until = %v", v.Until)
 			}
-			rtRules(t, v.RobotsTag)
+			tagRules(t, v.RobotsTag)
 		})
 	}
 }
@@ -129,7 +129,7 @@ func TestBuildLimits(t *testing.T) {
 	if len(problems) == 0 || len(problems) > 2*maxProblems+2 || !slices.Contains(kinds(problems), TooLong) || !slices.Contains(kinds(problems), Long) {
 		t.Errorf("problems: %v", kinds(problems))
 	}
-	if rtRules(t, v.RobotsTag)["*"] == nil || v.XRobotsTag[0] != "nofollow" {
+	if tagRules(t, v.RobotsTag)["*"] == nil || v.XRobotsTag[0] != "nofollow" {
 		t.Errorf("everyone's member is not the first: %q", v.XRobotsTag[0])
 	}
 	long := robotsrule.Of("noindex", "foo"+strings.Repeat("o", Limit))

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -44,7 +44,7 @@ type candidate struct {
 // Decide answers from the rules alone: it lists every statement that speaks of
 // the question, ranks them, and looks at the best.
 func Decide(spec *policy.Spec, q Question) Answer {
-	if q.Usage == policy.Crawl && pathpattern.NormalizePath(q.Path) == "/robots.txt" {
+	if q.Usage == policy.Crawl && crawlertest.NormalPath(q.Path) == "/robots.txt" {
 		return Answer{Verdict: policy.Allowed}
 	}
 	usages := []policy.Usage{q.Usage}
@@ -94,7 +94,7 @@ func pick(best []candidate) *policy.Statement {
 }
 
 func candidates(spec *policy.Spec, q Question, usages []policy.Usage) (best []candidate) {
-	path := pathpattern.NormalizePath(q.Path)
+	path := crawlertest.NormalPath(q.Path)
 	for i := range spec.Rules {
 		r := &spec.Rules[i]
 		if !identityOK(r.Identity, q.Identity) || !purposeOK(r.UsagePurposes, q.Purposes) {

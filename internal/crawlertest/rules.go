@@ -1,36 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package robotstag
+package crawlertest
 
 import (
 	"fmt"
 	"maps"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/dunglas/httpsfv"
 )
 
-// The readers here share no code with the package: they are what a crawler's
-// author would write from RFC 8941, from the drafts and from the engines' pages.
-
-// sfMember is an Item of an RFC 8941 List whose value is a Token.
-type sfMember struct {
-	token  string
-	params map[string]string // the bare items as text; strings unquoted
-	order  []string
+// Member is an Item of an RFC 8941 List whose value is a Token.
+type Member struct {
+	Token  string
+	Params map[string]string // the bare items as text; strings unquoted
+	Order  []string          // of the parameters, as they stand there
 }
 
-// read8941 reads a List of Tokens with parameters strictly by RFC 8941 §4.2,
+// Read8941 reads a List of Tokens with parameters strictly by RFC 8941 §4.2,
 // which knows neither Dates nor Display Strings.
-func read8941(s string) (list []sfMember, err error) {
+func Read8941(s string) (list []Member, err error) {
 	p := &sfReader{s: s}
 	p.skip(" ")
 	for p.s != "" {
-		m := sfMember{params: map[string]string{}}
-		if m.token, err = p.token(); err != nil {
+		m := Member{Params: map[string]string{}}
+		if m.Token, err = p.token(); err != nil {
 			return nil, err
 		}
 		for strings.HasPrefix(p.s, ";") {
@@ -39,8 +35,8 @@ func read8941(s string) (list []sfMember, err error) {
 			if err != nil {
 				return nil, err
 			}
-			m.params[key] = value
-			m.order = append(m.order, key)
+			m.Params[key] = value
+			m.Order = append(m.Order, key)
 		}
 		list = append(list, m)
 		p.skip(" \t")
@@ -131,37 +127,45 @@ func (p *sfReader) param() (key, value string, err error) {
 	return key, value, err
 }
 
-// rights is what an engine may still do with a page, and for how long.
-type rights struct {
-	index, embed, follow, archive, translate, images bool
-	snippet, video, image, until                     int64
+// Rights is what an engine may still do with a page, and for how long.
+type Rights struct {
+	Index, Embed, Follow, Archive, Translate, Images bool
+	Snippet, Video, Image, Until                     int64
+	NoCache, NoAI                                    bool // Bing's nocache, which noarchive goes before; and noai
 }
 
-func allRights() rights {
-	const unlimited = 1 << 60
-	return rights{true, true, true, true, true, true, unlimited, unlimited, 2, unlimited}
+// Unlimited is a length, or a time, without a limit.
+const Unlimited = 1 << 60
+
+// AllRights are those of a page that says nothing.
+func AllRights() Rights {
+	return Rights{
+		Index: true, Embed: true, Follow: true, Archive: true, Translate: true, Images: true,
+		Snippet: Unlimited, Video: Unlimited, Image: 2, Until: Unlimited,
+	}
 }
 
-func (r rights) within(s rights) bool {
-	return (!r.index || s.index) && (!r.embed || s.embed) && (!r.follow || s.follow) && (!r.archive || s.archive) &&
-		(!r.translate || s.translate) && (!r.images || s.images) &&
-		r.snippet <= s.snippet && r.video <= s.video && r.image <= s.image && r.until <= s.until
+// Within reports whether nothing may be done by r that may not by s.
+func (r Rights) Within(s Rights) bool { return r.And(s) == r }
+
+// And is what may be done by r and by s.
+func (r Rights) And(s Rights) Rights {
+	return Rights{
+		r.Index && s.Index, r.Embed && s.Embed, r.Follow && s.Follow, r.Archive && s.Archive, r.Translate && s.Translate, r.Images && s.Images,
+		min(r.Snippet, s.Snippet), min(r.Video, s.Video), min(r.Image, s.Image), min(r.Until, s.Until),
+		(r.NoCache || s.NoCache) && r.Archive && s.Archive, r.NoAI || s.NoAI,
+	}
 }
 
-func (r rights) both(s rights) rights {
-	return rights{r.index && s.index, r.embed && s.embed, r.follow && s.follow, r.archive && s.archive, r.translate && s.translate, r.images && s.images,
-		min(r.snippet, s.snippet), min(r.video, s.video), min(r.image, s.image), min(r.until, s.until)}
-}
-
-// evaluate applies rules, given by name and value, as the engines' pages say:
+// Evaluate applies rules, given by name and value, as the engines' pages say:
 // the more restrictive applies, negative rules add up, indexifembedded softens a
 // noindex.
-func evaluate(t *testing.T, rules [][2]string) rights {
-	r := allRights()
+func Evaluate(rules [][2]string) Rights {
+	r := AllRights()
 	number := func(v string) int64 {
 		n, err := strconv.ParseInt(v, 10, 64)
 		if err != nil || n < 0 {
-			return 1 << 60
+			return Unlimited
 		}
 		return n
 	}
@@ -169,44 +173,49 @@ func evaluate(t *testing.T, rules [][2]string) rights {
 	for _, rule := range rules {
 		switch name, value := rule[0], rule[1]; name {
 		case "noindex":
-			r.index, r.embed = false, false
+			r.Index, r.Embed = false, false
 		case "nofollow":
-			r.follow = false
+			r.Follow = false
 		case "none":
-			r.index, r.embed, r.follow = false, false, false
+			r.Index, r.Embed, r.Follow = false, false, false
 		case "indexifembedded":
 			embedded = true
 		case "nosnippet":
-			r.snippet = 0
+			r.Snippet = 0
 		case "noarchive":
-			r.archive = false
+			r.Archive = false
+		case "nocache":
+			r.NoCache = true
+		case "noai":
+			r.NoAI = true
 		case "notranslate":
-			r.translate = false
+			r.Translate = false
 		case "noimageindex":
-			r.images = false
+			r.Images = false
 		case "max-snippet":
-			r.snippet = min(r.snippet, number(value))
+			r.Snippet = min(r.Snippet, number(value))
 		case "max-video-preview":
-			r.video = min(r.video, number(value))
+			r.Video = min(r.Video, number(value))
 		case "max-image-preview":
 			if i := strings.Index("none standard large", value); value != "" && i >= 0 {
-				r.image = min(r.image, map[int]int64{0: 0, 5: 1, 14: 2}[i])
+				r.Image = min(r.Image, map[int]int64{0: 0, 5: 1, 14: 2}[i])
 			}
 		case "unavailable_after":
 			for _, layout := range []string{time.RFC3339, "2 Jan 2006 15:04:05 MST", "Monday, 02-Jan-06 15:04:05 MST"} {
 				if at, err := time.Parse(layout, value); err == nil {
-					r.until = min(r.until, at.Unix())
+					r.Until = min(r.Until, at.Unix())
 				}
 			}
 		}
 	}
-	r.embed = r.embed || embedded
+	r.Embed = r.Embed || embedded
+	r.NoCache = r.NoCache && r.Archive
 	return r
 }
 
-// xAgents and evalX read X-Robots-Tag: a line speaks to everyone until a name
+// XRules reads X-Robots-Tag, by agent: a line speaks to everyone until a name
 // and a colon say otherwise, and names of rules with values are no agents.
-func xRules(lines []string) map[string][][2]string {
+func XRules(lines []string) map[string][][2]string {
 	found := map[string][][2]string{}
 	for _, line := range lines {
 		agent := "*"
@@ -238,57 +247,60 @@ func xRules(lines []string) map[string][][2]string {
 	return found
 }
 
-func evalX(t *testing.T, lines []string, agent string) rights {
-	rules := xRules(lines)
-	return evaluate(t, append(append([][2]string{}, rules["*"]...), rules[agent]...))
+// EvaluateX is what X-Robots-Tag leaves an agent with, who is named in lower case.
+func EvaluateX(lines []string, agent string) Rights {
+	return both(XRules(lines), agent)
 }
 
-// rtRules reads Robots-Tag with three readers, which must agree, and gives the
-// rules by token.
-func rtRules(t *testing.T, lines []string) map[string][][2]string {
-	t.Helper()
+func both(rules map[string][][2]string, agent string) Rights {
+	return Evaluate(append(append([][2]string{}, rules["*"]...), rules[agent]...))
+}
+
+// TagRules reads Robots-Tag with three readers, which must agree, and gives the
+// rules by token. What a canonical field must not have is an error too.
+func TagRules(lines []string) (map[string][][2]string, error) {
 	found := map[string][][2]string{}
 	if len(lines) == 0 {
-		return found
+		return found, nil
 	}
 	if len(lines) != 1 {
-		t.Fatalf("Robots-Tag has %d lines: %q", len(lines), lines)
+		return nil, fmt.Errorf("Robots-Tag has %d lines: %q", len(lines), lines)
 	}
 	list, err := httpsfv.UnmarshalList(lines)
 	if err != nil {
-		t.Fatalf("%q is no List: %v", lines, err)
+		return nil, fmt.Errorf("%q is no List: %v", lines, err)
 	}
 	dict, err := httpsfv.UnmarshalDictionary(lines)
 	if err != nil {
-		t.Fatalf("%q is no Dictionary: %v", lines, err)
+		return nil, fmt.Errorf("%q is no Dictionary: %v", lines, err)
 	}
-	plain, err := read8941(lines[0])
+	plain, err := Read8941(lines[0])
 	if err != nil {
-		t.Fatalf("RFC 8941 cannot read %q: %v", lines, err)
+		return nil, fmt.Errorf("RFC 8941 cannot read %q: %v", lines, err)
 	}
 	if len(list) != len(plain) || len(dict.Names()) != len(plain) {
-		t.Fatalf("%q has %d, %d and %d members", lines, len(list), len(dict.Names()), len(plain))
+		return nil, fmt.Errorf("%q has %d, %d and %d members", lines, len(list), len(dict.Names()), len(plain))
 	}
 	for i, m := range plain {
 		item := list[i].(httpsfv.Item)
-		entry, _ := dict.Get(m.token)
-		if item.Value != httpsfv.Token(m.token) || dict.Names()[i] != m.token || entry.(httpsfv.Item).Value != true {
-			t.Fatalf("%q: member %d is read in different ways", lines, i)
+		entry, _ := dict.Get(m.Token)
+		if item.Value != httpsfv.Token(m.Token) || dict.Names()[i] != m.Token || entry.(httpsfv.Item).Value != true {
+			return nil, fmt.Errorf("%q: member %d is read in different ways", lines, i)
 		}
-		if m.token != strings.ToLower(m.token) || m.token == "*" && i > 0 || len(m.params) == 0 {
-			t.Fatalf("%q: member %q must not stand there", lines, m.token)
+		if m.Token != strings.ToLower(m.Token) || m.Token == "*" && i > 0 || len(m.Params) == 0 {
+			return nil, fmt.Errorf("%q: member %q must not stand there", lines, m.Token)
 		}
-		if i > 0 && plain[i-1].token != "*" && plain[i-1].token >= m.token {
-			t.Fatalf("%q is not in order", lines)
+		if i > 0 && plain[i-1].Token != "*" && plain[i-1].Token >= m.Token {
+			return nil, fmt.Errorf("%q is not in order", lines)
 		}
-		if len(m.order) != len(m.params) || !maps.Equal(paramTexts(item.Params), paramTexts(entry.(httpsfv.Item).Params)) {
-			t.Fatalf("%q: the parameters of %q are read in different ways", lines, m.token)
+		if len(m.Order) != len(m.Params) || !maps.Equal(paramTexts(item.Params), paramTexts(entry.(httpsfv.Item).Params)) {
+			return nil, fmt.Errorf("%q: the parameters of %q are read in different ways", lines, m.Token)
 		}
-		for k, v := range m.params {
-			found[m.token] = append(found[m.token], [2]string{k, v})
+		for k, v := range m.Params {
+			found[m.Token] = append(found[m.Token], [2]string{k, v})
 		}
 	}
-	return found
+	return found, nil
 }
 
 func paramTexts(p *httpsfv.Params) map[string]string {
@@ -300,21 +312,8 @@ func paramTexts(p *httpsfv.Params) map[string]string {
 	return texts
 }
 
-func evalRT(t *testing.T, lines []string, agent string) rights {
-	t.Helper()
-	rules := rtRules(t, lines)
-	return evaluate(t, append(append([][2]string{}, rules["*"]...), rules[agent]...))
-}
-
-func TestRead8941(t *testing.T) {
-	for _, good := range []string{"*;noindex", `a;b=1;c="x\"";d=?0;e=-1.5;f=x:y, g`, "a;b=:YQ==:"} {
-		if _, err := read8941(good); err != nil {
-			t.Errorf("%q: %v", good, err)
-		}
-	}
-	for _, bad := range []string{"*;unavailable_after=@1", `a;b=%"x"`, "a,", "a;", "a;B", "a b", "a;b=", `a;b="é"`, "a;b=1.", "9a"} {
-		if got, err := read8941(bad); err == nil {
-			t.Errorf("%q is read as %v", bad, got)
-		}
-	}
+// EvaluateTag is what Robots-Tag leaves an agent with, who is named in lower case.
+func EvaluateTag(lines []string, agent string) (Rights, error) {
+	rules, err := TagRules(lines)
+	return both(rules, agent), err
 }

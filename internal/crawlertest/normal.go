@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlertest
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9/._~-]*$`)
+
+var octets = regexp.MustCompile(`%[0-9A-Fa-f]{2}|(?s:.)`)
+
+// NormalPath is a path and query as RFC 9309 section 2.2.2 has them compared:
+// what is unreserved (RFC 3986 section 2.3) stands plainly, what is no octet of a
+// URI encoded, and "*" and "$" too, which are special in a pattern.
+func NormalPath(p string) string {
+	if !strings.HasPrefix(p, "/") {
+		p = "/" + p
+	}
+	if plain.MatchString(p) {
+		return p
+	}
+	return octets.ReplaceAllStringFunc(p, func(s string) string {
+		if len(s) == 3 && s[0] == '%' {
+			var c byte
+			if _, err := fmt.Sscanf(s[1:], "%02x", &c); err == nil && isUnreserved(c) {
+				return string(c)
+			}
+			return strings.ToUpper(s)
+		}
+		var b strings.Builder
+		for _, c := range []byte(s) {
+			if isUnreserved(c) || strings.IndexByte(":/?#[]@!&'()+,;=", c) >= 0 {
+				b.WriteByte(c)
+			} else {
+				fmt.Fprintf(&b, "%%%02X", c)
+			}
+		}
+		return b.String()
+	})
+}
+
+func isUnreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+var parameters = regexp.MustCompile(`;[^/]*`)
+
+// ServedPaths are the paths for which servers may take one that was sent: as it
+// is, tidied, and tidied after what some take for a slash is read as one and path
+// parameters are dropped. See "Who is refused" in docs/edge.md.
+func ServedPaths(sent string) []string {
+	normal := NormalPath(sent)
+	name, query, asked := strings.Cut(normal, "?")
+	if asked {
+		query = "?" + query
+	}
+	slashed := parameters.ReplaceAllString(strings.NewReplacer("%2F", "/", "%5C", "/").Replace(name), "")
+	return []string{normal, tidy(name) + query, tidy(slashed) + query}
+}
+
+func tidy(name string) string {
+	end := ""
+	if last := name[strings.LastIndexByte(name, '/'):]; last == "/" || last == "/." || last == "/.." {
+		end = "/"
+	}
+	return strings.TrimSuffix(path.Clean("/"+name), "/") + end
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlertest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+)
+
+// Parser is a reader of robots.txt in another language.
+type Parser struct {
+	Name string
+	// Programs run its script; the first that runs the probe is taken.
+	Programs [][]string
+	Probe    string
+	Script   string
+	// Authority says that "//" at the start of a path is taken for a host.
+	Authority bool
+	// Prefixes says that "*" and "$" are letters to it.
+	Prefixes bool
+}
+
+// A script reads files with questions as JSON, one a line, and writes the
+// answers likewise.
+const pythonLoop = `
+for line in sys.stdin:
+    f = json.loads(line)
+    print(json.dumps(answers(f["body"], f["asks"] or [])), flush=True)
+`
+
+// Parsers are those that tests compare with where they are installed.
+var Parsers = []Parser{
+	{
+		Name: "urllib.robotparser", Programs: [][]string{{"python3", "-c"}}, Probe: "import urllib.robotparser",
+		Script: `
+import sys, json, urllib.robotparser
+def answers(body, asks):
+    p = urllib.robotparser.RobotFileParser()
+    p.parse(body.splitlines())
+    return [p.can_fetch(t, "http://www.example.com" + u) for t, u in asks]
+` + pythonLoop,
+		Authority: true, Prefixes: true,
+	},
+	{
+		Name: "Protego", Programs: [][]string{{"python3", "-c"}, {"/usr/bin/python3", "-c"}}, Probe: "import protego",
+		Script: `
+import sys, json, protego
+def answers(body, asks):
+    p = protego.Protego.parse(body)
+    return [p.can_fetch("http://www.example.com" + u, t) for t, u in asks]
+` + pythonLoop,
+		Authority: true,
+	},
+	{
+		Name: "robots-parser", Programs: [][]string{{"node", "-e"}}, Probe: "require('robots-parser')",
+		Script: `
+const parse = require('robots-parser');
+require('readline').createInterface({input: process.stdin}).on('line', line => {
+  const f = JSON.parse(line);
+  const p = parse('http://www.example.com/robots.txt', f.body);
+  console.log(JSON.stringify((f.asks || []).map(([t, u]) => p.isAllowed('http://www.example.com' + u, t))));
+});`,
+	},
+}
+
+// Process is a parser that runs. It may be asked by several at once.
+type Process struct {
+	mu  sync.Mutex
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// Start runs a parser. It returns nil where the parser is not installed.
+func (p *Parser) Start() (*Process, error) {
+	for _, program := range p.Programs {
+		if exec.Command(program[0], append(slices.Clone(program[1:]), p.Probe)...).Run() != nil {
+			continue
+		}
+		cmd := exec.Command(program[0], append(slices.Clone(program[1:]), p.Script)...)
+		cmd.Stderr = os.Stderr
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return nil, err
+		}
+		return &Process{cmd: cmd, in: in, out: bufio.NewReader(out)}, cmd.Start()
+	}
+	return nil, nil
+}
+
+// Ask reads a file, and says for each product token and path whether the one may
+// fetch the other.
+func (p *Process) Ask(body string, asks [][2]string) ([]bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := json.NewEncoder(p.in).Encode(map[string]any{"body": body, "asks": asks}); err != nil {
+		return nil, err
+	}
+	line, err := p.out.ReadBytes('\n')
+	if err != nil {
+		return nil, fmt.Errorf("no answer: %w", err)
+	}
+	var answers []bool
+	if err := json.Unmarshal(line, &answers); err != nil {
+		return nil, err
+	}
+	if len(answers) != len(asks) {
+		return nil, fmt.Errorf("%d answers to %d questions", len(answers), len(asks))
+	}
+	return answers, nil
+}
+
+// Close ends the process.
+func (p *Process) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return errors.Join(p.in.Close(), p.cmd.Wait())
+}
