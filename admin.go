@@ -25,9 +25,10 @@ func init() {
 // request gets what it gets:
 //
 //	GET  /robots_policy/            the policies
-//	GET  /robots_policy/explain     what happens to a request: agent, url
-//	GET  /robots_policy/robots.txt  as it is served: host
-//	POST /robots_policy/reload      looks for a new policy now
+//	GET  /robots_policy/explain       what happens to a request: agent, url
+//	GET  /robots_policy/robots.txt    as it is served: host
+//	GET  /robots_policy/verification  what crawlers are verified by
+//	POST /robots_policy/reload        looks for a new policy now
 //
 // Each takes the name of a policy as the parameter policy, if there are several.
 type adminAPI struct{}
@@ -53,6 +54,7 @@ func (a adminAPI) Routes() []caddy.AdminRoute {
 		route("", http.MethodGet, a.policies),
 		route("explain", http.MethodGet, a.explain),
 		route("robots.txt", http.MethodGet, a.robotsTxt),
+		route("verification", http.MethodGet, a.verification),
 		route("reload", http.MethodPost, a.reload),
 	}
 }
@@ -121,7 +123,7 @@ func (s *hostSet) answer() hostsAnswer {
 
 func (adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.Path != "/robots_policy/" {
-		return apiError(http.StatusNotFound, errors.New("there are /robots_policy/, /robots_policy/explain, /robots_policy/robots.txt and /robots_policy/reload"))
+		return apiError(http.StatusNotFound, errors.New("there are /robots_policy/, /robots_policy/explain, /robots_policy/robots.txt, /robots_policy/verification and /robots_policy/reload"))
 	}
 	list := []policyStatus{}
 	for _, d := range servedDocuments() {

@@ -40,7 +40,7 @@ const (
 // configuration registers with its own registry, so that counting goes on when a
 // configuration is reloaded.
 type edgeMetrics struct {
-	requests, violations, identities *prometheus.CounterVec
+	requests, violations, identities, fetches *prometheus.CounterVec
 
 	mu    sync.RWMutex
 	rules map[string]string // labels by name
@@ -60,7 +60,22 @@ var metrics = &edgeMetrics{
 		Namespace: "caddy", Subsystem: "robots_policy", Name: "crawler_identity_total",
 		Help: "Requests of crawlers, by what verification found out: verified, impostor or unknown.",
 	}, []string{"crawler", "verified"}),
-	rules: map[string]string{}, bots: map[string]string{},
+	fetches: newFetches(),
+	rules:   map[string]string{}, bots: map[string]string{},
+}
+
+// newFetches is the counter of what verification asks, with all of its values from
+// the start, so that the first failure is an increase.
+func newFetches() *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "caddy", Subsystem: "robots_policy", Name: "verification_fetches_total",
+		Help: "Address lists and key directories that were fetched, and addresses that DNS was asked about, by whether there was an answer.",
+	}, []string{"source", "result"})
+	for _, source := range []string{sourceList, sourceDNS, sourceKeys} {
+		v.WithLabelValues(source, fetchOK)
+		v.WithLabelValues(source, fetchFailed)
+	}
+	return v
 }
 
 // register makes the counters known to a registry, which may be nil. Several
@@ -69,7 +84,7 @@ func (m *edgeMetrics) register(r *prometheus.Registry) error {
 	if r == nil {
 		return nil
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.violations, m.identities} {
+	for _, c := range []prometheus.Collector{m.requests, m.violations, m.identities, m.fetches} {
 		var already prometheus.AlreadyRegisteredError
 		if err := r.Register(c); err != nil && !(errors.As(err, &already) && already.ExistingCollector == c) {
 			return err

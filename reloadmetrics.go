@@ -29,7 +29,7 @@ var (
 	descHosts = newDesc("hosts", "Hosts of a policy with a file for each: those that have one, those whose file is wrong now, those without.", "state")
 )
 
-// collector gives the metrics of all documents as they are when it is asked. It
+// collector gives the metrics of all documents and address lists as they are when it is asked. It
 // has no state, so that what it counts survives every configuration.
 type collector struct{}
 
@@ -49,6 +49,7 @@ func register(reg *prometheus.Registry) error {
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descReloads, descSuccessful, descLoaded, descChecked, descWarnings, descRules, descSites, descInfo, descHosts,
+		descListTime, descListEntries, descListFailing,
 	} {
 		ch <- d
 	}
@@ -62,6 +63,7 @@ func (collector) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range allHostSets() {
 		s.collect(ch)
 	}
+	collectLists(ch)
 }
 
 func (s *hostSet) collect(ch chan<- prometheus.Metric) {

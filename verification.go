@@ -68,6 +68,7 @@ type checker struct {
 	lists      *verify.Lists
 	verifier   *verify.Verifier
 	signatures *webbotauth.Verifier
+	state      verificationState
 
 	begun atomic.Bool
 	mu    sync.Mutex // guards what follows
@@ -79,7 +80,7 @@ func newChecker(v verification, urls []string, dns verify.DNSOptions) *checker {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil
 	transport.DialContext = outbound.Dialer(10*time.Second, v.ranges).DialContext
-	c.lists = verify.NewLists(urls, verify.ListOptions{Client: &http.Client{
+	c.lists = verify.NewLists(urls, verify.ListOptions{Report: c.state.list, Client: &http.Client{
 		Timeout: 30 * time.Second, Transport: transport,
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) > 3 || r.URL.Scheme != "https" {
@@ -88,9 +89,10 @@ func newChecker(v verification, urls []string, dns verify.DNSOptions) *checker {
 			return nil
 		},
 	}})
+	dns.Report = c.state.lookup
 	c.verifier = verify.New(c.lists, dns)
 	if v.signatures {
-		c.signatures = webbotauth.New(webbotauth.Options{AllowedRanges: v.ranges})
+		c.signatures = webbotauth.New(webbotauth.Options{AllowedRanges: v.ranges, Report: c.state.keys})
 	}
 	return c
 }

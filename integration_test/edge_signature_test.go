@@ -42,7 +42,7 @@ func trustedCert() tls.Certificate {
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "key directories of tests"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"claude.com", "cn-hang.example"},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -241,6 +241,9 @@ func TestEdgeSignatureDirectories(t *testing.T) {
 				t.Errorf("%s: %s %q", name, r.Status, r.Header.Get("X-Verified"))
 			}
 			time.Sleep(20 * time.Millisecond)
+		}
+		if lines := s.lines("caddy.log", "key directory of a crawler cannot be had; its signatures verify nobody", 1); name != "hanging" && len(lines) != 1 {
+			t.Errorf("%s: %d lines in the log", name, len(lines))
 		}
 		if n := c.d.fetches.Load(); (n > 0) != c.reached || n > 1 {
 			t.Errorf("%s: fetched %d times", name, n)

@@ -49,6 +49,8 @@ type ListStatus struct {
 	Fresh bool
 	// Err says why the last fetch failed, or is nil.
 	Err error
+	// Failing is since when fetches have failed; zero while Err is nil.
+	Failing time.Time
 }
 
 // Lists holds published address lists. It begins with a dated snapshot, and

@@ -5,8 +5,10 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -33,6 +35,10 @@ type DNSOptions struct {
 	CacheSize int
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
+	// Report, if not nil, is told after each address that was looked up, by the
+	// goroutine that did: nil if the resolver had an answer, whatever it was, and
+	// else why it had none.
+	Report func(error)
 }
 
 // How long answers are kept. The resolver does not tell the TTL of records.
@@ -40,7 +46,7 @@ const (
 	keepYes    = 24 * time.Hour
 	keepNo     = time.Hour
 	keepSilent = time.Minute
-	// maxNames is how many names of one address are looked at.
+	// maxNames is how many names of one address are looked up, of those that fit.
 	maxNames = 4
 )
 
@@ -145,7 +151,8 @@ func (n *names) reply(q question, patterns []string) *reply {
 func (n *names) lookUp(r *reply, patterns []string, a netip.Addr) {
 	ctx, cancel := context.WithTimeout(context.Background(), n.options.Timeout)
 	defer cancel()
-	r.answer, r.host = n.confirm(ctx, patterns, a)
+	var err error
+	r.answer, r.host, err = n.confirm(ctx, patterns, a)
 	keep := keepNo
 	switch r.answer {
 	case yes:
@@ -156,34 +163,46 @@ func (n *names) lookUp(r *reply, patterns []string, a netip.Addr) {
 	r.expires = n.options.Now().Add(keep)
 	close(r.done)
 	<-n.slots
+	if n.options.Report != nil {
+		n.options.Report(err)
+	}
 }
 
-// confirm is forward-confirmed reverse DNS.
-func (n *names) confirm(ctx context.Context, patterns []string, a netip.Addr) (answer, string) {
+// confirm is forward-confirmed reverse DNS. The error is why the answer is silent. A
+// panic over what a server sent is one: in this goroutine it would end the program.
+func (n *names) confirm(ctx context.Context, patterns []string, a netip.Addr) (found answer, name string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			found, err = silent, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
 	hosts, err := n.options.Resolver.LookupAddr(ctx, a.String())
 	if err != nil {
 		if isNotFound(err) {
-			return no, ""
+			return no, "", nil
 		}
-		return silent, ""
+		return silent, "", err
 	}
-	result := no
-	for _, host := range hosts[:min(len(hosts), maxNames)] {
+	result, tried := no, 0
+	for _, host := range hosts {
 		host = strings.ToLower(strings.TrimSuffix(host, "."))
 		if !slices.ContainsFunc(patterns, func(p string) bool { return hostMatches(p, host) }) {
 			continue
 		}
+		if tried++; tried > maxNames {
+			break
+		}
 		addrs, err := n.options.Resolver.LookupNetIP(ctx, "ip", host)
 		switch {
 		case err != nil && !isNotFound(err):
-			return silent, ""
+			return silent, "", err
 		case err != nil || len(addrs) == 0:
 			result = noWayBack
 		case slices.ContainsFunc(addrs, func(b netip.Addr) bool { return b.Unmap() == a }):
-			return yes, host
+			return yes, host, nil
 		}
 	}
-	return result, ""
+	return result, "", nil
 }
 
 func isNotFound(err error) bool {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ const (
 	// firstWait spares a server that is just starting.
 	firstWait = 5 * time.Second
 	// between spreads the fetches of many lists.
-	between = time.Second
+	between = 200 * time.Millisecond
 	// retryWait is the time after a failure, doubled with each one up to the
 	// interval. JAFAR forbids less.
 	retryWait = time.Hour
@@ -93,6 +94,9 @@ func (r *refresher) fetch(ctx context.Context, old *list) (*list, time.Duration)
 	s, wait, err := r.request(ctx, old)
 	if err != nil {
 		failed := *old
+		if failed.Err == nil {
+			failed.Failing = r.lists.options.Now()
+		}
 		failed.Err = err
 		retry := min(retryWait<<min(r.fails[old.URL], 8), interval)
 		r.fails[old.URL]++
@@ -102,7 +106,14 @@ func (r *refresher) fetch(ctx context.Context, old *list) (*list, time.Duration)
 	return s, max(wait, interval)
 }
 
-func (r *refresher) request(ctx context.Context, old *list) (*list, time.Duration, error) {
+// request fetches a list. A panic over what a server sent is an error like others:
+// in this goroutine it would end the program.
+func (r *refresher) request(ctx context.Context, old *list) (s *list, wait time.Duration, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("fetching %s: panic: %v\n%s", old.URL, p, debug.Stack())
+		}
+	}()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, old.URL, nil)
 	if err != nil {
 		return nil, 0, err
@@ -119,11 +130,11 @@ func (r *refresher) request(ctx context.Context, old *list) (*list, time.Duratio
 		return nil, 0, err
 	}
 	defer resp.Body.Close()
-	wait := maxAge(resp.Header)
+	wait = maxAge(resp.Header)
 	now := r.lists.options.Now()
 	if resp.StatusCode == http.StatusNotModified && old.fetched {
 		same := *old
-		same.Date, same.Err = now, nil
+		same.Date, same.Err, same.Failing = now, nil, time.Time{}
 		return &same, wait, nil
 	}
 	if resp.StatusCode != http.StatusOK {
@@ -140,7 +151,7 @@ func (r *refresher) request(ctx context.Context, old *list) (*list, time.Duratio
 	if err := r.guard(old, prefixes); err != nil {
 		return nil, wait, fmt.Errorf("%s %w", old.URL, err)
 	}
-	s := newList(old.URL, prefixes, now)
+	s = newList(old.URL, prefixes, now)
 	s.Created, s.fetched = created, true
 	s.etag, s.lastModified = resp.Header.Get("Etag"), resp.Header.Get("Last-Modified")
 	return s, wait, nil

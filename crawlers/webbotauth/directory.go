@@ -6,6 +6,8 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -24,9 +26,10 @@ const (
 // directories keeps the keys of directories. Only successful fetches replace keys:
 // a directory that is down for a while takes nobody's identity away.
 type directories struct {
-	fetch func(ctx context.Context, url string) (map[string]publicKey, time.Duration, error)
-	now   func() time.Time
-	slots chan struct{}
+	fetch  func(ctx context.Context, url string) (map[string]publicKey, time.Duration, error)
+	now    func() time.Time
+	report func(DirectoryStatus) // may be nil
+	slots  chan struct{}
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -36,6 +39,15 @@ type directories struct {
 	kept map[string]*directory
 }
 
+// DirectoryStatus is what is known of a key directory.
+type DirectoryStatus struct {
+	URL     string
+	Keys    int       // Ed25519 keys, from the last fetch that succeeded
+	Date    time.Time // of that fetch; zero for never
+	Err     error     // why the last fetch failed, or nil
+	Failing time.Time // since when fetches have failed; zero while Err is nil
+}
+
 // directory is what is known of one.
 type directory struct {
 	keys    map[string]publicKey
@@ -43,12 +55,13 @@ type directory struct {
 	expires time.Time     // when they are to be fetched again
 	next    time.Time     // before which they are not fetched again
 	err     error         // of the last fetch
+	failing time.Time     // since when there has been one
 	done    chan struct{} // closed when the fetch that is under way is over; nil for none
 }
 
 func newDirectories(o Options) *directories {
 	d := &directories{
-		fetch: newFetcher(o).fetch, now: o.Now,
+		fetch: newFetcher(o).fetch, now: o.Now, report: o.Report,
 		slots: make(chan struct{}, maxFetches), kept: map[string]*directory{},
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
@@ -124,14 +137,43 @@ func (d *directories) begin(url string, k *directory) {
 	d.wait.Go(func() {
 		keys, keep, err := d.fetch(d.ctx, url)
 		<-d.slots
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		now := d.now()
-		k.err, k.next = err, now.Add(keepFailure)
-		if err == nil {
-			k.keys, k.fetched, k.expires = keys, now, now.Add(min(max(keep, keepLeast), keepMost))
+		status := d.take(url, k, keys, keep, err)
+		if d.report != nil && d.ctx.Err() == nil {
+			d.report(status)
 		}
-		close(k.done)
-		k.done = nil
 	})
+}
+
+// take takes up what a fetch brought.
+func (d *directories) take(url string, k *directory, keys map[string]publicKey, keep time.Duration, err error) DirectoryStatus {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.now()
+	switch {
+	case err == nil:
+		k.failing = time.Time{}
+		k.keys, k.fetched, k.expires = keys, now, now.Add(min(max(keep, keepLeast), keepMost))
+	case k.err == nil:
+		k.failing = now
+	}
+	k.err, k.next = err, now.Add(keepFailure)
+	close(k.done)
+	k.done = nil
+	return k.status(url)
+}
+
+func (k *directory) status(url string) DirectoryStatus {
+	return DirectoryStatus{URL: url, Keys: len(k.keys), Date: k.fetched, Err: k.err, Failing: k.failing}
+}
+
+// status is what is known of all directories, ordered by URL.
+func (d *directories) status() []DirectoryStatus {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := make([]DirectoryStatus, 0, len(d.kept))
+	for url, k := range d.kept {
+		all = append(all, k.status(url))
+	}
+	slices.SortFunc(all, func(a, b DirectoryStatus) int { return strings.Compare(a.URL, b.URL) })
+	return all
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -40,8 +41,15 @@ func newFetcher(o Options) *fetcher {
 	}}
 }
 
-// fetch gets the keys of a directory, and how long they may be kept.
-func (f *fetcher) fetch(ctx context.Context, url string) (map[string]publicKey, time.Duration, error) {
+// fetch gets the keys of a directory, and how long they may be kept. A panic over
+// what a server sent is an error like others: in the goroutine that fetches it would
+// end the program.
+func (f *fetcher) fetch(ctx context.Context, url string) (keys map[string]publicKey, keep time.Duration, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, 0, err
@@ -66,7 +74,7 @@ func (f *fetcher) fetch(ctx context.Context, url string) (map[string]publicKey, 
 	if len(data) > maxDirectoryBytes {
 		return nil, 0, fmt.Errorf("more than %d octets", maxDirectoryBytes)
 	}
-	keys, err := parseKeys(data)
+	keys, err = parseKeys(data)
 	return keys, lifetime(resp.Header), err
 }
 

@@ -68,6 +68,9 @@ type Options struct {
 	AllowedRanges []netip.Prefix
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
+	// Report, if not nil, is told after each fetch of a directory, by the goroutine
+	// that fetches. It must not call Close.
+	Report func(DirectoryStatus)
 
 	testKeys bool // accept the published test key of RFC 9421
 }
@@ -99,6 +102,10 @@ func New(o Options) *Verifier {
 // Close ends all fetches and waits for them. The verifier may be asked
 // afterwards, and answers from the keys it has.
 func (v *Verifier) Close() { v.directories.close() }
+
+// Directories returns what is known of each key directory that was asked for,
+// ordered by URL.
+func (v *Verifier) Directories() []DirectoryStatus { return v.directories.status() }
 
 // Signed reports whether a request carries a signature that Check may know. It
 // costs next to nothing.

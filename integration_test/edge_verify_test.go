@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// asks asks for the page that verified clients alone may have, and for another, in
+// the name of a crawler and from an address. Neither may take long, whatever the
+// servers do that verification asks.
+func (s *server) asks(agent, addr string) (verified string, members int) {
+	s.t.Helper()
+	before := time.Now()
+	r := s.get("/", "User-Agent", agent, "X-Forwarded-For", addr)
+	if r.StatusCode != 200 || r.body != page("") {
+		s.t.Errorf("%s from %s: %s %q", agent, addr, r.Status, r.body)
+	}
+	members = s.get("/members/", "User-Agent", agent, "X-Forwarded-For", addr).StatusCode
+	if took := time.Since(before); took > 10*time.Second { // what any of the servers hangs for is more
+		s.t.Errorf("%s from %s waited %s", agent, addr, took)
+	}
+	return r.Header.Get("X-Verified"), members
+}
+
+// A resolver that hangs, fails, answers garbage, or answers something else makes
+// nobody an impostor, and no request waits for it.
+func TestEdgeDNS(t *testing.T) {
+	var many []string
+	for i := range 500 {
+		many = append(many, fmt.Sprintf("host-%d.elsewhere.example.", i))
+	}
+	startResolver(t, zone{
+		"1.0.0.20.in-addr.arpa.":  {names: []string{"c1.crawl.example."}},
+		"c1.crawl.example.":       {addr: "20.0.0.1"},
+		"2.0.0.20.in-addr.arpa.":  {names: []string{"c1.crawl.example."}}, // leads back to another address
+		"3.0.0.20.in-addr.arpa.":  {names: []string{"c3.crawl.example."}}, // does not lead back
+		"4.0.0.20.in-addr.arpa.":  {broken: "hang"},
+		"5.0.0.20.in-addr.arpa.":  {broken: "garbage"},
+		"6.0.0.20.in-addr.arpa.":  {broken: "servfail"},
+		"7.0.0.20.in-addr.arpa.":  {broken: "another"},
+		"8.0.0.20.in-addr.arpa.":  {names: append(slices.Clone(many), "c8.crawl.example.")}, // too long for UDP
+		"c8.crawl.example.":       {addr: "20.0.0.8"},
+		"9.0.0.20.in-addr.arpa.":  {names: many},
+		"10.0.0.20.in-addr.arpa.": {names: []string{"c10.crawl.example."}},
+		"c10.crawl.example.":      {broken: "hang"},
+	})
+	s := startLogged(t, `version: 1
+enforcement: {impostors: block}
+crawlers:
+  NamedBot: {operator: Namers Ltd, kind: search, reverse-dns: .crawl.example}
+rules:
+  - for: everyone
+    disallow:
+      crawl: /members/
+    enforce: block
+  - for: NamedBot
+    identity: verified
+    allow:
+      crawl: /members/
+`, htmlUpstream(page("")), `
+	header >X-Verified "{http.robots_policy.verified}"
+	route {
+		metrics /metrics
+		robots_policy POLICY {
+			verify dns
+		}
+		reverse_proxy UPSTREAM
+	}`)
+	before := s.counts()
+	for i := range 11 { // nobody waits: the first request of an address is always unknown
+		if got, _ := s.asks("NamedBot/1.0", fmt.Sprintf("20.0.0.%d", i+1)); got != "unknown" {
+			t.Errorf("20.0.0.%d at first: %s", i+1, got)
+		}
+	}
+	time.Sleep(2500 * time.Millisecond) // the resolver is given 2 seconds
+	for i, want := range []string{
+		"verified", "impostor", "unknown", "unknown", "unknown", "unknown", "unknown", "verified", "impostor", "unknown", "impostor",
+	} {
+		addr := fmt.Sprintf("20.0.0.%d", i+1)
+		if want == "impostor" {
+			if r := s.get("/", "User-Agent", "NamedBot/1.0", "X-Forwarded-For", addr); r.StatusCode != 403 {
+				t.Errorf("%s: %s", addr, r.Status)
+			}
+			continue
+		}
+		status := 403
+		if want == "verified" {
+			status = 200
+		}
+		if got, members := s.asks("NamedBot/1.0", addr); got != want || members != status {
+			t.Errorf("%s: %s, %d; want %s, %d", addr, got, members, want, status)
+		}
+	}
+	fetches := `caddy_robots_policy_verification_fetches_total{result="RESULT",source="dns"}`
+	if ok, failed := s.counted(before, strings.Replace(fetches, "RESULT", "ok", 1)), s.counted(before, strings.Replace(fetches, "RESULT", "failed", 1)); ok != 6 || failed != 5 {
+		t.Errorf("%v look-ups had an answer, %v had none", ok, failed)
+	}
+	// Five in a row had none: that is told once.
+	if lines := s.lines("caddy.log", "reverse DNS does not answer; crawlers that are verified by it stay unknown", 1); len(lines) > 1 {
+		t.Errorf("told %d times", len(lines))
+	}
+}
+
+// endless is a response of 10 GB, as far as it is read.
+func endless(sent *atomic.Int64) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		chunk := []byte(`{"prefixes":[` + strings.Repeat(`{"ipv4Prefix":"20.0.0.0/24"},`, 1000))
+		for sent.Load() < 10<<30 {
+			n, err := w.Write(chunk)
+			if err != nil {
+				return
+			}
+			sent.Add(int64(n))
+		}
+	}
+}
+
+// listServer is a server on loopback for address lists, at an address.
+func listServer(t *testing.T, addr string, h http.Handler) (string, error) {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return "", err
+	}
+	srv := httptest.NewUnstartedServer(h)
+	_ = srv.Listener.Close()
+	srv.Listener = l
+	srv.TLS = &tls.Config{Certificates: []tls.Certificate{directoryCert}}
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	return l.Addr().String(), nil
+}
+
+// Servers of address lists that hang, lie, shrink, redirect to private addresses,
+// return HTML or 10 GB: requests go on, and who is on such a list is unknown.
+func TestEdgeLists(t *testing.T) {
+	if testing.Short() {
+		t.Skip("lists are first fetched after five seconds")
+	}
+	startResolver(t, zone{"claude.com.": {addr: "127.0.0.1"}, "cn-hang.example.": {addr: "127.0.0.1"}})
+	var sent, privately atomic.Int64
+	var fetched sync.Map
+	hung := make(chan struct{}, 10)
+	mux := http.NewServeMux()
+	text := func(body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
+	}
+	private, err := listServer(t, "[::1]:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { privately.Add(1) }))
+	if err != nil {
+		t.Log("no IPv6 here: ", err)
+		private = "169.254.169.254"
+	}
+	lists := map[string]http.HandlerFunc{
+		"good":     text(`{"creationTime":"2026-11-20","prefixes":[{"ipv4Prefix":"20.0.0.0/24"}]}`),
+		"html":     text("<!DOCTYPE html><title>Not found</title><p>20.0.0.0/24"),
+		"huge":     endless(&sent),
+		"failing":  func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "20.0.0.0/24", 500) },
+		"redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://"+private+"/list", 302) },
+		"plain":    func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://"+r.Host+"/good", 302) },
+		"empty":    text(`{"prefixes":[]}`),
+		"all":      text(`{"prefixes":[{"ipv4Prefix":"0.0.0.0/0"},{"ipv6Prefix":"::/0"}]}`),
+		"cut":      text(`{"prefixes":[{"ipv4Prefix":"20.0.0.0/24"},`),
+	}
+	for name, h := range lists {
+		mux.HandleFunc("/"+name, func(w http.ResponseWriter, r *http.Request) {
+			fetched.Store(name, true)
+			h(w, r)
+		})
+	}
+	mux.HandleFunc("/hang", func(_ http.ResponseWriter, r *http.Request) {
+		hung <- struct{}{}
+		<-r.Context().Done()
+	})
+	addr, err := listServer(t, "127.0.0.1:0", mux)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The list of Anthropic has come with the program; now there is one prefix of it.
+	_, err = listServer(t, "127.0.0.1:443", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fetched.Store("shrunken", r.Host == "claude.com" && r.URL.Path == "/crawling/bots.json")
+		_, _ = w.Write([]byte(`{"prefixes":[{"ipv4Prefix":"20.0.0.0/24"}]}`))
+	}))
+	if shrinks := err == nil; shrinks {
+		lists["shrunken"] = nil
+	} else {
+		t.Log("NOT TESTED: a list that shrinks: ", err)
+	}
+	var policy strings.Builder
+	policy.WriteString("version: 1\nenforcement: {impostors: block}\nrules:\n  - for: everyone\n    disallow:\n      crawl: /members/\n    enforce: block\n" +
+		"  - for: everyone\n    identity: verified\n    allow:\n      crawl: /members/\ncrawlers:\n")
+	for name := range lists {
+		if name != "shrunken" {
+			fmt.Fprintf(&policy, "  %sBot: {kind: search, address-lists: \"https://%s/%s\"}\n", name, addr, name)
+		}
+	}
+	_, port, _ := net.SplitHostPort(addr)
+	fmt.Fprintf(&policy, "  hangBot: {kind: search, address-lists: \"https://cn-hang.example:%s/hang\"}\n", port)
+	s := startLogged(t, policy.String(), htmlUpstream(page("")), `
+	header >X-Verified "{http.robots_policy.verified}"
+	route {
+		metrics /metrics
+		robots_policy POLICY {
+			verify lists
+			verify_from 127.0.0.0/8
+		}
+		reverse_proxy UPSTREAM
+	}`)
+	before := s.counts()
+	agent := func(name string) string {
+		if name == "shrunken" {
+			return "Mozilla/5.0 (compatible; ClaudeBot/1.0)"
+		}
+		return name + "Bot/1.0"
+	}
+	names := []string{"hang"}
+	for name := range lists {
+		names = append(names, name)
+	}
+	everybody := func(want map[string]string) {
+		t.Helper()
+		for _, name := range names {
+			verified := want[name]
+			if verified == "" {
+				verified = "unknown"
+			}
+			status := 403
+			if verified == "verified" {
+				status = 200
+			}
+			if got, members := s.asks(agent(name), "20.0.0.1"); got != verified || members != status {
+				t.Errorf("%s: %s, %d; want %s", name, got, members, verified)
+			}
+		}
+	}
+	everybody(nil)
+	select {
+	case <-hung: // the last of them, by the order of URLs; it goes on hanging
+	case <-time.After(30 * time.Second):
+		t.Fatal("the lists are not fetched")
+	}
+	for name := range lists {
+		if ok, _ := fetched.Load(name); ok != true {
+			t.Errorf("%s was not fetched", name)
+		}
+	}
+	everybody(map[string]string{"good": "verified"})
+	if r := s.get("/", "User-Agent", "goodBot/1.0", "X-Forwarded-For", "20.0.1.1"); r.StatusCode != 403 {
+		t.Errorf("who is not on a good list: %s", r.Status)
+	}
+	if got, _ := s.asks(agent("shrunken"), "216.73.216.1"); lists["shrunken"] == nil && got != "verified" {
+		t.Errorf("the list before the shrunken one does not go on: %s", got)
+	}
+	if n := sent.Load(); n > 64<<20 {
+		t.Errorf("%d octets of a list were read", n)
+	}
+	if privately.Load() > 0 {
+		t.Error("a redirect to a private address was followed")
+	}
+	s.listsAreTold(before, addr, len(lists)-1)
+	stopped := time.Now()
+	if err := caddy.Stop(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(stopped); took > 15*time.Second {
+		t.Errorf("stopping while a list hangs took %s", took)
+	}
+}
+
+// listsAreTold sees to it that lists that cannot be had stand in the log, once each
+// however many requests there were, and in the metrics.
+func (s *server) listsAreTold(before counts, addr string, failures int) {
+	s.t.Helper()
+	found := 0
+	for _, message := range []string{
+		"address list of crawlers cannot be had; whoever it is for stays unknown", "address list of crawlers cannot be had; the one before goes on",
+	} {
+		seen := map[any]bool{}
+		for _, line := range s.lines("caddy.log", message, 1) {
+			if seen[line["list"]] || line["level"] != "warn" || line["error"] == nil {
+				s.t.Errorf("%v", line)
+			}
+			seen[line["list"]] = true
+			found++
+		}
+	}
+	if found < failures {
+		s.t.Errorf("%d lists in the log, want %d", found, failures)
+	}
+	now := s.counts()
+	for line, want := range map[string]float64{
+		`caddy_robots_policy_address_list_failing{list="https://` + addr + `/html"}`: 1,
+		`caddy_robots_policy_address_list_failing{list="https://` + addr + `/good"}`: 0,
+		`caddy_robots_policy_address_list_entries{list="https://` + addr + `/good"}`: 1,
+		`caddy_robots_policy_address_list_entries{list="https://` + addr + `/all"}`:  0,
+	} {
+		if got, ok := now[line]; got != want || !ok {
+			s.t.Errorf("%s: %v %v, want %v", line, got, ok, want)
+		}
+	}
+	failed := `caddy_robots_policy_verification_fetches_total{result="failed",source="address_list"}`
+	if got := s.counted(before, failed); got < float64(failures) {
+		s.t.Errorf("%v failures are counted", got)
+	}
+}
+
+// verificationOf is the admin API's answer.
+type verificationOf struct {
+	Lists []struct {
+		URL, Age, Error     string
+		Entries             int
+		Embedded, Refreshed bool
+		AsOf                *time.Time `json:"as_of"`
+	} `json:"address_lists"`
+	Directories []struct{ URL, Error string } `json:"key_directories"`
+}
+
+// The admin API says how old the lists are, without fetching any.
+func TestAdminVerification(t *testing.T) {
+	s := startReloading(t, "", "version: 1\nrules: [{for: everyone, disallow: {crawl: /x/}}]\n", nil, "robots_policy POLICY\nrespond hello")
+	var got verificationOf
+	r := s.ask(http.MethodGet, "/robots_policy/verification", &got)
+	embedded := 0
+	for _, l := range got.Lists {
+		if l.Refreshed || l.Error != "" || l.Embedded != (l.AsOf != nil) || l.Embedded != (l.Entries > 0) || l.Embedded != (l.Age != "") {
+			t.Errorf("%+v", l)
+		}
+		if l.Embedded {
+			embedded++
+		}
+	}
+	if embedded < 10 || got.Directories == nil || len(got.Directories) != 0 {
+		t.Errorf("%d lists\n%s", embedded, r.body)
+	}
+}
