@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ func init() {
 // request gets what it gets:
 //
 //	GET  /robots_policy/            the policies
-//	GET  /robots_policy/explain       what happens to a request: agent, url
+//	GET  /robots_policy/explain       what happens to a request: agent, url, and the client's address
 //	GET  /robots_policy/robots.txt    as it is served: host
 //	GET  /robots_policy/verification  what crawlers are verified by
 //	POST /robots_policy/reload        looks for a new policy now
@@ -149,7 +150,15 @@ func (adminAPI) explain(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answer(w, http.StatusOK, l.site.Explain(site.Question{Agent: q.Get("agent"), URL: u, Now: time.Now()}))
+	question := site.Question{Agent: q.Get("agent"), URL: u, Now: time.Now()}
+	if address := q.Get("address"); address != "" {
+		addr, err := netip.ParseAddr(address)
+		if err != nil {
+			return apiError(http.StatusBadRequest, fmt.Errorf("the parameter address is %q and no IP address such as 192.0.2.1 or 2001:db8::1", address))
+		}
+		question.Verify = verifyByHeld(addr)
+	}
+	return answer(w, http.StatusOK, l.site.Explain(question))
 }
 
 func (adminAPI) robotsTxt(w http.ResponseWriter, r *http.Request) error {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"net/url"
 	"os"
 	"time"
@@ -146,7 +147,7 @@ func renderCommand() *cobra.Command {
 }
 
 func explainCommand() *cobra.Command {
-	var agent string
+	var agent, address string
 	var asJSON bool
 	cmd := command("explain FILE --agent AGENT URL", "Says what happens to a request in every channel, and which line of the policy file decides",
 		func(cmd *cobra.Command, args []string) (int, error) {
@@ -165,13 +166,22 @@ func explainCommand() *cobra.Command {
 				errOut := cmd.ErrOrStderr()
 				return exitCode(ds), ds.Write(errOut, colored(errOut))
 			}
-			e := s.Explain(site.Question{Agent: agent, URL: u, Now: time.Now()})
+			q := site.Question{Agent: agent, URL: u, Now: time.Now()}
+			if cmd.Flags().Changed("address") {
+				addr, err := netip.ParseAddr(address)
+				if err != nil {
+					return exitUsage, fmt.Errorf("--address %q is no IP address such as 192.0.2.1 or 2001:db8::1", address)
+				}
+				q.Verify = verifyByEmbedded(s, addr)
+			}
+			e := s.Explain(q)
 			if asJSON {
 				return caddy.ExitCodeSuccess, writeJSON(cmd.OutOrStdout(), e)
 			}
 			return caddy.ExitCodeSuccess, e.WriteText(cmd.OutOrStdout())
 		})
 	cmd.Flags().StringVar(&agent, "agent", "", "the User-Agent of the request, or a product token")
+	cmd.Flags().StringVar(&address, "address", "", "the client's IP address: is it the crawler's, by the address lists that came with this program?")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the explanation as JSON")
 	return cmd
 }

@@ -164,15 +164,19 @@ func TestEdgeLists(t *testing.T) {
 		private = "169.254.169.254"
 	}
 	lists := map[string]http.HandlerFunc{
-		"good":     text(`{"creationTime":"2026-11-20","prefixes":[{"ipv4Prefix":"20.0.0.0/24"}]}`),
-		"html":     text("<!DOCTYPE html><title>Not found</title><p>20.0.0.0/24"),
-		"huge":     endless(&sent),
-		"failing":  func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "20.0.0.0/24", 500) },
-		"redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "https://"+private+"/list", 302) },
-		"plain":    func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://"+r.Host+"/good", 302) },
-		"empty":    text(`{"prefixes":[]}`),
-		"all":      text(`{"prefixes":[{"ipv4Prefix":"0.0.0.0/0"},{"ipv6Prefix":"::/0"}]}`),
-		"cut":      text(`{"prefixes":[{"ipv4Prefix":"20.0.0.0/24"},`),
+		"good":    text(`{"creationTime":"2026-11-20","prefixes":[{"ipv4Prefix":"20.0.0.0/24"}]}`),
+		"html":    text("<!DOCTYPE html><title>Not found</title><p>20.0.0.0/24"),
+		"huge":    endless(&sent),
+		"failing": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "20.0.0.0/24", 500) },
+		"redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://"+private+"/list", http.StatusFound)
+		},
+		"plain": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://"+r.Host+"/good", http.StatusFound)
+		},
+		"empty": text(`{"prefixes":[]}`),
+		"all":   text(`{"prefixes":[{"ipv4Prefix":"0.0.0.0/0"},{"ipv6Prefix":"::/0"}]}`),
+		"cut":   text(`{"prefixes":[{"ipv4Prefix":"20.0.0.0/24"},`),
 	}
 	for name, h := range lists {
 		mux.HandleFunc("/"+name, func(w http.ResponseWriter, r *http.Request) {

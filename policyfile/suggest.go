@@ -20,6 +20,9 @@ func nearest(word string, names []string) string {
 	return best
 }
 
+// Nearest returns the name that a word is most likely a misspelling of, or "".
+func Nearest(word string, names []string) string { return nearest(word, names) }
+
 // tolerance is how many slips a word of n octets may have.
 func tolerance(n int) int {
 	switch {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -23,6 +24,10 @@ type Question struct {
 	Agent string
 	URL   *url.URL
 	Now   time.Time
+	// Verify, if not nil, finds out whether the client is the crawler that it says it
+	// is, from what the crawler's operator publishes, and what that rests on, in
+	// words. Without it the client is one that nobody has verified.
+	Verify func(crawlers.Verification) (policy.Identity, string)
 }
 
 // Explanation is what happens to a request in every channel, and why.
@@ -30,6 +35,8 @@ type Explanation struct {
 	URL     string   `json:"url"`
 	Agent   string   `json:"agent"`
 	Crawler *Crawler `json:"crawler"` // nil: no crawler that the policy or the catalogue knows
+	// Meant is a crawler of a similar name, where Crawler is nil.
+	Meant string `json:"did_you_mean,omitempty"`
 	// MayCrawl is what the policy says about crawling, in whichever way the path
 	// is read (see Edge). A client that nobody knows is not refused all the same.
 	MayCrawl bool      `json:"may_crawl"`
@@ -38,6 +45,7 @@ type Explanation struct {
 	Open     bool      `json:"always_open"`       // nobody is refused there: crawlers learn the rules by it
 	Usages   []Answer  `json:"usages"`            // that the policy speaks of for this crawler and path
 	Channels []Channel `json:"channels"`
+	Identity *Identity `json:"identity,omitempty"` // nil where there is none to ask for
 }
 
 // Crawler says who was recognised.
@@ -70,6 +78,8 @@ type Channel struct {
 	Summary string   `json:"summary"`
 	Reasons []Reason `json:"reasons,omitempty"`
 	Differs []string `json:"differs,omitempty"` // where it cannot say what the policy says
+
+	refused bool // of the edge
 }
 
 // The names of the channels.
@@ -80,8 +90,8 @@ const (
 	ChannelEdge      = "edge"
 )
 
-// Explain answers a question. Identity is not known to it: it speaks of a client
-// that nobody has verified.
+// Explain answers a question. It speaks of a client with the identity that Verify
+// finds, and says what becomes of the others.
 func (s *Site) Explain(q Question) *Explanation {
 	if q.URL.Path == "" {
 		u := *q.URL
@@ -92,9 +102,13 @@ func (s *Site) Explain(q Question) *Explanation {
 	if q.URL.RawQuery != "" {
 		path += "?" + q.URL.RawQuery
 	}
-	e := &Explanation{URL: q.URL.String(), Agent: q.Agent}
+	e := &Explanation{URL: readable(q.URL), Agent: q.Agent}
 	id := s.who(q.Agent, e)
 	query := policy.Query{Crawler: id, Purposes: s.Purposes([]string{q.Agent}), Host: q.URL.Host, Path: path, Now: q.Now}
+	evidence := ""
+	if id != 0 && q.Verify != nil {
+		query.Identity, evidence = q.Verify(s.Verification(id))
+	}
 	e.Usages = append([]Answer{}, s.answers(query)...)
 	s.judge(query, e)
 	sources := s.sources(query)
@@ -104,6 +118,7 @@ func (s *Site) Explain(q Question) *Explanation {
 		s.explainPage(query, sources),
 		s.explainEdge(query),
 	}
+	e.Identity = s.explainIdentity(query, evidence)
 	return e
 }
 
@@ -154,6 +169,7 @@ func (s *Site) who(agent string, e *Explanation) policy.CrawlerID {
 		id, how = s.Recognize([]string{agent}), "recognised by its User-Agent"
 	}
 	if id == 0 {
+		e.Meant = s.meant(agent)
 		return 0
 	}
 	info := s.Policy.CrawlerInfo(id)
@@ -336,7 +352,7 @@ func (s *Site) explainEdge(q policy.Query) Channel {
 		return c
 	}
 	v := s.Edge(q)
-	if v.Decision.Rule != nil {
+	if v.Decision.Rule != nil && !v.Impostor {
 		c.add(s.reason(v.Decision))
 	}
 	if !v.Refused() {
@@ -348,12 +364,16 @@ func (s *Site) explainEdge(q policy.Query) Channel {
 	}
 	switch v.Mode {
 	case policy.ModeBlock:
+		c.refused = true
 		c.Summary = fmt.Sprintf("the request is refused with %d %s", status, http.StatusText(status))
 		if s.File.Spec.Enforcement.Close {
 			c.Summary = "the connection is dropped"
 		}
 	case policy.ModeLog:
 		c.Summary = "the request passes, and the log says that it would be refused (enforce: log)"
+		if v.Impostor {
+			c.Summary = "the request passes, and the log says that it would be refused (impostors: log)"
+		}
 	default:
 		c.Summary = "the request passes, though the policy disallows it: enforce is off for this rule"
 		c.Differs = []string{"robots.txt asks the crawler to stay away, and nothing holds it to that"}

@@ -4,9 +4,11 @@ package site_test
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -53,6 +55,125 @@ rules:
 		v := s.Edge(policy.Query{Crawler: id, Purposes: s.Purposes([]string{c.agent}), Host: u.Host, Path: c.path, Now: june})
 		if id != 0 && !e.Open && v.Refused() == e.MayCrawl {
 			t.Errorf("%s %s: the edge says something else", c.agent, c.path)
+		}
+	}
+}
+
+// What an identity is asked for, and what becomes of whom.
+func TestExplainIdentity(t *testing.T) {
+	s := load(t, `version: 1
+enforcement: {impostors: block}
+rules:
+  - for: everyone
+    disallow:
+      crawl: /members/
+    enforce: block
+  - name: the real one
+    for: Googlebot
+    identity: verified
+    allow:
+      crawl: /members/
+`)
+	u, err := url.Parse("https://www.example.com/members/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused, passes := "the request is refused with 403 Forbidden", "the request passes"
+	verified := func(crawlers.Verification) (policy.Identity, string) { return policy.Verified, "it showed its papers" }
+	for _, c := range []struct {
+		agent    string
+		verify   func(crawlers.Verification) (policy.Identity, string)
+		may      bool
+		outcomes []string
+		text     string
+	}{
+		{"Googlebot", nil, false, []string{passes, refused, refused}, `policy.yaml:12, rule "the real one", for identity verified, allows crawl of /members/`},
+		{"Googlebot", verified, true, []string{passes, refused, refused}, "by address lists and reverse DNS; here it is verified: it showed its papers"},
+		{"GPTBot", nil, false, []string{refused, refused, refused}, "by address lists; here it makes no difference"},
+		{"Bytespider", nil, false, []string{refused}, "publishes nothing that it could be told from others by"},
+		{"Google-Extended", nil, false, nil, ""},
+		{"Firefox/143.0", nil, false, nil, ""},
+	} {
+		e := s.Explain(site.Question{Agent: c.agent, URL: u, Now: june, Verify: c.verify})
+		var text strings.Builder
+		if err := e.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		if e.Identity != nil {
+			for _, o := range e.Identity.Outcomes {
+				got = append(got, o.Summary)
+				if o.Refused != (o.Summary == refused) {
+					t.Errorf("%s: %+v", c.agent, o)
+				}
+			}
+		}
+		if !slices.Equal(got, c.outcomes) || e.MayCrawl != c.may || !strings.Contains(text.String(), c.text) || (e.Identity == nil) == strings.Contains(text.String(), "Identity:") {
+			t.Errorf("%s: %q %v\n%s", c.agent, got, e.MayCrawl, text.String())
+		}
+	}
+}
+
+// The reason for a line of robots.txt is the rule that made the line, also where it
+// is not the one that decides.
+func TestExplainNamesTheRuleOfTheLine(t *testing.T) {
+	s := load(t, `version: 1
+rules:
+  - name: house
+    for: everyone
+    disallow:
+      crawl: ["/*.jpg", /members/]
+  - name: pictures
+    for: GPTBot
+    allow:
+      crawl: ["/a$", /a.jpg]
+  - name: members
+    for: Googlebot
+    identity: verified
+    allow:
+      crawl: /members/open
+`)
+	for _, c := range []struct{ agent, path, line, rule string }{
+		{"GPTBot", "/a.jpg", "Allow: /a.jpg", "pictures"},
+		{"GPTBot", "/b.jpg", "Disallow: /*.jpg", "house"},
+		{"GPTBot", "/a", "", ""}, // nothing else is said of it, and no line is needed
+		{"Googlebot", "/members/x", "Disallow: /members/", "house"},
+		{"Googlebot", "/members/open", "Allow: /members/open", "members"},
+		{"Googlebot", "/other", "", ""},
+	} {
+		u, err := url.Parse("https://www.example.com" + c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		robots := s.Explain(site.Question{Agent: c.agent, URL: u, Now: june}).Channels[0]
+		line, rule := "", ""
+		if len(robots.Sends) > 1 {
+			line = strings.TrimRight(strings.ReplaceAll(robots.Sends[1], "**", "*"), "*")
+		}
+		if len(robots.Reasons) > 0 {
+			rule = robots.Reasons[0].Rule
+		}
+		if line != c.line || rule != c.rule {
+			t.Errorf("%s %s: %q by %q; want %q by %q", c.agent, c.path, robots.Sends, rule, c.line, c.rule)
+		}
+	}
+}
+
+// A name that is nearly a crawler's is told so; a browser is not taken for one. The
+// host is written as it was asked for.
+func TestExplainNobody(t *testing.T) {
+	s := load(t, "version: 1\nrules:\n  - for: HouseBot\n    disallow:\n      crawl: /x/\n")
+	for agent, meant := range map[string]string{
+		"GPTBoot": "GPTBot", "gogglebot/2.1": "Googlebot", "HouseBott": "HouseBot", "Mozilla/5.0 (compatible; Googglebot/2.1)": "Googlebot",
+		"Firefox/143.0": "", "Mozilla/5.0 (Linux; Android 12; CUBOT P60) AppleWebKit/537.36": "", "curl/8.7.1": "", "GPTBot": "",
+	} {
+		u, err := url.Parse("https://user:pw@münchen.example:8443/ä?q=ö")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := s.Explain(site.Question{Agent: agent, URL: u, Now: june})
+		if e.Meant != meant || e.URL != "https://münchen.example:8443/%C3%A4?q=ö" {
+			t.Errorf("%s: %q %s", agent, e.Meant, e.URL)
 		}
 	}
 }

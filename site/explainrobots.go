@@ -26,14 +26,14 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	}
 	q.Usage = policy.Crawl
 	d := s.Policy.Decide(q)
-	if d.Rule != nil {
-		c.add(s.reason(d))
-	}
 	token := s.Policy.CrawlerInfo(q.Crawler).Token
 	f, _ := robotsserve.Render(s.Policy, q.Host, robotsserve.Options{})
 	g := readGroup(string(f.Body), token, pathpattern.NormalizePath(q.Path))
 	if g.crawl != "" {
 		c.Summary = "it may be crawled, by this line"
+	}
+	if r, ok := s.lineReason(g.crawl, q); ok {
+		c.add(r)
 	}
 	disallowed := strings.HasPrefix(g.crawl, "Disallow:")
 	if disallowed {
@@ -103,7 +103,7 @@ func (s *Site) obeys(c *Channel, token, agent string) {
 	}
 	switch {
 	case row.Honours == crawlers.HonoursNo:
-		c.Differs = append(c.Differs, "its operator says that it does not follow robots.txt")
+		c.Differs = append(c.Differs, "it is known not to follow robots.txt")
 	case row.Honours == crawlers.HonoursUserTriggered:
 		c.Differs = append(c.Differs, "its operator says that it fetches what a person asks for without regard to robots.txt")
 	case row.IgnoresStar && agent == "*":

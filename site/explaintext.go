@@ -25,6 +25,7 @@ func (e *Explanation) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "  but %s\n", d)
 		}
 	}
+	e.Identity.write(&b)
 	if len(e.Usages) > 0 {
 		b.WriteString("\nWhat the policy says of every usage:\n")
 		for _, a := range e.Usages {
@@ -33,6 +34,22 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// write writes what is known of an identity; nothing for nil.
+func (id *Identity) write(b *strings.Builder) {
+	if id == nil {
+		return
+	}
+	fmt.Fprintf(b, "\nIdentity: %s.\n", id.headline())
+	if !id.same() {
+		for _, o := range id.Outcomes {
+			fmt.Fprintf(b, "    %-9s %s\n", o.Identity+":", o.Summary)
+		}
+	}
+	for _, r := range id.Demands {
+		fmt.Fprintf(b, "  because %s\n", &r)
+	}
 }
 
 func (c *Channel) title() string {
@@ -45,6 +62,9 @@ func (c *Channel) title() string {
 // headline answers the question itself: who it is, and whether it may.
 func (e *Explanation) headline() string {
 	who := "Nobody that the policy or the catalogue knows: what holds for everyone holds."
+	if e.Meant != "" {
+		who = fmt.Sprintf("Nobody that the policy or the catalogue knows (did you mean %q?): what holds for everyone holds.", e.Meant)
+	}
 	if c := e.Crawler; c != nil {
 		who = c.Token
 		if c.Operator != "" {
