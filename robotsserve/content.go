@@ -10,6 +10,9 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
 )
 
 // served is the rendering for the hosts to which the same rules speak.
@@ -20,6 +23,7 @@ type served struct {
 	// between can be filled in.
 	head, tail []byte
 	headSum    uint32
+	last       atomic.Pointer[filled]
 }
 
 // contents is a file, plain and compressed.
@@ -27,8 +31,19 @@ type contents struct{ identity, gzip content }
 
 // content is the parts of a body.
 type content struct {
-	parts [][]byte
-	etag  string
+	parts  [][]byte
+	size   int64
+	length string // the size as text
+	etag   string
+}
+
+func newContent(etag string, parts ...[]byte) content {
+	c := content{parts: parts, etag: etag}
+	for _, p := range parts {
+		c.size += int64(len(p))
+	}
+	c.length = strconv.FormatInt(c.size, 10)
+	return c
 }
 
 // content returns what to serve to a host.
@@ -48,7 +63,21 @@ func (s *site) content(srv *Server, host string) *contents {
 	if s.fixed != nil {
 		return s.fixed
 	}
-	return s.fill(s.drawing.sitemaps(srv.p, host, srv.o.Options))
+	if last := s.last.Load(); last != nil && last.host == host {
+		return last.contents
+	}
+	c := s.fill(s.drawing.sitemaps(srv.p, host, srv.o.Options))
+	if isAuthority(host) {
+		s.last.Store(&filled{strings.Clone(host), c})
+	}
+	return c
+}
+
+// filled is what was served to a host. Only the last one is kept: most sites have
+// one host, and made-up ones are to cost no memory.
+type filled struct {
+	host     string
+	contents *contents
 }
 
 // fill puts the sitemaps between the two parts of the drawing. Nothing that
@@ -56,15 +85,12 @@ func (s *site) content(srv *Server, host string) *contents {
 func (s *served) fill(sitemaps []byte) *contents {
 	c := &contents{}
 	d := s.drawing
-	c.identity = content{parts: [][]byte{d.head, sitemaps, d.tail}, etag: d.etag(sitemaps)}
+	c.identity = newContent(d.etag(sitemaps), d.head, sitemaps, d.tail)
 	sum := crc32.Update(crc32.Update(s.headSum, crc32.IEEETable, sitemaps), crc32.IEEETable, d.tail)
 	end := binary.LittleEndian.AppendUint32(nil, sum)
 	end = binary.LittleEndian.AppendUint32(end, uint32(len(d.head)+len(sitemaps)+len(d.tail)))
-	c.gzip = content{
-		parts: [][]byte{gzipHeader, s.head, stored(sitemaps), s.tail, end},
-		etag:  c.identity.etag[:len(c.identity.etag)-1] + `-gz"`,
-	}
-	if c.gzip.size() >= c.identity.size() {
+	c.gzip = newContent(c.identity.etag[:len(c.identity.etag)-1]+`-gz"`, gzipHeader, s.head, stored(sitemaps), s.tail, end)
+	if c.gzip.size >= c.identity.size {
 		c.gzip = content{}
 	}
 	return c
@@ -113,18 +139,11 @@ func (c *content) join() {
 	}
 }
 
-func (c *content) size() (n int64) {
-	for _, p := range c.parts {
-		n += int64(len(p))
-	}
-	return n
-}
-
 func (c *content) reader() io.ReadSeeker {
 	if len(c.parts) == 1 {
 		return bytes.NewReader(c.parts[0])
 	}
-	return &partsReader{parts: c.parts, size: c.size()}
+	return &partsReader{parts: c.parts, size: c.size}
 }
 
 // partsReader reads parts one after the other.

@@ -36,7 +36,7 @@ type ServeOptions struct {
 type Server struct {
 	p            *policy.Policy
 	o            ServeOptions
-	cacheControl []string
+	cacheControl string
 	hosts        map[policy.Host]*site
 	other        *site // of hosts that no rule names
 }
@@ -58,9 +58,9 @@ func NewServer(p *policy.Policy, o ServeOptions) *Server {
 	case o.MaxAge > MaxMaxAge:
 		o.MaxAge = MaxMaxAge
 	}
-	s.cacheControl = []string{"no-cache"}
+	s.cacheControl = "no-cache"
 	if seconds := int64(o.MaxAge / time.Second); seconds > 0 {
-		s.cacheControl = []string{"max-age=" + strconv.FormatInt(seconds, 10)}
+		s.cacheControl = "max-age=" + strconv.FormatInt(seconds, 10)
 	}
 	for _, h := range Hosts(p) {
 		if h != "" {
@@ -105,40 +105,18 @@ func Check(p *policy.Policy, o Options) []policy.Problem {
 	return problems
 }
 
-var (
-	allowHeader    = []string{"GET, HEAD"}
-	contentType    = []string{"text/plain; charset=utf-8"}
-	varyHeader     = []string{"Accept-Encoding"}
-	gzipEncoding   = []string{"gzip"}
-	nosniff        = []string{"nosniff"}
-	methodResponse = "robots.txt answers GET and HEAD only\n"
-)
+const methodResponse = "robots.txt answers GET and HEAD only\n"
 
 // ServeHTTP answers a request for /robots.txt, whatever its path is, for the
 // host of r.Host. It answers GET and HEAD, also for ranges and under conditions
 // (RFC 9110), and other methods with 405.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		h["Allow"] = allowHeader
+		w.Header()["Allow"] = []string{"GET, HEAD"}
 		http.Error(w, methodResponse, http.StatusMethodNotAllowed)
 		return
 	}
-	site := s.site(r.Host)
-	c := site.content(s, r.Host)
-	h["Content-Type"] = contentType
-	h["X-Content-Type-Options"] = nosniff
-	h["Cache-Control"] = s.cacheControl
-	h["Vary"] = append(h["Vary"], varyHeader...)
-	body := c.identity
-	if len(c.gzip.parts) > 0 && acceptsGzip(r.Header) {
-		body = c.gzip
-		h["Content-Encoding"] = gzipEncoding
-	}
-	h["Etag"] = []string{body.etag}
-	// ServeContent leaves it out for encoded content.
-	h["Content-Length"] = []string{strconv.FormatInt(body.size(), 10)}
-	http.ServeContent(w, r, "", time.Time{}, body.reader())
+	s.answer(w, r, s.site(r.Host).content(s, r.Host))
 }
 
 // site returns the site of a request's host.

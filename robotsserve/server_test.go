@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -233,8 +234,50 @@ func TestFloodOfHosts(t *testing.T) {
 	}
 }
 
-// What a hit allocates is the same for a large policy as for a small one, but
-// for the buffer of at most 32 KiB through which net/http copies.
+// Whoever changes the values of an answer in place, as Caddy's header directive
+// does, changes no other answer.
+func TestValuesAreNotShared(t *testing.T) {
+	s := NewServer(compile(t, siteSpec()), ServeOptions{})
+	for _, c := range [][2]string{{"GET", "identity"}, {"HEAD", "identity"}, {"GET", "gzip"}, {"POST", "identity"}} {
+		r := httptest.NewRequest(c[0], "http://www.example.com/robots.txt", nil)
+		r.Header.Set("Accept-Encoding", c[1])
+		first, second := httptest.NewRecorder(), httptest.NewRecorder()
+		s.ServeHTTP(first, r)
+		want := first.Header().Clone()
+		for _, values := range first.Header() {
+			for i := range values {
+				values[i] = "changed"
+			}
+		}
+		s.ServeHTTP(second, r)
+		if !reflect.DeepEqual(second.Header(), want) {
+			t.Errorf("%s %s: %v, want %v", c[0], c[1], second.Header(), want)
+		}
+	}
+}
+
+// An answer without conditions or ranges is the one that http.ServeContent would
+// give.
+func TestWholeIsAsServeContent(t *testing.T) {
+	s := NewServer(compile(t, siteSpec()), ServeOptions{})
+	for _, method := range []string{"GET", "HEAD"} {
+		for _, encoding := range []string{"identity", "gzip"} {
+			r := httptest.NewRequest(method, "http://www.example.com/robots.txt", nil)
+			r.Header.Set("Accept-Encoding", encoding)
+			direct, served := httptest.NewRecorder(), httptest.NewRecorder()
+			direct.Header().Set("Vary", "Origin")
+			served.Header().Set("Vary", "Origin")
+			s.ServeHTTP(direct, r)
+			r.Header.Set("If-None-Match", `"another"`)
+			s.ServeHTTP(served, r)
+			if direct.Code != 200 || direct.Body.String() != served.Body.String() || !reflect.DeepEqual(direct.Header(), served.Header()) {
+				t.Errorf("%s %s: %d %v, want %v", method, encoding, direct.Code, direct.Header(), served.Header())
+			}
+		}
+	}
+}
+
+// What a hit allocates is the same for a large policy as for a small one.
 func TestHitAllocations(t *testing.T) {
 	count := func(n int) float64 {
 		s := NewServer(compile(t, bigSpec(n, 10, policy.Crawl)), ServeOptions{})
@@ -244,13 +287,13 @@ func TestHitAllocations(t *testing.T) {
 	}
 	small, large := count(20), count(5000)
 	t.Logf("%v allocations for 20 rules, %v for 5,000", small, large)
-	if large > small+2 {
+	if large > small || small > 1 {
 		t.Errorf("%v allocations for 5,000 rules, %v for 20", large, small)
 	}
 }
 
 func TestPartsReader(t *testing.T) {
-	c := content{parts: [][]byte{[]byte("abc"), nil, []byte("de"), []byte("fghij")}}
+	c := newContent("", []byte("abc"), nil, []byte("de"), []byte("fghij"))
 	all := "abcdefghij"
 	r := c.reader()
 	for from := range len(all) + 2 {
