@@ -102,13 +102,15 @@ type Handler struct {
 
 	hostReader *hostReader
 	most       policy.Mode
-	channels   robotstag.Channels
-	tailored   bool
-	meta       metainject.Mode
-	told       *once
-	samples    *sampler
-	ids        *identities
-	readers    *readers
+
+	errorsCaught bool // by routes for errors around the handler's own
+	channels     robotstag.Channels
+	tailored     bool
+	meta         metainject.Mode
+	told         *once
+	samples      *sampler
+	ids          *identities
+	readers      *readers
 }
 
 var (

@@ -3,28 +3,16 @@
 package robotspolicy
 
 import (
-	"errors"
-	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
-	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
-
-// refusalTag is what a refusal itself is marked with.
-var refusalTag, _ = robotstag.Build(
-	[]robotstag.Member{{Token: robotstag.Everyone, Rules: robotsrule.Of("noindex")}}, robotstag.Usage{}, time.Time{})
-
-var errRefused = errors.New("the site's policy does not allow this crawler here")
 
 // visit is what is found out about a request of a crawler that the policy knows.
 type visit struct {
@@ -45,6 +33,7 @@ func (h *Handler) provisionEdge(ctx caddy.Context) error {
 		return err
 	}
 	h.readers = new(readers)
+	h.errorsCaught = errorsCaughtIn(ctx.Modules())
 	ids := &identities{verification: v}
 	h.ids = ids
 	if known, err := crawlers.Default(); err == nil {
@@ -82,52 +71,16 @@ func (v *visit) rule() string {
 }
 
 // edge counts a visit, and does about it what the policy asks for. The error, if
-// any, is the answer.
-func (h *Handler) edge(w http.ResponseWriter, r *http.Request, v *visit) error {
+// any, is the answer to what is refused, which else has been given.
+func (h *Handler) edge(w http.ResponseWriter, r *http.Request, v *visit) (refused bool, err error) {
 	metrics.count(v)
 	h.checkViolation(r, v)
 	if v.action <= policy.ModeOff {
-		return nil
+		return false, nil
 	}
 	h.logRefusal(r, v)
 	if v.action != policy.ModeBlock {
-		return nil
+		return false, nil
 	}
-	return h.refuse(w, v.site)
-}
-
-// refuse is the answer to a crawler that is refused. An error answer goes through
-// the site's error routes, where nothing is refused a second time.
-func (h *Handler) refuse(w http.ResponseWriter, s *site.Site) error {
-	e := s.File.Spec.Enforcement
-	if e.Close {
-		panic(http.ErrAbortHandler)
-	}
-	header := w.Header()
-	header.Set("Cache-Control", "no-store")
-	if e.RetryAfter > 0 {
-		header.Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
-	}
-	robotstag.Apply(header, refusalTag, robotstag.Options{Channels: h.channels &^ robotstag.ContentUsage})
-	status := e.Status
-	if status == 0 {
-		status = http.StatusForbidden
-	}
-	reason := errRefused
-	if e.Message != "" {
-		reason = errors.New(e.Message)
-	}
-	// Not caddyhttp.Error, whose stack trace costs as much as all the rest and always
-	// says that it was here.
-	return caddyhttp.HandlerError{Err: reason, StatusCode: status, ID: errorID()}
-}
-
-// errorID makes an identifier such as Caddy gives its errors ({err.id}).
-func errorID() string {
-	const letters = "abcdefghijkmnpqrstuvwxyz0123456789"
-	var id [9]byte
-	for i, n := 0, rand.Uint64(); i < len(id); i, n = i+1, n/uint64(len(letters)) {
-		id[i] = letters[n%uint64(len(letters))]
-	}
-	return string(id[:])
+	return true, h.refuse(w, r, v.site)
 }

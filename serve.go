@@ -47,7 +47,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	v.tell(r)
 	if v != nil && !failed {
-		if err := h.edge(w, r, v); err != nil {
+		if refused, err := h.edge(w, r, v); refused {
 			return err
 		}
 	}
