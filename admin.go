@@ -146,11 +146,11 @@ func (adminAPI) explain(w http.ResponseWriter, r *http.Request) error {
 	if q.Get("agent") == "" {
 		return apiError(http.StatusBadRequest, errors.New("who asks? The parameter agent takes a User-Agent, or a product token such as GPTBot"))
 	}
-	l, err := servedPolicy(r, u.Host)
+	l, merges, err := servedPolicy(r, u.Host)
 	if err != nil {
 		return err
 	}
-	question := site.Question{Agent: q.Get("agent"), URL: u, Now: time.Now()}
+	question := site.Question{Agent: q.Get("agent"), URL: u, Now: time.Now(), Merges: merges}
 	if address := q.Get("address"); address != "" {
 		addr, err := netip.ParseAddr(address)
 		if err != nil {
@@ -163,16 +163,25 @@ func (adminAPI) explain(w http.ResponseWriter, r *http.Request) error {
 
 func (adminAPI) robotsTxt(w http.ResponseWriter, r *http.Request) error {
 	host := r.URL.Query().Get("host")
-	l, err := servedPolicy(r, host)
+	l, merges, err := servedPolicy(r, host)
 	if err != nil {
 		return err
 	}
 	f, _ := robotsserve.Render(l.site.Policy, host, robotsserve.Options{})
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if merges {
+		// What is served is another file then.
+		_, err = fmt.Fprintf(w, "# %s\n\n%s", mergedLater, f.Body)
+		return err
+	}
 	w.Header().Set("ETag", f.ETag)
 	_, err = w.Write(f.Body)
 	return err
 }
+
+// mergedLater is what is to be said of a robots.txt that is shown without a
+// request.
+const mergedLater = "robots_txt merge: when this is served, lines of the site's own robots.txt are added where the policy says nothing"
 
 // reloaded is what the admin API says came of looking for a new policy.
 type reloaded struct {
@@ -243,8 +252,9 @@ func chosenDocuments(r *http.Request) ([]*document, error) {
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; there are: %s", name, namesOf(all)))
 }
 
-// servedPolicy is the policy for a host that a request asks about.
-func servedPolicy(r *http.Request, host string) (*live, error) {
+// servedPolicy is the policy for a host that a request asks about, and whether
+// robots.txt is merged under it.
+func servedPolicy(r *http.Request, host string) (*live, bool, error) {
 	for _, s := range allHostSets() {
 		if s.template.text != r.URL.Query().Get("policy") {
 			continue
@@ -253,18 +263,18 @@ func servedPolicy(r *http.Request, host string) (*live, error) {
 		if err == nil && l == nil {
 			err = apiError(http.StatusNotFound, fmt.Errorf("the host %q has no policy of its own in %s", host, s.template.text))
 		}
-		return l, err
+		return l, s.merges(), err
 	}
 	chosen, err := chosenDocuments(r)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, false, err
 	case len(chosen) == 0:
-		return nil, apiError(http.StatusNotFound, errors.New("no policy is loaded"))
+		return nil, false, apiError(http.StatusNotFound, errors.New("no policy is loaded"))
 	case len(chosen) > 1:
-		return nil, apiError(http.StatusBadRequest, fmt.Errorf("which policy? The parameter policy takes one of: %s", namesOf(chosen)))
+		return nil, false, apiError(http.StatusBadRequest, fmt.Errorf("which policy? The parameter policy takes one of: %s", namesOf(chosen)))
 	}
-	return chosen[0].status().current, nil
+	return chosen[0].status().current, chosen[0].merges(), nil
 }
 
 func namesOf(ds []*document) string {

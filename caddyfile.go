@@ -51,7 +51,8 @@ func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 //
 //	robots_policy [<matcher>] <file> {
 //	    enforce    off|log|block
-//	    robots_txt replace|off
+//	    robots_txt replace|merge|off
+//	    robots_txt_max_age <duration>
 //	    headers    [robots-tag] [x-robots-tag] [content-usage] [tailored]|off
 //	    meta       merge|replace|off
 //	    reload     <duration>|off
@@ -84,6 +85,12 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			h.Enforce, err = oneOf(d, name, args, enforceWords)
 		case "robots_txt":
 			h.RobotsTxt, err = oneOf(d, name, args, robotsTxtWords)
+		case "robots_txt_max_age":
+			if h.RobotsTxtMaxAge, err = oneArg(d, name, args, "how long robots.txt may be kept, such as 10m, or 0"); err == nil {
+				if _, bad := parseRobotsAge(h.RobotsTxtMaxAge); bad != nil {
+					err = d.Err(bad.Error())
+				}
+			}
 		case "meta":
 			h.Meta, err = oneOf(d, name, args, metaWords)
 		case "reload":
@@ -103,7 +110,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "headers":
 			h.Headers, err = headerNames(d, args)
 		default:
-			return d.Errf("unrecognized subdirective '%s'; robots_policy knows enforce, robots_txt, headers, meta, reload, verify, verify_from and default", name)
+			return d.Errf("unrecognized subdirective '%s'; robots_policy knows enforce, robots_txt, robots_txt_max_age, headers, meta, reload, verify, verify_from and default", name)
 		}
 		if err != nil {
 			return err

@@ -61,8 +61,15 @@ type Handler struct {
 	Enforce string `json:"enforce,omitempty"`
 
 	// What is done about requests for `/robots.txt`: `replace` answers them from
-	// the policy, `off` passes them on. Default: `replace`.
+	// the policy; `merge` adds what the robots.txt of the site behind says, which is
+	// fetched through the handlers that follow, where the policy says nothing;
+	// `off` passes them on. Default: `replace`.
 	RobotsTxt string `json:"robots_txt,omitempty"`
+
+	// How long clients and caches may keep `/robots.txt`, such as `10m`, at most `24h`
+	// (RFC 9309 section 2.4); with `0` they ask each time whether it has changed.
+	// Default: `1h`.
+	RobotsTxtMaxAge string `json:"robots_txt_max_age,omitempty"`
 
 	// Which headers are added to responses: some of `robots-tag`, `x-robots-tag`
 	// and `content-usage`, or only `off`. Default: all three. With `tailored`
@@ -101,6 +108,8 @@ type Handler struct {
 	hosts  *hostSet      // nil: all hosts have the same policy
 
 	hostReader *hostReader
+	robotsAge  robotsAge
+	upstreams  *upstreams // nil: robots.txt is not merged
 	most       policy.Mode
 
 	errorsCaught bool // by routes for errors around the handler's own
@@ -115,7 +124,7 @@ type Handler struct {
 
 var (
 	enforceWords   = []string{"off", "log", "block"}
-	robotsTxtWords = []string{"replace", "off"}
+	robotsTxtWords = []string{"replace", "merge", "off"}
 	headerWords    = []string{"robots-tag", "x-robots-tag", "content-usage", "tailored", "off"}
 	metaWords      = []string{"merge", "replace", "off"}
 )
@@ -134,6 +143,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	h.told, h.samples = new(once), new(sampler)
 	if err := h.settings(); err != nil {
 		return err
+	}
+	if h.RobotsTxt == "merge" {
+		h.upstreams = &upstreams{told: h.told, logger: h.logger}
 	}
 	if err := h.provisionEdge(ctx); err != nil {
 		return err
@@ -170,6 +182,10 @@ func (h *Handler) settings() error {
 	}
 	h.most, _ = policy.ParseMode(h.Enforce)
 	h.meta = map[string]metainject.Mode{"merge": metainject.Merge, "replace": metainject.Replace, "off": metainject.Off}[h.Meta]
+	var err error
+	if h.robotsAge, err = parseRobotsAge(h.RobotsTxtMaxAge); err != nil {
+		return err
+	}
 	h.channels, h.tailored = 0, false
 	for _, name := range h.Headers {
 		switch name {

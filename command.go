@@ -117,7 +117,7 @@ func checkCommand() *cobra.Command {
 }
 
 func renderCommand() *cobra.Command {
-	var host string
+	var host, other string
 	cmd := command("render FILE", "Prints the robots.txt that is served under a policy file",
 		func(cmd *cobra.Command, args []string) (int, error) {
 			s, ds, err := loadArg(args, 1, "FILE")
@@ -139,11 +139,45 @@ func renderCommand() *cobra.Command {
 				return exitCode(ds), err
 			}
 			f, _ := robotsserve.Render(s.Policy, host, robotsserve.Options{})
+			if other != "" {
+				if f, err = renderMerged(errOut, s.Policy, host, other); err != nil {
+					return exitUsage, err
+				}
+			}
 			_, err = cmd.OutOrStdout().Write(f.Body)
 			return caddy.ExitCodeSuccess, err
 		})
+	cmd.Flags().StringVar(&other, "merge", "", "a robots.txt of the site behind, to be merged as with: robots_txt merge")
 	cmd.Flags().StringVar(&host, "host", "", "the host to render for (default: one that no rule names)")
 	return cmd
+}
+
+// renderMerged renders with the robots.txt of a file below, and says on w what of
+// that is left out.
+func renderMerged(w io.Writer, p *policy.Policy, host, name string) (*robotsserve.File, error) {
+	data, err := readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	f, problems, told := robotsserve.Merge(p, host, robotsserve.ParseOther(data), robotsserve.Options{})
+	writeTold(w, name, told)
+	for _, pr := range problems {
+		if pr.Severity == policy.Error {
+			return nil, fmt.Errorf("%s is not merged when robots.txt is served: %s", name, pr.Message)
+		}
+	}
+	return f, nil
+}
+
+// writeTold writes what is to be told of a robots.txt, and of which line.
+func writeTold(w io.Writer, name string, told []robotsserve.Told) {
+	for _, t := range told {
+		at := name
+		if t.Line > 0 {
+			at = fmt.Sprintf("%s:%d", name, t.Line)
+		}
+		fmt.Fprintf(w, "%s: %s\n", at, t.Message)
+	}
 }
 
 func explainCommand() *cobra.Command {

@@ -23,9 +23,7 @@ func importCommand() *cobra.Command {
 				return exitUsage, err
 			}
 			spec, told := robotsserve.Import(data)
-			for _, t := range told {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s:%d: %s\n", args[0], t.Line, t.Message)
-			}
+			writeTold(cmd.ErrOrStderr(), args[0], told)
 			text := policyfile.PrintWith(spec, policyfile.PrintOptions{
 				Header: "Made from " + args[0] + ". Look it over, then: caddy robots-policy check FILE",
 			})

@@ -59,6 +59,7 @@ type reader struct {
 	interval time.Duration
 	take     func(*live)
 	teller   *teller
+	merges   bool // its handler merges robots.txt
 
 	has *live // what take was given last
 }
@@ -97,6 +98,13 @@ func (d *document) status() status {
 		}
 	}
 	return s
+}
+
+// merges reports whether a site merges its upstream's robots.txt.
+func (d *document) merges() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.ContainsFunc(d.readers, func(r *reader) bool { return r.merges })
 }
 
 // allDocuments lists the documents, in the order of their names.

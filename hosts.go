@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,6 +50,14 @@ type hostReader struct {
 	follow   bool
 	interval time.Duration
 	teller   *teller
+	merges   bool // robots.txt
+}
+
+// merges reports whether a site merges its upstream's robots.txt.
+func (s *hostSet) merges() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.ContainsFunc(s.readers, func(r *hostReader) bool { return r.merges })
 }
 
 // hostEntry is the policy of one host.

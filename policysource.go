@@ -60,7 +60,7 @@ func (h *Handler) openOne(ctx caddy.Context, name string, t *teller) error {
 		return err
 	}
 	h.used, err = useDocument(ctx, &reader{
-		src: src, follow: follow, interval: interval, teller: t,
+		src: src, follow: follow, interval: interval, teller: t, merges: h.upstreams != nil,
 		take: func(l *live) { h.live.Store(l) },
 	})
 	return err
@@ -86,7 +86,7 @@ func (h *Handler) openHosts(name string, t *teller) error {
 		return err
 	}
 	h.hosts = v.(*hostSet)
-	h.hostReader = &hostReader{follow: follow, interval: interval, teller: t}
+	h.hostReader = &hostReader{follow: follow, interval: interval, teller: t, merges: h.upstreams != nil}
 	h.hosts.join(h.hostReader)
 	return nil
 }

@@ -35,8 +35,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	host, path := r.Host, sent(r)
 	failed := r.Context().Value(caddyhttp.ErrorCtxKey) != nil
-	if h.RobotsTxt == "replace" && isRobotsTxt(path) {
-		h.serveRobots(w, r, l)
+	if h.RobotsTxt != "off" && isRobotsTxt(path) {
+		h.serveRobots(w, r, l, next)
 		return nil
 	}
 	now := time.Now()

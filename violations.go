@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -119,8 +120,8 @@ func (rs *readers) violation(v *visit) (fetchedRobots, policy.Decision, bool) {
 }
 
 // serveRobots answers a request for robots.txt, and remembers who was given what.
-func (h *Handler) serveRobots(w http.ResponseWriter, r *http.Request, l *live) {
-	l.site.ServeRobots(w, r)
+func (h *Handler) serveRobots(w http.ResponseWriter, r *http.Request, l *live, next caddyhttp.Handler) {
+	l.site.ServeRobots(w, r, h.robotsAnswer(r, next))
 	id := l.site.Recognize(r.Header["User-Agent"])
 	if id == 0 || r.Method != http.MethodGet {
 		return

@@ -32,6 +32,7 @@ func runCommand(t *testing.T, env []string, args ...string) (code int, stdout, s
 		"good.yaml":  commandPolicy,
 		"bad.yaml":   "version: 1\nrules:\n  - for: GPTBot\n    dissallow: {crawl: /}\n",
 		"robots.txt": "User-agent: *\nDisallow: /tmp/\n",
+		"other.txt":  "Disallow: /y\nUser-agent: *\nDisallow: /x/\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -79,6 +80,9 @@ func TestCommands(t *testing.T) {
 		{"render --host *.example.com good.yaml", 2, "", "one host"},
 		{"render --host= good.yaml", 2, "", "--host"},
 		{"render bad.yaml", 1, "", "[unknown-key]"},
+		{"render good.yaml --merge robots.txt", 0, "# from the robots.txt of the site\nDisallow: /tmp/\n", ""},
+		{"render good.yaml --merge other.txt", 0, "# from the robots.txt of the site\nDisallow: /x/\n", `other.txt:1: "Disallow: /y" stands before`},
+		{"render good.yaml --merge absent.txt", 2, "", "absent.txt"},
 		{"render good.yaml bad.yaml", 2, "", "it takes: FILE"},
 
 		{"explain good.yaml --agent GPTBot https://x.example/", 0, "It may not crawl", ""},

@@ -110,6 +110,7 @@ func TestCaddyfileAndJSONAgree(t *testing.T) {
 		{"defaults", "enforce block\nrobots_txt replace\nheaders robots-tag x-robots-tag content-usage\nmeta merge",
 			`,"enforce":"block","robots_txt":"replace","headers":["robots-tag","x-robots-tag","content-usage"],"meta":"merge"`},
 		{"all off", "enforce off\nrobots_txt off\nheaders off\nmeta off", `,"enforce":"off","robots_txt":"off","headers":["off"],"meta":"off"`},
+		{"merged", "robots_txt merge\nrobots_txt_max_age 90s", `,"robots_txt":"merge","robots_txt_max_age":"90s"`},
 		{"tailored", "headers tailored", `,"headers":["tailored"]`},
 		{"some", "enforce log\nheaders x-robots-tag\nmeta replace", `,"enforce":"log","headers":["x-robots-tag"],"meta":"replace"`},
 	} {

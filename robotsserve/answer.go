@@ -23,7 +23,7 @@ func (f *fields) set(name, value string) {
 }
 
 // answer writes a file to a client that accepts it, in either coding.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, c *contents) {
+func answer(w http.ResponseWriter, r *http.Request, c *contents, cacheControl string) {
 	f := fields{header: w.Header()}
 	body := &c.identity
 	if len(c.gzip.parts) > 0 && acceptsGzip(r.Header) {
@@ -32,7 +32,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, c *contents) {
 	}
 	f.set("Content-Type", "text/plain; charset=utf-8")
 	f.set("X-Content-Type-Options", "nosniff")
-	f.set("Cache-Control", s.cacheControl)
+	f.set("Cache-Control", cacheControl)
 	f.set("Etag", body.etag)
 	f.set("Content-Length", body.length) // ServeContent leaves it out for encoded content
 	if v := f.header["Vary"]; len(v) > 0 {

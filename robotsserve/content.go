@@ -50,7 +50,7 @@ func newContent(etag string, parts ...[]byte) content {
 func (s *site) content(srv *Server, host string) *contents {
 	s.once.Do(func() {
 		d, _ := draw(srv.p, s.host)
-		s.served = &served{drawing: d, head: deflate(d.head, false), tail: deflate(d.tail, true), headSum: crc32.ChecksumIEEE(d.head)}
+		s.served = serve(d)
 		for _, sitemap := range srv.p.Spec().Sitemaps {
 			if sitemap[0] == '/' {
 				return
@@ -78,6 +78,10 @@ func (s *site) content(srv *Server, host string) *contents {
 type filled struct {
 	host     string
 	contents *contents
+}
+
+func serve(d *drawing) *served {
+	return &served{drawing: d, head: deflate(d.head, false), tail: deflate(d.tail, true), headSum: crc32.ChecksumIEEE(d.head)}
 }
 
 // fill puts the sitemaps between the two parts of the drawing. Nothing that

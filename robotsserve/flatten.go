@@ -22,6 +22,7 @@ type verdict struct {
 	order     int // by which verdicts of equal depth are printed: as in the file
 	ref       policy.Ref
 	mixed     bool   // several rules say it
+	theirs    bool   // it is of a file that is merged
 	across    bool   // it may tie with another rule, and such a tie disallows
 	condition string // under which it holds, "" for none
 
@@ -43,22 +44,30 @@ type flattening struct {
 	meetings int
 }
 
-// flatten returns the Allow and Disallow lines of a group. It fails when too
-// many patterns meet.
-func flatten(layers []policy.Layer) (lines []string, losses []Loss, ok bool) {
+// flatten returns the Allow and Disallow lines of a group: those of the policy's
+// layers, and those that a file below them adds, which is the last layer if
+// there are more than own, with the lengths that its patterns have there. It
+// fails when too many patterns meet.
+func flatten(layers []policy.Layer, own int, size func(pathpattern.Pattern) int) (lines, theirs []string, losses []Loss, ok bool) {
 	f := flattening{}
 	for i := range layers {
-		if f.add(&layers[i]) {
+		from := len(f.verdicts)
+		all := f.add(&layers[i])
+		if i >= own {
+			f.disown(from, size)
+		}
+		if all {
 			break // it speaks of every path
 		}
 	}
 	f.dropCovered()
 	if !f.meet() {
-		return nil, nil, false
+		return nil, nil, nil, false
 	}
 	f.dropNeedless()
 	f.lengthen()
-	return f.lines(), f.losses, true
+	lines, theirs = f.lines()
+	return lines, theirs, f.losses, true
 }
 
 // add appends the verdicts of a layer, the strongest first, and reports whether
@@ -70,6 +79,16 @@ func (f *flattening) add(l *policy.Layer) bool {
 	}
 	f.verdicts = append(f.verdicts, vs...)
 	return slices.ContainsFunc(vs, func(v verdict) bool { return v.pattern.IsAll() })
+}
+
+// disown marks the verdicts from one on as those of a file below.
+func (f *flattening) disown(from int, size func(pathpattern.Pattern) int) {
+	theirs := f.verdicts[from:]
+	for i := range theirs {
+		theirs[i].theirs = true
+		theirs[i].size = size(theirs[i].ref.Statement.Pattern)
+	}
+	slices.SortStableFunc(theirs, func(a, b verdict) int { return cmp.Or(cmp.Compare(b.size, a.size), a.tie()-b.tie()) })
 }
 
 // verdictsOf returns what a layer says of each pattern, and under each
@@ -300,23 +319,27 @@ func (f *flattening) lose(v *verdict, paths pathpattern.Pattern) {
 }
 
 // lines prints the verdicts: those that others depend on losing to them first,
-// for readers that take the first match, else in the order of the policy.
-func (f *flattening) lines() []string {
+// for readers that take the first match, else in the order of the policy. Those
+// of a file below can stand behind all of the policy's, as none of these loses to
+// them.
+func (f *flattening) lines() (lines, theirs []string) {
 	kept := slices.DeleteFunc(f.verdicts, func(v verdict) bool { return v.gone })
 	slices.SortStableFunc(kept, func(a, b verdict) int {
 		return cmp.Or(cmp.Compare(b.depth, a.depth), cmp.Compare(a.order, b.order))
 	})
-	var lines []string
 	for i := range kept {
 		v := &kept[i]
-		key := "Disallow: "
+		key, to := "Disallow: ", &lines
 		if v.allow {
 			key = "Allow: "
 		}
-		lines = append(lines, key+v.text)
+		if v.theirs {
+			to = &theirs
+		}
+		*to = append(*to, key+v.text)
 		if v.beside && v.pattern.String() != v.text {
-			lines = append(lines, key+v.pattern.String())
+			*to = append(*to, key+v.pattern.String())
 		}
 	}
-	return lines
+	return lines, theirs
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -54,7 +55,9 @@ type grouping struct {
 	of       map[string]*group // by the tokens, in lower case, of those that have rules of their own
 	below    *foreign          // a file that is merged, or nil
 	extra    []policy.Crawler  // that only it names
+	speaks   spokenOf          // what the policy says of extensions, where there is a file below
 	size     int               // of all groups' lines
+	work     int               // statements that were flattened
 	losses   []Loss
 	problems []policy.Problem
 }
@@ -69,14 +72,11 @@ func (g *grouping) collect() {
 	classes := g.p.Classes(g.host)
 	for i, u := range g.units(classes) {
 		lines, losses := []string{"Disallow: /"}, []Loss(nil)
-		if g.size <= 4*MaxFile { // what is far too large is not worth the time
+		if g.size <= 4*MaxFile && (g.below == nil || g.work <= maxMergeWork) { // what is far too large is not worth the time
 			lines, losses = g.body(u.class, "", u.below)
 		}
 		gr := g.group(lines)
 		gr.label(g.rulesOf(u.class, i == 0))
-		if u.below != nil {
-			gr.mention(theirs)
-		}
 		gr.star = gr.star || i == 0
 		tokens := []string{"*"}
 		if i > 0 {
@@ -114,30 +114,58 @@ func (g *grouping) group(lines []string) *group {
 // that its crawlers name themselves, or "".
 func (g *grouping) body(c *policy.Class, purpose string, below *foreignGroup) ([]string, []Loss) {
 	layers := g.p.Layers(c, policy.Crawl, purpose)
+	own := len(layers)
+	var size func(pathpattern.Pattern) int
 	if below != nil && len(below.rules) > 0 {
-		layers = append(layers, below.layer())
+		var layer policy.Layer
+		layer, size = below.layer()
+		layers = append(layers, layer)
 	}
-	lines, losses, ok := flatten(layers)
+	g.work += statements(layers)
+	lines, added, losses, ok := flatten(layers, own, size)
 	if !ok {
 		g.problems = append(g.problems, policy.Problem{
 			Severity: policy.Error, Code: "not-flattenable", Pos: layers[0].Statements[0].Statement.Pos,
 			Message: "too many paths with * are allowed here and disallowed there for robots.txt to say which one wins; state fewer of them",
 		})
-		lines = []string{"Disallow: /"}
+		lines, added = []string{"Disallow: /"}, nil
 	}
-	if len(lines) == 0 {
+	if len(lines)+len(added) == 0 {
 		lines = []string{allowAll}
 	}
-	d := g.crawlDelay(c, purpose)
-	if d == "" && below != nil {
-		d = below.crawlDelay()
-	}
-	if d != "" {
-		lines = append(lines, d)
+	var also []string
+	delay := g.crawlDelay(c, purpose)
+	if delay != "" {
+		also = append(also, delay)
 	}
 	ex, problems := extensions(g.p, c, purpose)
 	g.problems = append(g.problems, problems...)
-	return append(lines, ex...), losses
+	also = append(also, ex...)
+	if below != nil {
+		if d := below.crawlDelay(); d != "" && delay == "" {
+			added = append(added, d)
+		}
+		added = append(added, below.extensions(g.speaks)...)
+	}
+	switch {
+	case len(added) == 0:
+		lines = append(lines, also...)
+	case len(lines) > 0:
+		lines = slices.Concat(lines, also, []string{theirsComment}, added)
+	default: // a rule stands first
+		lines = append([]string{theirsComment}, added...)
+		if len(also) > 0 {
+			lines = append(append(lines, oursComment), also...)
+		}
+	}
+	return lines, losses
+}
+
+func statements(layers []policy.Layer) (n int) {
+	for i := range layers {
+		n += len(layers[i].Statements)
+	}
+	return n
 }
 
 func (g *grouping) crawlDelay(c *policy.Class, purpose string) string {

@@ -44,14 +44,22 @@ func checkLayout(t *testing.T, file []byte) {
 			sitemaps = true
 			continue
 		}
+		if rest, ok := strings.CutPrefix(block, theirsComment+"\n"); ok && strings.HasPrefix(rest, "Sitemap: ") {
+			sitemaps = true
+			continue
+		}
 		if sitemaps {
 			t.Fatalf("a group after the sitemaps in\n%s", text)
 		}
-		state, rules := "", 0
+		state, rules, added := "", 0, 0
 		for line := range strings.Lines(block) {
 			key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 			switch {
 			case strings.HasPrefix(line, "#") && state == "":
+			case line == theirsComment+"\n" && added == 0 && state != "":
+				added++
+			case line == oursComment+"\n" && added == 1 && state == "rules":
+				added++
 			case key == "User-agent" && (state == "" || state == "agents"):
 				state = "agents"
 				if seen[strings.ToLower(value)] {

@@ -3,54 +3,181 @@
 package robotsserve
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
+
+// Other is somebody else's robots.txt, read to be merged below a policy. It does
+// not change and may be shared.
+type Other struct {
+	file *foreign
+	sum  [sha256.Size]byte // of what it says in groups
+}
+
+// ParseOther reads a robots.txt as leniently as Import does, up to MaxFile.
+func ParseOther(data []byte) *Other {
+	x := &Other{file: readForeign(data)}
+	h := sha256.New()
+	for _, g := range x.file.groups {
+		fmt.Fprintf(h, "%q %q", g.tokens, g.delay)
+		for _, r := range g.rules {
+			fmt.Fprintf(h, "%v %d %q", r.allow, r.size, r.pattern.String())
+		}
+		for _, l := range g.lines {
+			fmt.Fprintf(h, "%q %q", l.key, l.value)
+		}
+	}
+	h.Sum(x.sum[:0])
+	return x
+}
+
+// SaysNothing reports whether nothing of the file would be merged.
+func (x *Other) SaysNothing() bool { return len(x.file.groups)+len(x.file.sitemaps) == 0 }
 
 // Merge renders the robots.txt of a policy and a host with another one below it:
 // where the policy says nothing to a crawler about a path, the group of the
 // other file decides that the crawler would have obeyed. Every crawler that the
-// other file names gets a group with what both say. Crawl-delays are taken over
-// where the policy states none, and sitemaps are added. What else the other file
-// says is left out, and told: a reader could not tell ours from theirs.
-func Merge(p *policy.Policy, host string, other []byte, o Options) (*File, []policy.Problem, []Told) {
-	below := readForeign(other)
-	for _, g := range below.groups {
-		for _, l := range g.lines {
-			below.tell(l.line, "%q is left out: state it in the policy", l.key+": "+l.value)
-		}
-	}
-	if below.acap {
-		below.tell(0, "ACAP records are left out: state them in the policy")
-	}
-	for _, url := range below.licenses {
-		below.tell(0, "the licence %q is left out: state it in the policy", url)
-	}
-	d, problems := drawOn(p, host, below)
-	sitemaps := d.sitemaps(p, host, o)
-	for _, s := range below.sitemaps {
-		line := "Sitemap: " + s + d.eol
-		if !strings.Contains(s, "://") || strings.Contains(string(sitemaps), line) {
-			continue
-		}
-		if len(sitemaps) == 0 {
-			sitemaps = []byte(d.eol)
-		}
-		sitemaps = append(sitemaps, line...)
-	}
+// other file names gets a group with what both say, in which a comment stands
+// before the other file's lines. Crawl-delays are taken over where the policy
+// states none, Content-Usage and Content-Signal where it states no preference
+// about AI and search, App-Directives where it has none, and sitemaps are added.
+// What else the other file says is left out, and told: a reader could not tell
+// ours from theirs. With a problem that is an error the result must not be
+// published.
+func Merge(p *policy.Policy, host string, other *Other, o Options) (*File, []policy.Problem, []Told) {
+	d, problems, told := drawMerged(p, host, other)
+	sitemaps := other.sitemaps(d, d.sitemaps(p, host, o))
 	body := slices.Concat(d.head, sitemaps, d.tail)
 	if len(body) > MaxFile {
 		problems = append(problems, tooLarge(p, len(body)))
 	}
-	return &File{Body: body, ETag: d.etag(sitemaps), Losses: d.losses}, problems, below.told
+	return &File{Body: body, ETag: d.etag(sitemaps), Losses: d.losses}, problems, told
 }
 
-// theirs is the comment of a group that has rules of the file below.
-const theirs = "robots.txt of the site"
+// maxMergeWork bounds the statements that merging looks at: a file that names
+// thousands of crawlers must not cost thousands of renderings.
+const maxMergeWork = 1 << 20
+
+// drawMerged is draw with another file below.
+func drawMerged(p *policy.Policy, host string, other *Other) (*drawing, []policy.Problem, []Told) {
+	d, problems := drawOn(p, host, other.file)
+	if d.work > maxMergeWork {
+		problems = append(problems, policy.Problem{
+			Severity: policy.Error, Code: "not-merged",
+			Message: "the robots.txt of the site has too many groups for a policy of this size",
+		})
+	}
+	return d, problems, other.leftOut(spokenOfBy(p))
+}
+
+// leftOut tells what a merged file has nothing of.
+func (x *Other) leftOut(policy spokenOf) []Told {
+	told := slices.Clone(x.file.told)
+	for _, g := range x.file.groups {
+		for _, l := range g.lines {
+			if _, why := l.carried(policy); why != "" {
+				told = append(told, Told{l.line, fmt.Sprintf("%q is left out: %s", l.key+": "+l.value, why)})
+			}
+		}
+	}
+	if x.file.acap {
+		told = append(told, Told{0, "ACAP records are left out: state them in the policy"})
+	}
+	for _, url := range x.file.licenses {
+		told = append(told, Told{0, fmt.Sprintf("the licence %q is left out: state it in the policy", url)})
+	}
+	slices.SortStableFunc(told, func(a, b Told) int { return a.Line - b.Line })
+	return slices.Compact(told) // a line of several crawlers is one
+}
+
+// sitemaps adds the file's sitemaps to those of the policy.
+func (x *Other) sitemaps(d *drawing, ours []byte) []byte {
+	var w writer
+	w.eol = d.eol
+	w.text = ours
+	first := true
+	for _, s := range x.file.sitemaps {
+		if !strings.Contains(s, "://") || !printable(s) || len(s) > MaxLine/2 || bytes.Contains(w.text, []byte("Sitemap: "+s+d.eol)) {
+			continue
+		}
+		if len(w.text) == 0 {
+			w.line("")
+		}
+		if first {
+			w.line(theirsComment)
+			first = false
+		}
+		w.line("Sitemap: " + s)
+	}
+	return w.text
+}
+
+// The comments that stand before the lines of the file below, and before those of
+// the policy where they follow.
+const (
+	theirsComment = "# from the robots.txt of the site"
+	oursComment   = "# from the policy"
+)
+
+// spokenOf says which kinds of extensions a policy speaks of.
+type spokenOf struct{ preferences, directives bool }
+
+func spokenOfBy(p *policy.Policy) (s spokenOf) {
+	rules := p.Spec().Rules
+	for i := range rules {
+		s.directives = s.directives || len(rules[i].AppDirectives) > 0
+		for j := range rules[i].Statements {
+			s.preferences = s.preferences || !rules[i].Statements[j].Usage.IsACAP()
+		}
+	}
+	return s
+}
+
+// carried is a line of an extension as it is carried over, or why it is not. The
+// longest path of such lines replaces all that shorter ones say, so that those
+// of two files cannot be mixed.
+func (l foreignLine) carried(policy spokenOf) (line, why string) {
+	key := map[string]string{"app-directives": "App-Directives", "content-usage": "Content-Usage", "content-signal": "Content-Signal"}[l.key]
+	line = key + ": " + l.value
+	switch {
+	case key == "":
+		return "", "state it in the policy"
+	case l.key == "app-directives" && policy.directives:
+		return "", "the policy states app-directives, and where a line of them has a longer path it would replace the policy's"
+	case l.key != "app-directives" && policy.preferences:
+		return "", "the policy states preferences about AI or search, and where a line of them has a longer path it would replace the policy's"
+	case !printable(l.value) || len(line) > MaxLine:
+		return "", "it is no text, or longer than crawlers read"
+	}
+	return line, ""
+}
+
+// extensions are the lines of extensions that are carried over.
+func (b *foreignGroup) extensions(policy spokenOf) (lines []string) {
+	for _, l := range b.lines {
+		if line, why := l.carried(policy); why == "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// printable reports whether a text of another's can stand in our file.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\t' || r == '\u2028' || r == '\u2029'
+	})
+}
 
 // unit is crawlers to which the policy and the file below say the same.
 type unit struct {
@@ -129,18 +256,38 @@ func (f *foreign) obeyed(info policy.Crawler) *foreignGroup {
 	return f.byToken["*"]
 }
 
-// layer is what a group says below all that a policy does. A tie allows, as in
-// the tier for everyone.
-func (b *foreignGroup) layer() policy.Layer {
-	rule := &policy.Rule{Name: theirs}
-	l := policy.Layer{Tier: policy.TierEveryone, Usage: policy.Crawl}
-	for _, r := range b.rules {
+// layer is what a group says below all that a policy does, and how long its
+// patterns are in the file. A tie allows, as in the tier for everyone.
+func (b *foreignGroup) layer() (policy.Layer, func(pathpattern.Pattern) int) {
+	rule := &policy.Rule{}
+	sizes := map[pathpattern.Pattern]int{}
+	for _, r := range b.decisive() {
+		sizes[r.pattern] = r.size
 		rule.Statements = append(rule.Statements, policy.Statement{Allow: r.allow, Usage: policy.Crawl, Pattern: r.pattern})
 	}
+	l := policy.Layer{Tier: policy.TierEveryone, Usage: policy.Crawl}
 	for i := range rule.Statements {
 		l.Statements = append(l.Statements, policy.Ref{Rule: rule, Statement: &rule.Statements[i]})
 	}
-	return l
+	return l, func(p pathpattern.Pattern) int { return sizes[p] }
+}
+
+// decisive is the rules of a group without those that another of the same
+// pattern beats: a longer one, as it may be written, or an Allow as long.
+func (b *foreignGroup) decisive() []foreignRule {
+	at := map[pathpattern.Pattern]int{}
+	var rules []foreignRule
+	for _, r := range b.rules {
+		i, ok := at[r.pattern]
+		switch {
+		case !ok:
+			at[r.pattern] = len(rules)
+			rules = append(rules, r)
+		case r.size > rules[i].size || r.size == rules[i].size && r.allow && !rules[i].allow:
+			rules[i] = r
+		}
+	}
+	return rules
 }
 
 // maxDelay is the longest crawl-delay that is taken for meant.

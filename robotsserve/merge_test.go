@@ -18,15 +18,23 @@ import (
 
 var foreignTokens = append(slices.Clone(tokens), "ThetaBot", "alphabot")
 
-// foreignFile is a robots.txt at random, in clean lines.
-func foreignFile(r *rand.Rand) string {
+// foreignFile is a robots.txt at random, in clean lines: patterns with "**" and
+// without the "/" at the start only if odd.
+func foreignFile(r *rand.Rand, odd bool) string {
 	var b strings.Builder
 	for range r.IntN(4) {
 		for range 1 + r.IntN(2) {
 			b.WriteString("User-agent: " + pick(r, append([]string{"*", "*"}, foreignTokens...)...) + "\n")
 		}
 		for range 1 + r.IntN(4) {
-			b.WriteString(pick(r, "Allow: ", "Disallow: ") + strings.ReplaceAll(policytest.Pattern(r, false), "**", "*b") + "\n")
+			pattern := policytest.Pattern(r, false)
+			switch {
+			case !odd:
+				pattern = strings.ReplaceAll(pattern, "**", "*b")
+			case r.IntN(4) == 0:
+				pattern = pick(r, "*", "/a**", "/***") + pick(r, "a", "b*", "", "**/b", "b$", "a**$")
+			}
+			b.WriteString(pick(r, "Allow: ", "Disallow: ") + pattern + "\n")
 		}
 		b.WriteString("\n")
 	}
@@ -40,9 +48,9 @@ func TestMergeAgreesWithBoth(t *testing.T) {
 		spec := policytest.Random(r, policytest.Options{Usages: []policy.Usage{policy.Crawl}})
 		publish(t, r, spec)
 		p := compile(t, spec)
-		other := foreignFile(r)
+		other := foreignFile(r, true)
 		host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
-		f, problems, _ := Merge(p, host, []byte(other), Options{})
+		f, problems, _ := Merge(p, host, ParseOther([]byte(other)), Options{})
 		checkLayout(t, f.Body)
 		ours, theirs := crawlertest.ReadRobotsTxt(string(f.Body)), crawlertest.ReadRobotsTxt(other)
 		for range 8 {
@@ -94,21 +102,27 @@ func TestMergeTellsWhatItLeavesOut(t *testing.T) {
 		For:        []policy.Audience{{Kind: policy.ForToken, Name: "AlphaBot"}},
 		Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/ours")}},
 	}}}
-	f, _, told := Merge(compile(t, spec), "www.example.com", []byte(other), Options{})
-	want := "# AlphaBot, robots.txt of the site\nUser-agent: AlphaBot\nDisallow: /ours\nDisallow: /theirs\nCrawl-delay: 3\n\n# robots.txt of the site\nUser-agent: *\nDisallow: /theirs\nCrawl-delay: 3\n\n" +
-		"Sitemap: https://www.example.com/ours.xml\nSitemap: https://example.org/s.xml\n"
+	f, _, told := Merge(compile(t, spec), "www.example.com", ParseOther([]byte(other)), Options{})
+	want := "# AlphaBot\nUser-agent: AlphaBot\nDisallow: /ours\n# from the robots.txt of the site\nDisallow: /theirs\nCrawl-delay: 3\nContent-Signal: ai-train=no\n\n" +
+		"User-agent: *\n# from the robots.txt of the site\nDisallow: /theirs\nCrawl-delay: 3\nContent-Signal: ai-train=no\n\n" +
+		"Sitemap: https://www.example.com/ours.xml\n# from the robots.txt of the site\nSitemap: https://example.org/s.xml\n"
 	if string(f.Body) != want {
 		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
 	}
-	if len(told) != 3 {
+	if len(told) != 2 { // the record of ACAP, and Host
 		t.Errorf("%+v", told)
+	}
+	spec.Rules[0].Statements = append(spec.Rules[0].Statements, policy.Statement{Usage: policy.TrainAI, Pattern: pathpattern.All})
+	f, _, told = Merge(compile(t, spec), "www.example.com", ParseOther([]byte(other)), Options{})
+	if strings.Contains(string(f.Body), "Signal") || len(told) != 3 {
+		t.Errorf("where the policy has preferences of its own: %+v\n%s", told, f.Body)
 	}
 }
 
 func TestImportAgreesWithFile(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 12))
 	for range *policies {
-		file := foreignFile(r)
+		file := foreignFile(r, false)
 		spec, _ := Import([]byte(file))
 		p := compile(t, spec)
 		naive := crawlertest.ReadRobotsTxt(file)
@@ -234,7 +248,7 @@ func FuzzImport(f *testing.F) {
 				}
 			}
 		}
-		if _, _, told := Merge(p, "", data, Options{}); len(told) > len(data)+1 {
+		if _, _, told := Merge(p, "", ParseOther(data), Options{}); len(told) > 2*len(data)+3 {
 			t.Fatal("more is told than there is")
 		}
 	})

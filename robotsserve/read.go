@@ -35,6 +35,8 @@ type foreignRule struct {
 	line    int
 	allow   bool
 	pattern pathpattern.Pattern
+	size    int  // the octets of the pattern as it is written, but with percent-encoding in its normal form
+	guessed bool // it is written in a way that RFC 9309 does not know
 }
 
 type foreignLine struct {
@@ -159,10 +161,12 @@ func (f *foreign) rule(g *foreignGroup, n int, key, value string) {
 			f.tell(n, "%q is no path", value)
 			return
 		}
-		if strings.Contains(value, "**") {
-			f.tell(n, "the repeated * of %q is read as one: it counts for the length only", value)
+		r := foreignRule{line: n, allow: key == "allow", pattern: p, size: writtenSize(value, p)}
+		if value[0] != '/' && value[0] != '*' {
+			r.guessed = true
+			f.tell(n, "%q is no path, which starts with /; it is read as %q", value, p)
 		}
-		g.rules = append(g.rules, foreignRule{n, key == "allow", p})
+		g.rules = append(g.rules, r)
 	case "crawl-delay":
 		g.delay, g.delayN = value, n
 	default:
@@ -193,4 +197,19 @@ func foreignPattern(value string) (pathpattern.Pattern, bool) {
 	}
 	p, err := pathpattern.Parse(b.String())
 	return p, err == nil
+}
+
+// writtenSize is the length of a pattern as it is written: its normal form has
+// one "*" for several, and a "/" before a "*" at the start.
+func writtenSize(value string, p pathpattern.Pattern) int {
+	n := p.Len()
+	for i := 1; i < len(value); i++ {
+		if value[i] == '*' && value[i-1] == '*' {
+			n++
+		}
+	}
+	if value[0] == '*' && p.String()[0] == '/' {
+		n--
+	}
+	return n
 }

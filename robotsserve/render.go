@@ -79,6 +79,7 @@ type drawing struct {
 	sum        [sha256.Size]byte // of both
 	eol        string
 	losses     []Loss
+	work       int // statements that were flattened
 }
 
 // draw renders all that hosts have in common to which the same rules speak.
@@ -90,6 +91,9 @@ func draw(p *policy.Policy, host string) (*drawing, []policy.Problem) {
 func drawOn(p *policy.Policy, host string, below *foreign) (*drawing, []policy.Problem) {
 	g := newGrouping(p, host)
 	g.below = below
+	if below != nil {
+		g.speaks = spokenOfBy(p)
+	}
 	g.collect()
 	records := newRecords(p, host)
 	d := &drawing{eol: "\n"}
@@ -122,7 +126,7 @@ func drawOn(p *policy.Policy, host string, below *foreign) (*drawing, []policy.P
 	h.Write(d.head)
 	h.Write(d.tail)
 	h.Sum(d.sum[:0])
-	d.losses = g.losses
+	d.losses, d.work = g.losses, g.work
 	problems = append(problems, longLines(head, tail)...)
 	slices.SortStableFunc(problems, func(a, b policy.Problem) int {
 		return slices.Compare([]int{a.Pos.Line, a.Pos.Column}, []int{b.Pos.Line, b.Pos.Column})

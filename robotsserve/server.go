@@ -22,9 +22,31 @@ const (
 // ServeOptions are how a Server answers.
 type ServeOptions struct {
 	Options
-	// MaxAge is for Cache-Control; 0 means DefaultMaxAge, less than 0 no-cache,
-	// and what is above MaxMaxAge counts as that.
+	// MaxAge is for Cache-Control (see CacheControl); 0 means DefaultMaxAge.
 	MaxAge time.Duration
+}
+
+// Answer is how one request is answered, where that is not as the Server always
+// answers.
+type Answer struct {
+	// CacheControl is the header's value, one that CacheControl made; "" means
+	// that of the ServeOptions.
+	CacheControl string
+	// Other is merged into the file (see Merge), if it is not nil. Where the two
+	// cannot be merged, the file is served without.
+	Other *Other
+	// Tell is told once of each merged file what Merge says of it; it may be nil.
+	Tell func([]policy.Problem, []Told)
+}
+
+// CacheControl is the value of Cache-Control that lets a robots.txt be kept for
+// so long, but not longer than MaxMaxAge; for less than a second it is no-cache.
+func CacheControl(maxAge time.Duration) string {
+	seconds := int64(min(maxAge, MaxMaxAge) / time.Second)
+	if seconds <= 0 {
+		return "no-cache"
+	}
+	return "max-age=" + strconv.FormatInt(seconds, 10)
 }
 
 // Server serves the robots.txt of every host of a policy. It answers everybody:
@@ -39,6 +61,7 @@ type Server struct {
 	cacheControl string
 	hosts        map[policy.Host]*site
 	other        *site // of hosts that no rule names
+	merged       mergedSites
 }
 
 // site is what is served to the hosts to which the same rules speak.
@@ -52,16 +75,10 @@ type site struct {
 // that the problems of Check are for the caller to look at before.
 func NewServer(p *policy.Policy, o ServeOptions) *Server {
 	s := &Server{p: p, o: o, hosts: map[policy.Host]*site{}, other: &site{}}
-	switch {
-	case o.MaxAge == 0:
+	if o.MaxAge == 0 {
 		o.MaxAge = DefaultMaxAge
-	case o.MaxAge > MaxMaxAge:
-		o.MaxAge = MaxMaxAge
 	}
-	s.cacheControl = "no-cache"
-	if seconds := int64(o.MaxAge / time.Second); seconds > 0 {
-		s.cacheControl = "max-age=" + strconv.FormatInt(seconds, 10)
-	}
+	s.cacheControl = CacheControl(o.MaxAge)
 	for _, h := range Hosts(p) {
 		if h != "" {
 			s.hosts[h] = &site{host: string(h)}
@@ -110,13 +127,27 @@ const methodResponse = "robots.txt answers GET and HEAD only\n"
 // ServeHTTP answers a request for /robots.txt, whatever its path is, for the
 // host of r.Host. It answers GET and HEAD, also for ranges and under conditions
 // (RFC 9110), and other methods with 405.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.Serve(w, r, Answer{}) }
+
+// Serve is ServeHTTP with an answer of its own.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header()["Allow"] = []string{"GET, HEAD"}
 		http.Error(w, methodResponse, http.StatusMethodNotAllowed)
 		return
 	}
-	s.answer(w, r, s.site(r.Host).content(s, r.Host))
+	site := s.site(r.Host)
+	var c *contents
+	if a.Other != nil {
+		c = s.mergedContent(site, r.Host, a)
+	}
+	if c == nil {
+		c = site.content(s, r.Host)
+	}
+	if a.CacheControl == "" {
+		a.CacheControl = s.cacheControl
+	}
+	answer(w, r, c, a.CacheControl)
 }
 
 // site returns the site of a request's host.

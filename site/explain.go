@@ -28,6 +28,9 @@ type Question struct {
 	// is, from what the crawler's operator publishes, and what that rests on, in
 	// words. Without it the client is one that nobody has verified.
 	Verify func(crawlers.Verification) (policy.Identity, string)
+	// Merges is whether robots.txt is merged with that of the site behind, which is
+	// not known here.
+	Merges bool
 }
 
 // Explanation is what happens to a request in every channel, and why.
@@ -112,8 +115,12 @@ func (s *Site) Explain(q Question) *Explanation {
 	e.Usages = append([]Answer{}, s.answers(query)...)
 	s.judge(query, e)
 	sources := s.sources(query)
+	robots := s.explainRobots(query)
+	if q.Merges {
+		robots.Differs = append(robots.Differs, "robots_txt merge: lines of the site's own robots.txt are added when it is served; where the policy says nothing, they decide")
+	}
 	e.Channels = []Channel{
-		s.explainRobots(query),
+		robots,
 		s.explainHeaders(query, sources),
 		s.explainPage(query, sources),
 		s.explainEdge(query),

@@ -56,12 +56,12 @@ func Load(name string, data []byte, o robotsserve.ServeOptions) (*Site, policyfi
 
 // ServeRobots answers a request for /robots.txt. Sitemaps that the policy names
 // by their path get the scheme of the request.
-func (s *Site) ServeRobots(w http.ResponseWriter, r *http.Request) {
+func (s *Site) ServeRobots(w http.ResponseWriter, r *http.Request, a robotsserve.Answer) {
 	if r.TLS != nil {
-		s.https.ServeHTTP(w, r)
+		s.https.Serve(w, r, a)
 		return
 	}
-	s.http.ServeHTTP(w, r)
+	s.http.Serve(w, r, a)
 }
 
 // Page returns what a response for a path, as sent, of a host carries for

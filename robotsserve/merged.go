@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"crypto/sha256"
+	"sync"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// maxMerged is how many merged files a Server keeps, at least the half of them
+// the latest. An upstream decides how many there are to make.
+const maxMerged = 32
+
+// mergedSites keeps merged files: what a site and another file come to.
+type mergedSites struct {
+	mu      sync.Mutex
+	recent  map[mergedKey]*mergedSite
+	earlier map[mergedKey]*mergedSite // dropped when recent is full
+}
+
+type mergedKey struct {
+	site  *site
+	other [sha256.Size]byte
+}
+
+// mergedSite is what a site serves with another file below.
+type mergedSite struct {
+	once   sync.Once
+	served *served // nil: the two cannot be merged
+}
+
+func (ms *mergedSites) of(k mergedKey) *mergedSite {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	m := ms.recent[k]
+	if m != nil {
+		return m
+	}
+	if m = ms.earlier[k]; m == nil {
+		m = &mergedSite{}
+	}
+	if ms.recent == nil || len(ms.recent) >= maxMerged/2 {
+		ms.earlier, ms.recent = ms.recent, map[mergedKey]*mergedSite{}
+	}
+	ms.recent[k] = m
+	return m
+}
+
+// mergedContent is what to serve to a host with another file merged; nil where
+// that cannot be.
+func (s *Server) mergedContent(site *site, host string, a Answer) *contents {
+	if a.Other.SaysNothing() {
+		return nil
+	}
+	m := s.merged.of(mergedKey{site, a.Other.sum})
+	m.once.Do(func() {
+		d, problems, told := drawMerged(s.p, site.host, a.Other)
+		if len(d.head)+len(d.tail) > MaxFile {
+			problems = append(problems, tooLarge(s.p, len(d.head)+len(d.tail)))
+		}
+		m.served = serve(d)
+		for _, p := range problems {
+			if p.Severity == policy.Error {
+				m.served = nil
+			}
+		}
+		if a.Tell != nil {
+			a.Tell(problems, told)
+		}
+	})
+	if m.served == nil {
+		return nil
+	}
+	d := m.served.drawing
+	c := m.served.fill(a.Other.sitemaps(d, d.sitemaps(s.p, host, s.o.Options)))
+	if c.identity.size > MaxFile {
+		return nil
+	}
+	return c
+}
