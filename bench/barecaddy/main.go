@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command barecaddy is Caddy with its standard modules alone: what Caddy with
+// robots_policy is compared with.
+package main
+
+import (
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+)
+
+func main() {
+	caddycmd.Main()
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"debug/buildinfo"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const module = "github.com/robotspolicy/caddy-robots-policy"
+
+// build compiles a command of this module into dir, as xcaddy does it.
+func build(ctx context.Context, dir, command string) (string, error) {
+	binary := filepath.Join(dir, filepath.Base(command))
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", binary, module+"/"+command)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w\n%s", command, err, out)
+	}
+	return binary, nil
+}
+
+// caddyVersion is that of the Caddy in a binary.
+func caddyVersion(binary string) string {
+	if info, err := buildinfo.ReadFile(binary); err == nil {
+		for _, d := range info.Deps {
+			if d.Path == "github.com/caddyserver/caddy/v2" {
+				return d.Version
+			}
+		}
+	}
+	return "unknown"
+}
+
+// revision is that of the source here, if it is a git checkout.
+func revision(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty=, changed").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}

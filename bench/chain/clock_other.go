@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package main
+
+import "time"
+
+var start = time.Now()
+
+// cpuNow is the time of the clock, where no CPU time is to be had.
+func cpuNow() time.Duration { return time.Since(start) }

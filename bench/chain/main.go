@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command chain measures handlers inside one Caddy process, without sockets: the
+// configurations of all rows are servers of one Caddy in which a handler that
+// answers from memory stands in place of reverse_proxy, and are called in short
+// batches in turn. It tells some 50 ns apart, where proxies under load tell
+// microseconds, and leaves out all that the kernel and the connections cost.
+//
+// It prints its results as JSON. The command bench runs it.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
+)
+
+func main() {
+	scenarios := flag.String("scenarios", "", "names of the scenarios, with commas between them")
+	rounds := flag.Int("rounds", 60, "batches of each row")
+	batch := flag.Duration("batch", 5*time.Millisecond, "length of a batch")
+	profiles := flag.String("profile", "", "write a CPU profile of this module for each scenario into this folder, and measure nothing")
+	flag.Parse()
+	if err := run(strings.Split(*scenarios, ","), *rounds, *batch, *profiles); err != nil {
+		fmt.Fprintln(os.Stderr, "chain:", err)
+		os.Exit(1)
+	}
+}
+
+func run(names []string, rounds int, batch time.Duration, profiles string) error {
+	scenarios, err := workload.ByName(names)
+	if err != nil {
+		return err
+	}
+	runtime.GOMAXPROCS(1)
+	dir, err := os.MkdirTemp("", "robots-policy-chain-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	handlers, err := load(dir)
+	if err != nil {
+		return err
+	}
+	defer caddy.Stop()
+	if profiles != "" {
+		return profile(handlers, scenarios, profiles)
+	}
+	// Collections would fall on one row or another by chance.
+	debug.SetGCPercent(-1)
+	var results []workload.ChainResult
+	for i := range scenarios {
+		results = append(results, measure(handlers, &scenarios[i], rounds, batch)...)
+	}
+	return json.NewEncoder(os.Stdout).Encode(results)
+}
+
+// profile writes what this module's row spends its time on.
+func profile(handlers []handler, scenarios []workload.Scenario, dir string) error {
+	h := handlers[slices.IndexFunc(handlers, func(h handler) bool { return h.row.Policy == &workload.Small })]
+	for i := range scenarios {
+		c := newClient(&scenarios[i])
+		c.learn(h)
+		f, err := os.Create(filepath.Join(dir, scenarios[i].Name+".pprof"))
+		if err != nil {
+			return err
+		}
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		for end := time.Now().Add(4 * time.Second); time.Now().Before(end); {
+			c.batch(h, 20)
+		}
+		pprof.StopCPUProfile()
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sample is a batch of requests, by request.
+type sample struct {
+	nanos, allocs, octets float64
+}
+
+func measure(handlers []handler, s *workload.Scenario, rounds int, batch time.Duration) (results []workload.ChainResult) {
+	clients, sizes := make([]*client, len(handlers)), make([]int, len(handlers))
+	samples := make([][]sample, len(handlers))
+	for i, h := range handlers {
+		clients[i] = newClient(s)
+		clients[i].learn(h)
+		clients[i].batch(h, 200)
+		one := clients[i].batch(h, 200).nanos
+		sizes[i] = max(1, int(float64(batch.Nanoseconds())/one))
+	}
+	for round := range rounds {
+		runtime.GC()
+		for n := range handlers {
+			i := (n + round) % len(handlers)
+			clients[i].batch(handlers[i], max(1, sizes[i]/20)) // into the caches
+			samples[i] = append(samples[i], clients[i].batch(handlers[i], sizes[i]))
+		}
+	}
+	base := summary(samples[0])
+	for i, h := range handlers {
+		own := summary(samples[i])
+		results = append(results, workload.ChainResult{Scenario: s.Name, Row: h.row.Name, Nanos: own.nanos, More: own.nanos - base.nanos,
+			Allocs: own.allocs, MoreAllocs: own.allocs - base.allocs, MoreOctets: own.octets - base.octets,
+			Status: clients[i].status, Size: clients[i].size})
+	}
+	return results
+}
+
+// summary is the low quartile of times, because others only ever lengthen them,
+// and the median of the rest.
+func summary(samples []sample) sample {
+	at := func(q float64, value func(sample) float64) float64 {
+		var values []float64
+		for _, s := range samples {
+			values = append(values, value(s))
+		}
+		slices.Sort(values)
+		return values[int(q*float64(len(values)-1))]
+	}
+	return sample{
+		nanos:  at(0.25, func(s sample) float64 { return s.nanos }),
+		allocs: at(0.5, func(s sample) float64 { return s.allocs }),
+		octets: at(0.5, func(s sample) float64 { return s.octets }),
+	}
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"embed"
+	"strings"
+	"text/template"
+)
+
+//go:embed configs
+var configs embed.FS
+
+// Config is what a row's configuration is made from.
+type Config struct {
+	Template string // a file of configs
+	Port     int    // where the row listens, on 127.0.0.1
+	Answer   string // the Caddyfile directive that answers requests
+	Origin   string // host:port of the site behind, for nginx
+	Policy   string // the policy file
+	Dir      string // a folder of the row's own
+}
+
+// Tokens are the crawlers that recipes refuse, as a regular expression.
+func (Config) Tokens() string { return strings.Join(Refused(), "|") }
+
+// Robots is the robots.txt that recipes serve.
+func (Config) Robots() string {
+	return "User-agent: *\nDisallow: /admin/\nDisallow: /search?q=\nContent-Usage: train-ai=n\n\nUser-agent: " +
+		strings.Join(Refused(), "\nUser-agent: ") + "\nDisallow: /\n"
+}
+
+// Text is the configuration.
+func (c Config) Text() (string, error) {
+	t, err := template.ParseFS(configs, "configs/"+c.Template)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	err = t.Execute(&b, c)
+	return b.String(), err
+}

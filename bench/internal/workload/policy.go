@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// The sizes of the two policies: Small is that of a newspaper, Large that of a
+// publishing house with many titles.
+var (
+	Small = PolicySize{Crawlers: 150, Rules: 60}
+	Large = PolicySize{Crawlers: 1500, Rules: 10000}
+)
+
+// PolicySize says how many crawlers a policy names and how many rules it has.
+type PolicySize struct {
+	Crawlers, Rules int
+}
+
+// realCrawlers are crawlers that the catalogue knows.
+var realCrawlers = []string{
+	"GPTBot", "CCBot", "ClaudeBot", "Bytespider", "Google-Extended", "Applebot-Extended", "AI2Bot", "Ai2Bot-Dolma",
+	"anthropic-ai", "cohere-training-data-crawler", "Cotoyogi", "DeepSeekBot", "FacebookBot", "ICC-Crawler", "Kangaroo Bot",
+	"KimiBot", "laion-huggingface-processor", "meta-externalagent", "MistralAI-Training", "PanguBot", "SBIntuitionsBot",
+	"webzio-extended", "Diffbot", "Brightbot", "iAskBot", "AwarioBot", "BLEXBot", "DataForSeoBot", "DotBot", "aiHitBot",
+}
+
+// Refused are the crawlers that both policies refuse, and the recipes too.
+func Refused() []string {
+	return append(append([]string(nil), realCrawlers...), madeUp(0, Small.Crawlers-len(realCrawlers))...)
+}
+
+// madeUp names crawlers that do not exist, with letters alone, as RFC 9309 has it.
+func madeUp(from, to int) (names []string) {
+	ends := []string{"Bot", "Crawler", "-Agent", "-Extended"}
+	for i := from; i < to; i++ {
+		letters := []byte{'A' + byte(i/676%26), 'a' + byte(i/26%26), 'a' + byte(i%26)}
+		names = append(names, "Example"+string(letters)+ends[i%len(ends)])
+	}
+	return names
+}
+
+// Policy writes a policy file. The larger one holds the smaller one: what it has
+// more are crawlers, rules for sections of this site, for partners, and for
+// other hosts, none of which change the answers that are measured.
+func Policy(size PolicySize) string {
+	var b strings.Builder
+	b.WriteString("version: 1\ncrawlers:\n")
+	all := madeUp(0, size.Crawlers-len(realCrawlers))
+	for _, name := range all {
+		fmt.Fprintf(&b, "  %s: {kind: ai-training}\n", name)
+	}
+	b.WriteString("publish: {acap: off}\nrules:\n" +
+		"  - {for: everyone, disallow: {crawl: [/admin/, \"/search?q=\"], preserve: /, train-ai: /}}\n" +
+		"  - {for: [Googlebot, Bingbot], allow: {crawl: /admin/help}}\n")
+	fmt.Fprintf(&b, "  - {name: no training, for: [%s], disallow: {crawl: /}, enforce: block}\n", strings.Join(Refused(), ", "))
+	partners := all[Small.Crawlers-len(realCrawlers):]
+	r := rand.New(rand.NewPCG(4, 5))
+	for i := 3; i < size.Rules; i++ {
+		b.WriteString("  - {" + rule(r, i, partners) + "}\n")
+	}
+	return b.String()
+}
+
+// rule writes one of the many rules. Beyond the small policy, a third each is for
+// partners' own pages and for other hosts.
+func rule(r *rand.Rand, i int, partners []string) string {
+	usage := []string{"index", "follow", "present-snippet", "present-thumbnail"}[r.IntN(4)]
+	path := fmt.Sprintf("/%s/section-%d/part-%d/", []string{"api", "pages", "packed", "long"}[r.IntN(4)], r.IntN(variety), i)
+	switch {
+	case i >= Small.Rules && i%3 == 1:
+		return fmt.Sprintf("for: %s, disallow: {%s: /partners/%d/}", partners[i/3%len(partners)], usage, i)
+	case i >= Small.Rules && i%3 == 2:
+		return fmt.Sprintf("for: everyone, hosts: title-%d.example.com, disallow: {crawl: %s}", i%2, path)
+	}
+	return fmt.Sprintf("for: everyone, disallow: {%s: %s}", usage, path)
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workload is what the benchmarks do: the scenarios, the bodies that the
+// site behind the proxy answers with, the policies, and the configurations of
+// the rows that are compared.
+package workload
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Host is the host that all requests name.
+const Host = "www.example.com"
+
+// GPTBot is the User-Agent of the crawler that every row with a policy refuses.
+const GPTBot = "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)"
+
+// Scenario is one kind of request.
+type Scenario struct {
+	Name string
+	What string // one line for readers
+	// Path is where the requests go, with %d for a number that varies, if they go
+	// to many pages.
+	Path string
+	// Crawler is the User-Agent of a crawler; browsers of many kinds ask otherwise.
+	Crawler string
+	// Encoding is the value of Accept-Encoding; "" stands for no such header.
+	Encoding string
+	// Revalidate adds If-None-Match with the entity tag that the row gave before.
+	Revalidate bool
+	// Conns is the number of connections that ask at the same time.
+	Conns int
+	// Stream marks bodies so large that their octets are counted in place of requests.
+	Stream bool
+	// Target is the CPU time per request over bare Caddy that is aimed at: a factor,
+	// or, where TargetMicros is not 0, so many microseconds more.
+	Target, TargetMicros float64
+}
+
+// Scenarios are all of them, in the order of reports.
+var Scenarios = []Scenario{
+	{Name: "json", What: "1 KB of JSON: headers only", Path: "/api/section-%d/item.json", Conns: 16, Target: 1.01},
+	{Name: "page", What: "50 KB page with a head of 3 KB: headers and meta element", Path: "/pages/section-%d/story.html", Conns: 16, Target: 1.03},
+	{Name: "page-gzip", What: "the same page, gzip from the upstream", Path: "/packed/section-%d/story.html", Encoding: "gzip", Conns: 16, TargetMicros: 150},
+	{Name: "stream", What: "10 MB page, chunked, 64 at once", Path: "/long/section-%d/story.html", Conns: 64, Stream: true, Target: 1.03},
+	{Name: "refused", What: "the 50 KB page, asked for by a crawler that is refused", Path: "/pages/section-%d/story.html", Crawler: GPTBot, Conns: 16, Target: 0.20},
+	{Name: "robots", What: "/robots.txt, identity", Path: "/robots.txt", Conns: 16, Target: 0.38},
+	{Name: "robots-gzip", What: "/robots.txt, gzip accepted", Path: "/robots.txt", Encoding: "gzip", Conns: 16, Target: 0.28},
+	{Name: "robots-304", What: "/robots.txt, not modified", Path: "/robots.txt", Revalidate: true, Conns: 16, Target: 0.28},
+}
+
+// variety is how many different requests a scenario has. It is prime, so that
+// connections which go through them at different places stay apart.
+const variety = 499
+
+// Requests returns the requests of a scenario as they go over the wire, each to
+// be answered on the same connection. Etag is what Revalidate sends.
+func (s *Scenario) Requests(etag string) [][]byte {
+	all := make([][]byte, variety)
+	for i := range all {
+		var b strings.Builder
+		r := s.Request(i, etag)
+		fmt.Fprintf(&b, "GET %s HTTP/1.1\r\nHost: %s\r\n", r.RequestURI, r.Host)
+		r.Header.Write(&b) // a strings.Builder does not fail
+		b.WriteString("\r\n")
+		all[i] = []byte(b.String())
+	}
+	return all
+}
+
+// Request returns request i of a scenario. Only the fields that Requests writes
+// are set.
+func (s *Scenario) Request(i int, etag string) *http.Request {
+	i %= variety
+	path := s.Path
+	if strings.Contains(path, "%d") {
+		path = fmt.Sprintf(path, i)
+	}
+	agent := s.Crawler
+	if agent == "" {
+		agent = browser(i)
+	}
+	h := http.Header{
+		"User-Agent":      {agent},
+		"Accept":          {"text/html,application/xhtml+xml,*/*;q=0.8"},
+		"Accept-Language": {"en-GB,en;q=0.5"},
+	}
+	if s.Encoding != "" {
+		h["Accept-Encoding"] = []string{s.Encoding}
+	}
+	if s.Revalidate {
+		h["If-None-Match"] = []string{etag}
+	}
+	return &http.Request{Method: http.MethodGet, RequestURI: path, Host: Host, Header: h}
+}
+
+// browser is the User-Agent of one of many browsers.
+func browser(i int) string {
+	r := rand.New(rand.NewPCG(1, uint64(i)))
+	systems := []string{"Windows NT 10.0; Win64; x64", "Macintosh; Intel Mac OS X 10_15_7", "X11; Linux x86_64", "Linux; Android 10; K"}
+	return fmt.Sprintf("Mozilla/5.0 (%s) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/%d.0.%d.%d Safari/537.36",
+		systems[i%len(systems)], 100+r.IntN(40), r.IntN(7000), r.IntN(200))
+}
+
+// ByName returns the scenarios with these names, or an error that lists all.
+func ByName(names []string) ([]Scenario, error) {
+	var found []Scenario
+	for _, name := range names {
+		i := slices.IndexFunc(Scenarios, func(s Scenario) bool { return s.Name == name })
+		if i < 0 {
+			var all []string
+			for _, s := range Scenarios {
+				all = append(all, s.Name)
+			}
+			return nil, fmt.Errorf("there is no scenario %q; there are %s", name, strings.Join(all, ", "))
+		}
+		found = append(found, Scenarios[i])
+	}
+	return found, nil
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// answer is what is looked at of a response.
+type answer struct {
+	status int
+	size   int // of the body, in octets, without the framing of chunks
+}
+
+// load is clients that ask one proxy, each as fast as it gets its answers.
+type load struct {
+	clients  []*client
+	done     sync.WaitGroup
+	stopping atomic.Bool
+	timing   atomic.Bool // latencies are kept
+}
+
+// client is one connection. It allocates nothing while it asks, so that there is
+// no garbage to collect beside the measurement.
+type client struct {
+	conn      net.Conn
+	r         *bufio.Reader
+	requests  [][]byte
+	want      answer
+	answers   atomic.Int64
+	octets    atomic.Int64
+	latencies []time.Duration
+	err       error
+}
+
+// startLoad connects and asks for requests over and over, each connection from
+// another place on. An answer other than want ends it with an error.
+func startLoad(addr string, requests [][]byte, conns int, want answer) (*load, error) {
+	l := &load{}
+	for i := range conns {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			l.stop()
+			return nil, err
+		}
+		from := i * len(requests) / conns
+		c := &client{conn: conn, r: bufio.NewReaderSize(conn, 64<<10), want: want,
+			requests: append(append([][]byte(nil), requests[from:]...), requests[:from]...)}
+		l.clients = append(l.clients, c)
+		l.done.Go(func() { c.run(l) })
+	}
+	return l, nil
+}
+
+func (c *client) run(l *load) {
+	defer c.conn.Close()
+	began := time.Now()
+	for i := 0; !l.stopping.Load(); i++ {
+		if _, c.err = c.conn.Write(c.requests[i%len(c.requests)]); c.err != nil {
+			break
+		}
+		var got answer
+		if got, c.err = c.read(); c.err != nil {
+			break
+		}
+		if got != c.want {
+			c.err = fmt.Errorf("the answer has status %d and %d octets, before it had status %d and %d", got.status, got.size, c.want.status, c.want.size)
+			return
+		}
+		c.answers.Add(1)
+		now := time.Now()
+		if l.timing.Load() {
+			c.latencies = append(c.latencies, now.Sub(began))
+		}
+		began = now
+	}
+	if l.stopping.Load() {
+		c.err = nil // cut short
+	}
+}
+
+var errAnswer = errors.New("an answer that is not understood")
+
+// read reads one answer.
+func (c *client) read() (a answer, err error) {
+	line, err := c.r.ReadSlice('\n')
+	if err != nil {
+		return a, err
+	}
+	if len(line) < len("HTTP/1.1 200") {
+		return a, errAnswer
+	}
+	a.status = number(line[len("HTTP/1.1 "):][:3], 10)
+	length, chunked := 0, false
+	for {
+		h, err := c.r.ReadSlice('\n')
+		if err != nil {
+			return a, err
+		}
+		if len(h) <= 2 {
+			break
+		}
+		if value, ok := field(h, "Content-Length:"); ok {
+			length = number(value, 10)
+		} else if _, ok := field(h, "Transfer-Encoding:"); ok {
+			chunked = true
+		}
+	}
+	switch {
+	case a.status == 304:
+		return a, nil
+	case !chunked:
+		a.size = length
+		return a, c.discard(length)
+	}
+	for {
+		if line, err = c.r.ReadSlice('\n'); err != nil {
+			return a, err
+		}
+		n := number(bytes.TrimSpace(line), 16)
+		if n < 0 {
+			return a, errAnswer
+		}
+		if err := c.discard(n); err != nil {
+			return a, err
+		}
+		if _, err := c.r.Discard(len("\r\n")); err != nil {
+			return a, err
+		}
+		if n == 0 {
+			return a, nil
+		}
+		a.size += n
+	}
+}
+
+// discard reads and counts what comes, in pieces, so that a long body counts
+// while it comes.
+func (c *client) discard(n int) error {
+	for n > 0 {
+		k, err := c.r.Discard(min(n, 32<<10))
+		c.octets.Add(int64(k))
+		if n -= k; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func field(line []byte, name string) ([]byte, bool) {
+	if len(line) < len(name) || !bytes.EqualFold(line[:len(name)], []byte(name)) {
+		return nil, false
+	}
+	return bytes.TrimSpace(line[len(name):]), true
+}
+
+// number is -1 if b is none.
+func number(b []byte, base int) int {
+	n, err := strconv.ParseUint(string(b), base, 31)
+	if err != nil {
+		return -1
+	}
+	return int(n)
+}
+
+// count is how many answers there were. Long ones count by their octets.
+func (l *load) count(stream bool) float64 {
+	n := 0.0
+	for _, c := range l.clients {
+		if stream {
+			n += float64(c.octets.Load()) / float64(c.want.size)
+		} else {
+			n += float64(c.answers.Load())
+		}
+	}
+	return n
+}
+
+// stop ends the clients and returns what went wrong before. Further calls return
+// the same.
+func (l *load) stop() error {
+	l.stopping.Store(true)
+	for _, c := range l.clients {
+		c.conn.SetDeadline(time.Now().Add(20 * time.Millisecond))
+	}
+	l.done.Wait()
+	var errs []error
+	for _, c := range l.clients {
+		errs = append(errs, c.err)
+	}
+	return errors.Join(errs...)
+}
+
+// latencies are those of all clients, for the time when timing was set.
+func (l *load) latencies() (all []time.Duration) {
+	for _, c := range l.clients {
+		all = append(all, c.latencies...)
+	}
+	return all
+}

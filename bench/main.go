@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bench compares Caddy with this module with Caddy without it, and with
+// what is done instead: it builds both, runs them and nginx, where that is
+// installed, on loopback, and measures CPU time per request, throughput, latency
+// and memory in one interleaved run. What it measures and how to read it is in
+// docs/performance.md.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
+)
+
+// options are what the flags say.
+type options struct {
+	rows, scenarios string
+	rounds, parts   int
+	duration, limit time.Duration
+	maxForeign      float64
+	paired, chain   bool
+	profile, out    string
+	update          bool
+	sameBinary      bool // bare rows run the binary with the module too: for tests, which build once
+}
+
+// cpus is how many there are, before this process keeps off some.
+var cpus = runtime.NumCPU()
+
+func main() {
+	var o options
+	flag.StringVar(&o.rows, "rows", "", "names of the rows, with commas between them (default all; the bases of rows are added)")
+	flag.StringVar(&o.scenarios, "scenarios", "", "names of the scenarios, with commas between them (default all)")
+	flag.IntVar(&o.rounds, "rounds", 21, "windows of each pair")
+	flag.IntVar(&o.parts, "parts", 3, "times that all proxies are started afresh")
+	flag.DurationVar(&o.duration, "duration", 300*time.Millisecond, "length of a window")
+	flag.DurationVar(&o.limit, "limit", 9*time.Minute, "when to measure no more, builds not counted")
+	flag.Float64Var(&o.maxForeign, "max-foreign", 0.15, "share of the machine that others may use before a window is repeated")
+	flag.BoolVar(&o.paired, "paired", false, "measure only the CPU time of pairs")
+	flag.BoolVar(&o.chain, "chain", false, "measure only handlers inside one process")
+	flag.StringVar(&o.profile, "profile", "", "write CPU profiles of the handlers into this folder, and measure nothing")
+	flag.StringVar(&o.out, "out", "", "write report.md and report.json into this folder")
+	flag.BoolVar(&o.update, "update", false, "put the report into docs/performance.md")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// run does all that the options ask for. What does not its work fails it, after
+// the report.
+func run(ctx context.Context, o options) error {
+	dir, err := os.MkdirTemp("", "robots-policy-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	names := strings.Split(o.scenarios, ",")
+	if o.scenarios == "" {
+		names = nil
+		for _, s := range workload.Scenarios {
+			names = append(names, s.Name)
+		}
+	}
+	scenarios, err := workload.ByName(names)
+	if err != nil {
+		return err
+	}
+	rep := newReport(o)
+	var failed error
+	switch {
+	case o.profile != "":
+		_, err := runChain(ctx, dir, names, "-profile", o.profile)
+		return err
+	case !o.chain:
+		if failed = compare(ctx, o, scenarios, dir, rep); failed != nil && !errors.Is(failed, errWork) {
+			return failed
+		}
+	}
+	if !o.paired {
+		if rep.Chain, err = runChain(ctx, dir, names); err != nil {
+			return err
+		}
+	}
+	fmt.Println(rep.markdown())
+	return errors.Join(failed, rep.write(o))
+}
+
+// errWork says that a row of this module did not do what is measured.
+var errWork = errors.New("not all work was done")
+
+// compare runs all rows, in parts: each starts the proxies afresh, so that where
+// their memory happens to lie does not count for all.
+func compare(ctx context.Context, o options, scenarios []workload.Scenario, dir string, rep *report) error {
+	rows, err := chooseRows(o.rows, rep)
+	if err != nil {
+		return err
+	}
+	rep.Rows = rows
+	binaries, err := buildAll(ctx, o, dir, rep)
+	if err != nil {
+		return err
+	}
+	pinned, err := pinSelf()
+	if err != nil {
+		return err
+	}
+	if !pinned.own {
+		rep.note("The machine has one CPU: the load shares it with the proxies.")
+	}
+	site, err := startOrigin()
+	if err != nil {
+		return err
+	}
+	defer site.Close()
+	m := &meter{duration: o.duration, maxForeign: o.maxForeign, repeats: o.rounds * len(scenarios)}
+	res, until := newResults(), time.Now().Add(o.limit)
+	var lacks []string
+	for part := range o.parts {
+		work, err := res.part(ctx, m, rows, scenarios, o, part, until, func(r *row) error {
+			return r.start(ctx, pinned, binaries, site.Addr().String(), filepath.Join(dir, fmt.Sprint(part)))
+		})
+		if err != nil {
+			return err
+		}
+		if part == 0 {
+			rep.Work = work
+			for _, w := range work {
+				if find(rows, w.Row).server == "caddy" {
+					lacks = append(lacks, w.missing()...)
+				}
+			}
+		}
+	}
+	rep.take(res, rows, scenarios)
+	if len(lacks) > 0 {
+		return fmt.Errorf("%w:\n%s", errWork, strings.Join(lacks, "\n"))
+	}
+	return nil
+}
+
+// part runs all rows once. Of the windows it measures its share.
+func (res *results) part(ctx context.Context, m *meter, rows []*row, scenarios []workload.Scenario, o options, part int, until time.Time, start func(*row) error) (all []*work, err error) {
+	defer func() {
+		for _, r := range rows {
+			r.stop()
+		}
+	}()
+	for _, r := range rows {
+		if err := start(r); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range rows {
+		if !o.paired && time.Now().Before(until) {
+			use, err := streaming(ctx, r)
+			if err != nil {
+				return nil, err
+			}
+			res.memory[r.Name] = append(res.memory[r.Name], use)
+		}
+		w, err := r.check(scenarios)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	if part == 0 {
+		fmt.Println(workTable(all, scenarios))
+	}
+	for i := range scenarios {
+		fmt.Fprintf(os.Stderr, "part %d of %d: %s\n", part+1, o.parts, scenarios[i].Name)
+		rounds := (o.rounds + o.parts - 1 - part) / o.parts
+		if err := res.scenario(ctx, m, rows, &scenarios[i], rounds, !o.paired, until); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
+)
+
+// table writes a table of Markdown.
+func table(head []string, lines [][]string) string {
+	var b strings.Builder
+	b.WriteString("| " + strings.Join(head, " | ") + " |\n|" + strings.Repeat(" --- |", len(head)) + "\n")
+	for _, l := range lines {
+		b.WriteString("| " + strings.Join(l, " | ") + " |\n")
+	}
+	return b.String()
+}
+
+// markdown is the report for readers.
+func (rep *report) markdown() string {
+	m := rep.Machine
+	var b strings.Builder
+	fmt.Fprintf(&b, "Measured %s on %d CPUs (%s), %s, %s, Caddy %s, this module at %s; %s.\n", rep.Date.Format("2006-01-02 15:04 UTC"),
+		m.CPUs, m.CPU, m.System, m.Go, m.Caddy, m.Revision, rep.Settings)
+	for _, n := range rep.Notes {
+		b.WriteString("\n" + n + "\n")
+	}
+	section := func(title, text string) {
+		if text != "" {
+			b.WriteString("\n### " + title + "\n\n" + text)
+		}
+	}
+	section("Targets", rep.targets())
+	section("The rows", rep.rows())
+	if len(rep.Work) > 0 {
+		section("What each row did", workTable(rep.Work, rep.scenarios))
+	}
+	section("CPU time per request, beside the base", rep.pairTable())
+	section("Throughput and latency, alone", rep.soloTable())
+	section("Memory: 64 slow readers of 10 MB", rep.memoryTable())
+	section("Inside the process", rep.chainTable())
+	return b.String()
+}
+
+// targets compares what was aimed at with what was found.
+func (rep *report) targets() string {
+	var lines [][]string
+	add := func(what, target string, found, err, limit float64, unit string) {
+		verdict := "met"
+		switch {
+		case found > limit+2*err:
+			verdict = "**missed**"
+		case found > limit:
+			verdict = "within the noise"
+		}
+		lines = append(lines, []string{what, target, fmt.Sprintf("%.3f ± %.3f%s", found, err, unit), verdict})
+	}
+	for _, p := range rep.Pairs {
+		i := slices.IndexFunc(workload.Scenarios, func(s workload.Scenario) bool { return s.Name == p.Scenario })
+		s := workload.Scenarios[i]
+		switch {
+		case p.Row == ourRow && s.TargetMicros > 0:
+			add(s.What, fmt.Sprintf("≤ +%.0f µs", s.TargetMicros), p.More, p.MoreError, s.TargetMicros, " µs")
+		case p.Row == ourRow:
+			add(s.What, fmt.Sprintf("≤ %.2f×", s.Target), p.Ratio, p.Error, s.Target, "×")
+		case p.Base == ourRow:
+			add(s.Name+" with 10,000 rules, over the small policy", "≤ 1.02×", p.Ratio, p.Error, 1.02, "×")
+		}
+	}
+	for _, c := range rep.Chain {
+		if c.Row == ourRow && c.Scenario == "json" {
+			add("json, inside the process", "≤ 0.6 µs", c.More/1000, 0, 0.6, " µs")
+			add("json, allocations", "≤ 2", c.MoreAllocs, 0, 2, "")
+		}
+	}
+	for _, m := range rep.Memory {
+		if m.Row == ourRow {
+			add("64 streams at once, peak memory", "≤ 1.1×", m.PeakX, 0, 1.1, "×")
+		}
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return table([]string{"over bare Caddy", "target", "found", ""}, lines)
+}
+
+func (rep *report) rows() string {
+	var lines [][]string
+	for _, r := range rep.Rows {
+		lines = append(lines, []string{"`" + r.Name + "`", r.What, r.Base})
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return table([]string{"row", "what it is", "base"}, lines)
+}
+
+// workTable is what each row did: a line a row, a column a scenario.
+func workTable(all []*work, scenarios []workload.Scenario) string {
+	head := []string{"row"}
+	for _, s := range scenarios {
+		head = append(head, s.Name)
+	}
+	var lines [][]string
+	for _, w := range all {
+		line := []string{"`" + w.Row + "`"}
+		for _, s := range scenarios {
+			line = append(line, w.Did[s.Name])
+		}
+		lines = append(lines, line)
+	}
+	return table(head, lines)
+}
+
+func (rep *report) pairTable() string {
+	var lines [][]string
+	for _, p := range rep.Pairs {
+		lines = append(lines, []string{p.Scenario, "`" + p.Row + "`", p.Base, fmt.Sprintf("%.1f", p.BaseCPU), fmt.Sprintf("%.1f", p.CPU),
+			fmt.Sprintf("**%.3f** ± %.3f", p.Ratio, p.Error), fmt.Sprintf("%+.1f ± %.1f", p.More, p.MoreError),
+			fmt.Sprintf("%.0f %%, %.0f %%", 100*p.Foreign, 100*p.Worst)})
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return table([]string{"scenario", "row", "base", "base µs", "row µs", "ratio", "more µs", "others' CPU: median, worst"}, lines)
+}
+
+func (rep *report) soloTable() string {
+	var lines [][]string
+	for _, s := range rep.Solos {
+		lines = append(lines, []string{s.Scenario, "`" + s.Row + "`", fmt.Sprintf("%.0f", s.Rate), fmt.Sprintf("%.2f×", s.RateX),
+			fmt.Sprintf("%.0f, %.0f", s.P50, s.P99), fmt.Sprintf("%.2f×, %.2f×", s.P50X, s.P99X), fmt.Sprintf("%.0f", s.Unloaded), fmt.Sprintf("%.2f×", s.UnloadedX)})
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return table([]string{"scenario", "row", "answers/s", "over `caddy`", "p50, p99 µs", "over `caddy`", "one connection, p50 µs", "over `caddy`"}, lines)
+}
+
+func (rep *report) memoryTable() string {
+	var lines [][]string
+	for _, m := range rep.Memory {
+		lines = append(lines, []string{"`" + m.Row + "`", fmt.Sprintf("%.2f", m.Start.Seconds()), fmt.Sprintf("%.1f", m.Idle/(1<<20)),
+			fmt.Sprintf("%.1f", m.Peak/(1<<20)), fmt.Sprintf("%.2f×", m.PeakX), fmt.Sprintf("%.0f", m.PerStream/(1<<10)), fmt.Sprintf("%.2f×", m.PerStreamX)})
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return table([]string{"row", "start, s", "idle MB", "peak MB", "over `caddy`", "added KB per stream", "over `caddy`"}, lines)
+}
+
+func (rep *report) chainTable() string {
+	var lines [][]string
+	for _, c := range rep.Chain {
+		lines = append(lines, []string{c.Scenario, "`" + c.Row + "`", fmt.Sprintf("%.0f", c.Nanos), fmt.Sprintf("%+.0f", c.More),
+			fmt.Sprintf("%.1f", c.Allocs), fmt.Sprintf("%+.1f", c.MoreAllocs), fmt.Sprintf("%+.0f", c.MoreOctets), fmt.Sprintf("%d, %d octets", c.Status, c.Size)})
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return table([]string{"scenario", "row", "ns", "more ns", "allocations", "more", "more octets", "answer"}, lines)
+}

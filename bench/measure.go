@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
+)
+
+// settle is how long a load runs before it is looked at.
+const settle = 60 * time.Millisecond
+
+// window is what one proxy did in a stretch of time.
+type window struct {
+	requests  float64
+	cpu, wall time.Duration
+	latencies []time.Duration
+}
+
+// micros is the CPU time per request, in µs.
+func (w *window) micros() float64 {
+	return float64(w.cpu.Nanoseconds()) / 1e3 / max(w.requests, 1e-9)
+}
+
+// meter measures rows under load.
+type meter struct {
+	duration   time.Duration // of a window
+	maxForeign float64
+	repeats    int // windows that may still be repeated
+}
+
+// together loads rows at the same time and measures the same window of each. It
+// also returns the share of the machine that others used. A disturbed window is
+// measured again, at most twice, and the least disturbed counts.
+func (m *meter) together(ctx context.Context, rows []*row, s *workload.Scenario, conns int) (best []window, foreign float64, err error) {
+	for try := 0; ; try++ {
+		if ctx.Err() != nil {
+			return nil, 0, ctx.Err()
+		}
+		windows, f, err := m.once(rows, s, conns)
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		if best == nil || f < foreign {
+			best, foreign = windows, f
+		}
+		if foreign <= m.maxForeign || try == 2 || m.repeats == 0 {
+			return best, foreign, nil
+		}
+		m.repeats--
+	}
+}
+
+func (m *meter) once(rows []*row, s *workload.Scenario, conns int) (windows []window, foreign float64, err error) {
+	var loads []*load
+	defer func() {
+		for i, l := range loads {
+			if stopped := l.stop(); stopped != nil && err == nil {
+				err = fmt.Errorf("%s: %w", rows[i].Name, stopped)
+			}
+		}
+	}()
+	for _, r := range rows {
+		l, err := startLoad(r.addr(), s.Requests(r.etag), conns, r.wants[s.Name])
+		if err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", r.Name, err)
+		}
+		loads = append(loads, l)
+	}
+	time.Sleep(settle)
+	before, err := m.look(rows, loads, s)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, l := range loads {
+		l.timing.Store(true)
+	}
+	time.Sleep(m.duration)
+	after, err := m.look(rows, loads, s)
+	if err != nil {
+		return nil, 0, err
+	}
+	own := after.self - before.self
+	for i := range rows {
+		w := window{requests: after.counts[i] - before.counts[i], cpu: after.cpu[i] - before.cpu[i], wall: after.at.Sub(before.at)}
+		if w.requests <= 0 {
+			return nil, 0, fmt.Errorf("%s answered nothing in %v", rows[i].Name, w.wall)
+		}
+		own += w.cpu
+		windows = append(windows, w)
+	}
+	for i, l := range loads {
+		if err := l.stop(); err != nil {
+			return nil, 0, fmt.Errorf("%s: %w", rows[i].Name, err)
+		}
+		windows[i].latencies = l.latencies()
+	}
+	return windows, max(0, float64(after.machine-before.machine-own)) / float64(after.at.Sub(before.at)) / float64(cpus), nil
+}
+
+// sight is the state of everything at one time.
+type sight struct {
+	at            time.Time
+	counts        []float64
+	cpu           []time.Duration
+	self, machine time.Duration
+}
+
+func (m *meter) look(rows []*row, loads []*load, s *workload.Scenario) (l sight, err error) {
+	l.at = time.Now()
+	for i, r := range rows {
+		used, err := cpuTime(r.pid())
+		if err != nil {
+			return l, fmt.Errorf("%s: %w", r.Name, err)
+		}
+		l.counts, l.cpu = append(l.counts, loads[i].count(s.Stream)), append(l.cpu, used)
+	}
+	if l.self, err = cpuTime(os.Getpid()); err != nil {
+		return l, err
+	}
+	l.machine, err = machineTime()
+	return l, err
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
+)
+
+// row is a proxy with a configuration.
+type row struct {
+	Name string `json:"name"`
+	What string `json:"what"`
+	Base string `json:"base,omitempty"` // the row that it is measured beside, at the same time on the same CPU
+
+	server   string // what runs: "caddy" with this module, "barecaddy", "nginx"
+	template string
+	policy   *workload.PolicySize
+	coarse   bool // its ratios are so large that a third of the rounds will do
+
+	port  int
+	cmd   *exec.Cmd
+	ended chan struct{}
+	etag  string            // of its robots.txt
+	wants map[string]answer // to the scenarios, as the check found them
+	Start time.Duration     `json:"start"` // until it answers
+}
+
+const (
+	bareRow = "caddy"
+	ourRow  = "robots_policy"
+)
+
+func allRows() []*row {
+	return []*row{
+		{Name: bareRow, What: "Caddy with `reverse_proxy` alone", server: "barecaddy", template: "bare.Caddyfile"},
+		{Name: "caddy-again", What: "the same again: shows the noise", Base: bareRow, server: "barecaddy", template: "bare.Caddyfile"},
+		{Name: ourRow, What: fmt.Sprintf("this module, a policy of %d crawlers and %d rules", workload.Small.Crawlers, workload.Small.Rules),
+			Base: bareRow, server: "caddy", template: "policy.Caddyfile", policy: &workload.Small},
+		{Name: "robots_policy-10000", What: fmt.Sprintf("the same with %d crawlers and %d rules", workload.Large.Crawlers, workload.Large.Rules),
+			Base: ourRow, server: "caddy", template: "policy.Caddyfile", policy: &workload.Large},
+		{Name: "caddy-recipe", What: "`header_regexp`, `header` and `respond` for the same crawlers; no meta element", Base: bareRow,
+			server: "barecaddy", template: "recipe.Caddyfile", coarse: true},
+		{Name: "nginx", What: "nginx with `proxy_pass` alone, one worker", server: "nginx", template: "bare.nginx"},
+		{Name: "nginx-recipe", What: "nginx with `map`, `add_header` and `sub_filter`", Base: "nginx", server: "nginx", template: "recipe.nginx", coarse: true},
+	}
+}
+
+// start runs a row until it answers. Its files go into dir.
+func (r *row) start(ctx context.Context, c cores, binaries map[string]string, origin, dir string) error {
+	dir = filepath.Join(dir, r.Name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	r.port = port
+	config := workload.Config{Template: r.template, Port: port, Answer: "reverse_proxy " + origin, Origin: origin,
+		Policy: filepath.Join(dir, "policy.yaml"), Dir: dir}
+	text, err := config.Text()
+	if err != nil {
+		return err
+	}
+	files := map[string]string{"config": text, "robots.txt": config.Robots()}
+	if r.policy != nil {
+		files["policy.yaml"] = workload.Policy(*r.policy)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	args := []string{"run", "--adapter", "caddyfile", "--config", filepath.Join(dir, "config")}
+	if r.server == "nginx" {
+		args = []string{"-p", dir, "-c", filepath.Join(dir, "config"), "-e", "stderr"}
+	}
+	r.cmd = exec.Command(binaries[r.server], args...)
+	return r.run(ctx, c, dir)
+}
+
+func (r *row) run(ctx context.Context, c cores, dir string) error {
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	r.cmd.Dir, r.cmd.Stdout, r.cmd.Stderr = dir, log, log
+	r.cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "HOME="+dir)
+	began := time.Now()
+	if err := c.startPinned(r.cmd); err != nil {
+		return fmt.Errorf("%s: %w", r.Name, err)
+	}
+	cmd, ended := r.cmd, make(chan struct{})
+	r.ended = ended
+	go func() {
+		cmd.Wait() // how it ended is in its log
+		close(ended)
+	}()
+	for {
+		conn, err := net.Dial("tcp", r.addr())
+		if err == nil {
+			r.Start = time.Since(began)
+			return conn.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ended:
+			said, _ := os.ReadFile(log.Name())
+			return fmt.Errorf("%s ended: %s", r.Name, said[max(0, len(said)-2000):])
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// stop ends a row, in the time that it takes for a good end, or else by force.
+func (r *row) stop() {
+	if r.cmd == nil || r.cmd.Process == nil {
+		return
+	}
+	r.cmd.Process.Signal(syscall.SIGTERM) // an error: it has ended
+	select {
+	case <-r.ended:
+	case <-time.After(3 * time.Second):
+		r.cmd.Process.Kill()
+		<-r.ended
+	}
+	r.cmd = nil
+}
+
+func (r *row) addr() string { return "127.0.0.1:" + strconv.Itoa(r.port) }
+func (r *row) pid() int     { return r.cmd.Process.Pid }
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// findNginx returns the nginx that is installed, if it can replace in pages.
+func findNginx() (string, error) {
+	path, err := exec.LookPath("nginx")
+	if err != nil {
+		path, err = exec.LookPath("/usr/sbin/nginx")
+	}
+	if err != nil {
+		return "", errors.New("nginx is not installed")
+	}
+	out, err := exec.Command(path, "-V").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("nginx -V: %w", err)
+	}
+	if !strings.Contains(string(out), "http_sub_module") {
+		return "", errors.New("nginx has no sub_filter here")
+	}
+	return path, nil
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
+)
+
+// work is what a row does in each scenario, as its answers show it. A ratio means
+// little without it: who does less is faster.
+type work struct {
+	Row string            `json:"row"`
+	Did map[string]string `json:"did"` // by the names of scenarios
+}
+
+var (
+	robotsMeta = regexp.MustCompile(`(?i)<meta[^>]*name=["']?robots`)
+	headEnd    = []byte("</head>")
+)
+
+// check asks a row for everything once, remembers what the answers are like, and
+// returns what it did.
+func (r *row) check(scenarios []workload.Scenario) (*work, error) {
+	transport := &http.Transport{DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	w := &work{Row: r.Name, Did: map[string]string{}}
+	r.wants = map[string]answer{}
+	for _, s := range scenarios {
+		if s.Revalidate {
+			tag, _, err := r.ask(client, &s, false)
+			if err != nil {
+				return nil, err
+			}
+			r.etag = tag.Header.Get("Etag")
+		}
+		resp, body, err := r.ask(client, &s, s.Revalidate)
+		if err != nil {
+			return nil, err
+		}
+		r.wants[s.Name] = answer{resp.StatusCode, len(body)}
+		w.Did[s.Name] = describe(&s, resp, body)
+	}
+	return w, nil
+}
+
+func (r *row) ask(client *http.Client, s *workload.Scenario, revalidate bool) (*http.Response, []byte, error) {
+	like := s.Request(0, r.etag)
+	q, err := http.NewRequest(like.Method, "http://"+r.addr()+like.RequestURI, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	q.Host, q.Header = like.Host, like.Header
+	if !revalidate {
+		q.Header.Del("If-None-Match")
+	}
+	resp, err := client.Do(q)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s, %s: %w", r.Name, s.Name, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s, %s: %w", r.Name, s.Name, err)
+	}
+	return resp, body, nil
+}
+
+// describe is one cell of the table: status, length, framing, coding, headers,
+// meta element.
+func describe(s *workload.Scenario, resp *http.Response, body []byte) string {
+	did := []string{fmt.Sprint(resp.StatusCode)}
+	h := resp.Header
+	if resp.StatusCode == http.StatusOK {
+		did = append(did, fmt.Sprintf("%d octets", len(body)))
+		if resp.ContentLength < 0 {
+			did = append(did, "chunked")
+		}
+		if coding := h.Get("Content-Encoding"); coding != "" {
+			did = append(did, coding)
+		}
+	}
+	if strings.HasPrefix(s.Path, "/robots.txt") {
+		return strings.Join(did, ", ")
+	}
+	tags := 0
+	for _, name := range []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage"} {
+		if h.Get(name) != "" {
+			tags++
+		}
+	}
+	if tags > 0 {
+		did = append(did, fmt.Sprintf("%d headers", tags))
+	}
+	if strings.Contains(h.Get("Content-Type"), "html") {
+		if n := len(robotsMeta.FindAll(headOf(h, body), -1)); n > 0 {
+			did = append(did, fmt.Sprintf("%d meta", n))
+		}
+	}
+	return strings.Join(did, ", ")
+}
+
+func headOf(h http.Header, body []byte) []byte {
+	if h.Get("Content-Encoding") == "gzip" {
+		z, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return nil
+		}
+		if body, err = io.ReadAll(z); err != nil {
+			return nil // not whole: then nothing in it counts
+		}
+	}
+	head, _, _ := bytes.Cut(body, headEnd)
+	return head
+}
+
+// mustDo is what this module does in a scenario, as describe says it. What is not
+// there fails the run, because its figures would be of something else.
+var mustDo = map[string][]string{
+	"json":        {"200", "3 headers"},
+	"page":        {"200", "3 headers", "1 meta"},
+	"page-gzip":   {"200", "3 headers", "1 meta", "gzip"},
+	"stream":      {"200", "3 headers", "1 meta", "chunked"},
+	"refused":     {"403"},
+	"robots":      {"200"},
+	"robots-gzip": {"200", "gzip"},
+	"robots-304":  {"304"},
+}
+
+// missing lists what a row of this module should have done and did not. Lengths
+// are kept where the site behind gave one.
+func (w *work) missing() (all []string) {
+	for name, did := range w.Did {
+		parts := strings.Split(did, ", ")
+		for _, must := range mustDo[name] {
+			if !slices.Contains(parts, must) {
+				all = append(all, fmt.Sprintf("%s does not do its work in %s: no %q in %q", w.Row, name, must, did))
+			}
+		}
+		if name != "stream" && slices.Contains(parts, "chunked") {
+			all = append(all, fmt.Sprintf("%s loses the length in %s: %q", w.Row, name, did))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
