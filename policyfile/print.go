@@ -21,16 +21,16 @@ type PrintOptions struct {
 	// Comments are comments to put before rules, without "#", by the rules' places
 	// in Spec.Rules.
 	Comments map[int]string
-	// Catalogue knows the User-Agent strings of the policy's own crawlers, which a
-	// Spec does not. Nil leaves them out.
+	// Catalogue knows by which strings the policy's own crawlers are recognised, and
+	// by what they are verified, which a Spec does not. Nil leaves it out.
 	Catalogue *crawlers.Catalogue
 }
 
 // Print writes a Spec as a policy file that a person could have written. Reading
 // it gives a Spec of the same meaning, if spec is one that a file can state: its
 // names fit the grammar, and no rule both allows and disallows a usage of one
-// pattern. The User-Agent strings of the policy's own crawlers are not in a Spec;
-// use File.Print to keep them.
+// pattern. By what the policy's own crawlers are recognised and verified is not in a
+// Spec; use File.Print to keep it.
 func Print(spec *policy.Spec) []byte { return PrintWith(spec, PrintOptions{}) }
 
 // Print writes the policy as a file without the comments of the original.
@@ -210,13 +210,7 @@ func (w *printer) crawlers(own *crawlers.Catalogue) {
 		if !ok {
 			known = &crawlers.Crawler{Token: c.Token}
 		}
-		var agents []string
-		if own != nil {
-			if mine, ok := own.Lookup(c.Token); ok && mine.FromPolicy && !slices.Equal(mine.UserAgents, known.UserAgents) {
-				agents = mine.UserAgents
-			}
-		}
-		fields := crawlerFields(c, convertOne(known), agents)
+		fields := crawlerFields(c, convertOne(known), known, ownRow(own, c.Token))
 		if ok && len(fields) == 0 {
 			continue
 		}
@@ -242,13 +236,29 @@ func (w *printer) crawlers(own *crawlers.Catalogue) {
 	}
 }
 
+// ownRow is what the policy's catalogue has for a crawler that its file speaks of, or
+// nil.
+func ownRow(own *crawlers.Catalogue, token string) *crawlers.Crawler {
+	if own == nil {
+		return nil
+	}
+	if mine, ok := own.Lookup(token); ok && mine.FromPolicy {
+		return mine
+	}
+	return nil
+}
+
 type rowField struct {
 	name   string
 	values []string
 }
 
-// crawlerFields are the fields of a row that makes the catalogue's entry into c.
-func crawlerFields(c *policy.Crawler, known policy.Crawler, agents []string) (fields []rowField) {
+// crawlerFields are the fields of a row that makes the catalogue's entry into c, and
+// into mine, which may be nil.
+func crawlerFields(c *policy.Crawler, known policy.Crawler, entry, mine *crawlers.Crawler) (fields []rowField) {
+	if mine == nil {
+		mine = entry
+	}
 	add := func(differs bool, name string, values ...string) {
 		if differs {
 			fields = append(fields, rowField{name, values})
@@ -256,11 +266,15 @@ func crawlerFields(c *policy.Crawler, known policy.Crawler, agents []string) (fi
 	}
 	add(c.Operator != known.Operator && c.Operator != "", "operator", c.Operator)
 	add(c.Kind != known.Kind && c.Kind != "", "kind", c.Kind)
-	add(len(agents) > 0, "user-agent", agents...)
+	add(len(mine.UserAgents) > 0 && !slices.Equal(mine.UserAgents, entry.UserAgents), "user-agent", mine.UserAgents...)
 	add(!slices.Equal(c.Follows, known.Follows), "follows", c.Follows...)
 	add(c.IgnoresStar != known.IgnoresStar, "ignores-star", strconv.FormatBool(c.IgnoresStar))
 	add(!slices.Equal(c.Purposes, known.Purposes), "purposes", c.Purposes...)
 	add(c.RobotsOnly != known.RobotsOnly, "robots-only", strconv.FormatBool(c.RobotsOnly))
+	is, was := mine.Verification, entry.Verification
+	add(!slices.Equal(is.AddressLists, was.AddressLists), "address-lists", is.AddressLists...)
+	add(!slices.Equal(is.ReverseDNS, was.ReverseDNS), "reverse-dns", is.ReverseDNS...)
+	add(is.WebBotAuth != was.WebBotAuth && is.WebBotAuth != "", "signature-directory", is.WebBotAuth)
 	return fields
 }
 

@@ -272,6 +272,9 @@ func (w *printer) robotsTag(r *policy.Rule) {
 			n++
 		}
 		rest = rest[n:]
+		if set, err := robotsrule.ParseStrict(text); err == nil && n > 1 {
+			text = set.Meta() // in the order in which they are read again
+		}
 		texts = append(texts, directiveText{[]string{pattern.String()}, text})
 	}
 	w.directives("robots-tag", "rules", texts)
