@@ -157,6 +157,10 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 // answered keep theirs.
 func (h *Handler) Cleanup() error {
 	h.ids.release()
+	if h.readers != nil {
+		// Its only errors are those of Destruct, which has none.
+		_, _ = readerPool.Delete(h.Policy)
+	}
 	return h.close()
 }
 

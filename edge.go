@@ -32,7 +32,9 @@ func (h *Handler) provisionEdge(ctx caddy.Context) error {
 	if err := metrics.register(ctx.GetMetricsRegistry()); err != nil {
 		return err
 	}
-	h.readers = new(readers)
+	if h.readers, err = holdReaders(h.Policy); err != nil {
+		return err
+	}
 	h.errorsCaught = errorsCaughtIn(ctx.Modules())
 	ids := &identities{verification: v}
 	h.ids = ids

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -44,6 +45,22 @@ type readers struct {
 	earlier  map[robotsReader]fetchedRobots // dropped when recent is full
 	policies []*site.Site                   // oldest first
 }
+
+// readerPool holds what is remembered, by the names of policies: a configuration that
+// takes over from another goes on from what that one has seen.
+var readerPool = caddy.NewUsagePool()
+
+// holdReaders returns what is remembered for a policy, to be given back by its name.
+func holdReaders(policy string) (*readers, error) {
+	v, _, err := readerPool.LoadOrNew(policy, func() (caddy.Destructor, error) { return new(readers), nil })
+	if err != nil {
+		return nil, err
+	}
+	return v.(*readers), nil
+}
+
+// Destruct implements caddy.Destructor: there is nothing to end.
+func (*readers) Destruct() error { return nil }
 
 // fetched notes that a crawler has been given a version.
 func (rs *readers) fetched(who robotsReader, what fetchedRobots) {

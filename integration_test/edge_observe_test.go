@@ -126,4 +126,11 @@ func TestEdgeViolations(t *testing.T) {
 		!strings.HasSuffix(lines[0]["policy"].(string), "policy.yaml:15") {
 		t.Errorf("%v", lines)
 	}
+	// Who has read what is known also when Caddy has loaded its configuration anew.
+	s.load(s.logged(strings.ReplaceAll(observedBody, "UPSTREAM", "127.0.0.1:1")))
+	client.CloseIdleConnections() // the servers before are closing them
+	s.get("/closed/", "User-Agent", "RudeBot/1.0")
+	if got := s.counted(before, violations); got != 2 {
+		t.Errorf("after a reload: %v", got)
+	}
 }
