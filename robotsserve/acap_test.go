@@ -130,3 +130,29 @@ func TestACAPAgreesWithDecide(t *testing.T) {
 		})
 	}
 }
+
+// What holds for present is spelled out for each usage derived from it where some
+// rule speaks of one of them. Not all take the same qualifiers (ACAP 1.0 section
+// 2.5.5).
+func TestACAPQualifiersOfPresent(t *testing.T) {
+	q := &policy.Qualifiers{}
+	for name, value := range map[policy.QualifierName]string{policy.QualifierProhibitedModification: "any", policy.QualifierTimeLimit: "3-days"} {
+		if err := q.SetQualifier(policy.Present, name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := &policy.Spec{Publish: policy.Publish{ACAP: policy.On}, Rules: []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{
+		{Allow: true, Usage: policy.Present, Pattern: pathpattern.All, Qualifiers: q},
+		{Usage: policy.PresentLink, Pattern: pathpattern.MustParse("/a/")},
+	}}}}
+	f, _ := Render(compile(t, spec), "", Options{})
+	read := acap.Parse(f.Body)
+	if len(read.Problems) > 0 {
+		t.Fatalf("%+v of\n%s", read.Problems, f.Body)
+	}
+	for u, want := range map[policy.Usage]int{policy.PresentOriginal: 2, policy.PresentSnippet: 1} {
+		if d := read.Decide(acap.Query{Path: "/x", Usage: u}); d.Verdict != policy.Allowed || len(d.Qualifiers.Strings()) != want {
+			t.Errorf("%v: %+v, want %d qualifiers", u, d, want)
+		}
+	}
+}

@@ -187,7 +187,7 @@ func publish(t testing.TB, r *rand.Rand, spec *policy.Spec) {
 	spec.Publish = policy.Publish{ACAP: onOff(), UserAgentPurpose: onOff(), ContentUsage: onOff(), ContentSignal: onOff()}
 	if r.IntN(2) == 0 {
 		spec.Publish.License = "https://www.example.com/license.xml"
-		addDirectives(t, r, spec, true)
+		policytest.AddDirectives(r, spec, true)
 		spec.Sitemaps = []string{"/sitemap.xml"}
 	}
 	for i := range spec.Rules {

@@ -12,34 +12,8 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
-	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
-
-func directive(t testing.TB, text string) (string, httpsfv.Item) {
-	t.Helper()
-	item, err := httpsfv.UnmarshalItem([]string{text})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(item.Value.(httpsfv.Token)), item
-}
-
-// addDirectives gives the rules of a policy application directives at random.
-func addDirectives(t testing.TB, r *rand.Rand, spec *policy.Spec, plain bool) {
-	for i := range spec.Rules {
-		for j := range r.IntN(3) {
-			app, item := directive(t, pick(r, "examplesearch;widgets=?0", "examplesearch;b;a=1", "other;x", `other;text="b"`, "third"))
-			pattern := pathpattern.MustParse(policytest.Pattern(r, plain))
-			if slices.ContainsFunc(spec.Rules[i].AppDirectives, func(d policy.AppDirective) bool { return d.App == app && d.Pattern == pattern }) {
-				continue
-			}
-			spec.Rules[i].AppDirectives = append(spec.Rules[i].AppDirectives, policy.AppDirective{
-				Pos: policy.Pos{Line: 1000*i + j, Column: 1}, Pattern: pattern, App: app, Item: item,
-			})
-		}
-	}
-}
 
 func TestAppDirectivesAgreeWithPolicy(t *testing.T) {
 	for _, plain := range []bool{true, false} {
@@ -47,7 +21,7 @@ func TestAppDirectivesAgreeWithPolicy(t *testing.T) {
 		counts := map[string]int{}
 		for range *policies {
 			spec := policytest.Random(r, policytest.Options{Usages: []policy.Usage{policy.Crawl}, NoWildcards: plain})
-			addDirectives(t, r, spec, plain)
+			policytest.AddDirectives(r, spec, plain)
 			p := compile(t, spec)
 			host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
 			f, problems := Render(p, host, Options{})

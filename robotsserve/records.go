@@ -301,7 +301,7 @@ func (r *records) claims(ranks []policy.Rank, u policy.Usage, in conditions, eve
 		// the policy never crawl.
 		vs = append(vs, verdict{pattern: pathpattern.All, allow: true, ref: policy.Ref{Statement: &policy.Statement{Allow: true, Pattern: pathpattern.All}}})
 	}
-	return scope(vs, r.tell)
+	return scope(vs, u, r.tell)
 }
 
 func (r *records) tell(code string, c *claim, other string) {

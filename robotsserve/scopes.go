@@ -41,13 +41,13 @@ type scoping struct {
 }
 
 // scope returns the claims for verdicts, of which the first is the strongest.
-func scope(vs []verdict, tell func(code string, c *claim, why string)) []claim {
+func scope(vs []verdict, u policy.Usage, tell func(code string, c *claim, why string)) []claim {
 	s := scoping{tell: tell}
 	for i := range vs {
 		v := &vs[i]
 		s.claims = append(s.claims, claim{
 			pattern: v.pattern, folded: acap.Fold(v.pattern), allow: v.allow, condition: v.condition, rank: i, ref: v.ref,
-			quals: qualifiers(v.ref.Statement),
+			quals: qualifiersOf(v.ref.Statement, u),
 		})
 	}
 	s.dropCovered()
@@ -57,6 +57,18 @@ func scope(vs []verdict, tell func(code string, c *claim, why string)) []claim {
 }
 
 func qualifiers(s *policy.Statement) string { return strings.Join(s.Qualifiers.Strings(), " ") }
+
+// qualifiersOf are the qualifiers of a statement that a usage can take. What
+// qualifies present and is spelled out for what is derived from it loses what ACAP
+// 1.0 section 2.5 does not define there, or no reader would take it for a
+// permission at all.
+func qualifiersOf(s *policy.Statement, u policy.Usage) string {
+	takes := policy.QualifiersOf(u)
+	return strings.Join(slices.DeleteFunc(slices.Clone(s.Qualifiers.Strings()), func(text string) bool {
+		name, _, _ := strings.Cut(text, "=")
+		return !slices.Contains(takes, policy.QualifierName(name))
+	}), " ")
+}
 
 // index is over the patterns as ACAP compares them, or as the policy does.
 func (s *scoping) index(folded bool) *pathpattern.Index[[]int] {

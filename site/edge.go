@@ -53,7 +53,8 @@ const MaxPath = 16 << 10
 
 // Edge decides about a request of a crawler; the query's usage is not looked at.
 // The path is judged in every way in which servers may read it (see
-// pathpattern.Readings): it is disallowed if one of them is. Only crawlers that
+// pathpattern.Readings): it is disallowed if one of them is, and of several the one
+// decides about which most is done. Only crawlers that
 // the policy knows are ever refused, and never /robots.txt, /.well-known/ and the
 // licence, by which they learn the rules. Where the policy is milder about what
 // it disallows than about impostors, an impostor is met as one.
@@ -68,12 +69,12 @@ func (s *Site) Edge(q policy.Query) Verdict {
 	}
 	for i, path := range readings[:n] {
 		q.Path = path
-		if d := s.mayCrawl(q); i == 0 || d.Verdict == policy.Disallowed {
+		d := s.mayCrawl(q)
+		switch disallowed := d.Verdict == policy.Disallowed; {
+		case disallowed && (v.Mode == policy.ModeUnset || s.Policy.Mode(d) > v.Mode):
+			v.Decision, v.Mode = d, s.Policy.Mode(d)
+		case i == 0:
 			v.Decision = d
-		}
-		if v.Refused() {
-			v.Mode = s.Policy.Mode(v.Decision)
-			break
 		}
 	}
 	if most := s.File.Spec.Enforcement.Impostors; q.Identity == policy.Impostor && most > policy.ModeOff && most > v.Mode {

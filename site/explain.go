@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
-	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 // Question is what Explain is asked: a User-Agent, or a product token by itself,
@@ -102,7 +98,7 @@ func (s *Site) Explain(q Question) *Explanation {
 		q.URL = &u
 	}
 	path := q.URL.EscapedPath()
-	if q.URL.RawQuery != "" {
+	if q.URL.RawQuery != "" || q.URL.ForceQuery {
 		path += "?" + q.URL.RawQuery
 	}
 	e := &Explanation{URL: readable(q.URL), Agent: q.Agent}
@@ -114,17 +110,11 @@ func (s *Site) Explain(q Question) *Explanation {
 	}
 	e.Usages = append([]Answer{}, s.answers(query)...)
 	s.judge(query, e)
-	sources := s.sources(query)
 	robots := s.explainRobots(query)
 	if q.Merges {
 		robots.Differs = append(robots.Differs, "robots_txt merge: lines of the site's own robots.txt are added when it is served; where the policy says nothing, they decide")
 	}
-	e.Channels = []Channel{
-		robots,
-		s.explainHeaders(query, sources),
-		s.explainPage(query, sources),
-		s.explainEdge(query),
-	}
+	e.Channels = []Channel{robots, s.explainHeaders(query), s.explainPage(query), s.explainEdge(query)}
 	e.Identity = s.explainIdentity(query, evidence)
 	return e
 }
@@ -157,15 +147,6 @@ func (s *Site) judge(q policy.Query, e *Explanation) {
 			return
 		}
 	}
-}
-
-// sources are the reasons for what headers and elements say to the query's
-// crawler: what is said to it, and what is said to everyone.
-func (s *Site) sources(q policy.Query) []robotstag.Source {
-	own, _ := robotstag.Sources(s.Policy, q)
-	q.Crawler = 0
-	everyone, _ := robotstag.Sources(s.Policy, q)
-	return append(own, everyone...)
 }
 
 // who finds the crawler that an agent stands for: a token by itself, or a
@@ -224,123 +205,6 @@ func (s *Site) reason(d policy.Decision) Reason {
 		says += ", which has passed"
 	}
 	return Reason{Place: s.Place(d.Statement.Pos), Rule: s.RuleName(d.Rule), Says: says}
-}
-
-func (s *Site) explainHeaders(q policy.Query, sources []robotstag.Source) Channel {
-	c := Channel{Name: ChannelHeaders}
-	page := s.Page(q.Host, q.Path, q.Now)
-	h := http.Header{}
-	if page.Values != nil {
-		robotstag.Apply(h, page.Values, robotstag.Options{Channels: robotstag.AllChannels})
-	}
-	for _, name := range []string{robotstag.RobotsTagField, robotstag.XRobotsTagField, robotstag.ContentUsageField} {
-		for _, v := range h[name] {
-			c.Sends = append(c.Sends, name+": "+v)
-		}
-	}
-	c.Reasons = s.reasons(sources)
-	everyone := q
-	everyone.Crawler = 0
-	prefs, _ := robotstag.PreferenceSources(s.Policy, everyone)
-	for _, p := range prefs {
-		c.add(s.reason(p.Decision))
-	}
-	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
-		c.Summary = "no page is fetched under this token, so these say nothing to it"
-		return c
-	}
-	told := s.told(q)
-	switch {
-	case len(c.Sends) == 0:
-		c.Summary = "the policy adds none"
-	case told.IsEmpty():
-		c.Summary = "nothing in them restricts this crawler"
-	default:
-		c.Summary = "to this crawler they say " + told.String()
-	}
-	c.Differs = s.headerDiffers(q, told)
-	return c
-}
-
-// told is what the headers and elements say to a crawler: what is said to
-// everyone and what is said to it add up (draft-illyes-repext-03).
-func (s *Site) told(q policy.Query) (told robotsrule.Set) {
-	members, _ := robotstag.Members(s.Policy, q)
-	token := s.Policy.CrawlerInfo(q.Crawler).Token
-	for _, m := range members {
-		if m.Token == robotstag.Everyone || m.Token == token {
-			told = told.Union(m.Rules)
-		}
-	}
-	return told
-}
-
-// headerDiffers says where the headers cannot tell this crawler what the policy
-// decides for it.
-func (s *Site) headerDiffers(q policy.Query, told robotsrule.Set) (differs []string) {
-	own, _ := robotstag.Rules(s.Policy, q)
-	if extra := told.Beyond(own); !extra.IsEmpty() {
-		differs = append(differs, fmt.Sprintf("the policy does not say %q to this crawler: what is said to everyone holds for it too, "+
-			"as neither headers nor meta elements can exempt one (the setting headers tailored can)", extra.String()))
-	}
-	if info := s.Policy.CrawlerInfo(q.Crawler); q.Crawler != 0 {
-		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
-			q.Usage = u
-			its := s.Policy.Decide(q)
-			all := q
-			all.Crawler = 0
-			if everyone := s.Policy.Decide(all); its.Verdict != everyone.Verdict {
-				differs = append(differs, fmt.Sprintf("the Content-Usage header speaks to everyone alike, so that %s is %s for %s in robots.txt alone",
-					u, its.Verdict, info.Token))
-			}
-		}
-	}
-	for _, u := range policy.Usages() {
-		q.Usage = u
-		d := s.Policy.Decide(q)
-		for _, lost := range robotstag.Lost(u, d) {
-			differs = append(differs, fmt.Sprintf("%s of %s cannot be said in a header or a meta element (%s)", lost, u, s.Place(d.Statement.Pos)))
-		}
-	}
-	return differs
-}
-
-func (s *Site) reasons(sources []robotstag.Source) []Reason {
-	var c Channel
-	for _, src := range sources {
-		if src.Engine != nil {
-			c.add(Reason{Place: s.Place(src.Engine.Pos), Rule: s.RuleName(src.Rule), Says: "robots-tag " + src.Rules.String() + " for " + src.Engine.Pattern.String()})
-			continue
-		}
-		c.add(s.reason(src.Decision))
-	}
-	return c.Reasons
-}
-
-func (c *Channel) add(r Reason) {
-	if !slices.Contains(c.Reasons, r) {
-		c.Reasons = append(c.Reasons, r)
-	}
-}
-
-func (s *Site) explainPage(q policy.Query, sources []robotstag.Source) Channel {
-	c := Channel{Name: ChannelPage, Summary: "an HTML page stays as it is", Reasons: s.reasons(sources)}
-	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
-		c.Summary, c.Reasons = "no page is fetched under this token", nil
-		return c
-	}
-	members, _ := robotstag.Members(s.Policy, q)
-	for _, m := range members {
-		name := m.Token
-		if name == robotstag.Everyone {
-			name = metainject.Everyone
-		}
-		c.Sends = append(c.Sends, fmt.Sprintf(`<meta name="%s" content="%s">`, name, m.Rules.Meta()))
-	}
-	if len(c.Sends) > 0 {
-		c.Summary = "an HTML page gets these in its head, combined with its own"
-	}
-	return c
 }
 
 func (s *Site) explainEdge(q policy.Query) Channel {

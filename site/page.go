@@ -108,11 +108,12 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 
 var nothing Page
 
+var strictestRules = robotsrule.Of("noindex", "nofollow", "nosnippet", "noarchive")
+
 // strictest is the page of targets that are too long to look at.
 var strictest = func() *Page {
-	rules := robotsrule.Of("noindex", "nofollow", "nosnippet", "noarchive")
-	values, _ := robotstag.Build([]robotstag.Member{{Token: robotstag.Everyone, Rules: rules}}, robotstag.Usage{}, time.Time{})
-	return &Page{Values: values, Elements: metainject.NewSet([]metainject.Element{{Name: metainject.Everyone, Rules: rules}}, nil)}
+	values, _ := robotstag.Build([]robotstag.Member{{Token: robotstag.Everyone, Rules: strictestRules}}, robotstag.Usage{}, time.Time{})
+	return &Page{Values: values, Elements: metainject.NewSet([]metainject.Element{{Name: metainject.Everyone, Rules: strictestRules}}, nil)}
 }()
 
 // build works a page out: what holds for any of the readings of its path.

@@ -175,6 +175,29 @@ rules:
 	}
 }
 
+// Of several readings of a path that are disallowed, the one decides about which
+// most is done, or a path that is written oddly would be a way round a rule.
+func TestEdgeStrictestReading(t *testing.T) {
+	s := load(t, `version: 1
+rules:
+  - for: everyone
+    disallow:
+      crawl: //
+    enforce: log
+  - for: everyone
+    disallow:
+      crawl: /members/
+    enforce: block
+    intended: true
+`)
+	id := s.Recognize([]string{"GPTBot/1.2"})
+	for path, want := range map[string]policy.Mode{"//x": policy.ModeLog, "/members/": policy.ModeBlock, "//members/": policy.ModeBlock, "/x": policy.ModeUnset} {
+		if v := s.Edge(policy.Query{Crawler: id, Host: "example.com", Path: path, Now: june}); v.Mode != want {
+			t.Errorf("%s: %v, want %v", path, v.Mode, want)
+		}
+	}
+}
+
 // What the edge does about a client depends on who it is: the claimed crawler, an
 // impostor, or nobody knows.
 func TestEdgeIdentity(t *testing.T) {

@@ -6,41 +6,34 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 )
-
-var plain = regexp.MustCompile(`^[A-Za-z0-9/._~-]*$`)
-
-var octets = regexp.MustCompile(`%[0-9A-Fa-f]{2}|(?s:.)`)
 
 // NormalPath is a path and query as RFC 9309 section 2.2.2 has them compared:
 // what is unreserved (RFC 3986 section 2.3) stands plainly, what is no octet of a
 // URI encoded, and "*" and "$" too, which are special in a pattern.
 func NormalPath(p string) string {
+	var b strings.Builder
 	if !strings.HasPrefix(p, "/") {
-		p = "/" + p
+		b.WriteByte('/')
 	}
-	if plain.MatchString(p) {
-		return p
-	}
-	return octets.ReplaceAllStringFunc(p, func(s string) string {
-		if len(s) == 3 && s[0] == '%' {
-			var c byte
-			if _, err := fmt.Sscanf(s[1:], "%02x", &c); err == nil && isUnreserved(c) {
-				return string(c)
-			}
-			return strings.ToUpper(s)
-		}
-		var b strings.Builder
-		for _, c := range []byte(s) {
-			if isUnreserved(c) || strings.IndexByte(":/?#[]@!&'()+,;=", c) >= 0 {
-				b.WriteByte(c)
-			} else {
-				fmt.Fprintf(&b, "%%%02X", c)
+	for i := 0; i < len(p); i++ {
+		c := p[i]
+		encoded := false
+		if c == '%' && i+2 < len(p) {
+			if n, err := strconv.ParseUint(p[i+1:i+3], 16, 8); err == nil {
+				c, encoded = byte(n), true
+				i += 2
 			}
 		}
-		return b.String()
-	})
+		if isUnreserved(c) || !encoded && strings.IndexByte(":/?#[]@!&'()+,;=", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
 }
 
 func isUnreserved(c byte) bool {

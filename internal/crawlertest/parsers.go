@@ -10,7 +10,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -23,8 +25,29 @@ type Parser struct {
 	Script   string
 	// Authority says that "//" at the start of a path is taken for a host.
 	Authority bool
+	// Resolves says that dot segments are taken out of a path before it is looked for.
+	Resolves bool
 	// Prefixes says that "*" and "$" are letters to it.
 	Prefixes bool
+}
+
+var (
+	plainPaths = regexp.MustCompile(`^[A-Za-z0-9/._?=-]*$`)
+	ruleLine   = regexp.MustCompile(`(?im)^(?:dis)?allow:[ \t]*(\S*)`)
+)
+
+// Understands reports whether a parser claims to read such a file and path as RFC
+// 9309 does. All differ in what they make of percent-encoding.
+func (p *Parser) Understands(body, path string) bool {
+	if !plainPaths.MatchString(path) || p.Authority && strings.HasPrefix(path, "//") || p.Resolves && strings.Contains(path, "/.") {
+		return false
+	}
+	for _, m := range ruleLine.FindAllStringSubmatch(body, -1) {
+		if strings.Contains(m[1], "%") || p.Authority && strings.HasPrefix(m[1], "//") || p.Prefixes && strings.ContainsAny(m[1], "*$") {
+			return false
+		}
+	}
+	return true
 }
 
 // A script reads files with questions as JSON, one a line, and writes the
@@ -67,6 +90,7 @@ require('readline').createInterface({input: process.stdin}).on('line', line => {
   const p = parse('http://www.example.com/robots.txt', f.body);
   console.log(JSON.stringify((f.asks || []).map(([t, u]) => p.isAllowed('http://www.example.com' + u, t))));
 });`,
+		Resolves: true,
 	},
 }
 

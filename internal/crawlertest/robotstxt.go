@@ -126,3 +126,14 @@ func MatchPath(pattern, path string) bool {
 	}
 	return re.MatchString(path)
 }
+
+// AllowedTo is Allowed for a crawler that obeys the first of some names that has
+// a group, and else the group of "*", or none.
+func (f *RobotsTxt) AllowedTo(names []string, ignoresStar bool, path string) bool {
+	for _, n := range names {
+		if _, ok := f.Groups[strings.ToLower(n)]; ok {
+			return f.Allowed(n, path)
+		}
+	}
+	return ignoresStar || f.Allowed("*", path)
+}

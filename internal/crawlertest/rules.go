@@ -131,7 +131,7 @@ func (p *sfReader) param() (key, value string, err error) {
 type Rights struct {
 	Index, Embed, Follow, Archive, Translate, Images bool
 	Snippet, Video, Image, Until                     int64
-	NoCache, NoAI                                    bool // Bing's nocache, which noarchive goes before; and noai
+	NoCache                                          bool // Bing's, which noarchive goes before
 }
 
 // Unlimited is a length, or a time, without a limit.
@@ -145,6 +145,31 @@ func AllRights() Rights {
 	}
 }
 
+// String is what the rights lack.
+func (r Rights) String() string {
+	var lacks []string
+	add := func(lack bool, format string, args ...any) {
+		if lack {
+			lacks = append(lacks, fmt.Sprintf(format, args...))
+		}
+	}
+	add(!r.Index, "index")
+	add(!r.Embed, "embed")
+	add(!r.Follow, "follow")
+	add(!r.Archive, "archive")
+	add(!r.Translate, "translate")
+	add(!r.Images, "images")
+	add(r.Snippet != Unlimited, "snippets over %d", r.Snippet)
+	add(r.Video != Unlimited, "videos over %d", r.Video)
+	add(r.Image != 2, "images of size %d", r.Image+1)
+	add(r.Until != Unlimited, "use after %s", time.Unix(r.Until, 0).UTC().Format(time.RFC3339))
+	add(r.NoCache, "cache")
+	if lacks == nil {
+		return "everything"
+	}
+	return "no " + strings.Join(lacks, ", no ")
+}
+
 // Within reports whether nothing may be done by r that may not by s.
 func (r Rights) Within(s Rights) bool { return r.And(s) == r }
 
@@ -153,7 +178,7 @@ func (r Rights) And(s Rights) Rights {
 	return Rights{
 		r.Index && s.Index, r.Embed && s.Embed, r.Follow && s.Follow, r.Archive && s.Archive, r.Translate && s.Translate, r.Images && s.Images,
 		min(r.Snippet, s.Snippet), min(r.Video, s.Video), min(r.Image, s.Image), min(r.Until, s.Until),
-		(r.NoCache || s.NoCache) && r.Archive && s.Archive, r.NoAI || s.NoAI,
+		(r.NoCache || s.NoCache) && r.Archive && s.Archive,
 	}
 }
 
@@ -186,8 +211,6 @@ func Evaluate(rules [][2]string) Rights {
 			r.Archive = false
 		case "nocache":
 			r.NoCache = true
-		case "noai":
-			r.NoAI = true
 		case "notranslate":
 			r.Translate = false
 		case "noimageindex":

@@ -18,7 +18,8 @@ type Options struct {
 	NoHosts     bool
 	NoIdentity  bool
 	NoPurposes  bool
-	MaxRules    int // 0: 8
+	MaxRules    int      // 0: 8
+	Limits      []string // time limits; nil: some around Now
 }
 
 // Crawlers is the small catalogue of the policies that Random makes.
@@ -65,6 +66,9 @@ func Random(r *rand.Rand, o Options) *policy.Spec {
 	if o.Usages == nil {
 		o.Usages = policy.Usages()
 	}
+	if o.Limits == nil {
+		o.Limits = []string{"until-2026-06-14", "until-2026-06-15", "until-2026-12-31", "3-days", "until-recrawled"}
+	}
 	line := 1
 	for range 1 + r.IntN(o.MaxRules) {
 		line++
@@ -110,7 +114,7 @@ func statement(r *rand.Rand, o Options, line int) policy.Statement {
 	}
 	if s.Allow && r.IntN(4) == 0 {
 		q := &policy.Qualifiers{}
-		limit := []string{"until-2026-06-14", "until-2026-06-15", "until-2026-12-31", "3-days", "until-recrawled"}[r.IntN(5)]
+		limit := o.Limits[r.IntN(len(o.Limits))]
 		if q.SetQualifier(s.Usage, policy.QualifierTimeLimit, limit) == nil {
 			s.Qualifiers = q
 		}

@@ -70,10 +70,10 @@ func within(u policy.Usage, q *policy.Qualifiers) crawlertest.Rights {
 	return r
 }
 
-// Preference is what the policy says to everyone about an AIPREF usage, such as
-// "train-ai=n", or "". The strictest answer counts.
+// Preference is what the policy says about an AIPREF usage, such as "train-ai=n",
+// or "". The strictest answer counts.
 func Preference(spec *policy.Spec, q Question, u policy.Usage) string {
-	q.Token, q.Usage = "", u
+	q.Usage = u
 	no, silent := false, false
 	for _, q.Identity = range Identities {
 		switch Decide(spec, q).Verdict {

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agreement proves that all channels say the same: policies at random and
+// written ones are served by a running Caddy, and whatever crawlers are told over
+// HTTP is read by independent readers and held to what the policy decides. See
+// docs/agreement.md.
+package agreement
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+)
+
+var (
+	decisions  = flag.Int("decisions", 4000, "requests whose answers are held to the policy")
+	length     = flag.Duration("agreement", 0, "go on for so long, instead of for a number of decisions")
+	seed       = flag.Uint64("seed", 1, "seed of the policies and questions")
+	onlyPolicy = flag.Int("policy", -1, "examine one policy only, by its number in a report")
+)
+
+// run is a run of the suite.
+type run struct {
+	t       *testing.T
+	server  *server
+	parsers map[string]*crawlertest.Process
+	written []*loaded
+	tally   *tally
+	next    atomic.Int64 // policy
+	stop    atomic.Bool
+	end     time.Time
+}
+
+func TestAgreement(t *testing.T) {
+	if testing.Short() && *length == 0 {
+		*decisions = min(*decisions, 1000)
+	}
+	t.Logf("seed %d", *seed)
+	written, err := writtenPolicies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{t: t, tally: newTally(), written: written, parsers: startParsers(t)}
+	r.server = startServer(t)
+	r.end = time.Now().Add(*length)
+	began := time.Now()
+	if *onlyPolicy >= 0 {
+		r.next.Store(int64(*onlyPolicy))
+		r.policy(int(r.next.Load()))
+	} else {
+		var wg sync.WaitGroup
+		for range runtime.GOMAXPROCS(0) {
+			wg.Go(r.work)
+		}
+		wg.Wait()
+	}
+	t.Logf("%d decisions over HTTP under %d policies in %v, seed %d\n%s", r.tally.visits, r.tally.policies, time.Since(began).Round(time.Second), *seed, r.tally.table())
+	if !t.Failed() && *onlyPolicy < 0 {
+		r.judge()
+	}
+}
+
+// startParsers starts the parsers in other languages that are installed.
+func startParsers(t *testing.T) map[string]*crawlertest.Process {
+	t.Helper()
+	running := map[string]*crawlertest.Process{}
+	for i := range crawlertest.Parsers {
+		p := &crawlertest.Parsers[i]
+		process, err := p.Start()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if process == nil {
+			t.Logf("%s is not installed, and not asked: none of %q runs %q", p.Name, p.Programs, p.Probe)
+			continue
+		}
+		t.Cleanup(func() {
+			if err := process.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		running[p.Name] = process
+	}
+	return running
+}
+
+// work examines policies until enough is decided.
+func (r *run) work() {
+	for !r.stop.Load() {
+		if r.enough() {
+			return
+		}
+		r.policy(int(r.next.Add(1) - 1))
+	}
+}
+
+func (r *run) enough() bool {
+	if *length > 0 {
+		return time.Now().After(r.end)
+	}
+	return int(r.next.Load())*visitsPerPolicy >= *decisions
+}
+
+// visitsPerPolicy is how many questions randomQuestions and writtenQuestions ask.
+const visitsPerPolicy = 3 * 6 * 7
+
+// policy examines a policy, which depends on the seed and its number alone.
+func (r *run) policy(number int) {
+	random := rand.New(rand.NewPCG(*seed, uint64(number)))
+	t := newTally()
+	t.policies++
+	var p *loaded
+	var qs []question
+	var err error
+	if number%16 == 15 {
+		p = r.written[number/16%len(r.written)].again()
+		qs = writtenQuestions(random, p)
+	} else if p, err = randomPolicy(random, number, t); err == nil {
+		qs = randomQuestions(random, p)
+	}
+	if err != nil {
+		r.fail("%v", err)
+		return
+	}
+	at := r.server.sites[number%len(r.server.sites)]
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	found, err := r.examine(t, at, p, qs)
+	if err != nil {
+		r.fail("policy %d on a site with %s: %v\n%s", number, at.name, err, p.text)
+		return
+	}
+	r.tally.add(t)
+	if len(found) > 0 && !r.stop.Swap(true) {
+		r.t.Error(r.reproduce(number, at, p, found))
+	}
+}
+
+func (r *run) fail(format string, args ...any) {
+	r.stop.Store(true)
+	r.t.Errorf(format, args...)
+}
+
+// examine serves a policy and asks all questions.
+func (r *run) examine(t *tally, at *running, p *loaded, qs []question) ([]disagreement, error) {
+	if err := at.take(p.text); err != nil {
+		return nil, err
+	}
+	x := &exam{tally: t, at: at, p: p, parsers: r.parsers, files: map[string]*robotsFile{}}
+	for _, q := range qs {
+		if x.files[q.host] != nil {
+			continue
+		}
+		var of []question
+		for _, other := range qs {
+			if other.host == q.host {
+				of = append(of, other)
+			}
+		}
+		if err := x.robotsTxt(q.host, of); err != nil {
+			return nil, err
+		}
+		if x.files[q.host] == nil {
+			return x.disagree, nil
+		}
+	}
+	for _, q := range qs {
+		if err := x.visit(q); err != nil {
+			return nil, fmt.Errorf("%+v: %w", q, err)
+		}
+	}
+	return x.disagree, nil
+}
+
+// judge fails where exceptions are too many, or where the questions have not led
+// to all that they should.
+func (r *run) judge() {
+	for channel, names := range r.tally.exceptions {
+		for name, n := range names {
+			if n*50 > r.tally.answers[channel] && n > 20 {
+				r.t.Errorf("%s: %d of %d answers are excepted as %q, which is more than 2 %%", channel, n, r.tally.answers[channel], name)
+			}
+		}
+	}
+	if r.tally.visits < 3000 {
+		return
+	}
+	for _, what := range expected {
+		if r.tally.seen[what] == 0 {
+			r.t.Errorf("nothing was met of: %s. The questions are too narrow to prove anything of it", what)
+		}
+	}
+	for name := range exceptions {
+		met := 0
+		for _, names := range r.tally.exceptions {
+			met += names[name]
+		}
+		if met == 0 && r.tally.visits >= 50_000 {
+			r.t.Errorf("the exception %q was never met: it can go, or the questions are too narrow", name)
+		}
+	}
+}
+
+// expected is what the questions of a few thousand decisions lead to.
+var expected = []string{
+	"edge: refused", "edge: would be refused", "edge: disallowed as a server may read the path", "headers: stricter by the upstream",
+	"headers: stricter as a server may read the path", "headers: what everyone is told holds for one exempted", "headers: something restricts the reader",
+}

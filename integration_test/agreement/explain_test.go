@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agreement
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// explanation is what the admin API answers, read from its JSON.
+type explanation struct{ site.Explanation }
+
+func (e *explanation) channel(name string) *channel {
+	for i := range e.Channels {
+		if e.Channels[i].Name == name {
+			return (*channel)(&e.Channels[i])
+		}
+	}
+	return &channel{}
+}
+
+func (e *explanation) page() *channel { return e.channel(site.ChannelPage) }
+
+// rules reports whether the policy has any rules for pages, whoever they are for.
+func (e *explanation) rules() bool {
+	_, tag := e.channel(site.ChannelHeaders).line("Robots-Tag")
+	_, x := e.channel(site.ChannelHeaders).line("X-Robots-Tag")
+	return tag || x
+}
+
+type channel site.Channel
+
+// silent reports whether a channel sends nothing.
+func (c *channel) silent() bool { return len(c.Sends) == 0 }
+
+// line is the value of a line or field that a channel sends, and whether it does.
+func (c *channel) line(name string) (string, bool) {
+	for _, s := range c.Sends {
+		if value, ok := strings.CutPrefix(s, name+": "); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// explanation asks the running server.
+func (x *exam) explanation(q question) (*explanation, error) {
+	agent := q.agent
+	if c, known := x.p.info(q.token); known && c.RobotsOnly {
+		agent = q.token // no User-Agent has it, but one may ask about it
+	}
+	ask := url.Values{"agent": {agent}, "url": {"http://" + q.host + q.path}, "policy": {x.at.file}}
+	resp, err := http.Get("http://" + x.at.server.admin + "/robots_policy/explain?" + ask.Encode())
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	e := &explanation{}
+	if err := json.Unmarshal(body, &e.Explanation); err != nil || resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("explain of %q: %s: %v\n%s", ask, resp.Status, err, body)
+	}
+	return e, nil
+}
+
+// explained holds what explain says of the policy to the policy.
+func (x *exam) explained(q question, e *explanation) {
+	if c, known := x.p.info(q.token); !known || !c.RobotsOnly {
+		q.token = x.p.visitor(q.token)
+	} else {
+		q.purposes = nil // asked for by its token
+	}
+	who := ""
+	if e.Crawler != nil {
+		who = strings.ToLower(e.Crawler.Token)
+	}
+	same(x, "explain: the crawler", q, who, strings.ToLower(q.token))
+	asked := policytest.Question{Token: q.token, Purposes: q.purposes, Host: q.host}
+	may, place := true, ""
+	for i, path := range crawlertest.ServedPaths(q.path) {
+		if name, _, _ := strings.Cut(path, "?"); i == 0 && name == "/robots.txt" {
+			break // RFC 9309 section 2.2.2
+		}
+		asked.Path, asked.Usage = path, policy.Crawl
+		a := x.p.naive(asked)
+		if may = a.Verdict != policy.Disallowed; !may || i == 0 {
+			place = x.place(a)
+		}
+		if !may {
+			break
+		}
+	}
+	same(x, "explain: may crawl", q, e.MayCrawl, may)
+	same(x, "explain: the line that decides", q, placeOf(e.Reason), place)
+	asked.Path = q.path
+	for _, u := range policy.Usages() {
+		if u == policy.Other {
+			continue
+		}
+		asked.Usage = u
+		a := x.p.naive(asked)
+		got, at := "unstated", ""
+		for _, answer := range e.Usages {
+			if answer.Usage == u.String() {
+				got, at = answer.Verdict, placeOf(answer.Reason)
+			}
+		}
+		same(x, "explain: usages", q, u.String()+" "+got+" by line "+at, u.String()+" "+a.Verdict.String()+" by line "+x.place(a))
+	}
+	x.explainedRobots(q, e)
+	x.explainedPage(q, e)
+}
+
+// place is the line of the policy file that an answer is from.
+func (x *exam) place(a policytest.Answer) string {
+	if a.Statement == nil {
+		return ""
+	}
+	return fmt.Sprint(a.Statement.Pos.Line)
+}
+
+func placeOf(r *site.Reason) string {
+	if r == nil {
+		return ""
+	}
+	return r.Place[strings.LastIndexByte(r.Place, ':')+1:]
+}
+
+// explainedRobots holds the lines of robots.txt that explain shows to what an
+// independent reader finds in the file that is served.
+func (x *exam) explainedRobots(q question, e *explanation) {
+	c := e.channel(site.ChannelRobotsTxt)
+	if name, _, _ := strings.Cut(crawlertest.NormalPath(q.path), "?"); name == "/robots.txt" {
+		same(x, "explain: robots.txt", q, c.silent(), true)
+		return
+	}
+	file := x.files[q.host]
+	path := crawlertest.NormalPath(q.path)
+	token := q.token
+	if token == "" {
+		token = "unheard-of"
+	}
+	_, disallowed := c.line("Disallow")
+	same(x, "explain: robots.txt", q, !disallowed, file.read.Allowed(token, path))
+	for _, name := range []string{"App-Directives", "Content-Usage", "Crawl-delay"} {
+		want, _ := file.read.Extension(strings.ToLower(name), token, path)
+		got, _ := c.line(name)
+		if strings.HasPrefix(got, "/") || strings.HasPrefix(got, "*") {
+			_, got, _ = strings.Cut(got, " ")
+		}
+		same(x, "explain: robots.txt", q, name+" "+got, name+" "+want)
+	}
+}
+
+var elementShown = regexp.MustCompile(`^<meta name="([^"]*)" content="([^"]*)">$`)
+
+// explainedPage holds the elements that explain shows to the policy.
+func (x *exam) explainedPage(q question, e *explanation) {
+	shown := crawlertest.PageRules{}
+	for _, s := range e.page().Sends {
+		m := elementShown.FindStringSubmatch(s)
+		if m == nil {
+			x.differ("explain: page", q, s, "an element")
+			continue
+		}
+		name := strings.ToLower(m[1])
+		shown[name] = append(shown[name], crawlertest.XRules([]string{m[2]})["*"]...)
+	}
+	if c, _ := x.p.info(q.token); !c.RobotsOnly {
+		same(x, "explain: page", q, shown.To(q.token), x.rights(q, q.token, false))
+	}
+}
+
+// refusedBy reads what explain says of the edge: "" for nothing, "close", or the
+// status.
+func refusedBy(e *explanation) string {
+	summary := e.channel(site.ChannelEdge).Summary
+	if strings.Contains(summary, "connection is dropped") {
+		return "close"
+	}
+	rest, ok := strings.CutPrefix(summary, "the request is refused with ")
+	if !ok {
+		return ""
+	}
+	status, _, _ := strings.Cut(rest, " ")
+	return status
+}
+
+// sameHeaders holds the fields that explain shows to those that were sent, where
+// nothing but the policy had a say in them.
+func (x *exam) sameHeaders(q question, a answer, page *page, e *explanation) {
+	if x.at.tailored || page.header != nil {
+		return
+	}
+	var got, want []string
+	for _, field := range x.at.fields {
+		for _, v := range a.Header.Values(field) {
+			got = append(got, field+": "+v)
+		}
+		for _, s := range e.channel(site.ChannelHeaders).Sends {
+			if strings.HasPrefix(s, field+": ") {
+				want = append(want, s)
+			}
+		}
+	}
+	x.answer("explain: headers", 1)
+	if !slices.Equal(got, want) {
+		x.differ("explain: headers", q, fmt.Sprintf("%q", want), fmt.Sprintf("%q", got))
+	}
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agreement
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// visit makes the request of a question, and holds the answer and its
+// explanation to the policy.
+func (x *exam) visit(q question) error {
+	x.visits++
+	x.model(q)
+	a, err := x.at.get(q.path, q.host, q.agent, q.variant)
+	if err != nil {
+		return err
+	}
+	why, err := x.explanation(q)
+	if err != nil {
+		return err
+	}
+	x.explained(q, why)
+	if crawlertest.NormalPath(strings.SplitN(q.path, "?", 2)[0]) == "/robots.txt" {
+		same(x, "edge: status", q, statusOf(a), http.StatusOK)
+		return nil
+	}
+	refusal := x.edge(q)
+	same(x, "explain: edge", q, refusedBy(why), refusal)
+	if x.at.most != policy.ModeBlock {
+		refusal = "" // the cap is the server's, and explain tells of the policy
+	}
+	if refusal != "" {
+		x.refused(q, a, refusal)
+		return nil
+	}
+	page := &pages[q.variant%len(pages)]
+	same(x, "edge: status", q, statusOf(a), page.status)
+	if !a.dropped && a.StatusCode == page.status {
+		x.headers(q, a, page)
+		x.elements(q, a, page, why)
+		x.sameHeaders(q, a, page, why)
+	}
+	return nil
+}
+
+func statusOf(a answer) int {
+	if a.dropped {
+		return 0
+	}
+	return a.StatusCode
+}
+
+// model holds Decide to the naive evaluator.
+func (x *exam) model(q question) {
+	for _, u := range policy.Usages() {
+		asked := policytest.Question{Token: q.token, Identity: policytest.Identities[(x.visits+int(u))%3], Purposes: q.purposes, Host: q.host, Path: q.path, Usage: u}
+		same(x, "Decide: naive evaluation", q, x.p.decide(asked).Verdict, x.p.naive(asked).Verdict)
+	}
+}
+
+// edge is what is done about a visit by the policy: "" for nothing, "close", or
+// the status of the refusal. Nobody has verified who comes.
+func (x *exam) edge(q question) string {
+	visitor := x.p.visitor(q.token)
+	paths := crawlertest.ServedPaths(q.path)
+	if visitor == "" || x.open(q.host, paths) {
+		return ""
+	}
+	mode := policy.ModeOff
+	for i, path := range paths {
+		a := x.p.naive(policytest.Question{Token: visitor, Purposes: q.purposes, Host: q.host, Path: path, Usage: policy.Crawl})
+		if a.Verdict != policy.Disallowed {
+			continue
+		}
+		if i > 0 && mode == policy.ModeOff {
+			x.count("edge: disallowed as a server may read the path")
+		}
+		mode = max(mode, x.mode(a.Statement))
+	}
+	e := x.p.spec.Enforcement
+	switch {
+	case mode != policy.ModeBlock:
+		if mode == policy.ModeLog {
+			x.count("edge: would be refused")
+		}
+		return ""
+	case e.Close:
+		return "close"
+	case e.Status == 0:
+		return "403"
+	}
+	return fmt.Sprint(e.Status)
+}
+
+// mode is what a rule, or else the policy, has done about what is disallowed.
+func (x *exam) mode(s *policy.Statement) policy.Mode {
+	for i := range x.p.spec.Rules {
+		r := &x.p.spec.Rules[i]
+		for j := range r.Statements {
+			if &r.Statements[j] == s && r.Enforce != policy.ModeUnset {
+				return r.Enforce
+			}
+		}
+	}
+	return max(x.p.spec.Enforcement.Mode, policy.ModeOff)
+}
+
+// open reports whether nobody is refused, in whichever way a path is read: see
+// "Who is refused" in docs/edge.md.
+func (x *exam) open(host string, paths []string) bool {
+	return !slices.ContainsFunc(paths, func(path string) bool {
+		name, _, _ := strings.Cut(path, "?")
+		licence := x.p.spec.Publish.License == "https://"+policy.NormalizeHost(host)+name && name != "/"
+		return name != "/robots.txt" && !strings.HasPrefix(name, "/.well-known/") && !licence
+	})
+}
+
+// refused holds a refusal to what docs/edge.md says of it.
+func (x *exam) refused(q question, a answer, want string) {
+	x.count("edge: refused")
+	if want == "close" {
+		same(x, "edge: status", q, statusOf(a), 0)
+		return
+	}
+	same(x, "edge: status", q, fmt.Sprint(statusOf(a)), want)
+	if a.dropped {
+		return
+	}
+	same(x, "edge: not to be stored", q, a.Header.Get("Cache-Control"), "no-store")
+	for _, field := range x.at.fields {
+		switch field {
+		case "Robots-Tag":
+			r, err := crawlertest.EvaluateTag(a.Header.Values(field), strings.ToLower(q.token))
+			same(x, "edge: the refusal is not to be indexed", q, fmt.Sprint(r.Index, err), "false <nil>")
+		case "X-Robots-Tag":
+			same(x, "edge: the refusal is not to be indexed", q, crawlertest.EvaluateX(a.Header.Values(field), strings.ToLower(q.token)).Index, false)
+		}
+	}
+}
+
+// rights is what the policy leaves a crawler of a page: what it says to it and to
+// everyone, in whichever way the path is read, together.
+func (x *exam) rights(q question, token string, alone bool) crawlertest.Rights {
+	return cached(x.p, fmt.Sprint("rights ", token, " ", q.host, " ", q.path, alone), func() crawlertest.Rights {
+		r := crawlertest.AllRights()
+		for _, path := range crawlertest.ServedPaths(q.path) {
+			r = r.And(x.rightsAt(token, q.host, path))
+			if !alone {
+				r = r.And(x.rightsAt("", q.host, path))
+			}
+		}
+		return r
+	})
+}
+
+func (x *exam) rightsAt(token, host, path string) crawlertest.Rights {
+	return cached(x.p, fmt.Sprint("at ", token, " ", host, " ", path), func() crawlertest.Rights {
+		return policytest.Rights(x.p.spec, policytest.Question{Token: token, Host: host, Path: path, Now: x.p.now})
+	})
+}
+
+// readers are the crawlers that read a page. A tailored one is for the visitor
+// alone.
+func (x *exam) readers(q question) []string {
+	if x.at.tailored {
+		return []string{x.p.visitor(q.token)}
+	}
+	readers := []string{"unheard-of"}
+	for _, t := range x.p.tokens {
+		if c, _ := x.p.info(t); !c.RobotsOnly {
+			readers = append(readers, t)
+		}
+	}
+	return readers
+}
+
+// headers holds the fields of a response to the policy and to those that the
+// upstream has sent.
+func (x *exam) headers(q question, a answer, page *page) {
+	for _, token := range x.readers(q) {
+		policys := x.rights(q, token, x.at.tailored)
+		name := strings.ToLower(token)
+		x.meet(q, token, policys)
+		if slices.Contains(x.at.fields, "X-Robots-Tag") {
+			want := policys.And(crawlertest.EvaluateX(page.header["X-Robots-Tag"], name))
+			if want != policys {
+				x.count("headers: stricter by the upstream")
+			}
+			same(x, "headers: X-Robots-Tag", q.of(token), crawlertest.EvaluateX(a.Header.Values("X-Robots-Tag"), name), want)
+		}
+		if slices.Contains(x.at.fields, "Robots-Tag") {
+			theirs, err := crawlertest.EvaluateTag(page.header["Robots-Tag"], name)
+			if err != nil {
+				panic(err)
+			}
+			got, err := crawlertest.EvaluateTag(a.Header.Values("Robots-Tag"), name)
+			if err != nil {
+				x.differ("headers: Robots-Tag", q.of(token), err, "what three readers read alike")
+			}
+			same(x, "headers: Robots-Tag", q.of(token), got, policys.And(theirs))
+		}
+	}
+	if slices.Contains(x.at.fields, "Content-Usage") {
+		x.contentUsageHeader(q, a, page)
+	}
+	if x.at.tailored {
+		same(x, "headers: Vary", q, strings.Contains(strings.Join(a.Header.Values("Vary"), ","), "User-Agent"), true)
+	}
+}
+
+// of is the question with a crawler that reads the answer.
+func (q question) of(token string) question {
+	q.reader = token
+	return q
+}
+
+// meet counts what a page says beyond what the policy says to a crawler.
+func (x *exam) meet(q question, token string, told crawlertest.Rights) {
+	own := x.rightsAt(token, q.host, crawlertest.NormalPath(q.path))
+	switch {
+	case own == told:
+	case x.rights(q, token, true) == told:
+		x.count("headers: stricter as a server may read the path")
+	default:
+		x.count("headers: what everyone is told holds for one exempted")
+	}
+	if told != crawlertest.AllRights() {
+		x.count("headers: something restricts the reader")
+	}
+}
+
+func (x *exam) contentUsageHeader(q question, a answer, page *page) {
+	line := strings.Join(a.Header.Values("Content-Usage"), ", ")
+	theirs := strings.Join(page.header["Content-Usage"], ", ")
+	for _, u := range preferences {
+		want := preference(theirs, u)
+		for _, path := range crawlertest.ServedPaths(q.path) {
+			want = stricter(want, x.preferred(q, path, u))
+		}
+		same(x, "headers: Content-Usage", q, u.String()+"="+preference(line, u), u.String()+"="+want)
+	}
+}
+
+// preferred is what the header should say of a usage: everyone's preference, or
+// the visitor's own where it is tailored.
+func (x *exam) preferred(q question, path string, u policy.Usage) string {
+	asked := policytest.Question{Host: q.host, Path: path, Now: x.p.now}
+	if x.at.tailored {
+		asked.Token = x.p.visitor(q.token)
+	}
+	_, value, _ := strings.Cut(policytest.Preference(x.p.spec, asked, u), "=")
+	return value
+}
+
+// stricter is the stricter of two preferences: n, then y, then none (AIPREF vocabulary
+// section 5.1).
+func stricter(a, b string) string {
+	for _, v := range []string{"n", "y"} {
+		if a == v || b == v {
+			return v
+		}
+	}
+	return ""
+}
+
+// elements holds the robots meta elements of a page to the policy and to those
+// that it had before.
+func (x *exam) elements(q question, a answer, page *page, why *explanation) {
+	if !page.html() || x.at.meta == "off" {
+		same(x, "page: as it was", q, a.body, page.body)
+		return
+	}
+	got, err := crawlertest.Elements(a.body)
+	if err != nil {
+		x.differ("page: elements", q, err, "a page")
+		return
+	}
+	before, err := crawlertest.Elements(page.body)
+	if err != nil {
+		panic(err)
+	}
+	for _, token := range x.readers(q) {
+		want := x.rights(q, token, x.at.tailored)
+		if _, known := x.p.info(token); x.at.meta != "replace" || !why.rules() {
+			want = want.And(before.To(token))
+		} else if !known {
+			// Only crawlers that the policy knows have elements to replace.
+			want = want.And(crawlertest.Evaluate(before[strings.ToLower(token)]))
+		}
+		same(x, "page: elements", q.of(token), got.To(token), want)
+	}
+	same(x, "page: its text", q, textOf(a.body), textOf(page.body))
+}
+
+// textOf is all text of a page, as a reader sees it.
+func textOf(page string) string {
+	doc, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for n := range doc.Descendants() {
+		if n.Type == html.TextNode || n.Type == html.CommentNode {
+			b.WriteString(n.Data)
+		}
+	}
+	return b.String()
+}

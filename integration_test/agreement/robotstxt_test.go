@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agreement
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dunglas/httpsfv"
+	"github.com/temoto/robotstxt"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
+)
+
+// disagreement is where a channel says something else than the policy decides.
+type disagreement struct {
+	channel   string
+	q         question
+	got, want string
+}
+
+func (d disagreement) String() string {
+	if d.q.reader != "" {
+		return fmt.Sprintf("%s: %q for %q on %q, read by %q: it says %s, want %s", d.channel, d.q.path, d.q.token, d.q.host, d.q.reader, d.got, d.want)
+	}
+	return fmt.Sprintf("%s: %q for %q on %q: it says %s, want %s", d.channel, d.q.path, d.q.token, d.q.host, d.got, d.want)
+}
+
+// exam holds one policy on one site to what is asked.
+type exam struct {
+	*tally
+	at       *running
+	p        *loaded
+	parsers  map[string]*crawlertest.Process
+	files    map[string]*robotsFile // by host
+	disagree []disagreement
+}
+
+func (x *exam) differ(channel string, q question, got, want any) {
+	x.disagree = append(x.disagree, disagreement{channel, q, fmt.Sprint(got), fmt.Sprint(want)})
+}
+
+// same counts an answer, and tells where it is not what it should be.
+func same[T comparable](x *exam, channel string, q question, got, want T) {
+	x.answer(channel, 1)
+	if got != want {
+		x.differ(channel, q, fmt.Sprintf("%v", got), fmt.Sprintf("%v", want))
+	}
+}
+
+// robotsFile is a robots.txt as it was fetched, with what was told of it.
+type robotsFile struct {
+	host     string
+	body     string
+	read     *crawlertest.RobotsTxt
+	losses   []robotsserve.Loss
+	problems []policy.Problem
+}
+
+// robotsTxt fetches the file of a host and has its readers answer the
+// questions.
+func (x *exam) robotsTxt(host string, qs []question) error {
+	a, err := x.at.get("/robots.txt", host, qs[0].agent, qs[0].variant)
+	if err != nil {
+		return err
+	}
+	if a.dropped || a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/plain") {
+		x.differ("robots.txt", qs[0], fmt.Sprintf("%+v", a), "a text with status 200")
+		return nil
+	}
+	f, problems := robotsserve.Render(x.p.site.Policy, host, robotsserve.Options{Scheme: "http"})
+	same(x, "robots.txt: as rendered here", qs[0], a.body, string(f.Body))
+	file := &robotsFile{host: host, body: a.body, read: crawlertest.ReadRobotsTxt(a.body), losses: f.Losses, problems: problems}
+	x.files[host] = file
+	qs = slices.DeleteFunc(slices.Clone(qs), func(q question) bool {
+		return crawlertest.NormalPath(q.path) == "/robots.txt" // implied, RFC 9309 section 2.2.2
+	})
+	temoto, err := robotstxt.FromString(a.body)
+	if err != nil {
+		x.differ("robots.txt: temoto/robotstxt", question{host: host}, err, "a file that it can read")
+		return nil
+	}
+	for i, q := range qs {
+		if slices.ContainsFunc(qs[:i], func(p question) bool { return p.token == q.token && p.path == q.path }) {
+			continue
+		}
+		if q.token == "" {
+			q.token = "ZetaBot"
+		}
+		x.crawl(file, q, temoto)
+		x.extensions(file, q)
+	}
+	if err := x.otherParsers(file, qs); err != nil {
+		return err
+	}
+	return x.acap(file, qs)
+}
+
+// mayCrawl is what robots.txt should say: it speaks to every client of a name,
+// whoever it is, and knows no purposes but those of the catalogue.
+func (x *exam) mayCrawl(q question) bool {
+	return x.p.naive(x.asked(q, policy.Crawl)).Verdict != policy.Disallowed
+}
+
+func (x *exam) asked(q question, u policy.Usage) policytest.Question {
+	return policytest.Question{Token: q.token, Identity: policy.Verified, Host: q.host, Path: q.path, Usage: u}
+}
+
+// flattened reports whether the file is told to be stricter here: where it was
+// rendered, and by lint.
+func (x *exam) flattened(f *robotsFile, q question) bool {
+	return slices.ContainsFunc(f.losses, func(l robotsserve.Loss) bool {
+		named := slices.ContainsFunc(l.Crawlers, func(c string) bool {
+			return strings.EqualFold(c, q.token) || c == "*" && slices.Equal(f.read.Group(q.token), f.read.Group("*"))
+		})
+		return named && l.Paths.Match(crawlertest.NormalPath(q.path)) && x.linted("not-flattenable", l.Pos)
+	})
+}
+
+func (x *exam) linted(code string, at policy.Pos) bool {
+	for _, d := range x.p.told {
+		if d.Code == code && d.Pos == at {
+			return true
+		}
+	}
+	return false
+}
+
+// crawl holds the readers of Allow and Disallow to the policy.
+func (x *exam) crawl(f *robotsFile, q question, temoto *robotstxt.RobotsData) {
+	want, path := x.mayCrawl(q), crawlertest.NormalPath(q.path)
+	judge := func(reader string, got bool) {
+		channel := "robots.txt: " + reader
+		x.answer(channel, 1)
+		switch {
+		case got == want:
+		case want && x.flattened(f, q):
+			x.except(channel, "not-flattenable")
+		default:
+			x.differ(channel, q, got, want)
+		}
+	}
+	naive := f.read.Allowed(q.token, path)
+	judge("by RFC 9309", naive)
+	if c, known := x.p.info(q.token); known && (len(c.Follows) > 0 || c.IgnoresStar) {
+		judge("as the crawler's operator says", f.read.AllowedTo(append([]string{q.token}, c.Follows...), c.IgnoresStar, path))
+	}
+	got := temoto.TestAgent(path, strings.ToLower(q.token))
+	if name := crawlertest.TemotoException(f.read, q.token, path, got); got != naive && name != "" {
+		x.answer("robots.txt: temoto/robotstxt", 1)
+		x.except("robots.txt: temoto/robotstxt", "temoto: "+name)
+		return
+	}
+	judge("temoto/robotstxt", got)
+}
+
+// otherParsers asks parsers in other languages about what they claim to
+// understand.
+func (x *exam) otherParsers(f *robotsFile, qs []question) error {
+	for i := range crawlertest.Parsers {
+		parser := &crawlertest.Parsers[i]
+		process := x.parsers[parser.Name]
+		if process == nil {
+			continue
+		}
+		var asks [][2]string
+		var of []question
+		for _, q := range qs {
+			if q.token == "" || !parser.Understands(f.body, q.path) {
+				continue
+			}
+			asks, of = append(asks, [2]string{q.token, q.path}), append(of, q)
+		}
+		if len(asks) == 0 {
+			continue
+		}
+		answers, err := process.Ask(f.body, asks)
+		if err != nil {
+			return fmt.Errorf("%s: %w", parser.Name, err)
+		}
+		channel := "robots.txt: " + parser.Name
+		x.answer(channel, len(asks))
+		for j, got := range answers {
+			switch want := x.mayCrawl(of[j]); {
+			case got == want:
+			case want && x.flattened(f, of[j]):
+				x.except(channel, "not-flattenable")
+			default:
+				x.differ(channel, of[j], got, want)
+			}
+		}
+	}
+	return nil
+}
+
+// extensions holds App-Directives, Content-Usage and Crawl-delay to the policy.
+func (x *exam) extensions(f *robotsFile, q question) {
+	path := crawlertest.NormalPath(q.path)
+	asked := x.asked(q, policy.Crawl)
+	var want []string
+	for _, app := range x.p.site.Policy.Apps() {
+		if d := policytest.AppDirective(x.p.spec, asked, app); d != nil {
+			text, err := httpsfv.Marshal(httpsfv.List{d.Item})
+			if err != nil {
+				panic(err) // it was read from the policy file
+			}
+			want = append(want, canonical(text))
+		}
+	}
+	slices.Sort(want)
+	got, _ := f.read.Extension("app-directives", q.token, path)
+	var directives []string
+	if got != "" {
+		for _, m := range strings.Split(got, ", ") {
+			directives = append(directives, canonical(m))
+		}
+	}
+	same(x, "robots.txt: App-Directives", q, strings.Join(directives, ", "), strings.Join(want, ", "))
+	delay, _ := f.read.Extension("crawl-delay", q.token, path)
+	seconds, _ := strconv.ParseFloat("0"+delay, 64)
+	same(x, "robots.txt: Crawl-delay", q, math.Round(seconds*1000), float64(policytest.CrawlDelay(x.p.spec, asked).Milliseconds()))
+	if x.p.spec.Publish.ContentUsage != policy.Off {
+		x.contentUsage(f, q, path)
+	}
+}
+
+// canonical is a member with its parameters in order.
+func canonical(member string) string {
+	parts := strings.Split(member, ";")
+	slices.Sort(parts[1:])
+	return strings.Join(parts, ";")
+}
+
+var preferences = []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search}
+
+func (x *exam) contentUsage(f *robotsFile, q question, path string) {
+	const channel = "robots.txt: Content-Usage"
+	line, _ := f.read.Extension("content-usage", q.token, path)
+	crossed := slices.ContainsFunc(f.problems, func(p policy.Problem) bool { return p.Code == "content-usage-cross" && x.linted(p.Code, p.Pos) })
+	for _, u := range preferences {
+		want := [...]string{"", "y", "n"}[x.p.naive(x.asked(q, u)).Verdict]
+		got := preference(line, u)
+		x.answer(channel, 1)
+		switch {
+		case got == want:
+		case crossed && (got == "n" || got == "" && want == "y"):
+			x.except(channel, "content-usage-cross")
+		default:
+			x.differ(channel, q, u.String()+"="+got, u.String()+"="+want)
+		}
+	}
+}
+
+// preference is the value of a key of a Content-Usage dictionary.
+func preference(line string, u policy.Usage) string {
+	m := regexp.MustCompile(`(?:^|, )` + u.String() + `=([yn])(?:,|$)`).FindStringSubmatch(line)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
+// acap holds the ACAP records, where there are any, to the policy.
+func (x *exam) acap(f *robotsFile, qs []question) error {
+	if !strings.HasPrefix(f.body, "##ACAP") {
+		return nil
+	}
+	records := acap.Parse([]byte(f.body))
+	if len(records.Problems) > 0 || !records.IgnoreConventional {
+		x.differ("robots.txt: ACAP", question{host: f.host}, fmt.Sprintf("%+v", records.Problems), "records that a reader of ACAP 1.0 understands")
+	}
+	for i, q := range qs {
+		if q.token == "" || slices.ContainsFunc(qs[:i], func(p question) bool { return p.token == q.token && p.path == q.path }) {
+			continue
+		}
+		for _, u := range policy.Usages() {
+			if u.IsACAP() {
+				x.acapUsage(f, records, q, u)
+			}
+		}
+	}
+	return nil
+}
+
+func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy.Usage) {
+	const channel = "robots.txt: ACAP"
+	want := x.p.naive(x.asked(q, u))
+	got := records.Decide(acap.Query{Crawler: q.token, Path: q.path, Usage: u, Now: x.p.now})
+	x.answer(channel, 1)
+	if u == policy.Crawl && want.Verdict == policy.Unstated && got.Verdict == policy.Allowed {
+		return // for crawl that is the same
+	}
+	var conditions []string
+	if want.Verdict == policy.Allowed && want.Statement != nil {
+		conditions = conditionsOf(want.Statement.Qualifiers, u)
+	}
+	if want.Verdict == got.Verdict && slices.Equal(conditions, got.Qualifiers.Strings()) {
+		return
+	}
+	if x.caseMatters(q.path) {
+		x.except(channel, "acap: upper and lower case")
+		return
+	}
+	if stricter := got.Verdict == policy.Disallowed || conditions == nil; want.Statement != nil && want.Statement.Allow && stricter {
+		for _, p := range f.problems {
+			if strings.HasPrefix(p.Code, "acap-") && p.Pos == want.Statement.Pos && x.linted(p.Code, p.Pos) {
+				x.except(channel, p.Code)
+				return
+			}
+		}
+	}
+	x.differ(channel, q, fmt.Sprintf("%v %v %q", u, got.Verdict, got.Qualifiers.Strings()), fmt.Sprintf("%v %q", want.Verdict, conditions))
+}
+
+// conditionsOf are the qualifiers that ACAP 1.0 section 2.5 defines for a usage.
+// Those of present hold for all that is derived from it, but only copies of a page
+// can be modified.
+func conditionsOf(q *policy.Qualifiers, u policy.Usage) []string {
+	modified := u == policy.Present || u == policy.PresentOriginal || u == policy.PresentCurrentCopy || u == policy.PresentOldCopy
+	return slices.DeleteFunc(slices.Clone(q.Strings()), func(c string) bool { return strings.HasPrefix(c, "prohibited-modification=") && !modified })
+}
+
+// caseMatters reports whether ACAP, which compares without case, takes a pattern
+// for one of the path and the policy does not.
+func (x *exam) caseMatters(path string) bool {
+	return cached(x.p, "case "+path, func() bool {
+		for _, r := range x.p.spec.Rules {
+			for _, s := range r.Statements {
+				if acap.Fold(s.Pattern).Match(acap.FoldPath(path)) != s.Pattern.Match(pathpattern.NormalizePath(path)) {
+					return true
+				}
+			}
+		}
+		return false
+	})
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agreement
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// exceptions are all that may differ, with the reason. Each is a predicate in
+// this package that looks at the very policy, crawler and path.
+var exceptions = map[string]string{
+	"not-flattenable": "robots.txt is stricter where longest-match readers cannot be told what the policy says; lint says where (docs/lint.md)",
+	"temoto: patterns with wildcards match anywhere in the path": "temoto/robotstxt tries a pattern with * or $ at any place of the path (docs/agreement.md)",
+	"temoto: lengths of patterns with wildcards":                 "temoto/robotstxt counts the octets of a regular expression (docs/agreement.md)",
+	"content-usage-cross":                                        "the paths of preferences cross in too many ways for robots.txt, which says the stricter; lint says so (docs/lint.md)",
+	"acap-purpose":                                               "ACAP cannot say it for one purpose alone, and says the stricter; lint says where (docs/lint.md)",
+	"acap-undecidable":                                           "ACAP ranks the patterns in no order, and takes the prohibition; lint says where (docs/lint.md)",
+	"acap: upper and lower case":                                 "ACAP compares paths without case (ACAP 1.0 part 1)",
+}
+
+// tally counts what was asked and what came of it.
+type tally struct {
+	mu         sync.Mutex
+	visits     int
+	policies   int
+	answers    map[string]int            // by channel
+	exceptions map[string]map[string]int // by channel and name
+	seen       map[string]int            // what the questions have led to
+}
+
+func newTally() *tally {
+	return &tally{answers: map[string]int{}, exceptions: map[string]map[string]int{}, seen: map[string]int{}}
+}
+
+func (t *tally) answer(channel string, n int) { t.answers[channel] += n }
+
+func (t *tally) count(what string) { t.seen[what]++ }
+
+func (t *tally) except(channel, name string) {
+	if exceptions[name] == "" {
+		panic("an exception without a reason: " + name)
+	}
+	if t.exceptions[channel] == nil {
+		t.exceptions[channel] = map[string]int{}
+	}
+	t.exceptions[channel][name]++
+}
+
+// add adds what was counted elsewhere.
+func (t *tally) add(u *tally) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.visits += u.visits
+	t.policies += u.policies
+	for k, n := range u.answers {
+		t.answers[k] += n
+	}
+	for channel, names := range u.exceptions {
+		if t.exceptions[channel] == nil {
+			t.exceptions[channel] = map[string]int{}
+		}
+		for name, n := range names {
+			t.exceptions[channel][name] += n
+		}
+	}
+	for k, n := range u.seen {
+		t.seen[k] += n
+	}
+}
+
+// table is the report.
+func (t *tally) table() string {
+	var b strings.Builder
+	total, excepted := 0, 0
+	fmt.Fprintf(&b, "%-46s %10s %10s\n", "channel and reader", "answers", "excepted")
+	for _, channel := range slices.Sorted(maps.Keys(t.answers)) {
+		n := 0
+		for _, k := range t.exceptions[channel] {
+			n += k
+		}
+		fmt.Fprintf(&b, "%-46s %10d %10d\n", channel, t.answers[channel], n)
+		for _, name := range slices.Sorted(maps.Keys(t.exceptions[channel])) {
+			fmt.Fprintf(&b, "    %-53s %10d\n", name, t.exceptions[channel][name])
+		}
+		total, excepted = total+t.answers[channel], excepted+n
+	}
+	fmt.Fprintf(&b, "%-46s %10d %10d\n\nmet on the way:\n", "all", total, excepted)
+	for _, what := range slices.Sorted(maps.Keys(t.seen)) {
+		fmt.Fprintf(&b, "    %-53s %10d\n", what, t.seen[what])
+	}
+	return b.String()
+}

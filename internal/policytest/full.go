@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policytest
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// PatternKind is what the patterns of a policy of Full are like.
+type PatternKind string
+
+// The kinds of patterns.
+const (
+	AnyPatterns     PatternKind = "any"                      // of few letters, "*" and "$"
+	PlainPatterns   PatternKind = "plain"                    // prefixes of few letters
+	EncodedPatterns PatternKind = "percent-encoded and case" // of octets that are written in several ways
+	SitePatterns    PatternKind = "as on a site"
+	TiedPatterns    PatternKind = "ties" // of equal lengths, that match the same paths or stand at their end
+)
+
+var patternKinds = []PatternKind{AnyPatterns, PlainPatterns, PlainPatterns, EncodedPatterns, SitePatterns, SitePatterns, TiedPatterns}
+
+// RealTokens are crawlers of the built-in catalogue that policies of Full name.
+var RealTokens = []string{"Googlebot", "Bingbot", "GPTBot", "CCBot", "Google-Extended", "Applebot", "Applebot-Extended", "Bytespider", "AhrefsBot"}
+
+// Full makes a policy of everything that a policy file can say and that holds
+// at any time: its time limits have long passed or are far off.
+func Full(r *rand.Rand) (*policy.Spec, PatternKind) {
+	kind := patternKinds[r.IntN(len(patternKinds))]
+	o := Options{
+		NoWildcards: kind == PlainPatterns, Limits: []string{"until-2001-02-03", "until-2999-12-31", "until-2999-06-15", "3-days", "until-recrawled"},
+		NoIdentity: r.IntN(3) > 0, NoPurposes: r.IntN(2) > 0, NoHosts: r.IntN(3) == 0, MaxRules: 3 + r.IntN(12),
+	}
+	switch crawl := []policy.Usage{policy.Crawl}; r.IntN(3) {
+	case 0:
+		o.Usages = crawl
+	case 1:
+		o.Usages = append(slices.Repeat(crawl, 8), policy.Usages()...)
+	}
+	spec := Random(r, o)
+	for i := range spec.Rules {
+		dress(r, kind, &spec.Rules[i])
+	}
+	repattern(r, kind, spec)
+	if r.IntN(2) == 0 {
+		AddDirectives(r, spec, kind == PlainPatterns || r.IntN(2) == 0)
+	}
+	if r.IntN(8) == 0 {
+		spec.Rules = append(spec.Rules, policy.Rule{For: []policy.Audience{{Kind: policy.ForToken, Name: "ThetaBot"}}, PermissionsReference: "/thetabot.txt"})
+	}
+	finish(r, spec)
+	return spec, kind
+}
+
+func oneOf[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
+
+// dress gives a rule what Random does not.
+func dress(r *rand.Rand, kind PatternKind, rule *policy.Rule) {
+	if r.IntN(4) == 0 {
+		rule.For = append(rule.For, policy.Audience{Kind: policy.ForToken, Name: oneOf(r, RealTokens...)})
+	}
+	if r.IntN(4) == 0 {
+		rule.Name = oneOf(r, "staff", "no training", "archive: old", "caf\u00e9")
+	}
+	rule.Intended = true
+	rule.Enforce = oneOf(r, policy.ModeUnset, policy.ModeUnset, policy.ModeOff, policy.ModeLog, policy.ModeBlock, policy.ModeBlock)
+	if r.IntN(6) == 0 {
+		rule.CrawlDelay = oneOf(r, time.Second, 1500*time.Millisecond, 10*time.Second)
+	}
+	for j := range rule.Statements {
+		if s := &rule.Statements[j]; s.Allow && s.Qualifiers == nil && r.IntN(2) == 0 {
+			s.Qualifiers = qualified(r, s.Usage)
+		}
+	}
+	seen := map[string]bool{}
+	for range r.IntN(3) * r.IntN(2) {
+		name, value, _ := strings.Cut(oneOf(r, "max-image-preview:large", "max-image-preview:none", "max-image-preview:standard",
+			"max-video-preview:10", "max-video-preview:-1", "notranslate", "noimageindex", "nocache"), ":")
+		pattern := NewPattern(r, kind)
+		if seen[name+pattern.String()] {
+			continue
+		}
+		seen[name+pattern.String()] = true
+		text := name
+		if value != "" {
+			text += ":" + value
+		}
+		rule.EngineRules = append(rule.EngineRules, policy.EngineRule{Pattern: pattern, Name: name, Rule: robotsrule.Of(text)})
+	}
+}
+
+func qualified(r *rand.Rand, u policy.Usage) *policy.Qualifiers {
+	q := &policy.Qualifiers{}
+	ok := false
+	for _, c := range []struct {
+		name  policy.QualifierName
+		value string
+	}{
+		{policy.QualifierMaxLength, oneOf(r, "250-chars", "40-words", "1-words", "1-chars")},
+		{policy.QualifierProhibitedModification, oneOf(r, "any", "translation", "format", "style")},
+		{policy.QualifierMustUseResource, "http://www.example.com/other"},
+		{policy.QualifierProhibitedContext, "within-user-frame"},
+	} {
+		if r.IntN(2) == 0 && q.SetQualifier(u, c.name, c.value) == nil {
+			ok = true
+		}
+	}
+	if !ok {
+		return nil
+	}
+	return q
+}
+
+// repattern gives the statements patterns of the kind. A policy file may not say
+// both of one pattern in one rule.
+func repattern(r *rand.Rand, kind PatternKind, spec *policy.Spec) {
+	for i := range spec.Rules {
+		seen := map[string]bool{}
+		rule := &spec.Rules[i]
+		for j := range rule.Statements {
+			rule.Statements[j].Pattern = NewPattern(r, kind)
+		}
+		rule.Statements = slices.DeleteFunc(rule.Statements, func(s policy.Statement) bool {
+			key := s.Usage.String() + s.Pattern.String()
+			said := seen[key]
+			seen[key] = true
+			return said
+		})
+	}
+}
+
+// NewPattern makes a pattern of a kind.
+func NewPattern(r *rand.Rand, kind PatternKind) pathpattern.Pattern {
+	text := ""
+	switch kind {
+	case EncodedPatterns:
+		text = "/" + oneOf(r, "%41", "A", "a", "%C3%A9", "%e2%82%ac", "%2F", "/", "%2a", "%24", "b*") + oneOf(r, "", "/", "$", "*%41", "A*")
+	case SitePatterns:
+		text = oneOf(r, "/", "/", "/news/", "/news", "/News/", "/premium/", "/premium/*.html$", "/*.pdf$", "/*.pdf", "/search?q=", "/*?print=", "/news/2026/",
+			"/premium/free/", "/admin/", "/$", "*/draft", "/*/draft/", "/.well-known/", "/news/*/photos/")
+	case TiedPatterns:
+		text = "/" + oneOf(r, "a*b", "*ab", "ab*", "a*a", "aa*", "*ba", "b*a", "a/*", "*/a", "abab", "a$", "*a$", "*b$", "ab$", "a*$")
+	default:
+		text = Pattern(r, kind == PlainPatterns)
+	}
+	return pathpattern.MustParse(text)
+}
+
+func finish(r *rand.Rand, spec *policy.Spec) {
+	onOff := func() policy.Switch { return policy.Switch(r.IntN(2)) }
+	spec.Publish = policy.Publish{
+		ACAP: oneOf(r, policy.Off, policy.On, policy.Auto), UserAgentPurpose: onOff(),
+		ContentUsage: oneOf(r, policy.On, policy.On, policy.Off), ContentSignal: onOff(),
+	}
+	if r.IntN(3) == 0 {
+		spec.Publish.License = "https://www.example.com/license.xml"
+	}
+	if r.IntN(3) == 0 {
+		spec.Sitemaps = []string{"/sitemap.xml", "https://cdn.example.com/news.xml"}[:1+r.IntN(2)]
+	}
+	spec.Enforcement = policy.Enforcement{
+		Mode: oneOf(r, policy.ModeOff, policy.ModeLog, policy.ModeBlock, policy.ModeBlock), Impostors: policy.ModeOff,
+		Status: oneOf(r, 403, 403, 401, 402, 404, 410, 429, 451),
+	}
+	switch r.IntN(8) {
+	case 0:
+		spec.Enforcement.RetryAfter = time.Minute
+	case 1:
+		spec.Enforcement.Message = "Please ask licences@example.com."
+	case 2:
+		spec.Enforcement.Close = true
+	}
+}
+
+// AddDirectives gives the rules of a policy application directives at random.
+func AddDirectives(r *rand.Rand, spec *policy.Spec, plain bool) {
+	for i := range spec.Rules {
+		for j := range r.IntN(3) {
+			app, item := directive(oneOf(r, "examplesearch;widgets=?0", "examplesearch;b;a=1", "other;x", `other;text="b"`, "third"))
+			pattern := pathpattern.MustParse(Pattern(r, plain))
+			if slices.ContainsFunc(spec.Rules[i].AppDirectives, func(d policy.AppDirective) bool { return d.App == app && d.Pattern == pattern }) {
+				continue
+			}
+			spec.Rules[i].AppDirectives = append(spec.Rules[i].AppDirectives, policy.AppDirective{
+				Pos: policy.Pos{Line: 1000*i + j, Column: 1}, Pattern: pattern, App: app, Item: item,
+			})
+		}
+	}
+}
+
+func directive(text string) (string, httpsfv.Item) {
+	item, err := httpsfv.UnmarshalItem([]string{text})
+	if err != nil {
+		panic(err) // of a text above
+	}
+	return string(item.Value.(httpsfv.Token)), item
+}
+
+// PathFor makes a path, as a client sends it, that the patterns of a policy of
+// Full are likely to match.
+func PathFor(r *rand.Rand, kind PatternKind) string {
+	path := ""
+	switch kind {
+	case EncodedPatterns:
+		path = "/"
+		for range r.IntN(4) {
+			path += oneOf(r, "%41", "A", "a", "%C3%A9", "\u00e9", "%E2%82%AC", "%2F", "/", "*", "$", "b")
+		}
+	case SitePatterns:
+		path = oneOf(r, "/", "/news", "/news/", "/News/x", "/news/2026/x.html", "/premium/x.html", "/premium/x.html?a=b", "/premium/free/x", "/a.pdf", "/a.pdf?page=2",
+			"/search?q=x", "/search", "/x?print=1", "/admin/x", "/x/draft", "/x/draft/y", "/.well-known/x", "/news/x/photos/1.jpg", "/license.xml", "/robots.txt", "/other")
+	default:
+		path = "/" + text(r, oneOf(r, "aab/", "aab", "ab"), 8)
+	}
+	switch r.IntN(24) {
+	case 0:
+		path = "/" + path // two slashes
+	case 1:
+		path = "/x/.." + path
+	case 2:
+		path += oneOf(r, "?", "?x=y", ";s=1", "%2F", "%2Fa")
+	case 3:
+		path = "/robots.txt"
+	case 4:
+		path = strings.Replace(path, "a", "%61", 1)
+	}
+	return path
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/metainject"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+)
+
+func (s *Site) explainHeaders(q policy.Query) Channel {
+	c := Channel{Name: ChannelHeaders}
+	page := s.Page(q.Host, q.Path, q.Now)
+	h := http.Header{}
+	if page.Values != nil {
+		robotstag.Apply(h, page.Values, robotstag.Options{Channels: robotstag.AllChannels})
+	}
+	for _, name := range []string{robotstag.RobotsTagField, robotstag.XRobotsTagField, robotstag.ContentUsageField} {
+		for _, v := range h[name] {
+			c.Sends = append(c.Sends, name+": "+v)
+		}
+	}
+	c.Reasons = s.reasons(s.sources(q))
+	for _, everyone := range pageQueries(q) {
+		everyone.Crawler = 0
+		prefs, _ := robotstag.PreferenceSources(s.Policy, everyone)
+		for _, p := range prefs {
+			c.add(s.reason(p.Decision))
+		}
+	}
+	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
+		c.Summary = "no page is fetched under this token, so these say nothing to it"
+		return c
+	}
+	told := s.told(q)
+	switch {
+	case len(c.Sends) == 0:
+		c.Summary = "the policy adds none"
+	case told.IsEmpty():
+		c.Summary = "nothing in them restricts this crawler"
+	default:
+		c.Summary = "to this crawler they say " + told.String()
+	}
+	c.Differs = s.headerDiffers(q, told)
+	return c
+}
+
+// pageQueries are what is asked for headers and elements: in whichever way the
+// path is read, and without the purposes that a client names, as they speak to
+// everybody.
+func pageQueries(q policy.Query) (all []policy.Query) {
+	q.Purposes = nil
+	readings, n := pathpattern.Readings(q.Path)
+	for _, q.Path = range readings[:n] {
+		all = append(all, q)
+	}
+	return all
+}
+
+// sources are the reasons for what headers and elements say to the query's
+// crawler: what is said to it, and what is said to everyone.
+func (s *Site) sources(q policy.Query) (sources []robotstag.Source) {
+	for _, own := range pageQueries(q) {
+		everyone := own
+		everyone.Crawler = 0
+		for _, q := range []policy.Query{own, everyone} {
+			more, _ := robotstag.Sources(s.Policy, q)
+			sources = append(sources, more...)
+		}
+	}
+	return sources
+}
+
+// members is what headers and elements say, once for each audience.
+func (s *Site) members(q policy.Query) (members []robotstag.Member) {
+	if len(q.Path) > MaxPath {
+		return []robotstag.Member{{Token: robotstag.Everyone, Rules: strictestRules}}
+	}
+	for _, q := range pageQueries(q) {
+		said, _ := robotstag.Members(s.Policy, q)
+		for _, m := range said {
+			i := slices.IndexFunc(members, func(have robotstag.Member) bool { return have.Token == m.Token })
+			switch {
+			case i >= 0:
+				members[i].Rules = members[i].Rules.Union(m.Rules)
+			case m.Token == robotstag.Everyone:
+				members = slices.Insert(members, 0, m)
+			default:
+				members = append(members, m)
+			}
+		}
+	}
+	if len(members) == 0 || members[0].Token != robotstag.Everyone {
+		return members
+	}
+	for i := range members[1:] {
+		members[1+i].Rules = members[1+i].Rules.Beyond(members[0].Rules)
+	}
+	return slices.DeleteFunc(members, func(m robotstag.Member) bool { return m.Rules.IsEmpty() })
+}
+
+// told is what the headers and elements say to a crawler: what is said to
+// everyone and what is said to it add up (draft-illyes-repext-03).
+func (s *Site) told(q policy.Query) (told robotsrule.Set) {
+	token := s.Policy.CrawlerInfo(q.Crawler).Token
+	for _, m := range s.members(q) {
+		if m.Token == robotstag.Everyone || m.Token == token {
+			told = told.Union(m.Rules)
+		}
+	}
+	return told
+}
+
+// headerDiffers says where the headers cannot tell this crawler what the policy
+// decides for it.
+func (s *Site) headerDiffers(q policy.Query, told robotsrule.Set) (differs []string) {
+	var own robotsrule.Set
+	for _, q := range pageQueries(q) {
+		rules, _ := robotstag.Rules(s.Policy, q)
+		own = own.Union(rules)
+	}
+	if extra := told.Beyond(own); !extra.IsEmpty() {
+		differs = append(differs, fmt.Sprintf("the policy does not say %q to this crawler: what is said to everyone holds for it too, "+
+			"as neither headers nor meta elements can exempt one (the setting headers tailored can)", extra.String()))
+	}
+	if info := s.Policy.CrawlerInfo(q.Crawler); q.Crawler != 0 {
+		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
+			q.Usage = u
+			its := s.Policy.Decide(q)
+			all := q
+			all.Crawler = 0
+			if everyone := s.Policy.Decide(all); its.Verdict != everyone.Verdict {
+				differs = append(differs, fmt.Sprintf("the Content-Usage header speaks to everyone alike, so that %s is %s for %s in robots.txt alone",
+					u, its.Verdict, info.Token))
+			}
+		}
+	}
+	for _, u := range policy.Usages() {
+		q.Usage = u
+		d := s.Policy.Decide(q)
+		for _, lost := range robotstag.Lost(u, d) {
+			differs = append(differs, fmt.Sprintf("%s of %s cannot be said in a header or a meta element (%s)", lost, u, s.Place(d.Statement.Pos)))
+		}
+	}
+	return differs
+}
+
+func (s *Site) reasons(sources []robotstag.Source) []Reason {
+	var c Channel
+	for _, src := range sources {
+		if src.Engine != nil {
+			c.add(Reason{Place: s.Place(src.Engine.Pos), Rule: s.RuleName(src.Rule), Says: "robots-tag " + src.Rules.String() + " for " + src.Engine.Pattern.String()})
+			continue
+		}
+		c.add(s.reason(src.Decision))
+	}
+	return c.Reasons
+}
+
+func (c *Channel) add(r Reason) {
+	if !slices.Contains(c.Reasons, r) {
+		c.Reasons = append(c.Reasons, r)
+	}
+}
+
+func (s *Site) explainPage(q policy.Query) Channel {
+	c := Channel{Name: ChannelPage, Summary: "an HTML page stays as it is", Reasons: s.reasons(s.sources(q))}
+	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
+		c.Summary, c.Reasons = "no page is fetched under this token", nil
+		return c
+	}
+	for _, m := range s.members(q) {
+		name := m.Token
+		if name == robotstag.Everyone {
+			name = metainject.Everyone
+		}
+		c.Sends = append(c.Sends, fmt.Sprintf(`<meta name="%s" content="%s">`, name, m.Rules.Meta()))
+	}
+	if len(c.Sends) > 0 {
+		c.Summary = "an HTML page gets these in its head, combined with its own"
+	}
+	return c
+}
