@@ -36,6 +36,9 @@ func (l *linter) enforced() {
 			l.warn(source.enforce, "nothing-to-enforce", "only crawl can be refused, and this rule does not disallow it, so enforce does nothing; add what crawl is disallowed for, or delete enforce")
 			continue
 		}
+		if len(r.UsagePurposes) > 0 && !slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return !strings.Contains(u, "*") }) {
+			l.warn(source.enforce, "nothing-to-enforce", `a purpose with "*" is for readers of robots.txt alone: a request names its purpose as a plain word, so enforce does nothing; name the purposes one by one, or delete enforce`)
+		}
 		for j, a := range r.For {
 			if c, ok := l.p.catalogue.Lookup(a.Name); ok && a.Kind == policy.ForToken && c.RobotsOnly {
 				l.warn(source.audiences[j], "control-token-enforced", "%s stands in robots.txt only: no visitor carries that name, so there is nobody to refuse; the rule works in robots.txt, and enforce does nothing for it", c.Token)
