@@ -19,10 +19,8 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/caddyconfig"
-	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
-	_ "github.com/robotspolicy/caddy-robots-policy"
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
 const gptBot = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
@@ -73,15 +71,8 @@ func (s *server) load(caddyfile string) {
 }
 
 func load(caddyfile string) error {
-	config, warnings, err := adapt(caddyfile)
-	if err != nil {
-		return err
-	}
-	if len(warnings) > 0 {
-		return fmt.Errorf("warnings: %v", warnings)
-	}
 	justLoaded.Store(true)
-	return caddy.Load(config, true)
+	return caddytest.Load(caddyfile)
 }
 
 // justLoaded says that no request has been sent since a configuration was loaded.
@@ -89,26 +80,10 @@ func load(caddyfile string) error {
 // take one connection, and closes it.
 var justLoaded atomic.Bool
 
-func adapt(caddyfile string) ([]byte, []caddyconfig.Warning, error) {
-	config, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(caddyfile), map[string]any{"filename": "Caddyfile"})
-	var told []caddyconfig.Warning
-	for _, w := range warnings {
-		if !strings.Contains(w.Message, "not formatted") {
-			told = append(told, w)
-		}
-	}
-	return config, told, err
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
+var (
+	adapt    = caddytest.Adapt
+	freeAddr = caddytest.FreeAddr
+)
 
 // response is an answer with its body read.
 type response struct {

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// seen is what a browser sees of a page.
+type seen struct {
+	URL    string
+	Status int
+	Metas  [][2]string // meta elements of the head with a name, in lower case, and what they say
+	Rest   string      // the page without them
+	Mode   string
+	Images int // that it could show
+}
+
+const look = `(() => {
+	const metas = [...document.head.querySelectorAll(":scope > meta[name]")].filter(m => m.name !== "description");
+	const said = metas.map(m => [m.name.toLowerCase(), m.content]);
+	metas.forEach(m => m.remove());
+	return {
+		URL: location.pathname + location.search, Status: performance.getEntriesByType("navigation")[0].responseStatus, Metas: said,
+		Rest: document.documentElement.outerHTML, Mode: document.compatMode, Images: [...document.images].filter(i => i.naturalWidth > 0).length,
+	};
+})()`
+
+// browsed are the pages that the browser visits under each policy: some that
+// crawlers may not, and one with a robots meta element of its own.
+var browsed = []string{"/", "/news/bridge.html", "/premium/letters.html", "/drafts/tomorrow.html", "/admin/", "/search?q=bridge",
+	"/documents/charter.html", "/archive/1926.html", "/v1/", "/products/?sort=price"}
+
+// metas are told by hand: what some pages say under a policy and on a host, to
+// everyone or to the crawler that stands before the path.
+var metas = map[string]map[string]string{
+	"policies/newspaper.yaml ": {
+		"/": "max-snippet:200", "/drafts/tomorrow.html": "noindex, max-snippet:200", "/premium/letters.html": "noarchive, noimageindex, max-snippet:200",
+		"/archive/1926.html": "noarchive, max-snippet:200", "googlebot /news/bridge.html": "max-image-preview:large",
+	},
+	"policies/shop.yaml ": {"/": "", "/products/?sort=price": "", "/premium/letters.html": "noimageindex, max-snippet:400"},
+	"policies/archive.yaml ": {
+		"/": "", "/documents/charter.html": "noarchive, max-snippet:160",
+	},
+	"policies/documentation.yaml ":                     {"/": "", "/v1/": "noindex", "/premium/letters.html": "max-snippet:400, noimageindex"},
+	"policies/five-titles.yaml www.daily.example":      {"/": "", "/archive/1926.html": ""},
+	"policies/five-titles.yaml www.magazine.example":   {"/": "", "/archive/1926.html": "noarchive, max-snippet:160"},
+	"policies/five-titles.yaml www.journal.example":    {"/drafts/tomorrow.html": "noindex", "/archive/1926.html": ""},
+	"policies/staging.yaml www.example.com":            {"/": "", "/drafts/tomorrow.html": ""},
+	"policies/staging.yaml staging.example.com":        {"/": "noindex, nofollow", "/premium/letters.html": "noindex, nofollow, noimageindex, max-snippet:400"},
+	"policies/staging.yaml deep.a.preview.example.com": {"/v1/": "noindex, nofollow"},
+	"site-policy.yaml ":                                {"/drafts/tomorrow.html": "noindex, nofollow, max-snippet:250", "/premium/letters.html": "noarchive, noimageindex, max-snippet:250"},
+}
+
+// A browser is never refused. It sees each page as it is without the policy, and
+// in its head what the policy says.
+func TestBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a browser")
+	}
+	find(t, &crawler{name: "Chromium", version: []string{"chromium", "--version"}, cure: "apt-get install chromium"})
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var scenes []scene
+	settings := []setting{{}}
+	for place := range metas {
+		name, host, _ := strings.Cut(place, " ")
+		scenes = append(scenes, scene{policy: name, host: host})
+		settings = append(settings, setting{policy: readExample(t, name)})
+	}
+	sites, stop := serve(t, settings)
+	b := startBrowser(t, program)
+	plain := map[string]seen{}
+	for _, path := range browsed {
+		var page seen
+		b.open(sites[0].named("")+path, look, &page)
+		if page.Status != 200 || page.URL != path {
+			t.Fatalf("without a policy: %s: %+v", path, page)
+		}
+		plain[path] = page
+	}
+	told := 0
+	for i, s := range scenes {
+		p := loadPolicy(t, s.policy, settings[i+1].policy).Policy
+		for _, path := range browsed {
+			var page seen
+			b.open(sites[i+1].named(s.host)+path, look, &page)
+			if was := plain[path]; page.Status != 200 || page.URL != was.URL || page.Rest != was.Rest || page.Mode != was.Mode || page.Images != was.Images {
+				t.Errorf("%s: %s differs:\nwithout %+v\nwith    %+v", s, path, was, page)
+			}
+			says := sayings(t, page.Metas)["robots"]
+			own := sayings(t, plain[path].Metas)["robots"]
+			for u, rule := range map[policy.Usage]string{policy.Index: "noindex", policy.Follow: "nofollow", policy.Preserve: "noarchive"} {
+				want := decide(p, nobody, s.host, path, u).Verdict == policy.Disallowed || slices.Contains(own, rule)
+				if slices.Contains(says, rule) != want {
+					t.Errorf("%s: %s says %q; %s: %v, want %v", s, path, says, rule, !want, want)
+				}
+			}
+			told += checkTold(t, s, path, sayings(t, page.Metas))
+		}
+	}
+	stop()
+	requests := 0
+	for i, s := range scenes {
+		for _, e := range sites[i+1].read(t) {
+			requests++
+			if e.status != 200 && e.path != "/favicon.ico" {
+				t.Errorf("%s: the browser got %d for %s", s, e.status, e.path)
+			}
+		}
+	}
+	t.Logf("%d pages under %d policies and hosts, %d requests, %d pages told by hand", len(browsed)*len(scenes), len(scenes), requests, told)
+}
+
+// checkTold compares a page with what is told by hand of it, and returns how much
+// that is.
+func checkTold(t *testing.T, s scene, path string, says map[string][]string) (told int) {
+	t.Helper()
+	for about, want := range metas[s.policy+" "+s.host] {
+		name, of, named := strings.Cut(about, " ")
+		if !named {
+			name, of = "robots", about
+		}
+		if of != path {
+			continue
+		}
+		told++
+		if want := sayings(t, [][2]string{{name, want}})[name]; !slices.Equal(says[name], want) {
+			t.Errorf("%s: %s says to %s %q, told by hand: %q", s, path, name, says[name], want)
+		}
+	}
+	return told
+}
+
+// sayings are the rules of meta elements by their names, sorted. Each name stands
+// once.
+func sayings(t *testing.T, metas [][2]string) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for _, m := range metas {
+		if _, twice := all[m[0]]; twice {
+			t.Errorf("two meta elements %s: %q", m[0], metas)
+		}
+		rules := []string{}
+		for rule := range strings.SplitSeq(m[1], ",") {
+			if rule = strings.ToLower(strings.TrimSpace(rule)); rule != "" {
+				rules = append(rules, rule)
+			}
+		}
+		slices.Sort(rules)
+		all[m[0]] = rules
+	}
+	return all
+}

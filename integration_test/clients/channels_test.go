@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clients
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a crawler obeys is the channel and nothing else: where a channel is off, it
+// goes where the others let it.
+func TestEachChannelIsObeyed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts every crawler once more")
+	}
+	staging := scene{policy: "policies/staging.yaml", host: "staging.example.com"}
+	newspaper := scene{policy: "policies/newspaper.yaml"}
+	type switched struct {
+		of    scene
+		block string
+		path  string // that robots.txt disallows, or that pages with nofollow lead to
+		asked bool
+	}
+	off := switched{newspaper, "robots_txt off", "/admin/", true}
+	for name, cases := range map[string][]switched{
+		// They read the pages.
+		"wget":          {off, {staging, "headers off", "/news/", false}, {staging, "meta off", "/news/", true}},
+		"simplecrawler": {off, {staging, "headers off", "/news/", false}, {staging, "meta off", "/news/", true}},
+		// It reads the pages and X-Robots-Tag.
+		"broken-link-checker": {off, {staging, "headers off", "/news/", false}, {staging, "meta off", "/news/", false},
+			{staging, "meta off\nheaders robots-tag content-usage", "/news/", true}},
+		// They read robots.txt alone.
+		"Scrapy":             {off, {staging, "", "/news/", true}},
+		"urllib.robotparser": {off, {staging, "", "/news/", true}},
+		"LWP::RobotUA":       {off, {staging, "", "/news/", true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			by := &crawlers[slices.IndexFunc(crawlers, func(by crawler) bool { return by.name == name })]
+			find(t, by)
+			var scenes []scene
+			for _, c := range cases {
+				c.of.block = c.block
+				scenes = append(scenes, c.of)
+			}
+			all, stop := visits(t, by, scenes)
+			var jobs []job
+			for _, v := range all {
+				jobs = append(jobs, v.job())
+			}
+			by.crawl(t, jobs)
+			stop()
+			for i, c := range cases {
+				log := all[i].site.read(t)
+				if asked := slices.ContainsFunc(log, func(e entry) bool { return e.path == c.path }); asked != c.asked || len(log) == 0 {
+					t.Errorf("%s with %q: %s was asked for: %v, want %v; the log: %v", c.of, strings.ReplaceAll(c.block, "\n", "; "), c.path, asked, c.asked, log)
+				}
+			}
+		})
+	}
+}
