@@ -280,9 +280,14 @@ func (x *Index[V]) below(n int32, above string, p Pattern, prefix bool, yield fu
 }
 
 func (x *Index[V]) overlappingWild(nd *node[V], text string, p Pattern, yield func(V)) {
-	for i := range nd.wild {
-		if w := &nd.wild[i]; p.Overlaps(Pattern{text + w.rest}) {
-			yield(w.value)
+	if nd.wild == nil {
+		return
+	}
+	for _, ws := range [...][]wildcard[V]{nd.wild.few, nd.wild.many} {
+		for i := range ws {
+			if w := &ws[i]; p.Overlaps(Pattern{text + w.rest}) {
+				yield(w.value)
+			}
 		}
 	}
 }

@@ -3,7 +3,6 @@
 package pathpattern
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -32,14 +31,7 @@ type node[V any] struct {
 	child  int32
 	length int32 // of the literal pattern that ends here, 0 for none
 	value  V
-	wild   []wildcard[V] // longest first
-}
-
-type wildcard[V any] struct {
-	rest   string // of the pattern, after the literal prefix
-	needs  uint64 // the octet pairs without which rest cannot match, see pairs
-	length int32
-	value  V
+	wild   *wilds[V] // nil for none
 }
 
 // NewIndex builds an index. Values of equal patterns, and later of patterns of
@@ -100,6 +92,7 @@ func (x *Index[V]) fill(sorted []keyed[V], r run, todo []run) []run {
 	n.label = group[0].literal[r.skip:]
 	n.label = n.label[:commonPrefix(n.label, group[len(group)-1].literal[r.skip:])]
 	end := r.skip + len(n.label)
+	var wild []wildcard[V]
 	i := 0
 	for ; i < len(group) && len(group[i].literal) == end; i++ {
 		text, value := group[i].Pattern.text, group[i].Value
@@ -107,11 +100,13 @@ func (x *Index[V]) fill(sorted []keyed[V], r run, todo []run) []run {
 			n.length, n.value = int32(end), value
 			continue
 		}
-		n.wild = append(n.wild, wildcard[V]{
+		wild = append(wild, wildcard[V]{
 			rest: text[end:], needs: needs(text[end:]), length: int32(len(text)), value: value,
 		})
 	}
-	slices.SortStableFunc(n.wild, func(a, b wildcard[V]) int { return cmp.Compare(b.length, a.length) })
+	if len(wild) > 0 {
+		n.wild = newWilds(wild)
+	}
 	n.child = int32(len(x.nodes))
 	var first []byte
 	for i < len(group) {
@@ -154,7 +149,7 @@ func (x *Index[V]) Longest(path string) (length int, value V) {
 		if nd.length > 0 {
 			best, value = nd.length, nd.value
 		}
-		if len(nd.wild) > 0 {
+		if nd.wild != nil {
 			if depth == maxDepth {
 				return x.longestDeep(path)
 			}
@@ -173,7 +168,7 @@ func (x *Index[V]) Longest(path string) (length int, value V) {
 	f := filter{path: path}
 	for depth--; depth >= 0; depth-- {
 		w := wild[depth]
-		best, value = x.longestWild(x.nodes[w.node].wild, path[w.at:], &f, best, value)
+		best, value = x.longestWild(x.nodes[w.node].wild, path, int(w.at), &f, best, value)
 	}
 	return int(best), value
 }
@@ -189,27 +184,22 @@ func (x *Index[V]) longestDeep(path string) (int, V) {
 		case nd.length > 0 && nd.length == best:
 			value = x.merge(value, nd.value)
 		}
-		best, value = x.longestWild(nd.wild, path[at:], &f, best, value)
+		if nd.wild != nil {
+			best, value = x.longestWild(nd.wild, path, at, &f, best, value)
+		}
 	})
 	return int(best), value
 }
 
-func (x *Index[V]) longestWild(wild []wildcard[V], rest string, f *filter, best int32, value V) (int32, V) {
-	missing := f.missing(len(wild))
-	for i := range wild {
-		w := &wild[i]
-		if w.length < best {
-			break
+func (x *Index[V]) longestWild(wild *wilds[V], path string, at int, f *filter, best int32, value V) (int32, V) {
+	wild.matches(path, at, f, best, func(c *wildcard[V]) {
+		switch {
+		case c.length > best:
+			best, value = c.length, c.value
+		case c.length == best:
+			value = x.merge(value, c.value)
 		}
-		if w.needs&missing != 0 || !matchRest(w.rest, rest) {
-			continue
-		}
-		if w.length > best {
-			best, value = w.length, w.value
-		} else {
-			value = x.merge(value, w.value)
-		}
-	}
+	})
 	return best, value
 }
 
@@ -225,11 +215,8 @@ func (x *Index[V]) matches(path string, yield func(*V)) {
 		if nd.length > 0 {
 			yield(&nd.value)
 		}
-		missing := f.missing(len(nd.wild))
-		for i := range nd.wild {
-			if w := &nd.wild[i]; w.needs&missing == 0 && matchRest(w.rest, path[at:]) {
-				yield(&w.value)
-			}
+		if nd.wild != nil {
+			nd.wild.matches(path, at, &f, 0, func(c *wildcard[V]) { yield(&c.value) })
 		}
 	})
 }

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pathpattern
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// wilds are the wildcard patterns that share their literal prefix. Where there
+// are many, most are found by four octets that a path must have to match, so that
+// a path costs its length and not their number.
+type wilds[V any] struct {
+	few []wildcard[V] // that are tried one by one, longest first
+
+	many    []wildcard[V]
+	inside  gramTable // of many[:insides], by four octets that are anywhere behind the prefix
+	insides int
+	end     gramTable // of the rest of many, by the four octets that a path ends with
+}
+
+type wildcard[V any] struct {
+	rest   string // of the pattern, after the literal prefix
+	needs  uint64 // the octet pairs without which rest cannot match, see pairs
+	length int32
+	before int32  // how many octets of needle stand before those it is found by
+	needle string // a part of rest between its special characters
+	alone  bool   // rest is "*" and the needle
+	value  V
+}
+
+// severalWilds is from how many patterns on finding them costs less than trying
+// them, most of which filter throws out.
+const severalWilds = 64
+
+func newWilds[V any](all []wildcard[V]) *wilds[V] {
+	w := &wilds[V]{}
+	slices.SortStableFunc(all, func(a, b wildcard[V]) int { return cmp.Compare(b.length, a.length) })
+	if len(all) < severalWilds {
+		w.few = all
+		return w
+	}
+	common := map[gram]int{}
+	for i := range all {
+		for part := range all[i].parts() {
+			for j := range grams(part) {
+				common[gramAt(part, j)]++
+			}
+		}
+	}
+	var inside, end []wildcard[V]
+	for _, c := range all {
+		if last, ok := c.suffix(); ok {
+			c.needle = last
+			end = append(end, c)
+		} else if c.choose(common) {
+			inside = append(inside, c)
+		} else {
+			w.few = append(w.few, c)
+		}
+	}
+	if len(inside) < severalWilds {
+		w.few = append(w.few, inside...)
+		slices.SortStableFunc(w.few, func(a, b wildcard[V]) int { return cmp.Compare(b.length, a.length) })
+		inside = nil
+	}
+	keyOfEnd := func(c *wildcard[V]) gram { return gramAt(c.needle, len(c.needle)-gramSize) }
+	byGram := func(key func(*wildcard[V]) gram) func(a, b wildcard[V]) int {
+		return func(a, b wildcard[V]) int { return cmp.Compare(key(&a), key(&b)) }
+	}
+	slices.SortStableFunc(inside, byGram((*wildcard[V]).gram))
+	slices.SortStableFunc(end, byGram(keyOfEnd))
+	w.many, w.insides = append(inside, end...), len(inside)
+	w.inside = newGramTable(w.many, 0, len(inside), (*wildcard[V]).gram)
+	w.end = newGramTable(w.many, len(inside), len(w.many), keyOfEnd)
+	return w
+}
+
+// parts are the texts between the special characters of rest.
+func (c *wildcard[V]) parts() func(func(string) bool) {
+	return strings.SplitSeq(strings.TrimSuffix(c.rest, "$"), "*")
+}
+
+// suffix is what a path must end with, if that is long enough to be found by.
+func (c *wildcard[V]) suffix() (string, bool) {
+	body, anchored := strings.CutSuffix(c.rest, "$")
+	last := body[strings.LastIndexByte(body, '*')+1:]
+	return last, anchored && len(last) >= gramSize
+}
+
+// choose picks the part of rest, and the octets of it, by which the pattern is
+// found: those that the fewest others have. It is false if no part is long enough.
+func (c *wildcard[V]) choose(common map[gram]int) bool {
+	best := 0
+	for part := range c.parts() {
+		for j := range grams(part) {
+			if n := common[gramAt(part, j)]; best == 0 || n < best {
+				best, c.needle, c.before = n, part, int32(j)
+			}
+		}
+	}
+	c.alone = len(c.needle)+1 == len(c.rest)
+	return best > 0
+}
+
+func (c *wildcard[V]) gram() gram { return gramAt(c.needle, int(c.before)) }
+
+// gram is four neighbouring octets.
+type gram uint32
+
+const gramSize = 4
+
+// grams is how many grams a text has.
+func grams(s string) int { return max(0, len(s)-gramSize+1) }
+
+func gramAt(s string, i int) gram {
+	_ = s[i+3]
+	return gram(s[i]) | gram(s[i+1])<<8 | gram(s[i+2])<<16 | gram(s[i+3])<<24
+}
+
+// gramTable finds the patterns that have a gram. It is a hash table with open
+// addressing, at most half full, behind a filter of which at most every eighth
+// bit is set. The zero value is empty.
+type gramTable struct {
+	filter []uint64
+	cells  []gramCell
+	shift  uint8 // leaves as many bits of a hash as number the cells
+}
+
+// gramCell is the patterns from..to of wilds.many; it is free if there are none.
+type gramCell struct {
+	gram     gram
+	from, to int32
+}
+
+// filterBits is how many bits more number the bits of the filter than the cells.
+const filterBits = 2
+
+// newGramTable indexes all[from:to], which is sorted by the key.
+func newGramTable[V any](all []wildcard[V], from, to int, key func(*wildcard[V]) gram) gramTable {
+	if from == to {
+		return gramTable{}
+	}
+	size := max(4, bits.Len(uint(2*(to-from)-1)))
+	t := gramTable{cells: make([]gramCell, 1<<size), filter: make([]uint64, 1<<(size+filterBits-6)), shift: uint8(32 - size)}
+	for i := from; i < to; {
+		c := gramCell{key(&all[i]), int32(i), int32(i)}
+		for i < to && key(&all[i]) == c.gram {
+			i++
+		}
+		c.to = int32(i)
+		at := c.gram.hash() >> t.shift
+		for t.cells[at].from < t.cells[at].to {
+			at = (at + 1) & uint32(len(t.cells)-1)
+		}
+		t.cells[at] = c
+		bit := c.gram.hash() >> (t.shift - filterBits)
+		t.filter[bit/64] |= 1 << (bit % 64)
+	}
+	return t
+}
+
+func (g gram) hash() uint32 { return uint32(g) * 0x9e3779b1 }
+
+// may is false if nothing has the gram.
+func (t *gramTable) may(g gram) bool {
+	bit := g.hash() >> ((t.shift - filterBits) & 31)
+	word := int(bit / 64)
+	return word < len(t.filter) && t.filter[word]>>(bit%64)&1 != 0
+}
+
+// next returns the first place from i on where s may have a gram that is looked
+// for, or -1.
+func (t *gramTable) next(s string, i int) int {
+	filter, shift := t.filter, (t.shift-filterBits)&31
+	if i+gramSize > len(s) {
+		return -1
+	}
+	g := gramAt(s, i) << 8
+	for j, c := range []byte(s[i+gramSize-1:]) {
+		g = g>>8 | gram(c)<<24
+		bit := g.hash() >> shift
+		if word := int(bit / 64); word < len(filter) && filter[word]>>(bit%64)&1 != 0 {
+			return i + j
+		}
+	}
+	return -1
+}
+
+// find returns the cell of a gram, or a free one.
+func (t *gramTable) find(g gram) *gramCell {
+	for at := g.hash() >> t.shift; ; at = (at + 1) & uint32(len(t.cells)-1) {
+		if c := &t.cells[at]; c.gram == g || c.from == c.to {
+			return c
+		}
+	}
+}
+
+// A numbers is a set of small numbers.
+type numbers [64]uint64
+
+const maxNumbers = 64 * 64
+
+func (s *numbers) has(i int32) bool { return s[i>>6]>>(i&63)&1 != 0 }
+func (s *numbers) add(i int32)      { s[i>>6] |= 1 << (i & 63) }
+
+// matches calls yield for the patterns that match path, of which the first at
+// octets are the literal prefix, and that are of at least some length. The order
+// does not depend on the path, and nothing is allocated.
+func (w *wilds[V]) matches(path string, at int, f *filter, least int32, yield func(*wildcard[V])) {
+	missing := f.missing(len(w.few))
+	for i := range w.few {
+		c := &w.few[i]
+		if c.length < least {
+			break
+		}
+		if c.needs&missing == 0 && matchRest(c.rest, path[at:]) {
+			yield(c)
+		}
+	}
+	if len(path)-at < gramSize {
+		return
+	}
+	if g := gramAt(path, len(path)-gramSize); w.end.may(g) {
+		cell := w.end.find(g)
+		for i := cell.from; i < cell.to; i++ {
+			if c := &w.many[i]; c.length >= least && strings.HasSuffix(path[at:], c.needle) && matchRest(c.rest, path[at:]) {
+				yield(c)
+			}
+		}
+	}
+	for from := 0; from < w.insides; from += maxNumbers {
+		w.matchInside(path, at, int32(from), least, yield)
+	}
+}
+
+// matchInside is matches for the maxNumbers patterns of many from one on.
+func (w *wilds[V]) matchInside(path string, at int, from, least int32, yield func(*wildcard[V])) {
+	var tried, found numbers
+	any := false
+	for i := w.inside.next(path, at); i >= 0; i = w.inside.next(path, i+1) {
+		cell := w.inside.find(gramAt(path, i))
+		for k := max(cell.from, from); k < min(cell.to, from+maxNumbers); k++ {
+			c, n := &w.many[k], k-from
+			begin := i - int(c.before)
+			if tried.has(n) || c.length < least || begin < at || !strings.HasPrefix(path[begin:], c.needle) {
+				continue
+			}
+			tried.add(n)
+			if c.alone || matchRest(c.rest, path[at:]) {
+				found.add(n)
+				any = true
+			}
+		}
+	}
+	if !any {
+		return
+	}
+	for word, set := range found {
+		for ; set != 0; set &= set - 1 {
+			yield(&w.many[int(from)+64*word+bits.TrailingZeros64(set)])
+		}
+	}
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pathpattern
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// regexpOf is an independent matcher: the pattern as a regular expression.
+func regexpOf(pattern string) *regexp.Regexp {
+	body, anchored := strings.CutSuffix(pattern, "$")
+	text := "^(?s:" + strings.ReplaceAll(regexp.QuoteMeta(body), `\*`, ".*") + ")"
+	if anchored {
+		text += "$"
+	}
+	return regexp.MustCompile(text)
+}
+
+// crowd is n different patterns, nearly all with wildcards and many of them with
+// the same literal prefix, and paths that are made of their parts.
+func crowd(r *rand.Rand, n int) (patterns []string, paths []string) {
+	words := []string{"a", "ab", "aaa", "aaaa", "aaab", "baaaa", "print", "printed", "/x/", "?id=", ".pdf", ".html"}
+	word := func() string {
+		if r.IntN(3) == 0 {
+			return fmt.Sprintf("%s%d", words[r.IntN(len(words))], r.IntN(n))
+		}
+		return words[r.IntN(len(words))]
+	}
+	have := map[string]bool{}
+	for len(patterns) < n {
+		text := []string{"/", "/", "/", "/a", "/aaa", "*/"}[r.IntN(6)]
+		for range 1 + r.IntN(3) {
+			text += []string{"*", "*", "*", ""}[r.IntN(4)] + word()
+		}
+		if r.IntN(3) == 0 {
+			text += "$"
+		}
+		if text = MustParse(text).String(); !have[text] {
+			have[text] = true
+			patterns = append(patterns, text)
+		}
+	}
+	for range 40 {
+		path := "/"
+		for range r.IntN(12) {
+			if r.IntN(2) == 0 {
+				parts := strings.Split(strings.TrimSuffix(patterns[r.IntN(n)], "$"), "*")
+				path += parts[r.IntN(len(parts))]
+			} else {
+				path += word()
+			}
+		}
+		paths = append(paths, NormalizePath(path))
+	}
+	return patterns, paths
+}
+
+func TestIndexOfManyWildcardsAgreesWithRegexp(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	sizes := []int{9, 20, 100, 200, 1000, 2*maxNumbers + 1000}
+	for i := range 60 {
+		if i >= len(sizes) {
+			sizes = append(sizes, 8+r.IntN(300))
+		}
+		patterns, paths := crowd(r, sizes[i])
+		entries := make([]Entry[[]int], len(patterns))
+		matchers := make([]*regexp.Regexp, len(patterns))
+		for i, p := range patterns {
+			entries[i], matchers[i] = Entry[[]int]{MustParse(p), []int{i}}, regexpOf(p)
+		}
+		x := NewIndex(entries, func(a, b []int) []int { return slices.Concat(a, b) })
+		hits := 0
+		for _, path := range paths {
+			var all, longest []int
+			best := 0
+			for i, m := range matchers {
+				if !m.MatchString(path) {
+					continue
+				}
+				all = append(all, i)
+				if n := len(patterns[i]); n > best {
+					best, longest = n, nil
+				}
+				if len(patterns[i]) == best {
+					longest = append(longest, i)
+				}
+			}
+			hits += len(all)
+			n, got := x.Longest(path)
+			if slices.Sort(got); n != best || !slices.Equal(got, longest) {
+				t.Fatalf("%d patterns: Longest(%q) = %d %v, want %d %v", len(patterns), path, n, got, best, longest)
+			}
+			n, got = x.longestDeep(path)
+			if slices.Sort(got); n != best || !slices.Equal(got, longest) {
+				t.Fatalf("%d patterns: longestDeep(%q) = %d %v, want %d %v", len(patterns), path, n, got, best, longest)
+			}
+			var found []int
+			x.Matches(path, func(v []int) { found = append(found, v...) })
+			if slices.Sort(found); !slices.Equal(found, all) {
+				t.Fatalf("%d patterns: Matches(%q) = %v, want %v", len(patterns), path, found, all)
+			}
+		}
+		if hits == 0 {
+			t.Errorf("nothing of %d patterns matched", len(patterns))
+		}
+	}
+}
+
+// The order of what matches does not depend on where in the path it does.
+func TestMatchesInTheOrderOfTheIndex(t *testing.T) {
+	var entries []Entry[int]
+	for i := range 100 {
+		entries = append(entries, Entry[int]{MustParse(fmt.Sprintf("/*needle%02d/", i)), i})
+	}
+	x := NewIndex(entries, func(a, _ int) int { return a })
+	order := func(path string) (found []int) {
+		x.Matches(path, func(i int) { found = append(found, i) })
+		return found
+	}
+	one, other := order("/needle17/needle42/needle99/"), order("/needle99/x/needle42/needle17/needle42/")
+	if len(one) != 3 || !slices.Equal(one, other) {
+		t.Errorf("%v and %v", one, other)
+	}
+}
+
+func FuzzIndexOfManyWildcards(f *testing.F) {
+	f.Add("/*abcd /*bcde /*abcde$ /*cd*abc /*dcba*$ /*xxxx /*yyyy /*zzzz /*aaaa /*aaaab", "/abcdebcdabcde")
+	f.Add("", "/other42")
+	f.Fuzz(func(t *testing.T, text, path string) {
+		var entries []Entry[int]
+		for i, p := range strings.Fields(text) {
+			if p, err := Parse(p); err == nil {
+				entries = append(entries, Entry[int]{p, i})
+			}
+		}
+		for i := range 2 * severalWilds { // so that not all are tried one by one
+			entries = append(entries, Entry[int]{MustParse(fmt.Sprintf("/*other%d", i)), i}, Entry[int]{MustParse(fmt.Sprintf("/*other%d$", i)), i})
+		}
+		x := NewIndex(entries, func(a, b int) int { return min(a, b) })
+		norm := NormalizePath(path)
+		best := 0
+		for _, e := range entries {
+			if e.Pattern.Len() > best && e.Pattern.Match(norm) { // which FuzzParse compares with regular expressions
+				best = e.Pattern.Len()
+			}
+		}
+		if n, _ := x.Longest(norm); n != best {
+			t.Fatalf("Longest(%q) is %d, want %d", norm, n, best)
+		}
+	})
+}
+
+// BenchmarkWildcards is a decision among patterns that all have a wildcard in one
+// place: for an ordinary path, and for one that is full of what they look for.
+func BenchmarkWildcards(b *testing.B) {
+	for _, n := range []int{10, 1000, 10000} {
+		var entries []Entry[int]
+		for i := range n {
+			text := fmt.Sprintf("/*/section%d/*/print%d", i%100, i)
+			switch i % 4 {
+			case 1:
+				text = fmt.Sprintf("/*/topic-%d/", i)
+			case 2:
+				text = fmt.Sprintf("/*?session=%d&", i)
+			case 3:
+				text = fmt.Sprintf("/*-%d.pdf$", i)
+			}
+			entries = append(entries, Entry[int]{MustParse(text), i})
+		}
+		x := NewIndex(entries, func(a, b int) int { return min(a, b) })
+		for _, size := range []int{64, 2 << 10, 16 << 10} {
+			ordinary, full := "/", "/"
+			for i := 0; len(ordinary) < size; i++ {
+				ordinary += fmt.Sprintf("archive/%d/an-article-about-something/", i)
+			}
+			for i := 0; len(full) < size; i++ {
+				full += fmt.Sprintf("topic%d/ession=%d/section%d/print%d-", i, 4*i+2, i%100+1000, i*4)
+			}
+			for name, path := range map[string]string{"ordinary": ordinary[:size], "full": full[:size]} {
+				b.Run(fmt.Sprintf("patterns=%d/octets=%d/%s", n, size, name), func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						x.Longest(path)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestWildcardsDoNotAllocate(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	patterns, paths := crowd(r, 1000)
+	var entries []Entry[int]
+	for i, p := range patterns {
+		entries = append(entries, Entry[int]{MustParse(p), i})
+	}
+	x := NewIndex(entries, func(a, b int) int { return min(a, b) })
+	sum := 0
+	if n := testing.AllocsPerRun(10, func() {
+		for _, p := range paths {
+			x.Longest(p)
+			x.Matches(p, func(i int) { sum += i })
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
