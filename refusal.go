@@ -4,9 +4,11 @@ package robotspolicy
 
 import (
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,8 +28,8 @@ var errRefused = errors.New("the site's policy does not allow this crawler here"
 
 // refuse answers a crawler that is refused: with an error for the site's error
 // routes, where nothing is refused a second time, or, where nobody does anything
-// with errors, with what Caddy would make of that one. To have Caddy find out
-// costs more than all the rest of a refusal.
+// with errors, with what Caddy would make of that one, and the policy's message. To
+// have Caddy find out costs more than all the rest of a refusal.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, s *site.Site) error {
 	e := s.File.Spec.Enforcement
 	if e.Close {
@@ -44,7 +46,13 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, s *site.Site) e
 		status = http.StatusForbidden
 	}
 	if !h.errorsCaught && !catchesErrors(r) && onlyPasses(w) {
+		if e.Message != "" {
+			header["Content-Type"] = []string{"text/plain; charset=utf-8"}
+		}
 		w.WriteHeader(status)
+		if e.Message != "" && r.Method != http.MethodHead {
+			_, _ = io.WriteString(w, e.Message+"\n") // a client that has left is refused too
+		}
 		return nil
 	}
 	reason := errRefused
@@ -82,7 +90,27 @@ func errorsCaughtIn(holders []caddy.Module) bool {
 // where errors have routes.
 func catchesErrors(r *http.Request) bool {
 	s, _ := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
-	return s == nil || s.Errors != nil && len(s.Errors.Routes) > 0 || len(s.NamedRoutes) > 0
+	if s == nil || len(s.NamedRoutes) > 0 {
+		return true
+	}
+	return s.Errors != nil && slices.ContainsFunc(s.Errors.Routes, func(route caddyhttp.Route) bool {
+		return len(route.MatcherSets) == 0 || slices.ContainsFunc(route.MatcherSets, func(set caddyhttp.MatcherSet) bool {
+			return !isOfOtherHosts(set, r)
+		})
+	})
+}
+
+// isOfOtherHosts reports whether a route is that of another site. Other matchers
+// can depend on the error.
+func isOfOtherHosts(set caddyhttp.MatcherSet, r *http.Request) bool {
+	return slices.ContainsFunc(set, func(m any) bool {
+		host, ok := m.(*caddyhttp.MatchHost)
+		if !ok {
+			return false
+		}
+		match, err := host.MatchWithError(r)
+		return err == nil && !match
+	})
 }
 
 // onlyPasses reports whether what is written to w goes out as it is. The writers of

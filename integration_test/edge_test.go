@@ -111,6 +111,31 @@ rules:
 	}
 }
 
+// Where a site has no routes for errors the policy's message is the body of a
+// refusal, also if another site has some.
+func TestEdgeMessage(t *testing.T) {
+	s := startSites(t, `version: 1
+enforcement: {message: "ask <licences@example.com>, please"}
+rules:
+  - for: GPTBot
+    disallow:
+      crawl: /
+    enforce: block
+`, htmlUpstream(page("")), map[string]string{
+		"plain.test":  "encode gzip\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
+		"errors.test": "robots_policy POLICY\nreverse_proxy UPSTREAM\nhandle_errors {\nrespond \"an error page\"\n}",
+	})
+	for _, c := range []struct{ method, host, body string }{
+		{"GET", "plain.test", "ask <licences@example.com>, please\n"}, {"POST", "plain.test", "ask <licences@example.com>, please\n"},
+		{"HEAD", "plain.test", ""}, {"GET", "errors.test", "an error page"},
+	} {
+		r := s.do(c.method, "/", "Host", c.host, "User-Agent", gptBot, "Accept-Encoding", "gzip")
+		if r.StatusCode != 403 || r.body != c.body || r.Header.Get("Content-Type") != "text/plain; charset=utf-8" || r.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s %s: %s %v %q", c.method, c.host, r.Status, r.Header, r.body)
+		}
+	}
+}
+
 // A connection that is closed gets no answer at all, and Caddy goes on.
 func TestEdgeClose(t *testing.T) {
 	s := start(t, `version: 1
