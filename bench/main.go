@@ -42,8 +42,8 @@ func main() {
 	var o options
 	flag.StringVar(&o.rows, "rows", "", "names of the rows, with commas between them (default all; the bases of rows are added)")
 	flag.StringVar(&o.scenarios, "scenarios", "", "names of the scenarios, with commas between them (default all)")
-	flag.IntVar(&o.rounds, "rounds", 21, "windows of each pair")
-	flag.IntVar(&o.parts, "parts", 3, "times that all proxies are started afresh")
+	flag.IntVar(&o.rounds, "rounds", 20, "windows of each pair")
+	flag.IntVar(&o.parts, "parts", 2, "times that all proxies are started afresh")
 	flag.DurationVar(&o.duration, "duration", 300*time.Millisecond, "length of a window")
 	flag.DurationVar(&o.limit, "limit", 9*time.Minute, "when to measure no more, builds not counted")
 	flag.Float64Var(&o.maxForeign, "max-foreign", 0.15, "share of the machine that others may use before a window is repeated")

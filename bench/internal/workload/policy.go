@@ -74,7 +74,7 @@ func rule(r *rand.Rand, i int, partners []string) string {
 	case i >= Small.Rules && i%3 == 1:
 		return fmt.Sprintf("for: %s, disallow: {%s: /partners/%d/}", partners[i/3%len(partners)], usage, i)
 	case i >= Small.Rules && i%3 == 2:
-		return fmt.Sprintf("for: everyone, hosts: title-%d.example.com, disallow: {crawl: %s}", i%2, path)
+		return fmt.Sprintf("for: everyone, hosts: title-%d.example.com, disallow: {%s: %s}", i%2, usage, path)
 	}
 	return fmt.Sprintf("for: everyone, disallow: {%s: %s}", usage, path)
 }
