@@ -77,11 +77,11 @@ type handler struct {
 	http.Handler
 }
 
-// load starts a Caddy that has the servers of all rows.
-func load(dir string) ([]handler, error) {
+// load starts a Caddy that has the servers of rows.
+func load(dir string, rows []workload.ChainRow) ([]handler, error) {
 	apps, servers := map[string]any{}, map[string]any{}
-	for i := range workload.ChainRows {
-		if err := adapt(&workload.ChainRows[i], dir, apps, servers); err != nil {
+	for i := range rows {
+		if err := adapt(&rows[i], dir, apps, servers); err != nil {
 			return nil, err
 		}
 	}
@@ -102,9 +102,8 @@ func load(dir string) ([]handler, error) {
 		return nil, err
 	}
 	var all []handler
-	for i := range workload.ChainRows {
-		row := &workload.ChainRows[i]
-		all = append(all, handler{row, app.(*caddyhttp.App).Servers[row.Name]})
+	for i := range rows {
+		all = append(all, handler{&rows[i], app.(*caddyhttp.App).Servers[rows[i].Name]})
 	}
 	return all, nil
 }

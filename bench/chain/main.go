@@ -50,13 +50,17 @@ func run(names []string, rounds int, batch time.Duration, profiles string) error
 		return err
 	}
 	defer os.RemoveAll(dir)
-	handlers, err := load(dir)
+	rows := workload.ChainRows
+	if profiles != "" {
+		rows = slices.DeleteFunc(rows, func(r workload.ChainRow) bool { return r.Policy != &workload.Small })
+	}
+	handlers, err := load(dir, rows)
 	if err != nil {
 		return err
 	}
 	defer caddy.Stop()
 	if profiles != "" {
-		return profile(handlers, scenarios, profiles)
+		return profile(handlers[0], scenarios, profiles)
 	}
 	// Collections would fall on one row or another by chance.
 	debug.SetGCPercent(-1)
@@ -68,8 +72,7 @@ func run(names []string, rounds int, batch time.Duration, profiles string) error
 }
 
 // profile writes what this module's row spends its time on.
-func profile(handlers []handler, scenarios []workload.Scenario, dir string) error {
-	h := handlers[slices.IndexFunc(handlers, func(h handler) bool { return h.row.Policy == &workload.Small })]
+func profile(h handler, scenarios []workload.Scenario, dir string) error {
 	for i := range scenarios {
 		c := newClient(&scenarios[i])
 		c.learn(h)
