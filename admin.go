@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -102,9 +103,10 @@ func (d *document) policyStatus() policyStatus {
 // host.
 type hostsAnswer struct {
 	Policy  string `json:"policy"`
-	Held    int    `json:"held"`    // hosts whose policies are in memory
-	Wrong   int    `json:"wrong"`   // of them, those whose files are wrong now
-	Missing int    `json:"missing"` // hosts that are known to have no file
+	Held    int    `json:"held"`            // hosts whose policies are in memory
+	Wrong   int    `json:"wrong"`           // of them, those whose files are wrong now
+	Missing int    `json:"missing"`         // hosts that are known to have no file
+	Error   string `json:"error,omitempty"` // of their directory; absent if it can be read
 	Reload  string `json:"reload"`
 	Sites   int    `json:"sites"`
 	Reloads counts `json:"reloads"`
@@ -113,11 +115,14 @@ type hostsAnswer struct {
 func (s *hostSet) answer() hostsAnswer {
 	st := s.status()
 	a := hostsAnswer{
-		Policy: s.template.text, Held: st.held, Wrong: st.broken, Missing: st.misses,
+		Policy: s.template.String(), Held: st.held, Wrong: st.broken, Missing: st.misses,
 		Reload: "off", Sites: st.readers, Reloads: st.counts,
 	}
 	if st.interval > 0 {
 		a.Reload = st.interval.String()
+	}
+	if st.err != nil {
+		a.Error = st.err.Error()
 	}
 	return a
 }
@@ -163,6 +168,9 @@ func (adminAPI) explain(w http.ResponseWriter, r *http.Request) error {
 
 func (adminAPI) robotsTxt(w http.ResponseWriter, r *http.Request) error {
 	host := r.URL.Query().Get("host")
+	if name, err := policy.ParseHost(host); host != "" && (err != nil || name.Wildcard()) {
+		return apiError(http.StatusBadRequest, fmt.Errorf("the parameter host is %q and no host such as www.example.com", host))
+	}
 	l, merges, err := servedPolicy(r, host)
 	if err != nil {
 		return err
@@ -194,47 +202,51 @@ type reloaded struct {
 }
 
 func (adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
+	name := r.URL.Query().Get("policy")
+	hosts := []hostsAnswer{}
 	for _, s := range allHostSets() {
-		if name := r.URL.Query().Get("policy"); name == "" || name == s.template.text {
-			s.sweep(r.Context(), true)
-			if name != "" {
-				return answer(w, http.StatusOK, map[string]any{"results": []reloaded{}, "hosts": []hostsAnswer{s.answer()}})
-			}
+		if name != "" && name != s.template.String() {
+			continue
 		}
+		if !s.reload(r.Context()) {
+			return apiError(http.StatusServiceUnavailable, fmt.Errorf("the directory of %s does not answer", s.template))
+		}
+		hosts = append(hosts, s.answer())
 	}
-	chosen, err := chosenDocuments(r)
-	if err != nil {
-		return err
+	var chosen []*document
+	if name == "" || len(hosts) == 0 {
+		var err error
+		if chosen, err = chosenDocuments(r); err != nil {
+			return err
+		}
 	}
 	status := http.StatusOK
 	results := []reloaded{}
 	for _, d := range chosen {
 		o := d.reload(r.Context())
 		o.tell()
-		result := reloaded{Policy: d.name, Result: "unchanged"}
-		switch {
-		case o.err != nil:
-			result.Result, result.Error = "refused", o.err.Error()
+		result := o.told(d.name)
+		if o.err != nil {
 			status = http.StatusUnprocessableEntity
-		case o.now != o.before:
-			result.Result, result.Changes, result.Details = "taken", o.changes.Words(), o.changes
-		}
-		if o.now != nil {
-			result.SHA256 = o.now.sum
 		}
 		results = append(results, result)
 	}
-	return answer(w, status, map[string]any{"results": results})
+	return answer(w, status, map[string]any{"results": results, "hosts": hosts})
 }
 
-// servedDocuments lists the documents that have a policy.
-func servedDocuments() (served []*document) {
-	for _, d := range allDocuments() {
-		if d.status().current != nil {
-			served = append(served, d)
-		}
+// told puts an outcome into the words of the admin API.
+func (o outcome) told(name string) reloaded {
+	result := reloaded{Policy: name, Result: "unchanged"}
+	switch {
+	case o.err != nil:
+		result.Result, result.Error = "refused", o.err.Error()
+	case o.now != o.before:
+		result.Result, result.Changes, result.Details = "taken", o.changes.Words(), o.changes
 	}
-	return served
+	if o.now != nil {
+		result.SHA256 = o.now.sum
+	}
+	return result
 }
 
 // chosenDocuments are those of the name that a request gives, or all.
@@ -256,12 +268,15 @@ func chosenDocuments(r *http.Request) ([]*document, error) {
 // robots.txt is merged under it.
 func servedPolicy(r *http.Request, host string) (*live, bool, error) {
 	for _, s := range allHostSets() {
-		if s.template.text != r.URL.Query().Get("policy") {
+		if s.template.String() != r.URL.Query().Get("policy") {
 			continue
 		}
 		l, err := s.find(r.Context(), host)
-		if err == nil && l == nil {
-			err = apiError(http.StatusNotFound, fmt.Errorf("the host %q has no policy of its own in %s", host, s.template.text))
+		if err != nil {
+			return nil, false, apiError(http.StatusServiceUnavailable, err)
+		}
+		if l == nil {
+			err = apiError(http.StatusNotFound, fmt.Errorf("the host %q has no policy of its own in %s", host, s.template.String()))
 		}
 		return l, s.merges(), err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/certmagic"
 	"github.com/spf13/cobra"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -27,10 +28,10 @@ func publishCommand() *cobra.Command {
 	cmd := command("publish FILE --to storage:KEY", "Checks a policy file and puts it where every server of a fleet reads it",
 		func(cmd *cobra.Command, args []string) (int, error) {
 			const usage = "FILE --to storage:KEY"
-			if !strings.HasPrefix(to, storagePrefix) {
+			if !strings.HasPrefix(to, policyname.StoragePrefix) {
 				return exitUsage, errors.New("where to? --to takes a key in Caddy's storage, such as storage:robots_policy/site.yaml")
 			}
-			key, err := storageKey(to)
+			key, err := policyname.StorageKey(to)
 			if err != nil {
 				return exitUsage, err
 			}
@@ -72,10 +73,10 @@ func publish(cmd *cobra.Command, s *site.Site, data []byte, key string, of stora
 	out := cmd.OutOrStdout()
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	if err == nil && bytes.Equal(before, data) {
-		say("%s%s is this policy already (sha256 %s)", storagePrefix, key, sumOf(data))
+		say("%s%s is this policy already (sha256 %s)", policyname.StoragePrefix, key, sumOf(data))
 		return caddy.ExitCodeSuccess, nil
 	}
-	if old, _ := site.Load(storagePrefix+key, before, robotsserve.ServeOptions{}); err == nil && old != nil {
+	if old, _ := site.Load(policyname.StoragePrefix+key, before, robotsserve.ServeOptions{}); err == nil && old != nil {
 		for _, words := range site.Compare(old, s).Words() {
 			say("%s", words)
 		}
@@ -90,7 +91,7 @@ func publish(cmd *cobra.Command, s *site.Site, data []byte, key string, of stora
 	if got, err := storage.Load(limited, key); err != nil || !bytes.Equal(got, data) {
 		return exitUsage, fmt.Errorf("the storage does not give back what was published: %w", errors.Join(err, fs.ErrInvalid))
 	}
-	say("published as %s%s (sha256 %s)", storagePrefix, key, sumOf(data))
+	say("published as %s%s (sha256 %s)", policyname.StoragePrefix, key, sumOf(data))
 	return caddy.ExitCodeSuccess, nil
 }
 

@@ -4,10 +4,8 @@ package robotspolicy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"net/http"
-	"net/http/httptest"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -27,13 +25,18 @@ type fakeSource struct {
 	err       error
 	reads     int
 	settleFor time.Duration
+	isRemote  bool
+	hang      chan struct{} // reading waits until it is closed, whatever its context says
+	fault     any           // reading panics
+	out       int           // readings that are out, and the most there were
+	most      int
 }
 
 func (f *fakeSource) name() string                         { return "fake" }
 func (f *fakeSource) key() string                          { return "fake" }
 func (f *fakeSource) pace() (time.Duration, time.Duration) { return time.Second, time.Second }
 func (f *fakeSource) settle() time.Duration                { return f.settleFor }
-func (f *fakeSource) remote() bool                         { return false }
+func (f *fakeSource) remote() bool                         { return f.isRemote }
 func (f *fakeSource) late() bool                           { return false }
 func (f *fakeSource) keeps() keepPlace                     { return keepNowhere }
 
@@ -53,6 +56,17 @@ func (f *fakeSource) read(context.Context, any) (reading, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads++
+	if hang := f.hang; hang != nil {
+		f.out++
+		f.most = max(f.most, f.out)
+		f.mu.Unlock()
+		<-hang
+		f.mu.Lock()
+		f.out--
+	}
+	if f.fault != nil {
+		panic(f.fault)
+	}
 	if f.err != nil {
 		return reading{}, f.err
 	}
@@ -207,6 +221,111 @@ func TestDocumentSurvivesAPanic(t *testing.T) {
 	})
 }
 
+// A source that hangs, whatever it is told, holds nobody up and one goroutine; when
+// it is back it is followed again.
+func TestDocumentOfASourceThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy}
+		d, r, logs := newTestDocument(t, src)
+		d.join(r)
+		defer func() { _ = d.Destruct() }()
+		hang := make(chan struct{})
+		src.mu.Lock()
+		src.hang = hang
+		src.mu.Unlock()
+		time.Sleep(10 * time.Minute)
+		for range 3 {
+			start := time.Now()
+			if o := d.reload(context.Background()); o.err == nil || !strings.Contains(o.err.Error(), "does not answer") || o.now != r.has {
+				t.Errorf("%+v", o)
+			}
+			if took := time.Since(start); took > 2*readTimeout {
+				t.Errorf("a reload waits %s", took)
+			}
+		}
+		if src.most != 1 {
+			t.Errorf("%d readings are out at once", src.most)
+		}
+		if n := logs.FilterMessageSnippet("policy not reloaded").Len(); n != 1 {
+			t.Errorf("told %d times", n)
+		}
+		src.mu.Lock()
+		src.hang, src.text = nil, fakePolicy+"# b\n"
+		src.mu.Unlock()
+		close(hang)
+		time.Sleep(time.Minute)
+		if d.status().err != nil || r.has.sum != sumOf([]byte(src.text)) {
+			t.Errorf("%+v", d.status())
+		}
+	})
+}
+
+// A storage module with a fault does not end Caddy.
+func TestDocumentOfASourceThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy}
+		d, r, _ := newTestDocument(t, src)
+		d.join(r)
+		defer func() { _ = d.Destruct() }()
+		src.mu.Lock()
+		src.fault = "index out of range"
+		src.mu.Unlock()
+		time.Sleep(time.Minute)
+		if err := d.status().err; err == nil || !strings.Contains(err.Error(), "index out of range") {
+			t.Error(err)
+		}
+		src.mu.Lock()
+		src.fault, src.text = nil, fakePolicy+"# b\n"
+		src.mu.Unlock()
+		time.Sleep(time.Minute)
+		if d.status().err != nil || r.has.sum != sumOf([]byte(src.text)) {
+			t.Errorf("%+v", d.status())
+		}
+	})
+}
+
+// What a network says of its fault is new each time. It is told once all the same,
+// and shown as it is now.
+func TestDocumentTellsOfANetworkOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy, isRemote: true}
+		d, r, logs := newTestDocument(t, src)
+		d.join(r)
+		defer func() { _ = d.Destruct() }()
+		for i := range 100 {
+			src.set("", fmt.Errorf("read tcp 192.0.2.1:%d->192.0.2.2:443: connection reset", 40000+i))
+			time.Sleep(6 * time.Minute)
+		}
+		if n := logs.FilterMessageSnippet("policy not reloaded").Len(); n != 1 {
+			t.Errorf("told %d times", n)
+		}
+		if s := d.status(); s.counts.Refused != 1 || s.err == nil || !strings.Contains(s.err.Error(), "40099") {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// A configuration that wants its policy looked at often does not wait for the next
+// look of one that did not.
+func TestDocumentWakesForANewInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy}
+		d, slow, _ := newTestDocument(t, src)
+		slow.interval = 24 * time.Hour
+		d.join(slow)
+		defer func() { _ = d.Destruct() }()
+		time.Sleep(time.Minute)
+		quick := &reader{src: src, follow: true, interval: time.Second, teller: slow.teller, take: func(*live) {}}
+		d.join(quick)
+		time.Sleep(10 * time.Second)
+		src.set(fakePolicy+"# b\n", nil)
+		time.Sleep(3 * time.Second)
+		if quick.has.sum != sumOf([]byte(fakePolicy+"# b\n")) {
+			t.Error("the old interval holds")
+		}
+	})
+}
+
 // Sources across a network are asked less often while they fail, and again as
 // often as before when they are back.
 func TestPause(t *testing.T) {
@@ -223,64 +342,4 @@ func TestPause(t *testing.T) {
 	if p := pause(time.Hour, 9, true); p < 48*time.Minute-1 || p > time.Hour {
 		t.Error(p)
 	}
-}
-
-// A policy comes over TLS from a server that is trusted, and from no other.
-func TestWebSourceTLS(t *testing.T) {
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("If-Modified-Since") != "" {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		w.Header().Set("Last-Modified", "Sat, 21 Nov 2026 10:00:00 GMT")
-		_, _ = w.Write([]byte(fakePolicy))
-	}))
-	defer server.Close()
-	src, err := newWebSource(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := src.read(context.Background(), nil); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("a server that nobody vouches for: %v", err)
-	}
-	src.client = server.Client()
-	src.client.CheckRedirect = checkRedirect
-	found, err := src.read(context.Background(), nil)
-	if err != nil || string(found.data) != fakePolicy {
-		t.Fatalf("%s %v", found.data, err)
-	}
-	if _, err := src.read(context.Background(), found.mark); !errors.Is(err, errUnchanged) {
-		t.Error(err)
-	}
-	// The mark outlives the process.
-	data, err := json.Marshal(found.mark)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := src.read(context.Background(), src.restore(data)); !errors.Is(err, errUnchanged) {
-		t.Error(err)
-	}
-	if _, err := src.read(context.Background(), src.restore([]byte("nonsense"))); err != nil {
-		t.Error(err)
-	}
-}
-
-func FuzzStorageKey(f *testing.F) {
-	for _, s := range []string{"a/b.yaml", "../x", "/etc/passwd", "certificates/x", "a//b", ".", "a/../certificates"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		key, err := storageKey(storagePrefix + s)
-		if err != nil {
-			return
-		}
-		if strings.HasPrefix(key, "/") || strings.Contains("/"+key+"/", "/../") || strings.Contains("/"+key+"/", "/./") || strings.Contains(key, "//") {
-			t.Errorf("%q", key)
-		}
-		for _, own := range caddysOwn {
-			if key == own || strings.HasPrefix(key, own+"/") {
-				t.Errorf("%q is Caddy's own", key)
-			}
-		}
-	})
 }

@@ -16,12 +16,16 @@ import (
 // A text that is wrong refuses the new configuration; that a network does not
 // answer does not.
 func (d *document) open(ctx context.Context, r *reader) error {
-	d.checking.Lock()
-	defer d.checking.Unlock()
-	d.mu.Lock()
-	current := d.current
-	d.mu.Unlock()
-	if r.src.late() && r.follow && (current != nil || d.startKept(r) != nil) {
+	late := r.src.late() && r.follow
+	if late && d.status().current != nil {
+		return nil // without waiting for a reading that is out
+	}
+	if err := d.checking.take(ctx); err != nil {
+		return err
+	}
+	defer d.checking.pass()
+	current := d.status().current
+	if late && (current != nil || d.startKept(r) != nil) {
 		return nil
 	}
 	found, err := d.read(ctx, r, nil)
@@ -74,11 +78,13 @@ func (d *document) startKept(r *reader) *live {
 }
 
 // comingUp reports whether Caddy is loading its first configuration to run it.
-// Caddy does not tell a module that a configuration is only being validated;
-// then a policy that is broken must be found out.
 func comingUp() bool {
-	if len(os.Args) > 1 && (os.Args[1] == "validate" || os.Args[1] == "adapt") {
-		return false
-	}
-	return caddy.ActiveContext().Context == nil
+	return !validating() && caddy.ActiveContext().Context == nil
+}
+
+// validating reports whether the configuration is only being validated, which
+// Caddy does not tell a module. Then a policy that is broken must be found out,
+// and nothing is left behind.
+func validating() bool {
+	return len(os.Args) > 1 && (os.Args[1] == "validate" || os.Args[1] == "adapt")
 }

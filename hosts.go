@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,6 +15,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
 )
 
 // The limits of a hostSet. Past maxHosts the host that was not asked for the
@@ -29,20 +29,29 @@ const (
 	// by a crawler for a day.
 	lookupsPerSecond = 2000
 	maxWaiting       = 1000
+	// So many files are read at once. Each of a network that is away holds a thread.
+	maxReading = 64
+	// How long a file may have to wait for others that are being read.
+	maxQueueing = time.Second
 )
 
-// hostSet is the policies of a hostTemplate. They are read when they are first
+// hostSet is the policies of a policyname.HostTemplate. They are read when they are first
 // asked for, and then followed like any document.
 type hostSet struct {
-	template *hostTemplate
+	template *policyname.HostTemplate
 	lookups  bucket
+	reading  chan struct{} // holds those that read
+	sweeping turn
+	closed   func() *live // for hosts whose file is wrong and was never good
 
 	mu      sync.RWMutex
 	entries map[string]*hostEntry
-	misses  map[string]time.Time
+	misses  map[string]*hostMiss
+	dirErr  error  // why the directory cannot be read now
 	gone    counts // of entries that are no more
 	readers []*hostReader
 	stop    context.CancelFunc
+	woken   chan struct{}
 }
 
 // hostReader is a handler that uses a hostSet.
@@ -60,6 +69,12 @@ func (s *hostSet) merges() bool {
 	return slices.ContainsFunc(s.readers, func(r *hostReader) bool { return r.merges })
 }
 
+// hostMiss is a host that has no file.
+type hostMiss struct {
+	since time.Time
+	asked atomic.Bool // for it, since its file was last looked for
+}
+
 // hostEntry is the policy of one host.
 type hostEntry struct {
 	host     string
@@ -70,49 +85,6 @@ type hostEntry struct {
 	live     atomic.Pointer[live]
 	used     atomic.Int64 // in Unix seconds
 }
-
-// hostSource is the file of a host.
-type hostSource struct {
-	fileSource
-	template *hostTemplate
-	file     string // below the directory of the template
-}
-
-func (h *hostSource) keeps() keepPlace { return keepNowhere }
-
-type rootKey struct{}
-
-// read reads the file without leaving the directory of the template, whatever
-// symbolic links there are in it.
-func (h *hostSource) read(ctx context.Context, last any) (reading, error) {
-	root, ok := ctx.Value(rootKey{}).(*os.Root)
-	if !ok {
-		var err error
-		if root, err = os.OpenRoot(h.template.dir); err != nil {
-			return reading{}, fmt.Errorf("the directory of the policy files: %w", notMissing{err})
-		}
-		defer root.Close()
-	}
-	info, err := root.Stat(h.file)
-	if err != nil {
-		return reading{}, err
-	}
-	if err := plain(h.path, info); err != nil {
-		return reading{}, err
-	}
-	if m, ok := last.(fileMark); ok && m.same(info) {
-		return reading{}, errUnchanged
-	}
-	file, err := root.Open(h.file)
-	if err != nil {
-		return reading{}, err
-	}
-	defer file.Close()
-	return readOpen(file)
-}
-
-// notMissing is an error that does not mean that a host has no file.
-type notMissing struct{ error }
 
 // Destruct implements caddy.Destructor.
 func (s *hostSet) Destruct() error {
@@ -140,20 +112,22 @@ rules:
 // find returns the policy of a host, or nil if it has no file. Its error is the
 // answer to a request.
 func (s *hostSet) find(ctx context.Context, name string) (*live, error) {
-	host, ok := fileHost(name)
+	host, ok := policyname.CleanHost(name)
 	if !ok {
 		return nil, nil
 	}
 	now := time.Now()
 	s.mu.RLock()
-	e := s.entries[host]
-	_, missing := s.misses[host]
+	e, miss := s.entries[host], s.misses[host]
 	s.mu.RUnlock()
-	if missing {
+	if miss != nil {
+		if !miss.asked.Load() {
+			miss.asked.Store(true)
+		}
 		return nil, nil
 	}
 	if e == nil {
-		file, ok := s.template.expand(host)
+		file, ok := s.template.Expand(host)
 		if !ok {
 			return nil, nil
 		}
@@ -162,13 +136,11 @@ func (s *hostSet) find(ctx context.Context, name string) (*live, error) {
 		}
 		var first bool
 		if e, first = s.add(host, now); first {
-			s.load(e, file)
+			go s.load(e, file)
 		}
 	}
-	select {
-	case <-e.ready:
-	case <-ctx.Done():
-		return nil, caddyhttp.Error(http.StatusServiceUnavailable, ctx.Err())
+	if err := e.wait(ctx); err != nil {
+		return nil, caddyhttp.Error(http.StatusServiceUnavailable, err)
 	}
 	if e.err != nil {
 		return nil, caddyhttp.Error(http.StatusServiceUnavailable, e.err)
@@ -180,6 +152,30 @@ func (s *hostSet) find(ctx context.Context, name string) (*live, error) {
 		e.used.Store(sec)
 	}
 	return e.live.Load(), nil
+}
+
+// wait waits until the entry is loaded, but not as long as a file may hang.
+func (e *hostEntry) wait(ctx context.Context) error {
+	if e.isReady() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	select {
+	case <-e.ready:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("reading the policy of this host: %w", ctx.Err())
+	}
+}
+
+func (e *hostEntry) isReady() bool {
+	select {
+	case <-e.ready:
+		return true
+	default:
+		return false
+	}
 }
 
 // add returns the entry of a host, and whether it is new and to be loaded.
@@ -208,7 +204,7 @@ func (s *hostSet) evict() {
 	n := 0
 	for _, e := range s.entries {
 		age := e.used.Load()
-		if e.document != nil && e.document.status().err != nil {
+		if e.isReady() && e.document != nil && e.document.status().err != nil {
 			age += int64(24 * time.Hour / time.Second)
 		}
 		if oldest == nil || age < at {
@@ -227,7 +223,7 @@ func (s *hostSet) drop(e *hostEntry) {
 		return
 	}
 	delete(s.entries, e.host)
-	if e.document != nil {
+	if e.isReady() && e.document != nil {
 		c := e.document.status().counts
 		s.gone.Taken += c.Taken
 		s.gone.Refused += c.Refused
@@ -236,21 +232,37 @@ func (s *hostSet) drop(e *hostEntry) {
 
 // load reads the policy of a new entry.
 func (s *hostSet) load(e *hostEntry, file string) {
+	t := s.teller()
 	e.err = errors.New("the policy of this host could not be read")
 	defer func() {
-		if e.err != nil { // after a panic: the next request tries again
+		if e.err != nil { // also after a panic: the next request tries again
 			s.mu.Lock()
 			s.drop(e)
 			s.mu.Unlock()
 		}
 		close(e.ready)
 	}()
-	t := s.teller()
-	src := &hostSource{fileSource: fileSource{path: s.template.dir + file}, template: s.template, file: file}
+	defer t.recover()
+	patience := time.NewTimer(maxQueueing)
+	defer patience.Stop()
+	select {
+	case s.reading <- struct{}{}:
+		defer func() { <-s.reading }()
+	case <-patience.C:
+		e.err = errBusy
+		return
+	}
+	s.open(e, file, t)
+}
+
+// open opens the document of a new entry.
+func (s *hostSet) open(e *hostEntry, file string, t *teller) {
+	src := &hostSource{fileSource: fileSource{path: s.template.Dir() + file}, template: s.template, file: file}
 	d := &document{key: src.key(), name: src.path}
 	r := &reader{src: src, follow: true, interval: fileInterval, teller: t, take: e.live.Store}
-	found, err := d.read(context.Background(), r, nil)
-	if _, not := errors.AsType[notMissing](err); errors.Is(err, fs.ErrNotExist) && !not {
+	found, err := src.read(context.Background(), nil)
+	d.checked = time.Now()
+	if isMissing(err) {
 		e.err, e.missing = nil, true
 		s.miss(e)
 		return
@@ -260,12 +272,16 @@ func (s *hostSet) load(e *hostEntry, file string) {
 		l, err = newLive(src.name(), found.data)
 	}
 	if err != nil {
-		if l, _ = newLive(src.name(), []byte(closedText)); l == nil {
+		if l = s.closed(); l == nil {
 			return
 		}
 		d.note(err)
-		t.logger.Error("the policy of a host is wrong; crawlers are told to stay away from it until it is mended",
-			zap.String("policy", src.name()), zap.Error(err))
+		if isOfDirectory(err) {
+			s.directory(t, err)
+		} else {
+			t.logger.Error("the policy of a host is wrong; crawlers are told to stay away from it until it is mended",
+				zap.String("policy", src.name()), zap.Error(err))
+		}
 	} else {
 		d.mark = found.mark
 	}
@@ -275,18 +291,39 @@ func (s *hostSet) load(e *hostEntry, file string) {
 	e.document, e.err = d, nil
 }
 
-// miss remembers for a while that a host has no file.
+// directory notes whether the directory can be read, and tells when that changes.
+func (s *hostSet) directory(t *teller, err error) {
+	s.mu.Lock()
+	before := s.dirErr
+	s.dirErr = err
+	s.mu.Unlock()
+	name := zap.String("policy", s.template.String())
+	switch {
+	case err != nil && before == nil:
+		t.logger.Error("the directory of the policy files cannot be read; hosts keep the policies that they have, and crawlers are told to stay away from others",
+			name, zap.Error(err))
+	case err == nil && before != nil:
+		t.logger.Info("the directory of the policy files can be read again", name)
+	}
+}
+
+// miss remembers for a while that a host has no file. Past maxMisses another has
+// to go, rather one that nobody asks for.
 func (s *hostSet) miss(e *hostEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(e)
-	for host := range s.misses {
+	const few = 16
+	n := 0
+	for host, m := range s.misses {
 		if len(s.misses) < maxMisses {
 			break
 		}
-		delete(s.misses, host)
+		if n++; n >= few || !m.asked.Load() {
+			delete(s.misses, host)
+		}
 	}
-	s.misses[e.host] = time.Now()
+	s.misses[e.host] = &hostMiss{since: time.Now()}
 }
 
 // teller is that of the newest configuration that runs, or is about to.
@@ -302,9 +339,13 @@ func (s *hostSet) teller() *teller {
 }
 
 // newHostSet is for caddy.UsagePool.
-func newHostSet(t *hostTemplate) (caddy.Destructor, error) {
+func newHostSet(t *policyname.HostTemplate) (caddy.Destructor, error) {
 	return &hostSet{
-		template: t, entries: map[string]*hostEntry{}, misses: map[string]time.Time{},
-		lookups: bucket{rate: lookupsPerSecond},
+		template: t, entries: map[string]*hostEntry{}, misses: map[string]*hostMiss{}, lookups: bucket{rate: lookupsPerSecond},
+		reading: make(chan struct{}, maxReading),
+		closed: sync.OnceValue(func() *live {
+			l, _ := newLive(t.String(), []byte(closedText))
+			return l
+		}),
 	}, nil
 }

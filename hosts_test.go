@@ -4,7 +4,6 @@ package robotspolicy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +15,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
 )
 
 const hostPolicyText = `version: 1
@@ -34,7 +35,7 @@ rules:
 // newTestSet is a set of a directory, with a reader whose configuration runs.
 func newTestSet(t testing.TB, name string) *hostSet {
 	t.Helper()
-	template, err := parseHostTemplate(name)
+	template, err := policyname.ParseHostTemplate(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,76 +57,6 @@ func writePolicy(t testing.TB, path, text string) {
 	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestFileHost(t *testing.T) {
-	for host, want := range map[string]string{
-		"example.com": "example.com", "WWW.Example.COM:8080": "www.example.com", "example.com.": "example.com",
-		"bücher.example": "xn--bcher-kva.example", "192.0.2.1": "192.0.2.1", "a-b.example": "a-b.example",
-		"": "", ".": "", "..": "", "../../etc/passwd": "", "a/b": "", `a\b`: "", "a\x00b": "", "%2e%2e": "", "a..b": "", ".a": "",
-		"-a.example": "", "a_b.example": "", "[::1]:80": "", "a b": "", "{host}": "", "*.example.com": "", "~": "", "con:80:80": "",
-		strings.Repeat("a", 64): "", strings.Repeat("a.", 200) + "a": "", strings.Repeat("a", 1<<20): "",
-	} {
-		if got, ok := fileHost(host); got != want && ok || ok != (want != "") {
-			t.Errorf("%.40q: %q %t, want %q", host, got, ok, want)
-		}
-	}
-}
-
-func FuzzFileHost(f *testing.F) {
-	for _, s := range []string{"example.com", "../x", "BÜCHER.example:1", "a\x00", "xn--a", "..", "[::1]"} {
-		f.Add(s)
-	}
-	template, err := parseHostTemplate("/etc/policies/{labels.0}/{host}.yaml")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		host, ok := fileHost(s)
-		if !ok {
-			return
-		}
-		if again, ok := fileHost(host); !ok || again != host {
-			t.Errorf("%q becomes %q, and that %q", s, host, again)
-		}
-		file, ok := template.expand(host)
-		if !ok {
-			t.Fatalf("%q: %q", host, file)
-		}
-		if dir, name := filepath.Split(file); strings.ContainsAny(file, "\\\x00") || strings.Contains(file, "..") ||
-			strings.Count(dir, "/") != 1 || name != host+".yaml" || !filepath.IsLocal(file) {
-			t.Errorf("%q: %q", s, file)
-		}
-	})
-}
-
-func TestHostTemplate(t *testing.T) {
-	for name, want := range map[string]string{
-		"/etc/policies/{host}.yaml":                                  "/etc/policies/ www.example.com.yaml",
-		"/etc/policies/{http.request.host}.yaml":                     "/etc/policies/ www.example.com.yaml",
-		"/srv/{http.request.host.labels.1}.d/{labels.2}/policy.yaml": "/srv/ example.d/www/policy.yaml",
-		"/srv/{labels.9}.yaml":                                       "/srv/ none",
-	} {
-		template, err := parseHostTemplate(name)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		file, ok := template.expand("www.example.com")
-		if !ok {
-			file = "none"
-		}
-		if got := template.dir + " " + file; got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
-	}
-	for _, name := range []string{
-		"/etc/{path}.yaml", "/etc/{http.request.uri}", "/etc/{host", "/etc/host}{host}", "/{host}", "/etc/{labels.x}", "/etc/{http.request.header.X}",
-	} {
-		if template, err := parseHostTemplate(name); err == nil {
-			t.Errorf("%s: %+v", name, template)
-		}
 	}
 }
 
@@ -202,10 +133,7 @@ func TestHostsFollow(t *testing.T) {
 	step("no file", 0)
 	writePolicy(t, path, hostPolicyText)
 	step("the miss is remembered", 0)
-	for h := range s.misses {
-		s.misses[h] = time.Now().Add(-time.Minute)
-	}
-	sweep()
+	sweep() // finds it, as it was asked for
 	step("a file", 2)
 	writePolicy(t, path, strings.Replace(hostPolicyText, "disallow", "dissallow", 1))
 	sweep()
@@ -235,33 +163,6 @@ func TestHostsFollow(t *testing.T) {
 	step("the file is gone", 0)
 }
 
-func TestHostsAreBounded(t *testing.T) {
-	dir := t.TempDir()
-	s := newTestSet(t, dir+"/{host}.yaml")
-	s.lookups.rate = 1e9
-	for i := range maxMisses + 500 {
-		if l, err := s.find(context.Background(), fmt.Sprintf("h%d.example", i)); l != nil || err != nil {
-			t.Fatal(l, err)
-		}
-	}
-	if len(s.misses) > maxMisses || len(s.entries) != 0 {
-		t.Errorf("%d misses, %d entries", len(s.misses), len(s.entries))
-	}
-	// Entries, filled in by hand as they cost more.
-	for i := range maxHosts {
-		e, _ := s.add(fmt.Sprintf("h%d.example", i), time.Unix(int64(i), 0))
-		close(e.ready)
-	}
-	writePolicy(t, filepath.Join(dir, "new.example.yaml"), hostPolicyText)
-	s.misses = map[string]time.Time{}
-	if l, err := s.find(context.Background(), "new.example"); l == nil || err != nil {
-		t.Fatal(l, err)
-	}
-	if len(s.entries) != maxHosts {
-		t.Errorf("%d entries", len(s.entries))
-	}
-}
-
 // Many who ask for the same host at once have its file read once.
 func TestHostsLoadOnce(t *testing.T) {
 	dir := t.TempDir()
@@ -287,24 +188,33 @@ func TestHostsLoadOnce(t *testing.T) {
 	}
 }
 
-func TestBucket(t *testing.T) {
-	b := bucket{rate: 10}
-	for i := range 10 {
-		if err := b.wait(context.Background()); err != nil {
-			t.Fatal(i, err)
+// A volume of Kubernetes with a file for each host.
+func TestHostsOfAConfigMap(t *testing.T) {
+	dir := t.TempDir()
+	put := func(version, text string) {
+		t.Helper()
+		writePolicy(t, filepath.Join(dir, version, "a.example.yaml"), text)
+		if err := os.Symlink(version, filepath.Join(dir, "..data_tmp")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")); err != nil {
+			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	for range 5 {
-		_ = b.wait(ctx)
+	put("..1", hostPolicyText)
+	if err := os.Symlink("..data/a.example.yaml", filepath.Join(dir, "a.example.yaml")); err != nil {
+		t.Fatal(err)
 	}
-	if err := b.wait(ctx); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	b.waiting = maxWaiting
-	if err := b.wait(context.Background()); !errors.Is(err, errBusy) {
-		t.Error(err)
+	s := newTestSet(t, dir+"/{host}.yaml")
+	for i, want := range []string{hostPolicyText, hostPolicyText + "# 2\n", hostPolicyText + "# 3\n"} {
+		if i > 0 {
+			put(fmt.Sprintf("..%d", i+1), want)
+			s.sweep(context.Background(), false)
+			s.sweep(context.Background(), false)
+		}
+		if l, err := s.find(context.Background(), "a.example"); err != nil || l == nil || l.sum != sumOf([]byte(want)) {
+			t.Fatal(i, l, err)
+		}
 	}
 }
 

@@ -5,10 +5,8 @@ package robotspolicy
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,15 +16,19 @@ import (
 func (s *hostSet) join(r *hostReader) {
 	s.mu.Lock()
 	s.readers = append(s.readers, r)
-	if r.follow && s.stop == nil {
+	switch {
+	case !r.follow:
+	case s.stop == nil:
 		ctx, cancel := context.WithCancel(context.Background())
-		s.stop = cancel
-		go s.run(ctx)
+		s.stop, s.woken = cancel, make(chan struct{}, 1)
+		go s.run(ctx, s.woken)
+	default:
+		wake(s.woken)
 	}
 	s.mu.Unlock()
 	if !r.follow {
 		// A configuration that does not follow reads its policies when it is loaded.
-		s.sweep(context.Background(), true)
+		s.reload(context.Background())
 	}
 }
 
@@ -53,65 +55,100 @@ func (s *hostSet) interval() time.Duration {
 }
 
 // run follows the files of the hosts that are held until ctx ends.
-func (s *hostSet) run(ctx context.Context) {
+func (s *hostSet) run(ctx context.Context, woken <-chan struct{}) {
+	timer := time.NewTimer(starting)
+	defer timer.Stop()
 	for {
-		s.mu.RLock()
-		wait := s.interval()
-		s.mu.RUnlock()
-		timer := time.NewTimer(max(wait, starting))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
+		case <-woken:
+			timer.Reset(starting)
+			continue
 		case <-timer.C:
 		}
+		s.mu.RLock()
+		wait := max(s.interval(), starting)
+		s.mu.RUnlock()
 		if s.sweep(ctx, false) {
-			// What is new must stand for a moment.
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(fileSettle):
-			}
-			s.sweep(ctx, false)
+			wait = min(wait, fileSettle) // what is new must stand for a moment
 		}
+		timer.Reset(wait)
 	}
 }
 
-// sweep looks at the files of all hosts that are held, and forgets which hosts
+// reload takes up at once what is new. It does not wait for a directory that
+// hangs; then false.
+func (s *hostSet) reload(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return within(ctx, "the directory", func() error {
+		s.sweep(ctx, true)
+		return ctx.Err()
+	}) == nil
+}
+
+// sweep looks at the files of all hosts that are held, and at which hosts still
 // have none. It reports whether something is to be looked at again soon. With
 // all set, what is new is taken up at once.
 func (s *hostSet) sweep(ctx context.Context, all bool) (again bool) {
+	if s.sweeping.take(ctx) != nil {
+		return false
+	}
+	defer s.sweeping.pass()
 	t := s.teller()
 	defer t.recover()
-	s.mu.Lock()
-	for host, since := range s.misses {
-		if all || time.Since(since) >= s.interval()/2 {
-			delete(s.misses, host)
-		}
+	root, err := os.OpenRoot(s.template.Dir())
+	s.directory(t, err)
+	if err != nil {
+		return false
 	}
+	defer root.Close()
+	ctx = context.WithValue(ctx, rootKey{}, root)
+	s.sweepMisses(ctx, root, all)
+	s.mu.RLock()
 	entries := make([]*hostEntry, 0, len(s.entries))
 	for _, e := range s.entries {
 		entries = append(entries, e)
 	}
-	s.mu.Unlock()
-	if root, err := os.OpenRoot(s.template.dir); err == nil {
-		defer root.Close()
-		ctx = context.WithValue(ctx, rootKey{}, root)
-	}
+	s.mu.RUnlock()
 	for _, e := range entries {
 		if ctx.Err() != nil {
 			return false
 		}
-		select {
-		case <-e.ready:
-		default:
-			continue // is being loaded
-		}
-		if e.document != nil && s.look(ctx, t, e, all) {
+		if e.isReady() && e.document != nil && s.look(ctx, t, e, all) {
 			again = true
 		}
 	}
 	return again
+}
+
+// sweepMisses forgets which hosts have no file, so that it is looked for again. For
+// those that are asked for all the time it is looked for here, so that they do
+// not have to wait behind others.
+func (s *hostSet) sweepMisses(ctx context.Context, root *os.Root, all bool) {
+	var asked []string
+	s.mu.Lock()
+	for host, m := range s.misses {
+		switch {
+		case m.asked.Swap(false):
+			asked = append(asked, host)
+		case all || time.Since(m.since) >= s.interval()/2:
+			delete(s.misses, host)
+		}
+	}
+	s.mu.Unlock()
+	for _, host := range asked {
+		if ctx.Err() != nil {
+			return
+		}
+		file, _ := s.template.Expand(host)
+		if _, err := root.Stat(file); !isMissing(err) {
+			s.mu.Lock()
+			delete(s.misses, host)
+			s.mu.Unlock()
+		}
+	}
 }
 
 // look looks at the file of one host. It reports whether to look again soon.
@@ -119,20 +156,25 @@ func (s *hostSet) look(ctx context.Context, t *teller, e *hostEntry, all bool) (
 	d := e.document
 	tell := func() {}
 	defer func() { tell() }()
-	d.checking.Lock()
-	defer d.checking.Unlock()
 	r := d.readers[0]
-	found, err := d.read(ctx, r, d.mark)
+	found, err := r.src.read(ctx, d.mark)
+	d.mu.Lock()
+	d.checked = time.Now()
+	held := d.current
+	d.mu.Unlock()
 	if errors.Is(err, errUnchanged) || ctx.Err() != nil {
 		return false
 	}
 	if !all && d.unsettled(r, found, err) > 0 {
 		return true
 	}
-	if _, not := errors.AsType[notMissing](err); errors.Is(err, fs.ErrNotExist) && !not {
+	if isMissing(err) {
 		s.mu.Lock()
 		s.drop(e)
 		s.mu.Unlock()
+		if held == s.closed() {
+			return false // it never had one
+		}
 		t.logger.Info("the policy of a host is gone", zap.String("policy", d.name))
 		return false
 	}
@@ -144,6 +186,7 @@ func (s *hostSet) look(ctx context.Context, t *teller, e *hostEntry, all bool) (
 // hostsStatus is what is to be told of a set.
 type hostsStatus struct {
 	held, broken, misses int
+	err                  error // of the directory
 	counts               counts
 	interval             time.Duration
 	readers              int
@@ -152,14 +195,9 @@ type hostsStatus struct {
 func (s *hostSet) status() hostsStatus {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	st := hostsStatus{held: len(s.entries), misses: len(s.misses), counts: s.gone, interval: s.interval(), readers: len(s.readers)}
+	st := hostsStatus{held: len(s.entries), misses: len(s.misses), err: s.dirErr, counts: s.gone, interval: s.interval(), readers: len(s.readers)}
 	for _, e := range s.entries {
-		select {
-		case <-e.ready:
-		default:
-			continue
-		}
-		if e.document == nil {
+		if !e.isReady() || e.document == nil {
 			continue
 		}
 		d := e.document.status()
@@ -170,50 +208,4 @@ func (s *hostSet) status() hostsStatus {
 		}
 	}
 	return st
-}
-
-// bucket lets so many pass a second, and about as many at once. The rest waits,
-// as long as there is room to wait.
-type bucket struct {
-	rate float64
-
-	mu      sync.Mutex
-	next    time.Time // when the next may pass
-	waiting int
-}
-
-var errBusy = errors.New("too many hosts are asked for at once")
-
-// wait returns when its caller may pass.
-func (b *bucket) wait(ctx context.Context) error {
-	b.mu.Lock()
-	now := time.Now()
-	if earliest := now.Add(-time.Second); b.next.Before(earliest) {
-		b.next = earliest
-	}
-	delay := b.next.Sub(now)
-	if delay > 0 && b.waiting >= maxWaiting {
-		b.mu.Unlock()
-		return errBusy
-	}
-	b.next = b.next.Add(time.Duration(float64(time.Second) / b.rate))
-	if delay <= 0 {
-		b.mu.Unlock()
-		return nil
-	}
-	b.waiting++
-	b.mu.Unlock()
-	defer func() {
-		b.mu.Lock()
-		b.waiting--
-		b.mu.Unlock()
-	}()
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

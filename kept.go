@@ -15,6 +15,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
 )
 
 // kept is a policy that was good, as it is kept for a start without its source.
@@ -25,12 +27,9 @@ type kept struct {
 	Text   []byte          `json:"text"`
 }
 
-// keepDir holds the policies that were good, maxKept of them: names of files can
+// maxKept is how many policies are kept that no site uses now: names of files can
 // change with every deployment.
-const (
-	keepDir = "robots_policy/last_good"
-	maxKept = 64
-)
+const maxKept = 64
 
 // storedMark is a mark that outlives the process.
 type storedMark interface {
@@ -47,13 +46,13 @@ func (t *teller) keepStorage(src source) certmagic.Storage {
 }
 
 func keepKey(src source) string {
-	return path.Join(keepDir, sumOf([]byte(src.key()))[:32]+".json")
+	return path.Join(policyname.LastGood, sumOf([]byte(src.key()))[:32]+".json")
 }
 
 // keep keeps a policy that is good. That it cannot is no reason not to serve it.
 func (t *teller) keep(src source, found reading) {
-	if src.keeps() == keepNowhere {
-		return
+	if src.keeps() == keepNowhere || validating() {
+		return // validating is often done by another user, whose files Caddy could not read
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
@@ -64,19 +63,22 @@ func (t *teller) keep(src source, found reading) {
 	data, err := json.Marshal(k)
 	if err == nil {
 		storage := t.keepStorage(src)
-		err = within(ctx, func() error { return errors.Join(storage.Store(ctx, keepKey(src), data), prune(ctx, storage)) })
+		err = within(ctx, "the storage", func() error { return errors.Join(storage.Store(ctx, keepKey(src), data), prune(ctx, storage)) })
 	}
 	if err != nil {
 		t.logger.Warn("the policy could not be kept for a start without its source", zap.String("policy", src.name()), zap.Error(err))
 	}
 }
 
-// prune deletes the oldest of too many policies that were kept.
+// prune deletes the oldest of too many policies that were kept, but none that is
+// in use here.
 func prune(ctx context.Context, storage certmagic.Storage) error {
-	keys, err := storage.List(ctx, keepDir, false)
+	keys, err := storage.List(ctx, policyname.LastGood, false)
 	if err != nil || len(keys) <= maxKept {
 		return err
 	}
+	used := keptInUse()
+	keys = slices.DeleteFunc(keys, func(key string) bool { return used[key] })
 	modified := map[string]time.Time{}
 	for _, key := range keys {
 		info, err := storage.Stat(ctx, key)
@@ -86,12 +88,25 @@ func prune(ctx context.Context, storage certmagic.Storage) error {
 		modified[key] = info.Modified
 	}
 	slices.SortFunc(keys, func(a, b string) int { return modified[a].Compare(modified[b]) })
-	for _, key := range keys[:len(keys)-maxKept] {
+	for _, key := range keys[:max(0, len(keys)-maxKept)] {
 		if err := storage.Delete(ctx, key); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keptInUse are the keys of the policies that sites use.
+func keptInUse() map[string]bool {
+	used := map[string]bool{}
+	for _, d := range allDocuments() {
+		d.mu.Lock()
+		for _, r := range d.readers {
+			used[keepKey(r.src)] = true
+		}
+		d.mu.Unlock()
+	}
+	return used
 }
 
 // kept returns the policy that was kept for a source, with its mark, or nil. It
@@ -100,13 +115,16 @@ func (t *teller) kept(src source) (*live, any) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	var data []byte
-	err := within(ctx, func() (err error) {
+	err := within(ctx, "the storage", func() (err error) {
 		data, err = t.keepStorage(src).Load(ctx, keepKey(src))
 		return err
 	})
 	var k kept
 	if err == nil {
 		err = json.Unmarshal(data, &k)
+	}
+	if err == nil && k.Source != src.name() {
+		err = fmt.Errorf("it is that of %q", k.Source)
 	}
 	var l *live
 	if err == nil {
@@ -127,15 +145,16 @@ func (t *teller) kept(src source) (*live, any) {
 	return l, nil
 }
 
-// within waits for f only as long as ctx lasts: not every storage heeds it.
-func within(ctx context.Context, f func() error) error {
+// within waits for f only as long as ctx lasts: not every storage heeds it, and no
+// file of a network that is away.
+func within(ctx context.Context, what string, f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("the storage does not answer: %w", ctx.Err())
+		return fmt.Errorf("%s does not answer: %w", what, ctx.Err())
 	}
 }
 

@@ -3,6 +3,7 @@
 package robotspolicy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
 )
 
 // usedDocument is a handler's share in a document.
@@ -31,7 +34,7 @@ func (h *Handler) open(ctx caddy.Context) error {
 	if err := register(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	if !isHostTemplate(name) {
+	if !policyname.IsHostTemplate(name) {
 		if h.Default != "" {
 			return errors.New("default is for policies with {host} in their name")
 		}
@@ -68,20 +71,18 @@ func (h *Handler) openOne(ctx caddy.Context, name string, t *teller) error {
 
 // openHosts opens the policies of a hostTemplate.
 func (h *Handler) openHosts(name string, t *teller) error {
-	template, err := parseHostTemplate(name)
+	template, err := policyname.ParseHostTemplate(name)
 	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(template.dir); err != nil {
-		return fmt.Errorf("the directory of the policy files: %w", err)
-	} else if !info.IsDir() {
-		return fmt.Errorf("%s is no directory", template.dir)
+	if err := checkDir(template.Dir()); err != nil {
+		return err
 	}
-	follow, interval, err := parseReload(h.Reload, &fileSource{path: template.text})
+	follow, interval, err := parseReload(h.Reload, &fileSource{path: template.String()})
 	if err != nil {
 		return err
 	}
-	v, _, err := documents.LoadOrNew("hosts "+template.text, func() (caddy.Destructor, error) { return newHostSet(template) })
+	v, _, err := documents.LoadOrNew("hosts "+template.String(), func() (caddy.Destructor, error) { return newHostSet(template) })
 	if err != nil {
 		return err
 	}
@@ -89,6 +90,22 @@ func (h *Handler) openHosts(name string, t *teller) error {
 	h.hostReader = &hostReader{follow: follow, interval: interval, teller: t, merges: h.upstreams != nil}
 	h.hosts.join(h.hostReader)
 	return nil
+}
+
+// checkDir returns an error unless a name is that of a directory.
+func checkDir(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	return within(ctx, "the directory of the policy files", func() error {
+		info, err := os.Stat(name)
+		if err != nil {
+			return fmt.Errorf("the directory of the policy files: %w", err)
+		}
+		if !info.IsDir() {
+			return fmt.Errorf("%s is no directory", name)
+		}
+		return nil
+	})
 }
 
 // policyOf returns the policy for a request, or nil if its host has none. The
@@ -130,7 +147,7 @@ func (h *Handler) close() error {
 	var errs []error
 	if h.hostReader != nil {
 		h.hosts.leave(h.hostReader)
-		_, err := documents.Delete("hosts " + h.hosts.template.text)
+		_, err := documents.Delete("hosts " + h.hosts.template.String())
 		errs = append(errs, err)
 		h.hostReader = nil
 	}
@@ -146,10 +163,10 @@ func newSource(ctx caddy.Context, name string) (source, error) {
 	switch {
 	case name == "":
 		return nil, errors.New("no policy file is given")
-	case isWebAddress(name):
+	case policyname.IsWebAddress(name):
 		return newWebSource(name)
-	case strings.HasPrefix(name, storagePrefix):
-		key, err := storageKey(name)
+	case strings.HasPrefix(name, policyname.StoragePrefix):
+		key, err := policyname.StorageKey(name)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ package robotspolicy
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,7 +19,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 var (
 	descReloads = newDesc("reloads_total",
 		"Changes of a policy that were found: taken up, or refused as the policy was wrong or could not be read.", "result")
-	descSuccessful = newDesc("last_reload_successful", "1 if what is served is what the source holds, 0 if that is wrong or cannot be read.")
+	descSuccessful = newDesc("last_reload_successful", "1 if what is served is what the source holds, 0 if that is wrong or cannot be read; of files for each host, 0 if their directory cannot be read.")
 	descLoaded     = newDesc("loaded_timestamp_seconds", "When the policy that is served was taken up.")
 	descChecked    = newDesc("checked_timestamp_seconds", "When the source was last looked at.")
 	descWarnings   = newDesc("warnings", "Warnings about the policy that is served.")
@@ -57,17 +58,24 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (collector) Collect(ch chan<- prometheus.Metric) {
-	for _, d := range allDocuments() {
-		d.collect(ch)
+	seen := map[string]bool{} // a series that is there twice would void all of them
+	for _, d := range servedDocuments() {
+		if name := label(d.name); !seen[name] {
+			seen[name] = true
+			d.collect(ch)
+		}
 	}
 	for _, s := range allHostSets() {
-		s.collect(ch)
+		if name := label(s.template.String()); !seen[name] {
+			seen[name] = true
+			s.collect(ch)
+		}
 	}
 	collectLists(ch)
 }
 
 func (s *hostSet) collect(ch chan<- prometheus.Metric) {
-	st, name := s.status(), s.template.text
+	st, name := s.status(), label(s.template.String())
 	for result, n := range map[string]uint64{"taken": st.counts.Taken, "refused": st.counts.Refused} {
 		ch <- prometheus.MustNewConstMetric(descReloads, prometheus.CounterValue, float64(n), name, result)
 	}
@@ -75,6 +83,7 @@ func (s *hostSet) collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(descHosts, prometheus.GaugeValue, float64(n), name, state)
 	}
 	ch <- prometheus.MustNewConstMetric(descSites, prometheus.GaugeValue, float64(st.readers), name)
+	ch <- prometheus.MustNewConstMetric(descSuccessful, prometheus.GaugeValue, truth(st.err == nil), name)
 }
 
 func (d *document) collect(ch chan<- prometheus.Metric) {
@@ -83,21 +92,27 @@ func (d *document) collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	send := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(desc, kind, value, append([]string{d.name}, labels...)...)
+		ch <- prometheus.MustNewConstMetric(desc, kind, value, append([]string{label(d.name)}, labels...)...)
 	}
 	send(descReloads, prometheus.CounterValue, float64(s.counts.Taken), "taken")
 	send(descReloads, prometheus.CounterValue, float64(s.counts.Refused), "refused")
-	successful := 1.0
-	if s.err != nil {
-		successful = 0
-	}
-	send(descSuccessful, prometheus.GaugeValue, successful)
+	send(descSuccessful, prometheus.GaugeValue, truth(s.err == nil))
 	send(descLoaded, prometheus.GaugeValue, seconds(s.current.since))
 	send(descChecked, prometheus.GaugeValue, seconds(s.checked))
 	send(descWarnings, prometheus.GaugeValue, float64(len(s.current.warnings)))
 	send(descRules, prometheus.GaugeValue, float64(len(s.current.site.File.Spec.Rules)))
 	send(descSites, prometheus.GaugeValue, float64(s.readers))
 	send(descInfo, prometheus.GaugeValue, 1, s.current.sum)
+}
+
+// label makes a name a label, which must be UTF-8; names of files need not be.
+func label(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

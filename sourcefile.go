@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
@@ -64,7 +65,7 @@ func (f *fileSource) read(_ context.Context, last any) (reading, error) {
 	if m, ok := last.(fileMark); ok && m.same(info) {
 		return reading{}, errUnchanged
 	}
-	file, err := os.Open(f.path)
+	file, err := os.OpenFile(f.path, openRead, 0)
 	if err != nil {
 		return reading{}, err
 	}
@@ -72,13 +73,29 @@ func (f *fileSource) read(_ context.Context, last any) (reading, error) {
 	return readOpen(file)
 }
 
-// plain returns an error unless a file is a plain one: opening a pipe can wait
-// for ever, and reading a device as well.
+// openRead opens a file without waiting: since it was looked at it may have become
+// a pipe.
+const openRead = os.O_RDONLY | syscall.O_NONBLOCK
+
+// plain returns an error unless a file is a plain one: reading a pipe or a device
+// can take for ever.
 func plain(name string, info os.FileInfo) error {
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no plain file", name)
+		return fmt.Errorf("%s is no plain file but %s", name, kindOf(info.Mode()))
 	}
 	return nil
+}
+
+func kindOf(mode os.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&os.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&os.ModeDevice != 0:
+		return "a device"
+	}
+	return "something else"
 }
 
 // same reports whether a file is surely the one that was read.

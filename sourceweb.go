@@ -6,14 +6,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"mime"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
 )
 
 // webSource is a policy on a web server, asked for with the validators of the
@@ -27,11 +27,19 @@ type webSource struct {
 type webMark struct {
 	ETag         string `json:"etag,omitempty"`
 	LastModified string `json:"last_modified,omitempty"`
+
+	read time.Time
 }
 
 const (
 	webInterval  = time.Minute
 	maxRedirects = 3
+
+	// Validators can be wrong, such as a date of whole seconds: now and then the
+	// policy is fetched whatever they say.
+	rereadWeb = time.Hour
+	// What is longer is not sent back: a server might refuse a request for it.
+	maxValidator = 1024
 )
 
 var webTransport = &http.Transport{
@@ -44,26 +52,13 @@ var webTransport = &http.Transport{
 	MaxResponseHeaderBytes: 64 << 10,
 }
 
-// newWebSource returns the source of a URL. Plain HTTP is for this machine only:
-// anybody on the way could change the policy.
+// newWebSource returns the source of an address.
 func newWebSource(text string) (*webSource, error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the policy's address: %w", err)
-	case u.Host == "":
-		return nil, fmt.Errorf("%q names no server", text)
-	case u.User != nil:
-		return nil, errors.New("the policy's address holds a password, which logs and the admin API would show")
-	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return nil, fmt.Errorf("%q is not https: anybody on the way could change the policy", text)
+	u, err := policyname.WebAddress(text)
+	if err != nil {
+		return nil, err
 	}
 	return &webSource{url: u, client: &http.Client{Transport: webTransport, CheckRedirect: checkRedirect}}, nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // checkRedirect follows a few redirects, and none to another server: the one
@@ -98,7 +93,24 @@ func (w *webSource) restore(data json.RawMessage) any {
 	if json.Unmarshal(data, &m) != nil {
 		return nil
 	}
+	m.read = time.Now()
 	return m
+}
+
+// validators sets the fields of a conditional request, and reports whether there
+// are any.
+func (m webMark) validators(h http.Header) bool {
+	switch {
+	case time.Since(m.read) >= rereadWeb:
+		return false
+	case m.ETag != "" && len(m.ETag) <= maxValidator:
+		h.Set("If-None-Match", m.ETag)
+	case m.LastModified != "" && len(m.LastModified) <= maxValidator:
+		h.Set("If-Modified-Since", m.LastModified)
+	default:
+		return false
+	}
+	return true
 }
 
 func (w *webSource) read(ctx context.Context, last any) (reading, error) {
@@ -109,18 +121,14 @@ func (w *webSource) read(ctx context.Context, last any) (reading, error) {
 	r.Header.Set("User-Agent", "caddy-robots-policy")
 	r.Header.Set("Accept", "application/yaml, text/yaml, text/plain;q=0.9, */*;q=0.1")
 	mark, _ := last.(webMark)
-	if mark.ETag != "" {
-		r.Header.Set("If-None-Match", mark.ETag)
-	} else if mark.LastModified != "" {
-		r.Header.Set("If-Modified-Since", mark.LastModified)
-	}
+	conditional := mark.validators(r.Header)
 	resp, err := w.client.Do(r)
 	if err != nil {
 		return reading{}, err
 	}
 	defer resp.Body.Close()
 	switch {
-	case resp.StatusCode == http.StatusNotModified && mark != (webMark{}):
+	case resp.StatusCode == http.StatusNotModified && conditional:
 		return reading{}, errUnchanged
 	case resp.StatusCode != http.StatusOK:
 		return reading{}, fmt.Errorf("%s answered %s", w.url.Host, resp.Status)
@@ -132,7 +140,7 @@ func (w *webSource) read(ctx context.Context, last any) (reading, error) {
 	if isHTML(resp.Header.Get("Content-Type"), data) {
 		return reading{}, fmt.Errorf("%s answered with a web page and no policy", w.url.Host)
 	}
-	return reading{data: data, mark: webMark{ETag: resp.Header.Get("ETag"), LastModified: resp.Header.Get("Last-Modified")}}, nil
+	return reading{data: data, mark: webMark{ETag: resp.Header.Get("ETag"), LastModified: resp.Header.Get("Last-Modified"), read: time.Now()}}, nil
 }
 
 // isHTML recognises the page of a login, or of an error that is sent as 200. A
@@ -140,9 +148,4 @@ func (w *webSource) read(ctx context.Context, last any) (reading, error) {
 func isHTML(contentType string, data []byte) bool {
 	media, _, _ := mime.ParseMediaType(contentType)
 	return media == "text/html" || media == "application/xhtml+xml" || bytes.HasPrefix(bytes.TrimSpace(data), []byte("<"))
-}
-
-// isWebAddress reports whether a policy's name is an address on the web.
-func isWebAddress(name string) bool {
-	return strings.HasPrefix(name, "https://") || strings.HasPrefix(name, "http://")
 }

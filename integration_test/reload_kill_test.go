@@ -127,6 +127,10 @@ func TestKillWithABrokenFile(t *testing.T) {
 		if out := p.out.String(); !strings.Contains(out, "starting with the policy that was good last") || !strings.Contains(out, "policy not reloaded") {
 			t.Errorf("%s:\n%s", name, out)
 		}
+		kept, err := filepath.Glob(filepath.Join(p.dir, "data", "caddy", "robots_policy", "last_good", "*"))
+		if err != nil || len(kept) != 1 {
+			t.Errorf("%s: kept are %q; %v", name, kept, err)
+		}
 		// But it is not valid, and no running Caddy takes it.
 		if out, err := asCaddyCommand(p.dir, "validate", "--config", filepath.Join(p.dir, "Caddyfile")).CombinedOutput(); err == nil {
 			t.Errorf("%s is valid:\n%s", name, out)

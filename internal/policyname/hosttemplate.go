@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package robotspolicy
+// Package policyname reads the names by which a configuration calls a policy: a
+// file for each host, a key in a storage, an address on the web. What a request
+// or a storage puts into such a name leads nowhere else than it should.
+package policyname
 
 import (
 	"errors"
@@ -13,13 +16,20 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// hostTemplate is the name of a file for each host, such as
+// HostTemplate is the name of a file for each host, such as
 // /etc/policies/{host}.yaml.
-type hostTemplate struct {
-	text  string // as it is written, absolute
-	dir   string // what stands before the first placeholder
+type HostTemplate struct {
+	text  string
+	dir   string
 	parts []hostPart
 }
+
+// String returns the name as it is written, made absolute.
+func (t *HostTemplate) String() string { return t.text }
+
+// Dir returns the directory before the first placeholder, with a slash at its
+// end. All files are below it.
+func (t *HostTemplate) Dir() string { return t.dir }
 
 // hostPart is a piece of text, the host, or one of its labels.
 type hostPart struct {
@@ -29,19 +39,20 @@ type hostPart struct {
 
 const wholeHost = -1
 
-var hostPlaceholder = regexp.MustCompile(`\{(?:http\.request\.)?(?:host\.)?(host|labels\.([0-9]+))\}`)
+var hostPlaceholder = regexp.MustCompile(`\{(?:(?:http\.request\.)?(host)|(?:(?:http\.request\.)?host\.)?labels\.([0-9]+))\}`)
 
-// isHostTemplate reports whether a policy's name has a placeholder.
-func isHostTemplate(name string) bool { return strings.Contains(name, "{") }
+// IsHostTemplate reports whether a policy's name has a placeholder.
+func IsHostTemplate(name string) bool { return strings.Contains(name, "{") }
 
-// parseHostTemplate reads the name of a file for each host. Only the host and
-// its labels may stand in it: they are what can be checked.
-func parseHostTemplate(name string) (*hostTemplate, error) {
+// ParseHostTemplate reads the name of a file for each host. Only the host and
+// its labels may stand in it: they are what can be checked. Anything else in
+// braces is an error, and so are files right in the root directory.
+func ParseHostTemplate(name string) (*HostTemplate, error) {
 	abs, err := filepath.Abs(name)
 	if err != nil {
 		return nil, fmt.Errorf("finding the policy files: %w", err)
 	}
-	t := &hostTemplate{text: abs}
+	t := &HostTemplate{text: abs}
 	first := strings.IndexByte(abs, '{')
 	slash := strings.LastIndexByte(abs[:first], filepath.Separator)
 	t.dir = abs[:slash+1]
@@ -75,9 +86,9 @@ func parseHostTemplate(name string) (*hostTemplate, error) {
 	return t, nil
 }
 
-// expand returns the file of a host, below the directory; false if the host has
-// not as many labels.
-func (t *hostTemplate) expand(host string) (string, bool) {
+// Expand returns the file of a host, as CleanHost gives it, relative to Dir; false
+// if the host has not as many labels.
+func (t *HostTemplate) Expand(host string) (string, bool) {
 	var b strings.Builder
 	labels := strings.Split(host, ".")
 	for _, p := range t.parts {
@@ -95,10 +106,11 @@ func (t *hostTemplate) expand(host string) (string, bool) {
 	return b.String(), filepath.IsLocal(b.String())
 }
 
-// fileHost brings the host of a request into the form in which it stands in
-// names of files: lower case, A-labels, without port. Only names of letters,
-// digits, dots and hyphens are hosts with a file (RFC 1123 section 2.1).
-func fileHost(host string) (string, bool) {
+// CleanHost brings the host of a request into the form in which it stands in
+// names of files: lower case, A-labels, without port and without the dot at the
+// end. Only names of letters, digits, dots and hyphens are hosts with a file (RFC
+// 1123 section 2.1); false for all others.
+func CleanHost(host string) (string, bool) {
 	if len(host) > 1024 {
 		return "", false
 	}
