@@ -91,11 +91,7 @@ func sent(r *http.Request) string {
 	if strings.HasPrefix(r.RequestURI, "/") {
 		return r.RequestURI
 	}
-	path := r.URL.EscapedPath() // of a target in absolute form
-	if r.URL.RawQuery != "" {
-		path += "?" + r.URL.RawQuery
-	}
-	return path
+	return pathpattern.Target(r.URL) // of a target in absolute form
 }
 
 func isRobotsTxt(path string) bool {

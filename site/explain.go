@@ -92,14 +92,11 @@ const (
 // Explain answers a question. It speaks of a client with the identity that Verify
 // finds, and says what becomes of the others.
 func (s *Site) Explain(q Question) *Explanation {
+	path := pathpattern.Target(q.URL)
 	if q.URL.Path == "" {
 		u := *q.URL
 		u.Path = "/"
 		q.URL = &u
-	}
-	path := q.URL.EscapedPath()
-	if q.URL.RawQuery != "" || q.URL.ForceQuery {
-		path += "?" + q.URL.RawQuery
 	}
 	e := &Explanation{URL: readable(q.URL), Agent: q.Agent}
 	id := s.who(q.Agent, e)

@@ -19,7 +19,7 @@ func TestExplainAgreesWithEdge(t *testing.T) {
 rules:
   - for: everyone
     disallow:
-      crawl: [/admin/, /robots.txt, /.well-known/, "/empty$"]
+      crawl: [/admin/, /robots.txt, /.well-known/, "/empty$", "/a%2F"]
   - for: "purpose:ai-training"
     disallow:
       crawl: /news/
@@ -32,6 +32,8 @@ rules:
 		{"GPTBot", "/admin/", false, "It may not crawl"},
 		{"GPTBot", "//admin/", false, "read as /admin/."},
 		{"GPTBot", "/x", true, "It may crawl"},
+		{"GPTBot", "/a%2F\u00e9", false, "It may not crawl"},
+		{"GPTBot", "/a/\u00e9", true, "It may crawl"},
 		{"GPTBot", "/empty", false, "It may not crawl"},
 		{"GPTBot", "/empty?", true, "It may crawl"},
 		{"GPTBot", "/robots.txt", true, "It may crawl"},

@@ -61,6 +61,9 @@ func (x *exam) explanation(q question) (*explanation, error) {
 		agent = q.token // no User-Agent has it, but one may ask about it
 	}
 	ask := url.Values{"agent": {agent}, "url": {"http://" + q.host + q.path}, "policy": {x.at.file}}
+	if q.address != "" {
+		ask.Set("address", q.address)
+	}
 	resp, err := http.Get("http://" + x.at.server.admin + "/robots_policy/explain?" + ask.Encode())
 	if err != nil {
 		return nil, err
@@ -89,7 +92,7 @@ func (x *exam) explained(q question, e *explanation) {
 		who = strings.ToLower(e.Crawler.Token)
 	}
 	same(x, "explain: the crawler", q, who, strings.ToLower(q.token))
-	asked := policytest.Question{Token: q.token, Purposes: q.purposes, Host: q.host}
+	asked := policytest.Question{Token: q.token, Identity: q.identity(), Purposes: q.purposes, Host: q.host}
 	may, place := true, ""
 	for i, path := range crawlertest.ServedPaths(q.path) {
 		if name, _, _ := strings.Cut(path, "?"); i == 0 && name == "/robots.txt" {

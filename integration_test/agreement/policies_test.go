@@ -3,13 +3,16 @@
 package agreement
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
@@ -24,6 +27,7 @@ import (
 type question struct {
 	token    string   // the crawler that it is of; "" for a browser or an unknown one
 	agent    string   // its User-Agent
+	address  string   // where it comes from, if that verifies it
 	purposes []string // that the User-Agent names
 	host     string
 	path     string // as sent
@@ -188,12 +192,51 @@ func newQuestion(r *rand.Rand, token, host, path string) question {
 		name = strings.ToUpper(name)
 	}
 	q.agent = fmt.Sprintf(agentForms[r.IntN(len(agentForms))], name)
+	if from := addresses()[token]; len(from) > 0 && r.IntN(2) == 0 {
+		q.address = from[r.IntN(len(from))]
+	}
 	if r.IntN(8) == 0 {
 		q.purposes = []string{"news"}
 		q.agent += " (News)"
 	}
 	return q
 }
+
+// identity is what the server must find out about who asks.
+func (q *question) identity() policy.Identity {
+	if q.address != "" {
+		return policy.Verified
+	}
+	return policy.Unknown // a private address
+}
+
+// addresses are some of which the operators of crawlers say that they are theirs,
+// from the lists that come with the program.
+var addresses = sync.OnceValue(func() map[string][]string {
+	found := map[string][]string{}
+	text, err := os.ReadFile("../../crawlers/verify/snapshot.txt")
+	known, kerr := crawlers.Default()
+	if err != nil || kerr != nil {
+		panic(errors.Join(err, kerr))
+	}
+	list := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if url, ok := strings.CutPrefix(line, "list "); ok {
+			list = url
+		}
+		prefix, err := netip.ParsePrefix(line)
+		if err != nil || !prefix.Addr().Is4() {
+			continue
+		}
+		for _, token := range policytest.RealTokens {
+			if row, ok := known.Lookup(token); ok && slices.Contains(row.Verification.AddressLists, list) && len(found[token]) < 20 {
+				found[token] = append(found[token], prefix.Addr().String())
+			}
+		}
+	}
+	return found
+})
 
 // writtenPolicies are those that people wrote.
 func writtenPolicies() (all []*loaded, err error) {

@@ -36,10 +36,12 @@ func (r *run) reproduce(number int, at *running, p *loaded, found []disagreement
 // show prints what every channel says to a question.
 func (r *run) show(b *strings.Builder, at *running, p *loaded, q question) {
 	x := &exam{tally: newTally(), at: at, p: p}
-	if a, err := at.get("/robots.txt", q.host, q.agent, 0); err == nil && !a.dropped {
+	file := q
+	file.path, file.variant = "/robots.txt", 0
+	if a, err := at.get(file); err == nil && !a.dropped {
 		fmt.Fprintf(b, "robots.txt:\n%s", indent(a.body))
 	}
-	if a, err := at.get(q.path, q.host, q.agent, q.variant); err == nil && !a.dropped {
+	if a, err := at.get(q); err == nil && !a.dropped {
 		fmt.Fprintf(b, "response: %s\n", a.Status)
 		for _, f := range allFields {
 			fmt.Fprintf(b, "    %s: %q\n", f, a.Header.Values(f))

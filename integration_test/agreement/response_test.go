@@ -20,7 +20,7 @@ import (
 func (x *exam) visit(q question) error {
 	x.visits++
 	x.model(q)
-	a, err := x.at.get(q.path, q.host, q.agent, q.variant)
+	a, err := x.at.get(q)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (x *exam) model(q question) {
 }
 
 // edge is what is done about a visit by the policy: "" for nothing, "close", or
-// the status of the refusal. Nobody has verified who comes.
+// the status of the refusal.
 func (x *exam) edge(q question) string {
 	visitor := x.p.visitor(q.token)
 	paths := crawlertest.ServedPaths(q.path)
@@ -77,7 +77,10 @@ func (x *exam) edge(q question) string {
 	}
 	mode := policy.ModeOff
 	for i, path := range paths {
-		a := x.p.naive(policytest.Question{Token: visitor, Purposes: q.purposes, Host: q.host, Path: path, Usage: policy.Crawl})
+		if q.address != "" && x.p.site.Policy.DemandsIdentity() {
+			x.count("edge: a verified client under rules that ask for it")
+		}
+		a := x.p.naive(policytest.Question{Token: visitor, Identity: q.identity(), Purposes: q.purposes, Host: q.host, Path: path, Usage: policy.Crawl})
 		if a.Verdict != policy.Disallowed {
 			continue
 		}

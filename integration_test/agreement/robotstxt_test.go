@@ -70,7 +70,9 @@ type robotsFile struct {
 // robotsTxt fetches the file of a host and has its readers answer the
 // questions.
 func (x *exam) robotsTxt(host string, qs []question) error {
-	a, err := x.at.get("/robots.txt", host, qs[0].agent, qs[0].variant)
+	first := qs[0]
+	first.path = "/robots.txt"
+	a, err := x.at.get(first)
 	if err != nil {
 		return err
 	}
@@ -294,8 +296,11 @@ func (x *exam) acap(f *robotsFile, qs []question) error {
 
 func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy.Usage) {
 	const channel = "robots.txt: ACAP"
-	want := x.p.naive(x.asked(q, u))
-	got := records.Decide(acap.Query{Crawler: q.token, Path: q.path, Usage: u, Now: x.p.now})
+	asked, query := x.asked(q, u), acap.Query{Crawler: q.token, Path: q.path, Usage: u, Now: x.p.now}
+	if len(q.purposes) > 0 {
+		asked.Purposes, query.Purpose = q.purposes, q.purposes[0]
+	}
+	want, got := x.p.naive(asked), records.Decide(query)
 	x.answer(channel, 1)
 	if u == policy.Crawl && want.Verdict == policy.Unstated && got.Verdict == policy.Allowed {
 		return // for crawl that is the same

@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,12 +49,13 @@ func TestMain(m *testing.M) {
 // running is one of the sites of the Caddy that is asked: its options, and the
 // policy that it serves at the moment.
 type running struct {
-	name      string
-	directive string      // the options of the directive robots_policy, and others of the site
-	most      policy.Mode // enforce
-	tailored  bool        // headers tailored
-	fields    []string    // that it sends
-	meta      string
+	name     string
+	options  string      // of the directive robots_policy
+	before   string      // another directive of the site
+	most     policy.Mode // enforce
+	tailored bool        // headers tailored
+	fields   []string    // that it sends
+	meta     string
 
 	server *server
 	addr   string
@@ -71,10 +73,10 @@ func newSites() []*running {
 	return []*running{
 		{name: "defaults", most: policy.ModeBlock, fields: allFields, meta: "merge"},
 		{name: "defaults", most: policy.ModeBlock, fields: allFields, meta: "merge"},
-		{name: "tailored, behind encode", directive: "headers tailored\n}\nencode {\nminimum_length 1\n", most: policy.ModeBlock, tailored: true, fields: allFields, meta: "merge"},
-		{name: "enforce log, meta replace", directive: "enforce log\nmeta replace", most: policy.ModeLog, fields: allFields, meta: "replace"},
-		{name: "x-robots-tag alone, meta off", directive: "headers x-robots-tag\nmeta off", most: policy.ModeBlock, fields: allFields[1:2], meta: "off"},
-		{name: "robots-tag and content-usage, enforce off", directive: "headers robots-tag content-usage\nenforce off", most: policy.ModeOff, fields: []string{"Robots-Tag", "Content-Usage"}, meta: "merge"},
+		{name: "tailored, behind encode", options: "headers tailored", before: "encode", most: policy.ModeBlock, tailored: true, fields: allFields, meta: "merge"},
+		{name: "enforce log, meta replace", options: "enforce log\nmeta replace", most: policy.ModeLog, fields: allFields, meta: "replace"},
+		{name: "x-robots-tag alone, meta off", options: "headers x-robots-tag\nmeta off", most: policy.ModeBlock, fields: allFields[1:2], meta: "off"},
+		{name: "robots-tag and content-usage, enforce off", options: "headers robots-tag content-usage\nenforce off", most: policy.ModeOff, fields: []string{"Robots-Tag", "Content-Usage"}, meta: "merge"},
 	}
 }
 
@@ -94,14 +96,14 @@ func startServer(t *testing.T) *server {
 	up := httptest.NewServer(http.HandlerFunc(upstream))
 	s := &server{admin: freeAddr(t), sites: newSites()}
 	var text strings.Builder
-	fmt.Fprintf(&text, "{\nadmin %s\npersist_config off\nauto_https off\nstorage file_system %s\nlog {\noutput discard\n}\n}\n", s.admin, filepath.Join(dir, "storage"))
+	fmt.Fprintf(&text, "{\nservers {\ntrusted_proxies static private_ranges\n}\nadmin %s\npersist_config off\nauto_https off\nstorage file_system %s\nlog {\noutput discard\n}\n}\n", s.admin, filepath.Join(dir, "storage"))
 	for i, st := range s.sites {
 		st.server, st.addr, st.file = s, freeAddr(t), filepath.Join(dir, fmt.Sprintf("site-%d.yaml", i))
 		if err := os.WriteFile(st.file, []byte("version: 1\nrules:\n  - for: everyone\n    allow:\n      crawl: /\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, port, _ := net.SplitHostPort(st.addr)
-		fmt.Fprintf(&text, "http://:%s {\nrobots_policy %s {\nreload 1h\n%s\n}\nreverse_proxy %s\n}\n", port, st.file, st.directive, up.Listener.Addr())
+		fmt.Fprintf(&text, "http://:%s {\n%s\nrobots_policy %s {\nreload 1h\n%s\n}\nreverse_proxy %s\n}\n", port, st.before, st.file, st.options, up.Listener.Addr())
 	}
 	config := filepath.Join(dir, "Caddyfile")
 	if err := os.WriteFile(config, []byte(text.String()), 0o600); err != nil {
@@ -177,36 +179,45 @@ type answer struct {
 	dropped bool // the connection was closed without an answer
 }
 
-// get asks for a target as it stands, over a connection that is kept.
-func (s *running) get(target, host, agent string, variant int) (answer, error) {
-	method := http.MethodGet
-	for again := range 2 {
-		if s.conn == nil {
-			conn, err := net.Dial("tcp", s.addr)
-			if err != nil {
-				return answer{}, err
-			}
-			s.conn, s.in = conn, bufio.NewReader(conn)
-			again = 1
-		}
-		_ = s.conn.SetDeadline(time.Now().Add(20 * time.Second))
-		_, err := fmt.Fprintf(s.conn, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nAccept-Encoding: %s\r\nX-Variant: %d\r\n\r\n",
-			method, target, host, agent, []string{"identity", "gzip"}[variant%2], variant)
+// get asks for the path as it stands, over a connection that is kept.
+func (s *running) get(q question) (answer, error) {
+	var forwarded string
+	if q.address != "" {
+		forwarded = "X-Forwarded-For: " + q.address + "\r\n"
+	}
+	request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nAccept-Encoding: %s\r\nX-Variant: %d\r\n%s\r\n",
+		q.path, q.host, q.agent, []string{"identity", "gzip"}[q.variant/len(pages)%2], q.variant, forwarded)
+	for {
+		kept := s.conn != nil
+		a, err := s.send(request)
 		if err == nil {
-			var a answer
-			if a, err = s.read(); err == nil {
-				return a, nil
-			}
+			return a, nil
 		}
 		s.hangUp()
-		if again == 1 {
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "reset") {
-				return answer{dropped: true}, nil
-			}
+		hungUp := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+		switch {
+		case !hungUp:
+			return answer{}, err
+		case !kept:
+			return answer{dropped: true}, nil
+		}
+		// A connection that was kept may have been closed before: once more.
+	}
+}
+
+func (s *running) send(request string) (answer, error) {
+	if s.conn == nil {
+		conn, err := net.Dial("tcp", s.addr)
+		if err != nil {
 			return answer{}, err
 		}
+		s.conn, s.in = conn, bufio.NewReader(conn)
 	}
-	panic("not reached")
+	_ = s.conn.SetDeadline(time.Now().Add(20 * time.Second))
+	if _, err := io.WriteString(s.conn, request); err != nil {
+		return answer{}, err
+	}
+	return s.read()
 }
 
 func (s *running) read() (answer, error) {

@@ -46,6 +46,9 @@ func Full(r *rand.Rand) (*policy.Spec, PatternKind) {
 	case 1:
 		o.Usages = append(slices.Repeat(crawl, 8), policy.Usages()...)
 	}
+	if kind == TiedPatterns { // many rules must meet for ties to matter
+		o.Usages, o.NoHosts, o.MaxRules = []policy.Usage{policy.Crawl}, true, 14
+	}
 	spec := Random(r, o)
 	for i := range spec.Rules {
 		dress(r, kind, &spec.Rules[i])
