@@ -50,21 +50,22 @@ type metaAttributes struct {
 	name, property, httpEquiv, content, charset attribute
 }
 
+// slot is where the attribute called name belongs, if it is one that matters.
 func (m *metaAttributes) slot(name []byte) *attribute {
 	switch len(name) {
 	case 4:
-		if string(name) == "name" || equalFold(name, "name") {
+		if equalFold(name, "name") {
 			return &m.name
 		}
 	case 7:
-		if string(name) == "content" || equalFold(name, "content") {
+		if equalFold(name, "content") {
 			return &m.content
 		}
 		if equalFold(name, "charset") {
 			return &m.charset
 		}
 	case 8:
-		if string(name) == "property" || equalFold(name, "property") {
+		if equalFold(name, "property") {
 			return &m.property
 		}
 	case 10:
@@ -79,7 +80,7 @@ func (m *metaAttributes) slot(name []byte) *attribute {
 // where the tag ends, or 0 if that has not come yet. It follows the tokenizer's
 // states from "before attribute name" to "after attribute value (quoted)". m may
 // be nil.
-func walk(b []byte, i int, m *metaAttributes) int {
+func walkAny(b []byte, i int, m *metaAttributes) int {
 	for {
 		for i < len(b) && (class[b[i]]&isSpace != 0 || b[i] == '/') {
 			i++

@@ -157,6 +157,11 @@ func (s *scanner) stop() bool {
 
 // data is the tokenizer's data state: white space, other text, or a '<'.
 func (s *scanner) data(b []byte, eof bool) bool {
+	if s.mode == modeInHead {
+		if s.elements(b); s.state != stateData {
+			return true
+		}
+	}
 	i := s.pos
 	if s.mode == modeTemplate {
 		j := bytes.IndexByte(b[i:], '<')
