@@ -76,7 +76,7 @@ func (rw *ResponseWriter) sniffed() bool {
 	p := rw.page
 	p.sniff = false
 	kind := http.DetectContentType(p.held)
-	if mediaKind(kind) == noPage {
+	if mediaOf(kind).kind == noPage {
 		rw.commit(0, false)
 		return false
 	}

@@ -2,10 +2,7 @@
 
 package metainject
 
-import (
-	"io"
-	"net/http"
-)
+import "io"
 
 // lookCoded is look for a body in a content coding. What has come is held as it
 // came besides the text in it, until it is known whether that changes: a page
@@ -177,7 +174,7 @@ func (rw *ResponseWriter) flushed(err error) error {
 		return err
 	}
 	rw.page.flush = false
-	return http.NewResponseController(rw.w).Flush()
+	return rw.flushBelow()
 }
 
 // writeEdited writes b with its edits, and returns how much of b was written.

@@ -36,7 +36,7 @@ func (rw *ResponseWriter) consider() {
 		rw.commit(0, false)
 		return
 	}
-	v := rw.judge(h)
+	v, m := rw.judge(h)
 	if v == notOurs || v == ours && rw.r.Method == http.MethodHead {
 		rw.commit(0, v == ours)
 		return
@@ -45,9 +45,8 @@ func (rw *ResponseWriter) consider() {
 	rw.page, rw.phase = p, phaseHeld
 	p.sniff = v == toSniff
 	if v == ours {
-		kind := first(h["Content-Type"])
-		p.scan.reset(rw.o.Set, mediaKind(kind) == xhtmlPage)
-		p.scan.decided = encodingOf([]byte(charsetOf(kind))) == asciiBased
+		p.scan.reset(rw.o.Set, m.kind == xhtmlPage)
+		p.scan.decided = m.encoding == asciiBased
 	}
 	p.coding = codingOf(h["Content-Encoding"])
 	if len(h["Trailer"]) > 0 {
@@ -56,26 +55,32 @@ func (rw *ResponseWriter) consider() {
 }
 
 // judge tells from the header whether the body is a page that may be changed.
-func (rw *ResponseWriter) judge(h http.Header) verdict {
+func (rw *ResponseWriter) judge(h http.Header) (verdict, media) {
+	types, given := h["Content-Type"]
+	m := media{}
+	if given {
+		if len(types) != 1 {
+			return notOurs, m
+		}
+		if m = mediaOf(types[0]); m.kind == noPage || m.encoding == utf16 || m.encoding == otherEncoding {
+			return notOurs, m
+		}
+	}
 	if !rw.changes(rw.status) || len(h["Content-Range"]) > 0 ||
 		hasToken(h["Cache-Control"], "no-transform") || isIncremental(h["Incremental"]) {
-		return notOurs
+		return notOurs, m
 	}
-	c := codingOf(h["Content-Encoding"])
-	if c == unknownCoding {
-		return notOurs
+	if given {
+		if codingOf(h["Content-Encoding"]) == unknownCoding {
+			return notOurs, m
+		}
+		return ours, m
 	}
-	types, given := h["Content-Type"]
-	if !given && c == identity && len(h["Content-Encoding"]) == 0 && len(h["Transfer-Encoding"]) == 0 {
-		return toSniff
+	// net/http looks at what has no type, unless it is in a coding.
+	if len(h["Content-Encoding"]) > 0 || len(h["Transfer-Encoding"]) > 0 {
+		return notOurs, m
 	}
-	if len(types) != 1 || mediaKind(types[0]) == noPage {
-		return notOurs
-	}
-	if e := encodingOf([]byte(charsetOf(types[0]))); e == utf16 || e == otherEncoding {
-		return notOurs
-	}
-	return ours
+	return toSniff, m
 }
 
 // changes tells whether pages with this status are changed.
@@ -89,21 +94,33 @@ func (rw *ResponseWriter) changes(status int) bool {
 	return slices.Contains(rw.o.Statuses, status)
 }
 
-// mediaKind looks at the media type alone (RFC 9110 §8.3.1).
-func mediaKind(contentType string) pageKind {
-	t, _, _ := strings.Cut(contentType, ";")
-	switch t = strings.Trim(t, " \t"); {
-	case equalFold(t, "text/html"):
-		return htmlPage
-	case equalFold(t, "application/xhtml+xml"):
-		return xhtmlPage
-	}
-	return noPage
+// media is what a Content-Type tells.
+type media struct {
+	kind     pageKind
+	encoding encoding
 }
 
-// charsetOf is the charset parameter of a media type, or "".
-func charsetOf(contentType string) string {
-	_, params, _ := strings.Cut(contentType, ";")
+// mediaOf reads a Content-Type: the media type alone tells whether it is a page
+// (RFC 9110 §8.3.1).
+func mediaOf(contentType string) media {
+	switch contentType { // what most servers send
+	case "text/html; charset=utf-8", "text/html; charset=UTF-8", "text/html;charset=utf-8", "text/html;charset=UTF-8":
+		return media{htmlPage, asciiBased}
+	case "text/html":
+		return media{htmlPage, unlabelled}
+	}
+	t, params, _ := strings.Cut(contentType, ";")
+	switch t = strings.Trim(t, " \t"); {
+	case equalFold(t, "text/html"):
+		return media{htmlPage, encodingOf([]byte(charsetOf(params)))}
+	case equalFold(t, "application/xhtml+xml"):
+		return media{xhtmlPage, encodingOf([]byte(charsetOf(params)))}
+	}
+	return media{}
+}
+
+// charsetOf is the charset among a media type's parameters, or "".
+func charsetOf(params string) string {
 	for params != "" {
 		var param string
 		param, params, _ = strings.Cut(params, ";")
@@ -122,20 +139,25 @@ func charsetOf(contentType string) string {
 // not move when the policy does, so that revalidation by date would keep an old
 // policy's page alive.
 func (rw *ResponseWriter) changeHeader(h http.Header, delta int) {
-	length, tag := "", ""
-	if v := h["Content-Length"]; len(v) == 1 && rw.r.Method != http.MethodHead && (rw.page != nil && rw.page.coding == identity) {
+	var buf [128]byte // both values in one string
+	text, tagEnd := buf[:0], 0
+	if v := h["Etag"]; len(v) == 1 && rw.o.ETagSuffix != "" && isETag(v[0]) {
+		text = append(append(append(text, v[0][:len(v[0])-1]...), rw.o.ETagSuffix...), '"')
+		tagEnd = len(text)
+	}
+	if v := h["Content-Length"]; len(v) == 1 && rw.r.Method != http.MethodHead && rw.page != nil && rw.page.coding == identity {
 		if n, err := strconv.ParseInt(v[0], 10, 64); err == nil && n >= 0 && n+int64(delta) >= 0 {
-			length = strconv.FormatInt(n+int64(delta), 10)
+			text = strconv.AppendInt(text, n+int64(delta), 10)
 		}
 	}
-	if v := h["Etag"]; len(v) == 1 && rw.o.ETagSuffix != "" && isETag(v[0]) {
-		tag = v[0][:len(v[0])-1] + rw.o.ETagSuffix + `"`
-	}
-	values := make([]string, 0, 2) // one allocation for both
-	values = setOrDelete(h, "Content-Length", length, values)
-	setOrDelete(h, "Etag", tag, values)
+	s := string(text)
+	values := make([]string, 0, 2)
+	values = setOrDelete(h, "Etag", s[:tagEnd], values)
+	setOrDelete(h, "Content-Length", s[tagEnd:], values)
 	for _, k := range [...]string{"Last-Modified", "Accept-Ranges", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest"} {
-		delete(h, k)
+		if _, ok := h[k]; ok { // less work than to delete in vain
+			delete(h, k)
+		}
 	}
 	if t := h["Trailer"]; len(t) > 0 {
 		if t = withoutDigests(t); t == nil {
@@ -178,12 +200,25 @@ func withoutDigests(trailer []string) (kept []string) {
 	return kept
 }
 
+// digestTrailers are the same as trailers that were not announced.
+var digestTrailers = func() (t [len(digestFields)]string) {
+	for i, k := range digestFields {
+		t[i] = http.TrailerPrefix + k
+	}
+	return
+}()
+
 // dropDigestTrailers takes back the digests that a handler has set as trailers
-// of a page that was changed.
-func dropDigestTrailers(h http.Header) {
-	for _, k := range digestFields {
-		delete(h, k)
-		delete(h, http.TrailerPrefix+k)
+// of a page that was changed. Those that are not announced as such have to have
+// the prefix.
+func dropDigestTrailers(h http.Header, announced bool) {
+	for i, k := range digestFields {
+		if announced {
+			delete(h, k)
+		}
+		if _, ok := h[digestTrailers[i]]; ok {
+			delete(h, digestTrailers[i])
+		}
 	}
 }
 
@@ -210,11 +245,4 @@ func isIncremental(values []string) bool {
 	}
 	item, _, _ := strings.Cut(values[0], ";")
 	return strings.Trim(item, " \t") == "?1"
-}
-
-func first(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return values[0]
 }

@@ -79,9 +79,13 @@ type ResponseWriter struct {
 	hooked bool
 	sent   bool // the final header
 	edited bool // the body is not the handler's
+	trails bool // and its header announces trailers
 	status int
-	page   *page // while held
+	page   *page        // while held
+	below  errorFlusher // of w, once there was a flush
 }
+
+type errorFlusher interface{ FlushError() error }
 
 // A page is what is kept of a response while its head is looked for, and, in a
 // content coding, while it is changed. Header values that a handler sets after
@@ -204,6 +208,7 @@ func (rw *ResponseWriter) commit(delta int, changed bool) {
 	}
 	if changed {
 		rw.changeHeader(h, delta)
+		rw.trails = len(h["Trailer"]) > 0
 	}
 	rw.hook(h)
 	rw.phase, rw.sent, rw.edited = phasePass, true, changed
@@ -231,6 +236,9 @@ func (rw *ResponseWriter) hook(h http.Header) {
 // Write holds the bytes of a page until its head is known, and then passes them
 // with what changes.
 func (rw *ResponseWriter) Write(b []byte) (int, error) {
+	if rw.phase == phasePass {
+		return rw.w.Write(b)
+	}
 	if rw.phase == phaseOpen {
 		rw.WriteHeader(http.StatusOK)
 	}
@@ -301,6 +309,9 @@ type writerOnly struct{ io.Writer }
 // is nothing, except behind the head's end tag: what could still belong to the
 // head there is not waited for.
 func (rw *ResponseWriter) FlushError() error {
+	if rw.phase == phasePass {
+		return rw.flushBelow()
+	}
 	if rw.phase == phaseOpen {
 		rw.WriteHeader(http.StatusOK)
 	}
@@ -314,8 +325,41 @@ func (rw *ResponseWriter) FlushError() error {
 			return err
 		}
 	}
-	return http.NewResponseController(rw.w).Flush()
+	return rw.flushBelow()
 }
+
+// flushBelow is http.ResponseController's Flush of the writer below, which it
+// looks for only once: streams flush with every write.
+func (rw *ResponseWriter) flushBelow() error {
+	if rw.below == nil {
+		rw.below = flusherOf(rw.w)
+	}
+	return rw.below.FlushError()
+}
+
+func flusherOf(w http.ResponseWriter) errorFlusher {
+	for below := w; ; {
+		switch f := below.(type) {
+		case errorFlusher:
+			return f
+		case http.Flusher:
+			return withoutError{f}
+		case interface{ Unwrap() http.ResponseWriter }:
+			below = f.Unwrap()
+		default:
+			return unflushable{w}
+		}
+	}
+}
+
+type withoutError struct{ http.Flusher }
+
+func (f withoutError) FlushError() error { f.Flush(); return nil }
+
+// unflushable gives the error that http.ResponseController has for it.
+type unflushable struct{ w http.ResponseWriter }
+
+func (u unflushable) FlushError() error { return http.NewResponseController(u.w).Flush() }
 
 // Flush is FlushError for handlers that ask for an http.Flusher.
 func (rw *ResponseWriter) Flush() { _ = rw.FlushError() }
@@ -350,8 +394,10 @@ func (rw *ResponseWriter) Close(err error) error {
 	case phaseOpen:
 		rw.status = http.StatusOK
 		h := rw.w.Header()
-		if rw.active && rw.r.Method == http.MethodHead && rw.judge(h) == ours {
-			rw.changeHeader(h, 0)
+		if rw.active && rw.r.Method == http.MethodHead {
+			if v, _ := rw.judge(h); v == ours {
+				rw.changeHeader(h, 0)
+			}
 		}
 		rw.hook(h)
 	case phaseHeld:
@@ -361,7 +407,7 @@ func (rw *ResponseWriter) Close(err error) error {
 		err = rw.page.coder.Close()
 	}
 	if rw.edited {
-		dropDigestTrailers(rw.w.Header())
+		dropDigestTrailers(rw.w.Header(), rw.trails)
 	}
 	return err
 }
