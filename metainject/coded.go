@@ -99,18 +99,37 @@ func (rw *ResponseWriter) inflateHead(b []byte) (known bool) {
 		var ev event
 		p.held, ev = p.splicer.look(p.held, min(lookStep, rw.o.MaxHead-had))
 		p.held = p.held[:min(len(p.held), rw.o.MaxHead)]
-		if ev == endStream || ev == badStream || ev == needMore && eof {
-			p.scan.foreign = p.scan.foreign || ev != endStream
-			p.scan.scan(p.held, ev == endStream && len(p.held) < rw.o.MaxHead)
+		if ev == badStream || ev == needMore && eof {
+			p.scan.foreign = true
 			return true
 		}
 		if p.scan.scan(p.held, false) || len(p.held) == rw.o.MaxHead {
 			return true
 		}
+		if ev == endStream {
+			return rw.endsInHead(eof)
+		}
 		if ev == needMore {
 			return false
 		}
 	}
+}
+
+// endsInHead settles a deflate stream that has come to its end before the
+// head's. If something follows, such as another member of gzip, some clients take
+// it for the rest of the page and others do not: there is no change that is right
+// for both.
+func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
+	p := rw.page
+	switch behind := len(p.splicer.inf.src) - p.splicer.inf.pos - trailerSize[p.format]; {
+	case behind > 0:
+		p.scan.foreign = true
+	case eof:
+		p.scan.scan(p.held, true)
+	default:
+		return false
+	}
+	return true
 }
 
 // sendCoded is send for a body in a content coding, of which tail is the text

@@ -163,7 +163,7 @@ func walk(b []byte, i int, m *metaAttributes) int {
 		if m == nil {
 			continue
 		}
-		if a := m.slotOf(word|capitals, n); a != nil && !a.given {
+		if a := m.slotOf(word, n); a != nil && !a.given {
 			*a = attribute{int32(at), int32(i), true, false}
 		}
 	}
@@ -172,6 +172,9 @@ func walk(b []byte, i int, m *metaAttributes) int {
 
 // slotOf is slot for a name of n letters, up to 8, at the beginning of word.
 func (m *metaAttributes) slotOf(word uint64, n int) *attribute {
+	if !m.exact {
+		word |= capitals
+	}
 	switch n {
 	case 4:
 		if uint32(word) == wordName {

@@ -48,28 +48,30 @@ func (a attribute) value(b []byte) []byte {
 // element.
 type metaAttributes struct {
 	name, property, httpEquiv, content, charset attribute
+	exact                                       bool // names in capitals are others, as in XML
 }
 
 // slot is where the attribute called name belongs, if it is one that matters.
 func (m *metaAttributes) slot(name []byte) *attribute {
+	is := func(lower string) bool { return equalFold(name, lower) && (!m.exact || string(name) == lower) }
 	switch len(name) {
 	case 4:
-		if equalFold(name, "name") {
+		if is("name") {
 			return &m.name
 		}
 	case 7:
-		if equalFold(name, "content") {
+		if is("content") {
 			return &m.content
 		}
-		if equalFold(name, "charset") {
+		if is("charset") {
 			return &m.charset
 		}
 	case 8:
-		if equalFold(name, "property") {
+		if is("property") {
 			return &m.property
 		}
 	case 10:
-		if equalFold(name, "http-equiv") {
+		if is("http-equiv") {
 			return &m.httpEquiv
 		}
 	}
@@ -146,7 +148,9 @@ func (s *scanner) meta(b []byte, m *metaAttributes) {
 		}
 	}
 	v := metaValues{m.name.value(b), m.property.value(b), m.httpEquiv.value(b), m.content.value(b), m.charset.value(b)}
-	if tag := b[s.tok:s.pos]; bytes.IndexByte(tag, '&') >= 0 || bytes.IndexByte(tag, 0) >= 0 {
+	if tag := b[s.tok:s.pos]; s.xml {
+		v.unescape()
+	} else if bytes.IndexByte(tag, '&') >= 0 || bytes.IndexByte(tag, 0) >= 0 {
 		v.decode(tag)
 	}
 	if s.declaration(m, &v) || !m.content.given {
@@ -189,6 +193,15 @@ func (v *metaValues) decode(tag []byte) {
 			v.content = value
 		case &seen.charset:
 			v.charset = value
+		}
+	}
+}
+
+// unescape replaces the references in the values of a well-formed XML tag.
+func (v *metaValues) unescape() {
+	for _, value := range [...]*[]byte{&v.name, &v.property, &v.httpEquiv, &v.content, &v.charset} {
+		if bytes.IndexByte(*value, '&') >= 0 {
+			*value = []byte(html.UnescapeString(string(*value)))
 		}
 	}
 }

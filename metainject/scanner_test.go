@@ -368,7 +368,7 @@ func TestHeadSeeds(t *testing.T) {
 }
 
 func FuzzHead(f *testing.F) {
-	for _, s := range headSeeds {
+	for _, s := range slices.Concat(headSeeds, hostileHeads) {
 		for i := range testSets {
 			f.Add([]byte(s), uint64(i))
 		}

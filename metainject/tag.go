@@ -141,7 +141,7 @@ func (s *scanner) tagName(b []byte) bool {
 	}
 	s.nameEnd, s.state, s.attr = i, stateTag, beforeAttr
 	if s.xml {
-		var m metaAttributes
+		m := metaAttributes{exact: true}
 		if end := walk(b, i, &m); end > 0 {
 			return s.xmlTag(b, end, &m)
 		}
@@ -234,7 +234,7 @@ func (s *scanner) attributes(b []byte) bool {
 	i, st := s.pos, s.attr
 	for i < len(b) {
 		if st == beforeAttr && b[i] == '>' {
-			var m metaAttributes
+			m := metaAttributes{exact: s.xml}
 			end := walk(b, s.nameEnd, &m)
 			if s.xml {
 				return s.xmlTag(b, end, &m)

@@ -56,9 +56,12 @@ func headerOf(b []byte, gzip bool) (f format, n int, ok bool) {
 	return gzipFormat, n, n <= len(b)
 }
 
+// trailerSize is how many bytes of the wrapping stand behind the stream.
+var trailerSize = [...]int{rawFormat: 0, gzipFormat: 8, zlibFormat: 4}
+
 // trailer corrects the checksum behind the stream. What follows is copied.
 func (z *splicer) trailer() bool {
-	size := [...]int{rawFormat: 0, gzipFormat: 8, zlibFormat: 4}[z.format]
+	size := trailerSize[z.format]
 	take := min(size-len(z.tail), len(z.inf.src)-z.inf.pos)
 	z.tail = append(z.tail, z.inf.src[z.inf.pos:z.inf.pos+take]...)
 	z.inf.pos += take

@@ -70,7 +70,7 @@ func randomXHTML(rnd *rand.Rand) []byte {
 	for range rnd.IntN(8) {
 		b.WriteString(space() + pick("<title>a &lt;b&gt;</title>", "<title/>", "<meta charset='utf-8'/>", "<script><![CDATA[ if (a<b) '</head><meta name=\"robots\" content=\"x\"/>' ]]></script>",
 			"<script src='a'/>", "<style>a &gt; b {}</style>", "<noscript><meta name='robots' content='index'/></noscript>", "<meta name='robots' content='index'/>",
-			"<meta name=\"robots\" content=\"noarchive\"></meta>", "<META name='robots' content='x'/>", "<meta content='all &amp; more' name='googlebot' />",
+			"<meta name=\"robots\" content=\"noarchive\"></meta>", "<META name='robots' content='x'/>", "<meta NAME='robots' content='x'/>", "<meta Name='googlebot' name='robots' content='index &lt;' Content='x'/>", "<meta content='all &amp; more' name='googlebot' />",
 			"<meta property='robots' content='nofollow'><!-- in it --></meta>", "<x:meta xmlns:x='y' name='robots' content='all'/>", "<object><head/><meta name='robots' content='x'/></object>",
 			"text", "<meta name='robots' content='ACAP allow-index'/>", "<meta name='robots' content=\"it's > all\"/>"))
 	}
