@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// pageOfSize writes a page of n bytes, which begins with the request's Begin.
+func pageOfSize(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html")
+	n, _ := strconv.Atoi(r.Header.Get("Size"))
+	_, _ = io.WriteString(w, r.Header.Get("Begin"))
+	line := []byte(strings.Repeat("much to say and more ", 1560)) // some 32 KB
+	for ; n > 0; n -= len(line) {
+		if _, err := w.Write(line); err != nil {
+			return
+		}
+	}
+}
+
+// pageBeginnings are heads that end, and heads that never do.
+var pageBeginnings = []string{"<!DOCTYPE html><html><head></head><body>", "<!DOCTYPE html><html><head><title>", "<!DOCTYPE html><!--"}
+
+// Clients that stop reading hold no more memory with the directive than without
+// it, but for a bound.
+func TestMemoryOfSlowClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("opens many connections")
+	}
+	const clients = 64
+	s := startSites(t, conformancePolicy, http.HandlerFunc(pageOfSize), map[string]string{
+		"bare.test": "reverse_proxy UPSTREAM", "ours.test": "robots_policy POLICY\nreverse_proxy UPSTREAM",
+	})
+	s.get("/open/x", "Host", "bare.test")
+	for _, begin := range pageBeginnings {
+		held := map[string]int64{}
+		for _, host := range []string{"bare.test", "ours.test", "bare.test", "ours.test"} { // the first round fills pools
+			held[host] = s.stalled(clients, host, begin)
+		}
+		t.Logf("%s: %d KiB a client, %d KiB without the directive", begin, held["ours.test"]/clients>>10, held["bare.test"]/clients>>10)
+		// A page's buffers hold its head, 64 KiB at most, in slices that grow.
+		if more := (held["ours.test"] - held["bare.test"]) / clients; more > 160<<10 {
+			t.Errorf("%s: %d KiB more are held for each client", begin, more>>10)
+		}
+	}
+}
+
+// stalled is how much memory is in use while n clients have begun to read a page
+// of 10 MB and wait.
+func (s *server) stalled(n int, host, begin string) int64 {
+	s.t.Helper()
+	before := liveHeap()
+	ctx, cancel := context.WithCancel(s.t.Context())
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
+	var wg sync.WaitGroup
+	for range n {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/drafts/x", nil)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		r.Host, r.Header = host, http.Header{"Begin": {begin}, "Size": {strconv.Itoa(10 << 20)}, "Accept-Encoding": {"identity"}}
+		wg.Go(func() {
+			resp, err := c.Do(r)
+			if err != nil {
+				s.t.Errorf("%s: %v", host, err)
+				return
+			}
+			s.t.Cleanup(func() { _ = resp.Body.Close() })
+			_, _ = io.CopyN(io.Discard, resp.Body, 1000)
+		})
+	}
+	wg.Wait()
+	used := int64(liveHeap()) - int64(before)
+	cancel()
+	for range 100 { // until the connections are gone
+		if int64(liveHeap())-int64(before) < used/4 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return used
+}
+
+// A page of 100 MB passes in as little memory as it does without the directive,
+// also if its head never ends.
+func TestMemoryOfHugePages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("passes 100 MB several times")
+	}
+	const size = 100 << 20
+	s := startSites(t, conformancePolicy, http.HandlerFunc(pageOfSize), map[string]string{"ours.test": "robots_policy POLICY\nreverse_proxy UPSTREAM"})
+	for _, begin := range pageBeginnings[:2] {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.addr+"/drafts/x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host, r.Header = "ours.test", http.Header{"Begin": {begin}, "Size": {strconv.Itoa(size)}, "Accept-Encoding": {"identity"}}
+		patient := *client
+		patient.Timeout = 3 * time.Minute
+		before, most, got := liveHeap(), uint64(0), int64(0)
+		resp, err := patient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			n, err := io.CopyN(io.Discard, resp.Body, 10<<20)
+			got += n
+			most = max(most, liveHeap())
+			if err != nil {
+				break
+			}
+		}
+		_ = resp.Body.Close()
+		if grown := int64(most) - int64(before); got < size+int64(len(begin)+len(draftElements)) || grown > 6<<20 {
+			t.Errorf("%s: %d bytes came, memory grew by %d KiB", begin, got, grown>>10)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+)
+
+func init() { caddy.RegisterModule(countedListener{}) }
+
+// countedListener counts what net/http hands to a connection as a whole reader,
+// which is what the kernel sends from a file by itself.
+type countedListener struct{}
+
+var handedOver atomic.Int64
+
+func (countedListener) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "caddy.listeners.test_counted", New: func() caddy.Module { return new(countedListener) }}
+}
+
+func (*countedListener) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { d.Next(); return nil }
+
+func (countedListener) WrapListener(l net.Listener) net.Listener { return counting{l} }
+
+type counting struct{ net.Listener }
+
+func (l counting) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if tcp, ok := c.(*net.TCPConn); ok {
+		return countingConn{tcp}, err
+	}
+	return c, err
+}
+
+type countingConn struct{ *net.TCPConn }
+
+func (c countingConn) ReadFrom(r io.Reader) (int64, error) {
+	n, err := c.TCPConn.ReadFrom(r)
+	handedOver.Add(n)
+	return n, err
+}
+
+// What is not changed, and a long page behind its head, goes from the file to the
+// connection as it does without the directive.
+func TestFilesAreHandedOver(t *testing.T) {
+	s := startSites(t, conformancePolicy, nil, map[string]string{
+		"":          "\tservers {\n\t\tlistener_wrappers {\n\t\t\ttest_counted\n\t\t}\n\t}",
+		"bare.test": "root DIR\nfile_server",
+		"ours.test": "root DIR\nrobots_policy POLICY\nfile_server",
+	})
+	image := "\x89PNG\r\n\x1a\n" + strings.Repeat("pixel ", 20<<10)
+	download := strings.Repeat("0123456789abcdef", 10<<20/16)
+	var long bytes.Buffer
+	if err := bigPage(&long, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.file("drafts/image.png", image)
+	s.file("drafts/download.bin", download)
+	s.file("drafts/page.html", long.String())
+	s.file("open/page.html", long.String())
+	changed := strings.Replace(long.String(), "<head>", "<head>"+draftElements, 1)
+	for path, c := range map[string]struct {
+		want  string
+		apart int // bytes that may go another way, beyond those of net/http's own
+	}{
+		"/drafts/image.png": {image, 0}, "/drafts/download.bin": {download, 0}, "/open/page.html": {long.String(), 0}, "/drafts/page.html": {changed, 64 << 10},
+	} {
+		handed := map[string]int64{}
+		for _, host := range []string{"bare.test", "ours.test"} {
+			handedOver.Store(0)
+			r := s.get(path, "Host", host)
+			if want := c.want; r.StatusCode != http.StatusOK || r.ContentLength != int64(len(r.body)) || r.body != want && (host == "ours.test" || c.apart == 0) {
+				t.Errorf("%s%s: %s, %d bytes of %d", host, path, r.Status, len(r.body), len(want))
+			}
+			handed[host] = handedOver.Load()
+		}
+		if bare, ours := handed["bare.test"], handed["ours.test"]; bare < int64(len(c.want))/2 || ours < bare-int64(c.apart) {
+			t.Errorf("%s: %d bytes are handed over, %d without the directive", path, ours, bare)
+		}
+	}
+	for host, part := range map[string]string{"bare.test": download[100:9000], "ours.test": download[100:9000]} {
+		if r := s.get("/drafts/download.bin", "Host", host, "Range", "bytes=100-8999"); r.StatusCode != http.StatusPartialContent || r.body != part {
+			t.Errorf("%s: a range: %s, %d bytes", host, r.Status, len(r.body))
+		}
+	}
+}
