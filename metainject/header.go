@@ -155,7 +155,7 @@ func (rw *ResponseWriter) changeHeader(h http.Header, delta int) {
 	values = setOrDelete(h, "Etag", s[:tagEnd], values)
 	setOrDelete(h, "Content-Length", s[tagEnd:], values)
 	for _, k := range [...]string{"Last-Modified", "Accept-Ranges", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest"} {
-		if _, ok := h[k]; ok { // less work than to delete in vain
+		if h[k] != nil { // less work than to delete in vain
 			delete(h, k)
 		}
 	}
@@ -216,7 +216,7 @@ func dropDigestTrailers(h http.Header, announced bool) {
 		if announced {
 			delete(h, k)
 		}
-		if _, ok := h[digestTrailers[i]]; ok {
+		if h[digestTrailers[i]] != nil {
 			delete(h, digestTrailers[i])
 		}
 	}
