@@ -181,7 +181,7 @@ func (res *results) part(ctx context.Context, m *meter, rows []*row, scenarios [
 		all = append(all, w)
 	}
 	if part == 0 {
-		fmt.Println(workTable(all, scenarios))
+		fmt.Fprintln(os.Stderr, workTable(all, scenarios))
 	}
 	for i := range scenarios {
 		fmt.Fprintf(os.Stderr, "part %d of %d: %s\n", part+1, o.parts, scenarios[i].Name)

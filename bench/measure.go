@@ -103,7 +103,8 @@ func (m *meter) once(rows []*row, s *workload.Scenario, conns int) (windows []wi
 		}
 		windows[i].latencies = l.latencies()
 	}
-	return windows, max(0, float64(after.machine-before.machine-own)) / float64(after.at.Sub(before.at)) / float64(cpus), nil
+	others := float64(after.machine-before.machine-own) / float64(after.at.Sub(before.at)) / float64(cpus)
+	return windows, min(max(0, others), 1), nil
 }
 
 // sight is the state of everything at one time.
