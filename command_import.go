@@ -22,7 +22,11 @@ func importCommand() *cobra.Command {
 			if err != nil {
 				return exitUsage, err
 			}
-			spec, told := robotsserve.Import(data)
+			names, err := policyfile.NewNames()
+			if err != nil {
+				return exitUsage, err
+			}
+			spec, told := robotsserve.Import(data, robotsserve.ImportOptions{Name: names.Check, Crawlers: names.Crawlers()})
 			writeTold(cmd.ErrOrStderr(), args[0], told)
 			text := policyfile.PrintWith(spec, policyfile.PrintOptions{
 				Header: "Made from " + args[0] + ". Look it over, then: caddy robots-policy check FILE",

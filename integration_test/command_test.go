@@ -92,7 +92,7 @@ func TestCommands(t *testing.T) {
 		{"explain good.yaml --agent GPTBot x.example/", 2, "", "no URL"},
 		{"explain good.yaml --agent GPTBot", 2, "", "it takes"},
 
-		{"import robots.txt", 0, "crawl: /tmp/", ""},
+		{"import robots.txt", 0, "crawl: /tmp/", "robots.txt:1: crawlers that only obey a group of their own"},
 		{"import absent.txt", 2, "", "absent.txt"},
 		{"import", 2, "", "it takes: ROBOTS.TXT"},
 		{"schema", 0, `"$schema"`, ""},

@@ -3,6 +3,8 @@
 package robotsserve
 
 import (
+	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,23 +17,29 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
 )
 
+// ImportOptions are what Import goes by beside the file.
+type ImportOptions struct {
+	// Name reports whether a policy file takes a name for a crawler's, and whether it
+	// must be listed among the policy's crawlers for that. Nil takes every name.
+	Name func(name string) (valid, listed bool)
+	// Crawlers are known crawlers, of which it is told where the policy means them
+	// and the file did not.
+	Crawlers []policy.Crawler
+}
+
 // Import reads an existing robots.txt as a policy: its groups, sitemaps and
 // crawl-delays, Content-Usage, Content-Signal, App-Directives and License lines,
 // and ACAP records. It tells what it had to leave out, to guess, or to say a
-// little otherwise. The positions in the Spec are lines of the robots.txt; it
-// has no catalogue of crawlers.
-func Import(data []byte) (*policy.Spec, []Told) {
-	im := importer{f: readForeign(data), spec: &policy.Spec{}}
-	for _, s := range im.f.sitemaps {
-		if !strings.Contains(s, "://") && !strings.HasPrefix(s, "/") {
-			im.f.tell(0, "the sitemap %q is no URL and is left out", s)
-			continue
-		}
-		im.spec.Sitemaps = append(im.spec.Sitemaps, s)
+// little otherwise. The positions in the Spec are lines of the robots.txt; its
+// Crawlers are those that must be listed.
+func Import(data []byte, o ImportOptions) (*policy.Spec, []Told) {
+	im := importer{f: readForeign(data), spec: &policy.Spec{}, check: o.Name}
+	if im.check == nil {
+		im.check = func(string) (valid, listed bool) { return true, false }
 	}
-	if len(im.f.licenses) > 0 {
-		im.spec.Publish.License = im.f.licenses[0]
-	}
+	im.sitemaps()
+	im.licence()
+	im.dropNames()
 	star := im.f.byToken["*"]
 	if star != nil {
 		im.rule([]policy.Audience{{}}, star, nil)
@@ -43,6 +51,7 @@ func Import(data []byte) (*policy.Spec, []Told) {
 		}
 		im.rule(audience, gs[0], star)
 	}
+	im.notNamed(o.Crawlers, star)
 	if im.f.acap {
 		im.records(acap.Parse(data))
 	}
@@ -50,9 +59,117 @@ func Import(data []byte) (*policy.Spec, []Told) {
 	return im.spec, im.f.told
 }
 
+// licence takes over the first of the file that can be; the first of a group if
+// there is no other.
+func (im *importer) licence() {
+	all := im.f.licenses
+	inGroups := map[int]bool{}
+	for _, g := range im.f.groups {
+		for _, l := range g.lines {
+			if l.key == "license" && !inGroups[l.line] {
+				inGroups[l.line] = true
+				all = append(all, l)
+			}
+		}
+	}
+	for _, l := range all {
+		switch {
+		case im.spec.Publish.License == l.value:
+		case im.spec.Publish.License != "":
+			im.f.tell(l.line, "a policy has one licence, so that %q is left out", l.value)
+		case !isAddress(l.value):
+			im.f.tell(l.line, "the licence %q is no address that starts with https://, and is left out", l.value)
+		default:
+			im.spec.Publish.License = l.value
+			if inGroups[l.line] {
+				im.f.tell(l.line, "this licence is of one group, and the policy publishes it for everyone")
+			}
+		}
+	}
+}
+
+// dropNames leaves out the groups of names that a policy file cannot have.
+func (im *importer) dropNames() {
+	im.f.groups = slices.DeleteFunc(im.f.groups, func(g *foreignGroup) bool {
+		name := g.tokens[0]
+		if name == "*" || im.name(name) {
+			return false
+		}
+		im.f.tell(g.line, "%q cannot be a crawler's name, and its group is left out: what it says holds for nobody by that name", name)
+		delete(im.f.byToken, strings.ToLower(name))
+		return true
+	})
+}
+
+// name reports whether a policy file can have a crawler's name, and lists it there
+// if it must be.
+func (im *importer) name(name string) bool {
+	valid, listed := im.check(name)
+	if valid && listed && !slices.ContainsFunc(im.spec.Crawlers, func(c policy.Crawler) bool { return strings.EqualFold(c.Token, name) }) {
+		im.spec.Crawlers = append(im.spec.Crawlers, policy.Crawler{Token: name})
+	}
+	return valid
+}
+
+// notNamed tells of known crawlers that the file does not name and that do not
+// obey the group of "*": the policy says to them what it says to everyone.
+func (im *importer) notNamed(known []policy.Crawler, star *foreignGroup) {
+	var deaf []string
+	follow := map[*foreignGroup][]string{}
+	for _, info := range known {
+		if im.f.byToken[strings.ToLower(info.Token)] != nil {
+			continue
+		}
+		switch g := im.f.obeyed(info); {
+		case g == star:
+		case g != nil:
+			follow[g] = append(follow[g], info.Token)
+		case slices.ContainsFunc(star.rules, func(r foreignRule) bool { return !r.allow }):
+			deaf = append(deaf, info.Token)
+		}
+	}
+	for _, g := range im.f.groups {
+		if names := follow[g]; names != nil {
+			im.f.tell(g.line, "crawlers that have no group obey this one: %s; the policy says to them what it says to everyone, unless their names are added to the rule for %s", some(names), g.tokens[0])
+		}
+	}
+	if deaf != nil {
+		im.f.tell(star.line, "crawlers that only obey a group of their own do not obey this one: %s; everyone means them too, in a policy, and they will be named", some(deaf))
+	}
+}
+
+// some lists names, if there are many not all.
+func some(names []string) string {
+	const most = 6
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// isAddress reports whether a text is a URL of the web that can stand in a line.
+func isAddress(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && printable(text) && !strings.ContainsAny(text, " \t#")
+}
+
+// sitemaps takes over what a policy can name: URLs of the web, and paths.
+func (im *importer) sitemaps() {
+	for _, l := range im.f.sitemaps {
+		path := strings.HasPrefix(l.value, "/") && !strings.HasPrefix(l.value, "//")
+		switch {
+		case !isAddress(l.value) && !(path && isAddress("https://x"+l.value)):
+			im.f.tell(l.line, "the sitemap %q is no URL such as https://www.example.com/sitemap.xml, and is left out", l.value)
+		case !slices.Contains(im.spec.Sitemaps, l.value):
+			im.spec.Sitemaps = append(im.spec.Sitemaps, l.value)
+		}
+	}
+}
+
 type importer struct {
-	f    *foreign
-	spec *policy.Spec
+	f     *foreign
+	spec  *policy.Spec
+	check func(name string) (valid, listed bool)
 }
 
 // joined puts the groups of named crawlers together that say the same in the
@@ -79,22 +196,15 @@ func (im *importer) joined() (all [][]*foreignGroup) {
 // everyone: so it allows all that it does not speak of.
 func (im *importer) rule(audience []policy.Audience, g, star *foreignGroup) {
 	r := policy.Rule{For: audience}
-	at := map[pathpattern.Pattern]int{}
-	for _, fr := range g.rules {
-		s := policy.Statement{Pos: policy.Pos{Line: fr.line, Column: 1}, Allow: fr.allow, Usage: policy.Crawl, Pattern: fr.pattern}
-		i, said := at[fr.pattern]
-		if !said {
-			at[fr.pattern] = len(r.Statements)
-			r.Statements = append(r.Statements, s)
-			continue
-		}
-		if r.Statements[i].Allow != s.Allow {
-			im.f.tell(fr.line, "%q is both allowed and disallowed: it is allowed, as RFC 9309 has it", fr.pattern)
-			r.Statements[i].Allow = true
-		}
+	all := false
+	rules := g.decisive()
+	for _, fr := range rules {
+		all = all || fr.pattern == pathpattern.All
+		r.Statements = append(r.Statements, policy.Statement{Pos: policy.Pos{Line: fr.line, Column: 1}, Allow: fr.allow, Usage: policy.Crawl, Pattern: fr.pattern})
 	}
+	im.flips(rules)
 	if star != nil && slices.ContainsFunc(star.rules, func(fr foreignRule) bool { return !fr.allow }) {
-		if _, said := at[pathpattern.All]; !said {
+		if !all {
 			r.Statements = append(r.Statements, policy.Statement{Allow: true, Usage: policy.Crawl, Pattern: pathpattern.All})
 		}
 	}
@@ -102,12 +212,51 @@ func (im *importer) rule(audience []policy.Audience, g, star *foreignGroup) {
 	for _, l := range g.lines {
 		im.extension(&r, l)
 	}
-	if star != nil && len(star.lines) > 0 && len(g.lines) == 0 {
-		im.f.tell(star.lines[0].line, "what this line says to everyone, it now says to %s too", audience[0])
-	}
+	im.fallsThrough(audience, g, star)
 	r.Pos = firstPos(&r)
 	if len(r.Statements)+len(r.AppDirectives) > 0 || r.CrawlDelay > 0 {
 		im.spec.Rules = append(im.spec.Rules, r)
+	}
+}
+
+// fallsThrough tells of what is said to everyone and not in a group of its own,
+// where a crawler obeys its own group alone, and the policy falls through.
+func (im *importer) fallsThrough(audience []policy.Audience, g, star *foreignGroup) {
+	if star == nil {
+		return
+	}
+	if star.crawlDelay() != "" && g.crawlDelay() == "" {
+		im.f.tell(star.delayN, "what this line asks of everyone, the policy asks of %s too", audience[0])
+	}
+	for _, l := range star.lines {
+		if l.key != "license" && !slices.ContainsFunc(g.lines, func(own foreignLine) bool { return own.key == l.key }) {
+			im.f.tell(l.line, "what this line says to everyone, the policy says to %s too", audience[0])
+		}
+	}
+}
+
+// maxPairs bounds the pairs of rules that flips looks at.
+const maxPairs = 1 << 22
+
+// flips tells of rules whose length in the policy is not that in the file, where
+// another one wins for that.
+func (im *importer) flips(rules []foreignRule) {
+	pairs := 0
+	wins := func(a, b foreignRule, sizeA, sizeB int) bool { return sizeA > sizeB || sizeA == sizeB && a.allow }
+	for _, r := range rules {
+		if r.size == r.pattern.Len() {
+			continue
+		}
+		for _, s := range rules {
+			if pairs++; pairs > maxPairs {
+				im.f.tell(r.line, "the length of this path, by which the longest wins, is another in the policy")
+				break
+			}
+			if r.allow != s.allow && wins(r, s, r.size, s.size) != wins(r, s, r.pattern.Len(), s.pattern.Len()) && r.pattern.Overlaps(s.pattern) {
+				im.f.tell(r.line, "this path is %d octets long and %q in the policy %d, so that where both match, it is the path of line %d that decides in one of them, and this one in the other", r.size, r.pattern, r.pattern.Len(), s.line)
+				break
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package robotsserve
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -48,9 +49,9 @@ func (im *importer) saysCrawl() bool {
 }
 
 func (im *importer) record(rec *acap.Record, crawl bool) {
-	var audience []policy.Audience
-	for _, c := range rec.Crawlers {
-		audience = append(audience, policy.ParseAudience(c))
+	audience := im.audience(rec)
+	if len(audience) == 0 {
+		return
 	}
 	for _, r := range rec.Requests {
 		im.f.tell(0, "the request to %s %q is left out: a policy cannot ask for it", r.Action, r.Path)
@@ -63,6 +64,24 @@ func (im *importer) record(rec *acap.Record, crawl bool) {
 	for _, sub := range rec.Subs {
 		im.fields(policy.Rule{For: audience, UsagePurposes: sub.Purposes}, sub.Fields, crawl)
 	}
+}
+
+// audience is the crawlers of a record that a policy file can name.
+func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
+	for _, c := range rec.Crawlers {
+		a := policy.Audience{Kind: policy.ForToken, Name: c}
+		switch {
+		case c == "*":
+			a = policy.Audience{}
+		case !printable(c) || len(c) > maxToken || !im.name(c):
+			im.f.tell(rec.Line, "%q cannot be a crawler's name, and what this record says to it is left out", c)
+			continue
+		}
+		if !slices.ContainsFunc(all, func(b policy.Audience) bool { return a.Kind == b.Kind && strings.EqualFold(a.Name, b.Name) }) {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 // fields adds a rule of permissions and prohibitions. Of both for one pattern

@@ -93,8 +93,8 @@ func (x *Other) leftOut(policy spokenOf) []Told {
 	if x.file.acap {
 		told = append(told, Told{0, "ACAP records are left out: state them in the policy"})
 	}
-	for _, url := range x.file.licenses {
-		told = append(told, Told{0, fmt.Sprintf("the licence %q is left out: state it in the policy", url)})
+	for _, l := range x.file.licenses {
+		told = append(told, Told{l.line, fmt.Sprintf("the licence %q is left out: state it in the policy", l.value)})
 	}
 	slices.SortStableFunc(told, func(a, b Told) int { return a.Line - b.Line })
 	return slices.Compact(told) // a line of several crawlers is one
@@ -106,7 +106,8 @@ func (x *Other) sitemaps(d *drawing, ours []byte) []byte {
 	w.eol = d.eol
 	w.text = ours
 	first := true
-	for _, s := range x.file.sitemaps {
+	for _, l := range x.file.sitemaps {
+		s := l.value
 		if !strings.Contains(s, "://") || !printable(s) || len(s) > MaxLine/2 || bytes.Contains(w.text, []byte("Sitemap: "+s+d.eol)) {
 			continue
 		}

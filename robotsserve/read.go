@@ -3,10 +3,12 @@
 package robotsserve
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
 )
 
 // maxRead is how much of another's file is read (RFC 9309 section 2.5).
@@ -16,14 +18,16 @@ const maxRead = MaxFile
 type foreign struct {
 	groups   []*foreignGroup
 	byToken  map[string]*foreignGroup // in lower case; a token has one group
-	sitemaps []string
-	licenses []string
+	sitemaps []foreignLine
+	licenses []foreignLine
 	acap     bool
+	page     bool // it is one in HTML
 	told     []Told
 }
 
 // foreignGroup is what is said to the crawlers of one or more tokens.
 type foreignGroup struct {
+	line   int // of the first User-agent line
 	tokens []string
 	rules  []foreignRule
 	lines  []foreignLine // of extensions
@@ -59,18 +63,28 @@ var keys = map[string]string{
 	"license": "license",
 }
 
-// readForeign reads what it can of any file: with a byte order mark, with lines
-// that end in CR, LF or both, with mistakes.
+// maxToken is the longest name of a crawler that is taken for one.
+const maxToken = 200
+
+// readForeign reads what it can of any file: in UTF-8 or, with a byte order mark,
+// UTF-16, with lines that end in CR, LF or both, with mistakes.
 func readForeign(data []byte) *foreign {
 	f := &foreign{byToken: map[string]*foreignGroup{}}
+	if text := acap.Decode(data); string(text) != string(data) && !bytes.HasPrefix(data, []byte("\ufeff")) {
+		f.tell(1, "the file is in UTF-16; it is read as if it were in UTF-8, which crawlers expect: as it is they can read nothing of it")
+	}
+	data = acap.Decode(data)
 	if len(data) > maxRead {
-		f.tell(0, "the file is over 500 KiB; what follows is not read, as crawlers do not either")
+		f.tell(1+bytes.Count(data[:maxRead], []byte("\n")), "the file is over 500 KiB; what follows is not read, as crawlers do not either")
 		data = data[:maxRead]
 	}
-	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
+	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	text = strings.ReplaceAll(text, "\r", "\n")
+	if f.page = strings.HasPrefix(strings.TrimLeft(text, " \t\n"), "<"); f.page {
+		f.tell(1, "this is a page in HTML and no robots.txt: save what is at /robots.txt, or make a policy of your own")
+	}
 	var current []*foreignGroup
-	opening := false
+	opening, between := false, false
 	n := 0
 	for line := range strings.SplitSeq(text, "\n") {
 		n++
@@ -82,20 +96,28 @@ func readForeign(data []byte) *foreign {
 		case strings.HasPrefix(key, "acap-"):
 			f.acap = true
 		case key == "sitemap":
-			f.sitemaps = append(f.sitemaps, value)
+			f.sitemaps = append(f.sitemaps, foreignLine{n, key, value})
 		case key == "license" && len(current) == 0:
-			f.licenses = append(f.licenses, value)
+			f.licenses = append(f.licenses, foreignLine{n, key, value})
 		case key == "user-agent":
 			if !opening {
 				current, opening = nil, true
+			} else if between && len(current) > 0 {
+				f.tell(n, "no Allow or Disallow stands between this line and those for %s, so that by RFC 9309 what follows is for them too; write \"Allow: /\" before this line if it is not", current[len(current)-1].tokens[0])
 			}
-			if g := f.group(value); g != nil {
+			between = false
+			if g := f.group(n, value); g != nil {
 				current = append(current, g)
 			}
 		case len(current) == 0:
-			f.tell(n, "%q stands before any User-agent line, and says nothing to nobody", line)
+			if !f.page {
+				f.tell(n, "%q stands before any User-agent line, and says nothing to anybody", line)
+			}
 		default:
-			opening = false
+			// A line that RFC 9309 does not know ends no run of User-agent lines
+			// (section 2.2.4).
+			between = opening && key != "allow" && key != "disallow"
+			opening = between
 			for _, g := range current {
 				f.rule(g, n, key, value)
 			}
@@ -122,28 +144,35 @@ func (f *foreign) split(n int, line string) (key, value string, ok bool) {
 			key, value, ok = words[0], words[1], true
 		}
 	}
-	key = strings.ToLower(strings.TrimSpace(key))
+	written := strings.TrimSpace(key)
+	key = strings.ToLower(written)
 	if strings.HasPrefix(key, "acap-") {
 		return key, value, true
 	}
 	known := keys[key]
 	if !ok || known == "" {
-		f.tell(n, "%q is no line that this reader knows", line)
+		if !f.page {
+			f.tell(n, "%q is no line that this reader knows", line)
+		}
 		return "", "", false
 	}
-	return known, strings.TrimSpace(value), true
+	if value = strings.TrimSpace(value); known != key || !strings.Contains(line, ":") {
+		f.tell(n, "%q is read as %q, as some crawlers do", line, known+": "+value)
+	}
+	return known, value, true
 }
 
 // group returns the group of a token. A version after it says nothing.
-func (f *foreign) group(token string) *foreignGroup {
+func (f *foreign) group(n int, token string) *foreignGroup {
 	token, _, _ = strings.Cut(token, "/")
 	token = strings.Join(strings.Fields(token), " ")
-	if token == "" {
+	if token == "" || !printable(token) || len(token) > maxToken {
+		f.tell(n, "%q names no crawler", token)
 		return nil
 	}
 	g := f.byToken[strings.ToLower(token)]
 	if g == nil {
-		g = &foreignGroup{tokens: []string{token}}
+		g = &foreignGroup{line: n, tokens: []string{token}}
 		f.byToken[strings.ToLower(token)] = g
 		f.groups = append(f.groups, g)
 	}

@@ -44,6 +44,7 @@ type Part struct {
 
 // Record is addressed to some crawlers, or with "*" to any (section 2.3).
 type Record struct {
+	Line                 int // of its first field
 	Crawlers             []string
 	PermissionsReference string
 	Fields               []Field

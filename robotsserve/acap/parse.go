@@ -25,7 +25,7 @@ const (
 // any case. Conventional fields are left out.
 func Parse(text []byte) *File {
 	p := parser{f: &File{}, sets: map[string]*Set{}, usages: map[string]*Usage{}}
-	s := strings.TrimPrefix(string(text), "\ufeff")
+	s := string(Decode(text))
 	for len(s) > 0 {
 		p.line++
 		end := strings.IndexAny(s, "\r\n")
@@ -95,7 +95,7 @@ func (p *parser) read(line string) {
 
 func (p *parser) crawler(name string) {
 	if !p.open {
-		p.f.Records = append(p.f.Records, Record{})
+		p.f.Records = append(p.f.Records, Record{Line: p.line})
 		p.open = true
 	}
 	r := &p.f.Records[len(p.f.Records)-1]

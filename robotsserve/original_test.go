@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve_test
+
+import (
+	"encoding/binary"
+	"regexp"
+	"strings"
+	"unicode/utf16"
+)
+
+// original is a robots.txt as somebody wrote it, read line by line by RFC 9309,
+// with nothing of the reader of this package. A crawler's name ends at "/", as it
+// does to every parser tried.
+type original struct {
+	groups map[string][]originalRule // by the crawler's name in lower case
+	named  map[string]int            // the first line that names a crawler
+	whole  map[string]bool           // the name is all that stands there
+	unsure map[string]bool           // it has two groups, or a line that RFC 9309 does not know may end the run that it is in
+	names  []string
+}
+
+type originalRule struct {
+	line    int
+	allow   bool
+	pattern string
+	size    int  // octets, after percent-encoding what RFC 9309 section 2.2.2 says
+	encoded bool // it is written with "%"
+}
+
+// The lines of instead, by their numbers, stand for those that are there.
+func readOriginal(data []byte, instead map[int]string) *original {
+	o := &original{groups: map[string][]originalRule{}, named: map[string]int{}, whole: map[string]bool{}, unsure: map[string]bool{}}
+	var to []string
+	ruled := false
+	for i, line := range originalLines(data) {
+		if told, ok := instead[i+1]; ok {
+			line = told
+		}
+		line, _, _ = strings.Cut(line, "#")
+		key, value, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		switch key = strings.ToLower(strings.TrimSpace(key)); key {
+		case "user-agent":
+			if ruled {
+				to, ruled = nil, false
+			}
+			name, _, _ := strings.Cut(value, "/")
+			name = strings.Join(strings.Fields(strings.ToLower(name)), " ")
+			if name == "" {
+				continue
+			}
+			if _, ok := o.named[name]; !ok {
+				o.named[name] = i + 1
+				o.names = append(o.names, name)
+				o.whole[name] = true
+			} else {
+				o.unsure[name] = true
+			}
+			o.whole[name] = o.whole[name] && strings.EqualFold(name, value)
+			to = append(to, name)
+		case "allow", "disallow":
+			ruled = true
+			for _, name := range to {
+				if value != "" && (value[0] == '/' || value[0] == '*') {
+					p := originalPattern(value)
+					o.groups[name] = append(o.groups[name], originalRule{i + 1, key == "allow", p, len(p), strings.Contains(value, "%")})
+				}
+			}
+		case "crawl-delay", "request-rate", "visit-time", "noindex", "content-usage", "content-signal", "app-directives":
+			// They are of a group, but what is a record that nobody knows does not end
+			// a run of User-agent lines (RFC 9309 section 2.2.4).
+			for _, name := range to {
+				o.unsure[name] = o.unsure[name] || !ruled
+			}
+		}
+	}
+	return o
+}
+
+func originalLines(data []byte) []string {
+	return strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(originalText(data)), "\n")
+}
+
+func originalText(data []byte) string {
+	var order binary.ByteOrder = binary.BigEndian
+	switch {
+	case len(data) < 2:
+		return string(data)
+	case data[0] == 0xff && data[1] == 0xfe:
+		order = binary.LittleEndian
+	case data[0] != 0xfe || data[1] != 0xff:
+		return strings.TrimPrefix(string(data), "\xef\xbb\xbf")
+	}
+	var units []uint16
+	for i := 2; i+1 < len(data); i += 2 {
+		units = append(units, order.Uint16(data[i:i+2]))
+	}
+	return string(utf16.Decode(units))
+}
+
+const hexDigits = "0123456789ABCDEF"
+
+// originalNormal encodes a path or pattern so that equal octets look the same.
+func originalNormal(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		c, encoded := s[i], false
+		if c == '%' && i+2 < len(s) {
+			hi, lo := strings.IndexByte(hexDigits, upper(s[i+1])), strings.IndexByte(hexDigits, upper(s[i+2]))
+			if hi >= 0 && lo >= 0 {
+				c, encoded = byte(hi<<4|lo), true
+				i += 2
+			}
+		}
+		unreserved := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+		switch {
+		case unreserved:
+			b.WriteByte(c)
+		case encoded || c == '%' || c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0:
+			b.WriteByte('%')
+			b.WriteByte(hexDigits[c>>4])
+			b.WriteByte(hexDigits[c&15])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// originalPath is a path in which "*" and "$" are what they look like, and
+// originalPattern a pattern in which only a "$" at the end is not (RFC 9309
+// section 2.2.3).
+func originalPath(s string) string {
+	return strings.NewReplacer("*", "%2A", "$", "%24").Replace(originalNormal(s))
+}
+
+func originalPattern(s string) string {
+	body, ends := strings.CutSuffix(originalNormal(s), "$")
+	body = strings.ReplaceAll(body, "$", "%24")
+	if ends {
+		body += "$"
+	}
+	return body
+}
+
+func upper(c byte) byte {
+	if c >= 'a' && c <= 'f' {
+		return c - 'a' + 'A'
+	}
+	return c
+}
+
+var originalExpressions = map[string]*regexp.Regexp{}
+
+func originalMatch(pattern, path string) bool {
+	re := originalExpressions[pattern]
+	if re == nil {
+		body, ends := strings.CutSuffix(pattern, "$")
+		text := "(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(body), `\*`, ".*")
+		if ends {
+			text += "$"
+		}
+		re = regexp.MustCompile(text)
+		originalExpressions[pattern] = re
+	}
+	return re.MatchString(path)
+}
+
+// may answers for a crawler and a normal path, with the line that decides; 0 for
+// none.
+func (o *original) may(name, path string) (bool, int) {
+	name = strings.ToLower(name)
+	if _, ok := o.named[name]; !ok {
+		name = "*"
+	}
+	best := originalRule{allow: true, size: -1}
+	for _, r := range o.groups[name] {
+		if originalMatch(r.pattern, path) && (r.size > best.size || r.size == best.size && r.allow && !best.allow) {
+			best = r
+		}
+	}
+	return best.allow, best.line
+}
