@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
 func crawlersCommand() *cobra.Command {
@@ -32,7 +33,7 @@ func crawlersCommand() *cobra.Command {
 					found = known.Search(name)
 				}
 				if len(found) == 0 {
-					return exitUsage, fmt.Errorf("no crawler, operator or kind is called %q; the kinds are %s", args[0], kindList())
+					return exitUsage, unknownName(known, name)
 				}
 			}
 			out := cmd.OutOrStdout()
@@ -48,6 +49,18 @@ func crawlersCommand() *cobra.Command {
 		})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what is known as JSON")
 	return cmd
+}
+
+// unknownName says that nothing is called so, and what may be meant.
+func unknownName(known *crawlers.Catalogue, name string) error {
+	names := strings.Split(kindList(), ", ")
+	for _, c := range known.All() {
+		names = append(names, c.Token, c.Operator)
+	}
+	if near := policyfile.Nearest(name, names); near != "" {
+		return fmt.Errorf("no crawler, operator or kind is called %q; did you mean %q?", name, near)
+	}
+	return fmt.Errorf("no crawler, operator or kind is called %q; the kinds are %s", name, kindList())
 }
 
 func kindList() string {
@@ -162,8 +175,12 @@ func (d *description) write(out io.Writer) error {
 	if d.IgnoresStar {
 		line("", "the group of * does not bind it")
 	}
-	line("group", d.Follows...)
-	line("training", d.TrainingControl)
+	if len(d.Follows) > 0 {
+		line("", "where no group names it, it follows that of "+strings.Join(d.Follows, ", "))
+	}
+	if d.TrainingControl != "" {
+		line("AI training", "switched off in robots.txt under the name "+d.TrainingControl)
+	}
 	line("address lists", d.AddressLists...)
 	line("reverse DNS", d.ReverseDNS...)
 	line("signs with", d.SignatureDirectory)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
 func runCrawlers(t *testing.T, args ...string) (string, error) {
@@ -50,6 +52,20 @@ func TestCrawlersCommand(t *testing.T) {
 	}
 	if _, err := runCrawlers(t, "nobody-at-all"); err == nil {
 		t.Error("a crawler that does not exist is found")
+	}
+	known, err := crawlers.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, says := range map[string]string{
+		"claudbot": `did you mean "ClaudeBot"?`, "ai-traning": `did you mean "ai-training"?`, "Gogle": `did you mean "Google"?`, "zzzzzz": "the kinds are search, ",
+	} {
+		if err := unknownName(known, name); !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if dual, err := runCrawlers(t, "Applebot"); err != nil || !strings.Contains(dual, "follows that of Googlebot") || !strings.Contains(dual, "under the name Applebot-Extended") {
+		t.Errorf("%v\n%s", err, dual)
 	}
 	if _, err := runCrawlers(t, "a", "b"); err == nil {
 		t.Error("two arguments are taken")
