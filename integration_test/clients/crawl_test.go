@@ -16,7 +16,6 @@ type visit struct {
 	scene
 	by     *crawler
 	token  string // the product token that the crawler has in the policy
-	text   string // the policy
 	policy *policy.Policy
 	spec   *policy.Spec
 	site   served
@@ -27,18 +26,18 @@ func visits(t *testing.T, c *crawler, scenes []scene) (all []*visit, stop func()
 	t.Helper()
 	var settings []setting
 	for _, s := range scenes {
-		v := &visit{scene: s, by: c, token: s.agent, text: readExample(t, s.policy)}
+		v, text := &visit{scene: s, by: c, token: s.agent}, readExample(t, s.policy)
 		switch {
 		case c.onlyAs != "" && s.agent != "":
-			v.text, v.token = inPlaceOf(t, v.text, s.agent, c.onlyAs), c.onlyAs
+			text, v.token = inPlaceOf(t, text, s.agent, c.onlyAs), c.onlyAs
 		case c.onlyAs != "":
 			v.token = c.onlyAs
 		case s.agent == "":
 			v.token = nobody
 		}
-		f := loadPolicy(t, s.policy, v.text)
+		f := loadPolicy(t, s.policy, text)
 		v.policy, v.spec = f.Policy, f.Spec
-		all, settings = append(all, v), append(settings, setting{v.text, s.block})
+		all, settings = append(all, v), append(settings, setting{text, s.block})
 	}
 	sites, stop := serve(t, settings)
 	for i, v := range all {
