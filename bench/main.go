@@ -45,7 +45,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 20, "windows of each pair")
 	flag.IntVar(&o.parts, "parts", 2, "times that all proxies are started afresh")
 	flag.DurationVar(&o.duration, "duration", 300*time.Millisecond, "length of a window")
-	flag.DurationVar(&o.limit, "limit", 9*time.Minute, "when to measure no more, builds not counted")
+	flag.DurationVar(&o.limit, "limit", 8*time.Minute, "when to measure no more, builds not counted")
 	flag.Float64Var(&o.maxForeign, "max-foreign", 0.15, "share of the machine that others may use before a window is repeated")
 	flag.BoolVar(&o.paired, "paired", false, "measure only the CPU time of pairs")
 	flag.BoolVar(&o.chain, "chain", false, "measure only handlers inside one process")

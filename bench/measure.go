@@ -12,8 +12,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/bench/internal/workload"
 )
 
-// settle is how long a load runs before it is looked at.
-const settle = 60 * time.Millisecond
+// settle is how long a load runs before it is looked at. Streams take longer, and
+// have longer windows, so that more than their beginnings is seen.
+const (
+	settle     = 60 * time.Millisecond
+	streamSlow = 4
+)
 
 // window is what one proxy did in a stretch of time.
 type window struct {
@@ -72,7 +76,11 @@ func (m *meter) once(rows []*row, s *workload.Scenario, conns int) (windows []wi
 		}
 		loads = append(loads, l)
 	}
-	time.Sleep(settle)
+	wait, duration := settle, m.duration
+	if s.Stream {
+		wait, duration = streamSlow*wait, streamSlow*duration
+	}
+	time.Sleep(wait)
 	before, err := m.look(rows, loads, s)
 	if err != nil {
 		return nil, 0, err
@@ -83,7 +91,7 @@ func (m *meter) once(rows []*row, s *workload.Scenario, conns int) (windows []wi
 	after := before
 	// A machine that is busy with other things takes longer for enough to divide by.
 	for n := 0; n < 10 && (n == 0 || after.fewest(before) < enough); n++ {
-		time.Sleep(m.duration)
+		time.Sleep(duration)
 		if after, err = m.look(rows, loads, s); err != nil {
 			return nil, 0, err
 		}

@@ -49,6 +49,9 @@ func (res *results) scenario(ctx context.Context, m *meter, rows []*row, s *work
 			return err
 		}
 	}
+	if s.Stream {
+		rounds = (rounds + 1) / 2
+	}
 	for round := range rounds {
 		for i := range rows {
 			r := rows[(i+round)%len(rows)]
