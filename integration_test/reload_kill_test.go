@@ -164,14 +164,14 @@ func TestKillWhileReloading(t *testing.T) {
 	}
 	put(0)
 	p := newProcess(t, dir, "one", "", "robots_policy "+policy+" {\nreload 50ms\n}")
-	for i := 1; i <= 9; i++ {
+	for i := 1; i <= 6; i++ {
 		p.run()
 		put(i)
-		time.Sleep(time.Duration(i) * 70 * time.Millisecond)
+		time.Sleep(time.Duration(i) * 100 * time.Millisecond)
 		p.kill()
 	}
 	p.run()
-	if !p.disallows("/v9") {
+	if !p.disallows("/v6") {
 		t.Error(p.get("/robots.txt").body)
 	}
 }
