@@ -150,6 +150,15 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) {
 	answer(w, r, c, a.CacheControl)
 }
 
+// Body is the robots.txt of the policy as it is served to a host, uncompressed.
+func (s *Server) Body(host string) string {
+	var b strings.Builder
+	for _, part := range s.site(host).content(s, host).identity.parts {
+		b.Write(part)
+	}
+	return b.String()
+}
+
 // site returns the site of a request's host.
 func (s *Server) site(host string) *site {
 	if len(s.hosts) == 0 {

@@ -13,7 +13,7 @@ import (
 // letters beyond ASCII as escapes. It is without a user's name and password.
 func readable(u *url.URL) string {
 	text := u.Scheme + "://" + u.Host + u.EscapedPath()
-	if u.RawQuery != "" {
+	if u.RawQuery != "" || u.ForceQuery {
 		text += "?" + u.RawQuery
 	}
 	return text

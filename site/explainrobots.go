@@ -27,8 +27,8 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	q.Usage = policy.Crawl
 	d := s.Policy.Decide(q)
 	token := s.Policy.CrawlerInfo(q.Crawler).Token
-	f, _ := robotsserve.Render(s.Policy, q.Host, robotsserve.Options{})
-	g := readGroup(string(f.Body), token, pathpattern.NormalizePath(q.Path))
+	file := s.https.Body(q.Host) // as it was rendered already, for the first who asked
+	g := readGroup(file, token, pathpattern.NormalizePath(q.Path))
 	if g.crawl != "" {
 		c.Summary = "it may be crawled, by this line"
 	}
@@ -58,7 +58,7 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 			"as its readers take the longest pattern, whoever it is for, and so it says the stricter", d.Verdict))
 	}
 	s.explainDirectives(&c, q)
-	s.explainACAP(&c, string(f.Body), token, q)
+	s.explainACAP(&c, file, token, q)
 	s.obeys(&c, token, g.agent)
 	return c
 }

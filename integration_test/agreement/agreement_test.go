@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	decisions  = flag.Int("decisions", 3000, "requests whose answers are held to the policy")
+	decisions  = flag.Int("decisions", 2000, "requests whose answers are held to the policy")
 	length     = flag.Duration("agreement", 0, "go on for so long, instead of for a number of decisions")
 	seed       = flag.Uint64("seed", 1, "seed of the policies and questions")
 	onlyPolicy = flag.Int("policy", -1, "examine one policy only, by its number in a report")
@@ -40,7 +40,7 @@ type run struct {
 
 func TestAgreement(t *testing.T) {
 	if testing.Short() && *length == 0 {
-		*decisions = min(*decisions, 500)
+		*decisions = min(*decisions, 300)
 	}
 	t.Logf("seed %d", *seed)
 	written, err := writtenPolicies()

@@ -189,27 +189,20 @@ func (x *exam) readers(q question) []string {
 // headers holds the fields of a response to the policy and to those that the
 // upstream has sent.
 func (x *exam) headers(q question, a answer, page *page) {
+	read := fieldRules(x, q, a.Header)
+	theirs := fieldRules(x, q, page.header)
 	for _, token := range x.readers(q) {
-		policys := x.rights(q, token, x.at.tailored)
-		name := strings.ToLower(token)
-		x.meet(q, token, policys)
-		if slices.Contains(x.at.fields, "X-Robots-Tag") {
-			want := policys.And(crawlertest.EvaluateX(page.header["X-Robots-Tag"], name))
-			if want != policys {
+		told, name := x.rights(q, token, x.at.tailored), strings.ToLower(token)
+		x.meet(q, token, told)
+		for _, field := range x.at.fields {
+			if field == "Content-Usage" {
+				continue
+			}
+			want := told.And(crawlertest.EvaluateFor(theirs[field], name))
+			if want != told {
 				x.count("headers: stricter by the upstream")
 			}
-			same(x, "headers: X-Robots-Tag", q.of(token), crawlertest.EvaluateX(a.Header.Values("X-Robots-Tag"), name), want)
-		}
-		if slices.Contains(x.at.fields, "Robots-Tag") {
-			theirs, err := crawlertest.EvaluateTag(page.header["Robots-Tag"], name)
-			if err != nil {
-				panic(err)
-			}
-			got, err := crawlertest.EvaluateTag(a.Header.Values("Robots-Tag"), name)
-			if err != nil {
-				x.differ("headers: Robots-Tag", q.of(token), err, "what three readers read alike")
-			}
-			same(x, "headers: Robots-Tag", q.of(token), got, policys.And(theirs))
+			same(x, "headers: "+field, q.of(token), crawlertest.EvaluateFor(read[field], name), want)
 		}
 	}
 	if slices.Contains(x.at.fields, "Content-Usage") {
@@ -218,6 +211,16 @@ func (x *exam) headers(q question, a answer, page *page) {
 	if x.at.tailored {
 		same(x, "headers: Vary", q, strings.Contains(strings.Join(a.Header.Values("Vary"), ","), "User-Agent"), true)
 	}
+}
+
+// fieldRules reads the fields of a header, by the name of the field and of the
+// audience.
+func fieldRules(x *exam, q question, h http.Header) map[string]map[string][][2]string {
+	tag, err := crawlertest.TagRules(h.Values("Robots-Tag"))
+	if err != nil {
+		x.differ("headers: Robots-Tag", q, err, "what three readers read alike")
+	}
+	return map[string]map[string][][2]string{"Robots-Tag": tag, "X-Robots-Tag": crawlertest.XRules(h.Values("X-Robots-Tag"))}
 }
 
 // of is the question with a crawler that reads the answer.

@@ -172,13 +172,13 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 	for i := range crawlertest.Parsers {
 		parser := &crawlertest.Parsers[i]
 		process := x.parsers[parser.Name]
-		if process == nil {
+		if process == nil || !parser.UnderstandsFile(f.body) {
 			continue
 		}
 		var asks [][2]string
 		var of []question
 		for _, q := range qs {
-			if q.token == "" || !parser.Understands(f.body, q.path) {
+			if q.token == "" || !parser.UnderstandsPath(q.path) {
 				continue
 			}
 			asks, of = append(asks, [2]string{q.token, q.path}), append(of, q)

@@ -5,21 +5,36 @@ package agreement
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // exceptions are all that may differ, with the reason. Each is a predicate in
 // this package that looks at the very policy, crawler and path.
 var exceptions = map[string]string{
 	"not-flattenable": "robots.txt is stricter where longest-match readers cannot be told what the policy says; lint says where (docs/lint.md)",
-	"temoto: patterns with wildcards match anywhere in the path": "temoto/robotstxt tries a pattern with * or $ at any place of the path (docs/agreement.md)",
-	"temoto: lengths of patterns with wildcards":                 "temoto/robotstxt counts the octets of a regular expression (docs/agreement.md)",
+	"temoto: patterns with wildcards match anywhere in the path": "temoto/robotstxt tries a pattern with * or $ at any place of the path",
+	"temoto: lengths of patterns with wildcards":                 "temoto/robotstxt counts the octets of a regular expression",
 	"content-usage-cross":                                        "the paths of preferences cross in too many ways for robots.txt, which says the stricter; lint says so (docs/lint.md)",
 	"acap-purpose":                                               "ACAP cannot say it for one purpose alone, and says the stricter; lint says where (docs/lint.md)",
 	"acap-undecidable":                                           "ACAP ranks the patterns in no order, and takes the prohibition; lint says where (docs/lint.md)",
 	"acap: upper and lower case":                                 "ACAP compares paths without case (ACAP 1.0 part 1)",
+}
+
+// Every exception is explained where people look for it.
+func TestExceptionsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/agreement.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range exceptions {
+		if !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/agreement.md does not name the exception %q", name)
+		}
+	}
 }
 
 // tally counts what was asked and what came of it.

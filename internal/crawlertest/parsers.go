@@ -36,12 +36,15 @@ var (
 	ruleLine   = regexp.MustCompile(`(?im)^(?:dis)?allow:[ \t]*(\S*)`)
 )
 
-// Understands reports whether a parser claims to read such a file and path as RFC
-// 9309 does. All differ in what they make of percent-encoding.
-func (p *Parser) Understands(body, path string) bool {
-	if !plainPaths.MatchString(path) || p.Authority && strings.HasPrefix(path, "//") || p.Resolves && strings.Contains(path, "/.") {
-		return false
-	}
+// UnderstandsPath reports whether a parser claims to read a path as RFC 9309 does.
+// All differ in what they make of percent-encoding and of an empty query.
+func (p *Parser) UnderstandsPath(path string) bool {
+	return plainPaths.MatchString(path) && !strings.HasSuffix(path, "?") &&
+		!(p.Authority && strings.HasPrefix(path, "//")) && !(p.Resolves && strings.Contains(path, "/."))
+}
+
+// UnderstandsFile reports whether a parser claims to read a file as RFC 9309 does.
+func (p *Parser) UnderstandsFile(body string) bool {
 	for _, m := range ruleLine.FindAllStringSubmatch(body, -1) {
 		if strings.Contains(m[1], "%") || p.Authority && strings.HasPrefix(m[1], "//") || p.Prefixes && strings.ContainsAny(m[1], "*$") {
 			return false

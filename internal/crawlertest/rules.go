@@ -5,6 +5,7 @@ package crawlertest
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -272,11 +273,7 @@ func XRules(lines []string) map[string][][2]string {
 
 // EvaluateX is what X-Robots-Tag leaves an agent with, who is named in lower case.
 func EvaluateX(lines []string, agent string) Rights {
-	return both(XRules(lines), agent)
-}
-
-func both(rules map[string][][2]string, agent string) Rights {
-	return Evaluate(append(append([][2]string{}, rules["*"]...), rules[agent]...))
+	return EvaluateFor(XRules(lines), agent)
 }
 
 // TagRules reads Robots-Tag with three readers, which must agree, and gives the
@@ -338,5 +335,11 @@ func paramTexts(p *httpsfv.Params) map[string]string {
 // EvaluateTag is what Robots-Tag leaves an agent with, who is named in lower case.
 func EvaluateTag(lines []string, agent string) (Rights, error) {
 	rules, err := TagRules(lines)
-	return both(rules, agent), err
+	return EvaluateFor(rules, agent), err
+}
+
+// EvaluateFor is what rules by agent leave one of them with, who is named in lower
+// case: those for "*" and its own add up.
+func EvaluateFor(rules map[string][][2]string, agent string) Rights {
+	return Evaluate(slices.Concat(rules["*"], rules[agent]))
 }
