@@ -18,8 +18,13 @@ import (
 // benchRequest what Caddy's server makes of a request before handlers see it.
 func benchHandler(tb testing.TB) *Handler {
 	tb.Helper()
+	return benchHandlerOf(tb, "version: 1\nrules:\n  - for: category:ai-training\n    disallow:\n      crawl: /\n    enforce: block\n")
+}
+
+func benchHandlerOf(tb testing.TB, text string) *Handler {
+	tb.Helper()
 	h := &Handler{logger: zap.NewNop(), told: new(once), samples: new(sampler)}
-	l, err := newLive("policy.yaml", []byte("version: 1\nrules:\n  - for: category:ai-training\n    disallow:\n      crawl: /\n    enforce: block\n"))
+	l, err := newLive("policy.yaml", []byte(text))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -64,3 +69,34 @@ func BenchmarkEdge(b *testing.B) {
 		})
 	}
 }
+
+// headersPolicy has all headers for every page.
+const headersPolicy = "version: 1\nrules:\n  - for: everyone\n    disallow:\n      preserve: /\n      train-ai: /\n"
+
+// BenchmarkHeaders is a browser's request for what is no page, and gets the headers.
+func BenchmarkHeaders(b *testing.B) {
+	h := benchHandlerOf(b, headersPolicy)
+	w := &headWriter{http.Header{}}
+	answer := caddyhttp.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) error {
+		w.WriteHeader(http.StatusOK)
+		return nil
+	})
+	r := benchRequest(benchBrowser)
+	// A replacer that was asked to take up placeholders for ever would grow.
+	r = r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, nil))
+	b.ReportAllocs()
+	for b.Loop() {
+		clear(w.header)
+		if err := h.ServeHTTP(w, r, answer); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+const benchBrowser = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"
+
+type headWriter struct{ header http.Header }
+
+func (w *headWriter) Header() http.Header         { return w.header }
+func (w *headWriter) WriteHeader(int)             {}
+func (w *headWriter) Write(b []byte) (int, error) { return len(b), nil }

@@ -34,25 +34,25 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return next.ServeHTTP(w, r)
 	}
 	host, path := r.Host, sent(r)
-	failed := r.Context().Value(caddyhttp.ErrorCtxKey) != nil
 	if h.RobotsTxt != "off" && isRobotsTxt(path) {
 		h.serveRobots(w, r, l, next)
 		return nil
 	}
-	now := time.Now()
 	crawler := l.site.Recognize(r.Header["User-Agent"])
 	var v *visit
 	if crawler != 0 {
-		v = h.visit(l, r, crawler, path, now)
+		v = h.visit(l, r, crawler, path, time.Now())
 	}
 	v.tell(r)
-	if v != nil && !failed {
+	// What goes on for an error was judged and counted before there was one.
+	first := v != nil && r.Context().Value(caddyhttp.ErrorCtxKey) == nil
+	if first {
 		if refused, err := h.edge(w, r, v); refused {
 			return err
 		}
 	}
-	page, etag := h.page(l, crawler, host, path, now)
-	if v != nil && !failed {
+	page, etag := h.page(l, crawler, host, path)
+	if first {
 		metrics.countPage(v, page, h.channels != 0)
 	}
 	if page.Values == nil && page.Elements == nil && !h.tailored {
@@ -75,7 +75,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 
 // page finds what the response carries, and what marks the entity tag of a page
 // that is changed by it.
-func (h *Handler) page(l *live, crawler policy.CrawlerID, host, path string, now time.Time) (*site.Page, string) {
+func (h *Handler) page(l *live, crawler policy.CrawlerID, host, path string) (*site.Page, string) {
+	var now time.Time // the clock is asked where the policy has dates
 	if !h.tailored {
 		return l.site.Page(host, path, now), l.etag
 	}

@@ -13,6 +13,14 @@ import (
 // (";x=y", RFC 3986 section 3.3) dropped. Nearly every path has one reading, and
 // then nothing is allocated.
 func Readings(path string) (readings [3]string, n int) {
+	if isPlain(path) {
+		readings[0] = path
+		return readings, 1
+	}
+	return readingsOf(path)
+}
+
+func readingsOf(path string) (readings [3]string, n int) {
 	normal := NormalizePath(path)
 	readings[0], n = normal, 1
 	name, query := normal, ""
@@ -40,6 +48,27 @@ func Readings(path string) (readings [3]string, n int) {
 		add(clean(strings.Join(segments, "/")) + query)
 	}
 	return readings, n
+}
+
+// isPlain reports, in one pass, whether a path is certainly in normal form and read
+// in one way only.
+func isPlain(path string) bool {
+	if path == "" || path[0] != '/' {
+		return false
+	}
+	for i := range len(path) {
+		switch c := path[i]; {
+		case c == '/' || c == '.':
+			if i > 0 && path[i-1] == '/' {
+				return false
+			}
+		case c == '?':
+			return normalOctets(path[i:])
+		case c == ';' || classes[c] < reserved:
+			return false
+		}
+	}
+	return true
 }
 
 // Clean returns the path that a server that tidies paths makes of path: in

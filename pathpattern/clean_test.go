@@ -3,6 +3,7 @@
 package pathpattern
 
 import (
+	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strings"
@@ -58,6 +59,28 @@ func TestReadings(t *testing.T) {
 	path := "/section/article.html?x=y"
 	if n := testing.AllocsPerRun(100, func() { Readings(path) }); n != 0 {
 		t.Errorf("%v allocations for a tidy path", n)
+	}
+}
+
+// The short cut for plain paths changes nothing.
+func TestReadingsOfPlainPaths(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	plain := 0
+	for range 200_000 {
+		path := randomText(r, "/aab.;?%2F\\", 9)
+		if r.IntN(8) > 0 {
+			path = "/" + path
+		}
+		if isPlain(path) {
+			plain++
+		}
+		got, n := Readings(path)
+		if want, m := readingsOf(path); got != want || n != m {
+			t.Fatalf("Readings(%q) = %q, want %q", path, got[:n], want[:m])
+		}
+	}
+	if plain == 0 {
+		t.Error("no path was plain")
 	}
 }
 

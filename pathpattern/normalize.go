@@ -77,12 +77,16 @@ func unhex(c byte) int {
 // IsNormal reports whether a path is in normal form already, as nearly every
 // path that a client sends is.
 func IsNormal(path string) bool {
-	for i := range len(path) {
-		if classes[path[i]] < reserved {
+	return normalOctets(path) && len(path) > 0 && path[0] == '/'
+}
+
+func normalOctets(s string) bool {
+	for i := range len(s) {
+		if classes[s[i]] < reserved {
 			return false
 		}
 	}
-	return len(path) > 0 && path[0] == '/'
+	return true
 }
 
 // AppendNormalPath appends the normal form of path (RFC 9309 section 2.2.2) to

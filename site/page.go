@@ -5,6 +5,7 @@ package site
 import (
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
@@ -37,11 +38,46 @@ type pages struct {
 	index *pathpattern.Index[uint32]
 
 	mu   sync.RWMutex
-	kept map[string]*Page
+	kept map[string]*keptPage
+
+	// Those of kept that were asked for last, by a hash of their keys, so that
+	// most requests take no lock.
+	recent [recentPages]atomic.Pointer[keptPage]
+}
+
+const recentPages = 64
+
+type keptPage struct {
+	key  string
+	page *Page
+}
+
+// recentOf is where a key is among the recent ones (FNV-1a).
+func recentOf(key []byte) int {
+	h := uint32(2166136261)
+	for _, c := range key {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return int((h ^ h>>16) % recentPages)
+}
+
+// holds reports whether a page is still what it was built as. A time that is zero
+// is now.
+func (pg *Page) holds(now time.Time) bool {
+	return pg.until.IsZero() || clock(now).Before(pg.until)
+}
+
+// clock is a given time, or the time of the clock for a zero one, which is asked
+// only where it matters.
+func clock(now time.Time) time.Time {
+	if now.IsZero() {
+		return time.Now()
+	}
+	return now
 }
 
 func newPages(p *policy.Policy, tokens map[string]struct{}) *pages {
-	ps := &pages{policy: p, tokens: tokens, kept: map[string]*Page{}}
+	ps := &pages{policy: p, tokens: tokens, kept: map[string]*keptPage{}}
 	ids := map[pathpattern.Pattern]uint32{}
 	var entries []pathpattern.Entry[uint32]
 	add := func(pattern pathpattern.Pattern) {
@@ -64,8 +100,8 @@ func newPages(p *policy.Policy, tokens map[string]struct{}) *pages {
 	return ps
 }
 
-// page returns the page of a path, as sent, at a time: what everybody reads, or
-// what is tailored to one crawler.
+// page returns the page of a path, as sent, at a time, or now for the zero time:
+// what everybody reads, or what is tailored to one crawler.
 func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string, now time.Time) *Page {
 	if ps.index.Len() == 0 {
 		return &nothing
@@ -87,23 +123,32 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 		})
 		key = append(key, 0)
 	}
-	ps.mu.RLock()
-	pg := ps.kept[string(key)]
-	ps.mu.RUnlock()
-	if pg != nil && (pg.until.IsZero() || now.Before(pg.until)) {
-		return pg
+	slot := &ps.recent[recentOf(key)]
+	if last := slot.Load(); last != nil && last.key == string(key) && last.page.holds(now) {
+		return last.page
 	}
-	pg = ps.build(tailored, policy.Query{Crawler: crawler, Host: host, Now: now}, readings[:n])
+	ps.mu.RLock()
+	k := ps.kept[string(key)]
+	ps.mu.RUnlock()
+	if k == nil || !k.page.holds(now) {
+		k = &keptPage{string(key), ps.build(tailored, policy.Query{Crawler: crawler, Host: host, Now: clock(now)}, readings[:n])}
+		ps.keep(k)
+	}
+	slot.Store(k)
+	return k.page
+}
+
+// keep keeps a page, and lets others go for it when there are too many.
+func (ps *pages) keep(k *keptPage) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	for k := range ps.kept {
+	for key := range ps.kept {
 		if len(ps.kept) < maxPages {
 			break
 		}
-		delete(ps.kept, k)
+		delete(ps.kept, key)
 	}
-	ps.kept[string(key)] = pg
-	return pg
+	ps.kept[k.key] = k
 }
 
 var nothing Page

@@ -65,7 +65,7 @@ func (s *Site) ServeRobots(w http.ResponseWriter, r *http.Request, a robotsserve
 }
 
 // Page returns what a response for a path, as sent, of a host carries for
-// everybody to read.
+// everybody to read, at a time; the zero time is now.
 func (s *Site) Page(host, path string, now time.Time) *Page {
 	return s.pages.page(false, 0, host, path, now)
 }
