@@ -4,6 +4,7 @@ package metainject
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -416,14 +417,25 @@ func FuzzPieces(f *testing.F) {
 	})
 }
 
-func TestRandomPieces(t *testing.T) {
-	const seed = 7
-	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewPCG(seed, seed))
-	n := 60000
+// randomPages and randomSeed make the random tests longer, and others.
+var (
+	randomPages = flag.Int("pages", 60_000, "random pages to hold against independent parsers")
+	randomSeed  = flag.Uint64("seed", 7, "for the random pages")
+)
+
+// random gives a source of random numbers, and how many pages to try.
+func random(t *testing.T) (*rand.Rand, int) {
+	t.Helper()
+	n := *randomPages
 	if testing.Short() {
-		n = 5000
+		n = min(n, 5000)
 	}
+	t.Logf("%d pages, seed %d", n, *randomSeed)
+	return rand.New(rand.NewPCG(*randomSeed, *randomSeed)), n
+}
+
+func TestRandomPieces(t *testing.T) {
+	rnd, n := random(t)
 	sets := make([]*Set, len(testSets))
 	for i := range sets {
 		sets[i] = testSet(t, testSets[i]...)

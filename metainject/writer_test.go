@@ -308,37 +308,51 @@ func FuzzWriter(f *testing.F) {
 	for i := range pieces {
 		f.Add([]byte{18, 28, byte(i), byte(i * 7)}, uint64(i))
 	}
-	f.Fuzz(func(t *testing.T, choice []byte, seed uint64) {
-		if len(choice) > 60 || len(choice) == 0 {
-			return
+	f.Fuzz(checkWriter)
+}
+
+func TestRandomWriters(t *testing.T) {
+	rnd, n := random(t)
+	for range n / 6 {
+		choice := make([]byte, 1+rnd.IntN(16))
+		for j := range choice {
+			choice[j] = byte(rnd.IntN(len(pieces)))
 		}
-		page := fromPieces(choice)
-		set := testSet(t, testSets[seed%4]...)
-		rnd := rand.New(rand.NewPCG(seed, 3))
-		bound := 1 + rnd.IntN(200)
-		want := boundedRewrite(page, set, bound)
-		r := newRecorder()
-		r.header.Set("Content-Type", "text/html")
-		r.header.Set("Content-Length", fmt.Sprint(len(page)))
-		rw := wrapped(t, r, Options{Set: set, MaxHead: bound, Fragments: true})
-		for rest := page; len(rest) > 0; {
-			n := min(1+rnd.IntN(1+rnd.IntN(80)), len(rest))
-			writeSome(t, rw, rest[:n], rnd)
-			rest = rest[n:]
-			if rw.page != nil && len(rw.page.held) > bound {
-				t.Fatalf("%d bytes held, bound %d", len(rw.page.held), bound)
-			}
+		checkWriter(t, choice, rnd.Uint64())
+	}
+}
+
+func checkWriter(t *testing.T, choice []byte, seed uint64) {
+	if len(choice) > 60 || len(choice) == 0 {
+		return
+	}
+	page := fromPieces(choice)
+	set := testSet(t, testSets[seed%4]...)
+	rnd := rand.New(rand.NewPCG(seed, 3))
+	bound := 1 + rnd.IntN(200)
+	want := boundedRewrite(page, set, bound)
+	r := newRecorder()
+	r.header.Set("Content-Type", "text/html")
+	r.header.Set("Content-Length", fmt.Sprint(len(page)))
+	rw := Wrap(r, httptest.NewRequest("GET", "/", nil), Options{Set: set, MaxHead: bound, Fragments: true})
+	defer rw.Release()
+	for rest := page; len(rest) > 0; {
+		n := min(1+rnd.IntN(1+rnd.IntN(80)), len(rest))
+		writeSome(t, rw, rest[:n], rnd)
+		rest = rest[n:]
+		if rw.page != nil && len(rw.page.held) > bound {
+			t.Fatalf("%d bytes held, bound %d", len(rw.page.held), bound)
 		}
-		if err := rw.Close(nil); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(r.body.Bytes(), want) {
-			t.Fatalf("page %q\ngot  %q\nwant %q", page, r.body.Bytes(), want)
-		}
-		if l := r.header.Get("Content-Length"); l != fmt.Sprint(len(want)) || len(r.status) != 1 {
-			t.Fatalf("Content-Length %s, body %d, statuses %v", l, len(want), r.status)
-		}
-	})
+	}
+	if err := rw.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(r.body.Bytes(), want) {
+		t.Fatalf("page %q\ngot  %q\nwant %q", page, r.body.Bytes(), want)
+	}
+	if l := r.header.Get("Content-Length"); l != fmt.Sprint(len(want)) || len(r.status) != 1 {
+		t.Fatalf("Content-Length %s, body %d, statuses %v", l, len(want), r.status)
+	}
 }
 
 func writeSome(t *testing.T, rw *ResponseWriter, b []byte, rnd *rand.Rand) {

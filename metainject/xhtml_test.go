@@ -79,10 +79,8 @@ func randomXHTML(rnd *rand.Rand) []byte {
 }
 
 func TestRandomXHTML(t *testing.T) {
-	const seed = 17
-	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 2))
-	for i := range 20000 {
+	rnd, n := random(t)
+	for i := range n / 3 {
 		page := randomXHTML(rnd)
 		set, mode := testSet(t, testSets[i%4]...), Mode(i/4%2)
 		out, es, s := rewriteHead(page, set, mode, true, false, nil)
