@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -295,72 +296,86 @@ func FuzzCoded(f *testing.F) {
 		f.Add([]byte{18, 28, byte(i), byte(i * 7)}, uint64(i), false)
 		f.Add([]byte{18, 28, byte(i), byte(i * 7)}, uint64(i), true)
 	}
-	f.Fuzz(func(t *testing.T, choice []byte, seed uint64, broken bool) {
-		if len(choice) > 60 {
-			return
+	f.Fuzz(checkCoded)
+}
+
+func TestRandomCodings(t *testing.T) {
+	rnd, n := random(t)
+	for range n / 60 {
+		choice := make([]byte, rnd.IntN(16))
+		for j := range choice {
+			choice[j] = byte(rnd.IntN(len(pieces)))
 		}
-		rnd := rand.New(rand.NewPCG(seed, 5))
-		c := testCodings[rnd.IntN(len(testCodings))]
-		page := fromPieces(choice)
-		switch rnd.IntN(4) {
-		case 0:
-			page = append(page, fuzzText[:rnd.IntN(len(fuzzText))]...)
-		case 1:
-			page = append(page, bytes.Repeat(page, rnd.IntN(40))...)
+		checkCoded(t, choice, rnd.Uint64(), rnd.IntN(3) == 0)
+	}
+}
+
+func checkCoded(t *testing.T, choice []byte, seed uint64, broken bool) {
+	if len(choice) > 60 {
+		return
+	}
+	rnd := rand.New(rand.NewPCG(seed, 5))
+	c := testCodings[rnd.IntN(len(testCodings))]
+	page := fromPieces(choice)
+	switch rnd.IntN(4) {
+	case 0:
+		page = append(page, fuzzText[:rnd.IntN(len(fuzzText))]...)
+	case 1:
+		page = append(page, bytes.Repeat(page, rnd.IntN(40))...)
+	}
+	raw := c.pack(page, rnd.IntN(100), rnd.IntN(2)*rnd.IntN(len(page)+1))
+	sent := bytes.Clone(raw)
+	if broken && len(sent) > 0 {
+		if rnd.IntN(2) == 0 {
+			sent = sent[:rnd.IntN(len(sent))]
+		} else {
+			sent[rnd.IntN(len(sent))] ^= byte(1 << rnd.IntN(8))
 		}
-		raw := c.pack(page, rnd.IntN(100), rnd.IntN(2)*rnd.IntN(len(page)+1))
-		sent := bytes.Clone(raw)
-		if broken && len(sent) > 0 {
-			if rnd.IntN(2) == 0 {
-				sent = sent[:rnd.IntN(len(sent))]
-			} else {
-				sent[rnd.IntN(len(sent))] ^= byte(1 << rnd.IntN(8))
-			}
+	}
+	set := testSet(t, testSets[seed%4]...)
+	bound := DefaultMaxHead
+	want := boundedRewrite(page, set, bound)
+	r := newRecorder()
+	r.header.Set("Content-Type", "text/html")
+	r.header.Set("Content-Encoding", c.name)
+	rw := Wrap(r, httptest.NewRequest("GET", "/", nil), Options{Set: set, MaxHead: bound, Fragments: true})
+	defer rw.Release()
+	var err error
+	size := 1 + rnd.IntN(5000)
+	for rest := sent; len(rest) > 0 && err == nil; {
+		n := min(1+rnd.IntN(size), len(rest))
+		b := bytes.Clone(rest[:n])
+		_, err = rw.Write(b)
+		clear(b)
+		rest = rest[n:]
+		if rw.page != nil && (len(rw.page.held) > bound || len(rw.page.raw) > bound) {
+			t.Fatalf("%d and %d bytes held", len(rw.page.held), len(rw.page.raw))
 		}
-		set := testSet(t, testSets[seed%4]...)
-		bound := DefaultMaxHead
-		want := boundedRewrite(page, set, bound)
-		r := newRecorder()
-		r.header.Set("Content-Type", "text/html")
-		r.header.Set("Content-Encoding", c.name)
-		rw := wrapped(t, r, Options{Set: set, MaxHead: bound, Fragments: true})
-		var err error
-		size := 1 + rnd.IntN(5000)
-		for rest := sent; len(rest) > 0 && err == nil; {
-			n := min(1+rnd.IntN(size), len(rest))
-			b := bytes.Clone(rest[:n])
-			_, err = rw.Write(b)
-			clear(b)
-			rest = rest[n:]
-			if rw.page != nil && (len(rw.page.held) > bound || len(rw.page.raw) > bound) {
-				t.Fatalf("%d and %d bytes held", len(rw.page.held), len(rw.page.raw))
-			}
+	}
+	if err == nil {
+		err = rw.Close(nil)
+	}
+	got := r.body.Bytes()
+	if bytes.Equal(sent, raw) {
+		text, uerr := c.unpack(got)
+		if err != nil || uerr != nil || !bytes.Equal(text, want) {
+			t.Fatalf("%s: %v, %v, page %.300q\ngot  %.300q\nwant %.300q", c.name, err, uerr, page, text, want)
 		}
-		if err == nil {
-			err = rw.Close(nil)
+		if bytes.Equal(want, page) && !bytes.Equal(got, raw) {
+			t.Fatalf("%s: packed anew without need", c.name)
 		}
-		got := r.body.Bytes()
-		if bytes.Equal(sent, raw) {
-			text, uerr := c.unpack(got)
-			if err != nil || uerr != nil || !bytes.Equal(text, want) {
-				t.Fatalf("%s: %v, %v, page %.300q\ngot  %.300q\nwant %.300q", c.name, err, uerr, page, text, want)
-			}
-			if bytes.Equal(want, page) && !bytes.Equal(got, raw) {
-				t.Fatalf("%s: packed anew without need", c.name)
-			}
-			return
+		return
+	}
+	if !bytes.Equal(got, sent) && err == nil {
+		// What comes out must be as broken as what went in, or give the
+		// text of the broken page.
+		text, uerr := c.unpack(got)
+		in, serr := c.unpack(sent)
+		if serr != nil && serr.Error() == "brotli: excessive input" {
+			return // a few bytes behind the end are not noticed in each case
 		}
-		if !bytes.Equal(got, sent) && err == nil {
-			// What comes out must be as broken as what went in, or give the
-			// text of the broken page.
-			text, uerr := c.unpack(got)
-			in, serr := c.unpack(sent)
-			if serr != nil && serr.Error() == "brotli: excessive input" {
-				return // a few bytes behind the end are not noticed in each case
-			}
-			if uerr == nil && (serr != nil || !bytes.Equal(text, boundedRewrite(in, set, bound))) {
-				t.Fatalf("%s: broken page (%v) became whole: %.300q", c.name, serr, text)
-			}
+		if uerr == nil && (serr != nil || !bytes.Equal(text, boundedRewrite(in, set, bound))) {
+			t.Fatalf("%s: broken page (%v) became whole: %.300q", c.name, serr, text)
 		}
-	})
+	}
 }

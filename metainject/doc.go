@@ -73,10 +73,11 @@
 // its coding says, pass as they came.
 //
 // In gzip and deflate the stream itself is changed: its own literals and
-// matches are kept, distances that reach across a change are corrected, and
-// from 32 KiB behind the last change on the bytes are copied and the checksum
-// is corrected by arithmetic. A body that is broken, or not whole, or has
-// something behind its end, comes out just so. zstd and br are unpacked and
+// matches are kept, distances that reach across a change are corrected, what
+// lies behind is copied as it is packed, and the checksum is corrected by
+// arithmetic. A body that is broken, or not whole, or has something behind its
+// end, comes out just so; if its head goes on in a further member of gzip it
+// passes untouched, since clients differ on whether that belongs to it. zstd and br are unpacked and
 // packed again, at their fastest levels; a body that turns out to be broken
 // after it has begun to go out breaks off, with an error from Write or Close.
 //

@@ -15,6 +15,9 @@ type huffman struct {
 	table  [1 << tableBits]uint16 // symbol and length of the code that these bits begin with
 	count  [16]uint16
 	symbol [288]uint16
+	// The code of endOfBlock, if there is one.
+	endCode uint16
+	endLen  uint8
 }
 
 // build reports whether the lengths make a code. loose allows what zlib
@@ -50,6 +53,9 @@ func (h *huffman) build(lengths []uint8, loose bool) bool {
 		offset[l]++
 		c := code[l]
 		code[l]++
+		if sym == endOfBlock {
+			h.endCode, h.endLen = bits.Reverse16(c)>>(16-l), l
+		}
 		if l > tableBits {
 			continue
 		}

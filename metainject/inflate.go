@@ -20,7 +20,7 @@ type inflater struct {
 	lit     huffman
 	dist    huffman
 	lengths [320]uint8
-	head    bitString // header of the current block, for a stored one empty
+	head    bitString // header of the current block, as one that is not the last; for a stored one empty
 }
 
 // bitReader is a place in a stream, least significant bit first. Between calls
@@ -50,6 +50,7 @@ const (
 	endBlock              // a block is over
 	endStream
 	badStream // at the place where the reader stands
+	reaches   // a match reaches back farther than it may
 )
 
 // A token is a literal, or a match: its top bit, the length and the distance.
@@ -198,7 +199,10 @@ func (d *inflater) keepHeader(from bitReader) {
 	end := d.bitReader
 	left := (end.pos-from.pos)*8 + int(from.nbits) - int(end.nbits)
 	d.bitReader = from
-	for left > 0 {
+	d.need(1)
+	d.take(1)
+	d.head.add(0, 1)
+	for left--; left > 0; {
 		n := uint(min(left, 32))
 		d.need(n)
 		d.head.add(uint64(d.take(n)), n)

@@ -7,10 +7,14 @@ import "io"
 // A splicer changes the head of a text inside its deflate stream (gzip, zlib or
 // raw). It does not unpack and pack the text: it reads the stream's own literals
 // and matches, puts in and takes out what changes, corrects the distances that
-// reach across a change, and writes them with new Huffman codes. As soon as no
-// distance can reach back to a change any more, 32 KiB behind the last one, it
-// copies the stream's bytes, and follows the symbols only to find the end, where
-// the checksum is corrected by arithmetic.
+// reach across a change, and writes them with new Huffman codes. Soon behind the
+// last change it copies the stream's bits, and only follows the symbols: to a
+// distance that reaches back across a change, as there can be for 32 KiB, where
+// it rewrites for a while again; and to the end, where the checksum is corrected
+// by arithmetic.
+//
+// A block that is copied can so have to be cut off. None is copied as the last
+// one, therefore; an empty one is put behind it.
 //
 // A stream that is broken is broken at the same place when it comes out; what
 // follows is copied.
@@ -29,8 +33,10 @@ type splicer struct {
 	text   []byte
 	toks   []token
 	buf    [1 << 10]token
-	copied int  // of inf.src
-	dirty  bool // something was written since the last sync
+	until  int64     // in the text: where to begin to copy, once all edits are made
+	span   int64     // how far to rewrite when a copied block was cut off
+	at     bitReader // in inf.src: how far it is copied
+	dirty  bool      // something was written since the last sync
 	sum    headSum
 	tail   []byte // of the stream's trailer
 }
@@ -48,6 +54,8 @@ const (
 	deflateWindow = 32 << 10
 	maxMatch      = 258
 	blockTokens   = 16 << 10 // as zlib has it by default
+
+	firstSpan = 1 << 10
 )
 
 // reset makes the splicer ready to look into a stream with look.
@@ -90,6 +98,7 @@ func (z *splicer) splice(dst io.Writer, f format, raw []byte, header int, held [
 	z.reset()
 	z.dst, z.format, z.edits = dst, f, edits
 	z.end = edits[len(edits)-1].end
+	z.until, z.span = int64(z.end)+firstSpan, 4*firstSpan
 	z.sum = sumHead(held, edits, f == gzipFormat)
 	z.w.out.b = append(z.w.out.b, raw[:header]...)
 	_, err := z.Write(raw[header:])
@@ -101,9 +110,8 @@ func (z *splicer) Write(b []byte) (int, error) {
 	if z.phase == asItCame {
 		return z.dst.Write(b)
 	}
-	left := len(z.inf.src) - z.inf.pos
 	z.inf.push(b)
-	z.copied = left
+	z.at = z.inf.bitReader
 	for z.run() {
 		if len(z.w.out.b) >= deflateWindow {
 			if err := z.emit(); err != nil {
@@ -134,37 +142,86 @@ func (z *splicer) run() bool {
 	case rewriting:
 		return z.rewrite()
 	case copying:
-		_, ev := z.inf.step(z.buf[:], 1<<30)
-		switch ev {
-		case endStream:
-			z.copyTo(z.inf.pos)
-			z.phase = inTrailer
-		case badStream:
-			z.phase = asItCame
-		case needMore:
-			z.copyTo(len(z.inf.src))
-			return false
-		}
-		return true
+		return z.follow()
 	case inTrailer:
 		return z.trailer()
 	}
-	z.copyTo(len(z.inf.src))
+	z.copyAll()
 	z.inf.pos = len(z.inf.src)
 	return false
 }
 
-// copyTo copies the stream's bytes up to that place.
-func (z *splicer) copyTo(to int) {
-	if to > z.copied {
-		z.w.out.settle()
-		z.w.out.b = append(z.w.out.b, z.inf.src[z.copied:to]...)
-		z.copied = to
+// follow copies the stream as far as it needs no change.
+func (z *splicer) follow() bool {
+	d, out := &z.inf, &z.w.out
+	from := d.bitReader
+	ev := d.follow(int64(z.end))
+	switch ev {
+	case gotBlock:
+		if d.final {
+			z.copyTo(from)
+			out.add(0, 1) // it is not the last one
+			d.bitReader, from = from, d.bitReader
+			d.need(1)
+			d.take(1)
+			z.at, d.bitReader = d.bitReader, from
+		}
+	case reaches:
+		z.copyTo(d.bitReader)
+		out.add(uint64(d.lit.endCode), uint(d.lit.endLen))
+		z.phase, z.dirty, z.pos = rewriting, true, d.text
+		z.until = z.pos + z.span
+		z.span *= 2
+	case endStream:
+		z.copyTo(d.bitReader)
+		d.hold, d.nbits = 0, 0 // the rest of the byte is padding
+		out.add(3, 3+7)
+		out.align()
+		z.phase = inTrailer
+	case badStream:
+		z.copyTo(d.bitReader)
+		z.phase = asItCame
+	case needMore:
+		z.copyTo(d.bitReader)
+		return false
+	}
+	return true
+}
+
+// copyTo copies the stream's bits up to that place. They have the same places in
+// their bytes as in the stream.
+func (z *splicer) copyTo(to bitReader) {
+	at, out := z.at, &z.w.out
+	z.at = to
+	if to.pos == at.pos {
+		n := at.nbits - to.nbits
+		out.add(at.hold&(1<<n-1), n)
+		return
+	}
+	end := to.pos
+	if to.nbits > 0 {
+		end--
+	}
+	out.add(at.hold, at.nbits)
+	out.settle()
+	out.b = append(out.b, z.inf.src[at.pos:end]...)
+	if to.nbits > 0 {
+		n := 8 - to.nbits
+		out.add(uint64(z.inf.src[end])&(1<<n-1), n)
 	}
 }
 
+// copyAll copies all that has come, read or not.
+func (z *splicer) copyAll() {
+	out := &z.w.out
+	out.add(z.at.hold, z.at.nbits)
+	out.settle()
+	out.b = append(out.b, z.inf.src[z.at.pos:]...)
+	z.at = bitReader{pos: len(z.inf.src)}
+}
+
 func (z *splicer) rewrite() bool {
-	limit := int64(z.end) + deflateWindow - z.pos
+	limit := z.until - z.pos
 	if limit <= 0 {
 		z.copyRest(copying)
 		return true
@@ -202,7 +259,7 @@ func (z *splicer) rewrite() bool {
 		}
 		z.w.out.add(7, 3)
 		z.w.out.align()
-		z.copied, z.phase = z.inf.pos, asItCame
+		z.at, z.phase = bitReader{pos: z.inf.pos}, asItCame
 	case needMore:
 		return false
 	}
@@ -225,7 +282,7 @@ func (z *splicer) copyRest(phase splicePhase) {
 	d, out := &z.inf, &z.w.out
 	switch {
 	case d.state == inStored:
-		out.add(b2u(d.final), 3)
+		out.add(0, 3)
 		out.align()
 		out.b = append(out.b, byte(d.stored), byte(d.stored>>8), ^byte(d.stored), ^byte(d.stored>>8))
 	case d.state == inSymbols:
@@ -234,9 +291,7 @@ func (z *splicer) copyRest(phase splicePhase) {
 	default:
 		z.w.pad(64 - int(d.nbits))
 	}
-	out.add(d.hold, d.nbits)
-	z.copied = d.pos
-	z.phase = phase
+	z.at, z.phase = d.bitReader, phase
 }
 
 // Flush makes all that has come readable at the other end.
@@ -257,7 +312,9 @@ func (z *splicer) Close() error {
 	switch z.phase {
 	case rewriting:
 		z.copyRest(asItCame)
-		z.copyTo(len(z.inf.src))
+		z.copyAll()
+	case copying:
+		z.copyAll()
 	case inTrailer:
 		z.w.out.settle()
 		z.w.out.b = append(z.w.out.b, z.tail...)

@@ -205,17 +205,27 @@ func FuzzSplice(f *testing.F) {
 	for i := range 20 {
 		f.Add([]byte("<head><title>some text some text</title>"), uint64(i))
 	}
-	f.Fuzz(func(t *testing.T, text []byte, seed uint64) {
-		if len(text) > 4<<10 {
-			return
-		}
-		rnd := rand.New(rand.NewPCG(seed, 8))
-		if n := rnd.IntN(8); n < len(spliceTexts) && rnd.IntN(6) == 0 {
-			from := spliceTexts[n]
-			text = append(bytes.Clone(text), from[:rnd.IntN(len(from))]...)
-		}
-		checkSplice(t, text, format(rnd.IntN(3)), rnd.IntN(12)-2, rnd)
-	})
+	f.Fuzz(checkSomeSplice)
+}
+
+func TestRandomSplices(t *testing.T) {
+	rnd, n := random(t)
+	for range n / 60 {
+		text := fuzzText[rnd.IntN(len(fuzzText)/2):]
+		checkSomeSplice(t, text[:rnd.IntN(4<<10)], rnd.Uint64())
+	}
+}
+
+func checkSomeSplice(t *testing.T, text []byte, seed uint64) {
+	if len(text) > 4<<10 {
+		return
+	}
+	rnd := rand.New(rand.NewPCG(seed, 8))
+	if n := rnd.IntN(8); n < len(spliceTexts) && rnd.IntN(6) == 0 {
+		from := spliceTexts[n]
+		text = append(bytes.Clone(text), from[:rnd.IntN(len(from))]...)
+	}
+	checkSplice(t, text, format(rnd.IntN(3)), rnd.IntN(12)-2, rnd)
 }
 
 // FuzzInflate reads any bytes as a deflate stream: the text, and whether it is
