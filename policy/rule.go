@@ -199,7 +199,22 @@ type Rule struct {
 	Enforce              Mode
 	Intended             bool   // the author knows that it shuts search or preview crawlers out
 	PermissionsReference string // ACAP 1.0 section 2.3.2
+	Requests             []ActionRequest
 }
+
+// ActionRequest asks crawlers to do something with one resource as soon as
+// possible (ACAP 1.0 section 2.6). It decides nothing.
+type ActionRequest struct {
+	Pos    Pos
+	Action string // TakeDown or ReCrawl
+	Path   string // of the resource, which is no pattern
+}
+
+// The actions of ACAP 1.0.
+const (
+	TakeDown = "take-down" // section 2.6.1: erase all copies and index entries
+	ReCrawl  = "re-crawl"  // section 2.6.2
+)
 
 // Crawler is what a policy knows of one crawler.
 type Crawler struct {

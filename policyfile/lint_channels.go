@@ -15,6 +15,13 @@ func (l *linter) notPublished() {
 	publish := &l.p.spec.Publish
 	for i := range l.rules {
 		r := &l.rules[i]
+		switch {
+		case len(r.Requests) == 0:
+		case publish.ActionRequests == policy.Off:
+			l.warn(r.Requests[0].Pos, "not-published", `requests are not published, as ACAP 1.0 calls them not ready for use; write "action-requests: on" under publish if you have agreed on them with the crawler's operator, or delete this`)
+		case publish.ACAP == policy.Off:
+			l.warn(r.Requests[0].Pos, "not-published", `only ACAP can say requests, and "acap: off" leaves it out; delete this, or write "acap: auto"`)
+		}
 		if publish.ACAP == policy.Off {
 			switch {
 			case r.PermissionsReference != "":
@@ -207,7 +214,8 @@ func (l *linter) acapPublished() bool {
 	}
 	for i := range l.rules {
 		r := &l.rules[i]
-		if r.PermissionsReference != "" || slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+		requests := len(r.Requests) > 0 && l.p.spec.Publish.ActionRequests == policy.On
+		if r.PermissionsReference != "" || requests || slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
 			return s.Usage.IsACAP() && s.Usage != policy.Crawl || s.Qualifiers != nil
 		}) {
 			return true

@@ -22,7 +22,7 @@ func (l *linter) emptyRules() {
 }
 
 func saysNothing(r *policy.Rule) bool {
-	return len(r.Statements)+len(r.AppDirectives)+len(r.EngineRules) == 0 && r.CrawlDelay == 0 && r.PermissionsReference == ""
+	return len(r.Statements)+len(r.AppDirectives)+len(r.EngineRules) == 0 && r.CrawlDelay == 0 && r.PermissionsReference == "" && len(r.Requests) == 0
 }
 
 // enforced finds rules that ask for enforcement where nothing can be enforced.

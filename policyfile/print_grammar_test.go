@@ -110,6 +110,11 @@ func (g *grammar) rule() any {
 	if g.IntN(10) == 0 {
 		return g.object(2, "for", g.pick(fmt.Sprintf("PaperBot%c", 'a'+g.n%26)), "permissions-reference", g.pick("/paper.txt", "https://www.example.com/p.txt"))
 	}
+	if g.IntN(10) == 0 {
+		return g.object(2, "for", g.some("everyone", "HouseBot"), "requests", func() any {
+			return g.object(1, "take-down", g.some("/bad.html", "/b%C3%A4d/"), "re-crawl", g.some("/new.html", "/neu/"))
+		})
+	}
 	name := g.pick("plain", "with: colon # and \"quotes\"", "it's", "ünï", "- x", "0")
 	return g.object(2,
 		"for", g.some("everyone", "HouseBot", "category:search", "operator:The House", "purpose:news"),

@@ -67,6 +67,7 @@ func (w *printer) rule(r *policy.Rule) {
 	if r.Intended {
 		w.line(2, "intended: true")
 	}
+	w.requests(r)
 	if r.PermissionsReference != "" {
 		w.line(2, "permissions-reference: "+scalar(r.PermissionsReference))
 	}

@@ -21,6 +21,7 @@ type ruleReader struct {
 	source    *ruleSource
 	seen      map[said]int // what the rule's statements speak of, by their places
 	reference policy.Pos
+	requests  policy.Pos
 }
 
 var ruleFields = fields[*ruleReader]{
@@ -36,8 +37,16 @@ var ruleFields = fields[*ruleReader]{
 	{"crawl-delay", "seconds between two requests of the crawler", false, shape{"type": "number", "exclusiveMinimum": 0, "maximum": maxDelay}, readCrawlDelay},
 	{"enforce", "what the server does about requests that this rule disallows; the default is enforcement", false, modeShape, readEnforce},
 	{"intended", "true says that the rule means to shut search engines or link previews out", false, shape{"type": "boolean"}, readIntended},
+	{"requests", "what the crawler is asked to do as soon as possible (ACAP 1.0, which calls it not ready); published with action-requests: on", false, mapShape(requestFields), readRequests},
 	{"permissions-reference", "where the crawler finds more permissions (ACAP 1.0); such a rule says nothing else", false, textShape("a path or an address", `^(/|https?://)`), readReference},
 }
+
+var requestFields = fields[*ruleReader]{
+	{policy.TakeDown, "what to delete all copies and index entries of", false, oneOrMore(resourceShape), readRequest(policy.TakeDown)},
+	{policy.ReCrawl, "what to fetch again", false, oneOrMore(resourceShape), readRequest(policy.ReCrawl)},
+}
+
+var resourceShape = textShape("the path of one page or file, without *", `^/`)
 
 // readRules reads the list of rules.
 func readRules(p *parser, _, n *yaml.Node, _ struct{}) {
@@ -60,6 +69,9 @@ func readRules(p *parser, _, n *yaml.Node, _ struct{}) {
 		})
 		if r.rule.PermissionsReference != "" && r.source.said > 0 {
 			p.report(r.reference, "reference-not-alone", "", "a rule with permissions-reference has only for, hosts and name beside it (ACAP 1.0 section 2.3); put the rest into a rule of its own")
+		}
+		if len(r.rule.Requests) > 0 && len(r.rule.UsagePurposes) > 0 {
+			p.report(r.requests, "bad-value", "", "a rule with usage-purposes has no requests (ACAP 1.0 section 2.3.3); put them into a rule of their own")
 		}
 	})
 }

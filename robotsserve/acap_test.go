@@ -156,3 +156,54 @@ func TestACAPQualifiersOfPresent(t *testing.T) {
 		}
 	}
 }
+
+// Action requests are read as they were stated, by the crawler and by Import, and
+// none is published without the switch.
+func TestActionRequests(t *testing.T) {
+	spec := &policy.Spec{
+		Crawlers: []policy.Crawler{{Token: "AlphaBot"}, {Token: "BetaBot"}},
+		Rules: []policy.Rule{
+			{For: []policy.Audience{{}}, Requests: []policy.ActionRequest{{Action: policy.TakeDown, Path: "/bad.html"}}},
+			{For: []policy.Audience{{Kind: policy.ForToken, Name: "AlphaBot"}}, Requests: []policy.ActionRequest{{Action: policy.ReCrawl, Path: "/new.html"}}},
+			{
+				For: []policy.Audience{{Kind: policy.ForToken, Name: "AlphaBot"}}, UsagePurposes: []string{"news"},
+				Statements: []policy.Statement{{Usage: policy.Index, Pattern: pathpattern.All}},
+			},
+		},
+		Publish: policy.Publish{ACAP: policy.Auto, ActionRequests: policy.On},
+	}
+	f := render(t, compile(t, spec), "")
+	want := []acap.Request{{Action: policy.TakeDown, Path: "/bad.html"}, {Action: policy.ReCrawl, Path: "/new.html"}}
+	read := acap.Parse(f.Body)
+	if len(read.Problems) > 0 || len(read.Records) != 2 {
+		t.Fatalf("%+v of\n%s", read, f.Body)
+	}
+	for i, rec := range read.Records {
+		if len(rec.Requests) != 1 || rec.Requests[0].Action != want[i].Action || rec.Requests[0].Path != want[i].Path {
+			t.Errorf("record %d: %+v", i, rec.Requests)
+		}
+	}
+	checkACAP(t, f.Body)
+	again, _ := Import(f.Body, ImportOptions{})
+	if got := render(t, compile(t, again), ""); acapPart(got.Body) != acapPart(f.Body) {
+		t.Errorf("imported\n%s\nwant\n%s", got.Body, f.Body)
+	}
+	for _, publish := range []policy.Publish{{ACAP: policy.On}, {ACAP: policy.Auto}, {ACAP: policy.Off, ActionRequests: policy.On}} {
+		spec.Publish = publish
+		if f := render(t, compile(t, spec), ""); strings.Contains(string(f.Body), "ACAP-request") {
+			t.Errorf("%+v: published in\n%s", publish, f.Body)
+		}
+	}
+	for _, line := range []string{"ACAP-request-delete: /x", "ACAP-request-take-down: x", "ACAP-request-take-down: /x*", "ACAP-usage-purpose: a\nACAP-allow-index: /\nACAP-request-re-crawl: /x"} {
+		if read := acap.Parse([]byte("ACAP-crawler: *\n" + line + "\n")); len(read.Problems) != 1 || len(read.Records[0].Requests) != 0 {
+			t.Errorf("%q: %+v", line, read)
+		}
+	}
+}
+
+// acapPart is a file from the first record of ACAP on, but for what of crawl is
+// spelled out.
+func acapPart(body []byte) string {
+	_, part, _ := strings.Cut(string(body), "ACAP-ignore-conventional-records")
+	return strings.ReplaceAll(part, "ACAP-allow-crawl: /\r\n", "")
+}

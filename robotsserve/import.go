@@ -199,6 +199,9 @@ func (im *importer) rule(audience []policy.Audience, g, star *foreignGroup) {
 	all := false
 	rules := g.decisive()
 	for _, fr := range rules {
+		if im.tooLong(fr.line, fr.pattern) {
+			continue
+		}
 		all = all || fr.pattern == pathpattern.All
 		r.Statements = append(r.Statements, policy.Statement{Pos: policy.Pos{Line: fr.line, Column: 1}, Allow: fr.allow, Usage: policy.Crawl, Pattern: fr.pattern})
 	}
@@ -217,6 +220,18 @@ func (im *importer) rule(audience []policy.Audience, g, star *foreignGroup) {
 	if len(r.Statements)+len(r.AppDirectives) > 0 || r.CrawlDelay > 0 {
 		im.spec.Rules = append(im.spec.Rules, r)
 	}
+}
+
+// maxPath is the longest pattern that a policy file takes.
+const maxPath = 2048
+
+// tooLong tells of a pattern that a policy file does not take.
+func (im *importer) tooLong(line int, p pathpattern.Pattern) bool {
+	if p.Len() <= maxPath {
+		return false
+	}
+	im.f.tell(line, "a path in a policy file has up to %d octets, and this one %d; it is left out", maxPath, p.Len())
+	return true
 }
 
 // fallsThrough tells of what is said to everyone and not in a group of its own,
@@ -291,6 +306,9 @@ func (im *importer) extension(r *policy.Rule, l foreignLine) {
 		p, ok := foreignPattern(path)
 		if !ok {
 			im.f.tell(l.line, "%q is no path", path)
+			return
+		}
+		if im.tooLong(l.line, p) {
 			return
 		}
 		pattern, value = p, strings.TrimSpace(rest)

@@ -146,6 +146,8 @@ func (im *imported) class(name string, lines ...int) string {
 		switch {
 		case strings.Contains(im.lines[n], " octets long and "):
 			return "told: another length"
+		case strings.Contains(im.lines[n], "; it is left out"):
+			return "told: too long"
 		case strings.Contains(im.lines[n], " is no path"):
 			return "told: no path"
 		}

@@ -22,7 +22,7 @@ func (im *importer) records(f *acap.File) {
 	for _, s := range f.Sets {
 		set := policy.ResourceSet{Name: s.Name}
 		for _, text := range s.Patterns {
-			if p, ok := foreignPattern(text); ok {
+			if p, ok := foreignPattern(text); ok && !im.tooLong(0, p) {
 				set.Patterns = append(set.Patterns, p)
 			}
 		}
@@ -53,9 +53,7 @@ func (im *importer) record(rec *acap.Record, crawl bool) {
 	if len(audience) == 0 {
 		return
 	}
-	for _, r := range rec.Requests {
-		im.f.tell(0, "the request to %s %q is left out: a policy cannot ask for it", r.Action, r.Path)
-	}
+	im.requests(audience, rec)
 	if rec.PermissionsReference != "" {
 		im.spec.Rules = append(im.spec.Rules, policy.Rule{For: audience, PermissionsReference: rec.PermissionsReference})
 		return
@@ -63,6 +61,23 @@ func (im *importer) record(rec *acap.Record, crawl bool) {
 	im.fields(policy.Rule{For: audience}, rec.Fields, crawl)
 	for _, sub := range rec.Subs {
 		im.fields(policy.Rule{For: audience, UsagePurposes: sub.Purposes}, sub.Fields, crawl)
+	}
+}
+
+// requests takes over action requests. The switch that publishes them is set, as
+// the file does.
+func (im *importer) requests(audience []policy.Audience, rec *acap.Record) {
+	r := policy.Rule{For: audience}
+	for _, q := range rec.Requests {
+		if strings.ContainsAny(q.Path, "?#") {
+			im.f.tell(q.Line, "the request to %s %q is left out: a policy cannot ask for a path with a query", q.Action, q.Path)
+			continue
+		}
+		r.Requests = append(r.Requests, policy.ActionRequest{Pos: policy.Pos{Line: q.Line, Column: 1}, Action: q.Action, Path: pathpattern.NormalizePath(q.Path)})
+	}
+	if len(r.Requests) > 0 {
+		im.spec.Publish.ActionRequests = policy.On
+		im.spec.Rules = append(im.spec.Rules, r)
 	}
 }
 
@@ -96,7 +111,7 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field, crawl bool) {
 			}
 			for _, text := range f.Patterns {
 				p, ok := foreignPattern(text)
-				if !ok {
+				if !ok || im.tooLong(f.Line, p) {
 					continue
 				}
 				im.field(&r, f, part, p)

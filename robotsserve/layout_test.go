@@ -181,6 +181,7 @@ var (
 		`ACAP-crawler: (?:\*|[A-Za-z][ -"$-~]*)`,
 		`ACAP-permissions-reference: \S+`,
 		`ACAP-usage-purpose: [ -"$-~]+`,
+		`ACAP-request-(?:take-down|re-crawl): ` + acapPath,
 		`ACAP-allow-` + acapUsage + `: ` + acapRes + acapQual + `*`,
 		`ACAP-allow-\(` + acapName + `\): ` + acapRes,
 		`ACAP-disallow-` + acapUsage + `: ` + acapRes,

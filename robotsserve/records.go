@@ -13,7 +13,7 @@ import (
 )
 
 // records are the ACAP 1.0 records of a host. Action requests (section 2.6) are
-// not among them, as a policy cannot state any.
+// among them where the policy says so in so many words.
 type records struct {
 	p        *policy.Policy
 	host     string
@@ -36,7 +36,8 @@ func PublishesACAP(p *policy.Policy) bool {
 		return true
 	case policy.Auto:
 		return slices.ContainsFunc(spec.Rules, func(r policy.Rule) bool {
-			return r.PermissionsReference != "" || slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+			requests := len(r.Requests) > 0 && spec.Publish.ActionRequests == policy.On
+			return r.PermissionsReference != "" || requests || slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
 				return s.Usage.IsACAP() && s.Usage != policy.Crawl || s.Qualifiers != nil
 			})
 		})
@@ -193,7 +194,31 @@ func (r *records) record(c *policy.Class, everybody bool) *record {
 		return cmp.Or(strings.Compare(a.condition, b.condition), cmp.Compare(r.at(a), r.at(b)), cmp.Compare(a.usage, b.usage))
 	})
 	rec.lines = r.names.compact(fields)
+	at := slices.IndexFunc(rec.lines, func(l recordLine) bool { return l.condition != "" })
+	if at < 0 {
+		at = len(rec.lines)
+	}
+	rec.lines = slices.Insert(rec.lines, at, r.requests(ranks)...)
 	return rec
+}
+
+// requests are the action requests of rules. They stand before sub-records, in
+// which the grammar has none.
+func (r *records) requests(ranks []policy.Rank) (lines []recordLine) {
+	if r.p.Spec().Publish.ActionRequests != policy.On {
+		return nil
+	}
+	for _, rank := range ranks {
+		for _, rule := range rank.Rules {
+			for _, q := range rule.Requests {
+				l := recordLine{text: "ACAP-request-" + q.Action + ": " + q.Path}
+				if !slices.Contains(lines, l) {
+					lines = append(lines, l)
+				}
+			}
+		}
+	}
+	return lines
 }
 
 // at is where the file states a field; what no rule states comes first.

@@ -74,7 +74,8 @@ type Field struct {
 // Request is an action request (section 2.6), which the document calls not
 // ready.
 type Request struct {
-	Action, Path string
+	Line         int
+	Action, Path string // take-down or re-crawl, and one resource
 }
 
 // Problem is a line that is not as section 3 has it. The line is left out, but

@@ -127,7 +127,17 @@ func (p *parser) field(name, value string, words []string) {
 		}
 		r.Subs = append(r.Subs, SubRecord{Purposes: []string{value}})
 	case strings.HasPrefix(name, "request-"):
-		r.Requests = append(r.Requests, Request{name[len("request-"):], words[0]})
+		action := name[len("request-"):]
+		switch {
+		case action != policy.TakeDown && action != policy.ReCrawl:
+			p.problem("there is no action %q", action)
+		case len(r.Subs) > 0:
+			p.problem("an action request stands before the usage purposes of a record")
+		case len(words) > 1 || !strings.HasPrefix(words[0], "/") || strings.ContainsAny(words[0], "*$"):
+			p.problem("%q is not the path of one resource", value)
+		default:
+			r.Requests = append(r.Requests, Request{p.line, action, words[0]})
+		}
 	case strings.HasPrefix(name, "allow-"):
 		p.add(r, name[len("allow-"):], words, true)
 	case strings.HasPrefix(name, "disallow-"):

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// readRequests reads action requests (ACAP 1.0 section 2.6).
+func readRequests(p *parser, _, n *yaml.Node, r *ruleReader) {
+	r.source.said++
+	r.requests = posOf(n)
+	readMap(p, n, "requests", requestFields, r)
+}
+
+// readRequest reads the resources of one action. They are no patterns: a request
+// is for one resource.
+func readRequest(action string) func(p *parser, key, n *yaml.Node, r *ruleReader) {
+	return func(p *parser, _, n *yaml.Node, r *ruleReader) {
+		p.texts(n, action, func(n *yaml.Node, text string) {
+			why := ""
+			switch {
+			case !strings.HasPrefix(text, "/"):
+				why = "starts with /"
+			case strings.ContainsAny(text, "*$"):
+				why = "is that of one page or file, so it has no * and no $; list each of them"
+			case strings.ContainsAny(text, "?#"):
+				why = "has no ? and no #, which ACAP 1.0 cannot say in a request"
+			case strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }):
+				why = "has no spaces; write a space as %20"
+			}
+			if why != "" {
+				p.report(posOf(n), "bad-path", "", "the path of a request %s, and this is %s", why, quote(text))
+				return
+			}
+			r.rule.Requests = append(r.rule.Requests, policy.ActionRequest{Pos: posOf(n), Action: action, Path: pathpattern.NormalizePath(text)})
+		})
+	}
+}
+
+// requests writes action requests, by their actions.
+func (w *printer) requests(r *policy.Rule) {
+	if len(r.Requests) == 0 {
+		return
+	}
+	w.line(2, "requests:")
+	for _, action := range []string{policy.TakeDown, policy.ReCrawl} {
+		var paths []string
+		for _, q := range r.Requests {
+			if q.Action == action {
+				paths = append(paths, q.Path)
+			}
+		}
+		w.texts(3, action, paths)
+	}
+}
