@@ -167,7 +167,7 @@ func (res *results) part(ctx context.Context, m *meter, rows []*row, scenarios [
 		}
 	}
 	for _, r := range rows {
-		if !o.paired && time.Now().Before(until) {
+		if !o.paired && r.only == "" && time.Now().Before(until) {
 			use, err := streaming(ctx, r)
 			if err != nil {
 				return nil, err

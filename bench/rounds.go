@@ -42,6 +42,7 @@ func newResults() *results {
 // scenario measures one scenario with rows that run: rounds of pairs, the order
 // turning, and a round of each row alone.
 func (res *results) scenario(ctx context.Context, m *meter, rows []*row, s *workload.Scenario, rounds int, alone bool, until time.Time) error {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.only != "" && r.only != s.Name })
 	warm := *m
 	warm.duration, warm.maxForeign = 200*time.Millisecond, 1
 	for _, r := range rows {

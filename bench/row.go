@@ -27,7 +27,8 @@ type row struct {
 	server   string // what runs: "caddy" with this module, "barecaddy", "nginx"
 	template string
 	policy   *workload.PolicySize
-	coarse   bool // its ratios are so large that a third of the rounds will do
+	coarse   bool   // its ratios are so large that a third of the rounds will do
+	only     string // the scenario that it is for; "" stands for all
 
 	port  int
 	cmd   *exec.Cmd
@@ -53,6 +54,8 @@ func allRows() []*row {
 			Base: ourRow, server: "caddy", template: "policy.Caddyfile", policy: &workload.Large},
 		{Name: "caddy-recipe", What: "`header_regexp`, `header` and `respond` for the same crawlers; no meta element", Base: bareRow,
 			server: "barecaddy", template: "recipe.Caddyfile", coarse: true},
+		{Name: "caddy-403", What: "Caddy with `respond 403` for everything: the least that a refusal can cost", Base: bareRow,
+			server: "barecaddy", template: "refusing.Caddyfile", coarse: true, only: "refused"},
 		{Name: "nginx", What: "nginx with `proxy_pass` alone, one worker", server: "nginx", template: "bare.nginx"},
 		{Name: "nginx-recipe", What: "nginx with `map`, `add_header` and `sub_filter`", Base: "nginx", server: "nginx", template: "recipe.nginx", coarse: true},
 	}
