@@ -72,7 +72,7 @@ func runChain(ctx context.Context, dir string, scenarios []string, more ...strin
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, binary, append([]string{"-scenarios", strings.Join(scenarios, ",")}, more...)...)
-	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "HOME="+dir)
+	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir, "HOME="+dir, "TMPDIR="+dir) // so that nothing is left if it is killed
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
