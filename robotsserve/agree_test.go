@@ -120,8 +120,29 @@ func path(r *rand.Rand, kind string) string {
 	return policytest.Path(r)
 }
 
+// tally counts a reader's decisions, and those that are excepted, by their class.
+type tally map[string]int
+
+// check fails the test where exceptions are more than 2 % of the decisions, or the
+// generators make none of a class.
+func (n tally) check(t *testing.T, reader string, classes ...string) {
+	t.Helper()
+	excepted := 0
+	for _, class := range classes {
+		excepted += n[class]
+		if n[class] == 0 && *policies >= 400 {
+			t.Errorf("%s: no decision is excepted as %q, so that nothing shows the class", reader, class)
+		}
+	}
+	t.Logf("%s: %d of %d decisions are excepted: %v", reader, excepted, n["decisions"], n)
+	if excepted*50 > n["decisions"] {
+		t.Errorf("%s: more than 2 %% of the decisions are excepted", reader)
+	}
+}
+
 func TestGroupsAgreeWithDecide(t *testing.T) {
 	t.Logf("seed %d, %d policies of each kind", *seed, *policies)
+	naives, temotos := tally{}, tally{}
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(*seed, 1))
@@ -149,6 +170,7 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 							continue // implied, RFC 9309 section 2.2.2
 						}
 						counts["decisions"]++
+						naives["decisions"]++
 						if !want {
 							counts["disallowed"]++
 						}
@@ -157,9 +179,14 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 						case got == want:
 						case want && lost(f, token, path):
 							counts["not-flattenable"]++
+							naives["not-flattenable"]++
 						default:
 							t.Fatalf("%q may fetch %q on %q: the file says %v, the policy %v\n%s\n%s", token, path, host, got, want, f.Body, describe(spec))
 						}
+						if k.name == "ties" {
+							continue // as temoto knows no longest match of patterns with wildcards
+						}
+						temotos["decisions"]++
 						if got := temoto.TestAgent(norm, strings.ToLower(token)); got != want {
 							name := crawlertest.TemotoException(naive, token, norm, got)
 							if want && got == naive.Allowed(token, norm) && lost(f, token, path) {
@@ -169,6 +196,7 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 								t.Fatalf("temoto: %q may fetch %q on %q: the file says %v, the policy %v\n%s\n%s", token, path, host, got, want, f.Body, describe(spec))
 							}
 							counts["temoto: "+name]++
+							temotos[name]++
 						}
 					}
 				}
@@ -179,6 +207,8 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 			}
 		})
 	}
+	naives.check(t, "the longest match", "not-flattenable")
+	temotos.check(t, "temoto", "not-flattenable", "lengths of patterns with wildcards", "patterns with wildcards match anywhere in the path")
 }
 
 // publish turns records on at random that must not disturb other readers.
