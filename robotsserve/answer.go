@@ -41,7 +41,7 @@ func answer(w http.ResponseWriter, r *http.Request, c *contents, cacheControl st
 		f.set("Vary", "Accept-Encoding")
 	}
 	if selective(r.Header) {
-		http.ServeContent(w, r, "", time.Time{}, body.reader())
+		http.ServeContent(unmet{w}, r, "", time.Time{}, body.reader())
 		return
 	}
 	// What ServeContent would do, without its copying.
@@ -56,6 +56,23 @@ func answer(w http.ResponseWriter, r *http.Request, c *contents, cacheControl st
 		}
 	}
 }
+
+// unmet takes back what is said of the file where a condition is not met, for
+// http.ServeContent leaves it there: with a Content-Length and no body the client
+// would wait for more.
+type unmet struct{ http.ResponseWriter }
+
+func (u unmet) WriteHeader(status int) {
+	if status == http.StatusPreconditionFailed {
+		for _, name := range []string{"Content-Encoding", "Content-Type", "Content-Length", "Cache-Control"} {
+			delete(u.Header(), name)
+		}
+	}
+	u.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (u unmet) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
 // selective reports whether a request may be answered otherwise than with the
 // whole file (RFC 9110 sections 13 and 14). A file without a date has no

@@ -182,6 +182,33 @@ func TestServeConditionsAndRanges(t *testing.T) {
 	}
 }
 
+// A condition that is not met is answered as a whole, so that a connection is
+// not held for a body that never comes.
+func TestUnmetConditionOverHTTP(t *testing.T) {
+	srv := httptest.NewServer(NewServer(compile(t, siteSpec()), ServeOptions{}))
+	defer srv.Close()
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		for _, encoding := range []string{"identity", "gzip"} {
+			r, err := http.NewRequest(method, srv.URL+"/robots.txt", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept-Encoding", encoding)
+			r.Header.Set("If-Match", `"x"`)
+			resp, err := srv.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(resp.Body)
+			_ = resp.Body.Close()
+			h := resp.Header
+			if err != nil || resp.StatusCode != 412 || len(b) > 0 || h.Get("Content-Encoding")+h.Get("Cache-Control") != "" {
+				t.Errorf("%s %s: %v %s %v %q", method, encoding, err, resp.Status, h, b)
+			}
+		}
+	}
+}
+
 func TestAcceptsGzip(t *testing.T) {
 	for value, want := range map[string]bool{
 		"": false, "gzip": true, "GZip": true, "br, gzip": true, "gzip;q=0": false, "gzip; q=0.0": false, "gzip;q=0.001": true,
