@@ -3,7 +3,6 @@
 package robotsserve
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -105,12 +104,19 @@ func (x *Other) sitemaps(d *drawing, ours []byte) []byte {
 	var w writer
 	w.eol = d.eol
 	w.text = ours
+	there := map[string]bool{}
+	for line := range strings.SplitSeq(string(ours), d.eol) {
+		if s, ok := strings.CutPrefix(line, "Sitemap: "); ok {
+			there[s] = true
+		}
+	}
 	first := true
 	for _, l := range x.file.sitemaps {
 		s := l.value
-		if !strings.Contains(s, "://") || !printable(s) || len(s) > MaxLine/2 || bytes.Contains(w.text, []byte("Sitemap: "+s+d.eol)) {
+		if there[s] || !strings.Contains(s, "://") || !printable(s) || len(s) > MaxLine/2 {
 			continue
 		}
+		there[s] = true
 		if len(w.text) == 0 {
 			w.line("")
 		}

@@ -3,6 +3,7 @@
 package robotsserve
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -92,6 +93,41 @@ func obeyedName(p *policy.Policy, f *crawlertest.RobotsTxt, token string) string
 		return "" // "*" is not asked
 	}
 	return token
+}
+
+// A file of nothing but sitemaps, of which many stand there twice, is merged in time
+// that grows with its length, and not for every request.
+func TestMergeManySitemaps(t *testing.T) {
+	var file strings.Builder
+	var want []string
+	file.WriteString("User-agent: *\nDisallow: /x\n")
+	for i := 0; file.Len() < MaxFile-(10<<10); i++ {
+		want = append(want, fmt.Sprintf("https://a.example/%d", i))
+		fmt.Fprintf(&file, "Sitemap: %s\n", want[i])
+	}
+	for _, s := range want[:100] {
+		fmt.Fprintf(&file, "Sitemap: %s\n", s)
+	}
+	s := NewServer(compile(t, &policy.Spec{Sitemaps: []string{want[5]}}), ServeOptions{})
+	want = append([]string{want[5]}, slices.Delete(slices.Clone(want), 5, 6)...)
+	other := ParseOther([]byte(file.String()))
+	first := s.mergedContent(s.other, "www.example.com", Answer{Other: other})
+	var got []string
+	for line := range strings.SplitSeq(string(slices.Concat(first.identity.parts...)), "\n") {
+		if u, ok := strings.CutPrefix(line, "Sitemap: "); ok {
+			got = append(got, u)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d sitemaps, want %d", len(got), len(want))
+	}
+	if again := s.mergedContent(s.other, "www.example.com", Answer{Other: other}); again != first {
+		t.Error("the same file was filled in twice")
+	}
+	few := ParseOther([]byte("User-agent: *\nDisallow: /x\nSitemap: https://a.example/few\n"))
+	if c := s.mergedContent(s.other, "www.example.com", Answer{Other: few}); !strings.Contains(string(slices.Concat(c.identity.parts...)), "/few\n") {
+		t.Error("another file with the same groups is served with the sitemaps of the first")
+	}
 }
 
 func TestMergeTellsWhatItLeavesOut(t *testing.T) {

@@ -4,7 +4,9 @@ package robotsserve
 
 import (
 	"crypto/sha256"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -18,6 +20,15 @@ type mergedSites struct {
 	mu      sync.Mutex
 	recent  map[mergedKey]*mergedSite
 	earlier map[mergedKey]*mergedSite // dropped when recent is full
+	last    atomic.Pointer[filledMerge]
+}
+
+// filledMerge is what was served to a host, of which only the last is kept, as
+// with filled: of a file with very many sitemaps it costs more than all the rest.
+type filledMerge struct {
+	site  *site
+	other *Other
+	filled
 }
 
 type mergedKey struct {
@@ -54,6 +65,9 @@ func (s *Server) mergedContent(site *site, host string, a Answer) *contents {
 	if a.Other.SaysNothing() {
 		return nil
 	}
+	if last := s.merged.last.Load(); last != nil && last.site == site && last.other == a.Other && last.host == host {
+		return last.contents
+	}
 	m := s.merged.of(mergedKey{site, a.Other.sum})
 	m.once.Do(func() {
 		d, problems, told := drawMerged(s.p, site.host, a.Other)
@@ -76,7 +90,10 @@ func (s *Server) mergedContent(site *site, host string, a Answer) *contents {
 	d := m.served.drawing
 	c := m.served.fill(a.Other.sitemaps(d, d.sitemaps(s.p, host, s.o.Options)))
 	if c.identity.size > MaxFile {
-		return nil
+		c = nil
+	}
+	if isAuthority(host) {
+		s.merged.last.Store(&filledMerge{site, a.Other, filled{strings.Clone(host), c}})
 	}
 	return c
 }
