@@ -28,6 +28,11 @@ import (
 // cannot tell now.
 var errNoRobots = errors.New("it has none")
 
+// errDenied says that the upstream does not answer everybody. What it has answered
+// others holds on: it may have shut out the client that happened to come first, as
+// whose proxy Caddy asks.
+var errDenied = errors.New("it was denied")
+
 var (
 	errRobotsTooLarge = fmt.Errorf("it is over %d KiB, and crawlers read no more", robotsserve.MaxFile>>10)
 	errRobotsPartly   = errors.New("its answer broke off")
@@ -73,21 +78,27 @@ func fetchRobots(ctx context.Context, r *http.Request, next caddyhttp.Handler) (
 
 // robotsRequest is the request for the upstream's robots.txt. The answer is for
 // everybody, so that nothing of the client that happened to come first may stand in
-// it: its headers, its query, its cookies. What is known of the way that the
-// request came is kept where a trusted proxy tells it.
+// it: its headers, its query, its cookies, its way to write the host. Which site was
+// asked is kept where a trusted proxy tells it, and the query of a rewrite where the
+// client sent none.
 func robotsRequest(ctx context.Context, of *http.Request) *http.Request {
 	if vars, ok := of.Context().Value(caddyhttp.VarsCtxKey).(map[string]any); ok {
 		ctx = context.WithValue(ctx, caddyhttp.VarsCtxKey, maps.Clone(vars))
 	}
 	ctx = context.WithValue(ctx, caddyhttp.ExtraLogFieldsCtxKey, new(caddyhttp.ExtraLogFields))
+	query := ""
 	if original, ok := ctx.Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
+		if original.URL.RawQuery == "" {
+			query = of.URL.RawQuery
+		}
 		original.Method = http.MethodGet
-		original.URL, original.RequestURI = plainURL(original.URL)
+		original.URL, original.RequestURI = plainURL(original.URL, "")
 		ctx = context.WithValue(ctx, caddyhttp.OriginalRequestCtxKey, original)
 	}
 	r := of.WithContext(ctx)
 	r.Method = http.MethodGet
-	r.URL, r.RequestURI = plainURL(of.URL)
+	r.Host = siteHost(of)
+	r.URL, r.RequestURI = plainURL(of.URL, query)
 	r.Body, r.ContentLength, r.TransferEncoding, r.GetBody = http.NoBody, 0, nil, nil
 	r.Trailer, r.Form, r.PostForm, r.MultipartForm = nil, nil, nil, nil
 	r.Header = http.Header{
@@ -95,21 +106,17 @@ func robotsRequest(ctx context.Context, of *http.Request) *http.Request {
 		"Accept-Encoding": {"identity"},
 		"User-Agent":      {"caddy-robots-policy"},
 	}
-	if trusted, _ := caddyhttp.GetVar(ctx, caddyhttp.TrustedProxyVarKey).(bool); trusted {
-		for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-			if v := of.Header[name]; v != nil {
-				r.Header[name] = v
-			}
-		}
+	for name, v := range forwarded(of) {
+		r.Header[name] = v
 	}
 	return r
 }
 
-// plainURL is an address without what a client may add to it, and as a request
-// target.
-func plainURL(u *url.URL) (*url.URL, string) {
+// plainURL is an address without what a client may add to it, with a query, and as
+// a request target.
+func plainURL(u *url.URL, query string) (*url.URL, string) {
 	plain := *u
-	plain.RawQuery, plain.ForceQuery, plain.Fragment, plain.RawFragment, plain.User = "", false, "", "", nil
+	plain.RawQuery, plain.ForceQuery, plain.Fragment, plain.RawFragment, plain.User = query, false, "", "", nil
 	if plain.Path == "/robots.txt" {
 		plain.RawPath = "" // "/%72obots.txt" is the same resource
 	}
@@ -121,6 +128,9 @@ func statusError(status int) error {
 	err := fmt.Errorf("the answer is %d %s", status, http.StatusText(status))
 	if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout {
 		return err
+	}
+	if status == http.StatusUnauthorized || status == http.StatusForbidden {
+		return fmt.Errorf("%w: %w: %w", errNoRobots, errDenied, err)
 	}
 	return fmt.Errorf("%w: %w", errNoRobots, err)
 }

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -42,7 +44,7 @@ type upstreams struct {
 	logger *zap.Logger
 
 	mu      sync.Mutex
-	recent  map[string]*upstream // by scheme and host
+	recent  map[string]*upstream // by upstreamKey
 	earlier map[string]*upstream // dropped when recent is full
 	octets  int                  // of the recent ones' files
 	asked   int                  // that are being asked
@@ -94,7 +96,7 @@ func (u *upstreams) of(r *http.Request, next caddyhttp.Handler) (*robotsserve.Ot
 	up.asking, up.started = make(chan struct{}), now
 	u.asked++
 	u.mu.Unlock()
-	u.ask(up, r, next)
+	u.ask(key, up, r, next)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return up.answer()
@@ -102,7 +104,7 @@ func (u *upstreams) of(r *http.Request, next caddyhttp.Handler) (*robotsserve.Ot
 
 // ask asks an upstream and notes the answer. It goes on when the client leaves, as
 // others wait for the answer too.
-func (u *upstreams) ask(up *upstream, r *http.Request, next caddyhttp.Handler) {
+func (u *upstreams) ask(key string, up *upstream, r *http.Request, next caddyhttp.Handler) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), upstreamTimeout)
 	defer cancel()
 	data, err := fetchRobots(ctx, r, next)
@@ -113,7 +115,7 @@ func (u *upstreams) ask(up *upstream, r *http.Request, next caddyhttp.Handler) {
 	close(up.asking)
 	up.asking = nil
 	up.until = time.Now().Add(upstreamFresh)
-	if err != nil && !errors.Is(err, errNoRobots) {
+	if err != nil && (!errors.Is(err, errNoRobots) || up.file != nil && errors.Is(err, errDenied)) {
 		up.until = time.Now().Add(upstreamRetry)
 		if u.told.first("upstream " + err.Error()) {
 			u.logger.Warn("the robots.txt of the site behind could not be had", zap.String("host", r.Host), zap.Bool("last_one_served", up.file != nil), zap.Error(err))
@@ -123,7 +125,9 @@ func (u *upstreams) ask(up *upstream, r *http.Request, next caddyhttp.Handler) {
 	if err != nil && up.file != nil {
 		u.logger.Info("the site behind has no robots.txt any more", zap.String("host", r.Host), zap.Error(err))
 	}
-	u.octets += file.size() - up.file.size()
+	if u.recent[key] == up {
+		u.octets += file.size() - up.file.size()
+	}
 	up.file, up.known = file, true
 }
 
@@ -178,16 +182,55 @@ func (up *upstream) answer() (*robotsserve.Other, bool) {
 	return up.file.other, up.known
 }
 
-// upstreamKey tells sites apart; false for a host that can be none.
+// upstreamKey tells sites apart, by all that a client can say of the site and that
+// the upstream is asked with; false for a host that can be none.
 func upstreamKey(r *http.Request) (string, bool) {
-	host := policy.NormalizeHost(r.Host)
+	host := siteHost(r)
 	if host == "" || len(r.Host) > 300 || strings.ContainsAny(host, "/\\@ \t\"'<>") {
 		return "", false
 	}
+	key := "http " + host
 	if r.TLS != nil {
-		return "https " + host, true
+		key = "https " + host
 	}
-	return "http " + host, true
+	for name, values := range forwarded(r) {
+		if said := strings.Join(values, ","); len(said) <= 300 {
+			key += " " + name + " " + said
+			continue
+		}
+		return "", false
+	}
+	return key, true
+}
+
+// siteHost is the host of a request as all clients of the site could write it: a
+// port that the site is not on would make some upstreams redirect.
+func siteHost(r *http.Request) string {
+	host := policy.NormalizeHost(r.Host)
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if local == nil {
+		return host
+	}
+	_, port, err := net.SplitHostPort(local.String())
+	if err == nil && port != "80" && port != "443" && strings.HasSuffix(r.Host, ":"+port) {
+		host += ":" + port
+	}
+	return host
+}
+
+// forwarded is what a trusted proxy tells of the site that the client has asked,
+// sorted by name. What it tells of the client is not for an answer to everybody.
+func forwarded(r *http.Request) iter.Seq2[string, []string] {
+	return func(yield func(string, []string) bool) {
+		if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); !trusted {
+			return
+		}
+		for _, name := range [...]string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+			if v := r.Header[name]; v != nil && !yield(name, v) {
+				return
+			}
+		}
+	}
 }
 
 // mayAsk reports whether asking with a request can give the file of the site.

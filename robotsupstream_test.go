@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -104,7 +105,9 @@ func TestUpstreamChangesAndFails(t *testing.T) {
 			{11 * time.Second, hangs, "Disallow: /two", "max-age=3600"},
 			{30 * 24 * time.Hour, fails(500), "Disallow: /two", "max-age=3600"},
 			{11 * time.Second, says("Disallow: /one"), "Disallow: /one", "max-age=3600"},
-			{61 * time.Second, fails(404), "", "max-age=3600"},
+			{61 * time.Second, fails(403), "Disallow: /one", "max-age=3600"}, // to this client
+			{11 * time.Second, fails(401), "Disallow: /one", "max-age=3600"},
+			{11 * time.Second, fails(404), "", "max-age=3600"},
 			{30 * time.Second, never, "", "max-age=3600"},
 			{31 * time.Second, fails(502), "", "max-age=3600"}, // known to have none
 		} {
@@ -115,7 +118,7 @@ func TestUpstreamChangesAndFails(t *testing.T) {
 			}
 			tags = append(tags, r.Header.Get("Etag"))
 		}
-		if tags[2] != tags[11] || tags[2] == tags[4] || tags[0] != tags[12] {
+		if tags[2] != tags[11] || tags[2] == tags[4] || tags[0] != tags[14] {
 			t.Errorf("entity tags: %q", tags)
 		}
 	})
@@ -222,6 +225,63 @@ func TestUpstreamIsNotAskedWithWhatTheClientSends(t *testing.T) {
 	}, "Cookie", "a=b", "Authorization", "Basic eA==", "X-Forwarded-Host", "evil.example", "X-Original-URL", "/other", "Upgrade", "websocket", "If-None-Match", `"x"`, "Expect", "100-continue")
 	for _, host := range []string{"", "a/b", "x@y", strings.Repeat("a", 400), "a b"} {
 		h.asked(t, l, host, func(http.ResponseWriter, *http.Request) error { t.Errorf("%q was asked", host); return nil })
+	}
+}
+
+// What one client says of the site is not what others are given: however it writes
+// the host, the question is the same, and what a proxy tells of the site makes
+// another.
+func TestUpstreamIsAskedForTheSite(t *testing.T) {
+	h, _ := mergeHandler(t)
+	request := func(target, host, local string, trusted bool, header ...string) *http.Request {
+		r := httptest.NewRequest(http.MethodGet, target, nil)
+		r.Host = host
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		addr, err := net.ResolveTCPAddr("tcp", local)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(addr))
+		ctx = context.WithValue(ctx, caddyhttp.VarsCtxKey, map[string]any{caddyhttp.TrustedProxyVarKey: trusted})
+		return r.WithContext(ctx)
+	}
+	for _, c := range []struct {
+		r    *http.Request
+		want string // what is asked; "" for what is known already
+	}{
+		{request("http://x/robots.txt", "www.example.com", "127.0.0.1:80", false), "http www.example.com map[]"},
+		{request("http://x/robots.txt", "WWW.Example.com.:9999", "127.0.0.1:80", false), ""},
+		{request("http://x/robots.txt", "Sub.Example.com:9999", "127.0.0.1:80", false), "http sub.example.com map[]"},
+		{request("http://x/robots.txt", "sub.example.com.", "127.0.0.1:80", false, "X-Forwarded-Host", "evil.example"), ""},
+		{request("http://x/robots.txt", "www.example.com:8080", "127.0.0.1:8080", false), "http www.example.com:8080 map[]"},
+		{request("http://x/robots.txt", "WWW.example.com:8080", "127.0.0.1:8080", false), ""},
+		{request("https://x/robots.txt", "www.example.com:443", "127.0.0.1:443", false), "https www.example.com map[]"},
+		{request("http://x/robots.txt", "inner", "127.0.0.1:80", true, "X-Forwarded-Host", "a.example", "X-Forwarded-Proto", "http", "X-Forwarded-For", "1.2.3.4", "Forwarded", "for=1.2.3.4"),
+			"http inner map[X-Forwarded-Host:[a.example] X-Forwarded-Proto:[http]]"},
+		{request("http://x/robots.txt", "inner", "127.0.0.1:80", true, "X-Forwarded-Host", "a.example", "X-Forwarded-Proto", "http", "X-Forwarded-For", "5.6.7.8"), ""},
+		{request("http://x/robots.txt", "inner", "127.0.0.1:80", true, "X-Forwarded-Host", "a.example", "X-Forwarded-Proto", "https"),
+			"http inner map[X-Forwarded-Host:[a.example] X-Forwarded-Proto:[https]]"},
+		{request("http://x/robots.txt", "inner", "127.0.0.1:80", true, "X-Forwarded-Host", "b.example", "X-Forwarded-Proto", "https"),
+			"http inner map[X-Forwarded-Host:[b.example] X-Forwarded-Proto:[https]]"},
+	} {
+		asked := ""
+		h.upstreams.of(c.r, caddyhttp.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) error {
+			more := r.Header.Clone()
+			for _, name := range []string{"Accept", "Accept-Encoding", "User-Agent"} {
+				more.Del(name)
+			}
+			scheme := "http"
+			if r.TLS != nil {
+				scheme = "https"
+			}
+			asked = fmt.Sprint(scheme, " ", r.Host, " ", more)
+			return nil
+		}))
+		if asked != c.want {
+			t.Errorf("%s %v: asked %q, want %q", c.r.Host, c.r.Header, asked, c.want)
+		}
 	}
 }
 

@@ -270,6 +270,7 @@ func TestRobotsMergeOnRoutes(t *testing.T) {
 		{"try_files behind", "route {\nrobots_policy POLICY {\nrobots_txt merge\n}\nroot DIR/site\ntry_files {path} /index.html\nfile_server\n}", bothStar},
 		{"handle_path", "root DIR/site\nhandle_path /robots.txt {\nrobots_policy POLICY {\nrobots_txt merge\n}\nrewrite /robots.txt\nfile_server\n}", bothStar},
 		{"rewritten behind", "root DIR\nroute {\nrobots_policy POLICY {\nrobots_txt merge\n}\nrewrite /site{path}\nfile_server\n}", bothStar},
+		{"rewritten with a query", "rewrite /robots.txt /app?file=robots\nrobots_policy POLICY {\nrobots_txt merge\n}\n@it query file=robots\nrespond @it \"User-agent: *\nDisallow: /cart/\n\"", bothStar},
 		{"an error", "error 502\nhandle_errors {\nrobots_policy POLICY {\nrobots_txt merge\n}\nrespond \"User-agent: *\nDisallow: /cart/\n\" 200\n}", oursAlone},
 		{"respond", "robots_policy POLICY {\nrobots_txt merge\n}\nheader Set-Cookie a=b\nrespond \"User-agent: *\nDisallow: /cart/\n\"", bothStar},
 		{"abort", "robots_policy POLICY {\nrobots_txt merge\n}\nabort", oursAlone},
