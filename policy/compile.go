@@ -150,6 +150,7 @@ func (c *compiler) group() {
 		}
 		f.size += len(r.Statements) + len(r.AppDirectives) + len(r.EngineRules)
 	}
+	p.narrower = narrowerRules(p.spec)
 	c.budget = (joinFactor-1)*len(p.statements) + joinSpare
 }
 

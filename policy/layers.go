@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
 // Ref is a statement with its rule.
@@ -91,6 +93,53 @@ func (p *Policy) ClassOf(id CrawlerID, host string) Class {
 		c.tiers[TierToken] = p.onHost(hosts, []*atom{cr.token})
 	}
 	return c
+}
+
+// ClassesOf is Classes without those that are told of a path what everyone is, but
+// for crawling: to which no rule more narrow than those for everyone speaks of the
+// path otherwise. The first class always is that of everybody.
+func (p *Policy) ClassesOf(host, path string) []Class {
+	speak := map[int32]bool{}
+	p.narrower.Matches(pathpattern.NormalizePath(path), func(rules []int32) {
+		for _, r := range rules {
+			speak[r] = true
+		}
+	})
+	if len(speak) == 0 {
+		hosts := p.hosts.class(host)
+		return []Class{{tiers: [numTiers][]int32{TierEveryone: p.onHost(hosts, []*atom{p.everyone})}, hosts: hosts}}
+	}
+	classes := p.Classes(host)
+	others := slices.DeleteFunc(classes[1:], func(c Class) bool {
+		for _, rules := range c.tiers[:TierEveryone] {
+			if slices.ContainsFunc(rules, func(r int32) bool { return speak[r] }) {
+				return false
+			}
+		}
+		return true
+	})
+	return classes[:1+len(others)]
+}
+
+// narrowerRules finds the rules that are for less than everyone by the paths of
+// which they speak, but for crawling.
+func narrowerRules(spec *Spec) *pathpattern.Index[[]int32] {
+	var entries []pathpattern.Entry[[]int32]
+	for i := range spec.Rules {
+		r := &spec.Rules[i]
+		if !slices.ContainsFunc(r.For, func(a Audience) bool { return a.Kind != ForEveryone }) {
+			continue
+		}
+		for _, s := range r.Statements {
+			if s.Usage != Crawl {
+				entries = append(entries, pathpattern.Entry[[]int32]{Pattern: s.Pattern, Value: []int32{int32(i)}})
+			}
+		}
+		for _, e := range r.EngineRules {
+			entries = append(entries, pathpattern.Entry[[]int32]{Pattern: e.Pattern, Value: []int32{int32(i)}})
+		}
+	}
+	return pathpattern.NewIndex(entries, func(a, b []int32) []int32 { return slices.Concat(a, b) })
 }
 
 // onHost merges the rules of some audiences and leaves those for other hosts out.

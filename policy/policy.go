@@ -5,6 +5,8 @@
 // that answers it. The package is pure: no input or output, no clock, no log.
 package policy
 
+import "github.com/robotspolicy/caddy-robots-policy/pathpattern"
+
 // CrawlerID names a crawler of one Policy. The zero value stands for a crawler
 // that the policy does not know, to which only rules for everyone and for
 // purposes speak.
@@ -19,10 +21,11 @@ type Policy struct {
 	purposes map[string]*atom
 	hosts    hostIndex
 
-	statements []*Statement // in the order of the file
-	ruleOf     []*Rule      // of each statement
-	ruleHosts  [][]int32    // the hosts of each of Spec.Rules
-	demands    bool         // some rule demands an identity
+	statements []*Statement                // in the order of the file
+	ruleOf     []*Rule                     // of each statement
+	ruleHosts  [][]int32                   // the hosts of each of Spec.Rules
+	narrower   *pathpattern.Index[[]int32] // see ClassesOf
+	demands    bool                        // some rule demands an identity
 	engines    []string
 	apps       []string
 }

@@ -70,10 +70,11 @@ func newGrouping(p *policy.Policy, host string) *grouping {
 // lines.
 func (g *grouping) collect() {
 	classes := g.p.Classes(g.host)
+	bodies := newBodies(g.p)
 	for i, u := range g.units(classes) {
 		lines, losses := []string{"Disallow: /"}, []Loss(nil)
 		if g.size <= 4*MaxFile && (g.below == nil || g.work <= maxMergeWork) { // what is far too large is not worth the time
-			lines, losses = g.body(u.class, "", u.below)
+			lines, losses = bodies.of(g, u)
 		}
 		gr := g.group(lines)
 		gr.label(g.rulesOf(u.class, i == 0))

@@ -37,7 +37,7 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 	if !everyone.IsEmpty() {
 		members = append(members, Member{Token: Everyone, Rules: everyone})
 	}
-	for _, c := range p.Classes(q.Host)[1:] {
+	for _, c := range p.ClassesOf(q.Host, q.Path)[1:] {
 		q.Crawler = c.Crawlers[0]
 		rules, change := Rules(p, q)
 		until = earlier(until, change)
