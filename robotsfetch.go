@@ -35,6 +35,7 @@ var errDenied = errors.New("it was denied")
 
 var (
 	errRobotsTooLarge = fmt.Errorf("it is over %d KiB, and crawlers read no more", robotsserve.MaxFile>>10)
+	errRobotsLate     = fmt.Errorf("it takes longer than %v to answer", upstreamTimeout)
 	errRobotsPartly   = errors.New("its answer broke off")
 )
 
@@ -57,7 +58,7 @@ func fetchRobots(ctx context.Context, r *http.Request, next caddyhttp.Handler) (
 		if rec.tooLarge {
 			data, err = nil, errRobotsTooLarge
 		} else if err != nil && ctx.Err() != nil {
-			data, err = nil, fmt.Errorf("it did not come in time: %w", err)
+			data, err = nil, errRobotsLate
 		}
 	}()
 	*r = *robotsRequest(ctx, &saved)

@@ -105,7 +105,11 @@ func (u *upstreams) of(r *http.Request, next caddyhttp.Handler) (*robotsserve.Ot
 // ask asks an upstream and notes the answer. It goes on when the client leaves, as
 // others wait for the answer too.
 func (u *upstreams) ask(key string, up *upstream, r *http.Request, next caddyhttp.Handler) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), upstreamTimeout)
+	// A deadline would count as a failure of the whole upstream with Caddy's passive
+	// health checks, and shut the site over a slow robots.txt. That a client leaves
+	// does not.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer time.AfterFunc(upstreamTimeout, cancel).Stop()
 	defer cancel()
 	data, err := fetchRobots(ctx, r, next)
 	file := u.fileOf(up, data, err)

@@ -86,6 +86,13 @@ func TestUpstreamChangesAndFails(t *testing.T) {
 		aborts := func(http.ResponseWriter, *http.Request) error { panic(http.ErrAbortHandler) }
 		panics := func(http.ResponseWriter, *http.Request) error { panic("x") }
 		hangs := func(_ http.ResponseWriter, r *http.Request) error { <-r.Context().Done(); return r.Context().Err() }
+		// As Caddy's proxy does, which counts other ends of a request against the site.
+		leaves := func(_ http.ResponseWriter, r *http.Request) error {
+			if <-r.Context().Done(); r.Context().Err() != context.Canceled {
+				t.Errorf("ended by %v", r.Context().Err())
+			}
+			return caddyhttp.Error(499, r.Context().Err())
+		}
 		var tags []string
 		for i, step := range []struct {
 			after time.Duration
@@ -103,6 +110,7 @@ func TestUpstreamChangesAndFails(t *testing.T) {
 			{2 * time.Second, aborts, "Disallow: /two", "max-age=3600"},
 			{11 * time.Second, panics, "Disallow: /two", "max-age=3600"},
 			{11 * time.Second, hangs, "Disallow: /two", "max-age=3600"},
+			{11 * time.Second, leaves, "Disallow: /two", "max-age=3600"},
 			{30 * 24 * time.Hour, fails(500), "Disallow: /two", "max-age=3600"},
 			{11 * time.Second, says("Disallow: /one"), "Disallow: /one", "max-age=3600"},
 			{61 * time.Second, fails(403), "Disallow: /one", "max-age=3600"}, // to this client
@@ -118,7 +126,7 @@ func TestUpstreamChangesAndFails(t *testing.T) {
 			}
 			tags = append(tags, r.Header.Get("Etag"))
 		}
-		if tags[2] != tags[11] || tags[2] == tags[4] || tags[0] != tags[14] {
+		if tags[2] != tags[12] || tags[2] == tags[4] || tags[0] != tags[15] {
 			t.Errorf("entity tags: %q", tags)
 		}
 	})
