@@ -54,6 +54,9 @@ func ParseHostTemplate(name string) (*HostTemplate, error) {
 	}
 	t := &HostTemplate{text: abs}
 	first := strings.IndexByte(abs, '{')
+	if first < 0 {
+		return nil, fmt.Errorf("the policy file's name %q: the .. in it takes away what is in braces", name)
+	}
 	slash := strings.LastIndexByte(abs[:first], filepath.Separator)
 	t.dir = abs[:slash+1]
 	rest := abs[slash+1:]

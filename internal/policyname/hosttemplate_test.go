@@ -71,6 +71,7 @@ func TestHostTemplate(t *testing.T) {
 	}
 	for _, name := range []string{
 		"/etc/{path}.yaml", "/etc/{http.request.uri}", "/etc/{host", "/etc/host}{host}", "/{host}", "/etc/{labels.x}", "/etc/{http.request.header.X}",
+		"/etc/{host}/../policy.yaml",
 	} {
 		if template, err := ParseHostTemplate(name); err == nil {
 			t.Errorf("%s: %+v", name, template)
