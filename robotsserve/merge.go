@@ -70,7 +70,7 @@ const maxMergeWork = 1 << 20
 // drawMerged is draw with another file below.
 func drawMerged(p *policy.Policy, host string, other *Other) (*drawing, []policy.Problem, []Told) {
 	d, problems := drawOn(p, host, other.file)
-	if d.work > maxMergeWork {
+	if d.work > maxMergeWork || other.file.over {
 		problems = append(problems, policy.Problem{
 			Severity: policy.Error, Code: "not-merged",
 			Message: "the robots.txt of the site has too many groups for a policy of this size",

@@ -130,6 +130,27 @@ func TestMergeManySitemaps(t *testing.T) {
 	}
 }
 
+// Rules for thousands of crawlers at once are not kept thousands of times, and a file
+// that is not read to its end is not merged in part.
+func TestMergeManyNamesOfManyRules(t *testing.T) {
+	var file strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&file, "User-agent: B%d\n", i)
+	}
+	for i := range 3000 {
+		fmt.Fprintf(&file, "Disallow: /%d\n", i)
+	}
+	other := ParseOther([]byte(file.String()))
+	n := 0
+	for _, g := range other.file.groups {
+		n += len(g.rules)
+	}
+	_, problems, _ := Merge(compile(t, &policy.Spec{}), "", other, Options{})
+	if n > maxForeignLines || !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Code == "not-merged" }) {
+		t.Errorf("%d rules, %v", n, problems)
+	}
+}
+
 func TestMergeTellsWhatItLeavesOut(t *testing.T) {
 	other := "\ufeffUser-agent: *\rDisallow: /theirs\rCrawl-delay: 3\rContent-Signal: ai-train=no\rACAP-crawler: *\rSitemap: https://example.org/s.xml\rHost: x\r"
 	spec := &policy.Spec{Sitemaps: []string{"/ours.xml"}, Rules: []policy.Rule{{

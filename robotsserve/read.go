@@ -14,6 +14,11 @@ import (
 // maxRead is how much of another's file is read (RFC 9309 section 2.5).
 const maxRead = MaxFile
 
+// maxForeignLines bounds the lines of all groups, of which each that stands below
+// many User-agent lines is one for each: a file could come to a thousand times its
+// size.
+const maxForeignLines = 1 << 20
+
 // foreign is a robots.txt as somebody else wrote it.
 type foreign struct {
 	groups   []*foreignGroup
@@ -21,6 +26,8 @@ type foreign struct {
 	sitemaps []foreignLine
 	licenses []foreignLine
 	acap     bool
+	lines    int  // of all groups
+	over     bool // there are too many of them, and the rest is not read
 	page     bool // it is one in HTML
 	told     []Told
 }
@@ -118,6 +125,13 @@ func readForeign(data []byte) *foreign {
 			// (section 2.2.4).
 			between = opening && key != "allow" && key != "disallow"
 			opening = between
+			if f.lines += len(current); f.lines > maxForeignLines {
+				if !f.over {
+					f.over = true
+					f.tell(n, "so many lines are for so many crawlers that this and what follows is not read")
+				}
+				continue
+			}
 			for _, g := range current {
 				f.rule(g, n, key, value)
 			}
