@@ -73,7 +73,7 @@ func (g *grouping) collect() {
 	bodies := newBodies(g.p)
 	for i, u := range g.units(classes) {
 		lines, losses := []string{"Disallow: /"}, []Loss(nil)
-		if g.size <= 4*MaxFile && (g.below == nil || g.work <= maxMergeWork) { // what is far too large is not worth the time
+		if g.size <= 4*MaxFile && g.work <= g.mostWork() { // what is far too large is not worth the time
 			lines, losses = bodies.of(g, u)
 		}
 		gr := g.group(lines)
@@ -93,10 +93,25 @@ func (g *grouping) collect() {
 		}
 		g.losses = append(g.losses, losses...)
 	}
+	if g.below == nil && g.work > maxWork {
+		g.problems = append(g.problems, tooMuch(g.p))
+	}
 	g.name()
 	if g.p.Spec().Publish.UserAgentPurpose != policy.Off {
 		g.addPurposes(&classes[0])
 	}
+}
+
+// maxWork bounds the statements that groups are made of, counted once for each
+// class of crawlers with rules of its own about crawling, and of all hosts
+// together.
+const maxWork = 4 << 20
+
+func (g *grouping) mostWork() int {
+	if g.below != nil {
+		return maxMergeWork
+	}
+	return maxWork
 }
 
 func (g *grouping) group(lines []string) *group {

@@ -82,6 +82,33 @@ func TestManyClasses(t *testing.T) {
 	}
 }
 
+// Crawlers with rules of their own, times hosts with rules of their own, times rules
+// for everyone are told before they take minutes.
+func TestTooMuchWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("does as much as is allowed")
+	}
+	var patterns []string
+	for i := range 2000 {
+		patterns = append(patterns, fmt.Sprintf("/section-%d/", i))
+	}
+	spec := &policy.Spec{Rules: []policy.Rule{crawlRule(1, "everyone", false, patterns...)}}
+	for i := range 300 {
+		spec.Rules = append(spec.Rules, crawlRule(5000+10*i, fmt.Sprintf("Other%d", i), true, fmt.Sprintf("/own%d/", i)))
+	}
+	if _, problems := Render(compile(t, spec), "", Options{}); len(problems) > 0 {
+		t.Errorf("one host: %q", codes(problems))
+	}
+	for i := range 20 {
+		r := crawlRule(9000+10*i, "Other0", false, "/h/")
+		r.Hosts = []policy.Host{policy.Host(fmt.Sprintf("title-%d.example.com", i))}
+		spec.Rules = append(spec.Rules, r)
+	}
+	if got := codes(Check(compile(t, spec), Options{})); !slices.Equal(got, []string{"error robots-txt-too-large 1"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestLineTooLong(t *testing.T) {
 	spec := &policy.Spec{Rules: []policy.Rule{crawlRule(3, "AlphaBot", false, "/"+strings.Repeat("a", MaxLine))}}
 	_, problems := Render(compile(t, spec), "", Options{})

@@ -31,6 +31,7 @@ type File struct {
 	Body   []byte
 	ETag   string // strong (RFC 9110 section 8.8.3)
 	Losses []Loss // in the groups, where the file is stricter than the policy
+	work   int    // statements that it took
 }
 
 // Loss is where the file is stricter than the policy, as longest-match reading
@@ -53,12 +54,29 @@ func Render(p *policy.Policy, host string, o Options) (*File, []policy.Problem) 
 	if len(body) > MaxFile {
 		problems = append(problems, tooLarge(p, len(body)))
 	}
-	return &File{Body: body, ETag: d.etag(sitemaps), Losses: d.losses}, problems
+	return &File{Body: body, ETag: d.etag(sitemaps), Losses: d.losses, work: d.work}, problems
 }
 
-// tooLarge points at the rule that states the most.
+// tooLarge is the problem of a file that is.
 func tooLarge(p *policy.Policy, n int) policy.Problem {
-	var pos policy.Pos
+	return policy.Problem{
+		Severity: policy.Error, Code: "robots-txt-too-large", Pos: largestRule(p),
+		Message: fmt.Sprintf("robots.txt comes to %d KiB, and crawlers read only the first %d KiB; state fewer paths, for example a directory or a pattern with * instead of each file in it",
+			(n+1023)>>10, MaxFile>>10),
+	}
+}
+
+// tooMuch is the problem of a policy whose files would take too long to make.
+func tooMuch(p *policy.Policy) policy.Problem {
+	return policy.Problem{
+		Severity: policy.Error, Code: "robots-txt-too-large", Pos: largestRule(p),
+		Message: "so many crawlers and hosts have crawl rules of their own beside so many rules for everyone that making robots.txt would take minutes; " +
+			"write rules for categories or operators instead of for each crawler, or name fewer hosts",
+	}
+}
+
+// largestRule is the rule that states the most.
+func largestRule(p *policy.Policy) (pos policy.Pos) {
 	most := 0
 	for i := range p.Spec().Rules {
 		r := &p.Spec().Rules[i]
@@ -66,11 +84,7 @@ func tooLarge(p *policy.Policy, n int) policy.Problem {
 			most, pos = size, r.Pos
 		}
 	}
-	return policy.Problem{
-		Severity: policy.Error, Code: "robots-txt-too-large", Pos: pos,
-		Message: fmt.Sprintf("robots.txt comes to %d KiB, and crawlers read only the first %d KiB; state fewer paths, for example a directory or a pattern with * instead of each file in it",
-			(n+1023)>>10, MaxFile>>10),
-	}
+	return pos
 }
 
 // drawing is a robots.txt but for the sitemaps, which depend on the very host.

@@ -105,18 +105,36 @@ func Hosts(p *policy.Policy) []policy.Host {
 	return append(hosts, "")
 }
 
+// maxTooLarge is for how many hosts Check tells that their files are too large:
+// these take the longest, and one is enough for the policy not to be served.
+const maxTooLarge = 2
+
 // Check renders the robots.txt of all hosts and returns their problems, each
-// once.
+// once. Past a few hosts whose files are too large, and when all take too long, it
+// stops.
 func Check(p *policy.Policy, o Options) []policy.Problem {
 	var problems []policy.Problem
 	seen := map[policy.Problem]bool{}
+	tooLarge, work := 0, 0
 	for _, h := range Hosts(p) {
-		_, found := Render(p, string(h), o)
+		f, found := Render(p, string(h), o)
 		for _, f := range found {
 			if !seen[f] {
 				seen[f] = true
 				problems = append(problems, f)
 			}
+		}
+		if len(f.Body) > MaxFile {
+			tooLarge++
+		}
+		if tooLarge == maxTooLarge {
+			break
+		}
+		if work += f.work; work > maxWork {
+			if much := tooMuch(p); !seen[much] {
+				problems = append(problems, much)
+			}
+			break
 		}
 	}
 	return problems
