@@ -142,7 +142,7 @@ func (n tally) check(t *testing.T, reader string, classes ...string) {
 
 func TestGroupsAgreeWithDecide(t *testing.T) {
 	t.Logf("seed %d, %d policies of each kind", *seed, *policies)
-	naives, temotos := tally{}, tally{}
+	naives, temotos, classes := tally{}, tally{}, map[string]int{}
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(*seed, 1))
@@ -171,6 +171,7 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 						}
 						counts["decisions"]++
 						naives["decisions"]++
+						classify(classes, p, naive, token, host, norm)
 						if !want {
 							counts["disallowed"]++
 						}
@@ -207,6 +208,7 @@ func TestGroupsAgreeWithDecide(t *testing.T) {
 			}
 		})
 	}
+	checkClasses(t, classes)
 	naives.check(t, "the longest match", "not-flattenable")
 	temotos.check(t, "temoto", "not-flattenable", "lengths of patterns with wildcards", "patterns with wildcards match anywhere in the path")
 }

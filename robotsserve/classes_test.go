@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// decisionClasses are the ways in which decisions can be hard to say in a
+// robots.txt; the generators must make them all.
+var decisionClasses = []string{"tie", "$", "crossing", "shadowed", "padded", "percent-encoded", "case", "host", "category"}
+
+// classify counts a decision under the classes that it is of.
+func classify(counts map[string]int, p *policy.Policy, naive *crawlertest.RobotsTxt, token, host, path string) {
+	d := p.Decide(policy.Query{Crawler: p.Crawler(token), Identity: policy.Verified, Host: host, Path: path, Now: policytest.Now})
+	if d.Statement == nil {
+		return
+	}
+	has := func(class string, it bool) {
+		if it {
+			counts[class]++
+		}
+	}
+	decided := d.Statement.Pattern
+	text := decided.String()
+	has("$", strings.HasSuffix(text, "$"))
+	has("percent-encoded", strings.Contains(text, "%"))
+	has("host", len(d.Rule.Hosts) > 0)
+	has("category", !slices.ContainsFunc(d.Rule.For, func(a policy.Audience) bool { return a.Kind != policy.ForCategory }))
+	has("case", slices.ContainsFunc(d.Rule.For, func(a policy.Audience) bool {
+		return a.Kind == policy.ForToken && a.Name != token && strings.EqualFold(a.Name, token)
+	}))
+	var tie, crossing, shadowed bool
+	class := p.ClassOf(p.Crawler(token), host)
+	for _, rank := range p.Ranks(&class) {
+		for _, rule := range rank.Rules {
+			for _, s := range rule.Statements {
+				if s.Usage != policy.Crawl || !s.Pattern.Match(path) || s.Allow == d.Statement.Allow {
+					continue
+				}
+				same := slices.Contains(rank.Rules, d.Rule)
+				tie = tie || same && s.Pattern.Len() == decided.Len()
+				crossing = crossing || !s.Pattern.Covers(decided) && !decided.Covers(s.Pattern)
+				shadowed = shadowed || !same && s.Pattern.Len() > decided.Len()
+			}
+		}
+	}
+	has("tie", tie)
+	has("crossing", crossing)
+	has("shadowed", shadowed)
+	has("padded", slices.ContainsFunc(naive.Group(token), func(l crawlertest.RobotsLine) bool {
+		return (l.Key == "allow" || l.Key == "disallow") && crawlertest.MatchPath(l.Value, path) && len(l.Value) > decided.Len() && !stated(p, l.Value)
+	}))
+}
+
+// stated reports whether a line's pattern is one of the policy's own.
+func stated(p *policy.Policy, line string) bool {
+	for _, r := range p.Spec().Rules {
+		for _, s := range r.Statements {
+			if s.Pattern.String() == line || s.Pattern == pathpattern.MustParse(line) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func checkClasses(t *testing.T, counts map[string]int) {
+	t.Helper()
+	for _, class := range decisionClasses {
+		t.Logf("%s: %d decisions", class, counts[class])
+		if counts[class] == 0 && *policies >= 100 {
+			t.Errorf("the generators make no decision of the class %q", class)
+		}
+	}
+}
