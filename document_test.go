@@ -108,7 +108,7 @@ func TestDocumentTellsOnce(t *testing.T) {
 			err  error
 		}{{"version: 1\nrulez: 1\n", nil}, {"", errors.New("gone")}, {"version: 1\nrulez: 1\n", nil}} {
 			src.set(state.text, state.err)
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			if n := count("policy not reloaded"); n != i+1 {
 				t.Errorf("%+v: told %d times", state, n)
 			}
@@ -117,12 +117,12 @@ func TestDocumentTellsOnce(t *testing.T) {
 			}
 		}
 		src.set(fakePolicy, nil)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if count("policy mended") != 1 || d.status().err != nil || r.has != first {
 			t.Errorf("%+v", d.status())
 		}
 		src.set(fakePolicy+"# b\n", nil)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if count("policy reloaded") != 1 || r.has == first {
 			t.Errorf("%+v", d.status())
 		}
@@ -149,12 +149,18 @@ func TestDocumentWaitsUntilATextStands(t *testing.T) {
 			case 2:
 				src.set("version: 1\n# "+strings.Repeat("x", i), nil)
 			}
-			time.Sleep(100 * time.Millisecond)
+			pass(100 * time.Millisecond)
 		}
 		if n := logs.FilterLevelExact(zap.ErrorLevel).Len(); n > 0 || r.has != first {
 			t.Errorf("%d errors, %v", n, r.has != first)
 		}
 	})
+}
+
+// pass lets time pass in a bubble, and all that happens in it come to rest.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 // A handler that does not follow keeps its policy beside one that does, and the
@@ -168,7 +174,7 @@ func TestDocumentReaders(t *testing.T) {
 		d.join(pinned)
 		first := pinned.has
 		src.set(fakePolicy+"# b\n", nil)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if follower.has == first || pinned.has != first || len(d.status().older) != 1 {
 			t.Errorf("%+v", d.status())
 		}
@@ -177,12 +183,12 @@ func TestDocumentReaders(t *testing.T) {
 		}
 		d.leave(follower)
 		reads := src.count()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if src.count() != reads {
 			t.Error("the source is still read")
 		}
 		d.join(follower)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if src.count() == reads {
 			t.Error("the source is not read again")
 		}
@@ -210,7 +216,7 @@ func TestDocumentSurvivesAPanic(t *testing.T) {
 		defer func() { _ = d.Destruct() }()
 		for i := range 5 {
 			src.set(fakePolicy+strings.Repeat("# b\n", i+1), nil)
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 		}
 		if n := logs.FilterMessageSnippet("panic").Len(); n != 3 || faults != 3 {
 			t.Errorf("%d panics, told %d times", faults, n)
@@ -233,7 +239,7 @@ func TestDocumentOfASourceThatHangs(t *testing.T) {
 		src.mu.Lock()
 		src.hang = hang
 		src.mu.Unlock()
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		for range 3 {
 			start := time.Now()
 			if o := d.reload(context.Background()); o.err == nil || !strings.Contains(o.err.Error(), "does not answer") || o.now != r.has {
@@ -243,6 +249,7 @@ func TestDocumentOfASourceThatHangs(t *testing.T) {
 				t.Errorf("a reload waits %s", took)
 			}
 		}
+		synctest.Wait()
 		if src.most != 1 {
 			t.Errorf("%d readings are out at once", src.most)
 		}
@@ -253,7 +260,7 @@ func TestDocumentOfASourceThatHangs(t *testing.T) {
 		src.hang, src.text = nil, fakePolicy+"# b\n"
 		src.mu.Unlock()
 		close(hang)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if d.status().err != nil || r.has.sum != sumOf([]byte(src.text)) {
 			t.Errorf("%+v", d.status())
 		}
@@ -270,14 +277,14 @@ func TestDocumentOfASourceThatPanics(t *testing.T) {
 		src.mu.Lock()
 		src.fault = "index out of range"
 		src.mu.Unlock()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if err := d.status().err; err == nil || !strings.Contains(err.Error(), "index out of range") {
 			t.Error(err)
 		}
 		src.mu.Lock()
 		src.fault, src.text = nil, fakePolicy+"# b\n"
 		src.mu.Unlock()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if d.status().err != nil || r.has.sum != sumOf([]byte(src.text)) {
 			t.Errorf("%+v", d.status())
 		}
@@ -294,7 +301,7 @@ func TestDocumentTellsOfANetworkOnce(t *testing.T) {
 		defer func() { _ = d.Destruct() }()
 		for i := range 100 {
 			src.set("", fmt.Errorf("read tcp 192.0.2.1:%d->192.0.2.2:443: connection reset", 40000+i))
-			time.Sleep(6 * time.Minute)
+			pass(6 * time.Minute)
 		}
 		if n := logs.FilterMessageSnippet("policy not reloaded").Len(); n != 1 {
 			t.Errorf("told %d times", n)
@@ -314,12 +321,12 @@ func TestDocumentWakesForANewInterval(t *testing.T) {
 		slow.interval = 24 * time.Hour
 		d.join(slow)
 		defer func() { _ = d.Destruct() }()
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		quick := &reader{src: src, follow: true, interval: time.Second, teller: slow.teller, take: func(*live) {}}
 		d.join(quick)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		src.set(fakePolicy+"# b\n", nil)
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		if quick.has.sum != sumOf([]byte(fakePolicy+"# b\n")) {
 			t.Error("the old interval holds")
 		}
