@@ -11,6 +11,12 @@ import (
 
 // run follows the source until ctx ends.
 func (d *document) run(ctx context.Context, woken <-chan struct{}) {
+	follow(ctx, woken, d.look)
+}
+
+// follow looks, and looks again after as long as look says, until ctx ends. Whoever
+// wakes it has it look soon.
+func follow(ctx context.Context, woken <-chan struct{}, look func(context.Context) time.Duration) {
 	timer := time.NewTimer(starting)
 	defer timer.Stop()
 	for {
@@ -22,7 +28,7 @@ func (d *document) run(ctx context.Context, woken <-chan struct{}) {
 			continue
 		case <-timer.C:
 		}
-		timer.Reset(d.look(ctx))
+		timer.Reset(look(ctx))
 	}
 }
 

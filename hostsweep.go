@@ -56,25 +56,15 @@ func (s *hostSet) interval() time.Duration {
 
 // run follows the files of the hosts that are held until ctx ends.
 func (s *hostSet) run(ctx context.Context, woken <-chan struct{}) {
-	timer := time.NewTimer(starting)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-woken:
-			timer.Reset(starting)
-			continue
-		case <-timer.C:
-		}
+	follow(ctx, woken, func(ctx context.Context) time.Duration {
 		s.mu.RLock()
 		wait := max(s.interval(), starting)
 		s.mu.RUnlock()
 		if s.sweep(ctx, false) {
 			wait = min(wait, fileSettle) // what is new must stand for a moment
 		}
-		timer.Reset(wait)
-	}
+		return wait
+	})
 }
 
 // reload takes up at once what is new. It does not wait for a directory that
