@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
@@ -22,6 +23,22 @@ type dnsEntry struct {
 	names  []string // of a PTR record
 	addr   string   // of an A record
 	broken string   // hang, garbage, servfail, another: instead of an answer
+}
+
+// resolverAddr is the name server that this process asks, nil for the machine's own.
+var resolverAddr atomic.Pointer[string]
+
+// useTestResolver has the process ask what startResolver runs. It is called before
+// anything looks a name up, for what still does so when a test is over would read
+// the resolver while it changes.
+func useTestResolver() {
+	var dialer net.Dialer
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if ours := resolverAddr.Load(); ours != nil {
+			addr = *ours
+		}
+		return dialer.DialContext(ctx, network, addr)
+	}}
 }
 
 // startResolver runs a name server on loopback, over UDP and TCP, and has the
@@ -39,12 +56,9 @@ func startResolver(t *testing.T, z zone) {
 	}
 	go z.serveUDP(udp)
 	go z.serveTCP(tcp)
-	before := net.DefaultResolver
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, addr)
-	}}
+	resolverAddr.Store(&addr)
 	t.Cleanup(func() {
-		net.DefaultResolver = before
+		resolverAddr.Store(nil)
 		_ = udp.Close()
 		_ = tcp.Close()
 	})

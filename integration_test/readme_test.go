@@ -51,6 +51,7 @@ func build(t *testing.T) string {
 }
 
 func TestMain(m *testing.M) {
+	useTestResolver()
 	code := m.Run()
 	if built.dir != "" {
 		if err := os.RemoveAll(built.dir); err != nil {
