@@ -81,7 +81,7 @@ func newChecker(v verification, urls []string, dns verify.DNSOptions) *checker {
 	transport.Proxy = nil
 	transport.DialContext = outbound.Dialer(10*time.Second, v.ranges).DialContext
 	c.lists = verify.NewLists(urls, verify.ListOptions{Report: c.state.list, Client: &http.Client{
-		Timeout: 30 * time.Second, Transport: transport,
+		Transport: transport,
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) > 3 || r.URL.Scheme != "https" {
 				return fmt.Errorf("not following a redirect to %s", r.URL.Redacted())

@@ -14,9 +14,13 @@ import (
 
 // ListOptions are the options of [Lists]. The zero value has the defaults.
 type ListOptions struct {
-	// Client fetches the lists. The default has a timeout of 30 seconds and follows
-	// up to three redirects, to https only.
+	// Client fetches the lists. The default follows up to three redirects, to https
+	// only.
 	Client *http.Client
+	// Timeout is for one fetch, from its beginning to the end of the list: 30 seconds
+	// by default. Lists are fetched beside each other, so that one which takes all of
+	// it holds up no other.
+	Timeout time.Duration
 	// Interval is the time between two fetches of a list: 24 hours by default,
 	// and never less than one (draft-illyes-aipref-jafar-00). A longer max-age
 	// of the response is respected, up to a week.
@@ -27,8 +31,8 @@ type ListOptions struct {
 	MaxAge time.Duration
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
-	// Report, if not nil, is told after every fetch, by the goroutine that
-	// fetches. It must not call Stop.
+	// Report, if not nil, is told after every fetch, of one at a time. It must not
+	// call Stop.
 	Report func(ListStatus)
 }
 
@@ -83,6 +87,9 @@ const staleFactor = 30
 func NewLists(urls []string, options ListOptions) *Lists {
 	if options.Client == nil {
 		options.Client = defaultClient()
+	}
+	if options.Timeout <= 0 {
+		options.Timeout = 30 * time.Second
 	}
 	if options.Interval <= 0 {
 		options.Interval = 24 * time.Hour

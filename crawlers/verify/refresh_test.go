@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// badServer answers by the host of the list: good ones at once, others as their name
+// says.
+type badServer struct {
+	mu         sync.Mutex
+	first      map[string]time.Time // when a list was first asked for
+	under, top atomic.Int32         // fetches under way, and the most there were
+}
+
+func (s *badServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	if s.first == nil {
+		s.first = map[string]time.Time{}
+	}
+	if url := r.URL.String(); s.first[url].IsZero() {
+		s.first[url] = time.Now()
+	}
+	s.mu.Unlock()
+	for n := s.under.Add(1); ; {
+		if top := s.top.Load(); n <= top || s.top.CompareAndSwap(top, n) {
+			break
+		}
+	}
+	response := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Request: r}
+	kind, _, _ := strings.Cut(r.URL.Host, ".")
+	switch kind {
+	case "hangs":
+		<-r.Context().Done()
+		s.under.Add(-1)
+		return nil, r.Context().Err()
+	case "fails":
+		s.under.Add(-1)
+		return nil, errors.New("no route")
+	case "good":
+		response.Body = &body{s: s, r: strings.NewReader(listOf(3))}
+	case "drips":
+		response.Body = &body{s: s, ctx: r.Context(), r: endless('1'), wait: time.Second, most: 1}
+	case "floods":
+		response.Body = &body{s: s, ctx: r.Context(), r: endless('x'), wait: time.Millisecond, most: 1 << 20}
+	}
+	return response, nil
+}
+
+// body is read slowly, until its context ends.
+type body struct {
+	s    *badServer
+	ctx  context.Context
+	r    io.Reader
+	wait time.Duration
+	most int
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.ctx == nil {
+		return b.r.Read(p)
+	}
+	select {
+	case <-b.ctx.Done():
+		return 0, b.ctx.Err()
+	case <-time.After(b.wait):
+		return b.r.Read(p[:min(len(p), b.most)])
+	}
+}
+
+func (b *body) Close() error {
+	b.s.under.Add(-1)
+	return nil
+}
+
+type endless byte
+
+func (e endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(e)
+	}
+	return len(p), nil
+}
+
+// A list that hangs, floods or fails holds up no other, and no more than the bound are
+// fetched at the same time.
+func TestListsAreFetchedBesideEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		urls := []string{
+			"https://hangs.example/1", "https://drips.example/2", "https://floods.example/3", "https://fails.example/4",
+			"https://hangs.example/5", "https://drips.example/6", "https://hangs.example/7",
+		}
+		for i := range 20 {
+			urls = append(urls, fmt.Sprintf("https://good.example/%d", i))
+		}
+		slices.SortFunc(urls, func(a, b string) int { return strings.Compare(b, a) }) // bad ones first
+		server := new(badServer)
+		reports := 0 // told of one at a time: the race detector watches
+		l := NewLists(urls, ListOptions{Client: &http.Client{Transport: server}, Report: func(ListStatus) { reports++ }})
+		l.urls = urls // ask in this order
+		begin := time.Now()
+		l.Start()
+		defer l.Stop()
+		time.Sleep(firstWait + time.Duration(len(urls))*between)
+		synctest.Wait()
+		for i, url := range urls {
+			if want := begin.Add(firstWait + time.Duration(i)*between); !server.first[url].Equal(want) {
+				t.Errorf("%s was asked for after %s, want %s", url, server.first[url].Sub(begin), want.Sub(begin))
+			}
+		}
+		for _, s := range l.Status() {
+			if strings.Contains(s.URL, "good") && (s.Prefixes != 3 || s.Err != nil || !s.Fresh) {
+				t.Errorf("%+v", s)
+			}
+		}
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		for _, s := range l.Status() {
+			if !strings.Contains(s.URL, "good") && (s.Err == nil || s.Prefixes != 0) {
+				t.Errorf("%+v", s)
+			}
+			if hangs := strings.Contains(s.URL, "hangs") || strings.Contains(s.URL, "drips"); hangs && !errors.Is(s.Err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", s.URL, s.Err)
+			}
+		}
+		if reports != len(urls) || server.under.Load() != 0 {
+			t.Errorf("%d reports, %d fetches under way", reports, server.under.Load())
+		}
+	})
+}
+
+// Where more hang than are fetched at the same time, the others have their turn when
+// the time of those is over.
+func TestListsOfWhichManyHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		urls := []string{"https://good.example/"}
+		for i := range 3 * maxFetches {
+			urls = append(urls, fmt.Sprintf("https://hangs.example/%02d", i))
+		}
+		server := new(badServer)
+		l := NewLists(urls, ListOptions{Client: &http.Client{Transport: server}, Timeout: 10 * time.Second})
+		slices.Reverse(l.urls) // the good one last
+		l.Start()
+		time.Sleep(firstWait + 3*11*time.Second)
+		synctest.Wait()
+		if s := l.Status(); s[len(s)-1].Prefixes != 3 || s[0].Err == nil {
+			t.Errorf("%+v", s[len(s)-1])
+		}
+		if top := server.top.Load(); top != maxFetches {
+			t.Errorf("%d fetches at the same time, want %d", top, maxFetches)
+		}
+		// While all the places are taken Stop waits for nobody. That no goroutine is left
+		// behind is what the bubble sees to.
+		time.Sleep(time.Hour - 15*time.Second)
+		synctest.Wait()
+		if server.under.Load() == 0 {
+			t.Error("nothing is under way, so this shows nothing")
+		}
+		before := time.Now()
+		l.Stop()
+		if took := time.Since(before); took != 0 || server.under.Load() != 0 {
+			t.Errorf("Stop waited %s, and %d fetches are under way", took, server.under.Load())
+		}
+	})
+}
