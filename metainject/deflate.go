@@ -43,6 +43,29 @@ func (s *bitString) align() {
 
 func (s *bitString) bits() int { return len(s.b)*8 + int(s.n) }
 
+// addBytes appends whole bytes, at whatever bit.
+func (s *bitString) addBytes(b []byte) {
+	s.settle()
+	if s.n == 0 {
+		s.b = append(s.b, b...)
+		return
+	}
+	at, n := len(s.b), s.n
+	s.b = append(s.b, b...) // as long, but of other bits
+	to, acc := s.b[at:], s.acc
+	for ; len(b) >= 8; b, to = b[8:], to[8:] {
+		v := binary.LittleEndian.Uint64(b)
+		binary.LittleEndian.PutUint64(to, acc|v<<n)
+		acc = v >> (64 - n)
+	}
+	for i, c := range b {
+		v := acc | uint64(c)<<n
+		to[i] = byte(v)
+		acc = v >> 8
+	}
+	s.acc = acc
+}
+
 // addBits appends another string.
 func (s *bitString) addBits(t *bitString) {
 	for _, c := range t.b {
@@ -64,11 +87,11 @@ type blockWriter struct {
 	litFreq  [numLit]uint32
 	distFreq [numDist]uint32
 	codeFreq [19]uint32
-	litLen   [numLit]uint8
-	distLen  [numDist]uint8
+	litLen   [numLit + 2]uint8 // with what is never used (RFC 1951 §3.2.6)
+	distLen  [numDist + 2]uint8
 	codeLen  [19]uint8
-	litCode  [numLit]uint16
-	distCode [numDist]uint16
+	litCode  [numLit + 2]uint16
+	distCode [numDist + 2]uint16
 	codeCode [19]uint16
 	runs     []uint16 // code lengths as they are sent: symbol, extra bits << 5
 	tree     treeBuilder
@@ -92,23 +115,17 @@ func distSymbol(dist int) int {
 }
 
 // block writes tokens as one block, with codes of its own or the fixed ones,
-// whichever is shorter.
-func (w *blockWriter) block(toks []token, final bool) {
+// whichever is shorter. It is not the last one.
+func (w *blockWriter) block(toks []token) {
 	own, fixed := w.measure(toks)
 	if fixed <= own {
-		w.out.add(b2u(final)|1<<1, 3)
+		w.out.add(1<<1, 3)
 		w.fixedCodes()
 	} else {
-		w.header(final, 0)
+		w.header()
 	}
 	w.tokens(toks)
-}
-
-func b2u(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
+	w.endBlock()
 }
 
 // measure makes codes for the tokens and tells how many bits a block of them
@@ -151,24 +168,22 @@ func fixedLen(sym int) int {
 }
 
 func (w *blockWriter) fixedCodes() {
-	var l [288]uint8
-	for i := range l {
-		l[i] = uint8(fixedLen(i))
+	for i := range w.litLen {
+		w.litLen[i] = uint8(fixedLen(i))
 	}
-	copy(w.litLen[:], l[:])
-	var codes [288]uint16
-	canonical(l[:], codes[:])
-	copy(w.litCode[:], codes[:])
 	for i := range w.distLen {
 		w.distLen[i] = 5
 	}
+	canonical(w.litLen[:], w.litCode[:])
 	canonical(w.distLen[:], w.distCode[:])
 }
 
 // makeCodes makes a block's own codes and returns the length of its header.
 func (w *blockWriter) makeCodes() int {
-	w.tree.lengths(w.litFreq[:], w.litLen[:], maxCodeBits)
-	w.tree.lengths(w.distFreq[:], w.distLen[:], maxCodeBits)
+	w.tree.lengths(w.litFreq[:], w.litLen[:numLit], maxCodeBits)
+	w.tree.lengths(w.distFreq[:], w.distLen[:numDist], maxCodeBits)
+	clear(w.litLen[numLit:])
+	clear(w.distLen[numDist:])
 	canonical(w.litLen[:], w.litCode[:])
 	canonical(w.distLen[:], w.distCode[:])
 	w.runLengths()
@@ -245,16 +260,14 @@ func (w *blockWriter) runLengths() {
 	}
 }
 
-// header begins a block with the codes of makeCodes, sending more code lengths
-// than are needed, three bits each.
-func (w *blockWriter) header(final bool, more int) {
+// header begins a block with the codes of makeCodes.
+func (w *blockWriter) header() {
 	nlit, ndist := w.used()
 	ncode := 19
 	for ncode > 4 && w.codeLen[codeOrder[ncode-1]] == 0 {
 		ncode--
 	}
-	ncode += more
-	w.out.add(b2u(final)|2<<1, 3)
+	w.out.add(2<<1, 3)
 	w.out.add(uint64(nlit-257)|uint64(ndist-1)<<5|uint64(ncode-4)<<10, 14)
 	for _, c := range codeOrder[:ncode] {
 		w.out.add(uint64(w.codeLen[c]), 3)
@@ -266,7 +279,29 @@ func (w *blockWriter) header(final bool, more int) {
 	}
 }
 
-// tokens writes the tokens and the block's end.
+// use takes the codes of these lengths, of a block that somebody else began.
+func (w *blockWriter) use(lit, dist []uint8) {
+	clear(w.litLen[copy(w.litLen[:], lit):])
+	clear(w.distLen[copy(w.distLen[:], dist):])
+	canonical(w.litLen[:], w.litCode[:])
+	canonical(w.distLen[:], w.distCode[:])
+}
+
+// has reports whether there are codes for all tokens.
+func (w *blockWriter) has(toks []token) bool {
+	for _, t := range toks {
+		if t&isMatch == 0 {
+			if w.litLen[t&0xFF] == 0 {
+				return false
+			}
+		} else if w.litLen[257+int(lengthSymbol[t.length()])] == 0 || w.distLen[distSymbol(t.dist())] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// tokens writes tokens.
 func (w *blockWriter) tokens(toks []token) {
 	out := w.out
 	for _, t := range toks {
@@ -281,30 +316,12 @@ func (w *blockWriter) tokens(toks []token) {
 		k = uint(w.distLen[d])
 		out.add(uint64(w.distCode[d])|uint64(dist-int(distBase[d]))<<k, k+uint(distExtra[d]))
 	}
-	out.add(uint64(w.litCode[endOfBlock]), uint(w.litLen[endOfBlock]))
 	w.out = out
 }
 
-// pad adds empty blocks until the number of bits is phase modulo 8. An empty
-// block with the fixed codes has ten bits; one with codes of its own can have
-// an odd number.
-func (w *blockWriter) pad(phase int) {
-	if (w.out.bits()-phase)&1 != 0 {
-		w.measure(nil)
-		at := w.out.bits()
-		before := w.out.n
-		acc, n := w.out.acc, len(w.out.b)
-		w.header(false, 0)
-		w.tokens(nil)
-		if (w.out.bits()-at)&1 == 0 {
-			w.out.b, w.out.acc, w.out.n = w.out.b[:n], acc, before
-			w.header(false, 1)
-			w.tokens(nil)
-		}
-	}
-	for (w.out.bits()-phase)&7 != 0 {
-		w.out.add(1<<1, 3+7) // the end of block is seven zeros
-	}
+// endBlock ends a block.
+func (w *blockWriter) endBlock() {
+	w.out.add(uint64(w.litCode[endOfBlock]), uint(w.litLen[endOfBlock]))
 }
 
 // sync ends with an empty stored block, so that all is in whole bytes.

@@ -4,39 +4,27 @@ package metainject
 
 import "encoding/binary"
 
-// follow reads on, as step does, but does not hand out the text. It stops before
-// a match that reaches back before the place back in the text. At the stream's
-// end it does not skip the padding.
-func (d *inflater) follow(back int64) event {
-	switch d.state {
-	case inStored:
-		n := min(d.stored, len(d.src)-d.pos)
-		d.pos += n
-		d.text += int64(n)
-		if d.stored -= n; d.stored > 0 {
-			return needMore
-		}
-		return d.blockOver()
-	case inSymbols:
-		ev := d.skip(back)
-		if ev != endBlock {
-			return ev
-		}
-		if d.final {
-			d.state = streamOver
-			return endStream
-		}
-		d.state = atHeader
-		return ev
+// skipStored reads the bytes of a stored block.
+func (d *inflater) skipStored() event {
+	n := min(d.stored, len(d.src)-d.pos)
+	d.pos += n
+	d.text += int64(n)
+	if d.stored -= n; d.stored > 0 {
+		return needMore
 	}
-	_, ev := d.step(nil, 0)
-	return ev
+	return endBlock
 }
 
-// skip is symbols without tokens.
-func (d *inflater) skip(back int64) (ev event) {
+// maxSkip is by how much skip may go beyond its limit: what the bits that are read
+// at a time can stand for.
+const maxSkip = 64 + maxMatch
+
+// skip reads the symbols of a block without handing them out, until the text is as
+// long as limit or longer, and stops before a match that reaches back before the
+// place back in the text.
+func (d *inflater) skip(back, limit int64) (ev event) {
 	src, r, text := d.src, d.bitReader, d.text
-	for {
+	for text < limit {
 		if r.nbits < 48 {
 			if r.pos+8 <= len(src) {
 				r.hold |= binary.LittleEndian.Uint64(src[r.pos:]) << r.nbits

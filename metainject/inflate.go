@@ -19,7 +19,9 @@ type inflater struct {
 	text    int64 // length of the text so far
 	lit     huffman
 	dist    huffman
-	lengths [320]uint8
+	lengths [320]uint8 // of the codes: nlit, and behind them ndist
+	nlit    int
+	ndist   int
 	head    bitString // header of the current block, as one that is not the last; for a stored one empty
 }
 
@@ -44,7 +46,7 @@ const (
 type event uint8
 
 const (
-	gotSome  event = iota // as many tokens as were asked for
+	gotSome  event = iota // as much as was asked for
 	needMore              // bytes
 	gotBlock              // a header was read
 	endBlock              // a block is over
@@ -224,11 +226,17 @@ func (d *inflater) fixed() {
 		}
 	}
 	d.lit.build(l, false)
-	l = d.lengths[:32] // of which two are never used (RFC 1951 §3.2.6)
+	l = d.lengths[288:] // 32, of which two are never used (RFC 1951 §3.2.6)
 	for i := range l {
 		l[i] = 5
 	}
 	d.dist.build(l, false)
+	d.nlit, d.ndist = 288, 32
+}
+
+// codeLengthsInUse are those of the current block.
+func (d *inflater) codeLengthsInUse() (lit, dist []uint8) {
+	return d.lengths[:d.nlit], d.lengths[d.nlit : d.nlit+d.ndist]
 }
 
 var codeOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
@@ -257,6 +265,7 @@ func (d *inflater) dynamic() event {
 	if ev := d.codeLengths(l); ev != gotBlock {
 		return ev
 	}
+	d.nlit, d.ndist = nlit, ndist
 	if l[256] == 0 || !d.lit.build(l[:nlit], true) || !d.dist.build(l[nlit:], true) {
 		return badStream
 	}

@@ -2,18 +2,20 @@
 
 package metainject
 
-import "io"
+import (
+	"io"
+	"math"
+)
 
 // A splicer changes the head of a text inside its deflate stream (gzip, zlib or
-// raw). It does not unpack and pack the text: it reads the stream's own literals
-// and matches, puts in and takes out what changes, corrects the distances that
-// reach across a change, and writes them with new Huffman codes. Soon behind the
-// last change it copies the stream's bits, and only follows the symbols: to a
-// distance that reaches back across a change, as there can be for 32 KiB, where
-// it rewrites for a while again; and to the end, where the checksum is corrected
-// by arithmetic.
+// raw). It does not unpack and pack the text: it copies the stream's own bits, and
+// only follows its symbols. What it puts in, and matches that reach back across a
+// change, as there can be for 32 KiB, it writes with the codes of the block that
+// they stand in. Where that block has no code for something, it ends there, and
+// begins again behind a block that has. Stored blocks up to the last change are
+// written anew. The checksum at the end is corrected by arithmetic.
 //
-// A block that is copied can so have to be cut off. None is copied as the last
+// A block can so come to an end before it is over. None is copied as the last
 // one, therefore; an empty one is put behind it.
 //
 // A stream that is broken is broken at the same place when it comes out; what
@@ -25,18 +27,15 @@ type splicer struct {
 	format format
 	phase  splicePhase
 	edits  []edit
-	next   int   // the first edit that has not been made
-	begun  bool  // its text has been put in, bytes are being taken out
-	shift  int   // how much longer the new text is so far
-	end    int   // of the last edit
-	pos    int64 // in the text as it came
+	next   int  // the first edit that has not been made
+	begun  bool // its text has been put in, bytes are being taken out
+	shift  int  // how much longer the new text is so far
+	end    int  // of the last edit
 	text   []byte
-	toks   []token
+	toks   []token // in place of what came
 	buf    [1 << 10]token
-	until  int64     // in the text: where to begin to copy, once all edits are made
-	span   int64     // how far to rewrite when a copied block was cut off
+	loaded bool      // w has the codes of the current block
 	at     bitReader // in inf.src: how far it is copied
-	dirty  bool      // something was written since the last sync
 	sum    headSum
 	tail   []byte // of the stream's trailer
 }
@@ -44,8 +43,8 @@ type splicer struct {
 type splicePhase uint8
 
 const (
-	rewriting splicePhase = iota
-	copying
+	following splicePhase = iota
+	rewriting             // a stored block
 	inTrailer
 	asItCame
 )
@@ -53,18 +52,14 @@ const (
 const (
 	deflateWindow = 32 << 10
 	maxMatch      = 258
-	blockTokens   = 16 << 10 // as zlib has it by default
-
-	firstSpan = 1 << 10
 )
 
 // reset makes the splicer ready to look into a stream with look.
 func (z *splicer) reset() {
 	z.inf.reset()
 	z.w.out.reset()
-	z.phase, z.next, z.begun, z.shift, z.pos = rewriting, 0, false, 0, 0
+	z.phase, z.next, z.begun, z.shift = following, 0, false, 0
 	z.toks, z.text, z.tail, z.dst, z.edits = z.toks[:0], z.text[:0], z.tail[:0], nil, nil
-	z.dirty = false
 }
 
 // look unpacks the next part of the text behind what is in held, which is the
@@ -98,12 +93,16 @@ func (z *splicer) splice(dst io.Writer, f format, raw []byte, header int, held [
 	z.reset()
 	z.dst, z.format, z.edits = dst, f, edits
 	z.end = edits[len(edits)-1].end
-	z.until, z.span = int64(z.end)+firstSpan, 4*firstSpan
+	z.text = append(z.text, held[:min(len(held), z.textWanted())]...)
 	z.sum = sumHead(held, edits, f == gzipFormat)
 	z.w.out.b = append(z.w.out.b, raw[:header]...)
 	_, err := z.Write(raw[header:])
 	return err
 }
+
+// textWanted is how much of the text is needed: what matches that reach across the
+// last change can repeat.
+func (z *splicer) textWanted() int { return z.end + 2*maxMatch }
 
 // Write takes the next bytes of the stream.
 func (z *splicer) Write(b []byte) (int, error) {
@@ -139,48 +138,56 @@ func (z *splicer) emit() error {
 // run goes one step on; it returns false when bytes are needed.
 func (z *splicer) run() bool {
 	switch z.phase {
+	case following:
+		return z.follow()
 	case rewriting:
 		return z.rewrite()
-	case copying:
-		return z.follow()
 	case inTrailer:
 		return z.trailer()
 	}
-	z.copyAll()
+	z.w.out.b = append(z.w.out.b, z.inf.src[z.inf.pos:]...)
 	z.inf.pos = len(z.inf.src)
 	return false
 }
 
-// follow copies the stream as far as it needs no change.
+// follow goes on to where the stream needs a change, or a block begins or ends.
 func (z *splicer) follow() bool {
-	d, out := &z.inf, &z.w.out
-	from := d.bitReader
-	ev := d.follow(int64(z.end))
-	switch ev {
-	case gotBlock:
-		if d.final {
+	d := &z.inf
+	var ev event
+	switch d.state {
+	case atHeader:
+		from := d.bitReader
+		if _, ev = d.step(nil, 0); ev == gotBlock {
 			z.copyTo(from)
-			out.add(0, 1) // it is not the last one
-			d.bitReader, from = from, d.bitReader
-			d.need(1)
-			d.take(1)
-			z.at, d.bitReader = d.bitReader, from
+			z.startBlock()
 		}
-	case reaches:
-		z.copyTo(d.bitReader)
-		out.add(uint64(d.lit.endCode), uint(d.lit.endLen))
-		z.phase, z.dirty, z.pos = rewriting, true, d.text
-		z.until = z.pos + z.span
-		z.span *= 2
-	case endStream:
-		z.copyTo(d.bitReader)
-		d.hold, d.nbits = 0, 0 // the rest of the byte is padding
-		out.add(3, 3+7)
-		out.align()
-		z.phase = inTrailer
+	case inStored:
+		ev = d.skipStored()
+	default:
+		limit, back := int64(math.MaxInt64), int64(0)
+		if z.next < len(z.edits) {
+			limit = int64(z.edits[z.next].start)
+		}
+		if len(z.text) < z.textWanted() {
+			limit = min(limit, int64(len(z.text)))
+		}
+		if z.next > 0 {
+			back = int64(z.edits[z.next-1].end)
+		}
+		if d.text < limit-maxSkip {
+			ev = d.skip(back, limit-maxSkip)
+		} else {
+			ev = reaches
+		}
+		if ev == reaches {
+			ev = z.single()
+		}
+	}
+	switch ev {
+	case endBlock:
+		z.endBlock()
 	case badStream:
-		z.copyTo(d.bitReader)
-		z.phase = asItCame
+		z.broken()
 	case needMore:
 		z.copyTo(d.bitReader)
 		return false
@@ -188,8 +195,114 @@ func (z *splicer) follow() bool {
 	return true
 }
 
-// copyTo copies the stream's bits up to that place. They have the same places in
-// their bytes as in the stream.
+// single looks at one symbol closely.
+func (z *splicer) single() event {
+	d := &z.inf
+	from, pos := d.bitReader, int(d.text)
+	n, ev := d.symbols(z.buf[:1], 1)
+	if n == 1 && z.token(z.buf[0], pos) {
+		z.copyTo(from)
+		z.at = d.bitReader
+		z.replace()
+	}
+	return ev
+}
+
+// replace writes toks in the current block, or in one of their own if it has no
+// codes for them.
+func (z *splicer) replace() {
+	if d := &z.inf; !z.loaded {
+		z.w.use(d.codeLengthsInUse())
+		z.loaded = true
+	}
+	switch {
+	case z.w.has(z.toks):
+		z.w.tokens(z.toks)
+	default:
+		z.w.endBlock()
+		z.block()
+		z.w.out.addBits(&z.inf.head)
+	}
+	z.toks = z.toks[:0]
+}
+
+// block writes toks as a block.
+func (z *splicer) block() {
+	if len(z.toks) > 0 {
+		z.w.block(z.toks)
+		z.toks, z.loaded = z.toks[:0], false
+	}
+}
+
+// startBlock copies a header that was read.
+func (z *splicer) startBlock() {
+	d, out := &z.inf, &z.w.out
+	z.at, z.loaded = d.bitReader, false
+	switch {
+	case d.state == inSymbols:
+		out.addBits(&d.head)
+	case d.stored > 0 && (z.next < len(z.edits) || len(z.text) < z.textWanted()):
+		z.phase = rewriting
+	default:
+		out.add(0, 3)
+		out.align()
+		out.b = append(out.b, byte(d.stored), byte(d.stored>>8), ^byte(d.stored), ^byte(d.stored>>8))
+	}
+}
+
+// endBlock goes on behind a block.
+func (z *splicer) endBlock() {
+	d, out := &z.inf, &z.w.out
+	if !d.final {
+		d.state = atHeader
+		return
+	}
+	z.copyTo(d.bitReader)
+	d.state = streamOver
+	d.hold, d.nbits = 0, 0 // the rest of the byte is padding
+	z.remaining()
+	z.block()
+	out.add(3, 3+7)
+	out.align()
+	z.phase = inTrailer
+}
+
+// broken sees to it that what is wrong here stays so: it could be right behind a
+// longer text, but a block of the kind that does not exist is not.
+func (z *splicer) broken() {
+	d, out := &z.inf, &z.w.out
+	z.copyTo(d.bitReader)
+	if d.state == inSymbols {
+		out.add(uint64(d.lit.endCode), uint(d.lit.endLen))
+	}
+	out.add(7, 3)
+	out.align()
+	z.phase = asItCame
+}
+
+// rewrite takes the bytes of a stored block one by one.
+func (z *splicer) rewrite() bool {
+	d := &z.inf
+	pos := int(d.text)
+	n, ev := d.step(z.buf[:], len(z.buf))
+	for i, t := range z.buf[:n] {
+		if !z.token(t, pos+i) {
+			z.toks = append(z.toks, t)
+		}
+	}
+	z.block()
+	z.at = d.bitReader
+	switch ev {
+	case needMore:
+		return false
+	case endBlock, endStream:
+		z.phase = following
+		z.endBlock()
+	}
+	return true
+}
+
+// copyTo copies the stream's bits up to that place.
 func (z *splicer) copyTo(to bitReader) {
 	at, out := z.at, &z.w.out
 	z.at = to
@@ -203,105 +316,17 @@ func (z *splicer) copyTo(to bitReader) {
 		end--
 	}
 	out.add(at.hold, at.nbits)
-	out.settle()
-	out.b = append(out.b, z.inf.src[at.pos:end]...)
+	out.addBytes(z.inf.src[at.pos:end])
 	if to.nbits > 0 {
 		n := 8 - to.nbits
 		out.add(uint64(z.inf.src[end])&(1<<n-1), n)
 	}
 }
 
-// copyAll copies all that has come, read or not.
-func (z *splicer) copyAll() {
-	out := &z.w.out
-	out.add(z.at.hold, z.at.nbits)
-	out.settle()
-	out.b = append(out.b, z.inf.src[z.at.pos:]...)
-	z.at = bitReader{pos: len(z.inf.src)}
-}
-
-func (z *splicer) rewrite() bool {
-	limit := z.until - z.pos
-	if limit <= 0 {
-		z.copyRest(copying)
-		return true
-	}
-	n, ev := z.inf.step(z.buf[:], int(limit))
-	if z.next == len(z.edits) && len(z.text) >= z.end+2*maxMatch {
-		z.behind(z.buf[:n])
-	} else {
-		for _, t := range z.buf[:n] {
-			z.token(t)
-		}
-	}
-	if len(z.toks) >= blockTokens {
-		z.block(false)
-	}
-	switch ev {
-	case endBlock:
-		if len(z.toks) > 0 {
-			z.block(false)
-		}
-		if n == 0 && z.inf.head.bits() == 0 { // an empty stored block: a flush
-			z.w.sync()
-			z.dirty = false
-		}
-	case endStream:
-		z.remaining()
-		z.block(true)
-		z.w.out.align()
-		z.phase = inTrailer
-	case badStream:
-		// What is wrong here could be right behind a longer text: a block of
-		// the kind that does not exist keeps it wrong.
-		if len(z.toks) > 0 {
-			z.block(false)
-		}
-		z.w.out.add(7, 3)
-		z.w.out.align()
-		z.at, z.phase = bitReader{pos: z.inf.pos}, asItCame
-	case needMore:
-		return false
-	}
-	return true
-}
-
-func (z *splicer) block(final bool) {
-	z.w.block(z.toks, final)
-	z.toks = z.toks[:0]
-	z.dirty = true
-}
-
-// copyRest turns from rewriting to copying, at any place of the stream: the
-// current block's header is written once more, at such a bit that what follows
-// has the same place in its byte as in the stream.
-func (z *splicer) copyRest(phase splicePhase) {
-	if len(z.toks) > 0 {
-		z.block(false)
-	}
-	d, out := &z.inf, &z.w.out
-	switch {
-	case d.state == inStored:
-		out.add(0, 3)
-		out.align()
-		out.b = append(out.b, byte(d.stored), byte(d.stored>>8), ^byte(d.stored), ^byte(d.stored>>8))
-	case d.state == inSymbols:
-		z.w.pad(64 - int(d.nbits) - d.head.bits()&7)
-		out.addBits(&d.head)
-	default:
-		z.w.pad(64 - int(d.nbits))
-	}
-	z.at, z.phase = d.bitReader, phase
-}
-
 // Flush makes all that has come readable at the other end.
 func (z *splicer) Flush() error {
-	if z.phase == rewriting && (len(z.toks) > 0 || z.dirty) {
-		if len(z.toks) > 0 {
-			z.block(false)
-		}
+	if z.w.out.settle(); z.phase == rewriting && z.w.out.n > 0 {
 		z.w.sync()
-		z.dirty = false
 	}
 	return z.emit()
 }
@@ -309,30 +334,20 @@ func (z *splicer) Flush() error {
 // Close is the end of what comes. A stream that has not come to its end stays
 // without one.
 func (z *splicer) Close() error {
-	switch z.phase {
-	case rewriting:
-		z.copyRest(asItCame)
-		z.copyAll()
-	case copying:
-		z.copyAll()
-	case inTrailer:
-		z.w.out.settle()
+	if z.phase == inTrailer {
 		z.w.out.b = append(z.w.out.b, z.tail...)
 	}
 	return z.emit()
 }
 
-// token takes a token of the text as it came.
-func (z *splicer) token(t token) {
+// token takes a token of the text as it came. If something else has to go out in
+// its place, that is in toks.
+func (z *splicer) token(t token, pos int) (changes bool) {
 	n := 1
 	if t&isMatch != 0 {
 		n = t.length()
 	}
-	pos := int(z.pos)
-	if len(z.text) < z.end+2*maxMatch {
-		z.text = appendToken(z.text, t)
-	}
-	z.pos += int64(n)
+	z.learn(t, pos+n)
 	switch {
 	case z.next < len(z.edits) && z.edits[z.next].start < pos+n:
 		for i := pos; i < pos+n; i++ {
@@ -341,29 +356,20 @@ func (z *splicer) token(t token) {
 	case t&isMatch != 0 && z.next > 0 && pos-t.dist() < z.edits[z.next-1].end:
 		z.moved(t, pos)
 	default:
-		z.toks = append(z.toks, t)
+		return false
 	}
+	return true
 }
 
-// behind is token for many, when all changes have been made.
-func (z *splicer) behind(toks []token) {
-	pos, out := int(z.pos), z.toks
-	for _, t := range toks {
-		if t&isMatch == 0 {
-			out = append(out, t)
-			pos++
-			continue
+// learn adds a token that reaches to end to the text, as far as that is wanted.
+func (z *splicer) learn(t token, end int) {
+	for end = min(end, z.textWanted()); len(z.text) < end; {
+		c := byte(t)
+		if t&isMatch != 0 {
+			c = z.text[len(z.text)-t.dist()]
 		}
-		if pos-t.dist() >= z.end {
-			out = append(out, t)
-		} else {
-			z.toks = out
-			z.moved(t, pos)
-			out = z.toks
-		}
-		pos += t.length()
+		z.text = append(z.text, c)
 	}
-	z.toks, z.pos = out, int64(pos)
 }
 
 // changed puts in what belongs before the text's byte i, and the byte itself,

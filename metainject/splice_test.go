@@ -182,7 +182,8 @@ func TestSplice(t *testing.T) {
 // must not come to lie inside a longer one.
 func TestBrokenStaysBroken(t *testing.T) {
 	var w blockWriter
-	w.block([]token{'a', match(3, 5)}, true)
+	w.block([]token{'a', match(3, 5)})
+	w.out.add(3, 3+7)
 	w.out.align()
 	if _, _, err := unpackFormat(rawFormat, w.out.b); err == nil {
 		t.Fatal("the stream is not broken")

@@ -65,7 +65,6 @@ func (z *splicer) trailer() bool {
 	take := min(size-len(z.tail), len(z.inf.src)-z.inf.pos)
 	z.tail = append(z.tail, z.inf.src[z.inf.pos:z.inf.pos+take]...)
 	z.inf.pos += take
-	z.at = bitReader{pos: z.inf.pos}
 	if len(z.tail) < size {
 		return false
 	}
