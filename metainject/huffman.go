@@ -7,12 +7,50 @@ import (
 	"slices"
 )
 
-const tableBits = 10
+const tableBits = 11
+
+// An entry says what a code stands for: how many bits the code has, and with the
+// extra bits behind it; and the literal, or the length or distance where the extra
+// bits are zero. 0 is the entry of what is not in a table.
+type entry uint32
+
+const (
+	isLiteral entry = 1 << 7
+	isLength  entry = 1 << 6
+)
+
+func (e entry) all() uint { return uint(e >> 8 & 63) }
+
+// value reads what the code at the beginning of hold stands for.
+func (e entry) value(hold uint64) uint {
+	n := e & 31
+	return uint(e>>16) + uint(hold>>n&(1<<(e>>8&63-n)-1))
+}
+
+// The entries of the symbols of both alphabets, as if their codes had no bits.
+var (
+	litEntries = func() (t [288]entry) {
+		for i := range 256 {
+			t[i] = isLiteral | entry(i)<<16
+		}
+		for i, base := range lengthBase {
+			t[257+i] = isLength | entry(base)<<16 | entry(lengthExtra[i])<<8
+		}
+		return
+	}()
+	distEntries = func() (t [32]entry) {
+		for i, base := range distBase {
+			t[i] = entry(base)<<16 | entry(distExtra[i])<<8
+		}
+		return
+	}()
+)
 
 // huffman decodes one canonical code: short codes by a table, long ones bit by
 // bit.
 type huffman struct {
-	table  [1 << tableBits]uint16 // symbol and length of the code that these bits begin with
+	// What bits begin with; 0 if that is a longer code, or none, or the end of a block.
+	table  [1 << tableBits]entry
 	count  [16]uint16
 	symbol [288]uint16
 	// The code of endOfBlock, if there is one.
@@ -20,9 +58,10 @@ type huffman struct {
 	endLen  uint8
 }
 
-// build reports whether the lengths make a code. loose allows what zlib
-// allows for lack of symbols: none at all, or one of one bit.
-func (h *huffman) build(lengths []uint8, loose bool) bool {
+// build reports whether the lengths make a code. The table is made if there are
+// entries for the symbols. loose allows what zlib allows for lack of symbols: none
+// at all, or one of one bit.
+func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 	h.count = [16]uint16{}
 	for _, l := range lengths {
 		h.count[l]++
@@ -44,7 +83,9 @@ func (h *huffman) build(lengths []uint8, loose bool) bool {
 	if left > 0 && (!loose || longest > 1) {
 		return false
 	}
-	clear(h.table[:])
+	if entries != nil {
+		clear(h.table[:])
+	}
 	for sym, l := range lengths {
 		if l == 0 {
 			continue
@@ -56,10 +97,10 @@ func (h *huffman) build(lengths []uint8, loose bool) bool {
 		if sym == endOfBlock {
 			h.endCode, h.endLen = bits.Reverse16(c)>>(16-l), l
 		}
-		if l > tableBits {
+		if l > tableBits || entries == nil || entries[sym] == 0 {
 			continue
 		}
-		e := uint16(sym)<<4 | uint16(l)
+		e := entries[sym] + entry(l)<<8 + entry(l)
 		for i := bits.Reverse16(c) >> (16 - l); i < 1<<tableBits; i += 1 << l {
 			h.table[i] = e
 		}

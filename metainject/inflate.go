@@ -225,12 +225,12 @@ func (d *inflater) fixed() {
 			l[i] = 7
 		}
 	}
-	d.lit.build(l, false)
+	d.lit.build(l, litEntries[:], false)
 	l = d.lengths[288:] // 32, of which two are never used (RFC 1951 §3.2.6)
 	for i := range l {
 		l[i] = 5
 	}
-	d.dist.build(l, false)
+	d.dist.build(l, distEntries[:], false)
 	d.nlit, d.ndist = 288, 32
 }
 
@@ -258,7 +258,7 @@ func (d *inflater) dynamic() event {
 		}
 		l[c] = uint8(d.take(3))
 	}
-	if !d.lit.build(l, false) {
+	if !d.lit.build(l, nil, false) {
 		return badStream
 	}
 	l = d.lengths[:nlit+ndist]
@@ -266,7 +266,7 @@ func (d *inflater) dynamic() event {
 		return ev
 	}
 	d.nlit, d.ndist = nlit, ndist
-	if l[256] == 0 || !d.lit.build(l[:nlit], true) || !d.dist.build(l[nlit:], true) {
+	if l[256] == 0 || !d.lit.build(l[:nlit], litEntries[:], true) || !d.dist.build(l[nlit:], distEntries[:], true) {
 		return badStream
 	}
 	return gotBlock
@@ -278,7 +278,7 @@ func (d *inflater) codeLengths(l []uint8) event {
 		d.need(15 + 7)
 		sym, n := d.lit.find(d.hold, d.nbits)
 		if n == 0 {
-			return d.short(15)
+			return short(d.nbits)
 		}
 		extra, base := uint(0), 0
 		switch sym {
@@ -316,14 +316,6 @@ func (d *inflater) codeLengths(l []uint8) event {
 	return gotBlock
 }
 
-// short tells what it means that no code was found.
-func (d *bitReader) short(most uint) event {
-	if d.nbits < most {
-		return needMore
-	}
-	return badStream
-}
-
 var (
 	lengthBase  = [29]uint16{3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258}
 	lengthExtra = [29]uint8{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0}
@@ -331,70 +323,59 @@ var (
 	distExtra   = [30]uint8{0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13}
 )
 
+// fill makes 56 bits or more available, or all that there are.
+func (r *bitReader) fill(src []byte) {
+	if r.pos+8 <= len(src) {
+		r.hold |= binary.LittleEndian.Uint64(src[r.pos:]) << r.nbits
+		r.pos += int((63 - r.nbits) >> 3)
+		r.nbits |= 56
+		return
+	}
+	for r.nbits <= 48 && r.pos < len(src) {
+		r.hold |= uint64(src[r.pos]) << r.nbits
+		r.pos++
+		r.nbits += 8
+	}
+}
+
+const tableMask = 1<<tableBits - 1
+
+// longest is how many bits a match has at most.
+const longest = 15 + 5 + 15 + 13
+
 // symbols reads the tokens of a block with Huffman codes.
 func (d *inflater) symbols(toks []token, limit int) (n int, ev event) {
-	src, r, text := d.src, d.bitReader, 0
-	ev = gotSome
+	r, text := d.bitReader, 0
 	for n < len(toks) && text < limit {
-		if r.nbits < 48 {
-			if r.pos+8 <= len(src) {
-				r.hold |= binary.LittleEndian.Uint64(src[r.pos:]) << r.nbits
-				r.pos += int((63 - r.nbits) >> 3)
-				r.nbits |= 56
-			} else {
-				for r.nbits <= 48 && r.pos < len(src) {
-					r.hold |= uint64(src[r.pos]) << r.nbits
-					r.pos++
-					r.nbits += 8
-				}
-			}
+		if r.nbits < longest {
+			r.fill(d.src)
 		}
-		hold, left := r.hold, r.nbits
-		e := d.lit.table[hold&(1<<tableBits-1)]
-		sym, k := uint(e>>4), uint(e&15)
-		if k == 0 || k > left {
-			if sym, k = d.lit.find(hold, left); k == 0 {
-				ev = r.short(15)
-				break
-			}
-		}
-		hold, left = hold>>k, left-k
-		if sym < 256 {
-			toks[n] = token(sym)
+		if e := d.lit.table[r.hold&tableMask]; e&isLiteral != 0 && uint(e&31) <= r.nbits {
+			toks[n] = token(e >> 16)
 			n++
 			text++
-			r.hold, r.nbits = hold, left
+			r.hold >>= e & 31
+			r.nbits -= uint(e & 31)
 			continue
 		}
-		if sym == 256 {
-			r.hold, r.nbits = hold, left
-			ev = endBlock
+		took, t, found := d.symbol(r.hold, r.nbits)
+		if found == gotSome && t&isMatch != 0 && int64(t.dist()) > d.text+int64(text) {
+			found = badStream
+		}
+		if ev = found; ev == gotSome || ev == endBlock {
+			r.hold >>= took
+			r.nbits -= took
+		}
+		if ev != gotSome {
 			break
 		}
-		if sym > 285 {
-			ev = badStream
-			break
-		}
-		sym -= 257
-		x := uint(lengthExtra[sym])
-		length := int(lengthBase[sym]) + int(hold&(1<<x-1))
-		if left < x {
-			ev = needMore
-			break
-		}
-		dist, bits, bad := d.distance(hold>>x, left-x)
-		if dist == 0 {
-			ev = bad
-			break
-		}
-		if int64(dist) > d.text+int64(text) {
-			ev = badStream
-			break
-		}
-		r.hold, r.nbits = hold>>(x+bits), left-x-bits
-		toks[n] = match(length, dist)
+		toks[n] = t
 		n++
-		text += length
+		if t&isMatch != 0 {
+			text += t.length()
+		} else {
+			text++
+		}
 	}
 	r.normalize()
 	d.bitReader = r
@@ -402,25 +383,49 @@ func (d *inflater) symbols(toks []token, limit int) (n int, ev event) {
 	return n, ev
 }
 
-// distance reads a match's distance from the left bits of hold, and tells how
-// many bits it took. It is 0 if there is none.
-func (d *inflater) distance(hold uint64, left uint) (dist int, took uint, ev event) {
-	e := d.dist.table[hold&(1<<tableBits-1)]
-	sym, k := uint(e>>4), uint(e&15)
-	if k == 0 || k > left {
-		if sym, k = d.dist.find(hold, left); k == 0 {
-			if left < 15 {
-				return 0, 0, needMore
-			}
-			return 0, 0, badStream
+// symbol reads one token from the left bits of hold, and tells how many bits it
+// took, as the end of the block does too.
+func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event) {
+	if e := d.lit.table[hold&tableMask]; e&isLength != 0 && left >= longest {
+		if f := d.dist.table[hold>>e.all()&tableMask]; f != 0 {
+			return e.all() + f.all(), match(int(e.value(hold)), int(f.value(hold>>e.all()))), gotSome
 		}
+	}
+	sym, n := d.lit.find(hold, left)
+	switch {
+	case n == 0:
+		return 0, 0, short(left)
+	case sym < endOfBlock:
+		return n, token(sym), gotSome
+	case sym == endOfBlock:
+		return n, 0, endBlock
+	case sym > 285:
+		return 0, 0, badStream
+	}
+	x := uint(lengthExtra[sym-257])
+	if left < n+x {
+		return 0, 0, needMore
+	}
+	length := int(lengthBase[sym-257]) + int(hold>>n&(1<<x-1))
+	took = n + x
+	hold, left = hold>>took, left-took
+	sym, n = d.dist.find(hold, left)
+	if n == 0 {
+		return 0, 0, short(left)
 	}
 	if sym > 29 {
 		return 0, 0, badStream
 	}
-	x := uint(distExtra[sym])
-	if left < k+x {
+	if x = uint(distExtra[sym]); left < n+x {
 		return 0, 0, needMore
 	}
-	return int(distBase[sym]) + int(hold>>k&(1<<x-1)), k + x, gotSome
+	return took + n + x, match(length, int(distBase[sym])+int(hold>>n&(1<<x-1))), gotSome
+}
+
+// short tells what it means that there is no code in so many bits.
+func short(left uint) event {
+	if left < 15 {
+		return needMore
+	}
+	return badStream
 }
