@@ -23,6 +23,9 @@ type inflater struct {
 	nlit    int
 	ndist   int
 	head    bitString // header of the current block, as one that is not the last; for a stored one empty
+	blocks  int       // headers that were read
+	first   bitReader // behind the first one
+	dropped int       // bytes of the stream before src
 }
 
 // bitReader is a place in a stream, least significant bit first. Between calls
@@ -67,10 +70,22 @@ func (t token) dist() int   { return int(t & 0xFFFF) }
 
 func (d *inflater) reset() {
 	d.bitReader, d.src, d.state, d.text = bitReader{}, d.src[:0], atHeader, 0
+	d.blocks, d.dropped = 0, 0
+}
+
+// restart goes back to the first symbol of the stream, which src begins, if that
+// is in the current block: its codes need not be made again.
+func (d *inflater) restart(src []byte) bool {
+	if d.blocks != 1 || d.state != inSymbols {
+		return false
+	}
+	d.bitReader, d.src, d.text, d.dropped = d.first, append(d.src[:0], src...), 0, 0
+	return true
 }
 
 // push adds bytes. They are copied.
 func (d *inflater) push(b []byte) {
+	d.dropped += d.pos
 	if d.pos == len(d.src) {
 		d.src = append(d.src[:0], b...)
 	} else {
@@ -182,6 +197,10 @@ func (d *inflater) header() event {
 	}
 	d.final = final
 	d.normalize()
+	if d.blocks++; d.blocks == 1 {
+		d.first = d.bitReader
+		d.first.pos += d.dropped
+	}
 	d.head.reset()
 	if kind != 0 {
 		d.keepHeader(from)

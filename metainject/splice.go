@@ -57,6 +57,10 @@ const (
 // reset makes the splicer ready to look into a stream with look.
 func (z *splicer) reset() {
 	z.inf.reset()
+	z.resetOutput()
+}
+
+func (z *splicer) resetOutput() {
 	z.w.out.reset()
 	z.phase, z.next, z.begun, z.shift = following, 0, false, 0
 	z.toks, z.text, z.tail, z.dst, z.edits = z.toks[:0], z.text[:0], z.tail[:0], nil, nil
@@ -90,12 +94,17 @@ func appendToken(text []byte, t token) []byte {
 // it has come, held the text in it, at least up to the last edit; its wrapping
 // takes header bytes.
 func (z *splicer) splice(dst io.Writer, f format, raw []byte, header int, held []byte, edits []edit) error {
-	z.reset()
+	z.resetOutput()
 	z.dst, z.format, z.edits = dst, f, edits
 	z.end = edits[len(edits)-1].end
 	z.text = append(z.text, held[:min(len(held), z.textWanted())]...)
 	z.sum = sumHead(held, edits, f == gzipFormat)
 	z.w.out.b = append(z.w.out.b, raw[:header]...)
+	if z.inf.restart(raw[header:]) {
+		z.startBlock()
+		return z.runAll()
+	}
+	z.inf.reset()
 	_, err := z.Write(raw[header:])
 	return err
 }
@@ -111,17 +120,22 @@ func (z *splicer) Write(b []byte) (int, error) {
 	}
 	z.inf.push(b)
 	z.at = z.inf.bitReader
-	for z.run() {
-		if len(z.w.out.b) >= deflateWindow {
-			if err := z.emit(); err != nil {
-				return 0, err
-			}
-		}
-	}
-	if err := z.emit(); err != nil {
+	if err := z.runAll(); err != nil {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// runAll goes on as far as what has come allows.
+func (z *splicer) runAll() error {
+	for z.run() {
+		if len(z.w.out.b) >= deflateWindow {
+			if err := z.emit(); err != nil {
+				return err
+			}
+		}
+	}
+	return z.emit()
 }
 
 // emit writes the whole bytes that there are.

@@ -137,6 +137,18 @@ func checkSplice(t testing.TB, text []byte, f format, level int, rnd *rand.Rand)
 	z := splicers.Get().(*splicer)
 	defer splicers.Put(z)
 	first := header + rnd.IntN(len(raw)-header+1)
+	z.reset()
+	if rnd.IntN(2) == 0 { // as it is when the head has been looked for
+		var looked []byte
+		for from, ev := header, needMore; from < first && ev == needMore; {
+			n := 1 + rnd.IntN(first-from)
+			z.inf.push(raw[from : from+n])
+			from += n
+			for ev = gotSome; (ev == gotSome || ev == gotBlock || ev == endBlock) && rnd.IntN(50) > 0; {
+				looked, ev = z.look(looked, 1+rnd.IntN(2000))
+			}
+		}
+	}
 	if err := z.splice(&out, f, raw[:first], header, text, es); err != nil {
 		t.Fatal(err)
 	}
