@@ -29,6 +29,7 @@ func addFiles(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte("\ufeffuser agent *\rdisalow http://example.com/x y\rContent-Signal: ai-train=no\rApp-Directives: /a x;y"))
+	f.Add([]byte("ACAP-crawler: *\nACAP-disallow-crawl: $"))
 	f.Add([]byte("User-agent: a\nUser-agent: *\nDisallow: /\n\nUser-agent: a\nAllow: /b\nACAP-crawler: *\nACAP-allow-index: / time-limit=3-days\n"))
 }
 
