@@ -41,8 +41,6 @@ func (s *bitString) align() {
 	s.settle()
 }
 
-func (s *bitString) bits() int { return len(s.b)*8 + int(s.n) }
-
 // addBytes appends whole bytes, at whatever bit.
 func (s *bitString) addBytes(b []byte) {
 	s.settle()

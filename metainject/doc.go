@@ -72,10 +72,9 @@
 // is held as it came; a page that does not change, and a body that is not what
 // its coding says, pass as they came.
 //
-// In gzip and deflate the stream itself is changed: its own literals and
-// matches are kept, distances that reach across a change are corrected, what
-// lies behind is copied as it is packed, and the checksum is corrected by
-// arithmetic. A body that is broken, or not whole, or has something behind its
+// In gzip and deflate the stream itself is changed: its bits are copied, but for
+// what is put in and taken out, distances that reach across a change are
+// corrected, and so is the checksum, by arithmetic. A body that is broken, or not whole, or has something behind its
 // end, comes out just so; if its head goes on in a further member of gzip it
 // passes untouched, since clients differ on whether that belongs to it. zstd and br are unpacked and
 // packed again, at their fastest levels; a body that turns out to be broken

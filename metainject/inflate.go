@@ -2,9 +2,7 @@
 
 package metainject
 
-import (
-	"encoding/binary"
-)
+import "encoding/binary"
 
 // An inflater reads a deflate stream (RFC 1951) symbol by symbol, from bytes
 // that are pushed to it. It does not keep the text: it hands out literals and
@@ -67,6 +65,14 @@ func match(length, dist int) token { return isMatch | token(length)<<16 | token(
 
 func (t token) length() int { return int(t>>16) & 0x1FF }
 func (t token) dist() int   { return int(t & 0xFFFF) }
+
+// size is how much text a token stands for.
+func (t token) size() int {
+	if t&isMatch != 0 {
+		return t.length()
+	}
+	return 1
+}
 
 func (d *inflater) reset() {
 	d.bitReader, d.src, d.state, d.text = bitReader{}, d.src[:0], atHeader, 0
@@ -333,118 +339,4 @@ func (d *inflater) codeLengths(l []uint8) event {
 		}
 	}
 	return gotBlock
-}
-
-var (
-	lengthBase  = [29]uint16{3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258}
-	lengthExtra = [29]uint8{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0}
-	distBase    = [30]uint16{1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129, 193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577}
-	distExtra   = [30]uint8{0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13}
-)
-
-// fill makes 56 bits or more available, or all that there are.
-func (r *bitReader) fill(src []byte) {
-	if r.pos+8 <= len(src) {
-		r.hold |= binary.LittleEndian.Uint64(src[r.pos:]) << r.nbits
-		r.pos += int((63 - r.nbits) >> 3)
-		r.nbits |= 56
-		return
-	}
-	for r.nbits <= 48 && r.pos < len(src) {
-		r.hold |= uint64(src[r.pos]) << r.nbits
-		r.pos++
-		r.nbits += 8
-	}
-}
-
-const tableMask = 1<<tableBits - 1
-
-// longest is how many bits a match has at most.
-const longest = 15 + 5 + 15 + 13
-
-// symbols reads the tokens of a block with Huffman codes.
-func (d *inflater) symbols(toks []token, limit int) (n int, ev event) {
-	r, text := d.bitReader, 0
-	for n < len(toks) && text < limit {
-		if r.nbits < longest {
-			r.fill(d.src)
-		}
-		if e := d.lit.table[r.hold&tableMask]; e&isLiteral != 0 && uint(e&31) <= r.nbits {
-			toks[n] = token(e >> 16)
-			n++
-			text++
-			r.hold >>= e & 31
-			r.nbits -= uint(e & 31)
-			continue
-		}
-		took, t, found := d.symbol(r.hold, r.nbits)
-		if found == gotSome && t&isMatch != 0 && int64(t.dist()) > d.text+int64(text) {
-			found = badStream
-		}
-		if ev = found; ev == gotSome || ev == endBlock {
-			r.hold >>= took
-			r.nbits -= took
-		}
-		if ev != gotSome {
-			break
-		}
-		toks[n] = t
-		n++
-		if t&isMatch != 0 {
-			text += t.length()
-		} else {
-			text++
-		}
-	}
-	r.normalize()
-	d.bitReader = r
-	d.text += int64(text)
-	return n, ev
-}
-
-// symbol reads one token from the left bits of hold, and tells how many bits it
-// took, as the end of the block does too.
-func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event) {
-	if e := d.lit.table[hold&tableMask]; e&isLength != 0 && left >= longest {
-		if f := d.dist.table[hold>>e.all()&tableMask]; f != 0 {
-			return e.all() + f.all(), match(int(e.value(hold)), int(f.value(hold>>e.all()))), gotSome
-		}
-	}
-	sym, n := d.lit.find(hold, left)
-	switch {
-	case n == 0:
-		return 0, 0, short(left)
-	case sym < endOfBlock:
-		return n, token(sym), gotSome
-	case sym == endOfBlock:
-		return n, 0, endBlock
-	case sym > 285:
-		return 0, 0, badStream
-	}
-	x := uint(lengthExtra[sym-257])
-	if left < n+x {
-		return 0, 0, needMore
-	}
-	length := int(lengthBase[sym-257]) + int(hold>>n&(1<<x-1))
-	took = n + x
-	hold, left = hold>>took, left-took
-	sym, n = d.dist.find(hold, left)
-	if n == 0 {
-		return 0, 0, short(left)
-	}
-	if sym > 29 {
-		return 0, 0, badStream
-	}
-	if x = uint(distExtra[sym]); left < n+x {
-		return 0, 0, needMore
-	}
-	return took + n + x, match(length, int(distBase[sym])+int(hold>>n&(1<<x-1))), gotSome
-}
-
-// short tells what it means that there is no code in so many bits.
-func short(left uint) event {
-	if left < 15 {
-		return needMore
-	}
-	return badStream
 }

@@ -12,8 +12,8 @@ import (
 // only follows its symbols. What it puts in, and matches that reach back across a
 // change, as there can be for 32 KiB, it writes with the codes of the block that
 // they stand in. Where that block has no code for something, it ends there, and
-// begins again behind a block that has. Stored blocks up to the last change are
-// written anew. The checksum at the end is corrected by arithmetic.
+// begins again behind a block that has, which takes over some of what follows too.
+// Stored blocks up to the last change are written anew. The checksum at the end is corrected by arithmetic.
 //
 // A block can so come to an end before it is over. None is copied as the last
 // one, therefore; an empty one is put behind it.
@@ -35,6 +35,8 @@ type splicer struct {
 	toks   []token // in place of what came
 	buf    [1 << 10]token
 	loaded bool      // w has the codes of the current block
+	until  int64     // in the text: where rewriting ends, if the block does not end before
+	span   int64     // how far to rewrite when the codes do not do
 	at     bitReader // in inf.src: how far it is copied
 	sum    headSum
 	tail   []byte // of the stream's trailer
@@ -44,7 +46,7 @@ type splicePhase uint8
 
 const (
 	following splicePhase = iota
-	rewriting             // a stored block
+	rewriting             // a part of a block
 	inTrailer
 	asItCame
 )
@@ -52,6 +54,8 @@ const (
 const (
 	deflateWindow = 32 << 10
 	maxMatch      = 258
+	firstSpan     = 256
+	blockTokens   = 16 << 10 // as zlib has it by default
 )
 
 // reset makes the splicer ready to look into a stream with look.
@@ -98,6 +102,7 @@ func (z *splicer) splice(dst io.Writer, f format, raw []byte, header int, held [
 	z.dst, z.format, z.edits = dst, f, edits
 	z.end = edits[len(edits)-1].end
 	z.text = append(z.text, held[:min(len(held), z.textWanted())]...)
+	z.span = firstSpan
 	z.sum = sumHead(held, edits, f == gzipFormat)
 	z.w.out.b = append(z.w.out.b, raw[:header]...)
 	if z.inf.restart(raw[header:]) {
@@ -222,22 +227,23 @@ func (z *splicer) single() event {
 	return ev
 }
 
-// replace writes toks in the current block, or in one of their own if it has no
-// codes for them.
+// replace writes toks in the current block, or begins to rewrite if that has no
+// codes for them. Each time that is for longer: a block can be made so that
+// nothing in it is of use.
 func (z *splicer) replace() {
-	if d := &z.inf; !z.loaded {
+	d := &z.inf
+	if !z.loaded {
 		z.w.use(d.codeLengthsInUse())
 		z.loaded = true
 	}
-	switch {
-	case z.w.has(z.toks):
+	if z.w.has(z.toks) {
 		z.w.tokens(z.toks)
-	default:
-		z.w.endBlock()
-		z.block()
-		z.w.out.addBits(&z.inf.head)
+		z.toks = z.toks[:0]
+		return
 	}
-	z.toks = z.toks[:0]
+	z.w.endBlock()
+	z.phase, z.until = rewriting, d.text+z.span
+	z.span *= 2
 }
 
 // block writes toks as a block.
@@ -256,7 +262,7 @@ func (z *splicer) startBlock() {
 	case d.state == inSymbols:
 		out.addBits(&d.head)
 	case d.stored > 0 && (z.next < len(z.edits) || len(z.text) < z.textWanted()):
-		z.phase = rewriting
+		z.phase, z.until = rewriting, math.MaxInt64
 	default:
 		out.add(0, 3)
 		out.align()
@@ -286,7 +292,7 @@ func (z *splicer) endBlock() {
 func (z *splicer) broken() {
 	d, out := &z.inf, &z.w.out
 	z.copyTo(d.bitReader)
-	if d.state == inSymbols {
+	if z.phase == following && d.state == inSymbols {
 		out.add(uint64(d.lit.endCode), uint(d.lit.endLen))
 	}
 	out.add(7, 3)
@@ -294,24 +300,35 @@ func (z *splicer) broken() {
 	z.phase = asItCame
 }
 
-// rewrite takes the bytes of a stored block one by one.
+// rewrite writes all that comes in blocks of its own, up to a place in the current
+// block, or to its end.
 func (z *splicer) rewrite() bool {
 	d := &z.inf
-	pos := int(d.text)
-	n, ev := d.step(z.buf[:], len(z.buf))
-	for i, t := range z.buf[:n] {
-		if !z.token(t, pos+i) {
-			z.toks = append(z.toks, t)
+	ev := gotSome
+	for ev == gotSome && d.text < z.until && len(z.toks) < blockTokens {
+		var n int
+		pos := int(d.text)
+		n, ev = d.step(z.buf[:], int(min(z.until-d.text, deflateWindow)))
+		for _, t := range z.buf[:n] {
+			if !z.token(t, pos) {
+				z.toks = append(z.toks, t)
+			}
+			pos += t.size()
 		}
 	}
 	z.block()
 	z.at = d.bitReader
-	switch ev {
-	case needMore:
+	switch {
+	case ev == needMore:
 		return false
-	case endBlock, endStream:
+	case ev == badStream:
+		z.broken()
+	case ev != gotSome:
 		z.phase = following
 		z.endBlock()
+	case d.text >= z.until:
+		z.phase = following
+		z.w.out.addBits(&d.head)
 	}
 	return true
 }
@@ -352,99 +369,4 @@ func (z *splicer) Close() error {
 		z.w.out.b = append(z.w.out.b, z.tail...)
 	}
 	return z.emit()
-}
-
-// token takes a token of the text as it came. If something else has to go out in
-// its place, that is in toks.
-func (z *splicer) token(t token, pos int) (changes bool) {
-	n := 1
-	if t&isMatch != 0 {
-		n = t.length()
-	}
-	z.learn(t, pos+n)
-	switch {
-	case z.next < len(z.edits) && z.edits[z.next].start < pos+n:
-		for i := pos; i < pos+n; i++ {
-			z.changed(i)
-		}
-	case t&isMatch != 0 && z.next > 0 && pos-t.dist() < z.edits[z.next-1].end:
-		z.moved(t, pos)
-	default:
-		return false
-	}
-	return true
-}
-
-// learn adds a token that reaches to end to the text, as far as that is wanted.
-func (z *splicer) learn(t token, end int) {
-	for end = min(end, z.textWanted()); len(z.text) < end; {
-		c := byte(t)
-		if t&isMatch != 0 {
-			c = z.text[len(z.text)-t.dist()]
-		}
-		z.text = append(z.text, c)
-	}
-}
-
-// changed puts in what belongs before the text's byte i, and the byte itself,
-// unless it is to be taken out.
-func (z *splicer) changed(i int) {
-	for z.next < len(z.edits) && z.edits[z.next].start <= i {
-		e := &z.edits[z.next]
-		if !z.begun {
-			z.insert(e.text)
-			z.begun = true
-		}
-		if i < e.end {
-			return
-		}
-		z.made(e)
-	}
-	z.toks = append(z.toks, token(z.text[i]))
-}
-
-func (z *splicer) insert(text []byte) {
-	for _, c := range text {
-		z.toks = append(z.toks, token(c))
-	}
-}
-
-func (z *splicer) made(e *edit) {
-	z.shift += len(e.text) - (e.end - e.start)
-	z.next++
-	z.begun = false
-}
-
-// remaining makes the edits at the very end of the text.
-func (z *splicer) remaining() {
-	for z.next < len(z.edits) {
-		e := &z.edits[z.next]
-		if !z.begun {
-			z.insert(e.text)
-		}
-		z.made(e)
-	}
-}
-
-// moved takes a match that reaches back across a change, or into one. A match
-// that repeats its own beginning is whole only if nothing changed in between.
-func (z *splicer) moved(t token, pos int) {
-	n, dist := t.length(), t.dist()
-	from := pos - dist
-	to := from + min(n, dist)
-	shift, whole := 0, true
-	for _, e := range z.edits[:z.next] {
-		if e.end <= from {
-			shift += len(e.text) - (e.end - e.start)
-		} else if e.start < to {
-			whole = false
-		}
-	}
-	if d := dist + z.shift - shift; whole && d <= deflateWindow {
-		z.toks = append(z.toks, match(n, d))
-		return
-	}
-	for i := range n {
-		z.toks = append(z.toks, token(z.text[from+i%dist]))
-	}
 }

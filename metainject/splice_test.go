@@ -213,6 +213,53 @@ func TestBrokenStaysBroken(t *testing.T) {
 	}
 }
 
+// TestBlocksOfNoUse: where no match that reaches across the change can be written
+// with the block's own codes, the stream does not get much longer.
+func TestBlocksOfNoUse(t *testing.T) {
+	var w blockWriter
+	head := []byte("0123456789abcdef")
+	text := bytes.Clone(head)
+	toks := make([]token, 0, 10<<10)
+	for _, c := range head {
+		toks = append(toks, token(c))
+	}
+	w.block(toks)
+	toks = toks[:0]
+	for len(text) < deflateWindow-1000 {
+		// Matches that repeat what stands before the change, with distances whose codes
+		// do not reach as far as is needed, and literals of no use for them.
+		next := token('z')
+		dist := len(text) - 5
+		for k := 18; k < len(distBase); k += 2 {
+			if end := int(distBase[k]); dist < end && dist+600 >= end {
+				next = match(3, dist)
+			}
+		}
+		text = appendToken(text, next)
+		toks = append(toks, next)
+	}
+	w.block(toks)
+	w.out.add(3, 3+7)
+	w.out.align()
+	edits := []edit{{16, 16, bytes.Repeat([]byte("<meta>"), 100)}}
+	var out bytes.Buffer
+	z := new(splicer)
+	if err := z.splice(&out, rawFormat, w.out.b, 0, text, edits); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := unpackFormat(rawFormat, out.Bytes())
+	if err != nil || !bytes.Equal(got, applyEdits(text, edits)) {
+		t.Fatalf("%v, %d bytes", err, len(got))
+	}
+	if grown := out.Len() - len(w.out.b); grown > 4<<10 {
+		t.Errorf("%d bytes of stream became %d, for %d of text", len(w.out.b), out.Len(), len(text))
+	}
+	t.Logf("%d bytes of stream became %d, for %d of text", len(w.out.b), out.Len(), len(text))
+}
+
 // FuzzSplice edits texts inside their streams.
 func FuzzSplice(f *testing.F) {
 	for i := range 20 {
