@@ -41,6 +41,7 @@ type row struct {
 const (
 	bareRow  = "caddy"
 	againRow = "caddy-again"
+	leastRow = "least"
 	ourRow   = "robots_policy"
 )
 
@@ -54,6 +55,8 @@ func allRows() []*row {
 			Base: ourRow, server: "caddy", template: "policy.Caddyfile", policy: &workload.Large},
 		{Name: "caddy-recipe", What: "`header_regexp`, `header` and `respond` for the same crawlers; no meta element", Base: bareRow,
 			server: "barecaddy", template: "recipe.Caddyfile", coarse: true},
+		{Name: leastRow, What: "Caddy with a handler that does the least for these requests and pages alone: what any handler costs", Base: bareRow,
+			server: "barecaddy", template: "least.Caddyfile"},
 		{Name: "caddy-403", What: "Caddy with `respond 403` for everything: the least that a refusal can cost", Base: bareRow,
 			server: "barecaddy", template: "refusing.Caddyfile", coarse: true, only: "refused"},
 		{Name: "nginx", What: "nginx with `proxy_pass` alone, one worker", server: "nginx", template: "bare.nginx"},
