@@ -82,8 +82,10 @@ func checkVerification(v Verification) (errs []error) {
 			errs = append(errs, fmt.Errorf("address list %q is no web address", u))
 		}
 	}
-	if v.WebBotAuth != "" && !isWebAddress(v.WebBotAuth) {
-		errs = append(errs, fmt.Errorf("web-bot-auth %q is no web address", v.WebBotAuth))
+	if v.WebBotAuth != "" {
+		if err := checkDirectory(v.WebBotAuth); err != nil {
+			errs = append(errs, fmt.Errorf("web-bot-auth %w", err))
+		}
 	}
 	for _, name := range v.ReverseDNS {
 		if err := checkHostPattern(name); err != nil {
@@ -117,7 +119,20 @@ func checkHostPattern(s string) error {
 
 func isWebAddress(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil
+}
+
+// checkDirectory accepts the address of a key directory: https, since anybody on the way
+// could change the keys otherwise, and an address that a request can be sent to
+// (draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1). A query is part of it.
+func checkDirectory(s string) error {
+	switch {
+	case !isWebAddress(s) || !strings.HasPrefix(s, "https://"):
+		return fmt.Errorf("%q is no address that begins with https://", s)
+	case strings.Contains(s, "#"):
+		return fmt.Errorf("%q has a part from # on, which is not sent to any server; leave it out", s)
+	}
+	return nil
 }
 
 // checkAll returns what is wrong between the entries of a catalogue.

@@ -165,8 +165,8 @@ func checkRow(r Row, c *Crawler) (errs []error) {
 			add("reverse-dns", fmt.Errorf("%q %w", name, err))
 		}
 	}
-	if u := r.WebBotAuth; u != nil && *u != "" && (!isWebAddress(*u) || !strings.HasPrefix(*u, "https://")) {
-		add("signature-directory", fmt.Errorf("%q is no address that begins with https://", *u))
+	if r.WebBotAuth != nil && *r.WebBotAuth != "" {
+		add("signature-directory", checkDirectory(*r.WebBotAuth))
 	}
 	for _, p := range r.Purposes {
 		if !ValidToken(p) {

@@ -35,15 +35,27 @@ func TestMergeVerification(t *testing.T) {
 	if !slices.Contains(c.AddressLists(), "https://partner.example/ips.json") {
 		t.Error("the catalogue does not list the row's address list")
 	}
-	plain := "http://bot.example"
-	for field, row := range map[string]Row{
-		"address-lists":       {Token: "A", AddressLists: []string{"http://a.example/x.json"}},
-		"reverse-dns":         {Token: "A", ReverseDNS: []string{"example.com"}},
-		"signature-directory": {Token: "A", WebBotAuth: &plain},
+	for _, tt := range []struct {
+		field string
+		row   Row
+	}{
+		{"address-lists", Row{AddressLists: []string{"http://a.example/x.json"}}},
+		{"reverse-dns", Row{ReverseDNS: []string{"example.com"}}},
+		{"signature-directory", Row{WebBotAuth: ptr("http://bot.example")}},
+		{"signature-directory", Row{WebBotAuth: ptr("https://")}},
+		{"signature-directory", Row{WebBotAuth: ptr("https://:443/")}},
+		{"signature-directory", Row{WebBotAuth: ptr("https://me@bot.example")}},
+		{"signature-directory", Row{WebBotAuth: ptr("https://bot.example/keys#first")}},
 	} {
+		tt.row.Token = "A"
 		var e *RowError
-		if _, err := base.Merge(row); !errors.As(err, &e) || e.Field != field {
-			t.Errorf("%s: %v", field, err)
+		if _, err := base.Merge(tt.row); !errors.As(err, &e) || e.Field != tt.field {
+			t.Errorf("%s: %v", tt.field, err)
+		}
+	}
+	for _, fine := range []string{"https://bot.example", "https://bot.example/keys?tenant=7", "https://127.0.0.1:8443/jwks.json"} {
+		if _, err := base.Merge(Row{Token: "A", WebBotAuth: &fine}); err != nil {
+			t.Errorf("%s: %v", fine, err)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (f *fetcher) fetch(ctx context.Context, url string) (keys map[string]public
 	if resp.StatusCode != http.StatusOK {
 		return nil, 0, fmt.Errorf("status %d; only 200 counts, and redirects are not followed", resp.StatusCode)
 	}
-	if err := checkType(resp.Header.Get("Content-Type"), strings.HasSuffix(url, wellKnown)); err != nil {
+	if err := checkType(resp.Header.Get("Content-Type"), normalPath(r.URL.EscapedPath()) == wellKnown); err != nil {
 		return nil, 0, err
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDirectoryBytes+1))

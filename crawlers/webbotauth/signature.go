@@ -7,8 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/dunglas/httpsfv"
@@ -67,7 +66,7 @@ func member(d *httpsfv.Dictionary, name string) httpsfv.Member {
 
 // signature is one signature, with what it is over.
 type signature struct {
-	agent            string // the URL of the key directory
+	agent            string // the key directory, as the draft compares it
 	keyID, nonce     string
 	created, expires time.Time
 	base             string
@@ -75,7 +74,7 @@ type signature struct {
 }
 
 // parseSignature reads the parameters of a signature and builds what it is over
-// (draft section 4, RFC 9421 section 2.5). An error is a form that no signer of
+// (draft section 5.2, RFC 9421 section 2.5). An error is a form that no signer of
 // this draft sends, or that is not known here.
 func parseSignature(m *message, label string, list httpsfv.InnerList) (*signature, error) {
 	s := new(signature)
@@ -88,47 +87,16 @@ func parseSignature(m *message, label string, list httpsfv.InnerList) (*signatur
 	if err := s.parameters(list.Params); err != nil {
 		return nil, err
 	}
-	if len(list.Items) > maxComponents {
-		return nil, fmt.Errorf("it covers more than %d components", maxComponents)
-	}
-	var base strings.Builder
-	seen := map[string]bool{}
-	bound := false
-	for _, item := range list.Items {
-		id, err := httpsfv.Marshal(item)
-		if err != nil {
-			return nil, err
-		}
-		name, ok := item.Value.(string)
-		if !ok || seen[id] {
-			return nil, fmt.Errorf("the component %s stands twice or is no string", id)
-		}
-		seen[id] = true
-		value, err := m.component(name, item.Params)
-		if err != nil {
-			return nil, err
-		}
-		bound = bound || name == "@authority" || name == "@target-uri"
-		if name == "signature-agent" {
-			if s.agent, err = m.agentOf(item.Params); err != nil {
-				return nil, err
-			}
-		}
-		base.WriteString(id + ": " + value + "\n")
-	}
+	bound := slices.ContainsFunc(list.Items, func(i httpsfv.Item) bool { return i.Value == "@authority" || i.Value == "@target-uri" })
 	if !bound {
 		return nil, errors.New("it covers neither @authority nor @target-uri")
 	}
-	if s.agent == "" {
-		return nil, errors.New("it does not cover signature-agent")
-	}
-	params, err := httpsfv.Marshal(list)
-	if err != nil {
+	var err error
+	if s.agent, err = m.agentOf(label, list); err != nil {
 		return nil, err
 	}
-	base.WriteString(`"@signature-params": ` + params)
-	s.base = base.String()
-	return s, nil
+	s.base, err = m.base(list)
+	return s, err
 }
 
 // parameters reads created, expires, keyid and nonce, and refuses other algorithms
@@ -165,122 +133,49 @@ func (s *signature) parameters(p *httpsfv.Params) error {
 	return nil
 }
 
-// component is the value of a component (RFC 9421 sections 2.1 and 2.2).
-func (m *message) component(name string, params *httpsfv.Params) (string, error) {
-	if name != strings.ToLower(name) || strings.ContainsAny(name, "\r\n") {
-		return "", fmt.Errorf("the component %q is not in lower case", name)
-	}
-	names := params.Names()
-	if strings.HasPrefix(name, "@") {
-		if len(names) > 0 {
-			return "", fmt.Errorf("parameters of %s are not known here", name)
+// agentOf is the key directory that a signature names: the member of Signature-Agent
+// that it covers under its own label. A signature that covers one member only may use
+// another key for it, as the vectors of draft-meunier-webbotauth-httpsig-protocol do;
+// of several others nobody could say which is the signer's.
+func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) {
+	var covered []httpsfv.Item
+	for _, component := range list.Items {
+		if component.Value != "signature-agent" {
+			continue
 		}
-		return m.derived(name)
-	}
-	lines := m.Header[http.CanonicalHeaderKey(name)]
-	if len(lines) == 0 {
-		return "", fmt.Errorf("the field %s is covered and missing", name)
-	}
-	if len(names) == 0 {
-		trimmed := make([]string, len(lines))
-		for i, l := range lines {
-			trimmed[i] = strings.TrimSpace(l)
+		if m.agents == nil {
+			return identifier(m.agent)
 		}
-		return strings.Join(trimmed, ", "), nil
-	}
-	key, _ := params.Get("key")
-	k, ok := key.(string)
-	if !ok || len(names) > 1 {
-		return "", fmt.Errorf("the parameters %q of the component %s are not known here", names, name)
-	}
-	d := m.agents
-	if name != "signature-agent" {
-		var err error
-		if d, err = httpsfv.UnmarshalDictionary(lines); err != nil {
-			return "", fmt.Errorf("the field %s: %w", name, err)
-		}
-	}
-	if d == nil {
-		return "", fmt.Errorf("the field %s is no dictionary", name)
-	}
-	switch value := member(d, k).(type) {
-	case httpsfv.Item:
-		return httpsfv.Marshal(value)
-	case httpsfv.InnerList:
-		return httpsfv.Marshal(value)
-	}
-	return "", fmt.Errorf("the field %s has no member %q", name, k)
-}
-
-// derived is the value of a derived component (RFC 9421 section 2.2).
-func (m *message) derived(name string) (string, error) {
-	path, query, _ := strings.Cut(m.Target, "?")
-	switch name {
-	case "@method":
-		return m.Method, nil
-	case "@scheme":
-		return m.Scheme, nil
-	case "@authority":
-		return authority(m.Scheme, m.Host), nil
-	case "@target-uri":
-		return m.Scheme + "://" + authority(m.Scheme, m.Host) + m.Target, nil
-	case "@request-target":
-		return m.Target, nil
-	case "@path":
-		if path == "" {
-			path = "/"
-		}
-		return path, nil
-	case "@query":
-		return "?" + query, nil
-	}
-	return "", fmt.Errorf("the component %s is not known here", name)
-}
-
-// authority is the host in lower case, without the port that the scheme implies
-// (RFC 9421 section 2.2.3).
-func authority(scheme, host string) string {
-	host = strings.ToLower(host)
-	if scheme == "https" {
-		return strings.TrimSuffix(host, ":443")
-	}
-	return strings.TrimSuffix(host, ":80")
-}
-
-// agentOf is the key directory that a covered signature-agent names.
-func (m *message) agentOf(params *httpsfv.Params) (string, error) {
-	item := m.agent
-	if m.agents != nil {
-		key, _ := params.Get("key")
+		key, _ := component.Params.Get("key")
 		name, _ := key.(string)
-		var ok bool
-		if item, ok = member(m.agents, name).(httpsfv.Item); !ok {
+		item, ok := member(m.agents, name).(httpsfv.Item)
+		if !ok {
 			return "", errors.New("signature-agent is covered without saying which of its members")
 		}
+		if name == label {
+			return identifier(item)
+		}
+		covered = append(covered, item)
 	}
-	if len(item.Params.Names()) > 0 {
+	switch len(covered) {
+	case 0:
+		return "", errors.New("it does not cover signature-agent")
+	case 1:
+		return identifier(covered[0])
+	}
+	return "", fmt.Errorf("it covers several members of signature-agent and none is called %s", label)
+}
+
+// identifier is the directory that a member of Signature-Agent names, as directories are
+// told apart.
+func identifier(agent httpsfv.Item) (string, error) {
+	if len(agent.Params.Names()) > 0 {
 		return "", errors.New("parameters of a signature-agent are forbidden")
 	}
-	value, ok := item.Value.(string)
+	value, ok := agent.Value.(string)
 	if !ok {
 		return "", errors.New("a signature-agent is no string")
 	}
-	return resolve(value)
-}
-
-// wellKnown is where an origin has its keys. Since -01 of the draft clients send
-// the whole URL; most still send the origin.
-const wellKnown = "/.well-known/http-message-signatures-directory"
-
-// resolve makes the URL of a key directory out of it or of its origin.
-func resolve(text string) (string, error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
-		return "", fmt.Errorf("%q is no https URL of a key directory", text)
-	}
-	path := u.EscapedPath()
-	if path == "" || path == "/" {
-		path = wellKnown
-	}
-	return "https://" + authority("https", u.Host) + path, nil
+	where, err := resolve(value)
+	return where.id, err
 }

@@ -131,11 +131,12 @@ var (
 
 // Check tells whether the operator with a key directory signed a request. The
 // directory is an origin, whose keys are at the well-known place, or the https URL
-// of a JWK Set. Check waits for the keys no longer than the context lasts; with a
+// of a JWK Set, which is fetched with its query and compared without it (draft
+// section 5.5). Check waits for the keys no longer than the context lasts; with a
 // context that has ended it answers from the keys that it has, and has the others
 // fetched for the next time.
 //
-// A signature with a nonce counts once (draft section 4.2): ask once for each
+// A signature with a nonce counts once (draft section 5.2.3): ask once for each
 // request. One without can be sent again within its lifetime, to the same
 // authority, by whoever sees it.
 func (v *Verifier) Check(ctx context.Context, r Request, directory string) Result {
@@ -175,12 +176,12 @@ func (v *Verifier) Check(ctx context.Context, r Request, directory string) Resul
 }
 
 // checkOne checks one signature of a message.
-func (v *Verifier) checkOne(ctx context.Context, m *message, label string, list httpsfv.InnerList, where string) Result {
+func (v *Verifier) checkOne(ctx context.Context, m *message, label string, list httpsfv.InnerList, where location) Result {
 	s, err := parseSignature(m, label, list)
 	if err != nil {
 		return Result{Status: Unverified, Err: err}
 	}
-	if s.agent != where {
+	if s.agent != where.id {
 		return Result{Status: Unverified, Err: fmt.Errorf("%w: %s", ErrOther, s.agent)}
 	}
 	now := v.options.Now()
@@ -194,7 +195,7 @@ func (v *Verifier) checkOne(ctx context.Context, m *message, label string, list 
 	case s.keyID == testKeyID && !v.options.testKeys:
 		return Result{Status: Invalid, Err: errors.New("signed with the test key of RFC 9421, which everybody has")}
 	}
-	key, err := v.directories.key(ctx, where, s.keyID)
+	key, err := v.directories.key(ctx, where.url, s.keyID)
 	if err != nil {
 		return Result{Status: Unverified, Err: err}
 	}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webbotauth
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// base is the signature base (RFC 9421 section 2.5): what a signature with these
+// components and parameters is over.
+func (m *message) base(list httpsfv.InnerList) (string, error) {
+	if len(list.Items) > maxComponents {
+		return "", fmt.Errorf("it covers more than %d components", maxComponents)
+	}
+	var base strings.Builder
+	seen := map[string]bool{}
+	for _, item := range list.Items {
+		id, err := httpsfv.Marshal(item)
+		if err != nil {
+			return "", err
+		}
+		name, ok := item.Value.(string)
+		if !ok || seen[id] {
+			return "", fmt.Errorf("the component %s stands twice or is no string", id)
+		}
+		seen[id] = true
+		value, err := m.component(name, item.Params)
+		if err != nil {
+			return "", err
+		}
+		base.WriteString(id + ": " + value + "\n")
+	}
+	params, err := httpsfv.Marshal(list)
+	if err != nil {
+		return "", err
+	}
+	base.WriteString(`"@signature-params": ` + params)
+	return base.String(), nil
+}
+
+// component is the value of a component (RFC 9421 sections 2.1 and 2.2).
+func (m *message) component(name string, params *httpsfv.Params) (string, error) {
+	if name != strings.ToLower(name) || strings.ContainsAny(name, "\r\n") {
+		return "", fmt.Errorf("the component %q is not in lower case", name)
+	}
+	names := params.Names()
+	if name == "@query-param" {
+		return m.queryParam(params)
+	}
+	if strings.HasPrefix(name, "@") {
+		if len(names) > 0 {
+			return "", fmt.Errorf("parameters of %s are not known here", name)
+		}
+		return m.derived(name)
+	}
+	lines := m.Header[http.CanonicalHeaderKey(name)]
+	if len(lines) == 0 {
+		return "", fmt.Errorf("the field %s is covered and missing", name)
+	}
+	if len(names) == 0 {
+		trimmed := make([]string, len(lines))
+		for i, l := range lines {
+			trimmed[i] = strings.TrimSpace(l)
+		}
+		return strings.Join(trimmed, ", "), nil
+	}
+	key, _ := params.Get("key")
+	k, ok := key.(string)
+	if !ok || len(names) > 1 {
+		return "", fmt.Errorf("the parameters %q of the component %s are not known here", names, name)
+	}
+	d := m.agents
+	if name != "signature-agent" {
+		var err error
+		if d, err = httpsfv.UnmarshalDictionary(lines); err != nil {
+			return "", fmt.Errorf("the field %s: %w", name, err)
+		}
+	}
+	if d == nil {
+		return "", fmt.Errorf("the field %s is no dictionary", name)
+	}
+	switch value := member(d, k).(type) {
+	case httpsfv.Item:
+		return httpsfv.Marshal(value)
+	case httpsfv.InnerList:
+		return httpsfv.Marshal(value)
+	}
+	return "", fmt.Errorf("the field %s has no member %q", name, k)
+}
+
+// derived is the value of a derived component (RFC 9421 section 2.2).
+func (m *message) derived(name string) (string, error) {
+	path, query, _ := strings.Cut(m.Target, "?")
+	switch name {
+	case "@method":
+		return m.Method, nil
+	case "@scheme":
+		return m.Scheme, nil
+	case "@authority":
+		return authority(m.Scheme, m.Host), nil
+	case "@target-uri":
+		return m.Scheme + "://" + authority(m.Scheme, m.Host) + m.Target, nil
+	case "@request-target":
+		return m.Target, nil
+	case "@path":
+		if path == "" {
+			path = "/"
+		}
+		return path, nil
+	case "@query":
+		return "?" + query, nil
+	}
+	return "", fmt.Errorf("the component %s is not known here", name)
+}
+
+// authority is the host in lower case, without the port that the scheme implies
+// (RFC 9421 section 2.2.3).
+func authority(scheme, host string) string {
+	host = strings.ToLower(host)
+	if scheme == "https" {
+		return strings.TrimSuffix(host, ":443")
+	}
+	return strings.TrimSuffix(host, ":80")
+}
+
+// queryParam is the value of one parameter of the query (RFC 9421 section 2.2.8).
+func (m *message) queryParam(params *httpsfv.Params) (string, error) {
+	p, _ := params.Get("name")
+	name, ok := p.(string)
+	if !ok || len(params.Names()) > 1 {
+		return "", errors.New("@query-param without the name of one parameter, or with more than that")
+	}
+	_, query, _ := strings.Cut(m.Target, "?")
+	value, found := "", false
+	for pair := range strings.SplitSeq(query, "&") {
+		n, v, _ := strings.Cut(pair, "=")
+		if n, err := formEncoded(n); err != nil || n != name {
+			continue
+		}
+		if found {
+			return "", fmt.Errorf("the query has several parameters %s", name)
+		}
+		var err error
+		if value, err = formEncoded(v); err != nil {
+			return "", err
+		}
+		found = true
+	}
+	if !found {
+		return "", fmt.Errorf("the query has no parameter %s", name)
+	}
+	return value, nil
+}
+
+// formEncoded decodes a name or a value of a query and encodes it in the one way that
+// signatures know.
+func formEncoded(s string) (string, error) {
+	text, err := url.QueryUnescape(s)
+	if err != nil || !utf8.ValidString(text) {
+		return "", fmt.Errorf("%q is no text of a query", s)
+	}
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(text) {
+		if c := text[i]; c == '*' || isUnreserved(c) && c != '~' {
+			b.WriteByte(c)
+		} else {
+			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+		}
+	}
+	return b.String(), nil
+}
