@@ -28,6 +28,9 @@ func serveDirectory(t *testing.T, o Options, h http.HandlerFunc) (*Verifier, str
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	o.Now = func() time.Time { return time.Unix(now, 0) }
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute // for what does not answer, and no measure
+	}
 	v := New(o)
 	t.Cleanup(v.Close)
 	f := newFetcher(v.options)
@@ -89,7 +92,11 @@ func TestDirectory(t *testing.T) {
 		}, Unverified, "101 keys"},
 		{"hanging", loopback, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Unverified, "Client.Timeout"},
 	} {
-		v, url := serveDirectory(t, Options{AllowedRanges: c.allowed, Timeout: time.Second}, c.serve)
+		o := Options{AllowedRanges: c.allowed}
+		if c.name == "hanging" {
+			o.Timeout = time.Second
+		}
+		v, url := serveDirectory(t, o, c.serve)
 		r := signed(func(p *pieces) { p.agent = `sig1="` + url + `"` })
 		got := v.Check(t.Context(), r, url)
 		if got.Status != c.want || c.says != "" && (got.Err == nil || !strings.Contains(got.Err.Error(), c.says)) {
