@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/certmagic"
+)
+
+// dyingStorage is Caddy's storage in files, at a step of which the process dies as by
+// kill -9.
+type dyingStorage struct {
+	Root string `json:"root"`
+	At   string `json:"at"`
+
+	files *certmagic.FileStorage
+	loads int
+}
+
+func init() { caddy.RegisterModule(dyingStorage{}) }
+
+func (dyingStorage) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "caddy.storage.test_dying", New: func() caddy.Module { return new(dyingStorage) }}
+}
+
+func (d *dyingStorage) UnmarshalCaddyfile(s *caddyfile.Dispenser) error {
+	s.Next()
+	if !s.AllArgs(&d.Root, &d.At) {
+		return s.ArgErr()
+	}
+	return nil
+}
+
+func (d *dyingStorage) CertMagicStorage() (certmagic.Storage, error) {
+	d.files = &certmagic.FileStorage{Path: d.Root}
+	return dyingFiles{d.files, d}, nil
+}
+
+// die ends the process if this is where it dies.
+func (d *dyingStorage) die(at string) {
+	if at != d.At {
+		return
+	}
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+type dyingFiles struct {
+	*certmagic.FileStorage
+	dying *dyingStorage
+}
+
+func (f dyingFiles) Load(ctx context.Context, key string) ([]byte, error) {
+	f.dying.loads++
+	f.dying.die(fmt.Sprint("load ", f.dying.loads))
+	return f.FileStorage.Load(ctx, key)
+}
+
+func (f dyingFiles) Store(ctx context.Context, key string, value []byte) error {
+	switch f.dying.At {
+	case "locked": // as a storage would be that locks what it writes
+		if err := f.Lock(ctx, key); err != nil {
+			return err
+		}
+	case "half": // the storage in files writes beside the file, and then renames
+		half, err := os.CreateTemp(filepath.Dir(f.Filename(key)), "")
+		if err != nil {
+			return err
+		}
+		if _, err := half.Write(value[:len(value)/2]); err != nil {
+			return err
+		}
+	}
+	f.dying.die("locked")
+	f.dying.die("half")
+	if err := f.FileStorage.Store(ctx, key, value); err != nil {
+		return err
+	}
+	f.dying.die("stored")
+	return nil
+}
+
+// longPolicy is a policy of some hundred kilobytes with a rule at its beginning and
+// one at its end: the first half of it is a policy too, and another one.
+func longPolicy(version int) string {
+	rule := func(where string) string {
+		return fmt.Sprintf("  - name: %s\n    for: everyone\n    disallow:\n      crawl: /%s%d/\n", where, where, version)
+	}
+	return "version: 1\nrules:\n" + rule("begin") + strings.Repeat("# "+strings.Repeat("-", 77)+"\n", 4000) + rule("end")
+}
+
+// publishing is a server whose policy is published to a storage in files.
+type publishing struct {
+	*caddyProcess
+	root, file, key string
+	version         int // that was good last
+}
+
+func startPublishing(t *testing.T) *publishing {
+	dir := t.TempDir()
+	p := &publishing{root: filepath.Join(dir, "shared"), key: "robots_policy/site.yaml"}
+	p.caddyProcess = newProcess(t, dir, "one", "storage file_system "+p.root, "robots_policy storage:"+p.key+" {\nreload 100ms\n}")
+	p.file = filepath.Join(p.dir, "new.yaml")
+	p.publish()
+	p.run()
+	p.whole()
+	return p
+}
+
+// command publishes the next version, through a storage.
+func (p *publishing) command(storage string) *exec.Cmd {
+	p.t.Helper()
+	p.write("new.yaml", longPolicy(p.version+1))
+	p.write("publish.caddyfile", "{\nstorage "+storage+"\n}\n")
+	return asCaddyCommand(p.dir, "robots-policy", "publish", p.file, "--to", "storage:"+p.key,
+		"--config", filepath.Join(p.dir, "publish.caddyfile"), "--adapter", "caddyfile")
+}
+
+// publish publishes the next version, and nobody dies.
+func (p *publishing) publish() {
+	p.t.Helper()
+	if out, err := p.command("file_system " + p.root).CombinedOutput(); err != nil {
+		p.t.Fatalf("%v\n%s", err, out)
+	}
+	p.version++
+}
+
+// whole holds what is published and what is served to be the whole of the version that
+// was good last, or of the one that somebody tried to publish.
+func (p *publishing) whole() {
+	p.t.Helper()
+	stored, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(p.key)))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	switch string(stored) {
+	case longPolicy(p.version):
+	case longPolicy(p.version + 1):
+		p.version++
+	default:
+		p.t.Fatalf("%d octets are published, which are neither version %d nor the next", len(stored), p.version)
+	}
+	served := func(version int) bool {
+		begin, end := p.disallows(fmt.Sprintf("/begin%d/", version)), p.disallows(fmt.Sprintf("/end%d/", version))
+		if begin && !end && !p.disallows(fmt.Sprintf("/begin%d/", version+1)) {
+			p.t.Fatalf("half of version %d is served", version)
+		}
+		return begin && end
+	}
+	eventually(p.t, fmt.Sprintf("version %d is served", p.version), func() bool { return served(p.version) })
+}
+
+// Whoever publishes a policy is killed, at each step of it: the servers go on with the last
+// good one or take up the new one whole, and the next can be published.
+func TestKillWhilePublishing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts Caddy many times")
+	}
+	p := startPublishing(t)
+	left := func(pattern string) (found int) {
+		t.Helper()
+		names, err := filepath.Glob(filepath.Join(p.root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if info, err := os.Stat(name); err == nil && info.Size() > 0 && info.Size() < int64(len(longPolicy(1))) {
+				found++
+			}
+		}
+		return found
+	}
+	for _, c := range []struct {
+		at     string
+		stored bool   // the new version is published by then
+		left   string // what is left behind
+	}{
+		{"load 1", false, ""},
+		{"locked", false, "locks/*.lock"},
+		{"half", false, "robots_policy/*"},
+		{"stored", true, ""},
+		{"load 2", true, ""},
+	} {
+		before := p.version
+		out, err := p.command("test_dying " + p.root + " \"" + c.at + "\"").CombinedOutput()
+		if err == nil || !strings.Contains(err.Error(), "killed") {
+			t.Fatalf("at %q it does not die: %v\n%s", c.at, err, out)
+		}
+		p.whole()
+		if (p.version > before) != c.stored {
+			t.Errorf("at %q: version %d", c.at, p.version)
+		}
+		if c.left != "" && left(c.left) == 0 {
+			t.Errorf("at %q: nothing is left behind, so this shows nothing", c.at)
+		}
+		p.publish()
+		p.whole()
+	}
+	// And somebody for whom there is no room: here by a limit on the size of files.
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no shell to set limits")
+	}
+	cmd := p.command("file_system " + p.root)
+	cmd.Path, cmd.Args = sh, append([]string{"sh", "-c", `ulimit -f 64 && exec "$0" "$@"`}, cmd.Args...)
+	before := p.version
+	if out, err := cmd.CombinedOutput(); err == nil {
+		t.Fatalf("it publishes, or does not say that it cannot:\n%s", out)
+	}
+	p.whole()
+	if p.version != before {
+		t.Errorf("version %d", p.version)
+	}
+	p.publish()
+	p.whole()
+	// And a server that starts then has it.
+	p.kill()
+	p.run()
+	p.whole()
+}
+
+// The same at moments that nobody chose.
+func TestKillWhilePublishingAtRandom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts Caddy many times")
+	}
+	p := startPublishing(t)
+	began := time.Now()
+	p.publish()
+	takes := time.Since(began) // to choose moments by, and no measure
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 8 {
+		cmd := p.command("file_system " + p.root)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(random.Int64N(int64(takes) * 5 / 4)))
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // killed, or done before
+		p.whole()
+	}
+	p.publish()
+	p.whole()
+}
