@@ -65,9 +65,9 @@ func TestDefaultSize(t *testing.T) {
 // operator says, or it is widely documented, that it collects for training.
 func TestAITrainingIsDeliberate(t *testing.T) {
 	want := []string{
-		"AI2Bot", "Ai2Bot-Dolma", "anthropic-ai", "Applebot-Extended", "Bytespider", "CCBot", "ClaudeBot",
+		"AI2Bot", "Ai2Bot-Dolma", "anthropic-ai", "Applebot-Extended", "Bytespider", "CCBot", "ChatGLM-Spider", "ClaudeBot",
 		"cohere-training-data-crawler", "Cotoyogi", "DeepSeekBot", "FacebookBot", "Google-Extended", "GPTBot",
-		"ICC-Crawler", "Kangaroo Bot", "KimiBot", "laion-huggingface-processor", "meta-externalagent",
+		"ICC-Crawler", "img2dataset", "Kangaroo Bot", "KimiBot", "laion-huggingface-processor", "meta-externalagent",
 		"MistralAI-Training", "PanguBot", "SBIntuitionsBot", "webzio-extended",
 	}
 	if got := tokensOf(defaultCatalogue(t).OfKind(KindAITraining)); !slices.Equal(got, want) {
