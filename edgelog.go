@@ -4,7 +4,6 @@ package robotspolicy
 
 import (
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,19 +25,19 @@ func (h *Handler) logRefusal(r *http.Request, v *visit) {
 	if c == nil {
 		return
 	}
-	key := sampleKey{crawler: v.query.Crawler, rule: v.verdict.Decision.Rule, action: v.action, impostor: v.verdict.Impostor}
+	key := sampleKey{crawler: v.id, rule: v.rule, action: v.action, impostor: v.impostor}
 	told, skipped := h.samples.take(key, v.query.Now)
 	if !told {
 		return
 	}
 	reason, place := "disallowed", v.site.File.Name
-	if v.verdict.Impostor {
+	if v.impostor {
 		reason = "impostor"
 	} else {
-		place = v.site.Place(v.verdict.Decision.Statement.Pos)
+		place = v.site.Place(v.statement.Pos)
 	}
 	c.Write(append(v.logFields(r),
-		zap.String("reason", reason), zap.String("rule", v.rule()), zap.String("policy", place), zap.Int("not_logged", skipped))...)
+		zap.String("reason", reason), zap.String("rule", v.ruleName()), zap.String("policy", place), zap.Int("not_logged", skipped))...)
 }
 
 // logFields say who asked for what.
@@ -46,46 +45,8 @@ func (v *visit) logFields(r *http.Request) []zap.Field {
 	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	return append(make([]zap.Field, 0, 12),
 		zap.String("crawler", v.crawler.Token), zap.String("kind", v.crawler.Kind), zap.String("operator", v.crawler.Operator),
-		zap.String("verified", identityName(v.query.Identity)), zap.String("client_ip", client),
+		zap.String("verified", identityName(v.identity)), zap.String("client_ip", client),
 		zap.String("host", v.query.Host), zap.String("uri", v.query.Path))
-}
-
-// MarshalLogObject writes the fields of an access log's line.
-func (v *visit) MarshalLogObject(e zapcore.ObjectEncoder) error {
-	for _, name := range placeholderNames {
-		if value, _ := v.placeholder(name); value != "" {
-			e.AddString(name, value)
-		}
-	}
-	return nil
-}
-
-const placeholderPrefix = "http.robots_policy."
-
-var placeholderNames = []string{"crawler", "operator", "kind", "verified", "decision", "action", "rule"}
-
-// placeholder is the value of one of placeholderNames.
-func (v *visit) placeholder(name string) (string, bool) {
-	switch name {
-	case "crawler":
-		return v.crawler.Token, true
-	case "operator":
-		return v.crawler.Operator, true
-	case "kind":
-		return v.crawler.Kind, true
-	case "verified":
-		return identityName(v.query.Identity), true
-	case "decision":
-		return v.verdict.Decision.Verdict.String(), true
-	case "action":
-		if !v.verdict.Refused() {
-			return "", true
-		}
-		return v.action.String(), true
-	case "rule":
-		return v.rule(), true
-	}
-	return "", false
 }
 
 // tell makes what was found out about a request known to other directives and to
@@ -99,35 +60,15 @@ func (v *visit) tell(r *http.Request) {
 		}
 		return
 	}
-	if extra, ok := ctx.Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
-		extra.Set(zap.Object("robots_policy", v))
-	}
 	if ok {
-		repl.Map(func(key string) (any, bool) {
-			name, ok := strings.CutPrefix(key, placeholderPrefix)
-			if !ok {
-				return nil, false
-			}
-			value, ok := v.placeholder(name)
-			return value, ok
-		})
+		repl.Map(v.placeholders)
 	}
-}
-
-// nobody answers for requests of no crawler that the policy knows: every
-// placeholder is empty. It is the same for all of them, so that they cost
-// nothing.
-func nobody(key string) (any, bool) {
-	name, ok := strings.CutPrefix(key, placeholderPrefix)
-	if !ok {
-		return nil, false
+	if v.server != nil && v.server.Logs == nil {
+		return // a server without access logs
 	}
-	for _, n := range placeholderNames {
-		if n == name {
-			return "", true
-		}
+	if extra, ok := ctx.Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
+		extra.Set(zap.Object("robots_policy", v.finding))
 	}
-	return nil, false
 }
 
 // The sampling of log lines: of each kind of line the first few in a minute, and
@@ -194,14 +135,4 @@ func (s *sampler) take(key sampleKey, now time.Time) (ok bool, skipped int) {
 	}
 	skipped, c.skipped = c.skipped, 0
 	return true, skipped
-}
-
-func identityName(i policy.Identity) string {
-	switch i {
-	case policy.Verified:
-		return "verified"
-	case policy.Impostor:
-		return "impostor"
-	}
-	return "unknown"
 }

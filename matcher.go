@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"unique"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types/ref"
@@ -50,7 +51,7 @@ type MatchCrawler struct {
 	recognizer *crawlers.Recognizer
 	wanted     []bool // by index in the catalogue
 	lists      []string
-	key        string
+	key        unique.Handle[string]
 	ids        *identities
 }
 
@@ -90,7 +91,7 @@ func (m *MatchCrawler) Provision(caddy.Context) error {
 	}
 	m.recognizer = crawlers.NewRecognizer(m.catalogue.Patterns())
 	m.lists = m.catalogue.AddressLists()
-	m.key = strings.Join(m.lists, " ")
+	m.key = listsKey(m.lists)
 	if m.Identity != "claimed" {
 		m.ids = &identities{verification: v}
 		m.ids.of(m.lists, m.key)

@@ -5,6 +5,7 @@ package robotspolicy
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -128,34 +129,66 @@ func (m *edgeMetrics) rule(s *site.Site, r *policy.Rule) string {
 	return m.label(m.rules, maxLabelRules, s.RuleName(r))
 }
 
-// count counts what the edge decided about a visit.
-func (m *edgeMetrics) count(v *visit) {
-	decision, rule := decisionAllowed, m.rule(v.site, v.verdict.Decision.Rule)
-	if v.verdict.Impostor {
-		rule = v.rule()
+// decision is what the edge does about a kind of requests.
+func (k *kind) decision() string {
+	if !k.refused() {
+		return decisionAllowed
 	}
-	if v.verdict.Refused() {
-		switch v.action {
-		case policy.ModeBlock:
-			decision = decisionRefused
-		case policy.ModeLog:
-			decision = decisionWouldRefuse
-		default:
-			decision = decisionDisallowed
+	switch k.action {
+	case policy.ModeBlock:
+		return decisionRefused
+	case policy.ModeLog:
+		return decisionWouldRefuse
+	}
+	return decisionDisallowed
+}
+
+// series are counters that stand still until something is counted: before, there are
+// no such series in the metrics.
+type series struct {
+	of atomic.Pointer[[]prometheus.Counter]
+}
+
+// inc counts one more, by the counters that find returns.
+func (s *series) inc(find func() []prometheus.Counter) {
+	of := s.of.Load()
+	if of == nil {
+		found := find()
+		of = &found
+		s.of.Store(of)
+	}
+	for _, c := range *of {
+		c.Inc()
+	}
+}
+
+// countEdge counts what the edge decided about a request.
+func (f *finding) countEdge() {
+	f.edge.inc(func() []prometheus.Counter {
+		bot, rule := metrics.crawler(f.crawler.Token), f.ruleName()
+		if !f.impostor {
+			rule = metrics.rule(f.site, f.rule)
 		}
-	}
-	bot := m.crawler(v.crawler.Token)
-	m.requests.WithLabelValues(bot, channelEdge, decision, rule).Inc()
-	m.identities.WithLabelValues(bot, identityName(v.query.Identity)).Inc()
+		return []prometheus.Counter{
+			metrics.requests.WithLabelValues(bot, channelEdge, f.decision(), rule),
+			metrics.identities.WithLabelValues(bot, identityName(f.identity)),
+		}
+	})
+}
+
+// countSent counts what else a crawler was given.
+func (f *finding) countSent(s *series, channel, decision string) {
+	s.inc(func() []prometheus.Counter {
+		return []prometheus.Counter{metrics.requests.WithLabelValues(metrics.crawler(f.crawler.Token), channel, decision, "")}
+	})
 }
 
 // countPage counts what a response told a crawler.
-func (m *edgeMetrics) countPage(v *visit, page *site.Page, headers bool) {
-	bot := m.crawler(v.crawler.Token)
+func (f *finding) countPage(page *site.Page, headers bool) {
 	if headers && page.Values != nil {
-		m.requests.WithLabelValues(bot, channelHeaders, decisionSent, "").Inc()
+		f.countSent(&f.headers, channelHeaders, decisionSent)
 	}
 	if page.Elements != nil {
-		m.requests.WithLabelValues(bot, channelPage, decisionSent, "").Inc()
+		f.countSent(&f.page, channelPage, decisionSent)
 	}
 }

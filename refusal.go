@@ -17,12 +17,15 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
-	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // refusalTag is what a refusal itself is marked with.
 var refusalTag, _ = robotstag.Build(
 	[]robotstag.Member{{Token: robotstag.Everyone, Rules: robotsrule.Of("noindex")}}, robotstag.Usage{}, time.Time{})
+
+// noStore is shared by the refusals that are answered at once: nothing that comes
+// after them changes a header.
+var noStore = []string{"no-store"}
 
 var errRefused = errors.New("the site's policy does not allow this crawler here")
 
@@ -30,22 +33,26 @@ var errRefused = errors.New("the site's policy does not allow this crawler here"
 // routes, where nothing is refused a second time, or, where nobody does anything
 // with errors, with what Caddy would make of that one, and the policy's message. To
 // have Caddy find out costs more than all the rest of a refusal.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, s *site.Site) error {
-	e := s.File.Spec.Enforcement
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, v *visit) error {
+	e := &v.site.File.Spec.Enforcement
 	if e.Close {
 		panic(http.ErrAbortHandler)
 	}
+	direct := !h.catchesErrors(v.server, r) && onlyPasses(w)
 	header := w.Header()
-	header["Cache-Control"] = []string{"no-store"}
+	header["Cache-Control"] = noStore
+	if !direct {
+		header["Cache-Control"] = slices.Clone(noStore)
+	}
 	if e.RetryAfter > 0 {
 		header["Retry-After"] = []string{strconv.Itoa(int((e.RetryAfter + time.Second - 1) / time.Second))}
 	}
-	robotstag.Apply(header, refusalTag, robotstag.Options{Channels: h.channels &^ robotstag.ContentUsage})
+	robotstag.Apply(header, refusalTag, robotstag.Options{Channels: h.channels &^ robotstag.ContentUsage, Shared: direct})
 	status := e.Status
 	if status == 0 {
 		status = http.StatusForbidden
 	}
-	if !h.errorsCaught && !catchesErrors(r) && onlyPasses(w) {
+	if direct {
 		if e.Message != "" {
 			header["Content-Type"] = []string{"text/plain; charset=utf-8"}
 		}
@@ -85,15 +92,20 @@ func errorsCaughtIn(holders []caddy.Module) bool {
 	return false
 }
 
-// catchesErrors reports whether the server of a request may do more with an error
-// than to write its status. A route with a name is called from anywhere, also from
-// where errors have routes.
-func catchesErrors(r *http.Request) bool {
-	s, _ := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
-	if s == nil || len(s.NamedRoutes) > 0 {
-		return true
+// hasErrorRoutes reports whether any request of a server may get to routes for
+// errors. A route with a name is called from anywhere, also from where errors have
+// routes.
+func (h *Handler) hasErrorRoutes(s *caddyhttp.Server) bool {
+	return h.errorsCaught || s == nil || len(s.NamedRoutes) > 0 || s.Errors != nil && len(s.Errors.Routes) > 0
+}
+
+// catchesErrors reports whether more may be done with an error of a request than to
+// write its status.
+func (h *Handler) catchesErrors(s *caddyhttp.Server, r *http.Request) bool {
+	if !h.hasErrorRoutes(s) {
+		return false
 	}
-	return s.Errors != nil && slices.ContainsFunc(s.Errors.Routes, func(route caddyhttp.Route) bool {
+	return h.errorsCaught || s == nil || len(s.NamedRoutes) > 0 || slices.ContainsFunc(s.Errors.Routes, func(route caddyhttp.Route) bool {
 		return len(route.MatcherSets) == 0 || slices.ContainsFunc(route.MatcherSets, func(set caddyhttp.MatcherSet) bool {
 			return !isOfOtherHosts(set, r)
 		})

@@ -41,11 +41,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	crawler := l.site.Recognize(r.Header["User-Agent"])
 	var v *visit
 	if crawler != 0 {
-		v = h.visit(l, r, crawler, path, time.Now())
+		v = new(visit)
+		v.judge(h, l, r, crawler, path)
 	}
 	v.tell(r)
 	// What goes on for an error was judged and counted before there was one.
-	first := v != nil && r.Context().Value(caddyhttp.ErrorCtxKey) == nil
+	first := v != nil && !(h.hasErrorRoutes(v.server) && r.Context().Value(caddyhttp.ErrorCtxKey) != nil)
 	if first {
 		if refused, err := h.edge(w, r, v); refused {
 			return err
@@ -53,7 +54,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	page, etag := h.page(l, crawler, host, path)
 	if first {
-		metrics.countPage(v, page, h.channels != 0)
+		v.countPage(page, h.channels != 0)
 	}
 	if page.Values == nil && page.Elements == nil && !h.tailored {
 		return next.ServeHTTP(w, r)

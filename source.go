@@ -68,6 +68,7 @@ type live struct {
 	sum      string // SHA-256 of the text, in hexadecimal digits
 	since    time.Time
 	warnings policyfile.Diagnostics
+	findings findings
 }
 
 // newLive checks and compiles a text. The error is what is wrong with it, as

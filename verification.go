@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unique"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -190,40 +192,53 @@ type identities struct {
 	resolver verify.DNSOptions
 
 	mu    sync.Mutex
-	held  atomic.Pointer[map[string]*checker] // by key; replaced, never changed
+	held  atomic.Pointer[[]heldChecker] // replaced, never changed
 	ended bool
+}
+
+// heldChecker is a checker for a set of address lists. There are as many in one
+// place as there are policies with crawlers of their own, which is few: that is
+// quicker to look through than a map.
+type heldChecker struct {
+	lists   unique.Handle[string]
+	checker *checker
 }
 
 // maxCheckers bounds the checkers of one handler, of which there is one for each
 // set of address lists.
 const maxCheckers = 64
 
+// listsKey is the same for the same address lists.
+func listsKey(urls []string) unique.Handle[string] { return unique.Make(strings.Join(urls, " ")) }
+
+// find returns the checker that is held for a set of address lists, or nil, and all
+// that are held.
+func (ids *identities) find(key unique.Handle[string]) (*checker, []heldChecker) {
+	held := ids.held.Load()
+	if held == nil {
+		return nil, nil
+	}
+	for _, h := range *held {
+		if h.lists == key {
+			return h.checker, *held
+		}
+	}
+	return nil, *held
+}
+
 // of returns the checker for a set of address lists, or nil.
-func (ids *identities) of(urls []string, key string) *checker {
+func (ids *identities) of(urls []string, key unique.Handle[string]) *checker {
 	if !ids.embedded {
 		return nil
 	}
-	if held := ids.held.Load(); held != nil {
-		if c := (*held)[key]; c != nil {
-			return c
-		}
+	if c, _ := ids.find(key); c != nil {
+		return c
 	}
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
-	held := map[string]*checker{}
-	if h := ids.held.Load(); h != nil {
-		if c := (*h)[key]; c != nil {
-			return c
-		}
-		if len(*h) >= maxCheckers {
-			return nil
-		}
-		for k, c := range *h {
-			held[k] = c
-		}
-	}
-	if ids.ended {
-		return nil
+	found, held := ids.find(key)
+	if found != nil || ids.ended || len(held) >= maxCheckers {
+		return found
 	}
 	c, _, err := checkers.LoadOrNew(ids.poolKey(key), func() (caddy.Destructor, error) {
 		return newChecker(ids.verification, urls, ids.resolver), nil
@@ -231,13 +246,13 @@ func (ids *identities) of(urls []string, key string) *checker {
 	if err != nil {
 		return nil
 	}
-	held[key] = c.(*checker)
+	held = append(slices.Clip(held), heldChecker{key, c.(*checker)})
 	ids.held.Store(&held)
-	return held[key]
+	return c.(*checker)
 }
 
-func (ids *identities) poolKey(key string) string {
-	return fmt.Sprintln(ids.lists, ids.dns, ids.signatures, ids.ranges, key)
+func (ids *identities) poolKey(key unique.Handle[string]) string {
+	return fmt.Sprintln(ids.lists, ids.dns, ids.signatures, ids.ranges, key.Value())
 }
 
 // release gives all checkers back.
@@ -252,8 +267,8 @@ func (ids *identities) release() {
 	if held == nil {
 		return
 	}
-	for key := range *held {
+	for _, h := range *held {
 		// Its only errors are those of Destruct, which has none.
-		_, _ = checkers.Delete(ids.poolKey(key))
+		_, _ = checkers.Delete(ids.poolKey(h.lists))
 	}
 }

@@ -126,22 +126,23 @@ func TestIdentitiesAreShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	urls := []string{"https://lists.example/shared.json"}
+	key := listsKey(urls)
 	before, after := &identities{verification: v}, &identities{verification: v}
-	c := before.of(urls, "key")
-	if after.of(urls, "key") != c || before.of(urls, "key") != c {
+	c := before.of(urls, key)
+	if after.of(urls, key) != c || before.of(urls, key) != c {
 		t.Error("not shared")
 	}
 	before.release()
-	if before.of(urls, "key") != nil {
+	if before.of(urls, key) != nil {
 		t.Error("taken after it was given back")
 	}
-	if refs, ok := checkers.References(after.poolKey("key")); !ok || refs != 1 {
+	if refs, ok := checkers.References(after.poolKey(key)); !ok || refs != 1 {
 		t.Errorf("%d references", refs)
 	}
 	c.begin()
 	after.release()
 	after.release()
-	if _, ok := checkers.References(after.poolKey("key")); ok {
+	if _, ok := checkers.References(after.poolKey(key)); ok {
 		t.Error("kept after everybody has gone")
 	}
 	c.begun.Store(false)
@@ -150,7 +151,7 @@ func TestIdentitiesAreShared(t *testing.T) {
 		t.Error("not ended")
 	}
 	off := &identities{}
-	if off.of(urls, "key") != nil {
+	if off.of(urls, key) != nil {
 		t.Error("verification is off")
 	}
 	var none *identities
@@ -163,7 +164,7 @@ func TestIdentitiesAreBounded(t *testing.T) {
 	defer ids.release()
 	var wait sync.WaitGroup
 	for i := range 2 * maxCheckers {
-		wait.Go(func() { ids.of(nil, string(rune('a'+i))) })
+		wait.Go(func() { ids.of(nil, listsKey([]string{string(rune('a' + i))})) })
 	}
 	wait.Wait()
 	if n := len(*ids.held.Load()); n != maxCheckers {

@@ -110,7 +110,7 @@ func (rs *readers) of(who robotsReader) (fetchedRobots, bool) {
 // readerOf is how a visit is remembered: by the crawler and the host, and not by the
 // address, for crawlers fetch robots.txt from one and pages from others.
 func (v *visit) readerOf() robotsReader {
-	return robotsReader{crawler: strings.ToLower(v.crawler.Token), host: policy.NormalizeHost(v.query.Host)}
+	return robotsReader{crawler: v.reader, host: policy.NormalizeHost(v.query.Host)}
 }
 
 // violation reports what a version of robots.txt that the crawler had fetched says
@@ -143,9 +143,10 @@ func (h *Handler) serveRobots(w http.ResponseWriter, r *http.Request, l *live, n
 	if id == 0 || r.Method != http.MethodGet {
 		return
 	}
-	v := h.visit(l, r, id, "/robots.txt", time.Now())
+	var v visit
+	v.judge(h, l, r, id, "/robots.txt")
 	v.tell(r)
-	metrics.requests.WithLabelValues(metrics.crawler(v.crawler.Token), channelRobotsTxt, decisionServed, "").Inc()
+	v.countSent(&v.robots, channelRobotsTxt, decisionServed)
 	if version := w.Header().Get("Etag"); version != "" && v.query.Identity != policy.Impostor {
 		h.readers.fetched(v.readerOf(), fetchedRobots{version: strings.Trim(version, `W/"`), site: l.site, at: v.query.Now})
 	}
@@ -163,7 +164,7 @@ func (h *Handler) checkViolation(r *http.Request, v *visit) {
 	if c == nil {
 		return
 	}
-	told, skipped := h.samples.take(sampleKey{crawler: v.query.Crawler, rule: d.Rule, violation: true}, v.query.Now)
+	told, skipped := h.samples.take(sampleKey{crawler: v.id, rule: d.Rule, violation: true}, v.query.Now)
 	if !told {
 		return
 	}

@@ -23,7 +23,7 @@ func loadSite(t *testing.T, text string) *site.Site {
 
 func visitOf(s *site.Site, path string) *visit {
 	id := s.Policy.Crawler("ExampleBot")
-	return &visit{site: s, crawler: s.Policy.CrawlerInfo(id), query: policy.Query{Crawler: id, Host: "Example.com:80", Path: path, Now: time.Now()}}
+	return &visit{finding: newFinding(s, kind{id: id}), query: policy.Query{Crawler: id, Host: "Example.com:80", Path: path, Now: time.Now()}}
 }
 
 // A crawler is held to the version that it has fetched, and not to one that it

@@ -77,8 +77,10 @@ func (s *Site) Edge(q policy.Query) Verdict {
 			v.Decision = d
 		}
 	}
-	if most := s.File.Spec.Enforcement.Impostors; q.Identity == policy.Impostor && most > policy.ModeOff && most > v.Mode {
-		v.Mode, v.Impostor = most, true
+	if q.Identity == policy.Impostor {
+		if most := s.File.Spec.Enforcement.Impostors; most > policy.ModeOff && most > v.Mode {
+			v.Mode, v.Impostor = most, true
+		}
 	}
 	return v
 }

@@ -5,6 +5,7 @@ package site
 import (
 	"strings"
 	"sync"
+	"unique"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -19,7 +20,7 @@ type known struct {
 	facts      []crawlers.Verification // by crawler
 	tokens     map[string]struct{}     // in lower case, whose elements are recognised in a page
 	lists      []string
-	listsKey   string
+	listsKey   unique.Handle[string]
 }
 
 func knownOf(f *policyfile.File) *known {
@@ -41,7 +42,7 @@ var builtInKnown = func() func(*policyfile.File) *known {
 
 func newKnown(f *policyfile.File) *known {
 	k := &known{tokens: map[string]struct{}{}, lists: f.Catalogue.AddressLists()}
-	k.listsKey = strings.Join(k.lists, " ")
+	k.listsKey = unique.Make(strings.Join(k.lists, " "))
 	var patterns []crawlers.Pattern
 	for id, c := range f.Policy.Crawlers {
 		names, facts := []string{c.Token}, crawlers.Verification{}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -106,7 +107,7 @@ func (s *Site) Verification(id policy.CrawlerID) crawlers.Verification {
 
 // AddressLists are the URLs of all address lists of crawlers, and a key that is the
 // same for the same URLs.
-func (s *Site) AddressLists() (urls []string, key string) { return s.lists, s.listsKey }
+func (s *Site) AddressLists() (urls []string, key unique.Handle[string]) { return s.lists, s.listsKey }
 
 // purposes lists the purposes that rules speak of by a whole name.
 func purposes(p *policy.Policy) (names []string) {
