@@ -44,7 +44,8 @@ type finding struct {
 	kind
 	site         *site.Site
 	crawler      policy.Crawler
-	reader       string // how who has fetched robots.txt is remembered
+	reader       string // by which is remembered who has fetched robots.txt
+	readerBit    uint64
 	placeholders caddy.ReplacerFunc
 
 	robots, edge, headers, page series
@@ -53,6 +54,7 @@ type finding struct {
 func newFinding(s *site.Site, k kind) *finding {
 	f := &finding{kind: k, site: s, crawler: s.Policy.CrawlerInfo(k.id)}
 	f.reader = strings.ToLower(f.crawler.Token)
+	f.readerBit = readerBit(f.reader)
 	f.placeholders = f.replace
 	return f
 }

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -130,20 +131,63 @@ func isOfOtherHosts(set caddyhttp.MatcherSet, r *http.Request) bool {
 // would put another Cache-Control on a refusal, which caches then keep for people.
 func onlyPasses(w http.ResponseWriter) bool {
 	for {
-		below, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return true // of net/http and its like
-		}
-		t := reflect.TypeOf(w)
-		if t.Kind() != reflect.Pointer {
+		switch writerRoleOf(reflect.TypeOf(w)) {
+		case lastWriter:
+			return true
+		case strangeWriter:
 			return false
 		}
+		w = w.(interface{ Unwrap() http.ResponseWriter }).Unwrap()
+	}
+}
+
+// writerRole is what a type of writers does with what is written.
+type writerRole uint8
+
+const (
+	strangeWriter writerRole = iota // who knows
+	passingWriter                   // passes it on to the writer that it wraps
+	lastWriter                      // wraps none: of net/http and its like
+)
+
+// writerRoles are those of the types that were met; replaced, never changed.
+var writerRoles atomic.Pointer[[]typeRole]
+
+type typeRole struct {
+	of   reflect.Type
+	role writerRole
+}
+
+// maxWriterRoles bounds the types that are remembered. A program has few; Caddy's
+// server has three.
+const maxWriterRoles = 32
+
+func writerRoleOf(t reflect.Type) writerRole {
+	known := writerRoles.Load()
+	if known != nil {
+		for _, k := range *known {
+			if k.of == t {
+				return k.role
+			}
+		}
+	}
+	role := strangeWriter
+	switch {
+	case !t.Implements(reflect.TypeFor[interface{ Unwrap() http.ResponseWriter }]()):
+		role = lastWriter
+	case t.Kind() == reflect.Pointer:
 		switch t.Elem().PkgPath() {
 		case "github.com/caddyserver/caddy/v2/modules/caddyhttp", // access logs, timeouts
 			"github.com/caddyserver/caddy/v2/modules/caddyhttp/encode": // has no body to encode
-		default:
-			return false
+			role = passingWriter
 		}
-		w = below.Unwrap()
 	}
+	remember := []typeRole{{t, role}}
+	if known != nil {
+		remember = append(remember, *known...)
+	}
+	if len(remember) <= maxWriterRoles {
+		writerRoles.CompareAndSwap(known, &remember) // whoever was quicker will do: the next one remembers this
+	}
+	return role
 }

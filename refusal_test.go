@@ -27,7 +27,7 @@ func TestRefusalIsAnErrorForWhoeverCatchesErrors(t *testing.T) {
 		"a caller":            {server: &caddyhttp.Server{NamedRoutes: map[string]*caddyhttp.Route{"x": {}}}},
 		"no server's request": {},
 		"an access log":       {server: &caddyhttp.Server{}, w: caddyhttp.NewResponseRecorder(httptest.NewRecorder(), nil, nil), direct: true},
-		"a writer in between": {server: &caddyhttp.Server{}, w: caddyhttp.NewResponseRecorder(strangeWriter{httptest.NewRecorder()}, nil, nil)},
+		"a writer in between": {server: &caddyhttp.Server{}, w: caddyhttp.NewResponseRecorder(thirdWriter{httptest.NewRecorder()}, nil, nil)},
 	} {
 		h := benchHandler(t)
 		h.errorsCaught = c.caught
@@ -50,6 +50,6 @@ func TestRefusalIsAnErrorForWhoeverCatchesErrors(t *testing.T) {
 	}
 }
 
-type strangeWriter struct{ http.ResponseWriter }
+type thirdWriter struct{ http.ResponseWriter }
 
-func (w strangeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w thirdWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -29,6 +30,15 @@ type robotsReader struct {
 	host    string
 }
 
+// readerBit is one of 64 bits that stand for crawlers.
+func readerBit(crawler string) uint64 {
+	n := uint64(0)
+	for i := range len(crawler) {
+		n = n*31 + uint64(crawler[i])
+	}
+	return 1 << (n % 64)
+}
+
 // fetchedRobots is what it was given.
 type fetchedRobots struct {
 	version string // the entity tag, which is a hash of the file
@@ -40,7 +50,8 @@ type fetchedRobots struct {
 // to the policies of the versions, of which there are few: what a version says is
 // asked of its policy.
 type readers struct {
-	mu       sync.Mutex
+	names    atomic.Uint64 // of the crawlers that are in the maps, and of others that share their bits
+	mu       sync.RWMutex
 	recent   map[robotsReader]fetchedRobots
 	earlier  map[robotsReader]fetchedRobots // dropped when recent is full
 	policies []*site.Site                   // oldest first
@@ -66,6 +77,7 @@ func (*readers) Destruct() error { return nil }
 func (rs *readers) fetched(who robotsReader, what fetchedRobots) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
+	rs.names.Or(readerBit(who.crawler))
 	rs.keep(what.site)
 	if rs.recent == nil || len(rs.recent) >= maxReaders/2 {
 		rs.earlier, rs.recent = rs.recent, map[robotsReader]fetchedRobots{}
@@ -98,8 +110,8 @@ func (rs *readers) keep(s *site.Site) {
 
 // of returns what a crawler was given last.
 func (rs *readers) of(who robotsReader) (fetchedRobots, bool) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
 	if what, ok := rs.recent[who]; ok {
 		return what, true
 	}
@@ -118,6 +130,9 @@ func (v *visit) readerOf() robotsReader {
 // what it says is asked for a verified client: rules for such stand in it.
 func (rs *readers) violation(v *visit) (fetchedRobots, policy.Decision, bool) {
 	if v.query.Identity == policy.Impostor {
+		return fetchedRobots{}, policy.Decision{}, false
+	}
+	if rs.names.Load()&v.readerBit == 0 {
 		return fetchedRobots{}, policy.Decision{}, false
 	}
 	what, ok := rs.of(v.readerOf())
