@@ -56,8 +56,11 @@ func (s *headSum) crc32(old uint32, n int64) uint32 {
 	return old ^ crcShift(s.crc, uint64(n)-uint64(s.textEnd))
 }
 
-// adler32 is the same for Adler-32.
+// adler32 is the same for Adler-32. What is none stays as it is.
 func (s *headSum) adler32(old uint32, n int64) uint32 {
+	if old&0xFFFF >= adlerMod || old>>16 >= adlerMod {
+		return old
+	}
 	rest := uint32((uint64(n) - uint64(s.textEnd)) % adlerMod)
 	a := (old&0xFFFF + s.a) % adlerMod
 	b := uint32((uint64(old>>16) + uint64(s.b) + uint64(rest)*uint64(s.a)) % adlerMod)

@@ -90,6 +90,7 @@ type blockWriter struct {
 	codeLen  [19]uint8
 	litCode  [numLit + 2]uint16
 	distCode [numDist + 2]uint16
+	isFixed  bool // the codes are the fixed ones
 	codeCode [19]uint16
 	runs     []uint16 // code lengths as they are sent: symbol, extra bits << 5
 	tree     treeBuilder
@@ -112,11 +113,13 @@ func distSymbol(dist int) int {
 	return 2*n + (dist-1)>>(n-1)&1
 }
 
+// fewTokens do not make up for the header of codes of their own.
+const fewTokens = 32
+
 // block writes tokens as one block, with codes of its own or the fixed ones,
 // whichever is shorter. It is not the last one.
 func (w *blockWriter) block(toks []token) {
-	own, fixed := w.measure(toks)
-	if fixed <= own {
+	if len(toks) < fewTokens || w.fixedIsShorter(toks) {
 		w.out.add(1<<1, 3)
 		w.fixedCodes()
 	} else {
@@ -126,58 +129,69 @@ func (w *blockWriter) block(toks []token) {
 	w.endBlock()
 }
 
-// measure makes codes for the tokens and tells how many bits a block of them
-// takes with these and with the fixed codes.
-func (w *blockWriter) measure(toks []token) (own, fixed int) {
+// fixedIsShorter makes codes for the tokens, and tells whether a block of them
+// takes no more bits with the fixed ones.
+func (w *blockWriter) fixedIsShorter(toks []token) bool {
 	clear(w.litFreq[:])
 	clear(w.distFreq[:])
 	w.litFreq[endOfBlock] = 1
-	extra := 0
 	for _, t := range toks {
 		if t&isMatch == 0 {
 			w.litFreq[t&0xFF]++
 			continue
 		}
-		l, d := lengthSymbol[t.length()], distSymbol(t.dist())
-		w.litFreq[257+int(l)]++
-		w.distFreq[d]++
-		extra += int(lengthExtra[l]) + int(distExtra[d])
+		w.litFreq[257+int(lengthSymbol[t.length()])]++
+		w.distFreq[distSymbol(t.dist())]++
 	}
-	own, fixed = extra+w.makeCodes(), extra+3
+	own, fixed := w.makeCodes(), 3
 	for i, f := range w.litFreq {
 		own += int(f) * int(w.litLen[i])
-		fixed += int(f) * fixedLen(i)
+		fixed += int(f) * int(fixedLitLen[i])
 	}
 	for i, f := range w.distFreq {
 		own += int(f) * int(w.distLen[i])
 		fixed += int(f) * 5
 	}
-	return own, fixed
+	return fixed <= own
 }
 
-func fixedLen(sym int) int {
-	switch {
-	case sym < 144 || sym >= 280:
-		return 8
-	case sym < 256:
-		return 9
-	}
-	return 7
-}
+// The lengths of the fixed codes (RFC 1951 §3.2.6), with those of symbols that
+// are never used.
+var (
+	fixedLitLen = func() (l [numLit + 2]uint8) {
+		for i := range l {
+			switch {
+			case i < 144 || i >= 280:
+				l[i] = 8
+			case i < 256:
+				l[i] = 9
+			default:
+				l[i] = 7
+			}
+		}
+		return
+	}()
+	fixedDistLen = func() (l [numDist + 2]uint8) {
+		for i := range l {
+			l[i] = 5
+		}
+		return
+	}()
+)
 
 func (w *blockWriter) fixedCodes() {
-	for i := range w.litLen {
-		w.litLen[i] = uint8(fixedLen(i))
+	if w.isFixed {
+		return
 	}
-	for i := range w.distLen {
-		w.distLen[i] = 5
-	}
+	w.isFixed = true
+	w.litLen, w.distLen = fixedLitLen, fixedDistLen
 	canonical(w.litLen[:], w.litCode[:])
 	canonical(w.distLen[:], w.distCode[:])
 }
 
 // makeCodes makes a block's own codes and returns the length of its header.
 func (w *blockWriter) makeCodes() int {
+	w.isFixed = false
 	w.tree.lengths(w.litFreq[:], w.litLen[:numLit], maxCodeBits)
 	w.tree.lengths(w.distFreq[:], w.distLen[:numDist], maxCodeBits)
 	clear(w.litLen[numLit:])
@@ -277,8 +291,14 @@ func (w *blockWriter) header() {
 	}
 }
 
-// use takes the codes of these lengths, of a block that somebody else began.
-func (w *blockWriter) use(lit, dist []uint8) {
+// use takes the codes of the inflater's current block, which somebody else began.
+func (w *blockWriter) use(d *inflater) {
+	if d.lit != &d.own.lit {
+		w.fixedCodes()
+		return
+	}
+	w.isFixed = false
+	lit, dist := d.lengths[:d.nlit], d.lengths[d.nlit:d.nlit+d.ndist]
 	clear(w.litLen[copy(w.litLen[:], lit):])
 	clear(w.distLen[copy(w.distLen[:], dist):])
 	canonical(w.litLen[:], w.litCode[:])

@@ -74,11 +74,12 @@
 //
 // In gzip and deflate the stream itself is changed: its bits are copied, but for
 // what is put in and taken out, distances that reach across a change are
-// corrected, and so is the checksum, by arithmetic. A body that is broken, or not whole, or has something behind its
-// end, comes out just so; if its head goes on in a further member of gzip it
-// passes untouched, since clients differ on whether that belongs to it. zstd and br are unpacked and
-// packed again, at their fastest levels; a body that turns out to be broken
-// after it has begun to go out breaks off, with an error from Write or Close.
+// corrected, and so is the checksum, by arithmetic. A body that is broken, or not
+// whole, or has something behind its end, comes out just so; if its head goes on
+// in a further member of gzip it passes untouched, since clients differ on
+// whether that belongs to it. zstd and br are unpacked and packed again, at their
+// fastest levels; a body that turns out to be broken after it has begun to go out
+// breaks off, with an error from Write or Close.
 //
 // Memory is bounded whatever the text unpacks to: MaxHead twice, some 200 KiB
 // for a deflate stream, and for zstd and br the window that the body asks for,

@@ -5,6 +5,7 @@ package metainject
 import (
 	"math/bits"
 	"slices"
+	"sync"
 )
 
 const tableBits = 11
@@ -107,6 +108,15 @@ func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 	}
 	return true
 }
+
+// fixedHuffman gives the fixed codes (RFC 1951 §3.2.6). They are made once: ten
+// bits are enough for a block that has them.
+var fixedHuffman = sync.OnceValues(func() (lit, dist *huffman) {
+	lit, dist = new(huffman), new(huffman)
+	lit.build(fixedLitLen[:], litEntries[:], false)
+	dist.build(fixedDistLen[:], distEntries[:], false)
+	return
+})
 
 // find decodes a symbol from the left bits of hold; n is 0 if there is none, or
 // not enough bits.

@@ -13,11 +13,12 @@ type inflater struct {
 	src     []byte // what has been pushed; read from bitReader.pos
 	state   inflateState
 	final   bool
-	stored  int   // bytes left of a stored block
-	text    int64 // length of the text so far
-	lit     huffman
-	dist    huffman
-	lengths [320]uint8 // of the codes: nlit, and behind them ndist
+	stored  int      // bytes left of a stored block
+	text    int64    // length of the text so far
+	lit     *huffman // the codes of the current block: own, or the fixed ones
+	dist    *huffman
+	own     struct{ lit, dist huffman }
+	lengths [numLit + numDist]uint8 // of own codes: nlit, and behind them ndist
 	nlit    int
 	ndist   int
 	head    bitString // header of the current block, as one that is not the last; for a stored one empty
@@ -189,7 +190,7 @@ func (d *inflater) header() event {
 		d.pos += 4
 		d.stored, d.state = int(n), inStored
 	case 1:
-		d.fixed()
+		d.lit, d.dist = fixedHuffman()
 		d.state = inSymbols
 	case 2:
 		if ev = d.dynamic(); ev == gotBlock {
@@ -238,32 +239,6 @@ func (d *inflater) keepHeader(from bitReader) {
 	d.bitReader = end
 }
 
-func (d *inflater) fixed() {
-	l := d.lengths[:288]
-	for i := range l {
-		switch {
-		case i < 144 || i >= 280:
-			l[i] = 8
-		case i < 256:
-			l[i] = 9
-		default:
-			l[i] = 7
-		}
-	}
-	d.lit.build(l, litEntries[:], false)
-	l = d.lengths[288:] // 32, of which two are never used (RFC 1951 §3.2.6)
-	for i := range l {
-		l[i] = 5
-	}
-	d.dist.build(l, distEntries[:], false)
-	d.nlit, d.ndist = 288, 32
-}
-
-// codeLengthsInUse are those of the current block.
-func (d *inflater) codeLengthsInUse() (lit, dist []uint8) {
-	return d.lengths[:d.nlit], d.lengths[d.nlit : d.nlit+d.ndist]
-}
-
 var codeOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
 // dynamic reads the codes of a dynamic block (RFC 1951 §3.2.7).
@@ -271,6 +246,7 @@ func (d *inflater) dynamic() event {
 	if !d.need(14) {
 		return needMore
 	}
+	d.lit, d.dist = &d.own.lit, &d.own.dist
 	nlit, ndist, ncode := d.take(5)+257, d.take(5)+1, d.take(4)+4
 	if nlit > 286 || ndist > 30 {
 		return badStream

@@ -13,7 +13,8 @@ import (
 // change, as there can be for 32 KiB, it writes with the codes of the block that
 // they stand in. Where that block has no code for something, it ends there, and
 // begins again behind a block that has, which takes over some of what follows too.
-// Stored blocks up to the last change are written anew. The checksum at the end is corrected by arithmetic.
+// Stored blocks up to the last change are written anew. The checksum at the end is
+// corrected by arithmetic.
 //
 // A block can so come to an end before it is over. None is copied as the last
 // one, therefore; an empty one is put behind it.
@@ -27,10 +28,11 @@ type splicer struct {
 	format format
 	phase  splicePhase
 	edits  []edit
-	next   int  // the first edit that has not been made
-	begun  bool // its text has been put in, bytes are being taken out
-	shift  int  // how much longer the new text is so far
-	end    int  // of the last edit
+	window int   // the farthest that a match may reach back
+	shifts []int // how much longer the new text is behind each edit that has been made
+	next   int   // the first edit that has not been made
+	begun  bool  // its text has been put in, bytes are being taken out
+	end    int   // of the last edit
 	text   []byte
 	toks   []token // in place of what came
 	buf    [1 << 10]token
@@ -66,8 +68,8 @@ func (z *splicer) reset() {
 
 func (z *splicer) resetOutput() {
 	z.w.out.reset()
-	z.phase, z.next, z.begun, z.shift = following, 0, false, 0
-	z.toks, z.text, z.tail, z.dst, z.edits = z.toks[:0], z.text[:0], z.tail[:0], nil, nil
+	z.phase, z.next, z.begun = following, 0, false
+	z.toks, z.text, z.tail, z.dst, z.edits, z.shifts = z.toks[:0], z.text[:0], z.tail[:0], nil, nil, z.shifts[:0]
 }
 
 // look unpacks the next part of the text behind what is in held, which is the
@@ -102,7 +104,10 @@ func (z *splicer) splice(dst io.Writer, f format, raw []byte, header int, held [
 	z.dst, z.format, z.edits = dst, f, edits
 	z.end = edits[len(edits)-1].end
 	z.text = append(z.text, held[:min(len(held), z.textWanted())]...)
-	z.span = firstSpan
+	z.span, z.window = firstSpan, deflateWindow
+	if f == zlibFormat {
+		z.window = 1 << (raw[0]>>4 + 8) // RFC 1950 §2.2
+	}
 	z.sum = sumHead(held, edits, f == gzipFormat)
 	z.w.out.b = append(z.w.out.b, raw[:header]...)
 	if z.inf.restart(raw[header:]) {
@@ -114,21 +119,27 @@ func (z *splicer) splice(dst io.Writer, f format, raw []byte, header int, held [
 	return err
 }
 
-// textWanted is how much of the text is needed: what matches that reach across the
-// last change can repeat.
-func (z *splicer) textWanted() int { return z.end + 2*maxMatch }
+// textWanted is how much of the text is needed: up to the end of a match that holds
+// the last change, or repeats what is around it.
+func (z *splicer) textWanted() int { return z.end + maxMatch }
 
-// Write takes the next bytes of the stream.
-func (z *splicer) Write(b []byte) (int, error) {
-	if z.phase == asItCame {
-		return z.dst.Write(b)
+// Write takes the next bytes of the stream. They are taken in parts, so that the
+// buffers stay small.
+func (z *splicer) Write(b []byte) (n int, err error) {
+	for n < len(b) {
+		if z.phase == asItCame {
+			k, err := z.dst.Write(b[n:])
+			return n + k, err
+		}
+		part := b[n:min(len(b), n+deflateWindow)]
+		z.inf.push(part)
+		z.at = z.inf.bitReader
+		if err := z.runAll(); err != nil {
+			return n, err
+		}
+		n += len(part)
 	}
-	z.inf.push(b)
-	z.at = z.inf.bitReader
-	if err := z.runAll(); err != nil {
-		return 0, err
-	}
-	return len(b), nil
+	return n, nil
 }
 
 // runAll goes on as far as what has come allows.
@@ -233,7 +244,7 @@ func (z *splicer) single() event {
 func (z *splicer) replace() {
 	d := &z.inf
 	if !z.loaded {
-		z.w.use(d.codeLengthsInUse())
+		z.w.use(d)
 		z.loaded = true
 	}
 	if z.w.has(z.toks) {

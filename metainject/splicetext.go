@@ -2,6 +2,8 @@
 
 package metainject
 
+import "sort"
+
 // token takes a token of the text as it came. If something else has to go out in
 // its place, that is in toks.
 func (z *splicer) token(t token, pos int) (changes bool) {
@@ -55,9 +57,17 @@ func (z *splicer) insert(text []byte) {
 }
 
 func (z *splicer) made(e *edit) {
-	z.shift += len(e.text) - (e.end - e.start)
+	z.shifts = append(z.shifts, z.shift(z.next)+len(e.text)-(e.end-e.start))
 	z.next++
 	z.begun = false
+}
+
+// shift is how much longer the new text is behind the first n edits.
+func (z *splicer) shift(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return z.shifts[n-1]
 }
 
 // remaining makes the edits at the very end of the text.
@@ -77,15 +87,9 @@ func (z *splicer) moved(t token, pos int) {
 	n, dist := t.length(), t.dist()
 	from := pos - dist
 	to := from + min(n, dist)
-	shift, whole := 0, true
-	for _, e := range z.edits[:z.next] {
-		if e.end <= from {
-			shift += len(e.text) - (e.end - e.start)
-		} else if e.start < to {
-			whole = false
-		}
-	}
-	if d := dist + z.shift - shift; whole && d <= deflateWindow {
+	before := sort.Search(z.next, func(i int) bool { return z.edits[i].end > from })
+	whole := before == z.next || z.edits[before].start >= to
+	if d := dist + z.shift(z.next) - z.shift(before); whole && d <= z.window {
 		z.toks = append(z.toks, match(n, d))
 		return
 	}

@@ -61,7 +61,7 @@ const (
 	phaseOpen  phase = iota // no final header yet
 	phaseHeld               // given, but held back until the head is known
 	phasePass               // sent; the body passes as it is
-	phaseCoded              // sent; the body is unpacked and packed again
+	phaseCoded              // sent; the body goes through the page's coder
 	phaseDrop               // sent, for HEAD; net/http is not to count the body
 	phaseOver
 )
@@ -153,7 +153,7 @@ func (rw *ResponseWriter) dropPage() {
 		p.recoder.release()
 		recoders.Put(p.recoder)
 	}
-	if p.splicer != nil {
+	if p.splicer != nil && max(cap(p.held), cap(p.raw)) <= 2*DefaultMaxHead { // so are its buffers
 		p.splicer.reset()
 		splicers.Put(p.splicer)
 	}
