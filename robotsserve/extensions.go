@@ -285,7 +285,7 @@ func (a *aipref) strictest() (values [3]int) {
 		}
 		for _, l := range f.layers {
 			for _, r := range l.Statements {
-				if s := f.at(r.Statement.Pattern); !r.Statement.Allow || s != nil && !s.Allow {
+				if !f.at(r.Statement.Pattern).Allow {
 					values[i] = -1
 				}
 			}

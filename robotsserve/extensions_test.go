@@ -12,6 +12,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -114,6 +115,33 @@ func TestContentUsageAgreesWithDecide(t *testing.T) {
 	for _, is := range []string{"is y", "is n", "is "} {
 		if counts[is] == 0 {
 			t.Errorf("no answer %s: the generator is too narrow", is)
+		}
+	}
+}
+
+// A Content-Signal line says no to what is disallowed somewhere, and not to what a
+// stronger rule allows wherever it is.
+func TestContentSignal(t *testing.T) {
+	alpha, everyone := []policy.Audience{{Kind: policy.ForToken, Name: "AlphaBot"}}, []policy.Audience{{}}
+	rule := func(audience []policy.Audience, allow bool, u policy.Usage, path string) policy.Rule {
+		return policy.Rule{For: audience, Statements: []policy.Statement{{Allow: allow, Usage: u, Pattern: pathpattern.MustParse(path)}}}
+	}
+	for _, c := range []struct {
+		name  string
+		rules []policy.Rule
+		want  string
+	}{
+		{"disallowed somewhere", []policy.Rule{rule(everyone, false, policy.TrainAI, "/a/")}, "ai-train=no"},
+		{"allowed for a narrower audience", []policy.Rule{rule(everyone, false, policy.TrainAI, "/a/"), rule(alpha, true, policy.TrainAI, "/")}, "ai-train=yes"},
+		{"allowed there alone", []policy.Rule{rule(everyone, false, policy.TrainAI, "/a/"), rule(alpha, true, policy.TrainAI, "/a/")}, ""},
+		{"allowed for a part", []policy.Rule{rule(everyone, false, policy.TrainAI, "/a/"), rule(alpha, true, policy.TrainAI, "/a/b/")}, "ai-train=no"},
+		{"other than what is stated", []policy.Rule{rule(everyone, true, policy.Search, "/"), rule(alpha, false, policy.Other, "/a/")}, "search=yes, ai-input=no, ai-train=no"},
+		{"a tie", []policy.Rule{rule(everyone, false, policy.Search, "/a/"), rule(everyone, true, policy.Search, "/a/")}, ""},
+	} {
+		spec := &policy.Spec{Crawlers: policytest.Crawlers, Rules: c.rules, Publish: policy.Publish{ContentSignal: policy.On}}
+		f, _ := Render(compile(t, spec), "", Options{})
+		if got, _ := crawlertest.ReadRobotsTxt(string(f.Body)).Extension("content-signal", "AlphaBot", "/"); got != c.want {
+			t.Errorf("%s: %q, want %q, in\n%s", c.name, got, c.want, f.Body)
 		}
 	}
 }
