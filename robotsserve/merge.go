@@ -144,7 +144,8 @@ func spokenOfBy(p *policy.Policy) (s spokenOf) {
 	for i := range rules {
 		s.directives = s.directives || len(rules[i].AppDirectives) > 0
 		for j := range rules[i].Statements {
-			s.preferences = s.preferences || !rules[i].Statements[j].Usage.IsACAP()
+			u := rules[i].Statements[j].Usage
+			s.preferences = s.preferences || !u.IsACAP() || u == policy.Other // which speaks of what no other rule speaks of
 		}
 	}
 	return s

@@ -174,6 +174,19 @@ func TestMergeTellsWhatItLeavesOut(t *testing.T) {
 	}
 }
 
+// What is disallowed as other is disallowed to AI and search too, and no line of the
+// site's may replace it.
+func TestMergePreferencesBesideOther(t *testing.T) {
+	spec := &policy.Spec{Publish: policy.Publish{ContentUsage: policy.On}, Rules: []policy.Rule{{
+		For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.Other, Pattern: pathpattern.All}},
+	}}}
+	other := "User-agent: *\nAllow: /\nContent-Usage: /open/ train-ai=y\nContent-Signal: ai-train=yes\n"
+	f, _, told := Merge(compile(t, spec), "", ParseOther([]byte(other)), Options{})
+	if got, _ := crawlertest.ReadRobotsTxt(string(f.Body)).Extension("content-usage", "AlphaBot", "/open/x"); got != "train-ai=n, ai-use=n, search=n" || len(told) != 2 {
+		t.Errorf("%q, told %v, in\n%s", got, told, f.Body)
+	}
+}
+
 func TestImportAgreesWithFile(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 12))
 	for range *policies {
