@@ -131,6 +131,41 @@ func TestACAPAgreesWithDecide(t *testing.T) {
 	}
 }
 
+// Where a prohibition meets a permission of the narrower scope in more ways than can
+// be spelled out, the permission falls, and that is told: none may hold where the
+// policy disallows.
+func TestACAPCrossingInManyWays(t *testing.T) {
+	statement := func(allow bool, pattern string) []policy.Statement {
+		return []policy.Statement{{Pos: policy.Pos{Line: len(pattern)}, Allow: allow, Usage: policy.Index, Pattern: pathpattern.MustParse(pattern)}}
+	}
+	spec := &policy.Spec{Publish: policy.Publish{ACAP: policy.On}, Rules: []policy.Rule{
+		{For: []policy.Audience{{}}, Hosts: []policy.Host{"www.example.com"}, Statements: statement(false, "/*a*b*a*b*a*b")},
+		{For: []policy.Audience{{}}, Statements: statement(true, "/b*a*b*a*b*a*a*c")},
+	}}
+	p := compile(t, spec)
+	f, problems := Render(p, "www.example.com", Options{})
+	read := acap.Parse(f.Body)
+	met := 0
+	r := rand.New(rand.NewPCG(*seed, 14))
+	for range 400 {
+		path := "/b"
+		for range 20 {
+			path += pick(r, "a", "b", "c")
+		}
+		want := p.Decide(policy.Query{Host: "www.example.com", Path: path, Usage: policy.Index}).Verdict
+		got := read.Decide(acap.Query{Crawler: "AlphaBot", Path: path, Usage: policy.Index}).Verdict
+		if want == policy.Disallowed && spec.Rules[1].Statements[0].Pattern.Match(path) {
+			met++
+		}
+		if want == policy.Disallowed && got != want {
+			t.Fatalf("%q: the records say %v, the policy %v\n%s", path, got, want, f.Body)
+		}
+	}
+	if met == 0 || toldACAP(problems, &spec.Rules[1].Statements[0]) != "acap-undecidable" {
+		t.Errorf("%d paths of both patterns, %v", met, problems)
+	}
+}
+
 // What holds for present is spelled out for each usage derived from it where some
 // rule speaks of one of them. Not all take the same qualifiers (ACAP 1.0 section
 // 2.5.5).

@@ -96,10 +96,12 @@ func (g *grouping) collect() {
 	if g.below == nil && g.work > maxWork {
 		g.problems = append(g.problems, tooMuch(g.p))
 	}
-	g.name()
+	var purposes []purpose
 	if g.p.Spec().Publish.UserAgentPurpose != policy.Off {
-		g.addPurposes(&classes[0])
+		purposes = g.published(&classes[0])
 	}
+	g.name(len(purposes) > 0)
+	g.addPurposes(purposes)
 }
 
 // maxWork bounds the statements that groups are made of, counted once for each

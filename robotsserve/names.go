@@ -10,8 +10,9 @@ import (
 )
 
 // name decides which crawlers the groups name. Everybody's group names those
-// for whom "*" alone would not do.
-func (g *grouping) name() {
+// for whom "*" alone would not do. Beside groups of purposes, which come before that
+// of "*", all are named that have rules of their own.
+func (g *grouping) name(purposes bool) {
 	everybody := g.groups[0]
 	everybody.tokens = []string{"*"}
 	named := map[string]*group{} // by token in lower case
@@ -20,39 +21,43 @@ func (g *grouping) name() {
 		all = append(all, info)
 	}
 	all = append(all, g.extra...)
-	add := func(gr *group, info policy.Crawler) {
-		gr.tokens = append(gr.tokens, info.Token)
-		named[strings.ToLower(info.Token)] = gr
+	// Beside "*" some readers would not look for a name.
+	alike := func(why string) *group {
+		return &group{lines: everybody.lines, key: everybody.key, pos: everybody.pos, labels: slices.Concat(everybody.labels, []string{why})}
 	}
+	shadowed, own := alike(notTaken), alike(notOfPurpose)
 	for _, info := range all {
-		if gr := g.of[strings.ToLower(info.Token)]; gr != nil && gr != everybody {
-			add(gr, info)
+		gr := g.of[strings.ToLower(info.Token)]
+		if gr == everybody {
+			gr = nil
+			if purposes {
+				gr = own
+			}
+		}
+		if gr != nil {
+			gr.tokens = append(gr.tokens, info.Token)
+			named[strings.ToLower(info.Token)] = gr
 		}
 	}
-	var shadowed *group
 	for _, info := range all {
 		if named[strings.ToLower(info.Token)] != nil {
 			continue
 		}
 		switch {
 		case g.isShadowed(info.Token, named):
-			// Beside "*" some readers would not look for it.
-			if shadowed == nil {
-				shadowed = &group{lines: everybody.lines, key: everybody.key, pos: everybody.pos, labels: slices.Concat(everybody.labels, []string{notTaken})}
-			}
 			shadowed.tokens = append(shadowed.tokens, info.Token)
 		case info.IgnoresStar && !everybody.trivial(), g.followsOther(info, named):
 			everybody.tokens = append(everybody.tokens, info.Token)
 		}
 	}
-	if shadowed != nil {
-		g.groups = append(g.groups, shadowed)
-	}
+	g.groups = append(g.groups, shadowed, own) // without tokens they are left out
 }
 
-// notTaken is the comment of crawlers that are named although they do what
-// everybody does.
-const notTaken = "named so that no reader takes them for a crawler of a shorter name"
+// The comments of crawlers that are named although they do what everybody does.
+const (
+	notTaken     = "named so that no reader takes them for a crawler of a shorter name"
+	notOfPurpose = "named so that the groups of purposes are not taken for theirs"
+)
 
 // followsOther reports whether a crawler that no group names would obey another
 // one's group.

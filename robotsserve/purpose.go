@@ -14,20 +14,20 @@ import (
 // no crawler is known. No crawler has such a token.
 const sentinel = "purpose-"
 
-// addPurposes adds User-Agent-Purpose lines (draft-illyes-rep-purpose-00) for
-// the purposes that rules are for. Most readers do not know the line, so that it
-// only stands after the User-agent lines of a group.
+// purpose is a purpose that rules are for, with what its group says.
+type purpose struct {
+	name  string
+	lines []string
+	rules []*policy.Rule
+}
+
+// published finds the purposes that get User-Agent-Purpose lines
+// (draft-illyes-rep-purpose-00).
 //
 // A client combines the groups of all its purposes. What that comes to is what
 // the policy says only where the groups say the same: else none is published,
 // and the crawlers that are known by a purpose are named all the same.
-func (g *grouping) addPurposes(everybody *policy.Class) {
-	type purpose struct {
-		name  string
-		lines []string
-		rules []*policy.Rule
-	}
-	var all []purpose
+func (g *grouping) published(everybody *policy.Class) (all []purpose) {
 	for _, name := range purposeAudiences(g.p.Spec()) {
 		c := g.p.WithPurpose(everybody, strings.ToLower(name))
 		rules := g.p.Rules(&c, policy.TierGroup)
@@ -50,9 +50,15 @@ func (g *grouping) addPurposes(everybody *policy.Class) {
 				Message: fmt.Sprintf("the rules for the purposes %q and %q differ, and a crawler of both would combine them otherwise than the policy does: no User-Agent-Purpose lines are published, only the names of the crawlers that are known; state the same for both",
 					all[0].name, p.name),
 			})
-			return
+			return nil
 		}
 	}
+	return all
+}
+
+// addPurposes adds the lines of purposes. Most readers do not know the line, so that
+// it only stands after the User-agent lines of a group.
+func (g *grouping) addPurposes(all []purpose) {
 	for _, p := range all {
 		gr := g.byKey[strings.Join(p.lines, "\n")]
 		if gr == nil || gr.star || len(gr.tokens) == 0 || !g.hasPurpose(gr, p.name) {

@@ -95,6 +95,33 @@ func usagePurposes(spec *policy.Spec) bool {
 	return slices.ContainsFunc(spec.Rules, func(r policy.Rule) bool { return len(r.UsagePurposes) > 0 })
 }
 
+// A crawler with rules of its own that come to what everyone's do is named all the
+// same: else it would obey the groups of its purposes, which are for those without.
+func TestPurposesOfCrawlersLikeEveryone(t *testing.T) {
+	all := []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/a")}}
+	spec := &policy.Spec{
+		Crawlers: policytest.Crawlers, Publish: policy.Publish{UserAgentPurpose: policy.On},
+		Rules: []policy.Rule{
+			{For: []policy.Audience{{}, {Kind: policy.ForToken, Name: "AlphaBot"}}, Statements: all},
+			{For: []policy.Audience{{Kind: policy.ForPurpose, Name: "sport"}}, Statements: []policy.Statement{{Allow: true, Usage: policy.Crawl, Pattern: pathpattern.All}}},
+		},
+	}
+	f, _ := Render(compile(t, spec), "", Options{})
+	checkLayout(t, f.Body)
+	read, names := crawlertest.ReadWithPurposes(string(f.Body)).ForPurposes("AlphaBot", []string{"Sport"})
+	if read.Allowed("AlphaBot", "/a") || names != nil {
+		t.Errorf("AlphaBot reads what is for %q in\n%s", names, f.Body)
+	}
+	// A crawler of a longer name must not be taken for it.
+	if !strings.Contains(string(f.Body), "User-agent: AlphaBot-Image\n") {
+		t.Errorf("AlphaBot-Image is not named in\n%s", f.Body)
+	}
+	read, names = crawlertest.ReadWithPurposes(string(f.Body)).ForPurposes("BetaBot", []string{"Sport"})
+	if !read.Allowed("BetaBot", "/a") || len(names) != 1 {
+		t.Errorf("BetaBot reads what is for %q in\n%s", names, f.Body)
+	}
+}
+
 func TestPurposeNames(t *testing.T) {
 	spec := &policy.Spec{Crawlers: policytest.Crawlers, Publish: policy.Publish{UserAgentPurpose: policy.On}}
 	for _, name := range []string{"*", "ai2", "AlphaBot", "fine"} {

@@ -21,7 +21,18 @@ type RobotsTxt struct {
 type RobotsLine struct{ Key, Path, Value string }
 
 // ReadRobotsTxt reads a file. Lines of a key that is in no group are left out.
-func ReadRobotsTxt(body string) *RobotsTxt {
+func ReadRobotsTxt(body string) *RobotsTxt { return read(body, false) }
+
+// ReadWithPurposes reads a file as crawlers do that know User-Agent-Purpose lines,
+// which begin a group as User-agent lines do (draft-illyes-rep-purpose-00 section
+// 2.1). The group of a purpose has its name in lower case behind PurposeGroup.
+func ReadWithPurposes(body string) *RobotsTxt { return read(body, true) }
+
+// PurposeGroup stands before the name of a purpose in RobotsTxt.Groups. No token
+// begins with it.
+const PurposeGroup = "purpose:"
+
+func read(body string, purposes bool) *RobotsTxt {
 	f := &RobotsTxt{Groups: map[string][]RobotsLine{}}
 	var tokens []string
 	ruled := true
@@ -32,36 +43,45 @@ func ReadRobotsTxt(body string) *RobotsTxt {
 			continue
 		}
 		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
-		switch key {
-		case "user-agent":
+		if key == "user-agent" || purposes && key == "user-agent-purpose" {
 			if ruled {
 				tokens, ruled = nil, false
 			}
-			tokens = append(tokens, strings.ToLower(value))
-			if _, ok := f.Groups[strings.ToLower(value)]; !ok {
-				f.Groups[strings.ToLower(value)] = nil
+			name := strings.ToLower(value)
+			if key == "user-agent-purpose" {
+				name = PurposeGroup + name
 			}
-			continue
-		case "allow", "disallow":
-			ruled = true
-		case "crawl-delay", "content-signal":
-		case "content-usage", "app-directives":
-		default:
+			tokens = append(tokens, name)
+			f.Groups[name] = append(f.Groups[name], nil...)
 			continue
 		}
-		r := RobotsLine{Key: key, Value: value}
-		switch {
-		case key == "allow" || key == "disallow":
-			r.Path = value
-		case strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*/"):
-			path, rest, _ := strings.Cut(value, " ")
-			r.Path, r.Value = path, strings.TrimSpace(rest)
+		r, ok := groupLine(key, value)
+		if !ok {
+			continue
 		}
+		ruled = ruled || key == "allow" || key == "disallow"
 		for _, t := range tokens {
 			f.Groups[t] = append(f.Groups[t], r)
 		}
 	}
 	return f
+}
+
+// groupLine is a line that belongs to a group.
+func groupLine(key, value string) (RobotsLine, bool) {
+	r := RobotsLine{Key: key, Value: value}
+	switch key {
+	case "allow", "disallow":
+		r.Path = value
+	case "crawl-delay", "content-signal", "content-usage", "app-directives":
+		if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*/") {
+			path, rest, _ := strings.Cut(value, " ")
+			r.Path, r.Value = path, strings.TrimSpace(rest)
+		}
+	default:
+		return r, false
+	}
+	return r, true
 }
 
 // Group is the rules for a token; parsers look for it without case.
@@ -136,4 +156,24 @@ func (f *RobotsTxt) AllowedTo(names []string, ignoresStar bool, path string) boo
 		}
 	}
 	return ignoresStar || f.Allowed("*", path)
+}
+
+// ForPurposes is the file as a client with these purposes reads it that no group
+// names: the groups of all its purposes are one, and where there is none it obeys
+// that of "*". The names say which of the purposes have a group. A client that a
+// group names obeys that one (draft-illyes-rep-purpose-00 section 2.1).
+func (f *RobotsTxt) ForPurposes(token string, purposes []string) (read *RobotsTxt, names []string) {
+	if _, named := f.Groups[strings.ToLower(token)]; named {
+		return f, nil
+	}
+	var all []RobotsLine
+	for _, p := range purposes {
+		if g, ok := f.Groups[PurposeGroup+strings.ToLower(p)]; ok {
+			all, names = append(all, g...), append(names, p)
+		}
+	}
+	if names == nil {
+		return f, nil
+	}
+	return &RobotsTxt{Groups: map[string][]RobotsLine{strings.ToLower(token): all}}, names
 }
