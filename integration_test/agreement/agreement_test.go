@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 )
 
 var (
@@ -121,6 +122,7 @@ func (r *run) policy(number int) {
 	var err error
 	if number%16 == 15 {
 		p = r.written[number/16%len(r.written)].again()
+		p.theirs = theirFile(random, policytest.SitePatterns)
 		qs = writtenQuestions(random, p)
 	} else if p, err = randomPolicy(random, number, t); err == nil {
 		qs = randomQuestions(random, p)
@@ -150,10 +152,10 @@ func (r *run) fail(format string, args ...any) {
 
 // examine serves a policy and asks all questions.
 func (r *run) examine(t *tally, at *running, p *loaded, qs []question) ([]disagreement, error) {
-	if err := at.take(p.text); err != nil {
+	if err := at.take(p); err != nil {
 		return nil, err
 	}
-	x := &exam{tally: t, at: at, p: p, parsers: r.parsers, files: map[string]*robotsFile{}}
+	x := &exam{tally: t, at: at, p: p, parsers: r.parsers, files: map[string]*robotsFile{}, theirs: mergedOn(at, p)}
 	for _, q := range qs {
 		if x.files[q.host] != nil {
 			continue
@@ -211,4 +213,10 @@ var expected = []string{
 	"edge: refused", "headers: something restricts the reader", "headers: stricter by the upstream",
 	"edge: a verified client under rules that ask for it", "edge: would be refused", "edge: disallowed as a server may read the path",
 	"headers: stricter as a server may read the path", "headers: what everyone is told holds for one exempted",
+	"edge: an impostor under a rule for impostors", "HTTP/2", "HEAD of a page", "304 to the entity tag of a page",
+	"the upstream's entity tag for a page that is changed",
+	"page: elements in gzip", "page: elements in br", "page: elements in zstd", "page: elements in deflate",
+	"robots.txt: the site behind disallows where the policy is silent", "robots.txt: lines of the site behind beside Allow and Disallow",
+	"robots.txt: a purpose's group is read", "robots.txt: purposes whose groups would differ",
+	"robots.txt: a licence", "robots.txt: a Content-Signal that says no",
 }

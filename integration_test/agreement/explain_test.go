@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
@@ -61,9 +62,22 @@ func (x *exam) explanation(q question) (*explanation, error) {
 		agent = q.token // no User-Agent has it, but one may ask about it
 	}
 	ask := url.Values{"agent": {agent}, "url": {"http://" + q.host + q.path}, "policy": {x.at.file}}
-	if q.address != "" {
-		ask.Set("address", q.address)
+	if q.client.address != "" {
+		ask.Set("address", q.client.address)
 	}
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		e, err := x.explainedAs(ask)
+		// The first who asks about an address is not waited with.
+		if err != nil || e.Identity == nil || !q.client.byName || e.Identity.Assumed == identities[q.client.identity] || time.Since(began) > patience {
+			return e, err
+		}
+	}
+}
+
+// identities are the names of identities.
+var identities = map[policy.Identity]string{policy.Unknown: "unknown", policy.Verified: "verified", policy.Impostor: "impostor"}
+
+func (x *exam) explainedAs(ask url.Values) (*explanation, error) {
 	resp, err := http.Get("http://" + x.at.server.admin + "/robots_policy/explain?" + ask.Encode())
 	if err != nil {
 		return nil, err
@@ -92,7 +106,10 @@ func (x *exam) explained(q question, e *explanation) {
 		who = strings.ToLower(e.Crawler.Token)
 	}
 	same(x, "explain: the crawler", q, who, strings.ToLower(q.token))
-	asked := policytest.Question{Token: q.token, Identity: q.identity(), Purposes: q.purposes, Host: q.host}
+	if e.Identity != nil {
+		same(x, "explain: identity", q, e.Identity.Assumed, identities[q.client.identity])
+	}
+	asked := policytest.Question{Token: q.token, Identity: q.client.identity, Purposes: q.purposes, Host: q.host}
 	may, place := true, ""
 	for i, path := range crawlertest.ServedPaths(q.path) {
 		if name, _, _ := strings.Cut(path, "?"); i == 0 && name == "/robots.txt" {
@@ -151,16 +168,16 @@ func (x *exam) explainedRobots(q question, e *explanation) {
 		same(x, "explain: robots.txt", q, c.silent(), true)
 		return
 	}
-	file := x.files[q.host]
+	file := x.files[q.host].own // which is what explain knows
 	path := crawlertest.NormalPath(q.path)
 	token := q.token
 	if token == "" {
 		token = "unheard-of"
 	}
 	_, disallowed := c.line("Disallow")
-	same(x, "explain: robots.txt", q, !disallowed, file.read.Allowed(token, path))
+	same(x, "explain: robots.txt", q, !disallowed, file.Allowed(token, path))
 	for _, name := range []string{"App-Directives", "Content-Usage", "Crawl-delay"} {
-		want, _ := file.read.Extension(strings.ToLower(name), token, path)
+		want, _ := file.Extension(strings.ToLower(name), token, path)
 		got, _ := c.line(name)
 		if strings.HasPrefix(got, "/") || strings.HasPrefix(got, "*") {
 			_, got, _ = strings.Cut(got, " ")
@@ -211,7 +228,7 @@ func (x *exam) sameHeaders(q question, a answer, page *page, e *explanation) {
 	}
 	var got, want []string
 	for _, field := range x.at.fields {
-		for _, v := range a.Header.Values(field) {
+		for _, v := range a.header.Values(field) {
 			got = append(got, field+": "+v)
 		}
 		for _, s := range e.channel(site.ChannelHeaders).Sends {

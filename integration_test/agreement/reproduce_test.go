@@ -26,25 +26,25 @@ func (r *run) reproduce(number int, at *running, p *loaded, found []disagreement
 		fmt.Fprintf(&b, "  %s\n", other)
 	}
 	fmt.Fprintf(&b, "again: go test ./integration_test/agreement -seed %d -policy %d\n", *seed, number)
-	fmt.Fprintf(&b, "the site has %s; it is asked for %q on %q by %q, and its upstream has %s\n", at.name, last.q.path, last.q.host, last.q.agent, pages[last.q.variant%len(pages)].name)
+	fmt.Fprintf(&b, "the site has %s; it is asked for %q on %q by %q, and its upstream has %s\n", at.name, last.q.path, last.q.host, last.q.agent, pages[last.q.page].name)
 	fmt.Fprintf(&b, "made small, the policy is\n%s\nand then\n  %s\n", indent(string(small.text)), last)
-	_ = at.take(small.text)
+	_ = at.take(small)
 	r.show(&b, at, small, last.q)
 	return b.String()
 }
 
 // show prints what every channel says to a question.
 func (r *run) show(b *strings.Builder, at *running, p *loaded, q question) {
-	x := &exam{tally: newTally(), at: at, p: p}
+	x := &exam{tally: newTally(), at: at, p: p, theirs: mergedOn(at, p)}
 	file := q
-	file.path, file.variant = "/robots.txt", 0
+	file.path = "/robots.txt"
 	if a, err := at.get(file); err == nil && !a.dropped {
 		fmt.Fprintf(b, "robots.txt:\n%s", indent(a.body))
 	}
 	if a, err := at.get(q); err == nil && !a.dropped {
-		fmt.Fprintf(b, "response: %s\n", a.Status)
+		fmt.Fprintf(b, "response: %d\n", a.status)
 		for _, f := range allFields {
-			fmt.Fprintf(b, "    %s: %q\n", f, a.Header.Values(f))
+			fmt.Fprintf(b, "    %s: %q\n", f, a.header.Values(f))
 		}
 		fmt.Fprintf(b, "page:\n%s\n", indent(a.body))
 	} else {
@@ -82,10 +82,11 @@ func (r *run) shrink(at *running, p *loaded, d disagreement) (*loaded, disagreem
 	for smaller := true; smaller; {
 		smaller = false
 		for _, candidate := range cuts(&spec) {
-			q, _ := load(p.name, policyfile.Print(candidate), p.tokens)
+			q, _ := load(p.name, policyfile.PrintWith(candidate, policyfile.PrintOptions{Catalogue: p.site.File.Catalogue}), p.tokens)
 			if q == nil {
 				continue
 			}
+			q.theirs = p.theirs
 			if now, ok := try(q); ok {
 				p, last, spec, smaller = q, now, *candidate, true
 				break

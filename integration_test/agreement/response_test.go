@@ -20,43 +20,53 @@ import (
 func (x *exam) visit(q question) error {
 	x.visits++
 	x.model(q)
+	why, err := x.explanation(q)
+	if err != nil {
+		return err
+	}
 	a, err := x.at.get(q)
 	if err != nil {
 		return err
 	}
-	why, err := x.explanation(q)
-	if err != nil {
-		return err
+	if q.http2 {
+		x.count("HTTP/2")
 	}
 	x.explained(q, why)
 	if crawlertest.NormalPath(strings.SplitN(q.path, "?", 2)[0]) == "/robots.txt" {
 		same(x, "edge: status", q, statusOf(a), http.StatusOK)
 		return nil
 	}
-	refusal := x.edge(q)
+	refusal := x.edge(q, q.client.identity)
 	same(x, "explain: edge", q, refusedBy(why), refusal)
+	if q.client.at(x.at) != q.client.identity {
+		refusal = x.edge(q, q.client.at(x.at)) // explain tells of what the server knows, and the site does not ask for it
+	}
 	if x.at.most != policy.ModeBlock {
 		refusal = "" // the cap is the server's, and explain tells of the policy
 	}
 	if refusal != "" {
 		x.refused(q, a, refusal)
+		if refusal != "close" && q.again == askHead {
+			return x.head(q, a, nil)
+		}
 		return nil
 	}
-	page := &pages[q.variant%len(pages)]
+	page := &pages[q.page]
 	same(x, "edge: status", q, statusOf(a), page.status)
-	if !a.dropped && a.StatusCode == page.status {
-		x.headers(q, a, page)
-		x.elements(q, a, page, why)
-		x.sameHeaders(q, a, page, why)
+	if a.dropped || a.status != page.status {
+		return nil
 	}
-	return nil
+	x.headers(q, a, page)
+	x.elements(q, a, page, why)
+	x.sameHeaders(q, a, page, why)
+	return x.twice(q, a, page)
 }
 
 func statusOf(a answer) int {
 	if a.dropped {
 		return 0
 	}
-	return a.StatusCode
+	return a.status
 }
 
 // model holds Decide to the naive evaluator.
@@ -69,7 +79,7 @@ func (x *exam) model(q question) {
 
 // edge is what is done about a visit by the policy: "" for nothing, "close", or
 // the status of the refusal.
-func (x *exam) edge(q question) string {
+func (x *exam) edge(q question, who policy.Identity) string {
 	visitor := x.p.visitor(q.token)
 	paths := crawlertest.ServedPaths(q.path)
 	if visitor == "" || x.open(q.host, paths) {
@@ -77,10 +87,10 @@ func (x *exam) edge(q question) string {
 	}
 	mode := policy.ModeOff
 	for i, path := range paths {
-		if q.address != "" && x.p.site.Policy.DemandsIdentity() {
+		if who == policy.Verified && x.p.site.Policy.DemandsIdentity() {
 			x.count("edge: a verified client under rules that ask for it")
 		}
-		a := x.p.naive(policytest.Question{Token: visitor, Identity: q.identity(), Purposes: q.purposes, Host: q.host, Path: path, Usage: policy.Crawl})
+		a := x.p.naive(policytest.Question{Token: visitor, Identity: who, Purposes: q.purposes, Host: q.host, Path: path, Usage: policy.Crawl})
 		if a.Verdict != policy.Disallowed {
 			continue
 		}
@@ -90,6 +100,10 @@ func (x *exam) edge(q question) string {
 		mode = max(mode, x.mode(a.Statement))
 	}
 	e := x.p.spec.Enforcement
+	if who == policy.Impostor && e.Impostors > max(mode, policy.ModeOff) {
+		x.count("edge: an impostor under a rule for impostors")
+		mode = e.Impostors
+	}
 	switch {
 	case mode != policy.ModeBlock:
 		if mode == policy.ModeLog {
@@ -138,14 +152,14 @@ func (x *exam) refused(q question, a answer, want string) {
 	if a.dropped {
 		return
 	}
-	same(x, "edge: not to be stored", q, a.Header.Get("Cache-Control"), "no-store")
+	same(x, "edge: not to be stored", q, a.header.Get("Cache-Control"), "no-store")
 	for _, field := range x.at.fields {
 		switch field {
 		case "Robots-Tag":
-			r, err := crawlertest.EvaluateTag(a.Header.Values(field), strings.ToLower(q.token))
+			r, err := crawlertest.EvaluateTag(a.header.Values(field), strings.ToLower(q.token))
 			same(x, "edge: the refusal is not to be indexed", q, fmt.Sprint(r.Index, err), "false <nil>")
 		case "X-Robots-Tag":
-			same(x, "edge: the refusal is not to be indexed", q, crawlertest.EvaluateX(a.Header.Values(field), strings.ToLower(q.token)).Index, false)
+			same(x, "edge: the refusal is not to be indexed", q, crawlertest.EvaluateX(a.header.Values(field), strings.ToLower(q.token)).Index, false)
 		}
 	}
 }
@@ -189,7 +203,7 @@ func (x *exam) readers(q question) []string {
 // headers holds the fields of a response to the policy and to those that the
 // upstream has sent.
 func (x *exam) headers(q question, a answer, page *page) {
-	read := fieldRules(x, q, a.Header)
+	read := fieldRules(x, q, a.header)
 	theirs := fieldRules(x, q, page.header)
 	for _, token := range x.readers(q) {
 		told, name := x.rights(q, token, x.at.tailored), strings.ToLower(token)
@@ -209,7 +223,7 @@ func (x *exam) headers(q question, a answer, page *page) {
 		x.contentUsageHeader(q, a, page)
 	}
 	if x.at.tailored {
-		same(x, "headers: Vary", q, strings.Contains(strings.Join(a.Header.Values("Vary"), ","), "User-Agent"), true)
+		same(x, "headers: Vary", q, strings.Contains(strings.Join(a.header.Values("Vary"), ","), "User-Agent"), true)
 	}
 }
 
@@ -221,12 +235,6 @@ func fieldRules(x *exam, q question, h http.Header) map[string]map[string][][2]s
 		x.differ("headers: Robots-Tag", q, err, "what three readers read alike")
 	}
 	return map[string]map[string][][2]string{"Robots-Tag": tag, "X-Robots-Tag": crawlertest.XRules(h.Values("X-Robots-Tag"))}
-}
-
-// of is the question with a crawler that reads the answer.
-func (q question) of(token string) question {
-	q.reader = token
-	return q
 }
 
 // meet counts what a page says beyond what the policy says to a crawler.
@@ -245,7 +253,7 @@ func (x *exam) meet(q question, token string, told crawlertest.Rights) {
 }
 
 func (x *exam) contentUsageHeader(q question, a answer, page *page) {
-	line := strings.Join(a.Header.Values("Content-Usage"), ", ")
+	line := strings.Join(a.header.Values("Content-Usage"), ", ")
 	theirs := strings.Join(page.header["Content-Usage"], ", ")
 	for _, u := range preferences {
 		want := preference(theirs, u)
@@ -284,6 +292,9 @@ func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 	if !page.html() || x.at.meta == "off" {
 		same(x, "page: as it was", q, a.body, page.body)
 		return
+	}
+	if c := a.header.Get("Content-Encoding"); c != "" && a.body != page.body {
+		x.count("page: elements in " + c)
 	}
 	got, err := crawlertest.Elements(a.body)
 	if err != nil {

@@ -41,6 +41,7 @@ type exam struct {
 	*tally
 	at       *running
 	p        *loaded
+	theirs   *merged // nil where nothing is merged
 	parsers  map[string]*crawlertest.Process
 	files    map[string]*robotsFile // by host
 	disagree []disagreement
@@ -63,6 +64,7 @@ type robotsFile struct {
 	host     string
 	body     string
 	read     *crawlertest.RobotsTxt
+	own      *crawlertest.RobotsTxt // what the policy alone comes to
 	losses   []robotsserve.Loss
 	problems []policy.Problem
 }
@@ -76,14 +78,18 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 	if err != nil {
 		return err
 	}
-	if a.dropped || a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/plain") {
+	if a.dropped || a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), "text/plain") {
 		x.differ("robots.txt", qs[0], fmt.Sprintf("%+v", a), "a text with status 200")
 		return nil
 	}
-	f, problems := robotsserve.Render(x.p.site.Policy, host, robotsserve.Options{Scheme: "http"})
-	same(x, "robots.txt: as rendered here", qs[0], a.body, string(f.Body))
-	file := &robotsFile{host: host, body: a.body, read: crawlertest.ReadRobotsTxt(a.body), losses: f.Losses, problems: problems}
+	file := x.rendered(host)
+	same(x, "robots.txt: as rendered here", qs[0], a.body, file.body)
+	file.body, file.read = a.body, crawlertest.ReadRobotsTxt(a.body)
 	x.files[host] = file
+	if err := x.robotsAgain(first, a); err != nil {
+		return err
+	}
+	x.wholeFile(file, first)
 	qs = slices.DeleteFunc(slices.Clone(qs), func(q question) bool {
 		return crawlertest.NormalPath(q.path) == "/robots.txt" // implied, RFC 9309 section 2.2.2
 	})
@@ -93,7 +99,7 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 		return nil
 	}
 	for i, q := range qs {
-		if slices.ContainsFunc(qs[:i], func(p question) bool { return p.token == q.token && p.path == q.path }) {
+		if asksTwice(qs, i) {
 			continue
 		}
 		if q.token == "" {
@@ -102,16 +108,30 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 		x.crawl(file, q, temoto)
 		x.extensions(file, q)
 	}
+	x.purposes(file, qs)
 	if err := x.otherParsers(file, qs); err != nil {
 		return err
 	}
 	return x.acap(file, qs)
 }
 
+// rendered is the file of a host as it should be served, with what is told of it.
+func (x *exam) rendered(host string) *robotsFile {
+	o := robotsserve.Options{Scheme: "http"}
+	f, problems := robotsserve.Render(x.p.site.Policy, host, o)
+	own := crawlertest.ReadRobotsTxt(string(f.Body))
+	if x.theirs != nil {
+		f, problems, _ = robotsserve.Merge(x.p.site.Policy, host, robotsserve.ParseOther([]byte(x.p.theirs)), o)
+	}
+	return &robotsFile{host: host, body: string(f.Body), own: own, losses: f.Losses, problems: problems}
+}
+
 // mayCrawl is what robots.txt should say: it speaks to every client of a name,
-// whoever it is, and knows no purposes but those of the catalogue.
+// whoever it is, and knows no purposes but those of the catalogue. What the policy
+// leaves open the site behind may close.
 func (x *exam) mayCrawl(q question) bool {
-	return x.p.naive(x.asked(q, policy.Crawl)).Verdict != policy.Disallowed
+	a := x.p.naive(x.asked(q, policy.Crawl))
+	return a.Verdict == policy.Allowed || a.Verdict == policy.Unstated && x.theyAllow(q.token, crawlertest.NormalPath(q.path))
 }
 
 func (x *exam) asked(q question, u policy.Usage) policytest.Question {
@@ -125,7 +145,7 @@ func (x *exam) flattened(f *robotsFile, q question) bool {
 		named := slices.ContainsFunc(l.Crawlers, func(c string) bool {
 			return strings.EqualFold(c, q.token) || c == "*" && slices.Equal(f.read.Group(q.token), f.read.Group("*"))
 		})
-		return named && l.Paths.Match(crawlertest.NormalPath(q.path)) && x.linted("not-flattenable", l.Pos)
+		return named && l.Paths.Match(crawlertest.NormalPath(q.path)) && x.lossAt(f, l.Pos)
 	})
 }
 
@@ -205,35 +225,71 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 	return nil
 }
 
-// extensions holds App-Directives, Content-Usage and Crawl-delay to the policy.
+// extensions holds the lines beside Allow and Disallow to the policy.
 func (x *exam) extensions(f *robotsFile, q question) {
+	x.extensionsOf(f, f.read, q, x.asked(q, policy.Crawl))
+	x.contentSignal(f, q)
+}
+
+// extensionsOf holds App-Directives, Content-Usage and Crawl-delay to what the policy
+// answers to a question.
+func (x *exam) extensionsOf(f *robotsFile, read *crawlertest.RobotsTxt, q question, asked policytest.Question) {
 	path := crawlertest.NormalPath(q.path)
-	asked := x.asked(q, policy.Crawl)
-	var want []string
+	got, _ := read.Extension("app-directives", q.token, path)
+	want := x.directives(asked)
+	if x.theirs != nil && !x.theirs.directives {
+		want = membersOf(x.theirLine("app-directives", q.token, path))
+	}
+	same(x, "robots.txt: App-Directives", q, membersOf(got), want)
+	delay, _ := read.Extension("crawl-delay", q.token, path)
+	seconds := policytest.CrawlDelay(x.p.spec, asked).Seconds()
+	if seconds == 0 {
+		seconds = number(x.theirLine("crawl-delay", q.token, path))
+	}
+	same(x, "robots.txt: Crawl-delay", q, math.Round(number(delay)*1000), math.Round(seconds*1000))
+	line, _ := read.Extension("content-usage", q.token, path)
+	switch {
+	case x.theirs != nil && !x.theirs.preferences:
+		same(x, "robots.txt: Content-Usage", q, line, x.theirLine("content-usage", q.token, path))
+	case x.p.spec.Publish.ContentUsage != policy.Off:
+		x.contentUsage(f, line, q, asked)
+	default:
+		same(x, "robots.txt: Content-Usage", q, line, "")
+	}
+}
+
+// number is a number of seconds, or 0.
+func number(text string) float64 {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// directives are the policy's application directives, as one text.
+func (x *exam) directives(asked policytest.Question) string {
+	var list httpsfv.List
 	for _, app := range x.p.site.Policy.Apps() {
 		if d := policytest.AppDirective(x.p.spec, asked, app); d != nil {
-			text, err := httpsfv.Marshal(httpsfv.List{d.Item})
-			if err != nil {
-				panic(err) // it was read from the policy file
-			}
-			want = append(want, canonical(text))
+			list = append(list, d.Item)
 		}
 	}
-	slices.Sort(want)
-	got, _ := f.read.Extension("app-directives", q.token, path)
-	var directives []string
-	if got != "" {
-		for _, m := range strings.Split(got, ", ") {
-			directives = append(directives, canonical(m))
-		}
+	text, err := httpsfv.Marshal(list)
+	if err != nil {
+		panic(err) // it was read from the policy file
 	}
-	same(x, "robots.txt: App-Directives", q, strings.Join(directives, ", "), strings.Join(want, ", "))
-	delay, _ := f.read.Extension("crawl-delay", q.token, path)
-	seconds, _ := strconv.ParseFloat("0"+delay, 64)
-	same(x, "robots.txt: Crawl-delay", q, math.Round(seconds*1000), float64(policytest.CrawlDelay(x.p.spec, asked).Milliseconds()))
-	if x.p.spec.Publish.ContentUsage != policy.Off {
-		x.contentUsage(f, q, path)
+	return membersOf(text)
+}
+
+// membersOf is a list with its members and their parameters in order.
+func membersOf(list string) string {
+	members := strings.Split(list, ", ")
+	for i, m := range members {
+		members[i] = canonical(m)
 	}
+	slices.Sort(members)
+	return strings.Join(members, ", ")
 }
 
 // canonical is a member with its parameters in order.
@@ -245,12 +301,12 @@ func canonical(member string) string {
 
 var preferences = []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search}
 
-func (x *exam) contentUsage(f *robotsFile, q question, path string) {
+func (x *exam) contentUsage(f *robotsFile, line string, q question, asked policytest.Question) {
 	const channel = "robots.txt: Content-Usage"
-	line, _ := f.read.Extension("content-usage", q.token, path)
 	crossed := slices.ContainsFunc(f.problems, func(p policy.Problem) bool { return p.Code == "content-usage-cross" && x.linted(p.Code, p.Pos) })
 	for _, u := range preferences {
-		want := [...]string{"", "y", "n"}[x.p.naive(x.asked(q, u)).Verdict]
+		asked.Usage = u
+		want := [...]string{"", "y", "n"}[x.p.naive(asked).Verdict]
 		got := preference(line, u)
 		x.answer(channel, 1)
 		switch {
@@ -282,7 +338,7 @@ func (x *exam) acap(f *robotsFile, qs []question) error {
 		x.differ("robots.txt: ACAP", question{host: f.host}, fmt.Sprintf("%+v", records.Problems), "records that a reader of ACAP 1.0 understands")
 	}
 	for i, q := range qs {
-		if q.token == "" || slices.ContainsFunc(qs[:i], func(p question) bool { return p.token == q.token && p.path == q.path }) {
+		if q.token == "" || asksTwice(qs, i) {
 			continue
 		}
 		for _, u := range policy.Usages() {
@@ -298,7 +354,7 @@ func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy
 	const channel = "robots.txt: ACAP"
 	asked, query := x.asked(q, u), acap.Query{Crawler: q.token, Path: q.path, Usage: u, Now: x.p.now}
 	if len(q.purposes) > 0 {
-		asked.Purposes, query.Purpose = q.purposes, q.purposes[0]
+		asked.Purposes, query.Purpose = q.purposes[:1], q.purposes[0]
 	}
 	want, got := x.p.naive(asked), records.Decide(query)
 	x.answer(channel, 1)

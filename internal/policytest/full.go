@@ -53,6 +53,7 @@ func Full(r *rand.Rand) (*policy.Spec, PatternKind) {
 	for i := range spec.Rules {
 		dress(r, kind, &spec.Rules[i])
 	}
+	repurpose(r, spec)
 	repattern(r, kind, spec)
 	if r.IntN(2) == 0 {
 		AddDirectives(r, spec, kind == PlainPatterns || r.IntN(2) == 0)
@@ -98,6 +99,27 @@ func dress(r *rand.Rand, kind PatternKind, rule *policy.Rule) {
 			text += ":" + value
 		}
 		rule.EngineRules = append(rule.EngineRules, policy.EngineRule{Pattern: pattern, Name: name, Rule: robotsrule.Of(text)})
+	}
+}
+
+// Purposes are what rules of Full are for, beside crawlers; clients name them in any
+// case.
+var Purposes = []string{"news", "research", "sport"}
+
+// repurpose gives the rules that are for a purpose one, two or three of them, and
+// rules that are for crawlers a purpose too.
+func repurpose(r *rand.Rand, spec *policy.Spec) {
+	names := Purposes[:1+r.IntN(len(Purposes))]
+	for i := range spec.Rules {
+		rule := &spec.Rules[i]
+		if r.IntN(8) == 0 {
+			rule.For = append(rule.For, policy.Audience{Kind: policy.ForPurpose})
+		}
+		for j := range rule.For {
+			if a := &rule.For[j]; a.Kind == policy.ForPurpose {
+				a.Name = oneOf(r, names...)
+			}
+		}
 	}
 }
 
@@ -171,7 +193,7 @@ func finish(r *rand.Rand, spec *policy.Spec) {
 		spec.Sitemaps = []string{"/sitemap.xml", "https://cdn.example.com/news.xml"}[:1+r.IntN(2)]
 	}
 	spec.Enforcement = policy.Enforcement{
-		Mode: oneOf(r, policy.ModeOff, policy.ModeLog, policy.ModeBlock, policy.ModeBlock), Impostors: policy.ModeOff,
+		Mode: oneOf(r, policy.ModeOff, policy.ModeLog, policy.ModeBlock, policy.ModeBlock), Impostors: oneOf(r, policy.ModeOff, policy.ModeLog, policy.ModeBlock),
 		Status: oneOf(r, 403, 403, 401, 402, 404, 410, 429, 451),
 	}
 	switch r.IntN(8) {

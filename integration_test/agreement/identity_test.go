@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agreement
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+)
+
+// client is where a request comes from.
+type client struct {
+	address  string          // "": this machine
+	identity policy.Identity // that the server must find out
+	byName   bool            // from the name of the address, where it asks for that
+}
+
+// at is the identity of a client on a site.
+func (c client) at(s *running) policy.Identity {
+	if c.byName && !s.names {
+		return policy.Unknown
+	}
+	return c.identity
+}
+
+// The operators of crawlers of policies at random, and those whose clients have
+// names of theirs: 20.0.1.N is N.crawl.alpha.example.
+var (
+	operators = []string{"alpha", "beta"}
+	operated  = map[string]int{"alphabot": 0, "alphabot-image": 0, "deltabot": 0, "betabot": 1}
+)
+
+// ownCatalogue knows by which names the crawlers of policies at random are verified.
+var ownCatalogue = sync.OnceValue(func() *crawlers.Catalogue {
+	var text strings.Builder
+	text.WriteString("version: 1\ncrawlers:\n")
+	for _, c := range policytest.Crawlers {
+		if i, ok := operated[strings.ToLower(c.Token)]; ok {
+			fmt.Fprintf(&text, "  %s: {reverse-dns: .crawl.%s.example}\n", c.Token, operators[i])
+		}
+	}
+	f, told := policyfile.Load("own.yaml", []byte(text.String()+"rules:\n  - for: everyone\n    allow:\n      crawl: /\n"))
+	if told.HasErrors() {
+		panic(told.Text())
+	}
+	return f.Catalogue
+})
+
+// clientOf makes a client that comes in a crawler's name: from this machine, from an
+// address that is its operator's, or from one that is not.
+func clientOf(r *rand.Rand, token string) client {
+	if from := addresses()[token]; len(from) > 0 && r.IntN(2) == 0 {
+		return client{address: from[r.IntN(len(from))], identity: policy.Verified}
+	}
+	if r.IntN(2) == 0 {
+		return client{}
+	}
+	i, named := operated[strings.ToLower(token)]
+	if !named {
+		// Nothing is known against it: of real operators' lists only those of the last
+		// days say no, and of the others' crawlers nothing is published.
+		if slices.Contains(policytest.RealTokens, token) {
+			return client{}
+		}
+		return client{address: "20.0.0.1"}
+	}
+	c := client{byName: true, identity: policy.Impostor}
+	switch n := 1 + r.IntN(4); r.IntN(4) {
+	case 0: // that nobody has given a name
+		c.address = fmt.Sprintf("20.0.9.%d", n)
+	case 1: // of another operator
+		c.address = fmt.Sprintf("20.0.%d.%d", 2-i, n)
+	default:
+		c.address, c.identity = fmt.Sprintf("20.0.%d.%d", i+1, n), policy.Verified
+	}
+	return c
+}
+
+// addresses are some of which the operators of crawlers say that they are theirs,
+// from the lists that come with the program.
+var addresses = sync.OnceValue(func() map[string][]string {
+	found := map[string][]string{}
+	text, err := os.ReadFile("../../crawlers/verify/snapshot.txt")
+	known, kerr := crawlers.Default()
+	if err != nil || kerr != nil {
+		panic(errors.Join(err, kerr))
+	}
+	list := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if url, ok := strings.CutPrefix(line, "list "); ok {
+			list = url
+		}
+		prefix, err := netip.ParsePrefix(line)
+		if err != nil || !prefix.Addr().Is4() {
+			continue
+		}
+		for _, token := range policytest.RealTokens {
+			if row, ok := known.Lookup(token); ok && slices.Contains(row.Verification.AddressLists, list) && len(found[token]) < 20 {
+				found[token] = append(found[token], prefix.Addr().String())
+			}
+		}
+	}
+	return found
+})
+
+// resolve has the process ask a name server within itself, and no other.
+func resolve() {
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		go nameServer(server)
+		return client, nil
+	}}
+}
+
+// nameServer answers queries as over TCP (RFC 1035 section 4.2.2).
+func nameServer(conn net.Conn) {
+	defer conn.Close()
+	var size [2]byte
+	for {
+		if _, err := io.ReadFull(conn, size[:]); err != nil {
+			return
+		}
+		query := make([]byte, binary.BigEndian.Uint16(size[:]))
+		if _, err := io.ReadFull(conn, query); err != nil {
+			return
+		}
+		answer, err := resolved(query)
+		if err != nil {
+			return
+		}
+		if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)); err != nil {
+			return
+		}
+	}
+}
+
+// resolved is the answer to a query: the name of an address of an operator, or the
+// address of a name.
+func resolved(query []byte) ([]byte, error) {
+	var m dnsmessage.Message
+	if err := m.Unpack(query); err != nil || len(m.Questions) != 1 {
+		return nil, errors.Join(err, errors.New("not one question"))
+	}
+	q := m.Questions[0]
+	m.Additionals, m.Response, m.RecursionAvailable, m.RCode = nil, true, true, dnsmessage.RCodeNameError
+	header := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: dnsmessage.ClassINET, TTL: 60}
+	for i, operator := range operators {
+		for n := 1; n <= 4; n++ {
+			name := fmt.Sprintf("%d.crawl.%s.example.", n, operator)
+			reverse := fmt.Sprintf("%d.%d.0.20.in-addr.arpa.", n, i+1)
+			switch asked := q.Name.String(); {
+			case asked == reverse && q.Type == dnsmessage.TypePTR:
+				m.RCode = dnsmessage.RCodeSuccess
+				m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.PTRResource{PTR: dnsmessage.MustNewName(name)}}}
+			case asked == name:
+				m.RCode = dnsmessage.RCodeSuccess
+				if q.Type == dnsmessage.TypeA {
+					m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AResource{A: [4]byte{20, 0, byte(i + 1), byte(n)}}}}
+				}
+			}
+		}
+	}
+	return m.Pack()
+}

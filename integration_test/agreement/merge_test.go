@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agreement
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// theirFile makes a robots.txt that a site behind may have, with patterns of a kind:
+// in clean lines, but for some patterns. "" is for a site without one.
+func theirFile(r *rand.Rand, kind policytest.PatternKind) string {
+	if r.IntN(6) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(pick(r, "", "# of the site\n", "License: https://www.example.com/theirs.xml\n"))
+	tokens := append(slices.Clone(askedTokens), "*", "*", "*", "*")
+	r.Shuffle(len(tokens), func(i, j int) { tokens[i], tokens[j] = tokens[j], tokens[i] })
+	named := map[string]bool{}
+	for range 1 + r.IntN(3) {
+		first := true
+		for range 1 + r.IntN(3) {
+			token := tokens[0]
+			tokens = tokens[1:]
+			first = first && !named[token]
+			named[token] = true
+			b.WriteString("User-agent: " + token + "\n")
+		}
+		for range 1 + r.IntN(4) {
+			b.WriteString(pick(r, "Allow: ", "Disallow: ", "Disallow: ") + theirPattern(r, kind) + "\n")
+		}
+		if first {
+			b.WriteString(theirExtensions(r, kind))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString(pick(r, "", "Sitemap: https://www.example.com/theirs.xml\n", "Sitemap: https://cdn.example.com/news.xml\nSitemap: https://www.example.com/theirs.xml\n"))
+	b.WriteString(pick(r, "", "ACAP-crawler: *\nACAP-disallow-index: /\n"))
+	return b.String()
+}
+
+func pick(r *rand.Rand, from ...string) string { return from[r.IntN(len(from))] }
+
+// theirPattern is at times one that no policy file can have.
+func theirPattern(r *rand.Rand, kind policytest.PatternKind) string {
+	if r.IntN(8) == 0 {
+		return pick(r, "*", "/a**", "/***") + pick(r, "a", "b*", "", "**/b", "b$", "a**$")
+	}
+	return policytest.NewPattern(r, kind).String()
+}
+
+func theirExtensions(r *rand.Rand, kind policytest.PatternKind) string {
+	text := pick(r, "", "", "Crawl-delay: 3\n", "Crawl-delay: 0.5\n", "Crawl-delay: soon\n")
+	text += pick(r, "", "", "Content-Usage: train-ai=n\n", "Content-Usage: search=y, train-ai=n\nContent-Usage: /a search=n\n")
+	text += pick(r, "", "", "Content-Signal: ai-train=no\n")
+	return text + pick(r, "", "", "App-Directives: theirs;x=1\n", "App-Directives: theirs\nApp-Directives: "+strings.Trim(theirPattern(r, policytest.PlainPatterns), "*$")+" other;y\n")
+}
+
+// merged is what a file that is merged adds to a policy.
+type merged struct {
+	read                    *crawlertest.RobotsTxt // the site's own, by RFC 9309
+	preferences, directives bool                   // the policy states some itself
+	sitemaps                []string
+}
+
+// mergedOn is nil on a site that does not merge, or whose upstream has no file.
+func mergedOn(at *running, p *loaded) *merged {
+	if !at.merges || p.theirs == "" {
+		return nil
+	}
+	m := &merged{read: crawlertest.ReadRobotsTxt(p.theirs), sitemaps: sitemapsOf(p.theirs)}
+	for i := range p.spec.Rules {
+		rule := &p.spec.Rules[i]
+		m.directives = m.directives || len(rule.AppDirectives) > 0
+		for j := range rule.Statements {
+			u := rule.Statements[j].Usage
+			m.preferences = m.preferences || slices.Contains(preferences, u) || u == policy.Other
+		}
+	}
+	return m
+}
+
+// obeyed is the name whose group of the site's file a crawler obeys; false for none.
+func (x *exam) obeyed(token string) (string, bool) {
+	info, _ := x.p.info(token)
+	for _, t := range append([]string{token}, info.Follows...) {
+		if _, named := x.theirs.read.Groups[strings.ToLower(t)]; named {
+			return t, true
+		}
+	}
+	return "*", !info.IgnoresStar
+}
+
+// theyAllow is what the site's file says, where the policy says nothing.
+func (x *exam) theyAllow(token, path string) bool {
+	if x.theirs == nil {
+		return true
+	}
+	name, obeys := x.obeyed(token)
+	if !obeys {
+		return true
+	}
+	allowed := x.theirs.read.Allowed(name, path)
+	if !allowed {
+		x.count("robots.txt: the site behind disallows where the policy is silent")
+	}
+	return allowed
+}
+
+// theirLine is the value of an extension in the site's file, "" for none.
+func (x *exam) theirLine(key, token, path string) string {
+	if x.theirs == nil {
+		return ""
+	}
+	name, obeys := x.obeyed(token)
+	if !obeys {
+		return ""
+	}
+	value, _ := x.theirs.read.Extension(key, name, path)
+	if value != "" {
+		x.count("robots.txt: lines of the site behind beside Allow and Disallow")
+	}
+	return value
+}
+
+func sitemapsOf(body string) (found []string) {
+	for line := range strings.Lines(body) {
+		if s, ok := strings.CutPrefix(line, "Sitemap: "); ok && !slices.Contains(found, strings.TrimSpace(s)) {
+			found = append(found, strings.TrimSpace(s))
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// wholeFile holds what is in no group to the policy: sitemaps, and the licence, which
+// RSL has before all groups where it is for all crawlers.
+func (x *exam) wholeFile(f *robotsFile, q question) {
+	var want []string
+	for _, s := range x.p.spec.Sitemaps {
+		if strings.HasPrefix(s, "/") {
+			s = "http://" + strings.ToLower(q.host) + s
+		}
+		want = append(want, s)
+	}
+	if x.theirs != nil {
+		want = append(want, x.theirs.sitemaps...)
+	}
+	slices.Sort(want)
+	same(x, "robots.txt: Sitemap", q, fmt.Sprint(sitemapsOf(f.body)), fmt.Sprint(slices.Compact(want)))
+	var licences []string
+	groups := false
+	for line := range strings.Lines(f.body) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch {
+		case strings.EqualFold(key, "User-agent"):
+			groups = true
+		case strings.EqualFold(key, "License") && groups:
+			licences = append(licences, "of one group: "+value)
+		case strings.EqualFold(key, "License"):
+			licences = append(licences, value)
+			x.count("robots.txt: a licence")
+		}
+	}
+	same(x, "robots.txt: License", q, strings.Join(licences, " "), x.p.spec.Publish.License)
+	same(x, "robots.txt: ACAP is published", q, strings.Contains(f.body, "ACAP-crawler:"), x.publishesACAP())
+}
+
+// publishesACAP is docs/policy-file.md, "publish".
+func (x *exam) publishesACAP() bool {
+	if x.p.spec.Publish.ACAP != policy.Auto {
+		return x.p.spec.Publish.ACAP == policy.On
+	}
+	return slices.ContainsFunc(x.p.spec.Rules, func(r policy.Rule) bool {
+		return r.PermissionsReference != "" || slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+			return s.Qualifiers != nil || s.Usage != policy.Crawl && !slices.Contains(preferences, s.Usage)
+		})
+	})
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agreement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// purposes holds the User-Agent-Purpose lines of a file to the policy: which there
+// are, and that crawlers with such purposes that no group names read what the policy
+// says to them. What a crawler reads that is named is said to that name, whatever
+// purpose it has at the time.
+func (x *exam) purposes(f *robotsFile, qs []question) {
+	read := crawlertest.ReadWithPurposes(f.body)
+	var lines []string
+	for name := range read.Groups {
+		if p, ok := strings.CutPrefix(name, crawlertest.PurposeGroup); ok {
+			lines = append(lines, p)
+		}
+	}
+	slices.Sort(lines)
+	first := question{host: f.host}
+	same(x, "robots.txt: User-Agent-Purpose", first, fmt.Sprint(lines), fmt.Sprint(x.published(f)))
+	for i, q := range qs {
+		if len(q.purposes) == 0 || asksTwice(qs, i) {
+			continue
+		}
+		if q.token == "" {
+			q.token = "ZetaBot"
+		}
+		x.purpose(f, read, q)
+	}
+}
+
+// published are the purposes that should have lines: all that rules are for, or, as
+// lint tells, none where readers that combine groups would not come to what the
+// policy says.
+func (x *exam) published(f *robotsFile) (names []string) {
+	if x.p.spec.Publish.UserAgentPurpose == policy.Off {
+		return nil
+	}
+	for _, p := range f.problems {
+		if p.Code == "purpose-groups-differ" && (x.theirs != nil || x.linted(p.Code, p.Pos)) {
+			x.count("robots.txt: purposes whose groups would differ")
+			return nil
+		}
+	}
+	for _, r := range x.p.spec.Rules {
+		if len(r.Hosts) > 0 && !slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return speaksTo(h, f.host) }) {
+			continue
+		}
+		for _, a := range r.For {
+			if name := strings.ToLower(a.Name); a.Kind == policy.ForPurpose && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// purpose holds a reader that knows purposes to the policy.
+func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
+	const channel = "robots.txt: by a reader that knows purposes"
+	file, names := read.ForPurposes(q.token, q.purposes)
+	if len(names) > 1 && x.usagePurposes() {
+		return // which rules ask for is another question for several than for each
+	}
+	if names != nil {
+		x.count("robots.txt: a purpose's group is read")
+	}
+	asked, path := x.asked(q, policy.Crawl), crawlertest.NormalPath(q.path)
+	asked.Purposes = names
+	a := x.p.naive(asked)
+	want := a.Verdict != policy.Disallowed
+	if a.Verdict == policy.Unstated {
+		want = x.theyAllow(q.token, path)
+	}
+	got := file.Allowed(q.token, path)
+	x.answer(channel, 1)
+	switch {
+	case got == want:
+	case want && a.Statement != nil && x.lossAt(f, a.Statement.Pos), want && x.flattened(f, q):
+		x.except(channel, "not-flattenable")
+	default:
+		x.differ(channel, q, fmt.Sprintf("%v for %q", got, names), want)
+	}
+	if names != nil {
+		x.extensionsOf(f, file, q, asked)
+	}
+}
+
+// lossAt reports whether a problem tells that the file cannot say what a statement
+// allows.
+func (x *exam) lossAt(f *robotsFile, at policy.Pos) bool {
+	return slices.ContainsFunc(f.problems, func(p policy.Problem) bool {
+		return p.Code == "not-flattenable" && p.Pos == at && (x.theirs != nil || x.linted(p.Code, p.Pos))
+	})
+}
+
+func (x *exam) usagePurposes() bool {
+	return slices.ContainsFunc(x.p.spec.Rules, func(r policy.Rule) bool { return len(r.UsagePurposes) > 0 })
+}
+
+// speaksTo reports whether a rule's host is for a request's.
+func speaksTo(h policy.Host, host string) bool {
+	suffix, wild := strings.CutPrefix(string(h), "*")
+	host = policy.NormalizeHost(host)
+	return wild && strings.HasSuffix(host, suffix) || !wild && string(h) == host
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agreement
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+)
+
+// question is a request of a crawler.
+type question struct {
+	token    string   // the crawler that it is of; "" for a browser or an unknown one
+	agent    string   // its User-Agent
+	client   client   // where it comes from
+	purposes []string // that the User-Agent names
+	host     string
+	path     string // as sent
+	page     int    // of the upstream's
+	coding   string // of content that is accepted; identity for none
+	http2    bool
+	again    again  // what is asked after
+	reader   string // who reads the answer, if that is another crawler
+}
+
+// of is the question with a crawler that reads the answer.
+func (q question) of(token string) question {
+	q.reader = token
+	return q
+}
+
+// randomQuestions asks about a few hosts, paths and crawlers of a policy of
+// Full.
+func randomQuestions(r *rand.Rand, p *loaded) (qs []question) {
+	for range 3 {
+		host := policytest.Hosts[r.IntN(len(policytest.Hosts)-1)] // the last is no host that a request can name
+		for range 6 {
+			path := policytest.PathFor(r, p.kind)
+			for range 6 {
+				qs = append(qs, newQuestion(r, askedTokens[r.IntN(len(askedTokens))], host, path))
+			}
+			qs = append(qs, newQuestion(r, "", host, path))
+		}
+	}
+	return qs
+}
+
+var (
+	agentForms = []string{
+		"%s", "%s/1.0", "Mozilla/5.0 (compatible; %s/2.1; +http://www.bots.invalid/bot.html)",
+		"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; %s/1.2; +https://bots.invalid/%[1]s) Chrome/143.0 Safari/537.36", "%s (+http://bots.invalid)",
+	}
+	otherAgents = []string{
+		"Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0", "curl/8.5.0", "Mozilla/5.0 (compatible; NotAlphaBotter/1.0)",
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/143.0.0.0 Safari/537.36",
+	}
+	codings = []string{"identity", "identity", "gzip", "br", "zstd", "deflate"}
+)
+
+// newQuestion gives a crawler a User-Agent as such crawlers have.
+func newQuestion(r *rand.Rand, token, host, path string) question {
+	q := question{
+		token: token, host: host, path: path, page: r.IntN(len(pages)), coding: codings[r.IntN(len(codings))],
+		http2: r.IntN(4) == 0, again: again(r.IntN(4 * int(notAgain))),
+	}
+	q.agent = otherAgents[r.IntN(len(otherAgents))]
+	if token != "" {
+		q.agent = agentOf(r, token)
+		q.client = clientOf(r, token)
+	}
+	switch r.IntN(6) {
+	case 0:
+		q.purposes = policytest.Purposes[r.IntN(len(policytest.Purposes)):]
+		q.purposes = q.purposes[:1+r.IntN(len(q.purposes))]
+		for _, p := range q.purposes {
+			q.agent += fmt.Sprintf([]string{" (%s)", "; %s;", " %s/1.0"}[r.IntN(3)], []string{strings.ToUpper(p[:1]) + p[1:], p}[r.IntN(2)])
+		}
+	case 1:
+		q.agent += " newsletter research_and_more" // which are other words
+	}
+	return q
+}
+
+func agentOf(r *rand.Rand, token string) string {
+	name := token
+	if c, err := crawlers.Default(); err == nil {
+		if row, ok := c.Lookup(token); ok && len(row.Patterns()) > 0 {
+			name = row.Patterns()[0]
+		}
+	}
+	switch r.IntN(6) {
+	case 0:
+		name = strings.ToLower(name)
+	case 1:
+		name = strings.ToUpper(name)
+	}
+	return fmt.Sprintf(agentForms[r.IntN(len(agentForms))], name)
+}
+
+// writtenQuestions asks about the hosts, paths and crawlers that a policy names,
+// and about others near them.
+func writtenQuestions(r *rand.Rand, p *loaded) (qs []question) {
+	hosts, paths := []string{"www.example.com", "x.staging.example.com"}, []string{"/", "/other"}
+	for _, rule := range p.spec.Rules {
+		for _, h := range rule.Hosts {
+			hosts = append(hosts, strings.Replace(string(h), "*", "any", 1))
+		}
+		for _, s := range rule.Statements {
+			paths = append(paths, pathLike(r, s.Pattern.String()))
+		}
+		for _, e := range rule.EngineRules {
+			paths = append(paths, pathLike(r, e.Pattern.String()))
+		}
+	}
+	for range 3 {
+		host := hosts[r.IntN(len(hosts))]
+		for range 6 {
+			path := paths[r.IntN(len(paths))]
+			for range 6 {
+				qs = append(qs, newQuestion(r, p.tokens[r.IntN(len(p.tokens))], host, path))
+			}
+			qs = append(qs, newQuestion(r, "", host, path))
+		}
+	}
+	return qs
+}
+
+// pathLike makes a path that a pattern matches, or nearly.
+func pathLike(r *rand.Rand, pattern string) string {
+	path := strings.ReplaceAll(pattern, "*", "x")
+	path, anchored := strings.CutSuffix(path, "$")
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	switch r.IntN(4) {
+	case 0:
+		path += "y"
+	case 1:
+		path = "/x" + path
+	case 2:
+		if !anchored {
+			path += "/z.html"
+		}
+	}
+	return path
+}
+
+// asksTwice reports whether an earlier question is about the same crawler and path.
+func asksTwice(qs []question, i int) bool {
+	return slices.ContainsFunc(qs[:i], func(p question) bool { return p.token == qs[i].token && p.path == qs[i].path })
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agreement
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// signals are the names of the preferences in Content-Signal lines.
+var signals = map[policy.Usage]string{policy.TrainAI: "ai-train", policy.AIUse: "ai-input", policy.Search: "search"}
+
+// contentSignal holds the Content-Signal line of a crawler's group to the policy. It
+// is for the whole site: no to what is disallowed anywhere, and yes to what is
+// allowed everywhere.
+func (x *exam) contentSignal(f *robotsFile, q question) {
+	const channel = "robots.txt: Content-Signal"
+	line, others := f.read.Extension("content-signal", q.token, "/")
+	if x.p.spec.Publish.ContentSignal == policy.Off {
+		line = strings.TrimSuffix(line, "\n")
+		want := ""
+		if x.theirs != nil && !x.theirs.preferences {
+			want = x.theirLine("content-signal", q.token, "/")
+		}
+		same(x, channel, q, line, want)
+		return
+	}
+	if x.theirs != nil && !x.theirs.preferences {
+		same(x, channel, q, line, x.theirLine("content-signal", q.token, "/"))
+		return
+	}
+	same(x, channel, q, others <= 1, true)
+	for _, u := range preferences {
+		said := x.siteWide(q.token, q.host, u)
+		got := ""
+		if m := regexp.MustCompile(`(?:^|, )` + signals[u] + `=(yes|no)(?:,|$)`).FindStringSubmatch(line); m != nil {
+			got = m[1]
+		}
+		want := ""
+		switch {
+		case said[policy.Disallowed]:
+			want = "no"
+			x.count("robots.txt: a Content-Signal that says no")
+		case said[policy.Allowed] && !said[policy.Unstated]:
+			want = "yes"
+		}
+		same(x, channel, q, signals[u]+"="+got, signals[u]+"="+want)
+	}
+}
+
+// siteWide is which verdicts there are on a usage anywhere on the site: at the paths
+// of all patterns, and at one that only patterns for all paths match.
+func (x *exam) siteWide(token, host string, u policy.Usage) map[policy.Verdict]bool {
+	return cached(x.p, fmt.Sprint("wide ", token, " ", host, " ", u), func() map[policy.Verdict]bool {
+		said := map[policy.Verdict]bool{}
+		for _, path := range x.everywhere() {
+			said[x.p.naive(policytest.Question{Token: token, Identity: policy.Verified, Host: host, Path: path, Usage: u}).Verdict] = true
+		}
+		return said
+	})
+}
+
+// everywhere is a path for each way of filling in the patterns of preferences.
+func (x *exam) everywhere() []string {
+	return cached(x.p, "everywhere", func() []string {
+		paths := []string{"/zz-nothing-else"}
+		for _, r := range x.p.spec.Rules {
+			for _, s := range r.Statements {
+				if s.Usage.IsACAP() && s.Usage != policy.Other {
+					continue
+				}
+				pattern, anchored := strings.CutSuffix(s.Pattern.String(), "$")
+				for _, filled := range []string{"", "zz", "/z/"} {
+					path := strings.ReplaceAll(pattern, "*", filled)
+					paths = append(paths, path)
+					if !anchored {
+						paths = append(paths, path+"zz")
+					}
+				}
+			}
+		}
+		for i, path := range paths {
+			paths[i] = crawlertest.NormalPath(path)
+		}
+		return paths
+	})
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agreement
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// page is what the upstream has.
+type page struct {
+	name   string
+	status int
+	kind   string // its Content-Type
+	header http.Header
+	body   string
+	plain  bool   // it has it in no coding
+	tag    string // its entity tag; "" for none
+}
+
+func (p *page) html() bool {
+	return strings.HasPrefix(p.kind, "text/html") && p.status == http.StatusOK
+}
+
+func htmlPage(head string) string {
+	return "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8><title>A page</title>" + head +
+		"</head><body><p>Some words. <!-- <meta name=robots content=none> --></p></body></html>\n"
+}
+
+// pages are those of the upstream, by the number that a request gives.
+var pages = []page{
+	{name: "a page", kind: "text/html; charset=utf-8", body: htmlPage(""), tag: `"a-page"`},
+	{name: "a page with a long head", kind: "text/html; charset=utf-8", body: htmlPage(strings.Repeat("<link rel=preload href=/x>", 40)), tag: `W/"long"`},
+	{name: "its own elements", kind: "text/html", body: htmlPage(`<meta name="robots" content="noarchive, max-snippet:30"><META NAME=AlphaBot CONTENT="NoSnippet"><meta name="googlebot" content="nofollow">`)},
+	{name: "its own elements behind a script", kind: "text/html", tag: `"behind"`, body: htmlPage(`<script>"<meta name=robots content=none>"</script><meta content='max-image-preview:standard, unavailable_after: 2998-01-02T03:04:05Z' name='ROBOTS'>`)},
+	{name: "no head", kind: "text/html", body: "<!DOCTYPE html>\n<p>Words without a head.\n", plain: true},
+	{name: "data with headers of its own", kind: "application/json", body: `{"a":"<head></head>"}`, tag: `"data"`, header: http.Header{"X-Robots-Tag": {"noindex"}, "Content-Usage": {"train-ai=n"}}},
+	{name: "headers for some crawlers", kind: "text/html", body: htmlPage(""), tag: `"some"`, header: http.Header{
+		"Robots-Tag":    {"*;max-snippet=40, alphabot;noarchive, gptbot;noindex"},
+		"X-Robots-Tag":  {"max-snippet:40", "alphabot: noarchive", "GPTBot: noindex, nofollow"},
+		"Content-Usage": {"ai-use=y, search=n"},
+	}},
+	{name: "a page that says all there is to say", kind: "text/html", tag: `"none"`, body: htmlPage(`<meta name="robots" content="none, noarchive, nosnippet, noimageindex, notranslate, nocache, max-snippet:0, max-image-preview:none, max-video-preview:0, unavailable_after: 1990-01-02T00:00:00Z">`)},
+	{name: "not found", status: http.StatusNotFound, kind: "text/html", body: htmlPage(`<meta name="robots" content="noindex">`)},
+}
+
+func init() {
+	for i := range pages {
+		if pages[i].status == 0 {
+			pages[i].status = http.StatusOK
+		}
+	}
+}
+
+// in is the page in a coding, if it has it, and its entity tag.
+var in = sync.OnceValue(func() map[string][][]byte {
+	bodies := map[string][][]byte{}
+	for _, coding := range codings {
+		for i := range pages {
+			var body []byte
+			if !pages[i].plain {
+				body = encoded(coding, pages[i].body)
+			}
+			bodies[coding] = append(bodies[coding], body)
+		}
+	}
+	return bodies
+})
+
+// tagIn is the entity tag of the page in a coding: another representation has
+// another (RFC 9110 section 8.8.3).
+func (p *page) tagIn(coding string) string {
+	if p.plain || coding == "identity" || coding == "" || p.tag == "" {
+		return p.tag
+	}
+	return p.tag[:len(p.tag)-1] + "." + coding + `"` // "-gzip" would be Caddy's encode
+}
+
+// upstream is the site behind. It answers as each request asks.
+type upstream struct {
+	mu    sync.Mutex
+	files map[string]string // robots.txt, by the name that a request gives as X-Forwarded-Host
+	n     int
+}
+
+// know takes up a robots.txt, and says under which name. One that was known
+// before has another, as the server keeps what it has heard.
+func (u *upstream) know(file string) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.n++
+	name := fmt.Sprintf("site-%d.example", u.n)
+	if u.files == nil {
+		u.files = map[string]string{}
+	}
+	u.files[name] = file
+	return name
+}
+
+func (u *upstream) forget(name string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.files, name)
+}
+
+func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/robots.txt" && r.Header.Get("X-Page") == "" {
+		u.robots(w, r.Header.Get("X-Forwarded-Host"))
+		return
+	}
+	n, _ := strconv.Atoi(r.Header.Get("X-Page"))
+	n %= len(pages)
+	p := &pages[n]
+	h := w.Header()
+	for name, lines := range p.header {
+		h[name] = lines
+	}
+	h.Set("Content-Type", p.kind)
+	coding := r.Header.Get("Accept-Encoding")
+	body := []byte(p.body)
+	if known := in()[coding]; known != nil && known[n] != nil {
+		body = known[n]
+		h.Set("Content-Encoding", coding)
+	}
+	if tag := p.tagIn(coding); tag != "" {
+		h.Set("Etag", tag)
+		h.Set("Last-Modified", "Mon, 02 Mar 2026 10:00:00 GMT")
+		if matches(r.Header.Get("If-None-Match"), tag) {
+			h.Del("Content-Encoding")
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(p.status)
+	_, _ = w.Write(body)
+}
+
+// matches compares entity tags weakly (RFC 9110 section 13.1.2).
+func matches(condition, tag string) bool {
+	for c := range strings.SplitSeq(condition, ",") {
+		if strings.TrimPrefix(strings.TrimSpace(c), "W/") == strings.TrimPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (u *upstream) robots(w http.ResponseWriter, name string) {
+	u.mu.Lock()
+	file := u.files[name]
+	u.mu.Unlock()
+	if file == "" {
+		http.Error(w, "there is none", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain")
+	_, _ = io.WriteString(w, file)
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agreement
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// again is what is asked after a page was got.
+type again int
+
+const (
+	askHead  again = iota // HEAD
+	askMatch              // with the entity tags that it may have
+	notAgain
+)
+
+// twice asks for a page once more, where the question says so.
+func (x *exam) twice(q question, a answer, page *page) error {
+	switch q.again {
+	case askHead:
+		return x.head(q, a, page)
+	case askMatch:
+		return x.match(q, a, page)
+	}
+	return nil
+}
+
+// head holds the answer to HEAD to that to GET. It has no body by which to tell
+// whether the page says everything already, and then has the header of a page that
+// is changed (metainject).
+func (x *exam) head(q question, a answer, page *page) error {
+	h, err := x.at.ask(http.MethodHead, q)
+	if err != nil {
+		return err
+	}
+	x.count("HEAD of a page")
+	excused := []string{"Date", "Content-Length"}
+	if page != nil && page.html() && x.at.meta != "off" && a.body == page.body {
+		excused = append(excused, "Etag", "Last-Modified", "Accept-Ranges")
+	}
+	if x.at.before == "encode" {
+		excused = append(excused, "Vary", "Content-Encoding") // by the length of what is written
+	}
+	same(x, "HEAD: Vary", q, slices.Contains(h.header["Vary"], "User-Agent"), slices.Contains(a.header["Vary"], "User-Agent"))
+	same(x, "HEAD: status", q, statusOf(h), statusOf(a))
+	same(x, "HEAD: body", q, h.body, "")
+	same(x, "HEAD: header", q, fieldsOf(h, excused), fieldsOf(a, excused))
+	if n := h.header.Get("Content-Length"); n != "" {
+		same(x, "HEAD: Content-Length", q, n, a.header.Get("Content-Length"))
+	}
+	return nil
+}
+
+// fieldsOf is a header in order.
+func fieldsOf(a answer, without []string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(a.header)) {
+		if !slices.Contains(without, name) {
+			fmt.Fprintf(&b, "%s: %q\n", name, a.header[name])
+		}
+	}
+	return b.String()
+}
+
+// match asks under the condition that the entity tag is another: than the one that
+// was given, which it is not; than one that was given under another policy, which it
+// is; and than the one that the upstream gave. By that one clients know the page
+// from before there was a policy for it; the headers tell them the rest
+// (metainject).
+func (x *exam) match(q question, a answer, page *page) error {
+	tag := a.header.Get("Etag")
+	if tag == "" {
+		return nil
+	}
+	m, err := x.at.ask(http.MethodGet, q, [2]string{"If-None-Match", tag})
+	if err != nil {
+		return err
+	}
+	x.count("304 to the entity tag of a page")
+	x.unchanged(q, a, m)
+	same(x, "304: Etag", q, m.header.Get("Etag"), tag)
+	theirs := page.tagIn(a.header.Get("Content-Encoding"))
+	if theirs == "" || matches(theirs, tag) {
+		return nil
+	}
+	x.count("the upstream's entity tag for a page that is changed")
+	if m, err = x.at.ask(http.MethodGet, q, [2]string{"If-None-Match", theirs}); err != nil {
+		return err
+	}
+	x.unchanged(q, a, m)
+	other := theirs[:len(theirs)-1] + `-rp01234567"`
+	if m, err = x.at.ask(http.MethodGet, q, [2]string{"If-None-Match", other}); err != nil {
+		return err
+	}
+	same(x, "304: not to the entity tag of another policy", q, statusOf(m), a.status)
+	same(x, "304: not to the entity tag of another policy", q, m.body, a.body)
+	return nil
+}
+
+// unchanged holds a 304 to the answer that it says is current: RFC 9110 section
+// 15.4.5, and what a cache would put in place of the fields that it has.
+func (x *exam) unchanged(q question, a, m answer) {
+	same(x, "304: status", q, statusOf(m), http.StatusNotModified)
+	if statusOf(m) != http.StatusNotModified {
+		return
+	}
+	same(x, "304: body", q, m.body, "")
+	// Caddy's encode adds Accept-Encoding to Vary.
+	same(x, "304: Vary", q, slices.Contains(m.header["Vary"], "User-Agent"), slices.Contains(a.header["Vary"], "User-Agent"))
+	for _, name := range allFields {
+		same(x, "304: "+name, q, fmt.Sprintf("%q", m.header[name]), fmt.Sprintf("%q", a.header[name]))
+	}
+}
+
+// robotsAgain asks for robots.txt by HEAD and under conditions.
+func (x *exam) robotsAgain(q question, a answer) error {
+	if x.at.before == "encode" {
+		q.coding = "identity" // that other answers of Caddy's encode are like this one is not ours to say
+		var err error
+		if a, err = x.at.get(q); err != nil {
+			return err
+		}
+	}
+	h, err := x.at.ask(http.MethodHead, q)
+	if err != nil {
+		return err
+	}
+	same(x, "robots.txt: HEAD", q, fmt.Sprint(statusOf(h), h.body), fmt.Sprint(a.status))
+	same(x, "robots.txt: HEAD", q, fieldsOf(h, []string{"Date"}), fieldsOf(a, []string{"Date"}))
+	tag := a.header.Get("Etag")
+	m, err := x.at.ask(http.MethodGet, q, [2]string{"If-None-Match", `"another", ` + tag})
+	if err != nil {
+		return err
+	}
+	same(x, "robots.txt: 304", q, fmt.Sprint(statusOf(m), m.body, m.header.Get("Etag"), m.header.Get("Cache-Control")), fmt.Sprint(http.StatusNotModified, tag, a.header.Get("Cache-Control")))
+	if m, err = x.at.ask(http.MethodGet, q, [2]string{"If-None-Match", x.at.lastTag}); err != nil {
+		return err
+	}
+	want := http.StatusOK
+	if x.at.lastTag == tag {
+		want = http.StatusNotModified
+	}
+	same(x, "robots.txt: 304", q, statusOf(m), want)
+	x.at.lastTag = tag
+	return nil
+}
