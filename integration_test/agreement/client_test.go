@@ -8,7 +8,6 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -111,10 +110,8 @@ func (s *running) hangUp() {
 // ask2 is ask over HTTP/2 in the clear, with prior knowledge (RFC 9113 section 3.3).
 func (s *running) ask2(method string, q question, fields [][2]string) (answer, error) {
 	if s.h2 == nil {
-		s.h2 = &http2.Transport{AllowHTTP: true, DisableCompression: true, DialTLSContext: func(ctx context.Context, network, addr string, _ *tls.Config) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, network, addr)
-		}}
+		s.h2 = &http.Transport{DisableCompression: true, Protocols: new(http.Protocols)}
+		s.h2.Protocols.SetUnencryptedHTTP2(true)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

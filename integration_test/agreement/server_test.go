@@ -20,8 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/http2"
-
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
@@ -66,7 +64,7 @@ type running struct {
 	mu      sync.Mutex // of all that follows
 	conn    net.Conn
 	in      *bufio.Reader
-	h2      *http2.Transport
+	h2      *http.Transport
 	taken   string // the name under which the upstream knows what was taken up last
 	lastTag string // of a robots.txt
 }
@@ -135,6 +133,9 @@ func startServer(t *testing.T) *server {
 		up.Close()
 		for _, st := range s.sites {
 			st.hangUp()
+			if st.h2 != nil {
+				st.h2.CloseIdleConnections()
+			}
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
