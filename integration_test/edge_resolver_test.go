@@ -45,11 +45,11 @@ func useTestResolver() {
 // process ask it and nobody else, until the test ends.
 func startResolver(t *testing.T, z zone) {
 	t.Helper()
-	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+	addr := freeAddr(t)
+	udp, err := net.ListenPacket("udp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := udp.LocalAddr().String()
 	tcp, err := net.Listen("tcp", addr)
 	if err != nil {
 		t.Fatal(err)

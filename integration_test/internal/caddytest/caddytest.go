@@ -5,6 +5,7 @@ package caddytest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"testing"
@@ -22,13 +23,17 @@ func FreeAddr(t testing.TB) string {
 	return FreeAddrs(t, 1)[0]
 }
 
-// FreeAddrs are n different ones.
+// FreeAddrs are n different ones. Their ports are not among those that systems give
+// to whoever connects, which anybody could get before they are listened on.
 func FreeAddrs(t testing.TB, n int) (addrs []string) {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for tries := 0; len(addrs) < n; tries++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
 		if err != nil {
-			t.Fatal(err)
+			if tries > 1000 {
+				t.Fatal(err)
+			}
+			continue
 		}
 		defer l.Close()
 		addrs = append(addrs, l.Addr().String())
