@@ -242,3 +242,30 @@ func acapPart(body []byte) string {
 	_, part, _ := strings.Cut(string(body), "ACAP-ignore-conventional-records")
 	return strings.ReplaceAll(part, "ACAP-allow-crawl: /\r\n", "")
 }
+
+// A rule that is for everyone and for a purpose speaks twice in a record: as what
+// decides in the purpose's sub-record, where its weaker patterns are not asked, and
+// nothing there is prohibited.
+func TestACAPRuleForEveryoneAndAPurpose(t *testing.T) {
+	framed := new(policy.Qualifiers)
+	if err := framed.SetQualifier(policy.PresentOriginal, policy.QualifierProhibitedContext, "within-user-frame"); err != nil {
+		t.Fatal(err)
+	}
+	statements := []policy.Statement{
+		{Pos: policy.Pos{Line: 1}, Allow: true, Usage: policy.PresentOriginal, Pattern: pathpattern.MustParse("/")},
+		{Pos: policy.Pos{Line: 2}, Allow: true, Usage: policy.PresentOriginal, Pattern: pathpattern.MustParse("/aa"), Qualifiers: framed},
+	}
+	p := compile(t, &policy.Spec{Publish: policy.Publish{ACAP: policy.On, UserAgentPurpose: policy.On}, Rules: []policy.Rule{
+		{For: []policy.Audience{{}, {Kind: policy.ForPurpose, Name: "news"}}, Statements: statements},
+	}})
+	f, problems := Render(p, "www.example.com", Options{})
+	read := acap.Parse(f.Body)
+	for _, purpose := range []string{"", "news"} {
+		for path, qualifiers := range map[string]string{"/aab": "prohibited-context=within-user-frame", "/b": ""} {
+			got := read.Decide(acap.Query{Crawler: "AlphaBot", Path: path, Usage: policy.PresentOriginal, Purpose: purpose})
+			if got.Verdict != policy.Allowed || strings.Join(got.Qualifiers.Strings(), " ") != qualifiers {
+				t.Errorf("%q for %q: %+v\n%s%v", path, purpose, got, f.Body, problems)
+			}
+		}
+	}
+}

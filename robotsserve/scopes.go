@@ -173,6 +173,7 @@ func (s *scoping) narrow() {
 		condition string
 		rank      int
 	}
+	x := s.index(false)
 	given, have := len(s.claims), map[key]bool{}
 	for _, c := range s.claims {
 		have[key{c.folded, c.allow, c.quals, c.condition, c.rank}] = true
@@ -181,7 +182,7 @@ func (s *scoping) narrow() {
 		all := s.conflicts(from)
 		from = len(s.claims)
 		for _, k := range all {
-			if decides(&s.claims[k.winner], &s.claims[k.loser]) {
+			if decides(&s.claims[k.winner], &s.claims[k.loser]) || s.moot(x, k) {
 				continue
 			}
 			meet, ok := s.crossing(k)
@@ -205,14 +206,14 @@ func (s *scoping) narrow() {
 // prohibition to readers, which is told. Where one wins that must not, it is
 // prohibited as far as the other speaks.
 func (s *scoping) settle() {
-	x := s.index(true)
+	x, plain := s.index(true), s.index(false)
 	all := s.conflicts(0)
 	for _, k := range all {
 		w, l := &s.claims[k.winner], &s.claims[k.loser]
 		if k.byCase {
 			s.tell("acap-case", l, w.ref.Statement.Pattern.String())
 		}
-		if decides(w, l) || s.settled(x, k) {
+		if decides(w, l) || s.moot(plain, k) || s.settled(x, k) {
 			continue
 		}
 		switch {
@@ -247,6 +248,23 @@ func (s *scoping) prohibit(k conflict) {
 			s.claims = append(s.claims, c)
 		}
 	}
+}
+
+// moot reports whether a claim that is stronger than both, and speaks whenever the
+// winner does, speaks of all that the loser does: the policy never asks which of the
+// two wins.
+func (s *scoping) moot(x *pathpattern.Index[[]int], k conflict) (moot bool) {
+	w, l := &s.claims[k.winner], &s.claims[k.loser]
+	if k.byCase {
+		return false
+	}
+	x.Covering(l.pattern, func(js []int) {
+		for _, j := range js {
+			c := &s.claims[j]
+			moot = moot || c.rank < w.rank && (c.condition == "" || c.condition == w.condition)
+		}
+	})
+	return moot
 }
 
 // settled reports whether other claims that say what the winner says decide
