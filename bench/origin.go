@@ -28,7 +28,7 @@ func startOrigin() (*origin, error) {
 		return nil, err
 	}
 	o := &origin{Listener: l, answers: map[*workload.Body][]byte{}}
-	for _, b := range workload.Bodies {
+	for _, b := range workload.Bodies() {
 		o.answers[b] = encode(b)
 	}
 	go func() {

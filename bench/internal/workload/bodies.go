@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 )
 
 // Body is what the site behind the proxy answers with.
@@ -25,8 +26,10 @@ const ChunkSize = 16 << 10
 // small, which makes the bare proxy's work lighter and not ours.
 const OriginRobots = "User-agent: *\nAllow: /\n"
 
-// Bodies by the first segment of the path, and "/robots.txt".
-var Bodies = makeBodies()
+// Bodies returns them by the first segment of the path, and "/robots.txt". They are
+// made when first asked for: a proxy that is measured must not hold them, because the
+// more a process holds, the less often it collects its garbage.
+var Bodies = sync.OnceValue(makeBodies)
 
 // packed is the body of "/packed/" for clients that accept gzip.
 const packed = "/packed/ gzip"
@@ -40,7 +43,7 @@ func BodyOf(path string, acceptsGzip bool) *Body {
 	if acceptsGzip && kind == "/packed/" {
 		kind = packed
 	}
-	return Bodies[kind]
+	return Bodies()[kind]
 }
 
 func makeBodies() map[string]*Body {
