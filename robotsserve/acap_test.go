@@ -166,6 +166,58 @@ func TestACAPCrossingInManyWays(t *testing.T) {
 	}
 }
 
+// A permission may win over each of two prohibitions where only that one speaks, but
+// where both do, no pattern is narrower than both, and that is told. Where one is, or
+// where the policy does not ask, nothing is.
+func TestACAPSeveralProhibitions(t *testing.T) {
+	rule := func(allow bool, patterns ...string) (r policy.Rule) {
+		r.For = []policy.Audience{{}}
+		for _, p := range patterns {
+			r.Statements = append(r.Statements, policy.Statement{Pos: policy.Pos{Line: len(p)}, Allow: allow, Usage: policy.Index, Pattern: pathpattern.MustParse(p)})
+		}
+		return r
+	}
+	host := func(r policy.Rule) policy.Rule { r.Hosts = []policy.Host{"www.example.com"}; return r }
+	alpha := func(r policy.Rule) policy.Rule {
+		r.For = []policy.Audience{{Kind: policy.ForToken, Name: "AlphaBot"}}
+		return r
+	}
+	purpose := func(r policy.Rule) policy.Rule {
+		r.For = []policy.Audience{{Kind: policy.ForPurpose, Name: "news"}}
+		return r
+	}
+	for _, tt := range []struct {
+		name, path, want string
+		rules            []policy.Rule
+	}{
+		{"none is narrower than both", "/x/abba", "acap-undecidable", []policy.Rule{host(rule(true, "/*a$")), rule(false, "/*/a", "/*ab")}},
+		{"none is narrower than two of three", "/y/abba", "acap-undecidable", []policy.Rule{host(rule(true, "/*a$")), rule(false, "/x", "/*/a", "/*ab")}},
+		{"one of them for a purpose", "/x/abba", "acap-undecidable", []policy.Rule{alpha(host(rule(true, "/*a$"))), alpha(rule(false, "/*/a")), purpose(rule(false, "/*ab"))}},
+		{"one is narrower than both", "/x/yba", "", []policy.Rule{host(rule(true, "/*a$")), rule(false, "/x/", "/x/y")}},
+		{"they do not meet", "/x/a", "", []policy.Rule{host(rule(true, "/*a$")), rule(false, "/x/", "/y/", "/z/")}},
+		{"the winner alone decides", "/x/abba", "", []policy.Rule{host(rule(true, "/x/abba$")), rule(false, "/*/a", "/*ab")}},
+		{"the policy does not ask", "/x/abba", "", []policy.Rule{host(rule(true, "/")), rule(false, "/*/a", "/*ab"), rule(true, "/*a$")}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := &policy.Spec{Publish: policy.Publish{ACAP: policy.On}, Crawlers: []policy.Crawler{{Token: "AlphaBot"}}, Rules: tt.rules}
+			p := compile(t, spec)
+			f, problems := Render(p, "www.example.com", Options{})
+			allowed := &tt.rules[0].Statements[0]
+			if got := toldACAP(problems, allowed); got != tt.want {
+				t.Errorf("told %q, want %q: %v\n%s", got, tt.want, problems, f.Body)
+			}
+			q := policy.Query{Crawler: p.Crawler("AlphaBot"), Identity: policy.Verified, Purposes: []string{"news"}, Host: "www.example.com", Path: tt.path, Usage: policy.Index}
+			if want := p.Decide(q); want.Verdict != policy.Allowed {
+				t.Fatalf("the policy says %v", want.Verdict)
+			}
+			got := acap.Parse(f.Body).Decide(acap.Query{Crawler: "AlphaBot", Purpose: "news", Path: tt.path, Usage: policy.Index})
+			if (got.Verdict == policy.Allowed) != (tt.want == "") {
+				t.Errorf("the records say %v\n%s", got.Verdict, f.Body)
+			}
+		})
+	}
+}
+
 // What holds for present is spelled out for each usage derived from it where some
 // rule speaks of one of them. Not all take the same qualifiers (ACAP 1.0 section
 // 2.5.5).

@@ -33,6 +33,9 @@ type claim struct {
 
 func (c *claim) says(d *claim) bool { return c.allow == d.allow && c.quals == d.quals }
 
+// speaksWith reports whether c speaks whenever d does.
+func (c *claim) speaksWith(d *claim) bool { return c.condition == "" || c.condition == d.condition }
+
 // scoping makes the claims of one usage in a record mean by ACAP's rules, in
 // which the narrowest scope decides (section 2.4.5), what they mean by rank.
 type scoping struct {
@@ -53,6 +56,7 @@ func scope(vs []verdict, u policy.Usage, tell func(code string, c *claim, why st
 	s.dropCovered()
 	s.narrow()
 	s.settle()
+	s.unite()
 	return s.claims
 }
 
@@ -90,7 +94,7 @@ func (s *scoping) dropCovered() {
 		c := &s.claims[i]
 		x.Covering(c.pattern, func(js []int) {
 			for _, j := range js {
-				if d := &s.claims[j]; j < i && (d.condition == "" || d.condition == c.condition) {
+				if d := &s.claims[j]; j < i && d.speaksWith(c) {
 					gone[i] = true
 				}
 			}
@@ -261,7 +265,7 @@ func (s *scoping) moot(x *pathpattern.Index[[]int], k conflict) (moot bool) {
 	x.Covering(l.pattern, func(js []int) {
 		for _, j := range js {
 			c := &s.claims[j]
-			moot = moot || c.rank < w.rank && (c.condition == "" || c.condition == w.condition)
+			moot = moot || c.rank < w.rank && c.speaksWith(w)
 		}
 	})
 	return moot
@@ -277,7 +281,7 @@ func (s *scoping) settled(x *pathpattern.Index[[]int], k conflict) bool {
 		x.Covering(acap.Fold(m.Plain()), func(js []int) {
 			for _, j := range js {
 				c := &s.claims[j]
-				found = found || c.says(w) && (c.condition == "" || c.condition == w.condition) && decides(c, l)
+				found = found || c.says(w) && c.speaksWith(w) && decides(c, l)
 			}
 		})
 		ok = ok && found
@@ -285,9 +289,14 @@ func (s *scoping) settled(x *pathpattern.Index[[]int], k conflict) bool {
 	return ok
 }
 
+// lost tells that a permission is a prohibition to readers because of another claim.
 func (s *scoping) lost(permission, other *claim) {
+	stronger := permission
+	if other.rank < permission.rank {
+		stronger = other
+	}
 	code := "acap-undecidable"
-	if permission.condition != other.condition {
+	if stronger.condition != "" && permission.condition != other.condition {
 		code = "acap-purpose"
 	}
 	s.tell(code, permission, other.ref.Statement.Pattern.String())
