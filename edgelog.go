@@ -45,7 +45,7 @@ func (v *visit) logFields(r *http.Request) []zap.Field {
 	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	return append(make([]zap.Field, 0, 12),
 		zap.String("crawler", v.crawler.Token), zap.String("kind", v.crawler.Kind), zap.String("operator", v.crawler.Operator),
-		zap.String("verified", identityName(v.identity)), zap.String("client_ip", client),
+		zap.String("verified", v.identity.String()), zap.String("client_ip", client),
 		zap.String("host", v.query.Host), zap.String("uri", v.query.Path))
 }
 

@@ -108,7 +108,7 @@ func (f *finding) placeholder(name string) (string, bool) {
 	case "kind":
 		return f.crawler.Kind, true
 	case "verified":
-		return identityName(f.identity), true
+		return f.identity.String(), true
 	case "decision":
 		return f.verdict.String(), true
 	case "action":
@@ -156,14 +156,4 @@ func (f *finding) MarshalLogObject(e zapcore.ObjectEncoder) error {
 		}
 	}
 	return nil
-}
-
-func identityName(i policy.Identity) string {
-	switch i {
-	case policy.Verified:
-		return "verified"
-	case policy.Impostor:
-		return "impostor"
-	}
-	return "unknown"
 }

@@ -171,7 +171,7 @@ func (f *finding) countEdge() {
 		}
 		return []prometheus.Counter{
 			metrics.requests.WithLabelValues(bot, channelEdge, f.decision(), rule),
-			metrics.identities.WithLabelValues(bot, identityName(f.identity)),
+			metrics.identities.WithLabelValues(bot, f.identity.String()),
 		}
 	})
 }

@@ -103,10 +103,10 @@ func (h *Handler) hasErrorRoutes(s *caddyhttp.Server) bool {
 // catchesErrors reports whether more may be done with an error of a request than to
 // write its status.
 func (h *Handler) catchesErrors(s *caddyhttp.Server, r *http.Request) bool {
-	if !h.hasErrorRoutes(s) {
-		return false
+	if h.errorsCaught || s == nil || len(s.NamedRoutes) > 0 {
+		return true
 	}
-	return h.errorsCaught || s == nil || len(s.NamedRoutes) > 0 || slices.ContainsFunc(s.Errors.Routes, func(route caddyhttp.Route) bool {
+	return s.Errors != nil && slices.ContainsFunc(s.Errors.Routes, func(route caddyhttp.Route) bool {
 		return len(route.MatcherSets) == 0 || slices.ContainsFunc(route.MatcherSets, func(set caddyhttp.MatcherSet) bool {
 			return !isOfOtherHosts(set, r)
 		})

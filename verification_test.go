@@ -73,12 +73,12 @@ func TestIdentifyByDNS(t *testing.T) {
 			before := time.Now()
 			first := c1.identify(from(addr), crawlFacts)
 			if time.Since(before) != 0 || first != policy.Unknown {
-				t.Errorf("%s: at first %s, after %s", name, identityName(first), time.Since(before))
+				t.Errorf("%s: at first %s, after %s", name, first, time.Since(before))
 			}
 			time.Sleep(5 * time.Second)
 			before = time.Now()
 			if got := c1.identify(from(addr), crawlFacts); got != c.want || time.Since(before) != 0 {
-				t.Errorf("%s: then %s", name, identityName(got))
+				t.Errorf("%s: then %s", name, got)
 			}
 			if err := c1.Destruct(); err != nil {
 				t.Error(err)
@@ -108,11 +108,11 @@ func TestIdentifyUnknown(t *testing.T) {
 		"no address":   policy.Unknown,
 	} {
 		if got := c.identify(from(addr), google.Verification); got != want {
-			t.Errorf("%q: %s", addr, identityName(got))
+			t.Errorf("%q: %s", addr, got)
 		}
 	}
 	if got := c.identify(from("66.249.66.1"), crawlers.Verification{}); got != policy.Unknown {
-		t.Errorf("of whom nothing is published: %s", identityName(got))
+		t.Errorf("of whom nothing is published: %s", got)
 	}
 	if c.begun.Load() && v.lists {
 		t.Error("lists are fetched")

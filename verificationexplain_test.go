@@ -35,7 +35,7 @@ func TestVerifyByEmbedded(t *testing.T) {
 	} {
 		got, evidence := verifyByEmbedded(s, netip.MustParseAddr(c.addr))(s.Verification(s.Policy.Crawler(c.token)))
 		if got != c.want || !strings.Contains(evidence, c.says) {
-			t.Errorf("%s from %s: %s, %s", c.token, c.addr, identityName(got), evidence)
+			t.Errorf("%s from %s: %s, %s", c.token, c.addr, got, evidence)
 		}
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
 // asks asks for the page that verified clients alone may have, and for another, in
@@ -42,20 +44,20 @@ func TestEdgeDNS(t *testing.T) {
 	for i := range 500 {
 		many = append(many, fmt.Sprintf("host-%d.elsewhere.example.", i))
 	}
-	startResolver(t, zone{
-		"1.0.0.20.in-addr.arpa.":  {names: []string{"c1.crawl.example."}},
-		"c1.crawl.example.":       {addr: "20.0.0.1"},
-		"2.0.0.20.in-addr.arpa.":  {names: []string{"c1.crawl.example."}}, // leads back to another address
-		"3.0.0.20.in-addr.arpa.":  {names: []string{"c3.crawl.example."}}, // does not lead back
-		"4.0.0.20.in-addr.arpa.":  {broken: "hang"},
-		"5.0.0.20.in-addr.arpa.":  {broken: "garbage"},
-		"6.0.0.20.in-addr.arpa.":  {broken: "servfail"},
-		"7.0.0.20.in-addr.arpa.":  {broken: "another"},
-		"8.0.0.20.in-addr.arpa.":  {names: append(slices.Clone(many), "c8.crawl.example.")}, // too long for UDP
-		"c8.crawl.example.":       {addr: "20.0.0.8"},
-		"9.0.0.20.in-addr.arpa.":  {names: many},
-		"10.0.0.20.in-addr.arpa.": {names: []string{"c10.crawl.example."}},
-		"c10.crawl.example.":      {broken: "hang"},
+	startResolver(t, caddytest.Zone{
+		"1.0.0.20.in-addr.arpa.":  {PTR: []string{"c1.crawl.example."}},
+		"c1.crawl.example.":       {A: "20.0.0.1"},
+		"2.0.0.20.in-addr.arpa.":  {PTR: []string{"c1.crawl.example."}}, // leads back to another address
+		"3.0.0.20.in-addr.arpa.":  {PTR: []string{"c3.crawl.example."}}, // does not lead back
+		"4.0.0.20.in-addr.arpa.":  {Broken: "hang"},
+		"5.0.0.20.in-addr.arpa.":  {Broken: "garbage"},
+		"6.0.0.20.in-addr.arpa.":  {Broken: "servfail"},
+		"7.0.0.20.in-addr.arpa.":  {Broken: "another"},
+		"8.0.0.20.in-addr.arpa.":  {PTR: append(slices.Clone(many), "c8.crawl.example.")}, // too long for UDP
+		"c8.crawl.example.":       {A: "20.0.0.8"},
+		"9.0.0.20.in-addr.arpa.":  {PTR: many},
+		"10.0.0.20.in-addr.arpa.": {PTR: []string{"c10.crawl.example."}},
+		"c10.crawl.example.":      {Broken: "hang"},
 	})
 	s := startLogged(t, `version: 1
 enforcement: {impostors: block}
@@ -169,7 +171,7 @@ func TestEdgeLists(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lists are first fetched after five seconds")
 	}
-	startResolver(t, zone{"claude.com.": {addr: "127.0.0.1"}, "cn-hang.example.": {addr: "127.0.0.1"}})
+	startResolver(t, caddytest.Zone{"claude.com.": {A: "127.0.0.1"}, "cn-hang.example.": {A: "127.0.0.1"}})
 	var sent, privately atomic.Int64
 	var fetched sync.Map
 	hung := make(chan struct{}, 10)

@@ -127,6 +127,11 @@ const (
 	NotImpostor = Impostor
 )
 
+var identityNames = [...]string{"unknown", "impostor", "verified"}
+
+// String returns an answer of verification as people and logs call it.
+func (i Identity) String() string { return identityNames[i] }
+
 var demandNames = [...]string{"claimed", "not-impostor", "verified"}
 
 // ParseDemand returns the demand that a rule's identity names.

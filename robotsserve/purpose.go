@@ -16,9 +16,10 @@ const sentinel = "purpose-"
 
 // purpose is a purpose that rules are for, with what its group says.
 type purpose struct {
-	name  string
-	lines []string
-	rules []*policy.Rule
+	name   string
+	lines  []string
+	losses []Loss
+	rules  []*policy.Rule
 }
 
 // published finds the purposes that get User-Agent-Purpose lines
@@ -39,9 +40,10 @@ func (g *grouping) published(everybody *policy.Class) (all []purpose) {
 		}
 		lines, losses := g.body(&c, strings.ToLower(name), g.star())
 		for i := range losses {
+			losses[i].Purpose = strings.ToLower(name)
 			g.warn(&losses[i])
 		}
-		all = append(all, purpose{name, lines, rules})
+		all = append(all, purpose{name, lines, losses, rules})
 	}
 	for _, p := range all {
 		if !slices.Equal(p.lines, all[0].lines) {
@@ -65,6 +67,7 @@ func (g *grouping) addPurposes(all []purpose) {
 			gr = g.sentinelGroup(p.name, p.lines, p.rules)
 		}
 		gr.purposes = append(gr.purposes, p.name)
+		g.losses = append(g.losses, p.losses...)
 	}
 }
 

@@ -38,6 +38,7 @@ type File struct {
 // cannot say what the policy says.
 type Loss struct {
 	Crawlers []string            // product tokens; "*" is everybody who is not named
+	Purpose  string              // whose group it is instead, in lower case
 	Paths    pathpattern.Pattern // the paths concerned, some of which may be read rightly
 	Rule     *policy.Rule
 	Pos      policy.Pos

@@ -33,17 +33,6 @@ type Outcome struct {
 	Summary  string `json:"summary"`
 }
 
-// identityWord is an identity as people and logs call it.
-func identityWord(i policy.Identity) string {
-	switch i {
-	case policy.Verified:
-		return "verified"
-	case policy.Impostor:
-		return "impostor"
-	}
-	return "unknown"
-}
-
 // explainIdentity is nil for clients that nobody knows and for tokens that no
 // request carries.
 func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
@@ -51,7 +40,7 @@ func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 		return nil
 	}
 	facts := s.Verification(q.Crawler)
-	id := &Identity{By: []string{}, Assumed: identityWord(q.Identity), Evidence: evidence}
+	id := &Identity{By: []string{}, Assumed: q.Identity.String(), Evidence: evidence}
 	for _, way := range []struct {
 		there bool
 		name  string
@@ -70,7 +59,7 @@ func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 	for _, identity := range possible {
 		q.Identity = identity
 		c := s.explainEdge(q)
-		id.Outcomes = append(id.Outcomes, Outcome{Identity: identityWord(identity), Refused: c.refused, Summary: c.Summary})
+		id.Outcomes = append(id.Outcomes, Outcome{Identity: identity.String(), Refused: c.refused, Summary: c.Summary})
 		if v := s.Edge(q); v.Decision.Rule != nil && v.Decision.Rule.Identity != policy.Claimed {
 			r := s.reason(v.Decision)
 			r.Says = "for identity " + policy.DemandString(v.Decision.Rule.Identity) + ", " + r.Says

@@ -229,7 +229,7 @@ rules:
 	} {
 		v := s.Edge(policy.Query{Crawler: id, Identity: c.identity, Host: "example.com", Path: c.path, Now: june})
 		if v.Mode != c.mode || v.Impostor != c.impostor || v.Refused() != (c.mode != policy.ModeUnset) {
-			t.Errorf("identity %d, %s: %+v", c.identity, c.path, v)
+			t.Errorf("identity %v, %s: %+v", c.identity, c.path, v)
 		}
 	}
 	if v := s.Edge(policy.Query{Identity: policy.Impostor, Path: "/members/", Now: june}); v.Refused() {

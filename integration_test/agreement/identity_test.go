@@ -4,10 +4,8 @@ package agreement
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -16,9 +14,8 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/net/dns/dnsmessage"
-
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
@@ -122,60 +119,17 @@ var addresses = sync.OnceValue(func() map[string][]string {
 
 // resolve has the process ask a name server within itself, and no other.
 func resolve() {
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		client, server := net.Pipe()
-		go nameServer(server)
-		return client, nil
-	}}
-}
-
-// nameServer answers queries as over TCP (RFC 1035 section 4.2.2).
-func nameServer(conn net.Conn) {
-	defer conn.Close()
-	var size [2]byte
-	for {
-		if _, err := io.ReadFull(conn, size[:]); err != nil {
-			return
-		}
-		query := make([]byte, binary.BigEndian.Uint16(size[:]))
-		if _, err := io.ReadFull(conn, query); err != nil {
-			return
-		}
-		answer, err := resolved(query)
-		if err != nil {
-			return
-		}
-		if _, err := conn.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)); err != nil {
-			return
-		}
-	}
-}
-
-// resolved is the answer to a query: the name of an address of an operator, or the
-// address of a name.
-func resolved(query []byte) ([]byte, error) {
-	var m dnsmessage.Message
-	if err := m.Unpack(query); err != nil || len(m.Questions) != 1 {
-		return nil, errors.Join(err, errors.New("not one question"))
-	}
-	q := m.Questions[0]
-	m.Additionals, m.Response, m.RecursionAvailable, m.RCode = nil, true, true, dnsmessage.RCodeNameError
-	header := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: dnsmessage.ClassINET, TTL: 60}
+	zone := caddytest.Zone{}
 	for i, operator := range operators {
 		for n := 1; n <= 4; n++ {
 			name := fmt.Sprintf("%d.crawl.%s.example.", n, operator)
-			reverse := fmt.Sprintf("%d.%d.0.20.in-addr.arpa.", n, i+1)
-			switch asked := q.Name.String(); {
-			case asked == reverse && q.Type == dnsmessage.TypePTR:
-				m.RCode = dnsmessage.RCodeSuccess
-				m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.PTRResource{PTR: dnsmessage.MustNewName(name)}}}
-			case asked == name:
-				m.RCode = dnsmessage.RCodeSuccess
-				if q.Type == dnsmessage.TypeA {
-					m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AResource{A: [4]byte{20, 0, byte(i + 1), byte(n)}}}}
-				}
-			}
+			zone[fmt.Sprintf("%d.%d.0.20.in-addr.arpa.", n, i+1)] = caddytest.Name{PTR: []string{name}}
+			zone[name] = caddytest.Name{A: fmt.Sprintf("20.0.%d.%d", i+1, n)}
 		}
 	}
-	return m.Pack()
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		go zone.ServeConn(server)
+		return client, nil
+	}}
 }

@@ -132,11 +132,15 @@ var refusedCodes = []string{"contradiction", "app-directives-cross", "header-too
 
 // writtenPolicies are those that people wrote.
 func writtenPolicies() (all []*loaded, err error) {
-	files, err := filepath.Glob("../../examples/policies/*.yaml")
-	if err != nil {
-		return nil, err
+	files := []string{"../../examples/site-policy.yaml"}
+	for _, pattern := range []string{"../../examples/policies/*.yaml", "testdata/*.yaml"} {
+		more, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, more...)
 	}
-	for _, file := range append(files, "../../examples/site-policy.yaml") {
+	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err

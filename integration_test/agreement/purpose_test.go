@@ -9,6 +9,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 // purposes holds the User-Agent-Purpose lines of a file to the policy: which there
@@ -85,7 +86,7 @@ func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	x.answer(channel, 1)
 	switch {
 	case got == want:
-	case want && a.Statement != nil && x.lossAt(f, a.Statement.Pos), want && x.flattened(f, q):
+	case want && x.flattenedFor(f, q, names):
 		x.except(channel, "not-flattenable")
 	default:
 		x.differ(channel, q, fmt.Sprintf("%v for %q", got, names), want)
@@ -93,6 +94,17 @@ func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	if names != nil {
 		x.extensionsOf(f, file, q, asked)
 	}
+}
+
+// flattenedFor reports whether the file is told to be stricter here for purposes of
+// which it has groups, or, where there are none, for the crawler.
+func (x *exam) flattenedFor(f *robotsFile, q question, purposes []string) bool {
+	if purposes == nil {
+		return x.flattened(f, q)
+	}
+	return slices.ContainsFunc(f.losses, func(l robotsserve.Loss) bool {
+		return slices.Contains(purposes, l.Purpose) && l.Paths.Match(crawlertest.NormalPath(q.path)) && x.lossAt(f, l.Pos)
+	})
 }
 
 // lossAt reports whether a problem tells that the file cannot say what a statement

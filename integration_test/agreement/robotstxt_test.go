@@ -177,6 +177,9 @@ func (x *exam) crawl(f *robotsFile, q question, temoto *robotstxt.RobotsData) {
 	if c, known := x.p.info(q.token); known && (len(c.Follows) > 0 || c.IgnoresStar) {
 		judge("as the crawler's operator says", f.read.AllowedTo(append([]string{q.token}, c.Follows...), c.IgnoresStar, path))
 	}
+	if x.cutShort(f, q.token) {
+		return
+	}
 	got := temoto.TestAgent(path, strings.ToLower(q.token))
 	if name := crawlertest.TemotoException(f.read, q.token, path, got); got != naive && name != "" {
 		x.answer("robots.txt: temoto/robotstxt", 1)
@@ -184,6 +187,22 @@ func (x *exam) crawl(f *robotsFile, q question, temoto *robotstxt.RobotsData) {
 		return
 	}
 	judge("temoto/robotstxt", got)
+}
+
+// cutShort reports whether nobody knows a crawler of which the file names the
+// beginning: many readers take it for that one.
+func (x *exam) cutShort(f *robotsFile, token string) bool {
+	lower := strings.ToLower(token)
+	if _, known := x.p.info(token); known || f.read.Groups[lower] != nil {
+		return false
+	}
+	for name := range f.read.Groups {
+		if strings.HasPrefix(lower, name) {
+			x.count("robots.txt: a crawler that readers take for another")
+			return true
+		}
+	}
+	return false
 }
 
 // otherParsers asks parsers in other languages about what they claim to
@@ -198,7 +217,7 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 		var asks [][2]string
 		var of []question
 		for _, q := range qs {
-			if q.token == "" || !parser.UnderstandsPath(q.path) {
+			if q.token == "" || !parser.UnderstandsPath(q.path) || x.cutShort(f, q.token) {
 				continue
 			}
 			asks, of = append(asks, [2]string{q.token, q.path}), append(of, q)
