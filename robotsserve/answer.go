@@ -25,21 +25,27 @@ func (f *fields) set(name, value string) {
 // answer writes a file to a client that accepts it, in either coding.
 func answer(w http.ResponseWriter, r *http.Request, c *contents, cacheControl string) {
 	f := fields{header: w.Header()}
-	body := &c.identity
+	body, coded := &c.identity, false
 	if len(c.gzip.parts) > 0 && acceptsGzip(r.Header) {
-		body = &c.gzip
-		f.set("Content-Encoding", "gzip")
+		body, coded = &c.gzip, true
 	}
-	f.set("Content-Type", "text/plain; charset=utf-8")
-	f.set("X-Content-Type-Options", "nosniff")
 	f.set("Cache-Control", cacheControl)
 	f.set("Etag", body.etag)
-	f.set("Content-Length", body.length) // ServeContent leaves it out for encoded content
 	if v := f.header["Vary"]; len(v) > 0 {
 		f.header["Vary"] = append(v, "Accept-Encoding")
 	} else {
 		f.set("Vary", "Accept-Encoding")
 	}
+	if v := r.Header["If-None-Match"]; len(v) == 1 && v[0] == body.etag && len(r.Header["If-Match"]) == 0 {
+		w.WriteHeader(http.StatusNotModified) // as ServeContent would find out, too
+		return
+	}
+	if coded {
+		f.set("Content-Encoding", "gzip")
+	}
+	f.set("Content-Type", "text/plain; charset=utf-8")
+	f.set("X-Content-Type-Options", "nosniff")
+	f.set("Content-Length", body.length) // ServeContent leaves it out for encoded content
 	if selective(r.Header) {
 		http.ServeContent(unmet{w}, r, "", time.Time{}, body.reader())
 		return
@@ -63,10 +69,13 @@ func answer(w http.ResponseWriter, r *http.Request, c *contents, cacheControl st
 type unmet struct{ http.ResponseWriter }
 
 func (u unmet) WriteHeader(status int) {
-	if status == http.StatusPreconditionFailed {
+	switch status {
+	case http.StatusPreconditionFailed:
 		for _, name := range []string{"Content-Encoding", "Content-Type", "Content-Length", "Cache-Control"} {
 			delete(u.Header(), name)
 		}
+	case http.StatusNotModified:
+		delete(u.Header(), "X-Content-Type-Options") // nor has the usual 304 of answer one
 	}
 	u.ResponseWriter.WriteHeader(status)
 }

@@ -81,12 +81,16 @@ func (d *discard) WriteHeader(int)             {}
 func BenchmarkServe(b *testing.B) {
 	for _, n := range []int{10, 5000} {
 		s := NewServer(compile(b, bigSpec(n, 10, policy.Crawl)), ServeOptions{})
-		for _, encoding := range []string{"identity", "gzip"} {
-			b.Run(fmt.Sprintf("rules=%d/%s", n, encoding), func(b *testing.B) {
+		for _, ask := range []string{"identity", "gzip", "not modified"} {
+			b.Run(fmt.Sprintf("rules=%d/%s", n, ask), func(b *testing.B) {
 				r := httptest.NewRequest(http.MethodGet, "http://www.example.com/robots.txt", nil)
-				r.Header.Set("Accept-Encoding", encoding)
 				w := &discard{http.Header{}}
 				s.ServeHTTP(w, r)
+				if ask == "not modified" {
+					r.Header.Set("If-None-Match", w.header.Get("Etag"))
+				} else {
+					r.Header.Set("Accept-Encoding", ask)
+				}
 				b.ReportAllocs()
 				for b.Loop() {
 					clear(w.header)

@@ -26,7 +26,7 @@ func init() {
 }
 
 // least does the least that has the effect of a policy on the requests and pages of
-// this benchmark. On others it would be wrong: it decides nothing, looks for one
+// this benchmark, and answers with the same header fields. On others it would be wrong: it decides nothing, looks for one
 // crawler's name, and takes every page for one of these. It is the limit of what a
 // handler in Caddy's chain can cost.
 type least struct {
@@ -37,6 +37,8 @@ const (
 	leastTag     = `"least"`
 	leastElement = `<meta name="robots" content="noarchive">`
 )
+
+var refusalValues = []string{"no-store", "noindex", "*;noindex"}
 
 var leastHead = []byte("<head>")
 
@@ -66,6 +68,8 @@ func (l *least) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp
 		return l.serveRobots(w, r)
 	}
 	if strings.Contains(r.UserAgent(), "GPTBot/") {
+		h := w.Header()
+		h["Cache-Control"], h["X-Robots-Tag"], h["Robots-Tag"] = refusalValues[:1:1], refusalValues[1:2:2], refusalValues[2:]
 		w.WriteHeader(http.StatusForbidden)
 		return nil
 	}
@@ -79,7 +83,7 @@ func (l *least) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp
 
 func (l *least) serveRobots(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
-	h["Etag"] = []string{leastTag}
+	h["Etag"], h["Cache-Control"], h["Vary"] = []string{leastTag}, []string{"max-age=3600"}, []string{"Accept-Encoding"}
 	if r.Header.Get("If-None-Match") == leastTag {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
@@ -89,7 +93,8 @@ func (l *least) serveRobots(w http.ResponseWriter, r *http.Request) error {
 		body = l.packed
 		h["Content-Encoding"] = []string{"gzip"}
 	}
-	h["Content-Type"] = []string{"text/plain; charset=utf-8"}
+	h["Content-Type"], h["X-Content-Type-Options"] = []string{"text/plain; charset=utf-8"}, []string{"nosniff"}
+	h["Accept-Ranges"] = []string{"bytes"}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	_, err := w.Write(body)
 	return err
