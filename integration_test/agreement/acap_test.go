@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agreement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
+)
+
+// acap holds the ACAP records, where there are any, to the policy.
+func (x *exam) acap(f *robotsFile, qs []question) error {
+	if !strings.HasPrefix(f.body, "##ACAP") {
+		return nil
+	}
+	records := acap.Parse([]byte(f.body))
+	if len(records.Problems) > 0 || !records.IgnoreConventional {
+		x.differ("robots.txt: ACAP", question{host: f.host}, fmt.Sprintf("%+v", records.Problems), "records that a reader of ACAP 1.0 understands")
+	}
+	for i, q := range qs {
+		if q.token == "" || asksTwice(qs, i) {
+			continue
+		}
+		for _, u := range policy.Usages() {
+			if u.IsACAP() {
+				x.acapUsage(f, records, q, u)
+			}
+		}
+	}
+	return nil
+}
+
+func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy.Usage) {
+	const channel = "robots.txt: ACAP"
+	asked, query := x.asked(q, u), acap.Query{Crawler: q.token, Path: q.path, Usage: u, Now: x.p.now}
+	if len(q.purposes) > 0 {
+		asked.Purposes, query.Purpose = q.purposes[:1], q.purposes[0]
+	}
+	want, got := x.p.naive(asked), records.Decide(query)
+	x.answer(channel, 1)
+	if u == policy.Crawl && want.Verdict == policy.Unstated && got.Verdict == policy.Allowed {
+		return // for crawl that is the same
+	}
+	var conditions []string
+	if want.Verdict == policy.Allowed && want.Statement != nil {
+		conditions = conditionsOf(want.Statement.Qualifiers, u)
+	}
+	if want.Verdict == got.Verdict && slices.Equal(conditions, got.Qualifiers.Strings()) {
+		return
+	}
+	if x.caseMatters(q.path) {
+		x.except(channel, "acap: upper and lower case")
+		return
+	}
+	if stricter := got.Verdict == policy.Disallowed || conditions == nil; want.Statement != nil && want.Statement.Allow && stricter {
+		for _, p := range f.problems {
+			if strings.HasPrefix(p.Code, "acap-") && p.Pos == want.Statement.Pos && x.linted(p.Code, p.Pos) {
+				x.except(channel, p.Code)
+				return
+			}
+		}
+	}
+	x.differ(channel, q, fmt.Sprintf("%v %v %q", u, got.Verdict, got.Qualifiers.Strings()), fmt.Sprintf("%v %q", want.Verdict, conditions))
+}
+
+// conditionsOf are the qualifiers that ACAP 1.0 section 2.5 defines for a usage.
+// Those of present hold for all that is derived from it, but only copies of a page
+// can be modified.
+func conditionsOf(q *policy.Qualifiers, u policy.Usage) []string {
+	modified := u == policy.Present || u == policy.PresentOriginal || u == policy.PresentCurrentCopy || u == policy.PresentOldCopy
+	return slices.DeleteFunc(slices.Clone(q.Strings()), func(c string) bool { return strings.HasPrefix(c, "prohibited-modification=") && !modified })
+}
+
+// caseMatters reports whether ACAP, which compares without case, takes a pattern
+// for one of the path and the policy does not.
+func (x *exam) caseMatters(path string) bool {
+	return cached(x.p, "case "+path, func() bool {
+		for _, r := range x.p.spec.Rules {
+			for _, s := range r.Statements {
+				if acap.Fold(s.Pattern).Match(acap.FoldPath(path)) != s.Pattern.Match(pathpattern.NormalizePath(path)) {
+					return true
+				}
+			}
+		}
+		return false
+	})
+}
