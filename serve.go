@@ -23,8 +23,9 @@ import (
 // ServeHTTP gives each channel its turn. It decides on the request as the
 // client sent it, whatever rewrites have made of it since.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if r.Method == http.MethodConnect {
-		return next.ServeHTTP(w, r)
+	tunnel := r.Method == http.MethodConnect
+	if tunnel && !strings.HasPrefix(r.RequestURI, "/") {
+		return next.ServeHTTP(w, r) // it asks for another server, and for no path
 	}
 	l, err := h.policyOf(r)
 	if l == nil || err != nil {
@@ -34,7 +35,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return next.ServeHTTP(w, r)
 	}
 	host, path := r.Host, sent(r)
-	if h.RobotsTxt != "off" && isRobotsTxt(path) {
+	if h.RobotsTxt != "off" && isRobotsTxt(path) && !tunnel {
 		h.serveRobots(w, r, l, next)
 		return nil
 	}
@@ -51,6 +52,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		if refused, err := h.edge(w, r, v); refused {
 			return err
 		}
+	}
+	if tunnel {
+		return next.ServeHTTP(w, r)
 	}
 	page, etag := h.page(l, crawler, host, path)
 	if first {

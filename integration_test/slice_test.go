@@ -97,7 +97,7 @@ rules:
 	for path, want := range map[string]int{
 		"/": 200, "/admin/": 403, "/x/../admin/": 403, "//admin/": 403, "/%61dmin/": 403, "/./admin/": 403,
 		"/x/%2e%2e/admin/": 403, "/admin%2Fx": 403, "/x/..%2Fadmin/": 403, "/.well-known/..%2fadmin/": 403, "/.well-known/..;/admin/": 403, "/admin;a=b/": 403,
-		"/admin%5Cx": 403, "/caf%c3%a9": 403, "/Admin/": 200, "/a.pdf": 403, "/a.pdf?x": 200, "/admin/../x": 403,
+		"/admin%5Cx": 403, "/admin;a=%2F..%2Fpublic/x": 403, "/admin;a=%5c..%5cpublic/x": 403, "/caf%c3%a9": 403, "/Admin/": 200, "/a.pdf": 403, "/a.pdf?x": 200, "/admin/../x": 403,
 	} {
 		if got := s.raw(path, "Scraper/1.0"); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
@@ -105,6 +105,24 @@ rules:
 	}
 	if got := s.raw("http://"+s.addr+"/admin/", "Scraper/1.0"); got != 403 {
 		t.Errorf("absolute form: %d", got)
+	}
+}
+
+// No method gets round a refusal, nor does CONNECT with a path: many upstreams answer
+// it like any other.
+func TestEdgeMethods(t *testing.T) {
+	s := start(t, slicePolicy, nil, "robots_policy POLICY\nrespond \"{method} {path}\"")
+	for _, method := range []string{"GET", "HEAD", "POST", "OPTIONS", "TRACE", "PROPFIND", "get", "CONNECT"} {
+		for agent, want := range map[string]int{"GPTBot/1.0": 403, "Firefox/143.0": 200} {
+			_, in := s.dial(method + " /premium/x HTTP/1.1\r\nHost: " + s.addr + "\r\nUser-Agent: " + agent + "\r\n\r\n")
+			resp, err := http.ReadResponse(in, &http.Request{Method: method})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.StatusCode != want {
+				t.Errorf("%s for %s: %d, want %d", method, agent, resp.StatusCode, want)
+			}
+		}
 	}
 }
 

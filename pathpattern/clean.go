@@ -10,9 +10,9 @@ import (
 // Readings returns the paths that a server may take path for, the first of them
 // being path itself in normal form: tidied (see Clean), and with what some
 // servers take for a slash read as one (%2F, "\\", %5C) and path parameters
-// (";x=y", RFC 3986 section 3.3) dropped. Nearly every path has one reading, and
-// then nothing is allocated.
-func Readings(path string) (readings [3]string, n int) {
+// (";x=y", RFC 3986 section 3.3) dropped, before that or after. Nearly every path has
+// one reading, and then nothing is allocated.
+func Readings(path string) (readings [4]string, n int) {
 	if isPlain(path) {
 		readings[0] = path
 		return readings, 1
@@ -20,7 +20,7 @@ func Readings(path string) (readings [3]string, n int) {
 	return readingsOf(path)
 }
 
-func readingsOf(path string) (readings [3]string, n int) {
+func readingsOf(path string) (readings [4]string, n int) {
 	normal := NormalizePath(path)
 	readings[0], n = normal, 1
 	name, query := normal, ""
@@ -40,14 +40,20 @@ func readingsOf(path string) (readings [3]string, n int) {
 		add(clean(name) + query)
 	}
 	if strings.Contains(name, "%2F") || strings.Contains(name, "%5C") || strings.Contains(name, ";") {
-		name = strings.NewReplacer("%2F", "/", "%5C", "/").Replace(name)
-		segments := strings.Split(name, "/")
-		for i, s := range segments {
-			segments[i], _, _ = strings.Cut(s, ";")
-		}
-		add(clean(strings.Join(segments, "/")) + query)
+		slashes := strings.NewReplacer("%2F", "/", "%5C", "/")
+		add(clean(withoutParameters(slashes.Replace(name))) + query)
+		add(clean(slashes.Replace(withoutParameters(name))) + query)
 	}
 	return readings, n
+}
+
+// withoutParameters drops the parameters of every segment of a path.
+func withoutParameters(path string) string {
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		segments[i], _, _ = strings.Cut(s, ";")
+	}
+	return strings.Join(segments, "/")
 }
 
 // isPlain reports, in one pass, whether a path is certainly in normal form and read

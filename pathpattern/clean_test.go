@@ -49,6 +49,8 @@ func TestReadings(t *testing.T) {
 		{"/x/..%2Fa", []string{"/x/..%2Fa", "/a"}},
 		{"/x/..;/a", []string{"/x/..;/a", "/a"}},
 		{"/a;jsessionid=1/b", []string{"/a;jsessionid=1/b", "/a/b"}},
+		{"/a;x=%2F..%2Fb/c", []string{"/a;x=%2F..%2Fb/c", "/b/c", "/a/c"}},
+		{"//a;x=%2F..%2Fb/c", []string{"//a;x=%2F..%2Fb/c", "/a;x=%2F..%2Fb/c", "/b/c", "/a/c"}},
 		{"//x%2F..%2fa?q", []string{"//x%2F..%2Fa?q", "/x%2F..%2Fa?q", "/a?q"}},
 	} {
 		got, n := Readings(c.in)
