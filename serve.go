@@ -39,6 +39,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		h.serveRobots(w, r, l, next)
 		return nil
 	}
+	if isPart(r) {
+		return next.ServeHTTP(w, r)
+	}
 	crawler := l.site.Recognize(r.Header["User-Agent"])
 	var v *visit
 	if crawler != 0 {
@@ -98,6 +101,18 @@ func sent(r *http.Request) string {
 		return r.RequestURI
 	}
 	return pathpattern.Target(r.URL) // of a target in absolute form
+}
+
+// isPart tells whether Caddy's templates ask for a part of a page (httpInclude).
+// No crawler asks for it, though the request has the header of the one that asks
+// for the page, and elements in it would speak for the page. A client can send the
+// header too, but no request without a target.
+func isPart(r *http.Request) bool {
+	if r.Header["Caddy-Templates-Include"] == nil {
+		return false
+	}
+	original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request)
+	return ok && original.RequestURI == ""
 }
 
 func isRobotsTxt(path string) bool {

@@ -212,6 +212,7 @@ func TestTemplates(t *testing.T) {
 	s.file("drafts/part.html", "<p>a part</p>")
 	s.file("drafts/whole.html", page("<!--whole-->"))
 	s.file("drafts/x.html", page(`<meta name="robots" content="{{"index"}}">`+padding)+`{{include "/drafts/part.html"}}{{httpInclude "/drafts/part.html"}}`)
+	s.file("takes.html", `<p>{{httpInclude "/drafts/whole.html"}}`)
 	s.file("drafts/bad.html", page("")+"{{fail `x`}}{{nosuch}}")
 	want := page(`<meta name="robots" content="noindex, max-snippet:50">`+padding) + "<p>a part</p><p>a part</p>"
 	for _, host := range []string{"a.test", "gzip.test"} {
@@ -225,6 +226,15 @@ func TestTemplates(t *testing.T) {
 		}
 		if r := s.get("/drafts/part.html", "Host", host); r.body != "<p>a part</p>" {
 			t.Errorf("%s: a part became %q", host, r.body)
+		}
+		// What is taken in speaks for no page, whoever asks for the one that it is in.
+		for _, agent := range []string{"", gptBot} {
+			if r := s.get("/takes.html", "Host", host, "User-Agent", agent); r.StatusCode != 200 || r.body != "<p>"+page("<!--whole-->") {
+				t.Errorf("%s: %q: %s %q", host, agent, r.Status, r.body)
+			}
+		}
+		if r := s.get("/drafts/whole.html", "Host", host, "Caddy-Templates-Include", "1"); !strings.Contains(r.body, "noindex") {
+			t.Errorf("%s: a client pretends to be a template: %q", host, r.body)
 		}
 		if r := s.get("/drafts/bad.html", "Host", host); r.StatusCode != 500 || strings.Contains(r.body, "meta") {
 			t.Errorf("%s: a broken template: %s %q", host, r.Status, r.body)

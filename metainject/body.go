@@ -40,7 +40,7 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 		return rw.lookCoded(b)
 	}
 	had := len(p.held)
-	window := b[:min(len(b), rw.o.MaxHead-had)]
+	window := b[:min(len(b), max(0, rw.o.MaxHead-had))]
 	if had > 0 {
 		p.held = append(p.held, window...)
 		window = p.held
@@ -80,11 +80,8 @@ func (rw *ResponseWriter) sniffed() bool {
 		rw.commit(0, false)
 		return false
 	}
-	h := rw.w.Header()
-	h["Content-Type"] = []string{kind}
-	if p.header != nil {
-		p.header["Content-Type"] = h["Content-Type"]
-	}
+	rw.keepHeader() // the handler's own stays without, in case that fails
+	p.header["Content-Type"] = []string{kind}
 	if rw.r.Method == http.MethodHead {
 		rw.commit(0, true)
 		return false

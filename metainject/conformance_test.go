@@ -145,7 +145,7 @@ func TestConformance(t *testing.T) {
 		{"empty page", "Content-Type: text/html", 200, nil, false},
 		{"fragment", "Content-Type: text/html", 200, []byte("<p>part</p>"), false},
 		{"weak etag", "Content-Type: text/html|Etag: W/\"w\"", 200, plain, true},
-		{"digests", "Content-Type: text/html|Content-Digest: a=:b:|Repr-Digest: a=:b:|Digest: a=b|Content-MD5: x", 200, plain, true},
+		{"digests", "Content-Type: text/html|Content-Digest: a=:b:|Repr-Digest: a=:b:|Unencoded-Digest: a=:b:|Digest: a=b|Content-MD5: x", 200, plain, true},
 	}
 	for _, row := range rows {
 		for _, w := range writings {

@@ -96,3 +96,17 @@ func TestEncodings(t *testing.T) {
 		}
 	}
 }
+
+// A declaration that no browser understands is not the one that has to stay in
+// the first bytes.
+func TestSecondCharset(t *testing.T) {
+	for _, first := range []string{"<meta charset=bogus>", `<meta http-equiv=content-type content="text/html; charset">`, `<meta charset="">`} {
+		head := "<!DOCTYPE html><html><head>" + first + "<!--"
+		head += strings.Repeat("x", 1000-len(head)) + "--><meta charset=utf-8>"
+		page := head + "<title>x</title></head>"
+		got, _, _ := rewriteHead([]byte(page), testSet(t, "robots=noindex"), Merge, false, false, nil)
+		if want := head + `<meta name="robots" content="noindex"><title>x</title></head>`; string(got) != want {
+			t.Errorf("%s: %q", first, got)
+		}
+	}
+}

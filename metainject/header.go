@@ -154,7 +154,7 @@ func (rw *ResponseWriter) changeHeader(h http.Header, delta int) {
 	values := make([]string, 0, 2)
 	values = setOrDelete(h, "Etag", s[:tagEnd], values)
 	setOrDelete(h, "Content-Length", s[tagEnd:], values)
-	for _, k := range [...]string{"Last-Modified", "Accept-Ranges", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest"} {
+	for _, k := range [...]string{"Last-Modified", "Accept-Ranges", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest", "Unencoded-Digest"} {
 		if h[k] != nil { // less work than to delete in vain
 			delete(h, k)
 		}
@@ -185,7 +185,7 @@ func isETag(v string) bool {
 }
 
 // digestFields hold a hash of the content.
-var digestFields = [...]string{"Content-Digest", "Repr-Digest", "Digest", "Content-Md5"}
+var digestFields = [...]string{"Content-Digest", "Repr-Digest", "Unencoded-Digest", "Digest", "Content-Md5"}
 
 // withoutDigests takes digests out of the announced trailers.
 func withoutDigests(trailer []string) (kept []string) {

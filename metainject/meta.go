@@ -220,11 +220,12 @@ func (s *scanner) declaration(m *metaAttributes, v *metaValues) bool {
 		}
 		label = bytes.Trim(after, " \t\r\n\f=\"'")
 	}
-	if s.charsetEnd == 0 {
-		s.charsetEnd = s.pos
+	means := encodingOf(label)
+	if s.charsetEnd == 0 || s.unlabelled && means != unlabelled {
+		s.charsetEnd, s.unlabelled = s.pos, means == unlabelled
 	}
 	// UTF-16 in a meta element means UTF-8, since it could be read at all.
-	if !s.decided && encodingOf(label) == otherEncoding {
+	if !s.decided && means == otherEncoding {
 		s.foreign = true
 	}
 	return true

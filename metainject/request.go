@@ -9,17 +9,19 @@ import (
 )
 
 // Request gives the request for the handler. Entity tags that clients have got
-// with ETagSuffix lose it in If-None-Match and If-Match, since the handler
-// knows its own tags only. If-Range keeps it: that must not match, for the
-// handler's range is one of another text. The header is copied when it changes;
-// otherwise the result is the request given to Wrap.
+// with ETagSuffix lose it in If-None-Match and If-Match, whatever the method is,
+// since the handler knows its own tags only. If-Range keeps it: that must not
+// match, for the handler's range is one of another text; and an If-Match that
+// has lost it takes a Range along, which a server may ignore (RFC 9110 §14.2).
+// The header is copied when it changes; otherwise the result is the request
+// given to Wrap.
 //
 // A tag that a client got before the policy had elements for this page still
 // matches, so that the page it has without them can be told to be fresh. The
 // headers of that answer (304) say the same as the elements.
 func (rw *ResponseWriter) Request() *http.Request {
 	r := rw.r
-	if !rw.active || rw.o.ETagSuffix == "" {
+	if rw.o.Set.IsEmpty() || rw.o.Mode == Off || rw.o.ETagSuffix == "" {
 		return r
 	}
 	var h http.Header
@@ -35,6 +37,9 @@ func (rw *ResponseWriter) Request() *http.Request {
 				h[key] = append([]string(nil), h[key]...)
 			}
 			h[key][i] = strings.ReplaceAll(v, rw.o.ETagSuffix+`"`, `"`)
+			if key == "If-Match" {
+				delete(h, "Range")
+			}
 		}
 	}
 	if h == nil {

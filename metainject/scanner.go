@@ -42,8 +42,10 @@ type scanner struct {
 	implied  bool // the head was opened by what stands at headAt, not by a head tag
 	document bool // something shows that this is a page and no fragment of one
 	// charsetEnd is where the first meta element that declares a character
-	// encoding ends, 0 if there is none.
+	// encoding ends, 0 if there is none; unlabelled tells that no browser knows
+	// it, so that the next one counts.
 	charsetEnd int
+	unlabelled bool
 	foreign    bool // the declared encoding is none that we may write ASCII into
 	decided    bool // the encoding is known from elsewhere, a declaration in the page does not count
 	metas      []found

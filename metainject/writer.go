@@ -81,6 +81,7 @@ type ResponseWriter struct {
 	edited bool // the body is not the handler's
 	trails bool // and its header announces trailers
 	status int
+	later  http.Header  // trailers that were set while the header was held
 	page   *page        // while held
 	below  errorFlusher // of w, once there was a flush
 }
@@ -218,7 +219,10 @@ func (rw *ResponseWriter) commit(delta int, changed bool) {
 	rw.w.WriteHeader(rw.status)
 	for k, v := range later {
 		if _, before := rw.page.header[k]; !before {
-			h[k] = v // a trailer's value
+			if rw.later == nil {
+				rw.later = make(http.Header)
+			}
+			rw.later[k] = v
 		}
 	}
 }
@@ -405,6 +409,11 @@ func (rw *ResponseWriter) Close(err error) error {
 	}
 	if rw.phase == phaseCoded && err == nil {
 		err = rw.page.coder.Close()
+	}
+	for k, v := range rw.later { // the writer below may have sent the header only with the body
+		if h := rw.w.Header(); h[k] == nil {
+			h[k] = v
+		}
 	}
 	if rw.edited {
 		dropDigestTrailers(rw.w.Header(), rw.trails)
