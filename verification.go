@@ -140,9 +140,16 @@ func (c *checker) identify(r *http.Request, facts crawlers.Verification) policy.
 		return policy.Unknown
 	}
 	c.begin()
-	signed := facts.WebBotAuth != "" && webbotauth.Signed(r.Header)
-	if signed && c.signatures != nil && c.signature(r, facts.WebBotAuth) == webbotauth.Verified {
-		return policy.Verified
+	unchecked := false // a signature that may be the operator's
+	if facts.WebBotAuth != "" && webbotauth.Signed(r.Header) {
+		unchecked = c.signatures == nil
+		if !unchecked {
+			signed := c.signature(r, facts.WebBotAuth)
+			if signed.Status == webbotauth.Verified {
+				return policy.Verified
+			}
+			unchecked = signed.NoKeys
+		}
 	}
 	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	addr, err := netip.ParseAddr(client)
@@ -158,7 +165,7 @@ func (c *checker) identify(r *http.Request, facts crawlers.Verification) policy.
 		return policy.Verified
 	case verify.Impostor:
 		// An impostor is only who gets a no from all that is published.
-		if !signed && (c.dns || len(names) == 0) {
+		if !unchecked && (c.dns || len(names) == 0) {
 			return policy.Impostor
 		}
 	}
@@ -167,9 +174,9 @@ func (c *checker) identify(r *http.Request, facts crawlers.Verification) policy.
 
 // signature checks the signature of a request, once for each request however often
 // it is asked about: a nonce counts only once.
-func (c *checker) signature(r *http.Request, directory string) webbotauth.Status {
+func (c *checker) signature(r *http.Request, directory string) webbotauth.Result {
 	const key = "robots_policy.signature "
-	if s, ok := caddyhttp.GetVar(r.Context(), key+directory).(webbotauth.Status); ok {
+	if s, ok := caddyhttp.GetVar(r.Context(), key+directory).(webbotauth.Result); ok {
 		return s
 	}
 	scheme := "http"
@@ -180,7 +187,7 @@ func (c *checker) signature(r *http.Request, directory string) webbotauth.Status
 	}
 	s := c.signatures.Check(over, webbotauth.Request{
 		Method: r.Method, Scheme: scheme, Host: r.Host, Target: sent(r), Header: r.Header,
-	}, directory).Status
+	}, directory)
 	caddyhttp.SetVar(r.Context(), key+directory, s)
 	return s
 }

@@ -4,7 +4,9 @@ package robotspolicy
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -81,6 +83,61 @@ func TestIdentifyByDNS(t *testing.T) {
 				t.Errorf("%s: then %s", name, got)
 			}
 			if err := c1.Destruct(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A signature that counts for nothing leaves it to the address; one that cannot be
+// checked says nothing against anybody.
+func TestIdentifyBySignatureAndAddress(t *testing.T) {
+	const own = "https://keys.crawl.example"
+	facts := crawlers.Verification{ReverseDNS: []string{".crawl.example"}, WebBotAuth: own}
+	const covered = `sig1=("@authority" "signature-agent";key="sig1");tag="web-bot-auth";keyid="k"`
+	signature := "sig1=:" + base64.StdEncoding.EncodeToString(make([]byte, 64)) + ":"
+	for name, c := range map[string]struct {
+		agent, input, signature string
+		off                     bool
+		want                    policy.Identity
+	}{
+		"no signature":                {"", "", "", false, policy.Impostor},
+		"no signature of a bot":       {`"x"`, "x", "x", false, policy.Impostor},
+		"of another kind":             {`sig1="` + own + `"`, `sig1=("@authority");created=1`, signature, false, policy.Impostor},
+		"of another directory":        {`sig1="https://evil.example"`, covered, signature, false, policy.Impostor},
+		"of another algorithm":        {`sig1="` + own + `"`, covered + `;alg="rsa-pss-sha512"`, signature, false, policy.Impostor},
+		"keys that cannot be had":     {`sig1="` + own + `"`, covered, signature, false, policy.Unknown},
+		"signatures are not asked":    {`sig1="` + own + `"`, covered, signature, true, policy.Unknown},
+		"no signature, and not asked": {"", "", "", true, policy.Impostor},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			words := []string{"dns", "signatures"}
+			if c.off {
+				words = words[:1]
+			}
+			v, err := parseVerification(words, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checker := newChecker(v, nil, verify.DNSOptions{Resolver: &lyingDNS{names: []string{"a.evil.example."}}})
+			if checker.signatures != nil {
+				checker.signatures.Close() // nothing is fetched
+			}
+			got := policy.Unknown
+			for range 2 {
+				r := from("20.0.0.1")
+				if c.agent != "" {
+					r.Header.Set("Signature-Agent", c.agent)
+					r.Header.Set("Signature-Input", fmt.Sprintf("%s;created=%d;expires=%d", c.input, time.Now().Unix(), time.Now().Unix()+60))
+					r.Header.Set("Signature", c.signature)
+				}
+				got = checker.identify(r, facts)
+				time.Sleep(time.Second)
+			}
+			if got != c.want {
+				t.Errorf("%s: %s, want %s", name, got, c.want)
+			}
+			if err := checker.Destruct(); err != nil {
 				t.Error(err)
 			}
 		})

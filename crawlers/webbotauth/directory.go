@@ -114,7 +114,7 @@ func (d *directories) look(url, id string) (ed25519.PublicKey, <-chan struct{}, 
 	switch {
 	case ok:
 		return found.key, nil, nil
-	case fresh:
+	case fresh && k.err == nil:
 		return nil, k.done, ErrNoKey
 	case k.err != nil:
 		return nil, k.done, fmt.Errorf("%w: %w", ErrUnavailable, k.err)

@@ -162,6 +162,7 @@ func TestDirectoryCache(t *testing.T) {
 			return keys, 10 * time.Minute, err
 		}
 		step := 0
+		noKeys := map[int]bool{1: true, 2: true, 10: true}
 		check := func(want Status, wantFetches int) {
 			t.Helper()
 			step++
@@ -170,6 +171,9 @@ func TestDirectoryCache(t *testing.T) {
 			synctest.Wait()
 			if got.Status != want || fetches != wantFetches {
 				t.Errorf("step %d: %v (%v), %d fetches; want %v, %d", step, got.Status, got.Err, fetches, want, wantFetches)
+			}
+			if got.NoKeys != noKeys[step] {
+				t.Errorf("step %d: keys cannot be had: %v (%v)", step, got.NoKeys, got.Err)
 			}
 		}
 		failure = errors.New("down")

@@ -51,6 +51,9 @@ type Result struct {
 	Status Status
 	KeyID  string // of a verified signature: the key's thumbprint (RFC 7638)
 	Err    error  // why an answer is Unverified or Invalid
+	// NoKeys is true where the keys to check a signature with cannot be had, or not
+	// yet: it may be the operator's. Every other one that is not Verified is not.
+	NoKeys bool
 }
 
 // Options are the options of a Verifier. The zero value has the defaults.
@@ -151,7 +154,7 @@ func (v *Verifier) Check(ctx context.Context, r Request, directory string) Resul
 	if err != nil {
 		return Result{Status: Unverified, Err: err}
 	}
-	best := Result{}
+	best, noKeys := Result{}, false
 	tried := 0
 	for _, label := range m.input.Names() {
 		list, ok := member(m.input, label).(httpsfv.InnerList)
@@ -165,6 +168,7 @@ func (v *Verifier) Check(ctx context.Context, r Request, directory string) Resul
 			break
 		}
 		result := v.checkOne(ctx, m, label, list, where)
+		noKeys = noKeys || errors.Is(result.Err, ErrUnavailable)
 		if result.Status > best.Status || best.Status == Unsigned {
 			best = result
 		}
@@ -172,6 +176,7 @@ func (v *Verifier) Check(ctx context.Context, r Request, directory string) Resul
 			break
 		}
 	}
+	best.NoKeys = noKeys && best.Status != Verified
 	return best
 }
 
