@@ -45,7 +45,7 @@ func (l *linter) searchShutOut() {
 			continue
 		}
 		at := r.Statements[whole].Pos
-		var shut []policy.CrawlerID
+		var shut, unverifiable []policy.CrawlerID
 		mode := policy.ModeOff
 		searchers := l.searchers(i)
 		for _, host := range l.allHosts(i) {
@@ -54,7 +54,13 @@ func (l *linter) searchShutOut() {
 					break
 				}
 				d := l.decide(id, host, sample(pathpattern.All), policy.Crawl)
-				if d.Rule == r && d.Verdict == policy.Disallowed {
+				if d.Verdict != policy.Disallowed {
+					if d = l.ofUnverifiable(id, host); d.Rule == r {
+						unverifiable = append(unverifiable, id)
+					}
+					continue
+				}
+				if d.Rule == r {
 					shut = append(shut, id)
 					mode = max(mode, l.policy.Mode(d))
 				}
@@ -67,6 +73,9 @@ func (l *linter) searchShutOut() {
 		}
 		const cure = `allow crawl for them in a rule of their own, or write "intended: true" into this rule if that is what you want`
 		switch {
+		case len(shut) == 0 && len(unverifiable) > 0:
+			l.warn(at, "refuses-search", `this refuses every page%s to %s, so %s: their operators publish nothing that they could be verified by, and a rule with "identity: verified" never speaks to them; allow crawl for them in a rule without "identity: verified", or write "intended: true" into this rule if that is what you want`,
+				where, some(l.tokens(unverifiable), 3), l.harm(unverifiable))
 		case len(shut) == 0:
 		case mode == policy.ModeBlock:
 			l.warn(at, "refuses-search", "this refuses every page%s to %s, so %s; %s", where, names, l.harm(shut), cure)
@@ -74,6 +83,20 @@ func (l *linter) searchShutOut() {
 			l.warn(at, "shuts-out-search", "this tells %s to fetch nothing at all%s, so %s; %s", names, where, l.harm(shut), cure)
 		}
 	}
+}
+
+// ofUnverifiable is the decision about every page by which a crawler is refused that
+// nobody can verify, or none.
+func (l *linter) ofUnverifiable(id policy.CrawlerID, host string) policy.Decision {
+	c, ok := l.p.catalogue.Lookup(l.policy.CrawlerInfo(id).Token)
+	if !ok || !c.Verification.IsEmpty() || !l.spend(1) {
+		return policy.Decision{}
+	}
+	d := l.policy.Decide(policy.Query{Crawler: id, Host: host, Path: sample(pathpattern.All), Usage: policy.Crawl, Now: l.now})
+	if d.Verdict != policy.Disallowed || l.policy.Mode(d) != policy.ModeBlock {
+		return policy.Decision{}
+	}
+	return d
 }
 
 // siteNotIndexed finds rules that keep every page of every host out of search
