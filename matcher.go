@@ -66,7 +66,7 @@ func (*MatchCrawler) CaddyModule() caddy.ModuleInfo {
 }
 
 // Provision finds out which crawlers are meant.
-func (m *MatchCrawler) Provision(caddy.Context) error {
+func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 	if m.Identity == "" {
 		m.Identity = "claimed"
 	}
@@ -82,6 +82,9 @@ func (m *MatchCrawler) Provision(caddy.Context) error {
 	}
 	if !v.embedded && m.Identity != "claimed" {
 		return fmt.Errorf("nobody is ever %s with verify off", m.Identity)
+	}
+	if strings.HasSuffix(m.Identity, "impostor") && !v.accuses() {
+		ctx.Logger().Warn("a matcher asks for " + m.Identity + ", but " + noImpostors)
 	}
 	if m.catalogue, err = m.known(); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // usedDocument is a handler's share in a document.
@@ -64,7 +65,12 @@ func (h *Handler) openOne(ctx caddy.Context, name string, t *teller) error {
 	}
 	h.used, err = useDocument(ctx, &reader{
 		src: src, follow: follow, interval: interval, teller: t, merges: h.upstreams != nil,
-		take: func(l *live) { h.live.Store(l) },
+		take: func(l *live) {
+			h.live.Store(l)
+			if l.site.File.Spec.Enforcement.Impostors > policy.ModeOff && !h.ids.accuses() && h.told.first("impostors") {
+				h.logger.Warn("the policy has enforcement.impostors, but " + noImpostors)
+			}
+		},
 	})
 	return err
 }

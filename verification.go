@@ -60,6 +60,12 @@ func parseVerification(words, ranges []string) (v verification, err error) {
 	return v, nil
 }
 
+// accuses reports whether impostors are found for longer than the lists that came with
+// the program are fresh.
+func (v verification) accuses() bool { return v.lists || v.dns }
+
+const noImpostors = `no impostor is found: address lists that came with the program accuse nobody once they are more than 7 days old; write "verify lists dns"`
+
 // checkers are shared by all handlers and matchers with the same settings, and
 // live on when a configuration is reloaded: what they know took time to fetch.
 var checkers = caddy.NewUsagePool()

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -132,6 +134,42 @@ rules:
 	// Five in a row had none: that is told once.
 	if lines := s.lines("caddy.log", "reverse DNS does not answer; crawlers that are verified by it stay unknown", 1); len(lines) > 1 {
 		t.Errorf("told %d times", len(lines))
+	}
+}
+
+// Who asks for impostors to be refused and has them looked for nowhere is told.
+func TestEdgeNoImpostors(t *testing.T) {
+	const asks = "version: 1\nenforcement: {impostors: block}\nrules: [{for: everyone, disallow: {crawl: /x/}}]\n"
+	const fake = "@fake crawler any impostor"
+	for name, c := range map[string]struct {
+		policy, body string
+		want         int
+	}{
+		"embedded":   {asks, "robots_policy POLICY", 1},
+		"off":        {asks, "robots_policy POLICY {\nverify off\n}", 1},
+		"lists":      {asks, "robots_policy POLICY {\nverify lists\n}", 0},
+		"dns":        {asks, "robots_policy POLICY {\nverify dns\n}", 0},
+		"not asked":  {strings.Replace(asks, "impostors: block", "impostors: off", 1), "robots_policy POLICY", 0},
+		"matcher":    {asks, fake + "\nerror @fake 403", 1},
+		"expression": {asks, "@fake expression crawler('any', 'impostor') && path('/x/*')\nerror @fake 403", 1},
+		"asking":     {asks, fake + " {\nverify lists dns\n}\nerror @fake 403", 0},
+		"in a set":   {asks, "@fake {\ncrawler any impostor {\nverify lists dns\n}\npath /x/*\n}\nerror @fake 403", 0},
+	} {
+		s := startLogged(t, c.policy, http.NotFoundHandler(), c.body+"\nrespond ok")
+		s.get("/")
+		told := 0
+		data, err := os.ReadFile(filepath.Join(s.dir, "caddy.log"))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			if strings.Contains(line, `"level":"warn"`) && strings.Contains(line, "no impostor is found") {
+				told++
+			}
+		}
+		if told != c.want {
+			t.Errorf("%s: told %d times, want %d\n%s", name, told, c.want, data)
+		}
 	}
 }
 
