@@ -4,6 +4,7 @@ package robotspolicy
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -112,7 +113,7 @@ func (m *edgeMetrics) label(of map[string]string, most int, name string) string 
 	}
 	l = name
 	if len(l) > maxLabelBytes {
-		l = l[:maxLabelBytes]
+		l = strings.ToValidUTF8(l[:maxLabelBytes], "") // what is no UTF-8 makes the counters panic
 	}
 	of[name] = l
 	return l

@@ -4,6 +4,8 @@ package robotspolicy
 
 import (
 	"fmt"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,5 +102,22 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 	}
 	if len(m.bots) != maxLabelBots || m.crawler("BotX") != otherLabel || m.crawler("Bot1") != "Bot1" {
 		t.Errorf("%d labels, %s", len(m.bots), m.crawler("BotX"))
+	}
+}
+
+// Names of rules are of any script, and are cut between letters: a label that is no
+// UTF-8 would make the counter panic with each request.
+func TestMetricLabelsAreText(t *testing.T) {
+	for pad := range 4 {
+		for _, letter := range []string{"я", "規", "🗞"} {
+			name := strings.Repeat("x", pad) + strings.Repeat(letter, 90)
+			h := benchHandlerOf(t, "version: 1\nrules:\n  - name: "+name+"\n    for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n")
+			if err := h.ServeHTTP(httptest.NewRecorder(), benchRequest("GPTBot/1.0"), nil); err != nil {
+				t.Fatal(err)
+			}
+			if l := metrics.rule(h.live.Load().site, &h.live.Load().site.Policy.Spec().Rules[0]); !strings.HasPrefix(name, l) || len(l) <= maxLabelBytes-len(letter) || len(l) > maxLabelBytes {
+				t.Errorf("%s: label %q", name, l)
+			}
+		}
 	}
 }

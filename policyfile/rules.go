@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -78,7 +79,7 @@ func readRules(p *parser, _, n *yaml.Node, _ struct{}) {
 
 func readName(p *parser, _, n *yaml.Node, r *ruleReader) {
 	if text, ok := p.text(n, "name"); ok {
-		if len(text) > maxName {
+		if utf8.RuneCountInString(text) > maxName {
 			p.report(posOf(n), "bad-value", "", "the name of a rule has up to %d characters; put longer remarks into a comment", maxName)
 			return
 		}
