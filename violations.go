@@ -22,6 +22,7 @@ import (
 const (
 	maxReaders  = 4096 // crawlers and hosts
 	maxPolicies = 32   // that robots.txt files in memory were made from
+	maxHostname = 253  // octets; what is longer is no host, and would fill the memory
 )
 
 // robotsReader is a crawler that has fetched a host's robots.txt.
@@ -75,6 +76,10 @@ func (*readers) Destruct() error { return nil }
 
 // fetched notes that a crawler has been given a version.
 func (rs *readers) fetched(who robotsReader, what fetchedRobots) {
+	if len(who.host) > maxHostname {
+		return
+	}
+	who.host = strings.Clone(who.host) // and not the request line that it may be a part of
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.names.Or(readerBit(who.crawler))

@@ -84,6 +84,11 @@ func TestViolationMemoryIsBounded(t *testing.T) {
 	if _, ok := rs.of(robotsReader{"examplebot", fmt.Sprint(3*maxReaders - 1)}); !ok {
 		t.Error("the last is forgotten")
 	}
+	long := robotsReader{"examplebot", strings.Repeat("a", maxHostname+1)}
+	rs.fetched(long, fetchedRobots{site: s})
+	if _, ok := rs.of(long); ok {
+		t.Error("a host that cannot be one is remembered")
+	}
 	for i := range 2 * maxPolicies {
 		rs.fetched(robotsReader{"examplebot", "p"}, fetchedRobots{site: new(site.Site), version: fmt.Sprint(i)})
 		if len(rs.policies) > maxPolicies {

@@ -23,3 +23,16 @@ func TestTarget(t *testing.T) {
 		}
 	}
 }
+
+// A target such as "x:a/b" reaches an upstream as "a/b".
+func TestTargetOfOpaqueURL(t *testing.T) {
+	for text, want := range map[string]string{"x:a/b?c": "/a/b?c", "x:%2Fa": "/%2Fa", "x:/a": "/a", "x://h": "/"} {
+		u, err := url.ParseRequestURI(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Target(u); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
