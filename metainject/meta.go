@@ -220,12 +220,15 @@ func (s *scanner) declaration(m *metaAttributes, v *metaValues) bool {
 		}
 		label = bytes.Trim(after, " \t\r\n\f=\"'")
 	}
-	means := encodingOf(label)
+	means := asciiBased
+	if !s.decided {
+		means = encodingOf(label)
+	}
 	if s.charsetEnd == 0 || s.unlabelled && means != unlabelled {
 		s.charsetEnd, s.unlabelled = s.pos, means == unlabelled
 	}
 	// UTF-16 in a meta element means UTF-8, since it could be read at all.
-	if !s.decided && means == otherEncoding {
+	if means == otherEncoding {
 		s.foreign = true
 	}
 	return true
