@@ -147,6 +147,15 @@ func checkRow(r Row, c *Crawler) (errs []error) {
 			add("robots-only", errors.New("and user-agent exclude each other: a token that only robots.txt knows is in no User-Agent"))
 		}
 	}
+	for _, p := range c.Patterns() {
+		if NamesBrowser(p) {
+			field := "token"
+			if r.UserAgent != "" {
+				field = "user-agent"
+			}
+			add(field, fmt.Errorf("%q is in the User-Agent of browsers, so that your readers would be taken for this crawler; find the name that only the crawler has", p))
+		}
+	}
 	if c.Kind != "" && !c.Kind.Valid() {
 		add("kind", fmt.Errorf("%q does not exist", c.Kind))
 	}

@@ -102,14 +102,14 @@ func TestMergeErrors(t *testing.T) {
 	}{
 		{"no token", Row{}, "token", "is empty"},
 		{"odd token", Row{Token: "(x"}, "token", "begins with"},
-		{"kind", Row{Token: "X", Kind: "robot"}, "kind", `"robot" does not exist`},
-		{"user-agent", Row{Token: "X", UserAgent: "http://x"}, "user-agent", "URL"},
-		{"long user-agent", Row{Token: "X", UserAgent: strings.Repeat("x", MaxPattern+1)}, "user-agent", "longer than 128 bytes"},
-		{"robots-only with user-agent", Row{Token: "X", UserAgent: "Y", RobotsOnly: ptr(true)}, "robots-only", "exclude each other"},
+		{"kind", Row{Token: "Xa", Kind: "robot"}, "kind", `"robot" does not exist`},
+		{"user-agent", Row{Token: "Xa", UserAgent: "http://x"}, "user-agent", "URL"},
+		{"long user-agent", Row{Token: "Xa", UserAgent: strings.Repeat("x", MaxPattern+1)}, "user-agent", "longer than 128 bytes"},
+		{"robots-only with user-agent", Row{Token: "Xa", UserAgent: "Y", RobotsOnly: ptr(true)}, "robots-only", "exclude each other"},
 		{"user-agent of a control token", Row{Token: "Google-Extended", UserAgent: "Y"}, "robots-only", "exclude each other"},
-		{"follows itself", Row{Token: "X", Follows: []string{"x"}}, "follows", "names itself"},
-		{"follows nobody", Row{Token: "X", Follows: []string{"Gogglebot"}}, "follows", `"Gogglebot", which is neither`},
-		{"purpose", Row{Token: "X", Purposes: []string{"a b"}}, "purposes", `"a b"`},
+		{"follows itself", Row{Token: "Xa", Follows: []string{"xa"}}, "follows", "names itself"},
+		{"follows nobody", Row{Token: "Xa", Follows: []string{"Gogglebot"}}, "follows", `"Gogglebot", which is neither`},
+		{"purpose", Row{Token: "Xa", Purposes: []string{"a b"}}, "purposes", `"a b"`},
 	}
 	c := defaultCatalogue(t)
 	for _, tt := range tests {
@@ -119,7 +119,7 @@ func TestMergeErrors(t *testing.T) {
 			t.Errorf("%s: got %v, %v", tt.name, m, err)
 		}
 	}
-	_, err := c.Merge(Row{Token: "X", Kind: "a"}, Row{Token: "x"}, Row{Token: "Y", Kind: "b"})
+	_, err := c.Merge(Row{Token: "Xa", Kind: "a"}, Row{Token: "xa"}, Row{Token: "Y", Kind: "b"})
 	if joined, ok := err.(interface{ Unwrap() []error }); !ok || len(joined.Unwrap()) != 3 {
 		t.Errorf("not every problem is told: %v", err)
 	}

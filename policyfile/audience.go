@@ -131,6 +131,10 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 			p.report(posOf(n), "misspelt-crawler", near, "no crawler called %s is known; if it exists, add it under crawlers", quote(text))
 			return
 		}
+		if crawlers.NamesBrowser(text) {
+			p.report(posOf(n), "unknown-crawler", "", "%s is in the User-Agent of browsers, so that nobody is refused under this name and the rule stands in robots.txt only; find the name that only the crawler has", quote(text))
+			return
+		}
 		p.report(posOf(n), "unknown-crawler", "", "no crawler called %s is known; if the name is right, add it under crawlers", quote(text))
 	}
 	if !crawlers.ValidToken(text) {

@@ -41,9 +41,32 @@ func (p *parser) read(root *yaml.Node) {
 	p.spec.Publish = policy.Publish{ACAP: policy.Auto, ContentUsage: policy.On}
 	p.spec.Enforcement = policy.Enforcement{Mode: policy.ModeOff, Status: defaultStatus, Impostors: policy.ModeOff}
 	readMap(p, root, "the file", fileFields, struct{}{})
+	p.browsers()
 	p.spec.Crawlers = convert(p.catalogue)
 	if p.errors == 0 { // else the use may be in what could not be read
 		p.unused()
+	}
+}
+
+// browsers adds the names of rules that browsers have too. Nobody is recognised by
+// them: they stand in robots.txt only.
+func (p *parser) browsers() {
+	yes, seen := true, map[string]bool{}
+	var rows []crawlers.Row
+	for i := range p.spec.Rules {
+		for _, a := range p.spec.Rules[i].For {
+			token := strings.ToLower(a.Name)
+			if _, ok := p.catalogue.Lookup(a.Name); a.Kind == policy.ForToken && !ok && !seen[token] && crawlers.NamesBrowser(a.Name) {
+				seen[token] = true
+				rows = append(rows, crawlers.Row{Token: a.Name, RobotsOnly: &yes})
+			}
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	if merged, err := p.catalogue.Merge(rows...); err == nil {
+		p.catalogue = merged
 	}
 }
 

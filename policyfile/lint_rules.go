@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -40,7 +41,7 @@ func (l *linter) enforced() {
 			l.warn(source.enforce, "nothing-to-enforce", `a purpose with "*" is for readers of robots.txt alone: a request names its purpose as a plain word, so enforce does nothing; name the purposes one by one, or delete enforce`)
 		}
 		for j, a := range r.For {
-			if c, ok := l.p.catalogue.Lookup(a.Name); ok && a.Kind == policy.ForToken && c.RobotsOnly {
+			if c, ok := l.p.catalogue.Lookup(a.Name); ok && a.Kind == policy.ForToken && c.RobotsOnly && !crawlers.NamesBrowser(a.Name) {
 				l.warn(source.audiences[j], "control-token-enforced", "%s stands in robots.txt only: no visitor carries that name, so there is nobody to refuse; the rule works in robots.txt, and enforce does nothing for it", c.Token)
 			}
 		}

@@ -420,3 +420,17 @@ func TestHeadersTooLarge(t *testing.T) {
 		}
 	}
 }
+
+// No browser is ever recognised, whatever a rule is for.
+func TestBrowsersAreNobody(t *testing.T) {
+	s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: [Mozilla, Chrome, chrome, OtherBot]\n    disallow:\n      crawl: /\n    enforce: block\n"), robotsserve.ServeOptions{})
+	if s == nil {
+		t.Fatal(ds.Text())
+	}
+	if id := s.Recognize([]string{"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"}); id != 0 {
+		t.Errorf("a browser is taken for %s", s.Policy.CrawlerInfo(id).Token)
+	}
+	if id := s.Recognize([]string{"Mozilla/5.0 (compatible; OtherBot/1.0)"}); s.Policy.CrawlerInfo(id).Token != "OtherBot" {
+		t.Error("a crawler is not recognised")
+	}
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+// commonBrowsers are User-Agent headers of the browsers that most people have, each
+// with the words that it shares with others of its kind.
+var commonBrowsers = []string{
+	"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0",
+	"Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:127.0) Gecko/20100101 Firefox/127.0",
+	"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15",
+	"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) CriOS/126.0.6478.54 Mobile/15E148 Safari/604.1",
+	"Mozilla/5.0 (iPad; CPU OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) FxiOS/127.0 Mobile/15E148 Safari/605.1.15",
+	"Mozilla/5.0 (Linux; Android 14; K) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/25.0 Chrome/121.0.0.0 Mobile Safari/537.36",
+	"Mozilla/5.0 (X11; Ubuntu; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36 OPR/112.0.0.0",
+	"Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
+	"Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.2; Trident/6.0; .NET CLR 3.5)",
+	"Opera/9.80 (Windows NT 6.1; WOW64) Presto/2.12.388 Version/12.18",
+}
+
+// NamesBrowser reports whether a token would be found in the User-Agent of one of the
+// browsers that most people have, so that whoever is recognised by it is a person.
+func NamesBrowser(token string) bool {
+	if CheckPattern(token) != nil {
+		return false
+	}
+	r := NewRecognizer([]Pattern{{Token: token}})
+	for _, ua := range commonBrowsers {
+		if _, ok := r.Recognize(ua); ok {
+			return true
+		}
+	}
+	return false
+}
