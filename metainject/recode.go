@@ -7,45 +7,84 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 )
 
 // A recoder unpacks a body that is pushed to it, and packs what it is told to
-// in the same coding. The unpacking libraries pull; they run as a coroutine,
-// which is resumed for each piece of the body and hands out each piece of the
-// text, so that nothing runs at the same time as the caller.
+// in the same coding. The unpacking libraries pull; they run in a goroutine of
+// their own, which is resumed for each piece of the body and hands out each piece
+// of the text, so that nothing runs at the same time as the caller. It is no
+// coroutine of package iter: those bind the callers to a thread, and end the
+// process where a handler writes from threads that are locked, as modules do that
+// call C.
 type recoder struct {
 	coding coding
-	in     []byte // what the unpacker has not read yet
-	eof    bool   // and nothing follows
-	single bool   // the unpacker was last given one byte, and there was no more
-	yield  func([]byte) bool
-	next   func() ([]byte, bool)
-	stop   func()
+	in     []byte    // what the unpacker has not read yet
+	eof    bool      // and nothing follows
+	single bool      // the unpacker was last given one byte, and there was no more
+	ask    chan bool // lets the unpacker go on, or says that it has to end
+	give   chan piece
+	runs   bool  // the unpacker
 	err    error // why the unpacker ended; nil at the body's proper end
 	packer packer
-	text   *bufio.Writer // before packer: brotli packs each Write by itself
-	buf    [16 << 10]byte
+	text   *bufio.Writer  // before packer: brotli packs each Write by itself
+	buf    [64 << 10]byte // each time it is full takes a change of goroutines
 }
 
 var errBehind = errors.New("bytes behind the end")
 
 var errReleased = errors.New("the response is over")
 
-func (c *recoder) start(k coding) {
-	c.coding, c.in, c.eof, c.err = k, nil, false, nil
-	c.next, c.stop = iter.Pull(iter.Seq[[]byte](c.run))
+// A piece is text, or none when more of the body is needed, or at last the end.
+type piece struct {
+	text     []byte
+	over     bool
+	panicked any
 }
 
-// run is the coroutine. It yields text, or nil when it needs more of the body.
-func (c *recoder) run(yield func([]byte) bool) {
-	c.yield = yield
+func (c *recoder) start(k coding) {
+	c.coding, c.in, c.eof, c.err, c.runs = k, nil, false, nil, true
+	if c.ask == nil {
+		c.ask, c.give = make(chan bool), make(chan piece)
+	}
+	go func() {
+		defer func() { c.give <- piece{over: true, panicked: recover()} }()
+		if <-c.ask {
+			c.run()
+		}
+	}()
+}
+
+// yield hands out text, or nil, and waits. It returns false if that was the last.
+func (c *recoder) yield(text []byte) bool {
+	c.give <- piece{text: text}
+	return <-c.ask
+}
+
+// next lets the unpacker go on to its next piece, or to its end. ok is false when
+// it has come to that. What it panics with, the caller does.
+func (c *recoder) next(on bool) (text []byte, ok bool) {
+	if !c.runs {
+		return nil, false
+	}
+	c.ask <- on
+	p := <-c.give
+	if p.over {
+		c.runs = false
+	}
+	if p.panicked != nil {
+		panic(p.panicked)
+	}
+	return p.text, !p.over
+}
+
+// run is what the unpacker does.
+func (c *recoder) run() {
 	u := unpackers[c.coding].Get().(unpacker)
 	err := u.Reset(c)
 	for err == nil {
 		var n int
 		n, err = u.Read(c.buf[:])
-		if n > 0 && !yield(c.buf[:n]) {
+		if n > 0 && !c.yield(c.buf[:n]) {
 			return
 		}
 	}
@@ -80,7 +119,7 @@ func (c *recoder) Read(b []byte) (int, error) {
 // read gives the next piece of the text. more is false when there is none
 // before more of the body comes; over tells that there will be none at all.
 func (c *recoder) read() (b []byte, more, over bool) {
-	b, ok := c.next()
+	b, ok := c.next(true)
 	if !ok && c.err == nil && len(c.in) > 0 {
 		c.err = errBehind
 	}
@@ -144,9 +183,8 @@ func (c *recoder) Close() error {
 }
 
 func (c *recoder) release() {
-	if c.stop != nil {
-		c.stop()
-		c.stop, c.next, c.yield = nil, nil, nil
+	for ok := true; ok; {
+		_, ok = c.next(false)
 	}
 	if c.packer != nil {
 		c.text.Reset(nil)
