@@ -15,9 +15,11 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
 func init() {
@@ -86,7 +88,7 @@ func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 	if strings.HasSuffix(m.Identity, "impostor") && !v.accuses() {
 		ctx.Logger().Warn("a matcher asks for " + m.Identity + ", but " + noImpostors)
 	}
-	if m.catalogue, err = m.known(); err != nil {
+	if m.catalogue, err = m.known(ctx.Logger()); err != nil {
 		return err
 	}
 	if err := m.choose(); err != nil {
@@ -103,7 +105,7 @@ func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 }
 
 // known is the catalogue, with the tokens that only the matcher names.
-func (m *MatchCrawler) known() (*crawlers.Catalogue, error) {
+func (m *MatchCrawler) known(logger *zap.Logger) (*crawlers.Catalogue, error) {
 	c, err := crawlers.Default()
 	if err != nil {
 		return nil, err
@@ -112,11 +114,35 @@ func (m *MatchCrawler) known() (*crawlers.Catalogue, error) {
 	for _, text := range m.Crawlers {
 		if a := policy.ParseAudience(text); a.Kind == policy.ForToken && text != "any" {
 			if _, ok := c.Lookup(a.Name); !ok {
+				if meant := notAToken(a.Name); meant != "" {
+					return nil, fmt.Errorf("no crawler is called %q; did you mean %q?", a.Name, meant)
+				}
+				if near := policyfile.Nearest(a.Name, tokensIn(c)); near != "" {
+					logger.Warn(fmt.Sprintf("a matcher names %q, which the catalogue does not know; did you mean %q?", a.Name, near))
+				}
 				rows = append(rows, crawlers.Row{Token: a.Name})
 			}
 		}
 	}
 	return c.Merge(rows...)
+}
+
+// notAToken is what was probably meant by a word that would be taken for the name of a
+// crawler, or "": an identity that is misspelt would not be asked for, and a kind alone
+// is nobody.
+func notAToken(word string) string {
+	if kind := strings.ToLower(word); crawlers.Kind(kind).Valid() {
+		return "category:" + kind
+	}
+	return policyfile.Nearest(word, identityWords)
+}
+
+func tokensIn(c *crawlers.Catalogue) []string {
+	tokens := make([]string, c.Len())
+	for i := range tokens {
+		tokens[i] = c.At(i).Token
+	}
+	return tokens
 }
 
 // choose marks the crawlers that are meant. An audience that is nobody is a mistake.

@@ -69,6 +69,10 @@ func TestEdgeMatcherErrors(t *testing.T) {
 		"crawler GPTBot verified impostor":         "asks for one identity",
 		"crawler GPTBot verified {\nverify off\n}": "with verify off",
 		"crawler GPTBot {\nverify maybe\n}":        `"maybe" is no value of verify`,
+		"crawler Googlebot verifed":                `did you mean "verified"`,
+		"crawler any Imposter":                     `did you mean "impostor"`,
+		"crawler ai-training":                      `did you mean "category:ai-training"`,
+		"crawler Mozilla":                          "is in the User-Agent of browsers",
 		"crawler GPTBot {\nnonsense x\n}":          "unrecognized subdirective",
 	} {
 		err := load("{\nadmin off\npersist_config off\n}\nhttp://" + freeAddr(t) + " {\n@x " + line + "\nrespond @x no\n}\n")

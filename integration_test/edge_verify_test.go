@@ -137,8 +137,9 @@ rules:
 	}
 }
 
-// Who asks for impostors to be refused and has them looked for nowhere is told.
-func TestEdgeNoImpostors(t *testing.T) {
+// Who asks for impostors to be refused and has them looked for nowhere is told, and who
+// names a crawler in a matcher that is nearly another.
+func TestEdgeWarnings(t *testing.T) {
 	const asks = "version: 1\nenforcement: {impostors: block}\nrules: [{for: everyone, disallow: {crawl: /x/}}]\n"
 	const fake = "@fake crawler any impostor"
 	for name, c := range map[string]struct {
@@ -153,6 +154,8 @@ func TestEdgeNoImpostors(t *testing.T) {
 		"matcher":    {asks, fake + "\nerror @fake 403", 1},
 		"expression": {asks, "@fake expression crawler('any', 'impostor') && path('/x/*')\nerror @fake 403", 1},
 		"asking":     {asks, fake + " {\nverify lists dns\n}\nerror @fake 403", 0},
+		"misspelt":   {asks, "@x crawler GTPBot\nerror @x 403", 1},
+		"own":        {asks, "@x crawler OurOwnBot\nerror @x 403", 0},
 		"in a set":   {asks, "@fake {\ncrawler any impostor {\nverify lists dns\n}\npath /x/*\n}\nerror @fake 403", 0},
 	} {
 		s := startLogged(t, c.policy, http.NotFoundHandler(), c.body+"\nrespond ok")
@@ -163,7 +166,7 @@ func TestEdgeNoImpostors(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(data)) {
-			if strings.Contains(line, `"level":"warn"`) && strings.Contains(line, "no impostor is found") {
+			if strings.Contains(line, `"level":"warn"`) && (strings.Contains(line, "no impostor is found") || strings.Contains(line, "did you mean \\\"GPTBot\\\"")) {
 				told++
 			}
 		}
