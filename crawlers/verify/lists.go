@@ -27,7 +27,8 @@ type ListOptions struct {
 	Interval time.Duration
 	// MaxAge is how long a list is fresh: 7 days by default. Only a fresh list
 	// says that an address is not the crawler's. That one is the crawler's, a
-	// list says 30 times as long.
+	// list says 30 times as long, and the snapshot for as long as nothing newer
+	// was fetched.
 	MaxAge time.Duration
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
@@ -173,7 +174,7 @@ func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
 			fresh = false
 			continue
 		}
-		if s.isFresh(now, staleFactor*l.options.MaxAge) && s.ranges.contains(a) {
+		if (s.Snapshot || s.isFresh(now, staleFactor*l.options.MaxAge)) && s.ranges.contains(a) {
 			return yes, url
 		}
 		fresh = fresh && s.isFresh(now, l.options.MaxAge)

@@ -348,7 +348,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// The snapshot verifies for its time, but accuses nobody.
+// The snapshot verifies, and accuses nobody but while it is new.
 func TestListsBeginWithTheSnapshot(t *testing.T) {
 	url := "https://openai.com/gptbot.json"
 	s := snapshot()[url]
@@ -358,7 +358,7 @@ func TestListsBeginWithTheSnapshot(t *testing.T) {
 	}{
 		{24 * time.Hour, yes, no},
 		{8 * 24 * time.Hour, yes, silent},
-		{300 * 24 * time.Hour, silent, silent},
+		{300 * 24 * time.Hour, yes, silent},
 	} {
 		l := NewLists([]string{url}, ListOptions{Now: func() time.Time { return s.Date.Add(tt.age) }})
 		if got, _ := l.ask([]string{url}, s.ranges[0].from); got != tt.inside {
@@ -366,6 +366,21 @@ func TestListsBeginWithTheSnapshot(t *testing.T) {
 		}
 		if got, _ := l.ask([]string{url}, notOnList); got != tt.beside {
 			t.Errorf("%s: beside: %d", tt.age, got)
+		}
+	}
+}
+
+// What came with the program verifies for as long as the program runs: else rules that
+// ask for verified crawlers would one day shut all of them out. It accuses nobody then.
+func TestOldSnapshotVerifies(t *testing.T) {
+	const url = "https://developers.google.com/static/crawling/ipranges/common-crawlers.json"
+	for _, years := range []int{0, 1, 5} {
+		l := NewLists([]string{url}, ListOptions{Now: func() time.Time { return snapshot()[url].Date.AddDate(years, 0, 30) }})
+		if got, _ := l.ask([]string{url}, netip.MustParseAddr("66.249.66.1")); got != yes {
+			t.Errorf("after %d years an address of Google's is %v", years, got)
+		}
+		if got, _ := l.ask([]string{url}, netip.MustParseAddr("8.8.4.4")); got != silent {
+			t.Errorf("after %d years another address is %v", years, got)
 		}
 	}
 }
