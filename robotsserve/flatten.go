@@ -125,8 +125,7 @@ func verdictsOf(l *policy.Layer, condition func(*policy.Rule) string, lose func(
 		settleTies(vs, lose)
 	}
 	slices.SortStableFunc(vs, func(a, b verdict) int {
-		// Of permissions of equal rank one that is qualified answers.
-		return cmp.Or(cmp.Compare(b.size, a.size), a.tie()-b.tie(), kind(a.ref.Statement.Qualifiers == nil)-kind(b.ref.Statement.Qualifiers == nil))
+		return cmp.Or(cmp.Compare(b.size, a.size), a.place()-b.place())
 	})
 	return vs
 }
@@ -180,6 +179,19 @@ func settleTies(vs []verdict, lose func(v *verdict, paths pathpattern.Pattern)) 
 			lose(a, d.pattern)
 		}
 	}
+}
+
+// place is where a verdict stands among those of its length: what disallows in a tie
+// before all that allows, and that before what loses a tie. Of permissions of equal
+// rank one that is qualified answers, whether or not each is in a tie.
+func (v *verdict) place() int {
+	switch {
+	case !v.allow:
+		return 3 - 3*kind(v.across)
+	case v.ref.Statement.Qualifiers != nil:
+		return 1
+	}
+	return 2
 }
 
 func (v *verdict) tie() int {

@@ -41,6 +41,10 @@ func (c *claim) speaksWith(d *claim) bool { return c.condition == "" || c.condit
 type scoping struct {
 	claims []claim
 	tell   func(code string, c *claim, why string)
+
+	// unscoped are permissions with qualifiers beside a weaker one without, of which
+	// none has the narrower scope.
+	unscoped []conflict
 }
 
 // scope returns the claims for verdicts, of which the first is the strongest.
@@ -56,6 +60,7 @@ func scope(vs []verdict, u policy.Usage, tell func(code string, c *claim, why st
 	s.dropCovered()
 	s.narrow()
 	s.settle()
+	s.guard()
 	s.unite()
 	return s.claims
 }
@@ -186,10 +191,10 @@ func (s *scoping) narrow() {
 		all := s.conflicts(from)
 		from = len(s.claims)
 		for _, k := range all {
-			if decides(&s.claims[k.winner], &s.claims[k.loser]) || s.moot(x, k) {
+			if decides(&s.claims[k.winner], &s.claims[k.loser]) {
 				continue
 			}
-			meet, ok := s.crossing(k)
+			meet, ok := s.asked(x, k)
 			if !ok || len(s.claims)+len(meet) > given+maxAdded {
 				continue // settle sees to it
 			}
@@ -217,7 +222,10 @@ func (s *scoping) settle() {
 		if k.byCase {
 			s.tell("acap-case", l, w.ref.Statement.Pattern.String())
 		}
-		if decides(w, l) || s.moot(plain, k) || s.settled(x, k) {
+		if w.allow && l.allow && l.quals == "" && acap.Compare(w.folded, l.folded) == acap.Undetermined {
+			s.unscoped = append(s.unscoped, k)
+		}
+		if decides(w, l) || s.settled(x, plain, k) {
 			continue
 		}
 		switch {
@@ -225,20 +233,23 @@ func (s *scoping) settle() {
 			s.lost(w, l)
 		case w.allow:
 			s.lost(w, l)
-			s.prohibit(k)
+			s.prohibit(plain, k)
 		default:
-			s.prohibit(k)
+			s.prohibit(plain, k)
 		}
 	}
 }
 
 // prohibit adds what keeps a loser from being the narrowest: prohibitions of
 // where it meets the winner, else of all that it permits.
-func (s *scoping) prohibit(k conflict) {
+func (s *scoping) prohibit(plain *pathpattern.Index[[]int], k conflict) {
 	w, l := s.claims[k.winner], s.claims[k.loser]
 	c := l
-	c.allow, c.quals, c.added, c.condition = false, "", true, w.condition
-	meet, ok := s.crossing(k)
+	c.allow, c.quals, c.added = false, "", true
+	if w.condition != "" {
+		c.condition = w.condition
+	}
+	meet, ok := s.asked(plain, k)
 	for _, m := range meet {
 		ok = ok && acap.Compare(l.folded, acap.Fold(m.Plain())) != acap.First
 	}
@@ -254,27 +265,37 @@ func (s *scoping) prohibit(k conflict) {
 	}
 }
 
-// moot reports whether a claim that is stronger than both, and speaks whenever the
-// winner does, speaks of all that the loser does: the policy never asks which of the
-// two wins.
-func (s *scoping) moot(x *pathpattern.Index[[]int], k conflict) (moot bool) {
-	w, l := &s.claims[k.winner], &s.claims[k.loser]
+// asked is where the patterns of a conflict meet and the policy asks which of the two
+// wins: no claim that is stronger than both, and speaks whenever the winner does,
+// speaks of all paths there.
+func (s *scoping) asked(plain *pathpattern.Index[[]int], k conflict) ([]pathpattern.Pattern, bool) {
+	meet, ok := s.crossing(k)
 	if k.byCase {
-		return false
+		return meet, ok
 	}
-	x.Covering(l.pattern, func(js []int) {
+	if !ok {
+		// At least not where the loser does not speak alone.
+		return nil, s.overruled(plain, s.claims[k.loser].pattern, &s.claims[k.winner])
+	}
+	return slices.DeleteFunc(meet, func(m pathpattern.Pattern) bool { return s.overruled(plain, m, &s.claims[k.winner]) }), true
+}
+
+// overruled reports whether a claim that is stronger than another, and speaks whenever
+// it does, speaks of all paths of a pattern.
+func (s *scoping) overruled(plain *pathpattern.Index[[]int], p pathpattern.Pattern, w *claim) (found bool) {
+	plain.Covering(p, func(js []int) {
 		for _, j := range js {
 			c := &s.claims[j]
-			moot = moot || c.rank < w.rank && c.speaksWith(w)
+			found = found || c.rank < w.rank && c.speaksWith(w)
 		}
 	})
-	return moot
+	return found
 }
 
 // settled reports whether other claims that say what the winner says decide
-// wherever the two meet.
-func (s *scoping) settled(x *pathpattern.Index[[]int], k conflict) bool {
-	meet, ok := s.crossing(k)
+// wherever the two meet and the policy asks.
+func (s *scoping) settled(x, plain *pathpattern.Index[[]int], k conflict) bool {
+	meet, ok := s.asked(plain, k)
 	w, l := &s.claims[k.winner], &s.claims[k.loser]
 	for _, m := range meet {
 		found := false

@@ -13,6 +13,33 @@ import (
 // permission.
 const maxUnions = 200
 
+// guard looks at permissions with qualifiers that readers obey beside a weaker one
+// without, as none of the two is narrower. Where the stronger one is lost to
+// prohibitions to which the weaker one is not, it would be obeyed alone, so that
+// there both have to fall.
+func (s *scoping) guard() {
+	x := s.index(false)
+	for open := s.unscoped; len(open) > 0; {
+		given := len(s.claims)
+		open = slices.DeleteFunc(open, func(k conflict) bool {
+			w, l := s.claims[k.winner], s.claims[k.loser]
+			places, ok := s.asked(x, k)
+			u := union{scoping: s, index: x, winner: &w, left: maxUnions}
+			survived := func(d *claim) bool { return acap.Compare(l.folded, d.folded) == acap.First }
+			if ok && !slices.ContainsFunc(places, func(m pathpattern.Pattern) bool { return u.find(m.Plain(), survived) != nil }) {
+				return false
+			}
+			s.lost(&w, &l)
+			s.prohibit(x, k)
+			return true
+		})
+		if len(s.claims) == given {
+			return
+		}
+		x = s.index(false)
+	}
+}
+
 // unite looks at permissions that win over several prohibitions, each by another
 // claim. Readers ask for one that is narrower than all which speak of a path (section
 // 2.4.5). Where there is none the permission is a prohibition to them, which is told.
@@ -23,8 +50,8 @@ func (s *scoping) unite() {
 		if !w.allow || w.added {
 			continue
 		}
-		u := union{scoping: s, index: x, winner: w, order: make([]int, len(s.claims)), left: maxUnions}
-		if loser := u.find(); loser != nil {
+		u := union{scoping: s, index: x, winner: w, left: maxUnions}
+		if loser := u.find(w.pattern, func(*claim) bool { return true }); loser != nil {
 			s.lost(w, loser)
 		}
 	}
@@ -35,15 +62,16 @@ type union struct {
 	*scoping
 	index  *pathpattern.Index[[]int]
 	winner *claim
-	order  []int // of the prohibitions that lose to the winner, from 1 on: those that it does not decide against come first
-	left   int   // places that may still be looked at
+	order  map[int]int // of the prohibitions that lose to the winner, from 1 on: those that it does not decide against come first
+	left   int         // places that may still be looked at
 }
 
-// find returns a prohibition that the winner does not win over, or nil.
-func (u *union) find() *claim {
-	losers := u.overlapping(u.winner.pattern, func(j int) bool {
+// find returns a prohibition, of some, that the winner does not win over on the paths
+// of a pattern, or nil.
+func (u *union) find(p pathpattern.Pattern, some func(*claim) bool) *claim {
+	losers := u.overlapping(p, func(j int) bool {
 		l := &u.claims[j]
-		return !l.allow && l.rank > u.winner.rank
+		return !l.allow && l.rank > u.winner.rank && some(l)
 	})
 	open := func(j int) int {
 		if decides(u.winner, &u.claims[j]) {
@@ -52,6 +80,7 @@ func (u *union) find() *claim {
 		return 0
 	}
 	slices.SortStableFunc(losers, func(i, j int) int { return open(i) - open(j) })
+	u.order = make(map[int]int, len(losers))
 	for at, j := range losers {
 		u.order[j] = at + 1
 	}
@@ -59,7 +88,7 @@ func (u *union) find() *claim {
 		if open(j) == 1 {
 			break
 		}
-		if lost := u.meet(u.winner.pattern, j, nil); lost != nil {
+		if lost := u.meet(p, j, nil); lost != nil {
 			return lost
 		}
 	}
@@ -101,7 +130,7 @@ func (u *union) meet(p pathpattern.Pattern, j int, losers []*claim) *claim {
 // place looks at the paths of a pattern, of which losers speak all, and then at those
 // of them of which more prohibitions do, that come after j.
 func (u *union) place(p pathpattern.Pattern, j int, losers []*claim) *claim {
-	if u.overruled(p) {
+	if u.overruled(u.index, p, u.winner) {
 		return nil
 	}
 	if !u.wins(p, losers) {
@@ -113,18 +142,6 @@ func (u *union) place(p pathpattern.Pattern, j int, losers []*claim) *claim {
 		}
 	}
 	return nil
-}
-
-// overruled reports whether a claim that is stronger than the winner, and speaks
-// whenever it does, speaks of all paths of a pattern.
-func (u *union) overruled(p pathpattern.Pattern) (found bool) {
-	u.index.Covering(p, func(js []int) {
-		for _, j := range js {
-			c := &u.claims[j]
-			found = found || c.rank < u.winner.rank && c.speaksWith(u.winner)
-		}
-	})
-	return found
 }
 
 // wins reports whether one permission that speaks of all paths of a pattern decides

@@ -3,6 +3,7 @@
 package acap
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +48,8 @@ type candidate struct {
 // The document leaves some questions open. We read: a field without a purpose
 // holds for every purpose, beside those of the purpose's sub-records; a
 // permission wins when it is narrower than every prohibition; of several
-// permissions the narrowest tells the qualifiers.
+// permissions the narrowest tells the qualifiers, and where none is, one that has
+// some.
 func (f *File) Decide(q Query) Decision {
 	usages := []policy.Usage{q.Usage}
 	if q.Usage.IsPresentation() {
@@ -159,25 +161,13 @@ func resolve(cs []candidate, now time.Time) Decision {
 			against = &cs[i]
 		}
 	}
-	var best *candidate
+	var permissions []*candidate
 	for i := range cs {
-		c := &cs[i]
-		if !c.permits() || !c.beats(cs) {
-			continue
-		}
-		if best == nil {
-			best = c
-			continue
-		}
-		switch Compare(c.pattern, best.pattern) {
-		case First:
-			best = c
-		case Undetermined:
-			if best.part.Qualifiers == nil {
-				best = c
-			}
+		if c := &cs[i]; c.permits() && c.beats(cs) {
+			permissions = append(permissions, c)
 		}
 	}
+	best := narrowest(permissions)
 	if best == nil {
 		d := Decision{Verdict: policy.Disallowed, Field: against.field}
 		for i := range cs {
@@ -190,6 +180,18 @@ func resolve(cs []candidate, now time.Time) Decision {
 		return Decision{Verdict: policy.Disallowed, Field: best.field, Expired: true}
 	}
 	return Decision{Verdict: policy.Allowed, Field: best.field, Qualifiers: q}
+}
+
+// narrowest returns the permission than which none is narrower. Where that is true
+// of several it is one with qualifiers, if there is one.
+func narrowest(permissions []*candidate) (best *candidate) {
+	for _, c := range permissions {
+		narrower := slices.ContainsFunc(permissions, func(d *candidate) bool { return Compare(d.pattern, c.pattern) == First })
+		if !narrower && (best == nil || best.part.Qualifiers == nil) {
+			best = c
+		}
+	}
+	return best
 }
 
 func (c *candidate) permits() bool { return c.field.Allow && !c.field.Unreadable }

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
+)
+
+// smallSpec is a policy of few rules whose patterns cross often.
+func smallSpec(r *rand.Rand, usages []policy.Usage) *policy.Spec {
+	spec := &policy.Spec{
+		Publish:  policy.Publish{ACAP: policy.On},
+		Crawlers: []policy.Crawler{{Token: "AlphaBot", Operator: "Alpha", Kind: "search"}},
+	}
+	line := 0
+	for range 1 + r.IntN(5) {
+		rule := policy.Rule{For: []policy.Audience{policy.ParseAudience(pick(r, "everyone", "everyone", "everyone", "AlphaBot", "category:search", "purpose:news"))}}
+		if r.IntN(8) == 0 {
+			rule.For = append(rule.For, policy.ParseAudience(pick(r, "everyone", "AlphaBot", "purpose:news")))
+		}
+		if host := pick(r, "", "", "www.example.com", "*.example.com"); host != "" {
+			rule.Hosts = []policy.Host{policy.Host(host)}
+		}
+		if r.IntN(8) == 0 {
+			rule.UsagePurposes = []string{pick(r, "news", "sports", "*s")}
+		}
+		seen := map[string]bool{}
+		for range 1 + r.IntN(3) {
+			line++
+			s := policy.Statement{Pos: policy.Pos{Line: line, Column: 1}, Allow: r.IntN(2) == 0, Usage: usages[r.IntN(len(usages))]}
+			text := "/" + pick(r, "", "a", "b", "ab", "*a", "*b", "*ab", "*/a", "*/", "a*b", "a*a", "b*a", "ab*a", "a/", "aa", "*a*b", "*b*a") + pick(r, "", "", "", "$")
+			s.Pattern = pathpattern.MustParse(text)
+			if key := s.Usage.String() + s.Pattern.Plain().String(); seen[key] {
+				continue
+			} else {
+				seen[key] = true
+			}
+			if s.Usage == policy.Other {
+				s.Allow = false
+			}
+			if s.Allow && r.IntN(4) == 0 {
+				q := &policy.Qualifiers{}
+				if q.SetQualifier(s.Usage, policy.QualifierTimeLimit, pick(r, "3-days", "until-recrawled")) == nil {
+					s.Qualifiers = q
+				}
+			}
+			rule.Statements = append(rule.Statements, s)
+		}
+		spec.Rules = append(spec.Rules, rule)
+	}
+	return spec
+}
+
+// allPaths are the paths of up to n letters after the first.
+func allPaths(letters string, n int) []string {
+	all, last := []string{"/"}, []string{"/"}
+	for range n {
+		var next []string
+		for _, p := range last {
+			for _, c := range letters {
+				next = append(next, p+string(c))
+			}
+		}
+		all, last = append(all, next...), next
+	}
+	return all
+}
+
+// notSo counts what is told of a statement that decides nowhere else than it should.
+const notSo = "told and not so"
+
+// fault is what is wrong with the records of a policy.
+type fault struct{ kind, text string }
+
+// smallFaults asks the records and the policy about every short path.
+func smallFaults(t *testing.T, spec *policy.Spec, usages []policy.Usage, paths []string, counts map[string]int) (all []fault) {
+	p := compile(t, spec)
+	f, problems := Render(p, "www.example.com", Options{})
+	read := acap.Parse(f.Body)
+	if len(read.Problems) > 0 {
+		t.Fatalf("%+v", read.Problems)
+	}
+	so, met := map[policy.Pos]bool{}, map[string]bool{}
+	for _, path := range paths {
+		for _, usage := range usages {
+			for _, token := range []string{"AlphaBot", "ZetaBot"} {
+				for _, purpose := range []string{"", "news", "sports"} {
+					q := policy.Query{Crawler: p.Crawler(token), Identity: policy.Verified, Host: "www.example.com", Path: path, Usage: usage}
+					if purpose != "" {
+						q.Purposes = []string{purpose}
+					}
+					want := p.Decide(q)
+					got := read.Decide(acap.Query{Crawler: token, Purpose: purpose, Path: path, Usage: usage})
+					counts["decisions"]++
+					if want.Verdict == got.Verdict && slices.Equal(want.Qualifiers().Strings(), got.Qualifiers.Strings()) {
+						continue
+					}
+					kind := ""
+					switch {
+					case want.Verdict != policy.Allowed && got.Verdict != policy.Disallowed, want.Statement == nil, !want.Statement.Allow:
+						kind = "the verdict is laxer"
+					case got.Verdict != policy.Disallowed && want.Qualifiers() != nil:
+						kind = "the qualifiers are laxer"
+					default:
+						so[want.Statement.Pos] = true
+						if code := toldACAP(problems, want.Statement); code != "" {
+							counts[code]++
+							continue
+						}
+						kind = "stricter and not told"
+					}
+					if !met[kind] {
+						met[kind] = true
+						all = append(all, fault{kind, fmt.Sprintf("%q, %v of %q for %q: the records say %v %q, the policy %v %q", token, usage, path, purpose,
+							got.Verdict, got.Qualifiers.Strings(), want.Verdict, want.Qualifiers().Strings())})
+					}
+				}
+			}
+		}
+	}
+	for _, problem := range problems {
+		if !strings.HasPrefix(problem.Code, "acap-") {
+			continue
+		}
+		counts["told"]++
+		if !so[problem.Pos] {
+			counts[notSo]++
+		}
+	}
+	return all
+}
+
+// smaller returns a policy without what a fault does not need.
+func smaller(spec *policy.Spec, still func(*policy.Spec) bool) *policy.Spec {
+	for again := true; again; {
+		again = false
+		try := func(change func(*policy.Spec)) bool {
+			c := *spec
+			c.Rules = slices.Clone(spec.Rules)
+			for i := range c.Rules {
+				c.Rules[i].Statements = slices.Clone(c.Rules[i].Statements)
+				c.Rules[i].For = slices.Clone(c.Rules[i].For)
+			}
+			change(&c)
+			if still(&c) {
+				spec, again = &c, true
+				return true
+			}
+			return false
+		}
+		for i := 0; i < len(spec.Rules); i++ {
+			if try(func(s *policy.Spec) { s.Rules = slices.Delete(s.Rules, i, i+1) }) {
+				break
+			}
+			for j := range spec.Rules[i].Statements {
+				if try(func(s *policy.Spec) { s.Rules[i].Statements = slices.Delete(s.Rules[i].Statements, j, j+1) }) ||
+					spec.Rules[i].Statements[j].Qualifiers != nil && try(func(s *policy.Spec) { s.Rules[i].Statements[j].Qualifiers = nil }) {
+					break
+				}
+			}
+			if len(spec.Rules[i].For) > 1 {
+				_ = try(func(s *policy.Spec) { s.Rules[i].For = s.Rules[i].For[:1] }) || try(func(s *policy.Spec) { s.Rules[i].For = s.Rules[i].For[1:] })
+			}
+			if spec.Rules[i].Hosts != nil {
+				try(func(s *policy.Spec) { s.Rules[i].Hosts = nil })
+			}
+			if spec.Rules[i].UsagePurposes != nil {
+				try(func(s *policy.Spec) { s.Rules[i].UsagePurposes = nil })
+			}
+		}
+	}
+	return spec
+}
+
+// The records of small policies, asked about every short path: what they disallow
+// that the policy allows is told of the very statement, they allow nothing that the
+// policy disallows and nothing without its qualifiers, and little is told that is not
+// so.
+func TestACAPOfSmallPolicies(t *testing.T) {
+	t.Logf("seed %d, %d policies", *seed, *policies/4)
+	for _, k := range []struct {
+		name     string
+		usages   []policy.Usage
+		policies int
+		letters  int
+	}{
+		{"index", []policy.Usage{policy.Index}, *policies / 4, 5},
+		{"present", []policy.Usage{policy.Present, policy.PresentSnippet, policy.PresentLink}, *policies / 8, 4},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(*seed, 21))
+			counts := map[string]int{}
+			paths := allPaths("ab/c", k.letters)
+			for range k.policies {
+				spec := smallSpec(r, k.usages)
+				for _, found := range smallFaults(t, spec, k.usages, paths, counts) {
+					small := smaller(spec, func(s *policy.Spec) bool {
+						for _, again := range smallFaults(t, s, k.usages, paths, map[string]int{}) {
+							if again.kind == found.kind {
+								found = again
+								return true
+							}
+						}
+						return false
+					})
+					f, problems := Render(compile(t, small), "www.example.com", Options{})
+					t.Fatalf("%s: %s\n%s\n%s\n%v", found.kind, found.text, acapPart(f.Body), describe(small), codes(problems))
+				}
+			}
+			t.Log(counts)
+			// Of ties that a third rule decides, and of paths longer than those asked about,
+			// more is told.
+			if counts["told"] == 0 || counts[notSo]*8 > counts["told"] && *policies >= 400 {
+				t.Errorf("%d problems are told, of which %d are not so", counts["told"], counts[notSo])
+			}
+		})
+	}
+}
+
+// smallRule is a rule of "allow PATTERN [TIME-LIMIT]" and "disallow PATTERN" of index.
+func smallRule(line int, audience string, statements ...string) policy.Rule {
+	r := policy.Rule{For: []policy.Audience{policy.ParseAudience(audience)}}
+	for i, text := range statements {
+		words := strings.Fields(text)
+		s := policy.Statement{Pos: policy.Pos{Line: line + i}, Allow: words[0] == "allow", Usage: policy.Index, Pattern: pathpattern.MustParse(words[1])}
+		if len(words) > 2 {
+			s.Qualifiers = &policy.Qualifiers{}
+			if err := s.Qualifiers.SetQualifier(s.Usage, policy.QualifierTimeLimit, words[2]); err != nil {
+				panic(err) // of a text of the tests
+			}
+		}
+		r.Statements = append(r.Statements, s)
+	}
+	return r
+}
+
+func TestACAPOfConflictsOfThree(t *testing.T) {
+	host := func(r policy.Rule) policy.Rule { r.Hosts = []policy.Host{"www.example.com"}; return r }
+	forNews := func(r policy.Rule) policy.Rule { r.UsagePurposes = []string{"news"}; return r }
+	for _, tt := range []struct {
+		name, path, purpose, want string
+		told                      []string
+		rules                     []policy.Rule
+	}{
+		{
+			"a permission without qualifiers does not outlive a stronger one with them", "//ab", "", "disallowed",
+			[]string{"warning acap-undecidable 1", "warning acap-undecidable 2"},
+			[]policy.Rule{smallRule(1, "everyone", "allow /*/a 3-days", "allow /*b", "disallow /*a")},
+		},
+		{
+			"but where no prohibition speaks both stand", "//cb", "", "allowed time-limit=3-days",
+			[]string{"warning acap-undecidable 1", "warning acap-undecidable 2"},
+			[]policy.Rule{smallRule(1, "everyone", "allow /*/c 3-days", "allow /*b", "disallow /*a")},
+		},
+		{
+			"a permission with qualifiers that ties with another rule decides before one without that does not", "/b", "news", "allowed time-limit=3-days", nil,
+			[]policy.Rule{smallRule(1, "purpose:news", "allow /*b 3-days", "allow /b$"), smallRule(5, "purpose:news", "disallow /a/")},
+		},
+		{
+			"what is prohibited of a purpose's permission is prohibited for that purpose alone", "/a/ab/", "", "allowed",
+			[]string{"warning acap-undecidable 1"},
+			[]policy.Rule{
+				host(forNews(smallRule(1, "category:search", "allow /a*a", "disallow /*/"))), smallRule(5, "AlphaBot", "disallow /*/a$"), smallRule(10, "category:search", "disallow /a/", "allow /a*b"),
+			},
+		},
+		{
+			"nothing is told of where a stronger one decides", "/cb", "", "allowed", nil,
+			[]policy.Rule{smallRule(1, "everyone", "disallow /*a", "allow /*b", "disallow /*b*a")},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := compile(t, &policy.Spec{Publish: policy.Publish{ACAP: policy.On}, Crawlers: []policy.Crawler{{Token: "AlphaBot", Kind: "search"}}, Rules: tt.rules})
+			f, problems := Render(p, "www.example.com", Options{})
+			d := acap.Parse(f.Body).Decide(acap.Query{Crawler: "AlphaBot", Purpose: tt.purpose, Path: tt.path, Usage: policy.Index})
+			if got := strings.TrimSpace(d.Verdict.String() + " " + strings.Join(d.Qualifiers.Strings(), " ")); got != tt.want {
+				t.Errorf("%q, want %q\n%s", got, tt.want, f.Body)
+			}
+			if got := slices.Compact(codes(problems)); !slices.Equal(got, tt.told) {
+				t.Errorf("told %q, want %q", got, tt.told)
+			}
+		})
+	}
+}
