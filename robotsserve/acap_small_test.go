@@ -289,3 +289,36 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 		})
 	}
 }
+
+// A prohibition must hold where the permission that it meets is narrower than the
+// place where they meet, and past the bound on added fields also where another
+// prohibition, for a purpose alone, would do.
+func TestACAPProhibitionsHold(t *testing.T) {
+	bounded := smallRule(10, "everyone")
+	for i := range maxAdded + 20 {
+		bounded.Statements = append(bounded.Statements, smallRule(11+i, "everyone", fmt.Sprintf("allow /b%d", i)).Statements...)
+	}
+	bounded.Statements = append(bounded.Statements, smallRule(500, "everyone", "allow /z").Statements...)
+	strong := smallRule(1, "everyone", "disallow /*a$")
+	strong.Hosts = []policy.Host{"www.example.com"}
+	for _, tt := range []struct {
+		name, path, purpose string
+		rules               []policy.Rule
+		told                int // the line of what is lost
+	}{
+		{"the permission is narrower than where they meet", "/xacabcc", "news", []policy.Rule{smallRule(1, "purpose:news", "disallow /x*a*a*c$"), smallRule(5, "everyone", "allow /x*ab")}, 5},
+		{"another prohibition is for a purpose", "/zca", "", []policy.Rule{smallRule(5, "purpose:news", "disallow /z"), strong, bounded}, 500},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := compile(t, &policy.Spec{Publish: policy.Publish{ACAP: policy.On}, Rules: tt.rules})
+			f, problems := Render(p, "www.example.com", Options{})
+			got := acap.Parse(f.Body).Decide(acap.Query{Crawler: "AlphaBot", Purpose: tt.purpose, Path: tt.path, Usage: policy.Index})
+			if got.Verdict != policy.Disallowed {
+				t.Errorf("%v\n%s", got.Verdict, f.Body)
+			}
+			if !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Pos.Line == tt.told }) {
+				t.Errorf("told %q", codes(problems))
+			}
+		})
+	}
+}
