@@ -97,13 +97,17 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			h.Reload, err = oneArg(d, name, args, "off, or how often to look, such as 10s")
 		case "verify":
 			h.Verify, err = args, nil
-			if _, bad := parseVerification(args, nil); bad != nil || len(args) == 0 {
+			if len(args) == 0 {
 				err = d.Errf("verify takes off, embedded, or some of lists, dns and signatures")
+			} else if _, bad := parseVerification(args, nil); bad != nil {
+				err = d.Err(bad.Error())
 			}
 		case "verify_from":
 			h.VerifyFrom, err = args, nil
-			if _, bad := parseVerification(nil, args); bad != nil || len(args) == 0 {
+			if len(args) == 0 {
 				err = d.Errf("verify_from takes address ranges such as 10.0.0.0/8")
+			} else if _, bad := parseVerification(nil, args); bad != nil {
+				err = d.Err(bad.Error())
 			}
 		case "default":
 			h.Default, err = oneArg(d, name, args, "the policy file for hosts without one")

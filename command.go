@@ -235,7 +235,7 @@ func schemaCommand() *cobra.Command {
 // error is that of a command that cannot be carried out.
 func loadArg(args []string, n int, usage string) (*site.Site, policyfile.Diagnostics, error) {
 	if len(args) != n {
-		return nil, nil, fmt.Errorf("%d arguments, but it takes: %s", len(args), usage)
+		return nil, nil, argumentsError(args, usage)
 	}
 	data, err := readFile(args[0])
 	if err != nil {
@@ -264,4 +264,16 @@ func writeJSON(w io.Writer, v any) error {
 func colored(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(f.Fd()))
+}
+
+// argumentsError says what a command takes that was given another number of arguments.
+func argumentsError(args []string, usage string) error {
+	got := fmt.Sprintf("%d arguments", len(args))
+	switch len(args) {
+	case 0:
+		got = "nothing"
+	case 1:
+		got = fmt.Sprintf("%q alone", args[0])
+	}
+	return fmt.Errorf("it takes %s, and was given %s", usage, got)
 }

@@ -20,7 +20,7 @@ func crawlersCommand() *cobra.Command {
 	cmd := command("crawlers [NAME|KIND]", "Lists the crawlers that policies can name, or says what is known of one",
 		func(cmd *cobra.Command, args []string) (int, error) {
 			if len(args) > 1 {
-				return exitUsage, fmt.Errorf("%d arguments, but it takes: [NAME|KIND]", len(args))
+				return exitUsage, argumentsError(args, "[NAME|KIND]")
 			}
 			known, err := crawlers.Default()
 			if err != nil {

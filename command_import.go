@@ -16,7 +16,7 @@ func importCommand() *cobra.Command {
 	return command("import ROBOTS.TXT", "Prints an existing robots.txt as a policy file",
 		func(cmd *cobra.Command, args []string) (int, error) {
 			if len(args) != 1 {
-				return exitUsage, fmt.Errorf("%d arguments, but it takes: ROBOTS.TXT", len(args))
+				return exitUsage, argumentsError(args, "ROBOTS.TXT")
 			}
 			data, err := readFile(args[0])
 			if err != nil {

@@ -36,7 +36,7 @@ func publishCommand() *cobra.Command {
 				return exitUsage, err
 			}
 			if len(args) != 1 {
-				return exitUsage, fmt.Errorf("%d arguments, but it takes: %s", len(args), usage)
+				return exitUsage, argumentsError(args, usage)
 			}
 			data, err := readFile(args[0])
 			if err != nil {

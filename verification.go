@@ -43,9 +43,9 @@ func parseVerification(words, ranges []string) (v verification, err error) {
 	for _, w := range words {
 		switch {
 		case !slices.Contains(verifyWords, w):
-			return v, fmt.Errorf("%q is no value of verify: it takes off, or some of %q", w, verifyWords[:len(verifyWords)-1])
+			return v, fmt.Errorf("verify takes off, embedded, or some of lists, dns and signatures, and %q is none of them", w)
 		case (w == "off" || w == "embedded") && len(words) > 1:
-			return v, fmt.Errorf("verify is %q and something else", w)
+			return v, fmt.Errorf("verify is %s and something else; %[1]s stands alone", w)
 		}
 	}
 	v.embedded = words[0] != "off"
@@ -53,7 +53,7 @@ func parseVerification(words, ranges []string) (v verification, err error) {
 	for _, r := range ranges {
 		p, err := netip.ParsePrefix(r)
 		if err != nil {
-			return v, fmt.Errorf("verify_from: %w", err)
+			return v, fmt.Errorf("verify_from takes address ranges such as 10.0.0.0/8, and %q is none", r)
 		}
 		v.ranges = append(v.ranges, p)
 	}

@@ -69,7 +69,7 @@ func TestCommands(t *testing.T) {
 		{"check good.yaml", 0, "good.yaml", ""},
 		{"check bad.yaml", 1, "[unknown-key]", ""},
 		{"check absent.yaml", 2, "", "absent.yaml"},
-		{"check", 2, "", "it takes: FILE"},
+		{"check", 2, "", "it takes FILE"},
 		{"check --bogus good.yaml", 2, "", "unknown flag"},
 		{"check --json bad.yaml", 1, `"code": "unknown-key"`, ""},
 
@@ -83,7 +83,7 @@ func TestCommands(t *testing.T) {
 		{"render good.yaml --merge robots.txt", 0, "# from the robots.txt of the site\nDisallow: /tmp/\n", ""},
 		{"render good.yaml --merge other.txt", 0, "# from the robots.txt of the site\nDisallow: /x/\n", `other.txt:1: "Disallow: /y" stands before`},
 		{"render good.yaml --merge absent.txt", 2, "", "absent.txt"},
-		{"render good.yaml bad.yaml", 2, "", "it takes: FILE"},
+		{"render good.yaml bad.yaml", 2, "", "it takes FILE"},
 
 		{"explain good.yaml --agent GPTBot https://x.example/", 0, "It may not crawl", ""},
 		{"explain good.yaml --agent Bingbot https://x.example/", 0, "It may crawl", ""},
@@ -94,7 +94,7 @@ func TestCommands(t *testing.T) {
 
 		{"import robots.txt", 0, "crawl: /tmp/", "robots.txt:1: crawlers that only obey a group of their own"},
 		{"import absent.txt", 2, "", "absent.txt"},
-		{"import", 2, "", "it takes: ROBOTS.TXT"},
+		{"import", 2, "", "it takes ROBOTS.TXT"},
 		{"schema", 0, `"$schema"`, ""},
 		{"schema good.yaml", 2, "", "no arguments"},
 	} {

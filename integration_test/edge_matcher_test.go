@@ -68,7 +68,7 @@ func TestEdgeMatcherErrors(t *testing.T) {
 		"crawler Google-Extended":                  `"Google-Extended" is no crawler that sends requests`,
 		"crawler GPTBot verified impostor":         "asks for one identity",
 		"crawler GPTBot verified {\nverify off\n}": "with verify off",
-		"crawler GPTBot {\nverify maybe\n}":        `"maybe" is no value of verify`,
+		"crawler GPTBot {\nverify maybe\n}":        `and "maybe" is none of them`,
 		"crawler Googlebot verifed":                `did you mean "verified"`,
 		"crawler any Imposter":                     `did you mean "impostor"`,
 		"crawler ai-training":                      `did you mean "category:ai-training"`,

@@ -203,7 +203,7 @@ func (l *linter) dualUse() {
 			passed = append(passed, id)
 		}
 		if names := l.tokens(passed); len(names) > 0 {
-			l.warn(l.p.sources[i].audiences[j], "dual-use-crawler", `%s train AI too, but mainly do something else, so category:ai-training does not speak to them; to tell them, add "train-ai: /" to what is disallowed for everyone%s`,
+			l.warn(l.p.sources[i].audiences[j], "dual-use-crawler", `%s train AI too, but mainly do something else, so category:ai-training does not speak to them; to say that they must not train, add "train-ai: /" to what is disallowed for everyone%s; to keep one out altogether, name it under for`,
 				some(names, 3), l.controls(passed))
 		}
 	}
