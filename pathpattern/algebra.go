@@ -56,9 +56,19 @@ func (p Pattern) Overlaps(q Pattern) bool {
 	}
 	// Each can take up all of the other, with a "*" of its own or at its end,
 	// unless both say how the path ends.
-	a, pEnds := p.core()
-	b, qEnds := q.core()
-	return !pEnds || !qEnds || compatible(a[strings.LastIndexByte(a, '*')+1:], b[strings.LastIndexByte(b, '*')+1:], strings.HasSuffix)
+	a, pEnds := p.ending()
+	b, qEnds := q.ending()
+	return !pEnds || !qEnds || compatible(a, b, strings.HasSuffix)
+}
+
+// ending is what the paths end with that a pattern with wildcards matches; ok is false
+// if that is anything.
+func (p Pattern) ending() (text string, ok bool) {
+	if !p.Anchored() {
+		return "", false
+	}
+	text = p.text[strings.LastIndexByte(p.text, '*')+1 : len(p.text)-1]
+	return text, text != ""
 }
 
 func compatible(a, b string, within func(s, part string) bool) bool {

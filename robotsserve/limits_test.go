@@ -169,3 +169,43 @@ func TestNotFlattenable(t *testing.T) {
 		})
 	}
 }
+
+// Patterns that cross by the thousand are too much for ACAP records, and a few of the
+// losses of a permission tell what there is to tell.
+func TestACAPCrossingsAreBounded(t *testing.T) {
+	rules := func(permissions, prohibitions int) []policy.Rule {
+		host, everywhere := policy.Rule{For: []policy.Audience{{}}, Hosts: []policy.Host{"www.example.com"}}, policy.Rule{For: []policy.Audience{{}}}
+		for i := range permissions {
+			host.Statements = append(host.Statements, policy.Statement{
+				Pos: policy.Pos{Line: 1 + i}, Allow: true, Usage: policy.Index, Pattern: pathpattern.MustParse(fmt.Sprintf("/*p%d-*", i)),
+			})
+		}
+		for i := range prohibitions {
+			everywhere.Statements = append(everywhere.Statements, policy.Statement{
+				Pos: policy.Pos{Line: 10000 + i}, Usage: policy.Index, Pattern: pathpattern.MustParse(fmt.Sprintf("/*d%d-*", i)),
+			})
+		}
+		return []policy.Rule{host, everywhere}
+	}
+	for _, c := range []struct {
+		permissions, prohibitions int
+		code                      string
+	}{{100, 10, "acap-undecidable"}, {10_000, 100, "acap-cross"}} {
+		p := compile(t, &policy.Spec{Publish: policy.Publish{ACAP: policy.On}, Rules: rules(c.permissions, c.prohibitions)})
+		_, problems := Render(p, "www.example.com", Options{})
+		told, times := map[string]int{}, map[policy.Pos]int{}
+		for _, p := range problems {
+			told[p.Code]++
+			times[p.Pos]++
+			if times[p.Pos] > maxToldOf {
+				t.Errorf("%d permissions, %d prohibitions: %v", c.permissions, c.prohibitions, p)
+			}
+			if (p.Code == "acap-cross") != (p.Severity == policy.Error) {
+				t.Errorf("%+v", p)
+			}
+		}
+		if told[c.code] == 0 || c.code == "acap-cross" && told[c.code] != 1 || c.code != "acap-cross" && told["acap-cross"] > 0 {
+			t.Errorf("%d permissions, %d prohibitions: %v", c.permissions, c.prohibitions, told)
+		}
+	}
+}

@@ -24,7 +24,13 @@ type records struct {
 	names    *definitions
 	problems []policy.Problem
 	told     map[policy.Problem]bool
+	times    map[*policy.Statement]int // how often something was told of each
+	left     int                       // of maxRecordWork
 }
+
+// maxToldOf is how many problems of one statement are told: each names another one that
+// it does not get along with.
+const maxToldOf = 3
 
 // PublishesACAP reports whether ACAP records are published: when they are asked
 // for, and in automatic mode when the policy says something of ACAP other than
@@ -50,7 +56,7 @@ func newRecords(p *policy.Policy, host string) *records {
 	if !PublishesACAP(p) {
 		return nil
 	}
-	r := &records{p: p, host: host, order: map[*policy.Statement]int{}, told: map[policy.Problem]bool{}}
+	r := &records{p: p, host: host, order: map[*policy.Statement]int{}, told: map[policy.Problem]bool{}, times: map[*policy.Statement]int{}, left: maxRecordWork}
 	spec := p.Spec()
 	for i := range spec.Rules {
 		for j := range spec.Rules[i].Statements {
@@ -301,6 +307,9 @@ func joinPurposes(names []string) string {
 
 // claims returns what the rules of a record say about a usage.
 func (r *records) claims(ranks []policy.Rank, u policy.Usage, in conditions, everybody bool) []claim {
+	if r.left < 0 {
+		return nil
+	}
 	usages := []policy.Usage{u}
 	if u.IsPresentation() {
 		usages = append(usages, policy.Present)
@@ -326,16 +335,23 @@ func (r *records) claims(ranks []policy.Rank, u policy.Usage, in conditions, eve
 		// the policy never crawl.
 		vs = append(vs, verdict{pattern: pathpattern.All, allow: true, ref: policy.Ref{Statement: &policy.Statement{Allow: true, Pattern: pathpattern.All}}})
 	}
-	return scope(vs, u, r.tell)
+	claims := scope(vs, u, &r.left, r.tell)
+	if r.left < 0 {
+		r.problems = append(r.problems, tooManyCrossings(vs[0].ref.Statement))
+	}
+	return claims
 }
 
 func (r *records) tell(code string, c *claim, other string) {
 	if c.ref.Rule == nil {
 		return
 	}
-	p := acapProblem(code, c, other)
-	if !r.told[p] {
+	if r.times[c.ref.Statement] == maxToldOf {
+		return
+	}
+	if p := acapProblem(code, c, other); !r.told[p] {
 		r.told[p] = true
+		r.times[c.ref.Statement]++
 		r.problems = append(r.problems, p)
 	}
 }

@@ -19,6 +19,14 @@ const (
 	maxAdded   = 100
 )
 
+// maxRecordWork bounds what is looked at for all records of a host together: pairs of patterns
+// of which one has wildcards, and, at workOfConflict, those that cross and say different
+// things and the places where several do.
+const (
+	maxRecordWork  = 1 << 24
+	workOfConflict = 1 << 6
+)
+
 // claim is a permission or prohibition of one usage in an ACAP record.
 type claim struct {
 	pattern   pathpattern.Pattern
@@ -41,15 +49,17 @@ func (c *claim) speaksWith(d *claim) bool { return c.condition == "" || c.condit
 type scoping struct {
 	claims []claim
 	tell   func(code string, c *claim, why string)
+	left   *int // of maxRecordWork
 
 	// unscoped are permissions with qualifiers beside a weaker one without, of which
 	// none has the narrower scope.
 	unscoped []conflict
 }
 
-// scope returns the claims for verdicts, of which the first is the strongest.
-func scope(vs []verdict, u policy.Usage, tell func(code string, c *claim, why string)) []claim {
-	s := scoping{tell: tell}
+// scope returns the claims for verdicts, of which the first is the strongest. What it
+// returns is of no use once no work is left.
+func scope(vs []verdict, u policy.Usage, left *int, tell func(code string, c *claim, why string)) []claim {
+	s := scoping{tell: tell, left: left}
 	for i := range vs {
 		v := &vs[i]
 		s.claims = append(s.claims, claim{
@@ -57,12 +67,27 @@ func scope(vs []verdict, u policy.Usage, tell func(code string, c *claim, why st
 			quals: qualifiersOf(v.ref.Statement, u),
 		})
 	}
+	if !s.contradicts() {
+		return s.dropCovered()
+	}
 	s.dropCovered()
-	s.narrow()
-	s.settle()
-	s.guard()
-	s.unite()
+	for _, step := range []func(){s.narrow, s.settle, s.guard, s.unite} {
+		if step(); *s.left < 0 {
+			return nil
+		}
+	}
 	return s.claims
+}
+
+// contradicts reports whether two claims say different things.
+func (s *scoping) contradicts() bool {
+	return slices.ContainsFunc(s.claims, func(c claim) bool { return !c.says(&s.claims[0]) })
+}
+
+// spend takes so much of the work that is left, and reports whether there was as much.
+func (s *scoping) spend(work int) bool {
+	*s.left -= work
+	return *s.left >= 0
 }
 
 func qualifiers(s *policy.Statement) string { return strings.Join(s.Qualifiers.Strings(), " ") }
@@ -91,8 +116,19 @@ func (s *scoping) index(folded bool) *pathpattern.Index[[]int] {
 	return pathpattern.NewIndex(entries, func(a, b []int) []int { return slices.Concat(a, b) })
 }
 
+// prohibitions is the index of those alone, over the patterns as the policy compares them.
+func (s *scoping) prohibitions() *pathpattern.Index[[]int] {
+	var entries []pathpattern.Entry[[]int]
+	for i := range s.claims {
+		if c := &s.claims[i]; !c.allow {
+			entries = append(entries, pathpattern.Entry[[]int]{Pattern: c.pattern, Value: []int{i}})
+		}
+	}
+	return pathpattern.NewIndex(entries, func(a, b []int) []int { return slices.Concat(a, b) })
+}
+
 // dropCovered drops what never decides.
-func (s *scoping) dropCovered() {
+func (s *scoping) dropCovered() []claim {
 	x := s.index(false)
 	gone := make([]bool, len(s.claims))
 	for i := range s.claims {
@@ -112,6 +148,7 @@ func (s *scoping) dropCovered() {
 		}
 	}
 	s.claims = kept
+	return kept
 }
 
 // conflict is two claims that speak of a common path and say different things.
@@ -122,8 +159,13 @@ type conflict struct {
 
 // conflicts lists those in which at least one claim is not before from.
 func (s *scoping) conflicts(from int) (all []conflict) {
-	x := s.index(true)
-	for i := from; i < len(s.claims); i++ {
+	x, wild := s.index(true), 0
+	for i := range s.claims {
+		if s.claims[i].folded.Wild() {
+			wild++
+		}
+	}
+	for i := from; i < len(s.claims) && s.spend(1+wild); i++ {
 		c := &s.claims[i]
 		var others []int
 		x.Overlapping(c.folded, func(js []int) { others = append(others, js...) })
@@ -147,6 +189,7 @@ func (s *scoping) conflicts(from int) (all []conflict) {
 				}
 			}
 			all = append(all, k)
+			s.spend(workOfConflict)
 		}
 	}
 	return all
@@ -189,6 +232,9 @@ func (s *scoping) narrow() {
 	}
 	for from := 0; from < len(s.claims); {
 		all := s.conflicts(from)
+		if *s.left < 0 {
+			return
+		}
 		from = len(s.claims)
 		for _, k := range all {
 			if decides(&s.claims[k.winner], &s.claims[k.loser]) {
@@ -217,6 +263,9 @@ func (s *scoping) narrow() {
 func (s *scoping) settle() {
 	x, plain := s.index(true), s.index(false)
 	all := s.conflicts(0)
+	if *s.left < 0 {
+		return
+	}
 	for _, k := range all {
 		w, l := &s.claims[k.winner], &s.claims[k.loser]
 		if k.byCase {
@@ -335,5 +384,13 @@ func acapProblem(code string, c *claim, other string) policy.Problem {
 	return policy.Problem{
 		Severity: policy.Warning, Code: code, Pos: p.Pos,
 		Message: fmt.Sprintf("the ACAP records disallow the %s where %q says otherwise: %s; write one of the two differently", what, other, why),
+	}
+}
+
+// tooManyCrossings is where records are given up.
+func tooManyCrossings(at *policy.Statement) policy.Problem {
+	return policy.Problem{
+		Severity: policy.Error, Code: "acap-cross", Pos: at.Pos,
+		Message: "too many paths with * are allowed here and disallowed there for ACAP records to say which one wins; state fewer of them, or write \"acap: off\" under publish",
 	}
 }
