@@ -38,7 +38,7 @@ func (ns *Names) Check(name string) (valid, listed bool) {
 		ns.known = p.names
 		if listed = near != ""; listed {
 			// As it is checked where crawlers are listed.
-			return crawlers.CheckPattern(name) == nil && crawlers.ValidToken(name), true
+			return crawlers.CheckPattern(name) == nil && crawlers.ValidToken(name) && !crawlers.NamesBrowser(name), true
 		}
 	}
 	return p.token(&yaml.Node{}, name) && p.errors == 0, false
