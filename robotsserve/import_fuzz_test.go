@@ -33,6 +33,7 @@ func addFiles(f *testing.F) {
 	f.Add([]byte("\ufeffuser agent *\rdisalow http://example.com/x y\rContent-Signal: ai-train=no\rApp-Directives: /a x;y"))
 	f.Add([]byte("User-Agent: A\nDisAllAw: $"))
 	f.Add([]byte("User Agent: *\nDisAllAw: /\nACAP-CrAwler: x\nACAP-Allow-i0000: 0 0"))
+	f.Add([]byte("UserAgent 0\nDisAlow l**#0\nAllow l0"))
 	f.Add([]byte("User-Agent: A\nDisallow: b\nAllow: b$ # c"))
 	f.Add([]byte("ACAP-crawler: *\nACAP-disallow-crawl: $"))
 	f.Add([]byte("User-agent: a\nUser-agent: *\nDisallow: /\n\nUser-agent: a\nAllow: /b\nACAP-crawler: *\nACAP-allow-index: / time-limit=3-days\n"))

@@ -207,7 +207,7 @@ func (f *foreign) rule(g *foreignGroup, n int, key, value string) {
 		r := foreignRule{line: n, allow: key == "allow", pattern: p, size: writtenSize(value, p)}
 		if value[0] != '/' && value[0] != '*' {
 			r.guessed = true
-			f.tell(n, "%q is no path, which starts with /; it is read as %q", value, p)
+			f.tell(n, "%q is no path, which starts with /; it is read as %q", value, foreignPath(value))
 		}
 		g.rules = append(g.rules, r)
 	case "crawl-delay":
@@ -217,9 +217,9 @@ func (f *foreign) rule(g *foreignGroup, n int, key, value string) {
 	}
 }
 
-// foreignPattern reads a path that may not be written as RFC 9309 has it: a URL
-// is its path, and a path without "/" at the start gets one.
-func foreignPattern(value string) (pathpattern.Pattern, bool) {
+// foreignPath reads a path that may not be written as RFC 9309 has it: a URL is its
+// path, and a path without "/" at the start gets one.
+func foreignPath(value string) string {
 	if i := strings.Index(value, "://"); i > 0 && !strings.ContainsAny(value[:i], "/*") {
 		rest := value[i+3:]
 		value = "/"
@@ -230,6 +230,12 @@ func foreignPattern(value string) (pathpattern.Pattern, bool) {
 	if value[0] != '/' && value[0] != '*' {
 		value = "/" + value
 	}
+	return value
+}
+
+// foreignPattern is the pattern of a path of a file, in normal form.
+func foreignPattern(value string) (pathpattern.Pattern, bool) {
+	value = foreignPath(value)
 	var b strings.Builder
 	for i := range len(value) {
 		if c := value[i]; c <= ' ' || c == 0x7f {
