@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -151,13 +152,17 @@ func (r *row) stop() {
 func (r *row) addr() string { return "127.0.0.1:" + strconv.Itoa(r.port) }
 func (r *row) pid() int     { return r.cmd.Process.Pid }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// freePort finds a port that nothing listens on, among those that systems do not give to
+// whoever connects.
+func freePort() (port int, err error) {
+	for range 100 {
+		port = 10_000 + rand.IntN(20_000)
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			return port, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, err
 }
 
 // findNginx returns the nginx that is installed, if it can replace in pages.

@@ -5,7 +5,6 @@ package integration_test
 import (
 	"compress/gzip"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -153,16 +152,11 @@ func TestPolicyServerThatHangs(t *testing.T) {
 
 func TestWebPoliciesThatAreRefused(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, "respond hello")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
 	for name, want := range map[string]string{
 		"http://policies.example.com/x":      "is not https",
 		"https://user:secret@example.com/x":  "holds a password",
 		"https://":                           "names no server",
-		"http://" + l.Addr().String():        "connection refused",
+		"http://" + freeAddr(t):              "connection refused",
 		"storage:../../etc/passwd":           "is no key for a policy",
 		"storage:/etc/passwd":                "is no key for a policy",
 		"storage:":                           "is no key for a policy",

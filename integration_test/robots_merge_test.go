@@ -7,7 +7,6 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -184,12 +183,7 @@ func TestRobotsMergeIsServedLikeAnyOther(t *testing.T) {
 
 // Neither an upstream that is down nor one that never answers keeps the file back.
 func TestRobotsMergeWithoutAnUpstream(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	down := l.Addr().String()
-	_ = l.Close()
+	down := freeAddr(t)
 	s := start(t, mergePolicy, nil, "robots_policy POLICY {\nrobots_txt merge\n}\nreverse_proxy "+down+"\nhandle_errors {\nrespond \"broken\" 500\n}")
 	if r := s.get("/robots.txt"); r.StatusCode != 200 || everybodys(r.body) != oursAlone || r.Header.Get("Cache-Control") != "max-age=60" {
 		t.Errorf("down: %s %v %s", r.Status, r.Header, r.body)

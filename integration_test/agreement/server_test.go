@@ -24,6 +24,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/robotspolicy/caddy-robots-policy"
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -98,12 +99,14 @@ func startServer(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{admin: freeAddr(t), sites: newSites()}
+	s := &server{sites: newSites()}
+	addrs := caddytest.FreeAddrs(t, 1+len(s.sites))
+	s.admin = addrs[0]
 	up := httptest.NewServer(&s.up)
 	var text strings.Builder
 	fmt.Fprintf(&text, "{\nservers {\nprotocols h1 h2c\ntrusted_proxies static private_ranges\n}\nadmin %s\npersist_config off\nauto_https off\nstorage file_system %s\nlog {\noutput discard\n}\n}\n", s.admin, filepath.Join(dir, "storage"))
 	for i, st := range s.sites {
-		st.server, st.addr, st.file = s, freeAddr(t), filepath.Join(dir, fmt.Sprintf("site-%d.yaml", i))
+		st.server, st.addr, st.file = s, addrs[1+i], filepath.Join(dir, fmt.Sprintf("site-%d.yaml", i))
 		if err := os.WriteFile(st.file, []byte("version: 1\nrules:\n  - for: everyone\n    allow:\n      crawl: /\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -151,16 +154,6 @@ func startServer(t *testing.T) *server {
 			t.Fatalf("Caddy does not start:\n%s\n%s", out.String(), text.String())
 		}
 	}
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // take has the running site take up a policy, and its upstream a robots.txt.
