@@ -19,9 +19,9 @@ const (
 	maxAdded   = 100
 )
 
-// maxRecordWork bounds what is looked at for all records of a host together: pairs of patterns
-// of which one has wildcards, and, at workOfConflict, those that cross and say different
-// things and the places where several do.
+// maxRecordWork bounds what is looked at for all records of a host together: pairs of
+// patterns of which one has wildcards, and, at workOfConflict, those that cross and say
+// different things and the places where several do.
 const (
 	maxRecordWork  = 1 << 24
 	workOfConflict = 1 << 6
@@ -67,10 +67,10 @@ func scope(vs []verdict, u policy.Usage, left *int, tell func(code string, c *cl
 			quals: qualifiersOf(v.ref.Statement, u),
 		})
 	}
-	if !s.contradicts() {
-		return s.dropCovered()
-	}
 	s.dropCovered()
+	if !s.contradicts() {
+		return s.claims
+	}
 	for _, step := range []func(){s.narrow, s.settle, s.guard, s.unite} {
 		if step(); *s.left < 0 {
 			return nil
@@ -106,29 +106,31 @@ func qualifiersOf(s *policy.Statement, u policy.Usage) string {
 
 // index is over the patterns as ACAP compares them, or as the policy does.
 func (s *scoping) index(folded bool) *pathpattern.Index[[]int] {
-	entries := make([]pathpattern.Entry[[]int], len(s.claims))
-	for i := range s.claims {
-		entries[i] = pathpattern.Entry[[]int]{Pattern: s.claims[i].pattern, Value: []int{i}}
+	return s.indexOf(func(c *claim) (pathpattern.Pattern, bool) {
 		if folded {
-			entries[i].Pattern = s.claims[i].folded
+			return c.folded, true
 		}
-	}
-	return pathpattern.NewIndex(entries, func(a, b []int) []int { return slices.Concat(a, b) })
+		return c.pattern, true
+	})
 }
 
-// prohibitions is the index of those alone, over the patterns as the policy compares them.
+// prohibitions is over the patterns of those alone, as the policy compares them.
 func (s *scoping) prohibitions() *pathpattern.Index[[]int] {
-	var entries []pathpattern.Entry[[]int]
+	return s.indexOf(func(c *claim) (pathpattern.Pattern, bool) { return c.pattern, !c.allow })
+}
+
+func (s *scoping) indexOf(patternOf func(*claim) (pattern pathpattern.Pattern, in bool)) *pathpattern.Index[[]int] {
+	entries := make([]pathpattern.Entry[[]int], 0, len(s.claims))
 	for i := range s.claims {
-		if c := &s.claims[i]; !c.allow {
-			entries = append(entries, pathpattern.Entry[[]int]{Pattern: c.pattern, Value: []int{i}})
+		if p, in := patternOf(&s.claims[i]); in {
+			entries = append(entries, pathpattern.Entry[[]int]{Pattern: p, Value: []int{i}})
 		}
 	}
 	return pathpattern.NewIndex(entries, func(a, b []int) []int { return slices.Concat(a, b) })
 }
 
 // dropCovered drops what never decides.
-func (s *scoping) dropCovered() []claim {
+func (s *scoping) dropCovered() {
 	x := s.index(false)
 	gone := make([]bool, len(s.claims))
 	for i := range s.claims {
@@ -148,7 +150,6 @@ func (s *scoping) dropCovered() []claim {
 		}
 	}
 	s.claims = kept
-	return kept
 }
 
 // conflict is two claims that speak of a common path and say different things.

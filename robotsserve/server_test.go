@@ -146,6 +146,8 @@ func TestServeConditionsAndRanges(t *testing.T) {
 	for _, encoding := range []string{"identity", "gzip"} {
 		full := get(t, s, http.MethodGet, "www.example.com", "Accept-Encoding", encoding)
 		tag, all := full.Header.Get("ETag"), body(t, full)
+		otherCoding := map[string]string{"identity": "gzip", "gzip": "identity"}[encoding]
+		otherTag := get(t, s, http.MethodGet, "www.example.com", "Accept-Encoding", otherCoding).Header.Get("ETag")
 		for _, c := range []struct {
 			header, value string
 			status        int
@@ -156,6 +158,7 @@ func TestServeConditionsAndRanges(t *testing.T) {
 			{"If-None-Match", "*", 304, ""},
 			{"If-None-Match", `"x", ` + tag, 304, ""},
 			{"If-None-Match", `"x"`, 200, all},
+			{"If-None-Match", otherTag, 200, all},
 			{"If-Match", tag, 200, all},
 			{"If-Match", `"x"`, 412, ""},
 			{"Range", "bytes=0-9", 206, all[:10]},
@@ -171,13 +174,19 @@ func TestServeConditionsAndRanges(t *testing.T) {
 			if c.status == 206 && r.Header.Get("Content-Length") != fmt.Sprint(len(c.want)) {
 				t.Errorf("%s, %s: Content-Length is %s for %d octets", encoding, c.value, r.Header.Get("Content-Length"), len(c.want))
 			}
-			if c.status == 304 && (r.Header.Get("ETag") != tag || r.Header.Get("Cache-Control") == "" || r.Header.Get("Vary") == "" || r.Header.Get("Content-Encoding") != "") {
+			if c.status == 304 && (r.Header.Get("ETag") != tag || r.Header.Get("Cache-Control") == "" || r.Header.Get("Vary") == "" ||
+				r.Header.Get("Content-Encoding") != "" || r.Header.Get("X-Content-Type-Options") != "") {
 				t.Errorf("%s, 304: %v", encoding, r.Header)
 			}
 		}
 		r := get(t, s, http.MethodGet, "www.example.com", "Accept-Encoding", encoding, "Range", "bytes=0-9", "If-Range", `"x"`)
 		if got := body(t, r); r.StatusCode != 200 || got != all {
 			t.Errorf("If-Range of another file: %v", r.Status)
+		}
+		// If-Match comes first (RFC 9110 section 13.2.2).
+		r = get(t, s, http.MethodGet, "www.example.com", "Accept-Encoding", encoding, "If-None-Match", tag, "If-Match", `"x"`)
+		if r.StatusCode != 412 {
+			t.Errorf("If-Match of another file, If-None-Match of this one: %v", r.Status)
 		}
 	}
 }
