@@ -3,10 +3,20 @@
 package robotspolicy
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/dustin/go-humanize"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/auditor"
+	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/metainject"
 )
 
 func init() {
@@ -51,18 +61,21 @@ func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 //
 //	robots_policy [<matcher>] <file> {
 //	    enforce    off|log|block
+//	    refuse     respond|error
 //	    robots_txt replace|merge|off
 //	    robots_txt_max_age <duration>
 //	    headers    [robots-tag] [x-robots-tag] [content-usage] [tailored]|off
 //	    meta       merge|replace|off
+//	    meta_limit <size>
 //	    reload     <duration>|off
 //	    default    <file>
 //	    verify     [lists] [dns] [signatures]|embedded|off
 //	    verify_from <ranges...>
+//	    audit      <interval> <url>
 //	}
 //
-// The policy file is not read here: a configuration may be adapted on another
-// machine than the one that runs it.
+// The policy file is not read here: a configuration may be adapted on a machine
+// other than the one that runs it.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the directive's name
 	if !d.AllArgs(&h.Policy) {
@@ -77,88 +90,137 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		seen[name] = true
 		args := d.RemainingArgs()
 		if d.NextBlock(d.Nesting()) {
-			return d.Errf("%s takes no block", name)
+			return d.Errf("%s does not take a block", name)
 		}
-		var err error
-		switch name {
-		case "enforce":
-			h.Enforce, err = oneOf(d, name, args, enforceWords)
-		case "robots_txt":
-			h.RobotsTxt, err = oneOf(d, name, args, robotsTxtWords)
-		case "robots_txt_max_age":
-			if h.RobotsTxtMaxAge, err = oneArg(d, name, args, "how long robots.txt may be kept, such as 10m, or 0"); err == nil {
-				if _, bad := parseRobotsAge(h.RobotsTxtMaxAge); bad != nil {
-					err = d.Err(bad.Error())
-				}
-			}
-		case "meta":
-			h.Meta, err = oneOf(d, name, args, metaWords)
-		case "reload":
-			h.Reload, err = oneArg(d, name, args, "off, or how often to look, such as 10s")
-		case "verify":
-			h.Verify, err = args, nil
-			if len(args) == 0 {
-				err = d.Errf("verify takes off, embedded, or some of lists, dns and signatures")
-			} else if _, bad := parseVerification(args, nil); bad != nil {
-				err = d.Err(bad.Error())
-			}
-		case "verify_from":
-			h.VerifyFrom, err = args, nil
-			if len(args) == 0 {
-				err = d.Errf("verify_from takes address ranges such as 10.0.0.0/8")
-			} else if _, bad := parseVerification(nil, args); bad != nil {
-				err = d.Err(bad.Error())
-			}
-		case "default":
-			h.Default, err = oneArg(d, name, args, "the policy file for hosts without one")
-		case "headers":
-			h.Headers, err = headerNames(d, args)
-		default:
-			return d.Errf("unrecognized subdirective '%s'; robots_policy knows enforce, robots_txt, robots_txt_max_age, headers, meta, reload, verify, verify_from and default", name)
-		}
-		if err != nil {
-			return err
+		if err := h.subdirective(name, args); err != nil {
+			return d.Err(err.Error())
 		}
 	}
 	return nil
 }
 
-func oneOf(d *caddyfile.Dispenser, name string, args, words []string) (string, error) {
-	if len(args) == 1 {
-		for _, w := range words {
-			if args[0] == w {
-				return w, nil
-			}
+// subdirective takes one line of the block.
+func (h *Handler) subdirective(name string, args []string) (err error) {
+	switch name {
+	case "enforce":
+		h.Enforce, err = oneOf(name, args, enforceValues)
+	case "refuse":
+		h.Refuse, err = oneOf(name, args, refuseValues)
+	case "robots_txt":
+		h.RobotsTxt, err = oneOf(name, args, robotsTxtValues)
+	case "robots_txt_max_age":
+		h.RobotsTxtMaxAge, err = maxAge(args)
+	case "meta":
+		h.Meta, err = oneOf(name, args, metaValues)
+	case "meta_limit":
+		h.MetaLimit, err = sizeOf(name, args)
+	case "reload":
+		h.Reload, err = reloadInterval(args)
+	case "verify":
+		h.Verify = args
+		if err = needArgs(name, args, "off, embedded, or one or more of lists, dns and signatures"); err == nil {
+			_, err = identity.ParseMethods(args, nil)
 		}
-		return "", d.Errf("'%s' is no value of %s: it takes one of %s", args[0], name, strings.Join(words, ", "))
+	case "verify_from":
+		h.VerifyFrom = args
+		if err = needArgs(name, args, "address ranges such as 10.0.0.0/8"); err == nil {
+			_, err = identity.ParseMethods(nil, args)
+		}
+	case "default":
+		h.Default, err = oneArg(name, args, "the policy file for hosts without one")
+	case "audit":
+		h.Audit, err = auditor.Parse(args)
+	case "headers":
+		err = h.headersSubdirective(args)
+	default:
+		err = fmt.Errorf("unrecognized subdirective '%s': must be one of enforce, refuse, robots_txt, robots_txt_max_age, headers, meta, meta_limit, reload, verify, verify_from, default, audit", name)
 	}
-	return "", d.Errf("%s takes one of %s", name, strings.Join(words, ", "))
+	return err
 }
 
-func oneArg(d *caddyfile.Dispenser, name string, args []string, what string) (string, error) {
+// sizeOf reads a number of bytes such as 128KiB.
+func sizeOf(name string, args []string) (int, error) {
+	arg, err := oneArg(name, args, "a size such as 128KiB")
+	if err != nil {
+		return 0, err
+	}
+	n, err := humanize.ParseBytes(arg)
+	if err != nil || n < minMetaLimit || n > metainject.MostMaxHead {
+		return 0, fmt.Errorf("invalid %s %q: must be a size from 1KiB to 16MiB", name, arg)
+	}
+	return int(n), nil
+}
+
+// headersSubdirective reads the names of headers, and the word tailored beside them.
+func (h *Handler) headersSubdirective(args []string) error {
+	if err := needArgs("headers", args, "off, or one or more of robots-tag, x-robots-tag, content-usage and tailored"); err != nil {
+		return err
+	}
+	h.Headers = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "tailored" })
+	switch len(args) - len(h.Headers) {
+	case 0:
+	case 1:
+		h.Tailored = true
+	default:
+		return errors.New("headers lists tailored twice")
+	}
+	if h.Tailored && slices.Contains(h.Headers, "off") {
+		return errors.New("headers off cannot be combined with other values")
+	}
+	return checkHeaders(h.Headers)
+}
+
+// maxAge reads the argument of robots_txt_max_age.
+func maxAge(args []string) (*caddy.Duration, error) {
+	word, err := oneArg("robots_txt_max_age", args, "a duration such as 10m, or 0")
+	if err != nil {
+		return nil, err
+	}
+	age, err := caddy.ParseDuration(word)
+	if err != nil {
+		return nil, fmt.Errorf("invalid robots_txt_max_age %q: must be a duration such as 10m, or 0", word)
+	}
+	d := caddy.Duration(age)
+	return &d, checkMaxAge(age)
+}
+
+// reloadInterval reads the argument of reload; off is negative.
+func reloadInterval(args []string) (caddy.Duration, error) {
+	const want = "off, or how often to check the policy, such as 10s"
+	word, err := oneArg("reload", args, want)
+	if err != nil {
+		return 0, err
+	}
+	if word == "off" {
+		return caddy.Duration(policystore.ReloadOff), nil
+	}
+	interval, err := caddy.ParseDuration(word)
+	if err != nil || interval <= 0 {
+		return 0, fmt.Errorf("invalid reload %q: must be %s", word, want)
+	}
+	return caddy.Duration(interval), nil
+}
+
+func oneOf(name string, args, values []string) (string, error) {
+	value, err := oneArg(name, args, "one of "+strings.Join(values, ", "))
+	if err != nil {
+		return "", err
+	}
+	return value, checkValue(name, value, values)
+}
+
+func oneArg(name string, args []string, want string) (string, error) {
 	if len(args) != 1 {
-		return "", d.Errf("%s takes %s", name, what)
+		return "", fmt.Errorf("%s takes %s", name, want)
 	}
 	return args[0], nil
 }
 
-func headerNames(d *caddyfile.Dispenser, args []string) ([]string, error) {
-	for i, a := range args {
-		known := false
-		for _, w := range headerWords {
-			known = known || a == w
-		}
-		if !known || a == "off" && len(args) > 1 {
-			return nil, d.Errf("'%s' is no value of headers: it takes off, or some of %s", a, strings.Join(headerWords[:len(headerWords)-1], ", "))
-		}
-		for _, b := range args[:i] {
-			if a == b {
-				return nil, d.Errf("headers names %s twice", a)
-			}
-		}
-	}
+func needArgs(name string, args []string, want string) error {
 	if len(args) == 0 {
-		return nil, d.Errf("headers takes off, or some of %s", strings.Join(headerWords[:len(headerWords)-1], ", "))
+		return fmt.Errorf("%s takes %s", name, want)
 	}
-	return args, nil
+	return nil
 }
+
+var _ caddyfile.Unmarshaler = (*Handler)(nil)

@@ -1,132 +1,140 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robotspolicy is a Caddy module that makes robots.txt, the response
-// headers, the robots meta elements of pages and the edge say the same thing
-// about what crawlers may do.
+// Package robotspolicy is a Caddy module that publishes one policy for crawlers in
+// robots.txt, response headers and the meta elements of pages, and enforces it.
 package robotspolicy
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
-	"sync/atomic"
+	"strings"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/auditor"
+	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli" // registers the subcommands
+	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/logsample"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/routecheck"
+	"github.com/robotspolicy/caddy-robots-policy/internal/upstreamrobots"
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 func init() {
 	caddy.RegisterModule(new(Handler))
 }
 
-// Handler tells crawlers what one policy file says about a site, in every
-// channel that they read: it serves `/robots.txt`, adds the `Robots-Tag`,
-// `X-Robots-Tag` and `Content-Usage` headers to every response, rewrites the
-// robots meta elements of HTML pages, and refuses crawlers that the policy
-// blocks.
+// Handler publishes a policy for crawlers: it serves `/robots.txt`, adds the
+// `Robots-Tag`, `X-Robots-Tag` and `Content-Usage` headers to every response,
+// rewrites the robots meta elements of HTML pages, and refuses crawlers that the
+// policy blocks.
 //
-// The policy file says what is allowed; this configuration says how this server
-// goes about it. A file with an error does not load, and the configuration that
-// was running goes on.
+// The policy file says what is allowed; this configuration says how the server
+// applies it. A policy with an error does not load, and the configuration that was
+// running stays.
 type Handler struct {
-	// The policy file, a YAML document. A relative path is taken from the
-	// directory that Caddy runs in. Global placeholders are replaced.
+	// The policy, a YAML file. A relative path starts at Caddy's working directory.
+	// Global placeholders are replaced.
 	//
-	// `https://…` is a file on a web server, which is asked once a minute; the last
-	// good one is kept in Caddy's storage and served when the server is away.
+	// `https://…` is a file on a web server, which is requested once a minute. The
+	// last good version is saved in Caddy's storage and used while the server fails.
 	// `storage:KEY` is a file in Caddy's storage, where `caddy robots-policy publish`
-	// puts it for a whole fleet.
+	// puts it for a fleet of servers.
 	//
-	// With `{http.request.host}` in the name there is a file for each host, read
-	// when it is first asked for; `{http.request.host.labels.N}` stands for a label
-	// of the host, counted from the right.
+	// With `{http.request.host}` in the name each host has a file of its own, loaded
+	// on the first request. `{http.request.host.labels.N}` stands for one label of
+	// the host, counted from the right.
 	Policy string `json:"policy,omitempty"`
 
-	// The policy for hosts without a file, where there is a file for each host.
-	// Without it there is none for them: requests pass by as if there were no
-	// handler.
+	// The policy of hosts that have no file of their own. Without it, requests for
+	// them pass as if this handler were absent.
 	Default string `json:"default,omitempty"`
 
-	// What is done at most about a crawler that the policy disallows: `off`,
-	// `log` or `block`. Default: `block`, which leaves it to the policy file.
+	// The strictest action against a crawler that the policy disallows: `off`, `log`
+	// or `block`. The policy decides up to that. Default: `block`.
 	Enforce string `json:"enforce,omitempty"`
 
-	// What is done about requests for `/robots.txt`: `replace` answers them from
-	// the policy; `merge` adds what the robots.txt of the site behind says, which is
-	// fetched through the handlers that follow, where the policy says nothing;
-	// `off` passes them on. Default: `replace`.
+	// How a crawler is refused: `respond` writes the response that the policy
+	// describes; `error` raises an error with its status, and the site's error
+	// routes decide what the crawler gets. Default: `respond`.
+	Refuse string `json:"refuse,omitempty"`
+
+	// What to do with requests for `/robots.txt`: `replace` answers from the policy;
+	// `merge` adds the robots.txt of the upstream, fetched through the handlers that
+	// follow, where the policy says nothing; `off` passes them on. Default:
+	// `replace`.
 	RobotsTxt string `json:"robots_txt,omitempty"`
 
-	// How long clients and caches may keep `/robots.txt`, such as `10m`, at most `24h`
-	// (RFC 9309 section 2.4); with `0` they ask each time whether it has changed.
-	// Default: `1h`.
-	RobotsTxtMaxAge string `json:"robots_txt_max_age,omitempty"`
+	// How long clients and caches may use `/robots.txt`, at most `24h` (RFC 9309
+	// section 2.4). With `0` they revalidate it each time. Default: `1h`.
+	RobotsTxtMaxAge *caddy.Duration `json:"robots_txt_max_age,omitempty"`
 
-	// Which headers are added to responses: some of `robots-tag`, `x-robots-tag`
-	// and `content-usage`, or only `off`. Default: all three. With `tailored`
-	// beside them, each crawler is told, in headers and pages, only what the
-	// policy says to it, and responses vary by `User-Agent`: for policies that
-	// exempt a crawler from what holds for everyone, which cannot be told
-	// otherwise.
+	// The headers to add: `robots-tag`, `x-robots-tag` and `content-usage`, or only
+	// `off`. Default: all three.
 	Headers []string `json:"headers,omitempty"`
 
-	// What is done about the robots meta elements of pages: `merge` combines the
-	// page's own with the policy's to the most restrictive, `replace` puts the
-	// policy's in their place, `off` leaves pages alone. Default: `merge`.
+	// Gives each crawler, in headers and pages, only what the policy says to it, and
+	// adds `Vary: User-Agent` to every response. For policies that exempt a crawler
+	// from what holds for everyone, which shared headers cannot express. Default:
+	// false.
+	Tailored bool `json:"tailored,omitempty"`
+
+	// What to do with the robots meta elements of pages: `merge` keeps the stricter
+	// of the page's own and the policy's; `replace` removes the page's own; `off`
+	// leaves pages alone. Default: `merge`.
 	Meta string `json:"meta,omitempty"`
 
-	// How often to look whether the policy has changed, such as `10s`, or `off`: a
-	// change is taken up when Caddy loads a configuration (`caddy reload --force`).
-	// A policy that is wrong is not taken up; the one before goes on. Default: `2s` for files, `5s` for the
-	// storage, `1m` for the web.
-	Reload string `json:"reload,omitempty"`
+	// How many bytes of a page are held back and searched for its head. Robots meta
+	// elements further down stay as they are, and the log says so once. At most 16
+	// MiB. Default: 65536.
+	MetaLimit int `json:"meta_limit,omitempty"`
 
-	// How crawlers are told from impostors, by what their operators publish: some
-	// of `lists` (address lists, fetched daily), `dns` (reverse DNS, forward
-	// confirmed) and `signatures` (Web Bot Auth; the operators' keys are fetched),
-	// or `embedded`, which fetches nothing and knows the address lists of the day
-	// when this version was made, or `off`. The client's address is what Caddy takes
-	// for it: mind `trusted_proxies`. Default: `embedded`.
+	// How often to check the policy for changes. A negative duration means only when
+	// Caddy loads a configuration (`caddy reload --force`). A policy with an error is
+	// rejected, and the last good one stays. Default: `2s` for files, `5s` for the
+	// storage, `1m` for the web.
+	Reload caddy.Duration `json:"reload,omitempty"`
+
+	// How clients prove that they are the crawler they claim to be: `lists`
+	// (operators' address lists, fetched daily), `dns` (forward-confirmed reverse
+	// DNS) and `signatures` (Web Bot Auth, with keys fetched from the operators); or
+	// only `embedded`, which fetches nothing and uses the address lists that were
+	// current when this version was built; or only `off`. The client's address is
+	// the one that Caddy determines: set `trusted_proxies`. Default: `embedded`.
 	Verify []string `json:"verify,omitempty"`
 
-	// Address ranges, in CIDR notation, from which lists and keys are fetched
-	// although they are not public: for crawlers of an intranet. Default: none.
+	// Address ranges, in CIDR notation, from which lists and keys may be fetched
+	// although they are not public, for crawlers on an intranet. Default: none.
 	VerifyFrom []string `json:"verify_from,omitempty"`
 
-	logger *zap.Logger
-	live   atomic.Pointer[live]
-	used   *usedDocument // nil: only hosts with a file have a policy
-	hosts  *hostSet      // nil: all hosts have the same policy
+	// Audits of the site through its public address, as `caddy robots-policy audit`
+	// does them. What is found goes to the log, to metrics and, as the event
+	// `robots_policy.audited`, to the events app. Default: none.
+	Audit *auditor.Config `json:"audit,omitempty"`
 
-	hostReader *hostReader
-	robotsAge  robotsAge
-	upstreams  *upstreams // nil: robots.txt is not merged
-	most       policy.Mode
-
-	errorsCaught bool // by routes for errors around the handler's own
-	channels     robotstag.Channels
-	tailored     bool
-	meta         metainject.Mode
-	told         *once
-	samples      *sampler
-	ids          *identities
-	readers      *readers
+	policies  *policystore.Store
+	robots    *robotsTxt // nil: robots_txt off
+	registers *registerFiles
+	edge      *edge
+	pages     *pages
 }
 
+// Values of the settings that are words.
 var (
-	enforceWords   = []string{"off", "log", "block"}
-	robotsTxtWords = []string{"replace", "merge", "off"}
-	headerWords    = []string{"robots-tag", "x-robots-tag", "content-usage", "tailored", "off"}
-	metaWords      = []string{"merge", "replace", "off"}
+	enforceValues   = []string{"off", "log", "block"}
+	refuseValues    = []string{"respond", "error"}
+	robotsTxtValues = []string{"replace", "merge", "off"}
+	headerValues    = []string{"robots-tag", "x-robots-tag", "content-usage", "off"}
+	metaValues      = []string{"merge", "replace", "off"}
 )
 
 // CaddyModule returns the Caddy module information.
@@ -137,97 +145,187 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision applies the defaults and loads the policy.
+// Provision applies the defaults, prepares the channels and loads the policy.
 func (h *Handler) Provision(ctx caddy.Context) error {
-	h.logger = ctx.Logger()
-	h.told, h.samples = new(once), new(sampler)
-	if err := h.settings(); err != nil {
+	requested := h.Enforce
+	if err := h.applyDefaults(); err != nil {
 		return err
 	}
-	if h.RobotsTxt == "merge" {
-		h.upstreams = &upstreams{told: h.told, logger: h.logger}
+	if err := processMetrics.register(ctx.GetMetricsRegistry()); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
 	}
-	if err := h.provisionEdge(ctx); err != nil {
+	if err := h.provisionChannels(ctx.Logger()); err != nil {
 		return err
 	}
-	return h.open(ctx)
+	if err := routecheck.OnStart(ctx, ctx.Logger()); err != nil {
+		return err
+	}
+	var err error
+	h.policies, err = policystore.Open(ctx, policystore.Options{
+		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Merges: h.RobotsTxt == "merge",
+		Logger: ctx.Logger(), OnLoad: warnOnLoad(ctx.Logger(), requested, h.edge.verifier),
+	})
+	if err != nil || h.Audit == nil {
+		return err
+	}
+	return auditor.Start(ctx, h.Audit, h.RobotsTxt == "merge", h.siteOf)
 }
 
-// Cleanup lets go of the policy and of verification. Requests that are still
-// answered keep theirs.
+// siteOf returns the policy of a host, or nil if it has none.
+func (h *Handler) siteOf(ctx context.Context, host string) *site.Site {
+	s, err := h.policies.Get(ctx, host)
+	if err != nil || s == nil {
+		return nil
+	}
+	return s.Site
+}
+
+// Cleanup releases the policy and verification. Requests that are still running
+// keep theirs.
 func (h *Handler) Cleanup() error {
-	h.ids.release()
-	if h.readers != nil {
-		// Its only errors are those of Destruct, which has none.
-		_, _ = readerPool.Delete(h.Policy)
-	}
-	return h.close()
+	h.edge.close()
+	return h.policies.Close()
 }
 
-// settings applies the defaults, which are thus the same for JSON as for the
-// Caddyfile, and checks the words.
-func (h *Handler) settings() error {
+// applyDefaults checks the settings and fills in the defaults, which are thus the
+// same for JSON as for the Caddyfile.
+func (h *Handler) applyDefaults() error {
 	for _, s := range []struct {
-		name  string
-		value *string
-		words []string
-		def   string
+		name   string
+		value  *string
+		values []string
+		def    string
 	}{
-		{"enforce", &h.Enforce, enforceWords, "block"},
-		{"robots_txt", &h.RobotsTxt, robotsTxtWords, "replace"},
-		{"meta", &h.Meta, metaWords, "merge"},
+		{"enforce", &h.Enforce, enforceValues, "block"},
+		{"refuse", &h.Refuse, refuseValues, "respond"},
+		{"robots_txt", &h.RobotsTxt, robotsTxtValues, "replace"},
+		{"meta", &h.Meta, metaValues, "merge"},
 	} {
 		if *s.value == "" {
 			*s.value = s.def
 		}
-		if !slices.Contains(s.words, *s.value) {
-			return fmt.Errorf("%q is no value of %s: it takes one of %q", *s.value, s.name, s.words)
+		if err := checkValue(s.name, *s.value, s.values); err != nil {
+			return err
 		}
 	}
-	h.most, _ = policy.ParseMode(h.Enforce)
-	h.meta = map[string]metainject.Mode{"merge": metainject.Merge, "replace": metainject.Replace, "off": metainject.Off}[h.Meta]
-	var err error
-	if h.robotsAge, err = parseRobotsAge(h.RobotsTxtMaxAge); err != nil {
+	if h.RobotsTxtMaxAge == nil {
+		def := caddy.Duration(robotsserve.DefaultMaxAge)
+		h.RobotsTxtMaxAge = &def
+	}
+	if err := checkMaxAge(time.Duration(*h.RobotsTxtMaxAge)); err != nil {
 		return err
 	}
-	h.channels, h.tailored = 0, false
-	for _, name := range h.Headers {
-		switch name {
-		case "robots-tag":
-			h.channels |= robotstag.RobotsTag
-		case "x-robots-tag":
-			h.channels |= robotstag.XRobotsTag
-		case "content-usage":
-			h.channels |= robotstag.ContentUsage
-		case "tailored":
-			h.tailored = true
-		case "off":
-			if len(h.Headers) > 1 {
-				return errors.New(`headers is "off" and something else`)
-			}
-		default:
-			return fmt.Errorf("%q is no value of headers: it takes some of %q", name, headerWords)
-		}
+	if h.MetaLimit == 0 {
+		h.MetaLimit = metainject.DefaultMaxHead
 	}
-	if h.channels == 0 && !slices.Contains(h.Headers, "off") {
-		h.channels = robotstag.AllChannels
+	if h.MetaLimit < minMetaLimit || h.MetaLimit > metainject.MostMaxHead {
+		return fmt.Errorf("invalid meta_limit %d: must be from 1KiB to 16MiB", h.MetaLimit)
+	}
+	return checkHeaders(h.Headers)
+}
+
+const minMetaLimit = 1 << 10
+
+// checkValue returns an error unless a setting has one of its values.
+func checkValue(name, value string, values []string) error {
+	if !slices.Contains(values, value) {
+		return fmt.Errorf("invalid %s %q: must be one of %s", name, value, strings.Join(values, ", "))
 	}
 	return nil
 }
 
-// readFile reads a file, but no more of it than tells that it is too large.
-func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
+func checkMaxAge(age time.Duration) error {
+	switch {
+	case age < 0:
+		return fmt.Errorf("invalid robots_txt_max_age %s: must be a duration such as 10m, or 0", age)
+	case age > robotsserve.MaxMaxAge:
+		return fmt.Errorf("invalid robots_txt_max_age %s: must be at most 24h, as crawlers use robots.txt no longer (RFC 9309 section 2.4)", age)
+	case age > 0 && age < time.Second:
+		return fmt.Errorf("invalid robots_txt_max_age %s: must be 1s or more, or 0", age)
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, policyfile.MaxSize+1))
+	return nil
+}
+
+func checkHeaders(names []string) error {
+	for i, name := range names {
+		if err := checkValue("headers", name, headerValues); err != nil {
+			return err
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("headers lists %s twice", name)
+		}
+		if name == "off" && len(names) > 1 {
+			return errors.New("headers off cannot be combined with other values")
+		}
+	}
+	return nil
+}
+
+// provisionChannels prepares all that requests need beside the policy.
+func (h *Handler) provisionChannels(logger *zap.Logger) error {
+	methods, err := identity.ParseMethods(h.Verify, h.VerifyFrom)
+	if err != nil {
+		return err
+	}
+	channels := headerChannels(h.Headers)
+	maxMode, _ := policy.ParseMode(h.Enforce)
+	h.edge = newEdge(logger, maxMode, methods, refusal{raise: h.Refuse == "error", channels: channels})
+	h.pages = newPages(logger, channels, h.Tailored, metaModes[h.Meta], h.MetaLimit)
+	h.robots = nil
+	var registers *upstreamrobots.Cache[upstreamrobots.TDMRepFile]
+	if h.RobotsTxt == "merge" {
+		registers = upstreamrobots.New(upstreamrobots.TDMRep, logger, new(logsample.Once).First)
+	}
+	h.registers = newRegisterFiles(logger, time.Duration(*h.RobotsTxtMaxAge), registers)
+	if h.RobotsTxt != "off" {
+		var upstreams *upstreamrobots.Cache[robotsserve.Other]
+		if h.RobotsTxt == "merge" {
+			upstreams = upstreamrobots.New(upstreamrobots.RobotsTxt, logger, new(logsample.Once).First)
+		}
+		h.robots = newRobotsTxt(time.Duration(*h.RobotsTxtMaxAge), upstreams)
+	}
+	return nil
+}
+
+var metaModes = map[string]metainject.Mode{"merge": metainject.Merge, "replace": metainject.Replace, "off": metainject.Off}
+
+// headerChannels returns the channels that the setting headers names.
+func headerChannels(names []string) robotstag.Channels {
+	if len(names) == 0 {
+		return robotstag.AllChannels
+	}
+	var channels robotstag.Channels
+	for _, name := range names {
+		switch name {
+		case "robots-tag":
+			channels |= robotstag.RobotsTag
+		case "x-robots-tag":
+			channels |= robotstag.XRobotsTag
+		case "content-usage":
+			channels |= robotstag.ContentUsage
+		}
+	}
+	return channels
+}
+
+// warnOnLoad returns a function that warns, once, of a policy that refuses impostors
+// on a handler that does not detect any, and of one that enforces nothing where the
+// configuration requests enforcement.
+func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier) func(*policystore.Snapshot) {
+	var warned, ineffective logsample.Once
+	requested, _ := policy.ParseMode(enforce)
+	return func(s *policystore.Snapshot) {
+		if requested >= policy.ModeLog && s.Site.File.MaxMode() < policy.ModeLog && ineffective.First("") {
+			logger.Warn("enforce has no effect, as no rule of the policy is enforced: it is a limit, and the policy decides; write enforcement: "+enforce+" in the policy file",
+				zap.String("policy", s.Site.File.Name), zap.String("enforce", enforce))
+		}
+		if s.Site.File.Spec.Enforcement.Impostors > policy.ModeOff && !verifier.DetectsImpostors() && warned.First("") {
+			logger.Warn("the policy has enforcement.impostors, but " + identity.NoImpostors)
+		}
+	}
 }
 
 var (
-	_ caddy.Provisioner           = (*Handler)(nil)
-	_ caddy.CleanerUpper          = (*Handler)(nil)
-	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
-	_ caddyfile.Unmarshaler       = (*Handler)(nil)
+	_ caddy.Provisioner  = (*Handler)(nil)
+	_ caddy.CleanerUpper = (*Handler)(nil)
 )

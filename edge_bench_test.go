@@ -12,6 +12,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 )
 
 // benchHandler is a handler with a policy that closes the site to GPTBot, and
@@ -23,19 +25,27 @@ func benchHandler(tb testing.TB) *Handler {
 
 func benchHandlerOf(tb testing.TB, text string) *Handler {
 	tb.Helper()
-	h := &Handler{logger: zap.NewNop(), told: new(once), samples: new(sampler)}
-	l, err := newLive("policy.yaml", []byte(text))
+	l, err := policystore.Compile("policy.yaml", []byte(text))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	h.live.Store(l)
-	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
-	tb.Cleanup(cancel)
-	if err := errors.Join(h.settings(), h.provisionEdge(ctx)); err != nil {
+	h := &Handler{policies: policystore.Static(l)}
+	if err := errors.Join(h.applyDefaults(), h.provisionChannels(zap.NewNop())); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(h.ids.release)
+	h.edge.metrics = newVisitMetrics()
+	tb.Cleanup(h.edge.close)
 	return h
+}
+
+// snapshotOf is the policy that a handler serves.
+func snapshotOf(tb testing.TB, h *Handler) *policystore.Snapshot {
+	tb.Helper()
+	s, err := h.policies.Get(context.Background(), "")
+	if s == nil || err != nil {
+		tb.Fatal(s, err)
+	}
+	return s
 }
 
 func benchRequest(agent string) *http.Request {

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
-	"unique"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types/ref"
@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
@@ -26,38 +27,35 @@ func init() {
 	caddy.RegisterModule(new(MatchCrawler))
 }
 
-// MatchCrawler matches requests of crawlers, as their User-Agent announces them and
-// the built-in catalogue knows them.
+// MatchCrawler matches requests by crawlers that the built-in catalogue knows, by
+// their User-Agent and, if configured, their proven identity.
 //
-// It is for use with any other directive; what a policy file says does not matter
-// to it.
+// It can be used with any directive, and does not depend on a policy file.
 type MatchCrawler struct {
-	// Whom to match: product tokens, `category:KIND` (the crawlers whose main
-	// purpose it is), `operator:NAME`, `purpose:NAME`, or `any` for every crawler
-	// that the catalogue knows. A crawler that is one of them matches.
+	// The crawlers to match, each a product token, `category:KIND` (by main
+	// purpose), `operator:NAME`, `purpose:NAME`, or `any` for the whole catalogue.
 	Crawlers []string `json:"crawlers,omitempty"`
 
-	// What is asked of the client beside its name: `claimed` is content with the
-	// name; `verified` asks that it is that crawler; `not-impostor` that it is not
-	// proved to be another; `impostor` that it is. Default: `claimed`.
+	// What must be known of the client beside its User-Agent: `claimed` requires
+	// nothing more; `verified` proof that it is that crawler; `not-impostor` no proof
+	// that it is not; `impostor` such proof. Default: `claimed`.
 	Identity string `json:"identity,omitempty"`
 
-	// How crawlers are told from impostors, as the handler's `verify` says it.
-	// Default: `embedded`.
+	// How clients prove their identity, like the handler's `verify`. Default:
+	// `embedded`.
 	Verify []string `json:"verify,omitempty"`
 
-	// As the handler's `verify_from`. Default: none.
+	// Like the handler's `verify_from`. Default: none.
 	VerifyFrom []string `json:"verify_from,omitempty"`
 
 	catalogue  *crawlers.Catalogue
 	recognizer *crawlers.Recognizer
 	wanted     []bool // by index in the catalogue
-	lists      []string
-	key        unique.Handle[string]
-	ids        *identities
+	identities *crawlers.Identities
+	verifier   *identity.Verifier // nil if only the name is asked for
 }
 
-var identityWords = []string{"claimed", "verified", "not-impostor", "impostor"}
+var identityValues = []string{"claimed", "verified", "not-impostor", "impostor"}
 
 // CaddyModule returns the Caddy module information.
 func (*MatchCrawler) CaddyModule() caddy.ModuleInfo {
@@ -67,45 +65,43 @@ func (*MatchCrawler) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision finds out which crawlers are meant.
+// Provision resolves the crawlers to those of the catalogue.
 func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 	if m.Identity == "" {
 		m.Identity = "claimed"
 	}
-	if !isOneOf(m.Identity, identityWords) {
-		return fmt.Errorf("%q is no identity: it is one of %q", m.Identity, identityWords)
+	if err := checkValue("identity", m.Identity, identityValues); err != nil {
+		return err
 	}
 	if len(m.Crawlers) == 0 {
-		return errors.New(`which crawlers? Name some, as in "category:ai-training", or "any"`)
+		return errors.New(`no crawlers are given: must be some, such as "category:ai-training", or "any"`)
 	}
-	v, err := parseVerification(m.Verify, m.VerifyFrom)
+	methods, err := identity.ParseMethods(m.Verify, m.VerifyFrom)
 	if err != nil {
 		return err
 	}
-	if !v.embedded && m.Identity != "claimed" {
-		return fmt.Errorf("nobody is ever %s with verify off", m.Identity)
+	if !methods.Enabled && m.Identity != "claimed" {
+		return fmt.Errorf("identity %s never matches with verify off", m.Identity)
 	}
-	if strings.HasSuffix(m.Identity, "impostor") && !v.accuses() {
-		ctx.Logger().Warn("a matcher asks for " + m.Identity + ", but " + noImpostors)
+	if strings.HasSuffix(m.Identity, "impostor") && !methods.DetectsImpostors() {
+		ctx.Logger().Warn("a matcher requires identity " + m.Identity + ", but " + identity.NoImpostors)
 	}
-	if m.catalogue, err = m.known(ctx.Logger()); err != nil {
+	if m.catalogue, err = m.withOwnTokens(ctx.Logger()); err != nil {
 		return err
 	}
-	if err := m.choose(); err != nil {
+	if err := m.markWanted(); err != nil {
 		return err
 	}
 	m.recognizer = crawlers.NewRecognizer(m.catalogue.Patterns())
-	m.lists = m.catalogue.AddressLists()
-	m.key = listsKey(m.lists)
 	if m.Identity != "claimed" {
-		m.ids = &identities{verification: v}
-		m.ids.of(m.lists, m.key)
+		m.identities = crawlers.NewIdentities(m.catalogue)
+		m.verifier = identity.New(methods)
 	}
 	return nil
 }
 
-// known is the catalogue, with the tokens that only the matcher names.
-func (m *MatchCrawler) known(logger *zap.Logger) (*crawlers.Catalogue, error) {
+// withOwnTokens returns the catalogue with the tokens that only the matcher names.
+func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalogue, error) {
 	c, err := crawlers.Default()
 	if err != nil {
 		return nil, err
@@ -114,11 +110,11 @@ func (m *MatchCrawler) known(logger *zap.Logger) (*crawlers.Catalogue, error) {
 	for _, text := range m.Crawlers {
 		if a := policy.ParseAudience(text); a.Kind == policy.ForToken && text != "any" {
 			if _, ok := c.Lookup(a.Name); !ok {
-				if meant := notAToken(a.Name); meant != "" {
-					return nil, fmt.Errorf("no crawler is called %q; did you mean %q?", a.Name, meant)
+				if meant := likelyMeant(a.Name); meant != "" {
+					return nil, fmt.Errorf("unknown crawler %q; did you mean %q?", a.Name, meant)
 				}
 				if near := policyfile.Nearest(a.Name, tokensIn(c)); near != "" {
-					logger.Warn(fmt.Sprintf("a matcher names %q, which the catalogue does not know; did you mean %q?", a.Name, near))
+					logger.Warn(fmt.Sprintf("a matcher names %q, which is not in the catalogue; did you mean %q?", a.Name, near))
 				}
 				rows = append(rows, crawlers.Row{Token: a.Name})
 			}
@@ -127,14 +123,14 @@ func (m *MatchCrawler) known(logger *zap.Logger) (*crawlers.Catalogue, error) {
 	return c.Merge(rows...)
 }
 
-// notAToken is what was probably meant by a word that would be taken for the name of a
-// crawler, or "": an identity that is misspelt would not be asked for, and a kind alone
-// is nobody.
-func notAToken(word string) string {
+// likelyMeant returns what a word that looks like an unknown token was probably meant
+// to be, or "". A misspelt identity would silently not be required, and a kind without
+// "category:" would match nothing.
+func likelyMeant(word string) string {
 	if kind := strings.ToLower(word); crawlers.Kind(kind).Valid() {
 		return "category:" + kind
 	}
-	return policyfile.Nearest(word, identityWords)
+	return policyfile.Nearest(word, identityValues)
 }
 
 func tokensIn(c *crawlers.Catalogue) []string {
@@ -145,25 +141,25 @@ func tokensIn(c *crawlers.Catalogue) []string {
 	return tokens
 }
 
-// choose marks the crawlers that are meant. An audience that is nobody is a mistake.
-func (m *MatchCrawler) choose() error {
+// markWanted marks the crawlers to match. Each entry must match at least one.
+func (m *MatchCrawler) markWanted() error {
 	m.wanted = make([]bool, m.catalogue.Len())
 	for _, text := range m.Crawlers {
 		a, found := policy.ParseAudience(text), false
 		for i := range m.wanted {
 			c := m.catalogue.At(i)
-			if !c.RobotsOnly && (text == "any" || means(a, c)) {
+			if !c.RobotsOnly && (text == "any" || includes(a, c)) {
 				m.wanted[i], found = true, true
 			}
 		}
 		if !found {
-			return fmt.Errorf("%q is no crawler that sends requests, and no kind, operator or purpose of one", text)
+			return fmt.Errorf("invalid crawler %q: must be a product token, or a category, operator or purpose of crawlers that send requests", text)
 		}
 	}
 	return nil
 }
 
-func means(a policy.Audience, c *crawlers.Crawler) bool {
+func includes(a policy.Audience, c *crawlers.Crawler) bool {
 	switch a.Kind {
 	case policy.ForEveryone:
 		return true
@@ -174,43 +170,58 @@ func means(a policy.Audience, c *crawlers.Crawler) bool {
 	case policy.ForOperator:
 		return strings.EqualFold(a.Name, c.Operator)
 	}
-	for _, p := range c.Purposes {
-		if strings.EqualFold(a.Name, p) {
+	return slices.ContainsFunc(c.Purposes, func(p string) bool { return strings.EqualFold(a.Name, p) })
+}
+
+// Cleanup releases verification.
+func (m *MatchCrawler) Cleanup() error {
+	m.verifier.Close()
+	return nil
+}
+
+// MatchWithError reports whether a request is by one of the crawlers. One that names
+// several is by each of them.
+func (m *MatchCrawler) MatchWithError(r *http.Request) (bool, error) { return m.Match(r), nil }
+
+// Match reports whether a request is by one of the crawlers.
+func (m *MatchCrawler) Match(r *http.Request) bool {
+	var buf [4]int
+	for _, i := range m.recognize(buf[:0], r) {
+		if m.wanted[i] && m.identified(r, i) {
 			return true
 		}
 	}
 	return false
 }
 
-// Cleanup ends verification.
-func (m *MatchCrawler) Cleanup() error {
-	m.ids.release()
-	return nil
-}
-
-// MatchWithError reports whether a request is by one of the crawlers.
-func (m *MatchCrawler) MatchWithError(r *http.Request) (bool, error) { return m.Match(r), nil }
-
-// Match reports whether a request is by one of the crawlers.
-func (m *MatchCrawler) Match(r *http.Request) bool {
-	i, ok := m.recognizer.RecognizeAll(r.Header["User-Agent"])
-	if !ok || !m.wanted[i] {
-		return false
-	}
+// identified reports whether the client has the identity that the matcher asks for,
+// as the crawler of a number.
+func (m *MatchCrawler) identified(r *http.Request, crawler int) bool {
 	if m.Identity == "claimed" {
 		return true
 	}
-	identity := policy.Unknown
-	if c := m.ids.of(m.lists, m.key); c != nil {
-		identity = c.identify(r, m.catalogue.At(i).Verification)
-	}
+	who := m.verifier.Identify(r, m.identities, m.catalogue.At(crawler).Verification)
 	switch m.Identity {
 	case "verified":
-		return identity == policy.Verified
+		return who == policy.Verified
 	case "impostor":
-		return identity == policy.Impostor
+		return who == policy.Impostor
 	}
-	return identity != policy.Impostor
+	return who != policy.Impostor
+}
+
+// recognize appends to found the indices of the crawlers that a request is from: the
+// one that its signature or address proves, or else those that its User-Agent names.
+func (m *MatchCrawler) recognize(found []int, r *http.Request) []int {
+	named := m.recognizer.RecognizeEach(found, r.Header["User-Agent"])
+	proven := m.verifier.Recognize(r, m.identities, len(named) > 0, func(c *crawlers.Crawler) bool {
+		return slices.ContainsFunc(named, func(i int) bool { return m.catalogue.At(i) == c })
+	})
+	if proven == nil {
+		return named
+	}
+	i, _ := m.catalogue.Index(proven.Token)
+	return append(found, i)
 }
 
 // CELLibrary makes the matcher a function of expressions:
@@ -224,35 +235,26 @@ func (*MatchCrawler) CELLibrary(ctx caddy.Context) (cel.Library, error) {
 				return nil, err
 			}
 			m := new(MatchCrawler)
-			if err := m.words(words.([]string)); err != nil {
+			if err := m.parseArgs(words.([]string)); err != nil {
 				return nil, err
 			}
 			return m, m.Provision(ctx)
 		})
 }
 
-// words takes the words of one line: crawlers, and at most one identity.
-func (m *MatchCrawler) words(words []string) error {
+// parseArgs takes the arguments of one line: crawlers, and at most one identity.
+func (m *MatchCrawler) parseArgs(words []string) error {
 	for _, w := range words {
-		if !isOneOf(w, identityWords) {
+		if !slices.Contains(identityValues, w) {
 			m.Crawlers = append(m.Crawlers, w)
 			continue
 		}
 		if m.Identity != "" {
-			return fmt.Errorf("both %s and %s: a matcher asks for one identity", m.Identity, w)
+			return fmt.Errorf("both %s and %s are given: a matcher takes one identity", m.Identity, w)
 		}
 		m.Identity = w
 	}
 	return nil
-}
-
-func isOneOf(word string, words []string) bool {
-	for _, w := range words {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }
 
 // UnmarshalCaddyfile reads the matcher from Caddyfile tokens. Syntax:
@@ -267,9 +269,9 @@ func (m *MatchCrawler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	for d.Next() {
 		args := d.RemainingArgs()
 		if len(args) == 0 {
-			return d.Err("crawler needs to know which: product tokens, category:KIND, operator:NAME, purpose:NAME or any")
+			return d.Err("crawler takes product tokens, category:KIND, operator:NAME, purpose:NAME or any")
 		}
-		if err := m.words(args); err != nil {
+		if err := m.parseArgs(args); err != nil {
 			return d.WrapErr(err)
 		}
 		for d.NextBlock(0) {
@@ -280,7 +282,7 @@ func (m *MatchCrawler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			case "verify_from":
 				m.VerifyFrom = args
 			default:
-				return d.Errf("unrecognized subdirective '%s'; crawler knows verify and verify_from", name)
+				return d.Errf("unrecognized subdirective '%s': must be verify or verify_from", name)
 			}
 			if len(args) == 0 {
 				return d.ArgErr()

@@ -10,83 +10,88 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/auditor"
+	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// The channels and decisions of the counters.
+// Values of the label channel.
 const (
 	channelRobotsTxt = "robots_txt"
 	channelEdge      = "edge"
 	channelHeaders   = "headers"
 	channelPage      = "page"
-
-	decisionServed      = "served"       // robots.txt
-	decisionSent        = "sent"         // headers, elements for a page
-	decisionAllowed     = "allowed"      // edge
-	decisionDisallowed  = "disallowed"   // edge: disallowed, and nothing done about it
-	decisionWouldRefuse = "would_refuse" // edge: mode log
-	decisionRefused     = "refused"      // edge
 )
 
-// Every label has a closed set of values: rules and crawlers are of the policy and
-// the catalogue, never of requests, and past these bounds they are otherLabel.
+// Values of the label decision.
+const (
+	decisionServed      = "served"       // robots.txt
+	decisionSent        = "sent"         // headers, meta elements
+	decisionAllowed     = "allowed"      // edge
+	decisionDisallowed  = "disallowed"   // edge: disallowed but not enforced
+	decisionWouldRefuse = "would_refuse" // edge: mode log
+	decisionRefused     = "refused"      // edge
+	decisionLimited     = "limited"      // edge: allowed, over a limit
+	decisionWouldLimit  = "would_limit"  // edge: over a limit in mode log
+)
+
+// Every label has a closed set of values: rules and crawlers come from the policy
+// and the catalogue, never from requests. Past these bounds they become otherLabel.
 const (
 	otherLabel    = "other"
 	maxLabelRules = 200
-	maxLabelBots  = 1000
+	maxLabelBots  = 2000
 	maxLabelBytes = 64
 )
 
-// edgeMetrics count what crawlers do. There is one for the whole process, that each
-// configuration registers with its own registry, so that counting goes on when a
-// configuration is reloaded.
-type edgeMetrics struct {
-	requests, violations, identities, fetches *prometheus.CounterVec
+// visitMetrics counts what crawlers do.
+type visitMetrics struct {
+	requests, violations, identities *prometheus.CounterVec
+	override                         *prometheus.GaugeVec
 
 	mu    sync.RWMutex
 	rules map[string]string // labels by name
 	bots  map[string]string
 }
 
-var metrics = &edgeMetrics{
-	requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "caddy", Subsystem: "robots_policy", Name: "crawler_requests_total",
-		Help: "Requests of crawlers, by crawler, what the channel decided, and the rule that decided.",
-	}, []string{"crawler", "channel", "decision", "rule"}),
-	violations: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "caddy", Subsystem: "robots_policy", Name: "violations_total",
-		Help: "Requests of crawlers for what the robots.txt that they had fetched disallows to them.",
-	}, []string{"crawler", "rule"}),
-	identities: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "caddy", Subsystem: "robots_policy", Name: "crawler_identity_total",
-		Help: "Requests of crawlers, by what verification found out: verified, impostor or unknown.",
-	}, []string{"crawler", "verified"}),
-	fetches: newFetches(),
-	rules:   map[string]string{}, bots: map[string]string{},
-}
+// processMetrics is registered with the registry of every configuration, so that
+// counting goes on across reloads.
+var processMetrics = newVisitMetrics()
 
-// newFetches is the counter of what verification asks, with all of its values from
-// the start, so that the first failure is an increase.
-func newFetches() *prometheus.CounterVec {
-	v := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Namespace: "caddy", Subsystem: "robots_policy", Name: "verification_fetches_total",
-		Help: "Address lists and key directories that were fetched, and addresses that DNS was asked about, by whether there was an answer.",
-	}, []string{"source", "result"})
-	for _, source := range []string{sourceList, sourceDNS, sourceKeys} {
-		v.WithLabelValues(source, fetchOK)
-		v.WithLabelValues(source, fetchFailed)
+func newVisitMetrics() *visitMetrics {
+	name := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Namespace: "caddy", Subsystem: "robots_policy", Name: name, Help: help}
 	}
-	return v
+	counter := func(o prometheus.Opts, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts(o), labels)
+	}
+	return &visitMetrics{
+		requests: counter(name("crawler_requests_total", "Requests by crawlers, by channel, decision and the rule that decided."),
+			"crawler", "channel", "decision", "rule"),
+		violations: counter(name("violations_total", "Requests by crawlers for what the robots.txt they had fetched disallows."),
+			"crawler", "rule"),
+		identities: counter(name("crawler_identity_total", "Requests by crawlers, by the result of verification: verified, impostor or unknown."),
+			"crawler", "verified"),
+		override: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("enforce_override", "Handlers whose enforcement was limited through the admin API, by mode.")),
+			[]string{"mode"}),
+		rules: map[string]string{}, bots: map[string]string{},
+	}
 }
 
-// register makes the counters known to a registry, which may be nil. Several
-// handlers of a configuration share one.
-func (m *edgeMetrics) register(r *prometheus.Registry) error {
+// collectors are the metrics of this package and of those that have no registry.
+func (m *visitMetrics) collectors() []prometheus.Collector {
+	return append(append(identity.Collectors(), auditor.Collectors()...), recorders.Metric, m.requests, m.violations, m.identities, m.override)
+}
+
+// register adds the metrics to a registry, which may be nil. All handlers of a
+// configuration share one.
+func (m *visitMetrics) register(r *prometheus.Registry) error {
 	if r == nil {
 		return nil
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.violations, m.identities, m.fetches} {
+	for _, c := range m.collectors() {
 		var already prometheus.AlreadyRegisteredError
 		if err := r.Register(c); err != nil && !(errors.As(err, &already) && already.ExistingCollector == c) {
 			return err
@@ -95,101 +100,55 @@ func (m *edgeMetrics) register(r *prometheus.Registry) error {
 	return nil
 }
 
-// label returns what stands for a name, or otherLabel when there are too many.
-func (m *edgeMetrics) label(of map[string]string, most int, name string) string {
-	m.mu.RLock()
-	l, ok := of[name]
-	m.mu.RUnlock()
-	if ok {
-		return l
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if l, ok := of[name]; ok {
-		return l
-	}
-	if len(of) >= most {
-		return otherLabel
-	}
-	l = name
-	if len(l) > maxLabelBytes {
-		l = strings.ToValidUTF8(l[:maxLabelBytes], "") // what is no UTF-8 makes the counters panic
-	}
-	of[name] = l
-	return l
-}
+// crawler returns the label of a crawler: its token in the catalogue or the policy.
+func (m *visitMetrics) crawler(token string) string { return m.label(m.bots, maxLabelBots, token) }
 
-// crawler is the label of a crawler: its token in the catalogue or the policy.
-func (m *edgeMetrics) crawler(token string) string { return m.label(m.bots, maxLabelBots, token) }
-
-// rule is the label of a rule; empty for none.
-func (m *edgeMetrics) rule(s *site.Site, r *policy.Rule) string {
+// rule returns the label of a rule, empty for nil.
+func (m *visitMetrics) rule(s *site.Site, r *policy.Rule) string {
 	if r == nil {
 		return ""
 	}
 	return m.label(m.rules, maxLabelRules, s.RuleName(r))
 }
 
-// decision is what the edge does about a kind of requests.
-func (k *kind) decision() string {
-	if !k.refused() {
-		return decisionAllowed
+// label returns the label of a name, otherLabel if there are too many already.
+func (m *visitMetrics) label(labels map[string]string, limit int, name string) string {
+	m.mu.RLock()
+	l, ok := labels[name]
+	m.mu.RUnlock()
+	if ok {
+		return l
 	}
-	switch k.action {
-	case policy.ModeBlock:
-		return decisionRefused
-	case policy.ModeLog:
-		return decisionWouldRefuse
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l, ok := labels[name]; ok {
+		return l
 	}
-	return decisionDisallowed
+	if len(labels) >= limit {
+		return otherLabel
+	}
+	l = name
+	if len(l) > maxLabelBytes {
+		l = strings.ToValidUTF8(l[:maxLabelBytes], "") // counters panic on invalid UTF-8
+	}
+	labels[name] = l
+	return l
 }
 
-// series are counters that stand still until something is counted: before, there are
-// no such series in the metrics.
+// series is a set of counters that are looked up when they are first incremented:
+// a series that was never counted does not exist.
 type series struct {
-	of atomic.Pointer[[]prometheus.Counter]
+	counters atomic.Pointer[[]prometheus.Counter]
 }
 
-// inc counts one more, by the counters that find returns.
 func (s *series) inc(find func() []prometheus.Counter) {
-	of := s.of.Load()
-	if of == nil {
+	counters := s.counters.Load()
+	if counters == nil {
 		found := find()
-		of = &found
-		s.of.Store(of)
+		counters = &found
+		s.counters.Store(counters)
 	}
-	for _, c := range *of {
+	for _, c := range *counters {
 		c.Inc()
-	}
-}
-
-// countEdge counts what the edge decided about a request.
-func (f *finding) countEdge() {
-	f.edge.inc(func() []prometheus.Counter {
-		bot, rule := metrics.crawler(f.crawler.Token), f.ruleName()
-		if !f.impostor {
-			rule = metrics.rule(f.site, f.rule)
-		}
-		return []prometheus.Counter{
-			metrics.requests.WithLabelValues(bot, channelEdge, f.decision(), rule),
-			metrics.identities.WithLabelValues(bot, f.identity.String()),
-		}
-	})
-}
-
-// countSent counts what else a crawler was given.
-func (f *finding) countSent(s *series, channel, decision string) {
-	s.inc(func() []prometheus.Counter {
-		return []prometheus.Counter{metrics.requests.WithLabelValues(metrics.crawler(f.crawler.Token), channel, decision, "")}
-	})
-}
-
-// countPage counts what a response told a crawler.
-func (f *finding) countPage(page *site.Page, headers bool) {
-	if headers && page.Values != nil {
-		f.countSent(&f.headers, channelHeaders, decisionSent)
-	}
-	if page.Elements != nil {
-		f.countSent(&f.page, channelPage, decisionSent)
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-const module = "github.com/robotspolicy/caddy-robots-policy"
-
-// build compiles a command of this module into dir, as xcaddy does it.
-func build(ctx context.Context, dir, command string) (string, error) {
-	binary := filepath.Join(dir, filepath.Base(command))
-	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", binary, module+"/"+command)
+// build compiles a command into dir, as xcaddy does: pkg is a package of the module
+// in the folder module.
+func build(ctx context.Context, dir, module, pkg string) (string, error) {
+	binary := filepath.Join(dir, filepath.Base(pkg))
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", binary, pkg)
+	cmd.Dir = module
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s: %w\n%s", command, err, out)
+		return "", fmt.Errorf("building %s: %w\n%s", pkg, err, out)
 	}
 	return binary, nil
 }

@@ -49,12 +49,12 @@ func chooseRows(names string, rep *report) ([]*row, error) {
 // buildAll builds what the rows need.
 func buildAll(ctx context.Context, o options, dir string, rep *report) (binaries map[string]string, err error) {
 	binaries = map[string]string{}
-	if binaries["caddy"], err = build(ctx, dir, "cmd/caddy"); err != nil {
+	if binaries["caddy"], err = build(ctx, dir, "..", "./cmd/caddy"); err != nil {
 		return nil, err
 	}
 	binaries["barecaddy"] = binaries["caddy"]
 	if !o.sameBinary {
-		if binaries["barecaddy"], err = build(ctx, dir, "bench/barecaddy"); err != nil {
+		if binaries["barecaddy"], err = build(ctx, dir, ".", "./barecaddy"); err != nil {
 			return nil, err
 		}
 	}
@@ -67,7 +67,7 @@ func buildAll(ctx context.Context, o options, dir string, rep *report) (binaries
 
 // runChain builds the command chain and runs it.
 func runChain(ctx context.Context, dir string, scenarios []string, more ...string) (results []workload.ChainResult, err error) {
-	binary, err := build(ctx, dir, "bench/chain")
+	binary, err := build(ctx, dir, ".", "./chain")
 	if err != nil {
 		return nil, err
 	}

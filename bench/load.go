@@ -25,7 +25,7 @@ type load struct {
 	clients  []*client
 	done     sync.WaitGroup
 	stopping atomic.Bool
-	timing   atomic.Bool // latencies are kept
+	timing   atomic.Bool // latencies are recorded
 }
 
 // client is one connection. It allocates nothing while it asks, so that there is

@@ -14,7 +14,7 @@ import (
 // originTag is the entity tag of everything that the origin has.
 const originTag = `"origin"`
 
-// origin is the site behind the proxies: a server that does as little as can be,
+// origin is the upstream of all proxies: a server that does as little as can be,
 // so that the CPU is the proxies'. It knows GET, and understands no more of a
 // request than the path, Accept-Encoding and If-None-Match.
 type origin struct {

@@ -192,13 +192,13 @@ func (rep *report) write(o options) error {
 		}
 	}
 	if o.update {
-		return updateDocs("docs/performance.md", rep.markdown())
+		return updateDocs("../docs/performance-figures.md", rep.markdown())
 	}
 	return nil
 }
 
 const (
-	docsBegin = "<!-- figures: go run ./bench -update -->\n"
+	docsBegin = "<!-- figures: go -C bench run . -update -->\n"
 	docsEnd   = "<!-- end of the figures -->"
 )
 

@@ -138,7 +138,7 @@ var mustDo = map[string][]string{
 }
 
 // missing lists what a row of this module should have done and did not. Lengths
-// are kept where the site behind gave one and the page is not compressed.
+// are kept where the upstream sent one and the page is not compressed.
 func (w *work) missing() (all []string) {
 	for name, did := range w.Did {
 		parts := strings.Split(did, ", ")

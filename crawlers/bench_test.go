@@ -5,6 +5,7 @@ package crawlers
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,6 +17,37 @@ func BenchmarkLoad(b *testing.B) {
 		if _, err := load(embedded); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkCatalogue compares the whole catalogue with the part of it whose entries
+// are not from public collections alone, in the same run: more crawlers must not make
+// the recognition of browsers slower.
+func BenchmarkCatalogue(b *testing.B) {
+	all, err := Default()
+	if err != nil {
+		b.Fatal(err)
+	}
+	reviewed := newCatalogue(slices.DeleteFunc(all.All(), func(c *Crawler) bool {
+		return !slices.Contains(c.Sources, "operator") && !slices.Contains(c.Sources, "operator-unread") && c.AsOf == "2026-11-22"
+	}))
+	browsers := browserStrings()
+	for _, c := range []struct {
+		name string
+		*Catalogue
+	}{{"reviewed", reviewed}, {"all", all}} {
+		r := NewRecognizer(c.Patterns())
+		b.Run(fmt.Sprintf("%s=%d", c.name, c.Len()), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, ua := range browsers {
+					if _, ok := r.Recognize(ua); ok {
+						b.Fatal(ua)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(browsers)), "ns/header")
+		})
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // checkCrawler returns what is wrong with an entry of the built-in catalogue.
 func checkCrawler(c *Crawler) (errs []error) {
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.Operator == "" {
+	if c.Operator == "" && slices.Contains(c.Sources, "operator") {
 		add("operator is missing")
 	}
 	if !c.Honours.Valid() {
@@ -32,11 +32,11 @@ func checkCrawler(c *Crawler) (errs []error) {
 	if len(c.Examples) > 0 && c.RobotsOnly {
 		add("a token that only robots.txt knows has no examples")
 	}
-	if !c.Kind.Valid() {
+	if !c.Kind.Valid() && c.Kind != KindUnclassified {
 		add("there is no kind %q", c.Kind)
 	}
 	for i, k := range c.Kinds {
-		if !k.Valid() {
+		if !k.Valid() && k != KindOnDevice {
 			add("there is no kind %q", k)
 		}
 		if k == c.Kind || slices.Contains(c.Kinds[:i], k) {

@@ -38,8 +38,7 @@ type Crawler struct {
 	// Purposes are the purpose tokens of the crawler
 	// (draft-illyes-rep-purpose-00).
 	Purposes []string
-	// Verification says how the crawler's requests can be told from those of
-	// somebody who borrows its name.
+	// Verification says how the crawler's requests can be verified.
 	Verification Verification
 	// Examples are User-Agent headers that the crawler sends.
 	Examples []string
@@ -55,8 +54,8 @@ type Crawler struct {
 	FromPolicy bool
 }
 
-// Verification is what an operator publishes about its addresses. All of it
-// may be empty: then nothing can be said about a request.
+// Verification is what an operator publishes about its requests. All of it may be
+// empty; no request can be verified then.
 type Verification struct {
 	// AddressLists are the URLs of published address lists.
 	AddressLists []string

@@ -2,6 +2,8 @@
 
 package crawlers
 
+import "slices"
+
 // Kind says what a crawler fetches pages for.
 type Kind string
 
@@ -23,6 +25,15 @@ const (
 	KindAcademic    Kind = "academic"
 )
 
+// KindUnclassified is the kind of crawlers about which no source establishes what they
+// fetch pages for. It is no category: a policy can name such a crawler, and it is
+// counted, but no rule for a category speaks to it.
+const KindUnclassified Kind = "unclassified"
+
+// KindOnDevice is a further kind of link previews that an app fetches from its user's
+// own device, so that the address is that of a person. It is no category.
+const KindOnDevice Kind = "on-device"
+
 var kindTexts = []struct {
 	kind Kind
 	text string
@@ -42,7 +53,7 @@ var kindTexts = []struct {
 	{KindAcademic, "collects pages for research or for the public"},
 }
 
-// Kinds returns every kind, in the order in which the documentation lists them.
+// Kinds returns the kinds that are categories, in the order in which the documentation lists them.
 // The slice is the caller's.
 func Kinds() []Kind {
 	kinds := make([]Kind, len(kindTexts))
@@ -53,11 +64,17 @@ func Kinds() []Kind {
 }
 
 // Valid reports whether k is one of [Kinds].
-func (k Kind) Valid() bool { return k.Description() != "" }
+func (k Kind) Valid() bool { return slices.Contains(Kinds(), k) }
 
 // Description says in one line what crawlers of the kind do. It is empty for a
 // kind that does not exist.
 func (k Kind) Description() string {
+	switch k {
+	case KindUnclassified:
+		return "nothing published says what it fetches pages for, so no category includes it"
+	case KindOnDevice:
+		return "an app on its user's own device"
+	}
 	for _, t := range kindTexts {
 		if t.kind == k {
 			return t.text

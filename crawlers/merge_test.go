@@ -52,7 +52,7 @@ func TestMergeAdds(t *testing.T) {
 func TestMergeOverrides(t *testing.T) {
 	c := defaultCatalogue(t)
 	m, err := c.Merge(
-		Row{Token: "amazonBOT", Kind: KindAITraining},
+		Row{Token: "bingBOT", Kind: KindAITraining},
 		Row{Token: "AdsBot-Google", IgnoresStar: ptr(false), Follows: []string{"Googlebot"}},
 		Row{Token: "Slackbot", RobotsOnly: ptr(true)},
 		Row{Token: "Applebot", Follows: []string{}},
@@ -60,10 +60,10 @@ func TestMergeOverrides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, _ := c.Lookup("Amazonbot")
-	a, _ := m.Lookup("Amazonbot")
-	if a.Token != "Amazonbot" || a.Kind != KindAITraining || slices.Contains(a.Kinds, KindAITraining) || !slices.Contains(a.Kinds, KindAIInput) ||
-		a.Operator != "Amazon" || !reflect.DeepEqual(a.Verification, old.Verification) || !a.FromPolicy {
+	old, _ := c.Lookup("Bingbot")
+	a, _ := m.Lookup("Bingbot")
+	if a.Token != "Bingbot" || a.Kind != KindAITraining || slices.Contains(a.Kinds, KindAITraining) || !slices.Contains(a.Kinds, KindAIInput) ||
+		a.Operator != "Microsoft" || !reflect.DeepEqual(a.Verification, old.Verification) || !a.FromPolicy {
 		t.Errorf("%+v", a)
 	}
 	if old.Kind != KindSearch || !slices.Contains(old.Kinds, KindAITraining) || old.FromPolicy {

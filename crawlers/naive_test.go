@@ -10,7 +10,12 @@ import (
 
 var (
 	naiveURL      = regexp.MustCompile(`://[^\s\v;),'"<>]*`)
-	naiveCompared = regexp.MustCompile(`(?i)(?:^|[^0-9A-Za-z_\x{80}-\x{ff}-])(?:like|with|following) $`)
+	naiveCompared = regexp.MustCompile(`(?i)(?:^|[^0-9A-Za-z_\x{80}-\x{ff}-])(?:like|with|following)[ :/]["'<[{]*$`)
+	naiveBefore   = regexp.MustCompile(`(?:^|[\s\v();,+:"'[{]|(?:^|[\s\v();,+"'[{])[0-9A-Za-z_\x{80}-\x{ff}-]+/)$`)
+	naiveAfter    = regexp.MustCompile(`^(?:$|[\s\v();,+/"'>\]}]|:(?:$|[^/]|/$|/[^/])|[-_][vV]?[0-9])`)
+	naiveWord     = regexp.MustCompile(`^[0-9A-Za-z_\x{80}-\x{ff}-]`)
+	naiveLetter   = regexp.MustCompile(`^[A-Za-z_]`)
+	naiveInside   = regexp.MustCompile(`^/(?:$|[^0-9])`)
 )
 
 // naiveHit is one place where a token stands.
@@ -35,17 +40,26 @@ func naiveHits(patterns []Pattern, header string) []naiveHit {
 		if len(token) == 0 || CheckPattern(p.Token) != nil {
 			continue
 		}
+		derived := isDerived(p.Token)
+		if derived {
+			token = token[:len(token)-1]
+		}
 		for start := 0; start+len(token) <= len(ua); start++ {
 			if inURL[start] || !slices.Equal(lowerRunes(ua[start:start+len(token)]), lowerRunes(token)) {
 				continue
 			}
-			if start > 0 && !strings.ContainsRune(" \t\n\v\f\r();,+", ua[start-1]) {
+			before, after := string(ua[:start]), string(ua[start+len(token):])
+			ends := naiveAfter
+			if derived {
+				ends = naiveWord
+			}
+			if !naiveBefore.MatchString(before) || !ends.MatchString(after) || naiveCompared.MatchString(before) {
 				continue
 			}
-			if end := start + len(token); end < len(ua) && !strings.ContainsRune(" \t\n\v\f\r();,+/", ua[end]) {
+			if strings.HasSuffix(before, "/") && !naiveLetter.MatchString(string(token)) {
 				continue
 			}
-			if naiveCompared.MatchString(string(ua[:start])) {
+			if strings.HasSuffix(before, "[") && naiveInside.MatchString(after) {
 				continue
 			}
 			hits = append(hits, naiveHit{start, len(token), pi})
@@ -76,6 +90,23 @@ func naiveMany(patterns []Pattern, ua string) []int {
 	var found []int
 	for _, h := range naiveHits(patterns, ua) {
 		found = append(found, patterns[h.pattern].Index)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// naiveEach returns the indices of what is in no longer hit, sorted.
+func naiveEach(patterns []Pattern, ua string) []int {
+	var found []int
+	hits := naiveHits(patterns, ua)
+	for i, h := range hits {
+		if !slices.ContainsFunc(hits, func(o naiveHit) bool {
+			same := o.start == h.start && o.length == h.length
+			return same && patterns[o.pattern].Token != "" && o.pattern < h.pattern ||
+				!same && o.start <= h.start && o.start+o.length >= h.start+h.length
+		}) {
+			found = append(found, patterns[hits[i].pattern].Index)
+		}
 	}
 	slices.Sort(found)
 	return slices.Compact(found)

@@ -21,12 +21,20 @@ type Pattern struct {
 // concurrent use; the zero value finds nothing.
 //
 // A token is found, whatever its letter case, where
-//   - the start of the header, white space or one of ( ) ; , + stands before it,
-//   - the end of the header, white space or one of ( ) ; , + / stands after it,
+//   - the start of the header, white space or one of ( ) ; , + : " ' [ { comes
+//     before it, or a slash after a product name where it begins with a letter,
+//     as in Mozilla/GPTBot;
+//   - the end of the header, white space or one of ( ) ; , + / : " ' ] > } comes
+//     after it, or a hyphen or underscore and a version, as in GPTBot-1.2. After
+//     a "[" a slash must have a version too: [Pinterest/iOS] is a browser;
 //   - it does not begin inside a URL: from :// to white space or one of
 //     ) ; , ' " < >
-//   - none of the words like, with and following and a space stands before it,
-//     as in "(like Googlebot)": such a header says that its sender is another.
+//   - none of the words like, with and following comes before it, as in
+//     "(like Googlebot)": such a header says that its sender is another.
+//
+// A pattern that ends in a hyphen, underscore or dot and a star finds the names that
+// an operator derives from one: SemrushBot-* finds SemrushBot-XY, but neither
+// SemrushBot nor SemrushBotXY. A pattern with the whole name goes before it.
 //
 // RFC 9309 §2.2.1 only asks for a substring of the User-Agent. That finds Code
 // in every browser on some devices, and every crawler that a URL mentions.
@@ -39,6 +47,8 @@ type Recognizer struct {
 	shift   uint32           // of the filter's keys
 	lengths [256]uint64      // sets of lengths of first words, modulo 64, by key
 	short   [256]bool        // first letters of first words of under four letters
+	derived bool             // some pattern ends in a star
+	id      uint64           // in the cache of recent findings
 }
 
 // group holds the tokens that share their first word.
@@ -47,6 +57,7 @@ type group []tail
 // tail is what follows the first word, in lower case. A group is sorted by it.
 type tail struct {
 	text    string
+	derived bool  // the rest of a word follows, which the pattern has as a star
 	indices []int // of the patterns, in the order given
 }
 
@@ -54,14 +65,19 @@ type tail struct {
 // same token, the first one's Index is the answer of [Recognizer.Recognize]. A
 // pattern that [CheckPattern] refuses is never found.
 func NewRecognizer(patterns []Pattern) *Recognizer {
-	r := &Recognizer{groups: make(map[string]group, len(patterns))}
+	r := &Recognizer{groups: make(map[string]group, len(patterns)), id: lastRecognizer.Add(1)}
 	for _, p := range patterns {
 		if CheckPattern(p.Token) != nil {
 			continue
 		}
-		token := foldString(p.Token)
+		token, derived := foldString(p.Token), isDerived(p.Token)
 		end := wordEnd(token, 0)
-		r.groups[token[:end]] = append(r.groups[token[:end]], tail{token[end:], []int{p.Index}})
+		if derived {
+			r.derived = true
+			token = strings.TrimSuffix(token, "*")
+			end = min(end, len(token)-1)
+		}
+		r.groups[token[:end]] = append(r.groups[token[:end]], tail{token[end:], derived, []int{p.Index}})
 	}
 	words, bits := 64, 12
 	for words < len(r.groups) {
@@ -78,10 +94,18 @@ func NewRecognizer(patterns []Pattern) *Recognizer {
 
 // sorted returns the group in order, with the indices of equal tails together.
 func (g group) sorted() group {
-	slices.SortStableFunc(g, func(a, b tail) int { return strings.Compare(a.text, b.text) })
+	slices.SortStableFunc(g, func(a, b tail) int {
+		if c := strings.Compare(a.text, b.text); c != 0 || a.derived == b.derived {
+			return c
+		}
+		if a.derived {
+			return 1
+		}
+		return -1
+	})
 	merged := g[:1]
 	for _, t := range g[1:] {
-		if last := &merged[len(merged)-1]; last.text == t.text {
+		if last := &merged[len(merged)-1]; last.text == t.text && last.derived == t.derived {
 			last.indices = append(last.indices, t.indices...)
 		} else {
 			merged = append(merged, t)
@@ -109,6 +133,26 @@ func (r *Recognizer) RecognizeAll(uas []string) (index int, ok bool) {
 	return index, best > 0
 }
 
+// RecognizeEach appends to dst the Index of every token in the User-Agent header
+// lines, but those within longer ones, in the order in which they begin, and
+// returns the extended slice. An Index that dst holds already is not appended
+// again. It allocates only when dst is too small.
+func (r *Recognizer) RecognizeEach(dst []int, uas []string) []int {
+	for _, ua := range uas {
+		var s scanner
+		covered := 0
+		for i := 0; i < len(ua); i = r.next(ua, &s) {
+			if index, n := r.at(ua, i); n > 0 && i+n > covered {
+				covered = i + n
+				if !slices.Contains(dst, index) {
+					dst = append(dst, index)
+				}
+			}
+		}
+	}
+	return dst
+}
+
 // RecognizeMany appends to dst the Index of every token in ua, those within
 // longer ones too, in the order in which they begin, and returns the extended
 // slice. An Index that dst holds already is not appended again. It allocates
@@ -116,8 +160,13 @@ func (r *Recognizer) RecognizeAll(uas []string) (index int, ok bool) {
 func (r *Recognizer) RecognizeMany(dst []int, ua string) []int {
 	var s scanner
 	for i := 0; i < len(ua); i = r.next(ua, &s) {
-		if g, end := r.find(ua, i); g != nil {
-			dst = g.all(dst, ua, end)
+		if r.isOther(ua, i) {
+			continue
+		}
+		for k := wordEnd(ua, i); k > i; k = r.shorter(ua, i, k) {
+			if g := r.find(ua, i, k); g != nil {
+				dst = g.all(dst, ua, i, k)
+			}
 		}
 	}
 	return dst
@@ -126,15 +175,26 @@ func (r *Recognizer) RecognizeMany(dst []int, ua string) []int {
 func (r *Recognizer) longest(ua string) (index, length int) {
 	var s scanner
 	for i := 0; i < len(ua); i = r.next(ua, &s) {
-		g, end := r.find(ua, i)
-		if g == nil {
-			continue
-		}
-		if k, n, ok := g.longest(ua, end); ok && end-i+n > length {
-			index, length = k, end-i+n
+		if k, n := r.at(ua, i); n > length {
+			index, length = k, n
 		}
 	}
 	return index, length
+}
+
+// at returns the longest token at i, and its length, or 0.
+func (r *Recognizer) at(ua string, i int) (index, length int) {
+	if r.isOther(ua, i) {
+		return 0, 0
+	}
+	for k := wordEnd(ua, i); k > i; k = r.shorter(ua, i, k) {
+		if g := r.find(ua, i, k); g != nil {
+			if index, n, ok := g.longest(ua, i, k); ok {
+				return index, k - i + n
+			}
+		}
+	}
+	return 0, 0
 }
 
 // admit makes next and find let a first word, in lower case, pass.
@@ -151,29 +211,71 @@ func (r *Recognizer) admit(word string) {
 	r.lengths[k>>24] |= 1 << (len(word) % 64)
 }
 
-// find returns the tokens whose first word stands at i, and that word's end.
-func (r *Recognizer) find(ua string, i int) (g group, end int) {
-	end = wordEnd(ua, i)
+// isOther reports whether certainly no token begins at i.
+func (r *Recognizer) isOther(ua string, i int) bool {
+	return i+4 <= len(ua) && !r.mayBeShort(ua, i) && r.lengths[key(ua[i:])>>24] == 0
+}
+
+// find returns the tokens whose first word is ua[i:end].
+func (r *Recognizer) find(ua string, i, end int) group {
 	word := ua[i:end]
 	if len(word) > MaxPattern || len(word) >= 4 && r.lengths[key(word)>>24]>>(len(word)%64)&1 == 0 {
-		return nil, end
+		return nil
 	}
 	var lower [MaxPattern]byte
 	for i := range len(word) {
 		lower[i] = fold[word[i]]
 	}
-	if g = r.groups[string(lower[:len(word)])]; g == nil || compared(ua, i) {
-		return nil, end
+	g := r.groups[string(lower[:len(word)])]
+	if g == nil || compared(ua, i) {
+		return nil
 	}
-	return g, end
+	return g
 }
 
-// longest returns the first index and the length of the longest tail that ua
-// has at i.
-func (g group) longest(ua string, i int) (index, length int, ok bool) {
+// shorter returns the last place before end in the word at i where a version begins,
+// or the rest of a derived name, or i.
+func (r *Recognizer) shorter(ua string, i, end int) int {
+	for end--; end > i; end-- {
+		if c := ua[end]; (c == '-' || c == '_') && (r.derived || isVersion(ua, end)) {
+			return end
+		}
+	}
+	return i
+}
+
+// isDerived reports whether a pattern stands for the names derived from one.
+func isDerived(pattern string) bool {
+	n := len(pattern)
+	return n > 2 && pattern[n-1] == '*' && strings.IndexByte("-_.", pattern[n-2]) >= 0 && class[pattern[n-3]]&isWord != 0
+}
+
+// foundAt reports whether the tail, which reaches to i, ends there.
+func (t *tail) foundAt(ua string, begin, i int) bool {
+	if t.derived {
+		return i < len(ua) && class[ua[i]]&isWord != 0
+	}
+	return ends(ua, begin, i)
+}
+
+// isVersion reports whether a hyphen or underscore at i begins a version, such as
+// -1.2 or _v3.
+func isVersion(ua string, i int) bool {
+	if ua[i] != '-' && ua[i] != '_' || i+1 == len(ua) {
+		return false
+	}
+	if i++; fold[ua[i]] == 'v' && i+1 < len(ua) {
+		i++
+	}
+	return '0' <= ua[i] && ua[i] <= '9'
+}
+
+// longest returns the first index and the length of the longest tail that ua has
+// at i, of a token that begins at begin.
+func (g group) longest(ua string, begin, i int) (index, length int, ok bool) {
 	for d := 0; len(g) > 0; d++ {
-		if len(g[0].text) == d {
-			if endsToken(ua, i+d) {
+		for len(g) > 0 && len(g[0].text) == d {
+			if g[0].foundAt(ua, begin, i+d) {
 				index, length, ok = g[0].indices[0], d, true
 			}
 			g = g[1:]
@@ -186,11 +288,12 @@ func (g group) longest(ua string, i int) (index, length int, ok bool) {
 	return index, length, ok
 }
 
-// all appends the indices of all tails that ua has at i.
-func (g group) all(dst []int, ua string, i int) []int {
+// all appends the indices of all tails that ua has at i, of tokens that begin at
+// begin.
+func (g group) all(dst []int, ua string, begin, i int) []int {
 	for d := 0; len(g) > 0; d++ {
-		if len(g[0].text) == d {
-			if endsToken(ua, i+d) {
+		for len(g) > 0 && len(g[0].text) == d {
+			if g[0].foundAt(ua, begin, i+d) {
 				for _, index := range g[0].indices {
 					if !slices.Contains(dst, index) {
 						dst = append(dst, index)
@@ -215,13 +318,34 @@ func (g group) narrow(d int, c byte) group {
 	return g[lo : lo+n]
 }
 
-func endsToken(ua string, i int) bool { return i == len(ua) || class[ua[i]]&isAfter != 0 }
+// ends reports whether a token from begin to i is not part of a longer word.
+func ends(ua string, begin, i int) bool {
+	if i == len(ua) {
+		return true
+	}
+	switch c := ua[i]; {
+	case c == ':':
+		return !strings.HasPrefix(ua[i:], "://")
+	case c == '/' && begin > 0 && ua[begin-1] == '[':
+		return i+1 < len(ua) && '0' <= ua[i+1] && ua[i+1] <= '9'
+	case class[c]&isAfter != 0:
+		return true
+	}
+	return isVersion(ua, i)
+}
 
 // comparisons are the words after which a header names somebody else.
-var comparisons = [...]string{"like ", "with ", "following "}
+var comparisons = [...]string{"like", "with", "following"}
 
-// compared reports whether a word of comparison stands before i.
+// compared reports whether a word of comparison comes before i.
 func compared(ua string, i int) bool {
+	for i > 0 && class[ua[i-1]]&isOpening != 0 {
+		i--
+	}
+	if i == 0 || ua[i-1] != ' ' && ua[i-1] != ':' && ua[i-1] != '/' {
+		return false
+	}
+	i--
 	for _, word := range comparisons {
 		if j := i - len(word); j >= 0 && equalFold(ua[j:i], word) {
 			return j == 0 || class[ua[j-1]]&isWord == 0

@@ -45,11 +45,35 @@ func TestRecognizeBoundaries(t *testing.T) {
 		{"byte above ASCII before", "üGPTBot", ""},
 		{"dot after", "gptbot.example.com", ""},
 		{"at sign after", "bot gptbot@openai.com", ""},
-		{"colon after", "GPTBot:", ""},
-		{"slash before", "x/GPTBot", ""},
+		{"colon after", "GPTBot:", "GPTBot"},
+		{"slash before", "x/GPTBot", "GPTBot"},
 		{"dot before", "x.GPTBot", ""},
 		{"equals before", "x=GPTBot", ""},
-		{"bracket before", "[GPTBot]", ""},
+		{"bracket before", "[GPTBot]", "GPTBot"},
+		{"quoted", `"GPTBot/1.2"`, "GPTBot"},
+		{"quoted, after a browser", `Mozilla/5.0 (compatible; 'GPTBot')`, "GPTBot"},
+		{"bracket and version", "Mozilla/5.0 [GPTBot/1.2]", "GPTBot"},
+		{"bracket and another word", "Mozilla/5.0 [GPTBot/iOS]", ""},
+		{"braces", "{GPTBot}", "GPTBot"},
+		{"hyphen and version", "GPTBot-1.2", "GPTBot"},
+		{"hyphen and v", "GPTBot-v1", "GPTBot"},
+		{"underscore and version", "(GPTBot_1.2)", "GPTBot"},
+		{"two versions", "GPTBot-1-2", "GPTBot"},
+		{"version of a longer token", "Googlebot-Image-1.0", "Googlebot-Image"},
+		{"version after spaces inside", "Screaming Frog SEO Spider-5.1", "Screaming Frog SEO Spider"},
+		{"hyphen and a word with a digit", "GPTBot-x1", ""},
+		{"hyphen at the end", "GPTBot-", ""},
+		{"product name and slash", "Mozilla/GPTBot", "GPTBot"},
+		{"product name and slash, inside", "Mozilla/5.0 (Mozilla/GPTBot/1.2)", "GPTBot"},
+		{"path", "a/b/GPTBot", ""},
+		{"path from the root", "/GPTBot", ""},
+		{"version and slash", "Mozilla/5.0/GPTBot", ""},
+		{"colon before", "Mozilla/5.0 (compatible:GPTBot)", "GPTBot"},
+		{"colon after, not of a URL", "gptbot://x", ""},
+		{"mail address", "mailto:gptbot@openai.com", ""},
+		{"like, quoted", `Foozle (like "Googlebot")`, ""},
+		{"like and a colon", "Foozle (like:Googlebot)", ""},
+		{"like and a slash", "like/Googlebot", ""},
 		{"URL with scheme", "Mozilla/5.0 (compatible; Foozle; +https://openai.com/gptbot)", ""},
 		{"URL whose host is the token", "Mozilla/5.0 (compatible; Foozle; http://gptbot/)", ""},
 		{"URL with a query", "Foozle (http://example.com/?a=(GPTBot+GPTBot&b)", ""},
@@ -150,6 +174,29 @@ func TestRecognizeAllLines(t *testing.T) {
 	}
 }
 
+func TestRecognizeEach(t *testing.T) {
+	tokens := []string{"GPTBot", "Googlebot-Image", "Foo", "Foo Bar", "Bar Baz", "facebookexternalhit", "Facebot", "facebookexternalhit/1.1 Facebot"}
+	r := NewRecognizer(patternsOf(tokens...))
+	for _, c := range []struct {
+		lines []string
+		want  []int
+	}{
+		{nil, nil},
+		{[]string{"Mozilla/5.0"}, nil},
+		{[]string{"GPTBot/1.2 Googlebot-Image/1.0"}, []int{0, 1}},
+		{[]string{"Googlebot-Image/1.0", "GPTBot/1.2 gptbot"}, []int{1, 0}},
+		{[]string{"Foo Bar"}, []int{3}},
+		{[]string{"Foo Bar Baz"}, []int{3, 4}},
+		{[]string{"facebookexternalhit/1.1 Facebot"}, []int{7}},
+		{[]string{"facebookexternalhit/1.1 Facebot GPTBot"}, []int{7, 0}},
+		{[]string{"Facebot facebookexternalhit/1.1"}, []int{6, 5}},
+	} {
+		if got := r.RecognizeEach(nil, c.lines); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %v, want %v", c.lines, got, c.want)
+		}
+	}
+}
+
 // specs §3: a purpose is named by a substring of the User-Agent.
 func TestRecognizeManyPurposes(t *testing.T) {
 	r := NewRecognizer(patternsOf("ai-training", "search", "archive", "web archive"))
@@ -205,6 +252,9 @@ func TestRecognizeDoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		r.Recognize(ua)
 		r.RecognizeAll(lines)
+		if dst = r.RecognizeEach(dst[:0], lines); len(dst) != 3 {
+			t.Fatalf("%v", dst)
+		}
 		if dst = r.RecognizeMany(dst[:0], ua); len(dst) != 2 {
 			t.Fatalf("%v", dst)
 		}
@@ -217,7 +267,7 @@ func TestRecognizeDoesNotAllocate(t *testing.T) {
 func randomHeader(rng *rand.Rand, tokens []string) string {
 	pieces := []string{
 		" ", "  ", ";", "; ", "(", ")", ",", "+", "/", "://", "http://", ":", ".", "-", "_", "x", "1", "ü", "\xff", "!",
-		"\"", "<", ">", "'", "like ", "with ", "Following ", "like", "Mozilla/5.0", "\t", "=", "@",
+		"\"", "<", ">", "'", "like ", "with ", "Following ", "like", "Mozilla/5.0", "\t", "=", "@", "[", "]", "{", "}", "-1", "_v2", "like:",
 	}
 	var b strings.Builder
 	for range rng.IntN(14) {
@@ -245,6 +295,7 @@ func TestRecognizeAgainstNaive(t *testing.T) {
 	tokens := []string{
 		"a", "ab", "abc", "abcd", "abcdefgh", "abcdefghi", "a b", "a bc", "a b c", "ab/c", "abc.d", "abcd-e", "x", "X1", "xx x", "x!", "ü", "_", "-",
 		"like", "Like x", "http", "Googlebot", "Googlebot-Image", "abcd abcd", "abcd abce", "abcd", "1",
+		"abcd-*", "a.*", "ab_*", "x!x-*", "a b-*", "-*", "abcd.*", "Googlebot-*",
 	}
 	for range 15000 {
 		n := 1 + rng.IntN(len(tokens))
@@ -256,6 +307,34 @@ func TestRecognizeAgainstNaive(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// A pattern with a star finds the names derived from one, and only these.
+func TestRecognizeDerivedNames(t *testing.T) {
+	t.Parallel()
+	patterns := []string{"SemrushBot", "SemrushBot-*", "SemrushBot-BA", "AhrefsBot.*", "Sogou web-*", "Y!J-*"}
+	for ua, want := range map[string]string{
+		"SemrushBot/7":                      "SemrushBot",
+		"SemrushBot-7":                      "SemrushBot-*", // longer than the name with a version
+		"SemrushBot-BA":                     "SemrushBot-BA",
+		"SemrushBot-BAX":                    "SemrushBot-*",
+		"Mozilla/5.0 (semrushbot-coub/0.1)": "SemrushBot-*",
+		"SemrushBot-":                       "",
+		"SemrushBotXY":                      "",
+		"MySemrushBot-XY":                   "",
+		"AhrefsBot.Feeds v0.1":              "AhrefsBot.*",
+		"AhrefsBot. Hello":                  "",
+		"AhrefsBot":                         "",
+		"Sogou web-test":                    "Sogou web-*",
+		"Y!J-BRJ/YATS":                      "Y!J-*",
+		"(like SemrushBot-XY)":              "",
+	} {
+		i, ok := NewRecognizer(patternsOf(patterns...)).Recognize(ua)
+		if ok != (want != "") || ok && patterns[i] != want {
+			t.Errorf("%q: got %v %v, want %q", ua, i, ok, want)
+		}
+		checkAgainstNaive(t, patternsOf(patterns...), ua)
 	}
 }
 
@@ -272,11 +351,17 @@ func checkAgainstNaive(t *testing.T, patterns []Pattern, ua string) {
 	if want := naiveMany(patterns, ua); !slices.Equal(many, want) {
 		t.Errorf("RecognizeMany(%q) with %v: got %v, want %v", ua, patterns, many, want)
 	}
+	each := r.RecognizeEach(nil, []string{ua})
+	slices.Sort(each)
+	if want := naiveEach(patterns, ua); !slices.Equal(each, want) {
+		t.Errorf("RecognizeEach(%q) with %v: got %v, want %v", ua, patterns, each, want)
+	}
 }
 
 func FuzzRecognize(f *testing.F) {
 	f.Add("GPTBot\nGooglebot\nGooglebot-Image", "Mozilla/5.0 (compatible; Googlebot-Image/1.0; +http://www.google.com/bot.html)")
 	f.Add("Foo\nFoo Bar\nAI\nx", "Foo Bar/1 http://x/(AI) like Foo AI;x")
+	f.Add("Foo\nFoo-*\nFoo.*\nFoo-Bar", "Foo-Baz Foo-Bar Foo.x-Foo Foo-1 Foo-")
 	f.Add("a\nb/c\nd.e", "a://b/c b/c, d.e(\"")
 	f.Fuzz(func(t *testing.T, tokens, ua string) {
 		if len(tokens) > 200 || len(ua) > 400 {

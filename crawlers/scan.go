@@ -33,38 +33,62 @@ func (r *Recognizer) next(ua string, s *scanner) int {
 		}
 		stop := end - 8 + bits.TrailingZeros64(stops)/8
 		stops &= stops - 1
-		if ua[stop] == ':' {
-			if strings.HasPrefix(ua[stop:], "://") {
-				end, stops = urlEnd(ua, stop+len("://")), 0
-			}
+		if ua[stop] == ':' && strings.HasPrefix(ua[stop:], "://") {
+			end, stops = urlEnd(ua, stop+len("://")), 0
 			continue
 		}
-		if at := stop + 1; at+4 <= len(ua) && !r.short[ua[at]] {
+		if at := stop + 1; at+4 <= len(ua) && !r.mayBeShort(ua, at) {
 			k := key(ua[at:]) >> shift
 			if word := int(k / 64); word >= len(filter) || filter[word]>>(k%64)&1 == 0 {
 				continue
 			}
 		}
-		if class[ua[stop]]&isBefore != 0 {
+		if class[ua[stop]]&isBefore != 0 && (ua[stop] != '/' || stop+1 < len(ua) && followsProduct(ua, stop)) {
 			s.end, s.stops = end, stops
 			return stop + 1
 		}
 	}
 }
 
+// mayBeShort reports whether a token whose first word has under four letters may begin
+// at i, after which there are three bytes more.
+func (r *Recognizer) mayBeShort(ua string, i int) bool {
+	return r.short[ua[i]] && class[ua[i+1]]&class[ua[i+2]]&class[ua[i+3]]&isPlain == 0
+}
+
 // stopBytes returns a word with the highest bit of each byte set whose byte in x
-// is a colon, a semicolon, or less than a hyphen. Among them are all
-// bytes that may stand before a token, and few others of a User-Agent.
+// is less than a hyphen, one of ":;[{Zz", or a slash that no digit follows. Among
+// them are all bytes that may stand before a token, and few others of a
+// User-Agent.
 func stopBytes(x uint64) uint64 {
 	const (
 		ones = 0x0101010101010101
 		low  = 0x7f * ones
+		high = 0x80 * ones
 	)
-	// The sums leave out the highest bits, so that no carry reaches the next byte.
-	notLess := (x & low) + (0x80-'-')*ones
-	colons := (x &^ ones) ^ ':'*ones // zero for ':' and ';', which follows it
-	notColon := (colons & low) + low | colons
-	return (^notLess | ^notColon) &^ x &^ low
+	y := x & low                             // so that no carry reaches the next byte
+	notLess := y + (0x80-'-')*ones           // its highest bits are 0 for less than a hyphen,
+	slash := y ^ '/'*ones + low              // for a slash,
+	other := y | 0x61*ones ^ 0x7b*ones + low // and for one of ":;[{Zz"
+	letter := y>>7 | 1<<63                   // the next byte is at least "@", or unknown
+	return (^notLess | ^other | ^slash&letter) & high &^ x
+}
+
+// followsProduct reports whether a slash at i comes between a product name, which
+// is a word without dots, and a letter or underscore: "Mozilla/GPTBot", but not
+// "example.com/gptbot".
+func followsProduct(ua string, i int) bool {
+	if c := fold[ua[i+1]]; c != '_' && (c < 'a' || c > 'z') {
+		return false
+	}
+	begin := i
+	for begin > 0 && class[ua[begin-1]]&isWord != 0 {
+		begin--
+	}
+	if begin == i {
+		return false
+	}
+	return begin == 0 || class[ua[begin-1]]&isBefore != 0 && ua[begin-1] != '/' && ua[begin-1] != ':'
 }
 
 // eight returns the first eight bytes of s, the first one lowest.

@@ -13,11 +13,12 @@ const MaxPattern = 128
 
 // What a byte means while a User-Agent is read.
 const (
-	isWord   = 1 << iota // part of a product token
-	isBefore             // may stand before a token
-	isAfter              // may stand after a token
-	isURLEnd             // ends a URL
-	isColon              // may begin the :// of a URL
+	isWord    = 1 << iota // part of a product token
+	isBefore              // may stand before a token
+	isAfter               // may stand after a token
+	isURLEnd              // ends a URL
+	isOpening             // opens a quotation, which a comparison may stand before
+	isPlain               // part of a word, and no hyphen or underscore
 )
 
 // class and fold are tables over all bytes; fold lower-cases ASCII letters.
@@ -30,8 +31,10 @@ func byteTables() (class, fold [256]byte) {
 		switch {
 		case 'A' <= c && c <= 'Z':
 			fold[i] = c + 'a' - 'A'
-			class[i] = isWord
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_', c >= 0x80:
+			class[i] = isWord | isPlain
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= 0x80:
+			class[i] = isWord | isPlain
+		case c == '-', c == '_':
 			class[i] = isWord
 		}
 	}
@@ -41,11 +44,13 @@ func byteTables() (class, fold [256]byte) {
 	for _, c := range []byte("(+") {
 		class[c] = isBefore | isAfter
 	}
-	for _, c := range []byte(`"'<>`) {
-		class[c] = isURLEnd
+	for _, c := range []byte(`"'`) {
+		class[c] = isBefore | isAfter | isURLEnd | isOpening
 	}
-	class['/'] = isAfter
-	class[':'] = isColon
+	class['<'], class['>'] = isURLEnd|isOpening, isAfter|isURLEnd
+	class['['], class[']'] = isBefore|isOpening, isAfter
+	class['{'], class['}'] = isBefore|isOpening, isAfter
+	class['/'], class[':'] = isBefore|isAfter, isBefore|isAfter // see begins and ends
 	return class, fold
 }
 

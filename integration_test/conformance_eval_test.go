@@ -93,7 +93,7 @@ func (e effect) and(f effect) effect {
 
 func (r reading) add(audience string, e effect) { r[audience] = r[audience].and(e) }
 
-// to is what a crawler is told: everyone's rules and its own together.
+// to is what the headers say to a crawler: everyone's rules and its own together.
 func (r reading) to(crawler string) effect { return r["*"].and(r[crawler]) }
 
 func (r reading) and(s reading) reading {
@@ -110,7 +110,7 @@ func (r reading) difference(want reading) string {
 	crawlers = append(crawlers, "a-crawler-that-nobody-names")
 	for _, c := range slices.Sorted(slices.Values(crawlers)) {
 		if got, want := r.to(c), want.to(c); got != want {
-			return fmt.Sprintf("%s is told %+v, want %+v", c, got, want)
+			return fmt.Sprintf("%s got %+v, want %+v", c, got, want)
 		}
 	}
 	return ""

@@ -123,10 +123,10 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// CONNECT asks for a tunnel; what answers it is no page.
+// CONNECT asks for a tunnel; the answer is not a page.
 func TestConnect(t *testing.T) {
 	s := start(t, slicePolicy, nil, "route {\nrobots_policy POLICY\nheader Content-Type text/html\nrespond `"+page("")+"`\n}")
-	_, in := s.dial("CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\nUser-Agent: GPTBot/1.0\r\n\r\n")
+	_, in := s.dial("CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\nUser-Agent: LogBot/1.0\r\n\r\n")
 	resp, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
 	if err != nil {
 		t.Fatal(err)

@@ -37,22 +37,14 @@ func wired(t *testing.T, site string, upstream http.HandlerFunc) (do func(i int,
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t, addr: freeAddr(t), dir: t.TempDir()}
-	s.write("policy.yaml", conformancePolicy)
+	s := newServer(t, t.TempDir(), conformancePolicy, upstream)
 	s.write("cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})))
 	s.write("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
 	secure := freeAddr(t)
-	_, port, _ := net.SplitHostPort(s.addr)
 	_, securePort, _ := net.SplitHostPort(secure)
-	site = strings.NewReplacer(s.words(upstream)...).Replace(site)
-	s.load("{\n\tadmin off\n\tpersist_config off\n\tauto_https off\n\tservers {\n\t\tprotocols h1 h2 h2c\n\t}\n\tlog {\n\t\toutput discard\n\t}\n}\n" +
-		"http://:" + port + " {\n" + site + "\n}\n" +
-		"https://example.com:" + securePort + " {\ntls " + s.dir + "/cert.pem " + s.dir + "/key.pem\n" + site + "\n}\n")
-	t.Cleanup(func() {
-		if err := caddy.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	s.run(s.caddyfile("admin off\nservers {\nprotocols h1 h2 h2c\n}\nlog {\noutput discard\n}", map[string]string{"": site}) +
+		strings.NewReplacer("POLICY", s.dir+"/policy.yaml", "UPSTREAM", s.upstream).Replace(
+			"https://example.com:"+securePort+" {\ntls "+s.dir+"/cert.pem "+s.dir+"/key.pem\n"+site+"\n}\n"))
 	roots := x509.NewCertPool()
 	roots.AddCert(own.Certificate())
 	clients := make([]*http.Client, len(wires))
@@ -114,7 +106,8 @@ func TestPageOverEachWire(t *testing.T) {
 					t.Fatalf("%s, %q: %s %v %q %v", w.name, coding, got.Status, got.Header, text, err)
 				}
 				tag := got.Header.Get("Etag")
-				if !strings.HasPrefix(tag, `"v1-rp`) || coding == "" && got.ContentLength != int64(len(want)) {
+				weak := coding != "" // the bytes of a packed page depend on how it arrived
+				if strings.HasPrefix(tag, "W/") != weak || !strings.HasPrefix(strings.TrimPrefix(tag, "W/"), `"v1-rp`) || coding == "" && got.ContentLength != int64(len(want)) {
 					t.Errorf("%s, %q: ETag %s, Content-Length %d", w.name, coding, tag, got.ContentLength)
 				}
 				asked := do(i, wireRequest(t, "HEAD", head...))

@@ -30,7 +30,7 @@ rules:
     robots-tag: notranslate
 `
 
-// An exemption that headers cannot tell to everybody at once is told to each
+// An exemption that headers cannot tell to everybody at once goes to each
 // crawler alone, in the headers and in the page, and caches know.
 func TestTailored(t *testing.T) {
 	s := startSites(t, exemptPolicy, http.HandlerFunc(pageUpstream), map[string]string{
@@ -48,7 +48,9 @@ func TestTailored(t *testing.T) {
 		{"each.test", firefox, "*;noindex", "noindex", `<meta name="robots" content="noindex">`},
 		{"some.test", googleAgent, "", "nofollow, notranslate", ""},
 		{"some.test", firefox, "", "noindex", ""},
-		{"shared.test", googleAgent, "*;noindex, googlebot;nofollow;notranslate", "noindex", `<meta name="robots" content="noindex"><meta name="Googlebot" content="nofollow, notranslate">`},
+		// Crawlers that follow Googlebot's group are named beside it: no document says that they read its name in headers.
+		{"shared.test", googleAgent, "*;noindex, google-inspectiontool;nofollow;notranslate, googlebot;nofollow;notranslate, googlebot-image;nofollow;notranslate, googlebot-mobile;nofollow;notranslate, googlebot-video;nofollow;notranslate", "noindex",
+			`<meta name="robots" content="noindex"><meta name="Google-InspectionTool" content="nofollow, notranslate"><meta name="Googlebot-Image" content="nofollow, notranslate"><meta name="Googlebot-Mobile" content="nofollow, notranslate"><meta name="Googlebot-Video" content="nofollow, notranslate"><meta name="Googlebot" content="nofollow, notranslate">`},
 	} {
 		for _, method := range []string{"GET", "HEAD"} {
 			r := s.do(method, "/drafts/x", "Host", c.host, "User-Agent", c.agent, "Etag", `"v1"`)
@@ -159,7 +161,7 @@ crawlers:
 	}
 }
 
-// A refusal is no page of the site: it is not to be indexed, nor kept by caches
+// A refusal is not a page of the site: it must not be indexed, nor stored by caches
 // that would show it to people, whoever writes its body.
 func TestRefusal(t *testing.T) {
 	errors := "handle_errors {\nROUTE\nheader Content-Type text/html\nrespond `" + page("") + "`\n}"

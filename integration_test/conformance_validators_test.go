@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/caddyserver/caddy/v2"
 )
 
 // validatorUpstream serves a page with everything that net/http knows about
@@ -36,19 +34,13 @@ var validatorSites = map[string]string{
 // conditional loads the sites; change loads them with another policy.
 func conditional(t *testing.T) (s *server, change func(policy string)) {
 	t.Helper()
-	s = &server{t: t, addr: freeAddr(t), dir: t.TempDir()}
-	s.write("policy.yaml", conformancePolicy)
+	s = newServer(t, t.TempDir(), conformancePolicy, http.HandlerFunc(validatorUpstream))
 	for coding, ext := range map[string]string{"": "", "br": ".br", "zstd": ".zst", "gzip": ".gz"} {
 		s.file("drafts/x.html"+ext, string(encoded(coding, page(padding))))
 	}
 	s.file("drafts/x.html.sum", `"sum-1"`)
-	caddyfile := sitesCaddyfile(s.addr, s.words(http.HandlerFunc(validatorUpstream)), validatorSites)
-	s.load(caddyfile)
-	t.Cleanup(func() {
-		if err := caddy.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	caddyfile := s.sites(validatorSites)
+	s.run(caddyfile)
 	return s, func(policy string) {
 		s.write("policy.yaml", policy)
 		s.load(caddyfile)
@@ -96,11 +88,11 @@ func TestEntityTags(t *testing.T) {
 // conformanceTold is what a page says by conformancePolicy, or to a crawler that
 // it does not know alone.
 func conformanceTold(host string) reading {
-	told := conformanceSays["/drafts/x"].rules
+	says := conformanceSays["/drafts/x"].rules
 	if host == "caps.test" {
-		return reading{"*": told["*"]}
+		return reading{"*": says["*"]}
 	}
-	return told
+	return says
 }
 
 // fresh asks with an entity tag in each form that RFC 9110 §13.1.2 knows.
@@ -137,7 +129,7 @@ func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 }
 
 // No changed page has a date, since that does not move when the policy does. A
-// client that asks by a date of its own may be told that the page is the same;
+// client that asks by a date of its own may get the answer that the page is unchanged;
 // then the header tells it what the elements would have.
 func TestDates(t *testing.T) {
 	s, _ := conditional(t)

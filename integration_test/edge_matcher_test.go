@@ -63,12 +63,12 @@ func TestEdgeMatcherVerified(t *testing.T) {
 
 func TestEdgeMatcherErrors(t *testing.T) {
 	for line, says := range map[string]string{
-		"crawler":                                  "needs to know which",
-		"crawler category:nothing":                 `"category:nothing" is no crawler`,
-		"crawler Google-Extended":                  `"Google-Extended" is no crawler that sends requests`,
-		"crawler GPTBot verified impostor":         "asks for one identity",
+		"crawler":                                  "takes product tokens",
+		"crawler category:nothing":                 `invalid crawler "category:nothing"`,
+		"crawler Google-Extended":                  `invalid crawler "Google-Extended"`,
+		"crawler GPTBot verified impostor":         "takes one identity",
 		"crawler GPTBot verified {\nverify off\n}": "with verify off",
-		"crawler GPTBot {\nverify maybe\n}":        `and "maybe" is none of them`,
+		"crawler GPTBot {\nverify maybe\n}":        `invalid verify "maybe"`,
 		"crawler Googlebot verifed":                `did you mean "verified"`,
 		"crawler any Imposter":                     `did you mean "impostor"`,
 		"crawler ai-training":                      `did you mean "category:ai-training"`,

@@ -120,7 +120,7 @@ func TestEdgeViolations(t *testing.T) {
 	if got := s.counted(before, violations); got != 1 {
 		t.Errorf("%v violations", got)
 	}
-	lines := s.lines("caddy.log", "crawler went against robots.txt", 1)
+	lines := s.lines("caddy.log", "crawler violates robots.txt", 1)
 	if len(lines) != 1 || lines[0]["crawler"] != "RudeBot" || lines[0]["uri"] != "/closed/x?y" || lines[0]["rule"] != "watched" ||
 		lines[0]["robots_txt"] != strings.Trim(robots.Header.Get("Etag"), `"`) || lines[0]["fetched"] == nil ||
 		!strings.HasSuffix(lines[0]["policy"].(string), "policy.yaml:15") {

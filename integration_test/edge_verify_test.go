@@ -47,18 +47,18 @@ func TestEdgeDNS(t *testing.T) {
 		many = append(many, fmt.Sprintf("host-%d.elsewhere.example.", i))
 	}
 	startResolver(t, caddytest.Zone{
-		"1.0.0.20.in-addr.arpa.":  {PTR: []string{"c1.crawl.example."}},
-		"c1.crawl.example.":       {A: "20.0.0.1"},
-		"2.0.0.20.in-addr.arpa.":  {PTR: []string{"c1.crawl.example."}}, // leads back to another address
-		"3.0.0.20.in-addr.arpa.":  {PTR: []string{"c3.crawl.example."}}, // does not lead back
-		"4.0.0.20.in-addr.arpa.":  {Broken: "hang"},
-		"5.0.0.20.in-addr.arpa.":  {Broken: "garbage"},
-		"6.0.0.20.in-addr.arpa.":  {Broken: "servfail"},
-		"7.0.0.20.in-addr.arpa.":  {Broken: "another"},
-		"8.0.0.20.in-addr.arpa.":  {PTR: append(slices.Clone(many), "c8.crawl.example.")}, // too long for UDP
-		"c8.crawl.example.":       {A: "20.0.0.8"},
-		"9.0.0.20.in-addr.arpa.":  {PTR: many},
-		"10.0.0.20.in-addr.arpa.": {PTR: []string{"c10.crawl.example."}},
+		"1.1.0.20.in-addr.arpa.":  {PTR: []string{"c1.crawl.example."}},
+		"c1.crawl.example.":       {A: "20.0.1.1"},
+		"1.2.0.20.in-addr.arpa.":  {PTR: []string{"c1.crawl.example."}}, // leads back to another address
+		"1.3.0.20.in-addr.arpa.":  {PTR: []string{"c3.crawl.example."}}, // does not lead back
+		"1.4.0.20.in-addr.arpa.":  {Broken: "hang"},
+		"1.5.0.20.in-addr.arpa.":  {Broken: "garbage"},
+		"1.6.0.20.in-addr.arpa.":  {Broken: "servfail"},
+		"1.7.0.20.in-addr.arpa.":  {Broken: "another"},
+		"1.8.0.20.in-addr.arpa.":  {PTR: append(slices.Clone(many), "c8.crawl.example.")}, // too long for UDP
+		"c8.crawl.example.":       {A: "20.0.8.1"},
+		"1.9.0.20.in-addr.arpa.":  {PTR: many},
+		"1.10.0.20.in-addr.arpa.": {PTR: []string{"c10.crawl.example."}},
 		"c10.crawl.example.":      {Broken: "hang"},
 	})
 	s := startLogged(t, `version: 1
@@ -92,19 +92,19 @@ rules:
 	early, answered := 0, 0
 	for i, want := range want {
 		if want == "unknown" {
-			if got, _ := s.asks("NamedBot/1.0", fmt.Sprintf("20.0.0.%d", i+1)); got != want {
-				t.Errorf("20.0.0.%d at first: %s", i+1, got)
+			if got, _ := s.asks("NamedBot/1.0", fmt.Sprintf("20.0.%d.1", i+1)); got != want {
+				t.Errorf("20.0.%d.1 at first: %s", i+1, got)
 			}
 			continue
 		}
 		answered++
-		r := s.get("/", "User-Agent", "NamedBot/1.0", "X-Forwarded-For", fmt.Sprintf("20.0.0.%d", i+1))
+		r := s.get("/", "User-Agent", "NamedBot/1.0", "X-Forwarded-For", fmt.Sprintf("20.0.%d.1", i+1))
 		switch got := r.Header.Get("X-Verified"); {
 		case got == "unknown" && r.StatusCode == 200:
 		case got == want && r.StatusCode == 200, want == "impostor" && r.StatusCode == 403:
 			early++
 		default:
-			t.Errorf("20.0.0.%d at first: %s, %s", i+1, got, r.Status)
+			t.Errorf("20.0.%d.1 at first: %s, %s", i+1, got, r.Status)
 		}
 	}
 	if early == answered {
@@ -112,7 +112,7 @@ rules:
 	}
 	time.Sleep(2500 * time.Millisecond) // the resolver is given 2 seconds
 	for i, want := range want {
-		addr := fmt.Sprintf("20.0.0.%d", i+1)
+		addr := fmt.Sprintf("20.0.%d.1", i+1)
 		if want == "impostor" {
 			if r := s.get("/", "User-Agent", "NamedBot/1.0", "X-Forwarded-For", addr); r.StatusCode != 403 {
 				t.Errorf("%s: %s", addr, r.Status)
@@ -131,14 +131,14 @@ rules:
 	if ok, failed := s.counted(before, strings.Replace(fetches, "RESULT", "ok", 1)), s.counted(before, strings.Replace(fetches, "RESULT", "failed", 1)); ok != 6 || failed != 5 {
 		t.Errorf("%v look-ups had an answer, %v had none", ok, failed)
 	}
-	// Five in a row had none: that is told once.
-	if lines := s.lines("caddy.log", "reverse DNS does not answer; crawlers that are verified by it stay unknown", 1); len(lines) > 1 {
-		t.Errorf("told %d times", len(lines))
+	// Five in a row had none: that is logged once.
+	if lines := s.lines("caddy.log", "reverse DNS lookups fail; crawlers that are verified by DNS stay unknown", 1); len(lines) > 1 {
+		t.Errorf("logged %d times", len(lines))
 	}
 }
 
-// Who asks for impostors to be refused and has them looked for nowhere is told, and who
-// names a crawler in a matcher that is nearly another.
+// A warning is logged where impostors are refused but never looked for, and where a
+// matcher names a crawler that is nearly another.
 func TestEdgeWarnings(t *testing.T) {
 	const asks = "version: 1\nenforcement: {impostors: block}\nrules: [{for: everyone, disallow: {crawl: /x/}}]\n"
 	const fake = "@fake crawler any impostor"
@@ -160,18 +160,18 @@ func TestEdgeWarnings(t *testing.T) {
 	} {
 		s := startLogged(t, c.policy, http.NotFoundHandler(), c.body+"\nrespond ok")
 		s.get("/")
-		told := 0
+		logged := 0
 		data, err := os.ReadFile(filepath.Join(s.dir, "caddy.log"))
 		if err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(data)) {
-			if strings.Contains(line, `"level":"warn"`) && (strings.Contains(line, "no impostor is found") || strings.Contains(line, "did you mean \\\"GPTBot\\\"")) {
-				told++
+			if strings.Contains(line, `"level":"warn"`) && (strings.Contains(line, "impostors are not detected") || strings.Contains(line, "did you mean \\\"GPTBot\\\"")) {
+				logged++
 			}
 		}
-		if told != c.want {
-			t.Errorf("%s: told %d times, want %d\n%s", name, told, c.want, data)
+		if logged != c.want {
+			t.Errorf("%s: logged %d times, want %d\n%s", name, logged, c.want, data)
 		}
 	}
 }
@@ -226,10 +226,12 @@ func TestEdgeLists(t *testing.T) {
 		private = "169.254.169.254"
 	}
 	lists := map[string]http.HandlerFunc{
-		"good":    text(`{"creationTime":"2026-11-20","prefixes":[{"ipv4Prefix":"20.0.0.0/24"}]}`),
-		"html":    text("<!DOCTYPE html><title>Not found</title><p>20.0.0.0/24"),
-		"huge":    endless(&sent),
-		"failing": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "20.0.0.0/24", 500) },
+		"good":      text(`{"creationTime":"2026-11-20","prefixes":[{"ipv4Prefix":"20.0.0.0/24"}]}`),
+		"html":      text("<!DOCTYPE html><title>Not found</title><p>20.0.0.0/24"),
+		"inpage":    text("<!DOCTYPE html><pre>{\"prefixes\":[{\"ipv4Prefix\":\"20.0.0.0/24\"}]}</pre>"),
+		"malformed": text("20.0.0.0/24\n20.0.0.300\n"),
+		"huge":      endless(&sent),
+		"failing":   func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "20.0.0.0/24", 500) },
 		"redirect": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://"+private+"/list", http.StatusFound)
 		},
@@ -322,7 +324,15 @@ func TestEdgeLists(t *testing.T) {
 			t.Errorf("%s was not fetched", name)
 		}
 	}
-	everybody(map[string]string{"good": "verified"})
+	everybody(map[string]string{"good": "verified", "inpage": "verified", "malformed": "verified"})
+	for _, name := range []string{"inpage", "malformed"} {
+		if got, _ := s.asks(agent(name), "20.0.1.1"); got != "unknown" {
+			t.Errorf("a list that may be incomplete makes an %s", got)
+		}
+	}
+	if got, _ := s.asks(agent("good"), "2a00::1"); got != "unknown" {
+		t.Errorf("a list of IPv4 addresses makes an IPv6 client an %s", got)
+	}
 	if r := s.get("/", "User-Agent", "goodBot/1.0", "X-Forwarded-For", "20.0.1.1"); r.StatusCode != 403 {
 		t.Errorf("who is not on a good list: %s", r.Status)
 	}
@@ -335,7 +345,7 @@ func TestEdgeLists(t *testing.T) {
 	if privately.Load() > 0 {
 		t.Error("a redirect to a private address was followed")
 	}
-	s.listsAreTold(before, addr, len(lists)-1)
+	s.checkListFailures(before, addr, len(lists)-3)
 	stopped := time.Now()
 	if err := caddy.Stop(); err != nil {
 		t.Error(err)
@@ -345,13 +355,13 @@ func TestEdgeLists(t *testing.T) {
 	}
 }
 
-// listsAreTold sees to it that lists that cannot be had stand in the log, once each
-// however many requests there were, and in the metrics.
-func (s *server) listsAreTold(before counts, addr string, failures int) {
+// checkListFailures checks that each list whose fetch failed is in the log, once however
+// many requests there were, and in the metrics.
+func (s *server) checkListFailures(before counts, addr string, failures int) {
 	s.t.Helper()
 	found := 0
 	for _, message := range []string{
-		"address list of crawlers cannot be had; whoever it is for stays unknown", "address list of crawlers cannot be had; the one before goes on",
+		"fetching an address list failed; its crawlers stay unknown", "fetching an address list failed; using the last good one",
 	} {
 		seen := map[any]bool{}
 		for _, line := range s.lines("caddy.log", message, 1) {

@@ -6,13 +6,17 @@ package integration_test
 
 import (
 	"bufio"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,32 +32,87 @@ const gptBot = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)
 // server is a running Caddy. There is one at a time in a process, so tests of
 // this package do not run in parallel.
 type server struct {
-	t    *testing.T
-	addr string // host:port of the site
-	dir  string // for the test's files
+	t        *testing.T
+	addr     string // host:port of the sites
+	dir      string // for the test's files
+	upstream string // its address, or ""
 }
 
-// start runs Caddy with the body of a site. In it, POLICY stands for a file that
-// holds the policy, UPSTREAM for the address of upstream, DIR for a directory.
-func start(t *testing.T, policy string, upstream http.Handler, body string) *server {
+// newServer prepares a Caddy whose files are in dir, with a policy and, unless it is
+// nil, an upstream.
+func newServer(t *testing.T, dir, policy string, upstream http.Handler) *server {
 	t.Helper()
-	s := &server{t: t, addr: freeAddr(t), dir: t.TempDir()}
+	s := &server{t: t, addr: freeAddr(t), dir: dir}
 	s.write("policy.yaml", policy)
 	if upstream != nil {
 		up := httptest.NewServer(upstream)
 		t.Cleanup(up.Close)
-		body = strings.ReplaceAll(body, "UPSTREAM", up.Listener.Addr().String())
+		s.upstream = up.Listener.Addr().String()
 	}
-	body = strings.ReplaceAll(body, "POLICY", filepath.Join(s.dir, "policy.yaml"))
-	body = strings.ReplaceAll(body, "DIR", s.dir)
+	return s
+}
+
+// caddyfile is a configuration of global options and site bodies by host, where ""
+// stands for any host. In it POLICY is the policy file, UPSTREAM the address of the
+// upstream, DIR the test's folder and PORT the sites' port.
+func (s *server) caddyfile(global string, sites map[string]string) string {
 	_, port, _ := net.SplitHostPort(s.addr)
-	s.load("{\n\tadmin off\n\tpersist_config off\n\tauto_https off\n\tlog {\n\t\toutput discard\n\t}\n}\nhttp://:" + port + " {\n" + body + "\n}\n")
-	t.Cleanup(func() {
+	var b strings.Builder
+	b.WriteString("{\npersist_config off\nauto_https off\n" + global + "\n}\n")
+	for _, host := range slices.Sorted(maps.Keys(sites)) {
+		b.WriteString("http://" + host + ":PORT {\n" + sites[host] + "\n}\n")
+	}
+	return strings.NewReplacer("POLICY", filepath.Join(s.dir, "policy.yaml"), "DIR", s.dir, "UPSTREAM", s.upstream, "PORT", port).Replace(b.String())
+}
+
+// run loads a configuration, and stops Caddy when the test ends.
+func (s *server) run(caddyfile string) {
+	s.t.Helper()
+	s.load(caddyfile)
+	s.t.Cleanup(func() {
 		if err := caddy.Stop(); err != nil {
-			t.Error(err)
+			s.t.Error(err)
 		}
 	})
+}
+
+// start runs Caddy with the body of one site, for any host and without a log.
+func start(t *testing.T, policy string, upstream http.Handler, body string) *server {
+	t.Helper()
+	s := newServer(t, t.TempDir(), policy, upstream)
+	s.run(s.caddyfile("admin off\nlog {\noutput discard\n}", map[string]string{"": body}))
 	return s
+}
+
+// startSites runs Caddy with several sites by host, and its log in DIR/log. What
+// stands for the host "" are global options.
+func startSites(t *testing.T, policy string, upstream http.Handler, sites map[string]string) *server {
+	t.Helper()
+	s := newServer(t, t.TempDir(), policy, upstream)
+	s.run(s.sites(sites))
+	return s
+}
+
+// sites is the configuration of startSites.
+func (s *server) sites(sites map[string]string) string {
+	global := "admin off\nlog {\noutput file DIR/log\n}\n" + sites[""]
+	sites = maps.Clone(sites)
+	delete(sites, "")
+	return s.caddyfile(global, sites)
+}
+
+// startLogged runs Caddy with the body of one site, its log in DIR/caddy.log, and
+// loopback as a trusted proxy: X-Forwarded-For is the client's address.
+func startLogged(t *testing.T, policy string, upstream http.Handler, body string) *server {
+	t.Helper()
+	s := newServer(t, t.TempDir(), policy, upstream)
+	s.run(s.logged(body))
+	return s
+}
+
+// logged is the configuration of startLogged.
+func (s *server) logged(body string) string {
+	return s.caddyfile("admin off\nlog {\noutput file DIR/caddy.log\nformat json\nlevel INFO\n}\nservers {\ntrusted_proxies static 127.0.0.0/8\n}", map[string]string{"": body})
 }
 
 func (s *server) write(name, text string) {
@@ -81,8 +140,9 @@ func load(caddyfile string) error {
 var justLoaded atomic.Bool
 
 var (
-	adapt    = caddytest.Adapt
-	freeAddr = caddytest.FreeAddr
+	adapt          = caddytest.Adapt
+	freeAddr       = caddytest.FreeAddr
+	asCaddyCommand = caddytest.Command
 )
 
 // response is an answer with its body read.
@@ -162,4 +222,64 @@ func htmlUpstream(text string) http.Handler {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(w, text)
 	})
+}
+
+// file writes a file in DIR, with the directories above it.
+func (s *server) file(name, text string) {
+	s.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(filepath.Join(s.dir, name)), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	s.write(name, text)
+}
+
+// dial opens a connection and writes to it.
+func (s *server) dial(text string) (net.Conn, *bufio.Reader) {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, text); err != nil {
+		s.t.Fatal(err)
+	}
+	return conn, bufio.NewReader(conn)
+}
+
+// log gives what was logged so far.
+func (s *server) log() string {
+	s.t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.dir, "log"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// lines returns the lines of a log with a message, as soon as there are so many;
+// an access log's message is "handled request".
+func (s *server) lines(file, message string, want int) (found []map[string]any) {
+	s.t.Helper()
+	for range 100 {
+		found = nil
+		data, err := os.ReadFile(filepath.Join(s.dir, file))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			s.t.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			var fields map[string]any
+			if json.Unmarshal([]byte(line), &fields) == nil && fields["msg"] == message {
+				found = append(found, fields)
+			}
+		}
+		if len(found) >= want {
+			return found
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return found
 }

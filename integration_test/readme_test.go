@@ -4,7 +4,6 @@ package integration_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,68 +11,36 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
+
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
 var update = flag.Bool("update", false, "write what is seen into the files that show it")
 
-// built is the command of this module, made at most once for all tests.
-var built struct {
-	once     sync.Once
-	dir, bin string
-	err      error
-}
+func TestMain(m *testing.M) { caddytest.Main(m, func(bool) { useTestResolver() }) }
 
-// build returns the path of the command of this module.
-func build(t *testing.T) string {
-	t.Helper()
-	built.once.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("", "robots-policy-test-"); built.err != nil {
-			return
-		}
-		built.bin = filepath.Join(built.dir, "caddy")
-		cmd := exec.Command("go", "build", "-o", built.bin, "./cmd/caddy")
-		cmd.Dir = ".."
-		if out, err := cmd.CombinedOutput(); err != nil {
-			built.err = fmt.Errorf("%w\n%s", err, out)
-		}
-	})
-	if built.err != nil {
-		t.Fatal(built.err)
-	}
-	return built.bin
-}
-
-func TestMain(m *testing.M) {
-	useTestResolver()
-	code := m.Run()
-	if built.dir != "" {
-		if err := os.RemoveAll(built.dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = max(code, 1)
-		}
-	}
-	os.Exit(code)
-}
-
-// TestReadme runs the commands that the README shows, and compares what they
-// print with what it shows.
+// TestReadme runs the commands that the README and the tour show, and compares what
+// they print with what is shown.
 func TestReadme(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a whole Caddy")
+	addr := startExample(t)
+	for _, page := range []string{"README.md", "docs/tour.md"} {
+		t.Run(page, func(t *testing.T) { compareShown(t, addr, "../"+page) })
 	}
-	text, err := os.ReadFile("../README.md")
+}
+
+// compareShown runs the commands of a page.
+func compareShown(t *testing.T, addr, page string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin := build(t)
-	addr := startExample(t)
 	block := regexp.MustCompile("(?s)```console\n(.*?)```")
 	got := block.ReplaceAllFunc(text, func(b []byte) []byte {
 		var out bytes.Buffer
@@ -84,19 +51,19 @@ func TestReadme(t *testing.T) {
 				continue
 			}
 			out.WriteString(line)
-			out.WriteString(runShown(t, bin, addr, strings.TrimSpace(command)))
+			out.WriteString(runShown(t, addr, strings.TrimSpace(command)))
 		}
 		out.WriteString("```")
 		return out.Bytes()
 	})
 	if *update {
-		if err := os.WriteFile("../README.md", got, 0o644); err != nil {
+		if err := os.WriteFile(page, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if !bytes.Equal(got, text) {
-		t.Errorf("the README shows something else than what its commands print (-update writes it anew):\n%s", firstDifference(string(text), string(got)))
+		t.Errorf("%s shows something else than what its commands print (-update rewrites it):\n%s", page, firstDifference(string(text), string(got)))
 	}
 }
 
@@ -110,7 +77,7 @@ func startExample(t *testing.T) string {
 	site, paper, admin := freeAddr(t), freeAddr(t), freeAddr(t)
 	port := func(addr string) string { return addr[strings.LastIndexByte(addr, ':'):] }
 	caddyfile := strings.NewReplacer(":8080", port(site), ":8081", port(paper), ":2019", port(admin),
-		"admin localhost", "persist_config off\n\tadmin localhost", " examples/", " ../examples/").Replace(string(text))
+		"admin localhost", "persist_config off\n\tadmin localhost", " examples/", " ../examples/", "caddy-data/", t.TempDir()+"/").Replace(string(text))
 	if err := load(caddyfile); err != nil {
 		t.Fatal(err)
 	}
@@ -122,10 +89,19 @@ func startExample(t *testing.T) string {
 	return site
 }
 
-// runShown runs a command as the README shows it: curl with a few of its flags,
-// a filter through grep -i, or our own command line.
-func runShown(t *testing.T, bin, addr, command string) string {
+// runShown runs a command as a page shows it: curl with a few of its flags, or our own
+// command line, with a filter through grep -i or head -n.
+func runShown(t *testing.T, addr, command string) string {
 	t.Helper()
+	command, count, cut := strings.Cut(command, " | head -n ")
+	if cut {
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.SplitAfter(runShown(t, addr, command), "\n")
+		return strings.Join(lines[:min(n, len(lines))], "")
+	}
 	command, filter, piped := strings.Cut(command, " | grep -i ")
 	words := shellWords(command)
 	var out string
@@ -133,28 +109,28 @@ func runShown(t *testing.T, bin, addr, command string) string {
 	case words[0] == "curl":
 		out = strings.ReplaceAll(curl(t, addr, words[1:]), "\r\n", "\n") // as a terminal shows it
 	case strings.HasPrefix(command, "go run ./cmd/caddy "):
-		cmd := exec.CommandContext(context.Background(), bin, words[3:]...)
+		cmd := asCaddyCommand(t.TempDir(), words[3:]...)
 		cmd.Dir = ".."
-		cmd.Env = append(os.Environ(), "NO_COLOR=1")
+		cmd.Env = append(cmd.Env, "NO_COLOR=1")
 		both, err := cmd.CombinedOutput()
 		if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
 			t.Fatal(err)
 		}
 		out = string(both)
 	default:
-		t.Fatalf("the README shows a command that its test does not know: %s", command)
+		t.Fatalf("the page shows a command that its test does not know: %s", command)
 	}
 	if !piped {
 		return out
 	}
-	var kept strings.Builder
+	var filtered strings.Builder
 	want := strings.ToLower(shellWords(filter)[0])
 	for line := range strings.Lines(out) {
 		if strings.Contains(strings.ToLower(line), want) {
-			kept.WriteString(line)
+			filtered.WriteString(line)
 		}
 	}
-	return kept.String()
+	return filtered.String()
 }
 
 func shellWords(s string) (words []string) {

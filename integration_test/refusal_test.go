@@ -4,66 +4,89 @@ package integration_test
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Where nobody does anything with errors a refusal is answered without one, and
-// the client sees no difference.
-func TestRefusalIsThatOfCaddy(t *testing.T) {
+// A refusal is the same response whatever else the site has, error routes included,
+// and the access log knows of it.
+func TestRefusalIsAResponse(t *testing.T) {
 	sites := map[string]string{
 		"bare.test":     "robots_policy POLICY\nreverse_proxy UPSTREAM",
 		"logged.test":   "log {\noutput file DIR/access.log\nformat json\n}\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
 		"encode.test":   "encode zstd gzip\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
-		"headers.test":  "header X-Robots-Tag nofollow\nheader X-Other 1\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
-		"deferred.test": "header >Cache-Control public\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
+		"headers.test":  "header X-Robots-Tag nofollow\nheader X-Other 1\nheader Cache-Control public\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
 		"tailored.test": "robots_policy POLICY {\nheaders tailored\n}\nreverse_proxy UPSTREAM",
 		"off.test":      "robots_policy POLICY {\nheaders off\n}\nreverse_proxy UPSTREAM",
+		"errors.test":   "robots_policy POLICY\nreverse_proxy UPSTREAM\nhandle_errors {\nreverse_proxy UPSTREAM\n}",
+		"raised.test":   "robots_policy POLICY {\nrefuse error\n}\nreverse_proxy UPSTREAM",
 	}
-	routed := maps.Clone(sites)
-	routed["other.test"] = "respond x\nhandle_errors {\nrespond y\n}"
-	type answer struct {
-		status int
-		header http.Header
-		body   string
+	s := startSites(t, slicePolicy, http.HandlerFunc(pageUpstream), sites)
+	for host := range sites {
+		for _, method := range []string{"GET", "HEAD", "POST"} {
+			r := s.do(method, "/x", "Host", host, "User-Agent", gptBot, "Accept-Encoding", "gzip")
+			if r.StatusCode != 403 || r.body != "" || !slices.Equal(r.Header["Cache-Control"], []string{"no-store"}) {
+				t.Errorf("%s %s: %s %v %q", method, host, r.Status, r.Header, r.body)
+			}
+		}
 	}
-	answers := map[string]answer{}
-	for name, all := range map[string]map[string]string{"direct": sites, "by error": routed} {
-		t.Run(name, func(t *testing.T) {
-			s := startSites(t, slicePolicy, http.HandlerFunc(pageUpstream), all)
-			for host := range sites {
-				for _, method := range []string{"GET", "HEAD", "POST"} {
-					r := s.do(method, "/x", "Host", host, "User-Agent", gptBot, "Accept-Encoding", "gzip")
-					r.Header.Del("Date")
-					got := answer{r.StatusCode, r.Header, r.body}
-					if got.status != 403 || got.body != "" || !reflect.DeepEqual(got.header["Cache-Control"], []string{"no-store"}) {
-						t.Errorf("%s %s: %v", method, host, got)
-					}
-					if before, ok := answers[method+host]; ok && !reflect.DeepEqual(got, before) {
-						t.Errorf("%s %s: %v and %v", method, host, got, before)
-					}
-					answers[method+host] = got
-				}
-			}
-			text, err := os.ReadFile(filepath.Join(s.dir, "access.log"))
-			if n := strings.Count(string(text), `"status":403`); err != nil || n != 3 {
-				t.Errorf("the access log knows of %d refusals: %v", n, err)
-			}
-		})
+	text, err := os.ReadFile(filepath.Join(s.dir, "access.log"))
+	if n := strings.Count(string(text), `"status":403`); err != nil || n != 3 {
+		t.Errorf("the access log knows of %d refusals: %v", n, err)
 	}
 }
 
-// The routes for errors of a subroute get the refusals of handlers inside.
+// With refuse error the error routes decide what a refused crawler gets, even the
+// page.
+func TestRefusalAsAnError(t *testing.T) {
+	s := start(t, slicePolicy, htmlUpstream(page("")), `
+	robots_policy POLICY {
+		refuse error
+	}
+	reverse_proxy UPSTREAM
+	handle_errors {
+		reverse_proxy UPSTREAM
+	}`)
+	if r := s.get("/", "User-Agent", gptBot); !strings.Contains(r.body, "<head>") {
+		t.Errorf("%s %v %q", r.Status, r.Header, r.body)
+	}
+}
+
+// Neither the message of a policy nor the page of an error with it is executed as a
+// template.
+func TestTemplatesDoNotExecuteAMessage(t *testing.T) {
+	t.Setenv("ROBOTS_POLICY_SECRET", "a secret")
+	const policy = `version: 1
+enforcement:
+  message: 'secret: {{env "ROBOTS_POLICY_SECRET"}}'
+rules:
+  - for: GPTBot
+    disallow:
+      crawl: /
+    enforce: block
+`
+	s := startSites(t, policy, htmlUpstream(page("")), map[string]string{
+		"around.test": "route {\ntemplates\nrobots_policy POLICY\nreverse_proxy UPSTREAM\n}",
+		"inside.test": "robots_policy POLICY\ntemplates\nreverse_proxy UPSTREAM",
+		"errors.test": "robots_policy POLICY {\nrefuse error\n}\nreverse_proxy UPSTREAM\nhandle_errors {\ntemplates\nrespond \"{err.message}\"\n}",
+	})
+	for _, host := range []string{"around.test", "inside.test", "errors.test"} {
+		r := s.get("/", "Host", host, "User-Agent", gptBot)
+		if !strings.HasPrefix(r.body, "secret: {") || strings.Contains(r.body, "a secret") {
+			t.Errorf("%s: %s %q", host, r.Status, r.body)
+		}
+	}
+}
+
+// With refuse error the error routes of a subroute get the refusals of handlers inside.
 func TestRefusalInSubroute(t *testing.T) {
-	s := &server{t: t, addr: freeAddr(t), dir: t.TempDir()}
-	s.write("policy.yaml", slicePolicy)
+	s := newServer(t, t.TempDir(), slicePolicy, nil)
 	type m = map[string]any
 	route := func(handlers ...m) []m { return []m{{"handle": handlers}} }
 	config, err := json.Marshal(m{
@@ -73,7 +96,7 @@ func TestRefusalInSubroute(t *testing.T) {
 			"listen": []string{s.addr}, "automatic_https": m{"disable": true},
 			"routes": route(m{
 				"handler": "subroute",
-				"routes":  route(m{"handler": "subroute", "routes": route(m{"handler": "robots_policy", "policy": filepath.Join(s.dir, "policy.yaml")})}),
+				"routes":  route(m{"handler": "subroute", "routes": route(m{"handler": "robots_policy", "refuse": "error", "policy": filepath.Join(s.dir, "policy.yaml")})}),
 				"errors":  m{"routes": route(m{"handler": "static_response", "status_code": "410", "body": "{http.error.status_code}"})},
 			}),
 		}}}},

@@ -24,9 +24,9 @@ type policies struct {
 		Policy, SHA256, Since, Error, Reload string
 		ErrorSince                           string `json:"error_since"`
 		Warnings                             []any
-		Rules, Sites, Following              int
+		Rules, Sites, Watching               int
 		Older                                []string `json:"older_sha256"`
-		Reloads                              struct{ Taken, Refused int }
+		Reloads                              struct{ Applied, Rejected int }
 	}
 }
 
@@ -64,7 +64,7 @@ func TestSitesShareAPolicy(t *testing.T) {
 		t.Fatalf("%d policies: %+v", len(all), all)
 	}
 	p := all[0]
-	if p.Policy != filepath.Join(s.dir, "policy.yaml") || p.Sites != 3 || p.Following != 2 || p.Reload != "50ms" || p.Rules != 1 || p.Error != "" {
+	if p.Policy != filepath.Join(s.dir, "policy.yaml") || p.Sites != 3 || p.Watching != 2 || p.Reload != "50ms" || p.Rules != 1 || p.Error != "" {
 		t.Errorf("%+v", p)
 	}
 	if n := len(s.log("policy loaded")); n != 1 {
@@ -75,7 +75,7 @@ func TestSitesShareAPolicy(t *testing.T) {
 	if r := s.get("/two/robots.txt"); r.StatusCode != 200 {
 		t.Error(r.Status)
 	}
-	if p2 := s.policies().Policies[0]; p2.SHA256 == p.SHA256 || p2.Older[0] != p.SHA256 || p2.Reloads.Taken != 1 {
+	if p2 := s.policies().Policies[0]; p2.SHA256 == p.SHA256 || p2.Older[0] != p.SHA256 || p2.Reloads.Applied != 1 {
 		t.Errorf("%+v", p2)
 	}
 	if !s.disallows("/a") {
@@ -96,7 +96,7 @@ func TestAdminAPI(t *testing.T) {
 	s.write("policy.yaml", "version: 1\nrulez: 1\n")
 	eventually(t, "the error is shown", func() bool { return s.policies().Policies[0].Error != "" })
 	p := s.policies().Policies[0]
-	if p.SHA256 != good.SHA256 || p.Since != good.Since || !strings.Contains(p.Error, "policy.yaml:2:1: error: ") || p.ErrorSince == "" || p.Reloads.Refused != 1 {
+	if p.SHA256 != good.SHA256 || p.Since != good.Since || !strings.Contains(p.Error, "policy.yaml:2:1: error: ") || p.ErrorSince == "" || p.Reloads.Rejected != 1 {
 		t.Errorf("%+v", p)
 	}
 
@@ -118,7 +118,7 @@ func TestAdminAPI(t *testing.T) {
 			Changes               []string
 		}
 	}
-	if r := s.ask(http.MethodPost, "/robots_policy/reload", &reload); r.StatusCode != 422 || reload.Results[0].Result != "refused" || !strings.Contains(reload.Results[0].Error, "rulez") {
+	if r := s.ask(http.MethodPost, "/robots_policy/reload", &reload); r.StatusCode != 422 || reload.Results[0].Result != "rejected" || !strings.Contains(reload.Results[0].Error, "rulez") {
 		t.Errorf("%s %+v", r.Status, reload)
 	}
 	s.write("policy.yaml", disallowing("/b"))
@@ -141,9 +141,9 @@ func TestAdminAPIRefuses(t *testing.T) {
 		{"GET", "/robots_policy/reload", 405, "method not allowed"},
 		{"DELETE", "/robots_policy/explain", 405, "method not allowed"},
 		{"GET", "/robots_policy/nothing", 404, "there are /robots_policy/"},
-		{"GET", "/robots_policy/explain", 400, "no URL"},
-		{"GET", "/robots_policy/explain?url=https://a.example/", 400, "who asks?"},
-		{"GET", "/robots_policy/explain?agent=x&url=file:///etc/passwd", 400, "no URL"},
+		{"GET", "/robots_policy/explain", 400, "invalid url"},
+		{"GET", "/robots_policy/explain?url=https://a.example/", 400, "agent is missing"},
+		{"GET", "/robots_policy/explain?agent=x&url=file:///etc/passwd", 400, "invalid url"},
 		{"GET", "/robots_policy/robots.txt?policy=/etc/passwd", 404, "no site uses a policy"},
 		{"POST", "/robots_policy/reload?policy=/etc/passwd", 404, "no site uses a policy"},
 	} {
@@ -193,7 +193,7 @@ func (s *reloading) metric(name, label string) float64 {
 
 func TestReloadMetrics(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, "handle /x {\n"+quickReload+"\n}\n"+quickReload)
-	if s.metric("last_reload_successful", "") != 1 || s.metric("sites", "") != 2 || s.metric("rules", "") != 1 || s.metric("reloads_total", `result="taken"`) != 0 {
+	if s.metric("last_reload_successful", "") != 1 || s.metric("sites", "") != 2 || s.metric("rules", "") != 1 || s.metric("reloads_total", `result="applied"`) != 0 {
 		t.Error(s.ask(http.MethodGet, "/metrics", nil).body)
 	}
 	since := s.metric("loaded_timestamp_seconds", "")
@@ -205,13 +205,13 @@ func TestReloadMetrics(t *testing.T) {
 	if err := s.reconfigure(s.body + "\nheader X y"); err != nil {
 		t.Fatal(err)
 	}
-	if s.metric("reloads_total", `result="taken"`) != 1 || s.metric("reloads_total", `result="refused"`) != 1 || s.metric("loaded_timestamp_seconds", "") <= since ||
+	if s.metric("reloads_total", `result="applied"`) != 1 || s.metric("reloads_total", `result="rejected"`) != 1 || s.metric("loaded_timestamp_seconds", "") <= since ||
 		s.metric("checked_timestamp_seconds", "") < since || s.metric("warnings", "") < 1 || s.metric("sites", "") != 2 {
 		t.Error(s.ask(http.MethodGet, "/metrics", nil).body)
 	}
 }
 
-// recorded is what the event handler below was told.
+// recorded is what the event handler below received.
 var recorded struct {
 	sync.Mutex
 	events []caddy.Event
@@ -259,7 +259,7 @@ func TestEvents(t *testing.T) {
 	eventually(t, "an event", func() bool { return len(events()) == 1 })
 	e := events()[0]
 	if e.Name() != "robots_policy.reloaded" || e.Data["previous_sha256"] != first || e.Data["robots_txt_changed"] != true ||
-		!strings.Contains(fmt.Sprint(e.Data["changes"]), "newly allowed: crawl of /a") || e.Origin().CaddyModule().ID != "http.handlers.robots_policy" {
+		!strings.Contains(fmt.Sprint(e.Data["changes"]), "may now crawl /a") || e.Origin().CaddyModule().ID != "http.handlers.robots_policy" {
 		t.Errorf("%s %v", e.Name(), e.Data)
 	}
 	s.write("policy.yaml", "")
@@ -268,7 +268,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("%s %v", e.Name(), e.Data)
 	}
 	s.write("policy.yaml", disallowing("/b"))
-	eventually(t, "an event when it is mended", func() bool { return len(events()) == 3 })
+	eventually(t, "an event when it is fixed", func() bool { return len(events()) == 3 })
 	// The next configuration tells of the next change.
 	if err := s.reconfigure(s.body + "\nheader X y"); err != nil {
 		t.Fatal(err)

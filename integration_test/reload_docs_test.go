@@ -23,7 +23,7 @@ import (
 // caddy fmt writes them.
 func TestBlocksOfTheDocuments(t *testing.T) {
 	block := regexp.MustCompile("(?s)```(caddyfile|yaml)\n(.*?)```")
-	for _, name := range []string{"operations.md", "migrating.md"} {
+	for _, name := range []string{"operations.md", "migrating.md", "directive.md"} {
 		text, err := os.ReadFile(filepath.Join("../docs", name))
 		if err != nil {
 			t.Fatal(err)
@@ -136,7 +136,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 	}
 }
 
-// Prometheus itself reads the rules, where it is to be had.
+// Prometheus itself reads the rules, where it is installed.
 func TestAlertsLoad(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -44,7 +44,7 @@ func TestReloadOfAFile(t *testing.T) {
 		}},
 		{"deleted, and written later", func(text string) {
 			must(os.Remove(path))
-			eventually(t, "told that the file is gone", func() bool { return len(s.log("policy not reloaded")) > 0 })
+			eventually(t, "a log entry that the file is gone", func() bool { return len(s.log("policy not reloaded")) > 0 })
 			s.write("policy.yaml", text)
 		}},
 		{"a symbolic link in its place", func(text string) {
@@ -115,7 +115,7 @@ func TestReloadOfAHalfWrittenFile(t *testing.T) {
 	s.write("policy.yaml", whole)
 	eventually(t, "the whole file", func() bool { return s.disallows("/") })
 	if lines := s.log("policy not reloaded"); len(lines) > 0 {
-		t.Errorf("half a file was told of: %v", lines)
+		t.Errorf("half a file was reported: %v", lines)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestReloadOfABrokenFile(t *testing.T) {
 	} {
 		before := len(s.log("policy not reloaded"))
 		s.write("policy.yaml", broken)
-		eventually(t, name+" is told", func() bool { return len(s.log("policy not reloaded")) > before })
+		eventually(t, name+" is logged", func() bool { return len(s.log("policy not reloaded")) > before })
 		if !s.disallows("/a") || s.disallows("/b") {
 			t.Fatalf("%s: %s", name, s.get("/robots.txt").body)
 		}
@@ -137,17 +137,17 @@ func TestReloadOfABrokenFile(t *testing.T) {
 		}
 	}
 	time.Sleep(300 * time.Millisecond)
-	told := len(s.log("policy not reloaded"))
+	logged := len(s.log("policy not reloaded"))
 	s.write("policy.yaml", disallowing("/a"))
-	eventually(t, "told that it is mended", func() bool { return len(s.log("policy mended")) == 1 })
-	if again := len(s.log("policy not reloaded")); again != told || told != 6 {
-		t.Errorf("6 broken files were told of %d times", again)
+	eventually(t, "a log line about the recovery", func() bool { return len(s.log("policy recovered")) == 1 })
+	if again := len(s.log("policy not reloaded")); again != logged || logged != 6 {
+		t.Errorf("6 broken files were logged %d times", again)
 	}
 	s.write("policy.yaml", disallowing("/b"))
 	eventually(t, "the next edit", func() bool { return s.disallows("/b") })
-	eventually(t, "told of the edit", func() bool { return len(s.log("policy reloaded")) > 0 })
+	eventually(t, "a log entry about the edit", func() bool { return len(s.log("policy reloaded")) > 0 })
 	lines := s.log("policy reloaded")
-	if len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0]["changes"]), "everyone: newly disallowed: crawl of /b") || lines[0]["robots_txt_changed"] != true {
+	if len(lines) != 1 || !strings.Contains(fmt.Sprint(lines[0]["changes"]), "everyone may no longer crawl /b") || lines[0]["robots_txt_changed"] != true {
 		t.Errorf("%v", lines)
 	}
 }
@@ -229,8 +229,8 @@ func TestReloadAcrossConfigurations(t *testing.T) {
 func TestReloadWords(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, "respond hello")
 	for word, want := range map[string]string{
-		"off": "", "50ms": "", "1d": "", "1ms": "cannot be looked at more often than every 50ms",
-		"0": "cannot be looked at", "soon": "is no value of reload", "-1s": "cannot be looked at", "": "Wrong argument count or unexpected line ending",
+		"off": "", "50ms": "", "1d": "", "1ms": "is checked at most every 50ms",
+		"0": "invalid reload", "soon": "invalid reload", "-1s": "invalid reload", "": "Wrong argument count or unexpected line ending",
 	} {
 		err := s.reconfigure("robots_policy POLICY {\nreload " + word + "\n}")
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "reload takes off")) {

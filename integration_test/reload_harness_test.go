@@ -6,16 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/caddyserver/caddy/v2"
 )
 
 // reloading is a running Caddy with its admin API, its log in a file and its
@@ -23,33 +19,20 @@ import (
 type reloading struct {
 	*server
 	admin  string
-	global string // the block of global options
-	body   string
+	global string // global options
+	body   string // of the site
 }
 
-// startReloading is start for tests of what happens beside requests. What the
-// text of a site may name is the same as there, and GLOBAL the options that every
-// configuration of the test needs.
+// startReloading is start for tests of what happens beside requests. global are
+// options that every configuration of the test needs.
 func startReloading(t *testing.T, global, policy string, upstream http.Handler, body string) *reloading {
 	t.Helper()
 	dir := busyDir(t)
 	t.Setenv("XDG_DATA_HOME", filepath.Join(dir, "data"))
-	s := &reloading{server: &server{t: t, addr: freeAddr(t), dir: dir}, admin: freeAddr(t)}
-	s.write("policy.yaml", policy)
-	if upstream != nil {
-		up := httptest.NewServer(upstream)
-		t.Cleanup(up.Close)
-		body = strings.ReplaceAll(body, "UPSTREAM", up.Listener.Addr().String())
-	}
-	s.global = "admin " + s.admin + "\npersist_config off\nauto_https off\nstorage file_system DIR/storage\n" +
+	s := &reloading{server: newServer(t, dir, policy, upstream), admin: freeAddr(t), body: body}
+	s.global = "admin " + s.admin + "\nstorage file_system DIR/storage\n" +
 		"log {\noutput file DIR/log {\nroll_disabled\n}\nformat json\nlevel INFO\n}\n" + global
-	s.body = body
-	s.load(s.caddyfile(s.body))
-	t.Cleanup(func() {
-		if err := caddy.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	s.run(s.caddyfile(body))
 	return s
 }
 
@@ -76,9 +59,7 @@ func (s *reloading) reconfigure(body string) error {
 
 // caddyfile is a configuration with the body of a site.
 func (s *reloading) caddyfile(body string) string {
-	_, port, _ := net.SplitHostPort(s.addr)
-	text := "{\n" + s.global + "\n}\nhttp://:" + port + " {\n" + body + "\n}\n"
-	return strings.NewReplacer("POLICY", filepath.Join(s.dir, "policy.yaml"), "DIR", s.dir).Replace(text)
+	return s.server.caddyfile(s.global, map[string]string{"": body})
 }
 
 // log returns the lines of the log with a message that starts so.

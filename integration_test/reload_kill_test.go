@@ -14,22 +14,7 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 )
-
-const asCaddy = "ROBOTS_POLICY_TEST_AS_CADDY"
-
-// TestAsCaddy is no test: in a process of its own it is Caddy, with the modules
-// of the tests, so that tests can kill it.
-func TestAsCaddy(t *testing.T) {
-	args := os.Getenv(asCaddy)
-	if args == "" {
-		t.Skip("is Caddy for other tests")
-	}
-	os.Args = append([]string{"caddy"}, strings.Split(args, "\n")...)
-	caddycmd.Main()
-}
 
 // caddyProcess is a Caddy in a process of its own.
 type caddyProcess struct {
@@ -37,12 +22,6 @@ type caddyProcess struct {
 	cmd  *exec.Cmd
 	name string
 	out  bytes.Buffer
-}
-
-func asCaddyCommand(dir string, args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], "-test.run=^TestAsCaddy$")
-	cmd.Env = append(os.Environ(), asCaddy+"="+strings.Join(args, "\n"), "XDG_DATA_HOME="+filepath.Join(dir, "data"), "XDG_CONFIG_HOME="+dir)
-	return cmd
 }
 
 // newProcess prepares a Caddy with its own directory NAME in dir.
@@ -124,12 +103,12 @@ func TestKillWithABrokenFile(t *testing.T) {
 			t.Errorf("%s: %s", name, p.get("/robots.txt").body)
 		}
 		p.kill()
-		if out := p.out.String(); !strings.Contains(out, "starting with the policy that was good last") || !strings.Contains(out, "policy not reloaded") {
+		if out := p.out.String(); !strings.Contains(out, "starting with the last good policy") || !strings.Contains(out, "policy not reloaded") {
 			t.Errorf("%s:\n%s", name, out)
 		}
-		kept, err := filepath.Glob(filepath.Join(p.dir, "data", "caddy", "robots_policy", "last_good", "*"))
-		if err != nil || len(kept) != 1 {
-			t.Errorf("%s: kept are %q; %v", name, kept, err)
+		stored, err := filepath.Glob(filepath.Join(p.dir, "data", "caddy", "robots_policy", "last_good", "*"))
+		if err != nil || len(stored) != 1 {
+			t.Errorf("%s: stored are %q; %v", name, stored, err)
 		}
 		// But it is not valid, and no running Caddy takes it.
 		if out, err := asCaddyCommand(p.dir, "validate", "--config", filepath.Join(p.dir, "Caddyfile")).CombinedOutput(); err == nil {
@@ -138,7 +117,7 @@ func TestKillWithABrokenFile(t *testing.T) {
 		p.run()
 	}
 	write(disallowing("/c"))
-	eventually(t, "mended", func() bool { return p.disallows("/c") })
+	eventually(t, "the corrected policy", func() bool { return p.disallows("/c") })
 }
 
 // Caddy is killed at any moment of a change: what it serves then is one of the

@@ -71,7 +71,7 @@ func TestConfigurationsLeaveNothingBehind(t *testing.T) {
 }
 
 // Validating a configuration reads the policy and nothing else: no network when
-// a policy was kept, no goroutine, nobody is told.
+// a last good policy was stored, no goroutine runs and nobody is notified.
 func TestValidateIsQuiet(t *testing.T) {
 	p := newPolicyServer(t, disallowing("/a"))
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
@@ -110,7 +110,7 @@ func TestReloadInJSON(t *testing.T) {
 			"routes":[{"handle":[{"handler":"robots_policy","policy":%q%s}]}]}}}}}`, s.admin, s.addr, filepath.Join(s.dir, "policy.yaml"), fields)
 	}
 	for fields, want := range map[string]string{
-		"": "2s", `,"reload":"off"`: "off", `,"reload":"90s"`: "1m30s",
+		"": "2s", `,"reload":-1`: "off", `,"reload":"90s"`: "1m30s",
 	} {
 		if err := caddy.Load(config(fields), true); err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestReloadInJSON(t *testing.T) {
 		}
 	}
 	for fields, want := range map[string]string{
-		`,"reloads":"2s"`: "unknown field", `,"reload":2`: "cannot unmarshal", `,"reload":"often"`: "is no value of reload", `,"default":"x"`: "default is for policies with {host}",
+		`,"reloads":"2s"`: "unknown field", `,"reload":true`: "cannot unmarshal", `,"reload":"often"`: "invalid duration", `,"default":"x"`: "default needs a policy with {host}",
 	} {
 		if err := caddy.Load(config(fields), true); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", fields, err)
@@ -129,17 +129,17 @@ func TestReloadInJSON(t *testing.T) {
 	}
 	client.CloseIdleConnections()
 	// caddy reload with the same configuration does nothing; with --force it does.
-	if err := caddy.Load(config(`,"reload":"off"`), true); err != nil {
+	if err := caddy.Load(config(`,"reload":-1`), true); err != nil {
 		t.Fatal(err)
 	}
 	s.write("policy.yaml", disallowing("/b"))
-	if err := caddy.Load(config(`,"reload":"off"`), false); err != nil {
+	if err := caddy.Load(config(`,"reload":-1`), false); err != nil {
 		t.Fatal(err)
 	}
 	if !s.disallows("/a") {
 		t.Error("without --force the policy was read")
 	}
-	if err := caddy.Load(config(`,"reload":"off"`), true); err != nil {
+	if err := caddy.Load(config(`,"reload":-1`), true); err != nil {
 		t.Fatal(err)
 	}
 	client.CloseIdleConnections()

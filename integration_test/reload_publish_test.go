@@ -213,7 +213,7 @@ func TestKillWhilePublishing(t *testing.T) {
 		p.publish()
 		p.whole()
 	}
-	// And somebody for whom there is no room: here by a limit on the size of files.
+	// And one whose disk is full: here by a limit on the size of files.
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip("no shell to set limits")

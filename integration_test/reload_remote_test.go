@@ -69,7 +69,7 @@ func TestPolicyFromTheWeb(t *testing.T) {
 		name, says string
 		answer     http.HandlerFunc
 	}{
-		{"a page", "a web page and no policy", func(w http.ResponseWriter, _ *http.Request) {
+		{"a page", "a web page instead of a policy", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, "<!DOCTYPE html><title>Log in</title>")
 		}},
@@ -97,7 +97,7 @@ func TestPolicyFromTheWeb(t *testing.T) {
 			Results []struct{ Policy, Result, Error string }
 		}
 		s.ask(http.MethodPost, "/robots_policy/reload", &r)
-		if len(r.Results) != 1 || r.Results[0].Result != "refused" || !strings.Contains(r.Results[0].Error, c.says) {
+		if len(r.Results) != 1 || r.Results[0].Result != "rejected" || !strings.Contains(r.Results[0].Error, c.says) {
 			t.Errorf("%s: %+v", c.name, r)
 		}
 		if !s.disallows("/b") {
@@ -107,7 +107,7 @@ func TestPolicyFromTheWeb(t *testing.T) {
 	p.serve(disallowing("/c"))
 	s.ask(http.MethodPost, "/robots_policy/reload", nil)
 	if !s.disallows("/c") {
-		t.Error("mended, but not served")
+		t.Error("corrected, but not served")
 	}
 }
 
@@ -190,7 +190,7 @@ func TestPolicyFromTheStorage(t *testing.T) {
 	eventually(t, "what was published", func() bool { return s.disallows("/b") })
 	// What the command refuses to publish, somebody may put there all the same.
 	s.write("storage/site/policy.yaml", "version: 1\nrulez: 1\n")
-	eventually(t, "the error is told", func() bool { return len(s.log("policy not reloaded")) == 1 })
+	eventually(t, "the error is logged", func() bool { return len(s.log("policy not reloaded")) == 1 })
 	if !s.disallows("/b") || s.policies().Policies[0].Policy != "storage:site/policy.yaml" {
 		t.Errorf("%+v", s.policies())
 	}
@@ -221,21 +221,21 @@ func TestPublish(t *testing.T) {
 	if out := s.publish("good.yaml", "k/p.yaml", 0); !strings.Contains(out, "published as storage:k/p.yaml (sha256 ") || !strings.Contains(out, "warning: ") {
 		t.Error(out)
 	}
-	if out := s.publish("good.yaml", "k/p.yaml", 0); !strings.Contains(out, "is this policy already") {
+	if out := s.publish("good.yaml", "k/p.yaml", 0); !strings.Contains(out, "already holds this policy") {
 		t.Error(out)
 	}
 	if out := s.publish("bad.yaml", "k/p.yaml", 1); !strings.Contains(out, "bad.yaml:2:1: error:") {
 		t.Error(out)
 	}
-	if out := s.publish("next.yaml", "k/p.yaml", 0, "--dry-run"); !strings.Contains(out, "everyone: newly disallowed: crawl of /b") || !strings.Contains(out, "dry run") {
+	if out := s.publish("next.yaml", "k/p.yaml", 0, "--dry-run"); !strings.Contains(out, "everyone may no longer crawl /b") || !strings.Contains(out, "dry run") {
 		t.Error(out)
 	}
-	if out := s.publish("next.yaml", "k/p.yaml", 0); !strings.Contains(out, "everyone: newly allowed: crawl of /a") || !strings.Contains(out, "robots.txt has changed") {
+	if out := s.publish("next.yaml", "k/p.yaml", 0); !strings.Contains(out, "everyone may now crawl /a") {
 		t.Error(out)
 	}
 	s.publish("nothing.yaml", "k/p.yaml", 2)
 	s.publish("good.yaml", "certificates/p.yaml", 2)
-	if out, code := caddyExits(t, "robots-policy", "publish", filepath.Join(s.dir, "good.yaml")); code != 2 || !strings.Contains(out, "where to?") {
+	if out, code := caddyExits(t, "robots-policy", "publish", filepath.Join(s.dir, "good.yaml")); code != 2 || !strings.Contains(out, "--to is missing") {
 		t.Error(code, out)
 	}
 }

@@ -36,13 +36,13 @@ const upstreamRobots = "# of the site\nUser-agent: *\nDisallow: /cart/\nAllow: /
 func everybodys(body string) string {
 	_, g, _ := strings.Cut(lines(body), "User-agent: *\n")
 	g, _, _ = strings.Cut(g, "\n\n")
-	var kept []string
+	var rest []string
 	for line := range strings.Lines(g) {
 		if !strings.HasPrefix(line, "User-agent:") {
-			kept = append(kept, strings.TrimSpace(line))
+			rest = append(rest, strings.TrimSpace(line))
 		}
 	}
-	return strings.Join(kept, " | ")
+	return strings.Join(rest, " | ")
 }
 
 const (
@@ -299,7 +299,7 @@ func TestRobotsMergeInTheAdminAPI(t *testing.T) {
 	if !strings.HasPrefix(first, "# robots_txt merge: ") || everybodys(r.body) != oursAlone || r.Header.Get("Etag") != "" {
 		t.Errorf("%v %s", r.Header, r.body)
 	}
-	if r := s.ask(http.MethodGet, "/robots_policy/explain?agent=GPTBot&url=http://x/", nil); !strings.Contains(r.body, "robots_txt merge: lines") {
+	if r := s.ask(http.MethodGet, "/robots_policy/explain?agent=GPTBot&url=http://x/", nil); !strings.Contains(r.body, "robots_txt merge: the lines of the site's own robots.txt") {
 		t.Error(r.body)
 	}
 }

@@ -97,7 +97,7 @@ rules:
 	for path, want := range map[string]int{
 		"/": 200, "/admin/": 403, "/x/../admin/": 403, "//admin/": 403, "/%61dmin/": 403, "/./admin/": 403,
 		"/x/%2e%2e/admin/": 403, "/admin%2Fx": 403, "/x/..%2Fadmin/": 403, "/.well-known/..%2fadmin/": 403, "/.well-known/..;/admin/": 403, "/admin;a=b/": 403,
-		"/admin%5Cx": 403, "/admin;a=%2F..%2Fpublic/x": 403, "/admin;a=%5c..%5cpublic/x": 403, "/caf%c3%a9": 403, "/Admin/": 200, "/a.pdf": 403, "/a.pdf?x": 200, "/admin/../x": 403,
+		"/admin%5Cx": 403, "/admin;a=%2F..%2Fpublic/x": 403, "/admin;a=%5c..%5cpublic/x": 403, "/caf%c3%a9": 403, "/Admin/": 403, "/Administration/": 200, "/a.pdf": 403, "/a.pdf?x": 200, "/admin/../x": 403,
 	} {
 		if got := s.raw(path, "Scraper/1.0"); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
@@ -114,8 +114,83 @@ rules:
 	}
 }
 
-// No method gets round a refusal, nor does CONNECT with a path: many upstreams answer
-// it like any other.
+// A reserved octet may be escaped or not, in the policy and in the request, and the
+// host may be written as Caddy's host matcher takes it.
+func TestEdgeSpellings(t *testing.T) {
+	s := start(t, `version: 1
+rules:
+  - for: everyone
+    disallow:
+      crawl: [/@private/, "/wiki/Special:", /p(1)/, "/a,b/", /a;v=1/, /%21%26%27%2B%5B%5D/, /lit%2Aeral/, "/foo?to=https%3A%2F%2Fx"]
+    enforce: block
+  - for: everyone
+    hosts: shop.example.com
+    disallow:
+      crawl: /cart/
+    enforce: block
+  - for: everyone
+    hosts: "*.wild.example.com"
+    disallow:
+      crawl: /
+    enforce: block
+    intended: true
+`, nil, "robots_policy POLICY\nrespond ok")
+	for target, want := range map[string]int{
+		"/@private/x": 403, "/%40private/x": 403, "/wiki/Special%3AX": 403, "/p%281%29/x": 403, "/p(1%29/x": 403, "/a%2Cb/x": 403, "/a%2cb/x": 403,
+		"/a;v=1/x": 403, "/a%3Bv=1/x": 403, "/a;v%3D1/x": 403, "/a;v=1%2Fx": 403, "/!&'+[]/": 403, "/%21&%27+%5b]/": 403,
+		"/lit*eral/": 403, "/lit%2aeral/": 403, "/litxeral/": 200, "/foo?to=https://x": 403, "/foo?to=https%3a/%2fx": 403, "/foo%3Fto=https://x": 200,
+		"/@private": 200, "/%2540private/x": 200, "/p1/x": 200,
+	} {
+		if got := s.raw(target, "GPTBot/1.2"); got != want {
+			t.Errorf("%s: %d, want %d", target, got, want)
+		}
+	}
+	for host, want := range map[string]int{
+		"shop.example.com": 403, "SHOP.example.com:80": 403, "[shop.example.com]": 403, "[shop.example.com]:80": 403, "shop.example.com.": 403, "shop.example.com:80:80": 403, "other.example.com": 200,
+		"a.wild.example.com": 403, strings.Repeat("a", 250) + ".wild.example.com": 403, strings.Repeat("a.", 300) + "wild.example.com": 403, "wild.example.com": 200,
+	} {
+		_, in := s.dial("GET /cart/x HTTP/1.1\r\nHost: " + host + "\r\nUser-Agent: GPTBot/1.2\r\n\r\n")
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != want {
+			t.Errorf("%.30s: %d, want %d", host, resp.StatusCode, want)
+		}
+	}
+}
+
+// A crawler that names a harmless one too, or puts its token in quotation marks, is
+// refused all the same.
+func TestEdgeSeveralTokens(t *testing.T) {
+	s := start(t, "version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /premium/\n      index: /premium/\n    enforce: block\n", nil, "robots_policy POLICY\nrespond ok")
+	for _, agent := range []string{
+		"GPTBot/1.2 Googlebot-Image/1.0", "Googlebot-Image/1.0\r\nUser-Agent: GPTBot/1.2", "GPTBot/1.2\r\nUser-Agent: Googlebot-Image/1.0",
+		`"GPTBot/1.2"`, "[GPTBot]", "GPTBot-1.2", "Mozilla/GPTBot", "Mozilla/5.0 (compatible:GPTBot)",
+	} {
+		if got := s.raw("/premium/x", agent); got != 403 {
+			t.Errorf("%q: %d", agent, got)
+		}
+	}
+}
+
+// CONNECT with a path after the host is a request for that path to "respond" and to
+// many upstreams.
+func TestEdgeConnectWithAPath(t *testing.T) {
+	s := start(t, "version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /premium/\n    enforce: block\n", nil, "robots_policy POLICY\nrespond /premium/* secret")
+	for target, want := range map[string]int{"example.com/premium/x": 403, "example.com:80/premium/x": 403, "example.com/news/x": 200, "example.com:443": 200} {
+		_, in := s.dial("CONNECT " + target + " HTTP/1.1\r\nHost: example.com\r\nUser-Agent: GPTBot/1.0\r\n\r\n")
+		resp, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != want {
+			t.Errorf("%s: %d, want %d", target, resp.StatusCode, want)
+		}
+	}
+}
+
+// No method gets round a refusal.
 func TestEdgeMethods(t *testing.T) {
 	s := start(t, slicePolicy, nil, "robots_policy POLICY\nrespond \"{method} {path}\"")
 	for _, method := range []string{"GET", "HEAD", "POST", "OPTIONS", "TRACE", "PROPFIND", "get", "CONNECT"} {
@@ -157,7 +232,9 @@ func TestOriginalRequest(t *testing.T) {
 
 func TestHandleErrors(t *testing.T) {
 	s := start(t, slicePolicy, nil, `
-	robots_policy POLICY
+	robots_policy POLICY {
+		refuse error
+	}
 	error /broken 500
 	error * 404
 	handle_errors {
@@ -223,7 +300,8 @@ rules:
 			t.Errorf("%s: %v", host, r.Header)
 		}
 		r := s.get("/robots.txt", "Host", host)
-		if _, everyone, _ := strings.Cut(lines(r.body), "User-agent: *\n"); strings.Contains(everyone, "Disallow: /\n") != (want != "") {
+		_, everyone, _ := strings.Cut(lines(r.body), "User-agent: *\n")
+		if everyone, _, _ = strings.Cut(everyone, "\n\n"); strings.Contains(everyone+"\n", "Disallow: /\n") != (want != "") {
 			t.Errorf("%s: %s", host, r.body)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 
 // benchPage is 50 KB, or size bytes, of which the head is 3 KB; extra stands
@@ -80,12 +82,12 @@ func BenchmarkScan(b *testing.B) {
 	})
 	run := func(name string, page []byte) {
 		b.Run(name, func(b *testing.B) {
-			var s scanner
+			var s headscan.Scanner
 			var es [8]edit
 			b.ReportAllocs()
 			for b.Loop() {
-				s.reset(set, false)
-				if !s.scan(page, false) || len(s.edits(es[:0], Merge, false)) != 1 {
+				s.Reset(set, false)
+				if !s.Scan(page, false) || len(editsOf(es[:0], &s, set, Merge, false)) != 1 {
 					b.Fatal("not decided")
 				}
 			}
@@ -94,11 +96,11 @@ func BenchmarkScan(b *testing.B) {
 	run("scan", page)
 	run("scan-merge", merge)
 	b.Run("scan-by-bytes", func(b *testing.B) {
-		var s scanner
+		var s headscan.Scanner
 		b.ReportAllocs()
 		for b.Loop() {
-			s.reset(set, false)
-			for n := 1; !s.scan(page[:n], false); n++ {
+			s.Reset(set, false)
+			for n := 1; !s.Scan(page[:n], false); n++ {
 			}
 		}
 	})

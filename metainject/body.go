@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// hold takes the next bytes of a page whose header is held back. The page's
-// buffers are given back only at the end, since b may lie in one.
+// hold takes the next bytes of a page whose header is held back. The page's buffers
+// are released only at the end, since b may be in one.
 func (rw *ResponseWriter) hold(b []byte) (n int, err error) {
 	n, err = rw.look(b)
 	if rw.phase != phaseHeld && rw.phase != phaseCoded {
@@ -45,7 +45,7 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 		p.held = append(p.held, window...)
 		window = p.held
 	}
-	if !p.scan.scan(window, false) && len(window) < rw.o.MaxHead {
+	if !p.scan.Scan(window, false) && len(window) < rw.o.MaxHead && !(p.scan.Done && p.flush) {
 		if had == 0 {
 			p.held = append(p.held, b...)
 		}
@@ -66,74 +66,82 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 	return len(b) - len(rest) + n, err
 }
 
-// sniffLen is how much net/http looks at to find a body's type.
+// sniffLen is how much net/http looks at to detect a body's type.
 const sniffLen = 512
 
-// sniffed finds out, as net/http would, what the body without a Content-Type is
-// whose beginning is held. It reports whether that is a page; if not, or for
-// HEAD, the header is sent.
+// sniffed detects, as net/http would, the type of a body without a Content-Type from
+// the bytes that are held. It reports whether it is a page; if not, or for HEAD, the
+// header is sent.
 func (rw *ResponseWriter) sniffed() bool {
 	p := rw.page
 	p.sniff = false
 	kind := http.DetectContentType(p.held)
 	if mediaOf(kind).kind == noPage {
-		rw.commit(0, false)
+		rw.commit(0, false, false)
 		return false
 	}
 	rw.keepHeader() // the handler's own stays without, in case that fails
 	p.header["Content-Type"] = []string{kind}
 	if rw.r.Method == http.MethodHead {
-		rw.commit(0, true)
+		rw.commit(0, true, true)
 		return false
 	}
-	p.scan.reset(rw.o.Set, false)
+	p.scan.Reset(rw.o.Set, false)
 	return true
 }
 
-// keepHeader copies the header: the handler goes on, and what it sets from now
-// on is not meant for the header.
+// keepHeader copies the header: the handler goes on, and what it sets from now on is
+// not for the header.
 func (rw *ResponseWriter) keepHeader() {
 	if rw.page.header == nil {
 		rw.page.header = maps.Clone(rw.w.Header())
 	}
 }
 
-// send decides about a page whose head is known, or of which no more may be
-// held, and writes b, the page so far. It returns how much of b was written.
+// send changes a page whose head is known, or of which no more may be held, and
+// writes b, the page so far. It returns how much of b was written.
 func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 	p := rw.page
-	p.edits = p.scan.edits(p.array[:0], rw.o.Mode, rw.o.Fragments)
+	rw.checkHead(len(b) >= rw.o.MaxHead)
+	p.edits = editsOf(p.array[:0], &p.scan, rw.o.Set, rw.o.Mode, rw.o.Fragments)
 	delta := 0
 	for _, e := range p.edits {
-		delta += len(e.text) - (e.end - e.start)
+		delta += len(e.Text) - (e.End - e.Start)
 	}
-	rw.commit(delta, len(p.edits) > 0)
+	rw.commit(delta, true, len(p.edits) > 0)
 	if n, err = writeEdited(rw.w, b, p.edits); err != nil {
 		return n, err
 	}
 	return n, rw.flushed(nil)
 }
 
-// flushHeld is a flush while a page is held. It settles the page behind the
-// head's end tag, and a body that turns out to be no page.
+// checkHead reports a head that is longer than what may be held, which full says.
+func (rw *ResponseWriter) checkHead(full bool) {
+	if full && rw.o.LongHead != nil && !rw.page.scan.BehindHead() && !rw.page.scan.Foreign {
+		rw.o.LongHead(rw.r)
+	}
+}
+
+// flushHeld is a flush while a page is held. It sends the page if the head's end tag
+// has been read, and a body that turns out not to be a page.
 func (rw *ResponseWriter) flushHeld() error {
 	p := rw.page
 	if p.sniff && len(p.held) > 0 && rw.sniffed() {
-		p.scan.scan(p.held, false)
+		p.scan.Scan(p.held, false)
 	}
 	if rw.phase != phaseHeld {
 		defer rw.dropPage()
 		_, err := rw.Write(p.held)
 		return err
 	}
-	if p.sniff || p.scan.done || p.scan.mode == modeAfterHead && p.scan.state == stateData {
+	if p.sniff || p.scan.Done || p.scan.BehindHead() {
 		return rw.decide(false)
 	}
 	p.flush = true
 	return nil
 }
 
-// decide settles what is held: at the page's end, or before.
+// decide sends what is held: at the page's end, or before.
 func (rw *ResponseWriter) decide(eof bool) error {
 	p := rw.page
 	p.flush = false
@@ -143,12 +151,12 @@ func (rw *ResponseWriter) decide(eof bool) error {
 	defer rw.dropPage()
 	if p.sniff && (len(p.held) == 0 || !rw.sniffed()) {
 		if rw.phase == phaseHeld {
-			rw.commit(0, false)
+			rw.commit(0, false, false)
 		}
 		_, err := rw.Write(p.held)
 		return err
 	}
-	p.scan.scan(p.held, eof)
+	p.scan.Scan(p.held, eof)
 	_, err := rw.send(p.held)
 	return err
 }

@@ -2,12 +2,15 @@
 
 package metainject
 
-import "io"
+import (
+	"io"
 
-// lookCoded is look for a body in a content coding. What has come is held as it
-// came besides the text in it, until it is known whether that changes: a page
-// that stays as it is, and a body that is not what its coding says, pass as
-// they came.
+	"github.com/robotspolicy/caddy-robots-policy/metainject/deflateedit"
+)
+
+// lookCoded is look for a body in a content coding. The body is held as it arrived,
+// beside its text, until it is known whether that changes: a page that stays as it
+// is, and a body that is not what its coding says, pass as they arrived.
 func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	p := rw.page
 	limit := rw.packedLimit()
@@ -32,8 +35,8 @@ func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 // room for the headers before it.
 const maxZstdBlock = 128<<10 + 64
 
-// packedLimit is how many bytes of a page in a content coding may be held, as
-// they came. zstd gives no text before a whole block is there.
+// packedLimit is how many bytes of a page in a content coding may be held, as they
+// arrived. zstd gives no text before a whole block is there.
 func (rw *ResponseWriter) packedLimit() int {
 	if rw.page.coding == zstdCoding {
 		return max(rw.o.MaxHead, maxZstdBlock)
@@ -41,25 +44,28 @@ func (rw *ResponseWriter) packedLimit() int {
 	return rw.o.MaxHead
 }
 
-// unpackHead collects text, of which b is the next part as it came, until the
-// head is known. tail is what was unpacked beyond what may be held.
+// unpackHead unpacks b, the next part of the body, until the head is known. tail is
+// what was unpacked beyond what may be held.
 func (rw *ResponseWriter) unpackHead(b []byte) (tail []byte, known bool) {
 	p := rw.page
 	if p.coding == gzipCoding || p.coding == deflateCoding {
-		return nil, rw.inflateHead(b)
+		return nil, rw.inflateHead(b == nil)
 	}
 	if p.recoder == nil {
 		p.recoder = recoders.Get().(*recoder)
-		p.recoder.start(p.coding)
+		if !p.recoder.start(p.coding, p.raw) {
+			p.scan.Foreign, p.busy = true, true
+			return nil, true
+		}
 	}
-	p.recoder.in, p.recoder.eof = b, b == nil
+	p.recoder.push(b, b == nil)
 	for {
-		text, more, over := p.recoder.read()
+		text, more, over := p.recoder.unpack()
 		if over {
 			if p.recoder.err == nil {
-				p.scan.scan(p.held, true)
+				p.scan.Scan(p.held, true)
 			} else {
-				p.scan.foreign = true // as it came
+				p.scan.Foreign = true // pass it as it came
 			}
 			return nil, true
 		}
@@ -68,64 +74,52 @@ func (rw *ResponseWriter) unpackHead(b []byte) (tail []byte, known bool) {
 		}
 		n := min(len(text), rw.o.MaxHead-len(p.held))
 		p.held = append(p.held, text[:n]...)
-		if p.scan.scan(p.held, false) || len(p.held) == rw.o.MaxHead {
+		if p.scan.Scan(p.held, false) || len(p.held) == rw.o.MaxHead {
 			return text[n:], true
 		}
 	}
 }
 
-// lookStep is how much text is unpacked before it is looked at.
-const lookStep = 2 << 10
+// peekStep is how much text is unpacked before it is scanned.
+const peekStep = 2 << 10
 
 // inflateHead is unpackHead for deflate streams.
-func (rw *ResponseWriter) inflateHead(b []byte) (known bool) {
-	p, eof := rw.page, b == nil
-	if p.splicer == nil {
-		f, n, ok := headerOf(p.raw, p.coding == gzipCoding)
-		if !ok && !eof {
-			return false
-		}
-		if !ok || n < 0 {
-			p.scan.foreign = true
-			return true
-		}
-		p.splicer = splicers.Get().(*splicer)
-		p.splicer.reset()
-		p.format, p.wrap, b = f, n, p.raw[n:]
+func (rw *ResponseWriter) inflateHead(eof bool) (known bool) {
+	p := rw.page
+	if p.editor == nil {
+		p.editor = editors.Get().(*deflateedit.Editor)
+		p.editor.Reset(p.coding == gzipCoding)
 	}
-	p.splicer.inf.push(b)
 	for {
-		had := len(p.held)
-		var ev event
-		p.held, ev = p.splicer.look(p.held, min(lookStep, rw.o.MaxHead-had))
+		var status deflateedit.Status
+		p.held, status = p.editor.Peek(p.raw, p.held, min(peekStep, rw.o.MaxHead-len(p.held)))
 		p.held = p.held[:min(len(p.held), rw.o.MaxHead)]
-		if ev == badStream || ev == needMore && eof {
-			p.scan.foreign = true
+		if status == deflateedit.Corrupt || status == deflateedit.NeedInput && eof {
+			p.scan.Foreign = true
 			return true
 		}
-		if p.scan.scan(p.held, false) || len(p.held) == rw.o.MaxHead {
+		if p.scan.Scan(p.held, false) || len(p.held) == rw.o.MaxHead {
 			return true
 		}
-		if ev == endStream {
-			return rw.endsInHead(eof)
+		if status == deflateedit.End {
+			return p.scan.Done && p.scan.Scan(p.held, true) || rw.endsInHead(eof)
 		}
-		if ev == needMore {
+		if status == deflateedit.NeedInput {
 			return false
 		}
 	}
 }
 
-// endsInHead settles a deflate stream that has come to its end before the
-// head's. If something follows, such as another member of gzip, some clients take
-// it for the rest of the page and others do not: there is no change that is right
-// for both.
+// endsInHead handles a deflate stream that ends inside the head. If something
+// follows, such as another member of gzip, some clients take it for the rest of
+// the page and others do not: no change is right for both.
 func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
 	p := rw.page
-	switch behind := len(p.splicer.inf.src) - p.splicer.inf.pos - trailerSize[p.format]; {
-	case behind > 0:
-		p.scan.foreign = true
+	switch {
+	case p.editor.Trailing() > 0:
+		p.scan.Foreign = true
 	case eof:
-		p.scan.scan(p.held, true)
+		p.scan.Scan(p.held, true)
 	default:
 		return false
 	}
@@ -133,18 +127,33 @@ func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
 }
 
 // sendCoded is send for a body in a content coding, of which tail is the text
-// behind what is held.
+// after what is held.
 func (rw *ResponseWriter) sendCoded(tail []byte) error {
 	p := rw.page
-	p.edits = p.scan.edits(p.array[:0], rw.o.Mode, rw.o.Fragments)
-	rw.commit(0, len(p.edits) > 0)
-	if len(p.edits) == 0 {
+	rw.checkHead(len(p.held) >= rw.o.MaxHead || len(p.raw) >= rw.packedLimit())
+	p.edits = editsOf(p.array[:0], &p.scan, rw.o.Set, rw.o.Mode, rw.o.Fragments)
+	changed := len(p.edits) > 0
+	if changed && p.editor == nil && !rw.recodeHeld(tail) {
+		changed = false
+	}
+	rw.commit(0, true, changed)
+	if !changed {
 		_, err := rw.w.Write(p.raw)
 		return rw.flushed(err)
 	}
 	rw.phase = phaseCoded
-	if err := rw.startCoder(tail); err != nil {
-		return err
+	if p.editor != nil {
+		p.coder = p.editor
+		if err := p.editor.Start(rw.w, p.raw, p.held, p.edits); err != nil {
+			return err
+		}
+	} else {
+		p.coder = p.recoder
+		if p.recoder.out.Len() >= holdOut || p.recoder.finished {
+			if err := p.recoder.emit(); err != nil {
+				return err
+			}
+		}
 	}
 	p.raw, p.held = p.raw[:0], p.held[:0]
 	if !p.flush {
@@ -153,22 +162,19 @@ func (rw *ResponseWriter) sendCoded(tail []byte) error {
 	return rw.FlushError()
 }
 
-// startCoder passes on the changed text that has come.
-func (rw *ResponseWriter) startCoder(tail []byte) error {
+// recodeHeld packs the changed text that has arrived. It returns false if the body
+// turns out to be broken or a bomb, while it can still pass as it came.
+func (rw *ResponseWriter) recodeHeld(tail []byte) bool {
 	p := rw.page
-	if p.splicer != nil {
-		p.coder = p.splicer
-		return p.splicer.splice(rw.w, p.format, p.raw, p.wrap, p.held, p.edits)
+	c := p.recoder
+	c.pack(rw.w)
+	if _, err := writeEdited(c.packer, p.held, p.edits); err != nil {
+		return false
 	}
-	p.coder = p.recoder
-	p.recoder.pack(rw.w)
-	if _, err := writeEdited(p.recoder.text, p.held, p.edits); err != nil {
-		return err
+	if _, err := c.packer.Write(tail); err != nil {
+		return false
 	}
-	if _, err := p.recoder.text.Write(tail); err != nil {
-		return err
-	}
-	return p.recoder.drain()
+	return c.drain() == nil
 }
 
 // decideCoded is decide for a body in a content coding.
@@ -176,7 +182,7 @@ func (rw *ResponseWriter) decideCoded(eof bool) error {
 	p := rw.page
 	var tail []byte
 	if len(p.raw) == 0 { // there is no body
-		p.scan.foreign = true
+		p.scan.Foreign = true
 	} else if eof {
 		tail, _ = rw.unpackHead(nil)
 	}
@@ -199,18 +205,18 @@ func (rw *ResponseWriter) flushed(err error) error {
 // writeEdited writes b with its edits, and returns how much of b was written.
 func writeEdited(w io.Writer, b []byte, edits []edit) (n int, err error) {
 	for _, e := range edits {
-		if n < e.start {
-			k, err := w.Write(b[n:e.start])
+		if n < e.Start {
+			k, err := w.Write(b[n:e.Start])
 			if n += k; err != nil {
 				return n, err
 			}
 		}
-		if len(e.text) > 0 {
-			if _, err := w.Write(e.text); err != nil {
+		if len(e.Text) > 0 {
+			if _, err := w.Write(e.Text); err != nil {
 				return n, err
 			}
 		}
-		n = e.end
+		n = e.End
 	}
 	if n < len(b) {
 		k, err := w.Write(b[n:])

@@ -32,9 +32,15 @@ const testSuffix = "-rp1f"
 // client gets.
 func serve(t testing.TB, o Options, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
+	return serveOptions(t, func() Options { return o }, handler)
+}
+
+// serveOptions is serve with options that change.
+func serveOptions(t testing.TB, options func() Options, handler http.HandlerFunc) *httptest.Server {
+	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		hook := new(hookCount)
-		o := o
+		o := options()
 		o.Header = hook
 		rw := Wrap(w, r, o)
 		defer rw.Release()
@@ -188,8 +194,8 @@ func TestConformance(t *testing.T) {
 						res, got := do(t, method, s.URL)
 						checkAnswer(t, method, res, got, expected{
 							status: row.status, body: row.body, want: want, length: length, changed: row.changes,
-							weak: strings.Contains(row.header, "W/"), digests: row.name == "digests",
-							headSame: row.name == "says it already" || row.name == "empty page" || row.name == "fragment",
+							set: set, weak: strings.Contains(row.header, "W/"), digests: row.name == "digests",
+							page: row.changes || row.name == "says it already" || row.name == "empty page" || row.name == "fragment",
 						})
 					}
 				})
@@ -203,7 +209,19 @@ type expected struct {
 	body, want            []byte
 	length, changed, weak bool
 	digests               bool
-	headSame              bool // HEAD cannot know that nothing changes
+	page                  bool // by its header, which is all that HEAD knows
+	set                   *Set
+}
+
+// marked is the tag of a page in mode Merge.
+func marked(set *Set, tag string) string {
+	return tag[:len(tag)-1] + testSuffix + "-m" + set.mark + `"`
+}
+
+// markedWeak is the tag of a page in a content coding.
+func markedWeak(set *Set, tag string) string {
+	tag = marked(set, tag)
+	return "W/" + tag[:len(tag)-1] + `w"`
 }
 
 func checkAnswer(t *testing.T, method string, res *http.Response, got []byte, a expected) {
@@ -212,7 +230,8 @@ func checkAnswer(t *testing.T, method string, res *http.Response, got []byte, a 
 	if method == "POST" {
 		changed, a.want = false, a.body
 	}
-	if method == "HEAD" && a.headSame {
+	page := a.page && method != "POST"
+	if method == "HEAD" && page {
 		changed = true
 	}
 	if res.StatusCode != a.status || res.Header.Get("X-Robots-Tag") != "noindex" {
@@ -229,14 +248,14 @@ func checkAnswer(t *testing.T, method string, res *http.Response, got []byte, a 
 	if a.weak {
 		tag = `W/"w"`
 	}
-	if changed {
-		tag = tag[:len(tag)-1] + testSuffix + `"`
+	if page {
+		tag = marked(a.set, tag)
 	}
 	if g := res.Header.Get("Etag"); g != tag {
 		t.Errorf("%s: ETag %s, want %s", method, g, tag)
 	}
 	for _, k := range []string{"Last-Modified", "Accept-Ranges"} {
-		if has := res.Header.Get(k) != ""; has == changed {
+		if has := res.Header.Get(k) != ""; has == page {
 			t.Errorf("%s: %s present: %v", method, k, has)
 		}
 	}
@@ -269,44 +288,55 @@ func TestConditionalRequests(t *testing.T) {
 		http.ServeContent(w, r, "", testTime, bytes.NewReader(page))
 	})
 	changed, _, _ := rewriteHead(page, set, Merge, false, false, nil)
+	ours := marked(set, `"e"`)
 	res, got := do(t, "GET", s.URL)
-	if tag := res.Header.Get("Etag"); tag != `"e`+testSuffix+`"` || !bytes.Equal(got, changed) {
+	if tag := res.Header.Get("Etag"); tag != ours || !bytes.Equal(got, changed) {
 		t.Fatalf("ETag %s", tag)
 	}
+	const html, image = "text/html,*/*", "image/*"
+	date := "Sat, 21 Nov 2026 07:00:00 GMT"
 	tests := []struct {
-		name, key, value string
-		seen             string
-		status           int
-		tag              string
-		body             []byte
+		name, accept, key, value string
+		seen                     string
+		status                   int
+		tag                      string
+		body                     []byte
 	}{
-		{"our tag", "If-None-Match", `"e-rp1f"`, `"e"`, 304, `"e-rp1f"`, nil},
-		{"our tag, weak", "If-None-Match", `W/"e-rp1f"`, `W/"e"`, 304, `"e-rp1f"`, nil},
-		{"a list", "If-None-Match", `"x", W/"e-rp1f", "y"`, `"x", W/"e", "y"`, 304, `"e-rp1f"`, nil},
-		{"any", "If-None-Match", `*`, `*`, 304, `"e"`, nil},
-		{"a tag without suffix", "If-None-Match", `"e"`, `"e"`, 304, `"e"`, nil},
-		{"an older policy's", "If-None-Match", `"e-rp00"`, `"e-rp00"`, 200, `"e-rp1f"`, changed},
-		{"if-match", "If-Match", `"e-rp1f"`, `"e"`, 200, `"e-rp1f"`, changed},
-		{"if-match, another", "If-Match", `"z"`, `"z"`, 412, `"e"`, nil},
-		{"range", "Range", "bytes=10-19", "bytes=10-19", 206, `"e"`, page[10:20]},
-		{"date", "If-Modified-Since", "Sat, 21 Nov 2026 07:00:00 GMT", "Sat, 21 Nov 2026 07:00:00 GMT", 304, `"e"`, nil},
+		{"our tag", html, "If-None-Match", ours, `"e"`, 304, ours, nil},
+		{"our tag, for anything", "*/*", "If-None-Match", ours, `"e"`, 304, ours, nil},
+		{"our tag, weak", html, "If-None-Match", "W/" + ours, `W/"e"`, 304, ours, nil},
+		{"a list", html, "If-None-Match", `"x", W/` + ours + `, "y"`, `W/"e"`, 304, ours, nil},
+		{"a list, for anything", "*/*", "If-None-Match", `"x",` + ours, `"x", "e"`, 304, ours, nil},
+		{"any", html, "If-None-Match", `*`, `*`, 304, `"e"`, nil},
+		{"a tag without mark", html, "If-None-Match", `"e"`, "", 200, ours, changed},
+		{"a tag without mark, for an image", image, "If-None-Match", `"e"`, `"e"`, 304, `"e"`, nil},
+		{"an older policy's", html, "If-None-Match", `"e-rp00-m` + set.mark + `"`, "", 200, ours, changed},
+		{"an older policy's, for anything", "*/*", "If-None-Match", `"e-rp00-m` + set.mark + `"`, `"e-rp00-m` + set.mark + `"`, 200, ours, changed},
+		{"other elements", html, "If-None-Match", `"e-rp1f-m00000000"`, "", 200, ours, changed},
+		{"another mode", html, "If-None-Match", `"e-rp1f-r` + set.mark + `"`, "", 200, ours, changed},
+		{"malformed", html, "If-None-Match", `"e`, `"e`, 200, ours, changed},
+		{"if-match", html, "If-Match", ours, `"e"`, 200, ours, changed},
+		{"if-match, another", html, "If-Match", `"z"`, `"z"`, 412, `"e"`, nil},
+		{"range", html, "Range", "bytes=10-19", "bytes=10-19", 206, `"e"`, page[10:20]},
+		{"date", html, "If-Modified-Since", date, "", 200, ours, changed},
+		{"date, for an image", image, "If-Modified-Since", date, date, 304, `"e"`, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			res, got := do(t, "GET", s.URL, tt.key, tt.value)
+			res, got := do(t, "GET", s.URL, "Accept", tt.accept, tt.key, tt.value)
 			if v := seen.Get(tt.key); v != tt.seen {
 				t.Errorf("the handler sees %q, want %q", v, tt.seen)
 			}
 			if res.StatusCode != tt.status || res.Header.Get("Etag") != tt.tag || !bytes.Equal(got, tt.body) {
 				t.Errorf("%d, ETag %s, body %.80q", res.StatusCode, res.Header.Get("Etag"), got)
 			}
-			if tt.status == 304 && tt.tag == `"e-rp1f"` && res.Header.Get("Last-Modified") != "" {
+			if tt.status == 304 && strings.HasSuffix(tt.tag, ours) && res.Header.Get("Last-Modified") != "" {
 				t.Errorf("a changed page's 304 has the page's date")
 			}
 		})
 	}
 	t.Run("if-range", func(t *testing.T) {
-		res, got := do(t, "GET", s.URL, "Range", "bytes=10-19", "If-Range", `"e-rp1f"`)
+		res, got := do(t, "GET", s.URL, "Range", "bytes=10-19", "If-Range", ours)
 		if res.StatusCode != 200 || !bytes.Equal(got, changed) {
 			t.Errorf("%d %.80q", res.StatusCode, got)
 		}
@@ -317,7 +347,7 @@ func TestConditionalRequests(t *testing.T) {
 			w.Header().Set("Last-Modified", "Sat, 21 Nov 2026 07:00:00 GMT")
 			w.WriteHeader(304)
 		})
-		for tag, date := range map[string]bool{`"e-rp1f"`: false, `"e"`: true} {
+		for tag, date := range map[string]bool{ours: false, `"e"`: true} {
 			res, _ := do(t, "GET", s.URL, "If-None-Match", tag)
 			if res.Header.Get("Etag") != tag || (res.Header.Get("Last-Modified") != "") != date {
 				t.Errorf("asked with %s: %v", tag, res.Header)
@@ -325,7 +355,7 @@ func TestConditionalRequests(t *testing.T) {
 		}
 	})
 	t.Run("several lines", func(t *testing.T) {
-		res, _ := do(t, "GET", s.URL, "If-None-Match", `"x"`, "If-None-Match", `"e-rp1f"`)
+		res, _ := do(t, "GET", s.URL, "If-None-Match", `"x"`, "If-None-Match", ours)
 		if len(seen["If-None-Match"]) != 2 || seen["If-None-Match"][1] != `"e"` {
 			t.Errorf("the handler sees %q, %d", seen["If-None-Match"], res.StatusCode)
 		}

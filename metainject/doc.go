@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metainject gives pages the robots meta elements of a policy, while
-// they are streamed, and lets the caller set the headers that say the same.
+// Package metainject puts the robots meta elements of a policy into pages as they
+// are streamed, and lets the caller set the headers that say the same.
 //
 // One writer serves both. A handler wraps the response, runs the next one, and
 // closes:
@@ -14,34 +14,37 @@
 //	}
 //	return err
 //
-// Without elements (an empty Set) the writer is the HeaderHook and nothing else.
-// If the handler failed and rw.Committed() is false, nothing has been sent, the
-// header map has not been touched, and another answer can be given through w.
+// Without elements (an empty Set) the writer only calls the HeaderHook. If the
+// handler failed and rw.Committed() is false, nothing has been sent, the header map
+// has not been touched, and another response can be written to w.
+//
+// docs/pages.md says, for users, what is changed and what is not.
 //
 // # What changes
 //
-// The page gets one element per audience, where its head begins, or behind the
+// The page gets one element per audience, where its head begins, or after the
 // element that declares the character encoding if that would otherwise leave
 // the first 1,024 bytes. Elements that the page has already in its head are
 // merged to the most restrictive (Merge), or replaced (Replace): the first one
-// for an audience is changed where it stands, further ones are taken out. These
+// for an audience is changed where it stands, further ones are removed. These
 // count as such:
 //
-//   - name="robots", or a product token that is known (NewSet);
+//   - name="robots", a known product token (NewSet), or a name that a search engine
+//     documents;
 //   - property= instead of name=, a common slip, and
 //     http-equiv="X-Robots-Tag", by which an author means the header (with
-//     "googlebot: noindex" for one crawler). Crawlers heed neither, so an
+//     "googlebot: noindex" for one crawler). Crawlers ignore both, so an
 //     element with name= takes their place.
 //
-// An element for one crawler need not repeat what everyone is told, as readers
+// An element for one crawler need not repeat the rules for everyone, as readers
 // add both up; but if it permits what everyone is denied ("index" against
 // noindex), it is made to deny it, since some engines let a permission win.
 // Elements without content, those that hold an ACAP permission ("ACAP
 // allow-index") or declare the encoding too, those in the body, and those in
 // text, comments, noscript and templates are left alone.
 //
-// Every other byte stays. A page that says already what the policy says passes
-// untouched, with its Content-Length, ETag and Last-Modified.
+// Every other byte stays. A page that says already what the policy says keeps its
+// bytes and its Content-Length.
 //
 // # Which pages
 //
@@ -49,49 +52,43 @@
 // media type text/html or application/xhtml+xml (or none, where net/http would
 // find HTML), in an encoding based on ASCII, without Content-Range, without
 // Cache-Control: no-transform, without Incremental: ?1, and in a content coding
-// that is understood. The page must show that it is one, and no fragment
+// that is understood. The page must show that it is not a fragment
 // (Options.Fragments).
 //
-// The answer to HEAD cannot know whether the page says everything already; it
-// has the header of a changed page, without Content-Length.
+// The response to HEAD has the header of a changed page, without Content-Length.
 //
 // # Streaming
 //
 // The header and the page's bytes are held until the head's end is known:
 // usually within the handler's first Write. At most Options.MaxHead bytes are
-// held; of a longer head, elements further down stay as they are (readers add
+// held. Elements further down a longer head stay as they are (readers add
 // them up with ours; in mode Replace they remain), and a page whose head has
-// not even begun passes untouched. A flush inside the head has to wait; one
-// behind </head> does not: an element between </head> and <body>, which the
-// HTML standard puts back into the head, then is not looked at.
+// not even begun is not changed. A flush inside the head has to wait; one
+// after </head> does not: an element between </head> and <body>, which the
+// HTML standard puts back into the head, is then not looked at.
 //
 // # Content codings
 //
-// A page in gzip, deflate, zstd or br stays in that coding. Its Content-Length
-// goes, since it is not known before the end. Until the head is known the body
-// is held as it came; a page that does not change, and a body that is not what
-// its coding says, pass as they came.
+// A page in gzip, deflate, zstd or br stays in that coding, without Content-Length.
+// Until the head is known the body is held as it arrived; a page that does not
+// change, and a body that is not what its coding says, pass as they arrived.
 //
-// In gzip and deflate the stream itself is changed: its bits are copied, but for
-// what is put in and taken out, distances that reach across a change are
-// corrected, and so is the checksum, by arithmetic. A body that is broken, or not
-// whole, or has something behind its end, comes out just so; if its head goes on
-// in a further member of gzip it passes untouched, since clients differ on
-// whether that belongs to it. zstd and br are unpacked and packed again, at their
-// fastest levels; a body that turns out to be broken after it has begun to go out
-// breaks off, with an error from Write or Close.
-//
-// Memory is bounded whatever the text unpacks to: MaxHead twice, some 200 KiB
-// for a deflate stream, and for zstd and br the window that the body asks for,
-// at most 8 and 16 MiB.
+// In gzip and deflate the stream itself is edited (package deflateedit). A body that
+// is broken or incomplete is so afterwards too; if its head goes on in a further
+// member of gzip it is not changed, since clients differ on whether that belongs
+// to it. zstd and br are unpacked and packed again, at their fastest levels; a body
+// that turns out to be broken after it has begun to go out is cut off, with an error
+// from Write or Close. All of them together take a bounded amount of memory; while
+// it is in use, further pages are not changed. Request leaves zstd and br out of
+// what a page is asked for in.
 //
 // # How the head is found
 //
 // As the HTML standard's tree construction does it with scripting enabled;
-// x/net/html is the reference in the tests. The head is given up at tables,
-// select and foreign content inside a template, and at a numeric character
-// reference of more than 64 bytes: elements behind them stay as they are. A
-// page that ends inside a tag or comment before its head began passes
-// untouched. XHTML is read as XML; with an internal DTD subset, or a prefix on
-// its html element, it passes untouched.
+// x/net/html is the reference in the tests. What is put in stands in the head for
+// parsers without scripting too. The head is taken to end at tables, select and
+// foreign content inside a template, and at a numeric character reference of more
+// than 64 bytes: elements after them stay as they are. A page that ends inside a tag
+// or comment before its head began is not changed. XHTML is read as XML; with an
+// internal DTD subset, or a prefix on its html element, it is not changed.
 package metainject

@@ -3,21 +3,28 @@
 package metainject
 
 import (
+	"fmt"
+	"hash/fnv"
 	"html"
 	"maps"
 	"sync/atomic"
 
+	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
+	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
 // Everyone is the name of the element that speaks to every crawler.
-const Everyone = "robots"
+const Everyone = headscan.Everyone
 
 // An Element is what one audience is told: <meta name="NAME" content="RULES">
 // (HTML meta element of draft-illyes-repext).
 type Element struct {
 	Name  string // Everyone, or a crawler's product token in any case
 	Rules robotsrule.Set
+	// Content is the value of an element that has no rules: tdm-reservation or
+	// tdm-policy (TDMRep).
+	Content string
 }
 
 // A Set is the elements that the pages of one path get, prepared once and
@@ -28,6 +35,7 @@ type Set struct {
 	everyone robotsrule.Set
 	html     []byte // all elements one after the other
 	xhtml    []byte
+	mark     string // of the elements, for entity tags
 	// combinations grows as pages are seen; it changes no result.
 	combinations atomic.Pointer[map[combinationKey]*combination]
 }
@@ -36,21 +44,22 @@ type prepared struct {
 	name        string // as it is written
 	lower       string
 	rules       robotsrule.Set
+	content     string
 	html, xhtml string
 }
 
 // NewSet prepares elements, in the order they are given in. Elements without
 // rules are left out, and so are names that cannot be a product token (longer
 // than 64 bytes, or with white space, a control character or a colon); the
-// rules of one name are united. tokens, which may be nil,
-// holds the product tokens, in lower case, whose elements are recognised in a
-// page besides Everyone and the names of elements; it is not copied and must
-// not change any more.
+// rules of one name are united. tokens, which may be nil, holds product tokens in
+// lower case. Elements of a page are recognised by these, by Everyone, by the names
+// of the given elements and by the names that search engines document. tokens is not
+// copied and must not change.
 func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 	s := &Set{tokens: tokens}
 	for _, e := range elements {
-		p := prepared{name: e.Name, lower: asciiLower(e.Name), rules: e.Rules}
-		if e.Rules.IsEmpty() || !isName(e.Name) {
+		p := prepared{name: e.Name, lower: ascii.Lower(e.Name), rules: e.Rules, content: e.Content}
+		if e.Rules.IsEmpty() && e.Content == "" || !isName(e.Name) {
 			continue
 		}
 		if q := s.find(p.lower); q != nil {
@@ -61,13 +70,21 @@ func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 	}
 	for i := range s.elements {
 		p := &s.elements[i]
-		p.html, p.xhtml = render(p.name, p.rules, false), render(p.name, p.rules, true)
+		value := p.content
+		if value == "" {
+			value = p.rules.Meta()
+		}
+		value = html.EscapeString(value)
+		p.html, p.xhtml = renderValue(p.name, value, false), renderValue(p.name, value, true)
 		s.html = append(s.html, p.html...)
 		s.xhtml = append(s.xhtml, p.xhtml...)
 		if p.lower == Everyone {
 			s.everyone = p.rules
 		}
 	}
+	sum := fnv.New32a()
+	sum.Write(s.html)
+	s.mark = fmt.Sprintf("%08x", sum.Sum32())
 	return s
 }
 
@@ -76,22 +93,15 @@ const maxToken = 64
 
 func isName(s string) bool {
 	for i := range len(s) {
-		if class[s[i]]&notInToken != 0 {
+		if neverInToken(s[i]) {
 			return false
 		}
 	}
 	return s != "" && len(s) <= maxToken
 }
 
-func asciiLower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c | 0x20
-		}
-	}
-	return string(b)
-}
+// neverInToken reports whether c is never part of a product token.
+func neverInToken(c byte) bool { return c <= ' ' || c == ':' || c == 0x7f }
 
 // IsEmpty tells whether there is nothing to put into a page. It holds for nil.
 func (s *Set) IsEmpty() bool { return s == nil || len(s.elements) == 0 }
@@ -113,47 +123,7 @@ func (s *Set) find(lower string) *prepared {
 	return nil
 }
 
-// known returns the audience that name, as it stands in a page, means, or "".
-func (s *Set) known(name []byte) string {
-	var buf [maxToken]byte
-	for len(name) > 0 && class[name[0]]&isSpace != 0 {
-		name = name[1:]
-	}
-	for len(name) > 0 && class[name[len(name)-1]]&isSpace != 0 {
-		name = name[:len(name)-1]
-	}
-	if len(name) == 0 || len(name) > len(buf) {
-		return ""
-	}
-	for i, c := range name {
-		if class[c]&notInToken != 0 {
-			return ""
-		}
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
-		}
-		buf[i] = c
-	}
-	lower := buf[:len(name)]
-	if string(lower) == Everyone {
-		return Everyone
-	}
-	if _, ok := s.tokens[string(lower)]; ok {
-		return string(lower)
-	}
-	for i := range s.elements {
-		if s.elements[i].lower == string(lower) {
-			return s.elements[i].lower
-		}
-	}
-	return ""
-}
-
-// render writes an element. The attribute values are escaped.
-func render(name string, rules robotsrule.Set, xml bool) string {
-	return renderValue(name, html.EscapeString(rules.Meta()), xml)
-}
-
+// renderValue writes an element. escaped is its content, escaped.
 func renderValue(name, escaped string, xml bool) string {
 	end := ">"
 	if xml {
@@ -190,8 +160,14 @@ func (s *Set) combined(audience, content string, element *prepared, mode Mode) *
 			return c
 		}
 	}
-	want, keep := combine(robotsrule.Parse(content), content, element, s.everyone, mode)
-	c := &combination{keep: keep, value: html.EscapeString(want.Meta())}
+	c := &combination{}
+	if element != nil && element.content != "" {
+		value := combineDeclaration(element, content, mode)
+		c.keep, c.value = value == content, html.EscapeString(value)
+	} else {
+		want, keep := combine(robotsrule.Parse(content), content, element, s.deniedTo(audience), mode)
+		c.keep, c.value = keep, html.EscapeString(want.Meta())
+	}
 	c.quoted = []byte(`"` + c.value + `"`)
 	if len(content) > maxContent || known != nil && len(*known) >= maxCombinations {
 		return c

@@ -84,19 +84,6 @@ func TestNewSet(t *testing.T) {
 	}
 }
 
-func TestEncodings(t *testing.T) {
-	for label, want := range map[string]encoding{
-		"utf-8": asciiBased, "UTF8": asciiBased, "Windows-1252": asciiBased, "iso-8859-15": asciiBased, "Shift_JIS": asciiBased, "gb18030": asciiBased,
-		"euc-kr": asciiBased, "koi8-u": asciiBased, "": unlabelled, "nonsense": unlabelled,
-		"utf-16": utf16, "UTF-16LE": utf16, "ucs-2": utf16, "unicode": utf16,
-		"iso-2022-jp": otherEncoding, "csISO2022KR": otherEncoding, "hz-gb-2312": otherEncoding, "utf-7": otherEncoding, "utf-32be": otherEncoding,
-	} {
-		if got := encodingOf([]byte(label)); got != want {
-			t.Errorf("%q: %d, want %d", label, got, want)
-		}
-	}
-}
-
 // A declaration that no browser understands is not the one that has to stay in
 // the first bytes.
 func TestSecondCharset(t *testing.T) {

@@ -7,9 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
+	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 
-// verdict is what a response's header tells of its body.
+// verdict is what a response's header tells about its body.
 type verdict uint8
 
 const (
@@ -27,26 +30,26 @@ const (
 	xhtmlPage
 )
 
-// consider decides, when the handler gives its final header, whether that has
-// to wait for the body.
+// consider decides, when the handler has set its final header, whether that has to
+// wait for the body.
 func (rw *ResponseWriter) consider() {
 	h := rw.w.Header()
 	if rw.status == http.StatusNotModified {
 		rw.restoreETag(h)
-		rw.commit(0, false)
+		rw.commit(0, false, false)
 		return
 	}
 	v, m := rw.judge(h)
 	if v == notOurs || v == ours && rw.r.Method == http.MethodHead {
-		rw.commit(0, v == ours)
+		rw.commit(0, v == ours, v == ours)
 		return
 	}
 	p := pages.Get().(*page)
 	rw.page, rw.phase = p, phaseHeld
 	p.sniff = v == toSniff
 	if v == ours {
-		p.scan.reset(rw.o.Set, m.kind == xhtmlPage)
-		p.scan.decided = m.encoding == asciiBased
+		p.scan.Reset(rw.o.Set, m.kind == xhtmlPage)
+		p.scan.Decided = m.encoding == headscan.ASCIIBased
 	}
 	p.coding = codingOf(h["Content-Encoding"])
 	if len(h["Trailer"]) > 0 {
@@ -54,7 +57,7 @@ func (rw *ResponseWriter) consider() {
 	}
 }
 
-// judge tells from the header whether the body is a page that may be changed.
+// judge decides by the header whether the body is a page that may be changed.
 func (rw *ResponseWriter) judge(h http.Header) (verdict, media) {
 	types, given := h["Content-Type"]
 	m := media{}
@@ -62,7 +65,7 @@ func (rw *ResponseWriter) judge(h http.Header) (verdict, media) {
 		if len(types) != 1 {
 			return notOurs, m
 		}
-		if m = mediaOf(types[0]); m.kind == noPage || m.encoding == utf16 || m.encoding == otherEncoding {
+		if m = mediaOf(types[0]); m.kind == noPage || m.encoding == headscan.UTF16 || m.encoding == headscan.Other {
 			return notOurs, m
 		}
 	}
@@ -97,7 +100,7 @@ func (rw *ResponseWriter) changes(status int) bool {
 // media is what a Content-Type tells.
 type media struct {
 	kind     pageKind
-	encoding encoding
+	encoding headscan.Encoding
 }
 
 // mediaOf reads a Content-Type: the media type alone tells whether it is a page
@@ -105,16 +108,16 @@ type media struct {
 func mediaOf(contentType string) media {
 	switch contentType { // what most servers send
 	case "text/html; charset=utf-8", "text/html; charset=UTF-8", "text/html;charset=utf-8", "text/html;charset=UTF-8":
-		return media{htmlPage, asciiBased}
+		return media{htmlPage, headscan.ASCIIBased}
 	case "text/html":
-		return media{htmlPage, unlabelled}
+		return media{htmlPage, headscan.Unlabelled}
 	}
 	t, params, _ := strings.Cut(contentType, ";")
 	switch t = strings.Trim(t, " \t"); {
-	case equalFold(t, "text/html"):
-		return media{htmlPage, encodingOf([]byte(charsetOf(params)))}
-	case equalFold(t, "application/xhtml+xml"):
-		return media{xhtmlPage, encodingOf([]byte(charsetOf(params)))}
+	case ascii.EqualFold(t, "text/html"):
+		return media{htmlPage, headscan.EncodingOf([]byte(charsetOf(params)))}
+	case ascii.EqualFold(t, "application/xhtml+xml"):
+		return media{xhtmlPage, headscan.EncodingOf([]byte(charsetOf(params)))}
 	}
 	return media{}
 }
@@ -125,27 +128,30 @@ func charsetOf(params string) string {
 		var param string
 		param, params, _ = strings.Cut(params, ";")
 		name, value, ok := strings.Cut(param, "=")
-		if ok && equalFold(strings.Trim(name, " \t"), "charset") {
+		if ok && ascii.EqualFold(strings.Trim(name, " \t"), "charset") {
 			return strings.Trim(value, " \t\"'")
 		}
 	}
 	return ""
 }
 
-// changeHeader makes a page's header that of the changed page: RFC 9110 §8.6
-// (Content-Length), §8.8.3 (a strong entity tag changes with the content; a
-// weak one has to as well, because the elements matter), §14.3 (we do not serve
-// ranges of it), RFC 9530 (digests). Last-Modified goes because its date does
-// not move when the policy does, so that revalidation by date would keep an old
-// policy's page alive.
-func (rw *ResponseWriter) changeHeader(h http.Header, delta int) {
+// changeHeader makes the handler's header that of the page. Whether it is changed or
+// not, its entity tag is marked (etag.go), and Last-Modified and Accept-Ranges go: the
+// date does not move when the policy does, so that revalidation by date would keep an
+// old policy's page alive, and ranges are the handler's (RFC 9110 section 14.3). If it
+// is changed, the length becomes that of the new content or goes (section 8.6), and
+// the digests go (RFC 9530).
+func (rw *ResponseWriter) changeHeader(h http.Header, delta int, changed bool) {
+	if !changed && !rw.marks() {
+		return
+	}
 	var buf [128]byte // both values in one string
 	text, tagEnd := buf[:0], 0
-	if v := h["Etag"]; len(v) == 1 && rw.o.ETagSuffix != "" && isETag(v[0]) {
-		text = append(append(append(text, v[0][:len(v[0])-1]...), rw.o.ETagSuffix...), '"')
+	if v := h["Etag"]; len(v) == 1 && rw.marks() && isETag(v[0]) {
+		text = rw.appendMarked(text, v[0], len(h["Content-Encoding"]) > 0 && codingOf(h["Content-Encoding"]) != identity)
 		tagEnd = len(text)
 	}
-	if v := h["Content-Length"]; len(v) == 1 && rw.r.Method != http.MethodHead && rw.page != nil && rw.page.coding == identity {
+	if v := h["Content-Length"]; changed && len(v) == 1 && rw.r.Method != http.MethodHead && rw.page != nil && rw.page.coding == identity {
 		if n, err := strconv.ParseInt(v[0], 10, 64); err == nil && n >= 0 && n+int64(delta) >= 0 {
 			text = strconv.AppendInt(text, n+int64(delta), 10)
 		}
@@ -153,17 +159,21 @@ func (rw *ResponseWriter) changeHeader(h http.Header, delta int) {
 	s := string(text)
 	values := make([]string, 0, 2)
 	values = setOrDelete(h, "Etag", s[:tagEnd], values)
-	setOrDelete(h, "Content-Length", s[tagEnd:], values)
-	for _, k := range [...]string{"Last-Modified", "Accept-Ranges", "Content-Md5", "Digest", "Content-Digest", "Repr-Digest", "Unencoded-Digest"} {
-		if h[k] != nil { // less work than to delete in vain
-			delete(h, k)
-		}
+	drop(h, "Last-Modified", "Accept-Ranges")
+	if !changed {
+		return
 	}
+	setOrDelete(h, "Content-Length", s[tagEnd:], values)
+	drop(h, digestFields[:]...)
 	if t := h["Trailer"]; len(t) > 0 {
-		if t = withoutDigests(t); t == nil {
-			delete(h, "Trailer")
-		} else {
-			h["Trailer"] = t
+		set(h, "Trailer", withoutDigests(t))
+	}
+}
+
+func drop(h http.Header, keys ...string) {
+	for _, k := range keys {
+		if h[k] != nil { // cheaper than deleting what is not there
+			delete(h, k)
 		}
 	}
 }
@@ -176,12 +186,6 @@ func setOrDelete(h http.Header, key, value string, values []string) []string {
 	values = append(values, value)
 	h[key] = values[len(values)-1 : len(values) : len(values)]
 	return values
-}
-
-// isETag tells whether v has the form of one entity tag.
-func isETag(v string) bool {
-	v = strings.TrimPrefix(v, "W/")
-	return len(v) >= 2 && v[0] == '"' && strings.IndexByte(v[1:], '"') == len(v)-2
 }
 
 // digestFields hold a hash of the content.
@@ -230,7 +234,7 @@ func hasToken(values []string, token string) bool {
 			var item string
 			item, v, _ = strings.Cut(v, ",")
 			item, _, _ = strings.Cut(item, "=")
-			if equalFold(strings.Trim(item, " \t"), token) {
+			if ascii.EqualFold(strings.Trim(item, " \t"), token) {
 				return true
 			}
 		}

@@ -13,7 +13,7 @@ import (
 // after the other, and from threads that are locked, as those that call C do.
 func TestWritesFromLockedThreads(t *testing.T) {
 	page, set := naturalPage(300_000, "", 1), testSet(t, "robots=noindex")
-	want := boundedRewrite(page, set, DefaultMaxHead)
+	want := boundedRewrite(page, set, DefaultMaxHead, false)
 	for _, c := range testCodings {
 		raw := c.pack(page, 1, 0)
 		r := newRecorder()
@@ -56,14 +56,14 @@ func TestUnpackerPanics(t *testing.T) {
 					t.Error("it did not panic")
 				}
 			}()
-			c.start(codings) // which none of the unpackers is for
-			c.read()
+			c.start(identity, nil) // which none of the unpackers is for
+			c.unpack()
 		}()
 		c.release()
 	}
-	c.start(brotliCoding)
-	c.in = []byte{0x1b}
-	c.read()
+	c.start(brotliCoding, nil)
+	c.push([]byte{0x1b}, false)
+	c.unpack()
 	c.release()
 	c.release()
 	for i := 0; runtime.NumGoroutine() > before; i++ {

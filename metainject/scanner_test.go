@@ -15,6 +15,8 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+
+	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 
 var testTokens = map[string]struct{}{"googlebot": {}, "bingbot": {}, "examplebot": {}}
@@ -34,20 +36,20 @@ func testSet(t testing.TB, elements ...string) *Set {
 
 // rewriteHead is the whole of a page rewritten in memory. cut gives the chunk
 // sizes; nil is one chunk.
-func rewriteHead(page []byte, set *Set, mode Mode, xml, fragments bool, cut func() int) ([]byte, []edit, *scanner) {
-	var s scanner
-	s.reset(set, xml)
+func rewriteHead(page []byte, set *Set, mode Mode, xml, fragments bool, cut func() int) ([]byte, []edit, *headscan.Scanner) {
+	var s headscan.Scanner
+	s.Reset(set, xml)
 	if cut != nil {
 		for n := 0; ; {
 			n = min(n+cut(), len(page))
 			// A copy, so that a look past the end is seen.
-			if s.scan(slices.Clip(bytes.Clone(page[:n])), false) || n == len(page) {
+			if s.Scan(slices.Clip(bytes.Clone(page[:n])), false) || n == len(page) {
 				break
 			}
 		}
 	}
-	s.scan(page, true)
-	es := s.edits(nil, mode, fragments)
+	s.Scan(page, true)
+	es := editsOf(nil, &s, set, mode, fragments)
 	return applyEdits(page, es), es, &s
 }
 
@@ -55,9 +57,9 @@ func applyEdits(page []byte, es []edit) []byte {
 	var out []byte
 	at := 0
 	for _, e := range es {
-		out = append(out, page[at:e.start]...)
-		out = append(out, e.text...)
-		at = e.end
+		out = append(out, page[at:e.Start]...)
+		out = append(out, e.Text...)
+		at = e.End
 	}
 	return append(out, page[at:]...)
 }
@@ -97,6 +99,9 @@ func naiveAudience(n *html.Node, set *Set) (audience, content string, carrier bo
 	}
 	trim := func(s string) string { return strings.ToLower(strings.TrimFunc(s, isHTMLSpace)) }
 	names := map[string]bool{Everyone: true}
+	for _, name := range documentedNames {
+		names[name] = true
+	}
 	for k := range set.tokens {
 		names[k] = true
 	}
@@ -124,6 +129,21 @@ func metaNode(name, content string) *html.Node {
 	return &html.Node{Type: html.ElementNode, Data: "meta", Attr: []html.Attribute{{Key: "name", Val: name}, {Key: "content", Val: content}}}
 }
 
+// noscriptEndsHead reports whether a parser without scripting begins the body in a
+// noscript element of the head.
+func noscriptEndsHead(n *html.Node) bool {
+	if n.FirstChild == nil || n.FirstChild.Type != html.TextNode { // in XHTML it has elements
+		return false
+	}
+	text := n.FirstChild.Data
+	doc, err := html.ParseWithOptions(strings.NewReader("<!DOCTYPE html><head><noscript>"+text+"</noscript><link id=after>"), html.ParseOptionEnableScripting(false))
+	if err != nil {
+		return true
+	}
+	head := child(child(doc, "html"), "head")
+	return head.LastChild.Data != "link" || head.FirstChild.NextSibling != head.LastChild
+}
+
 // naiveEdit makes the intended change on the tree. late puts what is new behind
 // the element that declares the encoding; lateToo moves what stood before it.
 func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool) bool {
@@ -134,10 +154,15 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool) bool {
 		content string
 		carrier bool
 		early   bool
+		shaded  bool // not in the head without scripting
 	}
+	shaded := false
 	groups := map[string][]member{}
 	var order []string
 	for n := range head.ChildNodes() {
+		if n.Type == html.ElementNode && n.Data == "noscript" && noscriptEndsHead(n) {
+			shaded = true
+		}
 		if n.Type != html.ElementNode || n.Data != "meta" || n.Namespace != "" {
 			continue
 		}
@@ -154,7 +179,7 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool) bool {
 			if groups[a] == nil {
 				order = append(order, a)
 			}
-			groups[a] = append(groups[a], member{n, c, carrier, charset == nil || charset == n})
+			groups[a] = append(groups[a], member{n, c, carrier, charset == nil || charset == n, shaded})
 		}
 	}
 	if late && charset == nil {
@@ -179,15 +204,15 @@ func naiveEdit(doc *html.Node, set *Set, mode Mode, late, lateToo bool) bool {
 		if el != nil {
 			name = el.name
 		}
-		want, keep := combine(robotsrule.Parse(joined), joined, el, set.everyone, mode)
-		if keep && (el == nil || len(g) == 1 && g[0].carrier) {
+		want, keep := combine(robotsrule.Parse(joined), joined, el, set.deniedTo(a), mode)
+		if keep && (el == nil || len(g) == 1 && g[0].carrier && !g[0].shaded) {
 			continue
 		}
 		for i, m := range g {
 			switch {
 			case i > 0 || want.IsEmpty():
 				head.RemoveChild(m.n)
-			case lateToo && m.early:
+			case lateToo && m.early, m.shaded:
 				head.RemoveChild(m.n)
 				fresh = append(fresh, metaNode(name, want.Meta()))
 			case m.carrier:
@@ -269,7 +294,7 @@ func checkHead(t testing.TB, page []byte, set *Set, mode Mode, seed uint64) {
 	t.Helper()
 	out, es, s := rewriteHead(page, set, mode, false, true, nil)
 	for i, e := range es {
-		if e.start > e.end || e.end > len(page) || i > 0 && e.start < es[i-1].end {
+		if e.Start > e.End || e.End > len(page) || i > 0 && e.Start < es[i-1].End {
 			t.Fatalf("edits %v overlap in %q", es, page)
 		}
 	}
@@ -280,8 +305,8 @@ func checkHead(t testing.TB, page []byte, set *Set, mode Mode, seed uint64) {
 			t.Fatalf("chunking changes the output for %q:\n%q\n%q", page, out, again)
 		}
 	}
-	if s.foreign || s.headAt < 0 || complexTemplate.Match(page) || longReference.Match(page) || lessInScript.Match(page) {
-		if s.headAt < 0 && len(es) > 0 {
+	if s.Foreign || s.HeadAt < 0 || complexTemplate.Match(page) || longReference.Match(page) || lessInScript.Match(page) {
+		if s.HeadAt < 0 && len(es) > 0 {
 			t.Fatalf("edits %v without a head in %q", es, page)
 		}
 		return
@@ -292,6 +317,14 @@ func checkHead(t testing.TB, page []byte, set *Set, mode Mode, seed uint64) {
 	outTree, err := parseTree(out)
 	if err != nil {
 		t.Fatalf("the output of %q does not parse: %v", page, err)
+	}
+	if repeats := slices.ContainsFunc(es, func(e edit) bool { return bytes.HasPrefix(e.Text, []byte("<meta charset=")) }); repeats {
+		head := child(child(outTree, "html"), "head")
+		first := head.FirstChild
+		if got, _ := firstAttr(first, "charset"); s.Charset == "" || got != s.Charset {
+			t.Fatalf("page %q\nout  %q\nrepeats the encoding %q as %q", page, out, s.Charset, got)
+		}
+		head.RemoveChild(first)
 	}
 	got := dumped(outTree)
 	var want string
@@ -347,6 +380,8 @@ var headSeeds = []string{
 	"<head><meta name=robots content=inde" + strings.Repeat(" ", 965) + "<meta charset=utf-8>", "<head><meta charset=utf-8 property=robots content=index>",
 	"<head></head><noscript><meta name=robots content=all></noscript><meta name=robots content=all>",
 	"<head><meta http-equiv=X-Robots-Tag content='googlebot: '>",
+	"<noscript>" + strings.Repeat("<link rel=stylesheet href=/a>", 33) + "<meta charset=utf-8>",
+	"<title>" + strings.Repeat("x", 970) + "<meta charset=utf-8></title><meta name=robots content=all>",
 	"<base href=/><basefont><bgsound><link rel=x><command><meta name=robots content=all>",
 }
 

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 
 var testTime = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
@@ -194,7 +196,7 @@ func TestWriteErrors(t *testing.T) {
 	gone := errors.New("gone")
 	for _, n := range []int{1, 10, 1000} {
 		r := newRecorder()
-		r.header.Set("Content-Type", "text/html")
+		r.header.Set("Content-Type", "text/html; charset=utf-8")
 		r.fail = gone
 		rw := wrapped(t, r, Options{Set: testSet(t, "robots=noindex")})
 		page := []byte("<!DOCTYPE html><head><title>a</title><p>b")
@@ -330,15 +332,19 @@ func checkWriter(t *testing.T, choice []byte, seed uint64) {
 	set := testSet(t, testSets[seed%4]...)
 	rnd := rand.New(rand.NewPCG(seed, 3))
 	bound := 1 + rnd.IntN(200)
-	want := boundedRewrite(page, set, bound)
+	decided := rnd.IntN(2) == 0 // a flush does not wait for a declaration of the encoding
+	want := boundedRewrite(page, set, bound, decided)
 	r := newRecorder()
 	r.header.Set("Content-Type", "text/html")
+	if decided {
+		r.header.Set("Content-Type", "text/html; charset=utf-8")
+	}
 	r.header.Set("Content-Length", fmt.Sprint(len(page)))
 	rw := Wrap(r, httptest.NewRequest("GET", "/", nil), Options{Set: set, MaxHead: bound, Fragments: true})
 	defer rw.Release()
 	for rest := page; len(rest) > 0; {
 		n := min(1+rnd.IntN(1+rnd.IntN(80)), len(rest))
-		writeSome(t, rw, rest[:n], rnd)
+		writeSome(t, rw, rest[:n], decided, rnd)
 		rest = rest[n:]
 		if rw.page != nil && len(rw.page.held) > bound {
 			t.Fatalf("%d bytes held, bound %d", len(rw.page.held), bound)
@@ -355,7 +361,7 @@ func checkWriter(t *testing.T, choice []byte, seed uint64) {
 	}
 }
 
-func writeSome(t *testing.T, rw *ResponseWriter, b []byte, rnd *rand.Rand) {
+func writeSome(t *testing.T, rw *ResponseWriter, b []byte, flush bool, rnd *rand.Rand) {
 	var n int
 	var err error
 	switch rnd.IntN(4) {
@@ -373,7 +379,7 @@ func writeSome(t *testing.T, rw *ResponseWriter, b []byte, rnd *rand.Rand) {
 	if n != len(b) || err != nil {
 		t.Fatalf("%d of %d, %v", n, len(b), err)
 	}
-	if rnd.IntN(4) == 0 && (rw.page == nil || rw.page.scan.mode != modeAfterHead) {
+	if flush && rnd.IntN(4) == 0 && (rw.page == nil || !rw.page.scan.BehindHead()) {
 		if err := rw.FlushError(); err != nil {
 			t.Fatal(err)
 		}
@@ -382,13 +388,48 @@ func writeSome(t *testing.T, rw *ResponseWriter, b []byte, rnd *rand.Rand) {
 
 // boundedRewrite is what becomes of a page when only its first bytes may be
 // held.
-func boundedRewrite(page []byte, set *Set, bound int) []byte {
-	var s scanner
-	s.reset(set, false)
+func boundedRewrite(page []byte, set *Set, bound int, decided bool) []byte {
+	var s headscan.Scanner
+	s.Reset(set, false)
+	s.Decided = decided
 	if len(page) >= bound {
-		s.scan(page[:bound], false)
+		s.Scan(page[:bound], false)
 	} else {
-		s.scan(page, true)
+		s.Scan(page, true)
 	}
-	return applyEdits(page, s.edits(nil, Merge, true))
+	return applyEdits(page, editsOf(nil, &s, set, Merge, true))
+}
+
+// TestLongHead: a page whose head goes on beyond what is held is reported.
+func TestLongHead(t *testing.T) {
+	head := "<!DOCTYPE html><head><title>" + strings.Repeat("x", 5000) + "</title><meta name=robots content=all>"
+	for name, c := range map[string]struct {
+		page    string
+		maxHead int
+		reports int
+	}{
+		"longer":   {head + "</head><body>", 4096, 1},
+		"not":      {head + "</head><body>", 0, 0},
+		"body":     {"<!DOCTYPE html><head></head><body>" + strings.Repeat("x", 5000), 4096, 0},
+		"fragment": {"<p>" + strings.Repeat("x", 5000), 4096, 0},
+	} {
+		for _, coding := range testCodings {
+			for _, packed := range []bool{false, true} {
+				reports := 0
+				r := newRecorder()
+				r.header.Set("Content-Type", "text/html; charset=utf-8")
+				body := []byte(c.page)
+				if packed {
+					r.header.Set("Content-Encoding", coding.name)
+					body = coding.pack(body, 7, 0)
+				}
+				rw := wrapped(t, r, Options{Set: testSet(t, "robots=noindex"), MaxHead: c.maxHead, LongHead: func(*http.Request) { reports++ }})
+				rw.Write(body)
+				rw.Close(nil)
+				if reports != c.reports {
+					t.Errorf("%s, packed in %s: %v: reported %d times", name, coding.name, packed, reports)
+				}
+			}
+		}
+	}
 }

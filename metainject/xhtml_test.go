@@ -84,7 +84,7 @@ func TestRandomXHTML(t *testing.T) {
 		page := randomXHTML(rnd)
 		set, mode := testSet(t, testSets[i%4]...), Mode(i/4%2)
 		out, es, s := rewriteHead(page, set, mode, true, false, nil)
-		if s.headAt < 0 {
+		if s.HeadAt < 0 {
 			t.Fatalf("no head in %q", page)
 		}
 		again, _, _ := rewriteHead(page, set, mode, true, false, func() int { return 1 + rnd.IntN(5) })

@@ -101,7 +101,7 @@ func (x *Index[V]) fill(sorted []keyed[V], r run, todo []run) []run {
 			continue
 		}
 		wild = append(wild, wildcard[V]{
-			rest: text[end:], needs: needs(text[end:]), length: int32(len(text)), value: value,
+			rest: text[end:], needs: needs(text[end:]), length: int32(group[i].Pattern.Len()), value: value,
 		})
 	}
 	if len(wild) > 0 {
@@ -204,9 +204,32 @@ func (x *Index[V]) longestWild(wild *wilds[V], path string, at int, f *filter, b
 }
 
 // Matches calls yield with the value of every pattern that matches path, which
-// is in the normal form of NormalizePath. The order is fixed for an index.
+// is in the normal form of NormalizePath. The order is fixed for an index, and
+// patterns without wildcards come in the order of their lengths.
 func (x *Index[V]) Matches(path string, yield func(V)) {
-	x.matches(path, func(v *V) { yield(*v) })
+	f := filter{path: path}
+	at, n := 0, int32(0)
+	for {
+		nd := &x.nodes[n]
+		if !strings.HasPrefix(path[at:], nd.label) {
+			return
+		}
+		at += len(nd.label)
+		if nd.length > 0 {
+			yield(nd.value)
+		}
+		if nd.wild != nil {
+			nd.wild.matches(path, at, &f, 0, func(c *wildcard[V]) { yield(c.value) })
+		}
+		if at == len(path) {
+			return
+		}
+		i := strings.IndexByte(nd.first, path[at])
+		if i < 0 {
+			return
+		}
+		n = nd.child + int32(i)
+	}
 }
 
 func (x *Index[V]) matches(path string, yield func(*V)) {

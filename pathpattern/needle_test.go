@@ -83,10 +83,11 @@ func TestIndexOfManyWildcardsAgreesWithRegexp(t *testing.T) {
 					continue
 				}
 				all = append(all, i)
-				if n := len(patterns[i]); n > best {
+				n := entries[i].Pattern.Len()
+				if n > best {
 					best, longest = n, nil
 				}
-				if len(patterns[i]) == best {
+				if n == best {
 					longest = append(longest, i)
 				}
 			}

@@ -2,64 +2,76 @@
 
 package pathpattern
 
-// class says what the normal form does with an octet of a path.
+import "strings"
+
+// class says what the normal form does with an octet.
 type class uint8
 
 const (
-	encode     class = iota // written as %XX
-	special                 // "*" and "$": reserved, but written as %XX in a path (RFC 9309 section 2.2.3)
-	reserved                // left as it came (RFC 3986 section 2.2)
-	unreserved              // written plainly, also when it came as %XX
+	encoded   class = iota // written as %XX
+	special                // "*" and "$": written as %XX where they are literal (RFC 9309 section 2.2.3)
+	separator              // "/" and "?": left as they came, except in a query
+	plain                  // written plainly, also if it came as %XX
 )
 
 var classes = func() (t [256]class) {
 	for c := range 128 {
 		switch b := byte(c); {
-		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9',
-			b == '-', b == '.', b == '_', b == '~':
-			t[c] = unreserved
-		case b == '*', b == '$':
-			t[c] = special
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z', b >= '0' && b <= '9':
+			t[c] = plain
 		}
 	}
-	for _, b := range []byte(":/?#[]@!&'()+,;=") {
-		t[b] = reserved
+	for _, b := range []byte("-._~:[]@!&'()+,;=") {
+		t[b] = plain
 	}
+	t['*'], t['$'] = special, special
+	t['/'], t['?'] = separator, separator
 	return t
 }()
 
 const upperHex = "0123456789ABCDEF"
 
+// place is the part of a target that an octet is in. "/" and "?" are separators
+// in a path, where %2F and %3F are other names. In a query they are data, and
+// %2F and %3F are spellings of them (RFC 3986 section 3.4).
+type place uint8
+
+const (
+	inPath   place = iota
+	inEither       // after a "*" of a pattern, which may have matched a "?"
+	inQuery
+)
+
+// after is the place of what follows c.
+func (p place) after(c byte) place {
+	if c == '?' || p == inEither && c == '=' {
+		return inQuery
+	}
+	return p
+}
+
 // appendNormal appends the normal form of s, in which no "*" is special.
-func appendNormal(b []byte, s string) []byte {
+func appendNormal(b []byte, s string, at place) ([]byte, place) {
 	for i := 0; i < len(s); i++ {
-		c := s[i]
+		c, escaped := s[i], false
 		if c == '%' {
 			hi, lo := -1, -1
 			if i+2 < len(s) {
 				hi, lo = unhex(s[i+1]), unhex(s[i+2])
 			}
-			if hi < 0 || lo < 0 {
-				b = append(b, '%', '2', '5') // a "%" that encodes nothing
-				continue
+			if hi >= 0 && lo >= 0 { // else a "%" that encodes nothing
+				i += 2
+				c, escaped = byte(hi<<4|lo), true
 			}
-			i += 2
-			c = byte(hi<<4 | lo)
-			if classes[c] == unreserved {
-				b = append(b, c)
-			} else {
-				b = append(b, '%', upperHex[hi], upperHex[lo])
-			}
-			continue
 		}
-		switch classes[c] {
-		case unreserved, reserved:
+		if k := classes[c]; k == plain || k == separator && (!escaped || at == inQuery) {
 			b = append(b, c)
-		default:
+			at = at.after(c)
+		} else {
 			b = append(b, '%', upperHex[c>>4], upperHex[c&15])
 		}
 	}
-	return b
+	return b, at
 }
 
 func unhex(c byte) int {
@@ -74,30 +86,57 @@ func unhex(c byte) int {
 	return -1
 }
 
-// IsNormal reports whether a path is in normal form already, as nearly every
-// path that a client sends is.
-func IsNormal(path string) bool {
-	return normalOctets(path) && len(path) > 0 && path[0] == '/'
+// isNormalEscape reports whether s begins with an escape that stays as it is.
+func isNormalEscape(s string, at place) bool {
+	if len(s) < 3 || s[1] > 'F' || s[2] > 'F' { // no lower-case digits
+		return false
+	}
+	hi, lo := unhex(s[1]), unhex(s[2])
+	if hi < 0 || lo < 0 {
+		return false
+	}
+	k := classes[hi<<4|lo]
+	return k <= special || k == separator && at != inQuery
 }
 
-func normalOctets(s string) bool {
-	for i := range len(s) {
-		if classes[s[i]] < reserved {
+// IsNormal reports whether a path is in normal form, as nearly every path that a
+// client sends is.
+func IsNormal(path string) bool {
+	if path == "" || path[0] != '/' {
+		return false
+	}
+	at := inPath
+	for i := 0; i < len(path); i++ {
+		switch c := path[i]; {
+		case classes[c] >= separator:
+			at = at.after(c)
+		case c == '%' && isNormalEscape(path[i:], at):
+			i += 2
+		default:
 			return false
 		}
 	}
 	return true
 }
 
-// AppendNormalPath appends the normal form of path (RFC 9309 section 2.2.2) to
-// b: the path and query of a request target as it was sent. A literal "*" or
-// "$" becomes %2A or %24, which is how a pattern names them (section 2.2.3).
-// A path that does not start with "/" gets one.
+// AppendNormalPath appends the normal form of path to b: the path and query of a
+// request target as it was sent. RFC 9309 section 2.2.2 wants both sides of a
+// comparison in one form; this is the form:
+//   - unreserved octets and the reserved ones ":[]@!&'()+,;=" are written plainly,
+//     however they came;
+//   - "*" and "$" are %2A and %24, which is how a pattern names them (section 2.2.3);
+//   - "/" and "?" stay as they are, and so do %2F and %3F before the query, where
+//     they are not separators. In the query %2F and %3F become "/" and "?";
+//   - everything else is percent-encoded in upper case.
+//
+// A path that does not start with "/" gets one. The normal form of a normal form
+// is itself.
 func AppendNormalPath(b []byte, path string) []byte {
 	if path == "" || path[0] != '/' {
 		b = append(b, '/')
 	}
-	return appendNormal(b, path)
+	b, _ = appendNormal(b, path, inPath)
+	return b
 }
 
 // NormalizePath is AppendNormalPath as a string.
@@ -105,5 +144,32 @@ func NormalizePath(path string) string {
 	if IsNormal(path) {
 		return path
 	}
-	return string(AppendNormalPath(nil, path))
+	return string(AppendNormalPath(make([]byte, 0, len(path)+8), path))
 }
+
+// Encoded is the other spelling of the pattern: each reserved octet of its path
+// that String writes plainly, such as "@" or ":", is percent-encoded. It is the
+// same text where there is none. Readers of robots.txt that do not normalise
+// take the two for different patterns.
+func (p Pattern) Encoded() string {
+	path, rest := p.text, ""
+	if i := strings.IndexByte(path, '?'); i >= 0 {
+		path, rest = path[:i], path[i:]
+	}
+	if !strings.ContainsAny(path, reserved) {
+		return p.text
+	}
+	b := make([]byte, 0, len(p.text)+16)
+	for _, c := range []byte(path) {
+		if strings.IndexByte(reserved, c) >= 0 {
+			b = append(b, '%', upperHex[c>>4], upperHex[c&15])
+		} else {
+			b = append(b, c)
+		}
+	}
+	return string(append(b, rest...))
+}
+
+// reserved are the reserved characters of RFC 3986 section 2.2 that have no
+// meaning in a pattern and do not separate parts of a target.
+const reserved = ":[]@!&'()+,;="

@@ -2,8 +2,8 @@
 
 // Package pathpattern implements the path patterns of robots.txt: their normal
 // form (RFC 9309 section 2.2.2), the special characters "*" and "$" (section
-// 2.2.3), and an index that finds the longest of many patterns that match a
-// path.
+// 2.2.3), an index that finds the longest of many patterns that match a path, and
+// the paths that servers may take a request target for.
 package pathpattern
 
 import (
@@ -27,13 +27,13 @@ var (
 	errHash  = errors.New(`"#" starts a comment in robots.txt; write it as %23`)
 )
 
-// Parse puts s into normal form (RFC 9309 section 2.2.2): octets that URIs do
-// not allow are percent-encoded, unreserved ones are decoded, hexadecimal
-// digits are upper case. "*" anywhere and "$" at the end are special (section
-// 2.2.3); a "$" elsewhere stands for itself. Runs of "*" are one "*". "*.gif"
-// becomes "/*.gif", which matches the same and is what the grammar of RFC 9309
-// asks for; "*/x" stays, as no single pattern that starts with "/" says that. A
-// "*" at the end stays too: it counts for the length as readers count it.
+// Parse puts s into the normal form of AppendNormalPath. "*" anywhere and "$" at
+// the end are special (RFC 9309 section 2.2.3); a "$" elsewhere is literal. Runs of
+// "*" are one "*". "*.gif" becomes "/*.gif", which matches the same and follows the
+// grammar of RFC 9309; "*/x" stays, because no single pattern that starts with "/"
+// matches the same. A "*" at the end stays too: it counts for the length as readers
+// count it. What follows a "?", or a "*" and a "=", is the query, in which %2F and
+// %3F are spellings of "/" and "?".
 //
 // The errors say what is wrong with s in words for the author of a policy.
 func Parse(s string) (Pattern, error) {
@@ -57,11 +57,15 @@ func Parse(s string) (Pattern, error) {
 	}
 	b := make([]byte, 1, len(s)+8)
 	b[0] = '/'
+	at := inPath
 	for i, part := range strings.Split(body, "*") {
-		if i > 0 && b[len(b)-1] != '*' {
-			b = append(b, '*')
+		if i > 0 {
+			at = max(at, inEither)
+			if b[len(b)-1] != '*' {
+				b = append(b, '*')
+			}
 		}
-		b = appendNormal(b, part)
+		b, at = appendNormal(b, part, at)
 	}
 	if body[0] == '/' || len(b) > 2 && b[2] == '/' {
 		b = b[1:]
@@ -85,8 +89,14 @@ func MustParse(s string) Pattern {
 func (p Pattern) String() string { return p.text }
 
 // Len is the pattern's length in octets, special characters included: what
-// RFC 9309 section 2.2.2 compares to find the most specific match.
-func (p Pattern) Len() int { return len(p.text) }
+// RFC 9309 section 2.2.2 compares to find the most specific match. A pattern
+// that begins with "*" counts as "/*".
+func (p Pattern) Len() int {
+	if p.text != "" && p.text[0] == '*' {
+		return len(p.text) + 1
+	}
+	return len(p.text)
+}
 
 // IsZero reports whether p is no pattern at all.
 func (p Pattern) IsZero() bool { return p.text == "" }

@@ -14,7 +14,14 @@ func TestParse_RFC9309_2_2_2_NormalForm(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"/", "/"},
 		{"/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https://foo.bar"},
-		{"/foo/bar?baz=https%3A%2F%2Ffoo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar"},
+		{"/foo/bar?baz=https%3A%2F%2Ffoo.bar", "/foo/bar?baz=https://foo.bar"},
+		{"/%3aa%40b%5b%5D%21%26%27%28%29%2b%2C%3b%3D", "/:a@b[]!&'()+,;="},
+		{"/a%2fb%3Fc%23", "/a%2Fb%3Fc%23"},
+		{"/a?%2Fb%3fc", "/a?/b?c"},
+		{"/*%2F?%2F*%2F", "/*%2F?/*/"},
+		{"/*to=%2Fx", "/*to=/x"},
+		{"/*to%3D%2fx", "/*to=/x"},
+		{"/to=%2F*", "/to=%2F*"},
 		{"/foo/bar/\u30C4", "/foo/bar/%E3%83%84"},
 		{"/foo/bar/%e3%83%84", "/foo/bar/%E3%83%84"},
 		{"/foo/bar/%62%61%7A", "/foo/bar/baz"},
@@ -77,10 +84,82 @@ func TestMatch_RFC9309_2_2_3_SpecialCharacters(t *testing.T) {
 		{"*/print", "/a/print/b", true},
 		{"*.gif", "/x.gif", true},
 		{"/a%2Fb", "/a/b", false},
+		{"/a%3Fb", "/a?b", false},
+		{"/@x/", "/%40x/", true},
+		{"/%40x/", "/@x/", true},
+		{"/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar", true},
+		{"/foo/bar?baz=https%3A%2F%2Ffoo.bar", "/foo/bar?baz=https://foo.bar", true},
+		{"/*?to=%2Fx", "/a?to=/x", true},
+		{"/*to=%2Fx", "/a?to=%2Fx", true},
+		{"/a%2A$", "/a*", true},
+		{"/a%2A$", "/aa", false},
+		{"/a%24", "/a$b", true},
+		{"/a%24", "/a", false},
 	} {
 		if got := MustParse(c.pattern).Match(NormalizePath(c.path)); got != c.want {
 			t.Errorf("%q matches %q: %v, want %v", c.pattern, c.path, got, c.want)
 		}
+	}
+}
+
+func TestEncoded(t *testing.T) {
+	for in, want := range map[string]string{
+		"/":            "/",
+		"/a-b_c.~/x*$": "/a-b_c.~/x*$",
+		"/@a:b/*(1)$":  "/%40a%3Ab/*%281%29$",
+		"/a;v=1?b=c,d": "/a%3Bv%3D1?b=c,d",
+		"/%2A%24%2F@":  "/%2A%24%2F%40",
+	} {
+		p := MustParse(in)
+		if got := p.Encoded(); got != want || MustParse(got) != p {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+// respell writes some octets of a target in another way that means the same: as
+// an escape, or as what its escape stands for.
+func respell(r *rand.Rand, target string) string {
+	var b []byte
+	at := inPath
+	for i := 0; i < len(target); i++ {
+		c := target[i]
+		if c == '%' {
+			if code := byte(unhex(target[i+1])<<4 | unhex(target[i+2])); r.IntN(2) == 0 && classes[code] == special {
+				b = append(b, code)
+			} else {
+				b = append(b, strings.ToLower(target[i:i+3])...)
+			}
+			i += 2
+			continue
+		}
+		if r.IntN(2) == 0 && (classes[c] == plain || classes[c] == separator && at == inQuery) {
+			b = fmt.Appendf(b, []string{"%%%02x", "%%%02X"}[r.IntN(2)], c)
+		} else {
+			b = append(b, c)
+		}
+		at = at.after(c)
+	}
+	return string(b)
+}
+
+// A pattern matches every spelling of a target, or none.
+func TestMatchDoesNotDependOnTheSpelling(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	hits := 0
+	for range 50_000 {
+		target := NormalizePath("/" + randomText(r, "ab@:;=,/?%2F3F*$", 8))
+		pattern := MustParse("/" + randomText(r, "ab@:;=,/?*$", 4))
+		other := respell(r, target)
+		if got := NormalizePath(other); got != target {
+			t.Fatalf("%q is %q in normal form, and %q is %q", target, target, other, got)
+		}
+		if pattern.Match(target) {
+			hits++
+		}
+	}
+	if hits < 1000 {
+		t.Errorf("only %d matches", hits)
 	}
 }
 
@@ -157,7 +236,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("*%2a%zz\xff", "/*%")
 	f.Fuzz(func(t *testing.T, text, path string) {
 		norm := NormalizePath(path)
-		if !IsNormal(norm) && norm != NormalizePath(norm) {
+		if !IsNormal(norm) || string(AppendNormalPath(nil, norm)) != norm {
 			t.Fatalf("the normal form of %q is not its own: %q, %q", path, norm, NormalizePath(norm))
 		}
 		p, err := Parse(text)

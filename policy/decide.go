@@ -3,75 +3,26 @@
 package policy
 
 import (
+	"slices"
 	"time"
 	"unsafe"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
-	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
-
-// Query is a question to a Policy.
-type Query struct {
-	Crawler  CrawlerID
-	Identity Identity
-	Purposes []string // named by the client beside what the catalogue says; lower case
-	Host     string   // as sent: case and port do not matter
-	Path     string   // the path and query of the request target, as sent
-	Usage    Usage
-	Now      time.Time
-}
-
-// Verdict is the answer to a Query.
-type Verdict uint8
-
-// The verdicts. Nothing in the policy speaks of what is Unstated; for Crawl
-// that means allowed (RFC 9309 section 2.2.2).
-const (
-	Unstated Verdict = iota
-	Allowed
-	Disallowed
-)
-
-var verdictNames = [...]string{"unstated", "allowed", "disallowed"}
-
-// String is the verdict in words.
-func (v Verdict) String() string { return verdictNames[v] }
-
-// Decision is a verdict with its reasons.
-type Decision struct {
-	Verdict   Verdict
-	Rule      *Rule      // that decided; nil when unstated, and for /robots.txt
-	Statement *Statement // of that rule
-	Expired   bool       // a permission whose time limit has passed
-}
-
-// Qualifiers are the restrictions on what is allowed, or nil.
-func (d Decision) Qualifiers() *Qualifiers {
-	if d.Verdict != Allowed || d.Statement == nil {
-		return nil
-	}
-	return d.Statement.Qualifiers
-}
 
 // robotsTxt is always allowed to be crawled (RFC 9309 section 2.2.2).
 const robotsTxt = "/robots.txt"
 
-// Decide answers a query. Among the statements that speak of it, the first
-// difference decides:
+// Decide answers a query: Disallowed if a prohibition matches that no matching
+// permission overrides (see Policy.Overrides), else Allowed if a permission
+// matches, else Unstated. A permission whose date has passed is a prohibition
+// that only a permission that sets it aside overrides. Other is asked when
+// nothing else matches, and never about Crawl.
 //
-//  1. audience: the crawler's token, then its category, operator and purposes,
-//     then everyone;
-//  2. host: the very name, then a wildcard, then rules without hosts;
-//  3. usage: the usage itself, then Present for what is derived from it;
-//  4. the longest pattern (RFC 9309 section 2.2.2);
-//  5. a tie: allowed, except between two rules of the middle audience tier,
-//     where it is disallowed.
-//
-// Other is asked last, when none spoke, and never about Crawl. Of several
-// permissions of equal rank the first that is qualified answers for all.
-//
-// It takes time in proportion to the length of the path and does not allocate,
-// but for a path over 2 KiB that is not in normal form.
+// It takes time in proportion to the length of the path, and to the number of
+// patterns with "*" or "$" that match it. It does not allocate, but for a path
+// over 2 KiB that is not in normal form, and for what is allowed with the
+// qualifiers of several permissions.
 func (p *Policy) Decide(q Query) Decision {
 	if !pathpattern.IsNormal(q.Path) {
 		return p.decideOdd(q)
@@ -92,191 +43,307 @@ func (p *Policy) decide(q *Query, path string) Decision {
 	if q.Usage == Crawl && path == robotsTxt {
 		return Decision{Verdict: Allowed}
 	}
-	m := p.match(q)
-	d, ok := p.ask(q, path, &m, q.Usage)
-	if !ok && q.Usage != Crawl && q.Usage != Other {
-		d, _ = p.ask(q, path, &m, Other)
+	s := search{p: p, now: q.Now}
+	hosts := p.hosts.class(q.Host).hosts
+	s.ask(q, path, hosts, q.Usage)
+	if s.found.n == 0 && q.Usage != Crawl && q.Usage != Other {
+		s.ask(q, path, hosts, Other)
 	}
-	return d
+	return s.decision()
 }
 
-// ask looks for the statement of the highest rank that speaks of usage u.
-func (p *Policy) ask(q *Query, path string, m *matching, u Usage) (Decision, bool) {
+// search is one decision on its way: what matches, scope by scope.
+type search struct {
+	p     *Policy
+	now   time.Time
+	until int64         // see Decision.Until, as a Unix time; 0 for never
+	found list[found]   // by block: those that have a match
+	wilds list[matched] // restricting entries with "*" or "$"
+	inner list[matched] // permitting entries that lie within such
+	any   bool          // some entry has qualifiers
+}
+
+// list holds its first elements without the heap. The zero value is empty.
+type list[T any] struct {
+	n     int
+	first [6]T
+	rest  []T
+}
+
+func (l *list[T]) add(x T) {
+	if l.n < len(l.first) {
+		l.first[l.n] = x
+	} else {
+		l.rest = append(l.rest, x)
+	}
+	l.n++
+}
+
+func (l *list[T]) at(i int) *T {
+	if i < len(l.first) {
+		return &l.first[i]
+	}
+	return &l.rest[i-len(l.first)]
+}
+
+// matched is an entry that matches, with its place in search.found.
+type matched struct {
+	*entry
+	in int
+}
+
+// found is what matches in one block, for one scope. Several blocks may have the
+// same scope.
+type found struct {
+	scope
+	length     int32  // of the longest pattern of a permission
+	prefix     int32  // of the longest prefix of a permission's pattern
+	permission int32  // the first statement of that length
+	plain      *entry // the longest restricting entry without "*" and "$"
+	hits       int
+}
+
+// ask collects what matches about a usage.
+func (s *search) ask(q *Query, path string, hosts []int32, u Usage) {
 	fallback, hasFallback := u.fallback()
-	for tier := range numTiers {
-		atoms := m.atoms(tier)
-		if len(atoms) == 0 {
+	atoms := s.p.reachesOf(q.Crawler)
+	for i := range atoms {
+		s.askAtom(q, path, &atoms[i], hosts, u, true)
+		if hasFallback {
+			s.askAtom(q, path, &atoms[i], hosts, fallback, false)
+		}
+	}
+	if len(s.p.purposes) == 0 {
+		return
+	}
+	for _, name := range q.Purposes {
+		if a := s.p.purposes[name]; a != nil {
+			r := reach{TierGroup, a}
+			s.askAtom(q, path, &r, hosts, u, true)
+			if hasFallback {
+				s.askAtom(q, path, &r, hosts, fallback, false)
+			}
+		}
+	}
+}
+
+// askAtom collects what the rules for one audience say, host by host.
+func (s *search) askAtom(q *Query, path string, r *reach, hosts []int32, u Usage, direct bool) {
+	for _, h := range hosts {
+		c := r.cell(h)
+		if c == nil {
 			continue
 		}
-		for level := range numHostLevels {
-			hosts := m.hosts.level(level)
-			if len(hosts) == 0 {
+		for _, b := range c.blocks {
+			x := b.usages[u]
+			if x == nil || !b.condition.holds(q) {
 				continue
 			}
-			v, ok := p.longest(q, path, atoms, hosts, u)
-			if !ok && hasFallback {
-				v, ok = p.longest(q, path, atoms, hosts, fallback)
+			f := found{
+				scope:  scope{r.tier, &r.audience, s.p.hosts.rank(h), direct},
+				length: none, prefix: none, permission: none,
 			}
-			if ok {
-				return p.resolve(v, tier, q.Now), true
-			}
-		}
-	}
-	return Decision{}, false
-}
-
-// longest returns the verdicts of the longest patterns that match in the cells
-// of some audiences and hosts of equal rank.
-func (p *Policy) longest(q *Query, path string, atoms []*atom, hosts []int32, u Usage) (best verdicts, ok bool) {
-	length := 0
-	for _, a := range atoms {
-		for _, h := range hosts {
-			c := a.cell(h)
-			if c == nil {
-				continue
-			}
-			for _, b := range c.blocks {
-				x := b.usages[u]
-				if x == nil || !b.condition.holds(q) {
-					continue
-				}
-				n, v := x.Longest(path)
-				switch {
-				case n > length:
-					length, best = n, v
-				case n > 0 && n == length:
-					best = p.combine(best, v)
-				}
+			in := s.found.n
+			x.Matches(path, func(e *entry) { s.take(&f, e, in) })
+			if f.hits > 0 {
+				s.found.add(f)
 			}
 		}
 	}
-	return best, length > 0
 }
 
-// verdicts are the statements of equal rank that speak of a query: the one to
-// name of either verdict, by its place in Policy.statements, and the rules that
-// they are from. -1 is none; a rule of several means more than one.
-type verdicts struct {
-	allow, disallow         int32
-	allowRule, disallowRule int32
-}
-
-const (
-	none    = -1
-	several = -2
-)
-
-func one(s *Statement, id, rule int32) verdicts {
-	if s.Allow {
-		return verdicts{id, none, rule, none}
+// take adds an entry that matches.
+func (s *search) take(f *found, e *entry, in int) {
+	f.hits++
+	id := e.allow
+	if e.limited != nil {
+		var until int64
+		s.any = true
+		id, until = s.p.permission(e, s.now)
+		s.until = earlier(s.until, until)
 	}
-	return verdicts{none, id, none, rule}
-}
-
-// combine joins verdicts of equal rank.
-func (p *Policy) combine(a, b verdicts) verdicts {
-	return verdicts{
-		allow: p.named(a.allow, b.allow), disallow: p.named(a.disallow, b.disallow),
-		allowRule: sameRule(a.allowRule, b.allowRule), disallowRule: sameRule(a.disallowRule, b.disallowRule),
+	if id != none {
+		f.prefix = max(f.prefix, e.prefix)
+		if e.length > f.length || e.length == f.length && id < f.permission {
+			f.length, f.permission = e.length, id
+		}
+		if e.containers != nil {
+			s.inner.add(matched{e, in})
+		}
 	}
-}
-
-// named chooses which of two statements to name: one with qualifiers, as they
-// bind, then the first in the file.
-func (p *Policy) named(a, b int32) int32 {
 	switch {
-	case a == none:
-		return b
-	case b == none:
-		return a
+	case !e.restricts():
+	case !e.plain:
+		s.wilds.add(matched{e, in})
+	case f.plain == nil || e.length > f.plain.length:
+		f.plain = e
 	}
-	qa, qb := p.statements[a].Qualifiers != nil, p.statements[b].Qualifiers != nil
-	if qa != qb {
-		if qa {
-			return a
-		}
-		return b
-	}
-	return min(a, b)
 }
 
-func sameRule(a, b int32) int32 {
-	switch {
-	case a == none:
-		return b
-	case b == none || a == b:
-		return a
-	}
-	return several
+// bar is what a restriction must pass to stand: the permissions that might
+// override it or, for qualifiers, set it aside.
+type bar struct {
+	lifted bool  // whatever the paths
+	length int32 // of the longest pattern in the same scope
+	prefix int32 // of the longest prefix elsewhere
 }
 
-// resolve picks the statement that decides.
-func (p *Policy) resolve(v verdicts, tier Tier, now time.Time) Decision {
-	id := v.allow
-	if id == none || v.disallow != none && tier == TierGroup && (v.allowRule != v.disallowRule || v.allowRule == several) {
-		id = v.disallow
-	}
-	d := Decision{Verdict: Disallowed, Rule: p.ruleOf[id], Statement: p.statements[id]}
-	if d.Statement.Allow {
-		d.Verdict = Allowed
-		if q := d.Statement.Qualifiers; q != nil && q.TimeLimit.Passed(now) {
-			d.Verdict, d.Expired = Disallowed, true
+func (s *search) bar(d *scope, prohibition bool) bar {
+	b := bar{length: none, prefix: none}
+	for i := range s.found.n {
+		a := s.found.at(i)
+		if a.permission == none {
+			continue
+		}
+		switch r, _ := a.against(d, prohibition); r {
+		case always:
+			b.lifted = true
+		case byLength:
+			b.length = max(b.length, a.length)
+		case byPattern:
+			b.prefix = max(b.prefix, a.prefix)
 		}
 	}
+	return b
+}
+
+// contained reports whether a permission that matches lies within a restriction
+// with "*" or "$", and is of a scope in which that counts.
+func (s *search) contained(w *matched, prohibition bool) bool {
+	for i := range s.inner.n {
+		a := s.inner.at(i)
+		if _, in := slices.BinarySearch(a.containers, w.wild); !in {
+			continue
+		}
+		if r, _ := s.found.at(a.in).against(&s.found.at(w.in).scope, prohibition); r == byPattern {
+			return true
+		}
+	}
+	return false
+}
+
+// verdict is what stands of all that restricts.
+type verdict struct {
+	at     scope // of the statement
+	length int32
+	id     int32 // the narrowest statement, or none
+	mode   Mode
+	limits *Limits
+}
+
+// decision finds what stands.
+func (s *search) decision() Decision {
+	v := verdict{id: none}
+	for i := range s.found.n {
+		s.standing(&v, i)
+	}
+	var d Decision
+	if s.until != 0 {
+		d.Until = time.Unix(s.until, 0).UTC()
+	}
+	if v.id != none {
+		d.Verdict, d.mode = Disallowed, v.mode
+		return s.p.name(d, v.id)
+	}
+	for i := range s.found.n {
+		if f := s.found.at(i); f.permission != none && v.closer(&f.scope, f.length, f.permission) {
+			v.at, v.length, v.id = f.scope, f.length, f.permission
+		}
+	}
+	if v.id == none {
+		return Decision{}
+	}
+	d.Verdict, d.limits = Allowed, v.limits
+	return s.p.name(d, v.id)
+}
+
+// name gives a decision the statement that decides.
+func (p *Policy) name(d Decision, id int32) Decision {
+	d.Statement, d.Rule = p.statements[id], p.ruleOf[id]
+	d.Expired = d.Verdict == Disallowed && d.Statement.Allow
 	return d
 }
 
-// matching is what of a policy speaks to a query's crawler and host.
-type matching struct {
-	token    [1]*atom
-	middle   []*atom
-	everyone [1]*atom
-	hosts    *hostClass
-}
-
-func (p *Policy) match(q *Query) (m matching) {
-	cr := &p.crawlers[q.Crawler]
-	m.token[0], m.middle, m.everyone[0] = cr.token, cr.middle, p.everyone
-	if len(q.Purposes) > 0 && len(p.purposes) > 0 {
-		m.middle = p.withPurposes(cr.middle, q.Purposes)
+// standing adds what stands in one block.
+func (s *search) standing(v *verdict, in int) {
+	f := s.found.at(in)
+	var wild bool
+	for i := range s.wilds.n {
+		wild = wild || s.wilds.at(i).in == in
 	}
-	m.hosts = p.hosts.class(q.Host)
-	return m
+	if f.plain == nil && !wild {
+		return
+	}
+	closed := s.bar(&f.scope, true)
+	limited := bar{}
+	if s.any {
+		limited = s.bar(&f.scope, false)
+	}
+	for e := f.plain; e != nil; e = e.wider {
+		denies := !closed.lifted && e.length > closed.length && e.length > closed.prefix
+		limits := s.any && e.length >= limited.length && e.length > limited.prefix
+		if !denies && !limits {
+			break // nor do the shorter ones
+		}
+		s.stand(v, &f.scope, e, denies, limits)
+	}
+	for i := range s.wilds.n {
+		w := s.wilds.at(i)
+		if w.in != in {
+			continue
+		}
+		denies := w.deny != none && !closed.lifted && w.length > closed.length && !s.contained(w, true)
+		limits := w.limited != nil && w.length >= limited.length && !s.contained(w, false)
+		s.stand(v, &f.scope, w.entry, denies, limits)
+	}
 }
 
-// withPurposes adds the audiences of purposes that the client itself named.
-func (p *Policy) withPurposes(middle []*atom, purposes []string) []*atom {
-	middle = middle[:len(middle):len(middle)]
-	for _, name := range purposes {
-		if a := p.purposes[name]; a != nil {
-			middle = append(middle, a)
+// stand adds the prohibitions and the qualifiers of an entry that stand.
+func (s *search) stand(v *verdict, at *scope, e *entry, denies, limits bool) {
+	if denies && e.deny != none {
+		v.mode = max(v.mode, e.mode)
+		v.take(at, e.length, e.deny)
+	}
+	if !limits {
+		return
+	}
+	for _, id := range e.limited {
+		q := s.p.statements[id].Qualifiers
+		switch {
+		case q.TimeLimit.Passed(s.now):
+			v.mode = max(v.mode, s.p.modeOf(s.p.ruleOf[id]))
+			v.take(at, e.length, id)
+		case v.limits == nil:
+			v.limits = &s.p.limits[id]
+		case !slices.Contains(*v.limits, q):
+			all := append(slices.Clip(*v.limits), q)
+			v.limits = &all
 		}
 	}
-	return middle
 }
 
-func (m *matching) atoms(t Tier) []*atom {
-	switch t {
-	case TierToken:
-		if m.token[0] == nil {
-			return nil
-		}
-		return m.token[:]
-	case TierGroup:
-		return m.middle
+func (v *verdict) take(at *scope, length, id int32) {
+	if v.closer(at, length, id) {
+		v.at, v.length, v.id = *at, length, id
 	}
-	return m.everyone[:]
 }
 
-func (a *atom) cell(host int32) *cell {
-	if host == noHost {
-		return a.anyHost
+// closer reports whether a statement is narrower than the one found so far.
+func (v *verdict) closer(at *scope, length, id int32) bool {
+	if v.id == none {
+		return true
 	}
-	return a.byHost[host]
+	switch c := at.compare(&v.at); {
+	case c != 0:
+		return c < 0
+	case length != v.length:
+		return length > v.length
+	}
+	return id < v.id
 }
 
 func (c *condition) holds(q *Query) bool {
-	if c.identity != Claimed && !q.Identity.meets(c.identity) {
+	if !c.identity.MetBy(q.Identity) {
 		return false
 	}
 	if len(c.purposes) == 0 {
@@ -290,93 +357,4 @@ func (c *condition) holds(q *Query) bool {
 		}
 	}
 	return false
-}
-
-// each calls visit for the blocks that speak to a query, those of each rank
-// together, until it returns true.
-func (p *Policy) each(q *Query, visit func(tier Tier, blocks []*block) bool) {
-	m := p.match(q)
-	for tier := range numTiers {
-		for level := range numHostLevels {
-			var blocks []*block
-			for _, a := range m.atoms(tier) {
-				for _, h := range m.hosts.level(level) {
-					if c := a.cell(h); c != nil {
-						for _, b := range c.blocks {
-							if b.condition.holds(q) {
-								blocks = append(blocks, b)
-							}
-						}
-					}
-				}
-			}
-			if len(blocks) > 0 && visit(tier, blocks) {
-				return
-			}
-		}
-	}
-}
-
-// longestOf is the value of the longest pattern in several blocks of one rank.
-func longestOf[V any](blocks []*block, path string, index func(*block) *pathpattern.Index[V], merge func(a, b V) V) (best V, ok bool) {
-	length := 0
-	for _, b := range blocks {
-		x := index(b)
-		if x == nil {
-			continue
-		}
-		n, v := x.Longest(path)
-		switch {
-		case n > length:
-			length, best = n, v
-		case n > 0 && n == length:
-			best = merge(best, v)
-		}
-	}
-	return best, length > 0
-}
-
-// AppDirective returns what the policy directs an application to do with the
-// query's path, by the order of Decide, or nil. The query's usage is not looked
-// at.
-func (p *Policy) AppDirective(q Query, app string) *AppDirective {
-	q.Path = pathpattern.NormalizePath(q.Path)
-	var found *AppDirective
-	p.each(&q, func(_ Tier, blocks []*block) bool {
-		d, ok := longestOf(blocks, q.Path, func(b *block) *pathpattern.Index[*AppDirective] { return b.apps[app] }, firstDirective)
-		found = d
-		return ok
-	})
-	return found
-}
-
-// EngineRule returns an engine's own rule for the query's path, by the order of
-// Decide; rules of equal rank are combined to the stricter. The statement is
-// the first of them, with its Rule, both nil for none. The query's usage is not
-// looked at.
-func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, *Rule) {
-	q.Path = pathpattern.NormalizePath(q.Path)
-	var found engineValue
-	p.each(&q, func(_ Tier, blocks []*block) bool {
-		v, ok := longestOf(blocks, q.Path, func(b *block) *pathpattern.Index[engineValue] { return b.engines[name] }, engineValue.union)
-		found = v
-		return ok
-	})
-	return found.rule, found.by, found.of
-}
-
-// CrawlDelay returns the rule whose crawl-delay holds for the query's crawler
-// and host, by the order of Decide; of several of equal rank the longest delay.
-// It is nil for none. The query's path and usage are not looked at.
-func (p *Policy) CrawlDelay(q Query) *Rule {
-	var found *Rule
-	p.each(&q, func(_ Tier, blocks []*block) bool {
-		for _, b := range blocks {
-			if b.delay != nil {
-				found = longerDelay(found, b.delay)
-			}
-		}
-		return found != nil
-	})
-	return found
 }

@@ -64,52 +64,77 @@ func spec(t *testing.T, text string) *policy.Spec {
 	return s
 }
 
-// The order of precedence, case by case, to be checked by hand.
+// Design section "In doubt, closed", case by case, to be checked by hand.
 func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		name, rules, crawler, host, path, usage, want string // want: the verdict, then the line that decides
 	}{
-		{"nothing speaks: unstated", "everyone: -crawl /admin/", "", "", "/x", "crawl", "unstated"},
+		{"nothing matches: unstated", "everyone: -crawl /admin/", "", "", "/x", "crawl", "unstated"},
 		{"robots.txt is always allowed", "everyone: -crawl /", "", "", "/robots.txt", "crawl", "allowed"},
 		{"robots.txt has no privilege for other usages", "everyone: -index /", "", "", "/robots.txt", "index", "disallowed 1"},
 
-		{"1: token over category", "category:ai-training: -crawl /\nBetaBot: +crawl /", "BetaBot", "", "/x", "crawl", "allowed 2"},
-		{"1: token over everyone, though the pattern is shorter", "everyone: -crawl /a/b/c\nBetaBot: +crawl /a", "BetaBot", "", "/a/b/c", "crawl", "allowed 2"},
-		{"1: category over everyone", "everyone: +crawl /x\ncategory:ai-training: -crawl /", "BetaBot", "", "/x", "crawl", "disallowed 2"},
-		{"1: a category is the primary kind only", "category:search: -crawl /", "DeltaBot", "", "/x", "crawl", "unstated"},
-		{"1: operator", "operator:alpha: -crawl /", "DeltaBot", "", "/x", "crawl", "disallowed 1"},
-		{"1: tokens have no case", "bEtAbOt: -crawl /", "BETABOT", "", "/x", "crawl", "disallowed 1"},
-		{"1: a narrower audience that does not speak falls through", "everyone: -crawl /admin/\nBetaBot: +crawl /open/", "BetaBot", "", "/admin/x", "crawl", "disallowed 1"},
+		{"audience: a token overrides a category", "category:ai-training: -crawl /\nBetaBot: +crawl /", "BetaBot", "", "/x", "crawl", "allowed 2"},
+		{"audience: a token overrides everyone within", "everyone: -crawl /a/\nBetaBot: +crawl /a/b/", "BetaBot", "", "/a/b/c", "crawl", "allowed 2"},
+		{"audience: a token that allows more does not", "everyone: -crawl /a/b/c\nBetaBot: +crawl /a", "BetaBot", "", "/a/b/c", "crawl", "disallowed 1"},
+		{"audience: everyone does not override a category", "everyone: +crawl /x\ncategory:ai-training: -crawl /", "BetaBot", "", "/x", "crawl", "disallowed 2"},
+		{"audience: a category is the primary kind only", "category:search: -crawl /", "DeltaBot", "", "/x", "crawl", "unstated"},
+		{"audience: operator", "operator:alpha: -crawl /", "DeltaBot", "", "/x", "crawl", "disallowed 1"},
+		{"audience: tokens have no case", "bEtAbOt: -crawl /", "BETABOT", "", "/x", "crawl", "disallowed 1"},
+		{"audience: a category and an operator never override each other", "category:search: +crawl /news/\noperator:alpha: -crawl /", "AlphaBot", "", "/news/a", "crawl", "disallowed 2"},
+		{"audience: nor two purposes", "purpose:news: -crawl /\npurpose:research: +crawl /a/", "DeltaBot", "", "/a/", "crawl", "disallowed 1"},
+		{"audience: one category with itself goes by length", "category:search: -crawl /\ncategory:search: +crawl /a/", "AlphaBot", "", "/a/", "crawl", "allowed 2"},
 
-		{"2: exact host over wildcard", "everyone@*.example.com: -crawl /\neveryone@www.example.com: +crawl /", "", "www.example.com", "/x", "crawl", "allowed 2"},
-		{"2: wildcard over none", "everyone: +crawl /x\neveryone@*.example.com: -crawl /", "", "www.example.com", "/x", "crawl", "disallowed 2"},
-		{"2: staging closes /events/x", "everyone: +index /events/\neveryone@*.staging.example.com: -index /", "", "a.staging.example.com", "/events/x", "index", "disallowed 2"},
-		{"2: but not in production", "everyone: +index /events/\neveryone@*.staging.example.com: -index /", "", "www.example.com", "/events/x", "index", "allowed 1"},
-		{"2: audience before host", "everyone@www.example.com: -crawl /\nBetaBot: +crawl /", "BetaBot", "www.example.com", "/x", "crawl", "allowed 2"},
-		{"2: port and case do not matter", "everyone@www.example.com: -crawl /", "", "WWW.EXAMPLE.com:8443", "/x", "crawl", "disallowed 1"},
-		{"2: a wildcard does not cover the name itself", "everyone@*.example.com: -crawl /", "", "example.com", "/x", "crawl", "unstated"},
-		{"2: Unicode and A-label are one host", "everyone@b\u00fccher.example: -crawl /", "", "xn--bcher-kva.example", "/x", "crawl", "disallowed 1"},
+		{"family: the head's rules reach a member", "AlphaBot: -crawl /search", "AlphaBot-Image", "", "/search", "crawl", "disallowed 1"},
+		{"family: not a crawler of another operator", "AlphaBot: -crawl /", "ZetaBot", "", "/x", "crawl", "unstated"},
+		{"family: a rule for the member overrides, whatever the path", "AlphaBot: -crawl /a/b/\nAlphaBot-Image: +crawl /", "AlphaBot-Image", "", "/a/b/c", "crawl", "allowed 2"},
+		{"family: the head does not override the member's", "AlphaBot: +crawl /a/\nAlphaBot-Image: -crawl /", "AlphaBot-Image", "", "/a/b", "crawl", "disallowed 2"},
+		{"family: closer than a category", "category:search: -crawl /a\nAlphaBot: +crawl /a", "AlphaBot-Image", "", "/a", "crawl", "allowed 2"},
 
-		{"3: present-snippet over present, though the pattern is shorter", "everyone: -present /a/b; +present-snippet /", "", "", "/a/b", "present-snippet", "allowed 1"},
-		{"3: present covers what is derived from it", "everyone: -present /a", "", "", "/a", "present-link", "disallowed 1"},
-		{"3: not the other way round", "everyone: -present-link /a", "", "", "/a", "present", "unstated"},
-		{"3: host before usage", "everyone: -present-snippet /\neveryone@example.com: +present /", "", "example.com", "/", "present-snippet", "allowed 2"},
+		{"everyone-else: yields to a token, whatever the path", "everyone-else: -crawl /members/\nAlphaBot: +crawl /", "AlphaBot", "", "/members/", "crawl", "allowed 2"},
+		{"everyone-else: and to its family", "everyone-else: -crawl /members/\nAlphaBot: +crawl /", "AlphaBot-Image", "", "/members/", "crawl", "allowed 2"},
+		{"everyone-else: not to a category", "everyone-else: -crawl /members/\ncategory:search: +crawl /", "AlphaBot", "", "/members/", "crawl", "disallowed 1"},
+		{"everyone-else: not where the token's rule does not match", "everyone-else: -crawl /\nAlphaBot: +crawl /a/", "AlphaBot", "", "/b/", "crawl", "disallowed 1"},
+		{"everyone-else: not from a wider host", "everyone-else@www.example.com: -crawl /\nAlphaBot: +crawl /", "AlphaBot", "www.example.com", "/", "crawl", "disallowed 1"},
+		{"everyone-else: with everyone one audience", "everyone-else: -crawl /a\neveryone: +crawl /a/b", "", "", "/a/b", "crawl", "allowed 2"},
+		{"everyone-else: its permission never overrides everyone", "everyone: -crawl /a\neveryone-else: +crawl /a/b", "", "", "/a/b", "crawl", "disallowed 1"},
 
-		{"4: longest pattern", "everyone: -crawl /a; +crawl /a/b", "", "", "/a/b/c", "crawl", "allowed 1"},
-		{"4: the file's order does not matter", "everyone: +crawl /a/b; -crawl /a", "", "", "/a/b/c", "crawl", "allowed 1"},
-		{"4: octets after normalisation", "everyone: -crawl /%61b; +crawl /a", "", "", "/ab", "crawl", "disallowed 1"},
-		{"4: wildcards count as octets", "everyone: -crawl /*b; +crawl /a", "", "", "/ab", "crawl", "disallowed 1"},
+		{"host: exact over wildcard", "everyone@*.example.com: -crawl /\neveryone@www.example.com: +crawl /", "", "www.example.com", "/x", "crawl", "allowed 2"},
+		{"host: the longer suffix is narrower", "everyone@*.example.com: -crawl /\neveryone@*.b.example.com: +crawl /", "", "a.b.example.com", "/x", "crawl", "allowed 2"},
+		{"host: the shorter one does not override it", "everyone@*.example.com: +crawl /\neveryone@*.b.example.com: -crawl /", "", "a.b.example.com", "/x", "crawl", "disallowed 2"},
+		{"host: no host does not override a wildcard", "everyone: +crawl /x\neveryone@*.example.com: -crawl /", "", "www.example.com", "/x", "crawl", "disallowed 2"},
+		{"host: staging closes /events/x", "everyone: +index /events/\neveryone@*.staging.example.com: -index /", "", "a.staging.example.com", "/events/x", "index", "disallowed 2"},
+		{"host: but not in production", "everyone: +index /events/\neveryone@*.staging.example.com: -index /", "", "www.example.com", "/events/x", "index", "allowed 1"},
+		{"host: a token's rule for every host does not open a closed host", "everyone@www.example.com: -crawl /\nBetaBot: +crawl /", "BetaBot", "www.example.com", "/x", "crawl", "disallowed 1"},
+		{"host: an open host does not open it for a banned token", "everyone@www.example.com: +crawl /\nBetaBot: -crawl /", "BetaBot", "www.example.com", "/x", "crawl", "disallowed 2"},
+		{"host: port and case do not matter", "everyone@www.example.com: -crawl /", "", "WWW.EXAMPLE.com:8443", "/x", "crawl", "disallowed 1"},
+		{"host: a wildcard does not cover the name itself", "everyone@*.example.com: -crawl /", "", "example.com", "/x", "crawl", "unstated"},
+		{"host: Unicode and A-label are one host", "everyone@b\u00fccher.example: -crawl /", "", "xn--bcher-kva.example", "/x", "crawl", "disallowed 1"},
 
-		{"5: a tie for everyone: allow", "everyone: -crawl /a*; +crawl /ab", "", "", "/ab", "crawl", "allowed 1"},
-		{"5: a tie between two rules for everyone: allow", "everyone: -crawl /ab\neveryone: +crawl /ab", "", "", "/ab", "crawl", "allowed 2"},
-		{"5: a tie for a token: allow", "BetaBot: -crawl /\nbetabot: +crawl /", "BetaBot", "", "/", "crawl", "allowed 2"},
-		{"5: a tie between two rules of the middle tier: disallow", "category:search: +crawl /\noperator:alpha: -crawl /", "AlphaBot", "", "/", "crawl", "disallowed 2"},
-		{"5: a tie within one rule of the middle tier: allow", "category:search: -crawl /a*; +crawl /ab", "AlphaBot", "", "/ab", "crawl", "allowed 1"},
+		{"usage: present-snippet overrides present within", "everyone: -present /a/; +present-snippet /a/b", "", "", "/a/b", "present-snippet", "allowed 1"},
+		{"usage: not with a wider pattern", "everyone: -present /a/b; +present-snippet /", "", "", "/a/b", "present-snippet", "disallowed 1"},
+		{"usage: present does not override present-snippet", "everyone: -present-snippet /; +present /a", "", "", "/a", "present-snippet", "disallowed 1"},
+		{"usage: present covers what is derived from it", "everyone: -present /a", "", "", "/a", "present-link", "disallowed 1"},
+		{"usage: not the other way round", "everyone: -present-link /a", "", "", "/a", "present", "unstated"},
+		{"usage: and host, both at least as narrow", "everyone: -present-snippet /\neveryone@example.com: +present /", "", "example.com", "/", "present-snippet", "disallowed 1"},
+
+		{"path: longest pattern", "everyone: -crawl /a; +crawl /a/b", "", "", "/a/b/c", "crawl", "allowed 1"},
+		{"path: the order of the file does not matter", "everyone: +crawl /a/b; -crawl /a", "", "", "/a/b/c", "crawl", "allowed 1"},
+		{"path: octets after normalisation", "everyone: -crawl /%61b; +crawl /a", "", "", "/ab", "crawl", "disallowed 1"},
+		{"path: wildcards count as octets", "everyone: -crawl /*b; +crawl /a", "", "", "/ab", "crawl", "disallowed 1"},
+		{"path: a tie allows", "everyone: -crawl /a*; +crawl /ab", "", "", "/ab", "crawl", "allowed 1"},
+		{"path: a tie between two rules allows", "everyone: -crawl /ab\neveryone: +crawl /ab", "", "", "/ab", "crawl", "allowed 2"},
+		{"path: a tie in one category allows", "category:search: -crawl /a*; +crawl /ab", "AlphaBot", "", "/ab", "crawl", "allowed 1"},
+		{"path: of another audience, within a prefix", "everyone: -crawl /reports/\nBetaBot: +crawl /reports/*.pdf$", "BetaBot", "", "/reports/a.pdf", "crawl", "allowed 2"},
+		{"path: of another audience, a longer one outside", "everyone: -crawl /app/\nBetaBot: +crawl /*.stylesheet$", "BetaBot", "", "/app/a.stylesheet", "crawl", "disallowed 1"},
+		{"path: of another audience, within wildcards", "everyone: -crawl /*.pdf$\nBetaBot: +crawl /reports/*.pdf$", "BetaBot", "", "/reports/a.pdf", "crawl", "allowed 2"},
+		{"path: of another audience, partly within wildcards", "everyone: -crawl /*.pdf$\nBetaBot: +crawl /reports/", "BetaBot", "", "/reports/a.pdf", "crawl", "disallowed 1"},
+		{"path: * alone is /*", "everyone: -crawl /a/\ncategory:search: +crawl /*", "AlphaBot", "", "/a/x", "crawl", "disallowed 1"},
+		{"path: a pattern that begins with * counts as /*", "everyone: -crawl /\nBetaBot: +crawl */x", "BetaBot", "", "/a/x", "crawl", "allowed 2"},
 
 		{"other: asked last", "everyone: -other /; +index /news/", "", "", "/news/", "index", "allowed 1"},
-		{"other: covers what nothing spoke of", "everyone: -other /; +index /news/", "", "", "/x", "index", "disallowed 1"},
+		{"other: covers what nothing matches", "everyone: -other /; +index /news/", "", "", "/x", "index", "disallowed 1"},
 		{"other: present is asked before", "everyone: -other /; +present /", "", "", "/x", "present-link", "allowed 1"},
-		{"other: of a narrower audience comes after the usage of a broader one", "everyone: +index /\nBetaBot: -other /", "BetaBot", "", "/x", "index", "allowed 1"},
+		{"other: of a closer audience comes after the usage of a wider one", "everyone: +index /\nBetaBot: -other /", "BetaBot", "", "/x", "index", "allowed 1"},
 		{"other: never covers crawl", "everyone: -other /", "", "", "/x", "crawl", "unstated"},
 		{"other: covers AIPREF's usages", "everyone: -other /", "", "", "/x", "train-ai", "disallowed 1"},
 		{"nothing is inferred: crawl and index", "everyone: -index /; -train-ai /", "", "", "/x", "crawl", "unstated"},
@@ -117,12 +142,21 @@ func TestDecide(t *testing.T) {
 
 		{"a date in the future allows", "everyone: +index /e/ time-limit=until-2026-06-15", "", "", "/e/", "index", "allowed 1"},
 		{"a date in the past disallows", "everyone: +index /e/ time-limit=until-2026-06-14", "", "", "/e/", "index", "disallowed 1"},
+		{"a date in the past and the same without a date", "everyone: +index /e/ time-limit=until-2026-06-14\neveryone: +index /e/", "", "", "/e/", "index", "disallowed 1"},
+		{"a date in the past, set aside by a narrower permission", "everyone: +index /e/ time-limit=until-2026-06-14; +index /e/f", "", "", "/e/f", "index", "allowed 1"},
+		{"a passed permission overrides nothing", "everyone: -index /\nBetaBot: +index / time-limit=until-2026-06-14", "BetaBot", "", "/e/", "index", "disallowed 2"},
 		{"days never expire", "everyone: +index /e/ time-limit=1-days", "", "", "/e/", "index", "allowed 1"},
 		{"until-recrawled never expires", "everyone: +index /e/ time-limit=until-recrawled", "", "", "/e/", "index", "allowed 1"},
 
 		{"a sub-record needs its purpose", "AlphaBot purpose=news: +preserve /", "AlphaBot", "", "/", "preserve", "unstated"},
 		{"a rule that demands a verified client", "BetaBot identity=verified: +crawl /\neveryone: -crawl /", "BetaBot", "", "/x", "crawl", "disallowed 2"},
-		{"a rule that refuses impostors speaks to the unknown", "BetaBot identity=not-impostor: +crawl /\neveryone: -crawl /", "BetaBot", "", "/x", "crawl", "allowed 1"},
+		{"a rule that refuses impostors reaches the unknown", "BetaBot identity=not-impostor: +crawl /\neveryone: -crawl /", "BetaBot", "", "/x", "crawl", "allowed 1"},
+
+		{"the narrowest prohibition is named: by audience", "everyone: -crawl /a/b\nBetaBot: -crawl /", "BetaBot", "", "/a/b", "crawl", "disallowed 2"},
+		{"the narrowest prohibition is named: then by host", "everyone: -crawl /a/b\neveryone@example.com: -crawl /", "", "example.com", "/a/b", "crawl", "disallowed 2"},
+		{"the narrowest prohibition is named: then by usage", "everyone: -present /a/b; +index /\neveryone: -present-link /", "", "", "/a/b", "present-link", "disallowed 2"},
+		{"the narrowest prohibition is named: then by path", "everyone: -crawl /\neveryone: -crawl /a", "", "", "/a/b", "crawl", "disallowed 2"},
+		{"the narrowest prohibition is named: then by line", "everyone: -crawl /a\neveryone: -crawl /a", "", "", "/a/b", "crawl", "disallowed 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := spec(t, c.rules)
@@ -265,7 +299,7 @@ func TestHostKey(t *testing.T) {
 		}
 		keys[k] = h
 	}
-	if p.HostKey("WWW.example.com.:80") != p.HostKey("www.example.com") || p.HostKey("y.z.example.com") != p.HostKey("x.example.com") || p.HostKey("") != 0 {
+	if p.HostKey("WWW.example.com:80") != p.HostKey("www.example.com") || p.HostKey("y.z.example.com") != p.HostKey("x.example.com") || p.HostKey("") != 0 {
 		t.Error("hosts to which the same rules speak have different keys")
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
 
 // Host is a host that a rule is for, in A-labels and lower case: an exact name,
-// or "*." and a name for every name below that one, however many labels below.
+// an IPv6 address in brackets, or "*." and a name for every name below that one,
+// however many labels below.
 type Host string
 
 // Wildcard reports whether the host stands for the names below it.
@@ -23,16 +25,22 @@ var (
 	errHostEmpty  = errors.New("the host is empty")
 	errHostScheme = errors.New("a host is only a name, such as www.example.com, without https:// and without a path")
 	errHostWild   = errors.New(`"*" can only stand for the first labels of a host, as in *.example.com`)
-	errHostName   = errors.New("this is no host name")
-	errHostPort   = errors.New("after the colon of a host stands a port, which is a number; ports do not matter here, so leave it out")
-	errHostHyphen = errors.New("no part of a host name starts or ends with a hyphen")
-	errHostIDNA   = errors.New("a host name with letters beyond a to z has only letters, digits and hyphens between its dots")
+	errHostName   = errors.New("not a valid host name")
+	errHostLong   = errors.New("a host name has at most 253 characters, and 63 between two dots")
+	errHostPort   = errors.New("after the colon of a host comes a port, which is a number; rules hold for every port, so leave it out")
+	errHostHyphen = errors.New("no part of a host name may start or end with a hyphen")
+	errHostIDNA   = errors.New("a host name with letters beyond a to z may have only letters, digits and hyphens between its dots")
 )
 
-// ParseHost reads a host of a rule. A port is dropped, as hosts are compared
+const (
+	maxHost  = 253 // octets of a name (RFC 1035 section 2.3.4, without the root)
+	maxLabel = 63
+)
+
+// ParseHost reads a host of a rule. A port is dropped, because hosts are compared
 // without; names in Unicode become A-labels (RFC 5891), and what IDNA refuses is an
-// error. An underscore may stand in a name without other letters than a to z, as
-// servers answer for such names.
+// error. A name without letters beyond a to z may have underscores, because servers
+// answer for such names.
 func ParseHost(s string) (Host, error) {
 	if s == "" {
 		return "", errHostEmpty
@@ -44,18 +52,42 @@ func ParseHost(s string) (Host, error) {
 	if strings.Contains(name, "*") {
 		return "", errHostWild
 	}
-	if port := name[len(trimPort(name)):]; port != "" && !isPort(port[1:]) {
-		return "", errHostPort
-	}
-	name = NormalizeHost(name)
-	if name == "" || strings.ContainsAny(name, " \t\"'<>\\^`{|}#?%,;=") || strings.ContainsAny(name, ":[]") && (wild || !isIPv6(name)) {
-		return "", errHostName
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > 63 {
+	literal := strings.HasPrefix(name, "[")
+	if literal {
+		inner, port, ok := strings.Cut(name[1:], "]")
+		addr, err := netip.ParseAddr(inner)
+		if !ok || wild || err != nil || !addr.Is6() {
 			return "", errHostName
 		}
-		if label[0] == '-' || label[len(label)-1] == '-' {
+		if port != "" && (port[0] != ':' || !isPort(port[1:])) {
+			return "", errHostPort
+		}
+		return Host(NormalizeHost(name)), nil
+	}
+	if before, port, ok := strings.Cut(name, ":"); ok {
+		if strings.Contains(port, ":") {
+			return "", errHostName
+		}
+		if !isPort(port) {
+			return "", errHostPort
+		}
+		name = before
+	}
+	name = strings.TrimSuffix(name, ".")
+	if name == "" || strings.HasSuffix(name, ".") || strings.ContainsAny(name, " \t\"'<>\\^`{|}#?%,;=[]") {
+		return "", errHostName
+	}
+	name = NormalizeHost(name)
+	if len(name) > maxHost {
+		return "", errHostLong
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		switch {
+		case label == "":
+			return "", errHostName
+		case len(label) > maxLabel:
+			return "", errHostLong
+		case label[0] == '-' || label[len(label)-1] == '-':
 			return "", errHostHyphen
 		}
 	}
@@ -74,35 +106,105 @@ func isPort(s string) bool {
 	return err == nil
 }
 
-// isIPv6 reports whether name is an IPv6 address as a Host header carries it.
-func isIPv6(name string) bool {
-	inner, ok := strings.CutPrefix(name, "[")
-	inner, closed := strings.CutSuffix(inner, "]")
-	addr, err := netip.ParseAddr(inner)
-	return ok && closed && err == nil && addr.Is6()
-}
-
-// NormalizeHost brings the host of a request into the form in which hosts are
-// compared: lower case, A-labels, without port and without the dot of a fully
-// qualified name.
+// NormalizeHost returns the name that the host of a request means, whatever is
+// written around it: lower case, A-labels, without brackets, ports and the final
+// dot of a fully qualified name. IPv6 addresses are in brackets and in the form of
+// RFC 5952. It does not allocate for a name that is in that form already.
+//
+// Caddy does not look at a host like that: to it, "www.example.com." is another
+// host. See matchedHost.
 func NormalizeHost(s string) string {
-	s = strings.TrimSuffix(trimPort(s), ".")
+	if inner, ok := strings.CutPrefix(s, "["); ok {
+		inner, _, _ = strings.Cut(inner, "]")
+		if addr, err := netip.ParseAddr(inner); err == nil && addr.Is6() {
+			return "[" + addr.String() + "]"
+		}
+		s = inner
+	}
+	if i := strings.IndexByte(s, ':'); i >= 0 {
+		if addr, err := netip.ParseAddr(s); err == nil && addr.Is6() {
+			return "[" + addr.String() + "]"
+		}
+		s = s[:i]
+	}
+	s = strings.Trim(s, "[]")
 	for i := range len(s) {
-		if s[i] >= 0x80 {
+		if s[i] >= utf8.RuneSelf {
 			if a, err := idna.Lookup.ToASCII(s); err == nil {
-				return a
+				s = a
 			}
 			break
 		}
 	}
-	return strings.ToLower(s)
+	return strings.ToLower(strings.TrimRight(s, "[]."))
 }
 
-// trimPort cuts the port off a host, minding IPv6 literals.
-func trimPort(s string) string {
-	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.ContainsAny(s[i:], "]") &&
-		(s[0] == '[' || strings.IndexByte(s, ':') == i) {
-		return s[:i]
+// matchedHost is the part of the host of a request that Caddy's host matcher
+// compares with the names of sites, letter case aside: what net.SplitHostPort
+// finds before the port, or else the host without one pair of brackets.
+func matchedHost(s string) string {
+	colon := strings.LastIndexByte(s, ':')
+	if colon >= 0 {
+		host := s[:colon]
+		if inner, ok := strings.CutPrefix(host, "["); ok {
+			inner, ok = strings.CutSuffix(inner, "]")
+			if ok && !strings.ContainsAny(inner, "[]") && !strings.ContainsAny(s[colon:], "[]") {
+				return inner
+			}
+		} else if !strings.ContainsAny(s, "[]") && strings.IndexByte(s, ':') == colon {
+			return host
+		}
 	}
-	return s
+	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
+}
+
+// OtherHost returns the host that a request may be for besides the one that
+// Caddy's host matcher sees, by which Decide goes. A site that answers for every
+// host may take "www.example.com." or "www.example.com:80:80" for www.example.com.
+// Nearly all hosts mean one thing; then ok is false and nothing is allocated.
+func OtherHost(host string) (name string, ok bool) {
+	matched := matchedHost(host)
+	if isPlainHost(matched) {
+		return "", false
+	}
+	name = NormalizeHost(host)
+	if strings.EqualFold(strings.Trim(name, "[]"), matched) {
+		return "", false
+	}
+	return name, true
+}
+
+// isPlainHost reports whether a host without port is a name or an IPv4 address
+// that nothing is written around.
+func isPlainHost(s string) bool {
+	if s == "" || s[len(s)-1] == '.' {
+		return s == ""
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// appendFolded appends s in lower case. The two letters beyond ASCII that Caddy's
+// comparison takes for letters of ASCII become those: "ſ" and the Kelvin sign.
+func appendFolded(b []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c >= 'A' && c <= 'Z':
+			c += 'a' - 'A'
+		case c < utf8.RuneSelf:
+		case strings.HasPrefix(s[i:], "\u017f"):
+			c, i = 's', i+1
+		case strings.HasPrefix(s[i:], "\u212a"):
+			c, i = 'k', i+2
+		}
+		b = append(b, c)
+	}
+	return b
 }

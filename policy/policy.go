@@ -14,26 +14,37 @@ type CrawlerID int32
 
 // Policy is a compiled Spec. It does not change and may be shared.
 type Policy struct {
-	spec     *Spec
-	crawlers []crawler // crawlers[id]; 0 is the unknown crawler
-	byToken  map[string]CrawlerID
-	everyone *atom
-	purposes map[string]*atom
-	hosts    hostIndex
+	spec       *Spec
+	roster     *roster
+	own        []Crawler // that only rules name; their numbers follow the roster's
+	ownByToken map[string]CrawlerID
+	families   []CrawlerID   // see Family
+	reachOf    numbers       // of each crawler, in reaches
+	reaches    [][]reach     // the audiences of rules that name a crawler, the closest first
+	crawlersOf [][]CrawlerID // that have each of reaches with an audience closer than everyone
+	atomsOn    [][]*atom     // the audiences of rules that name a host, by the number of the host
+	purposes   map[string]*atom
+	hosts      hostIndex
 
 	statements []*Statement                // in the order of the file
 	ruleOf     []*Rule                     // of each statement
+	limits     []Limits                    // of each statement, see Decision.Qualifiers
 	ruleHosts  [][]int32                   // the hosts of each of Spec.Rules
 	narrower   *pathpattern.Index[[]int32] // see ClassesOf
 	demands    bool                        // some rule demands an identity
 	engines    []string
 	apps       []string
+
+	wilds      map[pathpattern.Pattern]int32   // numbers of the patterns with "*" or "$" of prohibitions and limited permissions
+	containers map[pathpattern.Pattern][]int32 // which of wilds the pattern of a permission lies within
+	uncompared map[pathpattern.Pattern]bool    // the patterns of permissions for which the budget was too small
+	problems   []Problem
 }
 
-type crawler struct {
-	Crawler
-	token  *atom   // nil: no rule names it
-	middle []*atom // its category, operator and purposes, as far as rules name them
+// reach is one audience by which rules reach a crawler.
+type reach struct {
+	tier Tier
+	*atom
 }
 
 // Spec is what the policy was compiled from. It must not be changed.
@@ -43,18 +54,59 @@ func (p *Policy) Spec() *Spec { return p.spec }
 // without case (RFC 9309 section 2.2.1), or 0.
 func (p *Policy) Crawler(token string) CrawlerID {
 	var buf [64]byte // a longer token costs an allocation
-	return p.byToken[string(appendLower(buf[:0], token))]
+	key := appendLower(buf[:0], token)
+	if id := p.roster.byToken[string(key)]; id != 0 {
+		return id
+	}
+	return p.ownByToken[string(key)]
 }
 
 // CrawlerInfo returns what the policy knows of a crawler; the zero Crawler for
 // the unknown one.
-func (p *Policy) CrawlerInfo(id CrawlerID) Crawler { return p.crawlers[id].Crawler }
+func (p *Policy) CrawlerInfo(id CrawlerID) Crawler { return *p.crawler(id) }
+
+// Family returns the crawler of the same operator whose group in robots.txt this
+// one is documented to follow, so that rules for that crawler's token reach it
+// too; 0 for none.
+func (p *Policy) Family(id CrawlerID) CrawlerID { return p.families[id] }
+
+// reachesOf returns the audiences by which rules reach a crawler, the closest first.
+func (p *Policy) reachesOf(id CrawlerID) []reach { return p.reaches[p.reachOf.at(int(id))] }
+
+// numbers is a list of numbers, in an octet each if they allow it: a server has
+// thousands of policies, and each has a number for every crawler of the catalogue.
+type numbers struct {
+	small []uint8
+	large []int32
+}
+
+// newNumbers returns a list of numbers below limit.
+func newNumbers(list []int32, limit int) numbers {
+	if limit > 1<<8 {
+		return numbers{large: list}
+	}
+	small := make([]uint8, len(list))
+	for i, n := range list {
+		small[i] = uint8(n)
+	}
+	return numbers{small: small}
+}
+
+func (n *numbers) at(i int) int {
+	if n.small != nil {
+		return int(n.small[i])
+	}
+	return int(n.large[i])
+}
+
+// Problems lists what Compile could not do for the policy.
+func (p *Policy) Problems() []Problem { return p.problems }
 
 // Crawlers calls yield with every crawler that the policy knows, in a fixed
 // order: the catalogue's, then those that only rules name.
 func (p *Policy) Crawlers(yield func(CrawlerID, Crawler) bool) {
-	for i := 1; i < len(p.crawlers); i++ {
-		if !yield(CrawlerID(i), p.crawlers[i].Crawler) {
+	for i := 1; i < p.numCrawlers(); i++ {
+		if !yield(CrawlerID(i), *p.crawler(CrawlerID(i))) {
 			return
 		}
 	}
@@ -71,11 +123,19 @@ func (p *Policy) EngineRuleNames() []string { return p.engines }
 // identity.
 func (p *Policy) DemandsIdentity() bool { return p.demands }
 
-// Mode is what the edge does about a request that d disallows: what the
-// deciding rule says, else the policy's default.
+// Mode is what the edge does about a request that d disallows: the strictest
+// that the rules of the standing prohibitions ask for, where a rule without a
+// mode of its own asks for the policy's default.
 func (p *Policy) Mode(d Decision) Mode {
-	if d.Rule != nil && d.Rule.Enforce != ModeUnset {
-		return d.Rule.Enforce
+	if d.mode != ModeUnset {
+		return d.mode
+	}
+	return p.modeOf(d.Rule)
+}
+
+func (p *Policy) modeOf(r *Rule) Mode {
+	if r != nil && r.Enforce != ModeUnset {
+		return r.Enforce
 	}
 	return max(p.spec.Enforcement.Mode, ModeOff)
 }

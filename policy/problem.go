@@ -5,24 +5,23 @@ package policy
 // Severity says what a problem does to a policy.
 type Severity uint8
 
-// The severities: a policy with an error does not load.
+// The severities, mildest first. A policy with an error does not load. A hint
+// points out what the author may not have expected.
 const (
-	Warning Severity = iota
+	Hint Severity = iota
+	Warning
 	Error
 )
 
-// String is the severity in lower case.
-func (s Severity) String() string {
-	if s == Error {
-		return "error"
-	}
-	return "warning"
-}
+var severityNames = [...]string{"hint", "warning", "error"}
 
-// Problem is something that the author of a policy should know of.
+// String is the severity in lower case.
+func (s Severity) String() string { return severityNames[s] }
+
+// Problem is something that the author of a policy should know about.
 type Problem struct {
 	Severity Severity
-	Code     string // stable, such as "not-flattenable"; the documentation has a section of that name
+	Code     string // stable, such as "not-flattenable"; docs/lint.md has a section of that name
 	Pos      Pos
-	Message  string // for people who are no engineers, with the cure
+	Message  string // for readers who are not engineers, with the fix
 }

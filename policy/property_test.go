@@ -4,7 +4,10 @@ package policy_test
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
@@ -26,7 +29,7 @@ func TestDecideAgreesWithNaiveEvaluator(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 0))
 	counts := map[policy.Verdict]int{}
 	for n > 0 {
-		spec := policytest.Random(r, policytest.Options{})
+		spec := policytest.Random(r, policytest.Options{Modes: true})
 		p, err := policy.Compile(spec)
 		if err != nil {
 			t.Fatal(err)
@@ -37,11 +40,16 @@ func TestDecideAgreesWithNaiveEvaluator(t *testing.T) {
 			want := policytest.Decide(spec, q)
 			got := p.Decide(queryOf(p, q))
 			counts[got.Verdict]++
-			if got.Verdict != want.Verdict || got.Statement != want.Statement {
-				t.Fatalf("%+v of %+v:\ngot  %v %+v\nwant %v %+v", q, spec.Rules, got.Verdict, got.Statement, want.Verdict, want.Statement)
+			same(t, spec, q, p.Mode(got), got, want)
+			if n%20 == 0 {
+				why := p.Reasons(queryOf(p, q)).Decision
+				same(t, spec, q, p.Mode(why), why, want)
+				if !why.Until.Equal(got.Until) {
+					t.Fatalf("%+v of %+v: until %v and not %v", q, spec.Rules, got.Until, why.Until)
+				}
 			}
-			if q.Identity == policy.Verified && len(q.Purposes) == 0 {
-				checkLayers(t, p, q, got)
+			if q.Identity == policy.Verified && len(q.Purposes) == 0 && n%4 == 0 {
+				checkStatements(t, p, q, got)
 			}
 		}
 	}
@@ -51,6 +59,31 @@ func TestDecideAgreesWithNaiveEvaluator(t *testing.T) {
 			t.Errorf("no decision was %v: the generator is too narrow", v)
 		}
 	}
+}
+
+func same(t *testing.T, spec *policy.Spec, q policytest.Question, mode policy.Mode, got policy.Decision, want policytest.Answer) {
+	t.Helper()
+	limits := slices.Clone(got.Qualifiers())
+	ok := got.Verdict == want.Verdict && got.Statement == want.Statement && len(limits) == len(want.Limits) &&
+		(got.Verdict != policy.Disallowed || mode == want.Mode) && (got.Rule == nil) == (got.Statement == nil)
+	for _, l := range want.Limits {
+		ok = ok && slices.Contains(limits, l)
+	}
+	if !ok {
+		t.Fatalf("%+v of\n%s\ngot  %v %+v mode %v limits %v\nwant %v %+v mode %v limits %v", q, describe(spec),
+			got.Verdict, got.Statement, mode, limits, want.Verdict, want.Statement, want.Mode, want.Limits)
+	}
+}
+
+func describe(spec *policy.Spec) string {
+	var b strings.Builder
+	for _, r := range spec.Rules {
+		fmt.Fprintf(&b, "line %d: for %v hosts %v identity %v purposes %v enforce %v\n", r.Pos.Line, r.For, r.Hosts, r.Identity, r.UsagePurposes, r.Enforce)
+		for _, s := range r.Statements {
+			fmt.Fprintf(&b, "  line %d: allow %v %v %v %v\n", s.Pos.Line, s.Allow, s.Usage, s.Pattern, s.Qualifiers.Strings())
+		}
+	}
+	return b.String()
 }
 
 func question(r *rand.Rand) policytest.Question {
@@ -75,8 +108,8 @@ func queryOf(p *policy.Policy, q policytest.Question) policy.Query {
 	}
 }
 
-// checkLayers decides by the layers, as renderers do.
-func checkLayers(t *testing.T, p *policy.Policy, q policytest.Question, want policy.Decision) {
+// checkStatements decides among the statements of a class, as renderers do.
+func checkStatements(t *testing.T, p *policy.Policy, q policytest.Question, want policy.Decision) {
 	t.Helper()
 	if q.Path == "/robots.txt" {
 		return
@@ -84,30 +117,23 @@ func checkLayers(t *testing.T, p *policy.Policy, q policytest.Question, want pol
 	id := p.Crawler(q.Token)
 	class := p.ClassOf(id, q.Host)
 	for _, c := range p.Classes(q.Host) {
-		for _, other := range c.Crawlers {
-			if other == id {
-				class = c
-			}
+		if slices.Contains(c.Crawlers, id) {
+			class = c
 		}
 	}
-	var got policy.Ref
-	for _, l := range p.Layers(&class, q.Usage, "") {
-		var tied []policy.Ref
-		length := 0
-		for _, s := range l.Statements {
-			if n := s.Statement.Pattern.Len(); s.Statement.Pattern.Match(pathpattern.NormalizePath(q.Path)) && n >= length {
-				if n > length {
-					length, tied = n, nil
-				}
-				tied = append(tied, s)
+	matching := func(u policy.Usage) (all []policy.Applied) {
+		for _, a := range p.Statements(&class, u, "") {
+			if a.Statement.Pattern.Match(pathpattern.NormalizePath(q.Path)) {
+				all = append(all, a)
 			}
 		}
-		if tied != nil {
-			got = l.Decides(tied)
-			break
-		}
+		return all
 	}
-	if got.Statement != want.Statement || got.Rule != want.Rule {
-		t.Fatalf("%+v: the layers say %+v, Decide says %+v", q, got.Statement, want.Statement)
+	all := matching(q.Usage)
+	if len(all) == 0 && q.Usage != policy.Crawl {
+		all = matching(policy.Other)
+	}
+	if got := p.Outcome(all, q.Now); got.Statement != want.Statement || got.Rule != want.Rule || got.Verdict != want.Verdict || len(got.Qualifiers()) != len(want.Qualifiers()) {
+		t.Fatalf("%+v: the statements say %+v, Decide says %+v", q, got.Statement, want.Statement)
 	}
 }

@@ -195,18 +195,18 @@ func qualifierRank(text string) int {
 }
 
 func joinWords[S ~string](words []S) string {
-	out := ""
+	var out strings.Builder
 	for i, w := range words {
 		switch {
 		case i == 0:
 		case i == len(words)-1:
-			out += " and "
+			out.WriteString(" and ")
 		default:
-			out += ", "
+			out.WriteString(", ")
 		}
-		out += string(w)
+		out.WriteString(string(w))
 	}
-	return out
+	return out.String()
 }
 
 func setTimeLimit(q *Qualifiers, v string) bool {

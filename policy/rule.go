@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dunglas/httpsfv"
-
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
@@ -24,26 +22,31 @@ type AudienceKind uint8
 
 // The kinds of audience.
 const (
-	ForEveryone AudienceKind = iota
-	ForToken                 // a product token (RFC 9309 section 2.2.1)
-	ForCategory              // the crawlers whose primary kind it is
-	ForOperator              // the crawlers of an operator
-	ForPurpose               // the crawlers of a purpose (User-Agent-Purpose)
+	ForEveryone     AudienceKind = iota
+	ForToken                     // a product token (RFC 9309 section 2.2.1)
+	ForCategory                  // the crawlers whose primary kind it is
+	ForOperator                  // the crawlers of an operator
+	ForPurpose                   // the crawlers of a purpose (User-Agent-Purpose)
+	ForEveryoneElse              // everyone; its prohibitions yield to rules that allow a crawler by its name
 )
 
-var audiencePrefixes = [...]string{"", "", "category:", "operator:", "purpose:"}
+var audiencePrefixes = [...]string{"", "", "category:", "operator:", "purpose:", ""}
 
 // Audience names crawlers.
 type Audience struct {
 	Kind AudienceKind
-	Name string // empty for ForEveryone
+	Name string // empty for ForEveryone and ForEveryoneElse
 }
 
 // ParseAudience reads an audience as a policy file writes it: "everyone" or
-// "*", "category:KIND", "operator:NAME", "purpose:NAME", else a product token.
+// "*", "everyone-else", "category:KIND", "operator:NAME", "purpose:NAME", else a
+// product token.
 func ParseAudience(s string) Audience {
-	if s == "*" || strings.EqualFold(s, "everyone") {
+	switch {
+	case s == "*" || strings.EqualFold(s, everyone):
 		return Audience{}
+	case strings.EqualFold(s, everyoneElse):
+		return Audience{Kind: ForEveryoneElse}
 	}
 	for k := ForCategory; k <= ForPurpose; k++ {
 		prefix := audiencePrefixes[k]
@@ -56,31 +59,40 @@ func ParseAudience(s string) Audience {
 
 // String is the audience as a policy file writes it.
 func (a Audience) String() string {
-	if a.Kind == ForEveryone {
-		return "everyone"
+	switch a.Kind {
+	case ForEveryone:
+		return everyone
+	case ForEveryoneElse:
+		return everyoneElse
 	}
 	return audiencePrefixes[a.Kind] + a.Name
 }
 
-// Tier ranks audiences: the lower tier wins (see Decide).
+// folded is the audience as audiences are compared: without case.
+func (a Audience) folded() Audience { return Audience{a.Kind, lower(a.Name)} }
+
+const everyone, everyoneElse = "everyone", "everyone-else"
+
+// Tier returns how closely the audience names the crawlers that it names itself.
 func (a Audience) Tier() Tier {
 	switch a.Kind {
 	case ForToken:
 		return TierToken
-	case ForEveryone:
+	case ForEveryone, ForEveryoneElse:
 		return TierEveryone
 	}
 	return TierGroup
 }
 
-// Tier is how narrowly an audience names a crawler.
+// Tier is how closely an audience names a crawler.
 type Tier uint8
 
-// The tiers, narrowest first.
+// The tiers, closest first.
 const (
 	TierToken    Tier = iota // the product token itself
+	TierFamily               // the token of the crawler whose group it follows, see Policy.Family
 	TierGroup                // a category, an operator or a purpose
-	TierEveryone             // everyone
+	TierEveryone             // everyone and everyone-else
 
 	numTiers
 )
@@ -111,49 +123,52 @@ func ParseMode(name string) (Mode, bool) {
 	return ModeUnset, false
 }
 
-// Identity is what verification found out about the client, and what a rule
-// asks of it.
+// Identity is what verification found out about a client.
 type Identity uint8
 
-// The answers of verification, and the demands of rules: a rule that asks for
-// Claimed speaks to every client, one for NotImpostor to all but impostors, one
-// for Verified to verified clients alone.
+// The answers of verification.
 const (
 	Unknown  Identity = iota // not checked, or nothing to check against
 	Impostor                 // checked, and not the crawler it claims to be
 	Verified                 // checked, and the crawler it claims to be
-
-	Claimed     = Unknown
-	NotImpostor = Impostor
 )
 
 var identityNames = [...]string{"unknown", "impostor", "verified"}
 
-// String returns an answer of verification as people and logs call it.
+// String is the identity as explanations and logs write it.
 func (i Identity) String() string { return identityNames[i] }
+
+// Demand is what a rule requires of a client's identity before it applies.
+type Demand uint8
+
+// The demands. DemandClaimed, the zero value, is met by every client.
+const (
+	DemandClaimed Demand = iota
+	DemandNotImpostor
+	DemandVerified
+)
 
 var demandNames = [...]string{"claimed", "not-impostor", "verified"}
 
-// ParseDemand returns the demand that a rule's identity names.
-func ParseDemand(name string) (Identity, bool) {
+// ParseDemand returns the demand that a policy file calls name.
+func ParseDemand(name string) (Demand, bool) {
 	for i, n := range demandNames {
 		if n == name {
-			return Identity(i), true
+			return Demand(i), true
 		}
 	}
 	return 0, false
 }
 
-// DemandString is a demand as a policy file writes it.
-func DemandString(i Identity) string { return demandNames[i] }
+// String is the demand as a policy file writes it.
+func (d Demand) String() string { return demandNames[d] }
 
-// meets reports whether a client of identity i is spoken to by a rule that
-// demands d.
-func (i Identity) meets(d Identity) bool {
+// MetBy reports whether a rule with demand d applies to a client of identity i.
+func (d Demand) MetBy(i Identity) bool {
 	switch d {
-	case Verified:
+	case DemandVerified:
 		return i == Verified
-	case NotImpostor:
+	case DemandNotImpostor:
 		return i != Impostor
 	}
 	return true
@@ -175,8 +190,8 @@ type Statement struct {
 type AppDirective struct {
 	Pos     Pos
 	Pattern pathpattern.Pattern
-	App     string       // the application's identifier, an sf-token
-	Item    httpsfv.Item // the identifier with its directives as parameters
+	App     string // the application's identifier, an sf-token
+	Text    string // the member of the List: the identifier with its directives as parameters
 }
 
 // EngineRule is one robots control rule that no usage expresses, as engines
@@ -194,16 +209,21 @@ type Rule struct {
 	Pos                  Pos
 	For                  []Audience
 	Hosts                []Host // none: every host
-	Identity             Identity
+	Identity             Demand
 	UsagePurposes        []string // speaks only to queries that name one of them (ACAP 1.0 section 2.3.3)
 	Statements           []Statement
 	AppDirectives        []AppDirective
 	EngineRules          []EngineRule
 	CrawlDelay           time.Duration // 0: none
+	NoCrawlDelay         bool          // "crawl-delay: none": a wider rule's delay does not hold
 	CrawlDelayPos        Pos
+	Limit                Limit // at the edge
+	NoLimit              bool  // "limit: none": a wider rule's limit does not hold
+	LimitPos             Pos
 	Enforce              Mode
-	Intended             bool   // the author knows that it shuts search or preview crawlers out
-	PermissionsReference string // ACAP 1.0 section 2.3.2
+	Intended             bool     // waives the only guard that the rule meets
+	IntendedGuards       []string // waives these guards, such as "refuses-search"
+	PermissionsReference string   // ACAP 1.0 section 2.3.2
 	Requests             []ActionRequest
 }
 
@@ -232,6 +252,10 @@ type Crawler struct {
 	Follows     []string
 	IgnoresStar bool // it does not obey the group of "*"
 	RobotsOnly  bool // a control token: it stands in robots.txt, and no request carries it
+	// ControlsTraining is true for a control token that switches AI training off.
+	ControlsTraining bool
+	// IntendedGuards are guards of the policy file that no longer protect the crawler.
+	IntendedGuards []string
 }
 
 // Enforcement is what the edge does when a rule does not say.
@@ -253,16 +277,26 @@ const (
 	Off Switch = iota
 	On
 	Auto
+
+	Both // of ContentUsage: also the labels of earlier drafts
+
+	Full = On // of ACAP: the whole policy, and conventional records ignored
 )
 
-// Publish chooses the optional records of robots.txt.
+// Publish chooses the optional records of robots.txt and the registers of rights.
 type Publish struct {
 	ACAP             Switch
 	UserAgentPurpose Switch
 	ContentUsage     Switch
 	ContentSignal    Switch
+	ContentSignalUse string // the value of "use" in Content-Signal; empty for none
+	ControlTokens    Switch // groups of control tokens say what the policy says about train-ai
+	UsageTokens      UsageTokens
+	TDMRep           Switch
+	RSL              string // the path of the RSL document; empty for none
 	License          string // absolute URL of an RSL licence; empty for none
 	ActionRequests   Switch // ACAP 1.0 section 2.6, which calls them not ready
+	EveryoneNamed    bool   // robots.txt names the crawlers that ignore "*" beside it
 }
 
 // ResourceSet is a named set of patterns (ACAP 1.0 section 2.7.3).
@@ -297,4 +331,6 @@ type Spec struct {
 	Crawlers    []Crawler // the catalogue, with the policy's own additions
 	Enforcement Enforcement
 	Publish     Publish
+	Rights      Rights
+	Expect      []Expectation
 }

@@ -15,7 +15,7 @@ import (
 func readFor(p *parser, _, n *yaml.Node, r *ruleReader) {
 	if n.Kind == yaml.SequenceNode {
 		r.rule.For = make([]policy.Audience, 0, len(n.Content))
-		r.source.audiences = make([]policy.Pos, 0, len(n.Content))
+		r.source.Audiences = make([]policy.Pos, 0, len(n.Content))
 	}
 	seen := map[policy.Audience]bool{}
 	p.texts(n, "for", func(n *yaml.Node, text string) {
@@ -25,12 +25,12 @@ func readFor(p *parser, _, n *yaml.Node, r *ruleReader) {
 		}
 		key := policy.Audience{Kind: a.Kind, Name: strings.ToLower(a.Name)}
 		if seen[key] {
-			p.report(posOf(n), "listed-twice", "", "%s stands in this list already; delete it here", quote(text))
+			p.report(posOf(n), "listed-twice", "", "%s is already in this list; delete it here", quote(text))
 			return
 		}
 		seen[key] = true
 		r.rule.For = append(r.rule.For, a)
-		r.source.audiences = append(r.source.audiences, posOf(n))
+		r.source.Audiences = append(r.source.Audiences, posOf(n))
 	})
 }
 
@@ -43,7 +43,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		return a, p.token(n, text)
 	case policy.ForCategory:
 		if !crawlers.Kind(strings.ToLower(a.Name)).Valid() {
-			p.report(posOf(n), "unknown-category", prefixed("category:", nearest(a.Name, kindNames())), "there is no category %s; there are %s", quote(a.Name), list(kindNames(), "and"))
+			p.reportChoice(posOf(n), "unknown-category", prefixed("category:", nearestKind(a.Name)), "unknown category "+quote(a.Name), kindNames())
 			return a, false
 		}
 		a.Name = strings.ToLower(a.Name)
@@ -54,11 +54,11 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		}
 		if !p.known().operator(a.Name) {
 			near := prefixed("operator:", nearest(a.Name, p.catalogue.Operators()))
-			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so this speaks to nobody; name its crawlers, or add them under crawlers", quote(a.Name))
+			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so this reaches nobody; name its crawlers, or list them under crawlers", quote(a.Name))
 		}
 	case policy.ForPurpose:
-		if !crawlers.ValidToken(a.Name) {
-			p.report(posOf(n), "bad-audience", "", "a purpose is a word of letters, hyphens and underscores, and this is %s", quote(a.Name))
+		if !isPurpose(a.Name) || strings.ContainsAny(a.Name, "*$") {
+			p.report(posOf(n), "bad-audience", "", "invalid purpose %s: must be a word of letters, digits, hyphens and underscores", quote(a.Name))
 			return a, false
 		}
 	}
@@ -73,17 +73,26 @@ func prefixed(prefix, s string) string {
 }
 
 func kindNames() []string {
-	var names []string
-	for _, k := range crawlers.Kinds() {
-		names = append(names, string(k))
+	kinds := crawlers.Kinds()
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = string(k)
 	}
 	return names
+}
+
+// nearestKind returns the category that a word means, or "".
+func nearestKind(word string) string {
+	if kind, ok := groupWords[squash(word)]; ok {
+		return string(kind)
+	}
+	return nearest(word, kindNames())
 }
 
 // token checks a name that must be a crawler's product token.
 func (p *parser) token(n *yaml.Node, text string) bool {
 	if strings.ContainsAny(text, "()") || strings.HasPrefix(text, "Mozilla/") {
-		p.report(posOf(n), "bad-audience", p.tokenWithin(text), "this is the whole User-Agent of a client; write only the name that stands for the crawler in robots.txt, such as Googlebot")
+		p.report(posOf(n), "bad-audience", p.tokenWithin(text), "this is a whole User-Agent; write only the name that the crawler has in robots.txt, such as Googlebot")
 		return false
 	}
 	if i := strings.IndexByte(text, ':'); i >= 0 {
@@ -95,28 +104,32 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 		if crawlers.Kind(strings.ToLower(text[i+1:])).Valid() {
 			near = "category:" + strings.ToLower(text[i+1:])
 		}
-		p.report(posOf(n), "bad-audience", near, `before a colon under for stands category, operator or purpose, and this is %s`, quote(text[:i]))
+		p.reportChoice(posOf(n), "bad-audience", near, "invalid word before the colon, "+quote(text[:i]), prefixes)
 		return false
 	}
 	if strings.Contains(text, ",") {
-		p.report(posOf(n), "bad-audience", "["+text+"]", "several names are written as a list in brackets, or one a line with a hyphen before each")
+		p.report(posOf(n), "bad-audience", "["+text+"]", "write several names as a list in brackets, or one a line with a hyphen before each")
 		return false
 	}
 	if _, ok := p.catalogue.Lookup(text); !ok {
 		if near, what := p.known().group(text); near != "" {
-			p.report(posOf(n), "bad-audience", near, "%s is %s and no crawler's name, so the rule would speak to nobody; if a crawler is called that, add it under crawlers", quote(text), what)
+			if bot := p.known().crawlerOf(text); bot != "" && strings.HasPrefix(near, "operator:") {
+				p.report(posOf(n), "bad-audience", bot, "%s is %s, not of a crawler; for all of its crawlers write %s", quote(text), what, quote(near))
+				return false
+			}
+			p.report(posOf(n), "bad-audience", near, "%s is %s, not of a crawler; if a crawler is called that, list it under crawlers", quote(text), what)
 			return false
 		}
 	}
 	if strings.ContainsAny(text, "#;\"'*$<>[]{}=?@\\`|~!%&^") || strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII }) || crawlers.CheckPattern(text) != nil {
-		p.report(posOf(n), "bad-audience", "", "%s cannot be a crawler's name in robots.txt: such a name has letters, hyphens and underscores", quote(text))
+		p.report(posOf(n), "bad-audience", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(text))
 		return false
 	}
 	p.checkToken(n, text)
 	return true
 }
 
-// checkToken warns of tokens that are probably not what the author means.
+// checkToken warns about tokens that are probably not what the author means.
 func (p *parser) checkToken(n *yaml.Node, text string) {
 	if _, ok := p.catalogue.Lookup(text); !ok {
 		if tokens := productWords[squash(text)]; tokens != nil {
@@ -124,25 +137,48 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 			if len(tokens) > 1 {
 				near = "[" + strings.Join(tokens, ", ") + "]"
 			}
-			p.report(posOf(n), "unknown-crawler", near, "%s is the name of a product and of no known crawler, so this probably speaks to nobody; name the crawlers that are meant", quote(text))
+			p.report(posOf(n), "unknown-crawler", near, "%s is the name of a product, not of a known crawler, so this probably reaches nobody; name the crawlers that you mean", quote(text))
 			return
 		}
 		if near := p.known().meant(text); near != "" {
-			p.report(posOf(n), "misspelt-crawler", near, "no crawler called %s is known; if it exists, add it under crawlers", quote(text))
+			p.misspelt = append(p.misspelt, misspelling{n, text, near, len(p.spec.Rules) - 1})
 			return
 		}
 		if crawlers.NamesBrowser(text) {
-			p.report(posOf(n), "unknown-crawler", "", "%s is in the User-Agent of browsers, so that nobody is refused under this name and the rule stands in robots.txt only; find the name that only the crawler has", quote(text))
+			p.report(posOf(n), "unknown-crawler", "", "browsers have %s in their User-Agent too, so the server refuses nobody by this name, and the rule is for robots.txt only; find the name that only the crawler has", quote(text))
 			return
 		}
-		p.report(posOf(n), "unknown-crawler", "", "no crawler called %s is known; if the name is right, add it under crawlers", quote(text))
+		p.report(posOf(n), "unknown-crawler", "", "no crawler called %s is known; if the name is right, list it under crawlers", quote(text))
 	}
-	if !crawlers.ValidToken(text) {
+	if _, ok := p.catalogue.Lookup(text); !ok && !crawlers.ValidToken(text) { // operators document such names, too
 		reads := "nothing"
 		if short := crawlers.ReadAs(text); short != "" {
 			reads = quote(short)
 		}
-		p.report(posOf(n), "token-not-allowed", "", "RFC 9309 allows only letters, hyphens and underscores in a crawler's name; readers that follow it, Google's among them, read %s instead of %s, and others read all of it; enforce the rule if it matters", reads, quote(text))
+		p.report(posOf(n), "token-not-allowed", "", "RFC 9309 allows only letters, hyphens and underscores in a crawler's name; strict readers, such as Google's, read %s instead of %s; enforce the rule if it matters", reads, quote(text))
+	}
+}
+
+// misspelling is a name that is nearly a known crawler's.
+type misspelling struct {
+	n          *yaml.Node
+	text, near string
+	rule       int // its place in Spec.Rules, or -1
+}
+
+// misspelled reports misspelt crawlers, when it is known which rules are enforced:
+// a rule that the server enforces must not miss its crawler.
+func (p *parser) misspelled() {
+	for _, m := range p.misspelt {
+		mode := p.spec.Enforcement.Mode
+		if m.rule >= 0 && p.spec.Rules[m.rule].Enforce != policy.ModeUnset {
+			mode = p.spec.Rules[m.rule].Enforce
+		}
+		if mode == policy.ModeBlock && m.rule >= 0 {
+			p.report(posOf(m.n), "misspelt-crawler-enforced", m.near, "no crawler called %s is known, so this rule would refuse nobody; if it exists, list it under crawlers", quote(m.text))
+			continue
+		}
+		p.report(posOf(m.n), "misspelt-crawler", m.near, "no crawler called %s is known; if it exists, list it under crawlers", quote(m.text))
 	}
 }
 

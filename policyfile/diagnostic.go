@@ -15,20 +15,22 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Diagnostic is something that the author of a policy file should know, with its
-// place.
+// Diagnostic is something that the author of a policy file should know, and where
+// it is.
 type Diagnostic struct {
 	File     string
 	Pos      policy.Pos // lines and columns count from 1; columns count characters
 	Severity policy.Severity
-	// Code is stable; docs/lint.md has a section of that name. See [Codes].
+	// Code is stable; docs/lint.md has a section of that name.
 	Code string
-	// Message is for people who are no engineers, with the cure.
+	// Message is for readers who are not engineers, with the fix.
 	Message string
 	// DidYouMean is what the author may have meant to write, or empty.
 	DidYouMean string
 	// Line is the line of the file at Pos.Line, or empty.
 	Line string
+
+	fixAt int // where DidYouMean goes in Message; 0: at its end
 }
 
 // String is the diagnostic on one line, without the source line:
@@ -48,7 +50,11 @@ func (d Diagnostic) body() string {
 	if d.DidYouMean == "" {
 		return d.Message
 	}
-	return d.Message + fmt.Sprintf(" (did you mean %q?)", d.DidYouMean)
+	at := d.fixAt
+	if at <= 0 || at > len(d.Message) {
+		at = len(d.Message)
+	}
+	return d.Message[:at] + ` (did you mean "` + d.DidYouMean + `"?)` + d.Message[at:]
 }
 
 // MarshalJSON gives the diagnostic with field names that do not change: file,
@@ -75,12 +81,29 @@ func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == policy.Error })
 }
 
-// Sorted returns the problems by file, line and column; at one place errors come
-// first.
+// Count returns how many diagnostics have a severity.
+func (ds Diagnostics) Count(s policy.Severity) int {
+	n := 0
+	for _, d := range ds {
+		if d.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Sorted returns the problems by file, line and column, errors before warnings at
+// one place, and after them the hints.
 func (ds Diagnostics) Sorted() Diagnostics {
 	sorted := slices.Clone(ds)
+	isHint := func(d Diagnostic) int {
+		if d.Severity == policy.Hint {
+			return 1
+		}
+		return 0
+	}
 	slices.SortStableFunc(sorted, func(a, b Diagnostic) int {
-		return cmp.Or(strings.Compare(a.File, b.File),
+		return cmp.Or(strings.Compare(a.File, b.File), isHint(a)-isHint(b),
 			cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column),
 			cmp.Compare(b.Severity, a.Severity))
 	})
@@ -90,10 +113,10 @@ func (ds Diagnostics) Sorted() Diagnostics {
 // maxErrorLines is how many problems Error spells out.
 const maxErrorLines = 20
 
-// Error is the problems one a line, errors before warnings, for a log. After 20
-// it only counts.
+// Error returns the problems one a line, the gravest first and summed up, for a log.
+// After 20 it only counts.
 func (ds Diagnostics) Error() string {
-	sorted := ds.Sorted()
+	sorted := ds.Summed().Sorted()
 	slices.SortStableFunc(sorted, func(a, b Diagnostic) int { return cmp.Compare(b.Severity, a.Severity) })
 	var b strings.Builder
 	for i, d := range sorted {
@@ -122,11 +145,12 @@ const (
 	red    = "\x1b[1;31m"
 	yellow = "\x1b[1;33m"
 	green  = "\x1b[1;32m"
+	blue   = "\x1b[1;34m"
 	reset  = "\x1b[0m"
 )
 
-// Write writes the problems in the order of the file, each with its source line
-// and a caret under the place.
+// Write writes the problems in the order of the file, hints last, each with its
+// source line and a caret under the place. Many of one kind are summed up.
 func (ds Diagnostics) Write(w io.Writer, color bool) error {
 	paint := func(style, s string) string {
 		if !color {
@@ -134,11 +158,8 @@ func (ds Diagnostics) Write(w io.Writer, color bool) error {
 		}
 		return style + s + reset
 	}
-	for _, d := range ds.Sorted() {
-		style := yellow
-		if d.Severity == policy.Error {
-			style = red
-		}
+	for _, d := range ds.Summed().Sorted() {
+		style := map[policy.Severity]string{policy.Error: red, policy.Warning: yellow, policy.Hint: blue}[d.Severity]
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s: %s: %s [%s]\n", paint(bold, d.place()), paint(style, d.Severity.String()), d.body(), d.Code)
 		if d.Line != "" {
@@ -185,4 +206,48 @@ func excerpt(line string, column int) (shown, indent string) {
 		n++
 	}
 	return strings.TrimRight(b.String(), " "), in.String()
+}
+
+// How many warnings of one kind there may be, and how many are left of more.
+const (
+	maxAlike   = 10
+	leftOfMany = 3
+)
+
+// Summed returns the problems with long lists of warnings or hints of one kind in one
+// file shortened to the first three, of which the last says how many more there are.
+// Errors stay, as each must be corrected.
+func (ds Diagnostics) Summed() Diagnostics {
+	type kind struct{ file, code string }
+	byKind := map[kind][]int{}
+	for i, d := range ds {
+		if k := (kind{d.File, d.Code}); d.Severity != policy.Error {
+			byKind[k] = append(byKind[k], i)
+		}
+	}
+	drop := map[int]bool{}
+	all := slices.Clone(ds)
+	for _, places := range byKind {
+		if len(places) <= maxAlike {
+			continue
+		}
+		slices.SortStableFunc(places, func(a, b int) int {
+			return cmp.Or(cmp.Compare(ds[a].Pos.Line, ds[b].Pos.Line), cmp.Compare(ds[a].Pos.Column, ds[b].Pos.Column))
+		})
+		for _, i := range places[leftOfMany:] {
+			drop[i] = true
+		}
+		last := &all[places[leftOfMany-1]]
+		if last.DidYouMean != "" && last.fixAt == 0 {
+			last.fixAt = len(last.Message)
+		}
+		last.Message += fmt.Sprintf("; there are %d more like this, down to line %d", len(places)-leftOfMany, ds[places[len(places)-1]].Pos.Line)
+	}
+	var left Diagnostics
+	for i := range all {
+		if !drop[i] {
+			left = append(left, all[i])
+		}
+	}
+	return left
 }

@@ -3,6 +3,7 @@
 package policyfile
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
@@ -68,15 +69,23 @@ func (p *parser) fits(n *yaml.Node, count int) bool {
 		return true
 	}
 	if !p.full {
-		p.report(posOf(n), "too-many-rules", "", "with the sets and usages spelled out the rules name more than %d paths; use wildcards", maxStatements)
+		p.report(posOf(n), "too-many-rules", "", "with all sets and usages written out, the rules have more than %d paths; use wildcards", maxStatements)
 	}
 	p.full = true
 	return false
 }
 
+// aiWord are words that some sites write to ask not to train AI, which no search
+// engine documents.
+var aiWord = regexp.MustCompile(`(?i)\b(?:noai|noimageai|noml)\b`)
+
 func readRobotsTag(p *parser, _, n *yaml.Node, r *ruleReader) {
-	r.source.said++
+	r.parts++
 	p.eachDirective(n, "robots-tag", tagFields, func(n *yaml.Node, patterns []pathpattern.Pattern) {
+		if word := aiWord.FindString(n.Value); word != "" {
+			p.report(posOf(n), "bad-robots-tag", "", "%s is not a rule that search engines document; to ask not to train AI, disallow train-ai", quote(word))
+			return
+		}
 		set, err := robotsrule.ParseStrict(n.Value)
 		if err != nil {
 			p.report(posOf(n), "bad-robots-tag", "", "%s", err)
@@ -127,12 +136,12 @@ func (p *parser) hasUsage(n *yaml.Node, set robotsrule.Set) {
 		}
 	}
 	if len(rules) > 0 {
-		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s: that says the same to search engines, and other crawlers read it in robots.txt", list(usages, "and"), list(rules, "and"))
+		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s: search engines get the same answer, and other crawlers find it in robots.txt", list(usages, "and"), list(rules, "and"))
 	}
 }
 
 func readAppDirectives(p *parser, _, n *yaml.Node, r *ruleReader) {
-	r.source.said++
+	r.parts++
 	seen := map[string]policy.Pos{}
 	p.eachDirective(n, "app-directives", appFields, func(n *yaml.Node, patterns []pathpattern.Pattern) {
 		items, ok := p.appItems(n)
@@ -141,48 +150,55 @@ func readAppDirectives(p *parser, _, n *yaml.Node, r *ruleReader) {
 		}
 		for _, pattern := range patterns {
 			for _, item := range items {
-				app := string(item.Value.(httpsfv.Token))
+				app := item.app
 				key := app + " " + pattern.String()
 				if first, ok := seen[key]; ok {
-					p.report(posOf(n), "duplicate-app-directive", "", "%s has directives for %s in line %d already, and those count; put all of them into one entry", quote(app), quote(pattern.String()), first.Line)
+					p.report(posOf(n), "duplicate-app-directive", "", "%s already has directives for %s in line %d, which override these; put all of them in one entry", quote(app), quote(pattern.String()), first.Line)
 					continue
 				}
 				seen[key] = posOf(n)
-				r.rule.AppDirectives = append(r.rule.AppDirectives, policy.AppDirective{Pos: posOf(n), Pattern: pattern, App: app, Item: item})
+				r.rule.AppDirectives = append(r.rule.AppDirectives, policy.AppDirective{Pos: posOf(n), Pattern: pattern, App: app, Text: item.text})
 			}
 		}
 	})
 }
 
+// appItem is one member of an App-Directives List.
+type appItem struct{ app, text string }
+
 // appItems reads the members of an App-Directives List (draft-nottingham-plan-b).
-func (p *parser) appItems(n *yaml.Node) (items []httpsfv.Item, ok bool) {
+func (p *parser) appItems(n *yaml.Node) (items []appItem, ok bool) {
 	const example = "such as examplesearch;widgets=?0"
-	bad := func(format string, args ...any) ([]httpsfv.Item, bool) {
+	bad := func(format string, args ...any) ([]appItem, bool) {
 		p.report(posOf(n), "bad-app-directive", "", format, args...)
 		return nil, false
 	}
 	if strings.Contains(n.Value, "#") {
-		return bad(`"#" starts a comment in robots.txt, so the rest would be lost; ask the application for another way to write it`)
+		return bad(`"#" starts a comment in robots.txt, so the rest would be lost; find out whether the application has another way to write it`)
 	}
 	list, err := httpsfv.UnmarshalList([]string{n.Value})
 	if err != nil || len(list) == 0 {
-		return bad("%s is no list of applications with directives, %s; names are in lower case, texts in double quotes, yes is ?1 and no is ?0", quote(n.Value), example)
+		return bad("invalid app-directives %s: must be applications with directives, %s; write names in lower case, texts in double quotes, ?1 for yes and ?0 for no", quote(n.Value), example)
 	}
 	for _, member := range list {
 		item, isItem := member.(httpsfv.Item)
 		if !isItem {
-			return bad("parentheses cannot stand here; write each application by itself, %s", example)
+			return bad("parentheses are not possible here; write each application by itself, %s", example)
 		}
 		token, isToken := item.Value.(httpsfv.Token)
 		if !isToken {
-			return bad("each application's name is a plain word without quotes, %s", example)
+			return bad("an application's name must be a plain word without quotes, %s", example)
 		}
 		for _, name := range item.Params.Names() {
 			if value, _ := item.Params.Get(name); isTruthWord(value) {
-				p.report(posOf(n), "word-for-boolean", "", `"%s=%v" of %s is a word, while ?1 means yes and ?0 means no; check what the application documents`, name, value, quote(string(token)))
+				p.report(posOf(n), "word-for-boolean", "", `"%s=%v" of %s is a word, but yes is written ?1 and no ?0; check what the application documents`, name, value, quote(string(token)))
 			}
 		}
-		items = append(items, item)
+		text, err := httpsfv.Marshal(item)
+		if err != nil {
+			return bad("%s cannot be written in a robots.txt: %v", quote(n.Value), err)
+		}
+		items = append(items, appItem{string(token), text})
 	}
 	return items, true
 }

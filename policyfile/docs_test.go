@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // block is a fenced block of a document.
@@ -30,11 +32,14 @@ func blocksOf(t *testing.T, path string) (blocks []block) {
 	return blocks
 }
 
+// documents are the pages with examples of policy files.
+var documents = []string{"../docs/policy-file.md", "../docs/policy-file-rules.md", "../docs/policy-file-settings.md", "../docs/lint.md", "../docs/lint-errors.md"}
+
 // TestDocumentedExamples: what the documents show loads without a warning, and
 // what they show as wrong gets the message that they show.
 func TestDocumentedExamples(t *testing.T) {
 	good, wrong := 0, 0
-	for _, path := range []string{"../docs/policy-file.md", "../docs/lint.md"} {
+	for _, path := range documents {
 		blocks := blocksOf(t, path)
 		for i, b := range blocks {
 			_, ds := LoadWith("policy.yaml", []byte(b.text), Options{Now: testNow})
@@ -61,11 +66,18 @@ func TestDocumentedExamples(t *testing.T) {
 
 // TestEveryKeyIsDocumented: the reference names every key of the grammar.
 func TestEveryKeyIsDocumented(t *testing.T) {
-	data, err := os.ReadFile("../docs/policy-file.md")
-	if err != nil {
-		t.Fatal(err)
+	var data []byte
+	for _, path := range documents[:3] {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), "\n"); n > 250 {
+			t.Errorf("%s has %d lines: split it", path, n)
+		}
+		data = append(data, text...)
 	}
-	for key := range knownKeys {
+	for key := range allKeys() {
 		switch key {
 		case "paths", "rules", "usage", "directives": // shown in examples
 			if !strings.Contains(string(data), key+":") {
@@ -76,5 +88,51 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 				t.Errorf("docs/policy-file.md does not name %s", key)
 			}
 		}
+	}
+}
+
+// codeSpan is a piece of code in a table.
+var codeSpan = regexp.MustCompile("`([^`]+)`")
+
+// TestDocumentedCases: the rules in the table of cases do what the table says.
+func TestDocumentedCases(t *testing.T) {
+	data, err := os.ReadFile("../docs/policy-file.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, ok := strings.Cut(string(data), "| you want | rules | so |\n|---|---|---|\n")
+	if !ok {
+		t.Fatal("no table of cases")
+	}
+	rows := 0
+	for line := range strings.SplitSeq(table, "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 {
+			break
+		}
+		rows++
+		t.Run(strings.TrimSpace(cells[1]), func(t *testing.T) {
+			var file strings.Builder
+			file.WriteString("version: 1\nrules:\n")
+			for _, m := range codeSpan.FindAllStringSubmatch(cells[2], -1) {
+				file.WriteString("  - " + m[1] + "\n")
+			}
+			file.WriteString("expect:\n")
+			for _, m := range codeSpan.FindAllStringSubmatch(cells[3], -1) {
+				file.WriteString("  - " + m[1] + "\n")
+			}
+			f, ds := LoadWith("case.yaml", []byte(file.String()), Options{Now: testNow})
+			if f == nil || len(f.Spec.Expect) == 0 {
+				t.Errorf("%s\n%s", ds.Error(), file.String())
+			}
+			for _, d := range ds {
+				if d.Severity == policy.Warning && d.Code != "dual-use-crawler" {
+					t.Errorf("%s\n%s", d, file.String())
+				}
+			}
+		})
+	}
+	if rows != 12 {
+		t.Errorf("%d cases", rows)
 	}
 }

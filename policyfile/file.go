@@ -14,11 +14,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Version is the version of the grammar that this package reads.
-const Version = "1"
+// formatVersion is the version of the grammar that this package reads.
+const formatVersion = "1"
 
-// fileFields are the keys of the file, in the order in which they must be read:
-// sets, usages and crawlers before the rules that name them.
+// fileFields are the keys of the file, in the order in which they are read: names
+// before the rules that use them.
 var fileFields = fields[struct{}]{
 	{"version", "the version of this format, which is 1", true, shape{"const": 1}, readVersion},
 	{"sitemaps", "the sitemaps of the site: an address or a list of addresses; one that starts with / is completed with the host", false,
@@ -27,29 +27,34 @@ var fileFields = fields[struct{}]{
 		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets},
 	{"usages", "names for usages with qualifiers, and for several usages together; only allow may use them", false, usagesShape, readUsages},
 	{"crawlers", "crawlers that the built-in catalogue does not know, or knows differently, by product token", false,
-		namedShape("what is known of the crawler", tokenShape, rowShape()), readCrawlers},
+		namedShape("the crawler", tokenShape, rowShape()), readCrawlers},
 	{"rules", "who may do what with which paths", false,
 		shape{"type": "array", "items": mapShape(ruleFields), "minItems": 1}, readRules},
 	{"enforcement", "what the server does about a request that the rules disallow: off, log or block, or a map with the details", false,
 		shape{"anyOf": []any{modeShape, mapShape(enforcementFields)}}, readEnforcement},
-	{"publish", "which of the optional records robots.txt carries", false, mapShape(publishFields), readPublish},
+	{"publish", "which optional records and registers of rights are published", false, mapShape(publishFields), readPublish},
+	{"rights", "whose the content is, and on which terms it can be licensed; for TDMRep and RSL", false, mapShape(rightsFields), readRights},
+	{"expect", "tests of the policy, which does not load if one fails: AGENT may USAGE PATH, or AGENT may not USAGE PATH", false,
+		oneOrMore(textShape("a test, such as: Googlebot may crawl /news/", ` may `)), readExpect},
 }
 
 // read reads the whole file.
 func (p *parser) read(root *yaml.Node) {
 	p.catalogue = p.base
-	p.spec.Publish = policy.Publish{ACAP: policy.Auto, ContentUsage: policy.On}
+	p.spec.Publish = defaultPublish
 	p.spec.Enforcement = policy.Enforcement{Mode: policy.ModeOff, Status: defaultStatus, Impostors: policy.ModeOff}
 	readMap(p, root, "the file", fileFields, struct{}{})
+	p.misspelled()
 	p.browsers()
-	p.spec.Crawlers = convert(p.catalogue)
+	p.checkRights()
+	p.spec.Crawlers = p.crawlersOfSpec()
 	if p.errors == 0 { // else the use may be in what could not be read
 		p.unused()
 	}
 }
 
-// browsers adds the names of rules that browsers have too. Nobody is recognised by
-// them: they stand in robots.txt only.
+// browsers adds the names of rules that browsers have too. They are for robots.txt
+// only: no request is recognised by them.
 func (p *parser) browsers() {
 	yes, seen := true, map[string]bool{}
 	var rows []crawlers.Row
@@ -70,9 +75,22 @@ func (p *parser) browsers() {
 	}
 }
 
-// convert is the catalogue as a policy takes it. A crawler that does not read
-// robots.txt at all has no group of "*" to ignore: to name it there would only
-// make the file longer.
+// crawlersOfSpec is the catalogue as a Spec has it.
+func (p *parser) crawlersOfSpec() []policy.Crawler {
+	all := convert(p.catalogue)
+	if len(p.intended) == 0 {
+		return all
+	}
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].IntendedGuards = p.intended[strings.ToLower(all[i].Token)]
+	}
+	return all
+}
+
+// convert turns a catalogue into the crawlers of a Spec. A crawler that does not
+// read robots.txt at all has no group of "*" to ignore: to name it there would
+// only make the file longer.
 func convert(c *crawlers.Catalogue) []policy.Crawler {
 	if builtIn, err := crawlers.Default(); err == nil && c == builtIn {
 		return convertBuiltIn()
@@ -99,12 +117,13 @@ func convertOne(c *crawlers.Crawler) policy.Crawler {
 	return policy.Crawler{
 		Token: c.Token, Operator: c.Operator, Kind: string(c.Kind), Purposes: c.Purposes,
 		Follows: c.Follows, IgnoresStar: c.IgnoresStar && reads, RobotsOnly: c.RobotsOnly,
+		ControlsTraining: c.RobotsOnly && c.Kind == crawlers.KindAITraining,
 	}
 }
 
 func readVersion(p *parser, _, n *yaml.Node, _ struct{}) {
-	if text, ok := p.text(n, "version"); ok && text != Version {
-		p.report(posOf(n), "unknown-version", Version, "this program reads version %s of the policy file, and this says %s", Version, quote(text))
+	if text, ok := p.text(n, "version"); ok && text != formatVersion {
+		p.report(posOf(n), "unknown-version", formatVersion, "invalid version %s: this program reads version %s", quote(text), formatVersion)
 	}
 }
 
@@ -124,10 +143,10 @@ func (p *parser) address(n *yaml.Node, what, text string, pathToo bool) bool {
 	}
 	switch {
 	case strings.ContainsAny(text, " \t"):
-		p.report(posOf(n), "bad-address", "", "%s is %s, without spaces; write a space as %%20", what, accepts)
+		p.report(posOf(n), "bad-address", "", "%s must be %s, without spaces; write a space as %%20", what, accepts)
 		return false
 	case strings.Contains(text, "#"):
-		p.report(posOf(n), "bad-address", "", `%s is written into robots.txt, where "#" starts a comment; leave it out, or write it as %%23`, what)
+		p.report(posOf(n), "bad-address", "", `"#" starts a comment in robots.txt, where %s is published; leave it out, or write %%23`, what)
 		return false
 	case pathToo && strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//"):
 		return true
@@ -141,7 +160,7 @@ func (p *parser) address(n *yaml.Node, what, text string, pathToo bool) bool {
 		case strings.HasPrefix(text, "www."):
 			near = "https://" + text
 		}
-		p.report(posOf(n), "bad-address", near, "%s is %s, and this is %s", what, accepts, quote(text))
+		p.report(posOf(n), "bad-address", near, "invalid address %s: %s must be %s", quote(text), what, accepts)
 		return false
 	}
 	return true
@@ -161,22 +180,24 @@ func (p *parser) unused() {
 	}
 }
 
-// knownKeys are all keys of the grammar that could be glued to a value.
-var knownKeys map[string]bool
-
-func init() { // not an initial value, as the tables' readers look keys up
-	knownKeys = map[string]bool{}
+// allKeys are all keys of the grammar, which could be joined to a value by mistake.
+func allKeys() map[string]bool {
+	keys := map[string]bool{}
 	for _, names := range [][]string{
 		fileFields.names(), ruleFields.names(), rowFields.names(), enforcementFields.names(), publishFields.names(),
+		rightsFields.names(), offerFields.names(), usageTokenFields.names(),
 		entryFields.names(), tagFields.names(), appFields.names(), qualifiedFields.names(),
 	} {
 		for _, name := range names {
-			knownKeys[name] = true
+			keys[name] = true
 		}
 	}
 	for _, u := range policy.Usages() {
-		knownKeys[u.String()] = true
+		keys[u.String()] = true
 	}
+	return keys
 }
 
-func isKnownKey(s string) bool { return knownKeys[s] }
+// isKey reports whether a word is a key of the grammar. The parser has the keys,
+// as the tables refer to functions that need them.
+func (p *parser) isKey(s string) bool { return p.keys[s] }

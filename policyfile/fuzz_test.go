@@ -69,7 +69,7 @@ func checkFile(t *testing.T, f *File) {
 			}
 		}
 		for _, d := range r.AppDirectives {
-			if d.Pattern.IsZero() || d.App == "" || d.Item.Params == nil {
+			if d.Pattern.IsZero() || d.App == "" || !strings.HasPrefix(d.Text, d.App) {
 				t.Errorf("%+v", d)
 			}
 		}

@@ -3,12 +3,14 @@
 package policyfile
 
 import (
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
 // File is a policy file that was read.
@@ -33,11 +35,14 @@ type Options struct {
 	// Catalogue is what the file's own crawlers are added to. Nil means the
 	// built-in one.
 	Catalogue *crawlers.Catalogue
+	// Accepted says that these bytes were accepted before. A test of the file that
+	// fails is then a warning: a time limit has passed, or the catalogue is newer.
+	Accepted bool
 }
 
-// Load reads a policy file: it parses, checks, compiles and lints it. Name is for
-// messages. The problems are in the order of the file. There is a File exactly
-// when none of them is an error.
+// Load reads a policy file: it parses, checks, compiles, lints and tests it. Name
+// is for messages. The diagnostics are sorted. There is a File exactly when none of
+// them is an error.
 func Load(name string, data []byte) (*File, Diagnostics) {
 	return LoadWith(name, data, Options{})
 }
@@ -46,10 +51,12 @@ func Load(name string, data []byte) (*File, Diagnostics) {
 func LoadWith(name string, data []byte, o Options) (*File, Diagnostics) {
 	p := &parser{
 		reporter: reporter{file: name},
-		told:     map[*yaml.Node]bool{},
+		skip:     map[*yaml.Node]bool{},
+		keys:     allKeys(),
 		spec:     &policy.Spec{File: name},
 		sets:     map[string]*resourceSet{},
 		usages:   map[string]*localUsage{},
+		intended: map[string][]string{},
 	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()
@@ -63,7 +70,7 @@ func (p *parser) load(data []byte, o Options) *File {
 	if p.base == nil {
 		base, err := crawlers.Default()
 		if err != nil {
-			p.report(policy.Pos{Line: 1, Column: 1}, "bad-crawler", "", "the built-in catalogue of crawlers cannot be read: %v", err)
+			p.report(policy.Pos{Line: 1, Column: 1}, "bad-crawler", "", "reading the built-in catalogue of crawlers failed: %v", err)
 			return nil
 		}
 		p.base = base
@@ -78,14 +85,34 @@ func (p *parser) load(data []byte, o Options) *File {
 	}
 	compiled, err := policy.Compile(p.spec)
 	if err != nil {
-		p.report(policy.Pos{Line: 1, Column: 1}, "too-many-rules", "", "%v; name categories of crawlers and wildcards of hosts instead of listing each", err)
+		p.report(policy.Pos{Line: 1, Column: 1}, "too-many-rules", "", "%v; use categories of crawlers and wildcards for hosts instead of listing each", err)
 		return nil
 	}
 	p.lint(compiled, o.Now)
+	p.checkExpectations(compiled, o)
 	if p.errors > 0 {
 		return nil
 	}
 	return &File{Name: p.file, Spec: p.spec, Policy: compiled, Catalogue: p.catalogue, lines: p.lines}
+}
+
+// lint adds what the checks of the policy find.
+func (p *parser) lint(compiled *policy.Policy, now time.Time) {
+	p.addProblems(lint.Check(lint.Input{
+		Policy: compiled, Catalogue: p.catalogue, Sources: p.sources, Now: now,
+		UsagePos: func(local string) policy.Pos {
+			if u := p.usages[strings.ToLower(local)]; u != nil {
+				return u.pos
+			}
+			return policy.Pos{}
+		},
+	}))
+}
+
+func (p *parser) addProblems(problems []policy.Problem) {
+	for _, problem := range problems {
+		p.report(problem.Pos, problem.Code, "", "%s", problem.Message)
+	}
 }
 
 // Add turns problems that a channel found in the policy into diagnostics with

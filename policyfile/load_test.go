@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -80,30 +81,44 @@ func TestLengthOfPaths(t *testing.T) {
 	}
 }
 
-// TestErrorsAmongManyWarnings: the error that keeps a file from loading is told
-// however many warnings come before it.
+// TestErrorsAmongManyWarnings: the error that keeps a file from loading is reported
+// however many warnings come before it, and those are summed up in text only.
 func TestErrorsAmongManyWarnings(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("version: 1\nrules:\n  - for:\n")
 	for i := range 2 * maxDiagnostics {
-		fmt.Fprintf(&b, "      - %s\n", strings.Repeat("x", 1+i/26)+string(rune('a'+i%26)))
+		fmt.Fprintf(&b, "      - %s\n", policytest.HostileName(i))
 	}
 	b.WriteString("    disallow:\n      crawl: a\n")
 	f, ds := Load("many.yaml", []byte(b.String()))
-	if f != nil || len(ds) != maxDiagnostics || ds[len(ds)-1].Code != "bad-path" {
+	if f != nil || len(ds) != maxDiagnostics || ds[maxDiagnostics-1].Code != "bad-path" {
 		t.Errorf("%d diagnostics, the last %v", len(ds), ds[len(ds)-1])
+	}
+	summed := ds.Summed()
+	if len(summed) != leftOfMany+1 || summed[leftOfMany].Code != "bad-path" || !strings.Contains(summed[leftOfMany-1].Message, fmt.Sprintf("%d more like this", maxDiagnostics-1-leftOfMany)) {
+		t.Errorf("summed up: %v", summed)
+	}
+	if want := summed.Text(); ds.Text() != want || strings.Count(want, "\n") != 3*(leftOfMany+1) {
+		t.Errorf("%s\nwant\n%s", ds.Text(), want)
 	}
 }
 
 // TestEveryCodeIsShownAndExplained: each code is in a golden file, or made above,
 // and has a section in the documentation.
 func TestEveryCodeIsShownAndExplained(t *testing.T) {
-	doc, err := os.ReadFile("../docs/lint.md")
-	if err != nil {
-		t.Fatal(err)
+	var doc []byte
+	for _, page := range []string{"lint", "lint-errors", "lint-channels"} {
+		text, err := os.ReadFile("../docs/" + page + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(text, []byte("\n")); n > 250 {
+			t.Errorf("docs/%s.md has %d lines: split it", page, n)
+		}
+		doc = append(doc, text...)
 	}
-	shown := map[string]bool{"file-too-large": true, "too-many-rules": true} // TestLimits
-	mark := regexp.MustCompile(`(?m)^[^ ].*: (error|warning): .* \[([a-z-]+)\]$`)
+	shown := map[string]bool{"file-too-large": true, "too-many-rules": true, "expectation-no-longer-holds": true} // TestLimits, TestExpectations
+	mark := regexp.MustCompile(`(?m)^[^ ].*: (error|warning|hint): .* \[([a-z-]+)\]$`)
 	for _, path := range filesOf(t, "testdata/bad/*.txt") {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -116,15 +131,15 @@ func TestEveryCodeIsShownAndExplained(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range Codes() {
+	for _, c := range allCodes() {
 		if !shown[c.Code] {
 			t.Errorf("no file under testdata/bad shows %s", c.Code)
 		}
-		if !bytes.Contains(doc, []byte("\n### "+c.Code+"\n")) {
+		if !bytes.Contains(doc, []byte("# "+c.Code+"\n")) {
 			t.Errorf("docs/lint.md has no section about %s", c.Code)
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?m)^### ([a-z-]+)$`).FindAllStringSubmatch(string(doc), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^##+ ([a-z-]+)$`).FindAllStringSubmatch(string(doc), -1) {
 		if _, ok := severities[m[1]]; !ok && !channelCodes[m[1]] {
 			t.Errorf("docs/lint.md explains %s, which nothing reports", m[1])
 		}
@@ -133,9 +148,11 @@ func TestEveryCodeIsShownAndExplained(t *testing.T) {
 
 // channelCodes are the codes that channels report through File.Add.
 var channelCodes = map[string]bool{
-	"not-flattenable": true, "content-usage-cross": true, "app-directives-cross": true, "robots-txt-too-large": true,
-	"line-too-long": true, "header-long": true, "header-too-large": true, "app-directive-hash": true,
+	"literal-wildcard": true, "acap-not-ready": true, "acap-modification": true, "acap-resource-closed": true, "acap-circular": true, "app-directives-named": true,
+	"not-flattenable": true, "content-usage-cross": true, "app-directives-cross": true, "robots-txt-too-large": true, "hosts-not-rendered": true,
+	"line-too-long": true, "patterns-not-compared": true, "header-long": true, "header-too-large": true, "app-directive-hash": true,
 	"acap-undecidable": true, "acap-cross": true, "acap-case": true, "acap-purpose": true, "purpose-groups-differ": true, "purpose-not-published": true,
+	"token-group-closed": true, "register-stricter": true, "register-crossed": true, "registers-differ": true,
 }
 
 func TestValuesAreSourceText(t *testing.T) {
@@ -168,7 +185,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	if f == nil {
 		t.Fatal(ds.Error())
 	}
-	if f.Spec.Publish != (policy.Publish{ACAP: policy.Auto, ContentUsage: policy.On}) {
+	if f.Spec.Publish != (defaultPublish) {
 		t.Errorf("publish: %+v", f.Spec.Publish)
 	}
 	if f.Spec.Enforcement != (policy.Enforcement{Mode: policy.ModeOff, Status: 403, Impostors: policy.ModeOff}) {
@@ -198,7 +215,7 @@ rules:
 		t.Errorf("%+v", c)
 	}
 	info := f.Policy.CrawlerInfo(f.Policy.Crawler("PartnerBot"))
-	if want := "{PartnerBot Partner Ltd feed [news] [Googlebot] true false}"; fmt.Sprint(info) != want {
+	if want := "{PartnerBot Partner Ltd feed [news] [Googlebot] true false false []}"; fmt.Sprint(info) != want {
 		t.Errorf("got %v, want %s", info, want)
 	}
 	if info := f.Policy.CrawlerInfo(f.Policy.Crawler("GPTBot")); info.Operator != "Somebody Else" || info.Kind != "ai-training" || info.Token != "GPTBot" {
@@ -231,7 +248,7 @@ func TestDiagnosticsAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `[{"file":"json.yaml","line":2,"column":1,"severity":"error","code":"unknown-key",` +
-		`"message":"the file has no \"rule\"; it can have version, sitemaps, resources, usages, crawlers, rules, enforcement and publish",` +
+		`"message":"unknown key \"rule\" in the file: must be one of version, sitemaps, resources, usages, crawlers, rules, enforcement, publish, rights or expect",` +
 		`"did_you_mean":"rules","source":"rule: []"}]`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -241,10 +258,10 @@ func TestDiagnosticsAsJSON(t *testing.T) {
 func TestDiagnosticsError(t *testing.T) {
 	var ds Diagnostics
 	for i := range 30 {
-		ds = append(ds, Diagnostic{File: "f", Pos: policy.Pos{Line: 30 - i, Column: 1}, Severity: policy.Severity(i % 2), Code: "c", Message: "m"})
+		ds = append(ds, Diagnostic{File: "f", Pos: policy.Pos{Line: 30 - i, Column: 1}, Severity: policy.Warning + policy.Severity(i%2), Code: fmt.Sprint("c", i%4), Message: "m"})
 	}
 	lines := strings.Split(ds.Error(), "\n")
-	if len(lines) != 21 || lines[0] != "f:1:1: error: m [c]" || lines[20] != "and 10 more" {
+	if len(lines) != 21 || lines[0] != "f:1:1: error: m [c1]" || lines[20] != "and 10 more" {
 		t.Errorf("%d lines: %q", len(lines), lines)
 	}
 }

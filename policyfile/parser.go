@@ -3,35 +3,36 @@
 package policyfile
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
 // parser turns the nodes of a file into a Spec and reports on the way.
 type parser struct {
 	reporter
-	told map[*yaml.Node]bool // reported already, and not to be looked at again
+	skip map[*yaml.Node]bool // reported already
+	keys map[string]bool     // all keys of the grammar
 
-	spec       *policy.Spec
-	sources    []ruleSource // of Spec.Rules
-	sets       map[string]*resourceSet
-	usages     map[string]*localUsage
-	base       *crawlers.Catalogue
-	catalogue  *crawlers.Catalogue
-	names      *namesakes
-	statements int // of all rules, bounded by maxStatements
-	full       bool
-}
-
-// ruleSource is where parts of a rule stand, for lint.
-type ruleSource struct {
-	audiences []policy.Pos // of Rule.For
-	enforce   policy.Pos
-	said      int // parts other than for, hosts and name
+	spec             *policy.Spec
+	sources          []lint.Source // of Spec.Rules
+	sets             map[string]*resourceSet
+	usages           map[string]*localUsage
+	base             *crawlers.Catalogue
+	catalogue        *crawlers.Catalogue
+	names            *nameIndex
+	misspelt         []misspelling
+	intended         map[string][]string // guards waived for crawlers, by lower-case token
+	ruleTokens       map[string]bool     // names under for, lower case
+	statements       int                 // of all rules, bounded by maxStatements
+	rslAt, licenseAt policy.Pos
+	tokenAt          [3]policy.Pos // of usage-tokens
+	full             bool
 }
 
 // field is one key of a map in the file: what reads it, and what the JSON Schema
@@ -61,24 +62,24 @@ func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) 
 		return
 	}
 	found := make([]int, len(fs)) // the key's place in n.Content, plus one
-	var meant []int               // places of keys that are misspelt
+	var misspelt []int            // places of misspelt keys
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
-		if p.told[key] {
+		if p.skip[key] {
 			continue
 		}
 		j := fs.index(key)
 		switch {
 		case j < 0:
 			p.unknownKey(key, what, fs.names())
-			meant = append(meant, i+1)
+			misspelt = append(misspelt, i+1)
 		case found[j] > 0:
 			p.duplicate(key, n.Content[found[j]-1], "")
 		default:
 			found[j] = i + 1
 		}
 	}
-	for _, place := range meant { // so that all problems show in one pass
+	for _, place := range misspelt { // read them too, so that all problems show in one pass
 		for j, f := range fs {
 			if found[j] == 0 && f.name == nearest(n.Content[place-1].Value, fs.names()) {
 				found[j] = place
@@ -89,7 +90,7 @@ func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) 
 		switch {
 		case found[j] > 0:
 			key, value := n.Content[found[j]-1], n.Content[found[j]]
-			if !p.told[value] {
+			if !p.skip[value] {
 				f.read(p, key, value, into)
 			}
 		case f.required:
@@ -111,18 +112,18 @@ func (fs fields[T]) index(key *yaml.Node) int {
 
 func (p *parser) unknownKey(key *yaml.Node, what string, known []string) {
 	if key.Kind != yaml.ScalarNode {
-		p.report(posOf(key), "wrong-kind", "", "the name before a colon is plain text, and this is %s", kindOf(key))
+		p.report(posOf(key), "wrong-kind", "", "the name before a colon must be plain text, not %s", kindOf(key))
 		return
 	}
-	if glue := glued.FindStringSubmatch(key.Value); glue != nil && isKnownKey(glue[1]) {
+	if glue := joinedKey.FindStringSubmatch(key.Value); glue != nil && p.isKey(glue[1]) {
 		p.report(posOf(key), "missing-space", glue[1]+": "+glue[2], "a space is missing after the colon")
 		return
 	}
-	p.report(posOf(key), "unknown-key", nearest(key.Value, known), "%s has no %s; it can have %s", what, quote(key.Value), list(known, "and"))
+	p.reportChoice(posOf(key), "unknown-key", nearest(key.Value, known), "unknown key "+quote(key.Value)+" in "+what, known)
 }
 
 func (p *parser) duplicate(key, first *yaml.Node, also string) {
-	p.report(posOf(key), "duplicate-key", "", "%s stands here a second time%s (first in line %d); put all of it under one of them",
+	p.report(posOf(key), "duplicate-key", "", "%s appears twice%s (first in line %d); put everything under one of them",
 		quote(key.Value), also, first.Line)
 }
 
@@ -135,7 +136,7 @@ func (p *parser) eachPair(n *yaml.Node, what string, visit func(key, value *yaml
 	seen := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		if p.told[key] || p.told[value] {
+		if p.skip[key] || p.skip[value] {
 			continue
 		}
 		if key.Kind != yaml.ScalarNode {
@@ -146,7 +147,7 @@ func (p *parser) eachPair(n *yaml.Node, what string, visit func(key, value *yaml
 		if first := seen[folded]; first != nil {
 			also := ""
 			if first.Value != key.Value {
-				also = ", as upper and lower case do not matter here"
+				also = " (upper and lower case make no difference here)"
 			}
 			p.duplicate(key, first, also)
 			continue
@@ -159,28 +160,28 @@ func (p *parser) eachPair(n *yaml.Node, what string, visit func(key, value *yaml
 func (p *parser) isMap(n *yaml.Node, what string) bool {
 	if n.Kind == yaml.MappingNode {
 		if len(n.Content) == 0 {
-			p.report(posOf(n), "no-value", "", "%s is empty; write something into it, or delete it", what)
+			p.report(posOf(n), "no-value", "", "%s is empty; fill it in, or delete it", what)
 		}
 		return len(n.Content) > 0
 	}
-	if p.told[n] || p.glued(n) {
+	if p.skip[n] || p.isJoined(n) {
 		return false
 	}
-	if word, rest, ok := strings.Cut(n.Value, " "); ok && n.Kind == yaml.ScalarNode && isKnownKey(word) {
+	if word, rest, ok := strings.Cut(n.Value, " "); ok && n.Kind == yaml.ScalarNode && p.isKey(word) {
 		p.report(posOf(n), "wrong-kind", word+": "+strings.TrimSpace(rest), "a colon is missing after %s", quote(word))
 		return false
 	}
-	p.report(posOf(n), "wrong-kind", "", `%s is written as "key: value" lines, and this is %s`, what, kindOf(n))
+	p.report(posOf(n), "wrong-kind", "", `%s must be written as "key: value" lines, not %s`, what, kindOf(n))
 	return false
 }
 
-// glued reports a "key:value" that YAML took for a text.
-func (p *parser) glued(n *yaml.Node) bool {
+// isJoined reports a "key:value" that YAML took for a text.
+func (p *parser) isJoined(n *yaml.Node) bool {
 	if n.Kind != yaml.ScalarNode || n.Style != 0 {
 		return false
 	}
-	g := glued.FindStringSubmatch(n.Value)
-	if g == nil || !isKnownKey(g[1]) {
+	g := joinedKey.FindStringSubmatch(n.Value)
+	if g == nil || !p.isKey(g[1]) {
 		return false
 	}
 	value, _, _ := strings.Cut(g[2], " ")
@@ -196,10 +197,10 @@ func (p *parser) eachItem(n *yaml.Node, what string, visit func(item *yaml.Node)
 		return
 	}
 	if len(n.Content) == 0 {
-		p.report(posOf(n), "no-value", "", "%s is an empty list; write a value into it, or delete it", what)
+		p.report(posOf(n), "no-value", "", "%s is an empty list; add a value, or delete it", what)
 	}
 	for _, c := range n.Content {
-		if !p.told[c] {
+		if !p.skip[c] {
 			visit(c)
 		}
 	}
@@ -208,25 +209,25 @@ func (p *parser) eachItem(n *yaml.Node, what string, visit func(item *yaml.Node)
 // text is the source text of a single value.
 func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 	switch {
-	case p.told[n]:
+	case p.skip[n]:
 		return "", false
 	case n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Style&yaml.FlowStyle == 0 && n.Content[0].Kind == yaml.ScalarNode && n.Content[1].Kind == yaml.ScalarNode:
 		whole := n.Content[0].Value + ": " + n.Content[1].Value
-		p.report(posOf(n), "needs-quotes", "", `%s is one value, and ": " makes this a key with a value; if the text is meant as it stands, put quotes around it: %s`, what, quote(whole))
+		p.report(posOf(n), "needs-quotes", "", `%s must be one value, and ": " makes this a key with a value; if you mean the text as it stands, put quotes around it: %s`, what, quote(whole))
 		return "", false
 	case n.Kind != yaml.ScalarNode:
-		p.report(posOf(n), "wrong-kind", "", "%s is one value, and this is %s", what, kindOf(n))
+		p.report(posOf(n), "wrong-kind", "", "%s must be one value, not %s", what, kindOf(n))
 		return "", false
 	case strings.TrimSpace(n.Value) == "":
-		p.report(posOf(n), "no-value", "", "%s is empty; write a value, or delete the line", what)
+		p.report(posOf(n), "no-value", "", "%s has no value; write one, or delete the line", what)
 		return "", false
 	case strings.ContainsFunc(n.Value, func(c rune) bool { return c < ' ' || c == 0x7f || c == 0x85 || c == 0x2028 || c == 0x2029 }):
-		p.report(posOf(n), "bad-value", "", "%s is one line of text without tabs and line breaks", what)
+		p.report(posOf(n), "bad-value", "", "%s must be one line of text, without tabs and line breaks", what)
 		return "", false
 	}
 	if n.Style == 0 && strings.IndexAny(n.Value, typographic) == 0 {
 		bare := strings.Trim(n.Value, typographic)
-		p.report(posOf(n), "needs-quotes", "", "these quotation marks are part of the text to YAML; type straight ones: %s", quote(bare))
+		p.report(posOf(n), "needs-quotes", "", "YAML takes curly quotation marks as part of the text; type straight ones: %s", quote(bare))
 		return "", false
 	}
 	return n.Value, true
@@ -250,29 +251,28 @@ func (p *parser) choice(n *yaml.Node, what string, words ...string) (string, boo
 	if !ok {
 		return "", false
 	}
-	for _, w := range words {
-		if w == text {
-			return text, true
-		}
+	if slices.Contains(words, text) {
+		return text, true
 	}
-	near := nearest(text, words)
+	near := sameMeaning(text, words)
 	if near == "" {
-		near = sameMeaning(text, words)
+		near = nearest(text, words)
 	}
-	p.report(posOf(n), "bad-value", near, "%s is %s, and this is %s", what, list(words, "or"), quote(text))
+	p.reportChoice(posOf(n), "bad-value", near, "invalid "+what+" "+quote(text), words)
 	return "", false
 }
 
-// sameMeaning finds the word of a choice that another way of saying yes or no
-// stands for.
+// meanings are words that authors write for others.
+var meanings = [][]string{
+	{"on", "true", "yes"}, {"full", "on", "true", "yes"}, {"off", "false", "no", "none"}, {"none", "off", "no", "false", "0"},
+	{"block", "true", "yes", "on", "deny", "refuse", "reject", "forbid", "enforce", "drop"}, {"log", "warn", "monitor", "report", "dry-run", "test"},
+}
+
+// sameMeaning returns the word of a choice that another word stands for, or "".
 func sameMeaning(text string, words []string) string {
-	for _, group := range [][]string{{"on", "true", "yes"}, {"off", "false", "no", "none"}} {
-		for _, w := range words {
-			for _, g := range group {
-				if w == g && containsFold(group, text) {
-					return w
-				}
-			}
+	for _, group := range meanings {
+		if slices.Contains(words, group[0]) && containsFold(group, text) {
+			return group[0]
 		}
 	}
 	return ""
@@ -287,10 +287,11 @@ func containsFold(words []string, text string) bool {
 	return false
 }
 
+// kindOf says what a node is, for messages.
 func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
-		return `a map of "key: value" lines`
+		return `"key: value" lines`
 	case yaml.SequenceNode:
 		return "a list"
 	}

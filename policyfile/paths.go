@@ -29,7 +29,7 @@ func (p *parser) isName(key *yaml.Node, what string) bool {
 	if namePattern.MatchString(key.Value) {
 		return true
 	}
-	p.report(posOf(key), "bad-name", "", "the name of %s starts with a letter and has only letters, digits, hyphens, underscores and dots, and this is %s", what, quote(key.Value))
+	p.report(posOf(key), "bad-name", "", "invalid name %s: the name of %s must start with a letter and have only letters, digits, hyphens, underscores and dots", quote(key.Value), what)
 	return false
 }
 
@@ -56,16 +56,21 @@ func isYesOrNo(text string) bool {
 	return containsFold([]string{"true", "false", "yes", "no", "on", "off"}, text)
 }
 
-// yesOrNo reports an answer where the paths are wanted for which it holds.
+// yesOrNo reports a yes or no where paths are expected.
 func (p *parser) yesOrNo(n *yaml.Node, text string) {
 	if containsFold([]string{"false", "no", "off"}, text) {
-		p.report(posOf(n), "bad-path", "", "here stand the paths that are meant, and not %s; move the line to the other one of allow and disallow, with / for the whole site", quote(text))
+		p.report(posOf(n), "bad-path", "", "invalid path %s: write the paths that you mean; to say the opposite, move this line to the other one of allow and disallow, with / for the whole site", quote(text))
 		return
 	}
-	p.report(posOf(n), "bad-path", "/", "here stand the paths that are meant, and not %s; / stands for the whole site", quote(text))
+	p.report(posOf(n), "bad-path", "/", "invalid path %s: write the paths that you mean, / for the whole site", quote(text))
 }
 
-// severalPaths is what a list without hyphens or brackets is read as.
+// rooted is a text as a path that starts with "/".
+func rooted(text string) string {
+	return "/" + strings.TrimLeft(strings.ReplaceAll(text, `\`, "/"), "/")
+}
+
+// severalPaths matches the text as which YAML reads a list without hyphens.
 var severalPaths = regexp.MustCompile(`^-?[/*]\S*(?:,? -? ?|,)[/*]`)
 
 // resource is one mention of paths in a rule: a path, or the name of a set.
@@ -99,18 +104,18 @@ func (p *parser) resource(n *yaml.Node, text string) (resource, bool) {
 	return resource{posOf(n), "", []pathpattern.Pattern{pattern}}, true
 }
 
-// maxPattern is how long a path may be, in octets. Web addresses that are longer do
-// not work everywhere, and what robots.txt readers must take of a line is bounded.
+// maxPattern is the longest path, in octets. Longer web addresses do not work
+// everywhere, and readers of robots.txt need not read longer lines.
 const maxPattern = 2048
 
-// pattern reads a path. SetsToo says whether the name of a set could stand here.
+// pattern reads a path. setsToo allows the name of a set.
 func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.Pattern, bool) {
 	if len(text) > maxPattern {
-		p.report(posOf(n), "bad-path", "", "a path has up to %d octets, and this one has %d; write its beginning only, which stands for everything below", maxPattern, len(text))
+		p.report(posOf(n), "bad-path", "", "a path can have up to %d characters, and this one has %d; write only its beginning, which stands for everything below", maxPattern, len(text))
 		return pathpattern.Pattern{}, false
 	}
 	if severalPaths.MatchString(text) {
-		p.report(posOf(n), "bad-path", "", `these look like several paths; write one a line, each with a hyphen and a space before it: "- /a"`)
+		p.report(posOf(n), "bad-path", "", `this looks like several paths; write one a line, each after a hyphen and a space: "- /a"`)
 		return pathpattern.Pattern{}, false
 	}
 	if strings.HasPrefix(text, "-/") || strings.HasPrefix(text, "-*") {
@@ -132,23 +137,23 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 		if i := strings.IndexByte(rest, '/'); i >= 0 {
 			path = rest[i:]
 		}
-		p.report(posOf(n), "bad-path", path, "here stands a whole address; write only the path, and name the host under hosts if the rule is not for all of them")
+		p.report(posOf(n), "bad-path", path, "this is a whole address; write only the path, and put the host under hosts if the rule is not for all hosts")
 	case hostAndPath.MatchString(text) && p.sets[strings.ToLower(text)] == nil:
-		p.report(posOf(n), "bad-path", text[strings.IndexByte(text, '/'):], "here stands a host before the path; write only the path, and name the host under hosts if the rule is not for all of them")
+		p.report(posOf(n), "bad-path", text[strings.IndexByte(text, '/'):], "this is a host with a path; write only the path, and put the host under hosts if the rule is not for all hosts")
 	case isYesOrNo(text) && setsToo:
 		p.yesOrNo(n, text)
 	case !setsToo && p.sets[strings.ToLower(text)] != nil:
-		p.report(posOf(n), "bad-path", "", "a set holds paths and not other sets; repeat the paths of %s here", quote(text))
+		p.report(posOf(n), "bad-path", "", "a set can only have paths, not other sets; repeat the paths of %s here", quote(text))
 	case !setsToo:
-		p.report(posOf(n), "bad-path", "/"+text, `a path starts with "/" or "*", and this is %s`, quote(text))
+		p.report(posOf(n), "bad-path", rooted(text), `invalid path %s: a path must start with "/" or "*"`, quote(text))
 	default:
 		near := nearest(strings.TrimPrefix(text, "the-acap:resource-set:"), names)
 		if near != "" {
 			near = p.sets[near].name
 		} else {
-			near = "/" + text
+			near = rooted(text)
 		}
-		p.report(posOf(n), "bad-path", near, `a path starts with "/" or "*", and no set under resources is called %s`, quote(text))
+		p.report(posOf(n), "bad-path", near, `invalid path %s: a path must start with "/" or "*", or be the name of a set under resources`, quote(text))
 	}
 	return pathpattern.Pattern{}, false
 }

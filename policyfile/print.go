@@ -21,6 +21,11 @@ type PrintOptions struct {
 	// Comments are comments to put before rules, without "#", by the rules' places
 	// in Spec.Rules.
 	Comments map[int]string
+	// LineComments are comments to put before statements, without "#", by the lines of
+	// their positions.
+	LineComments map[int]string
+	// Footer is a comment for the end of the file.
+	Footer string
 	// Catalogue knows by which strings the policy's own crawlers are recognised, and
 	// by what they are verified, which a Spec does not. Nil leaves it out.
 	Catalogue *crawlers.Catalogue
@@ -38,7 +43,7 @@ func (f *File) Print() []byte { return PrintWith(f.Spec, PrintOptions{Catalogue:
 
 // PrintWith is Print with options.
 func PrintWith(spec *policy.Spec, o PrintOptions) []byte {
-	w := &printer{spec: spec, sets: map[string]*policy.ResourceSet{}, usages: map[string]*policy.LocalUsage{}}
+	w := &printer{spec: spec, lineComments: o.LineComments, sets: map[string]*policy.ResourceSet{}, usages: map[string]*policy.LocalUsage{}}
 	for i := range spec.Resources {
 		w.sets[spec.Resources[i].Name] = &spec.Resources[i]
 	}
@@ -48,7 +53,7 @@ func PrintWith(spec *policy.Spec, o PrintOptions) []byte {
 		}
 	}
 	w.comment(0, o.Header)
-	w.line(0, "version: "+Version)
+	w.line(0, "version: "+formatVersion)
 	w.section(func() { w.texts(0, "sitemaps", spec.Sitemaps) })
 	w.section(w.resources)
 	w.section(w.localUsages)
@@ -56,13 +61,19 @@ func PrintWith(spec *policy.Spec, o PrintOptions) []byte {
 	w.section(func() { w.rules(o.Comments) })
 	w.section(w.enforcement)
 	w.section(w.publish)
+	w.section(w.rights)
+	w.section(w.expect)
+	w.section(func() { w.comment(0, o.Footer) })
 	return w.out.Bytes()
 }
 
 // printer writes a policy file.
 type printer struct {
-	out    bytes.Buffer
-	spec   *policy.Spec
+	out  bytes.Buffer
+	spec *policy.Spec
+
+	lineComments map[int]string
+
 	sets   map[string]*policy.ResourceSet
 	usages map[string]*policy.LocalUsage // those that a file can define
 }
@@ -236,7 +247,7 @@ func (w *printer) crawlers(own *crawlers.Catalogue) {
 	}
 }
 
-// ownRow is what the policy's catalogue has for a crawler that its file speaks of, or
+// ownRow is what the policy's catalogue has for a crawler that its file mentions, or
 // nil.
 func ownRow(own *crawlers.Catalogue, token string) *crawlers.Crawler {
 	if own == nil {
@@ -274,6 +285,7 @@ func crawlerFields(c *policy.Crawler, known policy.Crawler, entry, mine *crawler
 	is, was := mine.Verification, entry.Verification
 	add(!slices.Equal(is.AddressLists, was.AddressLists), "address-lists", is.AddressLists...)
 	add(!slices.Equal(is.ReverseDNS, was.ReverseDNS), "reverse-dns", is.ReverseDNS...)
+	add(len(c.IntendedGuards) > 0, "intended", c.IntendedGuards...)
 	add(is.WebBotAuth != was.WebBotAuth && is.WebBotAuth != "", "signature-directory", is.WebBotAuth)
 	return fields
 }
@@ -309,24 +321,41 @@ func (w *printer) publish() {
 	for _, s := range []struct {
 		name     string
 		is, than policy.Switch
+		words    []string
 	}{
-		{"acap", p.ACAP, defaultPublish.ACAP},
-		{"user-agent-purpose", p.UserAgentPurpose, defaultPublish.UserAgentPurpose},
-		{"content-usage", p.ContentUsage, defaultPublish.ContentUsage},
-		{"content-signal", p.ContentSignal, defaultPublish.ContentSignal},
-		{"action-requests", p.ActionRequests, defaultPublish.ActionRequests},
+		{"acap", p.ACAP, defaultPublish.ACAP, []string{"auto", "full", "off"}},
+		{"user-agent-purpose", p.UserAgentPurpose, defaultPublish.UserAgentPurpose, onOff},
+		{"content-usage", p.ContentUsage, defaultPublish.ContentUsage, contentUsageWords},
+		{"control-tokens", p.ControlTokens, defaultPublish.ControlTokens, onOff},
+		{"tdmrep", p.TDMRep, defaultPublish.TDMRep, onOff},
+		{"action-requests", p.ActionRequests, defaultPublish.ActionRequests, onOff},
 	} {
 		if s.is != s.than {
-			lines = append(lines, s.name+": "+switchName(s.is))
+			lines = append(lines, s.name+": "+switchName(s.is, s.words))
 		}
+	}
+	if p.EveryoneNamed {
+		lines = append(lines, "everyone: named")
 	}
 	if p.License != "" {
 		lines = append(lines, "license: "+scalar(p.License))
 	}
-	if len(lines) > 0 {
+	lines = append(lines, rightsSwitches(p)...)
+	if len(lines) > 0 || p.UsageTokens != (policy.UsageTokens{}) {
 		w.line(0, "publish:")
 	}
 	for _, text := range lines {
 		w.line(1, text)
+	}
+	w.usageTokens()
+}
+
+// expect writes the tests.
+func (w *printer) expect() {
+	for i, e := range w.spec.Expect {
+		if i == 0 {
+			w.line(0, "expect:")
+		}
+		w.line(1, "- "+scalar(e.String()))
 	}
 }

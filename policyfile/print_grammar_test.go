@@ -128,14 +128,22 @@ func (g *grammar) rule() any {
 		"robots-tag", func() any {
 			return []any{"notranslate", g.object(2, "paths", g.paths("allow"), "rules", g.some("max-snippet:20", "noimageindex"))}
 		},
-		"crawl-delay", g.pick(0.125, 2, 86400), "enforce", g.pick("off", "log", "block"), "intended", g.pick(true),
+		"crawl-delay", g.pick(0.125, 2, 86400, "none"),
+		"limit", func() any {
+			if g.IntN(2) == 0 {
+				return g.pick("none", "60/m", "1/d")()
+			}
+			return g.object(2, "rate", g.pick("600/h", "5/s"), "burst", g.pick(1, 20, 600))
+		},
+		"enforce", g.pick("off", "log", "block"),
+		"intended", g.pick(true, []any{"refuses-search", "site-not-indexed"}, "includes-www"),
 	)
 }
 
 func (g *grammar) row() any {
 	return g.object(1,
 		"operator", g.pick("The House", "A: B #c"), "kind", g.pick("feed", "monitoring"), "follows", g.some("Applebot", "DuckDuckBot"),
-		"ignores-star", g.pick(true, false), "purposes", g.some("news", "weather"),
+		"ignores-star", g.pick(true, false), "intended", g.some("refuses-search", "shuts-out-search"), "purposes", g.some("news", "weather"),
 		"address-lists", g.some("https://list.example/a.json", "https://list.example/b.json?x=1"),
 		"reverse-dns", g.some(".crawl.example", "proxy-*.crawl.example"), "signature-directory", g.pick("https://sign.example", "https://sign.example/keys.json"))
 }
@@ -170,6 +178,7 @@ func (g *grammar) file() map[string]any {
 			g.used["user-agent"], g.used["robots-only"] = true, true
 			return rows
 		},
+		"expect", g.some("everyone may crawl /robots.txt", "verified Googlebot may crawl https://www.example.com/robots.txt", "claimed category:search may crawl /robots.txt"),
 		"sitemaps", g.some("/sitemap.xml", "https://www.example.com/s.xml"),
 		"enforcement", func() any {
 			if g.IntN(3) == 0 {
@@ -179,8 +188,36 @@ func (g *grammar) file() map[string]any {
 				"retry-after", g.pick(1, 3600), "impostors", g.pick("off", "log", "block"))
 		},
 		"publish", func() any {
-			return g.object(1, "acap", g.pick("on", "off", "auto"), "user-agent-purpose", g.pick("on", "off"), "content-usage", g.pick("on", "off"),
-				"content-signal", g.pick("on", "off"), "action-requests", g.pick("on", "off"), "license", g.pick("off", "https://www.example.com/l.xml"))
+			licence := [2]string{"license", "rsl"}[g.IntN(2)] // a file has one of the two
+			return g.object(1, "acap", g.pick("full", "off", "auto"), "everyone", g.pick("plain", "named"), "user-agent-purpose", g.pick("on", "off"), "content-usage", g.pick("on", "both", "off"),
+				"content-signal", g.pick("on", "off", "immediate", "reference", "full"), "action-requests", g.pick("on", "off"), licence, g.pick(licences[licence]...),
+				"control-tokens", g.pick("on", "off"), "tdmrep", g.pick("on", "off"), "usage-tokens", func() any {
+					return g.object(1, "train-ai", g.pick("No-Training"), "ai-use", g.pick("No_Answers"), "search", g.pick("No-Search"))
+				})
+		},
+		"rights", g.rights)
+}
+
+var licences = map[string][]any{
+	"license": {"off", "https://www.example.com/l.xml"},
+	"rsl":     {"off", "on", "/licences/site.xml"},
+}
+
+func (g *grammar) rights() any {
+	web := g.pick("https://www.example.com/a?b=c&d=%23", "http://example.com/")
+	return g.object(1, "copyright", g.pick("Example: Ltd # \"quoted\"", "it's"), "contact", g.pick("mailto:a@example.com", "https://example.com/contact"),
+		"terms", web, "tdm-policy", web, "offers", func() any {
+			list := []any{}
+			for range 1 + g.IntN(3) {
+				offer := g.object(3, "usage", g.pick("train-ai", "ai-use", "search"), "payment", g.pick("purchase", "subscription", "training", "crawl", "use", "contribution"),
+					"url", web, "users", g.some("commercial", "education"))
+				if g.IntN(2) == 0 {
+					g.used["amount"], g.used["currency"] = true, true
+					offer["amount"], offer["currency"] = "0.015", "EUR"
+				}
+				list = append(list, offer)
+			}
+			return list
 		})
 }
 

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dunglas/httpsfv"
-
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
@@ -19,7 +17,7 @@ import (
 func (w *printer) rules(comments map[int]string) {
 	first := true
 	for i := range w.spec.Rules {
-		if len(w.spec.Rules[i].For) == 0 { // speaks to nobody, and no file can say it
+		if len(w.spec.Rules[i].For) == 0 { // reaches nobody, and no file can express it
 			continue
 		}
 		if first {
@@ -50,21 +48,28 @@ func (w *printer) rule(r *policy.Rule) {
 		hosts[i] = string(h)
 	}
 	w.texts(2, "hosts", hosts)
-	if r.Identity != policy.Claimed {
-		w.line(2, "identity: "+policy.DemandString(r.Identity))
+	if r.Identity != policy.DemandClaimed {
+		w.line(2, "identity: "+r.Identity.String())
 	}
 	w.texts(2, "usage-purposes", r.UsagePurposes)
 	w.statements(r)
 	w.appDirectives(r)
 	w.robotsTag(r)
-	if r.CrawlDelay > 0 {
+	switch {
+	case r.NoCrawlDelay:
+		w.line(2, "crawl-delay: none")
+	case r.CrawlDelay > 0:
 		delay := min(max(r.CrawlDelay.Round(time.Millisecond), time.Millisecond), maxDelay*time.Second)
 		w.line(2, "crawl-delay: "+strconv.FormatFloat(delay.Seconds(), 'f', -1, 64))
 	}
+	w.limit(r)
 	if r.Enforce != policy.ModeUnset {
 		w.line(2, "enforce: "+r.Enforce.String())
 	}
-	if r.Intended {
+	switch {
+	case len(r.IntendedGuards) > 0:
+		w.line(2, "intended: ["+strings.Join(r.IntendedGuards, ", ")+"]")
+	case r.Intended:
 		w.line(2, "intended: true")
 	}
 	w.requests(r)
@@ -91,6 +96,7 @@ func (w *printer) names(key string, names []string) {
 // mention is one item of a list of paths.
 type mention struct {
 	text       string
+	comment    string
 	qualifiers *policy.Qualifiers
 }
 
@@ -135,7 +141,7 @@ func (w *printer) statements(r *policy.Rule) {
 func (w *printer) mention(list []policy.Statement) (key string, m mention, used int) {
 	s := &list[0]
 	parts, key := []policy.UsagePart{{Usage: s.Usage, Qualifiers: s.Qualifiers}}, s.Usage.String()
-	m.qualifiers = s.Qualifiers
+	m.qualifiers, m.comment = s.Qualifiers, w.lineComments[s.Pos.Line]
 	if u := w.usages[s.Local]; u != nil && s.Allow && written(list, s.Pattern, u.Parts, s) {
 		parts, key, m.qualifiers = u.Parts, u.Name, nil
 	}
@@ -173,14 +179,19 @@ func written(list []policy.Statement, pattern pathpattern.Pattern, parts []polic
 }
 
 func (w *printer) group(g group) {
-	if len(g.mentions) == 1 && g.mentions[0].qualifiers == nil {
+	if len(g.mentions) == 1 && g.mentions[0].qualifiers == nil && g.mentions[0].comment == "" {
 		w.line(3, g.key+": "+scalar(g.mentions[0].text))
 		return
 	}
 	w.line(3, g.key+":")
+	said := ""
 	for rest := g.mentions; len(rest) > 0; {
 		q := rest[0].qualifiers
 		if q == nil {
+			if rest[0].comment != said { // of a line that makes two statements once
+				w.comment(4, rest[0].comment)
+			}
+			said = rest[0].comment
 			w.line(4, "- "+scalar(rest[0].text))
 			rest = rest[1:]
 			continue
@@ -245,14 +256,12 @@ func (w *printer) appDirectives(r *policy.Rule) {
 	var texts []directiveText
 	for rest := r.AppDirectives; len(rest) > 0; {
 		pattern := rest[0].Pattern
-		var list httpsfv.List
+		var members []string
 		for len(rest) > 0 && rest[0].Pattern == pattern {
-			list = append(list, rest[0].Item)
+			members = append(members, rest[0].Text)
 			rest = rest[1:]
 		}
-		if text, err := httpsfv.Marshal(list); err == nil {
-			texts = append(texts, directiveText{[]string{pattern.String()}, text})
-		}
+		texts = append(texts, directiveText{[]string{pattern.String()}, strings.Join(members, ", ")})
 	}
 	w.directives("app-directives", "directives", texts)
 }

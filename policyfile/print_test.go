@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dunglas/httpsfv"
-
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -35,29 +33,30 @@ func meaning(t testing.TB, spec *policy.Spec) string {
 		b.WriteByte('\n')
 	}
 	for _, c := range spec.Crawlers {
-		fmt.Fprintf(&b, "crawler %q %q %q %q %q %v %v\n", c.Token, c.Operator, c.Kind, c.Purposes, c.Follows, c.IgnoresStar, c.RobotsOnly)
+		fmt.Fprintf(&b, "crawler %q %q %q %q %q %v %v %q\n", c.Token, c.Operator, c.Kind, c.Purposes, c.Follows, c.IgnoresStar, c.RobotsOnly, c.IntendedGuards)
 	}
 	for i := range spec.Rules {
 		b.WriteString(ruleMeaning(t, &spec.Rules[i]))
 	}
-	fmt.Fprintf(&b, "%+v\n%+v\n", spec.Enforcement, spec.Publish)
+	rights := spec.Rights
+	rights.Offers = slices.Clone(rights.Offers)
+	for i := range rights.Offers {
+		rights.Offers[i].Pos = policy.Pos{}
+	}
+	fmt.Fprintf(&b, "%+v\n%+v\n%+v\n%v\n", spec.Enforcement, spec.Publish, rights, spec.Expect)
 	return b.String()
 }
 
 func ruleMeaning(t testing.TB, r *policy.Rule) string {
 	t.Helper()
 	var b strings.Builder
-	fmt.Fprintf(&b, "rule %q for %q hosts %q identity %v purposes %q delay %v enforce %v intended %v reference %q\n",
-		r.Name, r.For, r.Hosts, r.Identity, r.UsagePurposes, r.CrawlDelay, r.Enforce, r.Intended, r.PermissionsReference)
+	fmt.Fprintf(&b, "rule %q for %q hosts %q identity %v purposes %q delay %v %v enforce %v intended %v %q reference %q\n",
+		r.Name, r.For, r.Hosts, r.Identity, r.UsagePurposes, r.CrawlDelay, r.NoCrawlDelay, r.Enforce, r.Intended, r.IntendedGuards, r.PermissionsReference)
 	for _, s := range r.Statements {
 		fmt.Fprintf(&b, " %v %v %v %q set %q local %q\n", s.Allow, s.Usage, s.Pattern, s.Qualifiers.Strings(), s.Resource, s.Local)
 	}
 	for _, d := range r.AppDirectives {
-		text, err := httpsfv.Marshal(d.Item)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(&b, " app %v %q %s\n", d.Pattern, d.App, text)
+		fmt.Fprintf(&b, " app %v %q %s\n", d.Pattern, d.App, d.Text)
 	}
 	rules := slices.Clone(r.EngineRules)
 	slices.SortStableFunc(rules, func(a, b policy.EngineRule) int {

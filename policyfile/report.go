@@ -10,9 +10,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxDiagnostics bounds what one file can make us say. Warnings never crowd out
-// the errors that keep a file from loading.
-const maxDiagnostics = 500
+// maxDiagnostics bounds the diagnostics of one file. Warnings never crowd out the
+// errors that keep it from loading.
+const maxDiagnostics = 10_000
 
 // reporter collects diagnostics about one file.
 type reporter struct {
@@ -20,6 +20,7 @@ type reporter struct {
 	lines  []string
 	list   Diagnostics
 	errors int
+	mild   int // warnings and hints in list
 }
 
 // report adds a diagnostic. The code's row in the table of codes gives its
@@ -30,14 +31,18 @@ func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args .
 		r.errors++
 	}
 	if len(r.list) == maxDiagnostics {
-		last := len(r.list) - 1
-		for last >= 0 && r.list[last].Severity == policy.Error {
-			last--
-		}
-		if severity != policy.Error || last < 0 {
+		if severity != policy.Error || r.mild == 0 {
 			return
 		}
+		last := len(r.list) - 1
+		for r.list[last].Severity == policy.Error {
+			last--
+		}
 		r.list = slices.Delete(r.list, last, last+1)
+		r.mild--
+	}
+	if severity != policy.Error {
+		r.mild++
 	}
 	message := format
 	if len(args) > 0 {
@@ -46,10 +51,30 @@ func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args .
 	r.list = append(r.list, r.diagnostic(policy.Problem{Severity: severity, Code: code, Pos: at, Message: message}, didYouMean))
 }
 
+// reportChoice adds a diagnostic about a word that is none of several.
+func (r *reporter) reportChoice(at policy.Pos, code, didYouMean, problem string, words []string) {
+	n := len(r.list)
+	r.report(at, code, didYouMean, "%s: must be %s", problem, oneOf(words))
+	if len(r.list) > n || n == maxDiagnostics {
+		r.list[len(r.list)-1].fixAt = len(oneLine(problem))
+	}
+}
+
+// oneOf says which of several words can be written.
+func oneOf(words []string) string {
+	if len(words) > 3 {
+		return "one of " + list(words, "or")
+	}
+	return list(words, "or")
+}
+
 func (r *reporter) diagnostic(p policy.Problem, didYouMean string) Diagnostic {
 	d := Diagnostic{
 		File: r.file, Pos: p.Pos, Severity: p.Severity, Code: p.Code,
 		Message: oneLine(p.Message), DidYouMean: oneLine(didYouMean),
+	}
+	if i := strings.Index(d.Message, `": `); i > 0 && strings.HasPrefix(d.Message, "invalid ") {
+		d.fixAt = i + 1
 	}
 	if n := p.Pos.Line; n > 0 && n <= len(r.lines) {
 		d.Line = r.lines[n-1]
@@ -57,7 +82,7 @@ func (r *reporter) diagnostic(p policy.Problem, didYouMean string) Diagnostic {
 	return d
 }
 
-// oneLine keeps what a file says from breaking the line of a message.
+// oneLine keeps text of the file from breaking the line of a message.
 func oneLine(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c >= 0x7f && c < 0xa0 || c == '\u2028' || c == '\u2029' {
@@ -111,7 +136,7 @@ func splitLines(s string) []string {
 	return lines
 }
 
-// list is words as a sentence lists them.
+// list joins words as a sentence does: "a, b and c".
 func list(words []string, last string) string {
 	switch len(words) {
 	case 0:
@@ -120,12 +145,4 @@ func list(words []string, last string) string {
 		return words[0]
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
-}
-
-// some is the first words of a list that may be long.
-func some(words []string, n int) string {
-	if len(words) <= n {
-		return list(words, "and")
-	}
-	return strings.Join(words[:n], ", ") + " and others"
 }

@@ -13,12 +13,12 @@ import (
 
 // readRequests reads action requests (ACAP 1.0 section 2.6).
 func readRequests(p *parser, _, n *yaml.Node, r *ruleReader) {
-	r.source.said++
+	r.parts++
 	r.requests = posOf(n)
 	readMap(p, n, "requests", requestFields, r)
 }
 
-// readRequest reads the resources of one action. They are no patterns: a request
+// readRequest reads the resources of one action. They are not patterns: a request
 // is for one resource.
 func readRequest(action string) func(p *parser, key, n *yaml.Node, r *ruleReader) {
 	return func(p *parser, _, n *yaml.Node, r *ruleReader) {
@@ -26,16 +26,16 @@ func readRequest(action string) func(p *parser, key, n *yaml.Node, r *ruleReader
 			why := ""
 			switch {
 			case !strings.HasPrefix(text, "/"):
-				why = "starts with /"
+				why = "must start with /"
 			case strings.ContainsAny(text, "*$"):
-				why = "is that of one page or file, so it has no * and no $; list each of them"
+				why = "must be one page or file, without * and $; list each of them"
 			case strings.ContainsAny(text, "?#"):
-				why = "has no ? and no #, which ACAP 1.0 cannot say in a request"
+				why = "cannot have ? or #, which ACAP 1.0 does not allow in a request"
 			case strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }):
-				why = "has no spaces; write a space as %20"
+				why = "cannot have spaces; write a space as %20"
 			}
 			if why != "" {
-				p.report(posOf(n), "bad-path", "", "the path of a request %s, and this is %s", why, quote(text))
+				p.report(posOf(n), "bad-path", "", "invalid path %s: the path of a request %s", quote(text), why)
 				return
 			}
 			r.rule.Requests = append(r.rule.Requests, policy.ActionRequest{Pos: posOf(n), Action: action, Path: pathpattern.NormalizePath(text)})

@@ -10,24 +10,26 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
 // rowReader is an entry under crawlers while it is read.
 type rowReader struct {
-	row    crawlers.Row
-	places map[string]policy.Pos // of its fields, by name
+	row      crawlers.Row
+	places   map[string]policy.Pos // of its fields, by name
+	intended []string              // guards
 }
 
 var rowFields = fields[*rowReader]{
 	{"operator", "who runs the crawler", false, textShape("a name", ""), func(p *parser, _, n *yaml.Node, r *rowReader) {
 		r.row.Operator, _ = p.text(n, "operator")
 	}},
-	{"kind", "what the crawler fetches pages for: what category: means", false, choiceShape(kindNames()...), func(p *parser, key, n *yaml.Node, r *rowReader) {
+	{"kind", "what the crawler fetches pages for: its category", false, choiceShape(kindNames()...), func(p *parser, key, n *yaml.Node, r *rowReader) {
 		word, _ := p.choice(n, "kind", kindNames()...)
 		r.row.Kind = crawlers.Kind(word)
 		r.places["kind"] = posOf(n)
 	}},
-	{"user-agent", "what announces the crawler in the User-Agent header, if it is not the product token", false, textShape("a part of the User-Agent", ""), func(p *parser, _, n *yaml.Node, r *rowReader) {
+	{"user-agent", "what identifies the crawler in the User-Agent header, if it is not the product token", false, textShape("a part of the User-Agent", ""), func(p *parser, _, n *yaml.Node, r *rowReader) {
 		r.row.UserAgent, _ = p.text(n, "user-agent")
 		r.places["user-agent"] = posOf(n)
 	}},
@@ -35,14 +37,14 @@ var rowFields = fields[*rowReader]{
 		r.row.Follows = p.words(n, "follows")
 		r.places["follows"] = posOf(n)
 	}},
-	{"ignores-star", "true says that it does not obey the rules for everyone in robots.txt", false, shape{"type": "boolean"}, func(p *parser, _, n *yaml.Node, r *rowReader) {
+	{"ignores-star", "true if it does not obey the rules for everyone in robots.txt", false, shape{"type": "boolean"}, func(p *parser, _, n *yaml.Node, r *rowReader) {
 		r.row.IgnoresStar = p.optional(n, "ignores-star")
 	}},
-	{"purposes", "its purposes: what purpose: means", false, oneOrMore(textShape("a purpose", `^[A-Za-z_-]+$`)), func(p *parser, _, n *yaml.Node, r *rowReader) {
+	{"purposes", "the purposes that it declares", false, oneOrMore(textShape("a purpose", `^[A-Za-z0-9_-]+$`)), func(p *parser, _, n *yaml.Node, r *rowReader) {
 		r.row.Purposes = p.words(n, "purposes")
 		r.places["purposes"] = posOf(n)
 	}},
-	{"robots-only", "true says that the token stands in robots.txt only, and no request carries it", false, shape{"type": "boolean"}, func(p *parser, _, n *yaml.Node, r *rowReader) {
+	{"robots-only", "true for a token that exists in robots.txt only, and that no request carries", false, shape{"type": "boolean"}, func(p *parser, _, n *yaml.Node, r *rowReader) {
 		r.row.RobotsOnly = p.optional(n, "robots-only")
 		r.places["robots-only"] = posOf(n)
 	}},
@@ -50,7 +52,7 @@ var rowFields = fields[*rowReader]{
 		r.row.AddressLists = p.words(n, "address-lists")
 		r.places["address-lists"] = posOf(n)
 	}},
-	{"reverse-dns", "the names that its IP addresses resolve to: the end of a name, which begins with a dot, or a name with a star", false, oneOrMore(textShape("a name such as .crawl.example.com", "")), func(p *parser, _, n *yaml.Node, r *rowReader) {
+	{"reverse-dns", "the names that its IP addresses resolve to: the end of a name, starting with a dot, or a name with a star", false, oneOrMore(textShape("a name such as .crawl.example.com", "")), func(p *parser, _, n *yaml.Node, r *rowReader) {
 		r.row.ReverseDNS = p.words(n, "reverse-dns")
 		r.places["reverse-dns"] = posOf(n)
 	}},
@@ -59,10 +61,13 @@ var rowFields = fields[*rowReader]{
 		r.row.WebBotAuth = &text
 		r.places["signature-directory"] = posOf(n)
 	}},
+	{"intended", "the guards that no longer protect this crawler, such as [refuses-search]", false, oneOrMore(choiceShape(lint.Guards()...)), func(p *parser, _, n *yaml.Node, r *rowReader) {
+		r.intended = p.guards(n)
+	}},
 }
 
-// words are the values of a text or a list; an empty list takes away what the
-// catalogue says.
+// words are the values of a text or a list. An empty list removes what the catalogue
+// has.
 func (p *parser) words(n *yaml.Node, what string) []string {
 	words := []string{}
 	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
@@ -85,13 +90,16 @@ func readCrawlers(p *parser, _, n *yaml.Node, _ struct{}) {
 	p.eachPair(n, "crawlers", func(key, value *yaml.Node) {
 		r := &rowReader{row: crawlers.Row{Token: key.Value}, places: map[string]policy.Pos{"token": posOf(key)}}
 		if strings.ContainsAny(key.Value, ":#,*;()") || strings.ContainsFunc(key.Value, func(c rune) bool { return c < ' ' || c > '~' }) {
-			p.report(posOf(key), "bad-crawler", "", "%s cannot be a crawler's name in robots.txt: such a name has letters, hyphens and underscores", quote(key.Value))
+			p.report(posOf(key), "bad-crawler", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(key.Value))
 			return
 		}
 		if value.Kind != yaml.MappingNode || len(value.Content) > 0 {
 			readMap(p, value, "the crawler "+quote(key.Value), rowFields, r)
 		}
 		readers[strings.ToLower(key.Value)] = r
+		if len(r.intended) > 0 {
+			p.intended[strings.ToLower(key.Value)] = r.intended
+		}
 		rows = append(rows, r.row)
 	})
 	if p.errors > before {
@@ -108,8 +116,7 @@ func readCrawlers(p *parser, _, n *yaml.Node, _ struct{}) {
 	}
 	for _, problem := range problems {
 		at, message := posOf(n), problem.Error()
-		var row *crawlers.RowError
-		if errors.As(problem, &row) {
+		if row, ok := errors.AsType[*crawlers.RowError](problem); ok {
 			r := readers[strings.ToLower(row.Token)]
 			place, ok := r.places[row.Field]
 			if !ok {

@@ -14,32 +14,35 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
 // ruleReader is a rule while it is read.
 type ruleReader struct {
 	rule      *policy.Rule
-	source    *ruleSource
-	seen      map[said]int // what the rule's statements speak of, by their places
+	source    *lint.Source
+	parts     int                  // keys other than for, hosts and name
+	seen      map[statementKey]int // places of the rule's statements
 	reference policy.Pos
 	requests  policy.Pos
 }
 
 var ruleFields = fields[*ruleReader]{
 	{"name", "what explain, logs and comments call the rule", false, textShape("a short name", ""), readName},
-	{"for", `who the rule is for: everyone, the name of a crawler, category:KIND, operator:NAME or purpose:NAME, or a list of them`, true, oneOrMore(audienceShape), readFor},
+	{"for", `who the rule is for: everyone, everyone-else, the name of a crawler, category:KIND, operator:NAME or purpose:NAME, or a list of them`, true, oneOrMore(audienceShape), readFor},
 	{"hosts", "the hosts that the rule is for, such as www.example.com or *.example.com; without it the rule is for all", false, oneOrMore(textShape("a host name", `^[^/@]+$`)), readHosts},
-	{"identity", "how sure the server must be who is asking before the rule speaks to them; robots.txt ignores it", false, choiceShape("claimed", "not-impostor", "verified"), readIdentity},
-	{"usage-purposes", "the purposes that the crawler must name for the rule to speak to it (ACAP 1.0)", false, oneOrMore(textShape("a name or an address", "")), readPurposes},
+	{"identity", "how sure the server must be about who is asking before the rule applies; robots.txt ignores it", false, choiceShape("claimed", "not-impostor", "verified"), readIdentity},
+	{"usage-purposes", "the rule applies only to crawlers that name one of these purposes (ACAP 1.0)", false, oneOrMore(textShape("a purpose, or an address", "")), readPurposes},
 	{"allow", "what is allowed: usages with their paths", false, statementsShape(true), readAllow},
 	{"disallow", "what is disallowed: usages with their paths", false, statementsShape(false), readDisallow},
 	{"app-directives", "directives for applications, as those document them", false, directivesShape(appFields), readAppDirectives},
 	{"robots-tag", "rules of search engines that no usage expresses, such as max-image-preview:large", false, directivesShape(tagFields), readRobotsTag},
-	{"crawl-delay", "seconds between two requests of the crawler", false, shape{"type": "number", "exclusiveMinimum": 0, "maximum": maxDelay}, readCrawlDelay},
+	{"crawl-delay", "seconds between two requests of the crawler; none removes the delay of a wider rule", false, shape{"anyOf": []any{shape{"const": "none"}, shape{"type": "number", "exclusiveMinimum": 0, "maximum": maxDelay}}}, readCrawlDelay},
+	{"limit", "how many requests the crawler may make in each second, minute, hour or day, such as 60/m, and how many of them at once; none removes the limit of a wider rule", false, limitShape, readLimit},
 	{"enforce", "what the server does about requests that this rule disallows; the default is enforcement", false, modeShape, readEnforce},
-	{"intended", "true says that the rule means to shut search engines or link previews out", false, shape{"type": "boolean"}, readIntended},
+	{"intended", "the guards that this rule is meant to go against, such as [refuses-search]; true for the only one", false, shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.Guards()...))}}, readIntended},
 	{"requests", "what the crawler is asked to do as soon as possible (ACAP 1.0, which calls it not ready); published with action-requests: on", false, mapShape(requestFields), readRequests},
-	{"permissions-reference", "where the crawler finds more permissions (ACAP 1.0); such a rule says nothing else", false, textShape("a path or an address", `^(/|https?://)`), readReference},
+	{"permissions-reference", "where the crawler finds more permissions (ACAP 1.0); such a rule has nothing else", false, textShape("a path or an address", `^(/|https?://)`), readReference},
 }
 
 var requestFields = fields[*ruleReader]{
@@ -52,27 +55,27 @@ var resourceShape = textShape("the path of one page or file, without *", `^/`)
 // readRules reads the list of rules.
 func readRules(p *parser, _, n *yaml.Node, _ struct{}) {
 	if n.Kind != yaml.SequenceNode {
-		if !p.glued(n) {
-			p.report(posOf(n), "wrong-kind", "", `rules is a list, and this is %s; start each rule with "- "`, kindOf(n))
+		if !p.isJoined(n) {
+			p.report(posOf(n), "wrong-kind", "", `rules must be a list, not %s; start each rule with "- "`, kindOf(n))
 		}
 		return
 	}
 	p.spec.Rules = make([]policy.Rule, 0, len(n.Content))
-	p.sources = make([]ruleSource, 0, len(n.Content))
+	p.sources = make([]lint.Source, 0, len(n.Content))
 	p.eachItem(n, "rules", func(n *yaml.Node) {
 		p.spec.Rules = append(p.spec.Rules, policy.Rule{Pos: posOf(n)})
-		p.sources = append(p.sources, ruleSource{})
+		p.sources = append(p.sources, lint.Source{})
 		last := len(p.spec.Rules) - 1
-		r := &ruleReader{rule: &p.spec.Rules[last], source: &p.sources[last], seen: map[said]int{}}
+		r := &ruleReader{rule: &p.spec.Rules[last], source: &p.sources[last], seen: map[statementKey]int{}}
 		readMap(p, n, "a rule", ruleFields, r)
 		slices.SortStableFunc(r.rule.Statements, func(a, b policy.Statement) int {
 			return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Column-b.Pos.Column)
 		})
-		if r.rule.PermissionsReference != "" && r.source.said > 0 {
-			p.report(r.reference, "reference-not-alone", "", "a rule with permissions-reference has only for, hosts and name beside it (ACAP 1.0 section 2.3); put the rest into a rule of its own")
+		if r.rule.PermissionsReference != "" && r.parts > 0 {
+			p.report(r.reference, "reference-not-alone", "", "a rule with permissions-reference can only have for, hosts and name (ACAP 1.0 section 2.3); put the rest in another rule")
 		}
 		if len(r.rule.Requests) > 0 && len(r.rule.UsagePurposes) > 0 {
-			p.report(r.requests, "bad-value", "", "a rule with usage-purposes has no requests (ACAP 1.0 section 2.3.3); put them into a rule of their own")
+			p.report(r.requests, "bad-value", "", "a rule with usage-purposes cannot have requests (ACAP 1.0 section 2.3.3); put them in another rule")
 		}
 	})
 }
@@ -80,7 +83,7 @@ func readRules(p *parser, _, n *yaml.Node, _ struct{}) {
 func readName(p *parser, _, n *yaml.Node, r *ruleReader) {
 	if text, ok := p.text(n, "name"); ok {
 		if utf8.RuneCountInString(text) > maxName {
-			p.report(posOf(n), "bad-value", "", "the name of a rule has up to %d characters; put longer remarks into a comment", maxName)
+			p.report(posOf(n), "bad-value", "", "the name of a rule can have up to %d characters; put longer remarks in a comment", maxName)
 			return
 		}
 		r.rule.Name = text
@@ -92,7 +95,7 @@ const maxName = 100
 func readHosts(p *parser, _, n *yaml.Node, r *ruleReader) {
 	p.texts(n, "hosts", func(n *yaml.Node, text string) {
 		if text == "*" {
-			p.report(posOf(n), "bad-host", "", "a rule for every host names no hosts; delete this line")
+			p.report(posOf(n), "bad-host", "", "a rule without hosts is for every host; delete this line")
 			return
 		}
 		host, err := policy.ParseHost(text)
@@ -109,48 +112,51 @@ func readHosts(p *parser, _, n *yaml.Node, r *ruleReader) {
 }
 
 func readIdentity(p *parser, _, n *yaml.Node, r *ruleReader) {
-	r.source.said++
+	r.parts++
 	if word, ok := p.choice(n, "identity", "claimed", "not-impostor", "verified"); ok {
 		r.rule.Identity, _ = policy.ParseDemand(word)
 	}
 }
 
 func readPurposes(p *parser, _, n *yaml.Node, r *ruleReader) {
-	r.source.said++
+	r.parts++
 	p.texts(n, "usage-purposes", func(n *yaml.Node, text string) {
-		if strings.ContainsAny(text, " #\"'") {
-			p.report(posOf(n), "bad-value", "", "a usage purpose is a name or an address without spaces, quotes and #, and this is %s", quote(text))
+		if !isPurpose(text) && !isPurposeAddress(text) {
+			p.report(posOf(n), "bad-value", "", "invalid purpose %s: a purpose is a word of letters, digits, hyphens and underscores, or an address, and \"*\" in it stands for any characters", quote(text))
 			return
 		}
 		r.rule.UsagePurposes = append(r.rule.UsagePurposes, text)
 	})
 }
 
-// maxDelay is the longest crawl-delay, a day: more is a misunderstanding of the
-// unit.
+// maxDelay is the longest crawl-delay, a day in seconds: who writes more has taken
+// the unit for another.
 const maxDelay = 86400
 
 var decimal = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
 
 func readCrawlDelay(p *parser, key, n *yaml.Node, r *ruleReader) {
-	r.source.said++
+	r.parts++
 	text, ok := p.text(n, "crawl-delay")
 	if !ok {
 		return
 	}
+	if r.rule.CrawlDelayPos = posOf(n); text == "none" {
+		r.rule.NoCrawlDelay = true
+		return
+	}
 	seconds, err := strconv.ParseFloat(text, 64)
 	if !decimal.MatchString(text) || err != nil || seconds <= 0 || seconds > maxDelay {
-		p.report(posOf(n), "bad-value", "", "crawl-delay is a number of seconds such as 2 or 0.5, above 0 and up to %d, and this is %s", maxDelay, quote(text))
+		p.report(posOf(n), "bad-value", sameMeaning(text, []string{"none"}), "invalid crawl-delay %s: must be a number of seconds above 0 and up to %d, such as 2 or 0.5, or none", quote(text), maxDelay)
 		return
 	}
 	r.rule.CrawlDelay = time.Duration(seconds*1000+0.5) * time.Millisecond
-	r.rule.CrawlDelayPos = posOf(n)
 }
 
 func readEnforce(p *parser, _, n *yaml.Node, r *ruleReader) {
-	r.source.said++
+	r.parts++
 	r.rule.Enforce = p.mode(n, "enforce")
-	r.source.enforce = posOf(n)
+	r.source.Enforce = posOf(n)
 }
 
 func (p *parser) mode(n *yaml.Node, what string) policy.Mode {
@@ -163,9 +169,36 @@ func (p *parser) mode(n *yaml.Node, what string) policy.Mode {
 }
 
 func readIntended(p *parser, _, n *yaml.Node, r *ruleReader) {
-	r.source.said++
-	r.rule.Intended = p.boolean(n, "intended")
+	r.parts++
+	if n.Kind == yaml.ScalarNode && (n.Value == "true" || n.Value == "false") {
+		r.rule.Intended = n.Value == "true"
+		return
+	}
+	r.rule.IntendedGuards = p.guards(n)
 }
+
+// guards reads the names of guards that are waived.
+func (p *parser) guards(n *yaml.Node) (guards []string) {
+	p.eachItem(n, "intended", func(n *yaml.Node) {
+		if guard, ok := p.choice(n, "intended", append(lint.Guards(), "true")...); ok && guard != "true" {
+			guards = append(guards, guard)
+		} else if ok {
+			p.report(posOf(n), "bad-value", "", `"true" cannot be in a list; name each guard, or write "intended: true"`)
+		}
+	})
+	return guards
+}
+
+var (
+	purposeWord    = regexp.MustCompile(`^[A-Za-z0-9_*-]+\$?$`)
+	purposeAddress = regexp.MustCompile(`^[A-Za-z*][A-Za-z0-9+.*-]*://[^ #"']+$|^/[^ #"']*$`)
+)
+
+// isPurpose reports whether a text is the name of a purpose, with "*" and "$" as
+// ACAP 1.0 section 2.8 has them.
+func isPurpose(text string) bool { return purposeWord.MatchString(text) }
+
+func isPurposeAddress(text string) bool { return purposeAddress.MatchString(text) }
 
 func (p *parser) boolean(n *yaml.Node, what string) bool {
 	word, _ := p.choice(n, what, "true", "false")

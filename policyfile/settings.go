@@ -28,7 +28,7 @@ type enforcementReader struct {
 }
 
 var enforcementFields = fields[*enforcementReader]{
-	{"mode", "off, log (write down what would be refused) or block (refuse it)", false, modeShape, func(p *parser, _, n *yaml.Node, e *enforcementReader) {
+	{"mode", "off, log (log what would be refused) or block (refuse it)", false, modeShape, func(p *parser, _, n *yaml.Node, e *enforcementReader) {
 		e.to.Mode = p.mode(n, "mode")
 	}},
 	{"status", "the HTTP status of a refusal; the default is 403", false, statusShape(), readStatus},
@@ -44,23 +44,22 @@ var enforcementFields = fields[*enforcementReader]{
 }
 
 func statusShape() shape {
-	var codes []any
-	for _, s := range statuses {
-		n, _ := strconv.Atoi(s)
-		codes = append(codes, n)
+	codes := make([]any, len(statuses))
+	for i, s := range statuses {
+		codes[i], _ = strconv.Atoi(s)
 	}
 	return shape{"enum": codes}
 }
 
 func readEnforcement(p *parser, _, n *yaml.Node, _ struct{}) {
-	if n.Kind == yaml.ScalarNode && !p.glued(n) {
+	if n.Kind == yaml.ScalarNode && !p.isJoined(n) {
 		p.spec.Enforcement.Mode = p.mode(n, "enforcement")
 		return
 	}
 	e := &enforcementReader{to: &p.spec.Enforcement}
 	readMap(p, n, "enforcement", enforcementFields, e)
 	if e.to.Close && e.reply.Line > 0 {
-		p.report(e.reply, "bad-value", "", `"action: close" drops the connection without an answer, so there is nothing to send this with; delete one of the two`)
+		p.report(e.reply, "bad-value", "", `"action: close" drops the connection without an answer, so this could not be sent; delete one of the two`)
 	}
 }
 
@@ -81,7 +80,7 @@ func readMessage(p *parser, _, n *yaml.Node, e *enforcementReader) {
 	e.answers(n)
 	text, ok := p.text(n, "message")
 	if ok && len(text) > maxMessage {
-		p.report(posOf(n), "bad-value", "", "the message has up to %d characters", maxMessage)
+		p.report(posOf(n), "bad-value", "", "the message can have up to %d characters", maxMessage)
 		return
 	}
 	e.to.Message = text
@@ -95,27 +94,39 @@ func readRetryAfter(p *parser, _, n *yaml.Node, e *enforcementReader) {
 	}
 	seconds, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || seconds == 0 || seconds > maxRetryAfter {
-		p.report(posOf(n), "bad-value", "", "retry-after is a whole number of seconds such as 3600, above 0 and up to a year, and this is %s", quote(text))
+		p.report(posOf(n), "bad-value", "", "invalid retry-after %s: must be a whole number of seconds above 0 and up to a year, such as 3600", quote(text))
 		return
 	}
 	e.to.RetryAfter = time.Duration(seconds) * time.Second
 }
 
 var publishFields = fields[struct{}]{
-	switchField("acap", "the records of ACAP 1.0; auto publishes them when the policy says something that only they can say", func(b *policy.Publish) *policy.Switch { return &b.ACAP }, "auto"),
+	switchField("acap", "the records of ACAP 1.0: auto for what only they can express, full for the whole policy", func(b *policy.Publish) *policy.Switch { return &b.ACAP }, "auto", "full", "off"),
+	{"everyone", "named lists the crawlers that ignore the group of everyone in robots.txt by name; the default is plain", false, choiceShape("plain", "named"), func(p *parser, _, n *yaml.Node, _ struct{}) {
+		word, _ := p.choice(n, "everyone", "plain", "named")
+		p.spec.Publish.EveryoneNamed = word == "named"
+	}},
 	switchField("user-agent-purpose", "User-Agent-Purpose lines", func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }),
-	switchField("content-usage", "Content-Usage lines and headers (AIPREF)", func(b *policy.Publish) *policy.Switch { return &b.ContentUsage }),
-	switchField("content-signal", "Content-Signal lines", func(b *policy.Publish) *policy.Switch { return &b.ContentSignal }),
-	{"license", "the address of an RSL licence, or off", false, textShape("an address or off", `^(off$|https?://)`), readLicense},
+	switchField("content-usage", "Content-Usage lines and headers (AIPREF); both adds the labels of earlier drafts", func(b *policy.Publish) *policy.Switch { return &b.ContentUsage }, contentUsageWords...),
+	{"content-signal", "Content-Signal lines: off, on, or how far content may be used (immediate, reference, full), which is published too; the default is off", false, choiceShape(contentSignalWords...), readContentSignal},
+	switchField("control-tokens", "groups for tokens such as Google-Extended, which stand for AI training, where train-ai is disallowed", func(b *policy.Publish) *policy.Switch { return &b.ControlTokens }),
+	{"usage-tokens", "names of groups in robots.txt that stand for a usage instead of a crawler", false, mapShape(usageTokenFields), readUsageTokens},
+	switchField("tdmrep", "TDMRep: /.well-known/tdmrep.json, headers and meta elements", func(b *policy.Publish) *policy.Switch { return &b.TDMRep }),
+	{"rsl", "the RSL document and the lines and headers that name it: off, on for /license.xml, or another path; the default is off", false, textShape("off, on or a path", `^(off|on|/.*)$`), readRSL},
+	{"license", "the address of an RSL licence that you write yourself, or off", false, textShape("an address or off", `^(off$|https?://)`), readLicense},
 	switchField("action-requests", "the action requests of ACAP 1.0, which calls them not ready", func(b *policy.Publish) *policy.Switch { return &b.ActionRequests }),
 }
 
-var switchWords = map[string]policy.Switch{"off": policy.Off, "on": policy.On, "auto": policy.Auto}
+var onOff = []string{"on", "off"}
 
-// switchField is a key that is on or off, or one of some more words.
-func switchField(name, about string, to func(*policy.Publish) *policy.Switch, more ...string) field[struct{}] {
-	words := append([]string{"on", "off"}, more...)
-	return field[struct{}]{name, fmt.Sprintf("%s; the default is %s", about, switchName(*to(&defaultPublish))), false, choiceShape(words...), func(p *parser, _, n *yaml.Node, _ struct{}) {
+var switchWords = map[string]policy.Switch{"off": policy.Off, "on": policy.On, "auto": policy.Auto, "full": policy.Full, "both": policy.Both}
+
+// switchField is a key that is on or off, or one of other words.
+func switchField(name, about string, to func(*policy.Publish) *policy.Switch, words ...string) field[struct{}] {
+	if words == nil {
+		words = onOff
+	}
+	return field[struct{}]{name, fmt.Sprintf("%s; the default is %s", about, switchName(*to(&defaultPublish), words)), false, choiceShape(words...), func(p *parser, _, n *yaml.Node, _ struct{}) {
 		if word, ok := p.choice(n, name, words...); ok {
 			*to(&p.spec.Publish) = switchWords[word]
 		}
@@ -123,11 +134,12 @@ func switchField(name, about string, to func(*policy.Publish) *policy.Switch, mo
 }
 
 // defaultPublish is what is published when the file does not say.
-var defaultPublish = policy.Publish{ACAP: policy.Auto, ContentUsage: policy.On}
+var defaultPublish = policy.Publish{ACAP: policy.Auto, ContentUsage: policy.On, ControlTokens: policy.On}
 
-func switchName(s policy.Switch) string {
-	for name, v := range switchWords {
-		if v == s {
+// switchName is a switch as a key writes it that takes these words.
+func switchName(s policy.Switch, words []string) string {
+	for _, name := range words {
+		if switchWords[name] == s {
 			return name
 		}
 	}
@@ -136,11 +148,4 @@ func switchName(s policy.Switch) string {
 
 func readPublish(p *parser, _, n *yaml.Node, _ struct{}) {
 	readMap(p, n, "publish", publishFields, struct{}{})
-}
-
-func readLicense(p *parser, _, n *yaml.Node, _ struct{}) {
-	text, ok := p.text(n, "license")
-	if ok && text != "off" && p.address(n, "license", text, false) {
-		p.spec.Publish.License = text
-	}
 }

@@ -4,6 +4,7 @@ package policyfile
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -62,9 +63,7 @@ func mapShape[T any](fs fields[T]) shape {
 	properties, required := shape{}, []any{}
 	for _, f := range fs {
 		property := shape{}
-		for k, v := range f.shape {
-			property[k] = v
-		}
+		maps.Copy(property, f.shape)
 		property["description"] = f.about
 		properties[f.name] = property
 		if f.required {
@@ -119,14 +118,14 @@ var usageAbout = map[policy.Usage]string{
 	policy.Preserve:            "keep a copy of the page",
 	policy.Present:             "show the page or anything made from it",
 	policy.PresentOriginal:     "show the page itself, as in a frame",
-	policy.PresentCurrentCopy:  "show the newest kept copy",
-	policy.PresentOldCopy:      "show an older kept copy",
+	policy.PresentCurrentCopy:  "show the newest copy",
+	policy.PresentOldCopy:      "show an older copy",
 	policy.PresentSnippet:      "show a piece of the text",
 	policy.PresentThumbnail:    "show a small image of the page",
 	policy.PresentOldSnippet:   "show a piece of an older copy's text",
 	policy.PresentOldThumbnail: "show a small image of an older copy",
 	policy.PresentLink:         "show a link to the page",
-	policy.Other:               "every usage but crawl that no rule speaks of",
+	policy.Other:               "every usage but crawl that no rule mentions",
 	policy.TrainAI:             "train AI models with the page (AIPREF)",
 	policy.AIUse:               "feed the page to an AI model that answers somebody (AIPREF)",
 	policy.Search:              "use the page in a search application (AIPREF)",
@@ -134,7 +133,7 @@ var usageAbout = map[policy.Usage]string{
 
 // Schema is the JSON Schema (2020-12) of policy files, for editors. It is made
 // from the parser's own tables; what it accepts may still be refused by Load, which
-// knows what names stand for.
+// knows what names mean.
 func Schema() []byte {
 	s := mapShape(fileFields)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"

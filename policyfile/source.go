@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -21,9 +22,7 @@ const MaxSize = 1 << 20
 // document turns the file into the node of its one document, or reports why not.
 func (p *parser) document(data []byte) *yaml.Node {
 	if len(data) > MaxSize {
-		p.lines = nil
-		p.report(policy.Pos{Line: 1, Column: 1}, "file-too-large", "",
-			"a policy file may have up to 1 MiB, and this one has %d octets; use wildcards and named sets instead of listing every page", len(data))
+		p.report(policy.Pos{Line: 1, Column: 1}, "file-too-large", "", "a policy file can have up to 1 MiB, and this one has %s; use wildcards instead of listing every page", sizeText(len(data)))
 		return nil
 	}
 	if !p.isText(data) {
@@ -47,7 +46,7 @@ func (p *parser) document(data []byte) *yaml.Node {
 		return nil
 	case second != nil:
 		p.report(policy.Pos{Line: second.Line, Column: second.Column}, "second-document", "",
-			`a line with only "---" starts a second document, and a policy file holds one; take that line away, or put this part into a file of its own`)
+			`a line with only "---" starts a second document, and a policy file has only one; delete that line, or put this part in a file of its own`)
 	}
 	p.plain(root.Content[0])
 	return root.Content[0]
@@ -74,64 +73,120 @@ func decode(r io.Reader) (root, second *yaml.Node, err error) {
 	return root, second, nil
 }
 
-// isText checks for what no editor would save in a text file.
+// isText checks for what no editor should save in a text file.
 func (p *parser) isText(data []byte) bool {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		p.report(policy.Pos{Line: 1, Column: 1}, "not-text", "", "the file is in UTF-16; save it as UTF-8")
 		return false
 	}
+	ok := true
 	for i := 0; i < len(data); {
 		c, n := utf8.DecodeRune(data[i:])
-		var what string
-		switch {
-		case c == utf8.RuneError && n == 1:
-			what = "a character that is not in UTF-8; save the file as UTF-8"
-		case c < ' ' && c != '\t' && c != '\n' && c != '\r', c == 0x7f, c >= 0x80 && c < 0xa0 && c != 0x85,
-			c == 0xfeff && i > 0, c == 0xfffe, c == 0xffff:
-			what = fmt.Sprintf("an invisible control character (U+%04X); delete it", c)
-		default:
-			i += n
-			continue
+		if what := unreadable(data[:i], c, n); what != "" && len(p.list) < maxUnreadable {
+			lines := splitLines(string(data[:i]) + "x")
+			last := lines[len(lines)-1]
+			p.lines = splitLines(string(data))
+			p.report(policy.Pos{Line: len(lines), Column: utf8.RuneCountInString(last)}, "not-text", "", "there is %s", what)
+			ok = false
 		}
-		lines := splitLines(string(data[:i]) + "x")
-		last := lines[len(lines)-1]
-		p.report(policy.Pos{Line: len(lines), Column: utf8.RuneCountInString(last)}, "not-text", "", "here is %s", what)
-		return false
+		i += n
 	}
-	return true
+	return ok
 }
 
-// plain reports what YAML has and a policy file does not: aliases, tags, values
-// that are nothing. What it reports is not looked at again.
+// maxUnreadable is how many characters are reported that text should not have.
+const maxUnreadable = 10
+
+// unreadable says what is wrong with a character of n octets, or returns "".
+func unreadable(before []byte, c rune, n int) string {
+	switch {
+	case c == utf8.RuneError && n == 1:
+		return "a character that is not in UTF-8; save the file as UTF-8"
+	case len(before) > 0 && invisible[c] != "" && !isProse(before):
+		return fmt.Sprintf("an invisible character, %s (U+%04X); %s", invisible[c], c, replacement(c))
+	case c < ' ' && c != '\t' && c != '\n' && c != '\r', c == 0x7f, c >= 0x80 && c < 0xa0 && c != 0x85, c == 0xfffe, c == 0xffff:
+		return fmt.Sprintf("an invisible control character (U+%04X); delete it", c)
+	}
+	return ""
+}
+
+// invisible are characters that look like nothing or like a space, which editors and
+// web pages put into text.
+var invisible = map[rune]string{
+	0xa0: "a no-break space", 0x2007: "a figure space", 0x202f: "a narrow no-break space",
+	0xad: "a soft hyphen", 0x200b: "a zero-width space", 0x200c: "a zero-width non-joiner", 0x200d: "a zero-width joiner",
+	0x2060: "a word joiner", 0xfeff: "a byte order mark", 0x200e: "a left-to-right mark", 0x200f: "a right-to-left mark",
+	0x202a: "a left-to-right embedding", 0x202b: "a right-to-left embedding", 0x202c: "the end of an embedding",
+	0x202d: "a left-to-right override", 0x202e: "a right-to-left override",
+}
+
+// replacement says what to do about an invisible character.
+func replacement(c rune) string {
+	switch c {
+	case 0xa0, 0x2007, 0x202f:
+		return "replace it with an ordinary space"
+	}
+	return "delete it"
+}
+
+// isProse reports whether the last line of a text has got to where people read it:
+// to a comment, a message or the name of a rule.
+func isProse(before []byte) bool {
+	line := string(before[bytes.LastIndexAny(before, "\r\n")+1:])
+	if strings.Contains(line, " #") || strings.HasPrefix(line, "#") {
+		return true
+	}
+	return proseKey.MatchString(line)
+}
+
+var proseKey = regexp.MustCompile(`(?:^|[{,-]) *(?:message|name): [^,]*$`)
+
+// sizeText is a size in units that people use.
+func sizeText(n int) string {
+	if n == MaxSize+1 { // callers stop reading there
+		return "more"
+	}
+	if n < 10<<20 {
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)+0.05)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
+}
+
+// plain reports what YAML has and a policy file does not: aliases, tags, missing
+// values.
 func (p *parser) plain(n *yaml.Node) {
 	bad := func(n *yaml.Node, code, format string, args ...any) {
 		p.report(posOf(n), code, "", format, args...)
-		p.told[n] = true
+		p.skip[n] = true
 	}
 	if n.Anchor != "" {
-		bad(n, "yaml-alias", `"&%s" names this place for YAML's aliases, which a policy file does not use; delete it, or put quotes around the value if it starts with "&"`, n.Anchor)
+		bad(n, "yaml-alias", `"&%s" is an anchor, which policy files do not use; delete it, or put quotes around the value if it starts with "&"`, n.Anchor)
 	}
 	if n.Style&yaml.TaggedStyle != 0 {
-		bad(n, "yaml-tag", `%s is a type tag, which a policy file does not use; delete it, or put quotes around the value if it starts with "!"`, quote(n.Tag))
+		bad(n, "yaml-tag", `%s is a type tag, which policy files do not use; delete it, or put quotes around the value if it starts with "!"`, quote(n.Tag))
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
-		bad(n, "yaml-alias", `a value that starts with "*" is an alias in YAML; put quotes around it: %s`, quote("*"+n.Value)) // and not followed: an alias can stand for very much
+		bad(n, "yaml-alias", `YAML takes a value that starts with "*" for an alias; put quotes around it: %s`, quote("*"+n.Value)) // not followed: an alias can expand to very much
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			k, v := n.Content[i], n.Content[i+1]
 			switch {
 			case k.Tag == "!!merge":
-				bad(k, "yaml-alias", `"<<" merges maps in YAML, which a policy file does not use; write the lines out`)
-				p.told[v] = true
+				bad(k, "yaml-alias", `"<<" is a merge key, which policy files do not use; write the lines out`)
+				p.skip[v] = true
 				continue
-			case isNull(v) && v.Value == "" && p.glued(k):
-				p.told[k], p.told[v] = true, true
+			case isNull(v) && v.Value == "" && p.isJoined(k):
+				p.skip[k], p.skip[v] = true, true
+				continue
+			case isNull(v) && v.Value == "" && k.Kind == yaml.ScalarNode && k.Value != "" && (k.Value[0] == '/' || k.Value[0] == '*'):
+				bad(k, "needs-quotes", "%s", needsQuotes(0, k.Value+":").message)
+				p.skip[v], p.skip[n] = true, true
 				continue
 			case isNull(v) && p.notIndented(n.Content[i:]):
-				bad(v, "no-value", `nothing stands under "%s:", as what follows is not indented deeper; indent the next line by two spaces`, k.Value)
+				bad(v, "no-value", `there is nothing under "%s:", because the next line is not indented; indent it by two more spaces`, k.Value)
 			case isNull(v):
-				bad(v, "no-value", `nothing stands after "%s:"; write a value, or delete the line`, quoteless(k.Value))
+				bad(v, "no-value", `there is no value after "%s:"; write one, or delete the line`, quoteless(k.Value))
 			}
 			p.plain(k)
 			p.plain(v)
@@ -139,7 +194,7 @@ func (p *parser) plain(n *yaml.Node) {
 	case yaml.SequenceNode:
 		for _, c := range n.Content {
 			if isNull(c) {
-				bad(c, "no-value", `nothing stands after "-"; write a value, or delete the line`)
+				bad(c, "no-value", `there is no value after "-"; write one, or delete the line`)
 			}
 			p.plain(c)
 		}
@@ -156,7 +211,7 @@ func (p *parser) notIndented(rest []*yaml.Node) (found bool) {
 		if _, ok := policy.ParseUsage(rest[i].Value); !ok {
 			break
 		}
-		p.told[rest[i]], found = true, true
+		p.skip[rest[i]], found = true, true
 	}
 	return found
 }

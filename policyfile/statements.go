@@ -13,8 +13,8 @@ import (
 // maxStatements bounds what sets and usages multiply to.
 const maxStatements = 200_000
 
-// said is what one statement speaks of.
-type said struct {
+// statementKey is what one statement is about.
+type statementKey struct {
 	usage   policy.Usage
 	pattern string
 }
@@ -36,14 +36,14 @@ func readDisallow(p *parser, _, n *yaml.Node, r *ruleReader) { p.readStatements(
 
 // readStatements reads what a rule allows or disallows.
 func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
-	r.source.said++
+	r.parts++
 	what := "disallow"
 	if allow {
 		what = "allow"
 	}
-	if n.Kind == yaml.SequenceNode || n.Kind == yaml.ScalarNode && !p.glued(n) {
+	if n.Kind == yaml.SequenceNode || n.Kind == yaml.ScalarNode && !p.isJoined(n) {
 		near, cure := noUsage(n)
-		p.report(posOf(n), "wrong-kind", near, "under %s stands which usage is meant, with its paths; %s", what, cure)
+		p.report(posOf(n), "wrong-kind", near, "%s must have usages with their paths; %s", what, cure)
 		return
 	}
 	if n.Kind != yaml.MappingNode {
@@ -71,7 +71,7 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 // noUsage says what to write instead of paths or a list under allow or disallow,
 // in the author's own words.
 func noUsage(n *yaml.Node) (near, cure string) {
-	const crawl = `"crawl: /" is fetching anything on the site`
+	const crawl = `"crawl: /" means fetching anything on the site`
 	item := n
 	if n.Kind == yaml.SequenceNode {
 		if len(n.Content) == 0 {
@@ -86,15 +86,15 @@ func noUsage(n *yaml.Node) (near, cure string) {
 		if item.Content[1].Kind == yaml.ScalarNode {
 			first += " " + item.Content[1].Value
 		}
-		return "", "remove the hyphens, so that " + quote(first) + " and the like stand below each other"
+		return "", "delete the hyphens, so that " + quote(first) + " and the like are keys of their own"
 	case item.Kind != yaml.ScalarNode || item.Value == "":
 		return "", crawl
 	case isUsage:
-		return item.Value + ": /", "name the paths after it, / for the whole site"
+		return item.Value + ": /", "write the paths after it, / for the whole site"
 	case item.Value[0] != '/' && item.Value[0] != '*':
 		return "", crawl
 	case n.Kind == yaml.SequenceNode:
-		return "crawl: [" + pathsOf(n) + "]", "fetching is called crawl, so if that is meant, write crawl: before the list"
+		return "crawl: [" + pathsOf(n) + "]", "fetching is called crawl, so if you mean that, write crawl: before the list"
 	}
 	return "crawl: " + asWritten(item.Value), "fetching is called crawl"
 }
@@ -133,10 +133,10 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 		first := posOf(e.qualifiers[0].node)
 		switch {
 		case !allow:
-			p.report(first, "bad-qualifier", "", "what is disallowed cannot be qualified; turn it around: allow %s with these qualifiers (ACAP 1.0 section 2.4.2)", parts[0].Usage)
+			p.report(first, "bad-qualifier", "", "a prohibition cannot have qualifiers; turn it around: allow %s with these qualifiers (ACAP 1.0 section 2.4.2)", parts[0].Usage)
 			return
 		case local != "":
-			p.report(first, "bad-qualifier", "", "%s brings its own qualifiers and takes no others; write them under usages (ACAP 1.0 section 2.4.1.3)", quote(local))
+			p.report(first, "bad-qualifier", "", "%s has its own qualifiers and takes no others; write them under usages (ACAP 1.0 section 2.4.1.3)", quote(local))
 			return
 		}
 		qs, ok := p.qualifiers(parts[0].Usage, e.qualifiers)
@@ -154,14 +154,14 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePart, local string, ok bool) {
 	if u, ok := policy.ParseUsage(key.Value); ok {
 		if allow && u == policy.Other {
-			p.report(posOf(key), "bad-usage", "", `"other" stands for every usage that no rule speaks of, and can only be disallowed; name the usages that are allowed`)
+			p.report(posOf(key), "bad-usage", "", `"other" means every usage that no rule mentions, and can only be disallowed; name the usages that are allowed`)
 			return nil, "", false
 		}
 		return []policy.UsagePart{{Usage: u}}, "", true
 	}
 	l := p.usages[strings.ToLower(key.Value)]
 	if l == nil {
-		if g := glued.FindStringSubmatch(key.Value); g != nil && isKnownKey(g[1]) {
+		if g := joinedKey.FindStringSubmatch(key.Value); g != nil && p.isKey(g[1]) {
 			p.unknownKey(key, "", nil)
 			return nil, "", false
 		}
@@ -174,7 +174,7 @@ func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePar
 		for i, part := range l.parts {
 			names = append(names[:i], part.Usage.String())
 		}
-		p.report(posOf(key), "bad-usage", "", "%s is a usage of this file, which can only be allowed (ACAP 1.0 section 2.4.2); disallow %s instead", quote(l.name), list(names, "and"))
+		p.report(posOf(key), "bad-usage", "", "%s is defined under usages, and such usages can only be allowed (ACAP 1.0 section 2.4.2); disallow %s instead", quote(l.name), list(names, "and"))
 		return nil, "", false
 	}
 	return l.parts, l.name, len(l.parts) > 0
@@ -184,7 +184,7 @@ func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePar
 func (p *parser) state(r *ruleReader, allow bool, local string, parts []policy.UsagePart, res resource) {
 	if p.statements += len(parts) * len(res.patterns); p.statements > maxStatements {
 		if !p.full {
-			p.report(res.pos, "too-many-rules", "", "with the sets and usages spelled out the rules name more than %d paths; use wildcards", maxStatements)
+			p.report(res.pos, "too-many-rules", "", "with all sets and usages written out, the rules have more than %d paths; use wildcards", maxStatements)
 		}
 		p.full = true
 		return
@@ -195,7 +195,7 @@ func (p *parser) state(r *ruleReader, allow bool, local string, parts []policy.U
 				Pos: res.pos, Allow: allow, Usage: part.Usage, Pattern: pattern,
 				Qualifiers: part.Qualifiers, Resource: res.set, Local: local,
 			}
-			key := said{part.Usage, pattern.String()}
+			key := statementKey{part.Usage, pattern.String()}
 			if i, ok := r.seen[key]; ok {
 				p.twice(&r.rule.Statements[i], &s)
 			} else {
@@ -206,7 +206,7 @@ func (p *parser) state(r *ruleReader, allow bool, local string, parts []policy.U
 	}
 }
 
-// twice reports a statement about what the rule has spoken of already.
+// twice reports a second statement of a rule about the same usage and path.
 func (p *parser) twice(first, s *policy.Statement) {
 	through := ""
 	switch {
@@ -218,13 +218,13 @@ func (p *parser) twice(first, s *policy.Statement) {
 	verdicts := map[bool]string{true: "allowed", false: "disallowed"}
 	switch {
 	case first.Allow != s.Allow:
-		p.report(s.Pos, "contradiction", "", "%s of %s is %s here%s and %s in line %d, in the same rule; delete one of the two",
+		p.report(s.Pos, "contradiction", "", "this rule contradicts itself: %s of %s is %s here%s and %s in line %d; delete one of the two",
 			s.Usage, quote(s.Pattern.String()), verdicts[s.Allow], through, verdicts[first.Allow], first.Pos.Line)
 	case !sameQualifiers(first.Qualifiers, s.Qualifiers):
-		p.report(s.Pos, "contradiction", "", "%s of %s is allowed here%s and in line %d, in the same rule, with other qualifiers; delete one of the two",
+		p.report(s.Pos, "contradiction", "", "this rule contradicts itself: %s of %s is allowed here%s and in line %d with different qualifiers; delete one of the two",
 			s.Usage, quote(s.Pattern.String()), through, first.Pos.Line)
 	case through == "" && first.Resource == "" && first.Local == "":
-		p.report(s.Pos, "listed-twice", "", "%s of %s is %s in line %d already; delete this one", s.Usage, quote(s.Pattern.String()), verdicts[s.Allow], first.Pos.Line)
+		p.report(s.Pos, "listed-twice", "", "%s of %s is already %s in line %d; delete this one", s.Usage, quote(s.Pattern.String()), verdicts[s.Allow], first.Pos.Line)
 	}
 }
 

@@ -12,15 +12,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// syntax reports a file that is no YAML. The library stops at the first mistake
+// syntax reports a file that is not YAML. The library stops at the first mistake
 // and often names the line where the surrounding block starts, so the lines are
-// searched for the usual mistakes, all of which are told; what the library says is
-// told only where none of them explains it.
+// searched for the usual mistakes, which are all reported; what the library says is
+// reported only where none of them explains it.
 func (p *parser) syntax(data string, err error) {
 	line := p.errorLine(data, err)
 	explained := false
 	for i, text := range p.lines {
-		if s, ok := suspect(text); ok {
+		if s, ok := p.suspect(text); ok {
 			p.report(policy.Pos{Line: i + 1, Column: s.column}, s.code, s.didYouMean, "%s", s.message)
 			explained = explained || i+1 <= line
 		}
@@ -29,7 +29,7 @@ func (p *parser) syntax(data string, err error) {
 		return
 	}
 	if opened, column := p.openQuote(line); opened > 0 {
-		p.report(policy.Pos{Line: opened, Column: column}, "yaml-syntax", "", "a quotation mark is opened here and not closed in this line; put one at the end of the value")
+		p.report(policy.Pos{Line: opened, Column: column}, "yaml-syntax", "", "this quotation mark is not closed; put another one at the end of the value")
 		return
 	}
 	column := 1
@@ -110,24 +110,24 @@ func explain(err error) (code, message string) {
 	contains := func(s string) bool { return strings.Contains(text, s) }
 	switch {
 	case contains("unexpected end of stream"), contains("unexpected document indicator"):
-		return "yaml-syntax", "a quotation mark is opened here and never closed; put one at the end of the value"
+		return "yaml-syntax", "this quotation mark is not closed; put another one at the end of the value"
 	case contains("',' or ']'"):
-		return "yaml-syntax", `a list in brackets needs commas between its values and a "]" at the end`
+		return "yaml-syntax", `a list in brackets needs commas between its values and "]" at the end`
 	case contains("',' or '}'"):
-		return "yaml-syntax", `what stands in braces needs commas between its parts and a "}" at the end`
+		return "yaml-syntax", `keys in braces need commas between them and "}" at the end`
 	case contains("mapping values are not allowed"):
-		return "yaml-syntax", "this line is indented deeper than the one that it belongs with; put keys that belong together exactly below each other, with the same number of spaces before them"
+		return "yaml-syntax", "this line is indented further than the line above it that it belongs with; give keys that belong together the same number of spaces"
 	case contains("could not find expected ':'"):
-		return "yaml-syntax", `this is no "key: value" and no "- value"; write a colon and a space after the key`
+		return "yaml-syntax", `this line is neither "key: value" nor "- value"; write a colon and a space after the key`
 	case contains("did not find expected key"), contains("'-' indicator"), contains("block end"), contains("block sequence entries"):
-		return "yaml-syntax", "this line does not fit what stands above it; put keys that belong together exactly below each other, with the same number of spaces before them, and write nothing after a closing quotation mark"
+		return "yaml-syntax", "this line does not fit the lines above it; give keys that belong together the same number of spaces, and write nothing after a closing quotation mark"
 	case contains("exceeded max depth"):
-		return "yaml-syntax", "lists are put into lists too deeply here"
+		return "yaml-syntax", "too many lists within lists"
 	}
-	return "yaml-syntax", "YAML cannot be read here: " + text
+	return "yaml-syntax", "invalid YAML: " + text
 }
 
-// suspicion is a mistake that is seen in a line by itself.
+// suspicion is a mistake that one line by itself shows.
 type suspicion struct {
 	column     int
 	code       string
@@ -137,21 +137,21 @@ type suspicion struct {
 
 var (
 	entryStart      = regexp.MustCompile(`^( *)((?:- +)*)((?:[A-Za-z][\w.-]*: +)?)(.*)$`)
-	glued           = regexp.MustCompile(`^([a-z][a-z-]*):([^\s:].*)$`)
+	joinedKey       = regexp.MustCompile(`^([a-z][a-z-]*):([^\s:].*)$`)
 	hyphened        = regexp.MustCompile(`^-([a-z][a-z-]*):(?: |$)`)
 	forWithoutColon = regexp.MustCompile(`^( *- +)for +([^:]+)$`)
 	inFlow          = regexp.MustCompile("(?:^|[\\[{,] *|: +)([*&!%@`][^,\\]}]*)")
 )
 
-// suspect looks for a mistake that breaks YAML wherever the line stands.
-func suspect(line string) (suspicion, bool) {
+// suspect looks for a mistake that breaks YAML whatever surrounds the line.
+func (p *parser) suspect(line string) (suspicion, bool) {
 	if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
 		if strings.TrimSpace(line) == "" {
 			return suspicion{}, false
 		}
 		return suspicion{
 			column: strings.IndexByte(indent, '\t') + 1, code: "yaml-tab",
-			message: "a tab stands before the text; YAML is indented with spaces only, so replace each tab with spaces",
+			message: "this line starts with a tab; YAML is indented with spaces only, so replace each tab with two spaces",
 		}, true
 	}
 	if g := forWithoutColon.FindStringSubmatch(line); g != nil {
@@ -166,13 +166,13 @@ func suspect(line string) (suspicion, bool) {
 	if value == "" || value[0] == '#' || value[0] == '"' || value[0] == '\'' {
 		return suspicion{}, false
 	}
-	if g := glued.FindStringSubmatch(value); g != nil && m[3] == "" && isKnownKey(g[1]) {
+	if g := joinedKey.FindStringSubmatch(value); g != nil && m[3] == "" && p.isKey(g[1]) {
 		return suspicion{
 			column: column + len(g[1]), code: "missing-space", didYouMean: g[1] + ": " + g[2],
 			message: "a space is missing after the colon",
 		}, true
 	}
-	if g := hyphened.FindStringSubmatch(value); g != nil && m[3] == "" && isKnownKey(g[1]) {
+	if g := hyphened.FindStringSubmatch(value); g != nil && m[3] == "" && p.isKey(g[1]) {
 		return suspicion{
 			column: column, code: "missing-space", didYouMean: "- " + value[1:],
 			message: "a space is missing after the hyphen",
@@ -189,13 +189,13 @@ func suspect(line string) (suspicion, bool) {
 	if strings.IndexByte("*&!%@`|>]},", value[0]) >= 0 && !isBlockHeader(value) {
 		return needsQuotes(column, uncomment(value)), true
 	}
-	if inner := entryStart.FindStringSubmatch(value); m[3] != "" && inner[3] != "" && isKnownKey(strings.TrimRight(inner[3], ": ")) {
+	if inner := entryStart.FindStringSubmatch(value); m[3] != "" && inner[3] != "" && p.isKey(strings.TrimRight(inner[3], ": ")) {
 		return suspicion{
 			column: column, code: "yaml-syntax",
-			message: `two keys stand on one line; put "` + quoteless(uncomment(value)) + `" on the next line, indented deeper`,
+			message: `there are two keys on one line; put "` + quoteless(uncomment(value)) + `" on the next line, indented by two more spaces`,
 		}, true
 	}
-	if bare := uncomment(value); before != m[1] && strings.Contains(bare, ": ") {
+	if bare := uncomment(value); before != m[1] && (strings.Contains(bare, ": ") || strings.HasSuffix(bare, ":")) {
 		return needsQuotes(column, bare), m[3] != ""
 	}
 	return suspicion{}, false
@@ -214,7 +214,10 @@ func uncomment(s string) string {
 }
 
 func needsQuotes(column int, value string) suspicion {
-	why := `holds ": ", which starts a new value in YAML`
+	why := `contains ": ", which separates a key from a value in YAML`
+	if strings.HasSuffix(value, ":") {
+		why = `ends with ":", which makes it a key in YAML`
+	}
 	if strings.IndexByte("*&!%@`|>]},", value[0]) >= 0 {
 		why = `starts with "` + value[:1] + `", which is special in YAML`
 	}

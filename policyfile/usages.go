@@ -3,11 +3,15 @@
 package policyfile
 
 import (
+	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
 // localUsage is a usage that the file defines.
@@ -39,8 +43,9 @@ var qualifiedFields = append(fields[*qualified]{
 
 // qualifierFields are the qualifiers of ACAP 1.0 section 2.5 as keys of a map.
 func qualifierFields[T any](into func(T) *[]qualifierText) fields[T] {
-	var fs fields[T]
-	for _, name := range policy.QualifierNames() {
+	names := policy.QualifierNames()
+	fs := make(fields[T], 0, len(names))
+	for _, name := range names {
 		values := textShape(policy.QualifierValues(name), "")
 		if name == policy.QualifierProhibitedModification {
 			values = oneOrMore(values)
@@ -83,7 +88,7 @@ func readUsages(p *parser, _, n *yaml.Node, _ struct{}) {
 			return
 		}
 		if u, ok := policy.ParseUsage(key.Value); ok {
-			p.report(posOf(key), "bad-name", "", "%s is a usage of its own, which cannot be given another meaning; choose another name", quote(u.String()))
+			p.report(posOf(key), "bad-name", "", "%s is already the name of a usage; choose another name", quote(u.String()))
 			return
 		}
 		local := &localUsage{name: key.Value, pos: posOf(key)}
@@ -120,7 +125,7 @@ func (p *parser) qualifiedUsage(local *localUsage, n *yaml.Node) {
 		return
 	}
 	if len(q.qualifiers) == 0 {
-		p.report(posOf(n), "bad-qualifier", "", "the usage %s has no qualifier, so it is nothing but %s; add a qualifier, or use %s itself", quote(local.name), q.usage, q.usage)
+		p.report(posOf(n), "bad-qualifier", "", "the usage %s has no qualifiers, so it is the same as %s; add a qualifier, or use %s itself", quote(local.name), q.usage, q.usage)
 		return
 	}
 	qs, _ := p.qualifiers(q.usage, q.qualifiers)
@@ -136,7 +141,7 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 		usage, standard := policy.ParseUsage(text)
 		switch {
 		case standard && !usage.IsACAP():
-			p.report(posOf(n), "bad-usage", "", "%s cannot be combined with others under a name; write it into the rule itself", quote(text))
+			p.report(posOf(n), "bad-usage", "", "%s cannot be part of a named usage; write it in the rule itself", quote(text))
 			return
 		case standard && usage == policy.Other:
 			p.report(posOf(n), "bad-usage", "", `"other" can only be disallowed, and a named usage can only be allowed; leave it out`)
@@ -147,7 +152,7 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 			p.unknownUsage(n, text, true)
 			return
 		case other.composite:
-			p.report(posOf(n), "bad-usage", "", "%s is itself several usages, and those cannot be put into others; repeat what it holds here", quote(text))
+			p.report(posOf(n), "bad-usage", "", "%s is itself several usages, which cannot be part of others; repeat its usages here", quote(text))
 			return
 		default:
 			other.used = true
@@ -158,13 +163,20 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 		}
 		for _, part := range parts {
 			if seen[part.Usage] {
-				p.report(posOf(n), "bad-usage", "", "%s is in %s already; name each usage once", quote(part.Usage.String()), quote(local.name))
+				p.report(posOf(n), "bad-usage", "", "%s is already in %s; name each usage once", quote(part.Usage.String()), quote(local.name))
 				continue
 			}
 			seen[part.Usage] = true
 			local.parts = append(local.parts, part)
 		}
 	})
+}
+
+var dateForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+
+func isDate(day string) bool {
+	_, err := time.Parse(time.DateOnly, day)
+	return err == nil
 }
 
 // qualifiers checks the qualifiers of a usage.
@@ -175,6 +187,11 @@ func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) (*policy.Qual
 	qs, ok := &policy.Qualifiers{}, true
 	for _, t := range texts {
 		if err := qs.SetQualifier(u, t.name, t.value); err != nil {
+			ok = false
+			if day, isDay := strings.CutPrefix(t.value, "until-"); isDay && dateForm.MatchString(day) && !isDate(day) && t.name == policy.QualifierTimeLimit {
+				p.report(posOf(t.node), "bad-qualifier", "", "there is no such day as %s; write the last day on which it is allowed as until-YYYY-MM-DD", day)
+				continue
+			}
 			near := ""
 			for _, guess := range []string{strings.ToLower(strings.Join(strings.Fields(t.value), "-")), "until-" + t.value, t.value + "-chars"} {
 				if near == "" && guess != t.value && new(policy.Qualifiers).SetQualifier(u, t.name, guess) == nil {
@@ -182,13 +199,12 @@ func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) (*policy.Qual
 				}
 			}
 			p.report(posOf(t.node), "bad-qualifier", near, "%s", err)
-			ok = false
 		}
 	}
 	return qs, ok
 }
 
-// usageWords are what authors who know other formats call a usage.
+// usageWords are names of usages in other formats.
 var usageWords = map[string]string{
 	"ai-train": "train-ai", "training": "train-ai", "ai-training": "train-ai", "train": "train-ai", "ai": "train-ai",
 	"ai-input": "ai-use", "snippet": "present-snippet", "thumbnail": "present-thumbnail", "cache": "preserve", "archive": "preserve",
@@ -196,26 +212,31 @@ var usageWords = map[string]string{
 	"access": "crawl", "fetch": "crawl", "paths": "crawl",
 }
 
-// unknownUsage reports a word that is no usage.
+// unknownUsage reports a word that is not a usage.
 func (p *parser) unknownUsage(n *yaml.Node, text string, localToo bool) {
 	known := usageNames()
 	candidates := known
 	if localToo {
 		for _, u := range p.usages {
-			candidates = append(candidates[:len(candidates):len(candidates)], u.name)
+			candidates = append(slices.Clip(candidates), u.name)
 		}
 	}
 	near := usageWords[strings.ToLower(text)]
+	if now, ok := rights.Renamed(strings.ToLower(text)); ok {
+		p.report(posOf(n), "renamed-usage", now.String(), "the usage %s of an earlier draft of the AIPREF vocabulary is now %s; write that, and under publish \"content-usage: both\" if readers of the earlier draft are to find it too", quote(text), now)
+		return
+	}
 	if near == "" {
 		near = nearest(text, candidates)
 	}
-	p.report(posOf(n), "unknown-usage", near, "%s is no usage; usages are %s, and those under usages", quote(text), list(known, "and"))
+	p.reportChoice(posOf(n), "unknown-usage", near, "unknown usage "+quote(text), append(known, "a name under usages"))
 }
 
 func usageNames() []string {
-	var names []string
-	for _, u := range policy.Usages() {
-		names = append(names, u.String())
+	usages := policy.Usages()
+	names := make([]string, len(usages))
+	for i, u := range usages {
+		names[i] = u.String()
 	}
 	return names
 }

@@ -149,17 +149,19 @@ func (s *Set) add(e element) bool {
 
 // noindex and embedded record the two words of one list, in either order.
 func (s *Set) noindex() {
-	if s.index == embeddedOnlyWord {
+	switch s.index {
+	case embeddedOnlyWord:
 		s.index = noindexEmbedded
-	} else if s.index == indexUnsaid {
+	case indexUnsaid:
 		s.index = noindexPlain
 	}
 }
 
 func (s *Set) embedded() {
-	if s.index == noindexPlain {
+	switch s.index {
+	case noindexPlain:
 		s.index = noindexEmbedded
-	} else if s.index == indexUnsaid {
+	case indexUnsaid:
 		s.index = embeddedOnlyWord
 	}
 }

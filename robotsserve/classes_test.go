@@ -7,18 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
-	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // decisionClasses are the ways in which decisions can be hard to say in a
 // robots.txt; the generators must make them all.
-var decisionClasses = []string{"tie", "$", "crossing", "shadowed", "padded", "percent-encoded", "case", "host", "category"}
+var decisionClasses = []string{"tie", "$", "crossing", "percent-encoded", "case", "host", "category"}
 
 // classify counts a decision under the classes that it is of.
-func classify(counts map[string]int, p *policy.Policy, naive *crawlertest.RobotsTxt, token, host, path string) {
+func classify(counts map[string]int, p *policy.Policy, token, host, path string) {
 	d := p.Decide(policy.Query{Crawler: p.Crawler(token), Identity: policy.Verified, Host: host, Path: path, Now: policytest.Now})
 	if d.Statement == nil {
 		return
@@ -37,39 +35,16 @@ func classify(counts map[string]int, p *policy.Policy, naive *crawlertest.Robots
 	has("case", slices.ContainsFunc(d.Rule.For, func(a policy.Audience) bool {
 		return a.Kind == policy.ForToken && a.Name != token && strings.EqualFold(a.Name, token)
 	}))
-	var tie, crossing, shadowed bool
+	var tie, crossing bool
 	class := p.ClassOf(p.Crawler(token), host)
-	for _, rank := range p.Ranks(&class) {
-		for _, rule := range rank.Rules {
-			for _, s := range rule.Statements {
-				if s.Usage != policy.Crawl || !s.Pattern.Match(path) || s.Allow == d.Statement.Allow {
-					continue
-				}
-				same := slices.Contains(rank.Rules, d.Rule)
-				tie = tie || same && s.Pattern.Len() == decided.Len()
-				crossing = crossing || !s.Pattern.Covers(decided) && !decided.Covers(s.Pattern)
-				shadowed = shadowed || !same && s.Pattern.Len() > decided.Len()
-			}
+	for _, a := range p.Statements(&class, policy.Crawl, "") {
+		if s := a.Statement; s.Pattern.Match(path) && s.Allow != d.Statement.Allow {
+			tie = tie || s.Pattern.Len() == decided.Len()
+			crossing = crossing || !s.Pattern.Covers(decided) && !decided.Covers(s.Pattern)
 		}
 	}
 	has("tie", tie)
 	has("crossing", crossing)
-	has("shadowed", shadowed)
-	has("padded", slices.ContainsFunc(naive.Group(token), func(l crawlertest.RobotsLine) bool {
-		return (l.Key == "allow" || l.Key == "disallow") && crawlertest.MatchPath(l.Value, path) && len(l.Value) > decided.Len() && !stated(p, l.Value)
-	}))
-}
-
-// stated reports whether a line's pattern is one of the policy's own.
-func stated(p *policy.Policy, line string) bool {
-	for _, r := range p.Spec().Rules {
-		for _, s := range r.Statements {
-			if s.Pattern.String() == line || s.Pattern == pathpattern.MustParse(line) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func checkClasses(t *testing.T, counts map[string]int) {

@@ -18,11 +18,10 @@ import (
 // served is the rendering for the hosts to which the same rules speak.
 type served struct {
 	drawing *drawing
-	fixed   *contents // when no sitemap depends on the very host
+	fixed   *contents // when nothing depends on the very host
 	// The two parts of the drawing compressed, each by itself, so that what lies
 	// between can be filled in.
 	head, tail []byte
-	headSum    uint32
 	last       atomic.Pointer[filled]
 }
 
@@ -49,14 +48,12 @@ func newContent(etag string, parts ...[]byte) content {
 // content returns what to serve to a host.
 func (s *site) content(srv *Server, host string) *contents {
 	s.once.Do(func() {
-		d, _ := draw(srv.p, s.host)
+		d, _ := newLayout(srv.p).draw(s.host, nil)
 		s.served = serve(d)
-		for _, sitemap := range srv.p.Spec().Sitemaps {
-			if sitemap[0] == '/' {
-				return
-			}
+		if varies(srv.p) {
+			return
 		}
-		s.fixed = s.fill(d.sitemaps(srv.p, "", srv.o.Options))
+		s.fixed = s.fill(d.vary(srv.p, "", srv.o.Options))
 		s.fixed.identity.join()
 		s.fixed.gzip.join()
 	})
@@ -66,7 +63,7 @@ func (s *site) content(srv *Server, host string) *contents {
 	if last := s.last.Load(); last != nil && last.host == host {
 		return last.contents
 	}
-	c := s.fill(s.drawing.sitemaps(srv.p, host, srv.o.Options))
+	c := s.fill(s.drawing.vary(srv.p, host, srv.o.Options))
 	if isAuthority(host) {
 		s.last.Store(&filled{strings.Clone(host), c})
 	}
@@ -81,19 +78,23 @@ type filled struct {
 }
 
 func serve(d *drawing) *served {
-	return &served{drawing: d, head: deflate(d.head, false), tail: deflate(d.tail, true), headSum: crc32.ChecksumIEEE(d.head)}
+	return &served{drawing: d, head: deflate(d.head, false), tail: deflate(d.tail, true)}
 }
 
-// fill puts the sitemaps between the two parts of the drawing. Nothing that
-// grows with the policy is copied.
-func (s *served) fill(sitemaps []byte) *contents {
+// fill puts what depends on the host before and between the parts of the drawing.
+// Nothing that grows with the policy is copied.
+func (s *served) fill(v varying) *contents {
 	c := &contents{}
 	d := s.drawing
-	c.identity = newContent(d.etag(sitemaps), d.head, sitemaps, d.tail)
-	sum := crc32.Update(crc32.Update(s.headSum, crc32.IEEETable, sitemaps), crc32.IEEETable, d.tail)
+	parts := [][]byte{v.front, d.head, v.sitemaps, d.tail}
+	c.identity = newContent(d.etag(v), parts...)
+	var sum uint32
+	for _, part := range parts {
+		sum = crc32.Update(sum, crc32.IEEETable, part)
+	}
 	end := binary.LittleEndian.AppendUint32(nil, sum)
-	end = binary.LittleEndian.AppendUint32(end, uint32(len(d.head)+len(sitemaps)+len(d.tail)))
-	c.gzip = newContent(c.identity.etag[:len(c.identity.etag)-1]+`-gz"`, gzipHeader, s.head, stored(sitemaps), s.tail, end)
+	end = binary.LittleEndian.AppendUint32(end, uint32(c.identity.size))
+	c.gzip = newContent(c.identity.etag[:len(c.identity.etag)-1]+`-gz"`, gzipHeader, stored(v.front), s.head, stored(v.sitemaps), s.tail, end)
 	if c.gzip.size >= c.identity.size {
 		c.gzip = content{}
 	}

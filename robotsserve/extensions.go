@@ -7,15 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dunglas/httpsfv"
-
+	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
 )
 
 // extensions returns the lines of a class that extend RFC 9309.
-func extensions(p *policy.Policy, c *policy.Class, purpose string) (lines []string, problems []policy.Problem) {
+func extensions(p *policy.Policy, c *policy.Class, purpose string) (lines []Line, problems []policy.Problem) {
 	lines, problems = appDirectives(p, c, purpose)
 	publish := p.Spec().Publish
 	if publish.ContentUsage == policy.Off && publish.ContentSignal == policy.Off {
@@ -23,12 +21,12 @@ func extensions(p *policy.Policy, c *policy.Class, purpose string) (lines []stri
 	}
 	prefs := preferences(p, c, purpose)
 	if publish.ContentUsage != policy.Off {
-		usage, told := prefs.contentUsage()
-		lines, problems = append(lines, usage...), append(problems, told...)
+		usage, found := prefs.contentUsage()
+		lines, problems = append(lines, usage...), append(problems, found...)
 	}
 	if publish.ContentSignal != policy.Off {
-		if signal := prefs.contentSignal(); signal != "" {
-			lines = append(lines, signal)
+		if signal := prefs.contentSignal(publish.ContentSignalUse); signal != "" {
+			lines = append(lines, Line{Text: signal, Rule: prefs.first().Rule, Pos: prefs.pos()})
 		}
 	}
 	return lines, problems
@@ -37,44 +35,40 @@ func extensions(p *policy.Policy, c *policy.Class, purpose string) (lines []stri
 // appDirectives returns the App-Directives lines of a class
 // (draft-nottingham-plan-b). The longest path replaces what shorter ones say, so
 // that each line carries the directives of every application for its path.
-func appDirectives(p *policy.Policy, c *policy.Class, purpose string) ([]string, []policy.Problem) {
-	apps := p.Apps()
-	if len(apps) == 0 {
-		return nil, nil
-	}
-	ranks := p.Ranks(c)
-	found := make([]*appFinder, len(apps))
+func appDirectives(p *policy.Policy, c *policy.Class, purpose string) ([]Line, []policy.Problem) {
 	var patterns []pathpattern.Pattern
-	var first *policy.AppDirective
-	for i, app := range apps {
-		found[i] = newAppFinder(ranks, app, purpose)
-		for _, d := range found[i].all {
+	found := make([]*appFinder, 0, len(p.Apps()))
+	ranks := p.Ranks(c)
+	for _, app := range p.Apps() {
+		f := newAppFinder(ranks, app, purpose)
+		for _, d := range f.all {
 			patterns = append(patterns, d.Pattern)
-			if first == nil {
-				first = d
-			}
 		}
+		found = append(found, f)
 	}
 	if len(patterns) == 0 {
 		return nil, nil
 	}
 	problems := hashes(found)
-	cells, ok := tile(patterns, func(at pathpattern.Pattern) string {
-		var list httpsfv.List
+	cells, ok := pathpattern.Tile(patterns, func(at pathpattern.Pattern) (v cellValue) {
+		var texts []string
 		for _, f := range found {
 			if d := f.at(at); d != nil {
-				list = append(list, d.Item)
+				texts = append(texts, d.Text)
+				v.rule, v.pos = f.ruleOf[d], d.Pos
 			}
 		}
-		return marshal(list)
-	})
+		slices.Sort(texts)
+		v.text = strings.Join(texts, ", ")
+		return v
+	}, sameText)
 	if !ok {
 		return nil, append(problems, policy.Problem{
-			Severity: policy.Error, Code: "app-directives-cross", Pos: first.Pos,
+			Severity: policy.Error, Code: "app-directives-cross", Pos: found[0].pos(),
 			Message: "the paths of the app-directives cross in too many ways, and robots.txt can only say one thing for a path; use paths without * and $",
 		})
 	}
-	return extensionLines("App-Directives: ", cells), problems
+	return extensionLines("App-Directives", cells), problems
 }
 
 // hashes finds directives that robots.txt cannot carry, as "#" starts a comment
@@ -82,7 +76,7 @@ func appDirectives(p *policy.Policy, c *policy.Class, purpose string) ([]string,
 func hashes(found []*appFinder) (problems []policy.Problem) {
 	for _, f := range found {
 		for _, d := range f.all {
-			if strings.Contains(marshal(httpsfv.List{d.Item}), "#") {
+			if strings.Contains(d.Text, "#") {
 				problems = append(problems, policy.Problem{
 					Severity: policy.Error, Code: "app-directive-hash", Pos: d.Pos,
 					Message: fmt.Sprintf(`a directive of %q has a "#", and crawlers take what follows it in robots.txt for a comment; write %%23 if the application reads that, or leave it out`, d.App),
@@ -95,57 +89,41 @@ func hashes(found []*appFinder) (problems []policy.Problem) {
 
 // extensionLines prints cells. The path "/" is left out: a line without a path
 // is for all.
-func extensionLines(key string, cells []cell) []string {
-	slices.SortFunc(cells, func(a, b cell) int { return a.order - b.order })
-	var lines []string
+func extensionLines(key string, cells []pathpattern.Cell[cellValue]) []Line {
+	slices.SortFunc(cells, func(a, b pathpattern.Cell[cellValue]) int { return a.Order - b.Order })
+	var lines []Line
 	for _, c := range cells {
-		if c.value == "" {
+		if c.Value.text == "" {
 			continue
 		}
-		path := c.text + " "
-		if c.text == "/" {
+		path := c.Pattern.String() + " "
+		if c.Pattern == pathpattern.All {
 			path = ""
 		}
-		lines = append(lines, key+path+c.value)
+		lines = append(lines, Line{Text: key + ": " + path + c.Value.text, Rule: c.Value.rule, Pos: c.Value.pos, key: strings.ToLower(key), pattern: c.Pattern})
 	}
 	return lines
 }
 
-// marshal is a List with members and parameters in a fixed order.
-func marshal(list httpsfv.List) string {
-	texts := make([]string, 0, len(list))
-	for _, m := range list {
-		text, err := httpsfv.Marshal(httpsfv.List{sorted(m.(httpsfv.Item))})
-		if err != nil {
-			continue // the policy file's reader takes only what can be written
-		}
-		texts = append(texts, text)
-	}
-	slices.Sort(texts)
-	return strings.Join(texts, ", ")
+// cellValue is what the line of an extension says for a path, and where it comes
+// from.
+type cellValue struct {
+	text string
+	rule *policy.Rule
+	pos  policy.Pos
 }
 
-func sorted(item httpsfv.Item) httpsfv.Item {
-	if item.Params == nil {
-		return item
-	}
-	names := slices.Sorted(slices.Values(item.Params.Names()))
-	params := httpsfv.NewParams()
-	for _, n := range names {
-		v, _ := item.Params.Get(n)
-		params.Add(n, v)
-	}
-	return httpsfv.Item{Value: item.Value, Params: params}
-}
+func sameText(a, b cellValue) bool { return a.text == b.text }
 
 // appFinder finds the directive of one application for the paths of a pattern.
 type appFinder struct {
-	ranks []*pathpattern.Index[*policy.AppDirective]
-	all   []*policy.AppDirective
+	ranks  []*pathpattern.Index[*policy.AppDirective]
+	all    []*policy.AppDirective
+	ruleOf map[*policy.AppDirective]*policy.Rule
 }
 
 func newAppFinder(ranks []policy.Rank, app, purpose string) *appFinder {
-	f := &appFinder{}
+	f := &appFinder{ruleOf: map[*policy.AppDirective]*policy.Rule{}}
 	for _, rank := range ranks {
 		var entries []pathpattern.Entry[*policy.AppDirective]
 		for _, r := range rank.Rules {
@@ -156,6 +134,7 @@ func newAppFinder(ranks []policy.Rank, app, purpose string) *appFinder {
 				if d := &r.AppDirectives[i]; d.App == app {
 					entries = append(entries, pathpattern.Entry[*policy.AppDirective]{Pattern: d.Pattern, Value: d})
 					f.all = append(f.all, d)
+					f.ruleOf[d] = r
 				}
 			}
 		}
@@ -166,7 +145,14 @@ func newAppFinder(ranks []policy.Rank, app, purpose string) *appFinder {
 	return f
 }
 
-// speaksOf reports whether a rule speaks to those who name a purpose, "" for
+func (f *appFinder) pos() (pos policy.Pos) {
+	if len(f.all) > 0 {
+		pos = f.all[0].Pos
+	}
+	return pos
+}
+
+// speaksOf reports whether a rule speaks to clients that name a purpose, "" for
 // none.
 func speaksOf(r *policy.Rule, purpose string) bool {
 	return len(r.UsagePurposes) == 0 || purpose != "" && slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return acap.MatchPurpose(u, purpose) })
@@ -192,154 +178,6 @@ func (f *appFinder) at(p pathpattern.Pattern) *policy.AppDirective {
 		})
 		if best != nil {
 			return best
-		}
-	}
-	return nil
-}
-
-// aipref is what a class is told of the categories of the AIPREF vocabulary.
-type aipref struct {
-	finders  [3]layerFinder
-	patterns []pathpattern.Pattern
-	pos      policy.Pos
-}
-
-var categories = [...]policy.Usage{policy.TrainAI, policy.AIUse, policy.Search}
-
-func preferences(p *policy.Policy, c *policy.Class, purpose string) *aipref {
-	a := &aipref{}
-	for i, u := range categories {
-		layers := p.Layers(c, u, purpose)
-		for j := range layers {
-			for _, r := range layers[j].Statements {
-				if len(a.patterns) == 0 {
-					a.pos = r.Statement.Pos
-				}
-				a.patterns = append(a.patterns, r.Statement.Pattern)
-			}
-		}
-		a.finders[i] = newLayerFinder(layers)
-	}
-	return a
-}
-
-// contentUsage returns the Content-Usage lines of a class
-// (draft-ietf-aipref-attach).
-func (a *aipref) contentUsage() ([]string, []policy.Problem) {
-	if len(a.patterns) == 0 {
-		return nil, nil
-	}
-	cells, ok := tile(a.patterns, func(at pathpattern.Pattern) string {
-		var parts []string
-		for i, u := range categories {
-			if s := a.finders[i].at(at); s != nil {
-				parts = append(parts, u.String()+"="+yesNo(s.Allow, "y", "n"))
-			}
-		}
-		return strings.Join(parts, ", ")
-	})
-	if ok {
-		return extensionLines("Content-Usage: ", cells), nil
-	}
-	var parts []string
-	for i, v := range a.strictest() {
-		if v == -1 {
-			parts = append(parts, categories[i].String()+"=n")
-		}
-	}
-	problem := policy.Problem{
-		Severity: policy.Warning, Code: "content-usage-cross", Pos: a.pos,
-		Message: fmt.Sprintf("the paths for train-ai, ai-use and search cross in too many ways for robots.txt to say what holds where; it says %q for every path; use paths without * and $", strings.Join(parts, ", ")),
-	}
-	if len(parts) == 0 {
-		return nil, []policy.Problem{problem}
-	}
-	return []string{"Content-Usage: " + strings.Join(parts, ", ")}, []policy.Problem{problem}
-}
-
-// contentSignal returns the Content-Signal line of a class, which is for every
-// path: it says no to what is disallowed anywhere, and yes to what is allowed
-// everywhere.
-func (a *aipref) contentSignal() string {
-	names := [...]string{"ai-train", "ai-input", "search"}
-	var parts []string
-	values := a.strictest()
-	for _, i := range []int{2, 1, 0} {
-		if values[i] != 0 {
-			parts = append(parts, names[i]+"="+yesNo(values[i] > 0, "yes", "no"))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "Content-Signal: " + strings.Join(parts, ", ")
-}
-
-// strictest is what can be said of each category for all paths at once: -1 for
-// what is disallowed anywhere, 1 for what is allowed everywhere.
-func (a *aipref) strictest() (values [3]int) {
-	for i := range categories {
-		f := &a.finders[i]
-		if s := f.at(pathpattern.All); s != nil && s.Allow {
-			values[i] = 1
-		}
-		for _, l := range f.layers {
-			for _, r := range l.Statements {
-				if !f.at(r.Statement.Pattern).Allow {
-					values[i] = -1
-				}
-			}
-		}
-	}
-	return values
-}
-
-func yesNo(yes bool, y, n string) string {
-	if yes {
-		return y
-	}
-	return n
-}
-
-// layerFinder decides about the paths of a pattern by layers.
-type layerFinder struct {
-	layers []policy.Layer
-	index  []*pathpattern.Index[[]policy.Ref]
-}
-
-func newLayerFinder(layers []policy.Layer) layerFinder {
-	f := layerFinder{layers: layers}
-	for _, l := range layers {
-		entries := make([]pathpattern.Entry[[]policy.Ref], len(l.Statements))
-		for i, r := range l.Statements {
-			entries[i] = pathpattern.Entry[[]policy.Ref]{Pattern: r.Statement.Pattern, Value: []policy.Ref{r}}
-		}
-		f.index = append(f.index, pathpattern.NewIndex(entries, func(a, b []policy.Ref) []policy.Ref { return slices.Concat(a, b) }))
-	}
-	return f
-}
-
-// at is the statement that decides about paths that match p and, of the
-// policy's patterns, only those that cover it. It is nil for none.
-func (f *layerFinder) at(p pathpattern.Pattern) *policy.Statement {
-	for i, x := range f.index {
-		var tied []policy.Ref
-		x.Covering(p, func(refs []policy.Ref) {
-			for _, r := range refs {
-				switch n := r.Statement.Pattern.Len(); {
-				case len(tied) == 0 || n > tied[0].Statement.Pattern.Len():
-					tied = append(tied[:0], r)
-				case n == tied[0].Statement.Pattern.Len():
-					tied = append(tied, r)
-				}
-			}
-		})
-		if len(tied) > 0 {
-			// Decides names the first of several in the order of the file.
-			slices.SortStableFunc(tied, func(a, b policy.Ref) int {
-				return slices.Index(f.layers[i].Statements, a) - slices.Index(f.layers[i].Statements, b)
-			})
-			return f.layers[i].Decides(tied).Statement
 		}
 	}
 	return nil

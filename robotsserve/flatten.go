@@ -10,237 +10,352 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxMeetings bounds the pairs of an Allow and a Disallow that match a common
-// path, of one group.
-const maxMeetings = 8 << 20
+// Limits on the work that one group costs. A meeting is an Allow and a Disallow that
+// match a common path.
+const (
+	maxMeetings = 4 << 20
+	maxDerived  = 100 // lines that are printed only because two others cross
+	maxCrossing = 16  // patterns that the crossing of two may take
+)
 
-// verdict is what one pattern says in one layer of a policy.
-type verdict struct {
-	pattern   pathpattern.Pattern // without "*" at its end, which changes only its length
-	size      int                 // the length by which the policy compares
-	allow     bool
-	order     int // by which verdicts of equal depth are printed: as in the file
-	ref       policy.Ref
-	mixed     bool   // several rules say it
-	theirs    bool   // it is of a file that is merged
-	across    bool   // it may tie with another rule, and such a tie disallows
-	condition string // under which it holds, "" for none
-
-	gone   bool
-	weaker []int32 // verdicts of the other kind that lose where both match
-	depth  int     // the longest chain of weaker verdicts
-	length int     // in the file
-	beside bool    // readers without wildcards need it without "*" too
-	text   string  // in the file
+// stated is a statement about crawling as it reaches the crawlers of a group: one
+// of the policy's or, where applied is nil, one of a file that is merged below it.
+type stated struct {
+	pattern pathpattern.Pattern
+	allow   bool
+	applied *policy.Applied
+	size    int    // of a merged file's pattern, as it is written there
+	scope   string // the purpose that a client has to name, or ""
 }
 
-// flattening makes one group, in which the longest match decides and a tie
-// allows (RFC 9309 section 2.2.2), of layers of which the first that speaks of
-// a path decides.
+// line is an Allow or a Disallow of a group.
+type line struct {
+	pattern pathpattern.Pattern // starts with "/", has no "*" at its end
+	second  string              // of a Disallow: its other spelling, or ""
+	of      *stated
+	order   int // in which lines are printed as far as nothing else asks for another one
+	gone    bool
+	guard   bool // it is for Google's parser: see guardIndexPages
+}
+
+func (l *line) len() int { return l.pattern.Len() }
+
+// low and high are the lengths of the shorter and the longer spelling.
+func (l *line) low() int {
+	if l.second != "" {
+		return min(l.len(), len(l.second))
+	}
+	return l.len()
+}
+
+func (l *line) high() int { return max(l.len(), len(l.second)) }
+
+// sharesScope reports whether l may stand for m: everyone who obeys m obeys l too, and
+// the policy's lines do not rest on those of a merged file.
+func (l *line) sharesScope(m *line) bool {
+	return (l.of.scope == "" || l.of.scope == m.of.scope) && (l.of.applied != nil || m.of.applied == nil)
+}
+
+// flattening turns statements into the lines of one group of RFC 9309, in which the
+// longest match decides and a tie allows (section 2.2.2).
+//
+// A path is disallowed if some prohibition that matches it is not overridden by any
+// permission that matches it. To say the same, of each pair of an Allow and a
+// Disallow that match a common path the one that should win must be longer, or some
+// other line of its kind that matches what both match:
+//
+//	everyone:  disallow /*?            User-agent: Googlebot
+//	Googlebot: allow /shop/     →      Disallow: /*?
+//	everyone:  disallow /shop/         Disallow: /shop/*?
+//	                                   Allow: /shop/        (dropped by dropNeedless: nothing is left that it wins over)
+//
+// Where no such line exists, the Allow is left out: the file is stricter than the
+// policy there, which is reported as a Loss, and never laxer.
 type flattening struct {
-	verdicts []verdict // the strongest first
-	widened  []int32
-	losses   []Loss
-	meetings int
+	lines     []line
+	overrides func(permission, prohibition *stated) bool
+	losses    []Loss
+	pairs     int
+	derived   int
+	byStated  map[*stated][]int32
+	built     [2]struct { // see index
+		index *pathpattern.Index[[]int32]
+		lines int
+	}
 }
 
-// flatten returns the Allow and Disallow lines of a group: those of the policy's
-// layers, and those that a file below them adds, which is the last layer if
-// there are more than own, with the lengths that its patterns have there. It
-// fails when too many patterns meet.
-func flatten(layers []policy.Layer, own int, size func(pathpattern.Pattern) int) (lines, theirs []string, losses []Loss, ok bool) {
-	f := flattening{}
-	for i := range layers {
-		from := len(f.verdicts)
-		all := f.add(&layers[i])
-		if i >= own {
-			f.disown(from, size)
-		}
-		if all {
-			break // it speaks of every path
+// flatten returns the lines of a group, in the order in which they are printed. It
+// fails when too many pairs of patterns meet.
+func flatten(all []stated, overrides func(permission, prohibition *stated) bool) (lines []line, losses []Loss, ok bool) {
+	f := flattening{overrides: overrides, byStated: map[*stated][]int32{}}
+	for i := range all {
+		for _, p := range all[i].pattern.Rooted() {
+			f.add(p.Plain(), &all[i])
 		}
 	}
-	f.dropCovered()
-	if !f.meet() {
-		return nil, nil, nil, false
+	if !f.mixed() {
+		f.dropNeedless()
+		f.loseWildcards()
+		return f.sorted(), f.losses, true
+	}
+	f.dropDecided()
+	if !f.settle(0) || !f.guardIndexPages() {
+		return nil, nil, false
 	}
 	f.dropNeedless()
-	f.lengthen()
-	lines, theirs = f.lines()
-	return lines, theirs, f.losses, true
+	f.loseWildcards()
+	return f.sorted(), f.losses, true
 }
 
-// add appends the verdicts of a layer, the strongest first, and reports whether
-// one of them is for every path.
-func (f *flattening) add(l *policy.Layer) bool {
-	vs := verdictsOf(l, func(*policy.Rule) string { return "" }, f.lose)
-	for i := range vs {
-		vs[i].order += len(f.verdicts)
+func (f *flattening) add(p pathpattern.Pattern, s *stated) {
+	order := len(f.lines) // derived lines stand by that of their statement
+	if first := f.byStated[s]; len(first) > 0 {
+		order = f.lines[first[0]].order
 	}
-	f.verdicts = append(f.verdicts, vs...)
-	return slices.ContainsFunc(vs, func(v verdict) bool { return v.pattern.IsAll() })
+	f.byStated[s] = append(f.byStated[s], int32(len(f.lines)))
+	l := line{pattern: p, of: s, order: order}
+	if !s.allow {
+		l.second = respell(p)
+	}
+	f.lines = append(f.lines, l)
 }
 
-// disown marks the verdicts from one on as those of a file below.
-func (f *flattening) disown(from int, size func(pathpattern.Pattern) int) {
-	theirs := f.verdicts[from:]
-	for i := range theirs {
-		theirs[i].theirs = true
-		theirs[i].size = size(theirs[i].ref.Statement.Pattern)
-	}
-	slices.SortStableFunc(theirs, func(a, b verdict) int { return cmp.Or(cmp.Compare(b.size, a.size), a.tie()-b.tie()) })
+// mixed reports whether anything is allowed.
+func (f *flattening) mixed() bool {
+	return slices.ContainsFunc(f.lines, func(l line) bool { return l.of.allow })
 }
 
-// verdictsOf returns what a layer says of each pattern, and under each
-// condition, the strongest first.
-func verdictsOf(l *policy.Layer, condition func(*policy.Rule) string, lose func(*verdict, pathpattern.Pattern)) []verdict {
-	type key struct {
-		pattern   pathpattern.Pattern
-		condition string
+// index is over the lines of one kind that are not gone. It is built again only when
+// there are more lines, so that some of those that it finds may be gone since.
+func (f *flattening) index(allow bool) *pathpattern.Index[[]int32] {
+	built := &f.built[kind(allow)]
+	if built.index == nil || built.lines != len(f.lines) {
+		built.index, built.lines = f.newIndex(allow), len(f.lines)
 	}
-	at := map[key]int{}
-	var refs [][]policy.Ref
-	var keys []key
-	for _, r := range l.Statements {
-		k := key{r.Statement.Pattern, condition(r.Rule)}
-		i, ok := at[k]
-		if !ok {
-			i = len(refs)
-			at[k] = i
-			refs, keys = append(refs, nil), append(keys, k)
-		}
-		refs[i] = append(refs[i], r)
-	}
-	var vs []verdict
-	for i, k := range keys {
-		ref := l.Decides(refs[i])
-		mixed := slices.ContainsFunc(refs[i], func(r policy.Ref) bool { return r.Rule != ref.Rule })
-		for _, p := range k.pattern.Rooted() {
-			vs = append(vs, verdict{
-				pattern: p.Plain(), size: k.pattern.Len(), allow: ref.Statement.Allow, order: len(vs), ref: ref, condition: k.condition, mixed: mixed,
-			})
+	return built.index
+}
+
+func (f *flattening) newIndex(allow bool) *pathpattern.Index[[]int32] {
+	var entries []pathpattern.Entry[[]int32]
+	for i := range f.lines {
+		if l := &f.lines[i]; !l.gone && l.of.allow == allow {
+			entries = append(entries, pathpattern.Entry[[]int32]{Pattern: l.pattern, Value: []int32{int32(i)}})
 		}
 	}
-	if l.Tier == policy.TierGroup {
-		settleTies(vs, lose)
-	}
-	slices.SortStableFunc(vs, func(a, b verdict) int {
-		return cmp.Or(cmp.Compare(b.size, a.size), a.place()-b.place())
-	})
-	return vs
+	return pathpattern.NewIndex(entries, func(a, b []int32) []int32 { return slices.Concat(a, b) })
 }
 
-// settleTies finds which verdicts of one length contradict each other, and
-// whether they are from one rule, where a tie allows, or from several, where it disallows. Should a
-// rule tie with itself and with another, it disallows too.
-func settleTies(vs []verdict, lose func(v *verdict, paths pathpattern.Pattern)) {
-	bySize := map[int][]pathpattern.Entry[[]int]{}
-	for i := range vs {
-		bySize[vs[i].size] = append(bySize[vs[i].size], pathpattern.Entry[[]int]{Pattern: vs[i].pattern, Value: []int{i}})
-	}
-	group := make([]int, len(vs)) // the first that each is tied to
-	for i := range group {
-		group[i] = i
-	}
-	root := func(i int) int {
-		for group[i] != i {
-			i = group[i]
-		}
-		return i
-	}
-	var ties [][2]int
-	for size := range bySize {
-		x := pathpattern.NewIndex(bySize[size], func(a, b []int) []int { return slices.Concat(a, b) })
-		for _, e := range bySize[size] {
-			i := e.Value[0]
-			x.Overlapping(e.Pattern, func(js []int) {
+// dropDecided drops each Disallow that an Allow overriding it covers; then each
+// Allow that a Disallow it cannot override covers, and each that overrides nothing.
+func (f *flattening) dropDecided() {
+	allows := f.index(true)
+	for i := range f.lines {
+		if d := &f.lines[i]; !d.of.allow {
+			allows.Covering(d.pattern, func(js []int32) {
 				for _, j := range js {
-					if vs[j].allow && !vs[i].allow {
-						ties = append(ties, [2]int{j, i})
-						a, b := root(i), root(j)
-						group[max(a, b)] = min(a, b)
-					}
+					a := &f.lines[j]
+					d.gone = d.gone || a.sharesScope(d) && f.overrides(a.of, d.of)
 				}
 			})
 		}
 	}
-	several := map[int]bool{}
-	for i := range vs {
-		r := root(i)
-		several[r] = several[r] || vs[i].mixed || vs[i].ref.Rule != vs[r].ref.Rule
-	}
-	for _, t := range ties {
-		for _, i := range t {
-			vs[i].across = several[root(i)]
-		}
-	}
-	for _, t := range ties {
-		if a, d := &vs[t[0]], &vs[t[1]]; a.across && a.ref.Rule == d.ref.Rule {
-			lose(a, d.pattern)
-		}
-	}
-}
-
-// place is where a verdict stands among those of its length: what disallows in a tie
-// before all that allows, and that before what loses a tie. Of permissions of equal
-// rank one that is qualified answers, whether or not each is in a tie.
-func (v *verdict) place() int {
-	switch {
-	case !v.allow:
-		return 3 - 3*kind(v.across)
-	case v.ref.Statement.Qualifiers != nil:
-		return 1
-	}
-	return 2
-}
-
-func (v *verdict) tie() int {
-	if v.allow == v.across {
-		return 1
-	}
-	return 0
-}
-
-// dropCovered drops what never decides, because a stronger verdict matches all
-// that it matches.
-func (f *flattening) dropCovered() {
-	all := make([]pathpattern.Entry[int32], len(f.verdicts))
-	for i := range f.verdicts {
-		all[i] = pathpattern.Entry[int32]{Pattern: f.verdicts[i].pattern, Value: int32(i)}
-	}
-	x := pathpattern.NewIndex(all, func(a, b int32) int32 { return min(a, b) })
-	for i := range f.verdicts {
-		v := &f.verdicts[i]
-		x.Covering(v.pattern, func(j int32) { v.gone = v.gone || j < int32(i) })
-	}
-	f.verdicts = slices.DeleteFunc(f.verdicts, func(v verdict) bool { return v.gone })
-}
-
-// meet finds the verdicts of the other kind that each has to win against.
-func (f *flattening) meet() bool {
-	var kinds [2][]pathpattern.Entry[int32]
-	for i := range f.verdicts {
-		k := kind(f.verdicts[i].allow)
-		kinds[k] = append(kinds[k], pathpattern.Entry[int32]{Pattern: f.verdicts[i].pattern, Value: int32(i)})
-	}
-	var index [2]*pathpattern.Index[int32]
-	for k := range kinds {
-		index[k] = pathpattern.NewIndex(kinds[k], func(a, _ int32) int32 { return a })
-	}
-	for i := range f.verdicts {
-		v := &f.verdicts[i]
-		if len(kinds[1-kind(v.allow)]) == 0 {
+	disallows := f.index(false)
+	for i := range f.lines {
+		a := &f.lines[i]
+		if !a.of.allow {
 			continue
 		}
-		index[1-kind(v.allow)].Overlapping(v.pattern, func(j int32) {
-			if j > int32(i) && f.meetings <= maxMeetings {
-				v.weaker = append(v.weaker, j)
-				f.meetings++
+		useful := false
+		disallows.Overlapping(a.pattern, func(js []int32) {
+			useful = useful || slices.ContainsFunc(js, func(j int32) bool { return f.overrides(a.of, f.lines[j].of) })
+		})
+		a.gone = !useful
+		disallows.Covering(a.pattern, func(js []int32) {
+			for _, j := range js {
+				d := &f.lines[j]
+				if a.gone || !d.sharesScope(a) || f.overrides(a.of, d.of) {
+					continue
+				}
+				a.gone = true
+				if f.opened(allows, a, d) {
+					f.lose(a, a.pattern)
+				}
 			}
 		})
-		slices.Sort(v.weaker)
 	}
-	return f.meetings <= maxMeetings
+}
+
+// opened reports whether another Allow opens some of what a Disallow closes of an Allow.
+func (f *flattening) opened(allows *pathpattern.Index[[]int32], a, d *line) (found bool) {
+	allows.Overlapping(a.pattern, func(js []int32) {
+		found = found || slices.ContainsFunc(js, func(j int32) bool { return f.overrides(f.lines[j].of, d.of) })
+	})
+	return found
+}
+
+// settle looks at all pairs with a line that is not before from, and at those that the
+// lines make which it adds.
+func (f *flattening) settle(from int) bool {
+	for from < len(f.lines) {
+		next := len(f.lines)
+		disallows := f.index(false)
+		for i := range next {
+			if a := &f.lines[i]; a.gone || !a.of.allow {
+				continue
+			}
+			var meets []int32
+			disallows.Overlapping(f.lines[i].pattern, func(js []int32) {
+				for _, j := range js {
+					if (i >= from || int(j) >= from) && !f.lines[j].gone {
+						meets = append(meets, j)
+					}
+				}
+			})
+			if f.pairs += len(meets); f.pairs > maxMeetings {
+				return false
+			}
+			slices.Sort(meets)
+			for _, j := range meets {
+				if f.lines[i].gone {
+					break
+				}
+				f.settlePair(int32(i), j)
+			}
+		}
+		from = next
+	}
+	return true
+}
+
+// settlePair sees to it that the right one of an Allow and a Disallow wins.
+func (f *flattening) settlePair(i, j int32) {
+	a, d := &f.lines[i], &f.lines[j]
+	overrides := f.overrides(a.of, d.of)
+	enough := d.high() // for a line that wins
+	winner := a
+	if !overrides {
+		enough, winner = a.len()+1, d
+	}
+	if winner.low() >= enough {
+		return
+	}
+	meet, ok := pathpattern.Intersect(a.pattern, d.pattern, maxCrossing)
+	for k := range meet {
+		meet[k] = meet[k].Plain()
+		ok = ok && meet[k].Len() >= enough
+	}
+	if ok {
+		meet = slices.DeleteFunc(meet, func(m pathpattern.Pattern) bool { return f.says(winner.of, m, enough) })
+		f.derived += len(meet)
+	}
+	switch {
+	case ok && f.derived <= maxDerived:
+		of := winner.of
+		for _, m := range meet {
+			f.add(m, of)
+		}
+	case overrides:
+		f.lose(a, d.pattern)
+	default:
+		a.gone = true
+		f.lose(a, a.pattern)
+	}
+}
+
+// says reports whether a line of a statement matches all that m does and is long
+// enough.
+func (f *flattening) says(s *stated, m pathpattern.Pattern, enough int) bool {
+	return slices.ContainsFunc(f.byStated[s], func(i int32) bool {
+		l := &f.lines[i]
+		return !l.gone && l.low() >= enough && l.pattern.Covers(m)
+	})
+}
+
+func (f *flattening) lose(a *line, paths pathpattern.Pattern) {
+	l := Loss{Paths: paths, Pattern: a.of.pattern, scope: a.of.scope}
+	if by := a.of.applied; by != nil {
+		l.Rule, l.Pos = by.Rule, by.Statement.Pos
+	}
+	f.losses = append(f.losses, l)
+}
+
+// literal reports whether readers that know no wildcards understand a pattern.
+func literal(p pathpattern.Pattern) bool { return !p.Wild() && !p.Anchored() }
+
+// dropNeedless drops lines that change nothing, until none is left that does not:
+// a Disallow that some Allow beats wherever it matches, an Allow that beats nothing,
+// and a line that another of its kind says as well, with no line of the other kind
+// between the two. A literal line is only dropped for another such.
+func (f *flattening) dropNeedless() {
+	index := [2]*pathpattern.Index[[]int32]{f.index(false), f.index(true)}
+	order := make([]int, len(f.lines))
+	for i := range order {
+		order[i] = i
+	}
+	// Of equal patterns that of the narrowest audience stays, which explains the line best.
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(f.tier(y), f.tier(x)) })
+	for again := true; again; {
+		again = false
+		for _, i := range order {
+			if l := &f.lines[i]; !l.gone && f.needless(int32(i), &index) {
+				l.gone, again = true, true
+			}
+		}
+	}
+}
+
+func (f *flattening) tier(i int) int {
+	if by := f.lines[i].of.applied; by != nil {
+		return int(by.Tier)
+	}
+	return 1 << 8
+}
+
+// needless reports whether a line changes nothing.
+func (f *flattening) needless(i int32, index *[2]*pathpattern.Index[[]int32]) bool {
+	l := &f.lines[i]
+	if l.guard {
+		return false
+	}
+	same, others := index[kind(l.of.allow)], index[kind(!l.of.allow)]
+	var lengths []int // of the other kind, where it matches
+	beaten := false
+	others.Overlapping(l.pattern, func(js []int32) {
+		for _, j := range js {
+			o := &f.lines[j]
+			if o.gone {
+				continue
+			}
+			lengths = append(lengths, o.len())
+			beaten = beaten || !l.of.allow && o.len() >= l.len() && o.sharesScope(l) && (literal(o.pattern) || !literal(l.pattern)) && o.pattern.Covers(l.pattern)
+		}
+	})
+	if beaten {
+		return true
+	}
+	if l.of.allow && !slices.ContainsFunc(lengths, func(n int) bool { return n <= l.len() }) {
+		return true
+	}
+	found := false
+	same.Covering(l.pattern, func(js []int32) {
+		for _, j := range js {
+			m := &f.lines[j]
+			if found || j == i || m.gone || !m.sharesScope(l) || literal(l.pattern) && !literal(m.pattern) {
+				continue
+			}
+			found = !slices.ContainsFunc(lengths, func(n int) bool { return between(n, m.len(), l.len(), l.of.allow) })
+		}
+	})
+	return found
+}
+
+// between reports whether a line of the other kind and n octets loses to one of long
+// octets and wins over one of short.
+func between(n, short, long int, allow bool) bool {
+	if allow { // a tie allows
+		return n > short && n <= long
+	}
+	return n >= short && n < long
 }
 
 func kind(allow bool) int {
@@ -250,108 +365,47 @@ func kind(allow bool) int {
 	return 0
 }
 
-// dropNeedless drops what changes nothing for any reader: an Allow where
-// nothing weaker disallows, and what a weaker verdict of the same kind says
-// already. A pattern without wildcards is only needless by another such, as
-// some readers know none.
-func (f *flattening) dropNeedless() {
-	all := make([]pathpattern.Entry[int32], len(f.verdicts))
-	for i := range f.verdicts {
-		all[i] = pathpattern.Entry[int32]{Pattern: f.verdicts[i].pattern, Value: int32(i)}
+// sorted returns the lines that are left, those that others lose to before these, for
+// readers that take the first match.
+func (f *flattening) sorted() []line {
+	lines := slices.DeleteFunc(f.lines, func(l line) bool { return l.gone })
+	f.lines = lines
+	if !f.mixed() {
+		slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.order, b.order) })
+		return lines
 	}
-	x := pathpattern.NewIndex(all, func(a, _ int32) int32 { return a })
-	for i := len(f.verdicts) - 1; i >= 0; i-- {
-		v := &f.verdicts[i]
-		v.weaker = slices.DeleteFunc(v.weaker, func(j int32) bool { return f.verdicts[j].gone })
-		if v.allow && len(v.weaker) == 0 {
-			v.gone = true
-			continue
-		}
-		next := int32(len(f.verdicts)) // what readers without wildcards find instead
-		x.Covering(v.pattern, func(j int32) {
-			w := &f.verdicts[j]
-			if j <= int32(i) || w.gone {
-				return
-			}
-			if literal(w.pattern) {
-				next = min(next, j)
-			}
-			if w.allow == v.allow && (literal(w.pattern) || !literal(v.pattern)) {
-				v.gone = v.gone || len(v.weaker) == 0 || v.weaker[0] > j
+	index := [2]*pathpattern.Index[[]int32]{f.newIndex(false), f.newIndex(true)}
+	byLength := make([]int, len(lines))
+	for i := range byLength {
+		byLength[i] = i
+	}
+	slices.SortStableFunc(byLength, func(x, y int) int {
+		return cmp.Or(cmp.Compare(lines[x].len(), lines[y].len()), cmp.Compare(kind(lines[x].of.allow), kind(lines[y].of.allow)))
+	})
+	depth := make([]int, len(lines)) // the longest chain of lines that lose to it
+	place := make([]int, len(lines))
+	for n, i := range byLength {
+		place[i] = n
+	}
+	for _, i := range byLength {
+		index[kind(!lines[i].of.allow)].Overlapping(lines[i].pattern, func(js []int32) {
+			for _, j := range js {
+				if place[j] < place[i] {
+					depth[i] = max(depth[i], depth[j]+1)
+				}
 			}
 		})
-		instead := int(next) == len(f.verdicts) || f.verdicts[next].allow
-		v.beside = literal(v.pattern) && instead != v.allow
 	}
-}
-
-// literal reports whether readers without wildcards understand a pattern.
-func literal(p pathpattern.Pattern) bool { return !p.Wild() && !p.Anchored() }
-
-// lengthen sees to it that in the file each verdict is longer than the weaker
-// ones that it meets: it goes from the weakest to the strongest.
-func (f *flattening) lengthen() {
-	for i := len(f.verdicts) - 1; i >= 0; i-- {
-		v := &f.verdicts[i]
-		if v.gone {
-			continue
-		}
-		need := v.pattern.Len()
-		against := func(w *verdict) {
-			v.depth = max(v.depth, w.depth+1)
-			need = max(need, w.length+1-kind(v.allow))
-		}
-		for _, j := range v.weaker {
-			against(&f.verdicts[j])
-		}
-		for _, j := range f.widened {
-			if w := &f.verdicts[j]; w.allow != v.allow && w.pattern.Overlaps(v.pattern) {
-				against(w)
-			}
-		}
-		text, ok := v.pattern.Lengthen(need)
-		switch {
-		case ok:
-			v.text, v.length = text, need
-		case v.allow:
-			f.lose(v, v.pattern)
-			v.text, v.length = v.pattern.String(), v.pattern.Len()
-		default:
-			v.pattern = pathpattern.MustParse(v.pattern.String()[:v.pattern.Len()-1])
-			v.text, _ = v.pattern.Lengthen(need)
-			v.length = need
-			f.widened = append(f.widened, int32(i))
-			f.lose(v, v.pattern)
-		}
+	order := make([]int, len(lines))
+	for i := range order {
+		order[i] = i
 	}
-}
-
-func (f *flattening) lose(v *verdict, paths pathpattern.Pattern) {
-	f.losses = append(f.losses, Loss{Paths: paths, Rule: v.ref.Rule, Pos: v.ref.Statement.Pos, Pattern: v.ref.Statement.Pattern})
-}
-
-// lines prints the verdicts: those that others depend on losing to them first,
-// for readers that take the first match, else in the order of the policy. Those
-// of a file below can stand behind all of the policy's, as none of these loses to
-// them.
-func (f *flattening) lines() (lines, theirs []string) {
-	kept := slices.DeleteFunc(f.verdicts, func(v verdict) bool { return v.gone })
-	slices.SortStableFunc(kept, func(a, b verdict) int {
-		return cmp.Or(cmp.Compare(b.depth, a.depth), cmp.Compare(a.order, b.order))
+	slices.SortStableFunc(order, func(x, y int) int {
+		return cmp.Or(cmp.Compare(depth[y], depth[x]), cmp.Compare(lines[x].order, lines[y].order))
 	})
-	for i := range kept {
-		v := &kept[i]
-		key, to := "Disallow: ", &lines
-		if v.allow {
-			key = "Allow: "
-		}
-		if v.theirs {
-			to = &theirs
-		}
-		*to = append(*to, key+v.text)
-		if v.beside && v.pattern.String() != v.text {
-			*to = append(*to, key+v.pattern.String())
-		}
+	out := make([]line, len(lines))
+	for n, i := range order {
+		out[n] = lines[i]
 	}
-	return lines, theirs
+	return out
 }

@@ -53,8 +53,11 @@ func FuzzRender(f *testing.F) {
 			}
 			norm := pathpattern.NormalizePath(path)
 			for _, token := range tokens {
-				want := decide(p, token, "www.example.com", path)
-				if got := naive.Allowed(token, norm); got != want && (!want || !lost(file, token, path)) {
+				want, agent := decide(p, token, "www.example.com", path), agentOf(file, p, token)
+				if agent == "" {
+					continue
+				}
+				if got := naive.Allowed(agent, norm); got != want && (!want || !lost(file, agent, path) && !lost(file, token, path) && !followsAnother(p, token, agent)) {
 					t.Fatalf("%q may fetch %q: the file says %v, the policy %v\n%s\n%s", token, path, got, want, file.Body, describe(spec))
 				}
 			}

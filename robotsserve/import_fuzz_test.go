@@ -7,12 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/robotspolicy/caddy-robots-policy/acap"
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -47,18 +48,20 @@ func FuzzImport(f *testing.F) {
 		if len(data) > 1<<12 {
 			return
 		}
-		_, told := robotsserve.Import(data, robotsserve.ImportOptions{})
+		got, err := robotsserve.Import(data, robotsserve.ImportOptions{})
+		if err != nil {
+			return
+		}
+		told := got.Notes
 		lines := len(originalLines(data))
 		for _, tl := range told {
 			if tl.Line < 0 || tl.Line > lines || !utf8.ValidString(tl.Message) || strings.ContainsAny(tl.Message, "\r\n\x00") {
 				t.Fatalf("of %d lines: %+v", lines, tl)
 			}
 		}
-		checkImport(t, data, 5)
+		checkImport(t, newNames(t), data, 5)
 	})
 }
-
-var toldPath = regexp.MustCompile(` is no path, which starts with /; it is read as ("(?:[^"\\]|\\.)*")$`)
 
 // FuzzMerge holds what is merged with any file to the policy where that says
 // something, to the file where it does not, and to lines that are the policy's or the
@@ -96,38 +99,57 @@ rules:
 		if !utf8.Valid(merged.Body) || bytes.ContainsAny(merged.Body, "\r\x00\x7f") || bytes.Contains(merged.Body, []byte("\n\n\n")) {
 			t.Fatalf("%q", merged.Body)
 		}
-		nobody, read := map[int]bool{}, readAs(told)
-		for _, tl := range told {
-			nobody[tl.Line] = nobody[tl.Line] || strings.Contains(tl.Message, " names no crawler")
-			if m := toldPath.FindStringSubmatch(tl.Message); m != nil {
-				line, ok := read[tl.Line]
-				if !ok {
-					line = originalLines(data)[tl.Line-1]
-				}
-				key, _, _ := strings.Cut(line, ":")
-				path, _ := strconv.Unquote(m[1])
-				read[tl.Line] = key + ":" + path
-			}
+		x := imported{google: crawlertest.ReadGoogle(string(acap.Decode(data))), of: map[string]policy.Crawler{}, named: map[string]bool{}, notes: map[int]string{}}
+		agents := x.read(string(acap.Decode(data)))
+		if x.strange {
+			return // the two spell a path differently
 		}
-		theirs, ours := readOriginal(data, read), readOriginal(merged.Body, nil)
+		for _, tl := range told {
+			x.notes[tl.Line] += tl.Message
+		}
+		ours := readOriginal(merged.Body, nil)
 		r := rand.New(rand.NewPCG(1, 21))
-		names := append([]string{"zetabot", "gptbot", "bingbot"}, theirs.names...)
-		for _, name := range names[:min(len(names), 6)] {
-			if name == "*" || nobody[theirs.named[name]] {
-				continue
-			}
-			for _, path := range append(importPaths(r, theirs, name)[:5], "/admin/x", "/admin/open/y") {
+		for _, name := range agents[:min(len(agents), 8)] {
+			for _, path := range []string{x.path(r), x.path(r), x.path(r), "/admin/x", "/admin/open/y"} {
 				norm := originalPath(path)
 				d := p.Decide(policy.Query{Crawler: p.Crawler(name), Identity: policy.Verified, Host: "www.example.com", Path: path})
-				want, by := d.Verdict == policy.Allowed, 0
-				if d.Verdict == policy.Unstated {
-					want, by = theirs.may(name, norm)
+				token := "zetabot"
+				for _, t := range append([]string{name}, p.CrawlerInfo(p.Crawler(name)).Follows...) {
+					if x.named[strings.ToLower(t)] {
+						token = t
+						break
+					}
 				}
-				got, at := ours.may(name, norm)
-				if got != want && norm != "/robots.txt" && !lossy(merged, name, norm) {
-					t.Fatalf("%q may fetch %q: %v by line %d, the policy %v, want %v\n%s\ntheirs, line %d\n%s", name, path, got, at, d.Verdict, want, merged.Body, by, data)
+				want := d.Verdict == policy.Allowed
+				if d.Verdict == policy.Unstated {
+					want = p.CrawlerInfo(p.Crawler(name)).IgnoresStar && token == "zetabot" || x.google.Allowed(token, path)
+				}
+				obeys := name
+				for _, t := range append([]string{name}, p.CrawlerInfo(p.Crawler(name)).Follows...) {
+					if _, ok := ours.named[strings.ToLower(t)]; ok {
+						obeys = t
+						break
+					}
+				}
+				got, at := ours.may(obeys, norm)
+				if _, ok := ours.named[strings.ToLower(obeys)]; !ok && p.CrawlerInfo(p.Crawler(name)).IgnoresStar {
+					continue // robots.txt does not address it
+				}
+				if got != want && path == norm && norm != "/robots.txt" && !lossy(merged, name, norm) {
+					t.Fatalf("%q may fetch %q: %v by line %d, the policy %v, want %v\n%s\ntheirs\n%s", name, path, got, at, d.Verdict, want, merged.Body, data)
 				}
 			}
 		}
 	})
+}
+
+// lossy reports whether a file says that it says something else than the policy to a
+// crawler about a path.
+func lossy(f *robotsserve.File, name, path string) bool {
+	for _, l := range f.Losses {
+		if l.Paths.Match(path) && (slices.Contains(l.Crawlers, "*") || slices.ContainsFunc(l.Crawlers, func(c string) bool { return strings.EqualFold(c, name) })) {
+			return true
+		}
+	}
+	return false
 }

@@ -6,14 +6,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
 )
 
 // records adds what ACAP records say. Among several patterns the policy takes
-// the longest, ACAP the narrowest (section 2.4.5), which is told. What they say
-// of crawl is left out where groups say it.
+// the longest, ACAP the narrowest (section 2.4.5), which is told.
+//
+// Of crawling, crawlers that know ACAP take what a record says rather than an Allow or
+// Disallow of the same pattern, or ignore all of these (sections 2.9.1 and 2.9.2);
+// others only know these. A policy speaks to all: what either closes is closed.
 func (im *importer) records(f *acap.File) {
 	for _, p := range f.Problems {
 		im.f.tell(p.Line, "%s", p.Message)
@@ -36,19 +39,14 @@ func (im *importer) records(f *acap.File) {
 		im.spec.Usages = append(im.spec.Usages, local)
 	}
 	if len(f.Records) > 0 {
-		im.f.tell(0, "of several paths of ACAP records the policy takes the longest, where ACAP takes the narrowest: compare what is rendered")
+		im.f.tell(0, "of several paths that match, ACAP takes the narrowest and ignores case, and a policy takes the longest and does not ignore case: compare what is rendered")
 	}
 	for i := range f.Records {
-		im.record(&f.Records[i], len(im.f.groups) == 0 || f.IgnoreConventional && !im.saysCrawl())
+		im.record(&f.Records[i])
 	}
 }
 
-// saysCrawl reports whether a group allows or disallows anything.
-func (im *importer) saysCrawl() bool {
-	return slices.ContainsFunc(im.f.groups, func(g *foreignGroup) bool { return len(g.rules) > 0 })
-}
-
-func (im *importer) record(rec *acap.Record, crawl bool) {
+func (im *importer) record(rec *acap.Record) {
 	audience := im.audience(rec)
 	if len(audience) == 0 {
 		return
@@ -58,9 +56,9 @@ func (im *importer) record(rec *acap.Record, crawl bool) {
 		im.spec.Rules = append(im.spec.Rules, policy.Rule{For: audience, PermissionsReference: rec.PermissionsReference})
 		return
 	}
-	im.fields(policy.Rule{For: audience}, rec.Fields, crawl)
+	im.fields(policy.Rule{For: audience}, rec.Fields)
 	for _, sub := range rec.Subs {
-		im.fields(policy.Rule{For: audience, UsagePurposes: sub.Purposes}, sub.Fields, crawl)
+		im.fields(policy.Rule{For: audience, UsagePurposes: sub.Purposes}, sub.Fields)
 	}
 }
 
@@ -70,7 +68,7 @@ func (im *importer) requests(audience []policy.Audience, rec *acap.Record) {
 	r := policy.Rule{For: audience}
 	for _, q := range rec.Requests {
 		if strings.ContainsAny(q.Path, "?#") {
-			im.f.tell(q.Line, "the request to %s %q is left out: a policy cannot ask for a path with a query", q.Action, q.Path)
+			im.f.tell(q.Line, "the request to %s %q is left out: a policy cannot request an action for a path with a query", q.Action, q.Path)
 			continue
 		}
 		r.Requests = append(r.Requests, policy.ActionRequest{Pos: policy.Pos{Line: q.Line, Column: 1}, Action: q.Action, Path: pathpattern.NormalizePath(q.Path)})
@@ -89,7 +87,7 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 		case c == "*":
 			a = policy.Audience{}
 		case !printable(c) || len(c) > maxToken || !im.name(c):
-			im.f.tell(rec.Line, "%q cannot be a crawler's name, and what this record says to it is left out", c)
+			im.f.tell(rec.Line, "%q cannot be the name of a crawler in a policy; what this record says to it is left out", c)
 			continue
 		}
 		if !slices.ContainsFunc(all, func(b policy.Audience) bool { return a.Kind == b.Kind && strings.EqualFold(a.Name, b.Name) }) {
@@ -100,28 +98,111 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 }
 
 // fields adds a rule of permissions and prohibitions. Of both for one pattern
-// the prohibition stays (section 2.4.5).
-func (im *importer) fields(r policy.Rule, fields []acap.Field, crawl bool) {
+// the prohibition stays (section 2.4.5). What "*" may not crawl is what crawlers
+// without a record or group of their own may not.
+func (im *importer) fields(r policy.Rule, fields []acap.Field) {
+	crawls := policy.Rule{For: slices.Clone(r.For), UsagePurposes: r.UsagePurposes}
+	for i, a := range crawls.For {
+		if a.Kind == policy.ForEveryone {
+			crawls.For[i].Kind = policy.ForEveryoneElse
+		}
+	}
 	for i := range fields {
 		f := &fields[i]
 		for _, part := range f.Parts {
-			if part.Usage == policy.Crawl && !crawl {
-				im.f.tell(f.Line, "what this says of crawl is left out, as the Allow and Disallow lines say it")
-				continue
+			to := &r
+			if part.Usage == policy.Crawl {
+				to = &crawls
 			}
 			for _, text := range f.Patterns {
 				p, ok := foreignPattern(text)
-				if !ok || im.tooLong(f.Line, p) {
+				if !ok || im.tooLong(f.Line, p) || part.Usage == policy.Crawl && im.closedToOthers(r.For, f, p) {
 					continue
 				}
-				im.field(&r, f, part, p)
+				im.field(to, f, part, p)
 			}
 		}
 	}
-	r.Pos = firstPos(&r)
-	if len(r.Statements) > 0 {
-		im.spec.Rules = append(im.spec.Rules, r)
+	for _, s := range crawls.Statements {
+		if !s.Allow && len(r.UsagePurposes) == 0 {
+			im.close(crawls.For, s.Pattern)
+		}
 	}
+	for _, r := range []policy.Rule{crawls, r} {
+		if len(r.Statements) > 0 {
+			r.Pos = firstPos(&r)
+			im.spec.Rules = append(im.spec.Rules, r)
+		}
+	}
+}
+
+// close takes back what rules for an audience allow to crawl by one pattern: where a
+// record prohibits it, the Allow line does not count (section 2.9.2).
+func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
+	for _, a := range audience {
+		for i := range im.spec.Rules {
+			r := &im.spec.Rules[i]
+			opens := func(s policy.Statement) bool { return s.Allow && s.Usage == policy.Crawl && s.Pattern == p }
+			if !slices.ContainsFunc(r.For, func(b policy.Audience) bool { return a.Kind == b.Kind && strings.EqualFold(a.Name, b.Name) }) || !slices.ContainsFunc(r.Statements, opens) {
+				continue
+			}
+			left := *r
+			left.Statements = slices.DeleteFunc(slices.Clone(r.Statements), opens)
+			if len(r.For) == 1 {
+				*r = left
+				continue
+			}
+			r.For = slices.DeleteFunc(slices.Clone(r.For), func(b policy.Audience) bool { return a.Kind == b.Kind && strings.EqualFold(a.Name, b.Name) })
+			left.For = []policy.Audience{a}
+			im.spec.Rules = append(im.spec.Rules, left)
+		}
+	}
+}
+
+// closesAll reports whether an ACAP record for "*" prohibits to crawl anything, and says
+// so where the Allow and Disallow lines do not.
+func (im *importer) closesAll(f *acap.File) bool {
+	for i := range f.Records {
+		rec := &f.Records[i]
+		if !slices.Contains(rec.Crawlers, "*") {
+			continue
+		}
+		for j := range rec.Fields {
+			fd := &rec.Fields[j]
+			if (!fd.Allow || fd.Unreadable) && slices.ContainsFunc(fd.Parts, func(p acap.Part) bool { return p.Usage == policy.Crawl }) {
+				if im.f.byToken["*"] == nil && len(im.f.groups) > 0 {
+					im.f.tell(fd.Line, "what ACAP records prohibit to crawl holds for all crawlers in the policy; those that do not know ACAP do not read it in this file")
+				}
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// closedToOthers reports whether a permission to crawl is left out, as a Disallow line
+// closes what it would open.
+func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p pathpattern.Pattern) bool {
+	if !f.Allow || f.Unreadable {
+		return false
+	}
+	for _, a := range audience {
+		g := im.f.byToken[strings.ToLower(a.Name)]
+		if a.Kind == policy.ForEveryone || g == nil {
+			g = im.f.byToken["*"]
+		}
+		if g == nil {
+			continue
+		}
+		for _, r := range g.rules {
+			opened := slices.ContainsFunc(g.rules, func(a foreignRule) bool { return a.allow && a.pattern.Covers(p) && a.size >= r.size })
+			if !r.allow && r.pattern.Overlaps(p) && r.size <= p.Len() && !opened {
+				im.f.tell(f.Line, "this line opens %q to crawlers that know ACAP (section 2.9.2), and line %d closes it to all others; the policy keeps it closed", p, r.line)
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathpattern.Pattern) {
@@ -134,7 +215,7 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 		s.Local = ""
 	}
 	if s.Usage == policy.Other && s.Allow {
-		im.f.tell(f.Line, "a permission of other is left out: it has no meaning")
+		im.f.tell(f.Line, "a permission of other has no meaning; it is left out")
 		return
 	}
 	i := slices.IndexFunc(r.Statements, func(t policy.Statement) bool { return t.Usage == s.Usage && t.Pattern == s.Pattern })
@@ -143,7 +224,7 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 		r.Statements = append(r.Statements, s)
 	case r.Statements[i].Allow && !s.Allow:
 		r.Statements[i] = s
-	case r.Statements[i].Allow == s.Allow && qualifiers(&r.Statements[i]) != qualifiers(&s):
+	case r.Statements[i].Allow == s.Allow && !slices.Equal(r.Statements[i].Qualifiers.Strings(), s.Qualifiers.Strings()):
 		im.f.tell(f.Line, "another line permits the same with other qualifiers; this one is left out")
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
 )
 
 // checkLayout holds a file to the rules that keep every parser tried from
@@ -51,6 +51,9 @@ func checkLayout(t *testing.T, file []byte) {
 		if sitemaps {
 			t.Fatalf("a group after the sitemaps in\n%s", text)
 		}
+		if !seen["*"] && !strings.Contains(block+"\n", "User-agent: *\n") {
+			t.Fatalf("the group of * is not the first in\n%s", text)
+		}
 		state, rules, added := "", 0, 0
 		for line := range strings.Lines(block) {
 			key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
@@ -68,7 +71,10 @@ func checkLayout(t *testing.T, file []byte) {
 				seen[strings.ToLower(value)] = true
 			case key == "User-Agent-Purpose" && (state == "agents" || state == "purposes") && value != "*":
 				state = "purposes"
-			case (key == "Allow" || key == "Disallow") && state != "" && strings.HasPrefix(value, "/"):
+			case (key == "Allow" || key == "Disallow") && state != "" && strings.HasPrefix(value, "/"), strings.TrimSpace(line) == allowAll && (state == "agents" || state == "purposes"):
+				if strings.Contains(value, "**") || strings.HasSuffix(value, "*$") {
+					t.Fatalf("%q is padded in\n%s", line, text)
+				}
 				state = "rules"
 				rules++
 			case slices.Contains([]string{"Crawl-delay", "App-Directives", "Content-Usage", "Content-Signal"}, key) && state == "rules":
@@ -103,9 +109,9 @@ func TestLayout(t *testing.T) {
 
 func TestPolicyThatSaysNothing(t *testing.T) {
 	for name, want := range map[policy.Switch]string{
-		policy.Off:  "User-agent: *\nAllow: /\n",
-		policy.Auto: "User-agent: *\nAllow: /\n",
-		policy.On:   "##ACAP version=1.0\r\n\r\nUser-agent: *\r\nAllow: /\r\n\r\nACAP-ignore-conventional-records\r\n\r\nACAP-crawler: *\r\nACAP-allow-crawl: /\r\n",
+		policy.Off:  "User-agent: *\nDisallow:\n",
+		policy.Auto: "User-agent: *\nDisallow:\n",
+		policy.Full: "##ACAP version=1.0\r\n\r\nUser-agent: *\r\nDisallow:\r\n\r\nACAP-ignore-conventional-records\r\n\r\nACAP-crawler: *\r\nACAP-allow-crawl: /\r\n",
 	} {
 		f := render(t, compile(t, &policy.Spec{Crawlers: policytest.Crawlers, Publish: policy.Publish{ACAP: name}}), "")
 		if string(f.Body) != want {
@@ -131,6 +137,9 @@ func TestNoNeedlessLines(t *testing.T) {
 			f := render(t, compile(t, spec), "")
 			for token, rules := range crawlertest.ReadRobotsTxt(string(f.Body)).Groups {
 				for i := range rules {
+					if len(rules[i].Path) > 6 {
+						continue // the paths asked about are too short to tell
+					}
 					lines++
 					if len(rules) > 1 && !matters(rules, i, paths) {
 						needless++
@@ -142,7 +151,7 @@ func TestNoNeedlessLines(t *testing.T) {
 			}
 		}
 		t.Logf("without wildcards %v: %d of %d lines change nothing for paths of up to 7 octets", plain, needless, lines)
-		if needless*50 > lines {
+		if needless*10 > lines {
 			t.Errorf("%d of %d lines are needless", needless, lines)
 		}
 	}
@@ -261,7 +270,7 @@ func TestACAPGrammarAndNames(t *testing.T) {
 	for range *policies {
 		spec := policytest.Random(r, policytest.Options{Usages: acapUsages, MaxRules: 4})
 		namedSpec(r, spec)
-		spec.Publish.ACAP = policy.On
+		spec.Publish.ACAP = policy.Full
 		p := compile(t, spec)
 		host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
 		f, problems := Render(p, host, Options{})
@@ -283,12 +292,12 @@ func TestACAPGrammarAndNames(t *testing.T) {
 			}
 			want := p.Decide(policy.Query{Crawler: p.Crawler(token), Identity: policy.Verified, Host: host, Path: path, Usage: usage, Now: policytest.Now})
 			got := read.Decide(acap.Query{Crawler: token, Path: path, Usage: usage, Now: policytest.Now})
-			if want.Verdict == got.Verdict && slices.Equal(want.Qualifiers().Strings(), got.Qualifiers.Strings()) || usage == policy.Crawl && want.Verdict == policy.Unstated && got.Verdict == policy.Allowed {
+			if want.Verdict == got.Verdict && slices.Equal(limits(want, usage), got.Qualifiers.Strings()) || usage == policy.Crawl && want.Verdict == policy.Unstated && got.Verdict == policy.Allowed {
 				continue
 			}
 			if want.Statement == nil || toldACAP(problems, want.Statement) == "" {
 				t.Fatalf("%q, %v of %q on %q: the records say %v %q, the policy %v %q\n%s\n%s\n%v", token, usage, path, host,
-					got.Verdict, got.Qualifiers.Strings(), want.Verdict, want.Qualifiers().Strings(), f.Body, describe(spec), problems)
+					got.Verdict, got.Qualifiers.Strings(), want.Verdict, limits(want, usage), f.Body, describe(spec), problems)
 			}
 			counts["told"]++
 		}

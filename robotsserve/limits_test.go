@@ -82,8 +82,8 @@ func TestManyClasses(t *testing.T) {
 	}
 }
 
-// Crawlers with rules of their own, times hosts with rules of their own, times rules
-// for everyone are told before they take minutes.
+// Of crawlers with rules of their own, times hosts with rules of their own, times rules
+// for everyone, only some hosts are rendered, and among them the largest.
 func TestTooMuchWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("does as much as is allowed")
@@ -104,8 +104,55 @@ func TestTooMuchWork(t *testing.T) {
 		r.Hosts = []policy.Host{policy.Host(fmt.Sprintf("title-%d.example.com", i))}
 		spec.Rules = append(spec.Rules, r)
 	}
-	if got := codes(Check(compile(t, spec), Options{})); !slices.Equal(got, []string{"error robots-txt-too-large 1"}) {
-		t.Errorf("%q", got)
+	large := crawlRule(9500, "everyone", false)
+	for i := range 30000 {
+		large.Statements = append(large.Statements, policy.Statement{Pos: large.Pos, Usage: policy.Crawl, Pattern: pathpattern.MustParse(fmt.Sprintf("/a/long/enough/path/%d/", i))})
+	}
+	large.Hosts = []policy.Host{"title-19.example.com"}
+	spec.Rules = append(spec.Rules, large)
+	got, rendered := check(compile(t, spec), Options{})
+	if want := []string{"error robots-txt-too-large 9500", "warning hosts-not-rendered 9500"}; !slices.Equal(codes(got), want) || rendered > 5 {
+		t.Errorf("%q after %d files", codes(got), rendered)
+	}
+}
+
+// Hosts to which the same rules speak share one rendering.
+func TestCheckRendersEachShapeOnce(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		rules int
+		hosts func(i int) []policy.Host
+		want  int
+	}{
+		{"no hosts", 50, func(int) []policy.Host { return nil }, 1},
+		{"one rule, many hosts", 1, func(int) (hosts []policy.Host) {
+			for i := range 500 {
+				hosts = append(hosts, policy.Host(fmt.Sprintf("h%d.example.com", i)))
+			}
+			return hosts
+		}, 2},
+		{"two hosts a rule", 50, func(i int) []policy.Host {
+			return []policy.Host{policy.Host(fmt.Sprintf("a%d.example.com", i)), policy.Host(fmt.Sprintf("*.b%d.example.com", i))}
+		}, 51},
+		{"one below the wildcard of its rule, one not", 1, func(int) []policy.Host {
+			return []policy.Host{"*.example.com", "www.example.com", "www.example.org"}
+		}, 3},
+		{"twice as many rules", 100, func(i int) []policy.Host {
+			return []policy.Host{policy.Host(fmt.Sprintf("a%d.example.com", i)), policy.Host(fmt.Sprintf("*.b%d.example.com", i))}
+		}, 101},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := &policy.Spec{}
+			for i := range c.rules {
+				r := crawlRule(1+i, "everyone", false, fmt.Sprintf("/own%d/", i))
+				r.Hosts = c.hosts(i)
+				spec.Rules = append(spec.Rules, r)
+			}
+			problems, rendered := check(compile(t, spec), Options{})
+			if len(problems) > 0 || rendered != c.want {
+				t.Errorf("%d files, want %d; %v", rendered, c.want, problems)
+			}
+		})
 	}
 }
 
@@ -117,64 +164,11 @@ func TestLineTooLong(t *testing.T) {
 	}
 }
 
-func TestNotFlattenable(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		rules []policy.Rule
-		want  string // the group of AlphaBot
-		codes []string
-	}{
-		{
-			"a broader pattern is covered", []policy.Rule{crawlRule(1, "AlphaBot", false, "/a"), crawlRule(10, "everyone", true, "/ab/*.html")},
-			"Disallow: /a", nil,
-		},
-		{
-			"ours is lengthened", []policy.Rule{crawlRule(1, "AlphaBot", true, "/ab"), crawlRule(10, "everyone", false, "/*.html")},
-			"Allow: /ab****\nDisallow: /*.html", nil,
-		},
-		{
-			"and readers without wildcards need it plain", []policy.Rule{
-				crawlRule(1, "AlphaBot", true, "/ab"), crawlRule(10, "everyone", false, "/*.html", "/"), crawlRule(20, "everyone", true, "/*h"),
-			},
-			"Allow: /ab****\nAllow: /ab\nDisallow: /*.html\nAllow: /*h\nDisallow: /", nil,
-		},
-		{
-			"an Allow that cannot be lengthened", []policy.Rule{crawlRule(1, "AlphaBot", true, "/x.gif$"), crawlRule(10, "everyone", false, "/*.gif?*$", "/*.g*f$")},
-			"Allow: /x.gif$\nDisallow: /*.gif?\nDisallow: /*.g*f$", nil,
-		},
-		{
-			"an Allow that is too short", []policy.Rule{crawlRule(1, "AlphaBot", true, "/x.gif$"), crawlRule(10, "everyone", false, "/*x*.*gif$")},
-			"Allow: /x.gif$\nDisallow: /*x*.*gif$", []string{"warning not-flattenable 2"},
-		},
-		{
-			"a Disallow that is too short", []policy.Rule{crawlRule(1, "AlphaBot", false, "/x.gif$"), crawlRule(10, "everyone", true, "/*x*.*gif$"), crawlRule(20, "everyone", false, "/")},
-			"Disallow: /x.gif*****\nAllow: /*x*.*gif$\nDisallow: /", []string{"warning not-flattenable 2"},
-		},
-		{
-			"two rules of the middle tier tie", []policy.Rule{crawlRule(1, "category:search", true, "/a*b"), crawlRule(10, "operator:alpha", false, "/*ab")},
-			"Disallow: /*ab", nil,
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			spec := &policy.Spec{Crawlers: []policy.Crawler{{Token: "AlphaBot", Operator: "Alpha", Kind: "search"}}, Rules: c.rules}
-			f, problems := Render(compile(t, spec), "", Options{})
-			_, group, _ := strings.Cut(string(f.Body), "User-agent: AlphaBot\n")
-			group, _, _ = strings.Cut(group, "\n\n")
-			if group != c.want || !slices.Equal(codes(problems), c.codes) {
-				t.Errorf("%q\n%s\nwant %q\n%s\nof\n%s", codes(problems), group, c.codes, c.want, f.Body)
-			}
-			if len(f.Losses) != len(c.codes) {
-				t.Errorf("%+v", f.Losses)
-			}
-		})
-	}
-}
-
 // Patterns that cross by the thousand are too much for ACAP records, and a few of the
 // losses of a permission tell what there is to tell.
 func TestACAPCrossingsAreBounded(t *testing.T) {
 	rules := func(permissions, prohibitions int) []policy.Rule {
-		host, everywhere := policy.Rule{For: []policy.Audience{{}}, Hosts: []policy.Host{"www.example.com"}}, policy.Rule{For: []policy.Audience{{}}}
+		host, everywhere := policy.Rule{For: []policy.Audience{{}}}, policy.Rule{For: []policy.Audience{{}}}
 		for i := range permissions {
 			host.Statements = append(host.Statements, policy.Statement{
 				Pos: policy.Pos{Line: 1 + i}, Allow: true, Usage: policy.Index, Pattern: pathpattern.MustParse(fmt.Sprintf("/*p%d-*", i)),
@@ -197,7 +191,7 @@ func TestACAPCrossingsAreBounded(t *testing.T) {
 		for _, p := range problems {
 			told[p.Code]++
 			times[p.Pos]++
-			if times[p.Pos] > maxToldOf {
+			if times[p.Pos] > 3 {
 				t.Errorf("%d permissions, %d prohibitions: %v", c.permissions, c.prohibitions, p)
 			}
 			if (p.Code == "acap-cross") != (p.Severity == policy.Error) {

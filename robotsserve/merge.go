@@ -25,7 +25,7 @@ type Other struct {
 
 // ParseOther reads a robots.txt as leniently as Import does, up to MaxFile.
 func ParseOther(data []byte) *Other {
-	x := &Other{file: readForeign(data)}
+	x := &Other{file: readForeign(data, mayBeName)}
 	h := sha256.New()
 	for _, g := range x.file.groups {
 		fmt.Fprintf(h, "%q %q", g.tokens, g.delay)
@@ -53,49 +53,110 @@ func (x *Other) SaysNothing() bool { return len(x.file.groups)+len(x.file.sitema
 // What else the other file says is left out, and told: a reader could not tell
 // ours from theirs. With a problem that is an error the result must not be
 // published.
-func Merge(p *policy.Policy, host string, other *Other, o Options) (*File, []policy.Problem, []Told) {
-	d, problems, told := drawMerged(p, host, other)
-	sitemaps := other.sitemaps(d, d.sitemaps(p, host, o))
-	body := slices.Concat(d.head, sitemaps, d.tail)
+func Merge(p *policy.Policy, host string, other *Other, o Options) (*File, []policy.Problem, []Note) {
+	d, problems, told := newLayout(p).drawMerged(host, other)
+	v := d.vary(p, host, o)
+	v.sitemaps = other.sitemaps(d, v.sitemaps)
+	body := slices.Concat(v.front, d.head, v.sitemaps, d.tail)
 	if len(body) > MaxFile {
 		problems = append(problems, tooLarge(p, len(body)))
 	}
-	return &File{Body: body, ETag: d.etag(sitemaps), Losses: d.losses}, problems, told
+	return &File{Body: body, ETag: d.etag(v), Losses: d.losses, drawn: d}, problems, told
 }
 
 // maxMergeWork bounds the statements that merging looks at: a file that names
 // thousands of crawlers must not cost thousands of renderings.
 const maxMergeWork = 1 << 20
 
+// The limits of what is tried when a merged file is too large.
+const (
+	maxTrims = 6
+	minRoom  = 4 << 10
+)
+
+// trimmed is the file with only as many groups as have room: that of "*", those of search
+// engines, then the others in their order. The others disallow everything. It returns how
+// many these are.
+func (f *foreign) trimmed(p *policy.Policy, room int) (*foreign, int) {
+	first := func(g *foreignGroup) int {
+		switch {
+		case g.tokens[0] == "*":
+			return 0
+		case p.CrawlerInfo(p.Crawler(g.tokens[0])).Kind == "search":
+			return 1
+		}
+		return 2
+	}
+	order := slices.Clone(f.groups)
+	slices.SortStableFunc(order, func(a, b *foreignGroup) int { return first(a) - first(b) })
+	small := *f
+	small.byToken = map[string]*foreignGroup{}
+	left := 0
+	for _, g := range order {
+		size := len("User-agent: ") + len(g.tokens[0])
+		for _, r := range g.rules {
+			size += len("Disallow: ") + r.size + 1
+		}
+		for _, l := range g.lines {
+			size += len(l.key) + len(l.value) + 3
+		}
+		if room -= size; room < 0 {
+			left++
+			g = &foreignGroup{line: g.line, tokens: g.tokens, rules: []foreignRule{{line: g.line, pattern: pathpattern.All, size: 1}}}
+		}
+		small.byToken[strings.ToLower(g.tokens[0])] = g
+	}
+	small.groups = make([]*foreignGroup, len(f.groups))
+	for i, g := range f.groups {
+		small.groups[i] = small.byToken[strings.ToLower(g.tokens[0])]
+	}
+	return &small, left
+}
+
 // drawMerged is draw with another file below.
-func drawMerged(p *policy.Policy, host string, other *Other) (*drawing, []policy.Problem, []Told) {
-	d, problems := drawOn(p, host, other.file)
+func (l *layout) drawMerged(host string, other *Other) (*drawing, []policy.Problem, []Note) {
+	d, problems := l.draw(host, other.file)
+	room := MaxFile
+	for range maxTrims {
+		if len(d.head)+len(d.tail) <= MaxFile || d.work > maxMergeWork || room < minRoom {
+			break
+		}
+		room /= 2
+		var left int
+		var trimmed *foreign
+		trimmed, left = other.file.trimmed(l.p, room)
+		d, problems = l.draw(host, trimmed)
+		problems = append(problems, policy.Problem{
+			Severity: policy.Warning, Code: "merge-too-large",
+			Message: fmt.Sprintf("with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read; %d of its groups are left out, and robots.txt disallows everything to their crawlers", MaxFile>>10, left),
+		})
+	}
 	if d.work > maxMergeWork || other.file.over {
 		problems = append(problems, policy.Problem{
 			Severity: policy.Error, Code: "not-merged",
 			Message: "the robots.txt of the site has too many groups for a policy of this size",
 		})
 	}
-	return d, problems, other.leftOut(spokenOfBy(p))
+	return d, problems, other.leftOut(l.speaks)
 }
 
 // leftOut tells what a merged file has nothing of.
-func (x *Other) leftOut(policy spokenOf) []Told {
+func (x *Other) leftOut(policy spokenOf) []Note {
 	told := slices.Clone(x.file.told)
 	for _, g := range x.file.groups {
 		for _, l := range g.lines {
 			if _, why := l.carried(policy); why != "" {
-				told = append(told, Told{l.line, fmt.Sprintf("%q is left out: %s", l.key+": "+l.value, why)})
+				told = append(told, Note{Line: l.line, Message: fmt.Sprintf("%q is left out: %s", l.key+": "+l.value, why)})
 			}
 		}
 	}
 	if x.file.acap {
-		told = append(told, Told{0, "ACAP records are left out: state them in the policy"})
+		told = append(told, Note{Message: "ACAP records are left out: state them in the policy"})
 	}
 	for _, l := range x.file.licenses {
-		told = append(told, Told{l.line, fmt.Sprintf("the licence %q is left out: state it in the policy", l.value)})
+		told = append(told, Note{Line: l.line, Message: fmt.Sprintf("the licence %q is left out: state it in the policy", l.value)})
 	}
-	slices.SortStableFunc(told, func(a, b Told) int { return a.Line - b.Line })
+	slices.SortStableFunc(told, func(a, b Note) int { return a.Line - b.Line })
 	return slices.Compact(told) // a line of several crawlers is one
 }
 
@@ -140,6 +201,8 @@ const (
 type spokenOf struct{ preferences, directives bool }
 
 func spokenOfBy(p *policy.Policy) (s spokenOf) {
+	publish := &p.Spec().Publish
+	s.preferences = publish.ContentSignal != policy.Off && publish.ContentSignalUse != ""
 	rules := p.Spec().Rules
 	for i := range rules {
 		s.directives = s.directives || len(rules[i].AppDirectives) > 0
@@ -192,6 +255,8 @@ type unit struct {
 	class *policy.Class
 	infos []policy.Crawler // none: everybody
 	below *foreignGroup
+
+	control bool // infos are control tokens, and training is disallowed
 }
 
 // units lists those of a host. The first is everybody's.
@@ -241,7 +306,7 @@ func (g *grouping) units(classes []policy.Class) []unit {
 	}
 	for _, b := range g.below.groups {
 		for _, t := range b.tokens {
-			if t != "*" && g.p.Crawler(t) == 0 {
+			if t != "*" && g.p.Crawler(t) == 0 && !g.isUsageToken(t) {
 				info := policy.Crawler{Token: t}
 				g.extra = append(g.extra, info)
 				add(units[0].class, info, b)
@@ -264,20 +329,12 @@ func (f *foreign) obeyed(info policy.Crawler) *foreignGroup {
 	return f.byToken["*"]
 }
 
-// layer is what a group says below all that a policy does, and how long its
-// patterns are in the file. A tie allows, as in the tier for everyone.
-func (b *foreignGroup) layer() (policy.Layer, func(pathpattern.Pattern) int) {
-	rule := &policy.Rule{}
-	sizes := map[pathpattern.Pattern]int{}
+// stated is what a group says of paths of which the policy says nothing.
+func (b *foreignGroup) stated() (all []stated) {
 	for _, r := range b.decisive() {
-		sizes[r.pattern] = r.size
-		rule.Statements = append(rule.Statements, policy.Statement{Allow: r.allow, Usage: policy.Crawl, Pattern: r.pattern})
+		all = append(all, stated{pattern: r.pattern, allow: r.allow, size: r.size})
 	}
-	l := policy.Layer{Tier: policy.TierEveryone, Usage: policy.Crawl}
-	for i := range rule.Statements {
-		l.Statements = append(l.Statements, policy.Ref{Rule: rule, Statement: &rule.Statements[i]})
-	}
-	return l, func(p pathpattern.Pattern) int { return sizes[p] }
+	return all
 }
 
 // decisive is the rules of a group without those that another of the same

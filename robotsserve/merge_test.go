@@ -3,6 +3,7 @@
 package robotsserve
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -65,12 +66,16 @@ func TestMergeAgreesWithBoth(t *testing.T) {
 					want = name == "" || theirs.Allowed(name, path)
 					counts["theirs"]++
 				}
-				counts["decisions"]++
-				got := ours.Allowed(token, path)
-				if got == want {
+				agent := obeyedName(p, ours, token)
+				if agent == "" {
 					continue
 				}
-				if want && lost(f, token, path) {
+				counts["decisions"]++
+				got := ours.Allowed(agent, path)
+				if got == want || want && followsAnother(p, token, agent) {
+					continue
+				}
+				if want && (lost(f, token, path) || lost(f, agent, path)) {
 					counts["not-flattenable"]++
 					continue
 				}
@@ -158,8 +163,8 @@ func TestMergeTellsWhatItLeavesOut(t *testing.T) {
 		Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/ours")}},
 	}}}
 	f, _, told := Merge(compile(t, spec), "www.example.com", ParseOther([]byte(other)), Options{})
-	want := "# AlphaBot\nUser-agent: AlphaBot\nDisallow: /ours\n# from the robots.txt of the site\nDisallow: /theirs\nCrawl-delay: 3\nContent-Signal: ai-train=no\n\n" +
-		"User-agent: *\n# from the robots.txt of the site\nDisallow: /theirs\nCrawl-delay: 3\nContent-Signal: ai-train=no\n\n" +
+	want := "User-agent: *\n# from the robots.txt of the site\nDisallow: /theirs\nCrawl-delay: 3\nContent-Signal: ai-train=no\n\n" +
+		"User-agent: AlphaBot\nDisallow: /ours\n# from the robots.txt of the site\nDisallow: /theirs\nCrawl-delay: 3\nContent-Signal: ai-train=no\n\n" +
 		"Sitemap: https://www.example.com/ours.xml\n# from the robots.txt of the site\nSitemap: https://example.org/s.xml\n"
 	if string(f.Body) != want {
 		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
@@ -191,7 +196,7 @@ func TestImportAgreesWithFile(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 12))
 	for range *policies {
 		file := foreignFile(r, false)
-		spec, _ := Import([]byte(file), ImportOptions{})
+		spec := mustImport(t, []byte(file))
 		p := compile(t, spec)
 		naive := crawlertest.ReadRobotsTxt(file)
 		for range 8 {
@@ -213,12 +218,16 @@ func TestImportAgreesWithFile(t *testing.T) {
 func TestImportOfExtensions(t *testing.T) {
 	file := "User-agent: *\nAllow: /\nContent-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y, search=y\n" +
 		"App-Directives: examplesearch;widgets=?0\nApp-Directives: /images/ other;x=1, examplesearch;widgets=?0\nCrawl-delay: 2.5\n\nSitemap: https://example.com/s.xml\n"
-	spec, told := Import([]byte(file), ImportOptions{})
+	im, err := Import([]byte(file), ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, told := im.Spec, im.Notes
 	if len(told) != 2 {
 		t.Errorf("%+v", told)
 	}
 	f := render(t, compile(t, spec), "")
-	want := "# everyone\nUser-agent: *\nAllow: /\nCrawl-delay: 2.5\nApp-Directives: examplesearch;widgets=?0\nApp-Directives: /images/ examplesearch;widgets=?0, other;x\n" +
+	want := "User-agent: *\nDisallow:\nCrawl-delay: 2.5\nApp-Directives: examplesearch;widgets=?0\nApp-Directives: /images/ examplesearch;widgets=?0, other;x\n" +
 		"Content-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y, search=y\n\nSitemap: https://example.com/s.xml\n"
 	if got := string(f.Body); got != strings.Replace(want, "other;x\n", "other;x=1\n", 1) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -226,15 +235,95 @@ func TestImportOfExtensions(t *testing.T) {
 }
 
 func TestImportOfACAP(t *testing.T) {
-	file := "##ACAP version=1.0\r\n\r\nUser-agent: *\r\nAllow: /\r\n\r\nACAP-ignore-conventional-records\r\nACAP-resource-set: premium /premium/ /archive/\r\n" +
+	file := "##ACAP version=1.0\r\n\r\nUser-agent: *\r\nDisallow:\r\n\r\nACAP-ignore-conventional-records\r\nACAP-resource-set: premium /premium/ /archive/\r\n" +
 		"ACAP-qualified-usage: short present-snippet max-length=250-chars\r\n\r\nACAP-crawler: *\r\nACAP-disallow-index: /drafts/\r\n" +
 		"ACAP-allow-(short): the-acap:resource-set:premium\r\n\r\nACAP-crawler: PartnerBot\r\nACAP-usage-purpose: news\r\nACAP-allow-preserve: /news/ time-limit=3-days\r\n\r\n" +
 		"ACAP-crawler: ArchiveBot\r\nACAP-permissions-reference: /archivebot.txt\r\n"
-	spec, _ := Import([]byte(file), ImportOptions{})
+	spec := mustImport(t, []byte(file))
 	f := render(t, compile(t, spec), "")
-	want := strings.Replace(file, "\r\nUser-agent: *", "\r\n# everyone\r\nUser-agent: *", 1)
-	want = strings.Replace(want, "ACAP-crawler: *\r\n", "ACAP-crawler: *\r\nACAP-allow-crawl: /\r\n", 1) // as the group says
+	want := file
 	if string(f.Body) != want {
 		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
+	}
+}
+
+func mustImport(t *testing.T, data []byte) *policy.Spec {
+	t.Helper()
+	im, err := Import(data, ImportOptions{})
+	if errors.Is(err, ErrEmpty) {
+		return &policy.Spec{}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return im.Spec
+}
+
+// A merge that is larger than crawlers read keeps the groups of "*" and of search
+// engines, then what fits, and disallows everything to the crawlers of the rest.
+func TestMergeTooLarge(t *testing.T) {
+	var file strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&file, "User-agent: Some%c%cBot\n", 'a'+i%26, 'a'+i/26)
+		for j := range 120 {
+			fmt.Fprintf(&file, "Disallow: /%d/%d/%s\n", i, j, strings.Repeat("x", 40))
+		}
+	}
+	file.WriteString("\nUser-agent: Bingbot\nDisallow: /not-for-bing/\n\nUser-agent: *\nDisallow: /not-for-all/\n")
+	p := compile(t, &policy.Spec{
+		Crawlers: []policy.Crawler{{Token: "Bingbot", Kind: "search"}},
+		Rules: []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{
+			{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/" + strings.Repeat("ours", 400) + "/")},
+		}}},
+	})
+	for i := range 60 { // each group repeats what the policy says to everyone
+		p.Spec().Rules[0].Statements = append(p.Spec().Rules[0].Statements, policy.Statement{
+			Usage: policy.Crawl, Pattern: pathpattern.MustParse(fmt.Sprintf("/%s/%d", strings.Repeat("more", 60), i)),
+		})
+	}
+	p = compile(t, p.Spec())
+	f, problems, _ := Merge(p, "www.example.com", ParseOther([]byte(file.String())), Options{})
+	if len(f.Body) > MaxFile {
+		t.Fatalf("%d octets", len(f.Body))
+	}
+	if !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Code == "merge-too-large" && p.Severity == policy.Warning }) {
+		t.Errorf("%+v", problems)
+	}
+	read := crawlertest.ReadRobotsTxt(string(f.Body))
+	closed := 0
+	for _, c := range []struct {
+		token, path string
+		open        bool
+	}{{"nobody", "/not-for-all/", false}, {"nobody", "/x", true}, {"Bingbot", "/not-for-bing/", false}, {"Bingbot", "/not-for-all/", true}} {
+		if read.Allowed(c.token, c.path) != c.open {
+			t.Errorf("%+v", c)
+		}
+	}
+	for i := range 60 {
+		if !read.Allowed(fmt.Sprintf("Some%c%cBot", 'a'+i%26, 'a'+i/26), "/x") {
+			closed++
+		}
+	}
+	if closed == 0 || closed == 60 {
+		t.Errorf("%d of 60 groups are closed", closed)
+	}
+}
+
+// A URL in a Disallow line closes nothing: Google's parser matches no address with it. It
+// is reported as a line that cannot mean what it says, once for the groups that it is of.
+func TestMergeURLInDisallow(t *testing.T) {
+	file := "User-agent: Bingbot\nUser-agent: *\nDisallow: https://other.example/\nDisallow: /x/\n"
+	f, problems, told := Merge(compile(t, &policy.Spec{}), "www.example.com", ParseOther([]byte(file)), Options{})
+	if len(problems) > 0 {
+		t.Errorf("%+v", problems)
+	}
+	read := crawlertest.ReadRobotsTxt(string(f.Body))
+	for path, open := range map[string]bool{"/": true, "/a": true, "/x/": false} {
+		if read.Allowed("Bingbot", path) != open || read.Allowed("nobody", path) != open {
+			t.Errorf("%s: want open %v in\n%s", path, open, f.Body)
+		}
+	}
+	if len(told) != 1 || told[0].Line != 3 || !told[0].Wrong {
+		t.Errorf("%+v", told)
 	}
 }

@@ -70,7 +70,7 @@ func (s *Server) mergedContent(site *site, host string, a Answer) *contents {
 	}
 	m := s.merged.of(mergedKey{site, a.Other.sum})
 	m.once.Do(func() {
-		d, problems, told := drawMerged(s.p, site.host, a.Other)
+		d, problems, told := newLayout(s.p).drawMerged(site.host, a.Other)
 		if len(d.head)+len(d.tail) > MaxFile {
 			problems = append(problems, tooLarge(s.p, len(d.head)+len(d.tail)))
 		}
@@ -88,7 +88,9 @@ func (s *Server) mergedContent(site *site, host string, a Answer) *contents {
 		return nil
 	}
 	d := m.served.drawing
-	c := m.served.fill(a.Other.sitemaps(d, d.sitemaps(s.p, host, s.o.Options)))
+	v := d.vary(s.p, host, s.o.Options)
+	v.sitemaps = a.Other.sitemaps(d, v.sitemaps)
+	c := m.served.fill(v)
 	if c.identity.size > MaxFile {
 		c = nil
 	}

@@ -4,159 +4,257 @@ package robotsserve
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// name decides which crawlers the groups name. Everybody's group names those
-// for whom "*" alone would not do. Beside groups of purposes, which come before that
-// of "*", all are named that have rules of their own.
+// name decides which crawlers the groups name: those that rules name and that would
+// not find the same lines anyway, in the group of "*" or in that of the crawler that
+// they follow. Beside groups of purposes, which win over that of "*", all are named
+// that rules name.
 func (g *grouping) name(purposes bool) {
-	everybody := g.groups[0]
-	everybody.tokens = []string{"*"}
+	g.star.tokens = []string{"*"}
+	all := g.candidates()
 	named := map[string]*group{} // by token in lower case
-	var all []policy.Crawler
-	for _, info := range g.p.Crawlers {
-		all = append(all, info)
-	}
-	all = append(all, g.extra...)
-	// Beside "*" some readers would not look for a name.
-	alike := func(why string) *group {
-		return &group{lines: everybody.lines, key: everybody.key, pos: everybody.pos, labels: slices.Concat(everybody.labels, []string{why})}
-	}
-	shadowed, own := alike(notTaken), alike(notOfPurpose)
 	for _, info := range all {
-		gr := g.of[strings.ToLower(info.Token)]
-		if gr == everybody {
-			gr = nil
-			if purposes {
-				gr = own
+		if gr := g.due[g.lower(info.Token)]; gr != nil && (gr.key != g.star.key || info.IgnoresStar || purposes) {
+			named[g.lower(info.Token)] = gr
+		}
+	}
+	g.skipIdle(all, named)
+	followers := map[*group]*group{} // of crawlers that only stand there for what they follow
+	for _, info := range all {
+		token := g.lower(info.Token)
+		gr, due := named[token], g.due[token]
+		head := g.followed(info, named)
+		switch {
+		case gr == nil && head != nil:
+			named := due != nil
+			if !named {
+				due = g.star
+			}
+			if gr = due; due.key != head.key && (named || g.isFamily(info) || laxer(head, due)) {
+				if gr == g.star {
+					if followers[gr] == nil {
+						followers[gr] = &group{lines: gr.lines, key: gr.key, rules: gr.rules}
+					}
+					gr = followers[gr]
+				}
+				gr.tokens = append(gr.tokens, info.Token)
+			}
+		case gr == nil:
+			if info.IgnoresStar && g.p.Spec().Publish.EveryoneNamed {
+				g.star.tokens = append(g.star.tokens, info.Token)
+			}
+		case head != nil && head.key == gr.key && g.isFamily(info):
+		default:
+			gr.tokens = append(gr.tokens, info.Token)
+		}
+	}
+	if also := followers[g.star]; also != nil {
+		g.groups = append(g.groups, also)
+	}
+}
+
+// skipIdle takes out crawlers that ignore "*" and that their own group would only tell
+// that everything is allowed: without a group they read the same.
+func (g *grouping) skipIdle(all []policy.Crawler, named map[string]*group) {
+	if g.p.Spec().Publish.EveryoneNamed {
+		return
+	}
+	for again := true; again; {
+		again = false
+		for _, info := range all {
+			token := g.lower(info.Token)
+			if gr := named[token]; gr != nil && info.IgnoresStar && len(gr.lines) == 1 && gr.lines[0].Text == allowAll && g.followed(info, named) == nil {
+				delete(named, token)
+				again = true
 			}
 		}
-		if gr != nil {
-			gr.tokens = append(gr.tokens, info.Token)
-			named[strings.ToLower(info.Token)] = gr
+	}
+}
+
+// candidates lists the crawlers that may have to be named, in the order of the policy:
+// those that rules name, those that follow them, and where all are to be named those
+// that ignore "*". Others obey the group of "*" without a name.
+func (g *grouping) candidates() []policy.Crawler {
+	var ids []policy.CrawlerID
+	for token := range g.due {
+		if id := g.p.Crawler(token); id != 0 {
+			ids = append(ids, id)
+		}
+		ids = append(ids, g.followers[token]...)
+	}
+	if g.p.Spec().Publish.EveryoneNamed {
+		ids = append(ids, g.ignoring...)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	all := make([]policy.Crawler, 0, len(ids)+len(g.extra))
+	for _, id := range ids {
+		all = append(all, g.p.CrawlerInfo(id))
+	}
+	return append(all, g.extra...)
+}
+
+// followed is the group that a crawler obeys if none names it, nil for that of "*".
+func (g *grouping) followed(info policy.Crawler, named map[string]*group) *group {
+	for _, t := range info.Follows {
+		if gr := named[g.lower(t)]; gr != nil {
+			return gr
 		}
 	}
-	for _, info := range all {
-		if named[strings.ToLower(info.Token)] != nil {
+	return nil
+}
+
+// isFamily reports whether a crawler follows another one of its operator.
+func (g *grouping) isFamily(info policy.Crawler) bool {
+	return g.p.Family(g.p.Crawler(info.Token)) != 0
+}
+
+// laxer reports whether a group may allow something that another one disallows.
+func laxer(g, than *group) bool {
+	for i := range than.lines {
+		d := &than.lines[i]
+		if d.key != "disallow" {
 			continue
 		}
-		switch {
-		case g.isShadowed(info.Token, named):
-			shadowed.tokens = append(shadowed.tokens, info.Token)
-		case info.IgnoresStar && !everybody.trivial(), g.followsOther(info, named):
-			everybody.tokens = append(everybody.tokens, info.Token)
-		}
-	}
-	g.groups = append(g.groups, shadowed, own) // without tokens they are left out
-}
-
-// The comments of crawlers that are named although they do what everybody does.
-const (
-	notTaken     = "named so that no reader takes them for a crawler of a shorter name"
-	notOfPurpose = "named so that the groups of purposes are not taken for theirs"
-)
-
-// followsOther reports whether a crawler that no group names would obey another
-// one's group.
-func (g *grouping) followsOther(info policy.Crawler, named map[string]*group) bool {
-	return slices.ContainsFunc(info.Follows, func(t string) bool { return named[strings.ToLower(t)] != nil })
-}
-
-// isShadowed reports whether a crawler's token contains one that a group names:
-// some readers look for substrings (urllib.robotparser, Protego) or prefixes.
-func (g *grouping) isShadowed(token string, named map[string]*group) bool {
-	token = strings.ToLower(token)
-	for i := range len(token) {
-		for j := i + 1; j <= len(token); j++ {
-			if named[token[i:j]] != nil {
+		covered := false
+		for j := range g.lines {
+			switch l := &g.lines[j]; {
+			case l.key == "disallow":
+				covered = covered || l.pattern.Covers(d.pattern)
+			case l.key == "allow" && l.pattern.Overlaps(d.pattern):
 				return true
 			}
+		}
+		if !covered {
+			return true
 		}
 	}
 	return false
 }
 
-// arrange puts the groups into the order of the file: as the policy has them,
-// but a crawler before those whose names are part of its own, as some readers
-// take the first group that is for such a part; and everybody's last. A group is
-// split where that asks for it.
+// arrange puts the groups into the order of the file: that of "*", then the others as
+// the policy has them, but a crawler before those whose names are part of its own, as
+// some readers take the first group that is for such a part (Python's urllib looks for
+// substrings). A group is split where that asks for it.
 func (g *grouping) arrange() []*group {
 	var all []*group
-	of := map[string]*group{} // by token
-	for _, gr := range g.groups[1:] {
+	of := make(map[string]*group, len(g.due)) // by token
+	for _, gr := range g.groups {
 		if len(gr.tokens) == 0 {
 			continue
 		}
 		all = append(all, gr)
 		for _, t := range gr.tokens {
-			of[strings.ToLower(t)] = gr
+			of[g.lower(t)] = gr
 		}
 	}
-	blocks := newBlocks(of)
-	var done []*group
-	for len(all) > 0 {
-		i, tokens := blocks.next(all)
-		part := *all[i]
-		part.tokens = tokens
-		done = append(done, &part)
-		for _, t := range tokens {
-			blocks.release(t)
-		}
-		if len(tokens) == len(all[i].tokens) {
-			all = slices.Delete(all, i, i+1)
-			continue
-		}
-		rest := *all[i]
-		rest.tokens = slices.DeleteFunc(slices.Clone(rest.tokens), func(t string) bool { return slices.Contains(tokens, t) })
-		all[i] = &rest
+	order := g.newNameOrder(all, of)
+	done := []*group{g.star}
+	for next := order.next(); next != nil; next = order.next() {
+		done = append(done, next)
 	}
-	return append(done, g.groups[0])
+	return done
 }
 
-// blocks knows which tokens must wait, as they are part of a token of another
-// group that is not printed yet.
-type blocks struct {
+// nameOrder puts groups in order. A token must wait while it is part of a token of
+// another group that is not printed yet.
+type nameOrder struct {
+	layout  *layout
+	all     []*group            // nil for those that are printed
+	place   map[string]int      // of the group of a token, in all
 	parts   map[string][]string // of each token, those in other groups
 	waiting map[string]int      // for so many tokens
+	blocked []int               // how many tokens of each group wait
+	free    []int               // the groups of which none waits, in order
 }
 
-func newBlocks(of map[string]*group) *blocks {
-	b := &blocks{parts: map[string][]string{}, waiting: map[string]int{}}
+func (g *grouping) newNameOrder(all []*group, of map[string]*group) *nameOrder {
+	b := &nameOrder{layout: g.layout, all: all, place: map[string]int{}, parts: map[string][]string{}, waiting: map[string]int{}, blocked: make([]int, len(all))}
+	for i, gr := range all {
+		for _, t := range gr.tokens {
+			b.place[g.lower(t)] = i
+		}
+	}
 	for t, gr := range of {
-		for i := range len(t) {
-			for j := i + 1; j <= len(t); j++ {
-				part := t[i:j]
-				if other := of[part]; other != nil && other.key != gr.key && !slices.Contains(b.parts[t], part) {
-					b.parts[t] = append(b.parts[t], part)
-					b.waiting[part]++
+		for _, part := range g.partsOf(t, of) {
+			if other := of[part]; other != nil && other.key != gr.key {
+				b.parts[t] = append(b.parts[t], part)
+				if b.waiting[part]++; b.waiting[part] == 1 {
+					b.blocked[b.place[part]]++
 				}
 			}
+		}
+	}
+	for i, n := range b.blocked {
+		if n == 0 {
+			b.free = append(b.free, i)
 		}
 	}
 	return b
 }
 
-func (b *blocks) release(token string) {
-	for _, part := range b.parts[strings.ToLower(token)] {
-		b.waiting[part]--
+// partsOf lists the parts of a token that are tokens themselves, each once.
+func (g *grouping) partsOf(token string, of map[string]*group) []string {
+	if parts, ok := g.parts[token]; ok && g.below == nil {
+		return parts
 	}
+	var parts []string
+	for i := range len(token) {
+		for j := i + 1; j <= len(token); j++ {
+			part := token[i:j]
+			if part != token && (g.p.Crawler(part) != 0 || g.otherTokens[part] || of[part] != nil) && !slices.Contains(parts, part) {
+				parts = append(parts, part)
+			}
+		}
+	}
+	if g.below == nil {
+		g.parts[token] = parts
+	}
+	return parts
 }
 
-// next picks the first group that may be printed whole, else the first tokens
-// that may be printed. The longest token always may.
-func (b *blocks) next(all []*group) (int, []string) {
-	first, tokens := -1, []string(nil)
-	for i, gr := range all {
-		free := slices.DeleteFunc(slices.Clone(gr.tokens), func(t string) bool { return b.waiting[strings.ToLower(t)] > 0 })
-		if len(free) == len(gr.tokens) {
-			return i, free
+// next returns the first group that may be printed whole, else what may be printed of
+// the first other one, and nil in the end. The longest token always may.
+func (b *nameOrder) next() *group {
+	if len(b.free) > 0 {
+		gr := b.all[b.free[0]]
+		b.all[b.free[0]], b.free = nil, b.free[1:]
+		b.release(gr.tokens)
+		return gr
+	}
+	for i, gr := range b.all {
+		if gr == nil {
+			continue
 		}
-		if first < 0 && len(free) > 0 {
-			first, tokens = i, free
+		waits := func(t string) bool { return b.waiting[b.layout.lower(t)] > 0 }
+		first, rest := *gr, *gr
+		if first.tokens = slices.DeleteFunc(slices.Clone(gr.tokens), waits); len(first.tokens) == 0 {
+			continue
+		}
+		rest.tokens = slices.DeleteFunc(slices.Clone(gr.tokens), func(t string) bool { return !waits(t) })
+		rest.purposes = nil // they stand in the first part
+		b.all[i] = &rest
+		b.release(first.tokens)
+		return &first
+	}
+	return nil
+}
+
+// release tells that tokens are printed.
+func (b *nameOrder) release(tokens []string) {
+	for _, t := range tokens {
+		for _, part := range b.parts[b.layout.lower(t)] {
+			if b.waiting[part]--; b.waiting[part] > 0 {
+				continue
+			}
+			i := b.place[part]
+			if b.blocked[i]--; b.blocked[i] == 0 && b.all[i] != nil {
+				at, _ := slices.BinarySearch(b.free, i)
+				b.free = slices.Insert(b.free, at, i)
+			}
 		}
 	}
-	return first, tokens
 }

@@ -104,9 +104,11 @@ func originalText(data []byte) string {
 
 const hexDigits = "0123456789ABCDEF"
 
-// originalNormal encodes a path or pattern so that equal octets look the same.
-func originalNormal(s string) string {
+// originalNormal encodes a path, or a pattern if wild is set, so that equal octets
+// look the same.
+func originalNormal(s string, wild bool) string {
 	var b strings.Builder
+	star, query := false, false
 	for i := 0; i < len(s); i++ {
 		c, encoded := s[i], false
 		if c == '%' && i+2 < len(s) {
@@ -118,14 +120,16 @@ func originalNormal(s string) string {
 		}
 		unreserved := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 		switch {
-		case unreserved:
+		case unreserved, strings.IndexByte(":[]@!&'()+,;=", c) >= 0, query && (c == '/' || c == '?'):
 			b.WriteByte(c)
+			query = query || star && c == '='
 		case encoded || c == '%' || c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0:
 			b.WriteByte('%')
 			b.WriteByte(hexDigits[c>>4])
 			b.WriteByte(hexDigits[c&15])
 		default:
 			b.WriteByte(c)
+			star, query = star || wild && c == '*', query || c == '?'
 		}
 	}
 	return b.String()
@@ -135,11 +139,11 @@ func originalNormal(s string) string {
 // originalPattern a pattern in which only a "$" at the end is not (RFC 9309
 // section 2.2.3).
 func originalPath(s string) string {
-	return strings.NewReplacer("*", "%2A", "$", "%24").Replace(originalNormal(s))
+	return strings.NewReplacer("*", "%2A", "$", "%24").Replace(originalNormal(s, false))
 }
 
 func originalPattern(s string) string {
-	body, ends := strings.CutSuffix(originalNormal(s), "$")
+	body, ends := strings.CutSuffix(originalNormal(s, true), "$")
 	body = strings.ReplaceAll(body, "$", "%24")
 	if ends {
 		body += "$"

@@ -7,79 +7,132 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// sentinel starts the product token that opens the group of a purpose of which
-// no crawler is known. No crawler has such a token.
+// sentinel starts the product token that opens the group of a purpose of which no
+// crawler is known. No crawler has such a token.
 const sentinel = "purpose-"
 
 // purpose is a purpose that rules are for, with what its group says.
 type purpose struct {
-	name   string
-	lines  []string
-	losses []Loss
-	rules  []*policy.Rule
+	name  string
+	class policy.Class
+	rules []*policy.Rule
+	lines []Line
 }
 
+func (p *purpose) key() string { return strings.ToLower(p.name) }
+
 // published finds the purposes that get User-Agent-Purpose lines
-// (draft-illyes-rep-purpose-00).
-//
-// A client combines the groups of all its purposes. What that comes to is what
-// the policy says only where the groups say the same: else none is published,
-// and the crawlers that are known by a purpose are named all the same.
-func (g *grouping) published(everybody *policy.Class) (all []purpose) {
-	for _, name := range purposeAudiences(g.p.Spec()) {
-		c := g.p.WithPurpose(everybody, strings.ToLower(name))
-		rules := g.p.Rules(&c, policy.TierGroup)
-		if len(rules) == 0 {
-			continue // none for this host
+// (draft-illyes-rep-purpose-00). A client combines the groups of all its purposes
+// into one, so that their lines are made together: each combination of groups says
+// what the policy does.
+func (g *grouping) published(everyone *policy.Class) []purpose {
+	var all []purpose
+	var statements []stated
+	for _, name := range g.layout.purposes {
+		p := purpose{name: name, class: g.p.WithPurpose(everyone, strings.ToLower(name))}
+		p.rules = g.p.Rules(&p.class, policy.TierGroup)
+		if len(p.rules) > 0 && g.isPurpose(name, p.rules[0]) {
+			all = append(all, p)
 		}
-		if !g.isPurpose(name, rules[0]) {
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	common := g.p.Statements(everyone, policy.Crawl, "")
+	statements = statementsOf(common, "")
+	is := func(a, b policy.Applied) bool { return a.Statement == b.Statement && a.Audience == b.Audience }
+	for i := range all {
+		own := slices.DeleteFunc(g.p.Statements(&all[i].class, policy.Crawl, all[i].key()), func(a policy.Applied) bool {
+			return slices.ContainsFunc(common, func(b policy.Applied) bool { return is(a, b) })
+		})
+		statements = append(statements, statementsOf(own, all[i].key())...)
+	}
+	below := g.starBelow()
+	if below != nil {
+		statements = append(statements, below.stated()...)
+	}
+	lines, losses := g.crawlLines(statements)
+	for i := range all {
+		p := &all[i]
+		own := slices.DeleteFunc(slices.Clone(lines), func(l line) bool { return l.of.scope != "" && l.of.scope != p.key() })
+		p.lines = g.assemble(own, &p.class, p.key(), below)
+		for _, l := range losses {
+			if l.scope == "" || l.scope == p.key() {
+				l.Purpose = p.key()
+				g.warn(&l)
+				g.losses = append(g.losses, l)
+			}
+		}
+	}
+	g.agree(all)
+	return all
+}
+
+// agree makes the Content-Usage lines of purposes that differ strict: the longest path
+// of combined groups would replace what a shorter one of another purpose forbids.
+func (g *grouping) agree(all []purpose) {
+	differ := func(key string) bool {
+		says := func(p *purpose) string {
+			return keyOf(slices.DeleteFunc(slices.Clone(p.lines), func(l Line) bool { return l.key != key }))
+		}
+		return slices.ContainsFunc(all, func(p purpose) bool { return says(&p) != says(&all[0]) })
+	}
+	usage := differ("content-usage")
+	if !usage && !differ("app-directives") {
+		return
+	}
+	for i := range all {
+		p := &all[i]
+		if !usage {
+			break
+		}
+		strict := preferences(g.p, &p.class, p.key()).strictUsage()
+		at := slices.IndexFunc(p.lines, func(l Line) bool { return l.key == "content-usage" })
+		if at < 0 {
 			continue
 		}
-		lines, losses := g.body(&c, strings.ToLower(name), g.star())
-		for i := range losses {
-			losses[i].Purpose = strings.ToLower(name)
-			g.warn(&losses[i])
-		}
-		all = append(all, purpose{name, lines, losses, rules})
-	}
-	for _, p := range all {
-		if !slices.Equal(p.lines, all[0].lines) {
-			g.problems = append(g.problems, policy.Problem{
-				Severity: policy.Warning, Code: "purpose-groups-differ", Pos: p.rules[0].Pos,
-				Message: fmt.Sprintf("the rules for the purposes %q and %q differ, and a crawler of both would combine them otherwise than the policy does: no User-Agent-Purpose lines are published, only the names of the crawlers that are known; state the same for both",
-					all[0].name, p.name),
-			})
-			return nil
+		first := p.lines[at]
+		p.lines = slices.DeleteFunc(p.lines, func(l Line) bool { return l.key == "content-usage" })
+		if strict != "" {
+			first.Text, first.pattern = "Content-Usage: "+strict, pathpattern.All
+			p.lines = slices.Insert(p.lines, at, first)
 		}
 	}
-	return all
+	g.problems = append(g.problems, policy.Problem{
+		Severity: policy.Hint, Code: "purpose-groups-differ", Pos: all[0].rules[0].Pos,
+		Message: fmt.Sprintf("what Content-Usage and App-Directives say to the purpose %q differs from what they say to others, and a crawler of two purposes combines what it reads: robots.txt says by Content-Usage what is disallowed for any path, and of App-Directives the longest path holds; the headers say what holds for each path", all[0].name),
+	})
 }
 
 // addPurposes adds the lines of purposes. Most readers do not know the line, so that
 // it only stands after the User-agent lines of a group.
 func (g *grouping) addPurposes(all []purpose) {
 	for _, p := range all {
-		gr := g.byKey[strings.Join(p.lines, "\n")]
-		if gr == nil || gr.star || len(gr.tokens) == 0 || !g.hasPurpose(gr, p.name) {
-			gr = g.sentinelGroup(p.name, p.lines, p.rules)
+		gr := g.byKey[keyOf(p.lines)]
+		if gr == nil || len(gr.tokens) == 0 || !g.hasPurpose(gr, p.name) {
+			gr = &group{tokens: []string{sentinel + p.key()}, lines: p.lines, key: keyOf(p.lines)}
+			gr.add(p.rules)
+			g.groups = append(g.groups, gr)
 		}
 		gr.purposes = append(gr.purposes, p.name)
-		g.losses = append(g.losses, p.losses...)
 	}
 }
 
 // isPurpose reports whether a name can stand in a User-Agent-Purpose line.
-// Google's parser reads the line as a User-agent line, and letters, "-" and "_"
-// only.
+// Google's parser reads the line as a User-agent line, up to the first character that
+// is no letter, "-" or "_".
 func (g *grouping) isPurpose(name string, rule *policy.Rule) bool {
-	why := ""
+	const letters, digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_", "0123456789"
+	read := name[:len(name)-len(strings.TrimLeft(name, letters))] // by Google
+	var why string
 	switch {
-	case strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_") != "" || name == "":
-		why = "crawlers only read letters, - and _ there"
-	case g.p.Crawler(name) != 0:
+	case strings.Trim(name, letters+digits) != "" || read == "":
+		why = "such a name starts with a letter, and has letters, digits, - and _ only"
+	case g.p.Crawler(name) != 0, g.p.Crawler(read) != 0:
 		why = "some crawlers would take it for the crawler of that name"
 	default:
 		return true
@@ -98,18 +151,24 @@ func (g *grouping) hasPurpose(gr *group, purpose string) bool {
 	})
 }
 
-// star is what a file that is merged says to everybody.
-func (g *grouping) star() *foreignGroup {
+// starBelow is what a file that is merged says to everyone.
+func (g *grouping) starBelow() *foreignGroup {
 	if g.below == nil {
 		return nil
 	}
 	return g.below.byToken["*"]
 }
 
-// sentinelGroup adds a group that no crawler is named in.
-func (g *grouping) sentinelGroup(name string, lines []string, rules []*policy.Rule) *group {
-	gr := &group{tokens: []string{sentinel + strings.ToLower(name)}, lines: lines, key: strings.Join(lines, "\n")}
-	gr.label(rules)
-	g.groups = append(g.groups, gr)
-	return gr
+// purposeAudiences lists the purposes that rules are for.
+func purposeAudiences(spec *policy.Spec) (names []string) {
+	seen := map[string]bool{}
+	for i := range spec.Rules {
+		for _, a := range spec.Rules[i].For {
+			if key := strings.ToLower(a.Name); a.Kind == policy.ForPurpose && !seen[key] {
+				seen[key] = true
+				names = append(names, a.Name)
+			}
+		}
+	}
+	return names
 }

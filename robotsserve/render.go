@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
 // The limits of readers: Google's parser reads 500 KiB of a file (RFC 9309
@@ -31,7 +33,7 @@ type File struct {
 	Body   []byte
 	ETag   string // strong (RFC 9110 section 8.8.3)
 	Losses []Loss // in the groups, where the file is stricter than the policy
-	work   int    // statements that it took
+	drawn  *drawing
 }
 
 // Loss is where the file is stricter than the policy, as longest-match reading
@@ -43,19 +45,25 @@ type Loss struct {
 	Rule     *policy.Rule
 	Pos      policy.Pos
 	Pattern  pathpattern.Pattern // of the statement
+	scope    string              // the purpose of the statement, or ""
+	spelling bool                // it is only a second spelling that is stricter
 }
 
 // Render renders the robots.txt that a policy means for a host, which may have
 // a port. The result depends on nothing else. A policy with a problem that is an
 // error must not be published: readers would not read all of the file.
 func Render(p *policy.Policy, host string, o Options) (*File, []policy.Problem) {
-	d, problems := draw(p, host)
-	sitemaps := d.sitemaps(p, host, o)
-	body := slices.Concat(d.head, sitemaps, d.tail)
+	return newLayout(p).render(host, o)
+}
+
+func (l *layout) render(host string, o Options) (*File, []policy.Problem) {
+	d, problems := l.draw(host, nil)
+	v := d.vary(l.p, host, o)
+	body := slices.Concat(v.front, d.head, v.sitemaps, d.tail)
 	if len(body) > MaxFile {
-		problems = append(problems, tooLarge(p, len(body)))
+		problems = append(problems, tooLarge(l.p, len(body)))
 	}
-	return &File{Body: body, ETag: d.etag(sitemaps), Losses: d.losses, work: d.work}, problems
+	return &File{Body: body, ETag: d.etag(v), Losses: d.losses, drawn: d}, problems
 }
 
 // tooLarge is the problem of a file that is.
@@ -67,12 +75,21 @@ func tooLarge(p *policy.Policy, n int) policy.Problem {
 	}
 }
 
-// tooMuch is the problem of a policy whose files would take too long to make.
+// tooMuch is the problem of a policy with a file that would take too long to make.
 func tooMuch(p *policy.Policy) policy.Problem {
 	return policy.Problem{
 		Severity: policy.Error, Code: "robots-txt-too-large", Pos: largestRule(p),
-		Message: "so many crawlers and hosts have crawl rules of their own beside so many rules for everyone that making robots.txt would take minutes; " +
-			"write rules for categories or operators instead of for each crawler, or name fewer hosts",
+		Message: "so many crawlers have crawl rules of their own beside so many rules for everyone that rendering robots.txt would take minutes; " +
+			"write rules for categories or operators instead of for each crawler",
+	}
+}
+
+// notRendered is the problem of a policy of which Check renders only some files.
+func notRendered(p *policy.Policy, rendered, all int) policy.Problem {
+	return policy.Problem{
+		Severity: policy.Warning, Code: "hosts-not-rendered", Pos: largestRule(p),
+		Message: fmt.Sprintf("only %d of %d different robots.txt were rendered to check them, those with the most rules first, as all would take too long; "+
+			"write rules for categories or operators instead of for each crawler, or name fewer hosts", rendered, all),
 	}
 }
 
@@ -88,53 +105,56 @@ func largestRule(p *policy.Policy) (pos policy.Pos) {
 	return pos
 }
 
-// drawing is a robots.txt but for the sitemaps, which depend on the very host.
+// drawing is a robots.txt but for what depends on the very host.
 type drawing struct {
-	head, tail []byte            // before the sitemaps, and after
-	sum        [sha256.Size]byte // of both
+	first      []byte            // before all groups
+	head, tail []byte            // the groups, and what comes after the sitemaps
+	rights     bool              // the policy states something for an RSL document
+	sum        [sha256.Size]byte // of head and tail
 	eol        string
+	groups     []*group // as they are printed
 	losses     []Loss
 	work       int // statements that were flattened
 }
 
-// draw renders all that hosts have in common to which the same rules speak.
-func draw(p *policy.Policy, host string) (*drawing, []policy.Problem) {
-	return drawOn(p, host, nil)
-}
-
-// drawOn is draw with a file below, or nil.
-func drawOn(p *policy.Policy, host string, below *foreign) (*drawing, []policy.Problem) {
-	g := newGrouping(p, host)
+// draw renders all that hosts have in common to which the same rules speak, with
+// another file below or nil.
+func (l *layout) draw(host string, below *foreign) (*drawing, []policy.Problem) {
+	g := newGrouping(l, host)
 	g.below = below
-	if below != nil {
-		g.speaks = spokenOfBy(p)
-	}
 	g.collect()
-	records := newRecords(p, host)
-	d := &drawing{eol: "\n"}
+	records, problems := l.acap.Write(host)
+	d := &drawing{eol: "\n", groups: g.arrange()}
 	if records != nil {
 		d.eol = "\r\n" // what the grammar of ACAP 1.0 asks for, and RFC 9309 takes
 	}
-	var head writer
-	head.eol = d.eol
+	var first, head writer
+	first.eol, head.eol = d.eol, d.eol
 	if records != nil {
-		head.line("##ACAP version=1.0")
+		first.line(acap.VersionComment)
 	}
-	if url := p.Spec().Publish.License; url != "" {
-		head.line("License: " + url) // before all groups, or it would be of the last one only
+	if url := l.p.Spec().Publish.License; url != "" {
+		first.line("License: " + url) // before all groups, or it would be of the last one only
 	}
-	for _, group := range g.arrange() {
+	d.first = first.text
+	if l.p.Spec().Publish.RSL != "" {
+		d.rights = rights.NewView(l.p, host).StatesAny()
+	}
+	for _, group := range d.groups {
 		head.blank()
 		group.write(&head)
 	}
 	d.head = head.text
 	var tail writer
 	tail.eol = d.eol
-	problems := g.problems
-	if records != nil {
-		tail.line("")
-		problems = append(problems, records.write(&tail)...)
+	for i := range records {
+		if i == 0 {
+			tail.line("")
+		}
+		tail.pos = records[i].Pos
+		tail.line(records[i].Text)
 	}
+	problems = append(g.problems, problems...)
 	d.tail = tail.text
 	h := sha256.New()
 	fmt.Fprintf(h, "%d ", len(d.head))
@@ -142,25 +162,52 @@ func drawOn(p *policy.Policy, host string, below *foreign) (*drawing, []policy.P
 	h.Write(d.tail)
 	h.Sum(d.sum[:0])
 	d.losses, d.work = g.losses, g.work
-	problems = append(problems, longLines(head, tail)...)
+	problems = append(problems, longLines(first, head, tail)...)
 	slices.SortStableFunc(problems, func(a, b policy.Problem) int {
 		return slices.Compare([]int{a.Pos.Line, a.Pos.Column}, []int{b.Pos.Line, b.Pos.Column})
 	})
 	return d, problems
 }
 
-// etag is the entity tag of the drawing with these sitemaps.
-func (d *drawing) etag(sitemaps []byte) string {
-	sum := sha256.Sum256(slices.Concat(d.sum[:], sitemaps))
-	return `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`
+// varying is what depends on the very host.
+type varying struct {
+	front    []byte // before all groups
+	sitemaps []byte
+}
+
+// varies reports whether a policy's files have anything that depends on the very host.
+func varies(p *policy.Policy) bool {
+	return p.Spec().Publish.RSL != "" || slices.ContainsFunc(p.Spec().Sitemaps, func(s string) bool { return s[0] == '/' })
+}
+
+// vary completes the drawing for a host.
+func (d *drawing) vary(p *policy.Policy, host string, o Options) varying {
+	if o.Scheme == "" {
+		o.Scheme = "https"
+	}
+	w := writer{text: slices.Clone(d.first), eol: d.eol}
+	if path := p.Spec().Publish.RSL; path != "" && d.rights && isAuthority(host) {
+		w.line("License: " + o.Scheme + "://" + strings.ToLower(host) + path)
+	}
+	if len(d.head) > 0 {
+		w.blank()
+	}
+	return varying{w.text, d.sitemaps(p, host, o)}
+}
+
+// etag is the entity tag of the drawing as it is completed.
+func (d *drawing) etag(v varying) string {
+	h := sha256.New()
+	h.Write(d.sum[:])
+	fmt.Fprintf(h, "%d ", len(v.front))
+	h.Write(v.front)
+	h.Write(v.sitemaps)
+	return `"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12]) + `"`
 }
 
 // sitemaps are the Sitemap lines for a host. Sitemaps named by path are left out
 // where the host is no host.
 func (d *drawing) sitemaps(p *policy.Policy, host string, o Options) []byte {
-	if o.Scheme == "" {
-		o.Scheme = "https"
-	}
 	var w writer
 	w.eol = d.eol
 	for _, s := range p.Spec().Sitemaps {

@@ -3,7 +3,9 @@
 package robotsserve
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,7 +38,7 @@ type Answer struct {
 	// cannot be merged, the file is served without.
 	Other *Other
 	// Tell is told once of each merged file what Merge says of it; it may be nil.
-	Tell func([]policy.Problem, []Told)
+	Tell func([]policy.Problem, []Note)
 }
 
 // CacheControl is the value of Cache-Control that lets a robots.txt be kept for
@@ -79,10 +81,16 @@ func NewServer(p *policy.Policy, o ServeOptions) *Server {
 		o.MaxAge = DefaultMaxAge
 	}
 	s.cacheControl = CacheControl(o.MaxAge)
+	sites := map[int]*site{}
 	for _, h := range Hosts(p) {
-		if h != "" {
-			s.hosts[h] = &site{host: string(h)}
+		if h == "" {
+			continue
 		}
+		key := p.HostKey(string(h))
+		if sites[key] == nil {
+			sites[key] = &site{host: string(h)}
+		}
+		s.hosts[h] = sites[key]
 	}
 	return s
 }
@@ -109,15 +117,27 @@ func Hosts(p *policy.Policy) []policy.Host {
 // these take the longest, and one is enough for the policy not to be served.
 const maxTooLarge = 2
 
-// Check renders the robots.txt of all hosts and returns their problems, each
-// once. Past a few hosts whose files are too large, and when all take too long, it
-// stops.
+// Check renders the robots.txt of all hosts, of those to which the same rules speak
+// only one, and returns their problems, each once. Past a few hosts whose files are too
+// large it stops. Where all hosts would take too long it renders those with the most
+// rules, and says so.
 func Check(p *policy.Policy, o Options) []policy.Problem {
-	var problems []policy.Problem
+	problems, _ := check(p, o)
+	return problems
+}
+
+// check is Check, and returns how many files it rendered.
+func check(p *policy.Policy, o Options) (problems []policy.Problem, rendered int) {
+	l := newLayout(p)
 	seen := map[policy.Problem]bool{}
 	tooLarge, work := 0, 0
-	for _, h := range Hosts(p) {
-		f, found := Render(p, string(h), o)
+	hosts := differentHosts(p)
+	for _, h := range hosts {
+		if work > maxCheckWork {
+			return append(problems, notRendered(p, rendered, len(hosts))), rendered
+		}
+		rendered++
+		f, found := l.render(string(h), o)
 		for _, f := range found {
 			if !seen[f] {
 				seen[f] = true
@@ -130,14 +150,30 @@ func Check(p *policy.Policy, o Options) []policy.Problem {
 		if tooLarge == maxTooLarge {
 			break
 		}
-		if work += f.work; work > maxWork {
-			if much := tooMuch(p); !seen[much] {
-				problems = append(problems, much)
-			}
-			break
+		work += f.drawn.work
+	}
+	return problems, rendered
+}
+
+// differentHosts lists a host for each file that hosts of a policy have, those that
+// the most statements name first.
+func differentHosts(p *policy.Policy) (hosts []policy.Host) {
+	size := map[policy.Host]int{}
+	rules := p.Spec().Rules
+	for i := range rules {
+		for _, h := range rules[i].Hosts {
+			size[h] += len(rules[i].Statements) + len(rules[i].AppDirectives)
 		}
 	}
-	return problems
+	done := map[int]bool{}
+	for _, h := range Hosts(p) {
+		if key := p.HostKey(string(h)); !done[key] {
+			done[key] = true
+			hosts = append(hosts, h)
+		}
+	}
+	slices.SortStableFunc(hosts, func(a, b policy.Host) int { return cmp.Compare(size[b], size[a]) })
+	return hosts
 }
 
 const methodResponse = "robots.txt answers GET and HEAD only\n"

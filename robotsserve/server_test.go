@@ -92,6 +92,9 @@ func TestServeIsWhatRenderRenders(t *testing.T) {
 			tags[f.ETag] = got
 			z := get(t, s, http.MethodGet, host, "Accept-Encoding", "br, gzip;q=0.5")
 			packed := body(t, z)
+			if z.Header.Get("Content-Encoding") == "" && packed == got && len(got) < 200 {
+				continue // it would come to more
+			}
 			if z.Header.Get("Content-Encoding") != "gzip" || gunzip(t, packed) != got {
 				t.Fatalf("%q: the gzip variant differs", host)
 			}

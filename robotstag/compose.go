@@ -182,5 +182,32 @@ func (w *writer) lines() []string {
 	if w.field.oneLine {
 		return []string{strings.Join(texts, separator)}
 	}
+	if len(texts) > maxLines {
+		return packLines(w.members, texts)
+	}
 	return texts
+}
+
+// maxLines bounds the lines of X-Robots-Tag. Python's http.client gives up on a
+// response with 100 header lines, Perl's Net::HTTP with 128.
+const maxLines = 32
+
+// ownLine are the first letters of the user agents of the large engines, whose readers
+// may look only at the name that begins a line.
+var ownLine = []string{
+	"google", "adsbot-google", "bingbot", "msnbot", "yandex", "baiduspider", "slurp", "applebot",
+	"duckduck", "seznam", "yeti", "petal", "qwant",
+}
+
+// packLines puts the members of all other crawlers into one last line. RFC 9110 section 5.3 lets any intermediary do the same.
+func packLines(members []member, texts []string) []string {
+	var lines, rest []string
+	for i, m := range members {
+		if m.token == Everyone || slices.ContainsFunc(ownLine, func(p string) bool { return strings.HasPrefix(m.token, p) }) {
+			lines = append(lines, texts[i])
+		} else {
+			rest = append(rest, texts[i])
+		}
+	}
+	return append(lines, strings.Join(rest, separator))
 }

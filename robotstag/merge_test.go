@@ -43,7 +43,7 @@ func randomValues(r *rand.Rand) *Values {
 	for range r.IntN(4) {
 		members = append(members, Member{pick(r, someTokens), robotsrule.Of(picks(r, someRules, 3)...)})
 	}
-	v, _ := Build(members, Usage{UsageValue(r.IntN(3)), UsageValue(r.IntN(3)), UsageValue(r.IntN(3))}, testNow)
+	v, _ := Build(members, Usage{UsageValue(r.IntN(3)), UsageValue(r.IntN(3)), UsageValue(r.IntN(3)), false}, testNow)
 	return v
 }
 

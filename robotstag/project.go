@@ -3,6 +3,7 @@
 package robotstag
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +89,7 @@ func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Tim
 			if s := spell(u, d); !s.IsEmpty() {
 				sources = append(sources, Source{Rules: s, Usage: u, Decision: d, Rule: d.Rule})
 			}
-			until = earlier(until, changes(d, q.Now))
+			until = earlier(until, d.Until)
 		}
 		for _, name := range p.EngineRuleNames() {
 			s, by, of := p.EngineRule(q, name)
@@ -110,11 +111,15 @@ func spell(u policy.Usage, d policy.Decision) robotsrule.Set {
 	if d.Verdict == policy.Disallowed && ok {
 		return word
 	}
-	q := d.Qualifiers()
-	if q == nil {
-		return robotsrule.Set{}
-	}
 	var rules robotsrule.Set
+	for _, q := range d.Qualifiers() {
+		rules = rules.Union(spellLimits(u, q))
+	}
+	return rules
+}
+
+// spellLimits says the qualifiers of a permission in robots control rules.
+func spellLimits(u policy.Usage, q *policy.Qualifiers) (rules robotsrule.Set) {
 	if u == policy.Index && q.TimeLimit.Kind == policy.UntilDate {
 		rules = rules.Union(robotsrule.UnavailableAfter(q.TimeLimit.Last))
 	}
@@ -137,17 +142,6 @@ func characters(l policy.Length) int {
 		return min(2*l.N-1, 1<<30)
 	}
 	return l.N
-}
-
-// changes is when a decision turns over.
-func changes(d policy.Decision, now time.Time) time.Time {
-	if d.Statement == nil || d.Statement.Qualifiers == nil {
-		return time.Time{}
-	}
-	if t := d.Statement.Qualifiers.TimeLimit; t.Kind == policy.UntilDate && !t.Passed(now) {
-		return t.Last.Add(time.Second)
-	}
-	return time.Time{}
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -185,7 +179,7 @@ func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSo
 		for i, identity := range identities(p) {
 			q.Identity = identity
 			d := p.Decide(q)
-			until = earlier(until, changes(d, q.Now))
+			until = earlier(until, d.Until)
 			if i == 0 || d.Verdict == policy.Disallowed || d.Verdict == policy.Unstated && strictest.Verdict == policy.Allowed {
 				strictest = d
 			}
@@ -227,23 +221,24 @@ func identities(p *policy.Policy) []policy.Identity {
 // passes, the rules change. Nor is until-recrawled, which is how long rules hold
 // anyway (draft-illyes-repext-03).
 func Lost(u policy.Usage, d policy.Decision) (lost []string) {
-	q := d.Qualifiers()
-	if q == nil || d.Statement.Usage != u {
+	if d.Verdict != policy.Allowed || d.Statement == nil || d.Statement.Usage != u {
 		return nil
 	}
-	for _, text := range q.Strings() {
-		name, value, _ := strings.Cut(text, "=")
-		said := false
-		switch policy.QualifierName(name) {
-		case policy.QualifierTimeLimit:
-			said = q.TimeLimit.Kind != policy.ForDays
-		case policy.QualifierMaxLength:
-			said = u == policy.PresentSnippet
-		case policy.QualifierProhibitedModification:
-			said = value == "translation"
-		}
-		if !said {
-			lost = append(lost, text)
+	for _, q := range d.Qualifiers() {
+		for _, text := range q.Strings() {
+			name, value, _ := strings.Cut(text, "=")
+			said := false
+			switch policy.QualifierName(name) {
+			case policy.QualifierTimeLimit:
+				said = q.TimeLimit.Kind != policy.ForDays
+			case policy.QualifierMaxLength:
+				said = u == policy.PresentSnippet
+			case policy.QualifierProhibitedModification:
+				said = value == "translation"
+			}
+			if !said && !slices.Contains(lost, text) {
+				lost = append(lost, text)
+			}
 		}
 	}
 	return lost

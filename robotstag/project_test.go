@@ -99,7 +99,7 @@ func TestRules(t *testing.T) {
 func TestRulesOfIdentities(t *testing.T) {
 	p := compile(t,
 		policy.Rule{For: []policy.Audience{everyone}, Statements: []policy.Statement{say(false, policy.Index, "/"), say(false, policy.TrainAI, "/")}},
-		policy.Rule{For: []policy.Audience{everyone}, Identity: policy.Verified, Statements: []policy.Statement{say(true, policy.Index, "/x"), say(true, policy.TrainAI, "/x")}},
+		policy.Rule{For: []policy.Audience{everyone}, Identity: policy.DemandVerified, Statements: []policy.Statement{say(true, policy.Index, "/x"), say(true, policy.TrainAI, "/x")}},
 	)
 	q := policy.Query{Path: "/x", Now: june}
 	if got, _ := robotstag.Rules(p, q); got.String() != "noindex" {

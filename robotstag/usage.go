@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/dunglas/httpsfv"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
 // UsageValue is the value of one key of Content-Usage
@@ -26,34 +29,48 @@ type Usage struct {
 	TrainAI UsageValue // train-ai
 	AIUse   UsageValue // ai-use
 	Search  UsageValue // search
+	// Earlier says to write what is No with the labels of earlier drafts too.
+	Earlier bool
 }
 
-var usageKeys = [...]string{"train-ai", "ai-use", "search"}
+// verdicts are the preferences as decisions.
+func (u Usage) verdicts() (v rights.Verdicts) {
+	for i, p := range [...]UsageValue{u.TrainAI, u.AIUse, u.Search} {
+		v[i] = [...]policy.Verdict{Unknown: policy.Unstated, Yes: policy.Allowed, No: policy.Disallowed}[p]
+	}
+	return v
+}
 
-func (u Usage) list() [len(usageKeys)]UsageValue {
-	return [...]UsageValue{u.TrainAI, u.AIUse, u.Search}
+// value returns the place of a preference by its usage.
+func (u *Usage) value(of policy.Usage) *UsageValue {
+	switch of {
+	case policy.TrainAI:
+		return &u.TrainAI
+	case policy.AIUse:
+		return &u.AIUse
+	}
+	return &u.Search
 }
 
 // Combine gives the preferences of u and t together (draft-ietf-aipref-vocab
 // §5.1): any no is no, else any yes is yes, else unknown.
 func (u Usage) Combine(t Usage) Usage {
-	return Usage{max(u.TrainAI, t.TrainAI), max(u.AIUse, t.AIUse), max(u.Search, t.Search)}
+	return Usage{max(u.TrainAI, t.TrainAI), max(u.AIUse, t.AIUse), max(u.Search, t.Search), u.Earlier || t.Earlier}
+}
+
+// Restrictions are the preferences of u that are No.
+func (u Usage) Restrictions() Usage {
+	for _, v := range []*UsageValue{&u.TrainAI, &u.AIUse, &u.Search} {
+		if *v == Yes {
+			*v = Unknown
+		}
+	}
+	return u
 }
 
 // String gives the field's value, such as "train-ai=n, search=y", or "" when
 // nothing is known.
-func (u Usage) String() string {
-	var members []string
-	for i, p := range u.list() {
-		switch p {
-		case Yes:
-			members = append(members, usageKeys[i]+"=y")
-		case No:
-			members = append(members, usageKeys[i]+"=n")
-		}
-	}
-	return strings.Join(members, separator)
-}
+func (u Usage) String() string { return u.verdicts().ContentUsage(u.Earlier) }
 
 // upstreamUsage is what an upstream's Content-Usage lines say. Labels unknown
 // here are kept, because the vocabulary is still growing.
@@ -98,17 +115,19 @@ func (up *upstreamUsage) addAll(d *httpsfv.Dictionary) {
 }
 
 func (up *upstreamUsage) add(name string, m httpsfv.Member) {
-	switch p := usageValue(m); name {
-	case "train-ai":
-		up.known.TrainAI = max(up.known.TrainAI, p)
-	case "ai-use":
-		up.known.AIUse = max(up.known.AIUse, p)
-	case "search":
-		up.known.Search = max(up.known.Search, p)
-	default:
-		if before, ok := up.other[name]; !ok || usageValue(before) <= p {
-			up.other[name] = m
+	p := usageValue(m)
+	for _, u := range policy.RightsUsages() {
+		if name == u.String() {
+			v := up.known.value(u)
+			*v = max(*v, p)
+			return
 		}
+	}
+	if u, ok := rights.Renamed(name); ok && p == No {
+		*up.known.value(u) = No // what an earlier draft calls it is not to be lost
+	}
+	if before, ok := up.other[name]; !ok || usageValue(before) <= p {
+		up.other[name] = m
 	}
 }
 
@@ -128,9 +147,15 @@ func usageValue(m httpsfv.Member) UsageValue {
 // mergeUsage writes u and the upstream's preferences in one line. Labels unknown
 // here that do not fit in Limit are left out and told.
 func mergeUsage(u Usage, up upstreamUsage, problems []Problem) ([]string, []Problem) {
-	line := u.Combine(up.known).String()
+	all := u.Combine(up.known)
+	line := all.String()
 	names := make([]string, 0, len(up.other))
 	for name := range up.other {
+		if of, ok := rights.Renamed(name); ok && *all.value(of) == No {
+			if u.Earlier || usageValue(up.other[name]) != No {
+				continue // it stands there already, or permits what is disallowed
+			}
+		}
 		names = append(names, name)
 	}
 	slices.Sort(names)

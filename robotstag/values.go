@@ -59,7 +59,7 @@ type Member struct {
 // say nothing has no lines.
 type Values struct {
 	RobotsTag    []string // one line
-	XRobotsTag   []string // one line an audience, everyone's first
+	XRobotsTag   []string // everyone's first; a line for each audience, or few lines if they are many
 	ContentUsage []string // one line
 	// Until is the instant at which the values change by themselves, because an
 	// unavailable_after has passed. Zero means never.

@@ -26,7 +26,7 @@ const maxSamples = 1000
 // check says what the channels cannot carry, for every host that the policy
 // tells apart.
 func (s *Site) check() []policy.Problem {
-	problems := robotsserve.Check(s.Policy, robotsserve.Options{})
+	problems := append(slices.Clip(s.Policy.Problems()), robotsserve.Check(s.Policy, robotsserve.Options{})...)
 	samples, left := s.samples(), maxSamples
 	for _, h := range robotsserve.Hosts(s.Policy) {
 		host := string(h)
@@ -39,7 +39,7 @@ func (s *Site) check() []policy.Problem {
 			}
 		}
 	}
-	return problems
+	return append(problems, s.checkRights()...)
 }
 
 // sample is a path to try, and what of the policy it is for.

@@ -4,7 +4,7 @@ package site
 
 import (
 	"net/url"
-	"strings"
+	"slices"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -13,22 +13,15 @@ import (
 // Verdict is what the edge finds about a request.
 type Verdict struct {
 	Crawler  policy.CrawlerID // 0: no crawler that the policy knows
-	Decision policy.Decision  // about crawling; not asked for where Crawler is 0
-	Mode     policy.Mode      // what to do about it, where Refused
-	// Impostor is true where Mode is what the policy says about impostors, and
-	// not about what Decision disallows.
-	Impostor bool
+	Decision policy.Decision  // about crawling; empty where Crawler is 0
+	Mode     policy.Mode      // what to do about the request, where Refused
+	Impostor bool             // Mode is that for impostors, and not that of Decision
+	AnyCase  bool             // Decision disallows the path in another letter case only
 }
 
-// Refused reports whether the policy has something against the request, whatever
-// is to be done about it.
+// Refused reports whether the policy objects to the request, whatever Mode says
+// to do about it.
 func (v Verdict) Refused() bool { return v.Impostor || v.Decision.Verdict == policy.Disallowed }
-
-// Recognize finds the crawler that the User-Agent lines of a request name, or 0.
-func (s *Site) Recognize(userAgents []string) policy.CrawlerID {
-	i, _ := s.recognizer.RecognizeAll(userAgents)
-	return policy.CrawlerID(i)
-}
 
 // Purposes finds the purposes that the User-Agent lines of a request name and the
 // policy speaks of, in lower case (draft-illyes-rep-purpose-00 section 2.1).
@@ -46,36 +39,30 @@ func (s *Site) Purposes(userAgents []string) (found []string) {
 	return found
 }
 
-// MaxPath is how many octets of a request target are compared with patterns. The
-// edge takes a longer one for a path that is blocked, if any is to the crawler;
-// pages under it carry the strictest rules there are.
-const MaxPath = 16 << 10
-
-// Edge decides about a request of a crawler; the query's usage is not looked at.
-// The path is judged in every way in which servers may read it (see
-// pathpattern.Readings): it is disallowed if one of them is, and of several the one
-// decides about which most is done. Only crawlers that
-// the policy knows are ever refused, and never /robots.txt, /.well-known/ and the
-// licence, by which they learn the rules. Where the policy is milder about what
-// it disallows than about impostors, an impostor is met as one.
+// Edge decides about a request of a crawler; the query has the host and the target
+// as the client sent them, and its usage is not looked at. They are judged in
+// every way in which servers may read them (see policy.OtherHost and
+// pathpattern.Readings) and with and without letter case: crawling is disallowed if it
+// is for one of them, and of several the one with the strictest mode decides. Only crawlers that the policy
+// knows are ever refused, and never /robots.txt, /.well-known/ and the licence,
+// from which they learn the rules. An impostor gets the mode for impostors where
+// that is stricter.
 func (s *Site) Edge(q policy.Query) Verdict {
 	v := Verdict{Crawler: q.Crawler}
 	if q.Crawler == 0 {
 		return v
 	}
-	readings, n := pathpattern.Readings(q.Path)
-	if s.open(q.Host, readings[:n]) {
+	t := s.targetOf(q.Host, q.Path)
+	if s.open(t) {
 		return v
 	}
-	for i, path := range readings[:n] {
-		q.Path = path
-		d := s.mayCrawl(q)
-		switch disallowed := d.Verdict == policy.Disallowed; {
-		case disallowed && (v.Mode == policy.ModeUnset || s.Policy.Mode(d) > v.Mode):
-			v.Decision, v.Mode = d, s.Policy.Mode(d)
-		case i == 0:
-			v.Decision = d
-		}
+	q.Usage, q.Path = policy.Crawl, t.path
+	v.Decision = s.Policy.Decide(q)
+	if v.Decision.Verdict == policy.Disallowed {
+		v.Mode = s.Policy.Mode(v.Decision)
+	}
+	if t.more != nil || t.other != "" || t.long || t.folds {
+		v.judge(s, q, t)
 	}
 	if q.Identity == policy.Impostor {
 		if most := s.File.Spec.Enforcement.Impostors; most > policy.ModeOff && most > v.Mode {
@@ -85,43 +72,37 @@ func (s *Site) Edge(q policy.Query) Verdict {
 	return v
 }
 
-// mayCrawl decides about crawling one reading of a path.
-func (s *Site) mayCrawl(q policy.Query) policy.Decision {
-	q.Usage = policy.Crawl
-	if len(q.Path) <= MaxPath {
-		return s.Policy.Decide(q)
-	}
-	q.Path = q.Path[:MaxPath]
-	if d := s.Policy.Decide(q); d.Verdict == policy.Disallowed {
-		return d
-	}
-	class := s.Policy.ClassOf(q.Crawler, q.Host)
-	for _, purpose := range append(q.Purposes, "") {
-		for _, layer := range s.Policy.Layers(&class, policy.Crawl, purpose) {
-			for _, ref := range layer.Statements {
-				d := policy.Decision{Verdict: policy.Disallowed, Rule: ref.Rule, Statement: ref.Statement}
-				if !ref.Statement.Allow && s.Policy.Mode(d) == policy.ModeBlock {
-					return d
-				}
+// judge adds what is disallowed in other readings of a target.
+func (v *Verdict) judge(s *Site, q policy.Query, t target) {
+	for p, q := range s.queries(t, q) {
+		if d := p.Decide(q); d.Verdict == policy.Disallowed {
+			v.AnyCase = p.anyCase && (v.AnyCase || v.Decision.Verdict != policy.Disallowed)
+			if mode := s.Policy.Mode(d); v.Mode == policy.ModeUnset || mode > v.Mode {
+				v.Decision, v.Mode = d, mode
 			}
 		}
 	}
-	return s.Policy.Decide(q)
+	if !t.long {
+		return
+	}
+	v.judgeLong(s, q)
+	if t.other != "" {
+		q.Host = t.other
+		v.judgeLong(s, q)
+	}
 }
 
-// open reports whether a path is open to every crawler, in whichever way it is
-// read.
-func (s *Site) open(host string, readings []string) bool {
-	for _, path := range readings {
-		name, _, _ := strings.Cut(path, "?")
-		switch {
-		case name == "/robots.txt", strings.HasPrefix(name, "/.well-known/"):
-		case s.licence.path != "" && name == s.licence.path && (s.licence.host == "" || policy.NormalizeHost(host) == s.licence.host):
-		default:
-			return false
+// judgeLong adds a prohibition that blocks, if there is any for the crawler.
+func (v *Verdict) judgeLong(s *Site, q policy.Query) {
+	class := s.Policy.ClassOf(q.Crawler, q.Host)
+	for _, purpose := range append(slices.Clip(q.Purposes), "") {
+		for _, a := range s.Policy.Statements(&class, policy.Crawl, purpose) {
+			d := policy.Decision{Verdict: policy.Disallowed, Rule: a.Rule, Statement: a.Statement}
+			if v.Mode < policy.ModeBlock && !a.Statement.Allow && s.Policy.Mode(d) == policy.ModeBlock {
+				v.Decision, v.Mode = d, policy.ModeBlock
+			}
 		}
 	}
-	return true
 }
 
 // licence is where the licence of the policy lies.
@@ -130,8 +111,8 @@ type licence struct {
 	path string // empty: nowhere on the site
 }
 
-// licenceOf reads the URL of the policy's licence. The root of a site is no
-// document of its own: it is not opened.
+// licenceOf reads the URL of the policy's licence. A licence at the root of a
+// site does not open the root.
 func licenceOf(text string) licence {
 	u, err := url.Parse(text)
 	if err != nil || text == "" || u.EscapedPath() == "" || u.EscapedPath() == "/" {

@@ -6,26 +6,27 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Question is what Explain is asked: a User-Agent, or a product token by itself,
-// and a URL.
+// Question is what Explain answers.
 type Question struct {
-	Agent string
+	Agent string // a User-Agent, or a product token alone
 	URL   *url.URL
 	Now   time.Time
-	// Verify, if not nil, finds out whether the client is the crawler that it says it
-	// is, from what the crawler's operator publishes, and what that rests on, in
-	// words. Without it the client is one that nobody has verified.
+	// Verify, if not nil, checks the client against what the crawler's operator
+	// publishes, and returns the evidence in words. Without it the client is not
+	// verified.
 	Verify func(crawlers.Verification) (policy.Identity, string)
-	// Merges is whether robots.txt is merged with that of the site behind, which is
-	// not known here.
+	// Merges reports that robots.txt is merged with that of the upstream server,
+	// which Explain does not know.
 	Merges bool
 }
 
@@ -34,17 +35,27 @@ type Explanation struct {
 	URL     string   `json:"url"`
 	Agent   string   `json:"agent"`
 	Crawler *Crawler `json:"crawler"` // nil: no crawler that the policy or the catalogue knows
+	// Others are the tokens of other crawlers that Agent names. The strictest decision
+	// about any of them applies, which is that about Crawler.
+	Others []string `json:"also_names,omitempty"`
 	// Meant is a crawler of a similar name, where Crawler is nil.
 	Meant string `json:"did_you_mean,omitempty"`
-	// MayCrawl is what the policy says about crawling, in whichever way the path
-	// is read (see Edge). A client that nobody knows is not refused all the same.
+	// MayCrawl is false if the policy disallows crawling in one of the ways in which
+	// the target may be read (see Edge). A client that is not recognised is never
+	// refused.
 	MayCrawl bool      `json:"may_crawl"`
 	Reason   *Reason   `json:"reason,omitempty"`  // for MayCrawl; nil where no rule decides
+	Despite  []Despite `json:"despite,omitempty"` // permissions that do not override Reason
 	ReadAs   string    `json:"read_as,omitempty"` // the path that decided, where it is not the one that was sent
-	Open     bool      `json:"always_open"`       // nobody is refused there: crawlers learn the rules by it
-	Usages   []Answer  `json:"usages"`            // that the policy speaks of for this crawler and path
-	Channels []Channel `json:"channels"`
-	Identity *Identity `json:"identity,omitempty"` // nil where there is none to ask for
+	// AnyCase reports that the path is disallowed only in another letter case. A
+	// permission for the path as it was sent opens it.
+	AnyCase  bool       `json:"any_case,omitempty"`
+	Open     bool       `json:"always_open"`      // no request is refused there: crawlers learn the rules from it
+	Expect   string     `json:"expect,omitempty"` // for a crawler: the line of the policy's expect section that states MayCrawl
+	Usages   []Answer   `json:"usages"`           // about which the policy states something
+	Channels []Channel  `json:"channels"`
+	Rights   []Register `json:"rights,omitempty"`   // what registers say, of those that are on
+	Identity *Identity  `json:"identity,omitempty"` // nil where there is none to verify
 }
 
 // Crawler says who was recognised.
@@ -66,14 +77,14 @@ type Answer struct {
 // Reason is the part of the policy file that decided.
 type Reason struct {
 	Place string `json:"place"` // FILE:LINE
-	Rule  string `json:"rule"`  // its name, or whom it is for
+	Rule  string `json:"rule"`  // its name, or its audiences
 	Says  string `json:"says"`
 }
 
 // Channel is what one channel sends, or does.
 type Channel struct {
 	Name    string   `json:"name"`
-	Sends   []string `json:"sends,omitempty"` // as the client gets it; empty for nothing
+	Sends   []string `json:"sends,omitempty"` // as the client gets it
 	Summary string   `json:"summary"`
 	Reasons []Reason `json:"reasons,omitempty"`
 	Differs []string `json:"differs,omitempty"` // where it cannot say what the policy says
@@ -89,8 +100,8 @@ const (
 	ChannelEdge      = "edge"
 )
 
-// Explain answers a question. It speaks of a client with the identity that Verify
-// finds, and says what becomes of the others.
+// Explain answers a question about a client of the identity that Verify finds,
+// and says what happens to clients of other identities.
 func (s *Site) Explain(q Question) *Explanation {
 	path := pathpattern.Target(q.URL)
 	if q.URL.Path == "" {
@@ -99,70 +110,124 @@ func (s *Site) Explain(q Question) *Explanation {
 		q.URL = &u
 	}
 	e := &Explanation{URL: readable(q.URL), Agent: q.Agent}
-	id := s.who(q.Agent, e)
-	query := policy.Query{Crawler: id, Purposes: s.Purposes([]string{q.Agent}), Host: q.URL.Host, Path: path, Now: q.Now}
-	evidence := ""
-	if id != 0 && q.Verify != nil {
-		query.Identity, evidence = q.Verify(s.Verification(id))
-	}
+	evidence := map[policy.CrawlerID]string{}
+	ids := s.WhoAsks(q.Agent)
+	query, _ := s.EdgeOfAll(ids, policy.Query{
+		Purposes: s.Purposes([]string{q.Agent}), Host: sentHost(q.URL.Host), Path: path, Now: q.Now,
+	}, func(id policy.CrawlerID) (identity policy.Identity) {
+		if q.Verify != nil {
+			identity, evidence[id] = q.Verify(s.Verification(id))
+		}
+		return identity
+	})
+	e.who(s, ids, query.Crawler)
 	e.Usages = append([]Answer{}, s.answers(query)...)
-	s.judge(query, e)
+	s.evaluate(query, e)
+	if e.Crawler != nil && !e.AnyCase {
+		e.Expect = s.expectation(query, e).String()
+	}
 	robots := s.explainRobots(query)
+	if e.AnyCase {
+		robots.Differs = append(robots.Differs, "robots.txt cannot say so: its readers regard letter case (RFC 9309 section 2.2.2)")
+	}
 	if q.Merges {
-		robots.Differs = append(robots.Differs, "robots_txt merge: lines of the site's own robots.txt are added when it is served; where the policy says nothing, they decide")
+		robots.Differs = append(robots.Differs, "robots_txt merge: the lines of the site's own robots.txt are added when it is served, and decide where the policy says nothing")
 	}
 	e.Channels = []Channel{robots, s.explainHeaders(query), s.explainPage(query), s.explainEdge(query)}
-	e.Identity = s.explainIdentity(query, evidence)
+	if stated := slices.ContainsFunc(s.File.Spec.Rules, statesRights); stated || s.File.Spec.Publish.License != "" {
+		e.Rights = s.explainRights(query)
+	}
+	e.Identity = s.explainIdentity(query, evidence[query.Crawler])
 	return e
 }
 
-// judge answers whether the path may be crawled as Edge does: it may not if one of
-// its readings may not.
-func (s *Site) judge(q policy.Query, e *Explanation) {
-	readings, n := pathpattern.Readings(q.Path)
-	e.Open = s.open(q.Host, readings[:n])
+// sentHost is the host of a URL as clients send it: in A-labels.
+func sentHost(host string) string {
+	if strings.ContainsFunc(host, func(c rune) bool { return c > unicode.MaxASCII }) {
+		return policy.NormalizeHost(host)
+	}
+	return host
+}
+
+// evaluate answers whether the target may be crawled, as Edge does.
+func (s *Site) evaluate(q policy.Query, e *Explanation) {
+	t := s.targetOf(q.Host, q.Path)
+	e.Open = s.open(t)
 	e.MayCrawl = true
-	if name, _, _ := strings.Cut(readings[0], "?"); n == 1 && name == "/robots.txt" {
+	if name, _, _ := strings.Cut(t.path, "?"); t.more == nil && name == "/robots.txt" {
 		return // RFC 9309 section 2.2.2
 	}
-	for i, path := range readings[:n] {
-		q.Path = path
-		d := s.mayCrawl(q)
-		if refused := d.Verdict == policy.Disallowed; i > 0 && !refused {
+	q.Usage = policy.Crawl
+	first := true
+	for p, q := range s.queries(t, q) {
+		d := p.Decide(q)
+		if d.Verdict != policy.Disallowed && !first {
 			continue
-		} else if refused {
+		}
+		first = false
+		e.decided(s, d)
+		if d.Verdict == policy.Disallowed {
 			e.MayCrawl = false
-			if i > 0 {
-				e.ReadAs = path
+			if q.Path != t.path {
+				e.ReadAs = q.Path
 			}
-		}
-		if d.Rule != nil {
-			r := s.reason(d)
-			e.Reason = &r
-		}
-		if !e.MayCrawl {
+			e.AnyCase = p.anyCase
+			e.Despite = s.despite(p.Policy, q)
 			return
+		}
+	}
+	if v := (Verdict{}); t.long {
+		v.judgeLong(s, q)
+		if v.Refused() {
+			e.MayCrawl = false
+			e.decided(s, v.Decision)
 		}
 	}
 }
 
-// who finds the crawler that an agent stands for: a token by itself, or a
-// User-Agent.
-func (s *Site) who(agent string, e *Explanation) policy.CrawlerID {
-	id, how := s.Policy.Crawler(agent), "asked for by its token"
-	if id == 0 {
-		id, how = s.Recognize([]string{agent}), "recognised by its User-Agent"
+func (e *Explanation) decided(s *Site, d policy.Decision) {
+	if d.Rule != nil {
+		r := s.reason(d)
+		e.Reason = &r
 	}
-	if id == 0 {
-		e.Meant = s.meant(agent)
-		return 0
+}
+
+// who says which of the crawlers that an agent stands for decides.
+func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.CrawlerID) {
+	if decides == 0 {
+		e.Meant = s.meant(e.Agent)
+		return
 	}
-	info := s.Policy.CrawlerInfo(id)
-	if info.RobotsOnly {
+	info, how := s.Policy.CrawlerInfo(decides), "recognised by its User-Agent"
+	switch {
+	case info.RobotsOnly:
 		how = "a token that stands in robots.txt only"
+	case s.Policy.Crawler(e.Agent) != 0:
+		how = "looked up by name"
 	}
 	e.Crawler = &Crawler{Token: info.Token, Operator: info.Operator, Kind: info.Kind, How: how}
-	return id
+	for _, id := range ids {
+		if id != decides {
+			e.Others = append(e.Others, s.Policy.CrawlerInfo(id).Token)
+		}
+	}
+}
+
+// expectation is the answer about a crawler as a test of the policy.
+func (s *Site) expectation(q policy.Query, e *Explanation) policy.Expectation {
+	x := policy.Expectation{
+		Agent: policy.Audience{Kind: policy.ForToken, Name: e.Crawler.Token}, Anyone: true, Allowed: e.MayCrawl, Path: q.Path,
+	}
+	if e.ReadAs != "" {
+		x.Path = e.ReadAs
+	}
+	if s.Policy.DemandsIdentity() {
+		x.Anyone, x.Identity = false, q.Identity
+	}
+	if s.Policy.HostKey(q.Host) != 0 {
+		x.Host = policy.NormalizeHost(q.Host)
+	}
+	return x
 }
 
 func (s *Site) answers(q policy.Query) (answers []Answer) {
@@ -205,18 +270,17 @@ func (s *Site) reason(d policy.Decision) Reason {
 }
 
 func (s *Site) explainEdge(q policy.Query) Channel {
-	c := Channel{Name: ChannelEdge, Summary: "the request passes"}
+	c := Channel{Name: ChannelEdge, Summary: passes}
 	if q.Crawler == 0 {
 		c.Summary = "the request passes: only crawlers that are recognised are ever refused"
 		return c
 	}
 	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
-		c.Summary = "nothing to do: no request carries this token"
+		c.Summary = "no request carries this token"
 		return c
 	}
-	readings, n := pathpattern.Readings(q.Path)
-	if s.open(q.Host, readings[:n]) {
-		c.Summary = "the request passes: this is always open, as crawlers learn the rules by it"
+	if s.open(s.targetOf(q.Host, q.Path)) {
+		c.Summary = "the request passes: this is always open, as crawlers learn the rules from it"
 		return c
 	}
 	v := s.Edge(q)
@@ -224,6 +288,7 @@ func (s *Site) explainEdge(q policy.Query) Channel {
 		c.add(s.reason(v.Decision))
 	}
 	if !v.Refused() {
+		s.explainLimits(&c, q)
 		return c
 	}
 	status := s.File.Spec.Enforcement.Status
@@ -244,7 +309,7 @@ func (s *Site) explainEdge(q policy.Query) Channel {
 		}
 	default:
 		c.Summary = "the request passes, though the policy disallows it: enforce is off for this rule"
-		c.Differs = []string{"robots.txt asks the crawler to stay away, and nothing holds it to that"}
+		c.Differs = []string{"robots.txt asks the crawler to stay away, and nothing enforces it"}
 	}
 	return c
 }

@@ -3,6 +3,7 @@
 package site_test
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ rules:
 		if e.MayCrawl != c.may || e.Usages == nil || !strings.Contains(text.String(), c.headline) {
 			t.Errorf("%s %s: %v\n%s", c.agent, c.path, e.MayCrawl, text.String())
 		}
-		id := s.Recognize([]string{c.agent})
+		id := recognize(s, c.agent)
 		v := s.Edge(policy.Query{Crawler: id, Purposes: s.Purposes([]string{c.agent}), Host: u.Host, Path: c.path, Now: june})
 		if id != 0 && !e.Open && v.Refused() == e.MayCrawl {
 			t.Errorf("%s %s: the edge says something else", c.agent, c.path)
@@ -94,7 +95,7 @@ rules:
 		{"Googlebot", nil, false, []string{passes, refused, refused}, `policy.yaml:12, rule "the real one", for identity verified, allows crawl of /members/`},
 		{"Googlebot", verified, true, []string{passes, refused, refused}, "by address lists and reverse DNS; here it is verified: it showed its papers"},
 		{"GPTBot", nil, false, []string{refused, refused, refused}, "by address lists; here it makes no difference"},
-		{"Bytespider", nil, false, []string{refused}, "publishes nothing that it could be told from others by"},
+		{"Bytespider", nil, false, []string{refused}, "publishes nothing to verify it by"},
 		{"Google-Extended", nil, false, nil, ""},
 		{"Firefox/143.0", nil, false, nil, ""},
 	} {
@@ -115,6 +116,39 @@ rules:
 		if !slices.Equal(got, c.outcomes) || e.MayCrawl != c.may || !strings.Contains(text.String(), c.text) || (e.Identity == nil) == strings.Contains(text.String(), "Identity:") {
 			t.Errorf("%s: %q %v\n%s", c.agent, got, e.MayCrawl, text.String())
 		}
+	}
+}
+
+// The permissions that do not open what is disallowed are named, with the reason.
+func TestExplainDespite(t *testing.T) {
+	const head = "version: 1\nrules:\n  - for: %s\n    disallow: {crawl: %s}\n  - for: %s\n    allow: {crawl: %s}\n"
+	for _, c := range []struct{ disallow, closed, allow, open, path, why string }{
+		{"everyone", "/members/", "category:search", "/", "/members/", "/ also covers paths outside /members/"},
+		{"everyone", `"/*.pdf$"`, "Googlebot", "/reports/", "/reports/a.pdf", "/reports/ also covers paths outside /*.pdf$"},
+		{"operator:Google", "/", "category:search", "/news/", "/news/", "of category:search and operator:Google neither is narrower than the other"},
+		{"Googlebot", "/", "everyone", "/news/", "/news/", "line 4 is for fewer crawlers (Googlebot)"},
+		{"everyone\n    hosts: www.example.com", "/", "Googlebot", "/news/", "/news/", "line 5 is for fewer hosts"},
+		{"everyone", "/news/", "everyone-else", "/news/today/", "/news/today/", "a rule for everyone-else opens nothing that is closed to everyone"},
+		{"everyone", "/news/", "everyone", "/", "/news/", "the pattern of line 4 is longer"},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			s := load(t, fmt.Sprintf(head, c.disallow, c.closed, c.allow, c.open))
+			u, err := url.Parse("https://www.example.com" + c.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := s.Explain(site.Question{Agent: "Googlebot", URL: u, Now: june})
+			var text strings.Builder
+			if err := e.WriteText(&text); err != nil {
+				t.Fatal(err)
+			}
+			if e.MayCrawl || len(e.Despite) != 1 || e.Despite[0].Why != c.why || !strings.Contains(text.String(), "this does not open it, as "+c.why) {
+				t.Errorf("%+v\n%s", e.Despite, text.String())
+			}
+			if !strings.Contains(e.Expect, "Googlebot may not crawl ") || !strings.HasSuffix(e.Expect, c.path) {
+				t.Errorf("expect: %q", e.Expect)
+			}
+		})
 	}
 }
 

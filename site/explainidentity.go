@@ -8,33 +8,32 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Identity says by what a crawler is told from those who only use its name, and what
-// becomes of the request accordingly.
+// Identity says how a crawler can be verified, and what happens to the request
+// of a client of each identity.
 type Identity struct {
 	// By is what its operator publishes: some of "address lists", "reverse DNS" and
-	// "signatures". Empty: nothing, and everybody of that name is unknown.
+	// "signatures". If it is empty, every client of that name is unknown.
 	By []string `json:"verified_by"`
 	// Assumed is the identity that the explanation is for: verified, unknown or
 	// impostor.
 	Assumed string `json:"assumed"`
-	// Evidence is what Assumed rests on; empty where nothing was checked.
+	// Evidence is why Assumed is assumed; empty where nothing was checked.
 	Evidence string `json:"evidence,omitempty"`
-	// Demands are the rules that ask for an identity and decide for this crawler and
-	// path, whoever it is.
+	// Demands are the rules that decide for some identity and demand it.
 	Demands []Reason `json:"demands,omitempty"`
-	// Outcomes are what the edge does about each identity that the client can have.
+	// Outcomes are what the edge does for each identity that the client can have.
 	Outcomes []Outcome `json:"outcomes"`
 }
 
-// Outcome is what the edge does about a client with an identity.
+// Outcome is what the edge does with a client of one identity.
 type Outcome struct {
 	Identity string `json:"identity"`
 	Refused  bool   `json:"refused"`
 	Summary  string `json:"summary"`
 }
 
-// explainIdentity is nil for clients that nobody knows and for tokens that no
-// request carries.
+// explainIdentity returns nil for clients that are not recognised and for tokens
+// that no request carries.
 func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 	if q.Crawler == 0 || s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
 		return nil
@@ -60,9 +59,9 @@ func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 		q.Identity = identity
 		c := s.explainEdge(q)
 		id.Outcomes = append(id.Outcomes, Outcome{Identity: identity.String(), Refused: c.refused, Summary: c.Summary})
-		if v := s.Edge(q); v.Decision.Rule != nil && v.Decision.Rule.Identity != policy.Claimed {
+		if v := s.Edge(q); v.Decision.Rule != nil && v.Decision.Rule.Identity != policy.DemandClaimed {
 			r := s.reason(v.Decision)
-			r.Says = "for identity " + policy.DemandString(v.Decision.Rule.Identity) + ", " + r.Says
+			r.Says = "for identity " + v.Decision.Rule.Identity.String() + ", " + r.Says
 			demands.add(r)
 		}
 	}
@@ -70,7 +69,7 @@ func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 	return id
 }
 
-// same reports whether all outcomes are one.
+// same reports whether all outcomes are the same.
 func (id *Identity) same() bool {
 	for _, o := range id.Outcomes {
 		if o.Summary != id.Outcomes[0].Summary {
@@ -82,7 +81,7 @@ func (id *Identity) same() bool {
 
 // headline is the identity in a sentence.
 func (id *Identity) headline() string {
-	text := "its operator publishes nothing that it could be told from others by, so every client of that name is unknown"
+	text := "its operator publishes nothing to verify it by, so every client of that name is unknown"
 	if len(id.By) > 0 {
 		text = "it can be verified, by " + join(id.By)
 	}

@@ -4,11 +4,11 @@ package site
 
 import (
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
-	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
@@ -27,50 +27,48 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 		}
 	}
 	c.Reasons = s.reasons(s.sources(q))
-	for _, everyone := range pageQueries(q) {
+	for p, everyone := range s.pageQueries(q) {
 		everyone.Crawler = 0
-		prefs, _ := robotstag.PreferenceSources(s.Policy, everyone)
-		for _, p := range prefs {
-			c.add(s.reason(p.Decision))
+		prefs, _ := robotstag.PreferenceSources(p.Policy, everyone)
+		for _, pref := range prefs {
+			if !p.anyCase || pref.Decision.Verdict == policy.Disallowed {
+				c.add(s.reason(pref.Decision))
+			}
 		}
 	}
 	if s.Policy.CrawlerInfo(q.Crawler).RobotsOnly {
-		c.Summary = "no page is fetched under this token, so these say nothing to it"
+		c.Summary = "no page is fetched under this token, so these do not reach it"
 		return c
 	}
-	told := s.told(q)
+	sent := s.restrictions(q)
 	switch {
 	case len(c.Sends) == 0:
 		c.Summary = "the policy adds none"
-	case told.IsEmpty():
+	case sent.IsEmpty():
 		c.Summary = "nothing in them restricts this crawler"
 	default:
-		c.Summary = "to this crawler they say " + told.String()
+		c.Summary = "to this crawler they say " + sent.String()
 	}
-	c.Differs = s.headerDiffers(q, told)
+	c.Differs = s.headerDiffers(q, sent)
 	return c
 }
 
 // pageQueries are what is asked for headers and elements: in whichever way the
-// path is read, and without the purposes that a client names, as they speak to
-// everybody.
-func pageQueries(q policy.Query) (all []policy.Query) {
+// target is read, and without the purposes that a client names, because they speak
+// to everybody.
+func (s *Site) pageQueries(q policy.Query) iter.Seq2[reader, policy.Query] {
 	q.Purposes = nil
-	readings, n := pathpattern.Readings(q.Path)
-	for _, q.Path = range readings[:n] {
-		all = append(all, q)
-	}
-	return all
+	return s.queries(s.targetOf(q.Host, q.Path), q)
 }
 
 // sources are the reasons for what headers and elements say to the query's
-// crawler: what is said to it, and what is said to everyone.
+// crawler, by its name and to everyone.
 func (s *Site) sources(q policy.Query) (sources []robotstag.Source) {
-	for _, own := range pageQueries(q) {
+	for p, own := range s.pageQueries(q) {
 		everyone := own
 		everyone.Crawler = 0
 		for _, q := range []policy.Query{own, everyone} {
-			more, _ := robotstag.Sources(s.Policy, q)
+			more, _ := robotstag.Sources(p.Policy, q)
 			sources = append(sources, more...)
 		}
 	}
@@ -79,11 +77,11 @@ func (s *Site) sources(q policy.Query) (sources []robotstag.Source) {
 
 // members is what headers and elements say, once for each audience.
 func (s *Site) members(q policy.Query) (members []robotstag.Member) {
-	if len(q.Path) > MaxPath {
+	if s.targetOf(q.Host, q.Path).long {
 		return []robotstag.Member{{Token: robotstag.Everyone, Rules: strictestRules}}
 	}
-	for _, q := range pageQueries(q) {
-		said, _ := robotstag.Members(s.Policy, q)
+	for p, q := range s.pageQueries(q) {
+		said, _ := robotstag.Members(p.Policy, q)
 		for _, m := range said {
 			i := slices.IndexFunc(members, func(have robotstag.Member) bool { return have.Token == m.Token })
 			switch {
@@ -105,29 +103,29 @@ func (s *Site) members(q policy.Query) (members []robotstag.Member) {
 	return slices.DeleteFunc(members, func(m robotstag.Member) bool { return m.Rules.IsEmpty() })
 }
 
-// told is what the headers and elements say to a crawler: what is said to
-// everyone and what is said to it add up (draft-illyes-repext-03).
-func (s *Site) told(q policy.Query) (told robotsrule.Set) {
+// restrictions are what the headers and elements say to a crawler: the rules for
+// everyone and those for its token unite (draft-illyes-repext-03).
+func (s *Site) restrictions(q policy.Query) (all robotsrule.Set) {
 	token := s.Policy.CrawlerInfo(q.Crawler).Token
 	for _, m := range s.members(q) {
 		if m.Token == robotstag.Everyone || m.Token == token {
-			told = told.Union(m.Rules)
+			all = all.Union(m.Rules)
 		}
 	}
-	return told
+	return all
 }
 
-// headerDiffers says where the headers cannot tell this crawler what the policy
+// headerDiffers says where the headers cannot say to this crawler what the policy
 // decides for it.
-func (s *Site) headerDiffers(q policy.Query, told robotsrule.Set) (differs []string) {
+func (s *Site) headerDiffers(q policy.Query, sent robotsrule.Set) (differs []string) {
 	var own robotsrule.Set
-	for _, q := range pageQueries(q) {
-		rules, _ := robotstag.Rules(s.Policy, q)
+	for p, q := range s.pageQueries(q) {
+		rules, _ := robotstag.Rules(p.Policy, q)
 		own = own.Union(rules)
 	}
-	if extra := told.Beyond(own); !extra.IsEmpty() {
-		differs = append(differs, fmt.Sprintf("the policy does not say %q to this crawler: what is said to everyone holds for it too, "+
-			"as neither headers nor meta elements can exempt one (the setting headers tailored can)", extra.String()))
+	if extra := sent.Beyond(own); !extra.IsEmpty() {
+		differs = append(differs, fmt.Sprintf("the policy does not say %q to this crawler: rules for everyone apply to it too, "+
+			"as neither headers nor meta elements can exempt one crawler (the setting headers tailored can)", extra.String()))
 	}
 	if info := s.Policy.CrawlerInfo(q.Crawler); q.Crawler != 0 {
 		for _, u := range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
@@ -136,7 +134,7 @@ func (s *Site) headerDiffers(q policy.Query, told robotsrule.Set) (differs []str
 			all := q
 			all.Crawler = 0
 			if everyone := s.Policy.Decide(all); its.Verdict != everyone.Verdict {
-				differs = append(differs, fmt.Sprintf("the Content-Usage header speaks to everyone alike, so that %s is %s for %s in robots.txt alone",
+				differs = append(differs, fmt.Sprintf("the Content-Usage header is the same for everyone, so that only robots.txt says that %s is %s for %s",
 					u, its.Verdict, info.Token))
 			}
 		}

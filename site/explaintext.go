@@ -13,6 +13,13 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(e.headline())
 	b.WriteString("\n")
+	if e.Reason != nil {
+		fmt.Fprintf(&b, "  because %s\n", e.Reason)
+	}
+	for i := range e.Despite {
+		d := &e.Despite[i]
+		fmt.Fprintf(&b, "  although %s: this does not open it, as %s\n", &d.Reason, d.Why)
+	}
 	for _, c := range e.Channels {
 		fmt.Fprintf(&b, "\n%s: %s.\n", c.title(), c.Summary)
 		for _, s := range c.Sends {
@@ -25,18 +32,22 @@ func (e *Explanation) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "  but %s\n", d)
 		}
 	}
+	writeRights(&b, e.Rights)
 	e.Identity.write(&b)
 	if len(e.Usages) > 0 {
-		b.WriteString("\nWhat the policy says of every usage:\n")
+		b.WriteString("\nWhat the policy says about each usage:\n")
 		for _, a := range e.Usages {
 			fmt.Fprintf(&b, "  %-22s %-11s %s\n", a.Usage, a.Verdict, a.Reason)
 		}
+	}
+	if e.Expect != "" {
+		fmt.Fprintf(&b, "\nTo test this whenever the policy is loaded, add to its expect section:\n  - %s\n", quoted(e.Expect))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// write writes what is known of an identity; nothing for nil.
+// write writes what is known about an identity; nothing for nil.
 func (id *Identity) write(b *strings.Builder) {
 	if id == nil {
 		return
@@ -52,6 +63,15 @@ func (id *Identity) write(b *strings.Builder) {
 	}
 }
 
+// quoted is a line of a list in YAML. A path may end in a colon, and only there
+// does such a line need quotes.
+func quoted(line string) string {
+	if !strings.HasSuffix(line, ":") {
+		return line
+	}
+	return "'" + strings.ReplaceAll(line, "'", "''") + "'"
+}
+
 func (c *Channel) title() string {
 	if c.Name == ChannelRobotsTxt {
 		return c.Name
@@ -59,11 +79,11 @@ func (c *Channel) title() string {
 	return strings.ToUpper(c.Name[:1]) + c.Name[1:]
 }
 
-// headline answers the question itself: who it is, and whether it may.
+// headline answers the question itself: which crawler it is, and whether it may.
 func (e *Explanation) headline() string {
-	who := "Nobody that the policy or the catalogue knows: what holds for everyone holds."
+	who := "No crawler that the policy or the catalogue knows: rules for everyone apply."
 	if e.Meant != "" {
-		who = fmt.Sprintf("Nobody that the policy or the catalogue knows (did you mean %q?): what holds for everyone holds.", e.Meant)
+		who = fmt.Sprintf("No crawler that the policy or the catalogue knows (did you mean %q?): rules for everyone apply.", e.Meant)
 	}
 	if c := e.Crawler; c != nil {
 		who = c.Token
@@ -74,6 +94,9 @@ func (e *Explanation) headline() string {
 			who += " (" + c.Kind + ")"
 		}
 		who += ", " + c.How + "."
+		if len(e.Others) > 0 {
+			who += " The User-Agent also names " + join(e.Others) + "; the strictest decision applies, which is the one about " + c.Token + "."
+		}
 	}
 	return who + "\n" + fmt.Sprintf(e.may(), e.URL)
 }
@@ -84,15 +107,18 @@ func (e *Explanation) may() string {
 	if e.ReadAs != "" {
 		readAs = ", which servers may read as " + strings.ReplaceAll(e.ReadAs, "%", "%%")
 	}
+	if e.AnyCase {
+		readAs += ", because Caddy's path matchers and many applications disregard letter case"
+	}
 	switch {
 	case e.MayCrawl && e.Reason == nil:
-		return "It may crawl %s: the policy says nothing against it."
+		return "It may crawl %s: the policy does not disallow it."
 	case e.MayCrawl:
 		return "It may crawl %s."
 	case e.Crawler == nil:
 		return "Crawlers that the policy does not name may not crawl %s" + readAs + ". A client that is not recognised is not refused."
 	case e.Open:
-		return "It is asked not to crawl %s, and is not refused there: crawlers learn the rules by it."
+		return "It is asked not to crawl %s, but is not refused there: crawlers learn the rules from it."
 	}
 	return "It may not crawl %s" + readAs + "."
 }

@@ -5,7 +5,6 @@ package site
 import (
 	"strings"
 	"sync"
-	"unique"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -19,8 +18,7 @@ type known struct {
 	recognizer *crawlers.Recognizer
 	facts      []crawlers.Verification // by crawler
 	tokens     map[string]struct{}     // in lower case, whose elements are recognised in a page
-	lists      []string
-	listsKey   unique.Handle[string]
+	identities *crawlers.Identities
 }
 
 func knownOf(f *policyfile.File) *known {
@@ -41,8 +39,7 @@ var builtInKnown = func() func(*policyfile.File) *known {
 }()
 
 func newKnown(f *policyfile.File) *known {
-	k := &known{tokens: map[string]struct{}{}, lists: f.Catalogue.AddressLists()}
-	k.listsKey = unique.Make(strings.Join(k.lists, " "))
+	k := &known{tokens: map[string]struct{}{}, identities: crawlers.NewIdentities(f.Catalogue)}
 	var patterns []crawlers.Pattern
 	for id, c := range f.Policy.Crawlers {
 		names, facts := []string{c.Token}, crawlers.Verification{}
@@ -66,4 +63,12 @@ func patternsFor(names []string, id policy.CrawlerID) (all []crawlers.Pattern) {
 		all = append(all, crawlers.Pattern{Token: n, Index: int(id)})
 	}
 	return all
+}
+
+// tokensOf lists the product tokens of a policy's crawlers.
+func tokensOf(p *policy.Policy) (tokens []string) {
+	for _, c := range p.Crawlers {
+		tokens = append(tokens, c.Token)
+	}
+	return tokens
 }

@@ -3,6 +3,7 @@
 package site
 
 import (
+	"bytes"
 	"encoding/binary"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
@@ -20,34 +22,39 @@ import (
 type Page struct {
 	Values   *robotstag.Values // nil: no headers
 	Elements *metainject.Set   // nil: no elements
+	Rights   *Rights           // nil: no register says anything
 
 	until time.Time // when a date in the policy passes; zero for never
 }
 
-// maxPages bounds the pages that are kept; past it one goes for each that comes.
+// maxPages bounds the cache of pages; beyond it each new page evicts another.
 const maxPages = 4096
 
-// pages finds the Page of a path. All that a page carries is decided by which
-// patterns match its path, so pages are kept by that.
+// pages is a cache of the Page of each path. Which patterns match a path decides
+// all that its page carries, so they are the key.
 type pages struct {
-	policy *policy.Policy
-	tokens map[string]struct{} // whose elements are recognised in a page
+	projection
+	registers *registers
+	tokens    map[string]struct{} // whose elements are recognised in a page
+
+	// plain is the page of every path if there is no pattern.
+	plain *Page
 
 	// The patterns of every statement that headers or elements can show, by
-	// number.
-	index *pathpattern.Index[uint32]
+	// number; the second for paths without letter case.
+	index, foldedIndex *pathpattern.Index[uint32]
 
-	mu   sync.RWMutex
-	kept map[string]*keptPage
+	mu    sync.RWMutex
+	cache map[string]*cachedPage
 
-	// Those of kept that were asked for last, by a hash of their keys, so that
-	// most requests take no lock.
-	recent [recentPages]atomic.Pointer[keptPage]
+	// The pages last asked for, by a hash of their keys, so that most requests
+	// take no lock.
+	recent [recentPages]atomic.Pointer[cachedPage]
 }
 
 const recentPages = 64
 
-type keptPage struct {
+type cachedPage struct {
 	key  string
 	page *Page
 }
@@ -61,14 +68,12 @@ func recentOf(key []byte) int {
 	return int((h ^ h>>16) % recentPages)
 }
 
-// holds reports whether a page is still what it was built as. A time that is zero
-// is now.
-func (pg *Page) holds(now time.Time) bool {
+// fresh reports whether a page is still valid at a time, or now for the zero time.
+func (pg *Page) fresh(now time.Time) bool {
 	return pg.until.IsZero() || clock(now).Before(pg.until)
 }
 
-// clock is a given time, or the time of the clock for a zero one, which is asked
-// only where it matters.
+// clock is a given time, or the time now for a zero one.
 func clock(now time.Time) time.Time {
 	if now.IsZero() {
 		return time.Now()
@@ -76,8 +81,20 @@ func clock(now time.Time) time.Time {
 	return now
 }
 
-func newPages(p *policy.Policy, tokens map[string]struct{}) *pages {
-	ps := &pages{policy: p, tokens: tokens, kept: map[string]*keptPage{}}
+func newPages(p projection, tokens map[string]struct{}, registers *registers) *pages {
+	ps := &pages{projection: p, registers: registers, tokens: tokens, cache: map[string]*cachedPage{}, plain: &nothing, index: indexOf(p.exact)}
+	if link := registers.link(""); link != "" {
+		ps.plain = &Page{Rights: &Rights{Link: link}}
+	}
+	ps.foldedIndex = ps.index
+	if p.folded != p.exact {
+		ps.foldedIndex = indexOf(p.folded)
+	}
+	return ps
+}
+
+// indexOf numbers the patterns of what headers or elements can show.
+func indexOf(p *policy.Policy) *pathpattern.Index[uint32] {
 	ids := map[pathpattern.Pattern]uint32{}
 	var entries []pathpattern.Entry[uint32]
 	add := func(pattern pathpattern.Pattern) {
@@ -96,18 +113,18 @@ func newPages(p *policy.Policy, tokens map[string]struct{}) *pages {
 			add(e.Pattern)
 		}
 	}
-	ps.index = pathpattern.NewIndex(entries, func(a, _ uint32) uint32 { return a })
-	return ps
+	return pathpattern.NewIndex(entries, func(a, _ uint32) uint32 { return a })
 }
 
-// page returns the page of a path, as sent, at a time, or now for the zero time:
-// what everybody reads, or what is tailored to one crawler.
+// page returns the page of a host and a target, as sent, at a time, or now for the
+// zero time: what is sent to everybody, or what is tailored to one crawler.
 func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string, now time.Time) *Page {
 	if ps.index.Len() == 0 {
-		return &nothing
+		return ps.plain
 	}
-	if len(path) > MaxPath {
-		return strictest
+	t := ps.targetOf(host, path)
+	if t.long {
+		return ps.strict(t)
 	}
 	var buf [128]byte
 	reader := uint64(0)
@@ -115,64 +132,169 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 		reader = 1 + uint64(crawler)
 	}
 	key := binary.AppendUvarint(buf[:0], reader)
-	key = binary.AppendUvarint(key, uint64(ps.policy.HostKey(host)))
-	readings, n := pathpattern.Readings(path)
-	for _, r := range readings[:n] {
-		ps.index.Matches(r, func(id uint32) {
-			key = binary.AppendUvarint(key, uint64(id)+1)
-		})
-		key = append(key, 0)
+	key = binary.AppendUvarint(key, uint64(ps.exact.HostKey(t.host)))
+	other := uint64(0)
+	if t.other != "" {
+		other = 1 + uint64(ps.exact.HostKey(t.other))
+	}
+	key = binary.AppendUvarint(key, other)
+	begin := len(key)
+	key = appendMatches(key, ps.index, t.path)
+	more := t.more
+	if more != nil {
+		key, t.more = ps.appendMore(key, begin, more)
+	}
+	if t.folds {
+		if key, t.folds = ps.appendFolded(key, begin, t.path, more); t.folds {
+			t.more = more
+		}
 	}
 	slot := &ps.recent[recentOf(key)]
-	if last := slot.Load(); last != nil && last.key == string(key) && last.page.holds(now) {
+	if last := slot.Load(); last != nil && last.key == string(key) && last.page.fresh(now) {
 		return last.page
 	}
 	ps.mu.RLock()
-	k := ps.kept[string(key)]
+	k := ps.cache[string(key)]
 	ps.mu.RUnlock()
-	if k == nil || !k.page.holds(now) {
-		k = &keptPage{string(key), ps.build(tailored, policy.Query{Crawler: crawler, Host: host, Now: clock(now)}, readings[:n])}
-		ps.keep(k)
+	if k == nil || !k.page.fresh(now) {
+		k = &cachedPage{string(key), ps.build(tailored, policy.Query{Crawler: crawler, Now: clock(now)}, t)}
+		ps.store(k)
 	}
 	slot.Store(k)
 	return k.page
 }
 
-// keep keeps a page, and lets others go for it when there are too many.
-func (ps *pages) keep(k *keptPage) {
+// appendMatches appends a section to a key: the patterns that match a path, and a
+// zero byte.
+func appendMatches(key []byte, index *pathpattern.Index[uint32], path string) []byte {
+	index.Matches(path, func(id uint32) {
+		key = binary.AppendUvarint(key, uint64(id)+1)
+	})
+	return append(key, 0)
+}
+
+// appendFolded appends a section for each reading of a target without letter case,
+// and reports whether they can add anything to those from begin on.
+func (ps *pages) appendFolded(key []byte, begin int, path string, more []string) (_ []byte, adds bool) {
+	exact := len(key)
+	key = append(key, 0x80, 0) // no end of a section: the last byte of a longer number is not 0
+	for i := -1; i < len(more); i++ {
+		if i >= 0 {
+			path = more[i]
+		}
+		end := len(key)
+		key = appendMatches(key, ps.foldedIndex, pathpattern.Fold(path))
+		if ps.exact == ps.folded && hasSection(key[begin:exact], key[end:]) {
+			key = key[:end]
+			continue
+		}
+		adds = true
+	}
+	if !adds {
+		key = key[:exact]
+	}
+	return key, adds
+}
+
+// appendMore appends a section for each other reading of a target. It leaves out
+// readings that the same patterns match as one from begin on, and returns the rest.
+func (ps *pages) appendMore(key []byte, begin int, more []string) (_ []byte, rest []string) {
+	for _, path := range more {
+		end := len(key)
+		if key = appendMatches(key, ps.index, path); hasSection(key[begin:end], key[end:]) {
+			key = key[:end]
+			continue
+		}
+		rest = append(rest, path)
+	}
+	return key, rest
+}
+
+// hasSection reports whether one of the sections of key, which all end in a zero
+// byte, is section.
+func hasSection(key, section []byte) bool {
+	for len(key) > 0 {
+		end := bytes.IndexByte(key, 0) + 1
+		if bytes.Equal(key[:end], section) {
+			return true
+		}
+		key = key[end:]
+	}
+	return false
+}
+
+// store adds a page to the cache, and evicts others when it is full.
+func (ps *pages) store(k *cachedPage) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	for key := range ps.kept {
-		if len(ps.kept) < maxPages {
+	for key := range ps.cache {
+		if len(ps.cache) < maxPages {
 			break
 		}
-		delete(ps.kept, key)
+		delete(ps.cache, key)
 	}
-	ps.kept[k.key] = k
+	ps.cache[k.key] = k
 }
 
 var nothing Page
 
 var strictestRules = robotsrule.Of("noindex", "nofollow", "nosnippet", "noarchive")
 
-// strictest is the page of targets that are too long to look at.
+// strictest is the page of targets that are too long to compare.
 var strictest = func() *Page {
 	values, _ := robotstag.Build([]robotstag.Member{{Token: robotstag.Everyone, Rules: strictestRules}}, robotstag.Usage{}, time.Time{})
 	return &Page{Values: values, Elements: metainject.NewSet([]metainject.Element{{Name: metainject.Everyone, Rules: strictestRules}}, nil)}
 }()
 
-// build works a page out: what holds for any of the readings of its path.
-func (ps *pages) build(tailored bool, q policy.Query, readings []string) *Page {
+// strict is the page of a target that is too long to compare.
+func (ps *pages) strict(t target) *Page {
+	rights := ps.registers.rightsOf(target{host: t.host, long: true})
+	if rights == nil {
+		return strictest
+	}
+	pg := *strictest
+	pg.Rights = rights
+	pg.Elements = ps.elements([]robotstag.Member{{Token: robotstag.Everyone, Rules: strictestRules}}, rights)
+	return &pg
+}
+
+// elements makes the meta elements of what applies to a page.
+func (ps *pages) elements(members []robotstag.Member, rights *Rights) *metainject.Set {
+	var all []metainject.Element
+	for _, m := range members {
+		e := metainject.Element{Name: m.Token, Rules: m.Rules}
+		if m.Token == robotstag.Everyone {
+			e.Name = metainject.Everyone
+		}
+		all = append(all, e)
+	}
+	if rights != nil && rights.TDMRep.Reservation != tdmrep.Unset {
+		all = append(all, metainject.Element{Name: tdmrep.ReservationName, Content: rights.TDMRep.Reservation.String()})
+		if rights.TDMRep.Policy != "" {
+			all = append(all, metainject.Element{Name: tdmrep.PolicyName, Content: rights.TDMRep.Policy})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return metainject.NewSet(all, ps.tokens)
+}
+
+// build makes a page of what applies to any of the hosts and paths of a target.
+func (ps *pages) build(tailored bool, q policy.Query, t target) *Page {
 	pg := &Page{}
-	var members []robotstag.Member
+	var all []robotstag.Member
 	var usage robotstag.Usage
-	for _, q.Path = range readings {
-		said, until := ps.members(tailored, q)
-		members = append(members, said...)
+	for p, q := range ps.queries(t, q) {
+		said, until := members(tailored, p.Policy, q)
+		all = append(all, said...)
 		if !tailored {
 			q.Crawler = 0
 		}
-		prefs, change := robotstag.Preferences(ps.policy, q)
+		prefs, change := robotstag.Preferences(p.Policy, q)
+		if p.anyCase {
+			prefs = prefs.Restrictions()
+		}
 		usage = usage.Combine(prefs)
 		for _, at := range []time.Time{until, change} {
 			if !at.IsZero() && (pg.until.IsZero() || at.Before(pg.until)) {
@@ -180,29 +302,24 @@ func (ps *pages) build(tailored bool, q policy.Query, readings []string) *Page {
 			}
 		}
 	}
-	if len(members) > 0 || usage != (robotstag.Usage{}) {
-		// What does not fit or cannot be written was told when the policy was loaded.
-		pg.Values, _ = robotstag.Build(members, usage, q.Now)
+	if usage != (robotstag.Usage{}) {
+		usage.Earlier = ps.exact.Spec().Publish.ContentUsage == policy.Both
 	}
-	if len(members) > 0 {
-		elements := make([]metainject.Element, len(members))
-		for i, m := range members {
-			elements[i] = metainject.Element{Name: m.Token, Rules: m.Rules}
-			if m.Token == robotstag.Everyone {
-				elements[i].Name = metainject.Everyone
-			}
-		}
-		pg.Elements = metainject.NewSet(elements, ps.tokens)
+	if len(all) > 0 || usage != (robotstag.Usage{}) {
+		// What does not fit or cannot be written was reported at load.
+		pg.Values, _ = robotstag.Build(all, usage, q.Now)
 	}
+	pg.Rights = ps.registers.rightsOf(t)
+	pg.Elements = ps.elements(all, pg.Rights)
 	return pg
 }
 
-// members is what is said about one reading of a path.
-func (ps *pages) members(tailored bool, q policy.Query) ([]robotstag.Member, time.Time) {
+// members is what applies to one reading of a path.
+func members(tailored bool, p *policy.Policy, q policy.Query) ([]robotstag.Member, time.Time) {
 	if !tailored {
-		return robotstag.Members(ps.policy, q)
+		return robotstag.Members(p, q)
 	}
-	rules, until := robotstag.Rules(ps.policy, q)
+	rules, until := robotstag.Rules(p, q)
 	if rules.IsEmpty() {
 		return nil, until
 	}

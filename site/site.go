@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unique"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -26,22 +25,33 @@ type Site struct {
 
 	http, https *robotsserve.Server
 	*known
+	projection
 	purposes          []string // that the policy speaks of
 	purposeRecognizer *crawlers.Recognizer
 	pages             *pages
+	registers         *registers
 	licence           licence
+	limits            bool // some rule limits requests
 }
 
 // Load reads a policy file and prepares every channel. The diagnostics are of
 // the file and of all channels; with an error among them there is no Site.
 func Load(name string, data []byte, o robotsserve.ServeOptions) (*Site, policyfile.Diagnostics) {
-	f, ds := policyfile.Load(name, data)
+	return LoadWith(name, data, o, policyfile.Options{})
+}
+
+// LoadWith is Load with options for reading the file.
+func LoadWith(name string, data []byte, o robotsserve.ServeOptions, file policyfile.Options) (*Site, policyfile.Diagnostics) {
+	f, ds := policyfile.LoadWith(name, data, file)
 	if ds.HasErrors() {
 		return nil, ds
 	}
 	k := knownOf(f)
-	s := &Site{File: f, Policy: f.Policy, known: k, pages: newPages(f.Policy, k.tokens)}
+	s := &Site{File: f, Policy: f.Policy, known: k, projection: projection{f.Policy, f.Policy.Folded()}}
+	s.registers = newRegisters(s.projection)
+	s.pages = newPages(s.projection, k.tokens, s.registers)
 	s.purposes = purposes(f.Policy)
+	s.limits = hasLimits(f.Spec.Rules)
 	s.purposeRecognizer = crawlers.NewRecognizer(patterns(s.purposes))
 	o.Scheme = "http"
 	s.http = robotsserve.NewServer(f.Policy, o)
@@ -105,9 +115,8 @@ func (s *Site) Verification(id policy.CrawlerID) crawlers.Verification {
 	return s.facts[id-1]
 }
 
-// AddressLists are the URLs of all address lists of crawlers, and a key that is the
-// same for the same URLs.
-func (s *Site) AddressLists() (urls []string, key unique.Handle[string]) { return s.lists, s.listsKey }
+// Identities are what requests prove about the crawlers of the policy.
+func (s *Site) Identities() *crawlers.Identities { return s.identities }
 
 // purposes lists the purposes that rules speak of by a whole name.
 func purposes(p *policy.Policy) (names []string) {

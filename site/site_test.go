@@ -115,7 +115,7 @@ rules:
 		"BrandNewUnknownBot/": false,
 		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)": true,
 	} {
-		v := s.Edge(policy.Query{Crawler: s.Recognize([]string{agent}), Host: "example.com", Path: "/private/x", Now: june})
+		v := s.Edge(policy.Query{Crawler: recognize(s, agent), Host: "example.com", Path: "/private/x", Now: june})
 		if v.Refused() != want || want && v.Mode != policy.ModeBlock {
 			t.Errorf("%q: %+v", agent, v)
 		}
@@ -131,7 +131,7 @@ rules:
       crawl: /
     enforce: block
 `)
-	id := s.Recognize([]string{"GPTBot/1.2"})
+	id := recognize(s, "GPTBot/1.2")
 	for path, open := range map[string]bool{
 		"/robots.txt": true, "/robots.txt?a=b": true, "/.well-known/x": true, "/terms/license.xml": true, "/terms/license.xml?x": true,
 		"/.well-known/..%2Fx": false, "/.well-known/..;/x": false, "/.well-known/%2e%2e/x": false, "/.well-known/a%2Fb": true,
@@ -168,7 +168,7 @@ rules:
 		{"www.example.com", "/robots.txt?" + long, policy.ModeUnset},
 		{"example.com", "/news/" + long, policy.ModeUnset},
 	} {
-		v := s.Edge(policy.Query{Crawler: s.Recognize([]string{"GPTBot"}), Host: c.host, Path: c.path, Now: june})
+		v := s.Edge(policy.Query{Crawler: recognize(s, "GPTBot"), Host: c.host, Path: c.path, Now: june})
 		if v.Mode != c.want || v.Refused() != (c.want == policy.ModeBlock) {
 			t.Errorf("%s%.20s… (%d): mode %v, refused %v", c.host, c.path, len(c.path), v.Mode, v.Refused())
 		}
@@ -190,7 +190,7 @@ rules:
     enforce: block
     intended: true
 `)
-	id := s.Recognize([]string{"GPTBot/1.2"})
+	id := recognize(s, "GPTBot/1.2")
 	for path, want := range map[string]policy.Mode{"//x": policy.ModeLog, "/members/": policy.ModeBlock, "//members/": policy.ModeBlock, "/x": policy.ModeUnset} {
 		if v := s.Edge(policy.Query{Crawler: id, Host: "example.com", Path: path, Now: june}); v.Mode != want {
 			t.Errorf("%s: %v, want %v", path, v.Mode, want)
@@ -212,7 +212,7 @@ rules:
     allow:
       crawl: /members/
 `)
-	id := s.Recognize([]string{"Googlebot/2.1"})
+	id := recognize(s, "Googlebot/2.1")
 	for _, c := range []struct {
 		identity policy.Identity
 		path     string
@@ -257,7 +257,7 @@ rules:
 			t.Errorf("%s: %q", agent, got)
 		}
 	}
-	id := s.Recognize([]string{"PartnerBot/1.0"})
+	id := recognize(s, "PartnerBot/1.0")
 	if v := s.Edge(policy.Query{Crawler: id, Purposes: []string{"ai-training"}, Path: "/y", Now: june}); !v.Refused() {
 		t.Error("the purpose that the client names is not heard")
 	}
@@ -274,7 +274,7 @@ rules:
       crawl: /
     enforce: block
 `)
-		id := s.Recognize([]string{"GPTBot/1.2"})
+		id := recognize(s, "GPTBot/1.2")
 		for _, path := range []string{"/", "/terms.xml"} {
 			if v := s.Edge(policy.Query{Crawler: id, Host: "www.example.com", Path: path, Now: june}); !v.Refused() {
 				t.Errorf("%s: %s is open", licence, path)
@@ -337,7 +337,7 @@ rules:
       index: /
       train-ai: /
 `)
-	google := s.Recognize([]string{"Googlebot/2.1"})
+	google := recognize(s, "Googlebot/2.1")
 	if p := s.Tailored(google, "example.com", "/", june); p.Values.XRobotsTag != nil || p.Elements != nil || p.Values.ContentUsage[0] != "train-ai=y" {
 		t.Errorf("the exempted crawler: %+v", p.Values)
 	}
@@ -427,10 +427,10 @@ func TestBrowsersAreNobody(t *testing.T) {
 	if s == nil {
 		t.Fatal(ds.Text())
 	}
-	if id := s.Recognize([]string{"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"}); id != 0 {
+	if id := recognize(s, "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36"); id != 0 {
 		t.Errorf("a browser is taken for %s", s.Policy.CrawlerInfo(id).Token)
 	}
-	if id := s.Recognize([]string{"Mozilla/5.0 (compatible; OtherBot/1.0)"}); s.Policy.CrawlerInfo(id).Token != "OtherBot" {
+	if id := recognize(s, "Mozilla/5.0 (compatible; OtherBot/1.0)"); s.Policy.CrawlerInfo(id).Token != "OtherBot" {
 		t.Error("a crawler is not recognised")
 	}
 }

@@ -8,5 +8,5 @@ import "time"
 
 var start = time.Now()
 
-// cpuNow is the time of the clock, where no CPU time is to be had.
+// cpuNow is the time of the clock, where the CPU time is not available.
 func cpuNow() time.Duration { return time.Since(start) }

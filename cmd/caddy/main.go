@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command caddy is Caddy with its standard modules and robots_policy.
+// Command caddy is Caddy with its standard modules, robots_policy and its console.
 package main
 
 import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
+
 	_ "github.com/robotspolicy/caddy-robots-policy"
+	_ "github.com/robotspolicy/caddy-robots-policy/console"
 )
 
 func main() {

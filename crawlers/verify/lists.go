@@ -4,9 +4,11 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,74 +19,102 @@ type ListOptions struct {
 	// Client fetches the lists. The default follows up to three redirects, to https
 	// only.
 	Client *http.Client
-	// Timeout is for one fetch, from its beginning to the end of the list: 30 seconds
-	// by default. Lists are fetched beside each other, so that one which takes all of
-	// it holds up no other.
+	// Timeout is for one whole fetch: 30 seconds by default. Lists are fetched
+	// concurrently, so a slow one does not delay the others.
 	Timeout time.Duration
-	// Interval is the time between two fetches of a list: 24 hours by default,
-	// and never less than one (draft-illyes-aipref-jafar-00). A longer max-age
-	// of the response is respected, up to a week.
+	// Interval is the time between two fetches of a list: 24 hours by default, and
+	// at least one hour (draft-illyes-aipref-jafar-00). A longer max-age of the
+	// response is respected, up to a week.
 	Interval time.Duration
-	// MaxAge is how long a list is fresh: 7 days by default. Only a fresh list
-	// says that an address is not the crawler's. That one is the crawler's, a
-	// list says 30 times as long, and the snapshot for as long as nothing newer
-	// was fetched.
+	// MaxAge is how long a list is fresh: 7 days by default. Only a fresh list can
+	// rule an address out. A list verifies addresses 30 times as long, and the
+	// embedded one for as long as there is no newer one.
 	MaxAge time.Duration
+	// MaxLists bounds the number of lists: 5000 by default.
+	MaxLists int
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
-	// Report, if not nil, is told after every fetch, of one at a time. It must not
-	// call Stop.
+	// Report, if not nil, is called after every fetch, one call at a time. It must
+	// not call Stop.
 	Report func(ListStatus)
 }
 
-// ListStatus is what is known of an address list.
+// ListStatus is the state of an address list.
 type ListStatus struct {
 	// URL is where the list is published.
 	URL string
-	// Date is when it was fetched, or the date of the embedded snapshot; zero
-	// when there is no list.
+	// Date is when it was fetched, or the date of the embedded list; zero if there is
+	// no list.
 	Date time.Time
-	// Created is the creationTime that the list itself states, or zero.
+	// Created is the creationTime in the list, or zero.
 	Created time.Time
 	// Prefixes is the number of prefixes.
 	Prefixes int
-	// Snapshot is true for the list that came with the program.
+	// Snapshot is true for an embedded list.
 	Snapshot bool
-	// Fresh is true while the list may say that an address is not on it.
+	// Fresh is true while the list is recent enough to rule addresses out.
 	Fresh bool
-	// Err says why the last fetch failed, or is nil.
+	// Incomplete says why the list cannot be trusted to name every address of the
+	// crawler; it is empty if nothing suggests that. An incomplete list verifies
+	// addresses but never rules one out.
+	Incomplete string
+	// Err is the error of the last fetch, or nil.
 	Err error
-	// Failing is since when fetches have failed; zero while Err is nil.
+	// Failing is the time of the first failed fetch in a row; zero while Err is nil.
 	Failing time.Time
 }
 
-// Lists holds published address lists. It begins with a dated snapshot, and
-// refreshes it in the background between Start and Stop. It is safe for
-// concurrent use, and asking it never waits.
+// Lists holds published address lists, each once, however many users it has. It
+// starts with the embedded lists and refreshes them in the background between Start
+// and Stop. It is safe for concurrent use, and asking it never waits.
 type Lists struct {
 	options ListOptions
-	urls    []string
-	current atomic.Pointer[map[string]*list] // replaced, never changed
+	sources sync.Map      // *source by URL
+	added   chan struct{} // wakes the refresher
+	version atomic.Uint64 // counts changes of any list
+	index   addressIndex
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards what follows and the references of sources
+	count  int        // of sources
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// list is one list as it was at a time. It is immutable.
-type list struct {
-	ListStatus
-	ranges ranges
-	// What the server said, for asking again.
-	etag, lastModified string
-	fetched            bool
+// source is the list of one URL.
+type source struct {
+	url     string
+	current atomic.Pointer[list]
+
+	// Guarded by Lists.mu.
+	references  int
+	maxPrefixes int
+
+	// Used by the refresher only.
+	due    time.Time
+	busy   bool // a fetch is in progress
+	fails  int  // in a row
+	shrunk *shrunken
 }
 
-// staleFactor times MaxAge is how long what a list holds counts.
+// list is the content of a list at one time. It is immutable.
+type list struct {
+	ListStatus
+	ranges       ranges
+	has4, has6   bool
+	etag         string
+	lastModified string
+	fetched      bool
+	problem      string // why the content is incomplete, or empty
+}
+
+// staleFactor times MaxAge is how long a list verifies addresses.
 const staleFactor = 30
 
-// NewLists returns the lists with the given URLs, as far as the snapshot has
-// them. Nothing is fetched before Start.
+// ErrTooManyLists is the error of Acquire when MaxLists is reached.
+var ErrTooManyLists = errors.New("too many address lists")
+
+// NewLists returns a store with the lists of these URLs, as far as they are embedded.
+// Nothing is fetched before Start.
 func NewLists(urls []string, options ListOptions) *Lists {
 	if options.Client == nil {
 		options.Client = defaultClient()
@@ -99,29 +129,104 @@ func NewLists(urls []string, options ListOptions) *Lists {
 	if options.MaxAge <= 0 {
 		options.MaxAge = 7 * 24 * time.Hour
 	}
+	if options.MaxLists <= 0 {
+		options.MaxLists = 5000
+	}
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	urls = slices.Clone(urls)
-	slices.Sort(urls)
-	l := &Lists{options: options, urls: slices.Compact(urls)}
-	known := snapshot()
-	current := make(map[string]*list, len(l.urls))
-	for _, url := range l.urls {
-		if s := known[url]; s != nil {
-			current[url] = s
-		} else {
-			current[url] = &list{ListStatus: ListStatus{URL: url}}
-		}
-	}
-	l.current.Store(&current)
+	l := &Lists{options: options, added: make(chan struct{}, 1)}
+	_ = l.Acquire(urls, maxPrefixes)
 	return l
 }
 
-// Start begins to refresh the lists in the background, and returns at once. It
-// does nothing when they are being refreshed already. Keep one Lists while a
-// configuration is reloaded: each Start fetches all lists anew, and operators
-// ask not to do that more than once an hour.
+// Acquire adds lists, or adds a reference to those that are there already. Lists
+// with more than limit prefixes are rejected when they are fetched. The error is
+// ErrTooManyLists, and nothing is acquired then. Each call needs a call of Release
+// with the same URLs.
+func (l *Lists) Acquire(urls []string, limit int) error {
+	urls = unique(urls)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	missing := 0
+	for _, url := range urls {
+		if l.source(url) == nil {
+			missing++
+		}
+	}
+	if missing > 0 && l.count+missing > l.options.MaxLists {
+		return ErrTooManyLists
+	}
+	for _, url := range urls {
+		s := l.source(url)
+		if s == nil {
+			s = &source{url: url, due: l.options.Now()}
+			first := snapshot()[url]
+			if first == nil {
+				first = &list{ListStatus: ListStatus{URL: url}}
+			}
+			s.current.Store(first)
+			l.sources.Store(url, s)
+			l.count++
+		}
+		s.references++
+		s.maxPrefixes = max(s.maxPrefixes, min(limit, maxPrefixes))
+	}
+	if missing > 0 {
+		l.version.Add(1)
+		select {
+		case l.added <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// Release removes a reference to each of these lists. A list without references is
+// dropped.
+func (l *Lists) Release(urls []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, url := range unique(urls) {
+		s := l.source(url)
+		if s == nil {
+			continue
+		}
+		if s.references--; s.references == 0 {
+			l.sources.Delete(url)
+			l.count--
+			l.version.Add(1)
+		}
+	}
+}
+
+func unique(urls []string) []string {
+	urls = slices.Clone(urls)
+	slices.Sort(urls)
+	return slices.Compact(urls)
+}
+
+func (l *Lists) source(url string) *source {
+	if s, ok := l.sources.Load(url); ok {
+		return s.(*source)
+	}
+	return nil
+}
+
+// all returns the sources, ordered by URL.
+func (l *Lists) all() []*source {
+	var all []*source
+	for _, s := range l.sources.Range {
+		all = append(all, s.(*source))
+	}
+	slices.SortFunc(all, func(a, b *source) int { return strings.Compare(a.url, b.url) })
+	return all
+}
+
+// Start begins to refresh the lists in the background and returns at once. It does
+// nothing if they are being refreshed already. Keep one Lists across configuration
+// reloads: each Start fetches every list, and operators ask not to do that more than
+// once an hour.
 func (l *Lists) Start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,66 +241,77 @@ func (l *Lists) Start() {
 	}(l.done)
 }
 
-// Stop ends refreshing and waits until no fetch is under way. The lists stay as
-// they are, and Start may be called again. It may be called at any time.
+// Stop ends refreshing and waits for fetches in progress. The lists stay as they are,
+// and Start may be called again. It may be called at any time.
 func (l *Lists) Stop() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.cancel == nil {
+	cancel, done := l.cancel, l.done
+	l.cancel = nil
+	l.mu.Unlock()
+	if cancel == nil {
 		return
 	}
-	l.cancel()
-	<-l.done
-	l.cancel = nil
+	cancel()
+	<-done
 }
 
-// Status returns what is known of each list, ordered by URL.
+// Status returns the state of each list, ordered by URL.
 func (l *Lists) Status() []ListStatus {
-	current, now := *l.current.Load(), l.options.Now()
-	all := make([]ListStatus, len(l.urls))
-	for i, url := range l.urls {
-		all[i] = current[url].ListStatus
-		all[i].Fresh = current[url].isFresh(now, l.options.MaxAge)
+	now := l.options.Now()
+	sources := l.all()
+	all := make([]ListStatus, len(sources))
+	for i, s := range sources {
+		c := s.current.Load()
+		all[i] = c.ListStatus
+		all[i].Fresh = c.isFresh(now, l.options.MaxAge)
 	}
 	return all
 }
 
-// ask looks an address up in some of the lists. It is `no` only when all of
-// them are fresh. A nil *Lists is silent.
+// ask looks an address up in lists. The answer is no only if each of them rules the
+// address out. A nil *Lists is silent.
 func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
 	if l == nil {
 		return silent, ""
 	}
-	current, now := *l.current.Load(), l.options.Now()
-	fresh := true
+	now, ruledOut := l.options.Now(), true
 	for _, url := range urls {
-		s := current[url]
-		if s == nil || s.Prefixes == 0 {
-			fresh = false
+		var c *list
+		if s := l.source(url); s != nil {
+			c = s.current.Load()
+		}
+		if c == nil || c.Prefixes == 0 {
+			ruledOut = false
 			continue
 		}
-		if (s.Snapshot || s.isFresh(now, staleFactor*l.options.MaxAge)) && s.ranges.contains(a) {
+		if (c.Snapshot || c.isFresh(now, staleFactor*l.options.MaxAge)) && c.ranges.contains(a) {
 			return yes, url
 		}
-		fresh = fresh && s.isFresh(now, l.options.MaxAge)
+		ruledOut = ruledOut && c.rulesOut(a, now, l.options.MaxAge)
 	}
-	if fresh {
+	if ruledOut {
 		return no, ""
 	}
 	return silent, ""
 }
 
-// isFresh reports whether the list is there and not older than age.
-func (s *list) isFresh(now time.Time, age time.Duration) bool {
-	return s.Prefixes > 0 && now.Sub(s.Date) <= age
+// isFresh reports whether there is a list and it is not older than age.
+func (c *list) isFresh(now time.Time, age time.Duration) bool {
+	return c.Prefixes > 0 && now.Sub(c.Date) <= age
 }
 
-// replace publishes a list.
-func (l *Lists) replace(s *list) {
-	next := make(map[string]*list, len(l.urls))
-	for url, old := range *l.current.Load() {
-		next[url] = old
+// rulesOut reports whether the absence of an address proves anything: the list is
+// fresh and complete and has addresses of the same family.
+func (c *list) rulesOut(a netip.Addr, now time.Time, age time.Duration) bool {
+	family := c.has4
+	if a.Is6() {
+		family = c.has6
 	}
-	next[s.URL] = s
-	l.current.Store(&next)
+	return family && c.Incomplete == "" && c.isFresh(now, age)
+}
+
+// set makes c the content of a list.
+func (l *Lists) set(s *source, c *list) {
+	s.current.Store(c)
+	l.version.Add(1)
 }

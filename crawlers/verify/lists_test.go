@@ -18,7 +18,7 @@ import (
 
 const testURL = "https://example.com/list.json"
 
-// fakeServer answers each request with the next step, and the last one for ever.
+// fakeServer answers each request with the next step and repeats the last one.
 type fakeServer struct {
 	steps []step
 
@@ -99,7 +99,7 @@ func TestListsBeforeAndAfterTheFirstFetch(t *testing.T) {
 	server := &fakeServer{steps: []step{{status: 200, body: listOf(10)}}}
 	run(t, server, func(l *Lists) {
 		if l.answerTo(onList) != silent || l.answerTo(notOnList) != silent {
-			t.Error("a list that is not there says something")
+			t.Error("a missing list gives an answer")
 		}
 		if s := l.Status()[0]; s.URL != testURL || s.Prefixes != 0 || s.Fresh || !s.Date.IsZero() {
 			t.Errorf("%+v", s)
@@ -113,7 +113,7 @@ func TestListsBeforeAndAfterTheFirstFetch(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		if got, _ := l.ask([]string{testURL, "https://example.com/other"}, notOnList); got != silent {
-			t.Error("one of two lists is missing, and the answer is not silent")
+			t.Error("one of two lists is missing and the answer is not silent")
 		}
 		if got, url := l.ask([]string{"https://example.com/other", testURL}, onList); got != yes || url != testURL {
 			t.Error("one of two lists holds the address")
@@ -157,7 +157,7 @@ func TestListsInterval(t *testing.T) {
 	}
 }
 
-func TestListsFailuresKeepTheOldList(t *testing.T) {
+func TestListsKeepTheLastGood(t *testing.T) {
 	failures := map[string]step{
 		"status":       {status: 404, body: listOf(10)},
 		"network":      {err: errors.New("no route")},
@@ -182,7 +182,7 @@ func TestListsFailuresKeepTheOldList(t *testing.T) {
 				if s.Err == nil {
 					t.Fatalf("no error: %+v", s)
 				}
-				if name != "unasked 304" && (s.Prefixes != 10 || l.answerTo(onList) != yes || l.answerTo(notOnList) != no) {
+				if name != "unasked 304" && (s.Prefixes != 10 || l.answerTo(onList) != yes || (l.answerTo(notOnList) != no) != (name == "shrunken")) {
 					t.Errorf("%+v", s)
 				}
 				time.Sleep(7 * 24 * time.Hour)
@@ -191,7 +191,7 @@ func TestListsFailuresKeepTheOldList(t *testing.T) {
 					return
 				}
 				if l.answerTo(onList) != yes || l.answerTo(notOnList) != silent || l.Status()[0].Fresh {
-					t.Error("a stale list accuses, or no longer verifies")
+					t.Error("a stale list rules addresses out, or no longer verifies")
 				}
 				if name != "status" {
 					return // The rest would be the same, and reads a huge list for months.
@@ -206,35 +206,125 @@ func TestListsFailuresKeepTheOldList(t *testing.T) {
 	}
 }
 
+// A list that has shrunk is used only after it has been served for a day. Until then
+// the old one verifies, but rules nothing out.
 func TestListsShrinkGuard(t *testing.T) {
-	server := &fakeServer{steps: []step{
-		{status: 200, body: listOf(10)}, // 0h
-		{status: 200, body: listOf(4)},  // 24h
-		{status: 200, body: listOf(3)},  // 25h: another one, counted anew
-		{status: 200, body: listOf(3)},  // 27h
-		{status: 200, body: listOf(3)},  // 31h
-	}}
-	run(t, server, func(l *Lists) {
-		for _, tt := range []struct {
-			sleep    time.Duration
-			prefixes int
-		}{{time.Minute, 10}, {24 * time.Hour, 10}, {time.Hour, 10}, {2 * time.Hour, 10}, {4 * time.Hour, 3}} {
-			time.Sleep(tt.sleep)
-			synctest.Wait()
-			if got := l.Status()[0]; got.Prefixes != tt.prefixes {
-				t.Errorf("after %d fetches: %+v, want %d prefixes", server.seen(), got, tt.prefixes)
+	short := step{status: 200, body: listOf(4)}
+	shorter := step{status: 200, body: listOf(1)}
+	full := step{status: 200, body: listOf(10)}
+	for _, tt := range []struct {
+		name  string
+		steps []step
+		after time.Duration // the first fetch of a shrunken list
+		want  int
+	}{
+		{"not confirmed yet", []step{full, short}, 23 * time.Hour, 10},
+		{"confirmed", []step{full, short}, 32 * time.Hour, 4},
+		{"shrunk again", []step{full, short, short, short, short, shorter}, 32 * time.Hour, 10},
+		{"changed slightly", []step{full, short, short, {status: 200, body: listOf(3)}}, 32 * time.Hour, 3},
+		{"back to normal", []step{full, short, full}, 32 * time.Hour, 10},
+		{"half is not suspicious", []step{full, {status: 200, body: listOf(5)}}, time.Minute, 5},
+		{"fewer, wider prefixes", []step{full, {status: 200, body: "198.16.0.0/14\n"}}, time.Minute, 1},
+		{"one family gone", []step{{status: 200, body: listOf(10) + "2a00:1::/32\n2a00:2::/32\n"}, full}, time.Hour, 12},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			run(t, &fakeServer{steps: tt.steps}, func(l *Lists) {
+				time.Sleep(firstWait + 24*time.Hour + tt.after)
+				synctest.Wait()
+				s := l.Status()[0]
+				if s.Prefixes != tt.want {
+					t.Fatalf("%+v, want %d prefixes", s, tt.want)
+				}
+				pending := s.Err != nil
+				if l.answerTo(onList) != yes || (l.answerTo(notOnList) == no) == pending || (s.Incomplete != "") != pending {
+					t.Errorf("%+v", s)
+				}
+			})
+		})
+	}
+}
+
+// A list that may lack addresses verifies, but rules nothing out.
+func TestIncompleteListsRuleNothingOut(t *testing.T) {
+	v6 := netip.MustParseAddr("2a00::1")
+	for name, tt := range map[string]struct {
+		body  string
+		other netip.Addr // an address that is not on the list
+		want  answer
+	}{
+		"complete":               {listOf(3), notOnList, no},
+		"only the other family":  {listOf(3), v6, silent},
+		"both families":          {listOf(3) + "2a00:1::/32\n", v6, no},
+		"a malformed line":       {listOf(3) + "198.18.300.0/24\n", notOnList, silent},
+		"a malformed JSON entry": {`{"prefixes":[{"ipv4Prefix":"198.18.0.0/24"},{"ipv4Prefix":"198.18.1.0/240"}]}`, notOnList, silent},
+		"a private prefix":       {listOf(3) + "10.0.0.0/8\n", notOnList, silent},
+		"embedded in a web page": {`<html>{"prefixes":[{"ipv4Prefix":"198.18.0.0/24"}]}</html>`, notOnList, silent},
+		"a web page":             {"<html><p>Your address is 198.18.0.9</p>", notOnList, silent},
+		"words and one address":  {"Forbidden\nContact us\n198.18.0.9\n", notOnList, silent},
+		"truncated":              {`{"prefixes":[{"ipv4Prefix":"198.18.0.0/24"},`, notOnList, silent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, &fakeServer{steps: []step{{status: 200, body: tt.body}}}, func(l *Lists) {
+				time.Sleep(firstWait + time.Minute)
+				synctest.Wait()
+				if got := l.answerTo(tt.other); got != tt.want {
+					t.Errorf("%d, want %d: %+v", got, tt.want, l.Status()[0])
+				}
+			})
+		})
+	}
+}
+
+// A list is fetched once, however many users it has, and dropped with the last one.
+func TestListsAreSharedByURL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &fakeServer{steps: []step{{status: 200, body: listOf(3)}}}
+		l := NewLists([]string{"https://example.com/common.json"}, ListOptions{Client: &http.Client{Transport: server}, MaxLists: 100})
+		l.Start()
+		defer l.Stop()
+		own := func(i int) []string { return []string{testURL, fmt.Sprintf("https://example.com/%d", i)} }
+		for i := range 80 {
+			if err := l.Acquire(own(i), 1000); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if s := l.Status()[0]; s.Err != nil || !s.Fresh {
-			t.Errorf("%+v", s)
-		}
-	})
-	// Half is not yet suspicious.
-	run(t, &fakeServer{steps: []step{{status: 200, body: listOf(10)}, {status: 200, body: listOf(5)}}}, func(l *Lists) {
-		time.Sleep(25 * time.Hour)
+		time.Sleep(time.Minute)
 		synctest.Wait()
-		if s := l.Status()[0]; s.Prefixes != 5 {
-			t.Errorf("%+v", s)
+		if got := server.seen(); got != 82 || len(l.Status()) != 82 {
+			t.Errorf("%d fetches, %d lists", got, len(l.Status()))
+		}
+		if err := l.Acquire([]string{"https://example.com/a", testURL}, 1000); err != nil {
+			t.Fatal(err)
+		}
+		var more []string
+		for i := range 20 {
+			more = append(more, fmt.Sprintf("https://example.com/more%d", i))
+		}
+		if err := l.Acquire(more, 1000); !errors.Is(err, ErrTooManyLists) {
+			t.Errorf("over the bound: %v", err)
+		}
+		if l.answerTo(onList) != yes || l.answerTo(notOnList) != no {
+			t.Error("reaching the bound changes the answers of other lists")
+		}
+		for i := range 80 {
+			l.Release(own(i))
+		}
+		if got := l.Status(); len(got) != 3 || l.answerTo(onList) != yes {
+			t.Errorf("%d lists after a release, want the common one and two in use", len(got))
+		}
+		l.Release([]string{testURL, "https://example.com/a"})
+		if got := l.Status(); len(got) != 1 || l.answerTo(onList) != silent {
+			t.Errorf("%+v", got)
+		}
+		if err := l.Acquire(more, 2); err != nil {
+			t.Errorf("after a release: %v", err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		for _, s := range l.Status() {
+			if strings.Contains(s.URL, "more") && (s.Prefixes != 0 || s.Err == nil) {
+				t.Errorf("a list over its limit of prefixes: %+v", s)
+			}
 		}
 	})
 }
@@ -348,7 +438,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// The snapshot verifies, and accuses nobody but while it is new.
+// The snapshot verifies, and rules addresses out only while it is fresh.
 func TestListsBeginWithTheSnapshot(t *testing.T) {
 	url := "https://openai.com/gptbot.json"
 	s := snapshot()[url]
@@ -370,8 +460,8 @@ func TestListsBeginWithTheSnapshot(t *testing.T) {
 	}
 }
 
-// What came with the program verifies for as long as the program runs: else rules that
-// ask for verified crawlers would one day shut all of them out. It accuses nobody then.
+// The embedded lists verify for as long as the program is used. Otherwise rules that
+// demand verified crawlers would one day refuse all of them.
 func TestOldSnapshotVerifies(t *testing.T) {
 	const url = "https://developers.google.com/static/crawling/ipranges/common-crawlers.json"
 	for _, years := range []int{0, 1, 5} {

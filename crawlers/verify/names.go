@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Resolver is what is needed of a *net.Resolver. "Not found" must be a
+// Resolver is the part of *net.Resolver that is needed. "Not found" must be a
 // *net.DNSError that says so.
 type Resolver interface {
 	LookupAddr(ctx context.Context, addr string) (names []string, err error)
@@ -28,36 +28,46 @@ type DNSOptions struct {
 	Resolver Resolver
 	// Timeout is for all lookups of one address together: 2 seconds by default.
 	Timeout time.Duration
-	// Concurrency is how many addresses are looked up at the same time: 16 by
-	// default. Beyond it the answer is unknown at once.
+	// Concurrency is how many addresses are looked up at a time: 64 by default. A
+	// sixteenth of them, but at least one, can be in one /24 (IPv4) or /64 (IPv6), and
+	// a quarter in one /16 or /48. Beyond that the answer is unknown. For one network,
+	// sixteen times as many can begin in any four seconds.
 	Concurrency int
-	// CacheSize is how many answers are kept: 10000 by default.
+	// CacheSize is how many answers are cached: 10000 by default.
 	CacheSize int
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
-	// Report, if not nil, is told after each address that was looked up, by the
-	// goroutine that did: nil if the resolver had an answer, whatever it was, and
-	// else why it had none.
+	// Report, if not nil, is called after each address that was looked up, with nil
+	// if the resolver had an answer of any kind, or else with its error.
 	Report func(error)
 }
 
-// How long answers are kept. The resolver does not tell the TTL of records.
+// How long answers are cached. The resolver does not return the TTL of records.
 const (
 	keepYes    = 24 * time.Hour
 	keepNo     = time.Hour
 	keepSilent = time.Minute
-	// maxNames is how many names of one address are looked up, of those that fit.
+	// keepStale is how long a yes is used after that while no newer answer can be had.
+	keepStale = 24 * time.Hour
+	// rateFactor times as many lookups as may be in flight may begin in rateWindow,
+	// however fast the resolver is.
+	rateFactor = 16
+	rateWindow = 4 * time.Second
+	// maxNames is how many matching names of one address are looked up.
 	maxNames = 4
 )
 
-// names looks up and remembers the names of addresses.
+// names looks up the names of addresses and caches the answers.
 type names struct {
 	options DNSOptions
-	slots   chan struct{}
+	health  health
 
-	mu      sync.Mutex // guards what follows
-	recent  map[question]*reply
-	earlier map[question]*reply // the generation before, dropped when recent is full
+	mu       sync.Mutex // guards what follows
+	recent   map[question]*entry
+	earlier  map[question]*entry // the generation before, dropped when recent is full
+	inFlight int
+	byPrefix map[netip.Prefix]int // lookups in flight
+	begun    map[netip.Prefix]int // lookups that began in the last rateWindow
 }
 
 type question struct {
@@ -65,12 +75,13 @@ type question struct {
 	patterns string
 }
 
-// reply is an answer, or will be one: done is closed when it is there.
-type reply struct {
-	done    chan struct{}
+// entry is what is known about an address. names.mu guards its fields.
+type entry struct {
 	answer  answer
 	host    string
-	expires time.Time
+	at      time.Time     // when the answer came; zero for never
+	expires time.Time     // when to ask again
+	done    chan struct{} // closed when the lookup in flight ends; nil if there is none
 }
 
 func newNames(o DNSOptions) *names {
@@ -81,7 +92,7 @@ func newNames(o DNSOptions) *names {
 		o.Timeout = 2 * time.Second
 	}
 	if o.Concurrency <= 0 {
-		o.Concurrency = 16
+		o.Concurrency = 64
 	}
 	if o.CacheSize <= 0 {
 		o.CacheSize = 10_000
@@ -89,87 +100,185 @@ func newNames(o DNSOptions) *names {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &names{options: o, slots: make(chan struct{}, o.Concurrency), recent: map[question]*reply{}}
+	return &names{
+		options: o, health: health{resolver: o.Resolver, now: o.Now},
+		recent: map[question]*entry{}, byPrefix: map[netip.Prefix]int{}, begun: map[netip.Prefix]int{},
+	}
 }
 
-// ask tells whether an address has a name that fits one of the patterns and
-// resolves back to it. It waits for the resolver, or until the context ends: what
-// is known already is told also when it has ended.
+// ask reports whether an address has a name that matches one of the patterns and
+// resolves back to it. It waits for the resolver until ctx is done; cached answers
+// are returned even if it is done already.
 func (n *names) ask(ctx context.Context, patterns []string, a netip.Addr) (answer, string) {
-	r := n.reply(question{a, strings.Join(patterns, " ")}, patterns)
-	if r == nil {
-		return silent, ""
-	}
-	select {
-	case <-r.done:
-		return r.answer, r.host
-	default:
-	}
-	select {
-	case <-r.done:
-		return r.answer, r.host
-	case <-ctx.Done():
-		return silent, ""
-	}
-}
-
-// reply returns the answer that is known or being looked up, or begins to look
-// it up, or is nil when too many lookups are under way.
-func (n *names) reply(q question, patterns []string) *reply {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	r := n.recent[q]
-	if r == nil {
-		r = n.earlier[q]
+	q := question{a, patterns[0]}
+	if len(patterns) > 1 {
+		q.patterns = strings.Join(patterns, " ")
 	}
-	if r != nil {
-		select {
-		case <-r.done:
-			if n.options.Now().Before(r.expires) {
-				return r
-			}
-		default:
-			return r
+	e := n.find(q)
+	now := n.options.Now()
+	if (e == nil || e.done == nil && !now.Before(e.expires)) && n.reserve(a) {
+		if e == nil {
+			e = new(entry)
+			n.keep(q, e)
 		}
+		e.done = make(chan struct{})
+		go n.lookUp(e, slices.Clone(patterns), a)
 	}
-	select {
-	case n.slots <- struct{}{}:
-	default:
-		return nil
+	if e == nil {
+		return silent, ""
 	}
-	if len(n.recent) >= max(n.options.CacheSize/2, 1) {
-		n.earlier, n.recent = n.recent, map[question]*reply{}
+	if e.done != nil && !e.usable(now) {
+		done := e.done
+		n.mu.Unlock()
+		wait(ctx, done)
+		n.mu.Lock()
+		now = n.options.Now()
 	}
-	r = &reply{done: make(chan struct{})}
-	n.recent[q] = r
-	go n.lookUp(r, slices.Clone(patterns), q.addr)
-	return r
+	if !e.usable(now) || e.answer == no && !n.health.trusted(e.at) {
+		return silent, ""
+	}
+	return e.answer, e.host
 }
 
-// lookUp fills a reply in. It does not depend on the request that asked first,
-// for others may wait too.
-func (n *names) lookUp(r *reply, patterns []string, a netip.Addr) {
+// usable reports whether the answer counts: it has not expired, or it is a yes that
+// has not been refreshed yet.
+func (e *entry) usable(now time.Time) bool {
+	return now.Before(e.expires) || e.answer == yes && now.Before(e.at.Add(keepYes+keepStale))
+}
+
+func wait(ctx context.Context, done <-chan struct{}) {
+	select {
+	case <-done:
+		return
+	default:
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// find returns a cached entry and keeps it alive.
+func (n *names) find(q question) *entry {
+	if e := n.recent[q]; e != nil {
+		return e
+	}
+	e := n.earlier[q]
+	if e != nil {
+		n.keep(q, e)
+	}
+	return e
+}
+
+// keep adds an entry to the recent generation.
+func (n *names) keep(q question, e *entry) {
+	if len(n.recent) >= max(n.options.CacheSize/2, 1) {
+		n.earlier, n.recent = n.recent, map[question]*entry{}
+	}
+	n.recent[q] = e
+}
+
+// blocks returns the network of an address and a larger one around it, each with the
+// number of lookups that may be in flight for it.
+func (n *names) blocks(a netip.Addr) [2]struct {
+	prefix netip.Prefix
+	limit  int
+} {
+	small, large := 24, 16
+	if a.Is6() {
+		small, large = 64, 48
+	}
+	var blocks [2]struct {
+		prefix netip.Prefix
+		limit  int
+	}
+	blocks[0].prefix, _ = a.Prefix(small)
+	blocks[0].limit = max(n.options.Concurrency/16, 1)
+	blocks[1].prefix, _ = a.Prefix(large)
+	blocks[1].limit = max(n.options.Concurrency/4, 1)
+	return blocks
+}
+
+// reserve reserves a lookup, unless too many are in flight in total, or are in flight
+// or have begun lately for the address's networks: one network must not use up the
+// lookups of all.
+func (n *names) reserve(a netip.Addr) bool {
+	blocks := n.blocks(a)
+	if n.inFlight >= n.options.Concurrency {
+		return false
+	}
+	for _, b := range blocks {
+		if n.byPrefix[b.prefix] >= b.limit || n.begun[b.prefix] >= rateFactor*b.limit {
+			return false
+		}
+	}
+	n.inFlight++
+	for _, b := range blocks {
+		n.byPrefix[b.prefix]++
+		n.begun[b.prefix]++
+	}
+	time.AfterFunc(rateWindow, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.subtract(n.begun, a)
+	})
+	return true
+}
+
+// subtract takes one lookup for an address out of counts by network.
+func (n *names) subtract(counts map[netip.Prefix]int, a netip.Addr) {
+	for _, b := range n.blocks(a) {
+		if counts[b.prefix]--; counts[b.prefix] == 0 {
+			delete(counts, b.prefix)
+		}
+	}
+}
+
+// lookUp fills an entry. It does not depend on the request that asked first, because
+// others may wait for the answer too.
+func (n *names) lookUp(e *entry, patterns []string, a netip.Addr) {
 	ctx, cancel := context.WithTimeout(context.Background(), n.options.Timeout)
 	defer cancel()
-	var err error
-	r.answer, r.host, err = n.confirm(ctx, patterns, a)
-	keep := keepNo
-	switch r.answer {
+	found, host, err := n.confirm(ctx, patterns, a)
+	switch found {
 	case yes:
-		keep = keepYes
-	case silent:
-		keep = keepSilent
+		n.health.confirm()
+	case no:
+		n.health.probe(ctx)
 	}
-	r.expires = n.options.Now().Add(keep)
-	close(r.done)
-	<-n.slots
+	n.store(e, found, host, a)
 	if n.options.Report != nil {
 		n.options.Report(err)
 	}
 }
 
-// confirm is forward-confirmed reverse DNS. The error is why the answer is silent. A
-// panic over what a server sent is one: in this goroutine it would end the program.
+func (n *names) store(e *entry, found answer, host string, a netip.Addr) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.inFlight--
+	n.subtract(n.byPrefix, a)
+	close(e.done)
+	e.done = nil
+	now := n.options.Now()
+	if found == silent && e.answer == yes && e.usable(now) {
+		e.expires = now.Add(keepSilent) // the resolver fails; the last answer stays
+		return
+	}
+	keep := keepNo
+	switch found {
+	case yes:
+		keep = keepYes
+	case silent:
+		keep = keepSilent
+	}
+	e.answer, e.host, e.at, e.expires = found, host, now, now.Add(keep)
+}
+
+// confirm is forward-confirmed reverse DNS. The error says why the answer is silent.
+// A panic caused by a response becomes one: in this goroutine it would end the
+// program.
 func (n *names) confirm(ctx context.Context, patterns []string, a netip.Addr) (found answer, name string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -197,7 +306,7 @@ func (n *names) confirm(ctx context.Context, patterns []string, a netip.Addr) (f
 		case err != nil && !isNotFound(err):
 			return silent, "", err
 		case err != nil || len(addrs) == 0:
-			result = noWayBack
+			result = noForward
 		case slices.ContainsFunc(addrs, func(b netip.Addr) bool { return b.Unmap() == a }):
 			return yes, host, nil
 		}
@@ -210,9 +319,9 @@ func isNotFound(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound && !dns.IsTimeout && !dns.IsTemporary
 }
 
-// hostMatches compares a name in lower case with a pattern of
-// crawlers.Verification: a suffix that begins with a dot, or a name in which
-// one star stands for a part without dots.
+// hostMatches matches a name in lower case with a pattern of crawlers.Verification: a
+// suffix that begins with a dot, or a name in which one star stands for a part
+// without dots.
 func hostMatches(pattern, host string) bool {
 	before, after, star := strings.Cut(pattern, "*")
 	if !star {

@@ -19,59 +19,71 @@ import (
 const (
 	maxListBytes = 4 << 20
 	maxPrefixes  = 100_000
-	// Nobody crawls from more than this; such a prefix is a mistake, and would
-	// verify everybody.
+	// A wider prefix is a mistake and would verify anyone.
 	minBits4 = 8
 	minBits6 = 20
 )
 
-// parseList reads a published address list. Operators publish them in four
-// ways: as the JSON that Google began with and draft-illyes-webbotauth-jafar
-// describes, as that JSON within an HTML page, as RFC 8805 geofeed, and as
-// plain lines.
+// parsed is the content of an address list.
+type parsed struct {
+	prefixes []netip.Prefix
+	created  time.Time // creationTime, or zero
+	// problem says why the list may lack addresses; empty if nothing suggests that.
+	problem string
+}
+
+// parseList reads a published address list. Operators publish them in four forms: the
+// JSON that Google introduced and draft-illyes-webbotauth-jafar describes, that JSON
+// within an HTML page, RFC 8805 geofeed, and plain lines.
 //
-// A JSON prefix must have exactly one of ipv4Prefix and ipv6Prefix, or it is
-// ignored (draft-illyes-aipref-jafar-00); so are a prefix that cannot be
-// read, that is not public, or that is too wide to be true. Differing from
-// that draft, formatVersion, synctoken and a well-formed creationTime are not
-// asked for, and a bare address counts as its own prefix. Prefixes of all
-// services count, `service` and `services` are not read.
+// Invalid entries are ignored, as draft-illyes-aipref-jafar-00 demands for JSON
+// prefixes that do not have exactly one of ipv4Prefix and ipv6Prefix. So are prefixes
+// that are not public or too wide to be true. But a list with such entries, or one
+// that is a web page, is reported as incomplete. Unlike in that draft, formatVersion,
+// synctoken and a well-formed creationTime are optional, and a bare address counts as
+// a prefix. The prefixes of all services count.
 //
-// A list without any usable prefix is an error. The time is creationTime, or
-// zero.
-func parseList(data []byte) ([]netip.Prefix, time.Time, error) {
+// A list without any usable prefix is an error, and so are lines of which most are
+// invalid.
+func parseList(data []byte) (parsed, error) {
+	var p parsed
 	if len(data) > maxListBytes {
-		return nil, time.Time{}, fmt.Errorf("larger than %d bytes", maxListBytes)
+		return p, fmt.Errorf("is larger than %d bytes", maxListBytes)
 	}
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 	var texts []string
-	var created time.Time
+	lines := false
 	switch {
 	case len(data) == 0:
-		return nil, created, errors.New("is empty")
+		return p, errors.New("is empty")
 	case data[0] == '{':
 		doc, err := decodeDocument(data)
 		if err != nil {
-			return nil, created, fmt.Errorf("reading JSON: %w", err)
+			return p, fmt.Errorf("is not valid JSON: %w", err)
 		}
-		texts, created = doc.texts(), doc.time()
+		texts, p.created = doc.texts(), doc.time()
 	case data[0] == '<':
 		doc, err := documentInHTML(data)
 		if err != nil {
-			return nil, created, err
+			return p, err
 		}
-		texts, created = doc.texts(), doc.time()
+		texts, p.created = doc.texts(), doc.time()
+		p.problem = "it is embedded in a web page"
 	default:
-		texts = firstColumns(data)
+		texts, lines = firstColumns(data), true
 	}
-	prefixes := usable(texts)
-	if len(prefixes) == 0 {
-		return nil, created, errors.New("holds no usable prefix")
+	p.prefixes = usable(texts)
+	switch invalid := len(texts) - len(p.prefixes); {
+	case len(p.prefixes) == 0:
+		return parsed{}, errors.New("has no usable prefix")
+	case len(p.prefixes) > maxPrefixes:
+		return parsed{}, fmt.Errorf("has more than %d prefixes", maxPrefixes)
+	case lines && invalid > len(p.prefixes):
+		return parsed{}, fmt.Errorf("is not an address list: %d of %d entries are invalid", invalid, len(texts))
+	case invalid > 0:
+		p.problem = fmt.Sprintf("%d of %d entries are invalid", invalid, len(texts))
 	}
-	if len(prefixes) > maxPrefixes {
-		return nil, created, fmt.Errorf("holds more than %d prefixes", maxPrefixes)
-	}
-	return prefixes, created, nil
+	return p, nil
 }
 
 // document is the JSON form. encoding/json matches names in any letter case.
@@ -93,10 +105,10 @@ func decodeDocument(data []byte) (*document, error) {
 }
 
 func (d *document) texts() []string {
-	texts := make([]string, 0, len(d.Prefixes))
-	for _, p := range d.Prefixes {
-		if (p.IPv4 == "") != (p.IPv6 == "") {
-			texts = append(texts, p.IPv4+p.IPv6)
+	texts := make([]string, len(d.Prefixes)) // "" for an invalid entry
+	for i, p := range d.Prefixes {
+		if p.IPv4 == "" || p.IPv6 == "" {
+			texts[i] = p.IPv4 + p.IPv6
 		}
 	}
 	return texts
@@ -118,13 +130,13 @@ var (
 	prefixesName = regexp.MustCompile(`(?i)"prefixes"`)
 )
 
-// documentInHTML finds the JSON in a page. It looks at the innermost objects
-// around the first mention of the prefixes.
+// documentInHTML finds the JSON in a page: the innermost object around the first
+// "prefixes".
 func documentInHTML(page []byte) (*document, error) {
 	text := html.UnescapeString(htmlTag.ReplaceAllString(string(page), " "))
 	mention := prefixesName.FindStringIndex(text)
 	if mention == nil {
-		return nil, errors.New("is an HTML page without a list")
+		return nil, errors.New("is a web page without a list")
 	}
 	for at := mention[0]; ; {
 		if at = strings.LastIndexByte(text[:at], '{'); at < 0 || mention[0]-at > 4096 {
@@ -134,10 +146,10 @@ func documentInHTML(page []byte) (*document, error) {
 			return doc, nil
 		}
 	}
-	return nil, errors.New("is an HTML page without a list")
+	return nil, errors.New("is a web page without a list")
 }
 
-// firstColumns returns the first column of each line that is no comment.
+// firstColumns returns the first column of each line that is not a comment.
 func firstColumns(data []byte) []string {
 	var texts []string
 	for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
@@ -150,7 +162,8 @@ func firstColumns(data []byte) []string {
 	return texts
 }
 
-// usable returns the prefixes that can be a crawler's.
+// usable returns the prefixes that can be a crawler's, and no more than there are
+// texts.
 func usable(texts []string) []netip.Prefix {
 	prefixes := make([]netip.Prefix, 0, len(texts))
 	for _, text := range texts {

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,24 +17,22 @@ import (
 )
 
 const (
-	// firstWait spares a server that is just starting.
+	// firstWait keeps the first fetches out of the server's start.
 	firstWait = 5 * time.Second
 	// between spreads the first fetches of many lists.
 	between = 200 * time.Millisecond
 	// retryWait is the time after a failure, doubled with each one up to the
 	// interval. JAFAR forbids less.
 	retryWait = time.Hour
-	// maxWait caps a max-age of a response.
+	// maxWait caps the max-age of a response.
 	maxWait = 7 * 24 * time.Hour
-	// shrunkTimes is how often in a row a list must come that has less than half
-	// of the known prefixes.
-	shrunkTimes = 3
-	// maxFetches bounds the fetches at the same time, and with them the memory that
-	// lists take which are too large.
+	// confirmFor is how long a shrunken list has to be served before it is used.
+	confirmFor = 24 * time.Hour
+	// maxFetches bounds concurrent fetches, and so the memory for oversized lists.
 	maxFetches = 8
 )
 
-// defaultClient never follows a redirect to an unprotected address.
+// defaultClient follows redirects to https only.
 func defaultClient() *http.Client {
 	return &http.Client{
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
@@ -47,51 +44,35 @@ func defaultClient() *http.Client {
 	}
 }
 
-// refresher is the state of the goroutine that says which list is fetched when, and
-// takes up what comes. Each fetch runs in a goroutine of its own.
+// refresher decides which list is fetched when, and stores the results. Each fetch
+// runs in a goroutine of its own.
 type refresher struct {
 	lists   *Lists
-	sources []*source
-	results chan fetched // has room for all fetches, so that none waits to be heard
+	results chan fetched // has room for all concurrent fetches
 	running int
 }
 
-// source is where a list comes from.
-type source struct {
-	url    string
-	due    time.Time
-	busy   bool // a fetch is under way
-	fails  int  // in a row
-	shrunk *shrunken
-}
-
-// shrunken is a suspiciously short list that has come before.
-type shrunken struct {
-	prefixes []netip.Prefix
-	times    int
-}
-
-// fetched is what a fetch brought: a list, or an error.
+// fetched is the result of a fetch: a list or an error.
 type fetched struct {
 	source   *source
 	list     *list
-	prefixes []netip.Prefix // of the list; nil where it is the one before
+	prefixes []netip.Prefix // of the list; nil if it was not modified
 	wait     time.Duration  // that the server asks for, or zero
 	err      error
 }
 
-// refresh fetches each list when it is due, until the context ends and all fetches
-// are over. A list waits for others only while maxFetches are under way.
+// refresh fetches each list when it is due, until ctx is done and all fetches have
+// ended.
 func (l *Lists) refresh(ctx context.Context) {
 	r := &refresher{lists: l, results: make(chan fetched, maxFetches)}
-	for i, url := range l.urls {
-		r.sources = append(r.sources, &source{url: url, due: l.options.Now().Add(firstWait + time.Duration(i)*between)})
+	for i, s := range l.all() {
+		s.busy, s.due = false, l.options.Now().Add(firstWait+time.Duration(i)*between)
 	}
 	var fetches sync.WaitGroup
 	defer fetches.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for len(r.sources) > 0 {
+	for {
 		var due <-chan time.Time
 		next := r.next()
 		if next != nil {
@@ -101,11 +82,15 @@ func (l *Lists) refresh(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-l.added:
 		case <-due:
+			if l.source(next.url) != next {
+				continue // released
+			}
 			next.busy = true
 			r.running++
-			old := (*l.current.Load())[next.url]
-			fetches.Go(func() { r.results <- l.request(ctx, next, old) })
+			limit := l.limitOf(next)
+			fetches.Go(func() { r.results <- l.request(ctx, next, limit) })
 		case f := <-r.results:
 			if ctx.Err() != nil {
 				return
@@ -115,46 +100,62 @@ func (l *Lists) refresh(ctx context.Context) {
 	}
 }
 
-// next returns the source that is due first, or nil when nothing can be fetched
-// before a fetch that is under way is over.
+func (l *Lists) limitOf(s *source) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return s.maxPrefixes
+}
+
+// next returns the source that is due first, or nil if none can be fetched before a
+// fetch in progress ends.
 func (r *refresher) next() *source {
 	if r.running == maxFetches {
 		return nil
 	}
 	var next *source
-	for _, s := range r.sources {
-		if !s.busy && (next == nil || s.due.Before(next.due)) {
+	for _, v := range r.lists.sources.Range {
+		if s := v.(*source); !s.busy && (next == nil || s.due.Before(next.due)) {
 			next = s
 		}
 	}
 	return next
 }
 
-// take publishes what a fetch brought, and says when the next one is due. On any
-// failure the list is the old one, with the error.
+// take stores the result of a fetch and schedules the next one. After a failure the
+// old list stays, with the error.
 func (r *refresher) take(f fetched) {
 	l, s := r.lists, f.source
 	s.busy = false
 	r.running--
-	old := (*l.current.Load())[s.url]
-	if f.err == nil && f.prefixes != nil {
-		f.err = s.guard(old, f.prefixes)
+	old := s.current.Load()
+	now, wait := l.options.Now(), l.options.Interval
+	doubt := ""
+	switch {
+	case f.err != nil:
+	case f.prefixes == nil:
+		s.shrunk = nil // the old list is back
+	default:
+		if f.err = s.guard(old, f.list, now); f.err != nil {
+			doubt = "a newer version of it has lost more than half of its entries"
+		}
 	}
-	now, least := l.options.Now(), l.options.Interval
 	if f.err != nil {
 		failed := *old
 		if failed.Err == nil {
 			failed.Failing = now
 		}
 		failed.Err = f.err
+		if doubt != "" {
+			failed.Incomplete = doubt
+		}
 		f.list = &failed
-		least = min(retryWait<<min(s.fails, 8), least)
+		wait = min(retryWait<<min(s.fails, 8), wait)
 		s.fails++
 	} else {
 		s.fails = 0
 	}
-	s.due = now.Add(max(f.wait, least))
-	l.replace(f.list)
+	s.due = now.Add(max(f.wait, wait))
+	l.set(s, f.list)
 	if l.options.Report != nil {
 		status := f.list.ListStatus
 		status.Fresh = f.list.isFresh(now, l.options.MaxAge)
@@ -162,10 +163,11 @@ func (r *refresher) take(f fetched) {
 	}
 }
 
-// request fetches a list within the time that there is for one. A panic over what a
-// server sent is an error like others: in this goroutine it would end the program.
-func (l *Lists) request(ctx context.Context, s *source, old *list) (f fetched) {
+// request fetches a list of at most limit prefixes. A panic caused by a response
+// becomes an error: in this goroutine it would end the program.
+func (l *Lists) request(ctx context.Context, s *source, limit int) (f fetched) {
 	f.source = s
+	old := s.current.Load()
 	ctx, cancel := context.WithTimeout(ctx, l.options.Timeout)
 	defer cancel()
 	defer func() {
@@ -195,15 +197,16 @@ func (l *Lists) request(ctx context.Context, s *source, old *list) (f fetched) {
 	if resp.StatusCode == http.StatusNotModified && old.fetched {
 		same := *old
 		same.Date, same.Err, same.Failing = l.options.Now(), nil, time.Time{}
+		same.Incomplete = same.problem
 		f.list = &same
 		return f
 	}
-	f.read(resp, l.options.Now())
+	f.read(resp, limit, l.options.Now())
 	return f
 }
 
-// read reads a response with a list in it.
-func (f *fetched) read(resp *http.Response, now time.Time) {
+// read reads the list in a response.
+func (f *fetched) read(resp *http.Response, limit int, now time.Time) {
 	url := f.source.url
 	if resp.StatusCode != http.StatusOK {
 		f.err = fmt.Errorf("fetching %s: status %d", url, resp.StatusCode)
@@ -214,39 +217,81 @@ func (f *fetched) read(resp *http.Response, now time.Time) {
 		f.err = fmt.Errorf("fetching %s: %w", url, err)
 		return
 	}
-	prefixes, created, err := parseList(data)
+	parsed, err := parseList(data)
+	if err == nil && len(parsed.prefixes) > limit {
+		err = fmt.Errorf("has %d prefixes, more than the limit of %d", len(parsed.prefixes), limit)
+	}
 	if err != nil {
 		f.err = fmt.Errorf("%s %w", url, err)
 		return
 	}
-	f.prefixes, f.list = prefixes, newList(url, prefixes, now)
-	f.list.Created, f.list.fetched = created, true
+	f.prefixes, f.list = parsed.prefixes, newList(url, parsed.prefixes, now)
+	f.list.Created, f.list.fetched = parsed.created, true
+	f.list.problem, f.list.Incomplete = parsed.problem, parsed.problem
 	f.list.etag, f.list.lastModified = resp.Header.Get("Etag"), resp.Header.Get("Last-Modified")
 }
 
-// guard refuses a list that has less than half of the known prefixes, until the
-// same one has come three times in a row: it may be a mistake, which would make
-// impostors of real crawlers.
-func (s *source) guard(old *list, prefixes []netip.Prefix) error {
-	if 2*len(prefixes) >= old.Prefixes {
+// shrunken is a suspiciously short list that waits for confirmation.
+type shrunken struct {
+	list  *list
+	since time.Time
+}
+
+// guard rejects a list that has lost more than half of its entries, until it has been
+// served for confirmFor: it may be a mistake, which would make impostors of real
+// crawlers. It may change meanwhile, but not shrink again.
+func (s *source) guard(old, new *list, now time.Time) error {
+	if !new.shrankFrom(old) {
 		s.shrunk = nil
 		return nil
 	}
-	if s.shrunk == nil || !slices.Equal(s.shrunk.prefixes, prefixes) {
-		s.shrunk = &shrunken{prefixes: prefixes}
+	if s.shrunk == nil || new.shrankFrom(s.shrunk.list) {
+		s.shrunk = &shrunken{since: now}
 	}
-	if s.shrunk.times++; s.shrunk.times < shrunkTimes {
-		return fmt.Errorf("%s has shrunk from %d prefixes to %d: keeping the old one", s.url, old.Prefixes, len(prefixes))
+	s.shrunk.list = new
+	if now.Sub(s.shrunk.since) >= confirmFor {
+		s.shrunk = nil
+		return nil
 	}
-	s.shrunk = nil
-	return nil
+	return fmt.Errorf("%s has shrunk from %d prefixes to %d; using the old list until the new one has been served for a day", s.url, old.Prefixes, new.Prefixes)
+}
+
+// shrankFrom reports whether a list lost more than half of old in one address family:
+// it has less than half as many ranges and covers less than half of the old ones. A
+// list of fewer but wider ranges has not shrunk.
+func (c *list) shrankFrom(old *list) bool {
+	for _, is6 := range []bool{false, true} {
+		had, has, covered := 0, 0, 0
+		for _, r := range c.ranges {
+			if r.from.Is6() == is6 {
+				has++
+			}
+		}
+		for _, r := range old.ranges {
+			if r.from.Is6() == is6 {
+				had++
+				if c.ranges.contains(r.from) && c.ranges.contains(r.to) {
+					covered++
+				}
+			}
+		}
+		if 2*has < had && 2*covered < had {
+			return true
+		}
+	}
+	return false
 }
 
 func newList(url string, prefixes []netip.Prefix, date time.Time) *list {
-	return &list{
+	c := &list{
 		ListStatus: ListStatus{URL: url, Date: date, Prefixes: len(prefixes)},
 		ranges:     newRanges(prefixes),
 	}
+	for _, p := range prefixes {
+		c.has4 = c.has4 || p.Addr().Is4()
+		c.has6 = c.has6 || p.Addr().Is6()
+	}
+	return c
 }
 
 // maxAge returns how long a response may be used (RFC 9111 §5.2.2.1), or zero.

@@ -13,11 +13,11 @@ import (
 //go:embed snapshot.txt
 var snapshotText string
 
-// snapshot returns the lists that came with the program, by URL.
+// snapshot returns the embedded lists, by URL.
 var snapshot = sync.OnceValue(func() map[string]*list { return readSnapshot(snapshotText) })
 
-// readSnapshot reads lines of `date D`, `list URL` and prefixes. A line that
-// cannot be read is left out; a test sees to it that there is none.
+// readSnapshot reads lines of `date D`, `list URL` and prefixes. Invalid lines are
+// skipped; a test checks that there are none.
 func readSnapshot(text string) map[string]*list {
 	lists := map[string]*list{}
 	var date time.Time

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package verify tells whether a request that carries a crawler's name comes
-// from that crawler. There are three answers: verified, impostor, and unknown.
+// Package verify finds out whether a client that claims to be a crawler is that
+// crawler. There are three answers: verified, impostor and unknown.
 //
-// It asks what operators publish: lists of their addresses, which [Lists]
-// refreshes in the background, and names that their addresses resolve to and
-// that resolve back to them. It needs the address of the client itself; behind
-// a proxy, the caller has to find that out first, since the proxy's own address
-// would make an impostor of every crawler.
+// It uses what operators publish: lists of their addresses, which [Lists] refreshes in
+// the background, and host names that their addresses resolve to and that resolve back
+// to them. It needs the address of the client itself. Behind a proxy the caller has to
+// determine that first, or every crawler would be an impostor.
 package verify
 
 import (
@@ -17,22 +16,23 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// Status is the answer to whether a crawler is what it says. The zero value is
+// Status says whether a client is the crawler it claims to be. The zero value is
 // [Unknown].
 type Status uint8
 
 const (
-	// Unknown: nothing is published, or not all of it could be asked. It is
-	// never to be held against anybody.
+	// Unknown: nothing is published, or not everything could be checked. It must not
+	// be held against the client.
 	Unknown Status = iota
 	// Verified: the address is on a published list, or has a published name that
 	// resolves back to it.
 	Verified
-	// Impostor: all that is published could be asked and says no.
+	// Impostor: everything that is published could be checked and rules the address
+	// out.
 	Impostor
 )
 
-// String returns the status in the words of the documentation.
+// String returns the status in lower case.
 func (s Status) String() string {
 	switch s {
 	case Verified:
@@ -43,7 +43,7 @@ func (s Status) String() string {
 	return "unknown"
 }
 
-// Result is a [Status] and what it rests on.
+// Result is a [Status] and its evidence.
 type Result struct {
 	Status Status
 	// By is "address-list", "reverse-dns", or empty for [Unknown] and [Impostor].
@@ -52,29 +52,29 @@ type Result struct {
 	Evidence string
 }
 
-// Verifier answers for all crawlers. It is safe for concurrent use.
+// Verifier verifies the addresses of all crawlers. It is safe for concurrent use.
 type Verifier struct {
 	lists *Lists
 	names *names
 }
 
-// New returns a verifier that asks lists, which may be nil, and a resolver with
-// the given options. It opens no connection.
+// New returns a verifier that uses lists, which may be nil, and a resolver with the
+// given options. It opens no connection.
 func New(lists *Lists, options DNSOptions) *Verifier {
 	return &Verifier{lists: lists, names: newNames(options)}
 }
 
-// Check tells whether a client address is one of the crawler's that published
-// facts. It waits for the resolver no longer than [DNSOptions.Timeout] or the
-// context lasts; the answer then is [Unknown]. With a context that has ended it
-// does not wait at all: it tells what is known, and has the rest looked up for the
-// next time.
+// Check reports whether an address is one of the crawler with these facts. It waits
+// for the resolver no longer than [DNSOptions.Timeout] and until ctx is done; the
+// answer is [Unknown] then. If ctx is done already it does not wait at all: it answers
+// from the cache and looks the address up in the background.
 //
-// Address lists and reverse DNS are alternatives: one yes verifies. An impostor
-// is only who gets a no from each that is published. A list says no only while
-// it is fresh (see [ListOptions.MaxAge]). A name that fits but does not resolve
-// at all is no evidence against anybody, unless a list says no as well: some
-// operators do not maintain the way back.
+// Address lists and reverse DNS are alternatives: one of them verifies. An impostor is
+// ruled out by each that is published. A list rules an address out only if it is fresh
+// (see [ListOptions.MaxAge]) and complete (see [ListStatus.Incomplete]) and has other
+// addresses of the same family. DNS does so only if the resolver has been seen to
+// work. A matching name that does not resolve at all rules nothing out by itself,
+// since some operators do not maintain the forward records.
 func (v *Verifier) Check(ctx context.Context, facts crawlers.Verification, addr netip.Addr) Result {
 	addr = addr.Unmap().WithZone("")
 	if !isPublic(addr) {
@@ -97,24 +97,23 @@ func (v *Verifier) Check(ctx context.Context, facts crawlers.Verification, addr 
 	switch {
 	case name == yes:
 		return Result{Verified, "reverse-dns", host}
-	case name == no && (list == no || len(facts.AddressLists) == 0), name == noWayBack && list == no:
+	case name == no && (list == no || len(facts.AddressLists) == 0), name == noForward && list == no:
 		return Result{Status: Impostor}
 	}
 	return Result{}
 }
 
-// answer is what one kind of evidence says.
+// answer is the answer of one source.
 type answer uint8
 
 const (
 	silent answer = iota
 	yes
 	no
-	noWayBack // the name fits, but does not resolve
+	noForward // a matching name that does not resolve
 )
 
-// isPublic reports whether an address can be a crawler's: not one of the own
-// network or machine.
+// isPublic reports whether an address can be a crawler's: it is not private or local.
 func isPublic(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !cgnat.Contains(a)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// Every combination of what lists and names say.
+// Every combination of the answers of lists and DNS.
 func TestCheck(t *testing.T) {
 	dns := &fakeDNS{
 		names: map[string][]string{
@@ -21,13 +21,16 @@ func TestCheck(t *testing.T) {
 		errs:  map[string]error{"198.51.100.5": errors.New("no resolver")},
 	}
 	now := time.Now()
-	l := NewLists([]string{"https://a.example", "https://b.example", "https://stale.example", "https://none.example"}, ListOptions{})
+	l := NewLists([]string{"https://a.example", "https://b.example", "https://stale.example", "https://none.example", "https://broken.example"}, ListOptions{})
 	fill := func(url, prefix string, date time.Time) {
-		l.replace(newList(url, []netip.Prefix{netip.MustParsePrefix(prefix)}, date))
+		l.set(l.source(url), newList(url, []netip.Prefix{netip.MustParsePrefix(prefix)}, date))
 	}
 	fill("https://a.example", "203.0.113.0/24", now)
 	fill("https://b.example", "192.0.2.0/24", now)
 	fill("https://stale.example", "192.88.99.0/24", now.Add(-30*24*time.Hour))
+	broken := *l.source("https://b.example").current.Load()
+	broken.Incomplete = "1 of 2 entries are invalid"
+	l.set(l.source("https://broken.example"), &broken)
 	v := New(l, DNSOptions{Resolver: dns})
 
 	const (
@@ -57,27 +60,31 @@ func TestCheck(t *testing.T) {
 		{"on a stale list", stale, nil, "192.88.99.5", Verified, "address-list"},
 		{"not on a stale list", stale, nil, nameless, Unknown, ""},
 		{"not on a stale list, nor on a fresh one after it", []string{"https://stale.example", "https://a.example"}, nil, nameless, Unknown, ""},
-		{"list not had", none, nil, nameless, Unknown, ""},
-		{"list that nobody fetches", unheard, nil, nameless, Unknown, ""},
+		{"on an incomplete list", []string{"https://broken.example"}, nil, "192.0.2.5", Verified, "address-list"},
+		{"not on an incomplete list", []string{"https://broken.example"}, nil, nameless, Unknown, ""},
+		{"another address family", fresh, nil, "2a00::1", Unknown, ""},
+		{"another address family, and names no", fresh, names, "2a00::1", Unknown, ""},
+		{"list missing", none, nil, nameless, Unknown, ""},
+		{"list that is not acquired", unheard, nil, nameless, Unknown, ""},
 		{"names: confirmed", nil, names, confirmed, Verified, "reverse-dns"},
 		{"names: none", nil, names, nameless, Impostor, ""},
-		{"names: lie", nil, names, lying, Impostor, ""},
-		{"names: no way back", nil, names, halfway, Unknown, ""},
+		{"names: another address", nil, names, lying, Impostor, ""},
+		{"names: no forward record", nil, names, halfway, Unknown, ""},
 		{"names: failure", nil, names, failing, Unknown, ""},
 		{"list no, names yes", fresh, names, confirmed, Verified, "reverse-dns"},
 		{"list yes, names no", fresh, names, "203.0.113.5", Verified, "address-list"},
 		{"list no, names no", fresh, names, nameless, Impostor, ""},
-		{"list no, names lie", fresh, names, lying, Impostor, ""},
-		{"list no, no way back", fresh, names, halfway, Impostor, ""},
+		{"list no, names: another address", fresh, names, lying, Impostor, ""},
+		{"list no, no forward record", fresh, names, halfway, Impostor, ""},
 		{"list no, names failure", fresh, names, failing, Unknown, ""},
 		{"list stale, names no", stale, names, nameless, Unknown, ""},
-		{"list not had, names no", none, names, nameless, Unknown, ""},
-		{"list not had, names yes", none, names, confirmed, Verified, "reverse-dns"},
-		{"list not had, no way back", none, names, halfway, Unknown, ""},
-		{"own machine", fresh, names, "127.0.0.1", Unknown, ""},
-		{"own network", fresh, names, "10.1.2.3", Unknown, ""},
-		{"own network, IPv6 with zone", fresh, names, "fe80::1%eth0", Unknown, ""},
-		{"carrier's network", fresh, names, "100.64.1.1", Unknown, ""},
+		{"list missing, names no", none, names, nameless, Unknown, ""},
+		{"list missing, names yes", none, names, confirmed, Verified, "reverse-dns"},
+		{"list missing, no forward record", none, names, halfway, Unknown, ""},
+		{"loopback", fresh, names, "127.0.0.1", Unknown, ""},
+		{"private", fresh, names, "10.1.2.3", Unknown, ""},
+		{"link-local with zone", fresh, names, "fe80::1%eth0", Unknown, ""},
+		{"carrier-grade NAT", fresh, names, "100.64.1.1", Unknown, ""},
 	} {
 		facts := crawlers.Verification{AddressLists: tt.lists, ReverseDNS: tt.names}
 		got := v.Check(t.Context(), facts, netip.MustParseAddr(tt.addr))
@@ -101,7 +108,7 @@ func TestStatusString(t *testing.T) {
 	}
 }
 
-// The snapshot has a list for the crawlers that matter, under the URL of the
+// The snapshot has the lists of the important crawlers, under the URLs in the
 // catalogue.
 func TestSnapshotFitsTheCatalogue(t *testing.T) {
 	c, err := crawlers.Default()

@@ -13,11 +13,11 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// base is the signature base (RFC 9421 section 2.5): what a signature with these
-// components and parameters is over.
+// base returns the signature base (RFC 9421 section 2.5) for components and
+// parameters.
 func (m *message) base(list httpsfv.InnerList) (string, error) {
 	if len(list.Items) > maxComponents {
-		return "", fmt.Errorf("it covers more than %d components", maxComponents)
+		return "", fmt.Errorf("the signature covers more than %d components", maxComponents)
 	}
 	var base strings.Builder
 	seen := map[string]bool{}
@@ -28,7 +28,7 @@ func (m *message) base(list httpsfv.InnerList) (string, error) {
 		}
 		name, ok := item.Value.(string)
 		if !ok || seen[id] {
-			return "", fmt.Errorf("the component %s stands twice or is no string", id)
+			return "", fmt.Errorf("the component %s is repeated or not a string", id)
 		}
 		seen[id] = true
 		value, err := m.component(name, item.Params)
@@ -45,7 +45,7 @@ func (m *message) base(list httpsfv.InnerList) (string, error) {
 	return base.String(), nil
 }
 
-// component is the value of a component (RFC 9421 sections 2.1 and 2.2).
+// component returns the value of a component (RFC 9421 sections 2.1 and 2.2).
 func (m *message) component(name string, params *httpsfv.Params) (string, error) {
 	if name != strings.ToLower(name) || strings.ContainsAny(name, "\r\n") {
 		return "", fmt.Errorf("the component %q is not in lower case", name)
@@ -56,13 +56,13 @@ func (m *message) component(name string, params *httpsfv.Params) (string, error)
 	}
 	if strings.HasPrefix(name, "@") {
 		if len(names) > 0 {
-			return "", fmt.Errorf("parameters of %s are not known here", name)
+			return "", fmt.Errorf("parameters of %s are not supported", name)
 		}
 		return m.derived(name)
 	}
 	lines := m.Header[http.CanonicalHeaderKey(name)]
 	if len(lines) == 0 {
-		return "", fmt.Errorf("the field %s is covered and missing", name)
+		return "", fmt.Errorf("the covered field %s is missing", name)
 	}
 	if len(names) == 0 {
 		trimmed := make([]string, len(lines))
@@ -74,17 +74,17 @@ func (m *message) component(name string, params *httpsfv.Params) (string, error)
 	key, _ := params.Get("key")
 	k, ok := key.(string)
 	if !ok || len(names) > 1 {
-		return "", fmt.Errorf("the parameters %q of the component %s are not known here", names, name)
+		return "", fmt.Errorf("the parameters %q of the component %s are not supported", names, name)
 	}
 	d := m.agents
 	if name != "signature-agent" {
 		var err error
 		if d, err = httpsfv.UnmarshalDictionary(lines); err != nil {
-			return "", fmt.Errorf("the field %s: %w", name, err)
+			return "", fmt.Errorf("invalid field %s: %w", name, err)
 		}
 	}
 	if d == nil {
-		return "", fmt.Errorf("the field %s is no dictionary", name)
+		return "", fmt.Errorf("the field %s is not a dictionary", name)
 	}
 	switch value := member(d, k).(type) {
 	case httpsfv.Item:
@@ -95,7 +95,7 @@ func (m *message) component(name string, params *httpsfv.Params) (string, error)
 	return "", fmt.Errorf("the field %s has no member %q", name, k)
 }
 
-// derived is the value of a derived component (RFC 9421 section 2.2).
+// derived returns the value of a derived component (RFC 9421 section 2.2).
 func (m *message) derived(name string) (string, error) {
 	path, query, _ := strings.Cut(m.Target, "?")
 	switch name {
@@ -117,10 +117,10 @@ func (m *message) derived(name string) (string, error) {
 	case "@query":
 		return "?" + query, nil
 	}
-	return "", fmt.Errorf("the component %s is not known here", name)
+	return "", fmt.Errorf("the component %s is not supported", name)
 }
 
-// authority is the host in lower case, without the port that the scheme implies
+// authority returns the host in lower case, without the default port of the scheme
 // (RFC 9421 section 2.2.3).
 func authority(scheme, host string) string {
 	host = strings.ToLower(host)
@@ -130,12 +130,12 @@ func authority(scheme, host string) string {
 	return strings.TrimSuffix(host, ":80")
 }
 
-// queryParam is the value of one parameter of the query (RFC 9421 section 2.2.8).
+// queryParam returns the value of a query parameter (RFC 9421 section 2.2.8).
 func (m *message) queryParam(params *httpsfv.Params) (string, error) {
 	p, _ := params.Get("name")
 	name, ok := p.(string)
 	if !ok || len(params.Names()) > 1 {
-		return "", errors.New("@query-param without the name of one parameter, or with more than that")
+		return "", errors.New("@query-param needs exactly the parameter name")
 	}
 	_, query, _ := strings.Cut(m.Target, "?")
 	value, found := "", false
@@ -145,7 +145,7 @@ func (m *message) queryParam(params *httpsfv.Params) (string, error) {
 			continue
 		}
 		if found {
-			return "", fmt.Errorf("the query has several parameters %s", name)
+			return "", fmt.Errorf("the query parameter %s is repeated", name)
 		}
 		var err error
 		if value, err = formEncoded(v); err != nil {
@@ -154,17 +154,16 @@ func (m *message) queryParam(params *httpsfv.Params) (string, error) {
 		found = true
 	}
 	if !found {
-		return "", fmt.Errorf("the query has no parameter %s", name)
+		return "", fmt.Errorf("the query parameter %s is missing", name)
 	}
 	return value, nil
 }
 
-// formEncoded decodes a name or a value of a query and encodes it in the one way that
-// signatures know.
+// formEncoded decodes a name or value of a query and encodes it as signatures need it.
 func formEncoded(s string) (string, error) {
 	text, err := url.QueryUnescape(s)
 	if err != nil || !utf8.ValidString(text) {
-		return "", fmt.Errorf("%q is no text of a query", s)
+		return "", fmt.Errorf("%q is not valid in a query", s)
 	}
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// How long what is known of a directory is kept.
+// How long the state of a directory is cached.
 const (
-	keepDefault = time.Hour          // a response that does not say
+	keepDefault = time.Hour          // for a response without a lifetime
 	keepLeast   = 5 * time.Minute    // whatever it says
 	keepMost    = 24 * time.Hour     // whatever it says
-	keepFailure = 5 * time.Minute    // a failure, or that a key is not there (draft: at most 5 minutes)
-	keepStale   = 7 * 24 * time.Hour // keys of a directory that cannot be had any more
-	maxFetches  = 8                  // at the same time
-	maxKept     = 1000               // directories
+	keepFailure = 5 * time.Minute    // after a failure, or without the key (draft: at most 5 minutes)
+	keepStale   = 7 * 24 * time.Hour // keys, while fetching fails
+	maxFetches  = 8                  // at a time
+	maxCached   = 1000               // directories
 )
 
-// directories keeps the keys of directories. Only successful fetches replace keys:
-// a directory that is down for a while takes nobody's identity away.
+// directories caches the keys of directories. Only a successful fetch replaces keys, so
+// signatures stay valid while a directory is down.
 type directories struct {
 	fetch  func(ctx context.Context, url string) (map[string]publicKey, time.Duration, error)
 	now    func() time.Time
@@ -35,34 +35,34 @@ type directories struct {
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
 
-	mu   sync.Mutex // guards what follows
-	kept map[string]*directory
+	mu    sync.Mutex // guards what follows
+	cache map[string]*directory
 }
 
-// DirectoryStatus is what is known of a key directory.
+// DirectoryStatus is the state of a key directory.
 type DirectoryStatus struct {
 	URL     string
-	Keys    int       // Ed25519 keys, from the last fetch that succeeded
-	Date    time.Time // of that fetch; zero for never
-	Err     error     // why the last fetch failed, or nil
-	Failing time.Time // since when fetches have failed; zero while Err is nil
+	Keys    int       // Ed25519 keys of the last successful fetch
+	Date    time.Time // of that fetch, or zero
+	Err     error     // of the last fetch
+	Failing time.Time // of the first failed fetch in a row; zero while Err is nil
 }
 
-// directory is what is known of one.
+// directory is a cached directory.
 type directory struct {
 	keys    map[string]publicKey
-	fetched time.Time     // when the keys came; zero for never
-	expires time.Time     // when they are to be fetched again
-	next    time.Time     // before which they are not fetched again
+	fetched time.Time     // when the keys were fetched, or zero
+	expires time.Time     // when to fetch them again
+	next    time.Time     // not before then
 	err     error         // of the last fetch
-	failing time.Time     // since when there has been one
-	done    chan struct{} // closed when the fetch that is under way is over; nil for none
+	failing time.Time     // of the first error in a row
+	done    chan struct{} // closed when the fetch in progress ends; nil if there is none
 }
 
 func newDirectories(o Options) *directories {
 	d := &directories{
 		fetch: newFetcher(o).fetch, now: o.Now, report: o.Report,
-		slots: make(chan struct{}, maxFetches), kept: map[string]*directory{},
+		slots: make(chan struct{}, maxFetches), cache: map[string]*directory{},
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
@@ -75,8 +75,8 @@ func (d *directories) close() {
 	d.wait.Wait()
 }
 
-// key returns a key of a directory. It waits for a fetch until the context ends,
-// unless the key is there.
+// key returns a key of a directory. If it is not cached, key fetches the directory and
+// waits until ctx is done.
 func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKey, error) {
 	key, done, err := d.look(url, id)
 	if done == nil || key != nil {
@@ -91,19 +91,19 @@ func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKe
 	return key, err
 }
 
-// look returns a key, or the channel of a fetch that may bring it and why there is
-// none yet. It begins a fetch where one is due.
+// look returns a cached key, or an error and the channel of a fetch in progress. It
+// starts a fetch if one is due.
 func (d *directories) look(url, id string) (ed25519.PublicKey, <-chan struct{}, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.now()
-	k := d.kept[url]
+	k := d.cache[url]
 	if k == nil {
-		if len(d.kept) >= maxKept {
-			return nil, nil, fmt.Errorf("%w: too many are kept", ErrUnavailable)
+		if len(d.cache) >= maxCached {
+			return nil, nil, fmt.Errorf("%w: too many directories are in use", ErrUnavailable)
 		}
 		k = new(directory)
-		d.kept[url] = k
+		d.cache[url] = k
 	}
 	fresh := !k.fetched.IsZero() && now.Sub(k.fetched) < keepStale
 	found, ok := k.keys[id]
@@ -122,7 +122,7 @@ func (d *directories) look(url, id string) (ed25519.PublicKey, <-chan struct{}, 
 	return nil, k.done, ErrUnavailable
 }
 
-// begin fetches a directory in the background, if there is room for one more.
+// begin fetches a directory in the background, unless too many fetches are running.
 func (d *directories) begin(url string, k *directory) {
 	select {
 	case d.slots <- struct{}{}:
@@ -144,7 +144,7 @@ func (d *directories) begin(url string, k *directory) {
 	})
 }
 
-// take takes up what a fetch brought.
+// take stores the result of a fetch.
 func (d *directories) take(url string, k *directory, keys map[string]publicKey, keep time.Duration, err error) DirectoryStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -166,12 +166,12 @@ func (k *directory) status(url string) DirectoryStatus {
 	return DirectoryStatus{URL: url, Keys: len(k.keys), Date: k.fetched, Err: k.err, Failing: k.failing}
 }
 
-// status is what is known of all directories, ordered by URL.
+// status returns the state of all directories, ordered by URL.
 func (d *directories) status() []DirectoryStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	all := make([]DirectoryStatus, 0, len(d.kept))
-	for url, k := range d.kept {
+	all := make([]DirectoryStatus, 0, len(d.cache))
+	for url, k := range d.cache {
 		all = append(all, k.status(url))
 	}
 	slices.SortFunc(all, func(a, b DirectoryStatus) int { return strings.Compare(a.URL, b.URL) })

@@ -56,7 +56,7 @@ func TestDirectory(t *testing.T) {
 		says    string
 	}{
 		{"good", loopback, good, Verified, ""},
-		{"at a private address", nil, good, Unverified, "no public address"},
+		{"at a private address", nil, good, Unverified, "not a public address"},
 		{"redirecting", loopback, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/elsewhere" {
 				redirected.Store(true)
@@ -77,7 +77,7 @@ func TestDirectory(t *testing.T) {
 		{"not JSON", loopback, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", MediaType)
 			_, _ = io.WriteString(w, "<!DOCTYPE html>")
-		}, Unverified, "no JWK Set"},
+		}, Unverified, "invalid JWK Set"},
 		{"without end", loopback, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", MediaType)
 			for {
@@ -85,7 +85,7 @@ func TestDirectory(t *testing.T) {
 					return
 				}
 			}
-		}, Unverified, "more than 65536 octets"},
+		}, Unverified, "larger than 65536 bytes"},
 		{"with too many keys", loopback, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", MediaType)
 			_, _ = io.WriteString(w, `{"keys":[`+strings.Repeat(`{},`, maxKeys)+`{}]}`)
@@ -172,8 +172,8 @@ func TestDirectoryCache(t *testing.T) {
 			if got.Status != want || fetches != wantFetches {
 				t.Errorf("step %d: %v (%v), %d fetches; want %v, %d", step, got.Status, got.Err, fetches, want, wantFetches)
 			}
-			if got.NoKeys != noKeys[step] {
-				t.Errorf("step %d: keys cannot be had: %v (%v)", step, got.NoKeys, got.Err)
+			if got.Undecided != noKeys[step] {
+				t.Errorf("step %d: undecided: %v (%v)", step, got.Undecided, got.Err)
 			}
 		}
 		failure = errors.New("down")

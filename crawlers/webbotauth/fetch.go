@@ -20,7 +20,7 @@ import (
 // MediaType is that of key directories.
 const MediaType = "application/http-message-signatures-directory+json"
 
-// fetcher gets directories: over https, from public addresses, without proxies and
+// fetcher fetches directories over https, from public addresses, without a proxy and
 // without following redirects.
 type fetcher struct {
 	client *http.Client
@@ -41,9 +41,9 @@ func newFetcher(o Options) *fetcher {
 	}}
 }
 
-// fetch gets the keys of a directory, and how long they may be kept. A panic over
-// what a server sent is an error like others: in the goroutine that fetches it would
-// end the program.
+// fetch returns the keys of a directory and how long they may be cached. A panic
+// caused by a response becomes an error: in the fetching goroutine it would end the
+// program.
 func (f *fetcher) fetch(ctx context.Context, url string) (keys map[string]publicKey, keep time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -62,7 +62,7 @@ func (f *fetcher) fetch(ctx context.Context, url string) (keys map[string]public
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, 0, fmt.Errorf("status %d; only 200 counts, and redirects are not followed", resp.StatusCode)
+		return nil, 0, fmt.Errorf("status %d, must be 200 (redirects are not followed)", resp.StatusCode)
 	}
 	if err := checkType(resp.Header.Get("Content-Type"), normalPath(r.URL.EscapedPath()) == wellKnown); err != nil {
 		return nil, 0, err
@@ -72,26 +72,26 @@ func (f *fetcher) fetch(ctx context.Context, url string) (keys map[string]public
 		return nil, 0, err
 	}
 	if len(data) > maxDirectoryBytes {
-		return nil, 0, fmt.Errorf("more than %d octets", maxDirectoryBytes)
+		return nil, 0, fmt.Errorf("larger than %d bytes", maxDirectoryBytes)
 	}
 	keys, err = parseKeys(data)
 	return keys, lifetime(resp.Header), err
 }
 
-// checkType accepts the directory's own type, and beside the well-known place those
-// of a JWK Set.
+// checkType accepts the media type of directories and, except at the well-known path,
+// those of a JWK Set.
 func checkType(header string, atWellKnown bool) error {
 	t, _, err := mime.ParseMediaType(header)
 	switch {
 	case err != nil:
-		return errors.New("no media type")
+		return errors.New("missing Content-Type")
 	case t == MediaType, !atWellKnown && (t == "application/jwk-set+json" || t == "application/json"):
 		return nil
 	}
-	return fmt.Errorf("the media type is %s, and not %s", t, MediaType)
+	return fmt.Errorf("Content-Type is %s, must be %s", t, MediaType)
 }
 
-// lifetime is how long a response may be kept (RFC 9111 section 4.2.1).
+// lifetime returns how long a response may be cached (RFC 9111 section 4.2.1).
 func lifetime(h http.Header) time.Duration {
 	for _, line := range h["Cache-Control"] {
 		for d := range strings.SplitSeq(line, ",") {

@@ -18,7 +18,7 @@ const (
 	maxKeys           = 100
 )
 
-// jwk is what matters of a JSON Web Key (RFC 7517, RFC 8037).
+// jwk is a JSON Web Key (RFC 7517, RFC 8037).
 type jwk struct {
 	Kty string   `json:"kty"`
 	Crv string   `json:"crv"`
@@ -28,37 +28,37 @@ type jwk struct {
 	Exp *float64 `json:"exp"`
 }
 
-// publicKey is a key and when it may be used.
+// publicKey is a key and its validity period.
 type publicKey struct {
 	key      ed25519.PublicKey
 	from, to time.Time // zero: no limit
 }
 
-// Thumbprint is the key's name in signatures: the SHA-256 thumbprint of RFC 7638
-// and RFC 8037 section 2.
+// Thumbprint returns the keyid of a key: its SHA-256 thumbprint (RFC 7638, RFC 8037
+// section 2).
 func Thumbprint(key ed25519.PublicKey) string {
 	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(key) + `"}`))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// parseKeys reads a JWK Set, or a single key as some publish it. Keys of other
-// kinds are passed over; what they are called does not matter, only what they are.
+// parseKeys reads a JWK Set, or a single key as some operators publish. Keys of other
+// types are ignored. Keys are identified by their thumbprints, whatever their kid.
 func parseKeys(data []byte) (map[string]publicKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
 		Kty  string            `json:"kty"`
 	}
 	if err := json.Unmarshal(data, &set); err != nil {
-		return nil, fmt.Errorf("no JWK Set: %w", err)
+		return nil, fmt.Errorf("invalid JWK Set: %w", err)
 	}
 	if set.Keys == nil && set.Kty != "" {
 		set.Keys = []json.RawMessage{data}
 	}
 	if set.Keys == nil {
-		return nil, errors.New("no JWK Set: it has no keys")
+		return nil, errors.New("invalid JWK Set: keys is missing")
 	}
 	if len(set.Keys) > maxKeys {
-		return nil, fmt.Errorf("%d keys, which is more than %d", len(set.Keys), maxKeys)
+		return nil, fmt.Errorf("%d keys, more than the limit of %d", len(set.Keys), maxKeys)
 	}
 	keys := map[string]publicKey{}
 	for _, raw := range set.Keys {

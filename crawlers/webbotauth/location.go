@@ -9,25 +9,24 @@ import (
 	"strings"
 )
 
-// wellKnown is where an origin has its keys. Since -01 of the draft clients send
-// the whole URL; most still send the origin.
+// wellKnown is the path of the keys of an origin. Since draft -01 clients send the
+// whole URL, but most still send the origin.
 const wellKnown = "/.well-known/http-message-signatures-directory"
 
-// location is where a key directory is.
+// location identifies a key directory.
 type location struct {
-	// id tells directories apart: the URL in normal form (RFC 3986 sections 6.2.2 and
-	// 6.2.3) without its query (draft section 5.5).
+	// id is the normalized URL (RFC 3986 sections 6.2.2 and 6.2.3) without its query
+	// (draft section 5.5). Directories are compared by it.
 	id string
-	// url is fetched. It has the query: the draft drops it from the identifier and not
-	// from the request.
+	// url is what to fetch, with the query.
 	url string
 }
 
-// resolve makes a location out of the URL of a key directory, or of its origin.
+// resolve returns the location for the URL of a key directory or its origin.
 func resolve(text string) (location, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
-		return location{}, fmt.Errorf("%q is no https URL of a key directory", text)
+		return location{}, fmt.Errorf("invalid key directory %q: must be an https URL", text)
 	}
 	path := u.EscapedPath()
 	if path == "" || normalPath(path) == "/" {
@@ -41,8 +40,8 @@ func resolve(text string) (location, error) {
 	return where, nil
 }
 
-// normalPath is a path that begins with a slash, with escapes in upper case and only
-// where they are needed, and without dot segments.
+// normalPath normalizes a path: escapes in upper case and only where they are needed,
+// no dot segments.
 func normalPath(path string) string {
 	var segments []string
 	list := strings.Split(normalEscapes(path)[1:], "/")
@@ -62,7 +61,7 @@ func normalPath(path string) string {
 	return "/" + strings.Join(segments, "/")
 }
 
-// normalEscapes has escapes in upper case, and what needs none plainly.
+// normalEscapes decodes unnecessary escapes and writes the others in upper case.
 func normalEscapes(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
@@ -81,7 +80,7 @@ func normalEscapes(path string) string {
 	return b.String()
 }
 
-// isUnreserved is for RFC 3986 section 2.3.
+// isUnreserved reports whether c is an unreserved character (RFC 3986 section 2.3).
 func isUnreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }

@@ -4,48 +4,111 @@ package webbotauth
 
 import (
 	"crypto/sha256"
-	"errors"
+	"slices"
 	"sync"
 	"time"
 )
 
-// maxNonces bounds the memory for nonces. Only valid signatures bring any.
-const maxNonces = 100_000
+// maxNonces bounds the nonces of all signers together, some 30 MB.
+const maxNonces = 400_000
 
-var errFull = errors.New("too many nonces are in use to tell whether this one is new")
-
-// nonces remembers which were used, until their signatures expire. When it is full
-// it takes no more, so that nobody can push one out to use it again.
+// nonces remembers used nonces until their signatures expire. When it is full it
+// forgets the oldest ones of the signer with the most, and no longer accepts
+// signatures of that signer from before the ones it forgot. So a stranger who can make
+// one signer sign neither pushes out a nonce to use it again, nor keeps new signatures
+// of any signer from being accepted.
 type nonces struct {
-	mu    sync.Mutex
-	used  map[[16]byte]time.Time
-	swept time.Time
+	mu      sync.Mutex
+	signers map[string]*signerNonces // by key directory
+	count   int
+	swept   time.Time
+	max     int
+	// forgot, if not nil, is called when nonces of a signer are forgotten.
+	forgot func(signer string)
 }
 
-// use notes a nonce of a signature that holds until a time. The error is
-// ErrReplayed for one that was used.
-func (n *nonces) use(nonce string, now, until time.Time) error {
+// signerNonces are the nonces of one signer.
+type signerNonces struct {
+	used map[[16]byte]nonceTimes
+	// Signatures created until then are not accepted: their nonces may be forgotten.
+	forgotten int64
+}
+
+// nonceTimes are in seconds since 1970.
+type nonceTimes struct{ created, expires int64 }
+
+// use records the nonce of a valid signature. The error is ErrReplayed if it was used
+// before, or errForgotten if that cannot be known any more.
+func (n *nonces) use(signer, nonce string, now, created, expires time.Time) error {
 	sum := sha256.Sum256([]byte(nonce))
 	key := [16]byte(sum[:])
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if t, ok := n.used[key]; ok && now.Before(t) {
+	n.sweep(now)
+	s := n.signers[signer]
+	if s == nil {
+		if n.signers == nil {
+			n.signers = map[string]*signerNonces{}
+		}
+		s = &signerNonces{used: map[[16]byte]nonceTimes{}}
+		n.signers[signer] = s
+	}
+	if t, ok := s.used[key]; ok && now.Unix() < t.expires {
 		return ErrReplayed
 	}
-	if n.used == nil {
-		n.used = map[[16]byte]time.Time{}
+	if created.Unix() <= s.forgotten {
+		return errForgotten
 	}
-	if now.Sub(n.swept) >= time.Minute {
-		n.swept = now
-		for k, t := range n.used {
-			if !now.Before(t) {
-				delete(n.used, k)
+	if n.count >= n.max {
+		n.forget()
+	}
+	if _, ok := s.used[key]; !ok {
+		n.count++
+	}
+	s.used[key] = nonceTimes{created.Unix(), expires.Unix()}
+	return nil
+}
+
+// sweep removes expired nonces, at most once a minute. A signer without any is kept:
+// there are no more signers than known directories.
+func (n *nonces) sweep(now time.Time) {
+	if now.Sub(n.swept) < time.Minute {
+		return
+	}
+	n.swept = now
+	for _, s := range n.signers {
+		for key, t := range s.used {
+			if now.Unix() >= t.expires {
+				delete(s.used, key)
+				n.count--
 			}
 		}
 	}
-	if len(n.used) >= maxNonces {
-		return errFull
+}
+
+// forget removes at least an eighth of the nonces of the signer with the most, the
+// oldest first.
+func (n *nonces) forget() {
+	var signer string
+	var largest *signerNonces
+	for name, s := range n.signers {
+		if largest == nil || len(s.used) > len(largest.used) {
+			signer, largest = name, s
+		}
 	}
-	n.used[key] = until
-	return nil
+	created := make([]int64, 0, len(largest.used))
+	for _, t := range largest.used {
+		created = append(created, t.created)
+	}
+	slices.Sort(created)
+	largest.forgotten = max(largest.forgotten, created[len(created)/8])
+	for key, t := range largest.used {
+		if t.created <= largest.forgotten {
+			delete(largest.used, key)
+			n.count--
+		}
+	}
+	if n.forgot != nil {
+		n.forgot(signer)
+	}
 }

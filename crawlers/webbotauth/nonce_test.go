@@ -9,40 +9,71 @@ import (
 	"time"
 )
 
-// A nonce counts once until its signature expires, and its memory is bounded.
+// A nonce is accepted once until its signature expires.
 func TestNonces(t *testing.T) {
-	var n nonces
+	n := nonces{max: maxNonces}
 	at := time.Unix(now, 0)
-	if err := n.use("a", at, at.Add(time.Hour)); err != nil {
+	use := func(nonce string, after time.Duration) error {
+		return n.use("signer", nonce, at.Add(after), at.Add(after), at.Add(after+time.Hour))
+	}
+	if err := use("a", 0); err != nil {
 		t.Error(err)
 	}
-	if err := n.use("a", at.Add(59*time.Minute), at.Add(2*time.Hour)); !errors.Is(err, ErrReplayed) {
+	if err := use("a", 59*time.Minute); !errors.Is(err, ErrReplayed) {
 		t.Error(err)
 	}
-	if err := n.use("a", at.Add(61*time.Minute), at.Add(2*time.Hour)); err != nil {
+	if err := use("a", 61*time.Minute); err != nil {
 		t.Error(err)
 	}
-	for i := range maxNonces + 10 {
-		_ = n.use(fmt.Sprint(i), at.Add(61*time.Minute), at.Add(3*time.Hour))
-	}
-	if len(n.used) > maxNonces {
-		t.Errorf("%d are kept", len(n.used))
-	}
-	if err := n.use("one more", at.Add(61*time.Minute), at.Add(3*time.Hour)); !errors.Is(err, errFull) {
-		t.Errorf("when full: %v", err)
-	}
-	if err := n.use("5", at.Add(62*time.Minute), at.Add(3*time.Hour)); !errors.Is(err, ErrReplayed) {
-		t.Errorf("when full, replayed: %v", err)
-	}
-	if err := n.use("one more", at.Add(3*time.Hour), at.Add(4*time.Hour)); err != nil {
-		t.Errorf("when all have expired: %v", err)
+	if err := n.use("other", "a", at, at, at.Add(time.Hour)); err != nil {
+		t.Errorf("another signer: %v", err)
 	}
 }
 
-// Many at a time with one nonce: one of them is the first.
+// However many nonces are live, new signatures of every signer are accepted, no nonce
+// is accepted twice, and memory is bounded.
+func TestNoncesWhenFull(t *testing.T) {
+	n := nonces{max: 100_000}
+	at := time.Unix(now, 0)
+	day := func(from time.Time) time.Time { return from.Add(24 * time.Hour) }
+	if err := n.use("quiet", "q", at, at, day(at)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 250_000 {
+		created := at.Add(time.Duration(i) * time.Millisecond)
+		if err := n.use("flooded", fmt.Sprint(i), created, created, day(created)); err != nil {
+			t.Fatalf("signature %d: %v", i, err)
+		}
+	}
+	if n.count > n.max || len(n.signers["flooded"].used)+1 != n.count {
+		t.Errorf("%d nonces, %d of them the flooded signer's", n.count, len(n.signers["flooded"].used))
+	}
+	later := at.Add(time.Hour)
+	if err := n.use("flooded", "new", later, later, day(later)); err != nil {
+		t.Errorf("a new signature: %v", err)
+	}
+	for i := 0; i < 250_000; i += 999 {
+		created := at.Add(time.Duration(i) * time.Millisecond)
+		if err := n.use("flooded", fmt.Sprint(i), later, created, day(created)); !errors.Is(err, ErrReplayed) && !errors.Is(err, errForgotten) {
+			t.Fatalf("signature %d again: %v", i, err)
+		}
+	}
+	if err := n.use("quiet", "q", later, at, day(at)); !errors.Is(err, ErrReplayed) {
+		t.Errorf("a nonce of another signer was forgotten: %v", err)
+	}
+	if err := n.use("quiet", "older", later, at.Add(-time.Hour), day(at)); err != nil {
+		t.Errorf("an older signature of another signer: %v", err)
+	}
+	n.sweep(at.AddDate(0, 0, 3))
+	if n.count != 0 {
+		t.Errorf("%d nonces after they expired", n.count)
+	}
+}
+
+// Of many concurrent requests with one nonce, one is accepted.
 func TestReplayedAtOnce(t *testing.T) {
 	v, r := fixed(now, signerKey), signed(nil)
-	v.Check(t.Context(), signed(func(p *pieces) { p.more = "" }), "https://bot.example") // the keys are there
+	v.Check(t.Context(), signed(func(p *pieces) { p.more = "" }), "https://bot.example") // fetches the keys
 	results := make(chan Status, 20)
 	for range cap(results) {
 		go func() { results <- v.Check(t.Context(), r, "https://bot.example").Status }()
@@ -54,6 +85,6 @@ func TestReplayedAtOnce(t *testing.T) {
 		}
 	}
 	if verified != 1 {
-		t.Errorf("verified %d times", verified)
+		t.Errorf("accepted %d times", verified)
 	}
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// Request is what signatures can cover of a request, as the client sent it.
+// Request holds what a signature can cover, as the client sent it.
 type Request struct {
 	Method string
 	Scheme string // http or https, of the client's connection
-	Host   string // of the Host field or the :authority, with its port
-	Target string // the request target: path and query
+	Host   string // Host field or :authority, with the port
+	Target string // path and query
 	Header http.Header
 }
 
@@ -26,12 +26,12 @@ type Request struct {
 type message struct {
 	Request
 	input, signatures *httpsfv.Dictionary
-	agents            *httpsfv.Dictionary // nil where the field is a single string
+	agents            *httpsfv.Dictionary // nil if the field is a single string
 	agent             httpsfv.Item        // that string
 }
 
-// parseMessage parses the fields. A Signature-Agent that is a bare string is of
-// the time before the draft: -01 lets verifiers accept it.
+// parseMessage parses the signature fields. A Signature-Agent that is a bare string is
+// from earlier drafts; -01 lets verifiers accept it.
 func parseMessage(r Request) (*message, error) {
 	for _, name := range []string{"Signature-Input", "Signature", "Signature-Agent"} {
 		size := 0
@@ -39,21 +39,21 @@ func parseMessage(r Request) (*message, error) {
 			size += len(line)
 		}
 		if size > maxFieldBytes {
-			return nil, fmt.Errorf("%s is longer than %d octets", name, maxFieldBytes)
+			return nil, fmt.Errorf("%s is longer than %d bytes", name, maxFieldBytes)
 		}
 	}
 	m := &message{Request: r}
 	var err error
 	if m.input, err = httpsfv.UnmarshalDictionary(r.Header["Signature-Input"]); err != nil {
-		return nil, fmt.Errorf("the Signature-Input field: %w", err)
+		return nil, fmt.Errorf("invalid Signature-Input: %w", err)
 	}
 	if m.signatures, err = httpsfv.UnmarshalDictionary(r.Header["Signature"]); err != nil {
-		return nil, fmt.Errorf("the Signature field: %w", err)
+		return nil, fmt.Errorf("invalid Signature: %w", err)
 	}
 	if m.agents, err = httpsfv.UnmarshalDictionary(r.Header["Signature-Agent"]); err != nil {
 		m.agents = nil
 		if m.agent, err = httpsfv.UnmarshalItem(r.Header["Signature-Agent"]); err != nil {
-			return nil, fmt.Errorf("the Signature-Agent field: %w", err)
+			return nil, fmt.Errorf("invalid Signature-Agent: %w", err)
 		}
 	}
 	return m, nil
@@ -64,32 +64,32 @@ func member(d *httpsfv.Dictionary, name string) httpsfv.Member {
 	return m
 }
 
-// signature is one signature, with what it is over.
+// signature is one signature and what it covers.
 type signature struct {
-	agent            string // the key directory, as the draft compares it
+	agent            string // location.id of the key directory
 	keyID, nonce     string
 	created, expires time.Time
 	base             string
 	value            []byte
 }
 
-// parseSignature reads the parameters of a signature and builds what it is over
-// (draft section 5.2, RFC 9421 section 2.5). An error is a form that no signer of
-// this draft sends, or that is not known here.
+// parseSignature reads the parameters of a signature and builds its base (draft section
+// 5.2, RFC 9421 section 2.5). It fails for a form that the draft does not allow or
+// that is not supported.
 func parseSignature(m *message, label string, list httpsfv.InnerList) (*signature, error) {
 	s := new(signature)
 	if item, ok := member(m.signatures, label).(httpsfv.Item); ok {
 		s.value, _ = item.Value.([]byte)
 	}
 	if len(s.value) != ed25519.SignatureSize {
-		return nil, fmt.Errorf("the Signature field has no Ed25519 signature %q", label)
+		return nil, fmt.Errorf("the field Signature has no Ed25519 signature %q", label)
 	}
 	if err := s.parameters(list.Params); err != nil {
 		return nil, err
 	}
 	bound := slices.ContainsFunc(list.Items, func(i httpsfv.Item) bool { return i.Value == "@authority" || i.Value == "@target-uri" })
 	if !bound {
-		return nil, errors.New("it covers neither @authority nor @target-uri")
+		return nil, errors.New("the signature covers neither @authority nor @target-uri")
 	}
 	var err error
 	if s.agent, err = m.agentOf(label, list); err != nil {
@@ -99,14 +99,14 @@ func parseSignature(m *message, label string, list httpsfv.InnerList) (*signatur
 	return s, err
 }
 
-// parameters reads created, expires, keyid and nonce, and refuses other algorithms
-// than Ed25519.
+// parameters reads created, expires, keyid and nonce, and rejects algorithms other than
+// Ed25519.
 func (s *signature) parameters(p *httpsfv.Params) error {
 	seconds := func(name string) (time.Time, error) {
 		v, _ := p.Get(name)
 		n, ok := v.(int64)
 		if !ok || n < 0 {
-			return time.Time{}, fmt.Errorf("the parameter %s is missing or no time", name)
+			return time.Time{}, fmt.Errorf("the parameter %s is missing or not a time", name)
 		}
 		return time.Unix(n, 0), nil
 	}
@@ -124,19 +124,19 @@ func (s *signature) parameters(p *httpsfv.Params) error {
 	}
 	if nonce, ok := p.Get("nonce"); ok {
 		if s.nonce, ok = nonce.(string); !ok || s.nonce == "" {
-			return errors.New("the nonce is no string")
+			return errors.New("the nonce is not a string")
 		}
 	}
 	if alg, ok := p.Get("alg"); ok && alg != "ed25519" {
-		return fmt.Errorf("the algorithm %v is not known here", alg)
+		return fmt.Errorf("the algorithm %v is not supported", alg)
 	}
 	return nil
 }
 
-// agentOf is the key directory that a signature names: the member of Signature-Agent
-// that it covers under its own label. A signature that covers one member only may use
-// another key for it, as the vectors of draft-meunier-webbotauth-httpsig-protocol do;
-// of several others nobody could say which is the signer's.
+// agentOf returns the key directory that a signature names: the member of
+// Signature-Agent that it covers under its own label. A signature that covers a single
+// member may use another key for it, as the vectors of
+// draft-meunier-webbotauth-httpsig-protocol do.
 func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) {
 	var covered []httpsfv.Item
 	for _, component := range list.Items {
@@ -150,7 +150,7 @@ func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) 
 		name, _ := key.(string)
 		item, ok := member(m.agents, name).(httpsfv.Item)
 		if !ok {
-			return "", errors.New("signature-agent is covered without saying which of its members")
+			return "", errors.New("signature-agent is covered without a key parameter for one of its members")
 		}
 		if name == label {
 			return identifier(item)
@@ -159,22 +159,52 @@ func (m *message) agentOf(label string, list httpsfv.InnerList) (string, error) 
 	}
 	switch len(covered) {
 	case 0:
-		return "", errors.New("it does not cover signature-agent")
+		return "", errors.New("the signature does not cover signature-agent")
 	case 1:
 		return identifier(covered[0])
 	}
-	return "", fmt.Errorf("it covers several members of signature-agent and none is called %s", label)
+	return "", fmt.Errorf("the signature covers several members of signature-agent, none with the key %s", label)
 }
 
-// identifier is the directory that a member of Signature-Agent names, as directories are
-// told apart.
+// NamedDirectories returns those of the given key directories that the
+// Signature-Agent field of a request names. It does not check the signature.
+func NamedDirectories(h http.Header, directories []string) (named []string) {
+	m, err := parseMessage(Request{Header: h})
+	if err != nil {
+		return nil
+	}
+	agents := []httpsfv.Item{m.agent}
+	if m.agents != nil {
+		agents = agents[:0]
+		for _, name := range m.agents.Names() {
+			if item, ok := member(m.agents, name).(httpsfv.Item); ok {
+				agents = append(agents, item)
+			}
+		}
+	}
+	for _, item := range agents[:min(len(agents), maxSignatures)] {
+		id, err := identifier(item)
+		if err != nil {
+			continue
+		}
+		for _, d := range directories {
+			if where, err := resolve(d); err == nil && where.id == id && !slices.Contains(named, d) {
+				named = append(named, d)
+			}
+		}
+	}
+	return named
+}
+
+// identifier returns the location.id of the directory that a member of Signature-Agent
+// names.
 func identifier(agent httpsfv.Item) (string, error) {
 	if len(agent.Params.Names()) > 0 {
-		return "", errors.New("parameters of a signature-agent are forbidden")
+		return "", errors.New("signature-agent members must not have parameters")
 	}
 	value, ok := agent.Value.(string)
 	if !ok {
-		return "", errors.New("a signature-agent is no string")
+		return "", errors.New("a signature-agent member is not a string")
 	}
 	where, err := resolve(value)
 	return where.id, err

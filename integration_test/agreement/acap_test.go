@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve/acap"
 )
 
 // acap holds the ACAP records, where there are any, to the policy.
@@ -18,7 +18,7 @@ func (x *exam) acap(f *robotsFile, qs []question) error {
 		return nil
 	}
 	records := acap.Parse([]byte(f.body))
-	if len(records.Problems) > 0 || !records.IgnoreConventional {
+	if full := x.p.spec.Publish.ACAP == policy.Full; len(records.Problems) > 0 || records.IgnoreConventional != full {
 		x.differ("robots.txt: ACAP", question{host: f.host}, fmt.Sprintf("%+v", records.Problems), "records that a reader of ACAP 1.0 understands")
 	}
 	for i, q := range qs {
@@ -41,15 +41,18 @@ func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy
 		asked.Purposes, query.Purpose = q.purposes[:1], q.purposes[0]
 	}
 	want, got := x.p.naive(asked), records.Decide(query)
+	if u == policy.Crawl && got.Field == nil && !records.IgnoreConventional {
+		return // the conventional records decide
+	}
 	x.answer(channel, 1)
 	if u == policy.Crawl && want.Verdict == policy.Unstated && got.Verdict == policy.Allowed {
 		return // for crawl that is the same
 	}
 	var conditions []string
-	if want.Verdict == policy.Allowed && want.Statement != nil {
-		conditions = conditionsOf(want.Statement.Qualifiers, u)
+	if want.Verdict == policy.Allowed {
+		conditions = conditionsOf(want.Limits.Strings(), u)
 	}
-	if want.Verdict == got.Verdict && slices.Equal(conditions, got.Qualifiers.Strings()) {
+	if want.Verdict == got.Verdict && slices.Equal(conditions, conditionsOf(got.Qualifiers.Strings(), u)) {
 		return
 	}
 	if x.caseMatters(q.path) {
@@ -70,9 +73,9 @@ func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy
 // conditionsOf are the qualifiers that ACAP 1.0 section 2.5 defines for a usage.
 // Those of present hold for all that is derived from it, but only copies of a page
 // can be modified.
-func conditionsOf(q *policy.Qualifiers, u policy.Usage) []string {
+func conditionsOf(all []string, u policy.Usage) []string {
 	modified := u == policy.Present || u == policy.PresentOriginal || u == policy.PresentCurrentCopy || u == policy.PresentOldCopy
-	return slices.DeleteFunc(slices.Clone(q.Strings()), func(c string) bool { return strings.HasPrefix(c, "prohibited-modification=") && !modified })
+	return slices.DeleteFunc(slices.Clone(all), func(c string) bool { return strings.HasPrefix(c, "prohibited-modification=") && !modified })
 }
 
 // caseMatters reports whether ACAP, which compares without case, takes a pattern

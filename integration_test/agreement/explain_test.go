@@ -111,12 +111,12 @@ func (x *exam) explained(q question, e *explanation) {
 	}
 	asked := policytest.Question{Token: q.token, Identity: q.client.identity, Purposes: q.purposes, Host: q.host}
 	may, place := true, ""
-	for i, path := range crawlertest.ServedPaths(q.path) {
-		if name, _, _ := strings.Cut(path, "?"); i == 0 && name == "/robots.txt" {
+	for i, at := range x.readings(q.path) {
+		if name, _, _ := strings.Cut(at.path, "?"); i == 0 && name == "/robots.txt" {
 			break // RFC 9309 section 2.2.2
 		}
-		asked.Path, asked.Usage = path, policy.Crawl
-		a := x.p.naive(asked)
+		asked.Path, asked.Usage, asked.Now = at.path, policy.Crawl, x.p.now
+		a := policytest.Decide(at.spec, asked)
 		if may = a.Verdict != policy.Disallowed; !may || i == 0 {
 			place = x.place(a)
 		}
@@ -170,9 +170,14 @@ func (x *exam) explainedRobots(q question, e *explanation) {
 	}
 	file := x.files[q.host].own // which is what explain knows
 	path := crawlertest.NormalPath(q.path)
-	token := q.token
+	token, reached := x.readsAs(&robotsFile{read: file}, q.token)
 	if token == "" {
 		token = "unheard-of"
+	}
+	file, names := file.ForPurposes(token, q.purposes)
+	if !reached && names == nil {
+		same(x, "explain: robots.txt", q, strings.Contains(c.Summary, "does not reach"), true)
+		return
 	}
 	_, disallowed := c.line("Disallow")
 	same(x, "explain: robots.txt", q, !disallowed, file.Allowed(token, path))

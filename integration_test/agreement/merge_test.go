@@ -76,6 +76,7 @@ func mergedOn(at *running, p *loaded) *merged {
 		return nil
 	}
 	m := &merged{read: crawlertest.ReadRobotsTxt(p.theirs), sitemaps: sitemapsOf(p.theirs)}
+	m.preferences = p.spec.Publish.ContentSignal != policy.Off && p.spec.Publish.ContentSignalUse != ""
 	for i := range p.spec.Rules {
 		rule := &p.spec.Rules[i]
 		m.directives = m.directives || len(rule.AppDirectives) > 0
@@ -169,17 +170,20 @@ func (x *exam) wholeFile(f *robotsFile, q question) {
 			x.count("robots.txt: a licence")
 		}
 	}
-	same(x, "robots.txt: License", q, strings.Join(licences, " "), x.p.spec.Publish.License)
-	same(x, "robots.txt: ACAP is published", q, strings.Contains(f.body, "ACAP-crawler:"), x.publishesACAP())
+	same(x, "robots.txt: License", q, strings.Join(licences, " "), x.licenseLine(q.host))
+	if published := strings.Contains(f.body, "ACAP-crawler:"); x.p.spec.Publish.ACAP != policy.Auto || published {
+		same(x, "robots.txt: ACAP is published", q, published, x.publishesACAP())
+	}
 }
 
-// publishesACAP is docs/policy-file.md, "publish".
+// publishesACAP is docs/policy-file.md, "publish". What auto publishes may be for some
+// hosts only.
 func (x *exam) publishesACAP() bool {
 	if x.p.spec.Publish.ACAP != policy.Auto {
-		return x.p.spec.Publish.ACAP == policy.On
+		return x.p.spec.Publish.ACAP == policy.Full
 	}
 	return slices.ContainsFunc(x.p.spec.Rules, func(r policy.Rule) bool {
-		return r.PermissionsReference != "" || slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+		return r.PermissionsReference != "" || len(r.UsagePurposes) > 0 || slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
 			return s.Qualifiers != nil || s.Usage != policy.Crawl && !slices.Contains(preferences, s.Usage)
 		})
 	})

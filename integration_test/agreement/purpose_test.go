@@ -38,18 +38,10 @@ func (x *exam) purposes(f *robotsFile, qs []question) {
 	}
 }
 
-// published are the purposes that should have lines: all that rules are for, or, as
-// lint tells, none where readers that combine groups would not come to what the
-// policy says.
+// published are the purposes that should have lines: all that rules are for.
 func (x *exam) published(f *robotsFile) (names []string) {
 	if x.p.spec.Publish.UserAgentPurpose == policy.Off {
 		return nil
-	}
-	for _, p := range f.problems {
-		if p.Code == "purpose-groups-differ" && (x.theirs != nil || x.linted(p.Code, p.Pos)) {
-			x.count("robots.txt: purposes whose groups would differ")
-			return nil
-		}
 	}
 	for _, r := range x.p.spec.Rules {
 		if len(r.Hosts) > 0 && !slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return speaksTo(h, f.host) }) {
@@ -68,7 +60,11 @@ func (x *exam) published(f *robotsFile) (names []string) {
 // purpose holds a reader that knows purposes to the policy.
 func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	const channel = "robots.txt: by a reader that knows purposes"
-	file, names := read.ForPurposes(q.token, q.purposes)
+	as, reached := x.readsAs(f, q.token)
+	if !reached || x.ofAnotherFamily(q.token, as) {
+		return
+	}
+	file, names := read.ForPurposes(as, q.purposes)
 	if len(names) > 1 && x.usagePurposes() {
 		return // which rules ask for is another question for several than for each
 	}
@@ -82,7 +78,10 @@ func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	if a.Verdict == policy.Unstated {
 		want = x.theyAllow(q.token, path)
 	}
-	got := file.Allowed(q.token, path)
+	if names == nil && x.controlsTraining(q.token) {
+		want = x.mayCrawl(q)
+	}
+	got := file.Allowed(as, path)
 	x.answer(channel, 1)
 	switch {
 	case got == want:
@@ -92,7 +91,7 @@ func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 		x.differ(channel, q, fmt.Sprintf("%v for %q", got, names), want)
 	}
 	if names != nil {
-		x.extensionsOf(f, file, q, asked)
+		x.extensionsOf(f, file, q, as, asked)
 	}
 }
 
@@ -111,7 +110,7 @@ func (x *exam) flattenedFor(f *robotsFile, q question, purposes []string) bool {
 // allows.
 func (x *exam) lossAt(f *robotsFile, at policy.Pos) bool {
 	return slices.ContainsFunc(f.problems, func(p policy.Problem) bool {
-		return p.Code == "not-flattenable" && p.Pos == at && (x.theirs != nil || x.linted(p.Code, p.Pos))
+		return (p.Code == "not-flattenable" || p.Code == "literal-wildcard") && p.Pos == at && (x.theirs != nil || x.linted(p.Code, p.Pos))
 	})
 }
 

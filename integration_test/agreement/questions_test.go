@@ -121,7 +121,11 @@ func writtenQuestions(r *rand.Rand, p *loaded) (qs []question) {
 		for range 6 {
 			path := paths[r.IntN(len(paths))]
 			for range 6 {
-				qs = append(qs, newQuestion(r, p.tokens[r.IntN(len(p.tokens))], host, path))
+				q := newQuestion(r, p.tokens[r.IntN(len(p.tokens))], host, path)
+				if q.client.byName {
+					q.client = client{} // the catalogue's crawler of that name has another operator
+				}
+				qs = append(qs, q)
 			}
 			qs = append(qs, newQuestion(r, "", host, path))
 		}

@@ -135,8 +135,8 @@ func cuts(spec *policy.Spec) (all []*policy.Spec) {
 		if len(r.Hosts) > 0 {
 			rule(func(r *policy.Rule) { r.Hosts = nil })
 		}
-		if r.Identity != policy.Claimed {
-			rule(func(r *policy.Rule) { r.Identity = policy.Claimed })
+		if r.Identity != policy.DemandClaimed {
+			rule(func(r *policy.Rule) { r.Identity = policy.DemandClaimed })
 		}
 		if r.CrawlDelay > 0 {
 			rule(func(r *policy.Rule) { r.CrawlDelay = 0 })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -33,6 +34,11 @@ func (x *exam) visit(q question) error {
 	}
 	x.explained(q, why)
 	if crawlertest.NormalPath(strings.SplitN(q.path, "?", 2)[0]) == "/robots.txt" {
+		same(x, "edge: status", q, statusOf(a), http.StatusOK)
+		return nil
+	}
+	if name, _, _ := strings.Cut(q.path, "?"); x.rslDocument(q.host) != "" && crawlertest.NormalPath(name) == x.p.spec.Publish.RSL {
+		x.count("RSL: the document is visited")
 		same(x, "edge: status", q, statusOf(a), http.StatusOK)
 		return nil
 	}
@@ -81,23 +87,22 @@ func (x *exam) model(q question) {
 // the status of the refusal.
 func (x *exam) edge(q question, who policy.Identity) string {
 	visitor := x.p.visitor(q.token)
-	paths := crawlertest.ServedPaths(q.path)
-	if visitor == "" || x.open(q.host, paths) {
+	if visitor == "" || x.open(q.host, crawlertest.ServedPaths(q.path)) {
 		return ""
 	}
 	mode := policy.ModeOff
-	for i, path := range paths {
+	for i, at := range x.readings(q.path) {
 		if who == policy.Verified && x.p.site.Policy.DemandsIdentity() {
 			x.count("edge: a verified client under rules that ask for it")
 		}
-		a := x.p.naive(policytest.Question{Token: visitor, Identity: who, Purposes: q.purposes, Host: q.host, Path: path, Usage: policy.Crawl})
+		a := policytest.Decide(at.spec, policytest.Question{Token: visitor, Identity: who, Purposes: q.purposes, Host: q.host, Path: at.path, Usage: policy.Crawl, Now: x.p.now})
 		if a.Verdict != policy.Disallowed {
 			continue
 		}
 		if i > 0 && mode == policy.ModeOff {
 			x.count("edge: disallowed as a server may read the path")
 		}
-		mode = max(mode, x.mode(a.Statement))
+		mode = max(mode, a.Mode)
 	}
 	e := x.p.spec.Enforcement
 	if who == policy.Impostor && e.Impostors > max(mode, policy.ModeOff) {
@@ -118,26 +123,13 @@ func (x *exam) edge(q question, who policy.Identity) string {
 	return fmt.Sprint(e.Status)
 }
 
-// mode is what a rule, or else the policy, has done about what is disallowed.
-func (x *exam) mode(s *policy.Statement) policy.Mode {
-	for i := range x.p.spec.Rules {
-		r := &x.p.spec.Rules[i]
-		for j := range r.Statements {
-			if &r.Statements[j] == s && r.Enforce != policy.ModeUnset {
-				return r.Enforce
-			}
-		}
-	}
-	return max(x.p.spec.Enforcement.Mode, policy.ModeOff)
-}
-
 // open reports whether nobody is refused, in whichever way a path is read: see
 // "Who is refused" in docs/edge.md.
 func (x *exam) open(host string, paths []string) bool {
 	return !slices.ContainsFunc(paths, func(path string) bool {
 		name, _, _ := strings.Cut(path, "?")
 		licence := x.p.spec.Publish.License == "https://"+policy.NormalizeHost(host)+name && name != "/"
-		return name != "/robots.txt" && !strings.HasPrefix(name, "/.well-known/") && !licence
+		return name != "/robots.txt" && !strings.HasPrefix(name, "/.well-known/") && !licence && (name != x.p.spec.Publish.RSL || name == "")
 	})
 }
 
@@ -169,10 +161,10 @@ func (x *exam) refused(q question, a answer, want string) {
 func (x *exam) rights(q question, token string, alone bool) crawlertest.Rights {
 	return cached(x.p, fmt.Sprint("rights ", token, " ", q.host, " ", q.path, alone), func() crawlertest.Rights {
 		r := crawlertest.AllRights()
-		for _, path := range crawlertest.ServedPaths(q.path) {
-			r = r.And(x.rightsAt(token, q.host, path))
+		for _, at := range x.readings(q.path) {
+			r = r.And(policytest.Rights(at.spec, policytest.Question{Token: token, Host: q.host, Path: at.path, Now: x.p.now}))
 			if !alone {
-				r = r.And(x.rightsAt("", q.host, path))
+				r = r.And(policytest.Rights(at.spec, policytest.Question{Host: q.host, Path: at.path, Now: x.p.now}))
 			}
 		}
 		return r
@@ -222,6 +214,9 @@ func (x *exam) headers(q question, a answer, page *page) {
 	if slices.Contains(x.at.fields, "Content-Usage") {
 		x.contentUsageHeader(q, a, page)
 	}
+	if len(x.at.fields) > 0 {
+		x.rightsFields(q, a, page)
+	}
 	if x.at.tailored {
 		same(x, "headers: Vary", q, strings.Contains(strings.Join(a.header.Values("Vary"), ","), "User-Agent"), true)
 	}
@@ -257,8 +252,8 @@ func (x *exam) contentUsageHeader(q question, a answer, page *page) {
 	theirs := strings.Join(page.header["Content-Usage"], ", ")
 	for _, u := range preferences {
 		want := preference(theirs, u)
-		for _, path := range crawlertest.ServedPaths(q.path) {
-			want = stricter(want, x.preferred(q, path, u))
+		for _, at := range x.readings(q.path) {
+			want = stricter(want, x.preferred(q, at, u))
 		}
 		same(x, "headers: Content-Usage", q, u.String()+"="+preference(line, u), u.String()+"="+want)
 	}
@@ -266,12 +261,12 @@ func (x *exam) contentUsageHeader(q question, a answer, page *page) {
 
 // preferred is what the header should say of a usage: everyone's preference, or
 // the visitor's own where it is tailored.
-func (x *exam) preferred(q question, path string, u policy.Usage) string {
-	asked := policytest.Question{Host: q.host, Path: path, Now: x.p.now}
+func (x *exam) preferred(q question, at reading, u policy.Usage) string {
+	asked := policytest.Question{Host: q.host, Path: at.path, Now: x.p.now}
 	if x.at.tailored {
 		asked.Token = x.p.visitor(q.token)
 	}
-	_, value, _ := strings.Cut(policytest.Preference(x.p.spec, asked, u), "=")
+	_, value, _ := strings.Cut(policytest.Preference(at.spec, asked, u), "=")
 	return value
 }
 
@@ -315,6 +310,7 @@ func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 		}
 		same(x, "page: elements", q.of(token), got.To(token), want)
 	}
+	x.rightsElements(q, a, page)
 	same(x, "page: its text", q, textOf(a.body), textOf(page.body))
 }
 
@@ -331,4 +327,37 @@ func textOf(page string) string {
 		}
 	}
 	return b.String()
+}
+
+// reading is one way in which a server may read a path: in one of its forms, with
+// letter case or without.
+type reading struct {
+	spec *policy.Spec
+	path string
+}
+
+// readings are those of a path that was sent.
+func (x *exam) readings(sent string) (all []reading) {
+	folded := cached(x.p, "folded", func() *policy.Spec { return foldedSpec(x.p.spec) })
+	for _, path := range crawlertest.ServedPaths(sent) {
+		all = append(all, reading{x.p.spec, path}, reading{folded, crawlertest.NormalPath(strings.ToLower(path))})
+	}
+	return all
+}
+
+// foldedSpec is a policy with its patterns in lower case.
+func foldedSpec(spec *policy.Spec) *policy.Spec {
+	folded := *spec
+	folded.Rules = slices.Clone(spec.Rules)
+	for i := range folded.Rules {
+		r := &folded.Rules[i]
+		r.Statements, r.EngineRules = slices.Clone(r.Statements), slices.Clone(r.EngineRules)
+		for j := range r.Statements {
+			r.Statements[j].Pattern = pathpattern.MustParse(strings.ToLower(r.Statements[j].Pattern.String()))
+		}
+		for j := range r.EngineRules {
+			r.EngineRules[j].Pattern = pathpattern.MustParse(strings.ToLower(r.EngineRules[j].Pattern.String()))
+		}
+	}
+	return &folded
 }

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dunglas/httpsfv"
 	"github.com/temoto/robotstxt"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
@@ -103,8 +102,13 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 		if q.token == "" {
 			q.token = "ZetaBot"
 		}
-		x.crawl(file, q, temoto)
-		x.extensions(file, q)
+		as, reached := x.readsAs(file, q.token)
+		if !reached {
+			x.count("robots.txt: a crawler that ignores * is not addressed")
+			continue
+		}
+		x.crawl(file, q, as, temoto)
+		x.extensions(file, q, as)
 	}
 	x.purposes(file, qs)
 	if err := x.otherParsers(file, qs); err != nil {
@@ -117,7 +121,7 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 func (x *exam) rendered(host string) *robotsFile {
 	o := robotsserve.Options{Scheme: "http"}
 	f, problems := robotsserve.Render(x.p.site.Policy, host, o)
-	own := crawlertest.ReadRobotsTxt(string(f.Body))
+	own := crawlertest.ReadWithPurposes(string(f.Body))
 	if x.theirs != nil {
 		f, problems, _ = robotsserve.Merge(x.p.site.Policy, host, robotsserve.ParseOther([]byte(x.p.theirs)), o)
 	}
@@ -129,6 +133,10 @@ func (x *exam) rendered(host string) *robotsFile {
 // leaves open the site behind may close.
 func (x *exam) mayCrawl(q question) bool {
 	a := x.p.naive(x.asked(q, policy.Crawl))
+	if x.controlsTraining(q.token) && x.p.naive(x.asked(q, policy.TrainAI)).Verdict == policy.Disallowed {
+		x.count("robots.txt: a control token that is closed for training")
+		return false
+	}
 	return a.Verdict == policy.Allowed || a.Verdict == policy.Unstated && x.theyAllow(q.token, crawlertest.NormalPath(q.path))
 }
 
@@ -136,12 +144,35 @@ func (x *exam) asked(q question, u policy.Usage) policytest.Question {
 	return policytest.Question{Token: q.token, Identity: policy.Verified, Host: q.host, Path: q.path, Usage: u}
 }
 
+// readsAs is the name by which a crawler finds its group in a file: its own token,
+// that of the crawler whose group its operator says that it follows, or one that is
+// in no group. It is false for a crawler that ignores the group of "*" where no other
+// is for it: robots.txt does not address it.
+func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
+	info, _ := x.p.info(token)
+	for _, t := range append([]string{token}, info.Follows...) {
+		if f.read.Groups[strings.ToLower(t)] != nil {
+			return t, true
+		}
+	}
+	return token, !info.IgnoresStar
+}
+
+// ofAnotherFamily reports whether a crawler reads the group of a crawler of another
+// operator: it has a group of its own only where the other would be laxer.
+func (x *exam) ofAnotherFamily(token, as string) bool {
+	c, _ := x.p.info(token)
+	head, _ := x.p.info(as)
+	return !strings.EqualFold(token, as) && !strings.EqualFold(c.Operator, head.Operator)
+}
+
 // flattened reports whether the file is told to be stricter here: where it was
 // rendered, and by lint.
 func (x *exam) flattened(f *robotsFile, q question) bool {
+	as, _ := x.readsAs(f, q.token)
 	return slices.ContainsFunc(f.losses, func(l robotsserve.Loss) bool {
 		named := slices.ContainsFunc(l.Crawlers, func(c string) bool {
-			return strings.EqualFold(c, q.token) || c == "*" && slices.Equal(f.read.Group(q.token), f.read.Group("*"))
+			return strings.EqualFold(c, q.token) || strings.EqualFold(c, as) || c == "*" && slices.Equal(f.read.Group(as), f.read.Group("*"))
 		})
 		return named && l.Paths.Match(crawlertest.NormalPath(q.path)) && x.lossAt(f, l.Pos)
 	})
@@ -149,15 +180,16 @@ func (x *exam) flattened(f *robotsFile, q question) bool {
 
 func (x *exam) linted(code string, at policy.Pos) bool {
 	for _, d := range x.p.told {
-		if d.Code == code && d.Pos == at {
-			return true
+		if d.Code == code && (d.Pos == at || strings.Contains(d.Message, " more like this, down to line ")) {
+			return true // at its line, or in the sum of many of its kind
 		}
 	}
 	return false
 }
 
-// crawl holds the readers of Allow and Disallow to the policy.
-func (x *exam) crawl(f *robotsFile, q question, temoto *robotstxt.RobotsData) {
+// crawl holds the readers of Allow and Disallow to the policy. They find the group
+// of a crawler by the name that it reads as.
+func (x *exam) crawl(f *robotsFile, q question, as string, temoto *robotstxt.RobotsData) {
 	want, path := x.mayCrawl(q), crawlertest.NormalPath(q.path)
 	judge := func(reader string, got bool) {
 		channel := "robots.txt: " + reader
@@ -166,20 +198,19 @@ func (x *exam) crawl(f *robotsFile, q question, temoto *robotstxt.RobotsData) {
 		case got == want:
 		case want && x.flattened(f, q):
 			x.except(channel, "not-flattenable")
+		case want && x.ofAnotherFamily(q.token, as):
+			x.except(channel, "another operator's group")
 		default:
 			x.differ(channel, q, got, want)
 		}
 	}
-	naive := f.read.Allowed(q.token, path)
+	naive := f.read.Allowed(as, path)
 	judge("by RFC 9309", naive)
-	if c, known := x.p.info(q.token); known && (len(c.Follows) > 0 || c.IgnoresStar) {
-		judge("as the crawler's operator says", f.read.AllowedTo(append([]string{q.token}, c.Follows...), c.IgnoresStar, path))
-	}
-	if x.cutShort(f, q.token) {
+	if x.cutShort(f, as) {
 		return
 	}
-	got := temoto.TestAgent(path, strings.ToLower(q.token))
-	if name := crawlertest.TemotoException(f.read, q.token, path, got); got != naive && name != "" {
+	got := temoto.TestAgent(path, strings.ToLower(as))
+	if name := crawlertest.TemotoException(f.read, as, path, got); got != naive && name != "" {
 		x.answer("robots.txt: temoto/robotstxt", 1)
 		x.except("robots.txt: temoto/robotstxt", "temoto: "+name)
 		return
@@ -187,11 +218,11 @@ func (x *exam) crawl(f *robotsFile, q question, temoto *robotstxt.RobotsData) {
 	judge("temoto/robotstxt", got)
 }
 
-// cutShort reports whether nobody knows a crawler of which the file names the
-// beginning: many readers take it for that one.
+// cutShort reports whether a file names the beginning of a token and not the token:
+// many readers take the crawler for that one.
 func (x *exam) cutShort(f *robotsFile, token string) bool {
 	lower := strings.ToLower(token)
-	if _, known := x.p.info(token); known || f.read.Groups[lower] != nil {
+	if f.read.Groups[lower] != nil {
 		return false
 	}
 	for name := range f.read.Groups {
@@ -215,10 +246,12 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 		var asks [][2]string
 		var of []question
 		for _, q := range qs {
-			if q.token == "" || !parser.UnderstandsPath(q.path) || x.cutShort(f, q.token) {
+			as, reached := x.readsAs(f, q.token)
+			if q.token == "" || !reached || !parser.UnderstandsPath(q.path) || x.cutShort(f, as) {
 				continue
 			}
-			asks, of = append(asks, [2]string{q.token, q.path}), append(of, q)
+			q.reader = as
+			asks, of = append(asks, [2]string{as, q.path}), append(of, q)
 		}
 		if len(asks) == 0 {
 			continue
@@ -227,6 +260,9 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", parser.Name, err)
 		}
+		if parser.TimedOnly {
+			continue
+		}
 		channel := "robots.txt: " + parser.Name
 		x.answer(channel, len(asks))
 		for j, got := range answers {
@@ -234,6 +270,8 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 			case got == want:
 			case want && x.flattened(f, of[j]):
 				x.except(channel, "not-flattenable")
+			case want && x.ofAnotherFamily(of[j].token, of[j].reader):
+				x.except(channel, "another operator's group")
 			default:
 				x.differ(channel, of[j], got, want)
 			}
@@ -243,28 +281,36 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 }
 
 // extensions holds the lines beside Allow and Disallow to the policy.
-func (x *exam) extensions(f *robotsFile, q question) {
-	x.extensionsOf(f, f.read, q, x.asked(q, policy.Crawl))
-	x.contentSignal(f, q)
+func (x *exam) extensions(f *robotsFile, q question, as string) {
+	if x.ofAnotherFamily(q.token, as) {
+		return
+	}
+	x.extensionsOf(f, f.read, q, as, x.asked(q, policy.Crawl))
+	x.contentSignal(f, q, as)
 }
 
 // extensionsOf holds App-Directives, Content-Usage and Crawl-delay to what the policy
 // answers to a question.
-func (x *exam) extensionsOf(f *robotsFile, read *crawlertest.RobotsTxt, q question, asked policytest.Question) {
+func (x *exam) extensionsOf(f *robotsFile, read *crawlertest.RobotsTxt, q question, as string, asked policytest.Question) {
 	path := crawlertest.NormalPath(q.path)
-	got, _ := read.Extension("app-directives", q.token, path)
+	got, _ := read.Extension("app-directives", as, path)
 	want := x.directives(asked)
 	if x.theirs != nil && !x.theirs.directives {
 		want = membersOf(x.theirLine("app-directives", q.token, path))
 	}
-	same(x, "robots.txt: App-Directives", q, membersOf(got), want)
-	delay, _ := read.Extension("crawl-delay", q.token, path)
+	if membersOf(got) != want && len(asked.Purposes) > 1 && x.purposesDiffer(f) {
+		x.answer("robots.txt: App-Directives", 1)
+		x.except("robots.txt: App-Directives", "purpose-groups-differ")
+	} else {
+		same(x, "robots.txt: App-Directives", q, membersOf(got), want)
+	}
+	delay, _ := read.Extension("crawl-delay", as, path)
 	seconds := policytest.CrawlDelay(x.p.spec, asked).Seconds()
 	if seconds == 0 {
 		seconds = number(x.theirLine("crawl-delay", q.token, path))
 	}
 	same(x, "robots.txt: Crawl-delay", q, math.Round(number(delay)*1000), math.Round(seconds*1000))
-	line, _ := read.Extension("content-usage", q.token, path)
+	line, _ := read.Extension("content-usage", as, path)
 	switch {
 	case x.theirs != nil && !x.theirs.preferences:
 		same(x, "robots.txt: Content-Usage", q, line, x.theirLine("content-usage", q.token, path))
@@ -286,17 +332,13 @@ func number(text string) float64 {
 
 // directives are the policy's application directives, as one text.
 func (x *exam) directives(asked policytest.Question) string {
-	var list httpsfv.List
+	var members []string
 	for _, app := range x.p.site.Policy.Apps() {
 		if d := policytest.AppDirective(x.p.spec, asked, app); d != nil {
-			list = append(list, d.Item)
+			members = append(members, d.Text)
 		}
 	}
-	text, err := httpsfv.Marshal(list)
-	if err != nil {
-		panic(err) // it was read from the policy file
-	}
-	return membersOf(text)
+	return membersOf(strings.Join(members, ", "))
 }
 
 // membersOf is a list with its members and their parameters in order.
@@ -321,6 +363,7 @@ var preferences = []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search}
 func (x *exam) contentUsage(f *robotsFile, line string, q question, asked policytest.Question) {
 	const channel = "robots.txt: Content-Usage"
 	crossed := slices.ContainsFunc(f.problems, func(p policy.Problem) bool { return p.Code == "content-usage-cross" && x.linted(p.Code, p.Pos) })
+	differ := asked.Purposes != nil && x.purposesDiffer(f)
 	for _, u := range preferences {
 		asked.Usage = u
 		want := [...]string{"", "y", "n"}[x.p.naive(asked).Verdict]
@@ -330,10 +373,20 @@ func (x *exam) contentUsage(f *robotsFile, line string, q question, asked policy
 		case got == want:
 		case crossed && (got == "n" || got == "" && want == "y"):
 			x.except(channel, "content-usage-cross")
+		case differ && (got == "n" || got == "" && want == "y"):
+			x.except(channel, "purpose-groups-differ")
+			x.count("robots.txt: purposes whose groups would differ")
 		default:
 			x.differ(channel, q, u.String()+"="+got, u.String()+"="+want)
 		}
 	}
+}
+
+// purposesDiffer reports whether lint says that the extensions of purposes differ.
+func (x *exam) purposesDiffer(f *robotsFile) bool {
+	return slices.ContainsFunc(f.problems, func(p policy.Problem) bool {
+		return p.Code == "purpose-groups-differ" && (x.theirs != nil || x.linted(p.Code, p.Pos))
+	})
 }
 
 // preference is the value of a key of a Content-Usage dictionary.

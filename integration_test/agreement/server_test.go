@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/robotspolicy/caddy-robots-policy"
@@ -28,21 +27,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-const asCaddy = "ROBOTS_POLICY_AGREEMENT_AS_CADDY"
-
 // TestMain makes the process a Caddy with the module where a test asks for one.
 func TestMain(m *testing.M) {
-	if args := os.Getenv(asCaddy); args != "" {
+	caddytest.Main(m, func(caddy bool) {
+		if !caddy {
+			return
+		}
 		resolve()
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends, however it does
 			os.Exit(0)
 		}()
-		os.Args = append([]string{"caddy"}, strings.Split(args, "\n")...)
-		caddycmd.Main()
-		return
-	}
-	os.Exit(m.Run())
+	})
 }
 
 // running is one of the sites of the Caddy that is asked: its options, and the
@@ -117,8 +113,7 @@ func startServer(t *testing.T) *server {
 	if err := os.WriteFile(config, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), asCaddy+"=run\n--config\n"+config, "XDG_DATA_HOME="+dir, "XDG_CONFIG_HOME="+dir)
+	cmd := caddytest.Command(dir, "run", "--config", config)
 	var out bytes.Buffer
 	cmd.Stderr = &out
 	if _, err := cmd.StdinPipe(); err != nil {

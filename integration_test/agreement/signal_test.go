@@ -18,9 +18,9 @@ var signals = map[policy.Usage]string{policy.TrainAI: "ai-train", policy.AIUse: 
 // contentSignal holds the Content-Signal line of a crawler's group to the policy. It
 // is for the whole site: no to what is disallowed anywhere, and yes to what is
 // allowed everywhere.
-func (x *exam) contentSignal(f *robotsFile, q question) {
+func (x *exam) contentSignal(f *robotsFile, q question, as string) {
 	const channel = "robots.txt: Content-Signal"
-	line, others := f.read.Extension("content-signal", q.token, "/")
+	line, others := f.read.Extension("content-signal", as, "/")
 	if x.p.spec.Publish.ContentSignal == policy.Off {
 		line = strings.TrimSuffix(line, "\n")
 		want := ""
@@ -35,6 +35,9 @@ func (x *exam) contentSignal(f *robotsFile, q question) {
 		return
 	}
 	same(x, channel, q, others <= 1, true)
+	if _, use, _ := strings.Cut(line, "use="); line != "" {
+		same(x, channel, q, "use="+use, "use="+x.p.spec.Publish.ContentSignalUse)
+	}
 	for _, u := range preferences {
 		said := x.siteWide(q.token, q.host, u)
 		got := ""

@@ -35,14 +35,14 @@ func htmlPage(head string) string {
 var pages = []page{
 	{name: "a page", kind: "text/html; charset=utf-8", body: htmlPage(""), tag: `"a-page"`},
 	{name: "a page with a long head", kind: "text/html; charset=utf-8", body: htmlPage(strings.Repeat("<link rel=preload href=/x>", 40)), tag: `W/"long"`},
-	{name: "its own elements", kind: "text/html", body: htmlPage(`<meta name="robots" content="noarchive, max-snippet:30"><META NAME=AlphaBot CONTENT="NoSnippet"><meta name="googlebot" content="nofollow">`)},
-	{name: "its own elements behind a script", kind: "text/html", tag: `"behind"`, body: htmlPage(`<script>"<meta name=robots content=none>"</script><meta content='max-image-preview:standard, unavailable_after: 2998-01-02T03:04:05Z' name='ROBOTS'>`)},
+	{name: "its own elements", kind: "text/html", body: htmlPage(`<meta name="robots" content="noarchive, max-snippet:30"><META NAME=AlphaBot CONTENT="NoSnippet"><meta name="TDM-Reservation" content="0"><meta name="googlebot" content="nofollow">`)},
+	{name: "its own elements behind a script", kind: "text/html", tag: `"behind"`, body: htmlPage(`<script>"<meta name=robots content=none>"</script><meta name=tdm-reservation content=1><meta content='max-image-preview:standard, unavailable_after: 2998-01-02T03:04:05Z' name='ROBOTS'>`)},
 	{name: "no head", kind: "text/html", body: "<!DOCTYPE html>\n<p>Words without a head.\n", plain: true},
-	{name: "data with headers of its own", kind: "application/json", body: `{"a":"<head></head>"}`, tag: `"data"`, header: http.Header{"X-Robots-Tag": {"noindex"}, "Content-Usage": {"train-ai=n"}}},
+	{name: "data with headers of its own", kind: "application/json", body: `{"a":"<head></head>"}`, tag: `"data"`, header: http.Header{"X-Robots-Tag": {"noindex"}, "Content-Usage": {"train-ai=n"}, "Tdm-Reservation": {"1"}, "Link": {"</x.css>; rel=preload"}}},
 	{name: "headers for some crawlers", kind: "text/html", body: htmlPage(""), tag: `"some"`, header: http.Header{
 		"Robots-Tag":    {"*;max-snippet=40, alphabot;noarchive, gptbot;noindex"},
 		"X-Robots-Tag":  {"max-snippet:40", "alphabot: noarchive", "GPTBot: noindex, nofollow"},
-		"Content-Usage": {"ai-use=y, search=n"},
+		"Content-Usage": {"ai-use=y, search=n"}, "Tdm-Reservation": {"0"}, "Tdm-Policy": {"https://upstream.example/tdm"},
 	}},
 	{name: "a page that says all there is to say", kind: "text/html", tag: `"none"`, body: htmlPage(`<meta name="robots" content="none, noarchive, nosnippet, noimageindex, notranslate, nocache, max-snippet:0, max-image-preview:none, max-video-preview:0, unavailable_after: 1990-01-02T00:00:00Z">`)},
 	{name: "not found", status: http.StatusNotFound, kind: "text/html", body: htmlPage(`<meta name="robots" content="noindex">`)},
@@ -108,6 +108,10 @@ func (u *upstream) forget(name string) {
 }
 
 func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/.well-known/tdmrep.json" && r.Header.Get("X-Page") == "" {
+		u.tdmrep(w, r.Header.Get("X-Forwarded-Host"))
+		return
+	}
 	if r.URL.Path == "/robots.txt" && r.Header.Get("X-Page") == "" {
 		u.robots(w, r.Header.Get("X-Forwarded-Host"))
 		return
@@ -148,6 +152,18 @@ func matches(condition, tag string) bool {
 		}
 	}
 	return false
+}
+
+func (u *upstream) tdmrep(w http.ResponseWriter, name string) {
+	u.mu.Lock()
+	file := u.files[name]
+	u.mu.Unlock()
+	if file == "" {
+		http.Error(w, "there is none", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, theirTDMRep)
 }
 
 func (u *upstream) robots(w http.ResponseWriter, name string) {

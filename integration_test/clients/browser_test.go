@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/browser"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -36,7 +37,7 @@ const look = `(() => {
 var browsed = []string{"/", "/news/bridge.html", "/premium/letters.html", "/drafts/tomorrow.html", "/admin/", "/search?q=bridge",
 	"/documents/charter.html", "/archive/1926.html", "/v1/", "/products/?sort=price"}
 
-// metas are told by hand: what some pages say under a policy and on a host, to
+// metas are expectations written by hand: what some pages say under a policy and on a host, to
 // everyone or to the crawler that stands before the path.
 var metas = map[string]map[string]string{
 	"policies/newspaper.yaml ": {
@@ -76,22 +77,22 @@ func TestBrowser(t *testing.T) {
 		settings = append(settings, setting{policy: readExample(t, name)})
 	}
 	sites, stop := serve(t, settings)
-	b := startBrowser(t, program)
+	b := browser.Start(t, program)
 	plain := map[string]seen{}
 	for _, path := range browsed {
 		var page seen
-		b.open(sites[0].named("")+path, look, &page)
+		b.Open(sites[0].named("")+path, look, &page)
 		if page.Status != 200 || page.URL != path {
 			t.Fatalf("without a policy: %s: %+v", path, page)
 		}
 		plain[path] = page
 	}
-	told := 0
+	byHand := 0
 	for i, s := range scenes {
 		p := loadPolicy(t, s.policy, settings[i+1].policy).Policy
 		for _, path := range browsed {
 			var page seen
-			b.open(sites[i+1].named(s.host)+path, look, &page)
+			b.Open(sites[i+1].named(s.host)+path, look, &page)
 			if was := plain[path]; page.Status != 200 || page.URL != was.URL || page.Rest != was.Rest || page.Mode != was.Mode || page.Images != was.Images {
 				t.Errorf("%s: %s differs:\nwithout %+v\nwith    %+v", s, path, was, page)
 			}
@@ -103,7 +104,7 @@ func TestBrowser(t *testing.T) {
 					t.Errorf("%s: %s says %q; %s: %v, want %v", s, path, says, rule, !want, want)
 				}
 			}
-			told += checkTold(t, s, path, sayings(t, page.Metas))
+			byHand += checkByHand(t, s, path, sayings(t, page.Metas))
 		}
 	}
 	stop()
@@ -116,12 +117,12 @@ func TestBrowser(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d pages under %d policies and hosts, %d requests, %d pages told by hand", len(browsed)*len(scenes), len(scenes), requests, told)
+	t.Logf("%d pages under %d policies and hosts, %d requests, %d pages checked by hand-written expectations", len(browsed)*len(scenes), len(scenes), requests, byHand)
 }
 
-// checkTold compares a page with what is told by hand of it, and returns how much
+// checkByHand compares a page with what was written by hand about it, and returns how much
 // that is.
-func checkTold(t *testing.T, s scene, path string, says map[string][]string) (told int) {
+func checkByHand(t *testing.T, s scene, path string, says map[string][]string) (checked int) {
 	t.Helper()
 	for about, want := range metas[s.policy+" "+s.host] {
 		name, of, named := strings.Cut(about, " ")
@@ -131,12 +132,12 @@ func checkTold(t *testing.T, s scene, path string, says map[string][]string) (to
 		if of != path {
 			continue
 		}
-		told++
+		checked++
 		if want := sayings(t, [][2]string{{name, want}})[name]; !slices.Equal(says[name], want) {
-			t.Errorf("%s: %s says to %s %q, told by hand: %q", s, path, name, says[name], want)
+			t.Errorf("%s: %s says to %s %q, want %q (by hand)", s, path, name, says[name], want)
 		}
 	}
-	return told
+	return checked
 }
 
 // sayings are the rules of meta elements by their names, sorted. Each name stands

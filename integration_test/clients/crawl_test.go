@@ -46,7 +46,7 @@ func visits(t *testing.T, c *crawler, scenes []scene) (all []*visit, stop func()
 	return all, stop
 }
 
-// job is what the crawler is told to do.
+// job is what the crawler is asked to do.
 func (v *visit) job() job {
 	j := job{}
 	switch {
@@ -218,16 +218,16 @@ func (v *visit) check(t *testing.T, links map[string][]string, peculiar map[stri
 		}
 	}
 	v.count(may, asked, peculiar)
-	told := func(paths []string, want bool) {
+	check := func(paths []string, want bool) {
 		for _, path := range paths {
 			if asked[path] != want && must[path] == may[path] {
-				t.Errorf("%s: %s: asked for: %v, told by hand: %v", v, path, asked[path], want)
+				t.Errorf("%s: %s: asked for: %v, want %v (by hand)", v, path, asked[path], want)
 			}
 		}
 	}
-	told(v.asks, true)
-	told(v.shuns, false)
-	told(v.behind, !v.by.nofollow)
+	check(v.asks, true)
+	check(v.shuns, false)
+	check(v.behind, !v.by.nofollow)
 	return len(log)
 }
 

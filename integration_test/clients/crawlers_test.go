@@ -31,7 +31,7 @@ type crawler struct {
 
 	// onlyAs is the only product token that it looks for in robots.txt.
 	onlyAs string
-	// browserLike is how it is told its name: within a User-Agent like a browser's.
+	// browserLike is how it sends its name: inside a User-Agent like a browser's.
 	browserLike bool
 
 	// What it reads beside the lines of robots.txt.

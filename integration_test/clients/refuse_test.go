@@ -12,7 +12,7 @@ import (
 // rude is wget when it heeds nothing, under the names of others.
 var rude = crawler{name: "wget", version: []string{"wget", "--version"}, cure: "apt-get install wget", browserLike: true, proxy: true}
 
-// refusals are told by hand: the statuses of some answers to clients that heed
+// refusals are written by hand: the statuses of some answers to clients that heed
 // nothing.
 var refusals = []struct {
 	policy, host, agent, path string
@@ -57,7 +57,7 @@ func TestRefusals(t *testing.T) {
 		wgetAs(t, j, "-e", "robots=off", "-O", "/dev/null")
 	}
 	stop()
-	counts, told := map[int]int{}, 0
+	counts, byHand := map[int]int{}, 0
 	for _, v := range all {
 		got := map[string]int{}
 		for _, e := range v.site.read(t) {
@@ -74,15 +74,15 @@ func TestRefusals(t *testing.T) {
 		}
 		for _, r := range refusals {
 			if r.policy == v.scene.policy && r.host == v.host && r.agent == v.agent {
-				told++
+				byHand++
 				if got[r.path] != r.status {
-					t.Errorf("%s: %s was answered with %d, told by hand: %d", v, r.path, got[r.path], r.status)
+					t.Errorf("%s: %s was answered with %d, want %d (by hand)", v, r.path, got[r.path], r.status)
 				}
 			}
 		}
 	}
-	if !testing.Short() && told != len(refusals) {
-		t.Errorf("%d of %d answers that are told by hand were seen", told, len(refusals))
+	if !testing.Short() && byHand != len(refusals) {
+		t.Errorf("%d of %d answers that are written by hand were seen", byHand, len(refusals))
 	}
 	t.Logf("answers by status: %v", counts)
 }

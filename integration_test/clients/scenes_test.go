@@ -21,7 +21,7 @@ type scene struct {
 	seeds  []string // where it begins, beside the front page
 	block  string   // settings of the directive
 
-	// What it asks for and what it does not, told by hand: some of it.
+	// What it asks for and what it does not, written by hand: some of it.
 	asks, shuns []string
 	behind      []string // what it asks for unless it reads nofollow in pages
 }
@@ -51,7 +51,7 @@ var scenes = []scene{
 		asks: []string{"/news/bridge.html", "/recipes/soup.html"}, shuns: []string{"/login", "/admin/", "/news/bridge.html?print=1"}},
 	{policy: "policies/five-titles.yaml", host: "www.daily.example", agent: "GPTBot", seeds: []string{"/recipes/"}, shuns: []string{"/", "/recipes/"}},
 	{policy: "policies/five-titles.yaml", host: "www.cookery.example", agent: "GPTBot", seeds: []string{"/recipes/"},
-		asks: []string{"/recipes/", "/recipes/soup.html", "/recipes/soup.html?print=1"}, shuns: []string{"/", "/news/", "/style.css"}},
+		asks: []string{"/recipes/", "/recipes/soup.html"}, shuns: []string{"/", "/news/", "/style.css", "/recipes/soup.html?print=1"}},
 	{policy: "policies/five-titles.yaml", host: "www.journal.example", agent: "Googlebot",
 		asks: []string{"/drafts/sources.html"}, shuns: []string{"/login", "/news/harbour.html?print=1"}},
 	{policy: "policies/five-titles.yaml", host: "www.magazine.example", agent: "CCBot", shuns: []string{"/", "/archive/"}},

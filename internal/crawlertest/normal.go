@@ -4,30 +4,40 @@ package crawlertest
 
 import (
 	"fmt"
-	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// NormalPath is a path and query as RFC 9309 section 2.2.2 has them compared:
-// what is unreserved (RFC 3986 section 2.3) stands plainly, what is no octet of a
-// URI encoded, and "*" and "$" too, which are special in a pattern.
+// NormalPath is a path and query as RFC 9309 section 2.2.2 has them compared: in
+// one form, in which letters, digits and marks are plain and everything else is
+// encoded, "*" and "$" included, which are special in a pattern. %2F and %3F are
+// not "/" and "?" before the query, where those separate.
 func NormalPath(p string) string {
-	var b strings.Builder
-	if !strings.HasPrefix(p, "/") {
-		b.WriteByte('/')
+	name, query, asked := strings.Cut(p, "?")
+	if !strings.HasPrefix(name, "/") {
+		name = "/" + name
 	}
+	name = respell(name, "/")
+	if asked {
+		name += "?" + respell(strings.NewReplacer("%2F", "/", "%2f", "/", "%3F", "?", "%3f", "?").Replace(query), "/?")
+	}
+	return name
+}
+
+// respell spells what came plainly and is among separators plainly too.
+func respell(p, separators string) string {
+	var b strings.Builder
 	for i := 0; i < len(p); i++ {
-		c := p[i]
-		encoded := false
+		c, encoded := p[i], false
 		if c == '%' && i+2 < len(p) {
 			if n, err := strconv.ParseUint(p[i+1:i+3], 16, 8); err == nil {
 				c, encoded = byte(n), true
 				i += 2
 			}
 		}
-		if isUnreserved(c) || !encoded && strings.IndexByte(":/?#[]@!&'()+,;=", c) >= 0 {
+		if isPlain(c) || !encoded && strings.IndexByte(separators, c) >= 0 {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "%%%02X", c)
@@ -36,29 +46,76 @@ func NormalPath(p string) string {
 	return b.String()
 }
 
-func isUnreserved(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+func isPlain(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~:[]@!&'()+,;=", c) >= 0
 }
 
-var parameters = regexp.MustCompile(`;[^/]*`)
+var (
+	parameters = regexp.MustCompile(`;[^/]*`)
+	slashes    = regexp.MustCompile(`//+`)
+	here       = regexp.MustCompile(`/\.(/|$)`)
+	aboveRoot  = regexp.MustCompile(`^/\.\.(/|$)`)
+	dotAtEnd   = regexp.MustCompile(`/\.\.?/*$`)
+	above      = regexp.MustCompile(`/[^/]*/\.\.(/|$)`)
+)
 
-// ServedPaths are the paths for which servers may take one that was sent: as it
-// is, tidied, and tidied after what some take for a slash is read as one and path
-// parameters are dropped. See "Who is refused" in docs/edge.md.
-func ServedPaths(sent string) []string {
-	normal := NormalPath(sent)
-	name, query, asked := strings.Cut(normal, "?")
-	if asked {
-		query = "?" + query
+// ServedPaths are the paths for which a chain of servers may take one that was
+// sent, the one that was sent first. See "Who is refused" in docs/edge.md.
+func ServedPaths(sent string) (paths []string) {
+	name, query, asked := strings.Cut(sent, "?")
+	if query = NormalPath("/?" + query)[1:]; !asked {
+		query = ""
 	}
-	slashed := parameters.ReplaceAllString(strings.NewReplacer("%2F", "/", "%5C", "/").Replace(name), "")
-	return []string{normal, tidy(name) + query, tidy(slashed) + query}
+	steps := []func(string) string{
+		func(p string) string { return slashes.ReplaceAllString(p, "/") },
+		undot,
+		func(p string) string {
+			bare := strings.TrimRight(undot(p), "/")
+			if !dotAtEnd.MatchString(p) || bare == "" {
+				return p
+			}
+			return bare
+		},
+		func(p string) string { return strings.ReplaceAll(p, "%2F", "/") },
+		func(p string) string {
+			if !strings.Contains(p, "%5C") {
+				return p
+			}
+			return strings.NewReplacer("%2F", "/", "%5C", "/").Replace(p)
+		},
+		func(p string) string { return parameters.ReplaceAllString(p, "") },
+	}
+	names := []string{NormalPath(name)}
+	if early := NormalPath(parameters.ReplaceAllString(name, "")); early != names[0] {
+		names = append(names, early)
+	}
+	for i := 0; i < len(names) && len(names) < 64; i++ {
+		for _, step := range steps {
+			if p := step(names[i]); !slices.Contains(names, p) && len(names) < 64 {
+				names = append(names, p)
+			}
+		}
+	}
+	for _, n := range names {
+		paths = append(paths, n+query)
+	}
+	return paths
 }
 
-func tidy(name string) string {
-	end := ""
-	if last := name[strings.LastIndexByte(name, '/'):]; last == "/" || last == "/." || last == "/.." {
-		end = "/"
+// undot removes dot segments as RFC 3986 section 5.2.4 has it.
+func undot(name string) string {
+	for {
+		before := name
+		if here.MatchString(name) {
+			at := here.FindStringIndex(name)
+			name = name[:at[0]] + "/" + name[at[1]:]
+		} else if aboveRoot.MatchString(name) {
+			name = aboveRoot.ReplaceAllString(name, "/")
+		} else if at := above.FindStringIndex(name); at != nil {
+			name = name[:at[0]] + "/" + name[at[1]:]
+		}
+		if name == before {
+			return name
+		}
 	}
-	return strings.TrimSuffix(path.Clean("/"+name), "/") + end
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Parser is a reader of robots.txt in another language.
@@ -29,7 +30,16 @@ type Parser struct {
 	Resolves bool
 	// Prefixes says that "*" and "$" are letters to it.
 	Prefixes bool
+	// Rejects matches the lines for which it rejects a whole file; nil for none.
+	Rejects *regexp.Regexp
+	// TimedOnly says that it does not claim to find the longest match: tests only ask
+	// whether it answers in time.
+	TimedOnly bool
 }
+
+// AnswerTime is how long a parser may take for one file and its questions. Patterns
+// with many asterisks make some parsers run for minutes.
+const AnswerTime = 20 * time.Second
 
 var (
 	plainPaths = regexp.MustCompile(`^[A-Za-z0-9/._?=-]*$`)
@@ -45,6 +55,9 @@ func (p *Parser) UnderstandsPath(path string) bool {
 
 // UnderstandsFile reports whether a parser claims to read a file as RFC 9309 does.
 func (p *Parser) UnderstandsFile(body string) bool {
+	if p.Rejects != nil && p.Rejects.MatchString(body) {
+		return false
+	}
 	for _, m := range ruleLine.FindAllStringSubmatch(body, -1) {
 		if strings.Contains(m[1], "%") || p.Authority && strings.HasPrefix(m[1], "//") || p.Prefixes && strings.ContainsAny(m[1], "*$") {
 			return false
@@ -95,14 +108,86 @@ require('readline').createInterface({input: process.stdin}).on('line', line => {
 });`,
 		Resolves: true,
 	},
+	{
+		Name: "webrobots", Programs: [][]string{{"ruby", "-e"}}, Probe: "require 'webrobots'",
+		Script: `
+require 'webrobots'
+require 'webrobots/robotstxt'
+require 'json'
+require 'uri'
+STDIN.each_line do |line|
+  f = JSON.parse(line)
+  r = WebRobots::RobotsTxt::Parser.new(nil).parse!(f['body'], URI('http://www.example.com/'))
+  raise r.error if r.error
+  puts JSON.generate((f['asks'] || []).map { |t, u| r.allow?(u, t) })
+  STDOUT.flush
+end`,
+		// Its grammar has no record that starts with another line than User-agent.
+		Rejects: regexp.MustCompile(`(?m)^(License|ACAP-)`),
+	},
+	{
+		Name: "robots-txt-parser", Programs: [][]string{{"node", "-e"}}, Probe: "require('robots-txt-parser')",
+		Script: `
+const make = require('robots-txt-parser');
+require('readline').createInterface({input: process.stdin}).on('line', line => {
+  const f = JSON.parse(line);
+  const p = make({allowOnNeutral: true});
+  p.parseRobots('http://www.example.com', f.body);
+  console.log(JSON.stringify((f.asks || []).map(([t, u]) => { p.setUserAgent(t); return p.canCrawlSync(u); })));
+});`,
+		TimedOnly: true,
+	},
+	{
+		Name: "Google", Programs: [][]string{{"python3", "-c"}}, Probe: googleProbe,
+		Script: googleLoad + `
+import json
+def answers(body, asks):
+    b = body.encode()
+    return [bool(lib.allowed(b, len(b), t.encode(), ("http://www.example.com" + u).encode())) for t, u in asks]
+` + pythonLoop,
+	},
 }
+
+// GoogleCheckout names the environment variable whose value is a checkout of Google's
+// C++ parser (github.com/google/robotstxt). It is compiled with the system's g++ and
+// Abseil; where one is missing, tests do without that reader.
+const GoogleCheckout = "GOOGLE_ROBOTSTXT"
+
+// googleLoad compiles the parser once for each state of the checkout, and loads it.
+const googleLoad = `
+import sys, os, ctypes, hashlib, subprocess, tempfile
+d = os.environ["` + GoogleCheckout + `"]
+driver = r"""
+#include "robots.h"
+extern "C" int allowed(const char* body, size_t n, const char* agent, const char* url) {
+  googlebot::RobotsMatcher m;
+  return m.OneAgentAllowedByRobots(absl::string_view(body, n), agent, url);
+}
+"""
+text = driver.encode() + open(os.path.join(d, "robots.cc"), "rb").read()
+so = os.path.join(tempfile.gettempdir(), "google-robotstxt-" + hashlib.sha256(text).hexdigest()[:16] + ".so")
+if not os.path.exists(so):
+    with tempfile.TemporaryDirectory() as t:
+        cc, out = os.path.join(t, "driver.cc"), os.path.join(t, "driver.so")
+        open(cc, "w").write(driver)
+        flags = subprocess.check_output(["pkg-config", "--cflags", "--libs", "absl_strings", "absl_fixed_array"], text=True).split()
+        subprocess.check_call(["g++", "-O1", "-std=c++17", "-shared", "-fPIC", "-I", d, "-o", out, cc, os.path.join(d, "robots.cc")] + flags)
+        import shutil
+        shutil.copy(out, so + "." + str(os.getpid()))
+        os.replace(so + "." + str(os.getpid()), so)
+lib = ctypes.CDLL(so)
+lib.allowed.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_char_p]
+`
+
+const googleProbe = googleLoad
 
 // Process is a parser that runs. It may be asked by several at once.
 type Process struct {
-	mu  sync.Mutex
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
+	mu   sync.Mutex
+	name string
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
 }
 
 // Start runs a parser. It returns nil where the parser is not installed.
@@ -121,22 +206,26 @@ func (p *Parser) Start() (*Process, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Process{cmd: cmd, in: in, out: bufio.NewReader(out)}, cmd.Start()
+		return &Process{name: p.Name, cmd: cmd, in: in, out: bufio.NewReader(out)}, cmd.Start()
 	}
 	return nil, nil
 }
 
-// Ask reads a file, and says for each product token and path whether the one may
-// fetch the other.
+// Ask has a parser read a file, and returns for each product token and path whether the
+// one may fetch the other. A parser that takes longer than AnswerTime is killed.
 func (p *Process) Ask(body string, asks [][2]string) ([]bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	late := time.AfterFunc(AnswerTime, func() { _ = p.cmd.Process.Kill() })
 	if err := json.NewEncoder(p.in).Encode(map[string]any{"body": body, "asks": asks}); err != nil {
 		return nil, err
 	}
 	line, err := p.out.ReadBytes('\n')
+	if !late.Stop() {
+		return nil, fmt.Errorf("%s took longer than %v for %q", p.name, AnswerTime, body)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("no answer: %w", err)
+		return nil, fmt.Errorf("no answer from %s to %q: %w", p.name, body, err)
 	}
 	var answers []bool
 	if err := json.Unmarshal(line, &answers); err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package outbound keeps requests that this program makes by itself away from
-// addresses that they have no business at.
+// Package outbound keeps the requests that this program makes on its own away from
+// private and special-purpose addresses.
 package outbound
 
 import (
@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// Dialer returns a dialer that connects to public addresses only, and to those in
-// allowed. It looks at the address that is connected to, so that no name can
-// resolve around it.
+// Dialer returns a dialer that only connects to public addresses and those in allowed.
+// It checks the address of the connection, so no host name can get around it.
 func Dialer(timeout time.Duration, allowed []netip.Prefix) *net.Dialer {
 	allowed = slices.Clone(allowed)
 	return &net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
@@ -33,11 +32,11 @@ func check(address string, allowed []netip.Prefix) error {
 	if isPublic(a) || slices.ContainsFunc(allowed, func(p netip.Prefix) bool { return p.Contains(a) }) {
 		return nil
 	}
-	return fmt.Errorf("%s is no public address", a)
+	return fmt.Errorf("%s is not a public address", a)
 }
 
-// special are ranges, beside those that netip knows, that are not on the public
-// internet or may lead to what is not (IANA special-purpose address registries).
+// special are further ranges that are not on the public internet or may lead out of it
+// (IANA special-purpose address registries).
 var special = func() (ps []netip.Prefix) {
 	for p := range strings.FieldsSeq(`0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15
 		198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 ::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23

@@ -53,11 +53,11 @@ func ParseHostTemplate(name string) (*HostTemplate, error) {
 		return nil, fmt.Errorf("finding the policy files: %w", err)
 	}
 	t := &HostTemplate{text: abs}
-	first := strings.IndexByte(abs, '{')
-	if first < 0 {
+	before, _, found := strings.Cut(abs, "{")
+	if !found {
 		return nil, fmt.Errorf("the policy file's name %q: the .. in it takes away what is in braces", name)
 	}
-	slash := strings.LastIndexByte(abs[:first], filepath.Separator)
+	slash := strings.LastIndexByte(before, filepath.Separator)
 	t.dir = abs[:slash+1]
 	rest := abs[slash+1:]
 	for rest != "" {
@@ -89,24 +89,37 @@ func ParseHostTemplate(name string) (*HostTemplate, error) {
 	return t, nil
 }
 
-// Expand returns the file of a host, as CleanHost gives it, relative to Dir; false
-// if the host has not as many labels.
-func (t *HostTemplate) Expand(host string) (string, bool) {
-	var b strings.Builder
-	labels := strings.Split(host, ".")
+// AppendFile appends the file of a host, as CleanHost returns it, relative to Dir. It
+// returns false if the host has too few labels.
+func (t *HostTemplate) AppendFile(name []byte, host string) (file []byte, ok bool) {
+	start := len(name)
 	for _, p := range t.parts {
 		switch {
 		case p.text != "":
-			b.WriteString(p.text)
+			name = append(name, p.text...)
 		case p.label == wholeHost:
-			b.WriteString(host)
-		case p.label < len(labels):
-			b.WriteString(labels[len(labels)-1-p.label])
+			name = append(name, host...)
 		default:
-			return "", false
+			label, ok := labelOf(host, p.label)
+			if !ok {
+				return nil, false
+			}
+			name = append(name, label...)
 		}
 	}
-	return b.String(), filepath.IsLocal(b.String())
+	return name, filepath.IsLocal(string(name[start:]))
+}
+
+// labelOf returns a label of a host, counted from the right.
+func labelOf(host string, n int) (string, bool) {
+	for range n {
+		dot := strings.LastIndexByte(host, '.')
+		if dot < 0 {
+			return "", false
+		}
+		host = host[:dot]
+	}
+	return host[strings.LastIndexByte(host, '.')+1:], true
 }
 
 // CleanHost brings the host of a request into the form in which it stands in

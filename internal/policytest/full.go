@@ -3,12 +3,12 @@
 package policytest
 
 import (
+	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/dunglas/httpsfv"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -165,10 +165,10 @@ func repattern(r *rand.Rand, kind PatternKind, spec *policy.Spec) {
 
 // NewPattern makes a pattern of a kind.
 func NewPattern(r *rand.Rand, kind PatternKind) pathpattern.Pattern {
-	text := ""
+	var text string
 	switch kind {
 	case EncodedPatterns:
-		text = "/" + oneOf(r, "%41", "A", "a", "%C3%A9", "%e2%82%ac", "%2F", "/", "%2a", "%24", "b*") + oneOf(r, "", "/", "$", "*%41", "A*")
+		text = "/" + oneOf(r, "%41", "A", "a", "%C3%A9", "%e2%82%ac", "%2F", "/", "%2a", "%24", "b*", "@", "%40", "(a", "%28a") + oneOf(r, "", "/", "$", "*%41", "A*")
 	case SitePatterns:
 		text = oneOf(r, "/", "/", "/news/", "/news", "/News/", "/premium/", "/premium/*.html$", "/*.pdf$", "/*.pdf", "/search?q=", "/*?print=", "/news/2026/",
 			"/premium/free/", "/admin/", "/$", "*/draft", "/*/draft/", "/.well-known/", "/news/*/photos/")
@@ -204,41 +204,82 @@ func finish(r *rand.Rand, spec *policy.Spec) {
 	case 2:
 		spec.Enforcement.Close = true
 	}
+	finishRights(spec)
+}
+
+// UsageTokens are the tokens of usages that policies of Full have. No crawler has a
+// name of which one is a part.
+var UsageTokens = policy.UsageTokens{"No-Training-Token", "No-Answers-Token", "No-Search-Token"}
+
+// finishRights switches registers on and off. What it draws depends on the rest of the
+// policy, so that policies of a seed stay as they were before there were registers.
+func finishRights(spec *policy.Spec) {
+	h := fnv.New64a()
+	fmt.Fprint(h, spec.Publish, spec.Enforcement, spec.Sitemaps, len(spec.Rules))
+	for i := range spec.Rules {
+		fmt.Fprint(h, spec.Rules[i].For, len(spec.Rules[i].Statements))
+	}
+	r := rand.New(rand.NewPCG(h.Sum64(), 0))
+	onOff := func() policy.Switch { return policy.Switch(r.IntN(2)) }
+	p := &spec.Publish
+	p.ControlTokens, p.TDMRep = oneOf(r, policy.On, policy.On, policy.Off), onOff()
+	if p.ContentUsage == policy.On {
+		p.ContentUsage = oneOf(r, policy.On, policy.Both)
+	}
+	if p.ContentSignal == policy.On {
+		p.ContentSignalUse = oneOf(r, "", "immediate", "reference", "full")
+	}
+	for i := range p.UsageTokens {
+		if r.IntN(2) == 0 {
+			p.UsageTokens[i] = UsageTokens[i]
+		}
+	}
+	if p.License == "" {
+		p.RSL = oneOf(r, "", "/license.xml", "/licences/site.xml")
+	}
+	if r.IntN(2) == 0 {
+		spec.Rights.TDMPolicy = "https://www.example.com/tdm.json?a=1&b=2"
+	}
+	if r.IntN(2) == 0 {
+		spec.Rights.Copyright, spec.Rights.Contact = "Example <Media> & Co", oneOf(r, "mailto:a@example.com", "https://example.com/ask")
+	}
+	for _, u := range policy.RightsUsages() {
+		if r.IntN(4) == 0 {
+			o := policy.Offer{Usage: u, Payment: oneOf(r, policy.OfferPayments()...), URL: "https://www.example.com/buy?a=1&b=2"}
+			if r.IntN(2) == 0 {
+				o.Amount, o.Currency, o.Users = "0.015", "EUR", []string{"commercial"}
+			}
+			spec.Rights.Offers = append(spec.Rights.Offers, o)
+		}
+	}
 }
 
 // AddDirectives gives the rules of a policy application directives at random.
 func AddDirectives(r *rand.Rand, spec *policy.Spec, plain bool) {
 	for i := range spec.Rules {
 		for j := range r.IntN(3) {
-			app, item := directive(oneOf(r, "examplesearch;widgets=?0", "examplesearch;b;a=1", "other;x", `other;text="b"`, "third"))
+			text := oneOf(r, "examplesearch;widgets=?0", "examplesearch;b;a=1", "other;x", `other;text="b"`, "third")
+			app, _, _ := strings.Cut(text, ";")
 			pattern := pathpattern.MustParse(Pattern(r, plain))
 			if slices.ContainsFunc(spec.Rules[i].AppDirectives, func(d policy.AppDirective) bool { return d.App == app && d.Pattern == pattern }) {
 				continue
 			}
 			spec.Rules[i].AppDirectives = append(spec.Rules[i].AppDirectives, policy.AppDirective{
-				Pos: policy.Pos{Line: 1000*i + j, Column: 1}, Pattern: pattern, App: app, Item: item,
+				Pos: policy.Pos{Line: 1000*i + j, Column: 1}, Pattern: pattern, App: app, Text: text,
 			})
 		}
 	}
 }
 
-func directive(text string) (string, httpsfv.Item) {
-	item, err := httpsfv.UnmarshalItem([]string{text})
-	if err != nil {
-		panic(err) // of a text above
-	}
-	return string(item.Value.(httpsfv.Token)), item
-}
-
 // PathFor makes a path, as a client sends it, that the patterns of a policy of
 // Full are likely to match.
 func PathFor(r *rand.Rand, kind PatternKind) string {
-	path := ""
+	var path string
 	switch kind {
 	case EncodedPatterns:
 		path = "/"
 		for range r.IntN(4) {
-			path += oneOf(r, "%41", "A", "a", "%C3%A9", "\u00e9", "%E2%82%AC", "%2F", "/", "*", "$", "b")
+			path += oneOf(r, "%41", "A", "a", "%C3%A9", "\u00e9", "%E2%82%AC", "%2F", "/", "*", "$", "b", "@", "%40", "(", "%28", ";", "/..", "%5C")
 		}
 	case SitePatterns:
 		path = oneOf(r, "/", "/news", "/news/", "/News/x", "/news/2026/x.html", "/premium/x.html", "/premium/x.html?a=b", "/premium/free/x", "/a.pdf", "/a.pdf?page=2",

@@ -18,6 +18,7 @@ type Options struct {
 	NoHosts     bool
 	NoIdentity  bool
 	NoPurposes  bool
+	Modes       bool     // rules ask for an enforce mode of their own
 	MaxRules    int      // 0: 8
 	Limits      []string // time limits; nil: some around Now
 }
@@ -30,18 +31,20 @@ var Crawlers = []policy.Crawler{
 	{Token: "Beta-Extended", Operator: "Beta", Kind: "ai-training", RobotsOnly: true},
 	{Token: "GammaBot", Operator: "Gamma", Kind: "ai-training", IgnoresStar: true},
 	{Token: "DeltaBot", Operator: "Alpha", Kind: "archive", Purposes: []string{"news", "research"}},
+	{Token: "ZetaBot", Operator: "Zeta", Kind: "search", Follows: []string{"AlphaBot"}},
 }
 
 // Tokens are the crawlers that questions about a policy of Random should name;
-// the last two are in no catalogue, "" is one that nobody knows.
-var Tokens = []string{"AlphaBot", "alphabot-image", "BetaBot", "Beta-Extended", "GammaBot", "DELTABOT", "EpsilonBot", ""}
+// EpsilonBot is in no catalogue, "" is one that nobody knows.
+var Tokens = []string{"AlphaBot", "alphabot-image", "BetaBot", "Beta-Extended", "GammaBot", "DELTABOT", "EpsilonBot", "ZetaBot", ""}
 
 // Hosts are hosts to ask about.
 var Hosts = []string{"www.example.com", "WWW.Example.Com:8080", "a.b.example.com", "b.example.com", "example.com", "example.org", ""}
 
 var audiences = []policy.Audience{
-	{}, {}, {},
+	{}, {}, {}, {Kind: policy.ForEveryoneElse}, {Kind: policy.ForEveryoneElse},
 	{Kind: policy.ForToken, Name: "AlphaBot"},
+	{Kind: policy.ForToken, Name: "alphabot-image"},
 	{Kind: policy.ForToken, Name: "betabot"},
 	{Kind: policy.ForToken, Name: "EpsilonBot"},
 	{Kind: policy.ForToken, Name: "Beta-Extended"},
@@ -81,8 +84,11 @@ func Random(r *rand.Rand, o Options) *policy.Spec {
 				rule.Hosts = append(rule.Hosts, ruleHosts[r.IntN(len(ruleHosts))])
 			}
 		}
+		if o.Modes {
+			rule.Enforce = []policy.Mode{policy.ModeUnset, policy.ModeUnset, policy.ModeOff, policy.ModeLog, policy.ModeBlock}[r.IntN(5)]
+		}
 		if !o.NoIdentity && r.IntN(6) == 0 {
-			rule.Identity = policy.Identity(r.IntN(3))
+			rule.Identity = policy.Demand(r.IntN(3))
 		}
 		if !o.NoPurposes && r.IntN(8) == 0 {
 			rule.UsagePurposes = []string{"News"}

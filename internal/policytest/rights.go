@@ -23,8 +23,9 @@ func Rights(spec *policy.Spec, q Question) crawlertest.Rights {
 			a := Decide(spec, q)
 			if a.Verdict == policy.Disallowed {
 				r = r.And(without(u))
-			} else if a.Statement != nil && a.Verdict == policy.Allowed && a.Statement.Qualifiers != nil {
-				r = r.And(within(u, a.Statement.Qualifiers))
+			}
+			for _, limits := range a.Limits {
+				r = r.And(within(u, limits))
 			}
 		}
 		for _, e := range EngineRules(spec, q) {
@@ -92,14 +93,16 @@ func Preference(spec *policy.Spec, q Question, u policy.Usage) string {
 	return u.String() + "=y"
 }
 
-// speaking is a rule that speaks to a question, with its ranks by audience and
+// speaking is a rule that applies to a question, through one audience and one
 // host.
 type speaking struct {
-	ranks [2]int
+	scope matching // but for statement and usage
 	rule  *policy.Rule
 }
 
-// speakers lists the rules that speak to a question, those that win first.
+func (s speaking) rank() [2]int { return [2]int{s.scope.closeness, s.scope.host} }
+
+// speakers lists the rules that apply to a question, by audience and host.
 func speakers(spec *policy.Spec, q Question) (all []speaking) {
 	for i := range spec.Rules {
 		r := &spec.Rules[i]
@@ -107,77 +110,79 @@ func speakers(spec *policy.Spec, q Question) (all []speaking) {
 			continue
 		}
 		for _, a := range r.For {
-			if audience, ok := audienceRank(spec, a, q); ok {
+			if close, ok := closeness(spec, a, q); ok {
 				for _, host := range hostRanks(r.Hosts, q.Host) {
-					all = append(all, speaking{[2]int{audience, host}, r})
+					all = append(all, speaking{matching{rule: r, audience: a, closeness: close, host: host}, r})
 				}
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b speaking) int { return slices.Compare(a.ranks[:], b.ranks[:]) })
+	slices.SortStableFunc(all, func(a, b speaking) int {
+		x, y := a.rank(), b.rank()
+		return slices.Compare(x[:], y[:])
+	})
 	return all
 }
 
 // AppDirective is what the policy directs an application to do; nil for nothing.
-// Of several of equal rank the first in the file holds.
+// It goes by audience, host and length; of several the first in the file holds.
 func AppDirective(spec *policy.Spec, q Question, app string) (best *policy.AppDirective) {
 	path := crawlertest.NormalPath(q.Path)
 	var at [2]int
 	for _, s := range speakers(spec, q) {
 		for i := range s.rule.AppDirectives {
 			d := &s.rule.AppDirectives[i]
-			if d.App != app || !matches(d.Pattern.String(), path) {
+			if d.App != app || !matchesPath(d.Pattern.String(), path) {
 				continue
 			}
 			n := 0
-			if best != nil && s.ranks == at {
-				n = len(best.Pattern.String())
+			if best != nil && s.rank() == at {
+				n = best.Pattern.Len()
 			} else if best != nil {
 				continue
 			}
-			if len(d.Pattern.String()) > n || len(d.Pattern.String()) == n && d.Pos.Line < best.Pos.Line {
-				best, at = d, s.ranks
+			if d.Pattern.Len() > n || d.Pattern.Len() == n && d.Pos.Line < best.Pos.Line {
+				best, at = d, s.rank()
 			}
 		}
 	}
 	return best
 }
 
-// EngineRules are the engines' own rules that hold for a question: of each name
-// those of the highest rank.
+// EngineRules are the engines' own rules that hold for a question: those that no
+// narrower one of the same name sets aside.
 func EngineRules(spec *policy.Spec, q Question) (hold []*policy.EngineRule) {
 	path := crawlertest.NormalPath(q.Path)
-	type rank [3]int
-	at := map[string]rank{}
+	type match struct {
+		matching
+		rule *policy.EngineRule
+	}
+	var all []match
 	for _, s := range speakers(spec, q) {
 		for i := range s.rule.EngineRules {
-			e := &s.rule.EngineRules[i]
-			if !matches(e.Pattern.String(), path) {
-				continue
+			if e := &s.rule.EngineRules[i]; matchesPath(e.Pattern.String(), path) {
+				m := match{s.scope, e}
+				m.statement = &policy.Statement{Pattern: e.Pattern}
+				all = append(all, m)
 			}
-			mine := rank{s.ranks[0], s.ranks[1], -len(e.Pattern.String())}
-			if have, ok := at[e.Name]; ok {
-				switch slices.Compare(mine[:], have[:]) {
-				case 1:
-					continue
-				case -1:
-					hold = slices.DeleteFunc(hold, func(h *policy.EngineRule) bool { return h.Name == e.Name })
-				}
-			}
-			at[e.Name] = mine
-			hold = append(hold, e)
+		}
+	}
+	for _, m := range all {
+		if !slices.ContainsFunc(all, func(a match) bool { return a.rule.Name == m.rule.Name && setsAside(a.matching, m.matching) }) {
+			hold = append(hold, m.rule)
 		}
 	}
 	return hold
 }
 
-// CrawlDelay is the pause that the policy asks a crawler for; of several of equal
-// rank the longest.
+// CrawlDelay is the pause that the policy asks a crawler for, by audience and
+// host; of several the longest.
 func CrawlDelay(spec *policy.Spec, q Question) (delay time.Duration) {
-	var at [2]int
+	var at *[2]int
 	for _, s := range speakers(spec, q) {
-		if s.rule.CrawlDelay > 0 && (delay == 0 || s.ranks == at) {
-			delay, at = max(delay, s.rule.CrawlDelay), s.ranks
+		rank := s.rank()
+		if (s.rule.CrawlDelay > 0 || s.rule.NoCrawlDelay) && (at == nil || rank == *at) {
+			delay, at = max(delay, s.rule.CrawlDelay), &rank
 		}
 	}
 	return delay

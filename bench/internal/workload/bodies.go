@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Body is what the site behind the proxy answers with.
+// Body is a body that the upstream answers with.
 type Body struct {
 	Type     string
 	Encoding string // Content-Encoding, or ""

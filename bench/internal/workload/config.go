@@ -16,7 +16,7 @@ type Config struct {
 	Template string // a file of configs
 	Port     int    // where the row listens, on 127.0.0.1
 	Answer   string // the Caddyfile directive that answers requests
-	Origin   string // host:port of the site behind, for nginx
+	Origin   string // host:port of the upstream, for nginx
 	Policy   string // the policy file
 	Dir      string // a folder of the row's own
 }

@@ -7,14 +7,19 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	_ "github.com/caddyserver/caddy/v2/modules/standard" // what a Caddyfile needs
 
-	_ "github.com/robotspolicy/caddy-robots-policy" // the module
+	_ "github.com/robotspolicy/caddy-robots-policy"
+	_ "github.com/robotspolicy/caddy-robots-policy/console" // the module
 )
 
 // FreeAddr is an address on loopback, host:port, on which nothing listened.
@@ -41,17 +46,17 @@ func FreeAddrs(t testing.TB, n int) (addrs []string) {
 	return addrs
 }
 
-// Adapt gives the JSON of a Caddyfile, and what Caddy warns of in it beside its
-// layout.
+// Adapt returns the JSON of a Caddyfile and Caddy's warnings about it, without
+// those about formatting.
 func Adapt(caddyfile string) ([]byte, []caddyconfig.Warning, error) {
-	config, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(caddyfile), map[string]any{"filename": "Caddyfile"})
-	var told []caddyconfig.Warning
-	for _, w := range warnings {
+	config, all, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(caddyfile), map[string]any{"filename": "Caddyfile"})
+	var warnings []caddyconfig.Warning
+	for _, w := range all {
 		if !strings.Contains(w.Message, "not formatted") {
-			told = append(told, w)
+			warnings = append(warnings, w)
 		}
 	}
-	return config, told, err
+	return config, warnings, err
 }
 
 // Load runs a Caddyfile, in place of the one before. There is one Caddy in a
@@ -66,3 +71,31 @@ func Load(caddyfile string) error {
 	}
 	return caddy.Load(config, true)
 }
+
+// asCaddy in its environment makes a test program Caddy's command.
+const asCaddy = "ROBOTSPOLICY_TEST_AS_CADDY"
+
+// Main runs the tests of a package, or Caddy's command where Command started the
+// program, so that no test has to build one. setup is called first, with its name.
+func Main(m *testing.M, setup func(caddy bool)) {
+	caddy := os.Getenv(asCaddy) != ""
+	os.Unsetenv(asCaddy)
+	setup(caddy)
+	if caddy {
+		caddycmd.Main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// Command is `caddy ARGS…` with this module, in a process of its own that stores its
+// data in the folder dir. The package's TestMain must call Main.
+func Command(dir string, args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asCaddy+"=1", "XDG_DATA_HOME="+filepath.Join(dir, "data"), "XDG_CONFIG_HOME="+dir)
+	return cmd
+}
+
+// Long reports whether ROBOTSPOLICY_LONG is set: tests of many combinations then try
+// all of them, and otherwise as many as take seconds.
+func Long() bool { return os.Getenv("ROBOTSPOLICY_LONG") != "" }

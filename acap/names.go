@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package acap
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// names are those of ACAP 1.0 section 2.7 that records use: those of
+// the policy that its grammar can say.
+type names struct {
+	sets      []policy.ResourceSet
+	usages    []policy.LocalUsage
+	usedSets  map[string]bool
+	usedNames map[string]bool
+}
+
+func newNames(spec *policy.Spec) *names {
+	d := &names{}
+	taken := map[string]bool{}
+	for _, s := range spec.Resources {
+		if key := strings.ToLower(s.Name); isName(s.Name) && !taken[key] && len(s.Patterns) > 0 {
+			taken[key] = true
+			d.sets = append(d.sets, s)
+		}
+	}
+	qualified := map[string]policy.LocalUsage{}
+	taken = map[string]bool{}
+	for _, u := range spec.Usages {
+		u.Parts = slices.DeleteFunc(slices.Clone(u.Parts), func(p policy.UsagePart) bool { return !p.Usage.IsACAP() })
+		key := strings.ToLower(u.Name)
+		if !isName(u.Name) || taken[key] || len(u.Parts) == 0 {
+			continue
+		}
+		if len(u.Parts) == 1 && u.Parts[0].Local == "" && u.Parts[0].Qualifiers != nil {
+			qualified[key] = u
+		}
+		taken[key] = true
+		d.usages = append(d.usages, u)
+	}
+	d.usages = slices.DeleteFunc(d.usages, func(u policy.LocalUsage) bool {
+		if _, ok := qualified[strings.ToLower(u.Name)]; ok {
+			return false
+		}
+		// A part with qualifiers has to have a name itself (section 2.7.2).
+		return slices.ContainsFunc(u.Parts, func(p policy.UsagePart) bool {
+			if p.Qualifiers == nil {
+				return false
+			}
+			q, ok := qualified[strings.ToLower(p.Local)]
+			return !ok || q.Parts[0].Usage != p.Usage || qualifierText(q.Parts[0].Qualifiers) != qualifierText(p.Qualifiers)
+		})
+	})
+	return d
+}
+
+func qualifierText(q *policy.Qualifiers) string { return strings.Join(q.Strings(), " ") }
+
+// isName reports whether s is a name of the grammar of section 3.
+func isName(s string) bool {
+	for i := range len(s) {
+		c := s[i] | 0x20
+		switch {
+		case c >= 'a' && c <= 'z':
+		case i > 0 && (s[i] >= '0' && s[i] <= '9' || s[i] == '-' || s[i] == '_' || s[i] == '.'):
+		default:
+			return false
+		}
+	}
+	return s != ""
+}
+
+// lines are the definitions that records use, each after those it needs.
+func (d *names) lines() (lines []Line) {
+	for _, s := range d.sets {
+		if d.usedSets[s.Name] {
+			lines = append(lines, Line{Text: "ACAP-resource-set: " + s.Name + " " + joinPatterns(s.Patterns), Pos: s.Pos})
+		}
+	}
+	for _, u := range d.usages {
+		if p := u.Parts[0]; d.usedNames[u.Name] && len(u.Parts) == 1 && p.Local == "" && p.Qualifiers != nil {
+			lines = append(lines, Line{Text: "ACAP-qualified-usage: " + u.Name + " " + p.Usage.String() + " " + qualifierText(p.Qualifiers), Pos: u.Pos})
+		}
+	}
+	for _, u := range d.usages {
+		if p := u.Parts[0]; !d.usedNames[u.Name] || len(u.Parts) == 1 && p.Local == "" && p.Qualifiers != nil {
+			continue
+		}
+		text := "ACAP-composite-usage: " + u.Name
+		for _, p := range u.Parts {
+			if p.Qualifiers != nil {
+				text += " (" + d.spelling(p.Local) + ")"
+			} else {
+				text += " " + p.Usage.String()
+			}
+		}
+		lines = append(lines, Line{Text: text, Pos: u.Pos})
+	}
+	return lines
+}
+
+// spelling is a name as it is defined.
+func (d *names) spelling(name string) string {
+	for _, u := range d.usages {
+		if strings.EqualFold(u.Name, name) {
+			return u.Name
+		}
+	}
+	return name
+}
+
+func joinPatterns(ps []pathpattern.Pattern) string {
+	var texts []string
+	for _, p := range ps {
+		for _, rooted := range p.Rooted() {
+			texts = append(texts, rooted.Plain().String())
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
+// item is fields that may be said in one.
+type item struct {
+	fields   []field
+	resource string
+	local    string
+	gone     bool
+}
+
+// compact prints fields, those of a named set or usage as one.
+func (d *names) compact(fields []field) []recordLine {
+	items := d.joinSets(fields)
+	d.joinUsages(items)
+	var lines []recordLine
+	said := map[string]bool{}
+	for _, it := range items {
+		if it.gone {
+			continue
+		}
+		f := &it.fields[0]
+		text := "ACAP-" + yesNo(f.allow, "allow-", "disallow-")
+		switch {
+		case it.local != "":
+			text += "(" + it.local + "): " + it.resource
+		default:
+			text += f.usage.String() + ": " + it.resource
+			if f.allow && f.quals != "" {
+				text += " " + f.quals
+			}
+		}
+		if key := f.condition + "\x00" + text; !said[key] {
+			said[key] = true
+			l := recordLine{Line: Line{Text: text}, condition: f.condition}
+			if len(f.from) > 0 {
+				l.Rule, l.Statement, l.Pos = f.from[0].Rule, f.from[0].Statement, f.from[0].Statement.Pos
+			}
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// whole reports whether a field is a statement as the policy has it.
+func (f *field) whole() bool {
+	return !f.added && len(f.from) == 1 && f.allow == f.from[0].Statement.Allow
+}
+
+// joinSets makes one item of the fields that say the same of all patterns of a
+// set.
+func (d *names) joinSets(fields []field) []item {
+	type key struct {
+		set, condition, quals, local string
+		allow                        bool
+		usage                        policy.Usage
+	}
+	of := func(f *field) key {
+		s := f.statement()
+		return key{s.Resource, f.condition, f.quals, s.Local, f.allow, f.usage}
+	}
+	groups := map[key][]int{}
+	for i := range fields {
+		if f := &fields[i]; f.whole() && f.statement().Resource != "" {
+			groups[of(f)] = append(groups[of(f)], i)
+		}
+	}
+	joined := map[int]*policy.ResourceSet{} // by the first field
+	skip := map[int]bool{}
+	for k, members := range groups {
+		i := slices.IndexFunc(d.sets, func(s policy.ResourceSet) bool { return s.Name == k.set })
+		if i < 0 || !d.sameSet(fields, members, &d.sets[i]) {
+			continue
+		}
+		joined[members[0]] = &d.sets[i]
+		for _, m := range members[1:] {
+			skip[m] = true
+		}
+	}
+	var items []item
+	for i := range fields {
+		if skip[i] {
+			continue
+		}
+		it := item{fields: fields[i : i+1], resource: fields[i].pattern.String()}
+		if s := joined[i]; s != nil {
+			it.resource = "the-acap:resource-set:" + s.Name
+		}
+		items = append(items, it)
+	}
+	return items
+}
+
+// sameSet reports whether fields have the patterns of a set, no more, no less.
+func (d *names) sameSet(fields []field, members []int, s *policy.ResourceSet) bool {
+	want := map[pathpattern.Pattern]bool{}
+	for _, p := range s.Patterns {
+		for _, rooted := range p.Rooted() {
+			want[rooted.Plain()] = true
+		}
+	}
+	got := map[pathpattern.Pattern]bool{}
+	for _, m := range members {
+		if !want[fields[m].pattern] {
+			return false
+		}
+		got[fields[m].pattern] = true
+	}
+	return len(got) == len(want) && len(got) > 1
+}
+
+// joinUsages makes one item of the permissions that are all parts of a locally
+// defined usage for one resource.
+func (d *names) joinUsages(items []item) {
+	type key struct{ local, resource, condition string }
+	groups := map[key][]int{}
+	var order []key
+	for i := range items {
+		f := &items[i].fields[0]
+		if s := f.statement(); f.whole() && f.allow && s.Local != "" && s.Allow {
+			k := key{strings.ToLower(s.Local), items[i].resource, f.condition}
+			if groups[k] == nil {
+				order = append(order, k)
+			}
+			groups[k] = append(groups[k], i)
+		}
+	}
+	for _, k := range order {
+		i := slices.IndexFunc(d.usages, func(u policy.LocalUsage) bool { return strings.EqualFold(u.Name, k.local) })
+		if i < 0 {
+			continue
+		}
+		var parts []int
+		for _, p := range d.usages[i].Parts {
+			for _, n := range groups[k] {
+				if f := &items[n].fields[0]; f.usage == p.Usage && f.quals == qualifierText(p.Qualifiers) && !slices.Contains(parts, n) {
+					parts = append(parts, n)
+					break
+				}
+			}
+		}
+		if len(parts) != len(d.usages[i].Parts) {
+			continue
+		}
+		for _, n := range parts {
+			items[n].gone = true
+		}
+		first := slices.Min(parts)
+		items[first].gone, items[first].local = false, d.usages[i].Name
+	}
+	d.noteUsed(items)
+}
+
+// noteUsed remembers the names that are to be defined.
+func (d *names) noteUsed(items []item) {
+	for _, it := range items {
+		if it.gone {
+			continue
+		}
+		if name, ok := strings.CutPrefix(it.resource, "the-acap:resource-set:"); ok {
+			d.usedSets[name] = true
+		}
+		for _, u := range d.usages {
+			if u.Name != it.local {
+				continue
+			}
+			d.usedNames[u.Name] = true
+			for _, p := range u.Parts {
+				if p.Qualifiers != nil && p.Local != "" {
+					d.usedNames[d.spelling(p.Local)] = true
+				}
+			}
+		}
+	}
+}

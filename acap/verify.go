@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package acap
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// verify reads the claims as a crawler would wherever one of them speaks or two meet.
+// It drops permissions while the result is laxer than the policy, and reports where it
+// is stricter.
+func (s *claiming) verify() {
+	if s.left < 0 || !slices.ContainsFunc(s.claims, func(c claim) bool { return c.allow }) {
+		return
+	}
+	s.exact = s.statementIndex()
+	s.folded = s.index(foldedOf)
+	places := s.places()
+	conditions := []string{""}
+	for i := range s.claims {
+		if c := s.claims[i].condition; !slices.Contains(conditions, c) {
+			conditions = append(conditions, c)
+		}
+	}
+	for again := true; again && s.left >= 0; {
+		again = false
+		for _, place := range places {
+			for _, condition := range conditions {
+				again = s.left >= 0 && s.dropLaxer(place, condition) || again
+			}
+		}
+	}
+	for _, place := range places {
+		if s.left < 0 {
+			return
+		}
+		for _, condition := range conditions {
+			s.reportStricter(place, condition)
+		}
+	}
+}
+
+// places are the patterns of all claims, and where two of them meet.
+func (s *claiming) places() []pathpattern.Pattern {
+	var places []pathpattern.Pattern
+	seen := map[pathpattern.Pattern]bool{}
+	add := func(p pathpattern.Pattern) {
+		if !seen[p] {
+			seen[p] = true
+			places = append(places, p)
+		}
+	}
+	for i := range s.claims {
+		if c := &s.claims[i]; !c.gone {
+			add(c.pattern)
+		}
+	}
+	s.pairs(0, func(i, j int) {
+		p, q := s.claims[i].pattern, s.claims[j].pattern
+		if len(places) > 4*maxAdded+s.given || s.claims[i].allow && s.claims[j].allow && s.claims[i].quals == s.claims[j].quals || p.Covers(q) || q.Covers(p) {
+			return
+		}
+		s.left -= workOfMeeting
+		meet, _ := pathpattern.Intersect(p, q, maxMeeting)
+		for _, m := range meet {
+			add(m.Plain())
+		}
+	})
+	return places
+}
+
+func (s *claiming) statementIndex() *pathpattern.Index[[]int32] {
+	entries := make([]pathpattern.Entry[[]int32], len(s.statements))
+	for i := range s.statements {
+		entries[i] = pathpattern.Entry[[]int32]{Pattern: s.statements[i].Statement.Pattern, Value: []int32{int32(i)}}
+	}
+	return pathpattern.NewIndex(entries, func(a, b []int32) []int32 { return slices.Concat(a, b) })
+}
+
+// truth is what the policy says of paths that match a place and, of its patterns, only
+// those that cover it.
+func (s *claiming) truth(place pathpattern.Pattern, condition string) (d policy.Decision, from []*conditional) {
+	s.left -= s.wild
+	s.exact.Covering(place, func(is []int32) {
+		for _, i := range is {
+			if st := &s.statements[i]; st.condition == "" || st.condition == condition {
+				from = append(from, st)
+			}
+		}
+	})
+	return s.decide(from, time.Time{}), from
+}
+
+// read is what a crawler makes of the claims there: the permission that decides, or a
+// prohibition.
+func (s *claiming) read(place pathpattern.Pattern, condition string) (permission *claim, prohibited bool) {
+	s.left -= s.wild
+	var allows, against []*claim
+	s.folded.Covering(Fold(place), func(is []int32) {
+		for _, i := range is {
+			switch c := &s.claims[i]; {
+			case c.gone || c.condition != "" && c.condition != condition:
+			case c.allow:
+				allows = append(allows, c)
+			default:
+				against = append(against, c)
+			}
+		}
+	})
+	slices.SortStableFunc(allows, func(a, b *claim) int { return s.compare(&field{claim: *a}, &field{claim: *b}) })
+	s.left -= len(allows) * (1 + len(against))
+	allows = slices.DeleteFunc(allows, func(a *claim) bool {
+		return slices.ContainsFunc(against, func(d *claim) bool { return Compare(a.folded, d.folded) != First })
+	})
+	for _, c := range allows {
+		narrower := slices.ContainsFunc(allows, func(d *claim) bool { return Compare(d.folded, c.folded) == First })
+		if !narrower && (permission == nil || permission.quals == "") {
+			permission = c
+		}
+	}
+	return permission, permission == nil && len(against) > 0
+}
+
+// dropLaxer drops the permission that decides if the policy does not permit as much.
+func (s *claiming) dropLaxer(place pathpattern.Pattern, condition string) bool {
+	permission, _ := s.read(place, condition)
+	if permission == nil || s.permitsNoMore(permission, place, condition) {
+		return false
+	}
+	// Without it a wider one may say just that. If that is laxer still, or nothing in this
+	// record speaks of the place, which leaves it to that for any crawler, it prohibits.
+	permission.gone = true
+	covered := slices.ContainsFunc(s.claims, func(c claim) bool { return !c.gone && c.speaksWith(permission) && c.folded.Covers(permission.folded) })
+	if next, prohibited := s.read(place, condition); covered && (prohibited || next != nil && s.permitsNoMore(next, place, condition)) {
+		return true
+	}
+	permission.gone, permission.allow, permission.quals = false, false, ""
+	return true
+}
+
+// permitsNoMore reports whether a permission permits what the policy does, or less.
+func (s *claiming) permitsNoMore(c *claim, place pathpattern.Pattern, condition string) bool {
+	d, from := s.truth(place, condition)
+	if d.Verdict == policy.Unstated {
+		return len(c.from) == 0
+	}
+	quals, unsayable := s.qualifiers(from)
+	return d.Verdict == policy.Allowed && !unsayable && (c.quals == quals || quals == "")
+}
+
+// reportStricter reports what the policy permits and a crawler does not find permitted.
+func (s *claiming) reportStricter(place pathpattern.Pattern, condition string) {
+	d, from := s.truth(place, condition)
+	if d.Verdict != policy.Allowed || d.Statement == nil {
+		return
+	}
+	quals, _ := s.qualifiers(from)
+	if s.unready(quals) {
+		return // that is reported
+	}
+	if permission, prohibited := s.read(place, condition); permission == nil || prohibited || permission.quals != quals {
+		for i := range s.statements {
+			if st := &s.statements[i]; st.Statement == d.Statement {
+				s.lost(&claim{from: []*conditional{st}, condition: condition}, place)
+			}
+		}
+	}
+}
+
+// lost reports that the records disallow something of a permission.
+func (s *claiming) lost(c *claim, place pathpattern.Pattern) {
+	for _, f := range c.from {
+		if !f.Statement.Allow {
+			continue
+		}
+		code, why := "acap-undecidable", "ACAP crawlers cannot tell which of the patterns that match there is the narrowest, and then take it as disallowed"
+		if c.condition != "" {
+			code, why = "acap-purpose", "ACAP has no way to let what is said for a usage purpose override what is said for all"
+		}
+		s.report(f.Statement, policy.Warning, code, fmt.Sprintf("the ACAP records disallow the %s of what matches %q although %q allows it: %s; write one of the patterns differently",
+			s.usage, place, f.Statement.Pattern, why))
+	}
+}

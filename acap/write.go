@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package acap
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// VersionComment is the first line of a file that has records (section 2.9.3).
+const VersionComment = "##ACAP version=1.0"
+
+// Line is a line of the records with where in the policy it comes from.
+type Line struct {
+	Text      string
+	Rule      *policy.Rule
+	Statement *policy.Statement
+	Pos       policy.Pos
+}
+
+// maxReports is how many problems of one statement are reported: each names another
+// one that it conflicts with.
+const maxReports = 3
+
+// Published reports whether a policy has records: in full mode always, in automatic
+// mode when it says something that only they can carry.
+func Published(p *policy.Policy) bool {
+	spec := p.Spec()
+	switch spec.Publish.ACAP {
+	case policy.Full:
+		return true
+	case policy.Auto:
+		return slices.ContainsFunc(spec.Rules, func(r policy.Rule) bool {
+			requests := len(r.Requests) > 0 && spec.Publish.ActionRequests == policy.On
+			return r.PermissionsReference != "" || requests || slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+				return s.Usage.IsACAP() && s.Usage != policy.Crawl || s.Qualifiers != nil || s.Usage == policy.Crawl && len(r.UsagePurposes) > 0
+			})
+		})
+	}
+	return false
+}
+
+// Write returns the ACAP 1.0 records of a host, which stand at the end of robots.txt:
+// nil where none are published.
+//
+// In automatic mode they carry what the groups of RFC 9309 cannot say, beside these.
+// Crawl is among it only where it has to be: ACAP-disallow-other prohibits what is not
+// permitted explicitly (section 2.5.6), and a rule for usage purposes has no other form.
+// In full mode they carry the whole policy, and readers of ACAP ignore the groups.
+func Write(p *policy.Policy, host string) ([]Line, []policy.Problem) {
+	return NewWriter(p).Write(host)
+}
+
+// Write is the function Write for a host of the policy.
+func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
+	if !all.published {
+		return nil, nil
+	}
+	w := all.writer(host)
+	records := append(w.records(), w.references()...)
+	if len(records) == 0 && w.full {
+		// The grammar asks for a record, and unstated means allowed.
+		records = []*record{{crawlers: []string{"*"}, lines: []recordLine{{Line: Line{Text: "ACAP-allow-crawl: /"}}}}}
+	}
+	if len(records) == 0 {
+		return nil, w.problems
+	}
+	var lines []Line
+	if w.full {
+		lines = append(lines, Line{Text: "ACAP-ignore-conventional-records"})
+	}
+	lines = append(lines, w.names.lines()...)
+	for _, rec := range records {
+		if len(lines) > 0 {
+			lines = append(lines, Line{})
+		}
+		lines = append(lines, rec.write()...)
+	}
+	return lines, w.problems
+}
+
+// Writer writes the records of a policy, host by host. It does not change and may be
+// shared.
+type Writer struct {
+	p         *policy.Policy
+	published bool
+	full      bool
+	crawl     bool // records say what may be crawled
+	other     bool // some rule disallows other
+	order     map[*policy.Statement]int
+	purposes  []string // that rules are for and that they ask for, in lower case
+	defined   *names
+}
+
+// writer makes the records of one host.
+type writer struct {
+	*Writer
+	host     string
+	names    *names
+	problems []policy.Problem
+	reported map[policy.Problem]bool
+	times    map[*policy.Statement]int // how often something was reported of each
+	left     int                       // of maxWork
+}
+
+// NewWriter returns a writer of a policy.
+func NewWriter(p *policy.Policy) *Writer {
+	spec := p.Spec()
+	w := &Writer{p: p, published: Published(p), full: spec.Publish.ACAP == policy.Full}
+	if !w.published {
+		return w
+	}
+	w.order, w.purposes, w.defined = map[*policy.Statement]int{}, purposesOf(spec), newNames(spec)
+	for i := range spec.Rules {
+		r := &spec.Rules[i]
+		for j := range r.Statements {
+			s := &r.Statements[j]
+			w.order[s] = len(w.order)
+			w.other = w.other || s.Usage == policy.Other
+			w.crawl = w.crawl || s.Usage == policy.Crawl && len(r.UsagePurposes) > 0
+		}
+	}
+	w.crawl = w.crawl || w.full || w.other
+	return w
+}
+
+func (all *Writer) writer(host string) *writer {
+	names := *all.defined
+	names.usedSets, names.usedNames = map[string]bool{}, map[string]bool{}
+	return &writer{
+		Writer: all, host: host, names: &names,
+		reported: map[policy.Problem]bool{}, times: map[*policy.Statement]int{}, left: maxWork,
+	}
+}
+
+// record is a record before it is written.
+type record struct {
+	crawlers  []string
+	reference string
+	rule      *policy.Rule // of the reference
+	lines     []recordLine
+}
+
+// recordLine is a field, under a condition or not.
+type recordLine struct {
+	Line
+	condition string // the purposes of its sub-record, one a line; "" for none
+}
+
+func (rec *record) write() (lines []Line) {
+	for _, c := range rec.crawlers {
+		lines = append(lines, Line{Text: "ACAP-crawler: " + c})
+	}
+	if rec.reference != "" {
+		lines = append(lines, Line{Text: "ACAP-permissions-reference: " + rec.reference, Rule: rec.rule, Pos: rec.rule.Pos})
+	}
+	condition := ""
+	for _, l := range rec.lines {
+		if l.condition != condition {
+			condition = l.condition
+			for purpose := range strings.SplitSeq(condition, "\n") {
+				lines = append(lines, Line{Text: "ACAP-usage-purpose: " + purpose})
+			}
+		}
+		lines = append(lines, l.Line)
+	}
+	return lines
+}
+
+func (rec *record) key() string {
+	var b strings.Builder
+	for _, l := range rec.lines {
+		b.WriteString(l.condition + "\x00" + l.Text + "\n")
+	}
+	return b.String()
+}
+
+// records makes the record of every crawler, and those that name crawlers with rules
+// of their own, joined where they say the same.
+func (w *writer) records() (all []*record) {
+	classes := w.p.Classes(w.host)
+	byKey := map[string]*record{}
+	for i := range classes {
+		rec := w.record(&classes[i], &classes[0])
+		if len(rec.lines) == 0 {
+			continue
+		}
+		key := rec.key()
+		if same := byKey[key]; same != nil {
+			same.crawlers = append(same.crawlers, rec.crawlers...)
+			continue
+		}
+		if i > 0 {
+			byKey[key] = rec
+		}
+		all = append(all, rec)
+	}
+	return all
+}
+
+// record returns what the record of a class says. Crawlers that it names look for the
+// rest in that for any crawler (section 2.2), usage by usage, so that it says all about
+// each usage of which narrower rules speak.
+func (w *writer) record(c, everyone *policy.Class) *record {
+	rec := &record{crawlers: []string{"*"}}
+	if c != everyone {
+		rec.crawlers = nil
+		for _, id := range c.Crawlers {
+			rec.crawlers = append(rec.crawlers, w.p.CrawlerInfo(id).Token)
+		}
+	}
+	usages := w.usages(c, everyone)
+	fields := make([]field, 0, len(usages))
+	for _, u := range usages {
+		fields = append(fields, w.fields(c, u, c == everyone)...)
+	}
+	slices.SortStableFunc(fields, func(a, b field) int { return w.compare(&a, &b) })
+	rec.lines = w.names.compact(fields)
+	at := slices.IndexFunc(rec.lines, func(l recordLine) bool { return l.condition != "" })
+	if at < 0 {
+		at = len(rec.lines)
+	}
+	rec.lines = slices.Insert(rec.lines, at, w.requests(c, c == everyone)...)
+	return rec
+}
+
+// usages lists those that the record of a class has fields of. What is derived from
+// present is only spelled out where a rule speaks of it: else present covers it.
+func (w *writer) usages(c, everyone *policy.Class) (all []policy.Usage) {
+	differs := map[policy.Usage]bool{}
+	present := c == everyone
+	for _, u := range policy.Usages() {
+		differs[u] = c == everyone || !w.same(w.statements(c, u), w.statements(everyone, u))
+		present = present || differs[u] && (u == policy.Present || u.IsPresentation())
+	}
+	for _, u := range policy.Usages() {
+		switch {
+		case !u.IsACAP(), u == policy.Crawl && !w.crawl:
+		case u.IsPresentation():
+			if present && slices.ContainsFunc(w.statements(c, u), func(s conditional) bool { return s.Direct }) {
+				all = append(all, u)
+			}
+		case differs[u], u == policy.Present && present:
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// requests are the action requests of rules (section 2.6), which the document calls
+// not ready. They stand before sub-records, in which the grammar has none.
+func (w *writer) requests(c *policy.Class, everyone bool) (lines []recordLine) {
+	if w.p.Spec().Publish.ActionRequests != policy.On {
+		return nil
+	}
+	for tier := policy.TierToken; tier <= policy.TierEveryone; tier++ {
+		if (tier == policy.TierEveryone) != everyone {
+			continue
+		}
+		for _, rule := range w.p.Rules(c, tier) {
+			for _, q := range rule.Requests {
+				l := recordLine{Line: Line{Text: "ACAP-request-" + q.Action + ": " + q.Path, Rule: rule, Pos: q.Pos}}
+				if !slices.ContainsFunc(lines, func(m recordLine) bool { return m.Text == l.Text }) {
+					lines = append(lines, l)
+				}
+			}
+		}
+	}
+	return lines
+}
+
+// compare orders fields as they are printed: those for all purposes first, then as the
+// policy has them.
+func (w *writer) compare(a, b *field) int {
+	return cmp.Or(strings.Compare(a.condition, b.condition), cmp.Compare(w.at(a), w.at(b)), cmp.Compare(a.usage, b.usage),
+		strings.Compare(a.pattern.String(), b.pattern.String()))
+}
+
+// at is where the file states a field; what no rule states comes first.
+func (w *writer) at(f *field) int {
+	if n, ok := w.order[f.statement()]; ok {
+		return n
+	}
+	return -1
+}
+
+// references are the records that refer to another file (section 2.3.2).
+func (w *writer) references() (all []*record) {
+	byPath := map[string]*record{}
+	add := func(rule *policy.Rule, crawler string) {
+		path := rule.PermissionsReference
+		key := yesNo(crawler == "*", "*", "") + path
+		if byPath[key] == nil {
+			byPath[key] = &record{reference: path, rule: rule}
+			all = append(all, byPath[key])
+		}
+		if rec := byPath[key]; !slices.Contains(rec.crawlers, crawler) {
+			rec.crawlers = append(rec.crawlers, crawler)
+		}
+	}
+	classes := w.p.Classes(w.host)
+	for i := range classes {
+		for tier := policy.TierToken; tier <= policy.TierEveryone; tier++ {
+			for _, rule := range w.p.Rules(&classes[i], tier) {
+				if rule.PermissionsReference == "" || (tier == policy.TierEveryone) != (i == 0) || w.circular(rule) {
+					continue
+				}
+				if i == 0 {
+					add(rule, "*")
+				}
+				for _, id := range classes[i].Crawlers {
+					add(rule, w.p.CrawlerInfo(id).Token)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// circular reports a reference to a file that has references itself, which section
+// 2.3.2 forbids: a robots.txt that this policy makes.
+func (w *writer) circular(rule *policy.Rule) bool {
+	host, path := splitURL(rule.PermissionsReference, w.host)
+	if path != "/robots.txt" || !w.serves(host) {
+		return false
+	}
+	w.problem(policy.Problem{
+		Severity: policy.Error, Code: "acap-circular", Pos: rule.Pos,
+		Message: fmt.Sprintf("the permissions-reference %q is a robots.txt of this policy, which has references itself: ACAP forbids circles (section 2.3.2); name a file of its own", rule.PermissionsReference),
+	})
+	return true
+}
+
+// serves reports whether a host is the one being written or one that rules name.
+func (w *writer) serves(host string) bool {
+	host = policy.NormalizeHost(host)
+	if host == policy.NormalizeHost(w.host) {
+		return true
+	}
+	return slices.ContainsFunc(w.p.Spec().Rules, func(r policy.Rule) bool {
+		return slices.ContainsFunc(r.Hosts, func(h policy.Host) bool {
+			suffix, wild := strings.CutPrefix(string(h), "*")
+			return string(h) == host || wild && strings.HasSuffix(host, suffix)
+		})
+	})
+}
+
+// splitURL cuts a reference into host and path; own is the host of a path.
+func splitURL(ref, own string) (host, path string) {
+	_, rest, absolute := strings.Cut(ref, "://")
+	if !absolute {
+		return own, ref
+	}
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		return rest[:i], rest[i:]
+	}
+	return rest, "/"
+}
+
+func (w *writer) problem(p policy.Problem) {
+	if !w.reported[p] {
+		w.reported[p] = true
+		w.problems = append(w.problems, p)
+	}
+}
+
+// report is problem for a statement, of which only a few are.
+func (w *writer) report(s *policy.Statement, severity policy.Severity, code, message string) {
+	p := policy.Problem{Severity: severity, Code: code, Pos: s.Pos, Message: message}
+	if w.reported[p] || w.times[s] == maxReports {
+		return
+	}
+	w.times[s]++
+	w.problem(p)
+}
+
+func yesNo(yes bool, y, n string) string {
+	if yes {
+		return y
+	}
+	return n
+}

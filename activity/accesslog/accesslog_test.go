@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accesslog
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+func show(r *Record) string {
+	at := "-"
+	if !r.Time.IsZero() {
+		at = r.Time.UTC().Format("2006-01-02T15:04:05.999Z")
+	}
+	return fmt.Sprintf("%s %s %s host=%q %q ua=%q %d %d identity=%q", at, r.ClientIP, r.Method, r.Host, r.Target, r.UserAgent, r.Status, r.Bytes, r.Identity)
+}
+
+const caddyLine = `{"level":"info","ts":1795340096.123456,"logger":"http.log.access.log0","msg":"handled request","request":{"remote_ip":"10.0.0.1","remote_port":"41342","client_ip":"192.0.2.7","proto":"HTTP/2.0","method":"GET","host":"www.example.com","uri":"/a%20b?c=\"d\"&e=\u00e9\ud83d\ude00","headers":{"Accept":["*/*"],"User-Agent":["Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)","second"]},"tls":{"resumed":false,"version":772,"cipher_suite":4865,"proto":"h2","server_name":"www.example.com"}},"bytes_read":0,"user_id":"","duration":0.000929675,"size":10900,"status":200,"resp_headers":{"Server":["Caddy"],"X":["}\"]{"]},"robots_policy":{"crawler":"GPTBot","verified":"verified","decision":"allowed"}}`
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, format, line, want string }{
+		{"Caddy", "caddy", caddyLine,
+			`2026-11-22T09:34:56.123Z 192.0.2.7 GET host="www.example.com" "/a%20b?c=\"d\"&e=é😀" ua="Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)\nsecond" 200 10900 identity="verified"`},
+		{"Caddy, an older version, another time format", "caddy", `{"ts":"2026-11-22T10:00:00.5+01:00","request":{"remote_ip":"192.0.2.7","method":"HEAD","host":"h:8080","uri":"/","headers":{}},"status":404}`,
+			`2026-11-22T09:00:00.5Z 192.0.2.7 HEAD host="h:8080" "/" ua="" 404 0 identity=""`},
+		{"Caddy, wall clock in milliseconds", "caddy", `{"ts":1795340096123,"request":{"uri":"/"}}`, `2026-11-22T09:34:56.123Z   host="" "/" ua="" 0 0 identity=""`},
+		{"Combined", "combined", `192.0.2.7 - frank [22/Nov/2026:10:34:56 +0100] "GET /a?b HTTP/1.1" 200 2326 "https://example.com/" "Mozilla/5.0 \"quoted\" \x22hex\x22"`,
+			`2026-11-22T09:34:56Z 192.0.2.7 GET host="" "/a?b" ua="Mozilla/5.0 \"quoted\" \"hex\"" 200 2326 identity=""`},
+		{"Combined without User-Agent and body", "combined", `2001:db8::1 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/2.0" 304 - "-" "-"`,
+			`2026-11-22T09:34:56Z 2001:db8::1 GET host="" "/" ua="" 304 0 identity=""`},
+		{"Common", "common", `192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "POST /x y HTTP/1.0" 500 12`,
+			`2026-11-22T09:34:56Z 192.0.2.7 POST host="" "/x y" ua="" 500 12 identity=""`},
+		{"with the virtual host", "vhost_combined", `www.example.com:443 192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/1.1" 200 1 "-" "curl/8"`,
+			`2026-11-22T09:34:56Z 192.0.2.7 GET host="www.example.com" "/" ua="curl/8" 200 1 identity=""`},
+		{"nginx log_format", `${host}|$remote_addr|$time_iso8601|$request_method $request_uri|$status|$body_bytes_sent|"$http_user_agent"|$request_time`,
+			`www.example.com|192.0.2.7|2026-11-22T09:34:56+00:00|GET /a?b|200|7|"a \x22b\x22|c"|0.001`,
+			`2026-11-22T09:34:56Z 192.0.2.7 GET host="www.example.com" "/a?b" ua="a \"b\"|c" 200 7 identity=""`},
+		{"Apache LogFormat", `%a %{Host}i [%{%s}t] %t "%m %U%q" %>s %O "%{User-agent}i"`, "", `invalid format "%a %{Host}i [%{%s}t] %t \"%m %U%q\" %>s %O \"%{User-agent}i\"": there must be text between two fields`},
+		{"no text between fields", `$remote_addr$time_local`, "", `invalid format "$remote_addr$time_local": there must be text between two fields`},
+		{"no time", `$remote_addr "$request" "$http_user_agent"`, "", `invalid format "$remote_addr \"$request\" \"$http_user_agent\"": it lacks the time ($time_local, %t)`},
+		{"unknown name", "nginx", "", `invalid format "nginx": must be caddy, common, combined, vhost_combined, or a log format of nginx or Apache, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`},
+		{"not JSON", "caddy", `192.0.2.7 - -`, errJSON.Error()},
+		{"JSON that is cut", "caddy", caddyLine[:len(caddyLine)-30], errJSON.Error()},
+		{"another logger's line", "caddy", `{"ts":1795340096,"logger":"tls","msg":"x"}`, errNoRequest.Error()},
+		{"no time in the line", "caddy", `{"request":{"uri":"/"}}`, errNoTime.Error()},
+		{"a TLS handshake sent to a plain port", "combined", `192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "\x16\x03\x01" 400 150 "-" "-"`, errNoRequest.Error()},
+		{"too short", "combined", `192.0.2.7 - - [22/Nov/2026:09:34:56 +0000]`, `it ends before field 4 of the format combined`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := ParseFormat(c.format)
+			got := ""
+			if err == nil {
+				var r Record
+				if err = p.Clone().Parse([]byte(c.line), &r); err == nil {
+					got = show(&r)
+				}
+			}
+			if err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFieldsOfOurs(t *testing.T) {
+	t.Parallel()
+	p, err := ParseFormat("caddy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ line, crawler, identity, unsigned string }{
+		{caddyLine, "GPTBot", "verified", "true"},
+		{`{"ts":1,"request":{"uri":"/","headers":{"User-Agent":["x"],"Signature-Input":["sig1=()"]}}}`, "", "", "false"},
+		{`{"ts":1,"request":{"uri":"/"}}`, "", "", "false"}, // without the header nothing is known of a signature
+	} {
+		var r Record
+		if err := p.Parse([]byte(c.line), &r); err != nil {
+			t.Fatal(err)
+		}
+		if string(r.Crawler) != c.crawler || string(r.Identity) != c.identity || fmt.Sprint(r.Unsigned) != c.unsigned {
+			t.Errorf("%s:\n%s %s unsigned %v", c.line, r.Crawler, r.Identity, r.Unsigned)
+		}
+	}
+}
+
+func TestDetect(t *testing.T) {
+	t.Parallel()
+	combined := `192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/1.1" 200 1 "-" "curl/8"` + "\n"
+	for want, start := range map[string]string{
+		"caddy":          "a line of something else\n" + caddyLine + "\n",
+		"combined":       combined + combined[:20],
+		"vhost_combined": "h:80 " + combined,
+		"common":         `192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/1.1" 200 1` + "\n",
+		"":               "<html>\n<body>\n",
+	} {
+		p, err := Detect([]byte(start))
+		got := ""
+		if err == nil {
+			got = p.Name()
+		}
+		if got != want {
+			t.Errorf("%q is %q, want %q", start, got, want)
+		}
+	}
+}
+
+func TestReadFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var text bytes.Buffer
+	const lines = 30_000 // several chunks
+	for i := range lines {
+		fmt.Fprintf(&text, `{"ts":%d.5,"request":{"uri":"/%d","host":"h"},"status":200}`+"\n", 1795340096+i, i)
+	}
+	text.WriteString("no JSON\n\n")
+	text.WriteString(`{"ts":1,"request":{"uri":"` + strings.Repeat("x", 3*chunkSize) + `"}}` + "\n")
+	text.WriteString(`{"ts":1795340096,"request":{"uri":"/last"}}`) // without a line end
+	packed := map[string][]byte{"plain.log": text.Bytes()}
+	var z bytes.Buffer
+	gz := gzip.NewWriter(&z)
+	_, _ = gz.Write(text.Bytes())
+	_ = gz.Close()
+	packed["rotated.log.1"] = z.Bytes()
+	enc, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed["rotated.log.2"] = enc.EncodeAll(text.Bytes(), nil)
+	size := int64(0)
+	for name, data := range packed {
+		size += int64(len(data))
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := Expand([]string{filepath.Join(dir, "plain.log"), filepath.Join(dir, "rotated.*")})
+	if err != nil || len(files) != 3 || Size(files) != size {
+		t.Fatal(files, err)
+	}
+	const workers = 3
+	var sums [workers]int64
+	var progress atomic.Int64
+	res, err := Reading{Workers: workers, Progress: &progress, Stdin: bytes.NewReader(text.Bytes())}.Read(t.Context(), append(files, Stdin),
+		func(w int, r *Record) { sums[w] += r.Time.Unix() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := int64(0), int64(0)
+	for i := range lines {
+		want += 4 * int64(1795340096+i)
+	}
+	want += 4 * 1795340096
+	for _, s := range sums {
+		got += s
+	}
+	if got != want || res.Bad != 8 || res.Lines != 4*(lines+3) || progress.Load() != size+int64(text.Len()) {
+		t.Errorf("sum %d, want %d; %+v; %d bytes of progress", got, want, res, progress.Load())
+	}
+	if res.BadLine != "no JSON" && !strings.HasPrefix(res.BadLine, `{"ts":1,"request"`) || res.Formats[files[1]] != "caddy" {
+		t.Errorf("%+v", res)
+	}
+	for _, c := range []struct{ name, want string }{
+		{filepath.Join(dir, "none.log"), "no such file"},
+		{filepath.Join(dir, "none*"), "no file matches"},
+		{dir, "is a directory: name the files in it"},
+	} {
+		if _, err := Expand([]string{c.name}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	if _, err := Expand([]string{files[0], files[0]}); err == nil {
+		t.Error("a file that is named twice is read twice")
+	}
+}
+
+// FuzzCaddyJSON writes a line with encoding/json, with whatever valid JSON among its
+// fields, and expects to read the same; and reads the junk as a line of its own.
+func FuzzCaddyJSON(f *testing.F) {
+	f.Add("/a?b", "h", "curl/8 \"x\"\n\u00e9", []byte(`{"a":[1,{"b":"\\"}],"c":"}"}`))
+	f.Add("\\", "", "", []byte(caddyLine))
+	f.Fuzz(func(t *testing.T, uri, host, ua string, junk []byte) {
+		var r Record
+		_ = new(caddyJSON).Parse(junk, &r) // must not panic or hang
+		if !json.Valid(junk) {
+			junk = []byte("null")
+		}
+		valid := func(s string) string { return strings.ToValidUTF8(s, "") }
+		uri, host, ua = "/"+valid(uri), valid(host), valid(ua)
+		line, err := json.Marshal([]any{map[string]any{
+			"A": json.RawMessage(junk), "ts": 1795340096.5, "zz": json.RawMessage(junk), "size": 12, "status": 404,
+			"request": map[string]any{"a": json.RawMessage(junk), "uri": uri, "host": host, "headers": map[string][]string{"Accept": {ua}, "User-Agent": {ua, uri}}, "z": json.RawMessage(junk)},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		line = line[1 : len(line)-1]
+		if err := new(caddyJSON).Parse(line, &r); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if string(r.Target) != uri || string(r.Host) != host || string(r.UserAgent) != ua+"\n"+uri || r.Status != 404 || r.Bytes != 12 || r.Time.UnixMilli() != 1795340096500 {
+			t.Errorf("%s: %s", line, show(&r))
+		}
+	})
+}
+
+func FuzzTextFormat(f *testing.F) {
+	f.Add(`192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/1.1" 200 1 "-" "curl/8"`)
+	f.Add(`h:80 192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "GET /\" HTTP/1.1" 200 1 "\\" "\x"`)
+	p, err := ParseFormat("combined")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		var r Record
+		if p.Parse([]byte(line), &r) == nil && (len(r.Target) == 0 || r.Time.IsZero()) {
+			t.Errorf("%s without an error", show(&r))
+		}
+	})
+}
+
+func BenchmarkCaddyJSON(b *testing.B) {
+	line := []byte(caddyLine)
+	b.Run("this package", func(b *testing.B) {
+		p := new(caddyJSON)
+		var r Record
+		b.SetBytes(int64(len(line)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := p.Parse(line, &r); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("encoding/json", func(b *testing.B) {
+		b.SetBytes(int64(len(line)))
+		b.ReportAllocs()
+		for b.Loop() {
+			var v struct {
+				Ts      float64
+				Request struct {
+					ClientIP string `json:"client_ip"`
+					Method   string
+					Host     string
+					URI      string
+					Headers  map[string][]string
+				}
+				Size   int64
+				Status int
+			}
+			if err := json.Unmarshal(line, &v); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accesslog
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// caddyJSON reads Caddy's access log, one JSON object a line. Only the fields of a
+// Record are read; the rest is skipped without being decoded, which is what makes
+// it several times as fast as encoding/json.
+type caddyJSON struct {
+	buf []byte // strings with escapes
+}
+
+func (*caddyJSON) Clone() Parser { return new(caddyJSON) }
+func (*caddyJSON) Name() string  { return "caddy" }
+
+var errJSON = errors.New("it is not a JSON object")
+
+// Parse implements [Parser].
+func (p *caddyJSON) Parse(line []byte, r *Record) error {
+	*r = Record{}
+	p.buf = p.buf[:0]
+	s := scanner{b: line, p: p}
+	if !s.object(func(key []byte) { s.top(key, r) }) {
+		return errJSON
+	}
+	if s.space(); s.i < len(s.b) {
+		return errJSON
+	}
+	switch {
+	case r.Target == nil:
+		return errNoRequest
+	case r.Time.IsZero():
+		return errNoTime
+	}
+	return nil
+}
+
+// top reads the value of a field of the log line.
+func (s *scanner) top(key []byte, r *Record) {
+	switch string(key) {
+	case "ts":
+		r.Time = s.time()
+	case "request":
+		s.object(func(key []byte) { s.request(key, r) })
+	case "size":
+		r.Bytes = int64(s.number())
+	case "status":
+		r.Status = int(s.number())
+	case "robots_policy":
+		s.object(func(key []byte) {
+			switch string(key) {
+			case "crawler":
+				r.Crawler = s.text()
+			case "verified":
+				r.Identity = s.text()
+			default:
+				s.skip()
+			}
+		})
+	default:
+		s.skip()
+	}
+}
+
+func (s *scanner) request(key []byte, r *Record) {
+	switch string(key) {
+	case "client_ip":
+		r.ClientIP = s.text()
+	case "remote_ip":
+		if v := s.text(); r.ClientIP == nil {
+			r.ClientIP = v // logs of older versions have no client_ip
+		}
+	case "method":
+		r.Method = s.text()
+	case "host":
+		r.Host = s.text()
+	case "uri":
+		r.Target = s.text()
+	case "headers":
+		r.Unsigned = true
+		s.object(func(key []byte) {
+			switch string(key) {
+			case "User-Agent":
+				r.UserAgent = s.lines()
+			case "Signature-Input":
+				r.Unsigned = false
+				s.skip()
+			default:
+				s.skip()
+			}
+		})
+	default:
+		s.skip()
+	}
+}
+
+// scanner walks over JSON. After an error, bad is set and i is at the end, so that
+// every loop ends.
+type scanner struct {
+	b   []byte
+	i   int
+	p   *caddyJSON
+	bad bool
+}
+
+func (s *scanner) fail() { s.bad, s.i = true, len(s.b) }
+
+func (s *scanner) space() {
+	for s.i < len(s.b) && (s.b[s.i] == ' ' || s.b[s.i] == '\t' || s.b[s.i] == '\r' || s.b[s.i] == '\n') {
+		s.i++
+	}
+}
+
+// peek is the next octet that is not white space, or 0 at the end.
+func (s *scanner) peek() byte {
+	if s.space(); s.i < len(s.b) {
+		return s.b[s.i]
+	}
+	return 0
+}
+
+func (s *scanner) next(c byte) bool {
+	if s.peek() != c {
+		return false
+	}
+	s.i++
+	return true
+}
+
+// object calls field for each key; field reads the value. It reports whether the
+// object is well-formed. A value that is not an object is skipped.
+func (s *scanner) object(field func(key []byte)) bool {
+	if s.peek() != '{' {
+		s.skip()
+		return false
+	}
+	s.i++
+	if s.next('}') {
+		return true
+	}
+	for !s.bad {
+		if s.peek() != '"' {
+			break
+		}
+		key := s.text()
+		if !s.next(':') {
+			break
+		}
+		field(key)
+		if s.next(',') {
+			continue
+		}
+		if !s.bad && s.next('}') {
+			return true
+		}
+		break
+	}
+	s.fail()
+	return false
+}
+
+// lines are the strings of an array, one a line, or a string.
+func (s *scanner) lines() []byte {
+	if s.peek() != '[' {
+		return s.text()
+	}
+	s.i++
+	if s.next(']') {
+		return nil
+	}
+	v := s.text()
+	for s.next(',') {
+		v = append(append(slices.Clip(v), '\n'), s.text()...)
+	}
+	if !s.next(']') {
+		s.fail()
+	}
+	return v
+}
+
+// raw is what stands between the quotes of a string, and whether it has escapes.
+func (s *scanner) raw() (raw []byte, escaped bool) {
+	start := s.i + 1
+	for i := start; ; i++ {
+		n := bytes.IndexByte(s.b[min(i, len(s.b)):], '"')
+		if n < 0 {
+			s.fail()
+			return nil, false
+		}
+		if e := bytes.IndexByte(s.b[i:i+n], '\\'); e >= 0 {
+			escaped = true
+			i += e + 1 // the loop goes on after the octet that is escaped
+			continue
+		}
+		s.i = i + n + 1
+		return s.b[start : i+n], escaped
+	}
+}
+
+// text is a string's value, nil for a value of another kind.
+func (s *scanner) text() []byte {
+	if s.peek() != '"' {
+		s.skip()
+		return nil
+	}
+	raw, escaped := s.raw()
+	if !escaped {
+		return raw
+	}
+	start := len(s.p.buf)
+	s.p.buf = unescape(s.p.buf, raw)
+	return s.p.buf[start:len(s.p.buf):len(s.p.buf)]
+}
+
+func (s *scanner) number() float64 {
+	start := s.peekAt()
+	s.skip()
+	f, err := strconv.ParseFloat(string(s.b[start:s.i]), 64)
+	if err != nil || math.IsInf(f, 0) {
+		return 0
+	}
+	return f
+}
+
+func (s *scanner) peekAt() int { s.peek(); return s.i }
+
+// time reads a time as Caddy's encoders write it: seconds since 1970 as a number,
+// or one of the layouts of its time_format.
+func (s *scanner) time() time.Time {
+	if s.peek() != '"' {
+		start := s.i
+		s.skip()
+		return unixTime(s.b[start:s.i])
+	}
+	v := string(s.text())
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.000Z0700", "2006/01/02 15:04:05.000", "2006/01/02 15:04:05", "02/Jan/2006:15:04:05 -0700"} {
+		if t, err := time.Parse(layout, v); err == nil {
+			return t
+		}
+	}
+	return unixTime([]byte(v))
+}
+
+// unixTime reads seconds, milliseconds or nanoseconds since 1970.
+func unixTime(b []byte) time.Time {
+	whole, fraction, _ := bytes.Cut(b, []byte("."))
+	sec, err := strconv.ParseInt(string(whole), 10, 64)
+	if err != nil || sec <= 0 {
+		f, err := strconv.ParseFloat(string(b), 64)
+		if err != nil || f < 1 || f > 1e18 {
+			return time.Time{}
+		}
+		sec, fraction = int64(f), nil
+	}
+	switch {
+	case sec > 1e17:
+		return time.Unix(0, sec)
+	case sec > 1e11:
+		return time.UnixMilli(sec)
+	}
+	ns := int64(0)
+	for i := range 9 {
+		ns *= 10
+		if i < len(fraction) && fraction[i] >= '0' && fraction[i] <= '9' {
+			ns += int64(fraction[i] - '0')
+		}
+	}
+	return time.Unix(sec, ns)
+}
+
+// skip passes over a value.
+func (s *scanner) skip() {
+	depth := 0
+	for {
+		switch c := s.peek(); c {
+		case 0:
+			s.fail()
+			return
+		case '"':
+			if s.raw(); s.bad {
+				return
+			}
+		case '{', '[':
+			depth++
+			s.i++
+			continue
+		case '}', ']':
+			if depth == 0 {
+				s.fail()
+				return
+			}
+			depth--
+			s.i++
+		case ',', ':':
+			if depth == 0 {
+				s.fail()
+				return
+			}
+			s.i++
+			continue
+		default:
+			for s.i < len(s.b) && !ends[s.b[s.i]] {
+				s.i++
+			}
+		}
+		if depth == 0 {
+			return
+		}
+	}
+}
+
+// ends are the octets that end a number, true, false or null.
+var ends = [256]bool{',': true, '}': true, ']': true, ' ': true, '\t': true, '\r': true, '\n': true, '"': true, ':': true, '{': true, '[': true}
+
+// unescape appends the value of a JSON string to b. A damaged escape stays as it is.
+func unescape(b, raw []byte) []byte {
+	for i := 0; i < len(raw); i++ {
+		if raw[i] != '\\' || i+1 == len(raw) {
+			b = append(b, raw[i])
+			continue
+		}
+		i++
+		switch c := raw[i]; c {
+		case '"', '\\', '/':
+			b = append(b, c)
+		case 'b':
+			b = append(b, '\b')
+		case 'f':
+			b = append(b, '\f')
+		case 'n':
+			b = append(b, '\n')
+		case 'r':
+			b = append(b, '\r')
+		case 't':
+			b = append(b, '\t')
+		case 'u':
+			r, n := hexRune(raw[i+1:])
+			if n == 0 {
+				b = append(b, '\\', 'u')
+				continue
+			}
+			i += n
+			b = utf8.AppendRune(b, r)
+		default:
+			b = append(b, '\\', c)
+		}
+	}
+	return b
+}
+
+// hexRune reads the four digits after \u, and the second half of a surrogate pair.
+func hexRune(b []byte) (r rune, n int) {
+	hex := func(b []byte) (rune, bool) {
+		if len(b) < 4 {
+			return 0, false
+		}
+		v, err := strconv.ParseUint(string(b[:4]), 16, 16)
+		return rune(v), err == nil
+	}
+	r, ok := hex(b)
+	if !ok {
+		return 0, 0
+	}
+	if utf16.IsSurrogate(r) {
+		if len(b) >= 6 && b[4] == '\\' && b[5] == 'u' {
+			if low, ok := hex(b[6:]); ok {
+				if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+					return pair, 10
+				}
+			}
+		}
+		return utf8.RuneError, 4
+	}
+	return r, 4
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accesslog
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Predefined formats, in Apache's notation.
+const (
+	commonFormat        = `%h %l %u %t "%r" %>s %b`
+	combinedFormat      = commonFormat + ` "%{Referer}i" "%{User-Agent}i"`
+	vhostCombinedFormat = `%v:%p ` + combinedFormat
+)
+
+// ParseFormat returns the parser of a format: caddy, common, combined,
+// vhost_combined, a LogFormat of Apache such as
+//
+//	%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"
+//
+// or a log_format of nginx such as
+//
+//	$host $remote_addr [$time_local] "$request" $status $body_bytes_sent "$http_user_agent"
+func ParseFormat(name string) (Parser, error) {
+	switch name {
+	case "caddy":
+		return new(caddyJSON), nil
+	case "common":
+		return mustCompile(name, commonFormat), nil
+	case "combined":
+		return mustCompile(name, combinedFormat), nil
+	case "vhost_combined":
+		return mustCompile(name, vhostCombinedFormat), nil
+	}
+	switch {
+	case strings.Contains(name, "$"):
+		return compile(name, name, nginxField)
+	case strings.Contains(name, "%"):
+		return compile(name, name, apacheField)
+	}
+	return nil, fmt.Errorf(`invalid format %q: must be caddy, common, combined, vhost_combined, or a log format of nginx or Apache, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`, name)
+}
+
+func mustCompile(name, format string) Parser {
+	p, err := compile(name, format, apacheField)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// field is what a part of a line is read into.
+type field uint8
+
+const (
+	ignored field = iota
+	clientIP
+	timestamp // the format of the Common Log Format, ISO 8601, or seconds since 1970
+	requestLine
+	method
+	target // path and query
+	query  // what follows the path, with its question mark, after a target without one
+	host
+	userAgent
+	status
+	size
+)
+
+// textFormat reads lines of fields with literal text between them.
+type textFormat struct {
+	name   string
+	before string // the first field
+	parts  []part
+	times  timeCache
+	buf    []byte
+}
+
+// part is a field, and the literal text that follows it.
+type part struct {
+	field  field
+	quoted bool // the field stands in double quotes, and may hold escapes
+	after  string
+}
+
+func (f *textFormat) Name() string { return f.name }
+
+func (f *textFormat) Clone() Parser {
+	c := *f
+	c.buf, c.times = nil, timeCache{}
+	return &c
+}
+
+// compile splits a format into fields, which next finds, and text.
+func compile(name, format string, next func(string) (f field, n int, err error)) (*textFormat, error) {
+	t := &textFormat{name: name}
+	literal := ""
+	seen := map[field]bool{}
+	for format != "" {
+		f, n, err := next(format)
+		if err != nil {
+			return nil, fmt.Errorf("invalid format %q: %w", name, err)
+		}
+		if n == 0 {
+			literal += format[:1]
+			format = format[1:]
+			continue
+		}
+		if len(t.parts) == 0 {
+			t.before = literal
+		} else {
+			if literal == "" {
+				return nil, fmt.Errorf("invalid format %q: there must be text between two fields", name)
+			}
+			t.parts[len(t.parts)-1].after = literal
+		}
+		t.parts = append(t.parts, part{field: f, quoted: strings.HasSuffix(literal, `"`)})
+		seen[f] = true
+		literal, format = "", format[n:]
+	}
+	if len(t.parts) > 0 {
+		t.parts[len(t.parts)-1].after = literal
+	}
+	for need, text := range map[field]string{timestamp: "the time ($time_local, %t)", userAgent: "the User-Agent ($http_user_agent, %{User-Agent}i)"} {
+		if !seen[need] && (need != userAgent || name != "common") {
+			return nil, fmt.Errorf("invalid format %q: it lacks %s", name, text)
+		}
+	}
+	if !seen[requestLine] && !seen[target] {
+		return nil, fmt.Errorf(`invalid format %q: it lacks the request ("$request", "%%r")`, name)
+	}
+	return t, nil
+}
+
+var nginxFields = map[string]field{
+	"remote_addr": clientIP, "realip_remote_addr": ignored, "time_local": timestamp, "time_iso8601": timestamp, "msec": timestamp,
+	"request": requestLine, "request_method": method, "request_uri": target, "uri": target, "host": host, "http_host": host, "server_name": host,
+	"http_user_agent": userAgent, "status": status, "body_bytes_sent": size, "bytes_sent": size,
+}
+
+func nginxField(s string) (field, int, error) {
+	if s[0] != '$' {
+		return 0, 0, nil
+	}
+	n := 1
+	braces := strings.HasPrefix(s, "${")
+	if braces {
+		n = 2
+	}
+	start := n
+	for n < len(s) && (s[n] == '_' || s[n] >= '0' && s[n] <= '9' || s[n]|0x20 >= 'a' && s[n]|0x20 <= 'z') {
+		n++
+	}
+	name := s[start:n]
+	if braces {
+		if n == len(s) || s[n] != '}' {
+			return 0, 0, fmt.Errorf("%q has no closing brace", s)
+		}
+		n++
+	}
+	if name == "" {
+		return 0, 0, fmt.Errorf("%q names no variable", s)
+	}
+	return nginxFields[name], n, nil
+}
+
+func apacheField(s string) (field, int, error) {
+	if s[0] != '%' {
+		return 0, 0, nil
+	}
+	i := 1
+	for i < len(s) && strings.IndexByte("<>!,0123456789", s[i]) >= 0 {
+		i++
+	}
+	argument := ""
+	if i < len(s) && s[i] == '{' {
+		end := strings.IndexByte(s[i:], '}')
+		if end < 0 {
+			return 0, 0, fmt.Errorf("%q has no closing brace", s)
+		}
+		argument = s[i+1 : i+end]
+		i += end + 1
+	}
+	if i == len(s) {
+		return 0, 0, fmt.Errorf("%q names no field", s)
+	}
+	f := ignored
+	switch c := s[i]; c {
+	case 'h', 'a':
+		f = clientIP
+	case 't':
+		if argument == "" {
+			f = timestamp
+		}
+	case 'r':
+		f = requestLine
+	case 'm':
+		f = method
+	case 'U':
+		f = target
+	case 'q':
+		f = query
+	case 'v', 'V':
+		f = host
+	case 's':
+		f = status
+	case 'b', 'B', 'O':
+		f = size
+	case 'i':
+		switch strings.ToLower(argument) {
+		case "user-agent":
+			f = userAgent
+		case "host":
+			f = host
+		}
+	}
+	return f, i + 1, nil
+}
+
+// Parse implements [Parser].
+func (f *textFormat) Parse(line []byte, r *Record) error {
+	*r = Record{}
+	f.buf = f.buf[:0]
+	rest, ok := bytes.CutPrefix(line, []byte(f.before))
+	if !ok {
+		return fmt.Errorf("it does not begin with %q", f.before)
+	}
+	for i := range f.parts {
+		p := &f.parts[i]
+		value := rest
+		if p.after == "" {
+			rest = nil
+		} else {
+			n := p.end(rest)
+			if n < 0 {
+				return fmt.Errorf("it ends before field %d of the format %s", i+1, f.name)
+			}
+			value, rest = rest[:n], rest[n+len(p.after):]
+		}
+		f.set(p, value, r)
+	}
+	switch {
+	case r.Target == nil:
+		return errNoRequest
+	case r.Time.IsZero():
+		return errNoTime
+	}
+	return nil
+}
+
+// end finds where the value at the start of s ends. In quotes, a backslash hides
+// the octet that follows it.
+func (p *part) end(s []byte) int {
+	if p.field == timestamp && len(s) > 0 && s[0] == '[' { // Apache's %t has its own brackets
+		n := bytes.IndexByte(s, ']')
+		if n < 0 || !bytes.HasPrefix(s[n+1:], []byte(p.after)) {
+			return -1
+		}
+		return n + 1
+	}
+	if !p.quoted || p.after[0] != '"' {
+		return bytes.Index(s, []byte(p.after))
+	}
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			if bytes.HasPrefix(s[i:], []byte(p.after)) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// set reads a value into a record.
+func (f *textFormat) set(p *part, value []byte, r *Record) {
+	if p.field == ignored {
+		return
+	}
+	if p.quoted && bytes.IndexByte(value, '\\') >= 0 {
+		start := len(f.buf)
+		f.buf = unescapeText(f.buf, value)
+		value = f.buf[start:len(f.buf):len(f.buf)]
+	}
+	if len(value) == 1 && value[0] == '-' {
+		return
+	}
+	switch p.field {
+	case clientIP:
+		r.ClientIP = value
+	case timestamp:
+		r.Time = f.times.parse(value)
+	case requestLine:
+		f.setRequest(value, r)
+	case method:
+		r.Method = value
+	case target:
+		r.Target = value
+	case query:
+		start := len(f.buf)
+		f.buf = append(append(f.buf, r.Target...), value...)
+		r.Target = f.buf[start:len(f.buf):len(f.buf)]
+	case host:
+		r.Host = value
+	case userAgent:
+		r.UserAgent = value
+	case status:
+		r.Status, _ = strconv.Atoi(string(value)) // 0 is unknown
+	case size:
+		r.Bytes, _ = strconv.ParseInt(string(value), 10, 64)
+	}
+}
+
+// setRequest splits a request line. The target of a request that was no HTTP is
+// missing, and so the line is not counted as a request.
+func (f *textFormat) setRequest(value []byte, r *Record) {
+	m, rest, ok := bytes.Cut(value, []byte(" "))
+	if !ok {
+		return
+	}
+	if i := bytes.LastIndex(rest, []byte(" HTTP/")); i >= 0 {
+		rest = rest[:i]
+	}
+	if len(rest) > 0 {
+		r.Method, r.Target = m, rest
+	}
+}
+
+// unescapeText undoes what nginx and Apache write for octets that are no plain
+// text: \xHH, \", \\ and the letters of C.
+func unescapeText(b, s []byte) []byte {
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' || i+1 == len(s) {
+			b = append(b, s[i])
+			continue
+		}
+		i++
+		switch c := s[i]; c {
+		case 'x':
+			if i+2 < len(s) {
+				if v, err := strconv.ParseUint(string(s[i+1:i+3]), 16, 8); err == nil {
+					b = append(b, byte(v))
+					i += 2
+					continue
+				}
+			}
+			b = append(b, '\\', 'x')
+		case 'n':
+			b = append(b, '\n')
+		case 't':
+			b = append(b, '\t')
+		case 'r':
+			b = append(b, '\r')
+		case 'v':
+			b = append(b, '\v')
+		case 'b':
+			b = append(b, '\b')
+		default:
+			b = append(b, c)
+		}
+	}
+	return b
+}
+
+// timeCache remembers the last time, as neighbouring lines share their second.
+type timeCache struct {
+	text [32]byte
+	n    int
+	at   time.Time
+}
+
+func (c *timeCache) parse(value []byte) time.Time {
+	value = bytes.TrimSuffix(bytes.TrimPrefix(value, []byte("[")), []byte("]"))
+	if c.n > 0 && c.n == len(value) && string(c.text[:c.n]) == string(value) {
+		return c.at
+	}
+	at, err := time.Parse("02/Jan/2006:15:04:05 -0700", string(value))
+	if err != nil {
+		if at, err = time.Parse(time.RFC3339, string(value)); err != nil {
+			at = unixTime(value)
+		}
+	}
+	if len(value) <= len(c.text) {
+		c.n, c.at = copy(c.text[:], value), at
+	}
+	return at
+}

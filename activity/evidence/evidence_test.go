@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+)
+
+var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// writeLog writes a log of three days and two processes.
+func writeLog(t *testing.T, o Options) string {
+	t.Helper()
+	dir := t.TempDir()
+	now := start
+	o.Now = func() time.Time { return now }
+	o.Report = func(err error) { t.Error(err) }
+	open := func() *Log {
+		l, err := Open(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := open()
+	l.Publish("policy", "p1", "", "site-policy.yaml", "version: 1\n")
+	l.Publish("robots", "r1", "example.com", "", "User-agent: *\nDisallow: /private/\n")
+	visit := func(v activity.Visit) {
+		v.Time, v.Host, v.Crawler, v.Identity = now, "example.com", "GPTBot", activity.Verified
+		l.take(v)
+	}
+	visit(activity.Visit{RobotsTxt: true, Robots: "r1", Path: "/robots.txt"})
+	visit(activity.Visit{Path: "/"})                                        // no event
+	visit(activity.Visit{Path: "/private/x", Violation: true, Audit: true}) // our own audit
+	visit(activity.Visit{Path: "/private/x", Violation: true, Robots: "r1", Rule: "private", Status: 200})
+	now = now.Add(24 * time.Hour)
+	visit(activity.Visit{Path: "/private/y", Violation: true, Robots: "r1", Status: 403})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l = open()
+	visit(activity.Visit{Path: "/private/z", Violation: true, Robots: "r1"})
+	now = now.Add(24 * time.Hour)
+	l.tick() // the day ends without an event
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func key() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, 32)) }
+
+func verify(t *testing.T, dir string) *Check {
+	t.Helper()
+	c, err := Verify(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestWholeLog(t *testing.T) {
+	t.Parallel()
+	dir := writeLog(t, Options{Key: key(), Program: "test"})
+	c := verify(t, dir)
+	if len(c.Problems) > 0 || c.Files != 2 || c.Events != 10 || c.Signed != 2 || len(c.Keys) != 1 || !c.FromStart || len(c.Unsigned) > 0 {
+		t.Errorf("%+v", c)
+	}
+	var types []string
+	if err := Read(dir, func(_ string, e *Event, _ string) error { types = append(types, e.Type); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(types, " "); got != "start published published read violation end violation start violation end" {
+		t.Error(got)
+	}
+}
+
+func TestUnsigned(t *testing.T) {
+	t.Parallel()
+	if c := verify(t, writeLog(t, Options{})); len(c.Problems) > 0 || c.Signed != 0 || len(c.Unsigned) != 2 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestEveryChangeIsFound changes, removes, repeats and swaps each line in turn, and
+// changes each octet.
+func TestEveryChangeIsFound(t *testing.T) {
+	t.Parallel()
+	dir := writeLog(t, Options{Key: key()})
+	all, err := days(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, day := range all {
+		name := filepath.Join(dir, fileName(day))
+		whole, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(what string, changed []byte) {
+			if err := os.WriteFile(name, changed, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if c, err := Verify(dir); err == nil && len(c.Problems) == 0 {
+				t.Errorf("%s, %s: not found", day, what)
+			}
+		}
+		lines := bytes.SplitAfter(whole, []byte("\n"))
+		lines = lines[:len(lines)-1]
+		for i := range lines {
+			without := append(append([][]byte{}, lines[:i]...), lines[i+1:]...)
+			check(fmt.Sprint("without line ", i+1), bytes.Join(without, nil))
+			twice := append(append(append([][]byte{}, lines[:i+1]...), lines[i]), lines[i+1:]...)
+			check(fmt.Sprint("line twice ", i+1), bytes.Join(twice, nil))
+			if i > 0 {
+				swapped := append([][]byte{}, lines...)
+				swapped[i-1], swapped[i] = swapped[i], swapped[i-1]
+				check(fmt.Sprint("swapped ", i), bytes.Join(swapped, nil))
+			}
+		}
+		step := 1
+		if testing.Short() {
+			step = 13
+		}
+		for i := 0; i < len(whole); i += step {
+			changed := bytes.Clone(whole)
+			changed[i] ^= 1
+			check(fmt.Sprint("octet ", i), changed)
+		}
+		if err := os.WriteFile(name, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sig := filepath.Join(dir, fileName(all[0])+sigSuffix)
+	b, err := os.ReadFile(sig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(sig, bytes.Replace(b, []byte(`"seq": 6`), []byte(`"seq": 5`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c := verify(t, dir); len(c.Problems) != 1 {
+		t.Errorf("another signature: %+v", c)
+	}
+}
+
+func TestDroppedFilesAreSaid(t *testing.T) {
+	t.Parallel()
+	dir := writeLog(t, Options{Key: key()})
+	if err := os.Remove(filepath.Join(dir, fileName("2026-11-20"))); err != nil {
+		t.Fatal(err)
+	}
+	if c := verify(t, dir); len(c.Problems) > 0 || c.FromStart {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestCrashInTheMiddleOfALine(t *testing.T) {
+	t.Parallel()
+	dir := writeLog(t, Options{})
+	name := filepath.Join(dir, fileName("2026-11-22"))
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, append(b, `{"seq":11,"time`...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(dir, Options{Now: func() time.Time { return start.Add(48 * time.Hour) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c := verify(t, dir); len(c.Problems) > 0 || c.Events != 11 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestOneWriter(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := Open(dir, Options{}); err == nil {
+		_ = again.Close()
+		t.Error("two logs write to one directory")
+	} else if !strings.Contains(err.Error(), "another process writes evidence to "+dir) {
+		t.Error(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = Open(dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDayIsBounded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	now := start
+	l, err := Open(dir, Options{EventsPerDay: 10, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		l.take(activity.Visit{Time: now, Violation: true})
+	}
+	now = now.Add(24 * time.Hour)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c := verify(t, dir); c.Omitted != 91 || len(c.Problems) > 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestExpire(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	now := start
+	l, err := Open(dir, Options{Days: 3, Key: key(), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		now = now.Add(24 * time.Hour)
+		l.tick()
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 4+3+1 { // today is not signed; the lock
+		t.Errorf("%v, %v", entries, err)
+	}
+	if c := verify(t, dir); len(c.Problems) > 0 || c.FromStart || c.Signed != 3 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func FuzzVerify(f *testing.F) {
+	f.Add([]byte(`{"seq":1,"time":"2026-11-20T12:00:00Z","type":"start","prev":""}` + "\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, fileName("2026-11-20")), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Verify(dir)
+		if err == nil && len(c.Problems) == 0 && c.Events > 1 && bytes.Count(b, []byte(`"prev"`)) < c.Events-1 {
+			t.Errorf("%+v: events without a link are a chain", c)
+		}
+	})
+}

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// lockFile locks a file for this process, without waiting. The system releases the lock
+// when the file is closed, also if the process is killed.
+func lockFile(f *os.File) error {
+	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, new(windows.Overlapped))
+}

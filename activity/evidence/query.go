@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+)
+
+// Question selects what [Ask] reports. Zero fields select everything.
+type Question struct {
+	Crawler string // its product token, in any case
+	Host    string
+	// Since and Until bound the time of what crawlers did. What was in force then counts
+	// even if it was published before.
+	Since, Until time.Time
+	// Paths is how many paths to name for a violation; 0 is all.
+	Paths int
+}
+
+// Answer is what an evidence log says about a question.
+type Answer struct {
+	First      time.Time     `json:"first"` // of the log's events
+	Last       time.Time     `json:"last"`
+	Published  []Publication `json:"published"`  // in force within the time, in order
+	Reads      []Reading     `json:"reads"`      // by the time of the first
+	Violations []Violations  `json:"violations"` // by the time of the first
+	Omitted    int64         `json:"omitted"`    // events within the time that did not fit into the log
+}
+
+// Publication is a policy or a robots.txt that was in force.
+type Publication struct {
+	Kind    string    `json:"kind"` // policy or robots
+	Version string    `json:"version"`
+	Host    string    `json:"host,omitempty"` // of a robots.txt
+	Name    string    `json:"name"`           // of the policy's source
+	From    time.Time `json:"from"`
+	Until   time.Time `json:"until,omitzero"` // when the next one came into force; zero: still in force
+	SHA256  string    `json:"sha256"`
+	Text    string    `json:"text"`
+}
+
+// Reading says that a crawler read a version of a robots.txt.
+type Reading struct {
+	Crawler  string            `json:"crawler"`
+	Identity activity.Identity `json:"identity"`
+	Host     string            `json:"host"`
+	Robots   string            `json:"robots"`
+	First    time.Time         `json:"first"`
+	Last     time.Time         `json:"last"`
+	Count    int64             `json:"count"`
+}
+
+// Violations are requests of a crawler for what the robots.txt that it had read
+// disallows.
+type Violations struct {
+	Crawler  string            `json:"crawler"`
+	Identity activity.Identity `json:"identity"`
+	Host     string            `json:"host"`
+	Robots   string            `json:"robots"`        // the version that it had read
+	Read     time.Time         `json:"read,omitzero"` // when it had read it last before the first violation; zero: not in the log
+	First    time.Time         `json:"first"`
+	Last     time.Time         `json:"last"`
+	Count    int64             `json:"count"`
+	Served   int64             `json:"served"`  // answered with a status below 400
+	Refused  int64             `json:"refused"` // the others
+	Paths    []PathCount       `json:"paths"`
+}
+
+// PathCount counts violations at a path.
+type PathCount struct {
+	Path  string `json:"path"`
+	Count int64  `json:"count"`
+}
+
+// maxPaths bounds the paths that are counted of one row.
+const maxPaths = 10_000
+
+type reader struct{ crawler, host, robots string }
+
+type readingKey struct {
+	reader
+	identity activity.Identity
+}
+
+// inquiry gathers an answer.
+type inquiry struct {
+	Question
+	Answer
+	inForce    map[string]*Publication // by kind, host and name
+	published  []*Publication
+	lastRead   map[reader]time.Time
+	reads      map[readingKey]*Reading
+	violations map[readingKey]*Violations
+	paths      map[*Violations]map[string]int64
+}
+
+// Ask reads an evidence log. It does not check it; see [Verify].
+func Ask(dir string, q Question) (*Answer, error) {
+	a := &inquiry{
+		Question: q, inForce: map[string]*Publication{}, lastRead: map[reader]time.Time{},
+		reads: map[readingKey]*Reading{}, violations: map[readingKey]*Violations{}, paths: map[*Violations]map[string]int64{},
+	}
+	if err := Read(dir, func(_ string, e *Event, _ string) error { a.event(e); return nil }); err != nil {
+		return nil, err
+	}
+	return a.answer(), nil
+}
+
+func (a *inquiry) within(t time.Time) bool {
+	return (a.Since.IsZero() || !t.Before(a.Since)) && (a.Until.IsZero() || t.Before(a.Until))
+}
+
+func (a *inquiry) event(e *Event) {
+	if a.First.IsZero() {
+		a.First = e.Time
+	}
+	a.Last = e.Time
+	switch e.Type {
+	case TypePublished:
+		a.publish(e)
+	case TypeOmitted:
+		if a.within(e.Time) {
+			a.Omitted += e.Count
+		}
+	case TypeRead, TypeViolation:
+		if a.Crawler != "" && !strings.EqualFold(e.Crawler, a.Crawler) || a.Host != "" && !strings.EqualFold(e.Host, a.Host) {
+			return
+		}
+		k := readingKey{reader{e.Crawler, e.Host, e.Robots}, e.Identity}
+		if e.Type == TypeRead {
+			a.lastRead[k.reader] = e.Time
+		}
+		switch {
+		case !a.within(e.Time):
+		case e.Type == TypeRead:
+			a.read(k, e)
+		default:
+			a.violation(k, e)
+		}
+	}
+}
+
+func (a *inquiry) publish(e *Event) {
+	id := e.Kind + "\x00" + e.Host + "\x00" + e.Name
+	version := cmp.Or(e.Policy, e.Robots)
+	if before := a.inForce[id]; before != nil {
+		if before.Version == version && before.SHA256 == e.SHA256 {
+			return // it is in force after a restart
+		}
+		before.Until = e.Time
+	}
+	p := &Publication{Kind: e.Kind, Version: version, Host: e.Host, Name: e.Name, From: e.Time, SHA256: e.SHA256, Text: e.Text}
+	a.inForce[id] = p
+	if a.Host == "" || e.Host == "" || strings.EqualFold(e.Host, a.Host) {
+		a.published = append(a.published, p)
+	}
+}
+
+func (a *inquiry) read(k readingKey, e *Event) {
+	r := a.reads[k]
+	if r == nil {
+		r = &Reading{Crawler: e.Crawler, Identity: e.Identity, Host: e.Host, Robots: e.Robots, First: e.Time}
+		a.reads[k] = r
+	}
+	r.Last = e.Time
+	r.Count++
+}
+
+func (a *inquiry) violation(k readingKey, e *Event) {
+	v := a.violations[k]
+	if v == nil {
+		v = &Violations{Crawler: e.Crawler, Identity: e.Identity, Host: e.Host, Robots: e.Robots, Read: a.lastRead[k.reader], First: e.Time}
+		a.violations[k], a.paths[v] = v, map[string]int64{}
+	}
+	v.Last = e.Time
+	v.Count++
+	if e.Status >= 200 && e.Status < 400 {
+		v.Served++
+	} else {
+		v.Refused++
+	}
+	if paths := a.paths[v]; paths[e.Path] > 0 || len(paths) < maxPaths {
+		paths[e.Path]++
+	}
+}
+
+func (a *inquiry) answer() *Answer {
+	for _, p := range a.published {
+		if (a.Since.IsZero() || p.Until.IsZero() || p.Until.After(a.Since)) && (a.Until.IsZero() || p.From.Before(a.Until)) {
+			a.Published = append(a.Published, *p)
+		}
+	}
+	for _, r := range a.reads {
+		a.Reads = append(a.Reads, *r)
+	}
+	slices.SortFunc(a.Reads, func(x, y Reading) int {
+		return cmp.Or(x.First.Compare(y.First), cmp.Compare(x.Crawler, y.Crawler), cmp.Compare(x.Host, y.Host),
+			cmp.Compare(x.Robots, y.Robots), cmp.Compare(x.Identity, y.Identity))
+	})
+	for _, v := range a.violations {
+		for path, n := range a.paths[v] {
+			v.Paths = append(v.Paths, PathCount{path, n})
+		}
+		slices.SortFunc(v.Paths, func(x, y PathCount) int { return cmp.Or(cmp.Compare(y.Count, x.Count), cmp.Compare(x.Path, y.Path)) })
+		if a.Paths > 0 {
+			v.Paths = v.Paths[:min(a.Paths, len(v.Paths))]
+		}
+		a.Violations = append(a.Violations, *v)
+	}
+	slices.SortFunc(a.Violations, func(x, y Violations) int {
+		return cmp.Or(x.First.Compare(y.First), cmp.Compare(x.Crawler, y.Crawler), cmp.Compare(x.Host, y.Host),
+			cmp.Compare(x.Robots, y.Robots), cmp.Compare(x.Identity, y.Identity))
+	})
+	return &a.Answer
+}

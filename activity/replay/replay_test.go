@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const oldPolicy = `version: 1
+enforcement: {mode: block}
+rules:
+  - name: everyone
+    for: everyone
+    disallow: {crawl: [/private/]}
+`
+
+const newPolicy = `version: 1
+enforcement: {mode: block}
+rules:
+  - name: everyone
+    for: everyone
+    allow: {crawl: [/]}
+  - name: AI training out
+    for: category:ai-training
+    disallow: {crawl: [/]}
+  - name: no archive of the shop
+    for: category:archive
+    enforce: log
+    disallow: {crawl: [/shop/]}
+  - name: Bing out
+    for: Bingbot
+    intended: true
+    disallow: {crawl: [/shop/]}
+  - name: never comes
+    for: Diffbot
+    disallow: {crawl: [/]}
+`
+
+func load(t testing.TB, name, text string) *site.Site {
+	t.Helper()
+	s, ds := site.Load(name, []byte(text), robotsserve.ServeOptions{})
+	if s == nil {
+		t.Fatal(ds)
+	}
+	return s
+}
+
+// agents are what the generated traffic comes from. Every address is one of which
+// the embedded lists can tell, or none can.
+var agents = []struct {
+	ua, crawler, address string
+	identity             string
+}{
+	{"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36", "", "198.51.100.7", ""},
+	{"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot", "66.249.66.1", "verified"},
+	{"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "Googlebot", "203.0.113.9", "claimed"}, // DNS could prove it
+	{"Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)", "Bingbot", "157.55.39.1", "verified"},
+	{"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)", "GPTBot", "203.0.113.9", ""},
+	{"CCBot/2.0 (https://commoncrawl.org/faq/)", "CCBot", "203.0.113.10", "claimed"},
+	{"Mozilla/5.0 (compatible; archive.org_bot +http://archive.org/details/archive.org_bot)", "archive.org_bot", "203.0.113.11", "claimed"},
+	{"curl/8.5.0", "", "198.51.100.8", ""},
+}
+
+var paths = []string{"/", "/news/1", "/shop/a?b=c", "/private/x", "/shop/b", "/robots.txt"}
+
+// traffic writes n lines of Caddy's log, and returns what they are, by agent and path.
+func traffic(w io.Writer, seed uint64, n int, live bool) map[[2]int]int64 {
+	rnd := rand.New(rand.NewPCG(seed, seed))
+	truth := map[[2]int]int64{}
+	at := time.Date(2026, 5, 6, 0, 0, 0, 0, time.UTC) // a day after the embedded lists
+	for range n {
+		a, p := rnd.IntN(len(agents)), rnd.IntN(len(paths))
+		truth[[2]int{a, p}]++
+		at = at.Add(time.Duration(rnd.IntN(6*86400/n*1000+1)) * time.Millisecond)
+		field := ""
+		if live && agents[a].crawler != "" {
+			field = `,"robots_policy":{"crawler":"` + agents[a].crawler + `","verified":"verified","decision":"allowed"}`
+		}
+		fmt.Fprintf(w, `{"level":"info","ts":%d.%06d,"logger":"http.log.access.log0","msg":"handled request","request":{"remote_ip":"%s","client_ip":"%s","proto":"HTTP/2.0","method":"GET","host":"www.example.com","uri":"%s","headers":{"Accept":["*/*"],"Accept-Encoding":["gzip, br"],"User-Agent":["%s"]},"tls":{"resumed":false,"version":772,"cipher_suite":4865,"proto":"h2","server_name":"www.example.com"}},"bytes_read":0,"user_id":"","duration":0.000929675,"size":%d,"status":200,"resp_headers":{"Server":["Caddy"],"Content-Type":["text/html; charset=utf-8"],"Etag":["\"d5sf8ssj7ps4p\""],"Vary":["Accept-Encoding"]}%s}`+"\n",
+			at.Unix(), at.Nanosecond()/1000, agents[a].address, agents[a].address, paths[p], agents[a].ua, 1000+p, field)
+	}
+	return truth
+}
+
+func run(t *testing.T, old bool, log []byte) *Report {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "access.log")
+	if err := os.WriteFile(name, log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{New: load(t, "new.yaml", newPolicy), Files: []string{name}, Workers: 3}
+	if old {
+		o.Old = load(t, "old.yaml", oldPolicy)
+	}
+	r, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Files = []string{"access.log"}
+	for i := range r.NotReplayed {
+		r.NotReplayed[i].What = strings.ReplaceAll(r.NotReplayed[i].What, name, "access.log")
+	}
+	return r
+}
+
+// TestReportIsTheTruth holds every number of a report against what the traffic was
+// made of. What the policies mean is written out by hand here.
+func TestReportIsTheTruth(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	truth := traffic(&log, 1, 20_000, false)
+	r := run(t, true, log.Bytes())
+
+	sum := func(fits func(agent, path int) bool) (n int64) {
+		for k, c := range truth {
+			if fits(k[0], k[1]) {
+				n += c
+			}
+		}
+		return n
+	}
+	crawler := func(name string) func(a, p int) bool {
+		return func(a, _ int) bool { return agents[a].crawler == name }
+	}
+	isRobots := func(p int) bool { return paths[p] == "/robots.txt" }
+	if want := sum(func(a, _ int) bool { return agents[a].crawler != "" }); r.Crawlers != want || r.Requests != 20_000 || r.Lines != 20_000 {
+		t.Errorf("%d requests of crawlers of %d in %d lines, want %d", r.Crawlers, r.Requests, r.Lines, want)
+	}
+	refused := sum(func(a, p int) bool {
+		switch agents[a].crawler {
+		case "GPTBot", "CCBot":
+			return !isRobots(p)
+		case "Bingbot":
+			return strings.HasPrefix(paths[p], "/shop/")
+		}
+		return false
+	})
+	dryRun := sum(func(a, p int) bool {
+		return agents[a].crawler == "archive.org_bot" && strings.HasPrefix(paths[p], "/shop/")
+	})
+	for _, v := range r.Verdicts {
+		want := map[activity.Decision]int64{activity.Refused: refused, activity.WouldRefuse: dryRun, activity.Disallowed: 0, activity.Allowed: r.Crawlers - refused - dryRun}[v.Decision]
+		if v.Requests != want {
+			t.Errorf("%s: %d, want %d", v.Decision, v.Requests, want)
+		}
+	}
+	find := func(counts []CrawlerCount, name string) CrawlerCount {
+		for _, c := range counts {
+			if c.Crawler == name {
+				return c
+			}
+		}
+		return CrawlerCount{}
+	}
+	google := find(r.ByCrawler, "Googlebot")
+	if want := sum(func(a, _ int) bool { return a == 1 }); google.Verified != want {
+		t.Errorf("%d verified requests of Googlebot, want %d", google.Verified, want)
+	}
+	if want := sum(func(a, _ int) bool { return a == 2 }); google.Claimed != want || google.Impostor != 0 || google.Requests != google.Verified+google.Claimed {
+		t.Errorf("%+v, want %d claimed", google, want)
+	}
+	private := func(a, p int) bool { return paths[p] == "/private/x" }
+	if got, want := find(r.NewlyAllowed, "Googlebot").Requests, sum(func(a, p int) bool { return crawler("Googlebot")(a, p) && private(a, p) }); got != want {
+		t.Errorf("%d newly allowed requests of Googlebot, want %d", got, want)
+	}
+	gpt := find(r.NewlyRefused, "GPTBot")
+	if want := sum(func(a, p int) bool { return crawler("GPTBot")(a, p) && !private(a, p) && !isRobots(p) }); gpt.Requests != want {
+		t.Errorf("%d newly refused requests of GPTBot, want %d", gpt.Requests, want)
+	}
+	for _, p := range gpt.Paths {
+		want := sum(func(a, i int) bool {
+			path, _, _ := strings.Cut(paths[i], "?")
+			return crawler("GPTBot")(a, i) && path == p.Path
+		})
+		if p.Requests != want {
+			t.Errorf("%s: %d requests of GPTBot, want %d", p.Path, p.Requests, want)
+		}
+	}
+	if len(r.SearchLost) != 1 || r.SearchLost[0].Crawler != "Bingbot" || r.SearchLost[0].Verified != sum(func(a, p int) bool { return crawler("Bingbot")(a, p) && strings.HasPrefix(paths[p], "/shop/") }) {
+		t.Errorf("search engines lost: %+v", r.SearchLost)
+	}
+	if len(r.IdleRules) != 1 || r.IdleRules[0].Place != "new.yaml:18" {
+		t.Errorf("idle rules: %+v", r.IdleRules)
+	}
+	curl := sum(func(a, _ int) bool { return agents[a].ua == "curl/8.5.0" })
+	if len(r.Unknown) != 1 || r.Unknown[0].Name != "curl" || r.Unknown[0].Requests != curl || r.UnknownRequests != curl || r.UnknownClients != 1 {
+		t.Errorf("unknown clients: %+v, want %d requests of curl", r.Unknown, curl)
+	}
+	days := int64(0)
+	for _, d := range r.Days {
+		for _, n := range d.Requests {
+			days += n
+		}
+	}
+	if days != r.Crawlers {
+		t.Errorf("%d requests by day, want %d", days, r.Crawlers)
+	}
+	if len(r.NotReplayed) != 1 || r.NotReplayed[0].Requests != google.Claimed+find(r.ByCrawler, "CCBot").Requests {
+		t.Errorf("not replayed: %+v, want the requests of Googlebot and CCBot that only DNS could have verified", r.NotReplayed)
+	}
+}
+
+func TestIdentityThatTheServerHadFoundCounts(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	traffic(&log, 2, 500, true)
+	for _, c := range run(t, false, log.Bytes()).ByCrawler {
+		if c.Verified != c.Requests {
+			t.Errorf("%+v, want all verified", c)
+		}
+	}
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	traffic(&log, 3, 3000, false)
+	log.WriteString("a line of something else\n")
+	r := run(t, true, log.Bytes())
+	var text, html bytes.Buffer
+	if err := r.WriteText(&text, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteHTML(&html); err != nil {
+		t.Fatal(err)
+	}
+	js, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string][]byte{"report.txt": text.Bytes(), "report.json": append(js, '\n'), "report.html": html.Bytes()} {
+		file := filepath.Join("testdata", name)
+		if *update {
+			if err := os.WriteFile(file, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s differs; got:\n%s", name, got)
+		}
+	}
+	for _, needless := range []string{"http:", "https:", "<script", "@import", "url("} {
+		if bytes.Contains(html.Bytes(), []byte(needless)) {
+			t.Errorf("the page has %q: it must load nothing", needless)
+		}
+	}
+}
+
+func TestHTMLEscapesWhatStrangersChoose(t *testing.T) {
+	t.Parallel()
+	const evil = `<img src=x onerror=alert(1)>"'&`
+	r := &Report{New: evil, Files: []string{evil}, NotReplayed: []Note{{1, evil}}, Requests: 1,
+		NewlyRefused: []CrawlerCount{{Crawler: evil, Kind: evil, Rules: []string{evil}, Paths: []PathCount{{evil, 1}}, Requests: 1}},
+		Rules:        []RuleCount{{Rule: evil, Place: evil}}}
+	var b bytes.Buffer
+	if err := r.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(b.String(), "<img") {
+		t.Error("text of the log is markup in the page")
+	}
+}
+
+func TestManyPathsAreBounded(t *testing.T) {
+	t.Parallel()
+	c := new(count)
+	for i := range 5 * maxPaths {
+		c.addPath(fmt.Sprint("/", i), 1)
+		c.addPath("/often", 1)
+	}
+	if len(c.paths) > maxPaths {
+		t.Errorf("%d paths", len(c.paths))
+	}
+	sum := c.dropped
+	for _, n := range c.paths {
+		sum += n
+	}
+	if sum != 10*maxPaths || topPaths(c.paths, 1)[0] != (PathCount{"/often", 5 * maxPaths}) {
+		t.Errorf("sum %d, most %v", sum, topPaths(c.paths, 1))
+	}
+}
+
+// BenchmarkRun replays a log of ROBOTSPOLICY_REPLAY_LINES lines, 100,000 by default;
+// 1,200,000 are about 1 GB.
+func BenchmarkRun(b *testing.B) {
+	lines := 100_000
+	if v := os.Getenv("ROBOTSPOLICY_REPLAY_LINES"); v != "" {
+		if _, err := fmt.Sscan(v, &lines); err != nil {
+			b.Fatal(err)
+		}
+	}
+	name := filepath.Join(b.TempDir(), "access.log")
+	f, err := os.Create(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	traffic(f, 1, lines, false)
+	if err := f.Close(); err != nil {
+		b.Fatal(err)
+	}
+	o := Options{New: load(b, "new.yaml", newPolicy), Old: load(b, "old.yaml", oldPolicy), Files: []string{name}}
+	b.SetBytes(accesslog.Size(o.Files))
+	for b.Loop() {
+		if _, err := Run(b.Context(), o); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// Report is what a replay found. Its JSON form is documented in docs/replay.md.
+type Report struct {
+	New   string    `json:"new"`           // the name of the policy's file
+	Old   string    `json:"old,omitempty"` // empty: compared with refusing nothing
+	Files []string  `json:"files"`
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+
+	Lines    int64 `json:"lines"`
+	Requests int64 `json:"requests"` // lines that could be read, within the time asked for
+	Crawlers int64 `json:"crawler_requests"`
+
+	// NotReplayed says what could not be decided as the server would have.
+	NotReplayed []Note `json:"not_replayed"`
+
+	Verdicts []VerdictCount `json:"verdicts"`
+	// VerifiedSearchLoss is how many requests of verified search crawlers the new policy
+	// refuses and the old one did not, without saying that this is intended.
+	VerifiedSearchLoss int64 `json:"verified_search_loss"`
+	// SearchLost are the search crawlers that the new policy refuses and the old one
+	// did not.
+	SearchLost   []CrawlerCount `json:"search_lost"`
+	NewlyRefused []CrawlerCount `json:"newly_refused"`
+	NewlyAllowed []CrawlerCount `json:"newly_allowed"`
+	// Violations are requests that the new policy disallows without refusing them:
+	// crawlers that do not follow robots.txt would make them all the same.
+	Violations []CrawlerCount `json:"violations"`
+	ByCrawler  []CrawlerCount `json:"crawlers"`
+	Rules      []RuleCount    `json:"rules"`
+	IdleRules  []RuleCount    `json:"idle_rules"` // that decided nothing
+	// Unknown are automated clients that no policy knows, the most frequent. They are
+	// never refused.
+	Unknown         []UnknownCount `json:"unknown"`
+	UnknownClients  int64          `json:"unknown_clients"`  // how many different ones
+	UnknownRequests int64          `json:"unknown_requests"` // of all of them
+	Days            []DayCount     `json:"days"`
+}
+
+// Note is something that could not be replayed.
+type Note struct {
+	Requests int64  `json:"requests"`
+	What     string `json:"what"`
+}
+
+// VerdictCount counts what the new policy does.
+type VerdictCount struct {
+	Decision activity.Decision `json:"decision"`
+	Requests int64             `json:"requests"`
+	Crawlers int64             `json:"crawlers"` // how many different ones
+}
+
+// CrawlerCount counts requests of a crawler, by what is known of who sent them.
+type CrawlerCount struct {
+	Crawler  string      `json:"crawler"`
+	Kind     string      `json:"kind"`
+	Requests int64       `json:"requests"`
+	Verified int64       `json:"verified"`
+	Claimed  int64       `json:"claimed"`
+	Impostor int64       `json:"impostor"`
+	Refused  int64       `json:"refused,omitempty"` // in Report.ByCrawler: by the new policy
+	Bytes    int64       `json:"bytes"`
+	Rules    []string    `json:"rules,omitempty"` // FILE:LINE NAME of the rules that decide, the most frequent first
+	Paths    []PathCount `json:"paths,omitempty"` // with the most requests
+	// PathsEstimated: there were too many paths to count each of them.
+	PathsEstimated bool `json:"paths_estimated,omitempty"`
+}
+
+// PathCount counts requests for a path.
+type PathCount struct {
+	Path     string `json:"path"`
+	Requests int64  `json:"requests"`
+}
+
+// UnknownCount counts requests of an automated client that no policy knows.
+type UnknownCount struct {
+	Name     string `json:"name"` // as its User-Agent begins
+	Requests int64  `json:"requests"`
+	Bytes    int64  `json:"bytes"`
+}
+
+// RuleCount counts the requests that a rule of the new policy decided.
+type RuleCount struct {
+	Rule       string `json:"rule"`
+	Place      string `json:"place"` // FILE:LINE
+	Requests   int64  `json:"requests"`
+	Disallowed int64  `json:"disallowed"` // among them
+}
+
+// DayCount counts the crawler requests of a day (UTC) by what the new policy does.
+type DayCount struct {
+	Day      string                      `json:"day"` // 2026-11-22
+	Requests map[activity.Decision]int64 `json:"requests"`
+}
+
+// decisions are in the order in which reports list them.
+var decisions = []activity.Decision{activity.Refused, activity.WouldRefuse, activity.Disallowed, activity.Allowed}
+
+// shownPaths is how many paths a report names for a crawler.
+const shownPaths = 10
+
+func newReport(o *Options, read accesslog.Result, t *tally) *Report {
+	files := o.Files
+	if o.Stored != nil {
+		files = append([]string{o.StoreName}, files...)
+	}
+	r := &Report{New: o.New.File.Name, Files: files, First: t.first, Last: t.last, Lines: read.Lines, Requests: t.requests}
+	if o.Old != nil {
+		r.Old = o.Old.File.Name
+	}
+	for _, c := range t.counts {
+		r.Crawlers += c.requests
+	}
+	r.notes(o, read, t)
+	r.verdicts(t)
+	changed := func(refused bool) func(k *key) bool {
+		return func(k *key) bool {
+			was, is := k.old.decision == activity.Refused, k.new.decision == activity.Refused
+			return was != is && is == refused
+		}
+	}
+	r.NewlyRefused = crawlerCounts(t, changed(true))
+	r.NewlyAllowed = crawlerCounts(t, changed(false))
+	r.SearchLost = crawlerCounts(t, func(k *key) bool { return changed(true)(k) && k.info().Kind == searchKind && !k.new.impostor })
+	r.Violations = crawlerCounts(t, func(k *key) bool {
+		return k.new.decision == activity.Disallowed || k.new.decision == activity.WouldRefuse
+	})
+	r.ByCrawler = crawlerCounts(t, func(*key) bool { return true })
+	for k, c := range t.counts {
+		if changed(true)(&k) && k.info().Kind == searchKind && k.identity == policy.Verified && !k.intended() {
+			r.VerifiedSearchLoss += c.requests
+		}
+	}
+	r.unknown(t)
+	r.rules(o.New, t)
+	r.days(t)
+	return r
+}
+
+const searchKind = "search"
+
+// intended reports whether the new policy says that it means to refuse a search crawler.
+func (k *key) intended() bool {
+	says := func(guards []string) bool {
+		return slices.Contains(guards, "refuses-search") || slices.Contains(guards, "shuts-out-search")
+	}
+	return k.new.rule != nil && (k.new.rule.Intended || says(k.new.rule.IntendedGuards)) || says(k.info().IntendedGuards)
+}
+
+// shownUnknown is how many unknown clients a report names.
+const shownUnknown = 50
+
+func (r *Report) unknown(t *tally) {
+	r.UnknownClients = int64(len(t.unknown))
+	r.Unknown = make([]UnknownCount, 0, len(t.unknown))
+	for name, c := range t.unknown {
+		r.Unknown = append(r.Unknown, UnknownCount{name, c.requests, c.bytes})
+		r.UnknownRequests += c.requests
+	}
+	slices.SortFunc(r.Unknown, func(a, b UnknownCount) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name))
+	})
+	r.Unknown = r.Unknown[:min(shownUnknown, len(r.Unknown))]
+}
+
+func (k *key) info() policy.Crawler { return k.site.Policy.CrawlerInfo(k.crawler) }
+
+func (r *Report) notes(o *Options, read accesslog.Result, t *tally) {
+	note := func(n int64, what, format string, args ...any) {
+		if n == 0 {
+			return
+		}
+		if n > 1 {
+			what += "s"
+		}
+		r.NotReplayed = append(r.NotReplayed, Note{n, what + " " + fmt.Sprintf(format, args...)})
+	}
+	note(read.Bad, "line", "could not be read, the first in %s: %s: %s", read.BadFile, read.BadWhy, read.BadLine)
+	note(t.hostless, "crawler request", "without a host in the log: only rules for every host were applied; name the host with --host")
+	note(t.pathless, "request", "whose paths are no longer stored, because of their age or the size of the store: not decided")
+	note(t.other, "request", "summed up under the path %s: not decided", activity.OtherPath)
+	note(t.queries, "crawler request", "whose query was not stored: decided by the path alone")
+	note(t.purposes, "crawler request", "of which it is not stored which purposes the User-Agent named: decided as if it named none")
+	note(t.liveOnly, "crawler request", "that only DNS or a signature could have verified: counted as claimed")
+}
+
+func (r *Report) verdicts(t *tally) {
+	for _, d := range decisions {
+		v := VerdictCount{Decision: d}
+		crawlers := map[string]bool{}
+		for k, c := range t.counts {
+			if k.new.decision == d {
+				v.Requests += c.requests
+				crawlers[k.info().Token] = true
+			}
+		}
+		v.Crawlers = int64(len(crawlers))
+		r.Verdicts = append(r.Verdicts, v)
+	}
+}
+
+// crawlerCounts sums up the counts whose key fits, by crawler.
+func crawlerCounts(t *tally, fits func(*key) bool) []CrawlerCount {
+	type sum struct {
+		CrawlerCount
+		paths map[string]int64
+		rules map[string]int64
+	}
+	sums := map[string]*sum{}
+	for k, c := range t.counts {
+		if !fits(&k) {
+			continue
+		}
+		info := k.info()
+		s := sums[info.Token]
+		if s == nil {
+			s = &sum{CrawlerCount{Crawler: info.Token, Kind: info.Kind}, map[string]int64{}, map[string]int64{}}
+			sums[info.Token] = s
+		}
+		s.add(&k, c)
+		for p, n := range c.paths {
+			s.paths[p] += n
+		}
+		if rule := k.rule(); rule != "" {
+			s.rules[rule] += c.requests
+		}
+		s.PathsEstimated = s.PathsEstimated || c.dropped > 0
+	}
+	all := make([]CrawlerCount, 0, len(sums))
+	for _, s := range sums {
+		s.Paths = topPaths(s.paths, shownPaths)
+		for _, rule := range topPaths(s.rules, 0) {
+			s.Rules = append(s.Rules, rule.Path)
+		}
+		all = append(all, s.CrawlerCount)
+	}
+	slices.SortFunc(all, func(a, b CrawlerCount) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Crawler, b.Crawler))
+	})
+	return all
+}
+
+func (s *CrawlerCount) add(k *key, c *count) {
+	s.Requests += c.requests
+	s.Bytes += c.bytes
+	switch k.identity {
+	case policy.Verified:
+		s.Verified += c.requests
+	case policy.Impostor:
+		s.Impostor += c.requests
+	default:
+		s.Claimed += c.requests
+	}
+	if k.new.decision == activity.Refused {
+		s.Refused += c.requests
+	}
+}
+
+// rule is the rule to name for a request: of the new policy, or of the old one if
+// that alone refused it.
+func (k *key) rule() string {
+	v := k.new
+	if k.old.decision == activity.Refused && k.new.decision != activity.Refused && v.rule == nil {
+		v = k.old
+	}
+	switch {
+	case v.impostor:
+		return "enforcement.impostors"
+	case v.rule == nil:
+		return ""
+	}
+	return fmt.Sprintf("line %d (%s)", v.rule.Pos.Line, k.site.RuleName(v.rule))
+}
+
+func (r *Report) rules(s *site.Site, t *tally) {
+	counts := map[*policy.Rule]*RuleCount{}
+	rules := s.Policy.Spec().Rules
+	for i := range rules {
+		rule := &rules[i]
+		counts[rule] = &RuleCount{Rule: s.RuleName(rule), Place: s.Place(rule.Pos)}
+	}
+	for k, c := range t.counts {
+		rc := counts[k.new.rule]
+		if rc == nil || k.new.impostor {
+			continue
+		}
+		rc.Requests += c.requests
+		if k.new.decision != activity.Allowed {
+			rc.Disallowed += c.requests
+		}
+	}
+	for i := range rules {
+		rule := &rules[i]
+		switch rc := counts[rule]; {
+		case rc.Requests > 0:
+			r.Rules = append(r.Rules, *rc)
+		case speaksOfCrawling(rule):
+			r.IdleRules = append(r.IdleRules, *rc)
+		}
+	}
+	slices.SortStableFunc(r.Rules, func(a, b RuleCount) int { return cmp.Compare(b.Requests, a.Requests) })
+}
+
+// speaksOfCrawling: a rule without a statement about crawling cannot decide a
+// request.
+func speaksOfCrawling(r *policy.Rule) bool {
+	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == policy.Crawl })
+}
+
+func (r *Report) days(t *tally) {
+	byDay := map[int64]map[activity.Decision]int64{}
+	for d, n := range t.days {
+		if byDay[d.day] == nil {
+			byDay[d.day] = map[activity.Decision]int64{}
+		}
+		byDay[d.day][d.decision] += n
+	}
+	for day, requests := range byDay {
+		r.Days = append(r.Days, DayCount{time.Unix(day*86400, 0).UTC().Format(time.DateOnly), requests})
+	}
+	slices.SortFunc(r.Days, func(a, b DayCount) int { return strings.Compare(a.Day, b.Day) })
+}

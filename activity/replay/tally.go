@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// key is what requests of a crawler are counted by.
+type key struct {
+	site     *site.Site // that knows the crawler
+	crawler  policy.CrawlerID
+	identity policy.Identity
+	old, new verdict
+}
+
+// tally counts. A worker has its own, so nothing is locked.
+type tally struct {
+	requests, hostless, liveOnly       int64
+	pathless, other, queries, purposes int64 // of a store: what its rows do not say
+	first, last                        time.Time
+	unknown                            map[string]*unknownCount
+	counts                             map[key]*count
+	days                               map[dayKey]int64
+	lastKey                            key // and its count: neighbouring records are often alike
+	lastCount                          *count
+}
+
+type dayKey struct {
+	day      int64 // since 1970, UTC
+	decision activity.Decision
+}
+
+type count struct {
+	requests, bytes int64
+	paths           map[string]int64
+	dropped         int64 // requests of paths that were forgotten for want of room
+	robots          int64 // requests for /robots.txt among them
+}
+
+func newTally() *tally {
+	return &tally{counts: map[key]*count{}, days: map[dayKey]int64{}, unknown: map[string]*unknownCount{}}
+}
+
+// unknownCount counts requests of an automated client that no policy knows.
+type unknownCount struct{ requests, bytes int64 }
+
+// maxUnknown bounds the names of unknown clients; the others are counted under
+// otherClients.
+const (
+	maxUnknown   = 10_000
+	otherClients = "(others)"
+)
+
+func (t *tally) addUnknown(name string, requests, bytes int64) {
+	c := t.unknown[name]
+	if c == nil {
+		if len(t.unknown) >= maxUnknown {
+			name = otherClients
+		}
+		if c = t.unknown[name]; c == nil {
+			c = new(unknownCount)
+			t.unknown[strings.Clone(name)] = c
+		}
+	}
+	c.requests += requests
+	c.bytes += bytes
+}
+
+func (t *tally) span(at time.Time) {
+	if t.first.IsZero() || at.Before(t.first) {
+		t.first = at
+	}
+	if at.After(t.last) {
+		t.last = at
+	}
+}
+
+func (t *tally) add(at time.Time, requests, bytes int64, k key, target string) {
+	c := t.lastCount
+	if c == nil || k != t.lastKey {
+		if c = t.counts[k]; c == nil {
+			c = new(count)
+			t.counts[k] = c
+		}
+		t.lastKey, t.lastCount = k, c
+	}
+	c.requests += requests
+	c.bytes += bytes
+	t.days[dayKey{at.Unix() / 86400, k.new.decision}] += requests
+	path, _, _ := strings.Cut(target, "?")
+	if path == "/robots.txt" {
+		c.robots += requests
+	}
+	if k.interesting() {
+		c.addPath(path, requests)
+	}
+}
+
+// interesting: the report shows the paths of these requests.
+func (k *key) interesting() bool {
+	return k.old.decision != k.new.decision || k.new.decision != activity.Allowed
+}
+
+// maxPaths bounds the paths that are remembered of one kind of requests. When there
+// are more, the half with the fewest requests is forgotten.
+const maxPaths = 20_000
+
+func (c *count) addPath(path string, n int64) {
+	if c.paths == nil {
+		c.paths = map[string]int64{}
+	}
+	if _, ok := c.paths[path]; !ok {
+		if len(c.paths) >= maxPaths {
+			c.forget()
+		}
+		path = strings.Clone(path)
+	}
+	c.paths[path] += n
+}
+
+func (c *count) forget() {
+	all := topPaths(c.paths, 0)
+	for _, p := range all[len(all)/2:] {
+		c.dropped += p.Requests
+		delete(c.paths, p.Path)
+	}
+}
+
+// topPaths are the n paths with the most requests, 0 for all, in that order.
+func topPaths(paths map[string]int64, n int) []PathCount {
+	all := make([]PathCount, 0, len(paths))
+	for p, requests := range paths {
+		all = append(all, PathCount{p, requests})
+	}
+	slices.SortFunc(all, func(a, b PathCount) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Path, b.Path))
+	})
+	if n > 0 && len(all) > n {
+		all = all[:n]
+	}
+	return all
+}
+
+// merge adds what another worker counted.
+func (t *tally) merge(o *tally) {
+	if !o.first.IsZero() {
+		t.span(o.first)
+		t.span(o.last)
+	}
+	t.requests += o.requests
+	t.hostless += o.hostless
+	t.liveOnly += o.liveOnly
+	t.pathless += o.pathless
+	t.other += o.other
+	t.queries += o.queries
+	t.purposes += o.purposes
+	for name, c := range o.unknown {
+		t.addUnknown(name, c.requests, c.bytes)
+	}
+	for d, n := range o.days {
+		t.days[d] += n
+	}
+	for k, c := range o.counts {
+		have := t.counts[k]
+		if have == nil {
+			t.counts[k] = c
+			continue
+		}
+		have.requests += c.requests
+		have.bytes += c.bytes
+		have.robots += c.robots
+		have.dropped += c.dropped
+		for p, n := range c.paths {
+			have.addPath(p, n)
+		}
+	}
+}

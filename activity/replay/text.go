@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+)
+
+// decisionTexts say what is done about requests.
+var decisionTexts = map[activity.Decision]string{
+	activity.Allowed: "allowed", activity.Disallowed: "disallowed, not refused", activity.WouldRefuse: "disallowed, in dry run", activity.Refused: "refused",
+}
+
+// shownCrawlers is how many crawlers a section of the text names.
+const shownCrawlers = 15
+
+// WriteText writes the report for a terminal. With color, what needs attention is in
+// red.
+func (r *Report) WriteText(w io.Writer, color bool) error {
+	t := textWriter{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), color}
+	for _, n := range r.NotReplayed {
+		t.line("note: %s %s", number(n.Requests), n.What)
+	}
+	if len(r.NotReplayed) > 0 {
+		t.line("")
+	}
+	t.searchLost(r)
+	t.summary(r)
+	if r.Old != "" {
+		t.section("Newly refused", "no crawler", r.NewlyRefused)
+		t.section("Newly let in", "no crawler", r.NewlyAllowed)
+	} else {
+		t.section("Would be refused", "no crawler", r.NewlyRefused)
+	}
+	t.section("Disallowed but not refused (violations, if they had read the new robots.txt)", "no crawler", r.Violations)
+	t.rules(r)
+	t.unknown(r)
+	return t.w.Flush()
+}
+
+type textWriter struct {
+	w     *tabwriter.Writer
+	color bool
+}
+
+func (t *textWriter) line(format string, args ...any) { fmt.Fprintf(t.w, format+"\n", args...) }
+
+func (t *textWriter) searchLost(r *Report) {
+	if len(r.SearchLost) == 0 {
+		return
+	}
+	red, plain := "", ""
+	if t.color {
+		red, plain = "\x1b[1;31m", "\x1b[0m"
+	}
+	t.line("%sSearch engines that %s refuses:%s", red, r.New, plain)
+	for _, c := range r.SearchLost {
+		t.line("  %s%s%s: %s, %s verified; %s", red, c.Crawler, plain, plural(c.Requests, "request"), number(c.Verified), strings.Join(c.Rules, ", "))
+	}
+	t.line("")
+}
+
+func (t *textWriter) summary(r *Report) {
+	if r.Requests == 0 {
+		t.line("No requests.")
+		return
+	}
+	const layout = "2006-01-02 15:04"
+	t.line("%s from %s to %s UTC, %s from crawlers that the policy knows.", plural(r.Requests, "request"),
+		r.First.UTC().Format(layout), r.Last.UTC().Format(layout), number(r.Crawlers))
+	t.line("")
+	for _, v := range r.Verdicts {
+		if v.Requests > 0 {
+			t.line("  %s\t%s\t%s", decisionTexts[v.Decision], plural(v.Requests, "request"), plural(v.Crawlers, "crawler"))
+		}
+	}
+	t.line("")
+}
+
+func (t *textWriter) section(title, none string, counts []CrawlerCount) {
+	if len(counts) == 0 {
+		t.line("%s: %s", title, none)
+		t.line("")
+		return
+	}
+	t.line("%s:", title)
+	t.line("  crawler\trequests\tverified\tclaimed\timpostors\tmost requested")
+	for i, c := range counts {
+		if i == shownCrawlers {
+			rest := int64(0)
+			for _, c := range counts[i:] {
+				rest += c.Requests
+			}
+			t.line("  and %d more\t%s\t\t\t\t", len(counts)-i, number(rest))
+			break
+		}
+		path := ""
+		if len(c.Paths) > 0 {
+			path = c.Paths[0].Path
+		}
+		t.line("  %s\t%s\t%s\t%s\t%s\t%s", c.Crawler, number(c.Requests), number(c.Verified), number(c.Claimed), number(c.Impostor), path)
+	}
+	t.line("")
+}
+
+func (t *textWriter) rules(r *Report) {
+	if len(r.Rules) > 0 {
+		t.line("Rules that decided:")
+		for _, rc := range r.Rules {
+			t.line("  %s\t%s\t%s\t%s disallowed", rc.Place, rc.Rule, plural(rc.Requests, "request"), number(rc.Disallowed))
+		}
+	}
+	if len(r.IdleRules) > 0 {
+		t.line("Rules that decided nothing in this traffic:")
+		for _, rc := range r.IdleRules {
+			t.line("  %s\t%s\t\t", rc.Place, rc.Rule)
+		}
+	}
+}
+
+// unknownInText is how many unknown clients the text names.
+const unknownInText = 8
+
+func (t *textWriter) unknown(r *Report) {
+	if r.UnknownRequests == 0 {
+		return
+	}
+	t.line("")
+	t.line("Automated clients that the policy does not know, and never refuses: %s, %s.", plural(r.UnknownClients, "client"), plural(r.UnknownRequests, "request"))
+	for i, c := range r.Unknown {
+		if i == unknownInText {
+			t.line("  and %d more", r.UnknownClients-unknownInText)
+			break
+		}
+		t.line("  %s\t%s", c.Name, number(c.Requests))
+	}
+}
+
+func plural(n int64, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return number(n) + " " + what
+}
+
+// number writes 1234567 as 1,234,567.
+func number(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// worker decides the records of one goroutine.
+type worker struct {
+	options  *Options
+	new, old *judge // old is nil if the new policy is compared with refusing nothing
+	tally    *tally
+	ids      *identifier
+	clients  map[string]*client // by User-Agent
+}
+
+// client is what a User-Agent says to both policies.
+type client struct {
+	new, old  []policy.CrawlerID // the crawlers that it names
+	purposes  [2][]string
+	automated string // the name of an automated client that neither policy knows
+	preview   bool   // see crawlers.OnDevicePreview
+}
+
+func newWorker(o *Options) *worker {
+	w := &worker{options: o, new: newJudge(o.New), tally: newTally(), clients: map[string]*client{}}
+	if o.Old == nil {
+		w.ids = newIdentifier(o.New)
+	} else {
+		w.old, w.ids = newJudge(o.Old), newIdentifier(o.New, o.Old)
+	}
+	return w
+}
+
+// maxClients bounds how many User-Agents a worker remembers.
+const maxClients = 20_000
+
+func (w *worker) client(ua []byte) *client {
+	if c, ok := w.clients[string(ua)]; ok {
+		return c
+	}
+	if len(w.clients) >= maxClients {
+		clear(w.clients)
+	}
+	text := string(ua)
+	lines := strings.Split(text, "\n")
+	c := &client{new: w.new.site.RecognizeAll(nil, lines), preview: crawlers.OnDevicePreview(lines)}
+	c.purposes[0] = w.new.site.Purposes(lines)
+	if w.old != nil {
+		c.old, c.purposes[1] = w.old.site.RecognizeAll(nil, lines), w.old.site.Purposes(lines)
+	}
+	if len(c.new) == 0 && len(c.old) == 0 {
+		c.automated, _ = crawlers.Automated(lines[0])
+	}
+	w.clients[text] = c
+	return c
+}
+
+// recognized returns the crawlers that a request is from, for a policy to which its
+// User-Agent names some. A crawler that the server had recognised by its signature or
+// address is that one, whatever the User-Agent says.
+func recognized(r *accesslog.Record, j *judge, named []policy.CrawlerID) []policy.CrawlerID {
+	if len(r.Crawler) == 0 || j == nil {
+		return named
+	}
+	if id := j.site.Policy.Crawler(string(r.Crawler)); id != 0 && !slices.Contains(named, id) {
+		return []policy.CrawlerID{id}
+	}
+	return named
+}
+
+// record decides one record under both policies and counts it.
+func (w *worker) record(r *accesslog.Record) {
+	if !w.options.Since.IsZero() && r.Time.Before(w.options.Since) || !w.options.Until.IsZero() && !r.Time.Before(w.options.Until) {
+		return
+	}
+	t := w.tally
+	t.span(r.Time)
+	t.requests++
+	c := w.client(r.UserAgent)
+	named, before := recognized(r, w.new, c.new), recognized(r, w.old, c.old)
+	if len(named) == 0 && len(before) == 0 {
+		if c.automated != "" {
+			t.addUnknown(c.automated, 1, r.Bytes)
+		}
+		return
+	}
+	target := string(r.Target)
+	if len(target) == 0 || target[0] != '/' {
+		target = pathOf(target)
+	}
+	host := string(r.Host)
+	if host == "" {
+		if host = w.options.Host; host == "" {
+			t.hostless++
+		}
+	}
+	q := policy.Query{Host: host, Path: target, Now: r.Time}
+	d := w.decide(q, named, before, c.purposes, func(s *site.Site, id policy.CrawlerID) identity { return w.ids.identify(r, c, s, id) })
+	if d.liveOnly {
+		t.liveOnly++
+	}
+	t.add(r.Time, 1, r.Bytes, d.key, target)
+	if w.options.Decided != nil {
+		w.options.Decided(r, d.verdict())
+	}
+}
+
+// decided is what both policies say of a request.
+type decided struct {
+	key
+	liveOnly bool // see identity
+}
+
+func (d *decided) verdict() Verdict {
+	v := Verdict{Crawler: d.info().Token, Identity: d.identity, Decision: d.new.decision, Rule: d.site.RuleName(d.new.rule)}
+	if d.new.impostor {
+		v.Rule = "enforcement.impostors"
+	}
+	return v
+}
+
+// decide asks both policies. The request counts as one of the crawler by which the new
+// policy decides, or, if it knows none, the old one.
+func (w *worker) decide(q policy.Query, named, before []policy.CrawlerID, purposes [2][]string, identify func(*site.Site, policy.CrawlerID) identity) decided {
+	d := decided{key: key{old: verdict{decision: activity.Allowed}}}
+	by := func(j *judge, id policy.CrawlerID) {
+		found := identify(j.site, id)
+		d.site, d.crawler, d.identity, d.liveOnly = j.site, id, found.Identity, found.liveOnly
+	}
+	var id policy.CrawlerID
+	if w.old != nil {
+		if id, d.old = w.old.decide(q, before, purposes[1], identify); id != 0 {
+			by(w.old, id)
+		}
+	}
+	if id, d.new = w.new.decide(q, named, purposes[0], identify); id != 0 {
+		by(w.new, id)
+	}
+	return d
+}
+
+// store decides the rows of the store.
+func (w *worker) store(ctx context.Context) error {
+	from, to := w.options.Since, w.options.Until
+	if from.IsZero() {
+		from = time.Unix(0, 0)
+	}
+	if to.IsZero() {
+		to = time.Now().Add(24 * time.Hour)
+	}
+	pathless, err := w.options.Stored(ctx, from, to, func(v activity.Visits) error {
+		w.visits(&v)
+		return nil
+	})
+	w.tally.pathless += pathless
+	w.tally.requests += pathless
+	return err
+}
+
+// visits decides the visits of a row.
+func (w *worker) visits(v *activity.Visits) {
+	t := w.tally
+	t.span(v.Start)
+	t.requests += v.Requests
+	if v.Path == activity.OtherPath {
+		t.other += v.Requests
+		return
+	}
+	c := w.client([]byte(v.Crawler))
+	if len(c.new) == 0 && len(c.old) == 0 {
+		t.addUnknown(v.Crawler, v.Requests, v.Bytes)
+		return
+	}
+	t.queries += v.Queries
+	if w.new.purposes || w.old != nil && w.old.purposes {
+		t.purposes += v.Requests
+	}
+	stored := identity{}
+	switch v.Identity {
+	case activity.Verified:
+		stored.Identity = policy.Verified
+	case activity.Impostor:
+		stored.Identity = policy.Impostor
+	case activity.Claimed:
+	}
+	q := policy.Query{Host: v.Host, Path: v.Path, Now: v.Start}
+	d := w.decide(q, c.new, c.old, [2][]string{}, func(*site.Site, policy.CrawlerID) identity { return stored })
+	t.add(v.Start, v.Requests, v.Bytes, d.key, v.Path)
+}
+
+// pathOf is the path and query of a target in absolute form.
+func pathOf(target string) string {
+	_, rest, ok := strings.Cut(target, "://")
+	if !ok {
+		return "/"
+	}
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		return pathpattern.NormalizePath(rest[i:])
+	}
+	return "/"
+}
+
+// judge decides under one policy.
+type judge struct {
+	site     *site.Site
+	purposes bool // those that User-Agents name matter
+}
+
+func newJudge(s *site.Site) *judge {
+	return &judge{s, slices.ContainsFunc(s.Policy.Spec().Rules, func(r policy.Rule) bool {
+		return len(r.UsagePurposes) > 0 || slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForPurpose })
+	})}
+}
+
+// verdict is what a policy says of a request.
+type verdict struct {
+	decision activity.Decision
+	rule     *policy.Rule
+	impostor bool // refused as an impostor, whatever the rules say
+}
+
+// decide decides about a request that names crawlers, as the edge does, and returns the
+// one by which it is decided.
+func (j *judge) decide(q policy.Query, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity) (policy.CrawlerID, verdict) {
+	if len(ids) == 0 {
+		return 0, verdict{decision: activity.Allowed}
+	}
+	q.Purposes = purposes
+	by, v := j.site.EdgeOfAll(ids, q, func(id policy.CrawlerID) policy.Identity { return identify(j.site, id).Identity })
+	return by.Crawler, verdict{Decision(v), v.Decision.Rule, v.Impostor}
+}
+
+// Decision is what the edge does about a request, with `enforce block` in the
+// server's configuration.
+func Decision(v site.Verdict) activity.Decision {
+	if !v.Refused() {
+		return activity.Allowed
+	}
+	switch v.Mode {
+	case policy.ModeBlock:
+		return activity.Refused
+	case policy.ModeLog:
+		return activity.WouldRefuse
+	}
+	return activity.Disallowed
+}
+
+// clientAddress reads the address of a record's client, which may have a port.
+func clientAddress(b []byte) (netip.Addr, bool) {
+	s := string(b)
+	if a, err := netip.ParseAddr(s); err == nil {
+		return a, true
+	}
+	ap, err := netip.ParseAddrPort(s)
+	return ap.Addr(), err == nil
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+)
+
+// answer gathers the rows of an answer.
+type answer struct {
+	query    Query
+	from, to int64 // hours
+	sums     map[string]*Row
+	order    []*Row
+}
+
+func newAnswer(q Query) *answer {
+	return &answer{query: q, from: q.From.Unix() / 3600, to: (q.To.Unix() + 3599) / 3600, sums: map[string]*Row{}}
+}
+
+// span is a part of a table to sum up.
+type span struct {
+	table, bucket string
+	from, to      int64 // in buckets
+	perDay        int64 // buckets of a day
+}
+
+// spans chooses the tables to read: whole days from the totals by day where the
+// answer does not tell hours apart, and the rest from those by hour.
+func (a *answer) spans(rolled int64) []span {
+	hours, days := "hours", "days"
+	if a.query.paths() {
+		hours, days = "path_hours", "path_days"
+	} else {
+		rolled = a.to // days is written with every merge
+	}
+	firstDay, lastDay := (a.from+23)/24, min(a.to/24, rolled+1)
+	if a.query.has(ByHour) || firstDay >= lastDay {
+		return []span{{hours, "hour", a.from, a.to, 24}}
+	}
+	return []span{
+		{hours, "hour", a.from, firstDay * 24, 24},
+		{days, "day", firstDay, lastDay, 1},
+		{hours, "hour", lastDay * 24, a.to, 24},
+	}
+}
+
+func (a *answer) addTables(ctx context.Context, tx *sql.Tx) error {
+	rolled, err := meta(ctx, tx, metaRolled)
+	if err != nil {
+		return err
+	}
+	for _, s := range a.spans(rolled) {
+		if s.from >= s.to {
+			continue
+		}
+		if err := a.addSpan(ctx, tx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// columnOf is the expression for a dimension's number or, of a time, its bucket.
+func columnOf(d Dimension, s span) string {
+	switch d {
+	case ByKind:
+		return "(SELECT kind FROM crawlers WHERE crawlers.crawler = t.crawler)"
+	case ByHour:
+		return "t.hour"
+	case ByDay:
+		return fmt.Sprintf("t.%s / %d", s.bucket, s.perDay)
+	}
+	return "t." + string(d)
+}
+
+func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span) error {
+	columns, groups := make([]string, 0, len(a.query.By)+1), make([]string, 0, len(a.query.By))
+	for i, d := range a.query.By {
+		columns = append(columns, columnOf(d, s)+fmt.Sprintf(" AS c%d", i))
+		groups = append(groups, fmt.Sprintf("c%d", i))
+	}
+	where := make([]string, 1, 1+len(a.query.Only))
+	where[0] = fmt.Sprintf("t.%s >= ? AND t.%[1]s < ?", s.bucket)
+	args := []any{s.from, s.to}
+	for d, values := range a.query.Only {
+		where = append(where, columnOf(d, s)+" IN (SELECT id FROM strings WHERE text IN (?"+strings.Repeat(", ?", len(values)-1)+"))")
+		for _, v := range values {
+			args = append(args, v)
+		}
+	}
+	if a.query.Violating {
+		where = append(where, "violations > 0")
+	}
+	inner := "SELECT " + strings.Join(append(columns, "sum(requests) AS n, sum(bytes) AS b, sum(violations) AS v"), ", ") + " FROM " + s.table + " AS t WHERE " + strings.Join(where, " AND ")
+	if len(groups) > 0 {
+		inner += " GROUP BY " + strings.Join(groups, ", ")
+	}
+	if a.query.Limit > 0 && !a.query.has(ByHour) && !a.query.has(ByDay) {
+		// Rows of another span and of the journals can change the order; four times as
+		// many leave room for that.
+		order := "n"
+		if a.query.Violating {
+			order = "v"
+		}
+		inner += fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", order, 4*a.query.Limit+100)
+	}
+	var outer []string
+	for i, d := range a.query.By {
+		if d == ByHour || d == ByDay {
+			outer = append(outer, fmt.Sprintf("c%d", i))
+		} else {
+			outer = append(outer, fmt.Sprintf("coalesce((SELECT text FROM strings WHERE id = c%d), '')", i))
+		}
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT "+strings.Join(append(outer, "coalesce(n, 0), coalesce(b, 0), coalesce(v, 0)"), ", ")+" FROM ("+inner+")", args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := a.scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func (a *answer) scan(rows *sql.Rows) error {
+	values := make([]string, len(a.query.By))
+	into := make([]any, 0, len(values)+3)
+	var bucket int64
+	for i, d := range a.query.By {
+		if d == ByHour || d == ByDay {
+			into = append(into, &bucket)
+		} else {
+			into = append(into, &values[i])
+		}
+	}
+	var c journal.Counts
+	if err := rows.Scan(append(into, &c.Requests, &c.Bytes, &c.Violations)...); err != nil {
+		return err
+	}
+	a.add(bucket, values, c)
+	return nil
+}
+
+// add adds counts to the row with these values, in the order of Query.By; bucket
+// is the hour or day, if the query asks for one.
+func (a *answer) add(bucket int64, values []string, c journal.Counts) {
+	if c.Requests == 0 {
+		return
+	}
+	id := fmt.Sprint(bucket) + "\x00" + strings.Join(values, "\x00")
+	row := a.sums[id]
+	if row == nil {
+		row = &Row{Values: map[Dimension]string{}}
+		for i, d := range a.query.By {
+			switch d {
+			case ByHour:
+				row.Start = time.Unix(bucket*3600, 0).UTC()
+			case ByDay:
+				row.Start = time.Unix(bucket*86400, 0).UTC()
+			default:
+				row.Values[d] = values[i]
+			}
+		}
+		a.sums[id] = row
+		a.order = append(a.order, row)
+	}
+	row.Requests += c.Requests
+	row.Bytes += c.Bytes
+	row.Violations += c.Violations
+}
+
+func keyValue(k *journal.Key, d Dimension) string {
+	switch d {
+	case ByHost:
+		return k.Host
+	case ByCrawler:
+		return k.Crawler
+	case ByKind:
+		return k.Kind
+	case ByIdentity:
+		return k.Identity
+	case ByDecision:
+		return k.Decision
+	case ByRule:
+		return k.Rule
+	case ByPolicy:
+		return k.Policy
+	case ByPath:
+		return k.Path
+	}
+	return ""
+}
+
+func (a *answer) addPending(k journal.Key, c *journal.Counts) {
+	if k.Hour < a.from || k.Hour >= a.to || a.query.Violating && c.Violations == 0 {
+		return
+	}
+	for d, values := range a.query.Only {
+		if !slices.Contains(values, keyValue(&k, d)) {
+			return
+		}
+	}
+	bucket := int64(0)
+	values := make([]string, len(a.query.By))
+	for i, d := range a.query.By {
+		switch d {
+		case ByHour:
+			bucket = k.Hour
+		case ByDay:
+			bucket = k.Hour / 24
+		default:
+			values[i] = keyValue(&k, d)
+		}
+	}
+	a.add(bucket, values, *c)
+}
+
+// rows is the answer in order: by time if the query asks for it, else by requests.
+func (a *answer) rows() []Row {
+	slices.SortStableFunc(a.order, func(x, y *Row) int {
+		if c := x.Start.Compare(y.Start); c != 0 {
+			return c
+		}
+		if a.query.Violating && x.Violations != y.Violations {
+			return cmp.Compare(y.Violations, x.Violations)
+		}
+		return cmp.Or(cmp.Compare(y.Requests, x.Requests), compareValues(a.query.By, x, y))
+	})
+	order := a.order
+	if a.query.Limit > 0 && len(order) > a.query.Limit && !a.query.has(ByHour) && !a.query.has(ByDay) {
+		order = order[:a.query.Limit]
+	}
+	rows := make([]Row, len(order))
+	for i, r := range order {
+		rows[i] = *r
+	}
+	return rows
+}
+
+func compareValues(by []Dimension, x, y *Row) int {
+	for _, d := range by {
+		if c := strings.Compare(x.Values[d], y.Values[d]); c != 0 {
+			return c
+		}
+	}
+	return 0
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package store stores totals of visits in an embedded SQLite database: what
+// crawlers did, by hour and day, within bounds of rows, bytes and days. It holds
+// no client addresses.
+//
+// Visits are summed in memory. Once a second the sums of that second are appended
+// to a journal file; once a minute a minute's sums are merged into the database
+// and its journal is deleted. A process that is killed loses at most the last
+// second. One process at a time writes to a directory; any number journal.Read, and add to
+// what the database says what the journals hold.
+package store
+
+import (
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+)
+
+// Options bound what a store holds. A zero field has its default.
+type Options struct {
+	// RowsPerHour is how many rows with paths an hour has, 50,000. What is beyond
+	// is summed under [OtherPath]; the rows with the most requests stay. A day has
+	// as many.
+	RowsPerHour int
+	// Hours is for how long hourly totals are stored, 90 days.
+	Hours time.Duration
+	// Days is for how long daily totals are stored, 396 days.
+	Days time.Duration
+	// MaxBytes is how large the database may become, 512 MiB. When it is reached, the
+	// oldest hours with paths go first, except those of the last week, then days with
+	// paths, then the other totals.
+	MaxBytes int64
+	// Queue is how many visits may wait to be summed, 16,384.
+	Queue int
+	// Now is the clock, time.Now.
+	Now func() time.Time
+	// Report is called with an error when writing begins to fail, and with nil when
+	// it works again. It may be nil.
+	Report func(error)
+	// Shrinking is called, once a day at most, when rows are deleted because the
+	// database has size octets and may have limit. It may be nil.
+	Shrinking func(size, limit int64)
+
+	flushInterval, mergeInterval time.Duration // a second and a minute, except in tests
+}
+
+// OtherPath stands for all paths that have no row of their own.
+const OtherPath = journal.OtherPath
+
+func (o *Options) setDefaults() {
+	if o.RowsPerHour <= 0 {
+		o.RowsPerHour = 50_000
+	}
+	if o.Hours <= 0 {
+		o.Hours = 90 * 24 * time.Hour
+	}
+	if o.Days <= 0 {
+		o.Days = 396 * 24 * time.Hour
+	}
+	if o.MaxBytes <= 0 {
+		o.MaxBytes = 512 << 20
+	}
+	if o.Queue <= 0 {
+		o.Queue = 1 << 14
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.flushInterval <= 0 {
+		o.flushInterval = time.Second
+	}
+	if o.mergeInterval <= 0 {
+		o.mergeInterval = time.Minute
+	}
+	if o.Report == nil {
+		o.Report = func(error) {}
+	}
+}

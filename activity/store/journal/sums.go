@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package journal sums up visits in memory and writes the sums to an append-only
+// file. It is the part of the activity store that needs no database.
+package journal
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+)
+
+// OtherPath stands for all paths that have no row of their own.
+const OtherPath = activity.OtherPath
+
+// Key is what a row sums up.
+type Key struct {
+	Hour                                    int64 // hours since 1970, UTC
+	Host, Crawler, Kind, Identity, Decision string
+	Rule, Policy                            string
+	Path                                    string
+}
+
+// KeyOf returns the key of a visit. Its strings may be parts of the request.
+func KeyOf(v *activity.Visit) Key {
+	return Key{
+		Hour: v.Time.Unix() / 3600, Host: v.Host, Crawler: v.Crawler, Kind: v.Kind, Identity: string(v.Identity),
+		Decision: string(v.Decision), Rule: v.Rule, Policy: v.Policy, Path: v.Path,
+	}
+}
+
+// clone returns a key that does not refer to the request.
+func (k Key) clone() Key {
+	k.Host, k.Crawler, k.Kind, k.Rule, k.Policy, k.Path = Text(k.Host), Text(k.Crawler), Text(k.Kind), Text(k.Rule), Text(k.Policy), Text(k.Path)
+	return k
+}
+
+// maxText bounds every string of a row.
+const maxText = 1024
+
+// Text returns a copy of s that is valid UTF-8 and not too long.
+func Text(s string) string {
+	if len(s) > maxText {
+		s = s[:maxText]
+	}
+	return strings.Clone(strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// Counts are the sums of a row.
+type Counts struct {
+	Requests, Bytes, Violations int64
+	// Queries is how many of the requests had a query that the path does not have.
+	Queries int64
+}
+
+// Add adds d to c.
+func (c *Counts) Add(d Counts) {
+	c.Requests += d.Requests
+	c.Bytes += d.Bytes
+	c.Violations += d.Violations
+	c.Queries += d.Queries
+}
+
+// Read says that a crawler read a version of the robots.txt of a host.
+type Read struct {
+	Host, Crawler, Version string
+}
+
+// Times say when something happened, in seconds since 1970, and how often.
+type Times struct {
+	First, Last, Count int64
+}
+
+// Add adds u to t.
+func (t *Times) Add(u Times) {
+	if t.Count == 0 || u.First < t.First {
+		t.First = u.First
+	}
+	t.Last = max(t.Last, u.Last)
+	t.Count += u.Count
+}
+
+// Sums are totals in memory. They hold at most twice as many rows as their limit.
+type Sums struct {
+	limit int
+	Rows  map[Key]*Counts
+	Reads map[Read]*Times
+}
+
+// NewSums returns empty sums. Beyond 2*limit rows, those with the fewest requests are
+// summed up under [OtherPath], until limit rows are left.
+func NewSums(limit int) *Sums {
+	return &Sums{limit: limit, Rows: map[Key]*Counts{}, Reads: map[Read]*Times{}}
+}
+
+// Empty reports whether there is nothing in s.
+func (s *Sums) Empty() bool { return len(s.Rows) == 0 && len(s.Reads) == 0 }
+
+// AddVisit adds a visit.
+func (s *Sums) AddVisit(v *activity.Visit) {
+	c := Counts{Requests: 1, Bytes: v.Bytes}
+	if v.Violation {
+		c.Violations = 1
+	}
+	if v.QueryOmitted {
+		c.Queries = 1
+	}
+	s.Add(KeyOf(v), c)
+	if v.RobotsTxt && v.Robots != "" && v.Identity != activity.Impostor {
+		at := v.Time.Unix()
+		s.AddRead(Read{v.Host, v.Crawler, v.Robots}, Times{at, at, 1})
+	}
+}
+
+// Add adds counts to a row. The key may refer to the request.
+func (s *Sums) Add(k Key, c Counts) {
+	row := s.Rows[k]
+	if row == nil {
+		if len(s.Rows) >= 2*s.limit {
+			s.trim()
+		}
+		k = k.clone()
+		if row = s.Rows[k]; row == nil {
+			row = new(Counts)
+			s.Rows[k] = row
+		}
+	}
+	row.Add(c)
+}
+
+// maxReads bounds the reads of robots.txt that wait for the database.
+const maxReads = 10_000
+
+// AddRead adds reads of a robots.txt. The strings of r may be parts of the request.
+func (s *Sums) AddRead(r Read, t Times) {
+	have := s.Reads[r]
+	if have == nil {
+		if len(s.Reads) >= maxReads {
+			return
+		}
+		have = new(Times)
+		s.Reads[Read{Text(r.Host), Text(r.Crawler), Text(r.Version)}] = have
+	}
+	have.Add(t)
+}
+
+// AddAll adds other sums.
+func (s *Sums) AddAll(other *Sums) {
+	for k, c := range other.Rows {
+		s.Add(k, *c)
+	}
+	for r, t := range other.Reads {
+		s.AddRead(r, *t)
+	}
+}
+
+// trim leaves the limit rows that have the most requests, and sums up the others
+// without their paths. A path that is requested often survives, as each trim takes
+// from it at most what the smallest of the remaining rows has.
+func (s *Sums) trim() {
+	type row struct {
+		Key
+		*Counts
+	}
+	all := make([]row, 0, len(s.Rows))
+	for k, c := range s.Rows {
+		if k.Path != OtherPath {
+			all = append(all, row{k, c})
+		}
+	}
+	slices.SortFunc(all, func(a, b row) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Path, b.Path))
+	})
+	for _, r := range all[min(s.limit, len(all)):] {
+		delete(s.Rows, r.Key)
+		k := r.Key
+		k.Path = OtherPath
+		other := s.Rows[k]
+		if other == nil {
+			other = new(Counts)
+			s.Rows[k] = other
+		}
+		other.Add(*r.Counts)
+	}
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+)
+
+// long reports whether ROBOTSPOLICY_LONG is set: tests that take minutes run then.
+func long() bool { return os.Getenv("ROBOTSPOLICY_LONG") != "" }
+
+const killDir = "ROBOTSPOLICY_TEST_KILLED_STORE"
+
+// TestMain makes the process a writer that is to be killed, if a test started it as one.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(killDir); dir != "" {
+		writeUntilKilled(dir)
+	}
+	os.Exit(m.Run())
+}
+
+// writeUntilKilled records visits without end, numbered by their bytes, and prints after
+// each flush how many visits are in the journal or the totals.
+func writeUntilKilled(dir string) {
+	s, err := Open(context.Background(), dir, Options{flushInterval: time.Hour, RowsPerHour: 1000})
+	if err != nil {
+		fmt.Println("error:", err)
+		os.Exit(1)
+	}
+	rnd := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	written := 0
+	for i := 0; ; i++ {
+		n := rnd.IntN(50)
+		for range n {
+			s.second.AddVisit(&activity.Visit{Time: start, Host: "h", Crawler: "c", Path: "/" + strconv.Itoa(rnd.IntN(300)), Bytes: 1})
+		}
+		if err := s.flush(); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		written += n
+		fmt.Println(written)
+		switch {
+		case s.merging == nil && rnd.IntN(4) == 0:
+			if err := s.startMerge(); err != nil {
+				fmt.Println("error:", err)
+				os.Exit(1)
+			}
+		case s.merging != nil:
+			select {
+			case r := <-s.merging:
+				if err := s.merged(r); err != nil {
+					fmt.Println("error:", err)
+					os.Exit(1)
+				}
+			default:
+			}
+		}
+	}
+}
+
+// A process that is killed at any time loses nothing that it had flushed, and nothing is
+// counted twice. 200 kills with ROBOTSPOLICY_LONG.
+func TestKilledProcess(t *testing.T) {
+	t.Parallel()
+	dir, rounds := t.TempDir(), 10
+	if testing.Short() {
+		rounds = 3
+	}
+	if long() {
+		rounds = 200
+	}
+	rnd := rand.New(rand.NewPCG(9, 9))
+	var total int64
+	for round := range rounds {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), killDir+"="+dir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		last := int64(0)
+		read := func() bool {
+			if !lines.Scan() {
+				return false
+			}
+			if strings.HasPrefix(lines.Text(), "error") {
+				_ = cmd.Process.Kill()
+				t.Fatalf("round %d: %s", round, lines.Text())
+			}
+			if n, err := strconv.ParseInt(lines.Text(), 10, 64); err == nil {
+				last = n
+			}
+			return true
+		}
+		for range 1 + rnd.IntN(40) { // flushes
+			if !read() {
+				t.Fatalf("round %d: the writer ended by itself", round)
+			}
+		}
+		time.Sleep(time.Duration(rnd.IntN(5_000_000))) // to be killed in the middle of something
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for read() { // what it had said before
+		}
+		_ = cmd.Wait()
+		got := sum(totals(t, dir, Query{}))
+		// A batch of up to 49 visits may be in the journal and its number not yet printed.
+		if low := total + last; got < low || got > low+49 {
+			t.Fatalf("round %d: %d requests are stored, want %d or up to 49 more", round, got, low)
+		}
+		total = got
+	}
+	closeStore(t, open(t, dir, Options{}))
+	if got := sum(totals(t, dir, Query{})); got != total {
+		t.Errorf("%d requests are stored after the last was merged, want %d", got, total)
+	}
+	t.Logf("%d kills, %d requests", rounds, total)
+}
+
+func sum(rows []Row) (n int64) {
+	for _, r := range rows {
+		n += r.Requests
+	}
+	return n
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+)
+
+// Names in the table meta.
+const (
+	metaMerged = "merged" // the last journal that is in the totals
+	metaRolled = "rolled" // the last day that is in path_days
+	metaShrunk = "shrunk" // when rows were last deleted for their size, in seconds since 1970
+)
+
+func meta(ctx context.Context, q querier, name string) (int64, error) {
+	var v int64
+	err := q.QueryRowContext(ctx, "SELECT value FROM meta WHERE name = ?", name).Scan(&v)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return v, err
+}
+
+func setMeta(ctx context.Context, tx *sql.Tx, name string, v int64) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", name, v)
+	return err
+}
+
+// querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// merge adds sums to the totals, and records in the same transaction that the
+// journals up to seq are in them.
+func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer rollback(tx)
+	m, err := newMerging(ctx, tx)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	for k, c := range add.Rows {
+		if err := m.row(k, c); err != nil {
+			return err
+		}
+	}
+	for r, t := range add.Reads {
+		if err := m.read(r, t); err != nil {
+			return err
+		}
+	}
+	if err := m.totals(); err != nil {
+		return err
+	}
+	for hour := range m.hours {
+		if err := fold(ctx, tx, "path_hours", "hour", hour, 2*s.options().RowsPerHour, s.options().RowsPerHour, m.other); err != nil {
+			return err
+		}
+	}
+	if err := setMeta(ctx, tx, metaMerged, seq); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// merging is a merge that is under way.
+type merging struct {
+	ctx                      context.Context
+	tx                       *sql.Tx
+	intern, path, totalOf    *sql.Stmt
+	dayOf, crawler, readInto *sql.Stmt
+	ids                      map[string]int64
+	other                    int64 // the number of OtherPath
+	hours                    map[int64]bool
+	sum                      map[total]*journal.Counts
+	seen                     map[int64]*seenCrawler
+}
+
+// total is a row without a path, by numbers.
+type total struct{ hour, host, crawler, identity, decision, rule, policy int64 }
+
+type seenCrawler struct{ kind, first, last int64 }
+
+func upsert(table, bucket string, paths bool) string {
+	columns, marks, conflict := "", "", ""
+	if paths {
+		columns, marks, conflict = ", path", ", ?", ", path"
+	}
+	return "INSERT INTO " + table + " (" + bucket + ", host, crawler, identity, decision, rule, policy" + columns + ", requests, bytes, violations, queries)" +
+		" VALUES (?, ?, ?, ?, ?, ?, ?" + marks + ", ?, ?, ?, ?)" +
+		" ON CONFLICT (" + bucket + ", host, crawler, identity, decision, rule, policy" + conflict + ") DO UPDATE SET" +
+		" " + addExcluded
+}
+
+// addExcluded adds the counts of a new row to those of the row that is there.
+const addExcluded = "requests = requests + excluded.requests, bytes = bytes + excluded.bytes," +
+	" violations = violations + excluded.violations, queries = queries + excluded.queries"
+
+func newMerging(ctx context.Context, tx *sql.Tx) (*merging, error) {
+	m := &merging{ctx: ctx, tx: tx, ids: map[string]int64{}, hours: map[int64]bool{}, sum: map[total]*journal.Counts{}, seen: map[int64]*seenCrawler{}}
+	for stmt, text := range map[**sql.Stmt]string{
+		// The update that changes nothing makes RETURNING answer for a text that is there.
+		&m.intern:  "INSERT INTO strings (text) VALUES (?) ON CONFLICT (text) DO UPDATE SET text = text RETURNING id",
+		&m.path:    upsert("path_hours", "hour", true),
+		&m.totalOf: upsert("hours", "hour", false),
+		&m.dayOf:   upsert("days", "day", false),
+		&m.crawler: "INSERT INTO crawlers VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET" +
+			" kind = excluded.kind, first = min(first, excluded.first), last = max(last, excluded.last)",
+		&m.readInto: "INSERT INTO reads VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET" +
+			" first = min(first, excluded.first), last = max(last, excluded.last), requests = requests + excluded.requests",
+	} {
+		var err error
+		if *stmt, err = tx.PrepareContext(ctx, text); err != nil {
+			m.close()
+			return nil, err
+		}
+	}
+	var err error
+	if m.other, err = m.id(OtherPath); err != nil {
+		m.close()
+	}
+	return m, err
+}
+
+func (m *merging) close() {
+	for _, stmt := range []*sql.Stmt{m.intern, m.path, m.totalOf, m.dayOf, m.crawler, m.readInto} {
+		if stmt != nil {
+			_ = stmt.Close()
+		}
+	}
+}
+
+func (m *merging) id(text string) (int64, error) {
+	if id, ok := m.ids[text]; ok {
+		return id, nil
+	}
+	var id int64
+	err := m.intern.QueryRowContext(m.ctx, text).Scan(&id)
+	if err == nil {
+		m.ids[text] = id
+	}
+	return id, err
+}
+
+func (m *merging) numbers(texts ...string) (ids []int64, err error) {
+	ids = make([]int64, len(texts))
+	for i, t := range texts {
+		if ids[i], err = m.id(t); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+func (m *merging) row(k journal.Key, c *journal.Counts) error {
+	n, err := m.numbers(k.Host, k.Crawler, k.Identity, k.Decision, k.Rule, k.Policy, k.Path, k.Kind)
+	if err != nil {
+		return err
+	}
+	if _, err := m.path.ExecContext(m.ctx, k.Hour, n[0], n[1], n[2], n[3], n[4], n[5], n[6], c.Requests, c.Bytes, c.Violations, c.Queries); err != nil {
+		return err
+	}
+	m.hours[k.Hour] = true
+	t := total{k.Hour, n[0], n[1], n[2], n[3], n[4], n[5]}
+	if m.sum[t] == nil {
+		m.sum[t] = new(journal.Counts)
+	}
+	m.sum[t].Add(*c)
+	at := k.Hour * 3600
+	if cr := m.seen[n[1]]; cr == nil {
+		m.seen[n[1]] = &seenCrawler{n[7], at, at}
+	} else {
+		cr.kind, cr.first, cr.last = n[7], min(cr.first, at), max(cr.last, at)
+	}
+	return nil
+}
+
+func (m *merging) read(r journal.Read, t *journal.Times) error {
+	n, err := m.numbers(r.Host, r.Crawler, r.Version)
+	if err != nil {
+		return err
+	}
+	_, err = m.readInto.ExecContext(m.ctx, n[0], n[1], n[2], t.First, t.Last, t.Count)
+	return err
+}
+
+// totals writes the totals without paths, and the crawlers.
+func (m *merging) totals() error {
+	for t, c := range m.sum {
+		for _, into := range []struct {
+			stmt   *sql.Stmt
+			bucket int64
+		}{{m.totalOf, t.hour}, {m.dayOf, t.hour / 24}} {
+			if _, err := into.stmt.ExecContext(m.ctx, into.bucket, t.host, t.crawler, t.identity, t.decision, t.rule, t.policy, c.Requests, c.Bytes, c.Violations, c.Queries); err != nil {
+				return err
+			}
+		}
+	}
+	for id, cr := range m.seen {
+		if _, err := m.crawler.ExecContext(m.ctx, id, cr.kind, cr.first, cr.last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fold sums up, without their paths, the rows of one hour or day beyond keep, the
+// ones with the fewest requests, once there are more than limit.
+func fold(ctx context.Context, tx *sql.Tx, table, bucket string, at int64, limit, keep int, other int64) error {
+	var n int
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM "+table+" WHERE "+bucket+" = ?", at).Scan(&n); err != nil || n <= limit {
+		return err
+	}
+	const group = "host, crawler, identity, decision, rule, policy"
+	for _, stmt := range []struct {
+		text string
+		args []any
+	}{
+		{"CREATE TEMP TABLE folded AS SELECT " + group + ", path, requests, bytes, violations, queries FROM " + table +
+			" WHERE " + bucket + " = ? AND path <> ? ORDER BY requests DESC, path LIMIT -1 OFFSET ?", []any{at, other, keep}},
+		{"DELETE FROM " + table + " WHERE (" + bucket + ", " + group + ", path) IN (SELECT ?, " + group + ", path FROM folded)", []any{at}},
+		{"INSERT INTO " + table + " SELECT ?, " + group + ", ?, sum(requests), sum(bytes), sum(violations), sum(queries) FROM folded WHERE true GROUP BY " + group +
+			" ON CONFLICT DO UPDATE SET " + addExcluded, []any{at, other}},
+		{"DROP TABLE folded", nil},
+	} {
+		if _, err := tx.ExecContext(ctx, stmt.text, stmt.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+)
+
+// Reader answers questions about a store, also while another process writes to it.
+// It is safe for concurrent use.
+type Reader struct {
+	dir string
+	db  *sql.DB
+}
+
+// OpenReader opens the store of a directory for reading.
+func OpenReader(ctx context.Context, dir string) (*Reader, error) {
+	if _, err := os.Stat(filepath.Join(dir, databaseName)); err != nil {
+		return nil, fmt.Errorf("%s is not an activity store: %w", dir, err)
+	}
+	db, err := openDatabase(ctx, dir, false)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{dir, db}, nil
+}
+
+// Close closes the database.
+func (r *Reader) Close() error { return r.db.Close() }
+
+// Dimension is what the rows of an answer can differ in.
+type Dimension string
+
+// The dimensions.
+const (
+	ByHost     Dimension = "host"
+	ByCrawler  Dimension = "crawler"
+	ByKind     Dimension = "kind"
+	ByIdentity Dimension = "identity"
+	ByDecision Dimension = "decision"
+	ByRule     Dimension = "rule"
+	ByPolicy   Dimension = "policy"
+	ByPath     Dimension = "path"
+	ByHour     Dimension = "hour" // Row.Start is the start of an hour
+	ByDay      Dimension = "day"  // Row.Start is the start of a day, UTC
+)
+
+// Query asks for totals of a span of time.
+type Query struct {
+	// From and To bound the span, in whole hours: From is included, To is not.
+	From, To time.Time
+	// Only selects the rows that have one of the values in a dimension, which may not
+	// be ByHour or ByDay.
+	Only map[Dimension][]string
+	// By are the dimensions of the answer's rows.
+	By []Dimension
+	// Limit is how many rows to return, those with the most requests; 0 is all.
+	// Where By has ByHour or ByDay, rows come in the order of time, and Limit is not
+	// looked at.
+	Limit int
+	// Violating leaves out rows without violations. Rows come by the number of
+	// violations then.
+	Violating bool
+}
+
+// Row is totals of the visits that share the values of the dimensions asked for.
+type Row struct {
+	Start                       time.Time
+	Values                      map[Dimension]string
+	Requests, Bytes, Violations int64
+}
+
+func (q *Query) has(d Dimension) bool { return slices.Contains(q.By, d) }
+
+// paths tells whether a query needs the tables with paths.
+func (q *Query) paths() bool { return q.has(ByPath) || len(q.Only[ByPath]) > 0 }
+
+// Totals answers a query. What the journals hold is in the answer.
+func (r *Reader) Totals(ctx context.Context, q Query) ([]Row, error) {
+	answer := newAnswer(q)
+	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
+		*answer = *newAnswer(q)
+		if err := answer.addTables(ctx, tx); err != nil {
+			return err
+		}
+		for k, c := range pending.Rows {
+			answer.addPending(k, c)
+		}
+		return nil
+	})
+	return answer.rows(), err
+}
+
+// snapshot calls read with a transaction and with what was not merged when it
+// began. If a journal is merged in between, it starts again.
+func (r *Reader) snapshot(ctx context.Context, read func(tx *sql.Tx, pending *journal.Sums) error) error {
+	for try := 0; ; try++ {
+		err := r.trySnapshot(ctx, read)
+		if !errors.Is(err, fs.ErrNotExist) || try == 5 {
+			return err
+		}
+	}
+}
+
+func (r *Reader) trySnapshot(ctx context.Context, read func(tx *sql.Tx, pending *journal.Sums) error) error {
+	tx, err := r.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer rollback(tx)
+	merged, err := meta(ctx, tx, metaMerged) // the first read fixes what the transaction sees
+	if err != nil {
+		return err
+	}
+	seqs, err := journal.List(r.dir)
+	if err != nil {
+		return err
+	}
+	pending := journal.NewSums(1 << 20)
+	for _, seq := range seqs {
+		if seq <= merged {
+			continue
+		}
+		if err := journal.ReadInto(journal.Name(r.dir, seq), pending); err != nil {
+			return err
+		}
+	}
+	return read(tx, pending)
+}

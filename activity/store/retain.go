@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// clock notices when the wall clock jumps. Rows are only deleted for their age
+// after it has run evenly for an hour: one that is ahead by years for a minute
+// must not delete everything.
+type clock struct {
+	wall   time.Time
+	mono   time.Time
+	evenly time.Duration
+}
+
+const (
+	maxJump    = time.Minute
+	steadyTime = time.Hour
+)
+
+func (c *clock) tick(now time.Time) {
+	mono := time.Now()
+	if !c.mono.IsZero() {
+		passed := mono.Sub(c.mono)
+		jump := now.Round(0).Sub(c.wall) - passed
+		if jump < -maxJump || jump > maxJump {
+			c.evenly = 0
+		} else {
+			c.evenly += passed
+		}
+	}
+	c.wall, c.mono = now.Round(0), mono
+}
+
+func (c *clock) steady() bool { return c.evenly >= steadyTime }
+
+// retain rolls past days up and deletes what is too old, if the clock can be
+// believed, and what is too much.
+func (s *Store) retain(ctx context.Context, now time.Time, steady bool) error {
+	if err := s.roll(ctx, now.Unix()/86400); err != nil {
+		return fmt.Errorf("summing up past days: %w", err)
+	}
+	if steady {
+		if err := s.expire(ctx, now); err != nil {
+			return fmt.Errorf("deleting old rows: %w", err)
+		}
+	}
+	if err := s.shrink(ctx); err != nil {
+		return fmt.Errorf("keeping %s within its size: %w", databaseName, err)
+	}
+	return nil
+}
+
+// roll sums up the hours with paths of days that have ended, in path_days.
+func (s *Store) roll(ctx context.Context, today int64) error {
+	rolled, err := meta(ctx, s.db, metaRolled)
+	if err != nil {
+		return err
+	}
+	rows, err := s.db.QueryContext(ctx, "SELECT DISTINCT hour / 24 FROM hours WHERE hour >= ? AND hour < ? ORDER BY 1", (rolled+1)*24, today*24)
+	if err != nil {
+		return err
+	}
+	days, err := numbersOf(rows)
+	if err != nil {
+		return err
+	}
+	for _, day := range days {
+		if err := s.rollDay(ctx, day); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) rollDay(ctx context.Context, day int64) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer rollback(tx)
+	var other int64
+	if err := tx.QueryRowContext(ctx, "SELECT id FROM strings WHERE text = ?", OtherPath).Scan(&other); err != nil {
+		return err
+	}
+	const group = "host, crawler, identity, decision, rule, policy, path"
+	if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO path_days SELECT ?, "+group+", sum(requests), sum(bytes), sum(violations), sum(queries)"+
+		" FROM path_hours WHERE hour >= ? AND hour < ? GROUP BY "+group, day, day*24, day*24+24); err != nil {
+		return err
+	}
+	if err := fold(ctx, tx, "path_days", "day", day, s.options().RowsPerHour, s.options().RowsPerHour, other); err != nil {
+		return err
+	}
+	if err := setMeta(ctx, tx, metaRolled, day); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func numbersOf(rows *sql.Rows) (all []int64, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, rows.Err()
+}
+
+// expire deletes rows for their age.
+func (s *Store) expire(ctx context.Context, now time.Time) error {
+	hour := now.Add(-s.options().Hours).Unix() / 3600
+	day := now.Add(-s.options().Days).Unix() / 86400
+	gone := int64(0)
+	for _, d := range []struct {
+		text   string
+		before int64
+	}{
+		{"DELETE FROM path_hours WHERE hour < ?", hour},
+		{"DELETE FROM hours WHERE hour < ?", hour},
+		{"DELETE FROM path_days WHERE day < ?", day},
+		{"DELETE FROM days WHERE day < ?", day},
+		{"DELETE FROM reads WHERE last < ?", day * 86400},
+		{"DELETE FROM versions WHERE first < ? AND kind || version NOT IN (SELECT 'robots' || text FROM strings JOIN reads ON reads.version = strings.id)" +
+			" AND EXISTS (SELECT 1 FROM versions AS v WHERE v.kind = versions.kind AND v.host = versions.host AND v.first > versions.first)", day * 86400},
+	} {
+		r, err := s.db.ExecContext(ctx, d.text, d.before)
+		if err != nil {
+			return err
+		}
+		n, _ := r.RowsAffected() // the driver knows it
+		gone += n
+	}
+	if gone == 0 {
+		return nil
+	}
+	return s.sweep(ctx)
+}
+
+// sweep deletes texts that no row names.
+func (s *Store) sweep(ctx context.Context) error {
+	used := []string{"SELECT -1"}
+	for table, columns := range map[string][]string{
+		"hours": rowTexts, "days": rowTexts, "path_hours": {"path"}, "path_days": {"path"},
+		"reads": {"host", "crawler", "version"}, "crawlers": {"crawler", "kind"},
+	} {
+		for _, c := range columns {
+			used = append(used, "SELECT "+c+" FROM "+table)
+		}
+	}
+	if _, err := s.db.ExecContext(ctx, "DELETE FROM crawlers WHERE crawler NOT IN (SELECT crawler FROM days UNION ALL SELECT crawler FROM hours)"); err != nil {
+		return err
+	}
+	_, err := s.db.ExecContext(ctx, "DELETE FROM strings WHERE text <> ? AND id NOT IN ("+strings.Join(used, " UNION ALL ")+")", OtherPath)
+	return err
+}
+
+var rowTexts = []string{"host", "crawler", "identity", "decision", "rule", "policy"}
+
+// shrink deletes the oldest rows while the database is too large: hours with paths
+// from more than a week ago first, then days with paths, then the other hours with
+// paths, then the totals without.
+func (s *Store) shrink(ctx context.Context) error {
+	size, err := s.size(ctx)
+	if err != nil || size <= s.options().MaxBytes {
+		return err
+	}
+	if err := s.noteShrinking(ctx, size); err != nil {
+		return err
+	}
+	for _, t := range []struct {
+		table, bucket string
+		spare         int64 // buckets that stay
+	}{{"path_hours", "hour", 7 * 24}, {"path_days", "day", 0}, {"path_hours", "hour", 0}, {"hours", "hour", 0}, {"days", "day", 0}} {
+		for {
+			// A tenth of the table at a time, as sweep reads all of it.
+			r, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s <= (SELECT min(%[2]s) + (max(%[2]s) - min(%[2]s)) / 10 FROM %[1]s)"+
+				" AND %[2]s <= (SELECT max(%[2]s) FROM %[1]s) - ?", t.table, t.bucket), t.spare)
+			if err != nil {
+				return err
+			}
+			if n, _ := r.RowsAffected(); n == 0 {
+				break
+			}
+			if err := s.sweep(ctx); err != nil {
+				return err
+			}
+			if size, err = s.size(ctx); err != nil || size <= s.options().MaxBytes*9/10 {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// noteShrinking records and reports that rows are deleted for their size.
+func (s *Store) noteShrinking(ctx context.Context, size int64) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer rollback(tx)
+	before, err := meta(ctx, tx, metaShrunk)
+	if err != nil {
+		return err
+	}
+	now := s.options().Now().Unix()
+	if err := setMeta(ctx, tx, metaShrunk, now); err != nil {
+		return err
+	}
+	if s.options().Shrinking != nil && now-before >= 86400 {
+		s.options().Shrinking(size, s.options().MaxBytes)
+	}
+	return tx.Commit()
+}
+
+// size is how much of the database is in use. Freed pages are used again.
+func (s *Store) size(ctx context.Context) (int64, error) { return sizeOf(ctx, s.db) }
+
+func sizeOf(ctx context.Context, db *sql.DB) (int64, error) {
+	var pages, free, each int64
+	for pragma, into := range map[string]*int64{"page_count": &pages, "freelist_count": &free, "page_size": &each} {
+		if err := db.QueryRowContext(ctx, "PRAGMA "+pragma).Scan(into); err != nil {
+			return 0, err
+		}
+	}
+	return (pages - free) * each, nil
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+)
+
+// Store writes totals of visits to a directory. It is an [activity.Recorder].
+type Store struct {
+	dir     string
+	config  atomic.Pointer[Options]
+	db      *sql.DB
+	lock    *sql.DB
+	queue   *activity.Queue
+	failing atomic.Pointer[error] // that Report has been called with
+
+	// What follows belongs to the queue's goroutine.
+	second, minute *journal.Sums
+	journal        *journal.Journal
+	seq            int64
+	lastMerge      time.Time // with its monotonic reading
+	merging        chan mergeResult
+	clock          clock
+	journalErr     error // of the last attempt to write a journal
+	mergeErr       error // of the last merge
+}
+
+// mergeResult is how a merge ended. Sums that are not in the totals are in unmerged.
+type mergeResult struct {
+	unmerged *journal.Sums
+	err      error
+}
+
+// Open opens or creates the store in a directory, and merges what a process that
+// was killed left in its journals. It fails if another process writes to the
+// directory.
+func Open(ctx context.Context, dir string, o Options) (*Store, error) {
+	o.setDefaults()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := lockDirectory(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	db, err := openDatabase(ctx, dir, true)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	s := &Store{dir: dir, db: db, lock: lock, second: journal.NewSums(o.RowsPerHour), minute: journal.NewSums(o.RowsPerHour), lastMerge: time.Now()}
+	s.config.Store(&o)
+	if err := s.recover(ctx); err != nil {
+		return nil, errors.Join(err, db.Close(), lock.Close())
+	}
+	s.queue = activity.NewQueue(o.Queue, o.flushInterval, func(v activity.Visit) { s.second.AddVisit(&v) }, s.tick)
+	return s, nil
+}
+
+// lockDirectory takes the lock of a directory's writer: a transaction on a
+// database of its own, which the system releases however the process ends.
+func lockDirectory(ctx context.Context, dir string) (*sql.DB, error) {
+	lock, err := sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(dir, "lock.db"))+"?_pragma=locking_mode(EXCLUSIVE)")
+	if err != nil {
+		return nil, err
+	}
+	lock.SetMaxOpenConns(1)
+	if _, err := lock.ExecContext(ctx, "BEGIN EXCLUSIVE"); err != nil {
+		return nil, errors.Join(fmt.Errorf("another process writes to %s, or the directory cannot be written to: %w", dir, err), lock.Close())
+	}
+	return lock, nil
+}
+
+// recover merges the journals that are not in the totals.
+func (s *Store) recover(ctx context.Context) error {
+	merged, err := meta(ctx, s.db, metaMerged)
+	if err != nil {
+		return err
+	}
+	seqs, err := journal.List(s.dir)
+	if err != nil {
+		return err
+	}
+	s.seq = merged
+	for _, seq := range seqs {
+		s.seq = max(s.seq, seq)
+		if seq > merged {
+			if err := journal.ReadInto(journal.Name(s.dir, seq), s.minute); err != nil {
+				return err
+			}
+		}
+	}
+	if !s.minute.Empty() {
+		if err := s.merge(ctx, s.minute, s.seq); err != nil {
+			return err
+		}
+		s.minute = journal.NewSums(s.options().RowsPerHour)
+	}
+	for _, seq := range seqs {
+		if err := os.Remove(journal.Name(s.dir, seq)); err != nil {
+			return err
+		}
+	}
+	return s.rotate()
+}
+
+// rotate begins a new journal.
+func (s *Store) rotate() error {
+	if s.journal != nil {
+		_ = s.journal.Close() // every batch was written; nothing is lost here
+		s.journal = nil
+	}
+	j, err := journal.Create(s.dir, s.seq+1)
+	if err != nil {
+		return err
+	}
+	s.seq++
+	s.journal = j
+	return nil
+}
+
+// Configure changes the bounds of rows, bytes and days.
+func (s *Store) Configure(o Options) {
+	o.setDefaults()
+	c := *s.options()
+	c.RowsPerHour, c.Hours, c.Days, c.MaxBytes = o.RowsPerHour, o.Hours, o.Days, o.MaxBytes
+	s.config.Store(&c)
+}
+
+func (s *Store) options() *Options { return s.config.Load() }
+
+// Record implements [activity.Recorder].
+func (s *Store) Record(v activity.Visit) { s.queue.Record(v) }
+
+// Dropped is how many visits found the queue full.
+func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
+
+// Err is why the store cannot write at the moment, or nil.
+func (s *Store) Err() error {
+	if err := s.failing.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Close writes what is in memory, and closes the files.
+func (s *Store) Close() error {
+	s.queue.Close()
+	ctx := context.Background()
+	var err error
+	if s.merging != nil {
+		err = s.merged(<-s.merging)
+	}
+	if !s.minute.Empty() {
+		err = errors.Join(err, s.merge(ctx, s.minute, s.seq))
+	}
+	if s.journal != nil {
+		err = errors.Join(err, s.journal.Close())
+	}
+	return errors.Join(err, s.db.Close(), s.lock.Close())
+}
+
+// tick runs once a second.
+func (s *Store) tick() {
+	if !s.second.Empty() {
+		s.journalErr = s.flush()
+	}
+	select {
+	case r := <-s.merging:
+		s.mergeErr = s.merged(r)
+	default:
+	}
+	s.clock.tick(s.options().Now())
+	if s.merging == nil && time.Since(s.lastMerge) >= s.options().mergeInterval {
+		s.journalErr = s.startMerge()
+	}
+	s.report(errors.Join(s.journalErr, s.mergeErr))
+}
+
+// flush appends the sums of the last second to the journal.
+func (s *Store) flush() (err error) {
+	if s.journal == nil {
+		err = s.rotate()
+	}
+	if s.journal != nil {
+		err = s.journal.Append(s.second)
+	}
+	s.minute.AddAll(s.second) // they are merged even if the journal has no room
+	s.second = journal.NewSums(s.options().RowsPerHour)
+	return err
+}
+
+// startMerge hands the sums since the last merge to a goroutine, while new ones go
+// to a new journal.
+func (s *Store) startMerge() error {
+	s.lastMerge = time.Now()
+	add, seq := s.minute, s.seq
+	err := s.rotate()
+	s.minute = journal.NewSums(s.options().RowsPerHour)
+	done := make(chan mergeResult, 1)
+	s.merging = done
+	steady := s.clock.steady()
+	go func() {
+		ctx := context.Background()
+		if err := s.merge(ctx, add, seq); err != nil {
+			done <- mergeResult{add, fmt.Errorf("merging into %s: %w", databaseName, err)}
+			return
+		}
+		done <- mergeResult{nil, errors.Join(s.removeJournals(seq), s.retain(ctx, s.options().Now(), steady))}
+	}()
+	return err
+}
+
+// merged takes note of how a merge ended.
+func (s *Store) merged(r mergeResult) error {
+	s.merging = nil
+	if r.unmerged != nil {
+		s.minute.AddAll(r.unmerged)
+	}
+	return r.err
+}
+
+// removeJournals removes journals that are in the totals, except the last: a reader
+// may have looked at the totals just before.
+func (s *Store) removeJournals(merged int64) error {
+	seqs, err := journal.List(s.dir)
+	for _, seq := range seqs {
+		if seq < merged {
+			err = errors.Join(err, os.Remove(journal.Name(s.dir, seq)))
+		}
+	}
+	return err
+}
+
+// report passes on that writing began to fail, or works again.
+func (s *Store) report(err error) {
+	if (err == nil) == (s.failing.Load() == nil) {
+		return
+	}
+	if err == nil {
+		s.failing.Store(nil)
+	} else {
+		s.failing.Store(&err)
+	}
+	s.options().Report(err)
+}

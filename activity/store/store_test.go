@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+)
+
+var start = time.Date(2026, 11, 20, 22, 30, 0, 0, time.UTC)
+
+func open(t *testing.T, dir string, o Options) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func closeStore(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func totals(t *testing.T, dir string, q Query) []Row {
+	t.Helper()
+	r, err := OpenReader(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if q.To.IsZero() {
+		q.From, q.To = start.Add(-1000*24*time.Hour), start.Add(1000*24*time.Hour)
+	}
+	rows, err := r.Totals(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// model is the totals of visits as a map from the values that a query tells apart.
+type model map[string]journal.Counts
+
+func (m model) add(q Query, v activity.Visit) {
+	if v.Time.Before(q.From) || !v.Time.Before(q.To) {
+		return
+	}
+	k := journal.KeyOf(&v)
+	for d, values := range q.Only {
+		if !slices.Contains(values, keyValue(&k, d)) {
+			return
+		}
+	}
+	if q.Violating && !v.Violation {
+		return
+	}
+	id := ""
+	for _, d := range q.By {
+		switch d {
+		case ByHour:
+			id += v.Time.UTC().Truncate(time.Hour).Format(time.RFC3339) + "|"
+		case ByDay:
+			id += v.Time.UTC().Truncate(24*time.Hour).Format(time.RFC3339) + "|"
+		default:
+			id += keyValue(&k, d) + "|"
+		}
+	}
+	c := m[id]
+	d := journal.Counts{Requests: 1, Bytes: v.Bytes}
+	if v.Violation {
+		d.Violations = 1
+	}
+	c.Add(d)
+	m[id] = c
+}
+
+func modelOf(q Query, rows []Row) model {
+	m := model{}
+	for _, r := range rows {
+		id := ""
+		for _, d := range q.By {
+			if d == ByHour || d == ByDay {
+				id += r.Start.Format(time.RFC3339) + "|"
+			} else {
+				id += r.Values[d] + "|"
+			}
+		}
+		m[id] = journal.Counts{Requests: r.Requests, Bytes: r.Bytes, Violations: r.Violations}
+	}
+	return m
+}
+
+func randomVisit(rnd *rand.Rand, at time.Time) activity.Visit {
+	pick := func(s ...string) string { return s[rnd.IntN(len(s))] }
+	crawler := pick("GPTBot", "Googlebot", "curl")
+	v := activity.Visit{
+		Time: at, Host: pick("a.example", "b.example"), Path: pick("/", "/news/", "/members/x", "/\xff"), Crawler: crawler,
+		Kind:     map[string]string{"GPTBot": "ai-training", "Googlebot": "search", "curl": activity.KindUnknown}[crawler],
+		Identity: activity.Identity(pick("verified", "claimed", "impostor")), Decision: activity.Decision(pick("allowed", "refused")),
+		Rule: pick("", "AI out"), Policy: pick("p1", "p2"), Bytes: int64(rnd.IntN(1000)), Violation: rnd.IntN(5) == 0,
+		QueryOmitted: rnd.IntN(3) == 0,
+	}
+	if rnd.IntN(10) == 0 {
+		v.Rule, v.Violation = "robots", true
+	}
+	return v
+}
+
+// TestTotalsAgainstModel records random visits over four days, with merges, days that end and a
+// store that is opened again in between, and compares the answers of random queries
+// with sums made one by one.
+func TestTotalsAgainstModel(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	dir := t.TempDir()
+	var now time.Time
+	o := Options{Now: func() time.Time { return now }, flushInterval: time.Hour}
+	s := open(t, dir, o)
+	var visits []activity.Visit
+	recorded, asked := 3000, 300
+	if testing.Short() {
+		recorded, asked = 300, 30 // SQLite in Go is slow with the race detector
+	}
+	for i := range recorded {
+		now = start.Add(time.Duration(i) * 96 * time.Hour / time.Duration(recorded))
+		v := randomVisit(rnd, now)
+		s.second.AddVisit(&v)
+		v.Path = journal.Text(v.Path)
+		visits = append(visits, v)
+		switch {
+		case i%17 == 0:
+			if err := s.flush(); err != nil {
+				t.Fatal(err)
+			}
+		case i%101 == 0:
+			if err := s.startMerge(); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.merged(<-s.merging); err != nil {
+				t.Fatal(err)
+			}
+		case i%1999 == 0:
+			closeStore(t, s)
+			s = open(t, dir, o)
+		}
+	}
+	if err := s.flush(); err != nil {
+		t.Fatal(err)
+	}
+	dimensions := []Dimension{ByHost, ByCrawler, ByKind, ByIdentity, ByDecision, ByRule, ByPolicy, ByPath, ByHour, ByDay}
+	for range asked {
+		q := Query{From: start.Truncate(time.Hour).Add(time.Duration(rnd.IntN(120)-10) * time.Hour), Only: map[Dimension][]string{}}
+		q.To = q.From.Add(time.Duration(rnd.IntN(100)) * time.Hour)
+		for _, i := range rnd.Perm(len(dimensions))[:rnd.IntN(4)] {
+			if d := dimensions[i]; d != ByDay || !q.has(ByHour) {
+				if d != ByHour || !q.has(ByDay) {
+					q.By = append(q.By, d)
+				}
+			}
+		}
+		if rnd.IntN(2) == 0 {
+			q.Only[ByCrawler] = []string{"GPTBot", "NoSuchBot"}
+		}
+		if rnd.IntN(4) == 0 {
+			q.Only[ByKind] = []string{"search", "ai-training"}
+		}
+		if rnd.IntN(4) == 0 {
+			q.Only[ByPath] = []string{"/news/"}
+		}
+		q.Violating = violating(rnd, &q)
+		want := model{}
+		for _, v := range visits {
+			want.add(q, v)
+		}
+		if got := modelOf(q, totals(t, dir, q)); !maps.Equal(got, want) {
+			t.Fatalf("%+v:\ngot  %v\nwant %v", q, got, want)
+		}
+	}
+	checkEachRow(t, dir, visits)
+	closeStore(t, s)
+}
+
+// checkEachRow holds the rows of the whole time against the visits.
+func checkEachRow(t *testing.T, dir string, visits []activity.Visit) {
+	t.Helper()
+	want := map[string]journal.Counts{}
+	for _, v := range visits {
+		id := strings.Join([]string{v.Time.UTC().Format(time.DateOnly), v.Host, v.Crawler, v.Kind, string(v.Identity), string(v.Decision), v.Rule, v.Policy, v.Path}, "|")
+		s := journal.NewSums(1)
+		s.AddVisit(&v)
+		for _, c := range s.Rows {
+			sum := want[id]
+			sum.Add(*c)
+			want[id] = sum
+		}
+	}
+	got := map[string]journal.Counts{}
+	r, err := OpenReader(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	pathless, err := r.EachRow(t.Context(), start.AddDate(-1, 0, 0), start.AddDate(1, 0, 0), func(v activity.Visits) error {
+		id := strings.Join([]string{v.Start.Format(time.DateOnly), v.Host, v.Crawler, v.Kind, string(v.Identity), string(v.Decision), v.Rule, v.Policy, v.Path}, "|")
+		sum := got[id]
+		sum.Add(journal.Counts{Requests: v.Requests, Bytes: v.Bytes, Violations: v.Violations, Queries: v.Queries})
+		got[id] = sum
+		return nil
+	})
+	if err != nil || pathless != 0 || !maps.Equal(got, want) {
+		t.Errorf("%d rows by day, want %d; %d requests without paths, %v", len(got), len(want), pathless, err)
+	}
+}
+
+// violating sometimes asks for the rows with violations. A row has more visits than
+// those that are violations, so only the number of those can be compared: the query is
+// for what has nothing else.
+func violating(rnd *rand.Rand, q *Query) bool {
+	if rnd.IntN(4) > 0 {
+		return false
+	}
+	q.Only[ByRule] = []string{"robots"}
+	return true
+}
+
+func TestWhatAKilledProcessLeavesIsMergedOnce(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(3, 4))
+	dir, copied := t.TempDir(), t.TempDir()
+	s := open(t, dir, Options{flushInterval: time.Hour})
+	record := func(n int) {
+		for range n {
+			v := randomVisit(rnd, start)
+			s.second.AddVisit(&v)
+		}
+		if err := s.flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(100)
+	if err := s.startMerge(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.merged(<-s.merging); err != nil {
+		t.Fatal(err)
+	}
+	record(50) // in the journal alone; the journal of the first 100 is still there
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	last := journal.Name(copied, s.seq)
+	for _, torn := range []string{"", "\x00", "\x10\x00\x00\x00\x00\x00\x00\x00half of a batch"} {
+		f, err := os.OpenFile(last, os.O_APPEND|os.O_WRONLY, 0)
+		if err == nil {
+			_, _ = f.WriteString(torn)
+			_ = f.Close()
+		}
+		again := open(t, copied, Options{})
+		closeStore(t, again)
+		if rows := totals(t, copied, Query{}); len(rows) != 1 || rows[0].Requests != 150 {
+			t.Fatalf("after %q: %+v, want 150 requests", torn, rows)
+		}
+	}
+	closeStore(t, s)
+}
+
+func TestRowsAreBoundedAndTheMostRequestedStay(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("thousands of rows: SQLite in Go is slow with the race detector")
+	}
+	rnd := rand.New(rand.NewPCG(5, 6))
+	dir := t.TempDir()
+	now := start
+	s := open(t, dir, Options{RowsPerHour: 100, flushInterval: time.Hour, Now: func() time.Time { return now }})
+	zipf := rand.NewZipf(rnd, 1.2, 1, 50_000)
+	truth := map[string]int64{}
+	const visits = 50_000
+	for i := range visits {
+		path := fmt.Sprintf("/p/%d", zipf.Uint64())
+		truth[path]++
+		s.second.AddVisit(&activity.Visit{Time: start, Host: "h", Crawler: "c", Path: path, Bytes: 1})
+		if i%1000 == 0 {
+			if err := s.flush(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%10_000 == 0 {
+			if err := s.startMerge(); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.merged(<-s.merging); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	now = start.Add(48 * time.Hour)
+	closeStore(t, s)
+	s = open(t, dir, Options{RowsPerHour: 100, Now: func() time.Time { return now }})
+	if err := s.retain(t.Context(), now, false); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	rows := totals(t, dir, Query{By: []Dimension{ByPath}})
+	if len(rows) > 201 {
+		t.Errorf("%d rows", len(rows))
+	}
+	sum, got := int64(0), map[string]int64{}
+	for _, r := range rows {
+		sum += r.Requests
+		got[r.Values[ByPath]] = r.Requests
+	}
+	if sum != visits {
+		t.Errorf("%d requests in all, want %d: nothing is lost to the bound", sum, visits)
+	}
+	for i := range 10 {
+		path := fmt.Sprintf("/p/%d", i)
+		if n := got[path]; n < truth[path]*95/100 || n > truth[path] {
+			t.Errorf("%s: %d requests, want %d or up to 5 %% less", path, n, truth[path])
+		}
+	}
+}
+
+func TestSizeIsBounded(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("thousands of rows: SQLite in Go is slow with the race detector")
+	}
+	dir := t.TempDir()
+	now := start
+	const (
+		limit = 2 << 20
+		days  = 60
+		paths = 30 // an hour
+	)
+	s := open(t, dir, Options{MaxBytes: limit, flushInterval: time.Hour, Now: func() time.Time { return now }})
+	for hour := range 24 * days {
+		now = start.Add(time.Duration(hour) * time.Hour)
+		for i := range paths {
+			s.second.AddVisit(&activity.Visit{Time: now, Host: "h", Crawler: "c", Path: fmt.Sprintf("/%d/%s%d", hour, strings.Repeat("x", 40), i)})
+		}
+		if hour%24 != 23 {
+			continue
+		}
+		if err := s.flush(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.startMerge(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.merged(<-s.merging); err != nil {
+			t.Fatal(err)
+		}
+		if size, err := s.size(t.Context()); err != nil || size > limit {
+			t.Fatalf("hour %d: %d bytes, %v", hour, size, err)
+		}
+	}
+	closeStore(t, s)
+	if info, err := os.Stat(filepath.Join(dir, databaseName)); err != nil || info.Size() > 2*limit {
+		t.Errorf("the file has %d bytes, %v", info.Size(), err)
+	}
+	if rows := totals(t, dir, Query{}); len(rows) != 1 || rows[0].Requests != 24*days*paths {
+		t.Errorf("%+v: totals by day stay when hours with paths go", rows)
+	}
+	lastWeek := Query{From: now.Add(-6 * 24 * time.Hour), To: now.Add(time.Hour), By: []Dimension{ByPath}}
+	if rows := totals(t, dir, lastWeek); len(rows) < 6*24*paths {
+		t.Errorf("%d paths of the last six days, want them all", len(rows))
+	}
+	if rows := totals(t, dir, Query{By: []Dimension{ByPath}}); len(rows) >= 24*days*paths {
+		t.Error("no row with a path was deleted: the test does not reach the limit")
+	}
+}
+
+func TestExpire(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("thousands of rows: SQLite in Go is slow with the race detector")
+	}
+	dir := t.TempDir()
+	now := start
+	s := open(t, dir, Options{Hours: 48 * time.Hour, Days: 10 * 24 * time.Hour, flushInterval: time.Hour, Now: func() time.Time { return now }})
+	for day := range 30 {
+		now = start.Add(time.Duration(day) * 24 * time.Hour)
+		s.second.AddVisit(&activity.Visit{Time: now, Host: "h", Crawler: fmt.Sprint("c", day), Path: fmt.Sprint("/", day)})
+		if err := s.flush(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.merge(t.Context(), s.minute, s.seq); err != nil {
+			t.Fatal(err)
+		}
+		s.minute = journal.NewSums(10)
+		if err := s.retain(t.Context(), now, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rows := totals(t, dir, Query{By: []Dimension{ByDay}}); len(rows) != 11 {
+		t.Errorf("%d days are stored, want 11", len(rows))
+	}
+	var texts int
+	if err := s.db.QueryRow("SELECT count(*) FROM strings WHERE text LIKE 'c%' OR text LIKE '/%'").Scan(&texts); err != nil || texts != 22 {
+		t.Errorf("%d texts, want those of 11 days: %v", texts, err)
+	}
+	closeStore(t, s)
+}
+
+func TestOneWriter(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	if again, err := Open(t.Context(), dir, Options{}); err == nil {
+		_ = again.Close()
+		t.Error("two stores write to one directory")
+	} else if !strings.Contains(err.Error(), "another process writes to") {
+		t.Error(err)
+	}
+	closeStore(t, s)
+	closeStore(t, open(t, dir, Options{}))
+}
+
+func TestReadsAndVersions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx := context.Background()
+	s := open(t, dir, Options{flushInterval: time.Hour})
+	for i, version := range []string{"v1", "v1", "v2"} {
+		s.second.AddVisit(&activity.Visit{Time: start.Add(time.Duration(i) * time.Hour), Host: "h", Crawler: "GPTBot", Kind: "ai-training", Robots: version, RobotsTxt: true})
+	}
+	s.second.AddVisit(&activity.Visit{Time: start, Host: "h", Crawler: "GPTBot", Robots: "v0", RobotsTxt: true, Identity: activity.Impostor})
+	if err := s.flush(); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range []string{"v1", "v2", "v1"} {
+		if err := s.Publish(ctx, Version{Kind: RobotsVersion, Version: v, Host: "h", First: start.Add(time.Duration(i) * time.Hour), Text: "User-agent: *\n"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := OpenReader(ctx, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, when := range []string{"before", "after"} { // the merge
+		reads, err := r.Reads(ctx, "GPTBot", "")
+		if err != nil || len(reads) != 2 || reads[0].Version != "v2" || reads[1].Requests != 2 || !reads[1].First.Equal(start) {
+			t.Errorf("%s: %+v, %v", when, reads, err)
+		}
+		crawlers, err := r.Crawlers(ctx)
+		if err != nil || len(crawlers) != 1 || crawlers[0].Name != "GPTBot" {
+			t.Errorf("%s: %+v, %v", when, crawlers, err)
+		}
+		if err := s.startMerge(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.merged(<-s.merging); err != nil {
+			t.Fatal(err)
+		}
+	}
+	versions, err := r.Versions(ctx, RobotsVersion, "h")
+	if err != nil || len(versions) != 2 || versions[0].Version != "v2" || !versions[1].First.Equal(start) {
+		t.Errorf("%+v, %v", versions, err)
+	}
+	if err := s.Delete(ctx, "GPTBot", ""); err != nil {
+		t.Fatal(err)
+	}
+	if reads, err := r.Reads(ctx, "", ""); err != nil || len(reads) != 0 {
+		t.Errorf("after Delete: %+v, %v", reads, err)
+	}
+	if rows := totals(t, dir, Query{}); len(rows) != 0 {
+		t.Errorf("after Delete: %+v", rows)
+	}
+	closeStore(t, s)
+}

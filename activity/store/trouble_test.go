@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+)
+
+// fullFile is a journal's file on a disk without room.
+type fullFile struct{}
+
+func (fullFile) WriteAt([]byte, int64) (int, error) { return 0, syscall.ENOSPC }
+func (fullFile) Truncate(int64) error               { return nil }
+func (fullFile) Close() error                       { return nil }
+
+// While the disk has no room, neither for the journal nor for the database, the store
+// goes on counting in memory, says so once, and writes everything when there is room.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var reports []error
+	s := open(t, dir, Options{flushInterval: time.Hour, Report: func(err error) { reports = append(reports, err) }})
+	visit := func(n int) {
+		for i := range n {
+			s.second.AddVisit(&activity.Visit{Time: start, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i, strings.Repeat("x", 500))})
+		}
+	}
+	merge := func() {
+		s.lastMerge = time.Time{} // it is time to merge
+		s.tick()
+		if s.merging != nil {
+			s.mergeErr = s.merged(<-s.merging)
+		}
+		s.tick()
+	}
+	visit(10)
+	merge()
+	if len(reports) != 0 {
+		t.Fatal(reports)
+	}
+	var pages int64
+	if err := s.db.QueryRow("PRAGMA page_count").Scan(&pages); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(n int64) {
+		if _, err := s.db.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", n)); err != nil { // SQLITE_FULL, as on a full disk
+			t.Fatal(err)
+		}
+	}
+	limit(pages)
+	writable := s.journal
+	s.journal = journal.New(fullFile{})
+	for range 3 {
+		visit(1000)
+		merge()
+	}
+	if len(reports) != 1 || reports[0] == nil || s.Err() == nil || !strings.Contains(s.Err().Error(), "full") {
+		t.Fatalf("reports: %v, Err: %v", reports, s.Err())
+	}
+	if s.journal != nil {
+		_ = s.journal.Close()
+	}
+	s.journal = nil
+	_ = writable.Close()
+	limit(1 << 30)
+	visit(1)
+	merge()
+	if len(reports) != 2 || reports[1] != nil || s.Err() != nil {
+		t.Errorf("writing works again: %v, %v", reports, s.Err())
+	}
+	closeStore(t, s)
+	if n := sum(totals(t, dir, Query{})); n != 10+3*1000+1 {
+		t.Errorf("%d requests, want all 3,011", n)
+	}
+}
+
+// A clock that jumps ahead by years, and back, neither deletes rows nor loses visits.
+func TestClockThatJumps(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), start
+	s := open(t, dir, Options{flushInterval: time.Hour, Now: func() time.Time { return now }})
+	want := int64(0)
+	for i, jump := range []time.Duration{0, 20 * 365 * 24 * time.Hour, -20 * 365 * 24 * time.Hour, -30 * 24 * time.Hour, 30 * 24 * time.Hour, 0} {
+		now = now.Add(jump)
+		s.second.AddVisit(&activity.Visit{Time: now, Host: "h", Crawler: "c", Path: fmt.Sprint("/", i)})
+		want++
+		s.lastMerge = time.Time{}
+		s.tick()
+		if s.merging != nil {
+			if err := s.merged(<-s.merging); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows := totals(t, dir, Query{From: start.AddDate(-1, 0, 0), To: start.AddDate(30, 0, 0)})
+		if sum(rows) != want {
+			t.Errorf("after a jump by %s: %d requests, want %d", jump, sum(rows), want)
+		}
+	}
+	closeStore(t, s)
+}
+
+func TestClockThatJumpsIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	var c clock
+	c.tick(start)
+	c.evenly = 2 * steadyTime
+	c.tick(start.Add(20 * 365 * 24 * time.Hour))
+	if c.steady() {
+		t.Error("the clock jumped by 20 years and is believed")
+	}
+	c.evenly = 2 * steadyTime
+	c.tick(start)
+	if c.steady() {
+		t.Error("the clock jumped back and is believed")
+	}
+}
+
+var twoYearsScale = flag.Int("store.scale", 16, "by what the paths and bytes of the two simulated years are divided")
+
+// Two years of 10,000 distinct paths an hour stay within the default bounds, and the
+// totals without paths are all there.
+func TestTwoYears(t *testing.T) {
+	t.Parallel()
+	if !long() {
+		t.Skip("two simulated years take minutes: set ROBOTSPOLICY_LONG")
+	}
+	const days = 730
+	paths, limit := 10_000 / *twoYearsScale, int64(512<<20 / *twoYearsScale)
+	dir, now := t.TempDir(), start.Truncate(24*time.Hour)
+	s := open(t, dir, Options{MaxBytes: limit, flushInterval: time.Hour, Now: func() time.Time { return now }})
+	most := int64(0)
+	for day := range days {
+		for hour := range 24 {
+			at := now.Add(time.Duration(hour) * time.Hour)
+			for i := range paths {
+				s.second.AddVisit(&activity.Visit{
+					Time: at, Host: "www.example.com", Crawler: []string{"GPTBot", "Googlebot", "CCBot"}[i%3], Kind: "search", Identity: activity.Verified,
+					Decision: activity.Allowed, Policy: "p1", Path: fmt.Sprintf("/articles/%d/%d-%d", day, hour, i), Bytes: 1000,
+				})
+			}
+			s.minute.AddAll(s.second)
+			s.second = journal.NewSums(s.options().RowsPerHour)
+			if hour < 23 && len(s.minute.Rows) < paths*4 {
+				continue
+			}
+			if err := s.merge(t.Context(), s.minute, s.seq); err != nil {
+				t.Fatal(err)
+			}
+			s.minute = journal.NewSums(s.options().RowsPerHour)
+		}
+		now = now.Add(24 * time.Hour)
+		if err := s.retain(t.Context(), now, true); err != nil {
+			t.Fatal(err)
+		}
+		size, err := s.size(t.Context())
+		if err != nil || size > s.options().MaxBytes {
+			t.Fatalf("day %d: %d bytes, %v", day, size, err)
+		}
+		most = max(most, size)
+		if day%30 == 0 {
+			t.Logf("day %d: %d KB", day, size>>10)
+		}
+	}
+	closeStore(t, s)
+	info, err := os.Stat(filepath.Join(dir, databaseName))
+	if err != nil || info.Size() > limit+limit/2+1<<20 {
+		t.Errorf("the file has %d KB, %v", info.Size()>>10, err)
+	}
+	rows := totals(t, dir, Query{From: now.AddDate(0, 0, -395), To: now, By: []Dimension{ByDay}})
+	for _, r := range rows {
+		if r.Requests != int64(24*paths) {
+			t.Errorf("%s has %d requests, want %d", r.Start.Format(time.DateOnly), r.Requests, 24*paths)
+		}
+	}
+	if len(rows) != 395 {
+		t.Errorf("%d days, want 395", len(rows))
+	}
+	week := totals(t, dir, Query{From: now.AddDate(0, 0, -6), To: now, By: []Dimension{ByPath}, Limit: 10})
+	if len(week) != 10 {
+		t.Errorf("the paths of the last week are gone: %d", len(week))
+	}
+	t.Logf("at most %d KB in use of %d, the file has %d KB", most>>10, limit>>10, info.Size()>>10)
+}

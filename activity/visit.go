@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package activity holds what crawlers did: visits, and the recorders that take
+// them. It knows nothing of Caddy and does no I/O.
+package activity
+
+import "time"
+
+// Version is the version of the fields of [Visit], as the log writes them. A
+// field that is added does not change it; one that is renamed or gets another
+// meaning does.
+const Version = 1
+
+// Identity is what verification found about the client of a visit.
+type Identity string
+
+// The identities.
+const (
+	Verified Identity = "verified" // an address list, DNS or a signature proved it
+	Claimed  Identity = "claimed"  // the User-Agent says so, and nothing proved or disproved it
+	Impostor Identity = "impostor" // proof was possible and failed
+)
+
+// Decision is what was decided about a visit, and what was done about it.
+type Decision string
+
+// The decisions.
+const (
+	Allowed     Decision = "allowed"      // or the policy says nothing
+	Disallowed  Decision = "disallowed"   // disallowed, and nothing was done about it
+	WouldRefuse Decision = "would_refuse" // disallowed; the rule is in dry run (enforce: log)
+	Refused     Decision = "refused"      // answered with a refusal
+	Limited     Decision = "limited"      // answered with 429, over a limit of its rule
+	WouldLimit  Decision = "would_limit"  // allowed; over a limit in dry run (enforce: log)
+)
+
+// KindUnknown is the kind of clients that look automated and are not in the
+// catalogue.
+const KindUnknown = "unknown"
+
+// AuditProduct is the product in the User-Agent of every request that the command
+// `audit` makes.
+const AuditProduct = "caddy-robots-policy-audit"
+
+// Visit is one decided request of a crawler, or of a client that looks like one.
+// It never holds the client's address.
+type Visit struct {
+	Time time.Time
+	// Host is in lower case and has no port.
+	Host string
+	// Path is the path as sent. It has the query only where that mattered to the
+	// decision; QueryOmitted says that there was one which it does not have.
+	Path         string
+	QueryOmitted bool
+	// Crawler is the product token; of a client of [KindUnknown] the name that its
+	// User-Agent begins with.
+	Crawler  string
+	Kind     string // a kind of the catalogue, or KindUnknown
+	Identity Identity
+	Decision Decision
+	// Rule is the name of the rule that decided, or its audience; empty where none did.
+	Rule string
+	// Policy is the version of the policy that decided: the start of its SHA-256.
+	Policy string
+	// Robots is the version of the robots.txt that the crawler had read before, or of
+	// the one that it reads with this visit; empty if it is not known to have read any.
+	Robots string
+	// RobotsTxt: the visit is for /robots.txt.
+	RobotsTxt bool
+	// Violation: the robots.txt that the crawler had read disallows this visit.
+	Violation bool
+	// Audit: the request was made by the command `audit` of this program, which claims to
+	// be one crawler after the other. Totals and evidence leave it out.
+	Audit  bool
+	Status int   // of the response
+	Bytes  int64 // of the response's body, as sent
+}
+
+// Recorder takes visits. Record is called while a response is being finished, so it
+// must not wait. A recorder that stores a visit's strings copies them: they may be
+// parts of the request.
+type Recorder interface {
+	Record(v Visit)
+}

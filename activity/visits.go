@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package activity
+
+import "time"
+
+// Visits are the visits that a row of the store sums up.
+type Visits struct {
+	Start                       time.Time // when the hour or day of the row begins
+	Host, Crawler, Kind         string
+	Identity                    Identity
+	Decision                    Decision
+	Rule, Policy                string
+	Path                        string // OtherPath for what was summed up
+	Requests, Bytes, Violations int64
+	Queries                     int64 // how many of the requests had a query that Path does not have
+}
+
+// OtherPath stands for all paths that have no row of their own.
+const OtherPath = "(other)"

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// maxAgentPages is how many pages are requested in each further name.
+const maxAgentPages = 3
+
+// checkAgents requests robots.txt and some pages in the other names, and compares.
+func (a *auditor) checkAgents(ctx context.Context) error {
+	for _, as := range a.agents {
+		if err := a.checkRobotsAs(ctx, as); err != nil {
+			return err
+		}
+		for _, p := range a.pages[:min(len(a.pages), maxAgentPages)] {
+			r, err := a.get(ctx, p.url, as)
+			if err != nil {
+				return err
+			}
+			p.got[as.Name] = r
+			if as.crawler != nil {
+				if err := a.checkAgentPage(ctx, p, r); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	a.checkVary()
+	return a.checkCachedRefusal(ctx)
+}
+
+// checkRobotsAs compares robots.txt as another client gets it.
+func (a *auditor) checkRobotsAs(ctx context.Context, as agent) error {
+	if !a.robots.ok() {
+		return nil
+	}
+	at := a.robotsURL()
+	r, err := a.get(ctx, at, as)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.refused():
+		a.add(a.refusal(at.String(), as, "robots.txt is refused to "+as.Name+" ("+r.outcome()+"), which then takes everything for allowed", "let everyone read /robots.txt"))
+	case r.ok() && !bytes.Equal(r.body, a.robots.body):
+		a.add(finding(codeRobotsVaries, at.String(), as.crawlerName(), as.Name+" gets another robots.txt than others"+because(r.cached()), "serve one robots.txt to everyone; it has groups for each crawler"))
+	}
+	return nil
+}
+
+// checkAgentPage judges what a crawler gets for a page.
+func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) error {
+	refused := r.refused()
+	if a.o.Policy != nil {
+		edge := a.o.Policy.Edge(a.edgeQuery(r.agent, p))
+		if edge.Refused() && edge.Mode == policy.ModeBlock {
+			if !refused && r.ok() {
+				return a.reportNotRefused(ctx, p, r)
+			}
+			return nil
+		}
+	} else if refused && !a.robotsAllows(p, r.agent) {
+		return nil // robots.txt says so, and the server enforces it
+	}
+	if refused {
+		if other := a.letIn(p); other != "" {
+			a.add(a.refusal(p.url.String(), r.agent, r.agent.Name+" is refused ("+r.outcome()+") where "+other+" is not, and "+a.allowedBy()+" it", "look for a rule against this crawler in the CDN or firewall"))
+		}
+		return nil
+	}
+	if r.ok() {
+		return a.checkPolicy(ctx, p, r, r.agent)
+	}
+	return nil
+}
+
+func (a *auditor) edgeQuery(as agent, p *page) policy.Query {
+	q := a.query(a.crawler(as), p.url, policy.Crawl)
+	q.Identity = policy.Unknown
+	return q
+}
+
+func (a *auditor) allowedBy() string {
+	if a.o.Policy != nil {
+		return "the policy allows"
+	}
+	return "robots.txt allows"
+}
+
+func (a *auditor) robotsAllows(p *page, as agent) bool {
+	r := readerOf(as.crawler)
+	return a.rules.decide(r.names, r.ignoresStar, target(p.url)).allowed
+}
+
+// letIn names a client that got a page, or is empty.
+func (a *auditor) letIn(p *page) string {
+	for _, as := range []agent{browserAgent, a.own} {
+		if p.got[as.Name].ok() {
+			return as.Name
+		}
+	}
+	return ""
+}
+
+// refusal reports that a client which claims to be a crawler was refused. The server may
+// have found out that the claim is false: that is a fault only where nothing can be
+// verified.
+func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
+	f := finding(codeRefused, at, as.crawlerName(), message, fix)
+	if as.crawler == nil || !as.crawler.Verification.IsEmpty() {
+		f = f.as(Inconclusive)
+		f.Message += ". Inconclusive: the server may verify, and this request only claimed the name"
+		f.Fix = "see in the server's or CDN's log whether the real crawler gets the page"
+	}
+	return f
+}
+
+// reportNotRefused reports a page that a crawler got although the policy blocks it, and
+// finds out whether a cache handed it over.
+func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) error {
+	probe := a.probe(p.url)
+	if a.refetchs <= maxRefetches && a.mayFetch(probe) {
+		fresh, err := a.get(ctx, probe, r.agent)
+		if err != nil {
+			return err
+		}
+		if fresh.refused() {
+			a.add(finding(codeCachedOther, p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", which the server itself refuses", cacheFix+" (docs/operations.md, Behind a CDN)"))
+			return nil
+		}
+	}
+	a.add(finding(codeNotRefused, p.url.String(), r.agent.crawlerName(), "the policy blocks "+r.agent.Name+", and the page was served to it ("+r.outcome()+")", "check that requests reach robots_policy, and that enforce is block in the Caddyfile"))
+	return nil
+}
+
+// checkVary reports pages that are different for different crawlers and do not say so to
+// caches.
+func (a *auditor) checkVary() {
+	for _, p := range a.pages {
+		own := p.got[OwnToken]
+		if !own.ok() || own.varies() || !own.storable() {
+			continue
+		}
+		for _, as := range a.agents {
+			r := p.got[as.Name]
+			if r.ok() && r.storable() && !r.varies() && saysOther(a.read(own), a.read(r)) {
+				a.add(finding(codeVary, p.url.String(), as.crawlerName(), "the headers or meta elements are others for "+as.Name+", and no Vary: User-Agent tells caches so: one crawler gets what is meant for another", "send Vary: User-Agent, or the same to everyone"))
+				break
+			}
+		}
+	}
+}
+
+func saysOther(a, b said) bool {
+	return !sameRules(a.x, b.x) || !sameRules(a.tag, b.tag) || !sameRules(a.meta, b.meta) || a.usage.String() != b.usage.String()
+}
+
+func sameRules(a, b pageRules) bool {
+	for token, s := range a {
+		if !s.Equal(b[token]) {
+			return false
+		}
+	}
+	for token, s := range b {
+		if !s.Equal(a[token]) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkCachedRefusal finds out whether a cache stores the refusal of a crawler and hands
+// it to others.
+func (a *auditor) checkCachedRefusal(ctx context.Context) error {
+	for _, as := range a.agents {
+		for _, p := range a.pages {
+			if as.crawler == nil || !p.got[as.Name].refused() || !p.got[OwnToken].ok() {
+				continue
+			}
+			probe := a.probe(p.url)
+			if a.refetchs > maxRefetches || !a.mayFetch(probe) {
+				return nil
+			}
+			first, err := a.get(ctx, probe, as)
+			if err != nil || !first.refused() {
+				return err
+			}
+			second, err := a.get(ctx, probe, a.own)
+			if err != nil {
+				return err
+			}
+			if second.refused() && second.status != http.StatusTooManyRequests {
+				a.add(finding(codeCachedOther, p.url.String(), as.crawlerName(), "a cache stores the refusal of "+as.Name+" ("+first.outcome()+") and serves it to other clients"+because(second.cached()), "do not let the cache store responses with status 403"))
+			}
+			return nil // one page shows how the cache works
+		}
+	}
+	return nil
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// Options are what an audit depends on beside the address.
+type Options struct {
+	// Policy is the policy that the site is meant to have. Nil compares the channels
+	// with each other only.
+	Policy *site.Site
+	// Merged says that robots.txt may have more rules than the policy, because it is
+	// merged with that of the upstream.
+	Merged bool
+	// As are product tokens of crawlers to request pages as, besides the audit's own
+	// name and, if there are any, a browser's.
+	As []string
+	// Pages is the most pages to look at; 0 means DefaultPages.
+	Pages int
+	// Transport sends the requests; nil means one that refuses private addresses unless
+	// the URL names one.
+	Transport http.RoundTripper
+	// Wait is called before each request but the first with the time to leave between
+	// two; nil sleeps.
+	Wait func(context.Context, time.Duration) error
+	// Now is the time; nil means time.Now.
+	Now func() time.Time
+}
+
+// DefaultPages is how many pages an audit looks at: the given one and some of the
+// sitemap.
+const DefaultPages = 5
+
+// Report is the result of an audit.
+type Report struct {
+	URL       string     `json:"url"`
+	Time      time.Time  `json:"time"`
+	Requests  int        `json:"requests"`
+	Policy    string     `json:"policy,omitempty"` // name of the policy file
+	RobotsTxt RobotsInfo `json:"robots_txt"`
+	Pages     []PageInfo `json:"pages"`
+	Findings  []Finding  `json:"findings"`
+}
+
+// Faults counts the findings that are faults.
+func (r *Report) Faults() (n int) {
+	for _, f := range r.Findings {
+		if f.Severity == Fault {
+			n++
+		}
+	}
+	return n
+}
+
+// RobotsInfo says how robots.txt was served.
+type RobotsInfo struct {
+	Status      int      `json:"status"` // 0: no response
+	ContentType string   `json:"content_type,omitempty"`
+	Bytes       int      `json:"bytes"`
+	Redirects   []string `json:"redirects,omitempty"`
+	Cached      string   `json:"cached,omitempty"` // evidence that a cache answered
+	Error       string   `json:"error,omitempty"`
+}
+
+// PageInfo is what one page says to the crawlers that the report is about.
+type PageInfo struct {
+	URL      string    `json:"url"`
+	Readings []Reading `json:"readings"`
+}
+
+// Reading is what one crawler reads in the channels of a page.
+type Reading struct {
+	Crawler   string `json:"crawler"`    // product token, or "any other crawler"
+	RobotsTxt string `json:"robots_txt"` // "may crawl" or "may not crawl", with the line
+	Headers   string `json:"headers"`    // robots control rules of the header fields
+	Page      string `json:"page"`       // robots control rules of the meta elements
+	Usage     string `json:"usage"`      // Content-Usage
+	Status    string `json:"status"`     // the response to a request in this name, if one was sent
+	fetched   bool   // Headers, Page and Usage are known
+}
+
+// otherCrawler stands for a crawler that no group and no field names.
+const otherCrawler = "any other crawler"
+
+// Run audits a site. The error says why there is no report: an address that is none, an
+// unknown crawler in o.As, a context that ended.
+func Run(ctx context.Context, address *url.URL, o Options) (*Report, error) {
+	if address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
+		return nil, fmt.Errorf("invalid URL %q: must be like https://www.example.com/", address)
+	}
+	a, err := newAuditor(address, o)
+	if err != nil {
+		return nil, err
+	}
+	report, moved, err := a.run(ctx)
+	if err != nil || moved == nil {
+		return report, err
+	}
+	// The page is on another host, as where example.com redirects to www.example.com.
+	next, err := newAuditor(moved, o)
+	if err != nil {
+		return nil, err
+	}
+	next.fetch.requests, next.fetch.interval = a.fetch.requests, a.fetch.interval
+	if report, _, err = next.run(ctx); report != nil {
+		report.Findings = append(report.Findings, finding(codeOtherHost, address.String(), "",
+			fmt.Sprintf("the page redirects to %s, so that site was looked at", moved), ""))
+	}
+	return report, err
+}
+
+// auditor carries out one audit.
+type auditor struct {
+	base     *url.URL
+	o        Options
+	now      time.Time
+	own      agent
+	agents   []agent // besides own: the browser and those of Options.As
+	fetch    *fetcher
+	report   *Report
+	robots   *response // as the audit itself gets it
+	rules    *robotsTxt
+	pages    []*page
+	refetchs int
+}
+
+// page is one page with the responses by agent name.
+type page struct {
+	url       *url.URL
+	inSitemap bool
+	got       map[string]*response
+}
+
+func newAuditor(address *url.URL, o Options) (*auditor, error) {
+	base := *address
+	base.Fragment, base.User = "", nil
+	if base.Path == "" {
+		base.Path = "/"
+	}
+	if o.Pages <= 0 {
+		o.Pages = DefaultPages
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	a := &auditor{base: &base, o: o, now: o.Now(), own: agent{Name: OwnToken, userAgent: ownUserAgent}}
+	a.fetch = newFetcher(&base, o)
+	a.report = &Report{URL: base.String(), Time: a.now, Findings: []Finding{}, Pages: []PageInfo{}}
+	if o.Policy != nil {
+		a.report.Policy = o.Policy.File.Name
+	}
+	known, err := a.catalogue()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range o.As {
+		c, ok := known.Lookup(name)
+		if !ok {
+			return nil, fmt.Errorf("unknown crawler %q: must be a product token of the catalogue or the policy, such as GPTBot", name)
+		}
+		if len(c.Patterns()) == 0 {
+			return nil, fmt.Errorf("%s only exists in robots.txt; no client sends requests in this name", c.Token)
+		}
+		a.agents = append(a.agents, claimedAgent(c))
+	}
+	if len(a.agents) > 0 {
+		a.agents = append([]agent{browserAgent}, a.agents...)
+	}
+	return a, nil
+}
+
+// catalogue is the policy's catalogue of crawlers, or the built-in one.
+func (a *auditor) catalogue() (*crawlers.Catalogue, error) {
+	if a.o.Policy != nil {
+		return a.o.Policy.File.Catalogue, nil
+	}
+	return crawlers.Default()
+}
+
+// run carries out the audit. moved is the address to audit instead.
+func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err error) {
+	defer func() {
+		a.report.Requests = a.fetch.requests
+	}()
+	if err := a.robotsTxt(ctx); err != nil {
+		return nil, nil, err
+	}
+	if a.rules == nil { // nobody may crawl
+		return a.report, nil, nil
+	}
+	if err := a.getPages(ctx); err != nil {
+		return nil, nil, err
+	}
+	if moved := a.moved(); moved != nil {
+		return a.report, moved, nil
+	}
+	for _, check := range []func(context.Context) error{a.checkPages, a.checkAgents} {
+		if err := check(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	a.tell()
+	sortFindings(a.report.Findings)
+	return a.report, nil, nil
+}
+
+// moved is where the first page redirects to, if that is another host.
+func (a *auditor) moved() *url.URL {
+	if len(a.pages) == 0 {
+		return nil
+	}
+	r := a.pages[0].got[OwnToken]
+	if r == nil || r.err != nil || r.final == nil || r.final.Host == a.base.Host {
+		return nil
+	}
+	return r.final
+}
+
+// get requests an address as an agent. The error is only that of the context.
+func (a *auditor) get(ctx context.Context, u *url.URL, as agent) (*response, error) {
+	r := a.fetch.get(ctx, u, as)
+	return r, ctx.Err()
+}
+
+// mayFetch reports whether robots.txt lets the audit itself fetch an address.
+func (a *auditor) mayFetch(u *url.URL) bool {
+	return a.rules.decide([]string{OwnToken}, false, target(u)).allowed
+}
+
+// probe returns an address with a query that no cache has seen.
+func (a *auditor) probe(u *url.URL) *url.URL {
+	a.refetchs++
+	p := *u
+	q := OwnToken + "=" + strconv.FormatInt(a.now.UnixNano(), 36) + strconv.Itoa(a.refetchs)
+	if p.RawQuery != "" {
+		q = p.RawQuery + "&" + q
+	}
+	p.RawQuery = q
+	return &p
+}
+
+// maxRefetches bounds the requests past caches.
+const maxRefetches = 8
+
+// target is the request target that patterns of robots.txt are matched with.
+func target(u *url.URL) string {
+	t := u.EscapedPath()
+	if t == "" {
+		t = "/"
+	}
+	if u.RawQuery != "" {
+		t += "?" + u.RawQuery
+	}
+	return t
+}
+
+// getPages chooses the pages and requests them in the audit's own name.
+func (a *auditor) getPages(ctx context.Context) error {
+	chosen := []*page{{url: a.base}}
+	sitemap, err := a.sitemapPages(ctx)
+	if err != nil {
+		return err
+	}
+	chosen = append(chosen, choosePages(sitemap, a.base, a.o.Pages-1)...)
+	for _, p := range chosen {
+		if !a.mayFetch(p.url) {
+			if p.inSitemap {
+				continue // reported by sitemapPages
+			}
+			a.add(finding(codeNotAudited, p.url.String(), "", "robots.txt does not let the audit read this page, so its headers and elements are unknown",
+				"to have it audited, add to robots.txt: User-agent: "+OwnToken+" and Allow: /"))
+			continue
+		}
+		r, err := a.get(ctx, p.url, a.own)
+		if err != nil {
+			return err
+		}
+		p.got = map[string]*response{OwnToken: r}
+		a.pages = append(a.pages, p)
+	}
+	return nil
+}
+
+func (a *auditor) add(f ...Finding) { a.report.Findings = append(a.report.Findings, f...) }
+
+// query asks the policy about a crawler and a page.
+func (a *auditor) query(crawler policy.CrawlerID, u *url.URL, usage policy.Usage) policy.Query {
+	return policy.Query{Crawler: crawler, Host: u.Host, Path: target(u), Usage: usage, Now: a.now}
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"os"
+	"regexp"
+	"testing"
+)
+
+// TestDocumented compares the table of codes in the documentation with the code.
+func TestDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/audit.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]Severity{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| (fault|notice|inconclusive) \\|").FindAllStringSubmatch(string(text), -1) {
+		documented[m[1]] = Severity(m[2])
+	}
+	for code, s := range severityOf {
+		if documented[code] != s {
+			t.Errorf("docs/audit.md has %q for %s, want %q", documented[code], code, s)
+		}
+		delete(documented, code)
+	}
+	for code := range documented {
+		t.Errorf("docs/audit.md has the code %s, which does not exist", code)
+	}
+}

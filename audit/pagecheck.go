@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// said is what the channels of one response say.
+type said struct {
+	x, tag, meta pageRules
+	usage        usage
+	elements     []metaElement
+}
+
+// read returns what a response says.
+func (a *auditor) read(r *response) said {
+	s := said{x: xRobotsTag(r.header), tag: robotsTag(r.header), usage: contentUsage(r.header.Values("Content-Usage")), meta: pageRules{}}
+	if r.isHTML() {
+		s.elements = metaElements(r.body, a.tokens())
+		s.meta = metaRules(s.elements)
+	}
+	return s
+}
+
+// rulesFor are the rules of all channels for a crawler of some names.
+func (s said) rulesFor(names []string) robotsrule.Set {
+	return s.x.forCrawler(names).Union(s.tag.forCrawler(names)).Union(s.meta.forCrawler(names))
+}
+
+// tokens are the product tokens of the catalogue, in lower case.
+func (a *auditor) tokens() map[string]bool {
+	tokens := map[string]bool{}
+	if known, err := a.catalogue(); err == nil {
+		for _, c := range known.All() {
+			tokens[strings.ToLower(c.Token)] = true
+		}
+	}
+	return tokens
+}
+
+// checkPages judges the pages as the audit itself gets them.
+func (a *auditor) checkPages(ctx context.Context) error {
+	for i, p := range a.pages {
+		r := p.got[OwnToken]
+		if !a.checkStatus(p, r) {
+			continue
+		}
+		s := a.read(r)
+		a.checkNoindex(p, s, i == 0)
+		a.checkContradictions(p, r, s)
+		if err := a.checkPolicy(ctx, p, r, a.own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkStatus judges the status of a page, and reports whether there is a page to read.
+func (a *auditor) checkStatus(p *page, r *response) bool {
+	at := p.url.String()
+	switch {
+	case r.ok():
+		if p.inSitemap && len(r.redirects) > 0 {
+			a.add(finding(codeSitemapMoved, at, "", "the sitemap lists a page that redirects to "+r.final.String(), "list the address that answers"))
+		}
+		return true
+	case r.refused():
+		f := finding(codeAuditRefused, at, "", "the server refused the audit: "+r.outcome(), "let "+OwnToken+" pass if the pages are to be audited")
+		if a.o.Policy != nil {
+			f.Message += ". The policy never refuses crawlers that it does not know, so something in front of the server does; it may refuse crawlers that the policy allows too"
+		}
+		a.add(f)
+	case p.inSitemap:
+		a.add(finding(codeSitemapError, at, "", "the sitemap lists a page that does not answer: "+r.outcome(), "take it out of the sitemap"))
+	default:
+		a.add(finding(codePageError, at, "", "the page does not answer: "+r.outcome(), ""))
+	}
+	return false
+}
+
+// checkNoindex reports noindex where it is no help: on pages of the sitemap, on the home
+// page, and where robots.txt keeps crawlers from reading it.
+func (a *auditor) checkNoindex(p *page, s said, home bool) {
+	at := p.url.String()
+	var unlisted, hidden []string
+	known, err := a.catalogue()
+	if err != nil {
+		return
+	}
+	engines := known.OfKind(crawlers.KindSearch)
+	for _, c := range engines {
+		r := readerOf(c)
+		if !s.rulesFor(r.names).Has("noindex") {
+			continue
+		}
+		unlisted = append(unlisted, c.Token)
+		if !a.rules.decide(r.names, r.ignoresStar, target(p.url)).allowed {
+			hidden = append(hidden, c.Token)
+		}
+	}
+	one := func(tokens []string) string {
+		if len(tokens) == len(engines) {
+			return ""
+		}
+		return tokens[0]
+	}
+	names := func(tokens []string) string {
+		if len(tokens) == len(engines) {
+			return "all search engines"
+		}
+		return names(tokens)
+	}
+	if len(hidden) > 0 {
+		a.add(finding(codeHiddenNoindex, at, one(hidden), "robots.txt keeps "+names(hidden)+" from reading the page, so that the noindex on it is never seen: the address can still be listed when others link to it", "let search engines read the page, and keep the noindex"))
+	}
+	switch {
+	case len(unlisted) == 0:
+	case p.inSitemap:
+		a.add(finding(codeSitemapNoindex, at, one(unlisted), "the sitemap asks search engines to list the page, and the page tells "+names(unlisted)+" not to (noindex)", "take it out of the sitemap, or drop the noindex"))
+	case home && !a.policyHas(p.url, "noindex"):
+		a.add(finding(codeHomeNoindex, at, one(unlisted), "the home page tells "+names(unlisted)+" not to list it (noindex)", "drop the noindex, unless the site must not be found"))
+	}
+}
+
+// checkContradictions reports channels that contradict each other.
+func (a *auditor) checkContradictions(p *page, r *response, s said) {
+	at := p.url.String()
+	for _, pair := range [][2]string{{"noindex", "index"}, {"nofollow", "follow"}} {
+		for _, c := range [][2]channel{{{"a header", s.x[""]}, {"the page", s.meta[""]}}, {{"the page", s.meta[""]}, {"a header", s.x[""]}}} {
+			strict, lax := c[0], c[1]
+			if strict.rules.Has(pair[0]) && !lax.rules.Has(pair[0]) && (lax.rules.Has(pair[1]) || lax.rules.Has("all")) {
+				a.add(finding(codeDisagree, at, "", fmt.Sprintf("%s says %s and %s says %s; search engines take the stricter", strict.name, pair[0], lax.name, pair[1]), "say the same in both"))
+			}
+		}
+	}
+	var unknown []string
+	for _, m := range s.elements {
+		unknown = append(unknown, unknownRules(m.content)...)
+	}
+	if len(unknown) > 0 {
+		a.add(finding(codeUnknownRule, at, "", fmt.Sprintf("no crawler documents the rule %q in the robots meta elements", unknown[0]), "check its spelling"))
+	}
+	a.checkUsage(p, r, s)
+}
+
+type channel struct {
+	name  string
+	rules robotsrule.Set
+}
+
+// checkUsage compares the preferences about AI in the header with those of robots.txt
+// and of the TDM reservation.
+func (a *auditor) checkUsage(p *page, r *response, s said) {
+	for _, l := range a.rules.usages {
+		if l.tokens != nil && !containsFold(l.tokens, "*") {
+			continue
+		}
+		var u usage
+		if l.key == "content-signal" {
+			u = contentSignal(l.value)
+		} else if u = usageForPath(l.value, target(p.url)); u == nil {
+			continue
+		}
+		for key, v := range u {
+			if h := s.usage[key]; h != "" && h != v {
+				a.add(finding(codeUsage, p.url.String(), "", fmt.Sprintf("the Content-Usage header says %s=%s and line %d of robots.txt says %s", key, h, l.number, shorten(l.key+": "+l.value)), "say the same in both"))
+			}
+		}
+	}
+	if r.header.Get("Tdm-Reservation") == "1" && s.usage["train-ai"] == "y" {
+		a.add(finding(codeUsage, p.url.String(), "", "the header tdm-reservation reserves the rights for text and data mining, and Content-Usage allows AI training (train-ai=y)", "say the same in both"))
+	}
+}
+
+// usageForPath reads the value of a Content-Usage line of robots.txt, which may begin
+// with a path. It is nil if the line is for other paths.
+func usageForPath(value, target string) usage {
+	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
+		path, rest, _ := strings.Cut(value, " ")
+		f := readRobots([]byte("User-agent: *\nDisallow: " + path))
+		if f.decide(nil, false, target).allowed {
+			return nil
+		}
+		value = rest
+	}
+	return contentUsage([]string{value})
+}
+
+func containsFold(list []string, s string) bool {
+	for _, l := range list {
+		if strings.EqualFold(l, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// describe is the rule's line with its number.
+func (r *rule) describe() string { return fmt.Sprintf("%d: %s", r.number, shorten(r.line)) }
+
+// policyHas reports whether the policy says a robots control rule about a page itself.
+func (a *auditor) policyHas(u *url.URL, name string) bool {
+	if a.o.Policy == nil {
+		return false
+	}
+	want, _ := a.wanted(u, a.own)
+	return want.Has(name)
+}

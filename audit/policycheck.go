@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+)
+
+// wanted is what the policy says about a page to an agent: rules and preferences.
+func (a *auditor) wanted(u *url.URL, as agent) (robotsrule.Set, usage) {
+	p := a.o.Policy.Policy
+	rules, _ := robotstag.Rules(p, a.query(a.crawler(as), u, policy.Crawl))
+	prefs, _ := robotstag.Preferences(p, a.query(0, u, policy.Crawl))
+	return rules.Restrictive(), contentUsage([]string{prefs.String()})
+}
+
+// crawler is what the policy calls an agent; 0 if it does not know it.
+func (a *auditor) crawler(as agent) policy.CrawlerID {
+	if as.crawler == nil {
+		return 0
+	}
+	return a.o.Policy.Policy.Crawler(as.crawler.Token)
+}
+
+// loss is what a response lacks of the policy.
+type loss struct{ code, what string }
+
+// lost returns what a response lacks of what the policy says about a page.
+func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
+	want, prefs := a.wanted(u, r.agent)
+	s, names := a.read(r), r.agent.names()
+	if missing := want.Beyond(s.x.forCrawler(names)); !missing.IsEmpty() {
+		all = append(all, loss{codeHeadersLost, "the header X-Robots-Tag lacks " + missing.String()})
+	}
+	if missing := want.Beyond(s.meta.forCrawler(names)); !missing.IsEmpty() && r.isHTML() {
+		all = append(all, loss{codeMetaLost, "the robots meta elements lack " + missing.String()})
+	}
+	lacks := usage{}
+	for key, v := range prefs {
+		if s.usage[key] != v {
+			lacks[key] = v
+		}
+	}
+	if len(lacks) > 0 {
+		all = append(all, loss{codeUsageLost, "the header Content-Usage lacks " + lacks.String()})
+	}
+	return all
+}
+
+// names are the names whose rules an agent obeys.
+func (g agent) names() []string {
+	if g.crawler == nil {
+		return []string{g.Name}
+	}
+	return readerOf(g.crawler).names
+}
+
+// checkPolicy reports what a page lacks of the policy as an agent gets it. If the same
+// page past the caches has it, the cache is reported.
+func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agent) error {
+	if a.o.Policy == nil {
+		return nil
+	}
+	lost := a.lost(p.url, r)
+	if len(lost) == 0 {
+		return nil
+	}
+	probe := a.probe(p.url)
+	if a.refetchs <= maxRefetches && a.mayFetch(probe) {
+		fresh, err := a.get(ctx, probe, as)
+		if err != nil {
+			return err
+		}
+		if fresh.ok() && len(a.lost(p.url, fresh)) == 0 {
+			a.reportCache(p, r, lost)
+			return nil
+		}
+	}
+	for _, l := range lost {
+		fix := "look for what removes or replaces it between the server and here: header rules of a CDN or proxy"
+		if l.code == codeMetaLost {
+			fix = "look for what rewrites pages between the server and here, and for compression that the server cannot read"
+		}
+		a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which the policy says", fix))
+	}
+	return nil
+}
+
+func (g agent) crawlerName() string {
+	if g.crawler == nil {
+		return ""
+	}
+	return g.crawler.Token
+}
+
+// reportCache reports that a cache serves a version of a page without what the policy
+// says.
+func (a *auditor) reportCache(p *page, r *response, lost []loss) {
+	what := make([]string, len(lost))
+	for i, l := range lost {
+		what[i] = l.what
+	}
+	if r.agent.Name == OwnToken {
+		a.add(finding(codePageStale, p.url.String(), "", "a cache serves an old version of the page"+because(r.cached())+": "+strings.Join(what, "; "), "clear the cache after a change of the policy, or shorten its lifetime"))
+		return
+	}
+	a.add(finding(codeCachedOther, p.url.String(), r.agent.crawlerName(), "a cache serves "+r.agent.Name+" the version of another client"+because(r.cached())+": "+strings.Join(what, "; "), cacheFix))
+}
+
+const cacheFix = "let the cache obey Vary: User-Agent, or let only the server answer crawlers"

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// robotsURL is the address of the site's robots.txt.
+func (a *auditor) robotsURL() *url.URL {
+	return &url.URL{Scheme: a.base.Scheme, Host: a.base.Host, Path: "/robots.txt"}
+}
+
+// robotsTxt fetches and judges robots.txt. a.rules stays nil if nobody may crawl.
+func (a *auditor) robotsTxt(ctx context.Context) error {
+	at := a.robotsURL()
+	r, err := a.get(ctx, at, a.own)
+	if err != nil {
+		return err
+	}
+	a.robots = r
+	info := &a.report.RobotsTxt
+	info.Status, info.Redirects, info.Cached = r.status, r.redirects, r.cached()
+	if r.err != nil {
+		info.Error = r.err.Error()
+	}
+	f := func(code, message, fix string) { a.add(finding(code, at.String(), "", message, fix)) }
+	switch {
+	case r.err == errTooManyRedirects:
+		f(codeRedirect, "robots.txt redirects more than five times, and crawlers give up (RFC 9309 section 2.3.1.2): they take everything for allowed", "answer /robots.txt on this host, without a redirect")
+		a.rules = readRobots(nil)
+		return nil
+	case r.err != nil || r.status >= 500 || r.status == http.StatusTooManyRequests:
+		f(codeUnreachable, "robots.txt cannot be fetched ("+r.outcome()+"): crawlers take the whole site for closed until it can (RFC 9309 section 2.3.1.4), and the audit stops here", "make /robots.txt answer 200, or 404 if there is none")
+		return nil
+	case r.status == http.StatusNotFound || r.status == http.StatusGone:
+		missing := finding(codeMissing, at.String(), "", "there is no robots.txt ("+r.outcome()+"): crawlers may fetch everything", "")
+		if a.o.Policy != nil {
+			missing = missing.as(Fault)
+			missing.Fix = "let the requests for /robots.txt through to the server that has the policy"
+		}
+		a.add(missing)
+		a.rules = readRobots(nil)
+		return nil
+	case !r.ok():
+		f(codeForbidden, "robots.txt answers "+r.outcome()+": crawlers take that for a site without rules (RFC 9309 section 2.3.1.3), and fetch everything", "let everyone read /robots.txt, also crawlers that are refused elsewhere")
+		a.rules = readRobots(nil)
+		return nil
+	}
+	info.ContentType, info.Bytes = r.header.Get("Content-Type"), len(r.body)
+	a.rules = readRobots(r.body)
+	if g := a.rules.groupOf([]string{OwnToken}, false); g != nil {
+		if n, err := strconv.ParseFloat(g.delay, 64); err == nil && n > 1 {
+			a.fetch.interval = time.Duration(min(n, maxInterval.Seconds()) * float64(time.Second))
+		}
+	}
+	readable := a.robotsResponse(r)
+	if r.looksLikeHTML() {
+		return nil
+	}
+	if readable {
+		a.robotsLines()
+	}
+	return a.robotsFreshness(ctx)
+}
+
+// robotsResponse judges how robots.txt was served, and reports whether it is text.
+func (a *auditor) robotsResponse(r *response) (readable bool) {
+	at := a.robotsURL().String()
+	if n := len(r.redirects); n > 0 && r.final.Host != a.base.Host {
+		a.add(finding(codeRedirect, at, "", "robots.txt redirects to another host: "+r.final.String()+". Crawlers follow, and obey rules that were written for another site", "answer /robots.txt on this host"))
+	} else if n > 0 && r.final.Path != "/robots.txt" {
+		a.add(finding(codeRedirect, at, "", "robots.txt redirects to "+r.final.String(), "answer /robots.txt itself, without a redirect"))
+	}
+	switch {
+	case r.looksLikeHTML():
+		a.add(finding(codeHTML, at, "", "the address of robots.txt has a web page: crawlers find no rules in it, and fetch everything", "serve the rules as text/plain at /robots.txt, or answer 404"))
+		return false
+	case r.mediaType() != "text/plain":
+		a.add(finding(codeContentType, at, "", fmt.Sprintf("the content type of robots.txt is %q; RFC 9309 section 2.3 requires text/plain, and some crawlers read nothing else", r.header.Get("Content-Type")), "send Content-Type: text/plain; charset=utf-8"))
+	}
+	if len(r.body) > maxRobots || r.truncated {
+		line := 1 + bytes.Count(r.body[:min(len(r.body), maxRobots)], []byte("\n"))
+		a.add(finding(codeTooLarge, at, "", fmt.Sprintf("robots.txt is longer than 500 KiB: crawlers may stop at line %d (RFC 9309 section 2.5)", line), "shorten it: use patterns in place of lists of pages"))
+	}
+	if !utf8.Valid(r.body) || bytes.HasPrefix(r.body, []byte("\xff\xfe")) || bytes.HasPrefix(r.body, []byte("\xfe\xff")) || bytes.IndexByte(r.body, 0) >= 0 {
+		a.add(finding(codeEncoding, at, "", "robots.txt is not UTF-8, which RFC 9309 section 2.3 requires: crawlers misread lines or all of it", "save it as UTF-8"))
+		return false
+	}
+	return true
+}
+
+// robotsLines judges the lines of robots.txt.
+func (a *auditor) robotsLines() {
+	at := a.robotsURL().String()
+	if ps := a.rules.problems; len(ps) > 0 {
+		a.add(finding(codeSyntax, at, "", "crawlers skip or misread "+describeLines(ps), "correct or delete the lines"))
+	}
+	if ps := a.rules.unusual; len(ps) > 0 {
+		a.add(finding(codeLighthouse, at, "", "Lighthouse and PageSpeed report "+describeLines(ps)+"; crawlers that do not know such a record skip it", ""))
+	}
+}
+
+// describeLines describes the first of some lines.
+func describeLines(ps []lineProblem) string {
+	s := fmt.Sprintf("line %d, which %s: %s", ps[0].number, ps[0].why, shorten(ps[0].line))
+	if n := len(ps) - 1; n > 0 {
+		s += fmt.Sprintf(" (and %d more)", n)
+	}
+	return s
+}
+
+func shorten(s string) string {
+	const most = 80
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return strconv.Quote(s)
+}
+
+// robotsFreshness compares robots.txt with what the server sends past caches, and with
+// the policy.
+func (a *auditor) robotsFreshness(ctx context.Context) error {
+	at := a.robotsURL()
+	fresh, err := a.get(ctx, a.probe(at), a.own)
+	if err != nil {
+		return err
+	}
+	differs := fresh.ok() && !fresh.looksLikeHTML() && !bytes.Equal(fresh.body, a.robots.body)
+	if differs {
+		a.add(finding(codeStale, at.String(), "", "a cache serves an old robots.txt"+because(a.robots.cached())+": the same request with a query gets another", "clear the cache for /robots.txt, and let it respect Cache-Control"))
+	} else if age, err := strconv.Atoi(a.robots.header.Get("Age")); err == nil && age > 24*60*60 {
+		a.add(finding(codeStale, at.String(), "", fmt.Sprintf("a cache serves a robots.txt that is %d hours old; RFC 9309 section 2.4 allows 24", age/3600), "let the cache respect Cache-Control"))
+	}
+	if a.o.Policy == nil {
+		return nil
+	}
+	if differs {
+		if found, ok := a.compareRobots(a.robots.body); ok || found.Severity != Fault {
+			return nil
+		}
+		if found, ok := a.compareRobots(fresh.body); !ok {
+			a.add(found) // otherwise the old version explains the difference
+		}
+		return nil
+	}
+	if found, ok := a.compareRobots(a.robots.body); !ok {
+		a.add(found)
+	}
+	return nil
+}
+
+func because(evidence string) string {
+	if evidence == "" {
+		return ""
+	}
+	return " (" + evidence + ")"
+}

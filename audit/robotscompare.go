@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+// compareRobots compares a robots.txt with that of the policy: first line by line and,
+// where these differ, by what each crawler may fetch.
+func (a *auditor) compareRobots(served []byte) (Finding, bool) {
+	at := a.robotsURL().String()
+	file, _ := robotsserve.Render(a.o.Policy.Policy, a.base.Host, robotsserve.Options{Scheme: a.base.Scheme})
+	missing, added := lineDifference(file.Body, served)
+	if len(missing) == 0 && len(added) == 0 {
+		return Finding{}, true
+	}
+	const fix = "look for what rewrites robots.txt between the server and here: a CDN's setting for robots.txt, a plugin, a file of the same name"
+	if d := a.decisionDifference(readRobots(file.Body), readRobots(served)); d != "" {
+		return finding(codeRewritten, at, "", "robots.txt is not the policy's: "+d, fix), false
+	}
+	if records := slices.DeleteFunc(missing, func(l string) bool { return !isRecord(l) }); len(records) > 0 {
+		return finding(codeRewritten, at, "", fmt.Sprintf("robots.txt lacks %s", countLines(records)), fix), false
+	}
+	f := finding(codeChanged, at, "", fmt.Sprintf("robots.txt is not the policy's byte for byte, and says the same about crawling; it has %s", countLines(added)), "")
+	if len(added) == 0 {
+		f.Message = "robots.txt lacks comments of the policy's; it says the same"
+	}
+	return f, false
+}
+
+// isRecord reports whether a line says something, and is no Allow, Disallow or
+// User-agent line, which are compared by what they mean.
+func isRecord(line string) bool {
+	key, _, ok := strings.Cut(line, ":")
+	switch strings.ToLower(strings.TrimSpace(key)) {
+	case "allow", "disallow", "user-agent":
+		return false
+	}
+	return ok && !strings.HasPrefix(line, "#")
+}
+
+func countLines(lines []string) string {
+	s := "the line " + shorten(lines[0])
+	if len(lines) > 1 {
+		s = fmt.Sprintf("%d lines, the first %s", len(lines), shorten(lines[0]))
+	}
+	return s
+}
+
+// lineDifference returns the lines that only one of two files has, without empty ones
+// and white space at the ends.
+func lineDifference(want, got []byte) (missing, added []string) {
+	count := map[string]int{}
+	for line := range strings.Lines(string(want)) {
+		count[strings.TrimSpace(line)]++
+	}
+	for line := range strings.Lines(strings.TrimPrefix(string(got), "\ufeff")) {
+		line = strings.TrimSpace(line)
+		if count[line]--; count[line] < 0 && line != "" {
+			added = append(added, line)
+		}
+	}
+	for line := range strings.Lines(string(want)) {
+		if line = strings.TrimSpace(line); line != "" && count[line] > 0 {
+			count[line]--
+			missing = append(missing, line)
+		}
+	}
+	return missing, added
+}
+
+// reader is a crawler as far as robots.txt distinguishes crawlers.
+type reader struct {
+	name        string
+	names       []string // whose group it obeys, the first that has one
+	ignoresStar bool
+}
+
+// readers are all crawlers of the policy, and one that it does not know.
+func (a *auditor) readers() []reader {
+	all := []reader{{name: otherCrawler}}
+	a.o.Policy.Policy.Crawlers(func(_ policy.CrawlerID, c policy.Crawler) bool {
+		all = append(all, reader{c.Token, append([]string{c.Token}, c.Follows...), c.IgnoresStar})
+		return true
+	})
+	return all
+}
+
+// decisionDifference describes what two files say differently about crawling, or
+// returns "". Each pattern of either file is tried with a path that it matches.
+func (a *auditor) decisionDifference(want, got *robotsTxt) string {
+	paths := examplePaths(want, got)
+	var laxer, stricter []string
+	example := map[bool]string{}
+	for _, r := range a.readers() {
+		for _, path := range paths {
+			w, g := want.decide(r.names, r.ignoresStar, path).allowed, got.decide(r.names, r.ignoresStar, path).allowed
+			if w == g {
+				continue
+			}
+			if example[g] == "" {
+				example[g] = path
+			}
+			if g {
+				laxer = append(laxer, r.name)
+			} else if !a.o.Merged {
+				stricter = append(stricter, r.name)
+			}
+			break
+		}
+	}
+	var parts []string
+	if len(laxer) > 0 {
+		parts = append(parts, fmt.Sprintf("%s may fetch what the policy closes, such as %s", names(laxer), example[true]))
+	}
+	if len(stricter) > 0 {
+		parts = append(parts, fmt.Sprintf("%s may not fetch what the policy leaves open, such as %s", names(stricter), example[false]))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// names lists up to three names.
+func names(all []string) string {
+	const most = 3
+	if len(all) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+	}
+	return strings.Join(all, " and ")
+}
+
+// examplePaths are paths that the patterns of some files match, and "/".
+func examplePaths(files ...*robotsTxt) []string {
+	paths := []string{"/"}
+	seen := map[string]bool{"/": true}
+	for _, f := range files {
+		for _, g := range f.groups {
+			for _, r := range g.rules {
+				p := strings.TrimSuffix(strings.ReplaceAll(r.pattern.String(), "*", "x"), "$")
+				if !strings.HasPrefix(p, "/") {
+					p = "/" + p
+				}
+				if !seen[p] {
+					seen[p] = true
+					paths = append(paths, p)
+				}
+			}
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}

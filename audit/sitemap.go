@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+)
+
+// maxSitemapURLs bounds the pages that are considered.
+const maxSitemapURLs = 1000
+
+// sitemapPages returns the pages of the site's first sitemap that can be read, and
+// reports those that robots.txt closes to every crawler or to a search engine.
+func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL, err error) {
+	named := a.rules.sitemaps
+	if len(named) == 0 {
+		named = []string{(&url.URL{Scheme: a.base.Scheme, Host: a.base.Host, Path: "/sitemap.xml"}).String()}
+	}
+	for range 2 { // an index leads to a sitemap
+		var locs []string
+		var index bool
+		for _, address := range named {
+			u, err := url.Parse(address)
+			if err != nil || u.Host != a.base.Host || !a.mayFetch(u) {
+				continue
+			}
+			r, err := a.get(ctx, u, a.own)
+			if err != nil {
+				return nil, err
+			}
+			if locs, index, err = readSitemap(r); err == nil {
+				break
+			}
+			if len(a.rules.sitemaps) > 0 {
+				a.add(finding(codeSitemapBad, address, "", "the sitemap that robots.txt names cannot be read: "+err.Error(), "correct the Sitemap line, or serve the sitemap"))
+			}
+			return nil, nil
+		}
+		if index {
+			named = locs
+			continue
+		}
+		for _, l := range locs {
+			if u, err := url.Parse(l); err == nil && u.Host == a.base.Host {
+				pages = append(pages, u)
+			}
+		}
+		break
+	}
+	a.closedSitemapPages(pages)
+	return pages, nil
+}
+
+// searchCrawlers are the search engines' crawlers that closed pages are reported for.
+var searchCrawlers = []string{"Googlebot", "Bingbot"}
+
+// closedSitemapPages reports pages of the sitemap that search engines may not fetch.
+func (a *auditor) closedSitemapPages(pages []*url.URL) {
+	var first *url.URL
+	var line *rule
+	n := 0
+	for _, u := range pages {
+		for _, name := range searchCrawlers {
+			if v := a.rules.decide([]string{name}, false, target(u)); !v.allowed {
+				if n++; first == nil {
+					first, line = u, v.rule
+				}
+				break
+			}
+		}
+	}
+	if n > 0 {
+		a.add(finding(codeSitemapBlocked, first.String(), "", "the sitemap lists "+count(n, "page")+" that robots.txt closes to search engines, by line "+line.describe(),
+			"take the pages out of the sitemap, or let search engines read them"))
+	}
+}
+
+// readSitemap reads a sitemap: the addresses of pages or, of an index, of sitemaps.
+func readSitemap(r *response) (locs []string, index bool, err error) {
+	if !r.ok() {
+		return nil, false, errors.New(r.outcome())
+	}
+	data := r.body
+	if bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+		z, err := gzip.NewReader(bytes.NewReader(data))
+		if err != nil {
+			return nil, false, err
+		}
+		if data, err = io.ReadAll(io.LimitReader(z, maxBody)); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, false, err
+		}
+	}
+	d := xml.NewDecoder(bytes.NewReader(data))
+	d.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil }
+	inLoc, root := false, ""
+	for len(locs) < maxSitemapURLs {
+		t, err := d.Token()
+		if err != nil {
+			break // the end, or a sitemap that was cut off
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			if root == "" {
+				root = t.Name.Local
+			}
+			inLoc = t.Name.Local == "loc"
+		case xml.EndElement:
+			inLoc = false
+		case xml.CharData:
+			if inLoc {
+				locs = append(locs, strings.TrimSpace(string(t)))
+			}
+		}
+	}
+	if root != "urlset" && root != "sitemapindex" {
+		return nil, false, errors.New("it is not a sitemap")
+	}
+	return locs, root == "sitemapindex", nil
+}
+
+// choosePages chooses up to n pages, first of all one of each first segment of the path,
+// which tend to be different parts of a site.
+func choosePages(all []*url.URL, home *url.URL, n int) (chosen []*page) {
+	taken := map[string]bool{home.String(): true}
+	segments := map[string]bool{}
+	for _, onlyNew := range []bool{true, false} {
+		for _, u := range all {
+			segment, _, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
+			if len(chosen) >= n || taken[u.String()] || onlyNew && segments[segment] {
+				continue
+			}
+			segments[segment], taken[u.String()] = true, true
+			chosen = append(chosen, &page{url: u, inSitemap: true})
+		}
+	}
+	return chosen
+}
+
+// readerOf is how a crawler of the catalogue reads robots.txt.
+func readerOf(c *crawlers.Crawler) reader {
+	return reader{c.Token, append([]string{c.Token}, c.Follows...), c.IgnoresStar}
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// toldCrawlers are the crawlers that a report is about if no others were asked for.
+var toldCrawlers = []string{"Googlebot", "GPTBot"}
+
+// tell fills in what each page says to the crawlers of the report.
+func (a *auditor) tell() {
+	readers := []reader{{name: otherCrawler, names: []string{OwnToken}}}
+	asked := a.o.As
+	if len(asked) == 0 {
+		asked = toldCrawlers
+	}
+	if known, err := a.catalogue(); err == nil {
+		for _, name := range asked {
+			if c, ok := known.Lookup(name); ok {
+				readers = append(readers, readerOf(c))
+			}
+		}
+	}
+	for _, p := range a.pages {
+		info := PageInfo{URL: p.url.String()}
+		for _, r := range readers {
+			info.Readings = append(info.Readings, a.reading(p, r))
+		}
+		a.report.Pages = append(a.report.Pages, info)
+	}
+}
+
+// told is what a page says to a crawler: as it was served to this crawler or else to the
+// audit.
+func (a *auditor) reading(p *page, r reader) Reading {
+	t := Reading{Crawler: r.name, RobotsTxt: "may crawl"}
+	v := a.rules.decide(r.names, r.ignoresStar, target(p.url))
+	if !v.allowed {
+		t.RobotsTxt = "may not crawl"
+	}
+	if v.rule != nil {
+		t.RobotsTxt += fmt.Sprintf(" (line %d)", v.rule.number)
+	}
+	got, own := p.got[r.name], p.got[OwnToken]
+	if r.name == otherCrawler {
+		got = own
+	}
+	if got != nil {
+		t.Status = got.outcome()
+	}
+	if !got.ok() {
+		got = own
+	}
+	if !got.ok() {
+		return t
+	}
+	s := a.read(got)
+	t.fetched = true
+	t.Headers = s.x.forCrawler(r.names).Union(s.tag.forCrawler(r.names)).String()
+	t.Page = s.meta.forCrawler(r.names).String()
+	t.Usage = s.usage.String()
+	return t
+}
+
+// WriteText writes the report for a person.
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, looked at with %d requests", r.URL, r.Requests)
+	if r.Policy != "" {
+		fmt.Fprintf(&b, " and compared with %s", r.Policy)
+	}
+	fmt.Fprintf(&b, "\nrobots.txt: %s\n", r.RobotsTxt)
+	for _, p := range r.Pages {
+		fmt.Fprintf(&b, "\n%s\n", p.URL)
+		t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "  crawler\trobots.txt\theaders\tpage\tContent-Usage\tresponse")
+		for _, c := range p.Readings {
+			none := "-"
+			if !c.fetched {
+				none = "?"
+			}
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", c.Crawler, c.RobotsTxt, cmp.Or(c.Headers, none), cmp.Or(c.Page, none), cmp.Or(c.Usage, none), cmp.Or(c.Status, "not asked"))
+		}
+		_ = t.Flush() // to a strings.Builder
+	}
+	for _, f := range r.Findings {
+		fmt.Fprintf(&b, "\n%s: %s [%s]\n  %s\n", f.Severity, f.Message, f.Code, f.URL)
+		if f.Fix != "" {
+			fmt.Fprintf(&b, "  what to do: %s\n", f.Fix)
+		}
+	}
+	fmt.Fprintf(&b, "\n%s\n", r.Summary())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Summary counts the findings: "2 faults, 1 inconclusive, 3 notices".
+func (r *Report) Summary() string {
+	n := map[Severity]int{}
+	for _, f := range r.Findings {
+		n[f.Severity]++
+	}
+	return fmt.Sprintf("%s, %d inconclusive, %s", count(n[Fault], "fault"), n[Inconclusive], count(n[Notice], "notice"))
+}
+
+func count(n int, word string) string {
+	switch n {
+	case 0:
+		return "no " + word + "s"
+	case 1:
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// String says how robots.txt was served.
+func (i RobotsInfo) String() string {
+	if i.Error != "" {
+		return "no response: " + i.Error
+	}
+	s := fmt.Sprintf("%d, %s, %d bytes", i.Status, cmp.Or(i.ContentType, "no content type"), i.Bytes)
+	if len(i.Redirects) > 0 {
+		s += ", redirected to " + i.Redirects[len(i.Redirects)-1]
+	}
+	if i.Cached != "" {
+		s += ", from a cache (" + i.Cached + ")"
+	}
+	return s
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// peakMemory is the most memory that a process had, in bytes.
+func peakMemory(s *os.ProcessState) int64 {
+	if r, ok := s.SysUsage().(*syscall.Rusage); ok {
+		return r.Maxrss << 10
+	}
+	return 0
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The addresses of Caddyfile.example.
+const (
+	exampleAddress = "http://localhost:8080"
+	consoleAddress = "http://localhost:2020/"
+)
+
+// init announces the example, where that is what was started: Caddy's own log does not say
+// what can be done with it.
+func init() {
+	if startsExample(os.Args) {
+		go announce(os.Stderr, exampleAddress, time.Minute)
+	}
+}
+
+// startsExample reports whether arguments run Caddyfile.example.
+func startsExample(args []string) bool {
+	if len(args) < 2 || args[1] != "run" {
+		return false
+	}
+	for _, a := range args[2:] {
+		if name := filepath.Base(a[strings.IndexByte(a, '=')+1:]); name == "Caddyfile.example" {
+			return true
+		}
+	}
+	return false
+}
+
+// announce waits until the address answers, and says what to try.
+func announce(w io.Writer, address string, limit time.Duration) {
+	client := &http.Client{Timeout: time.Second}
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		resp, err := client.Get(address + "/robots.txt")
+		if err != nil {
+			continue
+		}
+		resp.Body.Close()
+		_, _ = fmt.Fprintf(w, `
+The example newspaper is at %[1]s. Try in another terminal:
+
+  curl %[1]s/robots.txt
+  curl -i -A GPTBot %[1]s/
+
+The console is at %[2]s
+
+`, address, consoleAddress)
+		return
+	}
+}

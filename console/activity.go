@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package console adds to a build of Caddy the store of what crawlers do. It is a
+// package of its own because it links SQLite, which a plain plugin does not need.
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/dustin/go-humanize"
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli"
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+func init() {
+	caddy.RegisterModule(new(Activity))
+	cli.RegisterStore(func(ctx context.Context, dir string) (cli.Store, error) { return store.OpenReader(ctx, dir) })
+}
+
+// Activity stores totals of what crawlers do in an SQLite database: by hour and day,
+// host, crawler, identity, path, decision and rule, without client addresses.
+type Activity struct {
+	// The directory of the database. One server at a time writes to it.
+	Directory string `json:"directory,omitempty"`
+
+	// How many rows with paths an hour has; the rest is summed under `(other)`.
+	// Default: 50000.
+	RowsPerHour int `json:"rows_per_hour,omitempty"`
+
+	// For how long hourly totals are stored. Default: 90d.
+	Hours caddy.Duration `json:"hours,omitempty"`
+
+	// For how long daily totals are stored. Default: 396d.
+	Days caddy.Duration `json:"days,omitempty"`
+
+	// How large the database may become, in bytes. When it is reached, the oldest
+	// totals with paths go first. Default: 512 MiB.
+	MaxBytes int64 `json:"max_bytes,omitempty"`
+
+	// A new version of a policy is not loaded if it would have refused more than so many
+	// requests of verified search crawlers in the last seven days which the version before
+	// did not, unless its rule says `intended`. Default: no limit.
+	MaxSearchLoss *int64 `json:"max_search_loss,omitempty"`
+
+	directory string // absolute
+	store     *pooledStore
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Activity) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "robots_policy.recorders.activity", New: func() caddy.Module { return new(Activity) }}
+}
+
+// stores are the open stores by directory. A store outlives reloads, and must not be
+// open twice.
+var stores = caddy.NewUsagePool()
+
+type pooledStore struct {
+	*store.Store
+	reader *store.Reader
+}
+
+// openStore opens a store and a reader of it.
+func openStore(ctx context.Context, dir string, o store.Options) (*pooledStore, error) {
+	s, err := store.Open(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	r, err := store.OpenReader(ctx, dir)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return &pooledStore{s, r}, nil
+}
+
+// Destruct implements caddy.Destructor.
+func (p *pooledStore) Destruct() error { return errors.Join(p.reader.Close(), p.Close()) }
+
+// Provision opens the store.
+func (a *Activity) Provision(ctx caddy.Context) error {
+	if a.Directory == "" {
+		return errors.New("activity needs a directory")
+	}
+	if a.RowsPerHour < 0 || a.Hours < 0 || a.Days < 0 || a.MaxBytes < 0 || a.MaxSearchLoss != nil && *a.MaxSearchLoss < 0 {
+		return errors.New("invalid bounds of activity: must not be negative")
+	}
+	dir, err := filepath.Abs(a.Directory)
+	if err != nil {
+		return err
+	}
+	v, loaded, err := stores.LoadOrNew(dir, func() (caddy.Destructor, error) {
+		return openStore(ctx, dir, a.options())
+	})
+	if err != nil {
+		return fmt.Errorf("opening the activity store: %w", err)
+	}
+	a.directory, a.store = dir, v.(*pooledStore)
+	if loaded {
+		a.store.Configure(a.options())
+	}
+	return nil
+}
+
+func (a *Activity) options() store.Options {
+	return store.Options{
+		RowsPerHour: a.RowsPerHour, Hours: time.Duration(a.Hours), Days: time.Duration(a.Days), MaxBytes: a.MaxBytes,
+		Report: func(err error) {
+			logger := caddy.Log().Named("robots_policy.activity")
+			if err != nil {
+				logger.Error("writing the activity store failed; the site is served as before", zap.Error(err))
+			} else {
+				logger.Info("writing the activity store works again")
+			}
+		},
+		Shrinking: func(size, limit int64) {
+			caddy.Log().Named("robots_policy.activity").Warn("the activity store is full: the oldest totals with paths are deleted; max_size sets how large it may become",
+				zap.Int64("size", size), zap.Int64("max_size", limit))
+		},
+	}
+}
+
+// Cleanup closes the store if no other configuration has it.
+func (a *Activity) Cleanup() error {
+	if a.store == nil {
+		return nil
+	}
+	_, err := stores.Delete(a.directory)
+	return err
+}
+
+// UnmarshalCaddyfile sets up the recorder from Caddyfile tokens. Syntax:
+//
+//	activity <directory> {
+//	    rows_per_hour <number>
+//	    hours         <duration>
+//	    days          <duration>
+//	    max_size      <size>
+//	    max_search_loss <requests>
+//	}
+func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next()
+	if !d.AllArgs(&a.Directory) {
+		return d.Err("activity takes one argument, a directory")
+	}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		name, value := d.Val(), ""
+		if !d.AllArgs(&value) {
+			return d.Errf("%s takes one argument", name)
+		}
+		if err := a.set(name, value); err != nil {
+			return d.WrapErr(err)
+		}
+	}
+	return nil
+}
+
+func (a *Activity) set(name, value string) error {
+	switch name {
+	case "rows_per_hour":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 {
+			return fmt.Errorf("invalid rows_per_hour %q: must be a number of 1 or more", value)
+		}
+		a.RowsPerHour = n
+	case "hours", "days":
+		d, err := caddy.ParseDuration(value)
+		if err != nil || d < time.Hour {
+			return fmt.Errorf("invalid %s %q: must be a duration of 1h or more, such as 90d", name, value)
+		}
+		if name == "hours" {
+			a.Hours = caddy.Duration(d)
+		} else {
+			a.Days = caddy.Duration(d)
+		}
+	case "max_size":
+		n, err := humanize.ParseBytes(value)
+		if err != nil || n < 1<<20 || n > 1<<50 {
+			return fmt.Errorf("invalid max_size %q: must be a size of 1MiB or more, such as 512MiB", value)
+		}
+		a.MaxBytes = int64(n)
+	case "max_search_loss":
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 0 {
+			return fmt.Errorf("invalid max_search_loss %q: must be a number of requests, such as 0", value)
+		}
+		a.MaxSearchLoss = &n
+	default:
+		return fmt.Errorf("unrecognized option '%s': must be rows_per_hour, hours, days, max_size or max_search_loss", name)
+	}
+	return nil
+}
+
+// Record implements activity.Recorder.
+func (a *Activity) Record(v activity.Visit) {
+	if !v.Audit {
+		a.store.Record(v)
+	}
+}
+
+// Reader reads the store. It is open as long as the store is, and not to be closed.
+func (a *Activity) Reader() *store.Reader { return a.store.reader }
+
+// Err is why the store cannot write at the moment, or nil.
+func (a *Activity) Err() error { return a.store.Err() }
+
+// Violations implements recorders.ViolationStore.
+func (a *Activity) Violations(ctx context.Context, since time.Time, limit int) ([]recorders.Violation, error) {
+	by := []store.Dimension{store.ByCrawler, store.ByIdentity, store.ByHost, store.ByPath, store.ByDecision}
+	rows, err := a.Reader().Totals(ctx, store.Query{From: since, To: time.Now().Add(time.Hour), By: by, Violating: true, Limit: limit})
+	all := make([]recorders.Violation, len(rows))
+	for i, r := range rows {
+		v := r.Values
+		all[i] = recorders.Violation{
+			Crawler: v[store.ByCrawler], Identity: v[store.ByIdentity], Host: v[store.ByHost], Path: v[store.ByPath], Decision: v[store.ByDecision],
+			Requests: r.Violations,
+		}
+	}
+	return all, err
+}
+
+// CheckReload implements recorders.ReloadGuard.
+func (a *Activity) CheckReload(ctx context.Context, name string, before, after *site.Site) error {
+	if a.MaxSearchLoss == nil {
+		return nil
+	}
+	versions, err := a.Reader().PolicyVersions(ctx, name)
+	if err != nil {
+		return fmt.Errorf("max_search_loss cannot be checked: %w", err)
+	}
+	if len(versions) == 0 {
+		return nil // no crawler has come yet
+	}
+	r, err := replay.Run(ctx, replay.Options{
+		New: after, Old: before, Stored: replay.OfPolicies(a.Reader().EachRow, versions), StoreName: a.directory, Since: time.Now().Add(-replay.LossPeriod),
+	})
+	if err != nil {
+		return fmt.Errorf("max_search_loss cannot be checked: %w", err)
+	}
+	return r.CheckSearchLoss(*a.MaxSearchLoss)
+}
+
+// Dropped is how many visits found the queue full.
+func (a *Activity) Dropped() uint64 { return a.store.Dropped() }
+
+// Publish implements recorders.Publisher.
+func (a *Activity) Publish(p recorders.Publication) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	v := store.Version{Kind: p.Kind, Version: p.Version, Host: p.Host, Name: p.Name, First: p.Time, Text: p.Text}
+	if err := a.store.Store.Publish(ctx, v); err != nil {
+		caddy.Log().Named("robots_policy.activity").Error("storing what was published failed", zap.String("kind", p.Kind), zap.String("version", p.Version), zap.Error(err))
+	}
+}
+
+var (
+	_ caddy.Provisioner     = (*Activity)(nil)
+	_ caddy.CleanerUpper    = (*Activity)(nil)
+	_ caddyfile.Unmarshaler = (*Activity)(nil)
+	_ recorders.Publisher   = (*Activity)(nil)
+
+	_ recorders.ViolationStore = (*Activity)(nil)
+	_ recorders.ReloadGuard    = (*Activity)(nil)
+)

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// askData is a question and its answer.
+type askData struct {
+	Agent, URL, Address string
+	Problem             string // with the question
+	*answered
+	Names    []string
+	Examples []action
+}
+
+// Answered reports whether there is an answer.
+func (d *askData) Answered() bool { return d.answered != nil }
+
+// answered is the answer to a question.
+type answered struct {
+	*site.Explanation
+	Verdict   string // allowed, closed or refused
+	Headline  string
+	Robots    site.Channel
+	Headers   site.Channel
+	Page      site.Channel
+	Edge      site.Channel
+	Others    []otherAnswer
+	Happened  *counts // in the period; nil: not recorded
+	Unstated  []string
+	DraftLink string
+}
+
+// otherAnswer is the answer for another crawler.
+type otherAnswer struct {
+	Name, Verdict, Link string
+	Line                int
+}
+
+func ask(v *view) (*page, error) {
+	d := &askData{Agent: strings.TrimSpace(v.Param("agent")), URL: strings.TrimSpace(v.Param("url")), Address: strings.TrimSpace(v.Param("address"))}
+	p := &page{template: "ask", Title: "Ask", Lead: "May this crawler fetch this page, and which line says so?", Data: d}
+	host := v.MainHost()
+	for _, name := range []string{"Googlebot", "GPTBot"} {
+		d.Examples = append(d.Examples, action{"May " + name + " read the front page?", v.Link("ask", "agent", name, "url", "https://"+host+"/")})
+	}
+	for _, h := range v.Hosts() {
+		if h != host {
+			d.Examples = append(d.Examples, action{"What about " + h + "?", v.Link("ask", "agent", "Googlebot", "url", "https://"+h+"/")})
+			break
+		}
+	}
+	d.Names = v.names()
+	if v.running == nil {
+		d.Problem = "No policy is loaded, so there is nothing to ask."
+		return p, nil
+	}
+	if d.Agent == "" && d.URL == "" {
+		return p, nil
+	}
+	var err error
+	d.answered, err = v.answer(d.Agent, d.URL, d.Address)
+	if err != nil {
+		d.Problem, p.Status = err.Error(), http.StatusBadRequest
+	}
+	return p, nil
+}
+
+// maxQuestion bounds each part of a question.
+const maxQuestion = 4096
+
+// answer explains a request in every channel.
+func (v *view) answer(agent, address, from string) (*answered, error) {
+	if agent == "" || len(agent)+len(address)+len(from) > maxQuestion {
+		return nil, failed(http.StatusBadRequest, "Write the name of a crawler, such as GPTBot, or a whole User-Agent.")
+	}
+	if strings.HasPrefix(address, "/") {
+		address = "https://" + v.MainHost() + address
+	} else if !strings.Contains(address, "://") {
+		address = "https://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, failed(http.StatusBadRequest, "%s is not the address of a page: write one such as https://%s/news/.", strconv.Quote(shorten(address)), v.MainHost())
+	}
+	if !v.allowed(policy.NormalizeHost(u.Host)) {
+		return nil, failed(http.StatusBadRequest, "These pages are about %s only.", strings.Join(v.may, ", "))
+	}
+	question := site.Question{Agent: agent, URL: u, Now: v.now, Merges: v.running.merges}
+	if from != "" {
+		addr, err := netip.ParseAddr(from)
+		if err != nil {
+			return nil, failed(http.StatusBadRequest, "%s is not an IP address: write one such as 192.0.2.1 or 2001:db8::1.", strconv.Quote(shorten(from)))
+		}
+		question.Verify = identity.ExplainRunning(addr)
+	}
+	a := v.explain(question)
+	a.Others = v.others(agent, u)
+	a.Happened = v.happened(a, u)
+	if v.running.document != nil && v.showsText() && a.Expect != "" {
+		a.DraftLink = v.Link("change", "expect", a.Expect)
+	}
+	return a, nil
+}
+
+// explain answers a question and puts the verdict into words.
+func (v *view) explain(q site.Question) *answered {
+	a := &answered{Explanation: v.running.Site.Explain(q)}
+	for _, c := range a.Channels {
+		switch c.Name {
+		case site.ChannelRobotsTxt:
+			a.Robots = c
+		case site.ChannelHeaders:
+			a.Headers = c
+		case site.ChannelPage:
+			a.Page = c
+		case site.ChannelEdge:
+			a.Edge = c
+		}
+	}
+	refused := false
+	if a.Identity != nil {
+		for _, o := range a.Identity.Outcomes {
+			refused = refused || o.Refused && o.Identity == a.Identity.Assumed
+		}
+	}
+	switch {
+	case refused && a.MayCrawl:
+		a.Verdict, a.Headline = "refused", "The policy allows it, but the server refuses this client."
+	case refused:
+		a.Verdict, a.Headline = "refused", "No, and the server refuses it."
+	case a.MayCrawl:
+		a.Verdict, a.Headline = "allowed", "Yes, it may."
+	case a.Open:
+		a.Verdict, a.Headline = "closed", "No, but it is served: crawlers learn the rules from it."
+	default:
+		a.Verdict, a.Headline = "closed", "No, it is closed. But the server does not refuse it."
+	}
+	stated := map[string]bool{}
+	for _, u := range a.Usages {
+		stated[u.Usage] = true
+	}
+	for _, u := range policy.Usages() {
+		if !stated[u.String()] && u != policy.Other && u != policy.Crawl {
+			a.Unstated = append(a.Unstated, u.String())
+		}
+	}
+	return a
+}
+
+// lineIn is the line of a place such as site-policy.yaml:15.
+func lineIn(place string) int {
+	n, _ := strconv.Atoi(place[strings.LastIndexByte(place, ':')+1:])
+	return n
+}
+
+// others are the answers about the same page for crawlers that publishers ask about.
+func (v *view) others(agent string, u *url.URL) (all []otherAnswer) {
+	for _, name := range []string{"Googlebot", "Bingbot", "Applebot", "OAI-SearchBot", "GPTBot", "ClaudeBot", "CCBot", "PerplexityBot"} {
+		id := v.running.Site.Policy.Crawler(name)
+		if id == 0 || strings.EqualFold(name, agent) || len(all) == 6 {
+			continue
+		}
+		edge := v.running.Site.Edge(policy.Query{Crawler: id, Host: u.Host, Path: pathpattern.Target(u), Now: v.now, Identity: v.likely(id)})
+		o := otherAnswer{Name: name, Verdict: "allowed", Link: v.Link("ask", "agent", name, "url", u.String())}
+		if edge.Refused() {
+			o.Verdict = "closed"
+			if edge.Mode == policy.ModeBlock {
+				o.Verdict = "refused"
+			}
+		}
+		if s := edge.Decision.Statement; s != nil {
+			o.Line = s.Pos.Line
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// likely is the identity of a crawler that is who it says: verified if its operator
+// publishes anything to verify it by.
+func (v *view) likely(id policy.CrawlerID) policy.Identity {
+	if v.running.Site.Verification(id).IsEmpty() {
+		return policy.Unknown
+	}
+	return policy.Verified
+}
+
+// happened is how often the crawler asked for the page in the period.
+func (v *view) happened(a *answered, u *url.URL) *counts {
+	if v.data == nil || v.Fleet() || a.Crawler == nil {
+		return nil
+	}
+	q := v.query(store.ByKind, store.ByDecision)
+	q.Only[store.ByCrawler] = []string{a.Crawler.Token}
+	q.Only[store.ByHost] = []string{policy.NormalizeHost(u.Host)}
+	q.Only[store.ByPath] = slices.Compact([]string{pathpattern.Target(u), strings.TrimSuffix(pathpattern.Target(u), "?"+u.RawQuery)})
+	q.Only[store.ByIdentity] = []string{string(activity.Verified), string(activity.Claimed)}
+	rows, err := v.totals(q)
+	if err != nil {
+		return nil
+	}
+	c := new(counts)
+	for i := range rows {
+		addRow(c, &rows[i])
+	}
+	return c
+}
+
+// names are crawlers to choose from in a form.
+func (v *view) names() []string {
+	names := []string{"Googlebot", "Bingbot", "GPTBot", "ClaudeBot", "CCBot", "Applebot", "PerplexityBot", "OAI-SearchBot"}
+	if v.data == nil || v.may != nil {
+		return names
+	}
+	all, err := v.data.Crawlers(v.ctx)
+	if err != nil {
+		return names
+	}
+	for _, c := range all {
+		if c.Kind != activity.KindUnknown && !slices.Contains(names, c.Name) && len(names) < 60 {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}

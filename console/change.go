@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+// changeData is a draft and what it would change.
+type changeData struct {
+	File     string
+	Base     string // SHA-256 of the version that the draft started from
+	Live     string // SHA-256 of the version in force
+	Text     string
+	Lines    []editorLine
+	Rows     int
+	Draft    *draft // nil: not checked yet
+	Same     bool   // the draft is the text in force
+	Hidden   bool   // the text in force may not be shown here
+	Changes  []changeLine
+	Robots   []robotsDiff
+	Replay   *replayed
+	Days     []int
+	Publish  publishBox
+	Problem  string
+	Note     string
+	Keywords []string
+}
+
+// editorLine is a line of the gutter.
+type editorLine struct {
+	N       int
+	New     bool
+	Class   string // err or warn; empty: nothing to say
+	Target  string // the diagnostic
+	Message string // a few words
+}
+
+// changeLine is who gains or loses what, in words.
+type changeLine struct{ Effect, Text string }
+
+// robotsDiff is the robots.txt of a host before and after.
+type robotsDiff struct {
+	Host string
+	*textDiff
+}
+
+// publishBox is whether and how the draft can be published.
+type publishBox struct {
+	Conditions []condition
+	Ready      bool
+	ReadOnly   string // why there is no button
+	WhyNot     string
+	Token      string
+	To         string
+}
+
+// condition is something that publishing needs.
+type condition struct {
+	Passes bool
+	Text   string
+}
+
+func change(v *view) (*page, error) {
+	d := &changeData{Days: periods, Hidden: !v.showsText()}
+	p := &page{template: "change", Title: "What would change", Lead: "Try a change on your own traffic before it goes live.", Data: d}
+	if v.running == nil {
+		d.Problem = "No policy is loaded."
+		return p, nil
+	}
+	d.File, d.Base, d.Live = v.running.File(), v.running.SHA256, v.running.SHA256
+	d.Keywords = keywords()
+	if !d.Hidden {
+		d.Text = v.running.Text
+	}
+	if err := v.openDraft(d); err != nil {
+		return nil, err
+	}
+	do := v.r.PostFormValue("do")
+	if err := v.check(d); err != nil {
+		if e, ok := errors.AsType[statusError](err); ok {
+			d.Problem, p.Status = e.Error(), e.status
+			d.setLines(nil)
+			return p, nil
+		}
+		return nil, err
+	}
+	if do == "publish" {
+		done, err := v.publish(d)
+		if err == nil {
+			return done, nil
+		}
+		d.Problem, p.Status = err.Error(), http.StatusConflict
+		if e, ok := errors.AsType[statusError](err); ok {
+			p.Status = e.status
+		}
+	}
+	return p, nil
+}
+
+// openDraft takes the text of the form, of an upload, of a stored version, or the text in
+// force with lines added.
+func (v *view) openDraft(d *changeData) error {
+	if v.r.Method == http.MethodPost {
+		d.Text, d.Note = strings.ReplaceAll(v.r.PostFormValue("text"), "\r\n", "\n"), v.r.PostFormValue("note")
+		if base := v.r.PostFormValue("base"); base != "" {
+			d.Base = base
+		}
+		return v.upload(d)
+	}
+	if id := v.Param("from"); id != "" && !d.Hidden {
+		text, ok := v.versionOf(id)
+		if !ok {
+			return failed(http.StatusNotFound, "the version %s is not stored", strconv.Quote(shorten(id)))
+		}
+		d.Text = text
+	}
+	if line := v.Param("expect"); line != "" && !strings.ContainsAny(line, "\r\n") {
+		d.Text = withLine(d.Text, "expect", "  - "+line)
+	}
+	if name := v.Param("name"); name != "" {
+		_, entry, _ := strings.Cut(namingLines(name), "\n")
+		d.Text = withLine(d.Text, "crawlers", strings.TrimRight(entry, "\n"))
+	}
+	return nil
+}
+
+// upload takes the file of the form, if one was chosen.
+func (v *view) upload(d *changeData) error {
+	if v.r.MultipartForm == nil || len(v.r.MultipartForm.File["file"]) == 0 {
+		return nil
+	}
+	f, err := v.r.MultipartForm.File["file"][0].Open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxDraft+1))
+	if err == nil && len(b) > 0 {
+		d.Text = strings.ReplaceAll(string(b), "\r\n", "\n")
+	}
+	return err
+}
+
+// versionOf is the text of a version that was published: by its hash or the start of it.
+// On a site only that of the running one, as earlier ones may name hosts of other sites.
+func (v *view) versionOf(id string) (string, bool) {
+	h, err := v.history()
+	if err != nil {
+		return "", false
+	}
+	for i := range h.policies {
+		if (v.may == nil || h.policies[i].Live) && (h.policies[i].Version.Version == id || h.policies[i].Label() == id) {
+			return h.policies[i].Text, true
+		}
+	}
+	for _, p := range v.published() {
+		if v.may == nil && strings.HasPrefix(p.SHA256, id) && len(id) >= 12 {
+			return p.Text, true
+		}
+	}
+	return "", false
+}
+
+// check fills in what the draft says and would change.
+func (v *view) check(d *changeData) error {
+	d.Same = d.Text == v.running.Text
+	if v.r.Method == http.MethodGet && (d.Same || d.Hidden) {
+		d.setLines(nil)
+		return nil
+	}
+	draft, err := checkDraft(v.ctx, d.File, d.Text)
+	if err != nil {
+		return err
+	}
+	if at := v.r.PostFormValue("fix"); at != "" {
+		for _, x := range draft.Diagnostics {
+			if fmt.Sprintf("%d:%d", x.Pos.Line, x.Pos.Column) != at {
+				continue
+			}
+			if text, ok := fix(d.Text, x); ok {
+				d.Text = text
+				if draft, err = checkDraft(v.ctx, d.File, d.Text); err != nil {
+					return err
+				}
+				break
+			}
+		}
+		d.Same = d.Text == v.running.Text
+	}
+	d.Draft = draft
+	inserted := map[int]bool{}
+	if !d.Hidden {
+		inserted = insertedLines(v.running.Text, d.Text)
+	}
+	d.setLines(inserted)
+	if draft.site != nil {
+		d.Changes = changesInWords(v.running.Site, draft.site, v.may)
+		d.Robots = v.robotsDiffs(draft.site)
+		if r := v.stored(); r != nil {
+			if d.Replay, err = replayStore(v.ctx, r, v.running.Site, draft.site, v.now, v.replayDays(), v.may); err != nil {
+				return err
+			}
+		}
+	}
+	d.Publish = v.publishBox(d)
+	return nil
+}
+
+// replayDays is over how many days a draft is replayed.
+func (v *view) replayDays() int {
+	if n, err := strconv.Atoi(v.r.PostFormValue("replay")); err == nil && slices.Contains(periods, n) {
+		return n
+	}
+	return v.Days
+}
+
+// ReplayDays is the same, for the template.
+func (v *view) ReplayDays() int { return v.replayDays() }
+
+// setLines makes the gutter of the editor.
+func (d *changeData) setLines(inserted map[int]bool) {
+	n := strings.Count(strings.TrimSuffix(d.Text, "\n"), "\n") + 1
+	d.Rows = n + 1
+	d.Lines = make([]editorLine, n)
+	for i := range d.Lines {
+		d.Lines[i] = editorLine{N: i + 1, New: inserted[i+1]}
+	}
+	if d.Draft == nil {
+		return
+	}
+	for i, x := range d.Draft.Diagnostics {
+		if x.Severity == policy.Hint || x.Pos.Line < 1 || x.Pos.Line > n {
+			continue
+		}
+		l := &d.Lines[x.Pos.Line-1]
+		if l.Class == "err" {
+			continue
+		}
+		l.Class, l.Target, l.Message = "warn", fmt.Sprintf("d%d", i+1), inShort(x)
+		if x.Severity == policy.Error {
+			l.Class = "err"
+		}
+	}
+}
+
+// inShort is a diagnostic in a few words, beside its line.
+func inShort(x policyfile.Diagnostic) string {
+	switch {
+	case x.Code == codeTestFails:
+		return "fails"
+	case x.DidYouMean != "" && len(x.DidYouMean) < 40:
+		return x.DidYouMean + "?"
+	}
+	return strings.ReplaceAll(x.Code, "-", " ")
+}
+
+// changesInWords says who gains and who loses, what search engines lose first.
+func changesInWords(old, draft *site.Site, only []string) (all []changeLine) {
+	o := compare.Options{}
+	for _, h := range only {
+		o.Hosts = append(o.Hosts, policy.Host(h))
+	}
+	d := compare.Policies(old.Policy, draft.Policy, o)
+	for i := range d.Changes {
+		c := &d.Changes[i]
+		line := changeLine{string(c.Effect), c.String()}
+		if c.Search() {
+			line.Effect = "search"
+		}
+		all = append(all, line)
+	}
+	rank := map[string]int{"search": -3, "loss": -2, "gain": -1}
+	slices.SortStableFunc(all, func(a, b changeLine) int { return rank[a.Effect] - rank[b.Effect] })
+	for _, text := range d.Words()[len(d.Changes):] {
+		all = append(all, changeLine{"", text})
+	}
+	return all
+}
+
+// maxRobotsDiffs bounds for how many hosts robots.txt is compared.
+const maxRobotsDiffs = 4
+
+// robotsDiffs compares the robots.txt of the hosts that can be chosen.
+func (v *view) robotsDiffs(draft *site.Site) (all []robotsDiff) {
+	hosts := v.Hosts()
+	if len(hosts) == 0 {
+		hosts = []string{v.MainHost()}
+	}
+	for _, host := range hosts[:min(len(hosts), 50)] {
+		before, _ := robotsserve.Render(v.running.Site.Policy, host, robotsserve.Options{})
+		now, _ := robotsserve.Render(draft.Policy, host, robotsserve.Options{})
+		if string(before.Body) == string(now.Body) {
+			continue
+		}
+		if len(all) < maxRobotsDiffs {
+			all = append(all, robotsDiff{host, diffTexts(string(before.Body), string(now.Body))})
+		}
+	}
+	return all
+}
+
+// draftFile sends the text of the form back as a file.
+func draftFile(w http.ResponseWriter, v *view) error {
+	if v.r.Method != http.MethodPost {
+		return failed(http.StatusMethodNotAllowed, "send the form of the page What would change")
+	}
+	name := "site-policy.yaml"
+	if v.running != nil && strings.HasSuffix(v.running.File(), ".yaml") {
+		name = v.running.File()
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", `attachment; filename=`+strconv.Quote(strings.Map(func(c rune) rune {
+		if c == '"' || c == '\\' || c < ' ' || c > '~' {
+			return '_'
+		}
+		return c
+	}, name)))
+	_, err := w.Write([]byte(v.r.PostFormValue("text")))
+	return err
+}
+
+// published is what was published from this page, newest first.
+func (v *view) published() []policystore.Published {
+	if v.running == nil || v.running.document == nil || v.may != nil {
+		return nil
+	}
+	all, err := v.running.document.History(v.ctx)
+	if err != nil {
+		return nil
+	}
+	return all
+}
+
+// noteOf is what was written about a version when it was published, after a colon.
+func (v *view) noteOf(version string) string {
+	if note := v.NoteOf(version); note != "" {
+		return ": " + shorten(note)
+	}
+	return ""
+}
+
+// NoteOf is what was written about a version when it was published.
+func (v *view) NoteOf(version string) string {
+	for _, p := range v.published() {
+		if strings.HasPrefix(p.SHA256, version) {
+			return p.Note
+		}
+	}
+	return ""
+}
+
+// effectWord is what an effect of a change is called.
+func effectWord(effect string) string {
+	switch effect {
+	case "search":
+		return "Search engines lose"
+	case "loss":
+		return "Lose"
+	case "gain":
+		return "Gain"
+	}
+	return "Changes"
+}
+
+// diagnosticsJSON answers the editor as its reader types.
+func diagnosticsJSON(w http.ResponseWriter, v *view) error {
+	if v.running == nil {
+		return failed(http.StatusNotFound, "no policy is loaded")
+	}
+	d, err := checkDraft(v.ctx, v.running.File(), strings.ReplaceAll(v.r.PostFormValue("text"), "\r\n", "\n"))
+	if err != nil {
+		return err
+	}
+	type row struct {
+		Line     int    `json:"line"`
+		Severity string `json:"severity"`
+		Message  string `json:"message"`
+	}
+	rows := []row{}
+	for _, x := range d.Diagnostics {
+		if x.Severity != policy.Hint {
+			rows = append(rows, row{x.Pos.Line, x.Severity.String(), x.Message})
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	return writeLine(w, rows)
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The size of a chart in its own units; it is stretched to the width of its card.
+const (
+	chartWidth  = 720
+	chartHeight = 150
+)
+
+// bucket is one bar of a chart.
+type bucket struct {
+	Start time.Time
+	counts
+}
+
+// layer is one verdict of a chart, from the bottom up.
+type layer struct{ Class, Name, Path string }
+
+// chart is a stacked bar chart.
+type chart struct {
+	ID     string // of its pattern, once on a page
+	Label  string // a sentence for readers who do not see it
+	Layers []layer
+	Y      [3]string
+	X      []string
+	Note   string
+}
+
+// parts are the verdicts in the order of the chart, with what they count.
+var parts = []struct {
+	class, name string
+	of          func(*counts) int64
+}{
+	{"f-allowed", "Allowed", func(c *counts) int64 { return c.Allowed }},
+	{"f-unknown", "Unknown", func(c *counts) int64 { return c.Unknown }},
+	{"f-closed", "Closed, but served", func(c *counts) int64 { return c.Closed }},
+	{"f-would", "Would be refused", func(c *counts) int64 { return c.Would }},
+	{"f-refused", "Refused", func(c *counts) int64 { return c.Refused }},
+}
+
+// newChart draws buckets of a width in time, with a label under every few.
+func newChart(id, label string, buckets []bucket, labelEvery int, layout string) *chart {
+	c := &chart{ID: id, Label: label}
+	var most int64 = 1
+	for i := range buckets {
+		most = max(most, buckets[i].All)
+	}
+	top := niceTop(most)
+	c.Y = [3]string{grouped(top), grouped(top / 2), "0"}
+	step := float64(chartWidth) / float64(max(1, len(buckets)))
+	width := max(1, step-max(1, step/10))
+	bottoms := make([]int64, len(buckets))
+	for _, p := range parts {
+		var path strings.Builder
+		for i := range buckets {
+			n := p.of(&buckets[i].counts)
+			if n == 0 {
+				continue
+			}
+			y0, y1 := scale(bottoms[i], top), scale(bottoms[i]+n, top)
+			bottoms[i] += n
+			fmt.Fprintf(&path, "M%s %sV%sh%sV%sz", short(float64(i)*step+(step-width)/2), short(y0), short(y1), short(width), short(y0))
+		}
+		if path.Len() > 0 {
+			c.Layers = append(c.Layers, layer{p.class, p.name, path.String()})
+		}
+	}
+	for i := 0; i < len(buckets); i += labelEvery {
+		c.X = append(c.X, buckets[i].Start.Format(layout))
+	}
+	return c
+}
+
+func scale(n, top int64) float64 { return chartHeight - chartHeight*float64(n)/float64(top) }
+
+func short(f float64) string {
+	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0")
+}
+
+// niceTop is the least round and even number that is not below n.
+func niceTop(n int64) int64 {
+	for unit := int64(1); ; unit *= 10 {
+		for _, m := range []int64{2, 4, 6, 8, 10} {
+			if m*unit >= n {
+				return m * unit
+			}
+		}
+	}
+}
+
+// spark is a line of a few numbers.
+type spark struct {
+	Label   string
+	Points  string
+	Part    string // the last piece, of a day that is not over
+	Dropped bool
+}
+
+func newSpark(days []int64, partial bool) spark {
+	const width, height, edge = 84.0, 20.0, 2.0
+	var most int64 = 1
+	texts := make([]string, len(days))
+	for i, n := range days {
+		most, texts[i] = max(most, n), grouped(n)
+	}
+	points := make([]string, len(days))
+	for i, n := range days {
+		x := edge
+		if len(days) > 1 {
+			x = edge + (width-2*edge)*float64(i)/float64(len(days)-1)
+		}
+		points[i] = short(x) + "," + short(height-edge-(height-2*edge)*float64(n)/float64(most))
+	}
+	s := spark{Label: "Requests a day: " + strings.Join(texts, ", ")}
+	if len(days) > 31 {
+		s.Label = fmt.Sprintf("Requests a day, the last %d days, at most %s", len(days), grouped(most))
+	}
+	if n := len(points); partial && n > 1 {
+		s.Points, s.Part = strings.Join(points[:n-1], " "), points[n-2]+" "+points[n-1]
+	} else {
+		s.Points = strings.Join(points, " ")
+	}
+	return s
+}
+
+// meter is a bar of shares of a whole.
+type meter struct{ Parts []meterPart }
+
+type meterPart struct{ Class, X, Width string }
+
+func newMeter(c *counts, most int64) meter {
+	var m meter
+	at := 0.0
+	for _, p := range parts {
+		w := 100 * float64(p.of(c)) / float64(max(1, most))
+		if w < 0.05 {
+			continue
+		}
+		class := p.class
+		if class == "f-would" {
+			class = "f-would-plain" // a pattern cannot be stretched this far
+		}
+		m.Parts = append(m.Parts, meterPart{class, short(at), short(w)})
+		at += w
+	}
+	return m
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+)
+
+// client is who came under one name: a crawler, its impostors, or an unknown program.
+type client struct {
+	Name, Kind, Operator string
+	Impostor             bool
+	Verified, Claimed    int64 // requests
+	How                  string
+	First, Last          time.Time
+	Days                 []int64
+	Spark                spark
+	Meter                meter
+	counts
+}
+
+// IsUnknown reports whether the catalogue does not know it.
+func (c *client) IsUnknown() bool { return c.Kind == activity.KindUnknown }
+
+// Identity is what is known of who it is.
+func (c *client) Identity() string {
+	switch {
+	case c.IsUnknown():
+		return "unknown"
+	case c.Impostor:
+		return "impostor"
+	case c.Verified > 0 && c.Verified >= c.Claimed:
+		return "verified"
+	}
+	return "claimed"
+}
+
+// Label is how a page calls it; impostors stand in quotation marks.
+func (c *client) Label() string {
+	if c.Impostor {
+		return "“" + shorten(c.Name) + "”"
+	}
+	return shorten(c.Name)
+}
+
+// clients are all who came in the period.
+func (v *view) clients() ([]*client, error) {
+	rows, err := v.totals(v.query(store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision))
+	if err != nil {
+		return nil, err
+	}
+	type id struct {
+		name     string
+		impostor bool
+	}
+	by := map[id]*client{}
+	var all []*client
+	for i := range rows {
+		r := &rows[i]
+		k := id{r.Values[store.ByCrawler], r.Values[store.ByIdentity] == string(activity.Impostor)}
+		c := by[k]
+		if c == nil {
+			c = &client{Name: k.name, Kind: r.Values[store.ByKind], Impostor: k.impostor}
+			v.describe(c)
+			by[k] = c
+			all = append(all, c)
+		}
+		addRow(&c.counts, r)
+		switch r.Values[store.ByIdentity] {
+		case string(activity.Verified):
+			c.Verified += r.Requests
+		case string(activity.Claimed):
+			c.Claimed += r.Requests
+		}
+	}
+	slices.SortFunc(all, func(a, b *client) int {
+		return cmp.Or(cmp.Compare(b.All, a.All), strings.Compare(a.Name, b.Name))
+	})
+	return all, nil
+}
+
+// describe adds what the catalogue says.
+func (v *view) describe(c *client) {
+	row := v.lookup(c.Name)
+	if row == nil {
+		c.How = "not in the catalogue"
+		return
+	}
+	c.Operator = row.Operator
+	if c.Kind == "" {
+		c.Kind = string(row.Kind)
+	}
+	c.How = verifiedBy(row.Verification)
+	if c.Impostor {
+		c.How = "not " + cmp.Or(row.Operator, row.Token)
+	}
+}
+
+// lookup finds a crawler in the catalogue of the policy, or in the built-in one.
+func (v *view) lookup(name string) *crawlers.Crawler {
+	if v.running != nil {
+		if row, ok := v.running.Site.File.Catalogue.Lookup(name); ok {
+			return row
+		}
+		return nil
+	}
+	if builtIn, err := crawlers.Default(); err == nil {
+		if row, ok := builtIn.Lookup(name); ok {
+			return row
+		}
+	}
+	return nil
+}
+
+// verifiedBy says what an operator publishes to verify its crawler by.
+func verifiedBy(f crawlers.Verification) string {
+	var ways []string
+	if len(f.AddressLists) > 0 {
+		ways = append(ways, "address list")
+	}
+	if len(f.ReverseDNS) > 0 {
+		ways = append(ways, "DNS")
+	}
+	if f.WebBotAuth != "" {
+		ways = append(ways, "signature")
+	}
+	switch len(ways) {
+	case 0:
+		return "nothing to check it by"
+	case 1:
+		return "by " + ways[0]
+	}
+	return "by " + strings.Join(ways[:len(ways)-1], ", ") + " or " + ways[len(ways)-1]
+}
+
+// addDays adds the requests of each day, or hour, and when a client was seen.
+func (v *view) addDays(clients []*client) error {
+	by := store.ByDay
+	if v.Days == 1 {
+		by = store.ByHour
+	}
+	rows, err := v.totals(v.query(by, store.ByCrawler, store.ByIdentity))
+	if err != nil {
+		return err
+	}
+	from, to := v.span()
+	width := 24 * time.Hour
+	if by == store.ByHour {
+		width = time.Hour
+	}
+	n := int((to.Sub(from) + width - 1) / width)
+	find := map[string]*client{}
+	for _, c := range clients {
+		c.Days = make([]int64, n)
+		find[c.Name+string(map[bool]byte{true: 'i', false: 'c'}[c.Impostor])] = c
+	}
+	for i := range rows {
+		r := &rows[i]
+		kind := "c"
+		if r.Values[store.ByIdentity] == string(activity.Impostor) {
+			kind = "i"
+		}
+		c := find[r.Values[store.ByCrawler]+kind]
+		at := int(r.Start.Sub(from) / width)
+		if c != nil && at >= 0 && at < n {
+			c.Days[at] += r.Requests
+		}
+	}
+	seen := map[string]store.Crawler{}
+	if all, err := v.data.Crawlers(v.ctx); err == nil && v.may == nil {
+		for _, s := range all {
+			seen[s.Name] = s
+		}
+	}
+	for _, c := range clients {
+		c.Spark = newSpark(c.Days, true)
+		c.Spark.Dropped = fell(c)
+		c.First, c.Last = seen[c.Name].First, seen[c.Name].Last
+		if c.Impostor || v.may != nil { // the store knows when a name was seen on any host
+			c.First, c.Last = time.Time{}, time.Time{}
+			for i, n := range c.Days {
+				if n > 0 {
+					at := from.Add(time.Duration(i) * width)
+					if c.First.IsZero() {
+						c.First = at
+					}
+					c.Last = at
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// fell reports whether a crawler that came every day has stopped coming.
+func fell(c *client) bool {
+	n := len(c.Days)
+	if n < 7 || c.Impostor || c.IsUnknown() {
+		return false
+	}
+	var before int64
+	for _, d := range c.Days[:n-2] {
+		if d == 0 {
+			return false
+		}
+		before += d
+	}
+	mean := before / int64(n-2)
+	return mean >= 20 && c.Days[n-1] == 0 && c.Days[n-2] < mean/2
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"sync/atomic"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap"
+)
+
+func init() { caddy.RegisterModule(new(Console)) }
+
+// Console is the option `console` of the global option `robots_policy`: where the pages
+// are, and what they may do beyond showing this server's own policies and store.
+type Console struct {
+	// Where the pages are, an address of this machine, or `off` for the admin API alone.
+	// Default: localhost:2020.
+	Listen string `json:"listen,omitempty"`
+
+	// The name of the publisher or the site, shown on every page. Default: the first
+	// host that a policy names.
+	Title string `json:"title,omitempty"`
+
+	// Whether a policy may be published from the page "What would change", to sources
+	// that begin with `storage:`, and only through the admin API.
+	Write bool `json:"write,omitempty"`
+
+	// The address of a server that answers PromQL, such as Prometheus or
+	// VictoriaMetrics. With it, Overview, Who came and Health show the whole fleet.
+	Prometheus string `json:"prometheus,omitempty"`
+
+	ctx        caddy.Context
+	logger     *zap.Logger
+	prometheus *prometheus
+	listening  *listener
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Console) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "robots_policy.options.console", New: func() caddy.Module { return new(Console) }}
+}
+
+// options are those of the running configuration.
+var options atomic.Pointer[Console]
+
+// currentOptions returns the options of the running configuration, or the defaults.
+func currentOptions() *Console {
+	if c := options.Load(); c != nil {
+		return c
+	}
+	return new(Console)
+}
+
+// Provision checks the options and puts them into force.
+func (c *Console) Provision(ctx caddy.Context) error {
+	c.ctx, c.logger = ctx, ctx.Logger()
+	if c.Listen == "" {
+		c.Listen = defaultListen
+	}
+	if c.Listen != "off" {
+		if _, err := parseListen(c.Listen); err != nil {
+			return err
+		}
+	}
+	if c.Prometheus != "" {
+		u, err := url.Parse(c.Prometheus)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return fmt.Errorf("invalid prometheus %q: must be an address such as https://prometheus.example.com", c.Prometheus)
+		}
+		c.prometheus = newPrometheus(u)
+	}
+	options.Store(c)
+	return nil
+}
+
+// Cleanup takes the options out of force, unless a newer configuration has set its own.
+func (c *Console) Cleanup() error {
+	if c.listening != nil {
+		c.listening.stop()
+	}
+	options.CompareAndSwap(c, nil)
+	return nil
+}
+
+// UnmarshalCaddyfile sets up the options from Caddyfile tokens. Syntax:
+//
+//	console [<address>|off] {
+//	    title      <text>
+//	    prometheus <address>
+//	    write
+//	}
+func (c *Console) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next()
+	if d.NextArg() {
+		c.Listen = d.Val()
+	}
+	if d.NextArg() {
+		return d.Err("console takes one argument, an address such as localhost:2020, and a block")
+	}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		var err error
+		switch name := d.Val(); name {
+		case "title":
+			err = oneArgument(d, &c.Title)
+		case "prometheus":
+			err = oneArgument(d, &c.Prometheus)
+		case "write":
+			if c.Write = true; d.NextArg() {
+				err = errors.New("write takes no arguments")
+			}
+		default:
+			err = fmt.Errorf("unrecognized option '%s': must be title, prometheus or write", name)
+		}
+		if err != nil {
+			return d.WrapErr(err)
+		}
+	}
+	return nil
+}
+
+func oneArgument(d *caddyfile.Dispenser, to *string) error {
+	name := d.Val()
+	if !d.AllArgs(to) {
+		return fmt.Errorf("%s takes one argument", name)
+	}
+	return nil
+}
+
+var (
+	_ caddy.Provisioner     = (*Console)(nil)
+	_ caddy.CleanerUpper    = (*Console)(nil)
+	_ caddyfile.Unmarshaler = (*Console)(nil)
+)

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// The bounds of a draft. Checking one costs processor time and memory in proportion to
+// its length, so there is one at a time.
+const (
+	maxDraft     = 512 << 10
+	maxForm      = maxDraft + 64<<10
+	draftTimeout = 8 * time.Second
+)
+
+var checking = semaphore.NewWeighted(1)
+
+// draft is a text that was checked.
+type draft struct {
+	Text        string
+	SHA256      string
+	site        *site.Site // nil: it has errors
+	Diagnostics policyfile.Diagnostics
+	Tests       []testResult
+	Failing     int
+	Errors      int
+	Warnings    int
+}
+
+// testResult is a line under expect: and whether it holds.
+type testResult struct {
+	Line    int
+	Text    string
+	Passes  bool
+	Message string
+}
+
+// The codes of a test that fails, in a new text and in one that was accepted before.
+const (
+	codeTestFails    = "expectation-failed"
+	codeTestFailsNow = "expectation-no-longer-holds"
+)
+
+var (
+	errTooLong = fmt.Errorf("the draft is longer than %d KiB", maxDraft>>10)
+	errTooSlow = errors.New("checking the draft takes too long: make it shorter, with categories of crawlers and wildcards for hosts")
+)
+
+// checkDraft checks a text under limits of time and length.
+func checkDraft(ctx context.Context, name, text string) (*draft, error) {
+	if len(text) > maxDraft {
+		return nil, statusError{http.StatusRequestEntityTooLarge, errTooLong}
+	}
+	wait, stop := context.WithTimeout(ctx, draftTimeout)
+	defer stop()
+	if checking.Acquire(wait, 1) != nil {
+		return nil, failed(http.StatusServiceUnavailable, "other drafts are being checked: try again in a few seconds")
+	}
+	done := make(chan *draft, 1)
+	go func() {
+		defer checking.Release(1)
+		done <- newDraft(name, text)
+	}()
+	select {
+	case d := <-done:
+		return d, nil
+	case <-wait.Done():
+		return nil, statusError{http.StatusServiceUnavailable, errTooSlow}
+	}
+}
+
+// newDraft checks a text. Tests that fail do not hide what else there is to say.
+func newDraft(name, text string) *draft {
+	d := &draft{Text: text, SHA256: sumOf(text)}
+	var all policyfile.Diagnostics
+	d.site, all = site.LoadWith(name, []byte(text), robotsserve.ServeOptions{}, policyfile.Options{Accepted: true})
+	failing := func(x policyfile.Diagnostic) bool { return x.Code == codeTestFails || x.Code == codeTestFailsNow }
+	if slices.ContainsFunc(all, failing) {
+		// As warnings they are summed up; as errors each is there.
+		if _, strict := policyfile.Load(name, []byte(text)); slices.ContainsFunc(strict, failing) {
+			all = slices.DeleteFunc(all, failing)
+			for _, x := range strict {
+				if failing(x) {
+					all = append(all, x)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b policyfile.Diagnostic) int { return int(b.Severity) - int(a.Severity) })
+	d.Diagnostics = all
+	d.Errors, d.Warnings = all.Count(policy.Error), all.Count(policy.Warning)
+	if d.site == nil {
+		return d
+	}
+	for _, e := range d.site.Policy.Spec().Expect {
+		t := testResult{Line: e.Pos.Line, Text: e.String(), Passes: true}
+		for _, x := range all {
+			if failing(x) && x.Pos == e.Pos {
+				t.Passes, t.Message = false, x.Message
+				d.Failing++
+			}
+		}
+		d.Tests = append(d.Tests, t)
+	}
+	return d
+}
+
+// ok reports whether a draft can be put into force.
+func (d *draft) ok() bool { return d.site != nil && d.Errors == 0 && d.Failing == 0 }
+
+// withLine adds a line under a key at the top level of a policy file, and the key if it
+// is missing.
+func withLine(text, key, line string) string {
+	all := lines(text)
+	at := slices.IndexFunc(all, func(l string) bool { return strings.HasPrefix(l, key+":") })
+	if at < 0 {
+		return strings.TrimRight(text, "\n") + "\n\n" + key + ":\n" + line + "\n"
+	}
+	end := at + 1
+	for i := at + 1; i < len(all); i++ {
+		if l := all[i]; l != "" && l[0] != ' ' && l[0] != '#' && l[0] != '-' {
+			break
+		}
+		if strings.TrimSpace(all[i]) != "" && !strings.HasPrefix(strings.TrimSpace(all[i]), "#") {
+			end = i + 1
+		}
+	}
+	return strings.Join(slices.Insert(all, end, strings.Split(line, "\n")...), "\n") + "\n"
+}
+
+// fix replaces what a diagnostic points at by what it proposes.
+func fix(text string, x policyfile.Diagnostic) (string, bool) {
+	word, ok := wordAt(x)
+	if !ok {
+		return text, false
+	}
+	all := strings.SplitAfter(text, "\n")
+	if x.Pos.Line < 1 || x.Pos.Line > len(all) {
+		return text, false
+	}
+	r := []rune(all[x.Pos.Line-1])
+	at := x.Pos.Column - 1
+	all[x.Pos.Line-1] = string(r[:at]) + x.DidYouMean + string(r[at+len([]rune(word)):])
+	return strings.Join(all, ""), true
+}
+
+// wordAt is the word of the file that a diagnostic proposes to replace: one that looks
+// like the proposal.
+func wordAt(x policyfile.Diagnostic) (string, bool) {
+	r := []rune(x.Line)
+	at := x.Pos.Column - 1
+	if x.DidYouMean == "" || at < 0 || at >= len(r) || strings.ContainsAny(x.DidYouMean, " \n\"'{}[]#") {
+		return "", false
+	}
+	end := at
+	for end < len(r) && !strings.ContainsRune(" \t\r\n,:[]{}\"'#", r[end]) {
+		end++
+	}
+	return string(r[at:end]), end > at
+}
+
+// fixable reports whether a diagnostic has a fix that a button can apply.
+func fixable(x policyfile.Diagnostic) bool {
+	_, ok := wordAt(x)
+	return ok
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+)
+
+// streams bounds the readers that are sent live updates.
+var streams = semaphore.NewWeighted(256)
+
+const (
+	streamFor   = 2 * time.Minute // then the browser asks again
+	streamEvery = 3 * time.Second
+)
+
+// update is a server-sent event: what a page compares with what it shows.
+type update struct {
+	Requests int64  `json:"requests"` // today
+	Policy   string `json:"policy"`   // the version in force
+	Alarms   int    `json:"alarms"`
+}
+
+// events streams updates until the configuration or the request ends. Nothing is sent
+// while nothing changes.
+func (s *server) events(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		http.Error(w, "This stream can only be read.", http.StatusMethodNotAllowed)
+		return
+	}
+	if !streams.TryAcquire(1) {
+		w.Header().Set("Retry-After", "60")
+		http.Error(w, "Too many pages are open.", http.StatusServiceUnavailable)
+		return
+	}
+	defer streams.Release(1)
+	out := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = io.WriteString(w, "retry: 5000\n\n")
+	if out.Flush() != nil {
+		return
+	}
+	end := time.After(streamFor)
+	tick := time.NewTicker(streamEvery)
+	defer tick.Stop()
+	last := ""
+	for {
+		v, err := s.view(r)
+		if err != nil {
+			return
+		}
+		b, err := json.Marshal(v.update())
+		if err != nil {
+			return
+		}
+		if text := string(b); text != last {
+			last = text
+			if _, err := fmt.Fprintf(w, "data: %s\n\n", text); err != nil || out.Flush() != nil {
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+			if caddy.Exiting() {
+				return // the server waits for this response before it stops
+			}
+		case <-end:
+			return
+		case <-r.Context().Done():
+			return
+		case <-s.done:
+			return
+		}
+	}
+}
+
+func (v *view) update() (u update) {
+	if v.running != nil {
+		u.Policy = v.running.Version()
+	}
+	if v.data == nil || v.Fleet() {
+		return u
+	}
+	for _, n := range v.notices() {
+		if n.Alarm {
+			u.Alarms++
+		}
+	}
+	day := v.now.Truncate(24 * time.Hour)
+	q := store.Query{From: day, To: day.AddDate(0, 0, 1), Only: map[store.Dimension][]string{}}
+	if hosts := v.only(); hosts != nil {
+		q.Only[store.ByHost] = hosts
+	}
+	if rows, err := v.totals(q); err == nil && len(rows) > 0 {
+		u.Requests = rows[0].Requests
+	}
+	return u
+}
+
+// writeLine writes a value as one line of JSON.
+func writeLine(w io.Writer, value any) error {
+	return json.NewEncoder(w).Encode(value)
+}

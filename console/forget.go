@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli"
+)
+
+func init() { cli.Register(forgetCommand) }
+
+// forgetCommand deletes rows of an activity store.
+func forgetCommand() *cobra.Command {
+	var crawler, host string
+	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes what an activity store has about a crawler or a host",
+		func(cmd *cobra.Command, args []string) (int, error) {
+			switch {
+			case len(args) != 1:
+				return cli.ExitUsage, errors.New("expected DIR, the directory of the activity store")
+			case crawler == "" && host == "":
+				return cli.ExitUsage, errors.New("give --crawler, --host, or both")
+			}
+			ctx := context.Background()
+			r, err := store.OpenReader(ctx, args[0]) // it fails if there is no store
+			if err != nil {
+				return cli.ExitUsage, err
+			}
+			if err := r.Close(); err != nil {
+				return cli.ExitUsage, err
+			}
+			s, err := store.Open(ctx, args[0], store.Options{})
+			if err != nil {
+				return cli.ExitUsage, err
+			}
+			if err := errors.Join(s.Delete(ctx, crawler, host), s.Close()); err != nil {
+				return cli.ExitUsage, err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), "deleted")
+			return caddy.ExitCodeSuccess, err
+		})
+	cmd.Long = `
+Deletes all totals of a crawler, of a host, or of a crawler on a host from the activity
+store in a directory. Caddy must not be running with it.`
+	cmd.Flags().StringVar(&crawler, "crawler", "", "the crawler, by its product token")
+	cmd.Flags().StringVar(&host, "host", "", "the host")
+	return cmd
+}

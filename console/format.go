@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+)
+
+// functions are what templates call. Numbers and times are marked up so that the
+// script can show them as the browser's locale does.
+var functions = template.FuncMap{
+	"num": num, "bytes": size, "pct": percent, "time": minute, "day": dayOf, "version": shortVersion,
+	"kind": kindName, "shorten": shorten, "verdict": verdictOf, "plural": plural, "add": func(a, b int) int { return a + b },
+	"identity": identityOf, "dict": dict, "int": func(n int64) int { return int(n) }, "neg": func(n int) int { return -n },
+	"line": lineIn, "sentence": sentence, "fixable": fixable, "effect": effectWord,
+}
+
+// dict makes a map of names and values in turn, for templates with several arguments.
+func dict(pairs ...any) map[string]any {
+	m := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[pairs[i].(string)] = pairs[i+1]
+	}
+	return m
+}
+
+// grouped writes a number with commas: 53,234.
+func grouped(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func num(n any) template.HTML {
+	i := toInt(n)
+	return template.HTML(`<data value="` + strconv.FormatInt(i, 10) + `">` + grouped(i) + `</data>`)
+}
+
+func toInt(n any) int64 {
+	switch n := n.(type) {
+	case int:
+		return int64(n)
+	case int64:
+		return n
+	case uint64:
+		return int64(n)
+	}
+	return 0
+}
+
+// size writes a number of bytes: 1.3 MB.
+func size(n int64) string {
+	const unit = 1000
+	if n < unit {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	f, i := float64(n)/unit, 0
+	for ; f >= 999.5 && i < 4; i++ {
+		f /= unit
+	}
+	digits := 1
+	if f >= 99.5 {
+		digits = 0
+	}
+	return strconv.FormatFloat(f, 'f', digits, 64) + " " + []string{"kB", "MB", "GB", "TB", "PB"}[i]
+}
+
+// percent is a share: 34.6%.
+func percent(part, whole int64) string {
+	if whole == 0 {
+		return "0%"
+	}
+	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + "%"
+}
+
+// plural is "1 test", "2 tests".
+func plural(n any, one, many string) string {
+	if i := toInt(n); i != 1 {
+		return grouped(i) + " " + many
+	}
+	return "1 " + one
+}
+
+// minute is a time to the minute, in UTC: 20 Nov, 14:31.
+func minute(t time.Time) template.HTML {
+	if t.IsZero() {
+		return "never"
+	}
+	return timeElement(t, t.UTC().Format("2 Jan 2006, 15:04"), "minute")
+}
+
+// dayOf is a day: Fri 20 Nov.
+func dayOf(t time.Time) template.HTML { return timeElement(t, t.UTC().Format("Mon 2 Jan"), "day") }
+
+func timeElement(t time.Time, text, class string) template.HTML {
+	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" data-show="` + class + `">` + text + `</time>`)
+}
+
+// shortVersion is enough of a hash to recognise it.
+func shortVersion(s string) string { return s[:min(8, len(s))] }
+
+var kindNames = map[crawlers.Kind]string{
+	crawlers.KindSearch: "Search", crawlers.KindAITraining: "AI training", crawlers.KindAIInput: "AI answers",
+	crawlers.KindAIAssistant: "AI assistants", crawlers.KindAIAgent: "AI agents", crawlers.KindArchive: "Archives", crawlers.KindSEO: "SEO",
+	crawlers.KindAds: "Advertising", crawlers.KindPreview: "Link previews", crawlers.KindFeed: "Feeds", crawlers.KindMonitoring: "Monitoring",
+	crawlers.KindSecurity: "Security", crawlers.KindAcademic: "Research", activity.KindUnknown: "Unknown",
+	"unclassified": "Not classified",
+}
+
+// kindName is what publishers call a kind of crawler.
+func kindName(kind string) string {
+	if name, ok := kindNames[crawlers.Kind(kind)]; ok {
+		return name
+	}
+	if kind == "" {
+		return "Other"
+	}
+	return kind
+}
+
+// maxShown is how many characters of a text from strangers are shown.
+const maxShown = 120
+
+// shorten leaves out the middle of a long text, and shows control characters as
+// spaces.
+func shorten(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if c < ' ' || c >= 0x7f && c < 0xa0 || c == '\u2028' || c == '\u2029' || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069' {
+			return ' '
+		}
+		return c
+	}, s)
+	r := []rune(s)
+	if len(r) <= maxShown {
+		return s
+	}
+	return string(r[:maxShown/2]) + "…" + string(r[len(r)-maxShown/2:])
+}
+
+// verdict is a word with its shape and colour.
+type verdict struct{ Class, Word string }
+
+var verdicts = map[string]verdict{
+	"allowed": {"v-allowed", "Allowed"}, "partly": {"v-partly", "Partly closed"}, "closed": {"v-closed", "Closed"},
+	"refused": {"v-refused", "Refused"}, "would": {"v-would", "Would be refused"}, "unknown": {"v-unknown", "Unknown"},
+	"unstated": {"v-claimed", "Not stated"}, "disallowed": {"v-closed", "Closed"}, "would_refuse": {"v-would", "Would be refused"},
+	"limited": {"v-refused", "Too many requests"}, "impostor": {"v-impostor", "Impostor"}, "verified": {"v-verified", "Verified"},
+	"claimed": {"v-claimed", "Claimed"},
+}
+
+// verdictOf is the markup of a verdict, by its name in code.
+func verdictOf(name string) template.HTML {
+	v, ok := verdicts[name]
+	if !ok {
+		v = verdict{"v-unknown", "Unknown"}
+	}
+	return template.HTML(fmt.Sprintf(`<span class="v %s">%s</span>`, v.Class, v.Word))
+}
+
+// identityOf is what is known of who sent requests.
+func identityOf(identity, kind string) template.HTML {
+	if kind == activity.KindUnknown {
+		return verdictOf("unknown")
+	}
+	return verdictOf(identity)
+}
+
+// sentence begins with a capital and ends with a full stop.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	r := []rune(s)
+	if len(r) > 1 && unicode.IsLower(r[0]) && (unicode.IsLower(r[1]) || r[1] == ' ') && !strings.HasPrefix(s, "robots.txt") {
+		r[0] = unicode.ToUpper(r[0])
+	}
+	if !strings.ContainsRune(".?!:", r[len(r)-1]) {
+		r = append(r, '.')
+	}
+	return string(r)
+}

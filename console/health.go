@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+)
+
+// healthData is what the page of the machinery shows.
+type healthData struct {
+	Notices  []notice
+	Nodes    []node
+	NodesErr string
+	This     []thisNode
+	Lists    []listRow
+	Good     int // lists that are not shown, as all is well
+	DNS      *identity.DNSStatus
+	Dropped  []droppedBy
+	Storage  *storage
+	Sources  []source
+	Evidence string
+	Write    bool
+}
+
+// thisNode is a policy on this server.
+type thisNode struct {
+	Name, SHA256 string
+	Since        time.Time
+	Rules, Sites int
+	Older        int
+}
+
+// listRow is a list of addresses or a directory of keys.
+type listRow struct {
+	Of, How string
+	Entries int
+	AsOf    time.Time
+	State   string // good, built in, not fetched or stale
+	Problem string
+}
+
+type droppedBy struct {
+	Recorder string
+	Visits   uint64
+}
+
+// storage is the state of the store.
+type storage struct {
+	store.Bounds
+	MaxBytes int64
+	Percent  string
+}
+
+// source is where a policy comes from.
+type source struct {
+	Name, Kind, Every string
+	Checked           time.Time
+	Problem           string
+	Applied, Rejected uint64
+	Writable          bool
+}
+
+func health(v *view) (*page, error) {
+	d := &healthData{Write: v.options.Write && v.admin}
+	for _, n := range v.notices() {
+		if n.Screen == "health" {
+			d.Notices = append(d.Notices, n)
+		}
+	}
+	p := &page{template: "health", Title: "Health", Data: d}
+	for _, doc := range policystore.Documents() {
+		if v.may == nil || v.running != nil && v.running.Name == doc.Name {
+			d.addDocument(doc)
+		}
+	}
+	for _, h := range policystore.AllHosts() {
+		s := h.Status()
+		if v.may == nil {
+			d.Sources = append(d.Sources, source{Name: h.Name(), Kind: "a file for each host", Every: s.Interval.String(), Applied: s.Counts.Applied, Rejected: s.Counts.Rejected})
+		}
+	}
+	if v.may == nil {
+		d.addLists(v)
+		recorders.Dropped(func(name string, n uint64) { d.Dropped = append(d.Dropped, droppedBy{name, n}) })
+		d.addStorage(v)
+	}
+	if v.Fleet() {
+		var err error
+		if d.Nodes, err = v.nodes(); err != nil {
+			d.NodesErr = err.Error()
+		}
+	}
+	p.Lead = d.lead()
+	return p, nil
+}
+
+func (d *healthData) lead() string {
+	text := plural(len(d.This), "policy is", "policies are") + " loaded on this server"
+	if len(d.Nodes) > 0 {
+		text = plural(len(d.Nodes), "node", "nodes") + " in the fleet"
+	}
+	var lost uint64
+	for _, r := range d.Dropped {
+		lost += r.Visits
+	}
+	if lost == 0 {
+		text += ", nothing was lost"
+	}
+	stale := 0
+	for _, l := range d.Lists {
+		if l.State == "stale" {
+			stale++
+		}
+	}
+	if stale > 0 {
+		return text + ". " + plural(stale, "list is", "lists are") + " out of date."
+	}
+	if len(d.Notices) == 0 {
+		return text + ". Everything works."
+	}
+	return text + "."
+}
+
+func (d *healthData) addDocument(doc *policystore.Document) {
+	s := doc.Status()
+	d.This = append(d.This, thisNode{
+		Name: doc.Name, SHA256: s.Current.SHA256, Since: s.Current.Since, Rules: len(s.Current.Site.Policy.Spec().Rules), Sites: s.Subscribers, Older: len(s.Older),
+	})
+	x := source{Name: doc.Name, Kind: "a file", Checked: s.Checked, Every: "only when Caddy reloads", Applied: s.Counts.Applied, Rejected: s.Counts.Rejected}
+	switch {
+	case strings.HasPrefix(doc.Name, policyname.StoragePrefix):
+		x.Kind, x.Writable = "Caddy's storage", true
+	case policyname.IsWebAddress(doc.Name):
+		x.Kind = "a file on a web server"
+	}
+	if s.Interval > 0 {
+		x.Every = "every " + s.Interval.String()
+	}
+	if s.Err != nil {
+		x.Problem = firstLine(s.Err.Error())
+	}
+	d.Sources = append(d.Sources, x)
+}
+
+// maxLists bounds the lists that are spelled out; those with a problem come first.
+const maxLists = 12
+
+func (d *healthData) addLists(v *view) {
+	s := identity.CurrentStatus()
+	d.DNS = s.DNS
+	owners := v.owners()
+	for _, l := range s.Lists {
+		row := listRow{Of: owners[l.URL], How: "address list", Entries: l.Entries, State: "good", Problem: l.Incomplete}
+		if row.Of == "" {
+			row.Of = l.URL
+		}
+		if l.AsOf != nil {
+			row.AsOf = *l.AsOf
+		}
+		switch {
+		case l.AsOf == nil:
+			row.State = "not fetched"
+		case l.Embedded:
+			row.State = "built in"
+		}
+		if l.Refreshed && (l.Error != "" || !l.Fresh && l.AsOf != nil) {
+			row.State, row.Problem = "stale", l.Error
+		}
+		d.Lists = append(d.Lists, row)
+	}
+	for _, k := range s.Directories {
+		row := listRow{Of: owners[k.URL], How: "signing keys", Entries: k.Keys, State: "good"}
+		if row.Of == "" {
+			row.Of = k.URL
+		}
+		if k.Fetched == nil {
+			row.State = "not fetched"
+		} else {
+			row.AsOf = *k.Fetched
+		}
+		if k.Error != "" {
+			row.State, row.Problem = "stale", k.Error
+		}
+		d.Lists = append(d.Lists, row)
+	}
+	rank := map[string]int{"stale": 0, "good": 1, "built in": 2, "not fetched": 3}
+	slices.SortStableFunc(d.Lists, func(a, b listRow) int { return rank[a.State] - rank[b.State] })
+	if len(d.Lists) > maxLists && v.Param("lists") == "" {
+		d.Good = len(d.Lists) - maxLists
+		d.Lists = d.Lists[:maxLists]
+	}
+}
+
+// owners are the crawlers that lists and keys are of, by address.
+func (v *view) owners() map[string]string {
+	by := map[string]string{}
+	if v.running == nil {
+		return by
+	}
+	for _, c := range v.running.Site.File.Catalogue.All() {
+		for _, u := range append(slices.Clone(c.Verification.AddressLists), c.Verification.WebBotAuth) {
+			if u != "" && by[u] == "" {
+				by[u] = c.Token
+			}
+		}
+	}
+	return by
+}
+
+func (d *healthData) addStorage(v *view) {
+	if a, ok := recorders.Find[*Activity](); ok {
+		if b, err := a.Reader().Bounds(v.ctx); err == nil {
+			s := &storage{Bounds: b, MaxBytes: a.MaxBytes}
+			if s.MaxBytes == 0 {
+				s.MaxBytes = 512 << 20
+			}
+			s.Percent = short(min(100, 100*float64(b.Bytes)/float64(s.MaxBytes)))
+			d.Storage = s
+		}
+	}
+	if e, ok := recorders.Find[*recorders.Evidence](); ok {
+		d.Evidence = evidenceText(e)
+	}
+}
+
+// evidenceText says how much evidence there is.
+func evidenceText(e *recorders.Evidence) string {
+	entries, err := os.ReadDir(e.Directory)
+	if err != nil {
+		return "cannot be read: " + err.Error()
+	}
+	days, signed := 0, 0
+	for _, f := range entries {
+		switch {
+		case strings.HasSuffix(f.Name(), ".sig"):
+			signed++
+		case strings.HasPrefix(f.Name(), "evidence-"):
+			days++
+		}
+	}
+	return plural(days, "day", "days") + ", " + grouped(int64(signed)) + " of them signed"
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+)
+
+// Browsers cannot open the admin API: since 2.11 Caddy answers no request that a browser
+// marks as a navigation or as one for a stylesheet. So the console has an address of its
+// own on this machine, guarded as the admin API is: by the Host header against DNS
+// rebinding, and by Origin and a token where something is written.
+
+const (
+	defaultListen = "localhost:2020"
+	defaultPort   = 2020
+)
+
+// listener serves the pages at an address of this machine.
+type listener struct {
+	http   *http.Server
+	hosts  map[string]bool // allowed in the header Host
+	server *server
+}
+
+// parseListen reads an address, which must be of this machine alone.
+func parseListen(text string) (caddy.NetworkAddress, error) {
+	a, err := caddy.ParseNetworkAddressWithDefaults(text, "tcp", defaultPort)
+	if err != nil || a.PortRangeSize() != 1 || a.Network != "tcp" {
+		return a, fmt.Errorf("invalid console address %q: must be a host and a port such as %s", text, defaultListen)
+	}
+	if ip, err := netip.ParseAddr(a.Host); a.Host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return a, fmt.Errorf("invalid console address %q: must be of this machine, such as %s; to let others in, use the directive robots_policy_console in a site, behind basic_auth or forward_auth", text, defaultListen)
+	}
+	return a, nil
+}
+
+// Start listens. A port that is taken costs the console, not the sites.
+func (c *Console) Start() error {
+	if c.Listen == "off" {
+		return nil
+	}
+	a, err := parseListen(c.Listen)
+	if err != nil {
+		return err
+	}
+	ln, err := a.Listen(c.ctx, 0, net.ListenConfig{})
+	if err != nil {
+		c.logger.Error("the console cannot listen; the sites are served without it", zap.String("address", a.JoinHostPort(0)), zap.Error(err))
+		return nil
+	}
+	l, ok := ln.(net.Listener)
+	if !ok {
+		return errors.New("the console needs an address of a stream")
+	}
+	port := fmt.Sprint(a.StartPort)
+	s := &listener{server: &server{admin: true, done: c.ctx.Done(), logger: c.logger}, hosts: map[string]bool{}}
+	for _, h := range []string{"localhost", "127.0.0.1", "::1", a.Host} {
+		s.hosts[net.JoinHostPort(h, port)] = true
+	}
+	s.http = &http.Server{Handler: s, ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	c.listening = s
+	go func() {
+		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			c.logger.Error("the console stopped listening", zap.Error(err))
+		}
+	}()
+	c.logger.Info("the console is at http://" + net.JoinHostPort(a.Host, port) + "/")
+	return nil
+}
+
+// ServeHTTP serves the pages to this machine's own browsers.
+func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setHeaders(w.Header())
+	switch {
+	case !l.hosts[strings.ToLower(r.Host)]:
+		http.Error(w, "The console is at another name: use localhost.", http.StatusForbidden)
+	case r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate":
+		http.Error(w, "Pages of other sites cannot use the console.", http.StatusForbidden)
+	case path.Dir(r.URL.Path) != "/" && path.Clean(r.URL.Path) != "/":
+		http.Redirect(w, r, "/", http.StatusFound)
+	default:
+		l.server.ServeHTTP(w, r)
+	}
+}
+
+// stop ends the listening. Streams end with the context of the configuration.
+func (l *listener) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if l.http.Shutdown(ctx) != nil {
+		_ = l.http.Close() // what is left is cut off
+	}
+}

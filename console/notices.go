@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+)
+
+// notice is something that is wrong: an alarm if crawlers or readers notice it now, a
+// warning if they will.
+type notice struct {
+	ID      string
+	Alarm   bool
+	Heading string
+	Text    string
+	Since   time.Time
+	Screen  string // where it belongs
+	Actions []action
+}
+
+// Tag is the kind of a notice in a word.
+func (n notice) Tag() string {
+	if n.Alarm {
+		return "Alarm"
+	}
+	return "Warning"
+}
+
+// Class is the class of a notice in the stylesheet.
+func (n notice) Class() string {
+	if n.Alarm {
+		return "alarm"
+	}
+	return "warning"
+}
+
+// action is a link that leads on.
+type action struct{ Text, Link string }
+
+// notices are what is wrong now, alarms first. They are computed once for a page.
+func (v *view) notices() []notice {
+	if v.noticesOf == nil {
+		all := append(v.policyNotices(), v.searchNotices()...)
+		all = append(all, v.auditNotices()...)
+		all = append(all, v.absenceNotices()...)
+		all = append(all, v.listNotices()...)
+		all = append(all, v.recorderNotices()...)
+		all = append(all, v.fleetNotices()...)
+		v.noticesOf = make([]notice, 0, len(all)+1)
+		for _, alarm := range []bool{true, false} {
+			for _, n := range all {
+				if n.Alarm == alarm {
+					n.ID = fmt.Sprintf("notice%d", len(v.noticesOf)+1)
+					v.noticesOf = append(v.noticesOf, n)
+				}
+			}
+		}
+	}
+	return v.noticesOf
+}
+
+// failingTests reports whether a test of a running policy fails: in a policy that was
+// accepted before, that is a warning.
+func failingTests(ds policyfile.Diagnostics) bool {
+	return slices.ContainsFunc(ds, func(d policyfile.Diagnostic) bool { return d.Code == "expectation-no-longer-holds" })
+}
+
+func (v *view) policyNotices() (all []notice) {
+	documents, hosts := policystore.Documents(), policystore.AllHosts()
+	if len(documents) == 0 && len(hosts) == 0 {
+		return []notice{{Alarm: true, Screen: "health", Heading: "No policy is loaded",
+			Text: "No site of this server uses the directive robots_policy, so crawlers see no robots.txt of yours. Add it to a site in the Caddyfile and reload Caddy."}}
+	}
+	for _, d := range documents {
+		s := d.Status()
+		if s.Err == nil || v.may != nil && (v.running == nil || v.running.Name != d.Name) {
+			continue
+		}
+		text := "The version before stays in use, so nothing changes for crawlers. "
+		if v.showsText() {
+			text += "The reason: " + firstLine(s.Err.Error())
+		}
+		all = append(all, notice{Alarm: true, Screen: "health", Since: s.ErrSince, Heading: "The newest version of the policy is not in use",
+			Text: text, Actions: []action{{"See the source", v.Link("health", "#", "source")}, {"Correct it in a draft", v.Link("change")}}})
+	}
+	if v.running != nil && failingTests(v.running.Warnings) {
+		all = append(all, notice{Alarm: true, Screen: "change", Heading: "A test of the policy no longer passes",
+			Text:    "The policy was accepted earlier and stays in use, but a line under `expect` does not hold any more, for example as a time limit has passed.",
+			Actions: []action{{"See which in a draft", v.Link("change")}}})
+	}
+	for _, h := range hosts {
+		if s := h.Status(); v.may == nil && s.Broken > 0 {
+			all = append(all, notice{Screen: "health", Heading: plural(s.Broken, "host has", "hosts have") + " a policy file with an error",
+				Text: "Their last good versions stay in use. The log of Caddy says what is wrong."})
+		}
+	}
+	return all
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// searchNotices says which verified search engines were refused in the last day.
+func (v *view) searchNotices() (all []notice) {
+	if v.data == nil || v.Fleet() {
+		return nil
+	}
+	q := store.Query{From: v.now.Add(-24 * time.Hour), To: v.now.Add(time.Hour), By: []store.Dimension{store.ByCrawler, store.ByRule, store.ByHost},
+		Only: map[store.Dimension][]string{
+			store.ByKind: {"search"}, store.ByIdentity: {string(activity.Verified)}, store.ByDecision: {string(activity.Refused)},
+		}}
+	if v.may != nil {
+		q.Only[store.ByHost] = v.may
+	}
+	rows, err := v.totals(q)
+	if err != nil {
+		return nil
+	}
+	type lost struct {
+		n           int64
+		rule, hosts string
+	}
+	by := map[string]*lost{}
+	var order []string
+	for _, r := range rows {
+		rule := r.Values[store.ByRule]
+		if v.intended(rule) {
+			continue
+		}
+		name := r.Values[store.ByCrawler]
+		if by[name] == nil {
+			by[name] = &lost{rule: rule, hosts: r.Values[store.ByHost]}
+			order = append(order, name)
+		}
+		by[name].n += r.Requests
+	}
+	for _, name := range order {
+		l := by[name]
+		all = append(all, notice{Alarm: true, Screen: "", Heading: name + ", a search engine, is being refused",
+			Text: fmt.Sprintf("In the last 24 hours %s of verified %s were refused, most on %s, by the rule “%s”. Pages that it cannot fetch leave its index.",
+				plural(l.n, "request", "requests"), name, shorten(l.hosts), shorten(l.rule)),
+			Actions: []action{{"Ask why", v.Link("ask", "agent", name, "url", "https://"+l.hosts+v.samplePath(name, l.hosts))}, {"See where", v.Link("crawler", "name", name)}, {"Draft a change", v.Link("change")}}})
+	}
+	return all
+}
+
+// samplePath is the path that a crawler was refused most often on a host today.
+func (v *view) samplePath(crawler, host string) string {
+	rows, err := v.totals(store.Query{From: v.now.Add(-24 * time.Hour), To: v.now.Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 1,
+		Only: map[store.Dimension][]string{store.ByCrawler: {crawler}, store.ByHost: {host}, store.ByDecision: {string(activity.Refused)}}})
+	if err != nil || len(rows) == 0 || !strings.HasPrefix(rows[0].Values[store.ByPath], "/") {
+		return "/"
+	}
+	return rows[0].Values[store.ByPath]
+}
+
+// intended reports whether a rule says that it means to refuse search engines.
+func (v *view) intended(rule string) bool {
+	if v.running == nil {
+		return false
+	}
+	spec := v.running.Spec()
+	for i := range spec.Rules {
+		if r := &spec.Rules[i]; v.running.Site.RuleName(r) == rule && waives(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// waives reports whether a rule says that it means to keep search engines out.
+func waives(r *policy.Rule) bool {
+	if slices.Contains(r.IntendedGuards, "refuses-search") {
+		return true
+	}
+	return r.Intended
+}
+
+// listNotices says which address lists and keys are out of date.
+func (v *view) listNotices() (all []notice) {
+	if v.may != nil {
+		return nil
+	}
+	s := identity.CurrentStatus()
+	stale, first := 0, ""
+	var since time.Time
+	for _, l := range s.Lists {
+		if l.Refreshed && (l.Error != "" || l.AsOf != nil && !l.Fresh) {
+			stale++
+			if first == "" {
+				first = l.URL
+				if l.ErrorSince != nil {
+					since = *l.ErrorSince
+				}
+			}
+		}
+	}
+	for _, d := range s.Directories {
+		if d.Error != "" {
+			stale++
+			if first == "" {
+				first = d.URL
+			}
+		}
+	}
+	if stale > 0 {
+		more := ""
+		if stale > 1 {
+			more = fmt.Sprintf(" and %d more", stale-1)
+		}
+		all = append(all, notice{Screen: "health", Since: since, Heading: plural(stale, "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
+			Text:    "The last good ones stay in use, and nobody is turned away because of it: " + first + more + ".",
+			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}}})
+	}
+	if s.DNS != nil && s.DNS.Error != "" {
+		n := notice{Screen: "health", Heading: "Crawlers cannot be verified by DNS at the moment", Text: "The last lookup failed: " + s.DNS.Error + ". They count as claimed, and are not taken for impostors."}
+		if s.DNS.ErrorSince != nil {
+			n.Since = *s.DNS.ErrorSince
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// recorderNotices says which visits are being lost.
+func (v *view) recorderNotices() (all []notice) {
+	if v.may != nil {
+		return nil
+	}
+	var dropped uint64
+	recorders.Dropped(func(_ string, n uint64) { dropped += n })
+	if dropped > 0 {
+		all = append(all, notice{Screen: "health", Heading: plural(dropped, "visit was", "visits were") + " not recorded",
+			Text: "They came faster than they could be written. The totals are too low by that much; the site itself was not slowed."})
+	}
+	if err := storeError(); err != nil {
+		all = append(all, notice{Alarm: true, Screen: "health", Heading: "Visits cannot be stored at the moment",
+			Text: "The site is served as before, but these pages miss what happens now: " + firstLine(err.Error())})
+	}
+	return all
+}
+
+// inOrder says what was checked and found right.
+func (v *view) inOrder() (all []string) {
+	if v.running != nil {
+		all = append(all, "The policy is loaded")
+	}
+	n := v.notices()
+	has := func(screen string, alarm bool) bool {
+		for _, x := range n {
+			if x.Screen == screen && x.Alarm == alarm {
+				return true
+			}
+		}
+		return false
+	}
+	if v.data != nil && !v.Fleet() && !has("", true) {
+		all = append(all, "No verified search engine was refused today")
+	}
+	if v.running != nil {
+		if tests := len(v.running.Spec().Expect); tests > 0 && !failingTests(v.running.Warnings) {
+			all = append(all, "All "+plural(tests, "test", "tests")+" of the policy pass")
+		}
+	}
+	if v.may == nil && !has("health", false) && !has("health", true) {
+		all = append(all, "Lists and recorders work")
+	}
+	return all
+}
+
+// absenceNotices says which search engines came every day and have stopped.
+func (v *view) absenceNotices() (all []notice) {
+	if v.data == nil || v.Fleet() {
+		return nil
+	}
+	day := v.now.Truncate(24 * time.Hour)
+	q := store.Query{From: day.AddDate(0, 0, -6), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByDay, store.ByCrawler},
+		Only: map[store.Dimension][]string{store.ByKind: {"search"}, store.ByIdentity: {string(activity.Verified)}}}
+	if v.may != nil {
+		q.Only[store.ByHost] = v.may
+	}
+	rows, err := v.totals(q)
+	if err != nil {
+		return nil
+	}
+	by := map[string]*client{}
+	var order []*client
+	for _, r := range rows {
+		name := r.Values[store.ByCrawler]
+		if by[name] == nil {
+			by[name] = &client{Name: name, Kind: "search", Days: make([]int64, 7)}
+			order = append(order, by[name])
+		}
+		if at := int(r.Start.Sub(q.From).Hours() / 24); at >= 0 && at < 7 {
+			by[name].Days[at] += r.Requests
+		}
+	}
+	for _, c := range order {
+		if fell(c) {
+			all = append(all, notice{Screen: "who-came", Heading: c.Name + ", a search engine, has stopped coming",
+				Text: fmt.Sprintf("It came every day, %s times on %s, and not at all today. The policy may have closed the site to it, or a CDN or firewall before this server turns it away.",
+					grouped(c.Days[0]), q.From.Format("2 January")),
+				Actions: []action{{"Its requests", v.Link("crawler", "name", c.Name)}, {"Ask what it would get", v.Link("ask", "agent", c.Name, "url", "https://"+v.MainHost()+"/")}}})
+		}
+	}
+	return all
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+)
+
+// overviewData is what the first page shows.
+type overviewData struct {
+	Notices    []notice
+	More       int // notices that are not shown
+	InOrder    []string
+	Total      counts
+	Trend      string
+	Chart      *chart
+	Days       []bucket
+	Top        []client
+	Others     counts
+	OthersN    int
+	Violators  []violator
+	Violations int64
+	Changes    []event
+	NoStore    bool
+}
+
+// violator is a crawler that fetched what it had been asked not to.
+type violator struct {
+	*client
+	Rules []ruleCount
+}
+
+type ruleCount struct {
+	Rule, Decision string
+	Requests       int64
+}
+
+// event is something that changed.
+type event struct {
+	Time time.Time
+	Text string
+	Link string
+	More string // the link's text
+}
+
+// shownNotices is how many notices the first page spells out.
+const shownNotices = 3
+
+func overview(v *view) (*page, error) {
+	d := &overviewData{Notices: v.notices(), InOrder: v.inOrder(), NoStore: v.data == nil}
+	p := &page{template: "overview", Title: "Overview", Lead: v.summary(), Scope: scope{Host: !v.Fleet(), Period: true}, Data: d}
+	if len(d.Notices) > shownNotices {
+		d.More = len(d.Notices) - shownNotices
+		d.Notices = d.Notices[:shownNotices]
+	}
+	if v.data == nil {
+		return p, nil
+	}
+	if err := v.overTime(d); err != nil {
+		return nil, err
+	}
+	clients, err := v.clients()
+	if err != nil {
+		return nil, err
+	}
+	d.top(clients)
+	if err := v.violators(d, clients); err != nil {
+		return nil, err
+	}
+	d.Changes, err = v.changes(5)
+	return p, err
+}
+
+// summary is the state of everything in a sentence.
+func (v *view) summary() string {
+	alarms, warnings := 0, 0
+	for _, n := range v.notices() {
+		if n.Alarm {
+			alarms++
+		} else {
+			warnings++
+		}
+	}
+	switch {
+	case alarms == 0 && warnings == 0:
+		return "Everything that was checked is in order."
+	case alarms == 0:
+		return plural(warnings, "warning", "warnings") + ". Nothing is wrong for crawlers or readers now."
+	case warnings == 0:
+		return plural(alarms, "alarm", "alarms") + ". Everything else that was checked is in order."
+	}
+	return plural(alarms, "alarm", "alarms") + " and " + plural(warnings, "warning", "warnings") + ". Everything else that was checked is in order."
+}
+
+// steps cuts the period into the bars of a chart.
+type steps struct {
+	by    store.Dimension
+	width time.Duration
+	every int // bars to a label
+	label string
+	words string
+}
+
+func (v *view) steps() steps {
+	switch v.Days {
+	case 1:
+		return steps{store.ByHour, time.Hour, 3, "15:04", "every hour"}
+	case 7:
+		return steps{store.ByHour, 6 * time.Hour, 4, "Mon 2", "every 6 hours"}
+	case 30:
+		return steps{store.ByDay, 24 * time.Hour, 5, "2 Jan", "every day"}
+	}
+	return steps{store.ByDay, 24 * time.Hour, 15, "2 Jan", "every day"}
+}
+
+// series sums up rows into the bars of the period.
+func (v *view) series(rows []store.Row) []bucket {
+	s := v.steps()
+	from, to := v.span()
+	if s.by == store.ByDay || v.Days == 7 {
+		to = v.now.Truncate(24*time.Hour).AddDate(0, 0, 1)
+	}
+	n := int(to.Sub(from) / s.width)
+	all := make([]bucket, n)
+	for i := range all {
+		all[i].Start = from.Add(time.Duration(i) * s.width)
+	}
+	for i := range rows {
+		if at := int(rows[i].Start.Sub(from) / s.width); at >= 0 && at < n {
+			addRow(&all[at].counts, &rows[i])
+		}
+	}
+	return all
+}
+
+func (v *view) overTime(d *overviewData) error {
+	s := v.steps()
+	rows, err := v.totals(v.query(s.by, store.ByKind, store.ByDecision))
+	if err != nil {
+		return err
+	}
+	buckets := v.series(rows)
+	for i := range buckets {
+		d.Total.plus(buckets[i].counts)
+	}
+	d.Chart = newChart("hatch", fmt.Sprintf("Requests %s by verdict, %s. The same by day is in the table below.", s.words, v.Period()), buckets, s.every, s.label)
+	d.Chart.Note = "Requests " + s.words + ", UTC. The last one is not over."
+	d.Days = byDay(buckets)
+	if v.Fleet() {
+		return nil
+	}
+	q := v.query()
+	length := q.To.Sub(q.From)
+	if v.Days > 1 {
+		length = time.Duration(v.Days) * 24 * time.Hour
+	}
+	q.From, q.To = q.From.Add(-length), q.To.Add(-length)
+	if before, err := v.totals(q); err == nil && len(before) > 0 && before[0].Requests > 0 {
+		d.Trend = trend(d.Total.All, before[0].Requests, v.Days)
+	}
+	return nil
+}
+
+// trend compares a number with that of the period before.
+func trend(now, before int64, days int) string {
+	than := map[int]string{1: "the 24 hours before", 7: "the week before", 30: "the 30 days before", 90: "the 90 days before"}[days]
+	change := 100 * (float64(now) - float64(before)) / float64(before)
+	switch {
+	case change >= 0.5:
+		return fmt.Sprintf("%.0f%% more than %s", change, than)
+	case change <= -0.5:
+		return fmt.Sprintf("%.0f%% less than %s", -change, than)
+	}
+	return "as many as " + than
+}
+
+func byDay(buckets []bucket) (days []bucket) {
+	for _, b := range buckets {
+		day := b.Start.Truncate(24 * time.Hour)
+		if n := len(days); n == 0 || !days[n-1].Start.Equal(day) {
+			days = append(days, bucket{Start: day})
+		}
+		days[len(days)-1].plus(b.counts)
+	}
+	return days
+}
+
+// shownTop is how many crawlers the first page lists.
+const shownTop = 8
+
+func (d *overviewData) top(clients []*client) {
+	sorted := slices.SortedFunc(slices.Values(clients), func(a, b *client) int {
+		return cmp.Or(cmp.Compare(b.All, a.All), cmp.Compare(a.Name, b.Name))
+	})
+	for i, c := range sorted {
+		if i < shownTop {
+			c.Meter = newMeter(&c.counts, sorted[0].All)
+			d.Top = append(d.Top, *c)
+			continue
+		}
+		d.OthersN++
+		d.Others.plus(c.counts)
+	}
+}
+
+// violators lists the crawlers with the most violations, and the rules that they break.
+func (v *view) violators(d *overviewData, clients []*client) error {
+	by := map[string]*client{}
+	for _, c := range clients {
+		d.Violations += c.Violations
+		if c.Violations > 0 && !c.Impostor {
+			by[c.Name] = c
+		}
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	q := v.query(store.ByCrawler, store.ByRule, store.ByDecision)
+	q.Violating = true
+	rows, err := v.totals(q)
+	if err != nil {
+		return err
+	}
+	at := map[string]int{}
+	for _, r := range rows {
+		c := by[r.Values[store.ByCrawler]]
+		if c == nil || r.Violations == 0 {
+			continue
+		}
+		i, ok := at[c.Name]
+		if !ok {
+			i = len(d.Violators)
+			at[c.Name] = i
+			d.Violators = append(d.Violators, violator{client: c})
+		}
+		d.Violators[i].Rules = append(d.Violators[i].Rules, ruleCount{r.Values[store.ByRule], r.Values[store.ByDecision], r.Violations})
+	}
+	slices.SortFunc(d.Violators, func(a, b violator) int { return cmp.Compare(b.Violations, a.Violations) })
+	d.Violators = d.Violators[:min(len(d.Violators), 5)]
+	for i := range d.Violators {
+		d.Violators[i].Rules = d.Violators[i].Rules[:min(3, len(d.Violators[i].Rules))]
+	}
+	return nil
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bytes"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+
+	_ "github.com/robotspolicy/caddy-robots-policy"
+)
+
+const testPolicy = `version: 1
+rules:
+  - for: everyone
+    disallow: {crawl: /admin/}
+  - name: no AI training
+    for: category:ai-training
+    disallow: {crawl: /}
+    enforce: block
+  - name: late
+    for: SemrushBot
+    disallow: {crawl: /archive/}
+  - name: staging
+    for: everyone
+    hosts: staging.example.com
+    disallow: {crawl: /}
+    enforce: block
+    intended: [refuses-search]
+expect:
+  - Googlebot may crawl https://www.example.com/news/
+`
+
+// startCaddy runs a Caddy with a policy in the storage, a store with a made-up week, and
+// the console, and returns the pages of the admin API.
+func startCaddy(t *testing.T, policy string) *server {
+	t.Helper()
+	dir := t.TempDir()
+	storage := filepath.Join(dir, "storage")
+	if err := os.MkdirAll(filepath.Join(storage, "robots"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(storage, "robots", "site.yaml"), []byte(policy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	act := filepath.Join(dir, "activity")
+	if _, err := fillDemo(t.Context(), act, demoOptions{Name: "storage:robots/site.yaml", Text: policy, Hosts: []string{"www.example.com", "news.example.com"}, Days: 7, Seed: 1, Share: 0.1, Now: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(`{
+	admin off
+	storage file_system `+storage+`
+	robots_policy {
+		activity `+act+`
+		console off {
+			title "The Example Gazette"
+			write
+		}
+	}
+}
+http://127.0.0.1:0 {
+	robots_policy storage:robots/site.yaml
+}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := caddy.Load(config, true); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = caddy.Stop() })
+	return &server{admin: true, logger: caddy.Log()}
+}
+
+func get(t *testing.T, s *server, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "http://www.example.com/console/"+path, nil)
+	s.ServeHTTP(w, r)
+	return w
+}
+
+func post(t *testing.T, s *server, path, origin string, form map[string]string) *httptest.ResponseRecorder {
+	t.Helper()
+	var b bytes.Buffer
+	m := multipart.NewWriter(&b)
+	for k, v := range form {
+		if err := m.WriteField(k, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = m.Close()
+	r := httptest.NewRequest(http.MethodPost, "http://localhost:2020/"+path, &b)
+	r.Header.Set("Content-Type", m.FormDataContentType())
+	if origin != "" {
+		r.Header.Set("Origin", origin)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+var allScreens = []string{
+	"", "?days=1", "?days=30", "?days=90", "who-may", "who-may?usage=train-ai", "who-may?all=1", "who-may?q=nobody", "who-came", "who-came?sort=bytes&order=up", "who-came?path=/news/",
+	"who-came?q=nobody", "crawler?name=Bytespider", "crawler?name=Googlebot&impostor=1", "crawler?name=nobody", "crawler?name=python-httpx", "ask", "ask?agent=GPTBot&url=/news/", "ask?agent=nobody&url=x",
+	"change", "change?expect=GPTBot+may+crawl+/x", "change?name=python-httpx", "published", "health",
+}
+
+// inline matches what the Content-Security-Policy forbids.
+var inline = regexp.MustCompile(`(?i)<style|<script(?:\s[^>]*)?>[^<]|\sstyle=|\son[a-z]+=|javascript:|(?:src|href|action)="(?:https?:)?//`)
+
+func TestScreens(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	css, err := files.ReadFile("static/console.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, err := files.ReadFile("static/console.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range allScreens {
+		t.Run(path, func(t *testing.T) {
+			w := get(t, s, path)
+			if w.Code != http.StatusOK {
+				t.Fatalf("status %d: %s", w.Code, w.Body)
+			}
+			if got := w.Header().Get("Content-Security-Policy"); got != contentPolicy || strings.Contains(got, "unsafe") {
+				t.Errorf("Content-Security-Policy: %s", got)
+			}
+			body := w.Body.String()
+			if m := inline.FindString(body); m != "" {
+				t.Errorf("the page has %q", m)
+			}
+			if n := len(body) + len(css) + len(js); n > 150_000 {
+				t.Errorf("the page, its stylesheet and script have %d bytes", n)
+			}
+			if strings.Contains(body, "ZgotmplZ") || strings.Contains(body, "%!") {
+				t.Error("a value did not fit where the template puts it")
+			}
+			if !strings.Contains(body, "</html>") {
+				t.Error("the page is not whole")
+			}
+		})
+	}
+}
+
+func TestNumbersAgree(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &overviewData{}
+	if err := v.overTime(d); err != nil {
+		t.Fatal(err)
+	}
+	all, unknown, err := v.whoCame()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum counts
+	for _, c := range append(all, unknown...) {
+		sum.plus(c.counts)
+	}
+	c := d.Total
+	if c.All == 0 || c.All != sum.All || c.Refused != sum.Refused || c.Unknown != sum.Unknown {
+		t.Errorf("overview %+v, who came %+v", c, sum)
+	}
+	if c.Allowed+c.Unknown+c.Closed+c.Would+c.Refused != c.All {
+		t.Errorf("the verdicts do not add up to %d: %+v", c.All, c)
+	}
+}
+
+func TestTestsOfADraft(t *testing.T) {
+	d := newDraft("x.yaml", strings.Replace(testPolicy, "Googlebot may crawl https://www.example.com/news/", "Googlebot may crawl /admin/", 1))
+	if d.ok() || d.Failing != 1 || d.Errors != 1 || d.site == nil || d.Tests[0].Passes || d.Tests[0].Message == "" {
+		t.Errorf("%+v", d)
+	}
+	if d := newDraft("x.yaml", testPolicy); !d.ok() || len(d.Tests) != 1 {
+		t.Errorf("%+v", d.Diagnostics)
+	}
+	if d := newDraft("x.yaml", "version: 1\nrules: 3\n"); d.ok() || d.site != nil || d.Errors == 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+var hiddenField = regexp.MustCompile(`name="(token|base|to)" value="([^"]*)"`)
+
+func fields(body string) map[string]string {
+	form := map[string]string{}
+	for _, m := range hiddenField.FindAllStringSubmatch(body, -1) {
+		form[m[1]] = m[2]
+	}
+	return form
+}
+
+func TestPublish(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	draft := strings.Replace(testPolicy, "crawl: /archive/", "crawl: [/archive/, /feed.xml]", 1)
+	checked := post(t, s, "change", "http://localhost:2020", map[string]string{"text": draft, "do": "check"})
+	form := fields(checked.Body.String())
+	form["text"], form["do"], form["note"] = draft, "publish", "Close the feed to Semrush"
+	other := map[string]string{}
+	for k, v := range form {
+		other[k] = v
+	}
+	other["token"] = strings.Repeat("0", 64)
+	for name, refused := range map[string]struct {
+		origin string
+		form   map[string]string
+		server *server
+	}{
+		"no Origin":      {"", form, s},
+		"another Origin": {"http://evil.example", form, s},
+		"another port":   {"http://localhost:2021", form, s},
+		"wrong token":    {"http://localhost:2020", other, s},
+		"on a site":      {"http://localhost:2020", form, &server{hosts: []string{"www.example.com", "staging.example.com"}, logger: caddy.Log()}},
+	} {
+		if w := post(t, refused.server, "change", refused.origin, refused.form); w.Code == http.StatusSeeOther {
+			t.Errorf("%s: published", name)
+		}
+	}
+	w := post(t, s, "change", "http://localhost:2020", form)
+	if w.Code != http.StatusSeeOther {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	if v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil)); err != nil || v.running.Text != draft {
+		t.Fatalf("not in force: %v", err)
+	}
+	if w := post(t, s, "change", "http://localhost:2020", form); w.Code != http.StatusConflict {
+		t.Errorf("published over a newer version: %d", w.Code)
+	}
+	// The version before is one click back.
+	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	history := v.published()
+	if len(history) != 2 || history[0].Note != "Close the feed to Semrush" || history[1].Text != testPolicy {
+		t.Fatalf("history: %+v", history)
+	}
+	back := post(t, s, "published", "http://localhost:2020", map[string]string{"base": v.running.SHA256, "to": history[1].SHA256, "token": token(time.Now(), v.running.SHA256)})
+	if back.Code != http.StatusSeeOther {
+		t.Fatalf("going back: %d %s", back.Code, back.Body)
+	}
+	if v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil)); err != nil || v.running.Text != testPolicy {
+		t.Errorf("not back: %v", err)
+	}
+}
+
+func TestGuard(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	closing := strings.Replace(testPolicy, "  - name: late\n", "  - name: closed\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n  - name: late\n", 1)
+	form := map[string]string{"text": closing, "do": "check"}
+	body := post(t, s, "change", "http://localhost:2020", form).Body.String()
+	if !strings.Contains(body, "verified Bingbot would be refused") {
+		_, section, _ := strings.Cut(body, `id="publish"`)
+		t.Fatalf("the guard does not see that Bingbot would be refused: %.3000s", section)
+	}
+	form = fields(body)
+	form["text"], form["do"] = closing, "publish"
+	if w := post(t, s, "change", "http://localhost:2020", form); w.Code != http.StatusConflict && w.Code != http.StatusForbidden {
+		t.Errorf("status %d", w.Code)
+	}
+	waived := strings.Replace(closing, "    enforce: block\n  - name: late", "    enforce: block\n    intended: [refuses-search]\n  - name: late", 1)
+	body = post(t, s, "change", "http://localhost:2020", map[string]string{"text": waived, "do": "check"}).Body.String()
+	if !strings.Contains(body, `value="publish"`) {
+		t.Errorf("a rule that says it is intended cannot be published")
+	}
+}
+
+// A site shows its own hosts and nothing of others.
+func TestSiteShowsItsHostsOnly(t *testing.T) {
+	startCaddy(t, testPolicy)
+	s := &server{hosts: []string{"www.example.com"}, logger: caddy.Log()}
+	for _, path := range append([]string{"?host=news.example.com", "who-came.csv", "ask?agent=GPTBot&url=https://staging.example.com/"}, allScreens...) {
+		w := get(t, s, path)
+		if body := w.Body.String(); strings.Contains(body, "news.example.com") || strings.Contains(body, "staging.example.com") && !strings.HasPrefix(path, "ask?") {
+			t.Errorf("%s shows another host", path)
+		}
+	}
+	if w := get(t, s, "change"); strings.Contains(w.Body.String(), "no AI training") {
+		t.Error("the text of a policy with rules for another host is shown")
+	}
+}
+
+func TestHostile(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	for _, x := range []string{`"><script>alert(1)</script>`, `'onmouseover=alert(1) x='`, "\u202ereversed", `</textarea><img src=x onerror=alert(1)>`, "{{.}}", strings.Repeat("x", 5000)} {
+		q := url.QueryEscape(x)
+		for _, path := range []string{"?host=" + q, "who-came?q=" + q + "&kind=" + q + "&path=" + q, "crawler?name=" + q, "ask?agent=" + q + "&url=" + q + "&address=" + q, "who-may?q=" + q + "&crawler=" + q + "&section=" + q, "change?expect=" + q + "&name=" + q, "published?done=" + q} {
+			w := get(t, s, path)
+			body := w.Body.String()
+			if strings.Contains(body, "<script>alert") || strings.Contains(body, "<img") || strings.Contains(body, "'onmouseover") {
+				t.Errorf("%s is not escaped", path)
+			}
+			if w.Code >= http.StatusInternalServerError {
+				t.Errorf("%s: status %d: %s", path, w.Code, body)
+			}
+		}
+	}
+}
+
+func TestDraftLimits(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	w := post(t, s, "change", "", map[string]string{"text": strings.Repeat("#", maxDraft+1), "do": "check"})
+	if w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("status %d", w.Code)
+	}
+	if w := post(t, s, "change", "", map[string]string{"text": strings.Repeat("#", maxForm+100), "do": "check"}); w.Code < 400 {
+		t.Errorf("status %d", w.Code)
+	}
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+)
+
+// tokenKey makes the tokens of forms that write. It is new with every process.
+var tokenKey = func() (key [32]byte) {
+	_, _ = rand.Read(key[:]) // never fails
+	return key
+}()
+
+const tokenPeriod = 6 * time.Hour
+
+// token is what a form that writes must send back: a page of another site cannot read
+// it. It holds for the version that the page shows.
+func token(at time.Time, version string) string {
+	mac := hmac.New(sha256.New, tokenKey[:])
+	fmt.Fprintf(mac, "%d %s", at.Unix()/int64(tokenPeriod.Seconds()), version)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// mayWrite reports why a request must not change anything: nil if it may. It must come
+// from a page of this origin, with the token of its form.
+func (v *view) mayWrite(version string) error {
+	switch {
+	case !v.admin:
+		return failed(http.StatusForbidden, "Pages on a site are for reading. Publish through Caddy's admin API.")
+	case !v.options.Write:
+		return failed(http.StatusForbidden, "Publishing from here is switched off. It is switched on by console { write } in the global options of the Caddyfile.")
+	}
+	origin, err := url.Parse(v.r.Header.Get("Origin"))
+	if err != nil || origin.Host == "" || origin.Host != v.r.Host {
+		return failed(http.StatusForbidden, "This form was not sent from a page of the console.")
+	}
+	if site := v.r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+		return failed(http.StatusForbidden, "This form was not sent from a page of the console.")
+	}
+	sent := []byte(v.r.PostFormValue("token"))
+	if !hmac.Equal(sent, []byte(token(v.now, version))) && !hmac.Equal(sent, []byte(token(v.now.Add(-tokenPeriod), version))) {
+		return failed(http.StatusForbidden, "This page is too old. Check the draft again, then publish.")
+	}
+	return nil
+}
+
+// publishBox says whether a draft can be published.
+func (v *view) publishBox(d *changeData) publishBox {
+	b := publishBox{Token: token(v.now, d.Base), To: v.running.Name}
+	switch {
+	case !v.admin:
+		b.ReadOnly = "These pages are for reading. Download the file, and put it where the server reads it."
+	case v.running.document == nil || !v.running.document.Writable():
+		b.ReadOnly = "The policy is read from " + v.running.Name + ", which the console does not write. Download the file and put it there; the server loads it by itself."
+	case !v.options.Write:
+		b.ReadOnly = "Publishing from here is switched off. Download the file, or switch it on with console { write } in the global options of the Caddyfile."
+	}
+	add := func(passes bool, good, bad string) {
+		text := good
+		if !passes {
+			text = bad
+			if b.WhyNot == "" {
+				b.WhyNot = bad
+			}
+		}
+		b.Conditions = append(b.Conditions, condition{passes, text})
+	}
+	add(d.Draft.Errors-d.Draft.Failing <= 0, "No errors", plural(d.Draft.Errors-d.Draft.Failing, "error", "errors")+" in the draft")
+	if len(d.Draft.Tests) > 0 {
+		add(d.Draft.Failing == 0, "All "+plural(len(d.Draft.Tests), "test", "tests")+" pass", plural(d.Draft.Failing, "test fails", "tests fail"))
+	}
+	if r := d.Replay; r != nil {
+		if r.TooLong {
+			add(false, "", "Guard: there was no time to replay the traffic. Choose fewer days, and check again.")
+		} else {
+			add(r.Search == 0, fmt.Sprintf("Guard: no verified search engine of the last %s is newly refused", plural(r.Days, "day", "days")), "Guard: "+r.lost()+" would be refused")
+		}
+	}
+	add(d.Base == d.Live, "Still based on the version in force", "Another version was published in the meantime. Compare, and start again from it.")
+	add(!d.Same, "Differs from the version in force", "The draft is the version in force.")
+	b.Ready = b.ReadOnly == "" && b.WhyNot == ""
+	return b
+}
+
+// lost says which verified search engines are newly refused: "412 requests of verified
+// Bingbot".
+func (r *replayed) lost() string {
+	var names []string
+	for _, row := range r.Lost {
+		names = append(names, "verified "+row.Crawler)
+	}
+	if len(names) > 3 {
+		names = append(names[:3], fmt.Sprintf("%d more", len(names)-3))
+	}
+	return plural(r.Search, "request", "requests") + " of " + strings.Join(names, " and ")
+}
+
+// publish puts a checked draft into force.
+func (v *view) publish(d *changeData) (*page, error) {
+	if err := v.mayWrite(d.Base); err != nil {
+		return nil, err
+	}
+	if !d.Publish.Ready {
+		return nil, failed(http.StatusConflict, "This draft cannot be published: %s", d.Publish.WhyNot+d.Publish.ReadOnly)
+	}
+	return v.write(d.Base, d.Text, strings.TrimSpace(d.Note))
+}
+
+// maxNote bounds the sentence about a version.
+const maxNote = 300
+
+func (v *view) write(base, text, note string) (*page, error) {
+	note = shorten(note[:min(len(note), maxNote)])
+	// A write that has begun is finished, whether or not the browser waits for it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx), 30*time.Second)
+	defer cancel()
+	o, err := v.running.document.Publish(ctx, base, text, note)
+	switch {
+	case errors.Is(err, policystore.ErrOvertaken):
+		return nil, failed(http.StatusConflict, "Another version was published in the meantime. Compare, and check again.")
+	case err != nil:
+		return nil, failed(http.StatusInternalServerError, "Publishing failed: %w", err)
+	}
+	v.logger.Warn("a policy was published from the console", zap.String("policy", v.running.Name), zap.String("replaces", base),
+		zap.String("sha256", o.Now.SHA256), zap.String("note", note), zap.String("from", v.r.RemoteAddr))
+	return &page{redirect: v.Link("published", "done", o.Now.SHA256[:12])}, nil
+}
+
+// goBack publishes a version that was in force before.
+func (v *view) goBack() (*page, error) {
+	base := v.r.PostFormValue("base")
+	if err := v.mayWrite(base); err != nil {
+		return nil, err
+	}
+	if v.running == nil || v.running.document == nil {
+		return nil, failed(http.StatusNotFound, "No policy is loaded that could be replaced.")
+	}
+	to := v.r.PostFormValue("to")
+	for _, p := range v.published() {
+		if p.SHA256 != to {
+			continue
+		}
+		d, err := checkDraft(v.ctx, v.running.File(), p.Text)
+		if err != nil {
+			return nil, err
+		}
+		if !d.ok() {
+			return nil, failed(http.StatusConflict, "This version has errors by now. Open it as a draft to see them.")
+		}
+		return v.write(base, p.Text, "Back to "+shortVersion(to))
+	}
+	return nil, failed(http.StatusNotFound, "This version is not stored any more.")
+}

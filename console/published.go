@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+)
+
+// publishedData is what was published and who has read it.
+type publishedData struct {
+	Versions   []versionRow
+	Older      int
+	Readers    []reader
+	Behind     int
+	Audits     []audited
+	AuditHosts []string
+	Done       string
+	ShowsText  bool
+	NoStore    bool
+}
+
+// versionRow is a version of the policy.
+type versionRow struct {
+	numbered
+	Note   string
+	Robots []store.Version
+	Read   int // crawlers that have read a robots.txt of it
+	Back   string
+	Before string // the version before, to compare with
+	Token  string
+	Base   string
+}
+
+// reader is a crawler and what it read last.
+type reader struct {
+	store.Read
+	Label   string
+	Current bool
+	After   string // how long after the version in force it read it; empty: it has not
+}
+
+const maxVersions = 8
+
+func published(v *view) (*page, error) {
+	if v.r.Method == http.MethodPost {
+		return v.goBack()
+	}
+	d := &publishedData{ShowsText: v.showsText(), NoStore: v.stored() == nil, Audits: v.audits(), AuditHosts: v.Hosts()}
+	p := &page{template: "published", Title: "Published", Scope: scope{Host: true}, Data: d}
+	h, err := v.history()
+	if err != nil {
+		return nil, err
+	}
+	if err := v.readers(d, h); err != nil {
+		return nil, err
+	}
+	v.versionRows(d, h)
+	d.Done = v.Param("done")
+	p.Lead = v.publishedLead(d, h)
+	return p, nil
+}
+
+func (v *view) publishedLead(d *publishedData, h *history) string {
+	if v.running == nil {
+		return "No policy is loaded."
+	}
+	text := "The version in force was loaded on " + v.running.Since.UTC().Format("2 Jan 2006, 15:04") + " UTC."
+	if live := h.live(); live != nil {
+		text = live.Label() + " is in force since " + live.First.UTC().Format("2 Jan 2006, 15:04") + " UTC."
+	}
+	if n := len(d.Readers); n > 0 && d.Behind > 0 {
+		text += " " + plural(d.Behind, "crawler has", "crawlers have") + " not read it yet."
+	} else if n > 0 {
+		text += " Every crawler that reads robots.txt has read the newest."
+	}
+	return text
+}
+
+// versionRows lists the versions, newest first, with those that were published from here
+// and that no crawler has seen.
+func (v *view) versionRows(d *publishedData, h *history) {
+	first := 0
+	if v.Param("all") == "" && len(h.policies) > maxVersions {
+		d.Older = len(h.policies) - maxVersions
+	}
+	writable := v.admin && v.options.Write && v.running != nil && v.running.document != nil && v.running.document.Writable()
+	history := v.published()
+	for i := first; i < len(h.policies)-d.Older; i++ {
+		row := versionRow{numbered: h.policies[i]}
+		id := row.Version.Version
+		for _, p := range history {
+			if strings.HasPrefix(p.SHA256, id) {
+				row.Note = cmp.Or(row.Note, p.Note)
+				if writable && !row.Live {
+					row.Back, row.Base = p.SHA256, v.running.SHA256
+					row.Token = token(v.now, v.running.SHA256)
+				}
+			}
+		}
+		if i+1 < len(h.policies) {
+			row.Before = h.policies[i+1].Label()
+		}
+		for _, t := range h.robots {
+			if o := h.policyOf(t.Host, t.Version); o != nil && o.Number == row.Number {
+				row.Robots = append(row.Robots, t)
+			}
+		}
+		for _, r := range d.Readers {
+			if r.Label == row.Label() || row.Live && r.Current {
+				row.Read++
+			}
+		}
+		d.Versions = append(d.Versions, row)
+	}
+}
+
+// readers lists which robots.txt each crawler read last.
+func (v *view) readers(d *publishedData, h *history) error {
+	r := v.stored()
+	if r == nil {
+		return nil
+	}
+	reads, err := r.Reads(v.ctx, "", "")
+	if err != nil {
+		return err
+	}
+	current := map[string]string{}
+	seen := map[string]bool{}
+	live := h.live()
+	for _, x := range reads { // the latest first
+		if !v.allowed(x.Host) || v.Host != "" && x.Host != v.Host {
+			continue
+		}
+		if _, ok := current[x.Host]; !ok {
+			current[x.Host] = v.currentRobots(h, x.Host)
+		}
+		key := x.Crawler + " " + x.Host
+		if seen[key] || v.lookup(x.Crawler) == nil {
+			continue
+		}
+		seen[key] = true
+		row := reader{Read: x, Label: h.label(x.Host, x.Version), Current: x.Version == current[x.Host]}
+		if row.Current && live != nil {
+			row.Label = live.Label()
+			row.After = lag(x.First.Sub(h.firstOf(x.Host, x.Version)))
+		}
+		if !row.Current {
+			d.Behind++
+		}
+		d.Readers = append(d.Readers, row)
+	}
+	slices.SortStableFunc(d.Readers, func(a, b reader) int {
+		if a.Current != b.Current {
+			return map[bool]int{true: 1, false: -1}[a.Current]
+		}
+		return b.Last.Compare(a.Last)
+	})
+	d.Readers = d.Readers[:min(len(d.Readers), 60)]
+	return nil
+}
+
+// firstOf is when a robots.txt was first served.
+func (h *history) firstOf(host, version string) time.Time {
+	for _, t := range h.robots {
+		if t.Host == host && t.Version == version {
+			return t.First
+		}
+	}
+	return time.Time{}
+}
+
+// lag is a span in words: 19 minutes.
+func lag(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "at once"
+	case d < 2*time.Hour:
+		return plural(int(d.Minutes()), "minute", "minutes")
+	case d < 48*time.Hour:
+		return plural(int(d.Hours()), "hour", "hours")
+	}
+	return plural(int(d.Hours()/24), "day", "days")
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// running is a policy that the server applies.
+type running struct {
+	*policystore.Snapshot
+	Name     string
+	document *policystore.Document // nil: a file of one host
+	merges   bool
+}
+
+// Spec is what the policy states.
+func (p *running) Spec() *policy.Spec { return p.Site.Policy.Spec() }
+
+// Version is what visits call the policy.
+func (p *running) Version() string { return p.SHA256[:12] }
+
+// File is the name of the policy's source without its folders, for places such as
+// site-policy.yaml:15.
+func (p *running) File() string {
+	return p.Name[strings.LastIndexByte(p.Name, '/')+1:]
+}
+
+// choose finds the policy that a page is about: the one that is asked for, that of the
+// chosen host, or the only one.
+func (v *view) choose() (*running, error) {
+	name := v.q.Get("policy")
+	documents := policystore.Documents()
+	if v.may != nil { // a site chooses nothing
+		name = ""
+	}
+	hosts := policystore.AllHosts()
+	if name != "" {
+		for _, d := range documents {
+			if d.Name == name {
+				return ofDocument(d), nil
+			}
+		}
+		if i := slices.IndexFunc(hosts, func(h *policystore.Hosts) bool { return h.Name() == name }); i < 0 {
+			return nil, failed(http.StatusNotFound, "no site uses a policy %q", name)
+		}
+	}
+	host := v.Host
+	if host == "" && len(v.may) == 1 {
+		host = v.may[0]
+	}
+	for _, h := range hosts {
+		if host == "" || name != "" && name != h.Name() {
+			continue
+		}
+		if s, err := h.Get(v.ctx, host); err == nil && s != nil {
+			return &running{Snapshot: s, Name: h.Name(), merges: h.Merges()}, nil
+		}
+	}
+	if len(documents) == 0 {
+		return nil, nil
+	}
+	for _, d := range documents {
+		if host != "" && namesHost(d.Status().Current, host) {
+			return ofDocument(d), nil
+		}
+	}
+	if v.may != nil && len(documents) > 1 {
+		return nil, failed(http.StatusNotFound, "several policies run here and none names this host: see them in the console of the server")
+	}
+	return ofDocument(documents[0]), nil
+}
+
+func ofDocument(d *policystore.Document) *running {
+	return &running{Snapshot: d.Status().Current, Name: d.Name, document: d, merges: d.Merges()}
+}
+
+// namesHost reports whether a rule of a policy names a host.
+func namesHost(s *policystore.Snapshot, host string) bool {
+	return slices.ContainsFunc(s.Site.Policy.Spec().Rules, func(r policy.Rule) bool {
+		return slices.ContainsFunc(r.Hosts, func(h policy.Host) bool {
+			suffix, wildcard := strings.CutPrefix(string(h), "*")
+			return string(h) == host || wildcard && strings.HasSuffix(host, suffix)
+		})
+	})
+}
+
+// showsText reports whether the text of the policy may be shown: on a site only if it
+// names no host of another site.
+func (v *view) showsText() bool {
+	if v.running == nil {
+		return false
+	}
+	if v.may == nil {
+		return true
+	}
+	for _, r := range v.running.Spec().Rules {
+		for _, h := range r.Hosts {
+			if !slices.Contains(v.may, string(h)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Policies are the names of all policies to choose from.
+func (v *view) Policies() (names []string) {
+	if v.may != nil {
+		return nil
+	}
+	for _, d := range policystore.Documents() {
+		names = append(names, d.Name)
+	}
+	for _, h := range policystore.AllHosts() {
+		names = append(names, h.Name())
+	}
+	return names
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// section is a column of the grid: a part of one host.
+type section struct {
+	Host, Path string
+	Whole      bool // stands for the whole host
+	probes     []probe
+}
+
+// Key names the section in an address.
+func (s *section) Key() string { return s.Host + s.Path }
+
+// probe is a path that is asked about, for a pattern of the policy or for what no
+// pattern of its own names.
+type probe struct{ path, shows string }
+
+// The bounds of the grid.
+const (
+	maxSections = 7
+	maxHostCols = 2
+	maxProbes   = 24
+)
+
+// sections are the columns of the grid: the paths that the policy names, those that are
+// requested most, and the other hosts that have rules of their own.
+func (v *view) sections(u policy.Usage) []section {
+	host := v.MainHost()
+	patterns := v.patterns(u)
+	paths := []string{"/"}
+	add := func(path string) {
+		if !slices.Contains(paths, path) && len(paths) < maxSections {
+			paths = append(paths, path)
+		}
+	}
+	for _, p := range patterns {
+		if lit := literal(p); lit == p || lit+"$" == p {
+			add(lit)
+		}
+	}
+	for _, path := range v.busiestSections(host) {
+		add(path)
+	}
+	for _, p := range patterns {
+		if lit := literal(p); lit != "/" {
+			add(folder(lit))
+		}
+	}
+	slices.Sort(paths[1:])
+	var all []section
+	for _, path := range paths {
+		s := section{Host: host, Path: path}
+		s.probe(patterns, paths)
+		all = append(all, s)
+	}
+	if v.Host != "" {
+		return all
+	}
+	n := 0
+	for _, h := range v.ruledHosts() {
+		if h != host && v.allowed(h) && n < maxHostCols {
+			n++
+			s := section{Host: h, Path: "/", Whole: true}
+			s.probe(patterns, nil)
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// patterns are what the rules of the policy say about a usage, in the order of the file.
+func (v *view) patterns(u policy.Usage) (all []string) {
+	spec := v.running.Spec()
+	for i := range spec.Rules {
+		for _, s := range spec.Rules[i].Statements {
+			if p := s.Pattern.String(); s.Usage == u && !slices.Contains(all, p) && len(all) < 500 {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// ruledHosts are the hosts that rules name, without wildcards.
+func (v *view) ruledHosts() (hosts []string) {
+	spec := v.running.Spec()
+	for i := range spec.Rules {
+		for _, h := range spec.Rules[i].Hosts {
+			name := string(h)
+			if h.Wildcard() {
+				continue
+			}
+			if !slices.Contains(hosts, name) {
+				hosts = append(hosts, name)
+			}
+		}
+	}
+	return hosts
+}
+
+// literal is the text of a pattern up to its first special character.
+func literal(pattern string) string {
+	if i := strings.IndexAny(pattern, "*$"); i >= 0 {
+		return pattern[:i]
+	}
+	return pattern
+}
+
+// folder is a path up to its last slash.
+func folder(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	return path[:strings.LastIndexByte(path, '/')+1]
+}
+
+// probe chooses what to ask about: any page of the section, and one for each pattern
+// that lies in it and in no section of its own.
+func (s *section) probe(patterns, others []string) {
+	generic := s.Path
+	if strings.HasSuffix(generic, "/") {
+		generic += "any-page"
+	}
+	s.probes = []probe{{generic, s.Path}}
+	for _, p := range patterns {
+		lit := literal(p)
+		if p == s.Path || !strings.HasPrefix(lit, s.Path) || len(s.probes) == maxProbes {
+			continue
+		}
+		if slices.ContainsFunc(others, func(o string) bool { return len(o) > len(s.Path) && strings.HasPrefix(lit, o) }) {
+			continue
+		}
+		path := strings.TrimSuffix(strings.ReplaceAll(p, "*", ""), "$")
+		if path == s.Path || path == "" {
+			continue
+		}
+		s.probes = append(s.probes, probe{path, p})
+	}
+}
+
+// busiestSections are the folders of a host with the most requests of crawlers.
+func (v *view) busiestSections(host string) (paths []string) {
+	if v.data == nil || v.Fleet() {
+		return nil
+	}
+	q := store.Query{From: v.now.AddDate(0, 0, -2).Truncate(24 * time.Hour), To: v.now.Truncate(time.Hour).Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 400,
+		Only: map[store.Dimension][]string{store.ByHost: {host}}}
+	rows, err := v.totals(q)
+	if err != nil {
+		return nil
+	}
+	by := map[string]int64{}
+	for _, r := range rows {
+		if s := sectionOf(r.Values[store.ByPath]); strings.HasSuffix(s, "/") && s != "/" {
+			by[s] += r.Requests
+		}
+	}
+	for p := range by {
+		paths = append(paths, p)
+	}
+	slices.SortFunc(paths, func(a, b string) int { return cmp.Or(cmp.Compare(by[b], by[a]), strings.Compare(a, b)) })
+	return paths[:min(4, len(paths))]
+}
+
+// asker is who a row of the grid is about.
+type asker struct {
+	Name, Kind string
+	id         policy.CrawlerID
+	identity   policy.Identity
+	impostor   bool
+}
+
+// cellVerdict is what the policy says of one probe.
+type cellVerdict struct {
+	probe
+	Verdict  string
+	decision policy.Decision
+	mode     policy.Mode
+}
+
+// Shows is the pattern, or the section.
+func (c *cellVerdict) Shows() string { return c.shows }
+
+// judge answers for all probes of a section, and sums them up in a word.
+func (v *view) judge(a *asker, s *section, u policy.Usage) (string, []cellVerdict) {
+	all := make([]cellVerdict, 0, len(s.probes))
+	word := ""
+	for _, p := range s.probes {
+		c := cellVerdict{probe: p, Verdict: "allowed"}
+		q := policy.Query{Crawler: a.id, Identity: a.identity, Host: s.Host, Path: pathpattern.NormalizePath(p.path), Usage: u, Now: v.now}
+		if u == policy.Crawl && a.id != 0 {
+			e := v.running.Site.Edge(q)
+			c.decision, c.mode = e.Decision, e.Mode
+			if e.Refused() {
+				c.Verdict = "closed"
+			}
+		} else {
+			c.decision = v.running.Site.Policy.Decide(q)
+			switch {
+			case c.decision.Verdict == policy.Disallowed:
+				c.Verdict = "closed"
+			case c.decision.Verdict == policy.Unstated && u != policy.Crawl:
+				c.Verdict = "unstated"
+			}
+		}
+		if c.Verdict == "closed" && c.mode == policy.ModeBlock {
+			c.Verdict = "refused"
+		}
+		switch {
+		case word == "":
+			word = c.Verdict
+		case word != c.Verdict && word != "partly":
+			word = merge(word, c.Verdict)
+		}
+		all = append(all, c)
+	}
+	return word, all
+}
+
+// merge is the word for a section of which some pages differ.
+func merge(a, b string) string {
+	closed := func(s string) bool { return s == "closed" || s == "refused" }
+	if closed(a) && closed(b) {
+		return "closed"
+	}
+	if !closed(a) && !closed(b) {
+		return "allowed"
+	}
+	return "partly"
+}
+
+// sectionTraffic is what a crawler did in a section in the period.
+func (v *view) sectionTraffic(a *asker, s *section) *counts {
+	if v.data == nil || v.Fleet() || a.id == 0 {
+		return nil
+	}
+	q := v.query(store.ByPath, store.ByKind, store.ByDecision)
+	q.Only[store.ByCrawler], q.Only[store.ByHost] = []string{a.Name}, []string{s.Host}
+	q.Only[store.ByIdentity] = []string{string(activity.Verified), string(activity.Claimed)}
+	if a.impostor {
+		q.Only[store.ByIdentity] = []string{string(activity.Impostor)}
+	}
+	q.From = maxTime(q.From, q.To.AddDate(0, 0, -7))
+	rows, err := v.totals(q)
+	if err != nil {
+		return nil
+	}
+	c := new(counts)
+	for i := range rows {
+		if strings.HasPrefix(rows[i].Values[store.ByPath], s.Path) {
+			addRow(c, &rows[i])
+		}
+	}
+	return c
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
+)
+
+//go:embed templates/*.html static/console.css static/console.js
+var files embed.FS
+
+// server serves the pages: in the admin API for all hosts, or on a site for its own.
+type server struct {
+	admin  bool     // in the admin API
+	hosts  []string // to show; empty: that of the request, or all in the admin API
+	done   <-chan struct{}
+	logger *zap.Logger
+}
+
+// Pages are computed a few at a time, so that many readers cannot take the processors
+// from the site.
+var rendering = semaphore.NewWeighted(2)
+
+const (
+	pageTimeout = 15 * time.Second
+	pageWait    = 10 * time.Second // for a place among those that are being computed
+)
+
+// contentPolicy lets a page use its own stylesheet and script and nothing else.
+const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("X-Robots-Tag", "noindex")
+	h.Set("Cache-Control", "no-store")
+}
+
+// screen computes a page: the name of its template and its data.
+type screen func(*view) (*page, error)
+
+// screens are the pages by the last segment of their path.
+var screens = map[string]screen{
+	"":          overview,
+	"who-may":   whoMay,
+	"who-came":  whoCame,
+	"crawler":   crawlerPage,
+	"ask":       ask,
+	"change":    change,
+	"published": published,
+	"health":    health,
+}
+
+// downloads write a file instead of a page.
+var downloads = map[string]func(http.ResponseWriter, *view) error{
+	"who-came.csv":   whoCameCSV,
+	"version":        versionText,
+	"evidence.jsonl": evidenceLines,
+	"draft":          draftFile,
+	"diagnostics":    diagnosticsJSON,
+}
+
+// ServeHTTP serves the page that the last segment of the path names.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	setHeaders(w.Header())
+	dir, name := path.Split(r.URL.Path)
+	switch _, isScreen := screens[name]; {
+	case name == "console.css", name == "console.js":
+		serveStatic(w, r, name)
+	case name == "events":
+		s.events(w, r)
+	case isScreen && (name != "" || strings.HasSuffix(r.URL.Path, "/")):
+		s.page(w, r, name)
+	case downloads[name] != nil:
+		s.download(w, r, name)
+	case dir == "/" || !s.admin:
+		// The directory itself without its slash: links are relative to it.
+		w.Header().Set("Location", "./"+url.PathEscape(name)+"/")
+		w.WriteHeader(http.StatusFound)
+	default:
+		http.Error(w, "There is no such page. Start at Overview.", http.StatusNotFound)
+	}
+}
+
+func serveStatic(w http.ResponseWriter, r *http.Request, name string) {
+	w.Header().Set("Cache-Control", "max-age=300")
+	http.ServeFileFS(w, r, files, "static/"+name)
+}
+
+// statusError is an error with the status to answer.
+type statusError struct {
+	status int
+	error
+}
+
+func (e statusError) Unwrap() error { return e.error }
+
+func failed(status int, format string, args ...any) error {
+	return statusError{status, fmt.Errorf(format, args...)}
+}
+
+// limited calls f with a deadline, once there is a place among the pages that are
+// being computed.
+func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(*view) error) {
+	wait, stop := context.WithTimeout(r.Context(), pageWait)
+	defer stop()
+	if rendering.Acquire(wait, 1) != nil {
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, "Too many pages are being computed at once. Reload in a few seconds.", http.StatusServiceUnavailable)
+		return
+	}
+	defer rendering.Release(1)
+	ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
+	defer cancel()
+	v, err := s.view(r.WithContext(ctx))
+	if err == nil {
+		err = f(v)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+	}
+}
+
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	status := http.StatusInternalServerError
+	if e, ok := errors.AsType[statusError](err); ok {
+		status = e.status
+	} else if r.Context().Err() == nil {
+		s.logger.Error("showing a page of the console failed", zap.String("page", r.URL.Path), zap.Error(err))
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		status, err = http.StatusServiceUnavailable, errors.New("this takes too long: choose a shorter period, one host or no path")
+	}
+	http.Error(w, err.Error(), status)
+}
+
+func (s *server) page(w http.ResponseWriter, r *http.Request, name string) {
+	switch {
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+	case r.Method == http.MethodPost && posts[name]:
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	default:
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "This page can only be read.", http.StatusMethodNotAllowed)
+		return
+	}
+	s.limited(w, r, func(v *view) error {
+		v.screen = name
+		p, err := screens[name](v)
+		if err != nil {
+			return err
+		}
+		return p.write(w, v)
+	})
+}
+
+// posts are the pages that take a form.
+var posts = map[string]bool{"change": true, "published": true}
+
+func (s *server) download(w http.ResponseWriter, r *http.Request, name string) {
+	if r.Method == http.MethodPost && (name == "draft" || name == "diagnostics") {
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	} else if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		http.Error(w, "This file can only be read.", http.StatusMethodNotAllowed)
+		return
+	}
+	s.limited(w, r, func(v *view) error { return downloads[name](w, v) })
+}
+
+// templates are the pages, each with the layout.
+var templates = parseTemplates()
+
+func parseTemplates() map[string]*template.Template {
+	layout := template.Must(template.New("layout.html").Funcs(functions).ParseFS(files, "templates/layout.html", "templates/parts.html"))
+	all := map[string]*template.Template{}
+	for _, name := range []string{"overview", "whomay", "whocame", "crawler", "ask", "change", "published", "health"} {
+		all[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "templates/"+name+".html"))
+	}
+	return all
+}

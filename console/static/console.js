@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pages do beyond showing themselves: numbers and times as the reader's locale
+// writes them, news while a page is open, and help in the editor.
+"use strict";
+
+const numbers = new Intl.NumberFormat();
+for (const e of document.querySelectorAll("data[value]")) e.textContent = numbers.format(e.value);
+
+const formats = {
+  minute: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZone: "UTC" }),
+  year: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZone: "UTC" }),
+  day: new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" }),
+};
+const thisYear = new Date().getUTCFullYear();
+for (const e of document.querySelectorAll("time[datetime][data-show]")) {
+  const at = new Date(e.dateTime);
+  let show = e.dataset.show;
+  if (show === "minute" && at.getUTCFullYear() !== thisYear) show = "year";
+  e.textContent = formats[show].format(at);
+}
+
+// News: the page says what is new and never changes under the reader.
+const news = document.getElementById("news");
+const stream = document.body.dataset.events;
+if (news && stream && window.EventSource) {
+  let first = null;
+  const events = new EventSource(stream);
+  events.onmessage = (message) => {
+    const now = JSON.parse(message.data);
+    if (!first) { first = now; return; }
+    const parts = [];
+    if (now.policy !== first.policy) parts.push("another version of the policy is in force");
+    if (now.alarms > first.alarms) parts.push("there is a new alarm");
+    if (now.requests > first.requests) parts.push(numbers.format(now.requests - first.requests) + " new requests");
+    if (!parts.length) return;
+    news.replaceChildren("New since this page: " + parts.join(", ") + ". ");
+    const show = document.createElement("a");
+    show.href = location.href;
+    show.textContent = "Show";
+    news.append(show);
+  };
+}
+
+const copy = document.querySelector("input.copy");
+if (copy) copy.addEventListener("focus", () => copy.select());
+
+// The editor: line numbers that follow the text, keys that complete, and Ctrl+Enter.
+const text = document.getElementById("text");
+if (text) {
+  const form = text.form, gutter = document.querySelector(".gutter"), hint = document.getElementById("hint");
+  const keys = text.dataset.keywords.trim().split(" ");
+  let timer = 0;
+  const number = () => {
+    const n = text.value.split("\n").length;
+    text.rows = n + 1;
+    while (gutter.children.length > n) gutter.lastElementChild.remove();
+    while (gutter.children.length < n) {
+      const li = document.createElement("li");
+      li.id = "L" + (gutter.children.length + 1);
+      li.textContent = gutter.children.length + 1;
+      gutter.append(li);
+    }
+  };
+  const word = () => text.value.slice(0, text.selectionStart).match(/(^|[\s\-{,])([a-z][a-z-]*)$/);
+  const proposals = () => {
+    const at = word();
+    return at && at[2].length > 1 ? keys.filter((k) => k.startsWith(at[2]) && k !== at[2]).slice(0, 6) : [];
+  };
+  const check = async () => {
+    const body = new FormData(form);
+    body.delete("file");
+    const answer = await fetch("./diagnostics", { method: "POST", body });
+    if (!answer.ok) return;
+    const all = await answer.json();
+    for (const li of gutter.children) { li.classList.remove("live"); li.removeAttribute("title"); }
+    for (const d of all) {
+      const li = gutter.children[d.line - 1];
+      if (!li) continue;
+      li.classList.add("live");
+      li.title = d.message;
+    }
+    const worst = all.find((d) => d.severity === "error") || all[0];
+    hint.textContent = worst ? "Line " + worst.line + ": " + worst.message : "No errors and no warnings.";
+  };
+  text.addEventListener("input", () => {
+    number();
+    const list = proposals();
+    hint.textContent = list.length ? "Ctrl+Space writes " + list[0] + (list.length > 1 ? " (or: " + list.slice(1).join(", ") + ")" : "") : "";
+    clearTimeout(timer);
+    timer = setTimeout(check, 900);
+  });
+  text.addEventListener("keydown", (e) => {
+    if (e.ctrlKey && e.key === "Enter") { e.preventDefault(); form.querySelector("button.primary").click(); }
+    if (e.ctrlKey && e.key === " ") {
+      const list = proposals(), at = word();
+      if (!list.length) return;
+      e.preventDefault();
+      text.setRangeText(list[0].slice(at[2].length), text.selectionStart, text.selectionEnd, "end");
+      text.dispatchEvent(new Event("input"));
+    }
+  });
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// replayed is what a draft would have done to the stored visits.
+type replayed struct {
+	Days     int
+	Requests int64
+	Notes    []replay.Note // what could not be decided as the server would have
+	Rows     []replayRow
+	Refused  int64 // newly
+	Allowed  int64 // newly
+	Search   int64 // newly refused requests of verified search engines, not by intention
+	Lost     []replay.CrawlerCount
+	TooLong  bool // there was no time for them
+}
+
+// replayRow is what changes for a crawler.
+type replayRow struct {
+	Crawler, Kind, Identity string
+	Refused, Allowed        int64
+	Rules                   []string
+}
+
+const replayTimeout = 8 * time.Second
+
+// replayStore decides the visits of the last days again, under the policy in force and
+// under a draft. Only the hosts of a page count, if it has any.
+func replayStore(ctx context.Context, r *store.Reader, old, draft *site.Site, now time.Time, days int, only []string) (*replayed, error) {
+	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
+	defer cancel()
+	stored := r.EachRow
+	if only != nil {
+		stored = func(ctx context.Context, from, to time.Time, each func(activity.Visits) error) (int64, error) {
+			return r.EachRow(ctx, from, to, func(v activity.Visits) error {
+				if !slices.Contains(only, v.Host) {
+					return nil
+				}
+				return each(v)
+			})
+		}
+	}
+	report, err := replay.Run(ctx, replay.Options{
+		New: draft, Old: old, Stored: stored, StoreName: "the store", Workers: 1,
+		Since: now.Truncate(24*time.Hour).AddDate(0, 0, 1-days), Until: now.Add(time.Hour),
+	})
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return &replayed{Days: days, TooLong: true}, nil
+	case err != nil:
+		return nil, fmt.Errorf("replaying the store failed: %w", err)
+	}
+	out := &replayed{Days: days, Requests: report.Requests, Notes: report.NotReplayed, Search: report.VerifiedSearchLoss}
+	by := map[string]*replayRow{}
+	row := func(c *replay.CrawlerCount) *replayRow {
+		if by[c.Crawler] == nil {
+			by[c.Crawler] = &replayRow{Crawler: c.Crawler, Kind: c.Kind, Identity: mostly(c), Rules: c.Rules[:min(2, len(c.Rules))]}
+		}
+		return by[c.Crawler]
+	}
+	for i := range report.NewlyRefused {
+		c := &report.NewlyRefused[i]
+		row(c).Refused += c.Requests
+		out.Refused += c.Requests
+	}
+	for i := range report.NewlyAllowed {
+		c := &report.NewlyAllowed[i]
+		row(c).Allowed += c.Requests
+		out.Allowed += c.Requests
+	}
+	for _, c := range report.SearchLost {
+		if c.Verified > 0 {
+			out.Lost = append(out.Lost, c)
+		}
+	}
+	for _, r := range by {
+		out.Rows = append(out.Rows, *r)
+	}
+	slices.SortFunc(out.Rows, func(a, b replayRow) int {
+		return cmp.Or(cmp.Compare(b.Refused+b.Allowed, a.Refused+a.Allowed), strings.Compare(a.Crawler, b.Crawler))
+	})
+	return out, nil
+}
+
+// mostly is the identity that most of the requests had.
+func mostly(c *replay.CrawlerCount) string {
+	switch {
+	case c.Verified >= max(c.Claimed, c.Impostor):
+		return string(activity.Verified)
+	case c.Impostor > c.Claimed:
+		return string(activity.Impostor)
+	}
+	return string(activity.Claimed)
+}

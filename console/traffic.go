@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+)
+
+// traffic answers questions about visits: the store of this server, or a Prometheus
+// that knows the whole fleet.
+type traffic interface {
+	Totals(context.Context, store.Query) ([]store.Row, error)
+	Crawlers(context.Context) ([]store.Crawler, error)
+}
+
+var errNoStore = errors.New("this server keeps no totals of visits: add the option activity to robots_policy")
+
+// traffic returns where the numbers of the pages come from, nil if there is nothing.
+func (v *view) traffic() traffic {
+	if v.options.prometheus != nil && v.may == nil {
+		return v.options.prometheus
+	}
+	if r := runningStore(); r != nil {
+		return cached{r}
+	}
+	return nil
+}
+
+// Fleet reports whether the numbers are those of all nodes.
+func (v *view) Fleet() bool { return v.options.prometheus != nil && v.may == nil }
+
+// stored returns the store of this server, nil if there is none.
+func (v *view) stored() *store.Reader { return runningStore() }
+
+// totals answers a question, with nothing where there is no store.
+func (v *view) totals(q store.Query) ([]store.Row, error) {
+	if v.data == nil {
+		return nil, nil
+	}
+	return v.data.Totals(v.ctx, q)
+}
+
+// cached answers a question from memory if it was asked a moment ago, as a hundred
+// readers ask the same.
+type cached struct{ *store.Reader }
+
+const (
+	answersFor = 3 * time.Second
+	maxAnswers = 200
+)
+
+type answer struct {
+	at   time.Time
+	rows []store.Row
+	err  error
+	done chan struct{}
+}
+
+var answers = struct {
+	sync.Mutex
+	by map[string]*answer
+}{by: map[string]*answer{}}
+
+// Totals implements traffic. Whoever asks while an answer is being computed waits for
+// it.
+func (c cached) Totals(ctx context.Context, q store.Query) ([]store.Row, error) {
+	key := fmt.Sprintf("%p %d %d %v %v %d %v", c.Reader, q.From.Unix(), q.To.Unix(), q.By, q.Only, q.Limit, q)
+	answers.Lock()
+	a := answers.by[key]
+	if a == nil || time.Since(a.at) > answersFor {
+		if len(answers.by) >= maxAnswers {
+			clear(answers.by)
+		}
+		a = &answer{at: time.Now(), done: make(chan struct{})}
+		answers.by[key] = a
+		answers.Unlock()
+		a.rows, a.err = c.Reader.Totals(ctx, q)
+		close(a.done)
+	} else {
+		answers.Unlock()
+	}
+	select {
+	case <-a.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if a.err != nil { // the other's request may have ended
+		return c.Reader.Totals(ctx, q)
+	}
+	return a.rows, nil
+}
+
+// counts are requests by verdict. The verdicts add up to All.
+type counts struct {
+	All, Allowed, Unknown, Closed, Would, Refused int64
+	Violations, Bytes                             int64
+}
+
+func (c *counts) add(kind, decision string, r *store.Row) {
+	c.All += r.Requests
+	c.Violations += r.Violations
+	c.Bytes += r.Bytes
+	switch {
+	case kind == activity.KindUnknown:
+		c.Unknown += r.Requests
+	case decision == string(activity.Disallowed):
+		c.Closed += r.Requests
+	case decision == string(activity.WouldRefuse):
+		c.Would += r.Requests
+	case decision == string(activity.Refused), decision == string(activity.Limited):
+		c.Refused += r.Requests
+	default:
+		c.Allowed += r.Requests
+	}
+}
+
+func (c *counts) plus(d counts) {
+	c.All += d.All
+	c.Allowed += d.Allowed
+	c.Unknown += d.Unknown
+	c.Closed += d.Closed
+	c.Would += d.Would
+	c.Refused += d.Refused
+	c.Violations += d.Violations
+	c.Bytes += d.Bytes
+}
+
+func addRow(c *counts, r *store.Row) { c.add(r.Values[store.ByKind], r.Values[store.ByDecision], r) }
+
+// busiestHosts are the hosts with visits, the busiest first.
+func (v *view) busiestHosts() (hosts []string) {
+	if v.data == nil || v.Fleet() {
+		return nil
+	}
+	day := v.now.Truncate(24 * time.Hour)
+	rows, err := v.data.Totals(v.ctx, store.Query{From: day.AddDate(0, 0, -30), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByHost}, Limit: 100})
+	if err != nil {
+		return nil
+	}
+	for _, r := range rows {
+		hosts = append(hosts, r.Values[store.ByHost])
+	}
+	return hosts
+}

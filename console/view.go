@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// view is a request for a page: what it asks for and what it may see.
+type view struct {
+	*server
+	ctx     context.Context
+	r       *http.Request
+	q       url.Values
+	options *Console
+	screen  string
+	now     time.Time
+
+	Host string // chosen; empty: all that may be seen
+	Days int
+	may  []string // the hosts that may be seen; nil: all
+	data traffic  // nil: no store and no Prometheus
+
+	running   *running // the policy that the page is about; nil: none is loaded
+	noticesOf []notice
+}
+
+// periods are the numbers of days to choose from.
+var periods = []int{7, 1, 30, 90}
+
+func (s *server) view(r *http.Request) (*view, error) {
+	v := &view{server: s, ctx: r.Context(), r: r, q: r.URL.Query(), options: currentOptions(), now: time.Now().UTC(), Days: periods[0]}
+	if r.Method == http.MethodPost {
+		if err := r.ParseMultipartForm(maxForm); err != nil && !errors.Is(err, http.ErrNotMultipart) {
+			return nil, failed(http.StatusBadRequest, "the form could not be read: %w", err)
+		}
+	}
+	if n, err := strconv.Atoi(v.q.Get("days")); err == nil && slices.Contains(periods, n) {
+		v.Days = n
+	}
+	switch {
+	case s.admin:
+	case len(s.hosts) > 0:
+		v.may = s.hosts
+	default:
+		v.may = []string{policy.NormalizeHost(r.Host)}
+	}
+	if host := policy.NormalizeHost(v.q.Get("host")); v.q.Get("host") != "" && v.allowed(host) {
+		v.Host = host
+	} else {
+		v.q.Del("host")
+	}
+	v.data = v.traffic()
+	var err error
+	if v.running, err = v.choose(); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// allowed reports whether a host may be seen.
+func (v *view) allowed(host string) bool { return v.may == nil || slices.Contains(v.may, host) }
+
+// only are the hosts that an answer is limited to; nil: all.
+func (v *view) only() []string {
+	if v.Host != "" {
+		return []string{v.Host}
+	}
+	return v.may
+}
+
+// span is the period that was chosen: today and the days before, or 24 hours.
+func (v *view) span() (from, to time.Time) {
+	to = v.now.Truncate(time.Hour).Add(time.Hour)
+	if v.Days == 1 {
+		return to.Add(-24 * time.Hour), to
+	}
+	day := v.now.Truncate(24 * time.Hour)
+	return day.AddDate(0, 0, 1-v.Days), to
+}
+
+// query is a question about the chosen hosts and period.
+func (v *view) query(by ...store.Dimension) store.Query {
+	q := store.Query{By: by, Only: map[store.Dimension][]string{}}
+	q.From, q.To = v.span()
+	if hosts := v.only(); hosts != nil {
+		q.Only[store.ByHost] = hosts
+	}
+	return q
+}
+
+// Period is the chosen period in words.
+func (v *view) Period() string {
+	if v.Days == 1 {
+		return "last 24 hours"
+	}
+	return "last " + strconv.Itoa(v.Days) + " days"
+}
+
+// Link is the address of a page for the same host and period, with parameters: names
+// and values in turn.
+func (v *view) Link(screen string, parameters ...string) string {
+	q := url.Values{}
+	if v.Host != "" {
+		q.Set("host", v.Host)
+	}
+	if v.Days != periods[0] {
+		q.Set("days", strconv.Itoa(v.Days))
+	}
+	if name := v.q.Get("policy"); name != "" {
+		q.Set("policy", name)
+	}
+	fragment := ""
+	for i := 0; i+1 < len(parameters); i += 2 {
+		if parameters[i] == "#" {
+			fragment = "#" + parameters[i+1]
+		} else if parameters[i+1] != "" {
+			q.Set(parameters[i], parameters[i+1])
+		}
+	}
+	link := "./" + screen
+	if len(q) > 0 {
+		link += "?" + q.Encode()
+	}
+	return link + fragment
+}
+
+// With is the address of this page with a parameter changed; an empty value removes it.
+func (v *view) With(name, value string) string {
+	q := url.Values{}
+	maps.Copy(q, v.q)
+	q.Del(name)
+	if value != "" {
+		q.Set(name, value)
+	}
+	if len(q) == 0 {
+		return "./" + v.screen
+	}
+	return "./" + v.screen + "?" + q.Encode()
+}
+
+// Param is a parameter of the request.
+func (v *view) Param(name string) string { return v.q.Get(name) }
+
+// page is what a template is executed with.
+type page struct {
+	*view
+	template string
+	Title    string
+	Lead     string // one sentence that answers the question of the page
+	Scope    scope
+	Status   int
+	redirect string // instead of a page
+	Data     any
+}
+
+// scope says what a page lets its reader choose.
+type scope struct{ Host, Period bool }
+
+func (p *page) write(w http.ResponseWriter, v *view) error {
+	p.view = v
+	if p.redirect != "" {
+		w.Header().Set("Location", p.redirect)
+		w.WriteHeader(http.StatusSeeOther)
+		return nil
+	}
+	var b bytes.Buffer
+	if err := templates[p.template].Execute(&b, p); err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	if p.Status != 0 {
+		w.WriteHeader(p.Status)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// tab is an entry of the navigation.
+type tab struct {
+	Name, Title      string
+	Current          bool
+	Alarms, Warnings int
+}
+
+// Tabs are the entries of the navigation.
+func (p *page) Tabs() []tab {
+	all := []tab{
+		{Name: "", Title: "Overview"}, {Name: "who-may", Title: "Who may"}, {Name: "who-came", Title: "Who came"}, {Name: "ask", Title: "Ask"},
+		{Name: "change", Title: "What would change"}, {Name: "published", Title: "Published"}, {Name: "health", Title: "Health"},
+	}
+	at := p.screen
+	if at == "crawler" {
+		at = "who-came"
+	}
+	for i := range all {
+		all[i].Current = all[i].Name == at
+		for _, n := range p.notices() {
+			if n.Screen != all[i].Name {
+				continue
+			}
+			if n.Alarm {
+				all[i].Alarms++
+			} else {
+				all[i].Warnings++
+			}
+		}
+	}
+	return all
+}
+
+// SiteName is the name at the top of each page.
+func (v *view) SiteName() string {
+	switch {
+	case v.options.Title != "":
+		return v.options.Title
+	case len(v.may) > 0:
+		return v.may[0]
+	}
+	if hosts := v.Hosts(); len(hosts) > 0 {
+		return hosts[0]
+	}
+	return "robots_policy"
+}
+
+// Hosts are those that can be chosen: with visits in the last 90 days, and those that
+// the policy names.
+func (v *view) Hosts() []string {
+	if v.may != nil {
+		return v.may
+	}
+	var hosts []string
+	add := func(h string) {
+		if h != "" && !strings.Contains(h, "*") && !slices.Contains(hosts, h) && len(hosts) < 200 {
+			hosts = append(hosts, h)
+		}
+	}
+	for _, row := range v.busiestHosts() {
+		add(row)
+	}
+	if v.running != nil {
+		for i := range v.running.Spec().Rules {
+			for _, h := range v.running.Spec().Rules[i].Hosts {
+				add(string(h))
+			}
+		}
+	}
+	return hosts
+}
+
+// Periods are the periods that can be chosen.
+func (v *view) Periods() []int { return periods }
+
+// MainHost is the host that answers are about where none was chosen.
+func (v *view) MainHost() string {
+	if v.Host != "" {
+		return v.Host
+	}
+	if hosts := v.Hosts(); len(hosts) > 0 {
+		return hosts[0]
+	}
+	return "www.example.com"
+}
+
+// Now is when the page was asked for.
+func (v *view) Now() time.Time { return v.now }
+
+// Running reports whether a policy is loaded.
+func (v *view) Running() bool { return v.running != nil }
+
+// FileName is the name of the policy's source, for places such as site-policy.yaml:15.
+func (v *view) FileName() string {
+	if v.running == nil {
+		return ""
+	}
+	return v.running.File()
+}
+
+// Limited reports whether the pages show only some hosts.
+func (v *view) Limited() bool { return v.may != nil }
+
+// Reload is the address of this page.
+func (v *view) Reload() string { return v.With("done", "") }

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+)
+
+// whoCameData is what the page of who came shows.
+type whoCameData struct {
+	Clients      []*client
+	Total        counts
+	Came         int // before the filters
+	Columns      []column
+	Unknown      []unknownClient
+	UnknownTotal counts
+	Naming       *naming
+	Kinds        []crawlers.Kind
+	NoStore      bool
+}
+
+// column is a heading that sorts.
+type column struct {
+	Key, Name, Class string
+	Sorted           string // ascending, descending, or empty
+	Link             string
+}
+
+// unknownClient is a program that the catalogue does not know.
+type unknownClient struct {
+	*client
+	Path  string // that it asked for most
+	PathN int64
+}
+
+// naming is the lines that make an unknown client a crawler of the policy.
+type naming struct{ Name, Lines, File string }
+
+// maxRows bounds the table of a page.
+const maxRows = 100
+
+func whoCame(v *view) (*page, error) {
+	d := &whoCameData{Kinds: crawlers.Kinds(), NoStore: v.data == nil}
+	p := &page{template: "whocame", Title: "Who came", Lead: "Nothing is recorded yet.", Scope: scope{Host: !v.Fleet(), Period: true}, Data: d}
+	if v.data == nil {
+		return p, nil
+	}
+	all, unknown, err := v.whoCame()
+	if err != nil {
+		return nil, err
+	}
+	d.Came = len(all)
+	d.Clients = v.filter(all)
+	v.sort(d)
+	for _, c := range d.Clients {
+		d.Total.plus(c.counts)
+	}
+	d.Clients = d.Clients[:min(len(d.Clients), maxRows)]
+	for _, c := range unknown {
+		d.UnknownTotal.plus(c.counts)
+	}
+	if d.Unknown, err = v.unknownPaths(unknown); err != nil {
+		return nil, err
+	}
+	d.Naming = v.naming(unknown)
+	p.Lead = lead(all, unknown, v.Days)
+	return p, nil
+}
+
+// whoCame returns the crawlers and impostors of the period, and the unknown clients.
+// With a path, only what began with it counts.
+func (v *view) whoCame() (all, unknown []*client, err error) {
+	clients, err := v.clients()
+	if prefix := v.Param("path"); prefix != "" && err == nil && !v.Fleet() {
+		clients, err = v.clientsBelow(prefix)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := v.addDays(clients); err != nil {
+		return nil, nil, err
+	}
+	for _, c := range clients {
+		if c.IsUnknown() {
+			unknown = append(unknown, c)
+		} else {
+			all = append(all, c)
+		}
+	}
+	return all, unknown, nil
+}
+
+// clientsBelow are those who asked for paths that begin with prefix.
+func (v *view) clientsBelow(prefix string) ([]*client, error) {
+	rows, err := v.totals(v.query(store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision, store.ByPath))
+	if err != nil {
+		return nil, err
+	}
+	by := map[string]*client{}
+	var all []*client
+	for i := range rows {
+		r := &rows[i]
+		if !strings.HasPrefix(r.Values[store.ByPath], prefix) {
+			continue
+		}
+		impostor := r.Values[store.ByIdentity] == string(activity.Impostor)
+		key := fmt.Sprint(impostor, r.Values[store.ByCrawler])
+		c := by[key]
+		if c == nil {
+			c = &client{Name: r.Values[store.ByCrawler], Kind: r.Values[store.ByKind], Impostor: impostor}
+			v.describe(c)
+			by[key] = c
+			all = append(all, c)
+		}
+		addRow(&c.counts, r)
+		if r.Values[store.ByIdentity] == string(activity.Verified) {
+			c.Verified += r.Requests
+		} else {
+			c.Claimed += r.Requests
+		}
+	}
+	return all, nil
+}
+
+// lead is who came in a sentence.
+func lead(all, unknown []*client, days int) string {
+	var total int64
+	var most, worst *client
+	for _, c := range all {
+		if most == nil || c.All > most.All {
+			most = c
+		}
+		if c.Violations > 0 && (worst == nil || c.Violations > worst.Violations) {
+			worst = c
+		}
+		total += c.All
+	}
+	for _, c := range unknown {
+		total += c.All
+	}
+	if total == 0 {
+		return "No crawler came in this period."
+	}
+	text := plural(total, "request", "requests") + " in " + plural(days, "day", "days") + "."
+	if most != nil {
+		text += " Most from " + most.Label()
+		if worst != nil {
+			text += "; most violations from " + worst.Label()
+		}
+		text += "."
+	}
+	return text
+}
+
+// filter applies the form above the table.
+func (v *view) filter(all []*client) []*client {
+	q, kind, identity, verdict := strings.ToLower(v.Param("q")), v.Param("kind"), v.Param("identity"), v.Param("verdict")
+	return slices.DeleteFunc(slices.Clone(all), func(c *client) bool {
+		switch {
+		case q != "" && !strings.Contains(strings.ToLower(c.Name), q) && !strings.Contains(strings.ToLower(c.Operator), q),
+			kind != "" && c.Kind != kind,
+			identity != "" && c.Identity() != identity,
+			verdict == "allowed" && c.Allowed == 0, verdict == "would" && c.Would+c.Closed == 0,
+			verdict == "refused" && c.Refused == 0, verdict == "violations" && c.Violations == 0:
+			return true
+		}
+		return false
+	})
+}
+
+var sortKeys = []struct {
+	key, name, class string
+	text             bool
+	compare          func(a, b *client) int
+}{
+	{"name", "Crawler", "", true, func(a, b *client) int {
+		return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
+	}},
+	{"identity", "Identity", "p2", true, func(a, b *client) int { return strings.Compare(a.Identity(), b.Identity()) }},
+	{"", "By day", "p3", true, nil},
+	{"requests", "Requests", "n", false, func(a, b *client) int { return cmp.Compare(a.All, b.All) }},
+	{"would", "Would be refused", "n p3", false, func(a, b *client) int { return cmp.Compare(a.Would+a.Closed, b.Would+b.Closed) }},
+	{"refused", "Refused", "n", false, func(a, b *client) int { return cmp.Compare(a.Refused, b.Refused) }},
+	{"violations", "Violations", "n", false, func(a, b *client) int { return cmp.Compare(a.Violations, b.Violations) }},
+	{"bytes", "Bytes", "n p3", false, func(a, b *client) int { return cmp.Compare(a.Bytes, b.Bytes) }},
+	{"first", "First seen", "p3", true, func(a, b *client) int { return a.First.Compare(b.First) }},
+	{"last", "Last seen", "p2", false, func(a, b *client) int { return a.Last.Compare(b.Last) }},
+}
+
+func (v *view) sort(d *whoCameData) {
+	key := cmp.Or(v.Param("sort"), "requests")
+	for _, k := range sortKeys {
+		c := column{Key: k.key, Name: k.name, Class: k.class}
+		if k.compare == nil {
+			d.Columns = append(d.Columns, c)
+			continue
+		}
+		ascending := k.text
+		if k.key == key {
+			if v.Param("order") != "" {
+				ascending = v.Param("order") == "up"
+			}
+			slices.SortStableFunc(d.Clients, func(a, b *client) int {
+				if ascending {
+					return k.compare(a, b)
+				}
+				return k.compare(b, a)
+			})
+			c.Sorted = map[bool]string{true: "ascending", false: "descending"}[ascending]
+			ascending = !ascending
+		}
+		c.Link = v.Link("who-came", "sort", k.key, "order", map[bool]string{true: "up", false: "down"}[ascending],
+			"q", v.Param("q"), "kind", v.Param("kind"), "identity", v.Param("identity"), "verdict", v.Param("verdict"), "path", v.Param("path"))
+		d.Columns = append(d.Columns, c)
+	}
+}
+
+// maxUnknown bounds the table of unknown clients.
+const maxUnknown = 25
+
+// unknownPaths adds what each unknown client asked for most, from the last days.
+func (v *view) unknownPaths(unknown []*client) ([]unknownClient, error) {
+	unknown = unknown[:min(len(unknown), maxUnknown)]
+	list := make([]unknownClient, len(unknown))
+	for i, c := range unknown {
+		list[i].client = c
+	}
+	if len(unknown) == 0 || v.Fleet() {
+		return list, nil
+	}
+	q := v.query(store.ByCrawler, store.ByPath)
+	q.From = maxTime(q.From, q.To.AddDate(0, 0, -7))
+	for _, c := range unknown {
+		q.Only[store.ByCrawler] = append(q.Only[store.ByCrawler], c.Name)
+	}
+	q.Limit = 500
+	rows, err := v.totals(q)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rows {
+		for i := range list {
+			if list[i].Name == r.Values[store.ByCrawler] && r.Requests > list[i].PathN {
+				list[i].Path, list[i].PathN = r.Values[store.ByPath], r.Requests
+			}
+		}
+	}
+	return list, nil
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// naming is what to write about the unknown client that was chosen, or the first.
+func (v *view) naming(unknown []*client) *naming {
+	if len(unknown) == 0 {
+		return nil
+	}
+	name := unknown[0].Name
+	for _, c := range unknown {
+		if c.Name == v.Param("name") {
+			name = c.Name
+		}
+	}
+	file := "the policy file"
+	if v.running != nil {
+		file = v.running.File()
+	}
+	return &naming{Name: name, File: file, Lines: namingLines(name)}
+}
+
+// namingLines are the lines of a policy file that name a client.
+func namingLines(name string) string {
+	token := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' {
+			return c
+		}
+		return -1
+	}, name)
+	if token == "" || token[0] >= '0' && token[0] <= '9' {
+		token = "Client" + token
+	}
+	text := "crawlers:\n  " + token + ":\n    operator: unknown\n    kind: academic  # or another kind\n"
+	if token != name {
+		text += "    user-agent: " + strconv.Quote(name) + "\n"
+	}
+	return text
+}
+
+// whoCameCSV writes the table as a file. A cell that a spreadsheet would take for a
+// formula gets an apostrophe.
+func whoCameCSV(w http.ResponseWriter, v *view) error {
+	if v.data == nil {
+		return failed(http.StatusNotFound, "%w", errNoStore)
+	}
+	all, unknown, err := v.whoCame()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="who-came.csv"`)
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"crawler", "operator", "kind", "identity", "requests", "allowed", "closed_but_served", "would_be_refused", "refused", "unknown", "violations", "bytes", "first_seen", "last_seen"})
+	n := func(i int64) string { return strconv.FormatInt(i, 10) }
+	for _, c := range append(v.filter(all), v.filter(unknown)...) {
+		_ = out.Write([]string{
+			plainCell(c.Name), plainCell(c.Operator), c.Kind, c.Identity(), n(c.All), n(c.Allowed), n(c.Closed), n(c.Would), n(c.Refused), n(c.Unknown),
+			n(c.Violations), n(c.Bytes), stamp(c.First), stamp(c.Last),
+		})
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func plainCell(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// whoMayData is the grid of crawlers and sections.
+type whoMayData struct {
+	Sections []section
+	Groups   []gridGroup
+	Kinds    []crawlers.Kind
+	Usages   []policy.Usage
+	Usage    string
+	Cell     *cell
+	Shown    int
+	Known    int // in the catalogue
+	All      bool
+	More     string // link to the next page
+}
+
+type gridGroup struct {
+	Kind string
+	Rows []gridRow
+}
+
+type gridRow struct {
+	asker
+	Link  string
+	Cells []gridCell
+}
+
+type gridCell struct {
+	Verdict verdict
+	Link    string
+	Open    bool
+}
+
+// cell is what is shown beside the grid for the chosen cell.
+type cell struct {
+	Name     string
+	Section  section
+	Verdict  verdict
+	Parts    []cellPart
+	Answer   *answered
+	Traffic  *counts
+	AskLink  string
+	ListLink string
+	ID       policy.CrawlerID
+}
+
+// cellPart is the pages of a section with one verdict.
+type cellPart struct {
+	Verdict verdict
+	Class   string
+	Shows   []string
+	Rule    string
+	Line    int
+}
+
+// maxGridRows bounds a page of the grid.
+const maxGridRows = 40
+
+func whoMay(v *view) (*page, error) {
+	d := &whoMayData{Kinds: crawlers.Kinds(), Usage: cmp.Or(v.Param("usage"), "crawl"), All: v.Param("all") != ""}
+	p := &page{template: "whomay", Title: "Who may", Lead: "No policy is loaded.", Scope: scope{Host: true}, Data: d}
+	if v.running == nil {
+		return p, nil
+	}
+	p.Lead = "What the policy in force says. Choose a cell to see the rule behind it."
+	u, ok := policy.ParseUsage(d.Usage)
+	if !ok || u == policy.Other {
+		u = policy.Crawl
+	}
+	d.Usage = u.String()
+	for _, x := range policy.Usages() {
+		if x != policy.Other {
+			d.Usages = append(d.Usages, x)
+		}
+	}
+	d.Sections = v.sections(u)
+	rows, known := v.rows(d.All)
+	d.Known = known
+	first, _ := strconv.Atoi(v.Param("from"))
+	first = max(0, min(first, len(rows)))
+	if end := first + maxGridRows; end < len(rows) {
+		d.More = v.With("from", strconv.Itoa(end))
+		rows = rows[:end]
+	}
+	rows = rows[first:]
+	d.Shown = len(rows)
+	for _, a := range rows {
+		v.addRow(d, a, u)
+	}
+	return p, nil
+}
+
+// addRow judges a row of the grid, and opens its cell if it was chosen.
+func (v *view) addRow(d *whoMayData, a asker, u policy.Usage) {
+	row := gridRow{asker: a}
+	if a.id != 0 && !a.impostor {
+		row.Link = v.Link("crawler", "name", a.Name)
+	}
+	for i := range d.Sections {
+		s := &d.Sections[i]
+		word, parts := v.judge(&a, s, u)
+		c := gridCell{Verdict: verdicts[word], Link: v.cellLink(&a, s)}
+		if v.Param("crawler") == a.Name && v.Param("section") == s.Key() {
+			c.Open = true
+			d.Cell = v.openCell(a, *s, word, parts)
+		}
+		row.Cells = append(row.Cells, c)
+	}
+	if n := len(d.Groups); n == 0 || d.Groups[n-1].Kind != a.Kind {
+		d.Groups = append(d.Groups, gridGroup{Kind: a.Kind})
+	}
+	g := &d.Groups[len(d.Groups)-1]
+	g.Rows = append(g.Rows, row)
+}
+
+func (v *view) cellLink(a *asker, s *section) string {
+	q := url.Values{}
+	maps.Copy(q, v.q)
+	q.Set("crawler", a.Name)
+	q.Set("section", s.Key())
+	return "?" + q.Encode() + "#cell"
+}
+
+// Names of the rows that are about no crawler of the catalogue.
+const (
+	anyOther  = "Any other crawler"
+	impostors = "Impostors"
+)
+
+// rows are who the grid is about: crawlers that came or have a rule of their own, or the
+// whole catalogue, by kind.
+func (v *view) rows(all bool) (rows []asker, known int) {
+	q, kind := strings.ToLower(v.Param("q")), v.Param("kind")
+	came := v.came()
+	ruled := map[policy.CrawlerID]bool{}
+	spec := v.running.Spec()
+	for i := range spec.Rules {
+		for _, a := range spec.Rules[i].For {
+			if a.Kind == policy.ForToken {
+				ruled[v.running.Site.Policy.Crawler(a.Name)] = true
+			}
+		}
+	}
+	rank := map[string]int{}
+	for i, k := range crawlers.Kinds() {
+		rank[string(k)] = i + 1
+	}
+	for id, c := range v.running.Site.Policy.Crawlers {
+		if c.RobotsOnly && !ruled[id] {
+			continue
+		}
+		known++
+		switch {
+		case kind != "" && c.Kind != kind:
+		case q != "" && !strings.Contains(strings.ToLower(c.Token), q) && !strings.Contains(strings.ToLower(c.Operator), q):
+		case q == "" && !all && !came[c.Token] && !ruled[id] && !slices.Contains(alwaysShown, c.Token):
+		default:
+			rows = append(rows, asker{Name: c.Token, Kind: c.Kind, id: id, identity: v.likely(id)})
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b asker) int {
+		return cmp.Or(cmp.Compare(cmp.Or(rank[a.Kind], len(rank)+1), cmp.Or(rank[b.Kind], len(rank)+1)), strings.Compare(a.Kind, b.Kind), strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)))
+	})
+	if q == "" && kind == "" {
+		rows = append(rows, asker{Name: anyOther, Kind: "Not known by name"})
+		if v.running.Spec().Enforcement.Impostors > policy.ModeOff {
+			rows = append(rows, asker{Name: impostors, Kind: "Not known by name", id: v.running.Site.Policy.Crawler("Googlebot"), identity: policy.Impostor, impostor: true})
+		}
+	}
+	return rows, known
+}
+
+// alwaysShown are crawlers that most publishers ask about first.
+var alwaysShown = []string{"Googlebot", "Bingbot", "GPTBot", "ClaudeBot", "CCBot", "PerplexityBot", "OAI-SearchBot", "Applebot"}
+
+// came are the crawlers that were seen in the last 30 days.
+func (v *view) came() map[string]bool {
+	all := map[string]bool{}
+	if v.data == nil || v.may != nil {
+		return all
+	}
+	list, err := v.data.Crawlers(v.ctx)
+	if err != nil {
+		return all
+	}
+	for _, c := range list {
+		if c.Kind != activity.KindUnknown && v.now.Sub(c.Last).Hours() < 30*24 {
+			all[c.Name] = true
+		}
+	}
+	return all
+}
+
+// openCell explains one cell: what of the section is open and closed and by which rule,
+// and what every channel sends for it.
+func (v *view) openCell(a asker, s section, word string, parts []cellVerdict) *cell {
+	c := &cell{Name: a.Name, Section: s, Verdict: verdicts[word], Traffic: v.sectionTraffic(&a, &s), ID: a.id}
+	shown := parts[0]
+	for _, p := range parts {
+		rule, line := "", 0
+		if p.decision.Rule != nil {
+			rule = v.running.Site.RuleName(p.decision.Rule)
+			line = p.decision.Rule.Pos.Line
+			if p.decision.Statement != nil {
+				line = p.decision.Statement.Pos.Line
+			}
+		}
+		i := slices.IndexFunc(c.Parts, func(x cellPart) bool {
+			return x.Verdict == verdicts[p.Verdict] && x.Rule == rule && x.Line == line
+		})
+		if i < 0 {
+			i = len(c.Parts)
+			c.Parts = append(c.Parts, cellPart{Verdict: verdicts[p.Verdict], Rule: rule, Line: line})
+		}
+		c.Parts[i].Shows = append(c.Parts[i].Shows, p.shows)
+		if shown.Verdict == "allowed" && p.Verdict != "allowed" {
+			shown = p
+		}
+	}
+	path := shown.path
+	u := &url.URL{Scheme: "https", Host: s.Host, Path: path}
+	if plain, query, ok := strings.Cut(path, "?"); ok {
+		u.Path, u.RawQuery = plain, query
+	}
+	agent := a.Name
+	if a.id == 0 {
+		agent = "AnyOtherCrawler/1.0"
+	}
+	if a.impostor {
+		agent = "Googlebot"
+	}
+	c.Answer = v.explain(site.Question{Agent: agent, URL: u, Now: v.now, Merges: v.running.merges, Verify: func(crawlers.Verification) (policy.Identity, string) {
+		return a.identity, ""
+	}})
+	c.AskLink = v.Link("ask", "agent", agent, "url", u.String())
+	if a.id != 0 && !a.impostor {
+		c.ListLink = v.Link("crawler", "name", a.Name)
+	}
+	return c
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"slices"
+	"strings"
+)
+
+// Automated reports whether a User-Agent looks like that of an automated client,
+// and the name to count it by: the product that gives it away. It goes by rules and
+// not by the catalogue:
+//
+//   - there is no User-Agent at all ("(none)");
+//   - it begins with the name of an HTTP library or a command-line client;
+//   - a word in it says what it is, such as MyCrawler, examplebot or HeadlessChrome;
+//   - it names an address of the operator: a URL or an e-mail address.
+//
+// It is a guess, good enough for counting. Nothing is refused because of it.
+func Automated(ua string) (name string, ok bool) {
+	ua = strings.TrimSpace(ua)
+	if ua == "" || ua == "-" {
+		return "(none)", true
+	}
+	if len(ua) > maxAutomated {
+		ua = ua[:maxAutomated]
+	}
+	if first := product(ua); first != "" && isLibrary(first) {
+		return first, true
+	}
+	for i := 0; i < len(ua); {
+		if !isNameByte(ua[i]) {
+			i++
+			continue
+		}
+		end := i
+		for end < len(ua) && isNameByte(ua[end]) {
+			end++
+		}
+		if word := ua[i:end]; saysAutomated(word) && !insideURL(ua, i) {
+			return word, true
+		}
+		i = end
+	}
+	if namesContact(ua) {
+		return nameBeforeContact(ua), true
+	}
+	return "", false
+}
+
+// maxAutomated is how much of a User-Agent is looked at.
+const maxAutomated = 512
+
+// isNameByte reports whether c can be part of a product's name.
+func isNameByte(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c >= 0x80
+}
+
+// product is the name that a User-Agent begins with, without its version.
+func product(ua string) string {
+	end := 0
+	for end < len(ua) && isNameByte(ua[end]) {
+		end++
+	}
+	return ua[:end]
+}
+
+// libraries are HTTP libraries and command-line clients, in lower case. Those of
+// apps on phones (okhttp, CFNetwork, Dart) are not among them: a person uses the app.
+var libraries = []string{
+	"aiohttp", "apache-httpclient", "axios", "bun", "colly", "commons-httpclient", "curb", "curl", "deno",
+	"faraday", "fasthttp", "go-http-client", "go-resty", "got", "gotenberg", "guzzlehttp", "httpie", "httpx",
+	"hyper", "java", "java-http-client", "jsoup", "lib-www-perl", "libcurl-agent", "libwww-perl", "lua-resty-http", "lwp",
+	"lwp-trivial", "mechanize", "node", "node-fetch", "node.js", "perl", "php", "postmanruntime", "powershell",
+	"python", "python-httpx", "python-requests", "python-urllib", "python-urllib3", "reqwest", "rest-client", "restsharp", "ruby",
+	"rust", "scrapy", "symfony", "typhoeus", "undici", "ureq", "urllib", "vertx-webclient", "wget",
+	"winhttp", "wininet",
+}
+
+func isLibrary(name string) bool {
+	_, found := slices.BinarySearch(libraries, strings.ToLower(name))
+	return found
+}
+
+// saysAutomated reports whether a word of a User-Agent names an automated client.
+func saysAutomated(word string) bool {
+	w := strings.ToLower(word)
+	switch {
+	case strings.HasPrefix(w, "cubot"): // a maker of phones
+		return false
+	case strings.HasPrefix(w, "headless"), strings.Contains(w, "phantomjs"), strings.Contains(w, "puppeteer"), strings.Contains(w, "playwright"), strings.Contains(w, "selenium"), w == "lighthouse", w == "chrome-lighthouse":
+		return true
+	case strings.Contains(w, "crawl"), strings.Contains(w, "spider"), strings.Contains(w, "scrap"):
+		return true
+	case strings.HasSuffix(w, "fetcher"), strings.HasSuffix(w, "monitor"), strings.HasSuffix(w, "checker"), strings.HasSuffix(w, "archiver"), strings.HasSuffix(w, "indexer"):
+		return true
+	}
+	for rest := w; ; {
+		i := strings.Index(rest, "bot")
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+3:]
+		if rest == "" || rest == "s" || rest[0] < 'a' || rest[0] > 'z' {
+			return true
+		}
+	}
+}
+
+// insideURL reports whether the word at i is part of a URL.
+func insideURL(ua string, i int) bool {
+	start := strings.LastIndexAny(ua[:i], " ;,()\"'") + 1
+	return strings.Contains(ua[start:i], "://")
+}
+
+// namesContact reports whether a User-Agent has a URL or an e-mail address.
+func namesContact(ua string) bool {
+	if strings.Contains(ua, "http://") || strings.Contains(ua, "https://") || strings.Contains(ua, "+www.") {
+		return true
+	}
+	at := strings.IndexByte(ua, '@')
+	if at <= 0 || at+1 == len(ua) || !isNameByte(ua[at-1]) {
+		return false
+	}
+	host := strings.Trim(product(ua[at+1:]), ".")
+	i := strings.LastIndexByte(host, '.')
+	return i > 0 && host[i+1]|0x20 >= 'a' && host[i+1]|0x20 <= 'z' // "name@150.0.0.0" is a version
+}
+
+// nameBeforeContact is the product to name for a User-Agent that only its contact
+// address gives away: the last product before the address, or the first of all.
+func nameBeforeContact(ua string) string {
+	end := len(ua)
+	for _, mark := range []string{"http://", "https://", "+www.", "@"} {
+		if i := strings.Index(ua, mark); i >= 0 {
+			end = min(end, i)
+		}
+	}
+	name := product(ua)
+	for i := 0; i < end; {
+		if !isNameByte(ua[i]) {
+			i++
+			continue
+		}
+		word := product(ua[i:end])
+		if next := i + len(word); next < end && ua[next] == '/' && !isPlatform(word) {
+			name = word
+		}
+		i += len(word)
+		for i < end && ua[i] != ' ' && ua[i] != ';' && ua[i] != '(' {
+			i++ // the version
+		}
+	}
+	if name == "" {
+		return "(unnamed)"
+	}
+	return name
+}
+
+// isPlatform reports whether a product is one of those that browsers name.
+func isPlatform(product string) bool {
+	switch strings.ToLower(product) {
+	case "mozilla", "applewebkit", "chrome", "safari", "gecko", "firefox", "version", "mobile", "khtml", "opera", "edg", "presto":
+		return true
+	}
+	return false
+}

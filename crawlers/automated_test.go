@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestAutomated(t *testing.T) {
+	t.Parallel()
+	for ua, want := range map[string]string{
+		"":                       "(none)",
+		"-":                      "(none)",
+		"curl/8.5.0":             "curl",
+		"python-requests/2.32.3": "python-requests",
+		"Go-http-client/2.0":     "Go-http-client",
+		"Wget/1.21.4":            "Wget",
+		"Java/17.0.5":            "Java",
+		"node":                   "node",
+		"MyCrawler/1.0":          "MyCrawler",
+		"examplebot":             "examplebot",
+		"Example-Bot/2.0 (beta)": "Example-Bot",
+		"Mozilla/5.0 (compatible; FooSpider2/1.0)": "FooSpider2",
+		"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/140.0.0.0 Safari/537.36":            "HeadlessChrome",
+		"Mozilla/5.0 (compatible; Acme/1.0; +https://acme.example/about-our-bot)":                                                  "Acme",
+		"Acme Research (research@acme.example)":                                                                                    "Acme",
+		"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko; Acme/2.1; +http://acme.example) Chrome/1 Safari/1": "Acme",
+		// People.
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36":                         "",
+		"Mozilla/5.0 (Linux; Android 13; CUBOT_NOTE 40) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36":             "",
+		"Mozilla/5.0 (Linux; Android 8.0.0; CUBOT X18 Plus) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/80 Mobile Safari/537.36":                "",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1": "",
+		"okhttp/4.12.0": "",
+		"Podcasts/4025.510.2 CFNetwork/1496.0.7 Darwin/23.5.0": "",
+		"Dalvik/2.1.0 (Linux; U; Android 14; Pixel 8)":         "",
+		"Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Mobile Safari/537.36 (Ecosia android@150.0.0.0)": "",
+		"Bottles/1.0": "",
+	} {
+		if name, ok := Automated(ua); name != want || ok != (want != "") {
+			t.Errorf("%q is %q, %v; want %q", ua, name, ok, want)
+		}
+	}
+	if !slices.IsSorted(libraries) {
+		t.Error("libraries are not sorted, and searched by halves")
+	}
+}
+
+func FuzzAutomated(f *testing.F) {
+	f.Add("Mozilla/5.0 (compatible; Acme/1.0; +https://acme.example/bot)")
+	f.Add("@.")
+	f.Fuzz(func(t *testing.T, ua string) {
+		name, ok := Automated(ua)
+		if ok == (name == "") || len(name) > maxAutomated {
+			t.Errorf("%q is %q, %v", ua, name, ok)
+		}
+		if name != "" && name[0] != '(' && !strings.Contains(ua, name) {
+			t.Errorf("%q does not name %q", ua, name)
+		}
+	})
+}

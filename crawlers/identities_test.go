@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestIdentities(t *testing.T) {
+	known, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	builtin := NewIdentities(known)
+	if builtin != NewIdentities(known) || len(builtin.OwnLists()) != 0 {
+		t.Error("the identities of the built-in catalogue are not shared")
+	}
+	const gptbot, openai = "https://openai.com/gptbot.json", "https://chatgpt.com"
+	own, other, directory := "https://own.example/list", "https://other.example/list", "https://keys.example"
+	merged := func(rows ...Row) *Identities {
+		t.Helper()
+		c, err := known.Merge(rows...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return NewIdentities(c)
+	}
+	for _, tt := range []struct {
+		name      string
+		id        *Identities
+		url       string
+		list      string   // token of the crawler that alone uses the list
+		directory []string // tokens of the crawlers of the directory
+		own       []string
+	}{
+		{"built-in list", builtin, gptbot, "GPTBot", nil, nil},
+		{"built-in list that is shared", builtin, "https://developers.google.com/static/crawling/ipranges/common-crawlers.json", "", nil, nil},
+		{"built-in directory", builtin, openai, "", []string{"ChatGPT-User"}, nil},
+		{"unknown", builtin, own, "", nil, nil},
+		{"row without facts", merged(Row{Token: "OwnBot"}), gptbot, "GPTBot", nil, nil},
+		{"own list", merged(Row{Token: "OwnBot", AddressLists: []string{own}}), own, "OwnBot", nil, []string{own}},
+		{"own list that is shared", merged(Row{Token: "A", AddressLists: []string{own}}, Row{Token: "B", AddressLists: []string{other, own}}), own, "", nil, []string{other, own}},
+		{"built-in list that a row shares", merged(Row{Token: "OwnBot", AddressLists: []string{gptbot}}), gptbot, "", nil, nil},
+		{"built-in list that a row replaces", merged(Row{Token: "GPTBot", AddressLists: []string{own}}), gptbot, "", nil, []string{own}},
+		{"built-in list that moves", merged(Row{Token: "GPTBot", AddressLists: []string{}}, Row{Token: "OwnBot", AddressLists: []string{gptbot}}), gptbot, "OwnBot", nil, nil},
+		{"own directory", merged(Row{Token: "OwnBot", WebBotAuth: &directory}), directory, "", []string{"OwnBot"}, nil},
+		{"built-in directory that a row replaces", merged(Row{Token: "ChatGPT-User", WebBotAuth: &directory}), openai, "", nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			list := ""
+			if c := tt.id.ByList(tt.url); c != nil {
+				list = c.Token
+			}
+			var tokens []string
+			for _, c := range tt.id.ByDirectory(tt.url) {
+				tokens = append(tokens, c.Token)
+			}
+			if list != tt.list || !slices.Equal(tokens, tt.directory) || !slices.Equal(tt.id.OwnLists(), tt.own) {
+				t.Errorf("list of %q, directory of %q, own lists %q", list, tokens, tt.id.OwnLists())
+			}
+			if got := slices.Contains(tt.id.Directories(), tt.url); got != (tt.directory != nil) {
+				t.Errorf("directories %q", tt.id.Directories())
+			}
+		})
+	}
+}
+
+func TestOnDevicePreview(t *testing.T) {
+	const safari = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_11_1) AppleWebKit/601.2.4 (KHTML, like Gecko) Version/9.0.1 Safari/601.2.4"
+	for ua, want := range map[string]bool{
+		safari + " facebookexternalhit/1.1 Facebot Twitterbot/1.0": true,
+		"WhatsApp/2.23.20.0 A":    true,
+		"WhatsApp/2.2413.51 W":    true,
+		safari:                    false,
+		"WhatsApp":                false,
+		"facebookexternalhit/1.1": false,
+		"facebookexternalhit/1.1 Facebot Twitterbot/1.0":                      false,
+		safari + " facebookexternalhit/1.1 Facebot Twitterbot/1.0 GPTBot/1.2": false,
+		safari + " Twitterbot/1.0":                                            false,
+		"GPTBot/1.2 WhatsApp/2.23.20.0 A":                                     false,
+		"":                                                                    false,
+	} {
+		if got := OnDevicePreview([]string{ua}); got != want {
+			t.Errorf("%q: %v", ua, got)
+		}
+	}
+	if OnDevicePreview(nil) || OnDevicePreview([]string{"WhatsApp/2.23.20.0 A", "GPTBot"}) {
+		t.Error("none or two User-Agent lines")
+	}
+}

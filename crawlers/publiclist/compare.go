@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publiclist
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+)
+
+// Count is how many of some User-Agents the catalogue recognises.
+type Count struct {
+	Recognized int `json:"recognized"`
+	Total      int `json:"total"`
+}
+
+// Percent is the share that is recognised. Of none, all are.
+func (c Count) Percent() float64 {
+	if c.Total == 0 {
+		return 100
+	}
+	return 100 * float64(c.Recognized) / float64(c.Total)
+}
+
+// Missing is an entry of which some User-Agent is not recognised.
+type Missing struct {
+	Name       string   `json:"name"`
+	Kinds      []string `json:"kinds"`
+	UserAgents []string `json:"user_agents"`
+}
+
+// Report says how the catalogue compares with a collection.
+type Report struct {
+	Format string `json:"list"`
+	// Kinds counts User-Agents by kind. One of an entry with several kinds counts in
+	// each.
+	Kinds map[string]Count `json:"kinds"`
+	// All counts each User-Agent of a crawler once, leaving out tools.
+	All     Count     `json:"all"`
+	Missing []Missing `json:"missing,omitempty"`
+}
+
+// Recognizer is what a comparison asks of the catalogue.
+type Recognizer interface {
+	Recognize(userAgent string) (index int, ok bool)
+}
+
+// Compare asks r about every User-Agent of the collection. For ai.robots.txt, which
+// has tokens and no headers, byToken answers too: a token that only robots.txt knows
+// is in no header.
+func (l *List) Compare(c *crawlers.Catalogue, r Recognizer) Report {
+	report := Report{Format: l.Format, Kinds: map[string]Count{}}
+	for _, e := range l.Entries {
+		missing := Missing{Name: e.Name, Kinds: e.Kinds}
+		for _, ua := range e.UserAgents {
+			_, ok := r.Recognize(ua)
+			if !ok && l.Format == FormatAI {
+				_, ok = c.Lookup(ua)
+			}
+			for _, k := range e.Kinds {
+				report.Kinds[k] = report.Kinds[k].add(ok)
+			}
+			if slices.Contains(e.Kinds, KindTool) {
+				continue
+			}
+			report.All = report.All.add(ok)
+			if !ok {
+				missing.UserAgents = append(missing.UserAgents, ua)
+			}
+		}
+		if missing.UserAgents != nil {
+			report.Missing = append(report.Missing, missing)
+		}
+	}
+	return report
+}
+
+func (c Count) add(ok bool) Count {
+	c.Total++
+	if ok {
+		c.Recognized++
+	}
+	return c
+}
+
+// WriteTable prints the share of User-Agents that is recognised: a line for each kind,
+// a column for each collection.
+func WriteTable(out io.Writer, reports []Report) error {
+	var kinds []string
+	for _, r := range reports {
+		for k := range r.Kinds {
+			kinds = append(kinds, k)
+		}
+	}
+	slices.SortFunc(kinds, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "kind\t")
+	for _, r := range reports {
+		fmt.Fprintf(w, "%s\t", r.Format)
+	}
+	fmt.Fprintln(w)
+	line := func(name string, count func(r Report) Count) {
+		fmt.Fprintf(w, "%s\t", name)
+		for _, r := range reports {
+			if c := count(r); c.Total == 0 {
+				fmt.Fprint(w, "-\t")
+			} else {
+				fmt.Fprintf(w, "%d of %d, %.1f%%\t", c.Recognized, c.Total, c.Percent())
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	for _, k := range slices.Compact(kinds) {
+		line(k, func(r Report) Count { return r.Kinds[k] })
+	}
+	line("all but tools", func(r Report) Count { return r.All })
+	return w.Flush()
+}
+
+// rank puts the kinds that policies name most at the top of a table, and those that
+// are no kinds at the bottom.
+func rank(kind string) int {
+	switch kind {
+	case KindAI:
+		return 0
+	case string(crawlers.KindSearch):
+		return 1
+	case KindNone:
+		return 3
+	case KindTool:
+		return 4
+	}
+	return 2
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package publiclist reads the public collections of crawlers that other projects
+// maintain, and compares the catalogue with them: how many of their User-Agents it
+// recognises, by kind, and which it does not.
+package publiclist
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+)
+
+// maxFile is the largest file that is read, in bytes.
+const maxFile = 16 << 20
+
+// Formats of public collections.
+const (
+	FormatUserAgents = "crawler-user-agents" // github.com/monperrus/crawler-user-agents
+	FormatWellKnown  = "well-known-bots"     // github.com/arcjet/well-known-bots
+	FormatAI         = "ai.robots.txt"       // github.com/ai-robots-txt/ai.robots.txt
+)
+
+// KindAI stands for the kinds of AI crawlers together, which no collection tells apart.
+const KindAI = "ai"
+
+// KindTool stands for HTTP libraries and browser automation, which are software that
+// anyone runs and not crawlers.
+const KindTool = "tool"
+
+// KindNone stands for the entries whose collection says no kind.
+const KindNone = "(none)"
+
+// Entry is one crawler of a collection.
+type Entry struct {
+	// Name is the collection's name for it: a pattern, an identifier or a token.
+	Name string
+	// Kinds are its kinds: those of the catalogue, [KindAI], [KindTool] or [KindNone].
+	Kinds []string
+	// UserAgents are header values that it sends.
+	UserAgents []string
+}
+
+// List is a collection that was read.
+type List struct {
+	Format  string
+	Entries []Entry
+}
+
+// Parse reads a collection in one of the three formats, which it tells apart by their
+// shape. A collection without entries is an error.
+func Parse(data []byte) (*List, error) {
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("the file is larger than %d bytes", maxFile)
+	}
+	var list *List
+	var err error
+	switch data = bytes.TrimSpace(data); {
+	case bytes.HasPrefix(data, []byte("{")):
+		list, err = parseAI(data)
+	case bytes.HasPrefix(data, []byte("[")):
+		list, err = parseArray(data)
+	default:
+		err = errors.New("the file is not JSON")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w; expected crawler-user-agents.json, well-known-bots.json or the robots.json of ai.robots.txt", err)
+	}
+	return list, nil
+}
+
+// parseAI reads the robots.json of ai.robots.txt: an object by token.
+func parseAI(data []byte) (*List, error) {
+	var byToken map[string]struct {
+		Respect  *string
+		Function *string
+	}
+	if err := json.Unmarshal(data, &byToken); err != nil {
+		return nil, err
+	}
+	list := &List{Format: FormatAI}
+	for token, e := range byToken {
+		if e.Respect == nil || e.Function == nil {
+			return nil, fmt.Errorf("%q has no function and no respect", token)
+		}
+		list.Entries = append(list.Entries, Entry{Name: token, Kinds: []string{KindAI}, UserAgents: []string{token}})
+	}
+	slices.SortFunc(list.Entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	return list, list.check()
+}
+
+// parseArray reads crawler-user-agents.json and well-known-bots.json.
+func parseArray(data []byte) (*List, error) {
+	var rows []struct {
+		ID         string
+		Pattern    json.RawMessage
+		Tags       []string
+		Categories []string
+		Instances  json.RawMessage
+	}
+	if err := json.Unmarshal(data, &rows); err != nil {
+		return nil, err
+	}
+	list := &List{Format: FormatUserAgents}
+	if len(rows) > 0 && rows[0].ID != "" {
+		list.Format = FormatWellKnown
+	}
+	for _, row := range rows {
+		e := Entry{Name: row.ID}
+		if list.Format == FormatWellKnown {
+			var instances struct{ Accepted []string }
+			if err := json.Unmarshal(row.Instances, &instances); err != nil {
+				return nil, fmt.Errorf("%q: %w", row.ID, err)
+			}
+			e.Kinds, e.UserAgents = kindsOf(wellKnownKinds, row.Categories), instances.Accepted
+		} else {
+			if err := json.Unmarshal(row.Pattern, &e.Name); err != nil {
+				return nil, fmt.Errorf("an entry has no pattern: %w", err)
+			}
+			if err := json.Unmarshal(row.Instances, &e.UserAgents); err != nil {
+				return nil, fmt.Errorf("%q: %w", e.Name, err)
+			}
+			e.Kinds = kindsOf(userAgentsKinds, row.Tags)
+		}
+		list.Entries = append(list.Entries, e)
+	}
+	return list, list.check()
+}
+
+func (l *List) check() error {
+	if len(l.Entries) == 0 {
+		return errors.New("the file has no entries")
+	}
+	for _, e := range l.Entries {
+		if e.Name == "" {
+			return errors.New("an entry has no name")
+		}
+	}
+	return nil
+}
+
+// The kinds that collections name, in ours. What a collection says about the operator
+// (google, microsoft) or the way of working (programmatic, tool) is no kind.
+var (
+	userAgentsKinds = map[string]string{
+		"search-engine": string(crawlers.KindSearch), "ai-crawler": KindAI, "archiver": string(crawlers.KindArchive), "seo": string(crawlers.KindSEO),
+		"monitoring": string(crawlers.KindMonitoring), "scanner": string(crawlers.KindSecurity), "advertising": string(crawlers.KindAds),
+		"social-preview": string(crawlers.KindPreview), "feed-reader": string(crawlers.KindFeed), "academic": string(crawlers.KindAcademic),
+		"http-library": KindTool, "browser-automation": KindTool,
+	}
+	wellKnownKinds = map[string]string{
+		"search-engine": string(crawlers.KindSearch), "ai": KindAI, "archive": string(crawlers.KindArchive), "optimizer": string(crawlers.KindSEO),
+		"monitor": string(crawlers.KindMonitoring), "advertising": string(crawlers.KindAds), "social": string(crawlers.KindPreview),
+		"preview": string(crawlers.KindPreview), "feedfetcher": string(crawlers.KindFeed), "academic": string(crawlers.KindAcademic),
+		"programmatic": KindTool, "tool": KindTool,
+	}
+)
+
+func kindsOf(known map[string]string, names []string) (kinds []string) {
+	for _, name := range names {
+		if k, ok := known[name]; ok && !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	if kinds == nil {
+		kinds = []string{KindNone}
+	}
+	return kinds
+}

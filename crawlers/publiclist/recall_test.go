@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package publiclist
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+)
+
+// automation are headers that collections of browsers hold although a program sends
+// them, by what the catalogue takes them for.
+var automation = map[string]string{
+	"Lightpanda": "a headless browser for programs",
+	"PTST":       "WebPageTest",
+	"Scope3":     "the crawler of an advertising company",
+}
+
+// TestRecall prints the share of the User-Agents of three public collections that the
+// catalogue recognises, by kind, and how many browsers and apps it takes for crawlers.
+// The collections are read from the folder that ROBOTSPOLICY_DATA names; the headers of
+// browsers, one on a line, from ua/browsers.txt in it and from the files that
+// ROBOTSPOLICY_BROWSERS names. docs/crawlers.md says where to get both.
+func TestRecall(t *testing.T) {
+	dir := os.Getenv("ROBOTSPOLICY_DATA")
+	if dir == "" {
+		t.Skip("needs the public collections in the folder that ROBOTSPOLICY_DATA names")
+	}
+	c, err := crawlers.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := crawlers.NewRecognizer(c.Patterns())
+	var reports []Report
+	for _, name := range []string{
+		"crawler-user-agents/crawler-user-agents.json", "arcjet-well-known-bots/well-known-bots.json", "ai.robots.txt/robots.json",
+	} {
+		list, err := Parse(readFile(t, filepath.Join(dir, "catalogues", filepath.FromSlash(name))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := list.Compare(c, r)
+		reports = append(reports, report)
+		for kind, least := range map[string]float64{KindAI: 95, "search": 95, "archive": 80, "seo": 80} {
+			if got := report.Kinds[kind]; got.Percent() < least {
+				t.Errorf("%s: %s: %d of %d User-Agents are recognised, %.1f%%; want at least %.0f%%", list.Format, kind, got.Recognized, got.Total, got.Percent(), least)
+			}
+		}
+	}
+	var table strings.Builder
+	if err := WriteTable(&table, reports); err != nil {
+		t.Fatal(err)
+	}
+	t.Log("\n" + table.String())
+	checkBrowsers(t, c, r, append([]string{filepath.Join(dir, "ua", "browsers.txt")}, filepath.SplitList(os.Getenv("ROBOTSPOLICY_BROWSERS"))...))
+}
+
+// checkBrowsers fails for every browser or app that is taken for a crawler.
+func checkBrowsers(t *testing.T, c *crawlers.Catalogue, r *crawlers.Recognizer, files []string) {
+	t.Helper()
+	seen := map[string]bool{}
+	wrong, onDevice, automated := 0, 0, 0
+	for _, name := range files {
+		for line := range strings.Lines(string(readFile(t, name))) {
+			ua := strings.TrimSpace(line)
+			if ua == "" || strings.HasPrefix(ua, "#") || seen[ua] {
+				continue
+			}
+			seen[ua] = true
+			i, ok := r.Recognize(ua)
+			switch {
+			case !ok:
+			case c.At(i).Is(crawlers.KindOnDevice):
+				onDevice++
+			case automation[c.At(i).Token] != "":
+				automated++
+			default:
+				wrong++
+				t.Errorf("%q is recognised as %s", ua, c.At(i).Token)
+			}
+		}
+	}
+	t.Logf("browsers and apps: %d, of them taken for crawlers: %d (besides %d link previews on devices and %d headers of programs)", len(seen), wrong, onDevice, automated)
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

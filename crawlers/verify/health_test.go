@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// sameName answers every reverse lookup with the same name, as captive portals do.
+type sameName struct{ fakeDNS }
+
+func (*sameName) LookupAddr(context.Context, string) ([]string, error) {
+	return []string{"portal.example."}, nil
+}
+
+// A resolver that has not been seen to work rules nothing out.
+func TestNegativeAnswersNeedAWorkingResolver(t *testing.T) {
+	const crawler, other = "198.51.100.1", "198.51.100.2"
+	works := &fakeDNS{}
+	for name, tt := range map[string]struct {
+		dns  Resolver
+		want answer
+	}{
+		"works":                       {works, no},
+		"answers not found to all":    {&fakeDNS{lies: true}, silent},
+		"answers one name to all":     {&sameName{fakeDNS{lies: true}}, silent},
+		"cannot look the probes up":   {&fakeDNS{lies: true, errs: map[string]error{"8.8.8.8": errors.New("x"), "1.1.1.1": errors.New("x"), "9.9.9.9": errors.New("x")}}, silent},
+		"knows only the own crawlers": {&fakeDNS{lies: true, names: map[string][]string{crawler: {"c.crawl.example."}}, addrs: map[string][]string{"c.crawl.example": {crawler}}}, no},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNames(DNSOptions{Resolver: tt.dns})
+			n.ask(t.Context(), []string{".crawl.example"}, netip.MustParseAddr(crawler))
+			if got, _ := n.ask(t.Context(), []string{".crawl.example"}, netip.MustParseAddr(other)); got != tt.want {
+				t.Errorf("%d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// A flood of addresses from one network, with a resolver that hangs, leaves lookups
+// for others.
+func TestLookupsAreBoundedByNetwork(t *testing.T) {
+	for _, network := range []string{"2a00:1:2:3::", "2a00:1:2::", "203.0.113.0"} {
+		t.Run(network, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dns := &fakeDNS{
+					names: map[string][]string{}, addrs: map[string][]string{}, wait: time.Hour,
+				}
+				n := newNames(DNSOptions{Resolver: dns})
+				canceled, cancel := context.WithCancel(t.Context())
+				cancel()
+				from := netip.MustParseAddr(network)
+				for i := range 1000 {
+					b := from.AsSlice()
+					b[len(b)-1], b[len(b)-2] = byte(i), b[len(b)-2]+byte(i>>8)
+					if network == "2a00:1:2::" {
+						b[7] = byte(i) // another /64 each time
+					}
+					a, _ := netip.AddrFromSlice(b)
+					n.ask(canceled, []string{".x.y"}, a)
+				}
+				synctest.Wait()
+				if got := dns.lookups.Load(); got > 16 {
+					t.Errorf("%d lookups in flight for one network", got)
+				}
+				dns.wait = 0
+				for i := range 19 {
+					crawler, host := fmt.Sprintf("198.51.%d.1", 100+i), fmt.Sprintf("c%d.crawl.example", i)
+					dns.names[crawler], dns.addrs[host] = []string{host}, []string{crawler}
+					if got, _ := n.ask(t.Context(), []string{".crawl.example"}, netip.MustParseAddr(crawler)); got != yes {
+						t.Errorf("crawler %d is not verified: %d", i, got)
+					}
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if len(n.byPrefix) != 0 || n.inFlight != 0 {
+					t.Errorf("%v, %d in flight", n.byPrefix, n.inFlight)
+				}
+			})
+		})
+	}
+}
+
+// Neither a resolver that hangs nor one that is fast lets one network use up the
+// lookups: 100 requests a second from one /64, each from another address, and real
+// crawlers among them.
+func TestLookupsUnderAFlood(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"a resolver that hangs": time.Hour, "a fast resolver": time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const crawlers, perSecond = 19, 100
+				flood := &fakeDNS{wait: wait}
+				dns := &splitDNS{flood: flood, crawlers: &fakeDNS{names: map[string][]string{}, addrs: map[string][]string{}, wait: 20 * time.Millisecond}}
+				n := newNames(DNSOptions{Resolver: dns})
+				canceled, cancel := context.WithCancel(t.Context())
+				cancel()
+				a := netip.MustParseAddr("2001:db8::1")
+				verified := 0
+				for i := range crawlers {
+					for range perSecond {
+						n.ask(canceled, []string{".x.y"}, a)
+						a = a.Next()
+						time.Sleep(time.Second / perSecond)
+					}
+					crawler, host := fmt.Sprintf("198.51.%d.1", 100+i), fmt.Sprintf("c%d.crawl.example", i)
+					dns.crawlers.names[crawler], dns.crawlers.addrs[host] = []string{host}, []string{crawler}
+					if got, _ := n.ask(t.Context(), []string{".crawl.example"}, netip.MustParseAddr(crawler)); got == yes {
+						verified++
+					}
+				}
+				lookups, most := flood.lookups.Load(), int64(16*(crawlers+4))
+				t.Logf("%d of %d crawlers verified, %d lookups for %d requests of the flood", verified, crawlers, lookups, crawlers*perSecond)
+				if verified != crawlers || lookups > most {
+					t.Errorf("want all verified, and at most %d lookups", most)
+				}
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}
+
+// splitDNS answers for the addresses of a flood and for those of crawlers.
+type splitDNS struct{ flood, crawlers *fakeDNS }
+
+func (d *splitDNS) LookupAddr(ctx context.Context, addr string) ([]string, error) {
+	if strings.HasPrefix(addr, "2001:db8:") {
+		return d.flood.LookupAddr(ctx, addr)
+	}
+	return d.crawlers.LookupAddr(ctx, addr)
+}
+
+func (d *splitDNS) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	return d.crawlers.LookupNetIP(ctx, network, host)
+}
+
+// An answer that is in use stays cached however many others come, and a yes is used
+// beyond its time while the resolver fails.
+func TestAnswersInUseStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const crawler = "198.51.100.1"
+		dns := &fakeDNS{names: map[string][]string{crawler: {"c.crawl.example."}}, addrs: map[string][]string{"c.crawl.example": {crawler}}, errs: map[string]error{}}
+		n := newNames(DNSOptions{Resolver: dns, CacheSize: 10})
+		ask := func(addr netip.Addr) answer {
+			got, _ := n.ask(t.Context(), []string{".crawl.example"}, addr)
+			synctest.Wait()
+			return got
+		}
+		ask(netip.MustParseAddr(crawler))
+		a := netip.MustParseAddr("203.0.113.1")
+		for range 100 {
+			before := dns.lookups.Load()
+			if ask(netip.MustParseAddr(crawler)) != yes || dns.lookups.Load() != before {
+				t.Fatal("looked up again")
+			}
+			ask(a)
+			a = a.Next()
+		}
+		dns.errs[crawler] = errors.New("server failure")
+		time.Sleep(keepYes)
+		for range 10 {
+			if got := ask(netip.MustParseAddr(crawler)); got != yes {
+				t.Errorf("while the resolver fails: %d", got)
+			}
+			time.Sleep(time.Hour)
+		}
+		time.Sleep(keepStale)
+		ask(netip.MustParseAddr(crawler))
+		if got := ask(netip.MustParseAddr(crawler)); got != silent {
+			t.Errorf("a day later: %d", got)
+		}
+	})
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agreement
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+// controlsTraining reports whether a token stands for what an operator may train AI
+// with, and the policy publishes what it says of that under the token.
+func (x *exam) controlsTraining(token string) bool {
+	return x.p.spec.Publish.ControlTokens == policy.On && slices.ContainsFunc(x.p.spec.Crawlers, func(c policy.Crawler) bool {
+		return c.RobotsOnly && c.Kind == "ai-training" && strings.EqualFold(c.Token, token)
+	})
+}
+
+// The registers that speak to everyone say what the policy disallows for anyone, and
+// what it allows for everyone.
+func (x *exam) everyone(host, path string, u policy.Usage) policy.Verdict {
+	e := x.everyoneOf()
+	return cached(x.p, "everyone "+host+" "+path+" "+u.String(), func() policy.Verdict { return e.Verdict(host, path, u) })
+}
+
+func (x *exam) everyoneOf() *policytest.Everyone {
+	return cached(x.p, "everyone", func() *policytest.Everyone { return policytest.NewEveryone(x.p.site.File.Spec) })
+}
+
+// reservation is the value of tdm-reservation that the policy comes to; "" for none.
+func (x *exam) reservation(host, path string) string {
+	if x.p.spec.Publish.TDMRep == policy.Off {
+		return ""
+	}
+	train := x.everyone(host, path, policy.TrainAI)
+	switch {
+	case train == policy.Disallowed, x.everyone(host, path, policy.AIUse) == policy.Disallowed:
+		return "1"
+	case train == policy.Allowed:
+		return "0"
+	}
+	return ""
+}
+
+// rslDocument is the path of the RSL document of a host; "" for nowhere.
+func (x *exam) rslDocument(host string) string {
+	states := cached(x.p, "states "+host, func() bool {
+		return slices.ContainsFunc(x.everywhere(), func(path string) bool {
+			return slices.ContainsFunc(preferences, func(u policy.Usage) bool { return x.everyone(host, path, u) != policy.Unstated })
+		})
+	})
+	if !states {
+		return ""
+	}
+	return x.p.spec.Publish.RSL
+}
+
+// licenseLine is the address in the License line of a host's robots.txt.
+func (x *exam) licenseLine(host string) string {
+	if path := x.rslDocument(host); path != "" && host != "" {
+		return "http://" + strings.ToLower(host) + path
+	}
+	return x.p.spec.Publish.License
+}
+
+// theirTDMRep is the tdmrep.json of every upstream that has a robots.txt.
+const theirTDMRep = `[{"location": "/a", "tdm-reservation": 1, "tdm-policy": "https://upstream.example/tdm"}, {"location": "/news/*.html", "tdm-reservation": "1"}, {"location": "/", "tdm-reservation": 0}]`
+
+// registers fetches the documents of a host's registers, and has their readers answer
+// the questions. So many paths take long: a few of each host are asked about.
+func (x *exam) registers(host string, qs []question) error {
+	var paths []string
+	for _, q := range qs {
+		if path := crawlertest.NormalPath(q.path); !slices.Contains(paths, path) && len(paths) < 4 {
+			paths = append(paths, path)
+		}
+	}
+	q := qs[0]
+	if err := x.tdmrep(host, q, paths); err != nil {
+		return err
+	}
+	if err := x.rsl(host, q, paths); err != nil {
+		return err
+	}
+	x.usageTokens(host, q, paths)
+	return nil
+}
+
+// document fetches the document of a register, in every way in which it is served.
+func (x *exam) document(q question, path, kind string) (body string, ok bool, err error) {
+	q.path, q.coding, q.http2 = path, "identity", false
+	a, err := x.at.get(q)
+	if err != nil || a.status != http.StatusOK || a.header.Get("Content-Type") != kind {
+		return "", false, err
+	}
+	tag := a.header.Get("Etag")
+	again, err := x.at.ask(http.MethodGet, q, [2]string{"If-None-Match", tag})
+	if err != nil {
+		return "", false, err
+	}
+	same(x, "registers: 304", q, again.status, http.StatusNotModified)
+	head, err := x.at.ask(http.MethodHead, q)
+	if err != nil {
+		return "", false, err
+	}
+	same(x, "registers: HEAD", q, head.header.Get("Content-Length")+" "+head.header.Get("Etag"), strconv.Itoa(len(a.body))+" "+tag)
+	return a.body, true, nil
+}
+
+func (x *exam) tdmrep(host string, q question, paths []string) error {
+	const channel = "TDMRep: tdmrep.json"
+	body, ok, err := x.document(q, "/.well-known/tdmrep.json", "application/json")
+	if err != nil {
+		return err
+	}
+	if x.p.spec.Publish.TDMRep == policy.Off {
+		same(x, channel, q, ok && strings.Contains(body, "tdm-reservation"), false)
+		return nil
+	}
+	read := crawlertest.TDMRep{}
+	if ok {
+		if strings.HasPrefix(body, `{"a":`) {
+			ok = false // the upstream's page
+		} else if read, err = crawlertest.ReadTDMRep(body); err != nil {
+			x.differ(channel, q, err, "a file as the report asks for: "+body)
+			return nil
+		}
+	}
+	theirs := crawlertest.TDMRep{}
+	if ok && x.at.merges && x.p.theirs != "" {
+		if theirs, err = crawlertest.ReadTDMRep(strings.ReplaceAll(theirTDMRep, `"1"`, "1")); err != nil {
+			return err
+		}
+		x.count("TDMRep: merged with the upstream's")
+	}
+	for _, path := range paths {
+		want := x.reservation(host, path)
+		if t, _ := theirs.At(path); t > want {
+			want = t
+		}
+		got, link := read.At(path)
+		if got == "1" && want == "" {
+			x.answer(channel, 1)
+			x.count("TDMRep: unset within what is reserved")
+			continue
+		}
+		same(x, channel, q.at(path), got, want)
+		if want == "1" && x.reservation(host, path) == "1" && link != "https://upstream.example/tdm" {
+			same(x, "TDMRep: policy", q.at(path), link, x.p.spec.Rights.TDMPolicy)
+		}
+	}
+	return nil
+}
+
+func (q question) at(path string) question {
+	q.path = path
+	return q
+}
+
+func (x *exam) rsl(host string, q question, paths []string) error {
+	const channel = "RSL: document"
+	where := x.rslDocument(host)
+	if where == "" {
+		return nil
+	}
+	body, ok, err := x.document(q, where, "application/rsl+xml")
+	if err != nil || !ok {
+		same(x, channel, q, ok, true)
+		return err
+	}
+	doc, err := crawlertest.ReadRSL(body)
+	if err != nil {
+		x.differ(channel, q, err, "a document as RSL 1.0 asks for: "+body)
+		return nil
+	}
+	for _, path := range paths {
+		for _, u := range preferences {
+			want := ""
+			switch x.everyone(host, path, u) {
+			case policy.Allowed:
+				want = "yes"
+			case policy.Disallowed:
+				want = "no"
+				if slices.ContainsFunc(x.p.spec.Rights.Offers, func(o policy.Offer) bool { return o.Usage == u }) {
+					want = "licence"
+				}
+			}
+			got := doc.At(path, signals[u]) // RSL has the words of Content-Signal
+			same(x, channel, q.at(path), u.String()+" "+got, u.String()+" "+want)
+		}
+	}
+	return nil
+}
+
+// usageTokens holds the groups of usage tokens to the policy.
+func (x *exam) usageTokens(host string, q question, paths []string) {
+	const channel = "robots.txt: usage tokens"
+	f := x.files[host]
+	for i, u := range policy.RightsUsages() {
+		token := x.p.spec.Publish.UsageTokens[i]
+		if token == "" {
+			continue
+		}
+		named := strings.Contains(f.body, "User-agent: "+token)
+		for _, path := range paths {
+			want := x.everyone(host, path, u) != policy.Disallowed
+			if !named {
+				same(x, channel, q.at(path), "no group", map[bool]string{true: "no group", false: "a group"}[want])
+				continue
+			}
+			if path == "/robots.txt" {
+				continue // implied
+			}
+			got := f.read.Allowed(token, path)
+			if got != want && !got && lostAt(f, token, path) {
+				x.answer(channel, 1)
+				x.except(channel, "not-flattenable")
+				continue
+			}
+			same(x, channel, q.at(path), got, want)
+		}
+	}
+}
+
+// rightsFields holds the fields of registers in a response to the policy and to those
+// that the upstream has sent.
+func (x *exam) rightsFields(q question, a answer, page *page) {
+	want := ""
+	for _, path := range crawlertest.ServedPaths(q.path) {
+		want = max(want, x.reservation(q.host, path))
+	}
+	theirs := page.header.Get("Tdm-Reservation")
+	if theirs > want {
+		x.count("TDMRep: a header that is stricter by the upstream")
+	}
+	same(x, "TDMRep: header", q, a.header.Get("Tdm-Reservation"), max(want, theirs))
+	if want == "1" {
+		same(x, "TDMRep: header, policy", q, a.header.Get("Tdm-Policy"), x.p.spec.Rights.TDMPolicy)
+	}
+	link := x.p.spec.Publish.License
+	if path := x.rslDocument(q.host); path != "" {
+		link = path
+	}
+	got := ""
+	for _, l := range a.header.Values("Link") {
+		if target, ok := strings.CutSuffix(l, `>; rel="license"; type="application/rsl+xml"`); ok {
+			got = strings.TrimPrefix(target, "<")
+		}
+	}
+	same(x, "RSL: Link", q, got, link)
+}
+
+// rightsElements holds the meta elements of TDMRep.
+func (x *exam) rightsElements(q question, a answer, page *page) {
+	want := ""
+	for _, path := range crawlertest.ServedPaths(q.path) {
+		want = max(want, x.reservation(q.host, path))
+	}
+	before := tdmElements(page.body)
+	if x.at.meta != "replace" || want == "" {
+		for _, v := range before {
+			want = max(want, v)
+		}
+	}
+	got := tdmElements(a.body)
+	if want == "" {
+		same(x, "TDMRep: meta", q, len(got), 0)
+		return
+	}
+	if len(before) > 0 {
+		x.count("TDMRep: a page with an element of its own")
+	}
+	same(x, "TDMRep: meta", q, strings.Join(got, " "), want)
+}
+
+// tdmElements are the values of tdm-reservation in the head of a page.
+func tdmElements(page string) (values []string) {
+	doc, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for n := range doc.Descendants() {
+		if n.Type != html.ElementNode || n.Data != "meta" || n.Parent.Data != "head" {
+			continue
+		}
+		at := map[string]string{}
+		for _, a := range n.Attr {
+			at[a.Key] = a.Val
+		}
+		if strings.EqualFold(at["name"], "tdm-reservation") {
+			values = append(values, at["content"])
+		}
+	}
+	return values
+}
+
+// lostAt reports whether the group of a token is stricter at a path, and says so.
+func lostAt(f *robotsFile, token, path string) bool {
+	return slices.ContainsFunc(f.losses, func(l robotsserve.Loss) bool {
+		return slices.Contains(l.Crawlers, token) && l.Paths.Match(path)
+	})
+}

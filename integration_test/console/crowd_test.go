@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestCrowd has a hundred readers on the console, each with a stream of news and one
+// page after the other, while crawlers visit the site. The site answers every request,
+// and the console none with an error of its own.
+func TestCrowd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a hundred readers take long")
+	}
+	n := open(t, policyText, "")
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 0, MaxIdleConnsPerHost: 300}}
+	get := func(path string) (*http.Response, error) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, n.console+path, nil)
+		if err != nil {
+			return nil, err
+		}
+		return client.Do(r)
+	}
+	var pages, busy, bad, streams atomic.Int64
+	var readers sync.WaitGroup
+	for i := range 100 {
+		readers.Go(func() {
+			if response, err := get("events"); err == nil {
+				defer response.Body.Close()
+				if _, err := bufio.NewReader(response.Body).ReadString('\n'); err == nil {
+					streams.Add(1)
+				}
+			}
+			for k := i; ctx.Err() == nil; k++ {
+				response, err := get(screens[k%len(screens)].path)
+				if err != nil {
+					continue
+				}
+				switch response.StatusCode {
+				case http.StatusOK:
+					pages.Add(1)
+				case http.StatusServiceUnavailable:
+					busy.Add(1)
+				default:
+					bad.Add(1)
+				}
+				_ = response.Body.Close()
+			}
+		})
+	}
+	var took []time.Duration
+	for ctx.Err() == nil {
+		began := time.Now()
+		if status := n.visit("Mozilla/5.0 (compatible; Bingbot/2.0)", "www.example.com", "/news/"); status != http.StatusOK {
+			t.Fatalf("the site answers %d", status)
+		}
+		took = append(took, time.Since(began))
+	}
+	readers.Wait()
+	slices.Sort(took)
+	t.Logf("%d streams, %d pages, %d told to wait; %d requests of the site, half within %s, 99%% within %s",
+		streams.Load(), pages.Load(), busy.Load(), len(took), took[len(took)/2], took[len(took)*99/100])
+	if streams.Load() < 100 || pages.Load() == 0 || bad.Load() > 0 {
+		t.Errorf("%d streams, %d pages, %d errors", streams.Load(), pages.Load(), bad.Load())
+	}
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/browser"
+)
+
+var update = flag.Bool("update", false, "write the pictures of docs/console.md")
+
+// screens are the pages by the names of their pictures.
+var screens = []struct{ name, path string }{
+	{"overview", ""},
+	{"who-may", "who-may?crawler=PerplexityBot&section=www.example.com%2Fpremium%2F"},
+	{"who-came", "who-came"},
+	{"crawler", "crawler?name=Bytespider"},
+	{"ask", "ask?agent=PerplexityBot&url=https%3A%2F%2Fwww.example.com%2Fpremium%2Fletters.html&address=192.0.2.44"},
+	{"change", "change?expect=GPTBot+may+crawl+%2Fx"},
+	{"published", "published"},
+	{"health", "health"},
+}
+
+// shapes are how the pages are looked at.
+var shapes = []struct {
+	name   string
+	width  int
+	height int
+	dark   bool
+	script bool
+}{
+	{"desktop", 1280, 900, false, true},
+	{"desktop-dark", 1280, 900, true, true},
+	{"phone", 390, 844, false, true},
+	{"phone-dark", 390, 844, true, true},
+	{"narrow", 360, 700, false, true},
+	{"no-script", 1280, 900, false, false},
+}
+
+// wrong is what a page must not have: parts that are wider than the window, and text
+// that is cut off without a way to scroll to it.
+const wrong = `(() => {
+	const found = [];
+	const root = document.documentElement;
+	if (root.scrollWidth > root.clientWidth) found.push("the page is " + root.scrollWidth + " wide in a window of " + root.clientWidth);
+	for (const e of document.querySelectorAll("main *, header *")) {
+		const box = e.getBoundingClientRect();
+		if (!box.width || e.closest(".vh, .scroll, pre, .page, .editor, svg, datalist, .skip")) continue;
+		if (box.right > root.clientWidth + 1 || box.left < -1) found.push(e.tagName + "." + e.className + " reaches from " + box.left + " to " + box.right);
+		if (e.scrollWidth > e.clientWidth + 2 && e.clientWidth && getComputedStyle(e).overflowX === "hidden") found.push(e.tagName + "." + e.className + " cuts off its text");
+	}
+	const cells = [...document.querySelectorAll("td, th, .card h2, .card h3")].filter((e) => e.offsetWidth && !e.closest(".vh"));
+	for (const e of cells) {
+		for (const child of e.children) {
+			if (child.classList.contains("vh") || child.closest(".scroll") && getComputedStyle(child).position === "sticky") continue;
+			const a = child.getBoundingClientRect(), b = e.getBoundingClientRect();
+			if (a.width && (a.right > b.right + 2 || a.left < b.left - 2)) found.push(child.tagName + " in " + e.tagName + " “" + e.textContent.trim().slice(0, 40) + "” sticks out");
+		}
+	}
+	return found.slice(0, 10);
+})()`
+
+// TestScreens looks at every screen on a desktop and a phone, light and dark, and
+// without JavaScript (a wide light and a narrow dark one, unless ROBOTSPOLICY_LONG is
+// set). Nothing may be cut off, overlap or be refused by the
+// Content-Security-Policy, and axe-core finds nothing that keeps somebody out. With
+// ROBOTSPOLICY_SHOTS each is saved as a picture in that folder.
+func TestScreens(t *testing.T) {
+	b := chromium(t)
+	n := open(t, policyText, "")
+	axe := axeCore(t)
+	var problems []string
+	b.On = func(method string, params json.RawMessage) {
+		if method == "Log.entryAdded" && strings.Contains(string(params), `"error"`) || method == "Runtime.exceptionThrown" {
+			problems = append(problems, fmt.Sprintf("%.600s", params))
+		}
+	}
+	b.Call("Log.enable", nil, nil)
+	b.Call("Runtime.enable", nil, nil)
+	for i, shape := range shapes {
+		if i%3 != 0 && os.Getenv("ROBOTSPOLICY_LONG") == "" && !*update {
+			continue
+		}
+		b.Screen(shape.width, shape.height, shape.dark)
+		b.Call("Emulation.setScriptExecutionDisabled", map[string]any{"value": !shape.script}, nil)
+		for _, s := range screens {
+			t.Run(s.name+" "+shape.name, func(t *testing.T) {
+				problems = nil
+				var title string
+				b.Visit(n.console + s.path)
+				b.Eval("document.title", &title)
+				if !strings.Contains(title, "The Example Gazette") {
+					t.Fatalf("title %q", title)
+				}
+				var found []string
+				b.Eval(wrong, &found)
+				for _, f := range found {
+					t.Error(f)
+				}
+				if axe != "" && shape.name != "narrow" && shape.script {
+					checkAxe(t, b, axe)
+				}
+				for _, p := range problems {
+					t.Errorf("the browser says: %s", p)
+				}
+				save(t, b, s.name+"-"+shape.name)
+			})
+		}
+	}
+	if *update {
+		b.Call("Emulation.setScriptExecutionDisabled", map[string]any{"value": false}, nil)
+		pictures(t, b, n)
+	}
+}
+
+// axeCore is the text of axe-core, empty if it is not installed.
+func axeCore(t *testing.T) string {
+	t.Helper()
+	name := os.Getenv("AXE_CORE")
+	if name == "" {
+		if out, err := exec.Command("npm", "root", "-g").Output(); err == nil {
+			name = filepath.Join(strings.TrimSpace(string(out)), "axe-core", "axe.min.js")
+		}
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Log("no axe-core, so access is not checked: npm install -g axe-core@4, or name axe.min.js in AXE_CORE")
+	}
+	return string(text)
+}
+
+func checkAxe(t *testing.T, b *browser.Browser, axe string) {
+	t.Helper()
+	b.Eval(axe+";undefined", nil)
+	var violations []struct {
+		ID, Help string
+		Nodes    []string
+	}
+	b.Eval(`axe.run(document).then((r) => r.violations.map((v) => ({ ID: v.id, Help: v.help, Nodes: v.nodes.map((n) => n.html.slice(0, 160) + " " + n.failureSummary).slice(0, 3) })))`, &violations)
+	for _, v := range violations {
+		t.Errorf("axe %s: %s: %s", v.ID, v.Help, strings.Join(v.Nodes, " | "))
+	}
+}
+
+// save writes the page as a picture, if somebody wants to look at it.
+func save(t *testing.T, b *browser.Browser, name string) {
+	t.Helper()
+	dir := os.Getenv("ROBOTSPOLICY_SHOTS")
+	if dir == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), b.Screenshot(true), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pictures writes those of docs/console.md.
+func pictures(t *testing.T, b *browser.Browser, n *newsroom) {
+	t.Helper()
+	for _, s := range screens {
+		if s.name == "crawler" {
+			continue // no picture in the docs
+		}
+		b.Screen(1120, 760, false)
+		var title string
+		b.Open(n.console+s.path, "document.title", &title)
+		if err := os.WriteFile(filepath.Join("..", "..", "docs", "console-"+s.name+".png"), b.Screenshot(false), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

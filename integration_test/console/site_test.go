@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package console looks at the pages of the console as publishers do: in a browser, on
+// a running Caddy.
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/browser"
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+)
+
+func TestMain(m *testing.M) { caddytest.Main(m, func(bool) {}) }
+
+const policyText = `version: 1
+sitemaps: [/sitemap.xml]
+
+rules:
+  - for: everyone
+    disallow:
+      crawl: /admin/
+      train-ai: /
+    allow:
+      search: /
+
+  - name: no AI training
+    for: category:ai-training
+    disallow: {crawl: /}
+    enforce: block
+
+  - name: premium is for subscribers
+    for: everyone
+    disallow: {crawl: /premium/}
+
+  - name: search engines
+    for: [Googlebot, Bingbot]
+    identity: verified
+    allow: {crawl: /premium/}
+
+  - name: slow down SEO tools
+    for: [AhrefsBot, SemrushBot]
+    crawl-delay: 10
+
+  - name: staging
+    for: everyone
+    hosts: staging.example.com
+    disallow: {crawl: /}
+    enforce: block
+    intended: [refuses-search]
+
+enforcement: {mode: log, impostors: block}
+
+expect:
+  - Googlebot may crawl https://www.example.com/news/
+  - category:ai-training may not crawl /
+`
+
+// newsroom is a Caddy with a policy in the storage, a store with a made-up month, and
+// the console.
+type newsroom struct {
+	t       *testing.T
+	console string // the address of the pages, with a slash at its end
+	site    string
+	dir     string
+	policy  string // the file in the storage
+}
+
+// open starts a newsroom whose policy is text. more goes into the block of robots_policy.
+func open(t *testing.T, text, more string) *newsroom {
+	t.Helper()
+	dir := t.TempDir()
+	n := &newsroom{t: t, dir: dir, policy: filepath.Join(dir, "storage", "robots", "site.yaml")}
+	if err := os.MkdirAll(filepath.Dir(n.policy), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(n.policy, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	demo := caddytest.Command(dir, "robots-policy", "demo", filepath.Join(dir, "activity"), "--policy", n.policy, "--source", "storage:robots/site.yaml",
+		"--host", "www.example.com,news.example.com", "--share", "0.4")
+	if out, err := demo.CombinedOutput(); err != nil {
+		t.Fatalf("demo: %v\n%s", err, out)
+	}
+	addrs := caddytest.FreeAddrs(t, 2)
+	_, port, _ := strings.Cut(addrs[0], ":")
+	n.console, n.site = "http://localhost:"+port+"/", "http://"+addrs[1]
+	if err := caddytest.Load(fmt.Sprintf(`{
+	admin off
+	auto_https off
+	storage file_system %s
+	robots_policy {
+		activity %s
+		console localhost:%s {
+			title "The Example Gazette"
+			write
+			%s
+		}
+	}
+}
+http://:%s {
+	robots_policy storage:robots/site.yaml {
+		reload 1s
+	}
+	respond "<!doctype html><title>a page</title>" 200
+}
+`, filepath.Join(dir, "storage"), filepath.Join(dir, "activity"), port, more, addrs[1][strings.LastIndexByte(addrs[1], ':')+1:])); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = caddy.Stop() })
+	return n
+}
+
+// visit sends a request to the site as a crawler.
+func (n *newsroom) visit(agent, host, path string, more ...string) int {
+	n.t.Helper()
+	r, err := http.NewRequestWithContext(n.t.Context(), http.MethodGet, n.site, nil)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	r.URL.Opaque = path // as it is, without escapes
+	r.Host = host
+	r.Header.Set("User-Agent", agent)
+	for i := 0; i+1 < len(more); i += 2 {
+		r.Header.Set(more[i], more[i+1])
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0 // Go's client refuses what no client can send
+	}
+	defer response.Body.Close()
+	return response.StatusCode
+}
+
+// chromium starts a browser, or skips the test.
+func chromium(t *testing.T) *browser.Browser {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes long")
+	}
+	program, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("no Chromium: apt-get install chromium")
+	}
+	return browser.Start(t, program)
+}
+
+// settled waits until what was sent is in the totals: they are a second behind.
+func settled() { time.Sleep(2500 * time.Millisecond) }

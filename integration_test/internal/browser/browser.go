@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package browser drives a headless Chromium in tests.
+package browser
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Browser is a headless Chromium that is driven by the Chrome DevTools Protocol
+// through a pipe: messages are JSON, each with a zero byte at its end.
+type Browser struct {
+	t       testing.TB
+	to      io.Writer
+	from    *bufio.Reader
+	session string
+	id      int
+	stderr  strings.Builder
+
+	// On, if not nil, is called with every event.
+	On func(method string, params json.RawMessage)
+}
+
+type message struct {
+	ID     int             `json:"id,omitempty"`
+	Method string          `json:"method,omitempty"`
+	Params any             `json:"params,omitempty"`
+	Sess   string          `json:"sessionId,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  json.RawMessage `json:"error,omitempty"`
+}
+
+// Start runs it until the end of the test, at most eight minutes. Every
+// name of a host leads it to loopback.
+func Start(t testing.TB, program string) *Browser {
+	t.Helper()
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &Browser{t: t, to: in, from: bufio.NewReader(out)}
+	cmd := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+		"--disable-quic", "--no-first-run", "--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-default-apps", "--no-proxy-server",
+		"--host-resolver-rules=MAP * 127.0.0.1", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
+	cmd.ExtraFiles, cmd.Stderr = []*os.File{theirIn, theirOut}, &b.stderr // 3 and 4
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = theirIn.Close(), theirOut.Close()
+	hangs := time.AfterFunc(8*time.Minute, func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() {
+		hangs.Stop()
+		_ = in.Close() // ends it
+		_ = out.Close()
+		if time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() }); cmd.Wait() != nil && t.Failed() {
+			t.Logf("the browser wrote %.2000s", b.stderr.String())
+		}
+	})
+	var targets struct {
+		TargetInfos []struct{ TargetID, Type string }
+	}
+	b.Call("Target.getTargets", nil, &targets)
+	for _, target := range targets.TargetInfos {
+		if target.Type == "page" && b.session == "" {
+			var attached struct{ SessionID string }
+			b.Call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+			b.session = attached.SessionID
+		}
+	}
+	if b.session == "" {
+		t.Fatalf("the browser has no page: %+v", targets)
+	}
+	b.Call("Page.enable", nil, nil)
+	return b
+}
+
+// Call carries out a method. Events that come meanwhile go to On.
+func (b *Browser) Call(method string, params, result any) {
+	b.t.Helper()
+	b.id++
+	text, err := json.Marshal(message{ID: b.id, Method: method, Params: params, Sess: b.session})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if _, err := b.to.Write(append(text, 0)); err != nil {
+		b.t.Fatal(err)
+	}
+	for {
+		m := b.next()
+		if m.ID != b.id {
+			if m.ID == 0 && b.On != nil {
+				params, _ := json.Marshal(m.Params)
+				b.On(m.Method, params)
+			}
+			continue
+		}
+		if m.Error != nil {
+			b.t.Fatalf("%s: %s", method, m.Error)
+		}
+		if result != nil {
+			if err := json.Unmarshal(m.Result, result); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+		return
+	}
+}
+
+func (b *Browser) next() (m message) {
+	b.t.Helper()
+	text, err := b.from.ReadBytes(0)
+	if err != nil {
+		b.t.Fatalf("the browser: %v", err)
+	}
+	if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
+		b.t.Fatal(err)
+	}
+	return m
+}
+
+// Open goes to a page, and puts into result what the expression is there.
+func (b *Browser) Open(url, expression string, result any) {
+	b.t.Helper()
+	var gone struct{ ErrorText string }
+	b.Call("Page.navigate", map[string]any{"url": url}, &gone)
+	if gone.ErrorText != "" {
+		b.t.Fatalf("%s: %s", url, gone.ErrorText)
+	}
+	var value struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails json.RawMessage
+	}
+	loaded := fmt.Sprintf(`new Promise(done => {
+		const look = () => done(%s);
+		document.readyState === "complete" ? look() : addEventListener("load", look);
+	})`, expression)
+	b.Call("Runtime.evaluate", map[string]any{"expression": loaded, "returnByValue": true, "awaitPromise": true}, &value)
+	if value.ExceptionDetails != nil {
+		b.t.Fatalf("%s: %s", url, value.ExceptionDetails)
+	}
+	if err := json.Unmarshal(value.Result.Value, result); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Eval puts into result what an expression is on the page that is open. It waits for a
+// promise.
+func (b *Browser) Eval(expression string, result any) {
+	b.t.Helper()
+	var value struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails json.RawMessage
+	}
+	b.Call("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true, "awaitPromise": strings.Contains(expression, ".then(")}, &value)
+	if value.ExceptionDetails != nil {
+		b.t.Fatalf("%.200s: %s", expression, value.ExceptionDetails)
+	}
+	if result != nil && value.Result.Value != nil {
+		if err := json.Unmarshal(value.Result.Value, result); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+}
+
+// Screen sets the size of the window in CSS pixels, and whether colours are dark.
+func (b *Browser) Screen(width, height int, dark bool) {
+	b.t.Helper()
+	b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
+	scheme := "light"
+	if dark {
+		scheme = "dark"
+	}
+	b.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+}
+
+// Screenshot is the page as PNG, whole or as much as fits into the window.
+func (b *Browser) Screenshot(whole bool) []byte {
+	b.t.Helper()
+	var shot struct{ Data []byte }
+	b.Call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": whole}, &shot)
+	return shot.Data
+}
+
+// Visit goes to a page and waits until it is whole, also where scripts do not run: then
+// nothing calls a handler or settles a promise.
+func (b *Browser) Visit(url string) {
+	b.t.Helper()
+	b.Call("Page.navigate", map[string]any{"url": url}, nil)
+	for range 400 {
+		var value struct {
+			Result struct{ Value json.RawMessage }
+		}
+		b.Call("Runtime.evaluate", map[string]any{"expression": `document.readyState === "complete" && location.href !== "about:blank"`, "returnByValue": true}, &value)
+		if string(value.Result.Value) == "true" {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	b.t.Fatalf("%s does not load", url)
+}

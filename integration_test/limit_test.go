@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const limitPolicy = `version: 1
+rules:
+  - name: training slowly
+    for: category:ai-training
+    limit: 60/h
+  - for: CCBot
+    crawl-delay: 3600
+    enforce: block
+  - for: Googlebot
+    limit: 1/h
+  - for: Bingbot
+    limit: 1/h
+    intended: [limits-search]
+  - name: dry run
+    for: SemrushBot
+    limit: 1/h
+    enforce: log
+`
+
+// A crawler over its limit gets 429, whatever address it comes from; others and what is
+// always open are not affected.
+func TestLimits(t *testing.T) {
+	s := start(t, limitPolicy, htmlUpstream(page("")), "metrics /metrics\nrobots_policy POLICY {\nverify off\n}\nreverse_proxy UPSTREAM")
+	before := s.counts()
+	count := func(n int, path, agent string) (codes map[int]int, last response) {
+		codes = map[int]int{}
+		for range n {
+			last = s.get(path, "User-Agent", agent, "X-Forwarded-For", "198.51.100.7")
+			codes[last.StatusCode]++
+		}
+		return codes, last
+	}
+	codes, last := count(1000, "/x", gptBot)
+	if codes[200] != 60 || codes[429] != 940 {
+		t.Errorf("GPTBot: %v, want 60 answers and 940 times 429", codes)
+	}
+	seconds, err := strconv.Atoi(last.Header.Get("Retry-After"))
+	if err != nil || seconds < 1 || seconds > 60 || last.Header.Get("Cache-Control") != "no-store" || !strings.Contains(last.body, "try again in") {
+		t.Errorf("%v %q", last.Header, last.body)
+	}
+	if last.Header.Get("X-Robots-Tag") != "" {
+		t.Error("429 says something about indexing")
+	}
+	for _, tt := range []struct {
+		agent, path string
+		n, ok       int
+	}{
+		{gptBot, "/robots.txt", 100, 100},
+		{gptBot, "/.well-known/x", 100, 100},
+		{"ClaudeBot/1.0", "/x", 61, 60},
+		{"CCBot/2.0", "/x", 30, 20}, // the burst of a crawl-delay is stricter than the limit
+		{"Googlebot/2.1", "/x", 20, 20},
+		{"Bingbot/2.0", "/x", 20, 1},
+		{"SemrushBot/7", "/x", 20, 20},
+		{"Mozilla/5.0 (X11; Linux x86_64) Firefox/130.0", "/x", 100, 100},
+	} {
+		if codes, _ := count(tt.n, tt.path, tt.agent); codes[200] != tt.ok || tt.n > tt.ok && codes[429] != tt.n-tt.ok {
+			t.Errorf("%s %s: %v, want %d of %d", tt.agent, tt.path, codes, tt.ok, tt.n)
+		}
+	}
+	if got := s.counted(before, requests("GPTBot", "edge", "limited", "training slowly")); got != 940 {
+		t.Errorf("the metrics have %v limited requests", got)
+	}
+	if got := s.counted(before, requests("SemrushBot", "edge", "would_limit", "dry run")); got != 19 {
+		t.Errorf("the metrics have %v requests that would be limited", got)
+	}
+}
+
+// The log says who was limited, and by which rule.
+func TestLimitsInTheLog(t *testing.T) {
+	s := startLogged(t, limitPolicy, htmlUpstream(page("")), "robots_policy POLICY {\nverify off\n}\nreverse_proxy UPSTREAM")
+	for i := range 62 { // each from another address
+		s.get("/x", "User-Agent", gptBot, "X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i))
+	}
+	s.get("/x", "User-Agent", "SemrushBot/7")
+	s.get("/x", "User-Agent", "SemrushBot/7")
+	lines := s.lines("caddy.log", "crawler limited", 1)
+	if len(lines) == 0 {
+		t.Fatal("nothing is logged")
+	}
+	if lines[0]["reason"] != "limited" || lines[0]["rule"] != "training slowly" || !strings.HasSuffix(fmt.Sprint(lines[0]["policy"]), ":5") {
+		t.Errorf("%v", lines[0])
+	}
+	if len(s.lines("caddy.log", "crawler would be limited", 1)) == 0 {
+		t.Error("the dry run is not logged")
+	}
+}

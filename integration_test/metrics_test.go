@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	otlpmetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+)
+
+// otlpReceiver takes metrics over OTLP/HTTP and remembers the last value of each
+// series, written as Prometheus does.
+type otlpReceiver struct {
+	mu     sync.Mutex
+	values map[string]float64
+	err    error
+}
+
+func (o *otlpReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := o.receive(r); err != nil {
+		o.err = err
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-protobuf")
+}
+
+func (o *otlpReceiver) receive(r *http.Request) error {
+	if r.URL.Path != "/v1/metrics" {
+		return fmt.Errorf("request for %s", r.URL.Path)
+	}
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		var err error
+		if body, err = gzip.NewReader(body); err != nil {
+			return err
+		}
+	}
+	b, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	var export otlpmetrics.ExportMetricsServiceRequest
+	if err := proto.Unmarshal(b, &export); err != nil {
+		return err
+	}
+	for _, resource := range export.GetResourceMetrics() {
+		for _, scope := range resource.GetScopeMetrics() {
+			for _, m := range scope.GetMetrics() {
+				for _, p := range m.GetSum().GetDataPoints() {
+					var labels []string
+					for _, a := range p.GetAttributes() {
+						if v := a.GetValue().GetStringValue(); v != "" {
+							labels = append(labels, fmt.Sprintf("%s=%q", a.GetKey(), v))
+						}
+					}
+					slices.Sort(labels)
+					o.values[m.GetName()+"{"+strings.Join(labels, ",")+"}"] = p.GetAsDouble()
+				}
+			}
+		}
+	}
+	return nil
+}
+
+var countersRan atomic.Bool
+
+// The counters of visits, over Prometheus and OTLP, by host and bounded; the violations
+// in the admin API; and requests of our own audit, which are in neither.
+func TestVisitCounters(t *testing.T) {
+	if countersRan.Swap(true) {
+		t.Skip("the counters belong to the process and go on from the first run")
+	}
+	received := &otlpReceiver{values: map[string]float64{}}
+	receiver := httptest.NewServer(received)
+	defer receiver.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+	t.Setenv("OTEL_METRICS_EXPORTER", "otlp")
+
+	s := newServer(t, t.TempDir(), visitsPolicy, nil)
+	admin := freeAddr(t)
+	s.load(s.caddyfile(`admin `+admin+`
+log {
+	output discard
+}
+metrics {
+	otlp
+}
+robots_policy {
+	metrics hosts one.example two.example
+	activity DIR/activity
+}`, map[string]string{"": "robots_policy POLICY\nrespond hello"}))
+	stopped := false
+	defer func() {
+		if !stopped {
+			_ = caddy.Stop()
+		}
+	}()
+
+	agents := map[string]string{"GPTBot": gptBot, "unknown": "SomeNewBot/1.0", "audit": gptBot + " " + activity.AuditProduct + "/1"}
+	for _, r := range []struct{ agent, host, path string }{
+		{"GPTBot", "one.example", "/robots.txt"},
+		{"GPTBot", "one.example", "/a"},
+		{"GPTBot", "one.example", "/a"},
+		{"GPTBot", "made-up.example", "/a"},
+		{"GPTBot", "also-made-up.example", "/a"},
+		{"unknown", "two.example", "/b"},
+		{"audit", "one.example", "/robots.txt"},
+		{"audit", "one.example", "/c"},
+	} {
+		s.get(r.path, "User-Agent", agents[r.agent], "Host", r.host)
+	}
+	// Prometheus. A visit is recorded when its response has ended, which is after the
+	// client has it.
+	want := []string{
+		`caddy_robots_policy_visits_total{crawler="GPTBot",decision="refused",host="one.example",identity="claimed"} 2`,
+		`caddy_robots_policy_visits_total{crawler="GPTBot",decision="refused",host="other",identity="claimed"} 2`,
+		`caddy_robots_policy_visits_total{crawler="unknown",decision="allowed",host="two.example",identity="claimed"} 1`,
+		`caddy_robots_policy_visit_bytes_total{crawler="unknown",decision="allowed",host="two.example",identity="claimed"} 5`,
+	}
+	var scraped string
+	eventually(t, "the counters", func() bool {
+		scraped = adminGet(t, admin, "/metrics")
+		return !slices.ContainsFunc(want, func(w string) bool { return !strings.Contains(scraped, w+"\n") })
+	})
+	if strings.Contains(scraped, "made-up") {
+		t.Error("a host that a client made up is a label")
+	}
+	// The store is at most some seconds behind.
+	const violation = `{
+      "crawler": "GPTBot",
+      "identity": "claimed",
+      "host": "one.example",
+      "path": "/a",
+      "decision": "refused",
+      "requests": 2
+    }`
+	var violations string
+	eventually(t, "the violations", func() bool {
+		violations = adminGet(t, admin, "/robots_policy/violations?since=1h")
+		return strings.Contains(violations, violation)
+	})
+	if strings.Contains(violations, `"/c"`) {
+		t.Error("a request of our own audit counts as a violation of the crawler it claims to be")
+	}
+	if got := adminGet(t, admin, "/robots_policy/violations?since=x"); !strings.Contains(got, `invalid since \"x\": must be a duration`) {
+		t.Error(got)
+	}
+
+	stopped = true
+	if err := caddy.Stop(); err != nil { // flushes the export
+		t.Error(err)
+	}
+	received.mu.Lock()
+	defer received.mu.Unlock()
+	if received.err != nil {
+		t.Error(received.err)
+	}
+	for _, w := range want {
+		name, value, _ := strings.Cut(w, "} ")
+		if got, ok := received.values[name+"}"]; !ok || fmt.Sprint(got) != value {
+			t.Errorf("over OTLP, %s} is %v (%v), want %s; received %d series", name, got, ok, value, len(received.values))
+		}
+	}
+}
+
+func adminGet(t *testing.T, admin, path string) string {
+	t.Helper()
+	resp, err := http.Get("http://" + admin + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

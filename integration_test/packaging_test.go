@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+)
+
+// TestPackagingCaddyfiles adapts the Caddyfiles of the recipes, and loads the policies that
+// are in Kubernetes' manifests.
+func TestPackagingCaddyfiles(t *testing.T) {
+	check := func(name, text string) {
+		t.Helper()
+		if _, warnings, err := adapt(text); err != nil || len(warnings) > 0 {
+			t.Errorf("%s: %v %v", name, err, warnings)
+		}
+		if got := caddyfile.Format([]byte(text)); string(got) != text {
+			t.Errorf("%s: caddy fmt makes of it:\n%s", name, got)
+		}
+	}
+	const compose = "../packaging/compose/Caddyfile"
+	text, err := os.ReadFile(compose)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(compose, string(text))
+	const manifests = "../packaging/kubernetes/caddy.yaml"
+	if text, err = os.ReadFile(manifests); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var m struct {
+			Kind string
+			Data map[string]string
+		}
+		if err := d.Decode(&m); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if m.Kind != "ConfigMap" {
+			continue
+		}
+		seen++
+		check(manifests, m.Data["Caddyfile"])
+		if _, ds := policyfile.Load(manifests, []byte(m.Data["site-policy.yaml"])); len(ds) > 0 {
+			t.Errorf("%s: %v", manifests, ds)
+		}
+	}
+	if seen != 1 {
+		t.Errorf("%d ConfigMaps", seen)
+	}
+	const nix = "../packaging/nix/module.nix"
+	if text, err = os.ReadFile(nix); err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?s)virtualHosts\."([^"]*)"\.extraConfig = ''\n(.*?)    '';`).FindSubmatch(text)
+	if m == nil {
+		t.Fatal("no site in " + nix)
+	}
+	check(nix, string(m[1])+" {\n\t"+strings.ReplaceAll(strings.TrimSpace(string(m[2])), "\n      ", "\n\t")+"\n}\n")
+}
+
+// TestPackagingTools checks recipes with the tools that they are for, where these are
+// installed.
+func TestPackagingTools(t *testing.T) {
+	for name, command := range map[string][]string{
+		"Kubernetes": {"kubeconform", "-strict", "-schema-location", "packaging/kubernetes/schema/{{ .ResourceKind }}{{ .KindSuffix }}.json", "packaging/kubernetes/caddy.yaml"},
+		"Prometheus": {"promtool", "check", "config", "--syntax-only", "packaging/compose/prometheus.yaml"},
+		"release":    {"goreleaser", "check"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program, err := exec.LookPath(command[0])
+			if err != nil {
+				t.Skipf("%s is not installed", command[0])
+			}
+			cmd := exec.Command(program, command[1:]...)
+			cmd.Dir = ".."
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// TestImage builds Dockerfile.scratch around the test program, which is not Caddy but as
+// good a file, and looks at what is in the image.
+func TestImage(t *testing.T) {
+	if _, err := exec.LookPath("buildah"); err != nil || os.Getuid() != 0 {
+		t.Skip("buildah is not installed, or this user may not use it: apt-get install buildah")
+	}
+	const name = "robots-policy-test:scratch"
+	dir := t.TempDir()
+	env := append(os.Environ(), "STORAGE_DRIVER=vfs", "REGISTRY_AUTH_FILE="+filepath.Join(dir, "none"))
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir, cmd.Env = "..", env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	binary := filepath.Join(dir, "caddy")
+	if err := os.WriteFile(binary, []byte("#!"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run("packaging/image/build", name, binary)
+	defer run("buildah", "rmi", name)
+	inspected := run("buildah", "inspect", "--type", "image", name)
+	for _, want := range []string{`"User": "65532:65532"`, `"/usr/bin/caddy"`, "XDG_DATA_HOME=/data"} {
+		if !strings.Contains(inspected, want) {
+			t.Errorf("the image lacks %s", want)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package targets
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// closed are the places that the policies close, as Caddy and file systems name
+// them: everything that begins with one of them. Each is written in a policy as
+// patternOf has it.
+var closed = []string{
+	"/@private/", "/wiki/Special:", "/p(1)/", "/a,b/", "/a;v=1/", "/admin/", "/tree/deep/closed/", "/two words/", "/caf\u00e9/", "/x+y&z='!'/",
+	"/st*r/", "/do$lar/", "/br[a]ck/", "/{id}/", "/a%b/", "/.hidden/", "/dash-~_.x/",
+}
+
+// closedFile is closed by a pattern that ends in "$", and by another with a query.
+const closedFile = "/only.html"
+
+// isClosed reports whether a path, decoded and without dot segments, is closed.
+func isClosed(path string) bool {
+	if path == closedFile {
+		return true
+	}
+	for _, c := range closed {
+		if strings.HasPrefix(path, c) {
+			return true
+		}
+	}
+	return false
+}
+
+// isClosedInAnyCase is isClosed without regard to letter case.
+func isClosedInAnyCase(path string) bool {
+	path = strings.ToLower(path)
+	return path == closedFile || slices.ContainsFunc(closed, func(c string) bool { return strings.HasPrefix(path, strings.ToLower(c)) })
+}
+
+// patternOf is a closed place as a pattern of a policy. Every other one has its
+// reserved characters encoded.
+func patternOf(i int, place string) string {
+	var b strings.Builder
+	for _, c := range []byte(place) {
+		reserved := strings.IndexByte(":@!&'()+,;=[]", c) >= 0
+		if reserved && i%2 == 0 || strings.IndexByte(" %*${}", c) >= 0 || c >= 0x80 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// open are places that no policy closes, next to those that are closed.
+var open = []string{"/", "/open/", "/admin", "/@privates/", "/wiki/Special", "/tree/deep/", "/p1/", "/index.html", "/only.htm", "/only.html/"}
+
+var hosts = []string{"www.example.com", "shop.example.com", "a.wild.example.com", "other.example.org", "192.0.2.1", "[2001:db8::1]"}
+
+// generator makes requests that are likely to reach something closed in an odd way.
+type generator struct{ r *rand.Rand }
+
+func (g generator) one(from ...string) string { return from[g.r.IntN(len(from))] }
+
+func (g generator) request() request {
+	r := request{method: http.MethodGet, mode: g.one(modes...), http2: g.r.IntN(3) == 0, host: g.host()}
+	r.target = g.target()
+	switch g.r.IntN(24) {
+	case 0:
+		if !r.http2 {
+			r.target = g.one("http://", "HTTP://", "x://") + g.host() + r.target
+		}
+	case 1:
+		if !r.http2 {
+			r.target = g.one("x:", "http:") + strings.TrimPrefix(r.target, "/")
+		}
+	case 2:
+		r.method = http.MethodConnect
+		r.target = g.host() + r.target
+	case 3:
+		r.method = g.one("HEAD", "POST", "OPTIONS", "PROPFIND", "get", "PUT")
+	}
+	return r
+}
+
+// target is a place written oddly.
+func (g generator) target() string {
+	place := g.one(closed...)
+	if n := g.r.IntN(8); n == 0 {
+		place = g.one(open...)
+	} else if n == 1 {
+		place = closedFile
+	}
+	if !strings.HasSuffix(place, ".html") {
+		place += g.one("x.html", "x.html", "x.html", "sub/y.html", "", "none")
+	}
+	t := g.escape(place)
+	for range g.r.IntN(5) {
+		t = g.distort(t)
+	}
+	return t
+}
+
+// escape writes a place as a target: what cannot stand in one is encoded, and some
+// of the rest.
+func (g generator) escape(place string) string {
+	var b strings.Builder
+	often := g.r.IntN(3) * 4
+	for _, c := range []byte(place) {
+		switch {
+		case c == '%' || c <= ' ' || c >= 0x7f || c != '/' && g.r.IntN(32) < often:
+			fmt.Fprintf(&b, g.one("%%%02x", "%%%02X"), c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// distort changes a target in one place.
+func (g generator) distort(t string) string {
+	slash := strings.IndexByte(t, '/') // one of them, at random
+	for range g.r.IntN(1 + strings.Count(t, "/")) {
+		if i := strings.IndexByte(t[slash+1:], '/'); i >= 0 {
+			slash += 1 + i
+		}
+	}
+	if slash < 0 {
+		return "/" + t
+	}
+	at := func(with string) string { return t[:slash] + with + t[slash+1:] }
+	switch g.r.IntN(12) {
+	case 0:
+		return at(g.one("//", "///"))
+	case 1:
+		return at(g.one("/./", "/%2e/", "/.//"))
+	case 2:
+		return at(g.one("/zz/../", "/zz/%2e%2E/", "/zz//../", "/zz/..//", "/zz/..;/", "/zz%2F../", "/zz/..%2f", `/zz\..\`, "/zz/.%2e%5c"))
+	case 3:
+		return at(g.one(";p=1/", ";/", ";a;b=c/", "%3Bp/", ";p=%2F/", ";p=/../"))
+	case 4:
+		return at(g.one("%2f", "%2F", `\`, "%5c", "%5C", "/%2F", "%2f/"))
+	case 5:
+		return at("/..") + "/" + strings.TrimPrefix(t, "/")
+	case 6:
+		return t + g.one("?q", "?/../x", "?a=%2F", "#f", "?", "/", "/.", "/..", "/zz/..", "%20", ".", ";x", "%00", "%23", "%3f", "//", "\\")
+	case 7:
+		i := g.r.IntN(len(t))
+		if t[i] == '%' || i > 0 && t[i-1] == '%' || i > 1 && t[i-2] == '%' {
+			return t
+		}
+		return t[:i] + fmt.Sprintf(g.one("%%%02x", "%%%02X", "%%25%02x"), t[i]) + t[i+1:]
+	case 8:
+		return g.one("/..", "/../..", "/.", "/", "/open/..", "/%2e%2e", "/admin/..", "/open/../") + t
+	case 9:
+		return strings.Replace(t, "x.html", g.one("X.html", "x.html/..", "../x.html", "./x.html", ""), 1)
+	}
+	i := g.r.IntN(len(t)) // Caddy's path matchers and the upstreams of one mode disregard letter case
+	if g.r.IntN(4) == 0 {
+		return t[:i] + strings.ToLower(t[i:])
+	}
+	return t[:i] + strings.ToUpper(t[i:])
+}
+
+// host is a host that a site or an upstream may take for one that is closed.
+func (g generator) host() string {
+	h := g.one(hosts...)
+	for range g.r.IntN(3) {
+		switch g.r.IntN(10) {
+		case 0:
+			h = strings.ToUpper(h)
+		case 1:
+			h += g.one(":80", ":", ":80:80", ":x", "]:80", ":443")
+		case 2:
+			h += g.one(".", "..", ".:80", ".]")
+		case 3:
+			h = "[" + h + g.one("]", "", "]:80", "].")
+		case 4:
+			h = strings.Replace(h, "a.", g.one(strings.Repeat("a", 250)+".", "a.b.", ".", "*.", "a:1.", "a:1:2.", "xn--a."), 1)
+		case 5:
+			h = strings.Replace(h, "s", g.one("\u017f", "%73", "S"), 1)
+		}
+	}
+	return h
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package targets
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+)
+
+// modes are the ways in which servers that are known read a path; see upstream.
+var modes = []string{"go", "wsgi", "rfc", "rfc decoded", "tomcat", "late parameters", "iis", "express", "host"}
+
+// upstream reads the path of a request, or its host, in the mode that the client
+// asks for.
+func upstream(w http.ResponseWriter, r *http.Request) {
+	raw, _, _ := strings.Cut(r.RequestURI, "?")
+	if raw == "" || raw[0] != '/' {
+		raw = "/" + raw
+	}
+	decoded, err := url.PathUnescape(raw)
+	if err != nil {
+		decoded = raw
+	}
+	text := "open"
+	switch mode := r.Header.Get("X-Mode"); {
+	case mode == "host" && hostIsClosed(r.Host), mode != "host" && isClosed(read(mode, raw, decoded)),
+		mode == "express" && isClosedInAnyCase(decoded): // its routes disregard letter case
+		text = mark
+	}
+	w.Header().Set("Content-Type", "text/html")
+	_, _ = io.WriteString(w, document(text))
+}
+
+func read(mode, raw, decoded string) string {
+	switch mode {
+	case "go", "iis":
+		if mode == "iis" {
+			decoded = strings.ReplaceAll(decoded, `\`, "/")
+		}
+		return clean(decoded)
+	case "rfc":
+		p, err := url.PathUnescape(resolve(strings.NewReplacer("%2e", ".", "%2E", ".").Replace(raw)))
+		if err != nil {
+			return ""
+		}
+		return p
+	case "rfc decoded":
+		return resolve(decoded)
+	case "tomcat": // drops parameters before it decodes
+		p, err := url.PathUnescape(dropParameters(raw))
+		if err != nil {
+			return ""
+		}
+		return clean(strings.ReplaceAll(p, `\`, "/"))
+	case "late parameters":
+		return clean(dropParameters(decoded))
+	}
+	return decoded // as WSGI and CGI give it to programs
+}
+
+func clean(p string) string {
+	cleaned := path.Clean(p)
+	if strings.HasSuffix(p, "/") && cleaned != "/" {
+		cleaned += "/"
+	}
+	return cleaned
+}
+
+// resolve removes dot segments with the steps of RFC 3986 section 5.2.4.
+func resolve(in string) string {
+	out := ""
+	for in != "" {
+		switch {
+		case strings.HasPrefix(in, "/./"):
+			in = in[2:]
+		case in == "/.":
+			in = "/"
+		case strings.HasPrefix(in, "/../"):
+			in = in[3:]
+			out = out[:max(0, strings.LastIndexByte(out, '/'))]
+		case in == "/..":
+			in = "/"
+			out = out[:max(0, strings.LastIndexByte(out, '/'))]
+		default:
+			end := strings.IndexByte(in[1:], '/') + 1
+			if end == 0 {
+				end = len(in)
+			}
+			out += in[:end]
+			in = in[end:]
+		}
+	}
+	return out
+}
+
+func dropParameters(p string) string {
+	segments := strings.Split(p, "/")
+	for i, s := range segments {
+		segments[i], _, _ = strings.Cut(s, ";")
+	}
+	return strings.Join(segments, "/")
+}
+
+// hostIsClosed reads a host as a server with virtual hosts of its own may.
+func hostIsClosed(host string) bool {
+	host, _, _ = strings.Cut(strings.ToLower(strings.TrimPrefix(host, "[")), ":")
+	host = strings.TrimRight(host, ".]")
+	return host == "shop.example.com" || strings.HasSuffix(host, ".wild.example.com")
+}

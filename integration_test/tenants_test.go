@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+)
+
+// tenantPolicy closes a path to RudeBot, and tells how often the file was written.
+func tenantPolicy(path string, version int) string {
+	return fmt.Sprintf("version: 1\ncrawlers:\n  RudeBot: {}\nrules:\n  - for: RudeBot\n    disallow:\n      crawl: %s\n    enforce: block\n# %d\n", path, version)
+}
+
+// Whatever one tenant does to its policy file, and whatever crawlers do on its hosts,
+// another tenant's policy is served, reloaded and enforced as if it were alone.
+func TestHostileTenant(t *testing.T) {
+	s := startLogged(t, slicePolicy, nil, "respond x")
+	dir := filepath.Join(s.dir, "tenants")
+	write := func(host, text string) {
+		t.Helper()
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, host+".yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("good.example", tenantPolicy("/good/", 0))
+	write("evil.example", tenantPolicy("/evil/", 0))
+	s.load(s.logged("robots_policy DIR/tenants/{labels.1}.{labels.0}.yaml {\nreload 50ms\n}\nrespond page"))
+	ask := func(host, path string) response { return s.get(path, "Host", host, "User-Agent", "RudeBot/1.0") }
+	for _, host := range []string{"good.example", "evil.example"} {
+		if r := ask(host, "/robots.txt"); r.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s", host, r.Status)
+		}
+	}
+
+	large := "version: 1\nrules:\n" + strings.Repeat("  - for: OtherBot\n    disallow:\n      crawl: [/a, /b]\n", policyfile.MaxSize/64)
+	for _, attack := range []struct {
+		name string
+		do   func()
+	}{
+		{"a broken file", func() { write("evil.example", "version: 1\nrulez: 1\n") }},
+		{"a large file", func() { write("evil.example", large) }},
+		{"made-up hosts", func() {
+			for i := range 300 {
+				s.get("/robots.txt", "Host", fmt.Sprintf("h%d.evil.example", i), "User-Agent", "RudeBot/1.0")
+			}
+		}},
+		{"an endless file", func() { replaceBySymlink(t, filepath.Join(dir, "evil.example.yaml"), "/dev/zero") }},
+		{"a foreign file", func() {
+			replaceBySymlink(t, filepath.Join(dir, "evil.example.yaml"), filepath.Join(s.dir, "policy.yaml"))
+		}},
+	} {
+		name := attack.name
+		attack.do()
+		path := "/" + strings.ReplaceAll(name, " ", "-") + "/"
+		write("good.example", tenantPolicy(path, len(name)))
+		eventually(t, name+": the good tenant's new policy", func() bool { return ask("good.example", path).StatusCode == http.StatusForbidden })
+		if r := ask("good.example", "/evil/"); r.StatusCode != http.StatusOK || r.body != "page" {
+			t.Errorf("%s: %s", name, r.Status)
+		}
+	}
+	// The crawler has violated only what it had read of the good tenant, which was
+	// forgotten for no flood of the evil one's hosts.
+	if got := ask("good.example", "/good/x"); got.StatusCode != http.StatusOK {
+		t.Errorf("a rule that is gone: %s", got.Status)
+	}
+	if lines := s.lines("caddy.log", "crawler violates robots.txt", 1); len(lines) != 1 || lines[0]["host"] != "good.example" || lines[0]["uri"] != "/good/x" {
+		t.Errorf("%v", lines)
+	}
+}
+
+func replaceBySymlink(t *testing.T, path, target string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, path); err != nil {
+		t.Skip(err)
+	}
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+)
+
+const visitsPolicy = `version: 1
+enforcement: {mode: block}
+rules:
+  - name: AI out
+    for: category:ai-training
+    disallow: {crawl: [/]}
+  - name: private
+    for: everyone
+    enforce: log
+    disallow: {crawl: [/private/, "/*?secret="]}
+`
+
+// startRecording runs Caddy with every recorder; their files are in the server's
+// directory. upstream answers what is not refused.
+func startRecording(t *testing.T, upstream http.Handler) (s *server, caddyfile string) {
+	t.Helper()
+	s = &server{t: t, addr: freeAddr(t), dir: t.TempDir()}
+	s.write("policy.yaml", visitsPolicy)
+	_, port, _ := net.SplitHostPort(s.addr)
+	_, upstreamPort, _ := net.SplitHostPort(freeAddr(t))
+	up := &http.Server{Addr: "127.0.0.1:" + upstreamPort, Handler: upstream}
+	l, err := net.Listen("tcp", up.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = up.Serve(l) }()
+	t.Cleanup(func() { _ = up.Close() })
+	caddyfile = fmt.Sprintf(`{
+	admin off
+	persist_config off
+	auto_https off
+	robots_policy {
+		visits_log
+		evidence %[1]s/evidence
+		activity %[1]s/activity
+	}
+	log visits {
+		include http.robots_policy.visits
+		output file %[1]s/visits.log
+	}
+	log default {
+		output discard
+	}
+}
+http://:%[2]s {
+	handle_errors {
+		respond "error page"
+	}
+	robots_policy %[1]s/policy.yaml
+	reverse_proxy %[3]s
+}
+`, s.dir, port, up.Addr)
+	s.load(caddyfile)
+	return s, caddyfile
+}
+
+func TestVisits(t *testing.T) {
+	upstream := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/missing" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = w.Write([]byte("hello"))
+	})
+	s, caddyfile := startRecording(t, upstream)
+	stopped := false
+	stop := func() {
+		if !stopped {
+			stopped = true
+			if err := caddy.Stop(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	defer stop()
+	const googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+	requests := []struct{ path, agent, want string }{ // host left out
+		{"/robots.txt", gptBot, "/robots.txt GPTBot ai-training claimed allowed status=200 robots_txt"},
+		{"/x", gptBot, "/x GPTBot ai-training claimed refused rule=AI out status=403 read violation"},
+		{"/private/a?token=1", googlebot, "/private/a Googlebot search claimed would_refuse rule=private status=200"},
+		{"/a?secret=1", googlebot, "/a?secret=1 Googlebot search claimed would_refuse rule=private status=200"},
+		{"/missing", googlebot, "/missing Googlebot search claimed allowed status=404"},
+		{"/y?token=1", "curl/8.5.0", "/y curl unknown claimed allowed status=200"},
+		{"/y", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36", ""},
+	}
+	var want []string
+	for _, r := range requests {
+		s.get(r.path, "User-Agent", r.agent)
+		if r.want != "" {
+			want = append(want, r.want)
+		}
+	}
+	s.load(caddyfile + "\n# reloaded\n")
+	s.get("/z", "User-Agent", gptBot)
+	want = append(want, "/z GPTBot ai-training claimed refused rule=AI out status=403 read violation")
+	stop()
+
+	lines, err := os.ReadFile(filepath.Join(s.dir, "visits.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(lines)) {
+		got = append(got, visitLine(t, line))
+	}
+	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
+		t.Errorf("the log has\n%s\nwant\n%s", g, w)
+	}
+	checkEvidence(t, filepath.Join(s.dir, "evidence"))
+	checkStore(t, filepath.Join(s.dir, "activity"), int64(len(want)))
+}
+
+// visitLine shortens a line of the log of visits.
+func visitLine(t *testing.T, line string) string {
+	t.Helper()
+	var v struct {
+		Version                                                             int
+		Host, Path, Crawler, Kind, Identity, Decision, Rule, Policy, Robots string
+		Status, Bytes                                                       int
+		RobotsTxt                                                           bool `json:"robots_txt"`
+		Violation                                                           bool
+		Time                                                                float64
+	}
+	if err := json.Unmarshal([]byte(line), &v); err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	if v.Version != 1 || v.Host != "127.0.0.1" || len(v.Policy) != 12 || v.Status == http.StatusOK && v.Bytes == 0 || v.Time == 0 {
+		t.Errorf("%s", line)
+	}
+	text := fmt.Sprintf("%s %s %s %s %s", v.Path, v.Crawler, v.Kind, v.Identity, v.Decision)
+	if v.Rule != "" {
+		text += " rule=" + v.Rule
+	}
+	text += fmt.Sprintf(" status=%d", v.Status)
+	switch {
+	case v.RobotsTxt:
+		text += " robots_txt"
+	case v.Robots != "":
+		text += " read"
+	}
+	if v.Violation {
+		text += " violation"
+	}
+	return text
+}
+
+func checkEvidence(t *testing.T, dir string) {
+	t.Helper()
+	c, err := evidence.Verify(dir)
+	if err != nil || len(c.Problems) > 0 || !c.FromStart {
+		t.Errorf("evidence: %+v, %v", c, err)
+	}
+	count := map[string]int{}
+	if err := evidence.Read(dir, func(_ string, e *evidence.Event, _ string) error {
+		count[e.Type+e.Kind]++
+		if e.Kind == "robots" && !strings.Contains(e.Text, "User-agent: GPTBot\n") || e.Kind == "policy" && e.Text != visitsPolicy {
+			t.Errorf("published: %+v", e)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if fmt.Sprint(count) != "map[publishedpolicy:1 publishedrobots:1 read:1 start:1 violation:2]" {
+		t.Error("events:", count)
+	}
+}
+
+func checkStore(t *testing.T, dir string, requests int64) {
+	t.Helper()
+	r, err := store.OpenReader(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	rows, err := r.Totals(t.Context(), store.Query{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour), By: []store.Dimension{store.ByKind}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := int64(0)
+	for _, row := range rows {
+		sum += row.Requests
+	}
+	if sum != requests || len(rows) != 3 {
+		t.Errorf("the store has %+v, want %d requests", rows, requests)
+	}
+	versions, err := r.Versions(t.Context(), store.PolicyVersion, "")
+	if err != nil || len(versions) != 1 || versions[0].Text != visitsPolicy {
+		t.Errorf("versions: %+v, %v", versions, err)
+	}
+	reads, err := r.Reads(t.Context(), "GPTBot", "")
+	if err != nil || len(reads) != 1 || reads[0].Host != "127.0.0.1" {
+		t.Errorf("reads: %+v, %v", reads, err)
+	}
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package architecture
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestTroubleshootingQuotesMessages: each message in a table of docs/troubleshooting.md
+// is one that the code has.
+func TestTroubleshootingQuotesMessages(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "docs/troubleshooting.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(page), -1)
+	if len(messages) < 30 {
+		t.Fatalf("only %d messages", len(messages))
+	}
+	var code strings.Builder
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		code.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range messages {
+		if !strings.Contains(code.String(), m[1]) {
+			t.Errorf("no code has the message %q", m[1])
+		}
+	}
+}
+
+// maxPageLines is the longest that a page may be (docs/style.md).
+const maxPageLines = 250
+
+// longPages are not read from the start to the end.
+var longPages = map[string]bool{
+	"decisions.md": true, "performance-figures.md": true, // a log; measurements
+	"edge.md": true, // to be split
+}
+
+// TestPages: each page is short, and the README shorter.
+func TestPages(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, filepath.Join(root, "README.md")) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		limit := maxPageLines
+		if filepath.Dir(page) == root {
+			limit = 150
+		}
+		if n := strings.Count(string(text), "\n"); n > limit && !longPages[filepath.Base(page)] {
+			t.Errorf("%s has %d lines, more than %d: split it", page, n, limit)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package auditor audits the site of a running server from time to time, and reports
+// when other faults are found than before.
+package auditor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyevents"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/audit"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// Config is when and where a server audits itself.
+type Config struct {
+	// How often to audit the site, at least `10m`.
+	Interval caddy.Duration `json:"interval,omitempty"`
+
+	// The public address of the site, such as `https://www.example.com/`.
+	URL string `json:"url,omitempty"`
+}
+
+const (
+	minInterval = 10 * time.Minute
+	firstDelay  = time.Minute // lets the server start, and reloads in a row pass
+	event       = "robots_policy.audited"
+)
+
+// Parse reads the arguments of the Caddyfile's subdirective audit.
+func Parse(args []string) (*Config, error) {
+	if len(args) != 2 {
+		return nil, errors.New("audit takes an interval and the public address of the site, as in: audit 1h https://www.example.com/")
+	}
+	interval, err := caddy.ParseDuration(args[0])
+	if err != nil {
+		return nil, fmt.Errorf("invalid audit interval %q: must be a duration such as 1h", args[0])
+	}
+	c := &Config{caddy.Duration(interval), args[1]}
+	_, err = c.address()
+	return c, err
+}
+
+// address checks the configuration and returns the address to audit.
+func (c *Config) address() (*url.URL, error) {
+	if d := time.Duration(c.Interval); d < minInterval {
+		return nil, fmt.Errorf("invalid audit interval %s: must be at least %s", d, minInterval)
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("invalid audit address %q: must be like https://www.example.com/", c.URL)
+	}
+	return u, nil
+}
+
+var (
+	faults = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_faults",
+		Help: "Faults that the last audit of an address found; -1 if it could not be carried out."}, []string{"url"})
+	audited = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_timestamp_seconds",
+		Help: "When the last audit of an address ended."}, []string{"url"})
+)
+
+// Collectors are the metrics.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{faults, audited} }
+
+// auditor audits one address on behalf of one configuration.
+type auditor struct {
+	config  *Config
+	address *url.URL
+	logger  *zap.Logger
+	emit    func(name string, data map[string]any)
+	policy  func(ctx context.Context, host string) *site.Site
+	merged  bool
+	wait    func(context.Context, time.Duration) error
+	run     func(context.Context, *url.URL, audit.Options) (*audit.Report, error)
+
+	last string // what was found the time before; empty before the first audit
+}
+
+// Start audits as configured until the configuration is replaced. policy returns the
+// policy of a host, or nil; merged says that robots.txt has rules of the upstream too.
+func Start(ctx caddy.Context, c *Config, merged bool, policy func(ctx context.Context, host string) *site.Site) error {
+	address, err := c.address()
+	if err != nil {
+		return err
+	}
+	app, err := ctx.App("events")
+	if err != nil {
+		return fmt.Errorf("getting the events app: %w", err)
+	}
+	a := &auditor{
+		config: c, address: address, logger: ctx.Logger(), policy: policy, merged: merged, wait: sleep, run: audit.Run,
+		emit: func(name string, data map[string]any) { app.(*caddyevents.App).Emit(ctx, name, data) },
+	}
+	go a.loop(ctx)
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// loop audits until the context ends.
+func (a *auditor) loop(ctx context.Context) {
+	delay := firstDelay
+	for a.wait(ctx, delay) == nil {
+		delay = time.Duration(a.config.Interval)
+		report, err := a.run(ctx, a.address, audit.Options{Policy: a.policy(ctx, a.address.Host), Merged: a.merged})
+		if ctx.Err() != nil {
+			break
+		}
+		a.report(report, err)
+	}
+	faults.DeleteLabelValues(a.config.URL)
+	audited.DeleteLabelValues(a.config.URL)
+	forget(a.config.URL)
+}
+
+// report sets the metrics and, if other things were found than the time before, logs
+// them and emits an event. The first audit without a fault is not news.
+func (a *auditor) report(r *audit.Report, err error) {
+	audited.WithLabelValues(a.config.URL).SetToCurrentTime()
+	data := map[string]any{"url": a.config.URL, "faults": -1, "findings": []string{}, "error": ""}
+	var found string
+	if err != nil {
+		faults.WithLabelValues(a.config.URL).Set(-1)
+		data["error"] = err.Error()
+		found = err.Error()
+	} else {
+		faults.WithLabelValues(a.config.URL).Set(float64(r.Faults()))
+		findings := describe(r)
+		data["faults"], data["findings"] = r.Faults(), findings
+		found = strings.Join(findings, "\n")
+	}
+	remember(Result{URL: a.config.URL, Time: time.Now(), Found: r, Err: err}, found == a.last)
+	if found == a.last {
+		return
+	}
+	a.last = found
+	fields := []zap.Field{zap.String("url", a.config.URL), zap.Any("faults", data["faults"]), zap.Any("findings", data["findings"])}
+	switch {
+	case err != nil:
+		a.logger.Error("the audit could not be carried out", zap.String("url", a.config.URL), zap.Error(err))
+	case r.Faults() > 0:
+		a.logger.Warn("the audit found faults", fields...)
+	default:
+		a.logger.Info("the audit found no faults", fields...)
+	}
+	a.emit(event, data)
+}
+
+// describe lists the faults and what is inconclusive.
+func describe(r *audit.Report) []string {
+	found := []string{}
+	for _, f := range r.Findings {
+		if f.Severity != audit.Notice {
+			found = append(found, fmt.Sprintf("%s: %s %s: %s", f.Severity, f.Code, f.URL, f.Message))
+		}
+	}
+	return found
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/audit"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+func auditCommand() *cobra.Command {
+	var policyName string
+	var as []string
+	var asJSON, merged bool
+	var pages int
+	cmd := Command("audit URL [--policy FILE] [--as CRAWLER,…]", "Looks at a site from outside, as crawlers do, and reports where its channels contradict each other or a policy",
+		func(cmd *cobra.Command, args []string) (int, error) {
+			if len(args) != 1 {
+				return ExitUsage, argumentsError(args, "URL")
+			}
+			address := args[0]
+			if !strings.Contains(address, "://") {
+				address = "https://" + address
+			}
+			u, err := url.Parse(address)
+			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+				return ExitUsage, fmt.Errorf("invalid URL %q: must be like https://www.example.com/", args[0])
+			}
+			var s *site.Site
+			if policyName != "" {
+				loaded, ds, err := load(policyName, cmd.InOrStdin())
+				if err != nil {
+					return ExitUsage, err
+				}
+				if loaded == nil {
+					errOut := cmd.ErrOrStderr()
+					return ExitPolicyError, errors.Join(ds.Write(errOut, colored(errOut)), errPolicy)
+				}
+				s = loaded
+			}
+			report, err := audit.Run(cmd.Context(), u, audit.Options{Policy: s, Merged: merged, As: as, Pages: pages})
+			if err != nil {
+				return ExitUsage, err
+			}
+			out := cmd.OutOrStdout()
+			if asJSON {
+				err = writeJSON(out, report)
+			} else {
+				err = report.WriteText(out)
+			}
+			switch {
+			case err != nil:
+				return ExitUsage, err
+			case report.Faults() > 0:
+				return ExitFaults, nil
+			}
+			return caddy.ExitCodeSuccess, nil
+		})
+	cmd.Long = `Fetches robots.txt, the page at URL and some pages of the sitemap, and says what a
+crawler learns there from robots.txt, headers and meta elements.
+
+It obeys robots.txt for ` + audit.OwnToken + `, sends one request a second, and says who
+it is. With --as it also sends requests in the names of crawlers; a server that verifies
+crawlers refuses these, which is reported as inconclusive. Private addresses are only
+connected to if the URL itself names one.
+
+The exit code is 0 if there is no fault, 1 if there is one, and 2 if the audit
+cannot be carried out.`
+	fl := cmd.Flags()
+	fl.StringVar(&policyName, "policy", "", "the policy file that the site is meant to follow")
+	fl.StringSliceVar(&as, "as", nil, "crawlers to request pages as, such as GPTBot,Googlebot")
+	fl.BoolVar(&merged, "merged", false, "robots.txt is merged with that of the upstream (robots_txt merge), and may say more than the policy")
+	fl.IntVar(&pages, "pages", audit.DefaultPages, "how many pages to look at")
+	fl.BoolVar(&asJSON, "json", false, "print the report as JSON")
+	return cmd
+}

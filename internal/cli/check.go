@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+func checkCommand() *cobra.Command {
+	var asJSON, strict bool
+	cmd := Command("check FILE... | -", "Checks policy files for errors and likely mistakes, runs their tests, and says who may come in",
+		func(cmd *cobra.Command, args []string) (int, error) {
+			if len(args) == 0 {
+				return ExitUsage, argumentsError(args, "at least one FILE, or -")
+			}
+			out := cmd.OutOrStdout()
+			all, failed := policyfile.Diagnostics{}, false // [] rather than null
+			for _, name := range args {
+				s, ds, err := load(name, cmd.InOrStdin())
+				if err != nil {
+					return ExitUsage, err
+				}
+				failed = failed || ds.HasErrors() || strict && ds.Count(policy.Warning) > 0
+				all = append(all, ds...)
+				if asJSON {
+					continue
+				}
+				if err := writeCheck(out, fileName(name), s, ds); err != nil {
+					return ExitUsage, err
+				}
+			}
+			code := caddy.ExitCodeSuccess
+			if failed {
+				code = ExitPolicyError
+			}
+			if asJSON {
+				return code, writeJSON(out, all)
+			}
+			return code, nil
+		})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics as JSON")
+	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
+	return cmd
+}
+
+// writeCheck prints the diagnostics of one file and, if it loads, who may come in.
+func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnostics) error {
+	if err := ds.Write(out, colored(out)); err != nil {
+		return err
+	}
+	counts := fmt.Sprintf("%s, %s and %s", plural(ds.Count(policy.Error), "error"), plural(ds.Count(policy.Warning), "warning"), plural(ds.Count(policy.Hint), "hint"))
+	if s == nil {
+		_, err := fmt.Fprintf(out, "%s: %s\n", name, counts)
+		return err
+	}
+	if n := len(s.File.Spec.Expect); n > 0 {
+		counts += fmt.Sprintf("; %s passed", plural(n, "test"))
+	}
+	_, err := fmt.Fprintf(out, "%s: %s\n%s", name, counts, policyfile.SummaryText(s.File.Summary(time.Now()))+s.File.ClosedText()+s.File.LimitsText())
+	return err
+}
+
+// plural is a number of things: "no errors", "1 error", "2 errors".
+func plural(n int, word string) string {
+	switch n {
+	case 0:
+		return "no " + word + "s"
+	case 1:
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+func renderCommand() *cobra.Command {
+	var host, other string
+	cmd := Command("render FILE", "Prints the robots.txt that a policy file produces",
+		func(cmd *cobra.Command, args []string) (int, error) {
+			s, ds, err := loadArg(args, 1, "FILE")
+			if err != nil {
+				return ExitUsage, err
+			}
+			if cmd.Flags().Changed("host") {
+				h, err := policy.ParseHost(host)
+				if err != nil {
+					return ExitUsage, fmt.Errorf("--host %q: %w", host, err)
+				}
+				if h.Wildcard() {
+					return ExitUsage, fmt.Errorf("--host %q: must be one host, such as www%s", host, h[1:])
+				}
+				host = string(h)
+			}
+			errOut := cmd.ErrOrStderr()
+			if err := ds.Write(errOut, colored(errOut)); err != nil || s == nil {
+				return exitCode(ds), err
+			}
+			f, _ := robotsserve.Render(s.Policy, host, robotsserve.Options{})
+			if other != "" {
+				if f, err = renderMerged(errOut, s.Policy, host, other); err != nil {
+					return ExitUsage, err
+				}
+			}
+			_, err = cmd.OutOrStdout().Write(f.Body)
+			return caddy.ExitCodeSuccess, err
+		})
+	cmd.Flags().StringVar(&other, "merge", "", "merge with the robots.txt of the upstream in this `FILE`, as \"robots_txt merge\" does")
+	cmd.Flags().StringVar(&host, "host", "", "the host to render for (default: a host that no rule names)")
+	return cmd
+}
+
+// renderMerged renders a policy merged with the robots.txt in a file. Notes about that
+// file are written to w.
+func renderMerged(w io.Writer, p *policy.Policy, host, name string) (*robotsserve.File, error) {
+	data, err := readFile(name)
+	if err != nil {
+		return nil, err
+	}
+	f, problems, notes := robotsserve.Merge(p, host, robotsserve.ParseOther(data), robotsserve.Options{})
+	writeNotes(w, name, notes)
+	for _, pr := range problems {
+		if pr.Severity == policy.Error {
+			return nil, fmt.Errorf("%s cannot be merged: %s", name, pr.Message)
+		}
+	}
+	return f, nil
+}
+
+// writeNotes prints notes about a robots.txt, each with its line.
+func writeNotes(w io.Writer, name string, notes []robotsserve.Note) {
+	for _, n := range notes {
+		at := name
+		if n.Line > 0 {
+			at = fmt.Sprintf("%s:%d", name, n.Line)
+		}
+		fmt.Fprintf(w, "%s: %s\n", at, n.Message)
+	}
+}
+
+func schemaCommand() *cobra.Command {
+	return Command("schema", "Prints the JSON Schema of policy files, for editors",
+		func(cmd *cobra.Command, args []string) (int, error) {
+			if len(args) > 0 {
+				return ExitUsage, errors.New("schema takes no arguments")
+			}
+			_, err := cmd.OutOrStdout().Write(policyfile.Schema())
+			return caddy.ExitCodeSuccess, err
+		})
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runCheck runs check with arguments and returns what it prints and its error.
+func runCheck(t *testing.T, stdin string, args ...string) (out, errOut string, err error) {
+	t.Helper()
+	return execute(checkCommand(), stdin, args...)
+}
+
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := write("good.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\nexpect:\n  - GPTBot may not crawl /\n")
+	warns := write("warns.yaml", "version: 1\nrules:\n  - for: GPTBott\n    disallow: {crawl: /}\n")
+	broken := write("broken.yaml", "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: admin}\n")
+	failing := write("failing.yaml", "version: 1\nexpect:\n  - GPTBot may not crawl /\n")
+	for name, tt := range map[string]struct {
+		args  []string
+		stdin string
+		fails bool
+		has   []string
+	}{
+		"good":             {args: []string{good}, has: []string{"good.yaml: no errors, no warnings and no hints; 1 test passed\n", "every host:\n  may crawl: ", "  may not crawl: ai-training (1 of "}},
+		"stdin":            {args: []string{"-"}, stdin: "version: 1\n", has: []string{"<stdin>: no errors", "may crawl:     everyone ("}},
+		"warning":          {args: []string{warns}, has: []string{"[misspelt-crawler]", "warns.yaml: no errors, 1 warning and no hints\n"}},
+		"strict":           {args: []string{"--strict", warns}, fails: true, has: []string{"[misspelt-crawler]"}},
+		"strict good":      {args: []string{"--strict", good}},
+		"error":            {args: []string{broken}, fails: true, has: []string{"[bad-path]", "broken.yaml: 1 error, no warnings and no hints\n"}},
+		"test fails":       {args: []string{failing}, fails: true, has: []string{"[expectation-failed]"}},
+		"several":          {args: []string{good, warns}, has: []string{"good.yaml: no errors", "warns.yaml: no errors"}},
+		"several, one bad": {args: []string{good, broken, warns}, fails: true, has: []string{"good.yaml: no errors", "broken.yaml: 1 error", "warns.yaml: no errors"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, _, err := runCheck(t, tt.stdin, tt.args...)
+			if (err != nil) != tt.fails {
+				t.Errorf("error %v\n%s", err, out)
+			}
+			for _, has := range tt.has {
+				if !strings.Contains(out, has) {
+					t.Errorf("no %q in:\n%s", has, out)
+				}
+			}
+		})
+	}
+	t.Run("JSON", func(t *testing.T) {
+		out, _, err := runCheck(t, "", "--json", good, warns, broken)
+		var list []struct{ File, Code string }
+		if jerr := json.Unmarshal([]byte(out), &list); jerr != nil || err == nil || len(list) != 2 || list[0].File != warns || list[1].Code != "bad-path" {
+			t.Errorf("%v %v %s", err, jerr, out)
+		}
+		if out, _, err := runCheck(t, "", "--json", good); err != nil || strings.TrimSpace(out) != "[]" {
+			t.Errorf("%v %s", err, out)
+		}
+	})
+}
+
+func TestReadFileSaysWhatToDo(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := readFile(dir); err == nil || !strings.Contains(err.Error(), "is a directory; give the policy file in it, such as "+filepath.Join(dir, "site-policy.yaml")) {
+		t.Errorf("a directory: %v", err)
+	}
+	if _, err := readFile(filepath.Join(dir, "none.yaml")); err == nil || !strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("a missing file: %v", err)
+	}
+	secret := filepath.Join(dir, "secret.yaml")
+	if err := os.WriteFile(secret, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.ReadFile(secret); err == nil {
+		t.Skip("this user may read every file")
+	}
+	if _, err := readFile(secret); err == nil || !strings.Contains(err.Error(), "chmod a+r") {
+		t.Errorf("a file without permission: %v", err)
+	}
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// TestCommandsPage compares docs/commands.md with the commands of the code.
+func TestCommandsPage(t *testing.T) {
+	const name, mark = "../../docs/commands.md", "<!-- commands -->\n"
+	page, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, ok := strings.Cut(string(page), mark)
+	if !ok {
+		t.Fatalf("%s has no %s", name, mark)
+	}
+	var all []*cobra.Command
+	for _, subcommand := range subcommands {
+		all = append(all, subcommand())
+	}
+	slices.SortFunc(all, func(a, b *cobra.Command) int { return strings.Compare(a.Name(), b.Name()) })
+	var b strings.Builder
+	b.WriteString(head + mark)
+	for _, c := range all {
+		describeCommand(&b, "caddy robots-policy ", c)
+	}
+	want := strings.TrimRight(b.String(), "\n") + "\n"
+	if string(page) == want {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s is out of date: go test ./internal/cli -run TestCommandsPage -update", name)
+	}
+	if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// describeCommand writes a command and its subcommands.
+func describeCommand(b *strings.Builder, parent string, c *cobra.Command) {
+	if c.Short == "" {
+		panic(c.Name() + " has no description")
+	}
+	fmt.Fprintf(b, "\n### %s\n\n`%s%s`: %s.\n", c.Name(), parent, c.Use, c.Short)
+	if flags := c.LocalFlags().FlagUsages(); flags != "" {
+		b.WriteString("\n```text\n" + flags + "```\n")
+	}
+	for _, sub := range c.Commands() {
+		describeCommand(b, parent+c.Name()+" ", sub)
+	}
+}

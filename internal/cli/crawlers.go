@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+)
+
+func crawlersCommand() *cobra.Command {
+	var asJSON bool
+	var against []string
+	cmd := Command("crawlers [NAME|KIND]", "Lists the crawlers that policies can name, or describes one",
+		func(cmd *cobra.Command, args []string) (int, error) {
+			if len(args) > 1 {
+				return ExitUsage, argumentsError(args, "[NAME|KIND]")
+			}
+			known, err := crawlers.Default()
+			if err != nil {
+				return ExitUsage, err
+			}
+			if len(against) > 0 {
+				if len(args) > 0 {
+					return ExitUsage, argumentsError(args, "no arguments with --check-against")
+				}
+				return checkAgainst(cmd.OutOrStdout(), known, against, asJSON)
+			}
+			found := known.All()
+			if len(args) == 1 {
+				name := strings.TrimPrefix(args[0], "category:")
+				if found = known.OfKind(crawlers.Kind(strings.ToLower(name))); len(found) == 0 {
+					found = known.Search(name)
+				}
+				if len(found) == 0 {
+					return ExitUsage, unknownName(known, name)
+				}
+			}
+			out := cmd.OutOrStdout()
+			switch {
+			case asJSON:
+				err = writeJSON(out, describeAll(found))
+			case len(args) == 1 && len(found) == 1:
+				err = describe(found[0]).write(out)
+			default:
+				err = writeTable(out, found)
+			}
+			return caddy.ExitCodeSuccess, err
+		})
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringArrayVar(&against, "check-against", nil, "compare the catalogue with a `FILE`: crawler-user-agents.json, well-known-bots.json, or the robots.json of ai.robots.txt; can be repeated")
+	return cmd
+}
+
+// unknownName is the error for a name that nothing has, with a suggestion.
+func unknownName(known *crawlers.Catalogue, name string) error {
+	names := strings.Split(kindList(), ", ")
+	for _, c := range known.All() {
+		names = append(names, c.Token, c.Operator)
+	}
+	if near := policyfile.Nearest(name, names); near != "" {
+		return fmt.Errorf("unknown crawler, operator or kind %q; did you mean %q?", name, near)
+	}
+	return fmt.Errorf("unknown crawler, operator or kind %q; the kinds are %s", name, kindList())
+}
+
+func kindList() string {
+	kinds := crawlers.Kinds()
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = string(k)
+	}
+	return strings.Join(names, ", ")
+}
+
+func writeTable(out io.Writer, list []*crawlers.Crawler) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "CRAWLER\tOPERATOR\tKIND\tROBOTS.TXT\tVERIFIED BY")
+	for _, c := range list {
+		d := describe(c)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.Token, d.Operator, d.Kind, d.Honours, strings.Join(d.verifiedBy(), ", "))
+	}
+	return w.Flush()
+}
+
+// description is what is printed about a crawler.
+type description struct {
+	Token              string   `json:"token"`
+	Operator           string   `json:"operator,omitempty"`
+	Kind               string   `json:"kind,omitempty"`
+	Further            []string `json:"further_kinds,omitempty"`
+	RobotsOnly         bool     `json:"robots_only,omitempty"`
+	UserAgents         []string `json:"user_agents,omitempty"`
+	Follows            []string `json:"follows,omitempty"`
+	IgnoresStar        bool     `json:"ignores_star,omitempty"`
+	Honours            string   `json:"honours_robots_txt"`
+	TrainingControl    string   `json:"training_control,omitempty"`
+	AddressLists       []string `json:"address_lists,omitempty"`
+	ReverseDNS         []string `json:"reverse_dns,omitempty"`
+	SignatureDirectory string   `json:"signature_directory,omitempty"`
+	Docs               string   `json:"docs,omitempty"`
+	Example            string   `json:"example,omitempty"`
+	Note               string   `json:"note,omitempty"`
+	AsOf               string   `json:"as_of,omitempty"`
+	Sources            []string `json:"sources,omitempty"`
+}
+
+func describe(c *crawlers.Crawler) *description {
+	d := &description{
+		Token: c.Token, Operator: c.Operator, Kind: string(c.Kind), RobotsOnly: c.RobotsOnly, UserAgents: c.Patterns(),
+		Follows: c.Follows, IgnoresStar: c.IgnoresStar, Honours: string(c.Honours), TrainingControl: c.TrainingControl,
+		AddressLists: c.Verification.AddressLists, ReverseDNS: c.Verification.ReverseDNS, SignatureDirectory: c.Verification.WebBotAuth,
+		Docs: c.Docs, Note: c.Note, AsOf: c.AsOf, Sources: c.Sources,
+	}
+	for _, k := range c.Kinds {
+		d.Further = append(d.Further, string(k))
+	}
+	if len(c.Examples) > 0 {
+		d.Example = c.Examples[0]
+	}
+	return d
+}
+
+func describeAll(list []*crawlers.Crawler) []*description {
+	ds := make([]*description, len(list))
+	for i, c := range list {
+		ds[i] = describe(c)
+	}
+	return ds
+}
+
+func (d *description) verifiedBy() (by []string) {
+	if len(d.AddressLists) > 0 {
+		by = append(by, "lists")
+	}
+	if len(d.ReverseDNS) > 0 {
+		by = append(by, "dns")
+	}
+	if d.SignatureDirectory != "" {
+		by = append(by, "signatures")
+	}
+	return by
+}
+
+// honours describes what an operator says about robots.txt.
+var honours = map[string]string{
+	string(crawlers.HonoursYes):           "followed, says its operator",
+	string(crawlers.HonoursNo):            "not followed",
+	string(crawlers.HonoursPartly):        "followed in part or in some cases",
+	string(crawlers.HonoursUserTriggered): "not applied, says its operator, because users request each fetch",
+	string(crawlers.HonoursUnknown):       "unknown: its operator says nothing",
+}
+
+// write prints one crawler for a person, and how a policy can name it.
+func (d *description) write(out io.Writer) error {
+	var b strings.Builder
+	b.WriteString(d.Token)
+	if d.Operator != "" {
+		b.WriteString(" (" + d.Operator + ")")
+	}
+	b.WriteString("\n")
+	line := func(name string, values ...string) {
+		if text := strings.Join(values, ", "); text != "" {
+			fmt.Fprintf(&b, "  %-16s %s\n", name, text)
+		}
+	}
+	if kind := crawlers.Kind(d.Kind); kind.Valid() {
+		line("kind", d.Kind+": "+kind.Description())
+	}
+	line("also", d.Further...)
+	if d.RobotsOnly {
+		line("requests", "none: it is a token for robots.txt only and cannot be refused")
+	} else {
+		line("recognized by", d.UserAgents...)
+	}
+	line("robots.txt", honours[d.Honours])
+	if d.IgnoresStar {
+		line("", "ignores the group of *")
+	}
+	if len(d.Follows) > 0 {
+		line("", "without a group of its own it follows the group of "+strings.Join(d.Follows, ", "))
+	}
+	if d.TrainingControl != "" {
+		line("AI training", "controlled in robots.txt by the token "+d.TrainingControl)
+	}
+	line("address lists", d.AddressLists...)
+	line("reverse DNS", d.ReverseDNS...)
+	line("signs with", d.SignatureDirectory)
+	line("documentation", d.Docs)
+	line("example", d.Example)
+	line("note", strings.Join(strings.Fields(d.Note), " "))
+	line("as of", d.AsOf)
+	line("sources", d.Sources...)
+	names := []string{"for: " + d.Token}
+	if d.Kind != "" {
+		names = append(names, "for: category:"+d.Kind)
+	}
+	if d.Operator != "" {
+		names = append(names, fmt.Sprintf("for: %q", "operator:"+d.Operator))
+	}
+	line("in a policy", names...)
+	_, err := io.WriteString(out, b.String())
+	return err
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policyinput"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+// The values of --fail-on.
+var failOn = []string{"search-loss", "any", "none"}
+
+func diffCommand() *cobra.Command {
+	var asJSON bool
+	var fail string
+	cmd := Command("diff OLD NEW", "Shows which crawlers gain and lose what between two policies or robots.txt files",
+		func(cmd *cobra.Command, args []string) (int, error) {
+			if len(args) != 2 {
+				return ExitUsage, argumentsError(args, "OLD and NEW")
+			}
+			if !slices.Contains(failOn, fail) {
+				return ExitUsage, fmt.Errorf("invalid --fail-on %q: must be one of %s", fail, strings.Join(failOn, ", "))
+			}
+			var inputs [2]*policyinput.Input
+			for i, name := range args {
+				in, err := policyinput.Read(cmd.Context(), name, cmd.InOrStdin())
+				if errors.Is(err, policyinput.ErrInvalid) {
+					return ExitPolicyError, err
+				}
+				if err != nil {
+					return ExitUsage, err
+				}
+				writeFewNotes(cmd.ErrOrStderr(), in.Name, in.Notes)
+				inputs[i] = in
+			}
+			d := compare.Policies(inputs[0].Policy, inputs[1].Policy, compare.Options{})
+			out := cmd.OutOrStdout()
+			var err error
+			if asJSON {
+				err = writeJSON(out, d)
+			} else {
+				err = d.WriteText(out)
+			}
+			switch {
+			case err != nil:
+				return ExitUsage, err
+			case fail == "any" && (!d.Empty() || !d.Complete), fail == "search-loss" && len(d.SearchLosses()) > 0:
+				return ExitPolicyError, nil
+			}
+			return caddy.ExitCodeSuccess, nil
+		})
+	cmd.Long = `
+Says which crawlers may do what under NEW that they might not under OLD, and the
+reverse, on which hosts and in which parts of the site. OLD and NEW are each a policy
+file, a robots.txt, the URL of one, or - for the standard input; the URL of a site
+stands for its robots.txt.
+
+A robots.txt is read as Google's crawlers read it.
+
+The exit code is 0 on success, 1 if search engines lose anything (see --fail-on) or a
+file has an error, and 2 if the command cannot be carried out as given.`
+	cmd.Example = `  caddy robots-policy diff site-policy.yaml new.yaml
+  caddy robots-policy diff https://www.example.com/robots.txt site-policy.yaml
+  caddy robots-policy diff --fail-on any old/robots.txt robots.txt`
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
+	cmd.Flags().StringVar(&fail, "fail-on", "search-loss", "exit with 1 on `WHAT`: search-loss, any or none")
+	return cmd
+}
+
+// maxNotes is how many notes about an input of diff are printed.
+const maxNotes = 10
+
+func writeFewNotes(w io.Writer, name string, notes []robotsserve.Note) {
+	writeNotes(w, name, notes[:min(len(notes), maxNotes)])
+	if n := len(notes) - maxNotes; n > 0 {
+		fmt.Fprintf(w, "%s: and %s; see them all with: caddy robots-policy import %s\n", name, plural(n, "more note"), name)
+	}
+}

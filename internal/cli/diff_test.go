@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+func TestDiff(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	policyText := "version: 1\nrules:\n  - for: everyone-else\n    disallow: {crawl: /admin/}\n"
+	old := write("old.yaml", policyText)
+	robots := write("robots.txt", "User-agent: *\nDisallow: /admin/\n")
+	ai := write("ai.yaml", policyText+"  - for: GPTBot\n    disallow: {crawl: /}\n")
+	search := write("search.yaml", policyText+"  - for: Bingbot\n    disallow: {crawl: /news/}\n")
+	broken := write("broken.yaml", "version: 1\nrulez: []\n")
+	page := write("page.txt", "<!doctype html><p>hello")
+	for name, tt := range map[string]struct {
+		args  []string
+		stdin string
+		fails bool
+		has   []string
+	}{
+		"the same":           {args: []string{old, old}, has: []string{"Nothing changes.\n"}},
+		"AI loses":           {args: []string{old, ai}, has: []string{"Others lose:\n  GPTBot may no longer crawl the whole site (but for /admin/)\n"}},
+		"AI loses, any":      {args: []string{"--fail-on", "any", old, ai}, fails: true, has: []string{"GPTBot"}},
+		"search loses":       {args: []string{old, search}, fails: true, has: []string{"Search engines lose:\n  Bingbot may no longer crawl /news/\n"}},
+		"search loses, none": {args: []string{"--fail-on", "none", old, search}, has: []string{"Bingbot may no longer crawl /news/"}},
+		"search gains":       {args: []string{search, old}, has: []string{"Gained:\n  Bingbot may now crawl /news/\n"}},
+		"a robots.txt":       {args: []string{robots, search}, fails: true, has: []string{"Bingbot may no longer crawl /news/"}},
+		"the standard input": {args: []string{robots, "-"}, stdin: "User-agent: *\nDisallow: /admin/\n", has: []string{"Nothing changes."}},
+		"one argument":       {args: []string{old}, fails: true, has: []string{"expected OLD and NEW"}},
+		"a wrong flag":       {args: []string{"--fail-on", "loss", old, old}, fails: true, has: []string{`invalid --fail-on "loss": must be one of search-loss, any, none`}},
+		"a broken policy":    {args: []string{old, broken}, fails: true, has: []string{"rulez"}},
+		"a web page":         {args: []string{old, page}, fails: true, has: []string{"web page"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, errOut, err := execute(diffCommand(), tt.stdin, tt.args...)
+			if (err != nil) != tt.fails {
+				t.Errorf("error %v\n%s%s", err, out, errOut)
+			}
+			for _, has := range tt.has {
+				if !strings.Contains(out+errOut, has) {
+					t.Errorf("no %q in:\n%s%s", has, out, errOut)
+				}
+			}
+		})
+	}
+	t.Run("JSON", func(t *testing.T) {
+		out, _, err := execute(diffCommand(), "", "--json", old, ai)
+		var d compare.Diff
+		if err != nil || json.Unmarshal([]byte(out), &d) != nil || len(d.Changes) != 1 || d.Changes[0].Crawlers[0] != "GPTBot" || !d.Complete {
+			t.Errorf("%v %s", err, out)
+		}
+	})
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policyinput"
+)
+
+func importCommand() *cobra.Command {
+	cmd := Command("import ROBOTS.TXT | URL | -", "Converts a robots.txt to a policy file that says the same",
+		func(cmd *cobra.Command, args []string) (int, error) {
+			if len(args) != 1 {
+				return ExitUsage, argumentsError(args, "ROBOTS.TXT or its URL")
+			}
+			raw, err := policyinput.ReadRaw(cmd.Context(), args[0], cmd.InOrStdin())
+			if err != nil {
+				return ExitUsage, err
+			}
+			if raw.None {
+				return ExitPolicyError, errors.New(raw.Note)
+			}
+			c, err := policyinput.Convert(raw.Name, raw.Data)
+			if errors.Is(err, policyinput.ErrInvalid) {
+				return ExitPolicyError, err
+			}
+			if err != nil {
+				return ExitUsage, err
+			}
+			if raw.Note != "" {
+				fmt.Fprintln(cmd.ErrOrStderr(), raw.Note)
+			}
+			writeNotes(cmd.ErrOrStderr(), raw.Name, c.Notes)
+			_, err = cmd.OutOrStdout().Write(c.Text)
+			return caddy.ExitCodeSuccess, err
+		})
+	cmd.Long = `
+Prints a policy file that says to every crawler what the robots.txt says, as Google's
+crawlers read it, with its comments, and with one test for each search engine. What
+cannot be taken over is reported with its line.
+
+The URL of a site stands for its /robots.txt. Redirects are followed.
+
+The exit code is 0 on success, 1 if there is no robots.txt in it (a web page, an empty
+file, a policy file, status 404), and 2 if it cannot be read; then nothing is printed.`
+	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
+  caddy robots-policy import https://www.example.com/ > site-policy.yaml`
+	return cmd
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/firstpolicy"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policyinput"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// initFlags are the flags of init as given.
+type initFlags struct {
+	search, training, aiAnswers, host, from, out string
+	closed, staging                              []string
+}
+
+func initCommand() *cobra.Command {
+	var f initFlags
+	cmd := Command("init", "Writes a first policy file, from a few questions, flags or an existing robots.txt",
+		func(cmd *cobra.Command, args []string) (int, error) {
+			if len(args) > 0 {
+				return ExitUsage, errors.New("init takes no arguments; give the answers as flags (see --help), or run it in a terminal without any")
+			}
+			a, err := f.answers()
+			if err != nil {
+				return ExitUsage, err
+			}
+			if !answersGiven(cmd) {
+				if !isTerminal(cmd.InOrStdin()) {
+					return ExitUsage, errors.New("there is no terminal to ask questions in: give the answers as flags, such as: init --search yes --ai-training no --host www.example.com")
+				}
+				if a, err = firstpolicy.Ask(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
+					return ExitUsage, err
+				}
+			}
+			return runInit(cmd, a, f.out)
+		})
+	fl := cmd.Flags()
+	fl.StringVar(&f.search, "search", "", "may search engines find the site? yes or no (default yes)")
+	fl.StringVar(&f.training, "ai-training", "", "may AI be trained with it? yes or no (default no)")
+	fl.StringVar(&f.aiAnswers, "ai-answers", "", "may AI products answer from it? yes or no (default yes)")
+	fl.StringArrayVar(&f.closed, "closed", nil, "a path that crawlers may not read, such as /members/; can be repeated")
+	fl.StringArrayVar(&f.staging, "staging", nil, "a host that must not be found, such as staging.example.com; can be repeated")
+	fl.StringVar(&f.host, "host", "", "the host name of the site")
+	fl.StringVar(&f.from, "from", "", "an existing robots.txt to start from: a file or a URL")
+	fl.StringVarP(&f.out, "output", "o", "site-policy.yaml", "the file to write; - is the standard output")
+	return cmd
+}
+
+// answersGiven reports whether a flag answers a question.
+func answersGiven(cmd *cobra.Command) bool {
+	for _, name := range []string{"search", "ai-training", "ai-answers", "closed", "staging", "host", "from"} {
+		if cmd.Flags().Changed(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func isTerminal(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// answers reads the flags.
+func (f *initFlags) answers() (a firstpolicy.Answers, err error) {
+	for _, q := range []struct {
+		flag, value string
+		answer      *firstpolicy.Answer
+	}{{"search", f.search, &a.Search}, {"ai-training", f.training, &a.Training}, {"ai-answers", f.aiAnswers, &a.AIAnswers}} {
+		if *q.answer, err = firstpolicy.ParseAnswer(q.value); err != nil {
+			return a, fmt.Errorf("invalid --%s %q: must be yes or no", q.flag, q.value)
+		}
+	}
+	for _, s := range f.closed {
+		if err := a.AddClosed(s); err != nil {
+			return a, fmt.Errorf("--closed: %w", err)
+		}
+	}
+	for _, s := range f.staging {
+		if err := a.AddStaging(s); err != nil {
+			return a, fmt.Errorf("--staging: %w", err)
+		}
+	}
+	if f.host != "" {
+		h, err := firstpolicy.ParseHost(f.host, false)
+		if err != nil {
+			return a, fmt.Errorf("--host: %w", err)
+		}
+		a.Host = string(h)
+	}
+	if f.from != "" {
+		a.SetFrom(f.from)
+	}
+	return a, nil
+}
+
+// runInit writes the policy for the answers and says what it means.
+func runInit(cmd *cobra.Command, a firstpolicy.Answers, file string) (int, error) {
+	errOut := cmd.ErrOrStderr()
+	if file != "-" {
+		if _, err := os.Lstat(file); err == nil {
+			return ExitUsage, fmt.Errorf("%s exists, and init does not overwrite: give another name with -o", file)
+		}
+	}
+	var imported *policy.Spec
+	if a.From != "" {
+		var err error
+		if imported, err = importFrom(cmd.Context(), errOut, a.From); err != nil {
+			return ExitUsage, err
+		}
+		if imported == nil {
+			a.From = ""
+		}
+	}
+	text, s, contradicted, err := firstpolicy.Build(a, imported)
+	if err != nil {
+		return ExitPolicyError, err
+	}
+	for _, c := range contradicted {
+		fmt.Fprintf(errOut, "note: robots.txt says otherwise, and stays as it is; this does not hold: %s\n", c)
+	}
+	if file == "-" {
+		if _, err := cmd.OutOrStdout().Write(text); err != nil {
+			return ExitUsage, err
+		}
+		return caddy.ExitCodeSuccess, firstpolicy.WriteMeaning(errOut, s, a, time.Now())
+	}
+	if err := writeNew(file, text); err != nil {
+		return ExitUsage, err
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "Wrote %s.\n\n", file)
+	if err := firstpolicy.WriteMeaning(out, s, a, time.Now()); err != nil {
+		return ExitUsage, err
+	}
+	return caddy.ExitCodeSuccess, firstpolicy.WriteNextSteps(out, a, file)
+}
+
+// writeNew writes a file that must not exist.
+func writeNew(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists, and init does not overwrite: give another name with -o", name)
+	} else if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// importFrom reads an existing robots.txt, from a file or URL, as a policy. It is nil if
+// the site has none.
+func importFrom(ctx context.Context, errOut io.Writer, name string) (*policy.Spec, error) {
+	raw, err := policyinput.ReadRaw(ctx, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	if raw.None {
+		fmt.Fprintf(errOut, "note: %s does not exist, so the policy starts from nothing\n", name)
+		return nil, nil
+	}
+	im, err := policyinput.Import(raw.Data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	writeNotes(errOut, name, im.Notes)
+	return im.Spec, nil
+}

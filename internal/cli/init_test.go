@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestInitGolden(t *testing.T) {
+	for name, args := range map[string][]string{
+		"newspaper":     {"--host", "www.example.com", "--search", "yes", "--ai-training", "no", "--ai-answers", "no", "--closed", "/premium/", "--closed", "/archive/"},
+		"shop":          {"--host", "shop.example.com", "--search", "yes", "--ai-training", "no", "--ai-answers", "yes", "--closed", "/cart", "--closed", "/checkout/", "--closed", "/*?sort="},
+		"documentation": {"--host", "docs.example.com", "--search", "yes", "--ai-training", "yes", "--ai-answers", "yes"},
+		"staging":       {"--host", "www.example.com", "--staging", "staging.example.com", "--staging", "*.preview.example.com"},
+		"private":       {"--host", "intern.example.com", "--search", "no", "--ai-training", "no", "--ai-answers", "no"},
+		"imported":      {"--host", "www.example.com", "--from", "testdata/init/robots.txt", "--ai-training", "no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "site-policy.yaml")
+			stdout, stderr, err := execute(initCommand(), "", append(args, "-o", out)...)
+			if err != nil {
+				t.Fatal(err, stderr)
+			}
+			text, err := os.ReadFile(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stdout = strings.ReplaceAll(stdout, out, "site-policy.yaml")
+			compareGolden(t, "testdata/init/"+name+".yaml", text)
+			compareGolden(t, "testdata/init/"+name+".txt", []byte(stdout))
+		})
+	}
+}
+
+func compareGolden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s (-update rewrites it):\n%s\nwant:\n%s", name, got, want)
+	}
+}
+
+func TestInitNeverOverwrites(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, err := execute(initCommand(), "", "--search", "yes", "-o", file)
+	if err == nil || !strings.Contains(stderr, "does not overwrite") {
+		t.Errorf("%v %s", err, stderr)
+	}
+	link := filepath.Join(t.TempDir(), "link.yaml")
+	if err := os.Symlink(filepath.Join(t.TempDir(), "nowhere"), link); err == nil {
+		if _, _, err := execute(initCommand(), "", "--search", "yes", "-o", link); err == nil {
+			t.Error("wrote through a symbolic link")
+		}
+	}
+	if data, _ := os.ReadFile(file); string(data) != "mine" {
+		t.Errorf("overwritten: %s", data)
+	}
+}
+
+func TestInitRejects(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no terminal":    {nil, "there is no terminal to ask questions in"},
+		"argument":       {[]string{"site.yaml"}, "init takes no arguments"},
+		"answer":         {[]string{"--search", "perhaps"}, `invalid --search "perhaps": must be yes or no`},
+		"host":           {[]string{"--host", "*.example.com"}, "must be one host"},
+		"whole site":     {[]string{"--closed", "/"}, "is the whole site"},
+		"missing robots": {[]string{"--from", "nowhere-robots.txt"}, "does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "p.yaml")
+			_, stderr, err := execute(initCommand(), "", append(tt.args, "-o", file)...)
+			if err == nil || !strings.Contains(stderr, tt.want) {
+				t.Errorf("%v: %s", err, stderr)
+			}
+			if _, err := os.Stat(file); err == nil {
+				t.Error("a file was written")
+			}
+		})
+	}
+}
+
+// TestInitFromServer starts from a robots.txt that a server has; what it says against
+// the answers stays, and is reported.
+func TestInitFromServer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/robots.txt" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, "User-agent: Bingbot\nDisallow: /\n\nUser-agent: *\nDisallow: /private/\n")
+	}))
+	defer server.Close()
+	stdout, stderr, err := execute(initCommand(), "", "--from", server.URL, "--search", "yes", "-o", "-")
+	if err != nil {
+		t.Fatal(err, stderr)
+	}
+	for _, want := range []string{"for: Bingbot", "/private/", "category:search may index"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in:\n%s", want, stdout)
+		}
+	}
+	if strings.Contains(stdout, "category:search may crawl") || !strings.Contains(stderr, "robots.txt says otherwise") {
+		t.Errorf("the test that fails must be left out and reported:\n%s\n%s", stdout, stderr)
+	}
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/caddyserver/certmagic"
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+func publishCommand() *cobra.Command {
+	var to, config, adapter string
+	var dryRun bool
+	var guard searchGuard
+	cmd := Command("publish FILE --to storage:KEY", "Checks a policy file and writes it to Caddy's storage, for every server that reads it from there",
+		func(cmd *cobra.Command, args []string) (int, error) {
+			const usage = "FILE --to storage:KEY"
+			if !strings.HasPrefix(to, policyname.StoragePrefix) {
+				return ExitUsage, errors.New("--to is missing: give a key in Caddy's storage, such as storage:robots_policy/site.yaml")
+			}
+			key, err := policyname.StorageKey(to)
+			if err != nil {
+				return ExitUsage, err
+			}
+			if len(args) != 1 {
+				return ExitUsage, argumentsError(args, usage)
+			}
+			data, err := readFile(args[0])
+			if err != nil {
+				return ExitUsage, err
+			}
+			s, ds := site.Load(args[0], data, robotsserve.ServeOptions{})
+			errOut := cmd.ErrOrStderr()
+			if err := ds.Write(errOut, colored(errOut)); err != nil || s == nil {
+				return exitCode(ds), err
+			}
+			return publish(cmd, publication{s, data, key, storageOf{config, adapter}, dryRun, &guard})
+		})
+	cmd.Flags().StringVar(&to, "to", "", "the key to write: storage:KEY")
+	cmd.Flags().StringVar(&config, "config", "", "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
+	cmd.Flags().StringVar(&adapter, "adapter", "", "the config adapter to use")
+	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: the directory of an activity store, or access logs (a file or a glob)")
+	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests of verified search crawlers may newly be refused")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only print what would change")
+	return cmd
+}
+
+// publication is what publish is asked to do.
+type publication struct {
+	site   *site.Site
+	data   []byte
+	key    string
+	of     storageOf
+	dryRun bool
+	guard  *searchGuard
+}
+
+// publish writes a valid policy to the storage and prints what changes.
+func publish(cmd *cobra.Command, p publication) (int, error) {
+	s, data, key := p.site, p.data, p.key
+	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+	defer cancel()
+	storage, err := p.of.open(ctx)
+	if err != nil {
+		return ExitUsage, err
+	}
+	limited, stop := context.WithTimeout(ctx, time.Minute)
+	defer stop()
+	before, err := storage.Load(limited, key)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return ExitUsage, fmt.Errorf("reading the published policy: %w", err)
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256(data))
+	out := cmd.OutOrStdout()
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+	if err == nil && bytes.Equal(before, data) {
+		say("%s%s already holds this policy (sha256 %s)", policyname.StoragePrefix, key, sum)
+		return caddy.ExitCodeSuccess, nil
+	}
+	var old *site.Site
+	if err == nil {
+		old, _ = site.Load(policyname.StoragePrefix+key, before, robotsserve.ServeOptions{})
+	}
+	if old != nil {
+		for _, words := range compare.Policies(old.Policy, s.Policy, compare.Options{}).Words() {
+			say("%s", words)
+		}
+	}
+	if err := p.guard.check(ctx, old, s, policyname.StoragePrefix+key); err != nil {
+		return ExitPolicyError, err
+	}
+	if p.dryRun {
+		say("dry run: nothing was published")
+		return caddy.ExitCodeSuccess, nil
+	}
+	if err := storage.Store(limited, key, data); err != nil {
+		return ExitUsage, fmt.Errorf("publishing: %w", err)
+	}
+	if got, err := storage.Load(limited, key); err != nil || !bytes.Equal(got, data) {
+		return ExitUsage, fmt.Errorf("the storage does not return what was published: %w", errors.Join(err, fs.ErrInvalid))
+	}
+	say("published as %s%s (sha256 %s)", policyname.StoragePrefix, key, sum)
+	return caddy.ExitCodeSuccess, nil
+}
+
+// storageOf names a configuration that sets the storage.
+type storageOf struct{ config, adapter string }
+
+func (of storageOf) open(ctx caddy.Context) (certmagic.Storage, error) {
+	config, _, _, err := caddycmd.LoadConfig(of.config, of.adapter)
+	if err != nil {
+		return nil, err
+	}
+	var c struct {
+		StorageRaw json.RawMessage `json:"storage,omitempty" caddy:"namespace=caddy.storage inline_key=module"`
+	}
+	if len(config) > 0 {
+		if err := json.Unmarshal(config, &c); err != nil {
+			return nil, fmt.Errorf("reading the configuration: %w", err)
+		}
+	}
+	if c.StorageRaw == nil {
+		return caddy.DefaultStorage, nil
+	}
+	v, err := ctx.LoadModule(&c, "StorageRaw")
+	if err != nil {
+		return nil, fmt.Errorf("opening the storage: %w", err)
+	}
+	return v.(caddy.StorageConverter).CertMagicStorage()
+}

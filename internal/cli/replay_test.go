@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
+)
+
+// execute runs a subcommand as Caddy does, and returns what it printed.
+func execute(cmd *cobra.Command, in string, args ...string) (stdout, stderr string, err error) {
+	var out, errOut bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetErr(&errOut)
+	cmd.SetIn(strings.NewReader(in))
+	cmd.SetArgs(args)
+	err = cmd.Execute()
+	return out.String(), errOut.String(), err
+}
+
+func TestReplay(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	policy := write("new.yaml", "version: 1\nenforcement: {mode: block}\nrules:\n  - for: CCBot\n    disallow: {crawl: [/]}\n")
+	broken := write("broken.yaml", "version: 1\nrules:\n  - for: everyone\n    disalow: {crawl: [/]}\n")
+	const line = `192.0.2.7 - - [22/Nov/2026:10:34:56 +0100] "GET /a?b HTTP/1.1" 200 2326 "-" "CCBot/2.0"` + "\n"
+	log := write("access.log", line+line)
+
+	out, stderr, err := execute(replayCommand(), "", policy, log)
+	if err != nil || !strings.Contains(out, "refused  2 requests  1 crawler") || stderr != "" {
+		t.Errorf("%v\n%s%s", err, out, stderr)
+	}
+	page := filepath.Join(dir, "report.html")
+	out, _, err = execute(replayCommand(), line, policy, "--json", "--html", page, "--host", "example.com", "-")
+	var r replay.Report
+	if err != nil || json.Unmarshal([]byte(out), &r) != nil || r.Requests != 1 || len(r.NewlyRefused) != 1 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b, []byte("CCBot")) {
+		t.Errorf("the page: %v\n%s", err, b)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{policy}, `expected NEW LOG..., got only "` + policy + `"`},
+		{[]string{policy, filepath.Join(dir, "none")}, "no such file"},
+		{[]string{policy, policy}, "it is in no format that is known"},
+		{[]string{policy, log, "--format", "nginx"}, `invalid format "nginx": must be caddy, common`},
+		{[]string{policy, log, "--since", "yesterday"}, `invalid --since "yesterday": must be a day`},
+		{[]string{broken, log}, "disalow"},
+		{[]string{policy, "--against", broken, log}, "disalow"},
+	} {
+		if out, stderr, _ := execute(replayCommand(), "", c.args...); !strings.Contains(stderr, c.want) || out != "" {
+			t.Errorf("%q prints %q and %q, want the error %q", c.args, out, stderr, c.want)
+		}
+	}
+}
+
+func TestProgressLine(t *testing.T) {
+	if got := progressLine(300<<20, 1200<<20, 3*time.Second); got != " 25 %  300 of 1200 MB  100 MB/s  9s left" {
+		t.Error(got)
+	}
+	if got := progressLine(0, 1<<20, 0); !strings.Contains(got, "? left") {
+		t.Error(got)
+	}
+}

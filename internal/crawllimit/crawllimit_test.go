@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawllimit
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+var (
+	start   = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	sixty   = policy.Limit{Requests: 60, Per: time.Minute, Burst: 60}
+	tenFive = policy.Limit{Requests: 10, Per: time.Hour, Burst: 5}
+)
+
+func TestAllow(t *testing.T) {
+	t.Parallel()
+	var l Limiter
+	key := Key{Crawler: "GPTBot", Pos: policy.Pos{Line: 3}, Limit: sixty}
+	allowed := 0
+	for range 1000 {
+		if wait, ok := l.Allow(key, start); ok {
+			allowed++
+		} else if wait != time.Second {
+			t.Fatalf("wait %v, want 1s", wait)
+		}
+	}
+	if allowed != 60 {
+		t.Errorf("%d of 1000 requests are allowed, want 60", allowed)
+	}
+	for _, other := range []Key{
+		{Crawler: "CCBot", Pos: policy.Pos{Line: 3}, Limit: sixty},
+		{Crawler: "GPTBot", Identity: policy.Verified, Pos: policy.Pos{Line: 3}, Limit: sixty},
+		{Crawler: "GPTBot", Identity: policy.Impostor, Pos: policy.Pos{Line: 3}, Limit: sixty},
+		{Crawler: "GPTBot", Pos: policy.Pos{Line: 3, Column: 9}, Limit: sixty},
+	} {
+		if _, ok := l.Allow(other, start); !ok {
+			t.Errorf("%+v shares a bucket with %+v", other, key)
+		}
+	}
+	if _, ok := l.Allow(key, start.Add(999*time.Millisecond)); ok {
+		t.Error("a request is allowed too early")
+	}
+	if _, ok := l.Allow(key, start.Add(time.Second)); !ok {
+		t.Error("no request is allowed after a second")
+	}
+}
+
+func TestBurst(t *testing.T) {
+	t.Parallel()
+	var l Limiter
+	key := Key{Crawler: "GPTBot", Limit: tenFive}
+	for i := range 6 {
+		wait, ok := l.Allow(key, start)
+		if ok != (i < 5) || !ok && wait != 6*time.Minute {
+			t.Errorf("request %d: %v %v", i, wait, ok)
+		}
+	}
+}
+
+// However many keys there are, the buckets stay bounded.
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	var l Limiter
+	for i := range 100_000 {
+		l.Allow(Key{Crawler: "GPTBot", Pos: policy.Pos{Line: i}, Limit: tenFive}, start.Add(time.Duration(i)*time.Millisecond))
+	}
+	if n := l.Len(); n > maxBuckets {
+		t.Errorf("%d buckets", n)
+	}
+}
+
+func TestConcurrent(t *testing.T) {
+	t.Parallel()
+	var l Limiter
+	var allowed atomic.Int64
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for range 500 {
+				if _, ok := l.Allow(Key{Crawler: "GPTBot", Limit: sixty}, start); ok {
+					allowed.Add(1)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if n := allowed.Load(); n != 60 {
+		t.Errorf("%d allowed", n)
+	}
+	// 3,940 that were denied have not made the crawler wait longer.
+	if wait, ok := l.Allow(Key{Crawler: "GPTBot", Limit: sixty}, start.Add(time.Second)); !ok {
+		t.Errorf("a second later it has to wait %v more", wait)
+	}
+}

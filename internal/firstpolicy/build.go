@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firstpolicy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// schemaURL is where editors find the schema of policy files.
+const schemaURL = "https://raw.githubusercontent.com/robotspolicy/caddy-robots-policy/main/docs/site-policy.schema.json"
+
+// builder makes the Spec of a policy from answers.
+type builder struct {
+	answers  Answers
+	spec     *policy.Spec
+	comments map[int]string
+}
+
+// Build returns the text of the policy for the answers. imported is the policy of
+// an existing robots.txt, or nil; its rules come first. Each of contradicted is a test
+// that robots.txt does not let pass, which the file therefore leaves out.
+func Build(a Answers, imported *policy.Spec) (text []byte, s *site.Site, contradicted []string, err error) {
+	a = a.withDefaults()
+	empty, ds := policyfile.Load("an empty policy", []byte("version: 1\n"))
+	if empty == nil {
+		return nil, nil, nil, ds
+	}
+	b := &builder{answers: a, spec: &policy.Spec{Publish: empty.Spec.Publish}, comments: map[int]string{}}
+	if imported != nil {
+		b.spec = imported
+		b.spec.Publish.ContentUsage = empty.Spec.Publish.ContentUsage
+		if a.Training == No || a.AIAnswers == No {
+			b.spec.Publish.ControlTokens = empty.Spec.Publish.ControlTokens
+		}
+		if len(imported.Rules) > 0 {
+			b.comments[0] = "From " + a.From + "."
+		}
+	} else if a.Host != "" {
+		b.spec.Sitemaps = []string{"/sitemap.xml"}
+	}
+	b.search()
+	b.training()
+	b.aiAnswers()
+	b.closed()
+	b.staging()
+	for {
+		text = policyfile.PrintWith(b.spec, policyfile.PrintOptions{Header: b.header(), Comments: b.comments})
+		var ds policyfile.Diagnostics
+		if s, ds = site.Load("the new policy", text, robotsserve.ServeOptions{}); s != nil {
+			return text, s, contradicted, nil
+		}
+		failed := b.dropFailedTest(ds)
+		if failed == "" {
+			return text, nil, contradicted, fmt.Errorf("the policy does not load:\n%w", ds)
+		}
+		contradicted = append(contradicted, failed)
+	}
+}
+
+// dropFailedTest removes the first test that fails and returns it, or returns "" if the
+// diagnostics have other errors.
+func (b *builder) dropFailedTest(ds policyfile.Diagnostics) string {
+	for _, d := range ds {
+		if d.Severity == policy.Error && d.Code != "expectation-failed" {
+			return ""
+		}
+	}
+	for _, d := range ds {
+		for i, e := range b.spec.Expect {
+			if d.Code == "expectation-failed" && strings.Contains(d.Line, e.String()) {
+				b.spec.Expect = slices.Delete(b.spec.Expect, i, i+1)
+				return e.String()
+			}
+		}
+	}
+	return ""
+}
+
+func (b *builder) header() string {
+	lines := []string{"yaml-language-server: $schema=" + schemaURL, ""}
+	if b.answers.Host != "" {
+		lines = append(lines, "What crawlers may do with "+b.answers.Host+".")
+	} else {
+		lines = append(lines, "What crawlers may do with this site.")
+	}
+	return strings.Join(append(lines, "After a change: caddy robots-policy check FILE"), "\n")
+}
+
+// rule appends a rule with a comment.
+func (b *builder) rule(comment string, r policy.Rule) {
+	b.comments[len(b.spec.Rules)] = comment
+	b.spec.Rules = append(b.spec.Rules, r)
+}
+
+// expect appends a test. The place is a path of the site, or a URL of another host.
+func (b *builder) expect(agent string, allowed bool, u policy.Usage, host, path string) {
+	b.spec.Expect = append(b.spec.Expect, policy.Expectation{
+		Anyone: true, Agent: policy.ParseAudience(agent), Allowed: allowed, Usage: u, Host: host, Path: path,
+	})
+}
+
+func (b *builder) search() {
+	host := b.answers.Site()
+	switch b.answers.Search {
+	case Yes:
+		b.expect("category:search", true, policy.Crawl, host, "/")
+		b.expect("category:search", true, policy.Index, host, "/")
+		b.expect("category:preview", true, policy.Crawl, host, "/")
+	case No:
+		b.rule("Search engines do not list the site. They may read its pages: only a crawler that\nreads a page can see that it may not be listed.", policy.Rule{
+			Name: "not in search engines", For: everyone(), Statements: wholeSite(false, policy.Index, policy.Search),
+			IntendedGuards: []string{"site-not-indexed"},
+		})
+		b.expect("everyone", false, policy.Index, "", "/")
+	}
+}
+
+func (b *builder) training() {
+	host := b.answers.Site()
+	switch b.answers.Training {
+	case Yes:
+		b.rule("AI may be trained with this site.", policy.Rule{
+			Name: "AI training", For: everyone(), Statements: wholeSite(true, policy.TrainAI),
+		})
+		b.expect("category:ai-training", true, policy.Crawl, host, "/")
+	case No:
+		b.rule("No AI training. This says so to everyone who reads the site, search engines included.", policy.Rule{
+			Name: "no AI training", For: everyone(), Statements: wholeSite(false, policy.TrainAI),
+		})
+		b.rule("Crawlers that collect mainly for training are refused. Without the line with\n\"enforce\" robots.txt only asks them to stay away.", policy.Rule{
+			Name: "crawlers for AI training", For: category(crawlers.KindAITraining), Statements: wholeSite(false, policy.Crawl), Enforce: policy.ModeBlock,
+		})
+		b.expect("category:ai-training", false, policy.Crawl, "", "/")
+		b.expect("everyone", false, policy.TrainAI, "", "/")
+	}
+}
+
+func (b *builder) aiAnswers() {
+	host := b.answers.Site()
+	switch b.answers.AIAnswers {
+	case Yes:
+		b.expect("category:ai-input", true, policy.Crawl, host, "/")
+		b.expect("category:ai-assistant", true, policy.Crawl, host, "/")
+	case No:
+		b.rule("No answers from AI products with the contents of this site.", policy.Rule{
+			Name: "no AI answers", For: everyone(), Statements: wholeSite(false, policy.AIUse),
+		})
+		b.rule("Crawlers that collect for such answers, and assistants that fetch a page because\nsomeone asks about it. Many assistants do not obey robots.txt; the server refuses them.", policy.Rule{
+			Name: "crawlers for AI answers", For: category(crawlers.KindAIInput, crawlers.KindAIAssistant), Statements: wholeSite(false, policy.Crawl), Enforce: policy.ModeBlock,
+		})
+		b.expect("category:ai-input", false, policy.Crawl, "", "/")
+		b.expect("category:ai-assistant", false, policy.Crawl, "", "/")
+	}
+}
+
+func (b *builder) closed() {
+	if len(b.answers.Closed) == 0 {
+		return
+	}
+	var statements []policy.Statement
+	for _, p := range b.answers.Closed {
+		statements = append(statements, policy.Statement{Usage: policy.Crawl, Pattern: p})
+		path := strings.TrimSuffix(strings.ReplaceAll(p.String(), "*", "x"), "$")
+		b.expect("everyone", false, policy.Crawl, "", path)
+	}
+	b.rule("Parts that no crawler may read. This keeps honest crawlers out; what must stay secret\nneeds a login as well.", policy.Rule{
+		Name: "closed to crawlers", For: everyone(), Statements: statements,
+	})
+}
+
+func (b *builder) staging() {
+	a := b.answers
+	if len(a.Staging) == 0 {
+		return
+	}
+	usages := []policy.Usage{policy.Follow}
+	if a.Search != No {
+		usages = append([]policy.Usage{policy.Index}, usages...)
+	}
+	if a.Training != No {
+		usages = append(usages, policy.TrainAI)
+	}
+	b.rule("Staging hosts must not be found. Their pages may be read: only a crawler that reads a\npage can see that it may not be listed.", policy.Rule{
+		Name: "staging", For: everyone(), Hosts: a.Staging, Statements: wholeSite(false, usages...),
+	})
+	for _, h := range a.Staging {
+		b.expect("everyone", false, policy.Index, exampleOf(h), "/")
+	}
+}
+
+// exampleOf is a host that a host pattern matches.
+func exampleOf(h policy.Host) string { return strings.Replace(string(h), "*", "www", 1) }
+
+func everyone() []policy.Audience { return []policy.Audience{{Kind: policy.ForEveryone}} }
+
+func category(kinds ...crawlers.Kind) (as []policy.Audience) {
+	for _, k := range kinds {
+		as = append(as, policy.Audience{Kind: policy.ForCategory, Name: string(k)})
+	}
+	return as
+}
+
+// wholeSite allows or disallows usages of every path.
+func wholeSite(allow bool, usages ...policy.Usage) (statements []policy.Statement) {
+	for _, u := range usages {
+		statements = append(statements, policy.Statement{Allow: allow, Usage: u, Pattern: pathpattern.All})
+	}
+	return statements
+}

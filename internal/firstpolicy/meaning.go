@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package firstpolicy
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// place is a column of the table that says what a policy means.
+type place struct{ host, path string }
+
+// places are the columns for the answers: the home page, the closed parts, the staging
+// hosts.
+func (a Answers) places() []place {
+	host := a.Site()
+	all := []place{{host, "/"}}
+	for _, p := range a.Closed[:min(len(a.Closed), 2)] {
+		all = append(all, place{host, strings.TrimSuffix(strings.ReplaceAll(p.String(), "*", "x"), "$")})
+	}
+	for _, h := range a.Staging[:min(len(a.Staging), 2)] {
+		all = append(all, place{exampleOf(h), "/"})
+	}
+	return all
+}
+
+// tableRows are the questions that the table answers.
+var tableRows = []struct {
+	text  string
+	kind  crawlers.Kind // empty: a crawler that the catalogue does not know
+	usage policy.Usage
+}{
+	{"search engines may read", crawlers.KindSearch, policy.Crawl},
+	{"search engines may list", crawlers.KindSearch, policy.Index},
+	{"crawlers for AI training may read", crawlers.KindAITraining, policy.Crawl},
+	{"AI may be trained with it", "", policy.TrainAI},
+	{"crawlers for AI answers may read", crawlers.KindAIInput, policy.Crawl},
+	{"AI assistants may read", crawlers.KindAIAssistant, policy.Crawl},
+	{"link previews may read", crawlers.KindPreview, policy.Crawl},
+	{"unknown crawlers may read", "", policy.Crawl},
+}
+
+// WriteMeaning writes a table of what a policy means for kinds of crawlers, at the places
+// that the answers name.
+func WriteMeaning(w io.Writer, s *site.Site, a Answers, now time.Time) error {
+	places := a.places()
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprint(t, "What it means")
+	for _, p := range places {
+		fmt.Fprintf(t, "\t%s%s", p.host, p.path)
+	}
+	fmt.Fprintln(t)
+	for _, row := range tableRows {
+		fmt.Fprint(t, row.text)
+		for _, p := range places {
+			fmt.Fprintf(t, "\t%s", meaning(s, row.kind, policy.Query{Host: p.host, Path: p.path, Usage: row.usage, Now: now}))
+		}
+		fmt.Fprintln(t)
+	}
+	return t.Flush()
+}
+
+// meaning says whether the crawlers of a kind may do something: "yes", "no", "no (403)"
+// if they are refused, "3 of 8", or "not stated" for usages about which silence says
+// nothing.
+func meaning(s *site.Site, kind crawlers.Kind, q policy.Query) string {
+	ids := []policy.CrawlerID{0}
+	if kind != "" {
+		ids = nil
+		for _, c := range s.File.Catalogue.OfKind(kind) {
+			ids = append(ids, s.Policy.Crawler(c.Token))
+		}
+	}
+	in, refused, stated := 0, 0, false
+	for _, id := range ids {
+		q.Crawler = id
+		d := s.Policy.Decide(q)
+		stated = stated || d.Verdict != policy.Unstated
+		if d.Verdict != policy.Disallowed {
+			in++
+		} else if q.Usage == policy.Crawl && s.Policy.Mode(d) == policy.ModeBlock {
+			refused++
+		}
+	}
+	switch {
+	case in == len(ids) && !stated && q.Usage == policy.TrainAI:
+		return "not stated"
+	case in == len(ids):
+		return "yes"
+	case in == 0 && refused > 0:
+		return "no (403)"
+	case in == 0:
+		return "no"
+	}
+	return fmt.Sprintf("%d of %d", in, len(ids))
+}
+
+// WriteNextSteps writes the lines for the Caddyfile and the commands to go on with.
+func WriteNextSteps(w io.Writer, a Answers, file string) error {
+	hosts := []string{a.Site()}
+	if hosts[0] == "" {
+		hosts[0] = "www.example.com"
+	}
+	for _, h := range a.Staging {
+		hosts = append(hosts, string(h))
+	}
+	_, err := fmt.Fprintf(w, `
+In the Caddyfile, robots_policy goes before whatever serves the site:
+
+%s {
+	robots_policy %s
+	reverse_proxy localhost:9000
+}
+
+Next:
+  caddy robots-policy check %[2]s
+  caddy robots-policy explain %[2]s --agent GPTBot https://%[3]s/
+  caddy robots-policy audit https://%[3]s/ --policy %[2]s   (when it is live)
+`, strings.Join(hosts, ", "), file, hosts[0])
+	return err
+}

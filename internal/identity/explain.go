@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// An Explainer returns what is known about one client address as that of a crawler
+// with these facts, and a sentence that says why.
+type Explainer = func(crawlers.Verification) (policy.Identity, string)
+
+// ExplainEmbedded explains an address by the embedded address lists among urls. It
+// uses no network.
+func ExplainEmbedded(urls []string, addr netip.Addr) Explainer {
+	lists := verify.NewLists(urls, verify.ListOptions{})
+	return func(facts crawlers.Verification) (policy.Identity, string) {
+		return explain(&engine{methods: Methods{Enabled: true}, lists: lists, verifier: verify.New(lists, verify.DNSOptions{})}, facts, addr)
+	}
+}
+
+// ExplainRunning explains an address by what this server knows now. It does not wait
+// for anything that would have to be looked up.
+func ExplainRunning(addr netip.Addr) Explainer {
+	return func(facts crawlers.Verification) (identity policy.Identity, evidence string) {
+		evidence = "this server verifies nothing (verify off)"
+		for _, e := range enginesInUse() {
+			identity, evidence = explain(e, facts, addr)
+			if identity != policy.Unknown {
+				return identity, evidence
+			}
+		}
+		return identity, evidence
+	}
+}
+
+// explain checks an address and puts the result into words.
+func explain(e *engine, facts crawlers.Verification, addr netip.Addr) (policy.Identity, string) {
+	facts, all := e.askable(facts)
+	result, lists := e.verifier.Check(canceledCtx, facts, addr), e.lists.Status()
+	switch {
+	case result.Status == verify.Verified && result.By == "address-list":
+		return policy.Verified, fmt.Sprintf("%s is on the list %s%s", addr, result.Evidence, asOf(result.Evidence, lists))
+	case result.Status == verify.Verified:
+		return policy.Verified, fmt.Sprintf("%s resolves to %s, which resolves back to it", addr, result.Evidence)
+	case result.Status == verify.Impostor && all:
+		return policy.Impostor, fmt.Sprintf("%s is not among the addresses that the operator publishes", addr)
+	case len(facts.AddressLists) == 0 && len(facts.ReverseDNS) == 0:
+		return policy.Unknown, fmt.Sprintf("the operator publishes nothing that %s could be checked against here", addr)
+	case len(facts.AddressLists) == 0:
+		return policy.Unknown, fmt.Sprintf("reverse DNS has no answer for %s yet", addr)
+	}
+	text := fmt.Sprintf("%s is not on %s%s", addr, facts.AddressLists[0], asOf(facts.AddressLists[0], lists))
+	if !all {
+		return policy.Unknown, text + "; reverse DNS was not checked"
+	}
+	return policy.Unknown, text + whyUndecided(facts.AddressLists, addr, lists)
+}
+
+// whyUndecided says why the lists do not rule an address out.
+func whyUndecided(urls []string, addr netip.Addr, lists []verify.ListStatus) string {
+	for _, l := range lists {
+		if slices.Contains(urls, l.URL) && l.Prefixes > 0 && l.Fresh && l.Incomplete != "" {
+			return "; the list does not rule the address out: " + l.Incomplete
+		}
+		if slices.Contains(urls, l.URL) && !l.Fresh {
+			return "; the list is not recent enough to rule the address out"
+		}
+	}
+	return "; the list has no addresses of this family, so it does not rule the address out"
+}
+
+// asOf says how old a list is.
+func asOf(url string, lists []verify.ListStatus) string {
+	for _, l := range lists {
+		if l.URL == url && l.Prefixes > 0 {
+			return " of " + l.Date.Format(time.DateOnly)
+		}
+	}
+	return ", which is not available here"
+}

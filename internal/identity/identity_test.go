@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// from returns a request from a client address, as Caddy determines it.
+func from(addr string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	return r.WithContext(context.WithValue(r.Context(), caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: addr}))
+}
+
+// fakeDNS gives one answer after a delay.
+type fakeDNS struct {
+	wait  time.Duration
+	names []string
+	back  []netip.Addr
+	err   error
+}
+
+func (d *fakeDNS) LookupAddr(ctx context.Context, addr string) ([]string, error) {
+	if addr == "8.8.8.8" { // verify checks that the resolver works
+		return []string{"dns.google."}, nil
+	}
+	select {
+	case <-time.After(d.wait):
+		return d.names, d.err
+	case <-ctx.Done():
+		return nil, &net.DNSError{Err: "timeout", IsTimeout: true}
+	}
+}
+
+func (d *fakeDNS) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return d.back, d.err
+}
+
+var crawlFacts = crawlers.Verification{ReverseDNS: []string{".crawl.example"}}
+
+// No request waits for the resolver; its answer is there for the next request. A
+// resolver that hangs or fails leaves clients unknown.
+func TestIdentifyByDNS(t *testing.T) {
+	const addr = "20.0.0.1"
+	for name, c := range map[string]struct {
+		dns  fakeDNS
+		want policy.Identity
+	}{
+		"confirmed":     {fakeDNS{time.Second, []string{"a.crawl.example."}, []netip.Addr{netip.MustParseAddr(addr)}, nil}, policy.Verified},
+		"other address": {fakeDNS{time.Second, []string{"a.crawl.example."}, []netip.Addr{netip.MustParseAddr("20.0.0.2")}, nil}, policy.Impostor},
+		"other name":    {fakeDNS{time.Second, []string{"a.evil.example."}, nil, nil}, policy.Impostor},
+		"hangs":         {fakeDNS{wait: time.Hour}, policy.Unknown},
+		"fails":         {fakeDNS{err: errors.New("server failure")}, policy.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := newEngine(Methods{Enabled: true, DNS: true}, verify.DNSOptions{Resolver: &c.dns})
+				before := time.Now()
+				first := v.identify(from(addr), new(crawlers.Identities), crawlFacts)
+				if time.Since(before) != 0 || first != policy.Unknown {
+					t.Errorf("first request: %s, after %s", first, time.Since(before))
+				}
+				time.Sleep(5 * time.Second)
+				before = time.Now()
+				if got := v.identify(from(addr), new(crawlers.Identities), crawlFacts); got != c.want || time.Since(before) != 0 {
+					t.Errorf("second request: %s", got)
+				}
+				if err := v.Destruct(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// With a signature that proves nothing the address decides; one that cannot be checked
+// makes nobody an impostor.
+func TestIdentifyBySignatureAndAddress(t *testing.T) {
+	const own = "https://keys.crawl.example"
+	facts := crawlers.Verification{ReverseDNS: []string{".crawl.example"}, WebBotAuth: own}
+	const covered = `sig1=("@authority" "signature-agent";key="sig1");tag="web-bot-auth";keyid="k"`
+	signature := "sig1=:" + base64.StdEncoding.EncodeToString(make([]byte, 64)) + ":"
+	for name, c := range map[string]struct {
+		agent, input, signature string
+		off                     bool
+		want                    policy.Identity
+	}{
+		"no signature":      {"", "", "", false, policy.Impostor},
+		"malformed":         {`"x"`, "x", "x", false, policy.Impostor},
+		"without a tag":     {`sig1="` + own + `"`, `sig1=("@authority");created=1`, signature, false, policy.Impostor},
+		"another directory": {`sig1="https://evil.example"`, covered, signature, false, policy.Impostor},
+		"another algorithm": {`sig1="` + own + `"`, covered + `;alg="rsa-pss-sha512"`, signature, false, policy.Impostor},
+		"keys unavailable":  {`sig1="` + own + `"`, covered, signature, false, policy.Unknown},
+		"signatures off":    {`sig1="` + own + `"`, covered, signature, true, policy.Unknown},
+		"no signature, off": {"", "", "", true, policy.Impostor},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := newEngine(Methods{Enabled: true, DNS: true, Signatures: !c.off}, verify.DNSOptions{Resolver: &fakeDNS{names: []string{"a.evil.example."}}})
+				if v.signatures != nil {
+					v.signatures.Close() // nothing is fetched
+				}
+				got := policy.Unknown
+				for range 2 {
+					r := from("20.0.0.1")
+					if c.agent != "" {
+						r.Header.Set("Signature-Agent", c.agent)
+						r.Header.Set("Signature-Input", fmt.Sprintf("%s;created=%d;expires=%d", c.input, time.Now().Unix(), time.Now().Unix()+60))
+						r.Header.Set("Signature", c.signature)
+					}
+					got = v.identify(r, new(crawlers.Identities), facts)
+					time.Sleep(time.Second)
+				}
+				if got != c.want {
+					t.Errorf("%s, want %s", got, c.want)
+				}
+				if err := v.Destruct(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A source that is not used, or has no answer, makes nobody an impostor.
+func TestIdentifyUnknown(t *testing.T) {
+	known, err := crawlers.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	google, _ := known.Lookup("Googlebot")
+	v := newEngine(Methods{Enabled: true}, verify.DNSOptions{Resolver: &fakeDNS{err: errors.New("looked up although DNS is off")}})
+	if err := v.lists.Acquire(known.AddressLists(), maxPrefixes); err != nil {
+		t.Fatal(err)
+	}
+	none := new(crawlers.Identities)
+	for addr, want := range map[string]policy.Identity{
+		"66.249.66.1":  policy.Verified,
+		"198.51.100.7": policy.Unknown, // reverse DNS could know better, but is off
+		"127.0.0.1":    policy.Unknown,
+		"10.0.0.1":     policy.Unknown,
+		"":             policy.Unknown,
+		"no address":   policy.Unknown,
+	} {
+		if got := v.identify(from(addr), none, google.Verification); got != want {
+			t.Errorf("%q: %s", addr, got)
+		}
+	}
+	if got := v.identify(from("66.249.66.1"), none, crawlers.Verification{}); got != policy.Unknown {
+		t.Errorf("nothing published: %s", got)
+	}
+	if v.started.Load() {
+		t.Error("lists are fetched")
+	}
+}
+
+// googleFacts are those of Googlebot, and noPolicy the identities of a policy that
+// adds nothing.
+func googleFacts(t *testing.T) (crawlers.Verification, *crawlers.Identities) {
+	t.Helper()
+	known, err := crawlers.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	google, _ := known.Lookup("Googlebot")
+	return google.Verification, crawlers.NewIdentities(known)
+}
+
+// policyWith returns the identities of a policy whose crawler has address lists.
+func policyWith(t *testing.T, lists ...string) *crawlers.Identities {
+	t.Helper()
+	known, err := crawlers.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalogue, err := known.Merge(crawlers.Row{Token: "OwnBot", AddressLists: lists})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return crawlers.NewIdentities(catalogue)
+}
+
+// Engines are shared, survive a reload, and are closed with their last user.
+func TestEnginesAreShared(t *testing.T) {
+	m := Methods{Enabled: true, Lists: true, Signatures: true, AllowedRanges: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}}
+	before := New(m)
+	after := New(m)
+	e := before.engine
+	if after.engine != e {
+		t.Error("not shared")
+	}
+	before.Close()
+	before.Close()
+	facts, id := googleFacts(t)
+	if got := after.Identify(from("66.249.66.1"), id, facts); got != policy.Verified {
+		t.Errorf("after a reload: %s", got)
+	}
+	after.Close()
+	if _, ok := engines.References(m.key()); ok {
+		t.Error("still there after the last Close")
+	}
+	e.started.Store(false)
+	e.start() // a request in flight must not start anything again
+	if !e.closed || len(e.lists.Status()) != 0 {
+		t.Errorf("closed: %v, %d lists", e.closed, len(e.lists.Status()))
+	}
+	off := New(Methods{})
+	if off.Identify(from("66.249.66.1"), id, facts) != policy.Unknown || off.Recognize(from("66.249.66.1"), id, false, nil) != nil || off.DetectsImpostors() {
+		t.Error("verification is off")
+	}
+	off.Close()
+}
+
+// Many policies with lists of their own share what they have in common, and take
+// nothing from others when they reach a bound.
+func TestPoliciesWithManyLists(t *testing.T) {
+	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{})
+	facts, builtin := googleFacts(t)
+	known, _ := crawlers.Default()
+	if err := e.lists.Acquire(known.AddressLists(), maxPrefixes); err != nil {
+		t.Fatal(err)
+	}
+	catalogue := len(e.lists.Status())
+	var policies []*crawlers.Identities
+	for i := range 80 {
+		id := policyWith(t, "https://lists.example/shared.json", fmt.Sprintf("https://lists.example/%d.json", i))
+		policies = append(policies, id)
+		e.use(id)
+		e.use(id)
+	}
+	if got := len(e.lists.Status()); got != catalogue+81 {
+		t.Errorf("%d lists, want %d", got, catalogue+81)
+	}
+	var many []string
+	for i := range 6000 {
+		many = append(many, fmt.Sprintf("https://lists.example/many/%d.json", i))
+	}
+	greedy := policyWith(t, many...)
+	e.use(greedy)
+	if got := len(e.lists.Status()); got != catalogue+81+maxPolicyLists {
+		t.Errorf("%d lists, want %d", got, catalogue+81+maxPolicyLists)
+	}
+	var rest []*crawlers.Identities
+	for i := 0; i+maxPolicyLists <= len(many); i += maxPolicyLists {
+		id := policyWith(t, many[i:i+maxPolicyLists]...)
+		rest = append(rest, id)
+		e.use(id)
+	}
+	for _, id := range []*crawlers.Identities{builtin, greedy, rest[len(rest)-1]} {
+		if got := e.identify(from("66.249.66.1"), id, facts); got != policy.Verified {
+			t.Errorf("Googlebot, when the bound is reached: %s", got)
+		}
+	}
+	runtime.KeepAlive(policies)
+	runtime.KeepAlive(rest)
+}
+
+// The lists of a policy are released with it, as after an edit.
+func TestListsAreReleasedWithTheirPolicy(t *testing.T) {
+	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{})
+	last := policyWith(t, "https://lists.example/last.json")
+	e.use(last)
+	for i := range 200 {
+		e.use(policyWith(t, fmt.Sprintf("https://lists.example/edit%d.json", i)))
+	}
+	for range 100 {
+		runtime.GC()
+		if len(e.lists.Status()) == 1 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond) // cleanups run in their own goroutine
+	}
+	if got := e.lists.Status(); len(got) != 1 || got[0].URL != "https://lists.example/last.json" {
+		t.Errorf("%d lists after 200 edits", len(got))
+	}
+	runtime.KeepAlive(last)
+}
+
+// A preview that a user's own device fetches proves nothing about the crawlers that
+// its User-Agent names.
+func TestOnDevicePreviewsAreNeverImpostors(t *testing.T) {
+	for agent, want := range map[string]policy.Identity{
+		"facebookexternalhit/1.1": policy.Impostor,
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_11_1) AppleWebKit/601.2.4 (KHTML, like Gecko) Version/9.0.1 Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0": policy.Unknown,
+		"WhatsApp/2.23.20.0 A": policy.Unknown,
+		"Mozilla/5.0 (compatible) facebookexternalhit/1.1 Facebot Twitterbot/1.0": policy.Impostor,
+	} {
+		e := newEngine(Methods{Enabled: true, DNS: true}, verify.DNSOptions{Resolver: &fakeDNS{names: []string{"a.evil.example."}}})
+		got := policy.Unknown
+		for range 100 {
+			r := from("20.0.0.1")
+			r.Header.Set("User-Agent", agent)
+			if got = e.identify(r, new(crawlers.Identities), crawlFacts); got == policy.Impostor {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", agent, got, want)
+		}
+	}
+}
+
+func TestParseMethods(t *testing.T) {
+	for _, c := range []struct {
+		names, ranges []string
+		ok            bool
+	}{
+		{nil, nil, true}, {[]string{"off"}, nil, true}, {[]string{"lists", "dns", "signatures"}, []string{"10.0.0.0/8"}, true},
+		{[]string{"off", "dns"}, nil, false}, {[]string{"embedded", "lists"}, nil, false}, {[]string{"on"}, nil, false}, {nil, []string{"10.0.0.1"}, false},
+	} {
+		if _, err := ParseMethods(c.names, c.ranges); (err == nil) != c.ok {
+			t.Errorf("%q %q: %v", c.names, c.ranges, err)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+var methodNames = []string{"embedded", "lists", "dns", "signatures", "off"}
+
+// Methods says how clients are verified: the values of `verify` and `verify_from`.
+// The zero value verifies nothing.
+type Methods struct {
+	// Enabled is false for `verify off`. The embedded address lists are used
+	// whenever it is true.
+	Enabled bool
+	// Lists fetches the address lists that operators publish.
+	Lists bool
+	// DNS looks the client's address up (forward-confirmed reverse DNS).
+	DNS bool
+	// Signatures checks Web Bot Auth signatures and fetches the keys for it.
+	Signatures bool
+	// AllowedRanges are fetched from although they are not public addresses.
+	AllowedRanges []netip.Prefix
+}
+
+// ParseMethods reads the values of `verify`, which default to `embedded`, and the
+// ranges of `verify_from` in CIDR notation.
+func ParseMethods(names, ranges []string) (Methods, error) {
+	var m Methods
+	if len(names) == 0 {
+		names = []string{"embedded"}
+	}
+	for _, name := range names {
+		switch {
+		case !slices.Contains(methodNames, name):
+			return m, fmt.Errorf("invalid verify %q: must be off, embedded, or one or more of lists, dns and signatures", name)
+		case (name == "off" || name == "embedded") && len(names) > 1:
+			return m, fmt.Errorf("verify %s cannot be combined with other values", name)
+		}
+	}
+	m.Enabled = names[0] != "off"
+	m.Lists = slices.Contains(names, "lists")
+	m.DNS = slices.Contains(names, "dns")
+	m.Signatures = slices.Contains(names, "signatures")
+	for _, r := range ranges {
+		p, err := netip.ParsePrefix(r)
+		if err != nil {
+			return m, fmt.Errorf("invalid verify_from %q: must be an address range such as 10.0.0.0/8", r)
+		}
+		m.AllowedRanges = append(m.AllowedRanges, p)
+	}
+	return m, nil
+}
+
+// DetectsImpostors reports whether impostors are detected for longer than the
+// embedded address lists are fresh.
+func (m Methods) DetectsImpostors() bool { return m.Lists || m.DNS }
+
+// NoImpostors explains to a user why DetectsImpostors is false.
+const NoImpostors = `impostors are not detected: the embedded address lists identify impostors only while they are at most 7 days old; add "verify lists dns"`

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Values of the label source.
+const (
+	sourceList = "address_list"
+	sourceDNS  = "dns"
+	sourceKeys = "key_directory"
+)
+
+// Values of the label result.
+const (
+	fetchOK     = "ok"
+	fetchFailed = "failed"
+)
+
+// fetches counts for the whole process, so that a reload does not reset it. Every
+// label combination exists from the start: the first failure is then an increase.
+var fetches = func() *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "caddy", Subsystem: "robots_policy", Name: "verification_fetches_total",
+		Help: "Fetches of address lists and key directories, and addresses looked up in DNS, by result.",
+	}, []string{"source", "result"})
+	for _, source := range []string{sourceList, sourceDNS, sourceKeys} {
+		v.WithLabelValues(source, fetchOK)
+		v.WithLabelValues(source, fetchFailed)
+	}
+	return v
+}()
+
+func countFetch(source string, err error) {
+	result := fetchOK
+	if err != nil {
+		result = fetchFailed
+	}
+	fetches.WithLabelValues(source, result).Inc()
+}
+
+// Collectors returns the collectors of this package. They are the same for every
+// configuration, so that counting goes on across reloads.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{fetches, listCollector{}} }
+
+func newListDesc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", name), help, []string{"list"}, nil)
+}
+
+// The label list is the URL of an address list in the catalogue or in a policy.
+var (
+	descListTime    = newListDesc("address_list_timestamp_seconds", "When the address list was fetched or, if embedded, when it was taken.")
+	descListEntries = newListDesc("address_list_entries", "Address ranges in the list.")
+	descListFailing = newListDesc("address_list_failing", "1 if the last fetch of the list failed and an older one is used.")
+)
+
+// maxListSeries bounds the values of the label list.
+const maxListSeries = 500
+
+// listCollector exports the state of the address lists at the time of a scrape.
+type listCollector struct{}
+
+// Describe implements prometheus.Collector.
+func (listCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- descListTime
+	ch <- descListEntries
+	ch <- descListFailing
+}
+
+// Collect implements prometheus.Collector.
+func (listCollector) Collect(ch chan<- prometheus.Metric) {
+	lists := listsOf(enginesInUse())
+	for _, l := range lists[:min(len(lists), maxListSeries)] {
+		failing := 0.0
+		if l.Err != nil {
+			failing = 1
+		}
+		ch <- prometheus.MustNewConstMetric(descListTime, prometheus.GaugeValue, unixSeconds(l.Date), l.URL)
+		ch <- prometheus.MustNewConstMetric(descListEntries, prometheus.GaugeValue, float64(l.Prefixes), l.URL)
+		ch <- prometheus.MustNewConstMetric(descListFailing, prometheus.GaugeValue, failing, l.URL)
+	}
+}
+
+func unixSeconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}

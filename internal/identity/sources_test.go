@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// A change of the resolver's state is logged once, and at most once a minute.
+func TestRecordLookup(t *testing.T) {
+	var s sources
+	broken := errors.New("no answer")
+	at := time.Unix(1_800_000_000, 0)
+	for i, c := range []struct {
+		after        time.Duration
+		err          error
+		failing, log bool
+	}{
+		{0, nil, false, false},
+		{0, broken, false, false}, {0, broken, false, false}, {0, broken, false, false}, {0, broken, false, false},
+		{0, broken, true, true},
+		{0, broken, true, false},
+		{time.Second, nil, false, false}, // too soon after the last line
+		{time.Second, nil, false, false},
+		{dnsLogInterval, nil, false, true},
+		{time.Second, nil, false, false},
+		{2 * dnsLogInterval, broken, false, false},
+	} {
+		at = at.Add(c.after)
+		if failing, log := s.recordLookup(c.err, at); failing != c.failing || log != c.log {
+			t.Errorf("%d: failing %v, log %v", i, failing, log)
+		}
+	}
+	if d := s.dnsState(); d.lookups != 12 || d.failures != 7 || d.err == nil || !d.since.Equal(at) {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestSetFailing(t *testing.T) {
+	var s sources
+	for i, c := range []struct {
+		url           string
+		failing, want bool
+	}{
+		{"a", false, false}, {"a", true, true}, {"a", true, false}, {"b", true, true}, {"a", false, true}, {"a", false, false}, {"b", true, false},
+	} {
+		if got := s.setFailing(c.url, c.failing); got != c.want {
+			t.Errorf("%d: %v", i, got)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
+)
+
+// Status is the state of everything that clients are verified by, as the admin API
+// shows it.
+type Status struct {
+	Lists       []ListStatus      `json:"address_lists"`
+	DNS         *DNSStatus        `json:"dns,omitempty"` // absent if DNS is not used
+	Directories []DirectoryStatus `json:"key_directories"`
+}
+
+// ListStatus is the state of an address list.
+type ListStatus struct {
+	URL     string `json:"url"`
+	Entries int    `json:"entries"`
+	// Embedded is true for a list that came with the program.
+	Embedded bool `json:"embedded"`
+	// Refreshed is true if the list is fetched at all.
+	Refreshed bool       `json:"refreshed"`
+	AsOf      *time.Time `json:"as_of,omitempty"` // absent if there is no list
+	Age       string     `json:"age,omitempty"`
+	// Fresh is true while the list is recent enough to identify impostors.
+	Fresh bool `json:"fresh"`
+	// Incomplete says why the list identifies no impostors although it is fresh.
+	Incomplete string     `json:"incomplete,omitempty"`
+	Error      string     `json:"error,omitempty"` // of the last fetch
+	ErrorSince *time.Time `json:"error_since,omitempty"`
+}
+
+// DirectoryStatus is the state of a key directory.
+type DirectoryStatus struct {
+	URL        string     `json:"url"`
+	Keys       int        `json:"keys"`
+	Fetched    *time.Time `json:"fetched,omitempty"`
+	Age        string     `json:"age,omitempty"`
+	Error      string     `json:"error,omitempty"`
+	ErrorSince *time.Time `json:"error_since,omitempty"`
+}
+
+// DNSStatus is the state of the resolver.
+type DNSStatus struct {
+	Lookups    uint64     `json:"lookups"`
+	Failures   uint64     `json:"failures"`
+	Error      string     `json:"error,omitempty"` // absent if the last lookup succeeded
+	ErrorSince *time.Time `json:"error_since,omitempty"`
+}
+
+// CurrentStatus returns the state of all sources of all engines in use.
+func CurrentStatus() Status {
+	inUse, now := enginesInUse(), time.Now()
+	s := Status{Lists: []ListStatus{}, Directories: []DirectoryStatus{}}
+	for _, l := range listsOf(inUse) {
+		status := ListStatus{URL: l.URL, Entries: l.Prefixes, Embedded: l.Snapshot, Refreshed: l.refreshed, Fresh: l.Fresh, Incomplete: l.Incomplete}
+		status.AsOf, status.Age = timeAndAge(l.Date, now)
+		status.Error, status.ErrorSince = errorAndTime(l.Err, l.Failing)
+		s.Lists = append(s.Lists, status)
+	}
+	for _, d := range directoriesOf(inUse) {
+		status := DirectoryStatus{URL: d.URL, Keys: d.Keys}
+		status.Fetched, status.Age = timeAndAge(d.Date, now)
+		status.Error, status.ErrorSince = errorAndTime(d.Err, d.Failing)
+		s.Directories = append(s.Directories, status)
+	}
+	for _, e := range inUse {
+		if e.methods.DNS {
+			s.addDNS(e.sources.dnsState())
+		}
+	}
+	return s
+}
+
+func (s *Status) addDNS(d dnsState) {
+	if s.DNS == nil {
+		s.DNS = new(DNSStatus)
+	}
+	s.DNS.Lookups += d.lookups
+	s.DNS.Failures += d.failures
+	if d.err != nil {
+		s.DNS.Error, s.DNS.ErrorSince = errorAndTime(d.err, d.since)
+	}
+}
+
+func timeAndAge(t, now time.Time) (*time.Time, string) {
+	if t.IsZero() {
+		return nil, ""
+	}
+	utc := t.UTC()
+	return &utc, now.Sub(t).Round(time.Second).String()
+}
+
+func errorAndTime(err error, at time.Time) (string, *time.Time) {
+	if err == nil {
+		return "", nil
+	}
+	utc := at.UTC()
+	return err.Error(), &utc
+}
+
+// knownList is a list as the best informed engine knows it.
+type knownList struct {
+	verify.ListStatus
+	refreshed bool
+}
+
+// better prefers a list that is refreshed, then the later one.
+func (l knownList) better(than knownList) bool {
+	if l.refreshed != than.refreshed {
+		return l.refreshed
+	}
+	return l.Date.After(than.Date)
+}
+
+// listsOf returns the address lists of all engines, once each, ordered by URL.
+func listsOf(inUse []*engine) []knownList {
+	best := map[string]knownList{}
+	for _, e := range inUse {
+		for _, s := range e.lists.Status() {
+			l := knownList{s, e.methods.Lists}
+			if old, ok := best[s.URL]; !ok || l.better(old) {
+				best[s.URL] = l
+			}
+		}
+	}
+	all := make([]knownList, 0, len(best))
+	for _, l := range best {
+		all = append(all, l)
+	}
+	slices.SortFunc(all, func(a, b knownList) int { return strings.Compare(a.URL, b.URL) })
+	return all
+}
+
+// directoriesOf returns the key directories of all engines, once each, ordered by
+// URL.
+func directoriesOf(inUse []*engine) (all []webbotauth.DirectoryStatus) {
+	best := map[string]webbotauth.DirectoryStatus{}
+	for _, e := range inUse {
+		if e.signatures == nil {
+			continue
+		}
+		for _, d := range e.signatures.Directories() {
+			if old, ok := best[d.URL]; !ok || d.Date.After(old.Date) {
+				best[d.URL] = d
+			}
+		}
+	}
+	for _, d := range best {
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b webbotauth.DirectoryStatus) int { return strings.Compare(a.URL, b.URL) })
+	return all
+}

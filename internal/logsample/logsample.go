@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package logsample keeps what strangers send from flooding the log. Its memory is
+// bounded, whatever they send.
+package logsample
+
+import (
+	"sync"
+	"time"
+)
+
+// In each window the first few lines of a kind are logged, then one in many.
+const (
+	window  = time.Minute
+	first   = 10
+	then    = 100
+	maxKeys = 1000
+)
+
+// Sampler decides which lines of each kind are logged. A kind is a value of K. Past
+// maxKeys kinds in a window, the rest count as the zero K.
+type Sampler[K comparable] struct {
+	mu     sync.Mutex
+	since  time.Time
+	counts map[K]*count
+}
+
+type count struct{ seen, skipped int }
+
+// Sample reports whether to log a line, and how many lines of its kind were skipped
+// since the last one that was logged.
+func (s *Sampler[K]) Sample(key K, now time.Time) (ok bool, skipped int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.counts == nil || now.Sub(s.since) >= window || now.Before(s.since) {
+		s.startWindow(now)
+	}
+	c := s.countOf(key)
+	c.seen++
+	if c.seen > first && (c.seen-first)%then != 0 {
+		c.skipped++
+		return false, 0
+	}
+	skipped, c.skipped = c.skipped, 0
+	return true, skipped
+}
+
+// startWindow forgets the counts, except for skipped lines that are still to be
+// reported with the next line of their kind.
+func (s *Sampler[K]) startWindow(now time.Time) {
+	fresh := map[K]*count{}
+	for k, c := range s.counts {
+		if c.skipped > 0 {
+			fresh[k] = &count{skipped: c.skipped}
+		}
+	}
+	if len(fresh) >= maxKeys {
+		clear(fresh)
+	}
+	s.since, s.counts = now, fresh
+}
+
+func (s *Sampler[K]) countOf(key K) *count {
+	c := s.counts[key]
+	if c == nil && len(s.counts) >= maxKeys {
+		var rest K
+		key = rest
+		c = s.counts[key]
+	}
+	if c == nil {
+		c = new(count)
+		s.counts[key] = c
+	}
+	return c
+}
+
+// maxOnce bounds the messages that a Once remembers.
+const maxOnce = 100
+
+// Once lets each message be logged once. After maxOnce different messages it
+// refuses all others.
+type Once struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// First reports whether a message is to be logged.
+func (o *Once) First(message string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.seen[message] || len(o.seen) >= maxOnce {
+		return false
+	}
+	if o.seen == nil {
+		o.seen = map[string]bool{}
+	}
+	o.seen[message] = true
+	return true
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyinput
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+// Modeline tells editors by which schema to check a policy file.
+const Modeline = "yaml-language-server: $schema=https://raw.githubusercontent.com/robotspolicy/caddy-robots-policy/main/docs/site-policy.schema.json"
+
+// Converted is a robots.txt as the text of a policy file.
+type Converted struct {
+	Text  []byte
+	File  *policyfile.File
+	Notes []robotsserve.Note // what had to be left out, or does not say quite the same
+}
+
+// Convert writes a robots.txt as a policy file that says the same and that check has no
+// warnings about: with its comments, and with a test for each search engine. An error
+// wraps ErrInvalid if the data is not a robots.txt.
+func Convert(name string, data []byte) (*Converted, error) {
+	if KindOf("", data) == PolicyFile {
+		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, robotsserve.ErrPolicy)
+	}
+	im, err := Import(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, err)
+	}
+	c := &converter{name: name, im: im}
+	if err := c.settle(); err != nil {
+		return nil, err
+	}
+	return &Converted{Text: c.text, File: c.file, Notes: im.Notes}, nil
+}
+
+// Import reads a robots.txt with the built-in catalogue.
+func Import(data []byte) (*robotsserve.Imported, error) {
+	names, err := policyfile.NewNames()
+	if err != nil {
+		return nil, err
+	}
+	return robotsserve.Import(data, robotsserve.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+}
+
+type converter struct {
+	name string
+	im   *robotsserve.Imported
+	text []byte
+	file *policyfile.File
+}
+
+// guards are what a rule of a policy file can say is intended.
+var guards = []string{"shuts-out-search", "site-not-indexed"}
+
+// maxRounds bounds how often the text is made anew without what check warns about.
+const maxRounds = 100
+
+// settle makes the text, and makes it again as long as check warns about lines that
+// change nothing or guards that the robots.txt did not have either.
+func (c *converter) settle() error {
+	for range maxRounds {
+		c.print()
+		file, ds := policyfile.Load("the converted policy", c.text)
+		if ds.HasErrors() {
+			return fmt.Errorf("converting %s failed; please report it with the file:\n%w", c.name, ds)
+		}
+		c.file = file
+		if ds.Count(policy.Warning) == 0 {
+			break
+		}
+		if !c.accept(ds) {
+			break
+		}
+	}
+	c.im.Spec.Expect = expectations(c.file.Policy)
+	c.print()
+	file, ds := policyfile.Load("the converted policy", c.text)
+	if ds.HasErrors() {
+		return fmt.Errorf("converting %s failed; please report it with the file:\n%w", c.name, ds)
+	}
+	c.file = file
+	return nil
+}
+
+func (c *converter) print() {
+	header := Modeline + "\n\nConverted from " + c.name + ". Review it, then run: caddy robots-policy check FILE"
+	if c.im.Header != "" {
+		header += "\n\n" + c.im.Header
+	}
+	c.text = policyfile.PrintWith(c.im.Spec, policyfile.PrintOptions{Header: header, Comments: c.im.Comments, LineComments: c.im.LineComments})
+}
+
+// accept drops statements that change nothing, and states that what the robots.txt said
+// was intended. It reports whether it could do anything about a warning.
+func (c *converter) accept(ds policyfile.Diagnostics) bool {
+	did := false
+	drop := map[*policy.Statement]bool{}
+	for _, d := range ds {
+		if d.Severity != policy.Warning {
+			continue
+		}
+		rule, statement := c.at(d.Pos)
+		if rule == nil {
+			continue
+		}
+		switch {
+		case (d.Code == "changes-nothing" || d.Code == "only-disallowed") && statement != nil:
+			drop[statement], did = true, true
+		case d.Code == "crawl-delay-ignored":
+			rule.CrawlDelay, did = 0, true
+		case slices.Contains(guards, d.Code) && !slices.Contains(rule.IntendedGuards, d.Code):
+			rule.IntendedGuards, did = append(rule.IntendedGuards, d.Code), true
+		}
+	}
+	for i := range c.im.Spec.Rules {
+		r := &c.im.Spec.Rules[i]
+		var left []policy.Statement
+		for j := range r.Statements {
+			if !drop[&r.Statements[j]] {
+				left = append(left, r.Statements[j])
+			}
+		}
+		r.Statements = left
+	}
+	return did
+}
+
+// at finds the rule and the statement of the Spec that stand at a place in the text:
+// the loaded file has the same rules in the same order.
+func (c *converter) at(pos policy.Pos) (*policy.Rule, *policy.Statement) {
+	rules := c.file.Spec.Rules
+	found := -1
+	for i := range rules {
+		if rules[i].Pos.Line <= pos.Line {
+			found = i
+		}
+	}
+	if found < 0 || found >= len(c.im.Spec.Rules) {
+		return nil, nil
+	}
+	r := &c.im.Spec.Rules[found]
+	for i := range rules[found].Statements {
+		s := &rules[found].Statements[i]
+		if s.Pos.Line != pos.Line {
+			continue
+		}
+		for j := range r.Statements {
+			if t := &r.Statements[j]; t.Usage == s.Usage && t.Pattern == s.Pattern && t.Allow == s.Allow {
+				return r, t
+			}
+		}
+	}
+	return r, nil
+}
+
+// expectations are tests of what the search engines may do now: one for each operator,
+// by its crawler that follows no other.
+func expectations(p *policy.Policy) (all []policy.Expectation) {
+	seen := map[string]bool{}
+	for id, info := range p.Crawlers {
+		if info.Kind != string(crawlers.KindSearch) || seen[info.Operator] || p.Family(id) != 0 || strings.ContainsAny(info.Token, " !") {
+			continue
+		}
+		seen[info.Operator] = true
+		d := p.Decide(policy.Query{Crawler: id, Path: "/", Identity: policy.Verified})
+		all = append(all, policy.Expectation{
+			Anyone: true, Agent: policy.Audience{Kind: policy.ForToken, Name: info.Token}, Usage: policy.Crawl, Path: "/", Allowed: d.Verdict != policy.Disallowed,
+		})
+	}
+	return all
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policyinput reads what commands take for a policy: a policy file, a
+// robots.txt, or the URL of either.
+package policyinput
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/acap"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+// maxRead is enough of a file to say how large one is that is too large.
+const maxRead = 64 << 20
+
+// Kind is what an input is.
+type Kind string
+
+// The kinds.
+const (
+	PolicyFile Kind = "policy"
+	RobotsTxt  Kind = "robots.txt"
+)
+
+// Input is one that was read.
+type Input struct {
+	Name   string // the file, or the URL after redirects
+	Kind   Kind
+	Data   []byte
+	Policy *policy.Policy
+	File   *policyfile.File // of a policy file
+	// Notes are what reading a robots.txt had to leave out or to guess, and what fetching
+	// it found.
+	Notes []robotsserve.Note
+}
+
+// ErrInvalid is wrapped by errors about what was read, rather than about reading it.
+var ErrInvalid = errors.New("invalid")
+
+// Raw is an input before it is taken for anything.
+type Raw struct {
+	Name string
+	Data []byte
+	Note string // of the fetch, or ""
+	None bool   // the site has no robots.txt (RFC 9309 section 2.3.1.3)
+}
+
+// ReadRaw reads a file, the standard input for "-", or a URL: that of a site stands for
+// its /robots.txt.
+func ReadRaw(ctx context.Context, name string, stdin io.Reader) (*Raw, error) {
+	if isURL(name) {
+		f, err := fetch(ctx, http.DefaultClient, name)
+		if err != nil {
+			return nil, err
+		}
+		return &Raw{f.url, f.data, f.note, f.none}, nil
+	}
+	data, err := ReadFile(name, stdin)
+	if name == "-" {
+		name = "<stdin>"
+	}
+	return &Raw{Name: name, Data: data}, err
+}
+
+// Read reads a policy from any of these. A robots.txt is read as Google's parser reads
+// it, as a policy that says the same.
+func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
+	raw, err := ReadRaw(ctx, name, stdin)
+	if err != nil {
+		return nil, err
+	}
+	in := &Input{Name: raw.Name, Data: raw.Data, Kind: RobotsTxt}
+	if raw.Note != "" {
+		in.Notes = append(in.Notes, robotsserve.Note{Message: raw.Note})
+	}
+	if KindOf(raw.Name, raw.Data) == PolicyFile {
+		in.Kind = PolicyFile
+		// Limits in time may have passed, and tests fail, of a policy that is compared.
+		file, ds := policyfile.LoadWith(raw.Name, raw.Data, policyfile.Options{Accepted: true})
+		if ds.HasErrors() {
+			return nil, fmt.Errorf("%w policy file:\n%w", ErrInvalid, ds)
+		}
+		in.File, in.Policy = file, file.Policy
+		return in, nil
+	}
+	c, err := Convert(raw.Name, raw.Data)
+	if errors.Is(err, robotsserve.ErrEmpty) { // crawlers take everything for allowed
+		file, ds := policyfile.Load(raw.Name, []byte("version: 1\n"))
+		if ds.HasErrors() {
+			return nil, ds
+		}
+		in.Policy = file.Policy
+		return in, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	in.Policy, in.Notes = c.File.Policy, append(in.Notes, c.Notes...)
+	return in, nil
+}
+
+var versionKey = regexp.MustCompile(`(?m)^['"]?version['"]?[ \t]*:[ \t]*['"]?[0-9]`)
+
+// KindOf tells a policy file from a robots.txt: by its name, or by the version that
+// every policy file has.
+func KindOf(name string, data []byte) Kind {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".yaml", ".yml":
+		return PolicyFile
+	case ".txt":
+		return RobotsTxt
+	}
+	if versionKey.Match(acap.Decode(data[:min(len(data), 1<<16)])) {
+		return PolicyFile
+	}
+	return RobotsTxt
+}
+
+// ReadFile reads a file, or the standard input for "-", with errors in plain words. Of
+// a file that is too large it reads enough to say so.
+func ReadFile(name string, stdin io.Reader) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(stdin, maxRead))
+	}
+	f, err := os.Open(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s does not exist; check the name and the folder", name)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("no permission to read %s; run the command as a user who may, or make the file readable: chmod a+r %s", name, name)
+	case err != nil:
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s is a directory; give the policy file in it, such as %s", name, filepath.Join(name, "site-policy.yaml"))
+	}
+	return io.ReadAll(io.LimitReader(f, maxRead))
+}

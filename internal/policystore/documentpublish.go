@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policystore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+// Errors of Document.Publish.
+var (
+	// ErrReadOnly: the source is not in Caddy's storage.
+	ErrReadOnly = errors.New("only a policy in Caddy's storage can be published from here; write its source as storage:KEY")
+	// ErrOvertaken: the storage holds another version than the one that was meant to
+	// be replaced.
+	ErrOvertaken = errors.New("another version was published in the meantime")
+)
+
+// Published is a version that was published with a note, and its text.
+type Published struct {
+	SHA256 string    `json:"sha256"`
+	Time   time.Time `json:"time"`
+	Note   string    `json:"note,omitempty"`
+	Text   string    `json:"text"`
+}
+
+// The bounds of the history beside a policy in the storage.
+const (
+	historySuffix  = ".history"
+	maxHistory     = 20
+	maxHistorySize = 4 << 20
+)
+
+// Writable reports whether the source of the document can be published to.
+func (d *Document) Writable() bool {
+	_, err := d.storage()
+	return err == nil
+}
+
+// storage returns the source of the running configuration, if it is in the storage.
+func (d *Document) storage() (*storageSource, error) {
+	r, _ := d.running()
+	if r == nil {
+		return nil, errors.New("no site uses this policy any more")
+	}
+	s, ok := r.src.(*storageSource)
+	if !ok {
+		return nil, ErrReadOnly
+	}
+	return s, nil
+}
+
+// Publish writes a new text of the policy to the storage, if the storage still holds the
+// version whose SHA-256 is replaces, and loads it. The versions that it replaces stay in
+// History. The text must have been checked.
+func (d *Document) Publish(ctx context.Context, replaces, text, note string) (Outcome, error) {
+	s, err := d.storage()
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := s.publish(ctx, replaces, text, note); err != nil {
+		return Outcome{}, err
+	}
+	o := d.Reload(ctx)
+	o.Notify()
+	return o, o.Err
+}
+
+func (s *storageSource) publish(ctx context.Context, replaces, text, note string) (err error) {
+	lock := s.at + ".publish"
+	if err := s.storage.Lock(ctx, lock); err != nil {
+		return fmt.Errorf("locking %s: %w", s.name(), err)
+	}
+	defer func() {
+		err = errors.Join(err, s.storage.Unlock(context.WithoutCancel(ctx), lock))
+	}()
+	before, err := s.storage.Load(ctx, s.at)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", s.name(), err)
+	}
+	if sumOf(before) != replaces {
+		return ErrOvertaken
+	}
+	history, err := s.history(ctx)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	if len(history) == 0 || history[0].SHA256 != replaces {
+		history = append([]Published{{SHA256: replaces, Time: now, Text: string(before)}}, history...)
+	}
+	history = append([]Published{{SHA256: sumOf([]byte(text)), Time: now, Note: note, Text: text}}, history...)
+	if err := s.saveHistory(ctx, history); err != nil {
+		return err
+	}
+	if err := s.storage.Store(ctx, s.at, []byte(text)); err != nil {
+		return fmt.Errorf("publishing: %w", err)
+	}
+	if got, err := s.storage.Load(ctx, s.at); err != nil || !bytes.Equal(got, []byte(text)) {
+		return fmt.Errorf("the storage does not return what was published: %w", errors.Join(err, fs.ErrInvalid))
+	}
+	return nil
+}
+
+// History lists what was published with Publish and what that replaced, newest first.
+func (d *Document) History(ctx context.Context) ([]Published, error) {
+	s, err := d.storage()
+	if err != nil {
+		return nil, nil //nolint:nilerr // another source has no history
+	}
+	return s.history(ctx)
+}
+
+func (s *storageSource) history(ctx context.Context) ([]Published, error) {
+	data, err := s.storage.Load(ctx, s.at+historySuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the history of %s: %w", s.name(), err)
+	}
+	var all []Published
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("the history of %s is damaged: %w", s.name(), err)
+	}
+	return all, nil
+}
+
+// saveHistory writes the newest versions of a history, as many as its bounds allow.
+func (s *storageSource) saveHistory(ctx context.Context, all []Published) error {
+	size := 0
+	for i := range all {
+		if size += len(all[i].Text); i > 1 && (i == maxHistory || size > maxHistorySize) {
+			all = all[:i]
+			break
+		}
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	if err := s.storage.Store(ctx, s.at+historySuffix, data); err != nil {
+		return fmt.Errorf("saving the version before: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policytest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Everyone asks a policy for all crawlers, purposes and identities at once, as a
+// register must that speaks to everyone.
+type Everyone struct {
+	spec   *policy.Spec
+	askers []Question
+}
+
+// NewEveryone returns who asks: one crawler of all those to which the same audiences
+// of rules about rights apply, with each purpose of the policy and without any.
+func NewEveryone(full *policy.Spec) *Everyone {
+	e := &Everyone{}
+	spec := *full
+	purposes := [][]string{nil}
+	named := map[string]bool{}
+	for i := range spec.Rules {
+		r := &spec.Rules[i]
+		for _, p := range r.UsagePurposes {
+			purposes = append(purposes, []string{strings.ToLower(p)})
+		}
+		for _, a := range r.For {
+			switch a.Kind {
+			case policy.ForPurpose:
+				purposes = append(purposes, []string{strings.ToLower(a.Name)})
+			case policy.ForToken:
+				named[a.Name] = true
+			}
+		}
+	}
+	tokens := []string{""}
+	for _, c := range spec.Crawlers {
+		tokens = append(tokens, c.Token)
+	}
+	for token := range named {
+		tokens = append(tokens, token)
+	}
+	slices.Sort(tokens)
+	seen := map[string]bool{}
+	var reps []string
+	for _, token := range slices.Compact(tokens) {
+		vector := ""
+		for i := range spec.Rules {
+			if !aboutRights(&spec.Rules[i]) {
+				continue
+			}
+			for _, a := range spec.Rules[i].For {
+				close, ok := closeness(&spec, a, Question{Token: token})
+				vector += fmt.Sprint(close, ok, " ")
+			}
+		}
+		if !seen[vector] {
+			seen[vector] = true
+			reps = append(reps, token)
+		}
+	}
+	for _, token := range reps {
+		for _, p := range purposes {
+			e.askers = append(e.askers, Question{Token: token, Purposes: p})
+		}
+	}
+	// The evaluator looks crawlers up one by one: those that nobody is compared with are
+	// left out.
+	var kept []policy.Crawler
+	for _, c := range spec.Crawlers {
+		if slices.Contains(reps, c.Token) || slices.ContainsFunc(reps, func(t string) bool {
+			return slices.ContainsFunc(crawlerOf(&spec, t).Follows, func(f string) bool { return strings.EqualFold(f, c.Token) })
+		}) {
+			kept = append(kept, c)
+		}
+	}
+	spec.Crawlers = kept
+	e.spec = &spec
+	return e
+}
+
+func aboutRights(r *policy.Rule) bool {
+	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+		return s.Usage == policy.Other || s.Usage == policy.TrainAI || s.Usage == policy.AIUse || s.Usage == policy.Search
+	})
+}
+
+// Verdict is Disallowed if the usage is disallowed for anyone, Allowed if it is allowed
+// for everyone.
+func (e *Everyone) Verdict(host, path string, u policy.Usage) policy.Verdict {
+	all := policy.Allowed
+	for _, q := range e.askers {
+		q.Host, q.Path, q.Usage = host, path, u
+		for _, q.Identity = range Identities {
+			switch Decide(e.spec, q).Verdict {
+			case policy.Disallowed:
+				return policy.Disallowed
+			case policy.Unstated:
+				all = policy.Unstated
+			}
+		}
+	}
+	return all
+}

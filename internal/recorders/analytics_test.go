@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recorders
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+)
+
+var monday = time.Date(2026, 11, 16, 10, 0, 0, 0, time.UTC)
+
+// analyticsVisits are the visits on which the queries of docs/analytics.md are tested.
+var analyticsVisits = []activity.Visit{
+	{Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Decision: activity.Allowed, Path: "/robots.txt", RobotsTxt: true, Robots: "r1", Bytes: 10},
+	{Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Decision: activity.Refused, Path: "/a", Rule: "AI out", Robots: "r1", Violation: true, Bytes: 1},
+	{Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Decision: activity.Refused, Path: "/a", Rule: "AI out", Robots: "r1", Violation: true, Bytes: 1},
+	{Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Decision: activity.Allowed, Path: "/open", Bytes: 100, QueryOmitted: true},
+	{Crawler: "Googlebot", Kind: "search", Identity: activity.Verified, Decision: activity.Allowed, Path: "/robots.txt", RobotsTxt: true, Robots: "r1", Bytes: 10},
+	{Crawler: "Googlebot", Kind: "search", Identity: activity.Verified, Decision: activity.Refused, Path: "/shop", Rule: "shop", Bytes: 1},
+	{Crawler: "Googlebot", Kind: "search", Identity: activity.Verified, Decision: activity.Refused, Path: "/private", Rule: "shop", Robots: "r1", Violation: true, Bytes: 1},
+	{Crawler: "Googlebot", Kind: "search", Identity: activity.Impostor, Decision: activity.Refused, Path: "/shop", Rule: "enforcement.impostors", Bytes: 1},
+	{Crawler: "curl", Kind: "unknown", Identity: activity.Claimed, Decision: activity.Allowed, Path: "/x", Bytes: 5},
+	{Crawler: "curl", Kind: "unknown", Identity: activity.Claimed, Decision: activity.Allowed, Path: "/y", Bytes: 5},
+}
+
+// analyticsAnswers are the answers to the ten queries, fields separated by "|".
+var analyticsAnswers = []string{
+	"GPTBot|ai-training|claimed|4|112\nGooglebot|search|verified|3|12\ncurl|unknown|claimed|2|10\nGooglebot|search|impostor|1|1",
+	"AI out|2\nshop|2\nenforcement.impostors|1",
+	"Googlebot|/private|shop|1\nGooglebot|/shop|shop|1",
+	"GPTBot|claimed|/a|2\nGooglebot|verified|/private|1",
+	"2026-11-16|allowed|5\n2026-11-16|refused|4\n2026-11-17|refused|1",
+	"/open|1|100",
+	"Googlebot|www.example.com|1",
+	"GPTBot|www.example.com|r1|2026-11-16|1\nGooglebot|www.example.com|r1|2026-11-16|1",
+	"curl|2|2",
+	"p1|allowed|5|130\np1|refused|5|5",
+}
+
+// writeVisits writes the visits as Caddy's JSON encoder does.
+func writeVisits(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	f, err := os.Create(filepath.Join(dir, "visits.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := zap.NewProductionEncoderConfig()
+	logger := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(config), f, zapcore.InfoLevel)).Named("http.robots_policy.visits")
+	l := &VisitsLog{logger: logger}
+	for i, v := range analyticsVisits {
+		v.Time, v.Host, v.Policy, v.Status = monday, "www.example.com", "p1", 200
+		if i == 7 {
+			v.Time = monday.Add(24 * time.Hour)
+		}
+		l.write(v)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// docBlocks are the fenced blocks of docs/analytics.md under a heading.
+func docBlocks(t *testing.T, heading string) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/analytics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(text), "\n## "+heading+"\n")
+	if !ok {
+		t.Fatalf("docs/analytics.md has no heading %q", heading)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	var blocks []string
+	for _, m := range regexp.MustCompile("(?s)```(?:sql)?\n(.*?)```").FindAllStringSubmatch(section, -1) {
+		blocks = append(blocks, m[1])
+	}
+	return blocks
+}
+
+// tenQueries are those of the page.
+func tenQueries(t *testing.T) []string {
+	t.Helper()
+	queries := strings.Split(strings.TrimSuffix(strings.TrimSpace(docBlocks(t, "Ten queries for both")[0]), ";"), ";\n")
+	if len(queries) != len(analyticsAnswers) {
+		t.Fatalf("%d queries, want %d", len(queries), len(analyticsAnswers))
+	}
+	return queries
+}
+
+func checkAnswers(t *testing.T, tool string, answers []string) {
+	t.Helper()
+	for i, want := range analyticsAnswers {
+		got := strings.TrimSpace(strings.ReplaceAll(answers[i], "\t", "|"))
+		if got != want {
+			t.Errorf("%s, query %d:\n%s\nwant\n%s", tool, i+1, got, want)
+		}
+	}
+}
+
+// node runs a script with an npm package, or skips the test.
+func node(t *testing.T, module, script string, args ...string) string {
+	t.Helper()
+	if exec.Command("node", "-e", "require.resolve("+fmt.Sprintf("%q", module)+")").Run() != nil {
+		t.Skipf("node has no %s: npm install it, and set NODE_PATH to the folder node_modules", module)
+	}
+	out, err := exec.Command("node", append([]string{"-e", script, "--"}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", module, err, out)
+	}
+	return string(out)
+}
+
+const separator = "\n=====\n"
+
+func TestAnalyticsWithDuckDB(t *testing.T) {
+	t.Parallel()
+	dir := writeVisits(t)
+	statements := append([]string{strings.ReplaceAll(docBlocks(t, "DuckDB")[0], "'visits.log'", "'"+dir+"/visits.log'")}, tenQueries(t)...)
+	out := node(t, "@duckdb/node-api", `const {DuckDBInstance} = require('@duckdb/node-api');
+(async () => {
+  const c = await (await DuckDBInstance.create(':memory:')).connect();
+  const all = [];
+  for (const s of process.argv[1].split('`+"\\n=====\\n"+`')) {
+    const r = await c.runAndReadAll(s);
+    all.push(r.getRows().map(row => row.map(String).join('\t')).join('\n'));
+  }
+  console.log(all.slice(1).join('`+"\\n=====\\n"+`'));
+})().catch(e => { console.error(e); process.exit(1) })`, strings.Join(statements, separator))
+	checkAnswers(t, "DuckDB", strings.Split(out, separator))
+}
+
+func TestAnalyticsWithChdb(t *testing.T) {
+	t.Parallel()
+	dir := writeVisits(t)
+	lines, err := os.ReadFile(filepath.Join(dir, "visits.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	statements := append([]string{
+		docBlocks(t, "ClickHouse")[0],
+		"INSERT INTO visits SETTINGS input_format_skip_unknown_fields=1 FORMAT JSONEachRow " + string(lines),
+	}, tenQueries(t)...)
+	out := node(t, "chdb", `const {Session} = require('chdb');
+const s = new Session(process.argv[2]), all = [];
+for (const q of process.argv[1].split('`+"\\n=====\\n"+`')) all.push(String(s.query(q, 'TabSeparated')));
+console.log(all.slice(2).join('`+"\\n=====\\n"+`'));`, strings.Join(statements, separator), filepath.Join(dir, "chdb"))
+	checkAnswers(t, "chdb", strings.Split(out, separator))
+}
+
+// clickHouseConfig is the least that ClickHouse 18.16 runs with.
+const clickHouseConfig = `<yandex>
+<logger><level>warning</level><log>DIR/log</log><errorlog>DIR/errors</errorlog></logger>
+<tcp_port>PORT</tcp_port><listen_host>127.0.0.1</listen_host><path>DIR/data/</path><tmp_path>DIR/tmp/</tmp_path>
+<mark_cache_size>5368709</mark_cache_size><users_config>users.xml</users_config><default_profile>default</default_profile><default_database>default</default_database>
+</yandex>`
+
+const clickHouseUsers = `<yandex><profiles><default/></profiles><quotas><default/></quotas>
+<users><default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users></yandex>`
+
+func TestAnalyticsWithClickHouse(t *testing.T) {
+	t.Parallel()
+	server, err := exec.LookPath("clickhouse-server")
+	if err != nil {
+		t.Skip("clickhouse-server is not installed")
+	}
+	dir := writeVisits(t)
+	port := "19471"
+	for name, text := range map[string]string{"config.xml": clickHouseConfig, "users.xml": clickHouseUsers} {
+		text = strings.NewReplacer("DIR", dir, "PORT", port).Replace(text)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(server, "--config-file="+filepath.Join(dir, "config.xml"))
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TZ=UTC")
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	run := func(stdin, query string, flags ...string) (string, error) {
+		c := exec.Command("clickhouse-client", append([]string{"--host", "127.0.0.1", "--port", port, "--query", query}, flags...)...)
+		c.Stdin = strings.NewReader(stdin)
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		if _, err := run("", "SELECT 1"); err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("clickhouse-server does not start: %s", said.String())
+		}
+	}
+	lines, err := os.ReadFile(filepath.Join(dir, "visits.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run("", docBlocks(t, "ClickHouse")[0]); err != nil {
+		t.Fatal(out)
+	}
+	if out, err := run(string(lines), "INSERT INTO visits FORMAT JSONEachRow", "--input_format_skip_unknown_fields=1"); err != nil {
+		t.Fatal(out)
+	}
+	var answers []string
+	for _, q := range tenQueries(t) {
+		out, err := run("", q)
+		if err != nil {
+			t.Fatalf("%s\n%s", q, out)
+		}
+		answers = append(answers, out)
+	}
+	checkAnswers(t, "ClickHouse", answers)
+}
+
+func TestAnalyticsWithJQ(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip("jq is not installed")
+	}
+	dir := writeVisits(t)
+	want := []string{"3 Googlebot\n      2 GPTBot", "1 Googlebot\t/private\tshop"}
+	for i, command := range strings.Split(strings.TrimSpace(docBlocks(t, "jq")[0]), "\n") {
+		c := exec.Command("sh", "-c", command)
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		if err != nil || strings.TrimSpace(string(out)) != want[i] {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+}

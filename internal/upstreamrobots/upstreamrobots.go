@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package upstreamrobots fetches and caches the robots.txt and the tdmrep.json of the
+// sites behind a handler, so that they can be merged with the policy's. They are
+// fetched through the handlers that follow on the route.
+package upstreamrobots
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+const (
+	fetchTimeout = 5 * time.Second
+	freshFor     = time.Minute      // a response is used without asking again
+	retryAfter   = 10 * time.Second // after a failure
+)
+
+// UnknownMaxAge is how long clients may cache a robots.txt that was served while the
+// upstream's was not known: it may allow more than the two merged would.
+const UnknownMaxAge = time.Minute
+
+// Bounds on the cache, because a client can make up hosts. The cache has two
+// generations, each with these bounds.
+const (
+	maxHosts   = 128
+	maxBytes   = 1 << 20
+	maxFetches = 16 // at a time
+)
+
+// Kind is a file that upstream sites have, which is parsed into a T.
+type Kind[T any] struct {
+	Name     string
+	Accept   string // media type
+	IsLikely func(contentType string, body []byte) bool
+	Parse    func([]byte) *T
+}
+
+// RobotsTxt is the kind of robots.txt.
+var RobotsTxt = Kind[robotsserve.Other]{"robots.txt", "text/plain", looksLikeRobots, robotsserve.ParseOther}
+
+// TDMRep is the kind of tdmrep.json.
+var TDMRep = Kind[TDMRepFile]{"tdmrep.json", "application/json", looksLikeJSON, parseTDMRep}
+
+// Cache holds a file of each upstream site. It is safe for concurrent use.
+type Cache[T any] struct {
+	kind    Kind[T]
+	logger  *zap.Logger
+	logOnce func(key string) bool
+	slots   *semaphore.Weighted // of maxFetches
+
+	mu      sync.Mutex
+	recent  map[string]*entry[T] // by siteKey
+	earlier map[string]*entry[T] // the generation before, dropped when recent is full
+	bytes   int                  // of the files in recent
+	last    *file[T]             // shared by sites that answer the same
+}
+
+// entry is the state of one site. Cache.mu guards its fields.
+type entry[T any] struct {
+	file    *file[T] // nil if the site has none or nothing is known
+	known   bool     // the site has answered once
+	until   time.Time
+	done    chan struct{} // closed when the fetch in progress ends; nil if there is none
+	started time.Time     // of that fetch
+}
+
+// file is a file as it was fetched.
+type file[T any] struct {
+	data   []byte
+	parsed *T
+}
+
+// New returns an empty cache. logOnce reports whether a message with this key should
+// be logged; it keeps an upstream that is down from filling the log.
+func New[T any](kind Kind[T], logger *zap.Logger, logOnce func(key string) bool) *Cache[T] {
+	return &Cache[T]{kind: kind, logger: logger, logOnce: logOnce, slots: semaphore.NewWeighted(maxFetches)}
+}
+
+// Get returns the file of the site that a request for it is for, or nil if the site
+// has none. It is fetched through next when it is older than a minute. known is false
+// if the site has not answered yet, for example because it fails. One request fetches
+// while the others get the last known file, or wait for the fetch if there is none.
+// While fetching fails, the last known file stays in use.
+func (c *Cache[T]) Get(r *http.Request, next caddyhttp.Handler) (parsed *T, known bool) {
+	key, ok := siteKey(r)
+	if !ok {
+		return nil, true // no site has such a host
+	}
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.find(key)
+	switch {
+	case now.Before(e.until) || !canFetch(r):
+	case e.done != nil:
+		if !e.known {
+			done, wait := e.done, e.started.Add(fetchTimeout).Sub(now)
+			c.mu.Unlock()
+			waitFor(r.Context(), done, wait)
+			c.mu.Lock()
+		}
+	case c.slots.TryAcquire(1):
+		e.done, e.started = make(chan struct{}), now
+		c.mu.Unlock()
+		data, err := c.fetch(r, next)
+		c.slots.Release(1)
+		c.mu.Lock()
+		c.store(key, e, data, err, r.Host)
+	}
+	if e.file == nil {
+		return nil, e.known
+	}
+	return e.file.parsed, e.known
+}
+
+// fetch fetches the file of a site. It continues when the client disconnects, since
+// other requests wait for the result too.
+func (c *Cache[T]) fetch(r *http.Request, next caddyhttp.Handler) ([]byte, error) {
+	// A deadline would count as a failure of the whole upstream in Caddy's passive
+	// health checks and take the site down over a slow file. A canceled request
+	// does not.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	defer time.AfterFunc(fetchTimeout, cancel).Stop()
+	return fetch(ctx, r, next, format{c.kind.Name, c.kind.Accept, c.kind.IsLikely})
+}
+
+// store ends a fetch and keeps its result. c.mu is held, but not while the file is
+// parsed.
+func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host string) {
+	var found *file[T]
+	if err == nil {
+		found = c.parse(e.file, data)
+	}
+	close(e.done)
+	e.done = nil
+	e.until = time.Now().Add(freshFor)
+	if err != nil && (!errors.Is(err, errNone) || e.file != nil && errors.Is(err, errDenied)) {
+		e.until = time.Now().Add(retryAfter)
+		if c.logOnce("upstream " + err.Error()) {
+			c.logger.Warn("fetching a file of the upstream failed", zap.String("file", c.kind.Name), zap.String("host", host), zap.Bool("using_last_good", e.file != nil), zap.Error(err))
+		}
+		return
+	}
+	if err != nil && e.file != nil {
+		c.logger.Info("the upstream no longer has a file", zap.String("file", c.kind.Name), zap.String("host", host), zap.Error(err))
+	}
+	if c.recent[key] == e {
+		c.bytes += found.size() - e.file.size()
+	}
+	e.file, e.known = found, true
+}
+
+// parse returns the parsed file, which is before or c.last if the bytes are the same.
+// It unlocks c.mu while it parses.
+func (c *Cache[T]) parse(before *file[T], data []byte) *file[T] {
+	for _, f := range []*file[T]{before, c.last} {
+		if f != nil && bytes.Equal(f.data, data) {
+			return f
+		}
+	}
+	c.mu.Unlock()
+	f := &file[T]{data, c.kind.Parse(data)}
+	c.mu.Lock()
+	c.last = f
+	return f
+}
+
+func (f *file[T]) size() int {
+	if f == nil {
+		return 0
+	}
+	return len(f.data)
+}
+
+// find returns the entry of a site and moves it to the recent generation.
+func (c *Cache[T]) find(key string) *entry[T] {
+	e := c.recent[key]
+	if e != nil {
+		return e
+	}
+	if e = c.earlier[key]; e == nil {
+		e = &entry[T]{}
+	}
+	if c.recent == nil || len(c.recent) >= maxHosts || c.bytes >= maxBytes {
+		c.earlier, c.recent, c.bytes = c.recent, map[string]*entry[T]{}, 0
+	}
+	c.recent[key] = e
+	c.bytes += e.file.size()
+	return e
+}
+
+func waitFor(ctx context.Context, done <-chan struct{}, limit time.Duration) {
+	if limit <= 0 {
+		return
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"net/http/httptest"
+	"testing"
+)
+
+// TestNarrowedCodings: a page is asked for in a coding that can be edited in place;
+// everything else, and what others see of the request, stays.
+func TestNarrowedCodings(t *testing.T) {
+	const html = "text/html,application/xhtml+xml,*/*;q=0.8"
+	for _, c := range []struct{ method, accept, codings, want string }{
+		{"GET", html, "gzip, deflate, br, zstd", "gzip, deflate"},
+		{"HEAD", html, "gzip, deflate, br", "gzip, deflate"},
+		{"GET", html, "br", "identity"},
+		{"GET", html, "BR;q=1.0, gzip;q=0.8, *;q=0.1", "gzip;q=0.8"},
+		{"GET", html, "zstd, identity;q=0.5", "identity;q=0.5"},
+		{"GET", html, "br, identity;q=0", "br, identity;q=0"},
+		{"GET", html, "gzip, deflate", "gzip, deflate"},
+		{"GET", html, "*", "*"},
+		{"GET", html, "", ""},
+		{"GET", "*/*", "gzip, br", "gzip, br"},
+		{"GET", "image/avif,*/*", "gzip, br", "gzip, br"},
+		{"POST", html, "gzip, br", "gzip, br"},
+	} {
+		for range 2 {
+			r := httptest.NewRequest(c.method, "/", nil)
+			r.Header.Set("Accept", c.accept)
+			r.Header.Set("Accept-Encoding", c.codings)
+			rw := Wrap(newRecorder(), r, Options{Set: testSet(t, "robots=noindex"), ETagSuffix: testSuffix})
+			if got := rw.Request().Header.Get("Accept-Encoding"); got != c.want {
+				t.Errorf("%+v: the handler sees %q", c, got)
+			}
+			rw.Close(nil)
+			rw.Release()
+			if got := r.Header.Get("Accept-Encoding"); got != c.codings {
+				t.Errorf("%+v: afterwards it is %q", c, got)
+			}
+		}
+	}
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("Accept", html)
+	r.Header.Set("Accept-Encoding", "br")
+	rw := Wrap(newRecorder(), r, Options{})
+	defer rw.Release()
+	if got := rw.Request().Header.Get("Accept-Encoding"); got != "br" {
+		t.Errorf("without elements the handler sees %q", got)
+	}
+}

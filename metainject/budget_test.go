@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"bytes"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+)
+
+// packLarge packs a page as servers do by default, with a large window.
+func packLarge(t testing.TB, coding string, page []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if coding == "br" {
+		w := brotli.NewWriterOptions(&b, brotli.WriterOptions{Quality: 5, LGWin: 22})
+		w.Write(page)
+		w.Close()
+		return b.Bytes()
+	}
+	w, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(page) > 0 { // in pieces, so that the length is not known
+		n := min(len(page), 10_000)
+		w.Write(page[:n])
+		page = page[n:]
+	}
+	w.Close()
+	return b.Bytes()
+}
+
+// TestRecodingMemory: pages in br and zstd that arrive slowly take at most 150 KB
+// each, however many there are; those for which there is no memory pass as they came.
+func TestRecodingMemory(t *testing.T) {
+	const connections = 300
+	set := testSet(t, "robots=noindex")
+	page := naturalPage(600<<10, "", 1)
+	want, _, _ := rewriteHead(page, set, Merge, false, false, nil)
+	for _, c := range testCodings[1:3] {
+		t.Run(c.name, func(t *testing.T) {
+			raw := packLarge(t, c.name, page)
+			half := len(raw) / 2
+			heap := func() uint64 {
+				runtime.GC()
+				runtime.GC()
+				var m runtime.MemStats
+				runtime.ReadMemStats(&m)
+				return m.HeapAlloc
+			}
+			before := heap()
+			type open struct {
+				rw *ResponseWriter
+				w  *recorder
+			}
+			var all []open
+			for range connections {
+				r := newRecorder()
+				r.header.Set("Content-Type", "text/html")
+				r.header.Set("Content-Encoding", c.name)
+				r.header.Set("Etag", `"e"`)
+				rw := Wrap(r, httptest.NewRequest("GET", "/", nil), Options{Set: set, ETagSuffix: testSuffix})
+				for rest := raw[:half]; len(rest) > 0; rest = rest[min(len(rest), 4096):] {
+					if _, err := rw.Write(rest[:min(len(rest), 4096)]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r.body.Grow(0)
+				all = append(all, open{rw, r})
+			}
+			sent := 0
+			for _, o := range all {
+				sent += o.w.body.Cap()
+			}
+			each := (int(heap()) - int(before) - sent) / connections
+			t.Logf("%d KB for each of %d connections", each>>10, connections)
+			if each > 150_000 {
+				t.Errorf("%d bytes for each connection", each)
+			}
+			changed := 0
+			for _, o := range all {
+				if _, err := o.rw.Write(raw[half:]); err != nil {
+					t.Fatal(err)
+				}
+				if err := o.rw.Close(nil); err != nil {
+					t.Fatal(err)
+				}
+				o.rw.Release()
+				if bytes.Equal(o.w.body.Bytes(), raw) {
+					if tag := o.w.header.Get("Etag"); tag != "" {
+						t.Fatalf("a page that passes for lack of memory has the tag %s", tag)
+					}
+					continue
+				}
+				changed++
+				if text, err := c.unpack(o.w.body.Bytes()); err != nil || !bytes.Equal(text, want) {
+					t.Fatalf("%v, %d bytes for %d", err, len(text), len(want))
+				}
+			}
+			if changed == 0 || recoding.Load() != 0 {
+				t.Errorf("%d pages changed, %d bytes still reserved", changed, recoding.Load())
+			}
+			t.Logf("%d of %d pages changed", changed, connections)
+		})
+	}
+}
+
+// TestTrailingBytes: bytes after the end of a packed page come out after it, as
+// they do without us.
+func TestTrailingBytes(t *testing.T) {
+	set := testSet(t, "robots=noindex")
+	for _, size := range []int{2000, 200 << 10} {
+		page := naturalPage(size, "", 5)
+		want, _, _ := rewriteHead(page, set, Merge, false, false, nil)
+		for _, c := range testCodings {
+			for _, trailing := range []string{"\n", "\n\n", "\x00", "<!-- served in 0.1 s -->\n", strings.Repeat("x", 1000)} {
+				raw := c.pack(page, 7, 0)
+				all := append(raw[:len(raw):len(raw)], trailing...)
+				for _, n := range []int{1, 7, 1000, len(raw), len(all)} {
+					r := sendPacked(t, c.name, "text/html", all, n)
+					got, ok := bytes.CutSuffix(r.body.Bytes(), []byte(trailing))
+					text, err := c.unpack(got)
+					if !ok || err != nil || !bytes.Equal(text, want) {
+						t.Fatalf("%s, %d bytes by %d, trailing %.20q: %v, %v, %d bytes of %d", c.name, size, n, trailing, ok, err, len(text), len(want))
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestWorkOfABomb: a few bytes that stand for a very long text cause no more work
+// than their number allows, and pass as they came.
+func TestWorkOfABomb(t *testing.T) {
+	page := append([]byte("<!DOCTYPE html><head></head>"), bytes.Repeat([]byte(" "), 64<<20)...)
+	for _, c := range testCodings[1:3] {
+		raw := packLarge(t, c.name, page)
+		r := newRecorder()
+		r.header.Set("Content-Type", "text/html")
+		r.header.Set("Content-Encoding", c.name)
+		rw := Wrap(r, httptest.NewRequest("GET", "/", nil), Options{Set: testSet(t, "robots=noindex")})
+		if _, err := rw.Write(raw); err != nil {
+			t.Fatal(err)
+		}
+		if err := rw.Close(nil); err != nil {
+			t.Fatal(err)
+		}
+		if rw.Release(); !bytes.Equal(r.body.Bytes(), raw) {
+			t.Errorf("%s: %d bytes that unpack to %d were changed", c.name, len(raw), len(page))
+		}
+	}
+	c := new(recoder)
+	if !c.start(brotliCoding, nil) {
+		t.Fatal("no memory")
+	}
+	defer c.release()
+	raw := packLarge(t, "br", page)
+	c.push(raw, true)
+	for {
+		if _, _, over := c.unpack(); over {
+			break
+		}
+	}
+	if limit := int64(bombBase + bombRatio*len(raw) + len(c.buf)); c.err != errBomb || c.made > limit {
+		t.Errorf("%d bytes of text from %d, %v", c.made, len(raw), c.err)
+	}
+	t.Logf("%d bytes gave %d bytes of text", len(raw), c.made)
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deflateedit
+
+import (
+	"io"
+	"math"
+)
+
+// An Edit replaces the bytes of a text from Start up to End by Text. Edits of one
+// text are in order and do not overlap.
+type Edit struct {
+	Start, End int
+	Text       []byte
+}
+
+// An Editor edits one stream at a time. It can be used again after Reset.
+type Editor struct {
+	in       inflater
+	w        blockWriter
+	dst      io.Writer
+	gzip     bool // what Reset was told
+	format   Format
+	header   int // bytes of the container before the stream
+	known    bool
+	phase    phase
+	edits    []Edit
+	window   int   // the largest distance that a match may have
+	shifts   []int // how much longer the new text is after each edit that has been made
+	next     int   // the first edit that has not been made
+	inserted bool  // its text has been written, bytes are being removed
+	end      int   // of the last edit
+	text     []byte
+	toks     []token // to be written instead of what was read
+	buf      [1 << 10]token
+	loaded   bool      // w has the codes of the current block
+	until    int64     // in the text: where rewriting ends, if the block does not end before
+	span     int64     // how much to rewrite when the block's codes lack a symbol
+	at       bitReader // in in.src: everything before it has been written
+	sum      sumChange
+	tail     []byte // of the container's trailer, as far as it has been read
+}
+
+type phase uint8
+
+const (
+	following phase = iota
+	rewriting       // tokens are written in blocks of our own
+	inTrailer       // after the last block
+	copyRest        // after the trailer, or after an error in the stream
+)
+
+const (
+	windowSize  = 32 << 10
+	maxMatch    = 258
+	firstSpan   = 256
+	blockTokens = 16 << 10 // zlib's default
+	maxRetained = 128 << 10
+)
+
+// Reset prepares the Editor for a new stream: gzip, or else zlib or raw deflate,
+// which are told apart by their first two bytes.
+func (e *Editor) Reset(gzip bool) {
+	e.in.reset()
+	e.gzip, e.known = gzip, false
+	e.resetOutput()
+}
+
+func (e *Editor) resetOutput() {
+	e.w.out.reset()
+	if cap(e.text) > maxRetained {
+		e.text = nil
+	}
+	e.phase, e.next, e.inserted = following, 0, false
+	e.toks, e.text, e.tail, e.dst, e.edits, e.shifts = e.toks[:0], e.text[:0], e.tail[:0], nil, nil, e.shifts[:0]
+}
+
+// Start begins to write the edited stream to dst. stream is what has arrived,
+// text what Peek made of it, at least up to the end of the last edit; there must
+// be at least one edit. Neither slice is used after Start returns.
+func (e *Editor) Start(dst io.Writer, stream, text []byte, edits []Edit) error {
+	e.resetOutput()
+	e.dst, e.edits = dst, edits
+	e.end = edits[len(edits)-1].End
+	e.text = append(e.text, text[:min(len(text), e.textWanted())]...)
+	e.span, e.window = firstSpan, windowSize
+	if e.format == Zlib {
+		e.window = 1 << (stream[0]>>4 + 8) // RFC 1950 section 2.2
+	}
+	e.sum = changeOfSum(text, edits, e.format == Gzip)
+	e.w.out.b = append(e.w.out.b, stream[:e.header]...)
+	inFirstBlock := e.in.rewind()
+	e.in.src = stream[e.header:]
+	e.at = e.in.bitReader
+	if inFirstBlock {
+		e.startBlock()
+	}
+	return e.runAll()
+}
+
+// textWanted is how much of the old text has to be stored: up to the end of any
+// match that contains the last edit, or that repeats what is around it.
+func (e *Editor) textWanted() int { return e.end + maxMatch }
+
+// Write takes the next bytes of the stream.
+func (e *Editor) Write(b []byte) (n int, err error) {
+	for n < len(b) {
+		if e.phase == copyRest {
+			k, err := e.dst.Write(b[n:])
+			return n + k, err
+		}
+		part := b[n:min(len(b), n+windowSize)] // keeps the buffers small
+		e.in.push(part)
+		e.at = e.in.bitReader
+		if err := e.runAll(); err != nil {
+			return n, err
+		}
+		n += len(part)
+	}
+	return n, nil
+}
+
+// runAll goes as far as the input allows, and stores what is left of it.
+func (e *Editor) runAll() error {
+	for e.run() {
+		if len(e.w.out.b) >= windowSize {
+			if err := e.emit(); err != nil {
+				return err
+			}
+		}
+	}
+	e.in.push(nil)
+	return e.emit()
+}
+
+// emit writes the whole bytes that are ready.
+func (e *Editor) emit() error {
+	e.w.out.settle()
+	if len(e.w.out.b) == 0 {
+		return nil
+	}
+	_, err := e.dst.Write(e.w.out.b)
+	e.w.out.b = e.w.out.b[:0]
+	return err
+}
+
+// run makes one step; it returns false when it needs input.
+func (e *Editor) run() bool {
+	switch e.phase {
+	case following:
+		return e.follow()
+	case rewriting:
+		return e.rewrite()
+	case inTrailer:
+		return e.trailer()
+	}
+	e.w.out.b = append(e.w.out.b, e.in.src[e.in.pos:]...)
+	e.in.pos = len(e.in.src)
+	return false
+}
+
+// follow reads on to where the stream needs a change, or a block begins or ends.
+func (e *Editor) follow() bool {
+	d := &e.in
+	var ev event
+	switch d.state {
+	case atHeader:
+		from := d.bitReader
+		if _, ev = d.step(nil, 0); ev == gotBlock {
+			e.copyTo(from)
+			e.startBlock()
+		}
+	case inStored:
+		ev = d.skipStored()
+	default:
+		limit, back := int64(math.MaxInt64), int64(0)
+		if e.next < len(e.edits) {
+			limit = int64(e.edits[e.next].Start)
+		}
+		if len(e.text) < e.textWanted() {
+			limit = min(limit, int64(len(e.text)))
+		}
+		if e.next > 0 {
+			back = int64(e.edits[e.next-1].End)
+		}
+		if d.text < limit-maxSkip {
+			ev = d.skip(back, limit-maxSkip)
+		} else {
+			ev = reaches
+		}
+		if ev == reaches {
+			ev = e.single()
+		}
+	}
+	switch ev {
+	case endBlock:
+		e.endBlock()
+	case badStream:
+		e.corrupt()
+	case needMore:
+		e.copyTo(d.bitReader)
+		return false
+	}
+	return true
+}
+
+// single reads one token, and replaces it if the edits require that.
+func (e *Editor) single() event {
+	d := &e.in
+	from, pos := d.bitReader, int(d.text)
+	n, ev := d.symbols(e.buf[:1], 1)
+	if n == 1 && e.token(e.buf[0], pos) {
+		e.copyTo(from)
+		e.at = d.bitReader
+		e.replace()
+	}
+	return ev
+}
+
+// replace writes toks with the codes of the current block. If these lack a
+// symbol, it ends the block and begins to rewrite: twice as much each time, since
+// a block can be made so that its codes are never of use.
+func (e *Editor) replace() {
+	d := &e.in
+	if !e.loaded {
+		e.w.use(d)
+		e.loaded = true
+	}
+	if e.w.has(e.toks) {
+		e.w.tokens(e.toks)
+		e.toks = e.toks[:0]
+		return
+	}
+	e.w.endBlock()
+	e.phase, e.until = rewriting, d.text+e.span
+	e.span *= 2
+}
+
+// block writes toks as a block.
+func (e *Editor) block() {
+	if len(e.toks) > 0 {
+		e.w.block(e.toks)
+		e.toks, e.loaded = e.toks[:0], false
+	}
+}
+
+// startBlock writes the header that has been read.
+func (e *Editor) startBlock() {
+	d, out := &e.in, &e.w.out
+	e.at, e.loaded = d.bitReader, false
+	switch {
+	case d.state == inSymbols:
+		out.addBits(&d.head)
+	case d.stored > 0 && (e.next < len(e.edits) || len(e.text) < e.textWanted()):
+		e.phase, e.until = rewriting, math.MaxInt64
+	default:
+		out.add(0, 3)
+		out.align()
+		out.b = append(out.b, byte(d.stored), byte(d.stored>>8), ^byte(d.stored), ^byte(d.stored>>8))
+	}
+}
+
+// endBlock goes on after a block, or ends the stream.
+func (e *Editor) endBlock() {
+	d, out := &e.in, &e.w.out
+	if !d.final {
+		d.state = atHeader
+		return
+	}
+	e.copyTo(d.bitReader)
+	d.state = streamOver
+	d.hold, d.nbits = 0, 0 // the rest of the byte is padding
+	e.remainingEdits()
+	e.block()
+	out.add(3, 3+7) // an empty block with fixed codes, the last one
+	out.align()
+	e.phase = inTrailer
+}
+
+// corrupt makes the result corrupt where the input is. The bits at fault alone
+// would not do: a distance that is too large for the old text may not be for the
+// new one. A block of the reserved type is always an error.
+func (e *Editor) corrupt() {
+	d, out := &e.in, &e.w.out
+	e.copyTo(d.bitReader)
+	if e.phase == following && d.state == inSymbols {
+		out.add(uint64(d.lit.endCode), uint(d.lit.endLen))
+	}
+	out.add(7, 3)
+	out.align()
+	e.phase = copyRest
+}
+
+// rewrite writes what it reads in blocks of its own, up to a place in the current
+// block or to its end.
+func (e *Editor) rewrite() bool {
+	d := &e.in
+	ev := gotSome
+	for ev == gotSome && d.text < e.until && len(e.toks) < blockTokens {
+		var n int
+		pos := int(d.text)
+		n, ev = d.step(e.buf[:], int(min(e.until-d.text, windowSize)))
+		for _, t := range e.buf[:n] {
+			if !e.token(t, pos) {
+				e.toks = append(e.toks, t)
+			}
+			pos += t.size()
+		}
+	}
+	e.block()
+	e.at = d.bitReader
+	switch {
+	case ev == needMore:
+		return false
+	case ev == badStream:
+		e.corrupt()
+	case ev != gotSome:
+		e.phase = following
+		e.endBlock()
+	case d.text >= e.until:
+		e.phase = following
+		e.w.out.addBits(&d.head) // the block goes on under its own header
+	}
+	return true
+}
+
+// copyTo copies the stream's bits up to a place.
+func (e *Editor) copyTo(to bitReader) {
+	at, out := e.at, &e.w.out
+	e.at = to
+	if to.pos == at.pos {
+		n := at.nbits - to.nbits
+		out.add(at.hold&(1<<n-1), n)
+		return
+	}
+	end := to.pos
+	if to.nbits > 0 {
+		end--
+	}
+	out.add(at.hold, at.nbits)
+	out.addBytes(e.in.src[at.pos:end])
+	if to.nbits > 0 {
+		n := 8 - to.nbits
+		out.add(uint64(e.in.src[end])&(1<<n-1), n)
+	}
+}
+
+// Flush writes what is needed for a reader to see all text that has arrived.
+func (e *Editor) Flush() error {
+	if e.w.out.settle(); e.phase == rewriting && e.w.out.n > 0 {
+		e.w.sync()
+	}
+	return e.emit()
+}
+
+// Close ends the input. A stream that has not reached its end stays without one.
+func (e *Editor) Close() error {
+	if e.phase == inTrailer {
+		e.w.out.b = append(e.w.out.b, e.tail...)
+	}
+	return e.emit()
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+)
+
+// The entity tag of a page, changed or not, tells what was to be put into it: it
+// ends with Options.ETagSuffix and a mark for the elements and the mode. So it
+// changes when the policy, the mode or a time limit changes what pages carry, and
+// HEAD, which has no page to look at, gives the same tag as GET.
+//
+// The bytes of a page in a content coding depend on how it arrived, so its tag is
+// made weak; weakened, at the end of the mark, says so. For example, "abc" becomes
+// "abc-rp1f2e3d4c5b6a-m1a2b3c4d", or W/"abc-rp1f2e3d4c5b6a-m1a2b3c4dw".
+const weakened = 'w'
+
+// modeLetters stand for the modes in marks.
+var modeLetters = [...]string{Merge: "-m", Replace: "-r", Off: "-"}
+
+// ending appends to b what the page's entity tags end with, before the quote.
+func (rw *ResponseWriter) ending(b []byte) []byte {
+	b = append(b, rw.o.ETagSuffix...)
+	b = append(b, modeLetters[rw.o.Mode]...)
+	return append(b, rw.o.Set.mark...)
+}
+
+// marks reports whether entity tags are marked at all.
+func (rw *ResponseWriter) marks() bool {
+	return !rw.o.Set.IsEmpty() && rw.o.Mode != Off && rw.o.ETagSuffix != ""
+}
+
+// appendMarked appends the page's entity tag, made from the handler's; weaken makes
+// it weak.
+func (rw *ResponseWriter) appendMarked(b []byte, tag string, weaken bool) []byte {
+	weaken = weaken && tag[0] == '"'
+	if weaken {
+		b = append(b, "W/"...)
+	}
+	b = rw.ending(append(b, tag[:len(tag)-1]...))
+	if weaken {
+		b = append(b, weakened)
+	}
+	return append(b, '"')
+}
+
+// unmarked returns the handler's entity tag for a page's. ok is false if the tag is
+// not one of this page's.
+func (rw *ResponseWriter) unmarked(tag string) (original string, ok bool) {
+	var buf [64]byte
+	ending := rw.ending(buf[:0])
+	text := tag[:len(tag)-1]
+	if cut, ok := strings.CutSuffix(text, string(append(ending, weakened))); ok {
+		return strings.TrimPrefix(cut, "W/") + `"`, true
+	}
+	if cut, ok := strings.CutSuffix(text, string(ending)); ok {
+		return cut + `"`, true
+	}
+	return tag, false
+}
+
+// isETag reports whether v has the form of one entity tag.
+func isETag(v string) bool {
+	v = strings.TrimPrefix(v, "W/")
+	return len(v) >= 2 && v[0] == '"' && strings.IndexByte(v[1:], '"') == len(v)-2
+}
+
+// eachETag calls f with the entity tags of a list. It returns false if there is
+// anything else in it.
+func eachETag(list string, f func(tag string)) bool {
+	for {
+		list = strings.TrimLeft(list, " \t,")
+		if list == "" {
+			return true
+		}
+		from := strings.IndexByte(list, '"')
+		if from < 0 || list[:from] != "" && list[:from] != "W/" {
+			return false
+		}
+		n := strings.IndexByte(list[from+1:], '"')
+		if n < 0 {
+			return false
+		}
+		f(list[:from+n+2])
+		list = list[from+n+2:]
+	}
+}
+
+// Request returns the request for the handler, which knows its own entity tags
+// only: tags of this page lose their marks in If-None-Match and If-Match, whatever
+// the method is. If-Range keeps them: it must not match, since the handler's range
+// is one of another text. An If-Match that lost a mark takes a Range with it, which
+// a server may ignore (RFC 9110 section 14.2).
+//
+// If a page is asked for (Accept names HTML), tags without a mark and dates are
+// removed. They are those of a page from before the policy, or with other elements,
+// and the handler would confirm them with a 304. Others may revalidate with them,
+// such as an image; if it is a page after all, the headers of the 304 say what the
+// elements do.
+//
+// A page is not asked for in zstd or br (accept.go).
+//
+// The header is copied when a condition changes; otherwise the result is the request
+// that was given to Wrap.
+func (rw *ResponseWriter) Request() *http.Request {
+	rw.narrowCodings()
+	r := rw.r
+	if !rw.marks() {
+		return r
+	}
+	none, match, since := r.Header["If-None-Match"], r.Header["If-Match"], r.Header["If-Modified-Since"]
+	if none == nil && match == nil && since == nil {
+		return r
+	}
+	page := (r.Method == http.MethodGet || r.Method == http.MethodHead) && acceptsHTML(r.Header["Accept"])
+	newNone, changedNone := rw.rewriteTags(none, page)
+	newMatch, changedMatch := rw.rewriteTags(match, false)
+	dropDate := page && since != nil && len(newNone) == 0
+	if !changedNone && !changedMatch && !dropDate {
+		return r
+	}
+	h := maps.Clone(r.Header)
+	set(h, "If-None-Match", newNone)
+	set(h, "If-Match", newMatch)
+	if dropDate {
+		delete(h, "If-Modified-Since")
+	}
+	if changedMatch {
+		delete(h, "Range")
+	}
+	r = r.WithContext(r.Context())
+	r.Header = h
+	return r
+}
+
+func set(h http.Header, key string, values []string) {
+	if len(values) == 0 {
+		delete(h, key)
+		return
+	}
+	h[key] = values
+}
+
+// rewriteTags removes the marks from lists of entity tags; only drops tags without.
+// Lists that are not well-formed, and "*", stay.
+func (rw *ResponseWriter) rewriteTags(lines []string, only bool) (out []string, changed bool) {
+	for _, line := range lines {
+		var tags []string
+		differs := false
+		ok := eachETag(line, func(tag string) {
+			original, marked := rw.unmarked(tag)
+			if marked || !only {
+				tags = append(tags, original)
+			}
+			differs = differs || marked || only
+		})
+		switch {
+		case !ok || !differs:
+			out = append(out, line)
+		case len(tags) > 0:
+			out = append(out, strings.Join(tags, ", "))
+		}
+		changed = changed || ok && differs
+	}
+	return out, changed
+}
+
+// restoreETag puts the mark back on the tag of a 304 if the client asked with it.
+// A date then does not belong there either.
+func (rw *ResponseWriter) restoreETag(h http.Header) {
+	v := h["Etag"]
+	if len(v) != 1 || !rw.marks() || !isETag(v[0]) {
+		return
+	}
+	opaque := strings.TrimPrefix(v[0], "W/")
+	for _, line := range rw.r.Header["If-None-Match"] {
+		eachETag(line, func(tag string) {
+			if original, ok := rw.unmarked(tag); ok && strings.TrimPrefix(original, "W/") == opaque {
+				weaken := tag[len(tag)-2] == weakened
+				h["Etag"] = []string{string(rw.appendMarked(nil, v[0], weaken))}
+				delete(h, "Last-Modified")
+				delete(h, "Accept-Ranges")
+			}
+		})
+	}
+}

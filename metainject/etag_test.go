@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// A condition on a tag that we gave holds for any method.
+func TestIfMatchOnAnyMethod(t *testing.T) {
+	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH"} {
+		req := httptest.NewRequest(method, "/", nil)
+		set := testSet(t, "robots=noindex")
+		req.Header.Set("If-Match", marked(set, `"e"`))
+		rw := Wrap(newRecorder(), req, Options{Set: set, ETagSuffix: testSuffix})
+		if v := rw.Request().Header.Get("If-Match"); v != `"e"` || req.Header.Get("If-Match") != marked(set, `"e"`) {
+			t.Errorf("%s: the handler sees %s", method, v)
+		}
+		rw.Release()
+	}
+}
+
+// A range of the handler's text is none of the text whose tag the client has.
+func TestIfMatchWithRange(t *testing.T) {
+	page := benchPage(5000, "")
+	set := testSet(t, "robots=noindex")
+	s := serve(t, Options{Set: set, ETagSuffix: testSuffix}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Etag", `"e"`)
+		w.Header().Set("Content-Type", "text/html")
+		http.ServeContent(w, r, "", testTime, strings.NewReader(string(page)))
+	})
+	want, _, _ := rewriteHead(page, set, Merge, false, false, nil)
+	res, got := do(t, "GET", s.URL, "Range", "bytes=1000-", "If-Match", marked(set, `"e"`))
+	if res.StatusCode != 200 || string(got) != string(want) {
+		t.Errorf("%d, ETag %s, %d bytes", res.StatusCode, res.Header.Get("Etag"), len(got))
+	}
+	if res, _ := do(t, "GET", s.URL, "Range", "bytes=1000-", "If-Match", `"e"`); res.StatusCode != 206 || res.Header.Get("Etag") != `"e"` {
+		t.Errorf("%d, ETag %s", res.StatusCode, res.Header.Get("Etag"))
+	}
+}
+
+// TestTagsTrackThePage: what a client has of a page is not confirmed once the page
+// would carry something else: after a change of the mode, of the elements (a time
+// limit has passed), or of the policy.
+func TestTagsTrackThePage(t *testing.T) {
+	page := benchPage(5000, benchMeta)
+	before := Options{Set: testSet(t, "robots=unavailable_after: 2026-12-31T23:59:59Z"), Mode: Replace, ETagSuffix: testSuffix}
+	current := before
+	s := serveOptions(t, func() Options { return current }, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Etag", `"e"`)
+		w.Header().Set("Content-Type", "text/html")
+		http.ServeContent(w, r, "", testTime, strings.NewReader(string(page)))
+	})
+	for _, accept := range []string{"text/html", "*/*", ""} {
+		current = before
+		res, _ := do(t, "GET", s.URL, "Accept", accept)
+		tag := res.Header.Get("Etag")
+		for name, now := range map[string]Options{
+			"the mode":       {Set: before.Set, Mode: Merge, ETagSuffix: testSuffix},
+			"the elements":   {Set: testSet(t, "robots=noindex"), Mode: Replace, ETagSuffix: testSuffix},
+			"more elements":  {Set: testSet(t, "robots=unavailable_after: 2026-12-31T23:59:59Z", "googlebot=noindex"), Mode: Replace, ETagSuffix: testSuffix},
+			"the policy":     {Set: before.Set, Mode: Replace, ETagSuffix: "-rp2a"},
+			"nothing to say": {ETagSuffix: testSuffix},
+			"switched off":   {Set: before.Set, Mode: Off, ETagSuffix: testSuffix},
+		} {
+			current = now
+			if res, _ := do(t, "GET", s.URL, "Accept", accept, "If-None-Match", tag); res.StatusCode != 200 {
+				t.Errorf("Accept %q, %s changed: %d for %s", accept, name, res.StatusCode, tag)
+			}
+		}
+		current = before
+		if res, _ := do(t, "GET", s.URL, "Accept", accept, "If-None-Match", tag); res.StatusCode != 304 || res.Header.Get("Etag") != tag {
+			t.Errorf("Accept %q, nothing changed: %d, ETag %s", accept, res.StatusCode, res.Header.Get("Etag"))
+		}
+	}
+	// Of a page that had no elements before: only for who asks for something else.
+	res, _ := do(t, "GET", s.URL, "Accept", "text/html,*/*", "If-None-Match", `"e"`)
+	if res.StatusCode != 200 {
+		t.Errorf("a tag from before the policy: %d", res.StatusCode)
+	}
+}
+
+// TestHeadAndGetAgree: HEAD and GET give the same validators, for pages that change
+// and for those that do not, in every coding.
+func TestHeadAndGetAgree(t *testing.T) {
+	set := testSet(t, "robots=noindex")
+	for _, c := range append(testCodings[:len(testCodings):len(testCodings)], testCodings[0]) {
+		for name, page := range map[string][]byte{
+			"changed": benchPage(5000, ""), "says it": benchPage(5000, set.HTML()), "fragment": []byte("<p>x"), "empty": nil,
+		} {
+			raw := c.pack(page, 7, 0)
+			s := serve(t, Options{Set: set, ETagSuffix: testSuffix}, func(w http.ResponseWriter, r *http.Request) {
+				h := w.Header()
+				h.Set("Etag", `"e"`)
+				h.Set("Content-Type", "text/html")
+				h.Set("Last-Modified", "Sat, 21 Nov 2026 07:00:00 GMT")
+				h.Set("Accept-Ranges", "bytes")
+				h.Set("Content-Encoding", c.name)
+				w.Write(raw)
+			})
+			get, _ := do(t, "GET", s.URL)
+			head, _ := do(t, "HEAD", s.URL)
+			for _, key := range []string{"Etag", "Last-Modified", "Accept-Ranges", "Content-Encoding", "Content-Type"} {
+				if g, h := get.Header.Get(key), head.Header.Get(key); g != h {
+					t.Errorf("%s, %s: %s is %q for GET and %q for HEAD", c.name, name, key, g, h)
+				}
+			}
+			if !strings.HasPrefix(get.Header.Get("Etag"), "W/") {
+				t.Errorf("%s, %s: the tag of a packed page is strong: %s", c.name, name, get.Header.Get("Etag"))
+			}
+		}
+	}
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ascii compares ASCII text without regard to case. Unlike package
+// strings it folds no other letters, since HTML and HTTP do not either.
+package ascii
+
+// EqualFold reports whether b is lower, which is in lower case, in any case.
+func EqualFold[T string | []byte](b T, lower string) bool {
+	if len(b) != len(lower) {
+		return false
+	}
+	for i := range len(lower) {
+		c := b[i]
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Lower puts the ASCII letters of s in lower case.
+func Lower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c | 0x20
+		}
+	}
+	return string(b)
+}
+
+// IsSpace reports whether c is white space in HTML.
+func IsSpace(c byte) bool {
+	return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f'
+}

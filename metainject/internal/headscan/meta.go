@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package headscan
+
+import (
+	"bytes"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
+)
+
+// Everyone is the name of the element that speaks to every crawler.
+const Everyone = "robots"
+
+// A Meta is a robots meta element of the page, a child of its head.
+type Meta struct {
+	Start, End int
+	// ValueStart and ValueEnd enclose the value of content as it is written, with
+	// its quotes.
+	ValueStart, ValueEnd int
+	NoValue              bool   // content has no "=" and no value
+	Audience             string // in lower case
+	Content              string
+	// Named means that the attribute name holds the audience. Elements with
+	// property="robots" or http-equiv="X-Robots-Tag" are read as their author
+	// meant them, but crawlers do not read them, so that no rules may be left to
+	// them alone.
+	Named bool
+	Done  bool // for the caller's use
+}
+
+// attribute is where an attribute's value stands, with its quotes; or, if it
+// has none, the place for "=" and a value.
+type attribute struct {
+	at, end     int32
+	given, bare bool
+}
+
+func (a attribute) value(b []byte) []byte {
+	if a.bare {
+		return nil
+	}
+	v := b[a.at:a.end]
+	if len(v) > 0 && (v[0] == '"' || v[0] == '\'') {
+		v = v[1 : len(v)-1]
+	}
+	return v
+}
+
+// metaAttributes are the first attributes of each name that matters in a meta
+// element.
+type metaAttributes struct {
+	name, property, httpEquiv, content, charset attribute
+	exact                                       bool // names in capitals are others, as in XML
+}
+
+// slot is where the attribute called name belongs, if it is one that matters.
+func (m *metaAttributes) slot(name []byte) *attribute {
+	is := func(lower string) bool { return ascii.EqualFold(name, lower) && (!m.exact || string(name) == lower) }
+	switch len(name) {
+	case 4:
+		if is("name") {
+			return &m.name
+		}
+	case 7:
+		if is("content") {
+			return &m.content
+		}
+		if is("charset") {
+			return &m.charset
+		}
+	case 8:
+		if is("property") {
+			return &m.property
+		}
+	case 10:
+		if is("http-equiv") {
+			return &m.httpEquiv
+		}
+	}
+	return nil
+}
+
+// walk reads the attributes from i up to the '>' that ends the tag, and returns
+// where the tag ends, or 0 if that has not come yet. It follows the tokenizer's
+// states from "before attribute name" to "after attribute value (quoted)". m may
+// be nil.
+func walkAny(b []byte, i int, m *metaAttributes) int {
+	for {
+		for i < len(b) && (class[b[i]]&isSpace != 0 || b[i] == '/') {
+			i++
+		}
+		if i == len(b) {
+			return 0
+		}
+		if b[i] == '>' {
+			return i + 1
+		}
+		from := i
+		for i++; i < len(b) && class[b[i]]&endsAttr == 0; {
+			i++
+		}
+		name, at, end, bare := b[from:i], i, i, true
+		for i < len(b) && class[b[i]]&isSpace != 0 {
+			i++
+		}
+		if i < len(b) && b[i] == '=' {
+			for i++; i < len(b) && class[b[i]]&isSpace != 0; {
+				i++
+			}
+			if i == len(b) {
+				return 0
+			}
+			if q := b[i]; q == '"' || q == '\'' {
+				j := bytes.IndexByte(b[i+1:], q)
+				if j < 0 {
+					return 0
+				}
+				at, bare = i, false
+				i += j + 2
+			} else if q != '>' {
+				at, bare = i, false
+				for i < len(b) && class[b[i]]&endsValue == 0 {
+					i++
+				}
+			}
+			end = i
+		}
+		if m == nil {
+			continue
+		}
+		if a := m.slot(name); a != nil && !a.given {
+			*a = attribute{int32(at), int32(end), true, bare}
+		}
+	}
+}
+
+// metaValues are the values of metaAttributes.
+type metaValues struct {
+	name, property, httpEquiv, content, charset []byte
+}
+
+// meta looks at a meta element in the head, whose tag ends before s.pos.
+func (s *Scanner) meta(b []byte, m *metaAttributes) {
+	if !m.charset.given && !m.httpEquiv.given {
+		// The most frequent kind: a name that is none of ours.
+		name, property := m.name.value(b), m.property.value(b)
+		if !m.content.given || s.known(name) == "" && s.known(property) == "" &&
+			bytes.IndexByte(name, '&') < 0 && bytes.IndexByte(property, '&') < 0 {
+			return
+		}
+	}
+	v := metaValues{m.name.value(b), m.property.value(b), m.httpEquiv.value(b), m.content.value(b), m.charset.value(b)}
+	if tag := b[s.tok:s.pos]; s.xml {
+		v.unescape()
+	} else if bytes.IndexByte(tag, '&') >= 0 || bytes.IndexByte(tag, 0) >= 0 {
+		v.decode(tag)
+	}
+	if s.declaration(m, &v) || !m.content.given {
+		return
+	}
+	f := Meta{Start: s.tok, End: s.pos, ValueStart: int(m.content.at), ValueEnd: int(m.content.end), NoValue: m.content.bare, Content: string(v.content)}
+	if f.Audience = s.known(v.name); f.Audience != "" {
+		f.Named = len(v.name) == len(f.Audience)
+	} else if f.Audience = s.known(v.property); f.Audience == "" && !s.headerForm(&v, &f) {
+		return
+	}
+	if isACAP(f.Content) {
+		return
+	}
+	s.metas = append(s.metas, f)
+}
+
+// decode replaces the values by what x/net/html makes of them.
+func (v *metaValues) decode(tag []byte) {
+	z := html.NewTokenizer(bytes.NewReader(tag))
+	z.Next()
+	z.TagName()
+	var seen metaAttributes
+	for more := true; more; {
+		var key, value []byte
+		key, value, more = z.TagAttr()
+		a := seen.slot(key)
+		if a == nil || a.given {
+			continue
+		}
+		a.given = true
+		switch a {
+		case &seen.name:
+			v.name = value
+		case &seen.property:
+			v.property = value
+		case &seen.httpEquiv:
+			v.httpEquiv = value
+		case &seen.content:
+			v.content = value
+		case &seen.charset:
+			v.charset = value
+		}
+	}
+}
+
+// unescape replaces the references in the values of a well-formed XML tag.
+func (v *metaValues) unescape() {
+	for _, value := range [...]*[]byte{&v.name, &v.property, &v.httpEquiv, &v.content, &v.charset} {
+		if bytes.IndexByte(*value, '&') >= 0 {
+			*value = []byte(html.UnescapeString(string(*value)))
+		}
+	}
+}
+
+// label returns the encoding that a meta element declares.
+func (m *metaAttributes) label(v *metaValues) (label []byte, ok bool) {
+	if m.charset.given {
+		return v.charset, true
+	}
+	if !ascii.EqualFold(bytes.TrimSpace(v.httpEquiv), "content-type") {
+		return nil, false
+	}
+	_, after, ok := bytes.Cut(bytes.ToLower(v.content), []byte("charset"))
+	return bytes.Trim(after, " \t\r\n\f=\"'"), ok
+}
+
+// declaration records where the page declares its character encoding. Such an
+// element holds no rules, whatever else it says.
+func (s *Scanner) declaration(m *metaAttributes, v *metaValues) bool {
+	label, ok := m.label(v)
+	if !ok {
+		return false
+	}
+	means := ASCIIBased
+	if !s.Decided {
+		means = EncodingOf(label)
+	}
+	if s.CharsetEnd == 0 || s.unlabelled && means != Unlabelled {
+		s.CharsetEnd, s.unlabelled = s.pos, means == Unlabelled
+		if s.NoscriptAt >= 0 && means != Unlabelled {
+			s.Charset = string(label)
+		}
+	}
+	// UTF-16 in a meta element means UTF-8, since it could be read at all.
+	if means == Other {
+		s.Foreign = true
+	}
+	return true
+}
+
+// headerForm reads <meta http-equiv="X-Robots-Tag" content="…">, which no
+// crawler is known to heed. Its author means the header: rules for everyone,
+// or, after "TOKEN:", for one crawler.
+func (s *Scanner) headerForm(v *metaValues, f *Meta) bool {
+	if !ascii.EqualFold(bytes.TrimSpace(v.httpEquiv), "x-robots-tag") {
+		return false
+	}
+	f.Audience = Everyone
+	if before, after, ok := strings.Cut(f.Content, ":"); ok {
+		if name := s.known([]byte(before)); name != "" {
+			f.Audience, f.Content = name, after
+		}
+	}
+	return true
+}
+
+// isACAP tells whether content holds a permission of ACAP, such as "ACAP
+// allow-index", which is no robots rule.
+func isACAP(content string) bool {
+	for part := range strings.SplitSeq(content, ",") {
+		part = strings.TrimLeftFunc(part, func(r rune) bool { return isGap(r) || r == ':' || r == '=' })
+		if len(part) >= 4 && ascii.EqualFold(part[:4], "acap") && (len(part) == 4 || isGap(rune(part[4]))) {
+			return true
+		}
+	}
+	return false
+}
+
+// isGap tells whether r counts as white space between rules, for package
+// robotsrule too.
+func isGap(r rune) bool { return r <= ' ' || r == 0x7f }

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package headscan finds the robots meta elements in the head of a page, and the
+// place for new ones, as the page arrives.
+package headscan
+
+import "bytes"
+
+// Names tells which meta names speak to crawlers. Known returns the audience that
+// a name as written in a page means, in lower case, or "".
+type Names interface{ Known(name []byte) string }
+
+// A Scanner follows the HTML standard's tokenization and tree construction
+// (https://html.spec.whatwg.org/multipage/parsing.html, scripting enabled) over
+// the head of a page. It is given the page from its first byte, longer each time,
+// and goes on where it stopped, so that no byte is looked at twice but for a few at
+// the end of a chunk. It copies nothing and allocates nothing until it finds a
+// robots meta element.
+//
+// It stops early, and takes that place for the head's end, in two cases that need
+// the whole tree builder: foreign content, tables and select inside a template;
+// and a numeric character reference of more than 64 bytes in the head's text.
+type Scanner struct {
+	names Names
+	xml   bool
+
+	state   state
+	attr    attrState
+	mode    mode
+	ret     mode // where the outermost template stands
+	depth   int  // open templates; in XHTML, open elements inside the head
+	end     bool // the current tag is an end tag
+	slash   bool // the current tag ended with "/>"; for XHTML
+	doctype bool // the current bogus comment is a DOCTYPE
+	tag     tagName
+
+	pos     int // next byte to look at
+	tok     int // start of the current tag, comment or declaration
+	name    int // start of its name, also while an element's text is skipped
+	nameEnd int
+
+	Done     bool // the end of the head has been found
+	HeadAt   int  // where the head's content begins; -1: not found
+	Implied  bool // the head was opened by what stands at HeadAt, not by a head tag
+	Document bool // something shows that this is a page and not a fragment of one
+	// CharsetEnd is where the meta element that declares the character encoding ends,
+	// 0 if there is none.
+	CharsetEnd int
+	// NoscriptAt is where the first noscript element of the head begins that ends
+	// the head for parsers without scripting, such as one with an image; -1: none.
+	NoscriptAt int
+	// Charset is the label of the encoding that is declared at CharsetEnd, if nothing
+	// can be inserted there: the declaration is not a child of the head, or follows
+	// NoscriptAt.
+	Charset string
+	// Foreign means that nothing can be written into the page: its encoding is
+	// not based on ASCII. Callers set it for other reasons too.
+	Foreign bool
+	Decided bool // the encoding is known from elsewhere, a declaration in the page does not count
+
+	unlabelled bool // no browser knows the declared encoding, so the next one counts
+	metas      []Meta
+	metaArray  [4]Meta
+	open       bool // XHTML: the last of metas still waits for its end tag
+	textAt     int  // start of the current element's text
+	until      int  // where to stop looking for evidence of a document
+	prescanned bool
+}
+
+// CharsetLimit is how many bytes of a page a browser reads to find the meta
+// element that declares the encoding
+// (https://html.spec.whatwg.org/multipage/semantics.html#charset).
+const CharsetLimit = 1024
+
+// evidenceLimit is how far beyond the head's end the Scanner looks for something
+// that shows that this is a document, such as a doctype after a PHP warning.
+const evidenceLimit = 8 << 10
+
+type state uint8
+
+const (
+	stateData state = iota
+	stateTagName
+	stateTag
+	stateComment
+	stateBogus
+	stateRaw
+	stateScript
+	stateScriptEscaped
+	stateScriptDouble
+	stateXMLUntil // XHTML: an instruction or a CDATA section
+)
+
+// mode is the insertion mode of the tree construction.
+type mode uint8
+
+const (
+	modeInitial mode = iota
+	modeBeforeHTML
+	modeBeforeHead
+	modeInHead
+	modeAfterHead
+	modeTemplate
+	modeEvidence // past the head, looking for what makes it a document
+)
+
+// Reset prepares the Scanner for a new page, which is XHTML if xml is true.
+func (s *Scanner) Reset(names Names, xml bool) {
+	*s = Scanner{names: names, xml: xml, HeadAt: -1, NoscriptAt: -1}
+	s.metas = s.metaArray[:0]
+}
+
+// Metas returns the robots meta elements found so far, which the caller may mark.
+// One whose end has not been seen is left out.
+func (s *Scanner) Metas() []Meta {
+	if s.open {
+		return s.metas[:len(s.metas)-1]
+	}
+	return s.metas
+}
+
+// BehindHead reports whether the head has ended as far as a reader can tell: its
+// end tag has been read and nothing that has begun since is incomplete, or only
+// evidence of a document is still looked for.
+func (s *Scanner) BehindHead() bool {
+	return s.mode == modeAfterHead && s.state == stateData || s.mode == modeEvidence || s.Done
+}
+
+// XML reports whether the page is read as XHTML.
+func (s *Scanner) XML() bool { return s.xml }
+
+func (s *Scanner) known(name []byte) string { return s.names.Known(name) }
+
+// Scan looks at b, the page as far as it has arrived; eof means that nothing
+// follows. It reports whether everything is known: Done, and the declaration of the
+// encoding, for which it wants to see CharsetLimit bytes.
+func (s *Scanner) Scan(b []byte, eof bool) bool {
+	return s.scanHead(b, eof) && s.prescan(b, eof)
+}
+
+func (s *Scanner) scanHead(b []byte, eof bool) bool {
+	if s.pos == 0 && !s.start(b, eof) {
+		return false
+	}
+	for !s.Done {
+		var more bool
+		switch s.state {
+		case stateData:
+			if s.xml {
+				more = s.xmlData(b)
+			} else {
+				more = s.data(b, eof)
+			}
+		case stateTagName:
+			more = s.tagName(b)
+		case stateTag:
+			more = s.attributes(b)
+		case stateComment:
+			more = s.comment(b)
+		case stateBogus:
+			more = s.bogus(b)
+		case stateRaw:
+			more = s.rawText(b, eof)
+		case stateXMLUntil:
+			more = s.xmlUntil(b)
+		default:
+			more = s.script(b, eof)
+		}
+		if !more {
+			if eof || s.mode == modeEvidence && len(b) >= s.until {
+				s.finish(b)
+			}
+			return s.Done
+		}
+	}
+	return true
+}
+
+// start skips a byte order mark. Nothing can be written into a page in UTF-16.
+func (s *Scanner) start(b []byte, eof bool) bool {
+	const bom = "\xEF\xBB\xBF"
+	switch {
+	case len(b) >= 2 && (b[0] == 0xFE && b[1] == 0xFF || b[0] == 0xFF && b[1] == 0xFE):
+		s.Foreign, s.Done = true, true
+	case bytes.HasPrefix(b, []byte(bom)):
+		s.pos, s.Decided = len(bom), true
+	case !eof && len(b) < len(bom) && (len(b) == 0 || bom[:len(b)] == string(b) || b[0] >= 0xFE):
+		return false
+	case eof && len(b) == 0:
+		s.Done = true
+	}
+	return true
+}
+
+// finish is the end of the page inside the head or before it. A page that ends
+// in the middle of a tag or comment before its head began is left alone: there
+// is no place in it that what we add would not change the meaning of.
+func (s *Scanner) finish(b []byte) {
+	s.Done = true
+	if s.HeadAt < 0 && !s.xml && s.state == stateData {
+		s.HeadAt, s.Implied = len(b), true
+	}
+}
+
+// stop ends the head at the first thing that does not belong to it. If nothing has
+// shown yet that this is a document, the scan goes on a little to find out.
+func (s *Scanner) stop() bool {
+	if s.Document || s.xml || s.Foreign {
+		s.Done = true
+	} else {
+		s.mode, s.until = modeEvidence, s.pos+evidenceLimit
+	}
+	return true
+}
+
+// isDocument ends the search for evidence.
+func (s *Scanner) isDocument() {
+	s.Document = true
+	if s.mode == modeEvidence {
+		s.Done = true
+	}
+}
+
+// data is the tokenizer's data state: white space, other text, or a '<'.
+func (s *Scanner) data(b []byte, eof bool) bool {
+	if s.mode == modeInHead {
+		if s.elements(b); s.state != stateData {
+			return true
+		}
+	}
+	i := s.pos
+	if s.mode == modeEvidence && i >= s.until {
+		s.Done = true
+		return true
+	}
+	if s.mode >= modeTemplate {
+		j := bytes.IndexByte(b[i:], '<')
+		if j < 0 {
+			s.pos = len(b)
+			return false
+		}
+		i += j
+	} else {
+		for i < len(b) && class[b[i]]&isSpace != 0 {
+			i++
+		}
+	}
+	s.pos = i
+	if i == len(b) {
+		return false
+	}
+	if b[i] == '&' && s.mode < modeTemplate {
+		n, ok := spaceReference(b[i:], eof)
+		if !ok {
+			return false
+		}
+		if n > 0 {
+			s.pos += n
+			return true
+		}
+	}
+	if b[i] != '<' {
+		return s.text()
+	}
+	s.tok = i
+	if i+1 == len(b) {
+		return eof && s.text()
+	}
+	switch c := b[i+1]; {
+	case class[c]&isLetter != 0:
+		s.end, s.name, s.pos, s.state = false, i+1, i+2, stateTagName
+		return s.tagName(b)
+	case c == '/':
+		if i+2 == len(b) {
+			return eof && s.text()
+		}
+		switch c := b[i+2]; {
+		case class[c]&isLetter != 0:
+			s.end, s.name, s.pos, s.state = true, i+2, i+3, stateTagName
+			return s.tagName(b)
+		case c == '>':
+			s.pos = i + 3
+		default:
+			s.pos, s.state, s.doctype = i+2, stateBogus, false
+		}
+	case c == '!':
+		return s.markup(b, eof)
+	case c == '?':
+		s.pos, s.state, s.doctype = i+2, stateBogus, false
+	default:
+		return s.text()
+	}
+	return true
+}
+
+// text is a character that is no white space: the body begins with it.
+func (s *Scanner) text() bool {
+	if s.mode >= modeTemplate {
+		s.pos++
+		return true
+	}
+	s.implyHead(s.pos)
+	return s.stop()
+}
+
+// implyHead opens the head, and html before it, where no tag has.
+func (s *Scanner) implyHead(at int) {
+	if s.mode < modeInHead {
+		s.HeadAt, s.Implied, s.mode = at, true, modeInHead
+	}
+}

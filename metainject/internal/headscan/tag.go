@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package headscan
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
+)
+
+// What a byte means in markup.
+const (
+	isSpace   = 1 << iota // TAB, LF, FF, CR, SPACE
+	isLetter              // ASCII
+	endsName              // of a tag: white space, '/', '>'
+	endsAttr              // of an attribute: endsName and '='
+	endsValue             // of an unquoted value: white space, '>'
+)
+
+var class = func() (t [256]uint8) {
+	for _, c := range " \t\n\f\r" {
+		t[c] = isSpace | endsName | endsAttr | endsValue
+	}
+	t['/'] |= endsName | endsAttr
+	t['>'] |= endsName | endsAttr | endsValue
+	t['='] |= endsAttr
+	for c := 'a'; c <= 'z'; c++ {
+		t[c] |= isLetter
+		t[c-0x20] |= isLetter
+	}
+	return
+}()
+
+// tagName is one of the elements that the scan has to tell apart.
+type tagName uint8
+
+const (
+	tagOther tagName = iota
+	tagBase          // and the other void elements of the head
+	tagBody
+	tagBr
+	tagComplex // needs a tree builder when it stands in a template
+	tagFrameset
+	tagHead
+	tagHTML
+	tagMeta
+	tagNoframes
+	tagNoscript
+	tagRawBody // text only, and no child of a head: textarea, xmp, iframe, noembed
+	tagScript
+	tagStyle
+	tagTemplate
+	tagTitle
+)
+
+// lookupTag finds a name in any case. Setting bit 5 maps onto a lower-case
+// letter only that letter and its capital.
+func lookupTag(b []byte) tagName {
+	switch len(b) {
+	case 2:
+		if b[0]|0x20 == 'b' && b[1]|0x20 == 'r' {
+			return tagBr
+		}
+	case 4:
+		switch binary.BigEndian.Uint32(b) | 0x20202020 {
+		case 'm'<<24 | 'e'<<16 | 't'<<8 | 'a':
+			return tagMeta
+		case 'l'<<24 | 'i'<<16 | 'n'<<8 | 'k', 'b'<<24 | 'a'<<16 | 's'<<8 | 'e':
+			return tagBase
+		case 'h'<<24 | 'e'<<16 | 'a'<<8 | 'd':
+			return tagHead
+		case 'h'<<24 | 't'<<16 | 'm'<<8 | 'l':
+			return tagHTML
+		case 'b'<<24 | 'o'<<16 | 'd'<<8 | 'y':
+			return tagBody
+		}
+	case 5:
+		if b[4]|0x20 == 'e' {
+			switch binary.BigEndian.Uint32(b) | 0x20202020 {
+			case 's'<<24 | 't'<<16 | 'y'<<8 | 'l':
+				return tagStyle
+			case 't'<<24 | 'i'<<16 | 't'<<8 | 'l':
+				return tagTitle
+			}
+		}
+	case 6:
+		if ascii.EqualFold(b, "script") {
+			return tagScript
+		}
+	}
+	return lookupLess(b)
+}
+
+// lookupLess is lookupTag for names that are less frequent.
+func lookupLess(b []byte) tagName {
+	var buf [10]byte
+	if len(b) > len(buf) {
+		return tagOther
+	}
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		buf[i] = c
+	}
+	switch string(buf[:len(b)]) {
+	case "basefont", "bgsound":
+		return tagBase
+	case "caption", "col", "colgroup", "math", "plaintext", "select", "svg", "table",
+		"tbody", "td", "tfoot", "th", "thead", "tr":
+		return tagComplex
+	case "frameset":
+		return tagFrameset
+	case "iframe", "noembed", "textarea", "xmp":
+		return tagRawBody
+	case "noframes":
+		return tagNoframes
+	case "noscript":
+		return tagNoscript
+	case "template":
+		return tagTemplate
+	}
+	return tagOther
+}
+
+// tagName reads a tag's name and, as soon as it is known, decides whether the
+// head goes on.
+func (s *Scanner) tagName(b []byte) bool {
+	i := s.pos
+	for i < len(b) && class[b[i]]&endsName == 0 {
+		i++
+	}
+	s.pos = i
+	if i == len(b) {
+		return false
+	}
+	s.nameEnd, s.state, s.attr = i, stateTag, beforeAttr
+	if s.xml {
+		m := metaAttributes{exact: true}
+		if end := walk(b, i, &m); end > 0 {
+			return s.xmlTag(b, end, &m)
+		}
+		return true
+	}
+	s.tag = lookupTag(b[s.name:i])
+	if s.end {
+		s.endTagNamed()
+	} else if s.mode != modeInHead || plainHead>>s.tag&1 == 0 {
+		s.startTagNamed()
+	}
+	if s.Done {
+		return true
+	}
+	if s.tag == tagMeta {
+		var m metaAttributes
+		if end := walk(b, i, &m); end > 0 {
+			s.tagDone(b, end, &m)
+		}
+		return true
+	}
+	end := i + 1
+	if b[i] != '>' {
+		end = walk(b, i, nil)
+	}
+	if end > 0 {
+		s.tagDone(b, end, nil)
+	}
+	return true
+}
+
+// plainHead are the elements that just are children of a head.
+const plainHead = 1<<tagBase | 1<<tagMeta | 1<<tagNoframes | 1<<tagNoscript | 1<<tagScript | 1<<tagStyle | 1<<tagTemplate | 1<<tagTitle
+
+func (s *Scanner) startTagNamed() {
+	if s.mode == modeEvidence {
+		switch s.tag {
+		case tagHTML, tagHead, tagBody, tagFrameset:
+			s.isDocument()
+		}
+		return
+	}
+	if s.mode == modeTemplate {
+		if s.tag == tagComplex || s.tag == tagFrameset {
+			s.stop()
+		}
+		return
+	}
+	if s.tag == tagHTML || s.tag == tagHead {
+		s.Document = true
+		return
+	}
+	s.implyHead(s.tok)
+	switch s.tag {
+	case tagBase, tagMeta, tagNoframes, tagScript, tagStyle, tagTemplate, tagTitle:
+	case tagNoscript:
+		if s.mode == modeAfterHead {
+			s.stop()
+		}
+	case tagBody, tagFrameset:
+		s.Document = true
+		s.stop()
+	default:
+		s.stop()
+	}
+}
+
+func (s *Scanner) endTagNamed() {
+	if s.mode >= modeTemplate {
+		return
+	}
+	switch s.tag {
+	case tagHead:
+		s.implyHead(s.tok)
+	case tagBody, tagHTML, tagBr:
+		s.implyHead(s.tok)
+		s.stop()
+	}
+}
+
+// attrState is where in a tag's attributes the scan stands.
+type attrState uint8
+
+const (
+	beforeAttr attrState = iota
+	inAttr
+	afterAttr
+	beforeValue
+	inDouble
+	inSingle
+	inUnquoted
+)
+
+// attributes looks for the '>' that ends a tag, of which only a part has come
+// yet: it goes on where it stopped.
+func (s *Scanner) attributes(b []byte) bool {
+	i, st := s.pos, s.attr
+	for i < len(b) {
+		if st == beforeAttr && b[i] == '>' {
+			m := metaAttributes{exact: s.xml}
+			end := walk(b, s.nameEnd, &m)
+			if s.xml {
+				return s.xmlTag(b, end, &m)
+			}
+			s.tagDone(b, end, &m)
+			return true
+		}
+		i, st = attrStep(b, i, st)
+	}
+	s.pos, s.attr = i, st
+	return false
+}
+
+// attrStep makes one step in a tag's attributes. It stops at a '>' that ends
+// the tag in the state beforeAttr.
+func attrStep(b []byte, i int, st attrState) (int, attrState) {
+	c := b[i]
+	switch st {
+	case beforeAttr:
+		if class[c]&endsName == 0 {
+			st = inAttr // also where c is '='
+		}
+		return i + 1, st
+	case inAttr:
+		for ; i < len(b); i++ {
+			switch c = b[i]; {
+			case class[c]&endsAttr == 0:
+			case c == '=':
+				return i + 1, beforeValue
+			case c == '/' || c == '>':
+				return i, beforeAttr
+			default:
+				return i + 1, afterAttr
+			}
+		}
+		return i, st
+	case afterAttr:
+		switch {
+		case c == '=':
+			return i + 1, beforeValue
+		case class[c]&isSpace != 0:
+			return i + 1, st
+		}
+		return i, beforeAttr
+	case beforeValue:
+		switch {
+		case c == '"':
+			return i + 1, inDouble
+		case c == '\'':
+			return i + 1, inSingle
+		case class[c]&isSpace != 0:
+			return i + 1, st
+		case c == '>':
+			return i, beforeAttr
+		}
+		return i, inUnquoted
+	case inUnquoted:
+		for ; i < len(b); i++ {
+			if class[b[i]]&endsValue != 0 {
+				return i, beforeAttr
+			}
+		}
+		return i, st
+	}
+	quote := byte('"')
+	if st == inSingle {
+		quote = '\''
+	}
+	if j := bytes.IndexByte(b[i:], quote); j >= 0 {
+		return i + j + 1, beforeAttr
+	}
+	return len(b), st
+}
+
+// tagDone acts on a whole tag, which ends at end. m is needed for meta elements
+// only.
+func (s *Scanner) tagDone(b []byte, end int, m *metaAttributes) {
+	s.pos, s.state = end, stateData
+	if s.end {
+		s.endTag()
+		return
+	}
+	switch s.tag {
+	case tagHTML:
+		if s.mode < modeBeforeHead {
+			s.mode = modeBeforeHead
+		}
+	case tagHead:
+		if s.mode < modeInHead {
+			s.HeadAt, s.mode = s.pos, modeInHead
+		}
+	case tagMeta:
+		if s.mode < modeTemplate {
+			s.Document = true
+			s.meta(b, m)
+		}
+	case tagScript:
+		s.state = stateScript
+	case tagNoframes, tagNoscript, tagRawBody, tagStyle, tagTitle:
+		s.state, s.textAt = stateRaw, end
+	case tagTemplate:
+		if s.mode == modeEvidence {
+			return
+		}
+		if s.mode != modeTemplate {
+			s.ret, s.mode = s.mode, modeTemplate
+		}
+		s.depth++
+	}
+}
+
+func (s *Scanner) endTag() {
+	switch s.mode {
+	case modeInitial:
+		s.mode = modeBeforeHTML
+	case modeInHead:
+		if s.tag == tagHead {
+			s.mode = modeAfterHead
+		}
+	case modeTemplate:
+		if s.tag == tagTemplate {
+			if s.depth--; s.depth == 0 {
+				s.mode = s.ret
+			}
+		}
+	}
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"cmp"
+	"html"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/metainject/deflateedit"
+	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
+	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// Mode tells what happens to the robots meta elements that a page has already.
+type Mode uint8
+
+const (
+	// Merge combines them with the policy's to the most restrictive.
+	Merge Mode = iota
+	// Replace puts the policy's in their place. Those for audiences that the
+	// policy does not mention are removed.
+	Replace
+	// Off leaves every page as it is.
+	Off
+)
+
+// An edit changes the page.
+type edit = deflateedit.Edit
+
+// editsOf appends to es, in the order of the page, what has to change in a page
+// whose head has been scanned.
+func editsOf(es []edit, s *headscan.Scanner, set *Set, mode Mode, fragments bool) []edit {
+	if s.HeadAt < 0 || s.Foreign || !s.Document && !fragments {
+		return es
+	}
+	m := merger{Scanner: s, set: set, mode: mode}
+	if len(s.Metas()) == 0 && (s.Charset == "" || !m.pushes(nil, len(m.all()))) {
+		at := m.insertAt(nil, len(m.all()))
+		return append(es, edit{Start: at, End: at, Text: m.all()})
+	}
+	n := len(es)
+	es = m.merge(es, false)
+	if m.pushesCharset(es[n:]) {
+		es = m.merge(es[:n], true)
+	}
+	slices.SortStableFunc(es[n:], func(a, b edit) int { return cmp.Compare(a.Start, b.Start) })
+	return es
+}
+
+// A merger works out the edits of one page.
+type merger struct {
+	*headscan.Scanner
+	set    *Set
+	mode   Mode
+	insert strings.Builder // new elements
+	// behindCharset: elements before the declaration of the encoding are removed
+	// and inserted after it, instead of being changed where they are.
+	behindCharset bool
+}
+
+// all is every element of the policy.
+func (m *merger) all() []byte {
+	if m.XML() {
+		return m.set.xhtml
+	}
+	return m.set.html
+}
+
+// insertAt is the place for n new bytes: where the head's content begins, but
+// after the element that declares the encoding if that would be pushed out of
+// the bytes in which browsers look for it.
+func (m *merger) insertAt(es []edit, n int) int {
+	if m.Charset == "" && m.pushes(es, n) {
+		return m.CharsetEnd
+	}
+	return m.HeadAt
+}
+
+// pushesCharset reports whether the edits move the declaration of the encoding
+// too far from the page's beginning.
+func (m *merger) pushesCharset(es []edit) bool {
+	return m.Charset == "" && m.pushes(es, 0)
+}
+
+func (m *merger) pushes(es []edit, n int) bool {
+	return m.CharsetEnd > 0 && m.CharsetEnd <= headscan.CharsetLimit && m.CharsetEnd+n+growth(es, m.CharsetEnd) > headscan.CharsetLimit
+}
+
+// inHead reports whether what stands at a place is in the head for parsers without
+// scripting too.
+func (m *merger) inHead(at int) bool { return m.NoscriptAt < 0 || at <= m.NoscriptAt }
+
+// growth is by how much the edits lengthen the page up to end.
+func growth(es []edit, end int) (n int) {
+	for _, e := range es {
+		if e.End <= end && e.Start < end {
+			n += len(e.Text) - (e.End - e.Start)
+		}
+	}
+	return n
+}
+
+// merge makes one element of all that speak to one audience.
+func (m *merger) merge(es []edit, behindCharset bool) []edit {
+	metas := m.Metas()
+	for i := range metas {
+		metas[i].Done = false
+	}
+	m.insert.Reset()
+	m.behindCharset = behindCharset
+	n := len(es)
+	for i := range metas {
+		if !metas[i].Done {
+			es = m.mergeAudience(es, i)
+		}
+	}
+	for i := range m.set.elements {
+		p := &m.set.elements[i]
+		if slices.ContainsFunc(metas, func(f headscan.Meta) bool { return f.Audience == p.lower }) {
+			continue
+		}
+		if m.XML() {
+			m.insert.WriteString(p.xhtml)
+		} else {
+			m.insert.WriteString(p.html)
+		}
+	}
+	at := m.HeadAt
+	if m.Charset != "" && m.pushes(es[n:], m.insert.Len()) {
+		// Where the declaration stands it may be pushed too far, and nothing can be
+		// inserted after it: it is repeated at the head's beginning.
+		rest := m.insert.String()
+		m.insert.Reset()
+		m.insert.WriteString(`<meta charset="` + html.EscapeString(m.Charset) + `">` + rest)
+	}
+	if m.insert.Len() > 0 {
+		if at = m.insertAt(es[n:], m.insert.Len()); behindCharset {
+			at = m.CharsetEnd
+		}
+		es = slices.Insert(es, n, edit{Start: at, End: at, Text: []byte(m.insert.String())})
+	}
+	if m.Implied && (m.insert.Len() == 0 || at != m.HeadAt) {
+		// The element that opened the head may have been removed.
+		for i := n; i < len(es); i++ {
+			if e := &es[i]; e.Start == m.HeadAt && e.End > e.Start && len(e.Text) == 0 {
+				e.Text = []byte("<head>")
+			}
+		}
+	}
+	return es
+}
+
+// mergeAudience handles the first element for an audience and all others for
+// the same one.
+func (m *merger) mergeAudience(es []edit, first int) []edit {
+	metas := m.Metas()
+	f := &metas[first]
+	content, count := m.contents(first)
+	element, name := m.set.find(f.Audience), f.Audience
+	if element != nil {
+		name = element.name
+	}
+	c := m.set.combined(f.Audience, content, element, m.mode)
+	switch {
+	case c.keep && (element == nil || count == 1 && f.Named && m.inHead(f.Start)):
+		return es
+	case c.value == "" || m.behindCharset && f.End <= m.CharsetEnd || !m.inHead(f.Start):
+		es = append(es, edit{Start: f.Start, End: f.End})
+		if c.value != "" {
+			m.insert.WriteString(renderValue(name, c.value, m.XML()))
+		}
+	case f.Named:
+		text := c.quoted
+		if f.NoValue {
+			text = append([]byte("="), text...)
+		}
+		es = append(es, edit{Start: f.ValueStart, End: f.ValueEnd, Text: text})
+	default:
+		es = append(es, edit{Start: f.Start, End: f.End, Text: []byte(renderValue(name, c.value, m.XML()))})
+	}
+	for i := first + 1; count > 1; i++ {
+		if g := &metas[i]; g.Audience == f.Audience {
+			es = append(es, edit{Start: g.Start, End: g.End})
+			count--
+		}
+	}
+	return es
+}
+
+// contents joins the rules of all elements for the audience of the first, which
+// count as one list.
+func (m *merger) contents(first int) (content string, count int) {
+	metas := m.Metas()
+	var joined strings.Builder
+	for i := first; i < len(metas); i++ {
+		g := &metas[i]
+		if g.Audience != metas[first].Audience {
+			continue
+		}
+		g.Done = true
+		switch count++; count {
+		case 1:
+			content = g.Content
+			continue
+		case 2:
+			joined.WriteString(content)
+		}
+		joined.WriteString(",")
+		joined.WriteString(g.Content)
+	}
+	if count > 1 {
+		content = joined.String()
+	}
+	return content, count
+}
+
+// combine returns the rules that the elements of a page for one audience, which
+// have these rules and this content, must have; none: they have to go. keep means
+// that they have them already, in a spelling that every engine understands.
+//
+// Readers add up the rules for everyone and those for one crawler, so that the
+// latter need not repeat the former. Only a permission that everyone's rules
+// deny, such as "index", must not stay: some engines let it win.
+func combine(have robotsrule.Set, content string, element *prepared, denied robotsrule.Set, mode Mode) (want robotsrule.Set, keep bool) {
+	if mode == Replace {
+		if element == nil {
+			return robotsrule.Set{}, false
+		}
+		return element.rules, have.Equal(element.rules) && robotsrule.IsCanonical(content) && !permits(content, have, have)
+	}
+	want = have
+	if element != nil {
+		want = want.Union(element.rules)
+	}
+	if all := want.Union(denied); permits(content, have, all) {
+		return all, false
+	}
+	return want, want.Equal(have) && (element == nil || robotsrule.IsCanonical(content))
+}
+
+var permissive = [...]string{"all", "index", "follow", "snippet", "archive", "cache", "translate", "imageindex"}
+
+// permits reports whether content, which means have, has a permissive word that
+// the rules deny. A word that have denies itself is left in content only.
+func permits(content string, have, rules robotsrule.Set) bool {
+	for _, word := range permissive {
+		if have.Has(word) && !rules.Has(word) {
+			return true
+		}
+	}
+	for part := range strings.SplitSeq(content, ",") {
+		part = strings.TrimFunc(part, func(r rune) bool { return r <= ' ' || r == 0x7f || r == ':' || r == '=' })
+		for _, word := range permissive {
+			if ascii.EqualFold(part, word) && !rules.Has(word) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pathpattern
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// Readings appends to buf the paths, in normal form, that a server may take a
+// request target for, and returns the extended slice. The first is the target
+// itself. The rest is what a chain of servers may make of it, each of which does
+// some of this, in any order:
+//
+//   - it decodes %2F, or %2F and %5C, to a slash that separates segments;
+//   - it drops path parameters (";v=1", RFC 3986 section 3.3);
+//   - it makes one slash of several;
+//   - it removes dot segments (RFC 3986 section 5.2.4), with empty segments or
+//     without. "/a/b/." is "/a/b/" or, to Caddy, "/a/b".
+//
+// A target without a slash, such as "x:a/b", is "/" to a server that looks at the
+// path of the URL and "/a/b" to one that is sent it (RFC 3986 section 4.3).
+//
+// Nearly every target has one reading, and then nothing is allocated if buf has
+// room. At most maxReadings are appended, of maxOctets together; complete is false
+// if there may be others.
+func Readings(buf []string, target string) (all []string, complete bool) {
+	if isPlain(target) {
+		return append(buf, target), true
+	}
+	odd, complete := oddReadings(target)
+	return append(buf, odd...), complete // not into buf, which would escape
+}
+
+// A target of a few hundred octets has all its readings within these bounds, which
+// are there for targets that are made to have many.
+const (
+	maxReadings = 64
+	maxOctets   = 64 << 10
+)
+
+// isPlain reports, in one pass, whether a target is in normal form and has
+// certainly one reading. It may be false for others too.
+func isPlain(target string) bool {
+	if target == "" || target[0] != '/' {
+		return false
+	}
+	at := inPath
+	for i := 0; i < len(target); i++ {
+		switch c := target[i]; {
+		case at == inPath && (c == '/' || c == ';' || c == '.'):
+			if c == ';' || i > 0 && target[i-1] == '/' && (c == '/' || isDots(target[i:])) {
+				return false
+			}
+		case classes[c] >= separator:
+			at = at.after(c)
+		case c == '%' && isNormalEscape(target[i:], at) && (at == inQuery || !isSlash(target[i:])):
+			i += 2
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// isDots reports whether s, which begins with a dot, begins with something that
+// might be a dot segment.
+func isDots(s string) bool {
+	return len(s) == 1 || s[1] == '/' || s[1] == '.' || s[1] == '?'
+}
+
+// isSlash reports whether a normal escape is one that some server takes for "/".
+func isSlash(escape string) bool {
+	return strings.HasPrefix(escape, "%2F") || strings.HasPrefix(escape, "%5C")
+}
+
+func oddReadings(target string) (all []string, complete bool) {
+	name, query := cutQuery(target)
+	if query != "" {
+		b, _ := appendNormal(nil, query, inPath)
+		query = string(b)
+	}
+	r := readings{query: query}
+	if scheme, opaque, ok := strings.Cut(name, ":"); ok && !strings.Contains(scheme, "/") {
+		r.addAll(opaque)
+		name = "/"
+	}
+	r.addAll(name)
+	return r.all, !r.full
+}
+
+// cutQuery splits a target in front of its first "?".
+func cutQuery(target string) (name, query string) {
+	if i := strings.IndexByte(target, '?'); i >= 0 {
+		return target[:i], target[i:]
+	}
+	return target, ""
+}
+
+var (
+	decodeSlash = strings.NewReplacer("%2F", "/")
+	decodeBoth  = strings.NewReplacer("%2F", "/", "%5C", "/")
+)
+
+// readings collects the readings of a target.
+type readings struct {
+	query  string
+	all    []string
+	octets int
+	full   bool
+}
+
+// add adds a path that is new.
+func (r *readings) add(name string) {
+	reading := name + r.query
+	switch {
+	case r.full || slices.Contains(r.all, reading):
+	case len(r.all) == maxReadings || len(r.all) > 0 && r.octets+len(reading) > maxOctets:
+		r.full = true
+	default:
+		r.all = append(r.all, reading)
+		r.octets += len(reading)
+	}
+}
+
+// addAll adds a path as it came, and what servers make of that.
+func (r *readings) addAll(raw string) {
+	next := len(r.all)
+	r.add(NormalizePath(raw))
+	if strings.Contains(raw, ";") {
+		// "%3B" separates no parameters where they are dropped before decoding.
+		r.add(NormalizePath(withoutParameters(raw)))
+	}
+	for ; next < len(r.all) && !r.full; next++ {
+		name := strings.TrimSuffix(r.all[next], r.query)
+		r.addTidied(name)
+		if strings.Contains(name, "%2F") {
+			r.add(decodeSlash.Replace(name))
+		}
+		if strings.Contains(name, "%5C") {
+			r.add(decodeBoth.Replace(name))
+		}
+		if strings.Contains(name, ";") {
+			r.add(withoutParameters(name))
+		}
+	}
+}
+
+// withoutParameters drops the parameters of every segment of a path.
+func withoutParameters(path string) string {
+	segments := strings.Split(path, "/")
+	for i, s := range segments {
+		segments[i], _, _ = strings.Cut(s, ";")
+	}
+	return strings.Join(segments, "/")
+}
+
+// addTidied adds what a server makes of a path with dot segments or runs of
+// slashes.
+func (r *readings) addTidied(name string) {
+	runs := strings.Contains(name, "//")
+	dots := strings.Contains(name, "/./") || strings.Contains(name, "/../") ||
+		strings.HasSuffix(name, "/.") || strings.HasSuffix(name, "/..")
+	if runs {
+		r.add(mergeSlashes(name))
+	}
+	if !dots {
+		return
+	}
+	without := removeDots(name)
+	r.add(without)
+	if end := strings.TrimRight(name, "/"); strings.HasSuffix(end, "/.") || strings.HasSuffix(end, "/..") {
+		if without = strings.TrimRight(without, "/"); without != "" {
+			r.add(without)
+		}
+	}
+}
+
+// removeDots removes dot segments (RFC 3986 section 5.2.4).
+func removeDots(path string) string {
+	out := make([]byte, 0, len(path))
+	for rest := path[1:]; ; {
+		s, after, more := strings.Cut(rest, "/")
+		switch s {
+		case "..", ".":
+			if s == ".." {
+				out = out[:max(0, bytes.LastIndexByte(out, '/'))]
+			}
+			if !more {
+				out = append(out, '/')
+			}
+		default:
+			out = append(out, '/')
+			out = append(out, s...)
+		}
+		if !more {
+			return string(out)
+		}
+		rest = after
+	}
+}
+
+// mergeSlashes makes one slash of each run of them.
+func mergeSlashes(path string) string {
+	out := make([]byte, 0, len(path))
+	for i := range len(path) {
+		if path[i] != '/' || i == 0 || path[i-1] != '/' {
+			out = append(out, path[i])
+		}
+	}
+	return string(out)
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pathpattern
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestWithin(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		inner, outer string
+		want         bool
+	}{
+		{"/reports/2026/", "/reports/", true},
+		{"/reports", "/reports/", false},
+		{"/", "/reports/", false},
+		{"/reports/*.pdf$", "/reports/", true},
+		{"/rep*", "/reports/", false},
+		{"*/x", "/", true},
+		{"/a$", "/a", true},
+		{"/reports/*.pdf$", "/*.pdf$", true},
+		{"/reports/", "/*.pdf$", false},
+		{"/reports/*.pdf", "/*.pdf$", false},
+		{"/a.pdf$", "/*.pdf$", true},
+		{"/a/x", "*/x", true},
+		{"/x", "*/x", true},
+		{"/x", "/*/x", false},
+		{"*/x", "/*/x", false},
+		{"/", "/*", true},
+		{"/a", "/a$", false},
+		{"/a$", "/a$", true},
+	} {
+		if got := MustParse(c.inner).Within(MustParse(c.outer)); got != c.want {
+			t.Errorf("%s within %s: %v", c.inner, c.outer, got)
+		}
+	}
+}
+
+func TestContainersAgreesWithWithin(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	text := func() string {
+		s := []string{"/", "/", "*"}[r.IntN(3)]
+		for range r.IntN(6) {
+			s += string("ab/*"[r.IntN(4)])
+		}
+		if r.IntN(4) == 0 {
+			s += "$"
+		}
+		return s
+	}
+	pairs := 0
+	for range 300 {
+		var inner, outer []Pattern
+		for range 20 {
+			inner = append(inner, MustParse(text()))
+			if q := MustParse(text()); !q.IsPlain() {
+				outer = append(outer, q)
+			}
+		}
+		lists, compared := Containers(inner, outer, 1<<20)
+		if compared != len(inner) {
+			t.Fatalf("%d of %d compared", compared, len(inner))
+		}
+		for i, p := range inner {
+			for j, q := range outer {
+				got := slices.Contains(lists[i], int32(j))
+				if got != p.Within(q) {
+					t.Fatalf("%v within %v: %v", p, q, got)
+				}
+				if got {
+					pairs++
+				}
+			}
+		}
+		if _, compared := Containers(inner, outer, 50); compared == len(inner) {
+			t.Fatal("a budget of 50 was enough")
+		}
+	}
+	if pairs < 1000 {
+		t.Errorf("only %d pairs", pairs)
+	}
+}

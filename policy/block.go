@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// cell is what is said to one audience on one host.
+type cell struct {
+	rules   []int32 // by their places in Spec.Rules, in order
+	sources []*blockSource
+	blocks  []*block
+}
+
+// condition is what a query must meet for a block to speak to it.
+type condition struct {
+	identity Demand
+	purposes []string
+}
+
+// blockSource is the rules that share audiences, hosts and condition.
+type blockSource struct {
+	id        int
+	rules     []int32 // by their places in Spec.Rules
+	condition condition
+	audiences []Audience
+	hosts     []int32
+	entries   facets
+	compiled  *block
+}
+
+// facets is what a block says, by what it is about.
+type facets struct {
+	usages  [numUsages][]int32 // statements
+	apps    map[string][]pathpattern.Entry[*AppDirective]
+	engines map[string][]pathpattern.Entry[engineValue]
+	delay   []*Rule
+	limit   []*Rule
+	size    int
+}
+
+// block answers for a set of rules that reach the same crawlers on the same hosts.
+type block struct {
+	condition condition
+	usages    [numUsages]*pathpattern.Index[*entry]
+	apps      map[string]*pathpattern.Index[*AppDirective]
+	engines   map[string]*pathpattern.Index[engineValue]
+	delay     *Rule
+	limit     *Rule
+}
+
+// place gives each audience its blocks, then builds the blocks.
+func (c *compiler) place() error {
+	cells := 0
+	var all []*cell
+	c.p.atomsOn = make([][]*atom, max(1, len(c.p.hosts.ranks)))
+	at := func(m *atom, host int32, b *blockSource) {
+		cl := m.cell(host)
+		if cl == nil {
+			cl = &cell{}
+			m.setCell(host, cl)
+			all = append(all, cl)
+			c.p.atomsOn[host] = append(c.p.atomsOn[host], m)
+		}
+		cl.sources = append(cl.sources, b)
+		cl.rules = append(cl.rules, b.rules...)
+	}
+	for _, b := range c.order {
+		cells += len(b.audiences) * max(1, len(b.hosts))
+		if cells > maxCells {
+			return ErrTooLarge
+		}
+		for _, a := range b.audiences {
+			m := c.atom(a)
+			if len(b.hosts) == 0 {
+				at(m, noHost, b)
+			}
+			for _, h := range b.hosts {
+				at(m, h, b)
+			}
+		}
+	}
+	for _, cl := range all {
+		slices.Sort(cl.rules)
+		cl.blocks = c.build(cl.sources)
+		cl.sources = nil
+	}
+	return nil
+}
+
+// build makes the blocks of a cell. Sources with the same condition are joined
+// into one block, so that a decision looks once, as long as the copies that it
+// takes stay within the budget.
+func (c *compiler) build(sources []*blockSource) []*block {
+	if len(sources) == 1 {
+		return c.join(sources, 0)
+	}
+	byCondition := map[string][]*blockSource{}
+	var keys []string
+	for _, s := range sources {
+		key := fmt.Sprintf("%d %q", s.condition.identity, s.condition.purposes)
+		if byCondition[key] == nil {
+			keys = append(keys, key)
+		}
+		byCondition[key] = append(byCondition[key], s)
+	}
+	var blocks []*block
+	for _, key := range keys {
+		size := 0
+		for _, s := range byCondition[key] {
+			size += s.entries.size
+		}
+		blocks = append(blocks, c.join(byCondition[key], size)...)
+	}
+	return blocks
+}
+
+func (c *compiler) join(same []*blockSource, size int) []*block {
+	if len(same) > 1 {
+		var ids []byte
+		for _, s := range same {
+			ids = binary.AppendUvarint(ids, uint64(s.id))
+		}
+		key := string(ids)
+		if b := c.joined[key]; b != nil {
+			return []*block{b}
+		}
+		if size <= c.budget {
+			c.budget -= size
+			var all facets
+			for _, s := range same {
+				all.add(&s.entries)
+			}
+			b := c.compile(same[0].condition, &all)
+			c.joined[key] = b
+			return []*block{b}
+		}
+	}
+	var blocks []*block
+	for _, s := range same {
+		if s.compiled == nil {
+			s.compiled = c.compile(s.condition, &s.entries)
+		}
+		blocks = append(blocks, s.compiled)
+	}
+	return blocks
+}
+
+func (f *facets) add(g *facets) {
+	for u := range f.usages {
+		f.usages[u] = append(f.usages[u], g.usages[u]...)
+	}
+	for name, es := range g.apps {
+		if f.apps == nil {
+			f.apps = map[string][]pathpattern.Entry[*AppDirective]{}
+		}
+		f.apps[name] = append(f.apps[name], es...)
+	}
+	for name, es := range g.engines {
+		if f.engines == nil {
+			f.engines = map[string][]pathpattern.Entry[engineValue]{}
+		}
+		f.engines[name] = append(f.engines[name], es...)
+	}
+	f.delay = append(f.delay, g.delay...)
+	f.limit = append(f.limit, g.limit...)
+}
+
+func (c *compiler) compile(cond condition, f *facets) *block {
+	b := &block{condition: cond}
+	for u, ids := range f.usages {
+		if len(ids) > 0 {
+			b.usages[u] = c.p.index(ids)
+		}
+	}
+	if len(f.apps) > 0 {
+		b.apps = map[string]*pathpattern.Index[*AppDirective]{}
+		for name, es := range f.apps {
+			b.apps[name] = pathpattern.NewIndex(es, firstDirective)
+		}
+	}
+	if len(f.engines) > 0 {
+		b.engines = map[string]*pathpattern.Index[engineValue]{}
+		for name, es := range f.engines {
+			b.engines[name] = pathpattern.NewIndex(es, engineValue.union)
+		}
+	}
+	for _, r := range f.delay {
+		b.delay = longerDelay(b.delay, r)
+	}
+	for _, r := range f.limit {
+		b.limit = stricterLimit(b.limit, r)
+	}
+	return b
+}
+
+// engineValue is an engine's rule with what stated it first.
+type engineValue struct {
+	rule robotsrule.Set
+	by   *EngineRule
+	of   *Rule
+}
+
+func (a engineValue) union(b engineValue) engineValue {
+	first := a
+	if b.by.Pos.before(a.by.Pos) {
+		first = b
+	}
+	first.rule = a.rule.Union(b.rule)
+	return first
+}
+
+func firstDirective(a, b *AppDirective) *AppDirective {
+	if b.Pos.before(a.Pos) {
+		return b
+	}
+	return a
+}
+
+// longerDelay is the rule with the longer crawl-delay; "none" is the shortest.
+func longerDelay(a, b *Rule) *Rule {
+	if a == nil || b.CrawlDelay > a.CrawlDelay {
+		return b
+	}
+	return a
+}

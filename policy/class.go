@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+)
+
+// Class is crawlers that the same rules reach on a host.
+type Class struct {
+	// Crawlers is in the order of Policy.Crawlers. It is empty for the class of
+	// everybody that the other classes do not list.
+	Crawlers []CrawlerID
+
+	reach []reached
+	hosts *hostClass
+}
+
+// reached is the rules that reach a class through one audience.
+type reached struct {
+	reach
+	rules []int32 // by their places in Spec.Rules
+}
+
+// Classes groups the crawlers by the rules that reach them on a host, whatever
+// their identity. The first class is that of everybody else: the crawlers that
+// only rules for everyone and everyone-else reach. The others stand in the order
+// of the first rules that set them apart.
+func (p *Policy) Classes(host string) []Class {
+	hosts := p.hosts.class(host)
+	classes := []Class{p.class(0, hosts)}
+	at := map[string]int{}
+	var key []byte
+	for _, n := range p.reachesOn(hosts) {
+		c := Class{Crawlers: slices.Clip(p.crawlersOf[n]), hosts: hosts}
+		c.setReach(p.reaches[n])
+		key = c.appendKey(key[:0])
+		i, ok := at[string(key)]
+		if !ok {
+			at[string(key)] = len(classes)
+			classes = append(classes, c)
+			continue
+		}
+		classes[i].Crawlers = append(classes[i].Crawlers, c.Crawlers...)
+	}
+	for _, c := range classes[1:] {
+		if !slices.IsSorted(c.Crawlers) { // of several reaches, and so a slice of its own
+			slices.Sort(c.Crawlers)
+		}
+	}
+	slices.SortFunc(classes[1:], func(a, b Class) int {
+		return cmp.Or(cmp.Compare(a.first(), b.first()), cmp.Compare(a.Crawlers[0], b.Crawlers[0]))
+	})
+	return classes
+}
+
+// reachesOn lists those of p.reaches with an audience closer than everyone for which
+// there are rules on a host.
+func (p *Policy) reachesOn(hosts *hostClass) (all []int32) {
+	for _, h := range hosts.hosts {
+		for _, a := range p.atomsOn[h] {
+			if a.audience.Tier() < TierEveryone {
+				all = append(all, a.reaches...)
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// ClassOf returns the class of one crawler on a host, with no other in it.
+func (p *Policy) ClassOf(id CrawlerID, host string) Class {
+	return p.class(id, p.hosts.class(host))
+}
+
+func (p *Policy) class(id CrawlerID, hosts *hostClass) Class {
+	c := Class{hosts: hosts}
+	if id != 0 {
+		c.Crawlers = []CrawlerID{id}
+	}
+	c.setReach(p.reachesOf(id))
+	return c
+}
+
+// setReach fills in the rules on the hosts of the class.
+func (c *Class) setReach(all []reach) {
+	for _, r := range all {
+		if rules := r.rulesOn(c.hosts); len(rules) > 0 {
+			c.reach = append(c.reach, reached{r, rules})
+		}
+	}
+}
+
+// appendKey appends what tells classes of a host apart: the rules that reach
+// them, audience by audience, closer than everyone.
+func (c *Class) appendKey(key []byte) []byte {
+	for _, r := range c.reach {
+		if r.tier == TierEveryone {
+			break
+		}
+		key = append(key, byte(r.tier))
+		key = binary.AppendUvarint(key, uint64(len(r.rules)))
+		for _, rule := range r.rules {
+			key = binary.AppendUvarint(key, uint64(rule))
+		}
+	}
+	return key
+}
+
+// first is the place of the first rule that sets the class apart.
+func (c *Class) first() int32 {
+	first := int32(-1)
+	for _, r := range c.reach {
+		if r.tier < TierEveryone && (first < 0 || r.rules[0] < first) {
+			first = r.rules[0]
+		}
+	}
+	return first
+}
+
+// ClassesOf is Classes without those to which, but for crawling, the policy says
+// the same about a path as to everyone: whom no rule that names them reaches with
+// a pattern that matches the path. The first class always is that of everybody.
+func (p *Policy) ClassesOf(host, path string) []Class {
+	speak := map[int32]bool{}
+	p.narrower.Matches(pathpattern.NormalizePath(path), func(rules []int32) {
+		for _, r := range rules {
+			speak[r] = true
+		}
+	})
+	if len(speak) == 0 {
+		return []Class{p.ClassOf(0, host)}
+	}
+	classes := p.Classes(host)
+	others := slices.DeleteFunc(classes[1:], func(c Class) bool {
+		return !slices.ContainsFunc(c.reach, func(r reached) bool {
+			return r.tier < TierEveryone && slices.ContainsFunc(r.rules, func(r int32) bool { return speak[r] })
+		})
+	})
+	return classes[:1+len(others)]
+}
+
+// narrowerRules finds the rules that are for less than everyone by the paths of
+// which they speak, but for crawling.
+func narrowerRules(spec *Spec) *pathpattern.Index[[]int32] {
+	var entries []pathpattern.Entry[[]int32]
+	for i := range spec.Rules {
+		r := &spec.Rules[i]
+		if !slices.ContainsFunc(r.For, func(a Audience) bool { return a.Tier() < TierEveryone }) {
+			continue
+		}
+		for _, s := range r.Statements {
+			if s.Usage != Crawl {
+				entries = append(entries, pathpattern.Entry[[]int32]{Pattern: s.Pattern, Value: []int32{int32(i)}})
+			}
+		}
+		for _, e := range r.EngineRules {
+			entries = append(entries, pathpattern.Entry[[]int32]{Pattern: e.Pattern, Value: []int32{int32(i)}})
+		}
+	}
+	return pathpattern.NewIndex(entries, func(a, b []int32) []int32 { return slices.Concat(a, b) })
+}
+
+// rulesOn lists the rules for an audience that apply to a host, in the order of the
+// file. The result must not be changed.
+func (a *atom) rulesOn(hosts *hostClass) (rules []int32) {
+	several := false
+	for _, h := range hosts.hosts {
+		switch c := a.cell(h); {
+		case c == nil:
+		case rules == nil:
+			rules = c.rules
+		default:
+			rules = append(slices.Clip(rules), c.rules...)
+			several = true
+		}
+	}
+	if several {
+		slices.Sort(rules)
+		rules = slices.Compact(rules)
+	}
+	return rules
+}
+
+// names reports whether a rule names a host by the number of the host; noHost
+// stands for rules without hosts.
+func (p *Policy) names(rule, host int32) bool {
+	if host == noHost {
+		return len(p.ruleHosts[rule]) == 0
+	}
+	_, ok := slices.BinarySearch(p.ruleHosts[rule], host)
+	return ok
+}
+
+// WithPurpose returns the class of the crawlers of c that name a purpose
+// themselves: the rules for "purpose:NAME" reach them too. The purpose is in
+// lower case.
+func (p *Policy) WithPurpose(c *Class, purpose string) Class {
+	with := *c
+	a := p.purposes[purpose]
+	if a == nil || slices.ContainsFunc(c.reach, func(r reached) bool { return r.atom == a }) {
+		return with
+	}
+	if rules := a.rulesOn(c.hosts); len(rules) > 0 {
+		at := 0
+		for at < len(c.reach) && c.reach[at].tier < TierEveryone {
+			at++
+		}
+		with.reach = slices.Insert(slices.Clone(c.reach), at, reached{reach{TierGroup, a}, rules})
+	}
+	return with
+}
+
+// Rules lists the rules that reach the class in a tier, in the order of the
+// file.
+func (p *Policy) Rules(c *Class, t Tier) []*Rule {
+	var ids []int32
+	for _, r := range c.reach {
+		if r.tier == t {
+			ids = append(ids, r.rules...)
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	rules := make([]*Rule, len(ids))
+	for i, r := range ids {
+		rules[i] = &p.spec.Rules[r]
+	}
+	return rules
+}
+
+// Statements lists what the policy states to a class about a usage, in the order
+// of the file: all that Decide looks at, for a client whose identity is verified,
+// but for Other, which counts for paths that none of them matches. Rules with
+// usage purposes are among them only if they match the purpose, which is in lower
+// case or empty.
+func (p *Policy) Statements(c *Class, u Usage, purpose string) []Applied {
+	usages := []Usage{u}
+	if fallback, ok := u.fallback(); ok {
+		usages = append(usages, fallback)
+	}
+	var all []Applied
+	var order []int32
+	for _, reached := range c.reach {
+		for _, id := range reached.rules {
+			rule := &p.spec.Rules[id]
+			if !rule.speaksOf(purpose) {
+				continue
+			}
+			for _, h := range c.hosts.hosts {
+				if !p.names(id, h) {
+					continue
+				}
+				for i := range rule.Statements {
+					if s := &rule.Statements[i]; slices.Contains(usages, s.Usage) {
+						order = append(order, id)
+						all = append(all, Applied{rule, s, reached.audience, reached.tier, int(p.hosts.rank(h)), s.Usage == u})
+					}
+				}
+			}
+		}
+	}
+	return inOrder(all, order)
+}
+
+// inOrder sorts statements by the places of their rules in the file.
+func inOrder(all []Applied, places []int32) []Applied {
+	by := make([]int, len(all))
+	for i := range by {
+		by[i] = i
+	}
+	slices.SortStableFunc(by, func(i, j int) int { return cmp.Compare(places[i], places[j]) })
+	sorted := make([]Applied, len(all))
+	for i, j := range by {
+		sorted[i] = all[j]
+	}
+	return sorted
+}
+
+// Rank is rules that name the crawlers of a class, and its host, equally
+// narrowly.
+type Rank struct {
+	Tier  Tier
+	Rules []*Rule // in the order of the file
+}
+
+// Ranks lists the rules that reach a class, whatever purpose they ask for, by
+// tier and then by how narrowly they name the host: the order that decides about
+// application directives and crawl-delays.
+func (p *Policy) Ranks(c *Class) []Rank {
+	var ranks []Rank
+	for tier := range numTiers {
+		for _, h := range c.hosts.hosts {
+			var ids []int32
+			for _, r := range c.reach {
+				if r.tier == tier {
+					ids = append(ids, slices.DeleteFunc(slices.Clone(r.rules), func(id int32) bool { return !p.names(id, h) })...)
+				}
+			}
+			slices.Sort(ids)
+			rank := Rank{Tier: tier}
+			for _, id := range slices.Compact(ids) {
+				rank.Rules = append(rank.Rules, &p.spec.Rules[id])
+			}
+			if rank.Rules != nil {
+				ranks = append(ranks, rank)
+			}
+		}
+	}
+	return ranks
+}
+
+// speaksOf reports whether a rule applies to queries that name a purpose; an
+// empty one stands for none.
+func (r *Rule) speaksOf(purpose string) bool {
+	if len(r.UsagePurposes) == 0 {
+		return true
+	}
+	for _, u := range r.UsagePurposes {
+		if purpose != "" && matchPurpose(lower(u), purpose) {
+			return true
+		}
+	}
+	return false
+}

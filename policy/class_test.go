@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// What ClassesOf leaves out is told what everyone is, of every usage but crawling,
+// whatever the client's identity; and what it has is as Classes has it.
+func TestClassesOf(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	left, kept := 0, 0
+	for range 2000 {
+		spec, _ := policytest.Full(r)
+		p, err := policy.Compile(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			q := queryOf(p, question(r))
+			q.Purposes = nil
+			some := p.ClassesOf(q.Host, q.Path)
+			for i, c := range p.Classes(q.Host) {
+				if i == 0 || slices.ContainsFunc(some, func(s policy.Class) bool { return slices.Equal(s.Crawlers, c.Crawlers) }) {
+					kept++
+					continue
+				}
+				left++
+				for _, q.Usage = range policy.Usages() {
+					everyone := q
+					everyone.Crawler, q.Crawler = 0, c.Crawlers[0]
+					if got, want := p.Decide(q), p.Decide(everyone); q.Usage != policy.Crawl && (got.Verdict != want.Verdict || got.Statement != want.Statement) {
+						t.Fatalf("%+v: %+v and not %+v as everyone in %+v", q, got, want, spec.Rules)
+					}
+					for _, name := range p.EngineRuleNames() {
+						got, _, _ := p.EngineRule(q, name)
+						if want, _, _ := p.EngineRule(everyone, name); got != want {
+							t.Fatalf("%+v: %s is %v and not %v as for everyone in %+v", q, name, got, want, spec.Rules)
+						}
+					}
+				}
+			}
+			if n := len(some); n == 0 || len(some[0].Crawlers) > 0 {
+				t.Fatalf("%+v: no class of everybody among %d", q, n)
+			}
+		}
+	}
+	if left < 1000 || kept < 1000 {
+		t.Errorf("%d classes were left out, %d kept", left, kept)
+	}
+}

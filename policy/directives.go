@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// placed is a block with the scope in which it reaches a query's crawler.
+type placed struct {
+	scope
+	*block
+}
+
+// speaking lists the blocks that apply to a query, sorted by audience and host,
+// the narrowest first.
+func (p *Policy) speaking(q *Query) (all []placed) {
+	hosts := p.hosts.class(q.Host).hosts
+	add := func(t Tier, a *atom) {
+		for _, h := range hosts {
+			c := a.cell(h)
+			if c == nil {
+				continue
+			}
+			for _, b := range c.blocks {
+				if b.condition.holds(q) {
+					all = append(all, placed{scope{t, &a.audience, p.hosts.rank(h), true}, b})
+				}
+			}
+		}
+	}
+	for _, r := range p.reachesOf(q.Crawler) {
+		add(r.tier, r.atom)
+	}
+	for _, name := range q.Purposes {
+		if a := p.purposes[name]; a != nil {
+			add(TierGroup, a)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b placed) int { return a.compare(&b.scope) })
+	return all
+}
+
+// ranks calls visit for the blocks that apply to a query, those that name the
+// crawler and the host equally narrowly together, until it returns true.
+func (p *Policy) ranks(q *Query, visit func([]placed) bool) {
+	for rest := p.speaking(q); len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].compare(&rest[0].scope) == 0 {
+			n++
+		}
+		if visit(rest[:n]) {
+			return
+		}
+		rest = rest[n:]
+	}
+}
+
+// AppDirective returns what the policy directs an application to do with the
+// query's path: by audience, then host, then the longest path; of several the
+// first in the file; nil for nothing. The query's usage is not looked at.
+func (p *Policy) AppDirective(q Query, app string) *AppDirective {
+	path := pathpattern.NormalizePath(q.Path)
+	var found *AppDirective
+	p.ranks(&q, func(blocks []placed) bool {
+		length := 0
+		for _, b := range blocks {
+			x := b.apps[app]
+			if x == nil {
+				continue
+			}
+			switch n, d := x.Longest(path); {
+			case n > length:
+				length, found = n, d
+			case n > 0 && n == length:
+				found = firstDirective(found, d)
+			}
+		}
+		return found != nil
+	})
+	return found
+}
+
+// CrawlDelay returns the rule whose crawl-delay holds for the query's crawler
+// and host: by audience, then host; of several the one with the longest delay.
+// It is nil for none, also where a rule says "crawl-delay: none". The query's
+// path and usage are not looked at.
+func (p *Policy) CrawlDelay(q Query) *Rule {
+	var found *Rule
+	p.ranks(&q, func(blocks []placed) bool {
+		for _, b := range blocks {
+			if b.delay != nil {
+				found = longerDelay(found, b.delay)
+			}
+		}
+		return found != nil
+	})
+	if found == nil || found.CrawlDelay == 0 {
+		return nil
+	}
+	return found
+}
+
+// maxEngineRules bounds how many engine rules of one name EngineRule compares
+// with each other. Where more match, all of them hold.
+const maxEngineRules = 64
+
+// EngineRule returns an engine's own rule for the query's path. As with
+// qualifiers, a rule sets a wider one aside, and what remains unites to the
+// stricter. The statement is the narrowest of them, with its Rule, both nil for
+// none. The query's usage is not looked at.
+func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, *Rule) {
+	type match struct {
+		*scope
+		engineValue
+	}
+	path := pathpattern.NormalizePath(q.Path)
+	var all []match
+	blocks := p.speaking(&q)
+	for i := range blocks {
+		if x := blocks[i].engines[name]; x != nil {
+			x.Matches(path, func(v engineValue) { all = append(all, match{&blocks[i].scope, v}) })
+		}
+	}
+	setsAside := func(a, b match) bool {
+		switch r, _ := a.against(b.scope, false); r {
+		case byLength:
+			return a.by.Pattern.Len() > b.by.Pattern.Len()
+		case byPattern:
+			return a.by.Pattern.Within(b.by.Pattern)
+		}
+		return false
+	}
+	var rules robotsrule.Set
+	var best match
+	for i, m := range all {
+		if len(all) <= maxEngineRules && slices.ContainsFunc(all, func(a match) bool { return setsAside(a, m) }) {
+			continue
+		}
+		rules = rules.Union(m.rule)
+		if best.by != nil {
+			c := m.compare(best.scope)
+			if c == 0 {
+				c = best.by.Pattern.Len() - m.by.Pattern.Len()
+			}
+			if c > 0 || c == 0 && !m.by.Pos.before(best.by.Pos) {
+				continue
+			}
+		}
+		best = all[i]
+	}
+	return rules, best.by, best.of
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+)
+
+// none is no statement.
+const none = -1
+
+// entry is what a block states about one usage of the resources of one pattern.
+// Statements are named by their places in Policy.statements.
+type entry struct {
+	length int32 // of the pattern
+	prefix int32 // the length of the pattern's prefix, see pathpattern.Pattern.Prefix
+	wild   int32 // the pattern's number in Policy.wilds, or none
+	plain  bool  // the pattern has neither "*" nor "$"
+
+	allow   int32   // the first permission that never ends
+	deny    int32   // the first prohibition
+	mode    Mode    // the strictest of the prohibitions
+	limited []int32 // the permissions with qualifiers
+
+	containers []int32 // see Policy.containers
+	wider      *entry  // the restricting plain entry with the next shorter pattern, which this one begins with
+}
+
+// restricts reports whether the entry may restrict anything: whether it has a
+// prohibition or a permission with qualifiers.
+func (e *entry) restricts() bool { return e.deny != none || e.limited != nil }
+
+// index builds the index of a block's statements about one usage.
+func (p *Policy) index(ids []int32) *pathpattern.Index[*entry] {
+	byPattern := make(map[pathpattern.Pattern]*entry, len(ids))
+	var all []pathpattern.Entry[*entry]
+	for _, id := range ids {
+		pattern := p.statements[id].Pattern
+		e := byPattern[pattern]
+		if e == nil {
+			e = &entry{
+				length: int32(pattern.Len()), prefix: int32(len(pattern.Prefix())),
+				plain: pattern.IsPlain(), wild: none, allow: none, deny: none,
+			}
+			byPattern[pattern] = e
+			all = append(all, pathpattern.Entry[*entry]{Pattern: pattern, Value: e})
+		}
+		p.add(e, id)
+	}
+	for _, x := range all {
+		x.Value.containers = p.containers[x.Pattern]
+		if n, ok := p.wilds[x.Pattern]; ok {
+			x.Value.wild = n
+		}
+	}
+	slices.SortFunc(all, func(a, b pathpattern.Entry[*entry]) int {
+		return strings.Compare(a.Pattern.String(), b.Pattern.String())
+	})
+	chain(all)
+	return pathpattern.NewIndex(all, nil) // the patterns are distinct
+}
+
+// add adds a statement to its pattern's entry.
+func (p *Policy) add(e *entry, id int32) {
+	s := p.statements[id]
+	if !s.Allow {
+		e.deny = first(e.deny, id)
+		e.mode = max(e.mode, p.modeOf(p.ruleOf[id]))
+		return
+	}
+	if s.Qualifiers != nil {
+		e.limited = append(e.limited, id)
+	}
+	if s.Qualifiers == nil || s.Qualifiers.TimeLimit.Kind != UntilDate {
+		e.allow = first(e.allow, id)
+	}
+}
+
+// chain links the restricting plain entries of sorted patterns, each to the
+// longest other that it begins with.
+func chain(sorted []pathpattern.Entry[*entry]) {
+	var open []pathpattern.Entry[*entry]
+	for _, x := range sorted {
+		if !x.Value.plain || !x.Value.restricts() {
+			continue
+		}
+		for len(open) > 0 && !strings.HasPrefix(x.Pattern.String(), open[len(open)-1].Pattern.String()) {
+			open = open[:len(open)-1]
+		}
+		if len(open) > 0 {
+			x.Value.wider = open[len(open)-1].Value
+		}
+		open = append(open, x)
+	}
+}
+
+// first is the statement that stands first in the file, of two of which either
+// may be none.
+func first(a, b int32) int32 {
+	if a == none || b != none && b < a {
+		return b
+	}
+	return a
+}
+
+// permission returns the entry's first permission that has not ended, or none,
+// and the next time at which one of them ends, see search.until.
+func (p *Policy) permission(e *entry, now time.Time) (id int32, until int64) {
+	id = e.allow
+	for _, l := range e.limited {
+		limit := &p.statements[l].Qualifiers.TimeLimit
+		if limit.Kind != UntilDate || limit.Passed(now) {
+			continue
+		}
+		id = first(id, l)
+		until = earlier(until, limit.Last.Unix()+1)
+	}
+	return id, until
+}
+
+// earlier is the earlier of two times, of which either may be 0 for never.
+func earlier(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// compareBudget bounds the comparisons of patterns in Compile, in about as many
+// nanoseconds.
+const compareBudget = 200_000_000
+
+// compareWilds finds which patterns of permissions lie within those patterns
+// with "*" or "$" that restrict something.
+func (c *compiler) compareWilds() {
+	p := c.p
+	p.wilds = map[pathpattern.Pattern]int32{}
+	p.containers = map[pathpattern.Pattern][]int32{}
+	var inner, outer []pathpattern.Pattern
+	var places []Pos
+	for i, s := range p.statements {
+		if !c.meetsOthers(s) {
+			continue
+		}
+		if _, ok := p.wilds[s.Pattern]; !ok && !s.Pattern.IsPlain() && (!s.Allow || s.Qualifiers != nil) {
+			p.wilds[s.Pattern] = int32(len(outer))
+			outer = append(outer, s.Pattern)
+		}
+		if _, ok := p.containers[s.Pattern]; !ok && s.Allow {
+			p.containers[s.Pattern] = nil
+			inner = append(inner, s.Pattern)
+			places = append(places, p.statements[i].Pos)
+		}
+	}
+	lists, compared := pathpattern.Containers(inner, outer, compareBudget)
+	for i, pattern := range inner {
+		p.containers[pattern] = lists[i]
+	}
+	if compared == len(inner) {
+		return
+	}
+	p.uncompared = map[pathpattern.Pattern]bool{}
+	for _, pattern := range inner[compared:] {
+		p.uncompared[pattern] = true
+	}
+	p.problems = append(p.problems, Problem{
+		Severity: Warning, Code: "patterns-not-compared", Pos: places[compared],
+		Message: fmt.Sprintf("the policy has too many patterns with * or $ to compare them all: what is allowed here, and in %d patterns further down, "+
+			"does not open what such a pattern disallows in a rule for more crawlers or hosts; write paths without * and $ where you can", len(inner)-compared-1),
+	})
+}
+
+// meetsOthers reports whether statements of other scopes may speak of the same
+// usage as s. If all are of one scope, lengths decide.
+func (c *compiler) meetsOthers(s *Statement) bool {
+	return c.scopes > 1 || s.Usage == Present || s.Usage.IsPresentation()
+}

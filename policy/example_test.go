@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"fmt"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// A policy decides about one crawler, path and usage at a time. What is closed to
+// everyone stays closed, unless a rule that names the crawler opens it.
+func ExamplePolicy_Decide() {
+	p, err := policy.Compile(&policy.Spec{
+		Crawlers: []policy.Crawler{{Token: "Googlebot"}, {Token: "GPTBot"}},
+		Rules: []policy.Rule{
+			{
+				Name:       "members only",
+				For:        []policy.Audience{policy.ParseAudience("everyone")},
+				Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/members/")}},
+			},
+			{
+				Name:       "let Google read the help pages",
+				For:        []policy.Audience{policy.ParseAudience("Googlebot")},
+				Statements: []policy.Statement{{Allow: true, Usage: policy.Crawl, Pattern: pathpattern.MustParse("/members/help")}},
+			},
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, token := range []string{"Googlebot", "GPTBot"} {
+		d := p.Decide(policy.Query{Crawler: p.Crawler(token), Path: "/members/help", Usage: policy.Crawl})
+		fmt.Printf("%s: %v by %q\n", token, d.Verdict, d.Rule.Name)
+	}
+	// Output:
+	// Googlebot: allowed by "let Google read the help pages"
+	// GPTBot: disallowed by "members only"
+}

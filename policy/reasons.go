@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+)
+
+// Reasons are all statements that match a query, with what becomes of them. A
+// permission whose date has passed is among the prohibitions.
+type Reasons struct {
+	Decision    Decision
+	Standing    []Applied // prohibitions that no permission overrides, the narrowest first
+	Overridden  []Override
+	Permissions []Applied // the narrowest first
+}
+
+// Override is a prohibition with the narrowest permission that overrides it.
+type Override struct {
+	Prohibition, By Applied
+}
+
+// Reasons explains what Decide answers.
+func (p *Policy) Reasons(q Query) Reasons {
+	path := pathpattern.NormalizePath(q.Path)
+	if q.Usage == Crawl && path == robotsTxt {
+		return Reasons{Decision: Decision{Verdict: Allowed}}
+	}
+	matching := p.matching(&q, path, q.Usage)
+	if len(matching) == 0 && q.Usage != Crawl && q.Usage != Other {
+		matching = p.matching(&q, path, Other)
+	}
+	return p.weigh(matching, q.Now)
+}
+
+// Outcome is what Decide answers about a path that exactly these statements
+// match.
+func (p *Policy) Outcome(matching []Applied, now time.Time) Decision {
+	return p.weigh(slices.Clone(matching), now).Decision
+}
+
+// matching lists the statements about a usage that match a query.
+func (p *Policy) matching(q *Query, path string, u Usage) (all []Applied) {
+	c := p.ClassOf(q.Crawler, q.Host)
+	for _, name := range q.Purposes {
+		c = p.WithPurpose(&c, name)
+	}
+	usages := []Usage{u}
+	if fallback, ok := u.fallback(); ok {
+		usages = append(usages, fallback)
+	}
+	for _, r := range c.reach {
+		for _, id := range r.rules {
+			rule := &p.spec.Rules[id]
+			cond := condition{rule.Identity, foldedAll(rule.UsagePurposes)}
+			if !cond.holds(q) {
+				continue
+			}
+			for i := range rule.Statements {
+				s := &rule.Statements[i]
+				if !slices.Contains(usages, s.Usage) || !s.Pattern.Match(path) {
+					continue
+				}
+				for _, h := range c.hosts.hosts {
+					if p.names(id, h) {
+						all = append(all, Applied{rule, s, r.audience, r.tier, int(p.hosts.rank(h)), s.Usage == u})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// weigh decides among statements that all match.
+func (p *Policy) weigh(all []Applied, now time.Time) (r Reasons) {
+	slices.SortStableFunc(all, func(a, b Applied) int {
+		sa, sb := a.scope(), b.scope()
+		return cmp.Or(sa.compare(&sb), b.Statement.Pattern.Len()-a.Statement.Pattern.Len(), a.Statement.Pos.compare(b.Statement.Pos))
+	})
+	var prohibitions []Applied
+	for _, a := range all {
+		if a.Statement.Allow && !a.Statement.passed(now) {
+			r.Permissions = append(r.Permissions, a)
+			if q := a.Statement.Qualifiers; q != nil && q.TimeLimit.Kind == UntilDate {
+				if end := q.TimeLimit.Last.Add(time.Second); r.Decision.Until.IsZero() || end.Before(r.Decision.Until) {
+					r.Decision.Until = end
+				}
+			}
+		} else {
+			prohibitions = append(prohibitions, a)
+		}
+	}
+	for _, d := range prohibitions {
+		opens := p.Overrides
+		if d.Statement.Allow {
+			opens = p.SetsAside
+		}
+		if i := slices.IndexFunc(r.Permissions, func(a Applied) bool { return opens(&a, &d) }); i >= 0 {
+			r.Overridden = append(r.Overridden, Override{d, r.Permissions[i]})
+			continue
+		}
+		r.Standing = append(r.Standing, d)
+		r.Decision.mode = max(r.Decision.mode, p.modeOf(d.Rule))
+	}
+	switch {
+	case len(r.Standing) > 0:
+		d := r.Standing[0]
+		r.Decision.Verdict, r.Decision.Rule, r.Decision.Statement = Disallowed, d.Rule, d.Statement
+		r.Decision.Expired = d.Statement.Allow
+	case len(r.Permissions) > 0:
+		a := r.Permissions[0]
+		r.Decision.Verdict, r.Decision.Rule, r.Decision.Statement = Allowed, a.Rule, a.Statement
+		r.Decision.limits = p.limitsOf(r.Permissions)
+	}
+	return r
+}
+
+// limitsOf are the qualifiers of the permissions that no other sets aside.
+func (p *Policy) limitsOf(permissions []Applied) *Limits {
+	var limits Limits
+	for _, b := range permissions {
+		if q := b.Statement.Qualifiers; q != nil && !slices.Contains(limits, q) &&
+			!slices.ContainsFunc(permissions, func(a Applied) bool { return p.SetsAside(&a, &b) }) {
+			limits = append(limits, q)
+		}
+	}
+	if limits == nil {
+		return nil
+	}
+	return &limits
+}
+
+func (s *Statement) passed(now time.Time) bool {
+	return s.Allow && s.Qualifiers != nil && s.Qualifiers.TimeLimit.Passed(now)
+}

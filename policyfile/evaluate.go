@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// checkExpectations runs the tests of the file. A test that fails is an error, or
+// a warning for bytes that were accepted before.
+func (p *parser) checkExpectations(compiled *policy.Policy, o Options) {
+	code := "expectation-failed"
+	if o.Accepted {
+		code = "expectation-no-longer-holds"
+	}
+	x := newEvaluator(compiled, o.Now)
+	for i := range p.spec.Expect {
+		e := &p.spec.Expect[i]
+		f := x.evaluate(e)
+		if x.spent > maxDecisions {
+			p.report(e.Pos, "too-many-rules", "", "the tests from this one on ask about too many crawlers and hosts; write an address with a host instead of a path")
+			return
+		}
+		if f != nil {
+			p.report(e.Pos, code, "", "%s", f.message(compiled, e))
+		}
+	}
+}
+
+// maxDecisions bounds the work of all tests of a file.
+const maxDecisions = 10_000_000
+
+// evaluator answers tests. Crawlers to which the same rules apply are asked about
+// once.
+type evaluator struct {
+	policy  *policy.Policy
+	now     time.Time
+	spent   int
+	hosts   map[policy.Usage]*pathpattern.Index[[]string] // that rules name, by the paths of the rules
+	classes map[string][]policy.Class                     // by host
+	members map[policy.Audience][]policy.CrawlerID
+	asked   map[memberKey][]member
+}
+
+type memberKey struct {
+	agent policy.Audience
+	host  string
+}
+
+// member is one crawler for all that are treated alike.
+type member struct {
+	id       policy.CrawlerID
+	alike    []policy.CrawlerID
+	purposes []string
+}
+
+func newEvaluator(p *policy.Policy, now time.Time) *evaluator {
+	return &evaluator{
+		policy: p, now: now,
+		hosts:   map[policy.Usage]*pathpattern.Index[[]string]{},
+		classes: map[string][]policy.Class{},
+		members: map[policy.Audience][]policy.CrawlerID{},
+		asked:   map[memberKey][]member{},
+	}
+}
+
+// failure is an answer that a test did not expect.
+type failure struct {
+	crawlers   []policy.CrawlerID // 0: an unknown crawler
+	host       string
+	anyHost    bool              // the test is about every host
+	identities []policy.Identity // with which the answer is wrong
+	decision   policy.Decision
+	others     int // further answers that were not expected
+}
+
+// evaluate returns nil if a test passes.
+func (x *evaluator) evaluate(e *policy.Expectation) *failure {
+	hosts := []string{e.Host}
+	if e.Host == "" {
+		hosts = x.hostsOf(e)
+	}
+	identities := []policy.Identity{e.Identity}
+	if e.Anyone && x.policy.DemandsIdentity() {
+		identities = []policy.Identity{policy.Verified, policy.Unknown}
+	}
+	var failed *failure
+	for _, host := range hosts {
+		for _, m := range x.ask(e.Agent, host) {
+			for _, identity := range identities {
+				if x.spent++; x.spent > maxDecisions {
+					return nil
+				}
+				d := x.policy.Decide(policy.Query{Crawler: m.id, Identity: identity, Purposes: m.purposes, Host: host, Path: e.Path, Usage: e.Usage, Now: x.now})
+				if (d.Verdict != policy.Disallowed) == e.Allowed {
+					continue
+				}
+				switch {
+				case failed == nil:
+					failed = &failure{crawlers: m.alike, host: host, anyHost: e.Host == "", identities: []policy.Identity{identity}, decision: d}
+				case failed.decision.Statement != d.Statement || failed.host != host:
+					failed.others++
+				case !slices.Contains(failed.crawlers, m.id):
+					failed.crawlers = append(slices.Clip(failed.crawlers), m.alike...)
+				case !slices.Contains(failed.identities, identity):
+					failed.identities = append(failed.identities, identity)
+				}
+			}
+		}
+	}
+	return failed
+}
+
+// hostsOf lists the hosts that a test without a host asks about: one that no rule
+// names, and those of the rules that state something about the path. On every
+// other host the answer is that of the first.
+func (x *evaluator) hostsOf(e *policy.Expectation) []string {
+	hosts := []string{""}
+	usages := []policy.Usage{e.Usage, policy.Other}
+	if e.Usage.IsPresentation() {
+		usages = append(usages, policy.Present)
+	}
+	for _, u := range usages {
+		if index := x.hostIndex(u); index != nil {
+			index.Matches(pathpattern.NormalizePath(e.Path), func(named []string) {
+				for _, h := range named {
+					if !slices.Contains(hosts, h) {
+						hosts = append(hosts, h)
+					}
+				}
+			})
+		}
+	}
+	return hosts
+}
+
+// hostIndex finds the hosts of the rules that state something about a usage, by
+// the paths of their statements.
+func (x *evaluator) hostIndex(u policy.Usage) *pathpattern.Index[[]string] {
+	index, ok := x.hosts[u]
+	if ok {
+		return index
+	}
+	named := map[pathpattern.Pattern]map[string]bool{}
+	var order []pathpattern.Pattern
+	rules := x.policy.Spec().Rules
+	for i := range rules {
+		r := &rules[i]
+		for j := range r.Statements {
+			s := &r.Statements[j]
+			if s.Usage != u || len(r.Hosts) == 0 {
+				continue
+			}
+			if named[s.Pattern] == nil {
+				named[s.Pattern] = map[string]bool{}
+				order = append(order, s.Pattern)
+			}
+			for _, h := range r.Hosts {
+				named[s.Pattern][exampleHost(h)] = true
+			}
+		}
+	}
+	if len(order) > 0 {
+		var entries []pathpattern.Entry[[]string]
+		for _, pattern := range order {
+			var hosts []string
+			for h := range named[pattern] {
+				hosts = append(hosts, h)
+			}
+			slices.Sort(hosts)
+			entries = append(entries, pathpattern.Entry[[]string]{Pattern: pattern, Value: hosts})
+		}
+		index = pathpattern.NewIndex(entries, func(a, b []string) []string { return slices.Concat(a, b) })
+	}
+	x.hosts[u] = index
+	return index
+}
+
+// exampleHost is a host that a rule's host stands for.
+func exampleHost(h policy.Host) string {
+	if h.Wildcard() {
+		return "a-name-that-no-rule-has" + string(h[1:])
+	}
+	return string(h)
+}
+
+// ask lists whom to ask about: every member of an audience, the unknown one
+// included, but one for all to whom the same rules apply on a host.
+func (x *evaluator) ask(a policy.Audience, host string) []member {
+	if a.Kind == policy.ForToken {
+		id := x.policy.Crawler(a.Name)
+		return []member{{id: id, alike: []policy.CrawlerID{id}}}
+	}
+	key := memberKey{policy.Audience{Kind: a.Kind, Name: strings.ToLower(a.Name)}, host}
+	if members, ok := x.asked[key]; ok {
+		return members
+	}
+	var members []member
+	wanted := x.membersOf(key.agent)
+	classes, ok := x.classes[host]
+	if !ok {
+		classes = x.policy.Classes(host)
+		x.classes[host] = classes
+	}
+	left := map[policy.CrawlerID]bool{}
+	for _, id := range wanted {
+		left[id] = true
+	}
+	add := func(alike []policy.CrawlerID) {
+		if len(alike) == 0 {
+			return
+		}
+		m := member{id: alike[0], alike: alike}
+		if a.Kind == policy.ForPurpose {
+			m.purposes = []string{key.agent.Name}
+		}
+		members = append(members, m)
+	}
+	for _, c := range classes[1:] {
+		var alike []policy.CrawlerID
+		for _, id := range c.Crawlers {
+			if left[id] {
+				delete(left, id)
+				alike = append(alike, id)
+			}
+		}
+		add(alike)
+	}
+	var rest []policy.CrawlerID
+	for _, id := range wanted {
+		if left[id] {
+			rest = append(rest, id)
+		}
+	}
+	add(rest)
+	x.asked[key] = members
+	return members
+}
+
+// membersOf lists the crawlers of an audience, with the unknown one where it can be
+// a member.
+func (x *evaluator) membersOf(a policy.Audience) []policy.CrawlerID {
+	ids, ok := x.members[a]
+	if ok {
+		return ids
+	}
+	for id, c := range x.policy.Crawlers {
+		switch {
+		case a.Kind == policy.ForEveryone,
+			a.Kind == policy.ForCategory && strings.EqualFold(c.Kind, a.Name),
+			a.Kind == policy.ForOperator && strings.EqualFold(c.Operator, a.Name),
+			a.Kind == policy.ForPurpose && containsFold(c.Purposes, a.Name):
+			ids = append(ids, id)
+		}
+	}
+	if a.Kind == policy.ForEveryone || a.Kind == policy.ForPurpose {
+		ids = append(ids, 0)
+	}
+	x.members[a] = ids
+	return ids
+}
+
+// message says what was expected, what holds instead, for whom, and why.
+func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
+	var names []string
+	for _, id := range f.crawlers {
+		if token := p.CrawlerInfo(id).Token; token != "" {
+			names = append(names, token)
+		}
+	}
+	who := "an unknown crawler"
+	switch n := len(names); {
+	case n == 1:
+		who = names[0]
+	case n > 1 && n <= 3:
+		who = list(names, "and")
+	case n > 3:
+		who = fmt.Sprintf("%s, %s and %d more", names[0], names[1], n-2)
+	}
+	if p.DemandsIdentity() && e.Anyone && len(f.identities) == 1 {
+		who += map[policy.Identity]string{policy.Verified: " (verified)", policy.Unknown: " (not verified)"}[f.identities[0]]
+	}
+	where := ""
+	if f.anyHost && f.host != "" {
+		where = " on " + strings.Replace(f.host, "a-name-that-no-rule-has.", "*.", 1)
+	}
+	may, why := "may not", "as no rule disallows it"
+	if !e.Allowed {
+		may = "may"
+	}
+	if s := f.decision.Statement; s != nil {
+		why = fmt.Sprintf("by line %d", s.Pos.Line)
+		if f.decision.Expired {
+			why += ", whose time limit has passed"
+		}
+	} else if f.decision.Verdict == policy.Allowed {
+		why = "as robots.txt can always be fetched"
+	}
+	more := ""
+	if f.others > 0 {
+		more = "; there are more such answers"
+	}
+	return fmt.Sprintf("this test fails: it expects that %s, but %s %s %s %s%s, %s%s", quote(e.String()), who, may, e.Usage, readablePath(e.Path), where, why, more)
+}
+
+func readablePath(path string) string { return quoteless(path) }

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// fix is a problem with what its message tells the author to write.
+type fix struct {
+	name     string
+	file     string
+	code     string // of the problem, gone after the fix
+	says     string // in the message
+	old, new string // what the author replaces, as the message says
+	opens    string // "CRAWLER PLACE" that the fix opens, and nothing else; empty for none
+}
+
+// fixes has an entry for each fix that a warning or hint about a rule offers.
+var fixes = []fix{
+	{"open what everyone may not crawl", `
+  - for: everyone
+    disallow: {crawl: [/members/, /admin/]}
+  - for: category:search
+    allow: {crawl: [/]}
+expect: [Googlebot may not crawl /admin/]`,
+		"still-closed", `add "/members/" to this allow`, "[/]}", "[/, /members/]}", "search /members/"},
+	{"open what both paths match", `
+  - for: everyone
+    disallow: {crawl: "/*.pdf$"}
+  - for: Googlebot
+    allow: {crawl: /reports/}`,
+		"partly-closed", `allow "/reports/*.pdf$" here`, "/reports/}", `[/reports/, "/reports/*.pdf$"]}`, "Googlebot /reports/a.pdf"},
+	{"let one crawler in", `
+  - for: category:ai-training
+    disallow: {crawl: /, train-ai: /}
+  - for: operator:OpenAI
+    allow: {crawl: /}`,
+		"neither-narrower", `write a rule "for: GPTBot" that allows "crawl: /"`, "allow: {crawl: /}", "allow: {crawl: /}\n  - for: GPTBot\n    allow: {crawl: /}", "GPTBot *"},
+	{"open a host", `
+  - for: category:search
+    allow: {crawl: /}
+  - for: everyone
+    hosts: staging.example.com
+    disallow: {crawl: /}
+    intended: true`,
+		"closed-on-host", `write this in a rule with "hosts: staging.example.com"`, "    allow: {crawl: /}", "    hosts: staging.example.com\n    allow: {crawl: /}", "search https://staging.example.com"},
+	{"open a path on a host", `
+  - for: category:search
+    allow: {crawl: /}
+  - for: everyone
+    hosts: staging.example.com
+    disallow: {crawl: /drafts/}
+sitemaps: /sitemap.xml`,
+		"closed-on-host", `allow that path in a rule with "hosts: staging.example.com"`, "sitemaps: /sitemap.xml", "  - for: category:search\n    hosts: staging.example.com\n    allow: {crawl: /drafts/}", "search https://staging.example.com/drafts/"},
+	{"keep a limit", `
+  - for: everyone
+    allow: {present-snippet: {paths: /, max-length: 100-chars}}
+  - for: Googlebot
+    allow: {present-snippet: /news/}`,
+		"limit-dropped", `write present-snippet: {paths: /news/, max-length: 100-chars} here`, "present-snippet: /news/", "present-snippet: {paths: /news/, max-length: 100-chars}", ""},
+	{"let a named crawler in", `
+  - for: everyone-else
+    disallow: {crawl: /}
+    intended: true
+  - for: GPTBot
+    disallow: {crawl: /private/}`,
+		"only-disallowed", `add "allow: {crawl: /}" here`, "disallow: {crawl: /private/}", "disallow: {crawl: /private/}\n    allow: {crawl: /}", "GPTBot *"},
+	{"delete what changes nothing for a named crawler", `
+  - for: everyone-else
+    disallow: {crawl: /}
+    intended: true
+  - for: GPTBot
+    disallow: {crawl: /private/}`,
+		"only-disallowed", `delete this line, which changes nothing`, "  - for: GPTBot\n    disallow: {crawl: /private/}", "", ""},
+	{"delete what changes nothing", `
+  - for: everyone
+    disallow: {crawl: /a/}
+  - for: GPTBot
+    disallow: {crawl: /a/b/}`,
+		"changes-nothing", "delete this line", "  - for: GPTBot\n    disallow: {crawl: /a/b/}", "", ""},
+	{"delete one of two opposites", `
+  - for: everyone
+    disallow: {crawl: /a/}
+  - for: everyone
+    allow: {crawl: /a/}`,
+		"tie", "delete one of the two", "    disallow: {crawl: /a/}", "    disallow: {crawl: /b/}", ""},
+	{"let search engines in", `
+  - for: everyone
+    disallow: {crawl: /}`,
+		"shuts-out-search", `allow "crawl: /" in a rule with "for: [category:search, category:preview]"`, "disallow: {crawl: /}",
+		"disallow: {crawl: /}\n  - for: [category:search, category:preview]\n    allow: {crawl: /}", "search *"},
+	{"let search engines into a host", `
+  - for: everyone
+    hosts: "*.example.com"
+    disallow: {crawl: /}`,
+		"shuts-out-search", `and "hosts: '*.example.com'"`, "disallow: {crawl: /}",
+		"disallow: {crawl: /}\n  - for: [category:search, category:preview]\n    hosts: '*.example.com'\n    allow: {crawl: /}", "search https://"},
+	{"let a search engine in that is refused", `
+  - for: Bingbot
+    disallow: {crawl: /}
+    enforce: block
+sitemaps: /sitemap.xml`,
+		"refuses-search", "delete this line", "    disallow: {crawl: /}\n    enforce: block\n", "    disallow: {crawl: /b/}\n", "Bingbot *"},
+	{"mean it on a staging host", `
+  - for: everyone
+    hosts: staging.example.com
+    disallow: {crawl: /}`,
+		"shuts-out-search", `if that is what you want, write "intended: true" in this rule; if not, allow`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", ""},
+	{"open a host that two lines close", `
+  - for: category:search
+    allow: {crawl: [/, /members/]}
+  - for: everyone
+    hosts: staging.example.com
+    disallow: {crawl: [/, /members/]}
+    intended: true`,
+		"closed-on-host", `This opens nothing on staging.example.com, which is closed to everyone there (line 7). To open it, write this in a rule with "hosts: staging.example.com"`,
+		"    allow: {crawl: [/, /members/]}", "    hosts: staging.example.com\n    allow: {crawl: [/, /members/]}", "search https://staging.example.com"},
+	{"hide one host", `
+  - for: everyone
+    disallow: {index: /}`,
+		"site-not-indexed", "name the hosts that it is meant for under hosts", "disallow: {index: /}", "hosts: staging.example.com\n    disallow: {index: /}", "all *"},
+	{"a date that has passed, and a later one", `
+  - for: everyone
+    allow: {index: {paths: /drafts/, time-limit: until-2020-01-31}}`,
+		"time-limit-passed", "choose a later date", "until-2020-01-31", "until-2035-01-31", "all /drafts/"},
+	{"a date that has passed for good", `
+  - for: everyone
+    allow: {index: {paths: /drafts/, time-limit: until-2020-01-31}}`,
+		"time-limit-passed", "write this under disallow, without time-limit", "allow: {index: {paths: /drafts/, time-limit: until-2020-01-31}}", "disallow: {index: /drafts/}", ""},
+	{"publish a reference", `
+  - for: everyone
+    permissions-reference: /terms.txt
+publish: {acap: off}`,
+		"not-published", `write "acap: auto" under publish`, "acap: off", "acap: auto", ""},
+	{"publish a condition", `
+  - for: everyone
+    allow: {preserve: {paths: /, time-limit: 10-days}}
+publish: {acap: off}`,
+		"qualifier-dropped", "or delete the qualifier", "{paths: /, time-limit: 10-days}", "/", ""},
+	{"an empty rule", `
+  - for: everyone
+    disallow: {crawl: /x/}
+  - for: Googlebot`,
+		"empty-rule", "or delete it", "\n  - for: Googlebot", "", ""},
+	{"mean it", `
+  - for: everyone
+    disallow: {crawl: /}`,
+		"shuts-out-search", `write "intended: true" in this rule`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", ""},
+	{"mean two things", `
+  - for: everyone
+    disallow: {crawl: /, index: /}`,
+		"shuts-out-search", `write "intended: [shuts-out-search, site-not-indexed]" in this rule`, "index: /}", "index: /}\n    intended: [shuts-out-search, site-not-indexed]", ""},
+	{"index www", `
+  - for: everyone
+    hosts: "*.example.com"
+    disallow: {index: /}`,
+		"includes-www", `allow "index: /" in a rule with "hosts: www.example.com"`, "disallow: {index: /}", "disallow: {index: /}\n  - for: everyone\n    hosts: www.example.com\n    allow: {index: /}", "all https://www.example.com"},
+	{"wildcards", `
+  - for: everyone
+    disallow: {crawl: "/news/.*"}`,
+		"looks-like-regexp", `write "/news/*"`, "/news/.*", "/news/*", ""},
+	{"training crawlers", `
+  - for: everyone
+    disallow: {train-ai: /}`,
+		"training-may-crawl", `add a rule "for: category:ai-training" that disallows "crawl: /"`, "disallow: {train-ai: /}", "disallow: {train-ai: /}\n  - for: category:ai-training\n    disallow: {crawl: /}", ""},
+	{"crawlers that train among other things", `
+  - for: category:ai-training
+    disallow: {crawl: /}
+  - for: everyone
+    disallow: {index: /x/}`,
+		"dual-use-crawler", `add "train-ai: /" to what is disallowed for everyone`, "{index: /x/}", "{index: /x/, train-ai: /}", ""},
+	{"a purpose", `
+  - for: purpose:news-2
+    disallow: {crawl: /x/}`,
+		"unknown-purpose", `write "user-agent-purpose: on" under publish`, "disallow: {crawl: /x/}", "disallow: {crawl: /x/}\npublish: {user-agent-purpose: on}", ""},
+	{"noindex that can be read", `
+  - for: everyone
+    disallow: {crawl: /x/, index: /x/}`,
+		"hidden-noindex", "or delete index here", ", index: /x/", "", ""},
+	{"enforcement of nothing", `
+  - for: everyone
+    disallow: {index: /x/}
+enforcement: block`,
+		"nothing-to-enforce", "or delete enforcement", "enforcement: block", "", ""},
+}
+
+// TestFixesWork: after what a message tells the author to write, the message is gone,
+// and nothing else has been opened.
+func TestFixesWork(t *testing.T) {
+	t.Parallel()
+	for _, fix := range fixes {
+		t.Run(fix.name, func(t *testing.T) {
+			t.Parallel()
+			before := "version: 1\nrules:" + fix.file + "\n"
+			if n := strings.Count(before, fix.old); n != 1 {
+				t.Fatalf("%q is %d times in the file", fix.old, n)
+			}
+			after := strings.Replace(before, fix.old, fix.new, 1)
+			old := problemOf(t, before, fix.code)
+			if old == nil || !strings.Contains(old.Message, fix.says) {
+				t.Fatalf("the message is %v, which does not say %q", old, fix.says)
+			}
+			if still := problemOf(t, after, fix.code); still != nil {
+				t.Errorf("after the fix there still is: %s\n%s", still, after)
+			}
+			opened, closed := compareAnswers(t, withoutErrors(before), withoutErrors(after))
+			if fix.opens == "" && len(opened) > 0 {
+				t.Errorf("the fix opens %q", opened[:min(len(opened), 5)])
+			}
+			if fix.opens != "" {
+				if len(opened) == 0 {
+					t.Error("the fix opens nothing")
+				}
+				for _, o := range opened {
+					if !isMeant(fix.opens, o) {
+						t.Errorf("the fix opens %q too", o)
+					}
+				}
+			}
+			if len(closed) > 0 && !slices.Contains([]string{"training-may-crawl", "tie", "looks-like-regexp", "refuses-search"}, fix.code) {
+				t.Errorf("the fix closes %q", closed)
+			}
+		})
+	}
+	seen := map[string]bool{}
+	for _, fix := range fixes {
+		seen[fix.code] = true
+	}
+	for _, code := range []string{"still-closed", "partly-closed", "neither-narrower", "closed-on-host", "limit-dropped"} {
+		if !seen[code] {
+			t.Errorf("no fix of %s is tested", code)
+		}
+	}
+}
+
+// withoutErrors makes a file load that refuses search engines.
+func withoutErrors(file string) string {
+	return strings.ReplaceAll(file, "enforce: block", "enforce: log")
+}
+
+func problemOf(t *testing.T, file, code string) *Diagnostic {
+	t.Helper()
+	_, ds := LoadWith("fix.yaml", []byte(file), Options{Now: testNow})
+	for i := range ds {
+		if ds[i].Code == code {
+			return &ds[i]
+		}
+		if ds[i].Severity == policy.Error && ds[i].Code != "refuses-search" {
+			t.Fatalf("%s\n%s", ds[i], file)
+		}
+	}
+	return nil
+}
+
+// isMeant reports whether an answer, "CRAWLER HOST PATH", is one that a fix is to
+// open.
+func isMeant(opens, answer string) bool {
+	who, place, _ := strings.Cut(opens, " ")
+	parts := strings.SplitN(answer, " ", 3)
+	if search := slices.Contains([]string{"Googlebot", "Bingbot", "facebookexternalhit"}, parts[0]); who == "search" && !search || who != "search" && who != "all" && who != parts[0] {
+		return false
+	}
+	return place == "*" || strings.HasPrefix(parts[2], place) || strings.HasPrefix("https://"+parts[1]+parts[2], place)
+}
+
+// compareAnswers lists what one file opens and closes that another does not.
+func compareAnswers(t *testing.T, before, after string) (opened, closed []string) {
+	t.Helper()
+	load := func(file string) *policy.Policy {
+		f, ds := LoadWith("fix.yaml", []byte(file), Options{Now: testNow})
+		if f == nil {
+			t.Fatalf("%s\n%s", ds.Error(), file)
+		}
+		return f.Policy
+	}
+	a, b := load(before), load(after)
+	for _, token := range []string{"", "Googlebot", "Bingbot", "facebookexternalhit", "GPTBot", "CCBot", "ClaudeBot", "AhrefsBot", "ChatGPT-User"} {
+		for _, host := range []string{"www.example.com", "staging.example.com", "other.example"} {
+			for _, path := range []string{"/", "/x", "/members/a", "/admin/", "/reports/a.pdf", "/reports/a", "/a.pdf", "/drafts/x", "/private/x", "/a/b/c", "/a/c", "/news/1", "/news/.*"} {
+				for _, u := range []policy.Usage{policy.Crawl, policy.Index, policy.PresentSnippet} {
+					ask := func(p *policy.Policy) bool {
+						return p.Decide(policy.Query{Crawler: p.Crawler(token), Host: host, Path: path, Usage: u, Now: testNow}).Verdict != policy.Disallowed
+					}
+					name := token
+					if name == "" {
+						name = "unknown"
+					}
+					answer := fmt.Sprintf("%s %s %s", name, host, path)
+					switch was, is := ask(a), ask(b); {
+					case !was && is:
+						opened = append(opened, answer)
+					case was && !is:
+						closed = append(closed, answer)
+					}
+				}
+			}
+		}
+	}
+	return opened, closed
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+const (
+	limitPattern = `^[1-9][0-9]{0,5}/[smhd]$`
+	maxBurst     = 100_000
+)
+
+var limitRate = regexp.MustCompile(limitPattern)
+
+var limitUnits = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}
+
+var (
+	rateShape   = textShape("requests in each second (s), minute (m), hour (h) or day (d), such as 60/m", limitPattern)
+	limitFields = fields[*policy.Limit]{
+		{"rate", "how many requests in each second, minute, hour or day, such as 60/m", true, rateShape, func(p *parser, _, n *yaml.Node, l *policy.Limit) { readRate(p, n, l) }},
+		{"burst", "how many of them at once, after a pause; the default is the number in rate", false, shape{"type": "integer", "minimum": 1, "maximum": maxBurst}, readBurst},
+	}
+	limitShape = shape{"anyOf": []any{shape{"const": "none"}, rateShape, mapShape(limitFields)}}
+)
+
+// readLimit reads `none`, a rate such as 60/m, or a rate with a burst.
+func readLimit(p *parser, _, n *yaml.Node, r *ruleReader) {
+	r.parts++
+	r.rule.LimitPos = posOf(n)
+	limit := policy.Limit{}
+	if n.Kind == yaml.MappingNode {
+		readMap(p, n, "limit", limitFields, &limit)
+	} else if n.Value == "none" {
+		r.rule.NoLimit = true
+		return
+	} else {
+		readRate(p, n, &limit)
+	}
+	if limit.IsZero() {
+		return // reported
+	}
+	if limit.Burst == 0 {
+		limit.Burst = min(limit.Requests, maxBurst)
+	}
+	r.rule.Limit = limit
+}
+
+func readRate(p *parser, n *yaml.Node, l *policy.Limit) {
+	text, ok := p.text(n, "limit")
+	if !ok {
+		return
+	}
+	if !limitRate.MatchString(text) {
+		p.report(posOf(n), "bad-value", sameMeaning(text, []string{"none"}), "invalid limit %s: must be a number of requests in each second (s), minute (m), hour (h) or day (d), such as 60/m, or none", quote(text))
+		return
+	}
+	end := len(text) - len("/m")
+	l.Requests, _ = strconv.Atoi(text[:end])
+	l.Per = limitUnits[text[end+1]]
+}
+
+func readBurst(p *parser, _, n *yaml.Node, l *policy.Limit) {
+	text, ok := p.text(n, "burst")
+	if !ok {
+		return
+	}
+	burst, err := strconv.Atoi(text)
+	if err != nil || burst < 1 || burst > maxBurst {
+		p.report(posOf(n), "bad-value", "", "invalid burst %s: must be a number of requests from 1 to %d", quote(text), maxBurst)
+		return
+	}
+	l.Burst = burst
+}
+
+// limit prints the limit of a rule.
+func (w *printer) limit(r *policy.Rule) {
+	switch {
+	case r.NoLimit:
+		w.line(2, "limit: none")
+	case r.Limit.IsZero():
+	case r.Limit.Burst == r.Limit.Requests:
+		w.line(2, "limit: "+r.Limit.String())
+	default:
+		w.line(2, "limit: {rate: "+r.Limit.String()+", burst: "+strconv.Itoa(r.Limit.Burst)+"}")
+	}
+}
+
+// LimitsText says who is limited at the edge, as check prints it: a line for each rule
+// with a limit, or nothing.
+func (f *File) LimitsText() string {
+	var b strings.Builder
+	for i := range f.Spec.Rules {
+		r := &f.Spec.Rules[i]
+		if r.Limit.IsZero() || r.Enforce == policy.ModeOff {
+			continue
+		}
+		names := make([]string, len(r.For))
+		for j, a := range r.For {
+			names[j] = a.String()
+		}
+		where := ""
+		if len(r.Hosts) > 0 {
+			hosts := make([]string, len(r.Hosts))
+			for j, h := range r.Hosts {
+				hosts[j] = string(h)
+			}
+			where = " on " + join(hosts, 3)
+		}
+		fmt.Fprintf(&b, "  limited:       %s%s to %v\n", join(names, 3), where, r.Limit)
+	}
+	return b.String()
+}

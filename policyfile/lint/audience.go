@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// reach is what checks ask about a rule again and again.
+type reach struct {
+	everyone bool // everyone or everyone-else
+	group    bool // a category, an operator or a purpose
+	training bool
+	hosts    []string // examples of what the rule is for, of which nothing else is known
+}
+
+// maxHosts is how many of a rule's hosts most checks try.
+const maxHosts = 16
+
+func reachOf(r *policy.Rule) (w reach) {
+	for _, a := range r.For {
+		switch closeness(a) {
+		case byGroup:
+			w.group = true
+		case byEveryone:
+			w.everyone = true
+		}
+		w.training = w.training || a == training
+	}
+	if len(r.Hosts) == 0 {
+		w.hosts = []string{""}
+	}
+	for _, h := range r.Hosts[:min(len(r.Hosts), maxHosts)] {
+		w.hosts = append(w.hosts, exampleHost(h))
+	}
+	return w
+}
+
+// training is the audience of the rules against AI training.
+var training = policy.Audience{Kind: policy.ForCategory, Name: string(crawlers.KindAITraining)}
+
+// exampleHost is a host that a rule's host stands for.
+func exampleHost(h policy.Host) string {
+	if h.Wildcard() {
+		return "a-name-that-no-rule-has" + string(h[1:])
+	}
+	return string(h)
+}
+
+// How closely an audience names a crawler, the closest first.
+const (
+	byToken = iota
+	byGroup
+	byEveryone
+	notNamed
+)
+
+func closeness(a policy.Audience) int {
+	switch a.Kind {
+	case policy.ForToken:
+		return byToken
+	case policy.ForCategory, policy.ForOperator, policy.ForPurpose:
+		return byGroup
+	}
+	return byEveryone
+}
+
+// crawlersOf lists the crawlers that an audience names. For everyone it is the one
+// that nothing else names.
+func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
+	switch closeness(a) {
+	case byEveryone:
+		return []policy.CrawlerID{0}
+	case byToken:
+		return []policy.CrawlerID{l.Policy.Crawler(a.Name)}
+	}
+	a.Name = strings.ToLower(a.Name)
+	ids, ok := l.groups[a]
+	if !ok {
+		for id, c := range l.Policy.Crawlers {
+			if inGroup(a, c) {
+				ids = append(ids, id)
+			}
+		}
+		l.groups[a] = ids
+	}
+	return ids
+}
+
+func inGroup(a policy.Audience, c policy.Crawler) bool {
+	switch a.Kind {
+	case policy.ForCategory:
+		return strings.EqualFold(c.Kind, a.Name)
+	case policy.ForOperator:
+		return strings.EqualFold(c.Operator, a.Name)
+	case policy.ForPurpose:
+		return containsFold(c.Purposes, a.Name)
+	}
+	return false
+}
+
+// namedBy returns how closely a rule names a crawler, and the audience by which it
+// does.
+func (l *linter) namedBy(r *policy.Rule, id policy.CrawlerID) (int, policy.Audience) {
+	best, by := notNamed, policy.Audience{}
+	c := l.Policy.CrawlerInfo(id)
+	for _, a := range r.For {
+		n := closeness(a)
+		if n >= best {
+			continue
+		}
+		switch n {
+		case byToken:
+			if id == 0 || !strings.EqualFold(a.Name, c.Token) && !l.isFamily(id, a.Name) {
+				continue
+			}
+		case byGroup:
+			if !inGroup(a, c) {
+				continue
+			}
+		}
+		best, by = n, a
+	}
+	return best, by
+}
+
+// isFamily reports whether a rule for a token is for a crawler too, as one of its
+// family.
+func (l *linter) isFamily(id policy.CrawlerID, token string) bool {
+	head := l.Policy.Family(id)
+	return head != 0 && strings.EqualFold(l.Policy.CrawlerInfo(head).Token, token)
+}
+
+// sampleCrawlers returns a few of the crawlers that a rule is for: enough to see
+// how it meets other rules.
+func (l *linter) sampleCrawlers(r *policy.Rule) (ids []policy.CrawlerID) {
+	const audiences, each = 16, 3
+	for _, a := range r.For[:min(len(r.For), audiences)] {
+		of := l.crawlersOf(a)
+		ids = append(ids, of[:min(len(of), each)]...)
+	}
+	return ids
+}
+
+// audienceText names who a rule is for.
+func audienceText(r *policy.Rule) string {
+	const shown = 3
+	names := make([]string, 0, shown)
+	for _, a := range r.For[:min(len(r.For), shown)] {
+		names = append(names, a.String())
+	}
+	return andMore(names, len(r.For))
+}
+
+// wellKnown are the crawlers that messages name first.
+var wellKnown = []string{"Googlebot", "Bingbot", "DuckDuckBot", "Applebot", "facebookexternalhit", "GPTBot", "ClaudeBot", "CCBot", "Amazonbot"}
+
+// tokens lists the names of crawlers, the best known first.
+func (l *linter) tokens(ids []policy.CrawlerID) []string {
+	seen := map[string]bool{}
+	var names []string
+	for _, id := range ids {
+		if token := l.Policy.CrawlerInfo(id).Token; token != "" && !seen[token] {
+			seen[token] = true
+			names = append(names, token)
+		}
+	}
+	rank := func(name string) int {
+		if i := slices.Index(wellKnown, name); i >= 0 {
+			return i
+		}
+		return len(wellKnown)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+	return names
+}
+
+// someTokens names crawlers in a message: "Googlebot, Bingbot and 88 more".
+func (l *linter) someTokens(ids []policy.CrawlerID) string {
+	names := l.tokens(ids)
+	return andMore(names, len(names))
+}
+
+// andMore lists the first names of n: "a", "a and b", "a, b and 7 more".
+func andMore(names []string, n int) string {
+	const shown = 3
+	switch {
+	case n == 0:
+		return ""
+	case n <= shown:
+		return list(names)
+	}
+	return fmt.Sprintf("%s and %d more", join(names[:shown-1]), n-shown+1)
+}
+
+// list joins words as a sentence does: "a, b and c".
+func list(words []string) string {
+	if n := len(words); n > 1 {
+		return join(words[:n-1]) + " and " + words[n-1]
+	}
+	return join(words)
+}
+
+func join(words []string) string { return strings.Join(words, ", ") }
+
+func containsFold(words []string, text string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, text) })
+}
+
+// quote is a value of the file for use in a message.
+func quote(s string) string {
+	const longest = 60
+	if short := []rune(s); len(short) > longest {
+		s = string(short[:longest]) + "…"
+	}
+	return `"` + s + `"`
+}

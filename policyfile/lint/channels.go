@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// notPublished finds what only a record that is switched off could express.
+func (l *linter) notPublished() {
+	publish := l.Policy.Spec().Publish
+	acapOff := func(at policy.Pos, what string) {
+		if publish.ACAP == policy.Off {
+			l.report("not-published", at, fmt.Sprintf(`only ACAP can express %s, and "acap: off" leaves it out; write "acap: auto" under publish, or delete this`, what))
+		}
+	}
+	for i := range l.rules {
+		r := &l.rules[i]
+		if len(r.Requests) > 0 && publish.ActionRequests == policy.Off {
+			l.report("not-published", r.Requests[0].Pos, `requests are not published, as ACAP 1.0 calls them not ready for use; write "action-requests: on" under publish if you have agreed on them with the crawler's operator, or delete this`)
+		} else if len(r.Requests) > 0 {
+			acapOff(r.Requests[0].Pos, "requests")
+		}
+		if r.PermissionsReference != "" {
+			acapOff(r.Pos, "permissions-reference")
+		} else if len(r.UsagePurposes) > 0 {
+			acapOff(r.Pos, "usage-purposes")
+		}
+		for j := range r.Statements {
+			switch s := &r.Statements[j]; {
+			case s.Usage == policy.Other:
+				acapOff(s.Pos, `"other"`)
+			case !s.Usage.IsACAP() && publish.ContentUsage == policy.Off && publish.ContentSignal == policy.Off:
+				l.report("not-published", s.Pos, fmt.Sprintf(`nothing publishes %s, as content-usage and content-signal are off; switch one of them on under publish, or delete this`, s.Usage))
+			}
+		}
+	}
+}
+
+// eachQualified calls visit for every permission with qualifiers, once for one
+// entry of the file.
+func (l *linter) eachQualified(visit func(rule int, s *policy.Statement)) {
+	seen := map[*policy.Qualifiers]bool{nil: true}
+	l.each(func(rule int, s *policy.Statement) {
+		if !seen[s.Qualifiers] {
+			seen[s.Qualifiers] = true
+			visit(rule, s)
+		}
+	})
+}
+
+// timeLimits finds permissions that have ended.
+func (l *linter) timeLimits() {
+	l.eachQualified(func(_ int, s *policy.Statement) {
+		if limit := s.Qualifiers.TimeLimit; limit.Passed(l.Now) {
+			l.report("time-limit-passed", l.pos(s), fmt.Sprintf("the permission ended on %s, and %s has been disallowed since; choose a later date, or write this under disallow, without time-limit, if it shall stay so", limit.Last.Format("2 January 2006"), s.Usage))
+		}
+	})
+}
+
+// lostQualifiers finds qualifiers that only ACAP can express.
+func (l *linter) lostQualifiers() {
+	l.eachQualified(func(_ int, s *policy.Statement) {
+		lost := acapOnly(s.Usage, s.Qualifiers)
+		switch {
+		case len(lost) == 0:
+		case l.Policy.Spec().Publish.ACAP == policy.Off:
+			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf(`only ACAP can express %s, and "acap: off" leaves it out; write "acap: auto" under publish, or delete the qualifier`, list(lost)))
+		default:
+			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf("only the ACAP records in robots.txt can express %s; headers and pages cannot, and search engines do not read ACAP; disallow %s if they must not do it without that condition", list(lost), s.Usage))
+		}
+	})
+}
+
+// acapOnly lists the qualifiers of a permission for which the rules of search
+// engines have no words. A date is not among them: the server changes its answer
+// on that day.
+func acapOnly(u policy.Usage, q *policy.Qualifiers) (lost []string) {
+	for _, text := range q.Strings() {
+		name, value, _ := strings.Cut(text, "=")
+		switch policy.QualifierName(name) {
+		case policy.QualifierTimeLimit:
+			if strings.HasPrefix(value, "until-2") {
+				continue
+			}
+		case policy.QualifierMaxLength:
+			if u == policy.PresentSnippet && strings.HasSuffix(value, "-chars") {
+				continue
+			}
+		case policy.QualifierProhibitedModification:
+			if value == "translation" {
+				continue
+			}
+		}
+		lost = append(lost, text)
+	}
+	return lost
+}
+
+// exemptions finds permissions for some crawlers that headers and pages cannot
+// express, because what those say to everyone holds for these crawlers too.
+func (l *linter) exemptions() {
+	l.each(func(rule int, s *policy.Statement) {
+		if !s.Allow || s.Usage == policy.Crawl || l.reported[s.Pos] || l.reach[rule].everyone {
+			return
+		}
+		for _, usage := range stricterUsages(s.Usage) {
+			general, ok := l.overlapping(s.Pattern, usage, false)
+			if !ok {
+				return
+			}
+			for _, g := range general {
+				if !l.reach[g.rule].everyone {
+					continue
+				}
+				if narrow, ok := inner(s.Pattern, g.s.Pattern); ok && l.exempts(rule, s, g, narrow) {
+					l.report("exemption-not-published", s.Pos, fmt.Sprintf("%s is disallowed for everyone (line %d), and a page and its headers cannot make an exception, as they say the same to %s; only robots.txt can; name the crawlers for which line %d is meant instead of everyone",
+						s.Usage, g.s.Pos.Line, audienceText(&l.rules[rule]), g.s.Pos.Line))
+					return
+				}
+			}
+		}
+	})
+}
+
+// stricterUsages lists the usages of which a statement answers for u.
+func stricterUsages(u policy.Usage) []policy.Usage {
+	usages := []policy.Usage{u}
+	if u.IsPresentation() {
+		usages = append(usages, policy.Present)
+	}
+	return append(usages, policy.Other)
+}
+
+// inner is the narrower of two patterns, if one covers the other.
+func inner(p, q pathpattern.Pattern) (pathpattern.Pattern, bool) {
+	switch {
+	case p.Covers(q):
+		return q, true
+	case q.Covers(p):
+		return p, true
+	}
+	return pathpattern.Pattern{}, false
+}
+
+func (l *linter) exempts(rule int, s *policy.Statement, g placed, path pathpattern.Pattern) bool {
+	r := &l.rules[rule]
+	hosts := l.reach[rule].hosts
+	if len(r.Hosts) == 0 {
+		hosts = l.reach[g.rule].hosts
+	}
+	for _, host := range hosts {
+		if l.decide(0, host, sample(path), s.Usage).Verdict != policy.Disallowed {
+			continue
+		}
+		for _, id := range l.sampleCrawlers(r) {
+			if d := l.decide(id, host, sample(path), s.Usage); d.Verdict == policy.Allowed && d.Rule == r {
+				return true
+			}
+		}
+	}
+	return false
+}

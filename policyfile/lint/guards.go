@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Guards lists the guards that "intended" can waive: the codes of what they
+// report. Waiving refuses-search waives shuts-out-search too.
+func Guards() []string {
+	return []string{guardRefuses, guardShutsOut, guardIndex, guardWWW, GuardLimits}
+}
+
+const (
+	guardRefuses  = "refuses-search"
+	guardShutsOut = "shuts-out-search"
+	guardIndex    = "site-not-indexed"
+	guardWWW      = "includes-www"
+
+	// GuardLimits keeps limits away from search engines: without it, a limit does not
+	// hold for them.
+	GuardLimits = "limits-search"
+)
+
+// finding is a guard that a rule meets.
+type finding struct {
+	guard   string
+	at      policy.Pos
+	message string // without what to do
+	fix     string
+	onHosts bool // the rule is for hosts of its own, which it may well mean to close
+}
+
+// guards protects search results and link previews from rules that close a whole
+// site by accident. A rule that is meant so says it with "intended".
+func (l *linter) guards() {
+	for i := range l.rules {
+		r := &l.rules[i]
+		var found []finding
+		for _, guard := range []func(int) (finding, bool){l.searchShutOut, l.siteNotIndexed, l.includesWWW} {
+			if f, ok := guard(i); ok && !waives(r, f.guard) {
+				found = append(found, f)
+			}
+		}
+		if r.Intended && len(found) == 1 {
+			continue
+		}
+		for _, f := range found {
+			word := "true"
+			if len(found) > 1 {
+				word = "[" + joinGuards(found) + "]"
+			}
+			// Two guards may report at one place.
+			delete(l.reported, f.at)
+			intended := fmt.Sprintf(`write "intended: %s" in this rule`, word)
+			if f.onHosts {
+				l.report(f.guard, f.at, fmt.Sprintf("%s; if that is what you want, %s; if not, %s", f.message, intended, f.fix))
+			} else {
+				l.report(f.guard, f.at, fmt.Sprintf("%s; %s, or %s if that is what you want", f.message, f.fix, intended))
+			}
+		}
+	}
+}
+
+func joinGuards(found []finding) string {
+	names := make([]string, len(found))
+	for i, f := range found {
+		names[i] = f.guard
+	}
+	return join(names)
+}
+
+func waives(r *policy.Rule, guard string) bool {
+	return slices.Contains(r.IntendedGuards, guard) || guard == guardShutsOut && slices.Contains(r.IntendedGuards, guardRefuses)
+}
+
+// searchShutOut finds rules that keep search engines or link previews away from
+// the whole site, by one path or by several that together cover it.
+func (l *linter) searchShutOut(rule int) (finding, bool) {
+	r := &l.rules[rule]
+	probe := slices.IndexFunc(r.Statements, func(s policy.Statement) bool {
+		return s.Usage == policy.Crawl && !s.Allow && s.Pattern.Match(probes[0])
+	})
+	if probe < 0 {
+		return finding{}, false
+	}
+	var shut, unverifiable []policy.CrawlerID
+	mode := policy.ModeOff
+	searchers := l.searchers(rule)
+	for _, host := range l.allHosts(rule) {
+		for _, id := range searchers {
+			if !l.spend(1) {
+				break
+			}
+			if d, closed := l.closed(r, policy.Query{Crawler: id, Identity: policy.Verified, Host: host}); closed {
+				shut = append(shut, id)
+				mode = max(mode, l.Policy.Mode(d))
+			} else if l.isUnverifiable(id) {
+				if d, closed := l.closed(r, policy.Query{Crawler: id, Host: host}); closed && l.Policy.Mode(d) == policy.ModeBlock {
+					unverifiable = append(unverifiable, id)
+				}
+			}
+		}
+	}
+	where := ""
+	if len(r.Hosts) > 0 {
+		where = " on " + string(r.Hosts[0])
+	}
+	f := finding{guard: guardShutsOut, at: r.Statements[probe].Pos, onHosts: len(r.Hosts) > 0}
+	f.fix = l.reopening(r, &r.Statements[probe], shut)
+	switch {
+	case len(shut) == 0 && len(unverifiable) == 0:
+		return f, false
+	case len(shut) == 0:
+		f.guard = guardRefuses
+		f.message = fmt.Sprintf(`this refuses every page%s to %s, so %s: nothing that their operators publish can prove who they are, so a rule with "identity: verified" never applies to them`,
+			where, l.someTokens(unverifiable), l.harm(unverifiable))
+		f.fix = `allow crawl for them in a rule without "identity: verified"`
+	case mode == policy.ModeBlock:
+		f.guard = guardRefuses
+		f.message = fmt.Sprintf("this refuses every page%s to %s, so %s", where, l.someTokens(shut), l.harm(shut))
+	default:
+		f.message = fmt.Sprintf("this asks %s to fetch nothing at all%s, so %s", l.someTokens(shut), where, l.harm(shut))
+	}
+	return f, true
+}
+
+// reopening says how crawlers get access to a site that a rule closes to them.
+func (l *linter) reopening(r *policy.Rule, s *policy.Statement, shut []policy.CrawlerID) string {
+	by := notNamed
+	for _, id := range shut {
+		n, _ := l.namedBy(r, id)
+		by = min(by, n)
+	}
+	var names []string
+	switch {
+	case !s.Pattern.IsAll():
+		return "delete some of these paths, which together close the whole site"
+	case by == byToken:
+		return "delete this line"
+	case by == byGroup:
+		if names = l.tokens(shut); len(names) > 3 {
+			return "name the crawlers that you mean to keep out one by one"
+		}
+	default:
+		for _, kind := range []crawlers.Kind{crawlers.KindSearch, crawlers.KindPreview} {
+			if slices.ContainsFunc(shut, func(id policy.CrawlerID) bool { return l.isOfKind(id, kind) }) {
+				names = append(names, "category:"+string(kind))
+			}
+		}
+	}
+	hosts := ""
+	if len(r.Hosts) > 0 {
+		var texts []string
+		for _, h := range r.Hosts[:min(len(r.Hosts), maxHosts)] {
+			texts = append(texts, yamlHost(string(h)))
+		}
+		hosts = fmt.Sprintf(" and %q", "hosts: "+yamlList(texts))
+	}
+	return fmt.Sprintf(`allow "crawl: /" in a rule with "for: %s"%s`, yamlList(names), hosts)
+}
+
+func yamlList(texts []string) string {
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return "[" + join(texts) + "]"
+}
+
+func yamlHost(h string) string {
+	if strings.HasPrefix(h, "*") {
+		return "'" + h + "'"
+	}
+	return h
+}
+
+// probes are paths that together stand for a whole site: who may fetch none of
+// them may fetch nothing. Only patterns that match in general match them all.
+var probes = func() []string {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	paths := make([]string, 0, len(letters))
+	for _, c := range letters {
+		paths = append(paths, "/"+strings.Repeat(string(c), 3))
+	}
+	return paths
+}()
+
+// closed reports whether a rule closes the whole site to a client: it decides
+// about some pages, and everything is disallowed.
+func (l *linter) closed(r *policy.Rule, q policy.Query) (policy.Decision, bool) {
+	q.Usage, q.Now = policy.Crawl, l.Now
+	if len(r.UsagePurposes) > 0 {
+		q.Purposes = askedPurposes(r, policy.Audience{})[0]
+	}
+	var first policy.Decision
+	for i, path := range probes {
+		q.Path = path
+		d := l.Policy.Decide(q)
+		if d.Verdict != policy.Disallowed || i == 0 && d.Rule != r {
+			return policy.Decision{}, false
+		}
+		if i == 0 {
+			first = d
+			if first.Statement.Pattern.IsAll() && l.nothingOpen(q) {
+				break
+			}
+		}
+	}
+	l.spend(l.cost)
+	return first, true
+}
+
+// nothingOpen reports whether a page of which no rule says anything is closed,
+// which is the whole site where one path closes it.
+func (l *linter) nothingOpen(q policy.Query) bool {
+	q.Path = anyPage
+	l.budget -= l.cost
+	return l.Policy.Decide(q).Verdict == policy.Disallowed
+}
+
+// isUnverifiable reports whether nothing can prove that a client is the crawler.
+func (l *linter) isUnverifiable(id policy.CrawlerID) bool {
+	c, ok := l.Catalogue.Lookup(l.Policy.CrawlerInfo(id).Token)
+	return ok && c.Verification.IsEmpty()
+}
+
+// siteNotIndexed finds rules that keep every page of every host out of search
+// results: what is meant for a staging host, and lacks its host.
+func (l *linter) siteNotIndexed(rule int) (finding, bool) {
+	r := &l.rules[rule]
+	whole := indexOfWholeSite(r, policy.Index)
+	if whole < 0 || len(r.Hosts) > 0 {
+		return finding{}, false
+	}
+	hidden := l.hiddenFrom(rule, "")
+	if len(hidden) == 0 {
+		return finding{}, false
+	}
+	return finding{
+		guard: guardIndex, at: r.Statements[whole].Pos,
+		message: "this keeps every page on every host out of the results of " + l.someTokens(hidden),
+		fix:     "name the hosts that it is meant for under hosts",
+	}, true
+}
+
+// includesWWW finds rules for the subdomains of a site that close the site's own
+// www host to search engines.
+func (l *linter) includesWWW(rule int) (finding, bool) {
+	r := &l.rules[rule]
+	whole := indexOfWholeSite(r, policy.Index)
+	if whole < 0 {
+		return finding{}, false
+	}
+	for _, h := range r.Hosts {
+		if !h.Wildcard() {
+			continue
+		}
+		domain := string(h[2:])
+		if site, err := publicsuffix.EffectiveTLDPlusOne(domain); err != nil || site != domain {
+			continue
+		}
+		www := "www." + domain
+		if hidden := l.hiddenFrom(rule, www); len(hidden) > 0 {
+			return finding{
+				guard: guardWWW, at: r.Statements[whole].Pos,
+				message: fmt.Sprintf("%s includes %s, so this keeps the main site out of the results of %s", h, www, l.someTokens(hidden)),
+				fix:     fmt.Sprintf(`name the hosts that it is meant for under hosts, allow "index: /" in a rule with "hosts: %s"`, www),
+			}, true
+		}
+	}
+	return finding{}, false
+}
+
+// hiddenFrom lists the search engines that a rule keeps from indexing a host.
+func (l *linter) hiddenFrom(rule int, host string) (hidden []policy.CrawlerID) {
+	for _, id := range l.searchers(rule) {
+		if !l.spend(1) {
+			break
+		}
+		if l.isOfKind(id, crawlers.KindSearch) && l.decide(id, host, anyPage, policy.Index).Rule == &l.rules[rule] {
+			hidden = append(hidden, id)
+		}
+	}
+	return hidden
+}
+
+func indexOfWholeSite(r *policy.Rule, u policy.Usage) int {
+	return slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && !s.Allow && s.Pattern.IsAll() })
+}
+
+// harm is what becomes of a site to which crawlers have no access.
+func (l *linter) harm(ids []policy.CrawlerID) string {
+	of := func(kind crawlers.Kind) bool {
+		return slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return l.isOfKind(id, kind) })
+	}
+	var harms []string
+	if of(crawlers.KindSearch) {
+		harms = append(harms, "the pages drop out of search results")
+	}
+	if of(crawlers.KindPreview) {
+		harms = append(harms, "links that people share lose their title and image")
+	}
+	return list(harms)
+}
+
+// builtIn is the catalogue without what a policy file says about crawlers.
+func builtIn() *crawlers.Catalogue {
+	c, err := crawlers.Default()
+	if err != nil {
+		return &crawlers.Catalogue{}
+	}
+	return c
+}
+
+// isOfKind reports whether a crawler is of a kind by the policy's catalogue or by
+// the built-in one: a policy that says otherwise does not take a search engine out
+// of the guards.
+func (l *linter) isOfKind(id policy.CrawlerID, kind crawlers.Kind) bool {
+	c := l.Policy.CrawlerInfo(id)
+	if c.Kind == string(kind) {
+		return true
+	}
+	known, ok := builtIn().Lookup(c.Token)
+	return ok && known.Kind == kind && !slices.Contains(c.IntendedGuards, guardRefuses)
+}
+
+// searchers lists the crawlers of search engines and link previews that a rule is
+// for.
+func (l *linter) searchers(rule int) (ids []policy.CrawlerID) {
+	if l.searching == nil {
+		l.searching = map[policy.CrawlerID]bool{}
+		for id, c := range l.Policy.Crawlers {
+			if !c.RobotsOnly && (l.isOfKind(id, crawlers.KindSearch) || l.isOfKind(id, crawlers.KindPreview)) {
+				l.searching[id] = true
+				l.allSearchers = append(l.allSearchers, id)
+			}
+		}
+	}
+	if l.reach[rule].everyone {
+		return l.allSearchers
+	}
+	for _, a := range l.rules[rule].For {
+		for _, id := range l.crawlersOf(a) {
+			if l.searching[id] {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// allHosts is a host for every one that a rule names.
+func (l *linter) allHosts(rule int) []string {
+	r := &l.rules[rule]
+	if len(r.Hosts) <= maxHosts {
+		return l.reach[rule].hosts
+	}
+	hosts := make([]string, len(r.Hosts))
+	for i, h := range r.Hosts {
+		hosts[i] = exampleHost(h)
+	}
+	return hosts
+}
+
+// hiddenNoindex finds noindex that nobody can read, as the page may not be
+// fetched.
+func (l *linter) hiddenNoindex() {
+	l.each(func(rule int, s *policy.Statement) {
+		if s.Allow || s.Usage != policy.Index || l.reported[s.Pos] || !l.spend(1) {
+			return
+		}
+		for _, id := range l.sampleCrawlers(&l.rules[rule]) {
+			for _, host := range l.reach[rule].hosts {
+				d := l.decide(id, host, sample(s.Pattern), policy.Crawl)
+				if d.Verdict == policy.Disallowed && d.Statement != nil && d.Statement.Pattern.Covers(s.Pattern) {
+					l.report("hidden-noindex", s.Pos, fmt.Sprintf("crawl of these pages is disallowed too (line %d), so a search engine never fetches them, never sees that it may not index them, and may list their addresses; delete crawl from that line to keep the pages out of search results, or delete index here",
+						d.Statement.Pos.Line))
+					return
+				}
+			}
+		}
+	})
+}

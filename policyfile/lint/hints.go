@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// obstacle is a prohibition that a permission meets and does not override.
+type obstacle struct {
+	code    string
+	allow   placed
+	deny    placed
+	host    string
+	region  []pathpattern.Pattern // what both match
+	blocked []policy.CrawlerID
+}
+
+// Bounds of what is looked at for one permission.
+const (
+	maxMet      = 64
+	maxRegions  = 3
+	maxBlocked  = 400
+	maxPatterns = 3
+)
+
+// stillClosed finds permissions whose author may have expected them to open what
+// a prohibition keeps closed. Where an expect line states the answer, the author
+// knows.
+func (l *linter) stillClosed() {
+	var found []obstacle
+	l.each(func(rule int, s *policy.Statement) {
+		if s.Allow && l.budget > 0 {
+			found = append(found, l.obstacles(placed{rule, s})...)
+		}
+	})
+	for _, group := range grouped(found) {
+		l.hint(group)
+	}
+}
+
+// obstacles lists the prohibitions that stand against a permission.
+func (l *linter) obstacles(a placed) (found []obstacle) {
+	r := &l.rules[a.rule]
+	denials, _ := l.overlapping(a.s.Pattern, a.s.Usage, false)
+	slices.SortStableFunc(denials, func(x, y placed) int {
+		return cmp.Or(x.s.Pos.Line-y.s.Pos.Line, x.s.Pos.Column-y.s.Pos.Column)
+	})
+	for _, d := range denials[:min(len(denials), maxMet)] {
+		if d.rule == a.rule {
+			continue
+		}
+		for _, id := range l.sampleCrawlers(r) {
+			if o, ok := l.obstacle(a, d, id); ok {
+				found = append(found, o)
+				break
+			}
+		}
+	}
+	return found
+}
+
+// obstacle asks whether a prohibition stands against a permission for a crawler.
+func (l *linter) obstacle(a, d placed, id policy.CrawlerID) (o obstacle, ok bool) {
+	ra, rd := &l.rules[a.rule], &l.rules[d.rule]
+	if by, _ := l.namedBy(rd, id); by == notNamed || !l.spend(1) {
+		return o, false
+	}
+	host, ok := hostsMeet(ra, rd)
+	if !ok {
+		return o, false
+	}
+	region := meeting(a.s.Pattern, d.s.Pattern)
+	if len(region) == 0 || l.budget <= 0 {
+		return o, false
+	}
+	if l.decide(id, host, sample(region[0]), a.s.Usage).Statement != d.s {
+		return o, false // open, or closed by a narrower line, which is reported
+	}
+	o = obstacle{allow: a, deny: d, host: host, region: region}
+	if o.code = l.obstacleCode(&o, id); o.code == "" {
+		return o, false
+	}
+	if l.expected(&o) {
+		return o, false
+	}
+	o.blocked = l.blocked(&o)
+	return o, true
+}
+
+// obstacleCode says why a prohibition stands against a permission, or returns "" if
+// that is what one expects: it names the crawler more closely, or names the same
+// crawlers with a longer path or on a host of its own.
+func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
+	ra, rd := &l.rules[o.allow.rule], &l.rules[o.deny.rule]
+	allowed, by := l.namedBy(ra, id)
+	denied, than := l.namedBy(rd, id)
+	switch {
+	case allowed > denied:
+		return ""
+	case allowed == denied && (allowed != byGroup || by.Kind == than.Kind && strings.EqualFold(by.Name, than.Name)):
+		return ""
+	case hostRank(rd, o.host) > hostRank(ra, o.host):
+		return "closed-on-host"
+	case allowed == denied:
+		return "neither-narrower"
+	case o.allow.s.Pattern.Covers(o.deny.s.Pattern):
+		return "still-closed"
+	}
+	return "partly-closed"
+}
+
+// hostRank says how narrowly a rule names a host: the greater the narrower.
+func hostRank(r *policy.Rule, host string) int {
+	rank := 0
+	for _, h := range r.Hosts {
+		if coversHost(h, policy.Host(host)) {
+			n := len(h)
+			if !h.Wildcard() {
+				n += 1000
+			}
+			rank = max(rank, n)
+		}
+	}
+	return rank
+}
+
+// meeting returns patterns for what two patterns both match.
+func meeting(p, q pathpattern.Pattern) []pathpattern.Pattern {
+	if narrow, ok := inner(p, q); ok {
+		return []pathpattern.Pattern{narrow}
+	}
+	all, ok := pathpattern.Intersect(p, q, maxRegions)
+	if !ok {
+		return nil
+	}
+	return all
+}
+
+// blocked lists the crawlers of a permission against which the prohibition stands.
+func (l *linter) blocked(o *obstacle) (ids []policy.CrawlerID) {
+	path := sample(o.region[0])
+	for _, a := range l.rules[o.allow.rule].For {
+		for _, id := range l.crawlersOf(a) {
+			if len(ids) >= maxBlocked || l.budget <= 0 {
+				return ids
+			}
+			if l.isFor(o.deny.rule, id) && l.decide(id, o.host, path, o.allow.s.Usage).Verdict == policy.Disallowed {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// expected reports whether an expect line states that the prohibition stands.
+func (l *linter) expected(o *obstacle) bool {
+	for _, e := range l.Policy.Spec().Expect {
+		if e.Allowed || e.Usage != o.allow.s.Usage || !l.spend(1) ||
+			!o.allow.s.Pattern.Match(e.Path) || !o.deny.s.Pattern.Match(e.Path) {
+			continue
+		}
+		if e.Host != "" && !ruleHasHost(&l.rules[o.deny.rule], e.Host) {
+			continue
+		}
+		agents := policy.Rule{For: []policy.Audience{e.Agent}}
+		if l.audiencesMeet(&agents, &l.rules[o.allow.rule]) {
+			return true
+		}
+	}
+	return false
+}
+
+func ruleHasHost(r *policy.Rule, host string) bool {
+	return len(r.Hosts) == 0 || slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return coversHost(h, policy.Host(host)) })
+}
+
+// grouped sums obstacles up: those of one permission, and those of permissions
+// that meet the same prohibitions.
+func grouped(all []obstacle) (groups [][]obstacle) {
+	type key struct {
+		code  string
+		allow *policy.Statement
+	}
+	var order []key
+	byAllow := map[key][]obstacle{}
+	for _, o := range all {
+		k := key{o.code, o.allow.s}
+		if byAllow[k] == nil {
+			order = append(order, k)
+		}
+		byAllow[k] = append(byAllow[k], o)
+	}
+	same := map[string]int{}
+	for _, k := range order {
+		group := byAllow[k]
+		var id strings.Builder
+		fmt.Fprint(&id, k.code, k.allow.Usage, k.allow.Pattern)
+		for _, o := range group {
+			fmt.Fprint(&id, " ", o.deny.s.Pos)
+		}
+		if i, ok := same[id.String()]; ok {
+			groups[i] = append(groups[i], group...)
+			continue
+		}
+		same[id.String()] = len(groups)
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// hint reports obstacles of one kind, at the first permission.
+func (l *linter) hint(group []obstacle) {
+	o := &group[0]
+	var ids []policy.CrawlerID
+	var paths, lines, hosts []string
+	var denials, allows []*policy.Statement
+	covered := false // by a prohibition
+	for i := range group {
+		g := &group[i]
+		ids = append(ids, g.blocked...)
+		if !slices.Contains(allows, g.allow.s) {
+			allows = append(allows, g.allow.s)
+		}
+		if !slices.Contains(denials, g.deny.s) {
+			denials = append(denials, g.deny.s)
+			paths = append(paths, readable(g.deny.s.Pattern))
+			lines = append(lines, strconv.Itoa(g.deny.s.Pos.Line))
+			if rd := &l.rules[g.deny.rule]; len(rd.Hosts) > 0 && !slices.Contains(hosts, string(rd.Hosts[0])) {
+				hosts = append(hosts, string(rd.Hosts[0]))
+			}
+			covered = covered || g.deny.s.Pattern.Covers(g.allow.s.Pattern)
+		}
+	}
+	names := l.someTokens(ids)
+	if names == "" {
+		names = audienceText(&l.rules[o.allow.rule])
+	}
+	usage := o.allow.s.Usage
+	closing := fmt.Sprintf("(%s)", lineText(slices.Compact(lines)))
+	here := "this allow"
+	if len(allows) > 1 {
+		at := make([]string, 0, len(allows)-1)
+		for _, a := range allows[1:] {
+			at = append(at, strconv.Itoa(a.Pos.Line))
+		}
+		here = fmt.Sprintf("this allow and to the one in %s", lineText(at))
+	}
+	var message string
+	switch o.code {
+	case "still-closed":
+		fix := fmt.Sprintf("To open it, add %s to %s", quote(o.deny.s.Pattern.String()), here)
+		if len(paths) > 1 {
+			fix = "To open one of them, add its path to " + here
+		}
+		message = fmt.Sprintf("%s still may not %s %s %s. %s", names, usage, andMore(paths, len(paths)), closing, fix)
+	case "partly-closed":
+		what, it := fmt.Sprintf("what matches both %s and %s", readable(o.allow.s.Pattern), quote(o.deny.s.Pattern.String())), "it"
+		if len(paths) > 1 {
+			what, it = fmt.Sprintf("what matches %s and also %s", readable(o.allow.s.Pattern), andMore(paths, len(paths))), "the first of these"
+		}
+		message = fmt.Sprintf("%s still may not %s %s %s. To open %s, allow %s here", names, usage, what, closing, it, patternList(o.region))
+	case "neither-narrower":
+		message = l.neitherNarrower(o, names)
+	case "closed-on-host":
+		what, fix := "This opens nothing on "+hosts[0], "write this"
+		if !covered || len(hosts) > 1 {
+			what, fix = fmt.Sprintf("This does not open %s on %s", andMore(paths, len(paths)), andMore(hosts, len(hosts))), "allow that path"
+		}
+		message = fmt.Sprintf(`%s, which is closed to %s there %s. To open it, %s in a rule with "hosts: %s"`, what, audienceText(&l.rules[o.deny.rule]), closing, fix, yamlHost(hosts[0]))
+	}
+	delete(l.reported, o.allow.s.Pos) // each kind of hint is reported
+	l.report(o.code, o.allow.s.Pos, message)
+}
+
+func (l *linter) neitherNarrower(o *obstacle, names string) string {
+	ra, rd := &l.rules[o.allow.rule], &l.rules[o.deny.rule]
+	first := o.blocked
+	if len(first) == 0 {
+		first = []policy.CrawlerID{0}
+	}
+	_, allowed := l.namedBy(ra, first[0])
+	_, denied := l.namedBy(rd, first[0])
+	where, token := "", l.tokens(first)
+	if !o.region[0].IsAll() {
+		where = " of " + readable(o.region[0])
+	}
+	name := allowed.String()
+	if len(token) > 0 {
+		name = token[0]
+	}
+	stays, it := "stays", "it"
+	if len(token) > 1 {
+		stays, it = "stay", "one of them"
+	}
+	return fmt.Sprintf(`%s %s out%s: %s is allowed here, but %s is not (line %d), and neither is narrower. To let %s in, write a rule "for: %s" that allows "%s: %s"`,
+		names, stays, where, allowed, denied, o.deny.s.Pos.Line, it, name, o.allow.s.Usage, flowText(o.region[0]))
+}
+
+func readable(p pathpattern.Pattern) string {
+	if p.Wild() || p.Anchored() {
+		return quote(p.String())
+	}
+	return p.String()
+}
+
+func patternList(patterns []pathpattern.Pattern) string {
+	texts := make([]string, 0, len(patterns))
+	for _, p := range patterns {
+		texts = append(texts, quote(p.String()))
+	}
+	return list(texts)
+}
+
+func lineText(lines []string) string {
+	if len(lines) == 1 {
+		return "line " + lines[0]
+	}
+	return "lines " + andMore(lines, len(lines))
+}
+
+// droppedQualifiers finds permissions without a limit that a wider permission
+// has: the narrower one sets the wider one aside.
+func (l *linter) droppedQualifiers() {
+	wider := map[policy.Usage]bool{}
+	l.eachQualified(func(_ int, s *policy.Statement) { wider[s.Usage] = true })
+	if len(wider) == 0 {
+		return
+	}
+	l.each(func(rule int, s *policy.Statement) {
+		if !s.Allow || l.budget <= 0 {
+			return
+		}
+		for _, usage := range usagesOf(s.Usage) {
+			if !wider[usage] {
+				continue
+			}
+			found, _ := l.covering(s.Pattern, usage, true)
+			for _, w := range found {
+				if w.s.Qualifiers != nil && l.dropsLimit(rule, s, w) {
+					return
+				}
+			}
+		}
+	})
+}
+
+func (l *linter) dropsLimit(rule int, s *policy.Statement, w placed) bool {
+	ra, rw := &l.rules[rule], &l.rules[w.rule]
+	host, ok := hostsMeet(ra, rw)
+	if !ok || w.rule == rule && w.s.Pattern == s.Pattern {
+		return false
+	}
+	for _, id := range l.sampleCrawlers(ra) {
+		if !l.spend(l.cost) || !l.isFor(w.rule, id) {
+			continue
+		}
+		d := l.decide(id, host, sample(s.Pattern), s.Usage)
+		if d.Verdict != policy.Allowed || d.Statement != s {
+			continue
+		}
+		var lost []string
+		holds := d.Qualifiers().Strings()
+		for _, q := range w.s.Qualifiers.Strings() {
+			name, _, _ := strings.Cut(q, "=")
+			if !slices.ContainsFunc(holds, func(h string) bool { return strings.HasPrefix(h, name+"=") }) {
+				lost = append(lost, strings.Replace(q, "=", ": ", 1))
+			}
+		}
+		if len(lost) > 0 {
+			l.report("limit-dropped", s.Pos, fmt.Sprintf(`The condition "%s" of line %d does not hold here, as this permission is narrower and has none. To keep it, write %s: {paths: %s, %s} here`,
+				lost[0], l.pos(w.s).Line, s.Usage, flowText(s.Pattern), join(lost)))
+			return true
+		}
+	}
+	return false
+}
+
+// isFor reports whether a rule is for a crawler, by whatever audience.
+func (l *linter) isFor(rule int, id policy.CrawlerID) bool {
+	n, _ := l.namedBy(&l.rules[rule], id)
+	return n != notNamed
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lint looks in a policy for what its author would regret, and for what
+// its author may not have expected. It reports problems; it changes nothing.
+package lint
+
+import (
+	"slices"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Input is a policy with what its Spec does not hold.
+type Input struct {
+	Policy    *policy.Policy
+	Catalogue *crawlers.Catalogue // with the crawlers of the policy file
+	Sources   []Source            // places within each of Spec.Rules
+	// UsagePos returns where a usage with qualifiers is defined, or the zero Pos.
+	UsagePos func(local string) policy.Pos
+	Now      time.Time
+}
+
+// Source is where the parts of one rule are written.
+type Source struct {
+	Audiences []policy.Pos // of Rule.For
+	Enforce   policy.Pos
+}
+
+// Code is a kind of problem that Check reports.
+type Code struct {
+	Name     string
+	Severity policy.Severity
+	Title    string
+}
+
+// Codes lists every kind of problem that Check reports, the gravest first.
+func Codes() []Code { return slices.Clone(codes) }
+
+// check is one search for problems.
+type check func(*linter)
+
+// checks are independent of each other. Each starts with the whole budget, so
+// that one that runs out of it hides nothing of another.
+var checks = []check{
+	(*linter).emptyRules, (*linter).enforcement, (*linter).crawlDelay, (*linter).searchLimits, (*linter).timeLimits, (*linter).purposes, (*linter).regexps,
+	(*linter).notPublished, (*linter).lostQualifiers, (*linter).exemptions,
+	(*linter).hiddenNoindex, (*linter).guards, (*linter).dualUse, (*linter).trainingMayCrawl,
+	(*linter).ties, (*linter).redundant, (*linter).onlyDisallowed,
+	(*linter).stillClosed, (*linter).droppedQualifiers,
+}
+
+// Check runs every check. The problems are in no particular order.
+func Check(in Input) []policy.Problem {
+	l := newLinter(in)
+	for _, c := range checks {
+		l.reported, l.budget = map[policy.Pos]bool{}, budget
+		c(l)
+	}
+	return l.problems
+}
+
+// linter is what the checks share. Most of them ask Decide about a path of which
+// nothing special is known (see sample).
+type linter struct {
+	Input
+	rules    []policy.Rule
+	reach    []reach // of each rule
+	groups   map[policy.Audience][]policy.CrawlerID
+	indexes  map[indexKey]*statementIndex
+	problems []policy.Problem
+	// searching are the crawlers of search engines and link previews.
+	searching    map[policy.CrawlerID]bool
+	allSearchers []policy.CrawlerID
+	reported     map[policy.Pos]bool // by the check that runs
+	budget       int
+	cost         int // of a decision
+}
+
+// budget bounds what each check does on a very large policy: beyond it, rules are
+// no longer compared. Looking at a pair of statements counts for one. A decision
+// counts for decisionCost, and more the more patterns with wildcards there are, as
+// it may have to try them all.
+const (
+	budget       = 400_000
+	decisionCost = 8
+	wildPerCost  = 16
+)
+
+func newLinter(in Input) *linter {
+	l := &linter{
+		Input: in, rules: in.Policy.Spec().Rules,
+		groups:  map[policy.Audience][]policy.CrawlerID{},
+		indexes: map[indexKey]*statementIndex{},
+	}
+	l.reach = make([]reach, len(l.rules))
+	for i := range l.rules {
+		l.reach[i] = reachOf(&l.rules[i])
+	}
+	wild := 0
+	l.each(func(_ int, s *policy.Statement) {
+		if s.Pattern.Wild() {
+			wild++
+		}
+	})
+	l.cost = decisionCost + wild/wildPerCost
+	return l
+}
+
+// report adds a problem, one for each place and check.
+func (l *linter) report(code string, at policy.Pos, message string) {
+	if l.reported[at] {
+		return
+	}
+	l.reported[at] = true
+	l.problems = append(l.problems, policy.Problem{Severity: severities[code], Code: code, Pos: at, Message: message})
+}
+
+// spend reports whether the check may go on.
+func (l *linter) spend(n int) bool {
+	l.budget -= n
+	return l.budget > 0
+}
+
+// each calls visit for every statement.
+func (l *linter) each(visit func(rule int, s *policy.Statement)) {
+	for i := range l.rules {
+		for j := range l.rules[i].Statements {
+			visit(i, &l.rules[i].Statements[j])
+		}
+	}
+}
+
+// decide asks about a crawler whose identity is proven, to which every rule for it
+// applies, as it does in robots.txt.
+func (l *linter) decide(id policy.CrawlerID, host, path string, u policy.Usage) policy.Decision {
+	l.budget -= l.cost
+	return l.Policy.Decide(policy.Query{Crawler: id, Identity: policy.Verified, Host: host, Path: path, Usage: u, Now: l.Now})
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// maxNames is how many audiences and hosts of a rule are compared one by one.
+const maxNames = 16
+
+// redundant finds statements that another one makes unnecessary: one of the same
+// verdict that says the same to all of their audience, where no statement says the
+// opposite.
+func (l *linter) redundant() {
+	lines := map[int]int{} // of each rule, how many more than the reported one
+	first := map[int]int{} // the place of the reported problem
+	l.each(func(rule int, s *policy.Statement) {
+		if s.Usage == policy.Other || s.Resource != "" || s.Local != "" || l.budget <= 0 {
+			return
+		}
+		t, ok := l.impliedBy(rule, s)
+		if !ok {
+			return
+		}
+		if at, ok := first[rule]; ok {
+			lines[at]++
+			return
+		}
+		n := len(l.problems)
+		verdict := "disallows"
+		if s.Allow {
+			verdict = "allows"
+		}
+		what := quote(t.s.Pattern.String())
+		if t.s.Usage != s.Usage {
+			what = t.s.Usage.String() + " of " + what
+		}
+		l.report("changes-nothing", s.Pos, fmt.Sprintf("this changes nothing: line %d already %s %s for %s; delete this line", t.s.Pos.Line, verdict, what, audienceText(&l.rules[t.rule])))
+		if len(l.problems) > n {
+			first[rule] = n
+		}
+	})
+	for at, more := range lines {
+		also := "as does 1 more line"
+		if more > 1 {
+			also = fmt.Sprintf("as do %d more lines", more)
+		}
+		l.problems[at].Message += fmt.Sprintf(" (%s of this rule)", also)
+	}
+}
+
+// impliedBy returns a statement without which and with which s changes nothing.
+func (l *linter) impliedBy(rule int, s *policy.Statement) (placed, bool) {
+	r := &l.rules[rule]
+	if len(r.For) > maxNames || len(r.Hosts) > maxNames {
+		return placed{}, false
+	}
+	for _, usage := range usagesOf(s.Usage) {
+		wider, ok := l.covering(s.Pattern, usage, s.Allow)
+		if !ok {
+			return placed{}, false
+		}
+		for _, t := range wider {
+			if t.s == s || !l.implies(t, rule, s) {
+				continue
+			}
+			if open, ok := l.contested(rule, s); !ok || open {
+				return placed{}, false
+			}
+			return t, true
+		}
+	}
+	return placed{}, false
+}
+
+// usagesOf lists the usages of which a statement answers for u.
+func usagesOf(u policy.Usage) []policy.Usage {
+	if u.IsPresentation() {
+		return []policy.Usage{u, policy.Present}
+	}
+	return []policy.Usage{u}
+}
+
+// implies reports whether t says what s says, to everyone to whom s does.
+func (l *linter) implies(t placed, rule int, s *policy.Statement) bool {
+	r, q := &l.rules[rule], &l.rules[t.rule]
+	if !l.spend(1) || !sameFilters(r, q) || qualifierText(s) != qualifierText(t.s) || l.modeOf(q) < l.modeOf(r) {
+		return false
+	}
+	for _, a := range r.For {
+		if !l.includes(q, a) {
+			return false
+		}
+	}
+	if !coversHosts(q, r) {
+		return false
+	}
+	// Of two that imply each other the later one is reported.
+	same := t.s.Pattern == s.Pattern && t.s.Usage == s.Usage
+	if same && t.rule == rule {
+		return false // reported as listed twice
+	}
+	return !same || t.s.Pos.Line < s.Pos.Line || !l.implied(r, q)
+}
+
+// implied reports whether r is for all that q is for.
+func (l *linter) implied(r, q *policy.Rule) bool {
+	if !coversHosts(r, q) || len(q.For) > maxNames {
+		return false
+	}
+	return !slices.ContainsFunc(q.For, func(a policy.Audience) bool { return !l.includes(r, a) })
+}
+
+func qualifierText(s *policy.Statement) string { return strings.Join(s.Qualifiers.Strings(), " ") }
+
+// modeOf is what the edge does about what a rule disallows.
+func (l *linter) modeOf(r *policy.Rule) policy.Mode {
+	if r.Enforce != policy.ModeUnset {
+		return r.Enforce
+	}
+	return max(l.Policy.Spec().Enforcement.Mode, policy.ModeOff)
+}
+
+// includes reports whether a rule is for all crawlers of an audience. A rule for
+// everyone-else is not: others let it yield more easily.
+func (l *linter) includes(r *policy.Rule, a policy.Audience) bool {
+	for _, b := range r.For {
+		if b.Kind == policy.ForEveryone || b.Kind == a.Kind && strings.EqualFold(b.Name, a.Name) {
+			return true
+		}
+		if a.Kind != policy.ForToken {
+			continue
+		}
+		if id := l.Policy.Crawler(a.Name); id != 0 && closeness(b) == byGroup && inGroup(b, l.Policy.CrawlerInfo(id)) {
+			return true
+		}
+	}
+	return false
+}
+
+// coversHosts reports whether a is for every host that b is for.
+func coversHosts(a, b *policy.Rule) bool {
+	if len(a.Hosts) == 0 {
+		return true
+	}
+	if len(b.Hosts) == 0 || len(a.Hosts) > maxNames || len(b.Hosts) > maxNames {
+		return false
+	}
+	return !slices.ContainsFunc(b.Hosts, func(h policy.Host) bool {
+		return !slices.ContainsFunc(a.Hosts, func(g policy.Host) bool { return coversHost(g, h) })
+	})
+}
+
+func coversHost(g, h policy.Host) bool {
+	return g == h || g.Wildcard() && strings.HasSuffix(string(h), string(g[1:]))
+}
+
+// hostsMeet returns a host that two rules are both for.
+func hostsMeet(a, b *policy.Rule) (string, bool) {
+	switch {
+	case len(a.Hosts) == 0 && len(b.Hosts) == 0:
+		return "", true
+	case len(a.Hosts) == 0:
+		return exampleHost(b.Hosts[0]), true
+	case len(b.Hosts) == 0:
+		return exampleHost(a.Hosts[0]), true
+	}
+	for _, g := range a.Hosts[:min(len(a.Hosts), maxNames)] {
+		for _, h := range b.Hosts[:min(len(b.Hosts), maxNames)] {
+			switch {
+			case coversHost(g, h):
+				return exampleHost(h), true
+			case coversHost(h, g):
+				return exampleHost(g), true
+			}
+		}
+	}
+	return "", false
+}
+
+// contested reports whether a statement that says the opposite meets s.
+func (l *linter) contested(rule int, s *policy.Statement) (bool, bool) {
+	usages := usagesOf(s.Usage)
+	if s.Usage == policy.Present {
+		usages = presentations
+	}
+	for _, usage := range usages {
+		opposite, ok := l.overlapping(s.Pattern, usage, !s.Allow)
+		if !ok {
+			return false, false
+		}
+		for _, o := range opposite {
+			if _, meet := hostsMeet(&l.rules[o.rule], &l.rules[rule]); meet && l.audiencesMeet(&l.rules[o.rule], &l.rules[rule]) {
+				return true, true
+			}
+		}
+	}
+	return false, true
+}
+
+var presentations = func() []policy.Usage {
+	usages := []policy.Usage{policy.Present}
+	for _, u := range policy.Usages() {
+		if u.IsPresentation() {
+			usages = append(usages, u)
+		}
+	}
+	return usages
+}()
+
+// audiencesMeet reports whether some crawler may be of both rules' audiences.
+func (l *linter) audiencesMeet(a, b *policy.Rule) bool {
+	if len(a.For) > maxNames || len(b.For) > maxNames {
+		return true
+	}
+	for _, x := range a.For {
+		for _, y := range b.For {
+			if l.audienceMeets(x, y) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (l *linter) audienceMeets(x, y policy.Audience) bool {
+	cx, cy := closeness(x), closeness(y)
+	if cx > cy {
+		x, y, cx, cy = y, x, cy, cx
+	}
+	if cx == byToken && cy == byToken {
+		return strings.EqualFold(x.Name, y.Name) || l.isFamily(l.Policy.Crawler(x.Name), y.Name) || l.isFamily(l.Policy.Crawler(y.Name), x.Name)
+	}
+	if cx == byToken && cy == byGroup {
+		return inGroup(y, l.Policy.CrawlerInfo(l.Policy.Crawler(x.Name))) || y.Kind == policy.ForPurpose
+	}
+	return true
+}
+
+// scope is what two statements must have in common to be of equal weight.
+type scope struct {
+	usage    policy.Usage
+	pattern  pathpattern.Pattern
+	audience policy.Audience
+	host     policy.Host
+}
+
+// ties finds a permission and a prohibition of one path in different rules that
+// name the same crawlers and hosts: the permission wins.
+func (l *linter) ties() {
+	allowed := map[scope]placed{}
+	l.each(func(rule int, s *policy.Statement) {
+		if s.Allow {
+			l.eachScope(rule, s, func(k scope) {
+				if _, ok := allowed[k]; !ok {
+					allowed[k] = placed{rule, s}
+				}
+			})
+		}
+	})
+	if len(allowed) == 0 {
+		return
+	}
+	l.each(func(rule int, s *policy.Statement) {
+		if s.Allow {
+			return
+		}
+		l.eachScope(rule, s, func(k scope) {
+			a, ok := allowed[k]
+			if !ok || a.rule == rule || !sameFilters(&l.rules[a.rule], &l.rules[rule]) {
+				return
+			}
+			later, first := a.s, s
+			if s.Pos.Line > a.s.Pos.Line {
+				later, first = s, a.s
+			}
+			l.report("tie", later.Pos, fmt.Sprintf("for %s, this and line %d say the opposite about %s of %s, so the permission in line %d wins; delete one of the two, or make the path of the one that is meant longer",
+				k.audience, first.Pos.Line, s.Usage, quote(s.Pattern.String()), a.s.Pos.Line))
+		})
+	})
+}
+
+// eachScope calls visit for a statement with each of its rule's audiences and
+// hosts.
+func (l *linter) eachScope(rule int, s *policy.Statement, visit func(scope)) {
+	r := &l.rules[rule]
+	hosts := r.Hosts
+	if len(hosts) == 0 {
+		hosts = []policy.Host{""}
+	}
+	for _, a := range r.For[:min(len(r.For), maxNames)] {
+		for _, h := range hosts[:min(len(hosts), maxNames)] {
+			if !l.spend(1) {
+				return
+			}
+			visit(scope{s.Usage, s.Pattern, policy.Audience{Kind: a.Kind, Name: strings.ToLower(a.Name)}, h})
+		}
+	}
+}

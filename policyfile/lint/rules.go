@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// emptyRules finds rules that state nothing.
+func (l *linter) emptyRules() {
+	for i := range l.rules {
+		if r := &l.rules[i]; isEmpty(r) {
+			l.report("empty-rule", r.Pos, fmt.Sprintf("this rule for %s neither allows nor disallows anything; add allow or disallow with paths, or delete it", audienceText(r)))
+		}
+	}
+}
+
+// enforcement finds requests for enforcement where nothing could be enforced.
+func (l *linter) enforcement() {
+	nothing := func(at policy.Pos, why string) { l.report("nothing-to-enforce", at, why) }
+	refused := false
+	for i := range l.rules {
+		r, source := &l.rules[i], &l.Sources[i]
+		limits := !r.Limit.IsZero() || r.CrawlDelay > 0 && r.Enforce >= policy.ModeLog
+		refused = refused || disallowsCrawl(r) || limits
+		if r.Enforce < policy.ModeLog || isEmpty(r) || limits && !disallowsCrawl(r) {
+			continue
+		}
+		if !disallowsCrawl(r) {
+			nothing(source.Enforce, "only crawl can be refused, and this rule does not disallow it, so enforce has no effect; disallow crawl for some paths, or delete enforce")
+			continue
+		}
+		if len(r.UsagePurposes) > 0 && !slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return !strings.Contains(u, "*") }) {
+			nothing(source.Enforce, `a purpose with "*" is for readers of robots.txt only: a request names its purpose as a plain word, so enforce has no effect; name the purposes one by one, or delete enforce`)
+		}
+		for j, a := range r.For {
+			if c, ok := l.Catalogue.Lookup(a.Name); ok && a.Kind == policy.ForToken && c.RobotsOnly && !crawlers.NamesBrowser(a.Name) {
+				l.report("control-token-enforced", source.Audiences[j], fmt.Sprintf("%s exists in robots.txt only: no visitor carries that name, so there is nobody to refuse; the rule works in robots.txt, and enforce has no effect on it", c.Token))
+			}
+		}
+	}
+	if e := l.Policy.Spec().Enforcement; e.Mode >= policy.ModeLog && !refused {
+		nothing(policy.Pos{Line: 1, Column: 1}, fmt.Sprintf(`"enforcement: %s" has no effect, as no rule disallows crawl, and nothing else can be refused; disallow crawl for someone, or delete enforcement`, e.Mode))
+	}
+}
+
+// ignoreDelay are the operators that document that they do not read Crawl-delay.
+var ignoreDelay = []string{"Google", "Yandex", "Apple"}
+
+func (l *linter) crawlDelay() {
+	for i := range l.rules {
+		r := &l.rules[i]
+		if r.CrawlDelay == 0 {
+			continue
+		}
+		var names []string
+		for _, a := range r.For {
+			c, ok := l.Catalogue.Lookup(a.Name)
+			switch {
+			case a.Kind == policy.ForToken && ok && slices.Contains(ignoreDelay, c.Operator):
+				names = append(names, c.Token)
+			case a.Kind == policy.ForOperator && containsFold(ignoreDelay, a.Name):
+				names = append(names, a.Name)
+			}
+		}
+		if len(names) > 0 {
+			verb := "ignores"
+			if len(names) > 1 {
+				verb = "ignore"
+			}
+			l.report("crawl-delay-ignored", r.CrawlDelayPos, fmt.Sprintf("%s %s crawl-delay; slow it down in the operator's own tools for website owners, or limit it at the edge with \"limit\"", andMore(names, len(names)), verb))
+		}
+	}
+}
+
+// searchLimits finds limits that name search engines and do not hold for them.
+func (l *linter) searchLimits() {
+	for i := range l.rules {
+		r := &l.rules[i]
+		at := r.LimitPos
+		if r.Limit.IsZero() {
+			if at = r.CrawlDelayPos; r.CrawlDelay == 0 || r.Enforce < policy.ModeLog {
+				continue
+			}
+		}
+		if slices.Contains(r.IntendedGuards, GuardLimits) {
+			continue
+		}
+		var names []string
+		for _, a := range r.For {
+			c, ok := l.Catalogue.Lookup(a.Name)
+			switch {
+			case a.Kind == policy.ForToken && ok && c.Kind == crawlers.KindSearch:
+				names = append(names, c.Token)
+			case a.Kind == policy.ForCategory && strings.EqualFold(a.Name, string(crawlers.KindSearch)):
+				names = append(names, a.String())
+			}
+		}
+		if len(names) > 0 {
+			l.report(GuardLimits, at, fmt.Sprintf(`this does not limit %s, as search engines that are answered with 429 drop pages from their results after a while; if you mean to, write "intended: [%s]" in this rule`, andMore(names, len(names)), GuardLimits))
+		}
+	}
+}
+
+// purposes finds rules for purposes that no crawler declares.
+func (l *linter) purposes() {
+	if l.Policy.Spec().Publish.UserAgentPurpose == policy.On {
+		return // the crawlers that declare it find it in robots.txt
+	}
+	for i := range l.rules {
+		for j, a := range l.rules[i].For {
+			if a.Kind != policy.ForPurpose || !l.spend(1) || len(l.crawlersOf(a)) > 0 {
+				continue
+			}
+			l.report("unknown-purpose", l.Sources[i].Audiences[j], fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name it, so this reaches nobody; list crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
+		}
+	}
+}
+
+// regexpSigns are what a regular expression has and hardly any address does.
+var regexpSigns = regexp.MustCompile(`\.\*|\.\+|\([^)]*\|[^)]*\)|\\[dws.]|\[[^\]]*-[^\]]*\]|^/?\^|\(\?`)
+
+// regexps finds paths that look like regular expressions, which match the very
+// characters that they are made of.
+func (l *linter) regexps() {
+	l.each(func(_ int, s *policy.Statement) {
+		text, err := url.PathUnescape(s.Pattern.String())
+		if err != nil {
+			return
+		}
+		sign := regexpSigns.FindString(text)
+		if sign == "" {
+			return
+		}
+		fix := `"*" stands for any characters and "$" at the end for the end of the address; write a line for each alternative`
+		if plain := strings.NewReplacer(".*", "*", ".+", "*").Replace(text); regexpSigns.FindString(plain) == "" {
+			fix = fmt.Sprintf(`"*" alone stands for any characters: write %s`, quote(plain))
+		}
+		l.report("looks-like-regexp", s.Pos, fmt.Sprintf("%s looks like a regular expression, and paths are not: %s is matched as it stands; %s", quote(text), quote(sign), fix))
+	})
+}
+
+// askedPurposes are the purposes of queries to which a rule applies as one for an
+// audience: one at a time, where it names some.
+func askedPurposes(r *policy.Rule, a policy.Audience) (all [][]string) {
+	var always []string
+	if a.Kind == policy.ForPurpose {
+		always = []string{strings.ToLower(a.Name)}
+	}
+	for _, pattern := range r.UsagePurposes {
+		one := strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(pattern, "$"), "*", "x"))
+		all = append(all, append(slices.Clone(always), one))
+	}
+	if all == nil {
+		all = [][]string{always}
+	}
+	return all
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	f, ds := LoadWith("summary.yaml", []byte(`version: 1
+crawlers:
+  PartnerBot: {}
+rules:
+  - for: category:ai-training
+    disallow: {crawl: /}
+  - for: [Googlebot, PartnerBot]
+    hosts: [a.example, b.example]
+    disallow: {crawl: /}
+    intended: true
+  - for: everyone
+    hosts: "*.staging.example"
+    disallow: {crawl: /}
+    intended: true
+`), Options{Now: testNow})
+	if f == nil {
+		t.Fatal(ds.Error())
+	}
+	text := SummaryText(f.Summary(testNow))
+	lines := strings.Split(text, "\n")
+	if len(lines) != 10 {
+		t.Fatalf("%d lines:\n%s", len(lines), text)
+	}
+	for i, want := range map[int]string{
+		0: "a.example and b.example:",
+		2: "search (",
+		3: "*.staging.example:",
+		4: "  may crawl:     nobody",
+		6: "any other host:",
+		8: "  may not crawl: ai-training (all ",
+	} {
+		if !strings.Contains(lines[i], want) {
+			t.Errorf("line %d: %q, want %q\n%s", i, lines[i], want, text)
+		}
+	}
+	if !strings.Contains(lines[2], "other (all 1)") || !strings.HasSuffix(lines[1], "unknown crawlers") || !strings.Contains(lines[5], "everyone (") {
+		t.Error(text)
+	}
+	// Every crawler is counted once on every host.
+	all := f.Catalogue.Len()
+	for _, s := range f.Summary(testNow) {
+		n := 0
+		for _, c := range append(s.In, s.Out...) {
+			n += c.Count
+		}
+		if n != all {
+			t.Errorf("%v: %d crawlers of %d", s.Hosts, n, all)
+		}
+	}
+}
+
+// TestSummaryOfManyHosts: the work does not grow with the hosts.
+func TestSummaryOfManyHosts(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("version: 1\nrules:\n")
+	for i := range 200 {
+		fmt.Fprintf(&b, "  - for: GPTBot\n    hosts: h%d.example\n    disallow: {crawl: /}\n", i)
+	}
+	f, ds := Load("many.yaml", []byte(b.String()))
+	if f == nil {
+		t.Fatal(ds.Error())
+	}
+	all := f.Summary(testNow)
+	if len(all) != 2 || len(all[0].Hosts) != maxSummaryHosts || all[1].More != 150 {
+		t.Errorf("%d groups\n%s", len(all), SummaryText(all))
+	}
+}
+
+// A policy that closes sections must not read as if everything were open, nor one that
+// asks as if it refused.
+func TestClosedText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, rules, want string }{
+		{"nothing closed", "  - for: everyone\n    allow: {crawl: /}\n", ""},
+		{"sections", "  - for: everyone\n    disallow: {crawl: [/premium/, /archive/]}\n",
+			"  apart from:    /premium/ and /archive/, closed to some or all of them\n  refused:       nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n"},
+		{"refused", "  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f, ds := Load("p.yaml", []byte("version: 1\nrules:\n"+c.rules))
+			if f == nil {
+				t.Fatal(ds.Text())
+			}
+			if got := f.ClosedText(); got != c.want {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}

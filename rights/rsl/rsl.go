@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rsl publishes what a policy says about the use of content as an RSL document
+// (Really Simple Licensing 1.0, Recommendation of 10 December 2025).
+//
+// RSL speaks to everyone. What the policy allows for everyone is permitted without
+// payment, what it disallows for anyone is prohibited, or offered under the terms of the
+// policy's rights section. The most specific content holds for a path.
+package rsl
+
+import (
+	"encoding/xml"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
+)
+
+// MediaType is that of RSL documents.
+const MediaType = "application/rsl+xml"
+
+// tokens are the usages of policy.RightsUsages in RSL's words (section 3.4.1.1).
+var tokens = [...]string{"ai-train", "ai-input", "search"}
+
+type document struct {
+	XMLName xml.Name  `xml:"https://rslstandard.org/rsl rsl"`
+	Content []content `xml:"content"`
+}
+
+type content struct {
+	URL       string     `xml:"url,attr"`
+	Licenses  []license  `xml:"license"`
+	Copyright *copyright `xml:"copyright"`
+	Terms     string     `xml:"terms,omitempty"`
+}
+
+type license struct {
+	Permits   []typed   `xml:"permits"` // at most one of each type (section 3.5)
+	Prohibits []typed   `xml:"prohibits"`
+	Payments  []payment `xml:"payment"`
+}
+
+type typed struct {
+	Type string `xml:"type,attr"`
+	List string `xml:",chardata"` // values with spaces between them
+}
+
+type payment struct {
+	Type   string  `xml:"type,attr"`
+	Custom string  `xml:"custom,omitempty"`
+	Amount *amount `xml:"amount"`
+}
+
+type amount struct {
+	Currency string `xml:"currency,attr"`
+	Decimal  string `xml:",chardata"`
+}
+
+type copyright struct {
+	ContactEmail string `xml:"contactEmail,attr,omitempty"`
+	ContactURL   string `xml:"contactUrl,attr,omitempty"`
+	Name         string `xml:",chardata"`
+}
+
+// New returns the document of a view, or nil if the view states nothing. exact is
+// false where it is stricter than the view, because its patterns cross in too many
+// ways.
+func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
+	cells, exact := v.Cells()
+	var doc document
+	for _, cell := range cells {
+		verdicts := cell.Value.Verdicts()
+		if !verdicts.Stated() {
+			continue
+		}
+		doc.Content = append(doc.Content, content{
+			URL: cell.Pattern.String(), Licenses: licenses(verdicts, r.Offers), Copyright: copyrightOf(r), Terms: r.Terms,
+		})
+	}
+	if doc.Content == nil {
+		return nil, exact
+	}
+	body, err := xml.MarshalIndent(&doc, "", "  ")
+	if err != nil {
+		panic("rsl: writing into memory: " + err.Error()) // only strings
+	}
+	return rights.NewDocument([]byte(xml.Header+string(body)+"\n"), MediaType), exact
+}
+
+// licenses are the free one and those that are offered. A licence that permits usages
+// covers no others; one that only prohibits leaves the others open, so that it stands
+// only where nothing is permitted or offered.
+func licenses(verdicts rights.Verdicts, offers []policy.Offer) (all []license) {
+	var permitted, prohibited []string
+	var offered []policy.Offer
+	for i, u := range policy.RightsUsages() {
+		switch verdicts[i] {
+		case policy.Allowed:
+			permitted = append(permitted, tokens[i])
+		case policy.Disallowed:
+			n := len(offered)
+			for _, o := range offers {
+				if o.Usage == u {
+					offered = append(offered, o)
+				}
+			}
+			if len(offered) == n {
+				prohibited = append(prohibited, tokens[i])
+			}
+		}
+	}
+	if len(permitted) > 0 || len(offered) == 0 {
+		all = append(all, license{Permits: usages(permitted), Prohibits: usages(prohibited)})
+	}
+	for _, o := range offered {
+		at := slices.Index(policyUsages, o.Usage)
+		l := license{Permits: usages(tokens[at : at+1]), Prohibits: usages(prohibited), Payments: []payment{{Type: o.Payment, Custom: o.URL}}}
+		if len(o.Users) > 0 {
+			l.Permits = append(l.Permits, typed{"user", strings.Join(o.Users, " ")})
+		}
+		if o.Amount != "" {
+			l.Payments[0].Amount = &amount{o.Currency, o.Amount}
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// Describe says in a few words what the document says about usages.
+func Describe(verdicts rights.Verdicts, offers []policy.Offer) string {
+	var parts []string
+	for _, l := range licenses(verdicts, offers) {
+		for _, t := range l.Permits {
+			text := "permits " + t.Type + " " + t.List
+			for _, p := range l.Payments {
+				text += " for " + p.Type
+			}
+			parts = append(parts, text)
+		}
+		for _, t := range l.Prohibits {
+			parts = append(parts, "prohibits "+t.Type+" "+t.List)
+		}
+	}
+	if parts == nil {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}
+
+var policyUsages = func() []policy.Usage { u := policy.RightsUsages(); return u[:] }()
+
+func usages(list []string) []typed {
+	if len(list) == 0 {
+		return nil
+	}
+	return []typed{{"usage", strings.Join(list, " ")}}
+}
+
+func copyrightOf(r *policy.Rights) *copyright {
+	if r.Copyright == "" && r.Contact == "" {
+		return nil
+	}
+	c := &copyright{Name: r.Copyright}
+	if mail, ok := strings.CutPrefix(r.Contact, "mailto:"); ok {
+		c.ContactEmail = mail
+	} else {
+		c.ContactURL = r.Contact
+	}
+	return c
+}

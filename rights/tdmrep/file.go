@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tdmrep
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
+)
+
+// Rule is one object of the file.
+type Rule struct {
+	Location pathpattern.Pattern
+	Declaration
+}
+
+// File is the rules of a tdmrep.json. The first that matches a path holds.
+type File struct {
+	Rules []Rule
+}
+
+// At is what a file declares about a path in normal form.
+func (f *File) At(path string) Declaration {
+	for _, r := range f.Rules {
+		if r.Location.Match(path) {
+			return r.Declaration
+		}
+	}
+	return Declaration{}
+}
+
+// at is what a file declares about paths that match a pattern and, of the file's
+// patterns, only those that cover it.
+func (f *File) at(p pathpattern.Pattern) Declaration {
+	for _, r := range f.Rules {
+		if r.Location.Covers(p) {
+			return r.Declaration
+		}
+	}
+	return Declaration{}
+}
+
+// New returns the file of a view. policyURL is that of the TDM policy, or "". exact is
+// false where the file is stricter than the view, because its patterns cross in too
+// many ways.
+func New(v *rights.View, policyURL string) (f *File, exact bool) {
+	cells, exact := v.Cells()
+	f = &File{}
+	for _, c := range cells {
+		if d := Of(c.Value, policyURL); d.Reservation != Unset {
+			f.Rules = append(f.Rules, Rule{c.Pattern, d})
+		}
+	}
+	f.sort()
+	f.reduce()
+	return f, exact
+}
+
+// sort puts the longest location first, which is the most specific.
+func (f *File) sort() {
+	slices.SortStableFunc(f.Rules, func(a, b Rule) int {
+		return cmp.Or(b.Location.Len()-a.Location.Len(), strings.Compare(a.Location.String(), b.Location.String()))
+	})
+}
+
+// reduce drops rules after which another one says the same of all their paths: nothing
+// between them says something else.
+func (f *File) reduce() {
+	for i, r := range slices.Backward(f.Rules) {
+		for _, next := range f.Rules[i+1:] {
+			if next.Declaration == r.Declaration {
+				if next.Location.Covers(r.Location) {
+					f.Rules = slices.Delete(f.Rules, i, i+1)
+					break
+				}
+				continue
+			}
+			if next.Location.Overlaps(r.Location) {
+				break
+			}
+		}
+	}
+}
+
+// maxRules bounds the rules of a merged file.
+const maxRules = 1000
+
+// Merge returns the file that reserves what either reserves. Where the locations of
+// the two cross in too many ways, it reserves every path that anything is reserved
+// of, and exact is false.
+func (f *File) Merge(other *File) (merged *File, exact bool) {
+	var patterns []pathpattern.Pattern
+	seen := map[pathpattern.Pattern]bool{}
+	for _, rules := range [][]Rule{f.Rules, other.Rules} {
+		for _, r := range rules {
+			if !seen[r.Location] {
+				seen[r.Location] = true
+				patterns = append(patterns, r.Location)
+			}
+		}
+	}
+	merged = &File{}
+	at := func(p pathpattern.Pattern) Declaration { return f.at(p).Merge(other.at(p)) }
+	if len(patterns) <= maxRules {
+		cells, ok := pathpattern.Tile(patterns, at, func(a, b Declaration) bool { return a == b })
+		if ok {
+			for _, c := range cells {
+				if c.Value.Reservation != Unset {
+					merged.Rules = append(merged.Rules, Rule{c.Pattern, c.Value})
+				}
+			}
+			merged.sort()
+			merged.reduce()
+			return merged, true
+		}
+	}
+	for _, rules := range [][]Rule{f.Rules, other.Rules} {
+		for _, r := range rules {
+			if r.Reservation == Reserved {
+				merged.Rules = []Rule{{pathpattern.All, r.Declaration}}
+				return merged, false
+			}
+		}
+	}
+	return merged, false
+}
+
+// jsonRule is a rule as it is written.
+type jsonRule struct {
+	Location    string `json:"location"`
+	Reservation int    `json:"tdm-reservation"`
+	Policy      string `json:"tdm-policy,omitempty"`
+}
+
+// JSON is the file as it is served.
+func (f *File) JSON() []byte {
+	var b bytes.Buffer
+	b.WriteString("[")
+	for i, r := range f.Rules {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		b.WriteString("\n  ")
+		line := jsonRule{r.Location.String(), int(r.Reservation - NotReserved), r.Policy}
+		var one bytes.Buffer
+		e := json.NewEncoder(&one)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(line); err != nil {
+			panic("tdmrep: writing into memory: " + err.Error())
+		}
+		b.Write(bytes.TrimSpace(one.Bytes()))
+	}
+	if len(f.Rules) > 0 {
+		b.WriteString("\n")
+	}
+	b.WriteString("]\n")
+	return b.Bytes()
+}
+
+// Document is the file, ready to be served.
+func (f *File) Document() *rights.Document {
+	return rights.NewDocument(f.JSON(), "application/json")
+}

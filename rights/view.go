@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// View is what a policy says about a host to everyone at once: the strictest of what
+// it says to any crawler, to any client that names a purpose, and to clients of any
+// identity.
+type View struct {
+	askers   [][3]*Finder // the first is everyone who has no rules of their own
+	patterns []pathpattern.Pattern
+
+	once  sync.Once
+	cells []pathpattern.Cell[Preferences]
+	exact bool
+}
+
+// maxAskers bounds the classes of crawlers with rules of their own about rights.
+// Beyond it every path is taken for closed that anything closes.
+const maxAskers = 200
+
+// NewView returns the view of a host, which may have a port.
+func NewView(p *policy.Policy, host string) *View {
+	v := &View{}
+	seen := map[string]bool{}
+	classes := p.Classes(host)
+	ids := identities(p)
+	for _, purpose := range append([]string{""}, purposes(p)...) {
+		for i := range classes {
+			c := classes[i]
+			if purpose != "" {
+				c = p.WithPurpose(&c, purpose)
+			}
+			if (i > 0 || purpose != "") && !ownRights(p, &c, purpose) {
+				continue
+			}
+			key := keyOf(p, &c, purpose)
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+			for _, id := range ids {
+				v.add(p, &c, purpose, id)
+			}
+		}
+	}
+	known := map[pathpattern.Pattern]bool{}
+	for _, fs := range v.askers {
+		for _, f := range fs {
+			for _, pattern := range f.Patterns() {
+				if !known[pattern] {
+					known[pattern] = true
+					v.patterns = append(v.patterns, pattern)
+				}
+			}
+		}
+	}
+	return v
+}
+
+func (v *View) add(p *policy.Policy, c *policy.Class, purpose string, id policy.Identity) {
+	var fs [3]*Finder
+	for i, u := range policy.RightsUsages() {
+		fs[i] = newFinder(p, c, u, purpose, id)
+	}
+	v.askers = append(v.askers, fs)
+}
+
+// ownRights reports whether rules speak to a class of rights that do not speak to
+// everyone.
+func ownRights(p *policy.Policy, c *policy.Class, purpose string) bool {
+	for tier := range policy.TierEveryone + 1 {
+		for _, r := range p.Rules(c, tier) {
+			if (tier < policy.TierEveryone || purpose != "" && len(r.UsagePurposes) > 0) && slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+				return s.Usage == policy.Other || slices.Contains(policyUsages, s.Usage)
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keyOf is equal for classes to which the same is stated.
+func keyOf(p *policy.Policy, c *policy.Class, purpose string) string {
+	var key []byte
+	for _, u := range append(slices.Clone(policyUsages), policy.Other) {
+		for _, a := range p.Statements(c, u, purpose) {
+			key = binary.AppendUvarint(key, uint64(a.Statement.Pos.Line))
+			key = binary.AppendUvarint(key, uint64(a.Statement.Pos.Column))
+			key = append(key, byte(a.Tier), byte(a.Statement.Usage))
+			key = append(key, a.Statement.Pattern.String()...)
+			key = append(append(append(key, 0), a.Audience.String()...), 0)
+		}
+		key = append(key, 1)
+	}
+	return string(key)
+}
+
+var policyUsages = func() []policy.Usage { u := policy.RightsUsages(); return u[:] }()
+
+// purposes lists the purposes that rules speak of, in lower case. One with "*" is
+// itself an example of what it matches.
+func purposes(p *policy.Policy) (names []string) {
+	add := func(name string) {
+		if name = strings.ToLower(name); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	rules := p.Spec().Rules
+	for i := range rules {
+		for _, a := range rules[i].For {
+			if a.Kind == policy.ForPurpose {
+				add(a.Name)
+			}
+		}
+		for _, u := range rules[i].UsagePurposes {
+			add(u)
+		}
+	}
+	return names
+}
+
+// identities are those that a client can have, as far as it matters to p.
+func identities(p *policy.Policy) []policy.Identity {
+	if p.DemandsIdentity() {
+		return []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified}
+	}
+	return []policy.Identity{policy.Unknown}
+}
+
+// At is what holds for paths that match a pattern and, of the policy's patterns, only
+// those that cover it.
+func (v *View) At(pattern pathpattern.Pattern) Preferences {
+	var all Preferences
+	for i, fs := range v.askers {
+		var one Preferences
+		for j, f := range fs {
+			one[j] = f.At(pattern)
+		}
+		if i == 0 {
+			all = one
+			continue
+		}
+		all = all.stricter(one)
+	}
+	return all
+}
+
+// Patterns lists those of the statements about one usage, by its place in
+// policy.RightsUsages.
+func (v *View) Patterns(usage int) (patterns []pathpattern.Pattern) {
+	seen := map[pathpattern.Pattern]bool{}
+	for _, fs := range v.askers {
+		for _, p := range fs[usage].Patterns() {
+			if !seen[p] {
+				seen[p] = true
+				patterns = append(patterns, p)
+			}
+		}
+	}
+	return patterns
+}
+
+// Stated reports whether the view says anything about a usage of some path.
+func (v *View) Stated(u policy.Usage) bool {
+	i := slices.Index(policyUsages, u)
+	cells, _ := v.Cells()
+	return slices.ContainsFunc(cells, func(c pathpattern.Cell[Preferences]) bool { return c.Value[i].Verdict != policy.Unstated })
+}
+
+// StatesAny reports whether the view says anything.
+func (v *View) StatesAny() bool {
+	return slices.ContainsFunc(policyUsages, v.Stated)
+}
+
+// Cells says for every path what holds there, for readers who take the longest pattern
+// that matches. Where patterns cross in too many ways, exact is false, and one cell
+// says for all paths what is disallowed for any.
+func (v *View) Cells() (cells []pathpattern.Cell[Preferences], exact bool) {
+	v.once.Do(func() { v.cells, v.exact = v.tile() })
+	return v.cells, v.exact
+}
+
+func (v *View) tile() (cells []pathpattern.Cell[Preferences], exact bool) {
+	if len(v.patterns) == 0 {
+		return nil, true
+	}
+	if len(v.askers) <= maxAskers {
+		cells, exact = pathpattern.Tile(v.patterns, v.At, func(a, b Preferences) bool { return a.Verdicts() == b.Verdicts() })
+		if exact {
+			return cells, true
+		}
+	}
+	strict := v.strictest()
+	if !strict.Verdicts().Stated() {
+		return nil, false
+	}
+	return []pathpattern.Cell[Preferences]{{Pattern: pathpattern.All, Value: strict}}, false
+}
+
+// strictest is what is disallowed for any path.
+func (v *View) strictest() (all Preferences) {
+	for _, pattern := range v.patterns {
+		for i, d := range v.At(pattern) {
+			if d.Verdict == policy.Disallowed && all[i].Verdict != policy.Disallowed {
+				all[i] = d
+			}
+		}
+	}
+	return all
+}
+
+// Exceptions are the statements for some crawlers, purposes or identities with which
+// the view does not agree: it disallows more for the others, or allows less to these.
+// They are in the order of the file.
+func (v *View) Exceptions() (all []policy.Decision) {
+	seen := map[*policy.Statement]bool{}
+	add := func(d policy.Decision) {
+		if d.Statement != nil && !seen[d.Statement] {
+			seen[d.Statement] = true
+			all = append(all, d)
+		}
+	}
+	for _, pattern := range v.patterns {
+		strict := v.At(pattern)
+		for _, fs := range v.askers {
+			for i, f := range fs {
+				d := f.At(pattern)
+				switch {
+				case strict[i].Verdict != policy.Disallowed || d.Verdict == policy.Disallowed:
+				case d.Verdict == policy.Allowed && v.askers[0][i].At(pattern).Verdict == policy.Disallowed:
+					add(d) // it is exempt
+				default:
+					add(strict[i])
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b policy.Decision) int {
+		return cmp.Or(cmp.Compare(a.Statement.Pos.Line, b.Statement.Pos.Line), cmp.Compare(a.Statement.Pos.Column, b.Statement.Pos.Column))
+	})
+	return all
+}
+
+// ForEveryone is At for one request: the host and path of a query, as sent. The
+// query's crawler, identity, purposes and usage are not looked at.
+func ForEveryone(p *policy.Policy, q policy.Query) Preferences {
+	var all Preferences
+	first := true
+	ids := identities(p)
+	for _, purpose := range append([]string{""}, purposes(p)...) {
+		q.Purposes = nil
+		if purpose != "" {
+			q.Purposes = []string{purpose}
+		}
+		for _, c := range p.ClassesOf(q.Host, q.Path) {
+			q.Crawler = 0
+			if len(c.Crawlers) > 0 {
+				q.Crawler = c.Crawlers[0]
+			}
+			for _, q.Identity = range ids {
+				var one Preferences
+				for i, u := range policyUsages {
+					q.Usage = u
+					one[i] = p.Decide(q)
+				}
+				if first {
+					all, first = one, false
+					continue
+				}
+				all = all.stricter(one)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsrule_test
+
+import (
+	"fmt"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+)
+
+// Two sets of rules unite to the stricter of both.
+func ExampleSet_Union() {
+	policy := robotsrule.Of("noindex").Union(robotsrule.MaxSnippet(50))
+	page := robotsrule.Parse("max-snippet:160, nofollow")
+	fmt.Println(policy.Union(page))
+	// Output: noindex, nofollow, max-snippet:50
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// TestFlattening is design by example: rules, and the file that they come to.
+func TestFlattening(t *testing.T) {
+	const everyone, alpha, search = "everyone", "AlphaBot", "category:search"
+	for _, c := range []struct {
+		name  string
+		rules []policy.Rule
+		want  string
+		codes []string
+	}{
+		{
+			"an Allow that opens nothing is left out",
+			[]policy.Rule{crawlRule(1, everyone, false, "/members/", "/*?sort="), crawlRule(10, search, true, "/")},
+			"User-agent: *\nDisallow: /members/\nDisallow: /*?sort=\n", nil,
+		},
+		{
+			"an Allow within what is disallowed opens it",
+			[]policy.Rule{crawlRule(1, everyone, false, "/members/"), crawlRule(10, search, true, "/members/free/")},
+			"User-agent: *\nDisallow: /members/\n\nUser-agent: AlphaBot\nAllow: /members/free/\nDisallow: /members/\n", nil,
+		},
+		{
+			"a Disallow that an Allow covers is left out",
+			[]policy.Rule{crawlRule(1, everyone, false, "/a/b/", "/c/"), crawlRule(10, alpha, true, "/a/b/")},
+			"User-agent: *\nDisallow: /a/b/\nDisallow: /c/\n\nUser-agent: AlphaBot\nDisallow: /c/\n", nil,
+		},
+		{
+			"an intersection is written out",
+			[]policy.Rule{crawlRule(1, everyone, false, "/*?"), crawlRule(10, alpha, false, "/"), crawlRule(20, alpha, true, "/shop/")},
+			"User-agent: *\nDisallow: /*?\n\nUser-agent: AlphaBot\nDisallow: /shop/*?\nAllow: /shop/\nDisallow: /\n", nil,
+		},
+		{
+			"a tie allows",
+			[]policy.Rule{crawlRule(1, everyone, false, "/*.g*f$"), crawlRule(10, alpha, true, "/x.gif$")},
+			"User-agent: *\nDisallow: /*.g*f$\n\nUser-agent: AlphaBot\nAllow: /x.gif$\nDisallow: /*.g*f$\n", nil,
+		},
+		{
+			"an Allow that is too short",
+			[]policy.Rule{crawlRule(1, everyone, false, "/*x*.*gif$"), crawlRule(10, alpha, true, "/x.gif$")},
+			"User-agent: *\nDisallow: /*x*.*gif$\n", []string{"warning not-flattenable 11"},
+		},
+		{
+			"two groups of which none is narrower",
+			[]policy.Rule{crawlRule(1, search, true, "/a*b"), crawlRule(10, "operator:alpha", false, "/*ab")},
+			"User-agent: *\nDisallow:\n\nUser-agent: AlphaBot\nDisallow: /*ab\n", nil,
+		},
+		{
+			"everyone else",
+			[]policy.Rule{crawlRule(1, "everyone-else", false, "/"), crawlRule(10, alpha, true, "/"), crawlRule(20, alpha, false, "/search")},
+			"User-agent: *\nDisallow: /\n\nUser-agent: AlphaBot\nDisallow: /search\n", nil,
+		},
+		{
+			"a group that exists to disallow nothing",
+			[]policy.Rule{crawlRule(1, everyone, false, "/a/"), crawlRule(10, alpha, true, "/a/")},
+			"User-agent: *\nDisallow: /a/\n\nUser-agent: AlphaBot\nDisallow:\n", nil,
+		},
+		{
+			"the directory of an index page stays closed",
+			[]policy.Rule{crawlRule(1, everyone, false, "/"), crawlRule(10, everyone, true, "/app/index.html")},
+			"User-agent: *\nAllow: /app/index.html\nDisallow: /\nDisallow: /*app/$\n", nil,
+		},
+		{
+			"an index page whose directory nothing can keep closed",
+			[]policy.Rule{crawlRule(1, everyone, false, "/app/"), crawlRule(10, everyone, true, "/app/index.html")},
+			"User-agent: *\nDisallow: /app/\n", []string{"warning not-flattenable 11"},
+		},
+		{
+			"an index page whose directory is open",
+			[]policy.Rule{crawlRule(1, everyone, false, "/app/i"), crawlRule(10, everyone, true, "/app/index.html")},
+			"User-agent: *\nAllow: /app/index.html\nDisallow: /app/i\n", nil,
+		},
+		{
+			"a literal dollar sign in two spellings",
+			[]policy.Rule{crawlRule(1, everyone, false, "/*$subscribe", "/a%24")},
+			"User-agent: *\nDisallow: /*%24subscribe\nDisallow: /*$subscribe\nDisallow: /a%24\nDisallow: /a$*\n", []string{"hint literal-wildcard 2", "hint literal-wildcard 3"},
+		},
+		{
+			"a literal asterisk is any text in the second spelling",
+			[]policy.Rule{crawlRule(1, everyone, false, "/a%2Ab")},
+			"User-agent: *\nDisallow: /a%2Ab\nDisallow: /a*b\n", []string{"hint literal-wildcard 2"},
+		},
+		{
+			"bytes that not all readers encode alike, in the path only",
+			[]policy.Rule{crawlRule(1, everyone, false, "/~joe/", "/a[1]", "/a|b", "/s?q=~a|b", "/a=b")},
+			"User-agent: *\nDisallow: /~joe/\nDisallow: /%7Ejoe/\nDisallow: /a[1]\nDisallow: /a%5B1%5D\nDisallow: /a%7Cb\nDisallow: /a|b\nDisallow: /s?q=~a%7Cb\nDisallow: /a=b\n", nil,
+		},
+		{
+			"an Allow has one spelling",
+			[]policy.Rule{crawlRule(1, everyone, false, "/"), crawlRule(10, everyone, true, "/~joe/")},
+			"User-agent: *\nAllow: /~joe/\nDisallow: /\n", nil,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			spec := &policy.Spec{Crawlers: []policy.Crawler{{Token: "AlphaBot", Operator: "Alpha", Kind: "search"}}, Rules: c.rules}
+			f, problems := Render(compile(t, spec), "", Options{})
+			if string(f.Body) != c.want || !slices.Equal(codes(problems), c.codes) {
+				t.Errorf("%q\n%s\nwant %q\n%s", codes(problems), f.Body, c.codes, c.want)
+			}
+		})
+	}
+}

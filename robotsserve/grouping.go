@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// grouping finds the groups of a host.
+type grouping struct {
+	*layout
+	host     string
+	star     *group            // of everyone who is not named
+	groups   []*group          // the others, in the order of the policy
+	byKey    map[string]*group // of groups
+	due      map[string]*group // by token in lower case: what a crawler that rules name should obey
+	below    *foreign          // a file that is merged, or nil
+	extra    []policy.Crawler  // that only it names
+	size     int               // of all groups' lines
+	work     int               // statements that were flattened
+	losses   []Loss
+	problems []policy.Problem
+}
+
+func newGrouping(l *layout, host string) *grouping {
+	return &grouping{layout: l, host: host, star: &group{}, byKey: map[string]*group{}, due: map[string]*group{}}
+}
+
+// collect makes a group of each class of crawlers and joins those of equal lines.
+func (g *grouping) collect() {
+	classes := g.p.Classes(g.host)
+	bodies := bodies{g.layout, map[bodyKey]groupBody{}}
+	for i, u := range g.controls(g.units(classes)) {
+		lines, losses := []Line{{Text: "Disallow: /"}}, []Loss(nil)
+		if g.size <= 4*MaxFile && g.work <= g.mostWork() { // what is far too large is not worth the time
+			if u.control {
+				lines, losses = g.controlBody(u)
+			} else {
+				lines, losses = bodies.of(g, u)
+			}
+		}
+		gr := g.star
+		if i == 0 {
+			gr.lines, gr.key = lines, keyOf(lines)
+			if len(gr.key) > MaxFile {
+				g.size += 4 * MaxFile // whatever the others say
+			}
+			gr.add(g.p.Rules(u.class, policy.TierEveryone))
+		} else {
+			gr = g.group(lines)
+			gr.add(narrower(g.p, u.class))
+		}
+		tokens := []string{"*"}
+		if i > 0 {
+			tokens = nil
+		}
+		shaped := u.below != nil || u.control || slices.ContainsFunc(narrower(g.p, u.class), shapes)
+		for _, info := range u.infos {
+			if tokens = append(tokens, info.Token); shaped {
+				g.due[g.lower(info.Token)] = gr
+			}
+		}
+		for j := range losses {
+			losses[j].Crawlers = tokens
+			g.warn(&losses[j])
+		}
+		g.losses = append(g.losses, losses...)
+	}
+	if g.below == nil && g.work > maxWork {
+		g.problems = append(g.problems, tooMuch(g.p))
+	}
+	var purposes []purpose
+	if g.p.Spec().Publish.UserAgentPurpose != policy.Off {
+		purposes = g.published(&classes[0])
+	}
+	g.hintDirectives()
+	g.name(len(purposes) > 0)
+	g.addPurposes(purposes)
+	g.addUsageTokens()
+}
+
+// hintDirectives reports App-Directives that stand in groups of named crawlers only:
+// draft-nottingham-plan-b recommends that of "*", as an application reads the group of its
+// own token, and few have one.
+func (g *grouping) hintDirectives() {
+	directs := func(gr *group) *Line {
+		if i := slices.IndexFunc(gr.lines, func(l Line) bool { return l.key == "app-directives" }); i >= 0 {
+			return &gr.lines[i]
+		}
+		return nil
+	}
+	if directs(g.star) != nil {
+		return
+	}
+	for _, gr := range g.groups {
+		if l := directs(gr); l != nil {
+			g.problems = append(g.problems, policy.Problem{
+				Severity: policy.Hint, Code: "app-directives-named", Pos: l.Pos,
+				Message: "these app-directives stand only in groups of named crawlers, where few applications look; write them in a rule for everyone",
+			})
+			return
+		}
+	}
+}
+
+// narrower lists the rules that reach a class more closely than everyone.
+func narrower(p *policy.Policy, c *policy.Class) (rules []*policy.Rule) {
+	for tier := range policy.TierEveryone {
+		rules = append(rules, p.Rules(c, tier)...)
+	}
+	return rules
+}
+
+// Limits on the statements that groups are made of, counted once for each class of
+// crawlers with rules of its own about crawling. A group by itself costs as much as
+// groupWork of them.
+const (
+	maxWork      = 4 << 20 // in the file of a host
+	maxCheckWork = 1 << 20 // in the files that Check renders
+	groupWork    = 16
+)
+
+func (g *grouping) mostWork() int {
+	if g.below != nil {
+		return maxMergeWork
+	}
+	return maxWork
+}
+
+// group returns the group of some lines.
+func (g *grouping) group(lines []Line) *group {
+	key := keyOf(lines)
+	gr := g.byKey[key]
+	if gr == nil {
+		gr = &group{lines: lines, key: key}
+		g.size += len(key)
+		g.byKey[key] = gr
+		g.groups = append(g.groups, gr)
+	}
+	return gr
+}
+
+// body is the lines of a class after those that name it.
+func (g *grouping) body(c *policy.Class, below *foreignGroup) ([]Line, []Loss) {
+	all := statementsOf(g.p.Statements(c, policy.Crawl, ""), "")
+	if below != nil {
+		all = append(all, below.stated()...)
+	}
+	lines, losses := g.crawlLines(all)
+	return g.assemble(lines, c, "", below), losses
+}
+
+func statementsOf(applied []policy.Applied, scope string) []stated {
+	all := make([]stated, len(applied))
+	for i := range applied {
+		s := applied[i].Statement
+		all[i] = stated{pattern: s.Pattern, allow: s.Allow, applied: &applied[i], scope: scope}
+	}
+	return all
+}
+
+// crawlLines flattens statements.
+func (g *grouping) crawlLines(all []stated) ([]line, []Loss) {
+	g.work += len(all) + groupWork
+	lines, losses, ok := flatten(all, g.overrides)
+	if !ok {
+		g.problems = append(g.problems, policy.Problem{
+			Severity: policy.Error, Code: "not-flattenable", Pos: all[0].pos(),
+			Message: "too many paths with * are allowed here and disallowed there for robots.txt to say which one wins; state fewer of them",
+		})
+		return []line{{pattern: pathpattern.All, of: &stated{pattern: pathpattern.All}}}, nil
+	}
+	return lines, losses
+}
+
+// overrides is the policy's, extended to a file below: whatever the policy says of a
+// path wins over the file, and in the file the longer pattern wins, or the Allow.
+func (g *grouping) overrides(a, d *stated) bool {
+	switch {
+	case a.applied != nil && d.applied != nil:
+		return g.p.Overrides(a.applied, d.applied)
+	case a.applied == nil && d.applied == nil:
+		return a.size >= d.size
+	}
+	return a.applied != nil
+}
+
+func (s *stated) pos() policy.Pos {
+	if s.applied == nil {
+		return policy.Pos{}
+	}
+	return s.applied.Statement.Pos
+}
+
+// assemble puts the lines of a group together: what the policy says, then what the
+// file below adds.
+func (g *grouping) assemble(lines []line, c *policy.Class, purpose string, below *foreignGroup) []Line {
+	var ours, theirs []Line
+	for i := range lines {
+		for _, l := range printed(&lines[i]) {
+			if lines[i].of.applied == nil {
+				theirs = append(theirs, l)
+			} else {
+				ours = append(ours, l)
+			}
+		}
+	}
+	delay := g.crawlDelay(c, purpose)
+	var also []Line
+	if delay != nil {
+		also = append(also, *delay)
+	}
+	if g.speaks != (spokenOf{}) {
+		ex, problems := extensions(g.p, c, purpose)
+		g.problems = append(g.problems, problems...)
+		also = append(also, ex...)
+	}
+	if len(ours)+len(theirs) == 0 {
+		ours = []Line{{Text: allowAll}}
+	}
+	if below != nil {
+		if d := below.crawlDelay(); d != "" && delay == nil {
+			theirs = append(theirs, Line{Text: d, key: "crawl-delay", pattern: pathpattern.All})
+		}
+		for _, text := range below.extensions(g.speaks) {
+			theirs = append(theirs, Line{Text: text})
+		}
+	}
+	switch {
+	case len(theirs) == 0:
+		return append(ours, also...)
+	case len(ours) > 0:
+		return slices.Concat(ours, also, []Line{{Text: theirsComment}}, theirs)
+	case len(also) > 0: // a rule stands first
+		return slices.Concat([]Line{{Text: theirsComment}}, theirs, []Line{{Text: oursComment}}, also)
+	}
+	return append([]Line{{Text: theirsComment}}, theirs...)
+}
+
+// crawlDelay is the Crawl-delay line of a class, or nil.
+func (g *grouping) crawlDelay(c *policy.Class, purpose string) *Line {
+	q := policy.Query{Host: g.host, Identity: policy.Verified}
+	if len(c.Crawlers) > 0 {
+		q.Crawler = c.Crawlers[0]
+	}
+	if purpose != "" {
+		q.Purposes = []string{purpose}
+	}
+	r := g.p.CrawlDelay(q)
+	if r == nil || r.NoCrawlDelay {
+		return nil
+	}
+	text := "Crawl-delay: " + strconv.FormatFloat(r.CrawlDelay.Seconds(), 'f', -1, 64)
+	return &Line{Text: text, Rule: r, Pos: r.CrawlDelayPos, key: "crawl-delay", pattern: pathpattern.All}
+}
+
+// warn reports a loss, once for each statement.
+func (g *grouping) warn(l *Loss) {
+	if h := spellingHint(l); l.spelling {
+		if !slices.Contains(g.problems, h) {
+			g.problems = append(g.problems, h)
+		}
+		return
+	}
+	for _, p := range g.problems {
+		if p.Code == "not-flattenable" && p.Pos == l.Pos {
+			return
+		}
+	}
+	g.problems = append(g.problems, policy.Problem{
+		Severity: policy.Warning, Code: "not-flattenable", Pos: l.Pos,
+		Message: fmt.Sprintf("robots.txt cannot say all of what is allowed with %q, because the longest pattern wins there, and it stays stricter for %q; write a longer path here, or the pattern that disallows it shorter",
+			l.Pattern, l.Paths),
+	})
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// licence takes over the first of the file that can be; the first of a group if
+// there is no other.
+func (im *importer) licence() {
+	all := im.f.licenses
+	inGroups := map[int]bool{}
+	for _, g := range im.f.groups {
+		for _, l := range g.lines {
+			if l.key == "license" && !inGroups[l.line] {
+				inGroups[l.line] = true
+				all = append(all, l)
+			}
+		}
+	}
+	for _, l := range all {
+		switch {
+		case im.spec.Publish.License == l.value:
+		case im.spec.Publish.License != "":
+			im.f.tell(l.line, "a policy has one licence; %q is left out", l.value)
+		case !isAddress(l.value):
+			im.f.tell(l.line, "the licence %q is not a URL such as https://www.example.com/license.xml; it is left out", l.value)
+		default:
+			im.spec.Publish.License = l.value
+			if inGroups[l.line] {
+				im.f.tell(l.line, "this licence is for one group of crawlers, and the policy publishes it for everyone")
+			}
+		}
+	}
+}
+
+// isAddress reports whether a text is a URL of the web that can stand in a line.
+func isAddress(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && printable(text) && !strings.ContainsAny(text, " \t#")
+}
+
+// sitemaps takes over what a policy can name: URLs of the web, and paths.
+func (im *importer) sitemaps() {
+	for _, l := range im.f.sitemaps {
+		path := strings.HasPrefix(l.value, "/") && !strings.HasPrefix(l.value, "//")
+		switch {
+		case !isAddress(l.value) && !(path && isAddress("https://x"+l.value)):
+			im.f.tell(l.line, "the sitemap %q is not a URL such as https://www.example.com/sitemap.xml; it is left out", l.value)
+		case !slices.Contains(im.spec.Sitemaps, l.value):
+			im.spec.Sitemaps = append(im.spec.Sitemaps, l.value)
+		}
+	}
+}
+
+func (im *importer) delay(r *policy.Rule, g *foreignGroup) {
+	if g.delay == "" {
+		return
+	}
+	seconds, err := strconv.ParseFloat(g.delay, 64)
+	if err != nil || !(seconds > 0) || seconds > maxDelay.Seconds() {
+		im.f.tell(g.delayN, "the crawl-delay %q is not a number of seconds up to a day; it is left out", g.delay)
+		return
+	}
+	r.CrawlDelay = time.Duration(seconds * float64(time.Second))
+	r.CrawlDelayPos = policy.Pos{Line: g.delayN, Column: 1}
+}
+
+// extension adds what a line of an extension says. In the file a longer path
+// replaces all that a shorter one says, in the policy it only adds.
+func (im *importer) extension(r *policy.Rule, l foreignLine) {
+	pattern, value := pathpattern.All, l.value
+	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
+		path, rest, _ := strings.Cut(strings.ReplaceAll(value, "\t", " "), " ")
+		p, ok := foreignPattern(path)
+		if !ok {
+			im.f.tell(l.line, "%q is not a path; the line is left out", path)
+			return
+		}
+		if im.tooLong(l.line, p) {
+			return
+		}
+		pattern, value = p, strings.TrimSpace(rest)
+		im.f.tell(l.line, "in robots.txt the longest path replaces what shorter ones say; in the policy, what shorter paths say holds beside %q", l.key+": "+l.value)
+	}
+	switch l.key {
+	case "app-directives":
+		im.directives(r, l, pattern, value)
+	case "content-usage":
+		im.usage(r, l, pattern, value)
+	case "content-signal":
+		im.signal(r, l, pattern, value)
+	}
+}
+
+func (im *importer) directives(r *policy.Rule, l foreignLine, pattern pathpattern.Pattern, value string) {
+	list, err := httpsfv.UnmarshalList([]string{value})
+	if err != nil {
+		im.f.tell(l.line, "%q is not a list of directives (%v); the line is left out", value, err)
+		return
+	}
+	for _, m := range list {
+		item, ok := m.(httpsfv.Item)
+		app, isToken := item.Value.(httpsfv.Token)
+		if !ok || !isToken {
+			im.f.tell(l.line, "a member of %q is not the name of an application; it is left out", value)
+			continue
+		}
+		text, err := httpsfv.Marshal(item)
+		if err != nil {
+			im.f.tell(l.line, "%q is not a list of directives (%v); the line is left out", value, err)
+			continue
+		}
+		r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: policy.Pos{Line: l.line, Column: 1}, Pattern: pattern, App: string(app), Text: text})
+	}
+}
+
+func (im *importer) usage(r *policy.Rule, l foreignLine, pattern pathpattern.Pattern, value string) {
+	dict, err := httpsfv.UnmarshalDictionary([]string{value})
+	if err != nil {
+		im.f.tell(l.line, "%q is not a dictionary of preferences (%v); the line is left out", value, err)
+		return
+	}
+	for _, name := range dict.Names() {
+		m, _ := dict.Get(name)
+		item, _ := m.(httpsfv.Item)
+		u, ok := policy.ParseUsage(name)
+		says, _ := item.Value.(httpsfv.Token)
+		if !ok || u.IsACAP() || says != "y" && says != "n" {
+			im.f.tell(l.line, "%q of %q is not a known preference; it is left out", name, value)
+			continue
+		}
+		im.prefer(r, l, pattern, u, says == "y")
+	}
+}
+
+// prefer adds a preference; what any line disallows is disallowed.
+func (im *importer) prefer(r *policy.Rule, l foreignLine, pattern pathpattern.Pattern, u policy.Usage, allow bool) {
+	im.spec.Publish.ContentUsage = policy.On
+	i := slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && s.Pattern == pattern })
+	if i >= 0 {
+		r.Statements[i].Allow = r.Statements[i].Allow && allow
+		return
+	}
+	r.Statements = append(r.Statements, policy.Statement{Pos: policy.Pos{Line: l.line, Column: 1}, Allow: allow, Usage: u, Pattern: pattern})
+}
+
+// signal adds a Content-Signal line, whose names are not those of the policy.
+func (im *importer) signal(r *policy.Rule, l foreignLine, pattern pathpattern.Pattern, value string) {
+	names := map[string]policy.Usage{"ai-train": policy.TrainAI, "ai-input": policy.AIUse, "search": policy.Search}
+	for member := range strings.SplitSeq(value, ",") {
+		name, says, _ := strings.Cut(member, "=")
+		name, says = strings.ToLower(strings.TrimSpace(name)), strings.ToLower(strings.TrimSpace(says))
+		u, ok := names[name]
+		if !ok || says != "yes" && says != "no" {
+			im.f.tell(l.line, "%q is not a known preference; it is left out", strings.TrimSpace(member))
+			continue
+		}
+		im.spec.Publish.ContentSignal = policy.On
+		im.prefer(r, l, pattern, u, says == "yes")
+	}
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/acap"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// layout is what the files of all hosts of a policy have in common, for one goroutine.
+type layout struct {
+	p           *policy.Policy
+	acap        *acap.Writer
+	places      map[*policy.Rule]uint64       // of the rules that shape a group
+	usages      []policy.Usage                // that such rules state something about
+	purposes    []string                      // that rules are for
+	followers   map[string][]policy.CrawlerID // of a token in lower case
+	ignoring    []policy.CrawlerID            // ignore "*"
+	speaks      spokenOf
+	controls    []policy.CrawlerID  // are control tokens for training
+	otherTokens map[string]bool     // that groups may have beside those of crawlers, in lower case
+	parts       map[string][]string // of tokens, see partsOf
+	folded      map[string]string   // tokens in lower case
+}
+
+func newLayout(p *policy.Policy) *layout {
+	l := &layout{
+		p: p, acap: acap.NewWriter(p), places: map[*policy.Rule]uint64{}, purposes: purposeAudiences(p.Spec()),
+		followers: map[string][]policy.CrawlerID{}, speaks: spokenOfBy(p), parts: map[string][]string{}, folded: map[string]string{}, otherTokens: map[string]bool{},
+	}
+	rules := p.Spec().Rules
+	for i := range rules {
+		if !shapes(&rules[i]) {
+			continue
+		}
+		l.places[&rules[i]] = uint64(i) + 1
+		for _, s := range rules[i].Statements {
+			if standsInGroups(s.Usage) && !slices.Contains(l.usages, s.Usage) {
+				l.usages = append(l.usages, s.Usage)
+			}
+		}
+	}
+	for id, info := range p.Crawlers {
+		for _, head := range info.Follows {
+			head = strings.ToLower(head)
+			l.followers[head] = append(l.followers[head], id)
+		}
+		if info.IgnoresStar {
+			l.ignoring = append(l.ignoring, id)
+		}
+		if info.ControlsTraining {
+			l.controls = append(l.controls, id)
+		}
+	}
+	for _, name := range l.purposes {
+		l.otherTokens[sentinel+strings.ToLower(name)] = true
+	}
+	for _, t := range p.Spec().Publish.UsageTokens {
+		l.otherTokens[strings.ToLower(t)] = true
+	}
+	return l
+}
+
+// lower returns a token in lower case.
+func (l *layout) lower(token string) string {
+	folded, ok := l.folded[token]
+	if !ok {
+		folded = strings.ToLower(token)
+		l.folded[token] = folded
+	}
+	return folded
+}
+
+// shapes reports whether a rule says something that stands in a group.
+func shapes(r *policy.Rule) bool {
+	return r.CrawlDelay > 0 || r.NoCrawlDelay || len(r.AppDirectives) > 0 ||
+		slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return standsInGroups(s.Usage) })
+}
+
+// standsInGroups reports whether groups say something about a usage. Other is what
+// Content-Usage says of categories that no other rule speaks of.
+func standsInGroups(u policy.Usage) bool {
+	return u == policy.Crawl || u == policy.Other || !u.IsACAP()
+}

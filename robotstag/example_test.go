@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstag_test
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+)
+
+// The policy's rules are merged with those of the upstream; the stricter apply.
+func ExampleApply() {
+	values, problems := robotstag.Build(
+		[]robotstag.Member{{Token: robotstag.Everyone, Rules: robotsrule.Of("noindex")}},
+		robotstag.Usage{}, time.Now())
+	if len(problems) > 0 {
+		fmt.Println(problems)
+		return
+	}
+	header := http.Header{"X-Robots-Tag": {"nofollow"}} // from the upstream
+	robotstag.Apply(header, values, robotstag.Options{Channels: robotstag.AllChannels})
+	fmt.Println(header.Get("X-Robots-Tag"))
+	fmt.Println(header.Get("Robots-Tag"))
+	// Output:
+	// noindex, nofollow
+	// *;noindex
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Effect is what a change means for crawlers.
+type Effect string
+
+// The effects.
+const (
+	Loss   Effect = "loss"   // newly disallowed, or with limits that are new
+	Gain   Effect = "gain"   // no longer disallowed, or with fewer limits
+	Stated Effect = "stated" // expressly allowed where nothing was said, or the reverse
+	Edge   Effect = "edge"   // other requests are refused or logged
+	Line   Effect = "line"   // something else that robots.txt or headers say
+)
+
+// These stand in Change.Crawlers for crawlers that are not listed.
+const (
+	Everyone     = "everyone"      // every crawler, known or not
+	EveryoneElse = "everyone-else" // those that neither policy tells apart from unknown ones
+)
+
+// Diff is what changes when one policy takes the place of another.
+type Diff struct {
+	Changes   []Change `json:"changes"`
+	RobotsTxt bool     `json:"robots_txt"` // the robots.txt of some host is another
+	Complete  bool     `json:"complete"`   // false: the policies are too large to compare all that they say
+}
+
+// Change is one thing that changes.
+type Change struct {
+	Effect Effect   `json:"effect"`
+	Usages []string `json:"usages"` // usages, or "crawl-delay", "app-directives", "sitemap", …
+	// Old and New are what the policies say: "allowed", "disallowed" or "unstated", with
+	// limits "allowed, max-snippet=50"; of the effect edge "off", "log" or "block"; of a
+	// line its value or "none".
+	Old string `json:"old"`
+	New string `json:"new"`
+	// Crawlers are product tokens, or Everyone or EveryoneElse.
+	Crawlers []string `json:"crawlers"`
+	// Kinds are the crawlers, those of EveryoneElse too, by their kinds in the catalogue.
+	Kinds []Kind `json:"kinds,omitempty"`
+	// Identity is of clients that claim to be these crawlers: "" for any, "verified",
+	// "unverified", "impostor" or "not-impostor".
+	Identity string `json:"identity,omitempty"`
+	Purpose  string `json:"purpose,omitempty"` // the clients name it
+	// Hosts are those on which it changes, "" for any that neither policy names; nil
+	// means all.
+	Hosts []string `json:"hosts,omitempty"`
+	// Paths are patterns, the shortest first; "/" is the whole site. Except are patterns
+	// within them where this does not change.
+	Paths  []string `json:"paths,omitempty"`
+	Except []string `json:"except,omitempty"`
+}
+
+// Kind is crawlers of one kind of the catalogue.
+type Kind struct {
+	Kind     string   `json:"kind"` // "" for crawlers that only a policy knows
+	Crawlers []string `json:"crawlers"`
+	All      bool     `json:"all,omitempty"` // there is no other of this kind
+}
+
+// kindSearch is the catalogue's kind of search engines.
+const kindSearch = "search"
+
+// Search reports whether search engines lose something: whether the change is a loss
+// of crawling or of what ACAP or AIPREF call by its usages other than for AI, or a
+// refusal, for a crawler of the kind search that did not fail verification.
+func (c *Change) Search() bool {
+	if c.Identity == "unverified" || c.Identity == "impostor" || c.Purpose != "" {
+		return false
+	}
+	if c.Effect != Loss && (c.Effect != Edge || c.New != policy.ModeBlock.String()) {
+		return false
+	}
+	if !slices.ContainsFunc(c.Usages, func(u string) bool { return u != policy.TrainAI.String() && u != policy.AIUse.String() }) {
+		return false
+	}
+	return slices.ContainsFunc(c.Kinds, func(k Kind) bool { return k.Kind == kindSearch })
+}
+
+// SearchLosses lists the changes by which search engines lose something.
+func (d *Diff) SearchLosses() (all []Change) {
+	for i := range d.Changes {
+		if d.Changes[i].Search() {
+			all = append(all, d.Changes[i])
+		}
+	}
+	return all
+}
+
+// Empty reports whether nothing changes, as far as was compared.
+func (d *Diff) Empty() bool { return len(d.Changes) == 0 }
+
+// changes puts records together that differ in one respect: in the usage, then in the
+// identity, in the crawlers, and in the host.
+func (c *comparison) changes(records []record, hosts int) []Change {
+	who := func(r *record) string {
+		s := r.subjects[0]
+		return fmt.Sprintln(s.rest, s.tokens)
+	}
+	join := func(key func(*record) string, add func(to, from *record)) {
+		at := map[string]int{}
+		kept := records[:0]
+		for i := range records {
+			k := key(&records[i])
+			if n, ok := at[k]; ok {
+				add(&kept[n], &records[i])
+				continue
+			}
+			at[k] = len(kept)
+			kept = append(kept, records[i])
+		}
+		records = kept
+	}
+	for i := range records { // they are shared by what was compared once
+		records[i].usages = slices.Clone(records[i].usages)
+	}
+	join(func(r *record) string {
+		return fmt.Sprint(r.what(), who(r), r.hosts, r.identities, "\n", r.purpose, lineName(r))
+	},
+		func(to, from *record) { to.usages = append(to.usages, from.usages...) })
+	join(func(r *record) string { return fmt.Sprint(r.what(), who(r), r.hosts, r.usages, "\n", r.purpose) },
+		func(to, from *record) { to.identities |= from.identities })
+	join(func(r *record) string { return fmt.Sprint(r.what(), r.hosts, r.usages, r.identities, "\n", r.purpose) },
+		func(to, from *record) { to.subjects = append(to.subjects, from.subjects...) })
+	all := make([]Change, 0, len(records))
+	where := map[string]int{}
+	for i := range records {
+		r := &records[i]
+		change := c.change(r)
+		key := fmt.Sprint(r.what(), r.usages, r.identities, "\n", r.purpose, change.Crawlers, change.Kinds)
+		if n, ok := where[key]; ok {
+			all[n].Hosts = append(all[n].Hosts, r.hosts...)
+			continue
+		}
+		where[key] = len(all)
+		all = append(all, change)
+	}
+	for i := range all {
+		if len(all[i].Hosts) == hosts {
+			all[i].Hosts = nil
+		}
+	}
+	order := []Effect{Loss, Edge, Gain, Stated, Line}
+	slices.SortStableFunc(all, func(a, b Change) int {
+		return cmp.Or(last(b.Search())-last(a.Search()), slices.Index(order, a.Effect)-slices.Index(order, b.Effect))
+	})
+	return all
+}
+
+func last(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// lineName keeps lines of different names apart, which are not usages.
+func lineName(r *record) string {
+	if r.effect == Line {
+		return r.usages[0]
+	}
+	return ""
+}
+
+func (c *comparison) change(r *record) Change {
+	change := Change{
+		Effect: r.effect, Usages: r.usages, Old: r.old, New: r.now, Purpose: r.purpose, Hosts: slices.Clone(r.hosts),
+		Paths: texts(r.paths), Except: texts(r.except), Identity: identityWords[r.identities],
+	}
+	rest, byKind := false, map[string][]string{}
+	for _, s := range r.subjects {
+		rest = rest || s.rest
+		if !s.rest {
+			change.Crawlers = append(change.Crawlers, s.tokens...)
+		}
+		for _, t := range s.tokens {
+			byKind[c.kinds[t]] = append(byKind[c.kinds[t]], t)
+		}
+	}
+	listed := 0
+	for _, kind := range sortedKeys(byKind) {
+		listed += len(byKind[kind])
+		change.Kinds = append(change.Kinds, Kind{kind, byKind[kind], kind != "" && len(byKind[kind]) == c.perKind[kind]})
+	}
+	// Search engines first: they are what most readers look for.
+	slices.SortStableFunc(change.Kinds, func(a, b Kind) int { return last(b.Kind == kindSearch) - last(a.Kind == kindSearch) })
+	switch {
+	case rest && listed == len(c.tokens):
+		change.Crawlers = []string{Everyone}
+	case rest:
+		change.Crawlers = append([]string{EveryoneElse}, change.Crawlers...)
+	}
+	return change
+}
+
+var identityWords = map[uint8]string{
+	1 << policy.Verified:                    "verified",
+	1 << policy.Unknown:                     "unknown",
+	1 << policy.Impostor:                    "impostor",
+	1<<policy.Unknown | 1<<policy.Impostor:  "unverified",
+	1<<policy.Unknown | 1<<policy.Verified:  "not-impostor",
+	1<<policy.Impostor | 1<<policy.Verified: "verified or impostor",
+	everyIdentity:                           "",
+}
+
+func texts(all []pathpattern.Pattern) (texts []string) {
+	for _, p := range all {
+		texts = append(texts, p.String())
+	}
+	return texts
+}
+
+// named lists a few of many names: "a, b and 3 more".
+func named(names []string, most int) string {
+	if len(names) <= most+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

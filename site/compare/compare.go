@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package compare finds what changes when one policy takes the place of another:
+// which crawlers gain and lose what, and where.
+package compare
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+// Options change what Policies compares.
+type Options struct {
+	// Now is the time by which limits in time have passed or not; the zero time is now.
+	Now time.Time
+	// Hosts are the hosts to compare, "" for any that neither policy names. Nil means
+	// all that either policy names, and "".
+	Hosts []policy.Host
+}
+
+// The limits of a comparison, which bound the time that a hostile policy can cost.
+const (
+	maxHosts = 500
+	maxSteps = 20_000_000
+)
+
+// The work of one comparison by hosts on which a policy's robots.txt is rendered.
+const maxRendered = 50
+
+// Policies returns what changes when now takes the place of old. It asks both about
+// every class of crawlers that either tells apart, every usage, every host that either
+// names and one that neither does, and every set of paths that their patterns tell
+// apart.
+//
+//	old: disallow /a/        gain  crawl  everyone  /a/  except /a/b/
+//	new: disallow /a/b/   →
+func Policies(old, now *policy.Policy, o Options) *Diff {
+	c := &comparison{old: old, now: now, at: o.Now, steps: maxSteps, done: map[string][]record{}}
+	if c.at.IsZero() {
+		c.at = time.Now()
+	}
+	all := union(robotsserve.Hosts(old), robotsserve.Hosts(now))
+	hosts := o.Hosts
+	if hosts == nil {
+		// The host that neither names comes last, and is compared always.
+		all = append(slices.DeleteFunc(all, func(h policy.Host) bool { return h == "" }), "")
+		hosts = all
+	}
+	d := &Diff{Complete: true}
+	if len(hosts) > maxHosts {
+		hosts, d.Complete = append(slices.Clone(hosts[:maxHosts-1]), ""), false
+	}
+	c.tokens, c.kinds, c.perKind = tokens(old, now), kindsOf(old, now), map[string]int{}
+	for _, t := range c.tokens {
+		c.perKind[c.kinds[t]]++
+	}
+	var records []record
+	for _, h := range hosts {
+		found := c.host(h)
+		for i := range found {
+			found[i].hosts = []string{string(h)}
+			records = append(records, found[i])
+		}
+	}
+	d.Changes = c.changes(records, len(hosts))
+	d.Changes = append(d.Changes, published(old.Spec(), now.Spec())...)
+	d.Complete = d.Complete && c.steps > 0 && !c.gaveUp
+	d.RobotsTxt = rendersDifferently(old, now, hosts)
+	return d
+}
+
+// comparison is the work of Policies.
+type comparison struct {
+	old, now *policy.Policy
+	at       time.Time
+	steps    int  // that may still be taken
+	gaveUp   bool // patterns cross in too many ways
+	tokens   []string
+	kinds    map[string]string   // of tokens
+	perKind  map[string]int      // how many crawlers are of each
+	done     map[string][]record // by what the policies state
+}
+
+// subject is crawlers that neither policy tells apart on a host.
+type subject struct {
+	tokens   []string // the first subject's are of crawlers that only rules for everyone reach
+	rest     bool     // it is for unknown crawlers too
+	old, now policy.Class
+	ids      [2]policy.CrawlerID // one of them, to each policy
+}
+
+// nameOf returns a host for which the rules of h apply and no narrower ones.
+func nameOf(h policy.Host) string {
+	switch {
+	case h == "":
+		return "host.invalid"
+	case h.Wildcard():
+		return "any-other" + string(h[1:])
+	}
+	return string(h)
+}
+
+// subjects are those of a host.
+func (c *comparison) subjects(host string) []subject {
+	old, oldOf := classesOf(c.old, host)
+	now, nowOf := classesOf(c.now, host)
+	all := []subject{{rest: true, old: old[0], now: now[0]}}
+	at := map[[2]int]int{{0, 0}: 0}
+	for _, token := range c.tokens {
+		ids := [2]policy.CrawlerID{c.old.Crawler(token), c.now.Crawler(token)}
+		key := [2]int{oldOf[ids[0]], nowOf[ids[1]]}
+		i, ok := at[key]
+		if !ok {
+			i = len(all)
+			at[key] = i
+			all = append(all, subject{old: old[key[0]], now: now[key[1]], ids: ids})
+		}
+		all[i].tokens = append(all[i].tokens, token)
+	}
+	return all
+}
+
+// classesOf returns the classes of a host, and the place of that of each crawler.
+func classesOf(p *policy.Policy, host string) ([]policy.Class, map[policy.CrawlerID]int) {
+	classes := p.Classes(host)
+	of := map[policy.CrawlerID]int{}
+	for i := range classes {
+		for _, id := range classes[i].Crawlers {
+			of[id] = i
+		}
+	}
+	return classes, of
+}
+
+// tokens are those of the crawlers of both, each once, in their order.
+func tokens(old, now *policy.Policy) (all []string) {
+	seen := map[string]bool{}
+	for _, p := range []*policy.Policy{old, now} {
+		for _, info := range p.Crawlers {
+			if low := strings.ToLower(info.Token); !seen[low] {
+				seen[low] = true
+				all = append(all, info.Token)
+			}
+		}
+	}
+	return all
+}
+
+// kindsOf is the kind of each crawler, by its token, as the newer policy has it.
+func kindsOf(old, now *policy.Policy) map[string]string {
+	kinds := map[string]string{}
+	for _, p := range []*policy.Policy{old, now} {
+		for _, info := range p.Crawlers {
+			if info.Kind != "" {
+				kinds[info.Token] = info.Kind
+			}
+		}
+	}
+	return kinds
+}
+
+// host compares what both say on a host.
+func (c *comparison) host(h policy.Host) (all []record) {
+	name := nameOf(h)
+	identities := []policy.Identity{policy.Verified}
+	if c.old.DemandsIdentity() || c.now.DemandsIdentity() {
+		identities = []policy.Identity{policy.Verified, policy.Unknown, policy.Impostor}
+	}
+	purposes := append([]string{""}, purposesOf(c.old, c.now)...)
+	for _, s := range c.subjects(name) {
+		var found []record
+		for _, purpose := range purposes {
+			for _, id := range identities {
+				rs := c.subject(&s, name, id, purpose)
+				for i := range rs {
+					rs[i].identities = 1 << id
+					rs[i].purpose = purpose
+				}
+				found = append(found, rs...)
+			}
+		}
+		found = append(found, c.lines(&s, name)...)
+		for i := range found {
+			found[i].subjects = []*subject{&s}
+			if len(identities) == 1 {
+				found[i].identities = everyIdentity
+			}
+			found[i].purposeless(found)
+		}
+		all = append(all, slices.DeleteFunc(found, func(r record) bool { return r.repeated })...)
+	}
+	return all
+}
+
+// purposesOf lists the purposes that rules of either speak of, in lower case.
+func purposesOf(ps ...*policy.Policy) (all []string) {
+	add := func(name string) {
+		name = strings.ToLower(strings.NewReplacer("*", "x", "$", "").Replace(name))
+		if name != "" && !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	for _, p := range ps {
+		rules := p.Spec().Rules
+		for i := range rules {
+			for _, a := range rules[i].For {
+				if a.Kind == policy.ForPurpose {
+					add(a.Name)
+				}
+			}
+			for _, u := range rules[i].UsagePurposes {
+				add(u)
+			}
+		}
+	}
+	return all
+}
+
+// rendersDifferently reports whether the robots.txt of some host is another.
+func rendersDifferently(old, now *policy.Policy, hosts []policy.Host) bool {
+	for _, h := range hosts[max(0, len(hosts)-maxRendered):] {
+		a, _ := robotsserve.Render(old, nameOf(h), robotsserve.Options{})
+		b, _ := robotsserve.Render(now, nameOf(h), robotsserve.Options{})
+		if !bytes.Equal(a.Body, b.Body) {
+			return true
+		}
+	}
+	return false
+}
+
+// union is the elements of both, each once, in their order.
+func union[T comparable](a, b []T) []T {
+	seen := map[T]bool{}
+	var both []T
+	for _, v := range slices.Concat(a, b) {
+		if !seen[v] {
+			seen[v] = true
+			both = append(both, v)
+		}
+	}
+	return both
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

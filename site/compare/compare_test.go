@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+func load(t testing.TB, rules string) *policy.Policy {
+	t.Helper()
+	f, ds := policyfile.Load("p.yaml", []byte("version: 1\n"+rules))
+	if ds.HasErrors() {
+		t.Fatal(ds)
+	}
+	return f.Policy
+}
+
+const base = "rules:\n  - for: everyone\n    disallow:\n      crawl: /admin/\n"
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, old, new string
+		want           []string
+		search         bool // search engines lose something
+	}{
+		{"nothing", base, base, []string{"nothing changes"}, false},
+		{"a comment", base, "# hello\n" + base, []string{"nothing changes"}, false},
+		{
+			"everyone", base, base + "      index: /drafts/\n",
+			[]string{"everyone may no longer index /drafts/"}, true,
+		},
+		{
+			"one crawler is shut out and refused", base, base + "  - for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n",
+			[]string{"GPTBot may no longer crawl the whole site (but for /admin/)", "GPTBot: requests for the whole site now are refused"}, false,
+		},
+		{
+			"and let in again", base + "  - for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n", base,
+			[]string{"GPTBot: requests for the whole site now are neither refused nor logged", "GPTBot may now crawl the whole site (but for /admin/)"}, false,
+		},
+		{
+			"a search engine is shut out", base, base + "  - for: Bingbot\n    disallow:\n      crawl: /news/\n",
+			[]string{"Bingbot may no longer crawl /news/"}, true,
+		},
+		{
+			"an exemption", base, base + "  - for: Bingbot\n    allow:\n      crawl: /admin/\n",
+			[]string{"Bingbot may now crawl /admin/"}, false,
+		},
+		{
+			"a family", "rules:\n  - for: everyone\n    disallow:\n      crawl: /\n", "rules:\n  - for: everyone\n    disallow:\n      crawl: /\n  - for: Applebot\n    allow:\n      crawl: /\n",
+			[]string{"Applebot may now crawl the whole site"}, false,
+		},
+		{
+			"on one host", base, base + "  - for: everyone\n    hosts: old.example.com\n    disallow:\n      index: /\n",
+			[]string{"everyone may no longer index the whole site on old.example.com"}, true,
+		},
+		{
+			"where two patterns cross", "rules:\n  - for: everyone\n    disallow:\n      crawl: [/shop/, \"/*?\"]\n",
+			"rules:\n  - for: everyone\n    disallow:\n      crawl: [\"/*?\"]\n    allow:\n      crawl: /shop/open/\n",
+			[]string{"everyone may now crawl /shop/ (but for /shop/*?)"}, false,
+		},
+		{
+			"inside a permission", "rules:\n  - for: everyone\n    disallow:\n      crawl: /\n    allow:\n      crawl: /open/\n",
+			"rules:\n  - for: everyone\n    disallow:\n      crawl: [/, /open/closed/]\n    allow:\n      crawl: /open/\n",
+			[]string{"everyone may no longer crawl /open/closed/"}, true,
+		},
+		{
+			"only the sitemap", base, "sitemaps:\n  - /s.xml\n" + base,
+			[]string{"everyone: sitemap is now /s.xml (was none)"}, false,
+		},
+		{
+			"only what is done about it", base + "  - for: GPTBot\n    disallow:\n      crawl: /x\n    enforce: log\n",
+			base + "  - for: GPTBot\n    disallow:\n      crawl: /x\n    enforce: block\n",
+			[]string{"GPTBot: requests for /x now are refused"}, false,
+		},
+		{
+			"no longer said", base + "    allow:\n      search: /\n", base,
+			[]string{"everyone: whether they may use for search the whole site is no longer stated"}, false,
+		},
+		{
+			"a limit", base + "    allow:\n      present-snippet: /\n", base + "    allow:\n      present-snippet: {paths: /, max-length: 50-chars}\n",
+			nil, true,
+		},
+		{
+			"a crawl-delay", base, base + "    crawl-delay: 5\n",
+			[]string{"everyone: crawl-delay of the whole site is now 5s (was none)"}, false,
+		},
+		{
+			"AI alone", base, base + "      train-ai: /\n      ai-use: /\n",
+			[]string{"everyone may no longer train AI with and use in AI answers the whole site"}, false,
+		},
+		{
+			"for verified clients", "rules:\n  - for: everyone\n    disallow:\n      crawl: /\n",
+			"rules:\n  - for: everyone\n    disallow:\n      crawl: /\n  - for: Googlebot\n    identity: verified\n    allow:\n      crawl: /\n",
+			nil, false,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := compare.Policies(load(t, c.old), load(t, c.new), compare.Options{})
+			if got := d.Words(); c.want != nil && !slices.Equal(got, c.want) {
+				t.Errorf("\n got %q\nwant %q", got, c.want)
+			}
+			if c.want == nil {
+				t.Logf("%q", d.Words())
+			}
+			if got := len(d.SearchLosses()) > 0; got != c.search {
+				t.Errorf("search engines lose something: %v, want %v; %q", got, c.search, d.Words())
+			}
+			if !d.Complete {
+				t.Error("not complete")
+			}
+		})
+	}
+}
+
+func TestJSON(t *testing.T) {
+	d := compare.Policies(load(t, base), load(t, base+"  - for: [GPTBot, Bingbot]\n    hosts: www.example.com\n    disallow:\n      crawl: /a/\n"), compare.Options{})
+	got, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"changes":[{"effect":"loss","usages":["crawl"],"old":"allowed","new":"disallowed","crawlers":["Bingbot","GPTBot"],` +
+		`"kinds":[{"kind":"search","crawlers":["Bingbot"]},{"kind":"ai-training","crawlers":["GPTBot"]}],` +
+		`"hosts":["www.example.com"],"paths":["/a/"]}],"robots_txt":true,"complete":true}`
+	if string(got) != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+}
+
+// A hostile policy cannot make a comparison long: it ends, and says that it is not
+// complete.
+func TestBounded(t *testing.T) {
+	var hosts, stars strings.Builder
+	hosts.WriteString("rules:\n")
+	for i := range 600 {
+		fmt.Fprintf(&hosts, "  - for: Bot%c%c\n    hosts: h%d.example.com\n    disallow:\n      index: /%d\n", 'a'+i%26, 'a'+i/26, i, i)
+	}
+	stars.WriteString("rules:\n  - for: everyone\n    disallow:\n      crawl: /\n    allow:\n      crawl:\n")
+	for i := range 200 {
+		fmt.Fprintf(&stars, "        - \"/*%c*%c*%c*\"\n", 'a'+i%26, 'a'+i/7%26, 'a'+i/3%26)
+	}
+	stars.WriteString("  - for: GPTBot\n    disallow:\n      crawl:\n")
+	for i := range 200 {
+		fmt.Fprintf(&stars, "        - \"/*%c*%c*%c\"\n", 'a'+i%26, 'a'+i/5%26, 'a'+i/11%26)
+	}
+	for name, rules := range map[string]string{"hosts": hosts.String(), "stars": stars.String()} {
+		t.Run(name, func(t *testing.T) {
+			d := compare.Policies(load(t, rules), load(t, "rules:\n  - for: everyone\n    disallow:\n      crawl: /*x*y\n"), compare.Options{})
+			if name == "hosts" && d.Complete {
+				t.Error("it is said to be complete")
+			}
+		})
+	}
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+var (
+	pairs = flag.Int("pairs", 20, "how many pairs of random policies are compared")
+	seed  = flag.Uint64("seed", 1, "seed of the random policies")
+)
+
+// numPairs is how many pairs to compare.
+func numPairs() int {
+	if testing.Short() {
+		return min(*pairs, 5)
+	}
+	return *pairs
+}
+
+func mustCompile(t testing.TB, spec *policy.Spec) *policy.Policy {
+	t.Helper()
+	p, err := policy.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A question that two random policies answer differently is inside a change that is
+// reported for its crawler, identity, host, usage and path, and that says so.
+func TestEveryDifferenceIsReported(t *testing.T) {
+	r := rand.New(rand.NewPCG(*seed, 1))
+	different := 0
+	for i := range numPairs() {
+		o := policytest.Options{NoWildcards: i%3 == 0, Modes: i%2 == 0}
+		old, now := mustCompile(t, policytest.Random(r, o)), mustCompile(t, policytest.Random(r, o))
+		d := compare.Policies(old, now, compare.Options{Now: policytest.Now})
+		if !d.Complete {
+			t.Fatal("the comparison is not complete")
+		}
+		for range 2000 {
+			q := question{
+				token: policytest.Tokens[r.IntN(len(policytest.Tokens))], identity: policy.Identity(r.IntN(3)),
+				host: policytest.Hosts[r.IntN(len(policytest.Hosts))], path: policytest.Path(r),
+				usage: policy.Usage(r.IntN(len(policy.Usages()))),
+			}
+			if q.usage == policy.Other {
+				continue
+			}
+			if r.IntN(4) == 0 {
+				q.purpose = []string{"news", "research"}[r.IntN(2)]
+			}
+			q.named = old.Crawler(q.token)+now.Crawler(q.token) != 0
+			q.key = hostKey(slices.Concat(robotsserve.Hosts(old), robotsserve.Hosts(now)), q.host)
+			a, b := q.ask(old), q.ask(now)
+			if a == b {
+				continue
+			}
+			different++
+			if !slices.ContainsFunc(d.Changes, func(c compare.Change) bool { return q.inside(&c, a, b) }) {
+				t.Fatalf("pair %d: %+v: %s, then %s; not in\n%s", i, q, a, b, strings.Join(d.Words(), "\n"))
+			}
+		}
+	}
+	t.Logf("%d differences", different)
+	if different < numPairs() {
+		t.Errorf("only %d differences: the policies are too much alike", different)
+	}
+}
+
+// A policy does not differ from itself, nor from itself with its rules turned around.
+func TestNothingChangesBetweenAPolicyAndItself(t *testing.T) {
+	r := rand.New(rand.NewPCG(*seed, 2))
+	for range numPairs() {
+		spec := policytest.Random(r, policytest.Options{Modes: true})
+		p := mustCompile(t, spec)
+		if d := compare.Policies(p, p, compare.Options{Now: policytest.Now}); !d.Empty() || d.RobotsTxt || !d.Complete {
+			t.Fatalf("%+v", d)
+		}
+		turned := *spec
+		turned.Rules = slices.Clone(spec.Rules)
+		slices.Reverse(turned.Rules)
+		if d := compare.Policies(p, mustCompile(t, &turned), compare.Options{Now: policytest.Now}); !d.Empty() {
+			t.Fatalf("%v", d.Words())
+		}
+	}
+}
+
+// What one order reports as a loss, the other reports as a gain.
+func TestOldAndNewMirror(t *testing.T) {
+	r := rand.New(rand.NewPCG(*seed, 3))
+	mirror := map[compare.Effect]compare.Effect{compare.Loss: compare.Gain, compare.Gain: compare.Loss}
+	for range numPairs() {
+		a, b := mustCompile(t, policytest.Random(r, policytest.Options{})), mustCompile(t, policytest.Random(r, policytest.Options{}))
+		there := compare.Policies(a, b, compare.Options{Now: policytest.Now})
+		back := compare.Policies(b, a, compare.Options{Now: policytest.Now})
+		for _, c := range there.Changes {
+			if c.Old != "disallowed" && c.New != "disallowed" {
+				continue
+			}
+			if !slices.ContainsFunc(back.Changes, func(m compare.Change) bool {
+				return m.Effect == mirror[c.Effect] && fmt.Sprint(m.Usages, m.Paths) == fmt.Sprint(c.Usages, c.Paths)
+			}) {
+				t.Fatalf("%s\nis not in\n%s", &c, strings.Join(back.Words(), "\n"))
+			}
+		}
+	}
+}
+
+type question struct {
+	token, host, path, purpose string
+	identity                   policy.Identity
+	usage                      policy.Usage
+	named                      bool   // one of the policies knows the crawler
+	key                        string // the host as the comparison has it
+}
+
+func (q *question) ask(p *policy.Policy) string {
+	query := policy.Query{Crawler: p.Crawler(q.token), Identity: q.identity, Host: q.host, Path: q.path, Usage: q.usage, Now: policytest.Now}
+	if q.purpose != "" {
+		query.Purposes = []string{q.purpose}
+	}
+	d := p.Decide(query)
+	switch {
+	case d.Verdict == policy.Disallowed:
+		return "disallowed"
+	case d.Verdict == policy.Unstated && q.usage != policy.Crawl:
+		return "unstated"
+	}
+	return strings.Join(append([]string{"allowed"}, d.Qualifiers().Strings()...), ", ")
+}
+
+// inside reports whether a change is about a question that is answered so.
+func (q *question) inside(c *compare.Change, old, now string) bool {
+	identities := map[string][]policy.Identity{
+		"": {policy.Unknown, policy.Impostor, policy.Verified}, "verified": {policy.Verified}, "unknown": {policy.Unknown}, "impostor": {policy.Impostor},
+		"unverified": {policy.Unknown, policy.Impostor}, "not-impostor": {policy.Unknown, policy.Verified}, "verified or impostor": {policy.Verified, policy.Impostor},
+	}
+	says := c.Old == old && c.New == now
+	switch {
+	case now == "disallowed":
+		says = c.Effect == compare.Loss && c.New == now
+	case old == "disallowed":
+		says = c.Effect == compare.Gain && c.Old == old
+	case old == "unstated" || now == "unstated":
+		says = c.Effect == compare.Stated && (c.Old == "unstated") == (old == "unstated")
+	}
+	if !says || !slices.Contains(c.Usages, q.usage.String()) || !slices.Contains(identities[c.Identity], q.identity) {
+		return false
+	}
+	if c.Purpose != "" && c.Purpose != q.purpose {
+		return false
+	}
+	if q.token != "" && !slices.ContainsFunc(c.Kinds, func(k compare.Kind) bool {
+		return slices.ContainsFunc(k.Crawlers, func(t string) bool { return strings.EqualFold(t, q.token) })
+	}) {
+		if q.token != "EpsilonBot" || q.named { // which only policies know that name it
+			return false
+		}
+	}
+	if (q.token == "" || q.token == "EpsilonBot" && !q.named) && !slices.Contains(c.Crawlers, compare.Everyone) && !slices.Contains(c.Crawlers, compare.EveryoneElse) {
+		return false
+	}
+	return q.matches(c)
+}
+
+// matches reports whether the change is about the host and path.
+func (q *question) matches(c *compare.Change) bool {
+	if c.Hosts != nil && !slices.Contains(c.Hosts, q.key) {
+		return false
+	}
+	path := pathpattern.NormalizePath(q.path)
+	return slices.ContainsFunc(c.Paths, func(p string) bool { return pathpattern.MustParse(p).Match(path) })
+}
+
+// hostKey is the narrowest of the hosts that stands for one of a question.
+func hostKey(hosts []policy.Host, host string) string {
+	host = policy.NormalizeHost(host)
+	best := ""
+	for _, h := range hosts {
+		suffix, wild := strings.CutPrefix(string(h), "*")
+		if string(h) == host {
+			return host
+		}
+		if wild && strings.HasSuffix(host, suffix) && len(h) > len(best) {
+			best = string(h)
+		}
+	}
+	return best
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// record is one thing that changes for some subjects on some hosts.
+type record struct {
+	effect     Effect
+	usages     []string
+	old, now   string
+	paths      []pathpattern.Pattern // none of them covers another
+	except     []pathpattern.Pattern // parts of paths where it does not change so
+	identities uint8                 // a bit for each policy.Identity
+	purpose    string
+	subjects   []*subject
+	hosts      []string
+	repeated   bool // the same changes for clients that name no purpose
+}
+
+const everyIdentity = 1<<policy.Unknown | 1<<policy.Impostor | 1<<policy.Verified
+
+// what is what changes, but for those for which it does.
+func (r *record) what() string {
+	return fmt.Sprint(r.effect, "\n", r.old, "\n", r.now, "\n", r.paths, "\n", r.except)
+}
+
+// purposeless marks a record that is among others without its purpose.
+func (r *record) purposeless(all []record) {
+	if r.purpose == "" {
+		return
+	}
+	r.repeated = slices.ContainsFunc(all, func(other record) bool {
+		return other.purpose == "" && other.what() == r.what() && slices.Equal(other.usages, r.usages) && other.identities&r.identities == r.identities
+	})
+}
+
+// subject compares what both say to a subject by decisions.
+func (c *comparison) subject(s *subject, host string, id policy.Identity, purpose string) (all []record) {
+	old, now := s.old, s.now
+	if purpose != "" {
+		old, now = c.old.WithPurpose(&old, purpose), c.now.WithPurpose(&now, purpose)
+	}
+	for _, u := range policy.Usages() {
+		if u == policy.Other {
+			continue // it shows in the usages that it stands for
+		}
+		a, b := newSide(c.old, &old, u, id, purpose, c.at), newSide(c.now, &now, u, id, purpose, c.at)
+		ka, kb := a.key(), b.key()
+		if ka == kb {
+			continue
+		}
+		refuses := u == policy.Crawl && !(s.ids == [2]policy.CrawlerID{}) && !c.old.CrawlerInfo(s.ids[0]).RobotsOnly
+		key := fmt.Sprint(u, refuses, "\n", ka, "\n\n", kb)
+		found, ok := c.done[key]
+		if !ok {
+			found = c.usage(u, a.indexed(), b.indexed(), refuses)
+			c.done[key] = found
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
+// usage compares two sides.
+func (c *comparison) usage(u policy.Usage, a, b *side, refuses bool) (all []record) {
+	closed := slices.Concat(c.closed(b, a, policy.ModeUnset), c.closed(a, b, policy.ModeUnset))
+	all = c.records(u.String(), closed, a, b, func(s *side, r pathpattern.Pattern) string {
+		if _, ok := s.standing(r, policy.ModeUnset); ok {
+			return disallowed
+		}
+		return ""
+	})
+	for i := range all {
+		o := &all[i]
+		if o.effect = Gain; o.now == disallowed {
+			o.effect = Loss
+		}
+		// Parts of what is closed, or was, may be allowed or unstated: the first is said.
+		if o.old == "" {
+			o.old = a.state(o.paths[0]).String()
+		} else {
+			o.now = b.state(o.paths[0]).String()
+		}
+	}
+	if u != policy.Crawl {
+		stated := c.records(u.String(), slices.Concat(c.stated(a, b), c.stated(b, a)), a, b, func(s *side, r pathpattern.Pattern) string {
+			return s.state(r).verdict.String()
+		})
+		for i := range stated {
+			stated[i].effect = Stated
+		}
+		all = append(all, stated...)
+	}
+	limited := c.records(u.String(), c.limited(a, b), a, b, func(s *side, r pathpattern.Pattern) string { return s.state(r).String() })
+	for i := range limited {
+		if limited[i].effect = Loss; strings.HasPrefix(limited[i].old, limited[i].now) { // limits are dropped, and none is new
+			limited[i].effect = Gain
+		}
+	}
+	all = append(all, limited...)
+	if !refuses {
+		return all
+	}
+	// What is refused at the edge changes with the decision, or with the mode alone.
+	mode := func(s *side, r pathpattern.Pattern) string {
+		for _, m := range []policy.Mode{policy.ModeBlock, policy.ModeLog} {
+			if _, ok := s.standing(r, m); ok {
+				return m.String()
+			}
+		}
+		return policy.ModeOff.String()
+	}
+	var regions []pathpattern.Pattern
+	for _, m := range []policy.Mode{policy.ModeLog, policy.ModeBlock} {
+		regions = slices.Concat(regions, c.closed(b, a, m), c.closed(a, b, m))
+	}
+	refused := c.records(u.String(), regions, a, b, mode)
+	for i := range refused {
+		refused[i].effect = Edge
+	}
+	return append(all, refused...)
+}
+
+const disallowed = "disallowed"
+
+// records puts the regions together in which the same changes.
+func (c *comparison) records(usage string, regions []pathpattern.Pattern, a, b *side, state func(*side, pathpattern.Pattern) string) (all []record) {
+	for _, r := range union(regions, nil) {
+		x, y := state(a, r), state(b, r)
+		if x == y {
+			continue
+		}
+		i := slices.IndexFunc(all, func(o record) bool { return o.old == x && o.now == y })
+		if i < 0 {
+			i = len(all)
+			all = append(all, record{usages: []string{usage}, old: x, now: y})
+		}
+		all[i].paths = append(all[i].paths, r)
+	}
+	patterns := slices.Concat(a.all(), b.all())
+	for i := range all {
+		o := &all[i]
+		o.paths = widest(o.paths)
+		for _, p := range c.within(o.paths, patterns) {
+			for _, p := range p.Rooted() {
+				p = p.Plain()
+				if c.steps -= len(o.paths); slices.ContainsFunc(o.paths, func(r pathpattern.Pattern) bool { return r != p && r.Covers(p) }) &&
+					(state(a, p) != o.old || state(b, p) != o.now) {
+					o.except = append(o.except, p)
+				}
+			}
+		}
+		o.except = widest(o.except)
+	}
+	return all
+}
+
+// maxExceptions bounds the patterns that are looked at for exceptions.
+const maxExceptions = 5000
+
+// within returns the patterns, with what they have in common with regions that they
+// cross.
+func (c *comparison) within(regions, patterns []pathpattern.Pattern) []pathpattern.Pattern {
+	patterns = union(patterns, nil)
+	all := patterns
+	for _, r := range regions {
+		for _, p := range patterns {
+			if c.steps--; c.steps < 0 || len(all) > maxExceptions || !p.Overlaps(r) || p.Covers(r) || r.Covers(p) {
+				continue
+			}
+			if meet, ok := pathpattern.Intersect(r, p, maxCrossing); ok {
+				all = append(all, meet...)
+			}
+		}
+	}
+	return all
+}
+
+// all are the patterns of the side's statements.
+func (s *side) all() []pathpattern.Pattern {
+	all := make([]pathpattern.Pattern, len(s.statements))
+	for i := range s.statements {
+		all[i] = s.statements[i].Statement.Pattern
+	}
+	return all
+}
+
+// widest sorts patterns and drops those that another one covers.
+func widest(all []pathpattern.Pattern) []pathpattern.Pattern {
+	slices.SortFunc(all, func(a, b pathpattern.Pattern) int {
+		return cmp.Or(len(a.String())-len(b.String()), strings.Compare(a.String(), b.String()))
+	})
+	entries := make([]pathpattern.Entry[int], len(all))
+	for i, p := range all {
+		entries[i] = pathpattern.Entry[int]{Pattern: p, Value: i}
+	}
+	x := pathpattern.NewIndex(entries, func(a, _ int) int { return a })
+	var left []pathpattern.Pattern
+	for i, p := range all {
+		narrower := false
+		x.Covering(p, func(j int) {
+			// Of two that cover each other the first is left.
+			narrower = narrower || j != i && all[j] != p && (j < i || !p.Covers(all[j]))
+		})
+		if !narrower && (len(left) == 0 || left[len(left)-1] != p) {
+			left = append(left, p)
+		}
+	}
+	return left
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// The most that one sentence lists one by one.
+const (
+	maxNames = 5
+	maxPaths = 6
+)
+
+// Words says what changes, a sentence an item.
+func (d *Diff) Words() []string {
+	words := make([]string, 0, len(d.Changes)+2)
+	for i := range d.Changes {
+		words = append(words, d.Changes[i].String())
+	}
+	switch {
+	case d.Empty() && d.RobotsTxt:
+		words = append(words, "no crawler gains or loses anything, but robots.txt is written differently")
+	case d.Empty():
+		words = append(words, "nothing changes")
+	}
+	if !d.Complete {
+		words = append(words, "the policies are too large to compare all that they say")
+	}
+	return words
+}
+
+// WriteText writes the diff for people, in sections by who gains and who loses.
+func (d *Diff) WriteText(w io.Writer) error {
+	var b bytes.Buffer
+	section := func(title string, in func(*Change) bool) {
+		first := true
+		for i := range d.Changes {
+			c := &d.Changes[i]
+			if !in(c) {
+				continue
+			}
+			if first {
+				if b.Len() > 0 {
+					b.WriteByte('\n')
+				}
+				fmt.Fprintf(&b, "%s\n", title)
+				first = false
+			}
+			fmt.Fprintf(&b, "  %s\n", c)
+		}
+	}
+	section("Search engines lose:", func(c *Change) bool { return c.Search() })
+	section("Others lose:", func(c *Change) bool { return c.Effect == Loss && !c.Search() })
+	section("Gained:", func(c *Change) bool { return c.Effect == Gain })
+	section("Stated differently:", func(c *Change) bool { return c.Effect == Stated })
+	section("Refused at the edge:", func(c *Change) bool { return c.Effect == Edge && !c.Search() })
+	section("Other lines:", func(c *Change) bool { return c.Effect == Line })
+	for _, words := range d.Words()[len(d.Changes):] {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%s.\n", strings.ToUpper(words[:1])+words[1:])
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// String is the change as a sentence.
+func (c *Change) String() string {
+	who, where := c.who(), c.where()
+	switch {
+	case c.Effect == Edge:
+		does := map[string]string{"block": "are refused", "log": "are let through and logged", "off": "are neither refused nor logged"}
+		return fmt.Sprintf("%s: requests for %s now %s", who, where, does[c.New])
+	case c.Effect == Line && len(c.Paths) == 0:
+		return fmt.Sprintf("%s: %s is now %s (was %s)", who, c.Usages[0], c.New, c.Old)
+	case c.Effect == Line:
+		return fmt.Sprintf("%s: %s of %s is now %s (was %s)", who, c.Usages[0], where, c.New, c.Old)
+	case c.New == "disallowed":
+		return fmt.Sprintf("%s may no longer %s %s", who, c.does(), where)
+	case c.New == "unstated" && c.Old != "disallowed":
+		return fmt.Sprintf("%s: whether they may %s %s is no longer stated", who, c.does(), where)
+	case c.New == "unstated":
+		return fmt.Sprintf("%s: the policy no longer disallows to %s %s", who, c.does(), where)
+	case c.Old == "unstated":
+		return fmt.Sprintf("%s may now expressly %s %s%s", who, c.does(), where, limitsOf(c.New))
+	case c.Old == "disallowed":
+		return fmt.Sprintf("%s may now %s %s%s", who, c.does(), where, limitsOf(c.New))
+	}
+	return fmt.Sprintf("%s may %s %s with other limits: %s (was %s)", who, c.does(), where, c.New, c.Old)
+}
+
+// limitsOf is what a state adds to its verdict.
+func limitsOf(state string) string {
+	if _, limits, ok := strings.Cut(state, ", "); ok {
+		return " with limits: " + limits
+	}
+	return ""
+}
+
+// does is what the usages do, as a verb.
+func (c *Change) does() string {
+	present := slices.DeleteFunc(slices.Clone(c.Usages), func(u string) bool { return !strings.HasPrefix(u, "present") })
+	verbs := slices.DeleteFunc(slices.Clone(c.Usages), func(u string) bool { return strings.HasPrefix(u, "present") })
+	for i, v := range verbs {
+		switch v {
+		case policy.TrainAI.String():
+			verbs[i] = "train AI with"
+		case policy.AIUse.String():
+			verbs[i] = "use in AI answers"
+		case policy.Search.String():
+			verbs[i] = "use for search"
+		case policy.Follow.String():
+			verbs[i] = "follow links of"
+		}
+	}
+	switch {
+	case slices.Contains(present, "present"):
+		verbs = append(verbs, "present")
+	case len(present) > 0:
+		for _, u := range present {
+			verbs = append(verbs, "present the "+strings.TrimPrefix(u, "present-")+" of")
+		}
+	}
+	if n := len(verbs); n > 1 {
+		return strings.Join(verbs[:n-1], ", ") + " and " + verbs[n-1]
+	}
+	return strings.Join(verbs, "")
+}
+
+// who names the crawlers, by kinds where there are many.
+func (c *Change) who() string {
+	var who string
+	switch {
+	case slices.Contains(c.Crawlers, Everyone):
+		who = "everyone"
+	case len(c.Crawlers) <= maxNames:
+		who = strings.ReplaceAll(strings.Join(c.Crawlers, ", "), EveryoneElse, "everyone else")
+		if c.Crawlers[0] == EveryoneElse && slices.ContainsFunc(c.Kinds, func(k Kind) bool { return k.Kind == kindSearch }) {
+			who += " (search engines too)"
+		}
+	default:
+		var parts []string
+		for _, k := range c.Kinds {
+			names := slices.DeleteFunc(slices.Clone(k.Crawlers), func(t string) bool { return !slices.Contains(c.Crawlers, t) })
+			switch {
+			case len(names) == 0:
+			case k.All && k.Kind != "":
+				parts = append(parts, fmt.Sprintf("all %d of kind %s", len(names), k.Kind))
+			case k.Kind == "":
+				parts = append(parts, named(names, maxNames))
+			default:
+				parts = append(parts, fmt.Sprintf("%s (%s)", k.Kind, named(names, maxNames)))
+			}
+		}
+		if c.Crawlers[0] == EveryoneElse {
+			parts = append(parts, "everyone else")
+		}
+		who = strings.Join(parts, ", ")
+	}
+	if c.Identity != "" {
+		who = c.Identity + " " + who
+	}
+	if c.Purpose != "" {
+		who += " naming the purpose " + c.Purpose
+	}
+	return who
+}
+
+// where names the paths and hosts.
+func (c *Change) where() string {
+	where := strings.Join(c.Paths, ", ")
+	if len(c.Paths) > maxPaths {
+		where = fmt.Sprintf("%s and %d more paths", strings.Join(c.Paths[:maxPaths], ", "), len(c.Paths)-maxPaths)
+	}
+	if slices.Equal(c.Paths, []string{"/"}) {
+		where = "the whole site"
+	}
+	if c.Except != nil {
+		where += " (but for " + named(c.Except, maxPaths) + ")"
+	}
+	if c.Hosts != nil {
+		hosts := slices.Clone(c.Hosts)
+		for i, h := range hosts {
+			if h == "" {
+				hosts[i] = "other hosts"
+			}
+		}
+		where += " on " + named(hosts, maxNames)
+	}
+	return where
+}

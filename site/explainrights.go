@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
+	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
+)
+
+// Register is what a register of rights says about a URL, and to whom.
+type Register struct {
+	Name     string `json:"name"`
+	Says     string `json:"says"`
+	Document string `json:"document"`
+	Readers  string `json:"readers"`
+}
+
+// explainRights says what each register that is on says about a query's URL.
+func (s *Site) explainRights(q policy.Query) (all []Register) {
+	publish := &s.File.Spec.Publish
+	add := func(name, says, document, readers string) {
+		if says == "" {
+			says = "nothing"
+		}
+		all = append(all, Register{name, says, document, readers})
+	}
+	page := s.Page(q.Host, q.Path, q.Now)
+	everyone := rights.ForEveryone(s.Policy, policy.Query{Host: q.Host, Path: q.Path, Now: q.Now}).Verdicts()
+	if publish.ControlTokens != policy.Off {
+		if token := s.controlOf(q.Crawler); token != 0 {
+			q := q
+			q.Crawler, q.Usage = token, policy.Crawl
+			says := "User-agent: " + s.Policy.CrawlerInfo(token).Token
+			for i, l := range s.https.Explain(q).Lines {
+				if i == 0 {
+					says += ", " + l.Text
+				}
+			}
+			add("control token", says, "the operator's pages", "the operator of the token, for AI training")
+		}
+	}
+	for i, u := range policy.RightsUsages() {
+		if token := publish.UsageTokens[i]; token != "" {
+			verb := "may be used"
+			if everyone[i] == policy.Disallowed {
+				verb = "may not be used"
+			}
+			add("usage token", fmt.Sprintf("User-agent: %s, it %s for %s", token, verb, u), "draft-kelley-aipref-training-preference-signal-00, October 2026", "nobody yet; Google intends to")
+		}
+	}
+	if publish.ContentSignal != policy.Off {
+		var v rights.Verdicts
+		class := s.Policy.ClassOf(q.Crawler, q.Host)
+		for i, u := range policy.RightsUsages() {
+			v[i] = rights.NewFinder(s.Policy, &class, u, "").Strictest()
+		}
+		add("Content-Signal", v.ContentSignal(publish.ContentSignalUse), "contentsignals.org, September 2025; use= since August 2026", "Cloudflare's /crawl, since August 2026")
+	}
+	if publish.ContentUsage != policy.Off {
+		says := ""
+		if page.Values != nil {
+			says = strings.Join(page.Values.ContentUsage, ", ")
+		}
+		add("Content-Usage", says, "draft-ietf-aipref-vocab-08 and -attach-05, August and September 2026", "no crawler documents it")
+	}
+	if publish.TDMRep != policy.Off {
+		says := ""
+		if page.Rights != nil && page.Rights.TDMRep.Reservation.String() != "" {
+			says = "tdm-reservation: " + page.Rights.TDMRep.Reservation.String()
+			if page.Rights.TDMRep.Policy != "" {
+				says += ", tdm-policy: " + page.Rights.TDMRep.Policy
+			}
+		}
+		add("TDMRep", says, "W3C Community Group final report, May 2024", "few crawlers; on the European shortlist")
+	}
+	if publish.RSL != "" || publish.License != "" {
+		says := s.LicenceLink(q.Host)
+		if publish.RSL != "" && s.RSL(q.Host) != nil {
+			says = rsl.Describe(everyone, s.File.Spec.Rights.Offers) + " in " + publish.RSL
+		}
+		add("RSL", says, "RSL 1.0, December 2025", "no large AI vendor is known to")
+	}
+	return all
+}
+
+// controlOf is the control token that speaks for the training of a crawler, or the
+// crawler itself if it is one; 0 for none.
+func (s *Site) controlOf(id policy.CrawlerID) policy.CrawlerID {
+	info := s.Policy.CrawlerInfo(id)
+	if info.ControlsTraining {
+		return id
+	}
+	row, ok := s.File.Catalogue.Lookup(info.Token)
+	if !ok || row.TrainingControl == "" {
+		return 0
+	}
+	return s.Policy.Crawler(row.TrainingControl)
+}
+
+func writeRights(b *strings.Builder, all []Register) {
+	if len(all) == 0 {
+		return
+	}
+	b.WriteString("\nRights, for everyone who reads:\n")
+	for _, r := range all {
+		fmt.Fprintf(b, "  %-15s %s\n%18sby %s; read by: %s\n", r.Name, r.Says, "", r.Document, r.Readers)
+	}
+}
+
+// statesRights reports whether a rule states anything that registers publish.
+func statesRights(r policy.Rule) bool {
+	for _, s := range r.Statements {
+		if s.Usage == policy.Other || !s.Usage.IsACAP() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
+)
+
+// DelayBurst is how many requests a crawler may make at once under a crawl-delay that
+// is enforced: a page and what it needs to be shown.
+const DelayBurst = 20
+
+// Limit is a limit that holds for a request.
+type Limit struct {
+	policy.Limit
+	Rule  *policy.Rule
+	Pos   policy.Pos
+	Delay bool        // it is the rule's crawl-delay
+	Mode  policy.Mode // what to do about requests over it: ModeLog or ModeBlock
+}
+
+// Limits returns what limits the requests of the query's crawler: the limit of a rule,
+// and a crawl-delay whose rule says `enforce`. What is always open is not limited, and
+// search engines are by rules only that say so (intended: [limits-search]).
+func (s *Site) Limits(dst []Limit, q policy.Query) []Limit {
+	if !s.limits || q.Crawler == 0 || s.open(s.targetOf(q.Host, q.Path)) {
+		return dst
+	}
+	// An impostor of a search engine is none.
+	search := q.Identity != policy.Impostor && s.Policy.CrawlerInfo(q.Crawler).Kind == string(crawlers.KindSearch)
+	if r := s.Policy.Limit(q); r != nil && (!search || limitsSearch(r)) {
+		if mode := s.limitMode(r); mode > policy.ModeOff {
+			dst = append(dst, Limit{Limit: r.Limit, Rule: r, Pos: r.LimitPos, Mode: mode})
+		}
+	}
+	if r := s.Policy.CrawlDelay(q); r != nil && r.Enforce > policy.ModeOff && (!search || limitsSearch(r)) {
+		dst = append(dst, Limit{Limit: delayLimit(r.CrawlDelay), Rule: r, Pos: r.CrawlDelayPos, Delay: true, Mode: r.Enforce})
+	}
+	return dst
+}
+
+// limitMode is what is done about requests over a rule's limit. A limit is for the edge
+// only, so it is enforced unless its rule says otherwise, or the whole policy is in dry
+// run.
+func (s *Site) limitMode(r *policy.Rule) policy.Mode {
+	switch {
+	case r.Enforce != policy.ModeUnset:
+		return r.Enforce
+	case s.File.Spec.Enforcement.Mode == policy.ModeLog:
+		return policy.ModeLog
+	}
+	return policy.ModeBlock
+}
+
+func limitsSearch(r *policy.Rule) bool {
+	return slices.Contains(r.IntendedGuards, lint.GuardLimits)
+}
+
+func delayLimit(delay time.Duration) policy.Limit {
+	return policy.Limit{Requests: 1, Per: delay, Burst: DelayBurst}
+}
+
+// hasLimits reports whether any rule limits requests.
+func hasLimits(rules []policy.Rule) bool {
+	return slices.ContainsFunc(rules, func(r policy.Rule) bool {
+		return !r.Limit.IsZero() || r.CrawlDelay > 0 && r.Enforce > policy.ModeOff
+	})
+}
+
+// String is the limit as people read it.
+func (l Limit) String() string {
+	if l.Delay {
+		return "one in " + l.Per.String()
+	}
+	return l.Limit.String()
+}
+
+const passes = "the request passes"
+
+// explainLimits says which limits hold.
+func (s *Site) explainLimits(c *Channel, q policy.Query) {
+	for _, l := range s.Limits(nil, q) {
+		says := fmt.Sprintf("limits its requests to %v, up to %d at once", l, l.Burst)
+		if l.Delay {
+			says = fmt.Sprintf("limits its requests to one in %v, as crawl-delay is enforced, up to %d at once", l.Per, l.Burst)
+		}
+		c.add(Reason{Place: s.Place(l.Pos), Rule: s.RuleName(l.Rule), Says: says})
+		switch {
+		case l.Mode == policy.ModeBlock:
+			c.Summary = fmt.Sprintf("the request passes, unless this crawler makes more than %v: then it is answered with 429 Too Many Requests", l)
+		case c.Summary == passes:
+			c.Summary = "the request passes, and the log says when it is over the limit (enforce: log)"
+		}
+	}
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+const limitsPolicy = `version: 1
+rules:
+  - for: everyone
+    limit: 60/m
+    crawl-delay: 5
+  - for: CCBot
+    crawl-delay: 10
+    enforce: log
+  - for: Bingbot
+    limit: {rate: 5/s, burst: 50}
+    intended: [limits-search]
+  - for: AhrefsBot
+    limit: 1/d
+    enforce: off
+`
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	s, ds := Load("policy.yaml", []byte(limitsPolicy), robotsserve.ServeOptions{})
+	if s == nil {
+		t.Fatal(ds.Text())
+	}
+	for _, tt := range []struct{ crawler, path, want string }{
+		{"GPTBot", "/x", "60/m block"},
+		{"GPTBot", "/robots.txt", ""},
+		{"GPTBot", "/.well-known/security.txt", ""},
+		{"CCBot", "/x", "60/m block; one in 10s log"},
+		{"Googlebot", "/x", ""}, // a search engine, and the rule does not say so
+		{"Bingbot", "/x", "5/s block"},
+		{"AhrefsBot", "/x", ""},
+	} {
+		var got []string
+		for _, l := range s.Limits(nil, policy.Query{Crawler: s.Policy.Crawler(tt.crawler), Host: "www.example.com", Path: tt.path, Now: time.Now()}) {
+			got = append(got, l.String()+" "+l.Mode.String())
+		}
+		if text := strings.Join(got, "; "); text != tt.want {
+			t.Errorf("%s %s: %q, want %q", tt.crawler, tt.path, text, tt.want)
+		}
+	}
+	for crawler, want := range map[string]string{
+		"GPTBot":    "unless this crawler makes more than 60/m: then it is answered with 429 Too Many Requests",
+		"Bingbot":   "unless this crawler makes more than 5/s",
+		"Googlebot": "the request passes",
+	} {
+		e := s.explainEdge(policy.Query{Crawler: s.Policy.Crawler(crawler), Host: "www.example.com", Path: "/x", Now: time.Now()})
+		if !strings.Contains(e.Summary, want) || (crawler == "Bingbot") != strings.Contains(strings.Join(texts(e.Reasons), " "), "up to 50 at once") {
+			t.Errorf("%s: %+v", crawler, e)
+		}
+	}
+}
+
+func texts(reasons []Reason) (all []string) {
+	for _, r := range reasons {
+		all = append(all, r.Says)
+	}
+	return all
+}

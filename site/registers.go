@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
+	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
+	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
+)
+
+// registers are the documents and response fields in which a policy states rights.
+type registers struct {
+	projection
+	policy *policy.Policy // in exact letter case, as in documents
+
+	mu     sync.Mutex
+	byHost map[int]*hostRights // by Policy.HostKey, of which there are as many as hosts in rules
+}
+
+// hostRights is what registers say about the hosts of one key.
+type hostRights struct {
+	TDMRep *tdmrep.File     // nil: off, or nothing is stated
+	tdmrep *rights.Document // of TDMRep
+	rsl    *rights.Document // nil: off, or nothing is stated
+	loose  [2]bool          // TDMRep and RSL are stricter than the policy, as paths cross
+}
+
+func newRegisters(p projection) *registers {
+	return &registers{projection: p, policy: p.exact, byHost: map[int]*hostRights{}}
+}
+
+// of returns what is said about a host.
+func (r *registers) of(host string) *hostRights {
+	key := r.policy.HostKey(host)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.byHost[key]
+	if h == nil {
+		h = r.build(host)
+		r.byHost[key] = h
+	}
+	return h
+}
+
+func (r *registers) build(host string) *hostRights {
+	h := &hostRights{}
+	spec := r.policy.Spec()
+	if spec.Publish.TDMRep == policy.Off && spec.Publish.RSL == "" {
+		return h
+	}
+	view := rights.NewView(r.policy, host)
+	if spec.Publish.TDMRep != policy.Off {
+		file, exact := tdmrep.New(view, spec.Rights.TDMPolicy)
+		if len(file.Rules) > 0 {
+			h.TDMRep, h.tdmrep, h.loose[0] = file, file.Document(), !exact
+		}
+	}
+	if spec.Publish.RSL != "" {
+		doc, exact := rsl.New(view, &spec.Rights)
+		h.rsl, h.loose[1] = doc, !exact
+	}
+	return h
+}
+
+// TDMRep returns the policy's tdmrep.json for a host, as rules and as it is served;
+// nil if there is none.
+func (s *Site) TDMRep(host string) (*tdmrep.File, *rights.Document) {
+	h := s.registers.of(host)
+	return h.TDMRep, h.tdmrep
+}
+
+// RSL returns the policy's RSL document for a host, nil if there is none.
+func (s *Site) RSL(host string) *rights.Document { return s.registers.of(host).rsl }
+
+// RegisterPath returns the path of a register's document that a request target is for,
+// however it is encoded; "" for none. Such a document need not exist.
+func (s *Site) RegisterPath(target string) string {
+	publish := &s.File.Spec.Publish
+	if publish.TDMRep == policy.Off && publish.RSL == "" {
+		return ""
+	}
+	path, _, _ := strings.Cut(target, "?")
+	if strings.IndexByte(path, '%') >= 0 {
+		path = pathpattern.NormalizePath(path)
+	}
+	switch {
+	case publish.TDMRep != policy.Off && path == tdmrep.Path, publish.RSL != "" && path == publish.RSL:
+		return path
+	}
+	return ""
+}
+
+// LicenceLink is the Link field that names the licence on a host; "" for none.
+func (s *Site) LicenceLink(host string) string { return s.registers.link(host) }
+
+// Rights is what the response fields and meta elements of registers say about some
+// paths of a host.
+type Rights struct {
+	TDMRep tdmrep.Declaration
+	Link   string // the value of a Link field; "" for none
+}
+
+// Apply merges the fields with what the header of a response already says.
+func (r *Rights) Apply(h http.Header) {
+	if r == nil {
+		return
+	}
+	r.TDMRep.Apply(h)
+	if r.Link != "" {
+		rsl.ApplyLink(h, r.Link)
+	}
+}
+
+// rightsOf is what applies to any of the hosts and paths of a target; nil for nothing.
+func (r *registers) rightsOf(t target) *Rights {
+	spec := r.policy.Spec()
+	var all Rights
+	for p, q := range r.queries(t, policy.Query{}) {
+		if spec.Publish.TDMRep == policy.Off {
+			break
+		}
+		one := tdmrep.Of(rights.ForEveryone(p.Policy, q), spec.Rights.TDMPolicy)
+		if one.Reservation == tdmrep.Reserved || !p.anyCase {
+			all.TDMRep = all.TDMRep.Merge(one)
+		}
+	}
+	if t.long && spec.Publish.TDMRep != policy.Off {
+		all.TDMRep = tdmrep.Declaration{Reservation: tdmrep.Reserved, Policy: spec.Rights.TDMPolicy}
+	}
+	all.Link = r.link(t.host)
+	if all == (Rights{}) {
+		return nil
+	}
+	return &all
+}
+
+// link is the Link field of a host's responses.
+func (r *registers) link(host string) string {
+	publish := &r.policy.Spec().Publish
+	switch {
+	case publish.License != "":
+		return rsl.Link(publish.License)
+	case publish.RSL != "" && r.of(host).rsl != nil:
+		return rsl.Link(publish.RSL)
+	}
+	return ""
+}
