@@ -108,16 +108,15 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 		return false
 	}
 	if strings.Contains(text, ",") {
-		p.report(posOf(n), "bad-audience", "["+text+"]", "write several names as a list in brackets, or one a line with a hyphen before each")
+		p.report(posOf(n), "bad-audience", p.severally(text), "write several names as a list in brackets, or one a line with a hyphen before each")
 		return false
 	}
 	if _, ok := p.catalogue.Lookup(text); !ok {
 		if near, what := p.known().group(text); near != "" {
 			if bot := p.known().crawlerOf(text); bot != "" && strings.HasPrefix(near, "operator:") {
-				p.report(posOf(n), "bad-audience", bot, "%s is %s, not of a crawler; for all of its crawlers write %s", quote(text), what, quote(near))
-				return false
+				near = bot
 			}
-			p.report(posOf(n), "bad-audience", near, "%s is %s, not of a crawler; if a crawler is called that, list it under crawlers", quote(text), what)
+			p.report(posOf(n), "bad-audience", near, "invalid name %s: %s; if this is really the name of a crawler, list it under crawlers", quote(text), what)
 			return false
 		}
 	}
@@ -135,9 +134,9 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		if tokens := productWords[squash(text)]; tokens != nil {
 			near := tokens[0]
 			if len(tokens) > 1 {
-				near = "[" + strings.Join(tokens, ", ") + "]"
+				near = p.severally(strings.Join(tokens, ", "))
 			}
-			p.report(posOf(n), "unknown-crawler", near, "%s is the name of a product, not of a known crawler, so this probably reaches nobody; name the crawlers that you mean", quote(text))
+			p.report(posOf(n), "unknown-crawler", near, "%s is a product, not a crawler, so this rule probably reaches nobody; name its crawlers instead: %s", quote(text), list(tokens, "and"))
 			return
 		}
 		if near := p.known().meant(text); near != "" {

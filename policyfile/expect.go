@@ -5,6 +5,7 @@ package policyfile
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -38,22 +39,36 @@ func readExpect(p *parser, _, n *yaml.Node, _ struct{}) {
 
 func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, ok bool) {
 	bad := func(near, format string, args ...any) (policy.Expectation, bool) {
-		p.report(posOf(n), "bad-expectation", near, format, args...)
+		p.report(posOf(n), "bad-expectation", p.ifValid(near), format, args...)
 		return e, false
 	}
 	m := expectForm.FindStringSubmatch(text)
-	if m == nil {
+	if m == nil || strings.TrimSuffix(m[4], ":") == "not" {
+		if form := expectNoPath.FindStringSubmatch(text); form != nil {
+			if _, ok := policy.ParseUsage(form[1]); ok {
+				return bad(text+" /", "invalid test %s: the path is missing; write / for the whole site", quote(text))
+			}
+		}
 		return bad(nearExpectation(text), "invalid test %s: write AGENT may USAGE PATH, or AGENT may not USAGE PATH, %s", quote(text), expectExample)
+	}
+	// with is the test with one of its parts corrected.
+	with := func(part int, right string) string {
+		if right == "" {
+			return ""
+		}
+		parts := slices.Clone(m)
+		parts[part] = right
+		return strings.TrimSpace(parts[1] + " " + parts[2] + " may" + parts[3] + " " + parts[4] + " " + parts[5])
 	}
 	e = policy.Expectation{Pos: posOf(n), Anyone: m[1] == "", Allowed: m[3] == ""}
 	if strings.EqualFold(m[1], "verified") {
 		e.Identity = policy.Verified
 	}
 	if e.Usage, ok = policy.ParseUsage(m[4]); !ok {
-		p.unknownUsage(n, m[4], false)
+		p.unknownUsage(n, m[4], false, func(near string) string { return p.ifValid(with(4, near)) })
 		return e, false
 	}
-	if e.Agent, ok = p.expectAgent(n, m[2]); !ok {
+	if e.Agent, ok = p.expectAgent(n, m[2], func(near string) string { return p.ifValid(with(2, near)) }); !ok {
 		return e, false
 	}
 	place := m[5]
@@ -67,26 +82,48 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 		}
 		e.Host, e.Path = string(host), u.RequestURI()
 	default:
-		near := rooted(place)
+		near := nearPath(place)
 		if hostAndPath.MatchString(place) {
 			near = "https://" + place
 		}
-		return bad(near, `invalid path %s: write a path that starts with "/", or a whole address that starts with "https://"`, quote(place))
+		return bad(with(5, near), `invalid path %s: write a path that starts with "/", or a whole address that starts with "https://"`, quote(place))
 	}
 	return e, true
 }
 
-// expectAgent reads who a test is about.
-func (p *parser) expectAgent(n *yaml.Node, text string) (policy.Audience, bool) {
+// ifValid is a suggested test, unless that is invalid too.
+func (p *parser) ifValid(near string) string {
+	if near == "" || p.trying {
+		return ""
+	}
+	try := *p
+	try.reporter, try.trying = reporter{lines: p.lines}, true
+	if _, ok := try.expectation(&yaml.Node{Kind: yaml.ScalarNode, Value: near}, near); !ok {
+		return ""
+	}
+	return near
+}
+
+// expectAgent reads who a test is about. Whole turns the right name into the whole
+// test.
+func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) string) (policy.Audience, bool) {
 	a := policy.ParseAudience(text)
 	switch a.Kind {
 	case policy.ForEveryone, policy.ForCategory, policy.ForOperator, policy.ForPurpose:
-		return p.audience(n, text)
+		before := len(p.list)
+		a, ok := p.audience(n, text)
+		for i := before; i < len(p.list); i++ {
+			p.list[i].DidYouMean = whole(p.list[i].DidYouMean)
+		}
+		return a, ok
 	case policy.ForToken:
 		if _, ok := p.catalogue.Lookup(text); ok || p.namesToken(text) {
 			return a, true
 		}
 		near, _ := p.known().group(text)
+		if tokens := productWords[squash(text)]; tokens != nil {
+			near = tokens[0]
+		}
 		if bot := p.known().crawlerOf(text); bot != "" {
 			near = bot
 		}
@@ -97,10 +134,10 @@ func (p *parser) expectAgent(n *yaml.Node, text string) (policy.Audience, bool) 
 			p.report(posOf(n), "bad-expectation", "", "invalid name %s: a test is about one crawler, category:KIND, operator:NAME, purpose:NAME or everyone", quote(text))
 			return a, false
 		}
-		p.report(posOf(n), "bad-expectation", near, "no crawler called %s is known; if it exists, list it under crawlers", quote(text))
+		p.report(posOf(n), "bad-expectation", whole(near), "no crawler called %s is known; if it exists, list it under crawlers", quote(text))
 		return a, false
 	}
-	p.report(posOf(n), "bad-expectation", "everyone", "a test cannot be about %s; write everyone, or the name of a crawler", text)
+	p.report(posOf(n), "bad-expectation", whole("everyone"), "a test cannot be about %s; write everyone, or the name of a crawler", text)
 	return a, false
 }
 
@@ -120,23 +157,36 @@ func (p *parser) namesToken(token string) bool {
 }
 
 var (
+	expectNoPath = regexp.MustCompile(`^.+ may(?: not)? +([^ /]+)$`)
 	expectCannot = regexp.MustCompile(`(?i)^(.+?) +(?:can ?not|can't|must not|may ?n't|shall not|should not) +(.+)$`)
 	expectCan    = regexp.MustCompile(`(?i)^(.+?) +(?:can|must|shall|should|may) +(.+)$`)
-	expectNoUse  = regexp.MustCompile(`(?i)^(.+?) +may( +not)? +([/h][^ ]*)$`)
+	expectNoUse  = regexp.MustCompile(`(?i)^(.+?) +may( +not)?:? +([/h][^ ]*)$`)
 )
 
 // nearExpectation guesses what an unreadable test means.
 func nearExpectation(text string) string {
 	if m := expectCannot.FindStringSubmatch(text); m != nil {
-		return m[1] + " may not " + m[2]
+		return withPath(m[1] + " may not " + m[2])
 	}
 	if m := expectNoUse.FindStringSubmatch(text); m != nil {
 		return m[1] + " may" + m[2] + " crawl " + m[3]
 	}
 	if m := expectCan.FindStringSubmatch(text); m != nil {
-		if near := m[1] + " may " + m[2]; near != text && expectForm.MatchString(near) {
+		if near := withPath(m[1] + " may " + m[2]); near != text {
 			return near
 		}
 	}
 	return ""
+}
+
+// withPath is a test about the whole site, if it has no path, with its usage in our
+// words.
+func withPath(test string) string {
+	if expectNoPath.MatchString(test) {
+		test += " /"
+	}
+	if m := expectForm.FindStringSubmatch(test); m != nil && usageWords[m[4]] != "" {
+		test = strings.TrimSuffix(test, m[4]+" "+m[5]) + usageWords[m[4]] + " " + m[5]
+	}
+	return test
 }

@@ -43,7 +43,7 @@ func (p *parser) read(root *yaml.Node) {
 	p.catalogue = p.base
 	p.spec.Publish = defaultPublish
 	p.spec.Enforcement = policy.Enforcement{Mode: policy.ModeOff, Status: defaultStatus, Impostors: policy.ModeOff}
-	readMap(p, root, "the file", fileFields, struct{}{})
+	readMap(p, root, theFile, fileFields, struct{}{})
 	p.misspelled()
 	p.browsers()
 	p.checkRights()
@@ -178,6 +178,14 @@ func (p *parser) unused() {
 			p.report(u.Pos, "unused-name", "", "no rule uses the usage %s; use it under allow, or delete it", quote(u.Name))
 		}
 	}
+}
+
+func setOf(names []string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
 }
 
 // allKeys are all keys of the grammar, which could be joined to a value by mistake.

@@ -53,6 +53,7 @@ func LoadWith(name string, data []byte, o Options) (*File, Diagnostics) {
 		reporter: reporter{file: name},
 		skip:     map[*yaml.Node]bool{},
 		keys:     allKeys(),
+		ofRules:  setOf(ruleFields.names()),
 		spec:     &policy.Spec{File: name},
 		sets:     map[string]*resourceSet{},
 		usages:   map[string]*localUsage{},

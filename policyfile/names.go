@@ -91,26 +91,26 @@ func (k *nameIndex) operator(name string) bool {
 	return strings.EqualFold(k.operators[squash(name)], name)
 }
 
-// group returns the audience that a name means, and says what the name is. It is
+// group returns the audience that a name means, and says what to call it. It is
 // empty for what may be a crawler's name.
 func (k *nameIndex) group(name string) (audience, what string) {
 	word := squash(name)
 	if elseWords[word] || nearest(name, []string{"everyone-else"}) != "" {
-		return "everyone-else", "a word for everyone else"
+		return "everyone-else", "the crawlers that no rule names are called everyone-else"
 	}
 	if everyoneWords[word] || nearest(name, []string{"everyone"}) != "" {
-		return "everyone", "a word for everyone"
+		return "everyone", "all crawlers together are called everyone"
 	}
 	if kind, ok := groupWords[word]; ok {
-		return "category:" + string(kind), "a word for a category of crawlers"
+		return "category:" + string(kind), "crawlers of this kind are called category:" + string(kind)
 	}
 	for _, kind := range crawlers.Kinds() {
 		if word == squash(string(kind)) {
-			return "category:" + string(kind), "the name of a category of crawlers"
+			return "category:" + string(kind), "crawlers of this kind are called category:" + string(kind)
 		}
 	}
 	if operator, ok := k.operators[word]; ok {
-		return "operator:" + operator, "the name of an operator"
+		return "operator:" + operator, "the crawlers of this operator are called operator:" + operator
 	}
 	return "", ""
 }

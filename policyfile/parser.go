@@ -16,8 +16,10 @@ import (
 // parser turns the nodes of a file into a Spec and reports on the way.
 type parser struct {
 	reporter
-	skip map[*yaml.Node]bool // reported already
-	keys map[string]bool     // all keys of the grammar
+	skip    map[*yaml.Node]bool // reported already
+	within  *yaml.Node          // the list that is read, or nil
+	keys    map[string]bool     // all keys of the grammar
+	ofRules map[string]bool     // the keys of rules
 
 	spec             *policy.Spec
 	sources          []lint.Source // of Spec.Rules
@@ -29,6 +31,7 @@ type parser struct {
 	misspelt         []misspelling
 	intended         map[string][]string // guards waived for crawlers, by lower-case token
 	ruleTokens       map[string]bool     // names under for, lower case
+	trying           bool                // a suggested test is checked
 	statements       int                 // of all rules, bounded by maxStatements
 	rslAt, licenseAt policy.Pos
 	tokenAt          [3]policy.Pos // of usage-tokens
@@ -71,7 +74,7 @@ func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) 
 		j := fs.index(key)
 		switch {
 		case j < 0:
-			p.unknownKey(key, what, fs.names())
+			p.unknownKey(key, n, what, fs.names())
 			misspelt = append(misspelt, i+1)
 		case found[j] > 0:
 			p.duplicate(key, n.Content[found[j]-1], "")
@@ -81,7 +84,7 @@ func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) 
 	}
 	for _, place := range misspelt { // read them too, so that all problems show in one pass
 		for j, f := range fs {
-			if found[j] == 0 && f.name == nearest(n.Content[place-1].Value, fs.names()) {
+			if found[j] == 0 && f.name == nearestKey(n.Content[place-1].Value, what, fs.names()) {
 				found[j] = place
 			}
 		}
@@ -110,7 +113,8 @@ func (fs fields[T]) index(key *yaml.Node) int {
 	return -1
 }
 
-func (p *parser) unknownKey(key *yaml.Node, what string, known []string) {
+// unknownKey reports a key that a map does not have.
+func (p *parser) unknownKey(key, within *yaml.Node, what string, known []string) {
 	if key.Kind != yaml.ScalarNode {
 		p.report(posOf(key), "wrong-kind", "", "the name before a colon must be plain text, not %s", kindOf(key))
 		return
@@ -119,7 +123,12 @@ func (p *parser) unknownKey(key *yaml.Node, what string, known []string) {
 		p.report(posOf(key), "missing-space", glue[1]+": "+glue[2], "a space is missing after the colon")
 		return
 	}
-	p.reportChoice(posOf(key), "unknown-key", nearest(key.Value, known), "unknown key "+quote(key.Value)+" in "+what, known)
+	unknown := "unknown key " + quote(key.Value) + " in " + what
+	if near, advice := p.foreignKey(key, within, what); advice != "" {
+		p.reportAdvice(posOf(key), "unknown-key", near, unknown, advice)
+		return
+	}
+	p.reportChoice(posOf(key), "unknown-key", nearestKey(key.Value, what, known), unknown, known)
 }
 
 func (p *parser) duplicate(key, first *yaml.Node, also string) {
@@ -140,7 +149,7 @@ func (p *parser) eachPair(n *yaml.Node, what string, visit func(key, value *yaml
 			continue
 		}
 		if key.Kind != yaml.ScalarNode {
-			p.unknownKey(key, what, nil)
+			p.unknownKey(key, n, what, nil)
 			continue
 		}
 		folded := strings.ToLower(key.Value)
@@ -168,7 +177,7 @@ func (p *parser) isMap(n *yaml.Node, what string) bool {
 		return false
 	}
 	if word, rest, ok := strings.Cut(n.Value, " "); ok && n.Kind == yaml.ScalarNode && p.isKey(word) {
-		p.report(posOf(n), "wrong-kind", word+": "+strings.TrimSpace(rest), "a colon is missing after %s", quote(word))
+		p.report(posOf(n), "wrong-kind", p.pair(n, word+": "+strings.TrimSpace(rest)), "a colon is missing after %s", quote(word))
 		return false
 	}
 	p.report(posOf(n), "wrong-kind", "", `%s must be written as "key: value" lines, not %s`, what, kindOf(n))
@@ -185,25 +194,56 @@ func (p *parser) isJoined(n *yaml.Node) bool {
 		return false
 	}
 	value, _, _ := strings.Cut(g[2], " ")
-	p.report(posOf(n), "missing-space", g[1]+": "+value, "a space is missing after the colon")
+	p.report(posOf(n), "missing-space", p.pair(n, g[1]+": "+value), "a space is missing after the colon")
 	return true
+}
+
+// pair is a key with its value, to be written where a node is: in braces, if the
+// node is the value of another key on the same line.
+func (p *parser) pair(n *yaml.Node, text string) string {
+	if n.Line > len(p.lines) {
+		return text
+	}
+	before := []rune(p.lines[n.Line-1])
+	if before = before[:min(n.Column-1, len(before))]; strings.HasSuffix(strings.TrimRight(string(before), " "), ":") {
+		return "{" + text + "}"
+	}
+	return text
 }
 
 // eachItem calls visit for the items of a list, or for a single value that stands
 // in the place of a list of one.
 func (p *parser) eachItem(n *yaml.Node, what string, visit func(item *yaml.Node)) {
 	if n.Kind != yaml.SequenceNode {
+		outer := p.within
+		p.within = nil
 		visit(n)
+		p.within = outer
 		return
 	}
 	if len(n.Content) == 0 {
 		p.report(posOf(n), "no-value", "", "%s is an empty list; add a value, or delete it", what)
 	}
+	outer := p.within
 	for _, c := range n.Content {
 		if !p.skip[c] {
+			p.within = n
 			visit(c)
 		}
 	}
+	p.within = outer
+}
+
+// severally suggests several names in place of one: with brackets, or without where
+// the name is in brackets already. In a list with hyphens no line can hold them.
+func (p *parser) severally(names string) string {
+	switch {
+	case p.within == nil:
+		return "[" + names + "]"
+	case p.within.Style&yaml.FlowStyle != 0:
+		return names
+	}
+	return ""
 }
 
 // text is the source text of a single value.
@@ -265,7 +305,7 @@ func (p *parser) choice(n *yaml.Node, what string, words ...string) (string, boo
 // meanings are words that authors write for others.
 var meanings = [][]string{
 	{"on", "true", "yes"}, {"full", "on", "true", "yes"}, {"off", "false", "no", "none"}, {"none", "off", "no", "false", "0"},
-	{"block", "true", "yes", "on", "deny", "refuse", "reject", "forbid", "enforce", "drop"}, {"log", "warn", "monitor", "report", "dry-run", "test"},
+	{"block", "true", "yes", "on", "deny", "refuse", "reject", "forbid", "enforce", "drop", "disallow", "403", "401", "404", "410", "429", "451"}, {"log", "warn", "monitor", "report", "dry-run", "test"},
 }
 
 // sameMeaning returns the word of a choice that another word stands for, or "".

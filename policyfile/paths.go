@@ -65,11 +65,6 @@ func (p *parser) yesOrNo(n *yaml.Node, text string) {
 	p.report(posOf(n), "bad-path", "/", "invalid path %s: write the paths that you mean, / for the whole site", quote(text))
 }
 
-// rooted is a text as a path that starts with "/".
-func rooted(text string) string {
-	return "/" + strings.TrimLeft(strings.ReplaceAll(text, `\`, "/"), "/")
-}
-
 // severalPaths matches the text as which YAML reads a list without hyphens.
 var severalPaths = regexp.MustCompile(`^-?[/*]\S*(?:,? -? ?|,)[/*]`)
 
@@ -145,13 +140,13 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 	case !setsToo && p.sets[strings.ToLower(text)] != nil:
 		p.report(posOf(n), "bad-path", "", "a set can only have paths, not other sets; repeat the paths of %s here", quote(text))
 	case !setsToo:
-		p.report(posOf(n), "bad-path", rooted(text), `invalid path %s: a path must start with "/" or "*"`, quote(text))
+		p.report(posOf(n), "bad-path", nearPath(text), `invalid path %s: a path must start with "/" or "*"`, quote(text))
 	default:
 		near := nearest(strings.TrimPrefix(text, "the-acap:resource-set:"), names)
 		if near != "" {
 			near = p.sets[near].name
 		} else {
-			near = rooted(text)
+			near = nearPath(text)
 		}
 		p.report(posOf(n), "bad-path", near, `invalid path %s: a path must start with "/" or "*", or be the name of a set under resources`, quote(text))
 	}

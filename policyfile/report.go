@@ -53,8 +53,14 @@ func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args .
 
 // reportChoice adds a diagnostic about a word that is none of several.
 func (r *reporter) reportChoice(at policy.Pos, code, didYouMean, problem string, words []string) {
+	r.reportAdvice(at, code, didYouMean, problem, "must be "+oneOf(words))
+}
+
+// reportAdvice adds a diagnostic with its suggestion between the problem and the
+// advice.
+func (r *reporter) reportAdvice(at policy.Pos, code, didYouMean, problem, advice string) {
 	n := len(r.list)
-	r.report(at, code, didYouMean, "%s: must be %s", problem, oneOf(words))
+	r.report(at, code, didYouMean, "%s: %s", problem, advice)
 	if len(r.list) > n || n == maxDiagnostics {
 		r.list[len(r.list)-1].fixAt = len(oneLine(problem))
 	}

@@ -67,7 +67,7 @@ func readRules(p *parser, _, n *yaml.Node, _ struct{}) {
 		p.sources = append(p.sources, lint.Source{})
 		last := len(p.spec.Rules) - 1
 		r := &ruleReader{rule: &p.spec.Rules[last], source: &p.sources[last], seen: map[statementKey]int{}}
-		readMap(p, n, "a rule", ruleFields, r)
+		readMap(p, n, aRule, ruleFields, r)
 		slices.SortStableFunc(r.rule.Statements, func(a, b policy.Statement) int {
 			return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Column-b.Pos.Column)
 		})

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -43,6 +44,9 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 	}
 	if n.Kind == yaml.SequenceNode || n.Kind == yaml.ScalarNode && !p.isJoined(n) {
 		near, cure := noUsage(n)
+		if near != "" {
+			near = p.pair(n, near)
+		}
 		p.report(posOf(n), "wrong-kind", near, "%s must have usages with their paths; %s", what, cure)
 		return
 	}
@@ -80,6 +84,8 @@ func noUsage(n *yaml.Node) (near, cure string) {
 		item = n.Content[0]
 	}
 	_, isUsage := policy.ParseUsage(item.Value)
+	word, path, _ := strings.Cut(item.Value, " ")
+	_, startsWithUsage := policy.ParseUsage(word)
 	switch {
 	case item.Kind == yaml.MappingNode && len(item.Content) > 1 && item.Content[0].Kind == yaml.ScalarNode:
 		first := item.Content[0].Value + ":"
@@ -89,36 +95,47 @@ func noUsage(n *yaml.Node) (near, cure string) {
 		return "", "delete the hyphens, so that " + quote(first) + " and the like are keys of their own"
 	case item.Kind != yaml.ScalarNode || item.Value == "":
 		return "", crawl
+	case startsWithUsage && isPath(path) && n.Kind == yaml.ScalarNode:
+		return word + ": " + asWritten(path), "a colon is missing after " + quote(word)
 	case isUsage:
 		return item.Value + ": /", "write the paths after it, / for the whole site"
 	case item.Value[0] != '/' && item.Value[0] != '*':
 		return "", crawl
 	case n.Kind == yaml.SequenceNode:
-		return "crawl: [" + pathsOf(n) + "]", "fetching is called crawl, so if you mean that, write crawl: before the list"
+		return shortList("crawl", n), "fetching is called crawl, so if you mean that, write crawl: before the list"
+	}
+	if !isPath(item.Value) {
+		return "", crawl
 	}
 	return "crawl: " + asWritten(item.Value), "fetching is called crawl"
 }
 
-// pathsOf is a short list of paths as brackets hold it.
-func pathsOf(n *yaml.Node) string {
-	const shown = 3
+// shortList is a key with a list in brackets, if that is short.
+func shortList(key string, n *yaml.Node) string {
+	const shown = 6
+	if len(n.Content) > shown || n.Style&yaml.FlowStyle == 0 {
+		return ""
+	}
 	var paths []string
-	for _, c := range n.Content[:min(len(n.Content), shown)] {
-		if c.Kind == yaml.ScalarNode {
-			paths = append(paths, asWritten(c.Value))
+	for _, c := range n.Content {
+		if c.Kind != yaml.ScalarNode || !isPath(c.Value) {
+			return ""
 		}
+		paths = append(paths, asWritten(c.Value))
 	}
-	if len(n.Content) > shown {
-		paths = append(paths, "…")
-	}
-	return strings.Join(paths, ", ")
+	return key + ": [" + strings.Join(paths, ", ") + "]"
 }
 
-// asWritten is a value with the quotation marks that YAML wants, shortened.
-func asWritten(s string) string {
-	if short := []rune(s); len(short) > maxQuoted {
-		s = string(short[:maxQuoted]) + "…"
+func isPath(text string) bool {
+	if text == "" || len(text) > maxQuoted || text[0] != '/' && text[0] != '*' {
+		return false
 	}
+	_, err := pathpattern.Parse(text)
+	return err == nil
+}
+
+// asWritten is a value with the quotation marks that YAML wants.
+func asWritten(s string) string {
 	if strings.ContainsAny(s, "*, #{}[]&!|>'\"%@`") {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	}
@@ -162,10 +179,14 @@ func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePar
 	l := p.usages[strings.ToLower(key.Value)]
 	if l == nil {
 		if g := joinedKey.FindStringSubmatch(key.Value); g != nil && p.isKey(g[1]) {
-			p.unknownKey(key, "", nil)
+			p.unknownKey(key, key, "", nil)
 			return nil, "", false
 		}
-		p.unknownUsage(key, key.Value, allow)
+		if u, ok := prohibitions[squash(key.Value)]; ok && allow && strings.HasPrefix(squash(key.Value), "no") {
+			p.report(posOf(key), "unknown-usage", "", "%s is a prohibition; write it as %s under disallow", quote(key.Value), quote(u.String()))
+			return nil, "", false
+		}
+		p.unknownUsage(key, key.Value, allow, nil)
 		return nil, "", false
 	}
 	l.used = true

@@ -75,7 +75,7 @@ func readQualifiedUsage(p *parser, _, n *yaml.Node, q *qualified) {
 		return
 	}
 	if q.usage, q.ok = policy.ParseUsage(text); !q.ok {
-		p.unknownUsage(n, text, false)
+		p.unknownUsage(n, text, false, nil)
 	}
 }
 
@@ -149,7 +149,7 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 		case standard:
 			parts = []policy.UsagePart{{Usage: usage}}
 		case other == nil:
-			p.unknownUsage(n, text, true)
+			p.unknownUsage(n, text, true, nil)
 			return
 		case other.composite:
 			p.report(posOf(n), "bad-usage", "", "%s is itself several usages, which cannot be part of others; repeat its usages here", quote(text))
@@ -212,8 +212,12 @@ var usageWords = map[string]string{
 	"access": "crawl", "fetch": "crawl", "paths": "crawl",
 }
 
-// unknownUsage reports a word that is not a usage.
-func (p *parser) unknownUsage(n *yaml.Node, text string, localToo bool) {
+// unknownUsage reports a word that is not a usage. Whole, where given, turns the
+// right word into what the author wrote around it.
+func (p *parser) unknownUsage(n *yaml.Node, text string, localToo bool, whole func(string) string) {
+	if whole == nil {
+		whole = func(near string) string { return near }
+	}
 	known := usageNames()
 	candidates := known
 	if localToo {
@@ -223,13 +227,13 @@ func (p *parser) unknownUsage(n *yaml.Node, text string, localToo bool) {
 	}
 	near := usageWords[strings.ToLower(text)]
 	if now, ok := rights.Renamed(strings.ToLower(text)); ok {
-		p.report(posOf(n), "renamed-usage", now.String(), "the usage %s of an earlier draft of the AIPREF vocabulary is now %s; write that, and under publish \"content-usage: both\" if readers of the earlier draft are to find it too", quote(text), now)
+		p.report(posOf(n), "renamed-usage", whole(now.String()), "the usage %s of an earlier draft of the AIPREF vocabulary is now %s; write that, and under publish \"content-usage: both\" if readers of the earlier draft are to find it too", quote(text), now)
 		return
 	}
 	if near == "" {
 		near = nearest(text, candidates)
 	}
-	p.reportChoice(posOf(n), "unknown-usage", near, "unknown usage "+quote(text), append(known, "a name under usages"))
+	p.reportChoice(posOf(n), "unknown-usage", whole(near), "unknown usage "+quote(text), append(known, "a name under usages"))
 }
 
 func usageNames() []string {

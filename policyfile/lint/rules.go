@@ -4,8 +4,6 @@ package lint
 
 import (
 	"fmt"
-	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -122,29 +120,6 @@ func (l *linter) purposes() {
 			l.report("unknown-purpose", l.Sources[i].Audiences[j], fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name it, so this reaches nobody; list crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
 		}
 	}
-}
-
-// regexpSigns are what a regular expression has and hardly any address does.
-var regexpSigns = regexp.MustCompile(`\.\*|\.\+|\([^)]*\|[^)]*\)|\\[dws.]|\[[^\]]*-[^\]]*\]|^/?\^|\(\?`)
-
-// regexps finds paths that look like regular expressions, which match the very
-// characters that they are made of.
-func (l *linter) regexps() {
-	l.each(func(_ int, s *policy.Statement) {
-		text, err := url.PathUnescape(s.Pattern.String())
-		if err != nil {
-			return
-		}
-		sign := regexpSigns.FindString(text)
-		if sign == "" {
-			return
-		}
-		fix := `"*" stands for any characters and "$" at the end for the end of the address; write a line for each alternative`
-		if plain := strings.NewReplacer(".*", "*", ".+", "*").Replace(text); regexpSigns.FindString(plain) == "" {
-			fix = fmt.Sprintf(`"*" alone stands for any characters: write %s`, quote(plain))
-		}
-		l.report("looks-like-regexp", s.Pos, fmt.Sprintf("%s looks like a regular expression, and paths are not: %s is matched as it stands; %s", quote(text), quote(sign), fix))
-	})
 }
 
 // askedPurposes are the purposes of queries to which a rule applies as one for an

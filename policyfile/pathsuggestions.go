@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
+)
+
+var (
+	ending = regexp.MustCompile(`^\.[A-Za-z0-9]+\$?$`)
+	drive  = regexp.MustCompile(`^[A-Za-z]:\\`)
+)
+
+// nearPath is the path that a text which does not start with "/" may mean, or "".
+func nearPath(text string) string {
+	path := ""
+	switch {
+	case drive.MatchString(text) || strings.ContainsAny(text, ",;#"):
+		return ""
+	case lint.IsRegexp(text):
+		path = lint.PlainPath(text)
+	case ending.MatchString(text) || text[0] == '?' || text[0] == '&':
+		path = "/*" + text
+	default:
+		path = "/" + strings.TrimLeft(strings.ReplaceAll(text, `\`, "/"), "/")
+		path = strings.ReplaceAll(path, " ", "%20")
+	}
+	if _, err := pathpattern.Parse(path); err != nil || lint.IsRegexp(path) {
+		return ""
+	}
+	return path
+}
