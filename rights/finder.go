@@ -63,6 +63,14 @@ func (f *Finder) Patterns() (patterns []pathpattern.Pattern) {
 	return patterns
 }
 
+// Statements lists all statements, those about Other after the rest.
+func (f *Finder) Statements() (all []policy.Applied) {
+	for _, x := range f.ranks {
+		all = append(all, x.all...)
+	}
+	return all
+}
+
 // First is a statement to name in messages, or the zero value.
 func (f *Finder) First() policy.Applied {
 	for _, x := range f.ranks {

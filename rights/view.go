@@ -157,19 +157,14 @@ func (v *View) At(pattern pathpattern.Pattern) Preferences {
 	return all
 }
 
-// Patterns lists those of the statements about one usage, by its place in
-// policy.RightsUsages.
-func (v *View) Patterns(usage int) (patterns []pathpattern.Pattern) {
-	seen := map[pathpattern.Pattern]bool{}
-	for _, fs := range v.askers {
-		for _, p := range fs[usage].Patterns() {
-			if !seen[p] {
-				seen[p] = true
-				patterns = append(patterns, p)
-			}
-		}
+// Statements lists what is said to each kind of asker about a usage, by its place in
+// policy.RightsUsages. The view disallows what any of them may not do.
+func (v *View) Statements(usage int) [][]policy.Applied {
+	all := make([][]policy.Applied, len(v.askers))
+	for i, fs := range v.askers {
+		all[i] = fs[usage].Statements()
 	}
-	return patterns
+	return all
 }
 
 // Stated reports whether the view says anything about a usage of some path.

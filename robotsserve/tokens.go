@@ -59,16 +59,12 @@ func (g *grouping) controls(units []unit) []unit {
 	return append(others, more...)
 }
 
-// controlBody is the lines of control tokens.
+// controlBody is the lines of control tokens. The file below speaks of crawling only.
 func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
-	crawl, train := rights.NewFinder(g.p, u.class, policy.Crawl, ""), rights.NewFinder(g.p, u.class, policy.TrainAI, "")
-	lines, losses := g.tokenLines(slices.Concat(crawl.Patterns(), train.Patterns()), func(at pathpattern.Pattern) policy.Decision {
-		c, t := crawl.At(at), train.At(at)
-		if c.Verdict != policy.Disallowed && t.Verdict == policy.Disallowed {
-			return t
-		}
-		return c
-	}, u.below)
+	lines, losses := g.tokenLines([]voice{
+		{rights.NewFinder(g.p, u.class, policy.Crawl, "").Statements(), u.below},
+		{rights.NewFinder(g.p, u.class, policy.TrainAI, "").Statements(), nil},
+	})
 	return g.assemble(lines, u.class, "", u.below), losses
 }
 
@@ -84,12 +80,15 @@ func (g *grouping) addUsageTokens() {
 		if token == "" || !view.Stated(policy.RightsUsages()[i]) {
 			continue
 		}
-		patterns := view.Patterns(i)
 		var below *foreignGroup
 		if g.below != nil {
 			below = g.below.byToken[strings.ToLower(token)]
 		}
-		lines, losses := g.tokenLines(patterns, func(at pathpattern.Pattern) policy.Decision { return view.At(at)[i] }, below)
+		var voices []voice
+		for _, said := range view.Statements(i) {
+			voices = append(voices, voice{said, below})
+		}
+		lines, losses := g.tokenLines(voices)
 		gr := &group{tokens: []string{token}}
 		for j := range lines {
 			gr.lines = append(gr.lines, printed(&lines[j])...)
@@ -100,6 +99,7 @@ func (g *grouping) addUsageTokens() {
 		gr.key = keyOf(gr.lines)
 		for j := range losses {
 			losses[j].Crawlers = gr.tokens
+			g.warn(&losses[j])
 		}
 		g.losses = append(g.losses, losses...)
 		g.groups = append(g.groups, gr)
@@ -112,53 +112,58 @@ func (g *grouping) isUsageToken(token string) bool {
 	return slices.ContainsFunc(g.p.Spec().Publish.UsageTokens[:], func(t string) bool { return strings.EqualFold(t, token) })
 }
 
-// tokenLines makes the lines of a token's group: what decide disallows, and what a
-// merged file disallows where decide does not allow it. Where the patterns cross in too
-// many ways, everything is disallowed.
-func (g *grouping) tokenLines(patterns []pathpattern.Pattern, decide func(pathpattern.Pattern) policy.Decision, below *foreignGroup) ([]line, []Loss) {
-	cells, ok := pathpattern.Tile(patterns, decide, func(a, b policy.Decision) bool { return a.Verdict == b.Verdict })
+// voice is what is said to one kind of asker about one usage, with a file below.
+type voice struct {
+	said  []policy.Applied
+	below *foreignGroup
+}
+
+// tokenLines makes the lines of a token's group, which disallow what any voice does.
+// Where the patterns cross in too many ways, everything is disallowed.
+func (g *grouping) tokenLines(voices []voice) ([]line, []Loss) {
 	var all []stated
-	permits := map[*stated]bool{}
-	if ok {
-		all = make([]stated, 0, len(cells))
-		for _, c := range cells {
-			s := stated{pattern: c.Pattern, allow: c.Value.Verdict != policy.Disallowed, size: c.Pattern.Len(), applied: &policy.Applied{}}
-			if c.Value.Statement != nil {
-				s.applied = &policy.Applied{Rule: c.Value.Rule, Statement: c.Value.Statement}
-			} else {
-				s.applied = &policy.Applied{Statement: &policy.Statement{Pattern: c.Pattern}}
-			}
-			all = append(all, s)
+	for i, v := range voices {
+		own := statementsOf(v.said, "")
+		if v.below != nil {
+			own = append(own, v.below.stated()...)
 		}
-		if below != nil {
-			all = append(all, below.stated()...)
+		for j := range own {
+			own[j].voice = i
 		}
-		for i := range cells {
-			permits[&all[i]] = cells[i].Value.Verdict == policy.Allowed
-		}
-		lines, losses, fits := flatten(all, func(a, d *stated) bool {
-			switch {
-			case (a.applied == nil) == (d.applied == nil):
-				return a.size >= d.size
-			case d.applied == nil:
-				return permits[a]
-			}
-			return false
-		})
-		if fits {
-			return lines, losses
+		all = append(all, own...)
+		if len(all) > maxTokenWork {
+			return g.closeToken(all), nil
 		}
 	}
-	pos := policy.Pos{}
-	for _, p := range patterns {
-		if d := decide(p); d.Verdict == policy.Disallowed && d.Statement != nil {
-			pos = d.Statement.Pos
-			break
+	g.work += len(all)
+	lines, losses, ok := flatten(all, func(a, d *stated) bool {
+		if a.voice != d.voice {
+			return false
 		}
+		if a.applied != nil && d.applied != nil && (a.applied.Statement.Usage == policy.Other) != (d.applied.Statement.Usage == policy.Other) {
+			return d.applied.Statement.Usage == policy.Other // which counts where nothing else is said
+		}
+		return g.overrides(a, d)
+	})
+	if !ok {
+		return g.closeToken(all), nil
+	}
+	return lines, losses
+}
+
+// maxTokenWork bounds the statements of which a token's group is made.
+const maxTokenWork = 1 << 16
+
+// closeToken disallows everything, and says so.
+func (g *grouping) closeToken(all []stated) []line {
+	i := slices.IndexFunc(all, func(s stated) bool { return !s.allow && s.applied != nil })
+	closed := stated{pattern: pathpattern.All}
+	if i >= 0 {
+		closed.applied = all[i].applied
 	}
 	g.problems = append(g.problems, policy.Problem{
-		Severity: policy.Warning, Code: "token-group-closed", Pos: pos,
+		Severity: policy.Warning, Code: "token-group-closed", Pos: closed.pos(),
 		Message: "the paths for train-ai, ai-use, search and crawl cross in too many ways for the groups of control tokens and usage tokens in robots.txt to say what holds where; they disallow every path; use paths without * and $",
 	})
-	return []line{{pattern: pathpattern.All, of: &stated{pattern: pathpattern.All}}}, nil
+	return []line{{pattern: pathpattern.All, of: &closed}}
 }

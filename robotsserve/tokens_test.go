@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// The group of a control token disallows what the policy does, for crawling or for
+// training, and what a merged file does where the policy says nothing of crawling. The
+// group of a usage token disallows what the policy does for anyone.
+func TestTokenGroupsAgreeWithDecide(t *testing.T) {
+	r := rand.New(rand.NewPCG(*seed, 31))
+	n := tally{}
+	for range *policies {
+		spec := policytest.Random(r, policytest.Options{Usages: []policy.Usage{policy.Crawl, policy.TrainAI, policy.TrainAI, policy.AIUse, policy.Other}})
+		spec.Publish = policy.Publish{ContentUsage: policy.On, ControlTokens: policy.On, UsageTokens: policy.UsageTokens{"No-Training", "No-Answers", "No-Search"}}
+		spec.Crawlers = slices.Clone(spec.Crawlers)
+		spec.Crawlers[3].ControlsTraining = true // Beta-Extended
+		p := compile(t, spec)
+		host := policytest.Hosts[r.IntN(len(policytest.Hosts))]
+		other := ""
+		if r.IntN(2) == 0 {
+			other = foreignFile(r, true)
+		}
+		f, problems, _ := Merge(p, host, ParseOther([]byte(other)), Options{})
+		if i := slices.IndexFunc(problems, func(p policy.Problem) bool { return p.Code == "token-group-closed" }); i >= 0 {
+			t.Fatalf("%v\n%s", problems[i], describe(spec))
+		}
+		read, theirs, everyone := crawlertest.ReadRobotsTxt(string(f.Body)), crawlertest.ReadRobotsTxt(other), policytest.NewEveryone(spec)
+		judge := func(token, path string, want bool) {
+			n["decisions"]++
+			switch got := read.Allowed(token, path); {
+			case got == want:
+			case want && lost(f, token, path):
+				n["not-flattenable"]++
+			default:
+				t.Fatalf("%s may have %q on %q: the file says %v, want %v\n%s\ntheirs\n%s\n%s", token, path, host, got, want, f.Body, other, describe(spec))
+			}
+		}
+		for range 8 {
+			path := policytest.Path(r)
+			if path == "/robots.txt" {
+				continue
+			}
+			asked := policytest.Question{Token: "Beta-Extended", Identity: policy.Verified, Host: host, Path: path, Usage: policy.Crawl}
+			want := policytest.Decide(spec, asked).Verdict
+			if want == policy.Unstated && !theirs.Allowed("Beta-Extended", path) {
+				want = policy.Disallowed
+			}
+			if asked.Usage = policy.TrainAI; policytest.Decide(spec, asked).Verdict == policy.Disallowed {
+				want = policy.Disallowed
+			}
+			judge("Beta-Extended", path, want != policy.Disallowed)
+			for i, token := range spec.Publish.UsageTokens {
+				if strings.Contains(string(f.Body), token) {
+					judge(token, path, everyone.Verdict(host, path, policy.RightsUsages()[i]) != policy.Disallowed)
+				}
+			}
+		}
+	}
+	n.check(t, "control tokens and usage tokens", "not-flattenable")
+}
