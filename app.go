@@ -32,8 +32,9 @@ type App struct {
 	// console).
 	OptionsRaw caddy.ModuleMap `json:"options,omitempty" caddy:"namespace=robots_policy.options"`
 
-	remove  []func()
-	options []any
+	recorders map[string]recorders.Module
+	options   []any
+	remove    []func()
 }
 
 // CaddyModule returns the Caddy module information.
@@ -47,12 +48,13 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading recorders: %w", err)
 	}
+	a.recorders = map[string]recorders.Module{}
 	for name, mod := range mods.(map[string]any) {
 		r, ok := mod.(recorders.Module)
 		if !ok {
 			return fmt.Errorf("%s is not a recorder", name)
 		}
-		a.remove = append(a.remove, recorders.Add(name, r))
+		a.recorders[name] = r
 	}
 	options, err := ctx.LoadModule(a, "OptionsRaw")
 	if err != nil {
@@ -64,15 +66,26 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// Start starts the options that listen. Recorders run from Provision on, so that they
-// miss no request.
+// Start opens what recorders write to, and starts the options. Provision does neither: a
+// configuration that is only validated must not lock the directories of a running server.
 func (a *App) Start() error {
-	for _, o := range a.options {
-		if s, ok := o.(interface{ Start() error }); ok {
-			if err := s.Start(); err != nil {
-				return err
-			}
+	for name, r := range a.recorders {
+		if err := start(r); err != nil {
+			return err
 		}
+		a.remove = append(a.remove, recorders.Add(name, r))
+	}
+	for _, o := range a.options {
+		if err := start(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func start(module any) error {
+	if s, ok := module.(interface{ Start() error }); ok {
+		return s.Start()
 	}
 	return nil
 }

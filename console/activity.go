@@ -55,8 +55,8 @@ type Activity struct {
 	// did not, unless its rule says `intended`. Default: no limit.
 	MaxSearchLoss *int64 `json:"max_search_loss,omitempty"`
 
-	directory string // absolute
-	store     *pooledStore
+	directory string       // absolute
+	store     *pooledStore // nil before Start
 }
 
 // CaddyModule returns the Caddy module information.
@@ -71,6 +71,7 @@ var stores = caddy.NewUsagePool()
 type pooledStore struct {
 	*store.Store
 	reader *store.Reader
+	users  recorders.Latest[Activity]
 }
 
 // openStore opens a store and a reader of it.
@@ -83,14 +84,14 @@ func openStore(ctx context.Context, dir string, o store.Options) (*pooledStore, 
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	return &pooledStore{s, r}, nil
+	return &pooledStore{Store: s, reader: r}, nil
 }
 
 // Destruct implements caddy.Destructor.
 func (p *pooledStore) Destruct() error { return errors.Join(p.reader.Close(), p.Close()) }
 
-// Provision opens the store.
-func (a *Activity) Provision(ctx caddy.Context) error {
+// Provision checks the settings.
+func (a *Activity) Provision(caddy.Context) error {
 	if a.Directory == "" {
 		return errors.New("activity needs a directory")
 	}
@@ -98,16 +99,20 @@ func (a *Activity) Provision(ctx caddy.Context) error {
 		return errors.New("invalid bounds of activity: must not be negative")
 	}
 	dir, err := filepath.Abs(a.Directory)
-	if err != nil {
-		return err
-	}
-	v, loaded, err := stores.LoadOrNew(dir, func() (caddy.Destructor, error) {
-		return openStore(ctx, dir, a.options())
+	a.directory = dir
+	return err
+}
+
+// Start opens the store, or changes its bounds if the configuration before has it open.
+func (a *Activity) Start() error {
+	v, loaded, err := stores.LoadOrNew(a.directory, func() (caddy.Destructor, error) {
+		return openStore(context.Background(), a.directory, a.options())
 	})
 	if err != nil {
 		return fmt.Errorf("opening the activity store: %w", err)
 	}
-	a.directory, a.store = dir, v.(*pooledStore)
+	a.store = v.(*pooledStore)
+	a.store.users.Add(a)
 	if loaded {
 		a.store.Configure(a.options())
 	}
@@ -136,6 +141,10 @@ func (a *Activity) options() store.Options {
 func (a *Activity) Cleanup() error {
 	if a.store == nil {
 		return nil
+	}
+	a.store.users.Remove(a)
+	if other := a.store.users.Get(); other != nil {
+		a.store.Configure(other.options())
 	}
 	_, err := stores.Delete(a.directory)
 	return err
@@ -238,7 +247,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	}
 	versions, err := a.Reader().PolicyVersions(ctx, name)
 	if err != nil {
-		return fmt.Errorf("max_search_loss cannot be checked: %w", err)
+		return recorders.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now, and is tried again in a minute: %w", err)}
 	}
 	if len(versions) == 0 {
 		return nil // no crawler has come yet
@@ -247,7 +256,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 		New: after, Old: before, Stored: replay.OfPolicies(a.Reader().EachRow, versions), StoreName: a.directory, Since: time.Now().Add(-replay.LossPeriod),
 	})
 	if err != nil {
-		return fmt.Errorf("max_search_loss cannot be checked: %w", err)
+		return recorders.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now, and is tried again in a minute: %w", err)}
 	}
 	return r.CheckSearchLoss(*a.MaxSearchLoss)
 }

@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 )
 
 func init() { caddy.RegisterModule(new(Console)) }
@@ -46,17 +47,17 @@ func (*Console) CaddyModule() caddy.ModuleInfo {
 }
 
 // options are those of the running configuration.
-var options atomic.Pointer[Console]
+var options recorders.Latest[Console]
 
 // currentOptions returns the options of the running configuration, or the defaults.
 func currentOptions() *Console {
-	if c := options.Load(); c != nil {
+	if c := options.Get(); c != nil {
 		return c
 	}
 	return new(Console)
 }
 
-// Provision checks the options and puts them into force.
+// Provision checks the options; Start puts them into force.
 func (c *Console) Provision(ctx caddy.Context) error {
 	c.ctx, c.logger = ctx, ctx.Logger()
 	if c.Listen == "" {
@@ -74,16 +75,15 @@ func (c *Console) Provision(ctx caddy.Context) error {
 		}
 		c.prometheus = newPrometheus(u)
 	}
-	options.Store(c)
 	return nil
 }
 
-// Cleanup takes the options out of force, unless a newer configuration has set its own.
+// Cleanup takes the options out of force.
 func (c *Console) Cleanup() error {
 	if c.listening != nil {
 		c.listening.stop()
 	}
-	options.CompareAndSwap(c, nil)
+	options.Remove(c)
 	return nil
 }
 

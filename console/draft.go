@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -28,6 +31,9 @@ const (
 )
 
 var checking = semaphore.NewWeighted(1)
+
+// check is newDraft, except in tests.
+var check = newDraft
 
 // draft is a text that was checked.
 type draft struct {
@@ -56,8 +62,9 @@ const (
 )
 
 var (
-	errTooLong = fmt.Errorf("the draft is longer than %d KiB", maxDraft>>10)
-	errTooSlow = errors.New("checking the draft takes too long: make it shorter, with categories of crawlers and wildcards for hosts")
+	errTooLong  = fmt.Errorf("the draft is longer than %d KiB", maxDraft>>10)
+	errPanicked = errors.New("checking this draft failed by an error of the program, which the log of the server describes: undo the last change, and report it")
+	errTooSlow  = errors.New("checking the draft takes too long: make it shorter, with categories of crawlers and wildcards for hosts")
 )
 
 // checkDraft checks a text under limits of time and length.
@@ -70,14 +77,24 @@ func checkDraft(ctx context.Context, name, text string) (*draft, error) {
 	if checking.Acquire(wait, 1) != nil {
 		return nil, failed(http.StatusServiceUnavailable, "other drafts are being checked: try again in a few seconds")
 	}
-	done := make(chan *draft, 1)
+	type result struct {
+		*draft
+		err error
+	}
+	done := make(chan result, 1)
 	go func() {
 		defer checking.Release(1)
-		done <- newDraft(name, text)
+		defer func() {
+			if p := recover(); p != nil {
+				caddy.Log().Named("robots_policy.console").Error("panic while checking a draft", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+				done <- result{err: statusError{http.StatusInternalServerError, errPanicked}}
+			}
+		}()
+		done <- result{draft: check(name, text)}
 	}()
 	select {
 	case d := <-done:
-		return d, nil
+		return d.draft, d.err
 	case <-wait.Done():
 		return nil, statusError{http.StatusServiceUnavailable, errTooSlow}
 	}

@@ -46,8 +46,10 @@ func parseListen(text string) (caddy.NetworkAddress, error) {
 	return a, nil
 }
 
-// Start listens. A port that is taken costs the console, not the sites.
+// Start puts the options into force and listens. A port that is taken costs the console,
+// not the sites.
 func (c *Console) Start() error {
+	options.Add(c)
 	if c.Listen == "off" {
 		return nil
 	}

@@ -126,15 +126,14 @@ const maxNote = 300
 
 func (v *view) write(base, text, note string) (*page, error) {
 	note = shorten(note[:min(len(note), maxNote)])
-	// A write that has begun is finished, whether or not the browser waits for it.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.ctx), 30*time.Second)
-	defer cancel()
-	o, err := v.running.document.Publish(ctx, base, text, note)
+	// What has begun is finished, whether or not the browser waits for it; Publish has
+	// limits of its own.
+	o, err := v.running.document.Publish(context.WithoutCancel(v.ctx), base, text, note)
 	switch {
 	case errors.Is(err, policystore.ErrOvertaken):
 		return nil, failed(http.StatusConflict, "Another version was published in the meantime. Compare, and check again.")
 	case err != nil:
-		return nil, failed(http.StatusInternalServerError, "Publishing failed: %w", err)
+		return nil, failed(http.StatusConflict, "Not published: %w", err)
 	}
 	v.logger.Warn("a policy was published from the console", zap.String("policy", v.running.Name), zap.String("replaces", base),
 		zap.String("sha256", o.Now.SHA256), zap.String("note", note), zap.String("from", v.r.RemoteAddr))
@@ -162,7 +161,29 @@ func (v *view) goBack() (*page, error) {
 		if !d.ok() {
 			return nil, failed(http.StatusConflict, "This version has errors by now. Open it as a draft to see them.")
 		}
+		if err := v.guard(d); err != nil {
+			return nil, err
+		}
 		return v.write(base, p.Text, "Back to "+shortVersion(to))
 	}
 	return nil, failed(http.StatusNotFound, "This version is not stored any more.")
+}
+
+// guard refuses a draft that would newly refuse verified search engines, as the page What
+// would change does.
+func (v *view) guard(d *draft) error {
+	r := v.stored()
+	if r == nil {
+		return nil
+	}
+	replay, err := replayStore(v.ctx, r, v.running.Site, d.site, v.now, v.Days, v.may)
+	switch {
+	case err != nil:
+		return err
+	case replay.TooLong:
+		return failed(http.StatusServiceUnavailable, "Guard: there was no time to replay the traffic. Open this version as a draft, and choose fewer days.")
+	case replay.Search > 0:
+		return failed(http.StatusConflict, "Guard: %s would be refused. Open this version as a draft to see why.", replay.lost())
+	}
+	return nil
 }

@@ -62,10 +62,10 @@ func whoCame(v *view) (*page, error) {
 	}
 	d.Came = len(all)
 	d.Clients = v.filter(all)
-	v.sort(d)
 	for _, c := range d.Clients {
 		d.Total.plus(c.counts)
 	}
+	v.sort(d)
 	d.Clients = d.Clients[:min(len(d.Clients), maxRows)]
 	for _, c := range unknown {
 		d.UnknownTotal.plus(c.counts)
@@ -171,7 +171,7 @@ func (v *view) filter(all []*client) []*client {
 		case q != "" && !strings.Contains(strings.ToLower(c.Name), q) && !strings.Contains(strings.ToLower(c.Operator), q),
 			kind != "" && c.Kind != kind,
 			identity != "" && c.Identity() != identity,
-			verdict == "allowed" && c.Allowed == 0, verdict == "would" && c.Would+c.Closed == 0,
+			verdict == "allowed" && c.Allowed == 0, verdict == "would" && c.Would == 0, verdict == "closed" && c.Closed == 0,
 			verdict == "refused" && c.Refused == 0, verdict == "violations" && c.Violations == 0:
 			return true
 		}
@@ -190,7 +190,8 @@ var sortKeys = []struct {
 	{"identity", "Identity", "p2", true, func(a, b *client) int { return strings.Compare(a.Identity(), b.Identity()) }},
 	{"", "By day", "p3", true, nil},
 	{"requests", "Requests", "n", false, func(a, b *client) int { return cmp.Compare(a.All, b.All) }},
-	{"would", "Would be refused", "n p3", false, func(a, b *client) int { return cmp.Compare(a.Would+a.Closed, b.Would+b.Closed) }},
+	{"closed", "Closed, served", "n p3", false, func(a, b *client) int { return cmp.Compare(a.Closed, b.Closed) }},
+	{"would", "Would be refused", "n p3", false, func(a, b *client) int { return cmp.Compare(a.Would, b.Would) }},
 	{"refused", "Refused", "n", false, func(a, b *client) int { return cmp.Compare(a.Refused, b.Refused) }},
 	{"violations", "Violations", "n", false, func(a, b *client) int { return cmp.Compare(a.Violations, b.Violations) }},
 	{"bytes", "Bytes", "n p3", false, func(a, b *client) int { return cmp.Compare(a.Bytes, b.Bytes) }},
@@ -201,6 +202,9 @@ var sortKeys = []struct {
 func (v *view) sort(d *whoCameData) {
 	key := cmp.Or(v.Param("sort"), "requests")
 	for _, k := range sortKeys {
+		if k.key == "closed" && d.Total.Closed == 0 {
+			continue // as on Overview
+		}
 		c := column{Key: k.key, Name: k.name, Class: k.class}
 		if k.compare == nil {
 			d.Columns = append(d.Columns, c)

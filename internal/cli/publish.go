@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
@@ -80,21 +81,19 @@ func publish(cmd *cobra.Command, p publication) (int, error) {
 	if err != nil {
 		return ExitUsage, err
 	}
-	limited, stop := context.WithTimeout(ctx, time.Minute)
-	defer stop()
-	before, err := storage.Load(limited, key)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	before, err := loadPublished(ctx, storage, key)
+	if err != nil {
 		return ExitUsage, fmt.Errorf("reading the published policy: %w", err)
 	}
 	sum := fmt.Sprintf("%x", sha256.Sum256(data))
 	out := cmd.OutOrStdout()
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
-	if err == nil && bytes.Equal(before, data) {
+	if before != nil && bytes.Equal(before, data) {
 		say("%s%s already holds this policy (sha256 %s)", policyname.StoragePrefix, key, sum)
 		return caddy.ExitCodeSuccess, nil
 	}
 	var old *site.Site
-	if err == nil {
+	if before != nil {
 		old, _ = site.Load(policyname.StoragePrefix+key, before, robotsserve.ServeOptions{})
 	}
 	if old != nil {
@@ -109,14 +108,35 @@ func publish(cmd *cobra.Command, p publication) (int, error) {
 		say("dry run: nothing was published")
 		return caddy.ExitCodeSuccess, nil
 	}
-	if err := storage.Store(limited, key, data); err != nil {
-		return ExitUsage, fmt.Errorf("publishing: %w", err)
+	replaces := ""
+	if before != nil {
+		replaces = fmt.Sprintf("%x", sha256.Sum256(before))
 	}
-	if got, err := storage.Load(limited, key); err != nil || !bytes.Equal(got, data) {
-		return ExitUsage, fmt.Errorf("the storage does not return what was published: %w", errors.Join(err, fs.ErrInvalid))
+	limited, stop := context.WithTimeout(ctx, storageTimeout) // from now: the guard may have taken long
+	defer stop()
+	switch err := policystore.PublishTo(limited, storage, key, replaces, string(data), ""); {
+	case errors.Is(err, policystore.ErrOvertaken):
+		return ExitUsage, fmt.Errorf("not published: %w at %s%s; run the command again to compare with it", err, policyname.StoragePrefix, key)
+	case err != nil:
+		return ExitUsage, err
 	}
 	say("published as %s%s (sha256 %s)", policyname.StoragePrefix, key, sum)
 	return caddy.ExitCodeSuccess, nil
+}
+
+// storageTimeout bounds how long the storage may take for one step, with the wait for
+// the lock of a process that was killed while it published.
+const storageTimeout = time.Minute
+
+// loadPublished returns the policy at a key of the storage, nil if there is none.
+func loadPublished(ctx context.Context, storage certmagic.Storage, key string) ([]byte, error) {
+	limited, stop := context.WithTimeout(ctx, storageTimeout)
+	defer stop()
+	data, err := storage.Load(limited, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
 }
 
 // storageOf names a configuration that sets the storage.

@@ -28,10 +28,11 @@ type Document struct {
 	// reading is held while the source is read and a change is applied, one at a
 	// time. It is acquired before mu, and guards the fields up to mu.
 	reading   *semaphore.Weighted
-	validator any    // of the last read; nil after one that failed
-	pending   string // a new state of the source that was seen once
-	rejected  string // the last state of the source that was not loaded
-	failures  int    // reads in a row that failed
+	validator any       // of the last read; nil after one that failed
+	pending   string    // a new state of the source that was seen once
+	rejected  string    // the last state of the source that was not loaded
+	undecided time.Time // when the guard of reloads last failed to judge it; zero: it was judged
+	failures  int       // reads in a row that failed
 
 	mu          sync.Mutex
 	current     *Snapshot // the last good version; nil before the first

@@ -23,13 +23,18 @@ func (d *Document) apply(r *subscriber, found content, err error, all bool) Outc
 	switch {
 	case before != nil && state == before.SHA256:
 		return d.unchanged(r, before, lastErr != nil, all)
-	case lastErr != nil && state == d.rejected:
+	case lastErr != nil && state == d.rejected && (d.undecided.IsZero() || !all && time.Since(d.undecided) < undecidedRetry):
+		if !d.undecided.IsZero() {
+			d.validator = nil // the same text must be read again
+		}
 		if err == nil {
 			err = lastErr
 		}
 		d.updateError(err)
 		return Outcome{Before: before, Now: before, Err: err, Notify: noNotification}
 	}
+	known := lastErr != nil && state == d.rejected // and not decided until now
+	d.undecided = time.Time{}
 	var s *Snapshot
 	if err == nil {
 		s, err = Compile(r.src.name(), found.data)
@@ -41,14 +46,25 @@ func (d *Document) apply(r *subscriber, found content, err error, all bool) Outc
 		s.PerHost = d.perHost
 	} else {
 		d.rejected = state
+		if _, ok := errors.AsType[recorders.UndecidedError](err); ok {
+			d.undecided, d.validator = time.Now(), nil
+			if known { // it was reported the first time
+				d.updateError(err)
+				return Outcome{Before: before, Now: before, Err: err, Notify: noNotification}
+			}
+		}
 		d.setError(err)
 		return Outcome{Before: before, Now: before, Err: err, Notify: func() { r.notifier.rejected(r.src, before, err) }}
 	}
 	return d.adopt(r, found, s, all)
 }
 
-// guardTimeout bounds how long the recorder that guards reloads may take.
-const guardTimeout = time.Minute
+const (
+	// guardTimeout bounds how long the recorder that guards reloads may take.
+	guardTimeout = time.Minute
+	// undecidedRetry is after how long it is asked again if it could not decide.
+	undecidedRetry = time.Minute
+)
 
 // checkReload asks whether recent traffic allows a new version.
 func checkReload(name string, before, after *Snapshot) error {

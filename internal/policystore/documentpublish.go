@@ -9,7 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
+
+	"github.com/caddyserver/certmagic"
 )
 
 // Errors of Document.Publish.
@@ -38,40 +41,79 @@ const (
 
 // Writable reports whether the source of the document can be published to.
 func (d *Document) Writable() bool {
-	_, err := d.storage()
+	_, _, err := d.storage()
 	return err == nil
 }
 
-// storage returns the source of the running configuration, if it is in the storage.
-func (d *Document) storage() (*storageSource, error) {
+// storage returns the running subscriber and its source, if that is in the storage.
+func (d *Document) storage() (*subscriber, *storageSource, error) {
 	r, _ := d.running()
 	if r == nil {
-		return nil, errors.New("no site uses this policy any more")
+		return nil, nil, errors.New("no site uses this policy any more")
 	}
 	s, ok := r.src.(*storageSource)
 	if !ok {
-		return nil, ErrReadOnly
+		return nil, nil, ErrReadOnly
 	}
-	return s, nil
+	return r, s, nil
 }
 
-// Publish writes a new text of the policy to the storage, if the storage still holds the
-// version whose SHA-256 is replaces, and loads it. The versions that it replaces stay in
-// History. The text must have been checked.
+// publishTimeout bounds how long writing a version may take.
+const publishTimeout = 30 * time.Second
+
+// Publish writes a new text of the policy to the storage and serves it, if the recorder
+// that guards reloads allows it and the storage still holds the version whose SHA-256 is
+// replaces, or one that this server has rejected. The versions that it replaces stay in
+// History. The caller has checked the policy's own tests.
 func (d *Document) Publish(ctx context.Context, replaces, text, note string) (Outcome, error) {
-	s, err := d.storage()
+	o, err := d.publishChecked(ctx, replaces, text, note)
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := s.publish(ctx, replaces, text, note); err != nil {
-		return Outcome{}, err
-	}
-	o := d.Reload(ctx)
-	o.Notify()
-	return o, o.Err
+	o.Notify() // without the semaphore, as a handler of the event may load a configuration
+	return o, nil
 }
 
-func (s *storageSource) publish(ctx context.Context, replaces, text, note string) (err error) {
+func (d *Document) publishChecked(ctx context.Context, replaces, text, note string) (Outcome, error) {
+	r, s, err := d.storage()
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := d.reading.Acquire(ctx, 1); err != nil {
+		return Outcome{}, err
+	}
+	defer d.reading.Release(1)
+	next, err := Compile(s.name(), []byte(text))
+	if err != nil {
+		return Outcome{}, err
+	}
+	if before := d.Status().Current; before != nil && before.SHA256 != next.SHA256 {
+		if err := checkReload(s.name(), before, next); err != nil {
+			return Outcome{}, err
+		}
+	}
+	// A write that has begun is finished, whoever waits for it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
+	defer cancel()
+	known := []string{replaces}
+	if d.rejected != "" {
+		known = append(known, d.rejected)
+	}
+	if err := s.publish(ctx, known, text, note); err != nil {
+		return Outcome{}, err
+	}
+	return d.adopt(r, content{data: []byte(text)}, next, true), nil
+}
+
+// PublishTo writes a text at a key of a storage, if the storage holds the version whose
+// SHA-256 is replaces, or nothing if that is empty.
+func PublishTo(ctx context.Context, storage certmagic.Storage, key, replaces, text, note string) error {
+	s := &storageSource{storage: storage, at: key}
+	return s.publish(ctx, []string{replaces}, text, note)
+}
+
+// publish writes a text in place of one of the versions in replaces.
+func (s *storageSource) publish(ctx context.Context, replaces []string, text, note string) (err error) {
 	lock := s.at + ".publish"
 	if err := s.storage.Lock(ctx, lock); err != nil {
 		return fmt.Errorf("locking %s: %w", s.name(), err)
@@ -80,10 +122,14 @@ func (s *storageSource) publish(ctx context.Context, replaces, text, note string
 		err = errors.Join(err, s.storage.Unlock(context.WithoutCancel(ctx), lock))
 	}()
 	before, err := s.storage.Load(ctx, s.at)
-	if err != nil {
+	sum := ""
+	switch {
+	case err == nil:
+		sum = sumOf(before)
+	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("reading %s: %w", s.name(), err)
 	}
-	if sumOf(before) != replaces {
+	if !slices.Contains(replaces, sum) {
 		return ErrOvertaken
 	}
 	history, err := s.history(ctx)
@@ -91,8 +137,8 @@ func (s *storageSource) publish(ctx context.Context, replaces, text, note string
 		return err
 	}
 	now := time.Now().UTC()
-	if len(history) == 0 || history[0].SHA256 != replaces {
-		history = append([]Published{{SHA256: replaces, Time: now, Text: string(before)}}, history...)
+	if sum != "" && (len(history) == 0 || history[0].SHA256 != sum) {
+		history = append([]Published{{SHA256: sum, Time: now, Text: string(before)}}, history...)
 	}
 	history = append([]Published{{SHA256: sumOf([]byte(text)), Time: now, Note: note, Text: text}}, history...)
 	if err := s.saveHistory(ctx, history); err != nil {
@@ -109,7 +155,7 @@ func (s *storageSource) publish(ctx context.Context, replaces, text, note string
 
 // History lists what was published with Publish and what that replaced, newest first.
 func (d *Document) History(ctx context.Context) ([]Published, error) {
-	s, err := d.storage()
+	_, s, err := d.storage()
 	if err != nil {
 		return nil, nil //nolint:nilerr // another source has no history
 	}

@@ -3,6 +3,7 @@
 package recorders
 
 import (
+	"crypto/ed25519"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -33,7 +34,8 @@ type Evidence struct {
 	Days int `json:"days,omitempty"`
 
 	name string // in the pool: the directory
-	log  *pooledEvidence
+	key  ed25519.PrivateKey
+	log  *pooledEvidence // nil before Start
 }
 
 // CaddyModule returns the Caddy module information.
@@ -45,24 +47,50 @@ func (*Evidence) CaddyModule() caddy.ModuleInfo {
 // open twice.
 var evidenceLogs = caddy.NewUsagePool()
 
-type pooledEvidence struct{ *evidence.Log }
+type pooledEvidence struct {
+	*evidence.Log
+	users Latest[Evidence]
+}
 
 // Destruct implements caddy.Destructor.
 func (p *pooledEvidence) Destruct() error { return p.Close() }
 
-// Provision opens the log.
-func (e *Evidence) Provision(ctx caddy.Context) error {
+// Provision checks the settings and reads the key.
+func (e *Evidence) Provision(caddy.Context) (err error) {
 	if e.Directory == "" {
 		return fmt.Errorf("evidence needs a directory")
 	}
 	if e.Days < 0 {
 		return fmt.Errorf("invalid days %d: must be 1 or more", e.Days)
 	}
-	dir, err := filepath.Abs(e.Directory)
-	if err != nil {
-		return err
+	if e.Key != "" {
+		if e.key, err = evidence.ReadKey(e.Key); err != nil {
+			return err
+		}
 	}
-	o := evidence.Options{Days: e.Days, Program: "caddy-robots-policy", Report: func(err error) {
+	e.name, err = filepath.Abs(e.Directory)
+	return err
+}
+
+// Start opens the log, or changes its settings if the configuration before has it open.
+func (e *Evidence) Start() error {
+	v, loaded, err := evidenceLogs.LoadOrNew(e.name, func() (caddy.Destructor, error) {
+		l, err := evidence.Open(e.name, e.options())
+		return &pooledEvidence{Log: l}, err
+	})
+	if err != nil {
+		return fmt.Errorf("opening evidence: %w", err)
+	}
+	e.log = v.(*pooledEvidence)
+	e.log.users.Add(e)
+	if loaded {
+		e.log.Configure(e.key, e.Days)
+	}
+	return nil
+}
+
+func (e *Evidence) options() evidence.Options {
+	return evidence.Options{Key: e.key, Days: e.Days, Program: "caddy-robots-policy", Report: func(err error) {
 		logger := caddy.Log().Named("robots_policy.evidence")
 		if err != nil {
 			logger.Error("writing evidence failed; events are lost until it works again", zap.Error(err))
@@ -70,29 +98,16 @@ func (e *Evidence) Provision(ctx caddy.Context) error {
 			logger.Info("writing evidence works again")
 		}
 	}}
-	if e.Key != "" {
-		if o.Key, err = evidence.ReadKey(e.Key); err != nil {
-			return err
-		}
-	}
-	v, loaded, err := evidenceLogs.LoadOrNew(dir, func() (caddy.Destructor, error) {
-		l, err := evidence.Open(dir, o)
-		return &pooledEvidence{l}, err
-	})
-	if err != nil {
-		return fmt.Errorf("opening evidence: %w", err)
-	}
-	e.name, e.log = dir, v.(*pooledEvidence)
-	if loaded {
-		e.log.Configure(o.Key, o.Days)
-	}
-	return nil
 }
 
 // Cleanup closes the log if no other configuration has it.
 func (e *Evidence) Cleanup() error {
 	if e.log == nil {
 		return nil
+	}
+	e.log.users.Remove(e)
+	if other := e.log.users.Get(); other != nil {
+		e.log.Configure(other.key, other.Days)
 	}
 	_, err := evidenceLogs.Delete(e.name)
 	return err

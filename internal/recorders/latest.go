@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package recorders
+
+import (
+	"slices"
+	"sync"
+)
+
+// Latest holds the settings of the configurations that have started, the newest last.
+// There are two while one replaces the other; if the newer fails to start, those of the
+// older apply again. The zero value is ready to use.
+type Latest[T any] struct {
+	mu  sync.Mutex
+	all []*T
+}
+
+// Add makes v the latest.
+func (l *Latest[T]) Add(v *T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, v)
+}
+
+// Remove removes v, if it was added.
+func (l *Latest[T]) Remove(v *T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = slices.DeleteFunc(l.all, func(o *T) bool { return o == v })
+}
+
+// Get returns the latest, nil if there is none.
+func (l *Latest[T]) Get() *T {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.all) == 0 {
+		return nil
+	}
+	return l.all[len(l.all)-1]
+}
