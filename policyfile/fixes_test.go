@@ -111,7 +111,7 @@ sitemaps: /sitemap.xml`,
   - for: everyone
     hosts: staging.example.com
     disallow: {crawl: /}`,
-		"shuts-out-search", `if that is what you want, write "intended: true" in this rule; if not, allow`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", ""},
+		"shuts-out-search", `if that is what you want, write "intended: true" in this rule; to keep the host out of search results`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", ""},
 	{"open a host that two lines close", `
   - for: category:search
     allow: {crawl: [/, /members/]}
@@ -183,6 +183,17 @@ publish: {acap: off}`,
   - for: everyone
     disallow: {crawl: /x/, index: /x/}`,
 		"hidden-noindex", "or delete index here", ", index: /x/", "", ""},
+	{"noindex on a staging host that is meant to be closed", `
+  - for: everyone
+    hosts: staging.example.com
+    disallow: {crawl: /, index: /}
+    intended: true`,
+		"hidden-noindex", "disallow index and follow instead of crawl", "{crawl: /, index: /}", "{index: /, follow: /}", "all https://staging.example.com"},
+	{"keep a staging host out of search results", `
+  - for: everyone
+    hosts: staging.example.com
+    disallow: {crawl: /}`,
+		"shuts-out-search", "to keep the host out of search results, disallow index and follow instead of crawl", "{crawl: /}", "{index: /, follow: /}", "all https://staging.example.com"},
 	{"enforcement of nothing", `
   - for: everyone
     disallow: {index: /x/}
@@ -223,7 +234,7 @@ func TestFixesWork(t *testing.T) {
 					}
 				}
 			}
-			if len(closed) > 0 && !slices.Contains([]string{"training-may-crawl", "tie", "looks-like-regexp", "refuses-search"}, fix.code) {
+			if len(closed) > 0 && !slices.Contains([]string{"training-may-crawl", "tie", "looks-like-regexp", "refuses-search"}, fix.code) && !strings.Contains(fix.new, "follow: /") {
 				t.Errorf("the fix closes %q", closed)
 			}
 		})
@@ -235,6 +246,34 @@ func TestFixesWork(t *testing.T) {
 	for _, code := range []string{"still-closed", "partly-closed", "neither-narrower", "closed-on-host", "limit-dropped"} {
 		if !seen[code] {
 			t.Errorf("no fix of %s is tested", code)
+		}
+	}
+}
+
+// TestNoindexThatCanBeRead: only what keeps search engines from a page hides noindex,
+// and on a host one message says what to write.
+func TestNoindexThatCanBeRead(t *testing.T) {
+	t.Parallel()
+	for name, file := range map[string]string{
+		"training crawlers stay out": `
+  - for: [Googlebot, GPTBot]
+    disallow: {index: /x/}
+  - for: GPTBot
+    disallow: {crawl: /}`,
+		"search engines are let in": `
+  - for: everyone
+    disallow: {index: /x/}
+  - for: everyone-else
+    disallow: {crawl: /}
+  - for: [category:search, category:preview]
+    allow: {crawl: /}`,
+		"a host, about which shuts-out-search says it": `
+  - for: everyone
+    hosts: staging.example.com
+    disallow: {crawl: /, index: /}`,
+	} {
+		if d := problemOf(t, "version: 1\nrules:"+file+"\n", "hidden-noindex"); d != nil {
+			t.Errorf("%s: %s", name, d)
 		}
 	}
 }

@@ -18,7 +18,11 @@ import (
 const (
 	codeHeaderLong     = "header-long"
 	codeHeaderTooLarge = "header-too-large"
+	codeManyElements   = "many-elements"
 )
+
+// maxElements is how many meta elements a page gets before the author hears of it.
+const maxElements = 20
 
 // maxSamples bounds the paths of hosts for which headers are tried.
 const maxSamples = 1000
@@ -102,20 +106,28 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		*left--
 		members, _ := robotstag.Members(s.Policy, policy.Query{Host: host, Path: sm.path, Now: now})
 		_, ps := robotstag.Build(members, robotstag.Usage{}, now)
+		many := len(members) > maxElements
+		if many {
+			problems = append(problems, policy.Problem{
+				Severity: policy.Warning, Code: codeManyElements, Pos: sm.pos,
+				Message: fmt.Sprintf("this puts %d meta elements into every page like %s, and as much into its headers, one for each crawler; "+
+					`write it in a rule with "for: everyone" if it may hold for all, or name only the crawlers that matter`, len(members), sm.path),
+			})
+		}
 		for _, p := range ps {
-			switch p.Kind {
-			case robotstag.Long:
+			switch {
+			case p.Kind == robotstag.Long && !many:
 				problems = append(problems, policy.Problem{
 					Code: codeHeaderLong, Pos: sm.pos,
 					Message: fmt.Sprintf("the %s header for %s is longer than %d octets; readers need not look at more than %d, "+
-						"and what the site's own server adds must fit as well: name fewer crawlers one by one, or say it for everyone",
+						"and what the site's own server adds must fit as well; name fewer crawlers, or write it in a rule with \"for: everyone\"",
 						p.Field, sm.path, robotstag.WarnLength, robotstag.Limit),
 				})
-			case robotstag.TooLong:
+			case p.Kind == robotstag.TooLong:
 				problems = append(problems, policy.Problem{
 					Severity: policy.Error, Code: codeHeaderTooLarge, Pos: sm.pos,
 					Message: fmt.Sprintf("the %s header for %s is longer than the %d octets that readers must look at, "+
-						"and they would miss the rest of it: name fewer crawlers one by one, or say it for everyone",
+						"and they would miss the rest of it; name fewer crawlers, or write it in a rule with \"for: everyone\"",
 						p.Field, sm.path, robotstag.Limit),
 				})
 			}

@@ -42,7 +42,7 @@ var browsed = []string{"/", "/news/bridge.html", "/premium/letters.html", "/draf
 var metas = map[string]map[string]string{
 	"policies/newspaper.yaml ": {
 		"/": "max-snippet:200", "/drafts/tomorrow.html": "noindex, max-snippet:200", "/premium/letters.html": "noarchive, noimageindex, max-snippet:200",
-		"/archive/1926.html": "noarchive, max-snippet:200", "googlebot /news/bridge.html": "max-image-preview:large",
+		"/archive/1926.html": "noarchive, max-snippet:200", "/news/bridge.html": "max-snippet:200, max-image-preview:large",
 	},
 	"policies/shop.yaml ": {"/": "", "/products/?sort=price": "", "/premium/letters.html": "noimageindex, max-snippet:400"},
 	"policies/archive.yaml ": {

@@ -62,7 +62,10 @@ func (l *linter) guards() {
 			delete(l.reported, f.at)
 			intended := fmt.Sprintf(`write "intended: %s" in this rule`, word)
 			if f.onHosts {
-				l.report(f.guard, f.at, fmt.Sprintf("%s; if that is what you want, %s; if not, %s", f.message, intended, f.fix))
+				if !strings.HasPrefix(f.fix, noindexInstead) {
+					f.fix = "if not, " + f.fix
+				}
+				l.report(f.guard, f.at, fmt.Sprintf("%s; if that is what you want, %s; %s", f.message, intended, f.fix))
 			} else {
 				l.report(f.guard, f.at, fmt.Sprintf("%s; %s, or %s if that is what you want", f.message, f.fix, intended))
 			}
@@ -116,6 +119,9 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 	}
 	f := finding{guard: guardShutsOut, at: r.Statements[probe].Pos, onHosts: len(r.Hosts) > 0}
 	f.fix = l.reopening(r, &r.Statements[probe], shut)
+	if f.onHosts && mode != policy.ModeBlock && r.Statements[probe].Pattern.IsAll() {
+		f.fix = noindexInstead + "; to let them in, " + f.fix
+	}
 	switch {
 	case len(shut) == 0 && len(unverifiable) == 0:
 		return f, false
@@ -368,24 +374,4 @@ func (l *linter) allHosts(rule int) []string {
 		hosts[i] = exampleHost(h)
 	}
 	return hosts
-}
-
-// hiddenNoindex finds noindex that nobody can read, as the page may not be
-// fetched.
-func (l *linter) hiddenNoindex() {
-	l.each(func(rule int, s *policy.Statement) {
-		if s.Allow || s.Usage != policy.Index || l.reported[s.Pos] || !l.spend(1) {
-			return
-		}
-		for _, id := range l.sampleCrawlers(&l.rules[rule]) {
-			for _, host := range l.reach[rule].hosts {
-				d := l.decide(id, host, sample(s.Pattern), policy.Crawl)
-				if d.Verdict == policy.Disallowed && d.Statement != nil && d.Statement.Pattern.Covers(s.Pattern) {
-					l.report("hidden-noindex", s.Pos, fmt.Sprintf("crawl of these pages is disallowed too (line %d), so a search engine never fetches them, never sees that it may not index them, and may list their addresses; delete crawl from that line to keep the pages out of search results, or delete index here",
-						d.Statement.Pos.Line))
-					return
-				}
-			}
-		}
-	})
 }

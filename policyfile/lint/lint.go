@@ -73,6 +73,7 @@ type linter struct {
 	// searching are the crawlers of search engines and link previews.
 	searching    map[policy.CrawlerID]bool
 	allSearchers []policy.CrawlerID
+	shut         map[int]bool        // rules that close a host to search engines
 	reported     map[policy.Pos]bool // by the check that runs
 	budget       int
 	cost         int // of a decision
@@ -93,6 +94,7 @@ func newLinter(in Input) *linter {
 		Input: in, rules: in.Policy.Spec().Rules,
 		groups:  map[policy.Audience][]policy.CrawlerID{},
 		indexes: map[indexKey]*statementIndex{},
+		shut:    map[int]bool{},
 	}
 	l.reach = make([]reach, len(l.rules))
 	for i := range l.rules {

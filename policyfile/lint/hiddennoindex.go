@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// noindexInstead is how a host is kept out of search results.
+const noindexInstead = "to keep the host out of search results, disallow index and follow instead of crawl"
+
+// hiddenNoindex finds noindex that no search engine can read, as it may not fetch the
+// page.
+func (l *linter) hiddenNoindex() {
+	l.each(func(rule int, s *policy.Statement) {
+		if s.Allow || s.Usage != policy.Index || l.reported[s.Pos] || !l.spend(1) {
+			return
+		}
+		for _, id := range l.engines(rule) {
+			for _, host := range l.reach[rule].hosts {
+				d := l.decide(id, host, sample(s.Pattern), policy.Crawl)
+				if d.Verdict != policy.Disallowed || d.Statement == nil || !d.Statement.Pattern.Covers(s.Pattern) || l.shutsOut(d.Rule) {
+					continue
+				}
+				fix := "delete crawl from that line to keep the pages out of search results, or delete index here"
+				if d.Statement.Pattern.IsAll() && len(d.Rule.Hosts) > 0 {
+					fix = noindexInstead
+				}
+				l.report("hidden-noindex", s.Pos, fmt.Sprintf("crawl of these pages is disallowed too (line %d), so a search engine never fetches them, never sees that it may not index them, and may list their addresses; %s",
+					d.Statement.Pos.Line, fix))
+				return
+			}
+		}
+	})
+}
+
+// engines are search engines that a rule is for: those that it names, and the best
+// known of a group.
+func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
+	const most = 16
+	for _, name := range wellKnown {
+		if id := l.Policy.Crawler(name); l.isOfKind(id, crawlers.KindSearch) && l.isFor(rule, id) {
+			ids = append(ids, id)
+		}
+	}
+	if l.reach[rule].everyone {
+		return ids
+	}
+	for _, a := range l.rules[rule].For {
+		of := l.crawlersOf(a)
+		for _, id := range of[:min(len(of), most)] {
+			if len(ids) < most && l.isOfKind(id, crawlers.KindSearch) && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// shutsOut reports whether a rule is reported because it closes a host to search
+// engines, which says what to write instead of crawl.
+func (l *linter) shutsOut(r *policy.Rule) bool {
+	if r.Intended || len(r.Hosts) == 0 || waives(r, guardShutsOut) {
+		return false
+	}
+	for i := range l.rules {
+		if &l.rules[i] == r {
+			return l.isShut(i)
+		}
+	}
+	return false
+}
+
+// isShut is whether searchShutOut finds something, remembered.
+func (l *linter) isShut(rule int) bool {
+	shut, ok := l.shut[rule]
+	if !ok {
+		_, shut = l.searchShutOut(rule)
+		l.shut[rule] = shut
+	}
+	return shut
+}
