@@ -89,7 +89,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	if records != nil {
 		im.records(records)
 		im.spec.Rules = slices.DeleteFunc(im.spec.Rules, func(r policy.Rule) bool {
-			return len(r.Statements)+len(r.AppDirectives)+len(r.Requests) == 0 && r.CrawlDelay == 0 && r.PermissionsReference == ""
+			return len(r.Statements)+len(r.AppDirectives)+len(r.Requests) == 0 && r.CrawlDelay == 0 && !r.NoCrawlDelay && r.PermissionsReference == ""
 		})
 	}
 	slices.SortStableFunc(im.f.told, func(a, b Note) int { return a.Line - b.Line })

@@ -64,16 +64,14 @@ func (im *importer) sitemaps() {
 }
 
 func (im *importer) delay(r *policy.Rule, g *foreignGroup) {
-	if g.delay == "" {
-		return
-	}
-	seconds, err := strconv.ParseFloat(g.delay, 64)
-	if err != nil || !(seconds > 0) || seconds > maxDelay.Seconds() {
+	seconds := g.seconds()
+	if zero, err := strconv.ParseFloat(g.delay, 64); seconds == 0 && g.delay != "" && (err != nil || zero != 0) {
 		im.f.tell(g.delayN, "the crawl-delay %q is not a number of seconds up to a day; it is left out", g.delay)
-		return
 	}
-	r.CrawlDelay = time.Duration(seconds * float64(time.Second))
-	r.CrawlDelayPos = policy.Pos{Line: g.delayN, Column: 1}
+	if seconds > 0 {
+		r.CrawlDelay = time.Duration(seconds * float64(time.Second))
+		r.CrawlDelayPos = policy.Pos{Line: g.delayN, Column: 1}
+	}
 }
 
 // extension adds what a line of an extension says. In the file a longer path

@@ -39,15 +39,22 @@ func (im *importer) groups() {
 // robots.txt, a group stands in the place of that of "*" (RFC 9309 section 2.2.1); in a
 // policy, rules add up.
 func (im *importer) opens(gs []*foreignGroup, star *foreignGroup) bool {
-	closes := func(g *foreignGroup) bool {
-		return g != nil && slices.ContainsFunc(g.rules, func(r foreignRule) bool { return !r.allow })
-	}
-	if im.closed || closes(star) {
+	return im.closed || im.inherits(gs, star, func(g *foreignGroup) bool {
+		return slices.ContainsFunc(g.rules, func(r foreignRule) bool { return !r.allow })
+	})
+}
+
+// inherits reports whether a rule for the groups would add up, in a policy, with a group
+// that they stand in the place of and of which something holds: that of "*", or of
+// the crawlers' family.
+func (im *importer) inherits(gs []*foreignGroup, star *foreignGroup, holds func(*foreignGroup) bool) bool {
+	is := func(g *foreignGroup) bool { return g != nil && !slices.Contains(gs, g) && holds(g) }
+	if is(star) {
 		return true
 	}
 	for _, g := range gs {
 		for _, c := range im.crawlers {
-			if strings.EqualFold(c.Token, g.tokens[0]) && slices.ContainsFunc(c.Follows, func(t string) bool { return closes(im.f.byToken[strings.ToLower(t)]) }) {
+			if strings.EqualFold(c.Token, g.tokens[0]) && slices.ContainsFunc(c.Follows, func(t string) bool { return is(im.f.byToken[strings.ToLower(t)]) }) {
 				return true
 			}
 		}
@@ -103,22 +110,22 @@ func (im *importer) isFamily(c policy.Crawler, token string) bool {
 }
 
 // deaf adds a rule for the crawlers that do not obey the group of "*" and that the file
-// does not name: they may crawl what it closes.
+// does not name: they may crawl what it closes, and need not wait.
 func (im *importer) deaf(star *foreignGroup) {
-	if !slices.ContainsFunc(star.rules, func(r foreignRule) bool { return !r.allow }) {
-		return
+	r := policy.Rule{NoCrawlDelay: star.seconds() > 0}
+	if slices.ContainsFunc(star.rules, func(r foreignRule) bool { return !r.allow }) {
+		r.Statements = []policy.Statement{crawl(true, pathpattern.All)}
 	}
-	var audience []policy.Audience
 	for _, c := range im.crawlers {
 		if c.IgnoresStar && im.f.obeyed(c) == nil {
-			audience = append(audience, policy.Audience{Kind: policy.ForToken, Name: c.Token})
+			r.For = append(r.For, policy.Audience{Kind: policy.ForToken, Name: c.Token})
 		}
 	}
-	if audience == nil {
+	if r.For == nil || r.Statements == nil && !r.NoCrawlDelay {
 		return
 	}
 	im.comments[len(im.spec.Rules)] = "These crawlers are documented to ignore the group of *, and the robots.txt does not name them."
-	im.spec.Rules = append(im.spec.Rules, policy.Rule{For: audience, Statements: []policy.Statement{crawl(true, pathpattern.All)}})
+	im.spec.Rules = append(im.spec.Rules, r)
 }
 
 // rule adds what groups say that all say the same. If it opens, it allows what they do
@@ -139,6 +146,7 @@ func (im *importer) rule(audience []policy.Audience, gs []*foreignGroup, opens b
 		r.Statements = append(r.Statements, crawl(true, pathpattern.All))
 	}
 	im.delay(&r, g)
+	r.NoCrawlDelay = r.CrawlDelay == 0 && im.inherits(gs, im.f.byToken["*"], func(g *foreignGroup) bool { return g.seconds() > 0 })
 	for _, l := range g.lines {
 		im.extension(&r, l)
 	}

@@ -358,11 +358,19 @@ func (b *foreignGroup) decisive() []foreignRule {
 // maxDelay is the longest crawl-delay that is taken for meant.
 const maxDelay = 24 * time.Hour
 
-// crawlDelay is the group's own, if it is a number.
-func (b *foreignGroup) crawlDelay() string {
+// seconds is the group's crawl-delay, 0 for none that can be meant.
+func (b *foreignGroup) seconds() float64 {
 	s, err := strconv.ParseFloat(b.delay, 64)
 	if err != nil || !(s > 0) || s > maxDelay.Seconds() {
-		return ""
+		return 0
 	}
-	return "Crawl-delay: " + strconv.FormatFloat(s, 'f', -1, 64)
+	return s
+}
+
+// crawlDelay is the line of the group's own, or "".
+func (b *foreignGroup) crawlDelay() string {
+	if s := b.seconds(); s > 0 {
+		return "Crawl-delay: " + strconv.FormatFloat(s, 'f', -1, 64)
+	}
+	return ""
 }

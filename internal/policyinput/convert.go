@@ -115,7 +115,8 @@ func (c *converter) accept(ds policyfile.Diagnostics) bool {
 		case (d.Code == "changes-nothing" || d.Code == "only-disallowed") && statement != nil:
 			drop[statement], did = true, true
 		case d.Code == "crawl-delay-ignored":
-			rule.CrawlDelay, did = 0, true
+			// It does not wait for what others have to wait for, either.
+			rule.CrawlDelay, rule.NoCrawlDelay, did = 0, c.delays() > 1, true
 		case slices.Contains(guards, d.Code) && !slices.Contains(rule.IntendedGuards, d.Code):
 			rule.IntendedGuards, did = append(rule.IntendedGuards, d.Code), true
 		}
@@ -131,6 +132,16 @@ func (c *converter) accept(ds policyfile.Diagnostics) bool {
 		r.Statements = left
 	}
 	return did
+}
+
+// delays is how many rules state a crawl-delay.
+func (c *converter) delays() (n int) {
+	for i := range c.im.Spec.Rules {
+		if c.im.Spec.Rules[i].CrawlDelay > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // at finds the rule and the statement of the Spec that stand at a place in the text:

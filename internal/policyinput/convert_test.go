@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
@@ -187,6 +188,22 @@ func TestConvertRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Googlebot is documented to ignore crawl-delay, so its own is left out, and that of
+// everyone does not take its place.
+func TestConvertIgnoredCrawlDelay(t *testing.T) {
+	c := mustConvert(t, []byte("User-agent: *\nCrawl-delay: 10\nDisallow: /a/\n\nUser-agent: Googlebot\nCrawl-delay: 5\nDisallow: /b/\n\nUser-agent: Bingbot\nDisallow: /c/\n"))
+	p := c.File.Policy
+	for _, token := range []string{"Googlebot", "Googlebot-News", "Bingbot", "AdsBot-Google"} {
+		if r := p.CrawlDelay(policy.Query{Crawler: p.Crawler(token), Path: "/"}); r != nil {
+			t.Errorf("%s waits for %v", token, r.CrawlDelay)
+		}
+	}
+	if r := p.CrawlDelay(policy.Query{Path: "/"}); r == nil || r.CrawlDelay != 10*time.Second {
+		t.Errorf("everyone else: %v", r)
+	}
+	checkSilent(t, c.Text)
 }
 
 // Of every file: check is silent about the policy; the file and its policy do not

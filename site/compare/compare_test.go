@@ -94,6 +94,10 @@ func TestWords(t *testing.T) {
 			[]string{"everyone: crawl-delay of the whole site is now 5s (was none)"}, false,
 		},
 		{
+			"a search engine does not wait", base + "    crawl-delay: 5\n", base + "    crawl-delay: 5\n  - for: Bingbot\n    crawl-delay: none\n",
+			[]string{"Bingbot: crawl-delay of the whole site is now none (was 5s)"}, false,
+		},
+		{
 			"AI alone", base, base + "      train-ai: /\n      ai-use: /\n",
 			[]string{"everyone may no longer train AI with and use in AI answers the whole site"}, false,
 		},

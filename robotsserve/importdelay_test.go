@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+// A group stands in the place of that of "*" with all its lines (RFC 9309 section
+// 2.2.1), its Crawl-delay too. AdsBot-Google ignores "*", and Googlebot-Image follows
+// Googlebot.
+func TestImportOfCrawlDelays(t *testing.T) {
+	names := newNames(t)
+	for name, c := range map[string]struct {
+		file string
+		want map[string]float64
+	}{
+		"not that of everyone": {
+			"User-agent: *\nCrawl-delay: 10\nDisallow: /a\n\nUser-agent: Bingbot\nDisallow: /b\n\nUser-agent: Slurp\nCrawl-delay: 2\nDisallow: /b\n",
+			map[string]float64{"nobot": 10, "GPTBot": 10, "Bingbot": 0, "Slurp": 2, "AdsBot-Google": 0},
+		},
+		"everyone is only to wait": {
+			"User-agent: *\nCrawl-delay: 10\n\nUser-agent: Bingbot\nDisallow:\n",
+			map[string]float64{"nobot": 10, "Bingbot": 0, "AdsBot-Google": 0},
+		},
+		"not that of the family": {
+			"User-agent: Googlebot\nCrawl-delay: 5\nDisallow: /a\n\nUser-agent: Googlebot-Image\nDisallow: /b\n",
+			map[string]float64{"nobot": 0, "Googlebot": 5, "Googlebot-News": 5, "Googlebot-Image": 0},
+		},
+		"zero is none": {
+			"User-agent: *\nCrawl-delay: 10\nDisallow: /a\n\nUser-agent: Bingbot\nCrawl-delay: 0\nDisallow: /b\n",
+			map[string]float64{"nobot": 10, "Bingbot": 0},
+		},
+		"nobody waits": {
+			"User-agent: *\nDisallow: /a\n\nUser-agent: Bingbot\nDisallow: /b\n",
+			map[string]float64{"nobot": 0, "Bingbot": 0},
+		},
+		"that of everyone cannot be read": {
+			"User-agent: *\nCrawl-delay: soon\nDisallow: /a\n\nUser-agent: Bingbot\nDisallow: /b\n",
+			map[string]float64{"nobot": 0, "Bingbot": 0},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := []byte(c.file)
+			for range 2 { // as it is, and as the policy renders it
+				im, err := robotsserve.Import(data, robotsserve.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := policyfile.Print(im.Spec)
+				file, ds := policyfile.Load("imported.yaml", text)
+				if ds.HasErrors() {
+					t.Fatalf("%v\n%s", ds, text)
+				}
+				for token, want := range c.want {
+					got := time.Duration(0)
+					if r := file.Policy.CrawlDelay(policy.Query{Crawler: file.Policy.Crawler(token), Identity: policy.Verified, Path: "/"}); r != nil {
+						got = r.CrawlDelay
+					}
+					if got.Seconds() != want {
+						t.Errorf("%s waits for %v, want %v s\n%s", token, got, want, text)
+					}
+				}
+				f, _ := robotsserve.Render(file.Policy, "", robotsserve.Options{})
+				data = f.Body
+			}
+		})
+	}
+}
