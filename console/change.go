@@ -338,11 +338,14 @@ func (v *view) published() []policystore.Published {
 	if v.running == nil || v.running.document == nil || v.may != nil {
 		return nil
 	}
-	all, err := v.running.document.History(v.ctx)
-	if err != nil {
-		return nil
+	if !v.publicationsRead {
+		v.publicationsRead = true
+		all, err := v.running.document.History(v.ctx)
+		if err == nil {
+			v.publications = all
+		}
 	}
-	return all
+	return v.publications
 }
 
 // noteOf is what was written about a version when it was published, after a colon.

@@ -50,9 +50,11 @@ func (c *client) Label() string {
 	return shorten(c.Name)
 }
 
-// clients are all who came in the period.
-func (v *view) clients() ([]*client, error) {
-	rows, err := v.totals(v.query(store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision))
+// clients are all who came in the period and asked for paths with a prefix.
+func (v *view) clients(prefix string) ([]*client, error) {
+	q := v.query(store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision)
+	q.PathPrefix = prefix
+	rows, err := v.totals(q)
 	if err != nil {
 		return nil, err
 	}

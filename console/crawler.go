@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
@@ -60,7 +59,7 @@ func crawlerPage(v *view) (*page, error) {
 	if name == "" || v.data == nil {
 		return nil, failed(http.StatusNotFound, "name a crawler that has come, as the page Who came does")
 	}
-	clients, err := v.clients()
+	clients, err := v.clients("")
 	if err != nil {
 		return nil, err
 	}
@@ -239,35 +238,4 @@ func (v *view) crawlerReads(d *crawlerData) error {
 		}
 	}
 	return nil
-}
-
-// maxEvidence bounds the events of a download.
-const maxEvidence = 200_000
-
-// evidenceLines sends the events of the evidence log that are about one crawler, with
-// the texts that were published, one JSON object a line.
-func evidenceLines(w http.ResponseWriter, v *view) error {
-	log, ok := recorders.Find[*recorders.Evidence]()
-	if !ok {
-		return failed(http.StatusNotFound, "this server keeps no evidence: add the option evidence to robots_policy")
-	}
-	name := v.Param("name")
-	if name == "" {
-		return failed(http.StatusBadRequest, "name a crawler")
-	}
-	w.Header().Set("Content-Type", "application/jsonl; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="evidence.jsonl"`)
-	n := 0
-	return evidence.Read(log.Directory, func(_ string, e *evidence.Event, hash string) error {
-		if e.Crawler != name && e.Type != evidence.TypePublished || e.Host != "" && !v.allowed(e.Host) || e.Host == "" && v.may != nil {
-			return nil
-		}
-		if n++; n > maxEvidence || v.ctx.Err() != nil {
-			return v.ctx.Err()
-		}
-		return writeLine(w, struct {
-			*evidence.Event
-			Hash string `json:"hash"`
-		}{e, hash})
-	})
 }

@@ -69,11 +69,10 @@ var screens = map[string]screen{
 
 // downloads write a file instead of a page.
 var downloads = map[string]func(http.ResponseWriter, *view) error{
-	"who-came.csv":   whoCameCSV,
-	"version":        versionText,
-	"evidence.jsonl": evidenceLines,
-	"draft":          draftFile,
-	"diagnostics":    diagnosticsJSON,
+	"who-came.csv": whoCameCSV,
+	"version":      versionText,
+	"draft":        draftFile,
+	"diagnostics":  diagnosticsJSON,
 }
 
 // ServeHTTP serves the page that the last segment of the path names.
@@ -87,6 +86,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.events(w, r)
 	case isScreen && (name != "" || strings.HasSuffix(r.URL.Path, "/")):
 		s.page(w, r, name)
+	case name == "evidence.jsonl" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		s.evidenceLines(w, r)
 	case downloads[name] != nil:
 		s.download(w, r, name)
 	case dir == "/" || !s.admin:
@@ -115,26 +116,44 @@ func failed(status int, format string, args ...any) error {
 	return statusError{status, fmt.Errorf(format, args...)}
 }
 
-// limited calls f with a deadline, once there is a place among the pages that are
-// being computed.
-func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(*view) error) {
+// limited answers with what f writes. It calls f with a deadline, once there is a place
+// among the pages that are being computed; reading the form and sending the answer need
+// none, as they depend on the client.
+func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(http.ResponseWriter, *view) error) {
+	if r.Method == http.MethodPost {
+		if err := r.ParseMultipartForm(maxForm); err != nil && !errors.Is(err, http.ErrNotMultipart) {
+			s.fail(w, r, failed(http.StatusBadRequest, "the form could not be read: %w", err))
+			return
+		}
+	}
+	out := &buffered{ResponseWriter: w}
+	switch err := s.compute(out, r, f); {
+	case errors.Is(err, errBusy):
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, errBusy.Error(), http.StatusServiceUnavailable)
+	case err != nil:
+		s.fail(w, r, err)
+	default:
+		out.send()
+	}
+}
+
+var errBusy = errors.New("Too many pages are being computed at once. Reload in a few seconds.") //nolint:staticcheck // a page
+
+func (s *server) compute(w http.ResponseWriter, r *http.Request, f func(http.ResponseWriter, *view) error) error {
 	wait, stop := context.WithTimeout(r.Context(), pageWait)
 	defer stop()
 	if rendering.Acquire(wait, 1) != nil {
-		w.Header().Set("Retry-After", "5")
-		http.Error(w, "Too many pages are being computed at once. Reload in a few seconds.", http.StatusServiceUnavailable)
-		return
+		return errBusy
 	}
 	defer rendering.Release(1)
 	ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
 	defer cancel()
 	v, err := s.view(r.WithContext(ctx))
-	if err == nil {
-		err = f(v)
-	}
 	if err != nil {
-		s.fail(w, r, err)
+		return err
 	}
+	return f(w, v)
 }
 
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -160,7 +179,7 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, name string) {
 		http.Error(w, "This page can only be read.", http.StatusMethodNotAllowed)
 		return
 	}
-	s.limited(w, r, func(v *view) error {
+	s.limited(w, r, func(w http.ResponseWriter, v *view) error {
 		v.screen = name
 		p, err := screens[name](v)
 		if err != nil {
@@ -180,7 +199,7 @@ func (s *server) download(w http.ResponseWriter, r *http.Request, name string) {
 		http.Error(w, "This file can only be read.", http.StatusMethodNotAllowed)
 		return
 	}
-	s.limited(w, r, func(v *view) error { return downloads[name](w, v) })
+	s.limited(w, r, downloads[name])
 }
 
 // templates are the pages, each with the layout.

@@ -71,7 +71,7 @@ var answers = struct {
 // Totals implements traffic. Whoever asks while an answer is being computed waits for
 // it.
 func (c cached) Totals(ctx context.Context, q store.Query) ([]store.Row, error) {
-	key := fmt.Sprintf("%p %d %d %v %v %d %v", c.Reader, q.From.Unix(), q.To.Unix(), q.By, q.Only, q.Limit, q)
+	key := fmt.Sprintf("%p %s", c.Reader, q.Key())
 	answers.Lock()
 	a := answers.by[key]
 	if a == nil || time.Since(a.at) > answersFor {

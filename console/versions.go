@@ -31,8 +31,19 @@ type history struct {
 	current  map[string]string // of each host, see currentRobots
 }
 
-// history reads what the store knows of versions.
+// history is what the store knows of versions.
 func (v *view) history() (*history, error) {
+	if v.versions == nil {
+		h, err := v.readHistory()
+		if err != nil {
+			return nil, err
+		}
+		v.versions = h
+	}
+	return v.versions, nil
+}
+
+func (v *view) readHistory() (*history, error) {
 	h := &history{current: map[string]string{}}
 	r := v.stored()
 	if r == nil {

@@ -3,9 +3,7 @@
 package console
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"maps"
 	"net/http"
 	"net/url"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -35,6 +34,11 @@ type view struct {
 
 	running   *running // the policy that the page is about; nil: none is loaded
 	noticesOf []notice
+
+	// Read once for a page.
+	versions         *history // nil: not read yet
+	publications     []policystore.Published
+	publicationsRead bool
 }
 
 // periods are the numbers of days to choose from.
@@ -42,11 +46,6 @@ var periods = []int{7, 1, 30, 90}
 
 func (s *server) view(r *http.Request) (*view, error) {
 	v := &view{server: s, ctx: r.Context(), r: r, q: r.URL.Query(), options: currentOptions(), now: time.Now().UTC(), Days: periods[0]}
-	if r.Method == http.MethodPost {
-		if err := r.ParseMultipartForm(maxForm); err != nil && !errors.Is(err, http.ErrNotMultipart) {
-			return nil, failed(http.StatusBadRequest, "the form could not be read: %w", err)
-		}
-	}
 	if n, err := strconv.Atoi(v.q.Get("days")); err == nil && slices.Contains(periods, n) {
 		v.Days = n
 	}
@@ -176,18 +175,11 @@ func (p *page) write(w http.ResponseWriter, v *view) error {
 		w.WriteHeader(http.StatusSeeOther)
 		return nil
 	}
-	var b bytes.Buffer
-	if err := templates[p.template].Execute(&b, p); err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if p.Status != 0 {
 		w.WriteHeader(p.Status)
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return templates[p.template].Execute(w, p)
 }
 
 // tab is an entry of the navigation.

@@ -5,14 +5,12 @@ package console
 import (
 	"cmp"
 	"encoding/csv"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
@@ -81,10 +79,11 @@ func whoCame(v *view) (*page, error) {
 // whoCame returns the crawlers and impostors of the period, and the unknown clients.
 // With a path, only what began with it counts.
 func (v *view) whoCame() (all, unknown []*client, err error) {
-	clients, err := v.clients()
-	if prefix := v.Param("path"); prefix != "" && err == nil && !v.Fleet() {
-		clients, err = v.clientsBelow(prefix)
+	prefix := v.Param("path")
+	if v.Fleet() {
+		prefix = ""
 	}
+	clients, err := v.clients(prefix)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -99,38 +98,6 @@ func (v *view) whoCame() (all, unknown []*client, err error) {
 		}
 	}
 	return all, unknown, nil
-}
-
-// clientsBelow are those who asked for paths that begin with prefix.
-func (v *view) clientsBelow(prefix string) ([]*client, error) {
-	rows, err := v.totals(v.query(store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision, store.ByPath))
-	if err != nil {
-		return nil, err
-	}
-	by := map[string]*client{}
-	var all []*client
-	for i := range rows {
-		r := &rows[i]
-		if !strings.HasPrefix(r.Values[store.ByPath], prefix) {
-			continue
-		}
-		impostor := r.Values[store.ByIdentity] == string(activity.Impostor)
-		key := fmt.Sprint(impostor, r.Values[store.ByCrawler])
-		c := by[key]
-		if c == nil {
-			c = &client{Name: r.Values[store.ByCrawler], Kind: r.Values[store.ByKind], Impostor: impostor}
-			v.describe(c)
-			by[key] = c
-			all = append(all, c)
-		}
-		addRow(&c.counts, r)
-		if r.Values[store.ByIdentity] == string(activity.Verified) {
-			c.Verified += r.Requests
-		} else {
-			c.Claimed += r.Requests
-		}
-	}
-	return all, nil
 }
 
 // lead is who came in a sentence.

@@ -97,6 +97,10 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span) error {
 			args = append(args, v)
 		}
 	}
+	if prefix := a.query.PathPrefix; prefix != "" {
+		where = append(where, "t.path IN (SELECT id FROM strings WHERE text >= ? AND text < ?)")
+		args = append(args, prefix, after(prefix))
+	}
 	if a.query.Violating {
 		where = append(where, "violations > 0")
 	}
@@ -132,6 +136,18 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span) error {
 		}
 	}
 	return rows.Err()
+}
+
+// after is the first text, in the order of octets, that follows all with a prefix.
+func after(prefix string) string {
+	b := []byte(prefix)
+	for i, c := range slices.Backward(b) {
+		if c < 0xff {
+			b[i]++
+			return string(b[:i+1])
+		}
+	}
+	return prefix + "\xff\xff\xff\xff" // of octets that are in no text
 }
 
 func (a *answer) scan(rows *sql.Rows) error {
@@ -204,7 +220,7 @@ func keyValue(k *journal.Key, d Dimension) string {
 }
 
 func (a *answer) addPending(k journal.Key, c *journal.Counts) {
-	if k.Hour < a.from || k.Hour >= a.to || a.query.Violating && c.Violations == 0 {
+	if k.Hour < a.from || k.Hour >= a.to || a.query.Violating && c.Violations == 0 || !strings.HasPrefix(k.Path, a.query.PathPrefix) {
 		return
 	}
 	for d, values := range a.query.Only {

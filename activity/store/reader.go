@@ -62,6 +62,8 @@ type Query struct {
 	// Only selects the rows that have one of the values in a dimension, which may not
 	// be ByHour or ByDay.
 	Only map[Dimension][]string
+	// PathPrefix selects the rows whose path begins with it.
+	PathPrefix string
 	// By are the dimensions of the answer's rows.
 	By []Dimension
 	// Limit is how many rows to return, those with the most requests; 0 is all.
@@ -83,7 +85,19 @@ type Row struct {
 func (q *Query) has(d Dimension) bool { return slices.Contains(q.By, d) }
 
 // paths tells whether a query needs the tables with paths.
-func (q *Query) paths() bool { return q.has(ByPath) || len(q.Only[ByPath]) > 0 }
+func (q *Query) paths() bool {
+	return q.has(ByPath) || len(q.Only[ByPath]) > 0 || q.PathPrefix != ""
+}
+
+// Key is equal for queries with the same answer.
+func (q *Query) Key() string {
+	var only []string
+	for d, values := range q.Only {
+		only = append(only, fmt.Sprintf("%s %q", d, values))
+	}
+	slices.Sort(only)
+	return fmt.Sprintf("%d %d %q %q %q %d %v", q.From.Unix()/3600, (q.To.Unix()+3599)/3600, only, q.PathPrefix, q.By, q.Limit, q.Violating)
+}
 
 // Totals answers a query. What the journals hold is in the answer.
 func (r *Reader) Totals(ctx context.Context, q Query) ([]Row, error) {

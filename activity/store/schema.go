@@ -12,9 +12,9 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// schemaVersion is PRAGMA user_version. A database of another version is not
-// opened.
-const schemaVersion = 1
+// schemaVersion is PRAGMA user_version: the format of the database and of the journals
+// beside it. A database of another version is not opened. Format 1 counted no queries.
+const schemaVersion = 2
 
 // The rows of the four tables of totals name their texts by the number that
 // strings gives them. The clustering order serves the screens, which ask for a
@@ -85,7 +85,7 @@ func prepare(ctx context.Context, db *sql.DB, name string, write bool) error {
 	case version == schemaVersion:
 		return nil
 	case version != 0 || !write:
-		return fmt.Errorf("%s has format %d; this version of the program reads format %d: move the directory away to start anew", name, version, schemaVersion)
+		return fmt.Errorf("%s has format %d, of another version of this program, while this one reads format %d: open it with that version, or move its directory away, and a new store begins", name, version, schemaVersion)
 	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

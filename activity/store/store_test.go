@@ -66,7 +66,7 @@ func (m model) add(q Query, v activity.Visit) {
 			return
 		}
 	}
-	if q.Violating && !v.Violation {
+	if q.Violating && !v.Violation || !strings.HasPrefix(k.Path, q.PathPrefix) {
 		return
 	}
 	id := ""
@@ -181,6 +181,9 @@ func TestTotalsAgainstModel(t *testing.T) {
 		}
 		if rnd.IntN(4) == 0 {
 			q.Only[ByPath] = []string{"/news/"}
+		}
+		if rnd.IntN(4) == 0 {
+			q.PathPrefix = []string{"/", "/n", "/news/", "x", "/\xff"}[rnd.IntN(5)]
 		}
 		q.Violating = violating(rnd, &q)
 		want := model{}

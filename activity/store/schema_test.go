@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"crypto/sha256"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A store of another format is not opened, not changed, and the error says what to do.
+func TestStoreOfAnotherFormat(t *testing.T) {
+	t.Parallel()
+	for _, format := range []int{1, schemaVersion + 1} {
+		dir := t.TempDir()
+		closeStore(t, open(t, dir, Options{}))
+		name := filepath.Join(dir, databaseName)
+		db, err := sql.Open("sqlite", "file:"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(t.Context(), fmt.Sprintf("PRAGMA user_version = %d", format)); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("%s has format %d, of another version of this program, while this one reads format %d: open it with that version, or move its directory away", name, format, schemaVersion)
+		if s, err := Open(t.Context(), dir, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("writer: %v, %v", s, err)
+		}
+		if r, err := OpenReader(t.Context(), dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("reader: %v, %v", r, err)
+		}
+		if after, err := os.ReadFile(name); err != nil || string(after) != string(before) {
+			t.Errorf("the database was changed: %v", err)
+		}
+	}
+}
+
+// A change of the schema needs a new number, so that no program reads what it does not
+// know.
+func TestSchemaHasItsNumber(t *testing.T) {
+	t.Parallel()
+	const number, sum = 2, "56dee086724cd979"
+	if got := fmt.Sprintf("%x", sha256.Sum256([]byte(schema)))[:16]; schemaVersion != number || got != sum {
+		t.Errorf("format %d has the schema %s: raise schemaVersion with every change, and write both here", schemaVersion, got)
+	}
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+)
+
+// stalled is a client that takes nothing of a response, and sends nothing of a form,
+// until it is released.
+type stalled struct {
+	*httptest.ResponseRecorder
+	released chan struct{}
+	reached  sync.WaitGroup // done when the server waits for it
+}
+
+func newStalled(n int) *stalled {
+	s := &stalled{httptest.NewRecorder(), make(chan struct{}), sync.WaitGroup{}}
+	s.reached.Add(n)
+	return s
+}
+
+func (s *stalled) Write(b []byte) (int, error) {
+	s.reached.Done()
+	<-s.released
+	return len(b), nil
+}
+
+func (s *stalled) Read([]byte) (int, error) {
+	s.reached.Done()
+	<-s.released
+	return 0, io.EOF
+}
+
+// Clients that read or send slowly hold none of the places in which pages are computed.
+func TestStalledClientsHoldNoPlace(t *testing.T) {
+	s := &server{admin: true, logger: caddy.Log()}
+	const clients = 3
+	slow := newStalled(2 * clients)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			s.ServeHTTP(slow, httptest.NewRequest(http.MethodGet, "/console/health", nil))
+		})
+		all.Go(func() {
+			r := httptest.NewRequest(http.MethodPost, "/console/change", slow)
+			r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+			s.ServeHTTP(httptest.NewRecorder(), r)
+		})
+	}
+	slow.reached.Wait()
+	began := time.Now()
+	if w := get(t, s, "health"); w.Code != http.StatusOK || time.Since(began) > pageWait/2 {
+		t.Errorf("status %d after %s", w.Code, time.Since(began))
+	}
+	close(slow.released)
+	all.Wait()
+}
+
+func TestEvidenceDownload(t *testing.T) {
+	dir := t.TempDir()
+	l, err := evidence.Open(dir, evidence.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"a.example", "b.example"} {
+		l.Publish("robots", "1", host, "", "User-agent: *\n")
+		l.Record(activity.Visit{Time: time.Now(), Crawler: "GPTBot", Host: host, Path: "/x", Violation: true})
+		l.Record(activity.Visit{Time: time.Now(), Crawler: "CCBot", Host: host, Path: "/x", Violation: true})
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(recorders.Add("evidence", &recorders.Evidence{Directory: dir}))
+	download := func(s *server) (status int, lines []string) {
+		w := get(t, s, "evidence.jsonl?name=GPTBot")
+		return w.Code, strings.Split(strings.TrimSpace(w.Body.String()), "\n")
+	}
+	all, site := &server{admin: true, logger: caddy.Log()}, &server{hosts: []string{"a.example"}, logger: caddy.Log()}
+	if status, lines := download(all); status != http.StatusOK || len(lines) != 4 {
+		t.Errorf("status %d: %q", status, lines)
+	}
+	if status, lines := download(site); status != http.StatusOK || len(lines) != 2 || strings.Contains(strings.Join(lines, ""), "b.example") {
+		t.Errorf("a site's: status %d: %q", status, lines)
+	}
+
+	// A file that cannot be read to its end does not look whole.
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	f, err := os.OpenFile(files[0], os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString("not an event\n{}\n"); err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	if _, lines := download(all); len(lines) != 5 || !strings.Contains(lines[4], `{"error":"this file is not whole`) {
+		t.Errorf("a damaged log: %q", lines)
+	}
+	for _, name := range files {
+		_ = os.Remove(name)
+	}
+	if status, lines := download(all); status != http.StatusInternalServerError {
+		t.Errorf("no log: status %d: %q", status, lines)
+	}
+}
+
+// What a page asks for within a moment is answered once, although the clock has moved on.
+func TestAnswersAreUsedAgain(t *testing.T) {
+	v := &view{server: &server{admin: true}, now: time.Date(2026, 11, 22, 12, 30, 0, 1, time.UTC), data: &counting{}, options: new(Console)}
+	v.searchNotices()
+	first := v.data.(*counting).key
+	v.now = v.now.Add(time.Second)
+	v.searchNotices()
+	if again := v.data.(*counting).key; first == "" || again != first {
+		t.Errorf("asked for %s, and a second later for %s", first, again)
+	}
+}
+
+// counting notes what it is asked.
+type counting struct {
+	cached
+	key string
+}
+
+func (c *counting) Totals(_ context.Context, q store.Query) ([]store.Row, error) {
+	c.key = q.Key()
+	return nil, nil
+}
+
+// The history of what was published is read once for a page.
+func TestHistoryIsReadOnce(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, versions := len(v.published()), must(v.history())
+	if _, err := v.running.document.Publish(t.Context(), sumOf(testPolicy), testPolicy+"# more\n", ""); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(v.published()); n != before || must(v.history()) != versions {
+		t.Errorf("%d versions, then %d", before, n)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
