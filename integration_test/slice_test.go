@@ -139,7 +139,7 @@ rules:
 		"/@private/x": 403, "/%40private/x": 403, "/wiki/Special%3AX": 403, "/p%281%29/x": 403, "/p(1%29/x": 403, "/a%2Cb/x": 403, "/a%2cb/x": 403,
 		"/a;v=1/x": 403, "/a%3Bv=1/x": 403, "/a;v%3D1/x": 403, "/a;v=1%2Fx": 403, "/!&'+[]/": 403, "/%21&%27+%5b]/": 403,
 		"/lit*eral/": 403, "/lit%2aeral/": 403, "/litxeral/": 200, "/foo?to=https://x": 403, "/foo?to=https%3a/%2fx": 403, "/foo%3Fto=https://x": 200,
-		"/@private": 200, "/%2540private/x": 200, "/p1/x": 200,
+		"/%2540private/x": 403, "/%252540private/x": 403, "/%2540privates/x": 200, "/@private": 200, "/p1/x": 200,
 	} {
 		if got := s.raw(target, "GPTBot/1.2"); got != want {
 			t.Errorf("%s: %d, want %d", target, got, want)

@@ -14,6 +14,8 @@ import (
 // some of this, in any order:
 //
 //   - it decodes %2F, or %2F and %5C, to a slash that separates segments;
+//   - it decodes the path once more, as Caddy does with what a rewrite takes from it:
+//     "%252E" is "%2E", which is ".";
 //   - it drops path parameters (";v=1", RFC 3986 section 3.3);
 //   - it makes one slash of several;
 //   - it removes dot segments (RFC 3986 section 5.2.4), with empty segments or
@@ -55,7 +57,7 @@ func isPlain(target string) bool {
 			}
 		case classes[c] >= separator:
 			at = at.after(c)
-		case c == '%' && isNormalEscape(target[i:], at) && (at == inQuery || !isSlash(target[i:])):
+		case c == '%' && isNormalEscape(target[i:], at) && (at == inQuery || !isOdd(target[i:])):
 			i += 2
 		default:
 			return false
@@ -70,9 +72,16 @@ func isDots(s string) bool {
 	return len(s) == 1 || s[1] == '/' || s[1] == '.' || s[1] == '?'
 }
 
-// isSlash reports whether a normal escape is one that some server takes for "/".
-func isSlash(escape string) bool {
-	return strings.HasPrefix(escape, "%2F") || strings.HasPrefix(escape, "%5C")
+// isOdd reports whether s begins with a normal escape that some server takes for
+// something else: for "/", or for the "%" of another escape.
+func isOdd(s string) bool {
+	switch s[:3] {
+	case "%2F", "%5C":
+		return true
+	case "%25":
+		return len(s) >= 5 && unhex(s[3]) >= 0 && unhex(s[4]) >= 0
+	}
+	return false
 }
 
 func oddReadings(target string) (all []string, complete bool) {
@@ -101,6 +110,7 @@ func cutQuery(target string) (name, query string) {
 var (
 	decodeSlash = strings.NewReplacer("%2F", "/")
 	decodeBoth  = strings.NewReplacer("%2F", "/", "%5C", "/")
+	decodeAgain = strings.NewReplacer("%25", "%") // of which the normal form decodes the rest
 )
 
 // readings collects the readings of a target.
@@ -140,6 +150,9 @@ func (r *readings) addAll(raw string) {
 		}
 		if strings.Contains(name, "%5C") {
 			r.add(decodeBoth.Replace(name))
+		}
+		if strings.Contains(name, "%25") {
+			r.add(NormalizePath(decodeAgain.Replace(name)))
 		}
 		if strings.Contains(name, ";") {
 			r.add(withoutParameters(name))
