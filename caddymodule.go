@@ -315,7 +315,7 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 	var warned, ineffective logsample.Once
 	requested, _ := policy.ParseMode(enforce)
 	return func(s *policystore.Snapshot) {
-		if requested >= policy.ModeLog && s.Site.File.MaxMode() < policy.ModeLog && ineffective.First("") {
+		if requested >= policy.ModeLog && s.Site.MaxMode() < policy.ModeLog && ineffective.First("") {
 			logger.Warn("enforce has no effect, as no rule of the policy is enforced: it is a limit, and the policy decides; write enforcement: "+enforce+" in the policy file",
 				zap.String("policy", s.Site.File.Name), zap.String("enforce", enforce))
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // edge evaluates the requests of crawlers, and refuses those that the policy blocks.
@@ -69,19 +70,23 @@ func (e *edge) evaluate(s *policystore.Snapshot, r *http.Request, path string, v
 	if len(all) == 0 {
 		return nil
 	}
+	identify := func(id policy.CrawlerID) policy.Identity {
+		return e.verifier.Identify(r, s.Site.Identities(), s.Site.Verification(id))
+	}
 	query, verdict := s.Site.EdgeOfAll(all, policy.Query{
 		Host: r.Host, Path: path, Now: time.Now(),
 		Purposes: s.Site.Purposes(r.Header["User-Agent"]),
-	}, func(id policy.CrawlerID) policy.Identity {
-		return e.verifier.Identify(r, s.Site.Identities(), s.Site.Verification(id))
-	})
+	}, identify)
 	v.query, v.several, v.anyCase = query, len(all) > 1, verdict.AnyCase
 	// A crawler that proves who it is does not escape by naming our audit.
 	v.audit = query.Identity != policy.Verified && strings.Contains(r.UserAgent(), activity.AuditProduct)
 	v.statement = verdict.Decision.Statement
 	kind := classify(v.query.Identity, verdict, e.mode())
 	if !kind.refused() {
-		countLimits(&sharedOf(s).limiter, e.mode(), s, r, v, &kind)
+		var buf [4]site.Limit
+		if limits := s.Site.LimitsOfAll(buf[:0], all, query, identify); len(limits) > 0 {
+			countLimits(&sharedOf(s).limiter, e.mode(), limits, s, r, v, &kind)
+		}
 	}
 	v.outcome = outcomesOf(s).get(s.Site, kind, e.metrics)
 	return v

@@ -17,33 +17,55 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// limitedVar is the request variable that is set once a request has been counted
-// against the limits of its crawler.
+// limitedVar is the request variable that says how a request has been counted, so that
+// it is counted once: not again in error routes, or by a second handler that does no more.
 const limitedVar = "robots_policy.limited"
 
-// countLimits counts a request against the limits of its crawler, and makes k that of a
-// limited request if it is over one of them. maxMode is the most that this handler does.
-func countLimits(limiter *crawllimit.Limiter, maxMode policy.Mode, s *policystore.Snapshot, r *http.Request, v *visit, k *class) {
-	var buf [2]site.Limit
-	limits := s.Site.Limits(buf[:0], v.query)
-	if len(limits) == 0 || caddyhttp.GetVar(r.Context(), limitedVar) != nil {
+// countedLimits is the value of limitedVar.
+type countedLimits struct {
+	limiter *crawllimit.Limiter
+	mode    policy.Mode
+}
+
+// countLimits counts a request against limits, and makes k and v those of a limited
+// request if it is over one of them. maxMode is the most that this handler does.
+func countLimits(limiter *crawllimit.Limiter, maxMode policy.Mode, limits []site.Limit, s *policystore.Snapshot, r *http.Request, v *visit, k *class) {
+	before, _ := caddyhttp.GetVar(r.Context(), limitedVar).(countedLimits)
+	if maxMode < policy.ModeLog || before.limiter == limiter && before.mode >= maxMode {
 		return
 	}
-	caddyhttp.SetVar(r.Context(), limitedVar, true)
-	token := s.Site.Policy.CrawlerInfo(v.query.Crawler).Token
-	for i := range limits {
-		l := &limits[i]
-		action := min(l.Mode, maxMode)
-		if action < policy.ModeLog {
+	caddyhttp.SetVar(r.Context(), limitedVar, countedLimits{limiter, maxMode})
+	for _, mode := range [...]policy.Mode{policy.ModeBlock, policy.ModeLog} {
+		over, wait, ok := countAgainst(limiter, mode, maxMode, limits, s, v.query.Now)
+		if ok {
 			continue
 		}
-		wait, ok := limiter.Allow(crawllimit.Key{Crawler: token, Identity: v.query.Identity, Pos: l.Pos, Limit: l.Limit}, v.query.Now)
-		if ok || action < k.action || action == k.action && wait <= v.wait {
-			continue
-		}
-		k.limited, k.action, k.rule = true, action, l.Rule
-		v.wait, v.limitPos = wait, l.Pos
+		v.query.Crawler, v.query.Identity = over.Crawler, over.Identity
+		v.wait, v.limitPos = wait, over.Pos
+		k.crawler, k.identity, k.limited, k.action, k.rule = over.Crawler, over.Identity, true, mode, over.Rule
+		return
 	}
+}
+
+// countAgainst counts a request against all limits that are enforced in a mode, or, if it
+// is over one of them, against none.
+func countAgainst(limiter *crawllimit.Limiter, mode, maxMode policy.Mode, limits []site.Limit, s *policystore.Snapshot, now time.Time) (over *site.Limit, wait time.Duration, ok bool) {
+	var keyBuf [4]crawllimit.Key
+	var limitBuf [4]*site.Limit
+	keys, of := keyBuf[:0], limitBuf[:0]
+	for i := range limits {
+		if l := &limits[i]; min(l.Mode, maxMode) == mode {
+			keys = append(keys, crawllimit.Key{
+				Crawler: s.Site.Policy.CrawlerInfo(l.Crawler).Token, Identity: l.Identity, Pos: l.Pos, Limit: l.Limit, DryRun: mode == policy.ModeLog,
+			})
+			of = append(of, l)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, 0, true
+	}
+	i, wait, ok := limiter.Allow(now, keys...)
+	return of[i], wait, ok
 }
 
 // tooMany answers a request that is over a limit (RFC 6585 section 4). It says nothing

@@ -25,6 +25,7 @@ func TestWarnOfEnforcementWithoutEffect(t *testing.T) {
 		{"", rule, false},
 		{"off", rule, false},
 		{"block", rule + "enforcement: log\n", false},
+		{"block", "version: 1\nrules: [{for: GPTBot, limit: 60/h}]\n", false},
 	} {
 		t.Run(tt.enforce, func(t *testing.T) {
 			core, logs := observer.New(zapcore.WarnLevel)

@@ -96,3 +96,54 @@ func TestLimitsInTheLog(t *testing.T) {
 		t.Error("the dry run is not logged")
 	}
 }
+
+// A crawler that names another one is limited as both are, and what the one limit
+// refuses is not counted against the other.
+func TestLimitsOfSeveralTokens(t *testing.T) {
+	s := start(t, `version: 1
+rules:
+  - for: GPTBot
+    limit: 10/h
+  - for: ClaudeBot
+    limit: 2/h
+`, htmlUpstream(page("")), "robots_policy POLICY {\nverify off\n}\nreverse_proxy UPSTREAM")
+	ok := func(agent string) (n int) {
+		for range 20 {
+			if s.get("/x", "User-Agent", agent).StatusCode == 200 {
+				n++
+			}
+		}
+		return n
+	}
+	for _, tt := range []struct {
+		agent string
+		want  int
+	}{
+		{"GPTBot/1.2 ClaudeBot/1.0", 2},
+		{"GPTBot/1.2", 8},
+		{"Googlebot/2.1 GPTBot/1.2", 0}, // behind the name of one without a limit
+		{"Googlebot/2.1", 20},
+	} {
+		if got := ok(tt.agent); got != tt.want {
+			t.Errorf("%s: %d of 20 requests pass, want %d", tt.agent, got, tt.want)
+		}
+	}
+}
+
+// A handler that only logs, or does nothing, does not count requests for one behind it
+// that refuses.
+func TestLimitsBehindAnotherHandler(t *testing.T) {
+	for _, outer := range []string{"off", "log", "block"} {
+		t.Run(outer, func(t *testing.T) {
+			s := start(t, limitPolicy, htmlUpstream(page("")),
+				"route {\nrobots_policy POLICY {\nverify off\nenforce "+outer+"\n}\nrobots_policy POLICY {\nverify off\n}\nreverse_proxy UPSTREAM\n}")
+			codes := map[int]int{}
+			for range 100 {
+				codes[s.get("/x", "User-Agent", gptBot).StatusCode]++
+			}
+			if codes[200] != 60 || codes[429] != 40 {
+				t.Errorf("%v, want 60 answers and 40 times 429", codes)
+			}
+		})
+	}
+}

@@ -19,10 +19,12 @@ const DelayBurst = 20
 // Limit is a limit that holds for a request.
 type Limit struct {
 	policy.Limit
-	Rule  *policy.Rule
-	Pos   policy.Pos
-	Delay bool        // it is the rule's crawl-delay
-	Mode  policy.Mode // what to do about requests over it: ModeLog or ModeBlock
+	Crawler  policy.CrawlerID
+	Identity policy.Identity
+	Rule     *policy.Rule
+	Pos      policy.Pos
+	Delay    bool        // it is the rule's crawl-delay
+	Mode     policy.Mode // what to do about requests over it: ModeLog or ModeBlock
 }
 
 // Limits returns what limits the requests of the query's crawler: the limit of a rule,
@@ -36,13 +38,42 @@ func (s *Site) Limits(dst []Limit, q policy.Query) []Limit {
 	search := q.Identity != policy.Impostor && s.Policy.CrawlerInfo(q.Crawler).Kind == string(crawlers.KindSearch)
 	if r := s.Policy.Limit(q); r != nil && (!search || limitsSearch(r)) {
 		if mode := s.limitMode(r); mode > policy.ModeOff {
-			dst = append(dst, Limit{Limit: r.Limit, Rule: r, Pos: r.LimitPos, Mode: mode})
+			dst = append(dst, Limit{Limit: r.Limit, Crawler: q.Crawler, Identity: q.Identity, Rule: r, Pos: r.LimitPos, Mode: mode})
 		}
 	}
 	if r := s.Policy.CrawlDelay(q); r != nil && r.Enforce > policy.ModeOff && (!search || limitsSearch(r)) {
-		dst = append(dst, Limit{Limit: delayLimit(r.CrawlDelay), Rule: r, Pos: r.CrawlDelayPos, Delay: true, Mode: r.Enforce})
+		dst = append(dst, Limit{Limit: delayLimit(r.CrawlDelay), Crawler: q.Crawler, Identity: q.Identity, Rule: r, Pos: r.CrawlDelayPos, Delay: true, Mode: r.Enforce})
 	}
 	return dst
+}
+
+// LimitsOfAll appends to dst the limits of each crawler that a request names, as
+// EdgeOfAll decides about all of them.
+func (s *Site) LimitsOfAll(dst []Limit, ids []policy.CrawlerID, q policy.Query, identify func(policy.CrawlerID) policy.Identity) []Limit {
+	if !s.limits {
+		return dst
+	}
+	for _, id := range ids {
+		q.Crawler, q.Identity = id, identify(id)
+		dst = s.Limits(dst, q)
+	}
+	return dst
+}
+
+// MaxMode returns the most that the edge could do under the policy: ModeLog or
+// ModeBlock if it refuses or limits anyone, else ModeOff.
+func (s *Site) MaxMode() policy.Mode {
+	mode := s.File.MaxMode()
+	for i := range s.File.Spec.Rules {
+		r := &s.File.Spec.Rules[i]
+		if !r.Limit.IsZero() {
+			mode = max(mode, s.limitMode(r))
+		}
+		if r.CrawlDelay > 0 {
+			mode = max(mode, r.Enforce)
+		}
+	}
+	return mode
 }
 
 // limitMode is what is done about requests over a rule's limit. A limit is for the edge

@@ -62,6 +62,45 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A request that names several crawlers is limited as each of them is.
+func TestLimitsOfSeveralCrawlers(t *testing.T) {
+	t.Parallel()
+	s, ds := Load("policy.yaml", []byte(limitsPolicy), robotsserve.ServeOptions{})
+	if s == nil {
+		t.Fatal(ds.Text())
+	}
+	ids := s.RecognizeAll(nil, []string{"Googlebot/2.1 GPTBot/1.2 Bingbot/2.0"})
+	var got []string
+	for _, l := range s.LimitsOfAll(nil, ids, policy.Query{Host: "www.example.com", Path: "/x"}, func(policy.CrawlerID) policy.Identity { return policy.Verified }) {
+		got = append(got, s.Policy.CrawlerInfo(l.Crawler).Token+" "+l.Identity.String()+" "+l.String())
+	}
+	if text := strings.Join(got, "; "); text != "GPTBot verified 60/m; Bingbot verified 5/s" {
+		t.Error(text)
+	}
+}
+
+// A policy that only limits has an effect at the edge, too.
+func TestMaxModeWithLimits(t *testing.T) {
+	t.Parallel()
+	for rules, want := range map[string]policy.Mode{
+		"rules: [{for: GPTBot, limit: 60/h}]":                                         policy.ModeBlock,
+		"rules: [{for: GPTBot, limit: 60/h}]\nenforcement: log":                       policy.ModeLog,
+		"rules: [{for: GPTBot, limit: 60/h, enforce: off}]":                           policy.ModeOff,
+		"rules: [{for: GPTBot, crawl-delay: 5}]":                                      policy.ModeOff,
+		"rules: [{for: GPTBot, crawl-delay: 5, enforce: log}]":                        policy.ModeLog,
+		"rules: [{for: GPTBot, disallow: {crawl: /}}]":                                policy.ModeOff,
+		"rules: [{for: GPTBot, disallow: {crawl: /}, enforce: block}]":                policy.ModeBlock,
+		"rules: [{for: GPTBot, limit: none}, {for: CCBot, limit: 1/s, enforce: log}]": policy.ModeLog,
+	} {
+		s, ds := Load("policy.yaml", []byte("version: 1\n"+rules+"\n"), robotsserve.ServeOptions{})
+		if s == nil {
+			t.Errorf("%s: %s", rules, ds.Text())
+		} else if got := s.MaxMode(); got != want {
+			t.Errorf("%s: %v, want %v", rules, got, want)
+		}
+	}
+}
+
 func texts(reasons []Reason) (all []string) {
 	for _, r := range reasons {
 		all = append(all, r.Says)

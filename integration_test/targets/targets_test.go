@@ -50,8 +50,9 @@ var sites = []struct {
 	{name: "handle_path", body: "POLICY\nhandle_path /tree/* {\nroot * DIR/tree\nfile_server\n}\nhandle_path /admin/* {\nroot * DIR/admin\nfile_server\n}\nhandle {\nroot * DIR\nfile_server\n}"},
 	{name: "try_files", body: "root * DIR\nPOLICY\ntry_files {path} {path}/ /index.html\nfile_server"},
 	{name: "rewrite", body: "POLICY\nroute {\nuri strip_prefix /open\nuri path_regexp ^/zz(/|$) /\nroot * DIR\nfile_server\n}"},
-	// Caddy decodes what a rewrite takes from a path once more, and then "?" and "#" end the path.
-	{name: "rewrite of a capture", body: "POLICY\nroute {\n@all path_regexp all ^(/[^?#]*)$\nrewrite @all {re.all.1}\nroot * DIR\nfile_server\n}"},
+	// Caddy decodes what a rewrite takes from a path once more. Then "?" and "#" end the path, and
+	// file_server serves "/x.html" for "/x.html/": neither is what this compares.
+	{name: "rewrite of a capture", body: "POLICY\nroute {\n@all path_regexp all ^(/[^?#]*)$\nrewrite @all {re.all.1}\n@slash path */\nrespond @slash 404\nroot * DIR\nfile_server\n}"},
 	{name: "reverse_proxy", body: "POLICY\nreverse_proxy UPSTREAM"},
 }
 

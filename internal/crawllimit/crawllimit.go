@@ -18,6 +18,7 @@ type Key struct {
 	Identity policy.Identity
 	Pos      policy.Pos // of the limit in the policy file
 	Limit    policy.Limit
+	DryRun   bool // requests over the limit pass, so they must not count for those who refuse
 }
 
 // maxBuckets bounds the buckets of one policy. New versions of the policy have new keys.
@@ -34,22 +35,33 @@ type Limiter struct {
 // not change it, however many come at a time.
 type bucket struct{ full time.Time }
 
-// Allow takes a request from a bucket. If there is none left, it takes nothing and
-// returns after which time there will be one.
-func (l *Limiter) Allow(k Key, now time.Time) (wait time.Duration, ok bool) {
+// Allow takes a request from the bucket of each key, or from none: if one is empty, it
+// returns which, and after which time the request is possible; of several, the one with
+// the longest wait.
+func (l *Limiter) Allow(now time.Time, keys ...Key) (over int, wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.bucket(k, now)
-	full := b.full
-	if full.Before(now) {
-		full = now
+	for i, k := range keys {
+		full := latest(l.bucket(k, now).full, now)
+		if w := full.Add(-time.Duration(k.Limit.Burst-1) * k.Limit.Interval()).Sub(now); w > wait {
+			over, wait = i, w
+		}
 	}
-	step := k.Limit.Interval()
-	if wait = full.Add(-time.Duration(k.Limit.Burst-1) * step).Sub(now); wait > 0 {
-		return wait, false
+	if wait > 0 {
+		return over, wait, false
 	}
-	b.full = full.Add(step)
-	return 0, true
+	for _, k := range keys {
+		b := l.bucket(k, now)
+		b.full = latest(b.full, now).Add(k.Limit.Interval())
+	}
+	return 0, 0, true
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 func (l *Limiter) bucket(k Key, now time.Time) *bucket {

@@ -23,7 +23,7 @@ func TestAllow(t *testing.T) {
 	key := Key{Crawler: "GPTBot", Pos: policy.Pos{Line: 3}, Limit: sixty}
 	allowed := 0
 	for range 1000 {
-		if wait, ok := l.Allow(key, start); ok {
+		if _, wait, ok := l.Allow(start, key); ok {
 			allowed++
 		} else if wait != time.Second {
 			t.Fatalf("wait %v, want 1s", wait)
@@ -38,14 +38,14 @@ func TestAllow(t *testing.T) {
 		{Crawler: "GPTBot", Identity: policy.Impostor, Pos: policy.Pos{Line: 3}, Limit: sixty},
 		{Crawler: "GPTBot", Pos: policy.Pos{Line: 3, Column: 9}, Limit: sixty},
 	} {
-		if _, ok := l.Allow(other, start); !ok {
+		if _, _, ok := l.Allow(start, other); !ok {
 			t.Errorf("%+v shares a bucket with %+v", other, key)
 		}
 	}
-	if _, ok := l.Allow(key, start.Add(999*time.Millisecond)); ok {
+	if _, _, ok := l.Allow(start.Add(999*time.Millisecond), key); ok {
 		t.Error("a request is allowed too early")
 	}
-	if _, ok := l.Allow(key, start.Add(time.Second)); !ok {
+	if _, _, ok := l.Allow(start.Add(time.Second), key); !ok {
 		t.Error("no request is allowed after a second")
 	}
 }
@@ -55,7 +55,7 @@ func TestBurst(t *testing.T) {
 	var l Limiter
 	key := Key{Crawler: "GPTBot", Limit: tenFive}
 	for i := range 6 {
-		wait, ok := l.Allow(key, start)
+		_, wait, ok := l.Allow(start, key)
 		if ok != (i < 5) || !ok && wait != 6*time.Minute {
 			t.Errorf("request %d: %v %v", i, wait, ok)
 		}
@@ -67,7 +67,7 @@ func TestBounded(t *testing.T) {
 	t.Parallel()
 	var l Limiter
 	for i := range 100_000 {
-		l.Allow(Key{Crawler: "GPTBot", Pos: policy.Pos{Line: i}, Limit: tenFive}, start.Add(time.Duration(i)*time.Millisecond))
+		l.Allow(start.Add(time.Duration(i)*time.Millisecond), Key{Crawler: "GPTBot", Pos: policy.Pos{Line: i}, Limit: tenFive})
 	}
 	if n := l.Len(); n > maxBuckets {
 		t.Errorf("%d buckets", n)
@@ -82,7 +82,7 @@ func TestConcurrent(t *testing.T) {
 	for range 8 {
 		wait.Go(func() {
 			for range 500 {
-				if _, ok := l.Allow(Key{Crawler: "GPTBot", Limit: sixty}, start); ok {
+				if _, _, ok := l.Allow(start, Key{Crawler: "GPTBot", Limit: sixty}); ok {
 					allowed.Add(1)
 				}
 			}
@@ -93,7 +93,28 @@ func TestConcurrent(t *testing.T) {
 		t.Errorf("%d allowed", n)
 	}
 	// 3,940 that were denied have not made the crawler wait longer.
-	if wait, ok := l.Allow(Key{Crawler: "GPTBot", Limit: sixty}, start.Add(time.Second)); !ok {
+	if _, wait, ok := l.Allow(start.Add(time.Second), Key{Crawler: "GPTBot", Limit: sixty}); !ok {
 		t.Errorf("a second later it has to wait %v more", wait)
+	}
+}
+
+// A request that one bucket has no room for takes nothing from the others.
+func TestAllowTakesFromAllOrNone(t *testing.T) {
+	t.Parallel()
+	var l Limiter
+	wide, narrow := Key{Crawler: "GPTBot", Limit: sixty}, Key{Crawler: "CCBot", Limit: tenFive}
+	for i := range 100 {
+		if over, wait, ok := l.Allow(start, wide, narrow); ok != (i < 5) || !ok && (over != 1 || wait != 6*time.Minute) {
+			t.Fatalf("request %d: %v, bucket %d, %v", i, ok, over, wait)
+		}
+	}
+	for i := range 56 {
+		if _, _, ok := l.Allow(start, wide); ok != (i < 55) {
+			t.Fatalf("request %d after 5 of 60: %v", i, ok)
+		}
+	}
+	// Of several that have no room, the one with the longest wait counts.
+	if over, wait, ok := l.Allow(start, narrow, wide); ok || over != 0 || wait != 6*time.Minute {
+		t.Errorf("%v, bucket %d, %v", ok, over, wait)
 	}
 }
