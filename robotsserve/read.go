@@ -103,6 +103,21 @@ func keyOfLine(key string) string {
 	return ""
 }
 
+// leftOut says why a line is left out, and what to write instead where that is known.
+func leftOut(key, line string) string {
+	switch key {
+	case "noindex":
+		return fmt.Sprintf("%q is left out: search engines no longer read Noindex in robots.txt; to keep pages out of their results, "+
+			"disallow index in the policy file, and let crawlers fetch the pages", line)
+	case "clean-param":
+		return fmt.Sprintf("%q is left out: only Yandex reads Clean-param, and a policy file has no key for it; "+
+			"canonical links in the pages tell every search engine", line)
+	case "host":
+		return fmt.Sprintf("%q is left out: crawlers no longer read Host; redirect the site's other names to this one", line)
+	}
+	return fmt.Sprintf("%q is left out: no crawler is known to read such lines", line)
+}
+
 // maxToken is the longest name of a crawler that is taken for one.
 const maxToken = 200
 
@@ -261,7 +276,7 @@ func (f *foreign) split(n int, line string) (key, value string, ok bool) {
 	known := keyOfLine(key)
 	if !ok || known == "" {
 		if !f.page {
-			f.tell(n, "%q is not a line that crawlers are known to read; it is left out", line)
+			f.tell(n, "%s", leftOut(key, line))
 		}
 		return "", "", false
 	}

@@ -41,7 +41,7 @@ func importCommand() *cobra.Command {
 		})
 	cmd.Long = `
 Prints a policy file that says to every crawler what the robots.txt says, as Google's
-crawlers read it, with its comments, and with one test for each search engine. What
+crawlers read it, with its comments, and with tests for search engines. What
 cannot be taken over is reported with its line.
 
 The URL of a site stands for its /robots.txt. Redirects are followed.

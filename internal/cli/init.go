@@ -17,7 +17,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/firstpolicy"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policyinput"
-	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 // initFlags are the flags of init as given.
@@ -115,7 +115,7 @@ func runInit(cmd *cobra.Command, a firstpolicy.Answers, file string) (int, error
 			return ExitUsage, fmt.Errorf("%s exists, and init does not overwrite: give another name with -o", file)
 		}
 	}
-	var imported *policy.Spec
+	var imported *robotsserve.Imported
 	if a.From != "" {
 		var err error
 		if imported, err = importFrom(cmd.Context(), errOut, a.From); err != nil {
@@ -166,7 +166,7 @@ func writeNew(name string, data []byte) error {
 
 // importFrom reads an existing robots.txt, from a file or URL, as a policy. It is nil if
 // the site has none.
-func importFrom(ctx context.Context, errOut io.Writer, name string) (*policy.Spec, error) {
+func importFrom(ctx context.Context, errOut io.Writer, name string) (*robotsserve.Imported, error) {
 	raw, err := policyinput.ReadRaw(ctx, name, nil)
 	if err != nil {
 		return nil, err
@@ -175,10 +175,10 @@ func importFrom(ctx context.Context, errOut io.Writer, name string) (*policy.Spe
 		fmt.Fprintf(errOut, "note: %s does not exist, so the policy starts from nothing\n", name)
 		return nil, nil
 	}
-	im, err := policyinput.Import(raw.Data)
+	c, err := policyinput.Convert(name, raw.Data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
-	writeNotes(errOut, name, im.Notes)
-	return im.Spec, nil
+	writeNotes(errOut, name, c.Notes)
+	return c.Imported, nil
 }

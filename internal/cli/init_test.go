@@ -23,6 +23,7 @@ func TestInitGolden(t *testing.T) {
 		"documentation": {"--host", "docs.example.com", "--search", "yes", "--ai-training", "yes", "--ai-answers", "yes"},
 		"staging":       {"--host", "www.example.com", "--staging", "staging.example.com", "--staging", "*.preview.example.com"},
 		"private":       {"--host", "intern.example.com", "--search", "no", "--ai-training", "no", "--ai-answers", "no"},
+		"commented":     {"--host", "www.example.com", "--from", "testdata/init/commented-robots.txt", "--closed", "/members/"},
 		"imported":      {"--host", "www.example.com", "--from", "testdata/init/robots.txt", "--ai-training", "no"},
 	} {
 		t.Run(name, func(t *testing.T) {

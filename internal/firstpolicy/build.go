@@ -4,6 +4,7 @@ package firstpolicy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,15 +21,18 @@ const schemaURL = "https://raw.githubusercontent.com/robotspolicy/caddy-robots-p
 
 // builder makes the Spec of a policy from answers.
 type builder struct {
-	answers  Answers
-	spec     *policy.Spec
-	comments map[int]string
+	answers      Answers
+	spec         *policy.Spec
+	comments     map[int]string
+	lineComments map[int]string
+	remarks      string // of the robots.txt
 }
 
 // Build returns the text of the policy for the answers. imported is the policy of
-// an existing robots.txt, or nil; its rules come first. Each of contradicted is a test
-// that robots.txt does not let pass, which the file therefore leaves out.
-func Build(a Answers, imported *policy.Spec) (text []byte, s *site.Site, contradicted []string, err error) {
+// an existing robots.txt, or nil; its rules and tests come first, with its comments. Each
+// of contradicted is a test that robots.txt does not let pass, which the file therefore
+// leaves out.
+func Build(a Answers, imported *robotsserve.Imported) (text []byte, s *site.Site, contradicted []string, err error) {
 	a = a.withDefaults()
 	empty, ds := policyfile.Load("an empty policy", []byte("version: 1\n"))
 	if empty == nil {
@@ -36,16 +40,16 @@ func Build(a Answers, imported *policy.Spec) (text []byte, s *site.Site, contrad
 	}
 	b := &builder{answers: a, spec: &policy.Spec{Publish: empty.Spec.Publish}, comments: map[int]string{}}
 	if imported != nil {
-		b.spec = imported
+		b.spec, b.lineComments = imported.Spec, imported.LineComments
+		maps.Copy(b.comments, imported.Comments)
 		b.spec.Publish.ContentUsage = empty.Spec.Publish.ContentUsage
 		if a.Training == No || a.AIAnswers == No {
 			b.spec.Publish.ControlTokens = empty.Spec.Publish.ControlTokens
 		}
-		if len(imported.Rules) > 0 {
-			b.comments[0] = "From " + a.From + "."
+		if len(b.spec.Rules) > 0 {
+			b.comments[0] = strings.TrimSpace("From " + a.From + ".\n" + b.comments[0])
 		}
-	} else if a.Host != "" {
-		b.spec.Sitemaps = []string{"/sitemap.xml"}
+		b.remarks = imported.Header
 	}
 	b.search()
 	b.training()
@@ -53,7 +57,7 @@ func Build(a Answers, imported *policy.Spec) (text []byte, s *site.Site, contrad
 	b.closed()
 	b.staging()
 	for {
-		text = policyfile.PrintWith(b.spec, policyfile.PrintOptions{Header: b.header(), Comments: b.comments})
+		text = policyfile.PrintWith(b.spec, policyfile.PrintOptions{Header: b.header(), Comments: b.comments, LineComments: b.lineComments})
 		var ds policyfile.Diagnostics
 		if s, ds = site.Load("the new policy", text, robotsserve.ServeOptions{}); s != nil {
 			return text, s, contradicted, nil
@@ -92,7 +96,14 @@ func (b *builder) header() string {
 	} else {
 		lines = append(lines, "What crawlers may do with this site.")
 	}
-	return strings.Join(append(lines, "After a change: caddy robots-policy check FILE"), "\n")
+	lines = append(lines, "After a change: caddy robots-policy check FILE")
+	if len(b.spec.Sitemaps) == 0 {
+		lines = append(lines, "If the site has a sitemap, name it here: sitemaps: /sitemap.xml")
+	}
+	if b.remarks != "" {
+		lines = append(lines, "", b.remarks)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // rule appends a rule with a comment.

@@ -18,13 +18,15 @@ const Modeline = "yaml-language-server: $schema=https://raw.githubusercontent.co
 
 // Converted is a robots.txt as the text of a policy file.
 type Converted struct {
-	Text  []byte
-	File  *policyfile.File
-	Notes []robotsserve.Note // what had to be left out, or does not say quite the same
+	Text []byte
+	File *policyfile.File
+	// Imported is what the text was made from: its Spec has the file's tests, too.
+	Imported *robotsserve.Imported
+	Notes    []robotsserve.Note // what had to be left out, or does not say quite the same
 }
 
 // Convert writes a robots.txt as a policy file that says the same and that check has no
-// warnings about: with its comments, and with a test for each search engine. An error
+// warnings about: with its comments, and with tests for search engines. An error
 // wraps ErrInvalid if the data is not a robots.txt.
 func Convert(name string, data []byte) (*Converted, error) {
 	if KindOf("", data) == PolicyFile {
@@ -38,7 +40,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 	if err := c.settle(); err != nil {
 		return nil, err
 	}
-	return &Converted{Text: c.text, File: c.file, Notes: im.Notes}, nil
+	return &Converted{Text: c.text, File: c.file, Imported: im, Notes: im.Notes}, nil
 }
 
 // Import reads a robots.txt with the built-in catalogue.
@@ -172,9 +174,31 @@ func (c *converter) at(pos policy.Pos) (*policy.Rule, *policy.Statement) {
 	return r, nil
 }
 
-// expectations are tests of what the search engines may do now: one for each operator,
-// by its crawler that follows no other.
-func expectations(p *policy.Policy) (all []policy.Expectation) {
+// wellKnown are the search engines that the tests name in any case.
+var wellKnown = []string{"Googlebot", "Bingbot"}
+
+// expectations are tests of what the search engines may do now: the well-known ones
+// and those for which another answer holds than for most.
+func expectations(p *policy.Policy) (tests []policy.Expectation) {
+	all := answers(p)
+	allowed := 0
+	for _, e := range all {
+		if e.Allowed {
+			allowed++
+		}
+	}
+	most := 2*allowed >= len(all)
+	for _, e := range all {
+		if e.Allowed != most || slices.Contains(wellKnown, e.Agent.Name) {
+			tests = append(tests, e)
+		}
+	}
+	return tests
+}
+
+// answers are what each search engine may do now, by the operator's crawler that follows
+// no other.
+func answers(p *policy.Policy) (all []policy.Expectation) {
 	seen := map[string]bool{}
 	for id, info := range p.Crawlers {
 		if info.Kind != string(crawlers.KindSearch) || seen[info.Operator] || p.Family(id) != 0 || strings.ContainsAny(info.Token, " !") {
