@@ -14,6 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/cataloguestore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -30,12 +31,12 @@ func init() {
 // adminAPI shows in Caddy's admin API which policies are served, and why a request
 // gets what it gets:
 //
-//	GET  /robots_policy/              the policies
+//	GET  /robots_policy/              the policies, and the catalogue of crawlers in use
 //	GET  /robots_policy/explain       what happens to a request: agent, url, optionally the client's address
 //	GET  /robots_policy/robots.txt    as it is served: host
 //	GET  /robots_policy/violations    what crawlers fetched against the robots.txt that they had read: since
 //	GET  /robots_policy/verification  what crawlers are verified by
-//	POST /robots_policy/reload        loads a new version of the policy now
+//	POST /robots_policy/reload        loads a new version of the policy, and of the catalogue, now
 //	POST /robots_policy/enforce       limits enforcement until the next reload of Caddy: mode
 //
 // Where there are several policies, the parameter policy takes the name of one.
@@ -162,7 +163,7 @@ func (a *adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 	for _, h := range policystore.AllHosts() {
 		hosts = append(hosts, hostsStatusOf(h))
 	}
-	return respondJSON(w, http.StatusOK, map[string]any{"policies": list, "hosts": hosts})
+	return respondJSON(w, http.StatusOK, map[string]any{"policies": list, "hosts": hosts, "catalogue": cataloguestore.CurrentStatus()})
 }
 
 func (*adminAPI) explain(w http.ResponseWriter, r *http.Request) error {
@@ -241,6 +242,7 @@ func resultOf(name string, o policystore.Outcome) reloadResult {
 }
 
 func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
+	cataloguestore.Check(r.Context())
 	name := r.URL.Query().Get("policy")
 	hosts := []hostsStatus{}
 	for _, h := range policystore.AllHosts() {

@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/cataloguestore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 )
 
@@ -19,8 +20,9 @@ func init() {
 	httpcaddyfile.RegisterGlobalOption("robots_policy", parseGlobalOption)
 }
 
-// App holds what all `robots_policy` handlers of a server share: the recorders of
-// what crawlers do. It is configured by the global option `robots_policy`.
+// App holds what all `robots_policy` handlers of a server share: the catalogue of crawlers,
+// and the recorders of what crawlers do. It is configured by the global option
+// `robots_policy`.
 type App struct {
 	// The recorders of visits, by name: `visits_log` writes one line per visit to the log
 	// `http.robots_policy.visits`, `evidence` writes an event log that shows when it was
@@ -32,6 +34,7 @@ type App struct {
 	// console).
 	OptionsRaw caddy.ModuleMap `json:"options,omitempty" caddy:"namespace=robots_policy.options"`
 
+	catalogue *cataloguestore.Watcher
 	recorders map[string]recorders.Module
 	options   []any
 	remove    []func()
@@ -42,8 +45,10 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy", New: func() caddy.Module { return new(App) }}
 }
 
-// Provision loads the recorders, then the options, which may use them.
+// Provision installs the catalogue of crawlers and loads the recorders, then the options,
+// which may use them.
 func (a *App) Provision(ctx caddy.Context) error {
+	a.catalogue = cataloguestore.New(ctx.Storage(), ctx.Logger())
 	mods, err := ctx.LoadModule(a, "RecordersRaw")
 	if err != nil {
 		return fmt.Errorf("loading recorders: %w", err)
@@ -66,9 +71,10 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// Start opens what recorders write to, and starts the options. Provision does neither: a
+// Start watches the catalogue, opens what recorders write to, and starts the options. Provision does neither: a
 // configuration that is only validated must not lock the directories of a running server.
 func (a *App) Start() error {
+	a.catalogue.Start()
 	for name, r := range a.recorders {
 		if err := start(r); err != nil {
 			return err
@@ -90,8 +96,11 @@ func start(module any) error {
 	return nil
 }
 
-// Stop does nothing; see Cleanup.
-func (*App) Stop() error { return nil }
+// Stop ends the watching of the catalogue; for the rest see Cleanup.
+func (a *App) Stop() error {
+	a.catalogue.Stop()
+	return nil
+}
 
 // Cleanup detaches the recorders, before Caddy cleans them up.
 func (a *App) Cleanup() error {

@@ -147,6 +147,9 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 
 // Provision applies the defaults, prepares the channels and loads the policy.
 func (h *Handler) Provision(ctx caddy.Context) error {
+	if _, err := ctx.App("robots_policy"); err != nil { // it installs the catalogue of crawlers
+		return err
+	}
 	requested := h.Enforce
 	if err := h.applyDefaults(); err != nil {
 		return err

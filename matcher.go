@@ -67,6 +67,9 @@ func (*MatchCrawler) CaddyModule() caddy.ModuleInfo {
 
 // Provision resolves the crawlers to those of the catalogue.
 func (m *MatchCrawler) Provision(ctx caddy.Context) error {
+	if _, err := ctx.App("robots_policy"); err != nil { // it installs the catalogue of crawlers
+		return err
+	}
 	if m.Identity == "" {
 		m.Identity = "claimed"
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/auditor"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cataloguestore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -82,7 +83,7 @@ func newVisitMetrics() *visitMetrics {
 
 // collectors are the metrics of this package and of those that have no registry.
 func (m *visitMetrics) collectors() []prometheus.Collector {
-	return append(append(identity.Collectors(), auditor.Collectors()...), recorders.Metric, m.requests, m.violations, m.identities, m.override)
+	return append(append(identity.Collectors(), auditor.Collectors()...), recorders.Metric, cataloguestore.Collector, m.requests, m.violations, m.identities, m.override)
 }
 
 // register adds the metrics to a registry, which may be nil. All handlers of a

@@ -30,7 +30,7 @@ func BenchmarkCatalogue(b *testing.B) {
 	}
 	reviewed := newCatalogue(slices.DeleteFunc(all.All(), func(c *Crawler) bool {
 		return !slices.Contains(c.Sources, "operator") && !slices.Contains(c.Sources, "operator-unread") && c.AsOf == "2026-11-22"
-	}))
+	}), all.AsOf())
 	browsers := browserStrings()
 	for _, c := range []struct {
 		name string

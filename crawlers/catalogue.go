@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 //go:embed catalogue/*.yaml
@@ -18,21 +19,41 @@ var embedded embed.FS
 type Catalogue struct {
 	crawlers []*Crawler // by token, ignoring case
 	byToken  map[string]int
+	asOf     string
 }
 
 var builtin = sync.OnceValues(func() (*Catalogue, error) { return load(embedded) })
 
-// Default returns the built-in catalogue. The first call reads it, which takes
-// some milliseconds; the others share it. The error is always nil in a build
+// installed is the catalogue that replaces the embedded one in this process.
+var installed atomic.Pointer[Catalogue]
+
+// Embedded returns the catalogue that is part of the program. The first call reads it,
+// which takes some milliseconds; the others share it. The error is always nil in a build
 // whose tests pass.
-func Default() (*Catalogue, error) { return builtin() }
+func Embedded() (*Catalogue, error) { return builtin() }
+
+// Default returns the catalogue in use: the one that was installed, or else the embedded
+// one. The error is that of [Embedded].
+func Default() (*Catalogue, error) {
+	if c := installed.Load(); c != nil {
+		return c, nil
+	}
+	return Embedded()
+}
+
+// Install makes c the catalogue in use, or the embedded one if c is nil. What was made
+// from the catalogue before keeps that one.
+func Install(c *Catalogue) { installed.Store(c) }
+
+// AsOf returns the date of the catalogue, as YYYY-MM-DD: that of its newest file.
+func (c *Catalogue) AsOf() string { return c.asOf }
 
 // newCatalogue takes crawlers whose tokens are distinct.
-func newCatalogue(list []*Crawler) *Catalogue {
+func newCatalogue(list []*Crawler, asOf string) *Catalogue {
 	slices.SortFunc(list, func(a, b *Crawler) int {
 		return cmp.Compare(foldString(a.Token), foldString(b.Token))
 	})
-	c := &Catalogue{crawlers: list, byToken: make(map[string]int, len(list))}
+	c := &Catalogue{crawlers: list, byToken: make(map[string]int, len(list)), asOf: asOf}
 	for i, cr := range list {
 		c.byToken[foldString(cr.Token)] = i
 	}

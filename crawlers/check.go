@@ -135,12 +135,15 @@ func checkDirectory(s string) error {
 	return nil
 }
 
-// checkAll returns what is wrong between the entries of a catalogue.
-func checkAll(list []*Crawler) (errs []error) {
+// checkAll returns what is wrong between the entries of a catalogue, each with its place.
+func checkAll(list []*Crawler, places map[*Crawler]string) (errs []error) {
+	add := func(c *Crawler, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s: "+format, append([]any{places[c]}, args...)...))
+	}
 	tokens := make(map[string]*Crawler, len(list))
 	for _, c := range list {
 		if other := tokens[foldString(c.Token)]; other != nil {
-			errs = append(errs, fmt.Errorf("%s and %s are the same token", other.Token, c.Token))
+			add(c, "%s and %s are the same token; remove one", other.Token, c.Token)
 		}
 		tokens[foldString(c.Token)] = c
 	}
@@ -148,15 +151,15 @@ func checkAll(list []*Crawler) (errs []error) {
 	for _, c := range list {
 		for _, f := range c.Follows {
 			if tokens[foldString(f)] == nil {
-				errs = append(errs, fmt.Errorf("%s: follows %s, which is not in the catalogue", c.Token, f))
+				add(c, "%s: follows %s, which is not in the catalogue", c.Token, f)
 			}
 		}
 		if t := c.TrainingControl; t != "" && (tokens[foldString(t)] == nil || !tokens[foldString(t)].RobotsOnly) {
-			errs = append(errs, fmt.Errorf("%s: training-control %s is no robots-only token of the catalogue", c.Token, t))
+			add(c, "%s: training-control %s is no robots-only token of the catalogue", c.Token, t)
 		}
 		for _, p := range c.Patterns() {
 			if other := owner[foldString(p)]; other != nil {
-				errs = append(errs, fmt.Errorf("%s and %s are both recognised by %q", other.Token, c.Token, p))
+				add(c, "%s and %s are both recognised by %q; give one of them other user-agents", other.Token, c.Token, p)
 			}
 			owner[foldString(p)] = c
 		}

@@ -11,17 +11,17 @@ import (
 // crawlers: a request that is signed, or that comes from an address on a list, can be
 // attributed to a crawler whatever its User-Agent says. It is immutable.
 type Identities struct {
-	base        *Identities // of the built-in catalogue; nil for itself
+	base        *Identities // of the embedded catalogue; nil for itself
 	ownLists    []string
 	lists       map[string]*Crawler // by URL; nil where several crawlers share a list
 	directories map[string][]*Crawler
 }
 
 // NewIdentities returns the identities of a catalogue. It holds only what differs from
-// the built-in catalogue, of which there is one copy.
+// the embedded catalogue, of which there is one copy.
 func NewIdentities(c *Catalogue) *Identities {
 	base := builtinIdentities()
-	if built, err := Default(); err == nil && built == c {
+	if built, err := Embedded(); err == nil && built == c {
 		return base
 	}
 	all := collectIdentities(c)
@@ -55,7 +55,7 @@ func NewIdentities(c *Catalogue) *Identities {
 }
 
 var builtinIdentities = sync.OnceValue(func() *Identities {
-	c, err := Default()
+	c, err := Embedded()
 	if err != nil {
 		c = new(Catalogue)
 	}
@@ -79,7 +79,7 @@ func collectIdentities(c *Catalogue) *Identities {
 	return id
 }
 
-// OwnLists returns the URLs of address lists that the built-in catalogue does not have.
+// OwnLists returns the URLs of address lists that the embedded catalogue does not have.
 func (id *Identities) OwnLists() []string { return id.ownLists }
 
 // ByList returns the crawler that alone uses the address list with this URL, or nil.

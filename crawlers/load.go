@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// maxFile is the greatest size of a catalogue file, in bytes.
-const maxFile = 1 << 20
+// MaxFile is the greatest size of a catalogue file, in bytes.
+const MaxFile = 4 << 20
 
 // load reads every file of the catalogue and checks it as a whole.
 func load(fsys fs.FS) (*Catalogue, error) {
@@ -21,58 +22,65 @@ func load(fsys fs.FS) (*Catalogue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing the catalogue: %w", err)
 	}
-	files := make(map[string][]byte, len(names))
+	var list []*Crawler
+	var asOf string
+	var errs []error
+	places := map[*Crawler]string{}
 	for _, name := range names {
-		if files[name], err = fs.ReadFile(fsys, name); err != nil {
+		data, err := fs.ReadFile(fsys, name)
+		if err != nil {
 			return nil, fmt.Errorf("reading the catalogue: %w", err)
 		}
+		p := newFileParser(name)
+		list = append(list, p.parse(data)...)
+		asOf = max(asOf, p.asOf)
+		errs = append(errs, p.errs...)
+		maps.Copy(places, p.places)
 	}
-	var list []*Crawler
-	var errs []error
-	for _, name := range names {
-		rows, err := parseFile(name, files[name])
-		if err != nil {
-			errs = append(errs, err)
-		}
-		list = append(list, rows...)
-	}
-	errs = append(errs, checkAll(list)...)
+	return checked(list, asOf, errs, places)
+}
+
+// checked makes a catalogue of crawlers if neither errs nor the checks between them find
+// anything wrong. places say where each crawler is written.
+func checked(list []*Crawler, asOf string, errs []error, places map[*Crawler]string) (*Catalogue, error) {
+	errs = append(errs, checkAll(list, places)...)
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return newCatalogue(list), nil
+	return newCatalogue(list, asOf), nil
 }
 
-// fileParser reads one file; err gathers every problem, each with its line.
+// fileParser reads one file; errs has every problem, each with its line.
 type fileParser struct {
 	name     string
+	version  string
 	asOf     string
 	profiles map[string]Verification
+	places   map[*Crawler]string // file:line of each
 	errs     []error
+}
+
+func newFileParser(name string) *fileParser {
+	return &fileParser{name: name, profiles: map[string]Verification{}, places: map[*Crawler]string{}}
 }
 
 func (p *fileParser) errorf(n *yaml.Node, format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf("%s:%d: %w", p.name, n.Line, fmt.Errorf(format, args...)))
 }
 
-// parseFile returns the crawlers of one catalogue file. Anything unknown,
-// repeated or of the wrong shape is an error.
-func parseFile(name string, data []byte) ([]*Crawler, error) {
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("%s: larger than %d bytes", name, maxFile)
+// parse returns the crawlers of one catalogue file. Anything unknown, repeated or of the
+// wrong shape is an error.
+func (p *fileParser) parse(data []byte) []*Crawler {
+	doc, err := decode(data)
+	if err != nil {
+		p.errs = append(p.errs, fmt.Errorf("%s: %w", p.name, err))
+		return nil
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var doc yaml.Node
-	if err := dec.Decode(&doc); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: holds more than one document", name)
-	}
-	p := &fileParser{name: name, profiles: map[string]Verification{}}
 	var rows []*Crawler
-	for key, value := range p.mapping(doc.Content[0]) {
+	for key, value := range p.mapping(doc) {
 		switch key.Value {
+		case "version":
+			p.version = p.text(value)
 		case "as-of":
 			p.asOf = p.text(value)
 		case "verification":
@@ -84,15 +92,34 @@ func parseFile(name string, data []byte) ([]*Crawler, error) {
 				rows = append(rows, p.crawler(key, value))
 			}
 		default:
-			p.errorf(key, "unknown key %q", key.Value)
+			p.errorf(key, "unknown key %q; a catalogue has version, as-of, verification and crawlers", key.Value)
 		}
 	}
-	return rows, errors.Join(p.errs...)
+	return rows
+}
+
+// decode returns the only document of a YAML file.
+func decode(data []byte) (*yaml.Node, error) {
+	if len(data) > MaxFile {
+		return nil, fmt.Errorf("larger than %d bytes", MaxFile)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc yaml.Node
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, errors.New("empty; a catalogue begins with version: 1")
+	} else if err != nil {
+		return nil, err
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("holds more than one document")
+	}
+	return doc.Content[0], nil
 }
 
 // crawler reads one row and checks what can be checked of it alone.
 func (p *fileParser) crawler(key, value *yaml.Node) *Crawler {
 	c := &Crawler{Token: key.Value, AsOf: p.asOf}
+	p.places[c] = fmt.Sprintf("%s:%d", p.name, key.Line)
 	for k, v := range p.mapping(value) {
 		p.field(c, k, v)
 	}

@@ -3,6 +3,7 @@
 package crawlers
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -39,12 +40,18 @@ crawlers:
     {operator: Google, kind: search, honours: unknown, examples: Googlebot/2.1, source: operator}
 `
 
+func parseFile(name string, data []byte) ([]*Crawler, error) {
+	p := newFileParser(name)
+	rows := p.parse(data)
+	return rows, errors.Join(p.errs...)
+}
+
 func TestParseFile(t *testing.T) {
 	list, err := parseFile("good.yaml", []byte(goodFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if errs := checkAll(list); len(errs) > 0 {
+	if errs := checkAll(list, nil); len(errs) > 0 {
 		t.Fatal(errs)
 	}
 	c := list[0]
@@ -116,7 +123,7 @@ func TestParseFileErrors(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{"", "# nothing\n", "- a\n", "x", "as-of: &a {b: c}\nverification: *a\n", "<<: {as-of: x}\n", "\xff\xfe", strings.Repeat(" ", maxFile+1)} {
+	for _, text := range []string{"", "# nothing\n", "- a\n", "x", "as-of: &a {b: c}\nverification: *a\n", "<<: {as-of: x}\n", "\xff\xfe", strings.Repeat(" ", MaxFile+1)} {
 		if _, err := parseFile("f.yaml", []byte(text)); err == nil {
 			t.Errorf("%.20q: no error", text)
 		}

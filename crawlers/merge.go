@@ -90,7 +90,7 @@ func (c *Catalogue) Merge(rows ...Row) (*Catalogue, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return newCatalogue(list), nil
+	return newCatalogue(list, c.asOf), nil
 }
 
 // apply returns a copy of base with the row's fields.

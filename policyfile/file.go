@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -92,17 +91,14 @@ func (p *parser) crawlersOfSpec() []policy.Crawler {
 // read robots.txt at all has no group of "*" to ignore: to name it there would
 // only make the file longer.
 func convert(c *crawlers.Catalogue) []policy.Crawler {
-	if builtIn, err := crawlers.Default(); err == nil && c == builtIn {
-		return convertBuiltIn()
+	if all, ok := converted.Get(c, func() []policy.Crawler { return slices.Clip(convertAll(c)) }); ok {
+		return all
 	}
 	return convertAll(c)
 }
 
-// convertBuiltIn is the built-in catalogue, converted once for all policies.
-var convertBuiltIn = sync.OnceValue(func() []policy.Crawler {
-	builtIn, _ := crawlers.Default()
-	return slices.Clip(convertAll(builtIn))
-})
+// converted is the catalogue in use, converted once for all policies.
+var converted crawlers.Derived[[]policy.Crawler]
 
 func convertAll(c *crawlers.Catalogue) []policy.Crawler {
 	all := make([]policy.Crawler, c.Len())

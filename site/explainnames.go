@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
@@ -38,4 +39,12 @@ func (s *Site) meant(agent string) string {
 		}
 	}
 	return ""
+}
+
+// tokensOf lists the product tokens of a policy's crawlers.
+func tokensOf(p *policy.Policy) (tokens []string) {
+	for _, c := range p.Crawlers {
+		tokens = append(tokens, c.Token)
+	}
+	return tokens
 }

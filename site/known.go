@@ -4,7 +4,6 @@ package site
 
 import (
 	"strings"
-	"sync"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -12,7 +11,7 @@ import (
 )
 
 // known is what a policy knows of crawlers, apart from its rules. It is large
-// and the same for all policies that add no crawler to the built-in catalogue,
+// and the same for all policies that add no crawler to the catalogue in use,
 // so they share one.
 type known struct {
 	recognizer *crawlers.Recognizer
@@ -21,22 +20,17 @@ type known struct {
 	identities *crawlers.Identities
 }
 
+// current is what is known of the catalogue in use.
+var current crawlers.Derived[*known]
+
 func knownOf(f *policyfile.File) *known {
-	if builtIn, err := crawlers.Default(); err == nil && f.Catalogue == builtIn && len(tokensOf(f.Policy)) == builtIn.Len() {
-		return builtInKnown(f)
+	if len(tokensOf(f.Policy)) == f.Catalogue.Len() {
+		if k, ok := current.Get(f.Catalogue, func() *known { return newKnown(f) }); ok {
+			return k
+		}
 	}
 	return newKnown(f)
 }
-
-// builtInKnown works out once what is known of the built-in catalogue.
-var builtInKnown = func() func(*policyfile.File) *known {
-	var once sync.Once
-	var k *known
-	return func(f *policyfile.File) *known {
-		once.Do(func() { k = newKnown(f) })
-		return k
-	}
-}()
 
 func newKnown(f *policyfile.File) *known {
 	k := &known{tokens: map[string]struct{}{}, identities: crawlers.NewIdentities(f.Catalogue)}
@@ -63,12 +57,4 @@ func patternsFor(names []string, id policy.CrawlerID) (all []crawlers.Pattern) {
 		all = append(all, crawlers.Pattern{Token: n, Index: int(id)})
 	}
 	return all
-}
-
-// tokensOf lists the product tokens of a policy's crawlers.
-func tokensOf(p *policy.Policy) (tokens []string) {
-	for _, c := range p.Crawlers {
-		tokens = append(tokens, c.Token)
-	}
-	return tokens
 }

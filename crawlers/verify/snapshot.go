@@ -16,6 +16,17 @@ var snapshotText string
 // snapshot returns the embedded lists, by URL.
 var snapshot = sync.OnceValue(func() map[string]*list { return readSnapshot(snapshotText) })
 
+// SnapshotDate returns the day on which the embedded lists were taken, the newest if they
+// differ.
+func SnapshotDate() (date time.Time) {
+	for _, l := range snapshot() {
+		if l.Date.After(date) {
+			date = l.Date
+		}
+	}
+	return date
+}
+
 // readSnapshot reads lines of `date D`, `list URL` and prefixes. Invalid lines are
 // skipped; a test checks that there are none.
 func readSnapshot(text string) map[string]*list {

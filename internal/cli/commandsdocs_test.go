@@ -50,7 +50,7 @@ func describeCommand(b *strings.Builder, parent string, c *cobra.Command) {
 	if c.Short == "" {
 		panic(c.Name() + " has no description")
 	}
-	fmt.Fprintf(b, "\n### %s\n\n`%s%s`: %s.\n", c.Name(), parent, c.Use, c.Short)
+	fmt.Fprintf(b, "\n### %s\n\n`%s%s`: %s.\n", strings.TrimPrefix(parent, "caddy robots-policy ")+c.Name(), parent, c.Use, c.Short)
 	if flags := c.LocalFlags().FlagUsages(); flags != "" {
 		b.WriteString("\n```text\n" + flags + "```\n")
 	}

@@ -7,23 +7,26 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
 func crawlersCommand() *cobra.Command {
 	var asJSON bool
 	var against []string
+	var of storageOf
 	cmd := Command("crawlers [NAME|KIND]", "Lists the crawlers that policies can name, or describes one",
 		func(cmd *cobra.Command, args []string) (int, error) {
 			if len(args) > 1 {
 				return ExitUsage, argumentsError(args, "[NAME|KIND]")
 			}
-			known, err := crawlers.Default()
+			known, source, err := catalogueOf(of)
 			if err != nil {
 				return ExitUsage, err
 			}
@@ -33,30 +36,42 @@ func crawlersCommand() *cobra.Command {
 				}
 				return checkAgainst(cmd.OutOrStdout(), known, against, asJSON)
 			}
-			found := known.All()
-			if len(args) == 1 {
-				name := strings.TrimPrefix(args[0], "category:")
-				if found = known.OfKind(crawlers.Kind(strings.ToLower(name))); len(found) == 0 {
-					found = known.Search(name)
-				}
-				if len(found) == 0 {
-					return ExitUsage, unknownName(known, name)
-				}
+			if err := listCrawlers(cmd.OutOrStdout(), known, source, args, asJSON); err != nil {
+				return ExitUsage, err
 			}
-			out := cmd.OutOrStdout()
-			switch {
-			case asJSON:
-				err = writeJSON(out, describeAll(found))
-			case len(args) == 1 && len(found) == 1:
-				err = describe(found[0]).write(out)
-			default:
-				err = writeTable(out, found)
-			}
-			return caddy.ExitCodeSuccess, err
+			return caddy.ExitCodeSuccess, nil
 		})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringArrayVar(&against, "check-against", nil, "compare the catalogue with a `FILE`: crawler-user-agents.json, well-known-bots.json, or the robots.json of ai.robots.txt; can be repeated")
+	of.flags(cmd, "the Caddy configuration whose storage has the catalogue (default: the catalogue of this program)")
+	cmd.Args = cobra.ArbitraryArgs // and not only the names of subcommands
+	cmd.AddCommand(crawlersUpdateCommand(), crawlersExportCommand())
 	return cmd
+}
+
+// listCrawlers prints the crawlers that an argument names, or all.
+func listCrawlers(out io.Writer, known *crawlers.Catalogue, source string, args []string, asJSON bool) error {
+	found := known.All()
+	if len(args) == 1 {
+		name := strings.TrimPrefix(args[0], "category:")
+		if found = known.OfKind(crawlers.Kind(strings.ToLower(name))); len(found) == 0 {
+			found = known.Search(name)
+		}
+		if len(found) == 0 {
+			return unknownName(known, name)
+		}
+	}
+	switch {
+	case asJSON:
+		return writeJSON(out, describeAll(found))
+	case len(args) == 1 && len(found) == 1:
+		return describe(found[0]).write(out)
+	case len(args) == 0:
+		if _, err := fmt.Fprintf(out, "%s; address lists of %s\n\n", catalogueText(known, source), verify.SnapshotDate().Format(time.DateOnly)); err != nil {
+			return err
+		}
+	}
+	return writeTable(out, found)
 }
 
 // unknownName is the error for a name that nothing has, with a suggestion.

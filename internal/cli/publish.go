@@ -26,7 +26,8 @@ import (
 )
 
 func publishCommand() *cobra.Command {
-	var to, config, adapter string
+	var to string
+	var of storageOf
 	var dryRun bool
 	var guard searchGuard
 	cmd := Command("publish FILE --to storage:KEY", "Checks a policy file and writes it to Caddy's storage, for every server that reads it from there",
@@ -51,11 +52,10 @@ func publishCommand() *cobra.Command {
 			if err := ds.Write(errOut, colored(errOut)); err != nil || s == nil {
 				return exitCode(ds), err
 			}
-			return publish(cmd, publication{s, data, key, storageOf{config, adapter}, dryRun, &guard})
+			return publish(cmd, publication{s, data, key, of, dryRun, &guard})
 		})
 	cmd.Flags().StringVar(&to, "to", "", "the key to write: storage:KEY")
-	cmd.Flags().StringVar(&config, "config", "", "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
-	cmd.Flags().StringVar(&adapter, "adapter", "", "the config adapter to use")
+	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: the directory of an activity store, or access logs (a file or a glob)")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests of verified search crawlers may newly be refused")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only print what would change")
@@ -141,6 +141,11 @@ func loadPublished(ctx context.Context, storage certmagic.Storage, key string) (
 
 // storageOf names a configuration that sets the storage.
 type storageOf struct{ config, adapter string }
+
+func (of *storageOf) flags(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringVar(&of.config, "config", "", usage)
+	cmd.Flags().StringVar(&of.adapter, "adapter", "", "the config adapter to use")
+}
 
 func (of storageOf) open(ctx caddy.Context) (certmagic.Storage, error) {
 	config, _, _, err := caddycmd.LoadConfig(of.config, of.adapter)

@@ -32,7 +32,8 @@ type Verifier struct {
 	close   sync.Once
 }
 
-// New returns a verifier that uses the lists of the built-in catalogue. It returns nil
+// New returns a verifier that uses the lists of the embedded catalogue; those
+// that only the catalogue in use has are lists of its policies. It returns nil
 // if verification is off. Close it when done.
 func New(m Methods) *Verifier {
 	if !m.Enabled {
@@ -43,7 +44,7 @@ func New(m Methods) *Verifier {
 		return newEngine(m, verify.DNSOptions{}), nil
 	})
 	v := &Verifier{methods: m, engine: shared.(*engine)}
-	if known, err := crawlers.Default(); err == nil {
+	if known, err := crawlers.Embedded(); err == nil {
 		v.lists = known.AddressLists()
 	}
 	if err := v.engine.lists.Acquire(v.lists, maxPrefixes); err != nil {

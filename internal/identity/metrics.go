@@ -3,9 +3,12 @@
 package identity
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 )
 
 // Values of the label source.
@@ -55,7 +58,9 @@ func newListDesc(name, help string) *prometheus.Desc {
 var (
 	descListTime    = newListDesc("address_list_timestamp_seconds", "When the address list was fetched or, if embedded, when it was taken.")
 	descListEntries = newListDesc("address_list_entries", "Address ranges in the list.")
-	descListFailing = newListDesc("address_list_failing", "1 if the last fetch of the list failed and an older one is used.")
+	descListFailing = newListDesc("address_list_failing", "1 if the last fetch of the list failed and an older one, or none, is used.")
+	descSnapshot    = prometheus.NewDesc(prometheus.BuildFQName("caddy", "robots_policy", "address_list_snapshot_timestamp_seconds"),
+		"When the address lists that are part of the program were taken.", nil, nil)
 )
 
 // maxListSeries bounds the values of the label list.
@@ -69,15 +74,21 @@ func (listCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descListTime
 	ch <- descListEntries
 	ch <- descListFailing
+	ch <- descSnapshot
 }
 
 // Collect implements prometheus.Collector.
 func (listCollector) Collect(ch chan<- prometheus.Metric) {
-	lists := listsOf(enginesInUse())
+	ch <- prometheus.MustNewConstMetric(descSnapshot, prometheus.GaugeValue, unixSeconds(verify.SnapshotDate()))
+	lists := slices.DeleteFunc(listsOf(enginesInUse()), func(l knownList) bool { return l.Prefixes == 0 && l.Err == nil })
 	for _, l := range lists[:min(len(lists), maxListSeries)] {
 		failing := 0.0
 		if l.Err != nil {
 			failing = 1
+		}
+		if l.Prefixes == 0 {
+			ch <- prometheus.MustNewConstMetric(descListFailing, prometheus.GaugeValue, failing, l.URL)
+			continue
 		}
 		ch <- prometheus.MustNewConstMetric(descListTime, prometheus.GaugeValue, unixSeconds(l.Date), l.URL)
 		ch <- prometheus.MustNewConstMetric(descListEntries, prometheus.GaugeValue, float64(l.Prefixes), l.URL)

@@ -16,6 +16,9 @@ const (
 	// LastGood is where in a storage the policies are kept that were good last. No
 	// policy can be published there.
 	LastGood = "robots_policy/last_good"
+
+	// Catalogue is where the catalogue of crawlers is. No policy can be published there.
+	Catalogue = "robots_policy/crawlers.yaml"
 )
 
 // caddysOwn is what Caddy and CertMagic keep at the top of a storage.
@@ -31,7 +34,7 @@ func StorageKey(name string) (string, error) {
 	}
 	folded := strings.ToLower(key)
 	first, _, _ := strings.Cut(folded, "/")
-	if slices.Contains(caddysOwn, first) || strings.HasPrefix(folded+"/", LastGood+"/") {
+	if slices.Contains(caddysOwn, first) || strings.HasPrefix(folded+"/", LastGood+"/") || folded == Catalogue {
 		return "", fmt.Errorf("%q is where Caddy keeps other things; use a key such as robots_policy/site.yaml", key)
 	}
 	return key, nil

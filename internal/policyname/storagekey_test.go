@@ -14,6 +14,7 @@ func TestStorageKey(t *testing.T) {
 		"storage:": "", "storage:.": "", "storage:/etc/passwd": "", "storage:../x": "", "storage:a/../certificates/x": "", "storage:a//b": "", "storage:a/": "",
 		`storage:a\b`: "", "storage:a\x00": "", "storage:certificates/x": "", "storage:acme": "", "storage:last_clean.json": "",
 		"storage:robots_policy/last_good": "", "storage:robots_policy/last_good/x": "",
+		"storage:robots_policy/crawlers.yaml": "", "storage:robots_policy/Crawlers.yaml": "",
 		// File systems of Windows and macOS take these for the same.
 		"storage:Certificates/x": "", "storage:ACME/x": "", "storage:robots_policy/Last_Good/x": "",
 	} {

@@ -26,9 +26,9 @@ func WebAddress(name string) (*url.URL, error) {
 	case u.Host == "":
 		return nil, fmt.Errorf("%q names no server", name)
 	case u.User != nil:
-		return nil, errors.New("the policy's address holds a password, which logs and the admin API would show")
+		return nil, errors.New("the address holds a password, which logs and the admin API would show")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return nil, fmt.Errorf("%q is not https: anybody on the way could change the policy", name)
+		return nil, fmt.Errorf("%q is not https: anybody on the way could change it", name)
 	}
 	return u, nil
 }

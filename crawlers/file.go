@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// FileVersion is the version of the catalogue files that [Parse] reads and [Export]
+// writes.
+const FileVersion = "1"
+
+// Parse reads a whole catalogue from one file. name is what errors call it; each error
+// has its line, and the returned one joins them.
+func Parse(name string, data []byte) (*Catalogue, error) {
+	p := newFileParser(name)
+	rows := p.parse(data)
+	if p.version != "" && p.version != FileVersion {
+		return nil, fmt.Errorf("%s:1: version %q is not supported; this program reads version %s: install a newer program, or write the file in that version", name, p.version, FileVersion)
+	}
+	if _, err := time.Parse(time.DateOnly, p.asOf); err != nil && len(rows) > 0 { // each row would say it again
+		return nil, fmt.Errorf("%s:1: as-of is %q; write the date of the catalogue before the crawlers, such as as-of: 2026-11-22", name, p.asOf)
+	}
+	if err := errors.Join(p.errs...); err != nil {
+		return nil, err
+	}
+	switch {
+	case p.version == "":
+		return nil, fmt.Errorf("%s:1: version is missing; write version: %s", name, FileVersion)
+	case len(rows) == 0:
+		return nil, fmt.Errorf("%s:1: crawlers is missing; a catalogue replaces the one before as a whole", name)
+	}
+	c, err := checked(rows, p.asOf, p.browserNames(rows), p.places)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(c.unrecognized(p.places)...); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// unrecognized finds examples that the catalogue does not recognise.
+func (c *Catalogue) unrecognized(places map[*Crawler]string) (errs []error) {
+	r := NewRecognizer(c.Patterns())
+	for i, cr := range c.crawlers {
+		for _, example := range cr.Examples {
+			if got, ok := r.Recognize(example); !ok || got != i {
+				errs = append(errs, fmt.Errorf("%s: %s is not recognised in its example %q; correct the example or user-agents", places[cr], cr.Token, example))
+			}
+		}
+	}
+	return errs
+}
+
+// browserNames finds names that browsers have: readers of the site would be taken for
+// crawlers.
+func (p *fileParser) browserNames(rows []*Crawler) (errs []error) {
+	for _, c := range rows {
+		for _, s := range c.Patterns() {
+			if NamesBrowser(s) {
+				errs = append(errs, fmt.Errorf("%s: %s: %q is in the User-Agent of browsers; write a name that only the crawler has", p.places[c], c.Token, s))
+			}
+		}
+	}
+	return errs
+}
+
+// Export returns the embedded catalogue as one file, which [Parse] reads.
+func Export() ([]byte, error) { return export(embedded) }
+
+func export(fsys fs.FS) ([]byte, error) {
+	names, err := fs.Glob(fsys, "catalogue/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	profiles, rows := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
+	newest := ""
+	for _, name := range names {
+		data, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return nil, err
+		}
+		doc, err := decode(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		asOf := valueOf(doc, "as-of").Value
+		newest = max(newest, asOf)
+		if v := valueOf(doc, "verification"); v != nil {
+			profiles.Content = append(profiles.Content, v.Content...)
+		}
+		list := valueOf(doc, "crawlers").Content
+		for i := 1; i < len(list); i += 2 {
+			if valueOf(list[i], "as-of") == nil {
+				list[i].Content = append(list[i].Content, scalar("as-of"), scalar(asOf))
+			}
+		}
+		rows.Content = append(rows.Content, list...)
+	}
+	doc := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
+		scalar("version"), scalar(FileVersion), scalar("as-of"), scalar(newest),
+		scalar("verification"), profiles, scalar("crawlers"), rows,
+	}}
+	doc.HeadComment = "SPDX-License-Identifier: Apache-2.0"
+	var out bytes.Buffer
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(2)
+	if err := errors.Join(e.Encode(doc), e.Close()); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func scalar(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
+
+// valueOf returns the value of a key, nil if the mapping does not have it.
+func valueOf(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
+}

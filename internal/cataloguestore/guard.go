@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cataloguestore
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+)
+
+// maxShrink is the part of a catalogue that a new one may lack, in percent.
+const maxShrink = 10
+
+// Guard returns why a new catalogue should not replace the one before: it is older, it has
+// lost search engines, or much of the rest. Policies that name categories would then mean
+// less than they did.
+func Guard(before, after *crawlers.Catalogue) (problems []error) {
+	if after.AsOf() < before.AsOf() {
+		problems = append(problems, fmt.Errorf("its date, as-of %s, is older than that of the catalogue in use, %s; get a newer one", after.AsOf(), before.AsOf()))
+	}
+	var lost []string
+	for _, c := range before.OfKind(crawlers.KindSearch) {
+		if now, ok := after.Lookup(c.Token); !ok || now.Kind != crawlers.KindSearch {
+			lost = append(lost, c.Token)
+		}
+	}
+	if len(lost) > 0 {
+		more := ""
+		if n := len(lost) - 5; n > 0 {
+			lost, more = lost[:5], fmt.Sprintf(" and %d more", n)
+		}
+		problems = append(problems, fmt.Errorf("search crawlers are missing or no longer of kind search: %s%s; add them again, with kind: search", strings.Join(lost, ", "), more))
+	}
+	if gone := before.Len() - after.Len(); gone*100 > before.Len()*maxShrink {
+		problems = append(problems, fmt.Errorf("it has %d crawlers, the catalogue in use has %d; a catalogue must be complete: begin with what `caddy robots-policy crawlers export` prints", after.Len(), before.Len()))
+	}
+	return problems
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cataloguestore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/certmagic"
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+)
+
+// failing is a storage in files that can be made to fail.
+type failing struct {
+	*certmagic.FileStorage
+	err error
+}
+
+func (f *failing) Load(ctx context.Context, key string) ([]byte, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	return f.FileStorage.Load(ctx, key)
+}
+
+// catalogue is the embedded one with another date and a further crawler.
+func catalogue(t *testing.T, date, token string) []byte {
+	t.Helper()
+	data, err := crawlers.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedded, err := crawlers.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = bytes.Replace(data, []byte("as-of: "+embedded.AsOf()), []byte("as-of: "+date), 1)
+	return append(data, "  "+token+": {operator: Test, kind: seo, honours: yes, source: field, examples: ["+token+"/1.0]}\n"...)
+}
+
+func knows(t *testing.T, token string) bool {
+	t.Helper()
+	c, err := crawlers.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ok := c.Lookup(token)
+	return ok
+}
+
+func TestWatcher(t *testing.T) {
+	ctx := context.Background()
+	storage := &failing{FileStorage: &certmagic.FileStorage{Path: t.TempDir()}}
+	t.Cleanup(func() { crawlers.Install(nil) })
+	w := New(storage, zap.NewNop())
+	expect := func(what, source, errText string, known ...string) {
+		t.Helper()
+		s := CurrentStatus()
+		if s.Source != source || !strings.Contains(s.Error, errText) || (s.Error == "") != (errText == "") || s.Checked.IsZero() {
+			t.Errorf("%s: %+v, want %s and %q", what, s, source, errText)
+		}
+		for _, token := range []string{"FirstNewBot", "SecondNewBot"} {
+			if want := strings.Contains(strings.Join(known, " "), token); knows(t, token) != want {
+				t.Errorf("%s: %s is known: %v", what, token, !want)
+			}
+		}
+	}
+	store := func(data []byte) {
+		t.Helper()
+		if err := Store(ctx, storage, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("nothing is stored", SourceEmbedded, "")
+	store(catalogue(t, "2030-01-01", "FirstNewBot"))
+	w.check(ctx)
+	expect("a newer one", SourceStorage, "", "FirstNewBot")
+	store(catalogue(t, "2030-01-02", "SecondNewBot"))
+	w.check(ctx)
+	expect("one that is newer still", SourceStorage, "", "SecondNewBot")
+	store([]byte("version: 1\ncrawlers: 3\n"))
+	w.check(ctx)
+	expect("a damaged one", SourceStorage, "storage:robots_policy/crawlers.yaml:2: expected a mapping", "SecondNewBot")
+	w.check(ctx)
+	expect("it is still damaged", SourceStorage, "expected a mapping", "SecondNewBot")
+	storage.err = errors.New("no route")
+	w.check(ctx)
+	expect("the storage fails", SourceStorage, "no route", "SecondNewBot")
+	New(storage, zap.NewNop())
+	expect("a configuration is loaded meanwhile", SourceStorage, "no route", "SecondNewBot")
+	storage.err = nil
+	store(catalogue(t, "2020-01-01", "FirstNewBot"))
+	w.check(ctx)
+	expect("one that is older than the embedded one", SourceEmbedded, "")
+}
+
+func TestGuard(t *testing.T) {
+	before, err := crawlers.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parse := func(data []byte) *crawlers.Catalogue {
+		c, err := crawlers.Parse("f.yaml", data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	whole := catalogue(t, "2030-01-01", "FirstNewBot")
+	small := []byte("version: 1\nas-of: 2030-01-01\ncrawlers:\n  Googlebot: {operator: Google, kind: search, honours: yes, source: operator, examples: [Googlebot/2.1]}\n")
+	for _, tt := range []struct {
+		name string
+		data []byte
+		want []string
+	}{
+		{"complete", whole, nil},
+		{"older", catalogue(t, "2020-01-01", "FirstNewBot"), []string{"is older than that of the catalogue in use"}},
+		{"a search engine less", bytes.Replace(whole, []byte("\n  Bingbot:\n    operator: Microsoft\n    kind: search\n    kinds: [ai-input, ai-training]"),
+			[]byte("\n  Bingbot:\n    operator: Microsoft\n    kind: seo"), 1), []string{"no longer of kind search: Bingbot;"}},
+		{"shrunk", small, []string{"more; add them again", "it has 1 crawlers, the catalogue in use has"}},
+	} {
+		problems := Guard(before, parse(tt.data))
+		text := errors.Join(problems...)
+		if len(problems) != len(tt.want) {
+			t.Errorf("%s: %v", tt.name, text)
+		}
+		for _, want := range tt.want {
+			if text == nil || !strings.Contains(text.Error(), want) {
+				t.Errorf("%s: %v, want %q", tt.name, text, want)
+			}
+		}
+	}
+}
