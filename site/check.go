@@ -5,6 +5,7 @@ package site
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,10 +20,14 @@ const (
 	codeHeaderLong     = "header-long"
 	codeHeaderTooLarge = "header-too-large"
 	codeManyElements   = "many-elements"
+	codeNotInHeaders   = "not-in-headers"
 )
 
 // maxElements is how many meta elements a page gets before the author hears of it.
 const maxElements = 20
+
+// maxUnnamed is how many crawlers one hint names.
+const maxUnnamed = 3
 
 // maxSamples bounds the paths of hosts for which headers are tried.
 const maxSamples = 1000
@@ -111,26 +116,54 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 			problems = append(problems, policy.Problem{
 				Severity: policy.Warning, Code: codeManyElements, Pos: sm.pos,
 				Message: fmt.Sprintf("this puts %d meta elements into every page like %s, and as much into its headers, one for each crawler; "+
-					`write it in a rule with "for: everyone" if it may hold for all, or name only the crawlers that matter`, len(members), sm.path),
+					`write it in a rule with "for: everyone" if it may hold for all, name only the crawlers that matter, `+
+					`or write "headers tailored" in the Caddyfile, which sends each crawler only its own`, len(members), sm.path),
 			})
 		}
+		problems = append(problems, unnamed(ps, sm.pos)...)
 		for _, p := range ps {
 			switch {
 			case p.Kind == robotstag.Long && !many:
 				problems = append(problems, policy.Problem{
 					Code: codeHeaderLong, Pos: sm.pos,
 					Message: fmt.Sprintf("the %s header for %s is longer than %d octets; readers need not look at more than %d, "+
-						"and what the site's own server adds must fit as well; name fewer crawlers, or write it in a rule with \"for: everyone\"",
+						"and what the site's own server adds must fit as well; name fewer crawlers, write it in a rule with \"for: everyone\", or write \"headers tailored\" in the Caddyfile, which sends each crawler only its own",
 						p.Field, sm.path, robotstag.WarnLength, robotstag.Limit),
 				})
 			case p.Kind == robotstag.TooLong:
 				problems = append(problems, policy.Problem{
 					Severity: policy.Error, Code: codeHeaderTooLarge, Pos: sm.pos,
 					Message: fmt.Sprintf("the %s header for %s is longer than the %d octets that readers must look at, "+
-						"and they would miss the rest of it; name fewer crawlers, or write it in a rule with \"for: everyone\"",
+						"and they would miss the rest of it; name fewer crawlers, write it in a rule with \"for: everyone\", or write \"headers tailored\" in the Caddyfile, which sends each crawler only its own",
 						p.Field, sm.path, robotstag.Limit),
 				})
 			}
+		}
+	}
+	return problems
+}
+
+// unnamed reports the crawlers that headers cannot name: the members of Robots-Tag are
+// those of RFC 9651 section 3.3.4.
+func unnamed(ps []robotstag.Problem, pos policy.Pos) (problems []policy.Problem) {
+	for _, c := range []struct {
+		kind    robotstag.Kind
+		message string
+	}{
+		{robotstag.NoRobotsTag, "Robots-Tag cannot name %s; what is said here stands in X-Robots-Tag only; publish both, or write it in a rule with \"for: everyone\""},
+		{robotstag.BadToken, "neither Robots-Tag nor X-Robots-Tag can name %s, so that what is said here does not stand in them; write it in a rule with \"for: everyone\""},
+	} {
+		var names []string
+		for _, p := range ps {
+			if p.Kind == c.kind {
+				names = append(names, strconv.Quote(p.Text))
+			}
+		}
+		if n := len(names) - maxUnnamed; n > 1 {
+			names = append(names[:maxUnnamed], fmt.Sprintf("and %d more", n))
+		}
+		if names != nil {
+			problems = append(problems, policy.Problem{Severity: policy.Hint, Code: codeNotInHeaders, Pos: pos, Message: fmt.Sprintf(c.message, strings.Join(names, ", "))})
 		}
 	}
 	return problems

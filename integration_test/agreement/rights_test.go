@@ -182,6 +182,7 @@ func (x *exam) rsl(host string, q question, paths []string) error {
 		return nil
 	}
 	for _, path := range paths {
+		silent := !slices.ContainsFunc(preferences, func(u policy.Usage) bool { return x.everyone(host, path, u) != policy.Unstated })
 		for _, u := range preferences {
 			want := ""
 			switch x.everyone(host, path, u) {
@@ -194,6 +195,11 @@ func (x *exam) rsl(host string, q question, paths []string) error {
 				}
 			}
 			got := doc.At(path, signals[u]) // RSL has the words of Content-Signal
+			if silent && got != "yes" && got != want {
+				x.answer(channel, 1)
+				x.count("RSL: unset within what is prohibited")
+				continue
+			}
 			same(x, channel, q.at(path), u.String()+" "+got, u.String()+" "+want)
 		}
 	}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// What ACAP 1.0 and the drafts beside it do not allow to say is reported where the
+// policy says it.
+func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
+	for _, c := range []struct {
+		name, section string
+		policy        string
+		want          string // the place, code and the beginning of the message
+		not           string // which is in no line of robots.txt
+	}{
+		{
+			"must-… of a presentation", "ACAP 2.5.5.2.2",
+			"  - for: everyone\n    allow:\n      present: {paths: /news/, must-include-resource: /credit.html}\n",
+			`5:24: warning: ACAP 1.0 calls the must-… qualifiers of present not ready`, "must-include-resource",
+		},
+		{
+			"a file that has references itself", "ACAP 2.3.2",
+			"  - for: GPTBot\n    hosts: www.example.com\n    permissions-reference: https://www.example.com/robots.txt\n",
+			`3:5: error: the permissions-reference "https://www.example.com/robots.txt" is a robots.txt of this policy`, "",
+		},
+		{
+			"a resource that may not be crawled", "ACAP 2.5.3.2",
+			"  - for: everyone\n    disallow:\n      crawl: /private/\n    allow:\n      index: {paths: /news/, must-use-resource: /private/summary.html}\n",
+			`7:22: warning: crawlers must be able to fetch "/private/summary.html" to obey this`, "",
+		},
+		{
+			"a modification that a narrower usage does not know", "ACAP 2.5.5",
+			"  - for: everyone\n    allow:\n      present: {paths: /, prohibited-modification: translation}\n      present-thumbnail: /\n",
+			`5:24: warning: ACAP knows prohibited-modification for present, but not for present-thumbnail`, "",
+		},
+		{
+			"directives in a named group only", "draft-nottingham-plan-b",
+			"  - for: GPTBot\n    app-directives: example;x\n",
+			`4:21: hint: these app-directives stand only in groups of named crawlers`, "",
+		},
+		{
+			"a name that Robots-Tag cannot have", "RFC 9651 section 3.3.4",
+			"  - for: _odd\n    disallow:\n      index: /\n",
+			`5:14: hint: Robots-Tag cannot name "_odd"`, "",
+		},
+		{
+			"a name that no header can have", "RFC 9651 section 3.3.4",
+			"  - for: Kangaroo Bot\n    disallow:\n      index: /\n",
+			`5:14: hint: neither Robots-Tag nor X-Robots-Tag can name "Kangaroo Bot"`, "",
+		},
+		{
+			"headers for each crawler of a category", "RFC 9110 section 5.4",
+			"  - for: category:ai-training\n    disallow:\n      index: /\n",
+			`or write "headers tailored" in the Caddyfile`, "",
+		},
+	} {
+		t.Run(c.name+", "+c.section, func(t *testing.T) {
+			s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n"+c.policy+"crawlers:\n  _odd: {operator: Odd}\npublish: {acap: full}\n"), robotsserve.ServeOptions{})
+			if !strings.Contains(ds.Text(), c.want) {
+				t.Errorf("want %s in\n%s", c.want, ds.Text())
+			}
+			if c.not == "" {
+				return
+			}
+			f, _ := robotsserve.Render(s.Policy, "www.example.com", robotsserve.Options{})
+			if strings.Contains(string(f.Body), c.not) {
+				t.Errorf("%q is in\n%s", c.not, f.Body)
+			}
+		})
+	}
+}
