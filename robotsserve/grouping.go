@@ -20,7 +20,7 @@ type grouping struct {
 	byKey    map[string]*group // of groups
 	due      map[string]*group // by token in lower case: what a crawler that rules name should obey
 	below    *foreign          // a file that is merged, or nil
-	extra    []policy.Crawler  // that only it names
+	extra    []*crawler        // that only it names
 	size     int               // of all groups' lines
 	work     int               // statements that were flattened
 	losses   []Loss
@@ -44,7 +44,7 @@ func (g *grouping) collect() {
 				lines, losses = bodies.of(g, u)
 			}
 		}
-		gr := g.star
+		gr, closer := g.star, narrower(g.p, u.class)
 		if i == 0 {
 			gr.lines, gr.key = lines, keyOf(lines)
 			if len(gr.key) > MaxFile {
@@ -53,16 +53,16 @@ func (g *grouping) collect() {
 			gr.add(g.p.Rules(u.class, policy.TierEveryone))
 		} else {
 			gr = g.group(lines)
-			gr.add(narrower(g.p, u.class))
+			gr.add(closer)
 		}
 		tokens := []string{"*"}
 		if i > 0 {
 			tokens = nil
 		}
-		shaped := u.below != nil || u.control || slices.ContainsFunc(narrower(g.p, u.class), shapes)
+		shaped := u.below != nil || u.control || slices.ContainsFunc(closer, shapes)
 		for _, info := range u.infos {
 			if tokens = append(tokens, info.Token); shaped {
-				g.due[g.lower(info.Token)] = gr
+				g.due[info.lower] = gr
 			}
 		}
 		for j := range losses {
@@ -121,7 +121,7 @@ func narrower(p *policy.Policy, c *policy.Class) (rules []*policy.Rule) {
 // groupWork of them.
 const (
 	maxWork      = 4 << 20 // in the file of a host
-	maxCheckWork = 1 << 20 // in the files that Check renders
+	maxCheckWork = 1 << 19 // in the files that Check renders
 	groupWork    = 16
 )
 

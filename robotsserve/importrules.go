@@ -87,7 +87,7 @@ func (im *importer) followers() map[*foreignGroup][]string {
 		if im.f.byToken[strings.ToLower(c.Token)] != nil {
 			continue
 		}
-		g := im.f.obeyed(c)
+		g := im.f.obeyed(newCrawler(c))
 		if g == nil || g.tokens[0] == "*" || im.isFamily(c, g.tokens[0]) {
 			continue
 		}
@@ -117,7 +117,7 @@ func (im *importer) deaf(star *foreignGroup) {
 		r.Statements = []policy.Statement{crawl(true, pathpattern.All)}
 	}
 	for _, c := range im.crawlers {
-		if c.IgnoresStar && im.f.obeyed(c) == nil {
+		if c.IgnoresStar && im.f.obeyed(newCrawler(c)) == nil {
 			r.For = append(r.For, policy.Audience{Kind: policy.ForToken, Name: c.Token})
 		}
 	}

@@ -12,18 +12,21 @@ import (
 
 // layout is what the files of all hosts of a policy have in common, for one goroutine.
 type layout struct {
-	p           *policy.Policy
-	acap        *acap.Writer
-	places      map[*policy.Rule]uint64       // of the rules that shape a group
-	usages      []policy.Usage                // that such rules state something about
-	purposes    []string                      // that rules are for
-	followers   map[string][]policy.CrawlerID // of a token in lower case
-	ignoring    []policy.CrawlerID            // ignore "*"
-	speaks      spokenOf
-	controls    []policy.CrawlerID  // are control tokens for training
-	otherTokens map[string]bool     // that groups may have beside those of crawlers, in lower case
-	parts       map[string][]string // of tokens, see partsOf
-	folded      map[string]string   // tokens in lower case
+	p         *policy.Policy
+	acap      *acap.Writer
+	crawlers  []*crawler                    // by policy.CrawlerID, those that were asked for
+	places    map[*policy.Rule]uint64       // of the rules that shape a group
+	usages    []policy.Usage                // that such rules state something about
+	purposes  []string                      // that rules are for
+	followers map[string][]policy.CrawlerID // of a token in lower case
+	ignoring  []policy.CrawlerID            // ignore "*"
+	speaks    spokenOf
+	// disallowsTraining: some rule disallows train-ai, or what no other rule speaks of.
+	disallowsTraining bool
+	controls          []policy.CrawlerID  // are control tokens for training
+	otherTokens       map[string]bool     // that groups may have beside those of crawlers, in lower case
+	parts             map[string][]string // of tokens, see partsOf
+	folded            map[string]string   // tokens in lower case
 }
 
 func newLayout(p *policy.Policy) *layout {
@@ -38,6 +41,9 @@ func newLayout(p *policy.Policy) *layout {
 		}
 		l.places[&rules[i]] = uint64(i) + 1
 		for _, s := range rules[i].Statements {
+			if !s.Allow && (s.Usage == policy.TrainAI || s.Usage == policy.Other) {
+				l.disallowsTraining = true
+			}
 			if standsInGroups(s.Usage) && !slices.Contains(l.usages, s.Usage) {
 				l.usages = append(l.usages, s.Usage)
 			}
@@ -62,6 +68,26 @@ func newLayout(p *policy.Policy) *layout {
 		l.otherTokens[strings.ToLower(t)] = true
 	}
 	return l
+}
+
+// crawler is a crawler with its token in lower case.
+type crawler struct {
+	policy.Crawler
+	lower string
+}
+
+func newCrawler(info policy.Crawler) *crawler {
+	return &crawler{info, strings.ToLower(info.Token)}
+}
+
+func (l *layout) crawler(id policy.CrawlerID) *crawler {
+	if int(id) >= len(l.crawlers) {
+		l.crawlers = append(l.crawlers, make([]*crawler, int(id)+1-len(l.crawlers))...)
+	}
+	if l.crawlers[id] == nil {
+		l.crawlers[id] = newCrawler(l.p.CrawlerInfo(id))
+	}
+	return l.crawlers[id]
 }
 
 // lower returns a token in lower case.

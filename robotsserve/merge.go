@@ -253,7 +253,7 @@ func printable(s string) bool {
 // unit is crawlers to which the policy and the file below say the same.
 type unit struct {
 	class *policy.Class
-	infos []policy.Crawler // none: everybody
+	infos []*crawler // none: everybody
 	below *foreignGroup
 
 	control bool // infos are control tokens, and training is disallowed
@@ -263,11 +263,14 @@ type unit struct {
 func (g *grouping) units(classes []policy.Class) []unit {
 	if g.below == nil {
 		units := make([]unit, len(classes))
+		var infos []*crawler
 		for i := range classes {
 			units[i] = unit{class: &classes[i]}
+			start := len(infos)
 			for _, id := range classes[i].Crawlers {
-				units[i].infos = append(units[i].infos, g.p.CrawlerInfo(id))
+				infos = append(infos, g.crawler(id))
 			}
+			units[i].infos = infos[start:len(infos):len(infos)]
 		}
 		return units
 	}
@@ -283,7 +286,7 @@ func (g *grouping) units(classes []policy.Class) []unit {
 		below *foreignGroup
 	}
 	at := map[key]int{}
-	add := func(c *policy.Class, info policy.Crawler, below *foreignGroup) {
+	add := func(c *policy.Class, info *crawler, below *foreignGroup) {
 		k := key{c, below}
 		n, ok := at[k]
 		if !ok {
@@ -293,8 +296,8 @@ func (g *grouping) units(classes []policy.Class) []unit {
 		}
 		units[n].infos = append(units[n].infos, info)
 	}
-	for id, info := range g.p.Crawlers {
-		c := classOf[id]
+	for id := range g.p.Crawlers {
+		c, info := classOf[id], g.crawler(id)
 		below := g.below.obeyed(info)
 		if c == nil && below == units[0].below {
 			continue
@@ -307,7 +310,7 @@ func (g *grouping) units(classes []policy.Class) []unit {
 	for _, b := range g.below.groups {
 		for _, t := range b.tokens {
 			if t != "*" && g.p.Crawler(t) == 0 && !g.isUsageToken(t) {
-				info := policy.Crawler{Token: t}
+				info := newCrawler(policy.Crawler{Token: t})
 				g.extra = append(g.extra, info)
 				add(units[0].class, info, b)
 			}
@@ -317,8 +320,11 @@ func (g *grouping) units(classes []policy.Class) []unit {
 }
 
 // obeyed is the group that a crawler obeys, nil for none.
-func (f *foreign) obeyed(info policy.Crawler) *foreignGroup {
-	for _, t := range slices.Concat([]string{info.Token}, info.Follows) {
+func (f *foreign) obeyed(info *crawler) *foreignGroup {
+	if g := f.byToken[info.lower]; g != nil {
+		return g
+	}
+	for _, t := range info.Follows {
 		if g := f.byToken[strings.ToLower(t)]; g != nil {
 			return g
 		}

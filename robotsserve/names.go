@@ -17,14 +17,14 @@ func (g *grouping) name(purposes bool) {
 	all := g.candidates()
 	named := map[string]*group{} // by token in lower case
 	for _, info := range all {
-		if gr := g.due[g.lower(info.Token)]; gr != nil && (gr.key != g.star.key || info.IgnoresStar || purposes) {
-			named[g.lower(info.Token)] = gr
+		if gr := g.due[info.lower]; gr != nil && (gr.key != g.star.key || info.IgnoresStar || purposes) {
+			named[info.lower] = gr
 		}
 	}
 	g.skipIdle(all, named)
 	followers := map[*group]*group{} // of crawlers that only stand there for what they follow
 	for _, info := range all {
-		token := g.lower(info.Token)
+		token := info.lower
 		gr, due := named[token], g.due[token]
 		head := g.followed(info, named)
 		switch {
@@ -58,14 +58,14 @@ func (g *grouping) name(purposes bool) {
 
 // skipIdle takes out crawlers that ignore "*" and that their own group would only tell
 // that everything is allowed: without a group they read the same.
-func (g *grouping) skipIdle(all []policy.Crawler, named map[string]*group) {
+func (g *grouping) skipIdle(all []*crawler, named map[string]*group) {
 	if g.p.Spec().Publish.EveryoneNamed {
 		return
 	}
 	for again := true; again; {
 		again = false
 		for _, info := range all {
-			token := g.lower(info.Token)
+			token := info.lower
 			if gr := named[token]; gr != nil && info.IgnoresStar && len(gr.lines) == 1 && gr.lines[0].Text == allowAll && g.followed(info, named) == nil {
 				delete(named, token)
 				again = true
@@ -77,7 +77,7 @@ func (g *grouping) skipIdle(all []policy.Crawler, named map[string]*group) {
 // candidates lists the crawlers that may have to be named, in the order of the policy:
 // those that rules name, those that follow them, and where all are to be named those
 // that ignore "*". Others obey the group of "*" without a name.
-func (g *grouping) candidates() []policy.Crawler {
+func (g *grouping) candidates() []*crawler {
 	var ids []policy.CrawlerID
 	for token := range g.due {
 		if id := g.p.Crawler(token); id != 0 {
@@ -90,15 +90,15 @@ func (g *grouping) candidates() []policy.Crawler {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	all := make([]policy.Crawler, 0, len(ids)+len(g.extra))
+	all := make([]*crawler, 0, len(ids)+len(g.extra))
 	for _, id := range ids {
-		all = append(all, g.p.CrawlerInfo(id))
+		all = append(all, g.crawler(id))
 	}
 	return append(all, g.extra...)
 }
 
 // followed is the group that a crawler obeys if none names it, nil for that of "*".
-func (g *grouping) followed(info policy.Crawler, named map[string]*group) *group {
+func (g *grouping) followed(info *crawler, named map[string]*group) *group {
 	for _, t := range info.Follows {
 		if gr := named[g.lower(t)]; gr != nil {
 			return gr
@@ -108,7 +108,7 @@ func (g *grouping) followed(info policy.Crawler, named map[string]*group) *group
 }
 
 // isFamily reports whether a crawler follows another one of its operator.
-func (g *grouping) isFamily(info policy.Crawler) bool {
+func (g *grouping) isFamily(info *crawler) bool {
 	return g.p.Family(g.p.Crawler(info.Token)) != 0
 }
 

@@ -114,7 +114,7 @@ type drawing struct {
 	eol        string
 	groups     []*group // as they are printed
 	losses     []Loss
-	work       int // statements that were flattened
+	work       int // statements that were flattened, and lines
 }
 
 // draw renders all that hosts have in common to which the same rules speak, with
@@ -161,7 +161,10 @@ func (l *layout) draw(host string, below *foreign) (*drawing, []policy.Problem) 
 	h.Write(d.head)
 	h.Write(d.tail)
 	h.Sum(d.sum[:0])
-	d.losses, d.work = g.losses, g.work
+	d.losses, d.work = g.losses, g.work+len(records)
+	for _, group := range d.groups {
+		d.work += len(group.tokens) + len(group.lines)
+	}
 	problems = append(problems, longLines(first, head, tail)...)
 	slices.SortStableFunc(problems, func(a, b policy.Problem) int {
 		return slices.Compare([]int{a.Pos.Line, a.Pos.Column}, []int{b.Pos.Line, b.Pos.Column})

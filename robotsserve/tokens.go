@@ -19,12 +19,12 @@ import (
 
 // controls gives control tokens units of their own where training is disallowed.
 func (g *grouping) controls(units []unit) []unit {
-	if g.p.Spec().Publish.ControlTokens == policy.Off {
+	if g.p.Spec().Publish.ControlTokens == policy.Off || !g.disallowsTraining {
 		return units
 	}
 	listed := map[string]bool{}
 	var others, more []unit
-	split := func(u unit, infos []policy.Crawler) bool {
+	split := func(u unit, infos []*crawler) bool {
 		if len(infos) == 0 || rights.NewFinder(g.p, u.class, policy.TrainAI, "").Strictest() != policy.Disallowed {
 			return false
 		}
@@ -33,7 +33,7 @@ func (g *grouping) controls(units []unit) []unit {
 		return true
 	}
 	for i, u := range units {
-		var tokens, rest []policy.Crawler
+		var tokens, rest []*crawler
 		for _, info := range u.infos {
 			if info.ControlsTraining {
 				tokens = append(tokens, info)
@@ -49,9 +49,9 @@ func (g *grouping) controls(units []unit) []unit {
 			others = append(others, u)
 		}
 	}
-	var unlisted []policy.Crawler
+	var unlisted []*crawler
 	for _, id := range g.layout.controls {
-		if info := g.p.CrawlerInfo(id); !listed[info.Token] {
+		if info := g.crawler(id); !listed[info.Token] {
 			unlisted = append(unlisted, info)
 		}
 	}
