@@ -48,9 +48,9 @@ func (a *auditor) checkRobotsAs(ctx context.Context, as agent) error {
 	}
 	switch {
 	case r.refused():
-		a.add(a.refusal(at.String(), as, "robots.txt is refused to "+as.Name+" ("+r.outcome()+"), which then takes everything for allowed", "let everyone read /robots.txt"))
+		a.add(a.refusal(at.String(), as, "robots.txt is refused to "+as.Name+" ("+r.outcome()+"), which then treats the whole site as open", "let everyone read /robots.txt"))
 	case r.ok() && !bytes.Equal(r.body, a.robots.body):
-		a.add(finding(codeRobotsVaries, at.String(), as.crawlerName(), as.Name+" gets another robots.txt than others"+because(r.cached()), "serve one robots.txt to everyone; it has groups for each crawler"))
+		a.add(finding(codeRobotsVaries, at.String(), as.crawlerName(), as.Name+" gets a different robots.txt from other clients"+because(r.cached()), "serve one robots.txt to everyone; it has groups for each crawler"))
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (a *auditor) checkVary() {
 		for _, as := range a.agents {
 			r := p.got[as.Name]
 			if r.ok() && r.storable() && !r.varies() && saysOther(a.read(own), a.read(r)) {
-				a.add(finding(codeVary, p.url.String(), as.crawlerName(), "the headers or meta elements are others for "+as.Name+", and no Vary: User-Agent tells caches so: one crawler gets what is meant for another", "send Vary: User-Agent, or the same to everyone"))
+				a.add(finding(codeVary, p.url.String(), as.crawlerName(), "the headers or meta elements differ for "+as.Name+", and no Vary: User-Agent tells caches so: one crawler gets what is meant for another", "send Vary: User-Agent, or the same to everyone"))
 				break
 			}
 		}

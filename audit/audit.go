@@ -94,7 +94,7 @@ type Reading struct {
 const otherCrawler = "any other crawler"
 
 // Run audits a site. The error says why there is no report: an address that is none, an
-// unknown crawler in o.As, a context that ended.
+// unknown crawler in o.As, a host to which nothing connects, a context that ended.
 func Run(ctx context.Context, address *url.URL, o Options) (*Report, error) {
 	if address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		return nil, fmt.Errorf("invalid URL %q: must be like https://www.example.com/", address)

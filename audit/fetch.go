@@ -63,7 +63,7 @@ type fetcher struct {
 func newFetcher(base *url.URL, o Options) *fetcher {
 	f := &fetcher{wait: o.Wait, interval: requestInterval}
 	if f.wait == nil {
-		f.wait = sleep
+		f.wait = Sleep
 	}
 	transport := o.Transport
 	if transport == nil {
@@ -92,7 +92,8 @@ func namedAddresses(u *url.URL) []netip.Prefix {
 	return nil
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, or returns the error of a context that ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

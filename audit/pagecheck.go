@@ -118,7 +118,7 @@ func (a *auditor) checkNoindex(p *page, s said, home bool) {
 		return names(tokens)
 	}
 	if len(hidden) > 0 {
-		a.add(finding(codeHiddenNoindex, at, one(hidden), "robots.txt keeps "+names(hidden)+" from reading the page, so that the noindex on it is never seen: the address can still be listed when others link to it", "let search engines read the page, and keep the noindex"))
+		a.add(finding(codeHiddenNoindex, at, one(hidden), "robots.txt keeps "+names(hidden)+" from reading the page, so the noindex there is never seen: the address can still be listed when others link to it", "let search engines read the page, and keep the noindex"))
 	}
 	switch {
 	case len(unlisted) == 0:

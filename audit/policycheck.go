@@ -87,7 +87,7 @@ func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agen
 		if l.code == codeMetaLost {
 			fix = "look for what rewrites pages between the server and here, and for compression that the server cannot read"
 		}
-		a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which the policy says", fix))
+		a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which the policy asks for", fix))
 	}
 	return nil
 }

@@ -5,7 +5,9 @@ package audit
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -32,14 +34,17 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	if r.err != nil {
 		info.Error = r.err.Error()
 	}
+	if dial := (*net.OpError)(nil); errors.As(r.err, &dial) && dial.Op == "dial" {
+		return fmt.Errorf("connecting to %s failed: %w; check the address, and that the site is up", r.final.Host, dial.Err)
+	}
 	f := func(code, message, fix string) { a.add(finding(code, at.String(), "", message, fix)) }
 	switch {
 	case r.err == errTooManyRedirects:
-		f(codeRedirect, "robots.txt redirects more than five times, and crawlers give up (RFC 9309 section 2.3.1.2): they take everything for allowed", "answer /robots.txt on this host, without a redirect")
+		f(codeRedirect, "robots.txt redirects more than five times, and crawlers give up (RFC 9309 section 2.3.1.2): they then treat the whole site as open", "answer /robots.txt on this host, without a redirect")
 		a.rules = readRobots(nil)
 		return nil
 	case r.err != nil || r.status >= 500 || r.status == http.StatusTooManyRequests:
-		f(codeUnreachable, "robots.txt cannot be fetched ("+r.outcome()+"): crawlers take the whole site for closed until it can (RFC 9309 section 2.3.1.4), and the audit stops here", "make /robots.txt answer 200, or 404 if there is none")
+		f(codeUnreachable, "robots.txt cannot be fetched ("+r.outcome()+"): crawlers treat the whole site as closed until it can be fetched (RFC 9309 section 2.3.1.4), and the audit stops here", "make /robots.txt answer 200, or 404 if there is none")
 		return nil
 	case r.status == http.StatusNotFound || r.status == http.StatusGone:
 		missing := finding(codeMissing, at.String(), "", "there is no robots.txt ("+r.outcome()+"): crawlers may fetch everything", "")
@@ -51,7 +56,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 		a.rules = readRobots(nil)
 		return nil
 	case !r.ok():
-		f(codeForbidden, "robots.txt answers "+r.outcome()+": crawlers take that for a site without rules (RFC 9309 section 2.3.1.3), and fetch everything", "let everyone read /robots.txt, also crawlers that are refused elsewhere")
+		f(codeForbidden, "robots.txt answers "+r.outcome()+": crawlers treat that as a site without rules (RFC 9309 section 2.3.1.3) and fetch everything", "let everyone read /robots.txt, including crawlers that are refused elsewhere")
 		a.rules = readRobots(nil)
 		return nil
 	}
@@ -76,13 +81,13 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 func (a *auditor) robotsResponse(r *response) (readable bool) {
 	at := a.robotsURL().String()
 	if n := len(r.redirects); n > 0 && r.final.Host != a.base.Host {
-		a.add(finding(codeRedirect, at, "", "robots.txt redirects to another host: "+r.final.String()+". Crawlers follow, and obey rules that were written for another site", "answer /robots.txt on this host"))
+		a.add(finding(codeRedirect, at, "", "robots.txt redirects to another host: "+r.final.String()+". Crawlers follow the redirect, and obey rules that were written for another site", "answer /robots.txt on this host"))
 	} else if n > 0 && r.final.Path != "/robots.txt" {
 		a.add(finding(codeRedirect, at, "", "robots.txt redirects to "+r.final.String(), "answer /robots.txt itself, without a redirect"))
 	}
 	switch {
 	case r.looksLikeHTML():
-		a.add(finding(codeHTML, at, "", "the address of robots.txt has a web page: crawlers find no rules in it, and fetch everything", "serve the rules as text/plain at /robots.txt, or answer 404"))
+		a.add(finding(codeHTML, at, "", "there is a web page at the address of robots.txt: crawlers find no rules in it and fetch everything", "serve the rules as text/plain at /robots.txt, or answer 404"))
 		return false
 	case r.mediaType() != "text/plain":
 		a.add(finding(codeContentType, at, "", fmt.Sprintf("the content type of robots.txt is %q; RFC 9309 section 2.3 requires text/plain, and some crawlers read nothing else", r.header.Get("Content-Type")), "send Content-Type: text/plain; charset=utf-8"))
@@ -136,7 +141,7 @@ func (a *auditor) robotsFreshness(ctx context.Context) error {
 	}
 	differs := fresh.ok() && !fresh.looksLikeHTML() && !bytes.Equal(fresh.body, a.robots.body)
 	if differs {
-		a.add(finding(codeStale, at.String(), "", "a cache serves an old robots.txt"+because(a.robots.cached())+": the same request with a query gets another", "clear the cache for /robots.txt, and let it respect Cache-Control"))
+		a.add(finding(codeStale, at.String(), "", "a cache serves an old robots.txt"+because(a.robots.cached())+": the same request with a query gets a different one", "clear the cache for /robots.txt, and let it respect Cache-Control"))
 	} else if age, err := strconv.Atoi(a.robots.header.Get("Age")); err == nil && age > 24*60*60 {
 		a.add(finding(codeStale, at.String(), "", fmt.Sprintf("a cache serves a robots.txt that is %d hours old; RFC 9309 section 2.4 allows 24", age/3600), "let the cache respect Cache-Control"))
 	}

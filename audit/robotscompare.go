@@ -22,12 +22,12 @@ func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	}
 	const fix = "look for what rewrites robots.txt between the server and here: a CDN's setting for robots.txt, a plugin, a file of the same name"
 	if d := a.decisionDifference(readRobots(file.Body), readRobots(served)); d != "" {
-		return finding(codeRewritten, at, "", "robots.txt is not the policy's: "+d, fix), false
+		return finding(codeRewritten, at, "", "robots.txt is not what the policy publishes: "+d, fix), false
 	}
 	if records := slices.DeleteFunc(missing, func(l string) bool { return !isRecord(l) }); len(records) > 0 {
 		return finding(codeRewritten, at, "", fmt.Sprintf("robots.txt lacks %s", countLines(records)), fix), false
 	}
-	f := finding(codeChanged, at, "", fmt.Sprintf("robots.txt is not the policy's byte for byte, and says the same about crawling; it has %s", countLines(added)), "")
+	f := finding(codeChanged, at, "", fmt.Sprintf("robots.txt differs from what the policy publishes, but says the same about crawling; it has %s", countLines(added)), "")
 	if len(added) == 0 {
 		f.Message = "robots.txt lacks comments of the policy's; it says the same"
 	}

@@ -71,7 +71,7 @@ func (a *auditor) reading(p *page, r reader) Reading {
 // WriteText writes the report for a person.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, looked at with %d requests", r.URL, r.Requests)
+	fmt.Fprintf(&b, "%s, looked at with %s", r.URL, count(r.Requests, "request"))
 	if r.Policy != "" {
 		fmt.Fprintf(&b, " and compared with %s", r.Policy)
 	}

@@ -98,22 +98,11 @@ func Start(ctx caddy.Context, c *Config, merged bool, policy func(ctx context.Co
 		return fmt.Errorf("getting the events app: %w", err)
 	}
 	a := &auditor{
-		config: c, address: address, logger: ctx.Logger(), policy: policy, merged: merged, wait: sleep, run: audit.Run,
+		config: c, address: address, logger: ctx.Logger(), policy: policy, merged: merged, wait: audit.Sleep, run: audit.Run,
 		emit: func(name string, data map[string]any) { app.(*caddyevents.App).Emit(ctx, name, data) },
 	}
 	go a.loop(ctx)
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // loop audits until the context ends.

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit_test
+
+import (
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/audit"
+)
+
+// A port on which nothing listens is no fault of the site: there is nothing to audit.
+func TestNothingListens(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}
+	l.Close()
+	report, err := audit.Run(t.Context(), address, audit.Options{})
+	if err == nil || !strings.Contains(err.Error(), "connecting to "+address.Host+" failed: ") || !strings.HasSuffix(err.Error(), "check the address, and that the site is up") {
+		t.Errorf("report %+v, error %v", report, err)
+	}
+}
