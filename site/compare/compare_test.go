@@ -40,11 +40,11 @@ func TestWords(t *testing.T) {
 		},
 		{
 			"one crawler is shut out and refused", base, base + "  - for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n",
-			[]string{"GPTBot may no longer crawl the whole site (but for /admin/)", "GPTBot: requests for the whole site now are refused"}, false,
+			[]string{"GPTBot may no longer crawl the whole site (except /admin/)", "GPTBot: requests for the whole site are now refused"}, false,
 		},
 		{
 			"and let in again", base + "  - for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n", base,
-			[]string{"GPTBot: requests for the whole site now are neither refused nor logged", "GPTBot may now crawl the whole site (but for /admin/)"}, false,
+			[]string{"GPTBot: requests for the whole site are now neither refused nor logged", "GPTBot may now crawl the whole site (except /admin/)"}, false,
 		},
 		{
 			"a search engine is shut out", base, base + "  - for: Bingbot\n    disallow:\n      crawl: /news/\n",
@@ -65,7 +65,7 @@ func TestWords(t *testing.T) {
 		{
 			"where two patterns cross", "rules:\n  - for: everyone\n    disallow:\n      crawl: [/shop/, \"/*?\"]\n",
 			"rules:\n  - for: everyone\n    disallow:\n      crawl: [\"/*?\"]\n    allow:\n      crawl: /shop/open/\n",
-			[]string{"everyone may now crawl /shop/ (but for /shop/*?)"}, false,
+			[]string{"everyone may now crawl /shop/ (except /shop/*?)"}, false,
 		},
 		{
 			"inside a permission", "rules:\n  - for: everyone\n    disallow:\n      crawl: /\n    allow:\n      crawl: /open/\n",
@@ -79,7 +79,7 @@ func TestWords(t *testing.T) {
 		{
 			"only what is done about it", base + "  - for: GPTBot\n    disallow:\n      crawl: /x\n    enforce: log\n",
 			base + "  - for: GPTBot\n    disallow:\n      crawl: /x\n    enforce: block\n",
-			[]string{"GPTBot: requests for /x now are refused"}, false,
+			[]string{"GPTBot: requests for /x are now refused"}, false,
 		},
 		{
 			"no longer said", base + "    allow:\n      search: /\n", base,

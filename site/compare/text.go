@@ -26,12 +26,12 @@ func (d *Diff) Words() []string {
 	}
 	switch {
 	case d.Empty() && d.RobotsTxt:
-		words = append(words, "no crawler gains or loses anything, but robots.txt is written differently")
+		words = append(words, "no crawler gains or loses anything, but the text of robots.txt changes")
 	case d.Empty():
 		words = append(words, "nothing changes")
 	}
 	if !d.Complete {
-		words = append(words, "the policies are too large to compare all that they say")
+		words = append(words, "the policies are too large to compare everything that they say")
 	}
 	return words
 }
@@ -77,8 +77,8 @@ func (c *Change) String() string {
 	who, where := c.who(), c.where()
 	switch {
 	case c.Effect == Edge:
-		does := map[string]string{"block": "are refused", "log": "are let through and logged", "off": "are neither refused nor logged"}
-		return fmt.Sprintf("%s: requests for %s now %s", who, where, does[c.New])
+		does := map[string]string{"block": "refused", "log": "let through and logged", "off": "neither refused nor logged"}
+		return fmt.Sprintf("%s: requests for %s are now %s", who, where, does[c.New])
 	case c.Effect == Line && len(c.Paths) == 0:
 		return fmt.Sprintf("%s: %s is now %s (was %s)", who, c.Usages[0], c.New, c.Old)
 	case c.Effect == Line:
@@ -88,9 +88,9 @@ func (c *Change) String() string {
 	case c.New == "unstated" && c.Old != "disallowed":
 		return fmt.Sprintf("%s: whether they may %s %s is no longer stated", who, c.does(), where)
 	case c.New == "unstated":
-		return fmt.Sprintf("%s: the policy no longer disallows to %s %s", who, c.does(), where)
+		return fmt.Sprintf("%s: it is no longer stated that they may not %s %s", who, c.does(), where)
 	case c.Old == "unstated":
-		return fmt.Sprintf("%s may now expressly %s %s%s", who, c.does(), where, limitsOf(c.New))
+		return fmt.Sprintf("%s: it is now stated that they may %s %s%s", who, c.does(), where, limitsOf(c.New))
 	case c.Old == "disallowed":
 		return fmt.Sprintf("%s may now %s %s%s", who, c.does(), where, limitsOf(c.New))
 	}
@@ -153,7 +153,7 @@ func (c *Change) who() string {
 			switch {
 			case len(names) == 0:
 			case k.All && k.Kind != "":
-				parts = append(parts, fmt.Sprintf("all %d of kind %s", len(names), k.Kind))
+				parts = append(parts, fmt.Sprintf("all %d %s crawlers", len(names), k.Kind))
 			case k.Kind == "":
 				parts = append(parts, named(names, maxNames))
 			default:
@@ -169,7 +169,7 @@ func (c *Change) who() string {
 		who = c.Identity + " " + who
 	}
 	if c.Purpose != "" {
-		who += " naming the purpose " + c.Purpose
+		who += " that name the purpose " + c.Purpose
 	}
 	return who
 }
@@ -184,7 +184,7 @@ func (c *Change) where() string {
 		where = "the whole site"
 	}
 	if c.Except != nil {
-		where += " (but for " + named(c.Except, maxPaths) + ")"
+		where += " (except " + named(c.Except, maxPaths) + ")"
 	}
 	if c.Hosts != nil {
 		hosts := slices.Clone(c.Hosts)
