@@ -47,8 +47,10 @@ type Recognizer struct {
 	shift   uint32           // of the filter's keys
 	lengths [256]uint64      // sets of lengths of first words, modulo 64, by key
 	short   [256]bool        // first letters of first words of under four letters
-	derived bool             // some pattern ends in a star
-	id      uint64           // in the cache of recent findings
+	// shortWords is the set of the shortKeys of these words.
+	shortWords [16]uint64
+	derived    bool   // some pattern ends in a star
+	id         uint64 // in the cache of recent findings
 }
 
 // group holds the tokens that share their first word.
@@ -200,6 +202,8 @@ func (r *Recognizer) at(ua string, i int) (index, length int) {
 // admit makes next and find let a first word, in lower case, pass.
 func (r *Recognizer) admit(word string) {
 	if c := word[0]; len(word) < 4 {
+		k := shortKey(word)
+		r.shortWords[k/64] |= 1 << (k % 64)
 		r.short[c] = true
 		if 'a' <= c && c <= 'z' {
 			r.short[c-'a'+'A'] = true

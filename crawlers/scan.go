@@ -53,7 +53,21 @@ func (r *Recognizer) next(ua string, s *scanner) int {
 // mayBeShort reports whether a token whose first word has under four letters may begin
 // at i, after which there are three bytes more.
 func (r *Recognizer) mayBeShort(ua string, i int) bool {
-	return r.short[ua[i]] && class[ua[i+1]]&class[ua[i+2]]&class[ua[i+3]]&isPlain == 0
+	if !r.short[ua[i]] || class[ua[i+1]]&class[ua[i+2]]&class[ua[i+3]]&isPlain != 0 {
+		return false
+	}
+	k := shortKey(ua[i : i+3])
+	return r.shortWords[k/64]>>(k%64)&1 != 0
+}
+
+// shortKey is a hash, below 1024 and without case, of up to three bytes of a word
+// before the first that is not plain.
+func shortKey(word string) uint32 {
+	k := uint32(word[0] & 0x1f)
+	for i := 1; i < len(word) && class[word[i]]&isPlain != 0; i++ {
+		k = k<<5 | uint32(word[i]&0x1f)
+	}
+	return k * 0x9e3779b1 >> 22
 }
 
 // stopBytes returns a word with the highest bit of each byte set whose byte in x
