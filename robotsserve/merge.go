@@ -56,7 +56,7 @@ func (x *Other) SaysNothing() bool { return len(x.file.groups)+len(x.file.sitema
 func Merge(p *policy.Policy, host string, other *Other, o Options) (*File, []policy.Problem, []Note) {
 	d, problems, told := newLayout(p).drawMerged(host, other)
 	v := d.vary(p, host, o)
-	v.sitemaps = other.sitemaps(d, v.sitemaps)
+	problems = append(problems, other.addSitemaps(d, &v)...)
 	body := slices.Concat(v.front, d.head, v.sitemaps, d.tail)
 	if len(body) > MaxFile {
 		problems = append(problems, tooLarge(p, len(body)))
@@ -150,6 +150,9 @@ func (x *Other) leftOut(policy spokenOf) []Note {
 			}
 		}
 	}
+	for _, g := range x.file.purposes {
+		told = append(told, Note{Line: g.line, Message: fmt.Sprintf("what is said to the purpose %q is left out: state it in the policy", g.tokens[0])})
+	}
 	if x.file.acap {
 		told = append(told, Note{Message: "ACAP records are left out: state them in the policy"})
 	}
@@ -160,24 +163,27 @@ func (x *Other) leftOut(policy spokenOf) []Note {
 	return slices.Compact(told) // a line of several crawlers is one
 }
 
-// sitemaps adds the file's sitemaps to those of the policy.
-func (x *Other) sitemaps(d *drawing, ours []byte) []byte {
-	var w writer
-	w.eol = d.eol
-	w.text = ours
+// addSitemaps adds the file's sitemaps to those of the policy, as many as fit.
+func (x *Other) addSitemaps(d *drawing, v *varying) (problems []policy.Problem) {
+	w := writer{text: v.sitemaps, eol: d.eol}
+	room := MaxFile - len(v.front) - len(d.head) - len(d.tail)
 	there := map[string]bool{}
-	for line := range strings.SplitSeq(string(ours), d.eol) {
+	for line := range strings.SplitSeq(string(v.sitemaps), d.eol) {
 		if s, ok := strings.CutPrefix(line, "Sitemap: "); ok {
 			there[s] = true
 		}
 	}
-	first := true
+	first, left := true, 0
 	for _, l := range x.file.sitemaps {
 		s := l.value
 		if there[s] || !strings.Contains(s, "://") || !printable(s) || len(s) > MaxLine/2 {
 			continue
 		}
 		there[s] = true
+		if len(w.text)+len("Sitemap: ")+len(s)+len(theirsComment)+3*len(d.eol) > room {
+			left++
+			continue
+		}
 		if len(w.text) == 0 {
 			w.line("")
 		}
@@ -187,7 +193,14 @@ func (x *Other) sitemaps(d *drawing, ours []byte) []byte {
 		}
 		w.line("Sitemap: " + s)
 	}
-	return w.text
+	v.sitemaps = w.text
+	if left > 0 {
+		problems = append(problems, policy.Problem{
+			Severity: policy.Warning, Code: "merge-too-large",
+			Message: fmt.Sprintf("with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read; %d of its sitemaps are left out; list them in a sitemap index", MaxFile>>10, left),
+		})
+	}
+	return problems
 }
 
 // The comments that stand before the lines of the file below, and before those of

@@ -74,6 +74,8 @@ func (s *Server) mergedContent(site *site, host string, a Answer) *contents {
 		if len(d.head)+len(d.tail) > MaxFile {
 			problems = append(problems, tooLarge(s.p, len(d.head)+len(d.tail)))
 		}
+		v := d.vary(s.p, host, s.o.Options)
+		problems = append(problems, a.Other.addSitemaps(d, &v)...)
 		m.served = serve(d)
 		for _, p := range problems {
 			if p.Severity == policy.Error {
@@ -89,7 +91,7 @@ func (s *Server) mergedContent(site *site, host string, a Answer) *contents {
 	}
 	d := m.served.drawing
 	v := d.vary(s.p, host, s.o.Options)
-	v.sitemaps = a.Other.sitemaps(d, v.sitemaps)
+	a.Other.addSitemaps(d, &v)
 	c := m.served.fill(v)
 	if c.identity.size > MaxFile {
 		c = nil

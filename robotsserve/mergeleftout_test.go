@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Sitemaps are a hint, rules are not: as many sitemaps of the site are left out as do not
+// fit, and none of its groups.
+func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
+	var file strings.Builder
+	file.WriteString("User-agent: *\nDisallow: /theirs/\n")
+	for i := 0; file.Len() < MaxFile-100; i++ {
+		fmt.Fprintf(&file, "Sitemap: https://www.example.com/%d\n", i)
+	}
+	other := ParseOther([]byte(file.String()))
+	var ours []policy.Statement
+	for i := range 100 {
+		ours = append(ours, policy.Statement{Usage: policy.Crawl, Pattern: pathpattern.MustParse(fmt.Sprintf("/ours/%d/", i))})
+	}
+	p := compile(t, &policy.Spec{Sitemaps: []string{"/ours.xml"}, Rules: []policy.Rule{{For: []policy.Audience{{}}, Statements: ours}}})
+	check := func(body string, problems []policy.Problem) {
+		t.Helper()
+		read := crawlertest.ReadRobotsTxt(body)
+		if len(body) > MaxFile || read.Allowed("nobody", "/theirs/") || read.Allowed("nobody", "/ours/7/") {
+			t.Errorf("%d octets, not the rules of both", len(body))
+		}
+		if n := strings.Count(body, "Sitemap: "); n < 10000 || !strings.Contains(body, "/ours.xml\n") || !strings.Contains(body, "/0\n") {
+			t.Errorf("%d sitemaps are left", n)
+		}
+		if i := slices.IndexFunc(problems, func(p policy.Problem) bool { return p.Code == "merge-too-large" }); i < 0 || !strings.Contains(problems[i].Message, "of its sitemaps") {
+			t.Errorf("%+v", problems)
+		}
+	}
+	f, problems, _ := Merge(p, "www.example.com", other, Options{})
+	check(string(f.Body), problems)
+	s := NewServer(p, ServeOptions{})
+	var told []policy.Problem
+	c := s.mergedContent(s.other, "www.example.com", Answer{Other: other, Tell: func(ps []policy.Problem, _ []Note) { told = ps }})
+	if c == nil {
+		t.Fatal("the site's file is left out")
+	}
+	check(string(slices.Concat(c.identity.parts...)), told)
+}
+
+// A group of draft-illyes-rep-purpose-00 is for clients, and those that name no purpose
+// must not take it for theirs: it is left out, and reported.
+func TestMergeTellsOfPurposes(t *testing.T) {
+	file := "User-agent: *\nDisallow: /all/\n\nUser-Agent-Purpose: training\nDisallow: /\n"
+	f, _, told := Merge(compile(t, &policy.Spec{}), "www.example.com", ParseOther([]byte(file)), Options{})
+	if want := "User-agent: *\n# from the robots.txt of the site\nDisallow: /all/\n"; string(f.Body) != want {
+		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
+	}
+	if len(told) != 1 || told[0].Line != 4 || !strings.Contains(told[0].Message, `"training"`) {
+		t.Errorf("%+v", told)
+	}
+}
