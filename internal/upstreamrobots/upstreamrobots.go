@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -141,7 +142,7 @@ func (c *Cache[T]) fetch(r *http.Request, next caddyhttp.Handler) ([]byte, error
 func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host string) {
 	var found *file[T]
 	if err == nil {
-		found = c.parse(e.file, data)
+		found, err = c.parse(e.file, data)
 	}
 	close(e.done)
 	e.done = nil
@@ -163,18 +164,31 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 }
 
 // parse returns the parsed file, which is before or c.last if the bytes are the same.
-// It unlocks c.mu while it parses.
-func (c *Cache[T]) parse(before *file[T], data []byte) *file[T] {
+func (c *Cache[T]) parse(before *file[T], data []byte) (*file[T], error) {
 	for _, f := range []*file[T]{before, c.last} {
 		if f != nil && bytes.Equal(f.data, data) {
-			return f
+			return f, nil
 		}
 	}
+	parsed, err := c.parseUnlocked(data)
+	if err != nil {
+		return nil, err
+	}
+	c.last = &file[T]{data, parsed}
+	return c.last, nil
+}
+
+// parseUnlocked unlocks c.mu while it parses. A panic is an error of this file alone:
+// other requests wait for the fetch to end.
+func (c *Cache[T]) parseUnlocked(data []byte) (parsed *T, err error) {
 	c.mu.Unlock()
-	f := &file[T]{data, c.kind.Parse(data)}
-	c.mu.Lock()
-	c.last = f
-	return f
+	defer c.mu.Lock()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("parsing the file: panic: %v", p)
+		}
+	}()
+	return c.kind.Parse(data), nil
 }
 
 func (f *file[T]) size() int {

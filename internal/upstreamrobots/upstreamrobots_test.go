@@ -230,6 +230,41 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 	})
 }
 
+// A file on which the parser panics counts as a failed fetch: the last good file stays in
+// use, and no request waits for ever.
+func TestParserPanics(t *testing.T) {
+	kind := RobotsTxt
+	kind.Parse = func(data []byte) *robotsserve.Other {
+		if strings.Contains(string(data), "panic") {
+			panic("no such line")
+		}
+		return robotsserve.ParseOther(data)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		s.Cache = New(kind, zap.NewNop(), func(string) bool { return true })
+		text := "User-agent: *\nDisallow: /panic/\n"
+		next := func(w http.ResponseWriter, _ *http.Request) error {
+			w.Header().Set("Content-Type", "text/plain")
+			_, err := io.WriteString(w, text)
+			return err
+		}
+		if got := s.get(t, "example.com", next); got.known {
+			t.Errorf("a file that was not parsed: %+v", got)
+		}
+		text = "User-agent: *\nDisallow: /theirs/\n"
+		time.Sleep(2 * freshFor)
+		if got := s.get(t, "example.com", next); !got.known || !strings.Contains(got.text, "/theirs/") {
+			t.Errorf("after it was corrected: %+v", got)
+		}
+		text = "# panic\n"
+		time.Sleep(2 * freshFor)
+		if got := s.get(t, "example.com", next); !got.known || !strings.Contains(got.text, "/theirs/") {
+			t.Errorf("the last good one: %+v", got)
+		}
+	})
+}
+
 // The response is for every client: nothing that one client sends goes into the
 // request.
 func TestRequestIsIndependentOfTheClient(t *testing.T) {
