@@ -231,6 +231,7 @@ func TestEnginesAreShared(t *testing.T) {
 // Many policies with lists of their own share what they have in common, and take
 // nothing from others when they reach a bound.
 func TestPoliciesWithManyLists(t *testing.T) {
+	logs := logged(t)
 	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{})
 	facts, builtin := googleFacts(t)
 	known, _ := crawlers.Default()
@@ -245,8 +246,8 @@ func TestPoliciesWithManyLists(t *testing.T) {
 		e.use(id)
 		e.use(id)
 	}
-	if got := len(e.lists.Status()); got != catalogue+81 {
-		t.Errorf("%d lists, want %d", got, catalogue+81)
+	if got := len(e.lists.Status()); got != catalogue+81 || logs.Len() > 0 {
+		t.Errorf("%d lists, want %d; %d warnings", got, catalogue+81, logs.Len())
 	}
 	var many []string
 	for i := range 6000 {
@@ -268,8 +269,73 @@ func TestPoliciesWithManyLists(t *testing.T) {
 			t.Errorf("Googlebot, when the bound is reached: %s", got)
 		}
 	}
+	if logs.FilterMessageSnippet("a policy names too many").Len() != 1 || logs.FilterMessageSnippet("the policies name too many").Len() != 1 {
+		t.Errorf("each bound is to be logged once: %v", logs.All())
+	}
 	runtime.KeepAlive(policies)
 	runtime.KeepAlive(rest)
+}
+
+// Where other policies fill the store, the lists of the catalogue are not used, which is
+// logged. Its crawlers are unknown then and not impostors.
+func TestNoRoomForTheCatalogue(t *testing.T) {
+	logs := logged(t)
+	m := Methods{Enabled: true, Lists: true, AllowedRanges: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/24")}}
+	full := New(m)
+	defer full.Close()
+	full.engine.lists.Release(full.lists)
+	full.lists = nil
+	var fill []string
+	for i := range 5000 {
+		fill = append(fill, fmt.Sprintf("https://lists.example/fill/%d.json", i))
+	}
+	if err := full.engine.lists.Acquire(fill, 1); err != nil {
+		t.Fatal(err)
+	}
+	v := New(m)
+	defer v.Close()
+	facts, id := googleFacts(t)
+	for _, address := range []string{"66.249.66.1", "198.51.100.1"} {
+		if got := v.engine.identify(from(address), id, facts); got != policy.Unknown {
+			t.Errorf("%s: %s", address, got)
+		}
+	}
+	if logs.FilterMessageSnippet("those of the built-in catalogue are not used").Len() != 1 {
+		t.Errorf("not logged: %v", logs.All())
+	}
+}
+
+// A policy that found no room for its lists releases none of those that others use.
+func TestNothingIsReleasedThatWasNotAcquired(t *testing.T) {
+	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{})
+	fill := []string{"https://lists.example/shared.json"}
+	for i := range 4999 {
+		fill = append(fill, fmt.Sprintf("https://lists.example/fill/%d.json", i))
+	}
+	if err := e.lists.Acquire(fill, 1); err != nil {
+		t.Fatal(err)
+	}
+	released := make(chan struct{})
+	func() {
+		id := policyWith(t, fill[0], "https://lists.example/more.json")
+		e.use(id)
+		runtime.AddCleanup(id, func(done chan struct{}) { close(done) }, released)
+	}()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		runtime.GC()
+		if none := func() bool {
+			for range e.policies.Range {
+				return false
+			}
+			return true
+		}(); none {
+			break
+		}
+	}
+	<-released
+	if got := len(e.lists.Status()); got != len(fill) {
+		t.Errorf("%d of %d lists are left", got, len(fill))
+	}
 }
 
 // The lists of a policy are released with it, as after an edit.

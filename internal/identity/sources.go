@@ -40,8 +40,8 @@ type dnsState struct {
 	loggedAt          time.Time
 }
 
-// logger returns the logger of the configuration that is running now.
-func logger() *zap.Logger { return caddy.Log().Named("http.handlers.robots_policy") }
+// logger returns the logger of the configuration that is running now. Tests replace it.
+var logger = func() *zap.Logger { return caddy.Log().Named("http.handlers.robots_policy") }
 
 // setFailing records whether fetching a URL fails, and reports whether that changed.
 func (s *sources) setFailing(url string, failing bool) bool {

@@ -6,7 +6,20 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 )
+
+// logged returns the warnings from now on.
+func logged(t *testing.T) *observer.ObservedLogs {
+	core, logs := observer.New(zapcore.WarnLevel)
+	before := logger
+	logger = func() *zap.Logger { return zap.New(core) }
+	t.Cleanup(func() { logger = before })
+	return logs
+}
 
 // A change of the resolver's state is logged once, and at most once a minute.
 func TestRecordLookup(t *testing.T) {

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site_test
+
+import (
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// A host that may stand for another one is restricted as both are, at the edge and in
+// what pages carry, and a permission for one of the two opens nothing.
+func TestOtherHostRestricts(t *testing.T) {
+	s := load(t, `version: 1
+rules:
+  - for: everyone
+    disallow: {crawl: /cart/, index: /cart/}
+    hosts: shop.example.com
+    enforce: block
+  - for: GPTBot
+    disallow: {crawl: /, index: /}
+    hosts: closed.example.com
+    enforce: block
+  - for: everyone
+    disallow: {crawl: /private/, index: /private/}
+    enforce: block
+  - for: everyone
+    allow: {crawl: /private/, index: /private/}
+    hosts: open.example.com
+`)
+	for _, c := range []struct {
+		host, path string
+		refused    bool
+	}{
+		{"shop.example.com", "/cart/x", true},
+		{"shop.example.com.", "/cart/x", true},
+		{"SHOP.example.com.:80", "/cart/x", true},
+		{"shop.example.com:80:80", "/cart/x", true},
+		{"[[shop.example.com]]", "/cart/x", true},
+		{"[shop.example.com].", "/cart/x", true},
+		{"shop.example.com.", "/", false},
+		{"www.example.com.", "/cart/x", false},
+		{"closed.example.com.", "/", true},
+		{"open.example.com", "/private/", false},
+		{"open.example.com.", "/private/", true},
+		{"open.example.com:80:80", "/private/", true},
+	} {
+		v := s.Edge(policy.Query{Crawler: s.Policy.Crawler("GPTBot"), Host: c.host, Path: c.path, Now: june})
+		if v.Refused() != c.refused {
+			t.Errorf("%s%s: refused %v, want %v", c.host, c.path, v.Refused(), c.refused)
+		}
+		if page := s.Page(c.host, c.path, june); (page.Values != nil && page.Elements != nil) != c.refused {
+			t.Errorf("%s%s: the page carries %v, want something: %v", c.host, c.path, page.Values, c.refused)
+		}
+	}
+}
