@@ -67,6 +67,7 @@ var codeTable = []codeInfo{
 	{"has-a-usage", policy.Warning, "There is a usage for this"},
 	{"duplicate-app-directive", policy.Warning, "Two directives for one application and path"},
 	{"word-for-boolean", policy.Warning, "A word where yes or no may be meant"},
+	{"usage-token-in-name", policy.Warning, "A usage token that is part of a crawler's name"},
 	{"unused-name", policy.Warning, "A name that is not used"},
 }
 
