@@ -4,6 +4,7 @@ package crawlers
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,7 +23,11 @@ func BenchmarkLoad(b *testing.B) {
 
 // BenchmarkCatalogue compares the whole catalogue with the part of it whose entries
 // are not from public collections alone, in the same run: more crawlers must not make
-// the recognition of browsers slower.
+// the recognition of browsers slower. ROBOTSPOLICY_OLD_CATALOGUE names a directory with
+// an older catalogue to compare with too:
+//
+//	git archive a3862ef crawlers/catalogue | tar x -C /tmp
+//	ROBOTSPOLICY_OLD_CATALOGUE=/tmp/crawlers go test ./crawlers -run - -bench Catalogue -count 6
 func BenchmarkCatalogue(b *testing.B) {
 	all, err := Default()
 	if err != nil {
@@ -32,10 +37,19 @@ func BenchmarkCatalogue(b *testing.B) {
 		return !slices.Contains(c.Sources, "operator") && !slices.Contains(c.Sources, "operator-unread") && c.AsOf == "2026-11-22"
 	}), all.AsOf())
 	browsers := browserStrings()
-	for _, c := range []struct {
+	type named struct {
 		name string
 		*Catalogue
-	}{{"reviewed", reviewed}, {"all", all}} {
+	}
+	compared := []named{{"reviewed", reviewed}, {"all", all}}
+	if dir := os.Getenv("ROBOTSPOLICY_OLD_CATALOGUE"); dir != "" {
+		old, err := load(os.DirFS(dir))
+		if err != nil {
+			b.Fatal(err)
+		}
+		compared = append([]named{{"old", old}}, compared...)
+	}
+	for _, c := range compared {
 		r := NewRecognizer(c.Patterns())
 		b.Run(fmt.Sprintf("%s=%d", c.name, c.Len()), func(b *testing.B) {
 			b.ReportAllocs()
