@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -82,7 +81,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&h.Policy) {
 		return d.ArgErr()
 	}
-	policyLines.Store(h.Policy, fmt.Sprintf("%s:%d", d.File(), d.Line()))
+	rememberLine(h.Policy, d)
 	seen := map[string]bool{}
 	for d.NextBlock(0) {
 		name := d.Val()
@@ -99,18 +98,6 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		}
 	}
 	return nil
-}
-
-// policyLines are the places in Caddyfiles, adapted by this process, that name policies:
-// the JSON that is provisioned has no lines.
-var policyLines sync.Map
-
-// withLine adds the place that names the policy to an error about it.
-func (h *Handler) withLine(err error) error {
-	if at, ok := policyLines.Load(h.Policy); ok && err != nil {
-		return fmt.Errorf("%s: %w", at, err)
-	}
-	return err
 }
 
 // subdirective takes one line of the block.

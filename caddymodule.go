@@ -169,7 +169,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Logger: ctx.Logger(), OnLoad: warnOnLoad(ctx.Logger(), requested, h.edge.verifier),
 	})
 	if err != nil || h.Audit == nil {
-		return h.withLine(err)
+		return withLine(h.Policy, err)
 	}
 	return auditor.Start(ctx, h.Audit, h.RobotsTxt == "merge", h.siteOf)
 }

@@ -47,7 +47,6 @@ const maxPageLines = 250
 // longPages are not read from the start to the end.
 var longPages = map[string]bool{
 	"decisions.md": true, "performance-figures.md": true, // a log; measurements
-	"edge.md": true, // to be split
 }
 
 // TestPages: each page is short, and the README shorter.
