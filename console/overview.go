@@ -111,7 +111,11 @@ func (v *view) steps() steps {
 	case 1:
 		return steps{store.ByHour, time.Hour, 3, "15:04", "every hour"}
 	case 7:
-		return steps{store.ByHour, 6 * time.Hour, 4, "Mon 2", "every 6 hours"}
+		by := store.BySixHours
+		if v.Fleet() {
+			by = store.ByHour
+		}
+		return steps{by, 6 * time.Hour, 4, "Mon 2", "every 6 hours"}
 	case 30:
 		return steps{store.ByDay, 24 * time.Hour, 5, "2 Jan", "every day"}
 	}

@@ -48,6 +48,15 @@ expect:
 func startCaddy(t *testing.T, policy string) *server {
 	t.Helper()
 	dir := t.TempDir()
+	if _, err := fillDemo(t.Context(), filepath.Join(dir, "activity"), demoOptions{Name: "storage:robots/site.yaml", Text: policy, Hosts: []string{"www.example.com", "news.example.com"}, Days: 7, Seed: 1, Share: 0.1, Now: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	return startCaddyWith(t, policy, dir)
+}
+
+// startCaddyWith is startCaddy with the store that a folder has.
+func startCaddyWith(t *testing.T, policy, dir string) *server {
+	t.Helper()
 	storage := filepath.Join(dir, "storage")
 	if err := os.MkdirAll(filepath.Join(storage, "robots"), 0o700); err != nil {
 		t.Fatal(err)
@@ -55,15 +64,11 @@ func startCaddy(t *testing.T, policy string) *server {
 	if err := os.WriteFile(filepath.Join(storage, "robots", "site.yaml"), []byte(policy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	act := filepath.Join(dir, "activity")
-	if _, err := fillDemo(t.Context(), act, demoOptions{Name: "storage:robots/site.yaml", Text: policy, Hosts: []string{"www.example.com", "news.example.com"}, Days: 7, Seed: 1, Share: 0.1, Now: time.Now()}); err != nil {
-		t.Fatal(err)
-	}
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(`{
 	admin off
 	storage file_system `+storage+`
 	robots_policy {
-		activity `+act+`
+		activity `+filepath.Join(dir, "activity")+`
 		console off {
 			title "The Example Gazette"
 			write

@@ -43,7 +43,7 @@ func (a *answer) spans(rolled int64) []span {
 		rolled = a.to // days is written with every merge
 	}
 	firstDay, lastDay := (a.from+23)/24, min(a.to/24, rolled+1)
-	if a.query.has(ByHour) || firstDay >= lastDay {
+	if a.query.has(ByHour) || a.query.has(BySixHours) || firstDay >= lastDay {
 		return []span{{hours, "hour", a.from, a.to, 24}}
 	}
 	return []span{
@@ -69,15 +69,14 @@ func (a *answer) addTables(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// columnOf is the expression for a dimension's number or, of a time, its bucket.
+// columnOf is the expression for a dimension's number or, of a time, its bucket. For a kind
+// it is the number of the crawler: see kinds.
 func columnOf(d Dimension, s span) string {
-	switch d {
-	case ByKind:
-		return "(SELECT kind FROM crawlers WHERE crawlers.crawler = t.crawler)"
-	case ByHour:
-		return "t.hour"
-	case ByDay:
-		return fmt.Sprintf("t.%s / %d", s.bucket, s.perDay)
+	if n := d.hours(); n > 0 {
+		return fmt.Sprintf("t.%s / %d", s.bucket, n*s.perDay/24)
+	}
+	if d == ByKind {
+		return "t.crawler"
 	}
 	return "t." + string(d)
 }
@@ -92,7 +91,11 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span) error {
 	where[0] = fmt.Sprintf("t.%s >= ? AND t.%[1]s < ?", s.bucket)
 	args := []any{s.from, s.to}
 	for d, values := range a.query.Only {
-		where = append(where, columnOf(d, s)+" IN (SELECT id FROM strings WHERE text IN (?"+strings.Repeat(", ?", len(values)-1)+"))")
+		chosen := "(SELECT id FROM strings WHERE text IN (?" + strings.Repeat(", ?", len(values)-1) + "))"
+		if d == ByKind {
+			chosen = "(SELECT crawler FROM crawlers WHERE kind IN " + chosen + ")"
+		}
+		where = append(where, columnOf(d, s)+" IN "+chosen)
 		for _, v := range values {
 			args = append(args, v)
 		}
@@ -108,7 +111,8 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span) error {
 	if len(groups) > 0 {
 		inner += " GROUP BY " + strings.Join(groups, ", ")
 	}
-	if a.query.Limit > 0 && !a.query.has(ByHour) && !a.query.has(ByDay) {
+	inner = a.kinds(inner)
+	if a.query.Limit > 0 && !a.query.timed() {
 		// Rows of another span and of the journals can change the order; four times as
 		// many leave room for that.
 		order := "n"
@@ -119,7 +123,7 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span) error {
 	}
 	var outer []string
 	for i, d := range a.query.By {
-		if d == ByHour || d == ByDay {
+		if d.hours() > 0 {
 			outer = append(outer, fmt.Sprintf("c%d", i))
 		} else {
 			outer = append(outer, fmt.Sprintf("coalesce((SELECT text FROM strings WHERE id = c%d), '')", i))
@@ -136,6 +140,27 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span) error {
 		}
 	}
 	return rows.Err()
+}
+
+// kinds sums up rows by crawler to rows by kind. Looking the kind up for each row of a
+// table would take longer than all else.
+func (a *answer) kinds(inner string) string {
+	if !a.query.has(ByKind) {
+		return inner
+	}
+	columns, groups := make([]string, len(a.query.By)), make([]string, len(a.query.By))
+	for i, d := range a.query.By {
+		columns[i], groups[i] = fmt.Sprintf("c%d", i), fmt.Sprintf("k%d", i)
+		if d == ByKind {
+			columns[i] = fmt.Sprintf("(SELECT kind FROM crawlers WHERE crawler = c%d)", i)
+		}
+		columns[i] += " AS " + groups[i]
+	}
+	summed := "SELECT " + strings.Join(columns, ", ") + ", sum(n) AS n, sum(b) AS b, sum(v) AS v FROM (" + inner + ") GROUP BY " + strings.Join(groups, ", ")
+	for i := range columns {
+		columns[i] = fmt.Sprintf("k%d AS c%[1]d", i)
+	}
+	return "SELECT " + strings.Join(columns, ", ") + ", n, b, v FROM (" + summed + ")"
 }
 
 // after is the first text, in the order of octets, that follows all with a prefix.
@@ -155,7 +180,7 @@ func (a *answer) scan(rows *sql.Rows) error {
 	into := make([]any, 0, len(values)+3)
 	var bucket int64
 	for i, d := range a.query.By {
-		if d == ByHour || d == ByDay {
+		if d.hours() > 0 {
 			into = append(into, &bucket)
 		} else {
 			into = append(into, &values[i])
@@ -180,12 +205,9 @@ func (a *answer) add(bucket int64, values []string, c journal.Counts) {
 	if row == nil {
 		row = &Row{Values: map[Dimension]string{}}
 		for i, d := range a.query.By {
-			switch d {
-			case ByHour:
-				row.Start = time.Unix(bucket*3600, 0).UTC()
-			case ByDay:
-				row.Start = time.Unix(bucket*86400, 0).UTC()
-			default:
+			if n := d.hours(); n > 0 {
+				row.Start = time.Unix(bucket*n*3600, 0).UTC()
+			} else {
 				row.Values[d] = values[i]
 			}
 		}
@@ -231,12 +253,9 @@ func (a *answer) addPending(k journal.Key, c *journal.Counts) {
 	bucket := int64(0)
 	values := make([]string, len(a.query.By))
 	for i, d := range a.query.By {
-		switch d {
-		case ByHour:
-			bucket = k.Hour
-		case ByDay:
-			bucket = k.Hour / 24
-		default:
+		if n := d.hours(); n > 0 {
+			bucket = k.Hour / n
+		} else {
 			values[i] = keyValue(&k, d)
 		}
 	}
@@ -255,7 +274,7 @@ func (a *answer) rows() []Row {
 		return cmp.Or(cmp.Compare(y.Requests, x.Requests), compareValues(a.query.By, x, y))
 	})
 	order := a.order
-	if a.query.Limit > 0 && len(order) > a.query.Limit && !a.query.has(ByHour) && !a.query.has(ByDay) {
+	if a.query.Limit > 0 && len(order) > a.query.Limit && !a.query.timed() {
 		order = order[:a.query.Limit]
 	}
 	rows := make([]Row, len(order))

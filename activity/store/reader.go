@@ -51,23 +51,37 @@ const (
 	ByRule     Dimension = "rule"
 	ByPolicy   Dimension = "policy"
 	ByPath     Dimension = "path"
-	ByHour     Dimension = "hour" // Row.Start is the start of an hour
-	ByDay      Dimension = "day"  // Row.Start is the start of a day, UTC
+	ByHour     Dimension = "hour"      // Row.Start is the start of an hour
+	BySixHours Dimension = "six hours" // Row.Start is 0, 6, 12 or 18 o'clock, UTC
+	ByDay      Dimension = "day"       // Row.Start is the start of a day, UTC
 )
+
+// hours is how many hours a bucket of a dimension has, 0 if it is not one of time.
+func (d Dimension) hours() int64 {
+	switch d {
+	case ByHour:
+		return 1
+	case BySixHours:
+		return 6
+	case ByDay:
+		return 24
+	}
+	return 0
+}
 
 // Query asks for totals of a span of time.
 type Query struct {
 	// From and To bound the span, in whole hours: From is included, To is not.
 	From, To time.Time
 	// Only selects the rows that have one of the values in a dimension, which may not
-	// be ByHour or ByDay.
+	// be one of time.
 	Only map[Dimension][]string
 	// PathPrefix selects the rows whose path begins with it.
 	PathPrefix string
 	// By are the dimensions of the answer's rows.
 	By []Dimension
 	// Limit is how many rows to return, those with the most requests; 0 is all.
-	// Where By has ByHour or ByDay, rows come in the order of time, and Limit is not
+	// Where By has one of time, rows come in the order of time, and Limit is not
 	// looked at.
 	Limit int
 	// Violating leaves out rows without violations. Rows come by the number of
@@ -87,6 +101,11 @@ func (q *Query) has(d Dimension) bool { return slices.Contains(q.By, d) }
 // paths tells whether a query needs the tables with paths.
 func (q *Query) paths() bool {
 	return q.has(ByPath) || len(q.Only[ByPath]) > 0 || q.PathPrefix != ""
+}
+
+// timed reports whether the rows of the answer come in the order of time.
+func (q *Query) timed() bool {
+	return slices.ContainsFunc(q.By, func(d Dimension) bool { return d.hours() > 0 })
 }
 
 // Key is equal for queries with the same answer.

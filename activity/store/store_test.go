@@ -72,6 +72,8 @@ func (m model) add(q Query, v activity.Visit) {
 	id := ""
 	for _, d := range q.By {
 		switch d {
+		case BySixHours:
+			id += v.Time.UTC().Truncate(6*time.Hour).Format(time.RFC3339) + "|"
 		case ByHour:
 			id += v.Time.UTC().Truncate(time.Hour).Format(time.RFC3339) + "|"
 		case ByDay:
@@ -94,7 +96,7 @@ func modelOf(q Query, rows []Row) model {
 	for _, r := range rows {
 		id := ""
 		for _, d := range q.By {
-			if d == ByHour || d == ByDay {
+			if d.hours() > 0 {
 				id += r.Start.Format(time.RFC3339) + "|"
 			} else {
 				id += r.Values[d] + "|"
@@ -162,15 +164,13 @@ func TestTotalsAgainstModel(t *testing.T) {
 	if err := s.flush(); err != nil {
 		t.Fatal(err)
 	}
-	dimensions := []Dimension{ByHost, ByCrawler, ByKind, ByIdentity, ByDecision, ByRule, ByPolicy, ByPath, ByHour, ByDay}
+	dimensions := []Dimension{ByHost, ByCrawler, ByKind, ByIdentity, ByDecision, ByRule, ByPolicy, ByPath, ByHour, BySixHours, ByDay}
 	for range asked {
 		q := Query{From: start.Truncate(time.Hour).Add(time.Duration(rnd.IntN(120)-10) * time.Hour), Only: map[Dimension][]string{}}
 		q.To = q.From.Add(time.Duration(rnd.IntN(100)) * time.Hour)
 		for _, i := range rnd.Perm(len(dimensions))[:rnd.IntN(4)] {
-			if d := dimensions[i]; d != ByDay || !q.has(ByHour) {
-				if d != ByHour || !q.has(ByDay) {
-					q.By = append(q.By, d)
-				}
+			if d := dimensions[i]; d.hours() == 0 || !q.timed() {
+				q.By = append(q.By, d)
 			}
 		}
 		if rnd.IntN(2) == 0 {

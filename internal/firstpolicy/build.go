@@ -96,7 +96,8 @@ func (b *builder) header() string {
 	} else {
 		lines = append(lines, "What crawlers may do with this site.")
 	}
-	lines = append(lines, "After a change: caddy robots-policy check FILE")
+	lines = append(lines, "After a change: caddy robots-policy check FILE",
+		"To keep out changes that would refuse search engines: max_search_loss 0, in the Caddyfile under activity")
 	if len(b.spec.Sitemaps) == 0 {
 		lines = append(lines, "If the site has a sitemap, name it here: sitemaps: /sitemap.xml")
 	}
