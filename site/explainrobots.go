@@ -75,6 +75,12 @@ func (s *Site) robotsDiffers(c *Channel, q policy.Query, disallowed bool) {
 			"robots.txt cannot ask for an identity and addresses every client of that name", d.Verdict))
 		return
 	}
+	names := q.Purposes
+	if q.Purposes = nil; names != nil && disallowed == (s.Policy.Decide(q).Verdict == policy.Disallowed) {
+		c.Differs = append(c.Differs, fmt.Sprintf("for a client that names a purpose (%s), crawling is %s: "+
+			"robots.txt can say so only to crawlers without a group of their own", strings.Join(names, ", "), d.Verdict))
+		return
+	}
 	c.Differs = append(c.Differs, fmt.Sprintf("the policy decides that crawling is %s: robots.txt cannot say so here, "+
 		"as its readers only compare the lengths of patterns, and so it says the stricter", d.Verdict))
 }

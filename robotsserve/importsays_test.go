@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// What the drafts and ACAP 1.0 say beside Allow and Disallow is in the policy that Import
+// makes, and what cannot be is reported.
+func TestImportSaysWhatDocumentsSay(t *testing.T) {
+	type ask struct {
+		agent, purpose, path string
+		may                  bool
+	}
+	for _, c := range []struct {
+		name, section, file string
+		asks                []ask
+		note                string
+	}{
+		{
+			"a group of a purpose is not everyone's", "draft-illyes-rep-purpose-00 section 2",
+			"User-agent: *\nDisallow: /a/\n\nUser-Agent-Purpose: training\nDisallow: /t/\n\nUser-Agent-Purpose: search\nDisallow: /b/\n",
+			[]ask{
+				{"", "", "/x", true}, {"", "", "/a/x", false}, {"", "", "/b/x", true}, {"", "training", "/t/x", false}, {"", "training", "/a/x", true}, {"", "", "/t/x", true},
+				{"", "search", "/b/x", false}, {"", "search", "/a/x", true}, {"", "search", "/x", true},
+			},
+			"",
+		},
+		{
+			"of the same pattern, the record decides", "ACAP 2.9.2",
+			"##ACAP version=1.0\nUser-agent: *\nAllow: /a/\n\nACAP-crawler: *\nACAP-disallow-crawl: /a/\n",
+			[]ask{{"", "", "/a/x", false}, {"", "", "/b", true}},
+			"",
+		},
+		{
+			"records alone count", "ACAP 2.9.1",
+			"##ACAP version=1.0\nUser-agent: *\nAllow: /\n\nACAP-ignore-conventional-records\nACAP-crawler: *\nACAP-disallow-crawl: /a/\n",
+			[]ask{{"", "", "/a/x", false}, {"", "", "/b", true}},
+			"",
+		},
+		{
+			"what a Disallow closes stays closed to those who do not know ACAP", "ACAP 2.9.2",
+			"##ACAP version=1.0\nUser-agent: *\nDisallow: /a/\n\nACAP-crawler: *\nACAP-allow-crawl: /a/\n",
+			[]ask{{"", "", "/a/x", false}},
+			"the policy keeps it closed",
+		},
+		{
+			"letters in upper and lower case", "ACAP 2.4.3",
+			"##ACAP version=1.0\nACAP-crawler: *\nACAP-disallow-index: /News/\n",
+			nil,
+			"ignores case",
+		},
+		{
+			"a record is for its crawler", "ACAP 2.3.1",
+			"##ACAP version=1.0\nACAP-crawler: GPTBot\nACAP-disallow-crawl: /a/\n",
+			[]ask{{"GPTBot", "", "/a/x", false}, {"Other", "", "/a/x", true}},
+			"",
+		},
+		{
+			"directives of a group that has none of its own", "RFC 9309 section 2.2.1",
+			"User-agent: *\nApp-Directives: example;x\nDisallow: /a/\n\nUser-agent: GPTBot\nDisallow: /b/\n",
+			[]ask{{"GPTBot", "", "/a/x", true}, {"GPTBot", "", "/b/x", false}},
+			"in the policy it holds for GPTBot too",
+		},
+	} {
+		t.Run(c.name+", "+c.section, func(t *testing.T) {
+			data := []byte(c.file)
+			for _, from := range []string{"the file", "what it is rendered as"} {
+				im, err := Import(data, ImportOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				noted := slices.ContainsFunc(im.Notes, func(n Note) bool { return strings.Contains(n.Message, c.note) })
+				if from == "the file" && c.note != "" && !noted {
+					t.Errorf("%s: want %q in %+v", from, c.note, im.Notes)
+				}
+				p := compile(t, im.Spec)
+				for _, a := range c.asks {
+					q := policy.Query{Crawler: p.Crawler(a.agent), Path: a.path, Identity: policy.Verified}
+					if a.purpose != "" {
+						q.Purposes = []string{a.purpose}
+					}
+					if got := p.Decide(q).Verdict != policy.Disallowed; got != a.may {
+						t.Errorf("%s: %+v: %v\n%s", from, a, got, describe(im.Spec))
+					}
+				}
+				data = render(t, p, "").Body
+			}
+		})
+	}
+}
