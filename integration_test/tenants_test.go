@@ -13,9 +13,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// tenantPolicy closes a path to RudeBot, and tells how often the file was written.
+// tenantPolicy closes a path to RudeBot, limits SlowBot, and tells how often the file was
+// written.
 func tenantPolicy(path string, version int) string {
-	return fmt.Sprintf("version: 1\ncrawlers:\n  RudeBot: {}\nrules:\n  - for: RudeBot\n    disallow:\n      crawl: %s\n    enforce: block\n# %d\n", path, version)
+	return fmt.Sprintf("version: 1\ncrawlers:\n  RudeBot: {}\n  SlowBot: {}\nrules:\n  - for: RudeBot\n    disallow:\n      crawl: %s\n    enforce: block\n  - for: SlowBot\n    limit: 3/h\n# %d\n", path, version)
 }
 
 // Whatever one tenant does to its policy file, and whatever crawlers do on its hosts,
@@ -42,11 +43,32 @@ func TestHostileTenant(t *testing.T) {
 		}
 	}
 
+	// The tenants' policies are equal but for a path, and so are their limits.
+	for host, n := range map[string]int{"evil.example": 50, "good.example": 10} {
+		passed := 0
+		for range n {
+			if s.get("/x", "Host", host, "User-Agent", "SlowBot/1.0").StatusCode == http.StatusOK {
+				passed++
+			}
+		}
+		if passed != 3 {
+			t.Errorf("%s: %d requests pass, want 3", host, passed)
+		}
+	}
+
 	large := "version: 1\nrules:\n" + strings.Repeat("  - for: OtherBot\n    disallow:\n      crawl: [/a, /b]\n", policyfile.MaxSize/64)
 	for _, attack := range []struct {
 		name string
 		do   func()
 	}{
+		{"address lists", func() {
+			var lists []string
+			for i := range 8 {
+				lists = append(lists, fmt.Sprintf("https://192.0.2.1/%d.json", i))
+			}
+			write("evil.example", "version: 1\ncrawlers:\n  Googlebot: {address-lists: ["+strings.Join(lists, ", ")+"]}\n  RudeBot: {}\nrules:\n  - for: RudeBot\n    disallow:\n      crawl: /lists/\n    enforce: block\n")
+			eventually(t, "the policy with lists", func() bool { return ask("evil.example", "/lists/").StatusCode == http.StatusForbidden })
+		}},
 		{"a broken file", func() { write("evil.example", "version: 1\nrulez: 1\n") }},
 		{"a large file", func() { write("evil.example", large) }},
 		{"made-up hosts", func() {
@@ -67,6 +89,9 @@ func TestHostileTenant(t *testing.T) {
 		if r := ask("good.example", "/evil/"); r.StatusCode != http.StatusOK || r.body != "page" {
 			t.Errorf("%s: %s", name, r.Status)
 		}
+	}
+	if r := s.get("/x", "Host", "good.example", "User-Agent", "Googlebot/2.1", "X-Forwarded-For", "66.249.66.1"); r.StatusCode != http.StatusOK {
+		t.Errorf("Googlebot: %s", r.Status)
 	}
 	// The crawler has violated only what it had read of the good tenant, which was
 	// forgotten for no flood of the evil one's hosts.

@@ -33,7 +33,8 @@ func TestNonces(t *testing.T) {
 // However many nonces are live, new signatures of every signer are accepted, no nonce
 // is accepted twice, and memory is bounded.
 func TestNoncesWhenFull(t *testing.T) {
-	n := nonces{max: 100_000}
+	forgot := map[string]int{}
+	n := nonces{max: 100_000, forgot: func(signer string) { forgot[signer]++ }}
 	at := time.Unix(now, 0)
 	day := func(from time.Time) time.Time { return from.Add(24 * time.Hour) }
 	if err := n.use("quiet", "q", at, at, day(at)); err != nil {
@@ -47,6 +48,9 @@ func TestNoncesWhenFull(t *testing.T) {
 	}
 	if n.count > n.max || len(n.signers["flooded"].used)+1 != n.count {
 		t.Errorf("%d nonces, %d of them the flooded signer's", n.count, len(n.signers["flooded"].used))
+	}
+	if len(forgot) != 1 || forgot["flooded"] == 0 {
+		t.Errorf("reported as forgotten: %v", forgot)
 	}
 	later := at.Add(time.Hour)
 	if err := n.use("flooded", "new", later, later, day(later)); err != nil {
