@@ -3,6 +3,7 @@
 package robotspolicy
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,11 +18,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/cataloguestore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
-	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
 func init() {
@@ -80,72 +80,6 @@ func (a *adminAPI) Routes() []caddy.AdminRoute {
 	}
 }
 
-// policyStatus is the status of a policy.
-type policyStatus struct {
-	Policy   string                 `json:"policy"` // its name in the configuration
-	SHA256   string                 `json:"sha256"`
-	Since    time.Time              `json:"since"`
-	Rules    int                    `json:"rules"`
-	Warnings policyfile.Diagnostics `json:"warnings"`
-	// Why the current state of the source is not served; absent if it is.
-	Error      string             `json:"error,omitempty"`
-	ErrorSince *time.Time         `json:"error_since,omitempty"`
-	Checked    time.Time          `json:"checked"`
-	Reload     string             `json:"reload"` // how often the source is checked, or off
-	Sites      int                `json:"sites"`  // the handlers that use the policy
-	Watching   int                `json:"watching"`
-	Older      []string           `json:"older_sha256,omitempty"` // versions that handlers with reload off still serve
-	Reloads    policystore.Counts `json:"reloads"`
-}
-
-func statusOf(d *policystore.Document) policyStatus {
-	s := d.Status()
-	p := policyStatus{
-		Policy: d.Name, SHA256: s.Current.SHA256, Since: s.Current.Since.UTC(), Rules: len(s.Current.Site.File.Spec.Rules),
-		Warnings: s.Current.Warnings, Checked: s.Checked.UTC(), Reload: intervalText(s.Interval),
-		Sites: s.Subscribers, Watching: s.Watching, Older: s.Older, Reloads: s.Counts,
-	}
-	if p.Warnings == nil {
-		p.Warnings = policyfile.Diagnostics{}
-	}
-	if s.Err != nil {
-		since := s.ErrSince.UTC()
-		p.Error, p.ErrorSince = s.Err.Error(), &since
-	}
-	return p
-}
-
-// hostsStatus is the status of a policy with a file for each host.
-type hostsStatus struct {
-	Policy  string             `json:"policy"`
-	Loaded  int                `json:"loaded"`          // files in memory
-	Broken  int                `json:"broken"`          // of them, those with an error now
-	Missing int                `json:"missing"`         // files known not to exist
-	Error   string             `json:"error,omitempty"` // of their directory; absent if it can be read
-	Reload  string             `json:"reload"`
-	Sites   int                `json:"sites"`
-	Reloads policystore.Counts `json:"reloads"`
-}
-
-func hostsStatusOf(h *policystore.Hosts) hostsStatus {
-	s := h.Status()
-	p := hostsStatus{
-		Policy: h.Name(), Loaded: s.Loaded, Broken: s.Broken, Missing: s.Missing,
-		Reload: intervalText(s.Interval), Sites: s.Subscribers, Reloads: s.Counts,
-	}
-	if s.Err != nil {
-		p.Error = s.Err.Error()
-	}
-	return p
-}
-
-func intervalText(d time.Duration) string {
-	if d == 0 {
-		return "off"
-	}
-	return d.String()
-}
-
 func (a *adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.Path != adminPath {
 		routes := a.Routes()
@@ -155,13 +89,13 @@ func (a *adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 		}
 		return apiError(http.StatusNotFound, fmt.Errorf("not found; there are %s", strings.Join(paths, ", ")))
 	}
-	list := []policyStatus{}
+	list := []policystore.Report{}
 	for _, d := range policystore.Documents() {
-		list = append(list, statusOf(d))
+		list = append(list, policystore.ReportOf(d))
 	}
-	hosts := []hostsStatus{}
+	hosts := []policystore.HostsReport{}
 	for _, h := range policystore.AllHosts() {
-		hosts = append(hosts, hostsStatusOf(h))
+		hosts = append(hosts, policystore.ReportOfHosts(h))
 	}
 	return respondJSON(w, http.StatusOK, map[string]any{"policies": list, "hosts": hosts, "catalogue": cataloguestore.CurrentStatus()})
 }
@@ -217,34 +151,10 @@ func (*adminAPI) robotsTxt(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// reloadResult is the result of loading a policy anew.
-type reloadResult struct {
-	Policy  string        `json:"policy"`
-	Result  string        `json:"result"` // applied, unchanged or rejected
-	SHA256  string        `json:"sha256,omitempty"`
-	Error   string        `json:"error,omitempty"`
-	Changes []string      `json:"changes,omitempty"`
-	Details *compare.Diff `json:"details,omitempty"`
-}
-
-func resultOf(name string, o policystore.Outcome) reloadResult {
-	result := reloadResult{Policy: name, Result: "unchanged"}
-	switch {
-	case o.Err != nil:
-		result.Result, result.Error = "rejected", o.Err.Error()
-	case o.Now != o.Before:
-		result.Result, result.Changes, result.Details = "applied", o.Changes.Words(), o.Changes
-	}
-	if o.Now != nil {
-		result.SHA256 = o.Now.SHA256
-	}
-	return result
-}
-
 func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 	cataloguestore.Check(r.Context())
 	name := r.URL.Query().Get("policy")
-	hosts := []hostsStatus{}
+	hosts := []policystore.HostsReport{}
 	for _, h := range policystore.AllHosts() {
 		if name != "" && name != h.Name() {
 			continue
@@ -252,7 +162,7 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 		if !h.Reload(r.Context()) {
 			return apiError(http.StatusServiceUnavailable, fmt.Errorf("reading the directory of %s takes too long", h.Name()))
 		}
-		hosts = append(hosts, hostsStatusOf(h))
+		hosts = append(hosts, policystore.ReportOfHosts(h))
 	}
 	var chosen []*policystore.Document
 	if name == "" || len(hosts) == 0 {
@@ -262,14 +172,14 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	status := http.StatusOK
-	results := []reloadResult{}
+	results := []policystore.ReloadReport{}
 	for _, d := range chosen {
 		o := d.Reload(r.Context())
 		o.Notify()
 		if o.Err != nil {
 			status = http.StatusUnprocessableEntity
 		}
-		results = append(results, resultOf(d.Name, o))
+		results = append(results, o.Report(d.Name))
 	}
 	return respondJSON(w, status, map[string]any{"results": results, "hosts": hosts})
 }
@@ -341,6 +251,49 @@ func namesOf(ds []*policystore.Document) string {
 		names[i] = d.Name
 	}
 	return strings.Join(names, ", ")
+}
+
+// Violations are those of the last week, unless the request says otherwise, and at
+// most maxViolations rows.
+const (
+	violationsSince = 7 * 24 * time.Hour
+	maxViolations   = 1000
+)
+
+// violations shows what crawlers fetched against the robots.txt that they had read.
+func violations(w http.ResponseWriter, r *http.Request) error {
+	since := violationsSince
+	if word := r.URL.Query().Get("since"); word != "" {
+		var err error
+		if since, err = caddy.ParseDuration(word); err != nil || since <= 0 {
+			return apiError(http.StatusBadRequest, fmt.Errorf("invalid since %q: must be a duration such as 24h or 30d", word))
+		}
+	}
+	stored, ok := recorders.Find[recorders.ViolationStore]()
+	if !ok {
+		if _, err := caddy.GetModule(recorderNamespace + ".activity"); err != nil {
+			return apiError(http.StatusNotImplemented, errors.New("violations are in the activity store, which this build does not have: "+consoleMissing))
+		}
+		return apiError(http.StatusNotFound, errors.New("violations are in the activity store, which is off: write `activity DIRECTORY` in the global option robots_policy"))
+	}
+	all, err := stored.Violations(r.Context(), time.Now().Add(-since), maxViolations)
+	if err != nil {
+		return apiError(http.StatusInternalServerError, err)
+	}
+	return respondJSON(w, http.StatusOK, map[string]any{"violations": all})
+}
+
+func respondJSON(w http.ResponseWriter, status int, v any) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+func apiError(status int, err error) error {
+	return caddy.APIError{HTTPStatus: status, Err: err}
 }
 
 var (
