@@ -138,9 +138,6 @@ func (v *view) crawlerTraffic(d *crawlerData) error {
 		return err
 	}
 	buckets := v.series(rows)
-	if v.Days == 7 {
-		buckets, s = byDay(buckets), steps{every: 1, label: "Mon 2", words: "every day"}
-	}
 	d.Chart = newChart("hatch", fmt.Sprintf("%s, requests %s by verdict, %s", d.Label(), s.words, v.Period()), buckets, s.every, s.label)
 	d.Chart.Note = "Requests " + s.words + ", UTC."
 	return nil

@@ -111,11 +111,7 @@ func (v *view) steps() steps {
 	case 1:
 		return steps{store.ByHour, time.Hour, 3, "15:04", "every hour"}
 	case 7:
-		by := store.BySixHours
-		if v.Fleet() {
-			by = store.ByHour
-		}
-		return steps{by, 6 * time.Hour, 4, "Mon 2", "every 6 hours"}
+		return steps{store.ByDay, 24 * time.Hour, 1, "Mon 2", "every day"}
 	case 30:
 		return steps{store.ByDay, 24 * time.Hour, 5, "2 Jan", "every day"}
 	}
@@ -126,7 +122,7 @@ func (v *view) steps() steps {
 func (v *view) series(rows []store.Row) []bucket {
 	s := v.steps()
 	from, to := v.span()
-	if s.by == store.ByDay || v.Days == 7 {
+	if s.by == store.ByDay {
 		to = v.now.Truncate(24*time.Hour).AddDate(0, 0, 1)
 	}
 	n := int(to.Sub(from) / s.width)

@@ -43,7 +43,7 @@ func (a *answer) spans(rolled int64) []span {
 		rolled = a.to // days is written with every merge
 	}
 	firstDay, lastDay := (a.from+23)/24, min(a.to/24, rolled+1)
-	if a.query.has(ByHour) || a.query.has(BySixHours) || firstDay >= lastDay {
+	if a.query.has(ByHour) || firstDay >= lastDay {
 		return []span{{hours, "hour", a.from, a.to, 24}}
 	}
 	return []span{

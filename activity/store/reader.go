@@ -51,9 +51,8 @@ const (
 	ByRule     Dimension = "rule"
 	ByPolicy   Dimension = "policy"
 	ByPath     Dimension = "path"
-	ByHour     Dimension = "hour"      // Row.Start is the start of an hour
-	BySixHours Dimension = "six hours" // Row.Start is 0, 6, 12 or 18 o'clock, UTC
-	ByDay      Dimension = "day"       // Row.Start is the start of a day, UTC
+	ByHour     Dimension = "hour" // Row.Start is the start of an hour
+	ByDay      Dimension = "day"  // Row.Start is the start of a day, UTC
 )
 
 // hours is how many hours a bucket of a dimension has, 0 if it is not one of time.
@@ -61,8 +60,6 @@ func (d Dimension) hours() int64 {
 	switch d {
 	case ByHour:
 		return 1
-	case BySixHours:
-		return 6
 	case ByDay:
 		return 24
 	}

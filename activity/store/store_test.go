@@ -72,8 +72,6 @@ func (m model) add(q Query, v activity.Visit) {
 	id := ""
 	for _, d := range q.By {
 		switch d {
-		case BySixHours:
-			id += v.Time.UTC().Truncate(6*time.Hour).Format(time.RFC3339) + "|"
 		case ByHour:
 			id += v.Time.UTC().Truncate(time.Hour).Format(time.RFC3339) + "|"
 		case ByDay:
@@ -164,7 +162,7 @@ func TestTotalsAgainstModel(t *testing.T) {
 	if err := s.flush(); err != nil {
 		t.Fatal(err)
 	}
-	dimensions := []Dimension{ByHost, ByCrawler, ByKind, ByIdentity, ByDecision, ByRule, ByPolicy, ByPath, ByHour, BySixHours, ByDay}
+	dimensions := []Dimension{ByHost, ByCrawler, ByKind, ByIdentity, ByDecision, ByRule, ByPolicy, ByPath, ByHour, ByDay}
 	for range asked {
 		q := Query{From: start.Truncate(time.Hour).Add(time.Duration(rnd.IntN(120)-10) * time.Hour), Only: map[Dimension][]string{}}
 		q.To = q.From.Add(time.Duration(rnd.IntN(100)) * time.Hour)
