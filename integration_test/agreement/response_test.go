@@ -253,7 +253,10 @@ func (x *exam) contentUsageHeader(q question, a answer, page *page) {
 	for _, u := range preferences {
 		want := preference(theirs, u)
 		for _, at := range x.readings(q.path) {
-			want = stricter(want, x.preferred(q, at, u))
+			// What is said of a path in other letter case only ever restricts.
+			if says := x.preferred(q, at, u); !at.anyCase || says == "n" {
+				want = stricter(want, says)
+			}
 		}
 		same(x, "headers: Content-Usage", q, u.String()+"="+preference(line, u), u.String()+"="+want)
 	}
@@ -332,15 +335,16 @@ func textOf(page string) string {
 // reading is one way in which a server may read a path: in one of its forms, with
 // letter case or without.
 type reading struct {
-	spec *policy.Spec
-	path string
+	spec    *policy.Spec
+	path    string
+	anyCase bool
 }
 
 // readings are those of a path that was sent.
 func (x *exam) readings(sent string) (all []reading) {
 	folded := cached(x.p, "folded", func() *policy.Spec { return foldedSpec(x.p.spec) })
 	for _, path := range crawlertest.ServedPaths(sent) {
-		all = append(all, reading{x.p.spec, path}, reading{folded, crawlertest.NormalPath(strings.ToLower(path))})
+		all = append(all, reading{x.p.spec, path, false}, reading{folded, crawlertest.NormalPath(strings.ToLower(path)), true})
 	}
 	return all
 }
