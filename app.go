@@ -71,8 +71,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// Start watches the catalogue, opens what recorders write to, and starts the options. Provision does neither: a
-// configuration that is only validated must not lock the directories of a running server.
+// Start watches the catalogue, opens what recorders write to, and starts the options.
+// Provision does none of it: a configuration that is only validated must not lock the
+// directories of a running server.
 func (a *App) Start() error {
 	a.catalogue.Start()
 	for name, r := range a.recorders {
