@@ -3,13 +3,11 @@
 package robotspolicy
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -17,6 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/publication"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -51,7 +50,7 @@ func record(w http.ResponseWriter, r *http.Request, s *policystore.Snapshot, v *
 	caddyhttp.SetVar(r.Context(), recordedVar, true)
 	rec := recordings.Get().(*recording)
 	rec.ResponseWriter = w
-	rec.visit = activity.Visit{Host: policy.NormalizeHost(r.Host), RobotsTxt: robots, Policy: publishedPolicy(s)}
+	rec.visit = activity.Visit{Host: policy.NormalizeHost(r.Host), RobotsTxt: robots, Policy: publication.Policy(s)}
 	if v == nil {
 		rec.visit.Time, rec.visit.Crawler, rec.visit.Kind = time.Now(), name, activity.KindUnknown
 		rec.visit.Identity, rec.visit.Decision = activity.Claimed, activity.Allowed
@@ -129,67 +128,3 @@ func (rec *recording) ReadFrom(r io.Reader) (int64, error) {
 	rec.visit.Bytes += n
 	return n, err
 }
-
-// published is what the recorders were given of a version of a policy.
-type published struct {
-	recorders atomic.Uint64 // recorders.Generation that has the policy
-	mu        sync.Mutex
-	robots    map[string]bool // hosts and entity tags
-}
-
-// maxPublished bounds how many robots.txt of one policy are remembered as published.
-const maxPublished = 1000
-
-func publishedOf(s *policystore.Snapshot) *published {
-	return s.Recorded(func() any { return new(published) }).(*published)
-}
-
-// policyVersion is what visits call a version of a policy.
-func policyVersion(s *policystore.Snapshot) string { return s.SHA256[:12] }
-
-// publishedPolicy is the version of a policy, which the recorders get with the first
-// visit under it.
-func publishedPolicy(s *policystore.Snapshot) string {
-	version := policyVersion(s)
-	p := publishedOf(s)
-	if g := recorders.Generation(); p.recorders.Load() != g && p.recorders.Swap(g) != g {
-		p.mu.Lock()
-		clear(p.robots)
-		p.mu.Unlock()
-		recorders.Publish(recorders.Publication{Kind: "policy", Version: version, Name: s.Site.File.Name, Time: s.Since, Text: s.Text})
-	}
-	return version
-}
-
-// publishRobots gives the recorders a robots.txt that a crawler gets for the first
-// time. serve answers a request with it.
-func publishRobots(s *policystore.Snapshot, host, version string, r *http.Request, serve func(http.ResponseWriter, *http.Request)) {
-	p := publishedOf(s)
-	p.mu.Lock()
-	known := p.robots[host+" "+version]
-	if !known {
-		if p.robots == nil || len(p.robots) >= maxPublished {
-			p.robots = map[string]bool{}
-		}
-		p.robots[host+" "+version] = true
-	}
-	p.mu.Unlock()
-	if known {
-		return
-	}
-	plain := r.Clone(r.Context())
-	plain.Header = http.Header{}
-	text := textWriter{header: http.Header{}}
-	serve(&text, plain)
-	recorders.Publish(recorders.Publication{Kind: "robots", Version: version, Host: host, Name: s.Site.File.Name, Time: time.Now(), Text: text.body.String()})
-}
-
-// textWriter is a response in memory.
-type textWriter struct {
-	header http.Header
-	body   bytes.Buffer
-}
-
-func (t *textWriter) Header() http.Header         { return t.header }
-func (t *textWriter) WriteHeader(int)             {}
-func (t *textWriter) Write(b []byte) (int, error) { return t.body.Write(b) }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/fetchlog"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/publication"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/upstreamrobots"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -61,7 +62,7 @@ func (t *robotsTxt) serve(w http.ResponseWriter, r *http.Request, s *policystore
 	}
 	fetchesOf(s).Add(v.fetcher, v.query.Host, fetchlog.Version{ETag: etag, Site: s.Site, At: v.query.Now})
 	if recorders.Active() {
-		publishRobots(s, policy.NormalizeHost(r.Host), etag, r, func(w http.ResponseWriter, r *http.Request) { s.Site.ServeRobots(w, r, answer) })
+		publication.Robots(s, policy.NormalizeHost(r.Host), etag, r, func(w http.ResponseWriter, r *http.Request) { s.Site.ServeRobots(w, r, answer) })
 	}
 }
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package publication gives the recorders each version of a policy, and each robots.txt
+// of it, the first time that a crawler meets it.
+package publication
+
+import (
+	"bytes"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+)
+
+// published is what the recorders were given of a version of a policy.
+type published struct {
+	recorders atomic.Uint64 // recorders.Generation that has the policy
+	mu        sync.Mutex
+	robots    map[string]bool // hosts and entity tags
+}
+
+// maxRobots bounds how many robots.txt of one policy are remembered as published.
+const maxRobots = 1000
+
+func of(s *policystore.Snapshot) *published {
+	return s.Recorded(func() any { return new(published) }).(*published)
+}
+
+// Policy returns what visits call a version of a policy, which the recorders get with the first
+// visit under it.
+func Policy(s *policystore.Snapshot) string {
+	version := s.SHA256[:12]
+	p := of(s)
+	if g := recorders.Generation(); p.recorders.Load() != g && p.recorders.Swap(g) != g {
+		p.mu.Lock()
+		clear(p.robots)
+		p.mu.Unlock()
+		recorders.Publish(recorders.Publication{Kind: "policy", Version: version, Name: s.Site.File.Name, Time: s.Since, Text: s.Text})
+	}
+	return version
+}
+
+// Robots gives the recorders a robots.txt that a crawler gets for the first
+// time. serve answers a request with it.
+func Robots(s *policystore.Snapshot, host, version string, r *http.Request, serve func(http.ResponseWriter, *http.Request)) {
+	p := of(s)
+	p.mu.Lock()
+	known := p.robots[host+" "+version]
+	if !known {
+		if p.robots == nil || len(p.robots) >= maxRobots {
+			p.robots = map[string]bool{}
+		}
+		p.robots[host+" "+version] = true
+	}
+	p.mu.Unlock()
+	if known {
+		return
+	}
+	plain := r.Clone(r.Context())
+	plain.Header = http.Header{}
+	text := textWriter{header: http.Header{}}
+	serve(&text, plain)
+	recorders.Publish(recorders.Publication{Kind: "robots", Version: version, Host: host, Name: s.Site.File.Name, Time: time.Now(), Text: text.body.String()})
+}
+
+// textWriter is a response in memory.
+type textWriter struct {
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (t *textWriter) Header() http.Header         { return t.header }
+func (t *textWriter) WriteHeader(int)             {}
+func (t *textWriter) Write(b []byte) (int, error) { return t.body.Write(b) }
