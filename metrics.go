@@ -4,8 +4,6 @@ package robotspolicy
 
 import (
 	"errors"
-	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/auditor"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cataloguestore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/labels"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -39,22 +38,15 @@ const (
 )
 
 // Every label has a closed set of values: rules and crawlers come from the policy
-// and the catalogue, never from requests. Past these bounds they become otherLabel.
-const (
-	otherLabel    = "other"
-	maxLabelRules = 200
-	maxLabelBots  = 2000
-	maxLabelBytes = 64
-)
+// and the catalogue, never from requests. Past these bounds they become labels.Other.
+const maxLabelRules, maxLabelBots = 200, 2000
 
 // visitMetrics counts what crawlers do.
 type visitMetrics struct {
 	requests, violations, identities *prometheus.CounterVec
 	override                         *prometheus.GaugeVec
 
-	mu    sync.RWMutex
-	rules map[string]string // labels by name
-	bots  map[string]string
+	rules, bots *labels.Set
 }
 
 // processMetrics is registered with the registry of every configuration, so that
@@ -77,7 +69,7 @@ func newVisitMetrics() *visitMetrics {
 			"crawler", "verified"),
 		override: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("enforce_override", "Handlers whose enforcement was limited through the admin API, by mode.")),
 			[]string{"mode"}),
-		rules: map[string]string{}, bots: map[string]string{},
+		rules: labels.NewSet(maxLabelRules), bots: labels.NewSet(maxLabelBots),
 	}
 }
 
@@ -102,38 +94,14 @@ func (m *visitMetrics) register(r *prometheus.Registry) error {
 }
 
 // crawler returns the label of a crawler: its token in the catalogue or the policy.
-func (m *visitMetrics) crawler(token string) string { return m.label(m.bots, maxLabelBots, token) }
+func (m *visitMetrics) crawler(token string) string { return m.bots.Label(token) }
 
 // rule returns the label of a rule, empty for nil.
 func (m *visitMetrics) rule(s *site.Site, r *policy.Rule) string {
 	if r == nil {
 		return ""
 	}
-	return m.label(m.rules, maxLabelRules, s.RuleName(r))
-}
-
-// label returns the label of a name, otherLabel if there are too many already.
-func (m *visitMetrics) label(labels map[string]string, limit int, name string) string {
-	m.mu.RLock()
-	l, ok := labels[name]
-	m.mu.RUnlock()
-	if ok {
-		return l
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if l, ok := labels[name]; ok {
-		return l
-	}
-	if len(labels) >= limit {
-		return otherLabel
-	}
-	l = name
-	if len(l) > maxLabelBytes {
-		l = strings.ToValidUTF8(l[:maxLabelBytes], "") // counters panic on invalid UTF-8
-	}
-	labels[name] = l
-	return l
+	return m.rules.Label(s.RuleName(r))
 }
 
 // series is a set of counters that are looked up when they are first incremented:

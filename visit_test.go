@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/labels"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -177,8 +178,8 @@ func TestMetricLabelsAreBounded(t *testing.T) {
 	for i := range 2 * maxLabelBots {
 		m.crawler(fmt.Sprint("Bot", i))
 	}
-	if len(m.bots) != maxLabelBots || m.crawler("BotX") != otherLabel || m.crawler("Bot1") != "Bot1" {
-		t.Errorf("%d labels, %s", len(m.bots), m.crawler("BotX"))
+	if m.bots.Len() != maxLabelBots || m.crawler("BotX") != labels.Other || m.crawler("Bot1") != "Bot1" {
+		t.Errorf("%d labels, %s", m.bots.Len(), m.crawler("BotX"))
 	}
 }
 
@@ -194,7 +195,7 @@ func TestMetricLabelsAreUTF8(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := snapshotOf(t, h).Site
-			if l := h.edge.metrics.rule(s, &s.Policy.Spec().Rules[0]); !strings.HasPrefix(name, l) || len(l) <= maxLabelBytes-len(letter) || len(l) > maxLabelBytes {
+			if l := h.edge.metrics.rule(s, &s.Policy.Spec().Rules[0]); !strings.HasPrefix(name, l) || len(l) <= labels.MaxBytes-len(letter) || len(l) > labels.MaxBytes {
 				t.Errorf("%s: label %q", name, l)
 			}
 		}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package labels bounds the values of metric labels: how many there are, and how long.
+package labels
+
+import (
+	"strings"
+	"sync"
+)
+
+// Other stands for the names past the bound of a Set.
+const Other = "other"
+
+// MaxBytes bounds one label.
+const MaxBytes = 64
+
+// Set is the labels of a bounded number of names. It is safe for concurrent use.
+type Set struct {
+	limit  int
+	mu     sync.RWMutex
+	labels map[string]string // by name
+}
+
+// NewSet returns an empty set, for at most limit names.
+func NewSet(limit int) *Set { return &Set{limit: limit, labels: map[string]string{}} }
+
+// Label returns the label of a name, Other if there are too many already.
+func (s *Set) Label(name string) string {
+	s.mu.RLock()
+	l, ok := s.labels[name]
+	s.mu.RUnlock()
+	if ok {
+		return l
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l, ok := s.labels[name]; ok {
+		return l
+	}
+	if len(s.labels) >= s.limit {
+		return Other
+	}
+	l = name
+	if len(l) > MaxBytes {
+		l = strings.ToValidUTF8(l[:MaxBytes], "") // counters panic on invalid UTF-8
+	}
+	s.labels[name] = l
+	return l
+}
+
+// Len returns the number of names.
+func (s *Set) Len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.labels)
+}
