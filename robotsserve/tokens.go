@@ -154,7 +154,7 @@ func (g *grouping) tokenLines(voices []voice) ([]line, []Loss) {
 // maxTokenWork bounds the statements of which a token's group is made.
 const maxTokenWork = 1 << 16
 
-// closeToken disallows everything, and says so.
+// closeToken disallows everything, and reports it.
 func (g *grouping) closeToken(all []stated) []line {
 	i := slices.IndexFunc(all, func(s stated) bool { return !s.allow && s.applied != nil })
 	closed := stated{pattern: pathpattern.All}
