@@ -162,7 +162,7 @@ var sortKeys = []struct {
 	{"refused", "Refused", "n", false, func(a, b *client) int { return cmp.Compare(a.Refused, b.Refused) }},
 	{"violations", "Violations", "n", false, func(a, b *client) int { return cmp.Compare(a.Violations, b.Violations) }},
 	{"bytes", "Bytes", "n p3", false, func(a, b *client) int { return cmp.Compare(a.Bytes, b.Bytes) }},
-	{"first", "First seen", "p3", true, func(a, b *client) int { return a.First.Compare(b.First) }},
+	{"first", "First seen", "p4", true, func(a, b *client) int { return a.First.Compare(b.First) }},
 	{"last", "Last seen", "p2", false, func(a, b *client) int { return a.Last.Compare(b.Last) }},
 }
 

@@ -39,6 +39,7 @@ var shapes = []struct {
 }{
 	{"desktop", 1280, 900, false, true},
 	{"desktop-dark", 1280, 900, true, true},
+	{"laptop", 1120, 760, false, true},
 	{"phone", 390, 844, false, true},
 	{"phone-dark", 390, 844, true, true},
 	{"narrow", 360, 700, false, true},
@@ -64,6 +65,12 @@ const wrong = `(() => {
 			const a = child.getBoundingClientRect(), b = e.getBoundingClientRect();
 			if (a.width && (a.right > b.right + 2 || a.left < b.left - 2)) found.push(child.tagName + " in " + e.tagName + " “" + e.textContent.trim().slice(0, 40) + "” sticks out");
 		}
+	}
+	for (const e of document.querySelectorAll(".matrix td a")) {
+		if (e.scrollWidth > e.clientWidth + 1) found.push("“" + e.textContent.trim() + "” is wider than its cell");
+	}
+	for (const e of document.querySelectorAll(".scroll")) {
+		if (root.clientWidth > 1100 && e.scrollWidth > e.clientWidth + 1) found.push(e.getAttribute("aria-label") + " is cut off on a desktop");
 	}
 	return found.slice(0, 10);
 })()`
