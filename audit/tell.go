@@ -36,7 +36,7 @@ func (a *auditor) tell() {
 	}
 }
 
-// told is what a page says to a crawler: as it was served to this crawler or else to the
+// reading is what a page says to a crawler: as it was served to this crawler or else to the
 // audit.
 func (a *auditor) reading(p *page, r reader) Reading {
 	t := Reading{Crawler: r.name, RobotsTxt: "may crawl"}
