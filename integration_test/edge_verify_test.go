@@ -380,11 +380,14 @@ func (s *server) checkListFailures(before counts, addr string, failures int) {
 		`caddy_robots_policy_address_list_failing{list="https://` + addr + `/html"}`: 1,
 		`caddy_robots_policy_address_list_failing{list="https://` + addr + `/good"}`: 0,
 		`caddy_robots_policy_address_list_entries{list="https://` + addr + `/good"}`: 1,
-		`caddy_robots_policy_address_list_entries{list="https://` + addr + `/all"}`:  0,
 	} {
 		if got, ok := now[line]; got != want || !ok {
 			s.t.Errorf("%s: %v %v, want %v", line, got, ok, want)
 		}
+	}
+	empty := `caddy_robots_policy_address_list_entries{list="https://` + addr + `/all"}`
+	if got, ok := now[empty]; ok {
+		s.t.Errorf("%s: %v, want no series for a list of which nothing is known", empty, got)
 	}
 	failed := `caddy_robots_policy_verification_fetches_total{result="failed",source="address_list"}`
 	if got := s.counted(before, failed); got < float64(failures) {
