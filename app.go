@@ -75,7 +75,6 @@ func (a *App) Provision(ctx caddy.Context) error {
 // Provision does none of it: a configuration that is only validated must not lock the
 // directories of a running server.
 func (a *App) Start() error {
-	a.catalogue.Start()
 	for name, r := range a.recorders {
 		if err := start(r); err != nil {
 			return err
@@ -87,6 +86,7 @@ func (a *App) Start() error {
 			return err
 		}
 	}
+	a.catalogue.Start() // last, as Caddy does not stop an app that failed to start
 	return nil
 }
 
@@ -97,14 +97,15 @@ func start(module any) error {
 	return nil
 }
 
-// Stop ends the watching of the catalogue; for the rest see Cleanup.
-func (a *App) Stop() error {
-	a.catalogue.Stop()
-	return nil
-}
+// Stop does nothing: see Cleanup.
+func (a *App) Stop() error { return nil }
 
-// Cleanup detaches the recorders, before Caddy cleans them up.
+// Cleanup ends the watching of the catalogue and detaches the recorders, before Caddy
+// cleans them up. It is called for configurations that never ran, too.
 func (a *App) Cleanup() error {
+	if a.catalogue != nil {
+		a.catalogue.Stop()
+	}
 	for _, remove := range a.remove {
 		remove()
 	}

@@ -34,7 +34,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	if r.err != nil {
 		info.Error = r.err.Error()
 	}
-	if dial := (*net.OpError)(nil); errors.As(r.err, &dial) && dial.Op == "dial" {
+	if dial := (*net.OpError)(nil); len(r.redirects) == 0 && errors.As(r.err, &dial) && dial.Op == "dial" {
 		return fmt.Errorf("connecting to %s failed: %w; check the address, and that the site is up", r.final.Host, dial.Err)
 	}
 	f := func(code, message, fix string) { a.add(finding(code, at.String(), "", message, fix)) }

@@ -247,7 +247,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	}
 	versions, err := a.Reader().PolicyVersions(ctx, name)
 	if err != nil {
-		return recorders.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now, and is tried again in a minute: %w", err)}
+		return recorders.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
 	}
 	if len(versions) == 0 {
 		return nil // no crawler has come yet
@@ -256,7 +256,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 		New: after, Old: before, Stored: replay.OfPolicies(a.Reader().EachRow, versions), StoreName: a.directory, Since: time.Now().Add(-replay.LossPeriod),
 	})
 	if err != nil {
-		return recorders.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now, and is tried again in a minute: %w", err)}
+		return recorders.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
 	}
 	return r.CheckSearchLoss(*a.MaxSearchLoss)
 }

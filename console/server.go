@@ -130,7 +130,7 @@ func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(http.Res
 	switch err := s.compute(out, r, f); {
 	case errors.Is(err, errBusy):
 		w.Header().Set("Retry-After", "5")
-		http.Error(w, errBusy.Error(), http.StatusServiceUnavailable)
+		http.Error(w, "Too many pages are being computed at once. Reload in a few seconds.", http.StatusServiceUnavailable)
 	case err != nil:
 		s.fail(w, r, err)
 	default:
@@ -138,7 +138,7 @@ func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(http.Res
 	}
 }
 
-var errBusy = errors.New("Too many pages are being computed at once. Reload in a few seconds.") //nolint:staticcheck // a page
+var errBusy = errors.New("too many pages are being computed at once")
 
 func (s *server) compute(w http.ResponseWriter, r *http.Request, f func(http.ResponseWriter, *view) error) error {
 	wait, stop := context.WithTimeout(r.Context(), pageWait)
@@ -163,9 +163,10 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	} else if r.Context().Err() == nil {
 		s.logger.Error("showing a page of the console failed", zap.String("page", r.URL.Path), zap.Error(err))
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.DeadlineExceeded) && status == http.StatusInternalServerError {
 		status, err = http.StatusServiceUnavailable, errors.New("this takes too long: choose a shorter period, one host or no path")
 	}
+	w.Header().Del("Content-Disposition") // of a download
 	http.Error(w, err.Error(), status)
 }
 

@@ -3,8 +3,10 @@
 package integration_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -292,19 +294,28 @@ func TestPublishCommandIsOvertaken(t *testing.T) {
 	if err := storage.Lock(t.Context(), "site.yaml.publish"); err != nil {
 		t.Fatal(err)
 	}
-	cmd := publish(policy + "# mine\n")
+	cmd := publish(policy + "  - for: everyone\n    disallow: {crawl: /mine/}\n")
 	var out strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Stderr = &out
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(3 * time.Second) // it has read what is published, and waits for the lock
+	// It says what changes when it has read what is published, and then waits for the lock.
+	printed := bufio.NewReader(stdout)
+	if _, err := printed.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
 	if err := storage.Store(t.Context(), "site.yaml", []byte(policy+"# theirs\n")); err != nil {
 		t.Fatal(err)
 	}
 	if err := storage.Unlock(t.Context(), "site.yaml.publish"); err != nil {
 		t.Fatal(err)
 	}
+	_, _ = io.Copy(io.Discard, printed)
 	if err := cmd.Wait(); err == nil || !strings.Contains(out.String(), "another version was published in the meantime at storage:site.yaml") {
 		t.Errorf("%v\n%s", err, out.String())
 	}

@@ -17,7 +17,7 @@ var (
 
 // nearPath is the path that a text which does not start with "/" may mean, or "".
 func nearPath(text string) string {
-	path := ""
+	var path string
 	switch {
 	case drive.MatchString(text) || strings.ContainsAny(text, ",;#"):
 		return ""

@@ -61,9 +61,13 @@ func (g *grouping) controls(units []unit) []unit {
 
 // controlBody is the lines of control tokens. The file below speaks of crawling only.
 func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
-	lines, losses := g.tokenLines([]voice{
-		{rights.NewFinder(g.p, u.class, policy.Crawl, "").Statements(), u.below},
-		{rights.NewFinder(g.p, u.class, policy.TrainAI, "").Statements(), nil},
+	crawl, train := rights.NewFinder(g.p, u.class, policy.Crawl, ""), rights.NewFinder(g.p, u.class, policy.TrainAI, "")
+	lines, losses := g.tokenLines([]voice{{crawl.Statements(), u.below}, {train.Statements(), nil}}, func(at pathpattern.Pattern) policy.Decision {
+		c, t := crawl.At(at), train.At(at)
+		if c.Verdict != policy.Disallowed && t.Verdict == policy.Disallowed {
+			return t
+		}
+		return c
 	})
 	return g.assemble(lines, u.class, "", u.below), losses
 }
@@ -88,7 +92,7 @@ func (g *grouping) addUsageTokens() {
 		for _, said := range view.Statements(i) {
 			voices = append(voices, voice{said, below})
 		}
-		lines, losses := g.tokenLines(voices)
+		lines, losses := g.tokenLines(voices, func(at pathpattern.Pattern) policy.Decision { return view.At(at)[i] })
 		gr := &group{tokens: []string{token}}
 		for j := range lines {
 			gr.lines = append(gr.lines, printed(&lines[j])...)
@@ -118,9 +122,65 @@ type voice struct {
 	below *foreignGroup
 }
 
-// tokenLines makes the lines of a token's group, which disallow what any voice does.
-// Where the patterns cross in too many ways, everything is disallowed.
-func (g *grouping) tokenLines(voices []voice) ([]line, []Loss) {
+// tokenLines makes the lines of a token's group, which disallow what any voice does, as
+// decide says. Where the patterns cross in too many ways for lines that say just that,
+// the lines are stricter, and if there are far too many, everything is disallowed.
+func (g *grouping) tokenLines(voices []voice, decide func(pathpattern.Pattern) policy.Decision) ([]line, []Loss) {
+	var patterns []pathpattern.Pattern
+	for _, v := range voices {
+		for i := range v.said {
+			patterns = append(patterns, v.said[i].Statement.Pattern)
+		}
+	}
+	if len(patterns) > maxTokenWork {
+		return g.closeToken(voices), nil
+	}
+	g.work += len(patterns)
+	if lines, losses, ok := decidedLines(patterns, decide, voices[0].below); ok {
+		return lines, losses
+	}
+	if lines, losses, ok := g.voicedLines(voices); ok {
+		return lines, losses
+	}
+	return g.closeToken(voices), nil
+}
+
+// decidedLines makes lines from the paths between which the decision changes, and from
+// what a file below says where the decision does not allow it.
+func decidedLines(patterns []pathpattern.Pattern, decide func(pathpattern.Pattern) policy.Decision, below *foreignGroup) ([]line, []Loss, bool) {
+	cells, ok := pathpattern.Tile(patterns, decide, func(a, b policy.Decision) bool { return a.Verdict == b.Verdict })
+	if !ok {
+		return nil, nil, false
+	}
+	all := make([]stated, 0, len(cells))
+	permits := map[*stated]bool{}
+	for _, c := range cells {
+		statement := c.Value.Statement
+		if statement == nil {
+			statement = &policy.Statement{Pattern: c.Pattern}
+		}
+		all = append(all, stated{
+			pattern: c.Pattern, allow: c.Value.Verdict != policy.Disallowed, size: c.Pattern.Len(),
+			applied: &policy.Applied{Rule: c.Value.Rule, Statement: statement},
+		})
+	}
+	if below != nil {
+		all = append(all, below.stated()...)
+	}
+	for i := range cells {
+		permits[&all[i]] = cells[i].Value.Verdict == policy.Allowed
+	}
+	return flatten(all, func(a, d *stated) bool {
+		if (a.applied == nil) == (d.applied == nil) {
+			return a.size >= d.size
+		}
+		return d.applied == nil && permits[a]
+	})
+}
+
+// voicedLines makes lines from what the voices say, each by itself: a path that one
+// opens again below what another closes may stay closed.
+func (g *grouping) voicedLines(voices []voice) ([]line, []Loss, bool) {
 	var all []stated
 	for i, v := range voices {
 		own := statementsOf(v.said, "")
@@ -131,12 +191,8 @@ func (g *grouping) tokenLines(voices []voice) ([]line, []Loss) {
 			own[j].voice = i
 		}
 		all = append(all, own...)
-		if len(all) > maxTokenWork {
-			return g.closeToken(all), nil
-		}
 	}
-	g.work += len(all)
-	lines, losses, ok := flatten(all, func(a, d *stated) bool {
+	return flatten(all, func(a, d *stated) bool {
 		if a.voice != d.voice {
 			return false
 		}
@@ -145,21 +201,19 @@ func (g *grouping) tokenLines(voices []voice) ([]line, []Loss) {
 		}
 		return g.overrides(a, d)
 	})
-	if !ok {
-		return g.closeToken(all), nil
-	}
-	return lines, losses
 }
 
 // maxTokenWork bounds the statements of which a token's group is made.
 const maxTokenWork = 1 << 16
 
 // closeToken disallows everything, and reports it.
-func (g *grouping) closeToken(all []stated) []line {
-	i := slices.IndexFunc(all, func(s stated) bool { return !s.allow && s.applied != nil })
+func (g *grouping) closeToken(voices []voice) []line {
 	closed := stated{pattern: pathpattern.All}
-	if i >= 0 {
-		closed.applied = all[i].applied
+	for _, v := range voices {
+		if i := slices.IndexFunc(v.said, func(a policy.Applied) bool { return !a.Statement.Allow }); i >= 0 {
+			closed.applied = &v.said[i]
+			break
+		}
 	}
 	g.problems = append(g.problems, policy.Problem{
 		Severity: policy.Warning, Code: "token-group-closed", Pos: closed.pos(),

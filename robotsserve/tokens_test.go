@@ -10,6 +10,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -67,4 +68,29 @@ func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 		}
 	}
 	n.check(t, "control tokens and usage tokens", "not-flattenable")
+}
+
+// What is open for crawling and for training is open to a control token, and what no
+// kind of asker is refused to a usage token.
+func TestTokenGroupsOpenWhatEveryVoiceOpens(t *testing.T) {
+	spec := &policy.Spec{
+		Crawlers: []policy.Crawler{{Token: "Example-Extended", RobotsOnly: true, ControlsTraining: true}, {Token: "ExampleBot"}},
+		Publish:  policy.Publish{ControlTokens: policy.On, UsageTokens: policy.UsageTokens{"No-Training"}},
+	}
+	everyone := []policy.Audience{{Kind: policy.ForEveryone}}
+	all, news := pathpattern.All, pathpattern.MustParse("/news/")
+	spec.Rules = []policy.Rule{{For: everyone, Statements: []policy.Statement{
+		{Usage: policy.Crawl, Pattern: all}, {Usage: policy.TrainAI, Pattern: all},
+		{Usage: policy.Crawl, Pattern: news, Allow: true}, {Usage: policy.TrainAI, Pattern: news, Allow: true},
+	}}, {For: []policy.Audience{{Kind: policy.ForToken, Name: "ExampleBot"}}, Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: all}}}}
+	f, problems := Render(compile(t, spec), "", Options{})
+	if len(problems) > 0 {
+		t.Error(problems)
+	}
+	read := crawlertest.ReadRobotsTxt(string(f.Body))
+	for _, token := range []string{"Example-Extended", "No-Training"} {
+		if !read.Allowed(token, "/news/x") || read.Allowed(token, "/x") {
+			t.Errorf("%s:\n%s", token, f.Body)
+		}
+	}
 }

@@ -107,7 +107,7 @@ func (q *Query) timed() bool {
 
 // Key is equal for queries with the same answer.
 func (q *Query) Key() string {
-	var only []string
+	only := make([]string, 0, len(q.Only))
 	for d, values := range q.Only {
 		only = append(only, fmt.Sprintf("%s %q", d, values))
 	}

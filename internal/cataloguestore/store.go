@@ -30,7 +30,7 @@ const storageTimeout = 10 * time.Second
 
 // Load returns the catalogue of a storage, nil if there is none.
 func Load(ctx context.Context, storage certmagic.Storage) (*crawlers.Catalogue, error) {
-	data, err := read(ctx, storage)
+	data, err := read(ctx, storage, func() {})
 	if err != nil || data == nil {
 		return nil, err
 	}
@@ -68,8 +68,8 @@ func Store(ctx context.Context, storage certmagic.Storage, data []byte) error {
 }
 
 // read returns what the storage has, nil if it has nothing. Some storages ignore the
-// context, so that read does not wait for them.
-func read(ctx context.Context, storage certmagic.Storage) ([]byte, error) {
+// context, so that read does not wait for them; done is called when they return.
+func read(ctx context.Context, storage certmagic.Storage, done func()) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
 	type result struct {
@@ -78,8 +78,15 @@ func read(ctx context.Context, storage certmagic.Storage) ([]byte, error) {
 	}
 	results := make(chan result, 1)
 	go func() {
-		data, err := storage.Load(ctx, policyname.Catalogue)
-		results <- result{data, err}
+		var r result
+		defer func() {
+			if p := recover(); p != nil {
+				r.err = fmt.Errorf("panic in the storage module: %v", p)
+			}
+			done()
+			results <- r
+		}()
+		r.data, r.err = storage.Load(ctx, policyname.Catalogue)
 	}()
 	select {
 	case <-ctx.Done():

@@ -5,8 +5,10 @@ package cataloguestore
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/certmagic"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 )
 
 // interval is how often a server looks for a newer catalogue.
@@ -25,6 +28,7 @@ type Watcher struct {
 	logger  *zap.Logger
 	stop    context.CancelFunc
 
+	reading  atomic.Bool // a read of the storage has not returned
 	checking sync.Mutex
 	seen     bool                // the storage was read
 	data     []byte              // that was read last; nil for none
@@ -34,11 +38,13 @@ type Watcher struct {
 	reported string              // the error of the last check
 }
 
-// running is the watcher of the running configuration.
-var running struct {
-	mu      sync.Mutex
-	watcher *Watcher
-	status  Status
+// started are the watchers of configurations that were started and not stopped. While
+// one replaces another there are two.
+var started recorders.Latest[Watcher]
+
+var last struct {
+	mu     sync.Mutex
+	status Status
 }
 
 // Status describes the catalogue in use.
@@ -53,9 +59,9 @@ type Status struct {
 
 // CurrentStatus returns the status.
 func CurrentStatus() Status {
-	running.mu.Lock()
-	s := running.status
-	running.mu.Unlock()
+	last.mu.Lock()
+	s := last.status
+	last.mu.Unlock()
 	if c, err := crawlers.Default(); err == nil {
 		s.AsOf, s.Crawlers, s.Source = c.AsOf(), c.Len(), SourceStorage
 		if embedded, _ := crawlers.Embedded(); c == embedded {
@@ -77,9 +83,7 @@ func New(storage certmagic.Storage, logger *zap.Logger) *Watcher {
 func (w *Watcher) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.stop = cancel
-	running.mu.Lock()
-	running.watcher = w
-	running.mu.Unlock()
+	started.Add(w)
 	go w.watch(ctx)
 }
 
@@ -94,24 +98,21 @@ func (w *Watcher) watch(ctx context.Context) {
 	}
 }
 
-// Stop ends what Start began.
+// Stop ends what Start began, if it was called. If the configuration never ran, the one
+// that runs gets its own catalogue back.
 func (w *Watcher) Stop() {
 	if w.stop != nil {
 		w.stop()
 	}
-	running.mu.Lock()
-	defer running.mu.Unlock()
-	if running.watcher == w {
-		running.watcher = nil
+	started.Remove(w)
+	if other := started.Get(); other != nil {
+		go other.check(context.Background())
 	}
 }
 
 // Check looks for a newer catalogue now.
 func Check(ctx context.Context) {
-	running.mu.Lock()
-	w := running.watcher
-	running.mu.Unlock()
-	if w != nil {
+	if w := started.Get(); w != nil {
 		w.check(ctx)
 	}
 }
@@ -121,7 +122,7 @@ func Check(ctx context.Context) {
 func (w *Watcher) check(ctx context.Context) {
 	w.checking.Lock()
 	defer w.checking.Unlock()
-	data, err := read(ctx, w.storage)
+	data, err := w.read(ctx)
 	if ctx.Err() != nil {
 		return
 	}
@@ -136,6 +137,14 @@ func (w *Watcher) check(ctx context.Context) {
 	if w.good {
 		w.install(ctx)
 	}
+}
+
+// read reads the storage, unless an earlier read still hangs.
+func (w *Watcher) read(ctx context.Context) ([]byte, error) {
+	if !w.reading.CompareAndSwap(false, true) {
+		return nil, fmt.Errorf("reading %s takes too long", SourceStorage)
+	}
+	return read(ctx, w.storage, func() { w.reading.Store(false) })
 }
 
 // parse makes what was read the current catalogue, unless it has an error.
@@ -184,13 +193,12 @@ func (w *Watcher) install(ctx context.Context) {
 	if wanted == nil {
 		wanted, _ = crawlers.Embedded()
 	}
-	if used, err := crawlers.Default(); err != nil || used == wanted {
-		return
+	if used, err := crawlers.Default(); err == nil && used != wanted {
+		crawlers.Install(w.current)
+		s := CurrentStatus()
+		w.logger.Info("using another catalogue of crawlers",
+			zap.String("as_of", s.AsOf), zap.String("source", s.Source), zap.Int("crawlers", s.Crawlers))
 	}
-	crawlers.Install(w.current)
-	s := CurrentStatus()
-	w.logger.Info("using another catalogue of crawlers",
-		zap.String("as_of", s.AsOf), zap.String("source", s.Source), zap.Int("crawlers", s.Crawlers))
 	policystore.Recompile(ctx)
 }
 
@@ -200,9 +208,9 @@ func (w *Watcher) report(err error) {
 	if err != nil {
 		text = err.Error()
 	}
-	running.mu.Lock()
-	running.status.Checked, running.status.Error = time.Now().UTC(), text
-	running.mu.Unlock()
+	last.mu.Lock()
+	last.status.Checked, last.status.Error = time.Now().UTC(), text
+	last.mu.Unlock()
 	switch {
 	case text == w.reported:
 	case err != nil:

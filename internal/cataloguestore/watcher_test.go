@@ -136,3 +136,33 @@ func TestGuard(t *testing.T) {
 		}
 	}
 }
+
+// A configuration that is provisioned and then rejected leaves the running one its
+// catalogue, and a check that is asked for reaches the one that runs.
+func TestRejectedConfiguration(t *testing.T) {
+	t.Cleanup(func() { crawlers.Install(nil) })
+	storageWith := func(token string) *certmagic.FileStorage {
+		s := &certmagic.FileStorage{Path: t.TempDir()}
+		if err := Store(t.Context(), s, catalogue(t, "2030-01-01", token)); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	running := New(storageWith("FirstNewBot"), zap.NewNop())
+	running.Start()
+	defer running.Stop()
+	for _, started := range []bool{false, true} {
+		rejected := New(storageWith("SecondNewBot"), zap.NewNop())
+		if started {
+			rejected.Start()
+		}
+		if knows(t, "FirstNewBot") {
+			t.Error("the catalogue of the new configuration is not used")
+		}
+		rejected.Stop()
+		Check(t.Context()) // Stop has asked for one too, without waiting for it
+		if !knows(t, "FirstNewBot") || knows(t, "SecondNewBot") {
+			t.Errorf("started %v: the running configuration has not got its catalogue back", started)
+		}
+	}
+}

@@ -292,6 +292,7 @@ func TestNoRoomForTheCatalogue(t *testing.T) {
 	if err := full.engine.lists.Acquire(fill, 1); err != nil {
 		t.Fatal(err)
 	}
+	full.engine.started.Store(true) // so that nothing is fetched
 	v := New(m)
 	defer v.Close()
 	facts, id := googleFacts(t)

@@ -74,6 +74,7 @@ func newHosts(t *policyname.HostTemplate) (caddy.Destructor, error) {
 		closed: sync.OnceValue(func() *Snapshot {
 			s, _ := Compile(t.String(), []byte(closedText))
 			s.PerHost = true
+			s.catalogue.Store(nil) // it names no crawlers
 			return s
 		}),
 	}, nil

@@ -150,7 +150,7 @@ func (p *sweepPass) poll(f *hostFile) {
 		return
 	}
 	r.notifier = p.notifier
-	d.apply(r, found, err, true).Notify()
+	d.apply(r, found, err, p.all).Notify()
 }
 
 // sweepMisses forgets missing files, so that the next request looks them up again.

@@ -7,11 +7,20 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// Recompile compiles the policies that are served once more, after the catalogue of
-// crawlers has changed. A policy that has an error with the new catalogue stays as it is.
+// recompileTimeout bounds a call of Recompile: a file that cannot be read, or an event
+// handler, may hold up a policy for ever.
+const recompileTimeout = 30 * time.Second
+
+// Recompile compiles once more the policies that were compiled with another catalogue of
+// crawlers than the one in use. A policy that has an error with it stays as it is. What is
+// not done when ctx ends, or after half a minute, is left to the next call.
 func Recompile(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, recompileTimeout)
+	defer cancel()
 	for _, d := range allDocuments() {
 		if r, _ := d.running(); r != nil {
 			d.recompile(ctx, r.notifier)
@@ -27,6 +36,9 @@ func Recompile(ctx context.Context) {
 
 // recompile waits for a poll of the file that is running.
 func (h *Hosts) recompile(ctx context.Context, f *hostFile, n *notifier) {
+	if !f.document.Status().Current.outdated() {
+		return
+	}
 	for !f.polling.CompareAndSwap(false, true) {
 		select {
 		case <-ctx.Done():
@@ -46,11 +58,13 @@ func (d *Document) recompile(ctx context.Context, n *notifier) {
 	}
 	defer d.reading.Release(1)
 	before := d.Status().Current
-	if before == nil {
+	if !before.outdated() {
 		return
 	}
+	used, _ := crawlers.Default()
 	s, err := compileAccepted(d.Name, []byte(before.Text))
 	if err != nil {
+		before.catalogue.Store(used) // so that it is said once
 		n.logger.Error("a policy has an error with the new catalogue of crawlers; it is served with the one before",
 			zap.String("policy", d.Name), zap.Error(err))
 		return
@@ -64,4 +78,15 @@ func (d *Document) recompile(ctx context.Context, n *notifier) {
 			r.set(s)
 		}
 	}
+}
+
+// outdated reports whether another catalogue than that of the version is in use. The
+// closed policy of a host without a usable file names no crawlers, and never is.
+func (s *Snapshot) outdated() bool {
+	if s == nil {
+		return false
+	}
+	used, err := crawlers.Default()
+	with := s.catalogue.Load()
+	return err == nil && with != nil && used != with
 }

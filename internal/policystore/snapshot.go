@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -23,6 +25,8 @@ type Snapshot struct {
 	Since      time.Time // when it was loaded; of a last good policy, when it was saved
 	Warnings   policyfile.Diagnostics
 	PerHost    bool // loaded from the file of one host (see Hosts)
+
+	catalogue atomic.Pointer[crawlers.Catalogue] // it was compiled with
 
 	own    attachment
 	record attachment
@@ -54,15 +58,18 @@ func compileAccepted(name string, data []byte) (*Snapshot, error) {
 }
 
 func compile(name string, data []byte, o policyfile.Options) (*Snapshot, error) {
+	catalogue, _ := crawlers.Default() // without one there is no site
 	s, ds := site.LoadWith(name, data, robotsserve.ServeOptions{}, o)
 	if ds.HasErrors() {
 		return nil, ds
 	}
 	sum := sumOf(data)
-	return &Snapshot{
+	v := &Snapshot{
 		Site: s, ETagSuffix: "-rp" + sum[:12], Text: string(data), SHA256: sum, Since: time.Now(), Warnings: ds.Summed(),
 		shared: new(attachment),
-	}, nil
+	}
+	v.catalogue.Store(catalogue)
+	return v, nil
 }
 
 // Attached returns what create returned in the first call. It is for caches that

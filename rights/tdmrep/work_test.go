@@ -30,7 +30,7 @@ func TestMergeWorkIsBounded(t *testing.T) {
 			start := time.Now()
 			merged, exact := ours.Merge(theirs)
 			t.Logf("%v, %d rules, exact %v", time.Since(start), len(merged.Rules), exact)
-			if took := time.Since(start); took > 20*time.Second { // many times what it takes
+			if took := time.Since(start); took > 2*time.Minute { // a hundred times what it takes
 				t.Errorf("%v", took)
 			}
 			if merged.At("/ours/x").Reservation != Reserved {
