@@ -83,6 +83,12 @@ func ServedPaths(sent string) (paths []string) {
 			}
 			return strings.NewReplacer("%2F", "/", "%5C", "/").Replace(p)
 		},
+		func(p string) string {
+			if !strings.Contains(p, "%25") {
+				return p
+			}
+			return NormalPath(strings.ReplaceAll(p, "%25", "%"))
+		},
 		func(p string) string { return parameters.ReplaceAllString(p, "") },
 	}
 	names := []string{NormalPath(name)}
