@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ import (
 
 // guard is a recorder that answers with err.
 type guard struct {
+	mu    sync.Mutex
 	err   error
 	asked int
 }
@@ -28,8 +30,24 @@ type guard struct {
 func (*guard) Record(activity.Visit) {}
 
 func (g *guard) CheckReload(context.Context, string, *site.Site, *site.Site) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.asked++
 	return g.err
+}
+
+// answers sets the answer.
+func (g *guard) answers(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.err = err
+}
+
+// times is how often the guard was asked.
+func (g *guard) times() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.asked
 }
 
 func withGuard(t *testing.T, err error) *guard {
@@ -78,13 +96,13 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 	if history, err := d.History(t.Context()); err != nil || len(history) != 1 {
 		t.Errorf("%d versions in the history, %v; want the first one", len(history), err)
 	}
-	g.err = nil
+	g.answers(nil)
 	o, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# good\n", "note")
 	if err != nil || o.Now.Text != fakePolicy+"# good\n" || d.Status().Current != o.Now {
 		t.Errorf("a good version was not published after a rejected one: %v", err)
 	}
-	if g.asked != 2 {
-		t.Errorf("the guard was asked %d times for two versions", g.asked)
+	if g.times() != 2 {
+		t.Errorf("the guard was asked %d times for two versions", g.times())
 	}
 	s.holds(t, fakePolicy+"# good\n")
 	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy, ""); !errors.Is(err, ErrOvertaken) {
@@ -124,22 +142,23 @@ func TestUndecidedGuardIsAskedAgain(t *testing.T) {
 		if n := logs.FilterMessageSnippet("policy not reloaded").Len(); n != 1 {
 			t.Errorf("reported %d times", n)
 		}
-		if g.asked < 5 || g.asked > 20 {
-			t.Errorf("asked %d times in ten minutes", g.asked)
+		if g.times() < 5 || g.times() > 20 {
+			t.Errorf("asked %d times in ten minutes", g.times())
 		}
-		if o := d.Reload(t.Context()); o.Err == nil || g.asked < 6 {
+		if o := d.Reload(t.Context()); o.Err == nil || g.times() < 6 {
 			t.Errorf("a reload by hand did not ask again: %v", o.Err)
 		}
-		g.err = nil
+		g.answers(nil)
 		pass(2 * time.Minute)
 		if s := d.Status(); s.Err != nil || s.Current.Text != fakePolicy+"# b\n" {
 			t.Errorf("not loaded after the guard could decide: %v", s.Err)
 		}
-		g.err, g.asked = errors.New("it would refuse search crawlers"), 0
+		g.answers(errors.New("it would refuse search crawlers"))
+		before := g.times()
 		src.set(fakePolicy+"# c\n", nil)
 		pass(10 * time.Minute)
-		if g.asked != 1 {
-			t.Errorf("a verdict was asked for %d times", g.asked)
+		if n := g.times() - before; n != 1 {
+			t.Errorf("a verdict was asked for %d times", n)
 		}
 	})
 }
