@@ -99,7 +99,7 @@ func TestRandomXHTML(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", page, err)
 		}
-		naiveEdit(want, set, mode, false, false)
+		naiveEdit(want, set, mode, false, false, -1)
 		if dumped(got) != dumped(want) {
 			t.Fatalf("page %q\nout  %q\ntree %s\nwant %s", page, out, dumped(got), dumped(want))
 		}
