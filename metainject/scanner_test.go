@@ -283,7 +283,7 @@ func dumped(n *html.Node) string {
 }
 
 var (
-	acapMember      = regexp.MustCompile(`(?i)(^|,)[\x00-\x20\x7f:=]*acap([\x00-\x20\x7f,]|$)`)
+	acapMember      = regexp.MustCompile(`(?i)(^|,)[\x00-\x20\x7f:=]*acap([\x00-\x20\x7f,:=]|$)`)
 	complexTemplate = regexp.MustCompile(`(?is)<template.*<(caption|col|math|plaintext|select|svg|table|tbody|td|tfoot|th|thead|tr|frameset)`)
 	// In a script's comment x/net/html takes a '<' before anything but a letter or
 	// '/' for the comment's end; the standard (13.2.5.23) goes on in it.
@@ -391,6 +391,7 @@ var headSeeds = []string{
 	"<head><meta name=robots content=inde" + strings.Repeat(" ", 965) + "<meta charset=utf-8>", "<head><meta charset=utf-8 property=robots content=index>",
 	"<head></head><noscript><meta name=robots content=all></noscript><meta name=robots content=all>",
 	"<head><meta http-equiv=X-Robots-Tag content='googlebot: '>",
+	"<metA nAme=\"roBots\"Content=ACAP=>", "<meta name=robots content='index, acap:'>",
 	"<noscript><noscript></noscript><meta property=robots content=noarchive>", "<noscript></p></noscript><noscript><!--></noscript><meta name=robots content=all>",
 	"<noscript>" + strings.Repeat("<link rel=stylesheet href=/a>", 33) + "<meta charset=utf-8>",
 	"<title>" + strings.Repeat("x", 970) + "<meta charset=utf-8></title><meta name=robots content=all>",

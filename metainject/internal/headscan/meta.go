@@ -266,9 +266,10 @@ func (s *Scanner) headerForm(v *metaValues, f *Meta) bool {
 // isACAP tells whether content holds a permission of ACAP, such as "ACAP
 // allow-index", which is no robots rule.
 func isACAP(content string) bool {
+	between := func(r rune) bool { return isGap(r) || r == ':' || r == '=' }
 	for part := range strings.SplitSeq(content, ",") {
-		part = strings.TrimLeftFunc(part, func(r rune) bool { return isGap(r) || r == ':' || r == '=' })
-		if len(part) >= 4 && ascii.EqualFold(part[:4], "acap") && (len(part) == 4 || isGap(rune(part[4]))) {
+		part = strings.TrimLeftFunc(part, between)
+		if len(part) >= 4 && ascii.EqualFold(part[:4], "acap") && (len(part) == 4 || between(rune(part[4]))) {
 			return true
 		}
 	}
