@@ -222,8 +222,8 @@ func TestRobotsResponses(t *testing.T) {
 }
 
 // TestPolite holds an audit to its promises: it obeys robots.txt under its own name, also
-// in the names of others, leaves the time that robots.txt asks for, and claims no name
-// unless it is told to.
+// in the names of others, leaves the time that robots.txt asks for, and claims another
+// name only with the option for it.
 func TestPolite(t *testing.T) {
 	pages := map[string]string{"/": home, "/open/": home, "/closed/": home}
 	sitemap := []string{"/open/", "/closed/"}

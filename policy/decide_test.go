@@ -188,17 +188,17 @@ func TestTimeLimit_ACAP_2_5_3_1_LastDayIncluded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for now, want := range map[string]policy.Verdict{
+	for moment, want := range map[string]policy.Verdict{
 		"2027-01-31T23:59:59Z":      policy.Allowed,
 		"2027-02-01T00:00:00Z":      policy.Disallowed,
 		"2027-02-01T00:30:00+01:00": policy.Allowed,
 	} {
-		at, err := time.Parse(time.RFC3339, now)
+		at, err := time.Parse(time.RFC3339, moment)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d := p.Decide(policy.Query{Path: "/", Usage: policy.Index, Now: at}); d.Verdict != want {
-			t.Errorf("%s: %v, want %v", now, d.Verdict, want)
+			t.Errorf("%s: %v, want %v", moment, d.Verdict, want)
 		}
 	}
 }

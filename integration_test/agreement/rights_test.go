@@ -50,7 +50,7 @@ func (x *exam) reservation(host, path string) string {
 	return ""
 }
 
-// rslDocument is the path of the RSL document of a host; "" for nowhere.
+// rslDocument is the path of the RSL document of a host, or "" if there is none.
 func (x *exam) rslDocument(host string) string {
 	states := cached(x.p, "states "+host, func() bool {
 		return slices.ContainsFunc(x.everywhere(), func(path string) bool {
