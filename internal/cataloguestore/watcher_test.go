@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
@@ -148,7 +149,8 @@ func TestRejectedConfiguration(t *testing.T) {
 		}
 		return s
 	}
-	running := New(storageWith("FirstNewBot"), zap.NewNop())
+	storage := storageWith("FirstNewBot")
+	running := New(storage, zap.NewNop())
 	running.Start()
 	defer running.Stop()
 	for _, started := range []bool{false, true} {
@@ -160,9 +162,16 @@ func TestRejectedConfiguration(t *testing.T) {
 			t.Error("the catalogue of the new configuration is not used")
 		}
 		rejected.Stop()
-		Check(t.Context()) // Stop has asked for one too, without waiting for it
-		if !knows(t, "FirstNewBot") || knows(t, "SecondNewBot") {
-			t.Errorf("started %v: the running configuration has not got its catalogue back", started)
+		for end := time.Now().Add(20 * time.Second); !knows(t, "FirstNewBot") || knows(t, "SecondNewBot"); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("started %v: the running configuration has not got its catalogue back", started)
+			}
 		}
+	}
+	if err := Store(t.Context(), storage, catalogue(t, "2030-01-02", "ThirdNewBot")); err != nil {
+		t.Fatal(err)
+	}
+	if Check(t.Context()); !knows(t, "ThirdNewBot") {
+		t.Error("a check that is asked for does not reach the running configuration")
 	}
 }
