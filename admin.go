@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/globaloption"
 	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
@@ -172,6 +173,10 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	status := http.StatusOK
+	catalogue := cataloguestore.CurrentStatus()
+	if catalogue.Error != "" {
+		status = http.StatusUnprocessableEntity
+	}
 	results := []policystore.ReloadReport{}
 	for _, d := range chosen {
 		o := d.Reload(r.Context())
@@ -181,7 +186,7 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 		}
 		results = append(results, o.Report(d.Name))
 	}
-	return respondJSON(w, status, map[string]any{"results": results, "hosts": hosts})
+	return respondJSON(w, status, map[string]any{"results": results, "hosts": hosts, "catalogue": catalogue})
 }
 
 // enforce is the off switch: it limits what all handlers do about crawlers, whatever
@@ -271,8 +276,8 @@ func violations(w http.ResponseWriter, r *http.Request) error {
 	}
 	stored, ok := recorders.Find[recorders.ViolationStore]()
 	if !ok {
-		if _, err := caddy.GetModule(recorderNamespace + ".activity"); err != nil {
-			return apiError(http.StatusNotImplemented, errors.New("violations are in the activity store, which this build does not have: "+consoleMissing))
+		if !globaloption.HasStore() {
+			return apiError(http.StatusNotImplemented, errors.New("violations are in the activity store, which this build does not have: "+globaloption.ConsoleMissing))
 		}
 		return apiError(http.StatusNotFound, errors.New("violations are in the activity store, which is off: write `activity DIRECTORY` in the global option robots_policy"))
 	}

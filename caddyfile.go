@@ -81,7 +81,7 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&h.Policy) {
 		return d.ArgErr()
 	}
-	rememberLine(h.Policy, d)
+	policyLines.Store(h.Policy, fmt.Sprintf("%s:%d", d.File(), d.Line()))
 	seen := map[string]bool{}
 	for d.NextBlock(0) {
 		name := d.Val()

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -168,11 +169,19 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Merges: h.RobotsTxt == "merge",
 		Logger: ctx.Logger(), OnLoad: warnOnLoad(ctx.Logger(), requested, h.edge.verifier),
 	})
+	line, _ := policyLines.LoadAndDelete(h.Policy)
+	if err != nil && line != nil {
+		return fmt.Errorf("%s: %w", line, err)
+	}
 	if err != nil || h.Audit == nil {
-		return withLine(h.Policy, err)
+		return err
 	}
 	return auditor.Start(ctx, h.Audit, h.RobotsTxt == "merge", h.siteOf)
 }
+
+// policyLines are the places in Caddyfiles that name policies, from when this process
+// adapts a Caddyfile until it provisions the handler: the JSON in between has no lines.
+var policyLines sync.Map
 
 // siteOf returns the policy of a host, or nil if it has none.
 func (h *Handler) siteOf(ctx context.Context, host string) *site.Site {
@@ -275,17 +284,16 @@ func (h *Handler) provisionChannels(logger *zap.Logger) error {
 	h.edge = newEdge(logger, maxMode, methods, refusal{raise: h.Refuse == "error", channels: channels})
 	h.pages = newPages(logger, channels, h.Tailored, metaModes[h.Meta], h.MetaLimit)
 	h.robots = nil
+	maxAge := time.Duration(*h.RobotsTxtMaxAge)
+	var robots *upstreamrobots.Cache[robotsserve.Other]
 	var registers *upstreamrobots.Cache[upstreamrobots.TDMRepFile]
 	if h.RobotsTxt == "merge" {
+		robots = upstreamrobots.New(upstreamrobots.RobotsTxt, logger, new(logsample.Once).First)
 		registers = upstreamrobots.New(upstreamrobots.TDMRep, logger, new(logsample.Once).First)
 	}
-	h.registers = newRegisterFiles(logger, time.Duration(*h.RobotsTxtMaxAge), registers)
+	h.registers = &registerFiles{newWellKnown(maxAge, registers), logger}
 	if h.RobotsTxt != "off" {
-		var upstreams *upstreamrobots.Cache[robotsserve.Other]
-		if h.RobotsTxt == "merge" {
-			upstreams = upstreamrobots.New(upstreamrobots.RobotsTxt, logger, new(logsample.Once).First)
-		}
-		h.robots = newRobotsTxt(time.Duration(*h.RobotsTxtMaxAge), upstreams)
+		h.robots = &robotsTxt{newWellKnown(maxAge, robots)}
 	}
 	return nil
 }

@@ -95,12 +95,13 @@ func TestCatalogueUpdate(t *testing.T) {
 	}
 
 	s.write("storage/robots_policy/crawlers.yaml", newer+"  Broken\n")
-	s.ask(http.MethodPost, "/robots_policy/reload", nil)
-	expect("a damaged one", "storage:robots_policy/crawlers.yaml", 403)
 	var now catalogueStatus
-	s.ask(http.MethodGet, "/robots_policy/", &now)
-	if !strings.Contains(now.Catalogue.Error, "yaml:") || len(s.log("the catalogue of crawlers in the storage is not used")) != 1 {
-		t.Errorf("%+v", now)
+	if r := s.ask(http.MethodPost, "/robots_policy/reload", &now); r.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(now.Catalogue.Error, "yaml:") {
+		t.Errorf("status %d after a damaged catalogue: %+v", r.StatusCode, now)
+	}
+	expect("a damaged one", "storage:robots_policy/crawlers.yaml", 403)
+	if len(s.log("the catalogue of crawlers in the storage is not used")) != 1 {
+		t.Error("not logged once")
 	}
 	if err := os.Remove(filepath.Join(s.dir, "storage/robots_policy/crawlers.yaml")); err != nil {
 		t.Fatal(err)

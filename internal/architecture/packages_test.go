@@ -50,7 +50,7 @@ var testHelpers = []string{"internal/architecture", "internal/policytest", "inte
 // importCaddy are the packages that may import Caddy, with the folders below them.
 var importCaddy = []string{
 	".", "console", "cmd/caddy", "integration_test",
-	"internal/auditor", "internal/cataloguestore", "internal/cli", "internal/identity", "internal/original", "internal/policystore", "internal/routecheck", "internal/recorders", "internal/upstreamrobots",
+	"internal/auditor", "internal/cataloguestore", "internal/cli", "internal/globaloption", "internal/identity", "internal/original", "internal/policystore", "internal/routecheck", "internal/recorders", "internal/upstreamrobots",
 }
 
 // notLinked are packages that a Caddy with the root package alone must not contain:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package robotspolicy
+// Package globaloption is the global option robots_policy, and the app that it configures.
+package globaloption
 
 import (
 	"fmt"
@@ -159,15 +160,21 @@ const (
 	optionNamespace   = "robots_policy.options"
 )
 
-// consoleMissing says how to get what the package console has.
-const consoleMissing = "build Caddy with the package github.com/robotspolicy/caddy-robots-policy/console"
+// HasStore reports whether this build of Caddy has the activity store.
+func HasStore() bool {
+	_, err := caddy.GetModule(recorderNamespace + ".activity")
+	return err == nil
+}
+
+// ConsoleMissing says how to get what the package console has.
+const ConsoleMissing = "build Caddy with the package github.com/robotspolicy/caddy-robots-policy/console"
 
 func unknownOption(d *caddyfile.Dispenser, name string) error {
 	switch name {
 	case "activity":
-		return d.Err("this build of Caddy has no activity store: " + consoleMissing)
+		return d.Err("this build of Caddy has no activity store: " + ConsoleMissing)
 	case "console":
-		return d.Err("this build of Caddy has no console: " + consoleMissing)
+		return d.Err("this build of Caddy has no console: " + ConsoleMissing)
 	}
 	var known []string
 	for _, namespace := range []string{recorderNamespace, optionNamespace} {
