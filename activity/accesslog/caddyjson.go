@@ -53,7 +53,7 @@ func (s *scanner) top(key []byte, r *Record) {
 	case "request":
 		s.object(func(key []byte) { s.request(key, r) })
 	case "size":
-		r.Bytes = int64(s.number())
+		r.Bytes = s.number()
 	case "status":
 		r.Status = int(s.number())
 	case "robots_policy":
@@ -222,14 +222,19 @@ func (s *scanner) text() []byte {
 	return s.p.buf[start:len(s.p.buf):len(s.p.buf)]
 }
 
-func (s *scanner) number() float64 {
+// number is a number's whole part, 0 for anything else.
+func (s *scanner) number() int64 {
 	start := s.peekAt()
 	s.skip()
-	f, err := strconv.ParseFloat(string(s.b[start:s.i]), 64)
-	if err != nil || math.IsInf(f, 0) {
-		return 0
+	n, err := strconv.ParseInt(string(s.b[start:s.i]), 10, 64)
+	if err != nil {
+		f, err := strconv.ParseFloat(string(s.b[start:s.i]), 64)
+		if err != nil || math.Abs(f) >= 1<<63 {
+			return 0
+		}
+		return int64(f)
 	}
-	return f
+	return n
 }
 
 func (s *scanner) peekAt() int { s.peek(); return s.i }
@@ -280,43 +285,62 @@ func unixTime(b []byte) time.Time {
 
 // skip passes over a value.
 func (s *scanner) skip() {
-	depth := 0
-	for {
-		switch c := s.peek(); c {
-		case 0:
+	switch s.peek() {
+	case '"':
+		s.skipString()
+	case '{', '[':
+		s.skipNested()
+	case 0, '}', ']', ',', ':':
+		s.fail()
+	default:
+		for s.i < len(s.b) && !ends[s.b[s.i]] {
+			s.i++
+		}
+	}
+}
+
+// skipString passes over a string. An octet is escaped if the number of backslashes
+// before it is odd, so that one search for each quote is enough.
+func (s *scanner) skipString() {
+	start := s.i + 1
+	for i := start; ; {
+		n := bytes.IndexByte(s.b[i:], '"')
+		if n < 0 {
 			s.fail()
 			return
+		}
+		i += n + 1
+		slashes := 0
+		for k := i - 2; k >= start && s.b[k] == '\\'; k-- {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			s.i = i
+			return
+		}
+	}
+}
+
+// skipNested passes over an object or an array, of which only the strings and the
+// brackets are looked at.
+func (s *scanner) skipNested() {
+	depth := 0
+	for s.i < len(s.b) {
+		switch s.b[s.i] {
 		case '"':
-			if s.raw(); s.bad {
-				return
-			}
+			s.skipString()
+			continue
 		case '{', '[':
 			depth++
-			s.i++
-			continue
 		case '}', ']':
-			if depth == 0 {
-				s.fail()
-				return
-			}
 			depth--
-			s.i++
-		case ',', ':':
-			if depth == 0 {
-				s.fail()
-				return
-			}
-			s.i++
-			continue
-		default:
-			for s.i < len(s.b) && !ends[s.b[s.i]] {
-				s.i++
-			}
 		}
+		s.i++
 		if depth == 0 {
 			return
 		}
 	}
+	s.fail()
 }
 
 // ends are the octets that end a number, true, false or null.

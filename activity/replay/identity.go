@@ -50,8 +50,9 @@ func newIdentifier(sites ...*site.Site) *identifier {
 // maxIdentities bounds how many clients a worker remembers.
 const maxIdentities = 100_000
 
-// identify finds who sent a record's request, as the crawler id of a site.
-func (i *identifier) identify(r *accesslog.Record, c *client, s *site.Site, id policy.CrawlerID) identity {
+// identify finds who sent a record's request, as the crawler id of a site. The address
+// is the client's, invalid if the record has none.
+func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s *site.Site, id policy.CrawlerID) identity {
 	if len(r.Identity) > 0 && (len(r.Crawler) == 0 || s.Policy.Crawler(string(r.Crawler)) == id) {
 		switch string(r.Identity) {
 		case "unknown":
@@ -62,8 +63,7 @@ func (i *identifier) identify(r *accesslog.Record, c *client, s *site.Site, id p
 			return identity{Identity: policy.Impostor}
 		}
 	}
-	addr, ok := clientAddress(r.ClientIP)
-	if !ok {
+	if !addr.IsValid() {
 		return identity{}
 	}
 	k := identityKey{s, id, addr, r.Time.Unix() / 86400, c.preview, r.Unsigned}

@@ -108,7 +108,8 @@ func (w *worker) record(r *accesslog.Record) {
 		}
 	}
 	q := policy.Query{Host: host, Path: target, Now: r.Time}
-	d := w.decide(q, named, before, c.purposes, func(s *site.Site, id policy.CrawlerID) identity { return w.ids.identify(r, c, s, id) })
+	addr := clientAddress(r.ClientIP)
+	d := w.decide(q, named, before, c.purposes, func(s *site.Site, id policy.CrawlerID) identity { return w.ids.identify(r, addr, c, s, id) })
 	if d.liveOnly {
 		t.liveOnly++
 	}
@@ -258,12 +259,13 @@ func Decision(v site.Verdict) activity.Decision {
 	return activity.Disallowed
 }
 
-// clientAddress reads the address of a record's client, which may have a port.
-func clientAddress(b []byte) (netip.Addr, bool) {
+// clientAddress reads the address of a record's client, which may have a port. It is
+// invalid if there is none.
+func clientAddress(b []byte) netip.Addr {
 	s := string(b)
 	if a, err := netip.ParseAddr(s); err == nil {
-		return a, true
+		return a
 	}
-	ap, err := netip.ParseAddrPort(s)
-	return ap.Addr(), err == nil
+	ap, _ := netip.ParseAddrPort(s)
+	return ap.Addr()
 }
