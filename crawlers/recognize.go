@@ -49,8 +49,7 @@ type Recognizer struct {
 	short   [256]bool        // first letters of first words of under four letters
 	// shortWords is the set of the shortKeys of these words.
 	shortWords [16]uint64
-	derived    bool   // some pattern ends in a star
-	id         uint64 // in the cache of recent findings
+	derived    bool // some pattern ends in a star
 }
 
 // group holds the tokens that share their first word.
@@ -67,7 +66,7 @@ type tail struct {
 // same token, the first one's Index is the answer of [Recognizer.Recognize]. A
 // pattern that [CheckPattern] refuses is never found.
 func NewRecognizer(patterns []Pattern) *Recognizer {
-	r := &Recognizer{groups: make(map[string]group, len(patterns)), id: lastRecognizer.Add(1)}
+	r := &Recognizer{groups: make(map[string]group, len(patterns))}
 	for _, p := range patterns {
 		if CheckPattern(p.Token) != nil {
 			continue

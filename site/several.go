@@ -9,7 +9,7 @@ import "github.com/robotspolicy/caddy-robots-policy/policy"
 // every crawler names itself alone; one that names a second may hide behind it.
 func (s *Site) RecognizeAll(ids []policy.CrawlerID, userAgents []string) []policy.CrawlerID {
 	var buf [4]int
-	for _, i := range s.recognizer.RecognizeRecent(buf[:0], userAgents) {
+	for _, i := range s.recognizer.RecognizeEach(buf[:0], userAgents) {
 		if i > 0 {
 			ids = append(ids, policy.CrawlerID(i))
 		}
