@@ -66,6 +66,7 @@ func startCaddyWith(t *testing.T, policy, dir string) *server {
 	}
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(`{
 	admin off
+	persist_config off
 	storage file_system `+storage+`
 	robots_policy {
 		activity `+filepath.Join(dir, "activity")+`

@@ -80,7 +80,11 @@ func (v *view) publishBox(d *changeData) publishBox {
 		}
 		b.Conditions = append(b.Conditions, condition{passes, text})
 	}
-	add(d.Draft.Errors-d.Draft.Failing <= 0, "No errors", plural(d.Draft.Errors-d.Draft.Failing, "error", "errors")+" in the draft")
+	good := "No errors"
+	if d.Draft.Failing > 0 {
+		good = "No errors but in tests"
+	}
+	add(d.Draft.Errors-d.Draft.Failing <= 0, good, plural(d.Draft.Errors-d.Draft.Failing, "error", "errors")+" in the draft")
 	if len(d.Draft.Tests) > 0 {
 		add(d.Draft.Failing == 0, "All "+plural(len(d.Draft.Tests), "test", "tests")+" pass", plural(d.Draft.Failing, "test fails", "tests fail"))
 	}
@@ -132,6 +136,9 @@ func (v *view) write(base, text, note string) (*page, error) {
 	switch {
 	case errors.Is(err, policystore.ErrOvertaken):
 		return nil, failed(http.StatusConflict, "Another version was published in the meantime. Compare, and check again.")
+	case errors.Is(err, policystore.ErrStorage):
+		v.logger.Error("publishing from the console failed", zap.String("policy", v.running.Name), zap.Error(err))
+		return nil, failed(http.StatusServiceUnavailable, "Not published: %w. Try again; the page Published shows which version is in force.", err)
 	case err != nil:
 		return nil, failed(http.StatusConflict, "Not published: %w", err)
 	}

@@ -5,6 +5,8 @@ package console
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +37,27 @@ func TestGoingBackIsGuarded(t *testing.T) {
 	}
 	if v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil)); err != nil || v.running.Text != testPolicy {
 		t.Errorf("the earlier version is in force: %v", err)
+	}
+}
+
+// A storage that fails is not a conflict between versions.
+func TestPublishingToAStorageThatFails(t *testing.T) {
+	dir := t.TempDir()
+	s := startCaddyWith(t, testPolicy, dir)
+	history := filepath.Join(dir, "storage", "robots", "site.yaml.history")
+	if err := os.MkdirAll(history, 0o700); err != nil { // which cannot be read as a file
+		t.Fatal(err)
+	}
+	draft := map[string]string{"do": "publish", "text": testPolicy + "# more\n", "base": sumOf(testPolicy), "token": token(time.Now(), sumOf(testPolicy))}
+	w := post(t, s, "change", "http://localhost:2020", draft)
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "storage failed: reading the history of storage:robots/site.yaml") {
+		t.Errorf("status %d: %.500s", w.Code, w.Body)
+	}
+	if err := os.Remove(history); err != nil {
+		t.Fatal(err)
+	}
+	if w := post(t, s, "change", "http://localhost:2020", draft); w.Code != http.StatusSeeOther {
+		t.Errorf("again: status %d: %.500s", w.Code, w.Body)
 	}
 }
 

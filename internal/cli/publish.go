@@ -117,6 +117,8 @@ func publish(cmd *cobra.Command, p publication) (int, error) {
 	switch err := policystore.PublishTo(limited, storage, key, replaces, string(data), ""); {
 	case errors.Is(err, policystore.ErrOvertaken):
 		return ExitUsage, fmt.Errorf("not published: %w at %s%s; run the command again to compare with it", err, policyname.StoragePrefix, key)
+	case errors.Is(err, policystore.ErrLockStays):
+		say("warning: %v", err)
 	case err != nil:
 		return ExitUsage, err
 	}

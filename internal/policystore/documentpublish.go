@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/certmagic"
+	"go.uber.org/zap"
 )
 
 // Errors of Document.Publish.
@@ -22,6 +23,11 @@ var (
 	// ErrOvertaken: the storage holds another version than the one that was meant to
 	// be replaced.
 	ErrOvertaken = errors.New("another version was published in the meantime")
+	// ErrStorage: Caddy's storage failed while the version was read or written.
+	ErrStorage = errors.New("Caddy's storage failed")
+	// ErrLockStays: the version was published, and the lock in the storage was not
+	// released.
+	ErrLockStays = errors.New("published, but the lock in Caddy's storage could not be released, and the next version may have to wait for it")
 )
 
 // Published is a version that was published with a note, and its text.
@@ -99,7 +105,10 @@ func (d *Document) publishChecked(ctx context.Context, replaces, text, note stri
 	if d.rejected != "" {
 		known = append(known, d.rejected)
 	}
-	if err := s.publish(ctx, known, text, note); err != nil {
+	switch err := s.publish(ctx, known, text, note); {
+	case errors.Is(err, ErrLockStays):
+		r.notifier.logger.Warn("a published policy is still locked in the storage", zap.String("policy", s.name()), zap.Error(err))
+	case err != nil:
 		return Outcome{}, err
 	}
 	return d.adopt(r, content{data: []byte(text)}, next, true), nil
@@ -112,15 +121,31 @@ func PublishTo(ctx context.Context, storage certmagic.Storage, key, replaces, te
 	return s.publish(ctx, []string{replaces}, text, note)
 }
 
-// publish writes a text in place of one of the versions in replaces.
+// publish writes a text in place of one of the versions in replaces. Its errors are
+// ErrOvertaken, ErrLockStays and, for everything else, ErrStorage.
 func (s *storageSource) publish(ctx context.Context, replaces []string, text, note string) (err error) {
 	lock := s.at + ".publish"
 	if err := s.storage.Lock(ctx, lock); err != nil {
-		return fmt.Errorf("locking %s: %w", s.name(), err)
+		return fmt.Errorf("%w: locking %s: %w", ErrStorage, s.name(), err)
 	}
 	defer func() {
-		err = errors.Join(err, s.storage.Unlock(context.WithoutCancel(ctx), lock))
+		switch unlock := s.storage.Unlock(context.WithoutCancel(ctx), lock); {
+		case unlock == nil:
+		case err == nil:
+			err = fmt.Errorf("%w: %w", ErrLockStays, unlock)
+		default:
+			err = errors.Join(err, unlock)
+		}
 	}()
+	err = s.replace(ctx, replaces, text, note)
+	if err != nil && !errors.Is(err, ErrOvertaken) {
+		err = fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	return err
+}
+
+// replace is publish while the lock is held.
+func (s *storageSource) replace(ctx context.Context, replaces []string, text, note string) error {
 	before, err := s.storage.Load(ctx, s.at)
 	sum := ""
 	switch {

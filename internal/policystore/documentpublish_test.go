@@ -110,6 +110,49 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 	}
 }
 
+// faultyStorage fails to take or to release locks.
+type faultyStorage struct {
+	certmagic.Storage
+	lock, unlock error
+}
+
+func (f *faultyStorage) Lock(ctx context.Context, name string) error {
+	return errors.Join(f.lock, f.Storage.Lock(ctx, name))
+}
+
+func (f *faultyStorage) Unlock(ctx context.Context, name string) error {
+	return errors.Join(f.unlock, f.Storage.Unlock(ctx, name))
+}
+
+// A lock that cannot be released does not undo what was published; one that cannot be
+// taken is a fault of the storage.
+func TestPublishWithAFaultyLock(t *testing.T) {
+	d, s := openStored(t)
+	faulty := &faultyStorage{Storage: s.storage, unlock: errors.New("gone away")}
+	s.storage = faulty
+	const good = fakePolicy + "# good\n"
+	o, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), good, "")
+	if err != nil || o.Now == nil || o.Now.Text != good || d.Status().Current != o.Now {
+		t.Errorf("published, and the lock stays: %+v, %v", o.Now, err)
+	}
+	s.holds(t, good)
+	err = PublishTo(t.Context(), s.storage, s.at, sumOf([]byte(good)), fakePolicy, "")
+	if !errors.Is(err, ErrLockStays) || errors.Is(err, ErrStorage) {
+		t.Errorf("PublishTo: %v", err)
+	}
+	s.holds(t, fakePolicy)
+	err = PublishTo(t.Context(), s.storage, s.at, sumOf([]byte(good)), good, "")
+	if !errors.Is(err, ErrOvertaken) || errors.Is(err, ErrLockStays) || errors.Is(err, ErrStorage) {
+		t.Errorf("overtaken, and the lock stays: %v", err)
+	}
+	faulty.lock = errors.New("no connection")
+	err = PublishTo(t.Context(), s.storage, s.at, sumOf([]byte(fakePolicy)), good, "")
+	if !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), "no connection") {
+		t.Errorf("without a lock: %v", err)
+	}
+	s.holds(t, fakePolicy)
+}
+
 // A version that got into the storage by another way and was rejected can be replaced from
 // the version that is served.
 func TestPublishReplacesARejectedVersion(t *testing.T) {
