@@ -125,12 +125,19 @@ func runInit(cmd *cobra.Command, a firstpolicy.Answers, file string) (int, error
 			a.From = ""
 		}
 	}
-	text, s, contradicted, err := firstpolicy.Build(a, imported)
-	if err != nil {
+	text, s, contradictions, err := firstpolicy.Build(a, imported)
+	switch {
+	case errors.Is(err, firstpolicy.ErrContradictory):
+		return ExitUsage, err
+	case err != nil:
 		return ExitPolicyError, err
 	}
-	for _, c := range contradicted {
-		fmt.Fprintf(errOut, "note: robots.txt says otherwise, and stays as it is; this does not hold: %s\n", c)
+	for _, c := range contradictions {
+		if c.Answered {
+			fmt.Fprintf(errOut, "note: robots.txt says otherwise, and stays as it is; this does not hold: %s\n", c.Test)
+		} else {
+			fmt.Fprintf(errOut, "note: your answers override robots.txt; this does not hold any more: %s\n", c.Test)
+		}
 	}
 	if file == "-" {
 		if _, err := cmd.OutOrStdout().Write(text); err != nil {

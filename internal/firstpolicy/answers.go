@@ -61,14 +61,25 @@ func (a Answers) Site() string {
 	if a.Host != "" || len(a.Staging) == 0 {
 		return a.Host
 	}
-	staging := string(a.Staging[0])
-	if rest, ok := strings.CutPrefix(staging, "*."); ok {
-		staging = rest
-	}
+	staging, wildcard := strings.CutPrefix(string(a.Staging[0]), "*.")
 	if _, parent, ok := strings.Cut(staging, "."); ok && strings.Contains(parent, ".") {
 		return "www." + parent
 	}
+	if wildcard {
+		return staging // www would be one of the staging hosts
+	}
 	return "www.example.com"
+}
+
+// checkStaging returns an error if a staging host is, or includes, the site's own.
+func (a Answers) checkStaging() error {
+	for _, h := range a.Staging {
+		suffix, wildcard := strings.CutPrefix(string(h), "*")
+		if a.Host != "" && (string(h) == a.Host || wildcard && strings.HasSuffix(a.Host, suffix)) {
+			return fmt.Errorf("%w: the staging host %q includes the site's own, %s; name hosts that are only for testing, such as staging.example.com", ErrContradictory, h, a.Host)
+		}
+	}
+	return nil
 }
 
 // ParseAnswer reads yes or no as people type it.

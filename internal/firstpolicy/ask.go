@@ -4,6 +4,7 @@ package firstpolicy
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer) (a Answers, err error
 	})
 	q.ask("6. Staging or test hosts that must not be found, such as staging.example.com", "none", func(s string) error {
 		a.Staging = nil
-		return a.AddStaging(s)
+		return cmp.Or(a.AddStaging(s), a.checkStaging())
 	})
 	fmt.Fprintln(out)
 	if q.err == nil {

@@ -3,6 +3,7 @@
 package firstpolicy
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,19 +29,45 @@ type builder struct {
 	remarks      string // of the robots.txt
 }
 
+// ErrContradictory: no policy says what all answers say.
+var ErrContradictory = errors.New("the answers contradict each other")
+
+// Contradiction is a test on which an existing robots.txt and the answers disagree, and which
+// the policy leaves out.
+type Contradiction struct {
+	Test     string
+	Answered bool // the answers want it, and robots.txt stays; otherwise an answer overrides robots.txt
+}
+
 // Build returns the text of the policy for the answers. imported is the policy of
-// an existing robots.txt, or nil; its rules and tests come first, with its comments. Each
-// of contradicted is a test that robots.txt does not let pass, which the file therefore
-// leaves out.
-func Build(a Answers, imported *robotsserve.Imported) (text []byte, s *site.Site, contradicted []string, err error) {
+// an existing robots.txt, or nil; its rules and tests come first, with its comments.
+func Build(a Answers, imported *robotsserve.Imported) (text []byte, s *site.Site, contradictions []Contradiction, err error) {
 	a = a.withDefaults()
+	if err := a.checkStaging(); err != nil {
+		return nil, nil, nil, err
+	}
+	text, s, contradictions, err = build(a, nil)
+	switch {
+	case err != nil:
+		return text, nil, nil, err
+	case len(contradictions) > 0:
+		return text, nil, nil, fmt.Errorf("%w: with all of them, this does not hold: %s; leave out the path or host that prevents it", ErrContradictory, contradictions[0].Test)
+	case imported == nil:
+		return text, s, nil, nil
+	}
+	return build(a, imported)
+}
+
+func build(a Answers, imported *robotsserve.Imported) (text []byte, s *site.Site, contradictions []Contradiction, err error) {
 	empty, ds := policyfile.Load("an empty policy", []byte("version: 1\n"))
 	if empty == nil {
 		return nil, nil, nil, ds
 	}
 	b := &builder{answers: a, spec: &policy.Spec{Publish: empty.Spec.Publish}, comments: map[int]string{}}
+	tests := 0 // of the robots.txt
 	if imported != nil {
 		b.spec, b.lineComments = imported.Spec, imported.LineComments
+		tests = len(b.spec.Expect)
 		maps.Copy(b.comments, imported.Comments)
 		b.spec.Publish.ContentUsage = empty.Spec.Publish.ContentUsage
 		if a.Training == No || a.AIAnswers == No {
@@ -60,33 +87,36 @@ func Build(a Answers, imported *robotsserve.Imported) (text []byte, s *site.Site
 		text = policyfile.PrintWith(b.spec, policyfile.PrintOptions{Header: b.header(), Comments: b.comments, LineComments: b.lineComments})
 		var ds policyfile.Diagnostics
 		if s, ds = site.Load("the new policy", text, robotsserve.ServeOptions{}); s != nil {
-			return text, s, contradicted, nil
+			return text, s, contradictions, nil
 		}
-		failed := b.dropFailedTest(ds)
-		if failed == "" {
-			return text, nil, contradicted, fmt.Errorf("the policy does not load:\n%w", ds)
+		failed := b.failedTest(ds)
+		if failed < 0 {
+			return text, nil, nil, fmt.Errorf("the policy does not load:\n%w", ds)
 		}
-		contradicted = append(contradicted, failed)
+		contradictions = append(contradictions, Contradiction{Test: b.spec.Expect[failed].String(), Answered: failed >= tests})
+		b.spec.Expect = slices.Delete(b.spec.Expect, failed, failed+1)
+		if failed < tests {
+			tests--
+		}
 	}
 }
 
-// dropFailedTest removes the first test that fails and returns it, or returns "" if the
-// diagnostics have other errors.
-func (b *builder) dropFailedTest(ds policyfile.Diagnostics) string {
+// failedTest is the index of the first test that fails, or -1 if the diagnostics have other
+// errors.
+func (b *builder) failedTest(ds policyfile.Diagnostics) int {
 	for _, d := range ds {
 		if d.Severity == policy.Error && d.Code != "expectation-failed" {
-			return ""
+			return -1
 		}
 	}
 	for _, d := range ds {
 		for i, e := range b.spec.Expect {
-			if d.Code == "expectation-failed" && strings.Contains(d.Line, e.String()) {
-				b.spec.Expect = slices.Delete(b.spec.Expect, i, i+1)
-				return e.String()
+			if d.Code == "expectation-failed" && strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(d.Line), "- ")) == e.String() {
+				return i
 			}
 		}
 	}
-	return ""
+	return -1
 }
 
 func (b *builder) header() string {

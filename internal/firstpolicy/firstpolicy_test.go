@@ -4,12 +4,15 @@ package firstpolicy
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -91,6 +94,7 @@ func TestQuestions(t *testing.T) {
 		"the whole site, then a part": {"\n\n\n\n/\n/a/\n\n", "from= host= search=0 training=0 answers=0 closed=[/a/] staging=[]"},
 		"staging as URLs":             {"\n\n\n\n\nhttps://staging.example.com/ *.preview.example.com\n", "from= host= search=0 training=0 answers=0 closed=[] staging=[staging.example.com *.preview.example.com]"},
 		"a host that is none":         {"\n\n\n\n\nhttp://\nstage.example.com\n", "from= host= search=0 training=0 answers=0 closed=[] staging=[stage.example.com]"},
+		"staging that has the site":   {"www.example.com\n\n\n\n\n*.example.com\nstage.example.com\n", "from=https://www.example.com/robots.txt host=www.example.com search=0 training=0 answers=0 closed=[] staging=[stage.example.com]"},
 		"robots.txt file":             {robots + "\n\n\n\n\n\n", "from=" + robots + " host= search=0 training=0 answers=0 closed=[] staging=[]"},
 		"robots.txt by URL":           {"https://www.example.com/robots.txt\n\n\n\n\n\n", "from=https://www.example.com/robots.txt host=www.example.com search=0 training=0 answers=0 closed=[] staging=[]"},
 		"robots.txt by site":          {"www.example.com\n\n\n\n\n\n", "from=https://www.example.com/robots.txt host=www.example.com search=0 training=0 answers=0 closed=[] staging=[]"},
@@ -114,6 +118,55 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
+// TestContradictions: answers that contradict each other are an error, and where they contradict
+// a robots.txt, it is said which of the two holds.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	imported := func(text string) *robotsserve.Imported {
+		c, err := policyinput.Convert("robots.txt", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Imported
+	}
+	for name, tt := range map[string]struct {
+		answers Answers
+		closed  string
+		staging string
+		robots  string
+		want    []Contradiction
+		err     string
+	}{
+		"staging is the site":          {Answers{Host: "www.example.com"}, "", "www.example.com", "", nil, `the staging host "www.example.com" includes the site's own, www.example.com`},
+		"staging has the site":         {Answers{Host: "www.example.com"}, "", "*.example.com", "", nil, `the staging host "*.example.com" includes the site's own`},
+		"staging beside the site":      {Answers{Host: "www.example.com"}, "", "*.www.example.com", "", nil, ""},
+		"staging of an unknown site":   {Answers{}, "", "*.example.com", "", nil, ""},
+		"the home page is closed":      {Answers{Search: Yes}, "/$", "", "", nil, "this does not hold: category:search may crawl /"},
+		"robots.txt closes the site":   {Answers{From: "robots.txt", Host: "www.example.com", Search: Yes}, "", "", "User-agent: Bingbot\nDisallow: /\n", []Contradiction{{"category:search may crawl https://www.example.com/", true}}, ""},
+		"an answer closes the home":    {Answers{From: "robots.txt", Host: "www.example.com"}, "/$", "", "User-agent: *\nDisallow: /x/\n", []Contradiction{{"Bingbot may crawl /", false}, {"Googlebot may crawl /", false}}, ""},
+		"robots.txt lets a crawler in": {Answers{From: "robots.txt", Training: No}, "", "", "User-agent: GPTBot\nAllow: /\n", []Contradiction{{"category:ai-training may not crawl /", true}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := tt.answers
+			if err := errors.Join(a.AddClosed(tt.closed), a.AddStaging(tt.staging)); err != nil {
+				t.Fatal(err)
+			}
+			var robots *robotsserve.Imported
+			if tt.robots != "" {
+				robots = imported(tt.robots)
+			}
+			text, _, got, err := Build(a, robots)
+			if (err == nil) != (tt.err == "") || err != nil && (!errors.Is(err, ErrContradictory) || !strings.Contains(err.Error(), tt.err)) {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("got %v, want %v\n%s", got, tt.want, text)
+			}
+		})
+	}
+}
+
 func FuzzAnswers(f *testing.F) {
 	f.Add("members", "staging.example.com")
 	f.Add("https://example.com/a?b", "*.example.com")
@@ -124,6 +177,9 @@ func FuzzAnswers(f *testing.F) {
 			return
 		}
 		text, s, _, err := Build(a, nil)
+		if errors.Is(err, ErrContradictory) {
+			return
+		}
 		if err != nil || s == nil {
 			t.Errorf("closed %q, staging %q: %v\n%s", path, host, err, text)
 		}
