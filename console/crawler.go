@@ -25,6 +25,7 @@ type crawlerData struct {
 	Sections   []sectionCounts
 	Reads      []readEvent
 	Violating  []violationDay
+	Served     bool // some of these were not refused
 	Evidence   bool
 	FleetOnly  bool // numbers without paths
 	KnownSince time.Time
@@ -192,6 +193,9 @@ func (v *view) crawlerPaths(d *crawlerData) error {
 		return err
 	}
 	for _, r := range slices.Backward(rows) {
+		if r.Violations > 0 && r.Values[store.ByDecision] != string(activity.Refused) {
+			d.Served = true
+		}
 		if r.Violations > 0 && len(d.Violating) < 60 {
 			d.Violating = append(d.Violating, violationDay{
 				Day: r.Start, Rule: r.Values[store.ByRule], Decision: r.Values[store.ByDecision], Requests: r.Requests, Violations: r.Violations,

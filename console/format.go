@@ -5,6 +5,7 @@ package console
 import (
 	"fmt"
 	"html/template"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 // functions are what templates call. Numbers and times are marked up so that the
 // script can show them as the browser's locale does.
 var functions = template.FuncMap{
-	"num": num, "bytes": size, "pct": percent, "time": minute, "day": dayOf, "version": shortVersion,
+	"num": num, "bytes": size, "pct": percent, "time": minute, "day": dayOf, "date": dateOf, "breakable": breakable, "version": shortVersion,
 	"kind": kindName, "shorten": shorten, "verdict": verdictOf, "plural": plural, "add": func(a, b int) int { return a + b },
 	"identity": identityOf, "dict": dict, "int": func(n int64) int { return int(n) }, "neg": func(n int) int { return -n },
 	"line": lineIn, "sentence": sentence, "fixable": fixable, "effect": effectWord,
@@ -102,6 +103,9 @@ func minute(t time.Time) template.HTML {
 // dayOf is a day: Fri 20 Nov.
 func dayOf(t time.Time) template.HTML { return timeElement(t, t.UTC().Format("Mon 2 Jan"), "day") }
 
+// dateOf is a day with its year: 20 Nov 2026.
+func dateOf(t time.Time) template.HTML { return timeElement(t, t.UTC().Format("2 Jan 2006"), "date") }
+
 func timeElement(t time.Time, text, class string) template.HTML {
 	return template.HTML(`<time datetime="` + t.UTC().Format(time.RFC3339) + `" data-show="` + class + `">` + text + `</time>`)
 }
@@ -145,6 +149,16 @@ func shorten(s string) string {
 		return s
 	}
 	return string(r[:maxShown/2]) + "…" + string(r[len(r)-maxShown/2:])
+}
+
+var breaks = regexp.MustCompile(`\.|-|[a-z][A-Z]`)
+
+// breakable is a host or the name of a crawler that narrow columns can break between its
+// parts.
+func breakable(s string) template.HTML {
+	return template.HTML(breaks.ReplaceAllStringFunc(template.HTMLEscapeString(shorten(s)), func(part string) string {
+		return part[:1] + "<wbr>" + part[1:]
+	}))
 }
 
 // verdict is a word with its shape and colour.

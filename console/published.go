@@ -111,11 +111,13 @@ func (v *view) versionRows(d *publishedData, h *history) {
 				row.Robots = append(row.Robots, t)
 			}
 		}
+		readers := map[string]bool{}
 		for _, r := range d.Readers {
 			if r.Label == row.Label() || row.Live && r.Current {
-				row.Read++
+				readers[r.Crawler] = true
 			}
 		}
+		row.Read = len(readers)
 		d.Versions = append(d.Versions, row)
 	}
 }
@@ -132,6 +134,7 @@ func (v *view) readers(d *publishedData, h *history) error {
 	}
 	current := map[string]string{}
 	seen := map[string]bool{}
+	behind := map[string]bool{}
 	live := h.live()
 	for _, x := range reads { // the latest first
 		if !v.allowed(x.Host) || v.Host != "" && x.Host != v.Host {
@@ -151,10 +154,11 @@ func (v *view) readers(d *publishedData, h *history) error {
 			row.After = lag(x.First.Sub(h.firstOf(x.Host, x.Version)))
 		}
 		if !row.Current {
-			d.Behind++
+			behind[x.Crawler] = true
 		}
 		d.Readers = append(d.Readers, row)
 	}
+	d.Behind = len(behind)
 	slices.SortStableFunc(d.Readers, func(a, b reader) int {
 		if a.Current != b.Current {
 			return map[bool]int{true: 1, false: -1}[a.Current]

@@ -66,10 +66,10 @@ func fillLarge(t *testing.T, dir, policy string, now time.Time, rows int) {
 // day, the store has two million rows.
 const largeRows = 650_000
 
-// TestFirstScreenOfALargeStore: the first screen takes at most 100 ms of processor time with
-// two million rows, and the others at most half a second. The clock would measure what else
-// the machine does.
-func TestFirstScreenOfALargeStore(t *testing.T) {
+// TestScreensOfALargeStore opens each screen over two million rows and prints the processor
+// time that it takes; the clock would measure what else the machine does. It is no bound, as a
+// time says as much about the machine as about the code.
+func TestScreensOfALargeStore(t *testing.T) {
 	if os.Getenv("ROBOTSPOLICY_LONG") == "" {
 		t.Skip("filling a store takes a minute: set ROBOTSPOLICY_LONG")
 	}
@@ -83,19 +83,12 @@ func TestFirstScreenOfALargeStore(t *testing.T) {
 			clear(answers.by)
 			answers.Unlock()
 			began := processorTime(t)
-			if w := get(t, s, path); w.Code != http.StatusOK {
-				t.Fatalf("%s: status %d: %.200s", path, w.Code, w.Body)
+			if w := get(t, s, path); w.Code != http.StatusOK || w.Body.Len() > 150<<10 {
+				t.Fatalf("%s: status %d, %d bytes: %.200s", path, w.Code, w.Body.Len(), w.Body)
 			}
 			took = append(took, processorTime(t)-began)
 		}
-		limit := 500 * time.Millisecond
-		if path == "" {
-			limit = 100 * time.Millisecond
-		}
-		t.Logf("/%s: %v", path, took)
-		if best := slices.Min(took); best > limit {
-			t.Errorf("/%s takes %s, want at most %s", path, best, limit)
-		}
+		t.Logf("/%s: %s at best, of %v", path, slices.Min(took), took)
 	}
 	_ = caddy.Stop()
 }

@@ -9,6 +9,7 @@ for (const e of document.querySelectorAll("data[value]")) e.textContent = number
 const formats = {
   minute: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZone: "UTC" }),
   year: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZone: "UTC" }),
+  date: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" }),
   day: new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" }),
 };
 const thisYear = new Date().getUTCFullYear();
@@ -41,7 +42,7 @@ if (news && stream && window.EventSource) {
   };
 }
 
-const copy = document.querySelector("input.copy");
+const copy = document.querySelector(".copy");
 if (copy) copy.addEventListener("focus", () => copy.select());
 
 // The editor: line numbers that follow the text, keys that complete, and Ctrl+Enter.

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Names that strangers choose stay text, wherever they can be broken.
+func TestBreakableNamesAreEscaped(t *testing.T) {
+	for in, want := range map[string]string{
+		"staging.example.com":    "staging.<wbr>example.<wbr>com",
+		"PerplexityBot":          "Perplexity<wbr>Bot",
+		"OAI-SearchBot":          "OAI-<wbr>Search<wbr>Bot",
+		"GPTBot":                 "GPTBot",
+		`<b>&"x'.aB`:             "&lt;b&gt;&amp;&#34;x&#39;.<wbr>a<wbr>B",
+		"<img src=x onerror=aB>": "&lt;img src=x onerror=a<wbr>B&gt;",
+	} {
+		if got := breakable(in); string(got) != want {
+			t.Errorf("%q becomes %s, want %s", in, got, want)
+		}
+	}
+}
+
+// A crawler that has not read the newest robots.txt of two hosts is one crawler.
+func TestPublishedCountsCrawlers(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := fillDemo(t.Context(), filepath.Join(dir, "activity"), demoOptions{Name: "storage:robots/site.yaml", Text: testPolicy, Hosts: []string{"www.example.com", "news.example.com"}, Days: 30, Seed: 1, Share: 0.02, Now: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	s := startCaddyWith(t, testPolicy, dir)
+	w := get(t, s, "published")
+	text := w.Body.String()
+	if w.Code != http.StatusOK || strings.Count(text, `<span class="tag warn">old</span>`) < 2 {
+		t.Fatalf("status %d, and no crawler reads an old robots.txt of two hosts", w.Code)
+	}
+	rows := map[string]bool{}
+	for _, m := range regexp.MustCompile(`crawler\?name=([A-Za-z-]+)">[^<]*</a>(?:<span class="sub">[^<]*</span>)?</th><td><span class="tag warn">old`).FindAllStringSubmatch(text, -1) {
+		rows[m[1]] = true
+	}
+	if want := plural(len(rows), "crawler has", "crawlers have") + " not read it yet"; len(rows) == 0 || !strings.Contains(text, want) {
+		t.Errorf("the page does not say that %s", want)
+	}
+}
+
+// A rule that refuses is only offered where something was served.
+func TestOfferToRefuse(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	const offer = "Draft a rule that refuses them"
+	for _, name := range []string{"Bytespider", "PerplexityBot"} {
+		text := get(t, s, "crawler?name="+name).Body.String()
+		_, table, _ := strings.Cut(text, "Violations by day and rule")
+		served := strings.Contains(table, ">Served<") || strings.Contains(table, ">Closed<") || strings.Contains(table, "Would be refused")
+		if strings.Contains(text, offer) != served {
+			t.Errorf("%s: violations that were not refused: %v, and the page offers a rule: %v", name, served, !served)
+		}
+	}
+}
