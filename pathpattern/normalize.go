@@ -108,7 +108,8 @@ func IsNormal(path string) bool {
 	at := inPath
 	for i := 0; i < len(path); i++ {
 		switch c := path[i]; {
-		case classes[c] >= separator:
+		case classes[c] == plain:
+		case classes[c] == separator:
 			at = at.after(c)
 		case c == '%' && isNormalEscape(path[i:], at):
 			i += 2
