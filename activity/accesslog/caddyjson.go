@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // caddyJSON reads Caddy's access log, one JSON object a line. Only the fields of a
@@ -345,65 +343,3 @@ func (s *scanner) skipNested() {
 
 // ends are the octets that end a number, true, false or null.
 var ends = [256]bool{',': true, '}': true, ']': true, ' ': true, '\t': true, '\r': true, '\n': true, '"': true, ':': true, '{': true, '[': true}
-
-// unescape appends the value of a JSON string to b. A damaged escape stays as it is.
-func unescape(b, raw []byte) []byte {
-	for i := 0; i < len(raw); i++ {
-		if raw[i] != '\\' || i+1 == len(raw) {
-			b = append(b, raw[i])
-			continue
-		}
-		i++
-		switch c := raw[i]; c {
-		case '"', '\\', '/':
-			b = append(b, c)
-		case 'b':
-			b = append(b, '\b')
-		case 'f':
-			b = append(b, '\f')
-		case 'n':
-			b = append(b, '\n')
-		case 'r':
-			b = append(b, '\r')
-		case 't':
-			b = append(b, '\t')
-		case 'u':
-			r, n := hexRune(raw[i+1:])
-			if n == 0 {
-				b = append(b, '\\', 'u')
-				continue
-			}
-			i += n
-			b = utf8.AppendRune(b, r)
-		default:
-			b = append(b, '\\', c)
-		}
-	}
-	return b
-}
-
-// hexRune reads the four digits after \u, and the second half of a surrogate pair.
-func hexRune(b []byte) (r rune, n int) {
-	hex := func(b []byte) (rune, bool) {
-		if len(b) < 4 {
-			return 0, false
-		}
-		v, err := strconv.ParseUint(string(b[:4]), 16, 16)
-		return rune(v), err == nil
-	}
-	r, ok := hex(b)
-	if !ok {
-		return 0, 0
-	}
-	if utf16.IsSurrogate(r) {
-		if len(b) >= 6 && b[4] == '\\' && b[5] == 'u' {
-			if low, ok := hex(b[6:]); ok {
-				if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
-					return pair, 10
-				}
-			}
-		}
-		return utf8.RuneError, 4
-	}
-	return r, 4
-}

@@ -284,7 +284,7 @@ func (f *textFormat) set(p *part, value []byte, r *Record) {
 	}
 	if p.quoted && bytes.IndexByte(value, '\\') >= 0 {
 		start := len(f.buf)
-		f.buf = unescapeText(f.buf, value)
+		f.buf = unescape(f.buf, value)
 		value = f.buf[start:len(f.buf):len(f.buf)]
 	}
 	if len(value) == 1 && value[0] == '-' {
@@ -329,42 +329,6 @@ func (f *textFormat) setRequest(value []byte, r *Record) {
 	if len(rest) > 0 {
 		r.Method, r.Target = m, rest
 	}
-}
-
-// unescapeText undoes what nginx and Apache write for octets that are no plain
-// text: \xHH, \", \\ and the letters of C.
-func unescapeText(b, s []byte) []byte {
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b = append(b, s[i])
-			continue
-		}
-		i++
-		switch c := s[i]; c {
-		case 'x':
-			if i+2 < len(s) {
-				if v, err := strconv.ParseUint(string(s[i+1:i+3]), 16, 8); err == nil {
-					b = append(b, byte(v))
-					i += 2
-					continue
-				}
-			}
-			b = append(b, '\\', 'x')
-		case 'n':
-			b = append(b, '\n')
-		case 't':
-			b = append(b, '\t')
-		case 'r':
-			b = append(b, '\r')
-		case 'v':
-			b = append(b, '\v')
-		case 'b':
-			b = append(b, '\b')
-		default:
-			b = append(b, c)
-		}
-	}
-	return b
 }
 
 // timeCache remembers the last time, as neighbouring lines share their second.
