@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 )
 
 // maxSitemapURLs bounds the pages that are considered.
@@ -79,7 +80,7 @@ func (a *auditor) closedSitemapPages(pages []*url.URL) {
 		}
 	}
 	if n > 0 {
-		a.add(finding(codeSitemapBlocked, first.String(), "", "the sitemap lists "+count(n, "page")+" that robots.txt closes to search engines, by line "+line.describe(),
+		a.add(finding(codeSitemapBlocked, first.String(), "", "the sitemap lists "+english.Count(n, "page")+" that robots.txt closes to search engines, by line "+line.describe(),
 			"take the pages out of the sitemap, or let search engines read them"))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 )
 
 // toldCrawlers are the crawlers that a report is about if no others were asked for.
@@ -71,7 +73,7 @@ func (a *auditor) reading(p *page, r reader) Reading {
 // WriteText writes the report for a person.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, looked at with %s", r.URL, count(r.Requests, "request"))
+	fmt.Fprintf(&b, "%s, looked at with %s", r.URL, english.Count(r.Requests, "request"))
 	if r.Policy != "" {
 		fmt.Fprintf(&b, " and compared with %s", r.Policy)
 	}
@@ -106,17 +108,7 @@ func (r *Report) Summary() string {
 	for _, f := range r.Findings {
 		n[f.Severity]++
 	}
-	return fmt.Sprintf("%s, %d inconclusive, %s", count(n[Fault], "fault"), n[Inconclusive], count(n[Notice], "notice"))
-}
-
-func count(n int, word string) string {
-	switch n {
-	case 0:
-		return "no " + word + "s"
-	case 1:
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
+	return fmt.Sprintf("%s, %d inconclusive, %s", english.Count(n[Fault], "fault"), n[Inconclusive], english.Count(n[Notice], "notice"))
 }
 
 // String says how robots.txt was served.

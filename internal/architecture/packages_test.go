@@ -41,7 +41,7 @@ var layers = []struct {
 	{"channels, identity and the file", []string{"robotsserve", "robotstag", "metainject", "policyfile", "crawlers/verify", "crawlers/webbotauth"}},
 	{"ACAP and rights registers, which the robots.txt writer uses", []string{"acap", "robotsserve/acap", "rights"}},
 	{"the model", []string{"policy"}},
-	{"leaves", []string{"pathpattern", "robotsrule", "crawlers", "internal/outbound"}},
+	{"leaves", []string{"pathpattern", "robotsrule", "crawlers", "internal/english", "internal/outbound"}},
 }
 
 // testHelpers are imported by tests only.

@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -59,29 +60,19 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	if err := ds.Write(out, colored(out)); err != nil {
 		return err
 	}
-	counts := fmt.Sprintf("%s, %s and %s", plural(ds.Count(policy.Error), "error"), plural(ds.Count(policy.Warning), "warning"), plural(ds.Count(policy.Hint), "hint"))
+	counts := fmt.Sprintf("%s, %s and %s", english.Count(ds.Count(policy.Error), "error"), english.Count(ds.Count(policy.Warning), "warning"), english.Count(ds.Count(policy.Hint), "hint"))
 	if s == nil {
 		_, err := fmt.Fprintf(out, "%s: %s\n", name, counts)
 		return err
 	}
 	if n := len(s.File.Spec.Expect); n > 0 {
-		counts += fmt.Sprintf("; %s passed", plural(n, "test"))
+		counts += fmt.Sprintf("; %s passed", english.Count(n, "test"))
 	}
 	_, err := fmt.Fprintf(out, "%s: %s\n%s", name, counts, policyfile.SummaryText(s.File.Summary(time.Now()))+s.File.ClosedText()+s.File.LimitsText())
 	return err
 }
 
 // plural is a number of things: "no errors", "1 error", "2 errors".
-func plural(n int, word string) string {
-	switch n {
-	case 0:
-		return "no " + word + "s"
-	case 1:
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
 func renderCommand() *cobra.Command {
 	var host, other string
 	cmd := Command("render FILE", "Prints the robots.txt that a policy file produces",

@@ -12,6 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
@@ -83,6 +84,6 @@ const maxNotes = 10
 func writeFewNotes(w io.Writer, name string, notes []robotsserve.Note) {
 	writeNotes(w, name, notes[:min(len(notes), maxNotes)])
 	if n := len(notes) - maxNotes; n > 0 {
-		fmt.Fprintf(w, "%s: and %s; see them all with: caddy robots-policy import %s\n", name, plural(n, "more note"), name)
+		fmt.Fprintf(w, "%s: and %s; see them all with: caddy robots-policy import %s\n", name, english.Count(n, "more note"), name)
 	}
 }
