@@ -20,6 +20,7 @@ type Catalogue struct {
 	crawlers []*Crawler // by token, ignoring case
 	byToken  map[string]int
 	asOf     string
+	base     *Catalogue // that a policy's rows were merged into; nil for none
 }
 
 var builtin = sync.OnceValues(func() (*Catalogue, error) { return load(embedded) })
@@ -129,6 +130,14 @@ func (c *Catalogue) Search(name string) []*Crawler {
 	return c.filter(func(cr *Crawler) bool {
 		return contains(cr.Token) || contains(cr.Operator) || slices.ContainsFunc(cr.UserAgents, contains)
 	})
+}
+
+// withoutPolicy returns the catalogue without what a policy changed.
+func (c *Catalogue) withoutPolicy() *Catalogue {
+	if c.base != nil {
+		return c.base
+	}
+	return c
 }
 
 // AddressLists returns the URLs of all address lists, each once, in order.

@@ -11,10 +11,11 @@ import (
 // crawlers: a request that is signed, or that comes from an address on a list, can be
 // attributed to a crawler whatever its User-Agent says. It is immutable.
 type Identities struct {
-	base        *Identities // of the embedded catalogue; nil for itself
-	ownLists    []string
-	lists       map[string]*Crawler // by URL; nil where several crawlers share a list
-	directories map[string][]*Crawler
+	base           *Identities // of the embedded catalogue; nil for itself
+	catalogueLists []string
+	ownLists       []string
+	lists          map[string]*Crawler // by URL; nil where several crawlers share a list
+	directories    map[string][]*Crawler
 }
 
 // NewIdentities returns the identities of a catalogue. It holds only what differs from
@@ -26,10 +27,15 @@ func NewIdentities(c *Catalogue) *Identities {
 	}
 	all := collectIdentities(c)
 	id := &Identities{base: base, lists: map[string]*Crawler{}, directories: map[string][]*Crawler{}}
+	catalogued := c.withoutPolicy().AddressLists()
 	for url, crawler := range all.lists {
 		known, ok := base.lists[url]
 		if !ok {
-			id.ownLists = append(id.ownLists, url)
+			if _, found := slices.BinarySearch(catalogued, url); found {
+				id.catalogueLists = append(id.catalogueLists, url)
+			} else {
+				id.ownLists = append(id.ownLists, url)
+			}
 		}
 		if !ok || known != crawler {
 			id.lists[url] = crawler
@@ -50,6 +56,7 @@ func NewIdentities(c *Catalogue) *Identities {
 			id.directories[url] = nil
 		}
 	}
+	slices.Sort(id.catalogueLists)
 	slices.Sort(id.ownLists)
 	return id
 }
@@ -79,7 +86,11 @@ func collectIdentities(c *Catalogue) *Identities {
 	return id
 }
 
-// OwnLists returns the URLs of address lists that the embedded catalogue does not have.
+// CatalogueLists returns the URLs of address lists that the catalogue in use has and the
+// embedded one does not.
+func (id *Identities) CatalogueLists() []string { return id.catalogueLists }
+
+// OwnLists returns the URLs of address lists that only the policy has.
 func (id *Identities) OwnLists() []string { return id.ownLists }
 
 // ByList returns the crawler that alone uses the address list with this URL, or nil.

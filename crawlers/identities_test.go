@@ -66,6 +66,40 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
+// Lists that a newer catalogue adds are the catalogue's, also where a policy changes its
+// crawlers.
+func TestListsOfANewerCatalogue(t *testing.T) {
+	known, err := Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const listed, own = "https://listed.example/list", "https://own.example/list"
+	newer := newCatalogue(append(known.All(), &Crawler{Token: "NewlyListedBot", Kind: KindSEO, Verification: Verification{AddressLists: []string{listed}}}), "2026-12-01")
+	first, err := newer.Merge(Row{Token: "NewlyListedBot", Kind: KindAds}, Row{Token: "OwnBot", AddressLists: []string{own}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := first.Merge(Row{Token: "OwnBot", Kind: KindAds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		of        *Catalogue
+		catalogue []string
+		own       []string
+	}{
+		"the catalogue":    {newer, []string{listed}, nil},
+		"a policy":         {first, []string{listed}, []string{own}},
+		"changed twice":    {again, []string{listed}, []string{own}},
+		"the embedded one": {known, nil, nil},
+	} {
+		id := NewIdentities(tt.of)
+		if !slices.Equal(id.CatalogueLists(), tt.catalogue) || !slices.Equal(id.OwnLists(), tt.own) {
+			t.Errorf("%s: lists of the catalogue %q, own lists %q", name, id.CatalogueLists(), id.OwnLists())
+		}
+	}
+}
+
 func TestOnDevicePreview(t *testing.T) {
 	const safari = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_11_1) AppleWebKit/601.2.4 (KHTML, like Gecko) Version/9.0.1 Safari/601.2.4"
 	for ua, want := range map[string]bool{

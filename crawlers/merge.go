@@ -90,7 +90,9 @@ func (c *Catalogue) Merge(rows ...Row) (*Catalogue, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return newCatalogue(list, c.asOf), nil
+	merged := newCatalogue(list, c.asOf)
+	merged.base = c.withoutPolicy()
+	return merged, nil
 }
 
 // apply returns a copy of base with the row's fields.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,11 +104,12 @@ func (e *engine) start() {
 	e.started.Store(true)
 }
 
-// use acquires the address lists that only a policy names. They are released when the
-// policy is garbage: requests and logs may use it longer than any configuration does.
+// use acquires the address lists that the embedded catalogue does not have: those of a
+// newer catalogue, and those of the policy. They are released when the policy is garbage:
+// requests and logs may use it longer than any configuration does.
 func (e *engine) use(id *crawlers.Identities) {
-	urls := id.OwnLists()
-	if len(urls) == 0 {
+	listed, own := id.CatalogueLists(), id.OwnLists()
+	if len(listed)+len(own) == 0 {
 		return
 	}
 	key := weak.Make(id)
@@ -119,15 +121,19 @@ func (e *engine) use(id *crawlers.Identities) {
 	if _, ok := e.policies.Load(key); ok || e.closed {
 		return
 	}
-	if len(urls) > maxPolicyLists {
-		e.sources.bound("a policy names too many address lists; the others are not used", zap.Int("lists", len(urls)), zap.Int("limit", maxPolicyLists))
-		urls = urls[:maxPolicyLists]
+	if err := e.lists.Acquire(listed, maxPrefixes); err != nil {
+		e.sources.bound("too many address lists; those that only the newer catalogue has are not used", zap.Error(err))
+		listed = nil
 	}
-	if err := e.lists.Acquire(urls, maxPolicyPrefixes); err != nil {
+	if len(own) > maxPolicyLists {
+		e.sources.bound("a policy names too many address lists; the others are not used", zap.Int("lists", len(own)), zap.Int("limit", maxPolicyLists))
+		own = own[:maxPolicyLists]
+	}
+	if err := e.lists.Acquire(own, maxPolicyPrefixes); err != nil {
 		e.sources.bound("the policies name too many address lists; those of some policies are not used", zap.Error(err))
-		urls = nil
+		own = nil
 	}
-	e.policies.Store(key, urls)
+	e.policies.Store(key, slices.Concat(listed, own))
 	runtime.AddCleanup(id, e.release, key)
 }
 

@@ -32,9 +32,9 @@ type Verifier struct {
 	close   sync.Once
 }
 
-// New returns a verifier that uses the lists of the embedded catalogue; those
-// that only the catalogue in use has are lists of its policies. It returns nil
-// if verification is off. Close it when done.
+// New returns a verifier that uses the lists of the embedded catalogue, and those of
+// the policies that it is asked about. It returns nil if verification is off. Close it
+// when done.
 func New(m Methods) *Verifier {
 	if !m.Enabled {
 		return nil

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
@@ -274,6 +275,33 @@ func TestPoliciesWithManyLists(t *testing.T) {
 	}
 	runtime.KeepAlive(policies)
 	runtime.KeepAlive(rest)
+}
+
+// All lists of a newer catalogue are used, however many it adds, beside those of a policy.
+func TestNewerCatalogueWithManyLists(t *testing.T) {
+	logs := logged(t)
+	t.Cleanup(func() { crawlers.Install(nil) })
+	text := "version: 1\nas-of: 2026-11-22\ncrawlers:\n"
+	const added = 2 * maxPolicyLists
+	for i := range added {
+		text += fmt.Sprintf("  NewBot-%[1]d: {operator: Test, kind: seo, honours: yes, source: field, examples: [NewBot-%[1]d/1.0], verify: {address-lists: [\"https://lists.example/new/%[1]d.json\"]}}\n", i)
+	}
+	newer, err := crawlers.Parse("newer.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	crawlers.Install(newer)
+	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{})
+	id := policyWith(t, "https://lists.example/own.json")
+	e.use(id)
+	if got := len(e.lists.Status()); got != added+1 || logs.Len() > 0 {
+		t.Errorf("%d lists, want %d; %v", got, added+1, logs.All())
+	}
+	e.release(weak.Make(id))
+	if got := len(e.lists.Status()); got != 0 {
+		t.Errorf("%d lists are left", got)
+	}
+	runtime.KeepAlive(id)
 }
 
 // Where other policies fill the store, the lists of the catalogue are not used, which is
