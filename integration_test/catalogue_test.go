@@ -3,6 +3,7 @@
 package integration_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // catalogueStatus is what the admin API says of the catalogue.
@@ -59,12 +61,20 @@ func TestCatalogueUpdate(t *testing.T) {
 	expect("at first", "embedded", 200)
 
 	_, exported, _ := runCommand(t, nil, "crawlers", "export")
-	newer := regexp.MustCompile(`as-of: \S+`).ReplaceAllString(exported[:200], "as-of: 2030-01-01") + exported[200:] +
+	today := time.Now().UTC().Truncate(24 * time.Hour)
+	dated := func(date string) string {
+		return regexp.MustCompile(`as-of: \S+`).ReplaceAllString(exported[:200], "as-of: "+date) + exported[200:]
+	}
+	newer := dated(today.Format(time.DateOnly)) +
 		"  NewlyAddedBot: {operator: Fresh, kind: seo, honours: yes, source: field, examples: [NewlyAddedBot/1.0]}\n"
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(newer)) }))
 	t.Cleanup(web.Close)
 	s.write("short.yaml", newer[:strings.Index(newer, "\n  AddSearchBot:")+1])
 	if code, _, errOut := crawlersCommand("update", filepath.Join(s.dir, "short.yaml")); code != 1 || !strings.Contains(errOut, "a catalogue must be complete") {
+		t.Errorf("%d %s", code, errOut)
+	}
+	s.write("future.yaml", dated("2999-01-01"))
+	if code, _, errOut := crawlersCommand("update", "--allow-loss", filepath.Join(s.dir, "future.yaml")); code != 1 || !strings.Contains(errOut, "its date, as-of 2999-01-01, is after today") {
 		t.Errorf("%d %s", code, errOut)
 	}
 	if code, out, _ := crawlersCommand("update", web.URL, "--dry-run"); code != 0 || !strings.Contains(out, "1 added, 0 removed\ndry run") {
@@ -75,7 +85,7 @@ func TestCatalogueUpdate(t *testing.T) {
 	if code, out, errOut := crawlersCommand("update", web.URL); code != 0 || !strings.Contains(out, "written to storage:robots_policy/crawlers.yaml") {
 		t.Fatalf("%d %s%s", code, out, errOut)
 	}
-	if code, out, _ := crawlersCommand(); code != 0 || !strings.HasPrefix(out, "catalogue of 2030-01-01, storage:robots_policy/crawlers.yaml, ") {
+	if code, out, _ := crawlersCommand(); code != 0 || !strings.HasPrefix(out, "catalogue of "+today.Format(time.DateOnly)+", storage:robots_policy/crawlers.yaml, ") {
 		t.Errorf("%d %.200s", code, out)
 	}
 	s.ask(http.MethodPost, "/robots_policy/reload", nil)
@@ -85,7 +95,7 @@ func TestCatalogueUpdate(t *testing.T) {
 	}
 	expect("after a reload of Caddy", "storage:robots_policy/crawlers.yaml", 403)
 	metrics := s.ask(http.MethodGet, "/metrics", nil).body
-	for _, want := range []string{`caddy_robots_policy_catalogue_timestamp_seconds{source="storage"} 1.893456e+09`, "caddy_robots_policy_catalogue_failing 0", "caddy_robots_policy_address_list_snapshot_timestamp_seconds 1."} {
+	for _, want := range []string{fmt.Sprintf(`caddy_robots_policy_catalogue_timestamp_seconds{source="storage"} %v`, float64(today.Unix())), "caddy_robots_policy_catalogue_failing 0", "caddy_robots_policy_address_list_snapshot_timestamp_seconds 1."} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no metric %s", want)
 		}

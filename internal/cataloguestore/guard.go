@@ -5,6 +5,7 @@ package cataloguestore
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
@@ -12,11 +13,23 @@ import (
 // maxShrink is the part of a catalogue that a new one may lack, in percent.
 const maxShrink = 10
 
+// CheckDate returns an error for a catalogue whose date is in the future: it would be
+// newer than every other, and never be replaced.
+func CheckDate(c *crawlers.Catalogue, now time.Time) error {
+	if c.AsOf() <= latestDate(now) {
+		return nil
+	}
+	return fmt.Errorf("its date, as-of %s, is after today, %s; write the day on which it was made", c.AsOf(), now.UTC().Format(time.DateOnly))
+}
+
+// latestDate is the date where the day begins first.
+func latestDate(now time.Time) string { return now.UTC().AddDate(0, 0, 1).Format(time.DateOnly) }
+
 // Guard returns why a new catalogue should not replace the one before: it is older, it has
 // lost search engines, or much of the rest. Policies that name categories would then mean
-// less than they did.
-func Guard(before, after *crawlers.Catalogue) (problems []error) {
-	if after.AsOf() < before.AsOf() {
+// less than they did. One before whose date is in the future is older than any other.
+func Guard(before, after *crawlers.Catalogue, now time.Time) (problems []error) {
+	if after.AsOf() < before.AsOf() && CheckDate(before, now) == nil {
 		problems = append(problems, fmt.Errorf("its date, as-of %s, is older than that of the catalogue in use, %s; get a newer one", after.AsOf(), before.AsOf()))
 	}
 	var lost []string

@@ -112,6 +112,7 @@ func TestGuard(t *testing.T) {
 		}
 		return c
 	}
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	whole := catalogue(t, "2030-01-01", "FirstNewBot")
 	small := []byte("version: 1\nas-of: 2030-01-01\ncrawlers:\n  Googlebot: {operator: Google, kind: search, honours: yes, source: operator, examples: [Googlebot/2.1]}\n")
 	for _, tt := range []struct {
@@ -125,7 +126,7 @@ func TestGuard(t *testing.T) {
 			[]byte("\n  Bingbot:\n    operator: Microsoft\n    kind: seo"), 1), []string{"no longer of kind search: Bingbot;"}},
 		{"shrunk", small, []string{"more; add them again", "it has 1 crawlers, the catalogue in use has"}},
 	} {
-		problems := Guard(before, parse(tt.data))
+		problems := Guard(before, parse(tt.data), now)
 		text := errors.Join(problems...)
 		if len(problems) != len(tt.want) {
 			t.Errorf("%s: %v", tt.name, text)
@@ -135,6 +136,29 @@ func TestGuard(t *testing.T) {
 				t.Errorf("%s: %v, want %q", tt.name, text, want)
 			}
 		}
+	}
+}
+
+// No catalogue gets a date that no other could reach, and one that has it can be replaced.
+func TestFutureDates(t *testing.T) {
+	dated := func(date string) *crawlers.Catalogue {
+		c, err := crawlers.Parse("f.yaml", catalogue(t, date, "FirstNewBot"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	now := time.Date(2030, 1, 1, 23, 0, 0, 0, time.UTC)
+	for date, refused := range map[string]bool{"2029-12-31": false, "2030-01-01": false, "2030-01-02": false, "2030-01-03": true, "9999-12-31": true} {
+		if err := CheckDate(dated(date), now); (err != nil) != refused {
+			t.Errorf("%s: %v", date, err)
+		}
+	}
+	if problems := Guard(dated("9999-12-31"), dated("2030-01-01"), now); len(problems) > 0 {
+		t.Errorf("a catalogue of the far future cannot be replaced: %v", problems)
+	}
+	if problems := Guard(dated("2030-01-02"), dated("2030-01-01"), now); len(problems) != 1 {
+		t.Errorf("an older catalogue replaces one of tomorrow: %v", problems)
 	}
 }
 

@@ -35,6 +35,10 @@ func crawlersUpdateCommand() *cobra.Command {
 			if err != nil {
 				return ExitPolicyError, err
 			}
+			now := time.Now()
+			if err := cataloguestore.CheckDate(next, now); err != nil {
+				return ExitPolicyError, fmt.Errorf("%s: %w", fileName(args[0]), err)
+			}
 			ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
 			defer cancel()
 			storage, err := of.open(ctx)
@@ -50,7 +54,7 @@ func crawlersUpdateCommand() *cobra.Command {
 				}
 				source = cataloguestore.SourceEmbedded
 			}
-			if problems := cataloguestore.Guard(before, next); len(problems) > 0 && !allowLoss {
+			if problems := cataloguestore.Guard(before, next, now); len(problems) > 0 && !allowLoss {
 				return ExitPolicyError, fmt.Errorf("%s: %w; if that is intended, add --allow-loss", fileName(args[0]), errors.Join(problems...))
 			}
 			added, removed := tokenChanges(before, next)
