@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,11 +18,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// limitedVar is the request variable that says how a request has been counted, so that
-// it is counted once: not again in error routes, or by a second handler that does no more.
+// limitedVar is the request variable that says how a request has been counted, by each
+// policy, so that it is counted once: not again in error routes, or by another handler
+// that does no more.
 const limitedVar = "robots_policy.limited"
 
-// countedLimits is the value of limitedVar.
+// countedLimits is one of the values of limitedVar.
 type countedLimits struct {
 	limiter *crawllimit.Limiter
 	mode    policy.Mode
@@ -30,11 +32,11 @@ type countedLimits struct {
 // countLimits counts a request against limits, and makes k and v those of a limited
 // request if it is over one of them. maxMode is the most that this handler does.
 func countLimits(limiter *crawllimit.Limiter, maxMode policy.Mode, limits []site.Limit, s *policystore.Snapshot, r *http.Request, v *visit, k *class) {
-	before, _ := caddyhttp.GetVar(r.Context(), limitedVar).(countedLimits)
-	if maxMode < policy.ModeLog || before.limiter == limiter && before.mode >= maxMode {
+	counted, _ := caddyhttp.GetVar(r.Context(), limitedVar).([]countedLimits)
+	if maxMode < policy.ModeLog || slices.ContainsFunc(counted, func(c countedLimits) bool { return c.limiter == limiter && c.mode >= maxMode }) {
 		return
 	}
-	caddyhttp.SetVar(r.Context(), limitedVar, countedLimits{limiter, maxMode})
+	caddyhttp.SetVar(r.Context(), limitedVar, append(counted, countedLimits{limiter, maxMode}))
 	for _, mode := range [...]policy.Mode{policy.ModeBlock, policy.ModeLog} {
 		over, wait, ok := countAgainst(limiter, mode, maxMode, limits, s, v.query.Now)
 		if ok {

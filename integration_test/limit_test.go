@@ -130,6 +130,23 @@ rules:
 	}
 }
 
+// Of several handlers, each policy counts a request once.
+func TestLimitsOfSeveralHandlers(t *testing.T) {
+	s := newServer(t, t.TempDir(), limitPolicy, htmlUpstream(page("")))
+	s.write("other.yaml", "version: 1\nrules:\n  - for: GPTBot\n    limit: 80/h\n")
+	handler := func(file string) string { return "robots_policy " + file + " {\nverify off\n}\n" }
+	s.run(s.caddyfile("admin off\nlog {\noutput discard\n}", map[string]string{
+		"": "route {\n" + handler("POLICY") + handler("DIR/other.yaml") + handler("POLICY") + handler("DIR/other.yaml") + "reverse_proxy UPSTREAM\n}",
+	}))
+	codes := map[int]int{}
+	for range 100 {
+		codes[s.get("/x", "User-Agent", gptBot).StatusCode]++
+	}
+	if codes[200] != 60 || codes[429] != 40 {
+		t.Errorf("%v, want 60 answers and 40 times 429", codes)
+	}
+}
+
 // A handler that only logs, or does nothing, does not count requests for one behind it
 // that refuses.
 func TestLimitsBehindAnotherHandler(t *testing.T) {
