@@ -23,6 +23,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
+func TestMain(m *testing.M) { caddytest.Main(m, func(bool) {}) }
+
 // served is a site on a port of its own, with a log of its own.
 type served struct {
 	addr string // host:port

@@ -33,6 +33,8 @@ var (
 	seed  = flag.Uint64("seed", 1, "of the requests")
 )
 
+func TestMain(m *testing.M) { caddytest.Main(m, func(bool) {}) }
+
 const mark = "CLOSED" // in every response that the policy closes
 
 func document(text string) string {

@@ -4,6 +4,7 @@
 package caddytest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -59,9 +60,16 @@ func Adapt(caddyfile string) ([]byte, []caddyconfig.Warning, error) {
 	return config, warnings, err
 }
 
+// ownStorage says that Main has set the storage.
+var ownStorage bool
+
 // Load runs a Caddyfile, in place of the one before. There is one Caddy in a
-// process, so tests that use it do not run in parallel. A warning is an error.
+// process, so tests that use it do not run in parallel. A warning is an error. The
+// package's TestMain must call Main.
 func Load(caddyfile string) error {
+	if !ownStorage {
+		return errors.New("the package has no TestMain that calls caddytest.Main")
+	}
 	config, warnings, err := Adapt(caddyfile)
 	if err != nil {
 		return err
@@ -77,15 +85,24 @@ const asCaddy = "ROBOTSPOLICY_TEST_AS_CADDY"
 
 // Main runs the tests of a package, or Caddy's command where Command started the
 // program, so that no test has to build one. setup is called first, with its name.
-func Main(m *testing.M, setup func(caddy bool)) {
-	caddy := os.Getenv(asCaddy) != ""
+// Configurations that set no storage get an empty one: what a developer's Caddy has in
+// its own, such as a catalogue of crawlers, changes no test.
+func Main(m *testing.M, setup func(asCaddy bool)) {
+	command := os.Getenv(asCaddy) != ""
 	os.Unsetenv(asCaddy)
-	setup(caddy)
-	if caddy {
+	setup(command)
+	if command {
 		caddycmd.Main()
 		return
 	}
-	os.Exit(m.Run())
+	dir, err := os.MkdirTemp("", "robots-policy-storage")
+	if err != nil {
+		panic(err)
+	}
+	caddy.DefaultStorage.Path, ownStorage = dir, true
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
 }
 
 // Command is `caddy ARGS…` with this module, in a process of its own that stores its
