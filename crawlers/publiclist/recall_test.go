@@ -11,19 +11,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
-// automation are headers that collections of browsers hold although a program sends
-// them, by what the catalogue takes them for.
-var automation = map[string]string{
-	"Lightpanda": "a headless browser for programs",
-	"PTST":       "WebPageTest",
-	"Scope3":     "the crawler of an advertising company",
-}
-
 // TestRecall prints the share of the User-Agents of three public collections that the
 // catalogue recognises, by kind, and how many browsers and apps it takes for crawlers.
 // The collections are read from the folder that ROBOTSPOLICY_DATA names; the headers of
-// browsers, one on a line, from ua/browsers.txt in it and from the files that
-// ROBOTSPOLICY_BROWSERS names. docs/crawlers.md says where to get both.
+// browsers from ua/browsers.txt in it and from the files that ROBOTSPOLICY_BROWSERS
+// names. docs/crawlers.md says where to get both.
 func TestRecall(t *testing.T) {
 	dir := os.Getenv("ROBOTSPOLICY_DATA")
 	if dir == "" {
@@ -55,35 +47,7 @@ func TestRecall(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log("\n" + table.String())
-	checkBrowsers(t, c, r, append([]string{filepath.Join(dir, "ua", "browsers.txt")}, filepath.SplitList(os.Getenv("ROBOTSPOLICY_BROWSERS"))...))
-}
-
-// checkBrowsers fails for every browser or app that is taken for a crawler.
-func checkBrowsers(t *testing.T, c *crawlers.Catalogue, r *crawlers.Recognizer, files []string) {
-	t.Helper()
-	seen := map[string]bool{}
-	wrong, onDevice, automated := 0, 0, 0
-	for _, name := range files {
-		for line := range strings.Lines(string(readFile(t, name))) {
-			ua := strings.TrimSpace(line)
-			if ua == "" || strings.HasPrefix(ua, "#") || seen[ua] {
-				continue
-			}
-			seen[ua] = true
-			i, ok := r.Recognize(ua)
-			switch {
-			case !ok:
-			case c.At(i).Is(crawlers.KindOnDevice):
-				onDevice++
-			case automation[c.At(i).Token] != "":
-				automated++
-			default:
-				wrong++
-				t.Errorf("%q is recognised as %s", ua, c.At(i).Token)
-			}
-		}
-	}
-	t.Logf("browsers and apps: %d, of them taken for crawlers: %d (besides %d link previews on devices and %d headers of programs)", len(seen), wrong, onDevice, automated)
+	checkBrowsers(t, c, r, append(browserFiles(t), filepath.Join(dir, "ua", "browsers.txt")))
 }
 
 func readFile(t *testing.T, name string) []byte {
