@@ -14,6 +14,7 @@ import (
 const (
 	metaMerged = "merged" // the last journal that is in the totals
 	metaRolled = "rolled" // the last day that is in path_days
+	metaSwept  = "swept"  // the day on which texts were last deleted that no row names
 	metaShrunk = "shrunk" // when rows were last deleted for their size, in seconds since 1970
 )
 
@@ -26,8 +27,10 @@ func meta(ctx context.Context, q querier, name string) (int64, error) {
 	return v, err
 }
 
+const setMetaText = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+
 func setMeta(ctx context.Context, tx *sql.Tx, name string, v int64) error {
-	_, err := tx.ExecContext(ctx, "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", name, v)
+	_, err := tx.ExecContext(ctx, setMetaText, name, v)
 	return err
 }
 

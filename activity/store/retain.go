@@ -119,7 +119,6 @@ func numbersOf(rows *sql.Rows) (all []int64, err error) {
 func (s *Store) expire(ctx context.Context, now time.Time) error {
 	hour := now.Add(-s.options().Hours).Unix() / 3600
 	day := now.Add(-s.options().Days).Unix() / 86400
-	gone := int64(0)
 	for _, d := range []struct {
 		text   string
 		before int64
@@ -132,17 +131,20 @@ func (s *Store) expire(ctx context.Context, now time.Time) error {
 		{"DELETE FROM versions WHERE first < ? AND kind || version NOT IN (SELECT 'robots' || text FROM strings JOIN reads ON reads.version = strings.id)" +
 			" AND EXISTS (SELECT 1 FROM versions AS v WHERE v.kind = versions.kind AND v.host = versions.host AND v.first > versions.first)", day * 86400},
 	} {
-		r, err := s.db.ExecContext(ctx, d.text, d.before)
-		if err != nil {
+		if _, err := s.db.ExecContext(ctx, d.text, d.before); err != nil {
 			return err
 		}
-		n, _ := r.RowsAffected() // the driver knows it
-		gone += n
 	}
-	if gone == 0 {
-		return nil
+	// Hours end one by one, and sweep reads everything: once a day is enough.
+	today := now.Unix() / 86400
+	if swept, err := meta(ctx, s.db, metaSwept); err != nil || swept == today {
+		return err
 	}
-	return s.sweep(ctx)
+	if err := s.sweep(ctx); err != nil {
+		return err
+	}
+	_, err := s.db.ExecContext(ctx, setMetaText, metaSwept, today)
+	return err
 }
 
 // sweep deletes texts that no row names.

@@ -419,6 +419,31 @@ func TestExpire(t *testing.T) {
 	closeStore(t, s)
 }
 
+// Texts of hours that have ended are deleted once a day.
+func TestTextsAreSweptOnceADay(t *testing.T) {
+	t.Parallel()
+	midnight := start.Truncate(24 * time.Hour)
+	s := open(t, t.TempDir(), Options{Hours: 2 * time.Hour, flushInterval: time.Hour})
+	for hour := range 7 {
+		sums := journal.NewSums(10)
+		sums.AddVisit(&activity.Visit{Time: midnight.Add(time.Duration(hour) * time.Hour), Host: "h", Crawler: "c", Path: fmt.Sprint("/", hour)})
+		if err := s.merge(t.Context(), sums, int64(hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct{ hour, texts int }{{2, 7}, {4, 7}, {23, 7}, {24, 0}} {
+		// Days have not been rolled up, so the texts are those of the hours that are left.
+		if err := s.expire(t.Context(), midnight.Add(time.Duration(tt.hour)*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		var texts int
+		if err := s.db.QueryRow("SELECT count(*) FROM strings WHERE text LIKE '/%'").Scan(&texts); err != nil || texts != tt.texts {
+			t.Errorf("at %d: %d texts, want %d: %v", tt.hour, texts, tt.texts, err)
+		}
+	}
+	closeStore(t, s)
+}
+
 func TestOneWriter(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -125,7 +126,10 @@ func TestClockThatJumpsIsNotBelieved(t *testing.T) {
 	}
 }
 
-var twoYearsScale = flag.Int("store.scale", 16, "by what the paths and bytes of the two simulated years are divided")
+var (
+	twoYearsScale = flag.Int("store.scale", 16, "by what the paths and bytes of the two simulated years are divided")
+	twoYearsDays  = flag.Int("store.days", 730, "how many days the two simulated years have")
+)
 
 // Two years of 10,000 distinct paths an hour stay within the default bounds, and the
 // totals without paths are all there.
@@ -134,7 +138,8 @@ func TestTwoYears(t *testing.T) {
 	if !long() {
 		t.Skip("two simulated years take minutes: set ROBOTSPOLICY_LONG")
 	}
-	const days = 730
+	days := *twoYearsDays
+	ctx := context.Background() // one that can be canceled costs as much as a row
 	paths, limit := 10_000 / *twoYearsScale, int64(512<<20 / *twoYearsScale)
 	dir, now := t.TempDir(), start.Truncate(24*time.Hour)
 	s := open(t, dir, Options{MaxBytes: limit, flushInterval: time.Hour, Now: func() time.Time { return now }})
@@ -153,16 +158,16 @@ func TestTwoYears(t *testing.T) {
 			if hour < 23 && len(s.minute.Rows) < paths*4 {
 				continue
 			}
-			if err := s.merge(t.Context(), s.minute, s.seq); err != nil {
+			if err := s.merge(ctx, s.minute, s.seq); err != nil {
 				t.Fatal(err)
 			}
 			s.minute = journal.NewSums(s.options().RowsPerHour)
 		}
 		now = now.Add(24 * time.Hour)
-		if err := s.retain(t.Context(), now, true); err != nil {
+		if err := s.retain(ctx, now, true); err != nil {
 			t.Fatal(err)
 		}
-		size, err := s.size(t.Context())
+		size, err := s.size(ctx)
 		if err != nil || size > s.options().MaxBytes {
 			t.Fatalf("day %d: %d bytes, %v", day, size, err)
 		}
