@@ -5,6 +5,7 @@ package identity
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -63,4 +64,23 @@ func TestSetFailing(t *testing.T) {
 			t.Errorf("%d: %v", i, got)
 		}
 	}
+}
+
+// That nonces were forgotten is logged once an hour, however often it happens.
+func TestForgottenNoncesAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logs := logged(t)
+		var s sources
+		for range 3 {
+			s.noncesForgotten("https://signer.example/keys")
+		}
+		if n := logs.FilterMessageSnippet("with a nonce").FilterField(zap.String("directory", "https://signer.example/keys")).Len(); n != 1 {
+			t.Errorf("%d lines", n)
+		}
+		time.Sleep(boundLogInterval)
+		s.noncesForgotten("https://signer.example/keys")
+		if n := logs.Len(); n != 2 {
+			t.Errorf("%d lines an hour later", n)
+		}
+	})
 }

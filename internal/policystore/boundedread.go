@@ -50,10 +50,18 @@ func (b boundedRead) do(ctx context.Context, read func(context.Context) (content
 	}
 }
 
-// within waits for f until ctx ends, as f may ignore a context, or not take one.
+// within waits for f until ctx ends, as f may ignore a context, or not take one. A panic
+// in f is an error.
 func within(ctx context.Context, what string, f func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- f() }()
+	go func() {
+		defer func() {
+			if p := recover(); p != nil {
+				done <- fmt.Errorf("%s: panic: %v", what, p)
+			}
+		}()
+		done <- f()
+	}()
 	select {
 	case err := <-done:
 		return err

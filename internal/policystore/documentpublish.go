@@ -105,7 +105,12 @@ func (d *Document) publishChecked(ctx context.Context, replaces, text, note stri
 	if d.rejected != "" {
 		known = append(known, d.rejected)
 	}
-	switch err := s.publish(ctx, known, text, note); {
+	// A storage that ignores ctx may write it later still: then the watcher finds it there.
+	err = within(ctx, "publishing", func() error { return s.publish(ctx, known, text, note) })
+	if err != nil && !errors.Is(err, ErrOvertaken) && !errors.Is(err, ErrLockStays) && !errors.Is(err, ErrStorage) {
+		err = fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	switch {
 	case errors.Is(err, ErrLockStays):
 		r.notifier.logger.Warn("a published policy is still locked in the storage", zap.String("policy", s.name()), zap.Error(err))
 	case err != nil:
@@ -184,7 +189,17 @@ func (d *Document) History(ctx context.Context) ([]Published, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // another source has no history
 	}
-	return s.history(ctx)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	var all []Published
+	err = within(ctx, "reading the history", func() (err error) {
+		all, err = s.history(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err // all may still be written to
+	}
+	return all, nil
 }
 
 func (s *storageSource) history(ctx context.Context) ([]Published, error) {

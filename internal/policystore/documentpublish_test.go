@@ -205,3 +205,53 @@ func TestUndecidedGuardIsAskedAgain(t *testing.T) {
 		}
 	})
 }
+
+// brokenStorage waits or panics, whatever its context says.
+type brokenStorage struct {
+	certmagic.Storage
+	lock, load func()
+}
+
+func (f brokenStorage) Lock(context.Context, string) error {
+	f.lock()
+	return errors.New("no lock")
+}
+
+func (f brokenStorage) Load(context.Context, string) ([]byte, error) {
+	f.load()
+	return nil, errors.New("nothing")
+}
+
+// A storage that ignores its context, or panics, holds up neither the watcher nor the next
+// one who publishes.
+func TestPublishToABrokenStorage(t *testing.T) {
+	for name, fault := range map[string]func(never chan struct{}) func(){
+		"takes too long": func(never chan struct{}) func() { return func() { <-never } },
+		"panic":          func(chan struct{}) func() { return func() { panic("out of order") } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, s := openStored(t)
+				never := make(chan struct{})
+				good := s.storage
+				s.storage = brokenStorage{Storage: good, lock: fault(never), load: fault(never)}
+				if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# b\n", ""); err == nil || !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), name) {
+					t.Errorf("published: %v", err)
+				}
+				if _, err := d.History(t.Context()); err == nil || !strings.Contains(err.Error(), name) {
+					t.Errorf("a history: %v", err)
+				}
+				close(never)
+				synctest.Wait()
+				s.storage = good
+				if o := d.Reload(t.Context()); o.Err != nil {
+					t.Error(o.Err)
+				}
+				if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# c\n", ""); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Minute) // the storage's own goroutines end
+			})
+		})
+	}
+}
