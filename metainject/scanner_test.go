@@ -467,7 +467,7 @@ func FuzzPieces(f *testing.F) {
 
 // randomPages and randomSeed make the random tests longer, and others.
 var (
-	randomPages = flag.Int("pages", 60_000, "random pages to hold against independent parsers")
+	randomPages = flag.Int("pages", 10_000, "random pages to hold against independent parsers")
 	randomSeed  = flag.Uint64("seed", 7, "for the random pages")
 )
 

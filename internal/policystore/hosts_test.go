@@ -210,8 +210,13 @@ func TestHostsOfAConfigMap(t *testing.T) {
 	for i, want := range []string{hostPolicyText, hostPolicyText + "# 2\n", hostPolicyText + "# 3\n"} {
 		if i > 0 {
 			put(fmt.Sprintf("..%d", i+1), want)
-			s.sweep(context.Background(), false)
-			s.sweep(context.Background(), false)
+			for range 100 { // twice, but on a busy machine a sweep does not wait for the file
+				s.sweep(context.Background(), false)
+				if l, _ := s.Get(context.Background(), "a.example"); l.SHA256 == sumOf([]byte(want)) {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
 		}
 		if l, err := s.Get(context.Background(), "a.example"); err != nil || l == nil || l.SHA256 != sumOf([]byte(want)) {
 			t.Fatal(i, l, err)
