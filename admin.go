@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,11 +111,11 @@ func (*adminAPI) explain(w http.ResponseWriter, r *http.Request) error {
 	if q.Get("agent") == "" {
 		return apiError(http.StatusBadRequest, errors.New("agent is missing: must be a User-Agent, or a product token such as GPTBot"))
 	}
-	s, merges, err := chosenSnapshot(r, u.Host)
+	s, merging, err := chosenSnapshot(r, u.Host)
 	if err != nil {
 		return err
 	}
-	question := site.Question{Agent: q.Get("agent"), URL: u, Now: time.Now(), Merges: merges}
+	question := site.Question{Agent: q.Get("agent"), URL: u, Now: time.Now(), Merges: merging.Merges()}
 	if address := q.Get("address"); address != "" {
 		addr, err := netip.ParseAddr(address)
 		if err != nil {
@@ -129,21 +130,27 @@ func (*adminAPI) verification(w http.ResponseWriter, _ *http.Request) error {
 	return respondJSON(w, http.StatusOK, identity.CurrentStatus())
 }
 
-// mergeNote says what a robots.txt that is shown without a request lacks.
-const mergeNote = "robots_txt merge: when this is served, the lines of the upstream's robots.txt are added where the policy says nothing"
+// mergeNote says what a robots.txt may lack that is shown without the upstream's.
+const mergeNote = "robots_txt merge: no robots.txt of the upstream is known, as it has none or nobody has requested this one yet; when it is served, its lines are added where the policy says nothing"
+
+func isError(p policy.Problem) bool { return p.Severity == policy.Error }
 
 func (*adminAPI) robotsTxt(w http.ResponseWriter, r *http.Request) error {
 	host := r.URL.Query().Get("host")
 	if name, err := policy.ParseHost(host); host != "" && (err != nil || name.Wildcard()) {
 		return apiError(http.StatusBadRequest, fmt.Errorf("invalid host %q: must be a host such as www.example.com", host))
 	}
-	s, merges, err := chosenSnapshot(r, host)
+	s, merging, err := chosenSnapshot(r, host)
 	if err != nil {
 		return err
 	}
-	f, _ := robotsserve.Render(s.Site.Policy, host, robotsserve.Options{})
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if merges {
+	f, _ := robotsserve.Render(s.Site.Policy, host, robotsserve.Options{})
+	if other := merging.Upstream(host); other != nil {
+		if both, problems, _ := robotsserve.Merge(s.Site.Policy, host, other, robotsserve.Options{}); !slices.ContainsFunc(problems, isError) {
+			f = both
+		}
+	} else if merging.Merges() {
 		_, err = fmt.Fprintf(w, "# %s\n\n%s", mergeNote, f.Body)
 		return err
 	}
@@ -222,32 +229,38 @@ func chosenDocuments(r *http.Request) ([]*policystore.Document, error) {
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; there are: %s", name, namesOf(all)))
 }
 
-// chosenSnapshot returns the policy for a host that a request asks about, and
-// whether a site merges the upstream's robots.txt into it.
-func chosenSnapshot(r *http.Request, host string) (*policystore.Snapshot, bool, error) {
+// merging says whether a site merges the upstream's robots.txt into the policy's, and
+// what that is.
+type merging interface {
+	Merges() bool
+	Upstream(host string) *robotsserve.Other
+}
+
+// chosenSnapshot returns the policy for a host that a request asks about.
+func chosenSnapshot(r *http.Request, host string) (*policystore.Snapshot, merging, error) {
 	for _, h := range policystore.AllHosts() {
 		if h.Name() != r.URL.Query().Get("policy") {
 			continue
 		}
 		s, err := h.Get(r.Context(), host)
 		if err != nil {
-			return nil, false, apiError(http.StatusServiceUnavailable, err)
+			return nil, nil, apiError(http.StatusServiceUnavailable, err)
 		}
 		if s == nil {
 			err = apiError(http.StatusNotFound, fmt.Errorf("the host %q has no policy of its own in %s", host, h.Name()))
 		}
-		return s, h.Merges(), err
+		return s, h, err
 	}
 	chosen, err := chosenDocuments(r)
 	switch {
 	case err != nil:
-		return nil, false, err
+		return nil, nil, err
 	case len(chosen) == 0:
-		return nil, false, apiError(http.StatusNotFound, errors.New("no policy is loaded"))
+		return nil, nil, apiError(http.StatusNotFound, errors.New("no policy is loaded"))
 	case len(chosen) > 1:
-		return nil, false, apiError(http.StatusBadRequest, fmt.Errorf("there are several policies; the parameter policy must be one of: %s", namesOf(chosen)))
+		return nil, nil, apiError(http.StatusBadRequest, fmt.Errorf("there are several policies; the parameter policy must be one of: %s", namesOf(chosen)))
 	}
-	return chosen[0].Status().Current, chosen[0].Merges(), nil
+	return chosen[0].Status().Current, chosen[0], nil
 }
 
 func namesOf(ds []*policystore.Document) string {

@@ -166,7 +166,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	var err error
 	h.policies, err = policystore.Open(ctx, policystore.Options{
-		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Merges: h.RobotsTxt == "merge",
+		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Upstream: h.robots.lastOf(),
 		Logger: ctx.Logger(), OnLoad: warnOnLoad(ctx.Logger(), requested, h.edge.verifier),
 	})
 	line, _ := policyLines.LoadAndDelete(h.Policy)

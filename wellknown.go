@@ -26,7 +26,7 @@ import (
 // there if so configured.
 type wellKnown[T any] struct {
 	cacheControl        string
-	unknownCacheControl string                   // while the upstream's file is not known
+	unknownCacheControl string                   // while the upstream's file is not known, or not merged
 	upstreams           *upstreamrobots.Cache[T] // nil: nothing is merged
 }
 
@@ -39,21 +39,29 @@ func newWellKnown[T any](maxAge time.Duration, upstreams *upstreamrobots.Cache[T
 }
 
 // upstream returns the upstream's file, fetched through next, nil if nothing is to be
-// merged; and the Cache-Control of the answer.
-func (f *wellKnown[T]) upstream(r *http.Request, next caddyhttp.Handler) (theirs *T, cacheControl string) {
+// merged; the one before it, or nil; and the Cache-Control of the answer.
+func (f *wellKnown[T]) upstream(r *http.Request, next caddyhttp.Handler) (theirs, before *T, cacheControl string) {
 	if f.upstreams == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return nil, f.cacheControl
+		return nil, nil, f.cacheControl
 	}
-	theirs, known := f.upstreams.Get(r, next)
+	theirs, before, known := f.upstreams.Get(r, next)
 	if !known {
-		return theirs, f.unknownCacheControl
+		return theirs, before, f.unknownCacheControl
 	}
-	return theirs, f.cacheControl
+	return theirs, before, f.cacheControl
 }
 
 // robotsTxt answers requests for /robots.txt.
 type robotsTxt struct {
 	wellKnown[robotsserve.Other]
+}
+
+// lastOf returns what finds the upstream's file of a host, nil if nothing is merged.
+func (t *robotsTxt) lastOf() func(host string) *robotsserve.Other {
+	if t == nil || t.upstreams == nil {
+		return nil
+	}
+	return t.upstreams.Last
 }
 
 // isRobotsTxt reports whether a request target is that of robots.txt, however it is
@@ -88,10 +96,11 @@ func (t *robotsTxt) serve(w http.ResponseWriter, r *http.Request, s *policystore
 }
 
 func (t *robotsTxt) answer(r *http.Request, next caddyhttp.Handler) robotsserve.Answer {
-	other, cacheControl := t.upstream(r, next)
+	other, before, cacheControl := t.upstream(r, next)
 	a := robotsserve.Answer{CacheControl: cacheControl}
 	if other != nil {
-		a.Other, a.Tell = other, t.upstreams.LogMerge(r.Host)
+		a.Other, a.Before, a.Tell = other, before, t.upstreams.LogMerge(r.Host)
+		a.Meanwhile = t.unknownCacheControl
 	}
 	return a
 }
@@ -130,7 +139,7 @@ func (f *registerFiles) tdmrep(r *http.Request, s *policystore.Snapshot, next ca
 	if doc == nil {
 		return nil, ""
 	}
-	theirs, cacheControl := f.upstream(r, next)
+	theirs, _, cacheControl := f.upstream(r, next)
 	if theirs == nil {
 		return doc, cacheControl
 	}

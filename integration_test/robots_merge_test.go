@@ -288,16 +288,22 @@ func TestRobotsMergeOnRoutes(t *testing.T) {
 	}
 }
 
-// Where robots.txt is shown without a request it says that lines are added.
+// The admin API shows robots.txt as it is served. As long as the upstream's file is not
+// known, it says that lines are added.
 func TestRobotsMergeInTheAdminAPI(t *testing.T) {
 	s := startReloading(t, "", mergePolicy, nil, "robots_policy DIR/policy.yaml {\nrobots_txt merge\n}\nrespond \"User-agent: *\nDisallow: /cart/\n\"")
-	if r := s.get("/robots.txt"); everybodys(r.body) != bothStar {
-		t.Error(r.body)
-	}
-	r := s.ask(http.MethodGet, "/robots_policy/robots.txt", nil)
+	const path = "/robots_policy/robots.txt?host=127.0.0.1"
+	r := s.ask(http.MethodGet, path, nil)
 	first, _, _ := strings.Cut(r.body, "\n\n")
 	if !strings.HasPrefix(first, "# robots_txt merge: ") || everybodys(r.body) != oursAlone || r.Header.Get("Etag") != "" {
 		t.Errorf("%v %s", r.Header, r.body)
+	}
+	served := s.get("/robots.txt")
+	if everybodys(served.body) != bothStar {
+		t.Error(served.body)
+	}
+	if r := s.ask(http.MethodGet, path, nil); r.body != served.body || r.Header.Get("Etag") != served.Header.Get("Etag") {
+		t.Errorf("%v %s\nserved %v %s", r.Header, r.body, served.Header, served.body)
 	}
 	if r := s.ask(http.MethodGet, "/robots_policy/explain?agent=GPTBot&url=http://x/", nil); !strings.Contains(r.body, "robots_txt merge: the lines of the site's own robots.txt") {
 		t.Error(r.body)

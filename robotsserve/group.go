@@ -3,7 +3,6 @@
 package robotsserve
 
 import (
-	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -93,51 +92,4 @@ func (g *group) write(w *writer) {
 	for i := range g.lines {
 		w.line(g.lines[i].Text)
 	}
-}
-
-// bodies keeps the lines of groups by the rules that they come from: most rules of a
-// large policy say nothing that stands in a group, so that many classes share lines.
-type bodies struct {
-	*layout
-	made map[bodyKey]groupBody
-}
-
-type bodyKey struct {
-	rules string
-	below *foreignGroup
-}
-
-type groupBody struct {
-	lines  []Line
-	losses []Loss
-}
-
-// of returns the body of a unit's group. Its losses are the caller's own.
-func (b *bodies) of(g *grouping, u unit) ([]Line, []Loss) {
-	var key []byte
-	for tier := range policy.TierEveryone {
-		for _, r := range b.p.Rules(u.class, tier) {
-			if place := b.places[r]; place > 0 {
-				key = binary.AppendUvarint(key, place)
-			}
-		}
-		key = append(key, 0)
-	}
-	// Two crawlers may be reached by the same rules through different audiences, of
-	// which neither overrides the other.
-	for _, usage := range b.usages {
-		for _, a := range b.p.Statements(u.class, usage, "") {
-			if a.Tier == policy.TierGroup {
-				key = binary.AppendUvarint(key, b.places[a.Rule])
-				key = append(append(key, a.Audience.String()...), 0)
-			}
-		}
-	}
-	k := bodyKey{string(key), u.below}
-	made, ok := b.made[k]
-	if !ok {
-		made.lines, made.losses = g.body(u.class, u.below)
-		b.made[k] = made
-	}
-	return made.lines, slices.Clone(made.losses)
 }

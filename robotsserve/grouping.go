@@ -21,38 +21,33 @@ type grouping struct {
 	due      map[string]*group // by token in lower case: what a crawler that rules name should obey
 	below    *foreign          // a file that is merged, or nil
 	extra    []*crawler        // that only it names
-	size     int               // of all groups' lines
+	room     int               // for the bytes of all groups
 	work     int               // statements that were flattened
+	shut     int               // crawlers whose groups had no room, or would take too long
 	losses   []Loss
 	problems []policy.Problem
 }
 
 func newGrouping(l *layout, host string) *grouping {
-	return &grouping{layout: l, host: host, star: &group{}, byKey: map[string]*group{}, due: map[string]*group{}}
+	return &grouping{layout: l, host: host, room: maxRoom, star: &group{}, byKey: map[string]*group{}, due: map[string]*group{}}
 }
+
+// maxRoom is how large the groups of a policy become before the rest of them is not worth
+// the time: the file is far too large.
+const maxRoom = 4 * MaxFile
 
 // collect makes a group of each class of crawlers and joins those of equal lines.
 func (g *grouping) collect() {
 	classes := g.p.Classes(g.host)
-	bodies := bodies{g.layout, map[bodyKey]groupBody{}}
-	for i, u := range g.controls(g.units(classes)) {
-		lines, losses := []Line{{Text: "Disallow: /"}}, []Loss(nil)
-		if g.size <= 4*MaxFile && g.work <= g.mostWork() { // what is far too large is not worth the time
-			if u.control {
-				lines, losses = g.controlBody(u)
-			} else {
-				lines, losses = bodies.of(g, u)
-			}
-		}
-		gr, closer := g.star, narrower(g.p, u.class)
+	units := g.controls(g.units(classes))
+	for i, body := range g.bodies(units) {
+		u, gr := &units[i], g.star
+		closer := narrower(g.p, u.class)
 		if i == 0 {
-			gr.lines, gr.key = lines, keyOf(lines)
-			if len(gr.key) > MaxFile {
-				g.size += 4 * MaxFile // whatever the others say
-			}
+			gr.lines, gr.key = body.lines, body.key
 			gr.add(g.p.Rules(u.class, policy.TierEveryone))
 		} else {
-			gr = g.group(lines)
+			gr = g.group(body)
 			gr.add(closer)
 		}
 		tokens := []string{"*"}
@@ -65,11 +60,11 @@ func (g *grouping) collect() {
 				g.due[info.lower] = gr
 			}
 		}
-		for j := range losses {
-			losses[j].Crawlers = tokens
-			g.warn(&losses[j])
+		for j := range body.losses {
+			body.losses[j].Crawlers = tokens
+			g.warn(&body.losses[j])
 		}
-		g.losses = append(g.losses, losses...)
+		g.losses = append(g.losses, body.losses...)
 	}
 	if g.below == nil && g.work > maxWork {
 		g.problems = append(g.problems, tooMuch(g.p))
@@ -121,25 +116,17 @@ func narrower(p *policy.Policy, c *policy.Class) (rules []*policy.Rule) {
 // groupWork of them.
 const (
 	maxWork      = 4 << 20 // in the file of a host
+	maxMergeWork = 1 << 17 // in one that is merged with the upstream's
 	maxCheckWork = 1 << 19 // in the files that Check renders
 	groupWork    = 16
 )
 
-func (g *grouping) mostWork() int {
-	if g.below != nil {
-		return maxMergeWork
-	}
-	return maxWork
-}
-
 // group returns the group of some lines.
-func (g *grouping) group(lines []Line) *group {
-	key := keyOf(lines)
-	gr := g.byKey[key]
+func (g *grouping) group(body groupBody) *group {
+	gr := g.byKey[body.key]
 	if gr == nil {
-		gr = &group{lines: lines, key: key}
-		g.size += len(key)
-		g.byKey[key] = gr
+		gr = &group{lines: body.lines, key: body.key}
+		g.byKey[body.key] = gr
 		g.groups = append(g.groups, gr)
 	}
 	return gr

@@ -23,16 +23,14 @@ type layout struct {
 	speaks    spokenOf
 	// disallowsTraining: some rule disallows train-ai, or what no other rule speaks of.
 	disallowsTraining bool
-	controls          []policy.CrawlerID  // are control tokens for training
-	otherTokens       map[string]bool     // that groups may have beside those of crawlers, in lower case
-	parts             map[string][]string // of tokens, see partsOf
-	folded            map[string]string   // tokens in lower case
+	controls          []policy.CrawlerID // are control tokens for training
+	folded            map[string]string  // tokens in lower case
 }
 
 func newLayout(p *policy.Policy) *layout {
 	l := &layout{
 		p: p, acap: acap.NewWriter(p), places: map[*policy.Rule]uint64{}, purposes: purposeAudiences(p.Spec()),
-		followers: map[string][]policy.CrawlerID{}, speaks: spokenOfBy(p), parts: map[string][]string{}, folded: map[string]string{}, otherTokens: map[string]bool{},
+		followers: map[string][]policy.CrawlerID{}, speaks: spokenOfBy(p), folded: map[string]string{},
 	}
 	rules := p.Spec().Rules
 	for i := range rules {
@@ -60,12 +58,6 @@ func newLayout(p *policy.Policy) *layout {
 		if info.ControlsTraining {
 			l.controls = append(l.controls, id)
 		}
-	}
-	for _, name := range l.purposes {
-		l.otherTokens[sentinel+strings.ToLower(name)] = true
-	}
-	for _, t := range p.Spec().Publish.UsageTokens {
-		l.otherTokens[strings.ToLower(t)] = true
 	}
 	return l
 }

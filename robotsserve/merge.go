@@ -64,77 +64,30 @@ func Merge(p *policy.Policy, host string, other *Other, o Options) (*File, []pol
 	return &File{Body: body, ETag: d.etag(v), Losses: d.losses, drawn: d}, problems, told
 }
 
-// maxMergeWork bounds the statements that merging looks at: a file that names
-// thousands of crawlers must not cost thousands of renderings.
-const maxMergeWork = 1 << 20
+// maxDrawings bounds how often a merged file is made that comes out too large.
+const maxDrawings = 3
 
-// The limits of what is tried when a merged file is too large.
-const (
-	maxTrims = 6
-	minRoom  = 4 << 10
-)
-
-// trimmed is the file with only as many groups as have room: that of "*", those of search
-// engines, then the others in their order. The others disallow everything. It returns how
-// many these are.
-func (f *foreign) trimmed(p *policy.Policy, room int) (*foreign, int) {
-	first := func(g *foreignGroup) int {
-		switch {
-		case g.tokens[0] == "*":
-			return 0
-		case p.CrawlerInfo(p.Crawler(g.tokens[0])).Kind == "search":
-			return 1
-		}
-		return 2
-	}
-	order := slices.Clone(f.groups)
-	slices.SortStableFunc(order, func(a, b *foreignGroup) int { return first(a) - first(b) })
-	small := *f
-	small.byToken = map[string]*foreignGroup{}
-	left := 0
-	for _, g := range order {
-		size := len("User-agent: ") + len(g.tokens[0])
-		for _, r := range g.rules {
-			size += len("Disallow: ") + r.size + 1
-		}
-		for _, l := range g.lines {
-			size += len(l.key) + len(l.value) + 3
-		}
-		if room -= size; room < 0 {
-			left++
-			g = &foreignGroup{line: g.line, tokens: g.tokens, rules: []foreignRule{{line: g.line, pattern: pathpattern.All, size: 1}}}
-		}
-		small.byToken[strings.ToLower(g.tokens[0])] = g
-	}
-	small.groups = make([]*foreignGroup, len(f.groups))
-	for i, g := range f.groups {
-		small.groups[i] = small.byToken[strings.ToLower(g.tokens[0])]
-	}
-	return &small, left
-}
-
-// drawMerged is draw with another file below.
+// drawMerged is draw with another file below. What has no room, or would take too long,
+// is shut: robots.txt disallows everything to those crawlers.
 func (l *layout) drawMerged(host string, other *Other) (*drawing, []policy.Problem, []Note) {
-	d, problems := l.draw(host, other.file)
-	room := MaxFile
-	for range maxTrims {
-		if len(d.head)+len(d.tail) <= MaxFile || d.work > maxMergeWork || room < minRoom {
+	d, problems := l.draw(host, other.file, MaxFile)
+	for n, room := 1, MaxFile; n < maxDrawings; n++ {
+		over := len(d.head) + len(d.tail) - MaxFile
+		if room -= over; over <= 0 || room <= 0 {
 			break
 		}
-		room /= 2
-		var left int
-		var trimmed *foreign
-		trimmed, left = other.file.trimmed(l.p, room)
-		d, problems = l.draw(host, trimmed)
+		d, problems = l.draw(host, other.file, room)
+	}
+	if d.shut > 0 {
 		problems = append(problems, policy.Problem{
 			Severity: policy.Warning, Code: "merge-too-large",
-			Message: fmt.Sprintf("with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read; %d of its groups are left out, and robots.txt disallows everything to their crawlers", MaxFile>>10, left),
+			Message: fmt.Sprintf("the robots.txt of the site has too many groups: with the policy they come to more than the %d KiB that crawlers read, or take too long; robots.txt disallows everything to %d of its crawlers", MaxFile>>10, d.shut),
 		})
 	}
-	if d.work > maxMergeWork || other.file.over {
+	if other.file.over {
 		problems = append(problems, policy.Problem{
 			Severity: policy.Error, Code: "not-merged",
-			Message: "the robots.txt of the site has too many groups for a policy of this size",
+			Message: "the robots.txt of the site has so many lines for so many crawlers that they are not all read",
 		})
 	}
 	return d, problems, other.leftOut(l.speaks)

@@ -3,10 +3,13 @@
 package robotsserve
 
 import (
+	"context"
 	"crypto/sha256"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -15,11 +18,20 @@ import (
 // the latest. An upstream decides how many there are to make.
 const maxMerged = 32
 
+// Merging with a file of thousands of groups takes a second or two. It goes on in the
+// background, for at most maxMerging files at a time, and a request waits for it for
+// mergeWait: a file like those of nearly all sites is merged by then.
+const (
+	maxMerging = 2
+	mergeWait  = 250 * time.Millisecond
+)
+
 // mergedSites keeps merged files: what a site and another file come to.
 type mergedSites struct {
 	mu      sync.Mutex
 	recent  map[mergedKey]*mergedSite
 	earlier map[mergedKey]*mergedSite // dropped when recent is full
+	running int                       // files that are being merged
 	last    atomic.Pointer[filledMerge]
 }
 
@@ -38,66 +50,146 @@ type mergedKey struct {
 
 // mergedSite is what a site serves with another file below.
 type mergedSite struct {
-	once   sync.Once
-	served *served // nil: the two cannot be merged
+	done   chan struct{} // closed when served is set
+	served *served       // nil: the two cannot be merged
 }
 
-func (ms *mergedSites) of(k mergedKey) *mergedSite {
-	ms.mu.Lock()
-	defer ms.mu.Unlock()
+// wait reports whether it is merged, now or soon.
+func (m *mergedSite) wait(ctx context.Context, limit time.Duration) bool {
+	select {
+	case <-m.done:
+		return true
+	default:
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-m.done:
+		return true
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	return false
+}
+
+// find returns what a site and a file come to, nil if that is not known. ms.mu is held.
+func (ms *mergedSites) find(k mergedKey) *mergedSite {
 	m := ms.recent[k]
 	if m != nil {
 		return m
 	}
-	if m = ms.earlier[k]; m == nil {
-		m = &mergedSite{}
+	if m = ms.earlier[k]; m != nil {
+		ms.add(k, m)
 	}
+	return m
+}
+
+func (ms *mergedSites) add(k mergedKey, m *mergedSite) {
 	if ms.recent == nil || len(ms.recent) >= maxMerged/2 {
 		ms.earlier, ms.recent = ms.recent, map[mergedKey]*mergedSite{}
 	}
 	ms.recent[k] = m
+}
+
+// of returns what a site and a file come to, and begins to merge them where nobody has.
+// It is nil while too many others are being merged.
+func (ms *mergedSites) of(k mergedKey, merge func() *served) *mergedSite {
+	ms.mu.Lock()
+	defer ms.mu.Unlock()
+	if m := ms.find(k); m != nil {
+		return m
+	}
+	if ms.running == maxMerging {
+		return nil
+	}
+	ms.running++
+	m := &mergedSite{done: make(chan struct{})}
+	ms.add(k, m)
+	go func() {
+		defer func() {
+			close(m.done)
+			ms.mu.Lock()
+			ms.running--
+			ms.mu.Unlock()
+		}()
+		m.served = merge()
+	}()
 	return m
 }
 
-// mergedContent is what to serve to a host with another file merged; nil where
-// that cannot be.
-func (s *Server) mergedContent(site *site, host string, a Answer) *contents {
-	if a.Other.SaysNothing() {
+// before returns what a site and an earlier file came to, nil if that is not known.
+func (ms *mergedSites) before(site *site, other *Other) *served {
+	if other == nil {
 		return nil
 	}
-	if last := s.merged.last.Load(); last != nil && last.site == site && last.other == a.Other && last.host == host {
-		return last.contents
+	ms.mu.Lock()
+	m := ms.find(mergedKey{site, other.sum})
+	ms.mu.Unlock()
+	if m == nil || !m.wait(context.Background(), 0) {
+		return nil
 	}
-	m := s.merged.of(mergedKey{site, a.Other.sum})
-	m.once.Do(func() {
-		d, problems, told := newLayout(s.p).drawMerged(site.host, a.Other)
-		if len(d.head)+len(d.tail) > MaxFile {
-			problems = append(problems, tooLarge(s.p, len(d.head)+len(d.tail)))
-		}
-		v := d.vary(s.p, host, s.o.Options)
-		problems = append(problems, a.Other.addSitemaps(d, &v)...)
-		m.served = serve(d)
-		for _, p := range problems {
-			if p.Severity == policy.Error {
-				m.served = nil
-			}
+	return m.served
+}
+
+// mergedContent is what to serve to a host with another file merged; nil where that
+// cannot be. It is not settled while the two are being merged: then it is what the
+// policy and the file before came to, or nil.
+func (s *Server) mergedContent(ctx context.Context, site *site, host string, a Answer) (c *contents, settled bool) {
+	if a.Other.SaysNothing() {
+		return nil, true
+	}
+	if last := s.merged.last.Load(); last != nil && last.site == site && last.other == a.Other && last.host == host {
+		return last.contents, true
+	}
+	m := s.merged.of(mergedKey{site, a.Other.sum}, func() *served { return s.merge(site, host, a) })
+	if m != nil && m.wait(ctx, mergeWait) {
+		return s.fillMerged(m.served, site, host, a.Other), true
+	}
+	return s.fillMerged(s.merged.before(site, a.Before), site, host, a.Before), false
+}
+
+// merge merges a site and another file, nil where that cannot be.
+func (s *Server) merge(site *site, host string, a Answer) (m *served) {
+	var problems []policy.Problem
+	var told []Note
+	defer func() {
+		if p := recover(); p != nil { // nothing else would catch it
+			m = nil
+			problems = append(problems, policy.Problem{Severity: policy.Error, Code: "not-merged", Message: fmt.Sprintf("merging failed: panic: %v; please report it with the file", p)})
 		}
 		if a.Tell != nil {
 			a.Tell(problems, told)
 		}
-	})
-	if m.served == nil {
+	}()
+	var d *drawing
+	d, problems, told = newLayout(s.p).drawMerged(site.host, a.Other)
+	if len(d.head)+len(d.tail) > MaxFile {
+		problems = append(problems, tooLarge(s.p, len(d.head)+len(d.tail)))
+	}
+	v := d.vary(s.p, host, s.o.Options)
+	problems = append(problems, a.Other.addSitemaps(d, &v)...)
+	for _, p := range problems {
+		if p.Severity == policy.Error {
+			return nil
+		}
+	}
+	return serve(d)
+}
+
+// fillMerged completes what is served for a host; nil if m is, or if it is too large.
+func (s *Server) fillMerged(m *served, site *site, host string, other *Other) *contents {
+	if m == nil {
 		return nil
 	}
-	d := m.served.drawing
+	d := m.drawing
 	v := d.vary(s.p, host, s.o.Options)
-	a.Other.addSitemaps(d, &v)
-	c := m.served.fill(v)
+	other.addSitemaps(d, &v)
+	c := m.fill(v)
 	if c.identity.size > MaxFile {
 		c = nil
 	}
 	if isAuthority(host) {
-		s.merged.last.Store(&filledMerge{site, a.Other, filled{strings.Clone(host), c}})
+		s.merged.last.Store(&filledMerge{site, other, filled{strings.Clone(host), c}})
 	}
 	return c
 }

@@ -44,7 +44,7 @@ func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 	check(string(f.Body), problems)
 	s := NewServer(p, ServeOptions{})
 	var told []policy.Problem
-	c := s.mergedContent(s.other, "www.example.com", Answer{Other: other, Tell: func(ps []policy.Problem, _ []Note) { told = ps }})
+	c, _ := s.mergedContent(t.Context(), s.other, "www.example.com", Answer{Other: other, Tell: func(ps []policy.Problem, _ []Note) { told = ps }})
 	if c == nil {
 		t.Fatal("the site's file is left out")
 	}

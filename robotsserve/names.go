@@ -178,8 +178,9 @@ func (g *grouping) newNameOrder(all []*group, of map[string]*group) *nameOrder {
 			b.place[g.lower(t)] = i
 		}
 	}
+	tokens := newTokenSet(of)
 	for t, gr := range of {
-		for _, part := range g.partsOf(t, of) {
+		for _, part := range tokens.within(t) {
 			if other := of[part]; other != nil && other.key != gr.key {
 				b.parts[t] = append(b.parts[t], part)
 				if b.waiting[part]++; b.waiting[part] == 1 {
@@ -194,26 +195,6 @@ func (g *grouping) newNameOrder(all []*group, of map[string]*group) *nameOrder {
 		}
 	}
 	return b
-}
-
-// partsOf lists the parts of a token that are tokens themselves, each once.
-func (g *grouping) partsOf(token string, of map[string]*group) []string {
-	if parts, ok := g.parts[token]; ok && g.below == nil {
-		return parts
-	}
-	var parts []string
-	for i := range len(token) {
-		for j := i + 1; j <= len(token); j++ {
-			part := token[i:j]
-			if part != token && (g.p.Crawler(part) != 0 || g.otherTokens[part] || of[part] != nil) && !slices.Contains(parts, part) {
-				parts = append(parts, part)
-			}
-		}
-	}
-	if g.below == nil {
-		g.parts[token] = parts
-	}
-	return parts
 }
 
 // next returns the first group that may be printed whole, else what may be printed of

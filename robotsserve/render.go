@@ -57,7 +57,7 @@ func Render(p *policy.Policy, host string, o Options) (*File, []policy.Problem) 
 }
 
 func (l *layout) render(host string, o Options) (*File, []policy.Problem) {
-	d, problems := l.draw(host, nil)
+	d, problems := l.draw(host, nil, maxRoom)
 	v := d.vary(l.p, host, o)
 	body := slices.Concat(v.front, d.head, v.sitemaps, d.tail)
 	if len(body) > MaxFile {
@@ -115,13 +115,14 @@ type drawing struct {
 	groups     []*group // as they are printed
 	losses     []Loss
 	work       int // statements that were flattened, and lines
+	shut       int // crawlers whose groups had no room, or would take too long
 }
 
 // draw renders all that hosts have in common to which the same rules speak, with
-// another file below or nil.
-func (l *layout) draw(host string, below *foreign) (*drawing, []policy.Problem) {
+// another file below or nil, and with room for the bytes of its groups.
+func (l *layout) draw(host string, below *foreign, room int) (*drawing, []policy.Problem) {
 	g := newGrouping(l, host)
-	g.below = below
+	g.below, g.room = below, room
 	g.collect()
 	records, problems := l.acap.Write(host)
 	d := &drawing{eol: "\n", groups: g.arrange()}
@@ -161,7 +162,7 @@ func (l *layout) draw(host string, below *foreign) (*drawing, []policy.Problem) 
 	h.Write(d.head)
 	h.Write(d.tail)
 	h.Sum(d.sum[:0])
-	d.losses, d.work = g.losses, g.work+len(records)
+	d.losses, d.work, d.shut = g.losses, g.work+len(records), g.shut
 	for _, group := range d.groups {
 		d.work += len(group.tokens) + len(group.lines)
 	}

@@ -37,6 +37,12 @@ type Answer struct {
 	// Other is merged into the file (see Merge), if it is not nil. Where the two
 	// cannot be merged, the file is served without.
 	Other *Other
+	// Before is the file before Other, or nil. What it and the policy came to is served
+	// while Other is being merged; where that is not known, the policy's file is.
+	Before *Other
+	// Meanwhile is the Cache-Control of what is served while Other is being merged; ""
+	// means CacheControl.
+	Meanwhile string
 	// Tell is told once of each merged file what Merge says of it; it may be nil.
 	Tell func([]policy.Problem, []Note)
 }
@@ -193,7 +199,10 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) {
 	site := s.site(r.Host)
 	var c *contents
 	if a.Other != nil {
-		c = s.mergedContent(site, r.Host, a)
+		var settled bool
+		if c, settled = s.mergedContent(r.Context(), site, r.Host, a); !settled && a.Meanwhile != "" {
+			a.CacheControl = a.Meanwhile
+		}
 	}
 	if c == nil {
 		c = site.content(s, r.Host)

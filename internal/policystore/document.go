@@ -11,6 +11,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 // pool holds the documents and hosts in use, by key: however many handlers use a
@@ -59,7 +61,7 @@ type subscriber struct {
 	interval time.Duration
 	onChange func(*Snapshot)
 	notifier *notifier
-	merges   bool // the handler merges robots.txt
+	upstream func(host string) *robotsserve.Other // nil: the handler merges no robots.txt
 
 	snapshot *Snapshot // what onChange was called with last
 	reads    boundedRead
@@ -110,7 +112,24 @@ func (d *Document) Status() Status {
 func (d *Document) Merges() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.ContainsFunc(d.subscribers, func(r *subscriber) bool { return r.merges })
+	return slices.ContainsFunc(d.subscribers, func(r *subscriber) bool { return r.upstream != nil })
+}
+
+// Upstream returns the robots.txt of a host's upstream as a handler fetched it last, or
+// nil.
+func (d *Document) Upstream(host string) *robotsserve.Other {
+	d.mu.Lock()
+	subscribers := slices.Clone(d.subscribers)
+	d.mu.Unlock()
+	for _, r := range subscribers {
+		if r.upstream == nil {
+			continue
+		}
+		if other := r.upstream(host); other != nil {
+			return other
+		}
+	}
+	return nil
 }
 
 // allDocuments returns the documents in the order of their names.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 // Bounds of a Hosts. A client can make up hosts, so all that it can grow is bounded.
@@ -51,7 +52,7 @@ type hostSubscriber struct {
 	watch    bool
 	interval time.Duration
 	notifier *notifier
-	merges   bool // the handler merges robots.txt
+	upstream func(host string) *robotsserve.Other // nil: the handler merges no robots.txt
 }
 
 // closedText is the policy of a host whose file has an error and was never good:
@@ -98,7 +99,24 @@ func (h *Hosts) Name() string { return h.template.String() }
 func (h *Hosts) Merges() bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	return slices.ContainsFunc(h.subscribers, func(r *hostSubscriber) bool { return r.merges })
+	return slices.ContainsFunc(h.subscribers, func(r *hostSubscriber) bool { return r.upstream != nil })
+}
+
+// Upstream returns the robots.txt of a host's upstream as a handler fetched it last, or
+// nil.
+func (h *Hosts) Upstream(host string) *robotsserve.Other {
+	h.mu.RLock()
+	subscribers := slices.Clone(h.subscribers)
+	h.mu.RUnlock()
+	for _, r := range subscribers {
+		if r.upstream == nil {
+			continue
+		}
+		if other := r.upstream(host); other != nil {
+			return other
+		}
+	}
+	return nil
 }
 
 // leave ends what join began.

@@ -29,6 +29,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 // ReloadOff as Options.Reload means that the source is not watched.
@@ -44,9 +45,9 @@ type Options struct {
 	// Reload is how often the source is checked for changes: 0 means the default
 	// of the source, negative (ReloadOff) never.
 	Reload time.Duration
-	// Merges says that the handler merges the robots.txt of the upstream, which
-	// the admin API mentions.
-	Merges bool
+	// Upstream returns the robots.txt of a host's upstream as it was fetched last, or nil,
+	// if the handler merges it: the admin API shows what is served. Else it is nil.
+	Upstream func(host string) *robotsserve.Other
 	// OnLoad, if not nil, is called with each policy that is loaded for all hosts.
 	OnLoad func(*Snapshot)
 	Logger *zap.Logger
@@ -124,7 +125,7 @@ func (s *Store) openOne(ctx caddy.Context, name string, o Options, n *notifier) 
 		return err
 	}
 	r := newSubscriber(src, n)
-	r.watch, r.interval, r.merges = watched, interval, o.Merges
+	r.watch, r.interval, r.upstream = watched, interval, o.Upstream
 	r.onChange = func(l *Snapshot) {
 		s.snapshot.Store(l)
 		if o.OnLoad != nil {
@@ -153,7 +154,7 @@ func (s *Store) openHosts(name string, o Options, n *notifier) error {
 		return err
 	}
 	s.hosts = v.(*Hosts)
-	s.subscriber = &hostSubscriber{watch: watched, interval: interval, notifier: n, merges: o.Merges}
+	s.subscriber = &hostSubscriber{watch: watched, interval: interval, notifier: n, upstream: o.Upstream}
 	s.hosts.join(s.subscriber)
 	return nil
 }

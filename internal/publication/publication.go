@@ -7,6 +7,7 @@ package publication
 import (
 	"bytes"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,6 +64,12 @@ func Robots(s *policystore.Snapshot, host, version string, r *http.Request, serv
 	plain.Header = http.Header{}
 	text := textWriter{header: http.Header{}}
 	serve(&text, plain)
+	if etag := strings.Trim(text.header.Get("Etag"), `W/"`); etag != version {
+		p.mu.Lock() // the upstream's file was merged in between: the next crawler gets this version, or another
+		delete(p.robots, host+" "+version)
+		p.mu.Unlock()
+		return
+	}
 	recorders.Publish(recorders.Publication{Kind: "robots", Version: version, Host: host, Name: s.Site.File.Name, Time: time.Now(), Text: text.body.String()})
 }
 

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
@@ -70,6 +72,7 @@ type Cache[T any] struct {
 // entry is the state of one site. Cache.mu guards its fields.
 type entry[T any] struct {
 	file    *file[T] // nil if the site has none or nothing is known
+	before  *file[T] // the one before, or nil
 	known   bool     // the site has answered once
 	until   time.Time
 	done    chan struct{} // closed when the fetch in progress ends; nil if there is none
@@ -92,11 +95,12 @@ func New[T any](kind Kind[T], logger *zap.Logger, logOnce func(key string) bool)
 // has none. It is fetched through next when it is older than a minute. known is false
 // if the site has not answered yet, for example because it fails. One request fetches
 // while the others get the last known file, or wait for the fetch if there is none.
-// While fetching fails, the last known file stays in use.
-func (c *Cache[T]) Get(r *http.Request, next caddyhttp.Handler) (parsed *T, known bool) {
+// While fetching fails, the last known file stays in use. before is the file that the
+// site had before this one, or nil.
+func (c *Cache[T]) Get(r *http.Request, next caddyhttp.Handler) (parsed, before *T, known bool) {
 	key, ok := siteKey(r)
 	if !ok {
-		return nil, true // no site has such a host
+		return nil, nil, true // no site has such a host
 	}
 	now := time.Now()
 	c.mu.Lock()
@@ -119,10 +123,27 @@ func (c *Cache[T]) Get(r *http.Request, next caddyhttp.Handler) (parsed *T, know
 		c.mu.Lock()
 		c.store(key, e, data, err, r.Host)
 	}
-	if e.file == nil {
-		return nil, e.known
+	return e.file.content(), e.before.content(), e.known
+}
+
+// Last returns the file of a host, on any port, as it was fetched last, nil if the host
+// has none or nobody has asked for it.
+func (c *Cache[T]) Last(host string) *T {
+	host = policy.NormalizeHost(host)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var last *T
+	first := "" // of several in the order of their keys
+	for _, generation := range []map[string]*entry[T]{c.earlier, c.recent} {
+		for key, e := range generation {
+			_, site, _ := strings.Cut(key, " ")
+			rest, ok := strings.CutPrefix(site, host)
+			if ok && strings.Trim(rest[:min(1, len(rest))], ": ") == "" && e.known && (first == "" || key <= first) {
+				last, first = e.file.content(), key
+			}
+		}
 	}
-	return e.file.parsed, e.known
+	return last
 }
 
 // fetch fetches the file of a site. It continues when the client disconnects, since
@@ -160,6 +181,9 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 	if c.recent[key] == e {
 		c.bytes += found.size() - e.file.size()
 	}
+	if found != e.file {
+		e.before = e.file
+	}
 	e.file, e.known = found, true
 }
 
@@ -189,6 +213,13 @@ func (c *Cache[T]) parseUnlocked(data []byte) (parsed *T, err error) {
 		}
 	}()
 	return c.kind.Parse(data), nil
+}
+
+func (f *file[T]) content() *T {
+	if f == nil {
+		return nil
+	}
+	return f.parsed
 }
 
 func (f *file[T]) size() int {

@@ -58,12 +58,12 @@ func (s server) get(t *testing.T, host string, next caddyhttp.HandlerFunc, heade
 		r.Header.Set(header[i], header[i+1])
 	}
 	before := *r
-	other, known := s.Get(r, next)
+	other, earlier, known := s.Get(r, next)
 	if r.URL != before.URL || r.Method != before.Method || fmt.Sprint(r.Header) != fmt.Sprint(before.Header) || r.Context() != before.Context() {
 		t.Errorf("the request was %v and is %v", before, r)
 	}
 	w := httptest.NewRecorder()
-	s.site.ServeRobots(w, r, robotsserve.Answer{Other: other, Tell: s.LogMerge(host)})
+	s.site.ServeRobots(w, r, robotsserve.Answer{Other: other, Before: earlier, Tell: s.LogMerge(host)})
 	_, body, ok := strings.Cut(w.Body.String(), "Disallow: /admin/\n")
 	if w.Code != 200 || !ok {
 		t.Fatalf("%d %s", w.Code, w.Body)
@@ -332,6 +332,19 @@ func TestRequestIsForTheSite(t *testing.T) {
 		}))
 		if sent != c.want {
 			t.Errorf("%s %v: sent %q, want %q", c.r.Host, c.r.Header, sent, c.want)
+		}
+	}
+}
+
+// The file of a host is that which its site had last, whatever the port.
+func TestLast(t *testing.T) {
+	s := newServer(t)
+	s.get(t, "www.example.com", says("Disallow: /a/"))
+	s.get(t, "www.example.com.invalid", says("Disallow: /b/"))
+	s.get(t, "none.example.com", fails(404))
+	for host, want := range map[string]bool{"www.example.com": true, "WWW.example.com:8080": true, "example.com": false, "www.example.co": false, "none.example.com": false, "": false} {
+		if got := s.Last(host); got != nil != want {
+			t.Errorf("%q: %v", host, got)
 		}
 	}
 }

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// groupBody is the lines of a group after those that name it.
+type groupBody struct {
+	lines  []Line
+	key    string // of the lines
+	losses []Loss
+}
+
+// shut is the body of a group for which there is no room or no time.
+var shut = groupBody{lines: []Line{{Text: "Disallow: /"}}, key: "Disallow: /\n"}
+
+// bodies returns those of units, in their order. It makes the most important ones first,
+// and shuts those that have no room or would take too long.
+func (g *grouping) bodies(units []unit) []groupBody {
+	made := make([]groupBody, len(units))
+	cache := bodyCache{g.layout, map[bodyKey]groupBody{}}
+	size, seen := 0, map[string]bool{}
+	if g.below != nil {
+		size = namesSize(units)
+	}
+	for _, i := range g.byImportance(units) {
+		u := units[i]
+		if i > 0 && (size > g.room || g.work > g.mostWork()) {
+			made[i] = shut
+			g.shut += len(u.infos)
+			continue
+		}
+		b := cache.of(g, u)
+		switch n := g.sizeOf(u, b.key); {
+		case seen[b.key]:
+		case i > 0 && g.below != nil && size+n > g.room:
+			b = shut
+			g.shut += len(u.infos)
+		default:
+			seen[b.key] = true
+			size += n
+		}
+		made[i] = b
+	}
+	return made
+}
+
+func (g *grouping) mostWork() int {
+	if g.below != nil {
+		return maxMergeWork
+	}
+	return maxWork
+}
+
+// namesSize is the size of the lines that name crawlers.
+func namesSize(units []unit) (n int) {
+	for i := range units {
+		for _, info := range units[i].infos {
+			n += len("User-agent: \r\n") + len(info.Token)
+		}
+	}
+	return n
+}
+
+// sizeOf is about the size of a unit's group without its names.
+func (g *grouping) sizeOf(u unit, key string) int {
+	gr := group{}
+	gr.add(narrower(g.p, u.class))
+	n := len("\n") + len(key)
+	for _, name := range gr.names() {
+		n += len("# ") + len(name)
+	}
+	return n
+}
+
+// byImportance orders units: everybody's, those of search engines, those that the policy
+// has rules for, and the others.
+func (g *grouping) byImportance(units []unit) []int {
+	order, rank := make([]int, len(units)), make([]int, len(units))
+	for i, u := range units {
+		order[i] = i
+		switch {
+		case i == 0:
+		case slices.ContainsFunc(u.infos, func(c *crawler) bool { return c.Kind == "search" }):
+			rank[i] = 1
+		case u.class != units[0].class:
+			rank[i] = 2
+		default:
+			rank[i] = 3
+		}
+	}
+	if g.below != nil {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank[a], rank[b]) })
+	}
+	return order
+}
+
+// bodyCache keeps bodies by the rules that they come from: most rules of a large policy
+// say nothing that stands in a group, so that many classes share lines.
+type bodyCache struct {
+	*layout
+	made map[bodyKey]groupBody
+}
+
+type bodyKey struct {
+	rules string
+	below *foreignGroup
+}
+
+// of returns the body of a unit's group. Its losses are the caller's own.
+func (b *bodyCache) of(g *grouping, u unit) (made groupBody) {
+	if u.control {
+		made.lines, made.losses = g.controlBody(u)
+		made.key = keyOf(made.lines)
+		return made
+	}
+	var key []byte
+	for tier := range policy.TierEveryone {
+		for _, r := range b.p.Rules(u.class, tier) {
+			if place := b.places[r]; place > 0 {
+				key = binary.AppendUvarint(key, place)
+			}
+		}
+		key = append(key, 0)
+	}
+	// Two crawlers may be reached by the same rules through different audiences, of
+	// which neither overrides the other.
+	for _, usage := range b.usages {
+		for _, a := range b.p.Statements(u.class, usage, "") {
+			if a.Tier == policy.TierGroup {
+				key = binary.AppendUvarint(key, b.places[a.Rule])
+				key = append(append(key, a.Audience.String()...), 0)
+			}
+		}
+	}
+	k := bodyKey{string(key), u.below}
+	made, ok := b.made[k]
+	if !ok {
+		made.lines, made.losses = g.body(u.class, u.below)
+		made.key = keyOf(made.lines)
+		b.made[k] = made
+	}
+	made.losses = slices.Clone(made.losses)
+	return made
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// manyStatements disallows so many paths to everyone.
+func manyStatements(n int) *policy.Spec {
+	var ours []policy.Statement
+	for i := range n {
+		ours = append(ours, policy.Statement{Usage: policy.Crawl, Pattern: pathpattern.MustParse(fmt.Sprintf("/ours/%d/", i))})
+	}
+	return &policy.Spec{
+		Crawlers: []policy.Crawler{{Token: "FindBot", Kind: "search"}},
+		Rules:    []policy.Rule{{For: []policy.Audience{{}}, Statements: ours}},
+	}
+}
+
+// The work that a site's file with thousands of groups causes is bounded. Everybody's
+// group and those of search engines are there, and what has no room is shut.
+func TestMergeOfThousandsOfGroupsIsBounded(t *testing.T) {
+	var file strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&file, "User-agent: Some%dBot\nDisallow: /a%d\n\n", i, i)
+	}
+	file.WriteString("User-agent: FindBot\nDisallow: /not-for-findbot/\n\nUser-agent: *\nDisallow: /not-for-all/\n")
+	other := ParseOther([]byte(file.String()))
+	for _, n := range []int{0, 100, 1000} {
+		d, problems, _ := newLayout(compile(t, manyStatements(n))).drawMerged("", other)
+		t.Logf("%d statements: %d groups, %d crawlers shut, %d bytes, work %d", n, len(d.groups), d.shut, len(d.head), d.work)
+		if most := maxMergeWork + n + MaxFile/len("Disallow: /"); d.work > most { // its lines count, too
+			t.Errorf("%d statements: work %d, want at most %d", n, d.work, most)
+		}
+		if len(d.head) > MaxFile || slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error }) {
+			t.Errorf("%d statements: %d bytes, %v", n, len(d.head), problems)
+		}
+		read := crawlertest.ReadRobotsTxt(string(d.head))
+		for _, c := range []struct {
+			token, path string
+			open        bool
+		}{
+			{"nobody", "/x", true}, {"nobody", "/not-for-all/", false}, {"nobody", "/ours/0/", n == 0},
+			{"FindBot", "/x", true}, {"FindBot", "/not-for-findbot/", false}, {"FindBot", "/not-for-all/", true},
+			{"Some4999Bot", "/a4999", false}, {"Some4999Bot", "/x", n == 0}, {"Some0Bot", "/x", true},
+		} {
+			if read.Allowed(c.token, c.path) != c.open {
+				t.Errorf("%d statements: %+v", n, c)
+			}
+		}
+		warned := slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Code == "merge-too-large" })
+		if warned != (d.shut > 0) || warned != (n > 0) {
+			t.Errorf("%d statements: %v", n, problems)
+		}
+	}
+}
+
+// Names as long as they may be, each within the next, do not take minutes to be ordered.
+func TestTokenSetOfLongNames(t *testing.T) {
+	of := map[string]*group{}
+	for n := 1; n <= maxToken; n++ {
+		of[strings.Repeat("a", n)] = &group{}
+	}
+	s := newTokenSet(of)
+	for _, n := range []int{1, 5, maxToken} {
+		if parts := s.within(strings.Repeat("a", n)); len(parts) != n-1 {
+			t.Errorf("a name of %d letters has %d others within it", n, len(parts))
+		}
+	}
+	if parts := s.within("bbaabaaaaa"); len(parts) != 5 {
+		t.Errorf("%q", parts)
+	}
+}
+
+// While a file is being merged, what it came to before is served, or what the policy
+// says alone: never less than the policy disallows, and not to be cached for long.
+func TestMergeInTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(compile(t, manyStatements(1)), ServeOptions{})
+		file := func(path string) *Other { return ParseOther([]byte("User-agent: *\nDisallow: " + path + "\n")) }
+		one, two := file("/one/"), file("/two/")
+		var told []string
+		get := func(a Answer) string {
+			a.CacheControl, a.Meanwhile = "max-age=3600", "max-age=60"
+			a.Tell = func(ps []policy.Problem, _ []Note) { told = append(told, fmt.Sprint(len(ps))) }
+			r := httptest.NewRequest("GET", "http://www.example.com/robots.txt", nil)
+			w := httptest.NewRecorder()
+			s.Serve(w, r, a)
+			read := crawlertest.ReadRobotsTxt(w.Body.String())
+			answer := w.Header().Get("Cache-Control")
+			for _, path := range []string{"/ours/0/", "/one/", "/two/"} {
+				if !read.Allowed("nobody", path) {
+					answer += " " + path
+				}
+			}
+			return answer
+		}
+		step := func(name string, a Answer, want string) {
+			t.Helper()
+			began := time.Now()
+			if got := get(a); got != want || time.Since(began) > mergeWait {
+				t.Errorf("%s: got %q after %v, want %q", name, got, time.Since(began), want)
+			}
+		}
+		step("the first file", Answer{Other: one}, "max-age=3600 /ours/0/ /one/")
+		s.merged.running = maxMerging // by others
+		step("another file", Answer{Other: two, Before: one}, "max-age=60 /ours/0/ /one/")
+		step("another file and none before", Answer{Other: two}, "max-age=60 /ours/0/")
+		step("the file before was never merged", Answer{Other: two, Before: file("/three/")}, "max-age=60 /ours/0/")
+		step("a file that was merged", Answer{Other: one}, "max-age=3600 /ours/0/ /one/")
+		s.merged.running = 0
+		slow := make(chan struct{})
+		s.merged.of(mergedKey{s.other, two.sum}, func() *served { <-slow; return s.merge(s.other, "", Answer{Other: two}) })
+		step("it takes long", Answer{Other: two, Before: one}, "max-age=60 /ours/0/ /one/")
+		close(slow)
+		step("it is merged", Answer{Other: two, Before: one}, "max-age=3600 /ours/0/ /two/")
+		s.merged.mu.Lock()
+		defer s.merged.mu.Unlock()
+		if s.merged.running != 0 || len(told) != 1 {
+			t.Errorf("%d are being merged; told %q", s.merged.running, told)
+		}
+	})
+}
+
+// A panic while merging is an error of that file alone.
+func TestMergePanics(t *testing.T) {
+	s := NewServer(compile(t, manyStatements(1)), ServeOptions{})
+	var told []policy.Problem
+	a := Answer{Other: &Other{file: &foreign{groups: []*foreignGroup{nil}}}, Tell: func(ps []policy.Problem, _ []Note) { told = ps }}
+	if c, settled := s.mergedContent(t.Context(), s.other, "www.example.com", a); c != nil || !settled {
+		t.Errorf("%v %v", c, settled)
+	}
+	if len(told) != 1 || told[0].Code != "not-merged" || !strings.Contains(told[0].Message, "panic") {
+		t.Errorf("%+v", told)
+	}
+}
