@@ -134,9 +134,9 @@ func runInit(cmd *cobra.Command, a firstpolicy.Answers, file string) (int, error
 	}
 	for _, c := range contradictions {
 		if c.Answered {
-			fmt.Fprintf(errOut, "note: robots.txt says otherwise, and stays as it is; this does not hold: %s\n", c.Test)
+			fmt.Fprintf(errOut, "note: robots.txt says otherwise, and stays as it is: %s. So this does not hold: %s\n", c.Instead, c.Test)
 		} else {
-			fmt.Fprintf(errOut, "note: your answers override robots.txt; this does not hold any more: %s\n", c.Test)
+			fmt.Fprintf(errOut, "note: your answers override robots.txt: %s. So this does not hold any more: %s\n", c.Instead, c.Test)
 		}
 	}
 	if file == "-" {

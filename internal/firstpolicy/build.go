@@ -36,7 +36,8 @@ var ErrContradictory = errors.New("the answers contradict each other")
 // the policy leaves out.
 type Contradiction struct {
 	Test     string
-	Answered bool // the answers want it, and robots.txt stays; otherwise an answer overrides robots.txt
+	Instead  string // what holds, with the line: "GPTBot may crawl /, by line 38"
+	Answered bool   // the answers want it, and robots.txt stays; otherwise an answer overrides robots.txt
 }
 
 // Build returns the text of the policy for the answers. imported is the policy of
@@ -89,11 +90,11 @@ func build(a Answers, imported *robotsserve.Imported) (text []byte, s *site.Site
 		if s, ds = site.Load("the new policy", text, robotsserve.ServeOptions{}); s != nil {
 			return text, s, contradictions, nil
 		}
-		failed := b.failedTest(ds)
+		failed, instead := b.failedTest(ds)
 		if failed < 0 {
 			return text, nil, nil, fmt.Errorf("the policy does not load:\n%w", ds)
 		}
-		contradictions = append(contradictions, Contradiction{Test: b.spec.Expect[failed].String(), Answered: failed >= tests})
+		contradictions = append(contradictions, Contradiction{Test: b.spec.Expect[failed].String(), Instead: instead, Answered: failed >= tests})
 		b.spec.Expect = slices.Delete(b.spec.Expect, failed, failed+1)
 		if failed < tests {
 			tests--
@@ -101,22 +102,23 @@ func build(a Answers, imported *robotsserve.Imported) (text []byte, s *site.Site
 	}
 }
 
-// failedTest is the index of the first test that fails, or -1 if the diagnostics have other
-// errors.
-func (b *builder) failedTest(ds policyfile.Diagnostics) int {
+// failedTest is the index of the first test that fails, and what holds instead. It is -1 if
+// the diagnostics have other errors.
+func (b *builder) failedTest(ds policyfile.Diagnostics) (i int, instead string) {
 	for _, d := range ds {
 		if d.Severity == policy.Error && d.Code != "expectation-failed" {
-			return -1
+			return -1, ""
 		}
 	}
 	for _, d := range ds {
 		for i, e := range b.spec.Expect {
 			if d.Code == "expectation-failed" && strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(d.Line), "- ")) == e.String() {
-				return i
+				_, instead, _ = strings.Cut(d.Message, ", but ")
+				return i, instead
 			}
 		}
 	}
-	return -1
+	return -1, ""
 }
 
 func (b *builder) header() string {

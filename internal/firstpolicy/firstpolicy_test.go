@@ -142,9 +142,9 @@ func TestContradictions(t *testing.T) {
 		"staging beside the site":      {Answers{Host: "www.example.com"}, "", "*.www.example.com", "", nil, ""},
 		"staging of an unknown site":   {Answers{}, "", "*.example.com", "", nil, ""},
 		"the home page is closed":      {Answers{Search: Yes}, "/$", "", "", nil, "this does not hold: category:search may crawl /"},
-		"robots.txt closes the site":   {Answers{From: "robots.txt", Host: "www.example.com", Search: Yes}, "", "", "User-agent: Bingbot\nDisallow: /\n", []Contradiction{{"category:search may crawl https://www.example.com/", true}}, ""},
-		"an answer closes the home":    {Answers{From: "robots.txt", Host: "www.example.com"}, "/$", "", "User-agent: *\nDisallow: /x/\n", []Contradiction{{"Bingbot may crawl /", false}, {"Googlebot may crawl /", false}}, ""},
-		"robots.txt lets a crawler in": {Answers{From: "robots.txt", Training: No}, "", "", "User-agent: GPTBot\nAllow: /\n", []Contradiction{{"category:ai-training may not crawl /", true}}, ""},
+		"robots.txt closes the site":   {Answers{From: "robots.txt", Host: "www.example.com", Search: Yes}, "", "", "User-agent: Bingbot\nDisallow: /\n", []Contradiction{{"category:search may crawl https://www.example.com/", "", true}}, ""},
+		"an answer closes the home":    {Answers{From: "robots.txt", Host: "www.example.com"}, "/$", "", "User-agent: *\nDisallow: /x/\n", []Contradiction{{"Bingbot may crawl /", "", false}, {"Googlebot may crawl /", "", false}}, ""},
+		"robots.txt lets a crawler in": {Answers{From: "robots.txt", Training: No}, "", "", "User-agent: GPTBot\nAllow: /\n", []Contradiction{{"category:ai-training may not crawl /", "", true}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -159,6 +159,12 @@ func TestContradictions(t *testing.T) {
 			text, _, got, err := Build(a, robots)
 			if (err == nil) != (tt.err == "") || err != nil && (!errors.Is(err, ErrContradictory) || !strings.Contains(err.Error(), tt.err)) {
 				t.Fatalf("%v\n%s", err, text)
+			}
+			for i := range got {
+				if !strings.Contains(got[i].Instead, "by line") {
+					t.Errorf("%s: what holds instead is %q", got[i].Test, got[i].Instead)
+				}
+				got[i].Instead = ""
 			}
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got %v, want %v\n%s", got, tt.want, text)

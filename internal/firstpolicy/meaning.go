@@ -53,7 +53,10 @@ func WriteMeaning(w io.Writer, s *site.Site, a Answers, now time.Time) error {
 	places := a.places()
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprint(t, "What it means")
-	for _, p := range places {
+	for i, p := range places {
+		if i > 0 && p.host == places[0].host {
+			p.host = "" // so that the table stays narrow
+		}
 		fmt.Fprintf(t, "\t%s%s", p.host, p.path)
 	}
 	fmt.Fprintln(t)
