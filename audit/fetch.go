@@ -36,7 +36,7 @@ type agent struct {
 }
 
 // browserAgent looks like a browser and still says what it is.
-var browserAgent = agent{Name: "browser", userAgent: "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36 " + OwnToken + "/1.0"}
+var browserAgent = agent{Name: "a browser", userAgent: "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36 " + OwnToken + "/1.0"}
 
 // claimedAgent is a crawler's name with the audit's own beside it, so that whoever reads
 // the server's log knows who it was.

@@ -90,7 +90,11 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 		a.add(finding(codeHTML, at, "", "there is a web page at the address of robots.txt: crawlers find no rules in it and fetch everything", "serve the rules as text/plain at /robots.txt, or answer 404"))
 		return false
 	case r.mediaType() != "text/plain":
-		a.add(finding(codeContentType, at, "", fmt.Sprintf("the content type of robots.txt is %q; RFC 9309 section 2.3 requires text/plain, and some crawlers read nothing else", r.header.Get("Content-Type")), "send Content-Type: text/plain; charset=utf-8"))
+		what := fmt.Sprintf("the content type of robots.txt is %q", r.header.Get("Content-Type"))
+		if r.header.Get("Content-Type") == "" {
+			what = "robots.txt has no content type"
+		}
+		a.add(finding(codeContentType, at, "", what+"; RFC 9309 section 2.3 requires text/plain, and some crawlers read nothing else", "send Content-Type: text/plain; charset=utf-8"))
 	}
 	if len(r.body) > maxRobots || r.truncated {
 		line := 1 + bytes.Count(r.body[:min(len(r.body), maxRobots)], []byte("\n"))
@@ -110,7 +114,7 @@ func (a *auditor) robotsLines() {
 		a.add(finding(codeSyntax, at, "", "crawlers skip or misread "+describeLines(ps), "correct or delete the lines"))
 	}
 	if ps := a.rules.unusual; len(ps) > 0 {
-		a.add(finding(codeLighthouse, at, "", "Lighthouse and PageSpeed report "+describeLines(ps)+"; crawlers that do not know such a record skip it", ""))
+		a.add(finding(codeLighthouse, at, "", "Lighthouse and PageSpeed report "+describeLines(ps)+"; crawlers skip what they do not know", ""))
 	}
 }
 

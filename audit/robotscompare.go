@@ -116,13 +116,29 @@ func (a *auditor) decisionDifference(want, got *robotsTxt) string {
 		}
 	}
 	var parts []string
+	all := len(a.readers())
 	if len(laxer) > 0 {
-		parts = append(parts, fmt.Sprintf("%s may fetch what the policy closes, such as %s", names(laxer), example[true]))
+		parts = append(parts, fmt.Sprintf("%s may fetch what the policy closes, such as %s", whichReaders(laxer, all), example[true]))
 	}
 	if len(stricter) > 0 {
-		parts = append(parts, fmt.Sprintf("%s may not fetch what the policy leaves open, such as %s", names(stricter), example[false]))
+		parts = append(parts, fmt.Sprintf("%s may not fetch what the policy leaves open, such as %s", whichReaders(stricter, all), example[false]))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// whichReaders names some of all readers, the best known first.
+func whichReaders(some []string, all int) string {
+	if len(some) == all {
+		return "every crawler"
+	}
+	known := func(name string) int {
+		if i := slices.Index([]string{"Googlebot", "Bingbot", "GPTBot", otherCrawler}, name); i >= 0 {
+			return i
+		}
+		return 4
+	}
+	slices.SortStableFunc(some, func(a, b string) int { return known(a) - known(b) })
+	return names(some)
 }
 
 // names lists up to three names.

@@ -76,7 +76,7 @@ func readRobots(data []byte) *robotsTxt {
 		}
 		key, value = strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value)
 		if !lighthouseKeys[key] {
-			f.unusual = append(f.unusual, lineProblem{i + 1, content, "is a record that Lighthouse does not know"})
+			f.unusual = append(f.unusual, lineProblem{i + 1, content, "they do not know"})
 		}
 		switch key {
 		case "user-agent":

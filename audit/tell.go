@@ -91,8 +91,16 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 		_ = t.Flush() // to a strings.Builder
 	}
-	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "\n%s: %s [%s]\n  %s\n", f.Severity, f.Message, f.Code, f.URL)
+	for _, same := range alike(r.Findings) {
+		f := same[0]
+		fmt.Fprintf(&b, "\n%s: %s [%s]\n", f.Severity, f.Message, f.Code)
+		for i, other := range same {
+			if i == maxAlike {
+				fmt.Fprintf(&b, "  and %d more\n", len(same)-i)
+				break
+			}
+			fmt.Fprintf(&b, "  %s\n", other.URL)
+		}
 		if f.Fix != "" {
 			fmt.Fprintf(&b, "  what to do: %s\n", f.Fix)
 		}
@@ -100,6 +108,27 @@ func (r *Report) WriteText(w io.Writer) error {
 	fmt.Fprintf(&b, "\n%s\n", r.Summary())
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// maxAlike bounds the addresses that are listed for one message.
+const maxAlike = 5
+
+// alike puts the findings together that only differ by their address, in the order of the
+// first of each.
+func alike(all []Finding) (groups [][]Finding) {
+	at := map[Finding]int{}
+	for _, f := range all {
+		key := f
+		key.URL = ""
+		i, ok := at[key]
+		if !ok {
+			i = len(groups)
+			at[key] = i
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], f)
+	}
+	return groups
 }
 
 // Summary counts the findings: "2 faults, 1 inconclusive, 3 notices".

@@ -222,8 +222,9 @@ func TestCaches(t *testing.T) {
 			s := startSite(t, policyText, tt.block)
 			addr := startNginx(t, s.addr, tt.locations)
 			r := run(t, addr, s.site, tt.as...)
+			t.Log("\n" + text(t, r))
 			if got := found(r); !slices.Equal(got, tt.want) {
-				t.Errorf("found %q, want %q\n%s", got, tt.want, text(t, r))
+				t.Errorf("found %q, want %q", got, tt.want)
 			}
 		})
 	}

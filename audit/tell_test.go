@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is found on several pages is said once, with their addresses.
+func TestTextSaysTheSameOnce(t *testing.T) {
+	var r Report
+	for _, path := range []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g"} {
+		r.Findings = append(r.Findings, finding(codeUsageLost, "https://example.com"+path, "", "the header lacks train-ai=n", "look at the proxy"))
+	}
+	r.Findings = append(r.Findings, finding(codeUsageLost, "https://example.com/a", "", "the header lacks search=y", ""))
+	var b strings.Builder
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+fault: the header lacks train-ai=n [usage-lost]
+  https://example.com/a
+  https://example.com/b
+  https://example.com/c
+  https://example.com/d
+  https://example.com/e
+  and 2 more
+  what to do: look at the proxy
+
+fault: the header lacks search=y [usage-lost]
+  https://example.com/a
+
+8 faults, 0 inconclusive, no notices
+`
+	if !strings.HasSuffix(b.String(), want) {
+		t.Errorf("got\n%s\nwant at its end\n%s", &b, want)
+	}
+}
+
+func TestWhichReaders(t *testing.T) {
+	some := []string{otherCrawler, "2ip bot", "AdsBot", "GPTBot", "Googlebot"}
+	if got, want := whichReaders(some, 6), "Googlebot, GPTBot, any other crawler and 2 more"; got != want {
+		t.Errorf("some: %q, want %q", got, want)
+	}
+	if got, want := whichReaders(some, 5), "every crawler"; got != want {
+		t.Errorf("all: %q, want %q", got, want)
+	}
+}
