@@ -158,15 +158,7 @@ func (e *edge) enforce(w http.ResponseWriter, r *http.Request, s *policystore.Sn
 
 // logRefusal logs a refusal or, in mode log, what would be one.
 func (e *edge) logRefusal(r *http.Request, v *visit) {
-	what := "refused"
-	if v.limited {
-		what = "limited"
-	}
-	message := "crawler would be " + what
-	if v.action == policy.ModeBlock {
-		message = "crawler " + what
-	}
-	c := e.logger.Check(zapcore.InfoLevel, message)
+	c := e.logger.Check(zapcore.InfoLevel, refusalMessage(v))
 	if c == nil {
 		return
 	}
@@ -188,6 +180,19 @@ func (e *edge) logRefusal(r *http.Request, v *visit) {
 	}
 	c.Write(append(v.logFields(r),
 		zap.String("reason", reason), zap.String("rule", v.ruleName()), zap.String("policy", place), zap.Int("skipped", skipped))...)
+}
+
+// refusalMessage returns a constant: most requests pay for it without being logged.
+func refusalMessage(v *visit) string {
+	switch {
+	case v.action == policy.ModeBlock && v.limited:
+		return "crawler limited"
+	case v.action == policy.ModeBlock:
+		return "crawler refused"
+	case v.limited:
+		return "crawler would be limited"
+	}
+	return "crawler would be refused"
 }
 
 // checkViolation counts and logs a visit that violates the robots.txt that the

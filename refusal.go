@@ -41,7 +41,7 @@ func (f refusal) answer(w http.ResponseWriter, r *http.Request, e *policy.Enforc
 		panic(http.ErrAbortHandler)
 	}
 	header := w.Header()
-	header.Set("Cache-Control", "no-store")
+	header["Cache-Control"] = []string{"no-store"}
 	if e.RetryAfter > 0 {
 		header.Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
 	}
