@@ -10,10 +10,11 @@ import (
 
 const tableBits = 11
 
-// An entry tells what a code stands for: in bits 0 to 4 the bits of the code, in
-// bits 8 to 13 those including its extra bits, from bit 16 the literal, or the
+// An entry tells what a code stands for: in bits 0 to 5 the bits of the code and its
+// extra bits, in bits 8 to 12 those of the code, from bit 16 the literal, or the
 // length or distance if the extra bits are zero. 0 means that a code is not in the
-// table.
+// table. What the bit buffer is shifted by comes first, because a processor can shift
+// by the lowest six bits as they are: following a stream waits for nothing but that.
 type entry uint32
 
 const (
@@ -21,12 +22,12 @@ const (
 	isLength  entry = 1 << 6
 )
 
-func (e entry) all() uint { return uint(e >> 8 & 63) }
+func (e entry) all() uint { return uint(e & 63) }
 
 // value returns what the code in the lowest bits of hold stands for.
 func (e entry) value(hold uint64) uint {
-	n := e & 31
-	return uint(e>>16) + uint(hold>>n&(1<<(e>>8&63-n)-1))
+	n := e >> 8 & 31
+	return uint(e>>16) + uint(hold>>n&(1<<(e&63-n)-1))
 }
 
 // The entries of the symbols of both alphabets, for codes of no bits.
@@ -36,13 +37,13 @@ var (
 			t[i] = isLiteral | entry(i)<<16
 		}
 		for i, base := range lengthBase {
-			t[257+i] = isLength | entry(base)<<16 | entry(lengthExtra[i])<<8
+			t[257+i] = isLength | entry(base)<<16 | entry(lengthExtra[i])
 		}
 		return
 	}()
 	distEntries = func() (t [32]entry) {
 		for i, base := range distBase {
-			t[i] = entry(base)<<16 | entry(distExtra[i])<<8
+			t[i] = entry(base)<<16 | entry(distExtra[i])
 		}
 		return
 	}()

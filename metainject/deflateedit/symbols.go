@@ -38,12 +38,12 @@ func (d *inflater) symbols(toks []token, limit int) (n int, ev event) {
 		if r.nbits < longest {
 			r.fill(d.src)
 		}
-		if e := d.lit.table[r.hold&tableMask]; e&isLiteral != 0 && uint(e&31) <= r.nbits {
+		if e := d.lit.table[r.hold&tableMask]; e&isLiteral != 0 && e.all() <= r.nbits {
 			toks[n] = token(e >> 16)
 			n++
 			text++
-			r.hold >>= e & 31
-			r.nbits -= uint(e & 31)
+			r.hold >>= e & 63
+			r.nbits -= e.all()
 			continue
 		}
 		took, t, found := d.symbol(r.hold, r.nbits)
@@ -125,8 +125,8 @@ func (d *inflater) skipStored() event {
 	return endBlock
 }
 
-// maxSkip is how far skip may go beyond its limit: a literal and a match.
-const maxSkip = 1 + maxMatch
+// maxSkip is how far skip may go beyond its limit: two literals and a match.
+const maxSkip = 2 + maxMatch
 
 // skip reads symbols until the text has at least limit bytes. It stops before a
 // match that copies from before the place back in the text.
@@ -168,28 +168,35 @@ func (d *inflater) skipTabled(r bitReader, text, back, limit int64) (bitReader, 
 		hold |= binary.LittleEndian.Uint64(src[pos:]) << (left & 63)
 		pos += int((63 - left) >> 3)
 		left |= 56
+		// All 64 bits are valid now: enough for a literal, a match and the next lookup,
+		// as a code in the tables has 11 bits at most.
 		if e&isLiteral != 0 {
-			hold >>= e & 31
-			left -= uint(e & 31)
+			hold >>= e & 63
+			left -= e.all()
 			text++
 			if e = lit[hold&tableMask]; e&isLiteral != 0 {
-				hold >>= e & 31
-				left -= uint(e & 31)
+				hold >>= e & 63
+				left -= e.all()
 				text++
-				e = lit[hold&tableMask]
-				continue
+				if e = lit[hold&tableMask]; e&isLiteral != 0 {
+					hold >>= e & 63
+					left -= e.all()
+					text++
+					e = lit[hold&tableMask]
+					continue
+				}
+				hold |= binary.LittleEndian.Uint64(src[pos:]) << (left & 63)
+				pos += int((63 - left) >> 3)
+				left |= 56
 			}
-			hold |= binary.LittleEndian.Uint64(src[pos:]) << (left & 63)
-			pos += int((63 - left) >> 3)
-			left |= 56
 		}
-		behind := hold >> (e >> 8 & 63)
+		behind := hold >> (e & 63)
 		f := dist[behind&tableMask]
 		if e&isLength == 0 || f == 0 || int64(f.value(behind)) > text-back {
 			break
 		}
 		text += int64(e.value(hold))
-		hold = behind >> (f >> 8 & 63)
+		hold = behind >> (f & 63)
 		left -= e.all() + f.all()
 		e = lit[hold&tableMask]
 	}
