@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+)
+
+// boundsOf is what a store holds: its oldest rows, and the most rows of an hour and a day.
+type boundsOf struct {
+	size                           int64
+	pathHour, hour, pathDay, day   int64
+	rowsOfHour, rowsOfDay, another int64 // another: rows under OtherPath
+}
+
+func (s *Store) boundsOf(ctx context.Context, t *testing.T) (b boundsOf) {
+	t.Helper()
+	for text, into := range map[string]*int64{
+		"SELECT coalesce(min(hour), 0) FROM path_hours":                                              &b.pathHour,
+		"SELECT coalesce(min(hour), 0) FROM hours":                                                   &b.hour,
+		"SELECT coalesce(min(day), 0) FROM path_days":                                                &b.pathDay,
+		"SELECT coalesce(min(day), 0) FROM days":                                                     &b.day,
+		"SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM path_hours GROUP BY hour)":       &b.rowsOfHour,
+		"SELECT coalesce(max(n), 0) FROM (SELECT count(*) AS n FROM path_days GROUP BY day)":         &b.rowsOfDay,
+		"SELECT count(*) FROM path_hours JOIN strings ON id = path WHERE text = '" + OtherPath + "'": &b.another,
+	} {
+		if err := s.db.QueryRowContext(ctx, text).Scan(into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if b.size, err = s.size(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Weeks with few paths, in which rows go for their age, alternate with weeks of many, in
+// which they go for the size: each bound is reached and holds, again and again, and no
+// request is missing in the totals by day.
+func TestBoundsAreReachedAndHold(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("tens of thousands of rows: SQLite in Go is slow with the race detector")
+	}
+	const (
+		simulated, block   = 100, 25 // days
+		few, many          = 8, 60   // paths an hour
+		rowsPerHour        = 20
+		maxBytes           = 450 << 10
+		hoursKept, daysFor = 10, 30 // days
+	)
+	ctx, now := context.Background(), start.Truncate(24*time.Hour)
+	s := open(t, t.TempDir(), Options{
+		RowsPerHour: rowsPerHour, Hours: hoursKept * 24 * time.Hour, Days: daysFor * 24 * time.Hour, MaxBytes: maxBytes,
+		flushInterval: time.Hour, Now: func() time.Time { return now },
+	})
+	sent, shrunk, shrunkAt := []int64{}, 0, int64(0)
+	aged, folded, most := 0, 0, int64(0)
+	for day := range simulated {
+		paths := few
+		if day/block%2 == 1 {
+			paths = many
+		}
+		for hour := range 24 {
+			sums := journal.NewSums(10 * rowsPerHour)
+			for i := range paths {
+				sums.AddVisit(&activity.Visit{
+					Time: now.Add(time.Duration(hour) * time.Hour), Host: "www.example.com", Crawler: []string{"GPTBot", "Googlebot"}[i%2],
+					Path: fmt.Sprintf("/articles/of/some/section/%d/%d-%d", day, hour, i),
+				})
+			}
+			if err := s.merge(ctx, sums, int64(day*24+hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sent = append(sent, int64(24*paths))
+		now = now.Add(24 * time.Hour)
+		if err := s.retain(ctx, now, true); err != nil {
+			t.Fatal(err)
+		}
+		b := s.boundsOf(ctx, t)
+		today := now.Unix() / 86400
+		most = max(most, b.size)
+		if b.size > maxBytes || b.pathHour < (today-hoursKept)*24 || b.hour < (today-hoursKept)*24 || b.pathDay < today-daysFor && b.pathDay > 0 || b.day < today-daysFor {
+			t.Fatalf("day %d: %+v", day, b)
+		}
+		// An hour is folded once it has twice as many rows, and has a row for each crawler then.
+		if b.rowsOfHour > 2*rowsPerHour || b.rowsOfDay > rowsPerHour+2 {
+			t.Fatalf("day %d: %+v", day, b)
+		}
+		if want := today - min(int64(day)+1, daysFor); b.day != want {
+			t.Fatalf("day %d: the totals by day begin with %d, want %d", day, b.day, want)
+		}
+		if day >= hoursKept && b.pathHour == (today-hoursKept)*24 {
+			aged++
+		}
+		if b.another > 0 {
+			folded++
+		}
+		at, err := meta(ctx, s.db, metaShrunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at != shrunkAt {
+			shrunk, shrunkAt = shrunk+1, at
+		}
+	}
+	t.Logf("of %d days: hours went for their age on %d, rows for the size on %d, hours were folded on %d; at most %d KB of %d", simulated, aged, shrunk, folded, most>>10, maxBytes>>10)
+	if aged < 20 || shrunk < 4 || folded < 2*block {
+		t.Error("a bound was not reached several times")
+	}
+	rows := totals(t, s.dir, Query{From: now.Add(-daysFor * 24 * time.Hour), To: now, By: []Dimension{ByDay}})
+	var got []int64
+	for _, r := range rows {
+		got = append(got, r.Requests)
+	}
+	if !slices.Equal(got, sent[simulated-daysFor:]) {
+		t.Errorf("requests by day %v, want %v", got, sent[simulated-daysFor:])
+	}
+	closeStore(t, s)
+}
