@@ -24,6 +24,7 @@ var (
 	decisions  = flag.Int("decisions", 2000, "requests whose answers are held to the policy")
 	length     = flag.Duration("agreement", 0, "go on for so long, instead of for a number of decisions")
 	seed       = flag.Uint64("seed", 1, "seed of the policies and questions")
+	registers  = flag.Bool("registers", false, "policies at random have every register of rights on")
 	onlyPolicy = flag.Int("policy", -1, "examine one policy only, by its number in a report")
 )
 
@@ -139,6 +140,7 @@ func (r *run) policy(number int) {
 		r.fail("policy %d on a site with %s: %v\n%s", number, at.name, err, p.text)
 		return
 	}
+	t.countRegisters(&p.spec.Publish)
 	r.tally.add(t)
 	if len(found) > 0 && !r.stop.Swap(true) {
 		r.t.Error(r.reproduce(number, at, p, found))

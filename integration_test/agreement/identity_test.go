@@ -13,8 +13,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -118,8 +120,13 @@ var addresses = sync.OnceValue(func() map[string][]string {
 })
 
 // resolve has the process ask a name server within itself, and no other.
-func resolve() {
-	zone := caddytest.Zone{}
+func resolve() { net.DefaultResolver = ownResolver() }
+
+// ownResolver knows the names of the operators' addresses, and one of those that a
+// verifier looks up to find out whether a resolver works: without it, who is verified
+// first would decide whether an impostor is one.
+func ownResolver() *net.Resolver {
+	zone := caddytest.Zone{"8.8.8.8.in-addr.arpa.": caddytest.Name{PTR: []string{"dns.google."}}}
 	for i, operator := range operators {
 		for n := 1; n <= 4; n++ {
 			name := fmt.Sprintf("%d.crawl.%s.example.", n, operator)
@@ -127,9 +134,22 @@ func resolve() {
 			zone[name] = caddytest.Name{A: fmt.Sprintf("20.0.%d.%d", i+1, n)}
 		}
 	}
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		client, server := net.Pipe()
 		go zone.ServeConn(server)
 		return client, nil
 	}}
+}
+
+func TestImpostorsAreFoundFirst(t *testing.T) {
+	v := verify.New(nil, verify.DNSOptions{Resolver: ownResolver()})
+	facts := crawlers.Verification{ReverseDNS: []string{".crawl.alpha.example"}}
+	for _, c := range []struct {
+		addr string
+		want verify.Status
+	}{{"20.0.2.3", verify.Impostor}, {"20.0.9.1", verify.Impostor}, {"20.0.1.3", verify.Verified}} {
+		if got := v.Check(t.Context(), facts, netip.MustParseAddr(c.addr)); got.Status != c.want {
+			t.Errorf("%s is %v, want %v", c.addr, got.Status, c.want)
+		}
+	}
 }

@@ -110,6 +110,9 @@ func cached[T any](p *loaded, key string, work func() T) T {
 func randomPolicy(r *rand.Rand, number int, t *tally) (*loaded, error) {
 	for range 50 {
 		spec, kind := policytest.Full(r)
+		if *registers {
+			policytest.AllRegisters(spec)
+		}
 		text := policyfile.PrintWith(spec, policyfile.PrintOptions{Catalogue: ownCatalogue()})
 		p, told := load(fmt.Sprintf("policy %d", number), text, askedTokens)
 		if p == nil {

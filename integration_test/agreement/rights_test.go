@@ -16,6 +16,27 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
+// countRegisters counts the decisions that were made with each register of rights on.
+func (t *tally) countRegisters(p *policy.Publish) {
+	all := true
+	for _, r := range []struct {
+		name string
+		on   bool
+	}{
+		{"control-tokens", p.ControlTokens == policy.On}, {"usage-tokens", p.UsageTokens != policy.UsageTokens{}},
+		{"content-signal", p.ContentSignal == policy.On}, {"content-usage", p.ContentUsage != policy.Off},
+		{"rsl", p.RSL != ""}, {"tdmrep", p.TDMRep == policy.On},
+	} {
+		if r.on {
+			t.seen["decisions with "+r.name] += t.visits
+		}
+		all = all && r.on
+	}
+	if all {
+		t.seen["decisions with every register"] += t.visits
+	}
+}
+
 // controlsTraining reports whether a token stands for what an operator may train AI
 // with, and the policy publishes what it says of that under the token.
 func (x *exam) controlsTraining(token string) bool {

@@ -254,6 +254,18 @@ func finishRights(spec *policy.Spec) {
 	}
 }
 
+// AllRegisters switches every register of rights on.
+func AllRegisters(spec *policy.Spec) {
+	p := &spec.Publish
+	p.ControlTokens, p.UsageTokens, p.TDMRep, p.ContentSignal = policy.On, UsageTokens, policy.On, policy.On
+	if p.ContentUsage == policy.Off {
+		p.ContentUsage = policy.On
+	}
+	if p.License = ""; p.RSL == "" {
+		p.RSL = "/license.xml"
+	}
+}
+
 // AddDirectives gives the rules of a policy application directives at random.
 func AddDirectives(r *rand.Rand, spec *policy.Spec, plain bool) {
 	for i := range spec.Rules {
