@@ -4,6 +4,7 @@ package robotspolicy_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,5 +42,40 @@ func TestPolicyErrorsHaveTheCaddyfilesLine(t *testing.T) {
 	}
 	if err := validate(); err == nil || strings.Contains(err.Error(), "Caddyfile:") {
 		t.Errorf("the same JSON later: %v", err)
+	}
+}
+
+// A policy file that cannot be read is reported with what to do.
+func TestUnreadablePolicies(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	nowhere := filepath.Join(dir, "nowhere.yaml")
+	invalid := write("invalid.yaml", "version: 1\nrules:\n  - for: Google\n    disallow: {crawl: /}\n")
+	large := write("large.yaml", "version: 1\n"+strings.Repeat("# a line of many\n", 100_000))
+	for path, want := range map[string]string{
+		nowhere: "reading the policy: stat " + nowhere + ": no such file or directory; check the name, which is relative to the directory in which Caddy runs unless it starts with /",
+		dir:     "reading the policy: " + dir + " is not a regular file but a directory; name the policy file in it, such as " + filepath.Join(dir, "site-policy.yaml"),
+		large:   large + `:1:1: error: a policy file can have up to 1 MiB, and this one has more; use wildcards instead of listing every page [file-too-large]`,
+		invalid: invalid + `:3:10: error: invalid name "Google" (did you mean "Googlebot"?): the crawlers of this operator are called operator:Google; if this is really the name of a crawler, list it under crawlers [bad-audience]`,
+	} {
+		adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(
+			[]byte("{\n\tadmin off\n\tpersist_config off\n\tstorage file_system \""+filepath.ToSlash(t.TempDir())+"\"\n}\nhttp://localhost:0 {\n\troute {\n\t\trobots_policy "+path+"\n\t}\n}\n"),
+			map[string]any{"filename": "Caddyfile"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c caddy.Config
+		if err := json.Unmarshal(adapted, &c); err != nil {
+			t.Fatal(err)
+		}
+		if err := caddy.Validate(&c); err == nil || !strings.HasSuffix(err.Error(), ": Caddyfile:8: "+want) {
+			t.Errorf("%v\nwant Caddyfile:8: %s", err, want)
+		}
 	}
 }

@@ -33,6 +33,7 @@ type Set struct {
 	elements []prepared
 	tokens   map[string]struct{}
 	everyone robotsrule.Set
+	robots   bool   // there are robots elements among the elements
 	html     []byte // all elements one after the other
 	xhtml    []byte
 	mark     string // of the elements, for entity tags
@@ -70,6 +71,7 @@ func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 	}
 	for i := range s.elements {
 		p := &s.elements[i]
+		s.robots = s.robots || !p.rules.IsEmpty()
 		value := p.content
 		if value == "" {
 			value = p.rules.Meta()

@@ -5,6 +5,8 @@ package metainject
 import (
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
 // TestHead shows what becomes of pages; § stands for the policy's elements.
@@ -71,6 +73,20 @@ func TestHead(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		})
+	}
+}
+
+// Declarations are not put in the place of robots elements, which would only open.
+func TestReplaceLeavesWhatThePolicyDoesNotMention(t *testing.T) {
+	set := NewSet([]Element{{Name: "tdm-reservation", Content: "0"}}, testTokens)
+	page := `<html><head><meta name=robots content="noindex"><meta name=tdm-reservation content="1">`
+	if got, _, _ := rewriteHead([]byte(page), set, Replace, false, false, nil); string(got) != page {
+		t.Errorf("%s", got)
+	}
+	both := NewSet([]Element{{Name: Everyone, Rules: robotsrule.Parse("nosnippet")}, {Name: "tdm-reservation", Content: "0"}}, testTokens)
+	want := `<html><head><meta name=robots content="nosnippet"><meta name=tdm-reservation content="0">`
+	if got, _, _ := rewriteHead([]byte(page), both, Replace, false, false, nil); string(got) != want {
+		t.Errorf("%s", got)
 	}
 }
 

@@ -21,7 +21,8 @@ const (
 	// Merge combines them with the policy's to the most restrictive.
 	Merge Mode = iota
 	// Replace puts the policy's in their place. Those for audiences that the
-	// policy does not mention are removed.
+	// policy does not mention are removed. Where the policy has no robots elements
+	// for a page, it is Merge.
 	Replace
 	// Off leaves every page as it is.
 	Off
@@ -35,6 +36,9 @@ type edit = deflateedit.Edit
 func editsOf(es []edit, s *headscan.Scanner, set *Set, mode Mode, fragments bool) []edit {
 	if s.HeadAt < 0 || s.Foreign || !s.Document && !fragments {
 		return es
+	}
+	if mode == Replace && set != nil && !set.robots {
+		mode = Merge // there is nothing to put in the place of a page's robots elements
 	}
 	m := merger{Scanner: s, set: set, mode: mode}
 	if len(s.Metas()) == 0 && (s.Charset == "" || !m.pushes(nil, len(m.all()))) {

@@ -182,7 +182,7 @@ func (q *Qualifiers) SetQualifier(u Usage, name QualifierName, value string) err
 		return fmt.Errorf("%q cannot be qualified by %q; it takes %s", u, name, joinWords(takes))
 	}
 	if !s.set(q, value) {
-		return fmt.Errorf("%q is no value of %q; it takes %s", value, name, s.value)
+		return fmt.Errorf("invalid %s %q: must be %s", name, value, s.value)
 	}
 	q.text = append(q.text, string(name)+"="+value)
 	slices.SortStableFunc(q.text, func(a, b string) int { return qualifierRank(a) - qualifierRank(b) })

@@ -4,12 +4,14 @@ package site
 
 import (
 	"fmt"
+	"html"
 	"iter"
 	"net/http"
 	"slices"
 
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
@@ -21,7 +23,8 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	if page.Values != nil {
 		robotstag.Apply(h, page.Values, robotstag.Options{Channels: robotstag.AllChannels})
 	}
-	for _, name := range []string{robotstag.RobotsTagField, robotstag.XRobotsTagField, robotstag.ContentUsageField} {
+	page.Rights.Apply(h)
+	for _, name := range []string{robotstag.RobotsTagField, robotstag.XRobotsTagField, robotstag.ContentUsageField, tdmrep.ReservationField, tdmrep.PolicyField, "Link"} {
 		for _, v := range h[name] {
 			c.Sends = append(c.Sends, name+": "+v)
 		}
@@ -44,6 +47,8 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	switch {
 	case len(c.Sends) == 0:
 		c.Summary = "the policy adds none"
+	case sent.IsEmpty() && h.Get(tdmrep.ReservationField) == tdmrep.Reserved.String():
+		c.Summary = "no robots rule in them restricts this crawler"
 	case sent.IsEmpty():
 		c.Summary = "nothing in them restricts this crawler"
 	default:
@@ -179,6 +184,12 @@ func (s *Site) explainPage(q policy.Query) Channel {
 			name = metainject.Everyone
 		}
 		c.Sends = append(c.Sends, fmt.Sprintf(`<meta name="%s" content="%s">`, name, m.Rules.Meta()))
+	}
+	if r := s.Page(q.Host, q.Path, q.Now).Rights; r != nil && r.TDMRep.Reservation != tdmrep.Unset {
+		c.Sends = append(c.Sends, fmt.Sprintf(`<meta name="%s" content="%s">`, tdmrep.ReservationName, r.TDMRep.Reservation))
+		if r.TDMRep.Policy != "" {
+			c.Sends = append(c.Sends, fmt.Sprintf(`<meta name="%s" content="%s">`, tdmrep.PolicyName, html.EscapeString(r.TDMRep.Policy)))
+		}
 	}
 	if len(c.Sends) > 0 {
 		c.Summary = "an HTML page gets these in its head, combined with its own"

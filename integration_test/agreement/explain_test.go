@@ -232,12 +232,13 @@ func (x *exam) sameHeaders(q question, a answer, page *page, e *explanation) {
 		return
 	}
 	var got, want []string
-	for _, field := range x.at.fields {
+	for _, field := range append(slices.Clone(x.at.fields), "Tdm-Reservation", "Tdm-Policy") {
 		for _, v := range a.header.Values(field) {
 			got = append(got, field+": "+v)
 		}
 		for _, s := range e.channel(site.ChannelHeaders).Sends {
-			if strings.HasPrefix(s, field+": ") {
+			if strings.HasPrefix(strings.ToLower(s), strings.ToLower(field)+": ") {
+				s = field + s[len(field):]
 				want = append(want, s)
 			}
 		}

@@ -313,7 +313,7 @@ func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 		}
 		same(x, "page: elements", q.of(token), got.To(token), want)
 	}
-	x.rightsElements(q, a, page)
+	x.rightsElements(q, a, page, why)
 	same(x, "page: its text", q, textOf(a.body), textOf(page.body))
 }
 

@@ -48,27 +48,55 @@ func (x *exam) controlsTraining(token string) bool {
 // The registers that speak to everyone say what the policy disallows for anyone, and
 // what it allows for everyone.
 func (x *exam) everyone(host, path string, u policy.Usage) policy.Verdict {
-	e := x.everyoneOf()
-	return cached(x.p, "everyone "+host+" "+path+" "+u.String(), func() policy.Verdict { return e.Verdict(host, path, u) })
+	return x.everyoneReading(host, reading{path: path}, u)
 }
 
-func (x *exam) everyoneOf() *policytest.Everyone {
-	return cached(x.p, "everyone", func() *policytest.Everyone { return policytest.NewEveryone(x.p.site.File.Spec) })
+// everyoneReading is the same for a path as a server may read it.
+func (x *exam) everyoneReading(host string, at reading, u policy.Usage) policy.Verdict {
+	key, spec := "everyone", x.p.site.File.Spec
+	if at.anyCase {
+		key = "everyone, in any case"
+	}
+	e := cached(x.p, key, func() *policytest.Everyone {
+		if at.anyCase {
+			spec = foldedSpec(spec)
+		}
+		return policytest.NewEveryone(spec)
+	})
+	return cached(x.p, key+" "+host+" "+at.path+" "+u.String(), func() policy.Verdict { return e.Verdict(host, at.path, u) })
 }
 
 // reservation is the value of tdm-reservation that the policy comes to; "" for none.
 func (x *exam) reservation(host, path string) string {
+	return x.reservationReading(host, reading{path: path})
+}
+
+func (x *exam) reservationReading(host string, at reading) string {
 	if x.p.spec.Publish.TDMRep == policy.Off {
 		return ""
 	}
-	train := x.everyone(host, path, policy.TrainAI)
+	train := x.everyoneReading(host, at, policy.TrainAI)
 	switch {
-	case train == policy.Disallowed, x.everyone(host, path, policy.AIUse) == policy.Disallowed:
+	case train == policy.Disallowed, x.everyoneReading(host, at, policy.AIUse) == policy.Disallowed:
 		return "1"
 	case train == policy.Allowed:
 		return "0"
 	}
 	return ""
+}
+
+// servedReservation is the value for a response: the strictest for any way in which a
+// server may read the path. Reading it in another letter case only ever restricts.
+func (x *exam) servedReservation(q question) (want string) {
+	for _, at := range x.readings(q.path) {
+		if says := x.reservationReading(q.host, at); !at.anyCase || says == "1" {
+			want = max(want, says)
+		}
+	}
+	if want == "1" && !slices.ContainsFunc(crawlertest.ServedPaths(q.path), func(path string) bool { return x.reservation(q.host, path) == "1" }) {
+		x.count("TDMRep: reserved in another letter case")
+	}
+	return want
 }
 
 // rslDocument is the path of the RSL document of a host, or "" if there is none.
@@ -260,10 +288,7 @@ func (x *exam) usageTokens(host string, q question, paths []string) {
 // rightsFields holds the fields of registers in a response to the policy and to those
 // that the upstream has sent.
 func (x *exam) rightsFields(q question, a answer, page *page) {
-	want := ""
-	for _, path := range crawlertest.ServedPaths(q.path) {
-		want = max(want, x.reservation(q.host, path))
-	}
+	want := x.servedReservation(q)
 	theirs := page.header.Get("Tdm-Reservation")
 	if theirs > want {
 		x.count("TDMRep: a header that is stricter by the upstream")
@@ -286,13 +311,10 @@ func (x *exam) rightsFields(q question, a answer, page *page) {
 }
 
 // rightsElements holds the meta elements of TDMRep.
-func (x *exam) rightsElements(q question, a answer, page *page) {
-	want := ""
-	for _, path := range crawlertest.ServedPaths(q.path) {
-		want = max(want, x.reservation(q.host, path))
-	}
+func (x *exam) rightsElements(q question, a answer, page *page, why *explanation) {
+	want := x.servedReservation(q)
 	before := tdmElements(page.body)
-	if x.at.meta != "replace" || want == "" {
+	if x.at.meta != "replace" || want == "" || !why.rules() {
 		for _, v := range before {
 			want = max(want, v)
 		}

@@ -68,23 +68,3 @@ func TestCheck(t *testing.T) {
 		}
 	})
 }
-
-func TestReadFileSaysWhatToDo(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := readFile(dir); err == nil || !strings.Contains(err.Error(), "is a directory; give the policy file in it, such as "+filepath.Join(dir, "site-policy.yaml")) {
-		t.Errorf("a directory: %v", err)
-	}
-	if _, err := readFile(filepath.Join(dir, "none.yaml")); err == nil || !strings.Contains(err.Error(), "does not exist") {
-		t.Errorf("a missing file: %v", err)
-	}
-	secret := filepath.Join(dir, "secret.yaml")
-	if err := os.WriteFile(secret, nil, 0); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.ReadFile(secret); err == nil {
-		t.Skip("this user may read every file")
-	}
-	if _, err := readFile(secret); err == nil || !strings.Contains(err.Error(), "chmod a+r") {
-		t.Errorf("a file without permission: %v", err)
-	}
-}
