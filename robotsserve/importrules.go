@@ -152,6 +152,7 @@ func (im *importer) rule(audience []policy.Audience, gs []*foreignGroup, opens b
 	}
 	if star := im.f.byToken["*"]; star != nil && g != star {
 		im.fallsThrough(audience, g, star)
+		im.dropDirectives(&r, star)
 	}
 	r.Pos = firstPos(&r)
 	if len(r.Statements)+len(r.AppDirectives) > 0 || r.CrawlDelay > 0 || r.NoCrawlDelay {
@@ -214,12 +215,31 @@ func (im *importer) tooLong(line int, p pathpattern.Pattern) bool {
 func (im *importer) fallsThrough(audience []policy.Audience, g, star *foreignGroup) {
 	said := map[string]bool{}
 	for _, l := range star.lines {
-		// Directives of one application replace only those of the same one.
-		if l.key == "license" || said[l.key] || l.key != "app-directives" && slices.ContainsFunc(g.lines, func(own foreignLine) bool { return own.key == l.key }) {
+		if l.key == "license" || l.key == "app-directives" || said[l.key] || slices.ContainsFunc(g.lines, func(own foreignLine) bool { return own.key == l.key }) {
 			continue
 		}
 		said[l.key] = true
 		im.f.tell(l.line, "a crawler with a group of its own does not read this line; in the policy it holds for %s too", audience[0])
+	}
+}
+
+// dropDirectives takes back what "*" directs applications to do of which the rule's own
+// group does not speak: a group stands in the place of that of "*" (draft-nottingham-plan-b,
+// Applying Application Directives). An application without parameters is directed to
+// nothing, and replaces what is said to everyone.
+func (im *importer) dropDirectives(r *policy.Rule, star *foreignGroup) {
+	var all policy.Rule
+	notes := im.f.told
+	for _, l := range star.lines {
+		if l.key == "app-directives" {
+			im.extension(&all, l)
+		}
+	}
+	im.f.told = notes // which the rule of "*" has given
+	for _, d := range all.AppDirectives {
+		if !slices.ContainsFunc(r.AppDirectives, func(own policy.AppDirective) bool { return own.App == d.App }) {
+			r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: d.Pos, Pattern: pathpattern.All, App: d.App, Text: d.App})
+		}
 	}
 }
 

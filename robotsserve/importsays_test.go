@@ -23,7 +23,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 		note                string
 	}{
 		{
-			"a group of a purpose is not everyone's", "draft-illyes-rep-purpose-00 section 2",
+			"a group of a purpose is not everyone's", "draft-illyes-rep-purpose-00, starter of rule groups",
 			"User-agent: *\nDisallow: /a/\n\nUser-Agent-Purpose: training\nDisallow: /t/\n\nUser-Agent-Purpose: search\nDisallow: /b/\n",
 			[]ask{
 				{"", "", "/x", true}, {"", "", "/a/x", false}, {"", "", "/b/x", true}, {"", "training", "/t/x", false}, {"", "training", "/a/x", true}, {"", "", "/t/x", true},
@@ -50,10 +50,16 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"the policy keeps it closed",
 		},
 		{
-			"letters in upper and lower case", "ACAP 2.4.3",
+			"letters in upper and lower case", "ACAP 2.8",
 			"##ACAP version=1.0\nACAP-crawler: *\nACAP-disallow-index: /News/\n",
 			nil,
 			"ignores case",
+		},
+		{
+			"records count although conventional ones are to be ignored", "ACAP 2.9.1",
+			"##ACAP version=1.0\nACAP-ignore-conventional-records\nUser-agent: *\nAllow: /a/\n\nACAP-crawler: *\nACAP-disallow-crawl: /a/\nACAP-allow-crawl: /a/b/\n",
+			[]ask{{"", "", "/a/x", false}, {"", "", "/a/b/x", true}},
+			"",
 		},
 		{
 			"a record is for its crawler", "ACAP 2.3.1",
@@ -62,8 +68,8 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"",
 		},
 		{
-			"directives of a group that has none of its own", "RFC 9309 section 2.2.1",
-			"User-agent: *\nApp-Directives: example;x\nDisallow: /a/\n\nUser-agent: GPTBot\nDisallow: /b/\n",
+			"preferences of a group that has none of its own", "RFC 9309 section 2.2.1",
+			"User-agent: *\nContent-Usage: train-ai=n\nDisallow: /a/\n\nUser-agent: GPTBot\nDisallow: /b/\n",
 			[]ask{{"GPTBot", "", "/a/x", true}, {"GPTBot", "", "/b/x", false}},
 			"in the policy it holds for GPTBot too",
 		},
@@ -92,5 +98,36 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 				data = render(t, p, "").Body
 			}
 		})
+	}
+}
+
+// A crawler with a group of its own reads no App-Directives of "*"
+// (draft-nottingham-plan-b, Applying Application Directives).
+func TestImportOfDirectivesOfNamedGroups(t *testing.T) {
+	data := []byte("User-agent: *\nApp-Directives: example;x\nApp-Directives: /a/ example;y, other;z\nDisallow: /a/\n\n" +
+		"User-agent: GPTBot\nDisallow: /b/\n\nUser-agent: CCBot\nApp-Directives: other;w\nDisallow: /b/\n")
+	for _, from := range []string{"the file", "what it is rendered as"} {
+		im, err := Import(data, ImportOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := compile(t, im.Spec)
+		for _, c := range []struct{ token, app, path, want string }{
+			{"", "example", "/", "example;x"}, {"", "example", "/a/", "example;y"}, {"", "other", "/a/", "other;z"},
+			{"GPTBot", "example", "/", "example"}, {"GPTBot", "example", "/a/", "example"}, {"GPTBot", "other", "/a/", "other"},
+			{"CCBot", "example", "/a/", "example"}, {"CCBot", "other", "/a/", "other;w"}, {"CCBot", "other", "/", "other;w"},
+		} {
+			got := ""
+			if d := p.AppDirective(policy.Query{Crawler: p.Crawler(c.token), Path: c.path, Identity: policy.Verified}, c.app); d != nil {
+				got = d.Text
+			}
+			if got != c.want {
+				t.Errorf("%s: %+v: %q\n%s", from, c, got, describe(im.Spec))
+			}
+		}
+		if slices.ContainsFunc(im.Notes, func(n Note) bool { return strings.Contains(n.Message, "too") }) {
+			t.Errorf("%s: %+v", from, im.Notes)
+		}
+		data = render(t, p, "").Body
 	}
 }

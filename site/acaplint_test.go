@@ -20,9 +20,19 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 		not           string // which is in no line of robots.txt
 	}{
 		{
-			"must-… of a presentation", "ACAP 2.5.5.2.2",
+			"must-include-resource of a presentation", "ACAP 2.5.5.2.5",
 			"  - for: everyone\n    allow:\n      present: {paths: /news/, must-include-resource: /credit.html}\n",
 			`5:24: warning: ACAP 1.0 calls the must-… qualifiers of present not ready`, "must-include-resource",
+		},
+		{
+			"must-use-resource of a presentation", "ACAP 2.5.5.2.2",
+			"  - for: everyone\n    allow:\n      present-thumbnail: {paths: /book/, must-use-resource: /book/cover.jpg}\n",
+			`5:34: warning: ACAP 1.0 calls the must-… qualifiers of present-thumbnail not ready`, "must-use-resource",
+		},
+		{
+			"the role link", "ACAP 2.5.5.2.5",
+			"  - for: everyone\n    allow:\n      present: {paths: /news/, must-include-resource: \"the-acap:link:/terms.html\"}\n",
+			`5:24: warning: ACAP 1.0 calls the must-… qualifiers of present not ready`, "the-acap:link",
 		},
 		{
 			"a file that has references itself", "ACAP 2.3.2",
@@ -35,12 +45,12 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 			`7:22: warning: crawlers must be able to fetch "/private/summary.html" to obey this`, "",
 		},
 		{
-			"a modification that a narrower usage does not know", "ACAP 2.5.5",
+			"a modification that a narrower usage does not know", "ACAP 2.5.5.2.4",
 			"  - for: everyone\n    allow:\n      present: {paths: /, prohibited-modification: translation}\n      present-thumbnail: /\n",
 			`5:24: warning: ACAP knows prohibited-modification for present, but not for present-thumbnail`, "",
 		},
 		{
-			"directives in a named group only", "draft-nottingham-plan-b",
+			"directives in a named group only", "draft-nottingham-plan-b, Interaction with the User-Agent Line",
 			"  - for: GPTBot\n    app-directives: example;x\n",
 			`4:21: hint: these app-directives stand only in groups of named crawlers`, "",
 		},

@@ -46,7 +46,7 @@ func (c *comparison) lines(s *subject, host string) (all []record) {
 	add("limit", limit(c.old, 0), limit(c.now, 1), pathpattern.All)
 	for _, app := range union(c.old.Apps(), c.now.Apps()) {
 		says := func(p *policy.Policy, i int, path string) string {
-			if d := p.AppDirective(ask(p, i, path), app); d != nil {
+			if d := p.AppDirective(ask(p, i, path), app); d != nil && d.Text != d.App { // the name alone directs to nothing
 				return d.Text
 			}
 			return "none"
