@@ -92,7 +92,7 @@ func BenchmarkHeaders(b *testing.B) {
 		return nil
 	})
 	r := benchRequest(benchBrowser)
-	// A replacer that was asked to take up placeholders for ever would grow.
+	// A replacer to which placeholders are added for ever would grow.
 	r = r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, nil))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -44,7 +44,7 @@ func checkCrawler(c *Crawler) (errs []error) {
 		}
 	}
 	if c.Docs != "" && !isWebAddress(c.Docs) {
-		add("docs %q is no web address", c.Docs)
+		add("invalid docs %q: must be a web address such as https://www.example.com/bot", c.Docs)
 	}
 	errs = append(errs, checkNames(c)...)
 	return append(errs, checkVerification(c.Verification)...)
@@ -79,7 +79,7 @@ func checkNames(c *Crawler) (errs []error) {
 func checkVerification(v Verification) (errs []error) {
 	for _, u := range v.AddressLists {
 		if !isWebAddress(u) {
-			errs = append(errs, fmt.Errorf("address list %q is no web address", u))
+			errs = append(errs, fmt.Errorf("invalid address list %q: must be a web address such as https://www.example.com/bot.json", u))
 		}
 	}
 	if v.WebBotAuth != "" {
@@ -122,13 +122,13 @@ func isWebAddress(s string) bool {
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil
 }
 
-// checkDirectory accepts the address of a key directory: https, since anybody on the way
+// checkDirectory accepts the address of a key directory: https, since anyone on the network path
 // could change the keys otherwise, and an address that a request can be sent to
 // (draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1). A query is part of it.
 func checkDirectory(s string) error {
 	switch {
 	case !isWebAddress(s) || !strings.HasPrefix(s, "https://"):
-		return fmt.Errorf("%q is no address that begins with https://", s)
+		return fmt.Errorf("invalid address %q: must begin with https://", s)
 	case strings.Contains(s, "#"):
 		return fmt.Errorf("%q has a part from # on, which is not sent to any server; leave it out", s)
 	}

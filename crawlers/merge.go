@@ -168,7 +168,7 @@ func checkRow(r Row, c *Crawler) (errs []error) {
 	}
 	for _, u := range r.AddressLists {
 		if !isWebAddress(u) || !strings.HasPrefix(u, "https://") {
-			add("address-lists", fmt.Errorf("%q is no address that begins with https://", u))
+			add("address-lists", fmt.Errorf("invalid address %q: must begin with https://", u))
 		}
 	}
 	for _, name := range r.ReverseDNS {

@@ -20,13 +20,13 @@ import (
 )
 
 var (
-	policies = flag.Int("policies", 400, "random policies of each agreement test")
+	policies = flag.Int("policies", 120, "random policies of each agreement test")
 	seed     = flag.Uint64("seed", 1, "seed of the random policies")
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if testing.Short() && *policies == 400 {
+	if testing.Short() && *policies == 120 {
 		*policies = 80
 	}
 	os.Exit(m.Run())

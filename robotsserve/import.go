@@ -44,7 +44,7 @@ type Imported struct {
 var (
 	ErrPage   = errors.New("this is a web page, not a robots.txt; give the address or the file of the robots.txt itself")
 	ErrPolicy = errors.New("this is a policy file, not a robots.txt; to read it, use: caddy robots-policy check")
-	ErrEmpty  = errors.New("there is not one line in it that crawlers read; crawlers take everything for allowed, so a policy without rules says the same")
+	ErrEmpty  = errors.New("it has no line that crawlers read, so they treat everything as allowed; a policy without rules says the same")
 )
 
 // Import reads a robots.txt as a policy that says the same to every crawler: its groups,

@@ -80,10 +80,10 @@ func fetch(ctx context.Context, client *http.Client, name string) (*fetched, err
 	switch {
 	case res.StatusCode >= 400 && res.StatusCode < 500 && res.StatusCode != http.StatusTooManyRequests:
 		f.none = true
-		f.note = fmt.Sprintf("%s: status %s: there is no robots.txt, and crawlers take everything for allowed (RFC 9309 section 2.3.1.3)", f.url, res.Status)
+		f.note = fmt.Sprintf("%s: status %s: there is no robots.txt, and crawlers treat everything as allowed (RFC 9309 section 2.3.1.3)", f.url, res.Status)
 		return f, nil
 	case res.StatusCode < 200 || res.StatusCode > 299:
-		return nil, fmt.Errorf("fetching %s failed: status %s; crawlers take everything for disallowed until the file can be read (RFC 9309 section 2.3.1.4)", f.url, res.Status)
+		return nil, fmt.Errorf("fetching %s failed: status %s; crawlers treat everything as disallowed until the file can be read (RFC 9309 section 2.3.1.4)", f.url, res.Status)
 	}
 	f.data, err = decoded(res)
 	if err != nil {

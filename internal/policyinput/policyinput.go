@@ -96,7 +96,7 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 		return in, nil
 	}
 	c, err := Convert(raw.Name, raw.Data)
-	if errors.Is(err, robotsserve.ErrEmpty) { // crawlers take everything for allowed
+	if errors.Is(err, robotsserve.ErrEmpty) { // crawlers treat everything as allowed
 		file, ds := policyfile.Load(raw.Name, []byte("version: 1\n"))
 		if ds.HasErrors() {
 			return nil, ds

@@ -55,7 +55,7 @@ func ParseHostTemplate(name string) (*HostTemplate, error) {
 	t := &HostTemplate{text: abs}
 	before, _, found := strings.Cut(abs, "{")
 	if !found {
-		return nil, fmt.Errorf("the policy file's name %q: the .. in it takes away what is in braces", name)
+		return nil, fmt.Errorf("invalid policy file name %q: its .. removes the placeholder before it", name)
 	}
 	slash := strings.LastIndexByte(before, filepath.Separator)
 	t.dir = abs[:slash+1]
@@ -80,7 +80,7 @@ func ParseHostTemplate(name string) (*HostTemplate, error) {
 	}
 	for _, p := range t.parts {
 		if strings.ContainsAny(p.text, "{}") {
-			return nil, fmt.Errorf("the policy file's name %q: of a request, only {host} and {labels.N} can stand in it", name)
+			return nil, fmt.Errorf("invalid policy file name %q: the only placeholders of a request that it can contain are {host} and {labels.N}", name)
 		}
 	}
 	if t.dir == string(filepath.Separator) && strings.Count(abs, string(filepath.Separator)) == 1 {

@@ -30,12 +30,12 @@ var caddysOwn = []string{"acme", "certificates", "ech", "instance.uuid", "keys",
 func StorageKey(name string) (string, error) {
 	key := strings.TrimPrefix(name, StoragePrefix)
 	if !fs.ValidPath(key) || key == "." || strings.ContainsAny(key, "\\\x00") {
-		return "", fmt.Errorf("%q is no key for a policy: it is a path such as robots_policy/site.yaml, without dots between its slashes", key)
+		return "", fmt.Errorf("invalid key %q: must be a path such as robots_policy/site.yaml, without . or .. between its slashes", key)
 	}
 	folded := strings.ToLower(key)
 	first, _, _ := strings.Cut(folded, "/")
 	if slices.Contains(caddysOwn, first) || strings.HasPrefix(folded+"/", LastGood+"/") || folded == Catalogue {
-		return "", fmt.Errorf("%q is where Caddy keeps other things; use a key such as robots_policy/site.yaml", key)
+		return "", fmt.Errorf("invalid key %q: Caddy stores other data there; use a key such as robots_policy/site.yaml", key)
 	}
 	return key, nil
 }

@@ -16,7 +16,7 @@ func IsWebAddress(name string) bool {
 }
 
 // WebAddress reads the address of a policy on the web. Plain HTTP is for this
-// machine only: anybody on the way could change the policy. An address with a
+// machine only: anyone on the network path could change the policy. An address with a
 // password is an error.
 func WebAddress(name string) (*url.URL, error) {
 	u, err := url.Parse(name)
@@ -28,7 +28,7 @@ func WebAddress(name string) (*url.URL, error) {
 	case u.User != nil:
 		return nil, errors.New("the address holds a password, which logs and the admin API would show")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return nil, fmt.Errorf("%q is not https: anybody on the way could change it", name)
+		return nil, fmt.Errorf("%q is not https, so anyone on the network path could change the policy", name)
 	}
 	return u, nil
 }
