@@ -160,8 +160,8 @@ func TestWebPoliciesThatAreRefused(t *testing.T) {
 		"storage:../../etc/passwd":           "must be a path such as robots_policy/site.yaml",
 		"storage:/etc/passwd":                "must be a path such as robots_policy/site.yaml",
 		"storage:":                           "must be a path such as robots_policy/site.yaml",
-		"storage:certificates/x":             "where Caddy keeps other things",
-		"storage:robots_policy/last_good/x":  "where Caddy keeps other things",
+		"storage:certificates/x":             "Caddy stores other data there",
+		"storage:robots_policy/last_good/x":  "Caddy stores other data there",
 		"storage:robots_policy/nothing.yaml": "nothing is published",
 	} {
 		err := s.reconfigure("robots_policy " + name)
