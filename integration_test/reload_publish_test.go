@@ -178,52 +178,67 @@ func TestKillWhilePublishing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts Caddy many times")
 	}
-	p := startPublishing(t)
-	left := func(pattern string) (found int) {
-		t.Helper()
-		names, err := filepath.Glob(filepath.Join(p.root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			if info, err := os.Stat(name); err == nil && info.Size() > 0 && info.Size() < int64(len(longPolicy(1))) {
-				found++
-			}
-		}
-		return found
-	}
 	for _, c := range []struct {
+		name   string
 		at     string
 		stored bool   // the new version is published by then
 		left   string // what is left behind
 	}{
-		{"load 1", false, ""},             // before the lock
-		{"load 3", false, "locks/*.lock"}, // the history
-		{"locked", false, "locks/*.lock"},
-		{"half", false, "robots_policy/*"},
-		{"stored", true, ""},
-		{"load 4", true, ""},
+		{"before the lock", "load 1", false, ""},
+		{"reading the history", "load 3", false, "locks/*.lock"},
+		{"locked", "locked", false, "locks/*.lock"},
+		{"half written", "half", false, "robots_policy/*"},
+		{"stored", "stored", true, ""},
+		{"after that", "load 4", true, ""},
 	} {
-		before := p.version
-		out, err := p.command("test_dying " + p.root + " \"" + c.at + "\"").CombinedOutput()
-		if err == nil || !strings.Contains(err.Error(), "killed") {
-			t.Fatalf("at %q it does not die: %v\n%s", c.at, err, out)
-		}
-		p.whole()
-		if (p.version > before) != c.stored {
-			t.Errorf("at %q: version %d", c.at, p.version)
-		}
-		if c.left != "" && left(c.left) == 0 {
-			t.Errorf("at %q: nothing is left behind, so this shows nothing", c.at)
-		}
-		p.publish()
-		p.whole()
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // most of the time goes by until the lock of the killed one is stale
+			p := startPublishing(t)
+			before := p.version
+			out, err := p.command("test_dying " + p.root + " \"" + c.at + "\"").CombinedOutput()
+			if err == nil || !strings.Contains(err.Error(), "killed") {
+				t.Fatalf("it does not die: %v\n%s", err, out)
+			}
+			p.whole()
+			if (p.version > before) != c.stored {
+				t.Errorf("version %d", p.version)
+			}
+			if c.left != "" && p.left(c.left) == 0 {
+				t.Error("nothing is left behind, so this shows nothing")
+			}
+			p.publish()
+			p.whole()
+			// And a server that starts then has it.
+			p.kill()
+			p.run()
+			p.whole()
+		})
 	}
-	// And one whose disk is full: here by a limit on the size of files.
+}
+
+// left returns the number of files that match the pattern and were not written to their end.
+func (p *publishing) left(pattern string) (found int) {
+	p.t.Helper()
+	names, err := filepath.Glob(filepath.Join(p.root, pattern))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil && info.Size() > 0 && info.Size() < int64(len(longPolicy(1))) {
+			found++
+		}
+	}
+	return found
+}
+
+// A version that does not fit on the disk, here by a limit on the size of files, is not
+// published, and the next one can be.
+func TestPublishingToAFullDisk(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip("no shell to set limits")
 	}
+	p := startPublishing(t)
 	cmd := p.command("file_system " + p.root)
 	cmd.Path, cmd.Args = sh, append([]string{"sh", "-c", `ulimit -f 64 && exec "$0" "$@"`}, cmd.Args...)
 	before := p.version
@@ -235,10 +250,6 @@ func TestKillWhilePublishing(t *testing.T) {
 		t.Errorf("version %d", p.version)
 	}
 	p.publish()
-	p.whole()
-	// And a server that starts then has it.
-	p.kill()
-	p.run()
 	p.whole()
 }
 
