@@ -18,6 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/publication"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 // recording records one visit. It stands between the handler and the client to
@@ -100,7 +101,7 @@ func (rec *recording) end(v *visit, err error) {
 		rec.visit.Status = http.StatusOK
 	}
 	if rec.visit.RobotsTxt && err == nil && rec.visit.Status < http.StatusBadRequest {
-		rec.visit.Robots = strings.Trim(rec.Header().Get("Etag"), `W/"`)
+		rec.visit.Robots = robotsserve.Version(rec.Header().Get("Etag"))
 	}
 	recorders.Record(rec.visit)
 	*rec = recording{}

@@ -85,13 +85,13 @@ func (t *robotsTxt) serve(w http.ResponseWriter, r *http.Request, s *policystore
 	if v.audit {
 		return
 	}
-	etag := strings.Trim(w.Header().Get("Etag"), `W/"`)
-	if etag == "" || v.query.Identity == policy.Impostor {
+	version := robotsserve.Version(w.Header().Get("Etag"))
+	if version == "" || v.query.Identity == policy.Impostor {
 		return
 	}
-	fetchesOf(s).Add(v.fetcher, v.query.Host, fetchlog.Version{ETag: etag, Site: s.Site, At: v.query.Now})
+	fetchesOf(s).Add(v.fetcher, v.query.Host, fetchlog.Version{ETag: version, Site: s.Site, At: v.query.Now})
 	if recorders.Active() {
-		publication.Robots(s, policy.NormalizeHost(r.Host), etag, r, func(w http.ResponseWriter, r *http.Request) { s.Site.ServeRobots(w, r, answer) })
+		publication.Robots(s, policy.NormalizeHost(r.Host), version, r, func(w http.ResponseWriter, r *http.Request) { s.Site.ServeRobots(w, r, answer) })
 	}
 }
 

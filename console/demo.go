@@ -160,7 +160,7 @@ func (d *demo) makeVersions() error {
 		v := demoVersion{site: s, text: text, id: sum[:12], from: d.Now.Add(-time.Duration(float64(days) * part)).Truncate(time.Minute), robots: map[string]robotsText{}}
 		for _, host := range d.Hosts {
 			f, _ := robotsserve.Render(s.Policy, host, robotsserve.Options{})
-			v.robots[host] = robotsText{strings.Trim(f.ETag, `W/"`), string(f.Body)}
+			v.robots[host] = robotsText{robotsserve.Version(f.ETag), string(f.Body)}
 		}
 		d.versions = append(d.versions, v)
 	}

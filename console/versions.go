@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
@@ -122,7 +121,7 @@ func (v *view) currentRobots(h *history, host string) string {
 func (v *view) findRobots(h *history, host string) string {
 	if v.running != nil && !v.running.merges {
 		f, _ := robotsserve.Render(v.running.Site.Policy, host, robotsserve.Options{})
-		if tag := strings.Trim(f.ETag, `W/"`); slices.ContainsFunc(h.robots, func(t store.Version) bool { return t.Host == host && t.Version == tag }) {
+		if tag := robotsserve.Version(f.ETag); slices.ContainsFunc(h.robots, func(t store.Version) bool { return t.Host == host && t.Version == tag }) {
 			return tag
 		}
 	}

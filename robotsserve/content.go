@@ -101,6 +101,18 @@ func (s *served) fill(v varying) *contents {
 	return c
 }
 
+// Version returns what the entity tag of a robots.txt says of its text: the tag without
+// quotes, and without what is appended to it for a coding, here or by Caddy's encode.
+func Version(etag string) string {
+	version := strings.Trim(etag, `W/"`)
+	for _, coding := range []string{"-gz", "-gzip", "-br", "-zstd"} {
+		if cut, ok := strings.CutSuffix(version, coding); ok {
+			return cut
+		}
+	}
+	return version
+}
+
 // gzipHeader is of RFC 1952 section 2.3: deflate, no flags, no time, slowest
 // compression, system unknown.
 var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255}

@@ -19,11 +19,12 @@ import (
 const maxMerged = 32
 
 // Merging with a file of thousands of groups takes a second or two. It goes on in the
-// background, for at most maxMerging files at a time, and a request waits for it for
-// mergeWait: a file like those of nearly all sites is merged by then.
+// background, for one file at a time while others wait, and a request waits for it for
+// mergeWait: a file like those of nearly all sites is merged by then. Until it is,
+// crawlers would be told less than the site's file says.
 const (
-	maxMerging = 2
-	mergeWait  = 250 * time.Millisecond
+	maxMerging = 16 // with those that wait
+	mergeWait  = 3 * time.Second
 )
 
 // mergedSites keeps merged files: what a site and another file come to.
@@ -31,7 +32,8 @@ type mergedSites struct {
 	mu      sync.Mutex
 	recent  map[mergedKey]*mergedSite
 	earlier map[mergedKey]*mergedSite // dropped when recent is full
-	running int                       // files that are being merged
+	running int                       // files that are being merged, or wait for that
+	work    sync.Mutex                // held while one is merged
 	last    atomic.Pointer[filledMerge]
 }
 
@@ -112,6 +114,8 @@ func (ms *mergedSites) of(k mergedKey, merge func() *served) *mergedSite {
 			ms.running--
 			ms.mu.Unlock()
 		}()
+		ms.work.Lock()
+		defer ms.work.Unlock()
 		m.served = merge()
 	}()
 	return m

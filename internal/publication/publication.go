@@ -7,13 +7,13 @@ package publication
 import (
 	"bytes"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 // published is what the recorders were given of a version of a policy.
@@ -64,7 +64,7 @@ func Robots(s *policystore.Snapshot, host, version string, r *http.Request, serv
 	plain.Header = http.Header{}
 	text := textWriter{header: http.Header{}}
 	serve(&text, plain)
-	if etag := strings.Trim(text.header.Get("Etag"), `W/"`); etag != version {
+	if robotsserve.Version(text.header.Get("Etag")) != version {
 		p.mu.Lock() // the upstream's file was merged in between: the next crawler gets this version, or another
 		delete(p.robots, host+" "+version)
 		p.mu.Unlock()
