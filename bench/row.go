@@ -50,8 +50,6 @@ func allRows() []*row {
 	return []*row{
 		{Name: bareRow, What: "Caddy with `reverse_proxy` alone", server: "barecaddy", template: "bare.Caddyfile"},
 		{Name: againRow, What: "the same again: shows the noise", Base: bareRow, server: "barecaddy", template: "bare.Caddyfile"},
-		{Name: "linked", What: "this module's Caddy with `reverse_proxy` alone: what it costs to have the module in the program", Base: bareRow,
-			server: "caddy", template: "bare.Caddyfile"},
 		{Name: ourRow, What: fmt.Sprintf("this module, a policy of %d crawlers and %d rules", workload.Small.Crawlers, workload.Small.Rules),
 			Base: bareRow, server: "caddy", template: "policy.Caddyfile", policy: &workload.Small},
 		{Name: "robots_policy-10000", What: fmt.Sprintf("the same with %d crawlers and %d rules", workload.Large.Crawlers, workload.Large.Rules),
