@@ -76,7 +76,8 @@ func newChart(days []DayCount) *chart {
 	}
 	step := float64(chartWidth) / float64(len(days))
 	for i, d := range days {
-		b := bar{Day: d.Day, X: float64(i)*step + step*0.1, W: min(step*0.8, 48)}
+		b := bar{Day: d.Day, W: min(step*0.8, 48)}
+		b.X = float64(i)*step + (step-b.W)/2
 		y := float64(chartHeight)
 		for _, decision := range decisions {
 			n := d.Requests[decision]

@@ -267,6 +267,24 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// A rule that only the old policy has is not taken for one of the new policy.
+func TestRuleOfTheOldPolicyIsNamedAsSuch(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "access.log")
+	if err := os.WriteFile(name, []byte(`192.0.2.7 - - [22/Nov/2026:10:34:56 +0100] "GET /private/x HTTP/1.1" 200 9 "-" "CCBot/2.0"`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(t.Context(), Options{
+		New: load(t, "new.yaml", "version: 1\nrules:\n  - for: CCBot\n    disallow: {crawl: /other/}\n"), Old: load(t, "old.yaml", oldPolicy), Files: []string{name},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.NewlyAllowed) != 1 || fmt.Sprint(r.NewlyAllowed[0].Rules) != "[line 4 of the old policy (everyone)]" {
+		t.Errorf("newly let in: %+v", r.NewlyAllowed)
+	}
+}
+
 func TestHTMLEscapesWhatStrangersChoose(t *testing.T) {
 	t.Parallel()
 	const evil = `<img src=x onerror=alert(1)>"'&`

@@ -76,7 +76,7 @@ type CrawlerCount struct {
 	Impostor int64       `json:"impostor"`
 	Refused  int64       `json:"refused,omitempty"` // in Report.ByCrawler: by the new policy
 	Bytes    int64       `json:"bytes"`
-	Rules    []string    `json:"rules,omitempty"` // FILE:LINE NAME of the rules that decide, the most frequent first
+	Rules    []string    `json:"rules,omitempty"` // line and name of the rules that decide, the most frequent first
 	Paths    []PathCount `json:"paths,omitempty"` // with the most requests
 	// PathsEstimated: there were too many paths to count each of them.
 	PathsEstimated bool `json:"paths_estimated,omitempty"`
@@ -275,9 +275,9 @@ func (s *CrawlerCount) add(k *key, c *count) {
 // rule is the rule to name for a request: of the new policy, or of the old one if
 // that alone refused it.
 func (k *key) rule() string {
-	v := k.new
+	v, of := k.new, ""
 	if k.old.decision == activity.Refused && k.new.decision != activity.Refused && v.rule == nil {
-		v = k.old
+		v, of = k.old, " of the old policy"
 	}
 	switch {
 	case v.impostor:
@@ -285,7 +285,7 @@ func (k *key) rule() string {
 	case v.rule == nil:
 		return ""
 	}
-	return fmt.Sprintf("line %d (%s)", v.rule.Pos.Line, k.site.RuleName(v.rule))
+	return fmt.Sprintf("line %d%s (%s)", v.rule.Pos.Line, of, k.site.RuleName(v.rule))
 }
 
 func (r *Report) rules(s *site.Site, t *tally) {
