@@ -17,6 +17,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -33,7 +34,8 @@ func init() {
 // It can be used with any directive, and does not depend on a policy file.
 type MatchCrawler struct {
 	// The crawlers to match, each a product token, `category:KIND` (by main
-	// purpose), `operator:NAME`, `purpose:NAME`, or `any` for the whole catalogue.
+	// purpose), `operator:NAME`, `purpose:NAME`, `any` for the whole catalogue, or
+	// `unknown` for clients that look automated and are not in it.
 	Crawlers []string `json:"crawlers,omitempty"`
 
 	// What must be known of the client beside its User-Agent: `claimed` requires
@@ -51,9 +53,13 @@ type MatchCrawler struct {
 	catalogue  *crawlers.Catalogue
 	recognizer *crawlers.Recognizer
 	wanted     []bool // by index in the catalogue
+	unknown    bool   // automated clients that are not in it are wanted
 	identities *crawlers.Identities
 	verifier   *identity.Verifier // nil if only the name is asked for
 }
+
+// unknownClients stands for automated clients that the catalogue does not know.
+const unknownClients = activity.KindUnknown
 
 var identityValues = []string{"claimed", "verified", "not-impostor", "impostor"}
 
@@ -86,6 +92,9 @@ func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 	if !methods.Enabled && m.Identity != "claimed" {
 		return fmt.Errorf("identity %s never matches with verify off", m.Identity)
 	}
+	if m.unknown = slices.Contains(m.Crawlers, unknownClients); m.unknown && (m.Identity == "verified" || m.Identity == "impostor") {
+		return fmt.Errorf("identity %s never matches %s: nothing can be proved of clients that are not in the catalogue", m.Identity, unknownClients)
+	}
 	if strings.HasSuffix(m.Identity, "impostor") && !methods.DetectsImpostors() {
 		ctx.Logger().Warn("a matcher requires identity " + m.Identity + ", but " + identity.NoImpostors)
 	}
@@ -111,7 +120,7 @@ func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalogue, e
 	}
 	var rows []crawlers.Row
 	for _, text := range m.Crawlers {
-		if a := policy.ParseAudience(text); a.Kind == policy.ForToken && text != "any" {
+		if a := policy.ParseAudience(text); a.Kind == policy.ForToken && text != "any" && text != unknownClients {
 			if _, ok := c.Lookup(a.Name); !ok {
 				if meant := likelyMeant(a.Name); meant != "" {
 					return nil, fmt.Errorf("unknown crawler %q; did you mean %q?", a.Name, meant)
@@ -148,7 +157,7 @@ func tokensIn(c *crawlers.Catalogue) []string {
 func (m *MatchCrawler) markWanted() error {
 	m.wanted = make([]bool, m.catalogue.Len())
 	for _, text := range m.Crawlers {
-		a, found := policy.ParseAudience(text), false
+		a, found := policy.ParseAudience(text), text == unknownClients
 		for i := range m.wanted {
 			c := m.catalogue.At(i)
 			if !c.RobotsOnly && (text == "any" || includes(a, c)) {
@@ -182,19 +191,20 @@ func (m *MatchCrawler) Cleanup() error {
 	return nil
 }
 
-// MatchWithError reports whether a request is by one of the crawlers. One that names
-// several is by each of them.
+// MatchWithError reports whether a request is by one of the clients. One that names
+// several crawlers is by each of them.
 func (m *MatchCrawler) MatchWithError(r *http.Request) (bool, error) { return m.Match(r), nil }
 
-// Match reports whether a request is by one of the crawlers.
+// Match reports whether a request is by one of the clients.
 func (m *MatchCrawler) Match(r *http.Request) bool {
 	var buf [4]int
-	for _, i := range m.recognize(buf[:0], r) {
+	found := m.recognize(buf[:0], r)
+	for _, i := range found {
 		if m.wanted[i] && m.identified(r, i) {
 			return true
 		}
 	}
-	return false
+	return m.unknown && len(found) == 0 && isAutomated(r)
 }
 
 // identified reports whether the client has the identity that the matcher asks for,
@@ -267,12 +277,13 @@ func (m *MatchCrawler) parseArgs(words []string) error {
 //	    verify_from <ranges...>
 //	}
 //
-// A crawler is a product token, category:KIND, operator:NAME, purpose:NAME, or any.
+// A crawler is a product token, category:KIND, operator:NAME, purpose:NAME, any, or
+// unknown.
 func (m *MatchCrawler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	for d.Next() {
 		args := d.RemainingArgs()
 		if len(args) == 0 {
-			return d.Err("crawler takes product tokens, category:KIND, operator:NAME, purpose:NAME or any")
+			return d.Err("crawler takes product tokens, category:KIND, operator:NAME, purpose:NAME, any or unknown")
 		}
 		if err := m.parseArgs(args); err != nil {
 			return d.WrapErr(err)

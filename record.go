@@ -13,7 +13,6 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/publication"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
@@ -41,7 +40,7 @@ func record(w http.ResponseWriter, r *http.Request, s *policystore.Snapshot, v *
 	var name string
 	if v == nil {
 		var ok bool
-		if name, ok = crawlers.Automated(r.UserAgent()); !ok {
+		if name, ok = automated(r, path, robots); !ok {
 			return nil
 		}
 	}

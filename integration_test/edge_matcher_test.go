@@ -42,6 +42,29 @@ func TestEdgeMatcher(t *testing.T) {
 	}
 }
 
+// Automated clients that the catalogue does not know have a word of their own.
+func TestEdgeMatcherUnknown(t *testing.T) {
+	s := start(t, slicePolicy, htmlUpstream(page("")), `
+	@unknown crawler unknown
+	@either expression crawler('unknown', 'Googlebot')
+	header @unknown X-Unknown yes
+	header @either X-Either yes
+	respond ok`)
+	for _, c := range []struct{ agent, want string }{
+		{"curl/8.5.0", "yes yes"},
+		{"SomeNewBot/0.1 (+https://new.invalid/)", "yes yes"},
+		{"", "yes yes"},
+		{gptBot, " "},
+		{googlebotAgent, " yes"},
+		{chromeAgent, " "},
+	} {
+		h := s.get("/", "User-Agent", c.agent).Header
+		if got := h.Get("X-Unknown") + " " + h.Get("X-Either"); got != c.want {
+			t.Errorf("%q: %q, want %q", c.agent, got, c.want)
+		}
+	}
+}
+
 // The address of a crawler that Caddy's trusted proxies pass on tells who it is, by
 // the address lists that came with the program.
 func TestEdgeMatcherVerified(t *testing.T) {
@@ -68,6 +91,8 @@ func TestEdgeMatcherErrors(t *testing.T) {
 		"crawler Google-Extended":                  `invalid crawler "Google-Extended"`,
 		"crawler GPTBot verified impostor":         "takes one identity",
 		"crawler GPTBot verified {\nverify off\n}": "with verify off",
+		"crawler unknown verified":                 "identity verified never matches unknown",
+		"crawler GPTBot unknown impostor":          "identity impostor never matches unknown",
 		"crawler GPTBot {\nverify maybe\n}":        `invalid verify "maybe"`,
 		"crawler Googlebot verifed":                `did you mean "verified"`,
 		"crawler any Imposter":                     `did you mean "impostor"`,

@@ -130,6 +130,50 @@ func TestVisits(t *testing.T) {
 	checkStore(t, filepath.Join(s.dir, "activity"), int64(len(want)))
 }
 
+// A browser that reads robots.txt and then many pages is counted as an automated client
+// from then on, and only then; nothing that it does is refused.
+func TestVisitsOfABrowserThatCrawls(t *testing.T) {
+	s, caddyfile := startRecording(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }))
+	s.load(strings.Replace(caddyfile, "\thandle_errors", "\t@unknown crawler unknown\n\theader @unknown X-Unknown yes\n\thandle_errors", 1))
+	found := 0
+	for i := range 40 {
+		if i == 5 {
+			s.get("/robots.txt", "User-Agent", chromeAgent)
+		}
+		s.get(fmt.Sprintf("/image-%d.png", i), "User-Agent", chromeAgent)
+		r := s.get(fmt.Sprintf("/page-%d", i), "User-Agent", chromeAgent)
+		if r.StatusCode != http.StatusOK {
+			t.Fatalf("page %d: %s", i, r.Status)
+		}
+		if found == 0 && r.Header.Get("X-Unknown") == "yes" {
+			found = i
+		}
+	}
+	if r := s.get("/page", "User-Agent", chromeAgent+" Edg/142.0"); r.Header.Get("X-Unknown") != "" {
+		t.Error("another browser at the same address is taken for it")
+	}
+	if err := caddy.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := os.ReadFile(filepath.Join(s.dir, "visits.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(lines)) {
+		got = append(got, visitLine(t, line))
+	}
+	const client = " (browser that read robots.txt) unknown claimed allowed status=200"
+	// 30 pages after robots.txt are not many; images are no pages.
+	want := []string{"/page-35" + client}
+	for i := 36; i < 40; i++ {
+		want = append(want, fmt.Sprintf("/image-%d.png", i)+client, fmt.Sprintf("/page-%d", i)+client)
+	}
+	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w || found != 36 {
+		t.Errorf("the matcher finds it at page %d, want 36; the log has\n%s\nwant\n%s", found, g, w)
+	}
+}
+
 // visitLine shortens a line of the log of visits.
 func visitLine(t *testing.T, line string) string {
 	t.Helper()
