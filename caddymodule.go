@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -169,19 +168,14 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Upstream: h.robots.lastOf(),
 		Logger: ctx.Logger(), OnLoad: warnOnLoad(ctx.Logger(), requested, h.edge.verifier),
 	})
-	line, _ := policyLines.LoadAndDelete(h.Policy)
-	if err != nil && line != nil {
-		return fmt.Errorf("%s: %w", line, err)
+	if place := policyLines.take(h.Policy); err != nil && place != "" {
+		return fmt.Errorf("%s: %w", place, err)
 	}
 	if err != nil || h.Audit == nil {
 		return err
 	}
 	return auditor.Start(ctx, h.Audit, h.RobotsTxt == "merge", h.siteOf)
 }
-
-// policyLines are the places in Caddyfiles that name policies, from when this process
-// adapts a Caddyfile until it provisions the handler: the JSON in between has no lines.
-var policyLines sync.Map
 
 // siteOf returns the policy of a host, or nil if it has none.
 func (h *Handler) siteOf(ctx context.Context, host string) *site.Site {
