@@ -99,7 +99,7 @@ func (t *robotsTxt) answer(r *http.Request, next caddyhttp.Handler) robotsserve.
 	other, before, cacheControl := t.upstream(r, next)
 	a := robotsserve.Answer{CacheControl: cacheControl}
 	if other != nil {
-		a.Other, a.Before, a.Tell = other, before, t.upstreams.LogMerge(r.Host)
+		a.Other, a.Before, a.Report = other, before, t.upstreams.LogMerge(r.Host)
 		a.Meanwhile = t.unknownCacheControl
 	}
 	return a
@@ -145,7 +145,7 @@ func (f *registerFiles) tdmrep(r *http.Request, s *policystore.Snapshot, next ca
 	}
 	both, first := theirs.Merged(ours)
 	if first && len(theirs.Notes) > 0 {
-		f.logger.Warn("the upstream's tdmrep.json is not as TDMRep asks for", zap.String("host", r.Host), zap.Strings("notes", theirs.Notes))
+		f.logger.Warn("the upstream's tdmrep.json is invalid", zap.String("host", r.Host), zap.Strings("notes", theirs.Notes))
 	}
 	return both, cacheControl
 }

@@ -145,7 +145,7 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-// What is wrong is told, and makes nothing allowed.
+// What is invalid is reported, and allows nothing.
 func TestProblems(t *testing.T) {
 	for _, line := range []string{
 		"ACAP-allow-crawl /", "ACAP-allow-crawl:", "ACAP-allow-train-ai: /", "ACAP-allow-(nothing): /", "ACAP-disallow-(nothing): /",

@@ -43,29 +43,6 @@ func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional)
 	return all
 }
 
-// purposesOf lists what rules are for and what they ask for, in lower case.
-func purposesOf(spec *policy.Spec) (names []string) {
-	seen := map[string]bool{}
-	add := func(name string) {
-		if name = strings.ToLower(name); !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
-	}
-	for i := range spec.Rules {
-		r := &spec.Rules[i]
-		for _, a := range r.For {
-			if a.Kind == policy.ForPurpose {
-				add(a.Name)
-			}
-		}
-		for _, u := range r.UsagePurposes {
-			add(u)
-		}
-	}
-	return names
-}
-
 func joinPurposes(names []string) string {
 	lower := make([]string, len(names))
 	for i, n := range names {

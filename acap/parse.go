@@ -116,7 +116,7 @@ func (p *parser) field(name, value string, words []string) {
 	switch {
 	case name == "permissions-reference":
 		if len(r.Fields)+len(r.Subs)+len(r.Requests) > 0 {
-			p.problem("ACAP-permissions-reference stands alone in its record")
+			p.problem("ACAP-permissions-reference must be alone in its record")
 			return
 		}
 		r.PermissionsReference = words[0]
@@ -132,7 +132,7 @@ func (p *parser) field(name, value string, words []string) {
 		case action != policy.TakeDown && action != policy.ReCrawl:
 			p.problem("there is no action %q", action)
 		case len(r.Subs) > 0:
-			p.problem("an action request stands before the usage purposes of a record")
+			p.problem("an action request must come before the usage purposes of a record")
 		case len(words) > 1 || !strings.HasPrefix(words[0], "/") || strings.ContainsAny(words[0], "*$"):
 			p.problem("%q is not the path of one resource", value)
 		default:
@@ -220,7 +220,7 @@ func (p *parser) qualify(f *Field, words []string) {
 		p.problem("a prohibition has no qualifiers")
 		return
 	case f.Local != "":
-		p.problem("a permission of a locally defined usage has no qualifiers")
+		p.problem("a permission of a locally defined usage cannot have qualifiers")
 		f.Unreadable = true
 		return
 	}
@@ -275,7 +275,7 @@ func qualifiers(u policy.Usage, words []string) (*policy.Qualifiers, error) {
 
 func (p *parser) qualified(words []string) {
 	if len(words) < 3 {
-		p.problem("ACAP-qualified-usage has a name, a usage and qualifiers")
+		p.problem("ACAP-qualified-usage must have a name, a usage and qualifiers")
 		return
 	}
 	u, ok := policy.ParseUsage(words[1])
@@ -314,7 +314,7 @@ func (p *parser) composite(words []string) {
 		def.Parts = append(def.Parts, Part{Usage: u})
 	}
 	if len(def.Parts) == 0 {
-		p.problem("ACAP-composite-usage has a name and usages")
+		p.problem("ACAP-composite-usage must have a name and usages")
 		return
 	}
 	p.define(def)

@@ -47,8 +47,8 @@ const (
 	Second
 )
 
-// Compare finds the narrower of two folded patterns by section 2.4.5: octet by
-// octet to the first difference. There a pattern that goes on is narrower than
+// Compare finds the narrower of two folded patterns by section 2.4.5: byte by
+// byte to the first difference. There a pattern that goes on is narrower than
 // one that ends, any character is narrower than "$", and any but "$" narrower
 // than "*". Other differences do not tell.
 func Compare(a, b pathpattern.Pattern) Scope {

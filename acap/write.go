@@ -114,7 +114,7 @@ func NewWriter(p *policy.Policy) *Writer {
 	if !w.published {
 		return w
 	}
-	w.order, w.purposes, w.defined = map[*policy.Statement]int{}, purposesOf(spec), newNames(spec)
+	w.order, w.purposes, w.defined = map[*policy.Statement]int{}, spec.Purposes(), newNames(spec)
 	for i := range spec.Rules {
 		r := &spec.Rules[i]
 		for j := range r.Statements {

@@ -55,7 +55,7 @@ func (a *auditor) checkRobotsAs(ctx context.Context, as agent) error {
 	return nil
 }
 
-// checkAgentPage judges what a crawler gets for a page.
+// checkAgentPage checks what a crawler gets for a page.
 func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) error {
 	refused := r.refused()
 	if a.o.Policy != nil {

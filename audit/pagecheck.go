@@ -45,7 +45,7 @@ func (a *auditor) tokens() map[string]bool {
 	return tokens
 }
 
-// checkPages judges the pages as the audit itself gets them.
+// checkPages checks the pages as the audit itself gets them.
 func (a *auditor) checkPages(ctx context.Context) error {
 	for i, p := range a.pages {
 		r := p.got[OwnToken]
@@ -62,7 +62,7 @@ func (a *auditor) checkPages(ctx context.Context) error {
 	return nil
 }
 
-// checkStatus judges the status of a page, and reports whether there is a page to read.
+// checkStatus checks the status of a page, and reports whether there is a page to read.
 func (a *auditor) checkStatus(p *page, r *response) bool {
 	at := p.url.String()
 	switch {

@@ -21,7 +21,7 @@ func (a *auditor) robotsURL() *url.URL {
 	return &url.URL{Scheme: a.base.Scheme, Host: a.base.Host, Path: "/robots.txt"}
 }
 
-// robotsTxt fetches and judges robots.txt. a.rules stays nil if nobody may crawl.
+// robotsTxt fetches and checks robots.txt. a.rules stays nil if nobody may crawl.
 func (a *auditor) robotsTxt(ctx context.Context) error {
 	at := a.robotsURL()
 	r, err := a.get(ctx, at, a.own)
@@ -77,7 +77,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	return a.robotsFreshness(ctx)
 }
 
-// robotsResponse judges how robots.txt was served, and reports whether it is text.
+// robotsResponse checks how robots.txt was served, and reports whether it is text.
 func (a *auditor) robotsResponse(r *response) (readable bool) {
 	at := a.robotsURL().String()
 	if n := len(r.redirects); n > 0 && r.final.Host != a.base.Host {
@@ -107,7 +107,7 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 	return true
 }
 
-// robotsLines judges the lines of robots.txt.
+// robotsLines checks the lines of robots.txt.
 func (a *auditor) robotsLines() {
 	at := a.robotsURL().String()
 	if ps := a.rules.problems; len(ps) > 0 {

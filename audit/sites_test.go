@@ -187,7 +187,7 @@ func TestRobotsResponses(t *testing.T) {
 		"429":          {answer(429, "text/plain", ""), []string{"robots-unreachable"}, 0},
 		"500":          {answer(500, "text/plain", "User-agent: *\nAllow: /\n"), []string{"robots-unreachable"}, 0},
 		"a page":       {answer(200, "text/plain", home), []string{"robots-html"}, 1},
-		"type missing": {answer(200, "application/octet-stream", "User-agent: *\nDisallow: /x/\n"), []string{"robots-content-type"}, 1},
+		"type missing": {answer(200, "application/byte-stream", "User-agent: *\nDisallow: /x/\n"), []string{"robots-content-type"}, 1},
 		"a day old": {func(w http.ResponseWriter, _ *http.Request, _ string) bool {
 			w.Header().Set("Content-Type", "text/plain")
 			w.Header().Set("Age", "100000")

@@ -12,15 +12,15 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 )
 
-// toldCrawlers are the crawlers that a report is about if no others were asked for.
-var toldCrawlers = []string{"Googlebot", "GPTBot"}
+// reportedCrawlers are the crawlers that a report is about if no others were asked for.
+var reportedCrawlers = []string{"Googlebot", "GPTBot"}
 
 // tell fills in what each page says to the crawlers of the report.
 func (a *auditor) tell() {
 	readers := []reader{{name: otherCrawler, names: []string{OwnToken}}}
 	asked := a.o.As
 	if len(asked) == 0 {
-		asked = toldCrawlers
+		asked = reportedCrawlers
 	}
 	if known, err := a.catalogue(); err == nil {
 		for _, name := range asked {

@@ -322,7 +322,7 @@ func draftFile(w http.ResponseWriter, v *view) error {
 	if v.running != nil && strings.HasSuffix(v.running.File(), ".yaml") {
 		name = v.running.File()
 	}
-	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Type", "application/byte-stream")
 	w.Header().Set("Content-Disposition", `attachment; filename=`+strconv.Quote(strings.Map(func(c rune) rune {
 		if c == '"' || c == '\\' || c < ' ' || c > '~' {
 			return '_'

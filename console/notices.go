@@ -222,7 +222,7 @@ func (v *view) listNotices() (all []notice) {
 			more = fmt.Sprintf(" and %d more", stale-1)
 		}
 		all = append(all, notice{Screen: "health", Since: since, Heading: plural(stale, "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
-			Text:    "The last good ones stay in use, and nobody is turned away because of it: " + first + more + ".",
+			Text:    "The last good ones stay in use, and no crawler is refused because of it: " + first + more + ".",
 			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}}})
 	}
 	if s.DNS != nil && s.DNS.Error != "" {

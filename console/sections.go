@@ -192,8 +192,8 @@ type cellVerdict struct {
 // Shows is the pattern, or the section.
 func (c *cellVerdict) Shows() string { return c.shows }
 
-// judge answers for all probes of a section, and sums them up in a word.
-func (v *view) judge(a *asker, s *section, u policy.Usage) (string, []cellVerdict) {
+// evaluate answers for all probes of a section, and sums them up in a word.
+func (v *view) evaluate(a *asker, s *section, u policy.Usage) (string, []cellVerdict) {
 	all := make([]cellVerdict, 0, len(s.probes))
 	word := ""
 	for _, p := range s.probes {

@@ -106,7 +106,7 @@ func whoMay(v *view) (*page, error) {
 	return p, nil
 }
 
-// addRow judges a row of the grid, and opens its cell if it was chosen.
+// addRow evaluates a row of the grid, and opens its cell if it was chosen.
 func (v *view) addRow(d *whoMayData, a asker, u policy.Usage) {
 	row := gridRow{asker: a}
 	if a.id != 0 && !a.impostor {
@@ -114,7 +114,7 @@ func (v *view) addRow(d *whoMayData, a asker, u policy.Usage) {
 	}
 	for i := range d.Sections {
 		s := &d.Sections[i]
-		word, parts := v.judge(&a, s, u)
+		word, parts := v.evaluate(&a, s, u)
 		c := gridCell{Verdict: verdicts[word], Link: v.cellLink(&a, s)}
 		if v.Param("crawler") == a.Name && v.Param("section") == s.Key() {
 			c.Open = true

@@ -46,7 +46,7 @@ type Crawler struct {
 	LookAlikes []string
 	// Note is a remark for the reader of the catalogue.
 	Note string
-	// AsOf is the day on which the entry was last judged, as YYYY-MM-DD.
+	// AsOf is the day on which the entry was last checked, as YYYY-MM-DD.
 	AsOf string
 	// Sources name where the facts come from.
 	Sources []string

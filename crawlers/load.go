@@ -144,9 +144,9 @@ func (p *fileParser) field(c *Crawler, key, v *yaml.Node) {
 	case "follows":
 		c.Follows = p.list(v)
 	case "ignores-star":
-		c.IgnoresStar = p.truth(v)
+		c.IgnoresStar = p.boolean(v)
 	case "robots-only":
-		c.RobotsOnly = p.truth(v)
+		c.RobotsOnly = p.boolean(v)
 	case "docs":
 		c.Docs = p.text(v)
 	case "honours":

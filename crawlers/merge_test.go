@@ -121,7 +121,7 @@ func TestMergeErrors(t *testing.T) {
 	}
 	_, err := c.Merge(Row{Token: "Xa", Kind: "a"}, Row{Token: "xa"}, Row{Token: "Y", Kind: "b"})
 	if joined, ok := err.(interface{ Unwrap() []error }); !ok || len(joined.Unwrap()) != 3 {
-		t.Errorf("not every problem is told: %v", err)
+		t.Errorf("not every problem is reported: %v", err)
 	}
 	if m, err := c.Merge(); err != nil || m.Len() != c.Len() {
 		t.Errorf("merging nothing: %v", err)

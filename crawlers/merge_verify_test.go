@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A row can say how a crawler of the policy file, or one of the catalogue, is told
-// from impostors.
+// A row can say how a crawler of the policy file, or one of the catalogue, is
+// verified.
 func TestMergeVerification(t *testing.T) {
 	base, err := Default()
 	if err != nil {

@@ -61,7 +61,7 @@ func (p *fileParser) list(n *yaml.Node) []string {
 	return list
 }
 
-func (p *fileParser) truth(n *yaml.Node) bool {
+func (p *fileParser) boolean(n *yaml.Node) bool {
 	if n.Kind != yaml.ScalarNode || n.Value != "true" && n.Value != "false" {
 		p.errorf(n, "expected true or false")
 	}

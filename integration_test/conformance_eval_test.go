@@ -116,7 +116,7 @@ func (r reading) difference(want reading) string {
 	return ""
 }
 
-// covers tells whether every crawler is denied by r what s denies it.
+// covers reports whether every crawler is denied by r what s denies it.
 func (r reading) covers(s reading) bool { return r.and(s).difference(r) == "" }
 
 var (

@@ -79,7 +79,7 @@ func conformanceUpstream(w http.ResponseWriter, r *http.Request) {
 var (
 	conformanceMethods  = []string{"GET", "HEAD", "POST", "OPTIONS"}
 	conformanceStatuses = []int{200, 204, 206, 301, 304, 404, 500, 503}
-	conformanceTypes    = []string{"text/html; charset=utf-8", "application/json", "application/pdf", "image/png", "text/event-stream", "application/octet-stream"}
+	conformanceTypes    = []string{"text/html; charset=utf-8", "application/json", "application/pdf", "image/png", "text/event-stream", "application/byte-stream"}
 )
 
 // A route is what is configured for one site, and what it makes of the fields:

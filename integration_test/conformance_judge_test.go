@@ -78,7 +78,7 @@ var upstreamSays = []struct {
 		"X-Robots-Tag":  {"noindex, nofollow", "googlebot: nosnippet"},
 		"Content-Usage": {"ai-use=?0"},
 	}},
-	{"octets", fields{
+	{"bytes", fields{
 		"Robots-Tag":    {"*;noarchive;x=\"\xfc\"", "\xff\xfe", "*;noimageindex"},
 		"X-Robots-Tag":  {"noarchive,\tnoimageindex"},
 		"Content-Usage": {"\xe4=n", "ai-use=n"},
@@ -122,7 +122,7 @@ func judge(path string, before, got fields) (wrong []string) {
 			continue
 		}
 		if size(is) > mostWritten {
-			wrong = append(wrong, fmt.Sprintf("%s has %d octets", name, size(is)))
+			wrong = append(wrong, fmt.Sprintf("%s has %d bytes", name, size(is)))
 		}
 		problem := ""
 		switch name {

@@ -64,7 +64,7 @@ func (c pageCell) validator(name string) string {
 	return ""
 }
 
-// changes tells whether the page becomes another.
+// changes reports whether the page becomes another.
 func (c pageCell) changes() bool {
 	return (c.method == "GET" || c.method == "HEAD") && c.status == 200 && c.coding != "compress" &&
 		!strings.Contains(c.validator("Cache-Control"), "no-transform")

@@ -88,7 +88,7 @@ rules:
 		"verified", "impostor", "unknown", "unknown", "unknown", "unknown", "unknown", "verified", "impostor", "unknown", "impostor",
 	}
 	// Nobody waits, so an address is unknown at first; but an answer can be there before
-	// the request that has asked for it is judged, where that gets no turn for so long.
+	// the request that has asked for it is evaluated, where that is not scheduled for so long.
 	early, answered := 0, 0
 	for i, want := range want {
 		if want == "unknown" {
@@ -352,7 +352,7 @@ func TestEdgeLists(t *testing.T) {
 		t.Errorf("the list before the shrunken one does not go on: %s", got)
 	}
 	if n := sent.Load(); n > 64<<20 {
-		t.Errorf("%d octets of a list were read", n)
+		t.Errorf("%d bytes of a list were read", n)
 	}
 	if privately.Load() > 0 {
 		t.Error("a redirect to a private address was followed")

@@ -13,7 +13,7 @@ import (
 
 const quickReload = "robots_policy POLICY {\nreload 50ms\n}\nrespond hello"
 
-// However a file is changed, the change is served without anybody telling Caddy.
+// However a file is changed, the change is served without a signal to Caddy.
 func TestReloadOfAFile(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a0"), nil, quickReload)
 	path := filepath.Join(s.dir, "policy.yaml")
@@ -100,7 +100,7 @@ func TestReloadOfAConfigMap(t *testing.T) {
 	eventually(t, "the link was turned again", func() bool { return s.disallows("/three") })
 }
 
-// A file that somebody is writing is not taken up before it stands, though its
+// A file that is still being written is not loaded before it is stable, though its
 // first half is a policy too.
 func TestReloadOfAHalfWrittenFile(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, quickReload)
@@ -109,7 +109,7 @@ func TestReloadOfAHalfWrittenFile(t *testing.T) {
 		s.write("policy.yaml", whole[:i])
 		time.Sleep(15 * time.Millisecond)
 		if !s.disallows("/a") {
-			t.Fatalf("%d octets of the file were taken for a policy", i)
+			t.Fatalf("%d bytes of the file were taken for a policy", i)
 		}
 	}
 	s.write("policy.yaml", whole)
@@ -169,7 +169,7 @@ func TestReloadOff(t *testing.T) {
 	s.write("policy.yaml", disallowing("/b"))
 	time.Sleep(600 * time.Millisecond)
 	if !s.disallows("/a") {
-		t.Error("a change was taken up")
+		t.Error("a change was loaded")
 	}
 	if err := s.reconfigure(s.body); err != nil {
 		t.Fatal(err)

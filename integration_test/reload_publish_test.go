@@ -148,7 +148,7 @@ func (p *publishing) publish() {
 }
 
 // whole holds what is published and what is served to be the whole of the version that
-// was good last, or of the one that somebody tried to publish.
+// was good last, or of the one that was to be published.
 func (p *publishing) whole() {
 	p.t.Helper()
 	stored, err := os.ReadFile(filepath.Join(p.root, filepath.FromSlash(p.key)))
@@ -160,7 +160,7 @@ func (p *publishing) whole() {
 	case longPolicy(p.version + 1):
 		p.version++
 	default:
-		p.t.Fatalf("%d octets are published, which are neither version %d nor the next", len(stored), p.version)
+		p.t.Fatalf("%d bytes are published, which are neither version %d nor the next", len(stored), p.version)
 	}
 	served := func(version int) bool {
 		begin, end := p.disallows(fmt.Sprintf("/begin%d/", version)), p.disallows(fmt.Sprintf("/end%d/", version))
@@ -173,7 +173,7 @@ func (p *publishing) whole() {
 }
 
 // Whoever publishes a policy is killed, at each step of it: the servers go on with the last
-// good one or take up the new one whole, and the next can be published.
+// good one or load the new one whole, and the next can be published.
 func TestKillWhilePublishing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts Caddy many times")
@@ -281,7 +281,7 @@ func TestKillWhilePublishingAtRandom(t *testing.T) {
 	p.whole()
 }
 
-// Whoever publishes over a version that came in the meantime is told so, and the version
+// Whoever publishes over a version that came in the meantime gets an error, and the version
 // stays.
 func TestPublishCommandIsOvertaken(t *testing.T) {
 	dir := t.TempDir()

@@ -111,7 +111,7 @@ func TestPolicyFromTheWeb(t *testing.T) {
 	}
 }
 
-// A server that hangs holds nobody up: no request, and no configuration.
+// A server that hangs delays no request and no configuration.
 func TestPolicyServerThatHangs(t *testing.T) {
 	p := newPolicyServer(t, disallowing("/a"))
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")

@@ -90,7 +90,7 @@ func TestSoak(t *testing.T) {
 		total += c.asked
 	}
 	p := s.policies().Policies[0]
-	t.Logf("%s: %d edits, %d taken up, %d refused; %d requests; before %v, after %v", *soak, written, p.Reloads.Applied, p.Reloads.Rejected, total, before, after)
+	t.Logf("%s: %d edits, %d applied, %d rejected; %d requests; before %v, after %v", *soak, written, p.Reloads.Applied, p.Reloads.Rejected, total, before, after)
 	if after.goroutines > before.goroutines+20 || after.descriptors > before.descriptors+20 || after.heap > before.heap+before.heap/2+16<<20 {
 		t.Errorf("something grows: before %v, after %v", before, after)
 	}

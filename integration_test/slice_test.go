@@ -114,7 +114,7 @@ rules:
 	}
 }
 
-// A reserved octet may be escaped or not, in the policy and in the request, and the
+// A reserved byte may be escaped or not, in the policy and in the request, and the
 // host may be written as Caddy's host matcher takes it.
 func TestEdgeSpellings(t *testing.T) {
 	s := start(t, `version: 1

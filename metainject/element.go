@@ -17,7 +17,7 @@ import (
 // Everyone is the name of the element that speaks to every crawler.
 const Everyone = headscan.Everyone
 
-// An Element is what one audience is told: <meta name="NAME" content="RULES">
+// An Element is what is said to one audience: <meta name="NAME" content="RULES">
 // (HTML meta element of draft-illyes-repext).
 type Element struct {
 	Name  string // Everyone, or a crawler's product token in any case
@@ -105,7 +105,7 @@ func isName(s string) bool {
 // neverInToken reports whether c is never part of a product token.
 func neverInToken(c byte) bool { return c <= ' ' || c == ':' || c == 0x7f }
 
-// IsEmpty tells whether there is nothing to put into a page. It holds for nil.
+// IsEmpty reports whether there is nothing to put into a page. It holds for nil.
 func (s *Set) IsEmpty() bool { return s == nil || len(s.elements) == 0 }
 
 // HTML returns the elements as they are written into an HTML page.
@@ -146,7 +146,7 @@ type combinationKey struct {
 	mode              Mode
 }
 
-// A site's pages say the same few things, so what they become is kept, up to
+// A site's pages say the same few things, so what they become is cached, up to
 // these limits.
 const (
 	maxCombinations = 64

@@ -39,7 +39,7 @@ func (rw *ResponseWriter) consider() {
 		rw.commit(0, false, false)
 		return
 	}
-	v, m := rw.judge(h)
+	v, m := rw.evaluate(h)
 	if v == notOurs || v == ours && rw.r.Method == http.MethodHead {
 		rw.commit(0, v == ours, v == ours)
 		return
@@ -57,8 +57,8 @@ func (rw *ResponseWriter) consider() {
 	}
 }
 
-// judge decides by the header whether the body is a page that may be changed.
-func (rw *ResponseWriter) judge(h http.Header) (verdict, media) {
+// evaluate decides by the header whether the body is a page that may be changed.
+func (rw *ResponseWriter) evaluate(h http.Header) (verdict, media) {
 	types, given := h["Content-Type"]
 	m := media{}
 	if given {
@@ -86,7 +86,7 @@ func (rw *ResponseWriter) judge(h http.Header) (verdict, media) {
 	return toSniff, m
 }
 
-// changes tells whether pages with this status are changed.
+// changes reports whether pages with this status are changed.
 func (rw *ResponseWriter) changes(status int) bool {
 	switch status {
 	case http.StatusOK:
@@ -103,7 +103,7 @@ type media struct {
 	encoding headscan.Encoding
 }
 
-// mediaOf reads a Content-Type: the media type alone tells whether it is a page
+// mediaOf reads a Content-Type: the media type alone reports whether it is a page
 // (RFC 9110 §8.3.1).
 func mediaOf(contentType string) media {
 	switch contentType { // what most servers send
@@ -226,7 +226,7 @@ func dropDigestTrailers(h http.Header, announced bool) {
 	}
 }
 
-// hasToken tells whether a comma list in values has the token, which is in
+// hasToken reports whether a comma list in values has the token, which is in
 // lower case, alone or with an argument.
 func hasToken(values []string, token string) bool {
 	for _, v := range values {
@@ -242,7 +242,7 @@ func hasToken(values []string, token string) bool {
 	return false
 }
 
-// isIncremental tells whether a response asks not to be held (RFC 10036).
+// isIncremental reports whether a response asks not to be held (RFC 10036).
 func isIncremental(values []string) bool {
 	if len(values) != 1 {
 		return false

@@ -229,13 +229,13 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// A header of another length than the body is the handler's fault: it is told
-// on as far as it can be, and nothing is lost or made up.
+// A header of another length than the body is the handler's fault: it is corrected
+// as far as possible, and nothing is lost or made up.
 func TestWrongContentLength(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	page := benchPage(9000, "")
 	want, _, _ := rewriteHead(page, set, Merge, false, false, nil)
-	for length, told := range map[string]string{
+	for length, corrected := range map[string]string{
 		"0": fmt.Sprint(len(want) - len(page)), "9100": fmt.Sprint(9100 + len(want) - len(page)), "-1": "", "x": "", "99999999999999999999": "", "9223372036854775807": "",
 	} {
 		r := newRecorder()
@@ -244,8 +244,8 @@ func TestWrongContentLength(t *testing.T) {
 		rw := wrapped(t, r, Options{Set: set})
 		rw.Write(page)
 		rw.Close(nil)
-		if got := r.header.Get("Content-Length"); got != told || !bytes.Equal(r.body.Bytes(), want) {
-			t.Errorf("Content-Length %s became %q, want %q", length, got, told)
+		if got := r.header.Get("Content-Length"); got != corrected || !bytes.Equal(r.body.Bytes(), want) {
+			t.Errorf("Content-Length %s became %q, want %q", length, got, corrected)
 		}
 	}
 }

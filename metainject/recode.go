@@ -11,8 +11,8 @@ import (
 	"github.com/andybalholm/brotli"
 )
 
-// A recoder unpacks a zstd or br body that is pushed to it, and packs what it is
-// told to in the same coding. The unpacking libraries pull; they run in a goroutine
+// A recoder unpacks a zstd or br body that is pushed to it, and packs the
+// edited text in the same coding. The unpacking libraries pull; they run in a goroutine
 // of their own, which is resumed for each piece of the body and hands out each piece
 // of the text, so that nothing runs at the same time as the caller. It is not a
 // coroutine of package iter: those bind the callers to a thread, and end the process
@@ -21,13 +21,13 @@ type recoder struct {
 	coding   coding
 	in       []byte    // what the unpacker has not read yet
 	eof      bool      // nothing follows in
-	ask      chan bool // lets the unpacker go on, or tells it to end
+	ask      chan bool // lets the unpacker go on, or ends it
 	give     chan piece
 	running  bool  // the unpacker
 	err      error // why the unpacker ended; nil at the body's proper end
 	frames   zstdFrames
 	single   bool // the unpacker was last given one byte
-	probing  bool // and was then told that there is no more, to see whether it asks for it
+	probing  bool // and then got the end of input, to see whether it asks for more
 	packer   packer
 	dst      io.Writer
 	out      bytes.Buffer // packed, not yet written to dst
@@ -54,7 +54,7 @@ const (
 	holdOut = 16 << 10
 	// singleBytes at the end of each piece of a br body are given to the unpacker one
 	// by one, with a pretended end after each. The unpacker does not change when it
-	// sees one, and tells whether it needs more: so it is known where a body ends that
+	// sees one, and reports whether it needs more: so it is known where a body ends that
 	// has bytes after its end.
 	singleBytes = 1 << 10
 )

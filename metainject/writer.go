@@ -357,7 +357,7 @@ func (rw *ResponseWriter) Close(err error) error {
 		h := rw.w.Header()
 		signed := signaturesOf(h)
 		if rw.active {
-			if v, _ := rw.judge(h); v == ours {
+			if v, _ := rw.evaluate(h); v == ours {
 				rw.changeHeader(h, 0, rw.r.Method == http.MethodHead)
 			}
 		}

@@ -72,7 +72,7 @@ func TestWithoutElements(t *testing.T) {
 	}
 }
 
-func TestReadFromIsKept(t *testing.T) {
+func TestReadFromPassesThrough(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	for _, tt := range []struct{ kind, want string }{
 		{"image/png", "<!DOCTYPE html><head><p>" + strings.Repeat("x", 9000)},

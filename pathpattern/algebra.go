@@ -54,7 +54,7 @@ func (p Pattern) Overlaps(q Pattern) bool {
 	case !q.Wild() && q.Anchored():
 		return p.Match(q.literal())
 	}
-	// Each can take up all of the other, with a "*" of its own or at its end,
+	// Each can contain all of the other, with a "*" of its own or at its end,
 	// unless both say how the path ends.
 	a, pEnds := p.ending()
 	b, qEnds := q.ending()
@@ -98,7 +98,7 @@ func (p Pattern) Rooted() []Pattern {
 	return []Pattern{{p.text[1:]}, {"/" + p.text}}
 }
 
-// Lengthen returns a text for the pattern of at least n octets that matches the
+// Lengthen returns a text for the pattern of at least n bytes that matches the
 // same: its last "*" is repeated, or "*" is added to its end. It fails for a
 // pattern that ends in "$" and has no "*".
 func (p Pattern) Lengthen(n int) (string, bool) {

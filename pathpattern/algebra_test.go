@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// words lists every path of at most n octets after the slash.
+// words lists every path of at most n bytes after the slash.
 func words(alphabet string, n int) []string {
 	all := []string{"/"}
 	for from := 0; n > 0; n-- {
@@ -35,7 +35,7 @@ func randomPattern(r *rand.Rand, n int) Pattern {
 	return MustParse(text)
 }
 
-// The short patterns meet in paths of few octets, so that trying all of them
+// The short patterns meet in paths of few bytes, so that trying all of them
 // tells what the algebra should have said. "c" stands for what no pattern names.
 func TestAlgebraAgreesWithAllShortPaths(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))

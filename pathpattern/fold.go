@@ -37,7 +37,7 @@ func foldable(path string) bool {
 		case c >= 'A' && c <= 'Z':
 			return true
 		case c == '%' && i+2 < len(path):
-			if path[i+1] >= '8' { // of an octet beyond ASCII
+			if path[i+1] >= '8' { // of a byte beyond ASCII
 				if r, size := escapedRune(path[i:]); size > 0 && foldedRune(r) != r {
 					return true
 				}

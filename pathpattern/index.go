@@ -23,8 +23,8 @@ type Index[V any] struct {
 	size  int
 }
 
-// node is reached by the octets of its label. Its children lie side by side in
-// nodes, sorted by the first octet of their labels, which first repeats.
+// node is reached by the bytes of its label. Its children lie side by side in
+// nodes, sorted by the first byte of their labels, which first repeats.
 type node[V any] struct {
 	label  string
 	first  string
@@ -81,7 +81,7 @@ func sortEntries[V any](entries []Entry[V], merge func(a, b V) V) []keyed[V] {
 }
 
 // run is a node still to be filled: the sorted entries from..to, which share
-// their first skip octets.
+// their first skip bytes.
 type run struct{ at, from, to, skip int }
 
 // fill makes the node of r, appends its children and adds them to todo.
@@ -244,7 +244,7 @@ func (x *Index[V]) matches(path string, yield func(*V)) {
 	})
 }
 
-// walk calls visit for the nodes along path, with the octets of it they cover.
+// walk calls visit for the nodes along path, with the bytes of it they cover.
 func (x *Index[V]) walk(path string, visit func(nd *node[V], at int)) {
 	at, n := 0, int32(0)
 	for {
@@ -276,7 +276,7 @@ func commonPrefix(a, b string) int {
 }
 
 // filter throws out patterns that cannot match, by the pairs of neighbouring
-// octets that a path has not.
+// bytes that a path has not.
 type filter struct {
 	path string
 	made bool
@@ -295,7 +295,7 @@ func (f *filter) missing(patterns int) uint64 {
 	return f.lack
 }
 
-// pairs is a Bloom filter over the pairs of neighbouring octets in s.
+// pairs is a Bloom filter over the pairs of neighbouring bytes in s.
 func pairs(s string) (m uint64) {
 	for i := 1; i < len(s); i++ {
 		m |= pair(s[i-1], s[i])

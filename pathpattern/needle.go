@@ -10,22 +10,22 @@ import (
 )
 
 // wilds are the wildcard patterns that share their literal prefix. Where there
-// are many, most are found by four octets that a path must have to match, so that
+// are many, most are found by four bytes that a path must have to match, so that
 // a path costs its length and not their number.
 type wilds[V any] struct {
 	few []wildcard[V] // that are tried one by one, longest first
 
 	many    []wildcard[V]
-	inside  gramTable // of many[:insides], by four octets that are anywhere behind the prefix
+	inside  gramTable // of many[:insides], by four bytes that are anywhere behind the prefix
 	insides int
-	end     gramTable // of the rest of many, by the four octets that a path ends with
+	end     gramTable // of the rest of many, by the four bytes that a path ends with
 }
 
 type wildcard[V any] struct {
 	rest   string // of the pattern, after the literal prefix
-	needs  uint64 // the octet pairs without which rest cannot match, see pairs
+	needs  uint64 // the byte pairs without which rest cannot match, see pairs
 	length int32
-	before int32  // how many octets of needle stand before those it is found by
+	before int32  // how many bytes of needle stand before those it is found by
 	needle string // a part of rest between its special characters
 	alone  bool   // rest is "*" and the needle
 	value  V
@@ -90,7 +90,7 @@ func (c *wildcard[V]) suffix() (string, bool) {
 	return last, anchored && len(last) >= gramSize
 }
 
-// choose picks the part of rest, and the octets of it, by which the pattern is
+// choose picks the part of rest, and the bytes of it, by which the pattern is
 // found: those that the fewest others have. It is false if no part is long enough.
 func (c *wildcard[V]) choose(common map[gram]int) bool {
 	best := 0
@@ -107,7 +107,7 @@ func (c *wildcard[V]) choose(common map[gram]int) bool {
 
 func (c *wildcard[V]) gram() gram { return gramAt(c.needle, int(c.before)) }
 
-// gram is four neighbouring octets.
+// gram is four neighbouring bytes.
 type gram uint32
 
 const gramSize = 4
@@ -207,7 +207,7 @@ func (s *numbers) has(i int32) bool { return s[i>>6]>>(i&63)&1 != 0 }
 func (s *numbers) add(i int32)      { s[i>>6] |= 1 << (i & 63) }
 
 // matches calls yield for the patterns that match path, of which the first at
-// octets are the literal prefix, and that are of at least some length. The order
+// bytes are the literal prefix, and that are of at least some length. The order
 // does not depend on the path, and nothing is allocated.
 func (w *wilds[V]) matches(path string, at int, f *filter, least int32, yield func(*wildcard[V])) {
 	missing := f.missing(len(w.few))

@@ -183,7 +183,7 @@ func BenchmarkWildcards(b *testing.B) {
 				full += fmt.Sprintf("topic%d/ession=%d/section%d/print%d-", i, 4*i+2, i%100+1000, i*4)
 			}
 			for name, path := range map[string]string{"ordinary": ordinary[:size], "full": full[:size]} {
-				b.Run(fmt.Sprintf("patterns=%d/octets=%d/%s", n, size, name), func(b *testing.B) {
+				b.Run(fmt.Sprintf("patterns=%d/bytes=%d/%s", n, size, name), func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
 						x.Longest(path)

@@ -4,7 +4,7 @@ package pathpattern
 
 import "strings"
 
-// class says what the normal form does with an octet.
+// class says what the normal form does with a byte.
 type class uint8
 
 const (
@@ -31,7 +31,7 @@ var classes = func() (t [256]class) {
 
 const upperHex = "0123456789ABCDEF"
 
-// place is the part of a target that an octet is in. "/" and "?" are separators
+// place is the part of a target that a byte is in. "/" and "?" are separators
 // in a path, where %2F and %3F are other names. In a query they are data, and
 // %2F and %3F are spellings of them (RFC 3986 section 3.4).
 type place uint8
@@ -123,7 +123,7 @@ func IsNormal(path string) bool {
 // AppendNormalPath appends the normal form of path to b: the path and query of a
 // request target as it was sent. RFC 9309 section 2.2.2 wants both sides of a
 // comparison in one form; this is the form:
-//   - unreserved octets and the reserved ones ":[]@!&'()+,;=" are written plainly,
+//   - unreserved bytes and the reserved ones ":[]@!&'()+,;=" are written plainly,
 //     however they came;
 //   - "*" and "$" are %2A and %24, which is how a pattern names them (section 2.2.3);
 //   - "/" and "?" stay as they are, and so do %2F and %3F before the query, where
@@ -148,7 +148,7 @@ func NormalizePath(path string) string {
 	return string(AppendNormalPath(make([]byte, 0, len(path)+8), path))
 }
 
-// Encoded is the other spelling of the pattern: each reserved octet of its path
+// Encoded is the other spelling of the pattern: each reserved byte of its path
 // that String writes plainly, such as "@" or ":", is percent-encoded. It is the
 // same text where there is none. Readers of robots.txt that do not normalise
 // take the two for different patterns.

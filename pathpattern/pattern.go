@@ -12,7 +12,7 @@ import (
 )
 
 // Pattern is a path pattern in normal form. Patterns that match by the same
-// octets are equal as strings. The zero value is no pattern.
+// bytes are equal as strings. The zero value is no pattern.
 type Pattern struct {
 	text string
 }
@@ -88,7 +88,7 @@ func MustParse(s string) Pattern {
 // String is the normal form, as it is printed in a robots.txt.
 func (p Pattern) String() string { return p.text }
 
-// Len is the pattern's length in octets, special characters included: what
+// Len is the pattern's length in bytes, special characters included: what
 // RFC 9309 section 2.2.2 compares to find the most specific match. A pattern
 // that begins with "*" counts as "/*".
 func (p Pattern) Len() int {

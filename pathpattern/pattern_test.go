@@ -117,7 +117,7 @@ func TestEncoded(t *testing.T) {
 	}
 }
 
-// respell writes some octets of a target in another way that means the same: as
+// respell writes some bytes of a target in another way that means the same: as
 // an escape, or as what its escape stands for.
 func respell(r *rand.Rand, target string) string {
 	var b []byte

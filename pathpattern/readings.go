@@ -25,7 +25,7 @@ import (
 // path of the URL and "/a/b" to one that is sent it (RFC 3986 section 4.3).
 //
 // Nearly every target has one reading, and then nothing is allocated if buf has
-// room. At most maxReadings are appended, of maxOctets together; complete is false
+// room. At most maxReadings are appended, of maxSize together; complete is false
 // if there may be others.
 func Readings(buf []string, target string) (all []string, complete bool) {
 	if isPlain(target) {
@@ -35,11 +35,11 @@ func Readings(buf []string, target string) (all []string, complete bool) {
 	return append(buf, odd...), complete // not into buf, which would escape
 }
 
-// A target of a few hundred octets has all its readings within these bounds, which
+// A target of a few hundred bytes has all its readings within these bounds, which
 // are there for targets that are made to have many.
 const (
 	maxReadings = 64
-	maxOctets   = 64 << 10
+	maxSize     = 64 << 10
 )
 
 // isPlain reports, in one pass, whether a target is in normal form and has
@@ -115,10 +115,10 @@ var (
 
 // readings collects the readings of a target.
 type readings struct {
-	query  string
-	all    []string
-	octets int
-	full   bool
+	query string
+	all   []string
+	size  int
+	full  bool
 }
 
 // add adds a path that is new.
@@ -126,11 +126,11 @@ func (r *readings) add(name string) {
 	reading := name + r.query
 	switch {
 	case r.full || slices.Contains(r.all, reading):
-	case len(r.all) == maxReadings || len(r.all) > 0 && r.octets+len(reading) > maxOctets:
+	case len(r.all) == maxReadings || len(r.all) > 0 && r.size+len(reading) > maxSize:
 		r.full = true
 	default:
 		r.all = append(r.all, reading)
-		r.octets += len(reading)
+		r.size += len(reading)
 	}
 }
 

@@ -131,12 +131,12 @@ func TestReadingsAreBounded(t *testing.T) {
 		{"/" + strings.Repeat("%c3", 1<<20), true},
 	} {
 		all, complete := Readings(nil, c.target)
-		octets := 0
+		size := 0
 		for _, r := range all {
-			octets += len(r)
+			size += len(r)
 		}
-		if complete != c.complete || len(all) > maxReadings || octets > max(maxOctets, 3*len(c.target)) {
-			t.Errorf("%.20q (%d octets): %d readings of %d octets, complete: %v", c.target, len(c.target), len(all), octets, complete)
+		if complete != c.complete || len(all) > maxReadings || size > max(maxSize, 3*len(c.target)) {
+			t.Errorf("%.20q (%d bytes): %d readings of %d bytes, complete: %v", c.target, len(c.target), len(all), size, complete)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (p Pattern) Within(q Pattern) bool {
 	return q.Covers(p)
 }
 
-// compareCost is what one comparison of Containers costs beyond the octets that
+// compareCost is what one comparison of Containers costs beyond the bytes that
 // it looks at.
 const compareCost = 8
 

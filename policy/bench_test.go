@@ -142,7 +142,7 @@ func BenchmarkDecideHostile(b *testing.B) {
 	}
 	for _, n := range []int{256, 512, 1024, 2047} {
 		path := "/" + strings.Repeat("a", n) + "b"
-		b.Run(fmt.Sprintf("octets=%d", n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("bytes=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				p.Decide(policy.Query{Path: path})

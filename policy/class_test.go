@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// What ClassesOf leaves out is told what everyone is, of every usage but crawling,
+// Crawlers that ClassesOf leaves out get the decisions of everyone, for every usage but crawling,
 // whatever the client's identity; and what it has is as Classes has it.
 func TestClassesOf(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))

@@ -119,8 +119,8 @@ func TestDecide(t *testing.T) {
 
 		{"path: longest pattern", "everyone: -crawl /a; +crawl /a/b", "", "", "/a/b/c", "crawl", "allowed 1"},
 		{"path: the order of the file does not matter", "everyone: +crawl /a/b; -crawl /a", "", "", "/a/b/c", "crawl", "allowed 1"},
-		{"path: octets after normalisation", "everyone: -crawl /%61b; +crawl /a", "", "", "/ab", "crawl", "disallowed 1"},
-		{"path: wildcards count as octets", "everyone: -crawl /*b; +crawl /a", "", "", "/ab", "crawl", "disallowed 1"},
+		{"path: bytes after normalisation", "everyone: -crawl /%61b; +crawl /a", "", "", "/ab", "crawl", "disallowed 1"},
+		{"path: wildcards count as bytes", "everyone: -crawl /*b; +crawl /a", "", "", "/ab", "crawl", "disallowed 1"},
 		{"path: a tie allows", "everyone: -crawl /a*; +crawl /ab", "", "", "/ab", "crawl", "allowed 1"},
 		{"path: a tie between two rules allows", "everyone: -crawl /ab\neveryone: +crawl /ab", "", "", "/ab", "crawl", "allowed 2"},
 		{"path: a tie in one category allows", "category:search: -crawl /a*; +crawl /ab", "AlphaBot", "", "/ab", "crawl", "allowed 1"},

@@ -33,7 +33,7 @@ var (
 )
 
 const (
-	maxHost  = 253 // octets of a name (RFC 1035 section 2.3.4, without the root)
+	maxHost  = 253 // bytes of a name (RFC 1035 section 2.3.4, without the root)
 	maxLabel = 63
 )
 

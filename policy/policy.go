@@ -73,7 +73,7 @@ func (p *Policy) Family(id CrawlerID) CrawlerID { return p.families[id] }
 // reachesOf returns the audiences by which rules reach a crawler, the closest first.
 func (p *Policy) reachesOf(id CrawlerID) []reach { return p.reaches[p.reachOf.at(int(id))] }
 
-// numbers is a list of numbers, in an octet each if they allow it: a server has
+// numbers is a list of numbers, in a byte each if they allow it: a server has
 // thousands of policies, and each has a number for every crawler of the catalogue.
 type numbers struct {
 	small []uint8

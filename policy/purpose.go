@@ -30,3 +30,26 @@ func matchPurpose(pattern, s string) bool {
 		s, pattern = s[j+i:], pattern[i+1:]
 	}
 }
+
+// Purposes lists the purposes that rules are for or ask for, in lower case and the order
+// of the rules. One with "*" is itself an example of what it matches.
+func (s *Spec) Purposes() (names []string) {
+	seen := map[string]bool{}
+	add := func(name string) {
+		if name = strings.ToLower(name); !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	for i := range s.Rules {
+		for _, a := range s.Rules[i].For {
+			if a.Kind == ForPurpose {
+				add(a.Name)
+			}
+		}
+		for _, u := range s.Rules[i].UsagePurposes {
+			add(u)
+		}
+	}
+	return names
+}

@@ -54,7 +54,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		}
 		if !p.known().operator(a.Name) {
 			near := prefixed("operator:", nearest(a.Name, p.catalogue.Operators()))
-			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so this reaches nobody; name its crawlers, or list them under crawlers", quote(a.Name))
+			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so this reaches no crawler; name its crawlers, or list them under crawlers", quote(a.Name))
 		}
 	case policy.ForPurpose:
 		if !isPurpose(a.Name) || strings.ContainsAny(a.Name, "*$") {
@@ -136,7 +136,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 			if len(tokens) > 1 {
 				near = p.severally(strings.Join(tokens, ", "))
 			}
-			p.report(posOf(n), "unknown-crawler", near, "%s is a product, not a crawler, so this rule probably reaches nobody; name its crawlers instead: %s", quote(text), list(tokens, "and"))
+			p.report(posOf(n), "unknown-crawler", near, "%s is a product, not a crawler, so this rule probably reaches no crawler; name its crawlers instead: %s", quote(text), list(tokens, "and"))
 			return
 		}
 		if near := p.known().meant(text); near != "" {
@@ -144,7 +144,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 			return
 		}
 		if crawlers.NamesBrowser(text) {
-			p.report(posOf(n), "unknown-crawler", "", "browsers have %s in their User-Agent too, so the server refuses nobody by this name, and the rule is for robots.txt only; find the name that only the crawler has", quote(text))
+			p.report(posOf(n), "unknown-crawler", "", "browsers have %s in their User-Agent too, so the server refuses no client by this name, and the rule is for robots.txt only; find the name that only the crawler has", quote(text))
 			return
 		}
 		p.report(posOf(n), "unknown-crawler", "", "no crawler called %s is known; if the name is right, list it under crawlers", quote(text))
@@ -174,7 +174,7 @@ func (p *parser) misspelled() {
 			mode = p.spec.Rules[m.rule].Enforce
 		}
 		if mode == policy.ModeBlock && m.rule >= 0 {
-			p.report(posOf(m.n), "misspelt-crawler-enforced", m.near, "no crawler called %s is known, so this rule would refuse nobody; if it exists, list it under crawlers", quote(m.text))
+			p.report(posOf(m.n), "misspelt-crawler-enforced", m.near, "no crawler called %s is known, so this rule would refuse no crawler; if it exists, list it under crawlers", quote(m.text))
 			continue
 		}
 		p.report(posOf(m.n), "misspelt-crawler", m.near, "no crawler called %s is known; if it exists, list it under crawlers", quote(m.text))

@@ -51,7 +51,7 @@ func (p *parser) foreignKey(key, within *yaml.Node, what string) (near, advice s
 	case what != aRule:
 		return "", ""
 	case modeKeys[word] && modeOf(within, key) != "":
-		return unless(within, "enforce", "enforce: "+modeOf(within, key)), `what the server does is called enforce, and what it does it about stands under disallow`
+		return unless(within, "enforce", "enforce: "+modeOf(within, key)), `what the server does is called enforce, and the paths are written under disallow`
 	case prohibits:
 		return prohibition(within, key, usage)
 	case isUsage:

@@ -122,7 +122,7 @@ var templates = []string{
 	"for: everyone\n    allow: {present: {paths: /a/, must-use-resource: X}}",
 }
 
-// TestHostileFiles: what takes most work per octet still ends soon. There is no
+// TestHostileFiles: what takes most work per byte still ends soon. There is no
 // clock here: a file that never ends fails by the test's time limit.
 func TestHostileFiles(t *testing.T) {
 	size := MaxSize - 64

@@ -64,7 +64,7 @@ func TestGoodFilesLoad(t *testing.T) {
 	}
 }
 
-func TestBadFilesTellWhy(t *testing.T) {
+func TestInvalidFilesSayWhy(t *testing.T) {
 	for _, path := range filesOf(t, "testdata/bad/*.yaml") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			f, ds := loadFile(t, path)

@@ -77,7 +77,7 @@ func TestLengthOfPaths(t *testing.T) {
 		t.Errorf("the longest path: %v", ds.Error())
 	}
 	if f, ds := Load("long.yaml", file(maxPattern+1)); f != nil || len(ds) != 1 || ds[0].Code != "bad-path" {
-		t.Errorf("one octet more: %v", ds.Error())
+		t.Errorf("one byte more: %v", ds.Error())
 	}
 }
 

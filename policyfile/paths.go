@@ -99,7 +99,7 @@ func (p *parser) resource(n *yaml.Node, text string) (resource, bool) {
 	return resource{posOf(n), "", []pathpattern.Pattern{pattern}}, true
 }
 
-// maxPattern is the longest path, in octets. Longer web addresses do not work
+// maxPattern is the longest path, in bytes. Longer web addresses do not work
 // everywhere, and readers of robots.txt need not read longer lines.
 const maxPattern = 2048
 

@@ -16,7 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// MaxSize is the greatest size of a policy file, in octets.
+// MaxSize is the greatest size of a policy file, in bytes.
 const MaxSize = 1 << 20
 
 // document turns the file into the node of its one document, or reports why not.
@@ -97,7 +97,7 @@ func (p *parser) isText(data []byte) bool {
 // maxUnreadable is how many characters are reported that text should not have.
 const maxUnreadable = 10
 
-// unreadable says what is wrong with a character of n octets, or returns "".
+// unreadable says what is wrong with a character of n bytes, or returns "".
 func unreadable(before []byte, c rune, n int) string {
 	switch {
 	case c == utf8.RuneError && n == 1:

@@ -43,11 +43,11 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 		what = "allow"
 	}
 	if n.Kind == yaml.SequenceNode || n.Kind == yaml.ScalarNode && !p.isJoined(n) {
-		near, cure := noUsage(n)
+		near, fix := noUsage(n)
 		if near != "" {
 			near = p.pair(n, near)
 		}
-		p.report(posOf(n), "wrong-kind", near, "%s must have usages with their paths; %s", what, cure)
+		p.report(posOf(n), "wrong-kind", near, "%s must have usages with their paths; %s", what, fix)
 		return
 	}
 	if n.Kind != yaml.MappingNode {
@@ -74,7 +74,7 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 
 // noUsage says what to write instead of paths or a list under allow or disallow,
 // in the author's own words.
-func noUsage(n *yaml.Node) (near, cure string) {
+func noUsage(n *yaml.Node) (near, fix string) {
 	const crawl = `"crawl: /" means fetching anything on the site`
 	item := n
 	if n.Kind == yaml.SequenceNode {

@@ -23,7 +23,7 @@ func nearest(word string, names []string) string {
 // Nearest returns the name that a word is most likely a misspelling of, or "".
 func Nearest(word string, names []string) string { return nearest(word, names) }
 
-// tolerance is how many slips a word of n octets may have.
+// tolerance is how many slips a word of n bytes may have.
 func tolerance(n int) int {
 	switch {
 	case n < 3:
@@ -34,7 +34,7 @@ func tolerance(n int) int {
 	return 2
 }
 
-// letters is the set of octets of a word, folded into 64 bits.
+// letters is the set of bytes of a word, folded into 64 bits.
 func letters(s string) uint64 {
 	var set uint64
 	for i := range len(s) {

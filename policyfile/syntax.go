@@ -65,14 +65,14 @@ var (
 const maxSteps = 8
 
 // errorLine finds the line of a syntax error. The scanner names it rightly. The
-// parser does not; its errors show within a few lines before the last octet that
+// parser does not; its errors show within a few lines before the last byte that
 // it took: the place is the last line without which the error is not there.
 func (p *parser) errorLine(data string, err error) int {
 	if m := lineOf.FindStringSubmatch(err.Error()); m != nil && scanning.MatchString(err.Error()) {
 		n, _ := strconv.Atoi(m[1])
 		return min(max(n, 1), max(len(p.lines), 1))
 	}
-	in := &octets{text: data}
+	in := &byteReader{text: data}
 	_, _, _ = decode(in)
 	lines := splitLines(data[:in.read])
 	n := len(lines)
@@ -89,13 +89,13 @@ func (p *parser) errorLine(data string, err error) int {
 	return max(n, 1)
 }
 
-// octets gives out one octet at a time, so that read says how far a parser came.
-type octets struct {
+// byteReader gives out one byte at a time, so that read says how far a parser came.
+type byteReader struct {
 	text string
 	read int
 }
 
-func (o *octets) Read(b []byte) (int, error) {
+func (o *byteReader) Read(b []byte) (int, error) {
 	if o.read == len(o.text) || len(b) == 0 {
 		return 0, io.EOF
 	}

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -35,7 +34,7 @@ func NewView(p *policy.Policy, host string) *View {
 	seen := map[string]bool{}
 	classes := p.Classes(host)
 	ids := identities(p)
-	for _, purpose := range append([]string{""}, purposes(p)...) {
+	for _, purpose := range append([]string{""}, p.Spec().Purposes()...) {
 		for i := range classes {
 			c := classes[i]
 			if purpose != "" {
@@ -108,28 +107,6 @@ func keyOf(p *policy.Policy, c *policy.Class, purpose string) string {
 }
 
 var policyUsages = func() []policy.Usage { u := policy.RightsUsages(); return u[:] }()
-
-// purposes lists the purposes that rules speak of, in lower case. One with "*" is
-// itself an example of what it matches.
-func purposes(p *policy.Policy) (names []string) {
-	add := func(name string) {
-		if name = strings.ToLower(name); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	rules := p.Spec().Rules
-	for i := range rules {
-		for _, a := range rules[i].For {
-			if a.Kind == policy.ForPurpose {
-				add(a.Name)
-			}
-		}
-		for _, u := range rules[i].UsagePurposes {
-			add(u)
-		}
-	}
-	return names
-}
 
 // identities are those that a client can have, as far as it matters to p.
 func identities(p *policy.Policy) []policy.Identity {
@@ -254,7 +231,7 @@ func ForEveryone(p *policy.Policy, q policy.Query) Preferences {
 	var all Preferences
 	first := true
 	ids := identities(p)
-	for _, purpose := range append([]string{""}, purposes(p)...) {
+	for _, purpose := range append([]string{""}, p.Spec().Purposes()...) {
 		q.Purposes = nil
 		if purpose != "" {
 			q.Purposes = []string{purpose}

@@ -88,7 +88,7 @@ func wordItem(w string) (name string, value any, ok bool) {
 		item, err := httpsfv.UnmarshalItem([]string{text})
 		return name, item.Value, err == nil
 	}
-	// A malformed value of a known rule stays text, so that no type mends it.
+	// A malformed value of a known rule stays text, so that no type changes it.
 	if item, err := httpsfv.UnmarshalItem([]string{text}); err == nil && len(item.Params.Names()) == 0 && !takesValue(name) {
 		switch v := item.Value.(type) {
 		case int64, httpsfv.Token:
@@ -103,7 +103,7 @@ func wordItem(w string) (name string, value any, ok bool) {
 	return name, text, true
 }
 
-// isKey tells whether name is a key of RFC 8941 §3.1.2.
+// isKey reports whether name is a key of RFC 8941 §3.1.2.
 func isKey(name string) bool {
 	if name == "" || name[0] != '*' && (name[0] < 'a' || name[0] > 'z') {
 		return false

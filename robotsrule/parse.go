@@ -102,12 +102,12 @@ func nthComma(s string, n int) int {
 	return len(s)
 }
 
-// takesValue tells whether the rule called name is one with a value.
+// takesValue reports whether the rule called name is one with a value.
 func takesValue(name string) bool {
 	return strings.HasPrefix(name, "max-") || name == "unavailable_after"
 }
 
-// add puts a known rule into s and tells whether it was one with a value that
+// add puts a known rule into s and reports whether it was one with a value that
 // can be understood.
 func (s *Set) add(e element) bool {
 	switch e.name {

@@ -114,7 +114,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		if len(a.String()) > 20*len(x)+20 {
-			t.Fatalf("%d octets became %d", len(x), len(a.String()))
+			t.Fatalf("%d bytes became %d", len(x), len(a.String()))
 		}
 		u := a.Union(b)
 		if u != b.Union(a) || u.Union(a) != u || u.Union(b) != u {

@@ -142,7 +142,7 @@ func (s Set) canonical() Set {
 	return s.filter(func(w string) bool { return !s.contradicts(w, words) })
 }
 
-// contradicts tells whether w, one of the sorted words, is a permissive word
+// contradicts reports whether w, one of the sorted words, is a permissive word
 // whose contrary s holds, or a malformed value of a rule that s has a value for.
 func (s Set) contradicts(w string, words []string) bool {
 	name, valued := wordName(w)
@@ -167,7 +167,7 @@ func (s Set) contradicts(w string, words []string) bool {
 	return s.hasBare("no"+name, words)
 }
 
-// restricts tells whether anything in s contradicts the word all.
+// restricts reports whether anything in s contradicts the word all.
 func (s Set) restricts(words []string) bool {
 	if s.flags != 0 || s.index >= noindexEmbedded || s.image >= imageStandard ||
 		s.snippet >= limitZero || s.video >= limitZero || s.expires != 0 {
@@ -181,7 +181,7 @@ func (s Set) restricts(words []string) bool {
 	return false
 }
 
-// hasBare tells whether s, whose words are words, has the bare rule name.
+// hasBare reports whether s, whose words are words, has the bare rule name.
 func (s Set) hasBare(name string, words []string) bool {
 	_, found := slices.BinarySearch(words, name)
 	return found || s.hasFlag(name)
@@ -195,15 +195,15 @@ func (s Set) hasFlag(name string) bool {
 	return i >= 0 && s.flags&(1<<i) != 0
 }
 
-// Equal tells whether s and t mean the same. The order, the case and the
+// Equal reports whether s and t mean the same. The order, the case and the
 // spelling in which the rules were given do not matter.
 func (s Set) Equal(t Set) bool { return s == t }
 
-// IsEmpty tells whether s says nothing at all. A set with only a permissive
+// IsEmpty reports whether s says nothing at all. A set with only a permissive
 // word, such as all, is not empty.
 func (s Set) IsEmpty() bool { return s == Set{} }
 
-// Has tells whether the rule called name (in lowercase) is in s, whatever its
+// Has reports whether the rule called name (in lowercase) is in s, whatever its
 // value. none is in s when noindex and nofollow are. A max-snippet of 0 is
 // nosnippet, and nosnippet leaves no max-snippet beside it.
 func (s Set) Has(name string) bool {

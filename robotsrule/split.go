@@ -13,9 +13,9 @@ var others = []string{
 	"archive", "cache", "imageindex", "noai", "noimageai", "nositelinkssearchbox", "noyaca", "noydir", "odp", "snippet", "translate",
 }
 
-// IsRule tells whether name, in any case, is the name of a rule: one that an
-// engine documents, one in common use, or max- followed by anything. It is how
-// "unavailable_after: …" is told from "examplebot: …" in X-Robots-Tag.
+// IsRule reports whether name, in any case, is the name of a rule: one that an
+// engine documents, one in common use, or max- followed by anything. It
+// distinguishes "unavailable_after: …" from "examplebot: …" in X-Robots-Tag.
 func IsRule(name string) bool {
 	name = lower(name)
 	return takesValue(name) || slices.Contains(others, name) ||

@@ -62,7 +62,7 @@ func ParseStrict(s string) (Set, error) {
 	return set.canonical(), nil
 }
 
-// check tells whether e is a documented rule with a documented value.
+// check reports whether e is a documented rule with a documented value.
 func (e element) check() error {
 	i := slices.IndexFunc(documented, func(d documentedRule) bool { return d.name == e.name })
 	if i < 0 {
@@ -91,7 +91,7 @@ func (e element) check() error {
 func (e element) unknown() error {
 	if e.sep == ':' {
 		if inner, _ := nextElement(e.value); inner.check() == nil {
-			return fmt.Errorf("%q is no rule; to write %s for one crawler only, name the crawler as the rule's audience", e.name, e.value)
+			return fmt.Errorf("%q is not a rule; to write %s for one crawler only, name the crawler as the rule's audience", e.name, e.value)
 		}
 	}
 	best, distance := "", 4
@@ -101,13 +101,13 @@ func (e element) unknown() error {
 		}
 	}
 	if best != "" {
-		return fmt.Errorf("%q is no rule that a search engine documents; did you mean %s?", e.name, best)
+		return fmt.Errorf("%q is not a rule that a search engine documents; did you mean %s?", e.name, best)
 	}
 	names := make([]string, len(documented))
 	for i, d := range documented {
 		names[i] = d.name
 	}
-	return fmt.Errorf("%q is no rule that a search engine documents; those are %s", e.name, strings.Join(names, ", "))
+	return fmt.Errorf("%q is not a rule that a search engine documents; those are %s", e.name, strings.Join(names, ", "))
 }
 
 // consistent looks for words of one list that cannot both be meant.

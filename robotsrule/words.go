@@ -41,7 +41,7 @@ func mergeWords(a, b string) string {
 	return joinWords(append(strings.Split(a, "\n"), strings.Split(b, "\n")...))
 }
 
-// permissive tells whether the bare word only allows: all, and the contrary of a
+// permissive reports whether the bare word only allows: all, and the contrary of a
 // known restriction.
 func permissive(word string) bool {
 	switch word {

@@ -74,8 +74,8 @@ func allPaths(letters string, n int) []string {
 	return all
 }
 
-// notSo counts what is told of a statement that decides nowhere else than it should.
-const notSo = "told and not so"
+// notSo counts problems of a statement that decides nowhere else than it should.
+const notSo = "reported and not so"
 
 // fault is what is wrong with the records of a policy.
 type fault struct{ kind, text string }
@@ -111,11 +111,11 @@ func smallFaults(t *testing.T, spec *policy.Spec, usages []policy.Usage, paths [
 						kind = "the qualifiers are laxer"
 					default:
 						so[want.Statement.Pos] = true
-						if code := toldACAP(problems, want.Statement); code != "" {
+						if code := reportedACAP(problems, want.Statement); code != "" {
 							counts[code]++
 							continue
 						}
-						kind = "stricter and not told"
+						kind = "stricter and not reported"
 					}
 					if !met[kind] {
 						met[kind] = true
@@ -130,7 +130,7 @@ func smallFaults(t *testing.T, spec *policy.Spec, usages []policy.Usage, paths [
 		if !strings.HasPrefix(problem.Code, "acap-") {
 			continue
 		}
-		counts["told"]++
+		counts["reported"]++
 		if !so[problem.Pos] {
 			counts[notSo]++
 		}
@@ -181,8 +181,8 @@ func smaller(spec *policy.Spec, still func(*policy.Spec) bool) *policy.Spec {
 }
 
 // The records of small policies, asked about every short path: what they disallow
-// that the policy allows is told of the very statement, they allow nothing that the
-// policy disallows and nothing without its qualifiers, and little is told that is not
+// that the policy allows is reported for that statement, they allow nothing that the
+// policy disallows and nothing without its qualifiers, and little is reported that is not
 // so.
 func TestACAPOfSmallPolicies(t *testing.T) {
 	t.Logf("seed %d, %d policies", *seed, *policies/4)
@@ -217,9 +217,9 @@ func TestACAPOfSmallPolicies(t *testing.T) {
 			}
 			t.Log(counts)
 			// Of ties that a third rule decides, and of paths longer than those asked about,
-			// more is told.
-			if counts["told"] == 0 || counts[notSo]*4 > counts["told"] && *policies >= 400 {
-				t.Errorf("%d problems are told, of which %d are not so", counts["told"], counts[notSo])
+			// more is reported.
+			if counts["reported"] == 0 || counts[notSo]*4 > counts["reported"] && *policies >= 400 {
+				t.Errorf("%d problems are reported, of which %d are not so", counts["reported"], counts[notSo])
 			}
 		})
 	}
@@ -247,7 +247,7 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 	forNews := func(r policy.Rule) policy.Rule { r.UsagePurposes = []string{"news"}; return r }
 	for _, tt := range []struct {
 		name, path, purpose, want string
-		told                      []string
+		reported                  []string
 		rules                     []policy.Rule
 	}{
 		{
@@ -272,7 +272,7 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 			},
 		},
 		{
-			"nothing is told of where a stronger one decides", "/cb", "", "allowed", nil,
+			"nothing is reported where a stronger one decides", "/cb", "", "allowed", nil,
 			[]policy.Rule{smallRule(1, "everyone", "disallow /*a", "allow /*b", "disallow /*b*a")},
 		},
 	} {
@@ -283,8 +283,8 @@ func TestACAPOfConflictsOfThree(t *testing.T) {
 			if got := strings.TrimSpace(d.Verdict.String() + " " + strings.Join(d.Qualifiers.Strings(), " ")); got != tt.want {
 				t.Errorf("%q, want %q\n%s", got, tt.want, f.Body)
 			}
-			if got := slices.Compact(codes(problems)); !slices.Equal(got, tt.told) {
-				t.Errorf("told %q, want %q", got, tt.told)
+			if got := slices.Compact(codes(problems)); !slices.Equal(got, tt.reported) {
+				t.Errorf("reported %q, want %q", got, tt.reported)
 			}
 		})
 	}
@@ -304,7 +304,7 @@ func TestACAPProhibitionsHold(t *testing.T) {
 	for _, tt := range []struct {
 		name, path, purpose string
 		rules               []policy.Rule
-		told                int // the line of what is lost
+		reported            int // the line of what is lost
 	}{
 		{"the permission is narrower than where they meet", "/xacabcc", "news", []policy.Rule{smallRule(1, "purpose:news", "disallow /x*a*a*c$"), smallRule(5, "everyone", "allow /x*ab")}, 5},
 		{"another prohibition is for a purpose", "/zca", "", []policy.Rule{smallRule(5, "purpose:news", "disallow /z"), strong, bounded}, 500},
@@ -316,8 +316,8 @@ func TestACAPProhibitionsHold(t *testing.T) {
 			if got.Verdict != policy.Disallowed {
 				t.Errorf("%v\n%s", got.Verdict, f.Body)
 			}
-			if !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Pos.Line == tt.told }) {
-				t.Errorf("told %q", codes(problems))
+			if !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Pos.Line == tt.reported }) {
+				t.Errorf("reported %q", codes(problems))
 			}
 		})
 	}

@@ -17,9 +17,9 @@ import (
 
 var acapUsages = slices.DeleteFunc(policy.Usages(), func(u policy.Usage) bool { return !u.IsACAP() })
 
-// toldACAP reports whether a problem says that the records disallow what a
+// reportedACAP reports whether a problem says that the records disallow what a
 // statement allows.
-func toldACAP(problems []policy.Problem, s *policy.Statement) string {
+func reportedACAP(problems []policy.Problem, s *policy.Statement) string {
 	for _, p := range problems {
 		if strings.HasPrefix(p.Code, "acap-") && p.Pos == s.Pos {
 			return p.Code
@@ -112,7 +112,7 @@ func TestACAPAgreesWithDecide(t *testing.T) {
 							continue
 						}
 						if stricter := got.Verdict == policy.Disallowed || len(want.Qualifiers()) == 0; want.Statement != nil && want.Statement.Allow && stricter {
-							if code := toldACAP(problems, want.Statement); code != "" {
+							if code := reportedACAP(problems, want.Statement); code != "" {
 								counts[code]++
 								continue
 							}
@@ -133,7 +133,7 @@ func TestACAPAgreesWithDecide(t *testing.T) {
 }
 
 // Where a prohibition meets a permission of the narrower scope in more ways than can
-// be spelled out, the permission falls, and that is told: none may hold where the
+// be spelled out, the permission falls, and that is reported: none may hold where the
 // policy disallows.
 func TestACAPCrossingInManyWays(t *testing.T) {
 	statement := func(allow bool, pattern string) []policy.Statement {
@@ -162,13 +162,13 @@ func TestACAPCrossingInManyWays(t *testing.T) {
 			t.Fatalf("%q: the records say %v, the policy %v\n%s", path, got, want, f.Body)
 		}
 	}
-	if met == 0 || toldACAP(problems, &spec.Rules[1].Statements[0]) != "acap-undecidable" {
+	if met == 0 || reportedACAP(problems, &spec.Rules[1].Statements[0]) != "acap-undecidable" {
 		t.Errorf("%d paths of both patterns, %v", met, problems)
 	}
 }
 
 // A permission may win over each of two prohibitions where only that one speaks, but
-// where both do, no pattern is narrower than both, and that is told. Where one is, or
+// where both do, no pattern is narrower than both, and that is reported. Where one is, or
 // where the policy does not ask, nothing is.
 func TestACAPSeveralProhibitions(t *testing.T) {
 	rule := func(allow bool, patterns ...string) (r policy.Rule) {
@@ -196,8 +196,8 @@ func TestACAPSeveralProhibitions(t *testing.T) {
 			p := compile(t, spec)
 			f, problems := Render(p, "www.example.com", Options{})
 			allowed := &tt.rules[0].Statements[0]
-			if got := toldACAP(problems, allowed); got != tt.want {
-				t.Errorf("told %q, want %q: %v\n%s", got, tt.want, problems, f.Body)
+			if got := reportedACAP(problems, allowed); got != tt.want {
+				t.Errorf("reported %q, want %q: %v\n%s", got, tt.want, problems, f.Body)
 			}
 			q := policy.Query{Crawler: p.Crawler("AlphaBot"), Identity: policy.Verified, Purposes: []string{"news"}, Host: "www.example.com", Path: tt.path, Usage: policy.Index}
 			if want := p.Decide(q); want.Verdict != policy.Allowed {

@@ -70,7 +70,7 @@ func (s *site) content(srv *Server, host string) *contents {
 	return c
 }
 
-// filled is what was served to a host. Only the last one is kept: most sites have
+// filled is what was served to a host. Only the last one is cached: most sites have
 // one host, and made-up ones are to cost no memory.
 type filled struct {
 	host     string
@@ -117,7 +117,7 @@ func Version(etag string) string {
 // compression, system unknown.
 var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255}
 
-// deflate compresses data into blocks that end on an octet (RFC 1951).
+// deflate compresses data into blocks that end on a byte (RFC 1951).
 func deflate(data []byte, last bool) []byte {
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.BestCompression)

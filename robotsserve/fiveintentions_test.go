@@ -22,19 +22,19 @@ func TestFiveIntentionsAreShort(t *testing.T) {
 	if ds.HasErrors() {
 		t.Fatal(ds)
 	}
-	for host, most := range map[string]struct{ lines, octets int }{"www.example.com": {60, 2 << 10}, "staging.example.com": {10, 2 << 10}} {
+	for host, limit := range map[string]struct{ lines, size int }{"www.example.com": {60, 2 << 10}, "staging.example.com": {10, 2 << 10}} {
 		f, _ := robotsserve.Render(file.Policy, host, robotsserve.Options{})
-		lines, octets := 0, 0
+		lines, size := 0, 0
 		for line := range strings.Lines(string(f.Body)) {
 			if strings.HasPrefix(line, "User-agent: ") && strings.TrimSpace(line) != "User-agent: *" {
 				continue
 			}
 			lines++
-			octets += len(line)
+			size += len(line)
 		}
-		t.Logf("%s: %d lines of %d octets", host, lines, octets)
-		if lines > most.lines || octets > most.octets {
-			t.Errorf("%s: %d lines of %d octets besides the names of crawlers, at most %v\n%s", host, lines, octets, most, f.Body)
+		t.Logf("%s: %d lines of %d bytes", host, lines, size)
+		if lines > limit.lines || size > limit.size {
+			t.Errorf("%s: %d lines of %d bytes besides the names of crawlers, at most %v\n%s", host, lines, size, limit, f.Body)
 		}
 		if strings.Contains(string(f.Body), "**") || !strings.Contains(string(f.Body), "User-agent: *") {
 			t.Errorf("%s", f.Body)

@@ -350,8 +350,8 @@ func (f *flattening) needless(i int32, index *[2]*pathpattern.Index[[]int32]) bo
 	return found
 }
 
-// between reports whether a line of the other kind and n octets loses to one of long
-// octets and wins over one of short.
+// between reports whether a line of the other kind and n bytes loses to one of long
+// bytes and wins over one of short.
 func between(n, short, long int, allow bool) bool {
 	if allow { // a tie allows
 		return n > short && n <= long

@@ -92,9 +92,9 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 			return len(r.Statements)+len(r.AppDirectives)+len(r.Requests) == 0 && r.CrawlDelay == 0 && !r.NoCrawlDelay && r.PermissionsReference == ""
 		})
 	}
-	slices.SortStableFunc(im.f.told, func(a, b Note) int { return a.Line - b.Line })
+	slices.SortStableFunc(im.f.notes, func(a, b Note) int { return a.Line - b.Line })
 	return &Imported{
-		Spec: im.spec, Notes: slices.Compact(im.f.told), Header: im.f.header, Comments: im.comments, LineComments: im.f.comments,
+		Spec: im.spec, Notes: slices.Compact(im.f.notes), Header: im.f.header, Comments: im.comments, LineComments: im.f.comments,
 	}, nil
 }
 
@@ -132,7 +132,7 @@ func (im *importer) dropNames() {
 			return false
 		}
 		if !strings.HasPrefix(name, sentinel) || len(im.f.purposes) == 0 {
-			im.f.tell(g.line, "%q cannot be the name of a crawler in a policy; its group is left out", name)
+			im.f.note(g.line, "%q cannot be the name of a crawler in a policy; its group is left out", name)
 		}
 		delete(im.f.byToken, strings.ToLower(name))
 		return true

@@ -52,9 +52,9 @@ func FuzzImport(f *testing.F) {
 		if err != nil {
 			return
 		}
-		told := got.Notes
+		notes := got.Notes
 		lines := len(originalLines(data))
-		for _, tl := range told {
+		for _, tl := range notes {
 			if tl.Line < 0 || tl.Line > lines || !utf8.ValidString(tl.Message) || strings.ContainsAny(tl.Message, "\r\n\x00") {
 				t.Fatalf("of %d lines: %+v", lines, tl)
 			}
@@ -90,7 +90,7 @@ rules:
 		if len(data) > 1<<12 {
 			return
 		}
-		merged, problems, told := robotsserve.Merge(p, "www.example.com", robotsserve.ParseOther(data), robotsserve.Options{})
+		merged, problems, notes := robotsserve.Merge(p, "www.example.com", robotsserve.ParseOther(data), robotsserve.Options{})
 		for _, pr := range problems {
 			if pr.Severity == policy.Error {
 				return
@@ -104,7 +104,7 @@ rules:
 		if x.strange {
 			return // the two spell a path differently
 		}
-		for _, tl := range told {
+		for _, tl := range notes {
 			x.notes[tl.Line] += tl.Message
 		}
 		ours := readOriginal(merged.Body, nil)

@@ -12,14 +12,14 @@ import (
 )
 
 // records adds what ACAP records say. Among several patterns the policy takes
-// the longest, ACAP the narrowest (section 2.4.5), which is told.
+// the longest, ACAP the narrowest (section 2.4.5), which is noted.
 //
 // Of crawling, crawlers that know ACAP take what a record says rather than an Allow or
 // Disallow of the same pattern, or ignore all of these (sections 2.9.1 and 2.9.2);
 // others only know these. A policy speaks to all: what either closes is closed.
 func (im *importer) records(f *acap.File) {
 	for _, p := range f.Problems {
-		im.f.tell(p.Line, "%s", p.Message)
+		im.f.note(p.Line, "%s", p.Message)
 	}
 	im.spec.Publish.ACAP = policy.On
 	for _, s := range f.Sets {
@@ -39,7 +39,7 @@ func (im *importer) records(f *acap.File) {
 		im.spec.Usages = append(im.spec.Usages, local)
 	}
 	if len(f.Records) > 0 {
-		im.f.tell(0, "of several paths that match, ACAP takes the narrowest and ignores case, and a policy takes the longest and does not ignore case: compare what is rendered")
+		im.f.note(0, "where several paths match, ACAP applies the narrowest and ignores case, while a policy applies the longest and distinguishes case: compare what it renders")
 	}
 	for i := range f.Records {
 		im.record(&f.Records[i])
@@ -68,7 +68,7 @@ func (im *importer) requests(audience []policy.Audience, rec *acap.Record) {
 	r := policy.Rule{For: audience}
 	for _, q := range rec.Requests {
 		if strings.ContainsAny(q.Path, "?#") {
-			im.f.tell(q.Line, "the request to %s %q is left out: a policy cannot request an action for a path with a query", q.Action, q.Path)
+			im.f.note(q.Line, "the request to %s %q is left out: a policy cannot request an action for a path with a query", q.Action, q.Path)
 			continue
 		}
 		r.Requests = append(r.Requests, policy.ActionRequest{Pos: policy.Pos{Line: q.Line, Column: 1}, Action: q.Action, Path: pathpattern.NormalizePath(q.Path)})
@@ -87,7 +87,7 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 		case c == "*":
 			a = policy.Audience{}
 		case !printable(c) || len(c) > maxToken || !im.name(c):
-			im.f.tell(rec.Line, "%q cannot be the name of a crawler in a policy; what this record says to it is left out", c)
+			im.f.note(rec.Line, "%q cannot be the name of a crawler in a policy; what this record says to it is left out", c)
 			continue
 		}
 		if !slices.ContainsFunc(all, func(b policy.Audience) bool { return a.Kind == b.Kind && strings.EqualFold(a.Name, b.Name) }) {
@@ -171,7 +171,7 @@ func (im *importer) closesAll(f *acap.File) bool {
 			fd := &rec.Fields[j]
 			if (!fd.Allow || fd.Unreadable) && slices.ContainsFunc(fd.Parts, func(p acap.Part) bool { return p.Usage == policy.Crawl }) {
 				if im.f.byToken["*"] == nil && len(im.f.groups) > 0 {
-					im.f.tell(fd.Line, "what ACAP records prohibit to crawl holds for all crawlers in the policy; those that do not know ACAP do not read it in this file")
+					im.f.note(fd.Line, "what ACAP records prohibit to crawl holds for all crawlers in the policy; those that do not know ACAP do not read it in this file")
 				}
 				return true
 			}
@@ -197,7 +197,7 @@ func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p 
 		for _, r := range g.rules {
 			opened := slices.ContainsFunc(g.rules, func(a foreignRule) bool { return a.allow && a.pattern.Covers(p) && a.size >= r.size })
 			if !r.allow && r.pattern.Overlaps(p) && r.size <= p.Len() && !opened {
-				im.f.tell(f.Line, "this line opens %q to crawlers that know ACAP (section 2.9.2), and line %d closes it to all others; the policy keeps it closed", p, r.line)
+				im.f.note(f.Line, "this line opens %q to crawlers that know ACAP (section 2.9.2), and line %d closes it to all others; the policy keeps it closed", p, r.line)
 				return true
 			}
 		}
@@ -215,7 +215,7 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 		s.Local = ""
 	}
 	if s.Usage == policy.Other && s.Allow {
-		im.f.tell(f.Line, "a permission of other has no meaning; it is left out")
+		im.f.note(f.Line, "a permission of other has no meaning; it is left out")
 		return
 	}
 	i := slices.IndexFunc(r.Statements, func(t policy.Statement) bool { return t.Usage == s.Usage && t.Pattern == s.Pattern })
@@ -225,6 +225,6 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 	case r.Statements[i].Allow && !s.Allow:
 		r.Statements[i] = s
 	case r.Statements[i].Allow == s.Allow && !slices.Equal(r.Statements[i].Qualifiers.Strings(), s.Qualifiers.Strings()):
-		im.f.tell(f.Line, "another line permits the same with other qualifiers; this one is left out")
+		im.f.note(f.Line, "another line permits the same with other qualifiers; this one is left out")
 	}
 }

@@ -32,13 +32,13 @@ func (im *importer) licence() {
 		switch {
 		case im.spec.Publish.License == l.value:
 		case im.spec.Publish.License != "":
-			im.f.tell(l.line, "a policy has one licence; %q is left out", l.value)
+			im.f.note(l.line, "a policy has one licence; %q is left out", l.value)
 		case !isAddress(l.value):
-			im.f.tell(l.line, "the licence %q is not a URL such as https://www.example.com/license.xml; it is left out", l.value)
+			im.f.note(l.line, "the licence %q is not a URL such as https://www.example.com/license.xml; it is left out", l.value)
 		default:
 			im.spec.Publish.License = l.value
 			if inGroups[l.line] {
-				im.f.tell(l.line, "this licence is for one group of crawlers, and the policy publishes it for everyone")
+				im.f.note(l.line, "this licence is for one group of crawlers, and the policy publishes it for everyone")
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func (im *importer) sitemaps() {
 		path := strings.HasPrefix(l.value, "/") && !strings.HasPrefix(l.value, "//")
 		switch {
 		case !isAddress(l.value) && !(path && isAddress("https://x"+l.value)):
-			im.f.tell(l.line, "the sitemap %q is not a URL such as https://www.example.com/sitemap.xml; it is left out", l.value)
+			im.f.note(l.line, "the sitemap %q is not a URL such as https://www.example.com/sitemap.xml; it is left out", l.value)
 		case !slices.Contains(im.spec.Sitemaps, l.value):
 			im.spec.Sitemaps = append(im.spec.Sitemaps, l.value)
 		}
@@ -66,7 +66,7 @@ func (im *importer) sitemaps() {
 func (im *importer) delay(r *policy.Rule, g *foreignGroup) {
 	seconds := g.seconds()
 	if zero, err := strconv.ParseFloat(g.delay, 64); seconds == 0 && g.delay != "" && (err != nil || zero != 0) {
-		im.f.tell(g.delayN, "the crawl-delay %q is not a number of seconds up to a day; it is left out", g.delay)
+		im.f.note(g.delayN, "the crawl-delay %q is not a number of seconds up to a day; it is left out", g.delay)
 	}
 	if seconds > 0 {
 		r.CrawlDelay = time.Duration(seconds * float64(time.Second))
@@ -82,14 +82,14 @@ func (im *importer) extension(r *policy.Rule, l foreignLine) {
 		path, rest, _ := strings.Cut(strings.ReplaceAll(value, "\t", " "), " ")
 		p, ok := foreignPattern(path)
 		if !ok {
-			im.f.tell(l.line, "%q is not a path; the line is left out", path)
+			im.f.note(l.line, "%q is not a path; the line is left out", path)
 			return
 		}
 		if im.tooLong(l.line, p) {
 			return
 		}
 		pattern, value = p, strings.TrimSpace(rest)
-		im.f.tell(l.line, "in robots.txt the longest path replaces what shorter ones say; in the policy, what shorter paths say holds beside %q", l.key+": "+l.value)
+		im.f.note(l.line, "in robots.txt the longest path replaces what shorter ones say; in the policy, what shorter paths say holds beside %q", l.key+": "+l.value)
 	}
 	switch l.key {
 	case "app-directives":
@@ -104,19 +104,19 @@ func (im *importer) extension(r *policy.Rule, l foreignLine) {
 func (im *importer) directives(r *policy.Rule, l foreignLine, pattern pathpattern.Pattern, value string) {
 	list, err := httpsfv.UnmarshalList([]string{value})
 	if err != nil {
-		im.f.tell(l.line, "%q is not a list of directives (%v); the line is left out", value, err)
+		im.f.note(l.line, "%q is not a list of directives (%v); the line is left out", value, err)
 		return
 	}
 	for _, m := range list {
 		item, ok := m.(httpsfv.Item)
 		app, isToken := item.Value.(httpsfv.Token)
 		if !ok || !isToken {
-			im.f.tell(l.line, "a member of %q is not the name of an application; it is left out", value)
+			im.f.note(l.line, "a member of %q is not the name of an application; it is left out", value)
 			continue
 		}
 		text, err := httpsfv.Marshal(item)
 		if err != nil {
-			im.f.tell(l.line, "%q is not a list of directives (%v); the line is left out", value, err)
+			im.f.note(l.line, "%q is not a list of directives (%v); the line is left out", value, err)
 			continue
 		}
 		r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: policy.Pos{Line: l.line, Column: 1}, Pattern: pattern, App: string(app), Text: text})
@@ -126,7 +126,7 @@ func (im *importer) directives(r *policy.Rule, l foreignLine, pattern pathpatter
 func (im *importer) usage(r *policy.Rule, l foreignLine, pattern pathpattern.Pattern, value string) {
 	dict, err := httpsfv.UnmarshalDictionary([]string{value})
 	if err != nil {
-		im.f.tell(l.line, "%q is not a dictionary of preferences (%v); the line is left out", value, err)
+		im.f.note(l.line, "%q is not a dictionary of preferences (%v); the line is left out", value, err)
 		return
 	}
 	for _, name := range dict.Names() {
@@ -135,7 +135,7 @@ func (im *importer) usage(r *policy.Rule, l foreignLine, pattern pathpattern.Pat
 		u, ok := policy.ParseUsage(name)
 		says, _ := item.Value.(httpsfv.Token)
 		if !ok || u.IsACAP() || says != "y" && says != "n" {
-			im.f.tell(l.line, "%q of %q is not a known preference; it is left out", name, value)
+			im.f.note(l.line, "%q of %q is not a known preference; it is left out", name, value)
 			continue
 		}
 		im.prefer(r, l, pattern, u, says == "y")
@@ -161,7 +161,7 @@ func (im *importer) signal(r *policy.Rule, l foreignLine, pattern pathpattern.Pa
 		name, says = strings.ToLower(strings.TrimSpace(name)), strings.ToLower(strings.TrimSpace(says))
 		u, ok := names[name]
 		if !ok || says != "yes" && says != "no" {
-			im.f.tell(l.line, "%q is not a known preference; it is left out", strings.TrimSpace(member))
+			im.f.note(l.line, "%q is not a known preference; it is left out", strings.TrimSpace(member))
 			continue
 		}
 		im.spec.Publish.ContentSignal = policy.On

@@ -201,16 +201,16 @@ func (im *importer) commentRule(gs []*foreignGroup, r *policy.Rule) {
 // maxPath is the longest pattern that a policy file takes.
 const maxPath = 2048
 
-// tooLong tells of a pattern that a policy file does not take.
+// tooLong notes a pattern that a policy file does not take.
 func (im *importer) tooLong(line int, p pathpattern.Pattern) bool {
 	if p.Len() <= maxPath {
 		return false
 	}
-	im.f.tell(line, "a path in a policy file may have %d octets, and this one has %d; it is left out", maxPath, p.Len())
+	im.f.note(line, "a path in a policy file may have %d bytes, and this one has %d; it is left out", maxPath, p.Len())
 	return true
 }
 
-// fallsThrough tells of what is said to everyone and not in a group of its own: a
+// fallsThrough notes what is said to everyone and not in a group of its own: a
 // crawler obeys its own group alone, while rules of a policy add up.
 func (im *importer) fallsThrough(audience []policy.Audience, g, star *foreignGroup) {
 	said := map[string]bool{}
@@ -219,7 +219,7 @@ func (im *importer) fallsThrough(audience []policy.Audience, g, star *foreignGro
 			continue
 		}
 		said[l.key] = true
-		im.f.tell(l.line, "a crawler with a group of its own does not read this line; in the policy it holds for %s too", audience[0])
+		im.f.note(l.line, "a crawler with a group of its own does not read this line; in the policy it holds for %s too", audience[0])
 	}
 }
 
@@ -229,13 +229,13 @@ func (im *importer) fallsThrough(audience []policy.Audience, g, star *foreignGro
 // nothing, and replaces what is said to everyone.
 func (im *importer) dropDirectives(r *policy.Rule, star *foreignGroup) {
 	var all policy.Rule
-	notes := im.f.told
+	notes := im.f.notes
 	for _, l := range star.lines {
 		if l.key == "app-directives" {
 			im.extension(&all, l)
 		}
 	}
-	im.f.told = notes // which the rule of "*" has given
+	im.f.notes = notes // which the rule of "*" has given
 	for _, d := range all.AppDirectives {
 		if !slices.ContainsFunc(r.AppDirectives, func(own policy.AppDirective) bool { return own.App == d.App }) {
 			r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: d.Pos, Pattern: pathpattern.All, App: d.App, Text: d.App})
@@ -268,7 +268,7 @@ const maxPairs = 1 << 22
 // one "*" for several, a "/" before a "*" at the start, and no needless "%".
 //
 //	Disallow: *.pdf         allow:    /docs/
-//	Allow: /docs/      →    disallow: *.pdf     (6 octets as written, 7 in the policy)
+//	Allow: /docs/      →    disallow: *.pdf     (6 bytes as written, 7 in the policy)
 //	                        allow:    /docs/*.pdf
 func (im *importer) settle(rules []foreignRule) (more []policy.Statement) {
 	pairs := 0
@@ -278,7 +278,7 @@ func (im *importer) settle(rules []foreignRule) (more []policy.Statement) {
 		}
 		for j, s := range rules {
 			if pairs++; pairs > maxPairs {
-				im.f.tell(r.line, "the path of this line has another length in the policy, and there are too many lines to find those with which it meets")
+				im.f.note(r.line, "this path has another length in the policy, and there are too many lines to find those that it overlaps")
 				return more
 			}
 			if r.allow == s.allow || s.size != s.pattern.Len() && j < i || !r.pattern.Overlaps(s.pattern) ||
@@ -300,7 +300,7 @@ func (im *importer) settle(rules []foreignRule) (more []policy.Statement) {
 					})
 			}
 			if !ok {
-				im.f.tell(r.line, "where this path meets %q of line %d, which of them decides is another in the policy: this one has %d octets as written and %d in the policy", s.pattern, s.line, r.size, r.pattern.Len())
+				im.f.note(r.line, "where both this path and %q of line %d match, the other one decides in the policy: this one has %d bytes as written and %d in the policy", s.pattern, s.line, r.size, r.pattern.Len())
 				continue
 			}
 			for _, m := range meet {
@@ -321,7 +321,7 @@ func (im *importer) settle(rules []foreignRule) (more []policy.Statement) {
 func (im *importer) purpose(g, star *foreignGroup) {
 	name := g.tokens[0]
 	if name == "" || strings.ContainsAny(name, " *") || !printable(name) || len(name) > maxToken {
-		im.f.tell(g.line, "%q is not a purpose; what the group says to it is left out", name)
+		im.f.note(g.line, "%q is not a purpose; what the group says to it is left out", name)
 		return
 	}
 	im.spec.Publish.UserAgentPurpose = policy.On
@@ -339,7 +339,7 @@ func (im *importer) purpose(g, star *foreignGroup) {
 		case own < 0:
 			open = append(open, crawl(true, d.pattern))
 		case g.rules[own].pattern != d.pattern && !g.rules[own].allow && !g.rules[own].pattern.Covers(d.pattern):
-			im.f.tell(d.line, "in the policy this line also holds for clients that name the purpose %s, as far as their own group does not speak of it", name)
+			im.f.note(d.line, "in the policy this line also holds for clients that name the purpose %s, unless their own group covers it", name)
 		}
 	}
 	if open == nil {

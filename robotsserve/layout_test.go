@@ -150,7 +150,7 @@ func TestNoNeedlessLines(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("without wildcards %v: %d of %d lines change nothing for paths of up to 7 octets", plain, needless, lines)
+		t.Logf("without wildcards %v: %d of %d lines change nothing for paths of up to 7 bytes", plain, needless, lines)
 		if needless*10 > lines {
 			t.Errorf("%d of %d lines are needless", needless, lines)
 		}
@@ -295,11 +295,11 @@ func TestACAPGrammarAndNames(t *testing.T) {
 			if want.Verdict == got.Verdict && slices.Equal(limits(want, usage), got.Qualifiers.Strings()) || usage == policy.Crawl && want.Verdict == policy.Unstated && got.Verdict == policy.Allowed {
 				continue
 			}
-			if want.Statement == nil || toldACAP(problems, want.Statement) == "" {
+			if want.Statement == nil || reportedACAP(problems, want.Statement) == "" {
 				t.Fatalf("%q, %v of %q on %q: the records say %v %q, the policy %v %q\n%s\n%s\n%v", token, usage, path, host,
 					got.Verdict, got.Qualifiers.Strings(), want.Verdict, limits(want, usage), f.Body, describe(spec), problems)
 			}
-			counts["told"]++
+			counts["reported"]++
 		}
 	}
 	t.Log(counts)

@@ -34,7 +34,7 @@ func crawlRule(line int, audience string, allow bool, patterns ...string) policy
 // crawlers are a file that readers read whole.
 func TestManyRulesForManyCrawlers(t *testing.T) {
 	f := render(t, compile(t, bigSpec(10000, 1000, policy.Crawl)), "www.example.com")
-	t.Logf("%d octets", len(f.Body))
+	t.Logf("%d bytes", len(f.Body))
 	if n := bytes.Count(f.Body, []byte("User-agent: ")); n != 1001 {
 		t.Errorf("%d crawlers are named", n)
 	}
@@ -51,7 +51,7 @@ func TestTooLarge(t *testing.T) {
 	spec := &policy.Spec{Rules: []policy.Rule{crawlRule(1, "AlphaBot", false, "/x"), crawlRule(7, "everyone", false, patterns...)}}
 	f, problems := Render(compile(t, spec), "", Options{})
 	if got := codes(problems); !slices.Equal(got, []string{"error robots-txt-too-large 7"}) || len(f.Body) < MaxFile {
-		t.Errorf("%q, %d octets", got, len(f.Body))
+		t.Errorf("%q, %d bytes", got, len(f.Body))
 	}
 	spec.Rules[1].Hosts = []policy.Host{"big.example.com"}
 	if got := codes(Check(compile(t, spec), Options{})); !slices.Equal(got, []string{"error robots-txt-too-large 7"}) {
@@ -77,7 +77,7 @@ func TestManyClasses(t *testing.T) {
 		}
 		f, problems := Render(compile(t, spec), "", Options{})
 		if got := codes(problems); !slices.Equal(got, c.codes) {
-			t.Errorf("%s: %q, %d octets", c.own, got, len(f.Body))
+			t.Errorf("%s: %q, %d bytes", c.own, got, len(f.Body))
 		}
 	}
 }
@@ -165,7 +165,7 @@ func TestLineTooLong(t *testing.T) {
 }
 
 // Patterns that cross by the thousand are too much for ACAP records, and a few of the
-// losses of a permission tell what there is to tell.
+// losses of a permission say all there is to say.
 func TestACAPCrossingsAreBounded(t *testing.T) {
 	rules := func(permissions, prohibitions int) []policy.Rule {
 		host, everywhere := policy.Rule{For: []policy.Audience{{}}}, policy.Rule{For: []policy.Audience{{}}}
@@ -187,9 +187,9 @@ func TestACAPCrossingsAreBounded(t *testing.T) {
 	}{{100, 10, "acap-undecidable"}, {10_000, 100, "acap-cross"}} {
 		p := compile(t, &policy.Spec{Publish: policy.Publish{ACAP: policy.On}, Rules: rules(c.permissions, c.prohibitions)})
 		_, problems := Render(p, "www.example.com", Options{})
-		told, times := map[string]int{}, map[policy.Pos]int{}
+		reported, times := map[string]int{}, map[policy.Pos]int{}
 		for _, p := range problems {
-			told[p.Code]++
+			reported[p.Code]++
 			times[p.Pos]++
 			if times[p.Pos] > 3 {
 				t.Errorf("%d permissions, %d prohibitions: %v", c.permissions, c.prohibitions, p)
@@ -198,8 +198,8 @@ func TestACAPCrossingsAreBounded(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		}
-		if told[c.code] == 0 || c.code == "acap-cross" && told[c.code] != 1 || c.code != "acap-cross" && told["acap-cross"] > 0 {
-			t.Errorf("%d permissions, %d prohibitions: %v", c.permissions, c.prohibitions, told)
+		if reported[c.code] == 0 || c.code == "acap-cross" && reported[c.code] != 1 || c.code != "acap-cross" && reported["acap-cross"] > 0 {
+			t.Errorf("%d permissions, %d prohibitions: %v", c.permissions, c.prohibitions, reported)
 		}
 	}
 }

@@ -50,18 +50,18 @@ func (x *Other) SaysNothing() bool { return len(x.file.groups)+len(x.file.sitema
 // before the other file's lines. Crawl-delays are taken over where the policy
 // states none, Content-Usage and Content-Signal where it states no preference
 // about AI and search, App-Directives where it has none, and sitemaps are added.
-// What else the other file says is left out, and told: a reader could not tell
+// What else the other file says is left out and noted: a reader could not tell
 // ours from theirs. With a problem that is an error the result must not be
 // published.
 func Merge(p *policy.Policy, host string, other *Other, o Options) (*File, []policy.Problem, []Note) {
-	d, problems, told := newLayout(p).drawMerged(host, other)
+	d, problems, notes := newLayout(p).drawMerged(host, other)
 	v := d.vary(p, host, o)
 	problems = append(problems, other.addSitemaps(d, &v)...)
 	body := slices.Concat(v.front, d.head, v.sitemaps, d.tail)
 	if len(body) > MaxFile {
 		problems = append(problems, tooLarge(p, len(body)))
 	}
-	return &File{Body: body, ETag: d.etag(v), Losses: d.losses, drawn: d}, problems, told
+	return &File{Body: body, ETag: d.etag(v), Losses: d.losses, drawn: d}, problems, notes
 }
 
 // maxDrawings bounds how often a merged file is made that comes out too large.
@@ -93,27 +93,27 @@ func (l *layout) drawMerged(host string, other *Other) (*drawing, []policy.Probl
 	return d, problems, other.leftOut(l.speaks)
 }
 
-// leftOut tells what a merged file has nothing of.
+// leftOut notes what a merged file lacks.
 func (x *Other) leftOut(policy spokenOf) []Note {
-	told := slices.Clone(x.file.told)
+	notes := slices.Clone(x.file.notes)
 	for _, g := range x.file.groups {
 		for _, l := range g.lines {
 			if _, why := l.carried(policy); why != "" {
-				told = append(told, Note{Line: l.line, Message: fmt.Sprintf("%q is left out: %s", l.key+": "+l.value, why)})
+				notes = append(notes, Note{Line: l.line, Message: fmt.Sprintf("%q is left out: %s", l.key+": "+l.value, why)})
 			}
 		}
 	}
 	for _, g := range x.file.purposes {
-		told = append(told, Note{Line: g.line, Message: fmt.Sprintf("what is said to the purpose %q is left out: state it in the policy", g.tokens[0])})
+		notes = append(notes, Note{Line: g.line, Message: fmt.Sprintf("what is said to the purpose %q is left out: state it in the policy", g.tokens[0])})
 	}
 	if x.file.acap {
-		told = append(told, Note{Message: "ACAP records are left out: state them in the policy"})
+		notes = append(notes, Note{Message: "ACAP records are left out: state them in the policy"})
 	}
 	for _, l := range x.file.licenses {
-		told = append(told, Note{Line: l.line, Message: fmt.Sprintf("the licence %q is left out: state it in the policy", l.value)})
+		notes = append(notes, Note{Line: l.line, Message: fmt.Sprintf("the licence %q is left out: state it in the policy", l.value)})
 	}
-	slices.SortStableFunc(told, func(a, b Note) int { return a.Line - b.Line })
-	return slices.Compact(told) // a line of several crawlers is one
+	slices.SortStableFunc(notes, func(a, b Note) int { return a.Line - b.Line })
+	return slices.Compact(notes) // a line of several crawlers is one
 }
 
 // addSitemaps adds the file's sitemaps to those of the policy, as many as fit.
@@ -194,7 +194,7 @@ func (l foreignLine) carried(policy spokenOf) (line, why string) {
 	case l.key != "app-directives" && policy.preferences:
 		return "", "the policy states preferences about AI or search, and where a line of them has a longer path it would replace the policy's"
 	case !printable(l.value) || len(line) > MaxLine:
-		return "", "it is no text, or longer than crawlers read"
+		return "", "it is not text, or is longer than crawlers read"
 	}
 	return line, ""
 }

@@ -156,26 +156,26 @@ func TestMergeManyNamesOfManyRules(t *testing.T) {
 	}
 }
 
-func TestMergeTellsWhatItLeavesOut(t *testing.T) {
+func TestMergeReportsWhatItLeavesOut(t *testing.T) {
 	other := "\ufeffUser-agent: *\rDisallow: /theirs\rCrawl-delay: 3\rContent-Signal: ai-train=no\rACAP-crawler: *\rSitemap: https://example.org/s.xml\rHost: x\r"
 	spec := &policy.Spec{Sitemaps: []string{"/ours.xml"}, Rules: []policy.Rule{{
 		For:        []policy.Audience{{Kind: policy.ForToken, Name: "AlphaBot"}},
 		Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/ours")}},
 	}}}
-	f, _, told := Merge(compile(t, spec), "www.example.com", ParseOther([]byte(other)), Options{})
+	f, _, notes := Merge(compile(t, spec), "www.example.com", ParseOther([]byte(other)), Options{})
 	want := "User-agent: *\n# from the robots.txt of the site\nDisallow: /theirs\nCrawl-delay: 3\nContent-Signal: ai-train=no\n\n" +
 		"User-agent: AlphaBot\nDisallow: /ours\n# from the robots.txt of the site\nDisallow: /theirs\nCrawl-delay: 3\nContent-Signal: ai-train=no\n\n" +
 		"Sitemap: https://www.example.com/ours.xml\n# from the robots.txt of the site\nSitemap: https://example.org/s.xml\n"
 	if string(f.Body) != want {
 		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
 	}
-	if len(told) != 2 { // the record of ACAP, and Host
-		t.Errorf("%+v", told)
+	if len(notes) != 2 { // the record of ACAP, and Host
+		t.Errorf("%+v", notes)
 	}
 	spec.Rules[0].Statements = append(spec.Rules[0].Statements, policy.Statement{Usage: policy.TrainAI, Pattern: pathpattern.All})
-	f, _, told = Merge(compile(t, spec), "www.example.com", ParseOther([]byte(other)), Options{})
-	if strings.Contains(string(f.Body), "Signal") || len(told) != 3 {
-		t.Errorf("where the policy has preferences of its own: %+v\n%s", told, f.Body)
+	f, _, notes = Merge(compile(t, spec), "www.example.com", ParseOther([]byte(other)), Options{})
+	if strings.Contains(string(f.Body), "Signal") || len(notes) != 3 {
+		t.Errorf("where the policy has preferences of its own: %+v\n%s", notes, f.Body)
 	}
 }
 
@@ -186,9 +186,9 @@ func TestMergePreferencesBesideOther(t *testing.T) {
 		For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.Other, Pattern: pathpattern.All}},
 	}}}
 	other := "User-agent: *\nAllow: /\nContent-Usage: /open/ train-ai=y\nContent-Signal: ai-train=yes\n"
-	f, _, told := Merge(compile(t, spec), "", ParseOther([]byte(other)), Options{})
-	if got, _ := crawlertest.ReadRobotsTxt(string(f.Body)).Extension("content-usage", "AlphaBot", "/open/x"); got != "train-ai=n, ai-use=n, search=n" || len(told) != 2 {
-		t.Errorf("%q, told %v, in\n%s", got, told, f.Body)
+	f, _, notes := Merge(compile(t, spec), "", ParseOther([]byte(other)), Options{})
+	if got, _ := crawlertest.ReadRobotsTxt(string(f.Body)).Extension("content-usage", "AlphaBot", "/open/x"); got != "train-ai=n, ai-use=n, search=n" || len(notes) != 2 {
+		t.Errorf("%q, notes %v, in\n%s", got, notes, f.Body)
 	}
 }
 
@@ -222,9 +222,9 @@ func TestImportOfExtensions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, told := im.Spec, im.Notes
-	if len(told) != 2 {
-		t.Errorf("%+v", told)
+	spec, notes := im.Spec, im.Notes
+	if len(notes) != 2 {
+		t.Errorf("%+v", notes)
 	}
 	f := render(t, compile(t, spec), "")
 	want := "User-agent: *\nDisallow:\nCrawl-delay: 2.5\nApp-Directives: examplesearch;widgets=?0\nApp-Directives: /images/ examplesearch;widgets=?0, other;x\n" +
@@ -284,7 +284,7 @@ func TestMergeTooLarge(t *testing.T) {
 	p = compile(t, p.Spec())
 	f, problems, _ := Merge(p, "www.example.com", ParseOther([]byte(file.String())), Options{})
 	if len(f.Body) > MaxFile {
-		t.Fatalf("%d octets", len(f.Body))
+		t.Fatalf("%d bytes", len(f.Body))
 	}
 	if !slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Code == "merge-too-large" && p.Severity == policy.Warning }) {
 		t.Errorf("%+v", problems)
@@ -313,7 +313,7 @@ func TestMergeTooLarge(t *testing.T) {
 // is reported as a line that cannot mean what it says, once for the groups that it is of.
 func TestMergeURLInDisallow(t *testing.T) {
 	file := "User-agent: Bingbot\nUser-agent: *\nDisallow: https://other.example/\nDisallow: /x/\n"
-	f, problems, told := Merge(compile(t, &policy.Spec{}), "www.example.com", ParseOther([]byte(file)), Options{})
+	f, problems, notes := Merge(compile(t, &policy.Spec{}), "www.example.com", ParseOther([]byte(file)), Options{})
 	if len(problems) > 0 {
 		t.Errorf("%+v", problems)
 	}
@@ -323,7 +323,7 @@ func TestMergeURLInDisallow(t *testing.T) {
 			t.Errorf("%s: want open %v in\n%s", path, open, f.Body)
 		}
 	}
-	if len(told) != 1 || told[0].Line != 3 || !told[0].Wrong {
-		t.Errorf("%+v", told)
+	if len(notes) != 1 || notes[0].Line != 3 || !notes[0].Wrong {
+		t.Errorf("%+v", notes)
 	}
 }

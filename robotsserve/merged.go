@@ -21,7 +21,7 @@ const maxMerged = 32
 // Merging with a file of thousands of groups takes a second or two. It goes on in the
 // background, for one file at a time while others wait, and a request waits for it for
 // mergeWait: a file like those of nearly all sites is merged by then. Until it is,
-// crawlers would be told less than the site's file says.
+// crawlers would learn less than the site's file says.
 const (
 	maxMerging = 16 // with those that wait
 	mergeWait  = 3 * time.Second
@@ -37,7 +37,7 @@ type mergedSites struct {
 	last    atomic.Pointer[filledMerge]
 }
 
-// filledMerge is what was served to a host, of which only the last is kept, as
+// filledMerge is what was served to a host, of which only the last is cached, as
 // with filled: of a file with very many sitemaps it costs more than all the rest.
 type filledMerge struct {
 	site  *site
@@ -155,18 +155,18 @@ func (s *Server) mergedContent(ctx context.Context, site *site, host string, a A
 // merge merges a site and another file, nil where that cannot be.
 func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	var problems []policy.Problem
-	var told []Note
+	var notes []Note
 	defer func() {
 		if p := recover(); p != nil { // nothing else would catch it
 			m = nil
 			problems = append(problems, policy.Problem{Severity: policy.Error, Code: "not-merged", Message: fmt.Sprintf("merging failed: panic: %v; please report it with the file", p)})
 		}
-		if a.Tell != nil {
-			a.Tell(problems, told)
+		if a.Report != nil {
+			a.Report(problems, notes)
 		}
 	}()
 	var d *drawing
-	d, problems, told = newLayout(s.p).drawMerged(site.host, a.Other)
+	d, problems, notes = newLayout(s.p).drawMerged(site.host, a.Other)
 	if len(d.head)+len(d.tail) > MaxFile {
 		problems = append(problems, tooLarge(s.p, len(d.head)+len(d.tail)))
 	}

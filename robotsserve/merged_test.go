@@ -90,10 +90,10 @@ func TestMergeInTheBackground(t *testing.T) {
 		s := NewServer(compile(t, manyStatements(1)), ServeOptions{})
 		file := func(path string) *Other { return ParseOther([]byte("User-agent: *\nDisallow: " + path + "\n")) }
 		one, two := file("/one/"), file("/two/")
-		var told []string
+		var reported []string
 		get := func(a Answer) string {
 			a.CacheControl, a.Meanwhile = "max-age=3600", "max-age=60"
-			a.Tell = func(ps []policy.Problem, _ []Note) { told = append(told, fmt.Sprint(len(ps))) }
+			a.Report = func(ps []policy.Problem, _ []Note) { reported = append(reported, fmt.Sprint(len(ps))) }
 			r := httptest.NewRequest("GET", "http://www.example.com/robots.txt", nil)
 			w := httptest.NewRecorder()
 			s.Serve(w, r, a)
@@ -127,8 +127,8 @@ func TestMergeInTheBackground(t *testing.T) {
 		step("it is merged", Answer{Other: two, Before: one}, "max-age=3600 /ours/0/ /two/")
 		s.merged.mu.Lock()
 		defer s.merged.mu.Unlock()
-		if s.merged.running != 0 || len(told) != 1 {
-			t.Errorf("%d are being merged; told %q", s.merged.running, told)
+		if s.merged.running != 0 || len(reported) != 1 {
+			t.Errorf("%d are being merged; reported %q", s.merged.running, reported)
 		}
 	})
 }
@@ -136,12 +136,12 @@ func TestMergeInTheBackground(t *testing.T) {
 // A panic while merging is an error of that file alone.
 func TestMergePanics(t *testing.T) {
 	s := NewServer(compile(t, manyStatements(1)), ServeOptions{})
-	var told []policy.Problem
-	a := Answer{Other: &Other{file: &foreign{groups: []*foreignGroup{nil}}}, Tell: func(ps []policy.Problem, _ []Note) { told = ps }}
+	var reported []policy.Problem
+	a := Answer{Other: &Other{file: &foreign{groups: []*foreignGroup{nil}}}, Report: func(ps []policy.Problem, _ []Note) { reported = ps }}
 	if c, settled := s.mergedContent(t.Context(), s.other, "www.example.com", a); c != nil || !settled {
 		t.Errorf("%v %v", c, settled)
 	}
-	if len(told) != 1 || told[0].Code != "not-merged" || !strings.Contains(told[0].Message, "panic") {
-		t.Errorf("%+v", told)
+	if len(reported) != 1 || reported[0].Code != "not-merged" || !strings.Contains(reported[0].Message, "panic") {
+		t.Errorf("%+v", reported)
 	}
 }

@@ -31,7 +31,7 @@ func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 		t.Helper()
 		read := crawlertest.ReadRobotsTxt(body)
 		if len(body) > MaxFile || read.Allowed("nobody", "/theirs/") || read.Allowed("nobody", "/ours/7/") {
-			t.Errorf("%d octets, not the rules of both", len(body))
+			t.Errorf("%d bytes, not the rules of both", len(body))
 		}
 		if n := strings.Count(body, "Sitemap: "); n < 10000 || !strings.Contains(body, "/ours.xml\n") || !strings.Contains(body, "/0\n") {
 			t.Errorf("%d sitemaps are left", n)
@@ -43,23 +43,23 @@ func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 	f, problems, _ := Merge(p, "www.example.com", other, Options{})
 	check(string(f.Body), problems)
 	s := NewServer(p, ServeOptions{})
-	var told []policy.Problem
-	c, _ := s.mergedContent(t.Context(), s.other, "www.example.com", Answer{Other: other, Tell: func(ps []policy.Problem, _ []Note) { told = ps }})
+	var notes []policy.Problem
+	c, _ := s.mergedContent(t.Context(), s.other, "www.example.com", Answer{Other: other, Report: func(ps []policy.Problem, _ []Note) { notes = ps }})
 	if c == nil {
 		t.Fatal("the site's file is left out")
 	}
-	check(string(slices.Concat(c.identity.parts...)), told)
+	check(string(slices.Concat(c.identity.parts...)), notes)
 }
 
 // A group of draft-illyes-rep-purpose-00 is for clients, and those that name no purpose
 // must not take it for theirs: it is left out, and reported.
-func TestMergeTellsOfPurposes(t *testing.T) {
+func TestMergeReportsPurposes(t *testing.T) {
 	file := "User-agent: *\nDisallow: /all/\n\nUser-Agent-Purpose: training\nDisallow: /\n"
-	f, _, told := Merge(compile(t, &policy.Spec{}), "www.example.com", ParseOther([]byte(file)), Options{})
+	f, _, notes := Merge(compile(t, &policy.Spec{}), "www.example.com", ParseOther([]byte(file)), Options{})
 	if want := "User-agent: *\n# from the robots.txt of the site\nDisallow: /all/\n"; string(f.Body) != want {
 		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
 	}
-	if len(told) != 1 || told[0].Line != 4 || !strings.Contains(told[0].Message, `"training"`) {
-		t.Errorf("%+v", told)
+	if len(notes) != 1 || notes[0].Line != 4 || !strings.Contains(notes[0].Message, `"training"`) {
+		t.Errorf("%+v", notes)
 	}
 }

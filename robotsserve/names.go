@@ -224,7 +224,7 @@ func (b *nameOrder) next() *group {
 	return nil
 }
 
-// release tells that tokens are printed.
+// release says that tokens are printed.
 func (b *nameOrder) release(tokens []string) {
 	for _, t := range tokens {
 		for _, part := range b.parts[b.layout.lower(t)] {

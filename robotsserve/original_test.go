@@ -24,7 +24,7 @@ type originalRule struct {
 	line    int
 	allow   bool
 	pattern string
-	size    int  // octets, after percent-encoding what RFC 9309 section 2.2.2 says
+	size    int  // bytes, after percent-encoding what RFC 9309 section 2.2.2 says
 	encoded bool // it is written with "%"
 }
 
@@ -34,8 +34,8 @@ func readOriginal(data []byte, instead map[int]string) *original {
 	var to []string
 	ruled := false
 	for i, line := range originalLines(data) {
-		if told, ok := instead[i+1]; ok {
-			line = told
+		if replaced, ok := instead[i+1]; ok {
+			line = replaced
 		}
 		line, _, _ = strings.Cut(line, "#")
 		key, value, ok := strings.Cut(line, ":")
@@ -104,7 +104,7 @@ func originalText(data []byte) string {
 
 const hexDigits = "0123456789ABCDEF"
 
-// originalNormal encodes a path, or a pattern if wild is set, so that equal octets
+// originalNormal encodes a path, or a pattern if wild is set, so that equal bytes
 // look the same.
 func originalNormal(s string, wild bool) string {
 	var b strings.Builder

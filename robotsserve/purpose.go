@@ -131,7 +131,7 @@ func (g *grouping) isPurpose(name string, rule *policy.Rule) bool {
 	var why string
 	switch {
 	case strings.Trim(name, letters+digits) != "" || read == "":
-		why = "such a name starts with a letter, and has letters, digits, - and _ only"
+		why = "such a name starts with a letter and contains only letters, digits, - and _"
 	case g.p.Crawler(name) != 0, g.p.Crawler(read) != 0:
 		why = "some crawlers would take it for the crawler of that name"
 	default:

@@ -72,8 +72,8 @@ func TestPurposeGroupsAgreeWithDecide(t *testing.T) {
 				}
 				got := naive.Allowed("purpose", pathpattern.NormalizePath(path))
 				if got != want && want && slices.ContainsFunc(f.Losses, func(l Loss) bool {
-					told := slices.Contains(purposes, l.Purpose) || !known && slices.Contains(l.Crawlers, "*")
-					return told && l.Paths.Match(pathpattern.NormalizePath(path))
+					holds := slices.Contains(purposes, l.Purpose) || !known && slices.Contains(l.Crawlers, "*")
+					return holds && l.Paths.Match(pathpattern.NormalizePath(path))
 				}) {
 					counts["not-flattenable"]++
 					continue

@@ -35,9 +35,9 @@ type foreign struct {
 	page     bool           // it is one in HTML
 	comments map[int]string // of lines, without "#"
 	header   string         // the comments of no line
-	told     []Note
+	notes    []Note
 
-	whole   func(name string) bool // a name is one, whatever octets it has
+	whole   func(name string) bool // a name is one, whatever bytes it has
 	pending []string               // comments of lines to come
 }
 
@@ -55,7 +55,7 @@ type foreignRule struct {
 	line    int
 	allow   bool
 	pattern pathpattern.Pattern
-	size    int // the octets by which Google's parser compares: as written, with octets beyond ASCII encoded
+	size    int // the bytes by which Google's parser compares: as written, with bytes beyond ASCII encoded
 }
 
 type foreignLine struct {
@@ -123,21 +123,21 @@ const maxToken = 200
 
 // readForeign reads what it can of any file: in UTF-8 or, with a byte order mark,
 // UTF-16, with lines that end in CR, LF or both, with mistakes. A name that whole
-// accepts is not cut at its first octet that a product token cannot have.
+// accepts is not cut at its first byte that a product token cannot have.
 func readForeign(data []byte, whole func(name string) bool) *foreign {
 	f := &foreign{byToken: map[string]*foreignGroup{}, comments: map[int]string{}, whole: whole}
 	if text := acap.Decode(data); string(text) != string(data) && !bytes.HasPrefix(data, []byte("\ufeff")) {
-		f.tell(1, "the file is in UTF-16, which crawlers cannot read; it is read here as if it were in UTF-8")
+		f.note(1, "the file is in UTF-16, which crawlers cannot read; it is read here as if it were in UTF-8")
 	}
 	data = acap.Decode(data)
 	if len(data) > maxRead {
-		f.tell(1+bytes.Count(data[:maxRead], []byte("\n")), "the file is over 500 KiB; crawlers do not read what follows, and it is left out")
+		f.note(1+bytes.Count(data[:maxRead], []byte("\n")), "the file is over 500 KiB; crawlers do not read what follows, and it is left out")
 		data = data[:maxRead]
 	}
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	text = strings.ReplaceAll(text, "\r", "\n")
 	if f.page = strings.HasPrefix(strings.TrimLeft(text, " \t\n"), "<"); f.page {
-		f.tell(1, "this is a web page, not a robots.txt")
+		f.note(1, "this is a web page, not a robots.txt")
 	}
 	b := foreignBlock{foreign: f}
 	n := 0
@@ -184,7 +184,7 @@ func (f *foreignBlock) read(n int, line string) {
 		f.agent(n, key, value)
 	case len(f.current) == 0:
 		if !f.page {
-			f.tell(n, "%q stands before any User-agent line, so no crawler reads it", strings.TrimSpace(before))
+			f.note(n, "%q stands before any User-agent line, so no crawler reads it", strings.TrimSpace(before))
 		}
 	default:
 		f.line(n, key, value)
@@ -196,7 +196,7 @@ func (f *foreignBlock) agent(n int, key, value string) {
 	if !f.opening {
 		f.current, f.opening = nil, true
 	} else if f.between && len(f.current) > 0 {
-		f.tell(n, "no Allow or Disallow stands between this line and those for %s, so that by RFC 9309 what follows is for them too; write \"Allow: /\" before this line if it is not", f.current[len(f.current)-1].tokens[0])
+		f.note(n, "no Allow or Disallow stands between this line and those for %s, so that by RFC 9309 what follows is for them too; write \"Allow: /\" before this line if it is not", f.current[len(f.current)-1].tokens[0])
 	}
 	f.between = false
 	if key == "user-agent-purpose" {
@@ -214,7 +214,7 @@ func (f *foreignBlock) line(n int, key, value string) {
 	if f.lines += len(f.current); f.lines > maxForeignLines {
 		if !f.over {
 			f.over = true
-			f.tell(n, "so many lines are for so many crawlers that this and what follows is not read")
+			f.note(n, "so many lines are for so many crawlers that this and what follows is not read")
 		}
 		return
 	}
@@ -249,13 +249,13 @@ func (f *foreign) comment(n int) {
 	}
 }
 
-func (f *foreign) tell(line int, format string, args ...any) {
-	f.told = append(f.told, Note{Line: line, Message: fmt.Sprintf(format, args...)})
+func (f *foreign) note(line int, format string, args ...any) {
+	f.notes = append(f.notes, Note{Line: line, Message: fmt.Sprintf(format, args...)})
 }
 
-// wrong tells of a line that does not do what its author can have meant.
+// wrong notes a line that does not do what its author can have meant.
 func (f *foreign) wrong(line int, format string, args ...any) {
-	f.told = append(f.told, Note{Line: line, Message: fmt.Sprintf(format, args...), Wrong: true})
+	f.notes = append(f.notes, Note{Line: line, Message: fmt.Sprintf(format, args...), Wrong: true})
 }
 
 // split cuts a line without its comment into key and value.
@@ -276,7 +276,7 @@ func (f *foreign) split(n int, line string) (key, value string, ok bool) {
 	known := keyOfLine(key)
 	if !ok || known == "" {
 		if !f.page {
-			f.tell(n, "%s", leftOut(key, line))
+			f.note(n, "%s", leftOut(key, line))
 		}
 		return "", "", false
 	}
@@ -284,7 +284,7 @@ func (f *foreign) split(n int, line string) (key, value string, ok bool) {
 		return known, value, true
 	}
 	if value = strings.TrimSpace(value); known != key || !colon {
-		f.tell(n, "%q is read as %q, as Google's parser does", line, known+": "+value)
+		f.note(n, "%q is read as %q, as Google's parser does", line, known+": "+value)
 	}
 	return known, value, true
 }
@@ -293,11 +293,11 @@ func (f *foreign) split(n int, line string) (key, value string, ok bool) {
 func (f *foreign) group(n int, value string) *foreignGroup {
 	token := f.token(value)
 	if token == "" || !printable(token) || len(token) > maxToken {
-		f.tell(n, "%q names no crawler; what it says is left out", value)
+		f.note(n, "%q names no crawler; what it says is left out", value)
 		return &foreignGroup{line: n, tokens: []string{value}} // whose lines are of nobody
 	}
 	if name, _, _ := strings.Cut(value, "/"); token != strings.Join(strings.Fields(name), " ") {
-		f.tell(n, "the name %q is read as %q, as Google's parser does", value, token)
+		f.note(n, "the name %q is read as %q, as Google's parser does", value, token)
 	}
 	g := f.byToken[strings.ToLower(token)]
 	if g == nil {
@@ -323,7 +323,7 @@ func (f *foreign) purpose(n int, value string) *foreignGroup {
 }
 
 // token is the product token that a User-agent line names: a "*" for everybody, also if
-// words follow it; a name that is known; or what comes before the first octet that no
+// words follow it; a name that is known; or what comes before the first byte that no
 // token has. Google's parser also cuts it at a digit, which names have.
 func (f *foreign) token(value string) string {
 	if first, _, _ := strings.Cut(value, " "); first == "*" || strings.HasPrefix(value, "*\t") {
@@ -333,15 +333,15 @@ func (f *foreign) token(value string) string {
 	if name = strings.Join(strings.Fields(name), " "); name != "" && f.whole(name) {
 		return name
 	}
-	return strings.TrimRight(name[:len(name)-len(strings.TrimLeft(name, tokenOctets))], " ")
+	return strings.TrimRight(name[:len(name)-len(strings.TrimLeft(name, tokenBytes))], " ")
 }
 
-const tokenOctets = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+const tokenBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
 // mayBeName reports whether a text can be a name that is not in any catalogue: one or a
 // few words.
 func mayBeName(s string) bool {
-	return strings.Trim(s, tokenOctets+". !") == "" && strings.Trim(s, "-_. !") != ""
+	return strings.Trim(s, tokenBytes+". !") == "" && strings.Trim(s, "-_. !") != ""
 }
 
 // rules are what an Allow or Disallow line says, nil for nothing.
@@ -393,7 +393,7 @@ func foreignPattern(value string) (pathpattern.Pattern, bool) {
 }
 
 // writtenSize is the length by which Google's parser compares a pattern: as it is
-// written, with octets beyond ASCII encoded.
+// written, with bytes beyond ASCII encoded.
 func writtenSize(value string) int {
 	n := len(value)
 	for i := range len(value) {

@@ -16,7 +16,7 @@ import (
 )
 
 // The limits of readers: Google's parser reads 500 KiB of a file (RFC 9309
-// section 2.5 asks for as much) and cuts a line at 2083 * 8 octets.
+// section 2.5 asks for as much) and cuts a line at 2083 * 8 bytes.
 const (
 	MaxFile = 500 << 10
 	MaxLine = 16 << 10
@@ -79,7 +79,7 @@ func tooLarge(p *policy.Policy, n int) policy.Problem {
 func tooMuch(p *policy.Policy) policy.Problem {
 	return policy.Problem{
 		Severity: policy.Error, Code: "robots-txt-too-large", Pos: largestRule(p),
-		Message: "so many crawlers have crawl rules of their own beside so many rules for everyone that rendering robots.txt would take minutes; " +
+		Message: "there are so many crawl rules for single crawlers and for everyone that rendering robots.txt would take minutes; " +
 			"write rules for categories or operators instead of for each crawler",
 	}
 }

@@ -43,11 +43,11 @@ type Answer struct {
 	// Meanwhile is the Cache-Control of what is served while Other is being merged; ""
 	// means CacheControl.
 	Meanwhile string
-	// Tell is told once of each merged file what Merge says of it; it may be nil.
-	Tell func([]policy.Problem, []Note)
+	// Report is called once for each merged file with what Merge says about it; it may be nil.
+	Report func([]policy.Problem, []Note)
 }
 
-// CacheControl is the value of Cache-Control that lets a robots.txt be kept for
+// CacheControl is the value of Cache-Control that lets a robots.txt be cached for
 // so long, but not longer than MaxMaxAge; for less than a second it is no-cache.
 func CacheControl(maxAge time.Duration) string {
 	seconds := int64(min(maxAge, MaxMaxAge) / time.Second)
@@ -119,7 +119,7 @@ func Hosts(p *policy.Policy) []policy.Host {
 	return append(hosts, "")
 }
 
-// maxTooLarge is for how many hosts Check tells that their files are too large:
+// maxTooLarge is for how many hosts Check reports that their files are too large:
 // these take the longest, and one is enough for the policy not to be served.
 const maxTooLarge = 2
 

@@ -175,7 +175,7 @@ func TestServeConditionsAndRanges(t *testing.T) {
 				t.Errorf("%s, %s: %s is %v %q", encoding, c.header, c.value, r.Status, got)
 			}
 			if c.status == 206 && r.Header.Get("Content-Length") != fmt.Sprint(len(c.want)) {
-				t.Errorf("%s, %s: Content-Length is %s for %d octets", encoding, c.value, r.Header.Get("Content-Length"), len(c.want))
+				t.Errorf("%s, %s: Content-Length is %s for %d bytes", encoding, c.value, r.Header.Get("Content-Length"), len(c.want))
 			}
 			if c.status == 304 && (r.Header.Get("ETag") != tag || r.Header.Get("Cache-Control") == "" || r.Header.Get("Vary") == "" ||
 				r.Header.Get("Content-Encoding") != "" || r.Header.Get("X-Content-Type-Options") != "") {
@@ -270,9 +270,9 @@ func TestFloodOfHosts(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	t.Logf("%d hosts: %d octets kept, %d allocated for each", n, int64(after.HeapAlloc)-int64(before.HeapAlloc), (after.TotalAlloc-before.TotalAlloc)/n)
+	t.Logf("%d hosts: %d bytes kept, %d allocated for each", n, int64(after.HeapAlloc)-int64(before.HeapAlloc), (after.TotalAlloc-before.TotalAlloc)/n)
 	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > n {
-		t.Errorf("%d octets are kept of %d hosts", kept, n)
+		t.Errorf("%d bytes are kept of %d hosts", kept, n)
 	}
 }
 
@@ -352,7 +352,7 @@ func TestPartsReader(t *testing.T) {
 					break
 				}
 				if n == 0 || err != nil {
-					t.Fatalf("%d octets, %v", n, err)
+					t.Fatalf("%d bytes, %v", n, err)
 				}
 			}
 			if want := all[min(from, len(all)):]; b.String() != want {

@@ -31,7 +31,7 @@ func printed(l *line) []Line {
 	return []Line{first, second}
 }
 
-// spellings are octets of a path that some readers do not bring into the normal form of
+// spellings are bytes of a path that some readers do not bring into the normal form of
 // RFC 9309 section 2.2.2, in normal form and as such readers meet them in a URL. Google's
 // parser and temoto/robotstxt compare URLs as they come; robots-parser (npm) encodes
 // brackets in URLs and not in the file.

@@ -36,7 +36,7 @@ func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 			t.Fatalf("%v\n%s", problems[i], describe(spec))
 		}
 		read, theirs, everyone := crawlertest.ReadRobotsTxt(string(f.Body)), crawlertest.ReadRobotsTxt(other), policytest.NewEveryone(spec)
-		judge := func(token, path string, want bool) {
+		check := func(token, path string, want bool) {
 			n["decisions"]++
 			switch got := read.Allowed(token, path); {
 			case got == want:
@@ -59,10 +59,10 @@ func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 			if asked.Usage = policy.TrainAI; policytest.Decide(spec, asked).Verdict == policy.Disallowed {
 				want = policy.Disallowed
 			}
-			judge("Beta-Extended", path, want != policy.Disallowed)
+			check("Beta-Extended", path, want != policy.Disallowed)
 			for i, token := range spec.Publish.UsageTokens {
 				if strings.Contains(string(f.Body), token) {
-					judge(token, path, everyone.Verdict(host, path, policy.RightsUsages()[i]) != policy.Disallowed)
+					check(token, path, everyone.Verdict(host, path, policy.RightsUsages()[i]) != policy.Disallowed)
 				}
 			}
 		}

@@ -94,7 +94,7 @@ func (a *applier) set(name string, lines []string) {
 	a.header[name] = lines
 }
 
-// alone tells whether ours can go out as they are, and puts them out if so.
+// alone reports whether ours can go out as they are, and puts them out if so.
 func (a *applier) alone(name string, ours []string) bool {
 	theirs := a.header[name]
 	switch {

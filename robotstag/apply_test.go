@@ -53,7 +53,7 @@ func TestMergeRobotsTag(t *testing.T) {
 		{"capitals in rules", []string{"ExampleBot;NOFOLLOW"}, "*;noindex, examplebot;nofollow, ourbot;nofollow", []Kind{Repaired}},
 		{"token as a string", []string{`"ExampleBot";nofollow`}, "*;noindex, examplebot;nofollow, ourbot;nofollow", []Kind{Repaired}},
 		{"token that has no key", []string{`"_bot";nofollow, foo/1;nofollow`}, "*;noindex, ourbot;nofollow", []Kind{Repaired, BadToken, BadToken}},
-		{"comma in a string, in a line to mend", []string{`*;note="a, b";nosnippet, ExampleBot;`}, `*;noindex;nosnippet;note="a, b", ourbot;nofollow`, []Kind{Repaired}},
+		{"comma in a string, in a line to repair", []string{`*;note="a, b";nosnippet, ExampleBot;`}, `*;noindex;nosnippet;note="a, b", ourbot;nofollow`, []Kind{Repaired}},
 		{"comma in a string", []string{`*;note="a, b;c=(";nosnippet`}, `*;noindex;nosnippet;note="a, b;c=(", ourbot;nofollow`, nil},
 		{"what RFC 8941 has not", []string{"*;unavailable_after=@1798761599"}, `*;noindex;unavailable_after="2026-12-31T23:59:59Z", ourbot;nofollow`, nil},
 		{"comma at the end", []string{"*;nosnippet, "}, "*;noindex;nosnippet, ourbot;nofollow", []Kind{Repaired}},
@@ -200,7 +200,7 @@ func TestMergeLimits(t *testing.T) {
 		})
 	}
 	if got, problems := apply(ours, Usage{}, RobotsTagField, append(slices.Repeat([]string{"*;a=\"" + strings.Repeat("x", 200) + `"`}, 300), "*;nosnippet")...); strings.Contains(got[0], "nosnippet") || !slices.Contains(problems, Unread) {
-		t.Errorf("more than %d octets are read: %q, %v", ReadLimit, got, problems)
+		t.Errorf("more than %d bytes are read: %q, %v", ReadLimit, got, problems)
 	}
 	// What everyone's member has no room for is not taken for said.
 	if got, problems := apply(list("*", "noindex", "ourbot", "foo:2"), Usage{}, RobotsTagField, "*;foo=1, *;foo=2"); !slices.Equal(got, []string{"*;noindex;foo=1, ourbot;foo=2"}) || !slices.Equal(problems, []Kind{RuleLost}) {
@@ -212,6 +212,6 @@ func TestMergeLimits(t *testing.T) {
 	}
 	got, problems := apply(ours, Usage{}, XRobotsTagField, many...)
 	if length(got) > Limit || got[0] != "noindex" || !strings.Contains(strings.Join(got, ", "), "ourbot: nofollow") || !slices.Contains(problems, TooLong) && !slices.Contains(problems, Unread) {
-		t.Errorf("%d octets, %v: %.200q", length(got), problems, got)
+		t.Errorf("%d bytes, %v: %.200q", length(got), problems, got)
 	}
 }

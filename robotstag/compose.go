@@ -73,7 +73,7 @@ type member struct {
 }
 
 // compose writes the field for v's members and the upstream's together. What
-// does not fit in Limit is left out and told: everyone's member is put in first,
+// does not fit in Limit is left out and reported: everyone's member is put in first,
 // then v's in the order of their tokens, then the upstream's.
 func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	star := v.star.Union(upstream[Everyone]).Restrictive()

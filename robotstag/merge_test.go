@@ -134,7 +134,7 @@ func checkOurs(t *testing.T, h http.Header, v *Values) {
 	t.Helper()
 	for name, lines := range h {
 		if n := length(lines); n > Limit {
-			t.Fatalf("%s has %d octets", name, n)
+			t.Fatalf("%s has %d bytes", name, n)
 		}
 		for _, l := range lines {
 			if strings.ContainsAny(l, "\r\n\x00") {

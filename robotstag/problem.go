@@ -52,11 +52,11 @@ func (p Problem) String() string {
 	case Malformed:
 		return fmt.Sprintf("%s: the line %q cannot be understood and was left out", p.Field, p.Text)
 	case Repaired:
-		return fmt.Sprintf("%s: the line %q is not written as the field needs it; it was read as what it must mean", p.Field, p.Text)
+		return fmt.Sprintf("%s: the line %q is malformed; it was read as what it most likely means", p.Field, p.Text)
 	case TooLong:
-		return fmt.Sprintf("%s: %q does not fit in %d octets and was left out", p.Field, p.Text, Limit)
+		return fmt.Sprintf("%s: %q does not fit in %d bytes and was left out", p.Field, p.Text, Limit)
 	case Unread:
-		return fmt.Sprintf("%s: the upstream sent more than %d octets; the rest, from %q on, was left out", p.Field, ReadLimit, p.Text)
+		return fmt.Sprintf("%s: the upstream sent more than %d bytes; the rest, from %q on, was left out", p.Field, ReadLimit, p.Text)
 	case BadToken:
 		return fmt.Sprintf("the name %q cannot stand in a header field; its rules were left out", p.Text)
 	case NoRobotsTag:
@@ -64,7 +64,7 @@ func (p Problem) String() string {
 	case RuleLost:
 		return fmt.Sprintf("%s has no spelling for the rule %q", p.Field, p.Text)
 	case Long:
-		return fmt.Sprintf("%s is longer than %d octets: %q", p.Field, WarnLength, p.Text)
+		return fmt.Sprintf("%s is longer than %d bytes: %q", p.Field, WarnLength, p.Text)
 	}
 	return fmt.Sprintf("%s: %s: %q", p.Field, p.Kind, p.Text)
 }

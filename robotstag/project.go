@@ -68,7 +68,7 @@ type Source struct {
 // and when they will next change because a date in the policy passes (the zero
 // time for never). The query's usage is not looked at.
 //
-// A rule that demands a verified client cannot be told in a header, so what
+// A rule that demands a verified client cannot be expressed in a header, so what
 // holds for any client of that name is combined to the strictest.
 func Rules(p *policy.Policy, q policy.Query) (robotsrule.Set, time.Time) {
 	sources, until := Sources(p, q)

@@ -95,7 +95,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// No demand of a rule can be told in a header: the strictest answer is given.
+// No demand of a rule can be expressed in a header: the strictest decision applies.
 func TestRulesOfIdentities(t *testing.T) {
 	p := compile(t,
 		policy.Rule{For: []policy.Audience{everyone}, Statements: []policy.Statement{say(false, policy.Index, "/"), say(false, policy.TrainAI, "/")}},

@@ -73,7 +73,7 @@ func readMembers(line string) ([]Member, reading) {
 	}
 	var members []Member
 	for _, text := range splitMembers(line) {
-		found, ok := mendMember(text)
+		found, ok := repairMember(text)
 		if !ok {
 			return nil, unreadable
 		}
@@ -97,9 +97,9 @@ func legacyLine(line string) ([]Member, bool) {
 	return sortedMembers(found), true
 }
 
-// mendMember reads one member of a line that is no List: as an Item, as a member
-// of a Dictionary, or with its spelling mended.
-func mendMember(text string) ([]Member, bool) {
+// repairMember reads one member of a line that is no List: as an Item, as a member
+// of a Dictionary, or with its spelling corrected.
+func repairMember(text string) ([]Member, bool) {
 	if strings.Trim(text, " \t") == "" {
 		return nil, true
 	}
@@ -122,7 +122,7 @@ func mendMember(text string) ([]Member, bool) {
 	return members, how != unreadable
 }
 
-// respell mends what draft -02 has in its own examples (a token in capitals, a
+// respell corrects what draft -02 has in its own examples (a token in capitals, a
 // semicolon or an equals sign at the end, a left-out "*") and a colon for an
 // equals sign between a rule and its value.
 func respell(text string) string {

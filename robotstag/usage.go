@@ -145,7 +145,7 @@ func usageValue(m httpsfv.Member) UsageValue {
 }
 
 // mergeUsage writes u and the upstream's preferences in one line. Labels unknown
-// here that do not fit in Limit are left out and told.
+// here that do not fit in Limit are left out and reported.
 func mergeUsage(u Usage, up upstreamUsage, problems []Problem) ([]string, []Problem) {
 	all := u.Combine(up.known)
 	line := all.String()

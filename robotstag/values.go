@@ -33,7 +33,7 @@ const (
 )
 
 const (
-	// Limit is the longest value, in octets, that is ever written for one field,
+	// Limit is the longest value, in bytes, that is ever written for one field,
 	// the lines of X-Robots-Tag taken together. draft-illyes-repext-03 lets a
 	// reader stop there.
 	Limit = 8 << 10

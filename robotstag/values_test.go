@@ -123,7 +123,7 @@ func TestBuildLimits(t *testing.T) {
 	v, problems := Build(many, Usage{}, testNow)
 	for _, lines := range [][]string{v.RobotsTag, v.XRobotsTag} {
 		if n := length(lines); n > Limit || n < Limit-40 {
-			t.Errorf("%d octets are used of %d", n, Limit)
+			t.Errorf("%d bytes are used of %d", n, Limit)
 		}
 	}
 	if len(problems) == 0 || len(problems) > 2*maxProblems+2 || !slices.Contains(kinds(problems), TooLong) || !slices.Contains(kinds(problems), Long) {

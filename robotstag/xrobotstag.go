@@ -55,7 +55,7 @@ func splitScopes(line string, yield func(agent, rule string)) {
 	}
 }
 
-// readsBack tells whether text, as a line of X-Robots-Tag, says rules to
+// readsBack reports whether text, as a line of X-Robots-Tag, says rules to
 // everyone and nothing else.
 func readsBack(text string, rules robotsrule.Set) bool {
 	found, _ := readXRobotsTag([]string{text})
@@ -65,8 +65,8 @@ func readsBack(text string, rules robotsrule.Set) bool {
 // lastComma gives the place of the last comma of an unfinished line.
 func lastComma(line string) int { return strings.LastIndexByte(line, ',') }
 
-// eachLine calls read with each line until ReadLimit octets are used up. A line
-// that goes beyond is cut where cut says; the rest is not read and told.
+// eachLine calls read with each line until ReadLimit bytes are used up. A line
+// that goes beyond is cut where cut says; the rest is not read, which is reported.
 func eachLine(lines []string, field string, cut func(string) int, read func(string, []Problem) []Problem) (problems []Problem) {
 	left := ReadLimit
 	for _, line := range lines {

@@ -8,7 +8,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// An ordinary request is judged without allocating, whatever octets it has.
+// An ordinary request is evaluated without allocating, whatever bytes it has.
 func TestJudgingDoesNotAllocate(t *testing.T) {
 	s := load(t, `version: 1
 rules:

@@ -126,14 +126,14 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 			case p.Kind == robotstag.Long && !many:
 				problems = append(problems, policy.Problem{
 					Code: codeHeaderLong, Pos: sm.pos,
-					Message: fmt.Sprintf("the %s header for %s is longer than %d octets; readers need not look at more than %d, "+
+					Message: fmt.Sprintf("the %s header for %s is longer than %d bytes; readers need not look at more than %d, "+
 						"and what the site's own server adds must fit as well; name fewer crawlers, write it in a rule with \"for: everyone\", or write \"headers tailored\" in the Caddyfile, which sends each crawler only its own",
 						p.Field, sm.path, robotstag.WarnLength, robotstag.Limit),
 				})
 			case p.Kind == robotstag.TooLong:
 				problems = append(problems, policy.Problem{
 					Severity: policy.Error, Code: codeHeaderTooLarge, Pos: sm.pos,
-					Message: fmt.Sprintf("the %s header for %s is longer than the %d octets that readers must look at, "+
+					Message: fmt.Sprintf("the %s header for %s is longer than the %d bytes that readers must look at, "+
 						"and they would miss the rest of it; name fewer crawlers, write it in a rule with \"for: everyone\", or write \"headers tailored\" in the Caddyfile, which sends each crawler only its own",
 						p.Field, sm.path, robotstag.Limit),
 				})

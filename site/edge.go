@@ -40,7 +40,7 @@ func (s *Site) Purposes(userAgents []string) (found []string) {
 }
 
 // Edge decides about a request of a crawler; the query has the host and the target
-// as the client sent them, and its usage is not looked at. They are judged in
+// as the client sent them, and its usage is not looked at. They are evaluated in
 // every way in which servers may read them (see policy.OtherHost and
 // pathpattern.Readings) and with and without letter case: crawling is disallowed if it
 // is for one of them, and of several the one with the strictest mode decides. Only crawlers that the policy
@@ -62,18 +62,18 @@ func (s *Site) Edge(q policy.Query) Verdict {
 		v.Mode = s.Policy.Mode(v.Decision)
 	}
 	if t.more != nil || t.other != "" || t.long || t.folds {
-		v.judge(s, q, t)
+		v.evaluate(s, q, t)
 	}
 	if q.Identity == policy.Impostor {
-		if most := s.File.Spec.Enforcement.Impostors; most > policy.ModeOff && most > v.Mode {
-			v.Mode, v.Impostor = most, true
+		if mode := s.File.Spec.Enforcement.Impostors; mode > policy.ModeOff && mode > v.Mode {
+			v.Mode, v.Impostor = mode, true
 		}
 	}
 	return v
 }
 
-// judge adds what is disallowed in other readings of a target.
-func (v *Verdict) judge(s *Site, q policy.Query, t target) {
+// evaluate adds what is disallowed in other readings of a target.
+func (v *Verdict) evaluate(s *Site, q policy.Query, t target) {
 	for p, q := range s.queries(t, q) {
 		if d := p.Decide(q); d.Verdict == policy.Disallowed {
 			v.AnyCase = p.anyCase && (v.AnyCase || v.Decision.Verdict != policy.Disallowed)
@@ -85,15 +85,15 @@ func (v *Verdict) judge(s *Site, q policy.Query, t target) {
 	if !t.long {
 		return
 	}
-	v.judgeLong(s, q)
+	v.evaluateLong(s, q)
 	if t.other != "" {
 		q.Host = t.other
-		v.judgeLong(s, q)
+		v.evaluateLong(s, q)
 	}
 }
 
-// judgeLong adds a prohibition that blocks, if there is any for the crawler.
-func (v *Verdict) judgeLong(s *Site, q policy.Query) {
+// evaluateLong adds a prohibition that blocks, if there is any for the crawler.
+func (v *Verdict) evaluateLong(s *Site, q policy.Query) {
 	class := s.Policy.ClassOf(q.Crawler, q.Host)
 	for _, purpose := range append(slices.Clip(q.Purposes), "") {
 		for _, a := range s.Policy.Statements(&class, policy.Crawl, purpose) {

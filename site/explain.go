@@ -110,7 +110,7 @@ func (s *Site) Explain(q Question) *Explanation {
 		q.URL = &u
 	}
 	e := &Explanation{URL: readable(q.URL), Agent: q.Agent}
-	evidence := map[policy.CrawlerID]string{}
+	evidence, identities := map[policy.CrawlerID]string{}, map[policy.CrawlerID]policy.Identity{}
 	ids := s.WhoAsks(q.Agent)
 	query, _ := s.EdgeOfAll(ids, policy.Query{
 		Purposes: s.Purposes([]string{q.Agent}), Host: sentHost(q.URL.Host), Path: path, Now: q.Now,
@@ -118,6 +118,7 @@ func (s *Site) Explain(q Question) *Explanation {
 		if q.Verify != nil {
 			identity, evidence[id] = q.Verify(s.Verification(id))
 		}
+		identities[id] = identity
 		return identity
 	})
 	e.who(s, ids, query.Crawler)
@@ -128,12 +129,12 @@ func (s *Site) Explain(q Question) *Explanation {
 	}
 	robots := s.explainRobots(query)
 	if e.AnyCase {
-		robots.Differs = append(robots.Differs, "robots.txt cannot say so: its readers regard letter case (RFC 9309 section 2.2.2)")
+		robots.Differs = append(robots.Differs, "robots.txt cannot say so: its readers distinguish letter case (RFC 9309 section 2.2.2)")
 	}
 	if q.Merges {
 		robots.Differs = append(robots.Differs, "robots_txt merge: the lines of the site's own robots.txt are added when it is served, and decide where the policy says nothing")
 	}
-	e.Channels = []Channel{robots, s.explainHeaders(query), s.explainPage(query), s.explainEdge(query)}
+	e.Channels = []Channel{robots, s.explainHeaders(query), s.explainPage(query), s.explainEdge(query, ids, identities)}
 	if stated := slices.ContainsFunc(s.File.Spec.Rules, statesRights); stated || s.File.Spec.Publish.License != "" {
 		e.Rights = s.explainRights(query)
 	}
@@ -177,7 +178,7 @@ func (s *Site) evaluate(q policy.Query, e *Explanation) {
 		}
 	}
 	if v := (Verdict{}); t.long {
-		v.judgeLong(s, q)
+		v.evaluateLong(s, q)
 		if v.Refused() {
 			e.MayCrawl = false
 			e.decided(s, v.Decision)
@@ -269,7 +270,9 @@ func (s *Site) reason(d policy.Decision) Reason {
 	return Reason{Place: s.Place(d.Statement.Pos), Rule: s.RuleName(d.Rule), Says: says}
 }
 
-func (s *Site) explainEdge(q policy.Query) Channel {
+// explainEdge says what the server does about a query. The other crawlers that its
+// request names may limit it, too.
+func (s *Site) explainEdge(q policy.Query, named []policy.CrawlerID, identities map[policy.CrawlerID]policy.Identity) Channel {
 	c := Channel{Name: ChannelEdge, Summary: passes}
 	if q.Crawler == 0 {
 		c.Summary = "the request passes: only crawlers that are recognised are ever refused"
@@ -288,7 +291,8 @@ func (s *Site) explainEdge(q policy.Query) Channel {
 		c.add(s.reason(v.Decision))
 	}
 	if !v.Refused() {
-		s.explainLimits(&c, q)
+		limits := s.LimitsOfAll(nil, named, q, func(id policy.CrawlerID) policy.Identity { return identities[id] })
+		s.explainLimits(&c, limits, q.Crawler)
 		return c
 	}
 	status := s.File.Spec.Enforcement.Status

@@ -197,9 +197,9 @@ rules:
 	}
 }
 
-// A name that is nearly a crawler's is told so; a browser is not taken for one. The
+// A name close to a crawler's gets a suggestion; a browser does not. The
 // host is written as it was asked for.
-func TestExplainNobody(t *testing.T) {
+func TestExplainUnknownAgent(t *testing.T) {
 	s := load(t, "version: 1\nrules:\n  - for: HouseBot\n    disallow:\n      crawl: /x/\n")
 	for agent, meant := range map[string]string{
 		"GPTBoot": "GPTBot", "gogglebot/2.1": "Googlebot", "HouseBott": "HouseBot", "Mozilla/5.0 (compatible; Googglebot/2.1)": "Googlebot",

@@ -57,7 +57,7 @@ func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 	var demands Channel
 	for _, identity := range possible {
 		q.Identity = identity
-		c := s.explainEdge(q)
+		c := s.explainEdge(q, []policy.CrawlerID{q.Crawler}, map[policy.CrawlerID]policy.Identity{q.Crawler: identity})
 		id.Outcomes = append(id.Outcomes, Outcome{Identity: identity.String(), Refused: c.refused, Summary: c.Summary})
 		if v := s.Edge(q); v.Decision.Rule != nil && v.Decision.Rule.Identity != policy.DemandClaimed {
 			r := s.reason(v.Decision)

@@ -82,7 +82,7 @@ func (s *Site) robotsDiffers(c *Channel, q policy.Query, disallowed bool) {
 		return
 	}
 	c.Differs = append(c.Differs, fmt.Sprintf("the policy decides that crawling is %s: robots.txt cannot say so here, "+
-		"as its readers only compare the lengths of patterns, and so it says the stricter", d.Verdict))
+		"as its readers only compare the lengths of patterns, so it says the stricter of the two", d.Verdict))
 }
 
 // explainDirectives adds the reasons for application directives and for a

@@ -114,17 +114,27 @@ func (l Limit) String() string {
 
 const passes = "the request passes"
 
-// explainLimits says which limits hold.
-func (s *Site) explainLimits(c *Channel, q policy.Query) {
-	for _, l := range s.Limits(nil, q) {
-		says := fmt.Sprintf("limits its requests to %v, up to %d at once", l, l.Burst)
+// explainLimits says which limits hold for a request that is explained as one of the
+// crawler asked about.
+func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID) {
+	blocking := 0
+	for _, l := range limits {
+		who, whose := "this crawler", "its requests"
+		if l.Crawler != asked {
+			who = s.Policy.CrawlerInfo(l.Crawler).Token
+			whose = "the requests of " + who
+		}
+		says := fmt.Sprintf("limits %s to %v, up to %d at once", whose, l, l.Burst)
 		if l.Delay {
-			says = fmt.Sprintf("limits its requests to one in %v, as crawl-delay is enforced, up to %d at once", l.Per, l.Burst)
+			says = fmt.Sprintf("limits %s to one in %v, as crawl-delay is enforced, up to %d at once", whose, l.Per, l.Burst)
 		}
 		c.add(Reason{Place: s.Place(l.Pos), Rule: s.RuleName(l.Rule), Says: says})
 		switch {
+		case l.Mode == policy.ModeBlock && blocking > 0:
+			c.Summary = "the request passes, unless it is over one of these limits: then it is answered with 429 Too Many Requests"
 		case l.Mode == policy.ModeBlock:
-			c.Summary = fmt.Sprintf("the request passes, unless this crawler makes more than %v: then it is answered with 429 Too Many Requests", l)
+			c.Summary = fmt.Sprintf("the request passes, unless %s makes more than %v: then it is answered with 429 Too Many Requests", who, l)
+			blocking++
 		case c.Summary == passes:
 			c.Summary = "the request passes, and the log says when it is over the limit (enforce: log)"
 		}

@@ -3,6 +3,7 @@
 package site
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +56,8 @@ func TestLimits(t *testing.T) {
 		"Bingbot":   "unless this crawler makes more than 5/s",
 		"Googlebot": "the request passes",
 	} {
-		e := s.explainEdge(policy.Query{Crawler: s.Policy.Crawler(crawler), Host: "www.example.com", Path: "/x", Now: time.Now()})
+		id := s.Policy.Crawler(crawler)
+		e := s.explainEdge(policy.Query{Crawler: id, Host: "www.example.com", Path: "/x", Now: time.Now()}, []policy.CrawlerID{id}, nil)
 		if !strings.Contains(e.Summary, want) || (crawler == "Bingbot") != strings.Contains(strings.Join(texts(e.Reasons), " "), "up to 50 at once") {
 			t.Errorf("%s: %+v", crawler, e)
 		}
@@ -76,6 +78,19 @@ func TestLimitsOfSeveralCrawlers(t *testing.T) {
 	}
 	if text := strings.Join(got, "; "); text != "GPTBot verified 60/m; Bingbot verified 5/s" {
 		t.Error(text)
+	}
+	u := &url.URL{Scheme: "https", Host: "www.example.com", Path: "/x"}
+	var out strings.Builder
+	if err := s.Explain(Question{Agent: "Googlebot/2.1 GPTBot/1.2 Bingbot/2.0", URL: u, Now: time.Now()}).WriteText(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"the request passes, unless it is over one of these limits: then it is answered with 429 Too Many Requests",
+		"limits the requests of GPTBot to 60/m", "limits the requests of Bingbot to 5/s",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
 	}
 }
 

@@ -83,7 +83,7 @@ func (s *Site) Page(host, path string, now time.Time) *Page {
 
 // Tailored returns what a response carries that is for one crawler alone (0 for
 // any that the policy does not know): only what the policy says to it, so that
-// exemptions can be told. Such responses vary by User-Agent.
+// exemptions show. Such responses vary by User-Agent.
 func (s *Site) Tailored(crawler policy.CrawlerID, host, path string, now time.Time) *Page {
 	return s.pages.page(true, crawler, host, path, now)
 }
@@ -106,7 +106,7 @@ func (s *Site) RuleName(r *policy.Rule) string {
 	return strings.Join(names, ", ")
 }
 
-// Verification is what is published about a crawler, by which it is told from
+// Verification is what is published about a crawler, by which it differs from
 // impostors.
 func (s *Site) Verification(id policy.CrawlerID) crawlers.Verification {
 	if id <= 0 || int(id) > len(s.facts) {
@@ -119,24 +119,8 @@ func (s *Site) Verification(id policy.CrawlerID) crawlers.Verification {
 func (s *Site) Identities() *crawlers.Identities { return s.identities }
 
 // purposes lists the purposes that rules speak of by a whole name.
-func purposes(p *policy.Policy) (names []string) {
-	add := func(name string) {
-		name = strings.ToLower(name)
-		if !strings.Contains(name, "*") && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	for _, r := range p.Spec().Rules {
-		for _, a := range r.For {
-			if a.Kind == policy.ForPurpose {
-				add(a.Name)
-			}
-		}
-		for _, u := range r.UsagePurposes {
-			add(u)
-		}
-	}
-	return names
+func purposes(p *policy.Policy) []string {
+	return slices.DeleteFunc(p.Spec().Purposes(), func(name string) bool { return strings.Contains(name, "*") })
 }
 
 func patterns(tokens []string) []crawlers.Pattern {

@@ -175,8 +175,8 @@ rules:
 	}
 }
 
-// Of several readings of a path that are disallowed, the one decides about which
-// most is done, or a path that is written oddly would be a way round a rule.
+// Of several readings of a path that are disallowed, the strictest one
+// decides, or a path that is written oddly would be a way round a rule.
 func TestEdgeStrictestReading(t *testing.T) {
 	s := load(t, `version: 1
 rules:
@@ -283,7 +283,7 @@ rules:
 	}
 }
 
-// A page is told what holds for any path that a server may take its path for.
+// A page says what holds for any path that a server may take its path for.
 func TestPageReadings(t *testing.T) {
 	s := load(t, `version: 1
 rules:
@@ -422,7 +422,7 @@ func TestHeadersTooLarge(t *testing.T) {
 }
 
 // No browser is ever recognised, whatever a rule is for.
-func TestBrowsersAreNobody(t *testing.T) {
+func TestBrowsersAreNoCrawlers(t *testing.T) {
 	s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: [Mozilla, Chrome, chrome, OtherBot]\n    disallow:\n      crawl: /\n    enforce: block\n"), robotsserve.ServeOptions{})
 	if s == nil {
 		t.Fatal(ds.Text())

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// MaxPath is how many octets of a request target are compared with patterns. The
+// MaxPath is how many bytes of a request target are compared with patterns. The
 // edge takes a longer one for a path that is blocked, if any is to the crawler;
 // pages under it carry the strictest rules there are.
 const MaxPath = 16 << 10

@@ -119,7 +119,7 @@ func (s *scanner) space() {
 	}
 }
 
-// peek is the next octet that is not white space, or 0 at the end.
+// peek is the next byte that is not white space, or 0 at the end.
 func (s *scanner) peek() byte {
 	if s.space(); s.i < len(s.b) {
 		return s.b[s.i]
@@ -197,7 +197,7 @@ func (s *scanner) raw() (raw []byte, escaped bool) {
 		}
 		if e := bytes.IndexByte(s.b[i:i+n], '\\'); e >= 0 {
 			escaped = true
-			i += e + 1 // the loop goes on after the octet that is escaped
+			i += e + 1 // the loop goes on after the byte that is escaped
 			continue
 		}
 		s.i = i + n + 1
@@ -297,7 +297,7 @@ func (s *scanner) skip() {
 	}
 }
 
-// skipString passes over a string. An octet is escaped if the number of backslashes
+// skipString passes over a string. A byte is escaped if the number of backslashes
 // before it is odd, so that one search for each quote is enough.
 func (s *scanner) skipString() {
 	start := s.i + 1
@@ -341,5 +341,5 @@ func (s *scanner) skipNested() {
 	s.fail()
 }
 
-// ends are the octets that end a number, true, false or null.
+// ends are the bytes that end a number, true, false or null.
 var ends = [256]bool{',': true, '}': true, ']': true, ' ': true, '\t': true, '\r': true, '\n': true, '"': true, ':': true, '{': true, '[': true}

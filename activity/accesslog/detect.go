@@ -33,7 +33,7 @@ func Detect(start []byte) (Parser, error) {
 		}
 	}
 	if best == nil {
-		return nil, errors.New("it is in no format that is known: must be Caddy's JSON, Common or Combined; name another one with --format")
+		return nil, errors.New("unknown log format: must be Caddy's JSON, Common or Combined; for another one, write --format")
 	}
 	return best, nil
 }

@@ -252,7 +252,7 @@ func (f *textFormat) Parse(line []byte, r *Record) error {
 }
 
 // end finds where the value at the start of s ends. In quotes, a backslash hides
-// the octet that follows it.
+// the byte that follows it.
 func (p *part) end(s []byte) int {
 	if p.field == timestamp && len(s) > 0 && s[0] == '[' { // Apache's %t has its own brackets
 		n := bytes.IndexByte(s, ']')

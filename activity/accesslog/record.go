@@ -42,5 +42,5 @@ type Parser interface {
 
 var (
 	errNoRequest = errors.New("it has no request")
-	errNoTime    = errors.New("it has no time that can be read")
+	errNoTime    = errors.New("its time is missing or invalid")
 )

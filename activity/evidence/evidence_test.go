@@ -92,7 +92,7 @@ func TestUnsigned(t *testing.T) {
 }
 
 // TestEveryChangeIsFound changes, removes, repeats and swaps each line in turn, and
-// changes each octet.
+// changes each byte.
 func TestEveryChangeIsFound(t *testing.T) {
 	t.Parallel()
 	dir := writeLog(t, Options{Key: key()})
@@ -134,7 +134,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 		for i := 0; i < len(whole); i += step {
 			changed := bytes.Clone(whole)
 			changed[i] ^= 1
-			check(fmt.Sprint("octet ", i), changed)
+			check(fmt.Sprint("byte ", i), changed)
 		}
 		if err := os.WriteFile(name, whole, 0o600); err != nil {
 			t.Fatal(err)

@@ -110,7 +110,7 @@ func Verify(dir string) (*Check, error) {
 		if c.Events == 0 {
 			c.First, c.FromStart = e.Time, e.Seq == 1 && e.Prev == ""
 			if e.Seq == 1 && e.Prev != "" {
-				problem("%s: the first event names one before it", file)
+				problem("%s: the first event refers to an earlier one", file)
 			}
 		} else if e.Seq != seq+1 || e.Prev != prev {
 			problem("%s: event %d does not follow event %d: a line was changed, removed or added", file, e.Seq, seq)
@@ -119,7 +119,7 @@ func Verify(dir string) (*Check, error) {
 			c.Files++
 		}
 		if e.Type == TypePublished && hashOf([]byte(e.Text)) != e.SHA256 {
-			problem("%s: event %d: the published text is not the one that its hash is of", file, e.Seq)
+			problem("%s: event %d: the published text does not match its hash", file, e.Seq)
 		}
 		inFile[file]++
 		if e.Type == TypeEnd && e.Count != inFile[file]-1 {

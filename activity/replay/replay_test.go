@@ -120,9 +120,9 @@ func run(t *testing.T, old bool, log []byte) *Report {
 	return r
 }
 
-// TestReportIsTheTruth holds every number of a report against what the traffic was
+// TestReportCountsEveryRequest holds every number of a report against what the traffic was
 // made of. What the policies mean is written out by hand here.
-func TestReportIsTheTruth(t *testing.T) {
+func TestReportCountsEveryRequest(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	truth := traffic(&log, 1, 20_000, false)

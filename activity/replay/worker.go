@@ -20,7 +20,7 @@ import (
 // worker decides the records of one goroutine.
 type worker struct {
 	options  *Options
-	new, old *judge // old is nil if the new policy is compared with refusing nothing
+	new, old *decider // old is nil if the new policy is compared with refusing nothing
 	tally    *tally
 	ids      *identifier
 	clients  map[string]*client // by User-Agent
@@ -35,11 +35,11 @@ type client struct {
 }
 
 func newWorker(o *Options) *worker {
-	w := &worker{options: o, new: newJudge(o.New), tally: newTally(), clients: map[string]*client{}}
+	w := &worker{options: o, new: newDecider(o.New), tally: newTally(), clients: map[string]*client{}}
 	if o.Old == nil {
 		w.ids = newIdentifier(o.New)
 	} else {
-		w.old, w.ids = newJudge(o.Old), newIdentifier(o.New, o.Old)
+		w.old, w.ids = newDecider(o.Old), newIdentifier(o.New, o.Old)
 	}
 	return w
 }
@@ -71,7 +71,7 @@ func (w *worker) client(ua []byte) *client {
 // recognized returns the crawlers that a request is from, for a policy to which its
 // User-Agent names some. A crawler that the server had recognised by its signature or
 // address is that one, whatever the User-Agent says.
-func recognized(r *accesslog.Record, j *judge, named []policy.CrawlerID) []policy.CrawlerID {
+func recognized(r *accesslog.Record, j *decider, named []policy.CrawlerID) []policy.CrawlerID {
 	if len(r.Crawler) == 0 || j == nil {
 		return named
 	}
@@ -137,7 +137,7 @@ func (d *decided) verdict() Verdict {
 // policy decides, or, if it knows none, the old one.
 func (w *worker) decide(q policy.Query, named, before []policy.CrawlerID, purposes [2][]string, identify func(*site.Site, policy.CrawlerID) identity) decided {
 	d := decided{key: key{old: verdict{decision: activity.Allowed}}}
-	by := func(j *judge, id policy.CrawlerID) {
+	by := func(j *decider, id policy.CrawlerID) {
 		found := identify(j.site, id)
 		d.site, d.crawler, d.identity, d.liveOnly = j.site, id, found.Identity, found.liveOnly
 	}
@@ -214,14 +214,14 @@ func pathOf(target string) string {
 	return "/"
 }
 
-// judge decides under one policy.
-type judge struct {
+// decider decides under one policy.
+type decider struct {
 	site     *site.Site
 	purposes bool // those that User-Agents name matter
 }
 
-func newJudge(s *site.Site) *judge {
-	return &judge{s, slices.ContainsFunc(s.Policy.Spec().Rules, func(r policy.Rule) bool {
+func newDecider(s *site.Site) *decider {
+	return &decider{s, slices.ContainsFunc(s.Policy.Spec().Rules, func(r policy.Rule) bool {
 		return len(r.UsagePurposes) > 0 || slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForPurpose })
 	})}
 }
@@ -235,7 +235,7 @@ type verdict struct {
 
 // decide decides about a request that names crawlers, as the edge does, and returns the
 // one by which it is decided.
-func (j *judge) decide(q policy.Query, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity) (policy.CrawlerID, verdict) {
+func (j *decider) decide(q policy.Query, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity) (policy.CrawlerID, verdict) {
 	if len(ids) == 0 {
 		return 0, verdict{decision: activity.Allowed}
 	}

@@ -163,7 +163,7 @@ func (a *answer) kinds(inner string) string {
 	return "SELECT " + strings.Join(columns, ", ") + ", n, b, v FROM (" + summed + ")"
 }
 
-// after is the first text, in the order of octets, that follows all with a prefix.
+// after is the first text, in the order of bytes, that follows all with a prefix.
 func after(prefix string) string {
 	b := []byte(prefix)
 	for i, c := range slices.Backward(b) {
@@ -172,7 +172,7 @@ func after(prefix string) string {
 			return string(b[:i+1])
 		}
 	}
-	return prefix + "\xff\xff\xff\xff" // of octets that are in no text
+	return prefix + "\xff\xff\xff\xff" // of bytes that are in no text
 }
 
 func (a *answer) scan(rows *sql.Rows) error {

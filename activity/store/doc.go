@@ -39,7 +39,7 @@ type Options struct {
 	// it works again. It may be nil.
 	Report func(error)
 	// Shrinking is called, once a day at most, when rows are deleted because the
-	// database has size octets and may have limit. It may be nil.
+	// database has size bytes and may have limit. It may be nil.
 	Shrinking func(size, limit int64)
 
 	flushInterval, mergeInterval time.Duration // a second and a minute, except in tests

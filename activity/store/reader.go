@@ -95,7 +95,7 @@ type Row struct {
 
 func (q *Query) has(d Dimension) bool { return slices.Contains(q.By, d) }
 
-// paths tells whether a query needs the tables with paths.
+// paths reports whether a query needs the tables with paths.
 func (q *Query) paths() bool {
 	return q.has(ByPath) || len(q.Only[ByPath]) > 0 || q.PathPrefix != ""
 }

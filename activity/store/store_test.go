@@ -280,7 +280,7 @@ func TestWhatAKilledProcessLeavesIsMergedOnce(t *testing.T) {
 	closeStore(t, s)
 }
 
-func TestRowsAreBoundedAndTheMostRequestedStay(t *testing.T) {
+func TestRowsAreBoundedAndTheBusiestStay(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("thousands of rows: SQLite in Go is slow with the race detector")

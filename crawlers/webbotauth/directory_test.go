@@ -129,18 +129,18 @@ func TestWithoutWaiting(t *testing.T) {
 			keys, err := parseKeys([]byte(jwks(signerKey)))
 			return keys, 0, err
 		}
-		over, cancel := context.WithCancel(t.Context())
+		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
 		before := time.Now()
 		r := signed(func(p *pieces) { p.more = "" })
-		if got := v.Check(over, r, "https://bot.example"); got.Status != Unverified || !errors.Is(got.Err, ErrUnavailable) {
+		if got := v.Check(canceled, r, "https://bot.example"); got.Status != Unverified || !errors.Is(got.Err, ErrUnavailable) {
 			t.Errorf("at first: %+v", got)
 		}
 		if waited := time.Since(before); waited != 0 {
 			t.Errorf("waited %s", waited)
 		}
 		time.Sleep(4 * time.Second)
-		if got := v.Check(over, r, "https://bot.example"); got.Status != Verified {
+		if got := v.Check(canceled, r, "https://bot.example"); got.Status != Verified {
 			t.Errorf("then: %+v", got)
 		}
 	})

@@ -58,15 +58,15 @@ func TestVectors(t *testing.T) {
 		if got := v.Check(t.Context(), r, "https://signature-agent.test"); got.Status != Invalid || !errors.Is(got.Err, ErrReplayed) {
 			t.Errorf("%s, replayed: %+v", c.name, got)
 		}
-		// Every octet of the signature and of what it covers counts.
+		// Every byte of the signature and of what it covers counts.
 		for _, field := range []string{"Signature", "Signature-Input"} {
 			for i := range r.Header.Get(field) {
 				damaged := vectorRequest(c.agent, c.input, c.signature)
-				octets := []byte(r.Header.Get(field))
-				octets[i] ^= 1
-				damaged.Header.Set(field, string(octets))
+				value := []byte(r.Header.Get(field))
+				value[i] ^= 1
+				damaged.Header.Set(field, string(value))
 				if got := fixed(vectorTime, testKey).Check(t.Context(), damaged, "https://signature-agent.test"); got.Status == Verified {
-					t.Errorf("%s: verified with octet %d of %s changed: %s", c.name, i, field, octets)
+					t.Errorf("%s: verified with byte %d of %s changed: %s", c.name, i, field, value)
 				}
 			}
 		}

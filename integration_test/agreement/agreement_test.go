@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package agreement proves that all channels say the same: policies at random and
-// written ones are served by a running Caddy, and whatever crawlers are told over
+// written ones are served by a running Caddy, and whatever crawlers read over
 // HTTP is read by independent readers and held to what the policy decides. See
 // docs/agreement.md.
 package agreement
@@ -220,11 +220,11 @@ func (r *run) judge() {
 var expected = []string{
 	"edge: refused", "headers: something restricts the reader", "headers: stricter by the upstream",
 	"edge: a verified client under rules that ask for it", "edge: would be refused", "edge: disallowed as a server may read the path",
-	"headers: stricter as a server may read the path", "headers: what everyone is told holds for one exempted",
+	"headers: stricter as a server may read the path", "headers: what is said to everyone holds for one exempted",
 	"edge: an impostor under a rule for impostors", "HTTP/2", "HEAD of a page", "304 to the entity tag of a page",
 	"the upstream's entity tag for a page that is changed",
 	"page: elements in gzip", "page: elements in br", "page: elements in zstd", "page: elements in deflate",
-	"robots.txt: the site behind disallows where the policy is silent", "robots.txt: lines of the site behind beside Allow and Disallow",
+	"robots.txt: the upstream disallows where the policy is silent", "robots.txt: lines of the upstream beside Allow and Disallow",
 	"robots.txt: a purpose's group is read",
 	"robots.txt: a crawler that ignores * is not addressed",
 	"robots.txt: a licence", "robots.txt: a Content-Signal that says no",

@@ -32,8 +32,8 @@ type answer struct {
 	dropped bool // the connection was closed, or the stream reset, without an answer
 }
 
-// patience is for one answer.
-const patience = 20 * time.Second
+// answerTimeout is for one answer.
+const answerTimeout = 20 * time.Second
 
 // get asks for the path as it stands.
 func (s *running) get(q question) (answer, error) { return s.ask(http.MethodGet, q) }
@@ -85,7 +85,7 @@ func (s *running) send(method, request string) (answer, error) {
 		}
 		s.conn, s.in = conn, bufio.NewReader(conn)
 	}
-	_ = s.conn.SetDeadline(time.Now().Add(patience))
+	_ = s.conn.SetDeadline(time.Now().Add(answerTimeout))
 	if _, err := io.WriteString(s.conn, request); err != nil {
 		return answer{}, err
 	}
@@ -113,7 +113,7 @@ func (s *running) ask2(method string, q question, fields [][2]string) (answer, e
 		s.h2 = &http.Transport{DisableCompression: true, Protocols: new(http.Protocols)}
 		s.h2.Protocols.SetUnencryptedHTTP2(true)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
 	r := (&http.Request{
 		Method: method, Host: q.host, Header: http.Header{},

@@ -68,7 +68,7 @@ func (x *exam) explanation(q question) (*explanation, error) {
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
 		e, err := x.explainedAs(ask)
 		// The first who asks about an address is not waited with.
-		if err != nil || e.Identity == nil || !q.client.byName || e.Identity.Assumed == identities[q.client.identity] || time.Since(began) > patience {
+		if err != nil || e.Identity == nil || !q.client.byName || e.Identity.Assumed == identities[q.client.identity] || time.Since(began) > answerTimeout {
 			return e, err
 		}
 	}

@@ -54,9 +54,9 @@ var ownCatalogue = sync.OnceValue(func() *crawlers.Catalogue {
 			fmt.Fprintf(&text, "  %s: {reverse-dns: .crawl.%s.example}\n", c.Token, operators[i])
 		}
 	}
-	f, told := policyfile.Load("own.yaml", []byte(text.String()+"rules:\n  - for: everyone\n    allow:\n      crawl: /\n"))
-	if told.HasErrors() {
-		panic(told.Text())
+	f, diagnostics := policyfile.Load("own.yaml", []byte(text.String()+"rules:\n  - for: everyone\n    allow:\n      crawl: /\n"))
+	if diagnostics.HasErrors() {
+		panic(diagnostics.Text())
 	}
 	return f.Catalogue
 })

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// theirFile makes a robots.txt that a site behind may have, with patterns of a kind:
+// theirFile makes a robots.txt that an upstream may have, with patterns of a kind:
 // in clean lines, but for some patterns. "" is for a site without one.
 func theirFile(r *rand.Rand, kind policytest.PatternKind) string {
 	if r.IntN(6) == 0 {
@@ -110,7 +110,7 @@ func (x *exam) theyAllow(token, path string) bool {
 	}
 	allowed := x.theirs.read.Allowed(name, path)
 	if !allowed {
-		x.count("robots.txt: the site behind disallows where the policy is silent")
+		x.count("robots.txt: the upstream disallows where the policy is silent")
 	}
 	return allowed
 }
@@ -126,7 +126,7 @@ func (x *exam) theirLine(key, token, path string) string {
 	}
 	value, _ := x.theirs.read.Extension(key, name, path)
 	if value != "" {
-		x.count("robots.txt: lines of the site behind beside Allow and Disallow")
+		x.count("robots.txt: lines of the upstream beside Allow and Disallow")
 	}
 	return value
 }

@@ -21,24 +21,24 @@ import (
 
 // loaded is a policy as this process reads it.
 type loaded struct {
-	name   string // of the file, or a number
-	text   []byte
-	kind   policytest.PatternKind // "" for a policy that people wrote
-	site   *site.Site
-	told   policyfile.Diagnostics
-	spec   *policy.Spec // what naive evaluation asks: of the catalogue, only the crawlers of the questions
-	cache  map[string]any
-	tokens []string // that are asked about
-	theirs string   // the robots.txt of the upstream; "" for none
-	now    time.Time
+	name        string // of the file, or a number
+	text        []byte
+	kind        policytest.PatternKind // "" for a policy that people wrote
+	site        *site.Site
+	diagnostics policyfile.Diagnostics
+	spec        *policy.Spec // what naive evaluation asks: of the catalogue, only the crawlers of the questions
+	cache       map[string]any
+	tokens      []string // that are asked about
+	theirs      string   // the robots.txt of the upstream; "" for none
+	now         time.Time
 }
 
 func load(name string, text []byte, tokens []string) (*loaded, policyfile.Diagnostics) {
-	s, told := site.Load(name, text, robotsserve.ServeOptions{})
+	s, diagnostics := site.Load(name, text, robotsserve.ServeOptions{})
 	if s == nil {
-		return nil, told
+		return nil, diagnostics
 	}
-	p := &loaded{name: name, text: text, site: s, told: told, cache: map[string]any{}, tokens: tokens, now: time.Now()}
+	p := &loaded{name: name, text: text, site: s, diagnostics: diagnostics, cache: map[string]any{}, tokens: tokens, now: time.Now()}
 	spec := *s.File.Spec
 	spec.Crawlers = slices.DeleteFunc(slices.Clone(spec.Crawlers), func(c policy.Crawler) bool {
 		return !slices.ContainsFunc(tokens, func(t string) bool { return strings.EqualFold(t, c.Token) })
@@ -114,11 +114,11 @@ func randomPolicy(r *rand.Rand, number int, t *tally) (*loaded, error) {
 			policytest.AllRegisters(spec)
 		}
 		text := policyfile.PrintWith(spec, policyfile.PrintOptions{Catalogue: ownCatalogue()})
-		p, told := load(fmt.Sprintf("policy %d", number), text, askedTokens)
+		p, diagnostics := load(fmt.Sprintf("policy %d", number), text, askedTokens)
 		if p == nil {
-			for _, d := range told {
+			for _, d := range diagnostics {
 				if d.Severity == policy.Error && !slices.Contains(refusedCodes, d.Code) {
-					return nil, fmt.Errorf("policy %d does not load:\n%s\n%s", number, told.Text(), text)
+					return nil, fmt.Errorf("policy %d does not load:\n%s\n%s", number, diagnostics.Text(), text)
 				}
 			}
 			t.count("policies that do not load")
@@ -154,9 +154,9 @@ func writtenPolicies() (all []*loaded, err error) {
 				tokens = append(tokens, m)
 			}
 		}
-		p, told := load(filepath.Base(file), text, tokens)
+		p, diagnostics := load(filepath.Base(file), text, tokens)
 		if p == nil {
-			return nil, fmt.Errorf("%s: %s", file, told.Text())
+			return nil, fmt.Errorf("%s: %s", file, diagnostics.Text())
 		}
 		all = append(all, p)
 	}

@@ -95,7 +95,7 @@ func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	}
 }
 
-// flattenedFor reports whether the file is told to be stricter here for purposes of
+// flattenedFor reports whether a diagnostic says that the file is stricter here for purposes of
 // which it has groups, or, where there are none, for the crawler.
 func (x *exam) flattenedFor(f *robotsFile, q question, purposes []string) bool {
 	if purposes == nil {

@@ -47,7 +47,7 @@ func (x *exam) visit(q question) error {
 	if q.client.at(x.at) != q.client.identity {
 		refusal = x.edge(q, q.client.at(x.at)) // explain tells of what the server knows, and the site does not ask for it
 	}
-	if x.at.most != policy.ModeBlock {
+	if x.at.maxMode != policy.ModeBlock {
 		refusal = "" // the cap is the server's, and explain tells of the policy
 	}
 	if refusal != "" {
@@ -198,14 +198,14 @@ func (x *exam) headers(q question, a answer, page *page) {
 	read := fieldRules(x, q, a.header)
 	theirs := fieldRules(x, q, page.header)
 	for _, token := range x.readers(q) {
-		told, name := x.rights(q, token, x.at.tailored), strings.ToLower(token)
-		x.meet(q, token, told)
+		stated, name := x.rights(q, token, x.at.tailored), strings.ToLower(token)
+		x.meet(q, token, stated)
 		for _, field := range x.at.fields {
 			if field == "Content-Usage" {
 				continue
 			}
-			want := told.And(crawlertest.EvaluateFor(theirs[field], name))
-			if want != told {
+			want := stated.And(crawlertest.EvaluateFor(theirs[field], name))
+			if want != stated {
 				x.count("headers: stricter by the upstream")
 			}
 			same(x, "headers: "+field, q.of(token), crawlertest.EvaluateFor(read[field], name), want)
@@ -233,16 +233,16 @@ func fieldRules(x *exam, q question, h http.Header) map[string]map[string][][2]s
 }
 
 // meet counts what a page says beyond what the policy says to a crawler.
-func (x *exam) meet(q question, token string, told crawlertest.Rights) {
+func (x *exam) meet(q question, token string, stated crawlertest.Rights) {
 	own := x.rightsAt(token, q.host, crawlertest.NormalPath(q.path))
 	switch {
-	case own == told:
-	case x.rights(q, token, true) == told:
+	case own == stated:
+	case x.rights(q, token, true) == stated:
 		x.count("headers: stricter as a server may read the path")
 	default:
-		x.count("headers: what everyone is told holds for one exempted")
+		x.count("headers: what is said to everyone holds for one exempted")
 	}
-	if told != crawlertest.AllRights() {
+	if stated != crawlertest.AllRights() {
 		x.count("headers: something restricts the reader")
 	}
 }

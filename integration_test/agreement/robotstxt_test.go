@@ -56,7 +56,7 @@ func same[T comparable](x *exam, channel string, q question, got, want T) {
 	}
 }
 
-// robotsFile is a robots.txt as it was fetched, with what was told of it.
+// robotsFile is a robots.txt as it was fetched, with what the diagnostics say about it.
 type robotsFile struct {
 	host     string
 	body     string
@@ -117,7 +117,7 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 	return x.acap(file, qs)
 }
 
-// rendered is the file of a host as it should be served, with what is told of it.
+// rendered is the file of a host as it should be served, with what the diagnostics say about it.
 func (x *exam) rendered(host string) *robotsFile {
 	o := robotsserve.Options{Scheme: "http"}
 	f, problems := robotsserve.Render(x.p.site.Policy, host, o)
@@ -130,7 +130,7 @@ func (x *exam) rendered(host string) *robotsFile {
 
 // mayCrawl is what robots.txt should say: it speaks to every client of a name,
 // whoever it is, and knows no purposes but those of the catalogue. What the policy
-// leaves open the site behind may close.
+// leaves open the upstream may close.
 func (x *exam) mayCrawl(q question) bool {
 	a := x.p.naive(x.asked(q, policy.Crawl))
 	if x.controlsTraining(q.token) && x.p.naive(x.asked(q, policy.TrainAI)).Verdict == policy.Disallowed {
@@ -166,7 +166,7 @@ func (x *exam) ofAnotherFamily(token, as string) bool {
 	return !strings.EqualFold(token, as) && !strings.EqualFold(c.Operator, head.Operator)
 }
 
-// flattened reports whether the file is told to be stricter here: where it was
+// flattened reports whether a diagnostic says that the file is stricter here: where it was
 // rendered, and by lint.
 func (x *exam) flattened(f *robotsFile, q question) bool {
 	as, _ := x.readsAs(f, q.token)
@@ -179,7 +179,7 @@ func (x *exam) flattened(f *robotsFile, q question) bool {
 }
 
 func (x *exam) linted(code string, at policy.Pos) bool {
-	for _, d := range x.p.told {
+	for _, d := range x.p.diagnostics {
 		if d.Code == code && (d.Pos == at || strings.Contains(d.Message, " more like this, down to line ")) {
 			return true // at its line, or in the sum of many of its kind
 		}

@@ -47,7 +47,7 @@ type running struct {
 	name     string
 	options  string      // of the directive robots_policy
 	before   string      // another directive of the site
-	most     policy.Mode // enforce
+	maxMode  policy.Mode // enforce
 	tailored bool        // headers tailored
 	fields   []string    // that it sends
 	meta     string
@@ -62,7 +62,7 @@ type running struct {
 	conn    net.Conn
 	in      *bufio.Reader
 	h2      *http.Transport
-	taken   string // the name under which the upstream knows what was taken up last
+	taken   string // the name under which the upstream knows what was loaded last
 	lastTag string // of a robots.txt
 }
 
@@ -71,13 +71,13 @@ var allFields = []string{"Robots-Tag", "X-Robots-Tag", "Content-Usage"}
 // newSites are the sites, of which most have the options that most people have.
 func newSites() []*running {
 	return []*running{
-		{name: "defaults", most: policy.ModeBlock, fields: allFields, meta: "merge"},
-		{name: "verify dns", options: "verify dns", most: policy.ModeBlock, fields: allFields, meta: "merge", names: true},
-		{name: "robots_txt merge", options: "robots_txt merge\nverify dns", most: policy.ModeBlock, fields: allFields, meta: "merge", names: true, merges: true},
-		{name: "tailored, behind encode", options: "headers tailored\nverify dns", before: "encode", most: policy.ModeBlock, tailored: true, fields: allFields, meta: "merge", names: true},
-		{name: "enforce log, meta replace, robots_txt merge", options: "enforce log\nmeta replace\nrobots_txt merge", most: policy.ModeLog, fields: allFields, meta: "replace", merges: true},
-		{name: "x-robots-tag alone, meta off", options: "headers x-robots-tag\nmeta off\nverify dns", most: policy.ModeBlock, fields: allFields[1:2], meta: "off", names: true},
-		{name: "robots-tag and content-usage, enforce off", options: "headers robots-tag content-usage\nenforce off", most: policy.ModeOff, fields: []string{"Robots-Tag", "Content-Usage"}, meta: "merge"},
+		{name: "defaults", maxMode: policy.ModeBlock, fields: allFields, meta: "merge"},
+		{name: "verify dns", options: "verify dns", maxMode: policy.ModeBlock, fields: allFields, meta: "merge", names: true},
+		{name: "robots_txt merge", options: "robots_txt merge\nverify dns", maxMode: policy.ModeBlock, fields: allFields, meta: "merge", names: true, merges: true},
+		{name: "tailored, behind encode", options: "headers tailored\nverify dns", before: "encode", maxMode: policy.ModeBlock, tailored: true, fields: allFields, meta: "merge", names: true},
+		{name: "enforce log, meta replace, robots_txt merge", options: "enforce log\nmeta replace\nrobots_txt merge", maxMode: policy.ModeLog, fields: allFields, meta: "replace", merges: true},
+		{name: "x-robots-tag alone, meta off", options: "headers x-robots-tag\nmeta off\nverify dns", maxMode: policy.ModeBlock, fields: allFields[1:2], meta: "off", names: true},
+		{name: "robots-tag and content-usage, enforce off", options: "headers robots-tag content-usage\nenforce off", maxMode: policy.ModeOff, fields: []string{"Robots-Tag", "Content-Usage"}, meta: "merge"},
 	}
 }
 
@@ -151,7 +151,7 @@ func startServer(t *testing.T) *server {
 	}
 }
 
-// take has the running site take up a policy, and its upstream a robots.txt.
+// take has the running site load a policy, and its upstream a robots.txt.
 func (s *running) take(p *loaded) error {
 	s.server.up.forget(s.taken)
 	s.taken = s.server.up.know(p.theirs)

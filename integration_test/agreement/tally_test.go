@@ -15,9 +15,9 @@ import (
 // exceptions are all that may differ, with the reason. Each is a predicate in
 // this package that looks at the very policy, crawler and path.
 var exceptions = map[string]string{
-	"not-flattenable": "robots.txt is stricter where longest-match readers cannot be told what the policy says; lint says where (docs/lint.md)",
+	"not-flattenable": "robots.txt is stricter where longest-match readers cannot express what the policy says; lint says where (docs/lint.md)",
 	"temoto: patterns with wildcards match anywhere in the path": "temoto/robotstxt tries a pattern with * or $ at any place of the path",
-	"temoto: lengths of patterns with wildcards":                 "temoto/robotstxt counts the octets of a regular expression",
+	"temoto: lengths of patterns with wildcards":                 "temoto/robotstxt counts the bytes of a regular expression",
 	"another operator's group":                                   "a crawler that follows the group of another operator's crawler reads it unless that would be laxer than the policy",
 	"content-usage-cross":                                        "the paths of preferences cross in too many ways for robots.txt, which says the stricter; lint says so (docs/lint.md)",
 	"acap-not-ready":                                             "ACAP 1.0 calls the qualifier not ready, so it is not published; lint says where (docs/lint.md)",

@@ -80,7 +80,7 @@ func (p *page) tagIn(coding string) string {
 	return p.tag[:len(p.tag)-1] + "." + coding + `"` // "-gzip" would be Caddy's encode
 }
 
-// upstream is the site behind. It answers as each request asks.
+// upstream is the application behind Caddy. It answers as each request asks.
 type upstream struct {
 	mu    sync.Mutex
 	files map[string]string // robots.txt, by the name that a request gives as X-Forwarded-Host

@@ -64,7 +64,7 @@ func TestBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	find(t, &crawler{name: "Chromium", version: []string{"chromium", "--version"}, cure: "apt-get install chromium"})
+	find(t, &crawler{name: "Chromium", version: []string{"chromium", "--version"}, install: "apt-get install chromium"})
 	program, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatal(err)

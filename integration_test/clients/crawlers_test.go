@@ -25,7 +25,7 @@ type job struct {
 type crawler struct {
 	name    string
 	version []string // prints its version, and fails where it is not installed
-	cure    string   // what installs it
+	install string   // the command
 	crawl   func(t *testing.T, jobs []job)
 	proxy   bool // it finds hosts through a proxy; else names lead to loopback
 
@@ -49,27 +49,27 @@ type crawler struct {
 
 var crawlers = []crawler{
 	{
-		name: "wget", version: []string{"wget", "--version"}, cure: "apt-get install wget", crawl: wget, proxy: true,
+		name: "wget", version: []string{"wget", "--version"}, install: "apt-get install wget", crawl: wget, proxy: true,
 		onlyAs: "Wget", noWildcards: true, noQuery: true, startsAnyway: true, nofollow: true,
 	},
 	{
-		name: "Scrapy", version: []string{"/usr/bin/python3", "-c", "import scrapy; print('Scrapy', scrapy.__version__)"}, cure: "apt-get install python3-scrapy",
+		name: "Scrapy", version: []string{"/usr/bin/python3", "-c", "import scrapy; print('Scrapy', scrapy.__version__)"}, install: "apt-get install python3-scrapy",
 		crawl: program("/usr/bin/python3", "testdata/scrapy_crawl.py"), proxy: true, browserLike: true,
 	},
 	{
-		name: "urllib.robotparser", version: []string{"python3", "--version"}, cure: "apt-get install python3",
+		name: "urllib.robotparser", version: []string{"python3", "--version"}, install: "apt-get install python3",
 		crawl: program("python3", "testdata/robotparser_crawl.py"), proxy: true, noWildcards: true, cutsMark: true,
 	},
 	{
-		name: "LWP::RobotUA", version: []string{"perl", "-MLWP::RobotUA", "-MJSON::PP", "-e", "print $LWP::RobotUA::VERSION"}, cure: "apt-get install libwww-perl",
+		name: "LWP::RobotUA", version: []string{"perl", "-MLWP::RobotUA", "-MJSON::PP", "-e", "print $LWP::RobotUA::VERSION"}, install: "apt-get install libwww-perl",
 		crawl: program("perl", "testdata/robotua_crawl.pl"), proxy: true, noWildcards: true, noAllow: true,
 	},
 	{
-		name: "simplecrawler", version: npmVersion("simplecrawler"), cure: "npm install simplecrawler@1.1.9, and NODE_PATH",
+		name: "simplecrawler", version: npmVersion("simplecrawler"), install: "npm install simplecrawler@1.1.9, and NODE_PATH",
 		crawl: program("node", "testdata/simplecrawler_crawl.js"), sitemaps: true, nofollow: true,
 	},
 	{
-		name: "broken-link-checker", version: npmVersion("broken-link-checker"), cure: "npm install broken-link-checker@0.7.8, and NODE_PATH",
+		name: "broken-link-checker", version: npmVersion("broken-link-checker"), install: "npm install broken-link-checker@0.7.8, and NODE_PATH",
 		crawl: program("node", "testdata/blc_crawl.js"), browserLike: true, noQuery: true, startsAnyway: true, nofollow: true, noindexToo: true,
 	},
 }
@@ -83,7 +83,7 @@ func find(t *testing.T, c *crawler) {
 	t.Helper()
 	out, err := exec.Command(c.version[0], c.version[1:]...).Output()
 	if err != nil {
-		t.Skipf("SKIPPED: %s does not visit the site, since it is not on this machine (%v); `%s` gives it", c.name, err, c.cure)
+		t.Skipf("SKIPPED: %s does not visit the site, since it is not on this machine (%v); install it with `%s`", c.name, err, c.install)
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	t.Logf("%s: %s", c.name, first)

@@ -10,7 +10,7 @@ import (
 )
 
 // rude is wget when it heeds nothing, under the names of others.
-var rude = crawler{name: "wget", version: []string{"wget", "--version"}, cure: "apt-get install wget", browserLike: true, proxy: true}
+var rude = crawler{name: "wget", version: []string{"wget", "--version"}, install: "apt-get install wget", browserLike: true, proxy: true}
 
 // refusals are written by hand: the statuses of some answers to clients that heed
 // nothing.

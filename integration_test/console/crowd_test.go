@@ -68,7 +68,7 @@ func TestCrowd(t *testing.T) {
 	}
 	readers.Wait()
 	slices.Sort(took)
-	t.Logf("%d streams, %d pages, %d told to wait; %d requests of the site, half within %s, 99%% within %s",
+	t.Logf("%d streams, %d pages, %d with 503; %d requests of the site, half within %s, 99%% within %s",
 		streams.Load(), pages.Load(), busy.Load(), len(took), took[len(took)/2], took[len(took)*99/100])
 	if streams.Load() < 100 || pages.Load() == 0 || bad.Load() > 0 {
 		t.Errorf("%d streams, %d pages, %d errors", streams.Load(), pages.Load(), bad.Load())

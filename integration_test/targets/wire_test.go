@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// request is what goes over the wire, octet for octet.
+// request is what goes over the wire, byte for byte.
 type request struct {
 	method, target, host, agent, mode string
 	http2                             bool

@@ -214,7 +214,7 @@ func (w *Watcher) report(err error) {
 	switch {
 	case text == w.reported:
 	case err != nil:
-		w.logger.Error("the catalogue of crawlers in the storage is not used; the one before stays", zap.Error(err))
+		w.logger.Error("the catalogue of crawlers in the storage is not used; the previous one stays in use", zap.Error(err))
 	default:
 		w.logger.Info("the catalogue of crawlers in the storage can be used again")
 	}

@@ -51,7 +51,7 @@ func checkText(c *evidence.Check) string {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("Events: %d, in files: %d, from %s to %s.", c.Events, c.Files, c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339))
 	if len(c.Problems) > 0 {
-		line("The log is not what was written:")
+		line("The log was changed or damaged:")
 		for _, p := range c.Problems {
 			line("  %s", p)
 		}

@@ -60,7 +60,7 @@ func TestReplay(t *testing.T) {
 	}{
 		{[]string{policy}, `expected NEW LOG..., got only "` + policy + `"`},
 		{[]string{policy, filepath.Join(dir, "none")}, "no such file"},
-		{[]string{policy, policy}, "it is in no format that is known"},
+		{[]string{policy, policy}, "unknown log format"},
 		{[]string{policy, log, "--format", "nginx"}, `invalid format "nginx": must be caddy, common`},
 		{[]string{policy, log, "--since", "yesterday"}, `invalid --since "yesterday": must be a day`},
 		{[]string{broken, log}, "disalow"},

@@ -88,7 +88,7 @@ func (g *Google) Allowed(agent, path string) bool {
 	return best["*allow"] >= best["*disallow"]
 }
 
-// googleEscaped writes octets beyond ASCII and the digits of "%" as that parser does.
+// googleEscaped writes bytes beyond ASCII and the digits of "%" as that parser does.
 func googleEscaped(s string) string {
 	const hex = "0123456789ABCDEF"
 	isHex := func(c byte) bool { return strings.IndexByte(hex+"abcdef", c) >= 0 }

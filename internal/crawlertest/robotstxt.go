@@ -92,7 +92,7 @@ func (f *RobotsTxt) Group(token string) []RobotsLine {
 	return f.Groups["*"]
 }
 
-// Allowed is RFC 9309 section 2.2.2: the most octets win, a tie allows.
+// Allowed is RFC 9309 section 2.2.2: the most bytes win, a tie allows.
 func (f *RobotsTxt) Allowed(token, path string) bool {
 	best, allow := -1, true
 	for _, r := range f.Group(token) {

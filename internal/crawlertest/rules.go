@@ -97,7 +97,7 @@ func (p *sfReader) param() (key, value string, err error) {
 				i++
 				b.WriteByte(p.s[i])
 			case c < ' ' || c > '~' || c == '\\':
-				return "", "", fmt.Errorf("bad octet in a string")
+				return "", "", fmt.Errorf("bad byte in a string")
 			default:
 				b.WriteByte(c)
 			}

@@ -11,8 +11,8 @@ import (
 func TestTemotoException(t *testing.T) {
 	for _, c := range []struct{ body, path string }{
 		{"Disallow: /a*b", "/x/ab"},                           // anywhere
-		{"Allow: /*.gif\nDisallow: /images", "/images/x.gif"}, // 8 octets to it, not 6
-		{"Disallow: /a***\nAllow: /*ab", "/ab"},               // 2 octets to it, not 5
+		{"Allow: /*.gif\nDisallow: /images", "/images/x.gif"}, // 8 bytes to it, not 6
+		{"Disallow: /a***\nAllow: /*ab", "/ab"},               // 2 bytes to it, not 5
 	} {
 		data, err := robotstxt.FromString("User-agent: *\n" + c.body + "\n")
 		if err != nil {

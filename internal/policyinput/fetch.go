@@ -92,7 +92,7 @@ func fetch(ctx context.Context, client *http.Client, name string) (*fetched, err
 	return f, nil
 }
 
-// decoded reads a body, up to one octet more than maxRead.
+// decoded reads a body, up to one byte more than maxRead.
 func decoded(res *http.Response) ([]byte, error) {
 	body := io.Reader(res.Body)
 	switch coding := strings.ToLower(strings.TrimSpace(strings.Join(res.Header.Values("Content-Encoding"), ","))); coding {

@@ -13,7 +13,7 @@ const (
 	// StoragePrefix is what the name of a policy in Caddy's storage begins with.
 	StoragePrefix = "storage:"
 
-	// LastGood is where in a storage the policies are kept that were good last. No
+	// LastGood is where in a storage the last known good policies are. No
 	// policy can be published there.
 	LastGood = "robots_policy/last_good"
 

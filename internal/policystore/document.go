@@ -33,7 +33,7 @@ type Document struct {
 	validator any       // of the last read; nil after one that failed
 	pending   string    // a new state of the source that was seen once
 	rejected  string    // the last state of the source that was not loaded
-	undecided time.Time // when the guard of reloads last failed to judge it; zero: it was judged
+	undecided time.Time // when the guard of reloads last failed to evaluate it; zero: it did
 	failures  int       // reads in a row that failed
 
 	mu          sync.Mutex
@@ -109,23 +109,29 @@ func (d *Document) Status() Status {
 }
 
 // Merges reports whether a handler merges the upstream's robots.txt.
-func (d *Document) Merges() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.ContainsFunc(d.subscribers, func(r *subscriber) bool { return r.upstream != nil })
-}
+func (d *Document) Merges() bool { return len(d.upstreams()) > 0 }
 
 // Upstream returns the robots.txt of a host's upstream as a handler fetched it last, or
 // nil.
-func (d *Document) Upstream(host string) *robotsserve.Other {
+func (d *Document) Upstream(host string) *robotsserve.Other { return d.upstreams().last(host) }
+
+func (d *Document) upstreams() (all upstreams) {
 	d.mu.Lock()
-	subscribers := slices.Clone(d.subscribers)
-	d.mu.Unlock()
-	for _, r := range subscribers {
-		if r.upstream == nil {
-			continue
+	defer d.mu.Unlock()
+	for _, r := range d.subscribers {
+		if r.upstream != nil {
+			all = append(all, r.upstream)
 		}
-		if other := r.upstream(host); other != nil {
+	}
+	return all
+}
+
+// upstreams are what handlers that merge robots.txt fetched last.
+type upstreams []func(host string) *robotsserve.Other
+
+func (u upstreams) last(host string) *robotsserve.Other {
+	for _, of := range u {
+		if other := of(host); other != nil {
 			return other
 		}
 	}

@@ -28,8 +28,8 @@ type fakeSource struct {
 	isRemote  bool
 	hang      chan struct{} // reading waits until it is closed, whatever its context says
 	fault     any           // reading panics
-	out       int           // readings that are out, and the most there were
-	most      int
+	out       int           // reads under way, and the most at one time
+	maxOut    int
 }
 
 func (f *fakeSource) name() string                         { return "fake" }
@@ -58,7 +58,7 @@ func (f *fakeSource) read(context.Context, any) (content, error) {
 	f.reads++
 	if hang := f.hang; hang != nil {
 		f.out++
-		f.most = max(f.most, f.out)
+		f.maxOut = max(f.maxOut, f.out)
 		f.mu.Unlock()
 		<-hang
 		f.mu.Lock()
@@ -73,7 +73,7 @@ func (f *fakeSource) read(context.Context, any) (content, error) {
 	return content{data: []byte(f.text)}, nil
 }
 
-// runningNotifier is a teller of a configuration that seems to run.
+// runningNotifier is a notifier of a configuration that seems to run.
 func runningNotifier(t *testing.T, core zapcore.Core) *notifier {
 	t.Helper()
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
@@ -95,8 +95,8 @@ func newTestDocument(t *testing.T, src *fakeSource) (*Document, *subscriber, *ob
 	return d, r, logs
 }
 
-// An error is told once however often it is seen, and so is its end.
-func TestDocumentTellsOnce(t *testing.T) {
+// An error is reported once however often it occurs, and so is its end.
+func TestDocumentReportsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy, settleFor: 250 * time.Millisecond}
 		d, r, logs := newTestDocument(t, src)
@@ -111,7 +111,7 @@ func TestDocumentTellsOnce(t *testing.T) {
 			src.set(state.text, state.err)
 			pass(time.Minute)
 			if n := count("policy not reloaded"); n != i+1 {
-				t.Errorf("%+v: told %d times", state, n)
+				t.Errorf("%+v: reported %d times", state, n)
 			}
 			if r.snapshot != first || d.Status().Err == nil {
 				t.Errorf("%+v: %+v", state, d.Status())
@@ -133,8 +133,8 @@ func TestDocumentTellsOnce(t *testing.T) {
 	})
 }
 
-// A text that does not stand is not taken up, and neither is an error.
-func TestDocumentWaitsUntilATextStands(t *testing.T) {
+// A text that keeps changing is not loaded, and neither is an error reported.
+func TestDocumentWaitsForAStableText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy, settleFor: 250 * time.Millisecond}
 		d, r, logs := newTestDocument(t, src)
@@ -201,7 +201,7 @@ func TestDocumentReaders(t *testing.T) {
 	})
 }
 
-// A panic while a policy is taken up is told, and the next look goes on.
+// A panic while a policy is applied is reported, and the next poll goes on.
 func TestDocumentSurvivesAPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}
@@ -220,7 +220,7 @@ func TestDocumentSurvivesAPanic(t *testing.T) {
 			pass(time.Minute)
 		}
 		if n := logs.FilterMessageSnippet("panic").Len(); n != 3 || faults != 3 {
-			t.Errorf("%d panics, told %d times", faults, n)
+			t.Errorf("%d panics, reported %d times", faults, n)
 		}
 		if s := d.Status(); s.Current.SHA256 != sumOf([]byte(fakePolicy+strings.Repeat("# b\n", 5))) {
 			t.Error("nothing is followed after a panic")
@@ -228,7 +228,7 @@ func TestDocumentSurvivesAPanic(t *testing.T) {
 	})
 }
 
-// A source that hangs, whatever it is told, holds nobody up and one goroutine; when
+// A source that hangs and ignores its context delays no one and costs one goroutine; when
 // it is back it is followed again.
 func TestDocumentOfASourceThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -251,11 +251,11 @@ func TestDocumentOfASourceThatHangs(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if src.most != 1 {
-			t.Errorf("%d readings are out at once", src.most)
+		if src.maxOut != 1 {
+			t.Errorf("%d reads at once", src.maxOut)
 		}
 		if n := logs.FilterMessageSnippet("policy not reloaded").Len(); n != 1 {
-			t.Errorf("told %d times", n)
+			t.Errorf("reported %d times", n)
 		}
 		src.mu.Lock()
 		src.hang, src.text = nil, fakePolicy+"# b\n"
@@ -292,9 +292,9 @@ func TestDocumentOfASourceThatPanics(t *testing.T) {
 	})
 }
 
-// What a network says of its fault is new each time. It is told once all the same,
+// A network error reads differently each time. It is reported once all the same,
 // and shown as it is now.
-func TestDocumentTellsOfANetworkOnce(t *testing.T) {
+func TestDocumentReportsANetworkErrorOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy, isRemote: true}
 		d, r, logs := newTestDocument(t, src)
@@ -305,7 +305,7 @@ func TestDocumentTellsOfANetworkOnce(t *testing.T) {
 			pass(6 * time.Minute)
 		}
 		if n := logs.FilterMessageSnippet("policy not reloaded").Len(); n != 1 {
-			t.Errorf("told %d times", n)
+			t.Errorf("reported %d times", n)
 		}
 		if s := d.Status(); s.Counts.Rejected != 1 || s.Err == nil || !strings.Contains(s.Err.Error(), "40099") {
 			t.Errorf("%+v", s)
@@ -338,9 +338,9 @@ func TestDocumentWakesForANewInterval(t *testing.T) {
 // Sources across a network are asked less often while they fail, and again as
 // often as before when they are back.
 func TestPause(t *testing.T) {
-	for failures, most := range map[int]time.Duration{0: time.Minute, 1: 2 * time.Minute, 2: 4 * time.Minute, 3: 5 * time.Minute, 1000: 5 * time.Minute} {
+	for failures, limit := range map[int]time.Duration{0: time.Minute, 1: 2 * time.Minute, 2: 4 * time.Minute, 3: 5 * time.Minute, 1000: 5 * time.Minute} {
 		for range 100 {
-			if p := nextPoll(time.Minute, failures, true); p > most || p < most*4/5-1 {
+			if p := nextPoll(time.Minute, failures, true); p > limit || p < limit*4/5-1 {
 				t.Fatalf("after %d failures: %s", failures, p)
 			}
 		}

@@ -24,7 +24,7 @@ var (
 	// be replaced.
 	ErrOvertaken = errors.New("another version was published in the meantime")
 	// ErrStorage: Caddy's storage failed while the version was read or written.
-	ErrStorage = errors.New("the storage of Caddy failed")
+	ErrStorage = errors.New("Caddy's storage failed")
 	// ErrLockStays: the version was published, and the lock in the storage was not
 	// released.
 	ErrLockStays = errors.New("published, but the lock in Caddy's storage could not be released, and the next version may have to wait for it")
@@ -231,7 +231,7 @@ func (s *storageSource) saveHistory(ctx context.Context, all []Published) error 
 		return err
 	}
 	if err := s.storage.Store(ctx, s.at+historySuffix, data); err != nil {
-		return fmt.Errorf("saving the version before: %w", err)
+		return fmt.Errorf("saving the previous version: %w", err)
 	}
 	return nil
 }

@@ -96,27 +96,21 @@ func (h *Hosts) Destruct() error {
 func (h *Hosts) Name() string { return h.template.String() }
 
 // Merges reports whether a handler merges the upstream's robots.txt.
-func (h *Hosts) Merges() bool {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	return slices.ContainsFunc(h.subscribers, func(r *hostSubscriber) bool { return r.upstream != nil })
-}
+func (h *Hosts) Merges() bool { return len(h.upstreams()) > 0 }
 
 // Upstream returns the robots.txt of a host's upstream as a handler fetched it last, or
 // nil.
-func (h *Hosts) Upstream(host string) *robotsserve.Other {
+func (h *Hosts) Upstream(host string) *robotsserve.Other { return h.upstreams().last(host) }
+
+func (h *Hosts) upstreams() (all upstreams) {
 	h.mu.RLock()
-	subscribers := slices.Clone(h.subscribers)
-	h.mu.RUnlock()
-	for _, r := range subscribers {
-		if r.upstream == nil {
-			continue
-		}
-		if other := r.upstream(host); other != nil {
-			return other
+	defer h.mu.RUnlock()
+	for _, r := range h.subscribers {
+		if r.upstream != nil {
+			all = append(all, r.upstream)
 		}
 	}
-	return nil
+	return all
 }
 
 // leave ends what join began.

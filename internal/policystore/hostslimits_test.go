@@ -62,7 +62,7 @@ func TestHostsThatCanHaveNoFile(t *testing.T) {
 			}
 		}
 		if len(s.files) > 0 || logs.Len() > 0 {
-			t.Errorf("%d entries, told %v", len(s.files), logs.All())
+			t.Errorf("%d entries, logged %v", len(s.files), logs.All())
 		}
 	}
 }
@@ -302,7 +302,7 @@ func TestSlowFilesLeaveTheFastLane(t *testing.T) {
 
 // A file that hangs does not hold up the reload of the others, and is not read twice
 // at once.
-func TestASlowFileHoldsUpNobody(t *testing.T) {
+func TestASlowFileDelaysNoOtherHost(t *testing.T) {
 	dir := t.TempDir()
 	for _, host := range []string{"slow", "a", "b"} {
 		writePolicy(t, filepath.Join(dir, host+".example.yaml"), hostPolicyText)

@@ -70,7 +70,7 @@ func (n *notifier) saveLastGood(src source, found content) {
 		})
 	}
 	if err != nil {
-		n.logger.Warn("could not save the policy for a start without its source", zap.String("policy", src.name()), zap.Error(err))
+		n.logger.Warn("storing the last known good policy failed", zap.String("policy", src.name()), zap.Error(err))
 	}
 }
 

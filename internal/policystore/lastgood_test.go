@@ -18,22 +18,22 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
 )
 
-// keeping is a teller that keeps policies in a directory of the test.
-func keeping(t *testing.T) (tell *notifier, dir string) {
+// keeping returns a notifier that stores policies in a directory of the test.
+func keeping(t *testing.T) (n *notifier, dir string) {
 	t.Helper()
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	return runningNotifier(t, zapcore.NewNopCore()), filepath.Join(caddy.AppDataDir(), policyname.LastGood)
 }
 
-// What was kept is served only if it is whole, good, and of this source.
-func TestKept(t *testing.T) {
-	tell, dir := keeping(t)
+// What was stored is served only if it is whole, valid, and of this source.
+func TestLastGood(t *testing.T) {
+	n, dir := keeping(t)
 	src := &fileSource{path: "/srv/policy.yaml"}
-	if l, _ := tell.loadLastGood(src); l != nil {
-		t.Error("there is one before one was kept")
+	if l, _ := n.loadLastGood(src); l != nil {
+		t.Error("there is one before one was stored")
 	}
-	tell.saveLastGood(src, content{data: []byte(fakePolicy)})
-	l, _ := tell.loadLastGood(src)
+	n.saveLastGood(src, content{data: []byte(fakePolicy)})
+	l, _ := n.loadLastGood(src)
 	if l == nil || l.SHA256 != sumOf([]byte(fakePolicy)) {
 		t.Fatalf("%+v", l)
 	}
@@ -56,24 +56,24 @@ func TestKept(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if l, _ := tell.loadLastGood(src); l != nil {
+		if l, _ := n.loadLastGood(src); l != nil {
 			t.Errorf("%s: %+v", name, l)
 		}
 	}
 }
 
-// Policies of files that are no more are kept for a while, but none that is in use
+// Policies of deleted files stay stored for a while, but none that is in use
 // has to go for them.
-func TestKeptIsBounded(t *testing.T) {
-	tell, dir := keeping(t)
+func TestLastGoodIsBounded(t *testing.T) {
+	n, dir := keeping(t)
 	used := &fileSource{path: "/srv/used.yaml"}
 	d := newDocument(used.key(), used.path)
-	d.subscribers = []*subscriber{newSubscriber(used, tell)}
+	d.subscribers = []*subscriber{newSubscriber(used, n)}
 	if _, _, err := pool.LoadOrNew(d.key, func() (caddy.Destructor, error) { return d, nil }); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = pool.Delete(d.key) }()
-	tell.saveLastGood(used, content{data: []byte(fakePolicy)})
+	n.saveLastGood(used, content{data: []byte(fakePolicy)})
 	old := time.Now().Add(-time.Hour)
 	if err := os.Chtimes(filepath.Join(dir, filepath.Base(lastGoodKey(used))), old, old); err != nil {
 		t.Fatal(err)
@@ -81,22 +81,22 @@ func TestKeptIsBounded(t *testing.T) {
 	var last *fileSource
 	for i := range maxLastGood + 5 {
 		last = &fileSource{path: fmt.Sprintf("/srv/release-%d.yaml", i)}
-		tell.saveLastGood(last, content{data: []byte(fakePolicy)})
+		n.saveLastGood(last, content{data: []byte(fakePolicy)})
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) > maxLastGood+1 {
-		t.Errorf("%d policies are kept; %v", len(files), err)
+		t.Errorf("%d policies are stored; %v", len(files), err)
 	}
 	for _, src := range []*fileSource{used, last} {
-		if l, _ := tell.loadLastGood(src); l == nil {
+		if l, _ := n.loadLastGood(src); l == nil {
 			t.Errorf("%s is gone", src.path)
 		}
 	}
 }
 
 // Validating, which somebody else than Caddy's user may do, leaves no file behind.
-func TestValidatingKeepsNothing(t *testing.T) {
-	tell, dir := keeping(t)
+func TestValidatingStoresNothing(t *testing.T) {
+	n, dir := keeping(t)
 	args := os.Args
 	defer func() { os.Args = args }()
 	for _, command := range []string{"validate", "adapt"} {
@@ -104,7 +104,7 @@ func TestValidatingKeepsNothing(t *testing.T) {
 		d := newDocument("x", "x")
 		src := &fileSource{path: filepath.Join(t.TempDir(), "policy.yaml")}
 		writePolicy(t, src.path, fakePolicy)
-		if err := d.open(context.Background(), newSubscriber(src, tell)); err != nil {
+		if err := d.open(context.Background(), newSubscriber(src, n)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(dir); err == nil {

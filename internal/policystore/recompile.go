@@ -65,7 +65,7 @@ func (d *Document) recompile(ctx context.Context, n *notifier) {
 	s, err := compileAccepted(d.Name, []byte(before.Text))
 	if err != nil {
 		before.catalogue.Store(used) // so that it is said once
-		n.logger.Error("a policy has an error with the new catalogue of crawlers; it is served with the one before",
+		n.logger.Error("a policy has an error with the new catalogue of crawlers; it is served with the previous one",
 			zap.String("policy", d.Name), zap.Error(err))
 		return
 	}

@@ -22,7 +22,7 @@ type PatternKind string
 const (
 	AnyPatterns     PatternKind = "any"                      // of few letters, "*" and "$"
 	PlainPatterns   PatternKind = "plain"                    // prefixes of few letters
-	EncodedPatterns PatternKind = "percent-encoded and case" // of octets that are written in several ways
+	EncodedPatterns PatternKind = "percent-encoded and case" // of bytes that are written in several ways
 	SitePatterns    PatternKind = "as on a site"
 	TiedPatterns    PatternKind = "ties" // of equal lengths, that match the same paths or stand at their end
 )

@@ -352,7 +352,7 @@ func automaton(pattern string) string {
 }
 
 // escapes looks for a path that inner matches and outer does not. Paths begin
-// with "/". It walks through inner one octet at a time, together with the set of
+// with "/". It walks through inner one byte at a time, together with the set of
 // all places where outer may be by then.
 func escapes(inner, outer string) bool {
 	alphabet := "/\x01"
@@ -401,10 +401,10 @@ func escapes(inner, outer string) bool {
 	return false
 }
 
-// place is a place in a pattern, as two octets.
+// place is a place in a pattern, as two bytes.
 func place(i int) string { return string([]byte{byte(i >> 8), byte(i)}) }
 
-// step is where a pattern may be after an octet, from the places before it.
+// step is where a pattern may be after a byte, from the places before it.
 func step(pattern, places string, c byte) string {
 	next := ""
 	for i := 0; i < len(places); i += 2 {

@@ -47,8 +47,8 @@ var (
 	visitsTotal = newVisitCounter("visits_total", "Requests of crawlers and other automated clients, by what was decided.")
 	visitBytes  = newVisitCounter("visit_bytes_total", "Bytes of response bodies sent to crawlers and other automated clients.")
 
-	crawlerLabels = labels{most: maxCrawlerLabels}
-	hostLabels    = labels{most: maxHostLabels}
+	crawlerLabels = labels{limit: maxCrawlerLabels}
+	hostLabels    = labels{limit: maxHostLabels}
 )
 
 // Collectors are the counters of visits.
@@ -61,7 +61,7 @@ func newVisitCounter(name, help string) *prometheus.CounterVec {
 
 // labels are the values of a label. There are at most so many.
 type labels struct {
-	most  int
+	limit int
 	known sync.Map
 	mu    sync.Mutex
 	n     int
@@ -77,7 +77,7 @@ func (l *labels) of(name string) string {
 	if known, ok := l.known.Load(name); ok {
 		return known.(string)
 	}
-	if l.n >= l.most || len(name) > 253 {
+	if l.n >= l.limit || len(name) > 253 {
 		return otherLabel
 	}
 	l.n++

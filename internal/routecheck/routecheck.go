@@ -182,7 +182,7 @@ func namesRobots(sets caddyhttp.MatcherSets) bool {
 	})
 }
 
-// warnings judges each pair of handlers that one request can get to.
+// warnings checks each pair of handlers that one request can get to.
 func (w *walker) warnings() (all []Warning) {
 	warn := func(message string) {
 		if one := (Warning{w.server, message}); !slices.Contains(all, one) {

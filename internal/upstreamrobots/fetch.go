@@ -186,7 +186,7 @@ func looksLikeRobots(contentType string, body []byte) bool {
 		return false
 	}
 	kind, _, err := mime.ParseMediaType(contentType)
-	if err != nil || kind == "text/plain" || kind == "application/octet-stream" {
+	if err != nil || kind == "text/plain" || kind == "application/byte-stream" {
 		return true
 	}
 	return bytes.Contains(bytes.ToLower(body), []byte("user-agent"))

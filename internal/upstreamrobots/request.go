@@ -120,7 +120,7 @@ func siteFields(r *http.Request) iter.Seq2[string, []string] {
 
 // canFetch reports whether a request can be used to fetch the site's file. In an
 // error route the following handlers serve the error page. And if a rewrite has
-// added to the client's query, the two cannot be told apart.
+// added to the client's query, the two cannot be separated.
 func canFetch(r *http.Request) bool {
 	if r.Context().Value(caddyhttp.ErrorCtxKey) != nil {
 		return false

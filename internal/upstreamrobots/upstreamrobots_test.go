@@ -63,7 +63,7 @@ func (s server) get(t *testing.T, host string, next caddyhttp.HandlerFunc, heade
 		t.Errorf("the request was %v and is %v", before, r)
 	}
 	w := httptest.NewRecorder()
-	s.site.ServeRobots(w, r, robotsserve.Answer{Other: other, Before: earlier, Tell: s.LogMerge(host)})
+	s.site.ServeRobots(w, r, robotsserve.Answer{Other: other, Before: earlier, Report: s.LogMerge(host)})
 	_, body, ok := strings.Cut(w.Body.String(), "Disallow: /admin/\n")
 	if w.Code != 200 || !ok {
 		t.Fatalf("%d %s", w.Code, w.Body)

@@ -8,7 +8,7 @@
 // A deflate stream (RFC 1951) is a sequence of blocks. A block is a sequence of
 // Huffman-coded tokens: literal bytes, and matches that copy LENGTH bytes from
 // DISTANCE bytes back, at most 32 KiB. Inserting text therefore breaks exactly
-// three things, and the Editor mends only those:
+// three things, and the Editor repairs only those:
 //
 //   - the tokens at the edit. They are written out as literals, with the codes of
 //     the block that they stand in;

@@ -19,7 +19,7 @@ type Editor struct {
 	in       inflater
 	w        blockWriter
 	dst      io.Writer
-	gzip     bool // what Reset was told
+	gzip     bool // as Reset was called
 	format   Format
 	header   int // bytes of the container before the stream
 	known    bool
@@ -59,7 +59,7 @@ const (
 )
 
 // Reset prepares the Editor for a new stream: gzip, or else zlib or raw deflate,
-// which are told apart by their first two bytes.
+// which differ in their first two bytes.
 func (e *Editor) Reset(gzip bool) {
 	e.in.reset()
 	e.gzip, e.known = gzip, false

@@ -57,7 +57,7 @@ func (l *linter) eachQualified(visit func(rule int, s *policy.Statement)) {
 func (l *linter) timeLimits() {
 	l.eachQualified(func(_ int, s *policy.Statement) {
 		if limit := s.Qualifiers.TimeLimit; limit.Passed(l.Now) {
-			l.report("time-limit-passed", l.pos(s), fmt.Sprintf("the permission ended on %s, and %s has been disallowed since; choose a later date, or write this under disallow, without time-limit, if it shall stay so", limit.Last.Format("2 January 2006"), s.Usage))
+			l.report("time-limit-passed", l.pos(s), fmt.Sprintf("the permission ended on %s, and %s has been disallowed since; choose a later date, or write this under disallow, without time-limit, if it should stay disallowed", limit.Last.Format("2 January 2006"), s.Usage))
 		}
 	})
 }

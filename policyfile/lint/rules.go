@@ -40,7 +40,7 @@ func (l *linter) enforcement() {
 		}
 		for j, a := range r.For {
 			if c, ok := l.Catalogue.Lookup(a.Name); ok && a.Kind == policy.ForToken && c.RobotsOnly && !crawlers.NamesBrowser(a.Name) {
-				l.report("control-token-enforced", source.Audiences[j], fmt.Sprintf("%s exists in robots.txt only: no visitor carries that name, so there is nobody to refuse; the rule works in robots.txt, and enforce has no effect on it", c.Token))
+				l.report("control-token-enforced", source.Audiences[j], fmt.Sprintf("%s exists in robots.txt only: no client sends that name, so there is nothing to refuse; the rule works in robots.txt, and enforce has no effect on it", c.Token))
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func (l *linter) purposes() {
 			if a.Kind != policy.ForPurpose || !l.spend(1) || len(l.crawlersOf(a)) > 0 {
 				continue
 			}
-			l.report("unknown-purpose", l.Sources[i].Audiences[j], fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name it, so this reaches nobody; list crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
+			l.report("unknown-purpose", l.Sources[i].Audiences[j], fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name it, so this reaches no crawler; list crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
 		}
 	}
 }

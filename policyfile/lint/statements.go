@@ -12,7 +12,7 @@ import (
 
 // sample is a path that a pattern matches and that other patterns match only if
 // they match in general: what is free in the pattern is filled with control
-// octets, which no path pattern names.
+// bytes, which no path pattern names.
 func sample(p pathpattern.Pattern) string {
 	text := p.String()
 	if p.Anchored() {

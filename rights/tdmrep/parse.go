@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// MaxFile is the largest file that Parse reads, in octets.
+// MaxFile is the largest file that Parse reads, in bytes.
 const MaxFile = 512 << 10
 
 // maxNotes bounds what Parse says about a file.

@@ -198,25 +198,13 @@ func (c *comparison) host(h policy.Host) (all []record) {
 	return all
 }
 
-// purposesOf lists the purposes that rules of either speak of, in lower case.
-func purposesOf(ps ...*policy.Policy) (all []string) {
-	add := func(name string) {
-		name = strings.ToLower(strings.NewReplacer("*", "x", "$", "").Replace(name))
+// purposesOf lists the purposes that rules of either speak of, in lower case, with an
+// example for those with wildcards.
+func purposesOf(old, now *policy.Policy) (all []string) {
+	for _, name := range append(old.Spec().Purposes(), now.Spec().Purposes()...) {
+		name = strings.NewReplacer("*", "x", "$", "").Replace(name)
 		if name != "" && !slices.Contains(all, name) {
 			all = append(all, name)
-		}
-	}
-	for _, p := range ps {
-		rules := p.Spec().Rules
-		for i := range rules {
-			for _, a := range rules[i].For {
-				if a.Kind == policy.ForPurpose {
-					add(a.Name)
-				}
-			}
-			for _, u := range rules[i].UsagePurposes {
-				add(u)
-			}
 		}
 	}
 	return all

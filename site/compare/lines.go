@@ -115,7 +115,7 @@ func (c *comparison) spokenOf(patterns func(*policy.Rule) []pathpattern.Pattern)
 	return union(all, nil)
 }
 
-// sample is a path that a pattern matches, with an octet for each "*" that no pattern
+// sample is a path that a pattern matches, with a byte for each "*" that no pattern
 // is likely to have.
 func sample(p pathpattern.Pattern) string {
 	text := strings.TrimSuffix(p.String(), "$")

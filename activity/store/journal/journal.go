@@ -17,7 +17,7 @@ import (
 )
 
 // A journal is a file of batches: the length of the batch's body and its CRC-32C,
-// four octets each in little-endian order, then the body, which is rows and reads
+// four bytes each in little-endian order, then the body, which is rows and reads
 // with varints and strings with their lengths before them. What follows the first
 // batch that is not whole is not read.
 
@@ -166,7 +166,7 @@ func (s *Sums) encode(b []byte) []byte {
 	return b
 }
 
-var errBatch = errors.New("a batch is damaged although its checksum is right")
+var errBatch = errors.New("a batch is invalid although its checksum matches")
 
 // decode adds a batch's body to s.
 func (s *Sums) decode(body []byte) error {

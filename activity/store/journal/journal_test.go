@@ -19,7 +19,7 @@ import (
 
 var start = time.Date(2026, 11, 20, 22, 30, 0, 0, time.UTC)
 
-// fullFile is a file on a disk that has room for so many octets.
+// fullFile is a file on a disk that has room for so many bytes.
 type fullFile struct {
 	b    []byte
 	room int
@@ -53,7 +53,7 @@ func randomSums(rnd *rand.Rand) *Sums {
 	return s
 }
 
-// A disk that fills up at any octet, and a file that is cut at any octet, lose the
+// A disk that fills up at any byte, and a file that is cut at any byte, lose the
 // batches that were not written and no others.
 func TestFullDiskAndTornFile(t *testing.T) {
 	t.Parallel()
@@ -80,7 +80,7 @@ func TestFullDiskAndTornFile(t *testing.T) {
 	for n := range len(whole.b) + 1 {
 		got := NewSums(1000)
 		if err := got.read(bytes.NewReader(whole.b[:n])); err != nil || !equal(got, upTo(n)) {
-			t.Fatalf("cut after %d octets: %v", n, err)
+			t.Fatalf("cut after %d bytes: %v", n, err)
 		}
 		full := &fullFile{room: n}
 		j, written := New(full), NewSums(1000)
@@ -94,7 +94,7 @@ func TestFullDiskAndTornFile(t *testing.T) {
 		}
 		got = NewSums(1000)
 		if err := got.read(bytes.NewReader(full.b)); err != nil || !equal(got, written) {
-			t.Fatalf("full after %d octets: %v", n, err)
+			t.Fatalf("full after %d bytes: %v", n, err)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
 )
 
-// Encoding tells whether ASCII bytes can be written into a text as they are.
+// Encoding reports whether ASCII bytes can be written into a text as they are.
 type Encoding uint8
 
 const (

@@ -263,7 +263,7 @@ func (s *Scanner) headerForm(v *metaValues, f *Meta) bool {
 	return true
 }
 
-// isACAP tells whether content holds a permission of ACAP, such as "ACAP
+// isACAP reports whether content holds a permission of ACAP, such as "ACAP
 // allow-index", which is no robots rule.
 func isACAP(content string) bool {
 	between := func(r rune) bool { return isGap(r) || r == ':' || r == '=' }
@@ -276,6 +276,6 @@ func isACAP(content string) bool {
 	return false
 }
 
-// isGap tells whether r counts as white space between rules, for package
+// isGap reports whether r counts as white space between rules, for package
 // robotsrule too.
 func isGap(r rune) bool { return r <= ' ' || r == 0x7f }

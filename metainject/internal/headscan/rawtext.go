@@ -42,7 +42,7 @@ func (s *Scanner) rawEnd() {
 	s.pos, s.end, s.state, s.attr = s.nameEnd, true, stateTag, beforeAttr
 }
 
-// tagAhead tells whether at s.pos stands open, then the name of the current
+// tagAhead reports whether at s.pos stands open, then the name of the current
 // element, then what ends a name.
 func (s *Scanner) tagAhead(b []byte, open string, eof bool) answer {
 	name, rest := b[s.name:s.nameEnd], b[s.pos:]
@@ -72,7 +72,7 @@ func atEnd(eof bool) answer {
 	return unsure
 }
 
-// wordAhead tells whether word stands at s.pos.
+// wordAhead reports whether word stands at s.pos.
 func (s *Scanner) wordAhead(b []byte, word string, eof bool) answer {
 	rest := b[s.pos:]
 	if len(rest) >= len(word) {
