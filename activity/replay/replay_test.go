@@ -4,6 +4,7 @@ package replay
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -282,6 +283,28 @@ func TestRuleOfTheOldPolicyIsNamedAsSuch(t *testing.T) {
 	}
 	if len(r.NewlyAllowed) != 1 || fmt.Sprint(r.NewlyAllowed[0].Rules) != "[line 4 of the old policy (everyone)]" {
 		t.Errorf("newly let in: %+v", r.NewlyAllowed)
+	}
+}
+
+// Limits are not replayed, and the report says to how many requests one applies.
+func TestLimitsAreNotReplayed(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "access.log")
+	const line = `192.0.2.7 - - [22/Nov/2026:10:34:56 +0100] "GET %s HTTP/1.1" 200 9 "-" "%s"` + "\n"
+	log := fmt.Sprintf(line+line+line+line, "/a", "CCBot/2.0", "/b", "CCBot/2.0", "/private/", "CCBot/2.0", "/a", "AhrefsBot/7.0")
+	if err := os.WriteFile(name, []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	limited := load(t, "new.yaml", "version: 1\nrules:\n  - for: CCBot\n    limit: 1/h\n    disallow: {crawl: /private/}\n    enforce: block\n")
+	stored := func(_ context.Context, _, _ time.Time, each func(activity.Visits) error) (int64, error) {
+		return 0, each(activity.Visits{Start: time.Unix(1, 0), Crawler: "CCBot", Identity: activity.Claimed, Path: "/a", Requests: 5})
+	}
+	r, err := Run(t.Context(), Options{New: limited, Host: "www.example.com", Files: []string{name}, Stored: stored})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.NotReplayed) == 0 || r.NotReplayed[0].Requests != 7 || !strings.Contains(r.NotReplayed[0].What, "limit") {
+		t.Errorf("not replayed: %+v", r.NotReplayed)
 	}
 }
 

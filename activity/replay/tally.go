@@ -24,6 +24,7 @@ type key struct {
 // tally counts. A worker has its own, so nothing is locked.
 type tally struct {
 	requests, hostless, liveOnly       int64
+	limited                            int64 // allowed, and a limit applies
 	pathless, other, queries, purposes int64 // of a store: what its rows do not say
 	first, last                        time.Time
 	unknown                            map[string]*unknownCount
@@ -158,6 +159,7 @@ func (t *tally) merge(o *tally) {
 	t.requests += o.requests
 	t.hostless += o.hostless
 	t.liveOnly += o.liveOnly
+	t.limited += o.limited
 	t.pathless += o.pathless
 	t.other += o.other
 	t.queries += o.queries

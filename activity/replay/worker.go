@@ -109,9 +109,13 @@ func (w *worker) record(r *accesslog.Record) {
 	}
 	q := policy.Query{Host: host, Path: target, Now: r.Time}
 	addr := clientAddress(r.ClientIP)
-	d := w.decide(q, named, before, c.purposes, func(s *site.Site, id policy.CrawlerID) identity { return w.ids.identify(r, addr, c, s, id) })
+	identify := func(s *site.Site, id policy.CrawlerID) identity { return w.ids.identify(r, addr, c, s, id) }
+	d := w.decide(q, named, before, c.purposes, identify)
 	if d.liveOnly {
 		t.liveOnly++
+	}
+	if d.new.decision == activity.Allowed && w.new.limits(q, named, c.purposes[0], identify) {
+		t.limited++
 	}
 	t.add(r.Time, 1, r.Bytes, d.key, target)
 	if w.options.Decided != nil {
@@ -198,7 +202,11 @@ func (w *worker) visits(v *activity.Visits) {
 	case activity.Claimed:
 	}
 	q := policy.Query{Host: v.Host, Path: v.Path, Now: v.Start}
-	d := w.decide(q, c.new, c.old, [2][]string{}, func(*site.Site, policy.CrawlerID) identity { return stored })
+	identify := func(*site.Site, policy.CrawlerID) identity { return stored }
+	d := w.decide(q, c.new, c.old, [2][]string{}, identify)
+	if d.new.decision == activity.Allowed && w.new.limits(q, c.new, nil, identify) {
+		t.limited += v.Requests
+	}
 	t.add(v.Start, v.Requests, v.Bytes, d.key, v.Path)
 }
 
@@ -242,6 +250,13 @@ func (j *decider) decide(q policy.Query, ids []policy.CrawlerID, purposes []stri
 	q.Purposes = purposes
 	by, v := j.site.EdgeOfAll(ids, q, func(id policy.CrawlerID) policy.Identity { return identify(j.site, id).Identity })
 	return by.Crawler, verdict{Decision(v), v.Decision.Rule, v.Impostor}
+}
+
+// limits reports whether a limit applies to a request that names crawlers.
+func (d *decider) limits(q policy.Query, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity) bool {
+	q.Purposes = purposes
+	var buf [4]site.Limit
+	return len(d.site.LimitsOfAll(buf[:0], ids, q, func(id policy.CrawlerID) policy.Identity { return identify(d.site, id).Identity })) > 0
 }
 
 // Decision is what the edge does about a request, with `enforce block` in the
