@@ -201,6 +201,30 @@ enforcement: block`,
 		"nothing-to-enforce", "or delete enforcement", "enforcement: block", "", ""},
 }
 
+// TestClosedHostIsHintedOnce: the paths of one permission are one hint, and a path that
+// the host leaves open is none.
+func TestClosedHostIsHintedOnce(t *testing.T) {
+	t.Parallel()
+	_, ds := Load("policy.yaml", []byte(`version: 1
+rules:
+  - for: category:search
+    allow: {crawl: [/news/, /sport/]}
+  - for: everyone
+    hosts: staging.example.com
+    disallow: {crawl: /}
+    intended: true
+`))
+	n := 0
+	for _, d := range ds {
+		if d.Code == "closed-on-host" {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d hints:\n%s", n, ds.Text())
+	}
+}
+
 // TestFixesWork: after what a message tells the author to write, the message is gone,
 // and nothing else has been opened.
 func TestFixesWork(t *testing.T) {

@@ -100,7 +100,7 @@ func (p *parser) load(data []byte, o Options) *File {
 // lint adds what the checks of the policy find.
 func (p *parser) lint(compiled *policy.Policy, now time.Time) {
 	p.addProblems(lint.Check(lint.Input{
-		Policy: compiled, Catalogue: p.catalogue, Sources: p.sources, Now: now,
+		Policy: compiled, Catalogue: p.catalogue, Sources: p.sources, Enforcement: p.enforcementAt, Now: now,
 		UsagePos: func(local string) policy.Pos {
 			if u := p.usages[strings.ToLower(local)]; u != nil {
 				return u.pos

@@ -33,6 +33,7 @@ type parser struct {
 	ruleTokens       map[string]bool     // names under for, lower case
 	trying           bool                // a suggested test is checked
 	statements       int                 // of all rules, bounded by maxStatements
+	enforcementAt    policy.Pos          // of its mode
 	rslAt, licenseAt policy.Pos
 	tokenAt          [3]policy.Pos // of usage-tokens
 	full             bool

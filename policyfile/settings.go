@@ -29,7 +29,7 @@ type enforcementReader struct {
 
 var enforcementFields = fields[*enforcementReader]{
 	{"mode", "off, log (log what would be refused) or block (refuse it)", false, modeShape, func(p *parser, _, n *yaml.Node, e *enforcementReader) {
-		e.to.Mode = p.mode(n, "mode")
+		e.to.Mode, p.enforcementAt = p.mode(n, "mode"), posOf(n)
 	}},
 	{"status", "the HTTP status of a refusal; the default is 403", false, statusShape(), readStatus},
 	{"impostors", "what the server does about clients that only claim to be a known crawler; the default is off", false, modeShape, func(p *parser, _, n *yaml.Node, e *enforcementReader) {
@@ -53,7 +53,7 @@ func statusShape() shape {
 
 func readEnforcement(p *parser, _, n *yaml.Node, _ struct{}) {
 	if n.Kind == yaml.ScalarNode && !p.isJoined(n) {
-		p.spec.Enforcement.Mode = p.mode(n, "enforcement")
+		p.spec.Enforcement.Mode, p.enforcementAt = p.mode(n, "enforcement"), posOf(n)
 		return
 	}
 	e := &enforcementReader{to: &p.spec.Enforcement}

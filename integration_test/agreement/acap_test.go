@@ -60,14 +60,29 @@ func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy
 		return
 	}
 	if stricter := got.Verdict == policy.Disallowed || conditions == nil; want.Statement != nil && want.Statement.Allow && stricter {
+		limited := x.limiting(want.Limits)
 		for _, p := range f.problems {
-			if strings.HasPrefix(p.Code, "acap-") && p.Pos == want.Statement.Pos && x.linted(p.Code, p.Pos) {
+			decides := p.Pos == want.Statement.Pos || p.Code == "acap-not-ready" && slices.Contains(limited, p.Pos)
+			if decides && strings.HasPrefix(p.Code, "acap-") && x.linted(p.Code, p.Pos) {
 				x.except(channel, p.Code)
 				return
 			}
 		}
 	}
 	x.differ(channel, q, fmt.Sprintf("%v %v %q", u, got.Verdict, got.Qualifiers.Strings()), fmt.Sprintf("%v %q", want.Verdict, conditions))
+}
+
+// limiting are the places of the permissions that the limits of an answer come from. A
+// wider permission limits a narrower one that is not narrower in every respect.
+func (x *exam) limiting(limits policy.Limits) (at []policy.Pos) {
+	for i := range x.p.spec.Rules {
+		for _, s := range x.p.spec.Rules[i].Statements {
+			if s.Qualifiers != nil && slices.Contains(limits, s.Qualifiers) {
+				at = append(at, s.Pos)
+			}
+		}
+	}
+	return at
 }
 
 // conditionsOf are the qualifiers that ACAP 1.0 section 2.5 defines for a usage.

@@ -183,7 +183,8 @@ func ruleHasHost(r *policy.Rule, host string) bool {
 }
 
 // grouped sums obstacles up: those of one permission, and those of permissions
-// that meet the same prohibitions.
+// that meet the same prohibitions. On a host that is closed, the paths of one rule are
+// one permission.
 func grouped(all []obstacle) (groups [][]obstacle) {
 	type key struct {
 		code  string
@@ -202,7 +203,11 @@ func grouped(all []obstacle) (groups [][]obstacle) {
 	for _, k := range order {
 		group := byAllow[k]
 		var id strings.Builder
-		fmt.Fprint(&id, k.code, k.allow.Usage, k.allow.Pattern)
+		if k.code == "closed-on-host" && opensNothing(group) {
+			fmt.Fprint(&id, k.code, k.allow.Usage, " in rule ", group[0].allow.rule)
+		} else {
+			fmt.Fprint(&id, k.code, k.allow.Usage, k.allow.Pattern)
+		}
 		for _, o := range group {
 			fmt.Fprint(&id, " ", o.deny.s.Pos)
 		}
@@ -214,6 +219,11 @@ func grouped(all []obstacle) (groups [][]obstacle) {
 		groups = append(groups, group)
 	}
 	return groups
+}
+
+// opensNothing reports whether a prohibition covers all that the permission matches.
+func opensNothing(group []obstacle) bool {
+	return slices.ContainsFunc(group, func(o obstacle) bool { return o.deny.s.Pattern.Covers(o.allow.s.Pattern) })
 }
 
 // hint reports obstacles of one kind, at the first permission.

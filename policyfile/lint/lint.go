@@ -17,6 +17,8 @@ type Input struct {
 	Policy    *policy.Policy
 	Catalogue *crawlers.Catalogue // with the crawlers of the policy file
 	Sources   []Source            // places within each of Spec.Rules
+	// Enforcement is where the mode of Spec.Enforcement is written.
+	Enforcement policy.Pos
 	// UsagePos returns where a usage with qualifiers is defined, or the zero Pos.
 	UsagePos func(local string) policy.Pos
 	Now      time.Time

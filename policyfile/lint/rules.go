@@ -45,7 +45,7 @@ func (l *linter) enforcement() {
 		}
 	}
 	if e := l.Policy.Spec().Enforcement; e.Mode >= policy.ModeLog && !refused {
-		nothing(policy.Pos{Line: 1, Column: 1}, fmt.Sprintf(`"enforcement: %s" has no effect, as no rule disallows crawl, and nothing else can be refused; disallow crawl for someone, or delete enforcement`, e.Mode))
+		nothing(l.Enforcement, fmt.Sprintf(`"enforcement: %s" has no effect, as no rule disallows crawl, and nothing else can be refused; disallow crawl for someone, or delete enforcement`, e.Mode))
 	}
 }
 
