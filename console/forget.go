@@ -37,7 +37,7 @@ func forgetCommand() *cobra.Command {
 			}
 			s, err := store.Open(ctx, args[0], store.Options{})
 			if err != nil {
-				return cli.ExitUsage, err
+				return cli.ExitUsage, fmt.Errorf("%w; stop Caddy first", err)
 			}
 			if err := errors.Join(s.Delete(ctx, crawler, host), s.Close()); err != nil {
 				return cli.ExitUsage, err

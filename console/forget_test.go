@@ -22,9 +22,6 @@ func TestForget(t *testing.T) {
 	for _, v := range [][2]string{{"GPTBot", "a.example"}, {"GPTBot", "b.example"}, {"CCBot", "a.example"}} {
 		s.Record(activity.Visit{Time: time.Now(), Crawler: v[0], Host: v[1], Path: "/"})
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
 	forget := func(args ...string) string {
 		cmd := forgetCommand()
 		var out bytes.Buffer
@@ -33,6 +30,12 @@ func TestForget(t *testing.T) {
 		cmd.SetArgs(args)
 		_ = cmd.Execute()
 		return out.String()
+	}
+	if out := forget(dir, "--crawler", "GPTBot"); !strings.Contains(out, "; stop Caddy first") {
+		t.Errorf("while the store is in use: %s", out)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 	left := func() (all []string) {
 		r, err := store.OpenReader(t.Context(), dir)
