@@ -59,7 +59,8 @@ func demoCommand() *cobra.Command {
 				return cli.ExitUsage, err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s now holds %s made-up visits of %d days.\n"+
-				"Run Caddy with the option robots_policy { activity %s }, and open http://localhost:2019%s\n", dir, grouped(n), o.Days, dir, adminPath)
+				"To look at them, run Caddy with this in its global options, and open http://%s/\n\n\trobots_policy {\n\t\tactivity %s\n\t\tconsole\n\t}\n",
+				dir, grouped(n), o.Days, defaultListen, dir)
 			return caddy.ExitCodeSuccess, err
 		})
 	cmd.Flags().StringVar(&file, "policy", "examples/site-policy.yaml", "the policy that decides about the visits")

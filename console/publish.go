@@ -82,7 +82,7 @@ func (v *view) publishBox(d *changeData) publishBox {
 	}
 	good := "No errors"
 	if d.Draft.Failing > 0 {
-		good = "No errors but in tests"
+		good = "No errors, apart from the tests"
 	}
 	add(d.Draft.Errors-d.Draft.Failing <= 0, good, plural(d.Draft.Errors-d.Draft.Failing, "error", "errors")+" in the draft")
 	if len(d.Draft.Tests) > 0 {

@@ -70,7 +70,7 @@ const wrong = `(() => {
 		if (e.scrollWidth > e.clientWidth + 1) found.push("“" + e.textContent.trim() + "” is wider than its cell");
 	}
 	for (const e of document.querySelectorAll(".scroll")) {
-		if (root.clientWidth > 1100 && e.scrollWidth > e.clientWidth + 1) found.push(e.getAttribute("aria-label") + " is cut off on a desktop");
+		if ((root.clientWidth > 1100 || !e.closest("details") && !e.querySelector(".matrix, .diff")) && e.scrollWidth > e.clientWidth + 1) found.push(e.getAttribute("aria-label") + " is cut off");
 	}
 	return found.slice(0, 10);
 })()`

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# A NixOS module: Caddy with robots_policy and its console.
+# A NixOS module: Caddy with robots_policy.
 #
 # withPlugins pins a hash of all sources. Build once with lib.fakeHash, and put the hash that
 # the error shows in its place; do so again after each update.
