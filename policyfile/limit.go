@@ -3,10 +3,8 @@
 package policyfile
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -92,30 +90,4 @@ func (w *printer) limit(r *policy.Rule) {
 	default:
 		w.line(2, "limit: {rate: "+r.Limit.String()+", burst: "+strconv.Itoa(r.Limit.Burst)+"}")
 	}
-}
-
-// LimitsText says who is limited at the edge, as check prints it: a line for each rule
-// with a limit, or nothing.
-func (f *File) LimitsText() string {
-	var b strings.Builder
-	for i := range f.Spec.Rules {
-		r := &f.Spec.Rules[i]
-		if r.Limit.IsZero() || r.Enforce == policy.ModeOff {
-			continue
-		}
-		names := make([]string, len(r.For))
-		for j, a := range r.For {
-			names[j] = a.String()
-		}
-		where := ""
-		if len(r.Hosts) > 0 {
-			hosts := make([]string, len(r.Hosts))
-			for j, h := range r.Hosts {
-				hosts[j] = string(h)
-			}
-			where = " on " + join(hosts, 3)
-		}
-		fmt.Fprintf(&b, "  limited:       %s%s to %v\n", join(names, 3), where, r.Limit)
-	}
-	return b.String()
 }

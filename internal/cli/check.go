@@ -68,7 +68,7 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	if n := len(s.File.Spec.Expect); n > 0 {
 		counts += fmt.Sprintf("; %s passed", english.Count(n, "test"))
 	}
-	_, err := fmt.Fprintf(out, "%s: %s\n%s", name, counts, policyfile.SummaryText(s.File.Summary(time.Now()))+s.File.ClosedText()+s.File.LimitsText())
+	_, err := fmt.Fprintf(out, "%s: %s\n%s", name, counts, policyfile.SummaryText(s.File.Summary(time.Now()))+s.File.ClosedText()+s.LimitsText())
 	return err
 }
 
