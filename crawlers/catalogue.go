@@ -93,14 +93,9 @@ func (c *Catalogue) OfKind(k Kind) []*Crawler {
 	return c.filter(func(cr *Crawler) bool { return cr.Kind == k })
 }
 
-// WithKind returns the crawlers that have k as their primary or a further kind.
-func (c *Catalogue) WithKind(k Kind) []*Crawler {
+// withKind returns the crawlers that have k as their primary or a further kind.
+func (c *Catalogue) withKind(k Kind) []*Crawler {
 	return c.filter(func(cr *Crawler) bool { return cr.Is(k) })
-}
-
-// OfOperator returns the crawlers of an operator, in any letter case.
-func (c *Catalogue) OfOperator(name string) []*Crawler {
-	return c.filter(func(cr *Crawler) bool { return strings.EqualFold(cr.Operator, name) })
 }
 
 // Operators returns the operators' names in alphabetical order, each once.
@@ -123,7 +118,7 @@ func (c *Catalogue) Search(name string) []*Crawler {
 		return []*Crawler{cr}
 	}
 	if k := Kind(foldString(name)); k.Valid() {
-		return c.WithKind(k)
+		return c.withKind(k)
 	}
 	want := strings.ToLower(name)
 	contains := func(s string) bool { return strings.Contains(strings.ToLower(s), want) }

@@ -12,17 +12,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// FileVersion is the version of the catalogue files that [Parse] reads and [Export]
+// fileVersion is the version of the catalogue files that [Parse] reads and [Export]
 // writes.
-const FileVersion = "1"
+const fileVersion = "1"
 
 // Parse reads a whole catalogue from one file. name is what errors call it; each error
 // has its line, and the returned one joins them.
 func Parse(name string, data []byte) (*Catalogue, error) {
 	p := newFileParser(name)
 	rows := p.parse(data)
-	if p.version != "" && p.version != FileVersion {
-		return nil, fmt.Errorf("%s:1: version %q is not supported; this program reads version %s: install a newer program, or write the file in that version", name, p.version, FileVersion)
+	if p.version != "" && p.version != fileVersion {
+		return nil, fmt.Errorf("%s:1: version %q is not supported; this program reads version %s: install a newer program, or write the file in that version", name, p.version, fileVersion)
 	}
 	if _, err := time.Parse(time.DateOnly, p.asOf); err != nil && len(rows) > 0 { // each row would say it again
 		return nil, fmt.Errorf("%s:1: as-of is %q; write the date of the catalogue before the crawlers, such as as-of: 2026-11-22", name, p.asOf)
@@ -32,7 +32,7 @@ func Parse(name string, data []byte) (*Catalogue, error) {
 	}
 	switch {
 	case p.version == "":
-		return nil, fmt.Errorf("%s:1: version is missing; write version: %s", name, FileVersion)
+		return nil, fmt.Errorf("%s:1: version is missing; write version: %s", name, fileVersion)
 	case len(rows) == 0:
 		return nil, fmt.Errorf("%s:1: crawlers is missing; a catalogue replaces the one before as a whole", name)
 	}
@@ -105,7 +105,7 @@ func export(fsys fs.FS) ([]byte, error) {
 		rows.Content = append(rows.Content, list...)
 	}
 	doc := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
-		scalar("version"), scalar(FileVersion), scalar("as-of"), scalar(newest),
+		scalar("version"), scalar(fileVersion), scalar("as-of"), scalar(newest),
 		scalar("verification"), profiles, scalar("crawlers"), rows,
 	}}
 	doc.HeadComment = "SPDX-License-Identifier: Apache-2.0"

@@ -104,7 +104,7 @@ func TestMergeErrors(t *testing.T) {
 		{"odd token", Row{Token: "(x"}, "token", "begins with"},
 		{"kind", Row{Token: "Xa", Kind: "robot"}, "kind", `"robot" does not exist`},
 		{"user-agent", Row{Token: "Xa", UserAgent: "http://x"}, "user-agent", "URL"},
-		{"long user-agent", Row{Token: "Xa", UserAgent: strings.Repeat("x", MaxPattern+1)}, "user-agent", "longer than 128 bytes"},
+		{"long user-agent", Row{Token: "Xa", UserAgent: strings.Repeat("x", maxPattern+1)}, "user-agent", "longer than 128 bytes"},
 		{"robots-only with user-agent", Row{Token: "Xa", UserAgent: "Y", RobotsOnly: ptr(true)}, "robots-only", "exclude each other"},
 		{"user-agent of a control token", Row{Token: "Google-Extended", UserAgent: "Y"}, "robots-only", "exclude each other"},
 		{"follows itself", Row{Token: "Xa", Follows: []string{"xa"}}, "follows", "names itself"},

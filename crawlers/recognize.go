@@ -222,10 +222,10 @@ func (r *Recognizer) isOther(ua string, i int) bool {
 // find returns the tokens whose first word is ua[i:end].
 func (r *Recognizer) find(ua string, i, end int) group {
 	word := ua[i:end]
-	if len(word) > MaxPattern || len(word) >= 4 && r.lengths[key(word)>>24]>>(len(word)%64)&1 == 0 {
+	if len(word) > maxPattern || len(word) >= 4 && r.lengths[key(word)>>24]>>(len(word)%64)&1 == 0 {
 		return nil
 	}
-	var lower [MaxPattern]byte
+	var lower [maxPattern]byte
 	for i := range len(word) {
 		lower[i] = fold[word[i]]
 	}

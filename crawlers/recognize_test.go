@@ -227,7 +227,7 @@ func TestRecognizerZeroAndOddPatterns(t *testing.T) {
 	if _, ok := new(Recognizer).Recognize("GPTBot AI 1"); ok {
 		t.Error("the zero value found something")
 	}
-	odd := []string{"", " ", "(x", "/x", "http://x", "x ", "x\x00", strings.Repeat("x", MaxPattern+1)}
+	odd := []string{"", " ", "(x", "/x", "http://x", "x ", "x\x00", strings.Repeat("x", maxPattern+1)}
 	r := NewRecognizer(patternsOf(odd...))
 	for _, s := range odd {
 		if CheckPattern(s) == nil {
@@ -237,7 +237,7 @@ func TestRecognizerZeroAndOddPatterns(t *testing.T) {
 			t.Errorf("%q was found", s)
 		}
 	}
-	longest := strings.Repeat("x", MaxPattern)
+	longest := strings.Repeat("x", maxPattern)
 	if _, ok := NewRecognizer(patternsOf(longest)).Recognize("(" + longest + ")"); !ok {
 		t.Error("the longest token was not found")
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// MaxPattern is the greatest length of a [Pattern]'s token, in bytes.
-const MaxPattern = 128
+// maxPattern is the greatest length of a [Pattern]'s token, in bytes.
+const maxPattern = 128
 
 // What a byte means while a User-Agent is read.
 const (
@@ -77,8 +77,8 @@ func CheckPattern(s string) error {
 	switch {
 	case s == "":
 		return errors.New("is empty")
-	case len(s) > MaxPattern:
-		return fmt.Errorf("is longer than %d bytes", MaxPattern)
+	case len(s) > maxPattern:
+		return fmt.Errorf("is longer than %d bytes", maxPattern)
 	case class[s[0]]&isWord == 0:
 		return fmt.Errorf("begins with %q; it must begin with a letter, a digit, a hyphen or an underscore", s[:1])
 	case strings.Contains(s, "://"):

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
 // policyServer is a web server with a policy, which can be made to misbehave.
@@ -113,6 +115,9 @@ func TestPolicyFromTheWeb(t *testing.T) {
 
 // A server that hangs delays no request and no configuration.
 func TestPolicyServerThatHangs(t *testing.T) {
+	if !caddytest.Long() {
+		t.Skip("reading is given ten seconds: set ROBOTSPOLICY_LONG")
+	}
 	p := newPolicyServer(t, disallowing("/a"))
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
 	body := "robots_policy " + p.URL + " {\nreload 1s\n}\nrespond hello"

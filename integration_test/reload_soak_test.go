@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-var soak = flag.Duration("soak", 4*time.Second, "how long TestSoak takes")
+var soak = flag.Duration("soak", 2*time.Second, "how long TestSoak takes")
 
 const (
 	soakReloads = 200 // a minute

@@ -98,21 +98,6 @@ func (p Pattern) Rooted() []Pattern {
 	return []Pattern{{p.text[1:]}, {"/" + p.text}}
 }
 
-// Lengthen returns a text for the pattern of at least n bytes that matches the
-// same: its last "*" is repeated, or "*" is added to its end. It fails for a
-// pattern that ends in "$" and has no "*".
-func (p Pattern) Lengthen(n int) (string, bool) {
-	more := n - len(p.text)
-	if more <= 0 {
-		return p.text, true
-	}
-	stars := strings.Repeat("*", more)
-	if i := strings.LastIndexByte(p.text, '*'); i >= 0 {
-		return p.text[:i] + stars + p.text[i:], true
-	}
-	return p.text + stars, !p.Anchored()
-}
-
 // maxStates bounds what Intersect keeps: the product of the patterns' lengths.
 const maxStates = 1 << 22
 

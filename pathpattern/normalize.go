@@ -2,8 +2,6 @@
 
 package pathpattern
 
-import "strings"
-
 // class says what the normal form does with a byte.
 type class uint8
 
@@ -147,30 +145,3 @@ func NormalizePath(path string) string {
 	}
 	return string(AppendNormalPath(make([]byte, 0, len(path)+8), path))
 }
-
-// Encoded is the other spelling of the pattern: each reserved byte of its path
-// that String writes plainly, such as "@" or ":", is percent-encoded. It is the
-// same text where there is none. Readers of robots.txt that do not normalise
-// take the two for different patterns.
-func (p Pattern) Encoded() string {
-	path, rest := p.text, ""
-	if i := strings.IndexByte(path, '?'); i >= 0 {
-		path, rest = path[:i], path[i:]
-	}
-	if !strings.ContainsAny(path, reserved) {
-		return p.text
-	}
-	b := make([]byte, 0, len(p.text)+16)
-	for _, c := range []byte(path) {
-		if strings.IndexByte(reserved, c) >= 0 {
-			b = append(b, '%', upperHex[c>>4], upperHex[c&15])
-		} else {
-			b = append(b, c)
-		}
-	}
-	return string(append(b, rest...))
-}
-
-// reserved are the reserved characters of RFC 3986 section 2.2 that have no
-// meaning in a pattern and do not separate parts of a target.
-const reserved = ":[]@!&'()+,;="

@@ -102,21 +102,6 @@ func TestMatch_RFC9309_2_2_3_SpecialCharacters(t *testing.T) {
 	}
 }
 
-func TestEncoded(t *testing.T) {
-	for in, want := range map[string]string{
-		"/":            "/",
-		"/a-b_c.~/x*$": "/a-b_c.~/x*$",
-		"/@a:b/*(1)$":  "/%40a%3Ab/*%281%29$",
-		"/a;v=1?b=c,d": "/a%3Bv%3D1?b=c,d",
-		"/%2A%24%2F@":  "/%2A%24%2F%40",
-	} {
-		p := MustParse(in)
-		if got := p.Encoded(); got != want || MustParse(got) != p {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-}
-
 // respell writes some bytes of a target in another way that means the same: as
 // an escape, or as what its escape stands for.
 func respell(r *rand.Rand, target string) string {

@@ -18,7 +18,7 @@ func rightsSwitches(p policy.Publish) (lines []string) {
 	default:
 		lines = append(lines, "content-signal: on")
 	}
-	if p.RSL == DefaultRSLPath {
+	if p.RSL == defaultRSLPath {
 		lines = append(lines, "rsl: on")
 	} else if p.RSL != "" {
 		lines = append(lines, "rsl: "+scalar(p.RSL))

@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// DefaultRSLPath is where the RSL document lies if the file does not say.
-const DefaultRSLPath = "/license.xml"
+// defaultRSLPath is where the RSL document lies if the file does not say.
+const defaultRSLPath = "/license.xml"
 
 var (
 	contentUsageWords  = []string{"on", "both", "off"}
@@ -42,11 +42,11 @@ func readRSL(p *parser, _, n *yaml.Node, _ struct{}) {
 	switch {
 	case !ok || text == "off":
 	case text == "on":
-		p.spec.Publish.RSL = DefaultRSLPath
+		p.spec.Publish.RSL = defaultRSLPath
 	case !strings.HasPrefix(text, "/"):
-		p.report(posOf(n), "bad-value", "", "invalid rsl %s: must be on, off or the path of the document, such as %s", quote(text), DefaultRSLPath)
+		p.report(posOf(n), "bad-value", "", "invalid rsl %s: must be on, off or the path of the document, such as %s", quote(text), defaultRSLPath)
 	case text == "/" || text == "/robots.txt" || text == "/.well-known/tdmrep.json" || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "*$?#%\\<>\"{} ") || pathpattern.NormalizePath(text) != text:
-		p.report(posOf(n), "bad-value", "", "invalid rsl %s: must be the path of one document, without special characters, such as %s", quote(text), DefaultRSLPath)
+		p.report(posOf(n), "bad-value", "", "invalid rsl %s: must be the path of one document, without special characters, such as %s", quote(text), defaultRSLPath)
 	default:
 		p.spec.Publish.RSL = text
 	}

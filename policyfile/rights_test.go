@@ -67,7 +67,7 @@ func TestRightsDefaults(t *testing.T) {
 	if f == nil {
 		t.Fatal(ds.Text())
 	}
-	if p := f.Spec.Publish; p.RSL != DefaultRSLPath || p.ControlTokens != policy.On || p.TDMRep != policy.Off || p.ContentSignal != policy.Off {
+	if p := f.Spec.Publish; p.RSL != defaultRSLPath || p.ControlTokens != policy.On || p.TDMRep != policy.Off || p.ContentSignal != policy.Off {
 		t.Errorf("%+v", p)
 	}
 }

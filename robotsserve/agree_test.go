@@ -20,14 +20,14 @@ import (
 )
 
 var (
-	policies = flag.Int("policies", 120, "random policies of each agreement test")
+	policies = flag.Int("policies", 60, "random policies of each agreement test")
 	seed     = flag.Uint64("seed", 1, "seed of the random policies")
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if testing.Short() && *policies == 120 {
-		*policies = 80
+	if testing.Short() && *policies == 60 {
+		*policies = 40
 	}
 	os.Exit(m.Run())
 }

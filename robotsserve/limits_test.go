@@ -157,7 +157,7 @@ func TestCheckRendersEachShapeOnce(t *testing.T) {
 }
 
 func TestLineTooLong(t *testing.T) {
-	spec := &policy.Spec{Rules: []policy.Rule{crawlRule(3, "AlphaBot", false, "/"+strings.Repeat("a", MaxLine))}}
+	spec := &policy.Spec{Rules: []policy.Rule{crawlRule(3, "AlphaBot", false, "/"+strings.Repeat("a", maxLine))}}
 	_, problems := Render(compile(t, spec), "", Options{})
 	if got := codes(problems); !slices.Equal(got, []string{"error line-too-long 3"}) {
 		t.Errorf("%q", got)

@@ -40,8 +40,8 @@ func ParseOther(data []byte) *Other {
 	return x
 }
 
-// SaysNothing reports whether nothing of the file would be merged.
-func (x *Other) SaysNothing() bool { return len(x.file.groups)+len(x.file.sitemaps) == 0 }
+// saysNothing reports whether nothing of the file would be merged.
+func (x *Other) saysNothing() bool { return len(x.file.groups)+len(x.file.sitemaps) == 0 }
 
 // Merge renders the robots.txt of a policy and a host with another one below it:
 // where the policy says nothing to a crawler about a path, the group of the
@@ -129,7 +129,7 @@ func (x *Other) addSitemaps(d *drawing, v *varying) (problems []policy.Problem) 
 	first, left := true, 0
 	for _, l := range x.file.sitemaps {
 		s := l.value
-		if there[s] || !strings.Contains(s, "://") || !printable(s) || len(s) > MaxLine/2 {
+		if there[s] || !strings.Contains(s, "://") || !printable(s) || len(s) > maxLine/2 {
 			continue
 		}
 		there[s] = true
@@ -193,7 +193,7 @@ func (l foreignLine) carried(policy spokenOf) (line, why string) {
 		return "", "the policy states app-directives, and where a line of them has a longer path it would replace the policy's"
 	case l.key != "app-directives" && policy.preferences:
 		return "", "the policy states preferences about AI or search, and where a line of them has a longer path it would replace the policy's"
-	case !printable(l.value) || len(line) > MaxLine:
+	case !printable(l.value) || len(line) > maxLine:
 		return "", "it is not text, or is longer than crawlers read"
 	}
 	return line, ""

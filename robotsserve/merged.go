@@ -139,7 +139,7 @@ func (ms *mergedSites) before(site *site, other *Other) *served {
 // cannot be. It is not settled while the two are being merged: then it is what the
 // policy and the file before came to, or nil.
 func (s *Server) mergedContent(ctx context.Context, site *site, host string, a Answer) (c *contents, settled bool) {
-	if a.Other.SaysNothing() {
+	if a.Other.saysNothing() {
 		return nil, true
 	}
 	if last := s.merged.last.Load(); last != nil && last.site == site && last.other == a.Other && last.host == host {

@@ -19,7 +19,7 @@ import (
 // section 2.5 asks for as much) and cuts a line at 2083 * 8 bytes.
 const (
 	MaxFile = 500 << 10
-	MaxLine = 16 << 10
+	maxLine = 16 << 10
 )
 
 // Options are what a rendering depends on beside the policy and the host.
@@ -261,7 +261,7 @@ func (w *writer) line(s string) {
 	if strings.ContainsAny(s, "\r\n") {
 		s = strings.NewReplacer("\r", " ", "\n", " ").Replace(s) // whatever a caller's Spec has
 	}
-	if len(s) > MaxLine {
+	if len(s) > maxLine {
 		w.long = append(w.long, longLine{s[:40], len(s), w.pos})
 	}
 	w.text = append(append(w.text, s...), w.eol...)
@@ -280,7 +280,7 @@ func longLines(ws ...writer) (problems []policy.Problem) {
 			problems = append(problems, policy.Problem{
 				Severity: policy.Error, Code: "line-too-long", Pos: l.pos,
 				Message: fmt.Sprintf("the line %q… of robots.txt comes to %d KiB, and crawlers read only the first %d KiB of a line; make it shorter, for example with a pattern for a directory",
-					l.start, (l.length+1023)>>10, MaxLine>>10),
+					l.start, (l.length+1023)>>10, maxLine>>10),
 			})
 		}
 	}

@@ -200,7 +200,7 @@ func TestMergeLimits(t *testing.T) {
 		})
 	}
 	if got, problems := apply(ours, Usage{}, RobotsTagField, append(slices.Repeat([]string{"*;a=\"" + strings.Repeat("x", 200) + `"`}, 300), "*;nosnippet")...); strings.Contains(got[0], "nosnippet") || !slices.Contains(problems, Unread) {
-		t.Errorf("more than %d bytes are read: %q, %v", ReadLimit, got, problems)
+		t.Errorf("more than %d bytes are read: %q, %v", readLimit, got, problems)
 	}
 	// What everyone's member has no room for is not taken for said.
 	if got, problems := apply(list("*", "noindex", "ourbot", "foo:2"), Usage{}, RobotsTagField, "*;foo=1, *;foo=2"); !slices.Equal(got, []string{"*;noindex;foo=1, ourbot;foo=2"}) || !slices.Equal(problems, []Kind{RuleLost}) {

@@ -56,7 +56,7 @@ func (p Problem) String() string {
 	case TooLong:
 		return fmt.Sprintf("%s: %q does not fit in %d bytes and was left out", p.Field, p.Text, Limit)
 	case Unread:
-		return fmt.Sprintf("%s: the upstream sent more than %d bytes; the rest, from %q on, was left out", p.Field, ReadLimit, p.Text)
+		return fmt.Sprintf("%s: the upstream sent more than %d bytes; the rest, from %q on, was left out", p.Field, readLimit, p.Text)
 	case BadToken:
 		return fmt.Sprintf("the name %q cannot stand in a header field; its rules were left out", p.Text)
 	case NoRobotsTag:

@@ -40,8 +40,8 @@ const (
 	// WarnLength is the length of a value from which Build warns, because an
 	// upstream's own rules have to fit as well.
 	WarnLength = 4 << 10
-	// ReadLimit is how much of an upstream's lines of one field is read.
-	ReadLimit = 16 << 10
+	// readLimit is how much of an upstream's lines of one field is read.
+	readLimit = 16 << 10
 )
 
 // Everyone is the token of the member that speaks to all crawlers.

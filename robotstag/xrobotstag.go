@@ -65,10 +65,10 @@ func readsBack(text string, rules robotsrule.Set) bool {
 // lastComma gives the place of the last comma of an unfinished line.
 func lastComma(line string) int { return strings.LastIndexByte(line, ',') }
 
-// eachLine calls read with each line until ReadLimit bytes are used up. A line
+// eachLine calls read with each line until readLimit bytes are used up. A line
 // that goes beyond is cut where cut says; the rest is not read, which is reported.
 func eachLine(lines []string, field string, cut func(string) int, read func(string, []Problem) []Problem) (problems []Problem) {
-	left := ReadLimit
+	left := readLimit
 	for _, line := range lines {
 		if len(line) > left {
 			end := max(cut(line[:left]), 0)

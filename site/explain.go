@@ -111,7 +111,7 @@ func (s *Site) Explain(q Question) *Explanation {
 	}
 	e := &Explanation{URL: readable(q.URL), Agent: q.Agent}
 	evidence, identities := map[policy.CrawlerID]string{}, map[policy.CrawlerID]policy.Identity{}
-	ids := s.WhoAsks(q.Agent)
+	ids := s.whoAsks(q.Agent)
 	query, _ := s.EdgeOfAll(ids, policy.Query{
 		Purposes: s.Purposes([]string{q.Agent}), Host: sentHost(q.URL.Host), Path: path, Now: q.Now,
 	}, func(id policy.CrawlerID) (identity policy.Identity) {

@@ -17,9 +17,9 @@ func (s *Site) RecognizeAll(ids []policy.CrawlerID, userAgents []string) []polic
 	return ids
 }
 
-// WhoAsks returns the crawlers that an agent stands for: one by its product token, or
+// whoAsks returns the crawlers that an agent stands for: one by its product token, or
 // those that a User-Agent names.
-func (s *Site) WhoAsks(agent string) []policy.CrawlerID {
+func (s *Site) whoAsks(agent string) []policy.CrawlerID {
 	if id := s.Policy.Crawler(agent); id != 0 {
 		return []policy.CrawlerID{id}
 	}

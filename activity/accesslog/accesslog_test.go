@@ -109,7 +109,7 @@ func TestDetect(t *testing.T) {
 		"common":         `192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/1.1" 200 1` + "\n",
 		"":               "<html>\n<body>\n",
 	} {
-		p, err := Detect([]byte(start))
+		p, err := detect([]byte(start))
 		got := ""
 		if err == nil {
 			got = p.Name()

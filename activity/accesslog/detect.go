@@ -7,9 +7,9 @@ import (
 	"errors"
 )
 
-// Detect finds the format of a log from its first lines: the one of Caddy, Combined,
+// detect finds the format of a log from its first lines: the one of Caddy, Combined,
 // with a virtual host or without, or Common that reads the most of them.
-func Detect(start []byte) (Parser, error) {
+func detect(start []byte) (Parser, error) {
 	lines := bytes.Split(start, []byte("\n"))
 	if len(lines) > 1 {
 		lines = lines[:len(lines)-1] // the last one may have been cut

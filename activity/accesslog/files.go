@@ -174,7 +174,7 @@ func (r Reading) readFile(ctx context.Context, name string, chunks chan<- chunk)
 			data, skipping = data[i+1:], false
 		}
 		if parser == nil && len(data) > 0 {
-			if parser, err = Detect(data[:min(len(data), 1<<16)]); err != nil {
+			if parser, err = detect(data[:min(len(data), 1<<16)]); err != nil {
 				return "", err
 			}
 		}

@@ -34,9 +34,9 @@ type publicKey struct {
 	from, to time.Time // zero: no limit
 }
 
-// Thumbprint returns the keyid of a key: its SHA-256 thumbprint (RFC 7638, RFC 8037
+// thumbprint returns the keyid of a key: its SHA-256 thumbprint (RFC 7638, RFC 8037
 // section 2).
-func Thumbprint(key ed25519.PublicKey) string {
+func thumbprint(key ed25519.PublicKey) string {
 	sum := sha256.Sum256([]byte(`{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(key) + `"}`))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
@@ -70,7 +70,7 @@ func parseKeys(data []byte) (map[string]publicKey, error) {
 		if err != nil || len(x) != ed25519.PublicKeySize {
 			continue
 		}
-		keys[Thumbprint(x)] = publicKey{key: x, from: keyTime(k.Nbf), to: keyTime(k.Exp)}
+		keys[thumbprint(x)] = publicKey{key: x, from: keyTime(k.Nbf), to: keyTime(k.Exp)}
 	}
 	return keys, nil
 }

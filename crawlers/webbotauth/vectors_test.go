@@ -46,7 +46,7 @@ func vectorRequest(agent, input, signature string) Request {
 }
 
 func TestVectors(t *testing.T) {
-	if Thumbprint(testKey.Public().(ed25519.PublicKey)) != testKeyID {
+	if thumbprint(testKey.Public().(ed25519.PublicKey)) != testKeyID {
 		t.Error("thumbprint")
 	}
 	for _, c := range vectors {
@@ -190,7 +190,7 @@ func TestVectorOfDirectory(t *testing.T) {
 // covers what the inner signed.
 func TestSeveralSigners(t *testing.T) {
 	browser := ed25519.NewKeyFromSeed([]byte("the seed of the remote browser.."))
-	id := func(k ed25519.PrivateKey) string { return Thumbprint(k.Public().(ed25519.PublicKey)) }
+	id := func(k ed25519.PrivateKey) string { return thumbprint(k.Public().(ed25519.PublicKey)) }
 	sign := func(k ed25519.PrivateKey, base string) string {
 		return ":" + base64.StdEncoding.EncodeToString(ed25519.Sign(k, []byte(base))) + ":"
 	}

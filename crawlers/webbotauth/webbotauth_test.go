@@ -71,7 +71,7 @@ type pieces struct {
 
 func (p *pieces) request() Request {
 	params := fmt.Sprintf(`%s;created=%d;expires=%d;keyid="%s"%s;tag="%s"`,
-		p.covered, p.created, p.expires, Thumbprint(p.key.Public().(ed25519.PublicKey)), p.more, p.tag)
+		p.covered, p.created, p.expires, thumbprint(p.key.Public().(ed25519.PublicKey)), p.more, p.tag)
 	lines := p.lines
 	if lines == nil {
 		member, _, _ := strings.Cut(strings.TrimPrefix(p.agent, "sig1="), ";")

@@ -6,13 +6,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
 // What a crawler obeys is the channel and nothing else: where a channel is off, it
 // goes where the others let it.
 func TestEachChannelIsObeyed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts every crawler once more")
+	if !caddytest.Long() {
+		t.Skip("starts every crawler once more: set ROBOTSPOLICY_LONG")
 	}
 	staging := scene{policy: "policies/staging.yaml", host: "staging.example.com"}
 	newspaper := scene{policy: "policies/newspaper.yaml"}

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
 // TestCrowd has a hundred readers on the console, each with a stream of news and one
@@ -20,8 +22,12 @@ func TestCrowd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a hundred readers take long")
 	}
+	long := 5 * time.Second
+	if caddytest.Long() {
+		long *= 4
+	}
 	n := open(t, policyText, "")
-	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), long)
 	defer stop()
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 0, MaxIdleConnsPerHost: 300}}
 	get := func(path string) (*http.Response, error) {

@@ -28,7 +28,7 @@ import (
 )
 
 var (
-	count = flag.Int("targets", 3000, "requests for each of the tests")
+	count = flag.Int("targets", 1500, "requests for each of the tests")
 	limit = flag.Duration("limit", 5*time.Minute, "time for each of the tests")
 	seed  = flag.Uint64("seed", 1, "of the requests")
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// Modeline tells editors by which schema to check a policy file.
-const Modeline = "yaml-language-server: $schema=https://raw.githubusercontent.com/robotspolicy/caddy-robots-policy/main/docs/site-policy.schema.json"
+// modeline tells editors by which schema to check a policy file.
+const modeline = "yaml-language-server: $schema=https://raw.githubusercontent.com/robotspolicy/caddy-robots-policy/main/docs/site-policy.schema.json"
 
 // Converted is a robots.txt as the text of a policy file.
 type Converted struct {
@@ -29,7 +29,7 @@ type Converted struct {
 // warnings about: with its comments, and with tests for search engines. An error
 // wraps ErrInvalid if the data is not a robots.txt.
 func Convert(name string, data []byte) (*Converted, error) {
-	if KindOf("", data) == PolicyFile {
+	if kindOf("", data) == PolicyFile {
 		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, robotsserve.ErrPolicy)
 	}
 	im, err := Import(data)
@@ -93,7 +93,7 @@ func (c *converter) settle() error {
 }
 
 func (c *converter) print() {
-	header := Modeline + "\n\nConverted from " + c.name + ". Review it, then run: caddy robots-policy check FILE"
+	header := modeline + "\n\nConverted from " + c.name + ". Review it, then run: caddy robots-policy check FILE"
 	if c.im.Header != "" {
 		header += "\n\n" + c.im.Header
 	}

@@ -85,7 +85,7 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 	if raw.Note != "" {
 		in.Notes = append(in.Notes, robotsserve.Note{Message: raw.Note})
 	}
-	if KindOf(raw.Name, raw.Data) == PolicyFile {
+	if kindOf(raw.Name, raw.Data) == PolicyFile {
 		in.Kind = PolicyFile
 		// Limits in time may have passed, and tests fail, of a policy that is compared.
 		file, ds := policyfile.LoadWith(raw.Name, raw.Data, policyfile.Options{Accepted: true})
@@ -113,9 +113,9 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 
 var versionKey = regexp.MustCompile(`(?m)^['"]?version['"]?[ \t]*:[ \t]*['"]?[0-9]`)
 
-// KindOf tells a policy file from a robots.txt: by its name, or by the version that
+// kindOf tells a policy file from a robots.txt: by its name, or by the version that
 // every policy file has.
-func KindOf(name string, data []byte) Kind {
+func kindOf(name string, data []byte) Kind {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".yaml", ".yml":
 		return PolicyFile

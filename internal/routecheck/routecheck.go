@@ -31,7 +31,7 @@ const (
 var pending sync.Map
 
 // OnStart checks the routes of a configuration once it has started, however often it
-// is called for it, and logs what Check finds.
+// is called for it, and logs what check finds.
 func OnStart(ctx caddy.Context, logger *zap.Logger) error {
 	if _, already := pending.LoadOrStore(ctx.Done(), nil); already {
 		return nil
@@ -55,7 +55,7 @@ func (s *starter) Handle(_ context.Context, _ caddy.Event) error {
 	if err != nil {
 		return nil // an error here would stop nothing
 	}
-	for _, w := range Check(app.(*caddyhttp.App)) {
+	for _, w := range check(app.(*caddyhttp.App)) {
 		s.logger.Warn(w.Message, zap.String("server", w.Server))
 	}
 	return nil
@@ -66,9 +66,9 @@ type Warning struct {
 	Server, Message string
 }
 
-// Check returns warnings about the routes of all servers, in the order of their
+// check returns warnings about the routes of all servers, in the order of their
 // names. Routes for errors and named routes are not looked at.
-func Check(app *caddyhttp.App) []Warning {
+func check(app *caddyhttp.App) []Warning {
 	names := slices.Sorted(maps.Keys(app.Servers))
 	var warnings []Warning
 	for _, name := range names {

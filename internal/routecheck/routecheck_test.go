@@ -68,7 +68,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := Check(&caddyhttp.App{Servers: map[string]*caddyhttp.Server{"s": {Routes: c.routes}}})
+			got := check(&caddyhttp.App{Servers: map[string]*caddyhttp.Server{"s": {Routes: c.routes}}})
 			switch {
 			case c.want == "" && len(got) > 0, c.want != "" && (len(got) != 1 || got[0].Message != c.want):
 				t.Errorf("%+v, want %q", got, c.want)

@@ -186,7 +186,7 @@ func (s *Sums) decode(body []byte) error {
 		r := Read{d.str(), d.str(), d.str()}
 		t := Times{d.int(), d.int(), d.int()}
 		if d.err == nil {
-			s.AddRead(r, t)
+			s.addRead(r, t)
 		}
 	}
 	return d.err

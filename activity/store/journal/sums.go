@@ -110,7 +110,7 @@ func (s *Sums) AddVisit(v *activity.Visit) {
 	s.Add(KeyOf(v), c)
 	if v.RobotsTxt && v.Robots != "" && v.Identity != activity.Impostor {
 		at := v.Time.Unix()
-		s.AddRead(Read{v.Host, v.Crawler, v.Robots}, Times{at, at, 1})
+		s.addRead(Read{v.Host, v.Crawler, v.Robots}, Times{at, at, 1})
 	}
 }
 
@@ -133,8 +133,8 @@ func (s *Sums) Add(k Key, c Counts) {
 // maxReads bounds the reads of robots.txt that wait for the database.
 const maxReads = 10_000
 
-// AddRead adds reads of a robots.txt. The strings of r may be parts of the request.
-func (s *Sums) AddRead(r Read, t Times) {
+// addRead adds reads of a robots.txt. The strings of r may be parts of the request.
+func (s *Sums) addRead(r Read, t Times) {
 	have := s.Reads[r]
 	if have == nil {
 		if len(s.Reads) >= maxReads {
@@ -152,7 +152,7 @@ func (s *Sums) AddAll(other *Sums) {
 		s.Add(k, *c)
 	}
 	for r, t := range other.Reads {
-		s.AddRead(r, *t)
+		s.addRead(r, *t)
 	}
 }
 
