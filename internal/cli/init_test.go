@@ -129,3 +129,44 @@ func TestInitFromServer(t *testing.T) {
 		t.Errorf("the test that fails must be left out and reported:\n%s\n%s", stdout, stderr)
 	}
 }
+
+// TestInitFromNamesTheDefaultItDrops: with --from, robots.txt decides what no flag does.
+// AI training stays open then, against the default, so init says how to close it.
+func TestInitFromNamesTheDefaultItDrops(t *testing.T) {
+	const advice = "run init again with --ai-training no"
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	open := write("open.txt", "User-agent: *\nDisallow: /x/\n")
+	closed := write("closed.txt", "User-agent: *\nContent-Usage: train-ai=n\nDisallow: /x/\n")
+	for name, tt := range map[string]struct {
+		args []string
+		want bool
+	}{
+		"no flag":         {[]string{"--from", open}, true},
+		"another flag":    {[]string{"--from", open, "--search", "yes"}, true},
+		"prohibited":      {[]string{"--from", open, "--ai-training", "no"}, false},
+		"allowed":         {[]string{"--from", open, "--ai-training", "yes"}, false},
+		"robots.txt does": {[]string{"--from", closed}, false},
+		"no robots.txt":   {[]string{"--search", "yes"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "p.yaml")
+			stdout, stderr, err := execute(initCommand(), "", append(tt.args, "-o", out)...)
+			if err != nil {
+				t.Fatal(err, stderr)
+			}
+			if strings.Contains(stdout, advice) != tt.want {
+				t.Errorf("want %v:\n%s", tt.want, stdout)
+			}
+			if _, stderr, _ := execute(initCommand(), "", append(tt.args, "-o", "-")...); strings.Contains(stderr, advice) != tt.want {
+				t.Errorf("with -o -, want %v:\n%s", tt.want, stderr)
+			}
+		})
+	}
+}

@@ -48,7 +48,7 @@ var tableRows = []struct {
 }
 
 // WriteMeaning writes a table of what a policy means for kinds of crawlers, at the places
-// that the answers name.
+// that the answers name, and says which default an existing robots.txt replaced.
 func WriteMeaning(w io.Writer, s *site.Site, a Answers, now time.Time) error {
 	places := a.places()
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
@@ -67,7 +67,15 @@ func WriteMeaning(w io.Writer, s *site.Site, a Answers, now time.Time) error {
 		}
 		fmt.Fprintln(t)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	training := policy.Query{Host: places[0].host, Path: places[0].path, Usage: policy.TrainAI, Now: now}
+	if a.From == "" || a.Training != Unanswered || meaning(s, "", training) == "no" {
+		return nil
+	}
+	_, err := fmt.Fprint(w, "\nWith a robots.txt to start from, what no flag answers stays as it is there, and this one does not\nprohibit AI training. To prohibit it, run init again with --ai-training no.\n")
+	return err
 }
 
 // meaning says whether the crawlers of a kind may do something: "yes", "no", "no (403)"
