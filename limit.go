@@ -3,7 +3,6 @@
 package robotspolicy
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawllimit"
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -73,11 +73,11 @@ func countAgainst(limiter *crawllimit.Limiter, mode, maxMode policy.Mode, limits
 // tooMany answers a request that is over a limit (RFC 6585 section 4). It says nothing
 // about indexing: the page is not gone.
 func (f refusal) tooMany(w http.ResponseWriter, r *http.Request, wait time.Duration) error {
-	seconds := strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10)
-	message := fmt.Sprintf("Too many requests by this crawler; try again in %s seconds", seconds)
+	seconds := int((wait + time.Second - 1) / time.Second)
+	message := "Too many requests by this crawler; try again in " + english.Count(seconds, "second")
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
-	header.Set("Retry-After", seconds)
+	header.Set("Retry-After", strconv.Itoa(seconds))
 	if f.raise {
 		return caddyhttp.Error(http.StatusTooManyRequests, refusalError(message))
 	}

@@ -24,7 +24,8 @@ import (
 // count what is sent.
 type recording struct {
 	caddyhttp.ResponseWriterWrapper
-	visit activity.Visit
+	visit    activity.Visit
+	returned bool // the handlers did: they panic to end a connection
 }
 
 var recordings = sync.Pool{New: func() any { return new(recording) }}
@@ -50,7 +51,7 @@ func record(w http.ResponseWriter, r *http.Request, s *policystore.Snapshot, v *
 	caddyhttp.SetVar(r.Context(), recordedVar, true)
 	rec := recordings.Get().(*recording)
 	rec.ResponseWriter = w
-	rec.visit = activity.Visit{Host: policy.NormalizeHost(r.Host), RobotsTxt: robots, Policy: publication.Policy(s)}
+	rec.visit = activity.Visit{Host: policy.NormalizeHost(r.Host), RobotsTxt: robots && r.Method == http.MethodGet, Policy: publication.Policy(s)}
 	if v == nil {
 		rec.visit.Time, rec.visit.Crawler, rec.visit.Kind = time.Now(), name, activity.KindUnknown
 		rec.visit.Identity, rec.visit.Decision = activity.Claimed, activity.Allowed
@@ -91,7 +92,7 @@ func (rec *recording) end(v *visit, err error) {
 	rec.visit.Violation = v != nil && v.violation
 	var handlerError caddyhttp.HandlerError
 	switch {
-	case rec.visit.Status != 0:
+	case rec.visit.Status != 0 || !rec.returned:
 	case errors.As(err, &handlerError):
 		rec.visit.Status = handlerError.StatusCode
 	case err != nil:
@@ -99,7 +100,7 @@ func (rec *recording) end(v *visit, err error) {
 	default:
 		rec.visit.Status = http.StatusOK
 	}
-	if rec.visit.RobotsTxt && err == nil && rec.visit.Status < http.StatusBadRequest {
+	if rec.visit.RobotsTxt = rec.visit.RobotsTxt && rec.visit.Status < http.StatusBadRequest; rec.visit.RobotsTxt {
 		rec.visit.Robots = robotsserve.Version(rec.Header().Get("Etag"))
 	}
 	recorders.Record(rec.visit)

@@ -8,13 +8,13 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/original"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 )
 
 // ServeHTTP calls the channels in turn: robots.txt, the edge, and what responses
 // carry. It goes by the request target as the client sent it, before any rewrite.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) (err error) {
-	tunnel := r.Method == http.MethodConnect // refused as any other, as respond answers it too
 	s, err := h.policies.Get(r.Context(), r.Host)
 	if err != nil {
 		return caddyhttp.Error(http.StatusServiceUnavailable, err)
@@ -23,7 +23,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return next.ServeHTTP(w, r)
 	}
 	path := original.Target(r)
-	robots := h.robots != nil && !tunnel && isRobotsTxt(path)
+	robots := h.robots != nil && r.Method != http.MethodConnect && isRobotsTxt(path)
 	if !robots && isInclude(r) {
 		return next.ServeHTTP(w, r)
 	}
@@ -32,10 +32,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	v.publish(r)
 	if recorders.Active() {
 		if rec := record(w, r, s, v, path, robots); rec != nil {
-			w = rec
 			defer func() { rec.end(v, err) }()
+			err = h.answer(rec, r, s, v, path, robots, next)
+			rec.returned = true
+			return err
 		}
 	}
+	return h.answer(w, r, s, v, path, robots, next)
+}
+
+// answer answers a request that has been evaluated. v is nil for anyone but a known crawler.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, s *policystore.Snapshot, v *visit, path string, robots bool, next caddyhttp.Handler) error {
+	tunnel := r.Method == http.MethodConnect // refused as any other, as respond answers it too
 	if robots {
 		h.pages.addHeaders(w.Header(), s, v, r.Host, path)
 		h.robots.serve(w, r, s, v, next)

@@ -77,7 +77,9 @@ func isRobotsTxt(path string) bool {
 // serve answers with the robots.txt of the host. v is nil for anyone but a known crawler.
 func (t *robotsTxt) serve(w http.ResponseWriter, r *http.Request, s *policystore.Snapshot, v *visit, next caddyhttp.Handler) {
 	answer := t.answer(r, next)
-	s.Site.ServeRobots(w, r, answer)
+	if !s.Site.ServeRobots(w, r, answer) {
+		answer = robotsserve.Answer{} // nothing waits for the merge again
+	}
 	if v == nil || r.Method != http.MethodGet {
 		return
 	}

@@ -4,7 +4,10 @@
 // them. It knows nothing of Caddy and does no I/O.
 package activity
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Version is the version of the fields of [Visit], as the log writes them. A
 // field that is added does not change it; one that is renamed or gets another
@@ -65,15 +68,26 @@ type Visit struct {
 	// Robots is the version of the robots.txt that the crawler had read before, or of
 	// the one that it reads with this visit; empty if it is not known to have read any.
 	Robots string
-	// RobotsTxt: the visit is for /robots.txt.
+	// RobotsTxt: the crawler reads /robots.txt with this visit.
 	RobotsTxt bool
 	// Violation: the robots.txt that the crawler had read disallows this visit.
 	Violation bool
 	// Audit: the request was made by the command `audit` of this program, which claims to
 	// be one crawler after the other. Totals and evidence leave it out.
 	Audit  bool
-	Status int   // of the response
+	Status int   // of the response; 0 if the connection was closed before there was one
 	Bytes  int64 // of the response's body, as sent
+}
+
+// MaxText bounds the texts of a visit that are stored, in bytes.
+const MaxText = 1024
+
+// Text returns a copy of a text of a visit to store: valid UTF-8, and not too long.
+func Text(s string) string {
+	if len(s) > MaxText {
+		s = s[:MaxText]
+	}
+	return strings.Clone(strings.ToValidUTF8(s, "\uFFFD"))
 }
 
 // Recorder takes visits. Record is called while a response is being finished, so it

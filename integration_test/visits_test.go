@@ -35,8 +35,13 @@ rules:
 // directory. upstream answers what is not refused.
 func startRecording(t *testing.T, upstream http.Handler) (s *server, caddyfile string) {
 	t.Helper()
+	return startRecordingWith(t, visitsPolicy, upstream)
+}
+
+func startRecordingWith(t *testing.T, text string, upstream http.Handler) (s *server, caddyfile string) {
+	t.Helper()
 	s = &server{t: t, addr: freeAddr(t), dir: t.TempDir()}
-	s.write("policy.yaml", visitsPolicy)
+	s.write("policy.yaml", text)
 	_, port, _ := net.SplitHostPort(s.addr)
 	_, upstreamPort, _ := net.SplitHostPort(freeAddr(t))
 	up := &http.Server{Addr: "127.0.0.1:" + upstreamPort, Handler: upstream}

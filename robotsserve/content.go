@@ -104,7 +104,7 @@ func (s *served) fill(v varying) *contents {
 // Version returns what the entity tag of a robots.txt says of its text: the tag without
 // quotes, and without what is appended to it for a coding, here or by Caddy's encode.
 func Version(etag string) string {
-	version := strings.Trim(etag, `W/"`)
+	version := strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 	for _, coding := range []string{"-gz", "-gzip", "-br", "-zstd"} {
 		if cut, ok := strings.CutSuffix(version, coding); ok {
 			return cut

@@ -189,17 +189,18 @@ const methodResponse = "robots.txt answers GET and HEAD only\n"
 // (RFC 9110), and other methods with 405.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.Serve(w, r, Answer{}) }
 
-// Serve is ServeHTTP with an answer of its own.
-func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) {
+// Serve is ServeHTTP with an answer of its own. settled is false if a.Other has not been
+// merged yet, so that the next answer will be another one.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settled bool) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header()["Allow"] = []string{"GET, HEAD"}
 		http.Error(w, methodResponse, http.StatusMethodNotAllowed)
-		return
+		return true
 	}
 	site := s.site(r.Host)
 	var c *contents
+	settled = true
 	if a.Other != nil {
-		var settled bool
 		if c, settled = s.mergedContent(r.Context(), site, r.Host, a); !settled && a.Meanwhile != "" {
 			a.CacheControl = a.Meanwhile
 		}
@@ -211,6 +212,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) {
 		a.CacheControl = s.cacheControl
 	}
 	answer(w, r, c, a.CacheControl)
+	return settled
 }
 
 // Body is the robots.txt of the policy as it is served to a host, uncompressed.

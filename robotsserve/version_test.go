@@ -25,7 +25,7 @@ func TestVersion(t *testing.T) {
 	if want := Version(f.ETag); len(want) != 16 || versions[""] != want || versions["gzip"] != want {
 		t.Errorf("%q, want %q", versions, want)
 	}
-	for etag, want := range map[string]string{`W/"abc-br"`: "abc", `"abc-zstd"`: "abc", `"abc"`: "abc", "": ""} {
+	for etag, want := range map[string]string{`W/"abc-br"`: "abc", `"abc-zstd"`: "abc", `"abc"`: "abc", `"WabcW"`: "WabcW", `W/"abcW-gz"`: "abcW", "": ""} {
 		if got := Version(etag); got != want {
 			t.Errorf("%s: %q, want %q", etag, got, want)
 		}

@@ -66,13 +66,12 @@ func LoadWith(name string, data []byte, o robotsserve.ServeOptions, file policyf
 }
 
 // ServeRobots answers a request for /robots.txt. Sitemaps that the policy names
-// by their path get the scheme of the request.
-func (s *Site) ServeRobots(w http.ResponseWriter, r *http.Request, a robotsserve.Answer) {
+// by their path get the scheme of the request. settled is that of [robotsserve.Server.Serve].
+func (s *Site) ServeRobots(w http.ResponseWriter, r *http.Request, a robotsserve.Answer) (settled bool) {
 	if r.TLS != nil {
-		s.https.Serve(w, r, a)
-		return
+		return s.https.Serve(w, r, a)
 	}
-	s.http.Serve(w, r, a)
+	return s.http.Serve(w, r, a)
 }
 
 // Page returns what a response for a path, as sent, of a host carries for

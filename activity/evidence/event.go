@@ -43,8 +43,9 @@ type Event struct {
 	Host     string            `json:"host,omitempty"`
 	Path     string            `json:"path,omitempty"`
 	Rule     string            `json:"rule,omitempty"`
-	Policy   string            `json:"policy,omitempty"` // its version
-	Robots   string            `json:"robots,omitempty"` // the version of robots.txt
+	Policy   string            `json:"policy,omitempty"`   // its version
+	Robots   string            `json:"robots,omitempty"`   // the version of robots.txt
+	Decision activity.Decision `json:"decision,omitempty"` // about a violation
 	Status   int               `json:"status,omitempty"`
 	Bytes    int64             `json:"bytes,omitempty"`
 	Count    int64             `json:"count,omitempty"`
@@ -67,12 +68,12 @@ func ofVisit(v *activity.Visit) (Event, bool) {
 		return Event{}, false
 	}
 	e := Event{
-		Time: v.Time.UTC(), Crawler: v.Crawler, Identity: v.Identity, Host: v.Host,
+		Time: v.Time.UTC(), Crawler: v.Crawler, Identity: v.Identity, Host: activity.Text(v.Host),
 		Policy: v.Policy, Robots: v.Robots, Status: v.Status, Bytes: v.Bytes,
 	}
 	switch {
 	case v.Violation:
-		e.Type, e.Path, e.Rule = TypeViolation, v.Path, v.Rule
+		e.Type, e.Path, e.Rule, e.Decision = TypeViolation, activity.Text(v.Path), v.Rule, v.Decision
 	case v.RobotsTxt && v.Identity != activity.Impostor && v.Kind != activity.KindUnknown:
 		e.Type = TypeRead
 	default:

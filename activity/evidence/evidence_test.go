@@ -231,6 +231,38 @@ func TestDayIsBounded(t *testing.T) {
 	}
 }
 
+// Hosts and paths that clients make up do not fill the disk, and what had no room is
+// written on the next day.
+func TestBytesOfADayAreBounded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	now := start
+	l, err := Open(dir, Options{BytesPerDay: 100_000, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("Disallow: /\n", 100)
+	for i := range 1000 {
+		l.Publish("robots", "v", fmt.Sprintf("%d.example.com", i), "policy.yaml", text)
+		l.take(activity.Visit{Time: now, Violation: true, Path: "/" + strings.Repeat("<", 1<<20)})
+	}
+	if l.bytes > 110_000 || l.omitted < 1800 {
+		t.Errorf("%d bytes, %d events left out", l.bytes, l.omitted)
+	}
+	now = now.Add(24 * time.Hour)
+	l.Publish("robots", "v", "999.example.com", "policy.yaml", text)
+	l.Publish("robots", "v", "0.example.com", "policy.yaml", text) // is there
+	if l.events != 1 {
+		t.Errorf("%d events on the next day", l.events)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c := verify(t, dir); len(c.Problems) > 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestExpire(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -30,6 +30,9 @@ type Options struct {
 	Days int
 	// EventsPerDay bounds a day's file, 100,000; what is beyond is counted.
 	EventsPerDay int
+	// BytesPerDay bounds a day's file too, with the texts that are published, 64 MiB. It
+	// is exceeded by at most one event.
+	BytesPerDay int64
 	// Queue is how many visits may wait to be written, 4,096.
 	Queue int
 	// Program is written to the start events.
@@ -54,7 +57,8 @@ type Log struct {
 	file    *os.File
 	out     *bufio.Writer
 	day     string
-	events  int // in the day's file
+	events  int   // in the day's file
+	bytes   int64 // of the day's file
 	omitted int64
 	seq     uint64
 	prev    string
@@ -103,6 +107,9 @@ func Open(dir string, o Options) (*Log, error) {
 	}
 	if o.EventsPerDay <= 0 {
 		o.EventsPerDay = 100_000
+	}
+	if o.BytesPerDay <= 0 {
+		o.BytesPerDay = 64 << 20
 	}
 	if o.Queue <= 0 {
 		o.Queue = 4096
@@ -194,7 +201,7 @@ func (l *Log) resumeDay(day string, last bool) error {
 		return err
 	}
 	if last {
-		l.day, l.file, l.out, l.events = day, f, bufio.NewWriter(f), lines
+		l.day, l.file, l.out, l.events, l.bytes = day, f, bufio.NewWriter(f), lines, end
 	}
 	if lines > 0 {
 		l.seq, l.prev = e.Seq, hashOf(line)
@@ -248,7 +255,7 @@ const maxInForce = 100_000
 // Publish records that a robots.txt or a policy came into force, unless it is in
 // force already. kind is robots or policy; version is what visits call it.
 func (l *Log) Publish(kind, version, host, name, text string) {
-	id := kind + "\x00" + host + "\x00" + name
+	id := inForceKey(kind, host, name)
 	l.mu.Lock()
 	known := l.inForce[id] == version
 	if !known {
@@ -300,12 +307,23 @@ func (l *Log) add(e *Event) error {
 	if err := l.turnDay(l.options.Now().UTC().Format(time.DateOnly)); err != nil {
 		return err
 	}
-	if l.events >= l.options.EventsPerDay && e.Type != TypePublished && e.Type != TypeStart {
+	if e.Type != TypeStart && l.full(e) {
 		l.omitted++
+		if e.Type == TypePublished {
+			delete(l.inForce, inForceKey(e.Kind, e.Host, e.Name)) // it is written when there is room again
+		}
 		return nil
 	}
 	return l.append(e)
 }
+
+// full reports whether the day's file has no room for an event. Visits leave room for
+// what is published.
+func (l *Log) full(e *Event) bool {
+	return l.bytes >= l.options.BytesPerDay || e.Type != TypePublished && l.events >= l.options.EventsPerDay
+}
+
+func inForceKey(kind, host, name string) string { return kind + "\x00" + host + "\x00" + name }
 
 func (l *Log) append(e *Event) error {
 	e.Seq, e.Prev = l.seq+1, l.prev
@@ -320,6 +338,7 @@ func (l *Log) append(e *Event) error {
 	}
 	l.seq, l.prev = e.Seq, hashOf(line)
 	l.events++
+	l.bytes += int64(len(line)) + 1
 	return nil
 }
 
@@ -342,7 +361,7 @@ func (l *Log) turnDay(today string) error {
 	if err != nil {
 		return err
 	}
-	l.file, l.out, l.day, l.events = f, bufio.NewWriter(f), today, 0
+	l.file, l.out, l.day, l.events, l.bytes = f, bufio.NewWriter(f), today, 0, 0
 	return l.expire()
 }
 

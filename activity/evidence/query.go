@@ -67,7 +67,7 @@ type Violations struct {
 	Last     time.Time         `json:"last"`
 	Count    int64             `json:"count"`
 	Served   int64             `json:"served"`  // answered with a status below 400
-	Refused  int64             `json:"refused"` // the others
+	Refused  int64             `json:"refused"` // or over a limit; the rest were answered with an error
 	Paths    []PathCount       `json:"paths"`
 }
 
@@ -179,9 +179,10 @@ func (a *inquiry) violation(k readingKey, e *Event) {
 	}
 	v.Last = e.Time
 	v.Count++
-	if e.Status >= 200 && e.Status < 400 {
+	switch {
+	case e.Status >= 200 && e.Status < 400:
 		v.Served++
-	} else {
+	case e.Decision == activity.Refused || e.Decision == activity.Limited || e.Decision == "": // as in older lines
 		v.Refused++
 	}
 	if paths := a.paths[v]; paths[e.Path] > 0 || len(paths) < maxPaths {

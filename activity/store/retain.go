@@ -167,15 +167,22 @@ func (s *Store) sweep(ctx context.Context) error {
 
 var rowTexts = []string{"host", "crawler", "identity", "decision", "rule", "policy"}
 
-// shrink deletes the oldest rows while the database is too large: hours with paths
-// from more than a week ago first, then days with paths, then the other hours with
-// paths, then the totals without.
+// shrink deletes the oldest rows while the database is too large: published texts beyond
+// an eighth of the size first, then hours with paths from more than a week ago, then days
+// with paths, then the other hours with paths, then the totals without.
 func (s *Store) shrink(ctx context.Context) error {
 	size, err := s.size(ctx)
 	if err != nil || size <= s.options().MaxBytes {
 		return err
 	}
 	if err := s.noteShrinking(ctx, size); err != nil {
+		return err
+	}
+	if _, err := s.db.ExecContext(ctx, "DELETE FROM versions WHERE (kind, version, host) IN (SELECT kind, version, host FROM (SELECT kind, version, host,"+
+		" sum(length(text)) OVER (ORDER BY first DESC, kind, version, host) AS total FROM versions) WHERE total > ?)", s.options().MaxBytes/8); err != nil {
+		return err
+	}
+	if size, err = s.size(ctx); err != nil || size <= s.options().MaxBytes*9/10 {
 		return err
 	}
 	for _, t := range []struct {

@@ -26,6 +26,7 @@ type Store struct {
 	failing atomic.Pointer[error] // that Report has been called with
 
 	// What follows belongs to the queue's goroutine.
+	names          names
 	second, minute *journal.Sums
 	journal        *journal.Journal
 	seq            int64
@@ -63,8 +64,13 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	if err := s.recover(ctx); err != nil {
 		return nil, errors.Join(err, db.Close(), lock.Close())
 	}
-	s.queue = activity.NewQueue(o.Queue, o.flushInterval, func(v activity.Visit) { s.second.AddVisit(&v) }, s.tick)
+	s.queue = activity.NewQueue(o.Queue, o.flushInterval, s.take, s.tick)
 	return s, nil
+}
+
+func (s *Store) take(v activity.Visit) {
+	s.names.bound(&v)
+	s.second.AddVisit(&v)
 }
 
 // lockDirectory takes the lock of a directory's writer: a transaction on a

@@ -140,7 +140,7 @@ func TestTotalsAgainstModel(t *testing.T) {
 		now = start.Add(time.Duration(i) * 96 * time.Hour / time.Duration(recorded))
 		v := randomVisit(rnd, now)
 		s.second.AddVisit(&v)
-		v.Path = journal.Text(v.Path)
+		v.Path = activity.Text(v.Path)
 		visits = append(visits, v)
 		switch {
 		case i%17 == 0:

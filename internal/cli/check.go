@@ -72,7 +72,6 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	return err
 }
 
-// plural is a number of things: "no errors", "1 error", "2 errors".
 func renderCommand() *cobra.Command {
 	var host, other string
 	cmd := Command("render FILE", "Prints the robots.txt that a policy file produces",

@@ -20,11 +20,13 @@ import (
 type published struct {
 	recorders atomic.Uint64 // recorders.Generation that has the policy
 	mu        sync.Mutex
-	robots    map[string]bool // hosts and entity tags
+	day       int64           // in which the recorders were given what is in robots
+	robots    map[string]bool // hosts and versions
 }
 
-// maxRobots bounds how many robots.txt of one policy are remembered as published.
-const maxRobots = 1000
+// maxRobots bounds how many robots.txt of one policy the recorders are given in a day:
+// clients can make up hosts.
+const maxRobots = 10_000
 
 func of(s *policystore.Snapshot) *published {
 	return s.Recorded(func() any { return new(published) }).(*published)
@@ -48,16 +50,7 @@ func Policy(s *policystore.Snapshot) string {
 // time. serve answers a request with it.
 func Robots(s *policystore.Snapshot, host, version string, r *http.Request, serve func(http.ResponseWriter, *http.Request)) {
 	p := of(s)
-	p.mu.Lock()
-	known := p.robots[host+" "+version]
-	if !known {
-		if p.robots == nil || len(p.robots) >= maxRobots {
-			p.robots = map[string]bool{}
-		}
-		p.robots[host+" "+version] = true
-	}
-	p.mu.Unlock()
-	if known {
+	if !p.first(host+" "+version, time.Now().Unix()/86400) {
 		return
 	}
 	plain := r.Clone(r.Context())
@@ -71,6 +64,20 @@ func Robots(s *policystore.Snapshot, host, version string, r *http.Request, serv
 		return
 	}
 	recorders.Publish(recorders.Publication{Kind: "robots", Version: version, Host: host, Name: s.Site.File.Name, Time: time.Now(), Text: text.body.String()})
+}
+
+// first reports whether a robots.txt has to be given to the recorders.
+func (p *published) first(robots string, day int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.day != day || p.robots == nil {
+		p.day, p.robots = day, map[string]bool{}
+	}
+	if p.robots[robots] || len(p.robots) >= maxRobots {
+		return false
+	}
+	p.robots[robots] = true
+	return true
 }
 
 // textWriter is a response in memory.

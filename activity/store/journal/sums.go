@@ -33,19 +33,8 @@ func KeyOf(v *activity.Visit) Key {
 
 // clone returns a key that does not refer to the request.
 func (k Key) clone() Key {
-	k.Host, k.Crawler, k.Kind, k.Rule, k.Policy, k.Path = Text(k.Host), Text(k.Crawler), Text(k.Kind), Text(k.Rule), Text(k.Policy), Text(k.Path)
+	k.Host, k.Crawler, k.Kind, k.Rule, k.Policy, k.Path = activity.Text(k.Host), activity.Text(k.Crawler), activity.Text(k.Kind), activity.Text(k.Rule), activity.Text(k.Policy), activity.Text(k.Path)
 	return k
-}
-
-// maxText bounds every string of a row.
-const maxText = 1024
-
-// Text returns a copy of s that is valid UTF-8 and not too long.
-func Text(s string) string {
-	if len(s) > maxText {
-		s = s[:maxText]
-	}
-	return strings.Clone(strings.ToValidUTF8(s, "\uFFFD"))
 }
 
 // Counts are the sums of a row.
@@ -82,14 +71,16 @@ func (t *Times) Add(u Times) {
 	t.Count += u.Count
 }
 
-// Sums are totals in memory. They hold at most twice as many rows as their limit.
+// Sums are totals in memory. They hold at most twice as many rows with paths of their own
+// as their limit.
 type Sums struct {
 	limit int
+	paths int // rows with paths of their own
 	Rows  map[Key]*Counts
 	Reads map[Read]*Times
 }
 
-// NewSums returns empty sums. Beyond 2*limit rows, those with the fewest requests are
+// NewSums returns empty sums. Beyond 2*limit rows with paths of their own, those with the fewest requests are
 // summed up under [OtherPath], until limit rows are left.
 func NewSums(limit int) *Sums {
 	return &Sums{limit: limit, Rows: map[Key]*Counts{}, Reads: map[Read]*Times{}}
@@ -118,13 +109,16 @@ func (s *Sums) AddVisit(v *activity.Visit) {
 func (s *Sums) Add(k Key, c Counts) {
 	row := s.Rows[k]
 	if row == nil {
-		if len(s.Rows) >= 2*s.limit {
+		if s.paths >= 2*s.limit {
 			s.trim()
 		}
 		k = k.clone()
 		if row = s.Rows[k]; row == nil {
 			row = new(Counts)
 			s.Rows[k] = row
+			if k.Path != OtherPath {
+				s.paths++
+			}
 		}
 	}
 	row.Add(c)
@@ -141,7 +135,7 @@ func (s *Sums) addRead(r Read, t Times) {
 			return
 		}
 		have = new(Times)
-		s.Reads[Read{Text(r.Host), Text(r.Crawler), Text(r.Version)}] = have
+		s.Reads[Read{activity.Text(r.Host), activity.Text(r.Crawler), activity.Text(r.Version)}] = have
 	}
 	have.Add(t)
 }
@@ -173,7 +167,8 @@ func (s *Sums) trim() {
 	slices.SortFunc(all, func(a, b row) int {
 		return cmp.Or(cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Path, b.Path))
 	})
-	for _, r := range all[min(s.limit, len(all)):] {
+	s.paths = min(s.limit, len(all))
+	for _, r := range all[s.paths:] {
 		delete(s.Rows, r.Key)
 		k := r.Key
 		k.Path = OtherPath

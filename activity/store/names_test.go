@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+)
+
+// Hosts and names that a client makes up do not make a row each.
+func TestMadeUpNames(t *testing.T) {
+	s := open(t, t.TempDir(), Options{RowsPerHour: 100, Now: func() time.Time { return start }})
+	const visits = 5 * maxNames
+	for i := range visits {
+		s.take(activity.Visit{
+			Time: start, Host: fmt.Sprintf("%d.example.com", i), Crawler: fmt.Sprintf("Made%dbot", i), Kind: activity.KindUnknown,
+			Path: "/robots.txt", RobotsTxt: true, Robots: fmt.Sprint(i),
+		})
+	}
+	s.take(activity.Visit{Time: start, Host: "new.example.com", Crawler: "GPTBot", Kind: "ai-training", Path: "/a"})
+	if n := len(s.second.Rows); n > maxNames+3*100 {
+		t.Errorf("%d rows", n)
+	}
+	var all, others, named int64
+	for k, c := range s.second.Rows {
+		all += c.Requests
+		if k.Host == other && k.Crawler == other {
+			others += c.Requests
+		}
+		if k.Host == other && k.Crawler == "GPTBot" {
+			named += c.Requests
+		}
+	}
+	if all != visits+1 || others != visits-maxNames || named != 1 {
+		t.Errorf("%d requests, %d of them by others, %d by GPTBot", all, others, named)
+	}
+	s.take(activity.Visit{Time: start.Add(time.Hour), Host: "new.example.com", Crawler: "GPTBot", Path: "/a"})
+	if len(s.names.seen) != 1 {
+		t.Errorf("%d names in the next hour", len(s.names.seen))
+	}
+	closeStore(t, s)
+}
+
+// Texts that were published do not push the totals out.
+func TestPublishedTextsAreBounded(t *testing.T) {
+	ctx, now := t.Context(), start
+	s := open(t, t.TempDir(), Options{MaxBytes: 1 << 20, Now: func() time.Time { return now }})
+	s.Record(activity.Visit{Time: now, Host: "www.example.com", Crawler: "GPTBot", Path: "/a"})
+	text := strings.Repeat("User-agent: *\nDisallow: /a/\n", 200)
+	for i := range 600 {
+		v := Version{Kind: RobotsVersion, Version: "v", Host: fmt.Sprintf("%d.example.com", i), First: now.Add(time.Duration(i) * time.Second), Text: text}
+		if err := s.Publish(ctx, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeStore(t, s)
+	s = open(t, s.dir, Options{MaxBytes: 1 << 20, Now: func() time.Time { return now }})
+	if err := s.retain(ctx, now, false); err != nil {
+		t.Fatal(err)
+	}
+	if size, err := s.size(ctx); err != nil || size > 1<<20 {
+		t.Errorf("%d bytes, %v", size, err)
+	}
+	if rows := totals(t, s.dir, Query{From: start.Add(-24 * time.Hour), To: start.Add(24 * time.Hour)}); len(rows) != 1 || rows[0].Requests != 1 {
+		t.Errorf("%+v", rows)
+	}
+	r, err := OpenReader(ctx, s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	left, err := r.Versions(ctx, RobotsVersion, "")
+	if err != nil || len(left) != (1<<20)/8/len(text) || left[0].Host != "599.example.com" {
+		t.Errorf("%d texts are left, %v", len(left), err)
+	}
+	closeStore(t, s)
+}
