@@ -145,9 +145,12 @@ func (f *registerFiles) tdmrep(r *http.Request, s *policystore.Snapshot, next ca
 	if theirs == nil {
 		return doc, cacheControl
 	}
-	both, first := theirs.Merged(ours)
-	if first && len(theirs.Notes) > 0 {
-		f.logger.Warn("the upstream's tdmrep.json is invalid", zap.String("host", r.Host), zap.Strings("notes", theirs.Notes))
+	both, notes, stricter := theirs.Merged(ours)
+	if len(notes) > 0 {
+		f.logger.Warn("the upstream's tdmrep.json is invalid", zap.String("host", r.Host), zap.Strings("notes", notes))
+	}
+	if stricter {
+		f.logger.Warn("locations of the upstream's tdmrep.json cross the policy's paths in too many ways; exceptions from what either reserves are left out", zap.String("host", r.Host))
 	}
 	return both, cacheControl
 }

@@ -18,7 +18,7 @@ type TDMRepFile struct {
 
 	mu     sync.Mutex
 	merged map[*tdmrep.File]*rights.Document // with the files of policies; sites may share this one
-	noted  bool
+	noted  bool                              // Notes
 }
 
 func parseTDMRep(data []byte) *TDMRepFile {
@@ -32,22 +32,24 @@ func parseTDMRep(data []byte) *TDMRepFile {
 // maxMerged bounds how many merged documents are remembered for one file.
 const maxMerged = 32
 
-// Merged is the document of ours and the site's own together. first is true once, when
-// there is something new to report.
-func (t *TDMRepFile) Merged(ours *tdmrep.File) (both *rights.Document, first bool) {
+// Merged is the document of ours and the site's own together, and what there is to
+// report of it, each once: the notes, and that more is reserved than either file says.
+func (t *TDMRepFile) Merged(ours *tdmrep.File) (both *rights.Document, notes []string, stricter bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if both = t.merged[ours]; both != nil {
-		return both, false
+		return both, nil, false
 	}
-	merged, _ := ours.Merge(t.file)
+	merged, exact := ours.Merge(t.file)
 	both = merged.Document()
 	if t.merged == nil || len(t.merged) >= maxMerged {
 		t.merged = map[*tdmrep.File]*rights.Document{}
 	}
 	t.merged[ours] = both
-	first, t.noted = !t.noted, true
-	return both, first
+	if !t.noted {
+		notes, t.noted = t.Notes, true
+	}
+	return both, notes, !exact
 }
 
 // looksLikeJSON reports whether a body is JSON rather than a page that an application

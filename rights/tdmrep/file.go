@@ -91,8 +91,9 @@ func (f *File) reduce() {
 const maxRules = 1000
 
 // Merge returns the file that reserves what either reserves. Where the locations of
-// the two cross in too many ways, it reserves every path that anything is reserved
-// of, and exact is false.
+// the two cross in too many ways, it reserves every location that either reserves,
+// without the exceptions from it, or every path if they are many. exact is false where
+// that is more than either reserves.
 func (f *File) Merge(other *File) (merged *File, exact bool) {
 	var patterns []pathpattern.Pattern
 	seen := map[pathpattern.Pattern]bool{}
@@ -119,15 +120,34 @@ func (f *File) Merge(other *File) (merged *File, exact bool) {
 			return merged, true
 		}
 	}
-	for _, rules := range [][]Rule{f.Rules, other.Rules} {
-		for _, r := range rules {
-			if r.Reservation == Reserved {
-				merged.Rules = []Rule{{pathpattern.All, r.Declaration}}
-				return merged, false
-			}
+	for _, r := range slices.Concat(f.Rules, other.Rules) {
+		if r.Reservation != Reserved {
+			continue
+		}
+		if len(patterns) > maxRules {
+			merged.Rules = []Rule{{pathpattern.All, r.Declaration}}
+			return merged, false
+		}
+		merged.Rules = append(merged.Rules, r)
+	}
+	for _, r := range slices.Concat(f.Rules, other.Rules) {
+		if r.Reservation == NotReserved {
+			merged.Rules = append(merged.Rules, r)
 		}
 	}
-	return merged, false
+	return merged, !f.hasExceptions() && !other.hasExceptions()
+}
+
+// hasExceptions reports whether a location is not reserved within one that is.
+func (f *File) hasExceptions() bool {
+	for i, r := range f.Rules {
+		if r.Reservation == NotReserved && slices.ContainsFunc(f.Rules[i+1:], func(next Rule) bool {
+			return next.Reservation == Reserved && next.Location.Overlaps(r.Location)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // jsonRule is a rule as it is written.

@@ -118,6 +118,26 @@ func TestMergeNeverRelaxes(t *testing.T) {
 	}
 }
 
+// Locations that cross in too many ways do not reserve what neither file reserves.
+func TestMergeOfCrossingLocations(t *testing.T) {
+	t.Parallel()
+	ours := &File{Rules: []Rule{{pathpattern.MustParse("/*aab"), Declaration{Reservation: Reserved}}}}
+	theirs := &File{Rules: []Rule{
+		{pathpattern.MustParse("/a"), Declaration{Reserved, "https://upstream.example/tdm"}},
+		{pathpattern.MustParse("/news/*.html"), Declaration{Reservation: Reserved}},
+		{pathpattern.MustParse("/"), Declaration{Reservation: NotReserved}},
+	}}
+	merged, exact := ours.Merge(theirs)
+	if !exact {
+		t.Error("nothing is reserved but what either file reserves")
+	}
+	for path, want := range map[string]Reservation{"/": NotReserved, "/x": NotReserved, "/a": Reserved, "/x/aab": Reserved, "/news/1.html": Reserved, "/news/1": NotReserved} {
+		if got := merged.At(path).Reservation; got != want {
+			t.Errorf("%s: %q, want %q\n%s", path, got, want, merged.JSON())
+		}
+	}
+}
+
 func TestApply(t *testing.T) {
 	t.Parallel()
 	const url, other = "https://example.com/p", "https://other.example/p"
