@@ -61,6 +61,8 @@ type Change struct {
 	// within them where this does not change.
 	Paths  []string `json:"paths,omitempty"`
 	Except []string `json:"except,omitempty"`
+	// everyone is Crawlers in words if they are nearly all: "everyone except Bingbot".
+	everyone string
 }
 
 // Kind is crawlers of one kind of the catalogue.
@@ -139,7 +141,7 @@ func (c *comparison) changes(records []record, hosts int) []Change {
 	for i := range records {
 		r := &records[i]
 		change := c.change(r)
-		key := fmt.Sprint(r.what(), r.usages, r.identities, "\n", r.purpose, change.Crawlers, change.Kinds)
+		key := fmt.Sprint(r.what(), r.usages, r.identities, "\n", r.purpose, change.Crawlers, change.Kinds, change.everyone)
 		if n, ok := where[key]; ok {
 			all[n].Hosts = append(all[n].Hosts, r.hosts...)
 			continue
@@ -202,6 +204,7 @@ func (c *comparison) change(r *record) Change {
 	case rest:
 		change.Crawlers = append([]string{EveryoneElse}, change.Crawlers...)
 	}
+	change.everyone = c.everyone(r, rest)
 	return change
 }
 

@@ -91,6 +91,7 @@ type comparison struct {
 type subject struct {
 	tokens   []string // the first subject's are of crawlers that only rules for everyone reach
 	rest     bool     // it is for unknown crawlers too
+	sent     []string // those of tokens that requests carry, which can be refused
 	old, now policy.Class
 	ids      [2]policy.CrawlerID // one of them, to each policy
 }
@@ -122,8 +123,19 @@ func (c *comparison) subjects(host string) []subject {
 			all = append(all, subject{old: old[key[0]], now: now[key[1]], ids: ids})
 		}
 		all[i].tokens = append(all[i].tokens, token)
+		if !c.robotsOnly(token) {
+			all[i].sent = append(all[i].sent, token)
+		}
 	}
 	return all
+}
+
+// robotsOnly reports whether only robots.txt knows a token.
+func (c *comparison) robotsOnly(token string) bool {
+	if id := c.now.Crawler(token); id != 0 {
+		return c.now.CrawlerInfo(id).RobotsOnly
+	}
+	return c.old.CrawlerInfo(c.old.Crawler(token)).RobotsOnly
 }
 
 // classesOf returns the classes of a host, and the place of that of each crawler.
@@ -188,6 +200,9 @@ func (c *comparison) host(h policy.Host) (all []record) {
 		found = append(found, c.lines(&s, name)...)
 		for i := range found {
 			found[i].subjects = []*subject{&s}
+			if found[i].effect == Edge { // clients that are not known are never refused
+				found[i].subjects = []*subject{{tokens: s.sent}}
+			}
 			if len(identities) == 1 {
 				found[i].identities = everyIdentity
 			}

@@ -25,6 +25,23 @@ func load(t testing.TB, rules string) *policy.Policy {
 
 const base = "rules:\n  - for: everyone\n    disallow:\n      crawl: /admin/\n"
 
+// shut and own are rules for a category, and for some crawlers by their names.
+const (
+	shut = "  - for: category:ai-training\n    disallow:\n      crawl: /\n    enforce: block\n"
+	own  = "  - for: [Bingbot, Googlebot, DuckDuckBot, YandexBot, Qwantbot, Mojeekbot, UptimeRobot]\n    allow:\n      crawl: /news/\n"
+)
+
+// What a rule for a category changes is said without counts.
+func TestListsKinds(t *testing.T) {
+	t.Parallel()
+	for _, category := range []string{"search", "preview", "monitoring"} {
+		d := compare.Policies(load(t, base), load(t, base+"  - for: category:"+category+"\n    disallow:\n      crawl: /a/\n"), compare.Options{})
+		if got, want := d.Words(), []string{"all " + category + " crawlers may no longer crawl /a/"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -105,6 +122,26 @@ func TestWords(t *testing.T) {
 			"for verified clients", "rules:\n  - for: everyone\n    disallow:\n      crawl: /\n",
 			"rules:\n  - for: everyone\n    disallow:\n      crawl: /\n  - for: Googlebot\n    identity: verified\n    allow:\n      crawl: /\n",
 			nil, false,
+		},
+		{
+			"everyone, though some could not before",
+			base + shut, "rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n" + shut,
+			[]string{"everyone may no longer crawl /members/"}, true,
+		},
+		{
+			"everyone but a few",
+			"rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n" + shut, base + shut,
+			[]string{"everyone except ai-training crawlers may now crawl /members/"}, false,
+		},
+		{
+			"everyone, and many have rules of their own",
+			base + own, "rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n" + own,
+			[]string{"everyone may no longer crawl /members/"}, true,
+		},
+		{
+			"what is logged for every crawler",
+			base + shut + "enforcement: log\n", "rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n" + shut + "enforcement: log\n",
+			[]string{"everyone may no longer crawl /members/", "every known crawler except ai-training crawlers: requests for /members/ are now let through and logged"}, true,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

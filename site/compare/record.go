@@ -58,7 +58,7 @@ func (c *comparison) subject(s *subject, host string, id policy.Identity, purpos
 		if ka == kb {
 			continue
 		}
-		refuses := u == policy.Crawl && !(s.ids == [2]policy.CrawlerID{}) && !c.old.CrawlerInfo(s.ids[0]).RobotsOnly
+		refuses := u == policy.Crawl && len(s.sent) > 0
 		key := fmt.Sprint(u, refuses, "\n", ka, "\n\n", kb)
 		found, ok := c.done[key]
 		if !ok {

@@ -60,7 +60,7 @@ func (d *Diff) WriteText(w io.Writer) error {
 	section("Others lose:", func(c *Change) bool { return c.Effect == Loss && !c.Search() })
 	section("Gained:", func(c *Change) bool { return c.Effect == Gain })
 	section("Stated differently:", func(c *Change) bool { return c.Effect == Stated })
-	section("Refused at the edge:", func(c *Change) bool { return c.Effect == Edge && !c.Search() })
+	section("At the edge:", func(c *Change) bool { return c.Effect == Edge && !c.Search() })
 	section("Other lines:", func(c *Change) bool { return c.Effect == Line })
 	for _, words := range d.Words()[len(d.Changes):] {
 		if b.Len() > 0 {
@@ -141,6 +141,8 @@ func (c *Change) who() string {
 	switch {
 	case slices.Contains(c.Crawlers, Everyone):
 		who = "everyone"
+	case c.everyone != "":
+		who = c.everyone
 	case len(c.Crawlers) <= maxNames:
 		who = strings.ReplaceAll(strings.Join(c.Crawlers, ", "), EveryoneElse, "everyone else")
 		if c.Crawlers[0] == EveryoneElse && slices.ContainsFunc(c.Kinds, func(k Kind) bool { return k.Kind == kindSearch }) {
@@ -152,9 +154,9 @@ func (c *Change) who() string {
 			names := slices.DeleteFunc(slices.Clone(k.Crawlers), func(t string) bool { return !slices.Contains(c.Crawlers, t) })
 			switch {
 			case len(names) == 0:
-			case k.All && k.Kind != "":
-				parts = append(parts, fmt.Sprintf("all %d %s crawlers", len(names), k.Kind))
-			case k.Kind == "":
+			case k.All && len(k.Crawlers) > 1:
+				parts = append(parts, fmt.Sprintf("all %s crawlers", k.Kind))
+			case k.Kind == "" || k.All:
 				parts = append(parts, named(names, maxNames))
 			default:
 				parts = append(parts, fmt.Sprintf("%s (%s)", k.Kind, named(names, maxNames)))
