@@ -266,11 +266,11 @@ func namingLines(name string) string {
 	if token == "" || token[0] >= '0' && token[0] <= '9' {
 		token = "Client" + token
 	}
-	text := "crawlers:\n  " + token + ":\n    operator: unknown\n    kind: academic  # or another kind\n"
+	fields := ""
 	if token != name {
-		text += "    user-agent: " + strconv.Quote(name) + "\n"
+		fields = "user-agent: " + strconv.Quote(name)
 	}
-	return text
+	return "crawlers:\n  # Add its operator and its kind if you know them: {operator: Example, kind: feed}\n  " + token + ": {" + fields + "}\n"
 }
 
 // whoCameCSV writes the table as a file. A cell that a spreadsheet would take for a

@@ -5,7 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/http"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,15 +39,15 @@ func startsExample(args []string) bool {
 	return false
 }
 
-// announce waits until the address answers, and says what to try.
+// announce waits until the address takes connections, and says what to try. It sends no
+// request: the console would list it as the site's first visit.
 func announce(w io.Writer, address string, limit time.Duration) {
-	client := &http.Client{Timeout: time.Second}
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		resp, err := client.Get(address + "/robots.txt")
+		conn, err := net.DialTimeout("tcp", strings.TrimPrefix(address, "http://"), time.Second)
 		if err != nil {
 			continue
 		}
-		resp.Body.Close()
+		_ = conn.Close()
 		_, _ = fmt.Fprintf(w, `
 The example newspaper is at %[1]s. Try in another terminal:
 

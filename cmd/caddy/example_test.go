@@ -27,7 +27,9 @@ func TestStartsExample(t *testing.T) {
 }
 
 func TestAnnounce(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("it sent %s %s", r.Method, r.URL)
+	}))
 	defer server.Close()
 	var out strings.Builder
 	announce(&out, server.URL, time.Minute)

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+)
+
+// The lines that name a client say nothing about it that nobody knows.
+func TestNamingLines(t *testing.T) {
+	for name, token := range map[string]string{"curl": "curl", "my client": "myclient", `9"x`: "Client9x"} {
+		f, ds := policyfile.Load("p.yaml", []byte("version: 1\n"+namingLines(name)))
+		if len(ds) > 0 {
+			t.Fatalf("%s: %v", name, ds)
+		}
+		c, ok := f.Catalogue.Lookup(token)
+		if !ok || c.Operator != "" || c.Kind != "" {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
