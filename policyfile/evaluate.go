@@ -5,6 +5,7 @@ package policyfile
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,7 +78,7 @@ type failure struct {
 	anyHost    bool              // the test is about every host
 	identities []policy.Identity // with which the answer is wrong
 	decision   policy.Decision
-	others     int // further answers that were not expected
+	others     []*failure // further answers that were not expected
 }
 
 // evaluate returns nil if a test passes.
@@ -90,7 +91,7 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 	if e.Anyone && x.policy.DemandsIdentity() {
 		identities = []policy.Identity{policy.Verified, policy.Unknown}
 	}
-	var failed *failure
+	var all []*failure // one for each line and host that decides
 	for _, host := range hosts {
 		for _, m := range x.ask(e.Agent, host) {
 			for _, identity := range identities {
@@ -101,11 +102,12 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 				if (d.Verdict != policy.Disallowed) == e.Allowed {
 					continue
 				}
-				switch {
-				case failed == nil:
-					failed = &failure{crawlers: m.alike, host: host, anyHost: e.Host == "", identities: []policy.Identity{identity}, decision: d}
-				case failed.decision.Statement != d.Statement || failed.host != host:
-					failed.others++
+				i := slices.IndexFunc(all, func(f *failure) bool { return f.decision.Statement == d.Statement && f.host == host })
+				if i < 0 {
+					all = append(all, &failure{crawlers: m.alike, host: host, anyHost: e.Host == "", identities: []policy.Identity{identity}, decision: d})
+					continue
+				}
+				switch failed := all[i]; {
 				case !slices.Contains(failed.crawlers, m.id):
 					failed.crawlers = append(slices.Clip(failed.crawlers), m.alike...)
 				case !slices.Contains(failed.identities, identity):
@@ -114,7 +116,13 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 			}
 		}
 	}
-	return failed
+	if len(all) == 0 {
+		return nil
+	}
+	// The one for the most crawlers says best what is wrong.
+	slices.SortStableFunc(all, func(a, b *failure) int { return len(b.crawlers) - len(a.crawlers) })
+	all[0].others = all[1:]
+	return all[0]
 }
 
 // hostsOf lists the hosts that a test without a host asks about: one that no rule
@@ -302,11 +310,31 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 	} else if f.decision.Verdict == policy.Allowed {
 		why = "as robots.txt can always be fetched"
 	}
-	more := ""
-	if f.others > 0 {
-		more = "; there are more such answers"
+	more := "; change that line, or the test"
+	if f.decision.Statement == nil {
+		more = "; write a rule that says so, or change the test"
+	}
+	if f.decision.Verdict == policy.Allowed && f.decision.Statement == nil {
+		more = "; change the test"
+	}
+	if lines := f.otherLines(); len(lines) == 1 {
+		more += "; line " + lines[0] + " fails it too"
+	} else if len(lines) > 1 {
+		more += "; lines " + join(lines, 4) + " fail it too"
 	}
 	return fmt.Sprintf("this test fails: it expects that %s, but %s %s %s %s%s, %s%s", quote(e.String()), who, may, e.Usage, readablePath(e.Path), where, why, more)
+}
+
+// otherLines are further lines that decide against a test.
+func (f *failure) otherLines() (lines []string) {
+	for _, o := range f.others {
+		if s := o.decision.Statement; s != nil && s != f.decision.Statement {
+			if line := strconv.Itoa(s.Pos.Line); !slices.Contains(lines, line) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines
 }
 
 func readablePath(path string) string { return quoteless(path) }
