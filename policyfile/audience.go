@@ -132,11 +132,15 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 func (p *parser) checkToken(n *yaml.Node, text string) {
 	if _, ok := p.catalogue.Lookup(text); !ok {
 		if tokens := productWords[squash(text)]; tokens != nil {
-			near := tokens[0]
-			if len(tokens) > 1 {
-				near = p.severally(strings.Join(tokens, ", "))
+			if len(tokens) == 1 {
+				p.report(posOf(n), "unknown-crawler", tokens[0], "%s is a product, not a crawler, so this rule probably reaches no crawler; name its crawler instead: %s", quote(text), p.withKind(tokens[0]))
+				return
 			}
-			p.report(posOf(n), "unknown-crawler", near, "%s is a product, not a crawler, so this rule probably reaches no crawler; name its crawlers instead: %s", quote(text), list(tokens, "and"))
+			purposes := make([]string, len(tokens))
+			for i, t := range tokens {
+				purposes[i] = p.withKind(t)
+			}
+			p.report(posOf(n), "unknown-crawler", "", "%s is a product, not a crawler, so this rule probably reaches no crawler; name those of its crawlers that you mean: %s", quote(text), list(purposes, "or"))
 			return
 		}
 		if near := p.known().meant(text); near != "" {
@@ -156,6 +160,14 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 		}
 		p.report(posOf(n), "token-not-allowed", "", "RFC 9309 allows only letters, hyphens and underscores in a crawler's name; strict readers, such as Google's, read %s instead of %s; enforce the rule if it matters", reads, quote(text))
 	}
+}
+
+// withKind names a crawler with what it crawls for.
+func (p *parser) withKind(token string) string {
+	if c, ok := p.catalogue.Lookup(token); ok {
+		return token + " (" + string(c.Kind) + ")"
+	}
+	return token
 }
 
 // misspelling is a name that is nearly a known crawler's.

@@ -32,6 +32,9 @@ var prohibitions = map[string]policy.Usage{
 // modeKeys are what other formats call "enforce", squashed.
 var modeKeys = wordSet(`action do effect mode then enforcement verdict block deny refuse reject`)
 
+// exceptionKeys are what an exception is called, squashed.
+var exceptionKeys = wordSet(`except exceptfor exception exceptions excepting excluding exclude excludes unless but`)
+
 // nearestKey returns the key that another one most likely stands for, or "".
 func nearestKey(word, what string, known []string) string {
 	if what == aRule && audienceKeys[squash(word)] {
@@ -52,6 +55,8 @@ func (p *parser) foreignKey(key, within *yaml.Node, what string) (near, advice s
 		return "", ""
 	case modeKeys[word] && modeOf(within, key) != "":
 		return unless(within, "enforce", "enforce: "+modeOf(within, key)), `what the server does is called enforce, and the paths are written under disallow`
+	case exceptionKeys[word]:
+		return exception(within, key)
 	case prohibits:
 		return prohibition(within, key, usage)
 	case isUsage:
@@ -86,6 +91,27 @@ func prohibition(within, key *yaml.Node, usage policy.Usage) (near, advice strin
 		near = unless(within, "disallow", "disallow: {"+near+"}")
 	}
 	return near, fmt.Sprintf(`write "%s:" with its paths under disallow`, usage)
+}
+
+// exception is a key that takes paths out of a rule, as this format has it: the longer path
+// under the opposite key.
+func exception(within, key *yaml.Node) (near, advice string) {
+	opposite, stated := "disallow", "allow"
+	if unless(within, "disallow", "-") == "" {
+		opposite, stated = stated, opposite
+	}
+	if value := valueOf(within, key); value != nil && value.Line == key.Line {
+		switch {
+		case value.Kind == yaml.ScalarNode && isPath(value.Value):
+			near = fmt.Sprintf("crawl: %s", asWritten(value.Value))
+		case value.Kind == yaml.SequenceNode:
+			near = shortList("crawl", value)
+		}
+	}
+	if near != "" {
+		near = unless(within, opposite, opposite+": {"+near+"}")
+	}
+	return near, fmt.Sprintf("an exception to %s is written under %s, in the same rule; the longer path overrides the shorter one", stated, opposite)
 }
 
 // valueOf is the value of a key in a map.

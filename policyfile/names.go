@@ -35,7 +35,7 @@ var productWords = map[string][]string{
 	"gemini": {"Google-Extended"}, "bard": {"Google-Extended"},
 	"copilot": {"Bingbot"}, "bing": {"Bingbot"},
 	"appleintelligence": {"Applebot-Extended"}, "siri": {"Applebot"},
-	"metaai": {"meta-externalagent"}, "llama": {"meta-externalagent"},
+	"facebook": {"facebookexternalhit", "meta-externalagent"}, "metaai": {"meta-externalagent"}, "llama": {"meta-externalagent"},
 }
 
 func wordSet(words string) map[string]bool {

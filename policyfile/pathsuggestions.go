@@ -15,12 +15,17 @@ var (
 	drive  = regexp.MustCompile(`^[A-Za-z]:\\`)
 )
 
+// wholeSiteWords are what other formats call the whole site, squashed.
+var wholeSiteWords = wordSet(`all everything wholesite thewholesite entiresite everypage allpages`)
+
 // nearPath is the path that a text which does not start with "/" may mean, or "".
 func nearPath(text string) string {
 	var path string
 	switch {
 	case drive.MatchString(text) || strings.ContainsAny(text, ",;#"):
 		return ""
+	case wholeSiteWords[squash(text)]:
+		path = "/"
 	case lint.IsRegexp(text):
 		path = lint.PlainPath(text)
 	case ending.MatchString(text) || text[0] == '?' || text[0] == '&':

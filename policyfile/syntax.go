@@ -38,6 +38,14 @@ func (p *parser) syntax(data string, err error) {
 		column = utf8.RuneCountInString(text) - utf8.RuneCountInString(strings.TrimLeft(text, " \t")) + 1
 	}
 	code, message := explain(err)
+	if message == misaligned && line >= 1 && line <= len(p.lines) {
+		text := p.lines[line-1]
+		if after := afterQuote(text); after > 0 {
+			column, message = after, "there is text after the closing quotation mark; delete it, or put it between the quotation marks"
+		} else if strings.HasPrefix(strings.TrimSpace(text), "- ") {
+			message = "this entry does not line up with the entries above it; give all hyphens of one list the same number of spaces before them"
+		}
+	}
 	p.report(policy.Pos{Line: line, Column: column}, code, "", "%s", message)
 }
 
@@ -104,6 +112,23 @@ func (o *byteReader) Read(b []byte) (int, error) {
 	return 1, nil
 }
 
+const misaligned = "this line does not fit the lines above it; give keys that belong together the same number of spaces"
+
+var quoted = regexp.MustCompile(`^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*') *[^ #]`)
+
+// afterQuote is the column of the text after a quoted value, or 0.
+func afterQuote(line string) int {
+	m := entryStart.FindStringSubmatch(line)
+	if m == nil {
+		return 0
+	}
+	end := quoted.FindString(m[4])
+	if end == "" {
+		return 0
+	}
+	return utf8.RuneCountInString(m[1] + m[2] + m[3] + end)
+}
+
 // explain says in plain words what the library means.
 func explain(err error) (code, message string) {
 	text := lineOf.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "")
@@ -120,7 +145,7 @@ func explain(err error) (code, message string) {
 	case contains("could not find expected ':'"):
 		return "yaml-syntax", `this line is neither "key: value" nor "- value"; write a colon and a space after the key`
 	case contains("did not find expected key"), contains("'-' indicator"), contains("block end"), contains("block sequence entries"):
-		return "yaml-syntax", "this line does not fit the lines above it; give keys that belong together the same number of spaces, and write nothing after a closing quotation mark"
+		return "yaml-syntax", misaligned
 	case contains("exceeded max depth"):
 		return "yaml-syntax", "too many lists within lists"
 	}

@@ -209,7 +209,7 @@ var usageWords = map[string]string{
 	"ai-train": "train-ai", "training": "train-ai", "ai-training": "train-ai", "train": "train-ai", "ai": "train-ai",
 	"ai-input": "ai-use", "snippet": "present-snippet", "thumbnail": "present-thumbnail", "cache": "preserve", "archive": "preserve",
 	"noindex": "index", "nofollow": "follow", "noarchive": "preserve", "nosnippet": "present-snippet", "links": "follow",
-	"access": "crawl", "fetch": "crawl", "paths": "crawl",
+	"access": "crawl", "fetch": "crawl", "paths": "crawl", "read": "crawl", "visit": "crawl", "scrape": "crawl",
 }
 
 // unknownUsage reports a word that is not a usage. Whole, where given, turns the

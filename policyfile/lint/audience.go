@@ -136,6 +136,36 @@ func (l *linter) isFamily(id policy.CrawlerID, token string) bool {
 	return head != 0 && strings.EqualFold(l.Policy.CrawlerInfo(head).Token, token)
 }
 
+// namedAmong returns the places in For of crawlers that a rule shuts out, if it names each
+// of them, and others besides.
+func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []int) {
+	for _, id := range shut {
+		n, by := l.namedBy(r, id)
+		if n != byToken {
+			return nil
+		}
+		if i := slices.Index(r.For, by); !slices.Contains(places, i) {
+			places = append(places, i)
+		}
+	}
+	if len(places) == len(r.For) {
+		return nil
+	}
+	slices.Sort(places)
+	return places
+}
+
+// searchOrPreview says which of the kinds that the guards protect crawlers have.
+func (l *linter) searchOrPreview(ids []policy.CrawlerID) string {
+	var kinds []string
+	for _, kind := range []crawlers.Kind{crawlers.KindSearch, crawlers.KindPreview} {
+		if slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return l.isOfKind(id, kind) }) {
+			kinds = append(kinds, "category:"+string(kind))
+		}
+	}
+	return list(kinds)
+}
+
 // sampleCrawlers returns a few of the crawlers that a rule is for: enough to see
 // how it meets other rules.
 func (l *linter) sampleCrawlers(r *policy.Rule) (ids []policy.CrawlerID) {

@@ -136,6 +136,18 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 	default:
 		f.message = fmt.Sprintf("this asks %s to fetch nothing at all%s, so %s", l.someTokens(shut), where, l.harm(shut))
 	}
+	if among := l.namedAmong(r, shut); len(among) > 0 {
+		var names []string
+		for _, i := range among {
+			names = append(names, r.For[i].Name)
+		}
+		f.at = l.Sources[rule].Audiences[among[0]]
+		f.message += fmt.Sprintf("; the catalogue lists %s under %s", list(names), l.searchOrPreview(shut))
+		f.fix = "take " + list(names) + " out of this rule"
+		if f.onHosts && mode != policy.ModeBlock {
+			f.fix = noindexInstead + "; to let them in, " + f.fix
+		}
+	}
 	return f, true
 }
 
