@@ -4,6 +4,8 @@ package audit_test
 
 import (
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -21,6 +23,18 @@ func TestNothingListens(t *testing.T) {
 	l.Close()
 	report, err := audit.Run(t.Context(), address, audit.Options{})
 	if err == nil || !strings.Contains(err.Error(), "connecting to "+address.Host+" failed: ") || !strings.HasSuffix(err.Error(), "check the address, and that the site is up") {
+		t.Errorf("report %+v, error %v", report, err)
+	}
+}
+
+// An address without a scheme is taken for https://, which a server on a developer's machine
+// often does not speak.
+func TestServerWithoutTLS(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	report, err := audit.Run(t.Context(), &url.URL{Scheme: "https", Host: host, Path: "/"}, audit.Options{})
+	if err == nil || !strings.HasSuffix(err.Error(), "; write http://"+host) {
 		t.Errorf("report %+v, error %v", report, err)
 	}
 }

@@ -37,6 +37,9 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	if dial := (*net.OpError)(nil); len(r.redirects) == 0 && errors.As(r.err, &dial) && dial.Op == "dial" {
 		return fmt.Errorf("connecting to %s failed: %w; check the address, and that the site is up", r.final.Host, dial.Err)
 	}
+	if len(r.redirects) == 0 && errors.Is(r.err, http.ErrSchemeMismatch) {
+		return fmt.Errorf("%s answers http:// and not https://; write http://%s", r.final.Host, r.final.Host)
+	}
 	f := func(code, message, fix string) { a.add(finding(code, at.String(), "", message, fix)) }
 	switch {
 	case r.err == errTooManyRedirects:

@@ -106,8 +106,23 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 	}
 	fmt.Fprintf(&b, "\n%s\n", r.Summary())
+	if r.asNoCrawler() {
+		b.WriteString("Whether crawlers are refused was not looked at: add --as " + strings.Join(reportedCrawlers, ",") + " to request the pages in their names.\n")
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// asNoCrawler reports whether pages were only requested in the audit's own name.
+func (r *Report) asNoCrawler() bool {
+	for _, p := range r.Pages {
+		for _, c := range p.Readings {
+			if c.Crawler != otherCrawler && c.Status != "" {
+				return false
+			}
+		}
+	}
+	return len(r.Pages) > 0
 }
 
 // maxAlike bounds the addresses that are listed for one message.

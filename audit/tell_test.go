@@ -38,6 +38,20 @@ fault: the header lacks search=y [usage-lost]
 	}
 }
 
+// An audit in its own name cannot know whether crawlers are refused, and says so.
+func TestTextSaysThatRefusalsWereNotLookedAt(t *testing.T) {
+	for status, want := range map[string]bool{"": true, "403 Forbidden": false} {
+		r := Report{Pages: []PageInfo{{Readings: []Reading{{Crawler: otherCrawler, Status: "200 OK"}, {Crawler: "GPTBot", Status: status}}}}}
+		var b strings.Builder
+		if err := r.WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(b.String(), "add --as Googlebot,GPTBot"); got != want {
+			t.Errorf("status %q: said %v, want %v in\n%s", status, got, want, &b)
+		}
+	}
+}
+
 func TestWhichReaders(t *testing.T) {
 	some := []string{otherCrawler, "2ip bot", "AdsBot", "GPTBot", "Googlebot"}
 	if got, want := whichReaders(some, 6), "Googlebot, GPTBot, any other crawler and 2 more"; got != want {

@@ -176,7 +176,7 @@ func TestReadFiles(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 	for _, c := range []struct{ name, want string }{
-		{filepath.Join(dir, "none.log"), "no such file"},
+		{filepath.Join(dir, "none.log"), "check the name and the folder"},
 		{filepath.Join(dir, "none*"), "no file matches"},
 		{dir, "is a directory: name the files in it"},
 	} {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,6 +45,8 @@ func Expand(names []string) ([]string, error) {
 			if f != Stdin {
 				info, err := os.Stat(f)
 				switch {
+				case errors.Is(err, fs.ErrNotExist):
+					return nil, fmt.Errorf("there is no access log %s: check the name and the folder", f)
 				case err != nil:
 					return nil, err
 				case info.IsDir():

@@ -64,9 +64,11 @@ command cannot be carried out as given.`
 }
 
 func (f *replayFlags) run(cmd *cobra.Command, args []string) (int, error) {
-	const usage = "NEW LOG..."
-	if len(args) < 1 || len(args) < 2 && f.store == "" {
-		return ExitUsage, argumentsError(args, usage)
+	switch {
+	case len(args) == 0:
+		return ExitUsage, argumentsError(args, "NEW LOG...")
+	case len(args) == 1 && f.store == "":
+		return ExitUsage, fmt.Errorf("no requests to replay for %s: add access logs, or --store with the folder of the activity store", args[0])
 	}
 	o := replay.Options{Host: f.host, Stdin: cmd.InOrStdin(), Progress: new(atomic.Int64)}
 	var code int

@@ -58,8 +58,8 @@ func TestReplay(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{policy}, `expected NEW LOG..., got only "` + policy + `"`},
-		{[]string{policy, filepath.Join(dir, "none")}, "no such file"},
+		{[]string{policy}, "no requests to replay for " + policy + ": add access logs, or --store"},
+		{[]string{policy, filepath.Join(dir, "none")}, "there is no access log "},
 		{[]string{policy, policy}, "unknown log format"},
 		{[]string{policy, log, "--format", "nginx"}, `invalid format "nginx": must be caddy, common`},
 		{[]string{policy, log, "--since", "yesterday"}, `invalid --since "yesterday": must be a day`},
