@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -79,6 +80,30 @@ func TestManyClasses(t *testing.T) {
 		if got := codes(problems); !slices.Equal(got, c.codes) {
 			t.Errorf("%s: %q, %d bytes", c.own, got, len(f.Body))
 		}
+	}
+}
+
+// Crawlers that follow another operator's cost no comparison of each line with each.
+func TestFollowersOfAGroupOfManyLines(t *testing.T) {
+	var patterns []string
+	for i := range 10_000 {
+		patterns = append(patterns, fmt.Sprintf("/section-%d/", i))
+	}
+	spec := &policy.Spec{
+		Crawlers: []policy.Crawler{{Token: "FindBot", Operator: "Find", Kind: "search"}},
+		Rules:    []policy.Rule{crawlRule(1, "everyone", false, patterns...), crawlRule(20_000, "FindBot", false, "/own/")},
+	}
+	for i := range 20 {
+		spec.Crawlers = append(spec.Crawlers, policy.Crawler{Token: fmt.Sprintf("Other%d", i), Operator: fmt.Sprintf("O%d", i), Follows: []string{"FindBot"}})
+	}
+	p := compile(t, spec)
+	began := time.Now()
+	f := render(t, p, "")
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if bytes.Contains(f.Body, []byte("Other")) {
+		t.Error("they are named, although the group that they follow disallows all that everyone's does")
 	}
 }
 

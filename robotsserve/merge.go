@@ -27,6 +27,7 @@ type Other struct {
 func ParseOther(data []byte) *Other {
 	x := &Other{file: readForeign(data, mayBeName)}
 	h := sha256.New()
+	fmt.Fprintf(h, "%v", x.file.over)
 	for _, g := range x.file.groups {
 		fmt.Fprintf(h, "%q %q", g.tokens, g.delay)
 		for _, r := range g.rules {
@@ -67,13 +68,16 @@ func Merge(p *policy.Policy, host string, other *Other, o Options) (*File, []pol
 // maxDrawings bounds how often a merged file is made that comes out too large.
 const maxDrawings = 3
 
+// mergeSlack is for what the sizes of groups are estimated too low.
+const mergeSlack = 4 << 10
+
 // drawMerged is draw with another file below. What has no room, or would take too long,
 // is shut: robots.txt disallows everything to those crawlers.
 func (l *layout) drawMerged(host string, other *Other) (*drawing, []policy.Problem, []Note) {
 	d, problems := l.draw(host, other.file, MaxFile)
 	for n, room := 1, MaxFile; n < maxDrawings; n++ {
-		over := len(d.head) + len(d.tail) - MaxFile
-		if room -= over; over <= 0 || room <= 0 {
+		over := d.least(l.p) - MaxFile
+		if room -= over + mergeSlack; over <= 0 || room <= 0 {
 			break
 		}
 		d, problems = l.draw(host, other.file, room)
@@ -116,41 +120,46 @@ func (x *Other) leftOut(policy spokenOf) []Note {
 	return slices.Compact(notes) // a line of several crawlers is one
 }
 
-// addSitemaps adds the file's sitemaps to those of the policy, as many as fit.
+// addSitemaps adds the file's sitemaps to those of the policy, of both as many as fit:
+// they are hints, groups are not.
 func (x *Other) addSitemaps(d *drawing, v *varying) (problems []policy.Problem) {
-	w := writer{text: v.sitemaps, eol: d.eol}
+	w := writer{eol: d.eol}
 	room := MaxFile - len(v.front) - len(d.head) - len(d.tail)
 	there := map[string]bool{}
-	for line := range strings.SplitSeq(string(v.sitemaps), d.eol) {
-		if s, ok := strings.CutPrefix(line, "Sitemap: "); ok {
-			there[s] = true
-		}
-	}
-	first, left := true, 0
-	for _, l := range x.file.sitemaps {
-		s := l.value
-		if there[s] || !strings.Contains(s, "://") || !printable(s) || len(s) > maxLine/2 {
-			continue
-		}
+	left := 0
+	add := func(s, comment string) bool {
 		there[s] = true
-		if len(w.text)+len("Sitemap: ")+len(s)+len(theirsComment)+3*len(d.eol) > room {
+		if len(w.text)+len("Sitemap: ")+len(s)+len(comment)+3*len(d.eol) > room {
 			left++
-			continue
+			return false
 		}
 		if len(w.text) == 0 {
 			w.line("")
 		}
-		if first {
-			w.line(theirsComment)
-			first = false
+		if comment != "" {
+			w.line(comment)
 		}
 		w.line("Sitemap: " + s)
+		return true
+	}
+	for line := range strings.SplitSeq(string(v.sitemaps), d.eol) {
+		if s, ok := strings.CutPrefix(line, "Sitemap: "); ok {
+			add(s, "")
+		}
+	}
+	comment := theirsComment
+	for _, l := range x.file.sitemaps {
+		if s := l.value; !there[s] && strings.Contains(s, "://") && printable(s) && len(s) <= maxLine/2 {
+			if add(s, comment) {
+				comment = ""
+			}
+		}
 	}
 	v.sitemaps = w.text
 	if left > 0 {
 		problems = append(problems, policy.Problem{
 			Severity: policy.Warning, Code: "merge-too-large",
-			Message: fmt.Sprintf("with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read; %d of its sitemaps are left out; list them in a sitemap index", MaxFile>>10, left),
+			Message: fmt.Sprintf("with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read; %d sitemaps are left out; list them in a sitemap index", MaxFile>>10, left),
 		})
 	}
 	return problems

@@ -56,12 +56,19 @@ type mergedSite struct {
 	served *served       // nil: the two cannot be merged
 }
 
-// wait reports whether it is merged, now or soon.
-func (m *mergedSite) wait(ctx context.Context, limit time.Duration) bool {
+func (m *mergedSite) ready() bool {
 	select {
 	case <-m.done:
 		return true
 	default:
+		return false
+	}
+}
+
+// wait reports whether it is merged, now or within limit.
+func (m *mergedSite) wait(ctx context.Context, limit time.Duration) bool {
+	if m.ready() {
+		return true
 	}
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -129,7 +136,7 @@ func (ms *mergedSites) before(site *site, other *Other) *served {
 	ms.mu.Lock()
 	m := ms.find(mergedKey{site, other.sum})
 	ms.mu.Unlock()
-	if m == nil || !m.wait(context.Background(), 0) {
+	if m == nil || !m.ready() {
 		return nil
 	}
 	return m.served
@@ -167,8 +174,8 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	}()
 	var d *drawing
 	d, problems, notes = newLayout(s.p).drawMerged(site.host, a.Other)
-	if len(d.head)+len(d.tail) > MaxFile {
-		problems = append(problems, tooLarge(s.p, len(d.head)+len(d.tail)))
+	if n := d.least(s.p); n > MaxFile {
+		problems = append(problems, tooLarge(s.p, n))
 	}
 	v := d.vary(s.p, host, s.o.Options)
 	problems = append(problems, a.Other.addSitemaps(d, &v)...)
@@ -177,6 +184,7 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 			return nil
 		}
 	}
+	d.groups, d.losses = nil, nil // larger than the file, and nothing explains it by them
 	return serve(d)
 }
 

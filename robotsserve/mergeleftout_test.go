@@ -36,7 +36,7 @@ func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 		if n := strings.Count(body, "Sitemap: "); n < 10000 || !strings.Contains(body, "/ours.xml\n") || !strings.Contains(body, "/0\n") {
 			t.Errorf("%d sitemaps are left", n)
 		}
-		if i := slices.IndexFunc(problems, func(p policy.Problem) bool { return p.Code == "merge-too-large" }); i < 0 || !strings.Contains(problems[i].Message, "of its sitemaps") {
+		if i := slices.IndexFunc(problems, func(p policy.Problem) bool { return p.Code == "merge-too-large" }); i < 0 || !strings.Contains(problems[i].Message, "sitemaps are left out") {
 			t.Errorf("%+v", problems)
 		}
 	}
@@ -49,6 +49,63 @@ func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 		t.Fatal("the site's file is left out")
 	}
 	check(string(slices.Concat(c.identity.parts...)), notes)
+}
+
+// The site's rules are served with whatever of the policy's depends on the host: a licence
+// finds room, and the policy's own sitemaps give way to rules.
+func TestMergeLeavesRoomForThePolicy(t *testing.T) {
+	training := []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.TrainAI, Pattern: pathpattern.All}}}}
+	var maps []string
+	for i := range 3000 {
+		maps = append(maps, fmt.Sprintf("/%d/%s.xml", i, strings.Repeat("m", 100)))
+	}
+	for _, c := range []struct {
+		name string
+		spec policy.Spec
+	}{
+		{"a licence", policy.Spec{Rules: training, Publish: policy.Publish{RSL: "/" + strings.Repeat("licence", 100) + ".xml"}}},
+		{"sitemaps", policy.Spec{Rules: training, Sitemaps: maps}},
+	} {
+		for _, size := range []int{MaxFile - 30_000, MaxFile - 2_000, MaxFile - 1_000, MaxFile - 10} {
+			var file strings.Builder
+			file.WriteString("User-agent: *\nDisallow: /theirs/\n")
+			for i := 0; file.Len() < size-1_000; i++ {
+				fmt.Fprintf(&file, "\nUser-agent: Some%dBot\nDisallow: /%d%s\n", i, i, strings.Repeat("x", 900))
+			}
+			fmt.Fprintf(&file, "Disallow: /%s\n", strings.Repeat("y", size-file.Len()-len("Disallow: /\n")))
+			other := ParseOther([]byte(file.String()))
+			s := NewServer(compile(t, &c.spec), ServeOptions{})
+			for _, host := range []string{"a.example", strings.Repeat("a.", 120) + "example"} {
+				var told []policy.Problem
+				served, _ := s.mergedContent(t.Context(), s.other, host, Answer{Other: other, Report: func(ps []policy.Problem, _ []Note) { told = ps }})
+				if served == nil {
+					t.Errorf("%s, %d octets, %.9s: the site's file is left out: %+v", c.name, size, host, told)
+					continue
+				}
+				body := string(slices.Concat(served.identity.parts...))
+				read := crawlertest.ReadRobotsTxt(body)
+				if len(body) > MaxFile || read.Allowed("nobody", "/theirs/") || read.Allowed("Some3Bot", "/3"+strings.Repeat("x", 900)) || read.Allowed("Some400Bot", "/400"+strings.Repeat("x", 900)) {
+					t.Errorf("%s, %d octets, %.9s: not the rules of both in %d octets", c.name, size, host, len(body))
+				}
+				if c.spec.Publish.RSL != "" && !strings.HasPrefix(body, "License: https://"+host) {
+					t.Errorf("%.50q", body)
+				}
+			}
+		}
+	}
+}
+
+// A file of which not all is read is another one than what is read of it.
+func TestSumOfAFileThatIsNotRead(t *testing.T) {
+	var file strings.Builder
+	for i := range 1 << 10 {
+		fmt.Fprintf(&file, "User-agent: Some%dBot\n", i)
+	}
+	file.WriteString(strings.Repeat("Disallow: /a\n", maxForeignLines>>10))
+	read, over := ParseOther([]byte(file.String())), ParseOther([]byte(file.String()+"Disallow: /b\n"))
+	if read.file.over || !over.file.over || read.sum == over.sum {
+		t.Errorf("%v %v, equal sums: %v", read.file.over, over.file.over, read.sum == over.sum)
+	}
 }
 
 // A group of draft-illyes-rep-purpose-00 is for clients, and those that name no purpose

@@ -5,6 +5,7 @@ package robotsserve
 import (
 	"slices"
 
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -114,25 +115,31 @@ func (g *grouping) isFamily(info *crawler) bool {
 
 // laxer reports whether a group may allow something that another one disallows.
 func laxer(g, than *group) bool {
+	disallows, allows := g.index("disallow"), g.index("allow")
 	for i := range than.lines {
 		d := &than.lines[i]
 		if d.key != "disallow" {
 			continue
 		}
-		covered := false
-		for j := range g.lines {
-			switch l := &g.lines[j]; {
-			case l.key == "disallow":
-				covered = covered || l.pattern.Covers(d.pattern)
-			case l.key == "allow" && l.pattern.Overlaps(d.pattern):
-				return true
-			}
-		}
-		if !covered {
+		covered, opened := false, false
+		disallows.Covering(d.pattern, func(struct{}) { covered = true })
+		allows.Overlapping(d.pattern, func(struct{}) { opened = true })
+		if !covered || opened {
 			return true
 		}
 	}
 	return false
+}
+
+// index is over the patterns of the group's lines of one key.
+func (g *group) index(key string) *pathpattern.Index[struct{}] {
+	var entries []pathpattern.Entry[struct{}]
+	for i := range g.lines {
+		if l := &g.lines[i]; l.key == key {
+			entries = append(entries, pathpattern.Entry[struct{}]{Pattern: l.pattern})
+		}
+	}
+	return pathpattern.NewIndex(entries, func(a, _ struct{}) struct{} { return a })
 }
 
 // arrange puts the groups into the order of the file: that of "*", then the others as

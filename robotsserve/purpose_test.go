@@ -35,6 +35,8 @@ func readPurposes(body string, purposes []string) *crawlertest.RobotsTxt {
 	return f
 }
 
+// A crawler combines the groups of all its purposes ("If there is more than one group
+// matching", draft-illyes-rep-purpose-00), and reads in them what the policy decides for it.
 func TestPurposeGroupsAgreeWithDecide(t *testing.T) {
 	r := rand.New(rand.NewPCG(*seed, 6))
 	counts := map[string]int{}

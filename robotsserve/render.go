@@ -173,6 +173,15 @@ func (l *layout) draw(host string, below *foreign, room int) (*drawing, []policy
 	return d, problems
 }
 
+// least is the size of the file without sitemaps for a host with the longest name.
+func (d *drawing) least(p *policy.Policy) int {
+	n := len(d.first) + len(d.eol) + len(d.head) + len(d.tail)
+	if path := p.Spec().Publish.RSL; path != "" && d.rights {
+		n += len("License: https://") + maxAuthority + len(path) + len(d.eol)
+	}
+	return n
+}
+
 // varying is what depends on the very host.
 type varying struct {
 	front    []byte // before all groups
@@ -229,6 +238,9 @@ func (d *drawing) sitemaps(p *policy.Policy, host string, o Options) []byte {
 	return w.text
 }
 
+// maxAuthority is the longest host with its port.
+const maxAuthority = 261
+
 // isAuthority reports whether host can stand in a URL: what a client sends as
 // Host may be anything.
 func isAuthority(host string) bool {
@@ -240,7 +252,7 @@ func isAuthority(host string) bool {
 			return false
 		}
 	}
-	return host != "" && len(host) <= 261
+	return host != "" && len(host) <= maxAuthority
 }
 
 // writer collects lines.

@@ -65,14 +65,14 @@ type Cache[T any] struct {
 	mu      sync.Mutex
 	recent  map[string]*entry[T] // by siteKey
 	earlier map[string]*entry[T] // the generation before, dropped when recent is full
-	bytes   int                  // of the files in recent
+	bytes   int                  // of the files in recent, with those before
 	last    *file[T]             // shared by sites that answer the same
 }
 
 // entry is the state of one site. Cache.mu guards its fields.
 type entry[T any] struct {
 	file    *file[T] // nil if the site has none or nothing is known
-	before  *file[T] // the one before, or nil
+	before  *file[T] // the one before, until the site is asked again, or nil
 	known   bool     // the site has answered once
 	until   time.Time
 	done    chan struct{} // closed when the fetch in progress ends; nil if there is none
@@ -178,13 +178,14 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 	if err != nil && e.file != nil {
 		c.logger.Info("the upstream no longer has a file", zap.String("file", c.kind.Name), zap.String("host", host), zap.Error(err))
 	}
-	if c.recent[key] == e {
-		c.bytes += found.size() - e.file.size()
-	}
-	if found != e.file {
+	old := e.size()
+	if e.before = nil; found != e.file {
 		e.before = e.file
 	}
 	e.file, e.known = found, true
+	if c.recent[key] == e {
+		c.bytes += e.size() - old
+	}
 }
 
 // parse returns the parsed file, which is before or c.last if the bytes are the same.
@@ -229,6 +230,8 @@ func (f *file[T]) size() int {
 	return len(f.data)
 }
 
+func (e *entry[T]) size() int { return e.file.size() + e.before.size() }
+
 // find returns the entry of a site and moves it to the recent generation.
 func (c *Cache[T]) find(key string) *entry[T] {
 	e := c.recent[key]
@@ -242,7 +245,7 @@ func (c *Cache[T]) find(key string) *entry[T] {
 		c.earlier, c.recent, c.bytes = c.recent, map[string]*entry[T]{}, 0
 	}
 	c.recent[key] = e
-	c.bytes += e.file.size()
+	c.bytes += e.size()
 	return e
 }
 
