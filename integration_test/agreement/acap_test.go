@@ -63,7 +63,7 @@ func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy
 		limited := x.limiting(want.Limits)
 		for _, p := range f.problems {
 			decides := p.Pos == want.Statement.Pos || p.Code == "acap-not-ready" && slices.Contains(limited, p.Pos)
-			if decides && strings.HasPrefix(p.Code, "acap-") && x.linted(p.Code, p.Pos) {
+			if decides && strings.HasPrefix(p.Code, "acap-") && exceptions[p.Code] != "" && x.linted(p.Code, p.Pos) {
 				x.except(channel, p.Code)
 				return
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
@@ -215,9 +216,12 @@ func (x *exam) tdmrep(host string, q question, paths []string) error {
 	return nil
 }
 
-// mergeCrosses reports whether the server says that it leaves exceptions out where the
-// locations of the policy and those of the upstream cross.
+// mergeCrosses reports whether the server says that more is reserved, as the policy's
+// paths cross each other or the locations of the upstream.
 func (x *exam) mergeCrosses(host string) bool {
+	if slices.ContainsFunc(x.p.diagnostics, func(d policyfile.Diagnostic) bool { return d.Code == "register-crossed" }) {
+		return true
+	}
 	ours, _ := x.p.site.TDMRep(host)
 	if ours == nil || !x.at.merges || x.p.theirs == "" {
 		return false
