@@ -70,9 +70,11 @@ func (v *view) publishedLead(d *publishedData, h *history) string {
 	if v.running == nil {
 		return "No policy is loaded."
 	}
-	text := "The version in force was loaded on " + v.running.Since.UTC().Format("2 Jan 2006, 15:04") + " UTC."
-	if live := h.live(); live != nil {
-		text = live.Label() + " is in force since " + live.First.UTC().Format("2 Jan 2006, 15:04") + " UTC."
+	var text string
+	if live := h.live(); live != nil { // it may have been replaced and come back: the store knows only when it was first published
+		text = live.Label() + " is in force. It was first published on " + live.First.UTC().Format("2 Jan 2006, 15:04") + " UTC."
+	} else {
+		text = "The version in force was loaded on " + v.running.Since.UTC().Format("2 Jan 2006, 15:04") + " UTC."
 	}
 	if n := len(d.Readers); n > 0 && d.Behind > 0 {
 		text += " " + plural(d.Behind, "crawler has", "crawlers have") + " not read it yet."

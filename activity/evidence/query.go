@@ -32,14 +32,15 @@ type Answer struct {
 	Omitted    int64         `json:"omitted"`    // events within the time that did not fit into the log
 }
 
-// Publication is a policy or a robots.txt that was in force.
+// Publication is a policy from when it came into force, or a robots.txt from when a
+// crawler first read it.
 type Publication struct {
 	Kind    string    `json:"kind"` // policy or robots
 	Version string    `json:"version"`
 	Host    string    `json:"host,omitempty"` // of a robots.txt
 	Name    string    `json:"name"`           // of the policy's source
 	From    time.Time `json:"from"`
-	Until   time.Time `json:"until,omitzero"` // when the next one came into force; zero: still in force
+	Until   time.Time `json:"until,omitzero"` // when the next one did; zero: none did yet
 	SHA256  string    `json:"sha256"`
 	Text    string    `json:"text"`
 }

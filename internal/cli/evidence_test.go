@@ -35,8 +35,8 @@ func TestEvidence(t *testing.T) {
 	out, stderr, err := execute(evidenceCommand(), "", dir, "--crawler", "gptbot", "--text")
 	const want = `The log covers 2026-11-20 12:00:00 to 2026-11-20 12:00:00. Times are UTC.
 
-In force:
-  robots.txt r1 of example.com, from 2026-11-20 12:00:00 to now (site-policy.yaml, sha256 3c70ee2c3f0b8da9bca9c7a8e7f97bcb1ae4c5bd2fbb5ec6ac0cdd56ff6f6dc1)
+Published:
+  robots.txt r1 of example.com, first read by a crawler at 2026-11-20 12:00:00, no other since (site-policy.yaml, sha256 3c70ee2c3f0b8da9bca9c7a8e7f97bcb1ae4c5bd2fbb5ec6ac0cdd56ff6f6dc1)
     | User-agent: *
     | Disallow: /x
 

@@ -60,8 +60,8 @@ func evidenceCommand() *cobra.Command {
 		})
 	cmd.Long = `
 Shows what the evidence log in a directory (the option evidence of robots_policy) says:
-which policy and robots.txt were in force when; when crawlers read which of them, and how
-they were verified; and what they fetched although the robots.txt that they had read
+which policy was in force when; when each robots.txt was first read by a crawler; which
+crawlers read it, and how they were verified; and what they fetched although the robots.txt that they had read
 disallows it.
 
 The log is checked first, as by verify-evidence. The exit code is 0 if it is whole, 1 if it
@@ -73,7 +73,7 @@ was changed, and 2 if it cannot be read.`
 	flags.StringVar(&host, "host", "", "only this host")
 	flags.StringVar(&since, "since", "", "from this day or time on, such as 2026-11-22 or 2026-11-22T10:00:00Z, or for a duration such as 30d")
 	flags.StringVar(&until, "until", "", "before this day or time")
-	flags.BoolVar(&withText, "text", false, "print the texts that were in force")
+	flags.BoolVar(&withText, "text", false, "print the texts that were published")
 	flags.BoolVar(&asJSON, "json", false, "print the answer as JSON, with all texts and paths")
 	return cmd
 }
@@ -91,17 +91,9 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 	if a.Omitted > 0 {
 		line("%d events of this time did not fit into the log.", a.Omitted)
 	}
-	line("\nIn force:")
+	line("\nPublished:")
 	for _, p := range a.Published {
-		until := "now"
-		if !p.Until.IsZero() {
-			until = stamp(p.Until)
-		}
-		what := "policy " + p.Version
-		if p.Kind == "robots" {
-			what = "robots.txt " + p.Version + " of " + p.Host
-		}
-		line("  %s, from %s to %s (%s, sha256 %s)", what, stamp(p.From), until, p.Name, p.SHA256)
+		line("  %s (%s, sha256 %s)", publishedText(&p), p.Name, p.SHA256)
 		if withText {
 			line("%s", indent(p.Text))
 		}
@@ -124,6 +116,23 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// publishedText says when something was published. The log has a robots.txt from when
+// a crawler first read it: what no crawler read is not in it.
+func publishedText(p *evidence.Publication) string {
+	if p.Kind != "robots" {
+		until := "now"
+		if !p.Until.IsZero() {
+			until = stamp(p.Until)
+		}
+		return fmt.Sprintf("policy %s, in force from %s to %s", p.Version, stamp(p.From), until)
+	}
+	next := "no other since"
+	if !p.Until.IsZero() {
+		next = "another one at " + stamp(p.Until)
+	}
+	return fmt.Sprintf("robots.txt %s of %s, first read by a crawler at %s, %s", p.Version, p.Host, stamp(p.From), next)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
