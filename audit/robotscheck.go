@@ -117,7 +117,7 @@ func (a *auditor) robotsLines() {
 		a.add(finding(codeSyntax, at, "", "crawlers skip or misread "+describeLines(ps), "correct or delete the lines"))
 	}
 	if ps := a.rules.unusual; len(ps) > 0 {
-		a.add(finding(codeLighthouse, at, "", "Lighthouse and PageSpeed report "+describeLines(ps)+"; crawlers skip what they do not know", ""))
+		a.add(finding(codeLighthouse, at, "", "Lighthouse and PageSpeed report "+describeLines(ps)+"; crawlers ignore such lines", "nothing, unless you want a clean report: delete the lines then"))
 	}
 }
 

@@ -344,6 +344,21 @@ func mayBeName(s string) bool {
 	return strings.Trim(s, tokenBytes+". !") == "" && strings.Trim(s, "-_. !") != ""
 }
 
+// rooted is the path that a value without a first slash is likely to mean.
+func rooted(value string) string {
+	if fileOrFolder(value) == "folder" && !strings.HasSuffix(value, "/") {
+		value += "/"
+	}
+	return "/" + value
+}
+
+func fileOrFolder(value string) string {
+	if strings.ContainsAny(value[strings.LastIndexByte(strings.TrimSuffix(value, "/"), '/')+1:], ".*$?") {
+		return "file"
+	}
+	return "folder"
+}
+
 // rules are what an Allow or Disallow line says, nil for nothing.
 func (f *foreign) rules(n int, allow bool, value string) []foreignRule {
 	switch {
@@ -356,7 +371,7 @@ func (f *foreign) rules(n int, allow bool, value string) []foreignRule {
 		f.wrong(n, "%q has a space, which no address has, so that crawlers match nothing with it; it is left out: write each path on a line of its own, and a space as %%20", value)
 		return nil
 	case value[0] != '/' && value[0] != '*':
-		f.wrong(n, "%q does not start with /, so that crawlers match nothing with it; it is left out", value)
+		f.wrong(n, "%q does not start with /, so crawlers match nothing with it; it is left out: write %s in the policy if you meant the %s", value, rooted(value), fileOrFolder(value))
 		return nil
 	}
 	p, err := pathpattern.Parse(value)

@@ -49,6 +49,8 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 		c.Summary = "the policy adds none"
 	case sent.IsEmpty() && h.Get(tdmrep.ReservationField) == tdmrep.Reserved.String():
 		c.Summary = "no robots rule in them restricts this crawler"
+	case sent.IsEmpty() && h.Get(robotstag.ContentUsageField) != "":
+		c.Summary = "no robots rule in them restricts this crawler; to everyone they state " + h.Get(robotstag.ContentUsageField)
 	case sent.IsEmpty():
 		c.Summary = "nothing in them restricts this crawler"
 	default:
