@@ -24,7 +24,7 @@ var (
 	// be replaced.
 	ErrOvertaken = errors.New("another version was published in the meantime")
 	// ErrStorage: Caddy's storage failed while the version was read or written.
-	ErrStorage = errors.New("Caddy's storage failed")
+	ErrStorage = errors.New("storage error")
 	// ErrLockStays: the version was published, and the lock in the storage was not
 	// released.
 	ErrLockStays = errors.New("published, but the lock in Caddy's storage could not be released, and the next version may have to wait for it")
