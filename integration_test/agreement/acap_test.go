@@ -60,9 +60,9 @@ func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy
 		return
 	}
 	if stricter := got.Verdict == policy.Disallowed || conditions == nil; want.Statement != nil && want.Statement.Allow && stricter {
-		limited := x.limiting(want.Limits)
+		permitting, limited := x.permitting(q.path, want.Statement.Usage), x.limiting(want.Limits)
 		for _, p := range f.problems {
-			decides := p.Pos == want.Statement.Pos || p.Code == "acap-not-ready" && slices.Contains(limited, p.Pos)
+			decides := slices.Contains(permitting, p.Pos) || p.Code == "acap-not-ready" && slices.Contains(limited, p.Pos)
 			if decides && strings.HasPrefix(p.Code, "acap-") && exceptions[p.Code] != "" && x.linted(p.Code, p.Pos) {
 				x.except(channel, p.Code)
 				return
@@ -70,6 +70,20 @@ func (x *exam) acapUsage(f *robotsFile, records *acap.File, q question, u policy
 		}
 	}
 	x.differ(channel, q, fmt.Sprintf("%v %v %q", u, got.Verdict, got.Qualifiers.Strings()), fmt.Sprintf("%v %q", want.Verdict, conditions))
+}
+
+// permitting are the places of the permissions that match a path: an answer names one of
+// several, and what ACAP cannot say may be about another.
+func (x *exam) permitting(path string, u policy.Usage) (at []policy.Pos) {
+	path = pathpattern.NormalizePath(path)
+	for i := range x.p.spec.Rules {
+		for _, s := range x.p.spec.Rules[i].Statements {
+			if s.Allow && s.Usage == u && s.Pattern.Match(path) {
+				at = append(at, s.Pos)
+			}
+		}
+	}
+	return at
 }
 
 // limiting are the places of the permissions that the limits of an answer come from. A
