@@ -85,13 +85,13 @@ func (l *layout) drawMerged(host string, other *Other) (*drawing, []policy.Probl
 	if d.shut > 0 {
 		problems = append(problems, policy.Problem{
 			Severity: policy.Warning, Code: "merge-too-large",
-			Message: fmt.Sprintf("the robots.txt of the site has too many groups: with the policy they come to more than the %d KiB that crawlers read, or take too long; robots.txt disallows everything to %d of its crawlers", MaxFile>>10, d.shut),
+			Message: fmt.Sprintf("the robots.txt of the site has too many groups: with the policy they come to more than the %d KiB that crawlers read, or take too long; robots.txt disallows everything to %d of its crawlers; shorten it, or import it into the policy", MaxFile>>10, d.shut),
 		})
 	}
 	if other.file.over {
 		problems = append(problems, policy.Problem{
 			Severity: policy.Error, Code: "not-merged",
-			Message: "the robots.txt of the site has so many lines for so many crawlers that they are not all read",
+			Message: "the robots.txt of the site has so many lines for so many crawlers that they are not all read; shorten it, or import it into the policy",
 		})
 	}
 	return d, problems, other.leftOut(l.speaks)
