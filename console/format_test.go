@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 )
 
 // Names that strangers choose stay text, wherever they can be broken.
@@ -33,6 +36,7 @@ func TestPublishedCountsCrawlers(t *testing.T) {
 	if _, err := fillDemo(t.Context(), filepath.Join(dir, "activity"), demoOptions{Name: "storage:robots/site.yaml", Text: testPolicy, Hosts: []string{"www.example.com", "news.example.com"}, Days: 30, Seed: 1, Share: 0.02, Now: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
+	readsOldRobots(t, filepath.Join(dir, "activity"), "MojeekBot", "www.example.com", "news.example.com")
 	s := startCaddyWith(t, testPolicy, dir)
 	w := get(t, s, "published")
 	text := w.Body.String()
@@ -45,6 +49,33 @@ func TestPublishedCountsCrawlers(t *testing.T) {
 	}
 	if want := plural(len(rows), "crawler has", "crawlers have") + " not read it yet"; len(rows) == 0 || !strings.Contains(text, want) {
 		t.Errorf("the page does not say that %s", want)
+	}
+}
+
+// readsOldRobots has a crawler read the oldest robots.txt of each host now.
+func readsOldRobots(t *testing.T, dir, crawler string, hosts ...string) {
+	t.Helper()
+	r, err := store.OpenReader(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	st, err := store.Open(t.Context(), dir, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range hosts {
+		versions, err := r.Versions(t.Context(), store.RobotsVersion, host)
+		if err != nil || len(versions) < 2 {
+			t.Fatalf("%d versions of %s, %v", len(versions), host, err)
+		}
+		st.Record(activity.Visit{
+			Time: time.Now(), Host: host, Crawler: crawler, Kind: "search", Identity: activity.Claimed, Decision: activity.Allowed,
+			Path: "/robots.txt", RobotsTxt: true, Robots: versions[len(versions)-1].Version,
+		})
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
