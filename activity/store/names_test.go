@@ -13,7 +13,10 @@ import (
 
 // Hosts and names that a client makes up do not make a row each.
 func TestMadeUpNames(t *testing.T) {
-	s := open(t, t.TempDir(), Options{RowsPerHour: 100, Now: func() time.Time { return start }})
+	if testing.Short() {
+		t.Skip("SQLite in Go is slow with the race detector")
+	}
+	s := open(t, t.TempDir(), Options{RowsPerHour: 100, flushInterval: time.Hour, Now: func() time.Time { return start }})
 	const visits = 5 * maxNames
 	for i := range visits {
 		s.take(activity.Visit{
@@ -47,6 +50,9 @@ func TestMadeUpNames(t *testing.T) {
 
 // Texts that were published do not push the totals out.
 func TestPublishedTextsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SQLite in Go is slow with the race detector")
+	}
 	ctx, now := t.Context(), start
 	s := open(t, t.TempDir(), Options{MaxBytes: 1 << 20, Now: func() time.Time { return now }})
 	s.Record(activity.Visit{Time: now, Host: "www.example.com", Crawler: "GPTBot", Path: "/a"})
