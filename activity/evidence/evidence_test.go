@@ -246,15 +246,19 @@ func TestBytesOfADayAreBounded(t *testing.T) {
 		l.Publish("robots", "v", fmt.Sprintf("%d.example.com", i), "policy.yaml", text)
 		l.take(activity.Visit{Time: now, Violation: true, Path: "/" + strings.Repeat("<", 1<<20)})
 	}
+	l.mu.Lock() // for the log's own goroutine
 	if l.bytes > 110_000 || l.omitted < 1800 {
 		t.Errorf("%d bytes, %d events left out", l.bytes, l.omitted)
 	}
 	now = now.Add(24 * time.Hour)
+	l.mu.Unlock()
 	l.Publish("robots", "v", "999.example.com", "policy.yaml", text)
 	l.Publish("robots", "v", "0.example.com", "policy.yaml", text) // is there
+	l.mu.Lock()
 	if l.events != 1 {
 		t.Errorf("%d events on the next day", l.events)
 	}
+	l.mu.Unlock()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
