@@ -131,7 +131,7 @@ func randomPolicy(r *rand.Rand, number int, t *tally) (*loaded, error) {
 }
 
 // refusedCodes are errors that a policy at random may have.
-var refusedCodes = []string{"contradiction", "app-directives-cross", "header-too-large", "robots-txt-too-large"}
+var refusedCodes = []string{"contradiction", "refuses-search", "app-directives-cross", "header-too-large", "robots-txt-too-large"}
 
 // writtenPolicies are those that people wrote.
 func writtenPolicies() (all []*loaded, err error) {
