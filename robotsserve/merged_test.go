@@ -113,18 +113,25 @@ func TestMergeInTheBackground(t *testing.T) {
 				t.Errorf("%s: got %q after %v, want %q", name, got, time.Since(began), want)
 			}
 		}
+		running := func(n int) {
+			synctest.Wait()
+			s.merged.mu.Lock()
+			defer s.merged.mu.Unlock()
+			s.merged.running = n
+		}
 		step("the first file", Answer{Other: one}, "max-age=3600 /ours/0/ /one/")
-		s.merged.running = maxMerging // by others
+		running(maxMerging) // by others
 		step("another file", Answer{Other: two, Before: one}, "max-age=60 /ours/0/ /one/")
 		step("another file and none before", Answer{Other: two}, "max-age=60 /ours/0/")
 		step("the file before was never merged", Answer{Other: two, Before: file("/three/")}, "max-age=60 /ours/0/")
 		step("a file that was merged", Answer{Other: one}, "max-age=3600 /ours/0/ /one/")
-		s.merged.running = 0
+		running(0)
 		slow := make(chan struct{})
 		s.merged.of(mergedKey{s.other, two.sum}, func() *served { <-slow; return s.merge(s.other, "", Answer{Other: two}) })
 		step("it takes long", Answer{Other: two, Before: one}, "max-age=60 /ours/0/ /one/")
 		close(slow)
 		step("it is merged", Answer{Other: two, Before: one}, "max-age=3600 /ours/0/ /two/")
+		synctest.Wait()
 		s.merged.mu.Lock()
 		defer s.merged.mu.Unlock()
 		if s.merged.running != 0 || len(reported) != 1 {
