@@ -26,6 +26,9 @@ func automated(r *http.Request, path string, robots bool) (name string, ok bool)
 		readers.ReadsRobots(clientAddress(r), r.UserAgent(), time.Now())
 		return "", false
 	}
+	if !readers.Any() {
+		return "", false
+	}
 	page := behaviour.IsPage(path, r.Header.Get("Sec-Fetch-Dest"))
 	return behaviour.Name, readers.Counts(clientAddress(r), r.UserAgent(), page, time.Now())
 }
@@ -34,7 +37,7 @@ func automated(r *http.Request, path string, robots bool) (name string, ok bool)
 // automated.
 func isAutomated(r *http.Request) bool {
 	_, ok := crawlers.Automated(r.UserAgent())
-	return ok || readers.Crawls(clientAddress(r), r.UserAgent(), time.Now())
+	return ok || readers.Any() && readers.Crawls(clientAddress(r), r.UserAgent(), time.Now())
 }
 
 func clientAddress(r *http.Request) string {

@@ -3,7 +3,6 @@
 package robotspolicy
 
 import (
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -73,18 +72,7 @@ func countAgainst(limiter *crawllimit.Limiter, mode, maxMode policy.Mode, limits
 // tooMany answers a request that is over a limit (RFC 6585 section 4). It says nothing
 // about indexing: the page is not gone.
 func (f refusal) tooMany(w http.ResponseWriter, r *http.Request, wait time.Duration) error {
-	seconds := int((wait + time.Second - 1) / time.Second)
-	message := "Too many requests by this crawler; try again in " + english.Count(seconds, "second")
-	header := w.Header()
-	header.Set("Cache-Control", "no-store")
-	header.Set("Retry-After", strconv.Itoa(seconds))
-	if f.raise {
-		return caddyhttp.Error(http.StatusTooManyRequests, refusalError(message))
-	}
-	header.Set("Content-Type", messageType)
-	w.WriteHeader(http.StatusTooManyRequests)
-	if r.Method != http.MethodHead {
-		_, _ = io.WriteString(w, message+"\n") // the client may have left
-	}
-	return nil
+	seconds := wholeSeconds(wait)
+	w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	return f.write(w, r, http.StatusTooManyRequests, "Too many requests by this crawler; try again in "+english.Count(seconds, "second"))
 }

@@ -23,12 +23,7 @@ import (
 // A policy file that is missing or has errors is reported with the line of the
 // Caddyfile that names it, and only for the configuration that came from there.
 func TestPolicyErrorsHaveTheCaddyfilesLine(t *testing.T) {
-	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(
-		[]byte("{\n\tadmin off\n\tpersist_config off\n\tstorage file_system \""+filepath.ToSlash(t.TempDir())+"\"\n}\nhttp://localhost:0 {\n\troute {\n\t\trobots_policy nowhere.yaml\n\t}\n}\n"),
-		map[string]any{"filename": "Caddyfile"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	adapted := adapt(t, "nowhere.yaml")
 	validate := func() error {
 		var c caddy.Config
 		if err := json.Unmarshal(adapted, &c); err != nil {
@@ -36,7 +31,7 @@ func TestPolicyErrorsHaveTheCaddyfilesLine(t *testing.T) {
 		}
 		return caddy.Validate(&c)
 	}
-	err = validate()
+	err := validate()
 	if err == nil || !strings.Contains(err.Error(), "Caddyfile:8: reading the policy: ") || !strings.Contains(err.Error(), "nowhere.yaml") {
 		t.Error(err)
 	}
@@ -64,18 +59,24 @@ func TestUnreadablePolicies(t *testing.T) {
 		large:   large + `:1:1: error: a policy file can have up to 1 MiB, and this one has more; use wildcards instead of listing every page [file-too-large]`,
 		invalid: invalid + `:3:10: error: invalid name "Google" (did you mean "Googlebot"?): the crawlers of this operator are called operator:Google; if this is really the name of a crawler, list it under crawlers [bad-audience]`,
 	} {
-		adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(
-			[]byte("{\n\tadmin off\n\tpersist_config off\n\tstorage file_system \""+filepath.ToSlash(t.TempDir())+"\"\n}\nhttp://localhost:0 {\n\troute {\n\t\trobots_policy "+path+"\n\t}\n}\n"),
-			map[string]any{"filename": "Caddyfile"})
-		if err != nil {
-			t.Fatal(err)
-		}
 		var c caddy.Config
-		if err := json.Unmarshal(adapted, &c); err != nil {
+		if err := json.Unmarshal(adapt(t, path), &c); err != nil {
 			t.Fatal(err)
 		}
 		if err := caddy.Validate(&c); err == nil || !strings.HasSuffix(err.Error(), ": Caddyfile:8: "+want) {
 			t.Errorf("%v\nwant Caddyfile:8: %s", err, want)
 		}
 	}
+}
+
+// adapt returns the configuration of a Caddyfile whose line 8 names a policy.
+func adapt(t *testing.T, policy string) []byte {
+	t.Helper()
+	adapted, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(
+		[]byte("{\n\tadmin off\n\tpersist_config off\n\tstorage file_system \""+filepath.ToSlash(t.TempDir())+"\"\n}\nhttp://localhost:0 {\n\troute {\n\t\trobots_policy "+policy+"\n\t}\n}\n"),
+		map[string]any{"filename": "Caddyfile"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return adapted
 }

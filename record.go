@@ -38,15 +38,15 @@ const recordedVar = "robots_policy.recorded"
 // crawler, or by a client that looks automated. v is nil for anyone but a known
 // crawler.
 func record(w http.ResponseWriter, r *http.Request, s *policystore.Snapshot, v *visit, path string, robots bool) *recording {
+	if caddyhttp.GetVar(r.Context(), recordedVar) != nil {
+		return nil
+	}
 	var name string
 	if v == nil {
 		var ok bool
 		if name, ok = automated(r, path, robots); !ok {
 			return nil
 		}
-	}
-	if caddyhttp.GetVar(r.Context(), recordedVar) != nil {
-		return nil
 	}
 	caddyhttp.SetVar(r.Context(), recordedVar, true)
 	rec := recordings.Get().(*recording)
@@ -100,7 +100,10 @@ func (rec *recording) end(v *visit, err error) {
 	default:
 		rec.visit.Status = http.StatusOK
 	}
-	if rec.visit.RobotsTxt = rec.visit.RobotsTxt && rec.visit.Status < http.StatusBadRequest; rec.visit.RobotsTxt {
+	if rec.visit.Status >= http.StatusBadRequest {
+		rec.visit.RobotsTxt = false
+	}
+	if rec.visit.RobotsTxt {
 		rec.visit.Robots = robotsserve.Version(rec.Header().Get("Etag"))
 	}
 	recorders.Record(rec.visit)

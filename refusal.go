@@ -3,6 +3,7 @@
 package robotspolicy
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -40,29 +41,33 @@ func (f refusal) answer(w http.ResponseWriter, r *http.Request, e *policy.Enforc
 	if e.Close {
 		panic(http.ErrAbortHandler)
 	}
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(wholeSeconds(e.RetryAfter)))
+	}
+	robotstag.Apply(w.Header(), noindexValues, robotstag.Options{Channels: f.channels &^ robotstag.ContentUsage})
+	return f.write(w, r, cmp.Or(e.Status, http.StatusForbidden), e.Message)
+}
+
+// write sends a status and a message, or returns them as an error for the error routes.
+func (f refusal) write(w http.ResponseWriter, r *http.Request, status int, message string) error {
 	header := w.Header()
 	header["Cache-Control"] = []string{"no-store"}
-	if e.RetryAfter > 0 {
-		header.Set("Retry-After", strconv.Itoa(int((e.RetryAfter+time.Second-1)/time.Second)))
-	}
-	robotstag.Apply(header, noindexValues, robotstag.Options{Channels: f.channels &^ robotstag.ContentUsage})
-	status := e.Status
-	if status == 0 {
-		status = http.StatusForbidden
-	}
 	if f.raise {
-		return caddyhttp.Error(status, refusalError(e.Message))
+		return caddyhttp.Error(status, refusalError(message))
 	}
 	header["Content-Type"] = nil // nothing to sniff
-	if e.Message != "" {
+	if message != "" {
 		header.Set("Content-Type", messageType)
 	}
 	w.WriteHeader(status)
-	if e.Message != "" && r.Method != http.MethodHead {
-		_, _ = io.WriteString(w, e.Message+"\n") // the client may have left
+	if message != "" && r.Method != http.MethodHead {
+		_, _ = io.WriteString(w, message+"\n") // the client may have left
 	}
 	return nil
 }
+
+// wholeSeconds rounds up, for Retry-After.
+func wholeSeconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
 
 var errRefused = errors.New("the site's policy does not allow this crawler here")
 

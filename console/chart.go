@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 )
 
 // The size of a chart in its own units; it is stretched to the width of its card.
@@ -54,7 +56,7 @@ func newChart(id, label string, buckets []bucket, labelEvery int, layout string)
 		most = max(most, buckets[i].All)
 	}
 	top := niceTop(most)
-	c.Y = [3]string{grouped(top), grouped(top / 2), "0"}
+	c.Y = [3]string{english.Number(top), english.Number(top / 2), "0"}
 	step := float64(chartWidth) / float64(max(1, len(buckets)))
 	width := max(1, step-max(1, step/10))
 	bottoms := make([]int64, len(buckets))
@@ -109,7 +111,7 @@ func newSpark(days []int64, partial bool) spark {
 	var most int64 = 1
 	texts := make([]string, len(days))
 	for i, n := range days {
-		most, texts[i] = max(most, n), grouped(n)
+		most, texts[i] = max(most, n), english.Number(n)
 	}
 	points := make([]string, len(days))
 	for i, n := range days {
@@ -121,7 +123,7 @@ func newSpark(days []int64, partial bool) spark {
 	}
 	s := spark{Label: "Requests a day: " + strings.Join(texts, ", ")}
 	if len(days) > 31 {
-		s.Label = fmt.Sprintf("Requests a day, the last %d days, at most %s", len(days), grouped(most))
+		s.Label = fmt.Sprintf("Requests a day, the last %d days, at most %s", len(days), english.Number(most))
 	}
 	if n := len(points); partial && n > 1 {
 		s.Points, s.Part = strings.Join(points[:n-1], " "), points[n-2]+" "+points[n-1]

@@ -21,6 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli"
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -60,7 +61,7 @@ func demoCommand() *cobra.Command {
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s now holds %s made-up visits of %d days.\n"+
 				"To look at them, run Caddy with this in its global options, and open http://%s/\n\n\trobots_policy {\n\t\tactivity %s\n\t\tconsole\n\t}\n",
-				dir, grouped(n), o.Days, defaultListen, dir)
+				dir, english.Number(n), o.Days, defaultListen, dir)
 			return caddy.ExitCodeSuccess, err
 		})
 	cmd.Flags().StringVar(&file, "policy", "examples/site-policy.yaml", "the policy that decides about the visits")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 )
 
 // functions are what templates call. Numbers and times are marked up so that the
@@ -33,18 +34,9 @@ func dict(pairs ...any) map[string]any {
 	return m
 }
 
-// grouped writes a number with commas: 53,234.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
 func num(n any) template.HTML {
 	i := toInt(n)
-	return template.HTML(`<data value="` + strconv.FormatInt(i, 10) + `">` + grouped(i) + `</data>`)
+	return template.HTML(`<data value="` + strconv.FormatInt(i, 10) + `">` + english.Number(i) + `</data>`)
 }
 
 func toInt(n any) int64 {
@@ -87,7 +79,7 @@ func percent(part, whole int64) string {
 // plural is "1 test", "2 tests".
 func plural(n any, one, many string) string {
 	if i := toInt(n); i != 1 {
-		return grouped(i) + " " + many
+		return english.Number(i) + " " + many
 	}
 	return "1 " + one
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
@@ -247,5 +248,5 @@ func evidenceText(e *recorders.Evidence) string {
 			days++
 		}
 	}
-	return plural(days, "day", "days") + ", " + grouped(int64(signed)) + " of them signed"
+	return plural(days, "day", "days") + ", " + english.Number(int64(signed)) + " of them signed"
 }

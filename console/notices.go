@@ -10,6 +10,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
@@ -312,7 +313,7 @@ func (v *view) absenceNotices() (all []notice) {
 		if fell(c) {
 			all = append(all, notice{Screen: "who-came", Heading: c.Name + ", a search engine, has stopped coming",
 				Text: fmt.Sprintf("It came every day, %s times on %s, and not at all today. The policy may have closed the site to it, or a CDN or firewall before this server turns it away.",
-					grouped(c.Days[0]), q.From.Format("2 January")),
+					english.Number(c.Days[0]), q.From.Format("2 January")),
 				Actions: []action{{"Its requests", v.Link("crawler", "name", c.Name)}, {"Ask what it would get", v.Link("ask", "agent", c.Name, "url", "https://"+v.MainHost()+"/")}}})
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/robotspolicy/caddy-robots-policy"
+	"github.com/robotspolicy/caddy-robots-policy/internal/behaviour"
 )
 
 const testPolicy = `version: 1
@@ -299,6 +300,17 @@ func TestSiteShowsItsHostsOnly(t *testing.T) {
 	}
 	if w := get(t, s, "change"); strings.Contains(w.Body.String(), "no AI training") {
 		t.Error("the text of a policy with rules for another host is shown")
+	}
+}
+
+// What is counted together has no name to put into a policy file.
+func TestWhoCanBeNamed(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	for name, want := range map[string]string{"harbour-fetch": "Name harbour-fetch</h2>", behaviour.Name: "Name python-httpx</h2>"} {
+		body := get(t, s, "who-came?name="+url.QueryEscape(name)).Body.String()
+		if !strings.Contains(body, "<code>"+behaviour.Name+"</code>") || strings.Count(body, ">Name it<") != 2 || !strings.Contains(body, want) {
+			t.Errorf("%s: %s", name, body)
+		}
 	}
 }
 

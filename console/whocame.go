@@ -71,7 +71,7 @@ func whoCame(v *view) (*page, error) {
 	if d.Unknown, err = v.unknownPaths(unknown); err != nil {
 		return nil, err
 	}
-	d.Naming = v.naming(unknown)
+	d.Naming = v.naming(d.Unknown)
 	p.Lead = lead(all, unknown, v.Days)
 	return p, nil
 }
@@ -237,16 +237,20 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
+// CanBeNamed reports whether the client has a name of its own. What is counted
+// together, such as "(other)", has none.
+func (c *client) CanBeNamed() bool { return !strings.HasPrefix(c.Name, "(") }
+
 // naming is what to write about the unknown client that was chosen, or the first.
-func (v *view) naming(unknown []*client) *naming {
-	if len(unknown) == 0 {
-		return nil
-	}
-	name := unknown[0].Name
+func (v *view) naming(unknown []unknownClient) *naming {
+	name := ""
 	for _, c := range unknown {
-		if c.Name == v.Param("name") {
+		if c.CanBeNamed() && (name == "" || c.Name == v.Param("name")) {
 			name = c.Name
 		}
+	}
+	if name == "" {
+		return nil
 	}
 	file := "the policy file"
 	if v.running != nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 )
 
 func TestRemoveDots(t *testing.T) {
@@ -169,7 +171,7 @@ func FuzzReadings(f *testing.F) {
 		}
 		rfc := u.Path
 		if !strings.HasPrefix(u.Path, "//") { // which some take for an authority
-			rfc = removeDotSegments(u.Path)
+			rfc = crawlertest.RemoveDotSegments(u.Path)
 		}
 		for _, want := range []string{u.Path, cleaned, rfc} {
 			want, _ := appendNormal(nil, strings.ReplaceAll(strings.ReplaceAll(want, "%", "%25"), "?", "%3F"), inPath)
@@ -181,25 +183,4 @@ func FuzzReadings(f *testing.F) {
 			}
 		}
 	})
-}
-
-// removeDotSegments is the algorithm of RFC 3986 section 5.2.4. Go's ResolveReference loses a
-// slash behind a ".." that leads above the root.
-func removeDotSegments(in string) (out string) {
-	for in != "" {
-		switch {
-		case strings.HasPrefix(in, "/./"):
-			in = in[2:]
-		case in == "/.":
-			in = "/"
-		case strings.HasPrefix(in, "/../"):
-			in, out = in[3:], out[:max(0, strings.LastIndexByte(out, '/'))]
-		case in == "/..":
-			in, out = "/", out[:max(0, strings.LastIndexByte(out, '/'))]
-		default:
-			end := 1 + strings.IndexByte(in[1:]+"/", '/')
-			in, out = in[end:], out+in[:end]
-		}
-	}
-	return out
 }

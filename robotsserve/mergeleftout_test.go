@@ -76,16 +76,16 @@ func TestMergeLeavesRoomForThePolicy(t *testing.T) {
 			other := ParseOther([]byte(file.String()))
 			s := NewServer(compile(t, &c.spec), ServeOptions{})
 			for _, host := range []string{"a.example", strings.Repeat("a.", 120) + "example"} {
-				var told []policy.Problem
-				served, _ := s.mergedContent(t.Context(), s.other, host, Answer{Other: other, Report: func(ps []policy.Problem, _ []Note) { told = ps }})
+				var problems []policy.Problem
+				served, _ := s.mergedContent(t.Context(), s.other, host, Answer{Other: other, Report: func(ps []policy.Problem, _ []Note) { problems = ps }})
 				if served == nil {
-					t.Errorf("%s, %d octets, %.9s: the site's file is left out: %+v", c.name, size, host, told)
+					t.Errorf("%s, %d bytes, %.9s: the site's file is left out: %+v", c.name, size, host, problems)
 					continue
 				}
 				body := string(slices.Concat(served.identity.parts...))
 				read := crawlertest.ReadRobotsTxt(body)
 				if len(body) > MaxFile || read.Allowed("nobody", "/theirs/") || read.Allowed("Some3Bot", "/3"+strings.Repeat("x", 900)) || read.Allowed("Some400Bot", "/400"+strings.Repeat("x", 900)) {
-					t.Errorf("%s, %d octets, %.9s: not the rules of both in %d octets", c.name, size, host, len(body))
+					t.Errorf("%s, %d bytes, %.9s: not the rules of both in %d bytes", c.name, size, host, len(body))
 				}
 				if c.spec.Publish.RSL != "" && !strings.HasPrefix(body, "License: https://"+host) {
 					t.Errorf("%.50q", body)

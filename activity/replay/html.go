@@ -8,13 +8,14 @@ import (
 	"io"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 )
 
 //go:embed report.html
 var reportHTML string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"number": number,
+	"number": english.Number,
 	"plural": plural,
 	"text":   func(d activity.Decision) string { return decisionTexts[d] },
 	"chart":  newChart,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 )
 
 // LossPeriod is how far back [Report.CheckSearchLoss] is meant to look.
@@ -24,12 +25,12 @@ func (r *Report) CheckSearchLoss(most int64) error {
 	var who []string
 	for _, c := range r.SearchLost {
 		if c.Verified > 0 {
-			who = append(who, fmt.Sprintf("%s %s, %s", number(c.Verified), c.Crawler, strings.Join(c.Rules, ", ")))
+			who = append(who, fmt.Sprintf("%s %s, %s", english.Number(c.Verified), c.Crawler, strings.Join(c.Rules, ", ")))
 		}
 	}
 	limit := "none"
 	if most > 0 {
-		limit = "at most " + number(most)
+		limit = "at most " + english.Number(most)
 	}
 	return fmt.Errorf("it would refuse %s of verified search crawlers that were let in since %s (%s), and %s may be lost;"+
 		" if it is meant to, write \"intended: [refuses-search]\" into the rule",

@@ -5,11 +5,11 @@ package replay
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 )
 
 // decisionTexts say what is done about requests.
@@ -25,7 +25,7 @@ const shownCrawlers = 15
 func (r *Report) WriteText(w io.Writer, color bool) error {
 	t := textWriter{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), color}
 	for _, n := range r.NotReplayed {
-		t.line("note: %s %s", number(n.Requests), n.What)
+		t.line("note: %s %s", english.Number(n.Requests), n.What)
 	}
 	if len(r.NotReplayed) > 0 {
 		t.line("")
@@ -61,7 +61,7 @@ func (t *textWriter) searchLost(r *Report) {
 	}
 	t.line("%sSearch engines that %s refuses:%s", red, r.New, plain)
 	for _, c := range r.SearchLost {
-		t.line("  %s%s%s: %s, %s verified; %s", red, c.Crawler, plain, plural(c.Requests, "request"), number(c.Verified), strings.Join(c.Rules, ", "))
+		t.line("  %s%s%s: %s, %s verified; %s", red, c.Crawler, plain, plural(c.Requests, "request"), english.Number(c.Verified), strings.Join(c.Rules, ", "))
 	}
 	t.line("")
 }
@@ -73,7 +73,7 @@ func (t *textWriter) summary(r *Report) {
 	}
 	const layout = "2006-01-02 15:04"
 	t.line("%s from %s to %s UTC, %s from crawlers that the policy knows.", plural(r.Requests, "request"),
-		r.First.UTC().Format(layout), r.Last.UTC().Format(layout), number(r.Crawlers))
+		r.First.UTC().Format(layout), r.Last.UTC().Format(layout), english.Number(r.Crawlers))
 	t.line("")
 	for _, v := range r.Verdicts {
 		if v.Requests > 0 {
@@ -97,14 +97,14 @@ func (t *textWriter) section(title, none string, counts []CrawlerCount) {
 			for _, c := range counts[i:] {
 				rest += c.Requests
 			}
-			t.line("  and %d more\t%s\t\t\t\t", len(counts)-i, number(rest))
+			t.line("  and %d more\t%s\t\t\t\t", len(counts)-i, english.Number(rest))
 			break
 		}
 		path := ""
 		if len(c.Paths) > 0 {
 			path = c.Paths[0].Path
 		}
-		t.line("  %s\t%s\t%s\t%s\t%s\t%s", c.Crawler, number(c.Requests), number(c.Verified), number(c.Claimed), number(c.Impostor), path)
+		t.line("  %s\t%s\t%s\t%s\t%s\t%s", c.Crawler, english.Number(c.Requests), english.Number(c.Verified), english.Number(c.Claimed), english.Number(c.Impostor), path)
 	}
 	t.line("")
 }
@@ -113,7 +113,7 @@ func (t *textWriter) rules(r *Report) {
 	if len(r.Rules) > 0 {
 		t.line("Rules that decided:")
 		for _, rc := range r.Rules {
-			t.line("  %s\t%s\t%s\t%s disallowed", rc.Place, rc.Rule, plural(rc.Requests, "request"), number(rc.Disallowed))
+			t.line("  %s\t%s\t%s\t%s disallowed", rc.Place, rc.Rule, plural(rc.Requests, "request"), english.Number(rc.Disallowed))
 		}
 	}
 	if len(r.IdleRules) > 0 {
@@ -138,7 +138,7 @@ func (t *textWriter) unknown(r *Report) {
 			t.line("  and %d more", r.UnknownClients-unknownInText)
 			break
 		}
-		t.line("  %s\t%s", c.Name, number(c.Requests))
+		t.line("  %s\t%s", c.Name, english.Number(c.Requests))
 	}
 }
 
@@ -146,14 +146,5 @@ func plural(n int64, what string) string {
 	if n != 1 {
 		what += "s"
 	}
-	return number(n) + " " + what
-}
-
-// number writes 1234567 as 1,234,567.
-func number(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return english.Number(n) + " " + what
 }

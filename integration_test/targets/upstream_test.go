@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 )
 
 // modes are the ways in which servers that are known read a path; see upstream.
@@ -42,13 +44,13 @@ func read(mode, raw, decoded string) string {
 		}
 		return clean(decoded)
 	case "rfc":
-		p, err := url.PathUnescape(resolve(strings.NewReplacer("%2e", ".", "%2E", ".").Replace(raw)))
+		p, err := url.PathUnescape(crawlertest.RemoveDotSegments(strings.NewReplacer("%2e", ".", "%2E", ".").Replace(raw)))
 		if err != nil {
 			return ""
 		}
 		return p
 	case "rfc decoded":
-		return resolve(decoded)
+		return crawlertest.RemoveDotSegments(decoded)
 	case "tomcat": // drops parameters before it decodes
 		p, err := url.PathUnescape(dropParameters(raw))
 		if err != nil {
@@ -67,33 +69,6 @@ func clean(p string) string {
 		cleaned += "/"
 	}
 	return cleaned
-}
-
-// resolve removes dot segments with the steps of RFC 3986 section 5.2.4.
-func resolve(in string) string {
-	out := ""
-	for in != "" {
-		switch {
-		case strings.HasPrefix(in, "/./"):
-			in = in[2:]
-		case in == "/.":
-			in = "/"
-		case strings.HasPrefix(in, "/../"):
-			in = in[3:]
-			out = out[:max(0, strings.LastIndexByte(out, '/'))]
-		case in == "/..":
-			in = "/"
-			out = out[:max(0, strings.LastIndexByte(out, '/'))]
-		default:
-			end := strings.IndexByte(in[1:], '/') + 1
-			if end == 0 {
-				end = len(in)
-			}
-			out += in[:end]
-			in = in[end:]
-		}
-	}
-	return out
 }
 
 func dropParameters(p string) string {

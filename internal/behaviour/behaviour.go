@@ -35,9 +35,14 @@ const (
 type Watch struct {
 	any     atomic.Bool // there are readers
 	mu      sync.Mutex
-	recent  map[client]*reader
-	earlier map[client]*reader // the previous recent
+	rotated time.Time
+	recent  map[client]*reader // seen since then
+	earlier map[client]*reader // seen in the period before
 }
+
+// Any reports whether any reader of robots.txt is remembered. While there is none, no
+// request needs to be counted.
+func (w *Watch) Any() bool { return w.any.Load() }
 
 // client is an address, or for IPv6 the network of a subscriber, with a User-Agent.
 type client struct {
@@ -75,44 +80,53 @@ func (w *Watch) ReadsRobots(address, agent string, now time.Time) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.reader(c, now) != nil {
-		return
+	w.rotate(now)
+	if w.find(c, now) == nil {
+		w.recent[c] = &reader{since: now, last: now}
+		w.any.Store(true)
 	}
-	if w.recent == nil || len(w.recent) >= maxReaders/2 {
-		w.earlier, w.recent = w.recent, map[client]*reader{}
-	}
-	w.recent[c] = &reader{since: now, last: now}
-	w.any.Store(true)
 }
 
-// reader returns a client that read robots.txt, unless that is too long ago. One that
-// has been found to crawl stays so until it has been quiet for as long.
-func (w *Watch) reader(c client, now time.Time) *reader {
-	for _, m := range [...]map[client]*reader{w.recent, w.earlier} {
-		if r := m[c]; r != nil {
-			if now.Sub(r.since) < period || r.pages > manyPages && now.Sub(r.last) < period {
-				return r
-			}
-			delete(m, c)
-		}
+// rotate forgets the clients that were not seen for a period, or the earlier half of
+// them when there are too many.
+func (w *Watch) rotate(now time.Time) {
+	if now.Sub(w.rotated) < period && len(w.recent) < maxReaders/2 {
+		return
 	}
-	return nil
+	w.earlier, w.recent, w.rotated = w.recent, map[client]*reader{}, now
+	w.any.Store(len(w.earlier) > 0)
+}
+
+// find returns a client that read robots.txt, unless that is too long ago. One that
+// has been found to crawl stays so until it has been quiet for as long.
+func (w *Watch) find(c client, now time.Time) *reader {
+	r := w.recent[c]
+	if r == nil {
+		r = w.earlier[c]
+		delete(w.earlier, c)
+	}
+	if r == nil {
+		return nil
+	}
+	if now.Sub(r.since) >= period && (r.pages <= manyPages || now.Sub(r.last) >= period) {
+		delete(w.recent, c)
+		return nil
+	}
+	w.recent[c] = r
+	return r
 }
 
 // Counts counts a request, and reports whether its client crawls.
 func (w *Watch) Counts(address, agent string, page bool, now time.Time) bool {
-	if !w.any.Load() {
-		return false
-	}
 	c, ok := newClient(address, agent)
 	if !ok {
 		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := w.reader(c, now)
+	w.rotate(now)
+	r := w.find(c, now)
 	if r == nil {
-		w.any.Store(len(w.recent)+len(w.earlier) > 0)
 		return false
 	}
 	r.last = now

@@ -75,8 +75,14 @@ func TestReadersAreForgotten(t *testing.T) {
 	if n := w.pages("192.0.2.1", "Chrome", 100, noon.Add(period)); n != 0 {
 		t.Errorf("found after %d pages, an hour after robots.txt", n)
 	}
-	if w.any.Load() {
-		t.Error("there are still readers")
+	w.ReadsRobots("192.0.2.2", "Chrome", noon.Add(period))
+	w.Crawls("192.0.2.3", "Chrome", noon.Add(2*period))
+	if !w.Any() {
+		t.Error("the reader of an hour ago is forgotten")
+	}
+	w.Crawls("192.0.2.3", "Chrome", noon.Add(3*period))
+	if w.Any() {
+		t.Error("readers that did not come again are remembered")
 	}
 	for i := range 5 * maxReaders {
 		w.ReadsRobots("192.0.2.1", fmt.Sprint("agent ", i), noon)

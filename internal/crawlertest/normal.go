@@ -125,3 +125,24 @@ func undot(name string) string {
 		}
 	}
 }
+
+// RemoveDotSegments is the algorithm of RFC 3986 section 5.2.4. Go's ResolveReference loses a
+// slash behind a ".." that leads above the root.
+func RemoveDotSegments(in string) (out string) {
+	for in != "" {
+		switch {
+		case strings.HasPrefix(in, "/./"):
+			in = in[2:]
+		case in == "/.":
+			in = "/"
+		case strings.HasPrefix(in, "/../"):
+			in, out = in[3:], out[:max(0, strings.LastIndexByte(out, '/'))]
+		case in == "/..":
+			in, out = "/", out[:max(0, strings.LastIndexByte(out, '/'))]
+		default:
+			end := 1 + strings.IndexByte(in[1:]+"/", '/')
+			in, out = in[end:], out+in[:end]
+		}
+	}
+	return out
+}

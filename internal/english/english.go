@@ -3,7 +3,10 @@
 // Package english writes numbers of things in messages.
 package english
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // Count is a number of things: "no errors", "1 error", "2 errors".
 func Count(n int, word string) string {
@@ -14,4 +17,13 @@ func Count(n int, word string) string {
 		return "1 " + word
 	}
 	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// Number is a number with commas: 53,234.
+func Number(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }

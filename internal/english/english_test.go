@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package english
+
+import "testing"
+
+func TestCount(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{0: "no errors", 1: "1 error", 2: "2 errors"} {
+		if got := Count(n, "error"); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestNumber(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -999: "-999", -1000: "-1,000", -123456: "-123,456"} {
+		if got := Number(n); got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}
