@@ -15,6 +15,10 @@ import (
 // readers are the browsers that read robots.txt, while visits are recorded.
 var readers behaviour.Watch
 
+// countedVar is the request variable that is set once a request has been counted, so
+// that another handler or an error route does not count it again.
+const countedVar = "robots_policy.counted"
+
 // automated returns the name to count an automated client by, which its User-Agent or
 // its behaviour gives away. It is called for each request of a client that is no known
 // crawler, and counts it.
@@ -26,9 +30,10 @@ func automated(r *http.Request, path string, robots bool) (name string, ok bool)
 		readers.ReadsRobots(clientAddress(r), r.UserAgent(), time.Now())
 		return "", false
 	}
-	if !readers.Any() {
+	if !readers.Any() || caddyhttp.GetVar(r.Context(), countedVar) != nil {
 		return "", false
 	}
+	caddyhttp.SetVar(r.Context(), countedVar, true)
 	page := behaviour.IsPage(path, r.Header.Get("Sec-Fetch-Dest"))
 	return behaviour.Name, readers.Counts(clientAddress(r), r.UserAgent(), page, time.Now())
 }

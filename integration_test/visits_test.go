@@ -74,6 +74,8 @@ http://:%[2]s {
 	handle_errors {
 		respond "error page"
 	}
+	# Two handlers record a request once, and count a page once.
+	robots_policy %[1]s/policy.yaml
 	robots_policy %[1]s/policy.yaml
 	reverse_proxy %[3]s
 }
