@@ -81,7 +81,12 @@ func recordedPath(s *policystore.Snapshot, v *visit, path string) (recorded stri
 	}
 	q := v.query
 	q.Path = plain
-	if s.Site.Edge(q).Decision.Statement != v.statement {
+	without := s.Site.Edge(q)
+	matters := without.Decision.Statement != v.statement
+	if v.limited { // the statement may be about another crawler than the one that is limited
+		matters = without.Refused()
+	}
+	if matters {
 		return path, false
 	}
 	return plain, true

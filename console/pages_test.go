@@ -21,6 +21,9 @@ import (
 
 	_ "github.com/robotspolicy/caddy-robots-policy"
 	"github.com/robotspolicy/caddy-robots-policy/internal/behaviour"
+	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 const testPolicy = `version: 1
@@ -187,6 +190,27 @@ func TestNumbersAgree(t *testing.T) {
 	}
 	if c.Allowed+c.Unknown+c.Closed+c.Would+c.Refused != c.All {
 		t.Errorf("the verdicts do not add up to %d: %+v", c.All, c)
+	}
+}
+
+// The grid and explain agree about a path that is closed in another letter case, for known
+// crawlers and for unknown ones.
+func TestGridAndExplainInAnyCase(t *testing.T) {
+	l, err := policystore.Compile("p.yaml", []byte(testPolicy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &view{server: &server{}, running: &running{Snapshot: l}, now: time.Now()}
+	for _, path := range []string{"/admin/", "/ADMIN/", "/open/"} {
+		s := section{Host: "www.example.com", Path: path}
+		s.probe(nil, nil)
+		for _, agent := range []string{"Googlebot", "SemrushBot", "AnyOtherCrawler/1.0"} {
+			word, parts := v.evaluate(&asker{Name: agent, id: l.Site.Policy.Crawler(agent)}, &s, policy.Crawl)
+			e := l.Site.Explain(site.Question{Agent: agent, URL: &url.URL{Scheme: "https", Host: s.Host, Path: parts[0].path}, Now: v.now})
+			if closed := path != "/open/"; e.MayCrawl == closed || (word == "closed") != closed {
+				t.Errorf("%s %s: the grid says %s, explain that it may crawl: %v", agent, path, word, e.MayCrawl)
+			}
+		}
 	}
 }
 

@@ -199,20 +199,21 @@ func (v *view) evaluate(a *asker, s *section, u policy.Usage) (string, []cellVer
 	for _, p := range s.probes {
 		c := cellVerdict{probe: p, Verdict: "allowed"}
 		q := policy.Query{Crawler: a.id, Identity: a.identity, Host: s.Host, Path: pathpattern.NormalizePath(p.path), Usage: u, Now: v.now}
-		if u == policy.Crawl && a.id != 0 {
-			e := v.running.Site.Edge(q)
-			c.decision, c.mode = e.Decision, e.Mode
-			if e.Refused() {
-				c.Verdict = "closed"
-			}
-		} else {
+		refused := false
+		switch {
+		case u != policy.Crawl:
 			c.decision = v.running.Site.Policy.Decide(q)
-			switch {
-			case c.decision.Verdict == policy.Disallowed:
-				c.Verdict = "closed"
-			case c.decision.Verdict == policy.Unstated && u != policy.Crawl:
+			if c.decision.Verdict == policy.Unstated {
 				c.Verdict = "unstated"
 			}
+		case a.id == 0:
+			c.decision = v.running.Site.Crawling(q)
+		default:
+			e := v.running.Site.Edge(q)
+			c.decision, c.mode, refused = e.Decision, e.Mode, e.Refused()
+		}
+		if refused || c.decision.Verdict == policy.Disallowed {
+			c.Verdict = "closed"
 		}
 		if c.Verdict == "closed" && c.mode == policy.ModeBlock {
 			c.Verdict = "refused"

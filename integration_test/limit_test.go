@@ -4,9 +4,13 @@ package integration_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/caddyserver/caddy/v2"
 )
 
 const limitPolicy = `version: 1
@@ -127,6 +131,31 @@ rules:
 		if got := ok(tt.agent); got != tt.want {
 			t.Errorf("%s: %d of 20 requests pass, want %d", tt.agent, got, tt.want)
 		}
+	}
+}
+
+// What is stored of a limited request has no query, whichever of the crawlers that it
+// names is over its limit.
+func TestLimitedVisitHasNoQuery(t *testing.T) {
+	s, _ := startRecordingWith(t, `version: 1
+rules:
+  - for: Googlebot
+    allow: {crawl: /x}
+  - for: GPTBot
+    limit: 1/h
+`, htmlUpstream(page("")))
+	for _, agent := range []string{"GPTBot/1.2", "GPTBot/1.2 Googlebot/2.1", "Googlebot/2.1 GPTBot/1.2"} {
+		s.get("/x?token=1", "User-Agent", agent)
+	}
+	if err := caddy.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := os.ReadFile(filepath.Join(s.dir, "visits.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(lines), `"decision":"limited"`); n != 2 || strings.Contains(string(lines), "token") {
+		t.Errorf("%d limited visits:\n%s", n, lines)
 	}
 }
 

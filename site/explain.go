@@ -152,38 +152,57 @@ func sentHost(host string) string {
 
 // evaluate answers whether the target may be crawled, as Edge does.
 func (s *Site) evaluate(q policy.Query, e *Explanation) {
+	e.Open = s.open(s.targetOf(q.Host, q.Path))
+	d, by := s.crawling(q)
+	e.MayCrawl = d.Verdict != policy.Disallowed
+	e.decided(s, d)
+	if by.Policy == nil {
+		return
+	}
+	if !by.asSent {
+		e.ReadAs = by.query.Path
+	}
+	e.AnyCase = by.anyCase
+	e.Despite = s.despite(by.Policy, by.query)
+}
+
+// Crawling decides whether a target may be crawled, as Edge does, but also by crawlers
+// that the policy does not know: those are never refused, and may not crawl everything.
+func (s *Site) Crawling(q policy.Query) policy.Decision {
+	d, _ := s.crawling(q)
+	return d
+}
+
+// reading is how the target of a request was read where that decides.
+type reading struct {
+	reader
+	query  policy.Query
+	asSent bool // its path is the one that was sent
+}
+
+// crawling decides about a target by the first of its readings that is disallowed, or
+// else as it was sent. by is empty unless one reading alone decided.
+func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	t := s.targetOf(q.Host, q.Path)
-	e.Open = s.open(t)
-	e.MayCrawl = true
 	if name, _, _ := strings.Cut(t.path, "?"); t.more == nil && name == "/robots.txt" {
-		return // RFC 9309 section 2.2.2
+		return d, by // RFC 9309 section 2.2.2
 	}
 	q.Usage = policy.Crawl
 	first := true
 	for p, q := range s.queries(t, q) {
-		d := p.Decide(q)
-		if d.Verdict != policy.Disallowed && !first {
-			continue
-		}
-		first = false
-		e.decided(s, d)
-		if d.Verdict == policy.Disallowed {
-			e.MayCrawl = false
-			if q.Path != t.path {
-				e.ReadAs = q.Path
-			}
-			e.AnyCase = p.anyCase
-			e.Despite = s.despite(p.Policy, q)
-			return
+		if found := p.Decide(q); found.Verdict == policy.Disallowed {
+			return found, reading{p, q, q.Path == t.path}
+		} else if first {
+			d, first = found, false
 		}
 	}
 	if v := (Verdict{}); t.long {
 		v.evaluateLong(s, q)
 		if v.Refused() {
-			e.MayCrawl = false
-			e.decided(s, v.Decision)
+			d = v.Decision
 		}
 	}
+	return d, by
 }
 
 func (e *Explanation) decided(s *Site, d policy.Decision) {
