@@ -54,9 +54,11 @@ type Report struct {
 }
 
 // Faults counts the findings that are faults.
-func (r *Report) Faults() (n int) {
+func (r *Report) Faults() int { return r.count(Fault) }
+
+func (r *Report) count(s Severity) (n int) {
 	for _, f := range r.Findings {
-		if f.Severity == Fault {
+		if f.Severity == s {
 			n++
 		}
 	}

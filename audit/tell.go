@@ -4,6 +4,7 @@ package audit
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -146,13 +147,21 @@ func alike(all []Finding) (groups [][]Finding) {
 	return groups
 }
 
+// MarshalJSON adds what WriteText says in its last lines.
+func (r *Report) MarshalJSON() ([]byte, error) {
+	type fields Report
+	return json.Marshal(struct {
+		*fields
+		Faults           int  `json:"faults"`
+		Inconclusive     int  `json:"inconclusive"`
+		Notices          int  `json:"notices"`
+		RefusalsLookedAt bool `json:"refusals_looked_at"` // pages were requested in the names of crawlers
+	}{(*fields)(r), r.count(Fault), r.count(Inconclusive), r.count(Notice), !r.asNoCrawler()})
+}
+
 // Summary counts the findings: "2 faults, 1 inconclusive, 3 notices".
 func (r *Report) Summary() string {
-	n := map[Severity]int{}
-	for _, f := range r.Findings {
-		n[f.Severity]++
-	}
-	return fmt.Sprintf("%s, %d inconclusive, %s", english.Count(n[Fault], "fault"), n[Inconclusive], english.Count(n[Notice], "notice"))
+	return fmt.Sprintf("%s, %d inconclusive, %s", english.Count(r.count(Fault), "fault"), r.count(Inconclusive), english.Count(r.count(Notice), "notice"))
 }
 
 // String says how robots.txt was served.

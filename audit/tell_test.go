@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -48,6 +49,26 @@ func TestTextSaysThatRefusalsWereNotLookedAt(t *testing.T) {
 		}
 		if got := strings.Contains(b.String(), "add --as Googlebot,GPTBot"); got != want {
 			t.Errorf("status %q: said %v, want %v in\n%s", status, got, want, &b)
+		}
+	}
+}
+
+// The report for scripts has what the text says at its end.
+func TestJSONHasTheSummary(t *testing.T) {
+	r := &Report{
+		Pages:    []PageInfo{{Readings: []Reading{{Crawler: "GPTBot"}}}},
+		Findings: []Finding{{Severity: Fault}, {Severity: Fault}, {Severity: Inconclusive}, {Severity: Notice}, {Severity: Notice}, {Severity: Notice}},
+	}
+	for status, refusals := range map[string]string{"": "false", "403 Forbidden": "true"} {
+		r.Pages[0].Readings[0].Status = status
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{`"requests":0`, `"faults":2,"inconclusive":1,"notices":3,"refusals_looked_at":` + refusals} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("no %s in %s", want, text)
+			}
 		}
 	}
 }

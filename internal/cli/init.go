@@ -52,7 +52,7 @@ func initCommand() *cobra.Command {
 	fl.StringVar(&f.training, "ai-training", "", "may AI be trained with it? yes or no (default no; with --from: as in robots.txt)")
 	fl.StringVar(&f.aiAnswers, "ai-answers", "", "may AI products answer from it? yes or no (default yes; with --from: as in robots.txt)")
 	fl.StringArrayVar(&f.closed, "closed", nil, "a path that crawlers may not read, such as /members/; can be repeated")
-	fl.StringArrayVar(&f.staging, "staging", nil, "a host that must not be found, such as staging.example.com; can be repeated")
+	fl.StringArrayVar(&f.staging, "staging", nil, "a host that search engines must not list, such as staging.example.com; can be repeated")
 	fl.StringVar(&f.host, "host", "", "the host name of the site")
 	fl.StringVar(&f.from, "from", "", "an existing robots.txt to start from: a file or a URL")
 	fl.StringVarP(&f.out, "output", "o", "site-policy.yaml", "the file to write; - is the standard output")

@@ -35,7 +35,7 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer) (a Answers, err error
 		a.Closed = nil
 		return a.AddClosed(s)
 	})
-	q.ask("6. Staging or test hosts that must not be found, such as staging.example.com", "none", func(s string) error {
+	q.ask("6. Staging or test hosts that search engines must not list, such as staging.example.com", "none", func(s string) error {
 		a.Staging = nil
 		return cmp.Or(a.AddStaging(s), a.checkStaging())
 	})

@@ -233,7 +233,7 @@ func (b *builder) staging() {
 	if a.Training != No {
 		usages = append(usages, policy.TrainAI)
 	}
-	b.rule("Staging hosts must not be found. Their pages may be read: only a crawler that reads a\npage can see that it may not be listed.", policy.Rule{
+	b.rule("Staging hosts must not be found. Their pages may be read: only a crawler that reads a\npage can see that it may not be listed. What nobody may read needs a login.", policy.Rule{
 		Name: "staging", For: everyone(), Hosts: a.Staging, Statements: wholeSite(false, usages...),
 	})
 	for _, h := range a.Staging {
