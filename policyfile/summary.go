@@ -12,23 +12,30 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// HostSummary says who may crawl the pages of some hosts and who may not: pages
-// about which the policy states nothing by their path.
+// HostSummary says who may crawl and index the pages of some hosts and who may not:
+// pages about which the policy states nothing by their path.
 type HostSummary struct {
-	Hosts []string // as the policy writes them, or "any other host" or "every host"
-	More  int      // hosts that are not in Hosts
-	// In and Out count the known crawlers by category, the largest first.
-	In, Out []CategoryCount
-	// Unknown says whether a crawler that nothing is known about may crawl.
-	Unknown bool
+	Hosts []string `json:"hosts"`          // as the policy writes them, or "any other host" or "every host"
+	More  int      `json:"more,omitempty"` // hosts that are not in Hosts
+	Crawl Answers  `json:"crawl"`
+	Index Answers  `json:"index"`
+}
+
+// Answers is who may do something and who may not.
+type Answers struct {
+	// May and MayNot count the known crawlers by category, the largest first.
+	May    []CategoryCount `json:"may"`
+	MayNot []CategoryCount `json:"may_not"`
+	// Unknown says whether a crawler may that nothing is known about.
+	Unknown bool `json:"unknown_may"`
 }
 
 // CategoryCount is how many crawlers of a category get an answer.
 type CategoryCount struct {
-	Category string   // "other" for crawlers without one
-	Count    int      // with this answer
-	Total    int      // of the category
-	Names    []string // up to three, where it is not the whole category
+	Category string   `json:"category"`        // "other" for crawlers without one
+	Count    int      `json:"count"`           // with this answer
+	Total    int      `json:"total"`           // of the category
+	Names    []string `json:"names,omitempty"` // up to three, where it is not the whole category
 }
 
 // maxSummaryHosts bounds the hosts that a summary asks about.
@@ -51,7 +58,8 @@ func (f *File) Summary(now time.Time) []HostSummary {
 	var all []HostSummary
 	at := map[string]int{}
 	for _, host := range asked {
-		s := f.summary(exampleHost(policy.Host(host)), now)
+		example := exampleHost(policy.Host(host))
+		s := HostSummary{Crawl: f.answers(example, policy.Crawl, now), Index: f.answers(example, policy.Index, now)}
 		key := fmt.Sprint(s)
 		i, ok := at[key]
 		if !ok {
@@ -75,9 +83,10 @@ func (f *File) Summary(now time.Time) []HostSummary {
 // plainPage is a page about which no policy states anything by its path.
 const plainPage = "/%01"
 
-func (f *File) summary(host string, now time.Time) (s HostSummary) {
+// answers asks for every crawler whether it may use a page of a host.
+func (f *File) answers(host string, u policy.Usage, now time.Time) (s Answers) {
 	may := func(id policy.CrawlerID) bool {
-		q := policy.Query{Crawler: id, Identity: policy.Verified, Host: host, Path: plainPage, Usage: policy.Crawl, Now: now}
+		q := policy.Query{Crawler: id, Identity: policy.Verified, Host: host, Path: plainPage, Usage: u, Now: now}
 		return f.Policy.Decide(q).Verdict != policy.Disallowed
 	}
 	total := map[string]int{}
@@ -104,11 +113,12 @@ func (f *File) summary(host string, now time.Time) (s HostSummary) {
 			names[s.Unknown][c.Kind] = append(names[s.Unknown][c.Kind], c.Token)
 		}
 	}
-	s.In, s.Out = counts(names[true], total), counts(names[false], total)
+	s.May, s.MayNot = counts(names[true], total), counts(names[false], total)
 	return s
 }
 
-func counts(names map[string][]string, total map[string]int) (counts []CategoryCount) {
+func counts(names map[string][]string, total map[string]int) []CategoryCount {
+	counts := []CategoryCount{} // [] rather than null
 	for kind, tokens := range names {
 		c := CategoryCount{Category: cmp.Or(kind, "other"), Count: len(tokens), Total: total[kind]}
 		if c.Count < c.Total {
@@ -123,7 +133,8 @@ func counts(names map[string][]string, total map[string]int) (counts []CategoryC
 	return counts
 }
 
-// SummaryText writes a summary as check prints it: the hosts, and two lines.
+// SummaryText writes a summary as check prints it: the hosts, two lines, and a third where
+// not everyone may index.
 func SummaryText(all []HostSummary) string {
 	var b strings.Builder
 	for _, s := range all {
@@ -131,43 +142,27 @@ func SummaryText(all []HostSummary) string {
 		if s.More > 0 {
 			hosts += fmt.Sprintf(" (and %d more hosts, which are not summed up)", s.More)
 		}
-		in, out := countText(s.In, s.Unknown), countText(s.Out, !s.Unknown)
-		switch {
-		case len(s.Out) == 0 && s.Unknown:
-			in = everyoneText(s.In)
-		case len(s.In) == 0 && !s.Unknown:
-			out = everyoneText(s.Out)
+		may, mayNot := s.Crawl.texts()
+		fmt.Fprintf(&b, "%s:\n  may crawl:     %s\n  may not crawl: %s\n", hosts, may, mayNot)
+		if _, mayNot := s.Index.texts(); mayNot != nobody {
+			fmt.Fprintf(&b, "  may not index: %s\n", mayNot)
 		}
-		fmt.Fprintf(&b, "%s:\n  may crawl:     %s\n  may not crawl: %s\n", hosts, in, out)
 	}
 	return b.String()
 }
 
-// ClosedText adds what the summary leaves out, as check prints it: the paths that rules
-// close, and whether anyone is refused. It is empty if no rule closes anything.
-func (f *File) ClosedText() string {
-	var paths []string
-	closes := false
-	for i := range f.Spec.Rules {
-		for _, st := range f.Spec.Rules[i].Statements {
-			if st.Usage != policy.Crawl || st.Allow {
-				continue
-			}
-			closes = true
-			if text := st.Pattern.String(); text != "/" && !slices.Contains(paths, text) {
-				paths = append(paths, text)
-			}
-		}
+func (s *Answers) texts() (may, mayNot string) {
+	may, mayNot = countText(s.May, s.Unknown), countText(s.MayNot, !s.Unknown)
+	switch nobody {
+	case may:
+		mayNot = everyoneText(s.MayNot)
+	case mayNot:
+		may = everyoneText(s.May)
 	}
-	text := ""
-	if len(paths) > 0 {
-		text = fmt.Sprintf("  apart from:    %s, closed to some or all of them\n", join(paths, 4))
-	}
-	if closes && f.MaxMode() < policy.ModeLog {
-		text += "  refused:       nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n"
-	}
-	return text
+	return may, mayNot
 }
+
+const nobody = "nobody"
 
 func everyoneText(counts []CategoryCount) string {
 	n := 0
@@ -200,7 +195,7 @@ func countText(counts []CategoryCount, unknown bool) string {
 		parts = append(parts, "unknown crawlers")
 	}
 	if len(parts) == 0 {
-		return "nobody"
+		return nobody
 	}
 	return strings.Join(parts, ", ")
 }

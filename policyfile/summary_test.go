@@ -4,6 +4,7 @@ package policyfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,7 +23,7 @@ rules:
     intended: true
   - for: everyone
     hosts: "*.staging.example"
-    disallow: {crawl: /}
+    disallow: {crawl: /, index: /}
     intended: true
 `), Options{Now: testNow})
 	if f == nil {
@@ -30,7 +31,7 @@ rules:
 	}
 	text := SummaryText(f.Summary(testNow))
 	lines := strings.Split(text, "\n")
-	if len(lines) != 10 {
+	if len(lines) != 11 {
 		t.Fatalf("%d lines:\n%s", len(lines), text)
 	}
 	for i, want := range map[int]string{
@@ -38,8 +39,9 @@ rules:
 		2: "search (",
 		3: "*.staging.example:",
 		4: "  may crawl:     nobody",
-		6: "any other host:",
-		8: "  may not crawl: ai-training (all ",
+		6: "  may not index: everyone (",
+		7: "any other host:",
+		9: "  may not crawl: ai-training (all ",
 	} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("line %d: %q, want %q\n%s", i, lines[i], want, text)
@@ -52,7 +54,7 @@ rules:
 	all := f.Catalogue.Len()
 	for _, s := range f.Summary(testNow) {
 		n := 0
-		for _, c := range append(s.In, s.Out...) {
+		for _, c := range slices.Concat(s.Crawl.May, s.Crawl.MayNot) {
 			n += c.Count
 		}
 		if n != all {
@@ -76,28 +78,5 @@ func TestSummaryOfManyHosts(t *testing.T) {
 	all := f.Summary(testNow)
 	if len(all) != 2 || len(all[0].Hosts) != maxSummaryHosts || all[1].More != 150 {
 		t.Errorf("%d groups\n%s", len(all), SummaryText(all))
-	}
-}
-
-// A policy that closes sections must not read as if everything were open, nor one that
-// asks as if it refused.
-func TestClosedText(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ name, rules, want string }{
-		{"nothing closed", "  - for: everyone\n    allow: {crawl: /}\n", ""},
-		{"sections", "  - for: everyone\n    disallow: {crawl: [/premium/, /archive/]}\n",
-			"  apart from:    /premium/ and /archive/, closed to some or all of them\n  refused:       nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n"},
-		{"refused", "  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			f, ds := Load("p.yaml", []byte("version: 1\nrules:\n"+c.rules))
-			if f == nil {
-				t.Fatal(ds.Text())
-			}
-			if got := f.ClosedText(); got != c.want {
-				t.Errorf("got  %q\nwant %q", got, c.want)
-			}
-		})
 	}
 }

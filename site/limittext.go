@@ -9,10 +9,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// LimitsText says who is limited at the edge, as check prints it: a line for each limit
-// and for each crawl-delay that is enforced, or nothing.
-func (s *Site) LimitsText() string {
-	var b strings.Builder
+// LimitTexts says who is limited at the edge: a text for each limit and for each
+// crawl-delay that is enforced.
+func (s *Site) LimitTexts() (all []string) {
 	line := func(r *policy.Rule, l Limit) {
 		dryRun := ""
 		switch l.Mode {
@@ -22,7 +21,7 @@ func (s *Site) LimitsText() string {
 		default:
 			return
 		}
-		fmt.Fprintf(&b, "  limited:       %s to %s%s\n", limitedBy(r), l, dryRun)
+		all = append(all, fmt.Sprintf("%s to %s%s", limitedBy(r), l, dryRun))
 	}
 	for i := range s.File.Spec.Rules {
 		r := &s.File.Spec.Rules[i]
@@ -33,7 +32,7 @@ func (s *Site) LimitsText() string {
 			line(r, Limit{Limit: delayLimit(r.CrawlDelay), Delay: true, Mode: r.Enforce})
 		}
 	}
-	return b.String()
+	return all
 }
 
 // limitedBy says which clients a rule limits, and where.

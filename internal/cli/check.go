@@ -26,15 +26,15 @@ func checkCommand() *cobra.Command {
 				return ExitUsage, argumentsError(args, "at least one FILE, or -")
 			}
 			out := cmd.OutOrStdout()
-			all, failed := policyfile.Diagnostics{}, false // [] rather than null
+			report, failed := checkReport{policyfile.Diagnostics{}, []checkedPolicy{}}, false // [] rather than null
 			for _, name := range args {
 				s, ds, err := load(name, cmd.InOrStdin())
 				if err != nil {
 					return ExitUsage, err
 				}
 				failed = failed || ds.HasErrors() || strict && ds.Count(policy.Warning) > 0
-				all = append(all, ds...)
 				if asJSON {
+					report.add(fileName(name), s, ds)
 					continue
 				}
 				if err := writeCheck(out, fileName(name), s, ds); err != nil {
@@ -46,13 +46,35 @@ func checkCommand() *cobra.Command {
 				code = ExitPolicyError
 			}
 			if asJSON {
-				return code, writeJSON(out, all)
+				return code, writeJSON(out, &report)
 			}
 			return code, nil
 		})
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and who may come in, as JSON")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
 	return cmd
+}
+
+// checkReport is what check says, for scripts.
+type checkReport struct {
+	Diagnostics policyfile.Diagnostics `json:"diagnostics"`
+	Policies    []checkedPolicy        `json:"policies"` // those that load
+}
+
+// checkedPolicy is who may come in under a policy.
+type checkedPolicy struct {
+	File   string                   `json:"file"`
+	Tests  int                      `json:"tests"` // that passed
+	Hosts  []policyfile.HostSummary `json:"hosts"`
+	Closed policyfile.Closed        `json:"closed"`
+	Limits []string                 `json:"limits,omitempty"`
+}
+
+func (c *checkReport) add(name string, s *site.Site, ds policyfile.Diagnostics) {
+	c.Diagnostics = append(c.Diagnostics, ds...)
+	if s != nil {
+		c.Policies = append(c.Policies, checkedPolicy{name, len(s.File.Spec.Expect), s.File.Summary(time.Now()), s.File.Closed(), s.LimitTexts()})
+	}
 }
 
 // writeCheck prints the diagnostics of one file and, if it loads, who may come in.
@@ -68,7 +90,14 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	if n := len(s.File.Spec.Expect); n > 0 {
 		counts += fmt.Sprintf("; %s passed", english.Count(n, "test"))
 	}
-	_, err := fmt.Fprintf(out, "%s: %s\n%s", name, counts, policyfile.SummaryText(s.File.Summary(time.Now()))+s.File.ClosedText()+s.LimitsText())
+	hosts, closed := s.File.Summary(time.Now()), s.File.ClosedText()
+	for _, limit := range s.LimitTexts() {
+		closed += "  limited:       " + limit + "\n"
+	}
+	if closed != "" && len(hosts) > 1 {
+		closed = "all of them:\n" + closed
+	}
+	_, err := fmt.Fprintf(out, "%s: %s\n%s%s", name, counts, policyfile.SummaryText(hosts), closed)
 	return err
 }
 

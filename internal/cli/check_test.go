@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -43,6 +44,7 @@ func TestCheck(t *testing.T) {
 		"error":            {args: []string{broken}, fails: true, has: []string{"[bad-path]", "broken.yaml: 1 error, no warnings and no hints\n"}},
 		"test fails":       {args: []string{failing}, fails: true, has: []string{"[expectation-failed]"}},
 		"several":          {args: []string{good, warns}, has: []string{"good.yaml: no errors", "warns.yaml: no errors"}},
+		"hosts":            {args: []string{"-"}, stdin: "version: 1\nrules:\n  - for: everyone\n    hosts: staging.example\n    disallow: {index: /, crawl: /x/}\n", has: []string{"  may not index: everyone (", "any other host:\n", "all of them:\n  apart from:    /x/, "}},
 		"several, one bad": {args: []string{good, broken, warns}, fails: true, has: []string{"good.yaml: no errors", "broken.yaml: 1 error", "warns.yaml: no errors"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,12 +60,35 @@ func TestCheck(t *testing.T) {
 		})
 	}
 	t.Run("JSON", func(t *testing.T) {
-		out, _, err := runCheck(t, "", "--json", good, warns, broken)
-		var list []struct{ File, Code string }
-		if jerr := json.Unmarshal([]byte(out), &list); jerr != nil || err == nil || len(list) != 2 || list[0].File != warns || list[1].Code != "bad-path" {
-			t.Errorf("%v %v %s", err, jerr, out)
+		type report struct {
+			Diagnostics []struct{ File, Code string }
+			Policies    []struct {
+				File  string
+				Tests int
+				Hosts []struct {
+					Hosts []string
+					Crawl struct {
+						Unknown bool `json:"unknown_may"`
+					}
+				}
+				Closed struct {
+					Asked []int `json:"asked_by_lines"`
+				}
+			}
 		}
-		if out, _, err := runCheck(t, "", "--json", good); err != nil || strings.TrimSpace(out) != "[]" {
+		out, _, err := runCheck(t, "", "--json", good, warns, broken)
+		var r report
+		if jerr := json.Unmarshal([]byte(out), &r); jerr != nil || err == nil || len(r.Diagnostics) != 2 || r.Diagnostics[0].File != warns || r.Diagnostics[1].Code != "bad-path" {
+			t.Fatalf("%v %v %s", err, jerr, out)
+		}
+		if len(r.Policies) != 2 || r.Policies[0].File != good || r.Policies[0].Tests != 1 || len(r.Policies[0].Hosts) != 1 ||
+			!r.Policies[0].Hosts[0].Crawl.Unknown || !slices.Equal(r.Policies[0].Closed.Asked, []int{3}) {
+			t.Errorf("%+v", r.Policies)
+		}
+		if out, _, err := runCheck(t, "", "--json", good); err != nil || !strings.Contains(out, `"diagnostics": []`) {
+			t.Errorf("%v %s", err, out)
+		}
+		if out, _, err := runCheck(t, "", "--json", broken); err == nil || !strings.Contains(out, `"policies": []`) {
 			t.Errorf("%v %s", err, out)
 		}
 	})

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Closed is what a Summary leaves out.
+type Closed struct {
+	Crawl []string `json:"crawl,omitempty"` // patterns that some or all may not crawl, besides whole hosts
+	Index []string `json:"index,omitempty"` // or may not index
+	// Refused are the lines of the rules whose prohibitions to crawl the server enforces,
+	// Logged those in dry run, and Asked those that robots.txt only asks crawlers to obey.
+	Refused []int `json:"refused_by_lines,omitempty"`
+	Logged  []int `json:"logged_by_lines,omitempty"`
+	Asked   []int `json:"asked_by_lines,omitempty"`
+}
+
+// Closed says which paths rules close, and which rules are enforced.
+func (f *File) Closed() (c Closed) {
+	add := func(list *[]string, s *policy.Statement) {
+		if text := s.Pattern.String(); text != "/" && !slices.Contains(*list, text) {
+			*list = append(*list, text)
+		}
+	}
+	for i := range f.Spec.Rules {
+		r := &f.Spec.Rules[i]
+		closes := false
+		for j := range r.Statements {
+			switch s := &r.Statements[j]; {
+			case s.Allow:
+			case s.Usage == policy.Crawl:
+				closes = true
+				add(&c.Crawl, s)
+			case s.Usage == policy.Index:
+				add(&c.Index, s)
+			}
+		}
+		if !closes {
+			continue
+		}
+		lines := &c.Asked
+		switch f.Policy.Mode(policy.Decision{Rule: r}) {
+		case policy.ModeBlock:
+			lines = &c.Refused
+		case policy.ModeLog:
+			lines = &c.Logged
+		}
+		*lines = append(*lines, r.Pos.Line)
+	}
+	return c
+}
+
+// ClosedText is Closed as check prints it. It is empty if no rule closes anything.
+func (f *File) ClosedText() string {
+	c := f.Closed()
+	text := ""
+	if len(c.Crawl) > 0 {
+		text += fmt.Sprintf("  apart from:    %s, closed to some or all of them\n", join(c.Crawl, 4))
+	}
+	if len(c.Index) > 0 {
+		text += fmt.Sprintf("  not indexed:   %s, by some or all of them\n", join(c.Index, 4))
+	}
+	if refused := c.refused(f.Spec.Enforcement); refused != "" {
+		text += "  refused:       " + refused + "\n"
+	}
+	return text
+}
+
+// refused says who is refused and who is only asked.
+func (c *Closed) refused(e policy.Enforcement) string {
+	answer := fmt.Sprintf("get %d", cmp.Or(e.Status, http.StatusForbidden))
+	if e.Close {
+		answer = "are disconnected"
+	}
+	who := nobody
+	if e.Impostors == policy.ModeBlock {
+		who = "only impostors"
+	}
+	switch {
+	case len(c.Refused) > 0 && len(c.Logged)+len(c.Asked) == 0:
+		return "known crawlers " + answer + " wherever they may not crawl"
+	case len(c.Refused) > 0:
+		return fmt.Sprintf("known crawlers %s by the %s; the other rules are not enforced", answer, rulesIn(c.Refused))
+	case len(c.Logged) > 0:
+		return who + ` yet; the log says who would be. To answer 403, change "log" to "block"`
+	case len(c.Asked) > 0:
+		return who + `; robots.txt asks crawlers to stay away. To answer 403, add "enforce: block" to a rule`
+	}
+	return ""
+}
+
+func rulesIn(lines []int) string {
+	words := make([]string, len(lines))
+	for i, n := range lines {
+		words[i] = fmt.Sprint(n)
+	}
+	if len(words) == 1 {
+		return "rule in line " + words[0]
+	}
+	return "rules in lines " + join(words, 4)
+}

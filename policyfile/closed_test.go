@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import "testing"
+
+// A policy that closes sections must not read as if everything were open, nor one that
+// asks as if it refused.
+func TestClosedText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing closed", "rules:\n  - for: everyone\n    allow: {crawl: /}\n", ""},
+		{"sections", "rules:\n  - for: everyone\n    disallow: {crawl: [/premium/, /archive/]}\n",
+			"  apart from:    /premium/ and /archive/, closed to some or all of them\n  refused:       nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n"},
+		{"not indexed", "rules:\n  - for: everyone\n    disallow: {index: [/, /drafts/]}\n    intended: true\n",
+			"  not indexed:   /drafts/, by some or all of them\n"},
+		{"refused", "rules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n",
+			"  refused:       known crawlers get 403 wherever they may not crawl\n"},
+		{"refused with 402", "enforcement: {mode: block, status: 402}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
+			"  refused:       known crawlers get 402 wherever they may not crawl\n"},
+		{"disconnected", "enforcement: {mode: block, action: close}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
+			"  refused:       known crawlers are disconnected wherever they may not crawl\n"},
+		{"some refused", "rules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n  - for: CCBot\n    disallow: {crawl: /}\n",
+			"  refused:       known crawlers get 403 by the rule in line 3; the other rules are not enforced\n"},
+		{"impostors", "enforcement: {impostors: block}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
+			"  refused:       only impostors; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n"},
+		{"dry run", "enforcement: log\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
+			"  refused:       nobody yet; the log says who would be. To answer 403, change \"log\" to \"block\"\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f, ds := Load("p.yaml", []byte("version: 1\n"+c.text))
+			if f == nil {
+				t.Fatal(ds.Text())
+			}
+			if got := f.ClosedText(); got != c.want {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
