@@ -80,22 +80,35 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	im.sitemaps()
 	im.licence()
 	im.dropNames()
-	var records *acap.File
-	if im.f.acap {
-		records = acap.Parse(data)
-		im.closed = im.closesAll(records)
-	}
 	im.groups()
-	if records != nil {
-		im.records(records)
-		im.spec.Rules = slices.DeleteFunc(im.spec.Rules, func(r policy.Rule) bool {
-			return len(r.Statements)+len(r.AppDirectives)+len(r.Requests) == 0 && r.CrawlDelay == 0 && !r.NoCrawlDelay && r.PermissionsReference == ""
-		})
+	if im.f.acap {
+		im.records(acap.Parse(data))
 	}
 	slices.SortStableFunc(im.f.notes, func(a, b Note) int { return a.Line - b.Line })
-	return &Imported{
+	made := &Imported{
 		Spec: im.spec, Notes: slices.Compact(im.f.notes), Header: im.f.header, Comments: im.comments, LineComments: im.f.comments,
-	}, nil
+	}
+	made.DropEmptyRules()
+	return made, nil
+}
+
+// DropEmptyRules drops the rules of which nothing is left. Their comments go to the next
+// rule.
+func (im *Imported) DropEmptyRules() {
+	comments := map[int]string{}
+	var rules []policy.Rule
+	waiting := ""
+	for i, r := range im.Spec.Rules {
+		waiting = strings.TrimPrefix(waiting+"\n"+im.Comments[i], "\n")
+		if len(r.Statements)+len(r.AppDirectives)+len(r.Requests) == 0 && r.CrawlDelay == 0 && !r.NoCrawlDelay && r.PermissionsReference == "" {
+			continue
+		}
+		if waiting = strings.TrimSuffix(waiting, "\n"); waiting != "" {
+			comments[len(rules)] = waiting
+		}
+		rules, waiting = append(rules, r), ""
+	}
+	im.Spec.Rules, im.Comments = rules, comments
 }
 
 var policyVersion = regexp.MustCompile(`(?m)^['"]?version['"]?[ \t]*:[ \t]*['"]?[0-9]`)
@@ -121,7 +134,8 @@ type importer struct {
 	known    map[string]bool // tokens of the catalogue, in lower case
 	crawlers []policy.Crawler
 	comments map[int]string // of rules
-	closed   bool           // ACAP records prohibit everyone to crawl something
+	// permitted are the crawlers that their groups allow to crawl something.
+	permitted []policy.Audience
 }
 
 // dropNames leaves out the groups of names that a policy file cannot have.

@@ -38,12 +38,31 @@ func (im *importer) records(f *acap.File) {
 		}
 		im.spec.Usages = append(im.spec.Usages, local)
 	}
+	im.noteProhibited(f)
 	if len(f.Records) > 0 {
 		im.f.note(0, "where several paths match, ACAP applies the narrowest and ignores case, while a policy applies the longest and distinguishes case: compare what it renders")
 	}
+	im.permitted = im.withoutRecord(f)
 	for i := range f.Records {
 		im.record(&f.Records[i])
 	}
+}
+
+// withoutRecord lists the crawlers that a group allows to crawl something and no record of
+// their own does: they obey what a record prohibits everyone to crawl (section 2.2).
+func (im *importer) withoutRecord(f *acap.File) []policy.Audience {
+	return slices.DeleteFunc(slices.Clone(im.permitted), func(a policy.Audience) bool {
+		return slices.ContainsFunc(f.Records, func(r acap.Record) bool {
+			return slices.ContainsFunc(r.Crawlers, func(c string) bool { return strings.EqualFold(c, a.Name) }) &&
+				slices.ContainsFunc(r.Fields, func(fd acap.Field) bool { return !prohibits(&fd) && speaksOfCrawl(&fd) })
+		})
+	})
+}
+
+func prohibits(f *acap.Field) bool { return !f.Allow || f.Unreadable }
+
+func speaksOfCrawl(f *acap.Field) bool {
+	return slices.ContainsFunc(f.Parts, func(p acap.Part) bool { return p.Usage == policy.Crawl })
 }
 
 func (im *importer) record(rec *acap.Record) {
@@ -99,12 +118,13 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 
 // fields adds a rule of permissions and prohibitions. Of both for one pattern
 // the prohibition stays (section 2.4.5). What "*" may not crawl is what crawlers
-// without a record or group of their own may not.
+// may not that no record of their own allows it.
 func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	crawls := policy.Rule{For: slices.Clone(r.For), UsagePurposes: r.UsagePurposes}
 	for i, a := range crawls.For {
 		if a.Kind == policy.ForEveryone {
 			crawls.For[i].Kind = policy.ForEveryoneElse
+			crawls.For = append(crawls.For, im.permitted...)
 		}
 	}
 	for i := range fields {
@@ -159,31 +179,30 @@ func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 	}
 }
 
-// closesAll reports whether an ACAP record for "*" prohibits to crawl anything, and says
-// so where the Allow and Disallow lines do not.
-func (im *importer) closesAll(f *acap.File) bool {
+// noteProhibited notes that ACAP records prohibit everyone to crawl what the groups leave
+// open to some.
+func (im *importer) noteProhibited(f *acap.File) {
+	open := func(pattern string) bool {
+		p, ok := foreignPattern(pattern)
+		return ok && (im.f.byToken["*"] == nil || slices.ContainsFunc(im.f.groups, func(g *foreignGroup) bool {
+			return !slices.ContainsFunc(g.rules, func(r foreignRule) bool { return !r.allow && r.pattern.Covers(p) })
+		}))
+	}
 	for i := range f.Records {
-		rec := &f.Records[i]
-		if !slices.Contains(rec.Crawlers, "*") {
-			continue
-		}
-		for j := range rec.Fields {
-			fd := &rec.Fields[j]
-			if (!fd.Allow || fd.Unreadable) && slices.ContainsFunc(fd.Parts, func(p acap.Part) bool { return p.Usage == policy.Crawl }) {
-				if im.f.byToken["*"] == nil && len(im.f.groups) > 0 {
-					im.f.note(fd.Line, "what ACAP records prohibit to crawl holds for all crawlers in the policy; those that do not know ACAP do not read it in this file")
-				}
-				return true
+		for j := range f.Records[i].Fields {
+			fd := &f.Records[i].Fields[j]
+			if slices.Contains(f.Records[i].Crawlers, "*") && prohibits(fd) && speaksOfCrawl(fd) && slices.ContainsFunc(fd.Patterns, open) {
+				im.f.note(fd.Line, "what ACAP records prohibit to crawl holds for all crawlers in the policy; those that do not know ACAP do not read it in this file")
+				return
 			}
 		}
 	}
-	return false
 }
 
 // closedToOthers reports whether a permission to crawl is left out, as a Disallow line
 // closes what it would open.
 func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p pathpattern.Pattern) bool {
-	if !f.Allow || f.Unreadable {
+	if prohibits(f) {
 		return false
 	}
 	for _, a := range audience {
@@ -207,7 +226,7 @@ func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p 
 
 func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathpattern.Pattern) {
 	s := policy.Statement{
-		Pos: policy.Pos{Line: f.Line, Column: 1}, Allow: f.Allow && !f.Unreadable, Usage: part.Usage, Pattern: p, Resource: f.Set, Local: f.Local,
+		Pos: policy.Pos{Line: f.Line, Column: 1}, Allow: !prohibits(f), Usage: part.Usage, Pattern: p, Resource: f.Set, Local: f.Local,
 	}
 	if s.Allow {
 		s.Qualifiers = part.Qualifiers

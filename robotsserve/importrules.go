@@ -39,7 +39,7 @@ func (im *importer) groups() {
 // robots.txt, a group stands in the place of that of "*" (RFC 9309 section 2.2.1); in a
 // policy, rules add up.
 func (im *importer) opens(gs []*foreignGroup, star *foreignGroup) bool {
-	return im.closed || im.inherits(gs, star, func(g *foreignGroup) bool {
+	return im.inherits(gs, star, func(g *foreignGroup) bool {
 		return slices.ContainsFunc(g.rules, func(r foreignRule) bool { return !r.allow })
 	})
 }
@@ -144,6 +144,9 @@ func (im *importer) rule(audience []policy.Audience, gs []*foreignGroup, opens b
 	r.Statements = append(r.Statements, im.settle(rules)...)
 	if opens && !slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Allow && s.Pattern == pathpattern.All }) {
 		r.Statements = append(r.Statements, crawl(true, pathpattern.All))
+	}
+	if audience[0].Kind == policy.ForToken && slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Allow }) {
+		im.permitted = append(im.permitted, audience...)
 	}
 	im.delay(&r, g)
 	r.NoCrawlDelay = r.CrawlDelay == 0 && im.inherits(gs, im.f.byToken["*"], func(g *foreignGroup) bool { return g.seconds() > 0 })

@@ -68,6 +68,40 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"",
 		},
 		{
+			"what a record says to everyone holds for crawlers with a group, but for those that a record of their own allows it", "ACAP 2.2",
+			"##ACAP version=1.0\nUser-agent: *\nDisallow: /x/\n\nUser-agent: Bingbot\nAllow: /\n\nUser-agent: GPTBot\nDisallow: /g/\n\nUser-agent: CCBot\nDisallow:\n\n" +
+				"ACAP-crawler: *\nACAP-disallow-crawl: /a/\n\nACAP-crawler: CCBot\nACAP-allow-crawl: /\n",
+			[]ask{
+				{"Bingbot", "", "/a/x", false}, {"Bingbot", "", "/x/", true}, {"GPTBot", "", "/a/x", false}, {"GPTBot", "", "/g/", false}, {"GPTBot", "", "/x/", true},
+				{"CCBot", "", "/a/x", true}, {"CCBot", "", "/x/", true}, {"", "", "/a/x", false}, {"", "", "/x/", false}, {"", "", "/b", true},
+			},
+			"holds for all crawlers in the policy",
+		},
+		{
+			"of crawlers with one group, a record is for one", "ACAP 2.3.1",
+			"##ACAP version=1.0\nUser-agent: Bingbot\nUser-agent: GPTBot\nAllow: /a/\nDisallow: /\n\nACAP-crawler: GPTBot\nACAP-disallow-crawl: /a/\n",
+			[]ask{{"Bingbot", "", "/a/x", true}, {"GPTBot", "", "/a/x", false}, {"Bingbot", "", "/b", false}},
+			"",
+		},
+		{
+			"of a permission and a prohibition of one pattern, the prohibition stays", "ACAP 2.4.5",
+			"##ACAP version=1.0\nACAP-crawler: *\nACAP-allow-crawl: /a/\nACAP-disallow-crawl: /a/\n",
+			[]ask{{"", "", "/a/x", false}, {"", "", "/b", true}},
+			"",
+		},
+		{
+			"a permission with a qualifier that is none is no permission", "ACAP 2.5",
+			"##ACAP version=1.0\nACAP-crawler: *\nACAP-allow-crawl: /a/ time-limit=for-a-while\n",
+			[]ask{{"", "", "/a/x", false}, {"", "", "/b", true}},
+			"",
+		},
+		{
+			"a group of a purpose that opens a part of what everyone may not crawl", "draft-illyes-rep-purpose-00, starter of rule groups",
+			"User-agent: *\nDisallow: /a/\n\nUser-Agent-Purpose: training\nDisallow: /a/b/\n",
+			[]ask{{"", "training", "/a/b/x", false}, {"", "training", "/a/x", false}, {"", "", "/a/x", false}},
+			"this line also holds for clients that name the purpose training",
+		},
+		{
 			"preferences of a group that has none of its own", "RFC 9309 section 2.2.1",
 			"User-agent: *\nContent-Usage: train-ai=n\nDisallow: /a/\n\nUser-agent: GPTBot\nDisallow: /b/\n",
 			[]ask{{"GPTBot", "", "/a/x", true}, {"GPTBot", "", "/b/x", false}},

@@ -140,6 +140,29 @@ func TestPurposesOfCrawlersLikeEveryone(t *testing.T) {
 	}
 }
 
+// A crawler of two purposes combines their groups, and of preferences the longest path
+// holds: what one group forbids, no longer path of the other may allow.
+func TestPurposesOfOtherPreferences(t *testing.T) {
+	prefer := func(name string, allow bool, pattern string) policy.Rule {
+		return policy.Rule{
+			For:        []policy.Audience{{Kind: policy.ForPurpose, Name: name}},
+			Statements: []policy.Statement{{Allow: allow, Usage: policy.TrainAI, Pattern: pathpattern.MustParse(pattern)}},
+		}
+	}
+	spec := &policy.Spec{
+		Publish: policy.Publish{UserAgentPurpose: policy.On, ContentUsage: policy.On},
+		Rules:   []policy.Rule{prefer("news", false, "/"), prefer("news", true, "/open/"), prefer("sport", false, "/open/")},
+	}
+	f, problems := Render(compile(t, spec), "", Options{})
+	read := readPurposes(string(f.Body), []string{"news", "sport"})
+	if got, n := read.Extension("content-usage", "purpose", "/open/x"); got != "train-ai=n" || n != 1 || strings.Contains(string(f.Body), "train-ai=y") {
+		t.Errorf("%q, %d lines, in\n%s", got, n, f.Body)
+	}
+	if got := codes(problems); !slices.Equal(got, []string{"hint purpose-groups-differ 0"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestPurposeNames(t *testing.T) {
 	spec := &policy.Spec{Crawlers: policytest.Crawlers, Publish: policy.Publish{UserAgentPurpose: policy.On}}
 	for _, name := range []string{"*", "2ai", "AlphaBot", "AlphaBot2", "fine-2"} {

@@ -133,6 +133,7 @@ func (c *converter) accept(ds policyfile.Diagnostics) bool {
 		}
 		r.Statements = left
 	}
+	c.im.DropEmptyRules()
 	return did
 }
 

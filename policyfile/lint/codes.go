@@ -14,7 +14,7 @@ var codes = []Code{
 	{"changes-nothing", policy.Warning, "A line that changes nothing"},
 	{"tie", policy.Warning, "Two lines say the opposite"},
 	{"hidden-noindex", policy.Warning, "A noindex that nobody sees"},
-	{"training-may-crawl", policy.Warning, "Training is disallowed, but training crawlers may crawl"},
+	{"training-may-crawl", policy.Hint, "Training is disallowed, but training crawlers may crawl"},
 	{"dual-use-crawler", policy.Warning, "A crawler that trains among other things"},
 	{"exemption-not-published", policy.Warning, "An exception that headers and pages cannot express"},
 	{"qualifier-dropped", policy.Warning, "A qualifier that only ACAP can express"},

@@ -23,7 +23,7 @@ func (l *linter) regexps() {
 		if err != nil {
 			return
 		}
-		sign := regexpSigns.FindString(text)
+		sign := regexpSign(text)
 		if sign == "" {
 			return
 		}
@@ -36,7 +36,13 @@ func (l *linter) regexps() {
 }
 
 // IsRegexp reports whether a text looks like a regular expression.
-func IsRegexp(text string) bool { return regexpSigns.MatchString(text) }
+func IsRegexp(text string) bool { return regexpSign(text) != "" }
+
+// regexpSign is what makes a text look like one. Two dots before a "*" are those of an
+// address: "/compare/*..*" is for two versions with ".." between them.
+func regexpSign(text string) string {
+	return regexpSigns.FindString(strings.ReplaceAll(text, "..", ""))
+}
 
 var (
 	anyCharacters = regexp.MustCompile(`(?:\\[dwsS]|\[[^\]]*\]|\.)[*+]\??|\\[dwsS]`)
