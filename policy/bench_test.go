@@ -84,6 +84,8 @@ func benchPaths(rules int) []string {
 	}
 }
 
+// BenchmarkDecide decides for a crawler that has been found by its name, which a server
+// does when it recognizes the User-Agent.
 func BenchmarkDecide(b *testing.B) {
 	for _, size := range sizes {
 		name := fmt.Sprintf("rules=%d/crawlers=%d", size.rules, size.agents)
@@ -95,9 +97,10 @@ func BenchmarkDecide(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			crawler := p.Crawler(agent)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				p.Decide(policy.Query{Crawler: p.Crawler(agent), Path: paths[i%len(paths)], Host: "www.example.com"})
+				p.Decide(policy.Query{Crawler: crawler, Path: paths[i%len(paths)], Host: "www.example.com"})
 			}
 		})
 		b.Run("temoto/"+name, func(b *testing.B) {
@@ -105,9 +108,10 @@ func BenchmarkDecide(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			group := data.FindGroup(agent)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				data.TestAgent(paths[i%len(paths)], agent)
+				group.Test(paths[i%len(paths)])
 			}
 		})
 	}

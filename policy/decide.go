@@ -66,7 +66,7 @@ type search struct {
 // list holds its first elements without the heap. The zero value is empty.
 type list[T any] struct {
 	n     int
-	first [6]T
+	first [4]T
 	rest  []T
 }
 
@@ -77,6 +77,12 @@ func (l *list[T]) add(x T) {
 		l.rest = append(l.rest, x)
 	}
 	l.n++
+}
+
+// drop removes the last element.
+func (l *list[T]) drop() {
+	l.n--
+	l.rest = l.rest[:max(0, l.n-len(l.first))]
 }
 
 func (l *list[T]) at(i int) *T {
@@ -139,15 +145,15 @@ func (s *search) askAtom(q *Query, path string, r *reach, hosts []int32, u Usage
 			if x == nil || !b.condition.holds(q) {
 				continue
 			}
-			f := found{
-				scope:  scope{r.tier, &r.audience, s.p.hosts.rank(h), direct},
-				length: none, prefix: none, permission: none,
-			}
 			in := s.found.n
-			x.Matches(path, func(e *entry) { s.take(&f, e, in) })
-			if f.hits > 0 {
-				s.found.add(f)
+			s.found.add(found{length: none, prefix: none, permission: none})
+			f := s.found.at(in)
+			x.Matches(path, func(e *entry) { s.take(f, e, in) })
+			if f.hits == 0 {
+				s.found.drop()
+				continue
 			}
+			f.scope = scope{r.tier, &r.audience, s.p.hosts.rank(h), direct}
 		}
 	}
 }

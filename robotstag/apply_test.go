@@ -3,10 +3,13 @@
 package robotstag
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
 // apply puts the values of members into a header that holds the lines of one
@@ -205,6 +208,18 @@ func TestMergeLimits(t *testing.T) {
 	// What everyone's member has no room for is not taken for said.
 	if got, problems := apply(list("*", "noindex", "ourbot", "foo:2"), Usage{}, RobotsTagField, "*;foo=1, *;foo=2"); !slices.Equal(got, []string{"*;noindex;foo=1, ourbot;foo=2"}) || !slices.Equal(problems, []Kind{RuleLost}) {
 		t.Errorf("%q, %v", got, problems)
+	}
+	// What the upstream says to everyone can leave no room for a crawler of the policy.
+	var full []Member
+	for i := range (Limit - 20) / len("crawler-0000;noindex, ") {
+		full = append(full, Member{fmt.Sprintf("crawler-%04d", i), robotsrule.Of("noindex")})
+	}
+	for i := range full[len(full)-5:] {
+		full[len(full)-1-i].Rules = robotsrule.Of("nosnippet")
+	}
+	if got, problems := apply(full, Usage{}, RobotsTagField, "*;unavailable_after=@4102444800;noarchive"); !slices.Contains(problems, TooLong) ||
+		!strings.HasPrefix(got[0], "*;nosnippet;noarchive;unavailable_after=@4102444800, crawler-0000;noindex, ") || length(got) > Limit {
+		t.Errorf("%v, %.200q", problems, got)
 	}
 	many := make([]string, 300)
 	for i := range many {

@@ -73,8 +73,9 @@ type member struct {
 }
 
 // compose writes the field for v's members and the upstream's together. What
-// does not fit in Limit is left out and reported: everyone's member is put in first,
-// then v's in the order of their tokens, then the upstream's.
+// does not fit in Limit is reported: everyone's member is put in first, then v's in the
+// order of their tokens, then the upstream's. A member of v's that does not fit is said
+// to everyone instead; one of the upstream's is left out.
 func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	star := v.star.Union(upstream[Everyone]).Restrictive()
 	ours, theirs := f.tokens(v, upstream)
@@ -83,15 +84,25 @@ func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 		// beside the noindex of the other.
 		star = star.WithoutEmbedding()
 	}
-	w := writer{field: f}
-	star = w.put(Everyone, star)
-	for _, m := range ours {
-		w.put(m.Token, m.Rules.Restrictive().Beyond(star))
+	w := f.write(&star, ours)
+	for problems := w.problems; !w.over.IsEmpty(); w.problems = problems {
+		star = star.Union(w.over.WithoutEmbedding())
+		w = f.write(&star, ours)
 	}
 	for _, m := range theirs {
 		w.put(m.Token, m.Rules.Restrictive().Beyond(star))
 	}
 	return w.lines(), w.problems
+}
+
+// write writes everyone's member and v's, and leaves in star what is now said to everyone.
+func (f *field) write(star *robotsrule.Set, ours []Member) writer {
+	w := writer{field: f}
+	*star = w.put(Everyone, *star)
+	for _, m := range ours {
+		w.put(m.Token, m.Rules.Restrictive().Beyond(*star))
+	}
+	return w
 }
 
 // tokens gives the audiences other than everyone that the field can name: v's,
@@ -124,6 +135,7 @@ type writer struct {
 	field    *field
 	members  []member
 	used     int
+	over     robotsrule.Set // known rules that do not fit
 	problems []Problem
 }
 
@@ -138,8 +150,12 @@ func (w *writer) put(token string, rules robotsrule.Set) robotsrule.Set {
 		rules = rules.WithoutUnknown()
 		text, lost = w.field.member(token, rules)
 	}
-	if text == "" || !w.fits(text) {
-		rules, text = robotsrule.Set{}, ""
+	if !w.fits(text) {
+		w.over = w.over.Union(rules)
+		text = ""
+	}
+	if text == "" {
+		rules = robotsrule.Set{}
 	}
 	for _, l := range lost {
 		w.problems = addProblem(w.problems, RuleLost, w.field.name, l)

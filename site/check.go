@@ -134,7 +134,7 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 				problems = append(problems, policy.Problem{
 					Severity: policy.Error, Code: codeHeaderTooLarge, Pos: sm.pos,
 					Message: fmt.Sprintf("the %s header for %s is longer than the %d bytes that readers must look at, "+
-						"and they would miss the rest of it; name fewer crawlers, write it in a rule with \"for: everyone\", or write \"headers tailored\" in the Caddyfile, which sends each crawler only its own",
+						"and what does not fit would be said to everyone; name fewer crawlers, write it in a rule with \"for: everyone\", or write \"headers tailored\" in the Caddyfile, which sends each crawler only its own",
 						p.Field, sm.path, robotstag.Limit),
 				})
 			}

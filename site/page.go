@@ -306,7 +306,7 @@ func (ps *pages) build(tailored bool, q policy.Query, t target) *Page {
 		usage.Earlier = ps.exact.Spec().Publish.ContentUsage == policy.Both
 	}
 	if len(all) > 0 || usage != (robotstag.Usage{}) {
-		// What does not fit or cannot be written was reported at load.
+		// What cannot be written was reported at load, and what does not fit is said to everyone.
 		pg.Values, _ = robotstag.Build(all, usage, q.Now)
 	}
 	pg.Rights = ps.registers.rightsOf(t)
