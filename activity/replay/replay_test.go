@@ -308,6 +308,26 @@ func TestLimitsAreNotReplayed(t *testing.T) {
 	}
 }
 
+// A query is shown where a rule decides by it, and nowhere else.
+func TestQueriesThatMatterAreShown(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "access.log")
+	var log strings.Builder
+	for _, target := range []string{"/a?print=1", "/a?print=1", "/a?token=secret", "/private/x?token=secret", "/private/x"} {
+		fmt.Fprintf(&log, `192.0.2.7 - - [22/Nov/2026:10:34:56 +0100] "GET %s HTTP/1.1" 200 9 "-" "CCBot/2.0"`+"\n", target)
+	}
+	if err := os.WriteFile(name, []byte(log.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Run(t.Context(), Options{New: load(t, "new.yaml", "version: 1\nrules:\n  - for: CCBot\n    disallow: {crawl: [/private/, \"/*?print=\"]}\n    enforce: block\n"), Files: []string{name}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(r.NewlyRefused[0].Paths); got != "[{/a?print=1 2} {/private/x 2}]" {
+		t.Errorf("paths: %s", got)
+	}
+}
+
 func TestHTMLEscapesWhatStrangersChoose(t *testing.T) {
 	t.Parallel()
 	const evil = `<img src=x onerror=alert(1)>"'&`

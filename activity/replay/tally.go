@@ -84,7 +84,8 @@ func (t *tally) span(at time.Time) {
 	}
 }
 
-func (t *tally) add(at time.Time, requests, bytes int64, k key, target string) {
+// add counts requests for a path, with a query if that matters.
+func (t *tally) add(at time.Time, requests, bytes int64, k key, path string) {
 	c := t.lastCount
 	if c == nil || k != t.lastKey {
 		if c = t.counts[k]; c == nil {
@@ -96,8 +97,7 @@ func (t *tally) add(at time.Time, requests, bytes int64, k key, target string) {
 	c.requests += requests
 	c.bytes += bytes
 	t.days[dayKey{at.Unix() / 86400, k.new.decision}] += requests
-	path, _, _ := strings.Cut(target, "?")
-	if path == "/robots.txt" {
+	if plain, _, _ := strings.Cut(path, "?"); plain == "/robots.txt" {
 		c.robots += requests
 	}
 	if k.interesting() {

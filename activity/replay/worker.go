@@ -117,6 +117,12 @@ func (w *worker) record(r *accesslog.Record) {
 	if d.new.decision == activity.Allowed && w.new.limits(q, named, c.purposes[0], identify) {
 		t.limited++
 	}
+	if plain, _, ok := strings.Cut(target, "?"); ok && d.interesting() {
+		q.Path = plain
+		if w.decide(q, named, before, c.purposes, identify).key == d.key {
+			target = plain // the query does not matter
+		}
+	}
 	t.add(r.Time, 1, r.Bytes, d.key, target)
 	if w.options.Decided != nil {
 		w.options.Decided(r, d.verdict())
