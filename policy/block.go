@@ -24,6 +24,8 @@ type condition struct {
 	purposes []string
 }
 
+func (r *Rule) condition() condition { return condition{r.Identity, foldedAll(r.UsagePurposes)} }
+
 // blockSource is the rules that share audiences, hosts and condition.
 type blockSource struct {
 	id        int
@@ -157,19 +159,21 @@ func (f *facets) add(g *facets) {
 		f.usages[u] = append(f.usages[u], g.usages[u]...)
 	}
 	for name, es := range g.apps {
-		if f.apps == nil {
-			f.apps = map[string][]pathpattern.Entry[*AppDirective]{}
-		}
-		f.apps[name] = append(f.apps[name], es...)
+		put(&f.apps, name, es...)
 	}
 	for name, es := range g.engines {
-		if f.engines == nil {
-			f.engines = map[string][]pathpattern.Entry[engineValue]{}
-		}
-		f.engines[name] = append(f.engines[name], es...)
+		put(&f.engines, name, es...)
 	}
 	f.delay = append(f.delay, g.delay...)
 	f.limit = append(f.limit, g.limit...)
+}
+
+// put adds to the list of a name in a map that may be nil.
+func put[T any](m *map[string][]T, name string, values ...T) {
+	if *m == nil {
+		*m = map[string][]T{}
+	}
+	(*m)[name] = append((*m)[name], values...)
 }
 
 func (c *compiler) compile(cond condition, f *facets) *block {

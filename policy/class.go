@@ -218,6 +218,11 @@ func (p *Policy) WithPurpose(c *Class, purpose string) Class {
 // Rules lists the rules that reach the class in a tier, in the order of the
 // file.
 func (p *Policy) Rules(c *Class, t Tier) []*Rule {
+	return p.rulesOf(c, t, func(int32) bool { return true })
+}
+
+// rulesOf is Rules without those to which keep says no.
+func (p *Policy) rulesOf(c *Class, t Tier, keep func(int32) bool) []*Rule {
 	var ids []int32
 	for _, r := range c.reach {
 		if r.tier == t {
@@ -225,10 +230,11 @@ func (p *Policy) Rules(c *Class, t Tier) []*Rule {
 		}
 	}
 	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	rules := make([]*Rule, len(ids))
-	for i, r := range ids {
-		rules[i] = &p.spec.Rules[r]
+	var rules []*Rule
+	for _, id := range slices.Compact(ids) {
+		if keep(id) {
+			rules = append(rules, &p.spec.Rules[id])
+		}
 	}
 	return rules
 }
@@ -239,16 +245,24 @@ func (p *Policy) Rules(c *Class, t Tier) []*Rule {
 // usage purposes are among them only if they match the purpose, which is in lower
 // case or empty.
 func (p *Policy) Statements(c *Class, u Usage, purpose string) []Applied {
+	q := Query{Identity: Verified}
+	if purpose != "" {
+		q.Purposes = []string{purpose}
+	}
+	return p.applied(c, &q, u)
+}
+
+// applied lists what the policy states about a usage to a class for a query, whatever
+// its path, in the order of the file.
+func (p *Policy) applied(c *Class, q *Query, u Usage) (all []Applied) {
 	usages := []Usage{u}
 	if fallback, ok := u.fallback(); ok {
 		usages = append(usages, fallback)
 	}
-	var all []Applied
-	var order []int32
-	for _, reached := range c.reach {
-		for _, id := range reached.rules {
+	for _, r := range c.reach {
+		for _, id := range r.rules {
 			rule := &p.spec.Rules[id]
-			if !rule.speaksOf(purpose) {
+			if cond := rule.condition(); !cond.holds(q) {
 				continue
 			}
 			for _, h := range c.hosts.hosts {
@@ -257,28 +271,14 @@ func (p *Policy) Statements(c *Class, u Usage, purpose string) []Applied {
 				}
 				for i := range rule.Statements {
 					if s := &rule.Statements[i]; slices.Contains(usages, s.Usage) {
-						order = append(order, id)
-						all = append(all, Applied{rule, s, reached.audience, reached.tier, int(p.hosts.rank(h)), s.Usage == u})
+						all = append(all, Applied{rule, s, r.audience, r.tier, int(p.hosts.rank(h)), s.Usage == u, id})
 					}
 				}
 			}
 		}
 	}
-	return inOrder(all, order)
-}
-
-// inOrder sorts statements by the places of their rules in the file.
-func inOrder(all []Applied, places []int32) []Applied {
-	by := make([]int, len(all))
-	for i := range by {
-		by[i] = i
-	}
-	slices.SortStableFunc(by, func(i, j int) int { return cmp.Compare(places[i], places[j]) })
-	sorted := make([]Applied, len(all))
-	for i, j := range by {
-		sorted[i] = all[j]
-	}
-	return sorted
+	slices.SortStableFunc(all, func(a, b Applied) int { return cmp.Compare(a.place, b.place) })
+	return all
 }
 
 // Rank is rules that name the crawlers of a class, and its host, equally
@@ -295,35 +295,10 @@ func (p *Policy) Ranks(c *Class) []Rank {
 	var ranks []Rank
 	for tier := range numTiers {
 		for _, h := range c.hosts.hosts {
-			var ids []int32
-			for _, r := range c.reach {
-				if r.tier == tier {
-					ids = append(ids, slices.DeleteFunc(slices.Clone(r.rules), func(id int32) bool { return !p.names(id, h) })...)
-				}
-			}
-			slices.Sort(ids)
-			rank := Rank{Tier: tier}
-			for _, id := range slices.Compact(ids) {
-				rank.Rules = append(rank.Rules, &p.spec.Rules[id])
-			}
-			if rank.Rules != nil {
-				ranks = append(ranks, rank)
+			if rules := p.rulesOf(c, tier, func(id int32) bool { return p.names(id, h) }); rules != nil {
+				ranks = append(ranks, Rank{tier, rules})
 			}
 		}
 	}
 	return ranks
-}
-
-// speaksOf reports whether a rule applies to queries that name a purpose; an
-// empty one stands for none.
-func (r *Rule) speaksOf(purpose string) bool {
-	if len(r.UsagePurposes) == 0 {
-		return true
-	}
-	for _, u := range r.UsagePurposes {
-		if purpose != "" && matchPurpose(lower(u), purpose) {
-			return true
-		}
-	}
-	return false
 }

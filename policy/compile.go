@@ -82,20 +82,14 @@ func (c *compiler) group() {
 		}
 		for j := range r.AppDirectives {
 			d := &r.AppDirectives[j]
-			if f.apps == nil {
-				f.apps = map[string][]pathpattern.Entry[*AppDirective]{}
-			}
-			f.apps[d.App] = append(f.apps[d.App], pathpattern.Entry[*AppDirective]{Pattern: d.Pattern, Value: d})
+			put(&f.apps, d.App, pathpattern.Entry[*AppDirective]{Pattern: d.Pattern, Value: d})
 			if !slices.Contains(p.apps, d.App) {
 				p.apps = append(p.apps, d.App)
 			}
 		}
 		for j := range r.EngineRules {
 			e := &r.EngineRules[j]
-			if f.engines == nil {
-				f.engines = map[string][]pathpattern.Entry[engineValue]{}
-			}
-			f.engines[e.Name] = append(f.engines[e.Name], pathpattern.Entry[engineValue]{Pattern: e.Pattern, Value: engineValue{e.Rule, e, r}})
+			put(&f.engines, e.Name, pathpattern.Entry[engineValue]{Pattern: e.Pattern, Value: engineValue{e.Rule, e, r}})
 			if !slices.Contains(p.engines, e.Name) {
 				p.engines = append(p.engines, e.Name)
 			}
@@ -128,13 +122,12 @@ func (c *compiler) source(r *Rule) *blockSource {
 	}
 	slices.Sort(hosts)
 	hosts = slices.Compact(hosts)
-	purposes := foldedAll(r.UsagePurposes)
-	key := fmt.Sprintf("%q %v %d %q", audiences, hosts, r.Identity, purposes)
+	cond := r.condition()
+	key := fmt.Sprintf("%q %v %d %q", audiences, hosts, cond.identity, cond.purposes)
 	b := c.blocks[key]
 	if b == nil {
 		b = &blockSource{
-			id: len(c.order), audiences: audiences, hosts: hosts,
-			condition: condition{r.Identity, purposes},
+			id: len(c.order), audiences: audiences, hosts: hosts, condition: cond,
 		}
 		c.blocks[key] = b
 		c.order = append(c.order, b)

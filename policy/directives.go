@@ -89,18 +89,23 @@ func (p *Policy) AppDirective(q Query, app string) *AppDirective {
 // It is nil for none, also where a rule says "crawl-delay: none". The query's
 // path and usage are not looked at.
 func (p *Policy) CrawlDelay(q Query) *Rule {
-	var found *Rule
-	p.ranks(&q, func(blocks []placed) bool {
+	r := p.strictest(&q, func(b *block) *Rule { return b.delay }, longerDelay)
+	if r == nil || r.CrawlDelay == 0 {
+		return nil
+	}
+	return r
+}
+
+// strictest returns a rule of the first rank that has one, of several the strictest.
+func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *Rule) *Rule) (found *Rule) {
+	p.ranks(q, func(blocks []placed) bool {
 		for _, b := range blocks {
-			if b.delay != nil {
-				found = longerDelay(found, b.delay)
+			if r := of(b.block); r != nil {
+				found = stricter(found, r)
 			}
 		}
 		return found != nil
 	})
-	if found == nil || found.CrawlDelay == 0 {
-		return nil
-	}
 	return found
 }
 

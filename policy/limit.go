@@ -39,19 +39,11 @@ func (l Limit) String() string {
 // audience, then host; of several the one with the stricter limit. It is nil for none,
 // also where a rule says "limit: none". The query's path and usage are not looked at.
 func (p *Policy) Limit(q Query) *Rule {
-	var found *Rule
-	p.ranks(&q, func(blocks []placed) bool {
-		for _, b := range blocks {
-			if b.limit != nil {
-				found = stricterLimit(found, b.limit)
-			}
-		}
-		return found != nil
-	})
-	if found == nil || found.Limit.IsZero() {
+	r := p.strictest(&q, func(b *block) *Rule { return b.limit }, stricterLimit)
+	if r == nil || r.Limit.IsZero() {
 		return nil
 	}
-	return found
+	return r
 }
 
 // stricterLimit is the rule with the stricter limit; "none" is the least strict.

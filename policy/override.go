@@ -18,6 +18,8 @@ type Applied struct {
 	Tier      Tier     // how closely Audience names the crawlers
 	Host      int      // how narrowly the rule names the host: the greater the narrower, 0 for every host
 	Direct    bool     // it names the usage asked for, not Present in its stead
+
+	place int32 // of Rule, in Spec.Rules
 }
 
 // AudienceName is the audience as the rule writes it.

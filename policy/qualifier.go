@@ -135,23 +135,14 @@ var qualifierTable = []qualifierSyntax{
 	},
 }
 
-// QualifierNames lists the qualifiers in the order of the documents.
-func QualifierNames() []QualifierName {
-	names := make([]QualifierName, len(qualifierTable))
-	for i, s := range qualifierTable {
-		names[i] = s.name
-	}
-	return names
-}
-
-// QualifierValues says in words which values a qualifier takes.
-func QualifierValues(name QualifierName) string {
+// AllQualifiers calls yield with every qualifier, in the order of the documents, and
+// with the values that it takes, in words.
+func AllQualifiers(yield func(name QualifierName, values string) bool) {
 	for _, s := range qualifierTable {
-		if s.name == name {
-			return s.value
+		if !yield(s.name, s.value) {
+			return
 		}
 	}
-	return ""
 }
 
 // QualifiersOf lists the qualifiers that a usage can take.

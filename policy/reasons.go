@@ -44,36 +44,12 @@ func (p *Policy) Outcome(matching []Applied, now time.Time) Decision {
 }
 
 // matching lists the statements about a usage that match a query.
-func (p *Policy) matching(q *Query, path string, u Usage) (all []Applied) {
+func (p *Policy) matching(q *Query, path string, u Usage) []Applied {
 	c := p.ClassOf(q.Crawler, q.Host)
 	for _, name := range q.Purposes {
 		c = p.WithPurpose(&c, name)
 	}
-	usages := []Usage{u}
-	if fallback, ok := u.fallback(); ok {
-		usages = append(usages, fallback)
-	}
-	for _, r := range c.reach {
-		for _, id := range r.rules {
-			rule := &p.spec.Rules[id]
-			cond := condition{rule.Identity, foldedAll(rule.UsagePurposes)}
-			if !cond.holds(q) {
-				continue
-			}
-			for i := range rule.Statements {
-				s := &rule.Statements[i]
-				if !slices.Contains(usages, s.Usage) || !s.Pattern.Match(path) {
-					continue
-				}
-				for _, h := range c.hosts.hosts {
-					if p.names(id, h) {
-						all = append(all, Applied{rule, s, r.audience, r.tier, int(p.hosts.rank(h)), s.Usage == u})
-					}
-				}
-			}
-		}
-	}
-	return all
+	return slices.DeleteFunc(p.applied(&c, q, u), func(a Applied) bool { return !a.Statement.Pattern.Match(path) })
 }
 
 // weigh decides among statements that all match.

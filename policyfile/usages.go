@@ -43,15 +43,14 @@ var qualifiedFields = append(fields[*qualified]{
 
 // qualifierFields are the qualifiers of ACAP 1.0 section 2.5 as keys of a map.
 func qualifierFields[T any](into func(T) *[]qualifierText) fields[T] {
-	names := policy.QualifierNames()
-	fs := make(fields[T], 0, len(names))
-	for _, name := range names {
-		values := textShape(policy.QualifierValues(name), "")
+	var fs fields[T]
+	for name, accepted := range policy.AllQualifiers {
+		values := textShape(accepted, "")
 		if name == policy.QualifierProhibitedModification {
 			values = oneOrMore(values)
 		}
 		fs = append(fs, field[T]{
-			name: string(name), about: "a condition of the permission: " + policy.QualifierValues(name), shape: values,
+			name: string(name), about: "a condition of the permission: " + accepted, shape: values,
 			read: func(p *parser, key, value *yaml.Node, t T) {
 				list := into(t)
 				if name != policy.QualifierProhibitedModification {
