@@ -81,6 +81,15 @@ func serve(d *drawing) *served {
 	return &served{drawing: d, head: deflate(d.head, false), tail: deflate(d.tail, true)}
 }
 
+// memory is about how many bytes it takes. s may be nil.
+func (s *served) memory() int {
+	const rest = 1 << 10
+	if s == nil {
+		return rest
+	}
+	return rest + len(s.drawing.first) + len(s.drawing.head) + len(s.drawing.tail) + len(s.head) + len(s.tail)
+}
+
 // fill puts what depends on the host before and between the parts of the drawing.
 // Nothing that grows with the policy is copied.
 func (s *served) fill(v varying) *contents {

@@ -15,8 +15,12 @@ import (
 )
 
 // maxMerged is how many merged files a Server keeps, at least the half of them
-// the latest. An upstream decides how many there are to make.
-const maxMerged = 32
+// the latest, and maxMergedBytes how much memory they take. An upstream decides how
+// many there are to make.
+const (
+	maxMerged      = 4096
+	maxMergedBytes = 32 << 20
+)
 
 // Merging with a file of thousands of groups takes a second or two. It goes on in the
 // background, for one file at a time while others wait, and a request waits for it for
@@ -32,6 +36,7 @@ type mergedSites struct {
 	mu      sync.Mutex
 	recent  map[mergedKey]*mergedSite
 	earlier map[mergedKey]*mergedSite // dropped when recent is full
+	bytes   int                       // of recent, as far as they are merged
 	running int                       // files that are being merged, or wait for that
 	work    sync.Mutex                // held while one is merged
 	last    atomic.Pointer[filledMerge]
@@ -94,10 +99,13 @@ func (ms *mergedSites) find(k mergedKey) *mergedSite {
 }
 
 func (ms *mergedSites) add(k mergedKey, m *mergedSite) {
-	if ms.recent == nil || len(ms.recent) >= maxMerged/2 {
-		ms.earlier, ms.recent = ms.recent, map[mergedKey]*mergedSite{}
+	if ms.recent == nil || len(ms.recent) >= maxMerged/2 || ms.bytes >= maxMergedBytes/2 {
+		ms.earlier, ms.recent, ms.bytes = ms.recent, map[mergedKey]*mergedSite{}, 0
 	}
 	ms.recent[k] = m
+	if m.ready() {
+		ms.bytes += m.served.memory()
+	}
 }
 
 // of returns what a site and a file come to, and begins to merge them where nobody has.
@@ -119,6 +127,7 @@ func (ms *mergedSites) of(k mergedKey, merge func() *served) *mergedSite {
 			close(m.done)
 			ms.mu.Lock()
 			ms.running--
+			ms.bytes += m.served.memory()
 			ms.mu.Unlock()
 		}()
 		ms.work.Lock()

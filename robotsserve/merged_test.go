@@ -3,6 +3,7 @@
 package robotsserve
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"net/http/httptest"
 	"slices"
@@ -141,6 +142,34 @@ func TestMergeInTheBackground(t *testing.T) {
 }
 
 // A panic while merging is an error of that file alone.
+// Small merged files are kept for many sites, large ones up to a bound.
+func TestMergedFilesAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ size, files, merges, most int }{
+		{1 << 10, 1000, 1000, 1000},
+		{500 << 10, 200, 400, maxMergedBytes/(500<<10) + 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var ms mergedSites
+			merges := 0
+			for i := range 2 * c.files {
+				n := i % c.files
+				ms.of(mergedKey{other: [sha256.Size]byte{byte(n), byte(n >> 8)}}, func() *served {
+					merges++
+					return &served{drawing: &drawing{head: make([]byte, c.size)}}
+				})
+				synctest.Wait()
+				if n := len(ms.recent) + len(ms.earlier); n > c.most {
+					t.Fatalf("%d files of %d bytes are kept", n, c.size)
+				}
+			}
+			if merges != c.merges {
+				t.Errorf("%d merges of %d files of %d bytes, want %d", merges, c.files, c.size, c.merges)
+			}
+		})
+	}
+}
+
 func TestMergePanics(t *testing.T) {
 	s := NewServer(compile(t, manyStatements(1)), ServeOptions{})
 	var reported []policy.Problem
