@@ -71,7 +71,8 @@ func (c pageCell) changes() bool {
 }
 
 // TestPageConformance asks for pages in every combination of a method, a status,
-// a content coding, validators and the way in which they are written.
+// a content coding, validators and the way in which they are written. Without
+// ROBOTSPOLICY_LONG, each but the status 200 has its turn with a third of the rest.
 func TestPageConformance(t *testing.T) {
 	sites := map[string]string{}
 	for name, body := range pageRoutes {
@@ -81,9 +82,12 @@ func TestPageConformance(t *testing.T) {
 	for name := range pageRoutes {
 		t.Run(name, func(t *testing.T) {
 			n := 0
-			for _, coding := range pageCodings {
-				for _, validators := range pageValidators {
-					for _, status := range []int{200, 204, 206, 304, 404, 500} {
+			for i, coding := range pageCodings {
+				for j, validators := range pageValidators {
+					for k, status := range []int{200, 204, 206, 304, 404, 500} {
+						if k > 0 && (k+i+j)%3 != 0 && !caddytest.Long() {
+							continue
+						}
 						c := pageCell{route: name, coding: coding, validators: validators, status: status, chunks: "whole", head: pageHeads[n%len(pageHeads)]}
 						c.accept = []string{"gzip", "", "zstd"}[n%3]
 						s.pageMethods(t, c)

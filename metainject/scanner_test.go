@@ -467,7 +467,7 @@ func FuzzPieces(f *testing.F) {
 
 // randomPages and randomSeed make the random tests longer, and others.
 var (
-	randomPages = flag.Int("pages", 5_000, "random pages to hold against independent parsers")
+	randomPages = flag.Int("pages", 2_000, "random pages to hold against independent parsers")
 	randomSeed  = flag.Uint64("seed", 7, "for the random pages")
 )
 
@@ -476,7 +476,7 @@ func random(t *testing.T) (*rand.Rand, int) {
 	t.Helper()
 	n := *randomPages
 	if testing.Short() {
-		n = min(n, 2500)
+		n = min(n, 1000)
 	}
 	t.Logf("%d pages, seed %d", n, *randomSeed)
 	return rand.New(rand.NewPCG(*randomSeed, *randomSeed)), n

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	decisions = flag.Int("decisions", 100_000, "decisions to compare with the naive evaluator")
+	decisions = flag.Int("decisions", 40_000, "decisions to compare with the naive evaluator")
 	seed      = flag.Uint64("seed", 1, "seed of the random policies")
 )
 

@@ -130,7 +130,7 @@ func TestHostileFiles(t *testing.T) {
 	case testing.Short():
 		size /= 16
 	case os.Getenv("ROBOTSPOLICY_LONG") == "":
-		size /= 4
+		size /= 8
 	}
 	fill := func(unit string) []byte { return []byte(strings.Repeat(unit, size/len(unit))) }
 	for name, data := range map[string][]byte{

@@ -5,7 +5,6 @@ package robotsserve
 import (
 	"flag"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -20,17 +19,9 @@ import (
 )
 
 var (
-	policies = flag.Int("policies", 60, "random policies of each agreement test")
+	policies = flag.Int("policies", 40, "random policies of each agreement test")
 	seed     = flag.Uint64("seed", 1, "seed of the random policies")
 )
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if testing.Short() && *policies == 60 {
-		*policies = 40
-	}
-	os.Exit(m.Run())
-}
 
 // tokens are the crawlers asked about; the last is one that nobody knows.
 var tokens = append(slices.Clone(policytest.Tokens[:len(policytest.Tokens)-1]), "NobodyBot")

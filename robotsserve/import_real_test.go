@@ -57,9 +57,12 @@ func TestImportSaysTheSame(t *testing.T) {
 	total := map[string]int{}
 	for name, data := range realFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			paths := 200
-			if testing.Short() {
+			paths := 60
+			switch {
+			case testing.Short():
 				paths = 25
+			case os.Getenv("ROBOTSPOLICY_LONG") != "":
+				paths = 200
 			}
 			for k, n := range checkImport(t, names, data, paths) {
 				total[k] += n

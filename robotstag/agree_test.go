@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	agreements = flag.Int("agreements", 2_000, "pages whose headers are compared with the policy")
+	agreements = flag.Int("agreements", 800, "pages whose headers are compared with the policy")
 	seed       = flag.Uint64("seed", 1, "seed of the random policies")
 )
 

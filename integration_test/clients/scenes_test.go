@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
@@ -72,6 +73,20 @@ func scenesOf() []scene {
 		return scenes[:2]
 	}
 	return scenes
+}
+
+// scenesFor are those that the nth crawler plays: every third unless the run is a long
+// one, so that three crawlers in a row play them all.
+func scenesFor(nth int) (some []scene) {
+	if testing.Short() || caddytest.Long() {
+		return scenesOf()
+	}
+	for i, s := range scenes {
+		if (i+nth)%3 == 0 {
+			some = append(some, s)
+		}
+	}
+	return some
 }
 
 func (s scene) String() string {

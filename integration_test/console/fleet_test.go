@@ -68,7 +68,7 @@ func page(t *testing.T, address string) string {
 
 // TestFleet runs three Caddys and a real server of PromQL, and reads the console of one.
 func TestFleet(t *testing.T) {
-	if os.Getenv("ROBOTSPOLICY_LONG") == "" {
+	if !caddytest.Long() {
 		t.Skip("three servers and two metrics engines take half a minute: set ROBOTSPOLICY_LONG")
 	}
 	if testing.Short() {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/browser"
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
 var update = flag.Bool("update", false, "write the pictures of docs/console.md")
@@ -36,14 +37,15 @@ var shapes = []struct {
 	height int
 	dark   bool
 	script bool
+	always bool // also without ROBOTSPOLICY_LONG
 }{
-	{"desktop", 1280, 900, false, true},
-	{"desktop-dark", 1280, 900, true, true},
-	{"laptop", 1120, 760, false, true},
-	{"phone", 390, 844, false, true},
-	{"phone-dark", 390, 844, true, true},
-	{"narrow", 360, 700, false, true},
-	{"no-script", 1280, 900, false, false},
+	{"desktop", 1280, 900, false, true, false},
+	{"desktop-dark", 1280, 900, true, true, false},
+	{"laptop", 1120, 760, false, true, false},
+	{"phone", 390, 844, false, true, false},
+	{"phone-dark", 390, 844, true, true, true},
+	{"narrow", 360, 700, false, true, false},
+	{"no-script", 1280, 900, false, false, true},
 }
 
 // wrong is what a page must not have: parts that are wider than the window, and text
@@ -76,8 +78,8 @@ const wrong = `(() => {
 })()`
 
 // TestScreens looks at every screen on a desktop and a phone, light and dark, and
-// without JavaScript (a wide light and a narrow dark one, unless ROBOTSPOLICY_LONG is
-// set). Nothing may be cut off, overlap or be refused by the
+// without JavaScript (a narrow dark one, and a wide light one without JavaScript, unless
+// ROBOTSPOLICY_LONG is set). Nothing may be cut off, overlap or be refused by the
 // Content-Security-Policy, and axe-core finds nothing that keeps somebody out. With
 // ROBOTSPOLICY_SHOTS each is saved as a picture in that folder.
 func TestScreens(t *testing.T) {
@@ -92,8 +94,8 @@ func TestScreens(t *testing.T) {
 	}
 	b.Call("Log.enable", nil, nil)
 	b.Call("Runtime.enable", nil, nil)
-	for i, shape := range shapes {
-		if i%3 != 0 && os.Getenv("ROBOTSPOLICY_LONG") == "" && !*update {
+	for _, shape := range shapes {
+		if !shape.always && !caddytest.Long() && !*update {
 			continue
 		}
 		b.Screen(shape.width, shape.height, shape.dark)

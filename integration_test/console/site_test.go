@@ -96,6 +96,7 @@ func open(t *testing.T, text, more string) *newsroom {
 	n.console, n.site = "http://localhost:"+port+"/", "http://"+addrs[1]
 	if err := caddytest.Load(fmt.Sprintf(`{
 	admin off
+	persist_config off
 	auto_https off
 	storage file_system %s
 	robots_policy {

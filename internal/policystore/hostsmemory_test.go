@@ -14,12 +14,12 @@ import (
 )
 
 // A small policy file takes little memory, and a host that a client made up almost
-// none. There are 1,000 files, or as many as the total is meant for with
+// none. There are 500 files, or as many as the total is meant for with
 // ROBOTSPOLICY_LONG.
 func TestMemoryOfHosts(t *testing.T) {
 	const misses = 5000
 	const maxPerFile, maxPerMiss, maxTotal = 20 << 10, 300, 250 << 20
-	files := 1000
+	files := 500
 	if os.Getenv("ROBOTSPOLICY_LONG") != "" {
 		files = 10_000
 	}

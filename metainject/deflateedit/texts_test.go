@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	rounds = flag.Int("rounds", 30_000, "scale of the random tests")
+	rounds = flag.Int("rounds", 12_000, "scale of the random tests")
 	seed   = flag.Uint64("seed", 7, "of the random tests")
 )
 
