@@ -70,11 +70,6 @@ func (w *writer) resource(uri string) (host, path string) {
 	for _, role := range []string{"the-acap:credit:", "the-acap:link:"} {
 		uri = strings.TrimPrefix(uri, role)
 	}
-	for _, within := range []string{"the-acap:", "id:", "class:", "meta:"} {
-		if strings.HasPrefix(uri, within) {
-			return "", ""
-		}
-	}
 	if host, path = splitURL(uri, w.host); !strings.HasPrefix(path, "/") {
 		return "", ""
 	}

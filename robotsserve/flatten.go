@@ -116,7 +116,7 @@ func (f *flattening) add(p pathpattern.Pattern, s *stated) {
 	f.byStated[s] = append(f.byStated[s], int32(len(f.lines)))
 	l := line{pattern: p, of: s, order: order}
 	if !s.allow {
-		l.second = respell(p)
+		l.second, _ = respell(p)
 	}
 	f.lines = append(f.lines, l)
 }
@@ -319,7 +319,7 @@ func (f *flattening) needless(i int32, index *[2]*pathpattern.Index[[]int32]) bo
 		return false
 	}
 	same, others := index[kind(l.of.allow)], index[kind(!l.of.allow)]
-	var lengths []int // of the other kind, where it matches
+	var lengths []int // of both spellings of the other kind, where it matches
 	beaten := false
 	others.Overlapping(l.pattern, func(js []int32) {
 		for _, j := range js {
@@ -327,8 +327,8 @@ func (f *flattening) needless(i int32, index *[2]*pathpattern.Index[[]int32]) bo
 			if o.gone {
 				continue
 			}
-			lengths = append(lengths, o.len())
-			beaten = beaten || !l.of.allow && o.len() >= l.len() && o.sharesScope(l) && (literal(o.pattern) || !literal(l.pattern)) && o.pattern.Covers(l.pattern)
+			lengths = append(lengths, o.low(), o.high())
+			beaten = beaten || !l.of.allow && o.len() >= l.high() && o.sharesScope(l) && (literal(o.pattern) || !literal(l.pattern)) && o.pattern.Covers(l.pattern)
 		}
 	})
 	if beaten {
@@ -344,7 +344,7 @@ func (f *flattening) needless(i int32, index *[2]*pathpattern.Index[[]int32]) bo
 			if found || j == i || m.gone || !m.sharesScope(l) || literal(l.pattern) && !literal(m.pattern) {
 				continue
 			}
-			found = !slices.ContainsFunc(lengths, func(n int) bool { return between(n, m.len(), l.len(), l.of.allow) })
+			found = !slices.ContainsFunc(lengths, func(n int) bool { return between(n, m.low(), l.high(), l.of.allow) })
 		}
 	})
 	return found

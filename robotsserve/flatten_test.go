@@ -74,6 +74,26 @@ func TestFlattening(t *testing.T) {
 			"User-agent: *\nDisallow: /app/\n", []string{"warning not-flattenable 11"},
 		},
 		{
+			"index.htm is an index page, too",
+			[]policy.Rule{crawlRule(1, everyone, false, "/"), crawlRule(10, everyone, true, "/app/index.htm")},
+			"User-agent: *\nAllow: /app/index.htm\nDisallow: /\nDisallow: /*app/$\n", nil,
+		},
+		{
+			"an index page whose directory alone is closed",
+			[]policy.Rule{crawlRule(1, everyone, false, "/app/$", "/app/i"), crawlRule(10, everyone, true, "/app/index.html")},
+			"User-agent: *\nDisallow: /app/$\nDisallow: /app/i\n", []string{"warning not-flattenable 11"},
+		},
+		{
+			"an index page in any directory",
+			[]policy.Rule{crawlRule(1, everyone, false, "/"), crawlRule(10, everyone, true, "/a*/index.html")},
+			"User-agent: *\nDisallow: /\n", []string{"warning not-flattenable 11"},
+		},
+		{
+			"what keeps a directory closed closes nothing else",
+			[]policy.Rule{crawlRule(1, everyone, false, "/"), crawlRule(10, everyone, true, "/app/index.html", "/my")},
+			"User-agent: *\nAllow: /app/index.html\nAllow: /my*app/$\nDisallow: /*app/$\nAllow: /my\nDisallow: /\n", nil,
+		},
+		{
 			"an index page whose directory is open",
 			[]policy.Rule{crawlRule(1, everyone, false, "/app/i"), crawlRule(10, everyone, true, "/app/index.html")},
 			"User-agent: *\nAllow: /app/index.html\nDisallow: /app/i\n", nil,
@@ -92,6 +112,32 @@ func TestFlattening(t *testing.T) {
 			"bytes that not all readers encode alike, in the path only",
 			[]policy.Rule{crawlRule(1, everyone, false, "/~joe/", "/a[1]", "/a|b", "/s?q=~a|b", "/a=b")},
 			"User-agent: *\nDisallow: /~joe/\nDisallow: /%7Ejoe/\nDisallow: /a[1]\nDisallow: /a%5B1%5D\nDisallow: /a%7Cb\nDisallow: /a|b\nDisallow: /s?q=~a%7Cb\nDisallow: /a=b\n", nil,
+		},
+		{
+			"every byte that some reader does not encode",
+			[]policy.Rule{crawlRule(1, everyone, false, "/q\"<>", "/r\\^`", "/s{}")},
+			"User-agent: *\nDisallow: /q%22%3C%3E\nDisallow: /q\"<>\nDisallow: /r%5C%5E%60\nDisallow: /r\\^`\nDisallow: /s%7B%7D\nDisallow: /s{}\n", nil,
+		},
+		{
+			"a second spelling that ends in a literal asterisk or dollar sign is for any ending",
+			[]policy.Rule{crawlRule(1, everyone, false, "/a%2A$", "/b%24$", "/c%2A*d", "/~e$")},
+			"User-agent: *\nDisallow: /a%2A$\nDisallow: /a*\nDisallow: /b%24$\nDisallow: /b$*\nDisallow: /c%2A*d\nDisallow: /c*d\nDisallow: /~e$\nDisallow: /%7Ee$\n",
+			[]string{"hint literal-wildcard 2", "hint literal-wildcard 3", "hint literal-wildcard 4"},
+		},
+		{
+			"no second spelling closes the whole site",
+			[]policy.Rule{crawlRule(1, everyone, false, "/%2A$", "/%2A")},
+			"User-agent: *\nDisallow: /%2A\n", []string{"hint literal-wildcard 3"},
+		},
+		{
+			"an Allow that is shorter than the second spelling",
+			[]policy.Rule{crawlRule(1, everyone, false, "/~a/"), crawlRule(10, alpha, true, "/~a/b")},
+			"User-agent: *\nDisallow: /~a/\nDisallow: /%7Ea/\n\nUser-agent: AlphaBot\nAllow: /~a/b\nDisallow: /~a/\nDisallow: /%7Ea/\n", []string{"warning not-flattenable 11"},
+		},
+		{
+			"a second spelling that is shorter than an Allow",
+			[]policy.Rule{crawlRule(1, everyone, false, "/", "/c|"), crawlRule(10, everyone, true, "/c*d")},
+			"User-agent: *\nDisallow: /c%7C\nDisallow: /c|\nDisallow: /c%7C*d\nDisallow: /c|*d\nAllow: /c*d\nDisallow: /\n", nil,
 		},
 		{
 			"an Allow has one spelling",

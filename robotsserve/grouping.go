@@ -162,6 +162,7 @@ func (g *grouping) crawlLines(all []stated) ([]line, []Loss) {
 		})
 		return []line{{pattern: pathpattern.All, of: &stated{pattern: pathpattern.All}}}, nil
 	}
+	g.oneSpelling(lines)
 	return lines, losses
 }
 

@@ -4,7 +4,6 @@ package robotsserve
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -42,9 +41,8 @@ type Imported struct {
 
 // The errors of Import.
 var (
-	ErrPage   = errors.New("this is a web page, not a robots.txt; give the address or the file of the robots.txt itself")
-	ErrPolicy = errors.New("this is a policy file, not a robots.txt; to read it, use: caddy robots-policy check")
-	ErrEmpty  = errors.New("it has no line that crawlers read, so they treat everything as allowed; a policy without rules says the same")
+	ErrPage  = errors.New("this is a web page, not a robots.txt; give the address or the file of the robots.txt itself")
+	ErrEmpty = errors.New("it has no line that crawlers read, so they treat everything as allowed; a policy without rules says the same")
 )
 
 // Import reads a robots.txt as a policy that says the same to every crawler: its groups,
@@ -71,7 +69,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 		f: readForeign(data, whole), spec: &policy.Spec{}, check: o.Name, browser: o.Browser, known: known, crawlers: o.Crawlers,
 		comments: map[int]string{},
 	}
-	if err := im.f.unusable(data); err != nil {
+	if err := im.f.unusable(); err != nil {
 		return nil, err
 	}
 	if im.check == nil {
@@ -111,17 +109,13 @@ func (im *Imported) DropEmptyRules() {
 	im.Spec.Rules, im.Comments = rules, comments
 }
 
-var policyVersion = regexp.MustCompile(`(?m)^['"]?version['"]?[ \t]*:[ \t]*['"]?[0-9]`)
-
 // unusable is the error for what is no robots.txt.
-func (f *foreign) unusable(data []byte) error {
+func (f *foreign) unusable() error {
 	switch {
 	case f.page:
 		return ErrPage
 	case len(f.groups)+len(f.purposes)+len(f.sitemaps)+len(f.licenses) > 0 || f.acap:
 		return nil
-	case policyVersion.Match(acap.Decode(data[:min(len(data), maxRead)])):
-		return ErrPolicy
 	}
 	return ErrEmpty
 }

@@ -270,8 +270,12 @@ func TestMergeTooLarge(t *testing.T) {
 		}
 	}
 	file.WriteString("\nUser-agent: Bingbot\nDisallow: /not-for-bing/\n\nUser-agent: *\nDisallow: /not-for-all/\n")
+	var known []policy.Crawler // the search engine last
+	for i := range 60 {
+		known = append(known, policy.Crawler{Token: fmt.Sprintf("Some%c%cBot", 'a'+i%26, 'a'+i/26)})
+	}
 	p := compile(t, &policy.Spec{
-		Crawlers: []policy.Crawler{{Token: "Bingbot", Kind: "search"}},
+		Crawlers: append(known, policy.Crawler{Token: "Bingbot", Kind: "search"}),
 		Rules: []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{
 			{Usage: policy.Crawl, Pattern: pathpattern.MustParse("/" + strings.Repeat("ours", 400) + "/")},
 		}}},
@@ -325,5 +329,32 @@ func TestMergeURLInDisallow(t *testing.T) {
 	}
 	if len(notes) != 1 || notes[0].Line != 3 || !notes[0].Wrong {
 		t.Errorf("%+v", notes)
+	}
+}
+
+// Files that say something else have other sums, by which merged files are cached.
+func TestSums(t *testing.T) {
+	seen := map[string]string{}
+	for _, file := range []string{
+		"User-agent: *\nDisallow: /a\n", "User-agent: *\nDisallow: /b\n", "User-agent: *\nAllow: /a\n", "User-agent: *\nDisallow: /%61\n", "User-agent: Bot\nDisallow: /a\n",
+		"User-agent: *\nCrawl-delay: 1\nDisallow: /a\n", "User-agent: *\nCrawl-delay: 2\nDisallow: /a\n", "User-agent: *\nDisallow: /a\nContent-Signal: search=no\n",
+	} {
+		sum := string(ParseOther([]byte(file)).sum[:])
+		if seen[sum] != "" {
+			t.Errorf("%q has the sum of %q", file, seen[sum])
+		}
+		seen[sum] = file
+	}
+}
+
+// What a merged file says of its host is that of each host.
+func TestMergeForEachHost(t *testing.T) {
+	s := NewServer(compile(t, &policy.Spec{Sitemaps: []string{"/s.xml"}}), ServeOptions{})
+	other := ParseOther([]byte("User-agent: *\nDisallow: /x\n"))
+	for _, host := range []string{"a.example", "b.example"} {
+		c, _ := s.mergedContent(t.Context(), s.other, host, Answer{Other: other})
+		if body := string(slices.Concat(c.identity.parts...)); !strings.Contains(body, "Sitemap: https://"+host+"/s.xml\n") {
+			t.Errorf("%s:\n%s", host, body)
+		}
 	}
 }

@@ -158,7 +158,6 @@ func (l *layout) draw(host string, below *foreign, room int) (*drawing, []policy
 	problems = append(g.problems, problems...)
 	d.tail = tail.text
 	h := sha256.New()
-	fmt.Fprintf(h, "%d ", len(d.head))
 	h.Write(d.head)
 	h.Write(d.tail)
 	h.Sum(d.sum[:0])
@@ -212,7 +211,6 @@ func (d *drawing) vary(p *policy.Policy, host string, o Options) varying {
 func (d *drawing) etag(v varying) string {
 	h := sha256.New()
 	h.Write(d.sum[:])
-	fmt.Fprintf(h, "%d ", len(v.front))
 	h.Write(v.front)
 	h.Write(v.sitemaps)
 	return `"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12]) + `"`

@@ -4,6 +4,7 @@ package robotsserve
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -40,15 +41,14 @@ var spellings = [...][2]string{
 	{"%22", `"`}, {"%3C", "<"}, {"%3E", ">"}, {"%5C", `\`}, {"%5E", "^"}, {"%60", "`"}, {"%7B", "{"}, {"%7C", "|"}, {"%7D", "}"},
 }
 
-// respell returns the second spelling of a pattern's path, "" if it needs none or has none. What
-// follows a "?" stays: crawlers hardly ever encode a query in two ways.
-func respell(p pathpattern.Pattern) string {
-	text := p.String()
-	path, query := text, ""
-	if i := strings.IndexByte(text, '?'); i >= 0 {
-		path, query = text[:i], text[i:]
+// respell returns the second spelling of a pattern's path, "" if it needs none. What
+// follows a "?" stays: crawlers hardly ever encode a query in two ways. It is not ok where
+// the second spelling would close the whole site to some.
+func respell(p pathpattern.Pattern) (text string, ok bool) {
+	path, query, end := p.String(), "", ""
+	if i := strings.IndexByte(path, '?'); i >= 0 {
+		path, query = path[:i], path[i:]
 	}
-	end := ""
 	if query == "" && p.Anchored() {
 		path, end = path[:len(path)-1], "$"
 	}
@@ -56,17 +56,19 @@ func respell(p pathpattern.Pattern) string {
 	for _, s := range spellings {
 		path = strings.ReplaceAll(path, s[0], s[1])
 	}
-	if path == old {
-		return ""
-	}
-	if query+end == "" && strings.HasSuffix(path, "$") {
+	switch {
+	case path == old:
+		return "", true
+	case query == "" && strings.HasSuffix(path, "$"):
 		end = "*" // or the "$" would be the special one (section 2.2.3)
+	case strings.HasSuffix(path, "*"):
+		end = "" // a "$" would undo the "*"
 	}
 	text = strings.ReplaceAll(path+query+end, "**", "*")
-	if q, err := pathpattern.Parse(text); err != nil || q.IsAll() || strings.HasSuffix(text, "*$") || strings.HasSuffix(text, "$$") {
-		return "" // that would close the whole site to some, or be read in yet another way
+	if q, err := pathpattern.Parse(text); err != nil || q.IsAll() {
+		return "", false
 	}
-	return text
+	return text, true
 }
 
 // loseWildcards notes where a second spelling disallows more than the policy does: a
@@ -91,6 +93,24 @@ func (f *flattening) loseSpelling(l *line, paths string) {
 	if p, err := pathpattern.Parse(paths); err == nil {
 		f.lose(l, p)
 		f.losses[len(f.losses)-1].spelling = true
+	}
+}
+
+// oneSpelling hints at a Disallow that some crawlers do not obey, for want of a second
+// spelling.
+func (g *grouping) oneSpelling(lines []line) {
+	for i := range lines {
+		l := &lines[i]
+		if _, ok := respell(l.pattern); l.of.allow || l.of.applied == nil || ok {
+			continue
+		}
+		h := policy.Problem{
+			Severity: policy.Hint, Code: "literal-wildcard", Pos: l.of.pos(),
+			Message: fmt.Sprintf("crawlers that do not decode paths may fetch what %q disallows: a second spelling of it in robots.txt would close the whole site to others; disallow a longer path", l.pattern),
+		}
+		if !slices.Contains(g.problems, h) {
+			g.problems = append(g.problems, h)
+		}
 	}
 }
 
@@ -131,7 +151,7 @@ func (f *flattening) guardIndexPages() bool {
 			continue
 		}
 		rest, within := strings.CutPrefix(dir, d.pattern.String())
-		if !within || rest == "" || !literal(d.pattern) || strings.Contains(dir, "*") {
+		if !within || rest == "" || strings.Contains(dir, "*") {
 			f.lines[i].gone = true
 			f.lose(&f.lines[i], f.lines[i].pattern)
 			continue

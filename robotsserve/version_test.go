@@ -5,6 +5,9 @@ package robotsserve
 import (
 	"net/http/httptest"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // A crawler that asks for gzip gets the same version as one that does not.
@@ -29,5 +32,32 @@ func TestVersion(t *testing.T) {
 		if got := Version(etag); got != want {
 			t.Errorf("%s: %q, want %q", etag, got, want)
 		}
+	}
+}
+
+// Whatever part of a file differs, its entity tag does.
+func TestETags(t *testing.T) {
+	training := []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.TrainAI, Pattern: pathpattern.All}}}}
+	noIndex := []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.Index, Pattern: pathpattern.MustParse("/a")}}}}
+	noFollow := []policy.Rule{{For: []policy.Audience{{}}, Statements: []policy.Statement{{Usage: policy.Follow, Pattern: pathpattern.MustParse("/a")}}}}
+	seen := map[string]string{}
+	for _, c := range []struct {
+		name, host string
+		spec       policy.Spec
+	}{
+		{"a policy", "a.example", policy.Spec{Rules: training}},
+		{"other groups", "a.example", *manyStatements(1)},
+		{"a licence of its host", "a.example", policy.Spec{Rules: training, Publish: policy.Publish{RSL: "/l.xml"}}},
+		{"that of another host", "b.example", policy.Spec{Rules: training, Publish: policy.Publish{RSL: "/l.xml"}}},
+		{"a sitemap of its host", "a.example", policy.Spec{Rules: training, Sitemaps: []string{"/s.xml"}}},
+		{"that of another host, too", "b.example", policy.Spec{Rules: training, Sitemaps: []string{"/s.xml"}}},
+		{"ACAP records", "a.example", policy.Spec{Rules: noIndex, Publish: policy.Publish{ACAP: policy.Auto}}},
+		{"other records", "a.example", policy.Spec{Rules: noFollow, Publish: policy.Publish{ACAP: policy.Auto}}},
+	} {
+		f, _ := Render(compile(t, &c.spec), c.host, Options{})
+		if seen[f.ETag] != "" {
+			t.Errorf("%s has the tag of %s:\n%s", c.name, seen[f.ETag], f.Body)
+		}
+		seen[f.ETag] = c.name
 	}
 }

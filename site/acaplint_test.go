@@ -40,8 +40,23 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 			`3:5: error: the permissions-reference "https://www.example.com/robots.txt" is a robots.txt of this policy`, "",
 		},
 		{
+			"a file of another host of the policy that has references itself", "ACAP 2.3.2",
+			"  - for: GPTBot\n    hosts: [www.example.com, \"*.press.example.com\"]\n    permissions-reference: https://a.press.example.com/robots.txt\n",
+			`3:5: error: the permissions-reference "https://a.press.example.com/robots.txt" is a robots.txt of this policy`, "",
+		},
+		{
 			"a resource that may not be crawled", "ACAP 2.5.3.2",
 			"  - for: everyone\n    disallow:\n      crawl: /private/\n    allow:\n      index: {paths: /news/, must-use-resource: /private/summary.html}\n",
+			`7:22: warning: crawlers must be able to fetch "/private/summary.html" to obey this`, "",
+		},
+		{
+			"a resource to include, by its role, that may not be crawled", "ACAP 2.5.5.2.5",
+			"  - for: everyone\n    disallow:\n      crawl: /private/\n    allow:\n      present: {paths: /news/, must-include-resource: \"the-acap:credit:/private/credit.html\"}\n",
+			`7:24: warning: crawlers must be able to fetch "the-acap:credit:/private/credit.html" to obey this`, "",
+		},
+		{
+			"a resource that this crawler may not crawl", "ACAP 2.5.3.2",
+			"  - for: GPTBot\n    disallow:\n      crawl: /private/\n    allow:\n      index: {paths: /news/, must-use-resource: /private/summary.html}\n",
 			`7:22: warning: crawlers must be able to fetch "/private/summary.html" to obey this`, "",
 		},
 		{
@@ -77,6 +92,9 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 			}
 			if c.not == "" {
 				return
+			}
+			if s == nil {
+				t.Fatal(ds.Text())
 			}
 			f, _ := robotsserve.Render(s.Policy, "www.example.com", robotsserve.Options{})
 			if strings.Contains(string(f.Body), c.not) {

@@ -30,7 +30,7 @@ type Converted struct {
 // wraps ErrInvalid if the data is not a robots.txt.
 func Convert(name string, data []byte) (*Converted, error) {
 	if kindOf("", data) == PolicyFile {
-		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, robotsserve.ErrPolicy)
+		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, ErrPolicy)
 	}
 	im, err := Import(data)
 	if err != nil {

@@ -92,6 +92,13 @@ func TestConvert(t *testing.T) {
 			has:    []string{"- Bingbot may crawl /\n", "- Googlebot may not crawl /\n", "intended: [shuts-out-search]"},
 		},
 		{
+			name:   "search engines that may do what most may not are in the tests",
+			robots: "User-agent: *\nDisallow: /\n\nUser-agent: DuckDuckBot\nDisallow:\n",
+			asks:   []ask{{"DuckDuckBot", "/x", true}},
+			has:    []string{"- DuckDuckBot may crawl /\n", "- Googlebot may not crawl /\n"},
+			hasNot: []string{"Qwantbot may"},
+		},
+		{
 			name:   "an index page and its directory",
 			robots: "User-agent: *\nDisallow: /docs/\nAllow: /docs/index.html\n",
 			asks:   []ask{{"nobody", "/docs/", true}, {"nobody", "/docs/index.html", true}, {"nobody", "/docs/x", false}},
@@ -184,7 +191,7 @@ func TestConvertRefuses(t *testing.T) {
 		"a web page":     {"<!doctype html><title>Not found</title>", robotsserve.ErrPage},
 		"an empty file":  {"", robotsserve.ErrEmpty},
 		"only comments":  {"# nothing\n\n", robotsserve.ErrEmpty},
-		"a policy":       {"version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n", robotsserve.ErrPolicy},
+		"a policy":       {"version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n", ErrPolicy},
 		"another format": {"{\"a\": 1}", robotsserve.ErrEmpty},
 	} {
 		t.Run(name, func(t *testing.T) {

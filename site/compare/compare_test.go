@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
@@ -30,6 +31,20 @@ const (
 	shut = "  - for: category:ai-training\n    disallow:\n      crawl: /\n    enforce: block\n"
 	own  = "  - for: [Bingbot, Googlebot, DuckDuckBot, YandexBot, Qwantbot, Mojeekbot, UptimeRobot]\n    allow:\n      crawl: /news/\n"
 )
+
+// few and several close what is open to others to some crawlers of the catalogue.
+const (
+	few     = "  - for: [GPTBot, ClaudeBot, OwnBot, OurBot]\n    disallow:\n      crawl: /members/\ncrawlers: {OwnBot: {}, OurBot: {}}\n"
+	several = "  - for: [GPTBot, ClaudeBot, CCBot, Bingbot, YandexBot, AhrefsBot]\n    disallow:\n      crawl: /members/\n"
+)
+
+func categories() string {
+	var all []string
+	for _, k := range crawlers.Kinds() {
+		all = append(all, "category:"+string(k))
+	}
+	return strings.Join(all, ", ")
+}
 
 // What a rule for a category changes is said without counts.
 func TestListsKinds(t *testing.T) {
@@ -137,6 +152,32 @@ func TestWords(t *testing.T) {
 			"everyone, and many have rules of their own",
 			base + own, "rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n" + own,
 			[]string{"everyone may no longer crawl /members/"}, true,
+		},
+		{
+			"everyone but one that a rule of its own lets in",
+			base, "rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n  - for: GPTBot\n    allow:\n      crawl: /members/\n",
+			[]string{"everyone except GPTBot may no longer crawl /members/"}, true,
+		},
+		{
+			"everyone but one that may still crawl a part",
+			base + "  - for: GPTBot\n    disallow:\n      crawl: /members/\n    allow:\n      crawl: /members/free/\n",
+			"rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n  - for: GPTBot\n    disallow:\n      crawl: /members/\n    allow:\n      crawl: /members/free/\n",
+			[]string{"everyone except GPTBot may no longer crawl /members/"}, true,
+		},
+		{
+			"a few of a category, and crawlers of none",
+			"rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n" + few, base + few,
+			[]string{"everyone except OurBot, OwnBot, ClaudeBot, GPTBot may now crawl /members/"}, false,
+		},
+		{
+			"every category, and not everyone else",
+			base, base + "  - for: [" + categories() + "]\n    disallow:\n      crawl: /members/\n",
+			[]string{"all search crawlers, all academic crawlers, all ads crawlers, all ai-agent crawlers, all ai-assistant crawlers, all ai-input crawlers, all ai-training crawlers, all archive crawlers, all feed crawlers, all monitoring crawlers, all preview crawlers, all security crawlers, all seo crawlers may no longer crawl /members/"}, true,
+		},
+		{
+			"too many to name",
+			"rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n" + several, base + several,
+			[]string{"everyone else (search engines too) may now crawl /members/"}, false,
 		},
 		{
 			"what is logged for every crawler",

@@ -25,9 +25,6 @@ func (c *comparison) everyone(r *record, rest bool) string {
 			listed[t] = true
 		}
 	}
-	if r.effect == Edge && len(listed) <= maxNames {
-		return ""
-	}
 	left := map[string][]string{}
 	for _, s := range c.subjects(nameOf(policy.Host(r.hosts[0]))) {
 		tokens := s.tokens
@@ -43,7 +40,7 @@ func (c *comparison) everyone(r *record, rest bool) string {
 	}
 	var parts []string
 	for _, kind := range sortedKeys(left) {
-		if names := left[kind]; kind != "" && len(names) > 1 && len(names) == c.sentOf(kind, r.effect == Edge) {
+		if names := left[kind]; kind != "" && len(names) == c.sentOf(kind, r.effect == Edge) {
 			parts = append(parts, kind+" crawlers")
 		} else {
 			parts = append(parts, names...)
@@ -71,7 +68,7 @@ func (c *comparison) sentOf(kind string, requests bool) (n int) {
 // closedAlready reports whether nothing changes for a subject because the new policy
 // closes to everyone else what was closed to it before.
 func (c *comparison) closedAlready(r *record, s *subject) bool {
-	if r.effect != Loss || r.now != disallowed || r.purpose != "" {
+	if r.effect != Loss || r.now != disallowed {
 		return false
 	}
 	for _, name := range r.usages {
@@ -80,7 +77,7 @@ func (c *comparison) closedAlready(r *record, s *subject) bool {
 			return false
 		}
 		for _, id := range []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified} {
-			if r.identities&(1<<id) != 0 && !c.closes(r, newSide(c.now, &s.now, u, id, "", c.at).indexed()) {
+			if r.identities&(1<<id) != 0 && !c.closes(r, newSide(c.now, &s.now, u, id, r.purpose, c.at).indexed()) {
 				return false
 			}
 		}
