@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 )
 
 // QualifierName is the name of a restriction on a permission (ACAP 1.0,
@@ -170,7 +172,7 @@ func (q *Qualifiers) SetQualifier(u Usage, name QualifierName, value string) err
 		if len(takes) == 0 {
 			return fmt.Errorf("%q takes no qualifiers", u)
 		}
-		return fmt.Errorf("%q cannot be qualified by %q; it takes %s", u, name, joinWords(takes))
+		return fmt.Errorf("%q cannot be qualified by %q; it takes %s", u, name, english.List(takes, "and"))
 	}
 	if !s.set(q, value) {
 		return fmt.Errorf("invalid %s %q: must be %s", name, value, s.value)
@@ -183,21 +185,6 @@ func (q *Qualifiers) SetQualifier(u Usage, name QualifierName, value string) err
 func qualifierRank(text string) int {
 	name, _, _ := strings.Cut(text, "=")
 	return slices.IndexFunc(qualifierTable, func(s qualifierSyntax) bool { return string(s.name) == name })
-}
-
-func joinWords[S ~string](words []S) string {
-	var out strings.Builder
-	for i, w := range words {
-		switch {
-		case i == 0:
-		case i == len(words)-1:
-			out.WriteString(" and ")
-		default:
-			out.WriteString(", ")
-		}
-		out.WriteString(string(w))
-	}
-	return out.String()
 }
 
 func setTimeLimit(q *Qualifiers, v string) bool {

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -140,7 +141,7 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 			for i, t := range tokens {
 				purposes[i] = p.withKind(t)
 			}
-			p.report(posOf(n), "unknown-crawler", "", "%s is a product, not a crawler, so this rule probably reaches no crawler; name those of its crawlers that you mean: %s", quote(text), list(purposes, "or"))
+			p.report(posOf(n), "unknown-crawler", "", "%s is a product, not a crawler, so this rule probably reaches no crawler; name those of its crawlers that you mean: %s", quote(text), english.List(purposes, "or"))
 			return
 		}
 		if near := p.known().meant(text); near != "" {

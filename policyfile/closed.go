@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -62,10 +63,10 @@ func (f *File) ClosedText() string {
 	c := f.Closed()
 	text := ""
 	if len(c.Crawl) > 0 {
-		text += fmt.Sprintf("  apart from:    %s, closed to some or all of them\n", join(c.Crawl, 4))
+		text += fmt.Sprintf("  apart from:    %s, closed to some or all of them\n", english.Some(c.Crawl, 4))
 	}
 	if len(c.Index) > 0 {
-		text += fmt.Sprintf("  not indexed:   %s, by some or all of them\n", join(c.Index, 4))
+		text += fmt.Sprintf("  not indexed:   %s, by some or all of them\n", english.Some(c.Index, 4))
 	}
 	if refused := c.refused(f.Spec.Enforcement); refused != "" {
 		text += "  refused:       " + refused + "\n"
@@ -104,5 +105,5 @@ func rulesIn(lines []int) string {
 	if len(words) == 1 {
 		return "rule in line " + words[0]
 	}
-	return "rules in lines " + join(words, 4)
+	return "rules in lines " + english.Some(words, 4)
 }

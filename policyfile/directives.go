@@ -9,6 +9,7 @@ import (
 	"github.com/dunglas/httpsfv"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
@@ -136,7 +137,7 @@ func (p *parser) hasUsage(n *yaml.Node, set robotsrule.Set) {
 		}
 	}
 	if len(rules) > 0 {
-		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s: search engines get the same answer, and other crawlers find it in robots.txt", list(usages, "and"), list(rules, "and"))
+		p.report(posOf(n), "has-a-usage", "", "disallow %s instead of writing %s: search engines get the same answer, and other crawlers find it in robots.txt", english.List(usages, "and"), english.List(rules, "and"))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -287,7 +288,7 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 	case n == 1:
 		who = names[0]
 	case n > 1 && n <= 3:
-		who = list(names, "and")
+		who = english.List(names, "and")
 	case n > 3:
 		who = fmt.Sprintf("%s, %s and %d more", names[0], names[1], n-2)
 	}
@@ -320,7 +321,7 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 	if lines := f.otherLines(); len(lines) == 1 {
 		more += "; line " + lines[0] + " fails it too"
 	} else if len(lines) > 1 {
-		more += "; lines " + join(lines, 4) + " fail it too"
+		more += "; lines " + english.Some(lines, 4) + " fail it too"
 	}
 	return fmt.Sprintf("this test fails: it expects that %s, but %s %s %s %s%s, %s%s", quote(e.String()), who, may, e.Usage, readablePath(e.Path), where, why, more)
 }

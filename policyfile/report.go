@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -69,9 +70,9 @@ func (r *reporter) reportAdvice(at policy.Pos, code, didYouMean, problem, advice
 // oneOf says which of several words can be written.
 func oneOf(words []string) string {
 	if len(words) > 3 {
-		return "one of " + list(words, "or")
+		return "one of " + english.List(words, "or")
 	}
-	return list(words, "or")
+	return english.List(words, "or")
 }
 
 func (r *reporter) diagnostic(p policy.Problem, didYouMean string) Diagnostic {
@@ -140,15 +141,4 @@ func splitLines(s string) []string {
 		lines = append(lines, s[start:])
 	}
 	return lines
-}
-
-// list joins words as a sentence does: "a, b and c".
-func list(words []string, last string) string {
-	switch len(words) {
-	case 0:
-		return ""
-	case 1:
-		return words[0]
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
 }

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -195,7 +196,7 @@ func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePar
 		for i, part := range l.parts {
 			names = append(names[:i], part.Usage.String())
 		}
-		p.report(posOf(key), "bad-usage", "", "%s is defined under usages, and such usages can only be allowed (ACAP 1.0 section 2.4.2); disallow %s instead", quote(l.name), list(names, "and"))
+		p.report(posOf(key), "bad-usage", "", "%s is defined under usages, and such usages can only be allowed (ACAP 1.0 section 2.4.2); disallow %s instead", quote(l.name), english.List(names, "and"))
 		return nil, "", false
 	}
 	return l.parts, l.name, len(l.parts) > 0

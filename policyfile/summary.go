@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -138,7 +139,7 @@ func counts(names map[string][]string, total map[string]int) []CategoryCount {
 func SummaryText(all []HostSummary) string {
 	var b strings.Builder
 	for _, s := range all {
-		hosts := join(s.Hosts, 3)
+		hosts := english.Some(s.Hosts, 3)
 		if s.More > 0 {
 			hosts += fmt.Sprintf(" (and %d more hosts, which are not summed up)", s.More)
 		}
@@ -170,13 +171,6 @@ func everyoneText(counts []CategoryCount) string {
 		n += c.Count
 	}
 	return fmt.Sprintf("everyone (%d known crawlers, and unknown ones)", n)
-}
-
-func join(words []string, n int) string {
-	if len(words) <= n {
-		return list(words, "and")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(words[:n-1], ", "), len(words)-n+1)
 }
 
 func countText(counts []CategoryCount, unknown bool) string {

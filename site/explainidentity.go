@@ -3,8 +3,7 @@
 package site
 
 import (
-	"fmt"
-
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -83,7 +82,7 @@ func (id *Identity) same() bool {
 func (id *Identity) headline() string {
 	text := "its operator publishes nothing to verify it by, so every client of that name is unknown"
 	if len(id.By) > 0 {
-		text = "it can be verified, by " + join(id.By)
+		text = "it can be verified, by " + english.List(id.By, "and")
 	}
 	switch {
 	case id.Evidence != "":
@@ -92,17 +91,4 @@ func (id *Identity) headline() string {
 		text += "; here it makes no difference"
 	}
 	return text
-}
-
-func join(words []string) string {
-	switch n := len(words); n {
-	case 0:
-		return ""
-	case 1:
-		return words[0]
-	case 2:
-		return words[0] + " and " + words[1]
-	default:
-		return fmt.Sprintf("%s, %s", words[0], join(words[1:]))
-	}
 }

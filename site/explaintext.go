@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 )
 
 // WriteText writes the explanation as an answer to a person.
@@ -95,7 +97,7 @@ func (e *Explanation) headline() string {
 		}
 		who += ", " + c.How + "."
 		if len(e.Others) > 0 {
-			who += " The User-Agent also names " + join(e.Others) + "; the strictest decision applies, which is the one about " + c.Token + "."
+			who += " The User-Agent also names " + english.List(e.Others, "and") + "; the strictest decision applies, which is the one about " + c.Token + "."
 		}
 	}
 	return who + "\n" + fmt.Sprintf(e.may(), e.URL)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package english writes numbers of things in messages.
+// Package english writes numbers of things, and lists of words, in messages.
 package english
 
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Count is a number of things: "no errors", "1 error", "2 errors".
@@ -26,4 +27,28 @@ func Number(n int64) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
+}
+
+// List joins words as a sentence does: "a, b and c", with last before the last one.
+func List[S ~string](words []S, last string) string {
+	var b strings.Builder
+	for i, w := range words {
+		switch {
+		case i == 0:
+		case i == len(words)-1:
+			b.WriteString(" " + last + " ")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(w))
+	}
+	return b.String()
+}
+
+// Some lists up to n words: "a, b and 7 more" for three of nine.
+func Some(words []string, n int) string {
+	if len(words) <= n {
+		return List(words, "and")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(words[:n-1], ", "), len(words)-n+1)
 }

@@ -21,3 +21,17 @@ func TestNumber(t *testing.T) {
 		}
 	}
 }
+
+func TestLists(t *testing.T) {
+	words := []string{"a", "b", "c", "d", "e"}
+	for n, want := range []string{"", "a", "a or b", "a, b or c"} {
+		if got := List(words[:n], "or"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for n, want := range []string{"", "a", "a and b", "a, b and c", "a, b and 2 more", "a, b and 3 more"} {
+		if got := Some(words[:n], 3); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

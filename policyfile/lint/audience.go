@@ -3,11 +3,11 @@
 package lint
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -163,7 +163,7 @@ func (l *linter) searchOrPreview(ids []policy.CrawlerID) string {
 			kinds = append(kinds, "category:"+string(kind))
 		}
 	}
-	return list(kinds)
+	return english.List(kinds, "and")
 }
 
 // sampleCrawlers returns a few of the crawlers that a rule is for: enough to see
@@ -179,12 +179,11 @@ func (l *linter) sampleCrawlers(r *policy.Rule) (ids []policy.CrawlerID) {
 
 // audienceText names who a rule is for.
 func audienceText(r *policy.Rule) string {
-	const shown = 3
-	names := make([]string, 0, shown)
-	for _, a := range r.For[:min(len(r.For), shown)] {
-		names = append(names, a.String())
+	names := make([]string, len(r.For))
+	for i, a := range r.For {
+		names[i] = a.String()
 	}
-	return andMore(names, len(r.For))
+	return english.Some(names, shown)
 }
 
 // wellKnown are the crawlers that messages name first.
@@ -213,28 +212,11 @@ func (l *linter) tokens(ids []policy.CrawlerID) []string {
 // someTokens names crawlers in a message: "Googlebot, Bingbot and 88 more".
 func (l *linter) someTokens(ids []policy.CrawlerID) string {
 	names := l.tokens(ids)
-	return andMore(names, len(names))
+	return english.Some(names, shown)
 }
 
-// andMore lists the first names of n: "a", "a and b", "a, b and 7 more".
-func andMore(names []string, n int) string {
-	const shown = 3
-	switch {
-	case n == 0:
-		return ""
-	case n <= shown:
-		return list(names)
-	}
-	return fmt.Sprintf("%s and %d more", join(names[:shown-1]), n-shown+1)
-}
-
-// list joins words as a sentence does: "a, b and c".
-func list(words []string) string {
-	if n := len(words); n > 1 {
-		return join(words[:n-1]) + " and " + words[n-1]
-	}
-	return join(words)
-}
+// shown is how many names messages list.
+const shown = 3
 
 func join(words []string) string { return strings.Join(words, ", ") }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -69,9 +70,9 @@ func (l *linter) lostQualifiers() {
 		switch {
 		case len(lost) == 0:
 		case l.Policy.Spec().Publish.ACAP == policy.Off:
-			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf(`only ACAP can express %s, and "acap: off" leaves it out; write "acap: auto" under publish, or delete the qualifier`, list(lost)))
+			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf(`only ACAP can express %s, and "acap: off" leaves it out; write "acap: auto" under publish, or delete the qualifier`, english.List(lost, "and")))
 		default:
-			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf("only the ACAP records in robots.txt can express %s; headers and pages cannot, and search engines do not read ACAP; disallow %s if they must not do it without that condition", list(lost), s.Usage))
+			l.report("qualifier-dropped", l.pos(s), fmt.Sprintf("only the ACAP records in robots.txt can express %s; headers and pages cannot, and search engines do not read ACAP; disallow %s if they must not do it without that condition", english.List(lost, "and"), s.Usage))
 		}
 	})
 }

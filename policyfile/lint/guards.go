@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -142,8 +143,8 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 			names = append(names, r.For[i].Name)
 		}
 		f.at = l.Sources[rule].Audiences[among[0]]
-		f.message += fmt.Sprintf("; the catalogue lists %s under %s", list(names), l.searchOrPreview(shut))
-		f.fix = "take " + list(names) + " out of this rule"
+		f.message += fmt.Sprintf("; the catalogue lists %s under %s", english.List(names, "and"), l.searchOrPreview(shut))
+		f.fix = "take " + english.List(names, "and") + " out of this rule"
 		if f.onHosts && mode != policy.ModeBlock {
 			f.fix = noindexInstead + "; to let them in, " + f.fix
 		}
@@ -326,7 +327,7 @@ func (l *linter) harm(ids []policy.CrawlerID) string {
 	if of(crawlers.KindPreview) {
 		harms = append(harms, "links that people share lose their title and image")
 	}
-	return list(harms)
+	return english.List(harms, "and")
 }
 
 // builtIn is the catalogue without what a policy file says about crawlers.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -270,11 +271,11 @@ func (l *linter) hint(group []obstacle) {
 		if len(paths) > 1 {
 			fix = "To open one of them, add its path to " + here
 		}
-		message = fmt.Sprintf("%s still may not %s %s %s. %s", names, usage, andMore(paths, len(paths)), closing, fix)
+		message = fmt.Sprintf("%s still may not %s %s %s. %s", names, usage, english.Some(paths, shown), closing, fix)
 	case "partly-closed":
 		what, it := fmt.Sprintf("what matches both %s and %s", readable(o.allow.s.Pattern), quote(o.deny.s.Pattern.String())), "it"
 		if len(paths) > 1 {
-			what, it = fmt.Sprintf("what matches %s and also %s", readable(o.allow.s.Pattern), andMore(paths, len(paths))), "the first of these"
+			what, it = fmt.Sprintf("what matches %s and also %s", readable(o.allow.s.Pattern), english.Some(paths, shown)), "the first of these"
 		}
 		message = fmt.Sprintf("%s still may not %s %s %s. To open %s, allow %s here", names, usage, what, closing, it, patternList(o.region))
 	case "neither-narrower":
@@ -282,7 +283,7 @@ func (l *linter) hint(group []obstacle) {
 	case "closed-on-host":
 		what, fix := "This opens nothing on "+hosts[0], "write this"
 		if !covered || len(hosts) > 1 {
-			what, fix = fmt.Sprintf("This does not open %s on %s", andMore(paths, len(paths)), andMore(hosts, len(hosts))), "allow that path"
+			what, fix = fmt.Sprintf("This does not open %s on %s", english.Some(paths, shown), english.Some(hosts, shown)), "allow that path"
 		}
 		message = fmt.Sprintf(`%s, which is closed to %s there %s. To open it, %s in a rule with "hosts: %s"`, what, audienceText(&l.rules[o.deny.rule]), closing, fix, yamlHost(hosts[0]))
 	}
@@ -326,14 +327,14 @@ func patternList(patterns []pathpattern.Pattern) string {
 	for _, p := range patterns {
 		texts = append(texts, quote(p.String()))
 	}
-	return list(texts)
+	return english.List(texts, "and")
 }
 
 func lineText(lines []string) string {
 	if len(lines) == 1 {
 		return "line " + lines[0]
 	}
-	return "lines " + andMore(lines, len(lines))
+	return "lines " + english.Some(lines, shown)
 }
 
 // droppedQualifiers finds permissions without a limit that a wider permission

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -73,7 +74,7 @@ func (l *linter) crawlDelay() {
 			if len(names) > 1 {
 				verb = "ignore"
 			}
-			l.report("crawl-delay-ignored", r.CrawlDelayPos, fmt.Sprintf("%s %s crawl-delay; slow it down in the operator's own tools for website owners, or limit it at the edge with \"limit\"", andMore(names, len(names)), verb))
+			l.report("crawl-delay-ignored", r.CrawlDelayPos, fmt.Sprintf("%s %s crawl-delay; slow it down in the operator's own tools for website owners, or limit it at the edge with \"limit\"", english.Some(names, shown), verb))
 		}
 	}
 }
@@ -102,7 +103,7 @@ func (l *linter) searchLimits() {
 			}
 		}
 		if len(names) > 0 {
-			l.report(GuardLimits, at, fmt.Sprintf(`this does not limit %s, as search engines that are answered with 429 drop pages from their results after a while; if you mean to, write "intended: [%s]" in this rule`, andMore(names, len(names)), GuardLimits))
+			l.report(GuardLimits, at, fmt.Sprintf(`this does not limit %s, as search engines that are answered with 429 drop pages from their results after a while; if you mean to, write "intended: [%s]" in this rule`, english.Some(names, shown), GuardLimits))
 		}
 	}
 }

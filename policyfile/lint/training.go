@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -51,7 +52,7 @@ func (l *linter) controls(ids []policy.CrawlerID) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return ", and disallow crawl for " + list(names) + ", which stands for their training alone"
+	return ", and disallow crawl for " + english.List(names, "and") + ", which stands for their training alone"
 }
 
 // isNamed reports whether a rule names a crawler, so that its author knows of it.
