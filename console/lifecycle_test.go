@@ -30,6 +30,7 @@ func adapted(t *testing.T, caddyfile string) []byte {
 func recording(dir, title, more string) string {
 	return `{
 	admin off
+	persist_config off
 	robots_policy {
 		activity ` + filepath.Join(dir, "activity") + ` {
 			max_size ` + more + `

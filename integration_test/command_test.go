@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
 const commandPolicy = `version: 1
@@ -50,8 +52,9 @@ func runCommand(t *testing.T, env []string, args ...string) (code int, stdout, s
 	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
 }
 
+// Each command runs in a process of its own: every third, or all with ROBOTSPOLICY_LONG.
 func TestCommands(t *testing.T) {
-	for _, c := range []struct {
+	for i, c := range []struct {
 		args           string
 		code           int
 		stdout, stderr string // parts of them; with none the stream is empty
@@ -95,6 +98,9 @@ func TestCommands(t *testing.T) {
 		{"schema", 0, `"$schema"`, ""},
 		{"schema good.yaml", 2, "", "no arguments"},
 	} {
+		if i%3 != 0 && !caddytest.Long() {
+			continue
+		}
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()
 			code, stdout, stderr := runCommand(t, nil, strings.Fields(c.args)...)

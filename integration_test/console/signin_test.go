@@ -33,6 +33,7 @@ func TestSignIn(t *testing.T) {
 	addr := caddytest.FreeAddrs(t, 1)[0]
 	if err := caddytest.Load(fmt.Sprintf(`{
 	admin off
+	persist_config off
 	auto_https off
 	robots_policy {
 		activity %s

@@ -147,17 +147,6 @@ func MatchPath(pattern, path string) bool {
 	return re.MatchString(path)
 }
 
-// AllowedTo is Allowed for a crawler that obeys the first of some names that has
-// a group, and else the group of "*", or none.
-func (f *RobotsTxt) AllowedTo(names []string, ignoresStar bool, path string) bool {
-	for _, n := range names {
-		if _, ok := f.Groups[strings.ToLower(n)]; ok {
-			return f.Allowed(n, path)
-		}
-	}
-	return ignoresStar || f.Allowed("*", path)
-}
-
 // ForPurposes is the file as a client with these purposes reads it that no group
 // names: the groups of all its purposes are one, and where there is none it obeys
 // that of "*". The names say which of the purposes have a group. A client that a

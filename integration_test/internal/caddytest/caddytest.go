@@ -86,7 +86,8 @@ const asCaddy = "ROBOTSPOLICY_TEST_AS_CADDY"
 // Main runs the tests of a package, or Caddy's command where Command started the
 // program, so that no test has to build one. setup is called first, with its name.
 // Configurations that set no storage get an empty one: what a developer's Caddy has in
-// its own, such as a catalogue of crawlers, changes no test.
+// its own, such as a catalogue of crawlers, changes no test, and no test changes the
+// configuration that a developer's Caddy saved.
 func Main(m *testing.M, setup func(asCaddy bool)) {
 	command := os.Getenv(asCaddy) != ""
 	os.Unsetenv(asCaddy)
@@ -100,6 +101,7 @@ func Main(m *testing.M, setup func(asCaddy bool)) {
 		panic(err)
 	}
 	caddy.DefaultStorage.Path, ownStorage = dir, true
+	caddy.ConfigAutosavePath = filepath.Join(dir, "autosave.json")
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package cli
 
 import (
 	"fmt"
@@ -18,10 +18,10 @@ const (
 	consoleAddress = "http://localhost:2020/"
 )
 
-// init announces the example, where that is what was started: Caddy's own log does not say
-// what can be done with it.
-func init() {
-	if startsExample(os.Args) {
+// AnnounceExample says on the standard error what can be done with the example, if the
+// command line args starts it: Caddy's own log does not.
+func AnnounceExample(args []string) {
+	if startsExample(args) {
 		go announce(os.Stderr, exampleAddress, time.Minute)
 	}
 }
