@@ -16,7 +16,7 @@ import (
 )
 
 // TestCrowd has a hundred readers on the console, each with a stream of news and one
-// page (twenty with ROBOTSPOLICY_LONG), while crawlers visit the site. The site answers
+// page (five with ROBOTSPOLICY_LONG), while crawlers visit the site. The site answers
 // every request, and the console none with an error of its own.
 func TestCrowd(t *testing.T) {
 	if testing.Short() {
@@ -24,7 +24,7 @@ func TestCrowd(t *testing.T) {
 	}
 	pagesEach := 1
 	if caddytest.Long() {
-		pagesEach = 20
+		pagesEach = 5
 	}
 	n := open(t, policyText, "")
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
