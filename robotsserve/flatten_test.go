@@ -154,3 +154,12 @@ func TestFlattening(t *testing.T) {
 		})
 	}
 }
+
+// Explain shows the spelling that closes a path: a plain "*" is any text.
+func TestExplainSecondSpelling(t *testing.T) {
+	p := compile(t, &policy.Spec{Rules: []policy.Rule{crawlRule(1, "everyone", false, "/a%2Ab")}})
+	f, _ := Render(p, "", Options{})
+	if e := f.Explain(p, policy.Query{Path: "/axb"}); len(e.Lines) != 1 || e.Lines[0].Text != "Disallow: /a*b" {
+		t.Errorf("%+v", e)
+	}
+}

@@ -103,3 +103,15 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 		})
 	}
 }
+
+// Who knows crawlers that read qualifiers which ACAP calls not ready publishes them.
+func TestUnreadyQualifiersWhereAsked(t *testing.T) {
+	s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    allow:\n      present: {paths: /news/, must-include-resource: /credit.html}\n"+
+		"publish: {acap: full, action-requests: on}\n"), robotsserve.ServeOptions{})
+	if s == nil || strings.Contains(ds.Text(), "not ready") {
+		t.Fatal(ds.Text())
+	}
+	if f, _ := robotsserve.Render(s.Policy, "", robotsserve.Options{}); !strings.Contains(string(f.Body), "ACAP-allow-present: /news/ must-include-resource=/credit.html") {
+		t.Errorf("%s", f.Body)
+	}
+}
