@@ -5,6 +5,7 @@ package robotsserve
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -110,8 +111,8 @@ func TestFollowersOfAGroupOfManyLines(t *testing.T) {
 // Of crawlers with rules of their own, times hosts with rules of their own, times rules
 // for everyone, only some hosts are rendered, and among them the largest.
 func TestTooMuchWork(t *testing.T) {
-	if testing.Short() {
-		t.Skip("does as much as is allowed")
+	if os.Getenv("ROBOTSPOLICY_LONG") == "" {
+		t.Skip("does as much as is allowed: set ROBOTSPOLICY_LONG")
 	}
 	var patterns []string
 	for i := range 2000 {
