@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// A usage purpose is matched as a whole, with or without "$" at its end.
+func TestUsagePurposes(t *testing.T) {
+	for pattern, want := range map[string]map[string]bool{
+		"news":    {"news": true, "newsletter": false, "old-news": false},
+		"news$":   {"news": true, "newsletter": false},
+		"news*":   {"news": true, "newsletter": true, "old-news": false},
+		"*news":   {"old-news": true, "newsletter": false},
+		"*-news$": {"old-news": true, "old-newsletter": false},
+		"n*w*s":   {"news": true, "nows": true, "newsx": false, "ns": false},
+	} {
+		p, err := policy.Compile(&policy.Spec{Rules: []policy.Rule{{
+			For: []policy.Audience{{}}, UsagePurposes: []string{pattern},
+			Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: pathpattern.All}},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for purpose, closed := range want {
+			if d := p.Decide(policy.Query{Path: "/x", Purposes: []string{purpose}}); (d.Verdict == policy.Disallowed) != closed {
+				t.Errorf("%s, %s: %v", pattern, purpose, d.Verdict)
+			}
+		}
+	}
+}
