@@ -210,7 +210,7 @@ func (x *exam) headers(q question, a answer, page *page) {
 				x.count("headers: stricter by the upstream")
 			}
 			got := crawlertest.EvaluateFor(read[field], name)
-			if got != want && got == got.And(want) && x.manyNames() {
+			if got != want && got == got.And(want) && x.reported("many-elements") {
 				x.count("headers: too long, so said to everyone")
 				want = got
 			}
@@ -228,10 +228,9 @@ func (x *exam) headers(q question, a answer, page *page) {
 	}
 }
 
-// manyNames reports whether the headers name so many crawlers that they may reach their
-// limit where an upstream, or another reading of the path, adds to them.
-func (x *exam) manyNames() bool {
-	return slices.ContainsFunc(x.p.diagnostics, func(d policyfile.Diagnostic) bool { return d.Code == "many-elements" })
+// reported reports whether the check of the policy file gives a diagnostic.
+func (x *exam) reported(code string) bool {
+	return slices.ContainsFunc(x.p.diagnostics, func(d policyfile.Diagnostic) bool { return d.Code == code })
 }
 
 // fieldRules reads the fields of a header, by the name of the field and of the

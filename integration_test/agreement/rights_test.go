@@ -13,7 +13,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
@@ -219,7 +218,7 @@ func (x *exam) tdmrep(host string, q question, paths []string) error {
 // mergeCrosses reports whether the server says that more is reserved, as the policy's
 // paths cross each other or the locations of the upstream.
 func (x *exam) mergeCrosses(host string) bool {
-	if slices.ContainsFunc(x.p.diagnostics, func(d policyfile.Diagnostic) bool { return d.Code == "register-crossed" }) {
+	if x.reported("register-crossed") {
 		return true
 	}
 	ours, _ := x.p.site.TDMRep(host)
@@ -274,6 +273,11 @@ func (x *exam) rsl(host string, q question, paths []string) error {
 				x.count("RSL: unset within what is prohibited")
 				continue
 			}
+			if got == "no" && want != "no" && x.reported("register-crossed") {
+				x.answer(channel, 1)
+				x.count("RSL: closed where paths cross")
+				continue
+			}
 			same(x, channel, q.at(path), u.String()+" "+got, u.String()+" "+want)
 		}
 	}
@@ -303,6 +307,11 @@ func (x *exam) usageTokens(host string, q question, paths []string) {
 			if got != want && !got && lostAt(f, token, path) {
 				x.answer(channel, 1)
 				x.except(channel, "not-flattenable")
+				continue
+			}
+			if want && !got && x.reported("register-crossed") {
+				x.answer(channel, 1)
+				x.count("usage tokens: closed where paths cross")
 				continue
 			}
 			same(x, channel, q.at(path), got, want)
