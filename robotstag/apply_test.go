@@ -218,7 +218,7 @@ func TestMergeLimits(t *testing.T) {
 		full[len(full)-1-i].Rules = robotsrule.Of("nosnippet")
 	}
 	if got, problems := apply(full, Usage{}, RobotsTagField, "*;unavailable_after=@4102444800;noarchive"); !slices.Contains(problems, TooLong) ||
-		!strings.HasPrefix(got[0], "*;nosnippet;noarchive;unavailable_after=@4102444800, crawler-0000;noindex, ") || length(got) > Limit {
+		!strings.HasPrefix(got[0], "*;nosnippet;noarchive;unavailable_after=\"2100-01-01T00:00:00Z\", crawler-0000;noindex, ") || length(got) > Limit {
 		t.Errorf("%v, %.200q", problems, got)
 	}
 	many := make([]string, 300)
