@@ -250,7 +250,7 @@ func (g *grouping) crawlDelay(c *policy.Class, purpose string) *Line {
 // warn reports a loss, once for each statement.
 func (g *grouping) warn(l *Loss) {
 	if h := spellingHint(l); l.spelling {
-		if !slices.Contains(g.problems, h) {
+		if !slices.ContainsFunc(g.problems, func(p policy.Problem) bool { return p.Pos == h.Pos && p.Code == h.Code }) {
 			g.problems = append(g.problems, h)
 		}
 		return

@@ -72,7 +72,8 @@ func respell(p pathpattern.Pattern) (text string, ok bool) {
 }
 
 // loseWildcards notes where a second spelling disallows more than the policy does: a
-// plain "*" is any text, and some readers take a "$" for the end wherever it stands.
+// plain "*" is any text, some readers take a "$" for the end wherever it stands, and behind
+// another one the "$" that ends a pattern has become a "*".
 func (f *flattening) loseWildcards() {
 	for i := range f.lines {
 		l := &f.lines[i]
@@ -82,6 +83,9 @@ func (f *flattening) loseWildcards() {
 		path, _, _ := strings.Cut(l.pattern.String(), "?")
 		if strings.Contains(path, "%2A") {
 			f.loseSpelling(l, l.second)
+		}
+		if open, anchored := strings.CutSuffix(l.pattern.String(), "%24$"); anchored {
+			f.loseSpelling(l, open+"%24")
 		}
 		if to := strings.IndexByte(l.second, '$'); strings.Contains(path, "%24") {
 			f.loseSpelling(l, l.second[:to+1])

@@ -180,7 +180,12 @@ func (x *exam) explainedRobots(q question, e *explanation) {
 		return
 	}
 	_, disallowed := c.line("Disallow")
-	same(x, "explain: robots.txt", q, !disallowed, file.Allowed(token, path))
+	want := file.Allowed(token, path)
+	if want && disallowed && x.flattened(x.files[q.host], q) { // for readers that do not decode paths
+		x.count("explain: a second spelling disallows more")
+		want = false
+	}
+	same(x, "explain: robots.txt", q, !disallowed, want)
 	for _, name := range []string{"App-Directives", "Content-Usage", "Crawl-delay"} {
 		want, _ := file.Extension(strings.ToLower(name), token, path)
 		got, _ := c.line(name)
