@@ -139,7 +139,7 @@ rules:
 // whatever its User-Agent says, while the list is fresh.
 func TestAddressFirst(t *testing.T) {
 	if testing.Short() {
-		t.Skip("lists are first fetched after five seconds")
+		t.Skip("lists are first fetched after a second")
 	}
 	mux := http.NewServeMux()
 	for name, text := range map[string]string{

@@ -210,7 +210,7 @@ func listServer(t *testing.T, addr string, h http.Handler) (string, error) {
 // return HTML or 10 GB: requests go on, and who is on such a list is unknown.
 func TestEdgeLists(t *testing.T) {
 	if testing.Short() {
-		t.Skip("lists are first fetched after five seconds")
+		t.Skip("lists are first fetched after a second")
 	}
 	startResolver(t, caddytest.Zone{"claude.com.": {A: "127.0.0.1"}, "cn-hang.example.": {A: "127.0.0.1"}})
 	var sent, privately atomic.Int64

@@ -31,7 +31,7 @@ func startParser(t *testing.T, p *crawlertest.Parser) *crawlertest.Process {
 		t.Fatal(err)
 	}
 	if process == nil {
-		t.Skipf("%s is not installed: none of %q runs %q", p.Name, p.Programs, p.Probe)
+		t.Skipf("%s is not installed: see CONTRIBUTING.md", p.Name)
 	}
 	t.Cleanup(func() {
 		if err := process.Close(); err != nil {

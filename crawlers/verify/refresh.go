@@ -18,7 +18,7 @@ import (
 
 const (
 	// firstWait keeps the first fetches out of the server's start.
-	firstWait = 5 * time.Second
+	firstWait = time.Second
 	// between spreads the first fetches of many lists.
 	between = 200 * time.Millisecond
 	// retryWait is the time after a failure, doubled with each one up to the
