@@ -120,34 +120,11 @@ func (r *Record) speaksTo(crawler string, named bool) bool {
 
 func (s *SubRecord) isFor(purpose string) bool {
 	for _, p := range s.Purposes {
-		if purpose != "" && MatchPurpose(p, purpose) {
+		if purpose != "" && policy.MatchPurpose(strings.ToLower(p), strings.ToLower(purpose)) {
 			return true
 		}
 	}
 	return false
-}
-
-// MatchPurpose matches a purpose against a usage purpose pattern, without case
-// (section 2.8). The pattern is for the whole name or URI.
-func MatchPurpose(pattern, purpose string) bool {
-	pattern, purpose = strings.TrimSuffix(strings.ToLower(pattern), "$"), strings.ToLower(purpose)
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == purpose
-	}
-	rest, ok := strings.CutPrefix(purpose, parts[0])
-	if !ok {
-		return false
-	}
-	last := len(parts) - 1
-	for _, part := range parts[1:last] {
-		i := strings.Index(rest, part)
-		if i < 0 {
-			return false
-		}
-		rest = rest[i+len(part):]
-	}
-	return strings.HasSuffix(rest, parts[last])
 }
 
 // resolve applies section 2.4.5.

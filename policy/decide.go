@@ -357,7 +357,7 @@ func (c *condition) holds(q *Query) bool {
 	}
 	for _, pattern := range c.purposes {
 		for _, purpose := range q.Purposes {
-			if matchPurpose(pattern, purpose) {
+			if MatchPurpose(pattern, purpose) {
 				return true
 			}
 		}

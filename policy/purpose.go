@@ -4,11 +4,10 @@ package policy
 
 import "strings"
 
-// matchPurpose matches a usage purpose against a pattern of names or URIs (ACAP
-// 1.0 sections 2.3.3 and 2.8), both in lower case. The pattern is the whole of
-// the purpose, so that "news" is not "newsletter": a "$" at its end changes
-// nothing.
-func matchPurpose(pattern, s string) bool {
+// MatchPurpose reports whether a pattern of usage purposes matches the name or URI of
+// one (ACAP 1.0 sections 2.3.3 and 2.8), both in lower case. The pattern is for the
+// whole of it, so that "news" is not "newsletter": a "$" at its end changes nothing.
+func MatchPurpose(pattern, s string) bool {
 	pattern = strings.TrimSuffix(pattern, "$")
 	i := strings.IndexByte(pattern, '*')
 	if i < 0 {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -155,7 +154,7 @@ func (f *appFinder) pos() (pos policy.Pos) {
 // speaksOf reports whether a rule speaks to clients that name a purpose, "" for
 // none.
 func speaksOf(r *policy.Rule, purpose string) bool {
-	return len(r.UsagePurposes) == 0 || purpose != "" && slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return acap.MatchPurpose(u, purpose) })
+	return len(r.UsagePurposes) == 0 || purpose != "" && slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return policy.MatchPurpose(strings.ToLower(u), purpose) })
 }
 
 func earlier(a, b *policy.AppDirective) *policy.AppDirective {
