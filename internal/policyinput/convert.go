@@ -198,11 +198,20 @@ func expectations(p *policy.Policy) (tests []policy.Expectation) {
 }
 
 // answers are what each search engine may do now, by the operator's crawler that follows
-// no other.
+// no other and by those that rules name.
 func answers(p *policy.Policy) (all []policy.Expectation) {
+	named := map[policy.CrawlerID]bool{}
+	for _, r := range p.Spec().Rules {
+		for _, a := range r.For {
+			if a.Kind == policy.ForToken {
+				named[p.Crawler(a.Name)] = true
+			}
+		}
+	}
 	seen := map[string]bool{}
 	for id, info := range p.Crawlers {
-		if info.Kind != string(crawlers.KindSearch) || seen[info.Operator] || p.Family(id) != 0 || strings.ContainsAny(info.Token, " !") {
+		if info.Kind != string(crawlers.KindSearch) || strings.ContainsAny(info.Token, " !") ||
+			!named[id] && (seen[info.Operator] || p.Family(id) != 0) {
 			continue
 		}
 		seen[info.Operator] = true

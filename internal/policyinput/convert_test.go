@@ -99,6 +99,13 @@ func TestConvert(t *testing.T) {
 			hasNot: []string{"Qwantbot may"},
 		},
 		{
+			name:   "so are those that the file names, beside another one of the operator",
+			robots: "User-agent: *\nDisallow: /y/\n\nUser-agent: YandexBot\nDisallow: /\n",
+			asks:   []ask{{"YandexBot", "/x", false}, {"YandexImages", "/x", true}},
+			has:    []string{"- YandexBot may not crawl /\n", "- Googlebot may crawl /\n"},
+			hasNot: []string{"YandexImages may"},
+		},
+		{
 			name:   "an index page and its directory",
 			robots: "User-agent: *\nDisallow: /docs/\nAllow: /docs/index.html\n",
 			asks:   []ask{{"nobody", "/docs/", true}, {"nobody", "/docs/index.html", true}, {"nobody", "/docs/x", false}},
