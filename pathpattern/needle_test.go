@@ -63,7 +63,11 @@ func crowd(r *rand.Rand, n int) (patterns []string, paths []string) {
 func TestIndexOfManyWildcardsAgreesWithRegexp(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	sizes := []int{9, 20, 100, 200, 1000, 2*maxNumbers + 1000}
-	for i := range 60 {
+	rounds := 60
+	if testing.Short() {
+		rounds = 12
+	}
+	for i := range rounds {
 		if i >= len(sizes) {
 			sizes = append(sizes, 8+r.IntN(300))
 		}

@@ -67,6 +67,9 @@ func TestTooLarge(t *testing.T) {
 // Neither crawlers that are shut out one by one nor a file that is far too large
 // cost the product of rules and crawlers.
 func TestManyClasses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	for _, c := range []struct {
 		allow bool
 		own   string

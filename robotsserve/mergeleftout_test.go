@@ -97,6 +97,9 @@ func TestMergeLeavesRoomForThePolicy(t *testing.T) {
 
 // A file of which not all is read is another one than what is read of it.
 func TestSumOfAFileThatIsNotRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	var file strings.Builder
 	for i := range 1 << 10 {
 		fmt.Fprintf(&file, "User-agent: Some%dBot\n", i)
