@@ -70,11 +70,12 @@ func (l *linter) crawlDelay() {
 			}
 		}
 		if len(names) > 0 {
-			verb := "ignores"
+			ignores, it := "ignores", "it"
 			if len(names) > 1 {
-				verb = "ignore"
+				ignores, it = "ignore", "them"
 			}
-			l.report("crawl-delay-ignored", r.CrawlDelayPos, fmt.Sprintf("%s %s crawl-delay; slow it down in the operator's own tools for website owners, or limit it at the edge with \"limit\"", english.Some(names, shown), verb))
+			l.report("crawl-delay-ignored", r.CrawlDelayPos, fmt.Sprintf("%s %s crawl-delay; slow %s down in the operator's own tools for website owners, or with \"limit\" at the edge",
+				english.Some(names, shown), ignores, it))
 		}
 	}
 }

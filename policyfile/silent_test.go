@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import "testing"
+
+// Each file is one word away from one that is warned about, and is none itself.
+var silent = []struct{ name, code, file, near string }{
+	{"everyone-else is closed on another host", "only-disallowed", `
+  - for: everyone-else
+    hosts: staging.example.com
+    disallow: {crawl: /}
+    intended: true
+  - for: GPTBot
+    hosts: www.example.com
+    disallow: {crawl: /x/}`, `
+  - for: everyone-else
+    disallow: {crawl: /}
+    intended: true
+  - for: GPTBot
+    hosts: www.example.com
+    disallow: {crawl: /x/}`},
+	{"another rule lets the crawler in", "only-disallowed", `
+  - for: everyone-else
+    disallow: {crawl: /}
+    intended: true
+  - for: GPTBot
+    disallow: {crawl: /x/}
+  - for: gptbot
+    allow: {crawl: /}`, `
+  - for: everyone-else
+    disallow: {crawl: /}
+    intended: true
+  - for: GPTBot
+    disallow: {crawl: /x/}
+  - for: ClaudeBot
+    allow: {crawl: /}`},
+	{"a limit is enforced", "nothing-to-enforce", `
+  - for: category:seo
+    limit: 60/m
+enforcement: block`, `
+  - for: category:seo
+    disallow: {index: /x/}
+enforcement: block`},
+	{"a dry run of a limit", "nothing-to-enforce", `
+  - for: category:seo
+    limit: 60/m
+enforcement: log`, `
+  - for: category:seo
+    disallow: {index: /x/}
+enforcement: log`},
+	{"two dots are those of an address", "looks-like-regexp", `
+  - for: everyone
+    disallow: {crawl: "/compare/*..*"}`, `
+  - for: everyone
+    disallow: {crawl: "/compare/.*"}`},
+}
+
+func TestSilent(t *testing.T) {
+	t.Parallel()
+	for _, s := range silent {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			if d := problemOf(t, "version: 1\nrules:"+s.file+"\n", s.code); d != nil {
+				t.Errorf("%s", d)
+			}
+			if problemOf(t, "version: 1\nrules:"+s.near+"\n", s.code) == nil {
+				t.Errorf("nothing says %s", s.code)
+			}
+		})
+	}
+}
