@@ -2,6 +2,8 @@
 
 package pathpattern
 
+import "strings"
+
 // class says what the normal form does with a byte.
 type class uint8
 
@@ -103,17 +105,19 @@ func IsNormal(path string) bool {
 	if path == "" || path[0] != '/' {
 		return false
 	}
-	at := inPath
+	query := strings.IndexByte(path, '?')
 	for i := 0; i < len(path); i++ {
-		switch c := path[i]; {
-		case classes[c] == plain:
-		case classes[c] == separator:
-			at = at.after(c)
-		case c == '%' && isNormalEscape(path[i:], at):
-			i += 2
-		default:
+		if classes[path[i]] >= separator {
+			continue
+		}
+		at := inPath
+		if query >= 0 && i > query {
+			at = inQuery
+		}
+		if path[i] != '%' || !isNormalEscape(path[i:], at) {
 			return false
 		}
+		i += 2
 	}
 	return true
 }
