@@ -39,6 +39,9 @@ func packLarge(t testing.TB, coding string, page []byte) []byte {
 // TestRecodingMemory: pages in br and zstd that arrive slowly take at most 150 KB
 // each, however many there are; those for which there is no memory pass as they came.
 func TestRecodingMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	const connections = 300
 	set := testSet(t, "robots=noindex")
 	page := naturalPage(600<<10, "", 1)
@@ -116,6 +119,9 @@ func TestRecodingMemory(t *testing.T) {
 func TestTrailingBytes(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	for _, size := range []int{2000, 200 << 10} {
+		if testing.Short() && size > 2000 {
+			continue
+		}
 		page := naturalPage(size, "", 5)
 		want, _, _ := rewriteHead(page, set, Merge, false, false, nil)
 		for _, c := range testCodings {
@@ -138,6 +144,9 @@ func TestTrailingBytes(t *testing.T) {
 // TestWorkOfABomb: a few bytes that stand for a very long text cause no more work
 // than their number allows, and pass as they came.
 func TestWorkOfABomb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	page := append([]byte("<!DOCTYPE html><head></head>"), bytes.Repeat([]byte(" "), 64<<20)...)
 	for _, c := range testCodings[1:3] {
 		raw := packLarge(t, c.name, page)

@@ -135,6 +135,9 @@ func TestCodedConformance(t *testing.T) {
 		"small": []byte("<!DOCTYPE html><title>a</title>b"), "says": naturalPage(9000, set.HTML(), 4),
 		"head only": []byte("<!DOCTYPE html><title>a</title>"),
 	}
+	if testing.Short() {
+		delete(pages, "big")
+	}
 	for _, c := range testCodings {
 		for name, page := range pages {
 			raw := c.pack(page, 7, 0)

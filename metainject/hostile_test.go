@@ -194,6 +194,9 @@ func (c *countingWriter) Write(b []byte) (int, error) { c.n += int64(len(b)); re
 // TestBomb sends little that unpacks to much: what is held stays below what is
 // allowed, and gzip comes out about as it came.
 func TestBomb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	const size = 64 << 20
 	for _, head := range []string{"<!DOCTYPE html><head>", "<!DOCTYPE html><head></head>", "<!DOCTYPE html><!--", "<!DOCTYPE html><head><link x='"} {
 		for _, c := range testCodings {

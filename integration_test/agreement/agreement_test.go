@@ -42,7 +42,7 @@ type run struct {
 
 func TestAgreement(t *testing.T) {
 	if testing.Short() && *length == 0 {
-		*decisions = min(*decisions, 300)
+		*decisions = min(*decisions, 150)
 	}
 	t.Logf("seed %d", *seed)
 	written, err := writtenPolicies()

@@ -17,6 +17,9 @@ import (
 // none. There are 500 files, or as many as the total is meant for with
 // ROBOTSPOLICY_LONG.
 func TestMemoryOfHosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
 	const misses = 5000
 	const maxPerFile, maxPerMiss, maxTotal = 20 << 10, 300, 250 << 20
 	files := 500
