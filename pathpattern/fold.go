@@ -19,7 +19,8 @@ func Fold(path string) string {
 }
 
 // Folded is the pattern without letter case: if p matches a path, Folded matches the
-// path that Fold makes of it.
+// path that Fold makes of it, unless a "*" of p ends inside an escape, as that of "*A"
+// does in "%2A".
 func (p Pattern) Folded() Pattern { return Pattern{text: Fold(p.text)} }
 
 // foldable reports whether a path changes when it is folded.

@@ -4,6 +4,7 @@ package pathpattern
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -33,10 +34,14 @@ func TestFold(t *testing.T) {
 	}
 }
 
+// insideEscape finds a "*" that may end inside an escape, whose digits keep their case.
+var insideEscape = regexp.MustCompile(`\*[0-9A-F]?[A-F]`)
+
 func FuzzFold(f *testing.F) {
 	for _, s := range []string{"/Admin/*", "/caf%C3%89$", "/%E2%84%AA", "/A%2fB?C=*D"} {
 		f.Add(s, "/ADMIN/x")
 	}
+	f.Add("*A", "*")
 	f.Fuzz(func(t *testing.T, pattern, path string) {
 		path = NormalizePath(path)
 		folded := Fold(path)
@@ -59,6 +64,9 @@ func FuzzFold(f *testing.F) {
 			if !utf8.ValidString(unescaped(part)) {
 				return
 			}
+		}
+		if insideEscape.MatchString(p.String()) {
+			return
 		}
 		if p.Match(path) && !p.Folded().Match(folded) {
 			t.Fatalf("%q matches %q, but %q does not match %q", p, path, p.Folded(), folded)
