@@ -16,14 +16,14 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/cataloguestore"
-	"github.com/robotspolicy/caddy-robots-policy/internal/globaloption"
-	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/globaloption"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 func init() {
@@ -91,13 +91,13 @@ func (a *adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 		}
 		return apiError(http.StatusNotFound, fmt.Errorf("not found; there are %s", strings.Join(paths, ", ")))
 	}
-	list := []policystore.Report{}
-	for _, d := range policystore.Documents() {
-		list = append(list, policystore.ReportOf(d))
+	list := []source.Report{}
+	for _, d := range source.Documents() {
+		list = append(list, source.ReportOf(d))
 	}
-	hosts := []policystore.HostsReport{}
-	for _, h := range policystore.AllHosts() {
-		hosts = append(hosts, policystore.ReportOfHosts(h))
+	hosts := []source.HostsReport{}
+	for _, h := range source.AllHosts() {
+		hosts = append(hosts, source.ReportOfHosts(h))
 	}
 	return respondJSON(w, http.StatusOK, map[string]any{"policies": list, "hosts": hosts, "catalogue": cataloguestore.CurrentStatus()})
 }
@@ -162,17 +162,17 @@ func (*adminAPI) robotsTxt(w http.ResponseWriter, r *http.Request) error {
 func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 	cataloguestore.Check(r.Context())
 	name := r.URL.Query().Get("policy")
-	hosts := []policystore.HostsReport{}
-	for _, h := range policystore.AllHosts() {
+	hosts := []source.HostsReport{}
+	for _, h := range source.AllHosts() {
 		if name != "" && name != h.Name() {
 			continue
 		}
 		if !h.Reload(r.Context()) {
 			return apiError(http.StatusServiceUnavailable, fmt.Errorf("reading the directory of %s takes too long", h.Name()))
 		}
-		hosts = append(hosts, policystore.ReportOfHosts(h))
+		hosts = append(hosts, source.ReportOfHosts(h))
 	}
-	var chosen []*policystore.Document
+	var chosen []*source.Document
 	if name == "" || len(hosts) == 0 {
 		var err error
 		if chosen, err = chosenDocuments(r); err != nil {
@@ -184,7 +184,7 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 	if catalogue.Error != "" {
 		status = http.StatusUnprocessableEntity
 	}
-	results := []policystore.ReloadReport{}
+	results := []source.ReloadReport{}
 	for _, d := range chosen {
 		o := d.Reload(r.Context())
 		o.Notify()
@@ -215,15 +215,15 @@ func (a *adminAPI) enforce(w http.ResponseWriter, r *http.Request) error {
 }
 
 // chosenDocuments returns the policy that a request names, or all.
-func chosenDocuments(r *http.Request) ([]*policystore.Document, error) {
-	all := policystore.Documents()
+func chosenDocuments(r *http.Request) ([]*source.Document, error) {
+	all := source.Documents()
 	name := r.URL.Query().Get("policy")
 	if name == "" {
 		return all, nil
 	}
 	for _, d := range all {
 		if d.Name == name {
-			return []*policystore.Document{d}, nil
+			return []*source.Document{d}, nil
 		}
 	}
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; there are: %s", name, namesOf(all)))
@@ -237,8 +237,8 @@ type merging interface {
 }
 
 // chosenSnapshot returns the policy for a host that a request asks about.
-func chosenSnapshot(r *http.Request, host string) (*policystore.Snapshot, merging, error) {
-	for _, h := range policystore.AllHosts() {
+func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, merging, error) {
+	for _, h := range source.AllHosts() {
 		if h.Name() != r.URL.Query().Get("policy") {
 			continue
 		}
@@ -263,7 +263,7 @@ func chosenSnapshot(r *http.Request, host string) (*policystore.Snapshot, mergin
 	return chosen[0].Status().Current, chosen[0], nil
 }
 
-func namesOf(ds []*policystore.Document) string {
+func namesOf(ds []*source.Document) string {
 	names := make([]string, len(ds))
 	for i, d := range ds {
 		names[i] = d.Name

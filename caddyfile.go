@@ -13,10 +13,10 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/dustin/go-humanize"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/auditor"
-	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 func init() {
@@ -193,7 +193,7 @@ func reloadInterval(args []string) (caddy.Duration, error) {
 		return 0, err
 	}
 	if word == "off" {
-		return caddy.Duration(policystore.ReloadOff), nil
+		return caddy.Duration(source.ReloadOff), nil
 	}
 	interval, err := caddy.ParseDuration(word)
 	if err != nil || interval <= 0 {

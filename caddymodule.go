@@ -15,18 +15,18 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/auditor"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/routecheck"
 	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli" // registers the subcommands
-	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/logsample"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
-	"github.com/robotspolicy/caddy-robots-policy/internal/routecheck"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
 	"github.com/robotspolicy/caddy-robots-policy/internal/upstreamrobots"
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 func init() {
@@ -121,7 +121,7 @@ type Handler struct {
 	// `robots_policy.audited`, to the events app. Default: none.
 	Audit *auditor.Config `json:"audit,omitempty"`
 
-	policies  *policystore.Store
+	policies  *source.Store
 	robots    *robotsTxt // nil: robots_txt off
 	registers *registerFiles
 	edge      *edge
@@ -164,7 +164,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	var err error
-	h.policies, err = policystore.Open(ctx, policystore.Options{
+	h.policies, err = source.Open(ctx, source.Options{
 		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Upstream: h.robots.lastOf(),
 		Logger: ctx.Logger(), OnLoad: warnOnLoad(ctx.Logger(), requested, h.edge.verifier),
 	})
@@ -316,10 +316,10 @@ func headerChannels(names []string) robotstag.Channels {
 // warnOnLoad returns a function that warns, once, of a policy that refuses impostors
 // on a handler that does not detect any, and of one that enforces nothing where the
 // configuration requests enforcement.
-func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier) func(*policystore.Snapshot) {
+func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier) func(*source.Snapshot) {
 	var warned, ineffective logsample.Once
 	requested, _ := policy.ParseMode(enforce)
-	return func(s *policystore.Snapshot) {
+	return func(s *source.Snapshot) {
 		if requested >= policy.ModeLog && s.Site.MaxMode() < policy.ModeLog && ineffective.First("") {
 			logger.Warn("enforce has no effect, as no rule of the policy is enforced: it is a limit, and the policy decides; write enforcement: "+enforce+" in the policy file",
 				zap.String("policy", s.Site.File.Name), zap.String("enforce", enforce))

@@ -16,14 +16,14 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawllimit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/fetchlog"
-	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/logsample"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // edge evaluates the requests of crawlers, and refuses those that the policy blocks.
@@ -64,7 +64,7 @@ func (e *edge) close() {
 
 // evaluate fills in v and returns it, or nil if a request is not by a crawler that the
 // policy knows. The caller provides v so that it need not be allocated.
-func (e *edge) evaluate(s *policystore.Snapshot, r *http.Request, path string, v *visit) *visit {
+func (e *edge) evaluate(s *source.Snapshot, r *http.Request, path string, v *visit) *visit {
 	var buf [4]policy.CrawlerID
 	all := e.recognize(buf[:0], s, r)
 	if len(all) == 0 {
@@ -94,7 +94,7 @@ func (e *edge) evaluate(s *policystore.Snapshot, r *http.Request, path string, v
 
 // recognize appends to ids the crawlers that a request is from: the one that its
 // signature or address proves, or else those that its User-Agent names.
-func (e *edge) recognize(ids []policy.CrawlerID, s *policystore.Snapshot, r *http.Request) []policy.CrawlerID {
+func (e *edge) recognize(ids []policy.CrawlerID, s *source.Snapshot, r *http.Request) []policy.CrawlerID {
 	named := s.Site.RecognizeAll(ids, r.Header["User-Agent"])
 	proven := e.verifier.Recognize(r, s.Site.Identities(), len(named) > 0, func(c *crawlers.Crawler) bool {
 		return slices.Contains(named, s.Site.Policy.Crawler(c.Token))
@@ -137,7 +137,7 @@ func (*edge) applies(r *http.Request) bool {
 
 // enforce counts a visit and does what the policy demands. If the visit is refused,
 // it is answered, or err is the answer.
-func (e *edge) enforce(w http.ResponseWriter, r *http.Request, s *policystore.Snapshot, v *visit) (refused bool, err error) {
+func (e *edge) enforce(w http.ResponseWriter, r *http.Request, s *source.Snapshot, v *visit) (refused bool, err error) {
 	v.countEdge()
 	e.checkViolation(r, s, v)
 	if v.action <= policy.ModeOff {
@@ -197,7 +197,7 @@ func refusalMessage(v *visit) string {
 
 // checkViolation counts and logs a visit that violates the robots.txt that the
 // crawler has fetched.
-func (e *edge) checkViolation(r *http.Request, s *policystore.Snapshot, v *visit) {
+func (e *edge) checkViolation(r *http.Request, s *source.Snapshot, v *visit) {
 	version, d, ok := fetchesOf(s).Violation(v.fetcher, v.site, v.query)
 	if !ok || v.audit {
 		return
@@ -231,7 +231,7 @@ type shared struct {
 	limiter crawllimit.Limiter
 }
 
-func sharedOf(s *policystore.Snapshot) *shared {
+func sharedOf(s *source.Snapshot) *shared {
 	return s.Shared(func() any {
 		if s.PerHost {
 			return &shared{fetches: fetchlog.New(maxFetchersPerHost, maxFetchedOfOneHost)}
@@ -242,7 +242,7 @@ func sharedOf(s *policystore.Snapshot) *shared {
 
 // fetchesOf returns who has fetched the robots.txt of a policy, in this version and
 // those before it.
-func fetchesOf(s *policystore.Snapshot) *fetchlog.Log { return sharedOf(s).fetches }
+func fetchesOf(s *source.Snapshot) *fetchlog.Log { return sharedOf(s).fetches }
 
 // edges are those of all handlers, so that the admin API can switch enforcement off.
 var edges edgeSet

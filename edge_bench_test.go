@@ -13,7 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // benchHandler is a handler with a policy that closes the site to GPTBot, and
@@ -25,11 +25,11 @@ func benchHandler(tb testing.TB) *Handler {
 
 func benchHandlerOf(tb testing.TB, text string) *Handler {
 	tb.Helper()
-	l, err := policystore.Compile("policy.yaml", []byte(text))
+	l, err := source.Compile("policy.yaml", []byte(text))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	h := &Handler{policies: policystore.Static(l)}
+	h := &Handler{policies: source.Static(l)}
 	if err := errors.Join(h.applyDefaults(), h.provisionChannels(zap.NewNop())); err != nil {
 		tb.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func benchHandlerOf(tb testing.TB, text string) *Handler {
 }
 
 // snapshotOf is the policy that a handler serves.
-func snapshotOf(tb testing.TB, h *Handler) *policystore.Snapshot {
+func snapshotOf(tb testing.TB, h *Handler) *source.Snapshot {
 	tb.Helper()
 	s, err := h.policies.Get(context.Background(), "")
 	if s == nil || err != nil {

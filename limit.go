@@ -11,10 +11,10 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/crawllimit"
-	"github.com/robotspolicy/caddy-robots-policy/internal/english"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // limitedVar is the request variable that says how a request has been counted, by each
@@ -30,7 +30,7 @@ type countedLimits struct {
 
 // countLimits counts a request against limits, and makes k and v those of a limited
 // request if it is over one of them. maxMode is the most that this handler does.
-func countLimits(limiter *crawllimit.Limiter, maxMode policy.Mode, limits []site.Limit, s *policystore.Snapshot, r *http.Request, v *visit, k *class) {
+func countLimits(limiter *crawllimit.Limiter, maxMode policy.Mode, limits []site.Limit, s *source.Snapshot, r *http.Request, v *visit, k *class) {
 	counted, _ := caddyhttp.GetVar(r.Context(), limitedVar).([]countedLimits)
 	if maxMode < policy.ModeLog || slices.ContainsFunc(counted, func(c countedLimits) bool { return c.limiter == limiter && c.mode >= maxMode }) {
 		return
@@ -50,7 +50,7 @@ func countLimits(limiter *crawllimit.Limiter, maxMode policy.Mode, limits []site
 
 // countAgainst counts a request against all limits that are enforced in a mode, or, if it
 // is over one of them, against none.
-func countAgainst(limiter *crawllimit.Limiter, mode, maxMode policy.Mode, limits []site.Limit, s *policystore.Snapshot, now time.Time) (over *site.Limit, wait time.Duration, ok bool) {
+func countAgainst(limiter *crawllimit.Limiter, mode, maxMode policy.Mode, limits []site.Limit, s *source.Snapshot, now time.Time) (over *site.Limit, wait time.Duration, ok bool) {
 	var keyBuf [4]crawllimit.Key
 	var limitBuf [4]*site.Limit
 	keys, of := keyBuf[:0], limitBuf[:0]

@@ -8,10 +8,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/auditor"
-	"github.com/robotspolicy/caddy-robots-policy/internal/cataloguestore"
-	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/labels"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/labels"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"

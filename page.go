@@ -12,12 +12,12 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/logsample"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // pages adds headers and meta elements to responses.
@@ -46,7 +46,7 @@ func (p *pages) warnOfLongHead(r *http.Request) {
 
 // serve lets next answer, and adds what the policy says about the path. v is nil for
 // anyone but a known crawler; count says whether to count the visit.
-func (p *pages) serve(w http.ResponseWriter, r *http.Request, s *policystore.Snapshot, path string, v *visit, count bool, next caddyhttp.Handler) error {
+func (p *pages) serve(w http.ResponseWriter, r *http.Request, s *source.Snapshot, path string, v *visit, count bool, next caddyhttp.Handler) error {
 	page, etag := p.page(s, v, r.Host, path)
 	if count && v != nil {
 		v.countPage(p.channels != 0 && page.Values != nil, page.Elements != nil)
@@ -71,7 +71,7 @@ func (p *pages) serve(w http.ResponseWriter, r *http.Request, s *policystore.Sna
 
 // page returns what the response carries, and the suffix for the entity tag of a
 // page that is rewritten.
-func (p *pages) page(s *policystore.Snapshot, v *visit, host, path string) (*site.Page, string) {
+func (p *pages) page(s *source.Snapshot, v *visit, host, path string) (*site.Page, string) {
 	var now time.Time // site.Page asks the clock only if the policy has dates
 	if !p.tailored {
 		return s.Site.Page(host, path, now), s.ETagSuffix
@@ -88,7 +88,7 @@ func (p *pages) page(s *policystore.Snapshot, v *visit, host, path string) (*sit
 
 // addHeaders adds what the policy says about a path to the header of a response that is
 // about to be written and is no page.
-func (p *pages) addHeaders(header http.Header, s *policystore.Snapshot, v *visit, host, path string) {
+func (p *pages) addHeaders(header http.Header, s *source.Snapshot, v *visit, host, path string) {
 	page, _ := p.page(s, v, host, path)
 	(&headerHook{p, page}).OnHeader(http.StatusOK, header)
 }

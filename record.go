@@ -13,11 +13,11 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/publication"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // recording records one visit. It stands between the handler and the client to
@@ -37,7 +37,7 @@ const recordedVar = "robots_policy.recorded"
 // record begins to record a request. It returns nil unless the request is by a
 // crawler, or by a client that looks automated. v is nil for anyone but a known
 // crawler.
-func record(w http.ResponseWriter, r *http.Request, s *policystore.Snapshot, v *visit, path string, robots bool) *recording {
+func record(w http.ResponseWriter, r *http.Request, s *source.Snapshot, v *visit, path string, robots bool) *recording {
 	if caddyhttp.GetVar(r.Context(), recordedVar) != nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ var identities = map[policy.Identity]activity.Identity{
 
 // recordedPath leaves out a query that did not matter to the decision. Queries can
 // hold what should not be stored.
-func recordedPath(s *policystore.Snapshot, v *visit, path string) (recorded string, omitted bool) {
+func recordedPath(s *source.Snapshot, v *visit, path string) (recorded string, omitted bool) {
 	plain, _, ok := strings.Cut(path, "?")
 	if !ok {
 		return path, false

@@ -8,8 +8,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/original"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // ServeHTTP calls the channels in turn: robots.txt, the edge, and what responses
@@ -42,7 +42,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 }
 
 // answer answers a request that has been evaluated. v is nil for anyone but a known crawler.
-func (h *Handler) answer(w http.ResponseWriter, r *http.Request, s *policystore.Snapshot, v *visit, path string, robots bool, next caddyhttp.Handler) error {
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, s *source.Snapshot, v *visit, path string, robots bool, next caddyhttp.Handler) error {
 	tunnel := r.Method == http.MethodConnect // refused as any other, as respond answers it too
 	if robots {
 		h.pages.addHeaders(w.Header(), s, v, r.Host, path)

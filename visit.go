@@ -16,9 +16,9 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/fetchlog"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // visit is a request by a crawler that the policy knows, with the decision.
@@ -104,7 +104,7 @@ type outcomes [outcomeSlots]atomic.Pointer[outcome]
 const outcomeSlots = 64
 
 // outcomesOf returns the cache of a policy. It goes when the policy does.
-func outcomesOf(s *policystore.Snapshot) *outcomes {
+func outcomesOf(s *source.Snapshot) *outcomes {
 	return s.Attached(func() any { return new(outcomes) }).(*outcomes)
 }
 

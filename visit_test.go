@@ -17,10 +17,10 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/labels"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/labels"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // classesOf returns all classes of visits that there could be under a policy.
@@ -45,7 +45,7 @@ func classesOf(s *site.Site) (all []class) {
 
 // Classes that share a slot replace each other, and never get each other's outcome.
 func TestOutcomesAreOfTheirClass(t *testing.T) {
-	l, err := policystore.Compile("policy.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /a/\n  - for: GPTBot\n    disallow:\n      crawl: /b/\n"))
+	l, err := source.Compile("policy.yaml", []byte("version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /a/\n  - for: GPTBot\n    disallow:\n      crawl: /b/\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,11 +87,11 @@ func TestOutcomesGoWithTheirPolicy(t *testing.T) {
 	ask()
 	ask()
 	old := weak.Make(snapshotOf(t, h).Site)
-	l, err := policystore.Compile("policy.yaml", []byte(named("the second of two")))
+	l, err := source.Compile("policy.yaml", []byte(named("the second of two")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.policies = policystore.Static(l)
+	h.policies = source.Static(l)
 	ask()
 	for range 10 {
 		runtime.GC()

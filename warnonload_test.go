@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // Enforcement that the configuration requests and no rule asks for is reported, once.
@@ -30,7 +30,7 @@ func TestWarnOfEnforcementWithoutEffect(t *testing.T) {
 		t.Run(tt.enforce, func(t *testing.T) {
 			core, logs := observer.New(zapcore.WarnLevel)
 			warn := warnOnLoad(zap.New(core), tt.enforce, identity.New(identity.Methods{}))
-			s, err := policystore.Compile("policy.yaml", []byte(tt.policy))
+			s, err := source.Compile("policy.yaml", []byte(tt.policy))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/fetchlog"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/publication"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/upstreamrobots"
@@ -20,6 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // wellKnown is a file at a place that a standard sets, merged with the upstream's file
@@ -75,7 +75,7 @@ func isRobotsTxt(path string) bool {
 }
 
 // serve answers with the robots.txt of the host. v is nil for anyone but a known crawler.
-func (t *robotsTxt) serve(w http.ResponseWriter, r *http.Request, s *policystore.Snapshot, v *visit, next caddyhttp.Handler) {
+func (t *robotsTxt) serve(w http.ResponseWriter, r *http.Request, s *source.Snapshot, v *visit, next caddyhttp.Handler) {
 	answer := t.answer(r, next)
 	if !s.Site.ServeRobots(w, r, answer) {
 		answer = robotsserve.Answer{} // nothing waits for the merge again
@@ -116,7 +116,7 @@ type registerFiles struct {
 
 // serve answers if the request is for a document that the policy has, and reports
 // whether it did. addHeaders adds what the policy says about the path.
-func (f *registerFiles) serve(w http.ResponseWriter, r *http.Request, s *policystore.Snapshot, path string, addHeaders func(), next caddyhttp.Handler) bool {
+func (f *registerFiles) serve(w http.ResponseWriter, r *http.Request, s *source.Snapshot, path string, addHeaders func(), next caddyhttp.Handler) bool {
 	var doc *rights.Document
 	cacheControl := f.cacheControl
 	switch register := s.Site.RegisterPath(path); register {
@@ -136,7 +136,7 @@ func (f *registerFiles) serve(w http.ResponseWriter, r *http.Request, s *policys
 }
 
 // tdmrep returns the policy's tdmrep.json; nil if the policy has none.
-func (f *registerFiles) tdmrep(r *http.Request, s *policystore.Snapshot, next caddyhttp.Handler) (*rights.Document, string) {
+func (f *registerFiles) tdmrep(r *http.Request, s *source.Snapshot, next caddyhttp.Handler) (*rights.Document, string) {
 	ours, doc := s.Site.TDMRep(r.Host)
 	if doc == nil {
 		return nil, ""

@@ -17,7 +17,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/internal/outbound"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
 )
 
 // OwnToken is the product token of the audit in robots.txt.

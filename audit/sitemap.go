@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/internal/english"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
 // maxSitemapURLs bounds the pages that are considered.

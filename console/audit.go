@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/audit"
-	"github.com/robotspolicy/caddy-robots-policy/internal/auditor"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 

@@ -11,12 +11,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // changeData is a draft and what it would change.
@@ -334,7 +334,7 @@ func draftFile(w http.ResponseWriter, v *view) error {
 }
 
 // published is what was published from this page, newest first.
-func (v *view) published() []policystore.Published {
+func (v *view) published() []source.Published {
 	if v.running == nil || v.running.document == nil || v.may != nil {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/english"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
 // The size of a chart in its own units; it is stretched to the width of its card.

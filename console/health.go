@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
-	"github.com/robotspolicy/caddy-robots-policy/internal/english"
-	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // healthData is what the page of the machinery shows.
@@ -27,7 +26,7 @@ type healthData struct {
 	DNS      *identity.DNSStatus
 	Dropped  []droppedBy
 	Storage  *storage
-	Sources  []source
+	Sources  []policySource
 	Evidence string
 	Write    bool
 }
@@ -61,8 +60,8 @@ type storage struct {
 	Percent  string
 }
 
-// source is where a policy comes from.
-type source struct {
+// policySource is where a policy comes from.
+type policySource struct {
 	Name, Kind, Every string
 	Checked           time.Time
 	Problem           string
@@ -78,15 +77,15 @@ func health(v *view) (*page, error) {
 		}
 	}
 	p := &page{template: "health", Title: "Health", Data: d}
-	for _, doc := range policystore.Documents() {
+	for _, doc := range source.Documents() {
 		if v.may == nil || v.running != nil && v.running.Name == doc.Name {
 			d.addDocument(doc)
 		}
 	}
-	for _, h := range policystore.AllHosts() {
+	for _, h := range source.AllHosts() {
 		s := h.Status()
 		if v.may == nil {
-			d.Sources = append(d.Sources, source{Name: h.Name(), Kind: "a file for each host", Every: s.Interval.String(), Applied: s.Counts.Applied, Rejected: s.Counts.Rejected})
+			d.Sources = append(d.Sources, policySource{Name: h.Name(), Kind: "a file for each host", Every: s.Interval.String(), Applied: s.Counts.Applied, Rejected: s.Counts.Rejected})
 		}
 	}
 	if v.may == nil {
@@ -131,16 +130,16 @@ func (d *healthData) lead() string {
 	return text + "."
 }
 
-func (d *healthData) addDocument(doc *policystore.Document) {
+func (d *healthData) addDocument(doc *source.Document) {
 	s := doc.Status()
 	d.This = append(d.This, thisNode{
 		Name: doc.Name, SHA256: s.Current.SHA256, Since: s.Current.Since, Rules: len(s.Current.Site.Policy.Spec().Rules), Sites: s.Subscribers, Older: len(s.Older),
 	})
-	x := source{Name: doc.Name, Kind: "a file", Checked: s.Checked, Every: "only when Caddy reloads", Applied: s.Counts.Applied, Rejected: s.Counts.Rejected}
+	x := policySource{Name: doc.Name, Kind: "a file", Checked: s.Checked, Every: "only when Caddy reloads", Applied: s.Counts.Applied, Rejected: s.Counts.Rejected}
 	switch {
-	case strings.HasPrefix(doc.Name, policyname.StoragePrefix):
+	case strings.HasPrefix(doc.Name, source.StoragePrefix):
 		x.Kind, x.Writable = "Caddy's storage", true
-	case policyname.IsWebAddress(doc.Name):
+	case source.IsWebAddress(doc.Name):
 		x.Kind = "a file on a web server"
 	}
 	if s.Interval > 0 {

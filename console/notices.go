@@ -10,12 +10,12 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
-	"github.com/robotspolicy/caddy-robots-policy/internal/english"
-	"github.com/robotspolicy/caddy-robots-policy/internal/identity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // notice is something that is wrong: an alarm if crawlers or readers notice it now, a
@@ -78,7 +78,7 @@ func failingTests(ds policyfile.Diagnostics) bool {
 }
 
 func (v *view) policyNotices() (all []notice) {
-	documents, hosts := policystore.Documents(), policystore.AllHosts()
+	documents, hosts := source.Documents(), source.AllHosts()
 	if len(documents) == 0 && len(hosts) == 0 {
 		return []notice{{Alarm: true, Screen: "health", Heading: "No policy is loaded",
 			Text: "No site of this server uses the directive robots_policy, so crawlers see no robots.txt of yours. Add it to a site in the Caddyfile and reload Caddy."}}

@@ -21,9 +21,9 @@ import (
 
 	_ "github.com/robotspolicy/caddy-robots-policy"
 	"github.com/robotspolicy/caddy-robots-policy/internal/behaviour"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 const testPolicy = `version: 1
@@ -196,7 +196,7 @@ func TestNumbersAgree(t *testing.T) {
 // The grid and explain agree about a path that is closed in another letter case, for known
 // crawlers and for unknown ones.
 func TestGridAndExplainInAnyCase(t *testing.T) {
-	l, err := policystore.Compile("p.yaml", []byte(testPolicy))
+	l, err := source.Compile("p.yaml", []byte(testPolicy))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // tokenKey makes the tokens of forms that write. It is new with every process.
@@ -134,9 +134,9 @@ func (v *view) write(base, text, note string) (*page, error) {
 	// limits of its own.
 	o, err := v.running.document.Publish(context.WithoutCancel(v.ctx), base, text, note)
 	switch {
-	case errors.Is(err, policystore.ErrOvertaken):
+	case errors.Is(err, source.ErrOvertaken):
 		return nil, failed(http.StatusConflict, "Another version was published in the meantime. Compare, and check again.")
-	case errors.Is(err, policystore.ErrStorage):
+	case errors.Is(err, source.ErrStorage):
 		v.logger.Error("publishing from the console failed", zap.String("policy", v.running.Name), zap.Error(err))
 		return nil, failed(http.StatusServiceUnavailable, "Not published: %w. Try again; the page Published shows which version is in force.", err)
 	case err != nil:

@@ -7,15 +7,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // running is a policy that the server applies.
 type running struct {
-	*policystore.Snapshot
+	*source.Snapshot
 	Name     string
-	document *policystore.Document // nil: a file of one host
+	document *source.Document // nil: a file of one host
 	merges   bool
 }
 
@@ -35,18 +35,18 @@ func (p *running) File() string {
 // chosen host, or the only one.
 func (v *view) choose() (*running, error) {
 	name := v.q.Get("policy")
-	documents := policystore.Documents()
+	documents := source.Documents()
 	if v.may != nil { // a site chooses nothing
 		name = ""
 	}
-	hosts := policystore.AllHosts()
+	hosts := source.AllHosts()
 	if name != "" {
 		for _, d := range documents {
 			if d.Name == name {
 				return ofDocument(d), nil
 			}
 		}
-		if i := slices.IndexFunc(hosts, func(h *policystore.Hosts) bool { return h.Name() == name }); i < 0 {
+		if i := slices.IndexFunc(hosts, func(h *source.Hosts) bool { return h.Name() == name }); i < 0 {
 			return nil, failed(http.StatusNotFound, "no site uses a policy %q", name)
 		}
 	}
@@ -76,12 +76,12 @@ func (v *view) choose() (*running, error) {
 	return ofDocument(documents[0]), nil
 }
 
-func ofDocument(d *policystore.Document) *running {
+func ofDocument(d *source.Document) *running {
 	return &running{Snapshot: d.Status().Current, Name: d.Name, document: d, merges: d.Merges()}
 }
 
 // namesHost reports whether a rule of a policy names a host.
-func namesHost(s *policystore.Snapshot, host string) bool {
+func namesHost(s *source.Snapshot, host string) bool {
 	return slices.ContainsFunc(s.Site.Policy.Spec().Rules, func(r policy.Rule) bool {
 		return slices.ContainsFunc(r.Hosts, func(h policy.Host) bool {
 			suffix, wildcard := strings.CutPrefix(string(h), "*")
@@ -114,10 +114,10 @@ func (v *view) Policies() (names []string) {
 	if v.may != nil {
 		return nil
 	}
-	for _, d := range policystore.Documents() {
+	for _, d := range source.Documents() {
 		names = append(names, d.Name)
 	}
-	for _, h := range policystore.AllHosts() {
+	for _, h := range source.AllHosts() {
 		names = append(names, h.Name())
 	}
 	return names

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // view is a request for a page: what it asks for and what it may see.
@@ -37,7 +37,7 @@ type view struct {
 
 	// Read once for a page.
 	versions         *history // nil: not read yet
-	publications     []policystore.Published
+	publications     []source.Published
 	publicationsRead bool
 }
 

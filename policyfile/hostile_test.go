@@ -5,7 +5,7 @@ package policyfile
 import (
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 )
 
 // BenchmarkLoadHostile: 1 MiB of any shape loads in two seconds.

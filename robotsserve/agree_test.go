@@ -12,8 +12,8 @@ import (
 
 	"github.com/temoto/robotstxt"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )

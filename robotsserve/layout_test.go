@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/acap"
-	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/dunglas/httpsfv"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/english"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
 // WriteText writes the explanation as an answer to a person.

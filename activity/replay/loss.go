@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/english"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
 // LossPeriod is how far back [Report.CheckSearchLoss] is meant to look.

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/english"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
 // decisionTexts say what is done about requests.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/outbound"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
 )
 
 // MediaType is that of key directories.

@@ -9,7 +9,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 )
 
 // modes are the ways in which servers that are known read a path; see upstream.

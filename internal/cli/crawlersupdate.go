@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/internal/cataloguestore"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 func crawlersUpdateCommand() *cobra.Command {
@@ -123,10 +123,10 @@ func tokenChanges(before, after *crawlers.Catalogue) (added, removed int) {
 
 // readCatalogue reads a file, the standard input for "-", or a file on a web server.
 func readCatalogue(ctx context.Context, name string) ([]byte, error) {
-	if !policyname.IsWebAddress(name) {
+	if !source.IsWebAddress(name) {
 		return readFile(name)
 	}
-	u, err := policyname.WebAddress(name)
+	u, err := source.WebAddress(name)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func readCatalogue(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	client := &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if _, err := policyname.WebAddress(r.URL.String()); err != nil {
+		if _, err := source.WebAddress(r.URL.String()); err != nil {
 			return err
 		}
 		if len(via) >= 5 {

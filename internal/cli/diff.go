@@ -12,8 +12,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/english"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policyinput"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )

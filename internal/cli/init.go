@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/firstpolicy"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policyinput"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli/firstpolicy"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 

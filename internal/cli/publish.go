@@ -18,11 +18,10 @@ import (
 	"github.com/caddyserver/certmagic"
 	"github.com/spf13/cobra"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/policyname"
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 func publishCommand() *cobra.Command {
@@ -33,10 +32,10 @@ func publishCommand() *cobra.Command {
 	cmd := Command("publish FILE --to storage:KEY", "Checks a policy file and writes it to Caddy's storage, for every server that reads it from there",
 		func(cmd *cobra.Command, args []string) (int, error) {
 			const usage = "FILE --to storage:KEY"
-			if !strings.HasPrefix(to, policyname.StoragePrefix) {
+			if !strings.HasPrefix(to, source.StoragePrefix) {
 				return ExitUsage, errors.New("--to is missing: give a key in Caddy's storage, such as storage:robots_policy/site.yaml")
 			}
-			key, err := policyname.StorageKey(to)
+			key, err := source.StorageKey(to)
 			if err != nil {
 				return ExitUsage, err
 			}
@@ -89,19 +88,19 @@ func publish(cmd *cobra.Command, p publication) (int, error) {
 	out := cmd.OutOrStdout()
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 	if before != nil && bytes.Equal(before, data) {
-		say("%s%s already holds this policy (sha256 %s)", policyname.StoragePrefix, key, sum)
+		say("%s%s already holds this policy (sha256 %s)", source.StoragePrefix, key, sum)
 		return caddy.ExitCodeSuccess, nil
 	}
 	var old *site.Site
 	if before != nil {
-		old, _ = site.Load(policyname.StoragePrefix+key, before, robotsserve.ServeOptions{})
+		old, _ = site.Load(source.StoragePrefix+key, before, robotsserve.ServeOptions{})
 	}
 	if old != nil {
 		for _, words := range compare.Policies(old.Policy, s.Policy, compare.Options{}).Words() {
 			say("%s", words)
 		}
 	}
-	if err := p.guard.check(ctx, old, s, policyname.StoragePrefix+key); err != nil {
+	if err := p.guard.check(ctx, old, s, source.StoragePrefix+key); err != nil {
 		return ExitPolicyError, err
 	}
 	if p.dryRun {
@@ -114,15 +113,15 @@ func publish(cmd *cobra.Command, p publication) (int, error) {
 	}
 	limited, stop := context.WithTimeout(ctx, storageTimeout) // from now: the guard may have taken long
 	defer stop()
-	switch err := policystore.PublishTo(limited, storage, key, replaces, string(data), ""); {
-	case errors.Is(err, policystore.ErrOvertaken):
-		return ExitUsage, fmt.Errorf("not published: %w at %s%s; run the command again to compare with it", err, policyname.StoragePrefix, key)
-	case errors.Is(err, policystore.ErrLockStays):
+	switch err := source.PublishTo(limited, storage, key, replaces, string(data), ""); {
+	case errors.Is(err, source.ErrOvertaken):
+		return ExitUsage, fmt.Errorf("not published: %w at %s%s; run the command again to compare with it", err, source.StoragePrefix, key)
+	case errors.Is(err, source.ErrLockStays):
 		say("warning: %v", err)
 	case err != nil:
 		return ExitUsage, err
 	}
-	say("published as %s%s (sha256 %s)", policyname.StoragePrefix, key, sum)
+	say("published as %s%s (sha256 %s)", source.StoragePrefix, key, sum)
 	return caddy.ExitCodeSuccess, nil
 }
 

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/policystore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // published is what the recorders were given of a version of a policy.
@@ -28,13 +28,13 @@ type published struct {
 // clients can make up hosts.
 const maxRobots = 10_000
 
-func of(s *policystore.Snapshot) *published {
+func of(s *source.Snapshot) *published {
 	return s.Recorded(func() any { return new(published) }).(*published)
 }
 
 // Policy returns what visits call a version of a policy, which the recorders get with the first
 // visit under it.
-func Policy(s *policystore.Snapshot) string {
+func Policy(s *source.Snapshot) string {
 	version := s.SHA256[:12]
 	p := of(s)
 	if g := recorders.Generation(); p.recorders.Load() != g && p.recorders.Swap(g) != g {
@@ -48,7 +48,7 @@ func Policy(s *policystore.Snapshot) string {
 
 // Robots gives the recorders a robots.txt that a crawler gets for the first
 // time. serve answers a request with it.
-func Robots(s *policystore.Snapshot, host, version string, r *http.Request, serve func(http.ResponseWriter, *http.Request)) {
+func Robots(s *source.Snapshot, host, version string, r *http.Request, serve func(http.ResponseWriter, *http.Request)) {
 	p := of(s)
 	if !p.first(host+" "+version, time.Now().Unix()/86400) {
 		return

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
+)
+
+// Bounds on what one policy can make the server fetch and store: lists, and prefixes
+// of each.
+const (
+	maxPolicyLists    = 32
+	maxPolicyPrefixes = 20_000
+	maxPrefixes       = 100_000
+)
+
+// engines holds the engines in use, by methods.
+var engines = caddy.NewUsagePool()
+
+// engine verifies for all handlers and matchers with the same methods. It survives
+// configuration reloads, because what it knows took time to fetch.
+type engine struct {
+	methods    Methods
+	lists      *verify.Lists
+	verifier   *verify.Verifier
+	signatures *webbotauth.Verifier // nil unless methods.Signatures
+	sources    sources
+	policies   sync.Map // []string of acquired lists by weak.Pointer[crawlers.Identities]
+
+	started atomic.Bool
+	mu      sync.Mutex // guards what follows
+	closed  bool
+}
+
+func newEngine(m Methods, dns verify.DNSOptions) *engine {
+	e := &engine{methods: m}
+	e.lists = verify.NewLists(nil, verify.ListOptions{Report: e.sources.listFetched, Client: listClient(m)})
+	dns.Report = e.sources.lookedUp
+	e.verifier = verify.New(e.lists, dns)
+	if m.Signatures {
+		e.signatures = webbotauth.New(webbotauth.Options{
+			AllowedRanges: m.AllowedRanges, Report: e.sources.keysFetched, Forgot: e.sources.noncesForgotten,
+		})
+	}
+	return e
+}
+
+// listClient fetches address lists directly, from public addresses and the allowed
+// ranges, and follows up to three redirects, to https only.
+func listClient(m Methods) *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = nil
+	transport.DialContext = outbound.Dialer(10*time.Second, m.AllowedRanges).DialContext
+	return &http.Client{
+		Transport: transport,
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) > 3 || r.URL.Scheme != "https" {
+				return fmt.Errorf("not following a redirect to %s", r.URL.Redacted())
+			}
+			return nil
+		},
+	}
+}
+
+// Destruct implements caddy.Destructor. Requests in flight may still use e.
+func (e *engine) Destruct() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	e.lists.Stop()
+	if e.signatures != nil {
+		e.signatures.Close()
+	}
+	return nil
+}
+
+// start begins to refresh the address lists. That happens on the first request that
+// is verified, so that validating a configuration fetches nothing.
+func (e *engine) start() {
+	if !e.methods.Lists || e.started.Load() {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.lists.Start()
+	}
+	e.started.Store(true)
+}
+
+// use acquires the address lists that the embedded catalogue does not have: those of a
+// newer catalogue, and those of the policy. They are released when the policy is garbage:
+// requests and logs may use it longer than any configuration does.
+func (e *engine) use(id *crawlers.Identities) {
+	listed, own := id.CatalogueLists(), id.OwnLists()
+	if len(listed)+len(own) == 0 {
+		return
+	}
+	key := weak.Make(id)
+	if _, ok := e.policies.Load(key); ok {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, ok := e.policies.Load(key); ok || e.closed {
+		return
+	}
+	if err := e.lists.Acquire(listed, maxPrefixes); err != nil {
+		e.sources.bound("too many address lists; those that only the newer catalogue has are not used", zap.Error(err))
+		listed = nil
+	}
+	if len(own) > maxPolicyLists {
+		e.sources.bound("a policy names too many address lists; the others are not used", zap.Int("lists", len(own)), zap.Int("limit", maxPolicyLists))
+		own = own[:maxPolicyLists]
+	}
+	if err := e.lists.Acquire(own, maxPolicyPrefixes); err != nil {
+		e.sources.bound("the policies name too many address lists; those of some policies are not used", zap.Error(err))
+		own = nil
+	}
+	e.policies.Store(key, slices.Concat(listed, own))
+	runtime.AddCleanup(id, e.release, key)
+}
+
+func (e *engine) release(key weak.Pointer[crawlers.Identities]) {
+	if urls, ok := e.policies.LoadAndDelete(key); ok {
+		e.lists.Release(urls.([]string))
+	}
+}
+
+// canceledCtx makes lookups answer from what is cached.
+var canceledCtx = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// enginesInUse returns the engines of the running configurations.
+func enginesInUse() (all []*engine) {
+	engines.Range(func(_, value any) bool {
+		if e, ok := value.(*engine); ok {
+			all = append(all, e)
+		}
+		return true
+	})
+	return all
+}

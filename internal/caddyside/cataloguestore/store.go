@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cataloguestore has the catalogue of crawlers in Caddy's storage, for all servers
+// that share it: `caddy robots-policy crawlers update` writes it, and each server installs
+// it when it loads a configuration and when it changes.
+package cataloguestore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// The sources of a catalogue.
+const (
+	SourceEmbedded = "embedded"
+	SourceStorage  = source.StoragePrefix + source.Catalogue
+)
+
+// storageTimeout bounds one use of the storage.
+const storageTimeout = 10 * time.Second
+
+// Load returns the catalogue of a storage, nil if there is none.
+func Load(ctx context.Context, storage certmagic.Storage) (*crawlers.Catalogue, error) {
+	data, err := read(ctx, storage, func() {})
+	if err != nil || data == nil {
+		return nil, err
+	}
+	return crawlers.Parse(SourceStorage, data)
+}
+
+// InUse returns the catalogue that servers with a storage use: that of the storage, or
+// the embedded one where the storage has none or an older one.
+func InUse(ctx context.Context, storage certmagic.Storage) (c *crawlers.Catalogue, source string, err error) {
+	embedded, err := crawlers.Embedded()
+	if err != nil {
+		return nil, "", err
+	}
+	stored, err := Load(ctx, storage)
+	if err != nil {
+		return nil, "", err
+	}
+	if stored == nil || stored.AsOf() < embedded.AsOf() {
+		return embedded, SourceEmbedded, nil
+	}
+	return stored, SourceStorage, nil
+}
+
+// Store writes a catalogue, which must have been checked.
+func Store(ctx context.Context, storage certmagic.Storage, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
+	defer cancel()
+	if err := storage.Store(ctx, source.Catalogue, data); err != nil {
+		return fmt.Errorf("writing %s: %w", SourceStorage, err)
+	}
+	if got, err := storage.Load(ctx, source.Catalogue); err != nil || !bytes.Equal(got, data) {
+		return fmt.Errorf("the storage does not return what was written to %s: %w", SourceStorage, errors.Join(err, fs.ErrInvalid))
+	}
+	return nil
+}
+
+// read returns what the storage has, nil if it has nothing. Some storages ignore the
+// context, so that read does not wait for them; done is called when they return.
+func read(ctx context.Context, storage certmagic.Storage, done func()) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
+	defer cancel()
+	type result struct {
+		data []byte
+		err  error
+	}
+	results := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			if p := recover(); p != nil {
+				r.err = fmt.Errorf("panic in the storage module: %v", p)
+			}
+			done()
+			results <- r
+		}()
+		r.data, r.err = storage.Load(ctx, source.Catalogue)
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("reading %s: %w", SourceStorage, ctx.Err())
+	case r := <-results:
+		if errors.Is(r.err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if r.err != nil {
+			return nil, fmt.Errorf("reading %s: %w", SourceStorage, r.err)
+		}
+		return r.data, nil
+	}
+}

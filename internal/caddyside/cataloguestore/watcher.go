@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cataloguestore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// interval is how often a server looks for a newer catalogue.
+const interval = time.Minute
+
+// Watcher installs the catalogue of one configuration's storage, and each newer one.
+type Watcher struct {
+	storage certmagic.Storage
+	logger  *zap.Logger
+	stop    context.CancelFunc
+
+	reading  atomic.Bool // a read of the storage has not returned
+	checking sync.Mutex
+	seen     bool                // the storage was read
+	data     []byte              // that was read last; nil for none
+	invalid  error               // why data is not used
+	good     bool                // current is what the storage had last without an error
+	current  *crawlers.Catalogue // nil for the embedded one
+	reported string              // the error of the last check
+}
+
+// started are the watchers of configurations that were started and not stopped. While
+// one replaces another there are two.
+var started recorders.Latest[Watcher]
+
+var last struct {
+	mu     sync.Mutex
+	status Status
+}
+
+// Status describes the catalogue in use.
+type Status struct {
+	AsOf     string    `json:"as_of"`
+	Source   string    `json:"source"` // embedded or storage:KEY
+	Crawlers int       `json:"crawlers"`
+	Checked  time.Time `json:"checked,omitzero"` // when the storage was last read
+	// Why the catalogue of the storage is not used; absent if it is, or if there is none.
+	Error string `json:"error,omitempty"`
+}
+
+// CurrentStatus returns the status.
+func CurrentStatus() Status {
+	last.mu.Lock()
+	s := last.status
+	last.mu.Unlock()
+	if c, err := crawlers.Default(); err == nil {
+		s.AsOf, s.Crawlers, s.Source = c.AsOf(), c.Len(), SourceStorage
+		if embedded, _ := crawlers.Embedded(); c == embedded {
+			s.Source = SourceEmbedded
+		}
+	}
+	return s
+}
+
+// New installs the catalogue of a storage before policies are loaded. A storage that
+// cannot be read stops nothing: the catalogue in use stays.
+func New(storage certmagic.Storage, logger *zap.Logger) *Watcher {
+	w := &Watcher{storage: storage, logger: logger}
+	w.check(context.Background())
+	return w
+}
+
+// Start watches the storage until Stop.
+func (w *Watcher) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.stop = cancel
+	started.Add(w)
+	go w.watch(ctx)
+}
+
+func (w *Watcher) watch(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(interval - rand.N(interval/5)): // a fleet does not read at once
+			w.check(ctx)
+		}
+	}
+}
+
+// Stop ends what Start began, if it was called. If the configuration never ran, the one
+// that runs gets its own catalogue back.
+func (w *Watcher) Stop() {
+	if w.stop != nil {
+		w.stop()
+	}
+	started.Remove(w)
+	if other := started.Get(); other != nil {
+		go other.check(context.Background())
+	}
+}
+
+// Check looks for a newer catalogue now.
+func Check(ctx context.Context) {
+	if w := started.Get(); w != nil {
+		w.check(ctx)
+	}
+}
+
+// check reads the storage and installs what it has. After an error the catalogue in use
+// stays.
+func (w *Watcher) check(ctx context.Context) {
+	w.checking.Lock()
+	defer w.checking.Unlock()
+	data, err := w.read(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		if !w.seen || !bytes.Equal(data, w.data) {
+			w.seen, w.data = true, data
+			w.invalid = w.parse()
+		}
+		err = w.invalid
+	}
+	w.report(err)
+	if w.good {
+		w.install(ctx)
+	}
+}
+
+// read reads the storage, unless an earlier read still hangs.
+func (w *Watcher) read(ctx context.Context) ([]byte, error) {
+	if !w.reading.CompareAndSwap(false, true) {
+		return nil, fmt.Errorf("reading %s takes too long", SourceStorage)
+	}
+	return read(ctx, w.storage, func() { w.reading.Store(false) })
+}
+
+// parse makes what was read the current catalogue, unless it has an error.
+func (w *Watcher) parse() error {
+	embedded, err := crawlers.Embedded()
+	if err != nil {
+		return err
+	}
+	var c *crawlers.Catalogue
+	if w.data != nil {
+		if c, err = parseOnce(w.data); err != nil {
+			return err
+		}
+		if c.AsOf() < embedded.AsOf() {
+			c = nil
+		}
+	}
+	w.current, w.good = c, true
+	return nil
+}
+
+// parsed is the last catalogue that was read, so that the watchers of one configuration
+// and the next have the same one.
+var parsed struct {
+	mu        sync.Mutex
+	data      []byte
+	catalogue *crawlers.Catalogue
+}
+
+func parseOnce(data []byte) (*crawlers.Catalogue, error) {
+	parsed.mu.Lock()
+	defer parsed.mu.Unlock()
+	if parsed.catalogue != nil && bytes.Equal(parsed.data, data) {
+		return parsed.catalogue, nil
+	}
+	c, err := crawlers.Parse(SourceStorage, data)
+	if err == nil {
+		parsed.data, parsed.catalogue = data, c
+	}
+	return c, err
+}
+
+// install makes the current catalogue the one in use.
+func (w *Watcher) install(ctx context.Context) {
+	wanted := w.current
+	if wanted == nil {
+		wanted, _ = crawlers.Embedded()
+	}
+	if used, err := crawlers.Default(); err == nil && used != wanted {
+		crawlers.Install(w.current)
+		s := CurrentStatus()
+		w.logger.Info("using another catalogue of crawlers",
+			zap.String("as_of", s.AsOf), zap.String("source", s.Source), zap.Int("crawlers", s.Crawlers))
+	}
+	source.Recompile(ctx)
+}
+
+// report notes the result of a check for the status, and logs it if it has changed.
+func (w *Watcher) report(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	last.mu.Lock()
+	last.status.Checked, last.status.Error = time.Now().UTC(), text
+	last.mu.Unlock()
+	switch {
+	case text == w.reported:
+	case err != nil:
+		w.logger.Error("the catalogue of crawlers in the storage is not used; the previous one stays in use", zap.Error(err))
+	default:
+		w.logger.Info("the catalogue of crawlers in the storage can be used again")
+	}
+	w.reported = text
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package globaloption is the global option robots_policy, and the app that it configures.
+package globaloption
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+)
+
+func init() {
+	caddy.RegisterModule(new(App))
+	httpcaddyfile.RegisterGlobalOption("robots_policy", parseGlobalOption)
+}
+
+// App holds what all `robots_policy` handlers of a server share: the catalogue of crawlers,
+// and the recorders of what crawlers do. It is configured by the global option
+// `robots_policy`.
+type App struct {
+	// The recorders of visits, by name: `visits_log` writes one line per visit to the log
+	// `http.robots_policy.visits`, `evidence` writes an event log that shows when it was
+	// changed, `metrics` counts for Prometheus, and `activity` stores totals in a database
+	// (in builds with the console).
+	RecordersRaw caddy.ModuleMap `json:"recorders,omitempty" caddy:"namespace=robots_policy.recorders"`
+
+	// What other packages add to the global option, by name: `console` (in builds with the
+	// console).
+	OptionsRaw caddy.ModuleMap `json:"options,omitempty" caddy:"namespace=robots_policy.options"`
+
+	catalogue *cataloguestore.Watcher
+	recorders map[string]recorders.Module
+	options   []any
+	remove    []func()
+}
+
+// CaddyModule returns the Caddy module information.
+func (*App) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "robots_policy", New: func() caddy.Module { return new(App) }}
+}
+
+// Provision installs the catalogue of crawlers and loads the recorders, then the options,
+// which may use them.
+func (a *App) Provision(ctx caddy.Context) error {
+	a.catalogue = cataloguestore.New(ctx.Storage(), ctx.Logger())
+	mods, err := ctx.LoadModule(a, "RecordersRaw")
+	if err != nil {
+		return fmt.Errorf("loading recorders: %w", err)
+	}
+	a.recorders = map[string]recorders.Module{}
+	for name, mod := range mods.(map[string]any) {
+		r, ok := mod.(recorders.Module)
+		if !ok {
+			return fmt.Errorf("%s is not a recorder", name)
+		}
+		a.recorders[name] = r
+	}
+	options, err := ctx.LoadModule(a, "OptionsRaw")
+	if err != nil {
+		return fmt.Errorf("loading options: %w", err)
+	}
+	for _, o := range options.(map[string]any) {
+		a.options = append(a.options, o)
+	}
+	return nil
+}
+
+// Start watches the catalogue, opens what recorders write to, and starts the options.
+// Provision does none of it: a configuration that is only validated must not lock the
+// directories of a running server.
+func (a *App) Start() error {
+	for name, r := range a.recorders {
+		if err := start(r); err != nil {
+			return err
+		}
+		a.remove = append(a.remove, recorders.Add(name, r))
+	}
+	for _, o := range a.options {
+		if err := start(o); err != nil {
+			return err
+		}
+	}
+	a.catalogue.Start() // last, as Caddy does not stop an app that failed to start
+	return nil
+}
+
+func start(module any) error {
+	if s, ok := module.(interface{ Start() error }); ok {
+		return s.Start()
+	}
+	return nil
+}
+
+// Stop does nothing: see Cleanup.
+func (a *App) Stop() error { return nil }
+
+// Cleanup ends the watching of the catalogue and detaches the recorders, before Caddy
+// cleans them up. It is called for configurations that never ran, too.
+func (a *App) Cleanup() error {
+	if a.catalogue != nil {
+		a.catalogue.Stop()
+	}
+	for _, remove := range a.remove {
+		remove()
+	}
+	return nil
+}
+
+// parseGlobalOption reads the global option. Syntax:
+//
+//	robots_policy {
+//	    visits_log
+//	    evidence <directory> {
+//	        key  <file>
+//	        days <number>
+//	    }
+//	    metrics [hosts [<names...>]]
+//	    activity <directory> { ... }
+//	    console { ... }
+//	}
+func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
+	if existing != nil {
+		return nil, d.Err("the global option robots_policy is set twice")
+	}
+	d.Next() // the option's name
+	if d.NextArg() {
+		return nil, d.Err("the global option robots_policy takes a block and no arguments; the policy file goes to the directive robots_policy in a site")
+	}
+	a := &App{RecordersRaw: caddy.ModuleMap{}, OptionsRaw: caddy.ModuleMap{}}
+	for d.NextBlock(0) {
+		name := d.Val()
+		into, id := a.RecordersRaw, recorderNamespace+"."+name
+		if _, err := caddy.GetModule(id); err != nil {
+			into, id = a.OptionsRaw, optionNamespace+"."+name
+		}
+		if _, err := caddy.GetModule(id); err != nil {
+			return nil, unknownOption(d, name)
+		}
+		if _, ok := into[name]; ok {
+			return nil, d.Errf("%s is set twice", name)
+		}
+		mod, err := caddyfile.UnmarshalModule(d, id)
+		if err != nil {
+			return nil, err
+		}
+		into[name] = caddyconfig.JSON(mod, nil)
+	}
+	return httpcaddyfile.App{Name: "robots_policy", Value: caddyconfig.JSON(a, nil)}, nil
+}
+
+const (
+	recorderNamespace = "robots_policy.recorders"
+	optionNamespace   = "robots_policy.options"
+)
+
+// HasStore reports whether this build of Caddy has the activity store.
+func HasStore() bool {
+	_, err := caddy.GetModule(recorderNamespace + ".activity")
+	return err == nil
+}
+
+// ConsoleMissing says how to get what the package console has.
+const ConsoleMissing = "build Caddy with the package github.com/robotspolicy/caddy-robots-policy/console"
+
+func unknownOption(d *caddyfile.Dispenser, name string) error {
+	switch name {
+	case "activity":
+		return d.Err("this build of Caddy has no activity store: " + ConsoleMissing)
+	case "console":
+		return d.Err("this build of Caddy has no console: " + ConsoleMissing)
+	}
+	var known []string
+	for _, namespace := range []string{recorderNamespace, optionNamespace} {
+		for _, m := range caddy.GetModules(namespace) {
+			known = append(known, m.ID.Name())
+		}
+	}
+	return d.Errf("unrecognized option '%s': must be one of %s", name, strings.Join(known, ", "))
+}
+
+var (
+	_ caddy.App          = (*App)(nil)
+	_ caddy.Provisioner  = (*App)(nil)
+	_ caddy.CleanerUpper = (*App)(nil)
+)

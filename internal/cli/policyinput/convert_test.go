@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyinput
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+// Each case is one that real files have.
+func TestConvert(t *testing.T) {
+	t.Parallel()
+	type ask struct {
+		agent, path string
+		open        bool
+	}
+	for _, c := range []struct {
+		name, robots string
+		asks         []ask
+		has, notes   []string // in the text, and in the notes
+		hasNot       []string
+	}{
+		{
+			name:   "Googlebot keeps its family, and * does not reach crawlers that ignore it",
+			robots: "User-agent: *\nDisallow: /a/\n\nUser-agent: Googlebot\nDisallow: /b/\n",
+			asks: []ask{
+				{"Googlebot", "/a/", true}, {"Googlebot", "/b/", false}, {"Googlebot-Image", "/a/", true}, {"Googlebot-Image", "/b/", false},
+				{"Applebot", "/b/", false}, {"Applebot", "/a/", true}, {"AdsBot-Google", "/a/", true}, {"Bingbot", "/a/", false}, {"nobody", "/b/", true},
+			},
+			has: []string{"# yaml-language-server: $schema=", "- Googlebot may crawl /\n", "- Bingbot may crawl /\n", "- for: everyone-else\n", "- for: [Googlebot, Applebot"},
+		},
+		{
+			name:   "names as Google's parser cuts them",
+			robots: "User-agent: Mediapartners-Google*\nDisallow: /m/\n\nUser-agent: ltx71 - (http://ltx71.com/)\nDisallow: /l/\n\nUser-agent: * # all\nDisallow: /x/\n",
+			asks:   []ask{{"Mediapartners-Google", "/m/", false}, {"ltx71", "/l/", false}, {"ltx71", "/x/", true}, {"nobody", "/x/", false}},
+			notes:  []string{`"Mediapartners-Google*" is read as "Mediapartners-Google"`, `is read as "ltx71"`},
+		},
+		{
+			name:   "mistakes that Google's parser takes",
+			robots: "User agent: *\nDisallow; /x\nDisalow: /y\nDisallow /z\nAllowed: /x/open\n",
+			asks:   []ask{{"nobody", "/x", false}, {"nobody", "/y", false}, {"nobody", "/z", false}, {"nobody", "/x/open", true}},
+			notes:  []string{`"Disallow; /x" is read as "disallow: /x"`},
+		},
+		{
+			name:   "paths that match nothing",
+			robots: "User-agent: *\nDisallow: /a /b /c /d\nDisallow: wp-admin\nDisallow: https://other.example/\nDisallow: /e\n",
+			asks:   []ask{{"nobody", "/a", true}, {"nobody", "/wp-admin", true}, {"nobody", "/", true}, {"nobody", "/e", false}},
+			notes:  []string{"write each path on a line of its own", `"wp-admin" does not start with /`, `"https://other.example/" is a URL`},
+		},
+		{
+			name:   "comments stay with their lines",
+			robots: "# The file of Example.\n# Do not edit.\n\n# For all\nUser-agent: *\n# the back office\nDisallow: /admin/\nDisallow: /tmp/ # temporary\n\n# No training\nUser-agent: GPTBot\nDisallow: /\n# the end\n",
+			has: []string{
+				"# The file of Example.\n# Do not edit.\n", "  # For all\n  - for: everyone-else\n", "        # the back office\n        - /admin/\n",
+				"        # temporary\n        - /tmp/\n", "  # No training\n  - for: GPTBot\n", "# the end\n",
+			},
+		},
+		{
+			name:   "identical groups are one rule with one path per line",
+			robots: "User-agent: GPTBot\nDisallow: /a/\nDisallow: /b/\n\nUser-agent: *\nDisallow: /c/\n\nUser-agent: CCBot\nDisallow: /a/\nDisallow: /b/\n",
+			has:    []string{"  - for: [GPTBot, CCBot]\n    disallow:\n      crawl:\n        - /a/\n        - /b/\n"},
+			hasNot: []string{"- for: CCBot"},
+			asks:   []ask{{"CCBot", "/a/", false}, {"CCBot", "/c/", true}},
+		},
+		{
+			name:   "unknown names are listed",
+			robots: "User-agent: HouseOfExampleBot\nUser-agent: Gogglebot\nUser-agent: BotNumber9\nDisallow: /\n",
+			has:    []string{"crawlers:\n  HouseOfExampleBot: {}\n  Gogglebot: {}\n  BotNumber9: {}\n"},
+			asks:   []ask{{"HouseOfExampleBot", "/", false}, {"Gogglebot", "/", false}, {"Googlebot", "/", true}},
+		},
+		{
+			name:   "a name that browsers have",
+			robots: "User-agent: Mozilla\nDisallow: /\n",
+			has:    []string{"  Mozilla:\n    robots-only: true\n"},
+			asks:   []ask{{"Mozilla", "/", false}},
+		},
+		{
+			name:   "an empty group opens everything",
+			robots: "User-agent: *\nDisallow: /\n\nUser-agent: Bingbot\nDisallow:\n",
+			asks:   []ask{{"Bingbot", "/x", true}, {"nobody", "/x", false}},
+			has:    []string{"- Bingbot may crawl /\n", "- Googlebot may not crawl /\n", "intended: [shuts-out-search]"},
+		},
+		{
+			name:   "search engines that may do what most may not are in the tests",
+			robots: "User-agent: *\nDisallow: /\n\nUser-agent: DuckDuckBot\nDisallow:\n",
+			asks:   []ask{{"DuckDuckBot", "/x", true}},
+			has:    []string{"- DuckDuckBot may crawl /\n", "- Googlebot may not crawl /\n"},
+			hasNot: []string{"Qwantbot may"},
+		},
+		{
+			name:   "so are those that the file names, beside another one of the operator",
+			robots: "User-agent: *\nDisallow: /y/\n\nUser-agent: YandexBot\nDisallow: /\n",
+			asks:   []ask{{"YandexBot", "/x", false}, {"YandexImages", "/x", true}},
+			has:    []string{"- YandexBot may not crawl /\n", "- Googlebot may crawl /\n"},
+			hasNot: []string{"YandexImages may"},
+		},
+		{
+			name:   "an index page and its directory",
+			robots: "User-agent: *\nDisallow: /docs/\nAllow: /docs/index.html\n",
+			asks:   []ask{{"nobody", "/docs/", true}, {"nobody", "/docs/index.html", true}, {"nobody", "/docs/x", false}},
+		},
+		{
+			name:   "lengths as they are written",
+			robots: "User-agent: *\nDisallow: *.pdf\nAllow: /docs*\nAllow: /long\nDisallow: /lon****\nAllow: *.b\nDisallow: /a.b\n",
+			asks:   []ask{{"nobody", "/docs/x.pdf", true}, {"nobody", "/long", false}, {"nobody", "/a.b", false}},
+		},
+		{
+			name:   "purposes (draft-illyes-rep-purpose-00)",
+			robots: "User-agent: *\nDisallow: /a/\n\nUser-agent: purpose-ai-train\nUser-Agent-Purpose: AI-TRAIN\nDisallow: /\n",
+			asks:   []ask{{"nobody", "/b/", true}, {"nobody", "/a/", false}},
+			has:    []string{"- for: purpose:AI-TRAIN\n    disallow:\n      crawl: /\n"},
+			hasNot: []string{"purpose-ai-train"},
+		},
+		{
+			name:   "an ACAP prohibition counts rather than an Allow of the same pattern (ACAP 1.0 section 2.9.2)",
+			robots: "User-agent: *\nDisallow: /a/\nAllow: /b/\n\nUser-agent: GPTBot\nAllow: /\n\nACAP-crawler: *\nACAP-disallow-crawl: /b/\n\nACAP-crawler: GPTBot\nACAP-disallow-crawl: /\n",
+			asks:   []ask{{"nobody", "/b/", false}, {"nobody", "/a/", false}, {"GPTBot", "/x", false}},
+		},
+		{
+			name:   "an ACAP permission does not open what a Disallow closes to others",
+			robots: "User-agent: *\nDisallow: /a/\n\nACAP-crawler: *\nACAP-allow-crawl: /a/\n",
+			asks:   []ask{{"nobody", "/a/", false}},
+			notes:  []string{"closes it to all others; the policy keeps it closed"},
+		},
+		{
+			name:   "a rule of which nothing is left beside what ACAP prohibits goes, and its comment stays",
+			robots: "User-agent: *\nDisallow:\n\n# the engine\nUser-agent: Googlebot\nDisallow: /a/\n\n# training\nUser-agent: GPTBot\nDisallow: /\n\nACAP-crawler: *\nACAP-disallow-crawl: /a/\n",
+			asks:   []ask{{"Googlebot", "/a/", false}, {"GPTBot", "/x", false}, {"nobody", "/a/", false}},
+			has:    []string{"  # the engine\n  # training\n  - for: GPTBot\n"},
+		},
+		{
+			name:   "ACAP-ignore-conventional-records (ACAP 1.0 section 2.9.1)",
+			robots: "ACAP-ignore-conventional-records\n\nUser-agent: *\nAllow: /b/\n\nACAP-crawler: *\nACAP-disallow-crawl: /b/\n",
+			asks:   []ask{{"nobody", "/b/", false}},
+			notes:  []string{"ignores case"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Convert("robots.txt", []byte(c.robots))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, has := range c.has {
+				if !strings.Contains(string(got.Text), has) {
+					t.Errorf("no %q in\n%s", has, got.Text)
+				}
+			}
+			for _, has := range c.hasNot {
+				if strings.Contains(string(got.Text), has) {
+					t.Errorf("%q is in\n%s", has, got.Text)
+				}
+			}
+			for _, a := range c.asks {
+				d := got.File.Policy.Decide(policy.Query{Crawler: got.File.Policy.Crawler(a.agent), Path: a.path})
+				if (d.Verdict != policy.Disallowed) != a.open {
+					t.Errorf("%s of %s: %s\n%s", a.agent, a.path, d.Verdict, got.Text)
+				}
+			}
+			for _, has := range c.notes {
+				n := 0
+				for _, note := range got.Notes {
+					n += strings.Count(note.Message, has)
+				}
+				if n != 1 {
+					t.Errorf("%d notes with %q among %+v", n, has, got.Notes)
+				}
+			}
+			checkSilent(t, got.Text)
+		})
+	}
+}
+
+// checkSilent holds a converted policy to having no warnings.
+func checkSilent(t *testing.T, text []byte) {
+	t.Helper()
+	if _, ds := policyfile.Load("converted.yaml", text); ds.HasErrors() || ds.Count(policy.Warning) > 0 {
+		t.Errorf("%v\n%s", ds, text)
+	}
+}
+
+func TestConvertRefuses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		want error
+	}{
+		"a web page":     {"<!doctype html><title>Not found</title>", robotsserve.ErrPage},
+		"an empty file":  {"", robotsserve.ErrEmpty},
+		"only comments":  {"# nothing\n\n", robotsserve.ErrEmpty},
+		"a policy":       {"version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n", ErrPolicy},
+		"another format": {"{\"a\": 1}", robotsserve.ErrEmpty},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Convert("robots.txt", []byte(c.text))
+			if got != nil || !errors.Is(err, c.want) || !errors.Is(err, ErrInvalid) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// Googlebot is documented to ignore crawl-delay, so its own is left out, and that of
+// everyone does not take its place.
+func TestConvertIgnoredCrawlDelay(t *testing.T) {
+	c := mustConvert(t, []byte("User-agent: *\nCrawl-delay: 10\nDisallow: /a/\n\nUser-agent: Googlebot\nCrawl-delay: 5\nDisallow: /b/\n\nUser-agent: Bingbot\nDisallow: /c/\n"))
+	p := c.File.Policy
+	for _, token := range []string{"Googlebot", "Googlebot-News", "Bingbot", "AdsBot-Google"} {
+		if r := p.CrawlDelay(policy.Query{Crawler: p.Crawler(token), Path: "/"}); r != nil {
+			t.Errorf("%s waits for %v", token, r.CrawlDelay)
+		}
+	}
+	if r := p.CrawlDelay(policy.Query{Path: "/"}); r == nil || r.CrawlDelay != 10*time.Second {
+		t.Errorf("everyone else: %v", r)
+	}
+	checkSilent(t, c.Text)
+}
+
+// Of every file: check is silent about the policy; the file and its policy do not
+// differ; and what the policy is rendered as is converted to the same again.
+func TestConvertIsAFixedPoint(t *testing.T) {
+	patterns := []string{"../../../robotsserve/testdata/import/*.txt", "../../../robotsserve/testdata/sites/*.txt"}
+	if dir := os.Getenv("ROBOTSPOLICY_DATA"); dir != "" {
+		patterns = append(patterns, filepath.Join(dir, "robots", "*.txt"))
+	}
+	var files []string
+	for _, p := range patterns {
+		found, err := filepath.Glob(p)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no files match %s (%v)", p, err)
+		}
+		files = append(files, found...)
+	}
+	converted := 0
+	for _, name := range files {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, err := Convert(name, data)
+			if errors.Is(err, ErrInvalid) {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			converted++
+			checkSilent(t, first.Text)
+			// What converting leaves out to have no warnings must change nothing.
+			im, err := Import(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, ds := policyfile.Load("imported.yaml", policyfile.Print(im.Spec))
+			if ds.HasErrors() {
+				t.Fatal(ds)
+			}
+			if d := compare.Policies(raw.Policy, first.File.Policy, compare.Options{}); len(d.Changes) > len(changesOf(d, "crawl-delay")) || !d.Complete {
+				t.Errorf("converting changes: %q\n%s", d.Words(), first.Text)
+			}
+			in, err := Read(t.Context(), name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := compare.Policies(in.Policy, first.File.Policy, compare.Options{}); !d.Empty() || !d.Complete {
+				t.Errorf("the file and its policy differ: %q\n%s", d.Words(), first.Text)
+			}
+			// ACAP's lines are of a policy with publish: {acap: full}; what they say is held to
+			// this elsewhere.
+			if bytes.Contains(bytes.ToLower(data), []byte("acap-")) {
+				return
+			}
+			f, problems := robotsserve.Render(first.File.Policy, "", robotsserve.Options{})
+			if slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error }) || len(f.Losses) > 0 {
+				t.Logf("not rendered exactly: %v %v", problems, f.Losses)
+				return
+			}
+			again, err := Convert(name, f.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := compare.Policies(first.File.Policy, again.File.Policy, compare.Options{}); len(changesOf(d, "crawl")) > 0 {
+				t.Errorf("converted again: %q\n%s\n%s", d.Words(), f.Body, again.Text)
+			}
+			second, _ := robotsserve.Render(again.File.Policy, "", robotsserve.Options{})
+			if third := mustConvert(t, second.Body); !bytes.Equal(stripped(third.Text), stripped(again.Text)) {
+				t.Errorf("no fixed point:\n%s\n%s", again.Text, third.Text)
+			}
+		})
+	}
+	t.Logf("%d of %d files converted", converted, len(files))
+}
+
+func mustConvert(t *testing.T, data []byte) *Converted {
+	t.Helper()
+	c, err := Convert("robots.txt", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func changesOf(d *compare.Diff, usage string) (all []compare.Change) {
+	for _, c := range d.Changes {
+		if slices.Contains(c.Usages, usage) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// stripped is a text without its comments.
+func stripped(text []byte) []byte {
+	var b bytes.Buffer
+	for line := range bytes.Lines(text) {
+		if !bytes.HasPrefix(bytes.TrimSpace(line), []byte("#")) {
+			b.Write(line)
+		}
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package architecture holds the tests of how the code is laid out. It has no code of
+// its own. Print the layout with
+//
+//	go test ./internal/testkit/architecture -v
+package architecture
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	root   = "../../.."
+	module = "github.com/robotspolicy/caddy-robots-policy"
+)
+
+// layers are the packages of the repository, from the top to the bottom. A package
+// may import only packages of lower layers. A name stands for the folders below it too,
+// unless those are listed; what one name stands for may import each other.
+var layers = []struct {
+	about    string
+	packages []string
+}{
+	{"tests of a running Caddy", []string{"integration_test"}},
+	{"commands", []string{"cmd/caddy"}},
+	{"what Caddy sees", []string{".", "console"}},
+	{"the command line", []string{"internal/cli"}},
+	{"Caddy's side", []string{"internal/caddyside"}},
+	{"what serves requests", []string{"handler", "internal"}},
+	{"where policies come from, audits of a site from outside", []string{"source", "audit"}},
+	{"recorders", []string{"internal/recorders"}},
+	{"activity", []string{"activity"}},
+	{"a policy with all its channels", []string{"site"}},
+	{"channels, identity and the file", []string{"robotsserve", "robotstag", "metainject", "policyfile", "crawlers/identity"}},
+	{"ACAP and rights registers, and proofs of identity", []string{"acap", "robotstxt", "rights", "crawlers/verify", "crawlers/webbotauth"}},
+	{"the model", []string{"policy"}},
+	{"leaves", []string{"pathpattern", "robotsrule", "crawlers", "internal/leaf", "internal/original"}},
+}
+
+// testHelpers are imported by tests only.
+var testHelpers = []string{"internal/testkit"}
+
+// importCaddy are the packages that may import Caddy, with the folders below them.
+var importCaddy = []string{
+	".", "console", "cmd/caddy", "integration_test", "internal/caddyside", "internal/cli",
+	"crawlers/identity", "internal/original", "source", "internal/recorders", "internal/upstreamrobots",
+}
+
+// notLinked are packages that a Caddy with the root package alone must not contain:
+// the database belongs to the console.
+var notLinked = []string{"activity/store", "console"}
+
+// graph is who imports whom. Packages of this module are named by their folders.
+type graph map[string][]string
+
+// readImports finds the imports of all packages of this module, whatever systems
+// their files are for. Tests are not counted: they may use what is above.
+func readImports(t *testing.T) graph {
+	t.Helper()
+	imports := map[string]map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || hasGoMod(path)) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		dir = filepath.ToSlash(dir)
+		if imports[dir] == nil {
+			imports[dir] = map[string]bool{}
+		}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if imported == module {
+				imported = "."
+			}
+			imports[dir][strings.TrimPrefix(imported, module+"/")] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := graph{}
+	for dir, set := range imports {
+		g[dir] = slices.Sorted(maps.Keys(set))
+	}
+	return g
+}
+
+func hasGoMod(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}
+
+// own are the packages of this module that a package imports.
+func (g graph) own(dir string) []string {
+	return slices.DeleteFunc(slices.Clone(g[dir]), func(i string) bool { _, ok := g[i]; return !ok })
+}
+
+// below adds all that a package imports, directly or not, to seen.
+func (g graph) below(dir string, seen map[string]bool) {
+	for _, i := range g.own(dir) {
+		if !seen[i] {
+			seen[i] = true
+			g.below(i, seen)
+		}
+	}
+}
+
+// within reports whether dir is the folder name or below it.
+func within(dir, name string) bool { return dir == name || strings.HasPrefix(dir, name+"/") }
+
+// place finds a package in layers: the number of its layer and the name that stands
+// for it, the longest of those that do.
+func place(dir string) (layer int, name string) {
+	layer = -1
+	for i, l := range layers {
+		for _, p := range l.packages {
+			if within(dir, p) && len(p) > len(name) {
+				layer, name = i, p
+			}
+		}
+	}
+	return layer, name
+}
+
+func TestImportsGoDown(t *testing.T) {
+	g := readImports(t)
+	for _, dir := range slices.Sorted(maps.Keys(g)) {
+		t.Logf("%-34s %s", dir, strings.Join(g.own(dir), " "))
+		if slices.ContainsFunc(testHelpers, func(p string) bool { return within(dir, p) }) {
+			continue
+		}
+		from, name := place(dir)
+		if from < 0 {
+			t.Errorf("%s has no layer: add it to the table in this test", dir)
+			continue
+		}
+		for _, i := range g.own(dir) {
+			if slices.ContainsFunc(testHelpers, func(p string) bool { return within(i, p) }) {
+				t.Errorf("%s imports %s, which is for tests", dir, i)
+				continue
+			}
+			to, below := place(i)
+			if to < from || to == from && name != below {
+				t.Errorf("%s (%s) imports %s (%s): imports go down", dir, layers[from].about, i, layers[max(to, 0)].about)
+			}
+		}
+	}
+}
+
+func TestOnlySomeImportCaddy(t *testing.T) {
+	g := readImports(t)
+	for _, dir := range slices.Sorted(maps.Keys(g)) {
+		allowed := slices.ContainsFunc(importCaddy, func(p string) bool { return within(dir, p) })
+		for _, i := range g[dir] {
+			if within(i, "github.com/caddyserver") && !allowed {
+				t.Errorf("%s imports %s", dir, i)
+			}
+		}
+	}
+}
+
+func TestRootLinksNoDatabase(t *testing.T) {
+	seen := map[string]bool{}
+	readImports(t).below(".", seen)
+	for _, p := range notLinked {
+		if seen[p] {
+			t.Errorf("the root package imports %s, directly or not", p)
+		}
+	}
+	if !seen["policy"] {
+		t.Error("the root package does not even import policy: this test sees nothing")
+	}
+}
+
+// The integration tests run their own program as Caddy's command, so it must have
+// what that has.
+func TestCommandHasTheSameModules(t *testing.T) {
+	g := readImports(t)
+	shared := slices.Concat(g["integration_test/internal/caddytest"], g["."]) // which imports the root
+	for _, i := range g["cmd/caddy"] {
+		first, _, _ := strings.Cut(i, "/")
+		standard := g[i] == nil && !strings.Contains(first, ".")
+		if !standard && !slices.Contains(shared, i) {
+			t.Errorf("cmd/caddy imports %s, which integration_test/internal/caddytest does not", i)
+		}
+	}
+}

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policytest holds what tests of several packages share: random
+// policies, and an evaluator that decides as slowly and plainly as the rule "in
+// doubt, closed" can be written down.
+package policytest
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Question is a query by names.
+type Question struct {
+	Token    string // of the crawler; "" for one that nobody knows
+	Identity policy.Identity
+	Purposes []string
+	Host     string
+	Path     string
+	Usage    policy.Usage
+	Now      time.Time
+}
+
+// Answer is a verdict with its reasons.
+type Answer struct {
+	Verdict   policy.Verdict
+	Statement *policy.Statement // the narrowest prohibition that stands, or else the narrowest permission
+	Mode      policy.Mode       // the strictest of the prohibitions that stand
+	Limits    policy.Limits
+}
+
+// matching is a statement that matches a question, with how closely each part
+// of it fits: the smaller number is the narrower.
+type matching struct {
+	rule      *policy.Rule
+	statement *policy.Statement
+	order     int // in the file
+	audience  policy.Audience
+	closeness int // see closeness
+	host      int
+	usage     int
+	permits   bool // an allow whose date has not passed
+}
+
+// How closely an audience names a crawler.
+const (
+	byToken = iota
+	byFamily
+	byGroup
+	byEveryone
+)
+
+// Decide answers from the rules alone: a question is disallowed if a
+// prohibition matches that no matching permission overrides, else allowed if a
+// permission matches, else unstated.
+func Decide(spec *policy.Spec, q Question) Answer {
+	if q.Usage == policy.Crawl && crawlertest.NormalPath(q.Path) == "/robots.txt" {
+		return Answer{Verdict: policy.Allowed}
+	}
+	usages := []policy.Usage{q.Usage}
+	if strings.HasPrefix(q.Usage.String(), "present-") {
+		usages = append(usages, policy.Present)
+	}
+	all := matches(spec, q, usages)
+	if len(all) == 0 && q.Usage != policy.Crawl {
+		all = matches(spec, q, []policy.Usage{policy.Other})
+	}
+	return answer(spec, all)
+}
+
+func answer(spec *policy.Spec, all []matching) Answer {
+	var standing, permissions []matching
+	for _, d := range all {
+		if d.permits {
+			permissions = append(permissions, d)
+			continue
+		}
+		if !slices.ContainsFunc(all, func(a matching) bool { return a.permits && opens(a, d) }) {
+			standing = append(standing, d)
+		}
+	}
+	if len(standing) > 0 {
+		a := Answer{Verdict: policy.Disallowed, Statement: narrowest(standing)}
+		for _, d := range standing {
+			a.Mode = max(a.Mode, cmp.Or(d.rule.Enforce, spec.Enforcement.Mode, policy.ModeOff))
+		}
+		return a
+	}
+	if len(permissions) == 0 {
+		return Answer{}
+	}
+	a := Answer{Verdict: policy.Allowed, Statement: narrowest(permissions)}
+	for _, p := range permissions {
+		if p.statement.Qualifiers != nil && !slices.Contains(a.Limits, p.statement.Qualifiers) &&
+			!slices.ContainsFunc(permissions, func(b matching) bool { return setsAside(b, p) }) {
+			a.Limits = append(a.Limits, p.statement.Qualifiers)
+		}
+	}
+	return a
+}
+
+// opens reports whether permission a overrides d, which is a prohibition or a
+// permission that has passed.
+func opens(a, d matching) bool {
+	if d.statement.Allow {
+		return setsAside(a, d)
+	}
+	return overrides(a, d)
+}
+
+// overrides is the rule itself.
+func overrides(a, d matching) bool {
+	if a.host > d.host || a.usage > d.usage {
+		return false
+	}
+	if d.audience.Kind == policy.ForEveryoneElse && a.closeness <= byFamily {
+		return true
+	}
+	if d.closeness == byFamily && a.closeness == byToken {
+		return true
+	}
+	if a.audience.Kind == policy.ForEveryoneElse && d.audience.Kind == policy.ForEveryone {
+		return false
+	}
+	return closeEnough(a, d) && pathNarrowEnough(a, d)
+}
+
+// setsAside reports whether permission a is at least as narrow as permission b
+// in all four respects, and narrower in one.
+func setsAside(a, b matching) bool {
+	return a.host <= b.host && a.usage <= b.usage && closeEnough(a, b) && pathNarrowEnough(a, b) &&
+		(a.host < b.host || a.usage < b.usage || a.closeness < b.closeness || length(a) > length(b))
+}
+
+func closeEnough(a, d matching) bool {
+	return a.closeness < d.closeness || a.closeness == d.closeness && sameAudience(a, d)
+}
+
+func sameAudience(a, d matching) bool {
+	return a.closeness == d.closeness && (a.closeness != byGroup || a.audience.Kind == d.audience.Kind && strings.EqualFold(a.audience.Name, d.audience.Name))
+}
+
+func pathNarrowEnough(a, d matching) bool {
+	if sameAudience(a, d) && a.host == d.host && a.usage == d.usage {
+		return length(a) >= length(d)
+	}
+	if outer := slashed(d); !strings.ContainsAny(outer, "*$") {
+		return strings.HasPrefix(upToSpecial(slashed(a)), outer)
+	}
+	return contained(a.statement.Pattern.String(), d.statement.Pattern.String())
+}
+
+func upToSpecial(pattern string) string {
+	if i := strings.IndexAny(pattern, "*$"); i >= 0 {
+		return pattern[:i]
+	}
+	return pattern
+}
+
+// slashed is the pattern of a statement; one that begins with "*" counts as
+// "/*".
+func slashed(m matching) string {
+	text := m.statement.Pattern.String()
+	if text[0] == '*' {
+		text = "/" + text
+	}
+	return text
+}
+
+func length(m matching) int { return len(slashed(m)) }
+
+// narrowest is the first by audience, host, usage, path and line.
+func narrowest(all []matching) *policy.Statement {
+	return slices.MinFunc(all, func(a, b matching) int {
+		return cmp.Or(a.closeness-b.closeness, a.host-b.host, a.usage-b.usage, length(b)-length(a), a.order-b.order)
+	}).statement
+}
+
+// matches lists the statements that match a question, once for each audience
+// and host of their rules.
+func matches(spec *policy.Spec, q Question, usages []policy.Usage) (all []matching) {
+	path := crawlertest.NormalPath(q.Path)
+	order := 0
+	for i := range spec.Rules {
+		r := &spec.Rules[i]
+		order += len(r.Statements)
+		if !identityOK(r.Identity, q.Identity) || !purposeOK(r.UsagePurposes, q.Purposes) {
+			continue
+		}
+		for _, audience := range r.For {
+			close, ok := closeness(spec, audience, q)
+			if !ok {
+				continue
+			}
+			for _, host := range hostRanks(r.Hosts, q.Host) {
+				for j := range r.Statements {
+					s := &r.Statements[j]
+					usage := slices.Index(usages, s.Usage)
+					if usage < 0 || !matchesPath(s.Pattern.String(), path) {
+						continue
+					}
+					all = append(all, matching{r, s, order + j - len(r.Statements), audience, close, host, usage, s.Allow && !passed(s, q.Now)})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// passed reports whether a permission has a date that has passed.
+func passed(s *policy.Statement, now time.Time) bool {
+	return s.Qualifiers != nil && s.Qualifiers.TimeLimit.Kind == policy.UntilDate && now.After(s.Qualifiers.TimeLimit.Last)
+}
+
+func identityOK(demand policy.Demand, client policy.Identity) bool {
+	switch demand {
+	case policy.DemandVerified:
+		return client == policy.Verified
+	case policy.DemandNotImpostor:
+		return client != policy.Impostor
+	}
+	return true
+}
+
+func purposeOK(asked, named []string) bool {
+	if len(asked) == 0 {
+		return true
+	}
+	for _, p := range asked {
+		for _, n := range named {
+			if strings.EqualFold(p, n) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// closeness says how an audience names the question's crawler, if it does.
+func closeness(spec *policy.Spec, a policy.Audience, q Question) (int, bool) {
+	c := crawlerOf(spec, q.Token)
+	switch a.Kind {
+	case policy.ForToken:
+		if strings.EqualFold(a.Name, q.Token) {
+			return byToken, true
+		}
+		return byFamily, strings.EqualFold(a.Name, family(spec, c))
+	case policy.ForCategory:
+		return byGroup, c.Kind != "" && strings.EqualFold(a.Name, c.Kind)
+	case policy.ForOperator:
+		return byGroup, c.Operator != "" && strings.EqualFold(a.Name, c.Operator)
+	case policy.ForPurpose:
+		for _, p := range slices.Concat(c.Purposes, q.Purposes) {
+			if strings.EqualFold(p, a.Name) {
+				return byGroup, true
+			}
+		}
+		return byGroup, false
+	}
+	return byEveryone, true
+}
+
+func crawlerOf(spec *policy.Spec, token string) policy.Crawler {
+	for _, c := range spec.Crawlers {
+		if strings.EqualFold(c.Token, token) {
+			return c
+		}
+	}
+	return policy.Crawler{}
+}
+
+// family is the token of the crawler of the same operator whose group c is
+// documented to follow, or "" for none.
+func family(spec *policy.Spec, c policy.Crawler) string {
+	for _, token := range c.Follows {
+		if head := crawlerOf(spec, token); head.Token != "" && strings.EqualFold(head.Operator, c.Operator) {
+			return head.Token
+		}
+	}
+	return ""
+}
+
+// hostRanks says how a rule names a host, once for each way in which it does:
+// the exact name, then the longer suffix, then every host.
+func hostRanks(hosts []policy.Host, host string) (ranks []int) {
+	if len(hosts) == 0 {
+		return []int{1000}
+	}
+	host = policy.NormalizeHost(host)
+	for _, h := range hosts {
+		suffix, wild := strings.CutPrefix(string(h), "*")
+		switch {
+		case !wild && string(h) == host:
+			ranks = append(ranks, 0)
+		case wild && strings.HasSuffix(host, suffix):
+			ranks = append(ranks, 1000-len(suffix))
+		}
+	}
+	return ranks
+}
+
+var (
+	mu       sync.Mutex
+	compiled = map[string]*regexp.Regexp{}
+	inside   = map[[2]string]bool{}
+)
+
+// matchesPath tries a pattern in normal form as a regular expression.
+func matchesPath(pattern, path string) bool {
+	mu.Lock()
+	re := compiled[pattern]
+	if re == nil {
+		body, anchored := strings.CutSuffix(pattern, "$")
+		text := "^(?s:" + strings.ReplaceAll(regexp.QuoteMeta(body), `\*`, ".*") + ")"
+		if anchored {
+			text += "$"
+		}
+		re = regexp.MustCompile(text)
+		compiled[pattern] = re
+	}
+	mu.Unlock()
+	return re.MatchString(path)
+}
+
+// contained reports whether every path that inner matches, outer matches too.
+func contained(inner, outer string) bool {
+	key := [2]string{inner, outer}
+	mu.Lock()
+	defer mu.Unlock()
+	in, ok := inside[key]
+	if !ok {
+		in = !escapes(automaton(inner), automaton(outer))
+		inside[key] = in
+	}
+	return in
+}
+
+// automaton is a pattern as it matches whole paths: the "$" that a pattern has
+// goes, and the "*" that one without it means comes.
+func automaton(pattern string) string {
+	if body, anchored := strings.CutSuffix(pattern, "$"); anchored {
+		return body
+	}
+	return pattern + "*"
+}
+
+// escapes looks for a path that inner matches and outer does not. Paths begin
+// with "/". It walks through inner one byte at a time, together with the set of
+// all places where outer may be by then.
+func escapes(inner, outer string) bool {
+	alphabet := "/\x01"
+	for _, c := range []byte(inner + outer) {
+		if c != '*' && strings.IndexByte(alphabet, c) < 0 {
+			alphabet += string(rune(c))
+		}
+	}
+	type state struct {
+		begun  bool
+		at     int
+		places string
+	}
+	start := state{false, 0, closure(outer, "\x00\x00")}
+	seen, todo := map[state]bool{start: true}, []state{start}
+	for len(todo) > 0 {
+		s := todo[0]
+		todo = todo[1:]
+		if s.begun && strings.Trim(inner[s.at:], "*") == "" && !strings.Contains(s.places, place(len(outer))) {
+			return true
+		}
+		visit := func(begun bool, at int, places string) {
+			if next := (state{begun, at, places}); !seen[next] {
+				seen[next] = true
+				todo = append(todo, next)
+			}
+		}
+		if s.at == len(inner) {
+			continue
+		}
+		if inner[s.at] == '*' {
+			visit(s.begun, s.at+1, s.places)
+		}
+		for _, c := range []byte(alphabet) {
+			if !s.begun && c != '/' {
+				break // "/" is the first of the alphabet
+			}
+			switch inner[s.at] {
+			case '*':
+				visit(true, s.at, step(outer, s.places, c))
+			case c:
+				visit(true, s.at+1, step(outer, s.places, c))
+			}
+		}
+	}
+	return false
+}
+
+// place is a place in a pattern, as two bytes.
+func place(i int) string { return string([]byte{byte(i >> 8), byte(i)}) }
+
+// step is where a pattern may be after a byte, from the places before it.
+func step(pattern, places string, c byte) string {
+	next := ""
+	for i := 0; i < len(places); i += 2 {
+		at := int(places[i])<<8 | int(places[i+1])
+		switch {
+		case at == len(pattern):
+		case pattern[at] == '*':
+			next += place(at)
+		case pattern[at] == c:
+			next += place(at + 1)
+		}
+	}
+	return closure(pattern, next)
+}
+
+// closure adds the places behind each "*", which may stand for nothing.
+func closure(pattern, places string) string {
+	have := map[int]bool{}
+	for i := 0; i < len(places); i += 2 {
+		at := int(places[i])<<8 | int(places[i+1])
+		have[at] = true
+		for at < len(pattern) && pattern[at] == '*' {
+			at++
+			have[at] = true
+		}
+	}
+	all := ""
+	for at := range len(pattern) + 1 {
+		if have[at] {
+			all += place(at)
+		}
+	}
+	return all
+}

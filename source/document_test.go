@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// fakeSource is a source whose state is set by a test.
+type fakeSource struct {
+	mu        sync.Mutex
+	text      string
+	err       error
+	reads     int
+	settleFor time.Duration
+	isRemote  bool
+	hang      chan struct{} // reading waits until it is closed, whatever its context says
+	fault     any           // reading panics
+	out       int           // reads under way, and the most at one time
+	maxOut    int
+}
+
+func (f *fakeSource) name() string                         { return "fake" }
+func (f *fakeSource) key() string                          { return "fake" }
+func (f *fakeSource) pace() (time.Duration, time.Duration) { return time.Second, time.Second }
+func (f *fakeSource) settle() time.Duration                { return f.settleFor }
+func (f *fakeSource) remote() bool                         { return f.isRemote }
+func (f *fakeSource) startsFromLastGood() bool             { return false }
+func (f *fakeSource) place() lastGoodPlace                 { return notSaved }
+
+func (f *fakeSource) set(text string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.text, f.err = text, err
+}
+
+func (f *fakeSource) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reads
+}
+
+func (f *fakeSource) read(context.Context, any) (content, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reads++
+	if hang := f.hang; hang != nil {
+		f.out++
+		f.maxOut = max(f.maxOut, f.out)
+		f.mu.Unlock()
+		<-hang
+		f.mu.Lock()
+		f.out--
+	}
+	if f.fault != nil {
+		panic(f.fault)
+	}
+	if f.err != nil {
+		return content{}, f.err
+	}
+	return content{data: []byte(f.text)}, nil
+}
+
+// runningNotifier is a notifier of a configuration that seems to run.
+func runningNotifier(t *testing.T, core zapcore.Core) *notifier {
+	t.Helper()
+	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+	t.Cleanup(cancel)
+	return &notifier{ctx: ctx, logger: zap.New(core), alwaysRuns: true}
+}
+
+const fakePolicy = "version: 1\nrules:\n  - for: everyone\n    disallow:\n      crawl: /a\n"
+
+func newTestDocument(t *testing.T, src *fakeSource) (*Document, *subscriber, *observer.ObservedLogs) {
+	t.Helper()
+	core, logs := observer.New(zap.DebugLevel)
+	d := newDocument(src.key(), src.name())
+	r := newSubscriber(src, runningNotifier(t, core))
+	r.watch, r.interval = true, time.Second
+	if err := d.open(context.Background(), r); err != nil {
+		t.Fatal(err)
+	}
+	return d, r, logs
+}
+
+// An error is reported once however often it occurs, and so is its end.
+func TestDocumentReportsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy, settleFor: 250 * time.Millisecond}
+		d, r, logs := newTestDocument(t, src)
+		d.join(r)
+		defer func() { _ = d.Destruct() }()
+		count := func(message string) int { return logs.FilterMessageSnippet(message).Len() }
+		first := r.snapshot
+		for i, state := range []struct {
+			text string
+			err  error
+		}{{"version: 1\nrulez: 1\n", nil}, {"", errors.New("gone")}, {"version: 1\nrulez: 1\n", nil}} {
+			src.set(state.text, state.err)
+			pass(time.Minute)
+			if n := count("policy not reloaded"); n != i+1 {
+				t.Errorf("%+v: reported %d times", state, n)
+			}
+			if r.snapshot != first || d.Status().Err == nil {
+				t.Errorf("%+v: %+v", state, d.Status())
+			}
+		}
+		src.set(fakePolicy, nil)
+		pass(time.Minute)
+		if count("policy recovered") != 1 || d.Status().Err != nil || r.snapshot != first {
+			t.Errorf("%+v", d.Status())
+		}
+		src.set(fakePolicy+"# b\n", nil)
+		pass(time.Minute)
+		if count("policy reloaded") != 1 || r.snapshot == first {
+			t.Errorf("%+v", d.Status())
+		}
+		if c := d.Status().Counts; c.Applied != 1 || c.Rejected != 3 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// A text that keeps changing is not loaded, and neither is an error reported.
+func TestDocumentWaitsForAStableText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy, settleFor: 250 * time.Millisecond}
+		d, r, logs := newTestDocument(t, src)
+		d.join(r)
+		defer func() { _ = d.Destruct() }()
+		first := r.snapshot
+		for i := range 300 {
+			switch i % 3 {
+			case 0:
+				src.set(fakePolicy+"# "+strings.Repeat("x", i)+"\n", nil)
+			case 1:
+				src.set("", errors.New("gone "+strings.Repeat("x", i)))
+			case 2:
+				src.set("version: 1\n# "+strings.Repeat("x", i), nil)
+			}
+			pass(100 * time.Millisecond)
+		}
+		if n := logs.FilterLevelExact(zap.ErrorLevel).Len(); n > 0 || r.snapshot != first {
+			t.Errorf("%d errors, %v", n, r.snapshot != first)
+		}
+	})
+}
+
+// pass lets time pass in a bubble, and all that happens in it come to rest.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// A handler that does not follow keeps its policy beside one that does, and the
+// document is followed no more when the last follower leaves.
+func TestDocumentReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy}
+		d, follower, _ := newTestDocument(t, src)
+		pinned := newSubscriber(src, follower.notifier)
+		d.join(follower)
+		d.join(pinned)
+		first := pinned.snapshot
+		src.set(fakePolicy+"# b\n", nil)
+		pass(10 * time.Second)
+		if follower.snapshot == first || pinned.snapshot != first || len(d.Status().Older) != 1 {
+			t.Errorf("%+v", d.Status())
+		}
+		if o := d.Reload(context.Background()); o.Err != nil || pinned.snapshot != follower.snapshot {
+			t.Errorf("%+v", o)
+		}
+		d.leave(follower)
+		reads := src.count()
+		pass(time.Minute)
+		if src.count() != reads {
+			t.Error("the source is still read")
+		}
+		d.join(follower)
+		pass(10 * time.Second)
+		if src.count() == reads {
+			t.Error("the source is not read again")
+		}
+		d.leave(follower)
+		d.leave(pinned)
+		if o := d.Reload(context.Background()); o.Err == nil {
+			t.Error("a reload without readers")
+		}
+	})
+}
+
+// A panic while a policy is applied is reported, and the next poll goes on.
+func TestDocumentSurvivesAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy}
+		d, r, logs := newTestDocument(t, src)
+		faults := 0
+		r.onChange = func(l *Snapshot) {
+			if l.SHA256 != sumOf([]byte(fakePolicy)) && faults < 3 {
+				faults++
+				panic("a fault")
+			}
+		}
+		d.join(r)
+		defer func() { _ = d.Destruct() }()
+		for i := range 5 {
+			src.set(fakePolicy+strings.Repeat("# b\n", i+1), nil)
+			pass(time.Minute)
+		}
+		if n := logs.FilterMessageSnippet("panic").Len(); n != 3 || faults != 3 {
+			t.Errorf("%d panics, reported %d times", faults, n)
+		}
+		if s := d.Status(); s.Current.SHA256 != sumOf([]byte(fakePolicy+strings.Repeat("# b\n", 5))) {
+			t.Error("nothing is followed after a panic")
+		}
+	})
+}
+
+// A source that hangs and ignores its context delays no one and costs one goroutine; when
+// it is back it is followed again.
+func TestDocumentOfASourceThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy}
+		d, r, logs := newTestDocument(t, src)
+		d.join(r)
+		defer func() { _ = d.Destruct() }()
+		hang := make(chan struct{})
+		src.mu.Lock()
+		src.hang = hang
+		src.mu.Unlock()
+		pass(10 * time.Minute)
+		for range 3 {
+			start := time.Now()
+			if o := d.Reload(context.Background()); o.Err == nil || !strings.Contains(o.Err.Error(), "takes too long") || o.Now != r.snapshot {
+				t.Errorf("%+v", o)
+			}
+			if took := time.Since(start); took > 2*readTimeout {
+				t.Errorf("a reload waits %s", took)
+			}
+		}
+		synctest.Wait()
+		if src.maxOut != 1 {
+			t.Errorf("%d reads at once", src.maxOut)
+		}
+		if n := logs.FilterMessageSnippet("policy not reloaded").Len(); n != 1 {
+			t.Errorf("reported %d times", n)
+		}
+		src.mu.Lock()
+		src.hang, src.text = nil, fakePolicy+"# b\n"
+		src.mu.Unlock()
+		close(hang)
+		pass(time.Minute)
+		if d.Status().Err != nil || r.snapshot.SHA256 != sumOf([]byte(src.text)) {
+			t.Errorf("%+v", d.Status())
+		}
+	})
+}
+
+// A storage module with a fault does not end Caddy.
+func TestDocumentOfASourceThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy}
+		d, r, _ := newTestDocument(t, src)
+		d.join(r)
+		defer func() { _ = d.Destruct() }()
+		src.mu.Lock()
+		src.fault = "index out of range"
+		src.mu.Unlock()
+		pass(time.Minute)
+		if err := d.Status().Err; err == nil || !strings.Contains(err.Error(), "index out of range") {
+			t.Error(err)
+		}
+		src.mu.Lock()
+		src.fault, src.text = nil, fakePolicy+"# b\n"
+		src.mu.Unlock()
+		pass(time.Minute)
+		if d.Status().Err != nil || r.snapshot.SHA256 != sumOf([]byte(src.text)) {
+			t.Errorf("%+v", d.Status())
+		}
+	})
+}
+
+// A network error reads differently each time. It is reported once all the same,
+// and shown as it is now.
+func TestDocumentReportsANetworkErrorOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy, isRemote: true}
+		d, r, logs := newTestDocument(t, src)
+		d.join(r)
+		defer func() { _ = d.Destruct() }()
+		for i := range 100 {
+			src.set("", fmt.Errorf("read tcp 192.0.2.1:%d->192.0.2.2:443: connection reset", 40000+i))
+			pass(6 * time.Minute)
+		}
+		if n := logs.FilterMessageSnippet("policy not reloaded").Len(); n != 1 {
+			t.Errorf("reported %d times", n)
+		}
+		if s := d.Status(); s.Counts.Rejected != 1 || s.Err == nil || !strings.Contains(s.Err.Error(), "40099") {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// A configuration that wants its policy looked at often does not wait for the next
+// look of one that did not.
+func TestDocumentWakesForANewInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy}
+		d, slow, _ := newTestDocument(t, src)
+		slow.interval = 24 * time.Hour
+		d.join(slow)
+		defer func() { _ = d.Destruct() }()
+		pass(time.Minute)
+		quick := newSubscriber(src, slow.notifier)
+		quick.watch, quick.interval = true, time.Second
+		d.join(quick)
+		pass(10 * time.Second)
+		src.set(fakePolicy+"# b\n", nil)
+		pass(3 * time.Second)
+		if quick.snapshot.SHA256 != sumOf([]byte(fakePolicy+"# b\n")) {
+			t.Error("the old interval holds")
+		}
+	})
+}
+
+// Sources across a network are asked less often while they fail, and again as
+// often as before when they are back.
+func TestPause(t *testing.T) {
+	for failures, limit := range map[int]time.Duration{0: time.Minute, 1: 2 * time.Minute, 2: 4 * time.Minute, 3: 5 * time.Minute, 1000: 5 * time.Minute} {
+		for range 100 {
+			if p := nextPoll(time.Minute, failures, true); p > limit || p < limit*4/5-1 {
+				t.Fatalf("after %d failures: %s", failures, p)
+			}
+		}
+	}
+	if p := nextPoll(time.Second, 9, false); p != time.Second {
+		t.Error(p)
+	}
+	if p := nextPoll(time.Hour, 9, true); p < 48*time.Minute-1 || p > time.Hour {
+		t.Error(p)
+	}
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// guard is a recorder that answers with err.
+type guard struct {
+	mu    sync.Mutex
+	err   error
+	asked int
+}
+
+func (*guard) Record(activity.Visit) {}
+
+func (g *guard) CheckReload(context.Context, string, *site.Site, *site.Site) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked++
+	return g.err
+}
+
+// answers sets the answer.
+func (g *guard) answers(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.err = err
+}
+
+// times is how often the guard was asked.
+func (g *guard) times() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.asked
+}
+
+func withGuard(t *testing.T, err error) *guard {
+	t.Helper()
+	g := &guard{err: err}
+	t.Cleanup(recorders.Add("guard", g))
+	return g
+}
+
+// openStored opens a document whose text is in a storage.
+func openStored(t *testing.T) (*Document, *storageSource) {
+	t.Helper()
+	s := &storageSource{storage: &certmagic.FileStorage{Path: t.TempDir()}, at: "site.yaml"}
+	if err := PublishTo(t.Context(), s.storage, s.at, "", fakePolicy, ""); err != nil {
+		t.Fatal(err)
+	}
+	core, _ := observer.New(zap.DebugLevel)
+	d := newDocument(s.key(), s.name())
+	r := newSubscriber(s, runningNotifier(t, core))
+	if err := d.open(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	d.join(r)
+	return d, s
+}
+
+func (s *storageSource) holds(t *testing.T, want string) {
+	t.Helper()
+	if got, err := s.storage.Load(t.Context(), s.at); err != nil || string(got) != want {
+		t.Errorf("the storage holds %q, %v, want %q", got, err, want)
+	}
+}
+
+// What the guard refuses, and what has an error, never gets into the storage, so that the
+// next version can be published.
+func TestPublishAsksTheGuardFirst(t *testing.T) {
+	d, s := openStored(t)
+	g := withGuard(t, errors.New("it would refuse search crawlers"))
+	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# closed\n", ""); err == nil || !strings.Contains(err.Error(), "search crawlers") {
+		t.Errorf("published against the guard: %v", err)
+	}
+	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), "version: 1\nrulez: 1\n", ""); err == nil {
+		t.Error("an invalid policy was published")
+	}
+	s.holds(t, fakePolicy)
+	if history, err := d.History(t.Context()); err != nil || len(history) != 1 {
+		t.Errorf("%d versions in the history, %v; want the first one", len(history), err)
+	}
+	g.answers(nil)
+	o, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# good\n", "note")
+	if err != nil || o.Now.Text != fakePolicy+"# good\n" || d.Status().Current != o.Now {
+		t.Errorf("a good version was not published after a rejected one: %v", err)
+	}
+	if g.times() != 2 {
+		t.Errorf("the guard was asked %d times for two versions", g.times())
+	}
+	s.holds(t, fakePolicy+"# good\n")
+	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy, ""); !errors.Is(err, ErrOvertaken) {
+		t.Errorf("published over a version that was not seen: %v", err)
+	}
+}
+
+// faultyStorage fails to take or to release locks.
+type faultyStorage struct {
+	certmagic.Storage
+	lock, unlock error
+}
+
+func (f *faultyStorage) Lock(ctx context.Context, name string) error {
+	return errors.Join(f.lock, f.Storage.Lock(ctx, name))
+}
+
+func (f *faultyStorage) Unlock(ctx context.Context, name string) error {
+	return errors.Join(f.unlock, f.Storage.Unlock(ctx, name))
+}
+
+// A lock that cannot be released does not undo what was published; one that cannot be
+// taken is a fault of the storage.
+func TestPublishWithAFaultyLock(t *testing.T) {
+	d, s := openStored(t)
+	faulty := &faultyStorage{Storage: s.storage, unlock: errors.New("gone away")}
+	s.storage = faulty
+	const good = fakePolicy + "# good\n"
+	o, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), good, "")
+	if err != nil || o.Now == nil || o.Now.Text != good || d.Status().Current != o.Now {
+		t.Errorf("published, and the lock stays: %+v, %v", o.Now, err)
+	}
+	s.holds(t, good)
+	err = PublishTo(t.Context(), s.storage, s.at, sumOf([]byte(good)), fakePolicy, "")
+	if !errors.Is(err, ErrLockStays) || errors.Is(err, ErrStorage) {
+		t.Errorf("PublishTo: %v", err)
+	}
+	s.holds(t, fakePolicy)
+	err = PublishTo(t.Context(), s.storage, s.at, sumOf([]byte(good)), good, "")
+	if !errors.Is(err, ErrOvertaken) || errors.Is(err, ErrLockStays) || errors.Is(err, ErrStorage) {
+		t.Errorf("overtaken, and the lock stays: %v", err)
+	}
+	faulty.lock = errors.New("no connection")
+	err = PublishTo(t.Context(), s.storage, s.at, sumOf([]byte(fakePolicy)), good, "")
+	if !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), "no connection") {
+		t.Errorf("without a lock: %v", err)
+	}
+	s.holds(t, fakePolicy)
+}
+
+// A version that got into the storage by another way and was rejected can be replaced from
+// the version that is served.
+func TestPublishReplacesARejectedVersion(t *testing.T) {
+	d, s := openStored(t)
+	if err := s.storage.Store(t.Context(), s.at, []byte("version: 1\nrulez: 1\n")); err != nil {
+		t.Fatal(err)
+	}
+	if o := d.Reload(t.Context()); o.Err == nil {
+		t.Fatal("an invalid policy was loaded")
+	}
+	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# good\n", ""); err != nil {
+		t.Error(err)
+	}
+	s.holds(t, fakePolicy+"# good\n")
+	if err := d.Status().Err; err != nil {
+		t.Errorf("still reported as rejected: %v", err)
+	}
+}
+
+// A guard that cannot decide now is asked again, and reported once.
+func TestUndecidedGuardIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &fakeSource{text: fakePolicy}
+		d, r, logs := newTestDocument(t, src)
+		d.join(r)
+		defer func() { _ = d.Destruct() }()
+		g := withGuard(t, recorders.UndecidedError{Err: errors.New("the store is busy")})
+		src.set(fakePolicy+"# b\n", nil)
+		pass(10*time.Minute + time.Second)
+		if n := logs.FilterMessageSnippet("policy not reloaded").Len(); n != 1 {
+			t.Errorf("reported %d times", n)
+		}
+		if g.times() < 5 || g.times() > 20 {
+			t.Errorf("asked %d times in ten minutes", g.times())
+		}
+		if o := d.Reload(t.Context()); o.Err == nil || g.times() < 6 {
+			t.Errorf("a reload by hand did not ask again: %v", o.Err)
+		}
+		g.answers(nil)
+		pass(2 * time.Minute)
+		if s := d.Status(); s.Err != nil || s.Current.Text != fakePolicy+"# b\n" {
+			t.Errorf("not loaded after the guard could decide: %v", s.Err)
+		}
+		g.answers(errors.New("it would refuse search crawlers"))
+		before := g.times()
+		src.set(fakePolicy+"# c\n", nil)
+		pass(10 * time.Minute)
+		if n := g.times() - before; n != 1 {
+			t.Errorf("a verdict was asked for %d times", n)
+		}
+	})
+}
+
+// brokenStorage waits or panics, whatever its context says.
+type brokenStorage struct {
+	certmagic.Storage
+	lock, load func()
+}
+
+func (f brokenStorage) Lock(context.Context, string) error {
+	f.lock()
+	return errors.New("no lock")
+}
+
+func (f brokenStorage) Load(context.Context, string) ([]byte, error) {
+	f.load()
+	return nil, errors.New("nothing")
+}
+
+// A storage that ignores its context, or panics, holds up neither the watcher nor the next
+// one who publishes.
+func TestPublishToABrokenStorage(t *testing.T) {
+	for name, fault := range map[string]func(never chan struct{}) func(){
+		"takes too long": func(never chan struct{}) func() { return func() { <-never } },
+		"panic":          func(chan struct{}) func() { return func() { panic("out of order") } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, s := openStored(t)
+				never := make(chan struct{})
+				good := s.storage
+				s.storage = brokenStorage{Storage: good, lock: fault(never), load: fault(never)}
+				if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# b\n", ""); err == nil || !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), name) {
+					t.Errorf("published: %v", err)
+				}
+				if _, err := d.History(t.Context()); err == nil || !strings.Contains(err.Error(), name) {
+					t.Errorf("a history: %v", err)
+				}
+				close(never)
+				synctest.Wait()
+				s.storage = good
+				if o := d.Reload(t.Context()); o.Err != nil {
+					t.Error(o.Err)
+				}
+				if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# c\n", ""); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Minute) // the storage's own goroutines end
+			})
+		})
+	}
+}

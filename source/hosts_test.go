@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+	"golang.org/x/time/rate"
+)
+
+const hostPolicyText = `version: 1
+rules:
+  - for: everyone
+    disallow:
+      crawl: /admin/
+      train-ai: /
+  - name: no AI training
+    for: category:ai-training
+    disallow:
+      crawl: /
+    enforce: block
+`
+
+// newTestSet is a set of a directory, with a reader whose configuration runs.
+func newTestSet(t testing.TB, name string) *Hosts {
+	t.Helper()
+	template, err := ParseHostTemplate(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := newHosts(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := v.(*Hosts)
+	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+	t.Cleanup(cancel)
+	s.subscribers = []*hostSubscriber{{watch: true, interval: time.Second, notifier: &notifier{ctx: ctx, logger: zap.NewNop()}}}
+	return s
+}
+
+func writePolicy(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever Host says, no file outside of the directory is read, also through
+// symbolic links that somebody who may write there has put.
+func TestHostFilesStayInTheirDirectory(t *testing.T) {
+	dir := t.TempDir()
+	writePolicy(t, filepath.Join(dir, "secret.yaml"), hostPolicyText)
+	in := filepath.Join(dir, "policies")
+	writePolicy(t, filepath.Join(in, "good.example.yaml"), hostPolicyText)
+	for _, link := range [][2]string{
+		{filepath.Join(dir, "secret.yaml"), "absolute.example.yaml"}, {"../secret.yaml", "relative.example.yaml"}, {"good.example.yaml", "inside.example.yaml"},
+	} {
+		if err := os.Symlink(link[0], filepath.Join(in, link[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(in, "directory.example.yaml"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := newTestSet(t, in+"/{host}.yaml")
+	rules := func(host string) int {
+		l, err := s.Get(context.Background(), host)
+		if err != nil {
+			t.Fatal(host, err)
+		}
+		if l == nil {
+			return 0
+		}
+		return len(l.Site.File.Spec.Rules)
+	}
+	for host, want := range map[string]int{
+		"good.example": 2, "GOOD.example.:80": 2, "inside.example": 2,
+		// What is there and cannot be read closes the host rather than open it.
+		"absolute.example": 1, "relative.example": 1, "directory.example": 1,
+		"../secret": 0, "..%2fsecret": 0, "nobody.example": 0, "": 0,
+	} {
+		if got := rules(host); got != want {
+			t.Errorf("%q: %d rules, want %d", host, got, want)
+		}
+	}
+	l, err := s.Get(context.Background(), "absolute.example")
+	if err != nil || l.Site.File.Spec.Rules[0].Name != "the policy file of this host has an error" {
+		t.Error(err)
+	}
+}
+
+// A set follows its files, and does not take an error for an absence.
+func TestHostsFollow(t *testing.T) {
+	dir := t.TempDir()
+	s := newTestSet(t, dir+"/{host}.yaml")
+	path := filepath.Join(dir, "a.example.yaml")
+	rules := func() int {
+		l, err := s.Get(context.Background(), "a.example")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l == nil {
+			return 0
+		}
+		return len(l.Site.File.Spec.Rules)
+	}
+	sweep := func() {
+		for range 3 {
+			s.sweep(context.Background(), false)
+		}
+	}
+	step := func(what string, want int) {
+		t.Helper()
+		if got := rules(); got != want {
+			t.Fatalf("%s: %d rules, want %d", what, got, want)
+		}
+	}
+	step("no file", 0)
+	writePolicy(t, path, hostPolicyText)
+	step("the miss is remembered", 0)
+	sweep() // finds it, as it was asked for
+	step("a file", 2)
+	writePolicy(t, path, strings.Replace(hostPolicyText, "disallow", "dissallow", 1))
+	sweep()
+	step("a broken edit", 2)
+	if st := s.Status(); st.Broken != 1 || st.Counts.Rejected != 1 {
+		t.Errorf("%+v", st)
+	}
+	writePolicy(t, path, hostPolicyText[:strings.Index(hostPolicyText, "  - name")])
+	sweep()
+	step("another", 1)
+	if st := s.Status(); st.Broken != 0 || st.Counts.Applied != 1 {
+		t.Errorf("%+v", st)
+	}
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	sweep()
+	step("the directory is away", 1)
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	sweep()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	sweep()
+	step("the file is gone", 0)
+}
+
+// Many who ask for the same host at once have its file read once.
+func TestHostsLoadOnce(t *testing.T) {
+	dir := t.TempDir()
+	writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
+	s := newTestSet(t, dir+"/{host}.yaml")
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	got := map[*Snapshot]bool{}
+	for range 50 {
+		wg.Go(func() {
+			l, err := s.Get(context.Background(), "a.example")
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			got[l] = true
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	if len(got) != 1 {
+		t.Errorf("%d policies", len(got))
+	}
+}
+
+// A volume of Kubernetes with a file for each host.
+func TestHostsOfAConfigMap(t *testing.T) {
+	dir := t.TempDir()
+	put := func(version, text string) {
+		t.Helper()
+		writePolicy(t, filepath.Join(dir, version, "a.example.yaml"), text)
+		if err := os.Symlink(version, filepath.Join(dir, "..data_tmp")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("..1", hostPolicyText)
+	if err := os.Symlink("..data/a.example.yaml", filepath.Join(dir, "a.example.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	s := newTestSet(t, dir+"/{host}.yaml")
+	for i, want := range []string{hostPolicyText, hostPolicyText + "# 2\n", hostPolicyText + "# 3\n"} {
+		if i > 0 {
+			put(fmt.Sprintf("..%d", i+1), want)
+			for range 100 { // twice, but on a busy machine a sweep does not wait for the file
+				s.sweep(context.Background(), false)
+				if l, _ := s.Get(context.Background(), "a.example"); l.SHA256 == sumOf([]byte(want)) {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		if l, err := s.Get(context.Background(), "a.example"); err != nil || l == nil || l.SHA256 != sumOf([]byte(want)) {
+			t.Fatal(i, l, err)
+		}
+	}
+}
+
+// BenchmarkHosts measures a host's first request and those after it.
+func BenchmarkHosts(b *testing.B) {
+	dir := b.TempDir()
+	const n = 10_000
+	for i := range n {
+		writePolicy(b, filepath.Join(dir, fmt.Sprintf("h%d.example.yaml", i)), hostPolicyText+fmt.Sprintf("# %d\n", i))
+	}
+	s := newTestSet(b, dir+"/{host}.yaml")
+	s.lookups.SetLimit(rate.Inf)
+	b.Run("first", func(b *testing.B) {
+		b.ReportAllocs()
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		i := 0
+		for b.Loop() {
+			if l, err := s.Get(context.Background(), fmt.Sprintf("h%d.example", i%n)); l == nil || err != nil {
+				b.Fatal(l, err)
+			}
+			i++
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if held := len(s.files); held > 0 {
+			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(held), "B/host")
+		}
+	})
+	b.Run("warm", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if l, err := s.Get(context.Background(), "h0.example:8080"); l == nil || err != nil {
+				b.Fatal(l, err)
+			}
+		}
+	})
+	b.Run("sweep", func(b *testing.B) {
+		for b.Loop() {
+			s.sweep(context.Background(), false)
+		}
+		b.ReportMetric(float64(len(s.files)), "hosts")
+	})
+}

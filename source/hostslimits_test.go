@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"golang.org/x/time/rate"
+)
+
+func TestHostsAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	s := newTestSet(t, dir+"/{host}.yaml")
+	s.lookups.SetLimit(rate.Inf)
+	for i := range maxMisses + 500 {
+		if l, err := s.Get(context.Background(), fmt.Sprintf("h%d.example", i)); l != nil || err != nil {
+			t.Fatal(l, err)
+		}
+	}
+	if len(s.misses) > maxMisses || len(s.files) != 0 {
+		t.Errorf("%d misses, %d entries", len(s.misses), len(s.files))
+	}
+	// Entries, filled in by hand as they cost more.
+	for i := range maxFiles {
+		e, _ := s.add(fmt.Sprintf("h%d.example.yaml", i), time.Unix(int64(i), 0))
+		close(e.ready)
+	}
+	writePolicy(t, filepath.Join(dir, "new.example.yaml"), hostPolicyText)
+	s.misses = map[string]*hostMiss{}
+	if l, err := s.Get(context.Background(), "new.example"); l == nil || err != nil {
+		t.Fatal(l, err)
+	}
+	if len(s.files) != maxFiles {
+		t.Errorf("%d entries", len(s.files))
+	}
+}
+
+// A name that no file can have is that of a host without a file, and nothing is
+// held for it, however many of them are asked for.
+func TestHostsThatCanHaveNoFile(t *testing.T) {
+	dir := t.TempDir()
+	writePolicy(t, filepath.Join(dir, "default.yaml"), hostPolicyText)
+	core, logs := observer.New(zap.InfoLevel)
+	for _, name := range []string{"/{host}.yaml", "/{host}/policy.yaml"} {
+		s := newTestSet(t, dir+name)
+		s.subscribers[0].notifier.logger = zap.New(core)
+		long := strings.Repeat("a.", 126)
+		for _, host := range []string{long[:250], long[:252] + "b", "default.yaml"} {
+			if l, err := s.Get(context.Background(), host); l != nil || err != nil {
+				t.Errorf("%s of %d characters in %s: %+v %v", host[:5], len(host), name, l, err)
+			}
+		}
+		if len(s.files) > 0 || logs.Len() > 0 {
+			t.Errorf("%d entries, logged %v", len(s.files), logs.All())
+		}
+	}
+}
+
+// While the directory is away, hosts that nobody has heard of cost little memory and
+// no line in the log, and none of them is open.
+func TestHostsWithoutTheirDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "policies")
+	writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
+	core, logs := observer.New(zap.InfoLevel)
+	s := newTestSet(t, dir+"/{host}.yaml")
+	s.lookups.SetLimit(rate.Inf)
+	s.subscribers[0].notifier.logger = zap.New(core)
+	find := func(host string) *Snapshot {
+		t.Helper()
+		l, err := s.Get(context.Background(), host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	first := find("a.example")
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		s.sweep(context.Background(), false)
+	}
+	for i := range 100 {
+		if l := find(fmt.Sprintf("h%d.example", i)); l == nil || l != find("h0.example") {
+			t.Fatalf("h%d.example: %+v", i, l)
+		}
+	}
+	if find("a.example") != first || s.Status().Err == nil {
+		t.Errorf("%+v", s.Status())
+	}
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		s.sweep(context.Background(), false)
+	}
+	if len(s.files) != 1 || find("a.example") != first || find("h0.example") != nil || s.Status().Err != nil {
+		t.Errorf("%+v", s.Status())
+	}
+	if logs.Len() != 2 {
+		t.Errorf("%v", logs.All())
+	}
+}
+
+// Files that hang hold so many threads and no more, and no request for long; hosts
+// whose policy is held are served.
+func TestHostsThatHang(t *testing.T) {
+	dir := t.TempDir()
+	for _, host := range []string{"a", "b"} {
+		writePolicy(t, filepath.Join(dir, host+".example.yaml"), hostPolicyText)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestSet(t, dir+"/{host}.yaml")
+		find := func(host string) error {
+			_, err := s.Get(context.Background(), host)
+			return err
+		}
+		if err := find("a.example"); err != nil {
+			t.Fatal(err)
+		}
+		if !s.lanes.fast.TryAcquire(fastLane) {
+			t.Fatal("the fast lane is not empty")
+		}
+		start := time.Now()
+		if err := find("b.example"); err == nil || time.Since(start) > maxLoadWait {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+		s.files["c.example.yaml"] = &hostFile{name: "c.example.yaml", ready: make(chan struct{})} // never ready
+		if err := find("c.example"); err == nil || time.Since(start) > 2*readTimeout {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+		if err := find("a.example"); err != nil {
+			t.Error(err)
+		}
+		s.lanes.fast.Release(fastLane)
+		if err := find("b.example"); err != nil {
+			t.Error(err)
+		}
+		// So it is for those who ask for a reload.
+		_ = s.sweeping.Acquire(context.Background(), 1)
+		if s.Reload(context.Background()) {
+			t.Error("a sweep beside one that hangs")
+		}
+		s.sweeping.Release(1)
+		if !s.Reload(context.Background()) {
+			t.Error("no sweep after one that hung")
+		}
+	})
+}
+
+// An entry can be put out while it is still read.
+func TestHostsEvictWhileLoading(t *testing.T) {
+	dir := t.TempDir()
+	writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
+	s := newTestSet(t, dir+"/{host}.yaml")
+	for range 20 {
+		e, _ := s.add("a.example.yaml", time.Now())
+		go s.load(e)
+		s.mu.Lock()
+		s.evict()
+		s.mu.Unlock()
+		if err := e.wait(context.Background()); err != nil || e.snapshot.Load() == nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Hosts without a file that are in use stay known as such while others that nobody
+// has heard of are asked for in their thousands.
+func TestHostsWithoutAFileUnderAFlood(t *testing.T) {
+	dir := t.TempDir()
+	s := newTestSet(t, dir+"/{host}.yaml")
+	s.lookups.SetLimit(rate.Inf)
+	known := func(host string) {
+		t.Helper()
+		if l, err := s.Get(context.Background(), host); l != nil || err != nil {
+			t.Fatal(l, err)
+		}
+	}
+	for i := range 3 * maxMisses {
+		known(fmt.Sprintf("h%d.example", i))
+		if i%1000 == 0 {
+			known("used.example")
+		}
+		if i%maxMisses == maxMisses/2 {
+			known("used.example")
+			s.sweep(context.Background(), false)
+			if s.misses["used.example.yaml"] == nil {
+				t.Fatal("a host in use is forgotten")
+			}
+		}
+	}
+	writePolicy(t, filepath.Join(dir, "used.example.yaml"), hostPolicyText)
+	known("used.example")
+	s.sweep(context.Background(), false)
+	if l, err := s.Get(context.Background(), "used.example"); l == nil || err != nil {
+		t.Error("its file is not found", err)
+	}
+}
+
+// Lookups are limited, requests wait for a moment, and then fail.
+func TestLookupsAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestSet(t, "/srv/{host}.yaml")
+		for i := range lookupsPerSecond {
+			if err := s.waitForLookup(context.Background()); err != nil {
+				t.Fatal(i, err)
+			}
+		}
+		canceled, cancel := context.WithCancel(context.Background())
+		cancel()
+		// Requests that are gone do not use up the turns of others.
+		for range 10 * lookupsPerSecond {
+			if err := s.waitForLookup(canceled); err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+		start := time.Now()
+		if err := s.waitForLookup(context.Background()); err != nil || time.Since(start) > maxLookupWait {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+		busy, ok := 0, 0
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		for range 2 * lookupsPerSecond {
+			wg.Go(func() {
+				err := s.waitForLookup(context.Background())
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil:
+					ok++
+				case errors.Is(err, errBusy):
+					busy++
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if want := int(lookupsPerSecond * maxLookupWait / time.Second); ok < want-1 || ok > want || busy == 0 {
+			t.Errorf("%d lookups passed, %d failed, want %d to pass", ok, busy, want)
+		}
+	})
+}
+
+// Files that take long move out of the way of the others, as many as there is room
+// for.
+func TestSlowFilesLeaveTheFastLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLanes()
+		hang := make(chan struct{})
+		var slow sync.WaitGroup
+		for range fastLane + slowLane {
+			slow.Go(func() {
+				p, err := l.enter(context.Background())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				<-hang
+				p.leave()
+			})
+		}
+		enter := func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), maxLoadWait)
+			defer cancel()
+			p, err := l.enter(ctx)
+			if err == nil {
+				p.leave()
+			}
+			return err
+		}
+		pass(10 * slowAfter)
+		if err := enter(); !errors.Is(err, errBusy) {
+			t.Errorf("both lanes are full: %v", err)
+		}
+		hang <- struct{}{}
+		pass(2 * slowAfter)
+		if err := enter(); err != nil {
+			t.Errorf("one has left: %v", err)
+		}
+		close(hang)
+		slow.Wait()
+		pass(time.Second)
+		if !l.fast.TryAcquire(fastLane) || !l.slow.TryAcquire(slowLane) {
+			t.Error("places were lost")
+		}
+	})
+}
+
+// A file that hangs does not hold up the reload of the others, and is not read twice
+// at once.
+func TestASlowFileDelaysNoOtherHost(t *testing.T) {
+	dir := t.TempDir()
+	for _, host := range []string{"slow", "a", "b"} {
+		writePolicy(t, filepath.Join(dir, host+".example.yaml"), hostPolicyText)
+	}
+	h := newTestSet(t, dir+"/{host}.yaml")
+	for _, host := range []string{"slow", "a", "b"} {
+		if s, err := h.Get(context.Background(), host+".example"); s == nil || err != nil {
+			t.Fatal(s, err)
+		}
+	}
+	src := &fakeSource{text: hostPolicyText, hang: make(chan struct{})}
+	h.files["slow.example.yaml"].document.subscribers[0].src = src
+	for _, host := range []string{"a", "b"} {
+		writePolicy(t, filepath.Join(dir, host+".example.yaml"), hostPolicyText+"# 2\n")
+	}
+	for range 3 {
+		h.sweep(context.Background(), false)
+	}
+	for _, host := range []string{"a", "b"} {
+		if s, err := h.Get(context.Background(), host+".example"); err != nil || s.SHA256 != sumOf([]byte(hostPolicyText+"# 2\n")) {
+			t.Errorf("%s is not reloaded: %v", host, err)
+		}
+	}
+	if n := src.count(); n != 1 {
+		t.Errorf("the file that hangs was read %d times", n)
+	}
+	close(src.hang)
+}
+
+// One file that takes a minute to read holds up a reload of all for no longer than a
+// reload may take, and no other file for as long as it takes to read that.
+func TestReloadBesideASlowFile(t *testing.T) {
+	const hosts = 40
+	dir := t.TempDir()
+	name := func(i int) string { return fmt.Sprintf("h%d.example.yaml", i) }
+	for i := range hosts {
+		writePolicy(t, filepath.Join(dir, name(i)), hostPolicyText)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := newTestSet(t, dir+"/{host}.yaml")
+		for i := range hosts {
+			if s, err := h.Get(context.Background(), fmt.Sprintf("h%d.example", i)); s == nil || err != nil {
+				t.Fatal(s, err)
+			}
+		}
+		start := time.Now()
+		var mu sync.Mutex
+		took := map[string]time.Duration{}
+		for _, f := range h.files {
+			r, store := f.document.subscribers[0], f.snapshot.Store
+			r.onChange = func(s *Snapshot) {
+				mu.Lock()
+				defer mu.Unlock()
+				took[f.name] = time.Since(start)
+				store(s)
+			}
+		}
+		src := &fakeSource{text: hostPolicyText, hang: make(chan struct{})}
+		h.files[name(0)].document.subscribers[0].src = src
+		time.AfterFunc(61*time.Second, func() { close(src.hang) })
+		for i := range hosts {
+			writePolicy(t, filepath.Join(dir, name(i)), hostPolicyText+"# 2\n")
+		}
+		start = time.Now()
+		if h.Reload(context.Background()) {
+			t.Error("the file that hangs was reloaded")
+		}
+		if d := time.Since(start); d > readTimeout {
+			t.Errorf("the reload took %s", d)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i := 1; i < hosts; i++ {
+			if d, ok := took[name(i)]; !ok || d > 0 {
+				t.Fatalf("%s: reloaded %t, after %s", name(i), ok, d)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+	})
+}
+
+// Hosts that share a file share its policy, and made-up ones cost nothing.
+func TestHostsShareAFile(t *testing.T) {
+	dir := t.TempDir()
+	writePolicy(t, filepath.Join(dir, "example.yaml"), hostPolicyText)
+	h := newTestSet(t, dir+"/{labels.1}.yaml")
+	var first *Snapshot
+	for i := range 100 {
+		s, err := h.Get(context.Background(), fmt.Sprintf("h%d.example.com", i))
+		if s == nil || err != nil || first != nil && s != first {
+			t.Fatal(s, err)
+		}
+		first = s
+		if s, err := h.Get(context.Background(), fmt.Sprintf("h%d.other.com", i)); s != nil || err != nil {
+			t.Fatal(s, err)
+		}
+	}
+	if len(h.files) != 1 || len(h.misses) != 1 {
+		t.Errorf("%d files, %d misses", len(h.files), len(h.misses))
+	}
+	if s, err := h.Get(context.Background(), "com"); s != nil || err != nil {
+		t.Error("a host without that label", s, err)
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"golang.org/x/time/rate"
+)
+
+// A small policy file takes little memory, and a host that a client made up almost
+// none. There are 500 files, or as many as the total is meant for with
+// ROBOTSPOLICY_LONG.
+func TestMemoryOfHosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long with the race detector")
+	}
+	const misses = 5000
+	const maxPerFile, maxPerMiss, maxTotal = 20 << 10, 300, 250 << 20
+	files := 500
+	if os.Getenv("ROBOTSPOLICY_LONG") != "" {
+		files = 10_000
+	}
+	dir := t.TempDir()
+	for i := range files {
+		writePolicy(t, filepath.Join(dir, fmt.Sprintf("h%d.example.yaml", i)), hostPolicyText+fmt.Sprintf("# %d\n", i))
+	}
+	h := newTestSet(t, dir+"/{host}.yaml")
+	h.lookups.SetLimit(rate.Inf)
+	get := func(host string, want bool) {
+		t.Helper()
+		if s, err := h.Get(context.Background(), host); (s != nil) != want || err != nil {
+			t.Fatalf("%s: %v %v", host, s, err)
+		}
+	}
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC() // what the first one has finalized
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	get("h0.example", true) // what all policies share
+	before := heap()
+	for i := 1; i < files; i++ {
+		get(fmt.Sprintf("h%d.example", i), true)
+	}
+	loaded := heap()
+	for i := range misses {
+		get(fmt.Sprintf("made-up-%d.example", i), false)
+	}
+	after := heap()
+	perFile, perMiss := (loaded-before)/int64(files-1), (after-loaded)/misses
+	t.Logf("%d files: %d bytes each, %d MiB together with all that they share; %d bytes for each host without a file",
+		files, perFile, after>>20, perMiss)
+	if perFile > maxPerFile || perMiss > maxPerMiss || after > maxTotal {
+		t.Errorf("want at most %d, %d and %d MiB", maxPerFile, maxPerMiss, maxTotal>>20)
+	}
+	runtime.KeepAlive(h)
+}

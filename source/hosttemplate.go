@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policyname reads the names by which a configuration calls a policy: a
+// file for each host, a key in a storage, an address on the web. What a request
+// or a storage puts into such a name leads nowhere else than it should.
+package source
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// HostTemplate is the name of a file for each host, such as
+// /etc/policies/{host}.yaml.
+type HostTemplate struct {
+	text  string
+	dir   string
+	parts []hostPart
+}
+
+// String returns the name as it is written, made absolute.
+func (t *HostTemplate) String() string { return t.text }
+
+// Dir returns the directory before the first placeholder, with a slash at its
+// end. All files are below it.
+func (t *HostTemplate) Dir() string { return t.dir }
+
+// hostPart is a piece of text, the host, or one of its labels.
+type hostPart struct {
+	text  string
+	label int // wholeHost, or which label, from the right; for an empty text
+}
+
+const wholeHost = -1
+
+var hostPlaceholder = regexp.MustCompile(`\{(?:(?:http\.request\.)?(host)|(?:(?:http\.request\.)?host\.)?labels\.([0-9]+))\}`)
+
+// IsHostTemplate reports whether a policy's name has a placeholder.
+func IsHostTemplate(name string) bool { return strings.Contains(name, "{") }
+
+// ParseHostTemplate reads the name of a file for each host. Only the host and
+// its labels may stand in it: they are what can be checked. Anything else in
+// braces is an error, and so are files right in the root directory.
+func ParseHostTemplate(name string) (*HostTemplate, error) {
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return nil, fmt.Errorf("finding the policy files: %w", err)
+	}
+	t := &HostTemplate{text: abs}
+	before, _, found := strings.Cut(abs, "{")
+	if !found {
+		return nil, fmt.Errorf("invalid policy file name %q: its .. removes the placeholder before it", name)
+	}
+	slash := strings.LastIndexByte(before, filepath.Separator)
+	t.dir = abs[:slash+1]
+	rest := abs[slash+1:]
+	for rest != "" {
+		at := hostPlaceholder.FindStringSubmatchIndex(rest)
+		if at == nil {
+			t.parts = append(t.parts, hostPart{text: rest})
+			break
+		}
+		if at[0] > 0 {
+			t.parts = append(t.parts, hostPart{text: rest[:at[0]]})
+		}
+		part := hostPart{label: wholeHost}
+		if at[4] >= 0 {
+			if part.label, err = strconv.Atoi(rest[at[4]:at[5]]); err != nil {
+				return nil, err
+			}
+		}
+		t.parts = append(t.parts, part)
+		rest = rest[at[1]:]
+	}
+	for _, p := range t.parts {
+		if strings.ContainsAny(p.text, "{}") {
+			return nil, fmt.Errorf("invalid policy file name %q: the only placeholders of a request that it can contain are {host} and {labels.N}", name)
+		}
+	}
+	if t.dir == string(filepath.Separator) && strings.Count(abs, string(filepath.Separator)) == 1 {
+		return nil, errors.New("policy files for hosts need a directory of their own")
+	}
+	return t, nil
+}
+
+// AppendFile appends the file of a host, as CleanHost returns it, relative to Dir. It
+// returns false if the host has too few labels.
+func (t *HostTemplate) AppendFile(name []byte, host string) (file []byte, ok bool) {
+	start := len(name)
+	for _, p := range t.parts {
+		switch {
+		case p.text != "":
+			name = append(name, p.text...)
+		case p.label == wholeHost:
+			name = append(name, host...)
+		default:
+			label, ok := labelOf(host, p.label)
+			if !ok {
+				return nil, false
+			}
+			name = append(name, label...)
+		}
+	}
+	return name, filepath.IsLocal(string(name[start:]))
+}
+
+// labelOf returns a label of a host, counted from the right.
+func labelOf(host string, n int) (string, bool) {
+	for range n {
+		dot := strings.LastIndexByte(host, '.')
+		if dot < 0 {
+			return "", false
+		}
+		host = host[:dot]
+	}
+	return host[strings.LastIndexByte(host, '.')+1:], true
+}
+
+// CleanHost brings the host of a request into the form in which it stands in
+// names of files: lower case, A-labels, without port and without the dot at the
+// end. Only names of letters, digits, dots and hyphens are hosts with a file (RFC
+// 1123 section 2.1); false for all others.
+func CleanHost(host string) (string, bool) {
+	if len(host) > 1024 {
+		return "", false
+	}
+	host = policy.NormalizeHost(host)
+	if host == "" || len(host) > 253 {
+		return "", false
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
+			return "", false
+		}
+		for _, c := range []byte(label) {
+			if c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+				return "", false
+			}
+		}
+	}
+	return host, true
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap/zapcore"
+)
+
+// While a configuration takes over from one with another storage there are two
+// documents of one name. They are one series, of the one that runs, and names of
+// files need not be UTF-8.
+func TestMetricsOfOneName(t *testing.T) {
+	for _, name := range []string{"storage:site.yaml", "/srv/\xff.yaml"} {
+		for _, key := range []string{"old", "new"} {
+			src := &fakeSource{text: fakePolicy + "# " + key + "\n"}
+			d := newDocument(key, name)
+			r := newSubscriber(src, runningNotifier(t, zapcore.NewNopCore()))
+			r.notifier.alwaysRuns = key == "new"
+			if err := d.open(context.Background(), r); err != nil {
+				t.Fatal(err)
+			}
+			d.join(r)
+			if _, _, err := pool.LoadOrNew(key, func() (caddy.Destructor, error) { return d, nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reg := prometheus.NewPedanticRegistry()
+		if err := registerMetrics(reg); err != nil {
+			t.Fatal(err)
+		}
+		families, err := reg.Gather()
+		if err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+		seen := 0
+		for _, f := range families {
+			if f.GetName() == "caddy_robots_policy_info" {
+				for _, m := range f.GetMetric() {
+					seen++
+					if text := m.String(); !strings.Contains(text, sumOf([]byte(fakePolicy+"# new\n"))) {
+						t.Errorf("%q: %s", name, text)
+					}
+				}
+			}
+		}
+		if seen != 1 {
+			t.Errorf("%q: %d series", name, seen)
+		}
+		for _, key := range []string{"old", "new"} {
+			_, _ = pool.Delete(key)
+		}
+	}
+}

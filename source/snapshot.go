@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// Snapshot is one version of a policy, compiled and immutable. A request loads it
+// once, so that every channel answers from the same version.
+type Snapshot struct {
+	Site       *site.Site
+	ETagSuffix string // appended to the entity tags of pages that are rewritten
+	Text       string
+	SHA256     string    // of the text, in hexadecimal digits
+	Since      time.Time // when it was loaded; of a last good policy, when it was saved
+	Warnings   policyfile.Diagnostics
+	PerHost    bool // loaded from the file of one host (see Hosts)
+
+	catalogue atomic.Pointer[crawlers.Catalogue] // it was compiled with
+
+	own    attachment
+	record attachment
+	shared *attachment // with the other versions of the policy
+}
+
+// attachment is a value that is created once.
+type attachment struct {
+	once  sync.Once
+	value any
+}
+
+func (a *attachment) get(create func() any) any {
+	a.once.Do(func() { a.value = create() })
+	return a.value
+}
+
+// Compile checks and compiles the text of a policy. name is the file name in
+// diagnostics. The error is a policyfile.Diagnostics.
+func Compile(name string, data []byte) (*Snapshot, error) {
+	return compile(name, data, policyfile.Options{})
+}
+
+// compileAccepted is Compile for a text that was accepted before. A test of the policy
+// that fails now, because a date has passed or the catalogue of crawlers is newer, is a
+// warning.
+func compileAccepted(name string, data []byte) (*Snapshot, error) {
+	return compile(name, data, policyfile.Options{Accepted: true})
+}
+
+func compile(name string, data []byte, o policyfile.Options) (*Snapshot, error) {
+	catalogue, _ := crawlers.Default() // without one there is no site
+	s, ds := site.LoadWith(name, data, robotsserve.ServeOptions{}, o)
+	if ds.HasErrors() {
+		return nil, ds
+	}
+	sum := sumOf(data)
+	v := &Snapshot{
+		Site: s, ETagSuffix: "-rp" + sum[:12], Text: string(data), SHA256: sum, Since: time.Now(), Warnings: ds.Summed(),
+		shared: new(attachment),
+	}
+	v.catalogue.Store(catalogue)
+	return v, nil
+}
+
+// Attached returns what create returned in the first call. It is for caches that
+// are derived from this version and must go when it does.
+func (s *Snapshot) Attached(create func() any) any { return s.own.get(create) }
+
+// Recorded is Attached for what recorders were given of this version.
+func (s *Snapshot) Recorded(create func() any) any { return s.record.get(create) }
+
+// Shared returns what create returned in the first call for any version of the
+// policy. It goes when the policy is no longer used.
+func (s *Snapshot) Shared(create func() any) any { return s.shared.get(create) }
+
+// sumOf returns the SHA-256 of a text in hexadecimal digits.
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+)
+
+// fileSource is a policy in a file. The path is resolved on every read, so it does
+// not matter whether an editor writes into the file or replaces it, or whether a
+// symbolic link on the way changes.
+type fileSource struct {
+	path string // absolute
+}
+
+// fileValidator identifies the version of a file that was read.
+type fileValidator struct {
+	info os.FileInfo
+	read time.Time
+}
+
+const (
+	fileInterval = 2 * time.Second
+	fileSettle   = 250 * time.Millisecond
+
+	// The clock of a file system may be coarse, two seconds at worst. Within that
+	// time a file can change and keep its date and size.
+	coarseClock = 3 * time.Second
+	// Dates can be set by hand, and network file systems cache them: once in a while
+	// the file is read whatever its date says.
+	rereadFile = time.Minute
+)
+
+func (f *fileSource) name() string { return f.path }
+
+func (f *fileSource) key() string { return "file " + f.path }
+
+func (f *fileSource) pace() (usual, least time.Duration) {
+	return fileInterval, 50 * time.Millisecond
+}
+
+func (f *fileSource) settle() time.Duration { return fileSettle }
+
+func (f *fileSource) remote() bool { return false }
+
+func (f *fileSource) startsFromLastGood() bool { return false }
+
+func (f *fileSource) place() lastGoodPlace { return savedLocally }
+
+func (f *fileSource) read(_ context.Context, last any) (content, error) {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return content{}, withRemedy(err)
+	}
+	if err := checkRegular(f.path, info); err != nil {
+		return content{}, err
+	}
+	if v, ok := last.(fileValidator); ok && v.matches(info) {
+		return content{}, errUnchanged
+	}
+	file, err := os.OpenFile(f.path, openRead, 0)
+	if err != nil {
+		return content{}, withRemedy(err)
+	}
+	defer file.Close()
+	return readFile(file)
+}
+
+// withRemedy adds to an error of opening a file what the operator can do about it.
+func withRemedy(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w; check the name, which is relative to the directory in which Caddy runs unless it starts with /", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w; make the file and its directories readable for the user that runs Caddy", err)
+	}
+	return err
+}
+
+// openRead opens without blocking: the file may have become a pipe since os.Stat.
+const openRead = os.O_RDONLY | syscall.O_NONBLOCK
+
+// checkRegular returns an error unless a file is a regular one. Reading a pipe or a
+// device may never end.
+func checkRegular(name string, info os.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		remedy := ""
+		if info.IsDir() {
+			remedy = "; name the policy file in it, such as " + filepath.Join(name, "site-policy.yaml")
+		}
+		return fmt.Errorf("%s is not a regular file but %s%s", name, kindOf(info.Mode()), remedy)
+	}
+	return nil
+}
+
+func kindOf(mode os.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&os.ModeNamedPipe != 0:
+		return "a pipe"
+	case mode&os.ModeDevice != 0:
+		return "a device"
+	}
+	return "something else"
+}
+
+// matches reports whether a file is certainly the one that was read.
+func (v fileValidator) matches(info os.FileInfo) bool {
+	return os.SameFile(v.info, info) && v.info.Size() == info.Size() && v.info.ModTime().Equal(info.ModTime()) &&
+		v.read.Sub(info.ModTime()) > coarseClock && time.Since(v.read) < rereadFile
+}
+
+// readFile reads an open file.
+func readFile(file *os.File) (content, error) {
+	now := time.Now()
+	info, err := file.Stat()
+	if err != nil {
+		return content{}, err
+	}
+	if err := checkRegular(file.Name(), info); err != nil {
+		return content{}, err
+	}
+	data, err := readPolicy(file)
+	if err != nil {
+		return content{}, fmt.Errorf("reading %s: %w", file.Name(), err)
+	}
+	return content{data: data, validator: fileValidator{info: info, read: now}}, nil
+}
+
+// readPolicy reads a policy, but of one that is too large only enough to show that.
+func readPolicy(r io.Reader) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(r, policyfile.MaxSize+1))
+}

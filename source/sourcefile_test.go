@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+)
+
+// A file is read no further than tells that it is too large, however large it is.
+func TestAHugeFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	writePolicy(t, path, "version: 1\n")
+	if err := os.Truncate(path, 1<<40); err != nil {
+		t.Skip(err)
+	}
+	found, err := (&fileSource{path: path}).read(context.Background(), nil)
+	if err != nil || len(found.data) != policyfile.MaxSize+1 {
+		t.Fatal(len(found.data), err)
+	}
+	if _, err := Compile(path, found.data); err == nil || !strings.Contains(err.Error(), "file-too-large") {
+		t.Error(err)
+	}
+}
+
+// Whatever clocks say, a change is seen.
+func TestFileMarks(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	src := &fileSource{path: path}
+	for name, date := range map[string]time.Time{
+		"now": time.Now(), "of the future": time.Now().Add(24 * time.Hour), "of the epoch": time.Unix(0, 0), "old": time.Now().Add(-time.Hour),
+	} {
+		write := func(text string) {
+			writePolicy(t, path, text)
+			if err := os.Chtimes(path, date, date); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("a\n")
+		found, err := src.read(context.Background(), nil)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		// The same date and size, as if the clock stood still: only an old date is
+		// believed, and that only for a while.
+		write("b\n")
+		again, err := src.read(context.Background(), found.validator)
+		if believed := errors.Is(err, errUnchanged); believed != (time.Since(date) > coarseClock) || !believed && string(again.data) != "b\n" {
+			t.Errorf("%s: %q %v", name, again.data, err)
+		}
+		mark := found.validator.(fileValidator)
+		mark.read = mark.read.Add(-rereadFile)
+		if again, err := src.read(context.Background(), mark); err != nil || string(again.data) != "b\n" {
+			t.Errorf("%s, later: %q %v", name, again.data, err)
+		}
+		write("longer\n")
+		if again, err := src.read(context.Background(), found.validator); err != nil || string(again.data) != "longer\n" {
+			t.Errorf("%s, longer: %q %v", name, again.data, err)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package source
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// What is not a regular file is refused, without opening it or waiting for it.
+func TestIrregularFiles(t *testing.T) {
+	dir := t.TempDir()
+	fifo, loop := filepath.Join(dir, "fifo"), filepath.Join(dir, "loop")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	if err := os.Symlink("loop", loop); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		dir: "a directory", fifo: "a pipe", "/dev/zero": "a device", loop: "too many levels of symbolic links",
+		filepath.Join(dir, "none"): "no such file", filepath.Join(fifo, "x"): "not a directory", filepath.Join(dir, strings.Repeat("x", 300)): "file name too long",
+	} {
+		if _, err := (&fileSource{path: path}).read(context.Background(), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	// It was a file when it was looked at.
+	file, err := os.OpenFile(fifo, openRead, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := readFile(file); err == nil || !strings.Contains(err.Error(), "a pipe") {
+		t.Error(err)
+	}
+}

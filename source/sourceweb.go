@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// webSource is a policy on a web server, fetched with conditional requests (RFC
+// 9110 section 13).
+type webSource struct {
+	url    *url.URL
+	client *http.Client
+}
+
+// webValidator is the validators of a response.
+type webValidator struct {
+	ETag         string `json:"etag,omitempty"`
+	LastModified string `json:"last_modified,omitempty"`
+
+	read time.Time
+}
+
+const (
+	webInterval  = time.Minute
+	maxRedirects = 3
+
+	// Validators can be wrong, such as a date in whole seconds: once in a while the
+	// policy is fetched without them.
+	rereadWeb = time.Hour
+	// A longer validator is not sent back, as the server might reject the request.
+	maxValidator = 1024
+)
+
+var webTransport = &http.Transport{
+	Proxy:                  http.ProxyFromEnvironment,
+	DialContext:            (&net.Dialer{Timeout: readTimeout}).DialContext,
+	TLSHandshakeTimeout:    readTimeout,
+	ForceAttemptHTTP2:      true,
+	MaxIdleConnsPerHost:    1,
+	IdleConnTimeout:        2 * webInterval,
+	MaxResponseHeaderBytes: 64 << 10,
+}
+
+// newWebSource returns the source of a URL.
+func newWebSource(text string) (*webSource, error) {
+	u, err := WebAddress(text)
+	if err != nil {
+		return nil, err
+	}
+	return &webSource{url: u, client: &http.Client{Transport: webTransport, CheckRedirect: checkRedirect}}, nil
+}
+
+// checkRedirect follows a few redirects, but none to another server: only the one in
+// the configuration is trusted.
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects {
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	}
+	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host {
+		return fmt.Errorf("not following a redirect to another server, %s://%s; if that is the right one, put it in the configuration", r.URL.Scheme, r.URL.Host)
+	}
+	return nil
+}
+
+func (w *webSource) name() string { return w.url.String() }
+
+func (w *webSource) key() string { return "web " + w.url.String() }
+
+func (w *webSource) pace() (usual, least time.Duration) { return webInterval, time.Second }
+
+func (w *webSource) settle() time.Duration { return 0 }
+
+func (w *webSource) remote() bool { return true }
+
+func (w *webSource) startsFromLastGood() bool { return true }
+
+func (w *webSource) place() lastGoodPlace { return savedShared }
+
+// restore implements savedValidator.
+func (w *webSource) restore(data json.RawMessage) any {
+	var v webValidator
+	if json.Unmarshal(data, &v) != nil {
+		return nil
+	}
+	v.read = time.Now()
+	return v
+}
+
+// setConditions sets the header of a conditional request. It reports whether the
+// request is one.
+func (v webValidator) setConditions(h http.Header) bool {
+	switch {
+	case time.Since(v.read) >= rereadWeb:
+		return false
+	case v.ETag != "" && len(v.ETag) <= maxValidator:
+		h.Set("If-None-Match", v.ETag)
+	case v.LastModified != "" && len(v.LastModified) <= maxValidator:
+		h.Set("If-Modified-Since", v.LastModified)
+	default:
+		return false
+	}
+	return true
+}
+
+func (w *webSource) read(ctx context.Context, last any) (content, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url.String(), nil)
+	if err != nil {
+		return content{}, err
+	}
+	r.Header.Set("User-Agent", "caddy-robots-policy")
+	r.Header.Set("Accept", "application/yaml, text/yaml, text/plain;q=0.9, */*;q=0.1")
+	v, _ := last.(webValidator)
+	conditional := v.setConditions(r.Header)
+	resp, err := w.client.Do(r)
+	if err != nil {
+		return content{}, err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusNotModified && conditional:
+		return content{}, errUnchanged
+	case resp.StatusCode != http.StatusOK:
+		return content{}, fmt.Errorf("%s answered %s", w.url.Host, resp.Status)
+	}
+	data, err := readPolicy(resp.Body)
+	if err != nil {
+		return content{}, fmt.Errorf("reading from %s: %w", w.url.Host, err)
+	}
+	if isHTML(resp.Header.Get("Content-Type"), data) {
+		return content{}, fmt.Errorf("%s answered with a web page instead of a policy", w.url.Host)
+	}
+	return content{data: data, validator: webValidator{ETag: resp.Header.Get("Etag"), LastModified: resp.Header.Get("Last-Modified"), read: time.Now()}}, nil
+}
+
+// isHTML recognises a login page, or an error page with status 200. A policy never
+// begins with "<".
+func isHTML(contentType string, data []byte) bool {
+	media, _, _ := mime.ParseMediaType(contentType)
+	return media == "text/html" || media == "application/xhtml+xml" || bytes.HasPrefix(bytes.TrimSpace(data), []byte("<"))
+}

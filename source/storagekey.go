@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+const (
+	// StoragePrefix is what the name of a policy in Caddy's storage begins with.
+	StoragePrefix = "storage:"
+
+	// LastGood is where in a storage the last known good policies are. No
+	// policy can be published there.
+	LastGood = "robots_policy/last_good"
+
+	// Catalogue is where the catalogue of crawlers is. No policy can be published there.
+	Catalogue = "robots_policy/crawlers.yaml"
+)
+
+// caddysOwn is what Caddy and CertMagic keep at the top of a storage.
+var caddysOwn = []string{"acme", "certificates", "ech", "instance.uuid", "keys", "last_clean.json", "locks", "ocsp", "pki", "rate_limit"}
+
+// StorageKey returns the key that a policy's name gives. Keys that lead out of the
+// storage, and those under which Caddy keeps other things, are errors; upper and
+// lower case are the same there, as they are for some file systems.
+func StorageKey(name string) (string, error) {
+	key := strings.TrimPrefix(name, StoragePrefix)
+	if !fs.ValidPath(key) || key == "." || strings.ContainsAny(key, "\\\x00") {
+		return "", fmt.Errorf("invalid key %q: must be a path such as robots_policy/site.yaml, without . or .. between its slashes", key)
+	}
+	folded := strings.ToLower(key)
+	first, _, _ := strings.Cut(folded, "/")
+	if slices.Contains(caddysOwn, first) || strings.HasPrefix(folded+"/", LastGood+"/") || folded == Catalogue {
+		return "", fmt.Errorf("invalid key %q: Caddy stores other data there; use a key such as robots_policy/site.yaml", key)
+	}
+	return key, nil
+}
