@@ -42,9 +42,9 @@ var layers = []struct {
 	{"activity", []string{"activity"}},
 	{"a policy with all its channels", []string{"site"}},
 	{"channels, identity and the file", []string{"robotsserve", "robotstag", "metainject", "policyfile", "crawlers/identity"}},
-	{"ACAP and rights registers, and proofs of identity", []string{"acap", "robotstxt", "rights", "crawlers/verify", "crawlers/webbotauth"}},
+	{"ACAP and rights registers, and proofs of identity", []string{"acap", "robotstxt", "rights", "crawlers/verify", "crawlers/webbotauth", "internal/original"}},
 	{"the model", []string{"policy"}},
-	{"leaves", []string{"pathpattern", "robotsrule", "crawlers", "internal/leaf", "internal/original"}},
+	{"leaves", []string{"pathpattern", "robotsrule", "crawlers", "internal/leaf"}},
 }
 
 // testHelpers are imported by tests only.
