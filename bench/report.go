@@ -192,7 +192,7 @@ func (rep *report) write(o options) error {
 		}
 	}
 	if o.update {
-		return updateDocs("../docs/performance-figures.md", rep.markdown())
+		return updateDocs("figures.md", rep.markdown())
 	}
 	return nil
 }
