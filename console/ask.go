@@ -202,7 +202,7 @@ func (v *view) likely(id policy.CrawlerID) policy.Identity {
 
 // happened is how often the crawler asked for the page in the period.
 func (v *view) happened(a *answered, u *url.URL) *counts {
-	if v.data == nil || v.Fleet() || a.Crawler == nil {
+	if v.store == nil || a.Crawler == nil {
 		return nil
 	}
 	q := v.query(store.ByKind, store.ByDecision)
@@ -224,10 +224,10 @@ func (v *view) happened(a *answered, u *url.URL) *counts {
 // names are crawlers to choose from in a form.
 func (v *view) names() []string {
 	names := []string{"Googlebot", "Bingbot", "GPTBot", "ClaudeBot", "CCBot", "Applebot", "PerplexityBot", "OAI-SearchBot"}
-	if v.data == nil || v.may != nil {
+	if v.store == nil || v.may != nil {
 		return names
 	}
-	all, err := v.data.Crawlers(v.ctx)
+	all, err := v.store.Crawlers(v.ctx)
 	if err != nil {
 		return names
 	}

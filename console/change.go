@@ -210,7 +210,7 @@ func (v *view) check(d *changeData) error {
 	if draft.site != nil {
 		d.Changes = changesInWords(v.running.Site, draft.site, v.may)
 		d.Robots = v.robotsDiffs(draft.site)
-		if r := v.stored(); r != nil {
+		if r := v.store; r != nil {
 			if d.Replay, err = replayStore(v.ctx, r, v.running.Site, draft.site, v.now, v.replayDays(), v.may); err != nil {
 				return err
 			}

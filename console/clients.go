@@ -176,7 +176,7 @@ func (v *view) addDays(clients []*client) error {
 		}
 	}
 	seen := map[string]store.Crawler{}
-	if all, err := v.data.Crawlers(v.ctx); err == nil && v.may == nil {
+	if all, err := v.store.Crawlers(v.ctx); err == nil && v.may == nil {
 		for _, s := range all {
 			seen[s.Name] = s
 		}

@@ -5,7 +5,6 @@ package console
 import (
 	"errors"
 	"fmt"
-	"net/url"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -31,14 +30,9 @@ type Console struct {
 	// that begin with `storage:`, and only through the admin API.
 	Write bool `json:"write,omitempty"`
 
-	// The address of a server that answers PromQL, such as Prometheus or
-	// VictoriaMetrics. With it, Overview, Who came and Health show the whole fleet.
-	Prometheus string `json:"prometheus,omitempty"`
-
-	ctx        caddy.Context
-	logger     *zap.Logger
-	prometheus *prometheus
-	listening  *listener
+	ctx       caddy.Context
+	logger    *zap.Logger
+	listening *listener
 }
 
 // CaddyModule returns the Caddy module information.
@@ -68,13 +62,6 @@ func (c *Console) Provision(ctx caddy.Context) error {
 			return err
 		}
 	}
-	if c.Prometheus != "" {
-		u, err := url.Parse(c.Prometheus)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return fmt.Errorf("invalid prometheus %q: must be an address such as https://prometheus.example.com", c.Prometheus)
-		}
-		c.prometheus = newPrometheus(u)
-	}
 	return nil
 }
 
@@ -90,8 +77,7 @@ func (c *Console) Cleanup() error {
 // UnmarshalCaddyfile sets up the options from Caddyfile tokens. Syntax:
 //
 //	console [<address>|off] {
-//	    title      <text>
-//	    prometheus <address>
+//	    title <text>
 //	    write
 //	}
 func (c *Console) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
@@ -106,27 +92,19 @@ func (c *Console) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		var err error
 		switch name := d.Val(); name {
 		case "title":
-			err = oneArgument(d, &c.Title)
-		case "prometheus":
-			err = oneArgument(d, &c.Prometheus)
+			if !d.AllArgs(&c.Title) {
+				err = errors.New("title takes one argument")
+			}
 		case "write":
 			if c.Write = true; d.NextArg() {
 				err = errors.New("write takes no arguments")
 			}
 		default:
-			err = fmt.Errorf("unrecognized option '%s': must be title, prometheus or write", name)
+			err = fmt.Errorf("unrecognized option '%s': must be title or write", name)
 		}
 		if err != nil {
 			return d.WrapErr(err)
 		}
-	}
-	return nil
-}
-
-func oneArgument(d *caddyfile.Dispenser, to *string) error {
-	name := d.Val()
-	if !d.AllArgs(to) {
-		return fmt.Errorf("%s takes one argument", name)
 	}
 	return nil
 }

@@ -27,7 +27,6 @@ type crawlerData struct {
 	Violating  []violationDay
 	Served     bool // some of these were not refused
 	Evidence   bool
-	FleetOnly  bool // numbers without paths
 	KnownSince time.Time
 }
 
@@ -57,14 +56,14 @@ type violationDay struct {
 
 func crawlerPage(v *view) (*page, error) {
 	name := v.Param("name")
-	if name == "" || v.data == nil {
+	if name == "" || v.store == nil {
 		return nil, failed(http.StatusNotFound, "name a crawler that has come, as the page Who came does")
 	}
 	clients, err := v.clients("")
 	if err != nil {
 		return nil, err
 	}
-	d := &crawlerData{Row: v.lookup(name), FleetOnly: v.Fleet()}
+	d := &crawlerData{Row: v.lookup(name)}
 	for _, c := range clients {
 		switch {
 		case c.Name != name:
@@ -86,10 +85,7 @@ func crawlerPage(v *view) (*page, error) {
 	if err := v.crawlerTraffic(d); err != nil {
 		return nil, err
 	}
-	p := &page{template: "crawler", Title: d.Label(), Lead: crawlerLead(d, v.Days), Scope: scope{Host: !v.Fleet(), Period: true}, Data: d}
-	if v.Fleet() {
-		return p, nil
-	}
+	p := &page{template: "crawler", Title: d.Label(), Lead: crawlerLead(d, v.Days), Scope: scope{Host: true, Period: true}, Data: d}
 	if err := v.crawlerPaths(d); err != nil {
 		return nil, err
 	}
@@ -125,9 +121,6 @@ func (v *view) onlyCrawler(d *crawlerData, by ...store.Dimension) store.Query {
 	q.Only[store.ByIdentity] = []string{string(activity.Verified), string(activity.Claimed)}
 	if d.Impostor {
 		q.Only[store.ByIdentity] = []string{string(activity.Impostor)}
-	}
-	if v.Fleet() {
-		delete(q.Only, store.ByIdentity)
 	}
 	return q
 }
@@ -221,7 +214,7 @@ func (v *view) lineOf(rule string) int {
 }
 
 func (v *view) crawlerReads(d *crawlerData) error {
-	r := v.stored()
+	r := v.store
 	if r == nil || d.Impostor {
 		return nil
 	}

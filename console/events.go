@@ -87,7 +87,7 @@ func (v *view) update() (u update) {
 	if v.running != nil {
 		u.Policy = v.running.Version()
 	}
-	if v.data == nil || v.Fleet() {
+	if v.store == nil {
 		return u
 	}
 	for _, n := range v.notices() {

@@ -18,8 +18,6 @@ import (
 // healthData is what the page of the machinery shows.
 type healthData struct {
 	Notices  []notice
-	Nodes    []node
-	NodesErr string
 	This     []thisNode
 	Lists    []listRow
 	Good     int // lists that are not shown, as all is well
@@ -93,21 +91,12 @@ func health(v *view) (*page, error) {
 		recorders.Dropped(func(name string, n uint64) { d.Dropped = append(d.Dropped, droppedBy{name, n}) })
 		d.addStorage(v)
 	}
-	if v.Fleet() {
-		var err error
-		if d.Nodes, err = v.nodes(); err != nil {
-			d.NodesErr = err.Error()
-		}
-	}
 	p.Lead = d.lead()
 	return p, nil
 }
 
 func (d *healthData) lead() string {
 	text := plural(len(d.This), "policy is", "policies are") + " loaded on this server"
-	if len(d.Nodes) > 0 {
-		text = plural(len(d.Nodes), "node", "nodes") + " in the fleet"
-	}
 	var lost uint64
 	for _, r := range d.Dropped {
 		lost += r.Visits

@@ -57,7 +57,6 @@ func (v *view) notices() []notice {
 		all = append(all, v.absenceNotices()...)
 		all = append(all, v.listNotices()...)
 		all = append(all, v.recorderNotices()...)
-		all = append(all, v.fleetNotices()...)
 		v.noticesOf = make([]notice, 0, len(all)+1)
 		for _, alarm := range []bool{true, false} {
 			for _, n := range all {
@@ -116,7 +115,7 @@ func firstLine(s string) string {
 
 // searchNotices says which verified search engines were refused in the last day.
 func (v *view) searchNotices() (all []notice) {
-	if v.data == nil || v.Fleet() {
+	if v.store == nil {
 		return nil
 	}
 	q := store.Query{From: v.now.Add(-24 * time.Hour), To: v.now.Add(time.Hour), By: []store.Dimension{store.ByCrawler, store.ByRule, store.ByHost},
@@ -268,7 +267,7 @@ func (v *view) inOrder() (all []string) {
 		}
 		return false
 	}
-	if v.data != nil && !v.Fleet() && !has("", true) {
+	if v.store != nil && !has("", true) {
 		all = append(all, "No verified search engine was refused today")
 	}
 	if v.running != nil {
@@ -284,7 +283,7 @@ func (v *view) inOrder() (all []string) {
 
 // absenceNotices says which search engines came every day and have stopped.
 func (v *view) absenceNotices() (all []notice) {
-	if v.data == nil || v.Fleet() {
+	if v.store == nil {
 		return nil
 	}
 	day := v.now.Truncate(24 * time.Hour)

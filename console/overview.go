@@ -52,13 +52,13 @@ type event struct {
 const shownNotices = 3
 
 func overview(v *view) (*page, error) {
-	d := &overviewData{Notices: v.notices(), InOrder: v.inOrder(), NoStore: v.data == nil}
-	p := &page{template: "overview", Title: "Overview", Lead: v.summary(), Scope: scope{Host: !v.Fleet(), Period: true}, Data: d}
+	d := &overviewData{Notices: v.notices(), InOrder: v.inOrder(), NoStore: v.store == nil}
+	p := &page{template: "overview", Title: "Overview", Lead: v.summary(), Scope: scope{Host: true, Period: true}, Data: d}
 	if len(d.Notices) > shownNotices {
 		d.More = len(d.Notices) - shownNotices
 		d.Notices = d.Notices[:shownNotices]
 	}
-	if v.data == nil {
+	if v.store == nil {
 		return p, nil
 	}
 	if err := v.overTime(d); err != nil {
@@ -151,9 +151,6 @@ func (v *view) overTime(d *overviewData) error {
 	d.Chart = newChart("hatch", fmt.Sprintf("Requests %s by verdict, %s. The same by day is in the table below.", s.words, v.Period()), buckets, s.every, s.label)
 	d.Chart.Note = "Requests " + s.words + ", UTC. The last one is not over."
 	d.Days = byDay(buckets)
-	if v.Fleet() {
-		return nil
-	}
 	q := v.query()
 	length := q.To.Sub(q.From)
 	if v.Days > 1 {

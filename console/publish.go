@@ -179,7 +179,7 @@ func (v *view) goBack() (*page, error) {
 // guard refuses a draft that would newly refuse verified search engines, as the page What
 // would change does.
 func (v *view) guard(d *draft) error {
-	r := v.stored()
+	r := v.store
 	if r == nil {
 		return nil
 	}

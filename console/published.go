@@ -51,7 +51,7 @@ func published(v *view) (*page, error) {
 	if v.r.Method == http.MethodPost {
 		return v.goBack()
 	}
-	d := &publishedData{ShowsText: v.showsText(), NoStore: v.stored() == nil, Audits: v.audits(), AuditHosts: v.Hosts()}
+	d := &publishedData{ShowsText: v.showsText(), NoStore: v.store == nil, Audits: v.audits(), AuditHosts: v.Hosts()}
 	p := &page{template: "published", Title: "Published", Scope: scope{Host: true}, Data: d}
 	h, err := v.history()
 	if err != nil {
@@ -126,7 +126,7 @@ func (v *view) versionRows(d *publishedData, h *history) {
 
 // readers lists which robots.txt each crawler read last.
 func (v *view) readers(d *publishedData, h *history) error {
-	r := v.stored()
+	r := v.store
 	if r == nil {
 		return nil
 	}

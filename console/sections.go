@@ -151,7 +151,7 @@ func (s *section) probe(patterns, others []string) {
 
 // busiestSections are the folders of a host with the most requests of crawlers.
 func (v *view) busiestSections(host string) (paths []string) {
-	if v.data == nil || v.Fleet() {
+	if v.store == nil {
 		return nil
 	}
 	q := store.Query{From: v.now.AddDate(0, 0, -2).Truncate(24 * time.Hour), To: v.now.Truncate(time.Hour).Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 400,
@@ -243,7 +243,7 @@ func merge(a, b string) string {
 
 // sectionTraffic is what a crawler did in a section in the period.
 func (v *view) sectionTraffic(a *asker, s *section) *counts {
-	if v.data == nil || v.Fleet() || a.id == 0 {
+	if v.store == nil || a.id == 0 {
 		return nil
 	}
 	q := v.query(store.ByPath, store.ByKind, store.ByDecision)

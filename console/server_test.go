@@ -3,7 +3,6 @@
 package console
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
-	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 )
 
@@ -121,25 +119,16 @@ func TestEvidenceDownload(t *testing.T) {
 
 // What a page asks for within a moment is answered once, although the clock has moved on.
 func TestAnswersAreUsedAgain(t *testing.T) {
-	v := &view{server: &server{admin: true}, now: time.Date(2026, 11, 22, 12, 30, 0, 1, time.UTC), data: &counting{}, options: new(Console)}
+	s := startCaddy(t, testPolicy)
+	v := &view{server: s, ctx: t.Context(), now: time.Date(2026, 11, 22, 12, 30, 0, 1, time.UTC), store: runningStore(), options: new(Console)}
+	clear(answers.by)
 	v.searchNotices()
-	first := v.data.(*counting).key
+	first := len(answers.by)
 	v.now = v.now.Add(time.Second)
 	v.searchNotices()
-	if again := v.data.(*counting).key; first == "" || again != first {
-		t.Errorf("asked for %s, and a second later for %s", first, again)
+	if again := len(answers.by); first != 1 || again != first {
+		t.Errorf("%d answers, and a second later %d", first, again)
 	}
-}
-
-// counting notes what it is asked.
-type counting struct {
-	cached
-	key string
-}
-
-func (c *counting) Totals(_ context.Context, q store.Query) ([]store.Row, error) {
-	c.key = q.Key()
-	return nil, nil
 }
 
 // The history of what was published is read once for a page.

@@ -3,7 +3,6 @@
 package console
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -13,43 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 )
 
-// traffic answers questions about visits: the store of this server, or a Prometheus
-// that knows the whole fleet.
-type traffic interface {
-	Totals(context.Context, store.Query) ([]store.Row, error)
-	Crawlers(context.Context) ([]store.Crawler, error)
-}
-
 var errNoStore = errors.New("this server keeps no totals of visits: add the option activity to robots_policy")
-
-// traffic returns where the numbers of the pages come from, nil if there is nothing.
-func (v *view) traffic() traffic {
-	if v.options.prometheus != nil && v.may == nil {
-		return v.options.prometheus
-	}
-	if r := runningStore(); r != nil {
-		return cached{r}
-	}
-	return nil
-}
-
-// Fleet reports whether the numbers are those of all nodes.
-func (v *view) Fleet() bool { return v.options.prometheus != nil && v.may == nil }
-
-// stored returns the store of this server, nil if there is none.
-func (v *view) stored() *store.Reader { return runningStore() }
-
-// totals answers a question, with nothing where there is no store.
-func (v *view) totals(q store.Query) ([]store.Row, error) {
-	if v.data == nil {
-		return nil, nil
-	}
-	return v.data.Totals(v.ctx, q)
-}
-
-// cached answers a question from memory if it was asked a moment ago, as a hundred
-// readers ask the same.
-type cached struct{ *store.Reader }
 
 const (
 	answersFor = 3 * time.Second
@@ -68,10 +31,14 @@ var answers = struct {
 	by map[string]*answer
 }{by: map[string]*answer{}}
 
-// Totals implements traffic. Whoever asks while an answer is being computed waits for
-// it.
-func (c cached) Totals(ctx context.Context, q store.Query) ([]store.Row, error) {
-	key := fmt.Sprintf("%p %s", c.Reader, q.Key())
+// totals answers a question, with nothing where there is no store. An answer is used
+// again for a moment, as many readers ask the same; a question that is asked while its
+// answer is being computed waits for it.
+func (v *view) totals(q store.Query) ([]store.Row, error) {
+	if v.store == nil {
+		return nil, nil
+	}
+	key := fmt.Sprintf("%p %s", v.store, q.Key())
 	answers.Lock()
 	a := answers.by[key]
 	if a == nil || time.Since(a.at) > answersFor {
@@ -81,18 +48,18 @@ func (c cached) Totals(ctx context.Context, q store.Query) ([]store.Row, error) 
 		a = &answer{at: time.Now(), done: make(chan struct{})}
 		answers.by[key] = a
 		answers.Unlock()
-		a.rows, a.err = c.Reader.Totals(ctx, q)
+		a.rows, a.err = v.store.Totals(v.ctx, q)
 		close(a.done)
 	} else {
 		answers.Unlock()
 	}
 	select {
 	case <-a.done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case <-v.ctx.Done():
+		return nil, v.ctx.Err()
 	}
 	if a.err != nil { // the other's request may have ended
-		return c.Reader.Totals(ctx, q)
+		return v.store.Totals(v.ctx, q)
 	}
 	return a.rows, nil
 }
@@ -136,11 +103,8 @@ func addRow(c *counts, r *store.Row) { c.add(r.Values[store.ByKind], r.Values[st
 
 // busiestHosts are the hosts with visits, the busiest first.
 func (v *view) busiestHosts() (hosts []string) {
-	if v.data == nil || v.Fleet() {
-		return nil
-	}
 	day := v.now.Truncate(24 * time.Hour)
-	rows, err := v.data.Totals(v.ctx, store.Query{From: day.AddDate(0, 0, -30), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByHost}, Limit: 100})
+	rows, err := v.totals(store.Query{From: day.AddDate(0, 0, -30), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByHost}, Limit: 100})
 	if err != nil {
 		return nil
 	}

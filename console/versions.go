@@ -44,7 +44,7 @@ func (v *view) history() (*history, error) {
 
 func (v *view) readHistory() (*history, error) {
 	h := &history{current: map[string]string{}}
-	r := v.stored()
+	r := v.store
 	if r == nil {
 		return h, nil
 	}
@@ -144,7 +144,7 @@ func (v *view) changes(limit int) ([]event, error) {
 		p := &h.policies[i]
 		all = append(all, event{Time: p.First, Text: p.Label() + " of the policy came into force" + v.noteOf(p.Version.Version) + ".", Link: v.Link("published"), More: "Version"})
 	}
-	if r := v.stored(); r != nil && h.live() != nil {
+	if r := v.store; r != nil && h.live() != nil {
 		reads, err := r.Reads(v.ctx, "", "")
 		if err != nil {
 			return nil, err

@@ -27,10 +27,10 @@ type view struct {
 	screen  string
 	now     time.Time
 
-	Host string // chosen; empty: all that may be seen
-	Days int
-	may  []string // the hosts that may be seen; nil: all
-	data traffic  // nil: no store and no Prometheus
+	Host  string // chosen; empty: all that may be seen
+	Days  int
+	may   []string      // the hosts that may be seen; nil: all
+	store *store.Reader // nil: this server has none
 
 	running   *running // the policy that the page is about; nil: none is loaded
 	noticesOf []notice
@@ -61,7 +61,7 @@ func (s *server) view(r *http.Request) (*view, error) {
 	} else {
 		v.q.Del("host")
 	}
-	v.data = v.traffic()
+	v.store = runningStore()
 	var err error
 	if v.running, err = v.choose(); err != nil {
 		return nil, err

@@ -49,9 +49,9 @@ type naming struct{ Name, Lines, File string }
 const maxRows = 100
 
 func whoCame(v *view) (*page, error) {
-	d := &whoCameData{Kinds: crawlers.Kinds(), NoStore: v.data == nil}
-	p := &page{template: "whocame", Title: "Who came", Lead: "Nothing is recorded yet.", Scope: scope{Host: !v.Fleet(), Period: true}, Data: d}
-	if v.data == nil {
+	d := &whoCameData{Kinds: crawlers.Kinds(), NoStore: v.store == nil}
+	p := &page{template: "whocame", Title: "Who came", Lead: "Nothing is recorded yet.", Scope: scope{Host: true, Period: true}, Data: d}
+	if v.store == nil {
 		return p, nil
 	}
 	all, unknown, err := v.whoCame()
@@ -79,11 +79,7 @@ func whoCame(v *view) (*page, error) {
 // whoCame returns the crawlers and impostors of the period, and the unknown clients.
 // With a path, only what began with it counts.
 func (v *view) whoCame() (all, unknown []*client, err error) {
-	prefix := v.Param("path")
-	if v.Fleet() {
-		prefix = ""
-	}
-	clients, err := v.clients(prefix)
+	clients, err := v.clients(v.Param("path"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -207,7 +203,7 @@ func (v *view) unknownPaths(unknown []*client) ([]unknownClient, error) {
 	for i, c := range unknown {
 		list[i].client = c
 	}
-	if len(unknown) == 0 || v.Fleet() {
+	if len(unknown) == 0 {
 		return list, nil
 	}
 	q := v.query(store.ByCrawler, store.ByPath)
@@ -280,7 +276,7 @@ func namingLines(name string) string {
 // whoCameCSV writes the table as a file. A cell that a spreadsheet would take for a
 // formula gets an apostrophe.
 func whoCameCSV(w http.ResponseWriter, v *view) error {
-	if v.data == nil {
+	if v.store == nil {
 		return failed(http.StatusNotFound, "%w", errNoStore)
 	}
 	all, unknown, err := v.whoCame()

@@ -192,10 +192,10 @@ var alwaysShown = []string{"Googlebot", "Bingbot", "GPTBot", "ClaudeBot", "CCBot
 // came are the crawlers that were seen in the last 30 days.
 func (v *view) came() map[string]bool {
 	all := map[string]bool{}
-	if v.data == nil || v.may != nil {
+	if v.store == nil || v.may != nil {
 		return all
 	}
-	list, err := v.data.Crawlers(v.ctx)
+	list, err := v.store.Crawlers(v.ctx)
 	if err != nil {
 		return all
 	}
