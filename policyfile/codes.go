@@ -17,8 +17,7 @@ type codeInfo struct {
 	Title    string
 }
 
-// codeTable lists the codes of this package itself; docs/lint.md has a section for
-// each.
+// codeTable lists the codes of this package itself; docs/lint.md explains each.
 var codeTable = []codeInfo{
 	{"file-too-large", policy.Error, "The file is too large"},
 	{"file-empty", policy.Error, "The file is empty"},

@@ -21,7 +21,7 @@ type Diagnostic struct {
 	File     string
 	Pos      policy.Pos // lines and columns count from 1; columns count characters
 	Severity policy.Severity
-	// Code is stable; docs/lint.md has a section of that name.
+	// Code is stable; docs/lint.md explains it.
 	Code string
 	// Message is for readers who are not engineers, with the fix.
 	Message string

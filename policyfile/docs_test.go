@@ -33,7 +33,7 @@ func blocksOf(t *testing.T, path string) (blocks []block) {
 }
 
 // documents are the pages with examples of policy files.
-var documents = []string{"../docs/policy-file.md", "../docs/policy-file-rules.md", "../docs/policy-file-settings.md", "../docs/lint.md", "../docs/lint-errors.md"}
+var documents = []string{"../docs/policy-file.md", "../docs/policy-file-rules.md", "../docs/policy-file-settings.md", "../docs/lint.md"}
 
 // TestDocumentedExamples: what the documents show loads without a warning, and
 // what they show as wrong gets the message that they show.
