@@ -22,6 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -233,7 +234,7 @@ func chosenDocuments(r *http.Request) ([]*source.Document, error) {
 // what that is.
 type merging interface {
 	Merges() bool
-	Upstream(host string) *robotsserve.Other
+	Upstream(host string) *robotstxt.File
 }
 
 // chosenSnapshot returns the policy for a host that a request asks about.

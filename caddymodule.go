@@ -25,6 +25,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -279,7 +280,7 @@ func (h *Handler) provisionChannels(logger *zap.Logger) error {
 	h.pages = newPages(logger, channels, h.Tailored, metaModes[h.Meta], h.MetaLimit)
 	h.robots = nil
 	maxAge := time.Duration(*h.RobotsTxtMaxAge)
-	var robots *upstreamrobots.Cache[robotsserve.Other]
+	var robots *upstreamrobots.Cache[robotstxt.File]
 	var registers *upstreamrobots.Cache[upstreamrobots.TDMRepFile]
 	if h.RobotsTxt == "merge" {
 		robots = upstreamrobots.New(upstreamrobots.RobotsTxt, logger, new(logsample.Once).First)

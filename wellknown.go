@@ -19,6 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -53,11 +54,11 @@ func (f *wellKnown[T]) upstream(r *http.Request, next caddyhttp.Handler) (theirs
 
 // robotsTxt answers requests for /robots.txt.
 type robotsTxt struct {
-	wellKnown[robotsserve.Other]
+	wellKnown[robotstxt.File]
 }
 
 // lastOf returns what finds the upstream's file of a host, nil if nothing is merged.
-func (t *robotsTxt) lastOf() func(host string) *robotsserve.Other {
+func (t *robotsTxt) lastOf() func(host string) *robotstxt.File {
 	if t == nil || t.upstreams == nil {
 		return nil
 	}

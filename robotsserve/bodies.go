@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // groupBody is the lines of a group after those that name it.
@@ -110,7 +111,7 @@ type bodyCache struct {
 
 type bodyKey struct {
 	rules string
-	below *foreignGroup
+	below *robotstxt.Group
 }
 
 // of returns the body of a unit's group. Its losses are the caller's own.

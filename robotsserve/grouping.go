@@ -9,6 +9,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // grouping finds the groups of a host.
@@ -19,7 +20,7 @@ type grouping struct {
 	groups   []*group          // the others, in the order of the policy
 	byKey    map[string]*group // of groups
 	due      map[string]*group // by token in lower case: what a crawler that rules name should obey
-	below    *foreign          // a file that is merged, or nil
+	below    *robotstxt.File   // a file that is merged, or nil
 	extra    []*crawler        // that only it names
 	room     int               // for the bytes of all groups
 	work     int               // statements that were flattened
@@ -34,7 +35,7 @@ func newGrouping(l *layout, host string) *grouping {
 
 // maxRoom is how large the groups of a policy become before the rest of them is not worth
 // the time: the file is far too large.
-const maxRoom = 4 * MaxFile
+const maxRoom = 4 * robotstxt.MaxSize
 
 // collect makes a group of each class of crawlers and joins those of equal lines.
 func (g *grouping) collect() {
@@ -133,10 +134,10 @@ func (g *grouping) group(body groupBody) *group {
 }
 
 // body is the lines of a class after those that name it.
-func (g *grouping) body(c *policy.Class, below *foreignGroup) ([]Line, []Loss) {
+func (g *grouping) body(c *policy.Class, below *robotstxt.Group) ([]Line, []Loss) {
 	all := statementsOf(g.p.Statements(c, policy.Crawl, ""), "")
 	if below != nil {
-		all = append(all, below.stated()...)
+		all = append(all, statedBelow(below)...)
 	}
 	lines, losses := g.crawlLines(all)
 	return g.assemble(lines, c, "", below), losses
@@ -187,7 +188,7 @@ func (s *stated) pos() policy.Pos {
 
 // assemble puts the lines of a group together: what the policy says, then what the
 // file below adds.
-func (g *grouping) assemble(lines []line, c *policy.Class, purpose string, below *foreignGroup) []Line {
+func (g *grouping) assemble(lines []line, c *policy.Class, purpose string, below *robotstxt.Group) []Line {
 	var ours, theirs []Line
 	for i := range lines {
 		for _, l := range printed(&lines[i]) {
@@ -203,7 +204,7 @@ func (g *grouping) assemble(lines []line, c *policy.Class, purpose string, below
 	if delay != nil {
 		also = append(also, *delay)
 	}
-	if g.speaks != (spokenOf{}) {
+	if g.speaks != (robotstxt.Stated{}) {
 		ex, problems := extensions(g.p, c, purpose)
 		g.problems = append(g.problems, problems...)
 		also = append(also, ex...)
@@ -212,10 +213,10 @@ func (g *grouping) assemble(lines []line, c *policy.Class, purpose string, below
 		ours = []Line{{Text: allowAll}}
 	}
 	if below != nil {
-		if d := below.crawlDelay(); d != "" && delay == nil {
+		if d := crawlDelayBelow(below); d != "" && delay == nil {
 			theirs = append(theirs, Line{Text: d, key: "crawl-delay", pattern: pathpattern.All})
 		}
-		for _, text := range below.extensions(g.speaks) {
+		for _, text := range below.Extensions(g.speaks) {
 			theirs = append(theirs, Line{Text: text})
 		}
 	}

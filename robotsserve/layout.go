@@ -8,6 +8,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // layout is what the files of all hosts of a policy have in common, for one goroutine.
@@ -20,7 +21,7 @@ type layout struct {
 	purposes  []string                      // that rules are for
 	followers map[string][]policy.CrawlerID // of a token in lower case
 	ignoring  []policy.CrawlerID            // ignore "*"
-	speaks    spokenOf
+	speaks    robotstxt.Stated
 	// disallowsTraining: some rule disallows train-ai, or what no other rule speaks of.
 	disallowsTraining bool
 	controls          []policy.CrawlerID // are control tokens for training
@@ -30,7 +31,7 @@ type layout struct {
 func newLayout(p *policy.Policy) *layout {
 	l := &layout{
 		p: p, acap: acap.NewWriter(p), places: map[*policy.Rule]uint64{}, purposes: purposeAudiences(p.Spec()),
-		followers: map[string][]policy.CrawlerID{}, speaks: spokenOfBy(p), folded: map[string]string{},
+		followers: map[string][]policy.CrawlerID{}, speaks: statedBy(p), folded: map[string]string{},
 	}
 	rules := p.Spec().Rules
 	for i := range rules {

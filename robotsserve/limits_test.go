@@ -13,6 +13,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 func codes(problems []policy.Problem) (all []string) {
@@ -52,7 +53,7 @@ func TestTooLarge(t *testing.T) {
 	}
 	spec := &policy.Spec{Rules: []policy.Rule{crawlRule(1, "AlphaBot", false, "/x"), crawlRule(7, "everyone", false, patterns...)}}
 	f, problems := Render(compile(t, spec), "", Options{})
-	if got := codes(problems); !slices.Equal(got, []string{"error robots-txt-too-large 7"}) || len(f.Body) < MaxFile {
+	if got := codes(problems); !slices.Equal(got, []string{"error robots-txt-too-large 7"}) || len(f.Body) < robotstxt.MaxSize {
 		t.Errorf("%q, %d bytes", got, len(f.Body))
 	}
 	spec.Rules[1].Hosts = []policy.Host{"big.example.com"}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // maxMerged is how many merged files a Server keeps, at least the half of them
@@ -46,7 +47,7 @@ type mergedSites struct {
 // with filled: of a file with very many sitemaps it costs more than all the rest.
 type filledMerge struct {
 	site  *site
-	other *Other
+	other *robotstxt.File
 	filled
 }
 
@@ -138,12 +139,12 @@ func (ms *mergedSites) of(k mergedKey, merge func() *served) *mergedSite {
 }
 
 // before returns what a site and an earlier file came to, nil if that is not known.
-func (ms *mergedSites) before(site *site, other *Other) *served {
+func (ms *mergedSites) before(site *site, other *robotstxt.File) *served {
 	if other == nil {
 		return nil
 	}
 	ms.mu.Lock()
-	m := ms.find(mergedKey{site, other.sum})
+	m := ms.find(mergedKey{site, other.Sum})
 	ms.mu.Unlock()
 	if m == nil || !m.ready() {
 		return nil
@@ -155,13 +156,13 @@ func (ms *mergedSites) before(site *site, other *Other) *served {
 // cannot be. It is not settled while the two are being merged: then it is what the
 // policy and the file before came to, or nil.
 func (s *Server) mergedContent(ctx context.Context, site *site, host string, a Answer) (c *contents, settled bool) {
-	if a.Other.saysNothing() {
+	if a.Other.Empty() {
 		return nil, true
 	}
 	if last := s.merged.last.Load(); last != nil && last.site == site && last.other == a.Other && last.host == host {
 		return last.contents, true
 	}
-	m := s.merged.of(mergedKey{site, a.Other.sum}, func() *served { return s.merge(site, host, a) })
+	m := s.merged.of(mergedKey{site, a.Other.Sum}, func() *served { return s.merge(site, host, a) })
 	if m != nil && m.wait(ctx, mergeWait) {
 		return s.fillMerged(m.served, site, host, a.Other), true
 	}
@@ -171,7 +172,7 @@ func (s *Server) mergedContent(ctx context.Context, site *site, host string, a A
 // merge merges a site and another file, nil where that cannot be.
 func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	var problems []policy.Problem
-	var notes []Note
+	var notes []robotstxt.Note
 	defer func() {
 		if p := recover(); p != nil { // nothing else would catch it
 			m = nil
@@ -183,11 +184,11 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	}()
 	var d *drawing
 	d, problems, notes = newLayout(s.p).drawMerged(site.host, a.Other)
-	if n := d.least(s.p); n > MaxFile {
+	if n := d.least(s.p); n > robotstxt.MaxSize {
 		problems = append(problems, tooLarge(s.p, n))
 	}
 	v := d.vary(s.p, host, s.o.Options)
-	problems = append(problems, a.Other.addSitemaps(d, &v)...)
+	problems = append(problems, addSitemaps(a.Other, d, &v)...)
 	for _, p := range problems {
 		if p.Severity == policy.Error {
 			return nil
@@ -198,15 +199,15 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 }
 
 // fillMerged completes what is served for a host; nil if m is, or if it is too large.
-func (s *Server) fillMerged(m *served, site *site, host string, other *Other) *contents {
+func (s *Server) fillMerged(m *served, site *site, host string, other *robotstxt.File) *contents {
 	if m == nil {
 		return nil
 	}
 	d := m.drawing
 	v := d.vary(s.p, host, s.o.Options)
-	other.addSitemaps(d, &v)
+	addSitemaps(other, d, &v)
 	c := m.fill(v)
-	if c.identity.size > MaxFile {
+	if c.identity.size > robotstxt.MaxSize {
 		c = nil
 	}
 	if isAuthority(host) {

@@ -15,6 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // manyStatements disallows so many paths to everyone.
@@ -37,14 +38,14 @@ func TestMergeOfThousandsOfGroupsIsBounded(t *testing.T) {
 		fmt.Fprintf(&file, "User-agent: Some%dBot\nDisallow: /a%d\n\n", i, i)
 	}
 	file.WriteString("User-agent: FindBot\nDisallow: /not-for-findbot/\n\nUser-agent: *\nDisallow: /not-for-all/\n")
-	other := ParseOther([]byte(file.String()))
+	other := robotstxt.Parse([]byte(file.String()))
 	for _, n := range []int{0, 100, 1000} {
 		d, problems, _ := newLayout(compile(t, manyStatements(n))).drawMerged("", other)
 		t.Logf("%d statements: %d groups, %d crawlers shut, %d bytes, work %d", n, len(d.groups), d.shut, len(d.head), d.work)
-		if most := maxMergeWork + n + MaxFile/len("Disallow: /"); d.work > most { // its lines count, too
+		if most := maxMergeWork + n + robotstxt.MaxSize/len("Disallow: /"); d.work > most { // its lines count, too
 			t.Errorf("%d statements: work %d, want at most %d", n, d.work, most)
 		}
-		if len(d.head) > MaxFile || slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error }) {
+		if len(d.head) > robotstxt.MaxSize || slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error }) {
 			t.Errorf("%d statements: %d bytes, %v", n, len(d.head), problems)
 		}
 		read := crawlertest.ReadRobotsTxt(string(d.head))
@@ -70,11 +71,12 @@ func TestMergeOfThousandsOfGroupsIsBounded(t *testing.T) {
 // Names as long as they may be, each within the next, do not take minutes to be ordered.
 func TestTokenSetOfLongNames(t *testing.T) {
 	of := map[string]*group{}
-	for n := 1; n <= maxToken; n++ {
+	const longest = 200
+	for n := 1; n <= longest; n++ {
 		of[strings.Repeat("a", n)] = &group{}
 	}
 	s := newTokenSet(of)
-	for _, n := range []int{1, 5, maxToken} {
+	for _, n := range []int{1, 5, longest} {
 		if parts := s.within(strings.Repeat("a", n)); len(parts) != n-1 {
 			t.Errorf("a name of %d letters has %d others within it", n, len(parts))
 		}
@@ -89,12 +91,14 @@ func TestTokenSetOfLongNames(t *testing.T) {
 func TestMergeInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(compile(t, manyStatements(1)), ServeOptions{})
-		file := func(path string) *Other { return ParseOther([]byte("User-agent: *\nDisallow: " + path + "\n")) }
+		file := func(path string) *robotstxt.File {
+			return robotstxt.Parse([]byte("User-agent: *\nDisallow: " + path + "\n"))
+		}
 		one, two := file("/one/"), file("/two/")
 		var reported []string
 		get := func(a Answer) string {
 			a.CacheControl, a.Meanwhile = "max-age=3600", "max-age=60"
-			a.Report = func(ps []policy.Problem, _ []Note) { reported = append(reported, fmt.Sprint(len(ps))) }
+			a.Report = func(ps []policy.Problem, _ []robotstxt.Note) { reported = append(reported, fmt.Sprint(len(ps))) }
 			r := httptest.NewRequest("GET", "http://www.example.com/robots.txt", nil)
 			w := httptest.NewRecorder()
 			s.Serve(w, r, a)
@@ -128,7 +132,7 @@ func TestMergeInTheBackground(t *testing.T) {
 		step("a file that was merged", Answer{Other: one}, "max-age=3600 /ours/0/ /one/")
 		running(0)
 		slow := make(chan struct{})
-		s.merged.of(mergedKey{s.other, two.sum}, func() *served { <-slow; return s.merge(s.other, "", Answer{Other: two}) })
+		s.merged.of(mergedKey{s.other, two.Sum}, func() *served { <-slow; return s.merge(s.other, "", Answer{Other: two}) })
 		step("it takes long", Answer{Other: two, Before: one}, "max-age=60 /ours/0/ /one/")
 		close(slow)
 		step("it is merged", Answer{Other: two, Before: one}, "max-age=3600 /ours/0/ /two/")
@@ -173,7 +177,7 @@ func TestMergedFilesAreBounded(t *testing.T) {
 func TestMergePanics(t *testing.T) {
 	s := NewServer(compile(t, manyStatements(1)), ServeOptions{})
 	var reported []policy.Problem
-	a := Answer{Other: &Other{file: &foreign{groups: []*foreignGroup{nil}}}, Report: func(ps []policy.Problem, _ []Note) { reported = ps }}
+	a := Answer{Other: &robotstxt.File{Groups: []*robotstxt.Group{nil}}, Report: func(ps []policy.Problem, _ []robotstxt.Note) { reported = ps }}
 	if c, settled := s.mergedContent(t.Context(), s.other, "www.example.com", a); c != nil || !settled {
 		t.Errorf("%v %v", c, settled)
 	}

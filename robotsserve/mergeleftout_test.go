@@ -11,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // Sitemaps are a hint, rules are not: as many sitemaps of the site are left out as do not
@@ -18,10 +19,10 @@ import (
 func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 	var file strings.Builder
 	file.WriteString("User-agent: *\nDisallow: /theirs/\n")
-	for i := 0; file.Len() < MaxFile-100; i++ {
+	for i := 0; file.Len() < robotstxt.MaxSize-100; i++ {
 		fmt.Fprintf(&file, "Sitemap: https://www.example.com/%d\n", i)
 	}
-	other := ParseOther([]byte(file.String()))
+	other := robotstxt.Parse([]byte(file.String()))
 	var ours []policy.Statement
 	for i := range 100 {
 		ours = append(ours, policy.Statement{Usage: policy.Crawl, Pattern: pathpattern.MustParse(fmt.Sprintf("/ours/%d/", i))})
@@ -30,7 +31,7 @@ func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 	check := func(body string, problems []policy.Problem) {
 		t.Helper()
 		read := crawlertest.ReadRobotsTxt(body)
-		if len(body) > MaxFile || read.Allowed("nobody", "/theirs/") || read.Allowed("nobody", "/ours/7/") {
+		if len(body) > robotstxt.MaxSize || read.Allowed("nobody", "/theirs/") || read.Allowed("nobody", "/ours/7/") {
 			t.Errorf("%d bytes, not the rules of both", len(body))
 		}
 		if n := strings.Count(body, "Sitemap: "); n < 10000 || !strings.Contains(body, "/ours.xml\n") || !strings.Contains(body, "/0\n") {
@@ -44,7 +45,7 @@ func TestMergeLeavesOutSitemapsFirst(t *testing.T) {
 	check(string(f.Body), problems)
 	s := NewServer(p, ServeOptions{})
 	var notes []policy.Problem
-	c, _ := s.mergedContent(t.Context(), s.other, "www.example.com", Answer{Other: other, Report: func(ps []policy.Problem, _ []Note) { notes = ps }})
+	c, _ := s.mergedContent(t.Context(), s.other, "www.example.com", Answer{Other: other, Report: func(ps []policy.Problem, _ []robotstxt.Note) { notes = ps }})
 	if c == nil {
 		t.Fatal("the site's file is left out")
 	}
@@ -66,25 +67,25 @@ func TestMergeLeavesRoomForThePolicy(t *testing.T) {
 		{"a licence", policy.Spec{Rules: training, Publish: policy.Publish{RSL: "/" + strings.Repeat("licence", 100) + ".xml"}}},
 		{"sitemaps", policy.Spec{Rules: training, Sitemaps: maps}},
 	} {
-		for _, size := range []int{MaxFile - 30_000, MaxFile - 2_000, MaxFile - 1_000, MaxFile - 10} {
+		for _, size := range []int{robotstxt.MaxSize - 30_000, robotstxt.MaxSize - 2_000, robotstxt.MaxSize - 1_000, robotstxt.MaxSize - 10} {
 			var file strings.Builder
 			file.WriteString("User-agent: *\nDisallow: /theirs/\n")
 			for i := 0; file.Len() < size-1_000; i++ {
 				fmt.Fprintf(&file, "\nUser-agent: Some%dBot\nDisallow: /%d%s\n", i, i, strings.Repeat("x", 900))
 			}
 			fmt.Fprintf(&file, "Disallow: /%s\n", strings.Repeat("y", size-file.Len()-len("Disallow: /\n")))
-			other := ParseOther([]byte(file.String()))
+			other := robotstxt.Parse([]byte(file.String()))
 			s := NewServer(compile(t, &c.spec), ServeOptions{})
 			for _, host := range []string{"a.example", strings.Repeat("a.", 120) + "example"} {
 				var problems []policy.Problem
-				served, _ := s.mergedContent(t.Context(), s.other, host, Answer{Other: other, Report: func(ps []policy.Problem, _ []Note) { problems = ps }})
+				served, _ := s.mergedContent(t.Context(), s.other, host, Answer{Other: other, Report: func(ps []policy.Problem, _ []robotstxt.Note) { problems = ps }})
 				if served == nil {
 					t.Errorf("%s, %d bytes, %.9s: the site's file is left out: %+v", c.name, size, host, problems)
 					continue
 				}
 				body := string(slices.Concat(served.identity.parts...))
 				read := crawlertest.ReadRobotsTxt(body)
-				if len(body) > MaxFile || read.Allowed("nobody", "/theirs/") || read.Allowed("Some3Bot", "/3"+strings.Repeat("x", 900)) || read.Allowed("Some400Bot", "/400"+strings.Repeat("x", 900)) {
+				if len(body) > robotstxt.MaxSize || read.Allowed("nobody", "/theirs/") || read.Allowed("Some3Bot", "/3"+strings.Repeat("x", 900)) || read.Allowed("Some400Bot", "/400"+strings.Repeat("x", 900)) {
 					t.Errorf("%s, %d bytes, %.9s: not the rules of both in %d bytes", c.name, size, host, len(body))
 				}
 				if c.spec.Publish.RSL != "" && !strings.HasPrefix(body, "License: https://"+host) {
@@ -95,27 +96,11 @@ func TestMergeLeavesRoomForThePolicy(t *testing.T) {
 	}
 }
 
-// A file of which not all is read is another one than what is read of it.
-func TestSumOfAFileThatIsNotRead(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes long with the race detector")
-	}
-	var file strings.Builder
-	for i := range 1 << 10 {
-		fmt.Fprintf(&file, "User-agent: Some%dBot\n", i)
-	}
-	file.WriteString(strings.Repeat("Disallow: /a\n", maxForeignLines>>10))
-	read, over := ParseOther([]byte(file.String())), ParseOther([]byte(file.String()+"Disallow: /b\n"))
-	if read.file.over || !over.file.over || read.sum == over.sum {
-		t.Errorf("%v %v, equal sums: %v", read.file.over, over.file.over, read.sum == over.sum)
-	}
-}
-
 // A group of draft-illyes-rep-purpose-00 is for clients, and those that name no purpose
 // must not take it for theirs: it is left out, and reported.
 func TestMergeReportsPurposes(t *testing.T) {
 	file := "User-agent: *\nDisallow: /all/\n\nUser-Agent-Purpose: training\nDisallow: /\n"
-	f, _, notes := Merge(compile(t, &policy.Spec{}), "www.example.com", ParseOther([]byte(file)), Options{})
+	f, _, notes := Merge(compile(t, &policy.Spec{}), "www.example.com", robotstxt.Parse([]byte(file)), Options{})
 	if want := "User-agent: *\n# from the robots.txt of the site\nDisallow: /all/\n"; string(f.Body) != want {
 		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
 	}

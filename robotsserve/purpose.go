@@ -9,11 +9,8 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
-
-// sentinel starts the product token that opens the group of a purpose of which no
-// crawler is known. No crawler has such a token.
-const sentinel = "purpose-"
 
 // purpose is a purpose that rules are for, with what its group says.
 type purpose struct {
@@ -53,7 +50,7 @@ func (g *grouping) published(everyone *policy.Class) []purpose {
 	}
 	below := g.starBelow()
 	if below != nil {
-		statements = append(statements, below.stated()...)
+		statements = append(statements, statedBelow(below)...)
 	}
 	lines, losses := g.crawlLines(statements)
 	for i := range all {
@@ -114,7 +111,7 @@ func (g *grouping) addPurposes(all []purpose) {
 	for _, p := range all {
 		gr := g.byKey[keyOf(p.lines)]
 		if gr == nil || len(gr.tokens) == 0 || !g.hasPurpose(gr, p.name) {
-			gr = &group{tokens: []string{sentinel + p.key()}, lines: p.lines, key: keyOf(p.lines)}
+			gr = &group{tokens: []string{robotstxt.PurposePrefix + p.key()}, lines: p.lines, key: keyOf(p.lines)}
 			gr.add(p.rules)
 			g.groups = append(g.groups, gr)
 		}
@@ -152,11 +149,11 @@ func (g *grouping) hasPurpose(gr *group, purpose string) bool {
 }
 
 // starBelow is what a file that is merged says to everyone.
-func (g *grouping) starBelow() *foreignGroup {
+func (g *grouping) starBelow() *robotstxt.Group {
 	if g.below == nil {
 		return nil
 	}
-	return g.below.byToken["*"]
+	return g.below.Group("*")
 }
 
 // purposeAudiences lists the purposes that rules are for.

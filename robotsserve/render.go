@@ -13,14 +13,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// The limits of readers: Google's parser reads 500 KiB of a file (RFC 9309
-// section 2.5 asks for as much) and cuts a line at 2083 * 8 bytes.
-const (
-	MaxFile = 500 << 10
-	maxLine = 16 << 10
-)
+// maxLine is the longest line that crawlers read: Google's parser cuts it at 2083 * 8
+// bytes.
+const maxLine = 16 << 10
 
 // Options are what a rendering depends on beside the policy and the host.
 type Options struct {
@@ -60,7 +58,7 @@ func (l *layout) render(host string, o Options) (*File, []policy.Problem) {
 	d, problems := l.draw(host, nil, maxRoom)
 	v := d.vary(l.p, host, o)
 	body := slices.Concat(v.front, d.head, v.sitemaps, d.tail)
-	if len(body) > MaxFile {
+	if len(body) > robotstxt.MaxSize {
 		problems = append(problems, tooLarge(l.p, len(body)))
 	}
 	return &File{Body: body, ETag: d.etag(v), Losses: d.losses, drawn: d}, problems
@@ -71,7 +69,7 @@ func tooLarge(p *policy.Policy, n int) policy.Problem {
 	return policy.Problem{
 		Severity: policy.Error, Code: "robots-txt-too-large", Pos: largestRule(p),
 		Message: fmt.Sprintf("robots.txt comes to %d KiB, and crawlers read only the first %d KiB; state fewer paths, for example a directory or a pattern with * instead of each file in it",
-			(n+1023)>>10, MaxFile>>10),
+			(n+1023)>>10, robotstxt.MaxSize>>10),
 	}
 }
 
@@ -120,7 +118,7 @@ type drawing struct {
 
 // draw renders all that hosts have in common to which the same rules speak, with
 // another file below or nil, and with room for the bytes of its groups.
-func (l *layout) draw(host string, below *foreign, room int) (*drawing, []policy.Problem) {
+func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, []policy.Problem) {
 	g := newGrouping(l, host)
 	g.below, g.room = below, room
 	g.collect()

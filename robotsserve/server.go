@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // DefaultMaxAge is how long a robots.txt may be kept. RFC 9309 section 2.4 has
@@ -36,15 +37,15 @@ type Answer struct {
 	CacheControl string
 	// Other is merged into the file (see Merge), if it is not nil. Where the two
 	// cannot be merged, the file is served without.
-	Other *Other
+	Other *robotstxt.File
 	// Before is the file before Other, or nil. What it and the policy came to is served
 	// while Other is being merged; where that is not known, the policy's file is.
-	Before *Other
+	Before *robotstxt.File
 	// Meanwhile is the Cache-Control of what is served while Other is being merged; ""
 	// means CacheControl.
 	Meanwhile string
 	// Report is called once for each merged file with what Merge says about it; it may be nil.
-	Report func([]policy.Problem, []Note)
+	Report func([]policy.Problem, []robotstxt.Note)
 }
 
 // CacheControl is the value of Cache-Control that lets a robots.txt be cached for
@@ -150,7 +151,7 @@ func check(p *policy.Policy, o Options) (problems []policy.Problem, rendered int
 				problems = append(problems, f)
 			}
 		}
-		if len(f.Body) > MaxFile {
+		if len(f.Body) > robotstxt.MaxSize {
 			tooLarge++
 		}
 		if tooLarge == maxTooLarge {

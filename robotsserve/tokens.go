@@ -9,6 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // Two kinds of groups are not for crawlers. That of a control token, such as
@@ -84,9 +85,9 @@ func (g *grouping) addUsageTokens() {
 		if token == "" || !view.Stated(policy.RightsUsages()[i]) {
 			continue
 		}
-		var below *foreignGroup
+		var below *robotstxt.Group
 		if g.below != nil {
-			below = g.below.byToken[strings.ToLower(token)]
+			below = g.below.Group(token)
 		}
 		var voices []voice
 		for _, said := range view.Statements(i) {
@@ -119,7 +120,7 @@ func (g *grouping) isUsageToken(token string) bool {
 // voice is what is said to one kind of asker about one usage, with a file below.
 type voice struct {
 	said  []policy.Applied
-	below *foreignGroup
+	below *robotstxt.Group
 }
 
 // tokenLines makes the lines of a token's group, which disallow what any voice does, as
@@ -147,7 +148,7 @@ func (g *grouping) tokenLines(voices []voice, decide func(pathpattern.Pattern) p
 
 // decidedLines makes lines from the paths between which the decision changes, and from
 // what a file below says where the decision does not allow it.
-func decidedLines(patterns []pathpattern.Pattern, decide func(pathpattern.Pattern) policy.Decision, below *foreignGroup) ([]line, []Loss, bool) {
+func decidedLines(patterns []pathpattern.Pattern, decide func(pathpattern.Pattern) policy.Decision, below *robotstxt.Group) ([]line, []Loss, bool) {
 	cells, ok := pathpattern.Tile(patterns, decide, func(a, b policy.Decision) bool { return a.Verdict == b.Verdict })
 	if !ok {
 		return nil, nil, false
@@ -165,7 +166,7 @@ func decidedLines(patterns []pathpattern.Pattern, decide func(pathpattern.Patter
 		})
 	}
 	if below != nil {
-		all = append(all, below.stated()...)
+		all = append(all, statedBelow(below)...)
 	}
 	for i := range cells {
 		permits[&all[i]] = cells[i].Value.Verdict == policy.Allowed
@@ -185,7 +186,7 @@ func (g *grouping) voicedLines(voices []voice) ([]line, []Loss, bool) {
 	for i, v := range voices {
 		own := statementsOf(v.said, "")
 		if v.below != nil {
-			own = append(own, v.below.stated()...)
+			own = append(own, statedBelow(v.below)...)
 		}
 		for j := range own {
 			own[j].voice = i

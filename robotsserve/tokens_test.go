@@ -12,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // The group of a control token disallows what the policy does, for crawling or for
@@ -31,7 +32,7 @@ func TestTokenGroupsAgreeWithDecide(t *testing.T) {
 		if r.IntN(2) == 0 {
 			other = foreignFile(r, true)
 		}
-		f, problems, _ := Merge(p, host, ParseOther([]byte(other)), Options{})
+		f, problems, _ := Merge(p, host, robotstxt.Parse([]byte(other)), Options{})
 		if i := slices.IndexFunc(problems, func(p policy.Problem) bool { return p.Code == "token-group-closed" }); i >= 0 {
 			t.Fatalf("%v\n%s", problems[i], describe(spec))
 		}

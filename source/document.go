@@ -12,7 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // pool holds the documents and hosts in use, by key: however many handlers use a
@@ -61,7 +61,7 @@ type subscriber struct {
 	interval time.Duration
 	onChange func(*Snapshot)
 	notifier *notifier
-	upstream func(host string) *robotsserve.Other // nil: the handler merges no robots.txt
+	upstream func(host string) *robotstxt.File // nil: the handler merges no robots.txt
 
 	snapshot *Snapshot // what onChange was called with last
 	reads    boundedRead
@@ -113,7 +113,7 @@ func (d *Document) Merges() bool { return len(d.upstreams()) > 0 }
 
 // Upstream returns the robots.txt of a host's upstream as a handler fetched it last, or
 // nil.
-func (d *Document) Upstream(host string) *robotsserve.Other { return d.upstreams().last(host) }
+func (d *Document) Upstream(host string) *robotstxt.File { return d.upstreams().last(host) }
 
 func (d *Document) upstreams() (all upstreams) {
 	d.mu.Lock()
@@ -127,9 +127,9 @@ func (d *Document) upstreams() (all upstreams) {
 }
 
 // upstreams are what handlers that merge robots.txt fetched last.
-type upstreams []func(host string) *robotsserve.Other
+type upstreams []func(host string) *robotstxt.File
 
-func (u upstreams) last(host string) *robotsserve.Other {
+func (u upstreams) last(host string) *robotstxt.File {
 	for _, of := range u {
 		if other := of(host); other != nil {
 			return other

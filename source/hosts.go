@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // Bounds of a Hosts. A client can make up hosts, so all that it can grow is bounded.
@@ -51,7 +51,7 @@ type hostSubscriber struct {
 	watch    bool
 	interval time.Duration
 	notifier *notifier
-	upstream func(host string) *robotsserve.Other // nil: the handler merges no robots.txt
+	upstream func(host string) *robotstxt.File // nil: the handler merges no robots.txt
 }
 
 // closedText is the policy of a host whose file has an error and was never good:
@@ -99,7 +99,7 @@ func (h *Hosts) Merges() bool { return len(h.upstreams()) > 0 }
 
 // Upstream returns the robots.txt of a host's upstream as a handler fetched it last, or
 // nil.
-func (h *Hosts) Upstream(host string) *robotsserve.Other { return h.upstreams().last(host) }
+func (h *Hosts) Upstream(host string) *robotstxt.File { return h.upstreams().last(host) }
 
 func (h *Hosts) upstreams() (all upstreams) {
 	h.mu.RLock()

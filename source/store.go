@@ -28,7 +28,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // ReloadOff as Options.Reload means that the source is not watched.
@@ -46,7 +46,7 @@ type Options struct {
 	Reload time.Duration
 	// Upstream returns the robots.txt of a host's upstream as it was fetched last, or nil,
 	// if the handler merges it: the admin API shows what is served. Else it is nil.
-	Upstream func(host string) *robotsserve.Other
+	Upstream func(host string) *robotstxt.File
 	// OnLoad, if not nil, is called with each policy that is loaded for all hosts.
 	OnLoad func(*Snapshot)
 	Logger *zap.Logger

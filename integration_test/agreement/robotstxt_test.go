@@ -11,12 +11,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/temoto/robotstxt"
+	temoto "github.com/temoto/robotstxt"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // disagreement is where a channel says something else than the policy decides.
@@ -90,7 +91,7 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 	qs = slices.DeleteFunc(slices.Clone(qs), func(q question) bool {
 		return crawlertest.NormalPath(q.path) == "/robots.txt" // implied, RFC 9309 section 2.2.2
 	})
-	temoto, err := robotstxt.FromString(a.body)
+	temoto, err := temoto.FromString(a.body)
 	if err != nil {
 		x.differ("robots.txt: temoto/robotstxt", question{host: host}, err, "a file that it can read")
 		return nil
@@ -123,7 +124,7 @@ func (x *exam) rendered(host string) *robotsFile {
 	f, problems := robotsserve.Render(x.p.site.Policy, host, o)
 	own := crawlertest.ReadWithPurposes(string(f.Body))
 	if x.theirs != nil {
-		f, problems, _ = robotsserve.Merge(x.p.site.Policy, host, robotsserve.ParseOther([]byte(x.p.theirs)), o)
+		f, problems, _ = robotsserve.Merge(x.p.site.Policy, host, robotstxt.Parse([]byte(x.p.theirs)), o)
 	}
 	return &robotsFile{host: host, body: string(f.Body), own: own, losses: f.Losses, problems: problems}
 }
@@ -189,7 +190,7 @@ func (x *exam) linted(code string, at policy.Pos) bool {
 
 // crawl holds the readers of Allow and Disallow to the policy. They find the group
 // of a crawler by the name that it reads as.
-func (x *exam) crawl(f *robotsFile, q question, as string, temoto *robotstxt.RobotsData) {
+func (x *exam) crawl(f *robotsFile, q question, as string, temoto *temoto.RobotsData) {
 	want, path := x.mayCrawl(q), crawlertest.NormalPath(q.path)
 	judge := func(reader string, got bool) {
 		channel := "robots.txt: " + reader

@@ -15,6 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -144,7 +145,7 @@ func renderMerged(w io.Writer, p *policy.Policy, host, name string) (*robotsserv
 	if err != nil {
 		return nil, err
 	}
-	f, problems, notes := robotsserve.Merge(p, host, robotsserve.ParseOther(data), robotsserve.Options{})
+	f, problems, notes := robotsserve.Merge(p, host, robotstxt.Parse(data), robotsserve.Options{})
 	writeNotes(w, name, notes)
 	for _, pr := range problems {
 		if pr.Severity == policy.Error {
@@ -155,7 +156,7 @@ func renderMerged(w io.Writer, p *policy.Policy, host, name string) (*robotsserv
 }
 
 // writeNotes prints notes about a robots.txt, each with its line.
-func writeNotes(w io.Writer, name string, notes []robotsserve.Note) {
+func writeNotes(w io.Writer, name string, notes []robotstxt.Note) {
 	for _, n := range notes {
 		at := name
 		if n.Line > 0 {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
@@ -81,7 +81,7 @@ file has an error, and 2 if the command cannot be carried out as given.`
 // maxNotes is how many notes about an input of diff are printed.
 const maxNotes = 10
 
-func writeFewNotes(w io.Writer, name string, notes []robotsserve.Note) {
+func writeFewNotes(w io.Writer, name string, notes []robotstxt.Note) {
 	writeNotes(w, name, notes[:min(len(notes), maxNotes)])
 	if n := len(notes) - maxNotes; n > 0 {
 		fmt.Fprintf(w, "%s: and %s; see them all with: caddy robots-policy import %s\n", name, english.Count(n, "more note"), name)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/firstpolicy"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // initFlags are the flags of init as given.
@@ -115,7 +115,7 @@ func runInit(cmd *cobra.Command, a firstpolicy.Answers, file string) (int, error
 			return ExitUsage, fmt.Errorf("%s exists, and init does not overwrite: give another name with -o", file)
 		}
 	}
-	var imported *robotsserve.Imported
+	var imported *robotstxt.Imported
 	if a.From != "" {
 		var err error
 		if imported, err = importFrom(cmd.Context(), errOut, a.From); err != nil {
@@ -173,7 +173,7 @@ func writeNew(name string, data []byte) error {
 
 // importFrom reads an existing robots.txt, from a file or URL, as a policy. It is nil if
 // the site has none.
-func importFrom(ctx context.Context, errOut io.Writer, name string) (*robotsserve.Imported, error) {
+func importFrom(ctx context.Context, errOut io.Writer, name string) (*robotstxt.Imported, error) {
 	raw, err := policyinput.ReadRaw(ctx, name, nil)
 	if err != nil {
 		return nil, err

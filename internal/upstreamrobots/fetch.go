@@ -19,7 +19,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // errNone means that the upstream has no such file, as opposed to a failure.
@@ -31,7 +31,7 @@ var errNone = errors.New("there is no such file")
 var errDenied = errors.New("access denied")
 
 var (
-	errTooLarge  = fmt.Errorf("larger than %d KiB, which is more than crawlers read", robotsserve.MaxFile>>10)
+	errTooLarge  = fmt.Errorf("larger than %d KiB, which is more than crawlers read", robotstxt.MaxSize>>10)
 	errTimeout   = fmt.Errorf("no complete response within %v", fetchTimeout)
 	errTruncated = errors.New("the response was cut off")
 )
@@ -112,7 +112,7 @@ func (rec *recorder) WriteHeader(status int) {
 
 func (rec *recorder) Write(b []byte) (int, error) {
 	rec.WriteHeader(http.StatusOK)
-	if rec.tooLarge = rec.tooLarge || len(rec.body)+len(b) > robotsserve.MaxFile; rec.tooLarge {
+	if rec.tooLarge = rec.tooLarge || len(rec.body)+len(b) > robotstxt.MaxSize; rec.tooLarge {
 		return 0, errTooLarge
 	}
 	rec.body = append(rec.body, b...)
@@ -165,12 +165,12 @@ func decode(body []byte, coding string) ([]byte, error) {
 		return nil, fmt.Errorf("unsupported Content-Encoding %q", coding)
 	}
 	if err == nil {
-		body, err = io.ReadAll(io.LimitReader(from, robotsserve.MaxFile+1))
+		body, err = io.ReadAll(io.LimitReader(from, robotstxt.MaxSize+1))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("decoding Content-Encoding %s: %w", coding, err)
 	}
-	if len(body) > robotsserve.MaxFile {
+	if len(body) > robotstxt.MaxSize {
 		return nil, errTooLarge
 	}
 	return body, nil

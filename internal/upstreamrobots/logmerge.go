@@ -6,13 +6,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // LogMerge returns a function that logs what merging with the robots.txt of a host
 // found.
-func (c *Cache[T]) LogMerge(host string) func([]policy.Problem, []robotsserve.Note) {
-	return func(problems []policy.Problem, notes []robotsserve.Note) {
+func (c *Cache[T]) LogMerge(host string) func([]policy.Problem, []robotstxt.Note) {
+	return func(problems []policy.Problem, notes []robotstxt.Note) {
 		for _, p := range problems {
 			if p.Severity == policy.Error {
 				c.logger.Warn("the upstream's robots.txt cannot be merged and is left out", zap.String("host", host), zap.String("problem", p.Message))
@@ -33,7 +33,7 @@ func (c *Cache[T]) LogMerge(host string) func([]policy.Problem, []robotsserve.No
 			return
 		}
 		const maxNotes = 10
-		first := make([]robotsserve.Note, min(len(notes), maxNotes))
+		first := make([]robotstxt.Note, min(len(notes), maxNotes))
 		copy(first, notes)
 		c.logger.Info("merged the upstream's robots.txt", zap.String("host", host), zap.Int("notes", len(notes)), zap.Any("first_notes", first))
 	}

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 const (
@@ -50,7 +50,7 @@ type Kind[T any] struct {
 }
 
 // RobotsTxt is the kind of robots.txt.
-var RobotsTxt = Kind[robotsserve.Other]{"robots.txt", "text/plain", looksLikeRobots, robotsserve.ParseOther}
+var RobotsTxt = Kind[robotstxt.File]{"robots.txt", "text/plain", looksLikeRobots, robotstxt.Parse}
 
 // TDMRep is the kind of tdmrep.json.
 var TDMRep = Kind[TDMRepFile]{"tdmrep.json", "application/json", looksLikeJSON, parseTDMRep}

@@ -23,12 +23,13 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // server serves a policy's robots.txt merged with the upstream's.
 type server struct {
-	*Cache[robotsserve.Other]
+	*Cache[robotstxt.File]
 	site *site.Site
 }
 
@@ -234,11 +235,11 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 // use, and no request waits for ever.
 func TestParserPanics(t *testing.T) {
 	kind := RobotsTxt
-	kind.Parse = func(data []byte) *robotsserve.Other {
+	kind.Parse = func(data []byte) *robotstxt.File {
 		if strings.Contains(string(data), "panic") {
 			panic("no such line")
 		}
-		return robotsserve.ParseOther(data)
+		return robotstxt.Parse(data)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -42,7 +43,7 @@ type Contradiction struct {
 
 // Build returns the text of the policy for the answers. imported is the policy of
 // an existing robots.txt, or nil; its rules and tests come first, with its comments.
-func Build(a Answers, imported *robotsserve.Imported) (text []byte, s *site.Site, contradictions []Contradiction, err error) {
+func Build(a Answers, imported *robotstxt.Imported) (text []byte, s *site.Site, contradictions []Contradiction, err error) {
 	a = a.withDefaults()
 	if err := a.checkStaging(); err != nil {
 		return nil, nil, nil, err
@@ -59,7 +60,7 @@ func Build(a Answers, imported *robotsserve.Imported) (text []byte, s *site.Site
 	return build(a, imported)
 }
 
-func build(a Answers, imported *robotsserve.Imported) (text []byte, s *site.Site, contradictions []Contradiction, err error) {
+func build(a Answers, imported *robotstxt.Imported) (text []byte, s *site.Site, contradictions []Contradiction, err error) {
 	empty, ds := policyfile.Load("an empty policy", []byte("version: 1\n"))
 	if empty == nil {
 		return nil, nil, nil, ds

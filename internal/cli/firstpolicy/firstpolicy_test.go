@@ -15,6 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -122,7 +123,7 @@ func TestQuestions(t *testing.T) {
 // a robots.txt, it is said which of the two holds.
 func TestContradictions(t *testing.T) {
 	t.Parallel()
-	imported := func(text string) *robotsserve.Imported {
+	imported := func(text string) *robotstxt.Imported {
 		c, err := policyinput.Convert("robots.txt", []byte(text))
 		if err != nil {
 			t.Fatal(err)
@@ -152,7 +153,7 @@ func TestContradictions(t *testing.T) {
 			if err := errors.Join(a.AddClosed(tt.closed), a.AddStaging(tt.staging)); err != nil {
 				t.Fatal(err)
 			}
-			var robots *robotsserve.Imported
+			var robots *robotstxt.Imported
 			if tt.robots != "" {
 				robots = imported(tt.robots)
 			}

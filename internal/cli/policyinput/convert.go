@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // modeline tells editors by which schema to check a policy file.
@@ -21,8 +21,8 @@ type Converted struct {
 	Text []byte
 	File *policyfile.File
 	// Imported is what the text was made from: its Spec has the file's tests, too.
-	Imported *robotsserve.Imported
-	Notes    []robotsserve.Note // what had to be left out, or does not say quite the same
+	Imported *robotstxt.Imported
+	Notes    []robotstxt.Note // what had to be left out, or does not say quite the same
 }
 
 // Convert writes a robots.txt as a policy file that says the same and that check has no
@@ -44,17 +44,17 @@ func Convert(name string, data []byte) (*Converted, error) {
 }
 
 // Import reads a robots.txt with the built-in catalogue.
-func Import(data []byte) (*robotsserve.Imported, error) {
+func Import(data []byte) (*robotstxt.Imported, error) {
 	names, err := policyfile.NewNames()
 	if err != nil {
 		return nil, err
 	}
-	return robotsserve.Import(data, robotsserve.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+	return robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 }
 
 type converter struct {
 	name string
-	im   *robotsserve.Imported
+	im   *robotstxt.Imported
 	text []byte
 	file *policyfile.File
 }

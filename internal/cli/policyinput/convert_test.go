@@ -15,6 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
@@ -195,11 +196,11 @@ func TestConvertRefuses(t *testing.T) {
 		text string
 		want error
 	}{
-		"a web page":     {"<!doctype html><title>Not found</title>", robotsserve.ErrPage},
-		"an empty file":  {"", robotsserve.ErrEmpty},
-		"only comments":  {"# nothing\n\n", robotsserve.ErrEmpty},
+		"a web page":     {"<!doctype html><title>Not found</title>", robotstxt.ErrPage},
+		"an empty file":  {"", robotstxt.ErrEmpty},
+		"only comments":  {"# nothing\n\n", robotstxt.ErrEmpty},
 		"a policy":       {"version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n", ErrPolicy},
-		"another format": {"{\"a\": 1}", robotsserve.ErrEmpty},
+		"another format": {"{\"a\": 1}", robotstxt.ErrEmpty},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Convert("robots.txt", []byte(c.text))
@@ -229,7 +230,7 @@ func TestConvertIgnoredCrawlDelay(t *testing.T) {
 // Of every file: check is silent about the policy; the file and its policy do not
 // differ; and what the policy is rendered as is converted to the same again.
 func TestConvertIsAFixedPoint(t *testing.T) {
-	patterns := []string{"../../../robotsserve/testdata/import/*.txt", "../../../robotsserve/testdata/sites/*.txt"}
+	patterns := []string{"../../../robotstxt/testdata/import/*.txt", "../../../robotstxt/testdata/sites/*.txt"}
 	if dir := os.Getenv("ROBOTSPOLICY_DATA"); dir != "" {
 		patterns = append(patterns, filepath.Join(dir, "robots", "*.txt"))
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // maxRead is enough of a file to say how large one is that is too large.
@@ -43,7 +43,7 @@ type Input struct {
 	File   *policyfile.File // of a policy file
 	// Notes are what reading a robots.txt had to leave out or to guess, and what fetching
 	// it found.
-	Notes []robotsserve.Note
+	Notes []robotstxt.Note
 }
 
 // ErrInvalid is wrapped by errors about what was read, rather than about reading it.
@@ -86,7 +86,7 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 	}
 	in := &Input{Name: raw.Name, Data: raw.Data, Kind: RobotsTxt}
 	if raw.Note != "" {
-		in.Notes = append(in.Notes, robotsserve.Note{Message: raw.Note})
+		in.Notes = append(in.Notes, robotstxt.Note{Message: raw.Note})
 	}
 	if kindOf(raw.Name, raw.Data) == PolicyFile {
 		in.Kind = PolicyFile
@@ -99,7 +99,7 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 		return in, nil
 	}
 	c, err := Convert(raw.Name, raw.Data)
-	if errors.Is(err, robotsserve.ErrEmpty) { // crawlers treat everything as allowed
+	if errors.Is(err, robotstxt.ErrEmpty) { // crawlers treat everything as allowed
 		file, ds := policyfile.Load(raw.Name, []byte("version: 1\n"))
 		if ds.HasErrors() {
 			return nil, ds

@@ -42,7 +42,8 @@ var layers = []struct {
 	{"activity", []string{"activity"}},
 	{"a policy with all its channels", []string{"site"}},
 	{"channels, identity and the file", []string{"robotsserve", "robotstag", "metainject", "policyfile", "crawlers/identity"}},
-	{"ACAP and rights registers, and proofs of identity", []string{"acap", "robotstxt", "rights", "crawlers/verify", "crawlers/webbotauth", "internal/original"}},
+	{"other robots.txt, rights registers, and proofs of identity", []string{"robotstxt", "rights", "crawlers/verify", "crawlers/webbotauth", "internal/original"}},
+	{"ACAP", []string{"acap"}},
 	{"the model", []string{"policy"}},
 	{"leaves", []string{"pathpattern", "robotsrule", "crawlers", "internal/leaf"}},
 }

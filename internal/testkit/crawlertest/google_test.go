@@ -23,7 +23,7 @@ func TestGoogleIsFaithful(t *testing.T) {
 		t.Skipf("Google's parser cannot be compiled here: %v", err)
 	}
 	defer original.Close()
-	patterns := []string{"../../../robotsserve/testdata/import/*.txt", "../../../robotsserve/testdata/sites/*.txt"}
+	patterns := []string{"../../../robotstxt/testdata/import/*.txt", "../../../robotstxt/testdata/sites/*.txt"}
 	if dir := os.Getenv("ROBOTSPOLICY_DATA"); dir != "" {
 		patterns = append(patterns, filepath.Join(dir, "robots", "*.txt"))
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package robotsserve
+package robotstxt
 
 import (
 	"net/url"
@@ -20,10 +20,10 @@ import (
 func (im *importer) licence() {
 	all := im.f.licenses
 	inGroups := map[int]bool{}
-	for _, g := range im.f.groups {
+	for _, g := range im.f.Groups {
 		for _, l := range g.lines {
-			if l.key == "license" && !inGroups[l.line] {
-				inGroups[l.line] = true
+			if l.key == "license" && !inGroups[l.number] {
+				inGroups[l.number] = true
 				all = append(all, l)
 			}
 		}
@@ -32,13 +32,13 @@ func (im *importer) licence() {
 		switch {
 		case im.spec.Publish.License == l.value:
 		case im.spec.Publish.License != "":
-			im.f.note(l.line, "a policy has one licence; %q is left out", l.value)
+			im.f.note(l.number, "a policy has one licence; %q is left out", l.value)
 		case !isAddress(l.value):
-			im.f.note(l.line, "the licence %q is not a URL such as https://www.example.com/license.xml; it is left out", l.value)
+			im.f.note(l.number, "the licence %q is not a URL such as https://www.example.com/license.xml; it is left out", l.value)
 		default:
 			im.spec.Publish.License = l.value
-			if inGroups[l.line] {
-				im.f.note(l.line, "this licence is for one group of crawlers, and the policy publishes it for everyone")
+			if inGroups[l.number] {
+				im.f.note(l.number, "this licence is for one group of crawlers, and the policy publishes it for everyone")
 			}
 		}
 	}
@@ -56,40 +56,40 @@ func (im *importer) sitemaps() {
 		path := strings.HasPrefix(l.value, "/") && !strings.HasPrefix(l.value, "//")
 		switch {
 		case !isAddress(l.value) && !(path && isAddress("https://x"+l.value)):
-			im.f.note(l.line, "the sitemap %q is not a URL such as https://www.example.com/sitemap.xml; it is left out", l.value)
+			im.f.note(l.number, "the sitemap %q is not a URL such as https://www.example.com/sitemap.xml; it is left out", l.value)
 		case !slices.Contains(im.spec.Sitemaps, l.value):
 			im.spec.Sitemaps = append(im.spec.Sitemaps, l.value)
 		}
 	}
 }
 
-func (im *importer) delay(r *policy.Rule, g *foreignGroup) {
-	seconds := g.seconds()
+func (im *importer) delay(r *policy.Rule, g *Group) {
+	seconds := g.CrawlDelay()
 	if zero, err := strconv.ParseFloat(g.delay, 64); seconds == 0 && g.delay != "" && (err != nil || zero != 0) {
-		im.f.note(g.delayN, "the crawl-delay %q is not a number of seconds up to a day; it is left out", g.delay)
+		im.f.note(g.delayLine, "the crawl-delay %q is not a number of seconds up to a day; it is left out", g.delay)
 	}
 	if seconds > 0 {
 		r.CrawlDelay = time.Duration(seconds * float64(time.Second))
-		r.CrawlDelayPos = policy.Pos{Line: g.delayN, Column: 1}
+		r.CrawlDelayPos = policy.Pos{Line: g.delayLine, Column: 1}
 	}
 }
 
 // extension adds what a line of an extension says. In the file a longer path
 // replaces all that a shorter one says, in the policy it only adds.
-func (im *importer) extension(r *policy.Rule, l foreignLine) {
+func (im *importer) extension(r *policy.Rule, l line) {
 	pattern, value := pathpattern.All, l.value
 	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
 		path, rest, _ := strings.Cut(strings.ReplaceAll(value, "\t", " "), " ")
-		p, ok := foreignPattern(path)
+		p, ok := acapPattern(path)
 		if !ok {
-			im.f.note(l.line, "%q is not a path; the line is left out", path)
+			im.f.note(l.number, "%q is not a path; the line is left out", path)
 			return
 		}
-		if im.tooLong(l.line, p) {
+		if im.tooLong(l.number, p) {
 			return
 		}
 		pattern, value = p, strings.TrimSpace(rest)
-		im.f.note(l.line, "in robots.txt the longest path replaces what shorter ones say; in the policy, what shorter paths say holds beside %q", l.key+": "+l.value)
+		im.f.note(l.number, "in robots.txt the longest path replaces what shorter ones say; in the policy, what shorter paths say holds beside %q", l.key+": "+l.value)
 	}
 	switch l.key {
 	case "app-directives":
@@ -101,32 +101,32 @@ func (im *importer) extension(r *policy.Rule, l foreignLine) {
 	}
 }
 
-func (im *importer) directives(r *policy.Rule, l foreignLine, pattern pathpattern.Pattern, value string) {
+func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
 	list, err := httpsfv.UnmarshalList([]string{value})
 	if err != nil {
-		im.f.note(l.line, "%q is not a list of directives (%v); the line is left out", value, err)
+		im.f.note(l.number, "%q is not a list of directives (%v); the line is left out", value, err)
 		return
 	}
 	for _, m := range list {
 		item, ok := m.(httpsfv.Item)
 		app, isToken := item.Value.(httpsfv.Token)
 		if !ok || !isToken {
-			im.f.note(l.line, "a member of %q is not the name of an application; it is left out", value)
+			im.f.note(l.number, "a member of %q is not the name of an application; it is left out", value)
 			continue
 		}
 		text, err := httpsfv.Marshal(item)
 		if err != nil {
-			im.f.note(l.line, "%q is not a list of directives (%v); the line is left out", value, err)
+			im.f.note(l.number, "%q is not a list of directives (%v); the line is left out", value, err)
 			continue
 		}
-		r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: policy.Pos{Line: l.line, Column: 1}, Pattern: pattern, App: string(app), Text: text})
+		r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: policy.Pos{Line: l.number, Column: 1}, Pattern: pattern, App: string(app), Text: text})
 	}
 }
 
-func (im *importer) usage(r *policy.Rule, l foreignLine, pattern pathpattern.Pattern, value string) {
+func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
 	dict, err := httpsfv.UnmarshalDictionary([]string{value})
 	if err != nil {
-		im.f.note(l.line, "%q is not a dictionary of preferences (%v); the line is left out", value, err)
+		im.f.note(l.number, "%q is not a dictionary of preferences (%v); the line is left out", value, err)
 		return
 	}
 	for _, name := range dict.Names() {
@@ -135,7 +135,7 @@ func (im *importer) usage(r *policy.Rule, l foreignLine, pattern pathpattern.Pat
 		u, ok := policy.ParseUsage(name)
 		says, _ := item.Value.(httpsfv.Token)
 		if !ok || u.IsACAP() || says != "y" && says != "n" {
-			im.f.note(l.line, "%q of %q is not a known preference; it is left out", name, value)
+			im.f.note(l.number, "%q of %q is not a known preference; it is left out", name, value)
 			continue
 		}
 		im.prefer(r, l, pattern, u, says == "y")
@@ -143,25 +143,25 @@ func (im *importer) usage(r *policy.Rule, l foreignLine, pattern pathpattern.Pat
 }
 
 // prefer adds a preference; what any line disallows is disallowed.
-func (im *importer) prefer(r *policy.Rule, l foreignLine, pattern pathpattern.Pattern, u policy.Usage, allow bool) {
+func (im *importer) prefer(r *policy.Rule, l line, pattern pathpattern.Pattern, u policy.Usage, allow bool) {
 	im.spec.Publish.ContentUsage = policy.On
 	i := slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && s.Pattern == pattern })
 	if i >= 0 {
 		r.Statements[i].Allow = r.Statements[i].Allow && allow
 		return
 	}
-	r.Statements = append(r.Statements, policy.Statement{Pos: policy.Pos{Line: l.line, Column: 1}, Allow: allow, Usage: u, Pattern: pattern})
+	r.Statements = append(r.Statements, policy.Statement{Pos: policy.Pos{Line: l.number, Column: 1}, Allow: allow, Usage: u, Pattern: pattern})
 }
 
 // signal adds a Content-Signal line, whose names are not those of the policy.
-func (im *importer) signal(r *policy.Rule, l foreignLine, pattern pathpattern.Pattern, value string) {
+func (im *importer) signal(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
 	names := map[string]policy.Usage{"ai-train": policy.TrainAI, "ai-input": policy.AIUse, "search": policy.Search}
 	for member := range strings.SplitSeq(value, ",") {
 		name, says, _ := strings.Cut(member, "=")
 		name, says = strings.ToLower(strings.TrimSpace(name)), strings.ToLower(strings.TrimSpace(says))
 		u, ok := names[name]
 		if !ok || says != "yes" && says != "no" {
-			im.f.note(l.line, "%q is not a known preference; it is left out", strings.TrimSpace(member))
+			im.f.note(l.number, "%q is not a known preference; it is left out", strings.TrimSpace(member))
 			continue
 		}
 		im.spec.Publish.ContentSignal = policy.On

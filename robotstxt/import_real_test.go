@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package robotsserve_test
+package robotstxt_test
 
 import (
 	"flag"
@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 var importSeed = flag.Uint64("importseed", 1, "seed of the paths of the import tests")
@@ -98,7 +98,7 @@ type imported struct {
 
 func checkImport(t *testing.T, names *policyfile.Names, data []byte, paths int) map[string]int {
 	t.Helper()
-	im, err := robotsserve.Import(data, robotsserve.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+	im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 	if err != nil {
 		return map[string]int{"not imported": 1}
 	}
@@ -108,7 +108,7 @@ func checkImport(t *testing.T, names *policyfile.Names, data []byte, paths int) 
 		t.Fatalf("what was imported does not load: %v\n%s", ds, text)
 	}
 	body := string(acap.Decode(data))
-	x := imported{google: crawlertest.ReadGoogle(body[:min(len(body), robotsserve.MaxFile)]), p: file.Policy, of: map[string]policy.Crawler{}, named: map[string]bool{}, notes: map[int]string{}}
+	x := imported{google: crawlertest.ReadGoogle(body[:min(len(body), robotstxt.MaxSize)]), p: file.Policy, of: map[string]policy.Crawler{}, named: map[string]bool{}, notes: map[int]string{}}
 	for _, c := range names.Crawlers() {
 		x.of[strings.ToLower(c.Token)] = c
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package robotsserve
+package robotstxt
 
 import (
 	"errors"
@@ -66,7 +66,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	}
 	whole := func(name string) bool { return known[strings.ToLower(name)] }
 	im := importer{
-		f: readForeign(data, whole), spec: &policy.Spec{}, check: o.Name, browser: o.Browser, known: known, crawlers: o.Crawlers,
+		f: read(data, whole), spec: &policy.Spec{}, check: o.Name, browser: o.Browser, known: known, crawlers: o.Crawlers,
 		comments: map[int]string{},
 	}
 	if err := im.f.unusable(); err != nil {
@@ -110,18 +110,18 @@ func (im *Imported) DropEmptyRules() {
 }
 
 // unusable is the error for what is no robots.txt.
-func (f *foreign) unusable() error {
+func (f *File) unusable() error {
 	switch {
 	case f.page:
 		return ErrPage
-	case len(f.groups)+len(f.purposes)+len(f.sitemaps)+len(f.licenses) > 0 || f.acap:
+	case len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.licenses) > 0 || f.acap:
 		return nil
 	}
 	return ErrEmpty
 }
 
 type importer struct {
-	f        *foreign
+	f        *File
 	spec     *policy.Spec
 	check    func(name string) (valid, listed bool)
 	browser  func(name string) bool
@@ -134,15 +134,15 @@ type importer struct {
 
 // dropNames leaves out the groups of names that a policy file cannot have.
 func (im *importer) dropNames() {
-	im.f.groups = slices.DeleteFunc(im.f.groups, func(g *foreignGroup) bool {
-		name := g.tokens[0]
+	im.f.Groups = slices.DeleteFunc(im.f.Groups, func(g *Group) bool {
+		name := g.Name
 		if name == "*" || im.name(name) {
 			return false
 		}
-		if !strings.HasPrefix(name, sentinel) || len(im.f.purposes) == 0 {
-			im.f.note(g.line, "%q cannot be the name of a crawler in a policy; its group is left out", name)
+		if !strings.HasPrefix(name, PurposePrefix) || len(im.f.purposes) == 0 {
+			im.f.note(g.number, "%q cannot be the name of a crawler in a policy; its group is left out", name)
 		}
-		delete(im.f.byToken, strings.ToLower(name))
+		delete(im.f.byName, strings.ToLower(name))
 		return true
 	})
 }
@@ -151,7 +151,7 @@ func (im *importer) dropNames() {
 // unless the catalogue has it.
 func (im *importer) name(name string) bool {
 	valid, listed := im.check(name)
-	if !valid || strings.HasPrefix(name, sentinel) && len(im.f.purposes) > 0 {
+	if !valid || strings.HasPrefix(name, PurposePrefix) && len(im.f.purposes) > 0 {
 		return false
 	}
 	if (listed || len(im.known) > 0 && !im.known[strings.ToLower(name)]) &&

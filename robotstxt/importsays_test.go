@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package robotsserve
+package robotstxt_test
 
 import (
 	"slices"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // What the drafts and ACAP 1.0 say beside Allow and Disallow is in the policy that Import
@@ -111,11 +113,11 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 		t.Run(c.name+", "+c.section, func(t *testing.T) {
 			data := []byte(c.file)
 			for _, from := range []string{"the file", "what it is rendered as"} {
-				im, err := Import(data, ImportOptions{})
+				im, err := robotstxt.Import(data, robotstxt.ImportOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				noted := slices.ContainsFunc(im.Notes, func(n Note) bool { return strings.Contains(n.Message, c.note) })
+				noted := slices.ContainsFunc(im.Notes, func(n robotstxt.Note) bool { return strings.Contains(n.Message, c.note) })
 				if from == "the file" && c.note != "" && !noted {
 					t.Errorf("%s: want %q in %+v", from, c.note, im.Notes)
 				}
@@ -126,7 +128,7 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 						q.Purposes = []string{a.purpose}
 					}
 					if got := p.Decide(q).Verdict != policy.Disallowed; got != a.may {
-						t.Errorf("%s: %+v: %v\n%s", from, a, got, describe(im.Spec))
+						t.Errorf("%s: %+v: %v\n%+v", from, a, got, im.Spec.Rules)
 					}
 				}
 				data = render(t, p, "").Body
@@ -141,7 +143,7 @@ func TestImportOfDirectivesOfNamedGroups(t *testing.T) {
 	data := []byte("User-agent: *\nApp-Directives: example;x\nApp-Directives: /a/ \"no application\", example;y, other;z\nDisallow: /a/\n\n" +
 		"User-agent: GPTBot\nDisallow: /b/\n\nUser-agent: CCBot\nApp-Directives: other;w\nDisallow: /b/\n")
 	for _, from := range []string{"the file", "what it is rendered as"} {
-		im, err := Import(data, ImportOptions{})
+		im, err := robotstxt.Import(data, robotstxt.ImportOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,12 +158,70 @@ func TestImportOfDirectivesOfNamedGroups(t *testing.T) {
 				got = d.Text
 			}
 			if got != c.want {
-				t.Errorf("%s: %+v: %q\n%s", from, c, got, describe(im.Spec))
+				t.Errorf("%s: %+v: %q\n%+v", from, c, got, im.Spec.Rules)
 			}
 		}
-		if n := len(im.Notes); from == "the file" && n != 2 || slices.ContainsFunc(im.Notes, func(n Note) bool { return strings.Contains(n.Message, "too") }) {
+		if n := len(im.Notes); from == "the file" && n != 2 || slices.ContainsFunc(im.Notes, func(n robotstxt.Note) bool { return strings.Contains(n.Message, "too") }) {
 			t.Errorf("%s: %+v", from, im.Notes)
 		}
 		data = render(t, p, "").Body
 	}
+}
+
+// What is rendered for every crawler can be imported, and then renders the same
+// preferences and directives for everyone.
+func TestImportOfExtensions(t *testing.T) {
+	file := "User-agent: *\nAllow: /\nContent-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y, search=y\n" +
+		"App-Directives: examplesearch;widgets=?0\nApp-Directives: /images/ other;x=1, examplesearch;widgets=?0\nCrawl-delay: 2.5\n\nSitemap: https://example.com/s.xml\n"
+	im, err := robotstxt.Import([]byte(file), robotstxt.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, notes := im.Spec, im.Notes
+	if len(notes) != 2 {
+		t.Errorf("%+v", notes)
+	}
+	f := render(t, compile(t, spec), "")
+	want := "User-agent: *\nDisallow:\nCrawl-delay: 2.5\nApp-Directives: examplesearch;widgets=?0\nApp-Directives: /images/ examplesearch;widgets=?0, other;x\n" +
+		"Content-Usage: train-ai=n, search=y\nContent-Usage: /open/ train-ai=y, search=y\n\nSitemap: https://example.com/s.xml\n"
+	if got := string(f.Body); got != strings.Replace(want, "other;x\n", "other;x=1\n", 1) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestImportOfACAP(t *testing.T) {
+	file := "##ACAP version=1.0\r\n\r\nUser-agent: *\r\nDisallow:\r\n\r\nACAP-ignore-conventional-records\r\nACAP-resource-set: premium /premium/ /archive/\r\n" +
+		"ACAP-qualified-usage: short present-snippet max-length=250-chars\r\n\r\nACAP-crawler: *\r\nACAP-disallow-index: /drafts/\r\n" +
+		"ACAP-allow-(short): the-acap:resource-set:premium\r\n\r\nACAP-crawler: PartnerBot\r\nACAP-usage-purpose: news\r\nACAP-allow-preserve: /news/ time-limit=3-days\r\n\r\n" +
+		"ACAP-crawler: ArchiveBot\r\nACAP-permissions-reference: /archivebot.txt\r\n"
+	im, err := robotstxt.Import([]byte(file), robotstxt.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := render(t, compile(t, im.Spec), "")
+	want := file
+	if string(f.Body) != want {
+		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
+	}
+}
+
+func compile(t *testing.T, spec *policy.Spec) *policy.Policy {
+	t.Helper()
+	p, err := policy.Compile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// render fails the test on problems that are errors.
+func render(t *testing.T, p *policy.Policy, host string) *robotsserve.File {
+	t.Helper()
+	f, problems := robotsserve.Render(p, host, robotsserve.Options{})
+	for _, pr := range problems {
+		if pr.Severity == policy.Error {
+			t.Fatalf("%+v", pr)
+		}
+	}
+	return f
 }

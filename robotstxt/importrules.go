@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package robotsserve
+package robotstxt
 
 import (
 	"slices"
@@ -12,9 +12,9 @@ import (
 
 // groups adds a rule for each set of groups that say the same.
 func (im *importer) groups() {
-	star := im.f.byToken["*"]
+	star := im.f.Group("*")
 	if star != nil {
-		im.rule([]policy.Audience{{Kind: policy.ForEveryoneElse}}, []*foreignGroup{star}, false)
+		im.rule([]policy.Audience{{Kind: policy.ForEveryoneElse}}, []*Group{star}, false)
 		im.deaf(star)
 	}
 	follow := im.followers()
@@ -22,7 +22,7 @@ func (im *importer) groups() {
 		var audience []policy.Audience
 		add := func(token string) { audience = append(audience, policy.Audience{Kind: policy.ForToken, Name: token}) }
 		for _, g := range gs {
-			add(g.tokens[0])
+			add(g.Name)
 			for _, token := range follow[g] {
 				add(token)
 			}
@@ -38,23 +38,23 @@ func (im *importer) groups() {
 // whether everyone's rule or that of the crawlers' family would close it. In a
 // robots.txt, a group stands in the place of that of "*" (RFC 9309 section 2.2.1); in a
 // policy, rules add up.
-func (im *importer) opens(gs []*foreignGroup, star *foreignGroup) bool {
-	return im.inherits(gs, star, func(g *foreignGroup) bool {
-		return slices.ContainsFunc(g.rules, func(r foreignRule) bool { return !r.allow })
+func (im *importer) opens(gs []*Group, star *Group) bool {
+	return im.inherits(gs, star, func(g *Group) bool {
+		return slices.ContainsFunc(g.rules, func(r Rule) bool { return !r.Allow })
 	})
 }
 
 // inherits reports whether a rule for the groups would add up, in a policy, with a group
 // that they stand in the place of and of which something holds: that of "*", or of
 // the crawlers' family.
-func (im *importer) inherits(gs []*foreignGroup, star *foreignGroup, holds func(*foreignGroup) bool) bool {
-	is := func(g *foreignGroup) bool { return g != nil && !slices.Contains(gs, g) && holds(g) }
+func (im *importer) inherits(gs []*Group, star *Group, holds func(*Group) bool) bool {
+	is := func(g *Group) bool { return g != nil && !slices.Contains(gs, g) && holds(g) }
 	if is(star) {
 		return true
 	}
 	for _, g := range gs {
 		for _, c := range im.crawlers {
-			if strings.EqualFold(c.Token, g.tokens[0]) && slices.ContainsFunc(c.Follows, func(t string) bool { return is(im.f.byToken[strings.ToLower(t)]) }) {
+			if strings.EqualFold(c.Token, g.Name) && slices.ContainsFunc(c.Follows, func(t string) bool { return is(im.f.Group(t)) }) {
 				return true
 			}
 		}
@@ -63,14 +63,14 @@ func (im *importer) inherits(gs []*foreignGroup, star *foreignGroup, holds func(
 }
 
 // joined puts the groups of named crawlers together that say the same.
-func (im *importer) joined() (all [][]*foreignGroup) {
-	for _, g := range im.f.groups {
-		if g.tokens[0] == "*" {
+func (im *importer) joined() (all [][]*Group) {
+	for _, g := range im.f.Groups {
+		if g.Name == "*" {
 			continue
 		}
-		i := slices.IndexFunc(all, func(gs []*foreignGroup) bool { return sameSaid(gs[0], g) })
+		i := slices.IndexFunc(all, func(gs []*Group) bool { return gs[0].sameAs(g) })
 		if i < 0 {
-			all = append(all, []*foreignGroup{g})
+			all = append(all, []*Group{g})
 		} else {
 			all[i] = append(all[i], g)
 		}
@@ -81,14 +81,14 @@ func (im *importer) joined() (all [][]*foreignGroup) {
 // followers finds the crawlers of the catalogue that the file does not name and that
 // obey a named group, but for those that a policy's rule for that name reaches anyway:
 // crawlers of the same operator (see policy.Policy.Family).
-func (im *importer) followers() map[*foreignGroup][]string {
-	follow := map[*foreignGroup][]string{}
+func (im *importer) followers() map[*Group][]string {
+	follow := map[*Group][]string{}
 	for _, c := range im.crawlers {
-		if im.f.byToken[strings.ToLower(c.Token)] != nil {
+		if im.f.Group(c.Token) != nil {
 			continue
 		}
-		g := im.f.obeyed(newCrawler(c))
-		if g == nil || g.tokens[0] == "*" || im.isFamily(c, g.tokens[0]) {
+		g := im.f.Obeyed(c)
+		if g == nil || g.Name == "*" || im.isFamily(c, g.Name) {
 			continue
 		}
 		follow[g] = append(follow[g], c.Token)
@@ -111,13 +111,13 @@ func (im *importer) isFamily(c policy.Crawler, token string) bool {
 
 // deaf adds a rule for the crawlers that do not obey the group of "*" and that the file
 // does not name: they may crawl what it closes, and need not wait.
-func (im *importer) deaf(star *foreignGroup) {
-	r := policy.Rule{NoCrawlDelay: star.seconds() > 0}
-	if slices.ContainsFunc(star.rules, func(r foreignRule) bool { return !r.allow }) {
+func (im *importer) deaf(star *Group) {
+	r := policy.Rule{NoCrawlDelay: star.CrawlDelay() > 0}
+	if slices.ContainsFunc(star.rules, func(r Rule) bool { return !r.Allow }) {
 		r.Statements = []policy.Statement{crawl(true, pathpattern.All)}
 	}
 	for _, c := range im.crawlers {
-		if c.IgnoresStar && im.f.obeyed(newCrawler(c)) == nil {
+		if c.IgnoresStar && im.f.Obeyed(c) == nil {
 			r.For = append(r.For, policy.Audience{Kind: policy.ForToken, Name: c.Token})
 		}
 	}
@@ -130,16 +130,16 @@ func (im *importer) deaf(star *foreignGroup) {
 
 // rule adds what groups say that all say the same. If it opens, it allows what they do
 // not speak of.
-func (im *importer) rule(audience []policy.Audience, gs []*foreignGroup, opens bool) {
+func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	g := gs[0]
 	r := policy.Rule{For: audience}
-	rules := beaten(g.decisive())
+	rules := beaten(g.Decisive())
 	for _, fr := range rules {
-		if im.tooLong(fr.line, fr.pattern) {
+		if im.tooLong(fr.number, fr.Pattern) {
 			continue
 		}
-		opens = opens && (fr.allow || !fr.pattern.IsAll())
-		r.Statements = append(r.Statements, policy.Statement{Pos: policy.Pos{Line: fr.line, Column: 1}, Allow: fr.allow, Usage: policy.Crawl, Pattern: fr.pattern})
+		opens = opens && (fr.Allow || !fr.Pattern.IsAll())
+		r.Statements = append(r.Statements, policy.Statement{Pos: policy.Pos{Line: fr.number, Column: 1}, Allow: fr.Allow, Usage: policy.Crawl, Pattern: fr.Pattern})
 	}
 	r.Statements = append(r.Statements, im.settle(rules)...)
 	if opens && !slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Allow && s.Pattern == pathpattern.All }) {
@@ -149,11 +149,11 @@ func (im *importer) rule(audience []policy.Audience, gs []*foreignGroup, opens b
 		im.permitted = append(im.permitted, audience...)
 	}
 	im.delay(&r, g)
-	r.NoCrawlDelay = r.CrawlDelay == 0 && im.inherits(gs, im.f.byToken["*"], func(g *foreignGroup) bool { return g.seconds() > 0 })
+	r.NoCrawlDelay = r.CrawlDelay == 0 && im.inherits(gs, im.f.Group("*"), func(g *Group) bool { return g.CrawlDelay() > 0 })
 	for _, l := range g.lines {
 		im.extension(&r, l)
 	}
-	if star := im.f.byToken["*"]; star != nil && g != star {
+	if star := im.f.Group("*"); star != nil && g != star {
 		im.fallsThrough(audience, g, star)
 		im.dropDirectives(&r, star)
 	}
@@ -167,7 +167,7 @@ func (im *importer) rule(audience []policy.Audience, gs []*foreignGroup, opens b
 // commentRule gathers the comments of the rule to be added: those before the groups'
 // names, those of lines that are no statements, and those that only stand in the later
 // of groups that say the same.
-func (im *importer) commentRule(gs []*foreignGroup, r *policy.Rule) {
+func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 	var texts []string
 	add := func(line int) {
 		if text := im.f.comments[line]; text != "" && !slices.Contains(texts, text) {
@@ -179,20 +179,20 @@ func (im *importer) commentRule(gs []*foreignGroup, r *policy.Rule) {
 		used[s.Pos.Line] = true
 	}
 	for i, g := range gs {
-		add(g.line)
-		if g.delayN > 0 {
-			add(g.delayN)
+		add(g.number)
+		if g.delayLine > 0 {
+			add(g.delayLine)
 		}
 		for _, fr := range g.rules {
-			if i == 0 && !used[fr.line] {
-				add(fr.line)
-			} else if i > 0 && !slices.ContainsFunc(gs[0].rules, func(first foreignRule) bool { return im.f.comments[first.line] == im.f.comments[fr.line] }) {
-				add(fr.line)
+			if i == 0 && !used[fr.number] {
+				add(fr.number)
+			} else if i > 0 && !slices.ContainsFunc(gs[0].rules, func(first Rule) bool { return im.f.comments[first.number] == im.f.comments[fr.number] }) {
+				add(fr.number)
 			}
 		}
 		for _, l := range g.lines {
-			if !used[l.line] {
-				add(l.line)
+			if !used[l.number] {
+				add(l.number)
 			}
 		}
 	}
@@ -215,14 +215,14 @@ func (im *importer) tooLong(line int, p pathpattern.Pattern) bool {
 
 // fallsThrough notes what is said to everyone and not in a group of its own: a
 // crawler obeys its own group alone, while rules of a policy add up.
-func (im *importer) fallsThrough(audience []policy.Audience, g, star *foreignGroup) {
+func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
 	said := map[string]bool{}
 	for _, l := range star.lines {
-		if l.key == "license" || l.key == "app-directives" || said[l.key] || slices.ContainsFunc(g.lines, func(own foreignLine) bool { return own.key == l.key }) {
+		if l.key == "license" || l.key == "app-directives" || said[l.key] || slices.ContainsFunc(g.lines, func(own line) bool { return own.key == l.key }) {
 			continue
 		}
 		said[l.key] = true
-		im.f.note(l.line, "a crawler with a group of its own does not read this line; in the policy it holds for %s too", audience[0])
+		im.f.note(l.number, "a crawler with a group of its own does not read this line; in the policy it holds for %s too", audience[0])
 	}
 }
 
@@ -230,7 +230,7 @@ func (im *importer) fallsThrough(audience []policy.Audience, g, star *foreignGro
 // group does not speak: a group stands in the place of that of "*" (draft-nottingham-plan-b,
 // Applying Application Directives). An application without parameters is directed to
 // nothing, and replaces what is said to everyone.
-func (im *importer) dropDirectives(r *policy.Rule, star *foreignGroup) {
+func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 	var all policy.Rule
 	notes := im.f.notes
 	for _, l := range star.lines {
@@ -247,21 +247,24 @@ func (im *importer) dropDirectives(r *policy.Rule, star *foreignGroup) {
 }
 
 // wins reports whether a wins over b by these lengths (RFC 9309 section 2.2.2).
-func wins(a, b foreignRule, sizeA, sizeB int) bool { return sizeA > sizeB || sizeA == sizeB && a.allow }
+func wins(a, b Rule, sizeA, sizeB int) bool { return sizeA > sizeB || sizeA == sizeB && a.Allow }
 
 // beaten drops rules over which another one always wins by its length as written,
 // though not by that in the policy.
-func beaten(rules []foreignRule) []foreignRule {
-	if !slices.ContainsFunc(rules, func(r foreignRule) bool { return r.size != r.pattern.Len() }) {
+func beaten(rules []Rule) []Rule {
+	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Size != r.Pattern.Len() }) {
 		return rules
 	}
-	return slices.DeleteFunc(slices.Clone(rules), func(r foreignRule) bool {
-		return slices.ContainsFunc(rules, func(w foreignRule) bool {
-			return w.allow != r.allow && (w.size != w.pattern.Len() || r.size != r.pattern.Len()) &&
-				wins(w, r, w.size, r.size) && !wins(w, r, w.pattern.Len(), r.pattern.Len()) && w.pattern.Covers(r.pattern)
+	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool {
+		return slices.ContainsFunc(rules, func(w Rule) bool {
+			return w.Allow != r.Allow && (w.Size != w.Pattern.Len() || r.Size != r.Pattern.Len()) &&
+				wins(w, r, w.Size, r.Size) && !wins(w, r, w.Pattern.Len(), r.Pattern.Len()) && w.Pattern.Covers(r.Pattern)
 		})
 	})
 }
+
+// maxCrossings bounds the patterns that match what two patterns match.
+const maxCrossings = 16
 
 // maxPairs bounds the pairs of rules that settle looks at.
 const maxPairs = 1 << 22
@@ -273,43 +276,43 @@ const maxPairs = 1 << 22
 //	Disallow: *.pdf         allow:    /docs/
 //	Allow: /docs/      →    disallow: *.pdf     (6 bytes as written, 7 in the policy)
 //	                        allow:    /docs/*.pdf
-func (im *importer) settle(rules []foreignRule) (more []policy.Statement) {
+func (im *importer) settle(rules []Rule) (more []policy.Statement) {
 	pairs := 0
 	for i, r := range rules {
-		if r.size == r.pattern.Len() {
+		if r.Size == r.Pattern.Len() {
 			continue
 		}
 		for j, s := range rules {
 			if pairs++; pairs > maxPairs {
-				im.f.note(r.line, "this path has another length in the policy, and there are too many lines to find those that it overlaps")
+				im.f.note(r.number, "this path has another length in the policy, and there are too many lines to find those that it overlaps")
 				return more
 			}
-			if r.allow == s.allow || s.size != s.pattern.Len() && j < i || !r.pattern.Overlaps(s.pattern) ||
-				wins(r, s, r.size, s.size) == wins(r, s, r.pattern.Len(), s.pattern.Len()) {
+			if r.Allow == s.Allow || s.Size != s.Pattern.Len() && j < i || !r.Pattern.Overlaps(s.Pattern) ||
+				wins(r, s, r.Size, s.Size) == wins(r, s, r.Pattern.Len(), s.Pattern.Len()) {
 				continue
 			}
 			winner, loser := s, r
-			if wins(r, s, r.size, s.size) {
+			if wins(r, s, r.Size, s.Size) {
 				winner, loser = r, s
 			}
-			meet, ok := pathpattern.Intersect(r.pattern, s.pattern, maxCrossing)
+			meet, ok := pathpattern.Intersect(r.Pattern, s.Pattern, maxCrossings)
 			for k, m := range meet {
-				if longer, err := pathpattern.Parse(m.String() + "*"); err == nil && !m.Anchored() && !winner.allow && m.Len() == loser.pattern.Len() {
+				if longer, err := pathpattern.Parse(m.String() + "*"); err == nil && !m.Anchored() && !winner.Allow && m.Len() == loser.Pattern.Len() {
 					meet[k], m = longer, longer // a "*" at the end counts
 				}
-				ok = ok && m.Len() <= maxPath && (m.Len() > loser.pattern.Len() || m.Len() == loser.pattern.Len() && winner.allow) &&
-					!slices.ContainsFunc(rules, func(t foreignRule) bool {
-						return t.allow != winner.allow && wins(t, winner, t.size, winner.size) && t.pattern.Overlaps(m) && !(t.pattern.Len() > m.Len())
+				ok = ok && m.Len() <= maxPath && (m.Len() > loser.Pattern.Len() || m.Len() == loser.Pattern.Len() && winner.Allow) &&
+					!slices.ContainsFunc(rules, func(t Rule) bool {
+						return t.Allow != winner.Allow && wins(t, winner, t.Size, winner.Size) && t.Pattern.Overlaps(m) && !(t.Pattern.Len() > m.Len())
 					})
 			}
 			if !ok {
-				im.f.note(r.line, "where both this path and %q of line %d match, the other one decides in the policy: this one has %d bytes as written and %d in the policy", s.pattern, s.line, r.size, r.pattern.Len())
+				im.f.note(r.number, "where both this path and %q of line %d match, the other one decides in the policy: this one has %d bytes as written and %d in the policy", s.Pattern, s.number, r.Size, r.Pattern.Len())
 				continue
 			}
 			for _, m := range meet {
-				if !slices.ContainsFunc(more, func(st policy.Statement) bool { return st.Pattern == m }) && !slices.ContainsFunc(rules, func(t foreignRule) bool { return t.pattern == m }) {
-					st := crawl(winner.allow, m)
-					st.Pos = policy.Pos{Line: winner.line, Column: 1}
+				if !slices.ContainsFunc(more, func(st policy.Statement) bool { return st.Pattern == m }) && !slices.ContainsFunc(rules, func(t Rule) bool { return t.Pattern == m }) {
+					st := crawl(winner.Allow, m)
+					st.Pos = policy.Pos{Line: winner.number, Column: 1}
 					more = append(more, st)
 				}
 			}
@@ -321,28 +324,28 @@ func (im *importer) settle(rules []foreignRule) (more []policy.Statement) {
 // purpose adds what is said to clients that name a purpose (draft-illyes-rep-purpose-00):
 // their group stands in the place of that of "*", so that the rule allows what everyone
 // may not crawl and they may.
-func (im *importer) purpose(g, star *foreignGroup) {
-	name := g.tokens[0]
-	if name == "" || strings.ContainsAny(name, " *") || !printable(name) || len(name) > maxToken {
-		im.f.note(g.line, "%q is not a purpose; what the group says to it is left out", name)
+func (im *importer) purpose(g, star *Group) {
+	name := g.Name
+	if name == "" || strings.ContainsAny(name, " *") || !printable(name) || len(name) > maxName {
+		im.f.note(g.number, "%q is not a purpose; what the group says to it is left out", name)
 		return
 	}
 	im.spec.Publish.UserAgentPurpose = policy.On
-	im.rule([]policy.Audience{{Kind: policy.ForPurpose, Name: name}}, []*foreignGroup{g}, false)
+	im.rule([]policy.Audience{{Kind: policy.ForPurpose, Name: name}}, []*Group{g}, false)
 	if star == nil {
 		return
 	}
 	var open []policy.Statement
-	for _, d := range star.decisive() {
-		if d.allow {
+	for _, d := range star.Decisive() {
+		if d.Allow {
 			continue
 		}
-		own := slices.IndexFunc(g.rules, func(r foreignRule) bool { return r.pattern.Overlaps(d.pattern) })
+		own := slices.IndexFunc(g.rules, func(r Rule) bool { return r.Pattern.Overlaps(d.Pattern) })
 		switch {
 		case own < 0:
-			open = append(open, crawl(true, d.pattern))
-		case g.rules[own].pattern != d.pattern && !g.rules[own].allow && !g.rules[own].pattern.Covers(d.pattern):
-			im.f.note(d.line, "in the policy this line also holds for clients that name the purpose %s, unless their own group covers it", name)
+			open = append(open, crawl(true, d.Pattern))
+		case g.rules[own].Pattern != d.Pattern && !g.rules[own].Allow && !g.rules[own].Pattern.Covers(d.Pattern):
+			im.f.note(d.number, "in the policy this line also holds for clients that name the purpose %s, unless their own group covers it", name)
 		}
 	}
 	if open == nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package robotsserve_test
+package robotstxt_test
 
 import (
 	"testing"
@@ -10,6 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // A group stands in the place of that of "*" with all its lines (RFC 9309 section
@@ -49,7 +50,7 @@ func TestImportOfCrawlDelays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data := []byte(c.file)
 			for range 2 { // as it is, and as the policy renders it
-				im, err := robotsserve.Import(data, robotsserve.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+				im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package robotsserve_test
+package robotstxt_test
 
 import (
 	"math/rand/v2"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/temoto/robotstxt"
+	temoto "github.com/temoto/robotstxt"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
@@ -16,6 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // rendering is a real file as it is rendered after it was imported.
@@ -35,7 +36,7 @@ func TestReadersOfImportedFiles(t *testing.T) {
 	files := renderings(t)
 	t.Run("temoto", func(t *testing.T) {
 		checkReader(t, files, func(r *rendering) ([]bool, error) {
-			read, err := robotstxt.FromString(r.body)
+			read, err := temoto.FromString(r.body)
 			if err != nil {
 				return nil, err
 			}
@@ -71,7 +72,7 @@ func renderings(t *testing.T) (files []*rendering) {
 		paths = 10
 	}
 	for name, data := range realFiles(t) {
-		im, err := robotsserve.Import(data, robotsserve.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+		im, err := robotstxt.Import(data, robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
 		if err != nil {
 			continue
 		}

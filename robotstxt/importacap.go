@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package robotsserve
+package robotstxt
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,7 +26,7 @@ func (im *importer) records(f *acap.File) {
 	for _, s := range f.Sets {
 		set := policy.ResourceSet{Name: s.Name}
 		for _, text := range s.Patterns {
-			if p, ok := foreignPattern(text); ok && !im.tooLong(0, p) {
+			if p, ok := acapPattern(text); ok && !im.tooLong(0, p) {
 				set.Patterns = append(set.Patterns, p)
 			}
 		}
@@ -105,7 +106,7 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 		switch {
 		case c == "*":
 			a = policy.Audience{}
-		case !printable(c) || len(c) > maxToken || !im.name(c):
+		case !printable(c) || len(c) > maxName || !im.name(c):
 			im.f.note(rec.Line, "%q cannot be the name of a crawler in a policy; what this record says to it is left out", c)
 			continue
 		}
@@ -135,7 +136,7 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 				to = &crawls
 			}
 			for _, text := range f.Patterns {
-				p, ok := foreignPattern(text)
+				p, ok := acapPattern(text)
 				if !ok || im.tooLong(f.Line, p) || part.Usage == policy.Crawl && im.closedToOthers(r.For, f, p) {
 					continue
 				}
@@ -183,9 +184,9 @@ func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 // open to some.
 func (im *importer) noteProhibited(f *acap.File) {
 	open := func(pattern string) bool {
-		p, ok := foreignPattern(pattern)
-		return ok && (im.f.byToken["*"] == nil || slices.ContainsFunc(im.f.groups, func(g *foreignGroup) bool {
-			return !slices.ContainsFunc(g.rules, func(r foreignRule) bool { return !r.allow && r.pattern.Covers(p) })
+		p, ok := acapPattern(pattern)
+		return ok && (im.f.Group("*") == nil || slices.ContainsFunc(im.f.Groups, func(g *Group) bool {
+			return !slices.ContainsFunc(g.rules, func(r Rule) bool { return !r.Allow && r.Pattern.Covers(p) })
 		}))
 	}
 	for i := range f.Records {
@@ -206,17 +207,17 @@ func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p 
 		return false
 	}
 	for _, a := range audience {
-		g := im.f.byToken[strings.ToLower(a.Name)]
+		g := im.f.Group(a.Name)
 		if a.Kind == policy.ForEveryone || g == nil {
-			g = im.f.byToken["*"]
+			g = im.f.Group("*")
 		}
 		if g == nil {
 			continue
 		}
 		for _, r := range g.rules {
-			opened := slices.ContainsFunc(g.rules, func(a foreignRule) bool { return a.allow && a.pattern.Covers(p) && a.size >= r.size })
-			if !r.allow && r.pattern.Overlaps(p) && r.size <= p.Len() && !opened {
-				im.f.note(f.Line, "this line opens %q to crawlers that know ACAP (section 2.9.2), and line %d closes it to all others; the policy keeps it closed", p, r.line)
+			opened := slices.ContainsFunc(g.rules, func(a Rule) bool { return a.Allow && a.Pattern.Covers(p) && a.Size >= r.Size })
+			if !r.Allow && r.Pattern.Overlaps(p) && r.Size <= p.Len() && !opened {
+				im.f.note(f.Line, "this line opens %q to crawlers that know ACAP (section 2.9.2), and line %d closes it to all others; the policy keeps it closed", p, r.number)
 				return true
 			}
 		}
@@ -246,4 +247,21 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 	case r.Statements[i].Allow == s.Allow && !slices.Equal(r.Statements[i].Qualifiers.Strings(), s.Qualifiers.Strings()):
 		im.f.note(f.Line, "another line permits the same with other qualifiers; this one is left out")
 	}
+}
+
+// acapPattern is the pattern of a path of ACAP, in normal form.
+func acapPattern(value string) (pathpattern.Pattern, bool) {
+	if value != "" && value[0] != '/' && value[0] != '*' {
+		value = "/" + value
+	}
+	var b strings.Builder
+	for i := range len(value) {
+		if c := value[i]; c <= ' ' || c == 0x7f {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	p, err := pathpattern.Parse(b.String())
+	return p, err == nil
 }

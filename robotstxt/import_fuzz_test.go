@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package robotsserve_test
+package robotstxt_test
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 func addFiles(f *testing.F) {
@@ -48,7 +49,7 @@ func FuzzImport(f *testing.F) {
 		if len(data) > 1<<12 {
 			return
 		}
-		got, err := robotsserve.Import(data, robotsserve.ImportOptions{})
+		got, err := robotstxt.Import(data, robotstxt.ImportOptions{})
 		if err != nil {
 			return
 		}
@@ -90,7 +91,7 @@ rules:
 		if len(data) > 1<<12 {
 			return
 		}
-		merged, problems, notes := robotsserve.Merge(p, "www.example.com", robotsserve.ParseOther(data), robotsserve.Options{})
+		merged, problems, notes := robotsserve.Merge(p, "www.example.com", robotstxt.Parse(data), robotsserve.Options{})
 		for _, pr := range problems {
 			if pr.Severity == policy.Error {
 				return

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package robotsserve_test
+package robotstxt_test
 
 import (
 	"encoding/binary"

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package robotstxt reads robots.txt files that somebody else wrote, mistakes
+// included: to ask which group a crawler obeys, to merge a file with a policy's
+// (see robotsserve.Merge), and to import it as a policy.
+package robotstxt
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// MaxSize is how many bytes of a file crawlers read: Google's parser stops there, and
+// RFC 9309 section 2.5 asks for as much.
+const MaxSize = 500 << 10
+
+// PurposePrefix starts the name of a group for a purpose, before its User-Agent-Purpose
+// line, where no crawler is known by that purpose. No crawler has such a name.
+const PurposePrefix = "purpose-"
+
+// File is a robots.txt as Google's parser reads it (RFC 9309 with its tolerances), except
+// for names with digits, spaces or dots, which that one cuts. It does not change and
+// may be shared.
+type File struct {
+	// Groups are those of product tokens and of "*". A token has one group.
+	Groups []*Group
+	// TooLong is set if the lines of all groups are so many that the rest was not read.
+	TooLong bool
+	// Sum is equal for files that say the same in groups.
+	Sum [sha256.Size]byte
+
+	byName   map[string]*Group // in lower case
+	purposes []*Group          // of User-Agent-Purpose lines
+	sitemaps []line
+	licenses []line
+	acap     bool           // it has ACAP records
+	page     bool           // it is a web page
+	lines    int            // of all groups
+	comments map[int]string // of lines, without "#"
+	header   string         // the comment at the start of the file
+	notes    []Note
+}
+
+// Group is what a file says to one product token, or to "*".
+type Group struct {
+	Name string
+
+	number    int // of the first User-agent line
+	rules     []Rule
+	lines     []line // of extensions
+	delay     string
+	delayLine int
+}
+
+// Rule is an Allow or Disallow line.
+type Rule struct {
+	Allow   bool
+	Pattern pathpattern.Pattern
+	// Size is the length in bytes that Google's parser compares: of the pattern as it is
+	// written, with bytes beyond ASCII encoded.
+	Size int
+
+	number int
+}
+
+// line is a line of another key.
+type line struct {
+	number     int
+	key, value string
+}
+
+// Note is something that reading a robots.txt left out or guessed.
+type Note struct {
+	Line    int // of the robots.txt, from 1; 0 for none
+	Message string
+	// Wrong is set for a line that does not do what its author can have meant.
+	Wrong bool
+}
+
+// Parse reads the first MaxSize bytes of a robots.txt: in UTF-8 or, with a byte order
+// mark, UTF-16, with lines that end in CR, LF or both.
+func Parse(data []byte) *File {
+	f := read(data, mayBeName)
+	h := sha256.New()
+	fmt.Fprintf(h, "%v", f.TooLong)
+	for _, g := range f.Groups {
+		fmt.Fprintf(h, "%q %q", g.Name, g.delay)
+		for _, r := range g.rules {
+			fmt.Fprintf(h, "%v %d %q", r.Allow, r.Size, r.Pattern.String())
+		}
+		for _, l := range g.lines {
+			fmt.Fprintf(h, "%q %q", l.key, l.value)
+		}
+	}
+	h.Sum(f.Sum[:0])
+	return f
+}
+
+// Empty reports whether the file has neither groups nor sitemaps.
+func (f *File) Empty() bool { return len(f.Groups)+len(f.sitemaps) == 0 }
+
+// Group returns the group of a product token or of "*", nil for none.
+func (f *File) Group(name string) *Group { return f.byName[strings.ToLower(name)] }
+
+// Obeyed returns the group that a crawler obeys, nil for none: its own, that of a crawler
+// that it follows, or that of "*".
+func (f *File) Obeyed(c policy.Crawler) *Group {
+	if g := f.Group(c.Token); g != nil {
+		return g
+	}
+	for _, name := range c.Follows {
+		if g := f.Group(name); g != nil {
+			return g
+		}
+	}
+	if c.IgnoresStar {
+		return nil
+	}
+	return f.Group("*")
+}
+
+// Decisive returns the rules of a group without those that another one with the same
+// pattern beats: one that is longer as written, or an Allow of the same length.
+func (g *Group) Decisive() []Rule {
+	at := map[pathpattern.Pattern]int{}
+	var rules []Rule
+	for _, r := range g.rules {
+		i, ok := at[r.Pattern]
+		switch {
+		case !ok:
+			at[r.Pattern] = len(rules)
+			rules = append(rules, r)
+		case r.Size > rules[i].Size || r.Size == rules[i].Size && r.Allow && !rules[i].Allow:
+			rules[i] = r
+		}
+	}
+	return rules
+}
+
+// maxDelay is the longest plausible crawl-delay.
+const maxDelay = 24 * time.Hour
+
+// CrawlDelay is the group's crawl-delay in seconds, 0 for none that is plausible.
+func (g *Group) CrawlDelay() float64 {
+	s, err := strconv.ParseFloat(g.delay, 64)
+	if err != nil || !(s > 0) || s > maxDelay.Seconds() {
+		return 0
+	}
+	return s
+}
+
+// sameAs reports whether two groups say the same.
+func (g *Group) sameAs(h *Group) bool {
+	sameRule := func(r, s Rule) bool { return r.Allow == s.Allow && r.Pattern == s.Pattern && r.Size == s.Size }
+	sameLine := func(l, m line) bool { return l.key == m.key && l.value == m.value }
+	return g.delay == h.delay && slices.EqualFunc(g.rules, h.rules, sameRule) && slices.EqualFunc(g.lines, h.lines, sameLine)
+}

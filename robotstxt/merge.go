@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstxt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxLine bounds the lines that are taken over into another file: Google's parser cuts a
+// line at 2083 * 8 bytes.
+const maxLine = 16 << 10
+
+// Stated says which extensions of RFC 9309 a policy uses. The longest path of such lines
+// replaces what shorter ones say, so that those of two files cannot be mixed.
+type Stated struct {
+	Preferences bool // Content-Usage or Content-Signal
+	Directives  bool // App-Directives
+}
+
+var extensionKeys = map[string]string{
+	"app-directives": "App-Directives", "content-usage": "Content-Usage", "content-signal": "Content-Signal",
+}
+
+// merged returns a line of an extension as it stands in a merged file, or why it does not.
+func (l line) merged(stated Stated) (text, why string) {
+	key := extensionKeys[l.key]
+	text = key + ": " + l.value
+	switch {
+	case key == "":
+		return "", "state it in the policy"
+	case l.key == "app-directives" && stated.Directives:
+		return "", "the policy states app-directives, and where a line of them has a longer path it would replace the policy's"
+	case l.key != "app-directives" && stated.Preferences:
+		return "", "the policy states preferences about AI or search, and where a line of them has a longer path it would replace the policy's"
+	case !printable(l.value) || len(text) > maxLine:
+		return "", "it is not text, or is longer than crawlers read"
+	}
+	return text, ""
+}
+
+// Extensions returns the lines of a group that extend RFC 9309 and that a merged file
+// takes over.
+func (g *Group) Extensions(stated Stated) (lines []string) {
+	for _, l := range g.lines {
+		if text, why := l.merged(stated); why == "" {
+			lines = append(lines, text)
+		}
+	}
+	return lines
+}
+
+// Sitemaps returns the URLs of sitemaps that a merged file takes over.
+func (f *File) Sitemaps() (urls []string) {
+	for _, l := range f.sitemaps {
+		if s := l.value; strings.Contains(s, "://") && printable(s) && len(s) <= maxLine/2 {
+			urls = append(urls, s)
+		}
+	}
+	return urls
+}
+
+// LeftOut returns notes on what a file loses where it is merged, and on what could not be
+// read of it.
+func (f *File) LeftOut(stated Stated) []Note {
+	notes := slices.Clone(f.notes)
+	add := func(line int, format string, args ...any) {
+		notes = append(notes, Note{Line: line, Message: fmt.Sprintf(format, args...)})
+	}
+	for _, g := range f.Groups {
+		for _, l := range g.lines {
+			if _, why := l.merged(stated); why != "" {
+				add(l.number, "%q is left out: %s", l.key+": "+l.value, why)
+			}
+		}
+	}
+	for _, g := range f.purposes {
+		add(g.number, "what is said to the purpose %q is left out: state it in the policy", g.Name)
+	}
+	if f.acap {
+		add(0, "ACAP records are left out: state them in the policy")
+	}
+	for _, l := range f.licenses {
+		add(l.number, "the licence %q is left out: state it in the policy", l.value)
+	}
+	slices.SortStableFunc(notes, func(a, b Note) int { return a.Line - b.Line })
+	return slices.Compact(notes) // a line of several crawlers is one
+}
+
+// printable reports whether a text can stand in a line of another file.
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\t' || r == '\u2028' || r == '\u2029'
+	})
+}

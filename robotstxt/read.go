@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstxt
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/acap"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+)
+
+const (
+	// maxLines bounds the lines of all groups. A line below many User-agent lines counts for
+	// each of them, so that a file could take a thousand times its size.
+	maxLines = 1 << 20
+	// maxName is the longest name of a crawler or of a purpose.
+	maxName = 200
+)
+
+// reader reads a file line by line.
+type reader struct {
+	file    *File
+	isName  func(name string) bool // this User-agent value is a name as it stands
+	number  int                    // of the current line
+	groups  []*Group               // that the current line belongs to
+	naming  bool                   // among User-agent lines, or after them before an Allow or Disallow
+	between bool                   // a line of another key came after these User-agent lines
+	started bool                   // a line that is not a comment was read
+	pending []string               // comments of the next line
+}
+
+// read reads what it can of any file. A name that isName accepts is not cut at the first
+// byte that a product token cannot have.
+func read(data []byte, isName func(name string) bool) *File {
+	r := reader{file: &File{byName: map[string]*Group{}, comments: map[int]string{}}, isName: isName}
+	f := r.file
+	decoded := acap.Decode(data)
+	if !bytes.Equal(decoded, data) && !bytes.HasPrefix(data, []byte("\ufeff")) {
+		f.note(1, "the file is in UTF-16, which crawlers cannot read; it is read here as if it were in UTF-8")
+	}
+	if len(decoded) > MaxSize {
+		decoded = decoded[:MaxSize]
+		f.note(1+bytes.Count(decoded, []byte("\n")), "the file is over 500 KiB; crawlers do not read what follows, and it is left out")
+	}
+	text := strings.ReplaceAll(string(decoded), "\r\n", "\n")
+	text = strings.ReplaceAll(text, "\r", "\n")
+	if f.page = strings.HasPrefix(strings.TrimLeft(text, " \t\n"), "<"); f.page {
+		f.note(1, "this is a web page, not a robots.txt")
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		r.number++
+		r.read(line)
+	}
+	f.header = strings.TrimLeft(f.header+"\n"+strings.Join(r.pending, "\n"), "\n")
+	return f
+}
+
+func (r *reader) read(text string) {
+	text, _, _ = strings.Cut(text, "\x00") // where Google's parser stops reading it
+	before, comment, commented := strings.Cut(text, "#")
+	if commented {
+		r.pending = append(r.pending, strings.TrimSpace(strings.TrimLeft(comment, "#")))
+	}
+	key, value, ok := r.split(strings.TrimSpace(before))
+	if !ok {
+		if strings.TrimSpace(text) == "" && !r.started && len(r.pending) > 0 {
+			r.file.header += strings.Join(r.pending, "\n") + "\n"
+			r.pending = nil
+		}
+		return
+	}
+	r.started = true
+	switch {
+	case strings.HasPrefix(key, "acap-"):
+		r.file.acap = true
+	case key == "sitemap":
+		r.file.sitemaps = append(r.file.sitemaps, line{r.number, key, value})
+	case key == "license" && len(r.groups) == 0:
+		r.file.licenses = append(r.file.licenses, line{r.number, key, value})
+	case key == "user-agent", key == "user-agent-purpose":
+		r.agent(key, value)
+	case len(r.groups) == 0:
+		if !r.file.page {
+			r.note("%q stands before any User-agent line, so no crawler reads it", strings.TrimSpace(before))
+		}
+	default:
+		r.line(key, value)
+	}
+}
+
+// agent reads a User-agent line, or one of a purpose.
+func (r *reader) agent(key, value string) {
+	if !r.naming {
+		r.groups, r.naming = nil, true
+	} else if r.between && len(r.groups) > 0 {
+		r.note("no Allow or Disallow stands between this line and those for %s, so that by RFC 9309 what follows is for them too; "+
+			"write \"Allow: /\" before this line if it is not", r.groups[len(r.groups)-1].Name)
+	}
+	r.between = false
+	g := r.purpose
+	if key == "user-agent" {
+		g = r.group
+	}
+	r.groups = append(r.groups, g(value))
+}
+
+// line reads a line of the current groups. One that RFC 9309 does not know does not end
+// the User-agent lines (section 2.2.4).
+func (r *reader) line(key, value string) {
+	r.between = r.naming && key != "allow" && key != "disallow"
+	r.naming = r.between
+	f := r.file
+	if f.lines += len(r.groups); f.lines > maxLines {
+		if !f.TooLong {
+			f.TooLong = true
+			r.note("so many lines are for so many crawlers that this and what follows is not read")
+		}
+		return
+	}
+	var rules []Rule
+	if key == "allow" || key == "disallow" {
+		if rules = r.rules(key == "allow", value); rules == nil {
+			return
+		}
+	}
+	r.comment()
+	for _, g := range r.groups {
+		switch {
+		case rules != nil:
+			g.rules = append(g.rules, rules...)
+		case key == "crawl-delay":
+			g.delay, g.delayLine = value, r.number
+		default:
+			g.lines = append(g.lines, line{r.number, key, value})
+		}
+	}
+}
+
+// comment makes the pending comments those of the current line.
+func (r *reader) comment() {
+	if len(r.pending) > 0 {
+		r.file.comments[r.number] = strings.Join(r.pending, "\n")
+		r.pending = nil
+	}
+}
+
+func (f *File) note(line int, format string, args ...any) {
+	f.notes = append(f.notes, Note{Line: line, Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) note(format string, args ...any) { r.file.note(r.number, format, args...) }
+
+// wrong notes a line that does not do what its author can have meant.
+func (r *reader) wrong(format string, args ...any) {
+	r.file.notes = append(r.file.notes, Note{Line: r.number, Message: fmt.Sprintf(format, args...), Wrong: true})
+}
+
+// keys are the keys that only count if they are written exactly so.
+var keys = map[string]string{
+	"crawl-delay": "crawl-delay", "crawldelay": "crawl-delay",
+	"content-signal": "content-signal", "content-usage": "content-usage",
+	"app-directives": "app-directives", "app-directive": "app-directives",
+	"license": "license", "user-agent-purpose": "user-agent-purpose",
+}
+
+// prefixes start the keys that Google's parser reads, in its order.
+var prefixes = []struct{ prefix, key string }{
+	{"user-agent", "user-agent"}, {"useragent", "user-agent"}, {"user agent", "user-agent"},
+	{"allow", "allow"},
+	{"disallow", "disallow"}, {"dissallow", "disallow"}, {"dissalow", "disallow"}, {"disalow", "disallow"},
+	{"diasllow", "disallow"}, {"disallaw", "disallow"},
+	{"sitemap", "sitemap"}, {"site-map", "sitemap"},
+}
+
+// keyOf returns the key that one in lower case stands for, "" for an unknown one.
+func keyOf(key string) string {
+	if strings.HasPrefix(key, "acap-") {
+		return key
+	}
+	if known := keys[key]; known != "" {
+		return known
+	}
+	for _, p := range prefixes {
+		if strings.HasPrefix(key, p.prefix) {
+			return p.key
+		}
+	}
+	return ""
+}
+
+// split cuts a line without its comment into key and value.
+func (r *reader) split(text string) (key, value string, ok bool) {
+	if text == "" {
+		return "", "", false
+	}
+	key, value, colon := strings.Cut(text, ":")
+	ok = colon
+	if !ok {
+		// Google's parser takes white space for a colon.
+		if words := strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == '\t' }); len(words) == 2 {
+			key, value, ok = words[0], words[1], true
+		}
+	}
+	key = strings.ToLower(strings.TrimSpace(key))
+	known := keyOf(key)
+	if !ok || known == "" {
+		if !r.file.page {
+			r.note("%s", unknownKey(key, text))
+		}
+		return "", "", false
+	}
+	if strings.HasPrefix(known, "acap-") {
+		return known, value, true
+	}
+	if value = strings.TrimSpace(value); known != key || !colon {
+		r.note("%q is read as %q, as Google's parser does", text, known+": "+value)
+	}
+	return known, value, true
+}
+
+// unknownKey says why a line is left out, and what to write instead where that is known.
+func unknownKey(key, line string) string {
+	switch key {
+	case "noindex":
+		return fmt.Sprintf("%q is left out: search engines no longer read Noindex in robots.txt; to keep pages out of their results, "+
+			"disallow index in the policy file, and let crawlers fetch the pages", line)
+	case "clean-param":
+		return fmt.Sprintf("%q is left out: only Yandex reads Clean-param, and a policy file has no key for it; "+
+			"canonical links in the pages tell every search engine", line)
+	case "host":
+		return fmt.Sprintf("%q is left out: crawlers no longer read Host; redirect the site's other names to this one", line)
+	}
+	return fmt.Sprintf("%q is left out: no crawler is known to read such lines", line)
+}
+
+// group returns the group of a User-agent line. A version in it says nothing.
+func (r *reader) group(value string) *Group {
+	name := r.name(value)
+	if name == "" || !printable(name) || len(name) > maxName {
+		r.note("%q names no crawler; what it says is left out", value)
+		return &Group{Name: value} // not in the file, it takes the lines that follow
+	}
+	if before, _, _ := strings.Cut(value, "/"); name != strings.Join(strings.Fields(before), " ") {
+		r.note("the name %q is read as %q, as Google's parser does", value, name)
+	}
+	g := r.file.Group(name)
+	if g == nil {
+		g = &Group{Name: name, number: r.number}
+		r.file.byName[strings.ToLower(name)] = g
+		r.file.Groups = append(r.file.Groups, g)
+		r.comment()
+	}
+	return g
+}
+
+// purpose returns the group of a purpose (draft-illyes-rep-purpose-00).
+func (r *reader) purpose(value string) *Group {
+	for _, g := range r.file.purposes {
+		if strings.EqualFold(g.Name, value) {
+			return g
+		}
+	}
+	g := &Group{Name: value, number: r.number}
+	r.file.purposes = append(r.file.purposes, g)
+	r.comment()
+	return g
+}
+
+const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+
+// name is the product token of a User-agent line: "*", also with words after it; a name
+// that isName accepts; or what comes before the first byte that no token has. Google's
+// parser also cuts it at a digit, which names have.
+func (r *reader) name(value string) string {
+	if first, _, _ := strings.Cut(value, " "); first == "*" || strings.HasPrefix(value, "*\t") {
+		return "*"
+	}
+	name, _, _ := strings.Cut(value, "/")
+	if name = strings.Join(strings.Fields(name), " "); name != "" && r.isName(name) {
+		return name
+	}
+	return strings.TrimRight(name[:len(name)-len(strings.TrimLeft(name, nameBytes))], " ")
+}
+
+// mayBeName reports whether a text can be a name that no catalogue has: one or a few words.
+func mayBeName(s string) bool {
+	return strings.Trim(s, nameBytes+". !") == "" && strings.Trim(s, "-_. !") != ""
+}
+
+// rules returns what an Allow or Disallow line says, nil for nothing.
+func (r *reader) rules(allow bool, value string) []Rule {
+	switch {
+	case value == "":
+		return nil
+	case strings.HasPrefix(value, "http://"), strings.HasPrefix(value, "https://"):
+		r.wrong("%q is a URL where a path such as /x/ must stand: Google's parser matches no address with it, "+
+			"other crawlers may take it for the whole site; it is left out", value)
+		return nil
+	case strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c == 0x7f }):
+		r.wrong("%q has a space, which no address has, so that crawlers match nothing with it; "+
+			"it is left out: write each path on a line of its own, and a space as %%20", value)
+		return nil
+	case value[0] != '/' && value[0] != '*':
+		r.wrong("%q does not start with /, so crawlers match nothing with it; "+
+			"it is left out: write %s in the policy if you meant the %s", value, rooted(value), fileOrFolder(value))
+		return nil
+	}
+	p, err := pathpattern.Parse(value)
+	if err != nil {
+		r.wrong("%q is not a path (%v); it is left out", value, err)
+		return nil
+	}
+	rules := []Rule{{allow, p, writtenSize(value), r.number}}
+	// Google's parser takes an Allow of an index page for one of its directory.
+	if i := strings.LastIndexByte(value, '/'); allow && i >= 0 && strings.HasPrefix(value[i:], "/index.htm") {
+		dir := value[:i+1] + "$"
+		if p, err := pathpattern.Parse(dir); err == nil {
+			rules = append(rules, Rule{true, p, writtenSize(dir), r.number})
+		}
+	}
+	return rules
+}
+
+// rooted is the path that a value without a first slash is likely to mean.
+func rooted(value string) string {
+	if fileOrFolder(value) == "folder" && !strings.HasSuffix(value, "/") {
+		value += "/"
+	}
+	return "/" + value
+}
+
+func fileOrFolder(value string) string {
+	if strings.ContainsAny(value[strings.LastIndexByte(strings.TrimSuffix(value, "/"), '/')+1:], ".*$?") {
+		return "file"
+	}
+	return "folder"
+}
+
+// writtenSize is the length by which Google's parser compares a pattern: as it is
+// written, with bytes beyond ASCII encoded.
+func writtenSize(value string) int {
+	n := len(value)
+	for i := range len(value) {
+		if value[i] >= 0x80 {
+			n += len("%XX") - 1
+		}
+	}
+	return n
+}
