@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package console adds to a build of Caddy the store of what crawlers do. It is a
-// package of its own because it links SQLite, which a plain plugin does not need.
 package console
 
 import (
@@ -20,15 +18,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
-	"github.com/robotspolicy/caddy-robots-policy/internal/cli"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-func init() {
-	caddy.RegisterModule(new(Activity))
-	cli.RegisterStore(func(ctx context.Context, dir string) (cli.Store, error) { return store.OpenReader(ctx, dir) })
-}
+func init() { caddy.RegisterModule(new(Activity)) }
 
 // Activity stores totals of what crawlers do in an SQLite database: by hour and day,
 // host, crawler, identity, path, decision and rule, without client addresses.

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package console adds to a build of Caddy the store of what crawlers do, the pages that
+// show it, and the subcommands that open the store. It is a package of its own because it
+// links SQLite, which a plain plugin does not need.
 package console
 
 import (
@@ -10,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap"
 
+	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd" // subcommands
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 )
 

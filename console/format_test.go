@@ -12,6 +12,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd"
 )
 
 // Names that strangers choose stay text, wherever they can be broken.
@@ -33,7 +34,7 @@ func TestBreakableNamesAreEscaped(t *testing.T) {
 // A crawler that has not read the newest robots.txt of two hosts is one crawler.
 func TestPublishedCountsCrawlers(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := fillDemo(t.Context(), filepath.Join(dir, "activity"), demoOptions{Name: "storage:robots/site.yaml", Text: testPolicy, Hosts: []string{"www.example.com", "news.example.com"}, Days: 30, Seed: 1, Share: 0.02, Now: time.Now()}); err != nil {
+	if _, err := (storecmd.Demo{Name: "storage:robots/site.yaml", Text: testPolicy, Hosts: []string{"www.example.com", "news.example.com"}, Days: 30, Seed: 1, Share: 0.02, Now: time.Now()}).Fill(t.Context(), filepath.Join(dir, "activity")); err != nil {
 		t.Fatal(err)
 	}
 	readsOldRobots(t, filepath.Join(dir, "activity"), "MojeekBot", "www.example.com", "news.example.com")

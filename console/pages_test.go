@@ -21,6 +21,7 @@ import (
 
 	_ "github.com/robotspolicy/caddy-robots-policy"
 	"github.com/robotspolicy/caddy-robots-policy/internal/behaviour"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -52,7 +53,7 @@ expect:
 func startCaddy(t *testing.T, policy string) *server {
 	t.Helper()
 	dir := t.TempDir()
-	if _, err := fillDemo(t.Context(), filepath.Join(dir, "activity"), demoOptions{Name: "storage:robots/site.yaml", Text: policy, Hosts: []string{"www.example.com", "news.example.com"}, Days: 7, Seed: 1, Share: 0.1, Now: time.Now()}); err != nil {
+	if _, err := (storecmd.Demo{Name: "storage:robots/site.yaml", Text: policy, Hosts: []string{"www.example.com", "news.example.com"}, Days: 7, Seed: 1, Share: 0.1, Now: time.Now()}).Fill(t.Context(), filepath.Join(dir, "activity")); err != nil {
 		t.Fatal(err)
 	}
 	return startCaddyWith(t, policy, dir)

@@ -3,6 +3,8 @@
 package console
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -115,3 +117,6 @@ func TestClosedAndWouldAreCountedApart(t *testing.T) {
 		t.Error("an empty column is shown")
 	}
 }
+
+// sumOf is the SHA-256 of a text in hexadecimal digits.
+func sumOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }

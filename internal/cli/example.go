@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// The addresses of Caddyfile.example.
-const (
-	exampleAddress = "http://localhost:8080"
-	consoleAddress = "http://localhost:2020/"
-)
+// ConsoleAddress is where the console is unless the configuration says otherwise.
+const ConsoleAddress = "http://localhost:2020/"
+
+// exampleAddress is that of the site in Caddyfile.example.
+const exampleAddress = "http://localhost:8080"
 
 // AnnounceExample says on the standard error what can be done with the example, if the
 // command line args starts it: Caddy's own log does not.
@@ -56,7 +56,7 @@ The example newspaper is at %[1]s. Try in another terminal:
 
 The console is at %[2]s
 
-`, address, consoleAddress)
+`, address, ConsoleAddress)
 		return
 	}
 }

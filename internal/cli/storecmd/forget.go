@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package console
+package storecmd
 
 import (
 	"context"
@@ -13,8 +13,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli"
 )
-
-func init() { cli.Register(forgetCommand) }
 
 // forgetCommand deletes rows of an activity store.
 func forgetCommand() *cobra.Command {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package console
+package storecmd
 
 import (
 	"bytes"

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package console
+package storecmd
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/internal/behaviour"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 // demoClient is who visits in the demo. The numbers are invented.
@@ -54,17 +57,17 @@ var demoClients = []demoClient{
 	{name: "UptimeRobot", kind: "monitoring", identity: activity.Claimed, daily: 288, only: "/"},
 }
 
-// demoPath is a page of the site of the demo.
-type demoPath struct{ path string }
-
 // demoPaths are the pages of a newspaper, the most requested first, with some below each
 // path that the policy names.
-func demoPaths(rnd *rand.Rand, p *policy.Policy, pages int) []demoPath {
-	all := []demoPath{{"/"}, {"/news/"}, {"/sport/"}, {"/sitemap.xml"}, {"/feed.xml"}}
+func demoPaths(rnd *rand.Rand, p *policy.Policy, pages int) []string {
+	all := []string{"/", "/news/", "/sport/", "/sitemap.xml", "/feed.xml"}
 	topics := []string{"news", "news", "news", "sport", "culture", "opinion", "archive"}
-	words := []string{"council", "bridge", "harbour", "election", "weather", "market", "school", "museum", "tram", "festival", "budget", "river", "concert", "mayor", "strike"}
+	words := []string{
+		"council", "bridge", "harbour", "election", "weather", "market", "school", "museum", "tram", "festival", "budget", "river", "concert", "mayor", "strike",
+	}
 	for i := range pages {
-		all = append(all, demoPath{fmt.Sprintf("/%s/%s-%s-%d.html", topics[rnd.IntN(len(topics))], words[rnd.IntN(len(words))], words[rnd.IntN(len(words))], 1000+i)})
+		page := fmt.Sprintf("/%s/%s-%s-%d.html", topics[rnd.IntN(len(topics))], words[rnd.IntN(len(words))], words[rnd.IntN(len(words))], 1000+i)
+		all = append(all, page)
 	}
 	seen := map[string]bool{}
 	spec := p.Spec()
@@ -80,16 +83,97 @@ func demoPaths(rnd *rand.Rand, p *policy.Policy, pages int) []demoPath {
 				if strings.HasSuffix(path, "/") {
 					page = fmt.Sprintf("%s%s-%d.html", path, words[rnd.IntN(len(words))], n+1)
 				}
-				at := 5 + rnd.IntN(len(all)-5)
-				all = append(all[:at], append([]demoPath{{page}}, all[at:]...)...)
+				all = slices.Insert(all, 5+rnd.IntN(len(all)-5), page)
 			}
 		}
 	}
 	return all
 }
 
-// sumOf is the SHA-256 of a text in hexadecimal digits.
-func sumOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+// hour makes up the visits of an hour.
+func (d *demo) hour(start time.Time) {
+	// Crawlers come more by day, less at weekends, and a little more every week.
+	shape := 1 + 0.35*math.Sin(float64(start.Hour()-8)*math.Pi/12)
+	if w := start.Weekday(); w == time.Saturday || w == time.Sunday {
+		shape *= 0.82
+	}
+	shape *= 1 + 0.004*float64(d.Days)*start.Sub(d.Now).Hours()/24/float64(d.Days)
+	for i := range d.clients {
+		c := &d.clients[i]
+		left := d.Now.Sub(start)
+		if c.stops > 0 && left < c.stops {
+			continue
+		}
+		for h, host := range d.Hosts {
+			mean := c.daily * cmp.Or(d.Share, 1) / 24 * shape * (0.8 + 0.4*d.rnd.Float64()) / math.Pow(4, float64(h))
+			n := int(mean)
+			if d.rnd.Float64() < mean-float64(n) {
+				n++
+			}
+			for range n {
+				at := start.Add(time.Duration(d.rnd.Float64() * float64(time.Hour)))
+				if at.Before(d.Now) {
+					d.visit(c, host, at)
+				}
+			}
+		}
+	}
+}
+
+// visit makes up one visit.
+func (d *demo) visit(c *demoClient, host string, at time.Time) {
+	v := d.inForce(at)
+	visit := activity.Visit{
+		Time: at, Host: host, Crawler: c.name, Kind: c.kind, Identity: c.identity, Decision: activity.Allowed, Policy: v.id, Status: 200,
+	}
+	key := c.name + " " + host
+	if c.reads > 0 && c.identity != activity.Impostor && at.Sub(d.read[key].at) > c.reads {
+		d.read[key] = reading{at, v}
+		robots := visit
+		robots.Path, robots.RobotsTxt = "/robots.txt", true
+		robots.Robots, robots.Bytes = robotsserve.Version(v.robots[host].ETag), int64(len(v.robots[host].Body))
+		d.record(robots)
+	}
+	visit.Path, visit.Bytes = d.path(c), d.size()
+	if id := v.site.Policy.Crawler(c.name); id != 0 && c.kind != activity.KindUnknown {
+		q := policy.Query{Crawler: id, Host: host, Path: visit.Path, Now: at, Identity: policyIdentity[c.identity]}
+		e := v.site.Edge(q)
+		visit.Decision, visit.Rule = replay.Decision(e), v.site.RuleName(e.Decision.Rule)
+		if e.Impostor {
+			visit.Rule = "enforcement.impostors"
+		}
+		if known := d.read[key].version; known != nil {
+			visit.Robots = robotsserve.Version(known.robots[host].ETag)
+			if known.site.Edge(q).Refused() {
+				if d.rnd.Float64() < c.obeys {
+					return // it had read that it may not
+				}
+				visit.Violation = c.identity != activity.Impostor
+			}
+		}
+	}
+	if visit.Decision == activity.Refused {
+		visit.Status, visit.Bytes = 403, 380
+	}
+	d.record(visit)
+}
+
+var policyIdentity = map[activity.Identity]policy.Identity{activity.Verified: policy.Verified, activity.Impostor: policy.Impostor}
+
+func (d *demo) record(v activity.Visit) {
+	d.store.Record(v)
+	d.visits++
+}
+
+// size is that of a page: most are of some 40 kB.
+func (d *demo) size() int64 { return int64(math.Exp(10.3 + 0.6*d.rnd.NormFloat64())) }
+
+// path is one that a client asks for: few pages get most requests.
+func (d *demo) path(c *demoClient) string {
+	for {
+		path := d.paths[int(math.Pow(d.rnd.Float64(), 2.2)*float64(len(d.paths)))]
+		if c.only == "" || strings.HasPrefix(path, c.only) || d.rnd.Float64() < 0.03 {
+			return path
+		}
+	}
 }

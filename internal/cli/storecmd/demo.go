@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storecmd
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+func demoCommand() *cobra.Command {
+	o := Demo{Hosts: []string{"localhost"}, Days: 30, Seed: 1}
+	var file string
+	cmd := cli.Command("demo [DIR]", "Fills an empty activity store with a made-up month, to look at the console",
+		func(cmd *cobra.Command, args []string) (int, error) {
+			dir := "caddy-data/activity"
+			switch len(args) {
+			case 0:
+			case 1:
+				dir = args[0]
+			default:
+				return cli.ExitUsage, errors.New("too many arguments: the command takes one directory, that of the option activity")
+			}
+			if _, err := os.Stat(filepath.Join(dir, "activity.db")); err == nil {
+				return cli.ExitUsage, fmt.Errorf("%s holds a store already: name another directory, or move it away", dir)
+			}
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return cli.ExitUsage, fmt.Errorf("reading the policy failed: %w; name one with --policy", err)
+			}
+			if o.Name == "" {
+				if o.Name, err = filepath.Abs(file); err != nil {
+					return cli.ExitUsage, err
+				}
+			}
+			o.Text, o.Now = string(data), time.Now()
+			n, err := o.Fill(cmd.Context(), dir)
+			if err != nil {
+				return cli.ExitUsage, err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s now holds %s made-up visits of %d days.\n"+
+				"To look at them, run Caddy with this in its global options, and open %s\n\n\trobots_policy {\n\t\tactivity %s\n\t\tconsole\n\t}\n",
+				dir, english.Number(n), o.Days, cli.ConsoleAddress, dir)
+			return caddy.ExitCodeSuccess, err
+		})
+	cmd.Flags().StringVar(&file, "policy", "examples/site-policy.yaml", "the policy that decides about the visits")
+	cmd.Flags().StringVar(&o.Name, "source", "", "what the configuration calls the policy, such as storage:KEY (default: the file)")
+	cmd.Flags().Float64Var(&o.Share, "share", 1, "how many visits, as a share of the usual")
+	cmd.Flags().IntVar(&o.Pages, "pages", 400, "how many articles the site has")
+	cmd.Flags().StringSliceVar(&o.Hosts, "host", o.Hosts, "the hosts that are visited, the busiest first")
+	cmd.Flags().IntVar(&o.Days, "days", o.Days, "how many days")
+	cmd.Flags().Uint64Var(&o.Seed, "seed", o.Seed, "another number makes other visits")
+	return cmd
+}
+
+// Demo says what to make up.
+type Demo struct {
+	Name  string // of the policy's source
+	Text  string // of the policy
+	Hosts []string
+	Days  int
+	Seed  uint64
+	Now   time.Time
+	Pages int     // articles; at least 400
+	Share float64 // of the usual number of visits; 0: all
+}
+
+// demo makes up visits.
+type demo struct {
+	Demo
+	rnd      *rand.Rand
+	versions []demoVersion // oldest first
+	store    *store.Store
+	clients  []demoClient
+	paths    []string
+	read     map[string]reading // what a crawler read last, by crawler and host
+	visits   int64
+}
+
+// demoVersion is a version of the policy that was in force for a part of the time.
+type demoVersion struct {
+	site   *site.Site
+	text   string
+	id     string
+	from   time.Time
+	robots map[string]*robotsserve.File // by host
+}
+
+// reading is that a crawler read the robots.txt of a version.
+type reading struct {
+	at      time.Time
+	version *demoVersion
+}
+
+// Fill writes made-up visits to a store that does not exist yet, and returns how many.
+func (o Demo) Fill(ctx context.Context, dir string) (int64, error) {
+	d := &demo{Demo: o, rnd: rand.New(rand.NewPCG(o.Seed, 0)), read: map[string]reading{}}
+	if err := d.makeVersions(); err != nil {
+		return 0, err
+	}
+	for _, c := range demoClients {
+		if row, ok := d.versions[0].site.File.Catalogue.Lookup(c.name); ok {
+			c.kind = string(row.Kind)
+		}
+		d.clients = append(d.clients, c)
+	}
+	d.paths = demoPaths(d.rnd, d.versions[len(d.versions)-1].site.Policy, max(o.Pages, 400))
+	s, err := store.Open(ctx, dir, store.Options{Queue: 1 << 22, RowsPerHour: 1 << 24})
+	if err != nil {
+		return 0, err
+	}
+	d.store = s
+	err = d.publish(ctx)
+	start := o.Now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 1-o.Days)
+	for at := start; err == nil && at.Before(o.Now); at = at.Add(time.Hour) {
+		d.hour(at)
+		err = ctx.Err()
+	}
+	err = errors.Join(err, s.Close())
+	if n := s.Dropped(); err == nil && n > 0 {
+		err = fmt.Errorf("%d visits were not written", n)
+	}
+	return d.visits, err
+}
+
+// makeVersions makes the older versions of the policy by leaving out its last rules.
+func (d *demo) makeVersions() error {
+	live, ds := site.Load(d.Name, []byte(d.Text), robotsserve.ServeOptions{})
+	if live == nil {
+		return ds
+	}
+	rules := live.Policy.Spec().Rules
+	days := time.Duration(d.Days) * 24 * time.Hour
+	for i, part := range []float64{2, 0.45, 0.27} {
+		text := d.Text
+		if cut := 2 - i; cut > 0 && len(rules) > cut {
+			text = withoutRules(text, rules[len(rules)-cut:])
+		}
+		s, _ := site.LoadWith(d.Name, []byte(text), robotsserve.ServeOptions{}, policyfile.Options{Accepted: true})
+		if s == nil {
+			continue
+		}
+		v := demoVersion{
+			site: s, text: text, id: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:12],
+			from:   d.Now.Add(-time.Duration(float64(days) * part)).Truncate(time.Minute),
+			robots: map[string]*robotsserve.File{},
+		}
+		for _, host := range d.Hosts {
+			v.robots[host], _ = robotsserve.Render(s.Policy, host, robotsserve.Options{})
+		}
+		d.versions = append(d.versions, v)
+	}
+	return nil
+}
+
+// withoutRules is a policy file without its last rules and the comments above them.
+func withoutRules(text string, rules []policy.Rule) string {
+	all := strings.SplitAfter(text, "\n")
+	first := rules[0].Pos.Line - 1
+	for first > 0 && strings.HasPrefix(strings.TrimSpace(all[first-1]), "#") {
+		first--
+	}
+	end := rules[len(rules)-1].Pos.Line
+	for end < len(all) && (all[end] == "" || strings.Contains(" #-\r\n", all[end][:1])) {
+		end++ // up to the next key at the top level
+	}
+	return strings.Join(slices.Delete(all, first, end), "")
+}
+
+func (d *demo) publish(ctx context.Context) error {
+	for i := range d.versions {
+		v := &d.versions[i]
+		texts := []store.Version{{Kind: store.PolicyVersion, Version: v.id, First: v.from, Text: v.text}}
+		for host, f := range v.robots {
+			texts = append(texts, store.Version{
+				Kind: store.RobotsVersion, Version: robotsserve.Version(f.ETag), Host: host, First: v.from.Add(time.Second), Text: string(f.Body),
+			})
+		}
+		for _, t := range texts {
+			t.Name = v.site.File.Name
+			if err := d.store.Publish(ctx, t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inForce is the version of the policy at a time.
+func (d *demo) inForce(at time.Time) *demoVersion {
+	v := &d.versions[0]
+	for i := range d.versions {
+		if !d.versions[i].from.After(at) {
+			v = &d.versions[i]
+		}
+	}
+	return v
+}
