@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-func readFor(p *parser, _, n *yaml.Node, r *ruleReader) {
+func readFor(p *parser, n *yaml.Node, r *ruleReader) {
 	if n.Kind == yaml.SequenceNode {
 		r.rule.For = make([]policy.Audience, 0, len(n.Content))
 		r.source.Audiences = make([]policy.Pos, 0, len(n.Content))

@@ -22,16 +22,16 @@ type directive struct {
 }
 
 var (
-	pathsField = field[*directive]{"paths", "a path, the name of a set, or a list of them; without it all paths", false, oneOrMore(pathShape),
-		func(p *parser, _, n *yaml.Node, d *directive) { d.paths = p.resources(n, "paths") }}
-	tagFields = fields[*directive]{pathsField, textField("rules", "rules as search engines document them, such as max-image-preview:large, notranslate")}
-	appFields = fields[*directive]{pathsField, textField("directives", "application names with directives, such as examplesearch;widgets=?0")}
+	pathsKey = key("paths", "a path, the name of a set, or a list of them; without it all paths", oneOrMore(pathShape),
+		func(p *parser, n *yaml.Node, d *directive) { d.paths = p.resources(n, "paths") }, nil)
+	tagFields = fields[*directive]{pathsKey, directivesKey("rules", "rules as search engines document them, such as max-image-preview:large, notranslate")}
+	appFields = fields[*directive]{pathsKey, directivesKey("directives", "application names with directives, such as examplesearch;widgets=?0")}
 )
 
-func textField(name, about string) field[*directive] {
-	return field[*directive]{name, about, true, oneOrMore(textShape(about, "")), func(p *parser, _, n *yaml.Node, d *directive) {
+func directivesKey(name, about string) field[*directive] {
+	return key(name, about, oneOrMore(textShape(about, "")), func(p *parser, n *yaml.Node, d *directive) {
 		p.texts(n, name, func(n *yaml.Node, _ string) { d.texts = append(d.texts, n) })
-	}}
+	}, nil).must()
 }
 
 // eachDirective calls visit for every text under key with every pattern that it
@@ -64,23 +64,11 @@ func (p *parser) eachDirective(n *yaml.Node, key string, fs fields[*directive], 
 	})
 }
 
-// fits counts what sets multiply to.
-func (p *parser) fits(n *yaml.Node, count int) bool {
-	if p.statements += count; p.statements <= maxStatements {
-		return true
-	}
-	if !p.full {
-		p.report(posOf(n), "too-many-rules", "", "with all sets and usages written out, the rules have more than %d paths; use wildcards", maxStatements)
-	}
-	p.full = true
-	return false
-}
-
 // aiWord are words that some sites write to ask not to train AI, which no search
 // engine documents.
 var aiWord = regexp.MustCompile(`(?i)\b(?:noai|noimageai|noml)\b`)
 
-func readRobotsTag(p *parser, _, n *yaml.Node, r *ruleReader) {
+func readRobotsTag(p *parser, n *yaml.Node, r *ruleReader) {
 	r.parts++
 	p.eachDirective(n, "robots-tag", tagFields, func(n *yaml.Node, patterns []pathpattern.Pattern) {
 		if word := aiWord.FindString(n.Value); word != "" {
@@ -94,7 +82,7 @@ func readRobotsTag(p *parser, _, n *yaml.Node, r *ruleReader) {
 		}
 		p.hasUsage(n, set)
 		rules := engineRules(set)
-		if !p.fits(n, len(patterns)*len(rules)) {
+		if !p.fits(posOf(n), len(patterns)*len(rules)) {
 			return
 		}
 		for _, pattern := range patterns {
@@ -141,12 +129,12 @@ func (p *parser) hasUsage(n *yaml.Node, set robotsrule.Set) {
 	}
 }
 
-func readAppDirectives(p *parser, _, n *yaml.Node, r *ruleReader) {
+func readAppDirectives(p *parser, n *yaml.Node, r *ruleReader) {
 	r.parts++
 	seen := map[string]policy.Pos{}
 	p.eachDirective(n, "app-directives", appFields, func(n *yaml.Node, patterns []pathpattern.Pattern) {
 		items, ok := p.appItems(n)
-		if !ok || !p.fits(n, len(patterns)*len(items)) {
+		if !ok || !p.fits(posOf(n), len(patterns)*len(items)) {
 			return
 		}
 		for _, pattern := range patterns {

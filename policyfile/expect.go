@@ -22,7 +22,7 @@ var expectForm = regexp.MustCompile(`^(?:(?i:(verified|claimed)) +)?(.+?) +may( 
 const expectExample = "such as: Googlebot may crawl /news/"
 
 // readExpect reads the tests of the policy.
-func readExpect(p *parser, _, n *yaml.Node, _ struct{}) {
+func readExpect(p *parser, n *yaml.Node, _ *policy.Spec) {
 	p.texts(n, "a test", func(n *yaml.Node, text string) {
 		if len(p.spec.Expect) == maxExpectations {
 			if !p.full {
@@ -35,6 +35,10 @@ func readExpect(p *parser, _, n *yaml.Node, _ struct{}) {
 			p.spec.Expect = append(p.spec.Expect, e)
 		}
 	})
+}
+
+func printExpect(w *printer, spec *policy.Spec) {
+	w.under("expect", func() { w.items(texts(spec.Expect)) })
 }
 
 func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, ok bool) {

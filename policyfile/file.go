@@ -18,23 +18,27 @@ const formatVersion = "1"
 
 // fileFields are the keys of the file, in the order in which they are read: names
 // before the rules that use them.
-var fileFields = fields[struct{}]{
-	{"version", "the version of this format, which is 1", true, shape{"const": 1}, readVersion},
-	{"sitemaps", "the sitemaps of the site: an address or a list of addresses; one that starts with / is completed with the host", false,
-		oneOrMore(textShape("an address, such as /sitemap.xml or https://www.example.com/sitemap.xml", `^(/|https?://)`)), readSitemaps},
-	{"resources", "names for sets of paths; rules use a name wherever a path may stand", false,
-		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets},
-	{"usages", "names for usages with qualifiers, and for several usages together; only allow may use them", false, usagesShape, readUsages},
-	{"crawlers", "crawlers that the built-in catalogue does not know, or knows differently, by product token", false,
-		namedShape("the crawler", tokenShape, rowShape()), readCrawlers},
-	{"rules", "who may do what with which paths", false,
-		shape{"type": "array", "items": mapShape(ruleFields), "minItems": 1}, readRules},
-	{"enforcement", "what the server does about a request that the rules disallow: off, log or block, or a map with the details", false,
-		shape{"anyOf": []any{modeShape, mapShape(enforcementFields)}}, readEnforcement},
-	{"publish", "which optional records and registers of rights are published", false, mapShape(publishFields), readPublish},
-	{"rights", "whose the content is, and on which terms it can be licensed; for TDMRep and RSL", false, mapShape(rightsFields), readRights},
-	{"expect", "tests of the policy, which does not load if one fails: AGENT may USAGE PATH, or AGENT may not USAGE PATH", false,
-		oneOrMore(textShape("a test, such as: Googlebot may crawl /news/", ` may `)), readExpect},
+var fileFields = fields[*policy.Spec]{
+	key("version", "the version of this format, which is 1", shape{"const": 1}, readVersion, nil).must(),
+	key("sitemaps", "the sitemaps of the site: an address or a list of addresses; one that starts with / is completed with the host",
+		oneOrMore(textShape("an address, such as /sitemap.xml or https://www.example.com/sitemap.xml", `^(/|https?://)`)),
+		readSitemaps, func(w *printer, spec *policy.Spec) { w.texts("sitemaps", spec.Sitemaps) }),
+	key("resources", "names for sets of paths; rules use a name wherever a path may stand",
+		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets, printSets),
+	key("usages", "names for usages with qualifiers, and for several usages together; only allow may use them",
+		usagesShape, readUsages, printUsages),
+	key("crawlers", "crawlers that the built-in catalogue does not know, or knows differently, by product token",
+		namedShape("the crawler", tokenShape, rowShape()), readCrawlers, printCrawlers),
+	key("rules", "who may do what with which paths",
+		shape{"type": "array", "items": mapShape(ruleFields), "minItems": 1}, readRules, printRules),
+	key("enforcement", "what the server does about a request that the rules disallow: off, log or block, or a map with the details",
+		shape{"anyOf": []any{modeShape, mapShape(enforcementFields)}}, readEnforcement, printEnforcement),
+	subMap("publish", "which optional records and registers of rights are published", publishFields,
+		func(spec *policy.Spec) *policy.Publish { return &spec.Publish }),
+	subMap("rights", "whose the content is, and on which terms it can be licensed; for TDMRep and RSL", rightsFields,
+		func(spec *policy.Spec) *policy.Rights { return &spec.Rights }),
+	key("expect", "tests of the policy, which does not load if one fails: AGENT may USAGE PATH, or AGENT may not USAGE PATH",
+		oneOrMore(textShape("a test, such as: Googlebot may crawl /news/", ` may `)), readExpect, printExpect),
 }
 
 // read reads the whole file.
@@ -42,7 +46,7 @@ func (p *parser) read(root *yaml.Node) {
 	p.catalogue = p.base
 	p.spec.Publish = defaultPublish
 	p.spec.Enforcement = policy.Enforcement{Mode: policy.ModeOff, Status: defaultStatus, Impostors: policy.ModeOff}
-	readMap(p, root, theFile, fileFields, struct{}{})
+	readMap(p, root, theFile, fileFields, p.spec)
 	p.misspelled()
 	p.browsers()
 	p.checkRights()
@@ -117,16 +121,16 @@ func convertOne(c *crawlers.Crawler) policy.Crawler {
 	}
 }
 
-func readVersion(p *parser, _, n *yaml.Node, _ struct{}) {
+func readVersion(p *parser, n *yaml.Node, _ *policy.Spec) {
 	if text, ok := p.text(n, "version"); ok && text != formatVersion {
 		p.report(posOf(n), "unknown-version", formatVersion, "invalid version %s: this program reads version %s", quote(text), formatVersion)
 	}
 }
 
-func readSitemaps(p *parser, _, n *yaml.Node, _ struct{}) {
+func readSitemaps(p *parser, n *yaml.Node, spec *policy.Spec) {
 	p.texts(n, "sitemaps", func(n *yaml.Node, text string) {
 		if p.address(n, "a sitemap", text, true) {
-			p.spec.Sitemaps = append(p.spec.Sitemaps, text)
+			spec.Sitemaps = append(spec.Sitemaps, text)
 		}
 	})
 }

@@ -126,10 +126,18 @@ func valueOf(within, key *yaml.Node) *yaml.Node {
 
 // unless is a suggestion for a map that does not have the suggested key yet.
 func unless(within *yaml.Node, key, suggestion string) string {
-	for i := 0; i+1 < len(within.Content); i += 2 {
-		if within.Content[i].Value == key {
-			return ""
-		}
+	if child(within, key) != nil {
+		return ""
 	}
 	return suggestion
+}
+
+// child is the value of a key with a name in a map, or nil.
+func child(within *yaml.Node, name string) *yaml.Node {
+	for i := 0; i+1 < len(within.Content); i += 2 {
+		if within.Content[i].Value == name {
+			return within.Content[i+1]
+		}
+	}
+	return nil
 }

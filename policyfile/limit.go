@@ -24,14 +24,15 @@ var limitUnits = map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h':
 var (
 	rateShape   = textShape("requests in each second (s), minute (m), hour (h) or day (d), such as 60/m", limitPattern)
 	limitFields = fields[*policy.Limit]{
-		{"rate", "how many requests in each second, minute, hour or day, such as 60/m", true, rateShape, func(p *parser, _, n *yaml.Node, l *policy.Limit) { readRate(p, n, l) }},
-		{"burst", "how many of them at once, after a pause; the default is the number in rate", false, shape{"type": "integer", "minimum": 1, "maximum": maxBurst}, readBurst},
+		key("rate", "how many requests in each second, minute, hour or day, such as 60/m", rateShape, readRate, nil).must(),
+		key("burst", "how many of them at once, after a pause; the default is the number in rate",
+			shape{"type": "integer", "minimum": 1, "maximum": maxBurst}, readBurst, nil),
 	}
 	limitShape = shape{"anyOf": []any{shape{"const": "none"}, rateShape, mapShape(limitFields)}}
 )
 
 // readLimit reads `none`, a rate such as 60/m, or a rate with a burst.
-func readLimit(p *parser, _, n *yaml.Node, r *ruleReader) {
+func readLimit(p *parser, n *yaml.Node, r *ruleReader) {
 	r.parts++
 	r.rule.LimitPos = posOf(n)
 	limit := policy.Limit{}
@@ -66,7 +67,7 @@ func readRate(p *parser, n *yaml.Node, l *policy.Limit) {
 	l.Per = limitUnits[text[end+1]]
 }
 
-func readBurst(p *parser, _, n *yaml.Node, l *policy.Limit) {
+func readBurst(p *parser, n *yaml.Node, l *policy.Limit) {
 	text, ok := p.text(n, "burst")
 	if !ok {
 		return
@@ -79,15 +80,15 @@ func readBurst(p *parser, _, n *yaml.Node, l *policy.Limit) {
 	l.Burst = burst
 }
 
-// limit prints the limit of a rule.
-func (w *printer) limit(r *policy.Rule) {
+func printLimit(w *printer, r *ruleReader) {
+	l := r.rule.Limit
 	switch {
-	case r.NoLimit:
-		w.line(2, "limit: none")
-	case r.Limit.IsZero():
-	case r.Limit.Burst == r.Limit.Requests:
-		w.line(2, "limit: "+r.Limit.String())
+	case r.rule.NoLimit:
+		w.plain("limit", "none")
+	case l.IsZero():
+	case l.Burst == l.Requests:
+		w.plain("limit", l.String())
 	default:
-		w.line(2, "limit: {rate: "+r.Limit.String()+", burst: "+strconv.Itoa(r.Limit.Burst)+"}")
+		w.plain("limit", "{rate: "+l.String()+", burst: "+strconv.Itoa(l.Burst)+"}")
 	}
 }

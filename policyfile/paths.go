@@ -33,7 +33,7 @@ func (p *parser) isName(key *yaml.Node, what string) bool {
 	return false
 }
 
-func readSets(p *parser, _, n *yaml.Node, _ struct{}) {
+func readSets(p *parser, n *yaml.Node, _ *policy.Spec) {
 	p.eachPair(n, "resources", func(key, value *yaml.Node) {
 		if !p.isName(key, "a set") {
 			return
@@ -46,6 +46,14 @@ func readSets(p *parser, _, n *yaml.Node, _ struct{}) {
 			}
 		})
 		p.spec.Resources = append(p.spec.Resources, policy.ResourceSet{Name: key.Value, Pos: posOf(key), Patterns: set.patterns})
+	})
+}
+
+func printSets(w *printer, spec *policy.Spec) {
+	w.under("resources", func() {
+		for _, set := range spec.Resources {
+			w.texts(set.Name, texts(set.Patterns))
+		}
 	})
 }
 

@@ -3,94 +3,29 @@
 package policyfile
 
 import (
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-func (w *printer) rules(comments map[int]string) {
-	first := true
-	for i := range w.spec.Rules {
-		if len(w.spec.Rules[i].For) == 0 { // reaches nobody, and no file can express it
-			continue
+func printRules(w *printer, spec *policy.Spec) {
+	w.under("rules", func() {
+		first := true
+		for i := range spec.Rules {
+			if len(spec.Rules[i].For) == 0 { // reaches no crawler, and no file can express it
+				continue
+			}
+			if !first {
+				w.out.WriteByte('\n')
+			}
+			first = false
+			w.comment(w.options.Comments[i])
+			w.item(func() { printMap(w, ruleFields, &ruleReader{rule: &spec.Rules[i]}) })
 		}
-		if first {
-			w.line(0, "rules:")
-		} else {
-			w.out.WriteByte('\n')
-		}
-		first = false
-		w.comment(1, comments[i])
-		start := w.out.Len()
-		w.rule(&w.spec.Rules[i])
-		// The first line of the rule, indented like the others, gets the hyphen.
-		copy(w.out.Bytes()[start+len("  "):], "- ")
-	}
-}
-
-func (w *printer) rule(r *policy.Rule) {
-	if r.Name != "" {
-		w.line(2, "name: "+scalar(r.Name))
-	}
-	names := make([]string, len(r.For))
-	for i, a := range r.For {
-		names[i] = a.String()
-	}
-	w.names("for", names)
-	hosts := make([]string, len(r.Hosts))
-	for i, h := range r.Hosts {
-		hosts[i] = string(h)
-	}
-	w.texts(2, "hosts", hosts)
-	if r.Identity != policy.DemandClaimed {
-		w.line(2, "identity: "+r.Identity.String())
-	}
-	w.texts(2, "usage-purposes", r.UsagePurposes)
-	w.statements(r)
-	w.appDirectives(r)
-	w.robotsTag(r)
-	switch {
-	case r.NoCrawlDelay:
-		w.line(2, "crawl-delay: none")
-	case r.CrawlDelay > 0:
-		delay := min(max(r.CrawlDelay.Round(time.Millisecond), time.Millisecond), maxDelay*time.Second)
-		w.line(2, "crawl-delay: "+strconv.FormatFloat(delay.Seconds(), 'f', -1, 64))
-	}
-	w.limit(r)
-	if r.Enforce != policy.ModeUnset {
-		w.line(2, "enforce: "+r.Enforce.String())
-	}
-	switch {
-	case len(r.IntendedGuards) > 0:
-		w.line(2, "intended: ["+strings.Join(r.IntendedGuards, ", ")+"]")
-	case r.Intended:
-		w.line(2, "intended: true")
-	}
-	w.requests(r)
-	if r.PermissionsReference != "" {
-		w.line(2, "permissions-reference: "+scalar(r.PermissionsReference))
-	}
-}
-
-var bracketed = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*(?::[A-Za-z][A-Za-z0-9_-]*)?$`)
-
-// maxBracketed is how many characters a list in brackets may have.
-const maxBracketed = 60
-
-// names writes a list in brackets while it is short.
-func (w *printer) names(key string, names []string) {
-	short := len(names) > 1 && !slices.ContainsFunc(names, func(s string) bool { return !bracketed.MatchString(s) || guessed.MatchString(s) })
-	if text := "[" + strings.Join(names, ", ") + "]"; short && len(text) <= maxBracketed {
-		w.line(2, key+": "+text)
-		return
-	}
-	w.texts(2, key, names)
+	})
 }
 
 // mention is one item of a list of paths.
@@ -106,11 +41,11 @@ type group struct {
 	mentions []mention
 }
 
-// statements writes allow and disallow, in the order in which they come.
-func (w *printer) statements(r *policy.Rule) {
+// printStatements writes allow and disallow, in the order in which they come.
+func printStatements(w *printer, r *ruleReader) {
 	var sections [2][]group
 	var order []int
-	for rest := r.Statements; len(rest) > 0; {
+	for rest := r.rule.Statements; len(rest) > 0; {
 		section := 0
 		if rest[0].Allow {
 			section = 1
@@ -129,10 +64,11 @@ func (w *printer) statements(r *policy.Rule) {
 		(*groups)[i].mentions = append((*groups)[i].mentions, m)
 	}
 	for _, section := range order {
-		w.line(2, []string{"disallow:", "allow:"}[section])
-		for _, g := range sections[section] {
-			w.group(g)
-		}
+		w.under([]string{"disallow", "allow"}[section], func() {
+			for _, g := range sections[section] {
+				w.group(g)
+			}
+		})
 	}
 }
 
@@ -141,7 +77,7 @@ func (w *printer) statements(r *policy.Rule) {
 func (w *printer) mention(list []policy.Statement) (key string, m mention, used int) {
 	s := &list[0]
 	parts, key := []policy.UsagePart{{Usage: s.Usage, Qualifiers: s.Qualifiers}}, s.Usage.String()
-	m.qualifiers, m.comment = s.Qualifiers, w.lineComments[s.Pos.Line]
+	m.qualifiers, m.comment = s.Qualifiers, w.options.LineComments[s.Pos.Line]
 	if u := w.usages[s.Local]; u != nil && s.Allow && written(list, s.Pattern, u.Parts, s) {
 		parts, key, m.qualifiers = u.Parts, u.Name, nil
 	}
@@ -180,19 +116,22 @@ func written(list []policy.Statement, pattern pathpattern.Pattern, parts []polic
 
 func (w *printer) group(g group) {
 	if len(g.mentions) == 1 && g.mentions[0].qualifiers == nil && g.mentions[0].comment == "" {
-		w.line(3, g.key+": "+scalar(g.mentions[0].text))
+		w.text(g.key, g.mentions[0].text)
 		return
 	}
-	w.line(3, g.key+":")
-	said := ""
-	for rest := g.mentions; len(rest) > 0; {
+	w.under(g.key, func() { w.mentions(g.mentions) })
+}
+
+func (w *printer) mentions(rest []mention) {
+	printed := "" // the comment before, as a line that makes two statements has one comment
+	for len(rest) > 0 {
 		q := rest[0].qualifiers
 		if q == nil {
-			if rest[0].comment != said { // of a line that makes two statements once
-				w.comment(4, rest[0].comment)
+			if rest[0].comment != printed {
+				w.comment(rest[0].comment)
 			}
-			said = rest[0].comment
-			w.line(4, "- "+scalar(rest[0].text))
+			printed = rest[0].comment
+			w.items([]string{rest[0].text})
 			rest = rest[1:]
 			continue
 		}
@@ -201,19 +140,11 @@ func (w *printer) group(g group) {
 			paths = append(paths, rest[0].text)
 			rest = rest[1:]
 		}
-		w.entry(func() {
-			w.texts(5, "paths", paths)
-			w.qualifiers(5, q)
+		w.item(func() {
+			w.texts("paths", paths)
+			w.qualifiers(q)
 		})
 	}
-}
-
-// entry writes an item of a list that is a map.
-func (w *printer) entry(write func()) {
-	start := w.out.Len()
-	write()
-	line := w.out.Bytes()[start:]
-	copy(line[len(line)-len(strings.TrimLeft(string(line), " "))-len("- "):], "- ")
 }
 
 // directiveText is what some paths have under app-directives or robots-tag.
@@ -234,27 +165,26 @@ func (w *printer) directives(key, name string, texts []directiveText) {
 	}
 	everywhere := func(t directiveText) bool { return slices.Equal(t.paths, []string{pathpattern.All.String()}) }
 	if len(merged) == 1 && everywhere(merged[0]) {
-		w.line(2, key+": "+scalar(merged[0].text))
+		w.text(key, merged[0].text)
 		return
 	}
-	for i, t := range merged {
-		if i == 0 {
-			w.line(2, key+":")
+	w.under(key, func() {
+		for _, t := range merged {
+			if everywhere(t) {
+				w.items([]string{t.text})
+				continue
+			}
+			w.item(func() {
+				w.texts("paths", t.paths)
+				w.text(name, t.text)
+			})
 		}
-		if everywhere(t) {
-			w.line(3, "- "+scalar(t.text))
-			continue
-		}
-		w.entry(func() {
-			w.texts(4, "paths", t.paths)
-			w.line(4, name+": "+scalar(t.text))
-		})
-	}
+	})
 }
 
-func (w *printer) appDirectives(r *policy.Rule) {
+func printAppDirectives(w *printer, r *ruleReader) {
 	var texts []directiveText
-	for rest := r.AppDirectives; len(rest) > 0; {
+	for rest := r.rule.AppDirectives; len(rest) > 0; {
 		pattern := rest[0].Pattern
 		var members []string
 		for len(rest) > 0 && rest[0].Pattern == pattern {
@@ -266,10 +196,10 @@ func (w *printer) appDirectives(r *policy.Rule) {
 	w.directives("app-directives", "directives", texts)
 }
 
-// robotsTag writes the rules of one path together where that says the same.
-func (w *printer) robotsTag(r *policy.Rule) {
+// printRobotsTag writes the rules of one path together where that says the same.
+func printRobotsTag(w *printer, r *ruleReader) {
 	var texts []directiveText
-	for rest := r.EngineRules; len(rest) > 0; {
+	for rest := r.rule.EngineRules; len(rest) > 0; {
 		pattern := rest[0].Pattern
 		n := 1
 		text := rest[0].Rule.Meta()

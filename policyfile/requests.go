@@ -11,17 +11,23 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
+var requestFields = fields[*ruleReader]{
+	requestKey(policy.TakeDown, "what to delete all copies and index entries of"),
+	requestKey(policy.ReCrawl, "what to fetch again"),
+}
+
 // readRequests reads action requests (ACAP 1.0 section 2.6).
-func readRequests(p *parser, _, n *yaml.Node, r *ruleReader) {
+func readRequests(p *parser, n *yaml.Node, r *ruleReader) {
 	r.parts++
 	r.requests = posOf(n)
 	readMap(p, n, "requests", requestFields, r)
 }
 
-// readRequest reads the resources of one action. They are not patterns: a request
-// is for one resource.
-func readRequest(action string) func(p *parser, key, n *yaml.Node, r *ruleReader) {
-	return func(p *parser, _, n *yaml.Node, r *ruleReader) {
+// requestKey is a field with the resources of one action. They are not patterns: a
+// request is for one resource.
+func requestKey(action, about string) field[*ruleReader] {
+	resources := textShape("the path of one page or file, without *", `^/`)
+	return key(action, about, oneOrMore(resources), func(p *parser, n *yaml.Node, r *ruleReader) {
 		p.texts(n, action, func(n *yaml.Node, text string) {
 			why := ""
 			switch {
@@ -40,22 +46,18 @@ func readRequest(action string) func(p *parser, key, n *yaml.Node, r *ruleReader
 			}
 			r.rule.Requests = append(r.rule.Requests, policy.ActionRequest{Pos: posOf(n), Action: action, Path: pathpattern.NormalizePath(text)})
 		})
-	}
-}
-
-// requests writes action requests, by their actions.
-func (w *printer) requests(r *policy.Rule) {
-	if len(r.Requests) == 0 {
-		return
-	}
-	w.line(2, "requests:")
-	for _, action := range []string{policy.TakeDown, policy.ReCrawl} {
+	}, func(w *printer, r *ruleReader) {
 		var paths []string
-		for _, q := range r.Requests {
+		for _, q := range r.rule.Requests {
 			if q.Action == action {
 				paths = append(paths, q.Path)
 			}
 		}
-		w.texts(3, action, paths)
-	}
+		w.texts(action, paths)
+	})
+}
+
+// printRequests writes action requests, by their actions.
+func printRequests(w *printer, r *ruleReader) {
+	w.under("requests", func() { printMap(w, requestFields, r) })
 }

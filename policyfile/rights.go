@@ -3,6 +3,7 @@
 package policyfile
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -19,166 +20,187 @@ import (
 const defaultRSLPath = "/license.xml"
 
 var (
-	contentUsageWords  = []string{"on", "both", "off"}
 	contentSignalWords = []string{"on", "off", "immediate", "reference", "full"}
 	productToken       = regexp.MustCompile(`^[A-Za-z_-]{1,64}$`) // RFC 9309 section 2.2.1
 	priceNumber        = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,9})?$`)
 	currencyCode       = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
-func readContentSignal(p *parser, _, n *yaml.Node, _ struct{}) {
+func readContentSignal(p *parser, n *yaml.Node, b *policy.Publish) {
 	word, ok := p.choice(n, "content-signal", contentSignalWords...)
-	switch {
-	case !ok:
-	case word == "on", word == "off":
-		p.spec.Publish.ContentSignal, p.spec.Publish.ContentSignalUse = switchWords[word], ""
-	default:
-		p.spec.Publish.ContentSignal, p.spec.Publish.ContentSignalUse = policy.On, word
+	if !ok {
+		return
+	}
+	b.ContentSignal, b.ContentSignalUse = policy.On, word
+	if word == "on" || word == "off" {
+		b.ContentSignal, b.ContentSignalUse = switchWords[word], ""
 	}
 }
 
-func readRSL(p *parser, _, n *yaml.Node, _ struct{}) {
+func printContentSignal(w *printer, b *policy.Publish) {
+	if b.ContentSignal != policy.Off {
+		w.plain("content-signal", cmp.Or(b.ContentSignalUse, "on"))
+	}
+}
+
+func readRSL(p *parser, n *yaml.Node, b *policy.Publish) {
 	text, ok := p.text(n, "rsl")
 	switch {
 	case !ok || text == "off":
 	case text == "on":
-		p.spec.Publish.RSL = defaultRSLPath
+		b.RSL = defaultRSLPath
 	case !strings.HasPrefix(text, "/"):
 		p.report(posOf(n), "bad-value", "", "invalid rsl %s: must be on, off or the path of the document, such as %s", quote(text), defaultRSLPath)
 	case text == "/" || text == "/robots.txt" || text == "/.well-known/tdmrep.json" || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "*$?#%\\<>\"{} ") || pathpattern.NormalizePath(text) != text:
 		p.report(posOf(n), "bad-value", "", "invalid rsl %s: must be the path of one document, without special characters, such as %s", quote(text), defaultRSLPath)
 	default:
-		p.spec.Publish.RSL = text
+		b.RSL = text
 	}
 	p.rslAt = posOf(n)
 }
 
-func readLicense(p *parser, _, n *yaml.Node, _ struct{}) {
+func printRSL(w *printer, b *policy.Publish) {
+	if b.RSL == defaultRSLPath {
+		w.plain("rsl", "on")
+		return
+	}
+	w.text("rsl", b.RSL)
+}
+
+func readLicense(p *parser, n *yaml.Node, b *policy.Publish) {
 	text, ok := p.text(n, "license")
 	if ok && text != "off" && p.address(n, "license", text, false) {
-		p.spec.Publish.License = text
+		b.License = text
 		p.licenseAt = posOf(n)
 	}
 }
 
 // usageTokenFields are the usages of registers, in the order of policy.RightsUsages.
-var usageTokenFields = func() fields[struct{}] {
-	var fs fields[struct{}]
+var usageTokenFields = func() fields[*policy.Publish] {
+	var fs fields[*policy.Publish]
 	for i, u := range policy.RightsUsages() {
-		fs = append(fs, field[struct{}]{u.String(), "the token that stands for " + u.String(), false, textShape("a token of letters, - and _", productToken.String()), func(p *parser, _, n *yaml.Node, _ struct{}) {
+		read := func(p *parser, n *yaml.Node, b *policy.Publish) {
 			text, ok := p.text(n, "the token for "+u.String())
 			if ok && !productToken.MatchString(text) {
 				p.report(posOf(n), "bad-value", "", "invalid token %s: must be up to 64 letters, - and _ (RFC 9309)", quote(text))
 				return
 			}
-			p.spec.Publish.UsageTokens[i] = text
+			b.UsageTokens[i] = text
 			p.tokenAt[i] = posOf(n)
-		}})
+		}
+		fs = append(fs, key(u.String(), "the token that stands for "+u.String(), textShape("a token of letters, - and _", productToken.String()),
+			read, func(w *printer, b *policy.Publish) { w.text(u.String(), b.UsageTokens[i]) }))
 	}
 	return fs
 }()
 
-func readUsageTokens(p *parser, _, n *yaml.Node, _ struct{}) {
-	readMap(p, n, "usage-tokens", usageTokenFields, struct{}{})
+var rightsFields = fields[*policy.Rights]{
+	textKey("copyright", "the name of the rightsholder", textShape("a name", ""), nil,
+		func(r *policy.Rights) *string { return &r.Copyright }),
+	textKey("contact", "where to ask for a licence: an address of the web or mailto:NAME@EXAMPLE.COM",
+		textShape("an address that starts with https:// or mailto:", `^(https?://|mailto:)`), (*parser).contact,
+		func(r *policy.Rights) *string { return &r.Contact }),
+	textKey("terms", "the address of the terms in words", webShape, (*parser).webAddress,
+		func(r *policy.Rights) *string { return &r.Terms }),
+	textKey("tdm-policy", "the address of a TDM policy, which TDMRep names beside a reservation", webShape, (*parser).webAddress,
+		func(r *policy.Rights) *string { return &r.TDMPolicy }),
+	key("offers", "licences that can be had for usages that the rules disallow", oneOrMore(mapShape(offerFields)), readOffers,
+		func(w *printer, r *policy.Rights) {
+			w.under("offers", func() {
+				for i := range r.Offers {
+					w.item(func() { printMap(w, offerFields, &r.Offers[i]) })
+				}
+			})
+		}),
 }
 
-var rightsFields = fields[*policy.Rights]{
-	{"copyright", "the name of the rightsholder", false, textShape("a name", ""), func(p *parser, _, n *yaml.Node, r *policy.Rights) {
-		r.Copyright, _ = p.text(n, "copyright")
-	}},
-	{"contact", "where to ask for a licence: an address of the web or mailto:NAME@EXAMPLE.COM", false, textShape("an address that starts with https:// or mailto:", `^(https?://|mailto:)`), func(p *parser, _, n *yaml.Node, r *policy.Rights) {
-		text, ok := p.text(n, "contact")
-		if rest, mail := strings.CutPrefix(text, "mailto:"); ok && mail {
-			if at := strings.IndexByte(rest, '@'); at < 1 || at == len(rest)-1 || strings.ContainsAny(rest, " \t<>\"") {
-				p.report(posOf(n), "bad-address", "", "invalid contact %s: must be mailto: and an e-mail address", quote(text))
-				return
-			}
-			r.Contact = text
-		} else if ok && p.webAddress(n, "contact", text) {
-			r.Contact = text
+func readOffers(p *parser, n *yaml.Node, r *policy.Rights) {
+	p.eachItem(n, "offers", func(item *yaml.Node) {
+		o := policy.Offer{Pos: posOf(item)}
+		readMap(p, item, "an offer", offerFields, &o)
+		if (o.Amount == "") != (o.Currency == "") {
+			p.report(o.Pos, "bad-value", "", "an offer needs amount and currency together; add the other one, or delete both")
 		}
-	}},
-	{"terms", "the address of the terms in words", false, webShape, func(p *parser, _, n *yaml.Node, r *policy.Rights) {
-		if text, ok := p.text(n, "terms"); ok && p.webAddress(n, "terms", text) {
-			r.Terms = text
-		}
-	}},
-	{"tdm-policy", "the address of a TDM policy, which TDMRep names beside a reservation", false, webShape, func(p *parser, _, n *yaml.Node, r *policy.Rights) {
-		if text, ok := p.text(n, "tdm-policy"); ok && p.webAddress(n, "tdm-policy", text) {
-			r.TDMPolicy = text
-		}
-	}},
-	{"offers", "licences that can be had for usages that the rules disallow", false, oneOrMore(mapShape(offerFields)), func(p *parser, _, n *yaml.Node, r *policy.Rights) {
-		p.eachItem(n, "offers", func(item *yaml.Node) {
-			o := policy.Offer{Pos: posOf(item)}
-			readMap(p, item, "an offer", offerFields, &o)
-			if (o.Amount == "") != (o.Currency == "") {
-				p.report(o.Pos, "bad-value", "", "an offer needs amount and currency together; add the other one, or delete both")
-			}
-			r.Offers = append(r.Offers, o)
-		})
-	}},
+		r.Offers = append(r.Offers, o)
+	})
 }
 
 var webShape = textShape("an address that starts with https://", `^https?://`)
 
 var offerFields = fields[*policy.Offer]{
-	{"usage", "the usage that is offered: train-ai, ai-use or search", true, choiceShape(usageTokenFields.names()...), func(p *parser, _, n *yaml.Node, o *policy.Offer) {
-		if word, ok := p.choice(n, "usage", usageTokenFields.names()...); ok {
-			o.Usage, _ = policy.ParseUsage(word)
-		}
-	}},
-	{"payment", "what is to be paid for: purchase, subscription, training, crawl, use or contribution", true, choiceShape(policy.OfferPayments()...), func(p *parser, _, n *yaml.Node, o *policy.Offer) {
-		text, _ := p.text(n, "payment")
-		if text == "free" || text == "attribution" {
-			p.report(posOf(n), "bad-value", "", "invalid payment %s: an offer is for what costs something; to permit a usage for nothing, write it under allow in a rule", quote(text))
-			return
-		}
-		o.Payment, _ = p.choice(n, "payment", policy.OfferPayments()...)
-	}},
-	{"url", "where the licence can be obtained", true, webShape, func(p *parser, _, n *yaml.Node, o *policy.Offer) {
-		if text, ok := p.text(n, "url"); ok && p.webAddress(n, "url", text) {
-			o.URL = text
-		}
-	}},
-	{"amount", "a price, such as 0.015", false, shape{"anyOf": []any{shape{"type": "number", "minimum": 0}, textShape("a decimal number", priceNumber.String())}}, func(p *parser, _, n *yaml.Node, o *policy.Offer) {
-		text, ok := p.text(n, "amount")
-		if ok && !priceNumber.MatchString(text) {
-			p.report(posOf(n), "bad-value", "", "invalid amount %s: must be a decimal number, such as 0.015", quote(text))
-			return
-		}
-		o.Amount = text
-	}},
-	{"currency", "the currency of amount, such as EUR", false, textShape("a code of ISO 4217", currencyCode.String()), func(p *parser, _, n *yaml.Node, o *policy.Offer) {
-		text, ok := p.text(n, "currency")
-		if ok && !currencyCode.MatchString(text) {
-			p.report(posOf(n), "bad-value", strings.ToUpper(text), "invalid currency %s: must be three capital letters (ISO 4217), such as EUR", quote(text))
-			return
-		}
-		o.Currency = text
-	}},
-	{"users", "which users the offer is for; everyone if missing", false, oneOrMore(choiceShape(policy.OfferUsers()...)), func(p *parser, _, n *yaml.Node, o *policy.Offer) {
-		p.eachItem(n, "users", func(item *yaml.Node) {
-			if word, ok := p.choice(item, "a user", policy.OfferUsers()...); ok && !slices.Contains(o.Users, word) {
-				o.Users = append(o.Users, word)
+	key("usage", "the usage that is offered: train-ai, ai-use or search", choiceShape(usageTokenFields.names()...),
+		func(p *parser, n *yaml.Node, o *policy.Offer) {
+			if word, ok := p.choice(n, "usage", usageTokenFields.names()...); ok {
+				o.Usage, _ = policy.ParseUsage(word)
 			}
-		})
-	}},
+		}, func(w *printer, o *policy.Offer) { w.text("usage", o.Usage.String()) }).must(),
+	key("payment", "what is to be paid for: purchase, subscription, training, crawl, use or contribution",
+		choiceShape(policy.OfferPayments()...), readPayment,
+		func(w *printer, o *policy.Offer) { w.text("payment", o.Payment) }).must(),
+	textKey("url", "where the licence can be obtained", webShape, (*parser).webAddress,
+		func(o *policy.Offer) *string { return &o.URL }).must(),
+	textKey("amount", "a price, such as 0.015",
+		shape{"anyOf": []any{shape{"type": "number", "minimum": 0}, textShape("a decimal number", priceNumber.String())}}, (*parser).price,
+		func(o *policy.Offer) *string { return &o.Amount }),
+	textKey("currency", "the currency of amount, such as EUR", textShape("a code of ISO 4217", currencyCode.String()), (*parser).currency,
+		func(o *policy.Offer) *string { return &o.Currency }),
+	key("users", "which users the offer is for; everyone if missing", oneOrMore(choiceShape(policy.OfferUsers()...)),
+		func(p *parser, n *yaml.Node, o *policy.Offer) {
+			p.eachItem(n, "users", func(item *yaml.Node) {
+				if word, ok := p.choice(item, "a user", policy.OfferUsers()...); ok && !slices.Contains(o.Users, word) {
+					o.Users = append(o.Users, word)
+				}
+			})
+		}, func(w *printer, o *policy.Offer) { w.names("users", o.Users) }),
 }
 
-func readRights(p *parser, _, n *yaml.Node, _ struct{}) {
-	readMap(p, n, "rights", rightsFields, &p.spec.Rights)
+func readPayment(p *parser, n *yaml.Node, o *policy.Offer) {
+	text, _ := p.text(n, "payment")
+	if text == "free" || text == "attribution" {
+		p.report(posOf(n), "bad-value", "", "invalid payment %s: an offer is for what costs something; to permit a usage for nothing, write it under allow in a rule", quote(text))
+		return
+	}
+	o.Payment, _ = p.choice(n, "payment", policy.OfferPayments()...)
+}
+
+func (p *parser) price(n *yaml.Node, _, text string) bool {
+	if !priceNumber.MatchString(text) {
+		p.report(posOf(n), "bad-value", "", "invalid amount %s: must be a decimal number, such as 0.015", quote(text))
+		return false
+	}
+	return true
+}
+
+func (p *parser) currency(n *yaml.Node, _, text string) bool {
+	if !currencyCode.MatchString(text) {
+		p.report(posOf(n), "bad-value", strings.ToUpper(text), "invalid currency %s: must be three capital letters (ISO 4217), such as EUR", quote(text))
+		return false
+	}
+	return true
+}
+
+// contact checks an address of the web or of e-mail.
+func (p *parser) contact(n *yaml.Node, name, text string) bool {
+	mailbox, isMail := strings.CutPrefix(text, "mailto:")
+	if !isMail {
+		return p.webAddress(n, name, text)
+	}
+	if at := strings.IndexByte(mailbox, '@'); at < 1 || at == len(mailbox)-1 || strings.ContainsAny(mailbox, " \t<>\"") {
+		p.report(posOf(n), "bad-address", "", "invalid contact %s: must be mailto: and an e-mail address", quote(text))
+		return false
+	}
+	return true
 }
 
 // webAddress checks an absolute URL that stands in headers, JSON and XML.
-func (p *parser) webAddress(n *yaml.Node, what, text string) bool {
+func (p *parser) webAddress(n *yaml.Node, name, text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(text, " <>\"\\^`{|}") || strings.ContainsFunc(text, func(c rune) bool { return c > '~' }) {
 		near := ""
 		if strings.HasPrefix(text, "www.") {
 			near = "https://" + text
 		}
-		p.report(posOf(n), "bad-address", near, "invalid address %s: %s must be an address that starts with https://, in plain letters (write others as %%XX)", quote(text), what)
+		p.report(posOf(n), "bad-address", near, "invalid address %s: %s must be an address that starts with https://, in plain letters (write others as %%XX)", quote(text), name)
 		return false
 	}
 	return true

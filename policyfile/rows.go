@@ -4,6 +4,7 @@ package policyfile
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -13,57 +14,46 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// rowReader is an entry under crawlers while it is read.
-type rowReader struct {
-	row      crawlers.Row
-	places   map[string]policy.Pos // of its fields, by name
-	intended []string              // guards
+// crawlerRow is an entry under crawlers.
+type crawlerRow struct {
+	crawlers.Row
+	intended []string // guards
 }
 
-var rowFields = fields[*rowReader]{
-	{"operator", "who runs the crawler", false, textShape("a name", ""), func(p *parser, _, n *yaml.Node, r *rowReader) {
-		r.row.Operator, _ = p.text(n, "operator")
-	}},
-	{"kind", "what the crawler fetches pages for: its category", false, choiceShape(kindNames()...), func(p *parser, key, n *yaml.Node, r *rowReader) {
-		word, _ := p.choice(n, "kind", kindNames()...)
-		r.row.Kind = crawlers.Kind(word)
-		r.places["kind"] = posOf(n)
-	}},
-	{"user-agent", "what identifies the crawler in the User-Agent header, if it is not the product token", false, textShape("a part of the User-Agent", ""), func(p *parser, _, n *yaml.Node, r *rowReader) {
-		r.row.UserAgent, _ = p.text(n, "user-agent")
-		r.places["user-agent"] = posOf(n)
-	}},
-	{"follows", "the crawlers whose group in robots.txt it follows when none names it", false, oneOrMore(tokenShape), func(p *parser, _, n *yaml.Node, r *rowReader) {
-		r.row.Follows = p.words(n, "follows")
-		r.places["follows"] = posOf(n)
-	}},
-	{"ignores-star", "true if it does not obey the rules for everyone in robots.txt", false, shape{"type": "boolean"}, func(p *parser, _, n *yaml.Node, r *rowReader) {
-		r.row.IgnoresStar = p.optional(n, "ignores-star")
-	}},
-	{"purposes", "the purposes that it declares", false, oneOrMore(textShape("a purpose", `^[A-Za-z0-9_-]+$`)), func(p *parser, _, n *yaml.Node, r *rowReader) {
-		r.row.Purposes = p.words(n, "purposes")
-		r.places["purposes"] = posOf(n)
-	}},
-	{"robots-only", "true for a token that exists in robots.txt only, and that no request carries", false, shape{"type": "boolean"}, func(p *parser, _, n *yaml.Node, r *rowReader) {
-		r.row.RobotsOnly = p.optional(n, "robots-only")
-		r.places["robots-only"] = posOf(n)
-	}},
-	{"address-lists", "the web addresses of the lists of its IP addresses that its operator publishes", false, oneOrMore(textShape("an https URL", "^https://")), func(p *parser, _, n *yaml.Node, r *rowReader) {
-		r.row.AddressLists = p.words(n, "address-lists")
-		r.places["address-lists"] = posOf(n)
-	}},
-	{"reverse-dns", "the names that its IP addresses resolve to: the end of a name, starting with a dot, or a name with a star", false, oneOrMore(textShape("a name such as .crawl.example.com", "")), func(p *parser, _, n *yaml.Node, r *rowReader) {
-		r.row.ReverseDNS = p.words(n, "reverse-dns")
-		r.places["reverse-dns"] = posOf(n)
-	}},
-	{"signature-directory", "where its operator publishes the keys by which it signs requests (Web Bot Auth)", false, textShape("an https URL", "^https://"), func(p *parser, _, n *yaml.Node, r *rowReader) {
-		text, _ := p.text(n, "signature-directory")
-		r.row.WebBotAuth = &text
-		r.places["signature-directory"] = posOf(n)
-	}},
-	{"intended", "the guards that no longer protect this crawler, such as [refuses-search]", false, oneOrMore(choiceShape(lint.Guards()...)), func(p *parser, _, n *yaml.Node, r *rowReader) {
-		r.intended = p.guards(n)
-	}},
+var rowFields = fields[*crawlerRow]{
+	textKey("operator", "who runs the crawler", textShape("a name", ""), nil,
+		func(r *crawlerRow) *string { return &r.Operator }),
+	key("kind", "what the crawler fetches pages for: its category", choiceShape(kindNames()...),
+		func(p *parser, n *yaml.Node, r *crawlerRow) {
+			word, _ := p.choice(n, "kind", kindNames()...)
+			r.Kind = crawlers.Kind(word)
+		}, func(w *printer, r *crawlerRow) { w.text("kind", string(r.Kind)) }),
+	textKey("user-agent", "what identifies the crawler in the User-Agent header, if it is not the product token",
+		textShape("a part of the User-Agent", ""), nil, func(r *crawlerRow) *string { return &r.UserAgent }),
+	listKey("follows", "the crawlers whose group in robots.txt it follows when none names it", tokenShape,
+		func(r *crawlerRow) *[]string { return &r.Follows }),
+	boolKey("ignores-star", "true if it does not obey the rules for everyone in robots.txt",
+		func(r *crawlerRow) **bool { return &r.IgnoresStar }),
+	listKey("purposes", "the purposes that it declares", textShape("a purpose", `^[A-Za-z0-9_-]+$`),
+		func(r *crawlerRow) *[]string { return &r.Purposes }),
+	boolKey("robots-only", "true for a token that exists in robots.txt only, and that no request carries",
+		func(r *crawlerRow) **bool { return &r.RobotsOnly }),
+	listKey("address-lists", "the web addresses of the lists of its IP addresses that its operator publishes",
+		textShape("an https URL", "^https://"), func(r *crawlerRow) *[]string { return &r.AddressLists }),
+	listKey("reverse-dns", "the names that its IP addresses resolve to: the end of a name, starting with a dot, or a name with a star",
+		textShape("a name such as .crawl.example.com", ""), func(r *crawlerRow) *[]string { return &r.ReverseDNS }),
+	key("signature-directory", "where its operator publishes the keys by which it signs requests (Web Bot Auth)",
+		textShape("an https URL", "^https://"), func(p *parser, n *yaml.Node, r *crawlerRow) {
+			text, _ := p.text(n, "signature-directory")
+			r.WebBotAuth = &text
+		}, func(w *printer, r *crawlerRow) {
+			if r.WebBotAuth != nil {
+				w.text("signature-directory", *r.WebBotAuth)
+			}
+		}),
+	key("intended", "the guards that no longer protect this crawler, such as [refuses-search]", oneOrMore(choiceShape(lint.Guards()...)),
+		func(p *parser, n *yaml.Node, r *crawlerRow) { r.intended = p.guards(n) },
+		func(w *printer, r *crawlerRow) { w.texts("intended", r.intended) }),
 }
 
 // words are the values of a text or a list. An empty list removes what the catalogue
@@ -77,30 +67,26 @@ func (p *parser) words(n *yaml.Node, what string) []string {
 	return words
 }
 
-func (p *parser) optional(n *yaml.Node, what string) *bool {
-	b := p.boolean(n, what)
-	return &b
-}
-
 // readCrawlers merges the file's crawlers into the catalogue.
-func readCrawlers(p *parser, _, n *yaml.Node, _ struct{}) {
+func readCrawlers(p *parser, n *yaml.Node, _ *policy.Spec) {
 	var rows []crawlers.Row
-	readers := map[string]*rowReader{}
+	keys, values := map[string]*yaml.Node{}, map[string]*yaml.Node{} // by token, in lower case
 	before := p.errors
 	p.eachPair(n, "crawlers", func(key, value *yaml.Node) {
-		r := &rowReader{row: crawlers.Row{Token: key.Value}, places: map[string]policy.Pos{"token": posOf(key)}}
 		if strings.ContainsAny(key.Value, ":#,*;()") || strings.ContainsFunc(key.Value, func(c rune) bool { return c < ' ' || c > '~' }) {
 			p.report(posOf(key), "bad-crawler", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(key.Value))
 			return
 		}
+		r := &crawlerRow{Row: crawlers.Row{Token: key.Value}}
 		if value.Kind != yaml.MappingNode || len(value.Content) > 0 {
 			readMap(p, value, "the crawler "+quote(key.Value), rowFields, r)
 		}
-		readers[strings.ToLower(key.Value)] = r
+		token := strings.ToLower(key.Value)
+		keys[token], values[token] = key, value
 		if len(r.intended) > 0 {
-			p.intended[strings.ToLower(key.Value)] = r.intended
+			p.intended[token] = r.intended
 		}
-		rows = append(rows, r.row)
+		rows = append(rows, r.Row)
 	})
 	if p.errors > before {
 		return
@@ -115,15 +101,84 @@ func readCrawlers(p *parser, _, n *yaml.Node, _ struct{}) {
 		problems = joined.Unwrap()
 	}
 	for _, problem := range problems {
-		at, message := posOf(n), problem.Error()
+		at, message := n, problem.Error()
 		if row, ok := errors.AsType[*crawlers.RowError](problem); ok {
-			r := readers[strings.ToLower(row.Token)]
-			place, ok := r.places[row.Field]
-			if !ok {
-				place = r.places["token"]
+			token := strings.ToLower(row.Token)
+			at, message = keys[token], row.Field+" "+row.Err.Error()
+			if value := child(values[token], row.Field); value != nil {
+				at = value
 			}
-			at, message = place, row.Field+" "+row.Err.Error()
 		}
-		p.report(at, "bad-crawler", "", "%s", message)
+		p.report(posOf(at), "bad-crawler", "", "%s", message)
 	}
+}
+
+// printCrawlers prints what the policy knows otherwise than the built-in catalogue.
+func printCrawlers(w *printer, spec *policy.Spec) {
+	base, err := crawlers.Default()
+	if err != nil {
+		base = &crawlers.Catalogue{}
+	}
+	w.under("crawlers", func() {
+		for i := range spec.Crawlers {
+			c := &spec.Crawlers[i]
+			known, ok := base.Lookup(c.Token)
+			if !ok {
+				known = &crawlers.Crawler{Token: c.Token}
+			}
+			row := difference(c, known, w.ownEntry(c.Token, known))
+			if !w.under(scalar(c.Token), func() { printMap(w, rowFields, row) }) && !ok {
+				w.plain(scalar(c.Token), "{}")
+			}
+		}
+	})
+}
+
+// ownEntry is what the policy's catalogue has for a crawler that its file mentions, or
+// else what is known without it.
+func (w *printer) ownEntry(token string, known *crawlers.Crawler) *crawlers.Crawler {
+	if w.options.Catalogue != nil {
+		if own, ok := w.options.Catalogue.Lookup(token); ok && own.FromPolicy {
+			return own
+		}
+	}
+	return known
+}
+
+// difference is the row that makes the catalogue's entry into c, and into own.
+func difference(c *policy.Crawler, entry, own *crawlers.Crawler) *crawlerRow {
+	r := &crawlerRow{intended: c.IntendedGuards}
+	known := convertOne(entry)
+	if c.Operator != known.Operator {
+		r.Operator = c.Operator
+	}
+	if c.Kind != known.Kind {
+		r.Kind = crawlers.Kind(c.Kind)
+	}
+	if len(own.UserAgents) > 0 && !slices.Equal(own.UserAgents, entry.UserAgents) {
+		r.UserAgent = own.UserAgents[0]
+	}
+	if c.IgnoresStar != known.IgnoresStar {
+		r.IgnoresStar = &c.IgnoresStar
+	}
+	if c.RobotsOnly != known.RobotsOnly {
+		r.RobotsOnly = &c.RobotsOnly
+	}
+	is, was := own.Verification, entry.Verification
+	if is.WebBotAuth != was.WebBotAuth {
+		r.WebBotAuth = &is.WebBotAuth
+	}
+	r.Follows = changed(known.Follows, c.Follows)
+	r.Purposes = changed(known.Purposes, c.Purposes)
+	r.AddressLists = changed(was.AddressLists, is.AddressLists)
+	r.ReverseDNS = changed(was.ReverseDNS, is.ReverseDNS)
+	return r
+}
+
+// changed is a list that replaces another one, or nil if it is the same.
+func changed(from, to []string) []string {
+	if slices.Equal(from, to) {
+		return nil
+	}
+	return append([]string{}, to...)
 }

@@ -28,32 +28,41 @@ type ruleReader struct {
 }
 
 var ruleFields = fields[*ruleReader]{
-	{"name", "what explain, logs and comments call the rule", false, textShape("a short name", ""), readName},
-	{"for", `who the rule is for: everyone, everyone-else, the name of a crawler, category:KIND, operator:NAME or purpose:NAME, or a list of them`, true, oneOrMore(audienceShape), readFor},
-	{"hosts", "the hosts that the rule is for, such as www.example.com or *.example.com; without it the rule is for all", false, oneOrMore(textShape("a host name", `^[^/@]+$`)), readHosts},
-	{"identity", "how sure the server must be about who is asking before the rule applies; robots.txt ignores it", false, choiceShape("claimed", "not-impostor", "verified"), readIdentity},
-	{"usage-purposes", "the rule applies only to crawlers that name one of these purposes (ACAP 1.0)", false, oneOrMore(textShape("a purpose, or an address", "")), readPurposes},
-	{"allow", "what is allowed: usages with their paths", false, statementsShape(true), readAllow},
-	{"disallow", "what is disallowed: usages with their paths", false, statementsShape(false), readDisallow},
-	{"app-directives", "directives for applications, as those document them", false, directivesShape(appFields), readAppDirectives},
-	{"robots-tag", "rules of search engines that no usage expresses, such as max-image-preview:large", false, directivesShape(tagFields), readRobotsTag},
-	{"crawl-delay", "seconds between two requests of the crawler; none removes the delay of a wider rule", false, shape{"anyOf": []any{shape{"const": "none"}, shape{"type": "number", "exclusiveMinimum": 0, "maximum": maxDelay}}}, readCrawlDelay},
-	{"limit", "how many requests the crawler may make in each second, minute, hour or day, such as 60/m, and how many of them at once; none removes the limit of a wider rule", false, limitShape, readLimit},
-	{"enforce", "what the server does about requests that this rule disallows; the default is enforcement", false, modeShape, readEnforce},
-	{"intended", "the guards that this rule is meant to go against, such as [refuses-search]; true for the only one", false, shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.Guards()...))}}, readIntended},
-	{"requests", "what the crawler is asked to do as soon as possible (ACAP 1.0, which calls it not ready); published with action-requests: on", false, mapShape(requestFields), readRequests},
-	{"permissions-reference", "where the crawler finds more permissions (ACAP 1.0); such a rule has nothing else", false, textShape("a path or an address", `^(/|https?://)`), readReference},
+	textKey("name", "what explain, logs and comments call the rule", textShape("a short name", ""), (*parser).ruleName,
+		func(r *ruleReader) *string { return &r.rule.Name }),
+	key("for", `who the rule is for: everyone, everyone-else, the name of a crawler, category:KIND, operator:NAME or purpose:NAME, or a list of them`,
+		oneOrMore(audienceShape), readFor, func(w *printer, r *ruleReader) { w.names("for", texts(r.rule.For)) }).must(),
+	key("hosts", "the hosts that the rule is for, such as www.example.com or *.example.com; without it the rule is for all",
+		oneOrMore(textShape("a host name", `^[^/@]+$`)), readHosts, printHosts),
+	key("identity", "how sure the server must be about who is asking before the rule applies; robots.txt ignores it",
+		choiceShape("claimed", "not-impostor", "verified"), readIdentity, printIdentity),
+	key("usage-purposes", "the rule applies only to crawlers that name one of these purposes (ACAP 1.0)",
+		oneOrMore(textShape("a purpose, or an address", "")), readPurposes,
+		func(w *printer, r *ruleReader) { w.texts("usage-purposes", r.rule.UsagePurposes) }),
+	key("allow", "what is allowed: usages with their paths", statementsShape(true), readAllow, printStatements),
+	key("disallow", "what is disallowed: usages with their paths", statementsShape(false), readDisallow, nil),
+	key("app-directives", "directives for applications, as those document them",
+		directivesShape(appFields), readAppDirectives, printAppDirectives),
+	key("robots-tag", "rules of search engines that no usage expresses, such as max-image-preview:large",
+		directivesShape(tagFields), readRobotsTag, printRobotsTag),
+	key("crawl-delay", "seconds between two requests of the crawler; none removes the delay of a wider rule",
+		shape{"anyOf": []any{shape{"const": "none"}, shape{"type": "number", "exclusiveMinimum": 0, "maximum": maxDelay}}},
+		readCrawlDelay, printCrawlDelay),
+	key("limit", "how many requests the crawler may make in each second, minute, hour or day, such as 60/m, and how many of them at once; none removes the limit of a wider rule",
+		limitShape, readLimit, printLimit),
+	key("enforce", "what the server does about requests that this rule disallows; the default is enforcement",
+		modeShape, readEnforce, printEnforce),
+	key("intended", "the guards that this rule is meant to go against, such as [refuses-search]; true for the only one",
+		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.Guards()...))}}, readIntended, printIntended),
+	key("requests", "what the crawler is asked to do as soon as possible (ACAP 1.0, which calls it not ready); published with action-requests: on",
+		mapShape(requestFields), readRequests, printRequests),
+	key("permissions-reference", "where the crawler finds more permissions (ACAP 1.0); such a rule has nothing else",
+		textShape("a path or an address", `^(/|https?://)`), readReference,
+		func(w *printer, r *ruleReader) { w.text("permissions-reference", r.rule.PermissionsReference) }),
 }
-
-var requestFields = fields[*ruleReader]{
-	{policy.TakeDown, "what to delete all copies and index entries of", false, oneOrMore(resourceShape), readRequest(policy.TakeDown)},
-	{policy.ReCrawl, "what to fetch again", false, oneOrMore(resourceShape), readRequest(policy.ReCrawl)},
-}
-
-var resourceShape = textShape("the path of one page or file, without *", `^/`)
 
 // readRules reads the list of rules.
-func readRules(p *parser, _, n *yaml.Node, _ struct{}) {
+func readRules(p *parser, n *yaml.Node, _ *policy.Spec) {
 	if n.Kind != yaml.SequenceNode {
 		if !p.isJoined(n) {
 			p.report(posOf(n), "wrong-kind", "", `rules must be a list, not %s; start each rule with "- "`, kindOf(n))
@@ -80,19 +89,17 @@ func readRules(p *parser, _, n *yaml.Node, _ struct{}) {
 	})
 }
 
-func readName(p *parser, _, n *yaml.Node, r *ruleReader) {
-	if text, ok := p.text(n, "name"); ok {
-		if utf8.RuneCountInString(text) > maxName {
-			p.report(posOf(n), "bad-value", "", "the name of a rule can have up to %d characters; put longer remarks in a comment", maxName)
-			return
-		}
-		r.rule.Name = text
+func (p *parser) ruleName(n *yaml.Node, _, text string) bool {
+	if utf8.RuneCountInString(text) > maxName {
+		p.report(posOf(n), "bad-value", "", "the name of a rule can have up to %d characters; put longer remarks in a comment", maxName)
+		return false
 	}
+	return true
 }
 
 const maxName = 100
 
-func readHosts(p *parser, _, n *yaml.Node, r *ruleReader) {
+func readHosts(p *parser, n *yaml.Node, r *ruleReader) {
 	p.texts(n, "hosts", func(n *yaml.Node, text string) {
 		if text == "*" {
 			p.report(posOf(n), "bad-host", "", "a rule without hosts is for every host; delete this line")
@@ -111,14 +118,28 @@ func readHosts(p *parser, _, n *yaml.Node, r *ruleReader) {
 	})
 }
 
-func readIdentity(p *parser, _, n *yaml.Node, r *ruleReader) {
+func printHosts(w *printer, r *ruleReader) {
+	hosts := make([]string, len(r.rule.Hosts))
+	for i, h := range r.rule.Hosts {
+		hosts[i] = string(h)
+	}
+	w.texts("hosts", hosts)
+}
+
+func readIdentity(p *parser, n *yaml.Node, r *ruleReader) {
 	r.parts++
 	if word, ok := p.choice(n, "identity", "claimed", "not-impostor", "verified"); ok {
 		r.rule.Identity, _ = policy.ParseDemand(word)
 	}
 }
 
-func readPurposes(p *parser, _, n *yaml.Node, r *ruleReader) {
+func printIdentity(w *printer, r *ruleReader) {
+	if r.rule.Identity != policy.DemandClaimed {
+		w.plain("identity", r.rule.Identity.String())
+	}
+}
+
+func readPurposes(p *parser, n *yaml.Node, r *ruleReader) {
 	r.parts++
 	p.texts(n, "usage-purposes", func(n *yaml.Node, text string) {
 		if !isPurpose(text) && !isPurposeAddress(text) {
@@ -135,7 +156,7 @@ const maxDelay = 86400
 
 var decimal = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
 
-func readCrawlDelay(p *parser, key, n *yaml.Node, r *ruleReader) {
+func readCrawlDelay(p *parser, n *yaml.Node, r *ruleReader) {
 	r.parts++
 	text, ok := p.text(n, "crawl-delay")
 	if !ok {
@@ -153,10 +174,26 @@ func readCrawlDelay(p *parser, key, n *yaml.Node, r *ruleReader) {
 	r.rule.CrawlDelay = time.Duration(seconds*1000+0.5) * time.Millisecond
 }
 
-func readEnforce(p *parser, _, n *yaml.Node, r *ruleReader) {
+func printCrawlDelay(w *printer, r *ruleReader) {
+	switch {
+	case r.rule.NoCrawlDelay:
+		w.plain("crawl-delay", "none")
+	case r.rule.CrawlDelay > 0:
+		delay := min(max(r.rule.CrawlDelay.Round(time.Millisecond), time.Millisecond), maxDelay*time.Second)
+		w.plain("crawl-delay", strconv.FormatFloat(delay.Seconds(), 'f', -1, 64))
+	}
+}
+
+func readEnforce(p *parser, n *yaml.Node, r *ruleReader) {
 	r.parts++
 	r.rule.Enforce = p.mode(n, "enforce")
 	r.source.Enforce = posOf(n)
+}
+
+func printEnforce(w *printer, r *ruleReader) {
+	if r.rule.Enforce != policy.ModeUnset {
+		w.plain("enforce", r.rule.Enforce.String())
+	}
 }
 
 func (p *parser) mode(n *yaml.Node, what string) policy.Mode {
@@ -168,13 +205,22 @@ func (p *parser) mode(n *yaml.Node, what string) policy.Mode {
 	return mode
 }
 
-func readIntended(p *parser, _, n *yaml.Node, r *ruleReader) {
+func readIntended(p *parser, n *yaml.Node, r *ruleReader) {
 	r.parts++
 	if n.Kind == yaml.ScalarNode && (n.Value == "true" || n.Value == "false") {
 		r.rule.Intended = n.Value == "true"
 		return
 	}
 	r.rule.IntendedGuards = p.guards(n)
+}
+
+func printIntended(w *printer, r *ruleReader) {
+	switch {
+	case len(r.rule.IntendedGuards) > 0:
+		w.plain("intended", "["+strings.Join(r.rule.IntendedGuards, ", ")+"]")
+	case r.rule.Intended:
+		w.plain("intended", "true")
+	}
 }
 
 // guards reads the names of guards that are waived.
@@ -200,12 +246,7 @@ func isPurpose(text string) bool { return purposeWord.MatchString(text) }
 
 func isPurposeAddress(text string) bool { return purposeAddress.MatchString(text) }
 
-func (p *parser) boolean(n *yaml.Node, what string) bool {
-	word, _ := p.choice(n, what, "true", "false")
-	return word == "true"
-}
-
-func readReference(p *parser, _, n *yaml.Node, r *ruleReader) {
+func readReference(p *parser, n *yaml.Node, r *ruleReader) {
 	text, ok := p.text(n, "permissions-reference")
 	if ok && p.address(n, "permissions-reference", text, true) {
 		r.rule.PermissionsReference = text

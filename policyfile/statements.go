@@ -28,13 +28,13 @@ type entry struct {
 }
 
 var entryFields = append(fields[*entry]{
-	{"paths", "a path, the name of a set, or a list of them", true, oneOrMore(pathShape), func(p *parser, _, n *yaml.Node, e *entry) {
+	key("paths", "a path, the name of a set, or a list of them", oneOrMore(pathShape), func(p *parser, n *yaml.Node, e *entry) {
 		e.resources = p.resources(n, "paths")
-	}},
+	}, nil).must(),
 }, qualifierFields(func(e *entry) *[]qualifierText { return &e.qualifiers })...)
 
-func readAllow(p *parser, _, n *yaml.Node, r *ruleReader)    { p.readStatements(n, true, r) }
-func readDisallow(p *parser, _, n *yaml.Node, r *ruleReader) { p.readStatements(n, false, r) }
+func readAllow(p *parser, n *yaml.Node, r *ruleReader)    { p.readStatements(n, true, r) }
+func readDisallow(p *parser, n *yaml.Node, r *ruleReader) { p.readStatements(n, false, r) }
 
 // readStatements reads what a rule allows or disallows.
 func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
@@ -202,13 +202,21 @@ func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePar
 	return l.parts, l.name, len(l.parts) > 0
 }
 
+// fits counts what sets and usages multiply to.
+func (p *parser) fits(at policy.Pos, count int) bool {
+	if p.statements += count; p.statements <= maxStatements {
+		return true
+	}
+	if !p.full {
+		p.report(at, "too-many-rules", "", "with all sets and usages written out, the rules have more than %d paths; use wildcards", maxStatements)
+	}
+	p.full = true
+	return false
+}
+
 // state adds the statements of one mention of paths.
 func (p *parser) state(r *ruleReader, allow bool, local string, parts []policy.UsagePart, res resource) {
-	if p.statements += len(parts) * len(res.patterns); p.statements > maxStatements {
-		if !p.full {
-			p.report(res.pos, "too-many-rules", "", "with all sets and usages written out, the rules have more than %d paths; use wildcards", maxStatements)
-		}
-		p.full = true
+	if !p.fits(res.pos, len(parts)*len(res.patterns)) {
 		return
 	}
 	for _, pattern := range res.patterns {

@@ -3,6 +3,7 @@
 package policyfile
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ type qualifierText struct {
 }
 
 var qualifiedFields = append(fields[*qualified]{
-	{"usage", "the usage that is qualified, such as present-snippet", true, usageShape, readQualifiedUsage},
+	key("usage", "the usage that is qualified, such as present-snippet", usageShape, readQualifiedUsage, nil).must(),
 }, qualifierFields(func(q *qualified) *[]qualifierText { return &q.qualifiers })...)
 
 // qualifierFields are the qualifiers of ACAP 1.0 section 2.5 as keys of a map.
@@ -49,26 +50,19 @@ func qualifierFields[T any](into func(T) *[]qualifierText) fields[T] {
 		if name == policy.QualifierProhibitedModification {
 			values = oneOrMore(values)
 		}
-		fs = append(fs, field[T]{
-			name: string(name), about: "a condition of the permission: " + accepted, shape: values,
-			read: func(p *parser, key, value *yaml.Node, t T) {
-				list := into(t)
-				if name != policy.QualifierProhibitedModification {
-					if text, ok := p.text(value, key.Value); ok {
-						*list = append(*list, qualifierText{name, text, value})
-					}
-					return
-				}
-				p.texts(value, key.Value, func(n *yaml.Node, text string) {
-					*list = append(*list, qualifierText{name, text, n})
-				})
-			},
-		})
+		fs = append(fs, key(string(name), "a condition of the permission: "+accepted, values, func(p *parser, value *yaml.Node, t T) {
+			add := func(n *yaml.Node, text string) { *into(t) = append(*into(t), qualifierText{name, text, n}) }
+			if name == policy.QualifierProhibitedModification {
+				p.texts(value, string(name), add)
+			} else if text, ok := p.text(value, string(name)); ok {
+				add(value, text)
+			}
+		}, nil))
 	}
 	return fs
 }
 
-func readQualifiedUsage(p *parser, _, n *yaml.Node, q *qualified) {
+func readQualifiedUsage(p *parser, n *yaml.Node, q *qualified) {
 	text, ok := p.text(n, "usage")
 	if !ok {
 		return
@@ -79,7 +73,7 @@ func readQualifiedUsage(p *parser, _, n *yaml.Node, q *qualified) {
 }
 
 // readUsages reads the qualified usages first, as the combined ones name them.
-func readUsages(p *parser, _, n *yaml.Node, _ struct{}) {
+func readUsages(p *parser, n *yaml.Node, _ *policy.Spec) {
 	combined := map[*yaml.Node]*yaml.Node{}
 	var order []*localUsage
 	p.eachPair(n, "usages", func(key, value *yaml.Node) {
@@ -113,6 +107,50 @@ func readUsages(p *parser, _, n *yaml.Node, _ struct{}) {
 				p.spec.Usages = append(p.spec.Usages, policy.LocalUsage{Name: local.name, Pos: local.pos, Parts: local.parts})
 			}
 		}
+	}
+}
+
+// isDefinable reports whether a file can define a usage: by one usage with qualifiers,
+// or by usages without and names of such with.
+func isDefinable(u *policy.LocalUsage) bool {
+	isQualified := func(part policy.UsagePart) bool { return part.Local == "" && part.Qualifiers != nil }
+	return len(u.Parts) == 1 || len(u.Parts) > 1 && !slices.ContainsFunc(u.Parts, isQualified)
+}
+
+func printUsages(w *printer, spec *policy.Spec) {
+	w.under("usages", func() {
+		for i := range spec.Usages {
+			if u := &spec.Usages[i]; w.usages[u.Name] == u {
+				w.under(u.Name, func() { w.usage(u) })
+			}
+		}
+	})
+}
+
+func (w *printer) usage(u *policy.LocalUsage) {
+	if part := u.Parts[0]; len(u.Parts) == 1 && part.Local == "" && part.Qualifiers != nil {
+		w.plain("usage", part.Usage.String())
+		w.qualifiers(part.Qualifiers)
+		return
+	}
+	for _, part := range u.Parts {
+		w.items([]string{cmp.Or(part.Local, part.Usage.String())})
+	}
+}
+
+// qualifiers writes the qualifiers of a permission as keys.
+func (w *printer) qualifiers(q *policy.Qualifiers) {
+	var names []string
+	values := map[string][]string{}
+	for _, text := range q.Strings() {
+		name, value, _ := strings.Cut(text, "=")
+		if values[name] == nil {
+			names = append(names, name)
+		}
+		values[name] = append(values[name], value)
+	}
+	for _, name := range names {
+		w.texts(name, values[name])
 	}
 }
 
