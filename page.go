@@ -115,7 +115,7 @@ func (h *headerHook) OnHeader(_ int, header http.Header) {
 	if h.page.Values == nil {
 		return
 	}
-	for _, problem := range robotstag.Apply(header, h.page.Values, robotstag.Options{Channels: p.channels}) {
+	for _, problem := range robotstag.Apply(header, h.page.Values, p.channels) {
 		if p.warned.First(string(problem.Kind) + problem.Field + problem.Text) {
 			p.logger.Warn("the upstream sent an invalid header", zap.String("problem", problem.String()))
 		}

@@ -44,7 +44,7 @@ func (f refusal) answer(w http.ResponseWriter, r *http.Request, e *policy.Enforc
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(wholeSeconds(e.RetryAfter)))
 	}
-	robotstag.Apply(w.Header(), noindexValues, robotstag.Options{Channels: f.channels &^ robotstag.ContentUsage})
+	robotstag.Apply(w.Header(), noindexValues, f.channels&^robotstag.ContentUsage)
 	return f.write(w, r, cmp.Or(e.Status, http.StatusForbidden), e.Message)
 }
 

@@ -44,7 +44,7 @@ func TestHeadersAgreeWithPolicy(t *testing.T) {
 			t.Fatalf("%v", problems)
 		}
 		h := http.Header{}
-		Apply(h, v, Options{Channels: AllChannels})
+		Apply(h, v, AllChannels)
 		everyone := policytest.Rights(spec, q)
 		for _, q.Token = range policytest.Tokens {
 			if strings.HasSuffix(q.Token, "-Extended") {

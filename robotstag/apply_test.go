@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
@@ -20,7 +22,7 @@ func apply(members []Member, usage Usage, name string, lines ...string) ([]strin
 	if lines != nil {
 		h[name] = lines
 	}
-	problems := Apply(h, v, Options{Channels: AllChannels})
+	problems := Apply(h, v, AllChannels)
 	return h[name], kinds(problems)
 }
 
@@ -115,7 +117,7 @@ func TestMergeXRobotsTag(t *testing.T) {
 }
 
 func TestMergeContentUsage(t *testing.T) {
-	ours := Usage{TrainAI: No, Search: Yes}
+	ours := preferences("n y")
 	for _, c := range []struct {
 		name     string
 		upstream []string
@@ -143,24 +145,21 @@ func TestMergeContentUsage(t *testing.T) {
 	}
 }
 
-func TestApplyModesAndChannels(t *testing.T) {
-	full, _ := Build(list("*", "noindex"), Usage{TrainAI: No}, testNow)
+func TestApplyChannels(t *testing.T) {
+	full, _ := Build(list("*", "noindex"), preferences("n"), testNow)
 	empty, _ := Build(nil, Usage{}, testNow)
 	upstream := http.Header{RobotsTagField: {"noindex, nofollow"}, XRobotsTagField: {"nofollow"}, ContentUsageField: {"search=n"}, "Vary": {"Accept"}}
 	for _, c := range []struct {
 		name string
 		v    *Values
-		o    Options
+		o    Channels
 		want http.Header
 	}{
-		{"nil values", nil, Options{Channels: AllChannels}, upstream},
-		{"no channel", full, Options{}, upstream},
-		{"nothing to say", empty, Options{Channels: AllChannels}, upstream},
-		{"nothing to say, replace", empty, Options{Channels: AllChannels, Mode: Replace}, http.Header{"Vary": {"Accept"}}},
-		{"replace", full, Options{Channels: AllChannels, Mode: Replace}, http.Header{RobotsTagField: {"*;noindex"}, XRobotsTagField: {"noindex"}, ContentUsageField: {"train-ai=n"}, "Vary": {"Accept"}}},
-		{"replace, shared", full, Options{Channels: AllChannels, Mode: Replace, Shared: true}, http.Header{RobotsTagField: {"*;noindex"}, XRobotsTagField: {"noindex"}, ContentUsageField: {"train-ai=n"}, "Vary": {"Accept"}}},
-		{"one channel", full, Options{Channels: XRobotsTag}, http.Header{RobotsTagField: {"noindex, nofollow"}, XRobotsTagField: {"noindex, nofollow"}, ContentUsageField: {"search=n"}, "Vary": {"Accept"}}},
-		{"merge", full, Options{Channels: AllChannels}, http.Header{RobotsTagField: {"*;noindex;nofollow"}, XRobotsTagField: {"noindex, nofollow"}, ContentUsageField: {"train-ai=n, search=n"}, "Vary": {"Accept"}}},
+		{"nil values", nil, AllChannels, upstream},
+		{"no channel", full, 0, upstream},
+		{"nothing to say", empty, AllChannels, upstream},
+		{"one channel", full, XRobotsTag, http.Header{RobotsTagField: {"noindex, nofollow"}, XRobotsTagField: {"noindex, nofollow"}, ContentUsageField: {"search=n"}, "Vary": {"Accept"}}},
+		{"merge", full, AllChannels, http.Header{RobotsTagField: {"*;noindex;nofollow"}, XRobotsTagField: {"noindex, nofollow"}, ContentUsageField: {"train-ai=n, search=n"}, "Vary": {"Accept"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := upstream.Clone()
@@ -228,5 +227,30 @@ func TestMergeLimits(t *testing.T) {
 	got, problems := apply(ours, Usage{}, XRobotsTagField, many...)
 	if length(got) > Limit || got[0] != "noindex" || !strings.Contains(strings.Join(got, ", "), "ourbot: nofollow") || !slices.Contains(problems, TooLong) && !slices.Contains(problems, Unread) {
 		t.Errorf("%d bytes, %v: %.200q", length(got), problems, got)
+	}
+}
+
+// preferences makes the usage of three letters for train-ai, ai-use and search: y, n, or
+// a space for unknown.
+func preferences(letters string) (u Usage) {
+	for i, c := range letters {
+		u.Verdicts[i] = map[rune]policy.Verdict{'y': policy.Allowed, 'n': policy.Disallowed}[c]
+	}
+	return u
+}
+
+// A preference of either stands, for each usage by itself; draft-ietf-aipref-vocab
+// section 5.1.
+func TestCombine(t *testing.T) {
+	for _, c := range []struct{ a, b, want string }{
+		{"nny", "   ", "nny"}, {"   ", "nny", "nny"}, {"n  ", " n ", "nn "}, {"yyy", "n n", "nyn"}, {"  y", "  n", "  n"}, {" y ", "   ", " y "},
+	} {
+		if got := preferences(c.a).Combine(preferences(c.b)); got != preferences(c.want) {
+			t.Errorf("%q and %q: %q", c.a, c.b, got)
+		}
+	}
+	earlier, plain := Usage{Earlier: true}, preferences("n")
+	if !earlier.Combine(plain).Earlier || !plain.Combine(earlier).Earlier || plain.Combine(plain).Earlier {
+		t.Error("Earlier is not that of either")
 	}
 }

@@ -17,26 +17,23 @@ func benchValues(crawlers int) *Values {
 	for i := range crawlers {
 		members = append(members, Member{fmt.Sprintf("crawler-%03d", i), robotsrule.Of("noindex")})
 	}
-	v, _ := Build(members, Usage{TrainAI: No, AIUse: No, Search: Yes}, testNow)
+	v, _ := Build(members, preferences("nny"), testNow)
 	return v
 }
 
-// TestApplyAllocations holds Apply to its promise: nothing, or one array, where
+// TestApplyAllocations holds Apply to its promise: one array where
 // the upstream is silent, and nothing where the values are there already.
 func TestApplyAllocations(t *testing.T) {
 	v := benchValues(3)
 	h := http.Header{RobotsTagField: nil, XRobotsTagField: nil, ContentUsageField: nil}
-	for shared, want := range map[bool]float64{true: 0, false: 1} {
-		o := Options{Channels: AllChannels, Shared: shared}
-		if got := testing.AllocsPerRun(100, func() {
-			clear(h)
-			Apply(h, v, o)
-		}); got != want {
-			t.Errorf("shared %v: %v allocations, want %v", shared, got, want)
-		}
-		if got := testing.AllocsPerRun(100, func() { Apply(h, v, o) }); got != 0 {
-			t.Errorf("shared %v, again: %v allocations", shared, got)
-		}
+	if got := testing.AllocsPerRun(100, func() {
+		clear(h)
+		Apply(h, v, AllChannels)
+	}); got != 1 {
+		t.Errorf("%v allocations, want 1", got)
+	}
+	if got := testing.AllocsPerRun(100, func() { Apply(h, v, AllChannels) }); got != 0 {
+		t.Errorf("again: %v allocations", got)
 	}
 }
 
@@ -44,21 +41,19 @@ func BenchmarkApply(b *testing.B) {
 	for _, c := range []struct {
 		name     string
 		crawlers int
-		o        Options
+		o        Channels
 		upstream http.Header
 	}{
-		{"silent-upstream/shared", 3, Options{Channels: AllChannels, Shared: true}, nil},
-		{"silent-upstream", 3, Options{Channels: AllChannels}, nil},
-		{"silent-upstream/150-crawlers", 150, Options{Channels: AllChannels}, nil},
-		{"replace", 3, Options{Channels: AllChannels, Mode: Replace}, http.Header{XRobotsTagField: {"noindex, nofollow"}}},
-		{"merge/x-robots-tag", 3, Options{Channels: AllChannels}, http.Header{XRobotsTagField: {"noindex, nofollow"}}},
-		{"merge/all-three", 3, Options{Channels: AllChannels}, http.Header{XRobotsTagField: {"noindex, nofollow"}, RobotsTagField: {"*;noindex, examplebot;nofollow"}, ContentUsageField: {"train-ai=y"}}},
-		{"merge/all-three/150-crawlers", 150, Options{Channels: AllChannels}, http.Header{XRobotsTagField: {"noindex, nofollow"}, RobotsTagField: {"*;noindex, examplebot;nofollow"}, ContentUsageField: {"train-ai=y"}}},
-		{"already-merged", 3, Options{Channels: AllChannels}, http.Header{XRobotsTagField: benchValues(3).XRobotsTag, RobotsTagField: benchValues(3).RobotsTag, ContentUsageField: benchValues(3).ContentUsage}},
-		{"hostile/300-lines", 3, Options{Channels: AllChannels}, hostile(slices.Repeat([]string{"noindex, otherbot: max-snippet:3"}, 300))},
-		{"hostile/64-KiB-of-names", 3, Options{Channels: AllChannels}, hostile([]string{strings.Repeat("a, ", 64<<10/3)})},
-		{"hostile/64-KiB-of-dates", 3, Options{Channels: AllChannels}, hostile([]string{strings.Repeat("unavailable_after:1,", 64<<10/20)})},
-		{"hostile/64-KiB-of-colons", 3, Options{Channels: AllChannels}, hostile([]string{strings.Repeat("a:", 32<<10)})},
+		{"silent-upstream", 3, AllChannels, nil},
+		{"silent-upstream/150-crawlers", 150, AllChannels, nil},
+		{"merge/x-robots-tag", 3, AllChannels, http.Header{XRobotsTagField: {"noindex, nofollow"}}},
+		{"merge/all-three", 3, AllChannels, http.Header{XRobotsTagField: {"noindex, nofollow"}, RobotsTagField: {"*;noindex, examplebot;nofollow"}, ContentUsageField: {"train-ai=y"}}},
+		{"merge/all-three/150-crawlers", 150, AllChannels, http.Header{XRobotsTagField: {"noindex, nofollow"}, RobotsTagField: {"*;noindex, examplebot;nofollow"}, ContentUsageField: {"train-ai=y"}}},
+		{"already-merged", 3, AllChannels, http.Header{XRobotsTagField: benchValues(3).XRobotsTag, RobotsTagField: benchValues(3).RobotsTag, ContentUsageField: benchValues(3).ContentUsage}},
+		{"hostile/300-lines", 3, AllChannels, hostile(slices.Repeat([]string{"noindex, otherbot: max-snippet:3"}, 300))},
+		{"hostile/64-KiB-of-names", 3, AllChannels, hostile([]string{strings.Repeat("a, ", 64<<10/3)})},
+		{"hostile/64-KiB-of-dates", 3, AllChannels, hostile([]string{strings.Repeat("unavailable_after:1,", 64<<10/20)})},
+		{"hostile/64-KiB-of-colons", 3, AllChannels, hostile([]string{strings.Repeat("a:", 32<<10)})},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -98,6 +93,6 @@ func BenchmarkBuild(b *testing.B) {
 	members := list("*", "noindex, nofollow", "examplebot", "nosnippet", "otherbot", "max-snippet:20")
 	b.ReportAllocs()
 	for b.Loop() {
-		Build(members, Usage{TrainAI: No}, testNow)
+		Build(members, preferences("n"), testNow)
 	}
 }

@@ -25,7 +25,7 @@ func TestManyCrawlersInFewLines(t *testing.T) {
 		t.Fatal(problems)
 	}
 	h := http.Header{}
-	Apply(h, v, Options{Channels: XRobotsTag})
+	Apply(h, v, XRobotsTag)
 	lines := h.Values(XRobotsTagField)
 	if len(lines) != 3 || lines[0] != "nosnippet" || lines[1] != "googlebot: noindex" || !strings.HasPrefix(lines[2], "bot0: nofollow, bot1: nofollow, ") {
 		t.Errorf("%d lines: %.200q", len(lines), lines)

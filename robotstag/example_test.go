@@ -21,7 +21,7 @@ func ExampleApply() {
 		return
 	}
 	header := http.Header{"X-Robots-Tag": {"nofollow"}} // from the upstream
-	robotstag.Apply(header, values, robotstag.Options{Channels: robotstag.AllChannels})
+	robotstag.Apply(header, values, robotstag.AllChannels)
 	fmt.Println(header.Get("X-Robots-Tag"))
 	fmt.Println(header.Get("Robots-Tag"))
 	// Output:

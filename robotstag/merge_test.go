@@ -14,6 +14,7 @@ import (
 	"github.com/dunglas/httpsfv"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
@@ -43,7 +44,11 @@ func randomValues(r *rand.Rand) *Values {
 	for range r.IntN(4) {
 		members = append(members, Member{pick(r, someTokens), robotsrule.Of(picks(r, someRules, 3)...)})
 	}
-	v, _ := Build(members, Usage{UsageValue(r.IntN(3)), UsageValue(r.IntN(3)), UsageValue(r.IntN(3)), false}, testNow)
+	var usage Usage
+	for i := range usage.Verdicts {
+		usage.Verdicts[i] = policy.Verdict(r.IntN(3))
+	}
+	v, _ := Build(members, usage, testNow)
 	return v
 }
 
@@ -81,7 +86,7 @@ func randomHeader(r *rand.Rand) http.Header {
 	return h
 }
 
-var all = Options{Channels: AllChannels}
+const all = AllChannels
 
 func applied(h http.Header, vs ...*Values) (http.Header, []Problem) {
 	h = h.Clone()
@@ -278,7 +283,7 @@ func FuzzMerge(f *testing.F) {
 		for _, v := range []*Values{a, b} {
 			full := *v
 			if len(v.RobotsTag) == 0 || len(v.XRobotsTag) == 0 || len(v.ContentUsage) == 0 {
-				built, _ := Build(list("*", "nofollow", "bbot", "noindex"), Usage{TrainAI: No}, testNow)
+				built, _ := Build(list("*", "nofollow", "bbot", "noindex"), preferences("n"), testNow)
 				full = *built
 			}
 			merged, problems := applied(h, &full)

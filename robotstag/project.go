@@ -158,14 +158,13 @@ func earlier(a, b time.Time) time.Time {
 func Preferences(p *policy.Policy, q policy.Query) (usage Usage, until time.Time) {
 	sources, until := PreferenceSources(p, q)
 	for _, s := range sources {
-		usage = usage.Combine(s.Usage)
+		usage.Verdicts[index(s.Of)] = s.Decision.Verdict
 	}
 	return usage, until
 }
 
 // PreferenceSource is one preference with the decision that it comes from.
 type PreferenceSource struct {
-	Usage    Usage // the one preference
 	Of       policy.Usage
 	Decision policy.Decision
 }
@@ -174,7 +173,7 @@ type PreferenceSource struct {
 // of has none, and "search" is permitted only by a statement that names it,
 // because it permits training for search as well.
 func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSource, until time.Time) {
-	for _, q.Usage = range []policy.Usage{policy.TrainAI, policy.AIUse, policy.Search} {
+	for _, q.Usage = range policy.RightsUsages() {
 		var strictest policy.Decision
 		for i, identity := range identities(p) {
 			q.Identity = identity
@@ -187,23 +186,9 @@ func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSo
 				break
 			}
 		}
-		if strictest.Verdict == policy.Unstated {
-			continue
+		if strictest.Verdict != policy.Unstated {
+			sources = append(sources, PreferenceSource{Of: q.Usage, Decision: strictest})
 		}
-		pref := No
-		if strictest.Verdict == policy.Allowed {
-			pref = Yes
-		}
-		s := PreferenceSource{Of: q.Usage, Decision: strictest}
-		switch q.Usage {
-		case policy.TrainAI:
-			s.Usage.TrainAI = pref
-		case policy.AIUse:
-			s.Usage.AIUse = pref
-		default:
-			s.Usage.Search = pref
-		}
-		sources = append(sources, s)
 	}
 	return sources, until
 }

@@ -12,57 +12,36 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// UsageValue is the value of one key of Content-Usage
-// (draft-ietf-aipref-vocab-08).
-type UsageValue uint8
-
-// The values, from the weakest to the strictest. Unknown is not written.
-const (
-	Unknown UsageValue = iota
-	Yes
-	No
-)
-
-// Usage is what the Content-Usage field says (draft-ietf-aipref-attach-05). It
-// has no audience: it speaks to everyone.
+// Usage is what the Content-Usage field says (draft-ietf-aipref-attach-05): Allowed is
+// y, Disallowed is n, and Unstated is not written. It has no audience: it speaks to
+// everyone.
 type Usage struct {
-	TrainAI UsageValue // train-ai
-	AIUse   UsageValue // ai-use
-	Search  UsageValue // search
-	// Earlier says to write what is No with the labels of earlier drafts too.
+	rights.Verdicts
+	// Earlier says to write what is disallowed with the labels of earlier drafts too.
 	Earlier bool
 }
 
-// verdicts are the preferences as decisions.
-func (u Usage) verdicts() (v rights.Verdicts) {
-	for i, p := range [...]UsageValue{u.TrainAI, u.AIUse, u.Search} {
-		v[i] = [...]policy.Verdict{Unknown: policy.Unstated, Yes: policy.Allowed, No: policy.Disallowed}[p]
-	}
-	return v
-}
-
-// value returns the place of a preference by its usage.
-func (u *Usage) value(of policy.Usage) *UsageValue {
-	switch of {
-	case policy.TrainAI:
-		return &u.TrainAI
-	case policy.AIUse:
-		return &u.AIUse
-	}
-	return &u.Search
+// index is the place of a usage of policy.RightsUsages in Verdicts.
+func index(of policy.Usage) int {
+	usages := policy.RightsUsages()
+	return slices.Index(usages[:], of)
 }
 
 // Combine gives the preferences of u and t together (draft-ietf-aipref-vocab
 // §5.1): any no is no, else any yes is yes, else unknown.
 func (u Usage) Combine(t Usage) Usage {
-	return Usage{max(u.TrainAI, t.TrainAI), max(u.AIUse, t.AIUse), max(u.Search, t.Search), u.Earlier || t.Earlier}
+	for i := range u.Verdicts {
+		u.Verdicts[i] = max(u.Verdicts[i], t.Verdicts[i])
+	}
+	u.Earlier = u.Earlier || t.Earlier
+	return u
 }
 
-// Restrictions are the preferences of u that are No.
+// Restrictions are the preferences of u that disallow.
 func (u Usage) Restrictions() Usage {
-	for _, v := range []*UsageValue{&u.TrainAI, &u.AIUse, &u.Search} {
-		if *v == Yes {
-			*v = Unknown
+	for i, v := range u.Verdicts {
+		if v != policy.Disallowed {
+			u.Verdicts[i] = policy.Unstated
 		}
 	}
 	return u
@@ -70,10 +49,10 @@ func (u Usage) Restrictions() Usage {
 
 // String gives the field's value, such as "train-ai=n, search=y", or "" when
 // nothing is known.
-func (u Usage) String() string { return u.verdicts().ContentUsage(u.Earlier) }
+func (u Usage) String() string { return u.ContentUsage(u.Earlier) }
 
 // upstreamUsage is what an upstream's Content-Usage lines say. Labels unknown
-// here are kept, because the vocabulary is still growing.
+// here are passed on, because the vocabulary is still growing.
 type upstreamUsage struct {
 	known Usage
 	other map[string]httpsfv.Member
@@ -95,7 +74,7 @@ func readUsage(lines []string) (upstreamUsage, []Problem) {
 		}
 		up.addAll(whole)
 		if texts := splitMembers(line); len(texts) > len(whole.Names()) {
-			// A key stands there twice, and the Dictionary has kept the last.
+			// A key stands there twice, and the Dictionary has only the last.
 			for _, text := range texts {
 				if d, err := httpsfv.UnmarshalDictionary([]string{strings.Trim(text, " \t")}); err == nil {
 					up.addAll(d)
@@ -116,15 +95,14 @@ func (up *upstreamUsage) addAll(d *httpsfv.Dictionary) {
 
 func (up *upstreamUsage) add(name string, m httpsfv.Member) {
 	p := usageValue(m)
-	for _, u := range policy.RightsUsages() {
+	for i, u := range policy.RightsUsages() {
 		if name == u.String() {
-			v := up.known.value(u)
-			*v = max(*v, p)
+			up.known.Verdicts[i] = max(up.known.Verdicts[i], p)
 			return
 		}
 	}
-	if u, ok := rights.Renamed(name); ok && p == No {
-		*up.known.value(u) = No // what an earlier draft calls it is not to be lost
+	if u, ok := rights.Renamed(name); ok && p == policy.Disallowed {
+		up.known.Verdicts[index(u)] = p // what an earlier draft calls it is not to be lost
 	}
 	if before, ok := up.other[name]; !ok || usageValue(before) <= p {
 		up.other[name] = m
@@ -132,16 +110,16 @@ func (up *upstreamUsage) add(name string, m httpsfv.Member) {
 }
 
 // usageValue reads the Token y or n; anything else is unknown and no error.
-func usageValue(m httpsfv.Member) UsageValue {
+func usageValue(m httpsfv.Member) policy.Verdict {
 	if item, ok := m.(httpsfv.Item); ok {
 		switch item.Value {
 		case httpsfv.Token("n"):
-			return No
+			return policy.Disallowed
 		case httpsfv.Token("y"):
-			return Yes
+			return policy.Allowed
 		}
 	}
-	return Unknown
+	return policy.Unstated
 }
 
 // mergeUsage writes u and the upstream's preferences in one line. Labels unknown
@@ -151,8 +129,8 @@ func mergeUsage(u Usage, up upstreamUsage, problems []Problem) ([]string, []Prob
 	line := all.String()
 	names := make([]string, 0, len(up.other))
 	for name := range up.other {
-		if of, ok := rights.Renamed(name); ok && *all.value(of) == No {
-			if u.Earlier || usageValue(up.other[name]) != No {
+		if of, ok := rights.Renamed(name); ok && all.Verdicts[index(of)] == policy.Disallowed {
+			if u.Earlier || usageValue(up.other[name]) != policy.Disallowed {
 				continue // it stands there already, or permits what is disallowed
 			}
 		}

@@ -66,8 +66,8 @@ func TestBuild(t *testing.T) {
 			rt: []string{"*;noindex"}, x: []string{"noindex, indexifembedded"}},
 		{name: "exception beside a crawler's noindex", members: list("*", "noindex, indexifembedded", "examplebot", "noindex"),
 			rt: []string{"*;noindex"}, x: []string{"noindex"}},
-		{name: "AIPREF", usage: Usage{TrainAI: No, AIUse: No, Search: Yes}, cu: []string{"train-ai=n, ai-use=n, search=y"}},
-		{name: "AIPREF unknown", usage: Usage{Search: No}, cu: []string{"search=n"}},
+		{name: "AIPREF", usage: preferences("nny"), cu: []string{"train-ai=n, ai-use=n, search=y"}},
+		{name: "AIPREF unknown", usage: preferences("  n"), cu: []string{"search=n"}},
 		{name: "a rule one field has no room for", members: list("*", "noindex, 9lives, foo:bar, a=1, max-snippet:many"),
 			rt: []string{`*;noindex;a=1;foo=bar;max-snippet="many"`}, x: []string{"noindex, 9lives, max-snippet:many"}, problems: []Kind{RuleLost, RuleLost, RuleLost}},
 	} {
@@ -157,21 +157,19 @@ func TestProblemString(t *testing.T) {
 // TestSharing shows why Apply copies: code further out may change values in
 // place, as Caddy's header directive does when it replaces text.
 func TestSharing(t *testing.T) {
-	v, _ := Build(list("*", "noindex", "examplebot", "nofollow"), Usage{TrainAI: No}, testNow)
-	for _, mode := range []Mode{Merge, Replace} {
-		h := http.Header{}
-		Apply(h, v, Options{Channels: AllChannels, Mode: mode})
-		for name, lines := range h {
-			for i := range lines {
-				lines[i] = "changed"
-			}
-			h[name] = append(lines, "added")
+	v, _ := Build(list("*", "noindex", "examplebot", "nofollow"), preferences("n"), testNow)
+	h := http.Header{}
+	Apply(h, v, AllChannels)
+	for name, lines := range h {
+		for i := range lines {
+			lines[i] = "changed"
 		}
-		if v.RobotsTag[0] != "*;noindex, examplebot;nofollow" || v.XRobotsTag[1] != "examplebot: nofollow" || v.ContentUsage[0] != "train-ai=n" {
-			t.Fatalf("the values were changed: %q, %q, %q", v.RobotsTag, v.XRobotsTag, v.ContentUsage)
-		}
-		if len(h) != 3 || h[XRobotsTagField][1] != "changed" || h[RobotsTagField][1] != "added" {
-			t.Fatalf("one field's lines run into another's: %q", h)
-		}
+		h[name] = append(lines, "added")
+	}
+	if v.RobotsTag[0] != "*;noindex, examplebot;nofollow" || v.XRobotsTag[1] != "examplebot: nofollow" || v.ContentUsage[0] != "train-ai=n" {
+		t.Fatalf("the values were changed: %q, %q, %q", v.RobotsTag, v.XRobotsTag, v.ContentUsage)
+	}
+	if len(h) != 3 || h[XRobotsTagField][1] != "changed" || h[RobotsTagField][1] != "added" {
+		t.Fatalf("one field's lines run into another's: %q", h)
 	}
 }

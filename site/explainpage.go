@@ -21,7 +21,7 @@ func (s *Site) explainHeaders(q policy.Query) Channel {
 	page := s.Page(q.Host, q.Path, q.Now)
 	h := http.Header{}
 	if page.Values != nil {
-		robotstag.Apply(h, page.Values, robotstag.Options{Channels: robotstag.AllChannels})
+		robotstag.Apply(h, page.Values, robotstag.AllChannels)
 	}
 	page.Rights.Apply(h)
 	for _, name := range []string{robotstag.RobotsTagField, robotstag.XRobotsTagField, robotstag.ContentUsageField, tdmrep.ReservationField, tdmrep.PolicyField, "Link"} {

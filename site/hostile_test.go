@@ -101,7 +101,7 @@ func checkPlaces(t *testing.T, s *site.Site) {
 		page := s.Page("www.example.com", path, june)
 		if page.Values != nil {
 			header := http.Header{}
-			robotstag.Apply(header, page.Values, robotstag.Options{})
+			robotstag.Apply(header, page.Values, 0)
 			for name, values := range header {
 				for _, v := range values {
 					if !slices.Contains([]string{"Robots-Tag", "X-Robots-Tag", "Content-Usage"}, name) || !httpguts.ValidHeaderFieldValue(v) || v == "" {
