@@ -15,7 +15,10 @@ import (
 // catalogue recognises, by kind, and how many browsers and apps it takes for crawlers.
 // The collections are read from the folder that ROBOTSPOLICY_DATA names; the headers of
 // browsers from ua/browsers.txt in it and from the files that ROBOTSPOLICY_BROWSERS
-// names. docs/crawlers.md says where to get both.
+// names: one header a line, the JSON of the npm package user-agents, or the YAML of the
+// test fixtures of device-detector. The collections are
+// github.com/monperrus/crawler-user-agents, github.com/arcjet/well-known-bots and
+// github.com/ai-robots-txt/ai.robots.txt.
 func TestRecall(t *testing.T) {
 	dir := os.Getenv("ROBOTSPOLICY_DATA")
 	if dir == "" {
