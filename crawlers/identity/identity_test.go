@@ -426,3 +426,20 @@ func TestParseMethods(t *testing.T) {
 		}
 	}
 }
+
+func TestListClientRedirects(t *testing.T) {
+	check := listClient(Methods{}).CheckRedirect
+	for _, tt := range []struct {
+		url  string
+		via  int
+		fine bool
+	}{{"https://example.com/", 1, true}, {"https://example.com/", 3, true}, {"https://example.com/", 4, false}, {"http://example.com/", 1, false}} {
+		r, err := http.NewRequest(http.MethodGet, tt.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := check(r, make([]*http.Request, tt.via)); (err == nil) != tt.fine {
+			t.Errorf("%s after %d: %v", tt.url, tt.via, err)
+		}
+	}
+}

@@ -114,7 +114,7 @@ func (l *Lists) buildIndex() *segments {
 	var all []listRange
 	for _, source := range l.all() {
 		c := source.current.Load()
-		if c.Incomplete != "" || !c.isFresh(now, l.options.MaxAge) {
+		if c.Incomplete != "" || !c.isFresh(now) {
 			continue
 		}
 		for _, r := range c.ranges {

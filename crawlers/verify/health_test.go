@@ -146,7 +146,8 @@ func TestAnswersInUseStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const crawler = "198.51.100.1"
 		dns := &fakeDNS{names: map[string][]string{crawler: {"c.crawl.example."}}, addrs: map[string][]string{"c.crawl.example": {crawler}}, errs: map[string]error{}}
-		n := newNames(DNSOptions{Resolver: dns, CacheSize: 10})
+		n := newNames(DNSOptions{Resolver: dns})
+		n.cacheSize = 10
 		ask := func(addr netip.Addr) answer {
 			got, _ := n.ask(t.Context(), []string{".crawl.example"}, addr)
 			synctest.Wait()

@@ -14,30 +14,26 @@ import (
 	"time"
 )
 
-// ListOptions are the options of [Lists]. The zero value has the defaults.
+// ListOptions are the options of [Lists]. The zero value is ready to use.
 type ListOptions struct {
-	// Client fetches the lists. The default follows up to three redirects, to https
-	// only.
+	// Client fetches the lists; http.DefaultClient by default.
 	Client *http.Client
-	// Timeout is for one whole fetch: 30 seconds by default. Lists are fetched
-	// concurrently, so a slow one does not delay the others.
-	Timeout time.Duration
-	// Interval is the time between two fetches of a list: 24 hours by default, and
-	// at least one hour (draft-illyes-aipref-jafar-00). A longer max-age of the
-	// response is respected, up to a week.
-	Interval time.Duration
-	// MaxAge is how long a list is fresh: 7 days by default. Only a fresh list can
-	// rule an address out. A list verifies addresses 30 times as long, and the
-	// embedded one for as long as there is no newer one.
-	MaxAge time.Duration
-	// MaxLists bounds the number of lists: 5000 by default.
-	MaxLists int
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
 	// Report, if not nil, is called after every fetch, one call at a time. It must
 	// not call Stop.
 	Report func(ListStatus)
 }
+
+const (
+	// maxLists bounds the number of lists.
+	maxLists = 5000
+	// maxAge is how long a list is fresh. Only a fresh list can rule an address out.
+	maxAge = 7 * 24 * time.Hour
+	// maxVerifyAge is how long a list verifies addresses. The embedded one does so for as
+	// long as there is no newer one.
+	maxVerifyAge = 30 * maxAge
+)
 
 // ListStatus is the state of an address list.
 type ListStatus struct {
@@ -107,30 +103,14 @@ type list struct {
 	problem      string // why the content is incomplete, or empty
 }
 
-// staleFactor times MaxAge is how long a list verifies addresses.
-const staleFactor = 30
-
-// ErrTooManyLists is the error of Acquire when MaxLists is reached.
+// ErrTooManyLists is the error of Acquire beyond 5000 lists.
 var ErrTooManyLists = errors.New("too many address lists")
 
 // NewLists returns a store with the lists of these URLs, as far as they are embedded.
 // Nothing is fetched before Start.
 func NewLists(urls []string, options ListOptions) *Lists {
 	if options.Client == nil {
-		options.Client = defaultClient()
-	}
-	if options.Timeout <= 0 {
-		options.Timeout = 30 * time.Second
-	}
-	if options.Interval <= 0 {
-		options.Interval = 24 * time.Hour
-	}
-	options.Interval = max(options.Interval, time.Hour)
-	if options.MaxAge <= 0 {
-		options.MaxAge = 7 * 24 * time.Hour
-	}
-	if options.MaxLists <= 0 {
-		options.MaxLists = 5000
+		options.Client = http.DefaultClient
 	}
 	if options.Now == nil {
 		options.Now = time.Now
@@ -154,7 +134,7 @@ func (l *Lists) Acquire(urls []string, limit int) error {
 			missing++
 		}
 	}
-	if missing > 0 && l.count+missing > l.options.MaxLists {
+	if missing > 0 && l.count+missing > maxLists {
 		return ErrTooManyLists
 	}
 	for _, url := range urls {
@@ -263,7 +243,7 @@ func (l *Lists) Status() []ListStatus {
 	for i, s := range sources {
 		c := s.current.Load()
 		all[i] = c.ListStatus
-		all[i].Fresh = c.isFresh(now, l.options.MaxAge)
+		all[i].Fresh = c.isFresh(now)
 	}
 	return all
 }
@@ -284,10 +264,10 @@ func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
 			ruledOut = false
 			continue
 		}
-		if (c.Snapshot || c.isFresh(now, staleFactor*l.options.MaxAge)) && c.ranges.contains(a) {
+		if (c.Snapshot || c.isWithin(maxVerifyAge, now)) && c.ranges.contains(a) {
 			return yes, url
 		}
-		ruledOut = ruledOut && c.rulesOut(a, now, l.options.MaxAge)
+		ruledOut = ruledOut && c.rulesOut(a, now)
 	}
 	if ruledOut {
 		return no, ""
@@ -295,19 +275,22 @@ func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
 	return silent, ""
 }
 
-// isFresh reports whether there is a list and it is not older than age.
-func (c *list) isFresh(now time.Time, age time.Duration) bool {
+// isFresh reports whether a list is recent enough to rule addresses out.
+func (c *list) isFresh(now time.Time) bool { return c.isWithin(maxAge, now) }
+
+// isWithin reports whether there is a list and it is not older than age.
+func (c *list) isWithin(age time.Duration, now time.Time) bool {
 	return c.Prefixes > 0 && now.Sub(c.Date) <= age
 }
 
 // rulesOut reports whether the absence of an address proves anything: the list is
 // fresh and complete and has addresses of the same family.
-func (c *list) rulesOut(a netip.Addr, now time.Time, age time.Duration) bool {
+func (c *list) rulesOut(a netip.Addr, now time.Time) bool {
 	family := c.has4
 	if a.Is6() {
 		family = c.has6
 	}
-	return family && c.Incomplete == "" && c.isFresh(now, age)
+	return family && c.Incomplete == "" && c.isFresh(now)
 }
 
 // set makes c the content of a list.

@@ -26,21 +26,21 @@ type Resolver interface {
 type DNSOptions struct {
 	// Resolver is net.DefaultResolver by default.
 	Resolver Resolver
-	// Timeout is for all lookups of one address together: 2 seconds by default.
-	Timeout time.Duration
-	// Concurrency is how many addresses are looked up at a time: 64 by default. A
-	// sixteenth of them, but at least one, can be in one /24 (IPv4) or /64 (IPv6), and
-	// a quarter in one /16 or /48. Beyond that the answer is unknown. For one network,
-	// sixteen times as many can begin in any four seconds.
-	Concurrency int
-	// CacheSize is how many answers are cached: 10000 by default.
-	CacheSize int
-	// Now is the clock; time.Now by default.
-	Now func() time.Time
 	// Report, if not nil, is called after each address that was looked up, with nil
 	// if the resolver had an answer of any kind, or else with its error.
 	Report func(error)
 }
+
+const (
+	// lookupTimeout is for all lookups of one address together.
+	lookupTimeout = 2 * time.Second
+	// maxLookups is how many addresses are looked up at a time. A sixteenth of them can
+	// be in one /24 (IPv4) or /64 (IPv6), and a quarter in one /16 or /48. Beyond that the
+	// answer is unknown.
+	maxLookups = 64
+	// cacheSize is how many answers are cached.
+	cacheSize = 10_000
+)
 
 // How long answers are cached. The resolver does not return the TTL of records.
 const (
@@ -59,8 +59,9 @@ const (
 
 // names looks up the names of addresses and caches the answers.
 type names struct {
-	options DNSOptions
-	health  health
+	options   DNSOptions
+	health    health
+	cacheSize int
 
 	mu       sync.Mutex // guards what follows
 	recent   map[question]*entry
@@ -88,20 +89,8 @@ func newNames(o DNSOptions) *names {
 	if o.Resolver == nil {
 		o.Resolver = net.DefaultResolver
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = 2 * time.Second
-	}
-	if o.Concurrency <= 0 {
-		o.Concurrency = 64
-	}
-	if o.CacheSize <= 0 {
-		o.CacheSize = 10_000
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
 	return &names{
-		options: o, health: health{resolver: o.Resolver, now: o.Now},
+		options: o, health: health{resolver: o.Resolver}, cacheSize: cacheSize,
 		recent: map[question]*entry{}, byPrefix: map[netip.Prefix]int{}, begun: map[netip.Prefix]int{},
 	}
 }
@@ -117,7 +106,7 @@ func (n *names) ask(ctx context.Context, patterns []string, a netip.Addr) (answe
 		q.patterns = strings.Join(patterns, " ")
 	}
 	e := n.find(q)
-	now := n.options.Now()
+	now := time.Now()
 	if (e == nil || e.done == nil && !now.Before(e.expires)) && n.reserve(a) {
 		if e == nil {
 			e = new(entry)
@@ -132,9 +121,12 @@ func (n *names) ask(ctx context.Context, patterns []string, a netip.Addr) (answe
 	if e.done != nil && !e.usable(now) {
 		done := e.done
 		n.mu.Unlock()
-		wait(ctx, done)
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
 		n.mu.Lock()
-		now = n.options.Now()
+		now = time.Now()
 	}
 	if !e.usable(now) || e.answer == no && !n.health.trusted(e.at) {
 		return silent, ""
@@ -146,18 +138,6 @@ func (n *names) ask(ctx context.Context, patterns []string, a netip.Addr) (answe
 // has not been refreshed yet.
 func (e *entry) usable(now time.Time) bool {
 	return now.Before(e.expires) || e.answer == yes && now.Before(e.at.Add(keepYes+keepStale))
-}
-
-func wait(ctx context.Context, done <-chan struct{}) {
-	select {
-	case <-done:
-		return
-	default:
-	}
-	select {
-	case <-done:
-	case <-ctx.Done():
-	}
 }
 
 // find returns a cached entry and keeps it alive.
@@ -174,48 +154,43 @@ func (n *names) find(q question) *entry {
 
 // keep adds an entry to the recent generation.
 func (n *names) keep(q question, e *entry) {
-	if len(n.recent) >= max(n.options.CacheSize/2, 1) {
+	if len(n.recent) >= n.cacheSize/2 {
 		n.earlier, n.recent = n.recent, map[question]*entry{}
 	}
 	n.recent[q] = e
 }
 
-// blocks returns the network of an address and a larger one around it, each with the
-// number of lookups that may be in flight for it.
-func (n *names) blocks(a netip.Addr) [2]struct {
+// block is a network, and how many lookups may be in flight for it.
+type block struct {
 	prefix netip.Prefix
 	limit  int
-} {
+}
+
+// blocks returns the network of an address and a larger one around it.
+func blocks(a netip.Addr) [2]block {
 	small, large := 24, 16
 	if a.Is6() {
 		small, large = 64, 48
 	}
-	var blocks [2]struct {
-		prefix netip.Prefix
-		limit  int
-	}
-	blocks[0].prefix, _ = a.Prefix(small)
-	blocks[0].limit = max(n.options.Concurrency/16, 1)
-	blocks[1].prefix, _ = a.Prefix(large)
-	blocks[1].limit = max(n.options.Concurrency/4, 1)
-	return blocks
+	network, _ := a.Prefix(small)
+	around, _ := a.Prefix(large)
+	return [2]block{{network, maxLookups / 16}, {around, maxLookups / 4}}
 }
 
 // reserve reserves a lookup, unless too many are in flight in total, or are in flight
 // or have begun lately for the address's networks: one network must not use up the
 // lookups of all.
 func (n *names) reserve(a netip.Addr) bool {
-	blocks := n.blocks(a)
-	if n.inFlight >= n.options.Concurrency {
+	if n.inFlight >= maxLookups {
 		return false
 	}
-	for _, b := range blocks {
+	for _, b := range blocks(a) {
 		if n.byPrefix[b.prefix] >= b.limit || n.begun[b.prefix] >= rateFactor*b.limit {
 			return false
 		}
 	}
 	n.inFlight++
-	for _, b := range blocks {
+	for _, b := range blocks(a) {
 		n.byPrefix[b.prefix]++
 		n.begun[b.prefix]++
 	}
@@ -229,7 +204,7 @@ func (n *names) reserve(a netip.Addr) bool {
 
 // subtract takes one lookup for an address out of counts by network.
 func (n *names) subtract(counts map[netip.Prefix]int, a netip.Addr) {
-	for _, b := range n.blocks(a) {
+	for _, b := range blocks(a) {
 		if counts[b.prefix]--; counts[b.prefix] == 0 {
 			delete(counts, b.prefix)
 		}
@@ -239,7 +214,7 @@ func (n *names) subtract(counts map[netip.Prefix]int, a netip.Addr) {
 // lookUp fills an entry. It does not depend on the request that asked first, because
 // others may wait for the answer too.
 func (n *names) lookUp(e *entry, patterns []string, a netip.Addr) {
-	ctx, cancel := context.WithTimeout(context.Background(), n.options.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	found, host, err := n.confirm(ctx, patterns, a)
 	switch found {
@@ -261,7 +236,7 @@ func (n *names) store(e *entry, found answer, host string, a netip.Addr) {
 	n.subtract(n.byPrefix, a)
 	close(e.done)
 	e.done = nil
-	now := n.options.Now()
+	now := time.Now()
 	if found == silent && e.answer == yes && e.usable(now) {
 		e.expires = now.Add(keepSilent) // the resolver fails; the last answer stays
 		return

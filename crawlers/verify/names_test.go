@@ -191,7 +191,8 @@ func TestNamesAreCached(t *testing.T) {
 }
 
 func TestNamesCacheIsBounded(t *testing.T) {
-	n := newNames(DNSOptions{Resolver: &fakeDNS{}, CacheSize: 10})
+	n := newNames(DNSOptions{Resolver: &fakeDNS{}})
+	n.cacheSize = 10
 	a := netip.MustParseAddr("66.249.0.1")
 	for range 1000 {
 		n.ask(t.Context(), []string{".x.y"}, a)
@@ -206,22 +207,22 @@ func TestNamesCacheIsBounded(t *testing.T) {
 func TestNamesSlowResolver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dns := &fakeDNS{wait: time.Hour}
-		n := newNames(DNSOptions{Resolver: dns, Timeout: 3 * time.Second, Concurrency: 2})
+		n := newNames(DNSOptions{Resolver: dns})
 		begin := time.Now()
 		var wg sync.WaitGroup
-		for i := range 20 {
+		for i := range 2 * maxLookups {
 			wg.Go(func() {
-				addr := netip.AddrFrom4([4]byte{66, byte(i % 4), 66, 1})
+				addr := netip.AddrFrom4([4]byte{66, byte(i), 66, 1})
 				if got, _ := n.ask(t.Context(), []string{".x.y"}, addr); got != silent {
 					t.Errorf("got %d", got)
 				}
 			})
 		}
 		wg.Wait()
-		if took := time.Since(begin); took != 3*time.Second {
+		if took := time.Since(begin); took != lookupTimeout {
 			t.Errorf("it took %s", took)
 		}
-		if got := dns.lookups.Load(); got != 2 {
+		if got := dns.lookups.Load(); got != maxLookups {
 			t.Errorf("%d lookups at the same time", got)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

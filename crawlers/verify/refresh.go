@@ -4,16 +4,15 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
 )
 
 const (
@@ -21,9 +20,14 @@ const (
 	firstWait = time.Second
 	// between spreads the first fetches of many lists.
 	between = 200 * time.Millisecond
+	// interval is the time between two fetches of a list.
+	interval = 24 * time.Hour
 	// retryWait is the time after a failure, doubled with each one up to the
-	// interval. JAFAR forbids less.
+	// interval. JAFAR (draft-illyes-aipref-jafar-00) forbids less.
 	retryWait = time.Hour
+	// fetchTimeout is for one whole fetch. Lists are fetched concurrently, so a slow one
+	// does not delay the others.
+	fetchTimeout = 30 * time.Second
 	// maxWait caps the max-age of a response.
 	maxWait = 7 * 24 * time.Hour
 	// confirmFor is how long a shrunken list has to be served before it is used.
@@ -31,18 +35,6 @@ const (
 	// maxFetches bounds concurrent fetches, and so the memory for oversized lists.
 	maxFetches = 8
 )
-
-// defaultClient follows redirects to https only.
-func defaultClient() *http.Client {
-	return &http.Client{
-		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if len(via) > 3 || r.URL.Scheme != "https" {
-				return fmt.Errorf("not following a redirect to %s", r.URL.Redacted())
-			}
-			return nil
-		},
-	}
-}
 
 // refresher decides which list is fetched when, and stores the results. Each fetch
 // runs in a goroutine of its own.
@@ -128,7 +120,7 @@ func (r *refresher) take(f fetched) {
 	s.busy = false
 	r.running--
 	old := s.current.Load()
-	now, wait := l.options.Now(), l.options.Interval
+	now, wait := l.options.Now(), interval
 	doubt := ""
 	switch {
 	case f.err != nil:
@@ -158,7 +150,7 @@ func (r *refresher) take(f fetched) {
 	l.set(s, f.list)
 	if l.options.Report != nil {
 		status := f.list.ListStatus
-		status.Fresh = f.list.isFresh(now, l.options.MaxAge)
+		status.Fresh = f.list.isFresh(now)
 		l.options.Report(status)
 	}
 }
@@ -168,7 +160,7 @@ func (r *refresher) take(f fetched) {
 func (l *Lists) request(ctx context.Context, s *source, limit int) (f fetched) {
 	f.source = s
 	old := s.current.Load()
-	ctx, cancel := context.WithTimeout(ctx, l.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
@@ -193,7 +185,8 @@ func (l *Lists) request(ctx context.Context, s *source, limit int) (f fetched) {
 		return f
 	}
 	defer resp.Body.Close()
-	f.wait = maxAge(resp.Header)
+	f.wait, _ = outbound.MaxAge(resp.Header)
+	f.wait = min(f.wait, maxWait)
 	if resp.StatusCode == http.StatusNotModified && old.fetched {
 		same := *old
 		same.Date, same.Err, same.Failing = l.options.Now(), nil, time.Time{}
@@ -292,22 +285,4 @@ func newList(url string, prefixes []netip.Prefix, date time.Time) *list {
 		c.has6 = c.has6 || p.Addr().Is6()
 	}
 	return c
-}
-
-// maxAge returns how long a response may be used (RFC 9111 §5.2.2.1), or zero.
-func maxAge(h http.Header) time.Duration {
-	for _, line := range h.Values("Cache-Control") {
-		for directive := range strings.SplitSeq(line, ",") {
-			name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
-			if !strings.EqualFold(name, "max-age") {
-				continue
-			}
-			n, err := strconv.ParseInt(strings.Trim(value, `"`), 10, 64)
-			if errors.Is(err, strconv.ErrRange) || n > int64(maxWait/time.Second) {
-				return maxWait
-			}
-			return time.Duration(max(n, 0)) * time.Second
-		}
-	}
-	return 0
 }

@@ -150,9 +150,9 @@ func TestListsOfWhichManyHang(t *testing.T) {
 			urls = append(urls, fmt.Sprintf("https://hangs.example/%02d", i))
 		}
 		server := new(badServer)
-		l := NewLists(urls, ListOptions{Client: &http.Client{Transport: server}, Timeout: 10 * time.Second})
+		l := NewLists(urls, ListOptions{Client: &http.Client{Transport: server}})
 		l.Start()
-		time.Sleep(firstWait + 3*11*time.Second)
+		time.Sleep(firstWait + 3*(fetchTimeout+time.Second))
 		synctest.Wait()
 		if s := l.Status(); s[len(s)-1].Prefixes != 3 || s[0].Err == nil {
 			t.Errorf("%+v", s[len(s)-1])
@@ -161,7 +161,7 @@ func TestListsOfWhichManyHang(t *testing.T) {
 			t.Errorf("%d fetches at the same time, want %d", top, maxFetches)
 		}
 		// Stop does not wait for hanging fetches. The bubble checks that no goroutine stays.
-		time.Sleep(time.Hour - 15*time.Second)
+		time.Sleep(time.Hour - 3*time.Second - 2*fetchTimeout)
 		synctest.Wait()
 		if server.under.Load() == 0 {
 			t.Error("no fetch is in progress, so this shows nothing")

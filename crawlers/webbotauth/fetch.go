@@ -10,8 +10,6 @@ import (
 	"mime"
 	"net/http"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
@@ -74,8 +72,12 @@ func (f *fetcher) fetch(ctx context.Context, url string) (keys map[string]public
 	if len(data) > maxDirectoryBytes {
 		return nil, 0, fmt.Errorf("larger than %d bytes", maxDirectoryBytes)
 	}
+	keep, ok := outbound.MaxAge(resp.Header)
+	if !ok {
+		keep = keepDefault
+	}
 	keys, err = parseKeys(data)
-	return keys, lifetime(resp.Header), err
+	return keys, keep, err
 }
 
 // checkType accepts the media type of directories and, except at the well-known path,
@@ -89,23 +91,4 @@ func checkType(header string, atWellKnown bool) error {
 		return nil
 	}
 	return fmt.Errorf("Content-Type is %s, must be %s", t, MediaType)
-}
-
-// lifetime returns how long a response may be cached (RFC 9111 section 4.2.1).
-func lifetime(h http.Header) time.Duration {
-	for _, line := range h["Cache-Control"] {
-		for d := range strings.SplitSeq(line, ",") {
-			name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(d)), "=")
-			switch name {
-			case "no-store", "no-cache":
-				return 0
-			case "max-age":
-				n, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
-				if err == nil {
-					return time.Duration(n) * time.Second
-				}
-			}
-		}
-	}
-	return keepDefault
 }
