@@ -165,14 +165,9 @@ func formEncoded(s string) (string, error) {
 	if err != nil || !utf8.ValidString(text) {
 		return "", fmt.Errorf("%q is not valid in a query", s)
 	}
-	const hex = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(text) {
-		if c := text[i]; c == '*' || isUnreserved(c) && c != '~' {
-			b.WriteByte(c)
-		} else {
-			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
-		}
-	}
-	return b.String(), nil
+	return formEscapes.Replace(url.QueryEscape(text)), nil
 }
+
+// formEscapes turns what [url.QueryEscape] writes into the percent-encoding of the URL
+// Standard's application/x-www-form-urlencoded set.
+var formEscapes = strings.NewReplacer("+", "%20", "%2A", "*", "~", "%7E")

@@ -85,7 +85,7 @@ func (d *directories) key(ctx context.Context, url, id string) (ed25519.PublicKe
 	select {
 	case <-done:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w yet", ErrUnavailable)
+		return nil, fmt.Errorf("%w yet", errUnavailable)
 	}
 	key, _, err = d.look(url, id)
 	return key, err
@@ -100,7 +100,7 @@ func (d *directories) look(url, id string) (ed25519.PublicKey, <-chan struct{}, 
 	k := d.cache[url]
 	if k == nil {
 		if len(d.cache) >= maxCached {
-			return nil, nil, fmt.Errorf("%w: too many directories are in use", ErrUnavailable)
+			return nil, nil, fmt.Errorf("%w: too many directories are in use", errUnavailable)
 		}
 		k = new(directory)
 		d.cache[url] = k
@@ -115,11 +115,11 @@ func (d *directories) look(url, id string) (ed25519.PublicKey, <-chan struct{}, 
 	case ok:
 		return found.key, nil, nil
 	case fresh && k.err == nil:
-		return nil, k.done, ErrNoKey
+		return nil, k.done, errNoKey
 	case k.err != nil:
-		return nil, k.done, fmt.Errorf("%w: %w", ErrUnavailable, k.err)
+		return nil, k.done, fmt.Errorf("%w: %w", errUnavailable, k.err)
 	}
-	return nil, k.done, ErrUnavailable
+	return nil, k.done, errUnavailable
 }
 
 // begin fetches a directory in the background, unless too many fetches are running.

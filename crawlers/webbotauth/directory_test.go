@@ -28,8 +28,8 @@ func serveDirectory(t *testing.T, o Options, h http.HandlerFunc) (*Verifier, str
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	o.Now = func() time.Time { return time.Unix(now, 0) }
-	if o.Timeout == 0 {
-		o.Timeout = time.Minute // for what does not answer, and no measure
+	if o.timeout == 0 {
+		o.timeout = time.Minute // for what does not answer, and no measure
 	}
 	v := New(o)
 	t.Cleanup(v.Close)
@@ -42,7 +42,7 @@ func serveDirectory(t *testing.T, o Options, h http.HandlerFunc) (*Verifier, str
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
 func good(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", MediaType)
+	w.Header().Set("Content-Type", mediaType)
 	_, _ = io.WriteString(w, jwks(signerKey))
 }
 
@@ -75,11 +75,11 @@ func TestDirectory(t *testing.T) {
 			_, _ = io.WriteString(w, jwks(signerKey))
 		}, Unverified, "application/json"},
 		{"not JSON", loopback, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", MediaType)
+			w.Header().Set("Content-Type", mediaType)
 			_, _ = io.WriteString(w, "<!DOCTYPE html>")
 		}, Unverified, "invalid JWK Set"},
 		{"without end", loopback, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", MediaType)
+			w.Header().Set("Content-Type", mediaType)
 			for {
 				if _, err := w.Write(make([]byte, 32<<10)); err != nil {
 					return
@@ -87,14 +87,14 @@ func TestDirectory(t *testing.T) {
 			}
 		}, Unverified, "larger than 65536 bytes"},
 		{"with too many keys", loopback, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", MediaType)
+			w.Header().Set("Content-Type", mediaType)
 			_, _ = io.WriteString(w, `{"keys":[`+strings.Repeat(`{},`, maxKeys)+`{}]}`)
 		}, Unverified, "101 keys"},
 		{"hanging", loopback, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Unverified, "Client.Timeout"},
 	} {
 		o := Options{AllowedRanges: c.allowed}
 		if c.name == "hanging" {
-			o.Timeout = time.Second
+			o.timeout = time.Second
 		}
 		v, url := serveDirectory(t, o, c.serve)
 		r := signed(func(p *pieces) { p.agent = `sig1="` + url + `"` })
@@ -133,7 +133,7 @@ func TestWithoutWaiting(t *testing.T) {
 		cancel()
 		before := time.Now()
 		r := signed(func(p *pieces) { p.more = "" })
-		if got := v.Check(canceled, r, "https://bot.example"); got.Status != Unverified || !errors.Is(got.Err, ErrUnavailable) {
+		if got := v.Check(canceled, r, "https://bot.example"); got.Status != Unverified || !errors.Is(got.Err, errUnavailable) {
 			t.Errorf("at first: %+v", got)
 		}
 		if waited := time.Since(before); waited != 0 {

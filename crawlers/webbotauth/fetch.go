@@ -15,22 +15,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
 )
 
-// MediaType is that of key directories.
-const MediaType = "application/http-message-signatures-directory+json"
+// mediaType is that of key directories.
+const mediaType = "application/http-message-signatures-directory+json"
 
 // fetcher fetches directories over https, from public addresses, without a proxy and
 // without following redirects.
-type fetcher struct {
-	client *http.Client
-}
+type fetcher struct{ client *http.Client }
 
 func newFetcher(o Options) *fetcher {
 	return &fetcher{&http.Client{
-		Timeout: o.Timeout,
+		Timeout: o.timeout,
 		Transport: &http.Transport{
-			DialContext:            outbound.Dialer(o.Timeout, o.AllowedRanges).DialContext,
-			TLSHandshakeTimeout:    o.Timeout,
-			ResponseHeaderTimeout:  o.Timeout,
+			DialContext:            outbound.Dialer(o.timeout, o.AllowedRanges).DialContext,
 			MaxResponseHeaderBytes: 64 << 10,
 			DisableKeepAlives:      true,
 			ForceAttemptHTTP2:      true,
@@ -52,7 +48,7 @@ func (f *fetcher) fetch(ctx context.Context, url string) (keys map[string]public
 	if err != nil {
 		return nil, 0, err
 	}
-	r.Header.Set("Accept", MediaType+", application/jwk-set+json;q=0.9, application/json;q=0.5")
+	r.Header.Set("Accept", mediaType+", application/jwk-set+json;q=0.9, application/json;q=0.5")
 	r.Header.Set("User-Agent", "caddy-robots-policy (keys of crawlers)")
 	resp, err := f.client.Do(r)
 	if err != nil {
@@ -87,8 +83,8 @@ func checkType(header string, atWellKnown bool) error {
 	switch {
 	case err != nil:
 		return errors.New("missing Content-Type")
-	case t == MediaType, !atWellKnown && (t == "application/jwk-set+json" || t == "application/json"):
+	case t == mediaType, !atWellKnown && (t == "application/jwk-set+json" || t == "application/json"):
 		return nil
 	}
-	return fmt.Errorf("Content-Type is %s, must be %s", t, MediaType)
+	return fmt.Errorf("Content-Type is %s, must be %s", t, mediaType)
 }

@@ -43,22 +43,11 @@ func resolve(text string) (location, error) {
 // normalPath normalizes a path: escapes in upper case and only where they are needed,
 // no dot segments.
 func normalPath(path string) string {
-	var segments []string
-	list := strings.Split(normalEscapes(path)[1:], "/")
-	for i, s := range list {
-		switch s {
-		case "..":
-			segments = segments[:max(0, len(segments)-1)]
-		case ".":
-		default:
-			segments = append(segments, s)
-			continue
-		}
-		if i == len(list)-1 {
-			segments = append(segments, "")
-		}
+	u, err := url.Parse("https://bot.example" + normalEscapes(path))
+	if err != nil {
+		return path
 	}
-	return "/" + strings.Join(segments, "/")
+	return u.ResolveReference(u).EscapedPath()
 }
 
 // normalEscapes decodes unnecessary escapes and writes the others in upper case.

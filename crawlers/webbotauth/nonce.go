@@ -37,7 +37,7 @@ type signerNonces struct {
 // nonceTimes are in seconds since 1970.
 type nonceTimes struct{ created, expires int64 }
 
-// use records the nonce of a valid signature. The error is ErrReplayed if it was used
+// use records the nonce of a valid signature. The error is errReplayed if it was used
 // before, or errForgotten if that cannot be known any more.
 func (n *nonces) use(signer, nonce string, now, created, expires time.Time) error {
 	sum := sha256.Sum256([]byte(nonce))
@@ -54,7 +54,7 @@ func (n *nonces) use(signer, nonce string, now, created, expires time.Time) erro
 		n.signers[signer] = s
 	}
 	if t, ok := s.used[key]; ok && now.Unix() < t.expires {
-		return ErrReplayed
+		return errReplayed
 	}
 	if created.Unix() <= s.forgotten {
 		return errForgotten

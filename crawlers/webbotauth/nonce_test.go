@@ -19,7 +19,7 @@ func TestNonces(t *testing.T) {
 	if err := use("a", 0); err != nil {
 		t.Error(err)
 	}
-	if err := use("a", 59*time.Minute); !errors.Is(err, ErrReplayed) {
+	if err := use("a", 59*time.Minute); !errors.Is(err, errReplayed) {
 		t.Error(err)
 	}
 	if err := use("a", 61*time.Minute); err != nil {
@@ -58,11 +58,11 @@ func TestNoncesWhenFull(t *testing.T) {
 	}
 	for i := 0; i < 250_000; i += 999 {
 		created := at.Add(time.Duration(i) * time.Millisecond)
-		if err := n.use("flooded", fmt.Sprint(i), later, created, day(created)); !errors.Is(err, ErrReplayed) && !errors.Is(err, errForgotten) {
+		if err := n.use("flooded", fmt.Sprint(i), later, created, day(created)); !errors.Is(err, errReplayed) && !errors.Is(err, errForgotten) {
 			t.Fatalf("signature %d again: %v", i, err)
 		}
 	}
-	if err := n.use("quiet", "q", later, at, day(at)); !errors.Is(err, ErrReplayed) {
+	if err := n.use("quiet", "q", later, at, day(at)); !errors.Is(err, errReplayed) {
 		t.Errorf("a nonce of another signer was forgotten: %v", err)
 	}
 	if err := n.use("quiet", "older", later, at.Add(-time.Hour), day(at)); err != nil {

@@ -55,7 +55,7 @@ func TestVectors(t *testing.T) {
 		if got := v.Check(t.Context(), r, "https://signature-agent.test"); got.Status != Verified || got.KeyID != testKeyID {
 			t.Errorf("%s: %+v", c.name, got)
 		}
-		if got := v.Check(t.Context(), r, "https://signature-agent.test"); got.Status != Invalid || !errors.Is(got.Err, ErrReplayed) {
+		if got := v.Check(t.Context(), r, "https://signature-agent.test"); got.Status != Invalid || !errors.Is(got.Err, errReplayed) {
 			t.Errorf("%s, replayed: %+v", c.name, got)
 		}
 		// Every byte of the signature and of what it covers counts.
@@ -114,9 +114,9 @@ func TestVectorsChanged(t *testing.T) {
 		}, Unverified, nil},
 		{"without an algorithm", in(`;alg="ed25519"`, ``), Invalid, nil},
 		{"another algorithm", in(`"ed25519"`, `"rsa-pss-sha512"`), Unverified, nil},
-		{"another key", in("poqkLGiymh", "PoqkLGiymh"), Unverified, ErrNoKey},
-		{"another directory", in("signature-agent.test", "other-agent.test"), Unverified, ErrOther},
-		{"another path of the directory", in("signature-agent.test", "signature-agent.test/keys"), Unverified, ErrOther},
+		{"another key", in("poqkLGiymh", "PoqkLGiymh"), Unverified, errNoKey},
+		{"another directory", in("signature-agent.test", "other-agent.test"), Unverified, errOther},
+		{"another path of the directory", in("signature-agent.test", "signature-agent.test/keys"), Unverified, errOther},
 		{"the directory's URL, which is not what was signed", in("signature-agent.test", "signature-agent.test/"), Invalid, nil},
 		{"without created", in("created=", "made="), Unverified, nil},
 		{"without expires", in("expires=", "ends="), Unverified, nil},
@@ -133,14 +133,14 @@ func TestVectorsChanged(t *testing.T) {
 	for _, v := range vectors {
 		r := vectorRequest(v.agent, v.input, v.signature)
 		for name, verifier := range map[string]*Verifier{"expired": fixed(4889289600, testKey), "a day later": fixed(vectorTime+86400, testKey)} {
-			if got := verifier.Check(t.Context(), r, "https://signature-agent.test"); got.Status != Invalid || !errors.Is(got.Err, ErrExpired) {
+			if got := verifier.Check(t.Context(), r, "https://signature-agent.test"); got.Status != Invalid || !errors.Is(got.Err, errExpired) {
 				t.Errorf("%s, %s: %+v", v.name, name, got)
 			}
 		}
 		if got := fixed(vectorTime-60, testKey).Check(t.Context(), r, "https://signature-agent.test"); got.Status != Invalid {
 			t.Errorf("%s, of the future: %+v", v.name, got)
 		}
-		if got := fixed(vectorTime, signerKey).Check(t.Context(), r, "https://signature-agent.test"); got.Status != Unverified || !errors.Is(got.Err, ErrNoKey) {
+		if got := fixed(vectorTime, signerKey).Check(t.Context(), r, "https://signature-agent.test"); got.Status != Unverified || !errors.Is(got.Err, errNoKey) {
 			t.Errorf("%s, of a directory without the key: %+v", v.name, got)
 		}
 	}

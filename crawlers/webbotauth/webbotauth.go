@@ -22,8 +22,8 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// Tag is the tag parameter of signatures that identify a bot.
-const Tag = "web-bot-auth"
+// signatureTag is the tag parameter of signatures that identify a bot.
+const signatureTag = "web-bot-auth"
 
 // Status says whether the operator signed a request.
 type Status uint8
@@ -57,13 +57,6 @@ type Result struct {
 
 // Options are the options of a Verifier. The zero value has the defaults.
 type Options struct {
-	// MaxAge is how long a signature is valid after its creation, whatever its expires
-	// says: 24 hours by default, the longest that the draft recommends to signers.
-	MaxAge time.Duration
-	// Skew is how far a signer's clock may be ahead: 30 seconds by default.
-	Skew time.Duration
-	// Timeout is for fetching a directory: 5 seconds by default.
-	Timeout time.Duration
 	// AllowedRanges are fetched from although they are not public addresses, such as
 	// an intranet's. There are none by default.
 	AllowedRanges []netip.Prefix
@@ -77,7 +70,8 @@ type Options struct {
 	// of a directory had to be forgotten. Older signatures of it are undecided then.
 	Forgot func(directory string)
 
-	testKeys bool // accept the test key of RFC 9421
+	timeout  time.Duration // of a fetch; fetchTimeout by default
+	testKeys bool          // accept the test key of RFC 9421
 }
 
 // Verifier checks signatures and caches keys. It is safe for concurrent use.
@@ -89,14 +83,8 @@ type Verifier struct {
 
 // New returns a verifier. It opens no connection before the first Check.
 func New(o Options) *Verifier {
-	if o.MaxAge <= 0 {
-		o.MaxAge = 24 * time.Hour
-	}
-	if o.Skew <= 0 {
-		o.Skew = 30 * time.Second
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = 5 * time.Second
+	if o.timeout == 0 {
+		o.timeout = fetchTimeout
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -116,6 +104,15 @@ func Signed(h http.Header) bool {
 	return len(h["Signature-Input"]) > 0 && len(h["Signature"]) > 0 && len(h["Signature-Agent"]) > 0
 }
 
+const (
+	// maxAge is how long a signature is valid after its creation, whatever its expires
+	// says: the longest that the draft recommends to signers.
+	maxAge = 24 * time.Hour
+	// maxSkew is how far a signer's clock may be ahead.
+	maxSkew      = 30 * time.Second
+	fetchTimeout = 5 * time.Second
+)
+
 // Limits on the work that one request can cause.
 const (
 	maxFieldBytes = 16 << 10 // of each field
@@ -123,17 +120,15 @@ const (
 	maxComponents = 32
 )
 
-// Errors that callers may want to distinguish.
+// Why a signature does not count, where that matters to Check or a test.
 var (
-	ErrReplayed    = errors.New("the nonce has been used before")
-	ErrExpired     = errors.New("the signature has expired")
-	ErrNoKey       = errors.New("the directory has no such key")
-	ErrOther       = errors.New("the request names another key directory")
-	ErrUnavailable = errors.New("the key directory is not available")
+	errReplayed    = errors.New("the nonce has been used before")
+	errExpired     = errors.New("the signature has expired")
+	errNoKey       = errors.New("the directory has no such key")
+	errOther       = errors.New("the request names another key directory")
+	errUnavailable = errors.New("the key directory is not available")
+	errForgotten   = errors.New("too many nonces are in use to rule out that this one has been used before")
 )
-
-// errForgotten means that too many nonces are in use to rule a replay out.
-var errForgotten = errors.New("too many nonces are in use to rule out that this one has been used before")
 
 // Check reports whether the operator with this key directory signed a request. The
 // directory is an origin, whose keys are at the well-known path, or the https URL of a
@@ -163,14 +158,14 @@ func (v *Verifier) Check(ctx context.Context, r Request, directory string) Resul
 		if !ok {
 			continue
 		}
-		if tag, _ := list.Params.Get("tag"); tag != Tag {
+		if tag, _ := list.Params.Get("tag"); tag != signatureTag {
 			continue
 		}
 		if tried++; tried > maxSignatures {
 			break
 		}
 		result := v.checkOne(ctx, m, label, list, where)
-		undecided = undecided || errors.Is(result.Err, ErrUnavailable) || errors.Is(result.Err, errForgotten)
+		undecided = undecided || errors.Is(result.Err, errUnavailable) || errors.Is(result.Err, errForgotten)
 		if result.Status > best.Status || best.Status == Unsigned {
 			best = result
 		}
@@ -189,14 +184,14 @@ func (v *Verifier) checkOne(ctx context.Context, m *message, label string, list 
 		return Result{Status: Unverified, Err: err}
 	}
 	if s.agent != where.id {
-		return Result{Status: Unverified, Err: fmt.Errorf("%w: %s", ErrOther, s.agent)}
+		return Result{Status: Unverified, Err: fmt.Errorf("%w: %s", errOther, s.agent)}
 	}
 	now := v.options.Now()
 	switch {
-	case s.created.After(now.Add(v.options.Skew)):
+	case s.created.After(now.Add(maxSkew)):
 		return Result{Status: Invalid, Err: errors.New("the signature was created in the future")}
-	case !now.Before(s.expires) || now.Sub(s.created) >= v.options.MaxAge:
-		return Result{Status: Invalid, Err: ErrExpired}
+	case !now.Before(s.expires) || now.Sub(s.created) >= maxAge:
+		return Result{Status: Invalid, Err: errExpired}
 	case !s.created.Before(s.expires):
 		return Result{Status: Invalid, Err: errors.New("the signature expires before it is created")}
 	case s.keyID == testKeyID && !v.options.testKeys:
@@ -210,7 +205,7 @@ func (v *Verifier) checkOne(ctx context.Context, m *message, label string, list 
 		return Result{Status: Invalid, Err: errors.New("the signature does not match")}
 	}
 	if s.nonce != "" {
-		until := s.created.Add(v.options.MaxAge)
+		until := s.created.Add(maxAge)
 		if s.expires.Before(until) {
 			until = s.expires
 		}

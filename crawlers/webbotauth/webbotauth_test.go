@@ -53,7 +53,7 @@ var signerKey = ed25519.NewKeyFromSeed([]byte("a seed of thirty-two octets only"
 func signed(change func(p *pieces)) Request {
 	p := &pieces{
 		key: signerKey, agent: `sig1="https://bot.example"`, covered: `("@authority" "signature-agent";key="sig1")`,
-		created: now - 10, expires: now + 50, tag: Tag, more: `;nonce="n"`, host: "www.example.com",
+		created: now - 10, expires: now + 50, tag: signatureTag, more: `;nonce="n"`, host: "www.example.com",
 	}
 	if change != nil {
 		change(p)
@@ -110,19 +110,19 @@ func TestCheck(t *testing.T) {
 		}, nil, Verified, nil},
 		{"another host in other letters", nil, func(r *Request) { r.Host = "WWW.example.com:443" }, Verified, nil},
 
-		{"expired", func(p *pieces) { p.created, p.expires = now-100, now }, nil, Invalid, ErrExpired},
-		{"too old, whatever its expires", func(p *pieces) { p.created, p.expires = now-86400, now+1000 }, nil, Invalid, ErrExpired},
+		{"expired", func(p *pieces) { p.created, p.expires = now-100, now }, nil, Invalid, errExpired},
+		{"too old, whatever its expires", func(p *pieces) { p.created, p.expires = now-86400, now+1000 }, nil, Invalid, errExpired},
 		{"of the future", func(p *pieces) { p.created, p.expires = now+31, now+90 }, nil, Invalid, nil},
 		{"of a clock that is ahead a little", func(p *pieces) { p.created = now + 30 }, nil, Verified, nil},
 		{"expires before it is created", func(p *pieces) { p.created, p.expires = now+20, now+10 }, nil, Invalid, nil},
 		{"wrong authority", nil, func(r *Request) { r.Host = "evil.example" }, Invalid, nil},
 		{"another port", nil, func(r *Request) { r.Host = "www.example.com:8443" }, Invalid, nil},
-		{"wrong key", func(p *pieces) { p.key = other }, nil, Unverified, ErrNoKey},
+		{"wrong key", func(p *pieces) { p.key = other }, nil, Unverified, errNoKey},
 		{"signed with another key than it says", nil, func(r *Request) {
 			r.Header["Signature"] = signed(func(p *pieces) { p.key = other }).Header["Signature"]
 		}, Invalid, nil},
-		{"another directory", func(p *pieces) { p.agent = `sig1="https://evil.example"` }, nil, Unverified, ErrOther},
-		{"another path of the operator's", func(p *pieces) { p.agent = `sig1="https://bot.example/users/evil.json"` }, nil, Unverified, ErrOther},
+		{"another directory", func(p *pieces) { p.agent = `sig1="https://evil.example"` }, nil, Unverified, errOther},
+		{"another path of the operator's", func(p *pieces) { p.agent = `sig1="https://bot.example/users/evil.json"` }, nil, Unverified, errOther},
 		{"a directory without TLS", func(p *pieces) { p.agent = `sig1="http://bot.example"` }, nil, Unverified, nil},
 		{"a user in the directory's URL", func(p *pieces) { p.agent = `sig1="https://x@bot.example"` }, nil, Unverified, nil},
 		{"parameters of the agent", func(p *pieces) { p.agent = `sig1="https://bot.example";type="jwks_uri"` }, nil, Unverified, nil},
