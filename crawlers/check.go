@@ -46,53 +46,49 @@ func checkCrawler(c *Crawler) (errs []error) {
 	if c.Docs != "" && !isWebAddress(c.Docs) {
 		add("invalid docs %q: must be a web address such as https://www.example.com/bot", c.Docs)
 	}
-	errs = append(errs, checkNames(c)...)
-	return append(errs, checkVerification(c.Verification)...)
+	if c.RobotsOnly && len(c.UserAgents) > 0 {
+		add("a token that only robots.txt knows has no user-agents")
+	}
+	checkFacts(c, func(field string, err error) { add("%s %w", field, err) })
+	return errs
 }
 
-// checkNames checks the strings of an entry that readers compare.
-func checkNames(c *Crawler) (errs []error) {
+// checkFacts calls add with what is wrong with the fields that a policy file can set too,
+// by their names there.
+func checkFacts(c *Crawler, add func(field string, err error)) {
 	if err := CheckPattern(c.Token); err != nil {
-		errs = append(errs, fmt.Errorf("the token %w", err))
-	}
-	if c.RobotsOnly && len(c.UserAgents) > 0 {
-		errs = append(errs, errors.New("a token that only robots.txt knows has no user-agents"))
+		add("token", err)
 	}
 	for _, p := range c.UserAgents {
 		if err := CheckPattern(p); err != nil {
-			errs = append(errs, fmt.Errorf("user-agent %q %w", p, err))
+			add("user-agent", fmt.Errorf("%q %w", p, err))
 		}
 	}
 	for _, f := range c.Follows {
-		if strings.EqualFold(f, c.Token) {
-			errs = append(errs, errors.New("follows itself"))
+		if foldString(f) == foldString(c.Token) {
+			add("follows", errors.New("names itself"))
 		}
 	}
 	for _, p := range c.Purposes {
 		if !ValidToken(p) {
-			errs = append(errs, fmt.Errorf("purpose %q; expected letters, hyphens and underscores only", p))
+			add("purposes", fmt.Errorf("holds %q; expected letters, hyphens and underscores only", p))
 		}
 	}
-	return errs
-}
-
-func checkVerification(v Verification) (errs []error) {
-	for _, u := range v.AddressLists {
-		if !isWebAddress(u) {
-			errs = append(errs, fmt.Errorf("invalid address list %q: must be a web address such as https://www.example.com/bot.json", u))
+	for _, u := range c.Verification.AddressLists {
+		if err := checkHTTPS(u); err != nil {
+			add("address-lists", err)
 		}
 	}
-	if v.WebBotAuth != "" {
-		if err := checkDirectory(v.WebBotAuth); err != nil {
-			errs = append(errs, fmt.Errorf("web-bot-auth %w", err))
-		}
-	}
-	for _, name := range v.ReverseDNS {
+	for _, name := range c.Verification.ReverseDNS {
 		if err := checkHostPattern(name); err != nil {
-			errs = append(errs, fmt.Errorf("reverse-dns %q %w", name, err))
+			add("reverse-dns", fmt.Errorf("%q %w", name, err))
 		}
 	}
-	return errs
+	if c.Verification.WebBotAuth != "" {
+		if err := checkDirectory(c.Verification.WebBotAuth); err != nil {
+			add("signature-directory", err)
+		}
+	}
 }
 
 // checkHostPattern accepts ".example.com" and "proxy-*.example.com". The part
@@ -122,17 +118,21 @@ func isWebAddress(s string) bool {
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil
 }
 
+func checkHTTPS(s string) error {
+	if !isWebAddress(s) || !strings.HasPrefix(s, "https://") {
+		return fmt.Errorf("invalid address %q: must begin with https://", s)
+	}
+	return nil
+}
+
 // checkDirectory accepts the address of a key directory: https, since anyone on the network path
 // could change the keys otherwise, and an address that a request can be sent to
 // (draft-ietf-webbotauth-httpsig-protocol-01 section 5.2.1). A query is part of it.
 func checkDirectory(s string) error {
-	switch {
-	case !isWebAddress(s) || !strings.HasPrefix(s, "https://"):
-		return fmt.Errorf("invalid address %q: must begin with https://", s)
-	case strings.Contains(s, "#"):
+	if strings.Contains(s, "#") {
 		return fmt.Errorf("%q has a part from # on, which is not sent to any server; leave it out", s)
 	}
-	return nil
+	return checkHTTPS(s)
 }
 
 // checkAll returns what is wrong between the entries of a catalogue, each with its place.

@@ -120,55 +120,41 @@ func decode(data []byte) (*yaml.Node, error) {
 func (p *fileParser) crawler(key, value *yaml.Node) *Crawler {
 	c := &Crawler{Token: key.Value, AsOf: p.asOf}
 	p.places[c] = fmt.Sprintf("%s:%d", p.name, key.Line)
-	for k, v := range p.mapping(value) {
-		p.field(c, k, v)
-	}
+	p.fields(value, map[string]any{
+		"operator": &c.Operator, "kind": &c.Kind, "kinds": &c.Kinds, "user-agents": &c.UserAgents, "follows": &c.Follows,
+		"ignores-star": &c.IgnoresStar, "robots-only": &c.RobotsOnly, "docs": &c.Docs, "honours": &c.Honours,
+		"training-control": &c.TrainingControl, "purposes": &c.Purposes, "verify": &c.Verification,
+		"examples": &c.Examples, "look-alikes": &c.LookAlikes, "note": &c.Note, "as-of": &c.AsOf, "source": &c.Sources,
+	})
 	for _, err := range checkCrawler(c) {
 		p.errorf(key, "%s: %w", c.Token, err)
 	}
 	return c
 }
 
-func (p *fileParser) field(c *Crawler, key, v *yaml.Node) {
-	switch key.Value {
-	case "operator":
-		c.Operator = p.text(v)
-	case "kind":
-		c.Kind = Kind(p.text(v))
-	case "kinds":
-		for _, k := range p.list(v) {
-			c.Kinds = append(c.Kinds, Kind(k))
+// fields reads the values of a mapping into what into has for their keys.
+func (p *fileParser) fields(n *yaml.Node, into map[string]any) {
+	for key, value := range p.mapping(n) {
+		switch to := into[key.Value].(type) {
+		case *string:
+			*to = p.text(value)
+		case *Kind:
+			*to = Kind(p.text(value))
+		case *Honours:
+			*to = Honours(p.text(value))
+		case *bool:
+			*to = p.boolean(value)
+		case *[]string:
+			*to = p.list(value)
+		case *[]Kind:
+			for _, k := range p.list(value) {
+				*to = append(*to, Kind(k))
+			}
+		case *Verification:
+			*to = p.verify(value)
+		default:
+			p.errorf(key, "unknown key %q", key.Value)
 		}
-	case "user-agents":
-		c.UserAgents = p.list(v)
-	case "follows":
-		c.Follows = p.list(v)
-	case "ignores-star":
-		c.IgnoresStar = p.boolean(v)
-	case "robots-only":
-		c.RobotsOnly = p.boolean(v)
-	case "docs":
-		c.Docs = p.text(v)
-	case "honours":
-		c.Honours = Honours(p.text(v))
-	case "training-control":
-		c.TrainingControl = p.text(v)
-	case "purposes":
-		c.Purposes = p.list(v)
-	case "verify":
-		c.Verification = p.verify(v)
-	case "examples":
-		c.Examples = p.list(v)
-	case "look-alikes":
-		c.LookAlikes = p.list(v)
-	case "note":
-		c.Note = p.text(v)
-	case "as-of":
-		c.AsOf = p.text(v)
-	case "source":
-		c.Sources = p.list(v)
-	default:
-		p.errorf(key, "unknown key %q", key.Value)
 	}
 }
 
@@ -184,19 +170,7 @@ func (p *fileParser) verify(n *yaml.Node) Verification {
 	return v
 }
 
-func (p *fileParser) verification(n *yaml.Node) Verification {
-	var v Verification
-	for key, value := range p.mapping(n) {
-		switch key.Value {
-		case "address-lists":
-			v.AddressLists = p.list(value)
-		case "reverse-dns":
-			v.ReverseDNS = p.list(value)
-		case "web-bot-auth":
-			v.WebBotAuth = p.text(value)
-		default:
-			p.errorf(key, "unknown key %q", key.Value)
-		}
-	}
+func (p *fileParser) verification(n *yaml.Node) (v Verification) {
+	p.fields(n, map[string]any{"address-lists": &v.AddressLists, "reverse-dns": &v.ReverseDNS, "web-bot-auth": &v.WebBotAuth})
 	return v
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Row is an entry of the policy file's `crawlers` section. It adds a crawler or
@@ -136,18 +135,12 @@ func (r Row) apply(base *Crawler) *Crawler {
 	return &c
 }
 
+// checkRow returns what is wrong with a row, and with the crawler that it makes.
 func checkRow(r Row, c *Crawler) (errs []error) {
-	add := func(field string, err error) {
-		if err != nil {
-			errs = append(errs, &RowError{r.Token, field, err})
-		}
-	}
-	add("token", CheckPattern(r.Token))
-	if r.UserAgent != "" {
-		add("user-agent", CheckPattern(r.UserAgent))
-		if c.RobotsOnly {
-			add("robots-only", errors.New("and user-agent exclude each other: a token that only robots.txt knows is in no User-Agent"))
-		}
+	add := func(field string, err error) { errs = append(errs, &RowError{r.Token, field, err}) }
+	checkFacts(c, add)
+	if r.UserAgent != "" && c.RobotsOnly {
+		add("robots-only", errors.New("and user-agent exclude each other: a token that only robots.txt knows is in no User-Agent"))
 	}
 	for _, p := range c.Patterns() {
 		if NamesBrowser(p) {
@@ -160,29 +153,6 @@ func checkRow(r Row, c *Crawler) (errs []error) {
 	}
 	if c.Kind != "" && !c.Kind.Valid() {
 		add("kind", fmt.Errorf("%q does not exist", c.Kind))
-	}
-	for _, f := range r.Follows {
-		if foldString(f) == foldString(r.Token) {
-			add("follows", errors.New("names itself"))
-		}
-	}
-	for _, u := range r.AddressLists {
-		if !isWebAddress(u) || !strings.HasPrefix(u, "https://") {
-			add("address-lists", fmt.Errorf("invalid address %q: must begin with https://", u))
-		}
-	}
-	for _, name := range r.ReverseDNS {
-		if err := checkHostPattern(name); err != nil {
-			add("reverse-dns", fmt.Errorf("%q %w", name, err))
-		}
-	}
-	if r.WebBotAuth != nil && *r.WebBotAuth != "" {
-		add("signature-directory", checkDirectory(*r.WebBotAuth))
-	}
-	for _, p := range r.Purposes {
-		if !ValidToken(p) {
-			add("purposes", fmt.Errorf("holds %q; expected letters, hyphens and underscores only", p))
-		}
 	}
 	return errs
 }

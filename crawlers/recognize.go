@@ -118,20 +118,14 @@ func (g group) sorted() group {
 // Recognize returns the Index of the longest token in ua, of equally long ones
 // the one that begins first, and whether there is any.
 func (r *Recognizer) Recognize(ua string) (index int, ok bool) {
-	index, n := r.longest(ua)
-	return index, n > 0
-}
-
-// RecognizeAll is [Recognizer.Recognize] over several User-Agent header lines.
-// No token reaches from one line into the next.
-func (r *Recognizer) RecognizeAll(uas []string) (index int, ok bool) {
-	best := 0
-	for _, ua := range uas {
-		if i, n := r.longest(ua); n > best {
-			index, best = i, n
+	length := 0
+	var s scanner
+	for i := 0; i < len(ua); i = r.next(ua, &s) {
+		if k, n := r.at(ua, i); n > length {
+			index, length = k, n
 		}
 	}
-	return index, best > 0
+	return index, length > 0
 }
 
 // RecognizeEach appends to dst the Index of every token in the User-Agent header
@@ -171,16 +165,6 @@ func (r *Recognizer) RecognizeMany(dst []int, ua string) []int {
 		}
 	}
 	return dst
-}
-
-func (r *Recognizer) longest(ua string) (index, length int) {
-	var s scanner
-	for i := 0; i < len(ua); i = r.next(ua, &s) {
-		if k, n := r.at(ua, i); n > length {
-			index, length = k, n
-		}
-	}
-	return index, length
 }
 
 // at returns the longest token at i, and its length, or 0.

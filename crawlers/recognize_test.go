@@ -151,29 +151,6 @@ func TestRecognizeSameToken(t *testing.T) {
 	}
 }
 
-func TestRecognizeAllLines(t *testing.T) {
-	r := NewRecognizer(patternsOf("Foo", "Foo Bar", "GPTBot", "XYZBot"))
-	tests := []struct {
-		name  string
-		lines []string
-		want  int
-		ok    bool
-	}{
-		{"none", nil, 0, false},
-		{"one", []string{"Foo"}, 0, true},
-		{"the longest of both", []string{"Foo", "GPTBot"}, 2, true},
-		{"equal length: the first line", []string{"GPTBot", "XYZBot"}, 2, true},
-		{"equal length: the first line, other order", []string{"XYZBot", "GPTBot"}, 3, true},
-		{"no token over two lines", []string{"Foo", "Bar"}, 0, true},
-		{"the second", []string{"Mozilla/5.0", "GPTBot/1"}, 2, true},
-	}
-	for _, tt := range tests {
-		if i, ok := r.RecognizeAll(tt.lines); i != tt.want || ok != tt.ok {
-			t.Errorf("%s: got %d, %v", tt.name, i, ok)
-		}
-	}
-}
-
 func TestRecognizeEach(t *testing.T) {
 	tokens := []string{"GPTBot", "Googlebot-Image", "Foo", "Foo Bar", "Bar Baz", "facebookexternalhit", "Facebot", "facebookexternalhit/1.1 Facebot"}
 	r := NewRecognizer(patternsOf(tokens...))
@@ -251,7 +228,6 @@ func TestRecognizeDoesNotAllocate(t *testing.T) {
 	dst := make([]int, 0, 8)
 	if n := testing.AllocsPerRun(100, func() {
 		r.Recognize(ua)
-		r.RecognizeAll(lines)
 		if dst = r.RecognizeEach(dst[:0], lines); len(dst) != 3 {
 			t.Fatalf("%v", dst)
 		}
