@@ -19,6 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/globaloption"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -92,13 +93,13 @@ func (a *adminAPI) policies(w http.ResponseWriter, r *http.Request) error {
 		}
 		return apiError(http.StatusNotFound, fmt.Errorf("not found; there are %s", strings.Join(paths, ", ")))
 	}
-	list := []source.Report{}
-	for _, d := range source.Documents() {
-		list = append(list, source.ReportOf(d))
+	list := []source.Status{}
+	for _, d := range policies.Pool.Documents() {
+		list = append(list, d.Status())
 	}
-	hosts := []source.HostsReport{}
-	for _, h := range source.AllHosts() {
-		hosts = append(hosts, source.ReportOfHosts(h))
+	hosts := []source.HostsStatus{}
+	for _, h := range policies.Pool.AllHosts() {
+		hosts = append(hosts, h.Status())
 	}
 	return respondJSON(w, http.StatusOK, map[string]any{"policies": list, "hosts": hosts, "catalogue": cataloguestore.CurrentStatus()})
 }
@@ -163,15 +164,15 @@ func (*adminAPI) robotsTxt(w http.ResponseWriter, r *http.Request) error {
 func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 	cataloguestore.Check(r.Context())
 	name := r.URL.Query().Get("policy")
-	hosts := []source.HostsReport{}
-	for _, h := range source.AllHosts() {
+	hosts := []source.HostsStatus{}
+	for _, h := range policies.Pool.AllHosts() {
 		if name != "" && name != h.Name() {
 			continue
 		}
 		if !h.Reload(r.Context()) {
 			return apiError(http.StatusServiceUnavailable, fmt.Errorf("reading the directory of %s takes too long", h.Name()))
 		}
-		hosts = append(hosts, source.ReportOfHosts(h))
+		hosts = append(hosts, h.Status())
 	}
 	var chosen []*source.Document
 	if name == "" || len(hosts) == 0 {
@@ -188,7 +189,6 @@ func (*adminAPI) reload(w http.ResponseWriter, r *http.Request) error {
 	results := []source.ReloadReport{}
 	for _, d := range chosen {
 		o := d.Reload(r.Context())
-		o.Notify()
 		if o.Err != nil {
 			status = http.StatusUnprocessableEntity
 		}
@@ -217,7 +217,7 @@ func (a *adminAPI) enforce(w http.ResponseWriter, r *http.Request) error {
 
 // chosenDocuments returns the policy that a request names, or all.
 func chosenDocuments(r *http.Request) ([]*source.Document, error) {
-	all := source.Documents()
+	all := policies.Pool.Documents()
 	name := r.URL.Query().Get("policy")
 	if name == "" {
 		return all, nil
@@ -239,7 +239,7 @@ type merging interface {
 
 // chosenSnapshot returns the policy for a host that a request asks about.
 func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, merging, error) {
-	for _, h := range source.AllHosts() {
+	for _, h := range policies.Pool.AllHosts() {
 		if h.Name() != r.URL.Query().Get("policy") {
 			continue
 		}
@@ -261,7 +261,7 @@ func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, merging, er
 	case len(chosen) > 1:
 		return nil, nil, apiError(http.StatusBadRequest, fmt.Errorf("there are several policies; the parameter policy must be one of: %s", namesOf(chosen)))
 	}
-	return chosen[0].Status().Current, chosen[0], nil
+	return chosen[0].Current(), chosen[0], nil
 }
 
 func namesOf(ds []*source.Document) string {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/routecheck"
 	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli" // registers the subcommands
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
@@ -165,7 +166,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	var err error
-	h.policies, err = source.Open(ctx, source.Options{
+	h.policies, err = policies.Open(ctx, source.Options{
 		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Upstream: h.robots.lastOf(),
 		Logger: ctx.Logger(), OnLoad: warnOnLoad(ctx.Logger(), requested, h.edge.verifier),
 	})

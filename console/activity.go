@@ -20,6 +20,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 func init() { caddy.RegisterModule(new(Activity)) }
@@ -241,7 +242,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	}
 	versions, err := a.Reader().PolicyVersions(ctx, name)
 	if err != nil {
-		return recorders.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
+		return source.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
 	}
 	if len(versions) == 0 {
 		return nil // no crawler has come yet
@@ -250,7 +251,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 		New: after, Old: before, Stored: replay.OfPolicies(a.Reader().EachRow, versions), StoreName: a.directory, Since: time.Now().Add(-replay.LossPeriod),
 	})
 	if err != nil {
-		return recorders.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
+		return source.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
 	}
 	return r.CheckSearchLoss(*a.MaxSearchLoss)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -75,15 +76,15 @@ func health(v *view) (*page, error) {
 		}
 	}
 	p := &page{template: "health", Title: "Health", Data: d}
-	for _, doc := range source.Documents() {
+	for _, doc := range policies.Pool.Documents() {
 		if v.may == nil || v.running != nil && v.running.Name == doc.Name {
 			d.addDocument(doc)
 		}
 	}
-	for _, h := range source.AllHosts() {
+	for _, h := range policies.Pool.AllHosts() {
 		s := h.Status()
 		if v.may == nil {
-			d.Sources = append(d.Sources, policySource{Name: h.Name(), Kind: "a file for each host", Every: s.Interval.String(), Applied: s.Counts.Applied, Rejected: s.Counts.Rejected})
+			d.Sources = append(d.Sources, policySource{Name: h.Name(), Kind: "a file for each host", Every: s.Reload, Applied: s.Reloads.Applied, Rejected: s.Reloads.Rejected})
 		}
 	}
 	if v.may == nil {
@@ -122,20 +123,20 @@ func (d *healthData) lead() string {
 func (d *healthData) addDocument(doc *source.Document) {
 	s := doc.Status()
 	d.This = append(d.This, thisNode{
-		Name: doc.Name, SHA256: s.Current.SHA256, Since: s.Current.Since, Rules: len(s.Current.Site.Policy.Spec().Rules), Sites: s.Subscribers, Older: len(s.Older),
+		Name: doc.Name, SHA256: s.SHA256, Since: s.Since, Rules: s.Rules, Sites: s.Sites, Older: len(s.Older),
 	})
-	x := policySource{Name: doc.Name, Kind: "a file", Checked: s.Checked, Every: "only when Caddy reloads", Applied: s.Counts.Applied, Rejected: s.Counts.Rejected}
+	x := policySource{Name: doc.Name, Kind: "a file", Checked: s.Checked, Every: "only when Caddy reloads", Applied: s.Reloads.Applied, Rejected: s.Reloads.Rejected}
 	switch {
 	case strings.HasPrefix(doc.Name, source.StoragePrefix):
 		x.Kind, x.Writable = "Caddy's storage", true
 	case source.IsWebAddress(doc.Name):
 		x.Kind = "a file on a web server"
 	}
-	if s.Interval > 0 {
-		x.Every = "every " + s.Interval.String()
+	if s.Reload != "off" {
+		x.Every = "every " + s.Reload
 	}
-	if s.Err != nil {
-		x.Problem = firstLine(s.Err.Error())
+	if s.Error != "" {
+		x.Problem = firstLine(s.Error)
 	}
 	d.Sources = append(d.Sources, x)
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // notice is something that is wrong: an alarm if crawlers or readers notice it now, a
@@ -77,21 +77,21 @@ func failingTests(ds policyfile.Diagnostics) bool {
 }
 
 func (v *view) policyNotices() (all []notice) {
-	documents, hosts := source.Documents(), source.AllHosts()
+	documents, hosts := policies.Pool.Documents(), policies.Pool.AllHosts()
 	if len(documents) == 0 && len(hosts) == 0 {
 		return []notice{{Alarm: true, Screen: "health", Heading: "No policy is loaded",
 			Text: "No site of this server uses the directive robots_policy, so crawlers see no robots.txt of yours. Add it to a site in the Caddyfile and reload Caddy."}}
 	}
 	for _, d := range documents {
 		s := d.Status()
-		if s.Err == nil || v.may != nil && (v.running == nil || v.running.Name != d.Name) {
+		if s.Error == "" || v.may != nil && (v.running == nil || v.running.Name != d.Name) {
 			continue
 		}
 		text := "The version before stays in use, so nothing changes for crawlers. "
 		if v.showsText() {
-			text += "The reason: " + firstLine(s.Err.Error())
+			text += "The reason: " + firstLine(s.Error)
 		}
-		all = append(all, notice{Alarm: true, Screen: "health", Since: s.ErrSince, Heading: "The newest version of the policy is not in use",
+		all = append(all, notice{Alarm: true, Screen: "health", Since: *s.ErrorSince, Heading: "The newest version of the policy is not in use",
 			Text: text, Actions: []action{{"See the source", v.Link("health", "#", "source")}, {"Correct it in a draft", v.Link("change")}}})
 	}
 	if v.running != nil && failingTests(v.running.Warnings) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -35,11 +36,11 @@ func (p *running) File() string {
 // chosen host, or the only one.
 func (v *view) choose() (*running, error) {
 	name := v.q.Get("policy")
-	documents := source.Documents()
+	documents := policies.Pool.Documents()
 	if v.may != nil { // a site chooses nothing
 		name = ""
 	}
-	hosts := source.AllHosts()
+	hosts := policies.Pool.AllHosts()
 	if name != "" {
 		for _, d := range documents {
 			if d.Name == name {
@@ -66,7 +67,7 @@ func (v *view) choose() (*running, error) {
 		return nil, nil
 	}
 	for _, d := range documents {
-		if host != "" && namesHost(d.Status().Current, host) {
+		if host != "" && namesHost(d.Current(), host) {
 			return ofDocument(d), nil
 		}
 	}
@@ -77,7 +78,7 @@ func (v *view) choose() (*running, error) {
 }
 
 func ofDocument(d *source.Document) *running {
-	return &running{Snapshot: d.Status().Current, Name: d.Name, document: d, merges: d.Merges()}
+	return &running{Snapshot: d.Current(), Name: d.Name, document: d, merges: d.Merges()}
 }
 
 // namesHost reports whether a rule of a policy names a host.
@@ -114,10 +115,10 @@ func (v *view) Policies() (names []string) {
 	if v.may != nil {
 		return nil
 	}
-	for _, d := range source.Documents() {
+	for _, d := range policies.Pool.Documents() {
 		names = append(names, d.Name)
 	}
-	for _, h := range source.AllHosts() {
+	for _, h := range policies.Pool.AllHosts() {
 		names = append(names, h.Name())
 	}
 	return names

@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
@@ -32,13 +31,12 @@ type fakeSource struct {
 	maxOut    int
 }
 
-func (f *fakeSource) name() string                         { return "fake" }
-func (f *fakeSource) key() string                          { return "fake" }
-func (f *fakeSource) pace() (time.Duration, time.Duration) { return time.Second, time.Second }
-func (f *fakeSource) settle() time.Duration                { return f.settleFor }
-func (f *fakeSource) remote() bool                         { return f.isRemote }
-func (f *fakeSource) startsFromLastGood() bool             { return false }
-func (f *fakeSource) place() lastGoodPlace                 { return notSaved }
+func (f *fakeSource) source() *source {
+	return &source{
+		name: "fake", key: "fake", interval: time.Second, minInterval: time.Second,
+		settle: f.settleFor, remote: f.isRemote, read: bounded(f.read),
+	}
+}
 
 func (f *fakeSource) set(text string, err error) {
 	f.mu.Lock()
@@ -73,21 +71,27 @@ func (f *fakeSource) read(context.Context, any) (content, error) {
 	return content{data: []byte(f.text)}, nil
 }
 
-// runningNotifier is a notifier of a configuration that seems to run.
-func runningNotifier(t *testing.T, core zapcore.Core) *notifier {
+func testOptions(core zapcore.Core) *Options {
+	return &Options{Logger: zap.New(core), Reload: ReloadOff, pool: new(Pool)}
+}
+
+// newTestUser is a user that does not watch.
+func newTestUser(t *testing.T, o *Options, src *source) *user {
 	t.Helper()
-	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
-	t.Cleanup(cancel)
-	return &notifier{ctx: ctx, logger: zap.New(core), alwaysRuns: true}
+	u, err := newUser(o, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }
 
 const fakePolicy = "version: 1\nrules:\n  - for: everyone\n    disallow:\n      crawl: /a\n"
 
-func newTestDocument(t *testing.T, src *fakeSource) (*Document, *subscriber, *observer.ObservedLogs) {
+func newTestDocument(t *testing.T, src *fakeSource) (*Document, *user, *observer.ObservedLogs) {
 	t.Helper()
 	core, logs := observer.New(zap.DebugLevel)
-	d := newDocument(src.key(), src.name())
-	r := newSubscriber(src, runningNotifier(t, core))
+	d := newDocument("fake")
+	r := newTestUser(t, testOptions(core), src.source())
 	r.watch, r.interval = true, time.Second
 	if err := d.open(context.Background(), r); err != nil {
 		t.Fatal(err)
@@ -101,7 +105,7 @@ func TestDocumentReportsOnce(t *testing.T) {
 		src := &fakeSource{text: fakePolicy, settleFor: 250 * time.Millisecond}
 		d, r, logs := newTestDocument(t, src)
 		d.join(r)
-		defer func() { _ = d.Destruct() }()
+		defer d.leave(r)
 		count := func(message string) int { return logs.FilterMessageSnippet(message).Len() }
 		first := r.snapshot
 		for i, state := range []struct {
@@ -113,13 +117,13 @@ func TestDocumentReportsOnce(t *testing.T) {
 			if n := count("policy not reloaded"); n != i+1 {
 				t.Errorf("%+v: reported %d times", state, n)
 			}
-			if r.snapshot != first || d.Status().Err == nil {
+			if r.snapshot != first || d.Status().Error == "" {
 				t.Errorf("%+v: %+v", state, d.Status())
 			}
 		}
 		src.set(fakePolicy, nil)
 		pass(time.Minute)
-		if count("policy recovered") != 1 || d.Status().Err != nil || r.snapshot != first {
+		if count("policy recovered") != 1 || d.Status().Error != "" || r.snapshot != first {
 			t.Errorf("%+v", d.Status())
 		}
 		src.set(fakePolicy+"# b\n", nil)
@@ -127,7 +131,7 @@ func TestDocumentReportsOnce(t *testing.T) {
 		if count("policy reloaded") != 1 || r.snapshot == first {
 			t.Errorf("%+v", d.Status())
 		}
-		if c := d.Status().Counts; c.Applied != 1 || c.Rejected != 3 {
+		if c := d.Status().Reloads; c.Applied != 1 || c.Rejected != 3 {
 			t.Errorf("%+v", c)
 		}
 	})
@@ -139,7 +143,7 @@ func TestDocumentWaitsForAStableText(t *testing.T) {
 		src := &fakeSource{text: fakePolicy, settleFor: 250 * time.Millisecond}
 		d, r, logs := newTestDocument(t, src)
 		d.join(r)
-		defer func() { _ = d.Destruct() }()
+		defer d.leave(r)
 		first := r.snapshot
 		for i := range 300 {
 			switch i % 3 {
@@ -170,7 +174,7 @@ func TestDocumentReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}
 		d, follower, _ := newTestDocument(t, src)
-		pinned := newSubscriber(src, follower.notifier)
+		pinned := newTestUser(t, follower.Options, follower.src)
 		d.join(follower)
 		d.join(pinned)
 		first := pinned.snapshot
@@ -214,7 +218,7 @@ func TestDocumentSurvivesAPanic(t *testing.T) {
 			}
 		}
 		d.join(r)
-		defer func() { _ = d.Destruct() }()
+		defer d.leave(r)
 		for i := range 5 {
 			src.set(fakePolicy+strings.Repeat("# b\n", i+1), nil)
 			pass(time.Minute)
@@ -222,7 +226,7 @@ func TestDocumentSurvivesAPanic(t *testing.T) {
 		if n := logs.FilterMessageSnippet("panic").Len(); n != 3 || faults != 3 {
 			t.Errorf("%d panics, reported %d times", faults, n)
 		}
-		if s := d.Status(); s.Current.SHA256 != sumOf([]byte(fakePolicy+strings.Repeat("# b\n", 5))) {
+		if s := d.Status(); s.SHA256 != sumOf([]byte(fakePolicy+strings.Repeat("# b\n", 5))) {
 			t.Error("nothing is followed after a panic")
 		}
 	})
@@ -235,7 +239,7 @@ func TestDocumentOfASourceThatHangs(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}
 		d, r, logs := newTestDocument(t, src)
 		d.join(r)
-		defer func() { _ = d.Destruct() }()
+		defer d.leave(r)
 		hang := make(chan struct{})
 		src.mu.Lock()
 		src.hang = hang
@@ -262,7 +266,7 @@ func TestDocumentOfASourceThatHangs(t *testing.T) {
 		src.mu.Unlock()
 		close(hang)
 		pass(time.Minute)
-		if d.Status().Err != nil || r.snapshot.SHA256 != sumOf([]byte(src.text)) {
+		if d.Status().Error != "" || r.snapshot.SHA256 != sumOf([]byte(src.text)) {
 			t.Errorf("%+v", d.Status())
 		}
 	})
@@ -274,19 +278,19 @@ func TestDocumentOfASourceThatPanics(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}
 		d, r, _ := newTestDocument(t, src)
 		d.join(r)
-		defer func() { _ = d.Destruct() }()
+		defer d.leave(r)
 		src.mu.Lock()
 		src.fault = "index out of range"
 		src.mu.Unlock()
 		pass(time.Minute)
-		if err := d.Status().Err; err == nil || !strings.Contains(err.Error(), "index out of range") {
+		if err := d.Status().Error; !strings.Contains(err, "index out of range") {
 			t.Error(err)
 		}
 		src.mu.Lock()
 		src.fault, src.text = nil, fakePolicy+"# b\n"
 		src.mu.Unlock()
 		pass(time.Minute)
-		if d.Status().Err != nil || r.snapshot.SHA256 != sumOf([]byte(src.text)) {
+		if d.Status().Error != "" || r.snapshot.SHA256 != sumOf([]byte(src.text)) {
 			t.Errorf("%+v", d.Status())
 		}
 	})
@@ -299,7 +303,7 @@ func TestDocumentReportsANetworkErrorOnce(t *testing.T) {
 		src := &fakeSource{text: fakePolicy, isRemote: true}
 		d, r, logs := newTestDocument(t, src)
 		d.join(r)
-		defer func() { _ = d.Destruct() }()
+		defer d.leave(r)
 		for i := range 100 {
 			src.set("", fmt.Errorf("read tcp 192.0.2.1:%d->192.0.2.2:443: connection reset", 40000+i))
 			pass(6 * time.Minute)
@@ -307,7 +311,7 @@ func TestDocumentReportsANetworkErrorOnce(t *testing.T) {
 		if n := logs.FilterMessageSnippet("policy not reloaded").Len(); n != 1 {
 			t.Errorf("reported %d times", n)
 		}
-		if s := d.Status(); s.Counts.Rejected != 1 || s.Err == nil || !strings.Contains(s.Err.Error(), "40099") {
+		if s := d.Status(); s.Reloads.Rejected != 1 || !strings.Contains(s.Error, "40099") {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -321,11 +325,12 @@ func TestDocumentWakesForANewInterval(t *testing.T) {
 		d, slow, _ := newTestDocument(t, src)
 		slow.interval = 24 * time.Hour
 		d.join(slow)
-		defer func() { _ = d.Destruct() }()
+		defer d.leave(slow)
 		pass(time.Minute)
-		quick := newSubscriber(src, slow.notifier)
+		quick := newTestUser(t, slow.Options, slow.src)
 		quick.watch, quick.interval = true, time.Second
 		d.join(quick)
+		defer d.leave(quick)
 		pass(10 * time.Second)
 		src.set(fakePolicy+"# b\n", nil)
 		pass(3 * time.Second)

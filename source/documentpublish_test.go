@@ -12,24 +12,19 @@ import (
 	"time"
 
 	"github.com/caddyserver/certmagic"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
+	"go.uber.org/zap/zapcore"
 
-	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// guard is a recorder that answers with err.
+// guard is one that answers with err.
 type guard struct {
 	mu    sync.Mutex
 	err   error
 	asked int
 }
 
-func (*guard) Record(activity.Visit) {}
-
-func (g *guard) CheckReload(context.Context, string, *site.Site, *site.Site) error {
+func (g *guard) check(context.Context, string, *site.Site, *site.Site) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked++
@@ -50,33 +45,26 @@ func (g *guard) times() int {
 	return g.asked
 }
 
-func withGuard(t *testing.T, err error) *guard {
-	t.Helper()
-	g := &guard{err: err}
-	t.Cleanup(recorders.Add("guard", g))
-	return g
-}
-
 // openStored opens a document whose text is in a storage.
-func openStored(t *testing.T) (*Document, *storageSource) {
+func openStored(t *testing.T) (*Document, *user, *storedPolicy) {
 	t.Helper()
-	s := &storageSource{storage: &certmagic.FileStorage{Path: t.TempDir()}, at: "site.yaml"}
-	if err := PublishTo(t.Context(), s.storage, s.at, "", fakePolicy, ""); err != nil {
+	storage := &certmagic.FileStorage{Path: t.TempDir()}
+	if err := PublishTo(t.Context(), storage, "site.yaml", "", fakePolicy, ""); err != nil {
 		t.Fatal(err)
 	}
-	core, _ := observer.New(zap.DebugLevel)
-	d := newDocument(s.key(), s.name())
-	r := newSubscriber(s, runningNotifier(t, core))
-	if err := d.open(t.Context(), r); err != nil {
+	src := newStorageSource(storage, "site.yaml")
+	d := newDocument(src.name)
+	u := newTestUser(t, testOptions(zapcore.NewNopCore()), src)
+	if err := d.open(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
-	d.join(r)
-	return d, s
+	d.join(u)
+	return d, u, src.stored
 }
 
-func (s *storageSource) holds(t *testing.T, want string) {
+func (s *storedPolicy) holds(t *testing.T, want string) {
 	t.Helper()
-	if got, err := s.storage.Load(t.Context(), s.at); err != nil || string(got) != want {
+	if got, err := s.Load(t.Context(), s.key); err != nil || string(got) != want {
 		t.Errorf("the storage holds %q, %v, want %q", got, err, want)
 	}
 }
@@ -84,8 +72,9 @@ func (s *storageSource) holds(t *testing.T, want string) {
 // What the guard refuses, and what has an error, never gets into the storage, so that the
 // next version can be published.
 func TestPublishAsksTheGuardFirst(t *testing.T) {
-	d, s := openStored(t)
-	g := withGuard(t, errors.New("it would refuse search crawlers"))
+	d, u, s := openStored(t)
+	g := &guard{err: errors.New("it would refuse search crawlers")}
+	u.Guard = g.check
 	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# closed\n", ""); err == nil || !strings.Contains(err.Error(), "search crawlers") {
 		t.Errorf("published against the guard: %v", err)
 	}
@@ -98,7 +87,7 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 	}
 	g.answers(nil)
 	o, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# good\n", "note")
-	if err != nil || o.Now.Text != fakePolicy+"# good\n" || d.Status().Current != o.Now {
+	if err != nil || o.Now.Text != fakePolicy+"# good\n" || d.Current() != o.Now {
 		t.Errorf("a good version was not published after a rejected one: %v", err)
 	}
 	if g.times() != 2 {
@@ -112,7 +101,7 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 
 // faultyStorage fails to take or to release locks.
 type faultyStorage struct {
-	certmagic.Storage
+	Storage
 	lock, unlock error
 }
 
@@ -127,26 +116,26 @@ func (f *faultyStorage) Unlock(ctx context.Context, name string) error {
 // A lock that cannot be released does not undo what was published; one that cannot be
 // taken is a fault of the storage.
 func TestPublishWithAFaultyLock(t *testing.T) {
-	d, s := openStored(t)
-	faulty := &faultyStorage{Storage: s.storage, unlock: errors.New("gone away")}
-	s.storage = faulty
+	d, _, s := openStored(t)
+	faulty := &faultyStorage{Storage: s.Storage, unlock: errors.New("gone away")}
+	s.Storage = faulty
 	const good = fakePolicy + "# good\n"
 	o, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), good, "")
-	if err != nil || o.Now == nil || o.Now.Text != good || d.Status().Current != o.Now {
+	if err != nil || o.Now == nil || o.Now.Text != good || d.Current() != o.Now {
 		t.Errorf("published, and the lock stays: %+v, %v", o.Now, err)
 	}
 	s.holds(t, good)
-	err = PublishTo(t.Context(), s.storage, s.at, sumOf([]byte(good)), fakePolicy, "")
+	err = PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(good)), fakePolicy, "")
 	if !errors.Is(err, ErrLockStays) || errors.Is(err, ErrStorage) {
 		t.Errorf("PublishTo: %v", err)
 	}
 	s.holds(t, fakePolicy)
-	err = PublishTo(t.Context(), s.storage, s.at, sumOf([]byte(good)), good, "")
+	err = PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(good)), good, "")
 	if !errors.Is(err, ErrOvertaken) || errors.Is(err, ErrLockStays) || errors.Is(err, ErrStorage) {
 		t.Errorf("overtaken, and the lock stays: %v", err)
 	}
 	faulty.lock = errors.New("no connection")
-	err = PublishTo(t.Context(), s.storage, s.at, sumOf([]byte(fakePolicy)), good, "")
+	err = PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(fakePolicy)), good, "")
 	if !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), "no connection") {
 		t.Errorf("without a lock: %v", err)
 	}
@@ -156,8 +145,8 @@ func TestPublishWithAFaultyLock(t *testing.T) {
 // A version that got into the storage by another way and was rejected can be replaced from
 // the version that is served.
 func TestPublishReplacesARejectedVersion(t *testing.T) {
-	d, s := openStored(t)
-	if err := s.storage.Store(t.Context(), s.at, []byte("version: 1\nrulez: 1\n")); err != nil {
+	d, _, s := openStored(t)
+	if err := s.Store(t.Context(), s.key, []byte("version: 1\nrulez: 1\n")); err != nil {
 		t.Fatal(err)
 	}
 	if o := d.Reload(t.Context()); o.Err == nil {
@@ -167,8 +156,8 @@ func TestPublishReplacesARejectedVersion(t *testing.T) {
 		t.Error(err)
 	}
 	s.holds(t, fakePolicy+"# good\n")
-	if err := d.Status().Err; err != nil {
-		t.Errorf("still reported as rejected: %v", err)
+	if err := d.Status().Error; err != "" {
+		t.Errorf("still reported as rejected: %s", err)
 	}
 }
 
@@ -178,8 +167,9 @@ func TestUndecidedGuardIsAskedAgain(t *testing.T) {
 		src := &fakeSource{text: fakePolicy}
 		d, r, logs := newTestDocument(t, src)
 		d.join(r)
-		defer func() { _ = d.Destruct() }()
-		g := withGuard(t, recorders.UndecidedError{Err: errors.New("the store is busy")})
+		defer d.leave(r)
+		g := &guard{err: UndecidedError{errors.New("the store is busy")}}
+		r.Guard = g.check
 		src.set(fakePolicy+"# b\n", nil)
 		pass(10*time.Minute + time.Second)
 		if n := logs.FilterMessageSnippet("policy not reloaded").Len(); n != 1 {
@@ -193,8 +183,8 @@ func TestUndecidedGuardIsAskedAgain(t *testing.T) {
 		}
 		g.answers(nil)
 		pass(2 * time.Minute)
-		if s := d.Status(); s.Err != nil || s.Current.Text != fakePolicy+"# b\n" {
-			t.Errorf("not loaded after the guard could decide: %v", s.Err)
+		if s := d.Status(); s.Error != "" || d.Current().Text != fakePolicy+"# b\n" {
+			t.Errorf("not loaded after the guard could decide: %s", s.Error)
 		}
 		g.answers(errors.New("it would refuse search crawlers"))
 		before := g.times()
@@ -208,7 +198,7 @@ func TestUndecidedGuardIsAskedAgain(t *testing.T) {
 
 // brokenStorage waits or panics, whatever its context says.
 type brokenStorage struct {
-	certmagic.Storage
+	Storage
 	lock, load func()
 }
 
@@ -231,10 +221,10 @@ func TestPublishToABrokenStorage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d, s := openStored(t)
+				d, _, s := openStored(t)
 				never := make(chan struct{})
-				good := s.storage
-				s.storage = brokenStorage{Storage: good, lock: fault(never), load: fault(never)}
+				good := s.Storage
+				s.Storage = brokenStorage{Storage: good, lock: fault(never), load: fault(never)}
 				if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# b\n", ""); err == nil || !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), name) {
 					t.Errorf("published: %v", err)
 				}
@@ -243,7 +233,7 @@ func TestPublishToABrokenStorage(t *testing.T) {
 				}
 				close(never)
 				synctest.Wait()
-				s.storage = good
+				s.Storage = good
 				if o := d.Reload(t.Context()); o.Err != nil {
 					t.Error(o.Err)
 				}

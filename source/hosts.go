@@ -4,16 +4,15 @@ package source
 
 import (
 	"context"
-	"slices"
+	"errors"
+	"fmt"
+	"os"
 	"sync"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
-
-	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
 // Bounds of a Hosts. A client can make up hosts, so all that it can grow is bounded.
@@ -24,7 +23,13 @@ const (
 	// turn. After that it fails: a wrong answer could be used by a crawler for a day.
 	lookupsPerSecond = 2000
 	maxLookupWait    = 500 * time.Millisecond
+	// How many files are read at once, as each read that hangs in the kernel holds a
+	// thread, and how long loading a file waits for its turn.
+	maxReads    = 256
+	maxReadWait = time.Second
 )
+
+var errBusy = errors.New("too many policies are being loaded at once")
 
 // Hosts is the policies of a HostTemplate, such as
 // /etc/policies/{host}.yaml. A file is loaded on the first request for a host that
@@ -32,26 +37,16 @@ const (
 type Hosts struct {
 	template *HostTemplate
 	lookups  *rate.Limiter
-	lanes    *lanes
+	reads    *semaphore.Weighted
 	sweeping *semaphore.Weighted
 	closed   func() *Snapshot // for files that were never good
+	counts   counters
 
-	mu          sync.RWMutex
-	files       map[string]*hostFile // by name, relative to the directory of the template
-	misses      map[string]*hostMiss
-	dirErr      error  // why the directory cannot be read now
-	removed     Counts // of files that are no longer in the map
-	subscribers []*hostSubscriber
-	stop        context.CancelFunc
-	woken       chan struct{}
-}
+	users // its mutex guards what follows
 
-// hostSubscriber is the use of a Hosts by one handler.
-type hostSubscriber struct {
-	watch    bool
-	interval time.Duration
-	notifier *notifier
-	upstream func(host string) *robotstxt.File // nil: the handler merges no robots.txt
+	files  map[string]*hostFile // by name, relative to the directory of the template
+	misses map[string]*hostMiss
+	dirErr error // why the directory cannot be read now
 }
 
 // closedText is the policy of a host whose file has an error and was never good:
@@ -66,149 +61,124 @@ rules:
     intended: true
 `
 
-// newHosts is for caddy.UsagePool.
-func newHosts(t *HostTemplate) (caddy.Destructor, error) {
+func newHosts(t *HostTemplate) *Hosts {
 	return &Hosts{
 		template: t, files: map[string]*hostFile{}, misses: map[string]*hostMiss{},
-		lookups: rate.NewLimiter(lookupsPerSecond, lookupsPerSecond), lanes: newLanes(), sweeping: semaphore.NewWeighted(1),
+		lookups: rate.NewLimiter(lookupsPerSecond, lookupsPerSecond),
+		reads:   semaphore.NewWeighted(maxReads), sweeping: semaphore.NewWeighted(1),
 		closed: sync.OnceValue(func() *Snapshot {
 			s, _ := Compile(t.String(), []byte(closedText))
 			s.PerHost = true
 			s.catalogue.Store(nil) // it names no crawlers
 			return s
 		}),
-	}, nil
-}
-
-// Destruct implements caddy.Destructor.
-func (h *Hosts) Destruct() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.stop != nil {
-		h.stop()
-		h.stop = nil
 	}
-	return nil
 }
 
 // Name returns the template as it is configured, made absolute.
 func (h *Hosts) Name() string { return h.template.String() }
 
-// Merges reports whether a handler merges the upstream's robots.txt.
-func (h *Hosts) Merges() bool { return len(h.upstreams()) > 0 }
-
-// Upstream returns the robots.txt of a host's upstream as a handler fetched it last, or
-// nil.
-func (h *Hosts) Upstream(host string) *robotstxt.File { return h.upstreams().last(host) }
-
-func (h *Hosts) upstreams() (all upstreams) {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	for _, r := range h.subscribers {
-		if r.upstream != nil {
-			all = append(all, r.upstream)
-		}
-	}
-	return all
-}
-
-// leave ends what join began.
-func (h *Hosts) leave(r *hostSubscriber) {
+// join makes a store a user of the policies.
+func (h *Hosts) join(u *user) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.subscribers = slices.DeleteFunc(h.subscribers, func(o *hostSubscriber) bool { return o == r })
-	if h.stop != nil && h.interval() == 0 {
-		h.stop()
-		h.stop = nil
+	h.users.join(u, h.poll)
+	h.mu.Unlock()
+	if !u.watch {
+		// Without watching, files are read when a configuration is loaded.
+		h.Reload(context.Background())
 	}
 }
 
-// interval returns the shortest interval that a handler wants, 0 if none watches. It
-// is called with mu held.
-func (h *Hosts) interval() time.Duration {
-	var shortest time.Duration
-	for _, r := range h.subscribers {
-		if r.watch && (shortest == 0 || r.interval < shortest) {
-			shortest = r.interval
-		}
+// options returns those of the newest store that runs, or is about to.
+func (h *Hosts) options() *Options {
+	if u, _ := h.active(); u != nil {
+		return u.Options
 	}
-	return shortest
-}
-
-// notifier returns that of the newest configuration that runs, or is about to.
-func (h *Hosts) notifier() *notifier {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	for i, r := range slices.Backward(h.subscribers) {
-		if r.notifier.running() || i == 0 {
-			return r.notifier
-		}
+	if len(h.all) > 0 {
+		return h.all[0].Options
 	}
-	return &notifier{logger: zap.NewNop()}
+	return &Options{Logger: zap.NewNop()}
+}
+
+// checkDir returns an error unless name is a directory.
+func checkDir(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	info, err := within(ctx, "the directory of the policy files", func() (os.FileInfo, error) { return os.Stat(name) })
+	switch {
+	case err != nil:
+		return fmt.Errorf("the directory of the policy files: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory", name)
+	}
+	return nil
 }
 
 // setDirError records whether the directory can be read, and logs a change.
-func (h *Hosts) setDirError(n *notifier, err error) {
+func (h *Hosts) setDirError(o *Options, err error) {
 	h.mu.Lock()
 	before := h.dirErr
 	h.dirErr = err
 	h.mu.Unlock()
-	name := zap.String("policy", h.template.String())
+	name := zap.String("policy", h.Name())
 	switch {
 	case err != nil && before == nil:
-		n.logger.Error("cannot read the directory of the policy files; loaded policies stay, and all other hosts are closed to crawlers",
+		o.Logger.Error("cannot read the directory of the policy files; loaded policies stay, and all other hosts are closed to crawlers",
 			name, zap.Error(err))
 	case err == nil && before != nil:
-		n.logger.Info("the directory of the policy files can be read again", name)
+		o.Logger.Info("the directory of the policy files can be read again", name)
 	}
 }
 
-// HostsStatus describes a Hosts.
-type HostsStatus struct {
-	Loaded, Broken, Missing int   // files; Broken ones are loaded but have an error now
-	Err                     error // of the directory
-	Counts                  Counts
-	Interval                time.Duration // 0: nobody is watching
-	Subscribers             int
-}
-
-// Status returns the present status.
-func (h *Hosts) Status() HostsStatus {
+// Get returns the policy of a host, as a request names it, nil if it has no file. An
+// error means that the policy is not known now.
+func (h *Hosts) Get(ctx context.Context, host string) (*Snapshot, error) {
+	host, ok := CleanHost(host)
+	if !ok {
+		return nil, nil
+	}
+	var buf [128]byte
+	name, ok := h.template.AppendFile(buf[:0], host)
+	if !ok {
+		return nil, nil
+	}
 	h.mu.RLock()
-	defer h.mu.RUnlock()
-	s := HostsStatus{
-		Loaded: len(h.files), Missing: len(h.misses), Err: h.dirErr, Counts: h.removed,
-		Interval: h.interval(), Subscribers: len(h.subscribers),
+	f, miss := h.files[string(name)], h.misses[string(name)]
+	h.mu.RUnlock()
+	if miss != nil {
+		miss.use()
+		return nil, nil
 	}
-	for _, f := range h.files {
-		if !f.isReady() || f.document == nil {
-			continue
+	now := time.Now()
+	if f == nil {
+		if err := h.waitForLookup(ctx); err != nil {
+			return nil, err
 		}
-		d := f.document.Status()
-		s.Counts.Applied += d.Counts.Applied
-		s.Counts.Rejected += d.Counts.Rejected
-		if d.Err != nil {
-			s.Broken++
+		var added bool
+		if f, added = h.add(string(name), now); added {
+			go h.load(f)
 		}
 	}
-	return s
+	if err := f.wait(ctx); err != nil {
+		return nil, err
+	}
+	f.use(now)
+	return f.Current(), nil
 }
 
-// AllHosts returns the per-host policies in use, in the order of their names.
-func AllHosts() (all []*Hosts) {
-	pool.Range(func(_, v any) bool {
-		if h, ok := v.(*Hosts); ok {
-			all = append(all, h)
+// waitForLookup waits until another file may be looked up.
+func (h *Hosts) waitForLookup(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, maxLookupWait)
+	defer cancel()
+	if err := h.lookups.Wait(limited); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		return true
-	})
-	slices.SortFunc(all, func(a, b *Hosts) int {
-		if a.Name() < b.Name() {
-			return -1
-		}
-		return 1
-	})
-	return all
+		return errBusy
+	}
+	return nil
 }
 
 // add returns the entry of a file, and whether it is new and must be loaded.
@@ -221,22 +191,66 @@ func (h *Hosts) add(name string, now time.Time) (f *hostFile, added bool) {
 	if len(h.files) >= maxFiles {
 		h.evict()
 	}
-	f = &hostFile{name: name, ready: make(chan struct{})}
+	f = newHostFile(h, name)
 	f.used.Store(now.Unix())
 	h.files[name] = f
 	return f, true
 }
 
+// load loads a file that was added.
+func (h *Hosts) load(f *hostFile) {
+	o := h.options()
+	f.loadErr = errors.New("the policy of this host could not be loaded")
+	defer func() {
+		if f.loadErr != nil { // also after a panic: the next request tries again
+			h.remove(f)
+		}
+		close(f.ready)
+	}()
+	defer o.recoverPanic()
+	ctx, cancel := context.WithTimeout(context.Background(), maxReadWait)
+	defer cancel()
+	if h.reads.Acquire(ctx, 1) != nil {
+		f.loadErr = errBusy
+		return
+	}
+	defer h.reads.Release(1)
+	h.open(o, f)
+	f.loadErr = nil
+}
+
+// open reads a file for the first time. An error closes its hosts.
+func (h *Hosts) open(o *Options, f *hostFile) {
+	found, err := f.read(context.Background(), f.src, nil)
+	if isMissing(err) {
+		h.miss(f)
+		return
+	}
+	out := f.apply(o, f.src, found, err, true)
+	if out.Err == nil {
+		return
+	}
+	f.current.Store(h.closed())
+	if isDirError(err) {
+		h.setDirError(o, err)
+	} else {
+		o.Logger.Error("the policy of a host has an error; the host is closed to crawlers until it is fixed",
+			zap.String("policy", f.Name), zap.Error(out.Err))
+	}
+}
+
+// few is how many entries are looked at to find one that can go.
+const few = 16
+
 // evict removes the least recently used of a few files, but rather not one that has
 // an error now: its last good version is nowhere else. It is called with mu held.
 func (h *Hosts) evict() {
-	const few = 16
 	var oldest *hostFile
 	var at int64
 	n := 0
 	for _, f := range h.files {
 		used := f.used.Load()
-		if f.isReady() && f.document != nil && f.document.Status().Err != nil {
+		if f.broken() {
 			used += int64(24 * time.Hour / time.Second)
 		}
 		if oldest == nil || used < at {
@@ -246,29 +260,24 @@ func (h *Hosts) evict() {
 			break
 		}
 	}
-	h.remove(oldest)
+	delete(h.files, oldest.file)
 }
 
-// remove forgets a file. It is called with mu held.
+// remove forgets a file.
 func (h *Hosts) remove(f *hostFile) {
-	if h.files[f.name] != f {
-		return
-	}
-	delete(h.files, f.name)
-	if f.isReady() && f.document != nil {
-		c := f.document.Status().Counts
-		h.removed.Applied += c.Applied
-		h.removed.Rejected += c.Rejected
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.files[f.file] == f {
+		delete(h.files, f.file)
 	}
 }
 
 // miss remembers for a while that a file does not exist. If there are too many,
 // others go, rather those that nobody asks for.
 func (h *Hosts) miss(f *hostFile) {
+	h.remove(f)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.remove(f)
-	const few = 16
 	n := 0
 	for name, m := range h.misses {
 		if len(h.misses) < maxMisses {
@@ -278,5 +287,5 @@ func (h *Hosts) miss(f *hostFile) {
 			delete(h.misses, name)
 		}
 	}
-	h.misses[f.name] = &hostMiss{since: time.Now()}
+	h.misses[f.file] = &hostMiss{since: time.Now()}
 }

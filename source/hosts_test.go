@@ -13,8 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
-	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"golang.org/x/time/rate"
 )
 
@@ -38,14 +37,8 @@ func newTestSet(t testing.TB, name string) *Hosts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := newHosts(template)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := v.(*Hosts)
-	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
-	t.Cleanup(cancel)
-	s.subscribers = []*hostSubscriber{{watch: true, interval: time.Second, notifier: &notifier{ctx: ctx, logger: zap.NewNop()}}}
+	s := newHosts(template)
+	s.all = []*user{{Options: testOptions(zapcore.NewNopCore()), watch: true, interval: time.Second}}
 	return s
 }
 
@@ -137,13 +130,13 @@ func TestHostsFollow(t *testing.T) {
 	writePolicy(t, path, strings.Replace(hostPolicyText, "disallow", "dissallow", 1))
 	sweep()
 	step("a broken edit", 2)
-	if st := s.Status(); st.Broken != 1 || st.Counts.Rejected != 1 {
+	if st := s.Status(); st.Broken != 1 || st.Reloads.Rejected != 1 {
 		t.Errorf("%+v", st)
 	}
 	writePolicy(t, path, hostPolicyText[:strings.Index(hostPolicyText, "  - name")])
 	sweep()
 	step("another", 1)
-	if st := s.Status(); st.Broken != 0 || st.Counts.Applied != 1 {
+	if st := s.Status(); st.Broken != 0 || st.Reloads.Applied != 1 {
 		t.Errorf("%+v", st)
 	}
 	if err := os.Rename(dir, dir+".away"); err != nil {

@@ -54,7 +54,7 @@ func TestHostsThatCanHaveNoFile(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	for _, name := range []string{"/{host}.yaml", "/{host}/policy.yaml"} {
 		s := newTestSet(t, dir+name)
-		s.subscribers[0].notifier.logger = zap.New(core)
+		s.all[0].Logger = zap.New(core)
 		long := strings.Repeat("a.", 126)
 		for _, host := range []string{long[:250], long[:252] + "b", "default.yaml"} {
 			if l, err := s.Get(context.Background(), host); l != nil || err != nil {
@@ -75,7 +75,7 @@ func TestHostsWithoutTheirDirectory(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	s := newTestSet(t, dir+"/{host}.yaml")
 	s.lookups.SetLimit(rate.Inf)
-	s.subscribers[0].notifier.logger = zap.New(core)
+	s.all[0].Logger = zap.New(core)
 	find := func(host string) *Snapshot {
 		t.Helper()
 		l, err := s.Get(context.Background(), host)
@@ -96,7 +96,7 @@ func TestHostsWithoutTheirDirectory(t *testing.T) {
 			t.Fatalf("h%d.example: %+v", i, l)
 		}
 	}
-	if find("a.example") != first || s.Status().Err == nil {
+	if find("a.example") != first || s.Status().Error == "" {
 		t.Errorf("%+v", s.Status())
 	}
 	if err := os.Rename(dir+".away", dir); err != nil {
@@ -105,7 +105,7 @@ func TestHostsWithoutTheirDirectory(t *testing.T) {
 	for range 3 {
 		s.sweep(context.Background(), false)
 	}
-	if len(s.files) != 1 || find("a.example") != first || find("h0.example") != nil || s.Status().Err != nil {
+	if len(s.files) != 1 || find("a.example") != first || find("h0.example") != nil || s.Status().Error != "" {
 		t.Errorf("%+v", s.Status())
 	}
 	if logs.Len() != 2 {
@@ -129,21 +129,21 @@ func TestHostsThatHang(t *testing.T) {
 		if err := find("a.example"); err != nil {
 			t.Fatal(err)
 		}
-		if !s.lanes.fast.TryAcquire(fastLane) {
-			t.Fatal("the fast lane is not empty")
+		if !s.reads.TryAcquire(maxReads) {
+			t.Fatal("a read is under way")
 		}
 		start := time.Now()
-		if err := find("b.example"); err == nil || time.Since(start) > maxLoadWait {
+		if err := find("b.example"); err == nil || time.Since(start) > maxReadWait {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
-		s.files["c.example.yaml"] = &hostFile{name: "c.example.yaml", ready: make(chan struct{})} // never ready
+		s.files["c.example.yaml"] = newHostFile(s, "c.example.yaml") // never ready
 		if err := find("c.example"); err == nil || time.Since(start) > 2*readTimeout {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
 		if err := find("a.example"); err != nil {
 			t.Error(err)
 		}
-		s.lanes.fast.Release(fastLane)
+		s.reads.Release(maxReads)
 		if err := find("b.example"); err != nil {
 			t.Error(err)
 		}
@@ -170,7 +170,7 @@ func TestHostsEvictWhileLoading(t *testing.T) {
 		s.mu.Lock()
 		s.evict()
 		s.mu.Unlock()
-		if err := e.wait(context.Background()); err != nil || e.snapshot.Load() == nil {
+		if err := e.wait(context.Background()); err != nil || e.Current() == nil {
 			t.Fatal(err)
 		}
 	}
@@ -255,51 +255,6 @@ func TestLookupsAreLimited(t *testing.T) {
 	})
 }
 
-// Files that take long move out of the way of the others, as many as there is room
-// for.
-func TestSlowFilesLeaveTheFastLane(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLanes()
-		hang := make(chan struct{})
-		var slow sync.WaitGroup
-		for range fastLane + slowLane {
-			slow.Go(func() {
-				p, err := l.enter(context.Background())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				<-hang
-				p.leave()
-			})
-		}
-		enter := func() error {
-			ctx, cancel := context.WithTimeout(context.Background(), maxLoadWait)
-			defer cancel()
-			p, err := l.enter(ctx)
-			if err == nil {
-				p.leave()
-			}
-			return err
-		}
-		pass(10 * slowAfter)
-		if err := enter(); !errors.Is(err, errBusy) {
-			t.Errorf("both lanes are full: %v", err)
-		}
-		hang <- struct{}{}
-		pass(2 * slowAfter)
-		if err := enter(); err != nil {
-			t.Errorf("one has left: %v", err)
-		}
-		close(hang)
-		slow.Wait()
-		pass(time.Second)
-		if !l.fast.TryAcquire(fastLane) || !l.slow.TryAcquire(slowLane) {
-			t.Error("places were lost")
-		}
-	})
-}
-
 // A file that hangs does not hold up the reload of the others, and is not read twice
 // at once.
 func TestASlowFileDelaysNoOtherHost(t *testing.T) {
@@ -314,7 +269,7 @@ func TestASlowFileDelaysNoOtherHost(t *testing.T) {
 		}
 	}
 	src := &fakeSource{text: hostPolicyText, hang: make(chan struct{})}
-	h.files["slow.example.yaml"].document.subscribers[0].src = src
+	h.files["slow.example.yaml"].src.read = src.read
 	for _, host := range []string{"a", "b"} {
 		writePolicy(t, filepath.Join(dir, host+".example.yaml"), hostPolicyText+"# 2\n")
 	}
@@ -352,16 +307,14 @@ func TestReloadBesideASlowFile(t *testing.T) {
 		var mu sync.Mutex
 		took := map[string]time.Duration{}
 		for _, f := range h.files {
-			r, store := f.document.subscribers[0], f.snapshot.Store
-			r.onChange = func(s *Snapshot) {
+			f.users.join(&user{Options: h.all[0].Options, onChange: func(*Snapshot) {
 				mu.Lock()
 				defer mu.Unlock()
-				took[f.name] = time.Since(start)
-				store(s)
-			}
+				took[f.file] = time.Since(start)
+			}}, nil)
 		}
 		src := &fakeSource{text: hostPolicyText, hang: make(chan struct{})}
-		h.files[name(0)].document.subscribers[0].src = src
+		h.files[name(0)].src.read = src.read
 		time.AfterFunc(61*time.Second, func() { close(src.hang) })
 		for i := range hosts {
 			writePolicy(t, filepath.Join(dir, name(i)), hostPolicyText+"# 2\n")

@@ -4,7 +4,6 @@ package source
 
 import (
 	"context"
-	"errors"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -13,11 +12,14 @@ import (
 	"go.uber.org/zap"
 )
 
+// slowAfter is how long a sweep waits for files. A file that takes longer gets at most
+// a tenth of the time.
+const slowAfter = 100 * time.Millisecond
+
 // poll sweeps once and returns when to sweep again.
 func (h *Hosts) poll(ctx context.Context) time.Duration {
-	h.mu.RLock()
-	wait := max(h.interval(), startupPoll)
-	h.mu.RUnlock()
+	_, interval := h.active()
+	wait := max(interval, startupPoll)
 	if h.sweep(ctx, false) {
 		wait = min(wait, fileSettle)
 	}
@@ -29,10 +31,11 @@ func (h *Hosts) poll(ctx context.Context) time.Duration {
 func (h *Hosts) Reload(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	return within(ctx, "the directory", func() error {
+	_, err := within(ctx, "the directory", func() (any, error) {
 		h.sweep(ctx, true)
-		return ctx.Err()
-	}) == nil
+		return nil, ctx.Err()
+	})
+	return err == nil
 }
 
 // sweep polls all files that are loaded, many at once, and looks up those that were
@@ -44,21 +47,32 @@ func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 		return false
 	}
 	defer h.sweeping.Release(1)
-	n := h.notifier()
-	defer n.recoverPanic()
+	o := h.options()
+	defer o.recoverPanic()
 	root, err := os.OpenRoot(h.template.Dir())
-	h.setDirError(n, err)
+	h.setDirError(o, err)
 	if err != nil {
 		return false
 	}
-	p := &sweepPass{hosts: h, notifier: n, ctx: context.WithValue(ctx, rootKey{}, root), all: all}
 	h.sweepMisses(ctx, root, all)
+	ctx = context.WithValue(ctx, rootKey{}, root)
+	var polls sync.WaitGroup
+	var settling atomic.Bool
 	for _, f := range h.loaded() {
-		p.start(f)
+		if !h.startPoll(ctx, f, all) {
+			continue
+		}
+		polls.Go(func() {
+			defer h.reads.Release(1)
+			defer o.recoverPanic()
+			if h.pollFile(ctx, o, f, all) {
+				settling.Store(true)
+			}
+		})
 	}
 	finished := make(chan struct{})
 	go func() {
-		p.polls.Wait()
+		polls.Wait()
 		_ = root.Close() // it was only read
 		close(finished)
 	}()
@@ -71,7 +85,7 @@ func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	case <-timeout:
 	case <-ctx.Done():
 	}
-	return p.soon.Load()
+	return settling.Load()
 }
 
 // loaded returns the files that are loaded.
@@ -80,77 +94,41 @@ func (h *Hosts) loaded() []*hostFile {
 	defer h.mu.RUnlock()
 	files := make([]*hostFile, 0, len(h.files))
 	for _, f := range h.files {
-		if f.isReady() && f.document != nil {
+		if f.isReady() && f.Current() != nil {
 			files = append(files, f)
 		}
 	}
 	return files
 }
 
-// sweepPass is one sweep.
-type sweepPass struct {
-	hosts    *Hosts
-	notifier *notifier
-	ctx      context.Context
-	all      bool
-	polls    sync.WaitGroup
-	soon     atomic.Bool
+// startPoll acquires a place and the file for a poll, unless an earlier poll still runs
+// or took long.
+func (h *Hosts) startPoll(ctx context.Context, f *hostFile, all bool) bool {
+	if !f.loading.TryAcquire(1) {
+		return false
+	}
+	if (all || time.Now().UnixNano() >= f.notBefore.Load()) && h.reads.Acquire(ctx, 1) == nil {
+		return true
+	}
+	f.loading.Release(1)
+	return false
 }
 
-// start polls a file, unless an earlier poll still runs.
-func (p *sweepPass) start(f *hostFile) {
-	if !f.polling.CompareAndSwap(false, true) {
-		return
-	}
+// pollFile reads a file and applies what has changed. It reports whether a new state
+// has yet to settle.
+func (h *Hosts) pollFile(ctx context.Context, o *Options, f *hostFile, all bool) (soon bool) {
 	began := time.Now()
-	if !p.all && began.Before(f.notBefore) {
-		f.polling.Store(false)
-		return
+	out := f.update(ctx, o, f.src, all)
+	if took := time.Since(began); took > slowAfter {
+		f.notBefore.Store(time.Now().Add(10 * took).UnixNano())
 	}
-	lane, err := p.hosts.lanes.enter(p.ctx)
-	if err != nil {
-		f.polling.Store(false)
-		return
-	}
-	p.polls.Go(func() {
-		defer f.polling.Store(false)
-		defer lane.leave()
-		defer p.notifier.recoverPanic()
-		p.poll(f)
-		// A slow file gets at most a tenth of the time.
-		if took := time.Since(began); took > slowAfter {
-			f.notBefore = time.Now().Add(10 * took)
+	if out.missing {
+		h.remove(f)
+		if out.Before != h.closed() {
+			o.Logger.Info("the policy file of a host was removed", zap.String("policy", f.Name))
 		}
-	})
-}
-
-// poll polls the file of a document and applies what has changed.
-func (p *sweepPass) poll(f *hostFile) {
-	d := f.document
-	r := d.subscribers[0]
-	found, err := r.src.read(p.ctx, d.validator)
-	d.mu.Lock()
-	d.checked = time.Now()
-	current := d.current
-	d.mu.Unlock()
-	if errors.Is(err, errUnchanged) || p.ctx.Err() != nil {
-		return
 	}
-	if !p.all && d.settling(r, found, err) > 0 {
-		p.soon.Store(true)
-		return
-	}
-	if isMissing(err) {
-		p.hosts.mu.Lock()
-		p.hosts.remove(f)
-		p.hosts.mu.Unlock()
-		if current != p.hosts.closed() {
-			p.notifier.logger.Info("the policy file of a host was removed", zap.String("policy", d.Name))
-		}
-		return
-	}
-	r.notifier = p.notifier
-	d.apply(r, found, err, p.all).Notify()
+	return out.settle > 0
 }
 
 // sweepMisses forgets missing files, so that the next request looks them up again.

@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 )
 
@@ -31,134 +31,171 @@ type lastGood struct {
 // change with every deployment.
 const maxLastGood = 64
 
-// savedValidator is a source whose validators outlive the process.
-type savedValidator interface {
-	// restore returns a validator that was marshaled.
-	restore(json.RawMessage) any
+// saves is where last good versions are saved: a Storage, or a directory.
+type saves interface {
+	Load(ctx context.Context, key string) ([]byte, error)
+	Store(ctx context.Context, key string, value []byte) error
+	Delete(ctx context.Context, key string) error
+	List(ctx context.Context, prefix string, recursive bool) ([]string, error)
 }
 
-// lastGoodStorage returns where the last good version of a source is saved.
-func (n *notifier) lastGoodStorage(src source) certmagic.Storage {
-	if src.place() == savedShared {
-		return n.ctx.Storage()
+// directory has the files of Options.LastGood, by the last part of their keys.
+type directory string
+
+func (d directory) file(key string) string { return filepath.Join(string(d), path.Base(key)) }
+
+func (d directory) Load(_ context.Context, key string) ([]byte, error) {
+	return os.ReadFile(d.file(key))
+}
+
+func (d directory) Delete(_ context.Context, key string) error { return os.Remove(d.file(key)) }
+
+// Store replaces the file as a whole, so that a crash leaves the old one or the new one.
+func (d directory) Store(_ context.Context, key string, value []byte) error {
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return err
 	}
-	return &certmagic.FileStorage{Path: caddy.AppDataDir()}
+	f, err := os.CreateTemp(string(d), ".saving-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails once it has the name of the key
+	_, err = f.Write(value)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), d.file(key))
 }
 
-func lastGoodKey(src source) string {
-	return path.Join(LastGood, sumOf([]byte(src.key()))[:32]+".json")
+func (d directory) List(_ context.Context, prefix string, _ bool) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(string(d), "*.json"))
+	for i, f := range files {
+		files[i] = path.Join(prefix, filepath.Base(f))
+	}
+	return files, err
+}
+
+// saves returns where the last good version of a source is saved, nil for nowhere.
+func (o *Options) saves(src *source) saves {
+	switch {
+	case src.saved == savedShared && o.Storage != nil:
+		return o.Storage
+	case src.saved != notSaved && o.LastGood != "":
+		return directory(o.LastGood)
+	}
+	return nil
+}
+
+func (src *source) lastGoodKey() string {
+	return path.Join(LastGood, sumOf([]byte(src.key))[:32]+".json")
 }
 
 // saveLastGood saves a good version. It is served even if that fails.
-func (n *notifier) saveLastGood(src source, found content) {
-	if src.place() == notSaved || validatingOnly() {
+func (o *Options) saveLastGood(src *source, found content) {
+	to := o.saves(src)
+	if to == nil || o.ReadOnly {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	saved := lastGood{Source: src.name(), Saved: time.Now().UTC(), Text: found.data}
-	if _, ok := src.(savedValidator); ok {
+	saved := lastGood{Source: src.name, Saved: time.Now().UTC(), Text: found.data}
+	if src.restore != nil {
 		saved.Validator, _ = json.Marshal(found.validator)
 	}
 	data, err := json.Marshal(saved)
 	if err == nil {
-		storage := n.lastGoodStorage(src)
-		err = within(ctx, "the storage", func() error {
-			return errors.Join(storage.Store(ctx, lastGoodKey(src), data), pruneLastGood(ctx, storage))
+		_, err = within(ctx, "the storage", func() (any, error) {
+			return nil, errors.Join(to.Store(ctx, src.lastGoodKey(), data), o.pool.pruneLastGood(ctx, to))
 		})
 	}
 	if err != nil {
-		n.logger.Warn("storing the last known good policy failed", zap.String("policy", src.name()), zap.Error(err))
+		o.Logger.Warn("storing the last known good policy failed", zap.String("policy", src.name), zap.Error(err))
 	}
 }
 
 // pruneLastGood deletes the oldest saved policies if there are too many, but none
 // that is in use here.
-func pruneLastGood(ctx context.Context, storage certmagic.Storage) error {
-	keys, err := storage.List(ctx, LastGood, false)
+func (p *Pool) pruneLastGood(ctx context.Context, from saves) error {
+	keys, err := from.List(ctx, LastGood, false)
 	if err != nil || len(keys) <= maxLastGood {
 		return err
 	}
-	used := lastGoodInUse()
-	keys = slices.DeleteFunc(keys, func(key string) bool { return used[key] })
-	modified := map[string]time.Time{}
-	for _, key := range keys {
-		info, err := storage.Stat(ctx, key)
-		if err != nil {
-			return ignoreNotExist(err)
+	used := map[string]bool{}
+	for _, d := range p.documents.All() {
+		d.mu.RLock()
+		for _, u := range d.all {
+			used[u.src.lastGoodKey()] = true
 		}
-		modified[key] = info.Modified
+		d.mu.RUnlock()
 	}
-	slices.SortFunc(keys, func(a, b string) int { return modified[a].Compare(modified[b]) })
+	keys = slices.DeleteFunc(keys, func(key string) bool { return used[key] })
+	savedAt := map[string]time.Time{}
+	for _, key := range keys {
+		saved, err := readLastGood(ctx, from, key)
+		if ctx.Err() != nil {
+			return err
+		}
+		savedAt[key] = saved.Saved // zero if it is damaged
+	}
+	slices.SortFunc(keys, func(a, b string) int { return savedAt[a].Compare(savedAt[b]) })
 	for _, key := range keys[:max(0, len(keys)-maxLastGood)] {
-		if err := storage.Delete(ctx, key); err != nil {
+		if err := ignoreNotExist(from.Delete(ctx, key)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lastGoodInUse returns the storage keys of the policies that sites use.
-func lastGoodInUse() map[string]bool {
-	used := map[string]bool{}
-	for _, d := range allDocuments() {
-		d.mu.Lock()
-		for _, r := range d.subscribers {
-			used[lastGoodKey(r.src)] = true
-		}
-		d.mu.Unlock()
-	}
-	return used
-}
-
 // loadLastGood returns the last good version of a source with its validator, or nil.
 // It is checked like any other, but for the tests of the policy, which it passed.
-func (n *notifier) loadLastGood(src source) (*Snapshot, any) {
-	saved, err := n.readLastGood(src)
+func (o *Options) loadLastGood(src *source) (*Snapshot, any) {
+	saved, err := o.lastGood(src)
 	var s *Snapshot
 	if err == nil {
-		s, err = compileAccepted(src.name(), saved.Text)
+		s, err = compileAccepted(src.name, saved.Text)
 	}
 	if err != nil {
 		if ignoreNotExist(err) != nil {
-			n.logger.Warn("the last good policy cannot be used", zap.String("policy", src.name()), zap.Error(err))
+			o.Logger.Warn("the last good policy cannot be used", zap.String("policy", src.name), zap.Error(err))
 		}
 		return nil, nil
 	}
 	s.Since = saved.Saved
-	n.logger.Info("starting with the last good policy", zap.String("policy", src.name()),
+	o.Logger.Info("starting with the last good policy", zap.String("policy", src.name),
 		zap.String("sha256", s.SHA256), zap.Time("saved", saved.Saved))
-	if r, ok := src.(savedValidator); ok {
-		return s, r.restore(saved.Validator)
+	if src.restore != nil {
+		return s, src.restore(saved.Validator)
 	}
 	return s, nil
 }
 
-// readLastGood reads what saveLastGood saved.
-func (n *notifier) readLastGood(src source) (saved lastGood, err error) {
+// accepted reports whether a text is the last good version of a source.
+func (o *Options) accepted(src *source, data []byte) bool {
+	saved, err := o.lastGood(src)
+	return err == nil && bytes.Equal(saved.Text, data)
+}
+
+// lastGood returns what saveLastGood saved.
+func (o *Options) lastGood(src *source) (lastGood, error) {
+	from := o.saves(src)
+	if from == nil {
+		return lastGood{}, fs.ErrNotExist
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	var data []byte
-	err = within(ctx, "the storage", func() (err error) {
-		data, err = n.lastGoodStorage(src).Load(ctx, lastGoodKey(src))
-		return err
-	})
-	if err == nil {
-		err = json.Unmarshal(data, &saved)
-	}
-	if err == nil && saved.Source != src.name() {
+	saved, err := within(ctx, "the storage", func() (lastGood, error) { return readLastGood(ctx, from, src.lastGoodKey()) })
+	if err == nil && saved.Source != src.name {
 		err = fmt.Errorf("it is that of %q", saved.Source)
 	}
 	return saved, err
 }
 
-// accepted reports whether a text is the last good version of a source.
-func (n *notifier) accepted(src source, data []byte) bool {
-	if src.place() == notSaved {
-		return false
+func readLastGood(ctx context.Context, from saves, key string) (saved lastGood, err error) {
+	data, err := from.Load(ctx, key)
+	if err == nil {
+		err = json.Unmarshal(data, &saved)
 	}
-	saved, err := n.readLastGood(src)
-	return err == nil && bytes.Equal(saved.Text, data)
+	return saved, err
 }
 
 func ignoreNotExist(err error) error {

@@ -10,23 +10,22 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap/zapcore"
 )
 
-// keeping returns a notifier that stores policies in a directory of the test.
-func keeping(t *testing.T) (n *notifier, dir string) {
+// savingOptions are options that save policies in a directory of the test.
+func savingOptions(t *testing.T) *Options {
 	t.Helper()
-	t.Setenv("XDG_DATA_HOME", t.TempDir())
-	return runningNotifier(t, zapcore.NewNopCore()), filepath.Join(caddy.AppDataDir(), LastGood)
+	o := testOptions(zapcore.NewNopCore())
+	o.LastGood = filepath.Join(t.TempDir(), "last_good")
+	return o
 }
 
 // What was stored is served only if it is whole, valid, and of this source.
 func TestLastGood(t *testing.T) {
-	n, dir := keeping(t)
-	src := &fileSource{path: "/srv/policy.yaml"}
+	n := savingOptions(t)
+	src := newFileSource("/srv/policy.yaml")
 	if l, _ := n.loadLastGood(src); l != nil {
 		t.Error("there is one before one was stored")
 	}
@@ -35,7 +34,7 @@ func TestLastGood(t *testing.T) {
 	if l == nil || l.SHA256 != sumOf([]byte(fakePolicy)) {
 		t.Fatalf("%+v", l)
 	}
-	path := filepath.Join(filepath.Dir(dir), filepath.Base(dir), filepath.Base(lastGoodKey(src)))
+	path := directory(n.LastGood).file(src.lastGoodKey())
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +47,8 @@ func TestLastGood(t *testing.T) {
 		return data
 	}
 	for name, data := range map[string][]byte{
-		"nothing": {}, "half": whole[:len(whole)/2], "of another source": of("/srv/other.yaml", fakePolicy), "broken": of(src.path, "version: 1\nrulez: 1\n"),
-		"no text": of(src.path, ""), "null": []byte("null"),
+		"nothing": {}, "half": whole[:len(whole)/2], "of another source": of("/srv/other.yaml", fakePolicy), "broken": of(src.name, "version: 1\nrulez: 1\n"),
+		"no text": of(src.name, ""), "null": []byte("null"),
 	} {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
@@ -63,73 +62,62 @@ func TestLastGood(t *testing.T) {
 // Policies of deleted files stay stored for a while, but none that is in use
 // has to go for them.
 func TestLastGoodIsBounded(t *testing.T) {
-	n, dir := keeping(t)
-	used := &fileSource{path: "/srv/used.yaml"}
-	d := newDocument(used.key(), used.path)
-	d.subscribers = []*subscriber{newSubscriber(used, n)}
-	if _, _, err := pool.LoadOrNew(d.key, func() (caddy.Destructor, error) { return d, nil }); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _, _ = pool.Delete(d.key) }()
-	n.saveLastGood(used, content{data: []byte(fakePolicy)})
-	old := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(filepath.Join(dir, filepath.Base(lastGoodKey(used))), old, old); err != nil {
-		t.Fatal(err)
-	}
-	var last *fileSource
+	n := savingOptions(t)
+	used := newFileSource("/srv/used.yaml")
+	d := n.pool.documents.Acquire(used.key, func() *Document { return newDocument(used.name) })
+	d.all = []*user{newTestUser(t, n, used)}
+	n.saveLastGood(used, content{data: []byte(fakePolicy)}) // the oldest
+	first := newFileSource("/srv/first.yaml")
+	n.saveLastGood(first, content{data: []byte(fakePolicy)})
+	var last *source
 	for i := range maxLastGood + 5 {
-		last = &fileSource{path: fmt.Sprintf("/srv/release-%d.yaml", i)}
+		last = newFileSource(fmt.Sprintf("/srv/release-%d.yaml", i))
 		n.saveLastGood(last, content{data: []byte(fakePolicy)})
 	}
-	files, err := os.ReadDir(dir)
+	files, err := os.ReadDir(n.LastGood)
 	if err != nil || len(files) > maxLastGood+1 {
 		t.Errorf("%d policies are stored; %v", len(files), err)
 	}
-	for _, src := range []*fileSource{used, last} {
-		if l, _ := n.loadLastGood(src); l == nil {
-			t.Errorf("%s is gone", src.path)
+	for src, want := range map[*source]bool{used: true, last: true, first: false} {
+		if l, _ := n.loadLastGood(src); (l != nil) != want {
+			t.Errorf("%s is saved: %t", src.name, l != nil)
 		}
 	}
 }
 
-// Validating, which somebody else than Caddy's user may do, leaves no file behind.
-func TestValidatingStoresNothing(t *testing.T) {
-	n, dir := keeping(t)
-	args := os.Args
-	defer func() { os.Args = args }()
-	for _, command := range []string{"validate", "adapt"} {
-		os.Args = []string{"caddy", command}
-		d := newDocument("x", "x")
-		src := &fileSource{path: filepath.Join(t.TempDir(), "policy.yaml")}
-		writePolicy(t, src.path, fakePolicy)
-		if err := d.open(context.Background(), newSubscriber(src, n)); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(dir); err == nil {
-			t.Errorf("caddy %s keeps a policy", command)
-		}
+// Who may not write leaves no file behind.
+func TestReadOnlySavesNothing(t *testing.T) {
+	n := savingOptions(t)
+	n.ReadOnly = true
+	src := newFileSource(filepath.Join(t.TempDir(), "policy.yaml"))
+	writePolicy(t, src.name, fakePolicy)
+	if err := newDocument("x").open(context.Background(), newTestUser(t, n, src)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(n.LastGood); err == nil {
+		t.Error("a policy is saved")
 	}
 }
 
 // A text whose tests a date has broken is not accepted, unless it was before: then it
 // is served after a restart, with a warning.
 func TestTextThatWasAcceptedBefore(t *testing.T) {
-	notifier, _ := keeping(t)
+	options := savingOptions(t)
 	text := []byte("version: 1\nrules:\n  - for: everyone\n    allow:\n      index:\n        - {paths: /events/, time-limit: until-2026-01-31}\nexpect:\n  - everyone may index /events/\n")
 	file := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	src := &fileSource{path: file}
-	d := newDocument(src.key(), src.path)
-	if err := d.open(context.Background(), newSubscriber(src, notifier)); err == nil || !strings.Contains(err.Error(), "[expectation-failed]") {
+	src := newFileSource(file)
+	d := newDocument(src.name)
+	if err := d.open(context.Background(), newTestUser(t, options, src)); err == nil || !strings.Contains(err.Error(), "[expectation-failed]") {
 		t.Fatalf("a new text: %v", err)
 	}
-	notifier.saveLastGood(src, content{data: text})
-	if err := d.open(context.Background(), newSubscriber(src, notifier)); err != nil {
+	options.saveLastGood(src, content{data: text})
+	if err := d.open(context.Background(), newTestUser(t, options, src)); err != nil {
 		t.Fatalf("a text that was accepted before: %v", err)
 	}
-	current := d.Status().Current
+	current := d.Current()
 	if current == nil || current.SHA256 != sumOf(text) || !strings.Contains(current.Warnings.Error(), "[expectation-no-longer-holds]") {
 		t.Errorf("%+v", current)
 	}
@@ -137,10 +125,10 @@ func TestTextThatWasAcceptedBefore(t *testing.T) {
 	if err := os.WriteFile(file, changed, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.open(context.Background(), newSubscriber(src, notifier)); err != nil {
+	if err := d.open(context.Background(), newTestUser(t, options, src)); err != nil {
 		t.Fatal(err)
 	}
-	if st := d.Status(); st.Current.SHA256 != sumOf(text) || st.Err == nil || !strings.Contains(st.Err.Error(), "[expectation-failed]") {
-		t.Errorf("a changed text: %v", st.Err)
+	if st := d.Status(); st.SHA256 != sumOf(text) || !strings.Contains(st.Error, "[expectation-failed]") {
+		t.Errorf("a changed text: %s", st.Error)
 	}
 }

@@ -3,7 +3,6 @@
 package source
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -28,27 +27,8 @@ var (
 	descHosts      = newDesc("hosts", "Per-host policy files, by state: served, broken (an error now), missing.", "state")
 )
 
-// collector exports the state of all policies at the time of a scrape. It has no
-// state of its own, so that counters survive a reload.
-type collector struct{}
-
-// Collector exports the metrics of this package.
-func Collector() prometheus.Collector { return collector{} }
-
-// registerMetrics adds the collector to the registry of a configuration, once.
-func registerMetrics(reg *prometheus.Registry) error {
-	if reg == nil {
-		return nil
-	}
-	err := reg.Register(collector{})
-	if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		return nil
-	}
-	return err
-}
-
 // Describe implements prometheus.Collector.
-func (collector) Describe(ch chan<- *prometheus.Desc) {
+func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descReloads, descSuccessful, descLoaded, descChecked, descWarnings, descRules, descSites, descInfo, descHosts,
 	} {
@@ -56,16 +36,17 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector.
-func (collector) Collect(ch chan<- prometheus.Metric) {
+// Collect implements prometheus.Collector. It has no state of its own, so that counters
+// survive a reload.
+func (p *Pool) Collect(ch chan<- prometheus.Metric) {
 	seen := map[string]bool{} // a duplicate series would void the whole scrape
-	for _, d := range Documents() {
+	for _, d := range p.Documents() {
 		if name := label(d.Name); !seen[name] {
 			seen[name] = true
 			d.collect(ch)
 		}
 	}
-	for _, h := range AllHosts() {
+	for _, h := range p.AllHosts() {
 		if name := label(h.Name()); !seen[name] {
 			seen[name] = true
 			h.collect(ch)
@@ -75,38 +56,40 @@ func (collector) Collect(ch chan<- prometheus.Metric) {
 
 func (h *Hosts) collect(ch chan<- prometheus.Metric) {
 	s := h.Status()
-	send := sender(ch, label(h.Name()))
-	send(descReloads, prometheus.CounterValue, float64(s.Counts.Applied), "applied")
-	send(descReloads, prometheus.CounterValue, float64(s.Counts.Rejected), "rejected")
+	send := newSender(ch, label(h.Name()))
+	send.reloads(s.Reloads)
 	send(descHosts, prometheus.GaugeValue, float64(s.Loaded-s.Broken), "served")
 	send(descHosts, prometheus.GaugeValue, float64(s.Broken), "broken")
 	send(descHosts, prometheus.GaugeValue, float64(s.Missing), "missing")
-	send(descSites, prometheus.GaugeValue, float64(s.Subscribers))
-	send(descSuccessful, prometheus.GaugeValue, boolGauge(s.Err == nil))
+	send(descSites, prometheus.GaugeValue, float64(s.Sites))
+	send(descSuccessful, prometheus.GaugeValue, boolGauge(s.Error == ""))
 }
 
 func (d *Document) collect(ch chan<- prometheus.Metric) {
 	s := d.Status()
-	if s.Current == nil {
-		return
-	}
-	send := sender(ch, label(d.Name))
-	send(descReloads, prometheus.CounterValue, float64(s.Counts.Applied), "applied")
-	send(descReloads, prometheus.CounterValue, float64(s.Counts.Rejected), "rejected")
-	send(descSuccessful, prometheus.GaugeValue, boolGauge(s.Err == nil))
-	send(descLoaded, prometheus.GaugeValue, unixSeconds(s.Current.Since))
+	send := newSender(ch, label(d.Name))
+	send.reloads(s.Reloads)
+	send(descSuccessful, prometheus.GaugeValue, boolGauge(s.Error == ""))
+	send(descLoaded, prometheus.GaugeValue, unixSeconds(s.Since))
 	send(descChecked, prometheus.GaugeValue, unixSeconds(s.Checked))
-	send(descWarnings, prometheus.GaugeValue, float64(len(s.Current.Warnings)))
-	send(descRules, prometheus.GaugeValue, float64(len(s.Current.Site.File.Spec.Rules)))
-	send(descSites, prometheus.GaugeValue, float64(s.Subscribers))
-	send(descInfo, prometheus.GaugeValue, 1, s.Current.SHA256)
+	send(descWarnings, prometheus.GaugeValue, float64(len(s.Warnings)))
+	send(descRules, prometheus.GaugeValue, float64(s.Rules))
+	send(descSites, prometheus.GaugeValue, float64(s.Sites))
+	send(descInfo, prometheus.GaugeValue, 1, s.SHA256)
 }
 
-// sender returns a function that sends metrics of one policy.
-func sender(ch chan<- prometheus.Metric, policy string) func(*prometheus.Desc, prometheus.ValueType, float64, ...string) {
+// sender sends metrics of one policy.
+type sender func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string)
+
+func newSender(ch chan<- prometheus.Metric, policy string) sender {
 	return func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(desc, kind, value, append([]string{policy}, labels...)...)
 	}
+}
+
+func (send sender) reloads(c Counts) {
+	send(descReloads, prometheus.CounterValue, float64(c.Applied), "applied")
+	send(descReloads, prometheus.CounterValue, float64(c.Rejected), "rejected")
 }
 
 // label returns a valid label: names of files need not be UTF-8.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap/zapcore"
 )
@@ -17,21 +16,19 @@ import (
 // files need not be UTF-8.
 func TestMetricsOfOneName(t *testing.T) {
 	for _, name := range []string{"storage:site.yaml", "/srv/\xff.yaml"} {
+		pool := new(Pool)
 		for _, key := range []string{"old", "new"} {
 			src := &fakeSource{text: fakePolicy + "# " + key + "\n"}
-			d := newDocument(key, name)
-			r := newSubscriber(src, runningNotifier(t, zapcore.NewNopCore()))
-			r.notifier.alwaysRuns = key == "new"
+			d := pool.documents.Acquire(key, func() *Document { return newDocument(name) })
+			r := newTestUser(t, testOptions(zapcore.NewNopCore()), src.source())
+			r.Running = func() bool { return key == "new" }
 			if err := d.open(context.Background(), r); err != nil {
 				t.Fatal(err)
 			}
 			d.join(r)
-			if _, _, err := pool.LoadOrNew(key, func() (caddy.Destructor, error) { return d, nil }); err != nil {
-				t.Fatal(err)
-			}
 		}
 		reg := prometheus.NewPedanticRegistry()
-		if err := registerMetrics(reg); err != nil {
+		if err := reg.Register(pool); err != nil {
 			t.Fatal(err)
 		}
 		families, err := reg.Gather()
@@ -51,9 +48,6 @@ func TestMetricsOfOneName(t *testing.T) {
 		}
 		if seen != 1 {
 			t.Errorf("%q: %d series", name, seen)
-		}
-		for _, key := range []string{"old", "new"} {
-			_, _ = pool.Delete(key)
 		}
 	}
 }

@@ -3,101 +3,97 @@
 package source
 
 import (
+	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-// Report is the status of a policy, as the admin API shows it.
-type Report struct {
-	Policy   string                 `json:"policy"` // its name in the configuration
-	SHA256   string                 `json:"sha256"`
-	Since    time.Time              `json:"since"`
-	Rules    int                    `json:"rules"`
-	Warnings policyfile.Diagnostics `json:"warnings"`
-	// Why the current state of the source is not served; absent if it is.
-	Error      string     `json:"error,omitempty"`
-	ErrorSince *time.Time `json:"error_since,omitempty"`
-	Checked    time.Time  `json:"checked"`
-	Reload     string     `json:"reload"` // how often the source is checked, or off
-	Sites      int        `json:"sites"`  // the handlers that use the policy
-	Watching   int        `json:"watching"`
-	Older      []string   `json:"older_sha256,omitempty"` // versions that handlers with reload off still serve
-	Reloads    Counts     `json:"reloads"`
+// The events.
+const (
+	eventReloaded     = "robots_policy.reloaded"
+	eventReloadFailed = "robots_policy.reload_failed"
+)
+
+func (o *Options) emit(event string, data map[string]any) {
+	if o.Emit != nil {
+		o.Emit(event, data)
+	}
 }
 
-// ReportOf returns the status of a policy.
-func ReportOf(d *Document) Report {
-	s := d.Status()
-	p := Report{
-		Policy: d.Name, SHA256: s.Current.SHA256, Since: s.Current.Since.UTC(), Rules: len(s.Current.Site.File.Spec.Rules),
-		Warnings: s.Current.Warnings, Checked: s.Checked.UTC(), Reload: intervalText(s.Interval),
-		Sites: s.Subscribers, Watching: s.Watching, Older: s.Older, Reloads: s.Counts,
+// report writes what has happened to the log, and emits events.
+func (o *Options) report(src *source, out Outcome) {
+	policy := zap.String("policy", src.name)
+	switch now := out.Now; out.news {
+	case loaded:
+		o.reportLoaded(policy, out)
+	case rejected:
+		o.Logger.Error("policy not reloaded; the last good version stays", policy, zap.Error(out.Err),
+			zap.String("serving_sha256", now.SHA256), zap.Time("serving_since", now.Since))
+		o.emit(eventReloadFailed, map[string]any{
+			"policy": src.name, "error": out.Err.Error(), "serving_sha256": now.SHA256, "serving_since": now.Since,
+		})
+	case recovered:
+		o.Logger.Info("policy recovered: the source has the served version again", policy, zap.String("sha256", now.SHA256))
+		o.emitReloaded(policy.String, now, now, []string{}, false)
 	}
-	if p.Warnings == nil {
-		p.Warnings = policyfile.Diagnostics{}
-	}
-	if s.Err != nil {
-		since := s.ErrSince.UTC()
-		p.Error, p.ErrorSince = s.Err.Error(), &since
-	}
-	return p
 }
 
-// HostsReport is the status of a policy with a file for each host.
-type HostsReport struct {
-	Policy  string `json:"policy"`
-	Loaded  int    `json:"loaded"`          // files in memory
-	Broken  int    `json:"broken"`          // of them, those with an error now
-	Missing int    `json:"missing"`         // files known not to exist
-	Error   string `json:"error,omitempty"` // of their directory; absent if it can be read
-	Reload  string `json:"reload"`
-	Sites   int    `json:"sites"`
-	Reloads Counts `json:"reloads"`
+func (o *Options) emitReloaded(policy string, now, before *Snapshot, changes []string, robotsTxt bool) {
+	o.emit(eventReloaded, map[string]any{
+		"policy": policy, "sha256": now.SHA256, "previous_sha256": before.SHA256, "warnings": len(now.Warnings),
+		"changes": changes, "robots_txt_changed": robotsTxt,
+	})
 }
 
-// ReportOfHosts returns the status of a policy with a file for each host.
-func ReportOfHosts(h *Hosts) HostsReport {
-	s := h.Status()
-	p := HostsReport{
-		Policy: h.Name(), Loaded: s.Loaded, Broken: s.Broken, Missing: s.Missing,
-		Reload: intervalText(s.Interval), Sites: s.Subscribers, Reloads: s.Counts,
+// maxLoggedChanges bounds the changes in one log line.
+const maxLoggedChanges = 20
+
+func (o *Options) reportLoaded(policy zap.Field, out Outcome) {
+	for _, d := range out.Now.Warnings {
+		o.Logger.Warn("policy file: "+d.Message, zap.String("place", position(d)), zap.String("code", d.Code))
 	}
-	if s.Err != nil {
-		p.Error = s.Err.Error()
+	fields := []zap.Field{
+		policy, zap.String("sha256", out.Now.SHA256),
+		zap.Int("rules", len(out.Now.Site.File.Spec.Rules)), zap.Int("warnings", len(out.Now.Warnings)),
 	}
-	return p
+	if out.Before == nil {
+		o.Logger.Info("policy loaded", fields...)
+		return
+	}
+	changes := out.Changes.Words()
+	logged := changes
+	if len(logged) > maxLoggedChanges {
+		logged = append(logged[:maxLoggedChanges:maxLoggedChanges], fmt.Sprintf("and %d more", len(changes)-maxLoggedChanges))
+	}
+	o.Logger.Info("policy reloaded", append(fields, zap.Strings("changes", logged), zap.Bool("robots_txt_changed", out.Changes.RobotsTxt))...)
+	o.emitReloaded(policy.String, out.Now, out.Before, changes, out.Changes.RobotsTxt)
 }
 
-func intervalText(d time.Duration) string {
-	if d == 0 {
-		return "off"
-	}
-	return d.String()
+func position(d policyfile.Diagnostic) string {
+	return fmt.Sprintf("%s:%d:%d", d.File, d.Pos.Line, d.Pos.Column)
 }
 
-// ReloadReport is the result of loading a policy anew.
-type ReloadReport struct {
-	Policy  string        `json:"policy"`
-	Result  string        `json:"result"` // applied, unchanged or rejected
-	SHA256  string        `json:"sha256,omitempty"`
-	Error   string        `json:"error,omitempty"`
-	Changes []string      `json:"changes,omitempty"`
-	Details *compare.Diff `json:"details,omitempty"`
+// recoverPanic, deferred, keeps a panic in a watcher from ending the program.
+func (o *Options) recoverPanic() {
+	if p := recover(); p != nil {
+		o.Logger.Error("panic while reloading a policy", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+	}
 }
 
-// Report returns what happened to the policy of this name.
-func (o Outcome) Report(name string) ReloadReport {
-	result := ReloadReport{Policy: name, Result: "unchanged"}
-	switch {
-	case o.Err != nil:
-		result.Result, result.Error = "rejected", o.Err.Error()
-	case o.Now != o.Before:
-		result.Result, result.Changes, result.Details = "applied", o.Changes.Words(), o.Changes
+// guardTimeout bounds how long the guard may take.
+const guardTimeout = time.Minute
+
+// allows asks the guard whether a new version may be served.
+func (o *Options) allows(src *source, before, after *Snapshot) error {
+	if o.Guard == nil {
+		return nil
 	}
-	if o.Now != nil {
-		result.SHA256 = o.Now.SHA256
-	}
-	return result
+	ctx, cancel := context.WithTimeout(context.Background(), guardTimeout)
+	defer cancel()
+	return o.Guard(ctx, src.name, before.Site, after.Site)
 }

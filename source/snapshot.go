@@ -28,8 +28,8 @@ type Snapshot struct {
 
 	catalogue atomic.Pointer[crawlers.Catalogue] // it was compiled with
 
-	own    attachment
-	record attachment
+	own, record attachment
+
 	shared *attachment // with the other versions of the policy
 }
 

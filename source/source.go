@@ -4,41 +4,47 @@ package source
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
 // source is where the text of a policy comes from.
-type source interface {
-	// name is how the configuration names the policy, made absolute.
-	name() string
-	// key is equal for sources that always have the same text.
-	key() string
+type source struct {
+	name string // as the configuration calls it, made absolute
+	key  string // equal for sources that always have the same text
 	// read returns the text. Given the validator of an earlier read it may return
 	// errUnchanged instead. Any other error means that there is no text now.
-	read(ctx context.Context, last any) (content, error)
-	// pace returns the default and the shortest interval between reads.
-	pace() (usual, least time.Duration)
+	read func(ctx context.Context, last any) (content, error)
+
+	interval, minInterval time.Duration // between reads
 	// settle is how long a new text must stay the same before it is loaded, as
 	// somebody may still be writing it; 0 for sources that change at once.
-	settle() time.Duration
-	// remote reports whether reading goes over a network: a failure then says
-	// nothing about the policy.
-	remote() bool
-	// startsFromLastGood reports whether a last good policy is enough until the
-	// configuration runs, so that starting does not wait for the network.
-	startsFromLastGood() bool
-	// place is where the last good text is saved.
-	place() lastGoodPlace
+	settle time.Duration
+	// remote is set if reading goes over a network: a failure then says nothing about
+	// the policy.
+	remote bool
+	// startsFromLastGood is set if a last good policy is enough until the configuration
+	// runs, so that starting does not wait for the network.
+	startsFromLastGood bool
+	saved              savedWhere
+	restore            func(json.RawMessage) any // a validator that was marshaled; nil: none outlives the process
+	stored             *storedPolicy             // nil: it is not in a storage
 }
 
-// lastGoodPlace is where the last good policy of a source is saved.
-type lastGoodPlace int
+// savedWhere says where the last good version of a source is saved.
+type savedWhere int
 
 const (
-	notSaved     lastGoodPlace = iota
-	savedLocally               // on this machine, for sources that other machines may see differently
-	savedShared                // in Caddy's storage, which machines may share
+	notSaved     savedWhere = iota
+	savedLocally            // on this machine, for sources that other machines may see differently
+	savedShared             // in the storage, which machines may share
 )
 
 // content is the text of a policy.
@@ -52,14 +58,65 @@ var errUnchanged = errors.New("unchanged")
 // readTimeout bounds one read of a source.
 const readTimeout = 10 * time.Second
 
-// stateOf identifies a state of a source. Network errors can differ each time, by
+// state identifies a state of the source. Network errors can differ each time, by
 // ports and request IDs, and count as one state.
-func stateOf(src source, found content, err error) string {
+func (src *source) state(found content, err error) string {
 	switch {
 	case err == nil:
 		return sumOf(found.data)
-	case src.remote():
+	case src.remote:
 		return "error"
 	}
 	return "error: " + err.Error()
+}
+
+// readPolicy reads a policy, but of one that is too large only enough to show that.
+func readPolicy(r io.Reader) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(r, policyfile.MaxSize+1))
+}
+
+// bounded returns from a read after readTimeout, even if the read itself does not: a
+// file on a dead network mount can block for ever, and some storages ignore their
+// context. While such a read is still running, no other one begins, so it costs one
+// goroutine.
+func bounded(read func(context.Context, any) (content, error)) func(context.Context, any) (content, error) {
+	running := semaphore.NewWeighted(1)
+	return func(ctx context.Context, last any) (content, error) {
+		ctx, cancel := context.WithTimeout(ctx, readTimeout)
+		defer cancel()
+		if running.Acquire(ctx, 1) != nil {
+			return content{}, fmt.Errorf("reading takes too long: %w", context.Cause(ctx))
+		}
+		return within(ctx, "reading", func() (content, error) {
+			defer running.Release(1)
+			return read(ctx, last)
+		})
+	}
+}
+
+// within waits for f until ctx ends, as f may ignore a context, or not take one. A panic
+// in f is an error.
+func within[T any](ctx context.Context, what string, f func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			if p := recover(); p != nil {
+				r.err = fmt.Errorf("%s: panic: %v", what, p)
+			}
+			done <- r
+		}()
+		r.value, r.err = f()
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("%s takes too long: %w", what, ctx.Err())
+	}
 }

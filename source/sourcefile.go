@@ -6,22 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
-
-	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
-
-// fileSource is a policy in a file. The path is resolved on every read, so it does
-// not matter whether an editor writes into the file or replaces it, or whether a
-// symbolic link on the way changes.
-type fileSource struct {
-	path string // absolute
-}
 
 // fileValidator identifies the version of a file that was read.
 type fileValidator struct {
@@ -41,39 +31,51 @@ const (
 	rereadFile = time.Minute
 )
 
-func (f *fileSource) name() string { return f.path }
-
-func (f *fileSource) key() string { return "file " + f.path }
-
-func (f *fileSource) pace() (usual, least time.Duration) {
-	return fileInterval, 50 * time.Millisecond
+// newFileSource returns the source of an absolute path. The path is resolved on every
+// read, so it does not matter whether an editor writes into the file or replaces it, or
+// whether a symbolic link on the way changes.
+func newFileSource(path string) *source {
+	return &source{
+		name: path, key: "file " + path, interval: fileInterval, minInterval: 50 * time.Millisecond, settle: fileSettle, saved: savedLocally,
+		read: bounded(func(_ context.Context, last any) (content, error) {
+			found, err := readFile(systemFiles{}, path, path, last)
+			return found, withRemedy(err)
+		}),
+	}
 }
 
-func (f *fileSource) settle() time.Duration { return fileSettle }
+// files are those of the whole system, or those below an os.Root.
+type files interface {
+	Stat(path string) (os.FileInfo, error)
+	OpenFile(path string, flag int, perm os.FileMode) (*os.File, error)
+}
 
-func (f *fileSource) remote() bool { return false }
+type systemFiles struct{}
 
-func (f *fileSource) startsFromLastGood() bool { return false }
+func (systemFiles) Stat(path string) (os.FileInfo, error) { return os.Stat(path) }
 
-func (f *fileSource) place() lastGoodPlace { return savedLocally }
+func (systemFiles) OpenFile(path string, flag int, perm os.FileMode) (*os.File, error) {
+	return os.OpenFile(path, flag, perm)
+}
 
-func (f *fileSource) read(_ context.Context, last any) (content, error) {
-	info, err := os.Stat(f.path)
+// readFile reads a file; name is what messages call it.
+func readFile(in files, name, path string, last any) (content, error) {
+	info, err := in.Stat(path)
 	if err != nil {
-		return content{}, withRemedy(err)
+		return content{}, err
 	}
-	if err := checkRegular(f.path, info); err != nil {
+	if err := checkRegular(name, info); err != nil {
 		return content{}, err
 	}
 	if v, ok := last.(fileValidator); ok && v.matches(info) {
 		return content{}, errUnchanged
 	}
-	file, err := os.OpenFile(f.path, openRead, 0)
+	file, err := in.OpenFile(path, openRead, 0)
 	if err != nil {
-		return content{}, withRemedy(err)
+		return content{}, err
 	}
 	defer file.Close()
-	return readFile(file)
+	return readOpen(file)
 }
 
 // withRemedy adds to an error of opening a file what the operator can do about it.
@@ -121,8 +123,8 @@ func (v fileValidator) matches(info os.FileInfo) bool {
 		v.read.Sub(info.ModTime()) > coarseClock && time.Since(v.read) < rereadFile
 }
 
-// readFile reads an open file.
-func readFile(file *os.File) (content, error) {
+// readOpen reads an open file.
+func readOpen(file *os.File) (content, error) {
 	now := time.Now()
 	info, err := file.Stat()
 	if err != nil {
@@ -136,9 +138,4 @@ func readFile(file *os.File) (content, error) {
 		return content{}, fmt.Errorf("reading %s: %w", file.Name(), err)
 	}
 	return content{data: data, validator: fileValidator{info: info, read: now}}, nil
-}
-
-// readPolicy reads a policy, but of one that is too large only enough to show that.
-func readPolicy(r io.Reader) ([]byte, error) {
-	return io.ReadAll(io.LimitReader(r, policyfile.MaxSize+1))
 }

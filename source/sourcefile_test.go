@@ -21,7 +21,7 @@ func TestAHugeFile(t *testing.T) {
 	if err := os.Truncate(path, 1<<40); err != nil {
 		t.Skip(err)
 	}
-	found, err := (&fileSource{path: path}).read(context.Background(), nil)
+	found, err := newFileSource(path).read(context.Background(), nil)
 	if err != nil || len(found.data) != policyfile.MaxSize+1 {
 		t.Fatal(len(found.data), err)
 	}
@@ -33,7 +33,7 @@ func TestAHugeFile(t *testing.T) {
 // Whatever clocks say, a change is seen.
 func TestFileMarks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy.yaml")
-	src := &fileSource{path: path}
+	src := newFileSource(path)
 	for name, date := range map[string]time.Time{
 		"now": time.Now(), "of the future": time.Now().Add(24 * time.Hour), "of the epoch": time.Unix(0, 0), "old": time.Now().Add(-time.Hour),
 	} {

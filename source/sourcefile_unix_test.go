@@ -27,7 +27,7 @@ func TestIrregularFiles(t *testing.T) {
 		dir: "a directory", fifo: "a pipe", "/dev/zero": "a device", loop: "too many levels of symbolic links",
 		filepath.Join(dir, "none"): "no such file", filepath.Join(fifo, "x"): "not a directory", filepath.Join(dir, strings.Repeat("x", 300)): "file name too long",
 	} {
-		if _, err := (&fileSource{path: path}).read(context.Background(), nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newFileSource(path).read(context.Background(), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
@@ -37,7 +37,7 @@ func TestIrregularFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	if _, err := readFile(file); err == nil || !strings.Contains(err.Error(), "a pipe") {
+	if _, err := readOpen(file); err == nil || !strings.Contains(err.Error(), "a pipe") {
 		t.Error(err)
 	}
 }

@@ -3,54 +3,185 @@
 package source
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
-
-	"github.com/caddyserver/certmagic"
 
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// storageSource is a policy in the storage that Caddy shares with the other
-// machines of a fleet, where `caddy robots-policy publish` puts it.
-type storageSource struct {
-	storage certmagic.Storage
-	at      string // the key in the storage
+// Storage stores values that several servers may share, such as Caddy's storage. Errors
+// about a key that does not exist are fs.ErrNotExist.
+type Storage interface {
+	Load(ctx context.Context, key string) ([]byte, error)
+	Store(ctx context.Context, key string, value []byte) error
+	Delete(ctx context.Context, key string) error
+	List(ctx context.Context, prefix string, recursive bool) ([]string, error)
+	Lock(ctx context.Context, name string) error
+	Unlock(ctx context.Context, name string) error
+}
+
+// storedPolicy is a policy in a storage, where `caddy robots-policy publish` puts it.
+type storedPolicy struct {
+	Storage
+	key string
 }
 
 const storageInterval = 5 * time.Second
 
-func (s *storageSource) name() string { return StoragePrefix + s.at }
-
-// key identifies a storage by its description, as each configuration has an
-// instance of its own for the same storage.
-func (s *storageSource) key() string {
-	where := fmt.Sprintf("%T", s.storage)
-	if n, ok := s.storage.(fmt.Stringer); ok {
+// newStorageSource returns the source of a key. A storage is identified by its
+// description, as each configuration has an instance of its own for the same storage.
+func newStorageSource(storage Storage, key string) *source {
+	where := fmt.Sprintf("%T", storage)
+	if n, ok := storage.(fmt.Stringer); ok {
 		where = n.String()
 	}
-	return "storage " + where + " " + s.at
+	s := &storedPolicy{storage, key}
+	return &source{
+		name: s.name(), key: "storage " + where + " " + key, interval: storageInterval, minInterval: 100 * time.Millisecond,
+		remote: true, saved: savedLocally, read: bounded(s.read), stored: s,
+	}
 }
 
-func (s *storageSource) pace() (usual, least time.Duration) {
-	return storageInterval, 100 * time.Millisecond
-}
+func (s *storedPolicy) name() string { return StoragePrefix + s.key }
 
-func (s *storageSource) settle() time.Duration { return 0 }
-
-func (s *storageSource) remote() bool { return true }
-
-func (s *storageSource) startsFromLastGood() bool { return false }
-
-func (s *storageSource) place() lastGoodPlace { return savedLocally }
-
-func (s *storageSource) read(ctx context.Context, _ any) (content, error) {
-	data, err := s.storage.Load(ctx, s.at)
+func (s *storedPolicy) read(ctx context.Context, _ any) (content, error) {
+	data, err := s.Load(ctx, s.key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return content{}, fmt.Errorf("nothing is published at %s: %w", s.name(), err)
 	}
 	return content{data: data[:min(len(data), policyfile.MaxSize+1)]}, err
+}
+
+// Errors of publishing.
+var (
+	// ErrReadOnly: the source is not in a storage.
+	ErrReadOnly = errors.New("only a policy in Caddy's storage can be published from here; write its source as storage:KEY")
+	// ErrOvertaken: the storage holds another version than the one that was meant to
+	// be replaced.
+	ErrOvertaken = errors.New("another version was published in the meantime")
+	// ErrStorage: the storage failed while the version was read or written.
+	ErrStorage = errors.New("storage error")
+	// ErrLockStays: the version was published, and the lock in the storage was not
+	// released.
+	ErrLockStays = errors.New("published, but the lock in Caddy's storage could not be released, and the next version may have to wait for it")
+)
+
+// PublishTo writes a text at a key of a storage, if the storage holds the version whose
+// SHA-256 is replaces, or nothing if that is empty. Its errors are ErrOvertaken,
+// ErrLockStays and, for everything else, ErrStorage.
+func PublishTo(ctx context.Context, storage Storage, key, replaces, text, note string) error {
+	s := &storedPolicy{storage, key}
+	return s.publish(ctx, []string{replaces}, text, note)
+}
+
+// publish is PublishTo for one of several versions to replace.
+func (s *storedPolicy) publish(ctx context.Context, replaces []string, text, note string) (err error) {
+	lock := s.key + ".publish"
+	if err := s.Lock(ctx, lock); err != nil {
+		return fmt.Errorf("%w: locking %s: %w", ErrStorage, s.name(), err)
+	}
+	defer func() {
+		switch unlock := s.Unlock(context.WithoutCancel(ctx), lock); {
+		case unlock == nil:
+		case err == nil:
+			err = fmt.Errorf("%w: %w", ErrLockStays, unlock)
+		default:
+			err = errors.Join(err, unlock)
+		}
+	}()
+	err = s.replace(ctx, replaces, text, note)
+	if err != nil && !errors.Is(err, ErrOvertaken) {
+		err = fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	return err
+}
+
+// replace is publish while the lock is held.
+func (s *storedPolicy) replace(ctx context.Context, replaces []string, text, note string) error {
+	before, err := s.Load(ctx, s.key)
+	sum := ""
+	switch {
+	case err == nil:
+		sum = sumOf(before)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("reading %s: %w", s.name(), err)
+	}
+	if !slices.Contains(replaces, sum) {
+		return ErrOvertaken
+	}
+	history, err := s.history(ctx)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC()
+	if sum != "" && (len(history) == 0 || history[0].SHA256 != sum) {
+		history = append([]Published{{SHA256: sum, Time: now, Text: string(before)}}, history...)
+	}
+	history = append([]Published{{SHA256: sumOf([]byte(text)), Time: now, Note: note, Text: text}}, history...)
+	if err := s.saveHistory(ctx, history); err != nil {
+		return err
+	}
+	if err := s.Store(ctx, s.key, []byte(text)); err != nil {
+		return fmt.Errorf("publishing: %w", err)
+	}
+	if got, err := s.Load(ctx, s.key); err != nil || !bytes.Equal(got, []byte(text)) {
+		return fmt.Errorf("the storage does not return what was published: %w", errors.Join(err, fs.ErrInvalid))
+	}
+	return nil
+}
+
+// Published is a version that was published with a note, and its text.
+type Published struct {
+	SHA256 string    `json:"sha256"`
+	Time   time.Time `json:"time"`
+	Note   string    `json:"note,omitempty"`
+	Text   string    `json:"text"`
+}
+
+// The bounds of the history beside a policy in the storage.
+const (
+	historySuffix  = ".history"
+	maxHistory     = 20
+	maxHistorySize = 4 << 20
+)
+
+// history returns what was published and what that replaced, newest first.
+func (s *storedPolicy) history(ctx context.Context) ([]Published, error) {
+	data, err := s.Load(ctx, s.key+historySuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the history of %s: %w", s.name(), err)
+	}
+	var all []Published
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("the history of %s is damaged: %w", s.name(), err)
+	}
+	return all, nil
+}
+
+// saveHistory writes the newest versions of a history, as many as its bounds allow.
+func (s *storedPolicy) saveHistory(ctx context.Context, all []Published) error {
+	size := 0
+	for i := range all {
+		if size += len(all[i].Text); i > 1 && (i == maxHistory || size > maxHistorySize) {
+			all = all[:i]
+			break
+		}
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	if err := s.Store(ctx, s.key+historySuffix, data); err != nil {
+		return fmt.Errorf("saving the previous version: %w", err)
+	}
+	return nil
 }

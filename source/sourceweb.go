@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// webSource is a policy on a web server, fetched with conditional requests (RFC
+// webPolicy is a policy on a web server, fetched with conditional requests (RFC
 // 9110 section 13).
-type webSource struct {
+type webPolicy struct {
 	url    *url.URL
 	client *http.Client
 }
@@ -51,12 +51,20 @@ var webTransport = &http.Transport{
 }
 
 // newWebSource returns the source of a URL.
-func newWebSource(text string) (*webSource, error) {
-	u, err := WebAddress(text)
+func newWebSource(text string) (*source, error) {
+	w, err := newWebPolicy(text)
 	if err != nil {
 		return nil, err
 	}
-	return &webSource{url: u, client: &http.Client{Transport: webTransport, CheckRedirect: checkRedirect}}, nil
+	return &source{
+		name: w.url.String(), key: "web " + w.url.String(), interval: webInterval, minInterval: time.Second,
+		remote: true, startsFromLastGood: true, saved: savedShared, read: bounded(w.read), restore: restoreWebValidator,
+	}, nil
+}
+
+func newWebPolicy(text string) (*webPolicy, error) {
+	u, err := WebAddress(text)
+	return &webPolicy{url: u, client: &http.Client{Transport: webTransport, CheckRedirect: checkRedirect}}, err
 }
 
 // checkRedirect follows a few redirects, but none to another server: only the one in
@@ -71,22 +79,8 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-func (w *webSource) name() string { return w.url.String() }
-
-func (w *webSource) key() string { return "web " + w.url.String() }
-
-func (w *webSource) pace() (usual, least time.Duration) { return webInterval, time.Second }
-
-func (w *webSource) settle() time.Duration { return 0 }
-
-func (w *webSource) remote() bool { return true }
-
-func (w *webSource) startsFromLastGood() bool { return true }
-
-func (w *webSource) place() lastGoodPlace { return savedShared }
-
-// restore implements savedValidator.
-func (w *webSource) restore(data json.RawMessage) any {
+// restoreWebValidator reads a validator that was saved.
+func restoreWebValidator(data json.RawMessage) any {
 	var v webValidator
 	if json.Unmarshal(data, &v) != nil {
 		return nil
@@ -111,7 +105,7 @@ func (v webValidator) setConditions(h http.Header) bool {
 	return true
 }
 
-func (w *webSource) read(ctx context.Context, last any) (content, error) {
+func (w *webPolicy) read(ctx context.Context, last any) (content, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url.String(), nil)
 	if err != nil {
 		return content{}, err

@@ -24,7 +24,7 @@ func TestWebSourceTLS(t *testing.T) {
 		_, _ = w.Write([]byte(fakePolicy))
 	}))
 	defer server.Close()
-	src, err := newWebSource(server.URL)
+	src, err := newWebPolicy(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,10 +45,10 @@ func TestWebSourceTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := src.read(context.Background(), src.restore(data)); !errors.Is(err, errUnchanged) {
+	if _, err := src.read(context.Background(), restoreWebValidator(data)); !errors.Is(err, errUnchanged) {
 		t.Error(err)
 	}
-	if _, err := src.read(context.Background(), src.restore([]byte("nonsense"))); err != nil {
+	if _, err := src.read(context.Background(), restoreWebValidator([]byte("nonsense"))); err != nil {
 		t.Error(err)
 	}
 }
@@ -66,7 +66,7 @@ func TestWebSourceValidators(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	src, err := newWebSource(server.URL)
+	src, err := newWebPolicy(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestWebSourceValidators(t *testing.T) {
 	if _, err := read(found.validator); err != nil || got != "" {
 		t.Errorf("%.20q %v", got, err)
 	}
-	if m := src.restore([]byte(`{"etag":"\"2\""}`)).(webValidator); m.ETag != `"2"` || time.Since(m.read) > time.Minute {
+	if m := restoreWebValidator([]byte(`{"etag":"\"2\""}`)).(webValidator); m.ETag != `"2"` || time.Since(m.read) > time.Minute {
 		t.Errorf("%+v", m)
 	}
 }
@@ -123,7 +123,7 @@ func TestWebSourceDropByDrop(t *testing.T) {
 	}))
 	defer server.Close()
 	defer close(release)
-	src, err := newWebSource(server.URL)
+	src, err := newWebPolicy(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,85 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policystore loads policies, watches them for changes and keeps the last good
-// version of each.
+// Package source turns the bytes of a policy into snapshots, watches for changes and
+// keeps the last good version.
 //
-//	Store            what one handler uses: the policy of a host
-//	  Document       a policy with its source: open, watch, apply
-//	  Hosts          a file for each host: load, sweep
-//	    source       a file, a key in Caddy's storage, a web server
-//	      Snapshot   one version, compiled
+//	Store         what one handler uses: the policy of a host
+//	  Document    a policy with its source: read, check, compile, publish
+//	  Hosts       a Document for each host that has a file
+//	    source    a file, a key in a storage, a web server
+//	    Snapshot  one version, compiled
 //
-// Documents and Hosts are shared by all handlers and outlive a configuration. Each
-// change takes one way: the watcher reads the source, the text is compiled to
-// a Snapshot, saved as the last good one, given to the handlers, and then reported to
-// the log and to events.
+// The stores of a Pool share Documents and Hosts. Every version takes one way: update
+// reads the source, apply checks and compiles the text, adopt saves it as the last good
+// one and gives it to the stores, and report writes the log and emits events.
 package source
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // ReloadOff as Options.Reload means that the source is not watched.
 const ReloadOff time.Duration = -1
 
-// Options is what the configuration of a handler says about its policy.
+// Options says where a policy comes from. Only Policy is required.
 type Options struct {
 	// Policy is a file, an https:// address, storage:KEY, or a file name with
-	// {host} in it. Global placeholders are replaced.
+	// {host} in it.
 	Policy string
 	// Default is the policy of hosts without a file. Only with {host}.
 	Default string
 	// Reload is how often the source is checked for changes: 0 means the default
 	// of the source, negative (ReloadOff) never.
 	Reload time.Duration
+	// Storage has the policies of storage:KEY, and the last good ones of web servers.
+	Storage Storage
+	// LastGood is a directory for the last good version of a policy, which is served
+	// after a restart while the source has an error. Empty: none is saved.
+	LastGood string
+	// Strict makes an error of the source an error of Open, whatever was saved. Only a
+	// policy from the network may start from its last good version.
+	Strict bool
+	// ReadOnly saves nothing.
+	ReadOnly bool
+	// Guard, if not nil, is asked before a new version replaces one that is served, and
+	// returns why it must not: an [UndecidedError] if that is not known now.
+	Guard func(ctx context.Context, name string, before, after *site.Site) error
 	// Upstream returns the robots.txt of a host's upstream as it was fetched last, or nil,
 	// if the handler merges it: the admin API shows what is served. Else it is nil.
 	Upstream func(host string) *robotstxt.File
 	// OnLoad, if not nil, is called with each policy that is loaded for all hosts.
 	OnLoad func(*Snapshot)
-	Logger *zap.Logger
+	// Emit, if not nil, is called with the events robots_policy.reloaded and
+	// robots_policy.reload_failed.
+	Emit func(event string, data map[string]any)
+	// Running, if not nil, reports whether the store is in use: until then its source is
+	// not watched.
+	Running func() bool
+	Logger  *zap.Logger // nil: nothing is logged
+
+	pool *Pool
 }
 
-// Store gives one handler the policies of its hosts. Stores of the same source
-// share what was loaded, across handlers and configurations.
+// UndecidedError is why a guard could not decide. It says nothing about the policy.
+type UndecidedError struct{ Err error }
+
+func (e UndecidedError) Error() string { return e.Err.Error() }
+
+func (e UndecidedError) Unwrap() error { return e.Err }
+
+// Store gives one handler the policies of its hosts.
 type Store struct {
-	snapshot     atomic.Pointer[Snapshot] // for hosts without a policy of their own
-	subscription *subscription            // nil: there is no such policy
-	hosts        *Hosts                   // nil: all hosts have the same policy
-	subscriber   *hostSubscriber          // nil once closed
-}
-
-// subscription is the use of a document by one store.
-type subscription struct {
-	document   *Document
-	subscriber *subscriber
+	snapshot atomic.Pointer[Snapshot] // for hosts without a policy of their own
+	hosts    *Hosts                   // nil: all hosts have the same policy
+	closers  []func()
 }
 
 // Open loads the policy, or the directory of per-host policies, and watches it
-// until Close. An error means that the new configuration must not run: the policy
-// has an error, or cannot be read and there is no last good one.
-func Open(ctx caddy.Context, o Options) (*Store, error) {
-	n, err := newNotifier(ctx, o.Logger)
-	if err != nil {
-		return nil, err
-	}
-	if err := registerMetrics(ctx.GetMetricsRegistry()); err != nil {
-		return nil, fmt.Errorf("registering metrics: %w", err)
+// until Close. An error means that the policy has an error, or cannot be read and
+// there is no last good one.
+func Open(ctx context.Context, o Options) (*Store, error) { return new(Pool).Open(ctx, o) }
+
+// Open is the function Open for a store that shares what others of the pool have loaded.
+func (p *Pool) Open(ctx context.Context, o Options) (*Store, error) {
+	o.pool = p
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
 	}
 	s := new(Store)
-	if err := s.open(ctx, o, n); err != nil {
+	if err := s.open(ctx, &o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -92,86 +110,68 @@ func Static(policy *Snapshot) *Store {
 	return s
 }
 
-func (s *Store) open(ctx caddy.Context, o Options, n *notifier) error {
-	// A placeholder that is unknown now can only be one of a request.
-	name := caddy.NewReplacer().ReplaceKnown(o.Policy, "")
-	if !IsHostTemplate(name) {
+func (s *Store) open(ctx context.Context, o *Options) error {
+	if !IsHostTemplate(o.Policy) {
 		if o.Default != "" {
 			return errors.New("default needs a policy with {host} in its name")
 		}
-		return s.openOne(ctx, name, o, n)
+		return s.openDocument(ctx, o.Policy, o)
 	}
 	if o.Default != "" {
-		def, err := caddy.NewReplacer().ReplaceOrErr(o.Default, true, true)
-		if err != nil {
-			return fmt.Errorf("the name of the default policy, %q: %w", o.Default, err)
-		}
-		if err := s.openOne(ctx, def, o, n); err != nil {
+		if err := s.openDocument(ctx, o.Default, o); err != nil {
 			return err
 		}
 	}
-	return s.openHosts(name, o, n)
+	return s.openHosts(ctx, o)
 }
 
-// openOne opens a policy for all hosts.
-func (s *Store) openOne(ctx caddy.Context, name string, o Options, n *notifier) error {
-	src, err := newSource(ctx, name)
+// openDocument opens a policy for all hosts.
+func (s *Store) openDocument(ctx context.Context, name string, o *Options) error {
+	src, err := newSource(name, o.Storage)
 	if err != nil {
 		return err
 	}
-	watched, interval, err := pollInterval(o.Reload, src)
+	u, err := newUser(o, src)
 	if err != nil {
 		return err
 	}
-	r := newSubscriber(src, n)
-	r.watch, r.interval, r.upstream = watched, interval, o.Upstream
-	r.onChange = func(l *Snapshot) {
+	u.onChange = func(l *Snapshot) {
 		s.snapshot.Store(l)
 		if o.OnLoad != nil {
 			o.OnLoad(l)
 		}
 	}
-	s.subscription, err = subscribe(ctx, r)
-	return err
-}
-
-// openHosts opens the policies of a template.
-func (s *Store) openHosts(name string, o Options, n *notifier) error {
-	template, err := ParseHostTemplate(name)
-	if err != nil {
+	d := o.pool.documents.Acquire(src.key, func() *Document { return newDocument(src.name) })
+	s.closers = append(s.closers, func() { o.pool.documents.Release(src.key) })
+	if err := d.open(ctx, u); err != nil {
 		return err
 	}
-	if err := checkDir(template.Dir()); err != nil {
-		return err
-	}
-	watched, interval, err := pollInterval(o.Reload, &fileSource{path: template.String()})
-	if err != nil {
-		return err
-	}
-	v, _, err := pool.LoadOrNew("hosts "+template.String(), func() (caddy.Destructor, error) { return newHosts(template) })
-	if err != nil {
-		return err
-	}
-	s.hosts = v.(*Hosts)
-	s.subscriber = &hostSubscriber{watch: watched, interval: interval, notifier: n, upstream: o.Upstream}
-	s.hosts.join(s.subscriber)
+	d.join(u)
+	s.closers = append(s.closers, func() { d.leave(u) })
 	return nil
 }
 
-// checkDir returns an error unless name is a directory.
-func checkDir(name string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
-	defer cancel()
-	return within(ctx, "the directory of the policy files", func() error {
-		info, err := os.Stat(name)
-		if err != nil {
-			return fmt.Errorf("the directory of the policy files: %w", err)
-		}
-		if !info.IsDir() {
-			return fmt.Errorf("%s is not a directory", name)
-		}
-		return nil
+// openHosts opens the policies of a template.
+func (s *Store) openHosts(ctx context.Context, o *Options) error {
+	template, err := ParseHostTemplate(o.Policy)
+	if err != nil {
+		return err
+	}
+	if err := checkDir(ctx, template.Dir()); err != nil {
+		return err
+	}
+	u, err := newUser(o, newFileSource(template.String()))
+	if err != nil {
+		return err
+	}
+	h := o.pool.hosts.Acquire(template.String(), func() *Hosts { return newHosts(template) })
+	h.join(u)
+	s.hosts = h
+	s.closers = append(s.closers, func() {
+		h.leave(u)
+		o.pool.hosts.Release(template.String())
 	})
+	return nil
 }
 
 // Get returns the policy of a host, nil if it has none. An error means that the
@@ -190,45 +190,16 @@ func (s *Store) Close() error {
 	if s == nil {
 		return nil
 	}
-	var errs []error
-	if s.subscriber != nil {
-		s.hosts.leave(s.subscriber)
-		_, err := pool.Delete("hosts " + s.hosts.template.String())
-		errs = append(errs, err)
-		s.subscriber = nil
+	for len(s.closers) > 0 {
+		last := len(s.closers) - 1
+		s.closers[last]()
+		s.closers = s.closers[:last]
 	}
-	if s.subscription != nil {
-		errs = append(errs, s.subscription.release())
-		s.subscription = nil
-	}
-	return errors.Join(errs...)
-}
-
-// subscribe joins the document of the subscriber's source.
-func subscribe(ctx caddy.Context, r *subscriber) (*subscription, error) {
-	key := r.src.key()
-	v, _, err := pool.LoadOrNew(key, func() (caddy.Destructor, error) { return newDocument(key, r.src.name()), nil })
-	if err != nil {
-		return nil, err
-	}
-	d := v.(*Document)
-	if err := d.open(ctx, r); err != nil {
-		_, _ = pool.Delete(key)
-		return nil, err
-	}
-	d.join(r)
-	return &subscription{document: d, subscriber: r}, nil
-}
-
-// release leaves the document.
-func (u *subscription) release() error {
-	u.document.leave(u.subscriber)
-	_, err := pool.Delete(u.document.key)
-	return err
+	return nil
 }
 
 // newSource returns the source that the name of a policy stands for.
-func newSource(ctx caddy.Context, name string) (source, error) {
+func newSource(name string, storage Storage) (*source, error) {
 	switch {
 	case name == "":
 		return nil, errors.New("no policy file is given")
@@ -236,29 +207,17 @@ func newSource(ctx caddy.Context, name string) (source, error) {
 		return newWebSource(name)
 	case strings.HasPrefix(name, StoragePrefix):
 		key, err := StorageKey(name)
+		if err == nil && storage == nil {
+			err = fmt.Errorf("there is no storage for the policy %s", name)
+		}
 		if err != nil {
 			return nil, err
 		}
-		return &storageSource{storage: ctx.Storage(), at: key}, nil
+		return newStorageSource(storage, key), nil
 	}
-	// caddy.FastAbs remembers the directory in which Caddy started.
 	path, err := filepath.Abs(name)
 	if err != nil {
 		return nil, fmt.Errorf("finding the policy file: %w", err)
 	}
-	return &fileSource{path: path}, nil
-}
-
-// pollInterval returns whether and how often to check a source for changes.
-func pollInterval(reload time.Duration, src source) (watched bool, interval time.Duration, err error) {
-	usual, least := src.pace()
-	switch {
-	case reload < 0:
-		return false, 0, nil
-	case reload == 0:
-		return true, usual, nil
-	case reload < least:
-		return false, 0, fmt.Errorf("reload %s is too short: %s is checked at most every %s; to switch this off, write: reload off", reload, src.name(), least)
-	}
-	return true, reload, nil
+	return newFileSource(path), nil
 }

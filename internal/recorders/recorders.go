@@ -175,17 +175,10 @@ type Violation struct {
 // loaded.
 type ReloadGuard interface {
 	// CheckReload returns an error if the version of a policy that is served must not be
-	// replaced: an [UndecidedError] if this is not known now, and may be later. name is that
-	// of the policy's source.
+	// replaced: a source.UndecidedError if this is not known now, and may be later. name is
+	// that of the policy's source.
 	CheckReload(ctx context.Context, name string, before, after *site.Site) error
 }
-
-// UndecidedError is why a guard could not decide. It says nothing about the policy.
-type UndecidedError struct{ Err error }
-
-func (e UndecidedError) Error() string { return e.Err.Error() }
-
-func (e UndecidedError) Unwrap() error { return e.Err }
 
 // CheckReload asks the guard of the running configuration, if it has one.
 func CheckReload(ctx context.Context, name string, before, after *site.Site) error {

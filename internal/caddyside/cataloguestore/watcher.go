@@ -15,8 +15,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
-	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // interval is how often a server looks for a newer catalogue.
@@ -199,7 +199,7 @@ func (w *Watcher) install(ctx context.Context) {
 		w.logger.Info("using another catalogue of crawlers",
 			zap.String("as_of", s.AsOf), zap.String("source", s.Source), zap.Int("crawlers", s.Crawlers))
 	}
-	source.Recompile(ctx)
+	policies.Pool.Recompile(ctx)
 }
 
 // report notes the result of a check for the status, and logs it if it has changed.

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policies opens policies on behalf of a configuration of Caddy.
+package policies
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyevents"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// Pool has the policies of all configurations. It is global because Caddy loads a
+// configuration while the one before still runs, and passes nothing from one to the other.
+var Pool = new(source.Pool)
+
+// Open opens the policies of a handler. Global placeholders in their names are replaced.
+// What has an error stops a configuration from replacing one that runs.
+func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
+	app, err := ctx.App("events")
+	if err != nil {
+		return nil, fmt.Errorf("getting the events app: %w", err)
+	}
+	events := app.(*caddyevents.App)
+	if err := register(ctx.GetMetricsRegistry()); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
+	// A placeholder that is unknown now can only be one of a request.
+	o.Policy = caddy.NewReplacer().ReplaceKnown(o.Policy, "")
+	if o.Default != "" && source.IsHostTemplate(o.Policy) {
+		name, err := caddy.NewReplacer().ReplaceOrErr(o.Default, true, true)
+		if err != nil {
+			return nil, fmt.Errorf("the name of the default policy, %q: %w", o.Default, err)
+		}
+		o.Default = name
+	}
+	o.Storage = ctx.Storage()
+	o.LastGood = filepath.Join(caddy.AppDataDir(), source.LastGood)
+	o.ReadOnly = validatingOnly()
+	o.Strict = o.ReadOnly || caddy.ActiveContext().Context != nil
+	o.Guard = recorders.CheckReload
+	o.Running = func() bool { return running(ctx) }
+	o.Emit = func(event string, data map[string]any) {
+		// The events app must not be used before it has started.
+		if running(ctx) && events.ShouldEmit(event) {
+			events.Emit(ctx, event, data)
+		}
+	}
+	return Pool.Open(ctx, o)
+}
+
+// register adds the metrics to the registry of a configuration, once.
+func register(r *prometheus.Registry) error {
+	if r == nil {
+		return nil
+	}
+	err := r.Register(Pool)
+	if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		return nil
+	}
+	return err
+}
+
+// running reports whether a configuration is the one that runs: it has started and was
+// not replaced. All contexts of a configuration share one Done channel.
+func running(ctx caddy.Context) bool {
+	active := caddy.ActiveContext()
+	return active.Context != nil && active.Done() == ctx.Done()
+}
+
+// validatingOnly reports whether Caddy was started only to check a configuration
+// (caddy validate, caddy adapt --validate). Caddy does not tell its modules, so this
+// looks at the command line. A broken policy must then be reported although there is
+// a last good one, and nothing is saved: the user who validates is often not the
+// one whom Caddy runs as.
+func validatingOnly() bool {
+	return len(os.Args) > 1 && (os.Args[1] == "validate" || os.Args[1] == "adapt")
+}

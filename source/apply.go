@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+// Outcome is the result of applying a state of a source.
+type Outcome struct {
+	Before  *Snapshot // nil: there was none
+	Now     *Snapshot
+	Err     error // why the state was rejected; Now is Before then
+	Changes *compare.Diff
+
+	news    news
+	settle  time.Duration // how long the state must stay the same before it is applied
+	missing bool          // the file of a host is gone
+}
+
+// news is what the log and events say about an Outcome.
+type news int
+
+const (
+	nothing   news = iota
+	loaded         // a version is served from now on
+	rejected       // the source has no version that can be served
+	recovered      // the source has the served version again
+)
+
+// update reads a source and applies what has changed, and reports it. With all set, a
+// new state is applied at once, and given to the stores that do not watch too. It is
+// called with loading held, and releases it.
+func (d *Document) update(ctx context.Context, o *Options, src *source, all bool) Outcome {
+	out := d.readAndApply(ctx, o, src, all)
+	o.report(src, out) // without loading, as a handler of the event may load a configuration
+	return out
+}
+
+func (d *Document) readAndApply(ctx context.Context, o *Options, src *source, all bool) Outcome {
+	defer d.loading.Release(1)
+	last := d.validator
+	if all && !d.perHost {
+		last = nil
+	}
+	found, err := d.read(ctx, src, last)
+	now := d.Current()
+	switch {
+	case ctx.Err() != nil:
+		return Outcome{Before: now, Now: now, Err: ctx.Err()}
+	case errors.Is(err, errUnchanged):
+		return Outcome{Before: now, Now: now}
+	case !all && d.settling(src, found, err):
+		return Outcome{Before: now, Now: now, settle: src.settle}
+	case d.perHost && isMissing(err):
+		return Outcome{Before: now, Now: now, missing: true}
+	}
+	return d.apply(o, src, found, err, all)
+}
+
+// settling reports whether a state of the source is new. Errors must settle as well: an
+// editor may have removed the old file and not yet written the new one.
+func (d *Document) settling(src *source, found content, err error) bool {
+	state := src.state(found, err)
+	now := d.Current()
+	if src.settle == 0 || state == d.rejected || now != nil && state == now.SHA256 || state == d.pending {
+		d.pending = ""
+		return false
+	}
+	d.pending = state
+	return true
+}
+
+// undecidedRetry is after how long the guard is asked again if it could not decide.
+const undecidedRetry = time.Minute
+
+// apply applies a state of the source. A new version is compiled and given to the
+// stores that watch, or to all; if it has an error, or there is none, they keep the
+// version that they have.
+func (d *Document) apply(o *Options, src *source, found content, err error, all bool) Outcome {
+	before := d.Current()
+	state := src.state(found, err)
+	d.mu.RLock()
+	lastErr := d.err
+	d.mu.RUnlock()
+	if before != nil && state == before.SHA256 {
+		return d.unchanged(found, before, lastErr != nil, all)
+	}
+	known := lastErr != nil && state == d.rejected
+	if known && (d.undecided.IsZero() || !all && time.Since(d.undecided) < undecidedRetry) {
+		if err == nil {
+			err = lastErr
+		}
+		return d.reject(state, found, err, known)
+	}
+	d.undecided = time.Time{}
+	var s *Snapshot
+	if err == nil {
+		s, err = Compile(src.name, found.data)
+	}
+	if err == nil && before != nil {
+		err = o.allows(src, before, s)
+	}
+	if err != nil {
+		if _, ok := errors.AsType[UndecidedError](err); ok {
+			d.undecided = time.Now()
+		}
+		return d.reject(state, found, err, known && !d.undecided.IsZero())
+	}
+	return d.adopt(o, src, found, s, all)
+}
+
+// reject notes why a state of the source is not served. One that is known is news no
+// more, but its error may be worded differently now.
+func (d *Document) reject(state string, found content, err error, known bool) Outcome {
+	d.rejected, d.validator = state, found.validator
+	if !d.undecided.IsZero() {
+		d.validator = nil // the same text must be read again
+	}
+	now := d.Current()
+	if known {
+		d.mu.Lock()
+		d.err = err
+		d.mu.Unlock()
+		return Outcome{Before: now, Now: now, Err: err}
+	}
+	d.setError(err)
+	return Outcome{Before: now, Now: now, Err: err, news: rejected}
+}
+
+// unchanged is the outcome for a source that holds the current version, still or
+// again.
+func (d *Document) unchanged(found content, s *Snapshot, hadError, all bool) Outcome {
+	d.serves(found)
+	if all {
+		d.publish(s, true)
+	}
+	out := Outcome{Before: s, Now: s}
+	if hadError {
+		out.news = recovered
+	}
+	return out
+}
+
+// adopt makes a new version, compiled from found, the current one.
+func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, all bool) Outcome {
+	before := d.Current()
+	s.PerHost = d.perHost
+	d.serves(found)
+	// Saved before it is served, so that it is served after a crash too.
+	o.saveLastGood(src, found)
+	d.publish(s, all)
+	out := Outcome{Before: before, Now: s, news: loaded}
+	if before != nil {
+		out.Changes = compare.Policies(before.Site.Policy, s.Site.Policy, compare.Options{})
+	}
+	return out
+}
+
+// serves notes that the state of the source is served.
+func (d *Document) serves(found content) {
+	d.validator, d.rejected = found.validator, ""
+	d.setError(nil)
+}
+
+// setError records what is wrong with the source now, nil for nothing.
+func (d *Document) setError(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil {
+		d.counts.rejected.Add(1)
+	}
+	if (err == nil) != (d.err == nil) {
+		d.errSince = time.Now()
+	}
+	d.err = err
+}
+
+// publish makes a version the current one and gives it to the stores that watch, or to
+// all.
+func (d *Document) publish(s *Snapshot, all bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := d.Current(); now != nil && now != s {
+		d.counts.applied.Add(1)
+	}
+	d.setCurrent(s)
+	for _, u := range d.all {
+		if u.watch || all {
+			u.set(s)
+		}
+	}
+}
+
+// setCurrent is called with mu held, before anybody else has s.
+func (d *Document) setCurrent(s *Snapshot) {
+	if d.Current() != s {
+		s.shared = &d.shared
+	}
+	d.current.Store(s)
+}

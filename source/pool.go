@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/refcount"
+)
+
+// Pool shares what stores load: however many of them use a policy, it is read and
+// compiled once. It is a Prometheus collector of the state of the policies. The zero
+// value is ready to use.
+type Pool struct {
+	documents refcount.Pool[*Document] // by key of the source
+	hosts     refcount.Pool[*Hosts]    // by template
+}
+
+// Documents returns the documents that are loaded, in the order of their names. If
+// there are two of one name, while a configuration with another storage takes over,
+// it returns that of the running configuration.
+func (p *Pool) Documents() (loaded []*Document) {
+	all := p.documents.All()
+	slices.SortFunc(all, func(a, b *Document) int { return cmp.Compare(a.Name, b.Name) })
+	for _, d := range all {
+		if d.Current() == nil {
+			continue
+		}
+		if last := len(loaded) - 1; last >= 0 && loaded[last].Name == d.Name {
+			if running, _ := d.active(); running != nil {
+				loaded[last] = d
+			}
+			continue
+		}
+		loaded = append(loaded, d)
+	}
+	return loaded
+}
+
+// AllHosts returns the per-host policies in use, in the order of their names.
+func (p *Pool) AllHosts() []*Hosts {
+	all := p.hosts.All()
+	slices.SortFunc(all, func(a, b *Hosts) int { return cmp.Compare(a.Name(), b.Name()) })
+	return all
+}
+
+// recompileTimeout bounds a call of Recompile: a file that cannot be read, or an event
+// handler, may hold up a policy for ever.
+const recompileTimeout = 30 * time.Second
+
+// Recompile compiles once more the policies that were compiled with another catalogue of
+// crawlers than the one in use. A policy that has an error with it stays as it is. What is
+// not done when ctx ends, or after half a minute, is left to the next call.
+func (p *Pool) Recompile(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, recompileTimeout)
+	defer cancel()
+	for _, d := range p.documents.All() {
+		if u, _ := d.active(); u != nil {
+			d.recompile(ctx, u.Options)
+		}
+	}
+	for _, h := range p.AllHosts() {
+		o := h.options()
+		for _, f := range h.loaded() {
+			f.recompile(ctx, o)
+		}
+	}
+}
+
+// recompile replaces the current version by one of the same text.
+func (d *Document) recompile(ctx context.Context, o *Options) {
+	defer o.recoverPanic()
+	if !d.Current().outdated() || d.loading.Acquire(ctx, 1) != nil {
+		return
+	}
+	defer d.loading.Release(1)
+	before := d.Current()
+	if !before.outdated() {
+		return
+	}
+	used, _ := crawlers.Default()
+	s, err := compileAccepted(d.Name, []byte(before.Text))
+	if err != nil {
+		before.catalogue.Store(used) // so that it is said once
+		o.Logger.Error("a policy has an error with the new catalogue of crawlers; it is served with the previous one",
+			zap.String("policy", d.Name), zap.Error(err))
+		return
+	}
+	s.Since, s.PerHost = before.Since, before.PerHost
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.setCurrent(s)
+	for _, u := range d.all {
+		if u.snapshot == before {
+			u.set(s)
+		}
+	}
+}
+
+// outdated reports whether another catalogue than that of the version is in use. The
+// closed policy of a host without a usable file names no crawlers, and never is.
+func (s *Snapshot) outdated() bool {
+	if s == nil {
+		return false
+	}
+	used, err := crawlers.Default()
+	with := s.catalogue.Load()
+	return err == nil && with != nil && used != with
+}

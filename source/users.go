@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
+
+// user is the use of a policy by one store.
+type user struct {
+	*Options
+	src      *source // with an instance of the storage, which belongs to one configuration
+	watch    bool
+	interval time.Duration
+
+	onChange func(*Snapshot)
+	snapshot *Snapshot // what onChange was called with last
+}
+
+func newUser(o *Options, src *source) (*user, error) {
+	if 0 < o.Reload && o.Reload < src.minInterval {
+		return nil, fmt.Errorf("reload %s is too short: %s is checked at most every %s; to switch this off, write: reload off", o.Reload, src.name, src.minInterval)
+	}
+	u := &user{Options: o, src: src, watch: o.Reload >= 0, interval: o.Reload, onChange: func(*Snapshot) {}}
+	if o.Reload == 0 {
+		u.interval = src.interval
+	}
+	return u, nil
+}
+
+func (u *user) set(s *Snapshot) {
+	u.snapshot = s
+	u.onChange(s)
+}
+
+// users are the stores that use a policy. Its source is polled while one of them watches.
+type users struct {
+	mu   sync.RWMutex
+	all  []*user // oldest first
+	stop context.CancelFunc
+}
+
+// join adds a user. It is called with mu held.
+func (us *users) join(u *user, poll func(context.Context) time.Duration) {
+	us.all = append(us.all, u)
+	if !u.watch {
+		return
+	}
+	if us.stop != nil {
+		us.stop() // its next poll may be later than this user wants
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	us.stop = cancel
+	go watch(ctx, poll)
+}
+
+// leave ends what join began.
+func (us *users) leave(u *user) {
+	us.mu.Lock()
+	defer us.mu.Unlock()
+	us.all = slices.DeleteFunc(us.all, func(o *user) bool { return o == u })
+	if us.stop != nil && us.interval() == 0 {
+		us.stop()
+		us.stop = nil
+	}
+}
+
+// interval returns the shortest interval that a user wants, 0 if none watches. It is
+// called with mu held.
+func (us *users) interval() time.Duration {
+	var shortest time.Duration
+	for _, u := range us.all {
+		if u.watch && (shortest == 0 || u.interval < shortest) {
+			shortest = u.interval
+		}
+	}
+	return shortest
+}
+
+// active returns the newest user that runs, nil if there is none, and the interval at
+// which to poll.
+func (us *users) active() (*user, time.Duration) {
+	us.mu.RLock()
+	defer us.mu.RUnlock()
+	for _, u := range slices.Backward(us.all) {
+		if u.Running == nil || u.Running() {
+			return u, us.interval()
+		}
+	}
+	return nil, us.interval()
+}
+
+// Merges reports whether a handler merges the upstream's robots.txt.
+func (us *users) Merges() bool { return len(us.upstreams()) > 0 }
+
+// Upstream returns the robots.txt of a host's upstream as a handler fetched it last, or
+// nil.
+func (us *users) Upstream(host string) *robotstxt.File {
+	for _, upstream := range us.upstreams() {
+		if other := upstream(host); other != nil {
+			return other
+		}
+	}
+	return nil
+}
+
+func (us *users) upstreams() (all []func(host string) *robotstxt.File) {
+	us.mu.RLock()
+	defer us.mu.RUnlock()
+	for _, u := range us.all {
+		if u.Upstream != nil {
+			all = append(all, u.Upstream)
+		}
+	}
+	return all
+}
+
+// startupPoll is how long to wait for a configuration that is being loaded. Until it
+// runs nothing is read and no event is emitted: it may only be validated.
+const startupPoll = 20 * time.Millisecond
+
+// watch calls poll, and again each time the duration that poll returned has passed,
+// until ctx ends.
+func watch(ctx context.Context, poll func(context.Context) time.Duration) {
+	wait := startupPoll
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+			wait = poll(ctx)
+		}
+	}
+}
