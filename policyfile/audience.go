@@ -54,11 +54,11 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 			return a, false
 		}
 		if !p.known().operator(a.Name) {
-			near := prefixed("operator:", nearest(a.Name, p.catalogue.Operators()))
+			near := prefixed("operator:", Nearest(a.Name, p.catalogue.Operators()))
 			p.report(posOf(n), "unknown-operator", near, "no crawler of the operator %s is known, so this reaches no crawler; name its crawlers, or list them under crawlers", quote(a.Name))
 		}
 	case policy.ForPurpose:
-		if !isPurpose(a.Name) || strings.ContainsAny(a.Name, "*$") {
+		if !purposeWord.MatchString(a.Name) || strings.ContainsAny(a.Name, "*$") {
 			p.report(posOf(n), "bad-audience", "", "invalid purpose %s: must be a word of letters, digits, hyphens and underscores", quote(a.Name))
 			return a, false
 		}
@@ -73,21 +73,14 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-func kindNames() []string {
-	kinds := crawlers.Kinds()
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = string(k)
-	}
-	return names
-}
+func kindNames() []string { return plainTexts(crawlers.Kinds()) }
 
 // nearestKind returns the category that a word means, or "".
 func nearestKind(word string) string {
 	if kind, ok := groupWords[squash(word)]; ok {
 		return string(kind)
 	}
-	return nearest(word, kindNames())
+	return Nearest(word, kindNames())
 }
 
 // token checks a name that must be a crawler's product token.
@@ -98,7 +91,7 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 	}
 	if i := strings.IndexByte(text, ':'); i >= 0 {
 		prefixes := []string{"category", "operator", "purpose"}
-		near := prefixed(nearest(text[:i], prefixes), text[i:])
+		near := prefixed(Nearest(text[:i], prefixes), text[i:])
 		if near == text[i:] {
 			near = ""
 		}
@@ -131,36 +124,42 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 
 // checkToken warns about tokens that are probably not what the author means.
 func (p *parser) checkToken(n *yaml.Node, text string) {
-	if _, ok := p.catalogue.Lookup(text); !ok {
-		if tokens := productWords[squash(text)]; tokens != nil {
-			if len(tokens) == 1 {
-				p.report(posOf(n), "unknown-crawler", tokens[0], "%s is a product, not a crawler, so this rule probably reaches no crawler; name its crawler instead: %s", quote(text), p.withKind(tokens[0]))
-				return
-			}
-			purposes := make([]string, len(tokens))
-			for i, t := range tokens {
-				purposes[i] = p.withKind(t)
-			}
-			p.report(posOf(n), "unknown-crawler", "", "%s is a product, not a crawler, so this rule probably reaches no crawler; name those of its crawlers that you mean: %s", quote(text), english.List(purposes, "or"))
-			return
-		}
-		if near := p.known().meant(text); near != "" {
-			p.misspelt = append(p.misspelt, misspelling{n, text, near, len(p.spec.Rules) - 1})
-			return
-		}
-		if crawlers.NamesBrowser(text) {
-			p.report(posOf(n), "unknown-crawler", "", "browsers have %s in their User-Agent too, so the server refuses no client by this name, and the rule is for robots.txt only; find the name that only the crawler has", quote(text))
-			return
-		}
-		p.report(posOf(n), "unknown-crawler", "", "no crawler called %s is known; if the name is right, list it under crawlers", quote(text))
+	if _, ok := p.catalogue.Lookup(text); ok {
+		return
 	}
-	if _, ok := p.catalogue.Lookup(text); !ok && !crawlers.ValidToken(text) { // operators document such names, too
+	if tokens := productWords[squash(text)]; tokens != nil {
+		p.checkProduct(n, text, tokens)
+		return
+	}
+	if near := p.known().meant(text); near != "" {
+		p.misspelt = append(p.misspelt, misspelling{n, text, near, len(p.spec.Rules) - 1})
+		return
+	}
+	if crawlers.NamesBrowser(text) {
+		p.report(posOf(n), "unknown-crawler", "", "browsers have %s in their User-Agent too, so the server refuses no client by this name, and the rule is for robots.txt only; find the name that only the crawler has", quote(text))
+		return
+	}
+	p.report(posOf(n), "unknown-crawler", "", "no crawler called %s is known; if the name is right, list it under crawlers", quote(text))
+	if !crawlers.ValidToken(text) { // operators document such names, too
 		reads := "nothing"
 		if short := crawlers.ReadAs(text); short != "" {
 			reads = quote(short)
 		}
 		p.report(posOf(n), "token-not-allowed", "", "RFC 9309 allows only letters, hyphens and underscores in a crawler's name; strict readers, such as Google's, read %s instead of %s; enforce the rule if it matters", reads, quote(text))
 	}
+}
+
+// checkProduct names the crawlers of a product that stands where a crawler should.
+func (p *parser) checkProduct(n *yaml.Node, text string, tokens []string) {
+	near, instead := "", "those of its crawlers that you mean"
+	if len(tokens) == 1 {
+		near, instead = tokens[0], "its crawler instead"
+	}
+	names := make([]string, len(tokens))
+	for i, t := range tokens {
+		names[i] = p.withKind(t)
+	}
+	p.report(posOf(n), "unknown-crawler", near, "%s is a product, not a crawler, so this rule probably reaches no crawler; name %s: %s", quote(text), instead, english.List(names, "or"))
 }
 
 // withKind names a crawler with what it crawls for.
@@ -186,11 +185,11 @@ func (p *parser) misspelled() {
 		if m.rule >= 0 && p.spec.Rules[m.rule].Enforce != policy.ModeUnset {
 			mode = p.spec.Rules[m.rule].Enforce
 		}
+		code, effect := "misspelt-crawler", ""
 		if mode == policy.ModeBlock && m.rule >= 0 {
-			p.report(posOf(m.n), "misspelt-crawler-enforced", m.near, "no crawler called %s is known, so this rule would refuse no crawler; if it exists, list it under crawlers", quote(m.text))
-			continue
+			code, effect = "misspelt-crawler-enforced", ", so this rule would refuse no crawler"
 		}
-		p.report(posOf(m.n), "misspelt-crawler", m.near, "no crawler called %s is known; if it exists, list it under crawlers", quote(m.text))
+		p.report(posOf(m.n), code, m.near, "no crawler called %s is known%s; if it exists, list it under crawlers", quote(m.text), effect)
 	}
 }
 

@@ -11,11 +11,7 @@ import (
 )
 
 // codeInfo describes a code.
-type codeInfo struct {
-	Code     string
-	Severity policy.Severity
-	Title    string
-}
+type codeInfo lint.Code
 
 // codeTable lists the codes of this package itself; docs/lint.md explains each.
 var codeTable = []codeInfo{
@@ -73,7 +69,7 @@ var codeTable = []codeInfo{
 var severities = func() map[string]policy.Severity {
 	m := map[string]policy.Severity{}
 	for _, c := range allCodes() {
-		m[c.Code] = c.Severity
+		m[c.Name] = c.Severity
 	}
 	return m
 }()
@@ -91,7 +87,7 @@ func severityOf(code string) policy.Severity {
 func allCodes() []codeInfo {
 	all := slices.Clone(codeTable)
 	for _, c := range lint.Codes() {
-		all = append(all, codeInfo{c.Name, c.Severity, c.Title})
+		all = append(all, codeInfo(c))
 	}
 	slices.SortStableFunc(all, func(a, b codeInfo) int { return cmp.Compare(b.Severity, a.Severity) })
 	return all

@@ -180,6 +180,17 @@ func (p *parser) unused() {
 	}
 }
 
+// allKeys are all keys of the grammar, which could be joined to a value by mistake. The
+// parser has them, as the tables refer to functions that need them.
+func allKeys() map[string]bool {
+	keys := slices.Concat(
+		fileFields.names(), ruleFields.names(), rowFields.names(), enforcementFields.names(), publishFields.names(),
+		rightsFields.names(), offerFields.names(), usageTokenFields.names(),
+		entryFields.names(), tagFields.names(), appFields.names(), qualifiedFields.names(), usageNames(),
+	)
+	return setOf(keys)
+}
+
 func setOf(names []string) map[string]bool {
 	set := map[string]bool{}
 	for _, name := range names {
@@ -187,25 +198,3 @@ func setOf(names []string) map[string]bool {
 	}
 	return set
 }
-
-// allKeys are all keys of the grammar, which could be joined to a value by mistake.
-func allKeys() map[string]bool {
-	keys := map[string]bool{}
-	for _, names := range [][]string{
-		fileFields.names(), ruleFields.names(), rowFields.names(), enforcementFields.names(), publishFields.names(),
-		rightsFields.names(), offerFields.names(), usageTokenFields.names(),
-		entryFields.names(), tagFields.names(), appFields.names(), qualifiedFields.names(),
-	} {
-		for _, name := range names {
-			keys[name] = true
-		}
-	}
-	for _, u := range policy.Usages() {
-		keys[u.String()] = true
-	}
-	return keys
-}
-
-// isKey reports whether a word is a key of the grammar. The parser has the keys,
-// as the tables refer to functions that need them.
-func (p *parser) isKey(s string) bool { return p.keys[s] }

@@ -40,7 +40,7 @@ func nearestKey(word, what string, known []string) string {
 	if what == aRule && audienceKeys[squash(word)] {
 		return "for"
 	}
-	return nearest(word, known)
+	return Nearest(word, known)
 }
 
 // foreignKey says what to write instead of a key that other formats have, or nothing.
@@ -79,39 +79,37 @@ func modeOf(within, key *yaml.Node) string {
 
 // prohibition is a key that prohibits a usage, as this format has it.
 func prohibition(within, key *yaml.Node, usage policy.Usage) (near, advice string) {
-	if value := valueOf(within, key); value != nil && value.Line == key.Line {
-		switch {
-		case value.Kind == yaml.ScalarNode && isPath(value.Value):
-			near = fmt.Sprintf("%s: %s", usage, asWritten(value.Value))
-		case value.Kind == yaml.SequenceNode:
-			near = shortList(usage.String(), value)
-		}
-	}
-	if near != "" {
-		near = unless(within, "disallow", "disallow: {"+near+"}")
-	}
-	return near, fmt.Sprintf(`write "%s:" with its paths under disallow`, usage)
+	return statement(within, key, "disallow", usage), fmt.Sprintf(`write "%s:" with its paths under disallow`, usage)
 }
 
 // exception is a key that takes paths out of a rule, as this format has it: the longer path
 // under the opposite key.
 func exception(within, key *yaml.Node) (near, advice string) {
 	opposite, stated := "disallow", "allow"
-	if unless(within, "disallow", "-") == "" {
+	if child(within, "disallow") != nil {
 		opposite, stated = stated, opposite
 	}
-	if value := valueOf(within, key); value != nil && value.Line == key.Line {
-		switch {
-		case value.Kind == yaml.ScalarNode && isPath(value.Value):
-			near = fmt.Sprintf("crawl: %s", asWritten(value.Value))
-		case value.Kind == yaml.SequenceNode:
-			near = shortList("crawl", value)
-		}
+	return statement(within, key, opposite, policy.Crawl),
+		fmt.Sprintf("an exception to %s is written under %s, in the same rule; the longer path overrides the shorter one", stated, opposite)
+}
+
+// statement is allow or disallow with the paths of a key on one line, if they fit there.
+func statement(within, key *yaml.Node, verb string, usage policy.Usage) string {
+	value := valueOf(within, key)
+	if value == nil || value.Line != key.Line {
+		return ""
 	}
-	if near != "" {
-		near = unless(within, opposite, opposite+": {"+near+"}")
+	near := ""
+	switch {
+	case value.Kind == yaml.ScalarNode && isPath(value.Value):
+		near = fmt.Sprintf("%s: %s", usage, asWritten(value.Value))
+	case value.Kind == yaml.SequenceNode:
+		near = shortList(usage.String(), value)
 	}
-	return near, fmt.Sprintf("an exception to %s is written under %s, in the same rule; the longer path overrides the shorter one", stated, opposite)
+	if near == "" {
+		return ""
+	}
+	return unless(within, verb, verb+": {"+near+"}")
 }
 
 // valueOf is the value of a key in a map.

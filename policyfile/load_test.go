@@ -131,11 +131,11 @@ func TestEveryCodeIsShownAndExplained(t *testing.T) {
 		}
 	}
 	for _, c := range allCodes() {
-		if !shown[c.Code] {
-			t.Errorf("no file under testdata/bad shows %s", c.Code)
+		if !shown[c.Name] {
+			t.Errorf("no file under testdata/bad shows %s", c.Name)
 		}
-		if !explained[c.Code] {
-			t.Errorf("docs/lint.md does not explain %s", c.Code)
+		if !explained[c.Name] {
+			t.Errorf("docs/lint.md does not explain %s", c.Name)
 		}
 	}
 	for code := range explained {
@@ -303,7 +303,7 @@ func TestCaretInLongLines(t *testing.T) {
 func TestNearest(t *testing.T) {
 	names := []string{"crawl", "index", "follow", "for", "hosts"}
 	for word, want := range map[string]string{"crawll": "crawl", "Index": "index", "idnex": "index", "fr": "", "foor": "for", "host": "hosts", "wholly different": "", "": ""} {
-		if got := nearest(word, names); got != want {
+		if got := Nearest(word, names); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}

@@ -38,13 +38,7 @@ var productWords = map[string][]string{
 	"facebook": {"facebookexternalhit", "meta-externalagent"}, "metaai": {"meta-externalagent"}, "llama": {"meta-externalagent"},
 }
 
-func wordSet(words string) map[string]bool {
-	set := map[string]bool{}
-	for word := range strings.FieldsSeq(words) {
-		set[word] = true
-	}
-	return set
-}
+func wordSet(words string) map[string]bool { return setOf(strings.Fields(words)) }
 
 // squash is a name without case, spaces, hyphens and underscores.
 func squash(s string) string {
@@ -95,10 +89,10 @@ func (k *nameIndex) operator(name string) bool {
 // empty for what may be a crawler's name.
 func (k *nameIndex) group(name string) (audience, what string) {
 	word := squash(name)
-	if elseWords[word] || nearest(name, []string{"everyone-else"}) != "" {
+	if elseWords[word] || Nearest(name, []string{"everyone-else"}) != "" {
 		return "everyone-else", "the crawlers that no rule names are called everyone-else"
 	}
-	if everyoneWords[word] || nearest(name, []string{"everyone"}) != "" {
+	if everyoneWords[word] || Nearest(name, []string{"everyone"}) != "" {
 		return "everyone", "all crawlers together are called everyone"
 	}
 	if kind, ok := groupWords[word]; ok {

@@ -45,7 +45,7 @@ func (p *parser) unknownKey(key, within *yaml.Node, what string, known []string)
 		p.report(posOf(key), "wrong-kind", "", "the name before a colon must be plain text, not %s", kindOf(key))
 		return
 	}
-	if glue := joinedKey.FindStringSubmatch(key.Value); glue != nil && p.isKey(glue[1]) {
+	if glue := joinedKey.FindStringSubmatch(key.Value); glue != nil && p.keys[glue[1]] {
 		p.report(posOf(key), "missing-space", glue[1]+": "+glue[2], "a space is missing after the colon")
 		return
 	}
@@ -102,7 +102,7 @@ func (p *parser) isMap(n *yaml.Node, what string) bool {
 	if p.skip[n] || p.isJoined(n) {
 		return false
 	}
-	if word, rest, ok := strings.Cut(n.Value, " "); ok && n.Kind == yaml.ScalarNode && p.isKey(word) {
+	if word, rest, ok := strings.Cut(n.Value, " "); ok && n.Kind == yaml.ScalarNode && p.keys[word] {
 		p.report(posOf(n), "wrong-kind", p.pair(n, word+": "+strings.TrimSpace(rest)), "a colon is missing after %s", quote(word))
 		return false
 	}
@@ -116,7 +116,7 @@ func (p *parser) isJoined(n *yaml.Node) bool {
 		return false
 	}
 	g := joinedKey.FindStringSubmatch(n.Value)
-	if g == nil || !p.isKey(g[1]) {
+	if g == nil || !p.keys[g[1]] {
 		return false
 	}
 	value, _, _ := strings.Cut(g[2], " ")
@@ -222,7 +222,7 @@ func (p *parser) choice(n *yaml.Node, what string, words ...string) (string, boo
 	}
 	near := sameMeaning(text, words)
 	if near == "" {
-		near = nearest(text, words)
+		near = Nearest(text, words)
 	}
 	p.reportChoice(posOf(n), "bad-value", near, "invalid "+what+" "+quote(text), words)
 	return "", false

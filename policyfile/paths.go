@@ -150,7 +150,7 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 	case !setsToo:
 		p.report(posOf(n), "bad-path", nearPath(text), `invalid path %s: a path must start with "/" or "*"`, quote(text))
 	default:
-		near := nearest(strings.TrimPrefix(text, "the-acap:resource-set:"), names)
+		near := Nearest(strings.TrimPrefix(text, "the-acap:resource-set:"), names)
 		if near != "" {
 			near = p.sets[near].name
 		} else {

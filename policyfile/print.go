@@ -190,3 +190,11 @@ func texts[T fmt.Stringer](values []T) []string {
 	}
 	return all
 }
+
+func plainTexts[S ~string](values []S) []string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = string(v)
+	}
+	return all
+}

@@ -111,34 +111,12 @@ func quote(s string) string {
 	return `"` + string(short) + `"`
 }
 
-// splitLines splits where YAML 1.1 breaks lines, which is how the parser counts
-// them.
+// lineBreaks are all that break lines in YAML 1.1, which is how the parser counts them.
+var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
 func splitLines(s string) []string {
-	var lines []string
-	start := 0
-	for i := 0; i < len(s); i++ {
-		width := 0
-		switch {
-		case s[i] == '\n':
-			width = 1
-		case s[i] == '\r':
-			width = 1
-			if i+1 < len(s) && s[i+1] == '\n' {
-				width = 2
-			}
-		case s[i] == 0xc2 && i+1 < len(s) && s[i+1] == 0x85:
-			width = 2
-		case s[i] == 0xe2 && i+2 < len(s) && s[i+1] == 0x80 && (s[i+2] == 0xa8 || s[i+2] == 0xa9):
-			width = 3
-		}
-		if width > 0 {
-			lines = append(lines, s[start:i])
-			start = i + width
-			i = start - 1
-		}
+	if s == "" {
+		return nil
 	}
-	if start < len(s) {
-		lines = append(lines, s[start:])
-	}
-	return lines
+	return strings.Split(strings.TrimSuffix(lineBreaks.Replace(s), "\n"), "\n")
 }

@@ -33,7 +33,8 @@ var ruleFields = fields[*ruleReader]{
 	key("for", `who the rule is for: everyone, everyone-else, the name of a crawler, category:KIND, operator:NAME or purpose:NAME, or a list of them`,
 		oneOrMore(audienceShape), readFor, func(w *printer, r *ruleReader) { w.names("for", texts(r.rule.For)) }).must(),
 	key("hosts", "the hosts that the rule is for, such as www.example.com or *.example.com; without it the rule is for all",
-		oneOrMore(textShape("a host name", `^[^/@]+$`)), readHosts, printHosts),
+		oneOrMore(textShape("a host name", `^[^/@]+$`)), readHosts,
+		func(w *printer, r *ruleReader) { w.texts("hosts", plainTexts(r.rule.Hosts)) }),
 	key("identity", "how sure the server must be about who is asking before the rule applies; robots.txt ignores it",
 		choiceShape("claimed", "not-impostor", "verified"), readIdentity, printIdentity),
 	key("usage-purposes", "the rule applies only to crawlers that name one of these purposes (ACAP 1.0)",
@@ -118,14 +119,6 @@ func readHosts(p *parser, n *yaml.Node, r *ruleReader) {
 	})
 }
 
-func printHosts(w *printer, r *ruleReader) {
-	hosts := make([]string, len(r.rule.Hosts))
-	for i, h := range r.rule.Hosts {
-		hosts[i] = string(h)
-	}
-	w.texts("hosts", hosts)
-}
-
 func readIdentity(p *parser, n *yaml.Node, r *ruleReader) {
 	r.parts++
 	if word, ok := p.choice(n, "identity", "claimed", "not-impostor", "verified"); ok {
@@ -142,7 +135,7 @@ func printIdentity(w *printer, r *ruleReader) {
 func readPurposes(p *parser, n *yaml.Node, r *ruleReader) {
 	r.parts++
 	p.texts(n, "usage-purposes", func(n *yaml.Node, text string) {
-		if !isPurpose(text) && !isPurposeAddress(text) {
+		if !purposeWord.MatchString(text) && !purposeAddress.MatchString(text) {
 			p.report(posOf(n), "bad-value", "", "invalid purpose %s: a purpose is a word of letters, digits, hyphens and underscores, or an address, and \"*\" in it stands for any characters", quote(text))
 			return
 		}
@@ -235,16 +228,12 @@ func (p *parser) guards(n *yaml.Node) (guards []string) {
 	return guards
 }
 
+// What is the name of a purpose, with "*" and "$" as ACAP 1.0 section 2.8 has them, and
+// what is an address of one.
 var (
 	purposeWord    = regexp.MustCompile(`^[A-Za-z0-9_*-]+\$?$`)
 	purposeAddress = regexp.MustCompile(`^[A-Za-z*][A-Za-z0-9+.*-]*://[^ #"']+$|^/[^ #"']*$`)
 )
-
-// isPurpose reports whether a text is the name of a purpose, with "*" and "$" as
-// ACAP 1.0 section 2.8 has them.
-func isPurpose(text string) bool { return purposeWord.MatchString(text) }
-
-func isPurposeAddress(text string) bool { return purposeAddress.MatchString(text) }
 
 func readReference(p *parser, n *yaml.Node, r *ruleReader) {
 	text, ok := p.text(n, "permissions-reference")

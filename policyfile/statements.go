@@ -179,7 +179,7 @@ func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePar
 	}
 	l := p.usages[strings.ToLower(key.Value)]
 	if l == nil {
-		if g := joinedKey.FindStringSubmatch(key.Value); g != nil && p.isKey(g[1]) {
+		if g := joinedKey.FindStringSubmatch(key.Value); g != nil && p.keys[g[1]] {
 			p.unknownKey(key, key, "", nil)
 			return nil, "", false
 		}

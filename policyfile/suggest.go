@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// nearest returns the name that a word is most likely a misspelling of, or "".
+// Nearest returns the name that a word is most likely a misspelling of, or "".
 // Case does not count. Short words must be nearer than long ones.
-func nearest(word string, names []string) string {
+func Nearest(word string, names []string) string {
 	best, distance := "", tolerance(len(word))+1
 	folded := strings.ToLower(word)
 	for _, name := range names {
@@ -19,9 +19,6 @@ func nearest(word string, names []string) string {
 	}
 	return best
 }
-
-// Nearest returns the name that a word is most likely a misspelling of, or "".
-func Nearest(word string, names []string) string { return nearest(word, names) }
 
 // tolerance is how many slips a word of n bytes may have.
 func tolerance(n int) int {

@@ -20,7 +20,7 @@ func (p *parser) syntax(data string, err error) {
 	line := p.errorLine(data, err)
 	explained := false
 	for i, text := range p.lines {
-		if s, ok := p.suspect(text); ok {
+		if s := p.suspect(text); s != nil {
 			p.report(policy.Pos{Line: i + 1, Column: s.column}, s.code, s.didYouMean, "%s", s.message)
 			explained = explained || i+1 <= line
 		}
@@ -29,7 +29,7 @@ func (p *parser) syntax(data string, err error) {
 		return
 	}
 	if opened, column := p.openQuote(line); opened > 0 {
-		p.report(policy.Pos{Line: opened, Column: column}, "yaml-syntax", "", "this quotation mark is not closed; put another one at the end of the value")
+		p.report(policy.Pos{Line: opened, Column: column}, "yaml-syntax", "", unclosed)
 		return
 	}
 	column := 1
@@ -37,7 +37,7 @@ func (p *parser) syntax(data string, err error) {
 		text := p.lines[line-1]
 		column = utf8.RuneCountInString(text) - utf8.RuneCountInString(strings.TrimLeft(text, " \t")) + 1
 	}
-	code, message := explain(err)
+	message := explain(err)
 	if message == misaligned && line >= 1 && line <= len(p.lines) {
 		text := p.lines[line-1]
 		if after := afterQuote(text); after > 0 {
@@ -46,7 +46,7 @@ func (p *parser) syntax(data string, err error) {
 			message = "this entry does not line up with the entries above it; give all hyphens of one list the same number of spaces before them"
 		}
 	}
-	p.report(policy.Pos{Line: line, Column: column}, code, "", "%s", message)
+	p.report(policy.Pos{Line: line, Column: column}, "yaml-syntax", "", "%s", message)
 }
 
 // openQuote finds the first value up to a line that opens a quotation mark without
@@ -112,8 +112,6 @@ func (o *byteReader) Read(b []byte) (int, error) {
 	return 1, nil
 }
 
-const misaligned = "this line does not fit the lines above it; give keys that belong together the same number of spaces"
-
 var quoted = regexp.MustCompile(`^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*') *[^ #]`)
 
 // afterQuote is the column of the text after a quoted value, or 0.
@@ -129,27 +127,35 @@ func afterQuote(line string) int {
 	return utf8.RuneCountInString(m[1] + m[2] + m[3] + end)
 }
 
+// explanations are what the library's messages mean, the first that fits.
+var explanations = []struct{ part, message string }{
+	{"unexpected end of stream", unclosed},
+	{"unexpected document indicator", unclosed},
+	{"',' or ']'", `a list in brackets needs commas between its values and "]" at the end`},
+	{"',' or '}'", `keys in braces need commas between them and "}" at the end`},
+	{"mapping values are not allowed", "this line is indented further than the line above it that it belongs with; give keys that belong together the same number of spaces"},
+	{"could not find expected ':'", `this line is neither "key: value" nor "- value"; write a colon and a space after the key`},
+	{"did not find expected key", misaligned},
+	{"'-' indicator", misaligned},
+	{"block end", misaligned},
+	{"block sequence entries", misaligned},
+	{"exceeded max depth", "too many lists within lists"},
+}
+
+const (
+	unclosed   = "this quotation mark is not closed; put another one at the end of the value"
+	misaligned = "this line does not fit the lines above it; give keys that belong together the same number of spaces"
+)
+
 // explain says in plain words what the library means.
-func explain(err error) (code, message string) {
+func explain(err error) string {
 	text := lineOf.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "")
-	contains := func(s string) bool { return strings.Contains(text, s) }
-	switch {
-	case contains("unexpected end of stream"), contains("unexpected document indicator"):
-		return "yaml-syntax", "this quotation mark is not closed; put another one at the end of the value"
-	case contains("',' or ']'"):
-		return "yaml-syntax", `a list in brackets needs commas between its values and "]" at the end`
-	case contains("',' or '}'"):
-		return "yaml-syntax", `keys in braces need commas between them and "}" at the end`
-	case contains("mapping values are not allowed"):
-		return "yaml-syntax", "this line is indented further than the line above it that it belongs with; give keys that belong together the same number of spaces"
-	case contains("could not find expected ':'"):
-		return "yaml-syntax", `this line is neither "key: value" nor "- value"; write a colon and a space after the key`
-	case contains("did not find expected key"), contains("'-' indicator"), contains("block end"), contains("block sequence entries"):
-		return "yaml-syntax", misaligned
-	case contains("exceeded max depth"):
-		return "yaml-syntax", "too many lists within lists"
+	for _, e := range explanations {
+		if strings.Contains(text, e.part) {
+			return e.message
+		}
 	}
-	return "yaml-syntax", "invalid YAML: " + text
+	return "invalid YAML: " + text
 }
 
 // suspicion is a mistake that one line by itself shows.
@@ -169,66 +175,57 @@ var (
 )
 
 // suspect looks for a mistake that breaks YAML whatever surrounds the line.
-func (p *parser) suspect(line string) (suspicion, bool) {
+func (p *parser) suspect(line string) *suspicion {
 	if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
 		if strings.TrimSpace(line) == "" {
-			return suspicion{}, false
+			return nil
 		}
-		return suspicion{
-			column: strings.IndexByte(indent, '\t') + 1, code: "yaml-tab",
-			message: "this line starts with a tab; YAML is indented with spaces only, so replace each tab with two spaces",
-		}, true
+		return &suspicion{strings.IndexByte(indent, '\t') + 1, "yaml-tab",
+			"this line starts with a tab; YAML is indented with spaces only, so replace each tab with two spaces", ""}
 	}
 	if g := forWithoutColon.FindStringSubmatch(line); g != nil {
-		return suspicion{column: len(g[1]) + 1, code: "yaml-syntax", message: `a colon is missing after "for"`, didYouMean: "for: " + uncomment(g[2])}, true
+		return &suspicion{len(g[1]) + 1, "yaml-syntax", `a colon is missing after "for"`, "for: " + uncomment(g[2])}
 	}
 	m := entryStart.FindStringSubmatch(line)
 	if m == nil {
-		return suspicion{}, false
+		return nil
 	}
-	before, value := m[1]+m[2]+m[3], m[4]
+	before, key, value := m[1]+m[2]+m[3], m[3], m[4]
 	column := utf8.RuneCountInString(before) + 1
 	if value == "" || value[0] == '#' || value[0] == '"' || value[0] == '\'' {
-		return suspicion{}, false
+		return nil
 	}
-	if g := joinedKey.FindStringSubmatch(value); g != nil && m[3] == "" && p.isKey(g[1]) {
-		return suspicion{
-			column: column + len(g[1]), code: "missing-space", didYouMean: g[1] + ": " + g[2],
-			message: "a space is missing after the colon",
-		}, true
+	if g := joinedKey.FindStringSubmatch(value); g != nil && key == "" && p.keys[g[1]] {
+		return &suspicion{column + len(g[1]), "missing-space", "a space is missing after the colon", g[1] + ": " + g[2]}
 	}
-	if g := hyphened.FindStringSubmatch(value); g != nil && m[3] == "" && p.isKey(g[1]) {
-		return suspicion{
-			column: column, code: "missing-space", didYouMean: "- " + value[1:],
-			message: "a space is missing after the hyphen",
-		}, true
+	if g := hyphened.FindStringSubmatch(value); g != nil && key == "" && p.keys[g[1]] {
+		return &suspicion{column, "missing-space", "a space is missing after the hyphen", "- " + value[1:]}
 	}
 	if value[0] == '[' || value[0] == '{' {
 		f := inFlow.FindStringSubmatchIndex(value)
 		if f == nil {
-			return suspicion{}, false
+			return nil
 		}
-		column += utf8.RuneCountInString(value[:f[2]])
-		return needsQuotes(column, strings.TrimSpace(value[f[2]:f[3]])), true
+		return needsQuotes(column+utf8.RuneCountInString(value[:f[2]]), strings.TrimSpace(value[f[2]:f[3]]))
 	}
-	if strings.IndexByte("*&!%@`|>]},", value[0]) >= 0 && !isBlockHeader(value) {
-		return needsQuotes(column, uncomment(value)), true
+	bare := uncomment(value)
+	if strings.IndexByte(indicators, value[0]) >= 0 && !blockHeader.MatchString(value) {
+		return needsQuotes(column, bare)
 	}
-	if inner := entryStart.FindStringSubmatch(value); m[3] != "" && inner[3] != "" && p.isKey(strings.TrimRight(inner[3], ": ")) {
-		return suspicion{
-			column: column, code: "yaml-syntax",
-			message: `there are two keys on one line; put "` + quoteless(uncomment(value)) + `" on the next line, indented by two more spaces`,
-		}, true
+	if inner := entryStart.FindStringSubmatch(value); key != "" && inner[3] != "" && p.keys[strings.TrimRight(inner[3], ": ")] {
+		return &suspicion{column, "yaml-syntax",
+			`there are two keys on one line; put "` + quoteless(bare) + `" on the next line, indented by two more spaces`, ""}
 	}
-	if bare := uncomment(value); before != m[1] && (strings.Contains(bare, ": ") || strings.HasSuffix(bare, ":")) {
-		return needsQuotes(column, bare), m[3] != ""
+	if key != "" && (strings.Contains(bare, ": ") || strings.HasSuffix(bare, ":")) {
+		return needsQuotes(column, bare)
 	}
-	return suspicion{}, false
+	return nil
 }
 
-var blockHeader = regexp.MustCompile(`^[|>][-+0-9]{0,2}\s*(#.*)?$`)
+// indicators are what has a meaning in YAML at the start of a value.
+const indicators = "*&!%@`|>]},"
 
-func isBlockHeader(s string) bool { return blockHeader.MatchString(s) }
+var blockHeader = regexp.MustCompile(`^[|>][-+0-9]{0,2}\s*(#.*)?$`)
 
 // uncomment cuts a comment and spaces off a value.
 func uncomment(s string) string {
@@ -238,16 +235,13 @@ func uncomment(s string) string {
 	return strings.TrimSpace(s)
 }
 
-func needsQuotes(column int, value string) suspicion {
+func needsQuotes(column int, value string) *suspicion {
 	why := `contains ": ", which separates a key from a value in YAML`
 	if strings.HasSuffix(value, ":") {
 		why = `ends with ":", which makes it a key in YAML`
 	}
-	if strings.IndexByte("*&!%@`|>]},", value[0]) >= 0 {
+	if strings.IndexByte(indicators, value[0]) >= 0 {
 		why = `starts with "` + value[:1] + `", which is special in YAML`
 	}
-	return suspicion{
-		column: column, code: "needs-quotes",
-		message: "this value " + why + "; put quotes around it: " + quote(strings.ReplaceAll(value, `"`, "%22")),
-	}
+	return &suspicion{column, "needs-quotes", "this value " + why + "; put quotes around it: " + quote(strings.ReplaceAll(value, `"`, "%22")), ""}
 }

@@ -268,16 +268,9 @@ func (p *parser) unknownUsage(n *yaml.Node, text string, localToo bool, whole fu
 		return
 	}
 	if near == "" {
-		near = nearest(text, candidates)
+		near = Nearest(text, candidates)
 	}
 	p.reportChoice(posOf(n), "unknown-usage", whole(near), "unknown usage "+quote(text), append(known, "a name under usages"))
 }
 
-func usageNames() []string {
-	usages := policy.Usages()
-	names := make([]string, len(usages))
-	for i, u := range usages {
-		names[i] = u.String()
-	}
-	return names
-}
+func usageNames() []string { return texts(policy.Usages()) }

@@ -34,11 +34,3 @@ var codes = []Code{
 	{"closed-on-host", policy.Hint, "A permission that opens nothing on a host"},
 	{"limit-dropped", policy.Hint, "A permission without a wider one's limit"},
 }
-
-var severities = func() map[string]policy.Severity {
-	m := map[string]policy.Severity{}
-	for _, c := range codes {
-		m[c.Name] = c.Severity
-	}
-	return m
-}()

@@ -53,7 +53,8 @@ var checks = []check{
 	(*linter).stillClosed, (*linter).droppedQualifiers,
 }
 
-// Check runs every check. The problems are in no particular order.
+// Check runs every check. The problems are in no particular order, and without their
+// severity, which Codes has.
 func Check(in Input) []policy.Problem {
 	l := newLinter(in)
 	for _, c := range checks {
@@ -118,7 +119,7 @@ func (l *linter) report(code string, at policy.Pos, message string) {
 		return
 	}
 	l.reported[at] = true
-	l.problems = append(l.problems, policy.Problem{Severity: severities[code], Code: code, Pos: at, Message: message})
+	l.problems = append(l.problems, policy.Problem{Code: code, Pos: at, Message: message})
 }
 
 // spend reports whether the check may go on.
