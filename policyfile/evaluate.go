@@ -45,7 +45,7 @@ type evaluator struct {
 	now     time.Time
 	spent   int
 	hosts   map[policy.Usage]*pathpattern.Index[[]string] // that rules name, by the paths of the rules
-	classes map[string][]policy.Class                     // by host
+	classes map[string]classes                            // by host
 	members map[policy.Audience][]policy.CrawlerID
 	asked   map[memberKey][]member
 }
@@ -66,7 +66,7 @@ func newEvaluator(p *policy.Policy, now time.Time) *evaluator {
 	return &evaluator{
 		policy: p, now: now,
 		hosts:   map[policy.Usage]*pathpattern.Index[[]string]{},
-		classes: map[string][]policy.Class{},
+		classes: map[string]classes{},
 		members: map[policy.Audience][]policy.CrawlerID{},
 		asked:   map[memberKey][]member{},
 	}
@@ -156,8 +156,8 @@ func (x *evaluator) hostIndex(u policy.Usage) *pathpattern.Index[[]string] {
 	if ok {
 		return index
 	}
-	named := map[pathpattern.Pattern]map[string]bool{}
-	var order []pathpattern.Pattern
+	var entries []pathpattern.Entry[[]string]
+	at := map[pathpattern.Pattern]int{}
 	rules := x.policy.Spec().Rules
 	for i := range rules {
 		r := &rules[i]
@@ -166,25 +166,22 @@ func (x *evaluator) hostIndex(u policy.Usage) *pathpattern.Index[[]string] {
 			if s.Usage != u || len(r.Hosts) == 0 {
 				continue
 			}
-			if named[s.Pattern] == nil {
-				named[s.Pattern] = map[string]bool{}
-				order = append(order, s.Pattern)
+			k, ok := at[s.Pattern]
+			if !ok {
+				k = len(entries)
+				at[s.Pattern] = k
+				entries = append(entries, pathpattern.Entry[[]string]{Pattern: s.Pattern})
 			}
 			for _, h := range r.Hosts {
-				named[s.Pattern][exampleHost(h)] = true
+				entries[k].Value = append(entries[k].Value, exampleHost(h))
 			}
 		}
 	}
-	if len(order) > 0 {
-		var entries []pathpattern.Entry[[]string]
-		for _, pattern := range order {
-			var hosts []string
-			for h := range named[pattern] {
-				hosts = append(hosts, h)
-			}
-			slices.Sort(hosts)
-			entries = append(entries, pathpattern.Entry[[]string]{Pattern: pattern, Value: hosts})
-		}
+	for i, e := range entries {
+		slices.Sort(e.Value)
+		entries[i].Value = slices.Compact(e.Value)
+	}
+	if len(entries) > 0 {
 		index = pathpattern.NewIndex(entries, func(a, b []string) []string { return slices.Concat(a, b) })
 	}
 	x.hosts[u] = index
@@ -199,8 +196,8 @@ func exampleHost(h policy.Host) string {
 	return string(h)
 }
 
-// ask lists whom to ask about: every member of an audience, the unknown one
-// included, but one for all to whom the same rules apply on a host.
+// ask lists which crawlers to ask about: every member of an audience, the unknown one
+// included, but one for all to which the same rules apply on a host.
 func (x *evaluator) ask(a policy.Audience, host string) []member {
 	if a.Kind == policy.ForToken {
 		id := x.policy.Crawler(a.Name)
@@ -210,46 +207,46 @@ func (x *evaluator) ask(a policy.Audience, host string) []member {
 	if members, ok := x.asked[key]; ok {
 		return members
 	}
-	var members []member
-	wanted := x.membersOf(key.agent)
+	var purposes []string
+	if a.Kind == policy.ForPurpose {
+		purposes = []string{key.agent.Name}
+	}
 	classes, ok := x.classes[host]
 	if !ok {
-		classes = x.policy.Classes(host)
+		classes = classesOf(x.policy, host)
 		x.classes[host] = classes
 	}
-	left := map[policy.CrawlerID]bool{}
-	for _, id := range wanted {
-		left[id] = true
+	alike := make([][]policy.CrawlerID, classes.count)
+	for _, id := range x.membersOf(key.agent) {
+		class := classes.of[id]
+		alike[class] = append(alike[class], id)
 	}
-	add := func(alike []policy.CrawlerID) {
-		if len(alike) == 0 {
-			return
-		}
-		m := member{id: alike[0], alike: alike}
-		if a.Kind == policy.ForPurpose {
-			m.purposes = []string{key.agent.Name}
-		}
-		members = append(members, m)
-	}
-	for _, c := range classes[1:] {
-		var alike []policy.CrawlerID
-		for _, id := range c.Crawlers {
-			if left[id] {
-				delete(left, id)
-				alike = append(alike, id)
-			}
-		}
-		add(alike)
-	}
-	var rest []policy.CrawlerID
-	for _, id := range wanted {
-		if left[id] {
-			rest = append(rest, id)
+	var members []member
+	for _, ids := range append(alike[1:], alike[0]) {
+		if len(ids) > 0 {
+			members = append(members, member{id: ids[0], alike: ids, purposes: purposes})
 		}
 	}
-	add(rest)
 	x.asked[key] = members
 	return members
+}
+
+// classes are the classes of crawlers on a host; crawlers that are in no other are in
+// the first one.
+type classes struct {
+	count int
+	of    map[policy.CrawlerID]int
+}
+
+func classesOf(p *policy.Policy, host string) classes {
+	all := p.Classes(host)
+	of := map[policy.CrawlerID]int{}
+	for i := range all {
+		for _, id := range all[i].Crawlers {
+			of[id] = i
+		}
+	}
+	return classes{len(all), of}
 }
 
 // membersOf lists the crawlers of an audience, with the unknown one where it can be
@@ -299,31 +296,26 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 	if f.anyHost && f.host != "" {
 		where = " on " + strings.Replace(f.host, "a-name-that-no-rule-has.", "*.", 1)
 	}
-	may, why := "may not", "as no rule disallows it"
+	may := "may not"
 	if !e.Allowed {
 		may = "may"
 	}
-	if s := f.decision.Statement; s != nil {
-		why = fmt.Sprintf("by line %d", s.Pos.Line)
+	why, more := "as no rule disallows it", "; write a rule that says so, or change the test"
+	switch s := f.decision.Statement; {
+	case s != nil:
+		why, more = fmt.Sprintf("by line %d", s.Pos.Line), "; change that line, or the test"
 		if f.decision.Expired {
 			why += ", whose time limit has passed"
 		}
-	} else if f.decision.Verdict == policy.Allowed {
-		why = "as robots.txt can always be fetched"
-	}
-	more := "; change that line, or the test"
-	if f.decision.Statement == nil {
-		more = "; write a rule that says so, or change the test"
-	}
-	if f.decision.Verdict == policy.Allowed && f.decision.Statement == nil {
-		more = "; change the test"
+	case f.decision.Verdict == policy.Allowed:
+		why, more = "as robots.txt can always be fetched", "; change the test"
 	}
 	if lines := f.otherLines(); len(lines) == 1 {
 		more += "; line " + lines[0] + " fails it too"
 	} else if len(lines) > 1 {
 		more += "; lines " + english.Some(lines, 4) + " fail it too"
 	}
-	return fmt.Sprintf("this test fails: it expects that %s, but %s %s %s %s%s, %s%s", quote(e.String()), who, may, e.Usage, readablePath(e.Path), where, why, more)
+	return fmt.Sprintf("this test fails: it expects that %s, but %s %s %s %s%s, %s%s", quote(e.String()), who, may, e.Usage, quoteless(e.Path), where, why, more)
 }
 
 // otherLines are further lines that decide against a test.
@@ -337,5 +329,3 @@ func (f *failure) otherLines() (lines []string) {
 	}
 	return lines
 }
-
-func readablePath(path string) string { return quoteless(path) }

@@ -56,11 +56,12 @@ func (f *File) Summary(now time.Time) []HostSummary {
 		}
 	}
 	asked := append(slices.Clone(hosts[:min(len(hosts), maxSummaryHosts)]), "")
+	x := newEvaluator(f.Policy, now)
 	var all []HostSummary
 	at := map[string]int{}
 	for _, host := range asked {
 		example := exampleHost(policy.Host(host))
-		s := HostSummary{Crawl: f.answers(example, policy.Crawl, now), Index: f.answers(example, policy.Index, now)}
+		s := HostSummary{Crawl: x.answers(example, policy.Crawl), Index: x.answers(example, policy.Index)}
 		key := fmt.Sprint(s)
 		i, ok := at[key]
 		if !ok {
@@ -85,33 +86,20 @@ func (f *File) Summary(now time.Time) []HostSummary {
 const plainPage = "/%01"
 
 // answers asks for every crawler whether it may use a page of a host.
-func (f *File) answers(host string, u policy.Usage, now time.Time) (s Answers) {
-	may := func(id policy.CrawlerID) bool {
-		q := policy.Query{Crawler: id, Identity: policy.Verified, Host: host, Path: plainPage, Usage: u, Now: now}
-		return f.Policy.Decide(q).Verdict != policy.Disallowed
-	}
+func (x *evaluator) answers(host string, u policy.Usage) (s Answers) {
 	total := map[string]int{}
 	names := map[bool]map[string][]string{true: {}, false: {}}
-	for _, class := range f.Policy.Classes(host)[1:] {
-		answer := may(class.Crawlers[0])
-		for _, id := range class.Crawlers {
-			c := f.Policy.CrawlerInfo(id)
-			names[answer][c.Kind] = append(names[answer][c.Kind], c.Token)
-		}
-	}
-	s.Unknown = may(0)
-	listed := map[string]bool{}
-	for _, byKind := range names {
-		for _, tokens := range byKind {
-			for _, t := range tokens {
-				listed[t] = true
+	for _, m := range x.ask(policy.Audience{Kind: policy.ForEveryone}, host) {
+		q := policy.Query{Crawler: m.id, Identity: policy.Verified, Host: host, Path: plainPage, Usage: u, Now: x.now}
+		may := x.policy.Decide(q).Verdict != policy.Disallowed
+		for _, id := range m.alike {
+			if id == 0 {
+				s.Unknown = may
+				continue
 			}
-		}
-	}
-	for _, c := range f.Policy.Crawlers {
-		total[c.Kind]++
-		if !listed[c.Token] { // treated like an unknown one
-			names[s.Unknown][c.Kind] = append(names[s.Unknown][c.Kind], c.Token)
+			c := x.policy.CrawlerInfo(id)
+			total[c.Kind]++
+			names[may][c.Kind] = append(names[may][c.Kind], c.Token)
 		}
 	}
 	s.May, s.MayNot = counts(names[true], total), counts(names[false], total)
