@@ -21,6 +21,15 @@ type Host string
 // Wildcard reports whether the host stands for the names below it.
 func (h Host) Wildcard() bool { return strings.HasPrefix(string(h), "*.") }
 
+// Example returns a name that the host stands for: for a wildcard, one that no rule is
+// likely to name.
+func (h Host) Example() string {
+	if h.Wildcard() {
+		return "a-name-that-no-rule-has" + string(h[1:])
+	}
+	return string(h)
+}
+
 var (
 	errHostEmpty  = errors.New("the host is empty")
 	errHostScheme = errors.New("a host is only a name, such as www.example.com, without https:// and without a path")

@@ -173,7 +173,7 @@ func (x *evaluator) hostIndex(u policy.Usage) *pathpattern.Index[[]string] {
 				entries = append(entries, pathpattern.Entry[[]string]{Pattern: s.Pattern})
 			}
 			for _, h := range r.Hosts {
-				entries[k].Value = append(entries[k].Value, exampleHost(h))
+				entries[k].Value = append(entries[k].Value, h.Example())
 			}
 		}
 	}
@@ -186,14 +186,6 @@ func (x *evaluator) hostIndex(u policy.Usage) *pathpattern.Index[[]string] {
 	}
 	x.hosts[u] = index
 	return index
-}
-
-// exampleHost is a host that a rule's host stands for.
-func exampleHost(h policy.Host) string {
-	if h.Wildcard() {
-		return "a-name-that-no-rule-has" + string(h[1:])
-	}
-	return string(h)
 }
 
 // ask lists which crawlers to ask about: every member of an audience, the unknown one
@@ -294,7 +286,7 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 	}
 	where := ""
 	if f.anyHost && f.host != "" {
-		where = " on " + strings.Replace(f.host, "a-name-that-no-rule-has.", "*.", 1)
+		where = " on " + strings.Replace(f.host, policy.Host("*.").Example(), "*.", 1)
 	}
 	may := "may not"
 	if !e.Allowed {

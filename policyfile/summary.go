@@ -60,7 +60,7 @@ func (f *File) Summary(now time.Time) []HostSummary {
 	var all []HostSummary
 	at := map[string]int{}
 	for _, host := range asked {
-		example := exampleHost(policy.Host(host))
+		example := policy.Host(host).Example()
 		s := HostSummary{Crawl: x.answers(example, policy.Crawl), Index: x.answers(example, policy.Index)}
 		key := fmt.Sprint(s)
 		i, ok := at[key]

@@ -11,6 +11,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
@@ -21,7 +22,15 @@ const (
 	codeHeaderTooLarge = "header-too-large"
 	codeManyElements   = "many-elements"
 	codeNotInHeaders   = "not-in-headers"
+
+	codeRegisterStricter = "register-stricter"
+	codeRegisterCrossed  = "register-crossed"
+	codeRegistersDiffer  = "registers-differ"
 )
+
+func problem(severity policy.Severity, code string, at policy.Pos, format string, args ...any) policy.Problem {
+	return policy.Problem{Severity: severity, Code: code, Pos: at, Message: fmt.Sprintf(format, args...)}
+}
 
 // maxElements is how many meta elements a page gets before the author hears of it.
 const maxElements = 20
@@ -38,11 +47,7 @@ func (s *Site) check() []policy.Problem {
 	problems := append(slices.Clip(s.Policy.Problems()), robotsserve.Check(s.Policy, robotsserve.Options{})...)
 	samples, left := s.samples(), maxSamples
 	for _, h := range robotsserve.Hosts(s.Policy) {
-		host := string(h)
-		if h.Wildcard() {
-			host = "any" + host[1:]
-		}
-		for _, p := range s.checkHeaders(host, samples, &left) {
+		for _, p := range s.checkHeaders(h.Example(), samples, &left) {
 			if !slices.Contains(problems, p) {
 				problems = append(problems, p)
 			}
@@ -101,6 +106,9 @@ func (s *Site) samples() (all []sample) {
 	return all
 }
 
+const fewerNames = `name fewer crawlers, write it in a rule with "for: everyone", or ` + tailored
+const tailored = `write "headers tailored" in the Caddyfile, which sends each crawler only its own`
+
 // checkHeaders builds the headers for the samples, as many as left says.
 func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems []policy.Problem) {
 	now := time.Now()
@@ -113,30 +121,24 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		_, ps := robotstag.Build(members, robotstag.Usage{}, now)
 		many := len(members) > maxElements
 		if many {
-			problems = append(problems, policy.Problem{
-				Severity: policy.Warning, Code: codeManyElements, Pos: sm.pos,
-				Message: fmt.Sprintf("this puts %d meta elements into every page like %s, and as much into its headers, one for each crawler; "+
-					`write it in a rule with "for: everyone" if it may hold for all, name only the crawlers that matter, `+
-					`or write "headers tailored" in the Caddyfile, which sends each crawler only its own`, len(members), sm.path),
-			})
+			problems = append(problems, problem(policy.Warning, codeManyElements, sm.pos,
+				"this puts %d meta elements into every page like %s, and as much into its headers, one for each crawler; "+
+					`write it in a rule with "for: everyone" if it may hold for all, name only the crawlers that matter, or %s`,
+				len(members), sm.path, tailored))
 		}
 		problems = append(problems, unnamed(ps, sm.pos)...)
 		for _, p := range ps {
 			switch {
 			case p.Kind == robotstag.Long && !many:
-				problems = append(problems, policy.Problem{
-					Code: codeHeaderLong, Pos: sm.pos,
-					Message: fmt.Sprintf("the %s header for %s is longer than %d bytes; readers need not look at more than %d, "+
-						"and what the site's own server adds must fit as well; name fewer crawlers, write it in a rule with \"for: everyone\", or write \"headers tailored\" in the Caddyfile, which sends each crawler only its own",
-						p.Field, sm.path, robotstag.WarnLength, robotstag.Limit),
-				})
+				problems = append(problems, problem(policy.Hint, codeHeaderLong, sm.pos,
+					"the %s header for %s is longer than %d bytes; readers need not look at more than %d, "+
+						"and what the site's own server adds must fit as well; %s",
+					p.Field, sm.path, robotstag.WarnLength, robotstag.Limit, fewerNames))
 			case p.Kind == robotstag.TooLong:
-				problems = append(problems, policy.Problem{
-					Severity: policy.Error, Code: codeHeaderTooLarge, Pos: sm.pos,
-					Message: fmt.Sprintf("the %s header for %s is longer than the %d bytes that readers must look at, "+
-						"and what does not fit would be said to everyone; name fewer crawlers, write it in a rule with \"for: everyone\", or write \"headers tailored\" in the Caddyfile, which sends each crawler only its own",
-						p.Field, sm.path, robotstag.Limit),
-				})
+				problems = append(problems, problem(policy.Error, codeHeaderTooLarge, sm.pos,
+					"the %s header for %s is longer than the %d bytes that readers must look at, "+
+						"and what does not fit would be said to everyone; %s",
+					p.Field, sm.path, robotstag.Limit, fewerNames))
 			}
 		}
 	}
@@ -163,7 +165,7 @@ func unnamed(ps []robotstag.Problem, pos policy.Pos) (problems []policy.Problem)
 			names = append(names[:maxUnnamed], fmt.Sprintf("and %d more", n))
 		}
 		if names != nil {
-			problems = append(problems, policy.Problem{Severity: policy.Hint, Code: codeNotInHeaders, Pos: pos, Message: fmt.Sprintf(c.message, strings.Join(names, ", "))})
+			problems = append(problems, problem(policy.Hint, codeNotInHeaders, pos, c.message, strings.Join(names, ", ")))
 		}
 	}
 	return problems
@@ -176,4 +178,100 @@ func samplePath(pattern string) string {
 		path = "/" + path
 	}
 	return path
+}
+
+// publicRegisters names the registers that speak to everyone and are on.
+func publicRegisters(p *policy.Publish) string {
+	var names []string
+	if p.TDMRep != policy.Off {
+		names = append(names, "tdmrep")
+	}
+	if p.RSL != "" {
+		names = append(names, "rsl")
+	}
+	if p.UsageTokens != (policy.UsageTokens{}) {
+		names = append(names, "usage-tokens")
+	}
+	return strings.Join(names, ", ")
+}
+
+// maxRegisterHosts bounds the hosts for which registers are checked.
+const maxRegisterHosts = 50
+
+// checkRights says once where registers are stricter than the policy, and where two
+// would say different things.
+func (s *Site) checkRights() (problems []policy.Problem) {
+	publish := &s.File.Spec.Publish
+	on := publicRegisters(publish)
+	seen := map[string]bool{}
+	report := func(p policy.Problem) {
+		if !seen[p.Code] {
+			seen[p.Code] = true
+			problems = append(problems, p)
+		}
+	}
+	for i, h := range robotsserve.Hosts(s.Policy) {
+		if on == "" && publish.ContentSignalUse == "" || i == maxRegisterHosts {
+			break
+		}
+		view := rights.NewView(s.Policy, h.Example())
+		if on != "" {
+			s.checkView(view, on, report)
+		}
+		s.checkUse(view, publish.ContentSignalUse, report)
+	}
+	return problems
+}
+
+func (s *Site) checkView(view *rights.View, on string, report func(policy.Problem)) {
+	if all := view.Exceptions(); len(all) > 0 {
+		d, more := all[0], ""
+		if len(all) > 1 {
+			more = fmt.Sprintf(" (and %d more like this)", len(all)-1)
+		}
+		report(problem(policy.Hint, codeRegisterStricter, d.Statement.Pos,
+			"%s under publish speak to everyone, and this line about %s is for %q%s: there, what is disallowed for anyone is disallowed for all; write the line for everyone, or switch them off, if that is too strict",
+			on, d.Statement.Usage, s.RuleName(d.Rule), more))
+	}
+	cells, exact := view.Cells()
+	if exact {
+		return
+	}
+	pos := policy.Pos{}
+	for _, c := range cells {
+		for _, d := range c.Value {
+			if d.Statement != nil && pos.Line == 0 {
+				pos = d.Statement.Pos
+			}
+		}
+	}
+	report(problem(policy.Warning, codeRegisterCrossed, pos,
+		"the paths for train-ai, ai-use and search cross in too many ways for %s under publish to say what holds where; they close every path of which anything is closed; use paths without * and $", on))
+}
+
+// contradictions are what values of use= say that decisions contradict.
+var contradictions = []struct {
+	use     string
+	usage   int // of policy.RightsUsages
+	verdict policy.Verdict
+	says    string
+}{
+	{"full", 1, policy.Disallowed, "content may be summarised and reproduced"},
+	{"full", 0, policy.Disallowed, "content may be used in full"},
+	{"immediate", 2, policy.Allowed, "nothing may be stored, as an index must"},
+}
+
+// checkUse finds a value of use= that contradicts the signals beside it.
+func (s *Site) checkUse(view *rights.View, use string, report func(policy.Problem)) {
+	cells, _ := view.Cells()
+	for _, cell := range cells {
+		for _, c := range contradictions {
+			if d := cell.Value[c.usage]; c.use == use && d.Verdict == c.verdict && d.Statement != nil {
+				report(problem(policy.Warning, codeRegistersDiffer, d.Statement.Pos,
+					`%s is %s here, and "content-signal: %s" under publish says that %s; write "content-signal: reference"`,
+					policy.RightsUsages()[c.usage], c.verdict, use, c.says))
+				break
+			}
+		}
+	}
 }

@@ -3,6 +3,7 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -122,7 +123,7 @@ func (s *Site) Explain(q Question) *Explanation {
 		return identity
 	})
 	e.who(s, ids, query.Crawler)
-	e.Usages = append([]Answer{}, s.answers(query)...)
+	e.Usages = s.answers(query)
 	s.evaluate(query, e)
 	if e.Crawler != nil && !e.AnyCase {
 		e.Expect = s.expectation(query, e).String()
@@ -155,7 +156,7 @@ func (s *Site) evaluate(q policy.Query, e *Explanation) {
 	e.Open = s.open(s.targetOf(q.Host, q.Path))
 	d, by := s.crawling(q)
 	e.MayCrawl = d.Verdict != policy.Disallowed
-	e.decided(s, d)
+	e.Reason = s.reasonOf(d)
 	if by.Policy == nil {
 		return
 	}
@@ -205,13 +206,6 @@ func (s *Site) crawling(q policy.Query) (d policy.Decision, by reading) {
 	return d, by
 }
 
-func (e *Explanation) decided(s *Site, d policy.Decision) {
-	if d.Rule != nil {
-		r := s.reason(d)
-		e.Reason = &r
-	}
-}
-
 // who says which of the crawlers that an agent stands for decides.
 func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.CrawlerID) {
 	if decides == 0 {
@@ -250,24 +244,29 @@ func (s *Site) expectation(q policy.Query, e *Explanation) policy.Expectation {
 	return x
 }
 
-func (s *Site) answers(q policy.Query) (answers []Answer) {
+func (s *Site) answers(q policy.Query) []Answer {
+	answers := []Answer{} // [] rather than null
 	for _, u := range policy.Usages() {
 		q.Usage = u
 		d := s.Policy.Decide(q)
 		if d.Verdict == policy.Unstated || u == policy.Other {
 			continue
 		}
-		a := Answer{Usage: u.String(), Verdict: d.Verdict.String(), Qualifiers: d.Qualifiers().Strings()}
-		if d.Rule != nil {
-			r := s.reason(d)
-			a.Reason = &r
-		}
-		answers = append(answers, a)
+		answers = append(answers, Answer{u.String(), d.Verdict.String(), d.Qualifiers().Strings(), s.reasonOf(d)})
 	}
 	return answers
 }
 
-// reason puts a decision into words.
+// reasonOf is the reason for a decision, nil where no rule decides.
+func (s *Site) reasonOf(d policy.Decision) *Reason {
+	if d.Rule == nil {
+		return nil
+	}
+	r := s.reason(d)
+	return &r
+}
+
+// reason puts a decision of a rule into words.
 func (s *Site) reason(d policy.Decision) Reason {
 	verb := "disallows "
 	if d.Statement.Allow {
@@ -314,10 +313,7 @@ func (s *Site) explainEdge(q policy.Query, named []policy.CrawlerID, identities 
 		s.explainLimits(&c, limits, q.Crawler)
 		return c
 	}
-	status := s.File.Spec.Enforcement.Status
-	if status == 0 {
-		status = http.StatusForbidden
-	}
+	status := cmp.Or(s.File.Spec.Enforcement.Status, http.StatusForbidden)
 	switch v.Mode {
 	case policy.ModeBlock:
 		c.refused = true

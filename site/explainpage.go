@@ -4,12 +4,11 @@ package site
 
 import (
 	"fmt"
-	"html"
 	"iter"
 	"net/http"
 	"slices"
+	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
@@ -82,41 +81,19 @@ func (s *Site) sources(q policy.Query) (sources []robotstag.Source) {
 	return sources
 }
 
-// members is what headers and elements say, once for each audience.
-func (s *Site) members(q policy.Query) (members []robotstag.Member) {
-	if s.targetOf(q.Host, q.Path).long {
-		return []robotstag.Member{{Token: robotstag.Everyone, Rules: strictestRules}}
-	}
-	for p, q := range s.pageQueries(q) {
-		said, _ := robotstag.Members(p.Policy, q)
-		for _, m := range said {
-			i := slices.IndexFunc(members, func(have robotstag.Member) bool { return have.Token == m.Token })
-			switch {
-			case i >= 0:
-				members[i].Rules = members[i].Rules.Union(m.Rules)
-			case m.Token == robotstag.Everyone:
-				members = slices.Insert(members, 0, m)
-			default:
-				members = append(members, m)
-			}
-		}
-	}
-	if len(members) == 0 || members[0].Token != robotstag.Everyone {
-		return members
-	}
-	for i := range members[1:] {
-		members[1+i].Rules = members[1+i].Rules.Beyond(members[0].Rules)
-	}
-	return slices.DeleteFunc(members, func(m robotstag.Member) bool { return m.Rules.IsEmpty() })
-}
-
 // restrictions are what the headers and elements say to a crawler: the rules for
 // everyone and those for its token unite (draft-illyes-repext-03).
 func (s *Site) restrictions(q policy.Query) (all robotsrule.Set) {
+	if s.targetOf(q.Host, q.Path).long {
+		return strictestRules
+	}
 	token := s.Policy.CrawlerInfo(q.Crawler).Token
-	for _, m := range s.members(q) {
-		if m.Token == robotstag.Everyone || m.Token == token {
-			all = all.Union(m.Rules)
+	for p, q := range s.pageQueries(q) {
+		said, _ := robotstag.Members(p.Policy, q)
+		for _, m := range said {
+			if m.Token == robotstag.Everyone || m.Token == token {
+				all = all.Union(m.Rules)
+			}
 		}
 	}
 	return all
@@ -180,17 +157,9 @@ func (s *Site) explainPage(q policy.Query) Channel {
 		c.Summary, c.Reasons = "no page is fetched under this token", nil
 		return c
 	}
-	for _, m := range s.members(q) {
-		name := m.Token
-		if name == robotstag.Everyone {
-			name = metainject.Everyone
-		}
-		c.Sends = append(c.Sends, fmt.Sprintf(`<meta name="%s" content="%s">`, name, m.Rules.Meta()))
-	}
-	if r := s.Page(q.Host, q.Path, q.Now).Rights; r != nil && r.TDMRep.Reservation != tdmrep.Unset {
-		c.Sends = append(c.Sends, fmt.Sprintf(`<meta name="%s" content="%s">`, tdmrep.ReservationName, r.TDMRep.Reservation))
-		if r.TDMRep.Policy != "" {
-			c.Sends = append(c.Sends, fmt.Sprintf(`<meta name="%s" content="%s">`, tdmrep.PolicyName, html.EscapeString(r.TDMRep.Policy)))
+	for element := range strings.SplitAfterSeq(s.Page(q.Host, q.Path, q.Now).Elements.HTML(), ">") {
+		if element != "" {
+			c.Sends = append(c.Sends, element)
 		}
 	}
 	if len(c.Sends) > 0 {

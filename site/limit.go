@@ -5,6 +5,7 @@ package site
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
@@ -139,4 +140,55 @@ func (s *Site) explainLimits(c *Channel, limits []Limit, asked policy.CrawlerID)
 			c.Summary = "the request passes, and the log says when it is over the limit (enforce: log)"
 		}
 	}
+}
+
+// LimitTexts says who is limited at the edge: a text for each limit and for each
+// crawl-delay that is enforced.
+func (s *Site) LimitTexts() (all []string) {
+	line := func(r *policy.Rule, l Limit) {
+		dryRun := ""
+		switch l.Mode {
+		case policy.ModeLog:
+			dryRun = " (in dry run)"
+		case policy.ModeBlock:
+		default:
+			return
+		}
+		all = append(all, fmt.Sprintf("%s to %s%s", limitedBy(r), l, dryRun))
+	}
+	for i := range s.File.Spec.Rules {
+		r := &s.File.Spec.Rules[i]
+		if !r.Limit.IsZero() {
+			line(r, Limit{Limit: r.Limit, Mode: s.limitMode(r)})
+		}
+		if r.CrawlDelay > 0 {
+			line(r, Limit{Limit: delayLimit(r.CrawlDelay), Delay: true, Mode: r.Enforce})
+		}
+	}
+	return all
+}
+
+// limitedBy says which clients a rule limits, and where.
+func limitedBy(r *policy.Rule) string {
+	who := firstThree(audiences(r))
+	everyone := slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Tier() == policy.TierEveryone })
+	if everyone && !limitsSearch(r) {
+		who += ", except search engines,"
+	}
+	if len(r.Hosts) == 0 {
+		return who
+	}
+	return who + " on " + firstThree(r.Hosts)
+}
+
+func firstThree[S ~string](names []S) string {
+	var texts []string
+	for _, name := range names[:min(len(names), 3)] {
+		texts = append(texts, string(name))
+	}
+	text := strings.Join(texts, ", ")
+	if more := len(names) - 3; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

@@ -240,22 +240,14 @@ var nothing Page
 
 var strictestRules = robotsrule.Of("noindex", "nofollow", "nosnippet", "noarchive")
 
-// strictest is the page of targets that are too long to compare.
-var strictest = func() *Page {
-	values, _ := robotstag.Build([]robotstag.Member{{Token: robotstag.Everyone, Rules: strictestRules}}, robotstag.Usage{}, time.Time{})
-	return &Page{Values: values, Elements: metainject.NewSet([]metainject.Element{{Name: metainject.Everyone, Rules: strictestRules}}, nil)}
-}()
+// strictest is what the pages of targets carry that are too long to compare.
+var strictest = []robotstag.Member{{Token: robotstag.Everyone, Rules: strictestRules}}
 
 // strict is the page of a target that is too long to compare.
 func (ps *pages) strict(t target) *Page {
+	values, _ := robotstag.Build(strictest, robotstag.Usage{}, time.Time{})
 	rights := ps.registers.rightsOf(target{host: t.host, long: true})
-	if rights == nil {
-		return strictest
-	}
-	pg := *strictest
-	pg.Rights = rights
-	pg.Elements = ps.elements([]robotstag.Member{{Token: robotstag.Everyone, Rules: strictestRules}}, rights)
-	return &pg
+	return &Page{Values: values, Elements: ps.elements(strictest, rights), Rights: rights}
 }
 
 // elements makes the meta elements of what applies to a page.

@@ -98,11 +98,16 @@ func (s *Site) RuleName(r *policy.Rule) string {
 	if r.Name != "" {
 		return r.Name
 	}
+	return strings.Join(audiences(r), ", ")
+}
+
+// audiences are the names of those for whom a rule is.
+func audiences(r *policy.Rule) []string {
 	names := make([]string, len(r.For))
 	for i, a := range r.For {
 		names[i] = a.String()
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // Verification is what is published about a crawler, by which it differs from

@@ -24,59 +24,43 @@ const maxHosts = 16
 
 func reachOf(r *policy.Rule) (w reach) {
 	for _, a := range r.For {
-		switch closeness(a) {
-		case byGroup:
+		switch a.Tier() {
+		case policy.TierGroup:
 			w.group = true
-		case byEveryone:
+		case policy.TierEveryone:
 			w.everyone = true
 		}
 		w.training = w.training || a == training
 	}
-	if len(r.Hosts) == 0 {
-		w.hosts = []string{""}
-	}
-	for _, h := range r.Hosts[:min(len(r.Hosts), maxHosts)] {
-		w.hosts = append(w.hosts, exampleHost(h))
-	}
+	w.hosts = exampleHosts(r.Hosts[:min(len(r.Hosts), maxHosts)])
 	return w
 }
 
 // training is the audience of the rules against AI training.
 var training = policy.Audience{Kind: policy.ForCategory, Name: string(crawlers.KindAITraining)}
 
-// exampleHost is a host that a rule's host stands for.
-func exampleHost(h policy.Host) string {
-	if h.Wildcard() {
-		return "a-name-that-no-rule-has" + string(h[1:])
+// exampleHosts are hosts for which rules of these hosts are, "" for any.
+func exampleHosts(hosts []policy.Host) []string {
+	if len(hosts) == 0 {
+		return []string{""}
 	}
-	return string(h)
+	examples := make([]string, len(hosts))
+	for i, h := range hosts {
+		examples[i] = h.Example()
+	}
+	return examples
 }
 
-// How closely an audience names a crawler, the closest first.
-const (
-	byToken = iota
-	byGroup
-	byEveryone
-	notNamed
-)
-
-func closeness(a policy.Audience) int {
-	switch a.Kind {
-	case policy.ForToken:
-		return byToken
-	case policy.ForCategory, policy.ForOperator, policy.ForPurpose:
-		return byGroup
-	}
-	return byEveryone
-}
+// notNamed is wider than every tier: the rule is not for the crawler.
+const notNamed = policy.TierEveryone + 1
 
 // crawlersOf lists the crawlers that an audience names. For everyone it is the one
 // that nothing else names.
 func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
-	switch closeness(a) {
-	case byEveryone:
+	switch a.Tier() {
+	case policy.TierEveryone:
 		return []policy.CrawlerID{0}
-	case byToken:
+	case policy.TierToken:
 		return []policy.CrawlerID{l.Policy.Crawler(a.Name)}
 	}
 	a.Name = strings.ToLower(a.Name)
@@ -106,20 +90,20 @@ func inGroup(a policy.Audience, c policy.Crawler) bool {
 
 // namedBy returns how closely a rule names a crawler, and the audience by which it
 // does.
-func (l *linter) namedBy(r *policy.Rule, id policy.CrawlerID) (int, policy.Audience) {
+func (l *linter) namedBy(r *policy.Rule, id policy.CrawlerID) (policy.Tier, policy.Audience) {
 	best, by := notNamed, policy.Audience{}
 	c := l.Policy.CrawlerInfo(id)
 	for _, a := range r.For {
-		n := closeness(a)
+		n := a.Tier()
 		if n >= best {
 			continue
 		}
 		switch n {
-		case byToken:
+		case policy.TierToken:
 			if id == 0 || !strings.EqualFold(a.Name, c.Token) && !l.isFamily(id, a.Name) {
 				continue
 			}
-		case byGroup:
+		case policy.TierGroup:
 			if !inGroup(a, c) {
 				continue
 			}
@@ -141,7 +125,7 @@ func (l *linter) isFamily(id policy.CrawlerID, token string) bool {
 func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []int) {
 	for _, id := range shut {
 		n, by := l.namedBy(r, id)
-		if n != byToken {
+		if n != policy.TierToken {
 			return nil
 		}
 		if i := slices.Index(r.For, by); !slices.Contains(places, i) {
@@ -155,15 +139,21 @@ func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []i
 	return places
 }
 
-// searchOrPreview says which of the kinds that the guards protect crawlers have.
-func (l *linter) searchOrPreview(ids []policy.CrawlerID) string {
-	var kinds []string
+// guarded lists those of the kinds that the guards protect of which some crawlers are.
+func (l *linter) guarded(ids []policy.CrawlerID) (kinds []crawlers.Kind) {
 	for _, kind := range []crawlers.Kind{crawlers.KindSearch, crawlers.KindPreview} {
 		if slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return l.isOfKind(id, kind) }) {
-			kinds = append(kinds, "category:"+string(kind))
+			kinds = append(kinds, kind)
 		}
 	}
-	return english.List(kinds, "and")
+	return kinds
+}
+
+func (l *linter) guardedCategories(ids []policy.CrawlerID) (names []string) {
+	for _, kind := range l.guarded(ids) {
+		names = append(names, "category:"+string(kind))
+	}
+	return names
 }
 
 // sampleCrawlers returns a few of the crawlers that a rule is for: enough to see
@@ -211,8 +201,7 @@ func (l *linter) tokens(ids []policy.CrawlerID) []string {
 
 // someTokens names crawlers in a message: "Googlebot, Bingbot and 88 more".
 func (l *linter) someTokens(ids []policy.CrawlerID) string {
-	names := l.tokens(ids)
-	return english.Some(names, shown)
+	return english.Some(l.tokens(ids), shown)
 }
 
 // shown is how many names messages list.

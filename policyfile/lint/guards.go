@@ -46,9 +46,10 @@ func (l *linter) guards() {
 	for i := range l.rules {
 		r := &l.rules[i]
 		var found []finding
+		var names []string
 		for _, guard := range []func(int) (finding, bool){l.searchShutOut, l.siteNotIndexed, l.includesWWW} {
 			if f, ok := guard(i); ok && !waives(r, f.guard) {
-				found = append(found, f)
+				found, names = append(found, f), append(names, f.guard)
 			}
 		}
 		if r.Intended && len(found) == 1 {
@@ -57,7 +58,7 @@ func (l *linter) guards() {
 		for _, f := range found {
 			word := "true"
 			if len(found) > 1 {
-				word = "[" + joinGuards(found) + "]"
+				word = yamlList(names)
 			}
 			// Two guards may report at one place.
 			delete(l.reported, f.at)
@@ -72,14 +73,6 @@ func (l *linter) guards() {
 			}
 		}
 	}
-}
-
-func joinGuards(found []finding) string {
-	names := make([]string, len(found))
-	for i, f := range found {
-		names[i] = f.guard
-	}
-	return join(names)
 }
 
 func waives(r *policy.Rule, guard string) bool {
@@ -99,7 +92,7 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 	var shut, unverifiable []policy.CrawlerID
 	mode := policy.ModeOff
 	searchers := l.searchers(rule)
-	for _, host := range l.allHosts(rule) {
+	for _, host := range exampleHosts(r.Hosts) {
 		for _, id := range searchers {
 			if !l.spend(1) {
 				break
@@ -143,7 +136,7 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 			names = append(names, r.For[i].Name)
 		}
 		f.at = l.Sources[rule].Audiences[among[0]]
-		f.message += fmt.Sprintf("; the catalogue lists %s under %s", english.List(names, "and"), l.searchOrPreview(shut))
+		f.message += fmt.Sprintf("; the catalogue lists %s under %s", english.List(names, "and"), english.List(l.guardedCategories(shut), "and"))
 		f.fix = "take " + english.List(names, "and") + " out of this rule"
 		if f.onHosts && mode != policy.ModeBlock {
 			f.fix = noindexInstead + "; to let them in, " + f.fix
@@ -163,18 +156,14 @@ func (l *linter) reopening(r *policy.Rule, s *policy.Statement, shut []policy.Cr
 	switch {
 	case !s.Pattern.IsAll():
 		return "delete some of these paths, which together close the whole site"
-	case by == byToken:
+	case by == policy.TierToken:
 		return "delete this line"
-	case by == byGroup:
+	case by == policy.TierGroup:
 		if names = l.tokens(shut); len(names) > 3 {
 			return "name the crawlers that you mean to keep out one by one"
 		}
 	default:
-		for _, kind := range []crawlers.Kind{crawlers.KindSearch, crawlers.KindPreview} {
-			if slices.ContainsFunc(shut, func(id policy.CrawlerID) bool { return l.isOfKind(id, kind) }) {
-				names = append(names, "category:"+string(kind))
-			}
-		}
+		names = l.guardedCategories(shut)
 	}
 	hosts := ""
 	if len(r.Hosts) > 0 {
@@ -311,23 +300,23 @@ func (l *linter) hiddenFrom(rule int, host string) (hidden []policy.CrawlerID) {
 	return hidden
 }
 
+// indexOfWholeSite is the place of the statement that disallows a usage of the whole
+// site, or -1.
 func indexOfWholeSite(r *policy.Rule, u policy.Usage) int {
 	return slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && !s.Allow && s.Pattern.IsAll() })
 }
 
 // harm is what becomes of a site to which crawlers have no access.
 func (l *linter) harm(ids []policy.CrawlerID) string {
-	of := func(kind crawlers.Kind) bool {
-		return slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return l.isOfKind(id, kind) })
+	harms := map[crawlers.Kind]string{
+		crawlers.KindSearch:  "the pages drop out of search results",
+		crawlers.KindPreview: "links that people share lose their title and image",
 	}
-	var harms []string
-	if of(crawlers.KindSearch) {
-		harms = append(harms, "the pages drop out of search results")
+	var all []string
+	for _, kind := range l.guarded(ids) {
+		all = append(all, harms[kind])
 	}
-	if of(crawlers.KindPreview) {
-		harms = append(harms, "links that people share lose their title and image")
-	}
-	return english.List(harms, "and")
+	return english.List(all, "and")
 }
 
 // builtIn is the catalogue without what a policy file says about crawlers.
@@ -357,7 +346,7 @@ func (l *linter) searchers(rule int) (ids []policy.CrawlerID) {
 	if l.searching == nil {
 		l.searching = map[policy.CrawlerID]bool{}
 		for id, c := range l.Policy.Crawlers {
-			if !c.RobotsOnly && (l.isOfKind(id, crawlers.KindSearch) || l.isOfKind(id, crawlers.KindPreview)) {
+			if !c.RobotsOnly && l.guarded([]policy.CrawlerID{id}) != nil {
 				l.searching[id] = true
 				l.allSearchers = append(l.allSearchers, id)
 			}
@@ -374,17 +363,4 @@ func (l *linter) searchers(rule int) (ids []policy.CrawlerID) {
 		}
 	}
 	return ids
-}
-
-// allHosts is a host for every one that a rule names.
-func (l *linter) allHosts(rule int) []string {
-	r := &l.rules[rule]
-	if len(r.Hosts) <= maxHosts {
-		return l.reach[rule].hosts
-	}
-	hosts := make([]string, len(r.Hosts))
-	for i, h := range r.Hosts {
-		hosts[i] = exampleHost(h)
-	}
-	return hosts
 }

@@ -106,7 +106,7 @@ func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
 	switch {
 	case allowed > denied:
 		return ""
-	case allowed == denied && (allowed != byGroup || by.Kind == than.Kind && strings.EqualFold(by.Name, than.Name)):
+	case allowed == denied && (allowed != policy.TierGroup || by.Kind == than.Kind && strings.EqualFold(by.Name, than.Name)):
 		return ""
 	case hostRank(rd, o.host) > hostRank(ra, o.host):
 		return "closed-on-host"

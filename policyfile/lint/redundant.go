@@ -137,7 +137,7 @@ func (l *linter) includes(r *policy.Rule, a policy.Audience) bool {
 		if a.Kind != policy.ForToken {
 			continue
 		}
-		if id := l.Policy.Crawler(a.Name); id != 0 && closeness(b) == byGroup && inGroup(b, l.Policy.CrawlerInfo(id)) {
+		if id := l.Policy.Crawler(a.Name); id != 0 && b.Tier() == policy.TierGroup && inGroup(b, l.Policy.CrawlerInfo(id)) {
 			return true
 		}
 	}
@@ -167,17 +167,17 @@ func hostsMeet(a, b *policy.Rule) (string, bool) {
 	case len(a.Hosts) == 0 && len(b.Hosts) == 0:
 		return "", true
 	case len(a.Hosts) == 0:
-		return exampleHost(b.Hosts[0]), true
+		return b.Hosts[0].Example(), true
 	case len(b.Hosts) == 0:
-		return exampleHost(a.Hosts[0]), true
+		return a.Hosts[0].Example(), true
 	}
 	for _, g := range a.Hosts[:min(len(a.Hosts), maxNames)] {
 		for _, h := range b.Hosts[:min(len(b.Hosts), maxNames)] {
 			switch {
 			case coversHost(g, h):
-				return exampleHost(h), true
+				return h.Example(), true
 			case coversHost(h, g):
-				return exampleHost(g), true
+				return g.Example(), true
 			}
 		}
 	}
@@ -230,14 +230,14 @@ func (l *linter) audiencesMeet(a, b *policy.Rule) bool {
 }
 
 func (l *linter) audienceMeets(x, y policy.Audience) bool {
-	cx, cy := closeness(x), closeness(y)
+	cx, cy := x.Tier(), y.Tier()
 	if cx > cy {
 		x, y, cx, cy = y, x, cy, cx
 	}
-	if cx == byToken && cy == byToken {
+	if cx == policy.TierToken && cy == policy.TierToken {
 		return strings.EqualFold(x.Name, y.Name) || l.isFamily(l.Policy.Crawler(x.Name), y.Name) || l.isFamily(l.Policy.Crawler(y.Name), x.Name)
 	}
-	if cx == byToken && cy == byGroup {
+	if cx == policy.TierToken && cy == policy.TierGroup {
 		return inGroup(y, l.Policy.CrawlerInfo(l.Policy.Crawler(x.Name))) || y.Kind == policy.ForPurpose
 	}
 	return true

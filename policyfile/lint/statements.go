@@ -122,13 +122,6 @@ func disallowsCrawl(r *policy.Rule) bool {
 	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == policy.Crawl && !s.Allow })
 }
 
-// closesSite reports whether a rule disallows crawling the whole site.
-func closesSite(r *policy.Rule) bool {
-	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
-		return s.Usage == policy.Crawl && !s.Allow && s.Pattern.IsAll()
-	})
-}
-
 // sameFilters reports whether two rules demand the same of a query before they
 // apply to it.
 func sameFilters(a, b *policy.Rule) bool {

@@ -16,7 +16,7 @@ import (
 func (l *linter) dualUse() {
 	for i := range l.rules {
 		r := &l.rules[i]
-		if !l.reach[i].training || !closesSite(r) || !l.spend(1) {
+		if !l.reach[i].training || indexOfWholeSite(r, policy.Crawl) < 0 || !l.spend(1) {
 			continue
 		}
 		j, host := slices.Index(r.For, training), l.reach[i].hosts[0]

@@ -6,6 +6,7 @@ package compare
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -56,7 +57,8 @@ func Policies(old, now *policy.Policy, o Options) *Diff {
 	if len(hosts) > maxHosts {
 		hosts, d.Complete = append(slices.Clone(hosts[:maxHosts-1]), ""), false
 	}
-	c.tokens, c.kinds, c.perKind = tokens(old, now), kindsOf(old, now), map[string]int{}
+	c.tokens, c.kinds = crawlersOf(old, now)
+	c.perKind = map[string]int{}
 	for _, t := range c.tokens {
 		c.perKind[c.kinds[t]]++
 	}
@@ -97,15 +99,7 @@ type subject struct {
 }
 
 // nameOf returns a host for which the rules of h apply and no narrower ones.
-func nameOf(h policy.Host) string {
-	switch {
-	case h == "":
-		return "host.invalid"
-	case h.Wildcard():
-		return "any-other" + string(h[1:])
-	}
-	return string(h)
-}
+func nameOf(h policy.Host) string { return cmp.Or(h.Example(), "host.invalid") }
 
 // subjects are those of a host.
 func (c *comparison) subjects(host string) []subject {
@@ -150,31 +144,22 @@ func classesOf(p *policy.Policy, host string) ([]policy.Class, map[policy.Crawle
 	return classes, of
 }
 
-// tokens are those of the crawlers of both, each once, in their order.
-func tokens(old, now *policy.Policy) (all []string) {
-	seen := map[string]bool{}
+// crawlersOf lists the tokens of the crawlers of both, each once, in their order, and
+// their kinds by token, as the newer policy has them.
+func crawlersOf(old, now *policy.Policy) (tokens []string, kinds map[string]string) {
+	seen, kinds := map[string]bool{}, map[string]string{}
 	for _, p := range []*policy.Policy{old, now} {
 		for _, info := range p.Crawlers {
 			if low := strings.ToLower(info.Token); !seen[low] {
 				seen[low] = true
-				all = append(all, info.Token)
+				tokens = append(tokens, info.Token)
 			}
-		}
-	}
-	return all
-}
-
-// kindsOf is the kind of each crawler, by its token, as the newer policy has it.
-func kindsOf(old, now *policy.Policy) map[string]string {
-	kinds := map[string]string{}
-	for _, p := range []*policy.Policy{old, now} {
-		for _, info := range p.Crawlers {
 			if info.Kind != "" {
 				kinds[info.Token] = info.Kind
 			}
 		}
 	}
-	return kinds
+	return tokens, kinds
 }
 
 // host compares what both say on a host.

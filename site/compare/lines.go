@@ -3,6 +3,7 @@
 package compare
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -13,70 +14,70 @@ import (
 // maxSampled bounds the patterns about which lines other than decisions are asked.
 const maxSampled = 2000
 
-// lines compares what is said to a subject beside decisions: crawl-delays, application
-// directives and rules of engines.
+// lines compares what is said to a subject beside decisions: crawl-delays, limits,
+// application directives and rules of engines.
 func (c *comparison) lines(s *subject, host string) (all []record) {
-	ask := func(p *policy.Policy, i int, path string) policy.Query {
-		return policy.Query{Crawler: s.ids[i], Host: host, Path: path, Identity: policy.Verified, Now: c.at}
-	}
-	add := func(usage, old, now string, paths ...pathpattern.Pattern) {
+	// compare asks both what they say about the paths of a pattern, "" for nothing.
+	compare := func(name string, r pathpattern.Pattern, says func(*policy.Policy, policy.Query) string) {
+		q := policy.Query{Host: host, Path: sample(r), Identity: policy.Verified, Now: c.at}
+		q.Crawler = s.ids[0]
+		old := cmp.Or(says(c.old, q), "none")
+		q.Crawler = s.ids[1]
+		now := cmp.Or(says(c.now, q), "none")
 		if old == now {
 			return
 		}
-		i := slices.IndexFunc(all, func(r record) bool { return r.usages[0] == usage && r.old == old && r.now == now })
+		i := slices.IndexFunc(all, func(r record) bool { return r.usages[0] == name && r.old == old && r.now == now })
 		if i < 0 {
 			i = len(all)
-			all = append(all, record{effect: Line, usages: []string{usage}, old: old, now: now, identities: everyIdentity})
+			all = append(all, record{effect: Line, usages: []string{name}, old: old, now: now, identities: everyIdentity})
 		}
-		all[i].paths = append(all[i].paths, paths...)
+		all[i].paths = append(all[i].paths, r)
 	}
-	delay := func(p *policy.Policy, i int) string {
-		if r := p.CrawlDelay(ask(p, i, "/")); r != nil {
+	compare("crawl-delay", pathpattern.All, func(p *policy.Policy, q policy.Query) string {
+		if r := p.CrawlDelay(q); r != nil {
 			return r.CrawlDelay.String()
 		}
-		return "none"
-	}
-	add("crawl-delay", delay(c.old, 0), delay(c.now, 1), pathpattern.All)
-	limit := func(p *policy.Policy, i int) string {
-		if r := p.Limit(ask(p, i, "/")); r != nil {
+		return ""
+	})
+	compare("limit", pathpattern.All, func(p *policy.Policy, q policy.Query) string {
+		if r := p.Limit(q); r != nil {
 			return r.Limit.String()
 		}
-		return "none"
-	}
-	add("limit", limit(c.old, 0), limit(c.now, 1), pathpattern.All)
-	for _, app := range union(c.old.Apps(), c.now.Apps()) {
-		says := func(p *policy.Policy, i int, path string) string {
-			if d := p.AppDirective(ask(p, i, path), app); d != nil && d.Text != d.App { // the name alone directs to nothing
-				return d.Text
-			}
-			return "none"
-		}
-		for _, r := range c.spokenOf(func(r *policy.Rule) (all []pathpattern.Pattern) {
+		return ""
+	})
+	if apps := union(c.old.Apps(), c.now.Apps()); len(apps) > 0 {
+		patterns := c.spokenOf(func(r *policy.Rule) (all []pathpattern.Pattern) {
 			for _, d := range r.AppDirectives {
 				all = append(all, d.Pattern)
 			}
 			return all
-		}) {
-			path := sample(r)
-			add("app-directives", says(c.old, 0, path), says(c.now, 1, path), r)
+		})
+		for _, app := range apps {
+			for _, r := range patterns {
+				compare("app-directives", r, func(p *policy.Policy, q policy.Query) string {
+					if d := p.AppDirective(q, app); d != nil && d.Text != d.App { // the name alone directs to nothing
+						return d.Text
+					}
+					return ""
+				})
+			}
 		}
 	}
-	for _, name := range union(c.old.EngineRuleNames(), c.now.EngineRuleNames()) {
-		says := func(p *policy.Policy, i int, path string) string {
-			set, rule, _ := p.EngineRule(ask(p, i, path), name)
-			if rule == nil {
-				return "none"
-			}
-			return set.String()
-		}
-		for _, r := range c.spokenOf(func(r *policy.Rule) (all []pathpattern.Pattern) {
+	if names := union(c.old.EngineRuleNames(), c.now.EngineRuleNames()); len(names) > 0 {
+		patterns := c.spokenOf(func(r *policy.Rule) (all []pathpattern.Pattern) {
 			for _, e := range r.EngineRules {
 				all = append(all, e.Pattern)
 			}
 			return all
-		}) {
-			path := sample(r)
-			add(name, says(c.old, 0, path), says(c.now, 1, path), r)
+		})
+		for _, name := range names {
+			for _, r := range patterns {
+				compare(name, r, func(p *policy.Policy, q policy.Query) string {
+					set, _, _ := p.EngineRule(q, name)
+					return set.String()
+				})
+			}
 		}
 	}
 	for i := range all {
@@ -130,23 +131,20 @@ func sample(p pathpattern.Pattern) string {
 
 // published lists what changes in robots.txt for everybody.
 func published(old, now *policy.Spec) (all []Change) {
-	for _, s := range []struct {
-		name     string
-		old, now []string
-	}{
-		{"sitemap", old.Sitemaps, now.Sitemaps},
-		{"license", []string{old.Publish.License}, []string{now.Publish.License}},
-	} {
-		for _, v := range s.old {
-			if v != "" && !slices.Contains(s.now, v) {
-				all = append(all, Change{Effect: Line, Usages: []string{s.name}, Old: v, New: "none", Crawlers: []string{Everyone}})
+	compare := func(name string, old, now []string) {
+		for _, v := range union(old, now) {
+			before, after := slices.Contains(old, v), slices.Contains(now, v)
+			if v == "" || before && after {
+				continue
 			}
-		}
-		for _, v := range s.now {
-			if v != "" && !slices.Contains(s.old, v) {
-				all = append(all, Change{Effect: Line, Usages: []string{s.name}, Old: "none", New: v, Crawlers: []string{Everyone}})
+			c := Change{Effect: Line, Usages: []string{name}, Old: "none", New: v, Crawlers: []string{Everyone}}
+			if before {
+				c.Old, c.New = v, "none"
 			}
+			all = append(all, c)
 		}
 	}
+	compare("sitemap", old.Sitemaps, now.Sitemaps)
+	compare("license", []string{old.Publish.License}, []string{now.Publish.License})
 	return all
 }

@@ -72,62 +72,59 @@ func (c *comparison) subject(s *subject, host string, id policy.Identity, purpos
 
 // usage compares two sides.
 func (c *comparison) usage(u policy.Usage, a, b *side, refuses bool) (all []record) {
-	closed := slices.Concat(c.closed(b, a, policy.ModeUnset), c.closed(a, b, policy.ModeUnset))
-	all = c.records(u.String(), closed, a, b, func(s *side, r pathpattern.Pattern) string {
+	add := func(regions []pathpattern.Pattern, state func(*side, pathpattern.Pattern) string, effect func(*record) Effect) {
+		found := c.records(u.String(), regions, a, b, state)
+		for i := range found {
+			found[i].effect = effect(&found[i])
+		}
+		all = append(all, found...)
+	}
+	closed := func(s *side, r pathpattern.Pattern) string {
 		if _, ok := s.standing(r, policy.ModeUnset); ok {
 			return disallowed
 		}
 		return ""
-	})
-	for i := range all {
-		o := &all[i]
-		if o.effect = Gain; o.now == disallowed {
-			o.effect = Loss
-		}
+	}
+	add(slices.Concat(c.closed(b, a, policy.ModeUnset), c.closed(a, b, policy.ModeUnset)), closed, func(r *record) Effect {
 		// Parts of what is closed, or was, may be allowed or unstated: the first is said.
-		if o.old == "" {
-			o.old = a.state(o.paths[0]).String()
-		} else {
-			o.now = b.state(o.paths[0]).String()
+		if r.now == disallowed {
+			r.old = a.state(r.paths[0]).String()
+			return Loss
 		}
-	}
+		r.now = b.state(r.paths[0]).String()
+		return Gain
+	})
 	if u != policy.Crawl {
-		stated := c.records(u.String(), slices.Concat(c.stated(a, b), c.stated(b, a)), a, b, func(s *side, r pathpattern.Pattern) string {
-			return s.state(r).verdict.String()
-		})
-		for i := range stated {
-			stated[i].effect = Stated
-		}
-		all = append(all, stated...)
+		verdict := func(s *side, r pathpattern.Pattern) string { return s.state(r).verdict.String() }
+		add(slices.Concat(c.stated(a, b), c.stated(b, a)), verdict, func(*record) Effect { return Stated })
 	}
-	limited := c.records(u.String(), c.limited(a, b), a, b, func(s *side, r pathpattern.Pattern) string { return s.state(r).String() })
-	for i := range limited {
-		if limited[i].effect = Loss; strings.HasPrefix(limited[i].old, limited[i].now) { // limits are dropped, and none is new
-			limited[i].effect = Gain
+	limits := func(s *side, r pathpattern.Pattern) string { return s.state(r).String() }
+	add(c.limited(a, b), limits, func(r *record) Effect {
+		if strings.HasPrefix(r.old, r.now) { // limits are dropped, and none is new
+			return Gain
 		}
-	}
-	all = append(all, limited...)
+		return Loss
+	})
 	if !refuses {
 		return all
 	}
 	// What is refused at the edge changes with the decision, or with the mode alone.
-	mode := func(s *side, r pathpattern.Pattern) string {
-		for _, m := range []policy.Mode{policy.ModeBlock, policy.ModeLog} {
-			if _, ok := s.standing(r, m); ok {
-				return m.String()
-			}
-		}
-		return policy.ModeOff.String()
-	}
 	var regions []pathpattern.Pattern
 	for _, m := range []policy.Mode{policy.ModeLog, policy.ModeBlock} {
 		regions = slices.Concat(regions, c.closed(b, a, m), c.closed(a, b, m))
 	}
-	refused := c.records(u.String(), regions, a, b, mode)
-	for i := range refused {
-		refused[i].effect = Edge
+	add(regions, (*side).mode, func(*record) Effect { return Edge })
+	return all
+}
+
+// mode is what the edge does about requests for paths of a region.
+func (s *side) mode(r pathpattern.Pattern) string {
+	for _, m := range []policy.Mode{policy.ModeBlock, policy.ModeLog} {
+		if _, ok := s.standing(r, m); ok {
+			return m.String()
+		}
 	}
-	return append(all, refused...)
+	return policy.ModeOff.String()
 }
 
 const disallowed = "disallowed"
