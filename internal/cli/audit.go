@@ -3,12 +3,10 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/audit"
@@ -21,48 +19,33 @@ func auditCommand() *cobra.Command {
 	var asJSON, merged bool
 	var pages int
 	cmd := Command("audit URL [--policy FILE] [--as CRAWLER,…]", "Looks at a site from outside, as crawlers do, and reports where its channels contradict each other or a policy",
-		func(cmd *cobra.Command, args []string) (int, error) {
-			if len(args) != 1 {
-				return ExitUsage, argumentsError(args, "URL")
-			}
+		exactly(1, "URL", func(cmd *cobra.Command, args []string) error {
 			address := args[0]
 			if !strings.Contains(address, "://") {
 				address = "https://" + address
 			}
 			u, err := url.Parse(address)
 			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-				return ExitUsage, fmt.Errorf("invalid URL %q: must be like https://www.example.com/", args[0])
+				return fmt.Errorf("invalid URL %q: must be like https://www.example.com/", args[0])
 			}
 			var s *site.Site
 			if policyName != "" {
-				loaded, ds, err := load(policyName, cmd.InOrStdin())
-				if err != nil {
-					return ExitUsage, err
+				if s, err = loadValid(cmd, policyName); err != nil {
+					return err
 				}
-				if loaded == nil {
-					errOut := cmd.ErrOrStderr()
-					return ExitPolicyError, errors.Join(ds.Write(errOut, colored(errOut)), errPolicy)
-				}
-				s = loaded
 			}
-			report, err := audit.Run(cmd.Context(), u, audit.Options{Policy: s, Merged: merged, As: as, Pages: pages})
+			found, err := audit.Run(cmd.Context(), u, audit.Options{Policy: s, Merged: merged, As: as, Pages: pages})
 			if err != nil {
-				return ExitUsage, err
+				return err
 			}
-			out := cmd.OutOrStdout()
-			if asJSON {
-				err = writeJSON(out, report)
-			} else {
-				err = report.WriteText(out)
+			if err := printResult(cmd, asJSON, found, found.WriteText); err != nil {
+				return err
 			}
-			switch {
-			case err != nil:
-				return ExitUsage, err
-			case report.Faults() > 0:
-				return ExitFaults, nil
+			if found.Faults() > 0 {
+				return errReported
 			}
-			return caddy.ExitCodeSuccess, nil
-		})
+			return nil
+		}))
 	cmd.Long = `Fetches robots.txt, the page at URL and some pages of the sitemap, and says what a
 crawler learns there from robots.txt, headers and meta elements.
 

@@ -3,12 +3,10 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
@@ -22,34 +20,34 @@ import (
 func checkCommand() *cobra.Command {
 	var asJSON, strict bool
 	cmd := Command("check FILE... | -", "Checks policy files for errors and likely mistakes, runs their tests, and says who may come in",
-		func(cmd *cobra.Command, args []string) (int, error) {
+		func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return ExitUsage, argumentsError(args, "at least one FILE, or -")
+				return argumentsError(args, "at least one FILE, or -")
 			}
-			out := cmd.OutOrStdout()
-			report, failed := checkReport{policyfile.Diagnostics{}, []checkedPolicy{}}, false // [] rather than null
+			all, failed := checkReport{policyfile.Diagnostics{}, []checkedPolicy{}}, false // [] rather than null
 			for _, name := range args {
-				s, ds, err := load(name, cmd.InOrStdin())
+				s, ds, err := load(cmd, name)
 				if err != nil {
-					return ExitUsage, err
+					return err
 				}
 				failed = failed || ds.HasErrors() || strict && ds.Count(policy.Warning) > 0
+				all.add(fileName(name), s, ds)
 				if asJSON {
-					report.add(fileName(name), s, ds)
 					continue
 				}
-				if err := writeCheck(out, fileName(name), s, ds); err != nil {
-					return ExitUsage, err
+				if err := writeCheck(cmd.OutOrStdout(), fileName(name), s, ds); err != nil {
+					return err
 				}
 			}
-			code := caddy.ExitCodeSuccess
-			if failed {
-				code = ExitPolicyError
-			}
 			if asJSON {
-				return code, writeJSON(out, &report)
+				if err := writeJSON(cmd.OutOrStdout(), &all); err != nil {
+					return err
+				}
 			}
-			return code, nil
+			if failed {
+				return errReported
+			}
+			return nil
 		})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and who may come in, as JSON")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
@@ -105,48 +103,47 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 func renderCommand() *cobra.Command {
 	var host, other string
 	cmd := Command("render FILE", "Prints the robots.txt that a policy file produces",
-		func(cmd *cobra.Command, args []string) (int, error) {
-			s, ds, err := loadArg(args, 1, "FILE")
+		exactly(1, "FILE", func(cmd *cobra.Command, args []string) error {
+			s, ds, err := load(cmd, args[0])
 			if err != nil {
-				return ExitUsage, err
+				return err
 			}
 			if cmd.Flags().Changed("host") {
 				h, err := policy.ParseHost(host)
 				if err != nil {
-					return ExitUsage, fmt.Errorf("--host %q: %w", host, err)
+					return fmt.Errorf("--host %q: %w", host, err)
 				}
 				if h.Wildcard() {
-					return ExitUsage, fmt.Errorf("--host %q: must be one host, such as www%s", host, h[1:])
+					return fmt.Errorf("--host %q: must be one host, such as www%s", host, h[1:])
 				}
 				host = string(h)
 			}
-			errOut := cmd.ErrOrStderr()
-			if err := ds.Write(errOut, colored(errOut)); err != nil || s == nil {
-				return exitCode(ds), err
+			if err := report(cmd, ds); err != nil {
+				return err
 			}
 			f, _ := robotsserve.Render(s.Policy, host, robotsserve.Options{})
 			if other != "" {
-				if f, err = renderMerged(errOut, s.Policy, host, other); err != nil {
-					return ExitUsage, err
+				if f, err = renderMerged(cmd, s.Policy, host, other); err != nil {
+					return err
 				}
 			}
 			_, err = cmd.OutOrStdout().Write(f.Body)
-			return caddy.ExitCodeSuccess, err
-		})
+			return err
+		}))
 	cmd.Flags().StringVar(&other, "merge", "", "merge with the robots.txt of the upstream in this `FILE`, as \"robots_txt merge\" does")
 	cmd.Flags().StringVar(&host, "host", "", "the host to render for (default: a host that no rule names)")
 	return cmd
 }
 
 // renderMerged renders a policy merged with the robots.txt in a file. Notes about that
-// file are written to w.
-func renderMerged(w io.Writer, p *policy.Policy, host, name string) (*robotsserve.File, error) {
-	data, err := readFile(name)
+// file are printed.
+func renderMerged(cmd *cobra.Command, p *policy.Policy, host, name string) (*robotsserve.File, error) {
+	data, err := readFile(cmd, name)
 	if err != nil {
 		return nil, err
 	}
 	f, problems, notes := robotsserve.Merge(p, host, robotstxt.Parse(data), robotsserve.Options{})
-	writeNotes(w, name, notes)
+	writeNotes(cmd.ErrOrStderr(), name, notes)
 	for _, pr := range problems {
 		if pr.Severity == policy.Error {
 			return nil, fmt.Errorf("%s cannot be merged: %s", name, pr.Message)
@@ -168,11 +165,8 @@ func writeNotes(w io.Writer, name string, notes []robotstxt.Note) {
 
 func schemaCommand() *cobra.Command {
 	return Command("schema", "Prints the JSON Schema of policy files, for editors",
-		func(cmd *cobra.Command, args []string) (int, error) {
-			if len(args) > 0 {
-				return ExitUsage, errors.New("schema takes no arguments")
-			}
+		exactly(0, "no arguments", func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(policyfile.Schema())
-			return caddy.ExitCodeSuccess, err
-		})
+			return err
+		}))
 }

@@ -12,7 +12,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -23,14 +22,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Exit codes of the commands besides 0.
-const (
-	ExitPolicyError = 1 // the policy file has an error
-	ExitUsage       = 2 // the command cannot be carried out as given
-	ExitFaults      = 1 // audit found a fault
-)
+// exitUsage is the exit code of a command that cannot be carried out as given.
+const exitUsage = 2
 
-var errPolicy = errors.New("the policy file has errors")
+// failure is an error of the policy file, or of what was checked. The exit code is 1.
+type failure struct{ error }
+
+// errReported is a failure of which everything is printed already.
+var errReported = failure{errors.New("the policy file has errors")}
+
+// Run carries a subcommand out. The exit code of an error is 2, if it is no failure.
+type Run func(cmd *cobra.Command, args []string) error
 
 // subcommands make the subcommands.
 var subcommands = []func() *cobra.Command{
@@ -61,29 +63,39 @@ command cannot be carried out as given.`,
 	})
 }
 
-// Command returns a subcommand whose run function returns the exit code. Its error is
-// printed after the command's name.
-func Command(use, short string, run func(cmd *cobra.Command, args []string) (int, error)) *cobra.Command {
+// Command returns a subcommand. The error of its run function is printed after the
+// command's name.
+func Command(use, short string, run Run) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, SilenceErrors: true, SilenceUsage: true}
 	setRun(cmd, run)
 	return cmd
 }
 
-func setRun(cmd *cobra.Command, run func(cmd *cobra.Command, args []string) (int, error)) {
-	exit := func(code int, err error) error {
-		if err != nil {
+func setRun(cmd *cobra.Command, run Run) {
+	exit := func(err error) error {
+		if err == nil {
+			return nil
+		}
+		if err != errReported {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", cmd.CommandPath(), err)
 		}
-		switch code {
-		case caddy.ExitCodeSuccess:
-			return nil
-		case ExitPolicyError:
-			return errPolicy // Caddy exits with 1
+		if _, ok := errors.AsType[failure](err); ok {
+			return err // Caddy exits with 1
 		}
-		return caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return code, nil })(cmd, nil)
+		return caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return exitUsage, nil })(cmd, nil)
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit(ExitUsage, err) })
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit(err) })
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return exit(run(cmd, args)) }
+}
+
+// exactly is the run function of a subcommand that takes n arguments.
+func exactly(n int, usage string, run Run) Run {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return argumentsError(args, usage)
+		}
+		return run(cmd, args)
+	}
 }
 
 // rejectUnknown makes the parent command fail for an unknown subcommand. By default
@@ -92,38 +104,52 @@ func setRun(cmd *cobra.Command, run func(cmd *cobra.Command, args []string) (int
 func rejectUnknown(parent *cobra.Command) {
 	parent.SilenceErrors, parent.SilenceUsage = true, true
 	parent.SuggestionsMinimumDistance = 2
-	setRun(parent, func(cmd *cobra.Command, args []string) (int, error) {
+	setRun(parent, func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			cmd.SetOut(cmd.ErrOrStderr())
-			return ExitUsage, cmd.Help()
+			return errors.Join(cmd.Help(), errors.New("name a command"))
 		}
 		hint := "see --help"
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 			slices.Sort(near)
 			hint = fmt.Sprintf("did you mean %q?", near[0])
 		}
-		return ExitUsage, fmt.Errorf("unknown command %q (%s)", args[0], hint)
+		return fmt.Errorf("unknown command %q (%s)", args[0], hint)
 	})
 }
 
-// loadArg loads the policy file named by the first of n arguments. An error means that
-// the command cannot be carried out.
-func loadArg(args []string, n int, usage string) (*site.Site, policyfile.Diagnostics, error) {
-	if len(args) != n {
-		return nil, nil, argumentsError(args, usage)
-	}
-	return load(args[0], os.Stdin)
-}
-
-// load loads a policy file, or what stdin has for "-". An error means that it cannot
-// be read.
-func load(name string, stdin io.Reader) (*site.Site, policyfile.Diagnostics, error) {
-	data, err := policyinput.ReadFile(name, stdin)
+// load loads a policy file, or what the standard input has for "-". An error means that
+// it cannot be read.
+func load(cmd *cobra.Command, name string) (*site.Site, policyfile.Diagnostics, error) {
+	data, err := readFile(cmd, name)
 	if err != nil {
 		return nil, nil, err
 	}
 	s, ds := site.Load(fileName(name), data, robotsserve.ServeOptions{})
 	return s, ds, nil
+}
+
+// loadValid loads a policy file without errors. Of one that has errors, the diagnostics
+// are printed.
+func loadValid(cmd *cobra.Command, name string) (*site.Site, error) {
+	s, ds, err := load(cmd, name)
+	if err != nil || s != nil {
+		return s, err
+	}
+	return nil, report(cmd, ds)
+}
+
+// report prints diagnostics to the standard error. It returns errReported if there are
+// errors among them.
+func report(cmd *cobra.Command, ds policyfile.Diagnostics) error {
+	out := cmd.ErrOrStderr()
+	if err := ds.Write(out, colored(out)); err != nil {
+		return err
+	}
+	if ds.HasErrors() {
+		return errReported
+	}
+	return nil
 }
 
 // fileName is what messages call a file.
@@ -135,13 +161,16 @@ func fileName(name string) string {
 }
 
 // readFile reads a file, or the standard input for "-".
-func readFile(name string) ([]byte, error) { return policyinput.ReadFile(name, os.Stdin) }
+func readFile(cmd *cobra.Command, name string) ([]byte, error) {
+	return policyinput.ReadFile(name, cmd.InOrStdin())
+}
 
-func exitCode(ds policyfile.Diagnostics) int {
-	if ds.HasErrors() {
-		return ExitPolicyError
+// printResult prints what a command found, as JSON or as text.
+func printResult(cmd *cobra.Command, asJSON bool, result any, writeText func(io.Writer) error) error {
+	if asJSON {
+		return writeJSON(cmd.OutOrStdout(), result)
 	}
-	return caddy.ExitCodeSuccess
+	return writeText(cmd.OutOrStdout())
 }
 
 func writeJSON(w io.Writer, v any) error {
@@ -153,9 +182,12 @@ func writeJSON(w io.Writer, v any) error {
 
 // colored reports whether to use colors on w: on a terminal, unless the user has
 // turned them off (https://no-color.org).
-func colored(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(f.Fd()))
+func colored(w io.Writer) bool { return os.Getenv("NO_COLOR") == "" && isTerminal(w) }
+
+// isTerminal reports whether a reader or writer is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // argumentsError is the error for a wrong number of arguments.

@@ -5,14 +5,15 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/publiclist"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
@@ -22,24 +23,21 @@ func crawlersCommand() *cobra.Command {
 	var against []string
 	var of storageOf
 	cmd := Command("crawlers [NAME|KIND]", "Lists the crawlers that policies can name, or describes one",
-		func(cmd *cobra.Command, args []string) (int, error) {
-			if len(args) > 1 {
-				return ExitUsage, argumentsError(args, "[NAME|KIND]")
+		func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1:
+				return argumentsError(args, "[NAME|KIND]")
+			case len(args) > 0 && len(against) > 0:
+				return argumentsError(args, "no arguments with --check-against")
 			}
 			known, source, err := catalogueOf(of)
 			if err != nil {
-				return ExitUsage, err
+				return err
 			}
 			if len(against) > 0 {
-				if len(args) > 0 {
-					return ExitUsage, argumentsError(args, "no arguments with --check-against")
-				}
-				return checkAgainst(cmd.OutOrStdout(), known, against, asJSON)
+				return checkAgainst(cmd, known, against, asJSON)
 			}
-			if err := listCrawlers(cmd.OutOrStdout(), known, source, args, asJSON); err != nil {
-				return ExitUsage, err
-			}
-			return caddy.ExitCodeSuccess, nil
+			return listCrawlers(cmd, known, source, args, asJSON)
 		})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringArrayVar(&against, "check-against", nil, "compare the catalogue with a `FILE`: crawler-user-agents.json, well-known-bots.json, or the robots.json of ai.robots.txt; can be repeated")
@@ -50,7 +48,7 @@ func crawlersCommand() *cobra.Command {
 }
 
 // listCrawlers prints the crawlers that an argument names, or all.
-func listCrawlers(out io.Writer, known *crawlers.Catalogue, source string, args []string, asJSON bool) error {
+func listCrawlers(cmd *cobra.Command, known *crawlers.Catalogue, source string, args []string, asJSON bool) error {
 	found := known.All()
 	if len(args) == 1 {
 		name := strings.TrimPrefix(args[0], "category:")
@@ -61,45 +59,41 @@ func listCrawlers(out io.Writer, known *crawlers.Catalogue, source string, args 
 			return unknownName(known, name)
 		}
 	}
-	switch {
-	case asJSON:
-		return writeJSON(out, describeAll(found))
-	case len(args) == 1 && len(found) == 1:
-		return describe(found[0]).write(out)
-	case len(args) == 0:
-		if _, err := fmt.Fprintf(out, "%s; address lists of %s\n\n", catalogueText(known, source), verify.SnapshotDate().Format(time.DateOnly)); err != nil {
-			return err
-		}
+	list := make([]*description, len(found))
+	for i, c := range found {
+		list[i] = describe(c)
 	}
-	return writeTable(out, found)
+	return printResult(cmd, asJSON, list, func(out io.Writer) error {
+		switch {
+		case len(args) == 1 && len(list) == 1:
+			return list[0].write(out)
+		case len(args) == 0:
+			fmt.Fprintf(out, "%s; address lists of %s\n\n", catalogueText(known, source), verify.SnapshotDate().Format(time.DateOnly))
+		}
+		return writeTable(out, list)
+	})
 }
 
 // unknownName is the error for a name that nothing has, with a suggestion.
 func unknownName(known *crawlers.Catalogue, name string) error {
-	names := strings.Split(kindList(), ", ")
+	kinds := make([]string, len(crawlers.Kinds()))
+	for i, k := range crawlers.Kinds() {
+		kinds[i] = string(k)
+	}
+	names := kinds
 	for _, c := range known.All() {
 		names = append(names, c.Token, c.Operator)
 	}
 	if near := policyfile.Nearest(name, names); near != "" {
 		return fmt.Errorf("unknown crawler, operator or kind %q; did you mean %q?", name, near)
 	}
-	return fmt.Errorf("unknown crawler, operator or kind %q; the kinds are %s", name, kindList())
+	return fmt.Errorf("unknown crawler, operator or kind %q; the kinds are %s", name, strings.Join(kinds, ", "))
 }
 
-func kindList() string {
-	kinds := crawlers.Kinds()
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = string(k)
-	}
-	return strings.Join(names, ", ")
-}
-
-func writeTable(out io.Writer, list []*crawlers.Crawler) error {
+func writeTable(out io.Writer, list []*description) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CRAWLER\tOPERATOR\tKIND\tROBOTS.TXT\tVERIFIED BY")
-	for _, c := range list {
-		d := describe(c)
+	for _, d := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", d.Token, d.Operator, d.Kind, d.Honours, strings.Join(d.verifiedBy(), ", "))
 	}
 	return w.Flush()
@@ -141,14 +135,6 @@ func describe(c *crawlers.Crawler) *description {
 		d.Example = c.Examples[0]
 	}
 	return d
-}
-
-func describeAll(list []*crawlers.Crawler) []*description {
-	ds := make([]*description, len(list))
-	for i, c := range list {
-		ds[i] = describe(c)
-	}
-	return ds
 }
 
 func (d *description) verifiedBy() (by []string) {
@@ -223,4 +209,36 @@ func (d *description) write(out io.Writer) error {
 	line("in a policy", names...)
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// checkAgainst compares the catalogue with public collections: how many of their
+// User-Agents it recognises, by kind, and which it does not.
+func checkAgainst(cmd *cobra.Command, known *crawlers.Catalogue, files []string, asJSON bool) error {
+	recognizer := crawlers.NewRecognizer(known.Patterns())
+	reports := make([]publiclist.Report, len(files))
+	for i, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		list, err := publiclist.Parse(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		reports[i] = list.Compare(known, recognizer)
+	}
+	return printResult(cmd, asJSON, reports, func(out io.Writer) error {
+		if err := publiclist.WriteTable(out, reports); err != nil {
+			return err
+		}
+		for _, r := range reports {
+			if len(r.Missing) > 0 {
+				fmt.Fprintf(out, "\nnot recognised, of %s:\n", r.Format)
+			}
+			for _, m := range r.Missing {
+				fmt.Fprintf(out, "  %s (%s): %s\n", m.Name, strings.Join(m.Kinds, ", "), m.UserAgents[0])
+			}
+		}
+		return nil
+	})
 }

@@ -3,7 +3,7 @@
 package cli
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,53 +23,50 @@ func crawlersUpdateCommand() *cobra.Command {
 	var of storageOf
 	var dryRun, allowLoss bool
 	cmd := Command("update FILE|URL", "Checks a catalogue of crawlers and writes it to Caddy's storage, for every server that uses the storage",
-		func(cmd *cobra.Command, args []string) (int, error) {
-			if len(args) != 1 {
-				return ExitUsage, argumentsError(args, "FILE|URL")
-			}
-			data, err := readCatalogue(cmd.Context(), args[0])
+		exactly(1, "FILE|URL", func(cmd *cobra.Command, args []string) error {
+			data, err := readCatalogue(cmd, args[0])
 			if err != nil {
-				return ExitUsage, err
+				return err
 			}
 			next, err := crawlers.Parse(fileName(args[0]), data)
 			if err != nil {
-				return ExitPolicyError, err
+				return failure{err}
 			}
 			now := time.Now()
 			if err := cataloguestore.CheckDate(next, now); err != nil {
-				return ExitPolicyError, fmt.Errorf("%s: %w", fileName(args[0]), err)
+				return failure{fmt.Errorf("%s: %w", fileName(args[0]), err)}
 			}
 			ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
 			defer cancel()
 			storage, err := of.open(ctx)
 			if err != nil {
-				return ExitUsage, err
+				return err
 			}
 			out := cmd.OutOrStdout()
 			before, source, err := cataloguestore.InUse(ctx, storage)
 			if err != nil { // what is there is damaged: the update repairs it
 				_, _ = fmt.Fprintf(out, "not compared with the catalogue in use: %v\n", err)
 				if before, err = crawlers.Embedded(); err != nil {
-					return ExitUsage, err
+					return err
 				}
 				source = cataloguestore.SourceEmbedded
 			}
 			if problems := cataloguestore.Guard(before, next, now); len(problems) > 0 && !allowLoss {
-				return ExitPolicyError, fmt.Errorf("%s: %w; if that is intended, add --allow-loss", fileName(args[0]), errors.Join(problems...))
+				return failure{fmt.Errorf("%s: %w; if that is intended, add --allow-loss", fileName(args[0]), errors.Join(problems...))}
 			}
 			added, removed := tokenChanges(before, next)
 			_, _ = fmt.Fprintf(out, "before: %s\nnow:    %s: %d added, %d removed\n",
 				catalogueText(before, source), catalogueText(next, fileName(args[0])), added, removed)
 			if dryRun {
 				_, err := fmt.Fprintln(out, "dry run: nothing was written")
-				return caddy.ExitCodeSuccess, err
+				return err
 			}
 			if err := cataloguestore.Store(ctx, storage, data); err != nil {
-				return ExitUsage, err
+				return err
 			}
 			_, err = fmt.Fprintf(out, "written to %s; servers use it within a minute, matchers after the next reload of Caddy\n", cataloguestore.SourceStorage)
-			return caddy.ExitCodeSuccess, err
-		})
+			return err
+		}))
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only check and compare")
 	cmd.Flags().BoolVar(&allowLoss, "allow-loss", false, "write a catalogue that is older, has fewer search crawlers or is much smaller than the one in use")
@@ -78,16 +75,13 @@ func crawlersUpdateCommand() *cobra.Command {
 
 func crawlersExportCommand() *cobra.Command {
 	return Command("export", "Prints the catalogue of this program as a file for crawlers update",
-		func(cmd *cobra.Command, args []string) (int, error) {
-			if len(args) > 0 {
-				return ExitUsage, argumentsError(args, "no arguments")
-			}
+		exactly(0, "no arguments", func(cmd *cobra.Command, _ []string) error {
 			data, err := crawlers.Export()
 			if err == nil {
 				_, err = cmd.OutOrStdout().Write(data)
 			}
-			return caddy.ExitCodeSuccess, err
-		})
+			return err
+		}))
 }
 
 // catalogueOf returns the catalogue that servers with a configuration use, or that of the
@@ -122,18 +116,15 @@ func tokenChanges(before, after *crawlers.Catalogue) (added, removed int) {
 }
 
 // readCatalogue reads a file, the standard input for "-", or a file on a web server.
-func readCatalogue(ctx context.Context, name string) ([]byte, error) {
+func readCatalogue(cmd *cobra.Command, name string) ([]byte, error) {
 	if !source.IsWebAddress(name) {
-		return readFile(name)
+		return readFile(cmd, name)
 	}
 	u, err := source.WebAddress(name)
 	if err != nil {
 		return nil, err
 	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -156,9 +147,9 @@ func readCatalogue(ctx context.Context, name string) ([]byte, error) {
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("fetching the catalogue: %s answers %s", u, resp.Status)
 	}
-	var data bytes.Buffer
-	if _, err := io.Copy(&data, io.LimitReader(resp.Body, crawlers.MaxFile+1)); err != nil {
+	data, err := io.ReadAll(io.LimitReader(resp.Body, crawlers.MaxFile+1))
+	if err != nil {
 		return nil, fmt.Errorf("fetching the catalogue: %w", err)
 	}
-	return data.Bytes(), nil
+	return data, nil
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
@@ -25,41 +24,31 @@ func diffCommand() *cobra.Command {
 	var asJSON bool
 	var fail string
 	cmd := Command("diff OLD NEW", "Shows which crawlers gain and lose what between two policies or robots.txt files",
-		func(cmd *cobra.Command, args []string) (int, error) {
-			if len(args) != 2 {
-				return ExitUsage, argumentsError(args, "OLD and NEW")
-			}
+		exactly(2, "OLD and NEW", func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(failOn, fail) {
-				return ExitUsage, fmt.Errorf("invalid --fail-on %q: must be one of %s", fail, strings.Join(failOn, ", "))
+				return fmt.Errorf("invalid --fail-on %q: must be one of %s", fail, strings.Join(failOn, ", "))
 			}
 			var inputs [2]*policyinput.Input
 			for i, name := range args {
 				in, err := policyinput.Read(cmd.Context(), name, cmd.InOrStdin())
 				if errors.Is(err, policyinput.ErrInvalid) {
-					return ExitPolicyError, err
+					return failure{err}
 				}
 				if err != nil {
-					return ExitUsage, err
+					return err
 				}
 				writeFewNotes(cmd.ErrOrStderr(), in.Name, in.Notes)
 				inputs[i] = in
 			}
 			d := compare.Policies(inputs[0].Policy, inputs[1].Policy, compare.Options{})
-			out := cmd.OutOrStdout()
-			var err error
-			if asJSON {
-				err = writeJSON(out, d)
-			} else {
-				err = d.WriteText(out)
+			if err := printResult(cmd, asJSON, d, d.WriteText); err != nil {
+				return err
 			}
-			switch {
-			case err != nil:
-				return ExitUsage, err
-			case fail == "any" && (!d.Empty() || !d.Complete), fail == "search-loss" && len(d.SearchLosses()) > 0:
-				return ExitPolicyError, nil
+			if fail == "any" && (!d.Empty() || !d.Complete) || fail == "search-loss" && len(d.SearchLosses()) > 0 {
+				return errReported
 			}
-			return caddy.ExitCodeSuccess, nil
-		})
+			return nil
+		}))
 	cmd.Long = `
 Says which crawlers may do what under NEW that they might not under OLD, and the
 reverse, on which hosts and in which parts of the site. OLD and NEW are each a policy

@@ -4,10 +4,10 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
@@ -16,25 +16,20 @@ import (
 func verifyEvidenceCommand() *cobra.Command {
 	var asJSON bool
 	cmd := Command("verify-evidence DIR", "Checks that an evidence log is whole and was not changed",
-		func(cmd *cobra.Command, args []string) (int, error) {
-			if len(args) != 1 {
-				return ExitUsage, argumentsError(args, "DIR")
-			}
+		exactly(1, "DIR", func(cmd *cobra.Command, args []string) error {
 			c, err := evidence.Verify(args[0])
 			if err != nil {
-				return ExitUsage, err
+				return err
 			}
-			code := caddy.ExitCodeSuccess
-			if len(c.Problems) > 0 {
-				code = ExitPolicyError
+			err = printResult(cmd, asJSON, c, func(out io.Writer) error {
+				_, err := io.WriteString(out, checkText(c))
+				return err
+			})
+			if err != nil || len(c.Problems) == 0 {
+				return err
 			}
-			out := cmd.OutOrStdout()
-			if asJSON {
-				return code, writeJSON(out, c)
-			}
-			_, err = fmt.Fprint(out, checkText(c))
-			return code, err
-		})
+			return errReported
+		}))
 	cmd.Long = `
 Checks the chain of hashes of an evidence log, the texts that were published, and the
 signatures of the days that have ended.

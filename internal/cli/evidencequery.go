@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
@@ -20,44 +19,39 @@ func evidenceCommand() *cobra.Command {
 	var crawler, host, since, until string
 	var asJSON, withText bool
 	cmd := Command("evidence DIR [--crawler NAME] [--since TIME]", "Shows what was published when, who read it, and what was fetched against it",
-		func(cmd *cobra.Command, args []string) (int, error) {
-			if len(args) != 1 {
-				return ExitUsage, argumentsError(args, "DIR")
-			}
+		exactly(1, "DIR", func(cmd *cobra.Command, args []string) error {
 			q := evidence.Question{Crawler: crawler, Host: host, Paths: evidencePaths}
 			if asJSON {
 				q.Paths = 0
 			}
 			var err error
 			if q.Since, err = parseTime("--since", since); err != nil {
-				return ExitUsage, err
+				return err
 			}
 			if q.Until, err = parseTime("--until", until); err != nil {
-				return ExitUsage, err
+				return err
 			}
 			check, err := evidence.Verify(args[0])
 			if err != nil {
-				return ExitUsage, err
+				return err
 			}
 			answer, err := evidence.Ask(args[0], q)
 			if err != nil && len(check.Problems) == 0 {
-				return ExitUsage, err
+				return err
 			}
-			code, out := caddy.ExitCodeSuccess, cmd.OutOrStdout()
-			if len(check.Problems) > 0 {
-				code = ExitPolicyError
+			if answer == nil {
+				return failure{errors.New(check.Problems[0])}
 			}
-			switch {
-			case answer == nil:
-				return code, errors.New(check.Problems[0])
-			case asJSON:
-				return code, writeJSON(out, struct {
-					*evidence.Answer
-					Problems []string `json:"problems"`
-				}{answer, check.Problems})
+			result := struct {
+				*evidence.Answer
+				Problems []string `json:"problems"`
+			}{answer, check.Problems}
+			err = printResult(cmd, asJSON, result, func(w io.Writer) error { return writeEvidence(w, answer, check, withText) })
+			if err != nil || len(check.Problems) == 0 {
+				return err
 			}
-			return code, writeEvidence(out, answer, check, withText)
-		})
+			return errReported
+		}))
 	cmd.Long = `
 Shows what the evidence log in a directory (the option evidence of robots_policy) says:
 which policy was in force when; when each robots.txt was first read by a crawler; which

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
@@ -20,36 +19,29 @@ func explainCommand() *cobra.Command {
 	var agent, address string
 	var asJSON bool
 	cmd := Command("explain FILE --agent AGENT URL", "Explains what happens to a request in every channel, and which line of the policy file decides",
-		func(cmd *cobra.Command, args []string) (int, error) {
-			s, ds, err := loadArg(args, 2, "FILE --agent AGENT URL")
-			if err != nil {
-				return ExitUsage, err
-			}
+		exactly(2, "FILE --agent AGENT URL", func(cmd *cobra.Command, args []string) error {
 			u, err := url.Parse(args[1])
 			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-				return ExitUsage, fmt.Errorf("invalid URL %q: must be like https://www.example.com/news/", args[1])
+				return fmt.Errorf("invalid URL %q: must be like https://www.example.com/news/", args[1])
 			}
 			if agent == "" {
-				return ExitUsage, errors.New("--agent is missing: give a User-Agent or a product token such as GPTBot")
+				return errors.New("--agent is missing: give a User-Agent or a product token such as GPTBot")
 			}
-			if s == nil {
-				errOut := cmd.ErrOrStderr()
-				return exitCode(ds), ds.Write(errOut, colored(errOut))
+			s, err := loadValid(cmd, args[0])
+			if err != nil {
+				return err
 			}
 			q := site.Question{Agent: agent, URL: u, Now: time.Now()}
 			if cmd.Flags().Changed("address") {
 				addr, err := netip.ParseAddr(address)
 				if err != nil {
-					return ExitUsage, fmt.Errorf("invalid --address %q: must be an IP address such as 192.0.2.1 or 2001:db8::1", address)
+					return fmt.Errorf("invalid --address %q: must be an IP address such as 192.0.2.1 or 2001:db8::1", address)
 				}
 				q.Verify = identity.ExplainEmbedded(s.File.Catalogue.AddressLists(), addr)
 			}
 			e := s.Explain(q)
-			if asJSON {
-				return caddy.ExitCodeSuccess, writeJSON(cmd.OutOrStdout(), e)
-			}
-			return caddy.ExitCodeSuccess, e.WriteText(cmd.OutOrStdout())
-		})
+			return printResult(cmd, asJSON, e, e.WriteText)
+		}))
 	cmd.Flags().StringVar(&agent, "agent", "", "the User-Agent of the request, or a product token")
 	cmd.Flags().StringVar(&address, "address", "", "the client's IP address, checked against the embedded address lists")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the explanation as JSON")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
@@ -14,31 +13,28 @@ import (
 
 func importCommand() *cobra.Command {
 	cmd := Command("import ROBOTS.TXT | URL | -", "Converts a robots.txt to a policy file that says the same",
-		func(cmd *cobra.Command, args []string) (int, error) {
-			if len(args) != 1 {
-				return ExitUsage, argumentsError(args, "ROBOTS.TXT or its URL")
-			}
+		exactly(1, "ROBOTS.TXT or its URL", func(cmd *cobra.Command, args []string) error {
 			raw, err := policyinput.ReadRaw(cmd.Context(), args[0], cmd.InOrStdin())
 			if err != nil {
-				return ExitUsage, err
+				return err
 			}
 			if raw.None {
-				return ExitPolicyError, errors.New(raw.Note)
+				return failure{errors.New(raw.Note)}
 			}
 			c, err := policyinput.Convert(raw.Name, raw.Data)
 			if errors.Is(err, policyinput.ErrInvalid) {
-				return ExitPolicyError, err
+				return failure{err}
 			}
 			if err != nil {
-				return ExitUsage, err
+				return err
 			}
 			if raw.Note != "" {
 				fmt.Fprintln(cmd.ErrOrStderr(), raw.Note)
 			}
 			writeNotes(cmd.ErrOrStderr(), raw.Name, c.Notes)
 			_, err = cmd.OutOrStdout().Write(c.Text)
-			return caddy.ExitCodeSuccess, err
-		})
+			return err
+		}))
 	cmd.Long = `
 Prints a policy file that says to every crawler what the robots.txt says, as Google's
 crawlers read it, with its comments, and with tests for search engines. What

@@ -11,9 +11,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	"github.com/spf13/pflag"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/firstpolicy"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
@@ -29,20 +28,20 @@ type initFlags struct {
 func initCommand() *cobra.Command {
 	var f initFlags
 	cmd := Command("init", "Writes a first policy file, from a few questions, flags or an existing robots.txt",
-		func(cmd *cobra.Command, args []string) (int, error) {
+		func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return ExitUsage, errors.New("init takes no arguments; give the answers as flags (see --help), or run it in a terminal without any")
+				return errors.New("init takes no arguments; give the answers as flags (see --help), or run it in a terminal without any")
 			}
 			a, err := f.answers()
 			if err != nil {
-				return ExitUsage, err
+				return err
 			}
 			if !answersGiven(cmd) {
 				if !isTerminal(cmd.InOrStdin()) {
-					return ExitUsage, errors.New("there is no terminal to ask questions in: give the answers as flags, such as: init --search yes --ai-training no --host www.example.com")
+					return errors.New("there is no terminal to ask questions in: give the answers as flags, such as: init --search yes --ai-training no --host www.example.com")
 				}
 				if a, err = firstpolicy.Ask(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
-					return ExitUsage, err
+					return err
 				}
 			}
 			return runInit(cmd, a, f.out)
@@ -61,17 +60,9 @@ func initCommand() *cobra.Command {
 
 // answersGiven reports whether a flag answers a question.
 func answersGiven(cmd *cobra.Command) bool {
-	for _, name := range []string{"search", "ai-training", "ai-answers", "closed", "staging", "host", "from"} {
-		if cmd.Flags().Changed(name) {
-			return true
-		}
-	}
-	return false
-}
-
-func isTerminal(in io.Reader) bool {
-	f, ok := in.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	given := false
+	cmd.Flags().Visit(func(f *pflag.Flag) { given = given || f.Name != "output" })
+	return given
 }
 
 // answers reads the flags.
@@ -108,18 +99,13 @@ func (f *initFlags) answers() (a firstpolicy.Answers, err error) {
 }
 
 // runInit writes the policy for the answers and says what it means.
-func runInit(cmd *cobra.Command, a firstpolicy.Answers, file string) (int, error) {
+func runInit(cmd *cobra.Command, a firstpolicy.Answers, file string) error {
 	errOut := cmd.ErrOrStderr()
-	if file != "-" {
-		if _, err := os.Lstat(file); err == nil {
-			return ExitUsage, fmt.Errorf("%s exists, and init does not overwrite: give another name with -o", file)
-		}
-	}
 	var imported *robotstxt.Imported
 	if a.From != "" {
 		var err error
 		if imported, err = importFrom(cmd.Context(), errOut, a.From); err != nil {
-			return ExitUsage, err
+			return err
 		}
 		if imported == nil {
 			a.From = ""
@@ -128,9 +114,9 @@ func runInit(cmd *cobra.Command, a firstpolicy.Answers, file string) (int, error
 	text, s, contradictions, err := firstpolicy.Build(a, imported)
 	switch {
 	case errors.Is(err, firstpolicy.ErrContradictory):
-		return ExitUsage, err
+		return err
 	case err != nil:
-		return ExitPolicyError, err
+		return failure{err}
 	}
 	for _, c := range contradictions {
 		if c.Answered {
@@ -141,19 +127,19 @@ func runInit(cmd *cobra.Command, a firstpolicy.Answers, file string) (int, error
 	}
 	if file == "-" {
 		if _, err := cmd.OutOrStdout().Write(text); err != nil {
-			return ExitUsage, err
+			return err
 		}
-		return caddy.ExitCodeSuccess, firstpolicy.WriteMeaning(errOut, s, a, time.Now())
+		return firstpolicy.WriteMeaning(errOut, s, a, time.Now())
 	}
 	if err := writeNew(file, text); err != nil {
-		return ExitUsage, err
+		return err
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "Wrote %s.\n\n", file)
 	if err := firstpolicy.WriteMeaning(out, s, a, time.Now()); err != nil {
-		return ExitUsage, err
+		return err
 	}
-	return caddy.ExitCodeSuccess, firstpolicy.WriteNextSteps(out, a, file)
+	return firstpolicy.WriteNextSteps(out, a, file)
 }
 
 // writeNew writes a file that must not exist.
@@ -164,11 +150,8 @@ func writeNew(name string, data []byte) error {
 	} else if err != nil {
 		return err
 	}
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }
 
 // importFrom reads an existing robots.txt, from a file or URL, as a policy. It is nil if

@@ -30,26 +30,24 @@ func publishCommand() *cobra.Command {
 	var dryRun bool
 	var guard searchGuard
 	cmd := Command("publish FILE --to storage:KEY", "Checks a policy file and writes it to Caddy's storage, for every server that reads it from there",
-		func(cmd *cobra.Command, args []string) (int, error) {
-			const usage = "FILE --to storage:KEY"
+		func(cmd *cobra.Command, args []string) error {
 			if !strings.HasPrefix(to, source.StoragePrefix) {
-				return ExitUsage, errors.New("--to is missing: give a key in Caddy's storage, such as storage:robots_policy/site.yaml")
+				return errors.New("--to is missing: give a key in Caddy's storage, such as storage:robots_policy/site.yaml")
 			}
 			key, err := source.StorageKey(to)
 			if err != nil {
-				return ExitUsage, err
+				return err
 			}
 			if len(args) != 1 {
-				return ExitUsage, argumentsError(args, usage)
+				return argumentsError(args, "FILE --to storage:KEY")
 			}
-			data, err := readFile(args[0])
+			data, err := readFile(cmd, args[0])
 			if err != nil {
-				return ExitUsage, err
+				return err
 			}
 			s, ds := site.Load(args[0], data, robotsserve.ServeOptions{})
-			errOut := cmd.ErrOrStderr()
-			if err := ds.Write(errOut, colored(errOut)); err != nil || s == nil {
-				return exitCode(ds), err
+			if err := report(cmd, ds); err != nil {
+				return err
 			}
 			return publish(cmd, publication{s, data, key, of, dryRun, &guard})
 		})
@@ -72,58 +70,56 @@ type publication struct {
 }
 
 // publish writes a valid policy to the storage and prints what changes.
-func publish(cmd *cobra.Command, p publication) (int, error) {
-	s, data, key := p.site, p.data, p.key
+func publish(cmd *cobra.Command, p publication) error {
 	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
 	defer cancel()
 	storage, err := p.of.open(ctx)
 	if err != nil {
-		return ExitUsage, err
+		return err
 	}
-	before, err := loadPublished(ctx, storage, key)
+	before, err := loadPublished(ctx, storage, p.key)
 	if err != nil {
-		return ExitUsage, fmt.Errorf("reading the published policy: %w", err)
+		return fmt.Errorf("reading the published policy: %w", err)
 	}
-	sum := fmt.Sprintf("%x", sha256.Sum256(data))
-	out := cmd.OutOrStdout()
-	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
-	if before != nil && bytes.Equal(before, data) {
-		say("%s%s already holds this policy (sha256 %s)", source.StoragePrefix, key, sum)
-		return caddy.ExitCodeSuccess, nil
+	name, sum := source.StoragePrefix+p.key, sumOf(p.data)
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) }
+	if before != nil && bytes.Equal(before, p.data) {
+		say("%s already holds this policy (sha256 %s)", name, sum)
+		return nil
 	}
-	var old *site.Site
+	replaces := ""
+	var old *site.Site // nil, too, if what is published has errors
 	if before != nil {
-		old, _ = site.Load(source.StoragePrefix+key, before, robotsserve.ServeOptions{})
+		replaces = sumOf(before)
+		old, _ = site.Load(name, before, robotsserve.ServeOptions{})
 	}
 	if old != nil {
-		for _, words := range compare.Policies(old.Policy, s.Policy, compare.Options{}).Words() {
+		for _, words := range compare.Policies(old.Policy, p.site.Policy, compare.Options{}).Words() {
 			say("%s", words)
 		}
 	}
-	if err := p.guard.check(ctx, old, s, source.StoragePrefix+key); err != nil {
-		return ExitPolicyError, err
+	if err := p.guard.check(ctx, old, p.site, name); err != nil {
+		return failure{err}
 	}
 	if p.dryRun {
 		say("dry run: nothing was published")
-		return caddy.ExitCodeSuccess, nil
-	}
-	replaces := ""
-	if before != nil {
-		replaces = fmt.Sprintf("%x", sha256.Sum256(before))
+		return nil
 	}
 	limited, stop := context.WithTimeout(ctx, storageTimeout) // from now: the guard may have taken long
 	defer stop()
-	switch err := source.PublishTo(limited, storage, key, replaces, string(data), ""); {
+	switch err := source.PublishTo(limited, storage, p.key, replaces, string(p.data), ""); {
 	case errors.Is(err, source.ErrOvertaken):
-		return ExitUsage, fmt.Errorf("not published: %w at %s%s; run the command again to compare with it", err, source.StoragePrefix, key)
+		return fmt.Errorf("not published: %w at %s; run the command again to compare with it", err, name)
 	case errors.Is(err, source.ErrLockStays):
 		say("warning: %v", err)
 	case err != nil:
-		return ExitUsage, err
+		return err
 	}
-	say("published as %s%s (sha256 %s)", source.StoragePrefix, key, sum)
-	return caddy.ExitCodeSuccess, nil
+	say("published as %s (sha256 %s)", name, sum)
+	return nil
 }
+
+func sumOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
 // storageTimeout bounds how long the storage may take for one step, with the wait for
 // the lock of a process that was killed while it published.

@@ -14,12 +14,10 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
-	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // replayFlags are the flags of replay as they are given.
@@ -30,8 +28,7 @@ type replayFlags struct {
 
 func replayCommand() *cobra.Command {
 	var f replayFlags
-	cmd := Command("replay NEW [--against OLD] LOG...|--store DIR", "Shows what a policy would have done to real traffic",
-		func(cmd *cobra.Command, args []string) (int, error) { return f.run(cmd, args) })
+	cmd := Command("replay NEW [--against OLD] LOG...|--store DIR", "Shows what a policy would have done to real traffic", f.run)
 	cmd.Long = `
 Decides every request of access logs as the policy file NEW would have: who would
 have been refused, by which rule, how many of them were verified, and which search
@@ -63,86 +60,88 @@ command cannot be carried out as given.`
 	return cmd
 }
 
-func (f *replayFlags) run(cmd *cobra.Command, args []string) (int, error) {
+func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
-		return ExitUsage, argumentsError(args, "NEW LOG...")
+		return argumentsError(args, "NEW LOG...")
 	case len(args) == 1 && f.store == "":
-		return ExitUsage, fmt.Errorf("no requests to replay for %s: add access logs, or --store with the folder of the activity store", args[0])
+		return fmt.Errorf("no requests to replay for %s: add access logs, or --store with the folder of the activity store", args[0])
 	}
 	o := replay.Options{Host: f.host, Stdin: cmd.InOrStdin(), Progress: new(atomic.Int64)}
-	var code int
 	var err error
-	if o.New, code, err = loadForReplay(cmd, args[0]); o.New == nil {
-		return code, err
+	if o.New, err = loadValid(cmd, args[0]); err != nil {
+		return err
 	}
 	if f.against != "" {
-		if o.Old, code, err = loadForReplay(cmd, f.against); o.Old == nil {
-			return code, err
+		if o.Old, err = loadValid(cmd, f.against); err != nil {
+			return err
 		}
 	}
 	if f.format != "" {
 		if o.Parser, err = accesslog.ParseFormat(f.format); err != nil {
-			return ExitUsage, err
+			return err
 		}
 	}
 	if o.Since, err = parseTime("--since", f.since); err != nil {
-		return ExitUsage, err
+		return err
 	}
 	if o.Until, err = parseTime("--until", f.until); err != nil {
-		return ExitUsage, err
+		return err
 	}
 	if o.Files, err = accesslog.Expand(args[1:]); err != nil {
-		return ExitUsage, err
+		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if f.store != "" {
-		_, closeStore, err := useStore(ctx, f.store, &o)
+		s, err := useStore(ctx, f.store, &o)
 		if err != nil {
-			return ExitUsage, err
+			return err
 		}
-		defer func() { _ = closeStore() }() // only read
+		defer s.Close()
 	}
 	endProgress := showProgress(cmd.ErrOrStderr(), o.Progress, accesslog.Size(o.Files))
-	report, err := replay.Run(ctx, o)
+	found, err := replay.Run(ctx, o)
 	endProgress()
 	if err != nil {
-		return ExitUsage, err
+		return err
 	}
-	return caddy.ExitCodeSuccess, f.write(cmd, report)
-}
-
-// loadForReplay loads a policy. Of a file with errors only the diagnostics are
-// printed; warnings do not matter here.
-func loadForReplay(cmd *cobra.Command, name string) (*site.Site, int, error) {
-	data, err := readFile(name)
-	if err != nil {
-		return nil, ExitUsage, err
-	}
-	s, ds := site.Load(name, data, robotsserve.ServeOptions{})
-	if s == nil {
-		out := cmd.ErrOrStderr()
-		return nil, exitCode(ds), ds.Write(out, colored(out))
-	}
-	return s, 0, nil
-}
-
-func (f *replayFlags) write(cmd *cobra.Command, r *replay.Report) error {
 	if f.html != "" {
-		out, err := os.Create(f.html)
+		page, err := os.Create(f.html)
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(r.WriteHTML(out), out.Close()); err != nil {
+		if err := errors.Join(found.WriteHTML(page), page.Close()); err != nil {
 			return err
 		}
 	}
-	out := cmd.OutOrStdout()
-	if f.json {
-		return writeJSON(out, r)
+	return printResult(cmd, f.json, found, func(w io.Writer) error { return found.WriteText(w, colored(w)) })
+}
+
+// Store is an activity store that is read. It is that of activity/store, which links a
+// database: only the package console imports it.
+type Store interface {
+	EachRow(ctx context.Context, from, to time.Time, each func(activity.Visits) error) (pathless int64, err error)
+	PolicyVersions(ctx context.Context, name string) ([]string, error)
+	Close() error
+}
+
+var openStore func(ctx context.Context, dir string) (Store, error)
+
+// RegisterStore says how a store is opened. It must be called from an init function.
+func RegisterStore(open func(ctx context.Context, dir string) (Store, error)) { openStore = open }
+
+// useStore has a replay read the store of a directory, until the store is closed.
+func useStore(ctx context.Context, dir string, o *replay.Options) (Store, error) {
+	if openStore == nil {
+		return nil, errors.New("this build of Caddy cannot read an activity store: build it with the package github.com/robotspolicy/caddy-robots-policy/console")
 	}
-	return r.WriteText(out, colored(out))
+	s, err := openStore(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	o.Stored, o.StoreName = s.EachRow, dir
+	return s, nil
 }
 
 // parseTime reads a day, a time, or a duration back from now.
@@ -165,8 +164,7 @@ func parseTime(flag, text string) (time.Time, error) {
 // showProgress draws how much was read, on a terminal only, until the function that
 // it returns is called.
 func showProgress(w io.Writer, done *atomic.Int64, total int64) (end func()) {
-	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || total == 0 {
+	if !isTerminal(w) || total == 0 {
 		return func() {}
 	}
 	stop, stopped := make(chan struct{}), make(chan struct{})

@@ -32,11 +32,11 @@ func (g *searchGuard) check(ctx context.Context, old, s *site.Site, name string)
 	}
 	o := replay.Options{New: s, Old: old, Since: time.Now().Add(-replay.LossPeriod)}
 	if info, err := os.Stat(g.traffic); err == nil && info.IsDir() {
-		stored, closeStore, err := useStore(ctx, g.traffic, &o)
+		stored, err := useStore(ctx, g.traffic, &o)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = closeStore() }() // only read
+		defer stored.Close()
 		versions, err := stored.PolicyVersions(ctx, name)
 		if err != nil {
 			return err

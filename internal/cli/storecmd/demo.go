@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
@@ -30,36 +29,36 @@ func demoCommand() *cobra.Command {
 	o := Demo{Hosts: []string{"localhost"}, Days: 30, Seed: 1}
 	var file string
 	cmd := cli.Command("demo [DIR]", "Fills an empty activity store with a made-up month, to look at the console",
-		func(cmd *cobra.Command, args []string) (int, error) {
+		func(cmd *cobra.Command, args []string) error {
 			dir := "caddy-data/activity"
 			switch len(args) {
 			case 0:
 			case 1:
 				dir = args[0]
 			default:
-				return cli.ExitUsage, errors.New("too many arguments: the command takes one directory, that of the option activity")
+				return errors.New("too many arguments: the command takes one directory, that of the option activity")
 			}
 			if _, err := os.Stat(filepath.Join(dir, "activity.db")); err == nil {
-				return cli.ExitUsage, fmt.Errorf("%s holds a store already: name another directory, or move it away", dir)
+				return fmt.Errorf("%s holds a store already: name another directory, or move it away", dir)
 			}
 			data, err := os.ReadFile(file)
 			if err != nil {
-				return cli.ExitUsage, fmt.Errorf("reading the policy failed: %w; name one with --policy", err)
+				return fmt.Errorf("reading the policy failed: %w; name one with --policy", err)
 			}
 			if o.Name == "" {
 				if o.Name, err = filepath.Abs(file); err != nil {
-					return cli.ExitUsage, err
+					return err
 				}
 			}
 			o.Text, o.Now = string(data), time.Now()
 			n, err := o.Fill(cmd.Context(), dir)
 			if err != nil {
-				return cli.ExitUsage, err
+				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s now holds %s made-up visits of %d days.\n"+
 				"To look at them, run Caddy with this in its global options, and open %s\n\n\trobots_policy {\n\t\tactivity %s\n\t\tconsole\n\t}\n",
 				dir, english.Number(n), o.Days, cli.ConsoleAddress, dir)
-			return caddy.ExitCodeSuccess, err
+			return err
 		})
 	cmd.Flags().StringVar(&file, "policy", "examples/site-policy.yaml", "the policy that decides about the visits")
 	cmd.Flags().StringVar(&o.Name, "source", "", "what the configuration calls the policy, such as storage:KEY (default: the file)")

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
@@ -18,30 +17,30 @@ import (
 func forgetCommand() *cobra.Command {
 	var crawler, host string
 	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes what an activity store has about a crawler or a host",
-		func(cmd *cobra.Command, args []string) (int, error) {
+		func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1:
-				return cli.ExitUsage, errors.New("expected DIR, the directory of the activity store")
+				return errors.New("expected DIR, the directory of the activity store")
 			case crawler == "" && host == "":
-				return cli.ExitUsage, errors.New("give --crawler, --host, or both")
+				return errors.New("give --crawler, --host, or both")
 			}
 			ctx := context.Background()
 			r, err := store.OpenReader(ctx, args[0]) // it fails if there is no store
 			if err != nil {
-				return cli.ExitUsage, err
+				return err
 			}
 			if err := r.Close(); err != nil {
-				return cli.ExitUsage, err
+				return err
 			}
 			s, err := store.Open(ctx, args[0], store.Options{})
 			if err != nil {
-				return cli.ExitUsage, fmt.Errorf("%w; stop Caddy first", err)
+				return fmt.Errorf("%w; stop Caddy first", err)
 			}
 			if err := errors.Join(s.Delete(ctx, crawler, host), s.Close()); err != nil {
-				return cli.ExitUsage, err
+				return err
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), "deleted")
-			return caddy.ExitCodeSuccess, err
+			return err
 		})
 	cmd.Long = `
 Deletes all totals of a crawler, of a host, or of a crawler on a host from the activity
