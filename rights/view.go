@@ -10,6 +10,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
 // View is what a policy says about a host to everyone at once: the strictest of what
@@ -20,7 +21,7 @@ type View struct {
 	patterns []pathpattern.Pattern
 
 	once  sync.Once
-	cells []pathpattern.Cell[Preferences]
+	cells []solve.Cell[Preferences]
 	exact bool
 }
 
@@ -148,7 +149,7 @@ func (v *View) Statements(usage int) [][]policy.Applied {
 func (v *View) Stated(u policy.Usage) bool {
 	i := slices.Index(policyUsages, u)
 	cells, _ := v.Cells()
-	return slices.ContainsFunc(cells, func(c pathpattern.Cell[Preferences]) bool { return c.Value[i].Verdict != policy.Unstated })
+	return slices.ContainsFunc(cells, func(c solve.Cell[Preferences]) bool { return c.Value[i].Verdict != policy.Unstated })
 }
 
 // StatesAny reports whether the view says anything.
@@ -159,17 +160,17 @@ func (v *View) StatesAny() bool {
 // Cells says for every path what holds there, for readers who take the longest pattern
 // that matches. Where patterns cross in too many ways, exact is false, and one cell
 // says for all paths what is disallowed for any.
-func (v *View) Cells() (cells []pathpattern.Cell[Preferences], exact bool) {
+func (v *View) Cells() (cells []solve.Cell[Preferences], exact bool) {
 	v.once.Do(func() { v.cells, v.exact = v.tile() })
 	return v.cells, v.exact
 }
 
-func (v *View) tile() (cells []pathpattern.Cell[Preferences], exact bool) {
+func (v *View) tile() (cells []solve.Cell[Preferences], exact bool) {
 	if len(v.patterns) == 0 {
 		return nil, true
 	}
 	if len(v.askers) <= maxAskers {
-		cells, exact = pathpattern.Tile(v.patterns, v.At, func(a, b Preferences) bool { return a.Verdicts() == b.Verdicts() })
+		cells, exact = solve.Cells(v.patterns, v.At, func(a, b Preferences) bool { return a.Verdicts() == b.Verdicts() })
 		if exact {
 			return cells, true
 		}
@@ -178,7 +179,7 @@ func (v *View) tile() (cells []pathpattern.Cell[Preferences], exact bool) {
 	if !strict.Verdicts().Stated() {
 		return nil, false
 	}
-	return []pathpattern.Cell[Preferences]{{Pattern: pathpattern.All, Value: strict}}, false
+	return []solve.Cell[Preferences]{{Pattern: pathpattern.All, Value: strict}}, false
 }
 
 // strictest is what is disallowed for any path.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
@@ -51,7 +52,7 @@ func (a *aipref) contentUsage() ([]Line, []policy.Problem) {
 	if len(patterns) == 0 {
 		return nil, nil
 	}
-	cells, ok := pathpattern.Tile(patterns, func(at pathpattern.Pattern) (v cellValue) {
+	cells, ok := solve.Cells(patterns, func(at pathpattern.Pattern) (v cellValue) {
 		var verdicts rights.Verdicts
 		for i, f := range a.finders {
 			d := f.At(at)

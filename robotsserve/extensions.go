@@ -9,6 +9,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
 // extensions returns the lines of a class that extend RFC 9309.
@@ -49,7 +50,7 @@ func appDirectives(p *policy.Policy, c *policy.Class, purpose string) ([]Line, [
 		return nil, nil
 	}
 	problems := hashes(found)
-	cells, ok := pathpattern.Tile(patterns, func(at pathpattern.Pattern) (v cellValue) {
+	cells, ok := solve.Cells(patterns, func(at pathpattern.Pattern) (v cellValue) {
 		var texts []string
 		for _, f := range found {
 			if d := f.at(at); d != nil {
@@ -88,8 +89,8 @@ func hashes(found []*appFinder) (problems []policy.Problem) {
 
 // extensionLines prints cells. The path "/" is left out: a line without a path
 // is for all.
-func extensionLines(key string, cells []pathpattern.Cell[cellValue]) []Line {
-	slices.SortFunc(cells, func(a, b pathpattern.Cell[cellValue]) int { return a.Order - b.Order })
+func extensionLines(key string, cells []solve.Cell[cellValue]) []Line {
+	slices.SortFunc(cells, func(a, b solve.Cell[cellValue]) int { return a.Order - b.Order })
 	var lines []Line
 	for _, c := range cells {
 		if c.Value.text == "" {

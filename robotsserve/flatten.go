@@ -8,14 +8,14 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// Limits on the work that one group costs. A meeting is an Allow and a Disallow that
-// match a common path.
+// The budget of one group.
 const (
-	maxMeetings = 4 << 20
-	maxDerived  = 100 // lines that are printed only because two others cross
-	maxCrossing = 16  // patterns that the crossing of two may take
+	maxOverlaps = 4 << 20 // of an Allow and a Disallow that match a common path
+	maxDerived  = 100     // lines that are printed only because two others cross
+	maxCrossing = 16
 )
 
 // stated is a statement about crawling as it reaches the crawlers of a group: one
@@ -74,30 +74,25 @@ func (l *line) sharesScope(m *line) bool {
 // policy there, which is reported as a Loss, and never laxer.
 type flattening struct {
 	lines     []line
+	allows    solve.Set // by their places in lines; some of them may be gone
+	disallows solve.Set
 	overrides func(permission, prohibition *stated) bool
 	losses    []Loss
-	pairs     int
-	derived   int
-	byStated  map[*stated][]int32
-	built     [2]struct { // see index
-		index *pathpattern.Index[[]int32]
-		lines int
-	}
+	budget    solve.Budget
+	byStated  map[*stated][]int
 }
 
 // flatten returns the lines of a group, in the order in which they are printed. It
-// fails when too many pairs of patterns meet.
+// fails when too many pairs of patterns overlap.
 func flatten(all []stated, overrides func(permission, prohibition *stated) bool) (lines []line, losses []Loss, ok bool) {
-	f := flattening{overrides: overrides, byStated: map[*stated][]int32{}}
+	f := flattening{
+		overrides: overrides, byStated: map[*stated][]int{},
+		budget: solve.Budget{Work: maxOverlaps, Ways: maxCrossing, Added: maxDerived},
+	}
 	for i := range all {
 		for _, p := range all[i].pattern.Rooted() {
 			f.add(p.Plain(), &all[i])
 		}
-	}
-	if !f.mixed() {
-		f.dropNeedless()
-		f.loseWildcards()
-		return f.sorted(), f.losses, true
 	}
 	f.dropDecided()
 	if !f.settle(0) || !f.guardIndexPages() {
@@ -109,148 +104,111 @@ func flatten(all []stated, overrides func(permission, prohibition *stated) bool)
 }
 
 func (f *flattening) add(p pathpattern.Pattern, s *stated) {
-	order := len(f.lines) // derived lines stand by that of their statement
+	i := len(f.lines)
+	l := line{pattern: p, of: s, order: i}
 	if first := f.byStated[s]; len(first) > 0 {
-		order = f.lines[first[0]].order
+		l.order = f.lines[first[0]].order
 	}
-	f.byStated[s] = append(f.byStated[s], int32(len(f.lines)))
-	l := line{pattern: p, of: s, order: order}
 	if !s.allow {
 		l.second, _ = respell(p)
 	}
+	f.byStated[s] = append(f.byStated[s], i)
 	f.lines = append(f.lines, l)
+	f.ofKind(s.allow).Add(p, i)
 }
 
-// mixed reports whether anything is allowed.
-func (f *flattening) mixed() bool {
-	return slices.ContainsFunc(f.lines, func(l line) bool { return l.of.allow })
-}
-
-// index is over the lines of one kind that are not gone. It is built again only when
-// there are more lines, so that some of those that it finds may be gone since.
-func (f *flattening) index(allow bool) *pathpattern.Index[[]int32] {
-	built := &f.built[kind(allow)]
-	if built.index == nil || built.lines != len(f.lines) {
-		built.index, built.lines = f.newIndex(allow), len(f.lines)
+// ofKind is the lines that allow, or those that disallow.
+func (f *flattening) ofKind(allow bool) *solve.Set {
+	if allow {
+		return &f.allows
 	}
-	return built.index
+	return &f.disallows
 }
 
-func (f *flattening) newIndex(allow bool) *pathpattern.Index[[]int32] {
-	var entries []pathpattern.Entry[[]int32]
-	for i := range f.lines {
-		if l := &f.lines[i]; !l.gone && l.of.allow == allow {
-			entries = append(entries, pathpattern.Entry[[]int32]{Pattern: l.pattern, Value: []int32{int32(i)}})
-		}
+// opponents lists the lines of the other kind that match a path which line i matches.
+func (f *flattening) opponents(i int) []int {
+	l := &f.lines[i]
+	if l.gone {
+		return nil
 	}
-	return pathpattern.NewIndex(entries, func(a, b []int32) []int32 { return slices.Concat(a, b) })
+	all := f.ofKind(!l.of.allow).Overlapping(l.pattern)
+	return slices.DeleteFunc(all, func(j int) bool { return f.lines[j].gone })
+}
+
+// covering lists the lines of a kind that match all that line i does.
+func (f *flattening) covering(i int, allow bool) []int {
+	return f.ofKind(allow).Covering(f.lines[i].pattern)
 }
 
 // dropDecided drops each Disallow that an Allow overriding it covers; then each
 // Allow that a Disallow it cannot override covers, and each that overrides nothing.
 func (f *flattening) dropDecided() {
-	allows := f.index(true)
 	for i := range f.lines {
-		if d := &f.lines[i]; !d.of.allow {
-			allows.Covering(d.pattern, func(js []int32) {
-				for _, j := range js {
-					a := &f.lines[j]
-					d.gone = d.gone || a.sharesScope(d) && f.overrides(a.of, d.of)
-				}
-			})
+		d := &f.lines[i]
+		if d.of.allow {
+			continue
 		}
+		d.gone = slices.ContainsFunc(f.covering(i, true), func(j int) bool {
+			a := &f.lines[j]
+			return a.sharesScope(d) && f.overrides(a.of, d.of)
+		})
 	}
-	disallows := f.index(false)
 	for i := range f.lines {
 		a := &f.lines[i]
 		if !a.of.allow {
 			continue
 		}
-		useful := false
-		disallows.Overlapping(a.pattern, func(js []int32) {
-			useful = useful || slices.ContainsFunc(js, func(j int32) bool { return f.overrides(a.of, f.lines[j].of) })
+		if !slices.ContainsFunc(f.opponents(i), func(j int) bool { return f.overrides(a.of, f.lines[j].of) }) {
+			a.gone = true
+			continue
+		}
+		closing := slices.DeleteFunc(f.covering(i, false), func(j int) bool {
+			d := &f.lines[j]
+			return d.gone || !d.sharesScope(a) || f.overrides(a.of, d.of)
 		})
-		a.gone = !useful
-		disallows.Covering(a.pattern, func(js []int32) {
-			for _, j := range js {
-				d := &f.lines[j]
-				if a.gone || !d.sharesScope(a) || f.overrides(a.of, d.of) {
-					continue
-				}
-				a.gone = true
-				if f.opened(allows, a, d) {
-					f.lose(a, a.pattern)
-				}
-			}
-		})
+		if a.gone = len(closing) > 0; a.gone && !slices.ContainsFunc(closing, func(j int) bool { return !f.opened(a, &f.lines[j]) }) {
+			f.lose(a, a.pattern)
+		}
 	}
 }
 
 // opened reports whether another Allow opens some of what a Disallow closes of an Allow.
-func (f *flattening) opened(allows *pathpattern.Index[[]int32], a, d *line) (found bool) {
-	allows.Overlapping(a.pattern, func(js []int32) {
-		found = found || slices.ContainsFunc(js, func(j int32) bool { return f.overrides(f.lines[j].of, d.of) })
-	})
-	return found
+func (f *flattening) opened(a, d *line) bool {
+	return slices.ContainsFunc(f.allows.Overlapping(a.pattern), func(j int) bool { return f.overrides(f.lines[j].of, d.of) })
 }
 
 // settle looks at all pairs with a line that is not before from, and at those that the
 // lines make which it adds.
 func (f *flattening) settle(from int) bool {
-	for from < len(f.lines) {
-		next := len(f.lines)
-		disallows := f.index(false)
-		for i := range next {
-			if a := &f.lines[i]; a.gone || !a.of.allow {
-				continue
-			}
-			var meets []int32
-			disallows.Overlapping(f.lines[i].pattern, func(js []int32) {
-				for _, j := range js {
-					if (i >= from || int(j) >= from) && !f.lines[j].gone {
-						meets = append(meets, j)
-					}
-				}
-			})
-			if f.pairs += len(meets); f.pairs > maxMeetings {
-				return false
-			}
-			slices.Sort(meets)
-			for _, j := range meets {
-				if f.lines[i].gone {
-					break
-				}
-				f.settlePair(int32(i), j)
-			}
+	return f.budget.Pairs(from, func() int { return len(f.lines) }, f.opponents, func(i, j int) {
+		if !f.lines[i].of.allow {
+			i, j = j, i
 		}
-		from = next
-	}
-	return true
+		f.settlePair(&f.lines[i], &f.lines[j])
+	})
 }
 
 // settlePair sees to it that the right one of an Allow and a Disallow wins.
-func (f *flattening) settlePair(i, j int32) {
-	a, d := &f.lines[i], &f.lines[j]
+func (f *flattening) settlePair(a, d *line) {
+	if a.gone {
+		return
+	}
 	overrides := f.overrides(a.of, d.of)
-	enough := d.high() // for a line that wins
-	winner := a
-	if !overrides {
-		enough, winner = a.len()+1, d
+	winner, enough := d, a.len()+1
+	if overrides {
+		winner, enough = a, d.high()
 	}
 	if winner.low() >= enough {
 		return
 	}
-	meet, ok := pathpattern.Intersect(a.pattern, d.pattern, maxCrossing)
-	for k := range meet {
-		meet[k] = meet[k].Plain()
-		ok = ok && meet[k].Len() >= enough
-	}
+	meet, ok := f.budget.Cross(a.pattern, d.pattern)
+	ok = ok && !slices.ContainsFunc(meet, func(m pathpattern.Pattern) bool { return m.Len() < enough })
 	if ok {
 		meet = slices.DeleteFunc(meet, func(m pathpattern.Pattern) bool { return f.says(winner.of, m, enough) })
-		f.derived += len(meet)
+		ok = f.budget.Add(len(meet))
 	}
 	switch {
-	case ok && f.derived <= maxDerived:
+	case ok:
 		of := winner.of
 		for _, m := range meet {
 			f.add(m, of)
@@ -266,7 +224,7 @@ func (f *flattening) settlePair(i, j int32) {
 // says reports whether a line of a statement matches all that m does and is long
 // enough.
 func (f *flattening) says(s *stated, m pathpattern.Pattern, enough int) bool {
-	return slices.ContainsFunc(f.byStated[s], func(i int32) bool {
+	return slices.ContainsFunc(f.byStated[s], func(i int) bool {
 		l := &f.lines[i]
 		return !l.gone && l.low() >= enough && l.pattern.Covers(m)
 	})
@@ -281,14 +239,13 @@ func (f *flattening) lose(a *line, paths pathpattern.Pattern) {
 }
 
 // literal reports whether readers that know no wildcards understand a pattern.
-func literal(p pathpattern.Pattern) bool { return !p.Wild() && !p.Anchored() }
+func literal(p pathpattern.Pattern) bool { return p.IsPlain() }
 
 // dropNeedless drops lines that change nothing, until none is left that does not:
 // a Disallow that some Allow beats wherever it matches, an Allow that beats nothing,
 // and a line that another of its kind says as well, with no line of the other kind
 // between the two. A literal line is only dropped for another such.
 func (f *flattening) dropNeedless() {
-	index := [2]*pathpattern.Index[[]int32]{f.index(false), f.index(true)}
 	order := make([]int, len(f.lines))
 	for i := range order {
 		order[i] = i
@@ -298,7 +255,7 @@ func (f *flattening) dropNeedless() {
 	for again := true; again; {
 		again = false
 		for _, i := range order {
-			if l := &f.lines[i]; !l.gone && f.needless(int32(i), &index) {
+			if l := &f.lines[i]; !l.gone && !l.guard && f.needless(i) {
 				l.gone, again = true, true
 			}
 		}
@@ -313,41 +270,30 @@ func (f *flattening) tier(i int) int {
 }
 
 // needless reports whether a line changes nothing.
-func (f *flattening) needless(i int32, index *[2]*pathpattern.Index[[]int32]) bool {
+func (f *flattening) needless(i int) bool {
 	l := &f.lines[i]
-	if l.guard {
-		return false
-	}
-	same, others := index[kind(l.of.allow)], index[kind(!l.of.allow)]
 	var lengths []int // of both spellings of the other kind, where it matches
-	beaten := false
-	others.Overlapping(l.pattern, func(js []int32) {
-		for _, j := range js {
-			o := &f.lines[j]
-			if o.gone {
-				continue
-			}
-			lengths = append(lengths, o.low(), o.high())
-			beaten = beaten || !l.of.allow && o.len() >= l.high() && o.sharesScope(l) && (literal(o.pattern) || !literal(l.pattern)) && o.pattern.Covers(l.pattern)
+	for _, j := range f.opponents(i) {
+		o := &f.lines[j]
+		if !l.of.allow && o.len() >= l.high() && o.mayReplace(l) && o.pattern.Covers(l.pattern) {
+			return true
 		}
-	})
-	if beaten {
-		return true
+		lengths = append(lengths, o.low(), o.high())
 	}
 	if l.of.allow && !slices.ContainsFunc(lengths, func(n int) bool { return n <= l.len() }) {
 		return true
 	}
-	found := false
-	same.Covering(l.pattern, func(js []int32) {
-		for _, j := range js {
-			m := &f.lines[j]
-			if found || j == i || m.gone || !m.sharesScope(l) || literal(l.pattern) && !literal(m.pattern) {
-				continue
-			}
-			found = !slices.ContainsFunc(lengths, func(n int) bool { return between(n, m.low(), l.high(), l.of.allow) })
-		}
+	return slices.ContainsFunc(f.covering(i, l.of.allow), func(j int) bool {
+		m := &f.lines[j]
+		return j != i && !m.gone && m.mayReplace(l) &&
+			!slices.ContainsFunc(lengths, func(n int) bool { return between(n, m.low(), l.high(), l.of.allow) })
 	})
-	return found
+}
+
+// mayReplace reports whether all who obey m also obey l, and readers that understand m
+// understand l.
+func (l *line) mayReplace(m *line) bool {
+	return l.sharesScope(m) && (literal(l.pattern) || !literal(m.pattern))
 }
 
 // between reports whether a line of the other kind and n bytes loses to one of long
@@ -359,54 +305,40 @@ func between(n, short, long int, allow bool) bool {
 	return n >= short && n < long
 }
 
-func kind(allow bool) int {
-	if allow {
-		return 1
-	}
-	return 0
-}
-
 // sorted returns the lines that are left, those that others lose to before these, for
 // readers that take the first match.
 func (f *flattening) sorted() []line {
-	lines := slices.DeleteFunc(f.lines, func(l line) bool { return l.gone })
-	f.lines = lines
-	if !f.mixed() {
-		slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(a.order, b.order) })
-		return lines
+	var left []int
+	for i := range f.lines {
+		if !f.lines[i].gone {
+			left = append(left, i)
+		}
 	}
-	index := [2]*pathpattern.Index[[]int32]{f.newIndex(false), f.newIndex(true)}
-	byLength := make([]int, len(lines))
-	for i := range byLength {
-		byLength[i] = i
+	kind := func(i int) int {
+		if f.lines[i].of.allow {
+			return 1
+		}
+		return 0
 	}
-	slices.SortStableFunc(byLength, func(x, y int) int {
-		return cmp.Or(cmp.Compare(lines[x].len(), lines[y].len()), cmp.Compare(kind(lines[x].of.allow), kind(lines[y].of.allow)))
+	byLength := slices.SortedStableFunc(slices.Values(left), func(x, y int) int {
+		return cmp.Or(cmp.Compare(f.lines[x].len(), f.lines[y].len()), cmp.Compare(kind(x), kind(y)))
 	})
-	depth := make([]int, len(lines)) // the longest chain of lines that lose to it
-	place := make([]int, len(lines))
-	for n, i := range byLength {
-		place[i] = n
-	}
+	depth := map[int]int{} // the longest chain of lines that lose to each of those looked at
 	for _, i := range byLength {
-		index[kind(!lines[i].of.allow)].Overlapping(lines[i].pattern, func(js []int32) {
-			for _, j := range js {
-				if place[j] < place[i] {
-					depth[i] = max(depth[i], depth[j]+1)
-				}
+		deepest := 0
+		for _, j := range f.opponents(i) {
+			if n, ok := depth[j]; ok {
+				deepest = max(deepest, n+1)
 			}
-		})
+		}
+		depth[i] = deepest
 	}
-	order := make([]int, len(lines))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(x, y int) int {
-		return cmp.Or(cmp.Compare(depth[y], depth[x]), cmp.Compare(lines[x].order, lines[y].order))
+	slices.SortStableFunc(left, func(x, y int) int {
+		return cmp.Or(cmp.Compare(depth[y], depth[x]), cmp.Compare(f.lines[x].order, f.lines[y].order))
 	})
-	out := make([]line, len(lines))
-	for n, i := range order {
-		out[n] = lines[i]
+	lines := make([]line, len(left))
+	for n, i := range left {
+		lines[n] = f.lines[i]
 	}
-	return out
+	return lines
 }

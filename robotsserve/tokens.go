@@ -8,6 +8,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
@@ -149,7 +150,7 @@ func (g *grouping) tokenLines(voices []voice, decide func(pathpattern.Pattern) p
 // decidedLines makes lines from the paths between which the decision changes, and from
 // what a file below says where the decision does not allow it.
 func decidedLines(patterns []pathpattern.Pattern, decide func(pathpattern.Pattern) policy.Decision, below *robotstxt.Group) ([]line, []Loss, bool) {
-	cells, ok := pathpattern.Tile(patterns, decide, func(a, b policy.Decision) bool { return a.Verdict == b.Verdict })
+	cells, ok := solve.Cells(patterns, decide, func(a, b policy.Decision) bool { return a.Verdict == b.Verdict })
 	if !ok {
 		return nil, nil, false
 	}

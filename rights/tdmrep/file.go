@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
@@ -108,7 +109,7 @@ func (f *File) Merge(other *File) (merged *File, exact bool) {
 	merged = &File{}
 	at := func(p pathpattern.Pattern) Declaration { return f.at(p).Merge(other.at(p)) }
 	if len(patterns) <= maxRules {
-		cells, ok := pathpattern.Tile(patterns, at, func(a, b Declaration) bool { return a == b })
+		cells, ok := solve.Cells(patterns, at, func(a, b Declaration) bool { return a == b })
 		if ok {
 			for _, c := range cells {
 				if c.Value.Reservation != Unset {

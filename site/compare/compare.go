@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
@@ -27,8 +28,9 @@ type Options struct {
 
 // The limits of a comparison, which bound the time that a hostile policy can cost.
 const (
-	maxHosts = 500
-	maxSteps = 20_000_000
+	maxHosts    = 500
+	maxSteps    = 20_000_000
+	maxCrossing = 64
 )
 
 // The work of one comparison by hosts on which a policy's robots.txt is rendered.
@@ -42,7 +44,7 @@ const maxRendered = 50
 //	old: disallow /a/        gain  crawl  everyone  /a/  except /a/b/
 //	new: disallow /a/b/   →
 func Policies(old, now *policy.Policy, o Options) *Diff {
-	c := &comparison{old: old, now: now, at: o.Now, steps: maxSteps, done: map[string][]record{}}
+	c := &comparison{old: old, now: now, at: o.Now, budget: solve.Budget{Work: maxSteps, Ways: maxCrossing}, done: map[string][]record{}}
 	if c.at.IsZero() {
 		c.at = time.Now()
 	}
@@ -72,7 +74,7 @@ func Policies(old, now *policy.Policy, o Options) *Diff {
 	}
 	d.Changes = c.changes(records, len(hosts))
 	d.Changes = append(d.Changes, published(old.Spec(), now.Spec())...)
-	d.Complete = d.Complete && c.steps > 0 && !c.gaveUp
+	d.Complete = d.Complete && !c.budget.Exceeded
 	d.RobotsTxt = rendersDifferently(old, now, hosts)
 	return d
 }
@@ -81,8 +83,7 @@ func Policies(old, now *policy.Policy, o Options) *Diff {
 type comparison struct {
 	old, now *policy.Policy
 	at       time.Time
-	steps    int  // that may still be taken
-	gaveUp   bool // patterns cross in too many ways
+	budget   solve.Budget
 	tokens   []string
 	kinds    map[string]string   // of tokens
 	perKind  map[string]int      // how many crawlers are of each

@@ -98,19 +98,12 @@ func (c *comparison) spokenOf(patterns func(*policy.Rule) []pathpattern.Pattern)
 			}
 		}
 	}
-	all = union(all, nil)
-	given := all
-	for i, a := range given {
-		for _, b := range given[i+1:] {
-			if a.Covers(b) || b.Covers(a) || !a.Overlaps(b) {
-				continue
-			}
-			meet, ok := pathpattern.Intersect(a, b, maxCrossing)
-			c.gaveUp = c.gaveUp || !ok
-			if all = append(all, meet...); len(all) > maxSampled {
-				c.gaveUp = true
-				return all[:maxSampled]
-			}
+	given := union(all, nil)
+	all = given
+	for i := range given {
+		if all = append(all, c.crossings(given[i:i+1], given[i+1:])...); len(all) > maxSampled {
+			c.budget.Exceeded = true
+			return all[:maxSampled]
 		}
 	}
 	return union(all, nil)

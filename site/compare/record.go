@@ -147,10 +147,10 @@ func (c *comparison) records(usage string, regions []pathpattern.Pattern, a, b *
 	for i := range all {
 		o := &all[i]
 		o.paths = widest(o.paths)
-		for _, p := range c.within(o.paths, patterns) {
+		for _, p := range c.candidates(o.paths, patterns) {
 			for _, p := range p.Rooted() {
 				p = p.Plain()
-				if c.steps -= len(o.paths); slices.ContainsFunc(o.paths, func(r pathpattern.Pattern) bool { return r != p && r.Covers(p) }) &&
+				if c.budget.Spend(len(o.paths)); slices.ContainsFunc(o.paths, func(r pathpattern.Pattern) bool { return r != p && r.Covers(p) }) &&
 					(state(a, p) != o.old || state(b, p) != o.now) {
 					o.except = append(o.except, p)
 				}
@@ -161,22 +161,28 @@ func (c *comparison) records(usage string, regions []pathpattern.Pattern, a, b *
 	return all
 }
 
-// maxExceptions bounds the patterns that are looked at for exceptions.
-const maxExceptions = 5000
-
-// within returns the patterns, with what they have in common with regions that they
-// cross.
-func (c *comparison) within(regions, patterns []pathpattern.Pattern) []pathpattern.Pattern {
+// candidates are patterns that may be exceptions from a change in regions.
+func (c *comparison) candidates(regions, patterns []pathpattern.Pattern) []pathpattern.Pattern {
 	patterns = union(patterns, nil)
-	all := patterns
-	for _, r := range regions {
-		for _, p := range patterns {
-			if c.steps--; c.steps < 0 || len(all) > maxExceptions || !p.Overlaps(r) || p.Covers(r) || r.Covers(p) {
+	return append(patterns, c.crossings(regions, patterns)...)
+}
+
+// maxCrossings bounds the patterns that crossings returns.
+const maxCrossings = 5000
+
+// crossings returns patterns for what two of the patterns have in common of which neither
+// covers the other.
+func (c *comparison) crossings(some, others []pathpattern.Pattern) (all []pathpattern.Pattern) {
+	for _, p := range some {
+		for _, q := range others {
+			if !c.budget.Spend(1) || len(all) > maxCrossings {
+				return all
+			}
+			if !p.Overlaps(q) || p.Covers(q) || q.Covers(p) {
 				continue
 			}
-			if meet, ok := pathpattern.Intersect(r, p, maxCrossing); ok {
-				all = append(all, meet...)
-			}
+			meet, _ := c.budget.Cross(p, q)
+			all = append(all, meet...)
 		}
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
 // side is what one of the policies states about a usage to a subject.
@@ -17,8 +18,8 @@ type side struct {
 	p          *policy.Policy
 	usage      policy.Usage
 	statements []statement
-	direct     int // so many are about the usage; those after them, about Other, count where none of these matches
-	index      *pathpattern.Index[[]int32]
+	direct     int       // so many are about the usage; those after them, about Other, count where none of these matches
+	set        solve.Set // of statements
 }
 
 // statement is one of a side.
@@ -26,7 +27,7 @@ type statement struct {
 	policy.Applied
 	prohibits bool // it disallows, or allows until a date that has passed
 	mode      policy.Mode
-	undone    []int32 // the statements that undo the prohibition, when asked is set
+	undone    []int // the statements that undo the prohibition, when asked is set
 	asked     bool
 }
 
@@ -64,36 +65,31 @@ func (s *side) key() string {
 
 // indexed prepares the side for questions.
 func (s *side) indexed() *side {
-	entries := make([]pathpattern.Entry[[]int32], len(s.statements))
 	for i := range s.statements {
-		entries[i] = pathpattern.Entry[[]int32]{Pattern: s.statements[i].Statement.Pattern, Value: []int32{int32(i)}}
+		s.set.Add(s.statements[i].Statement.Pattern, i)
 	}
-	s.index = pathpattern.NewIndex(entries, func(a, b []int32) []int32 { return slices.Concat(a, b) })
 	return s
 }
 
 // covering lists the statements that hold for all of a region.
-func (s *side) covering(r pathpattern.Pattern) (ids []int32) {
-	s.index.Covering(r, func(v []int32) { ids = append(ids, v...) })
-	return ids
-}
+func (s *side) covering(r pathpattern.Pattern) []int { return s.set.Covering(r) }
 
 // covered is covering without statements about Other where there are others.
-func (s *side) covered(r pathpattern.Pattern) []int32 {
+func (s *side) covered(r pathpattern.Pattern) []int {
 	ids := s.covering(r)
-	if slices.ContainsFunc(ids, func(i int32) bool { return int(i) < s.direct }) {
-		ids = slices.DeleteFunc(ids, func(i int32) bool { return int(i) >= s.direct })
+	if slices.ContainsFunc(ids, func(i int) bool { return i < s.direct }) {
+		ids = slices.DeleteFunc(ids, func(i int) bool { return i >= s.direct })
 	}
 	return ids
 }
 
 // undoes reports whether statement a undoes prohibition d where both match.
-func (s *side) undoes(a, d int32) bool {
+func (s *side) undoes(a, d int) bool {
 	x, y := &s.statements[a], &s.statements[d]
 	switch {
-	case int(a) < s.direct && int(d) >= s.direct:
+	case a < s.direct && d >= s.direct:
 		return true
-	case x.prohibits || (int(a) < s.direct) != (int(d) < s.direct):
+	case x.prohibits || (a < s.direct) != (d < s.direct):
 		return false
 	case y.Statement.Allow:
 		return s.p.SetsAside(&x.Applied, &y.Applied)
@@ -102,27 +98,23 @@ func (s *side) undoes(a, d int32) bool {
 }
 
 // undoing lists the statements that undo a prohibition somewhere.
-func (s *side) undoing(d int32, steps *int) []int32 {
+func (s *side) undoing(d int, budget *solve.Budget) []int {
 	st := &s.statements[d]
 	if !st.asked {
 		st.asked = true
-		s.index.Overlapping(st.Statement.Pattern, func(ids []int32) {
-			for _, a := range ids {
-				if *steps--; a != d && s.undoes(a, d) {
-					st.undone = append(st.undone, a)
-				}
-			}
-		})
+		all := s.set.Overlapping(st.Statement.Pattern)
+		budget.Spend(len(all))
+		st.undone = slices.DeleteFunc(all, func(a int) bool { return a == d || !s.undoes(a, d) })
 	}
 	return st.undone
 }
 
 // standing returns a prohibition of at least a mode that holds for all of a region
 // and that nothing which holds for all of it undoes.
-func (s *side) standing(r pathpattern.Pattern, least policy.Mode) (int32, bool) {
+func (s *side) standing(r pathpattern.Pattern, least policy.Mode) (int, bool) {
 	ids := s.covered(r)
 	for _, d := range ids {
-		if st := &s.statements[d]; st.prohibits && st.mode >= least && !slices.ContainsFunc(ids, func(a int32) bool { return a != d && s.undoes(a, d) }) {
+		if st := &s.statements[d]; st.prohibits && st.mode >= least && !slices.ContainsFunc(ids, func(a int) bool { return a != d && s.undoes(a, d) }) {
 			return d, true
 		}
 	}
@@ -156,13 +148,13 @@ func (s *side) state(r pathpattern.Pattern) state {
 }
 
 // limits are those of the permissions that no other of ids sets aside.
-func (s *side) limits(ids []int32) (limits policy.Limits) {
+func (s *side) limits(ids []int) (limits policy.Limits) {
 	for _, b := range ids {
 		y := &s.statements[b]
 		if q := y.Statement.Qualifiers; q == nil || y.prohibits || slices.Contains(limits, q) {
 			continue
 		}
-		if !slices.ContainsFunc(ids, func(a int32) bool {
+		if !slices.ContainsFunc(ids, func(a int) bool {
 			x := &s.statements[a]
 			return !x.prohibits && s.p.SetsAside(&x.Applied, &y.Applied)
 		}) {

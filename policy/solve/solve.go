@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package solve finds out which of many path patterns decides about which paths. All
+// that is written from a policy needs it, because each format has its own way to choose
+// among patterns that match the same path: in robots.txt the longest one decides, in ACAP
+// the narrowest, in a policy the one that overrides the other.
+//
+// Take a policy in which everyone may not crawl /*? and Googlebot may crawl /shop/:
+//
+//	        matches /*?   matches /shop/   the policy says   the longest match says
+//	/a           no             no         allowed           allowed
+//	/a?b         yes            no         disallowed        disallowed
+//	/shop/a      no             yes        allowed           allowed
+//	/shop/a?b    yes            yes        disallowed        allowed: /shop/ is longer
+//
+// Only where two patterns cross can the wrong one decide. So a Set of the two patterns is
+// asked for each Pair that overlaps. Of this pair the wrong one decides, and Cross says
+// where: /shop/*? matches exactly what both match. A line for that pattern is longer
+// than both, and makes it right:
+//
+//	Disallow: /*?
+//	Allow: /shop/
+//	Disallow: /shop/*?
+//
+// The added pattern may cross others, so that Pairs goes on until nothing is added.
+//
+// In the same way, every question about all paths is a question about few patterns. What
+// holds for a pattern here is what holds for the paths that match it and, of the other
+// patterns, only those that cover it. Cells asks this of all patterns and of where they
+// cross, and returns the fewest of which the longest match gives the answer for every
+// path. Search looks for the patterns for which something holds, from wide to narrow.
+//
+// Patterns with many wildcards can cross in very many ways. A Budget bounds the work: what
+// is beyond it is reported to the caller, who has to say something stricter.
+package solve
+
+import (
+	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+)
+
+// Budget bounds what it may cost to solve something. It is used up.
+type Budget struct {
+	Work  int // steps: about as many pairs of patterns may be looked at
+	Ways  int // patterns that it may take to say what two patterns both match
+	Added int // patterns that may be added for where two cross
+	// Exceeded is set when something has been left out for the want of any of these.
+	Exceeded bool
+}
+
+// Spend takes steps from the work and reports whether there was enough of it.
+func (b *Budget) Spend(steps int) bool {
+	b.Work -= steps
+	b.Exceeded = b.Exceeded || b.Work < 0
+	return b.Work >= 0
+}
+
+// Add takes n from the patterns that may be added and reports whether there were enough.
+func (b *Budget) Add(n int) bool {
+	b.Added -= n
+	b.Exceeded = b.Exceeded || b.Added < 0
+	return b.Added >= 0
+}
+
+// Cross returns patterns that together match the paths that p and q both match, none of
+// which covers another. It fails where that takes more patterns than the budget allows.
+func (b *Budget) Cross(p, q pathpattern.Pattern) ([]pathpattern.Pattern, bool) {
+	all, ok := pathpattern.Intersect(p, q, b.Ways)
+	b.Exceeded = b.Exceeded || !ok
+	return all, ok
+}
+
+// Pairs calls visit for every two of n() things that overlap, the later one first, of
+// which the later one is not before from. What visit adds is visited too. It reports
+// whether the budget lasted.
+func (b *Budget) Pairs(from int, n func() int, overlapping func(i int) []int, visit func(i, j int)) bool {
+	for i := from; i < n(); i++ {
+		for _, j := range overlapping(i) {
+			if j >= i {
+				break
+			}
+			if !b.Spend(1) {
+				return false
+			}
+			visit(i, j)
+		}
+	}
+	return true
+}
+
+// Set finds patterns by what they match. Each has an id. The zero value is empty.
+type Set struct {
+	entries []pathpattern.Entry[[]int]
+	index   *pathpattern.Index[[]int] // of the first entries
+	indexed int
+}
+
+// Add adds a pattern.
+func (s *Set) Add(p pathpattern.Pattern, id int) {
+	s.entries = append(s.entries, pathpattern.Entry[[]int]{Pattern: p, Value: []int{id}})
+}
+
+// Covering lists the ids of patterns that cover p, in order.
+func (s *Set) Covering(p pathpattern.Pattern) (ids []int) {
+	s.update()
+	if s.index != nil {
+		s.index.Covering(p, func(some []int) { ids = append(ids, some...) })
+	}
+	for _, e := range s.entries[s.indexed:] {
+		if e.Pattern.Covers(p) {
+			ids = append(ids, e.Value...)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Overlapping lists the ids of patterns that match a path which p matches, in order.
+func (s *Set) Overlapping(p pathpattern.Pattern) (ids []int) {
+	s.update()
+	if s.index != nil {
+		s.index.Overlapping(p, func(some []int) { ids = append(ids, some...) })
+	}
+	for _, e := range s.entries[s.indexed:] {
+		if p.Overlaps(e.Pattern) {
+			ids = append(ids, e.Value...)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// maxTail is how many patterns are looked at one by one before they are indexed.
+const maxTail = 16
+
+// update indexes what has been added, if that is worth it.
+func (s *Set) update() {
+	if len(s.entries)-s.indexed <= max(maxTail, s.indexed/8) {
+		return
+	}
+	s.index = pathpattern.NewIndex(s.entries, func(a, b []int) []int { return append(a, b...) })
+	s.indexed = len(s.entries)
+}
