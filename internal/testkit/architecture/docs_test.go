@@ -92,3 +92,29 @@ func TestLinksOfTheDocs(t *testing.T) {
 		t.Errorf("only %d pages", len(pages))
 	}
 }
+
+// TestPackagesAreDocumented compares the table in docs/architecture.md with the packages
+// of this module.
+func TestPackagesAreDocumented(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		if cells := strings.Split(line, "|"); len(cells) == 4 {
+			for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
+				listed[m[1]] = true
+			}
+		}
+	}
+	for dir := range readImports(t) {
+		if !listed[dir] {
+			t.Errorf("docs/architecture.md has no row for %s", dir)
+		}
+		delete(listed, dir)
+	}
+	for dir := range listed {
+		t.Errorf("docs/architecture.md names %s, which does not exist", dir)
+	}
+}
