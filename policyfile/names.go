@@ -6,7 +6,10 @@ import (
 	"math/bits"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // everyoneWords are words for everyone, squashed.
@@ -151,4 +154,122 @@ func (k *nameIndex) meant(token string) string {
 		}
 	}
 	return best
+}
+
+// Names says which names can stand for crawlers in a policy file. It is for programs
+// that write policy files, and not safe for concurrent use.
+type Names struct {
+	catalogue *crawlers.Catalogue
+	known     *nameIndex
+}
+
+// NewNames uses the built-in catalogue.
+func NewNames() (*Names, error) {
+	c, err := crawlers.Default()
+	if err != nil {
+		return nil, err
+	}
+	return &Names{catalogue: c}, nil
+}
+
+// Check reports whether a name can be a crawler's under for, and whether it must be
+// listed under crawlers, as it would be a word for a group of crawlers otherwise.
+func (ns *Names) Check(name string) (valid, listed bool) {
+	p := &parser{spec: &policy.Spec{}, skip: map[*yaml.Node]bool{}, keys: map[string]bool{}, base: ns.catalogue, catalogue: ns.catalogue, names: ns.known}
+	if policy.ParseAudience(name).Kind != policy.ForToken {
+		return false, false
+	}
+	if _, ok := ns.catalogue.Lookup(name); !ok {
+		near, _ := p.known().group(name)
+		ns.known = p.names
+		if listed = near != ""; listed {
+			// As it is checked where crawlers are listed.
+			return crawlers.CheckPattern(name) == nil && crawlers.ValidToken(name) && !crawlers.NamesBrowser(name), true
+		}
+	}
+	return p.token(&yaml.Node{}, name) && p.errors == 0, false
+}
+
+// Crawlers are those of the catalogue.
+func (ns *Names) Crawlers() (all []policy.Crawler) {
+	for i := range ns.catalogue.Len() {
+		all = append(all, convertOne(ns.catalogue.At(i)))
+	}
+	return all
+}
+
+// Nearest returns the name that a word is most likely a misspelling of, or "".
+// Case does not count. Short words must be nearer than long ones.
+func Nearest(word string, names []string) string {
+	best, distance := "", tolerance(len(word))+1
+	folded := strings.ToLower(word)
+	for _, name := range names {
+		if n := distanceWithin(folded, strings.ToLower(name), distance-1); n < distance {
+			best, distance = name, n
+		}
+	}
+	return best
+}
+
+// tolerance is how many slips a word of n bytes may have.
+func tolerance(n int) int {
+	switch {
+	case n < 3:
+		return 0
+	case n < 5:
+		return 1
+	}
+	return 2
+}
+
+// letters is the set of bytes of a word, folded into 64 bits.
+func letters(s string) uint64 {
+	var set uint64
+	for i := range len(s) {
+		set |= 1 << (s[i] & 63)
+	}
+	return set
+}
+
+// maxWord is the longest word that is looked at for misspellings.
+const maxWord = 64
+
+// distanceWithin is the number of insertions, deletions, substitutions and swaps
+// of neighbours between two words, or limit+1 when it is greater than limit.
+func distanceWithin(a, b string, limit int) int {
+	if limit < 0 || len(a) > maxWord || len(b) > maxWord || len(a)-len(b) > limit || len(b)-len(a) > limit {
+		return limit + 1
+	}
+	if a == b {
+		return 0
+	}
+	if bits.OnesCount64(letters(a)^letters(b)) > 2*limit {
+		return limit + 1
+	}
+	var rows [3][maxWord + 1]int
+	before, last, row := &rows[0], &rows[1], &rows[2]
+	for j := range len(b) + 1 {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		least := row[0]
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			n := min(last[j]+cost, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				n = min(n, before[j-1]+1)
+			}
+			row[j+1] = n
+			least = min(least, n)
+		}
+		if least > limit {
+			return limit + 1
+		}
+		before, last, row = last, row, before
+	}
+	return min(last[len(b)], limit+1)
 }

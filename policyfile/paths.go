@@ -12,6 +12,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
 // resourceSet is a set of paths with a name.
@@ -159,4 +160,34 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 		p.report(posOf(n), "bad-path", near, `invalid path %s: a path must start with "/" or "*", or be the name of a set under resources`, quote(text))
 	}
 	return pathpattern.Pattern{}, false
+}
+
+var (
+	ending = regexp.MustCompile(`^\.[A-Za-z0-9]+\$?$`)
+	drive  = regexp.MustCompile(`^[A-Za-z]:\\`)
+)
+
+// wholeSiteWords are what other formats call the whole site, squashed.
+var wholeSiteWords = wordSet(`all everything wholesite thewholesite entiresite everypage allpages`)
+
+// nearPath is the path that a text which does not start with "/" may mean, or "".
+func nearPath(text string) string {
+	var path string
+	switch {
+	case drive.MatchString(text) || strings.ContainsAny(text, ",;#"):
+		return ""
+	case wholeSiteWords[squash(text)]:
+		path = "/"
+	case lint.IsRegexp(text):
+		path = lint.PlainPath(text)
+	case ending.MatchString(text) || text[0] == '?' || text[0] == '&':
+		path = "/*" + text
+	default:
+		path = "/" + strings.TrimLeft(strings.ReplaceAll(text, `\`, "/"), "/")
+		path = strings.ReplaceAll(path, " ", "%20")
+	}
+	if _, err := pathpattern.Parse(path); err != nil || lint.IsRegexp(path) {
+		return ""
+	}
+	return path
 }
