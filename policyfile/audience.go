@@ -35,7 +35,6 @@ func readFor(p *parser, n *yaml.Node, r *ruleReader) {
 	})
 }
 
-// audience reads one name under for.
 func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 	text = strings.TrimSpace(text)
 	a := policy.ParseAudience(text)
@@ -75,7 +74,6 @@ func prefixed(prefix, s string) string {
 
 func kindNames() []string { return plainTexts(crawlers.Kinds()) }
 
-// nearestKind returns the category that a word means, or "".
 func nearestKind(word string) string {
 	if kind, ok := groupWords[squash(word)]; ok {
 		return string(kind)
@@ -149,7 +147,6 @@ func (p *parser) checkToken(n *yaml.Node, text string) {
 	}
 }
 
-// checkProduct names the crawlers of a product that stands where a crawler should.
 func (p *parser) checkProduct(n *yaml.Node, text string, tokens []string) {
 	near, instead := "", "those of its crawlers that you mean"
 	if len(tokens) == 1 {
@@ -162,7 +159,6 @@ func (p *parser) checkProduct(n *yaml.Node, text string, tokens []string) {
 	p.report(posOf(n), "unknown-crawler", near, "%s is a product, not a crawler, so this rule probably reaches no crawler; name %s: %s", quote(text), instead, english.List(names, "or"))
 }
 
-// withKind names a crawler with what it crawls for.
 func (p *parser) withKind(token string) string {
 	if c, ok := p.catalogue.Lookup(token); ok {
 		return token + " (" + string(c.Kind) + ")"
@@ -170,7 +166,6 @@ func (p *parser) withKind(token string) string {
 	return token
 }
 
-// misspelling is a name that is nearly a known crawler's.
 type misspelling struct {
 	n          *yaml.Node
 	text, near string
@@ -193,7 +188,6 @@ func (p *parser) misspelled() {
 	}
 }
 
-// tokenWithin finds a crawler of the catalogue in a User-Agent.
 func (p *parser) tokenWithin(ua string) string {
 	i, ok := crawlers.NewRecognizer(p.catalogue.Patterns()).Recognize(ua)
 	if !ok {

@@ -74,7 +74,6 @@ func (f *File) ClosedText() string {
 	return text
 }
 
-// refused says who is refused and who is only asked.
 func (c *Closed) refused(e policy.Enforcement) string {
 	answer := fmt.Sprintf("get %d", cmp.Or(e.Status, http.StatusForbidden))
 	if e.Close {

@@ -10,7 +10,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// codeInfo describes a code.
 type codeInfo lint.Code
 
 // codeTable lists the codes of this package itself; docs/lint.md explains each.

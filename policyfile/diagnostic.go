@@ -110,7 +110,6 @@ func (ds Diagnostics) Sorted() Diagnostics {
 	return sorted
 }
 
-// maxErrorLines is how many problems Error spells out.
 const maxErrorLines = 20
 
 // Error returns the problems one a line, the gravest first and summed up, for a log.
@@ -173,7 +172,6 @@ func (ds Diagnostics) Write(w io.Writer, color bool) error {
 	return nil
 }
 
-// maxExcerpt is how many characters of a long line are shown around the place.
 const maxExcerpt = 120
 
 // excerpt is the part of a line to show, and what goes before the caret. Control

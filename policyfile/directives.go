@@ -15,7 +15,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// directive is a text that holds for some paths.
 type directive struct {
 	paths []resource
 	texts []*yaml.Node
@@ -111,7 +110,6 @@ func engineRules(set robotsrule.Set) (rules []policy.EngineRule) {
 	return rules
 }
 
-// hasUsage points to the usages that say the same in every channel.
 func (p *parser) hasUsage(n *yaml.Node, set robotsrule.Set) {
 	if set.Has("indexifembedded") {
 		return
@@ -152,7 +150,6 @@ func readAppDirectives(p *parser, n *yaml.Node, r *ruleReader) {
 	})
 }
 
-// appItem is one member of an App-Directives List.
 type appItem struct{ app, text string }
 
 // appItems reads the members of an App-Directives List (draft-nottingham-plan-b).

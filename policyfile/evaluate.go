@@ -55,7 +55,6 @@ type memberKey struct {
 	host  string
 }
 
-// member is one crawler for all that are treated alike.
 type member struct {
 	id       policy.CrawlerID
 	alike    []policy.CrawlerID
@@ -264,7 +263,6 @@ func (x *evaluator) membersOf(a policy.Audience) []policy.CrawlerID {
 	return ids
 }
 
-// message says what was expected, what holds instead, for whom, and why.
 func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 	var names []string
 	for _, id := range f.crawlers {
@@ -310,7 +308,6 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 	return fmt.Sprintf("this test fails: it expects that %s, but %s %s %s %s%s, %s%s", quote(e.String()), who, may, e.Usage, quoteless(e.Path), where, why, more)
 }
 
-// otherLines are further lines that decide against a test.
 func (f *failure) otherLines() (lines []string) {
 	for _, o := range f.others {
 		if s := o.decision.Statement; s != nil && s != f.decision.Statement {

@@ -13,7 +13,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxExpectations bounds the tests of one file.
 const maxExpectations = 20_000
 
 // expectForm is one test: AGENT may | may not USAGE PLACE.
@@ -21,7 +20,6 @@ var expectForm = regexp.MustCompile(`^(?:(?i:(verified|claimed)) +)?(.+?) +may( 
 
 const expectExample = "such as: Googlebot may crawl /news/"
 
-// readExpect reads the tests of the policy.
 func readExpect(p *parser, n *yaml.Node, _ *policy.Spec) {
 	p.texts(n, "a test", func(n *yaml.Node, text string) {
 		if len(p.spec.Expect) == maxExpectations {
@@ -145,7 +143,6 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 	return a, false
 }
 
-// namesToken reports whether a rule of the file names a token.
 func (p *parser) namesToken(token string) bool {
 	if p.ruleTokens == nil {
 		p.ruleTokens = map[string]bool{}
@@ -167,7 +164,6 @@ var (
 	expectNoUse  = regexp.MustCompile(`(?i)^(.+?) +may( +not)?:? +([/h][^ ]*)$`)
 )
 
-// nearExpectation guesses what an unreadable test means.
 func nearExpectation(text string) string {
 	if m := expectCannot.FindStringSubmatch(text); m != nil {
 		return withPath(m[1] + " may not " + m[2])

@@ -26,7 +26,6 @@ func key[T any](name, about string, s shape, read func(*parser, *yaml.Node, T), 
 	return field[T]{name: name, about: about, shape: s, read: read, print: print}
 }
 
-// must makes the key a required one.
 func (f field[T]) must() field[T] {
 	f.required = true
 	return f
@@ -133,7 +132,6 @@ func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) 
 	}
 }
 
-// printMap prints the fields that have something to print.
 func printMap[T any](w *printer, fs fields[T], from T) {
 	for _, f := range fs {
 		if f.print != nil {

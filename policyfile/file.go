@@ -13,7 +13,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// formatVersion is the version of the grammar that this package reads.
 const formatVersion = "1"
 
 // fileFields are the keys of the file, in the order in which they are read: names
@@ -41,7 +40,6 @@ var fileFields = fields[*policy.Spec]{
 		oneOrMore(textShape("a test, such as: Googlebot may crawl /news/", ` may `)), readExpect, printExpect),
 }
 
-// read reads the whole file.
 func (p *parser) read(root *yaml.Node) {
 	p.catalogue = p.base
 	p.spec.Publish = defaultPublish
@@ -78,7 +76,6 @@ func (p *parser) browsers() {
 	}
 }
 
-// crawlersOfSpec is the catalogue as a Spec has it.
 func (p *parser) crawlersOfSpec() []policy.Crawler {
 	all := convert(p.catalogue)
 	if len(p.intended) == 0 {

@@ -112,7 +112,6 @@ func statement(within, key *yaml.Node, verb string, usage policy.Usage) string {
 	return unless(within, verb, verb+": {"+near+"}")
 }
 
-// valueOf is the value of a key in a map.
 func valueOf(within, key *yaml.Node) *yaml.Node {
 	for i := 0; i+1 < len(within.Content); i += 2 {
 		if within.Content[i] == key {

@@ -97,7 +97,6 @@ func (p *parser) load(data []byte, o Options) *File {
 	return &File{Name: p.file, Spec: p.spec, Policy: compiled, Catalogue: p.catalogue, lines: p.lines}
 }
 
-// lint adds what the checks of the policy find.
 func (p *parser) lint(compiled *policy.Policy, now time.Time) {
 	p.addProblems(lint.Check(lint.Input{
 		Policy: compiled, Catalogue: p.catalogue, Sources: p.sources, Enforcement: p.enforcementAt, Now: now,

@@ -53,7 +53,6 @@ func squash(s string) string {
 	}, strings.ToLower(s))
 }
 
-// nameIndex finds what a name means that is not a crawler's.
 type nameIndex struct {
 	tokens    []string // lower case
 	letters   []uint64
@@ -83,7 +82,6 @@ func (p *parser) known() *nameIndex {
 	return p.names
 }
 
-// operator reports whether a crawler of the operator is known.
 func (k *nameIndex) operator(name string) bool {
 	return strings.EqualFold(k.operators[squash(name)], name)
 }
@@ -231,7 +229,6 @@ func letters(s string) uint64 {
 	return set
 }
 
-// maxWord is the longest word that is looked at for misspellings.
 const maxWord = 64
 
 // distanceWithin is the number of insertions, deletions, substitutions and swaps

@@ -13,7 +13,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// parser turns the nodes of a file into a Spec and reports on the way.
 type parser struct {
 	reporter
 	skip    map[*yaml.Node]bool // reported already
@@ -39,7 +38,6 @@ type parser struct {
 	full             bool
 }
 
-// unknownKey reports a key that a map does not have.
 func (p *parser) unknownKey(key, within *yaml.Node, what string, known []string) {
 	if key.Kind != yaml.ScalarNode {
 		p.report(posOf(key), "wrong-kind", "", "the name before a colon must be plain text, not %s", kindOf(key))
@@ -172,7 +170,6 @@ func (p *parser) severally(names string) string {
 	return ""
 }
 
-// text is the source text of a single value.
 func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 	switch {
 	case p.skip[n]:
@@ -202,7 +199,6 @@ func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 // typographic are quotation marks that word processors put in.
 const typographic = "“”„‟«»‘’‚‹›"
 
-// texts are the values of a text or a list of texts.
 func (p *parser) texts(n *yaml.Node, what string, visit func(n *yaml.Node, text string)) {
 	p.eachItem(n, what, func(item *yaml.Node) {
 		if text, ok := p.text(item, what); ok {
@@ -211,7 +207,6 @@ func (p *parser) texts(n *yaml.Node, what string, visit func(n *yaml.Node, text 
 	})
 }
 
-// choice is one of several words.
 func (p *parser) choice(n *yaml.Node, what string, words ...string) (string, bool) {
 	text, ok := p.text(n, what)
 	if !ok {
@@ -253,7 +248,6 @@ func containsFold(words []string, text string) bool {
 	return false
 }
 
-// kindOf says what a node is, for messages.
 func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -15,7 +15,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// resourceSet is a set of paths with a name.
 type resourceSet struct {
 	name     string
 	patterns []pathpattern.Pattern
@@ -25,7 +24,6 @@ type resourceSet struct {
 // namePattern is ACAP 1.0 section 3: name-start-char *name-char.
 var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]*$`)
 
-// isName reports a name that robots.txt could not carry.
 func (p *parser) isName(key *yaml.Node, what string) bool {
 	if namePattern.MatchString(key.Value) {
 		return true
@@ -84,7 +82,6 @@ type resource struct {
 	patterns []pathpattern.Pattern
 }
 
-// resources reads a path, the name of a set, or a list of them.
 func (p *parser) resources(n *yaml.Node, what string) (found []resource) {
 	p.texts(n, what, func(n *yaml.Node, text string) {
 		if r, ok := p.resource(n, text); ok {

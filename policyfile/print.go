@@ -63,7 +63,6 @@ func PrintWith(spec *policy.Spec, o PrintOptions) []byte {
 	return w.out.Bytes()
 }
 
-// printer writes a policy file.
 type printer struct {
 	out     bytes.Buffer
 	indent  int
@@ -125,10 +124,8 @@ func (w *printer) comment(text string) {
 	}
 }
 
-// plain writes a key with a value that needs no quotes.
 func (w *printer) plain(key, value string) { w.line(key + ": " + value) }
 
-// text writes a key with a text, if there is one.
 func (w *printer) text(key, text string) {
 	if text != "" {
 		w.plain(key, scalar(text))
@@ -169,7 +166,6 @@ func scalar(s string) string {
 
 var bracketed = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*(?::[A-Za-z][A-Za-z0-9_-]*)?$`)
 
-// maxBracketed is how many characters a list in brackets may have.
 const maxBracketed = 60
 
 // names writes a list in brackets while it is short.
@@ -182,7 +178,6 @@ func (w *printer) names(key string, names []string) {
 	w.texts(key, names)
 }
 
-// texts are values as a file has them.
 func texts[T fmt.Stringer](values []T) []string {
 	all := make([]string, len(values))
 	for i, v := range values {

@@ -35,13 +35,11 @@ type mention struct {
 	qualifiers *policy.Qualifiers
 }
 
-// group is what a rule says of one usage.
 type group struct {
 	key      string
 	mentions []mention
 }
 
-// printStatements writes allow and disallow, in the order in which they come.
 func printStatements(w *printer, r *ruleReader) {
 	var sections [2][]group
 	var order []int

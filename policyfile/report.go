@@ -15,7 +15,6 @@ import (
 // errors that keep it from loading.
 const maxDiagnostics = 10_000
 
-// reporter collects diagnostics about one file.
 type reporter struct {
 	file   string
 	lines  []string
@@ -52,7 +51,6 @@ func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args .
 	r.list = append(r.list, r.diagnostic(policy.Problem{Severity: severity, Code: code, Pos: at, Message: message}, didYouMean))
 }
 
-// reportChoice adds a diagnostic about a word that is none of several.
 func (r *reporter) reportChoice(at policy.Pos, code, didYouMean, problem string, words []string) {
 	r.reportAdvice(at, code, didYouMean, problem, "must be "+oneOf(words))
 }
@@ -67,7 +65,6 @@ func (r *reporter) reportAdvice(at policy.Pos, code, didYouMean, problem, advice
 	}
 }
 
-// oneOf says which of several words can be written.
 func oneOf(words []string) string {
 	if len(words) > 3 {
 		return "one of " + english.List(words, "or")
@@ -99,7 +96,6 @@ func oneLine(s string) string {
 	}, s)
 }
 
-// maxQuoted is how much of a value a message repeats.
 const maxQuoted = 60
 
 // quote is a value of the file for use in a message.

@@ -57,7 +57,6 @@ func requestKey(action, about string) field[*ruleReader] {
 	})
 }
 
-// printRequests writes action requests, by their actions.
 func printRequests(w *printer, r *ruleReader) {
 	w.under("requests", func() { printMap(w, requestFields, r) })
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// defaultRSLPath is where the RSL document lies if the file does not say.
 const defaultRSLPath = "/license.xml"
 
 var (
@@ -179,7 +178,6 @@ func (p *parser) currency(n *yaml.Node, _, text string) bool {
 	return true
 }
 
-// contact checks an address of the web or of e-mail.
 func (p *parser) contact(n *yaml.Node, name, text string) bool {
 	mailbox, isMail := strings.CutPrefix(text, "mailto:")
 	if !isMail {
@@ -206,7 +204,6 @@ func (p *parser) webAddress(n *yaml.Node, name, text string) bool {
 	return true
 }
 
-// checkRights reports registers that contradict each other or the rest of the file.
 func (p *parser) checkRights() {
 	publish := &p.spec.Publish
 	if publish.RSL != "" && publish.License != "" {

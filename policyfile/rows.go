@@ -14,7 +14,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// crawlerRow is an entry under crawlers.
 type crawlerRow struct {
 	crawlers.Row
 	intended []string // guards
@@ -67,7 +66,6 @@ func (p *parser) words(n *yaml.Node, what string) []string {
 	return words
 }
 
-// readCrawlers merges the file's crawlers into the catalogue.
 func readCrawlers(p *parser, n *yaml.Node, _ *policy.Spec) {
 	var rows []crawlers.Row
 	keys, values := map[string]*yaml.Node{}, map[string]*yaml.Node{} // by token, in lower case
@@ -175,7 +173,6 @@ func difference(c *policy.Crawler, entry, own *crawlers.Crawler) *crawlerRow {
 	return r
 }
 
-// changed is a list that replaces another one, or nil if it is the same.
 func changed(from, to []string) []string {
 	if slices.Equal(from, to) {
 		return nil

@@ -17,7 +17,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// ruleReader is a rule while it is read.
 type ruleReader struct {
 	rule      *policy.Rule
 	source    *lint.Source
@@ -62,7 +61,6 @@ var ruleFields = fields[*ruleReader]{
 		func(w *printer, r *ruleReader) { w.text("permissions-reference", r.rule.PermissionsReference) }),
 }
 
-// readRules reads the list of rules.
 func readRules(p *parser, n *yaml.Node, _ *policy.Spec) {
 	if n.Kind != yaml.SequenceNode {
 		if !p.isJoined(n) {
@@ -216,7 +214,6 @@ func printIntended(w *printer, r *ruleReader) {
 	}
 }
 
-// guards reads the names of guards that are waived.
 func (p *parser) guards(n *yaml.Node) (guards []string) {
 	p.eachItem(n, "intended", func(n *yaml.Node) {
 		if guard, ok := p.choice(n, "intended", append(lint.Guards(), "true")...); ok && guard != "true" {

@@ -20,7 +20,6 @@ const (
 
 var statuses = []string{"401", "402", "403", "404", "410", "429", "451"}
 
-// enforcementReader is the enforcement section while it is read.
 type enforcementReader struct {
 	*policy.Enforcement
 	reply policy.Pos // of the first part that only an answer has
@@ -169,7 +168,6 @@ var publishFields = fields[*policy.Publish]{
 
 var switchWords = map[string]policy.Switch{"off": policy.Off, "on": policy.On, "auto": policy.Auto, "full": policy.Full, "both": policy.Both}
 
-// switchKey is a key that takes some of switchWords.
 func switchKey(name, about string, of func(*policy.Publish) *policy.Switch, words ...string) field[*policy.Publish] {
 	byDefault := *of(&defaultPublish)
 	return key(name, about+"; the default is "+switchWord(byDefault, words), choiceShape(words...), func(p *parser, n *yaml.Node, b *policy.Publish) {
@@ -183,7 +181,6 @@ func switchKey(name, about string, of func(*policy.Publish) *policy.Switch, word
 	})
 }
 
-// switchWord is the word for a switch, of those that a key takes.
 func switchWord(s policy.Switch, words []string) string {
 	for _, word := range words {
 		if switchWords[word] == s {

@@ -58,7 +58,6 @@ func namedShape(about string, key, value shape) shape {
 	return shape{"type": "object", "description": about, "propertyNames": key, "additionalProperties": value, "minProperties": 1}
 }
 
-// mapShape is the schema of a table.
 func mapShape[T any](fs fields[T]) shape {
 	properties, required := shape{}, []any{}
 	for _, f := range fs {
@@ -77,19 +76,16 @@ func mapShape[T any](fs fields[T]) shape {
 	return s
 }
 
-// rowShape is a crawler, of which nothing need be said.
 func rowShape() shape {
 	s := mapShape(rowFields)
 	delete(s, "minProperties")
 	return s
 }
 
-// directivesShape is a text, an entry with paths, or a list of them.
 func directivesShape(fs fields[*directive]) shape {
 	return oneOrMore(shape{"anyOf": []any{fs[1].shape["anyOf"].([]any)[0], mapShape(fs)}})
 }
 
-// statementsShape is the map under allow or disallow.
 func statementsShape(allow bool) shape {
 	value := shape{"$ref": "#/$defs/disallowed"}
 	if allow {
@@ -110,7 +106,6 @@ func statementsShape(allow bool) shape {
 	return s
 }
 
-// usageAbout says in a few words what each usage is.
 var usageAbout = map[policy.Usage]string{
 	policy.Crawl:               "fetch the page",
 	policy.Follow:              "follow the links in the page",

@@ -52,7 +52,6 @@ func (p *parser) document(data []byte) *yaml.Node {
 	return root.Content[0]
 }
 
-// decode reads the first document, and the second if there is one.
 func decode(r io.Reader) (root, second *yaml.Node, err error) {
 	defer func() {
 		if e := recover(); e != nil { // the library panics on comments in some odd places
@@ -94,7 +93,6 @@ func (p *parser) isText(data []byte) bool {
 	return ok
 }
 
-// maxUnreadable is how many characters are reported that text should not have.
 const maxUnreadable = 10
 
 // unreadable says what is wrong with a character of n bytes, or returns "".
@@ -120,7 +118,6 @@ var invisible = map[rune]string{
 	0x202d: "a left-to-right override", 0x202e: "a right-to-left override",
 }
 
-// replacement says what to do about an invisible character.
 func replacement(c rune) string {
 	switch c {
 	case 0xa0, 0x2007, 0x202f:
@@ -141,7 +138,6 @@ func isProse(before []byte) bool {
 
 var proseKey = regexp.MustCompile(`(?:^|[{,-]) *(?:message|name): [^,]*$`)
 
-// sizeText is a size in units that people use.
 func sizeText(n int) string {
 	if n == MaxSize+1 { // callers stop reading there
 		return "more"
@@ -152,8 +148,7 @@ func sizeText(n int) string {
 	return fmt.Sprintf("%d MiB", n>>20)
 }
 
-// plain reports what YAML has and a policy file does not: aliases, tags, missing
-// values.
+// plain reports what YAML has and a policy file does not: aliases, tags, missing values.
 func (p *parser) plain(n *yaml.Node) {
 	bad := func(n *yaml.Node, code, format string, args ...any) {
 		p.report(posOf(n), code, "", format, args...)

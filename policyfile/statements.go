@@ -12,16 +12,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxStatements bounds what sets and usages multiply to.
 const maxStatements = 200_000
 
-// statementKey is what one statement is about.
 type statementKey struct {
 	usage   policy.Usage
 	pattern string
 }
 
-// entry is the paths of a usage, with qualifiers.
 type entry struct {
 	resources  []resource
 	qualifiers []qualifierText
@@ -36,7 +33,6 @@ var entryFields = append(fields[*entry]{
 func readAllow(p *parser, n *yaml.Node, r *ruleReader)    { p.readStatements(n, true, r) }
 func readDisallow(p *parser, n *yaml.Node, r *ruleReader) { p.readStatements(n, false, r) }
 
-// readStatements reads what a rule allows or disallows.
 func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 	r.parts++
 	what := "disallow"
@@ -111,7 +107,6 @@ func noUsage(n *yaml.Node) (near, fix string) {
 	return "crawl: " + asWritten(item.Value), "fetching is called crawl"
 }
 
-// shortList is a key with a list in brackets, if that is short.
 func shortList(key string, n *yaml.Node) string {
 	const shown = 6
 	if len(n.Content) > shown || n.Style&yaml.FlowStyle == 0 {
@@ -135,7 +130,6 @@ func isPath(text string) bool {
 	return err == nil
 }
 
-// asWritten is a value with the quotation marks that YAML wants.
 func asWritten(s string) string {
 	if strings.ContainsAny(s, "*, #{}[]&!|>'\"%@`") {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
@@ -143,7 +137,6 @@ func asWritten(s string) string {
 	return s
 }
 
-// entry reads paths with qualifiers.
 func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, parts []policy.UsagePart, r *ruleReader) {
 	var e entry
 	readMap(p, n, "an entry of "+quoteless(what), entryFields, &e)
@@ -168,7 +161,6 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 	}
 }
 
-// usageParts finds what a key under allow or disallow stands for.
 func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePart, local string, ok bool) {
 	if u, ok := policy.ParseUsage(key.Value); ok {
 		if allow && u == policy.Other {
@@ -236,7 +228,6 @@ func (p *parser) state(r *ruleReader, allow bool, local string, parts []policy.U
 	}
 }
 
-// twice reports a second statement of a rule about the same usage and path.
 func (p *parser) twice(first, s *policy.Statement) {
 	through := ""
 	switch {

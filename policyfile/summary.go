@@ -39,7 +39,6 @@ type CategoryCount struct {
 	Names    []string `json:"names,omitempty"` // up to three, where it is not the whole category
 }
 
-// maxSummaryHosts bounds the hosts that a summary asks about.
 const maxSummaryHosts = 50
 
 // Summary says for each host that the policy names, and for every other, who may
@@ -85,7 +84,6 @@ func (f *File) Summary(now time.Time) []HostSummary {
 // plainPage is a page about which no policy states anything by its path.
 const plainPage = "/%01"
 
-// answers asks for every crawler whether it may use a page of a host.
 func (x *evaluator) answers(host string, u policy.Usage) (s Answers) {
 	total := map[string]int{}
 	names := map[bool]map[string][]string{true: {}, false: {}}

@@ -147,7 +147,6 @@ const (
 	misaligned = "this line does not fit the lines above it; give keys that belong together the same number of spaces"
 )
 
-// explain says in plain words what the library means.
 func explain(err error) string {
 	text := lineOf.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "")
 	for _, e := range explanations {
@@ -158,7 +157,6 @@ func explain(err error) string {
 	return "invalid YAML: " + text
 }
 
-// suspicion is a mistake that one line by itself shows.
 type suspicion struct {
 	column     int
 	code       string

@@ -15,7 +15,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// localUsage is a usage that the file defines.
 type localUsage struct {
 	name      string
 	pos       policy.Pos
@@ -24,14 +23,12 @@ type localUsage struct {
 	used      bool
 }
 
-// qualified is a usage with qualifiers, while it is read.
 type qualified struct {
 	usage      policy.Usage
 	ok         bool
 	qualifiers []qualifierText
 }
 
-// qualifierText is a qualifier as the file has it.
 type qualifierText struct {
 	name  policy.QualifierName
 	value string
@@ -138,7 +135,6 @@ func (w *printer) usage(u *policy.LocalUsage) {
 	}
 }
 
-// qualifiers writes the qualifiers of a permission as keys.
 func (w *printer) qualifiers(q *policy.Qualifiers) {
 	var names []string
 	values := map[string][]string{}
@@ -216,7 +212,6 @@ func isDate(day string) bool {
 	return err == nil
 }
 
-// qualifiers checks the qualifiers of a usage.
 func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) (*policy.Qualifiers, bool) {
 	if len(texts) == 0 {
 		return nil, true
@@ -241,7 +236,6 @@ func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) (*policy.Qual
 	return qs, ok
 }
 
-// usageWords are names of usages in other formats.
 var usageWords = map[string]string{
 	"ai-train": "train-ai", "training": "train-ai", "ai-training": "train-ai", "train": "train-ai", "ai": "train-ai",
 	"ai-input": "ai-use", "snippet": "present-snippet", "thumbnail": "present-thumbnail", "cache": "preserve", "archive": "preserve",

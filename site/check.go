@@ -35,7 +35,6 @@ func problem(severity policy.Severity, code string, at policy.Pos, format string
 // maxElements is how many meta elements a page gets before the author hears of it.
 const maxElements = 20
 
-// maxUnnamed is how many crawlers one hint names.
 const maxUnnamed = 3
 
 // maxSamples bounds the paths of hosts for which headers are tried.
@@ -171,7 +170,6 @@ func unnamed(ps []robotstag.Problem, pos policy.Pos) (problems []policy.Problem)
 	return problems
 }
 
-// samplePath is a path that a pattern matches.
 func samplePath(pattern string) string {
 	path := strings.ReplaceAll(strings.TrimSuffix(pattern, "$"), "*", "")
 	if !strings.HasPrefix(path, "/") {
@@ -261,7 +259,6 @@ var contradictions = []struct {
 	{"immediate", 2, policy.Allowed, "nothing may be stored, as an index must"},
 }
 
-// checkUse finds a value of use= that contradicts the signals beside it.
 func (s *Site) checkUse(view *rights.View, use string, report func(policy.Problem)) {
 	cells, _ := view.Cells()
 	for _, cell := range cells {

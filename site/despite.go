@@ -15,7 +15,6 @@ type Despite struct {
 	Why string `json:"why"`
 }
 
-// maxDespite bounds the permissions that an explanation lists.
 const maxDespite = 3
 
 // despite lists the permissions that fail to open what is disallowed, the

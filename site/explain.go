@@ -227,7 +227,6 @@ func (e *Explanation) who(s *Site, ids []policy.CrawlerID, decides policy.Crawle
 	}
 }
 
-// expectation is the answer about a crawler as a test of the policy.
 func (s *Site) expectation(q policy.Query, e *Explanation) policy.Expectation {
 	x := policy.Expectation{
 		Agent: policy.Audience{Kind: policy.ForToken, Name: e.Crawler.Token}, Anyone: true, Allowed: e.MayCrawl, Path: q.Path,

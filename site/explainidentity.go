@@ -68,7 +68,6 @@ func (s *Site) explainIdentity(q policy.Query, evidence string) *Identity {
 	return id
 }
 
-// same reports whether all outcomes are the same.
 func (id *Identity) same() bool {
 	for _, o := range id.Outcomes {
 		if o.Summary != id.Outcomes[0].Summary {
@@ -78,7 +77,6 @@ func (id *Identity) same() bool {
 	return true
 }
 
-// headline is the identity in a sentence.
 func (id *Identity) headline() string {
 	text := "its operator publishes nothing to verify it by, so every client of that name is unknown"
 	if len(id.By) > 0 {

@@ -111,7 +111,6 @@ func writeRights(b *strings.Builder, all []Register) {
 	}
 }
 
-// statesRights reports whether a rule states anything that registers publish.
 func statesRights(r policy.Rule) bool {
 	for _, s := range r.Statements {
 		if s.Usage == policy.Other || !s.Usage.IsACAP() {

@@ -12,8 +12,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// explainRobots says which lines of robots.txt apply, and where the policy has
-// them from.
 func (s *Site) explainRobots(q policy.Query) Channel {
 	c := Channel{Name: ChannelRobotsTxt, Summary: "no line disallows crawling it"}
 	if name, _, _ := strings.Cut(q.Path, "?"); name == "/robots.txt" {
@@ -52,7 +50,6 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	return c
 }
 
-// agentLine is the line of robots.txt by which a crawler finds its group.
 func agentLine(agent string) string {
 	if purpose, ok := strings.CutPrefix(agent, "purpose:"); ok {
 		return "User-Agent-Purpose: " + purpose
@@ -98,7 +95,6 @@ func (s *Site) explainDirectives(c *Channel, q policy.Query) {
 	}
 }
 
-// ruleOf is the rule that states an application directive.
 func (s *Site) ruleOf(d *policy.AppDirective) *policy.Rule {
 	for i := range s.File.Spec.Rules {
 		r := &s.File.Spec.Rules[i]

@@ -49,7 +49,6 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	return err
 }
 
-// write writes what is known about an identity; nothing for nil.
 func (id *Identity) write(b *strings.Builder) {
 	if id == nil {
 		return
@@ -81,7 +80,6 @@ func (c *Channel) title() string {
 	return strings.ToUpper(c.Name[:1]) + c.Name[1:]
 }
 
-// headline answers the question itself: which crawler it is, and whether it may.
 func (e *Explanation) headline() string {
 	who := "No crawler that the policy or the catalogue knows: rules for everyone apply."
 	if e.Meant != "" {

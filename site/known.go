@@ -91,7 +91,6 @@ func (s *Site) meant(agent string) string {
 	return ""
 }
 
-// tokensOf lists the product tokens of a policy's crawlers.
 func tokensOf(p *policy.Policy) (tokens []string) {
 	for _, c := range p.Crawlers {
 		tokens = append(tokens, c.Token)

@@ -98,7 +98,6 @@ func delayLimit(delay time.Duration) policy.Limit {
 	return policy.Limit{Requests: 1, Per: delay, Burst: DelayBurst}
 }
 
-// hasLimits reports whether any rule limits requests.
 func hasLimits(rules []policy.Rule) bool {
 	return slices.ContainsFunc(rules, func(r policy.Rule) bool {
 		return !r.Limit.IsZero() || r.CrawlDelay > 0 && r.Enforce > policy.ModeOff
@@ -168,7 +167,6 @@ func (s *Site) LimitTexts() (all []string) {
 	return all
 }
 
-// limitedBy says which clients a rule limits, and where.
 func limitedBy(r *policy.Rule) string {
 	who := firstThree(audiences(r))
 	everyone := slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Tier() == policy.TierEveryone })

@@ -27,7 +27,6 @@ type Page struct {
 	until time.Time // when a date in the policy passes; zero for never
 }
 
-// maxPages bounds the cache of pages; beyond it each new page evicts another.
 const maxPages = 4096
 
 // pages is a cache of the Page of each path. Which patterns match a path decides
@@ -68,7 +67,6 @@ func recentOf(key []byte) int {
 	return int((h ^ h>>16) % recentPages)
 }
 
-// fresh reports whether a page is still valid at a time, or now for the zero time.
 func (pg *Page) fresh(now time.Time) bool {
 	return pg.until.IsZero() || clock(now).Before(pg.until)
 }
@@ -223,7 +221,6 @@ func hasSection(key, section []byte) bool {
 	return false
 }
 
-// store adds a page to the cache, and evicts others when it is full.
 func (ps *pages) store(k *cachedPage) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -243,14 +240,12 @@ var strictestRules = robotsrule.Of("noindex", "nofollow", "nosnippet", "noarchiv
 // strictest is what the pages of targets carry that are too long to compare.
 var strictest = []robotstag.Member{{Token: robotstag.Everyone, Rules: strictestRules}}
 
-// strict is the page of a target that is too long to compare.
 func (ps *pages) strict(t target) *Page {
 	values, _ := robotstag.Build(strictest, robotstag.Usage{}, time.Time{})
 	rights := ps.registers.rightsOf(target{host: t.host, long: true})
 	return &Page{Values: values, Elements: ps.elements(strictest, rights), Rights: rights}
 }
 
-// elements makes the meta elements of what applies to a page.
 func (ps *pages) elements(members []robotstag.Member, rights *Rights) *metainject.Set {
 	var all []metainject.Element
 	for _, m := range members {
@@ -272,7 +267,6 @@ func (ps *pages) elements(members []robotstag.Member, rights *Rights) *metainjec
 	return metainject.NewSet(all, ps.tokens)
 }
 
-// build makes a page of what applies to any of the hosts and paths of a target.
 func (ps *pages) build(tailored bool, q policy.Query, t target) *Page {
 	pg := &Page{}
 	var all []robotstag.Member
@@ -306,7 +300,6 @@ func (ps *pages) build(tailored bool, q policy.Query, t target) *Page {
 	return pg
 }
 
-// members is what applies to one reading of a path.
 func members(tailored bool, p *policy.Policy, q policy.Query) ([]robotstag.Member, time.Time) {
 	if !tailored {
 		return robotstag.Members(p, q)

@@ -14,7 +14,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 )
 
-// registers are the documents and response fields in which a policy states rights.
 type registers struct {
 	projection
 	policy *policy.Policy // in exact letter case, as in documents
@@ -23,7 +22,6 @@ type registers struct {
 	byHost map[int]*hostRights // by Policy.HostKey, of which there are as many as hosts in rules
 }
 
-// hostRights is what registers say about the hosts of one key.
 type hostRights struct {
 	TDMRep *tdmrep.File     // nil: off, or nothing is stated
 	tdmrep *rights.Document // of TDMRep
@@ -35,7 +33,6 @@ func newRegisters(p projection) *registers {
 	return &registers{projection: p, policy: p.exact, byHost: map[int]*hostRights{}}
 }
 
-// of returns what is said about a host.
 func (r *registers) of(host string) *hostRights {
 	key := r.policy.HostKey(host)
 	r.mu.Lock()
@@ -140,7 +137,6 @@ func (r *registers) rightsOf(t target) *Rights {
 	return &all
 }
 
-// link is the Link field of a host's responses.
 func (r *registers) link(host string) string {
 	publish := &r.policy.Spec().Publish
 	switch {

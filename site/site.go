@@ -101,7 +101,6 @@ func (s *Site) RuleName(r *policy.Rule) string {
 	return strings.Join(audiences(r), ", ")
 }
 
-// audiences are the names of those for whom a rule is.
 func audiences(r *policy.Rule) []string {
 	names := make([]string, len(r.For))
 	for i, a := range r.For {
@@ -122,7 +121,6 @@ func (s *Site) Verification(id policy.CrawlerID) crawlers.Verification {
 // Identities are what requests prove about the crawlers of the policy.
 func (s *Site) Identities() *crawlers.Identities { return s.identities }
 
-// purposes lists the purposes that rules speak of by a whole name.
 func purposes(p *policy.Policy) []string {
 	return slices.DeleteFunc(p.Spec().Purposes(), func(name string) bool { return strings.Contains(name, "*") })
 }

@@ -19,7 +19,6 @@ type reach struct {
 	hosts    []string // examples of what the rule is for, of which nothing else is known
 }
 
-// maxHosts is how many of a rule's hosts most checks try.
 const maxHosts = 16
 
 func reachOf(r *policy.Rule) (w reach) {
@@ -36,7 +35,6 @@ func reachOf(r *policy.Rule) (w reach) {
 	return w
 }
 
-// training is the audience of the rules against AI training.
 var training = policy.Audience{Kind: policy.ForCategory, Name: string(crawlers.KindAITraining)}
 
 // exampleHosts are hosts for which rules of these hosts are, "" for any.
@@ -167,7 +165,6 @@ func (l *linter) sampleCrawlers(r *policy.Rule) (ids []policy.CrawlerID) {
 	return ids
 }
 
-// audienceText names who a rule is for.
 func audienceText(r *policy.Rule) string {
 	names := make([]string, len(r.For))
 	for i, a := range r.For {
@@ -199,12 +196,10 @@ func (l *linter) tokens(ids []policy.CrawlerID) []string {
 	return names
 }
 
-// someTokens names crawlers in a message: "Googlebot, Bingbot and 88 more".
 func (l *linter) someTokens(ids []policy.CrawlerID) string {
 	return english.Some(l.tokens(ids), shown)
 }
 
-// shown is how many names messages list.
 const shown = 3
 
 func join(words []string) string { return strings.Join(words, ", ") }
@@ -213,7 +208,6 @@ func containsFold(words []string, text string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, text) })
 }
 
-// quote is a value of the file for use in a message.
 func quote(s string) string {
 	const longest = 60
 	if short := []rune(s); len(short) > longest {

@@ -54,7 +54,6 @@ func (l *linter) eachQualified(visit func(rule int, s *policy.Statement)) {
 	})
 }
 
-// timeLimits finds permissions that have ended.
 func (l *linter) timeLimits() {
 	l.eachQualified(func(_ int, s *policy.Statement) {
 		if limit := s.Qualifiers.TimeLimit; limit.Passed(l.Now) {

@@ -31,7 +31,6 @@ const (
 	GuardLimits = "limits-search"
 )
 
-// finding is a guard that a rule meets.
 type finding struct {
 	guard   string
 	at      policy.Pos
@@ -234,7 +233,6 @@ func (l *linter) nothingOpen(q policy.Query) bool {
 	return l.Policy.Decide(q).Verdict == policy.Disallowed
 }
 
-// isUnverifiable reports whether nothing can prove that a client is the crawler.
 func (l *linter) isUnverifiable(id policy.CrawlerID) bool {
 	c, ok := l.Catalogue.Lookup(l.Policy.CrawlerInfo(id).Token)
 	return ok && c.Verification.IsEmpty()
@@ -287,7 +285,6 @@ func (l *linter) includesWWW(rule int) (finding, bool) {
 	return finding{}, false
 }
 
-// hiddenFrom lists the search engines that a rule keeps from indexing a host.
 func (l *linter) hiddenFrom(rule int, host string) (hidden []policy.CrawlerID) {
 	for _, id := range l.searchers(rule) {
 		if !l.spend(1) {
@@ -340,8 +337,6 @@ func (l *linter) isOfKind(id policy.CrawlerID, kind crawlers.Kind) bool {
 	return ok && known.Kind == kind && !slices.Contains(c.IntendedGuards, guardRefuses)
 }
 
-// searchers lists the crawlers of search engines and link previews that a rule is
-// for.
 func (l *linter) searchers(rule int) (ids []policy.CrawlerID) {
 	if l.searching == nil {
 		l.searching = map[policy.CrawlerID]bool{}

@@ -75,7 +75,6 @@ func (l *linter) shutsOut(r *policy.Rule) bool {
 	return false
 }
 
-// isShut is whether searchShutOut finds something, remembered.
 func (l *linter) isShut(rule int) bool {
 	shut, ok := l.shut[rule]
 	if !ok {

@@ -14,7 +14,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// obstacle is a prohibition that a permission meets and does not override.
 type obstacle struct {
 	code    string
 	allow   placed
@@ -47,7 +46,6 @@ func (l *linter) stillClosed() {
 	}
 }
 
-// obstacles lists the prohibitions that stand against a permission.
 func (l *linter) obstacles(a placed) (found []obstacle) {
 	r := &l.rules[a.rule]
 	denials, _ := l.overlapping(a.s.Pattern, a.s.Usage, false)
@@ -68,7 +66,6 @@ func (l *linter) obstacles(a placed) (found []obstacle) {
 	return found
 }
 
-// obstacle asks whether a prohibition stands against a permission for a crawler.
 func (l *linter) obstacle(a, d placed, id policy.CrawlerID) (o obstacle, ok bool) {
 	ra, rd := &l.rules[a.rule], &l.rules[d.rule]
 	if by, _ := l.namedBy(rd, id); by == notNamed || !l.spend(1) {
@@ -145,7 +142,6 @@ func meeting(p, q pathpattern.Pattern) []pathpattern.Pattern {
 	return all
 }
 
-// blocked lists the crawlers of a permission against which the prohibition stands.
 func (l *linter) blocked(o *obstacle) (ids []policy.CrawlerID) {
 	path := sample(o.region[0])
 	for _, a := range l.rules[o.allow.rule].For {
@@ -222,12 +218,10 @@ func grouped(all []obstacle) (groups [][]obstacle) {
 	return groups
 }
 
-// opensNothing reports whether a prohibition covers all that the permission matches.
 func opensNothing(group []obstacle) bool {
 	return slices.ContainsFunc(group, func(o obstacle) bool { return o.deny.s.Pattern.Covers(o.allow.s.Pattern) })
 }
 
-// hint reports obstacles of one kind, at the first permission.
 func (l *linter) hint(group []obstacle) {
 	o := &group[0]
 	var ids []policy.CrawlerID
@@ -394,7 +388,6 @@ func (l *linter) dropsLimit(rule int, s *policy.Statement, w placed) bool {
 	return false
 }
 
-// isFor reports whether a rule is for a crawler, by whatever audience.
 func (l *linter) isFor(rule int, id policy.CrawlerID) bool {
 	n, _ := l.namedBy(&l.rules[rule], id)
 	return n != notNamed

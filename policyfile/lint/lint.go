@@ -40,7 +40,6 @@ type Code struct {
 // Codes lists every kind of problem that Check reports, the gravest first.
 func Codes() []Code { return slices.Clone(codes) }
 
-// check is one search for problems.
 type check func(*linter)
 
 // checks are independent of each other. Each starts with the whole budget, so
@@ -128,7 +127,6 @@ func (l *linter) spend(n int) bool {
 	return l.budget > 0
 }
 
-// each calls visit for every statement.
 func (l *linter) each(visit func(rule int, s *policy.Statement)) {
 	for i := range l.rules {
 		for j := range l.rules[i].Statements {

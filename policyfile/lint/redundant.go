@@ -11,7 +11,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxNames is how many audiences and hosts of a rule are compared one by one.
 const maxNames = 16
 
 // redundant finds statements that another one makes unnecessary: one of the same
@@ -109,7 +108,6 @@ func (l *linter) implies(t placed, rule int, s *policy.Statement) bool {
 	return !same || t.s.Pos.Line < s.Pos.Line || !l.implied(r, q)
 }
 
-// implied reports whether r is for all that q is for.
 func (l *linter) implied(r, q *policy.Rule) bool {
 	if !coversHosts(r, q) || len(q.For) > maxNames {
 		return false
@@ -161,7 +159,6 @@ func coversHost(g, h policy.Host) bool {
 	return g == h || g.Wildcard() && strings.HasSuffix(string(h), string(g[1:]))
 }
 
-// hostsMeet returns a host that two rules are both for.
 func hostsMeet(a, b *policy.Rule) (string, bool) {
 	switch {
 	case len(a.Hosts) == 0 && len(b.Hosts) == 0:
@@ -184,7 +181,6 @@ func hostsMeet(a, b *policy.Rule) (string, bool) {
 	return "", false
 }
 
-// contested reports whether a statement that says the opposite meets s.
 func (l *linter) contested(rule int, s *policy.Statement) (bool, bool) {
 	usages := usagesOf(s.Usage)
 	if s.Usage == policy.Present {
@@ -214,7 +210,6 @@ var presentations = func() []policy.Usage {
 	return usages
 }()
 
-// audiencesMeet reports whether some crawler may be of both rules' audiences.
 func (l *linter) audiencesMeet(a, b *policy.Rule) bool {
 	if len(a.For) > maxNames || len(b.For) > maxNames {
 		return true

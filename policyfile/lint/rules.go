@@ -12,7 +12,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// emptyRules finds rules that state nothing.
 func (l *linter) emptyRules() {
 	for i := range l.rules {
 		if r := &l.rules[i]; isEmpty(r) {
@@ -109,7 +108,6 @@ func (l *linter) searchLimits() {
 	}
 }
 
-// purposes finds rules for purposes that no crawler declares.
 func (l *linter) purposes() {
 	if l.Policy.Spec().Publish.UserAgentPurpose == policy.On {
 		return // the crawlers that declare it find it in robots.txt

@@ -111,19 +111,15 @@ func (l *linter) pos(s *policy.Statement) policy.Pos {
 	return s.Pos
 }
 
-// isEmpty reports whether a rule states nothing.
 func isEmpty(r *policy.Rule) bool {
 	return len(r.Statements)+len(r.AppDirectives)+len(r.EngineRules)+len(r.Requests) == 0 &&
 		r.CrawlDelay == 0 && !r.NoCrawlDelay && r.Limit.IsZero() && !r.NoLimit && r.PermissionsReference == ""
 }
 
-// disallowsCrawl reports whether a rule disallows crawling anything.
 func disallowsCrawl(r *policy.Rule) bool {
 	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == policy.Crawl && !s.Allow })
 }
 
-// sameFilters reports whether two rules demand the same of a query before they
-// apply to it.
 func sameFilters(a, b *policy.Rule) bool {
 	return a.Identity == b.Identity && slices.Equal(a.UsagePurposes, b.UsagePurposes)
 }

@@ -72,7 +72,6 @@ type Kind struct {
 	All      bool     `json:"all,omitempty"` // there is no other of this kind
 }
 
-// kindSearch is the catalogue's kind of search engines.
 const kindSearch = "search"
 
 // Search reports whether search engines lose something: whether the change is a loss
@@ -225,7 +224,6 @@ func texts(all []pathpattern.Pattern) (texts []string) {
 	return texts
 }
 
-// named lists a few of many names: "a, b and 3 more".
 func named(names []string, most int) string {
 	if len(names) <= most+1 {
 		return strings.Join(names, ", ")

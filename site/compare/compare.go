@@ -79,7 +79,6 @@ func Policies(old, now *policy.Policy, o Options) *Diff {
 	return d
 }
 
-// comparison is the work of Policies.
 type comparison struct {
 	old, now *policy.Policy
 	at       time.Time
@@ -102,7 +101,6 @@ type subject struct {
 // nameOf returns a host for which the rules of h apply and no narrower ones.
 func nameOf(h policy.Host) string { return cmp.Or(h.Example(), "host.invalid") }
 
-// subjects are those of a host.
 func (c *comparison) subjects(host string) []subject {
 	old, oldOf := classesOf(c.old, host)
 	now, nowOf := classesOf(c.now, host)
@@ -125,7 +123,6 @@ func (c *comparison) subjects(host string) []subject {
 	return all
 }
 
-// robotsOnly reports whether only robots.txt knows a token.
 func (c *comparison) robotsOnly(token string) bool {
 	if id := c.now.Crawler(token); id != 0 {
 		return c.now.CrawlerInfo(id).RobotsOnly

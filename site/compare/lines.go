@@ -122,7 +122,6 @@ func sample(p pathpattern.Pattern) string {
 	return strings.ReplaceAll(text, "*", "~0~")
 }
 
-// published lists what changes in robots.txt for everybody.
 func published(old, now *policy.Spec) (all []Change) {
 	compare := func(name string, old, now []string) {
 		for _, v := range union(old, now) {

@@ -12,7 +12,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// record is one thing that changes for some subjects on some hosts.
 type record struct {
 	effect     Effect
 	usages     []string
@@ -70,7 +69,6 @@ func (c *comparison) subject(s *subject, host string, id policy.Identity, purpos
 	return all
 }
 
-// usage compares two sides.
 func (c *comparison) usage(u policy.Usage, a, b *side, refuses bool) (all []record) {
 	add := func(regions []pathpattern.Pattern, state func(*side, pathpattern.Pattern) string, effect func(*record) Effect) {
 		found := c.records(u.String(), regions, a, b, state)
@@ -117,7 +115,6 @@ func (c *comparison) usage(u policy.Usage, a, b *side, refuses bool) (all []reco
 	return all
 }
 
-// mode is what the edge does about requests for paths of a region.
 func (s *side) mode(r pathpattern.Pattern) string {
 	for _, m := range []policy.Mode{policy.ModeBlock, policy.ModeLog} {
 		if _, ok := s.standing(r, m); ok {
@@ -188,7 +185,6 @@ func (c *comparison) crossings(some, others []pathpattern.Pattern) (all []pathpa
 	return all
 }
 
-// all are the patterns of the side's statements.
 func (s *side) all() []pathpattern.Pattern {
 	all := make([]pathpattern.Pattern, len(s.statements))
 	for i := range s.statements {

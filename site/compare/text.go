@@ -105,7 +105,6 @@ func limitsOf(state string) string {
 	return ""
 }
 
-// does is what the usages do, as a verb.
 func (c *Change) does() string {
 	present := slices.DeleteFunc(slices.Clone(c.Usages), func(u string) bool { return !strings.HasPrefix(u, "present") })
 	verbs := slices.DeleteFunc(slices.Clone(c.Usages), func(u string) bool { return strings.HasPrefix(u, "present") })
@@ -135,7 +134,6 @@ func (c *Change) does() string {
 	return strings.Join(verbs, "")
 }
 
-// who names the crawlers, by kinds where there are many.
 func (c *Change) who() string {
 	var who string
 	switch {
@@ -176,7 +174,6 @@ func (c *Change) who() string {
 	return who
 }
 
-// where names the paths and hosts.
 func (c *Change) where() string {
 	where := strings.Join(c.Paths, ", ")
 	if len(c.Paths) > maxPaths {
