@@ -30,6 +30,9 @@ func readFor(p *parser, n *yaml.Node, r *ruleReader) {
 			return
 		}
 		seen[key] = true
+		if a.Kind == policy.ForToken {
+			p.ruleTokens[key.Name] = true
+		}
 		r.rule.For = append(r.rule.For, a)
 		r.source.Audiences = append(r.source.Audiences, posOf(n))
 	})
@@ -49,8 +52,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		a.Name = strings.ToLower(a.Name)
 	case policy.ForOperator:
 		if a.Name == "" {
-			p.report(posOf(n), "bad-audience", "", `write the name of the operator after "operator:"`)
-			return a, false
+			return a, p.refuse(n, "bad-audience", "", `write the name of the operator after "operator:"`)
 		}
 		if !p.known().operator(a.Name) {
 			near := prefixed("operator:", Nearest(a.Name, p.catalogue.Operators()))
@@ -58,8 +60,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		}
 	case policy.ForPurpose:
 		if !purposeWord.MatchString(a.Name) || strings.ContainsAny(a.Name, "*$") {
-			p.report(posOf(n), "bad-audience", "", "invalid purpose %s: must be a word of letters, digits, hyphens and underscores", quote(a.Name))
-			return a, false
+			return a, p.refuse(n, "bad-audience", "", "invalid purpose %s: must be a word of letters, digits, hyphens and underscores", quote(a.Name))
 		}
 	}
 	return a, true
@@ -84,8 +85,7 @@ func nearestKind(word string) string {
 // token checks a name that must be a crawler's product token.
 func (p *parser) token(n *yaml.Node, text string) bool {
 	if strings.ContainsAny(text, "()") || strings.HasPrefix(text, "Mozilla/") {
-		p.report(posOf(n), "bad-audience", p.tokenWithin(text), "this is a whole User-Agent; write only the name that the crawler has in robots.txt, such as Googlebot")
-		return false
+		return p.refuse(n, "bad-audience", p.tokenWithin(text), "this is a whole User-Agent; write only the name that the crawler has in robots.txt, such as Googlebot")
 	}
 	if i := strings.IndexByte(text, ':'); i >= 0 {
 		prefixes := []string{"category", "operator", "purpose"}
@@ -100,21 +100,18 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 		return false
 	}
 	if strings.Contains(text, ",") {
-		p.report(posOf(n), "bad-audience", p.severally(text), "write several names as a list in brackets, or one a line with a hyphen before each")
-		return false
+		return p.refuse(n, "bad-audience", p.severally(text), "write several names as a list in brackets, or one a line with a hyphen before each")
 	}
 	if _, ok := p.catalogue.Lookup(text); !ok {
 		if near, what := p.known().group(text); near != "" {
 			if bot := p.known().crawlerOf(text); bot != "" && strings.HasPrefix(near, "operator:") {
 				near = bot
 			}
-			p.report(posOf(n), "bad-audience", near, "invalid name %s: %s; if this is really the name of a crawler, list it under crawlers", quote(text), what)
-			return false
+			return p.refuse(n, "bad-audience", near, "invalid name %s: %s; if this is really the name of a crawler, list it under crawlers", quote(text), what)
 		}
 	}
 	if strings.ContainsAny(text, "#;\"'*$<>[]{}=?@\\`|~!%&^") || strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII }) || crawlers.CheckPattern(text) != nil {
-		p.report(posOf(n), "bad-audience", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(text))
-		return false
+		return p.refuse(n, "bad-audience", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(text))
 	}
 	p.checkToken(n, text)
 	return true

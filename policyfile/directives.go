@@ -156,8 +156,7 @@ type appItem struct{ app, text string }
 func (p *parser) appItems(n *yaml.Node) (items []appItem, ok bool) {
 	const example = "such as examplesearch;widgets=?0"
 	bad := func(format string, args ...any) ([]appItem, bool) {
-		p.report(posOf(n), "bad-app-directive", "", format, args...)
-		return nil, false
+		return nil, p.refuse(n, "bad-app-directive", "", format, args...)
 	}
 	if strings.Contains(n.Value, "#") {
 		return bad(`"#" starts a comment in robots.txt, so the rest would be lost; find out whether the application has another way to write it`)
@@ -191,5 +190,5 @@ func (p *parser) appItems(n *yaml.Node) (items []appItem, ok bool) {
 
 func isTruthWord(v any) bool {
 	token, ok := v.(httpsfv.Token)
-	return ok && containsFold([]string{"true", "false", "yes", "no", "on", "off"}, string(token))
+	return ok && isYesOrNo(string(token))
 }

@@ -3,6 +3,7 @@
 package policyfile
 
 import (
+	"cmp"
 	"net/url"
 	"regexp"
 	"slices"
@@ -41,8 +42,7 @@ func printExpect(w *printer, spec *policy.Spec) {
 
 func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, ok bool) {
 	bad := func(near, format string, args ...any) (policy.Expectation, bool) {
-		p.report(posOf(n), "bad-expectation", p.ifValid(near), format, args...)
-		return e, false
+		return e, p.refuse(n, "bad-expectation", p.ifValid(near), format, args...)
 	}
 	m := expectForm.FindStringSubmatch(text)
 	if m == nil || strings.TrimSuffix(m[4], ":") == "not" {
@@ -119,42 +119,21 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 		}
 		return a, ok
 	case policy.ForToken:
-		if _, ok := p.catalogue.Lookup(text); ok || p.namesToken(text) {
+		if _, ok := p.catalogue.Lookup(text); ok || p.ruleTokens[strings.ToLower(text)] {
 			return a, true
 		}
-		near, _ := p.known().group(text)
+		group, _ := p.known().group(text)
+		product := ""
 		if tokens := productWords[squash(text)]; tokens != nil {
-			near = tokens[0]
+			product = tokens[0]
 		}
-		if bot := p.known().crawlerOf(text); bot != "" {
-			near = bot
-		}
-		if near == "" {
-			near = p.known().meant(text)
-		}
+		near := cmp.Or(p.known().crawlerOf(text), product, group, p.known().meant(text))
 		if near == "" && strings.ContainsAny(text, " ,") {
-			p.report(posOf(n), "bad-expectation", "", "invalid name %s: a test is about one crawler, category:KIND, operator:NAME, purpose:NAME or everyone", quote(text))
-			return a, false
+			return a, p.refuse(n, "bad-expectation", "", "invalid name %s: a test is about one crawler, category:KIND, operator:NAME, purpose:NAME or everyone", quote(text))
 		}
-		p.report(posOf(n), "bad-expectation", whole(near), "no crawler called %s is known; if it exists, list it under crawlers", quote(text))
-		return a, false
+		return a, p.refuse(n, "bad-expectation", whole(near), "no crawler called %s is known; if it exists, list it under crawlers", quote(text))
 	}
-	p.report(posOf(n), "bad-expectation", whole("everyone"), "a test cannot be about %s; write everyone, or the name of a crawler", text)
-	return a, false
-}
-
-func (p *parser) namesToken(token string) bool {
-	if p.ruleTokens == nil {
-		p.ruleTokens = map[string]bool{}
-		for i := range p.spec.Rules {
-			for _, a := range p.spec.Rules[i].For {
-				if a.Kind == policy.ForToken {
-					p.ruleTokens[strings.ToLower(a.Name)] = true
-				}
-			}
-		}
-	}
-	return p.ruleTokens[strings.ToLower(token)]
+	return a, p.refuse(n, "bad-expectation", whole("everyone"), "a test cannot be about %s; write everyone, or the name of a crawler", text)
 }
 
 var (

@@ -140,11 +140,9 @@ func (p *parser) address(n *yaml.Node, what, text string, pathToo bool) bool {
 	}
 	switch {
 	case strings.ContainsAny(text, " \t"):
-		p.report(posOf(n), "bad-address", "", "%s must be %s, without spaces; write a space as %%20", what, accepts)
-		return false
+		return p.refuse(n, "bad-address", "", "%s must be %s, without spaces; write a space as %%20", what, accepts)
 	case strings.Contains(text, "#"):
-		p.report(posOf(n), "bad-address", "", `"#" starts a comment in robots.txt, where %s is published; leave it out, or write %%23`, what)
-		return false
+		return p.refuse(n, "bad-address", "", `"#" starts a comment in robots.txt, where %s is published; leave it out, or write %%23`, what)
 	case pathToo && strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//"):
 		return true
 	}
@@ -157,8 +155,7 @@ func (p *parser) address(n *yaml.Node, what, text string, pathToo bool) bool {
 		case strings.HasPrefix(text, "www."):
 			near = "https://" + text
 		}
-		p.report(posOf(n), "bad-address", near, "invalid address %s: %s must be %s", quote(text), what, accepts)
-		return false
+		return p.refuse(n, "bad-address", near, "invalid address %s: %s must be %s", quote(text), what, accepts)
 	}
 	return true
 }

@@ -50,14 +50,15 @@ func Load(name string, data []byte) (*File, Diagnostics) {
 // LoadWith is Load with options.
 func LoadWith(name string, data []byte, o Options) (*File, Diagnostics) {
 	p := &parser{
-		reporter: reporter{file: name},
-		skip:     map[*yaml.Node]bool{},
-		keys:     allKeys(),
-		ofRules:  setOf(ruleFields.names()),
-		spec:     &policy.Spec{File: name},
-		sets:     map[string]*resourceSet{},
-		usages:   map[string]*localUsage{},
-		intended: map[string][]string{},
+		reporter:   reporter{file: name},
+		skip:       map[*yaml.Node]bool{},
+		keys:       allKeys(),
+		ofRules:    setOf(ruleFields.names()),
+		spec:       &policy.Spec{File: name},
+		sets:       map[string]*resourceSet{},
+		usages:     map[string]*localUsage{},
+		intended:   map[string][]string{},
+		ruleTokens: map[string]bool{},
 	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()

@@ -3,6 +3,7 @@
 package policyfile
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -101,11 +102,9 @@ func (p *parser) isMap(n *yaml.Node, what string) bool {
 		return false
 	}
 	if word, rest, ok := strings.Cut(n.Value, " "); ok && n.Kind == yaml.ScalarNode && p.keys[word] {
-		p.report(posOf(n), "wrong-kind", p.pair(n, word+": "+strings.TrimSpace(rest)), "a colon is missing after %s", quote(word))
-		return false
+		return p.refuse(n, "wrong-kind", p.pair(n, word+": "+strings.TrimSpace(rest)), "a colon is missing after %s", quote(word))
 	}
-	p.report(posOf(n), "wrong-kind", "", `%s must be written as "key: value" lines, not %s`, what, kindOf(n))
-	return false
+	return p.refuse(n, "wrong-kind", "", `%s must be written as "key: value" lines, not %s`, what, kindOf(n))
 }
 
 // isJoined reports a "key:value" that YAML took for a text.
@@ -138,24 +137,22 @@ func (p *parser) pair(n *yaml.Node, text string) string {
 // eachItem calls visit for the items of a list, or for a single value that stands
 // in the place of a list of one.
 func (p *parser) eachItem(n *yaml.Node, what string, visit func(item *yaml.Node)) {
+	outer := p.within
+	defer func() { p.within = outer }()
 	if n.Kind != yaml.SequenceNode {
-		outer := p.within
 		p.within = nil
 		visit(n)
-		p.within = outer
 		return
 	}
 	if len(n.Content) == 0 {
 		p.report(posOf(n), "no-value", "", "%s is an empty list; add a value, or delete it", what)
 	}
-	outer := p.within
 	for _, c := range n.Content {
 		if !p.skip[c] {
 			p.within = n
 			visit(c)
 		}
 	}
-	p.within = outer
 }
 
 // severally suggests several names in place of one: with brackets, or without where
@@ -176,22 +173,17 @@ func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 		return "", false
 	case n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Style&yaml.FlowStyle == 0 && n.Content[0].Kind == yaml.ScalarNode && n.Content[1].Kind == yaml.ScalarNode:
 		whole := n.Content[0].Value + ": " + n.Content[1].Value
-		p.report(posOf(n), "needs-quotes", "", `%s must be one value, and ": " makes this a key with a value; if you mean the text as it stands, put quotes around it: %s`, what, quote(whole))
-		return "", false
+		return "", p.refuse(n, "needs-quotes", "", `%s must be one value, and ": " makes this a key with a value; if you mean the text as it stands, put quotes around it: %s`, what, quote(whole))
 	case n.Kind != yaml.ScalarNode:
-		p.report(posOf(n), "wrong-kind", "", "%s must be one value, not %s", what, kindOf(n))
-		return "", false
+		return "", p.refuse(n, "wrong-kind", "", "%s must be one value, not %s", what, kindOf(n))
 	case strings.TrimSpace(n.Value) == "":
-		p.report(posOf(n), "no-value", "", "%s has no value; write one, or delete the line", what)
-		return "", false
+		return "", p.refuse(n, "no-value", "", "%s has no value; write one, or delete the line", what)
 	case strings.ContainsFunc(n.Value, func(c rune) bool { return c < ' ' || c == 0x7f || c == 0x85 || c == 0x2028 || c == 0x2029 }):
-		p.report(posOf(n), "bad-value", "", "%s must be one line of text, without tabs and line breaks", what)
-		return "", false
+		return "", p.refuse(n, "bad-value", "", "%s must be one line of text, without tabs and line breaks", what)
 	}
 	if n.Style == 0 && strings.IndexAny(n.Value, typographic) == 0 {
 		bare := strings.Trim(n.Value, typographic)
-		p.report(posOf(n), "needs-quotes", "", "YAML takes curly quotation marks as part of the text; type straight ones: %s", quote(bare))
-		return "", false
+		return "", p.refuse(n, "needs-quotes", "", "YAML takes curly quotation marks as part of the text; type straight ones: %s", quote(bare))
 	}
 	return n.Value, true
 }
@@ -215,10 +207,7 @@ func (p *parser) choice(n *yaml.Node, what string, words ...string) (string, boo
 	if slices.Contains(words, text) {
 		return text, true
 	}
-	near := sameMeaning(text, words)
-	if near == "" {
-		near = Nearest(text, words)
-	}
+	near := cmp.Or(sameMeaning(text, words), Nearest(text, words))
 	p.reportChoice(posOf(n), "bad-value", near, "invalid "+what+" "+quote(text), words)
 	return "", false
 }
@@ -240,12 +229,7 @@ func sameMeaning(text string, words []string) string {
 }
 
 func containsFold(words []string, text string) bool {
-	for _, w := range words {
-		if strings.EqualFold(w, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, text) })
 }
 
 func kindOf(n *yaml.Node) string {

@@ -25,11 +25,7 @@ type resourceSet struct {
 var namePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]*$`)
 
 func (p *parser) isName(key *yaml.Node, what string) bool {
-	if namePattern.MatchString(key.Value) {
-		return true
-	}
-	p.report(posOf(key), "bad-name", "", "invalid name %s: the name of %s must start with a letter and have only letters, digits, hyphens, underscores and dots", quote(key.Value), what)
-	return false
+	return namePattern.MatchString(key.Value) || p.refuse(key, "bad-name", "", "invalid name %s: the name of %s must start with a letter and have only letters, digits, hyphens, underscores and dots", quote(key.Value), what)
 }
 
 func readSets(p *parser, n *yaml.Node, _ *policy.Spec) {
@@ -59,13 +55,13 @@ func printSets(w *printer, spec *policy.Spec) {
 // hostAndPath is a web address without its scheme.
 var hostAndPath = regexp.MustCompile(`^(?i:www\.[^/ ]+|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|info|example|eu|de|at|ch|fr|it|es|nl|be|uk|io|dev|pl|se|dk|no|fi))(?::[0-9]+)?/`)
 
-func isYesOrNo(text string) bool {
-	return containsFold([]string{"true", "false", "yes", "no", "on", "off"}, text)
-}
+var noWords, yesWords = []string{"false", "no", "off"}, []string{"true", "yes", "on"}
+
+func isYesOrNo(text string) bool { return containsFold(noWords, text) || containsFold(yesWords, text) }
 
 // yesOrNo reports a yes or no where paths are expected.
 func (p *parser) yesOrNo(n *yaml.Node, text string) {
-	if containsFold([]string{"false", "no", "off"}, text) {
+	if containsFold(noWords, text) {
 		p.report(posOf(n), "bad-path", "", "invalid path %s: write the paths that you mean; to say the opposite, move this line to the other one of allow and disallow, with / for the whole site", quote(text))
 		return
 	}
@@ -112,22 +108,18 @@ const maxPattern = 2048
 // pattern reads a path. setsToo allows the name of a set.
 func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.Pattern, bool) {
 	if len(text) > maxPattern {
-		p.report(posOf(n), "bad-path", "", "a path can have up to %d characters, and this one has %d; write only its beginning, which stands for everything below", maxPattern, len(text))
-		return pathpattern.Pattern{}, false
+		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", "a path can have up to %d characters, and this one has %d; write only its beginning, which stands for everything below", maxPattern, len(text))
 	}
 	if severalPaths.MatchString(text) {
-		p.report(posOf(n), "bad-path", "", `this looks like several paths; write one a line, each after a hyphen and a space: "- /a"`)
-		return pathpattern.Pattern{}, false
+		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", `this looks like several paths; write one a line, each after a hyphen and a space: "- /a"`)
 	}
 	if strings.HasPrefix(text, "-/") || strings.HasPrefix(text, "-*") {
-		p.report(posOf(n), "missing-space", "- "+text[1:], "a space is missing after the hyphen")
-		return pathpattern.Pattern{}, false
+		return pathpattern.Pattern{}, p.refuse(n, "missing-space", "- "+text[1:], "a space is missing after the hyphen")
 	}
 	if text[0] == '/' || text[0] == '*' {
 		pattern, err := pathpattern.Parse(text)
 		if err != nil {
-			p.report(posOf(n), "bad-path", "", "%s", err)
-			return pattern, false
+			return pattern, p.refuse(n, "bad-path", "", "%s", err)
 		}
 		return pattern, true
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -49,6 +51,12 @@ func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args .
 		message = fmt.Sprintf(format, args...)
 	}
 	r.list = append(r.list, r.diagnostic(policy.Problem{Severity: severity, Code: code, Pos: at, Message: message}, didYouMean))
+}
+
+// refuse reports what is wrong with a node, and returns false.
+func (r *reporter) refuse(n *yaml.Node, code, didYouMean, format string, args ...any) bool {
+	r.report(posOf(n), code, didYouMean, format, args...)
+	return false
 }
 
 func (r *reporter) reportChoice(at policy.Pos, code, didYouMean, problem string, words []string) {

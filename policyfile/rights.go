@@ -163,19 +163,13 @@ func readPayment(p *parser, n *yaml.Node, o *policy.Offer) {
 }
 
 func (p *parser) price(n *yaml.Node, _, text string) bool {
-	if !priceNumber.MatchString(text) {
-		p.report(posOf(n), "bad-value", "", "invalid amount %s: must be a decimal number, such as 0.015", quote(text))
-		return false
-	}
-	return true
+	return priceNumber.MatchString(text) ||
+		p.refuse(n, "bad-value", "", "invalid amount %s: must be a decimal number, such as 0.015", quote(text))
 }
 
 func (p *parser) currency(n *yaml.Node, _, text string) bool {
-	if !currencyCode.MatchString(text) {
-		p.report(posOf(n), "bad-value", strings.ToUpper(text), "invalid currency %s: must be three capital letters (ISO 4217), such as EUR", quote(text))
-		return false
-	}
-	return true
+	return currencyCode.MatchString(text) ||
+		p.refuse(n, "bad-value", strings.ToUpper(text), "invalid currency %s: must be three capital letters (ISO 4217), such as EUR", quote(text))
 }
 
 func (p *parser) contact(n *yaml.Node, name, text string) bool {
@@ -184,8 +178,7 @@ func (p *parser) contact(n *yaml.Node, name, text string) bool {
 		return p.webAddress(n, name, text)
 	}
 	if at := strings.IndexByte(mailbox, '@'); at < 1 || at == len(mailbox)-1 || strings.ContainsAny(mailbox, " \t<>\"") {
-		p.report(posOf(n), "bad-address", "", "invalid contact %s: must be mailto: and an e-mail address", quote(text))
-		return false
+		return p.refuse(n, "bad-address", "", "invalid contact %s: must be mailto: and an e-mail address", quote(text))
 	}
 	return true
 }
@@ -198,8 +191,7 @@ func (p *parser) webAddress(n *yaml.Node, name, text string) bool {
 		if strings.HasPrefix(text, "www.") {
 			near = "https://" + text
 		}
-		p.report(posOf(n), "bad-address", near, "invalid address %s: %s must be an address that starts with https://, in plain letters (write others as %%XX)", quote(text), name)
-		return false
+		return p.refuse(n, "bad-address", near, "invalid address %s: %s must be an address that starts with https://, in plain letters (write others as %%XX)", quote(text), name)
 	}
 	return true
 }

@@ -82,6 +82,7 @@ func TestInvalidRights(t *testing.T) {
 		{"two licences", "publish: {rsl: on, license: https://example.com/l.xml}", "contradiction", "readers take one of the two"},
 		{"content-signal word", "publish: {content-signal: everything}", "bad-value", "content-signal"},
 		{"token of a crawler", "publish: {usage-tokens: {train-ai: GPTBot}}", "bad-value", "is that of a crawler"},
+		{"token of a rule's crawler", "  - {for: OurBot, disallow: {crawl: /x/}}\npublish: {usage-tokens: {train-ai: ourbot}}", "bad-value", "is that of a crawler"},
 		{"token in a crawler's name", "publish: {usage-tokens: {train-ai: bingbo}}", "usage-token-in-name", "part of the name of Bingbot;"},
 		{"token twice", "publish: {usage-tokens: {train-ai: Tok, ai-use: tok}}", "bad-value", "two usages"},
 		{"token with a space", "publish: {usage-tokens: {train-ai: a b}}", "bad-value", "letters"},

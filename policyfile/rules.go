@@ -89,11 +89,8 @@ func readRules(p *parser, n *yaml.Node, _ *policy.Spec) {
 }
 
 func (p *parser) ruleName(n *yaml.Node, _, text string) bool {
-	if utf8.RuneCountInString(text) > maxName {
-		p.report(posOf(n), "bad-value", "", "the name of a rule can have up to %d characters; put longer remarks in a comment", maxName)
-		return false
-	}
-	return true
+	return utf8.RuneCountInString(text) <= maxName ||
+		p.refuse(n, "bad-value", "", "the name of a rule can have up to %d characters; put longer remarks in a comment", maxName)
 }
 
 const maxName = 100

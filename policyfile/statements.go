@@ -164,8 +164,7 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePart, local string, ok bool) {
 	if u, ok := policy.ParseUsage(key.Value); ok {
 		if allow && u == policy.Other {
-			p.report(posOf(key), "bad-usage", "", `"other" means every usage that no rule mentions, and can only be disallowed; name the usages that are allowed`)
-			return nil, "", false
+			return nil, "", p.refuse(key, "bad-usage", "", `"other" means every usage that no rule mentions, and can only be disallowed; name the usages that are allowed`)
 		}
 		return []policy.UsagePart{{Usage: u}}, "", true
 	}
@@ -176,8 +175,7 @@ func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePar
 			return nil, "", false
 		}
 		if u, ok := prohibitions[squash(key.Value)]; ok && allow && strings.HasPrefix(squash(key.Value), "no") {
-			p.report(posOf(key), "unknown-usage", "", "%s is a prohibition; write it as %s under disallow", quote(key.Value), quote(u.String()))
-			return nil, "", false
+			return nil, "", p.refuse(key, "unknown-usage", "", "%s is a prohibition; write it as %s under disallow", quote(key.Value), quote(u.String()))
 		}
 		p.unknownUsage(key, key.Value, allow, nil)
 		return nil, "", false
@@ -188,8 +186,7 @@ func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePar
 		for i, part := range l.parts {
 			names = append(names[:i], part.Usage.String())
 		}
-		p.report(posOf(key), "bad-usage", "", "%s is defined under usages, and such usages can only be allowed (ACAP 1.0 section 2.4.2); disallow %s instead", quote(l.name), english.List(names, "and"))
-		return nil, "", false
+		return nil, "", p.refuse(key, "bad-usage", "", "%s is defined under usages, and such usages can only be allowed (ACAP 1.0 section 2.4.2); disallow %s instead", quote(l.name), english.List(names, "and"))
 	}
 	return l.parts, l.name, len(l.parts) > 0
 }

@@ -249,21 +249,18 @@ func (p *parser) unknownUsage(n *yaml.Node, text string, localToo bool, whole fu
 	if whole == nil {
 		whole = func(near string) string { return near }
 	}
-	known := usageNames()
-	candidates := known
-	if localToo {
-		for _, u := range p.usages {
-			candidates = append(slices.Clip(candidates), u.name)
-		}
-	}
-	near := usageWords[strings.ToLower(text)]
 	if now, ok := rights.Renamed(strings.ToLower(text)); ok {
 		p.report(posOf(n), "renamed-usage", whole(now.String()), "the usage %s of an earlier draft of the AIPREF vocabulary is now %s; write that, and under publish \"content-usage: both\" if readers of the earlier draft are to find it too", quote(text), now)
 		return
 	}
-	if near == "" {
-		near = Nearest(text, candidates)
+	known := usageNames()
+	candidates := slices.Clone(known)
+	if localToo {
+		for _, u := range p.usages {
+			candidates = append(candidates, u.name)
+		}
 	}
+	near := cmp.Or(usageWords[strings.ToLower(text)], Nearest(text, candidates))
 	p.reportChoice(posOf(n), "unknown-usage", whole(near), "unknown usage "+quote(text), append(known, "a name under usages"))
 }
 
