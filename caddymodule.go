@@ -8,20 +8,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/routecheck"
 	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli" // registers the subcommands
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
-	"github.com/robotspolicy/caddy-robots-policy/internal/upstreamrobots"
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -123,11 +126,9 @@ type Handler struct {
 	// `robots_policy.audited`, to the events app. Default: none.
 	Audit *auditor.Config `json:"audit,omitempty"`
 
-	policies  *source.Store
-	robots    *robotsTxt // nil: robots_txt off
-	registers *registerFiles
-	edge      *edge
-	pages     *pages
+	policies *source.Store
+	verifier *identity.Verifier
+	handler  *handler.Handler
 }
 
 // Values of the settings that are words.
@@ -156,19 +157,22 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.applyDefaults(); err != nil {
 		return err
 	}
-	if err := processMetrics.register(ctx.GetMetricsRegistry()); err != nil {
+	if err := registerMetrics(ctx.GetMetricsRegistry()); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	if err := h.provisionChannels(ctx.Logger()); err != nil {
+	methods, err := identity.ParseMethods(h.Verify, h.VerifyFrom)
+	if err != nil {
 		return err
 	}
+	h.verifier = identity.New(methods)
 	if err := routecheck.OnStart(ctx, ctx.Logger()); err != nil {
 		return err
 	}
-	var err error
+	h.handler = handler.New(h.options(ctx.Logger()))
+	running.add(h.handler)
 	h.policies, err = policies.Open(ctx, source.Options{
-		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Upstream: h.robots.lastOf(),
-		Logger: ctx.Logger(), OnLoad: warnOnLoad(ctx.Logger(), requested, h.edge.verifier),
+		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Upstream: h.lastOfUpstream(),
+		Logger: ctx.Logger(), OnLoad: warnOnLoad(ctx.Logger(), requested, h.verifier),
 	})
 	if place := policyLines.take(h.Policy); err != nil && place != "" {
 		return fmt.Errorf("%s: %w", place, err)
@@ -177,6 +181,38 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	return auditor.Start(ctx, h.Audit, h.RobotsTxt == "merge", h.siteOf)
+}
+
+// options are those of the handler that does the work.
+func (h *Handler) options(logger *zap.Logger) handler.Options {
+	mode, _ := policy.ParseMode(h.Enforce)
+	o := handler.Options{
+		Policies: provisioned{h}, MaxMode: mode, RaiseRefusals: h.Refuse == "error",
+		RobotsTxt: robotsTxtModes[h.RobotsTxt], MaxAge: time.Duration(*h.RobotsTxtMaxAge),
+		Headers: headerChannels(h.Headers), Tailored: h.Tailored, Meta: metaModes[h.Meta], MaxHead: h.MetaLimit,
+		Verifier: h.verifier, Logger: logger, Server: server{},
+		Metrics: metrics, Recorders: recorders.Running(), Readers: &readers,
+	}
+	o.NoHeaders = o.Headers == 0
+	if o.MaxAge == 0 {
+		o.MaxAge = -1 // in the configuration 0 is none, and not the default
+	}
+	return o
+}
+
+var (
+	robotsTxtModes = map[string]handler.RobotsTxt{
+		"replace": handler.RobotsTxtReplace, "merge": handler.RobotsTxtMerge, "off": handler.RobotsTxtOff,
+	}
+	metaModes = map[string]metainject.Mode{"merge": metainject.Merge, "replace": metainject.Replace, "off": metainject.Off}
+)
+
+// provisioned finds the policies of a handler, which it has once it is provisioned.
+type provisioned struct{ *Handler }
+
+// Get implements handler.Policies.
+func (p provisioned) Get(ctx context.Context, host string) (*source.Snapshot, error) {
+	return p.policies.Get(ctx, host)
 }
 
 // siteOf returns the policy of a host, or nil if it has none.
@@ -188,10 +224,29 @@ func (h *Handler) siteOf(ctx context.Context, host string) *site.Site {
 	return s.Site
 }
 
+// lastOfUpstream returns what finds the robots.txt of a host's upstream, nil if it is not
+// merged.
+func (h *Handler) lastOfUpstream() func(host string) *robotstxt.File {
+	if h.RobotsTxt != "merge" {
+		return nil
+	}
+	return h.handler.Upstream
+}
+
+// ServeHTTP applies the policy to a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	err := h.handler.Serve(w, r, next)
+	if raised, ok := err.(*handler.Error); ok { //nolint:errorlint // those of other handlers are not ours
+		return caddyhttp.Error(raised.Status, raised.Err)
+	}
+	return err
+}
+
 // Cleanup releases the policy and verification. Requests that are still running
 // keep theirs.
 func (h *Handler) Cleanup() error {
-	h.edge.close()
+	running.remove(h.handler)
+	h.verifier.Close()
 	return h.policies.Close()
 }
 
@@ -269,33 +324,6 @@ func checkHeaders(names []string) error {
 	return nil
 }
 
-// provisionChannels prepares all that requests need beside the policy.
-func (h *Handler) provisionChannels(logger *zap.Logger) error {
-	methods, err := identity.ParseMethods(h.Verify, h.VerifyFrom)
-	if err != nil {
-		return err
-	}
-	channels := headerChannels(h.Headers)
-	maxMode, _ := policy.ParseMode(h.Enforce)
-	h.edge = newEdge(logger, maxMode, methods, refusal{raise: h.Refuse == "error", channels: channels})
-	h.pages = newPages(logger, channels, h.Tailored, metaModes[h.Meta], h.MetaLimit)
-	h.robots = nil
-	maxAge := time.Duration(*h.RobotsTxtMaxAge)
-	var robots *upstreamrobots.Cache[robotstxt.File]
-	var registers *upstreamrobots.Cache[upstreamrobots.TDMRepFile]
-	if h.RobotsTxt == "merge" {
-		robots = upstreamrobots.New(upstreamrobots.RobotsTxt, logger, new(logsample.Once).First)
-		registers = upstreamrobots.New(upstreamrobots.TDMRep, logger, new(logsample.Once).First)
-	}
-	h.registers = &registerFiles{newWellKnown(maxAge, registers), logger}
-	if h.RobotsTxt != "off" {
-		h.robots = &robotsTxt{newWellKnown(maxAge, robots)}
-	}
-	return nil
-}
-
-var metaModes = map[string]metainject.Mode{"merge": metainject.Merge, "replace": metainject.Replace, "off": metainject.Off}
-
 // headerChannels returns the channels that the setting headers names.
 func headerChannels(names []string) robotstag.Channels {
 	if len(names) == 0 {
@@ -335,4 +363,6 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 var (
 	_ caddy.Provisioner  = (*Handler)(nil)
 	_ caddy.CleanerUpper = (*Handler)(nil)
+
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
 )

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types/ref"
@@ -205,6 +206,15 @@ func (m *MatchCrawler) Match(r *http.Request) bool {
 		}
 	}
 	return m.unknown && len(found) == 0 && isAutomated(r)
+}
+
+// isAutomated reports whether the client of a request, which is no known crawler, is
+// automated.
+func isAutomated(r *http.Request) bool {
+	if _, ok := crawlers.Automated(r.UserAgent()); ok {
+		return true
+	}
+	return readers.Any() && readers.Crawls(server{}.ClientIP(r), r.UserAgent(), time.Now())
 }
 
 // identified reports whether the client has the identity that the matcher asks for,

@@ -4,120 +4,40 @@ package robotspolicy
 
 import (
 	"errors"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/labels"
 	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
-	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Values of the label channel.
-const (
-	channelRobotsTxt = "robots_txt"
-	channelEdge      = "edge"
-	channelHeaders   = "headers"
-	channelPage      = "page"
+// Caddy makes new handlers and matchers with each configuration, and they have no way to
+// each other. So what outlives a reload, and what they share, is of the process.
+var (
+	metrics = handler.NewMetrics()
+	readers activity.Readers
 )
 
-// Values of the label decision.
-const (
-	decisionServed      = "served"       // robots.txt
-	decisionSent        = "sent"         // headers, meta elements
-	decisionAllowed     = "allowed"      // edge
-	decisionDisallowed  = "disallowed"   // edge: disallowed but not enforced
-	decisionWouldRefuse = "would_refuse" // edge: mode log
-	decisionRefused     = "refused"      // edge
-	decisionLimited     = "limited"      // edge: allowed, over a limit
-	decisionWouldLimit  = "would_limit"  // edge: over a limit in mode log
-)
-
-// Every label has a closed set of values: rules and crawlers come from the policy
-// and the catalogue, never from requests. Past these bounds they become labels.Other.
-const maxLabelRules, maxLabelBots = 200, 2000
-
-// visitMetrics counts what crawlers do.
-type visitMetrics struct {
-	requests, violations, identities *prometheus.CounterVec
-	override                         *prometheus.GaugeVec
-
-	rules, bots *labels.Set
+// collectors are the metrics of handlers, and of packages that register none themselves.
+func collectors() []prometheus.Collector {
+	return append(append(identity.Collectors(), auditor.Collectors()...), recorders.Metric, cataloguestore.Collector, metrics)
 }
 
-// processMetrics is registered with the registry of every configuration, so that
-// counting goes on across reloads.
-var processMetrics = newVisitMetrics()
-
-func newVisitMetrics() *visitMetrics {
-	name := func(name, help string) prometheus.Opts {
-		return prometheus.Opts{Namespace: "caddy", Subsystem: "robots_policy", Name: name, Help: help}
-	}
-	counter := func(o prometheus.Opts, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts(o), labels)
-	}
-	return &visitMetrics{
-		requests: counter(name("crawler_requests_total", "Requests by crawlers, by channel, decision and the rule that decided."),
-			"crawler", "channel", "decision", "rule"),
-		violations: counter(name("violations_total", "Requests by crawlers for what the robots.txt they had fetched disallows."),
-			"crawler", "rule"),
-		identities: counter(name("crawler_identity_total", "Requests by crawlers, by the result of verification: verified, impostor or unknown."),
-			"crawler", "verified"),
-		override: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("enforce_override", "Handlers whose enforcement was limited through the admin API, by mode.")),
-			[]string{"mode"}),
-		rules: labels.NewSet(maxLabelRules), bots: labels.NewSet(maxLabelBots),
-	}
-}
-
-// collectors are the metrics of this package and of those that have no registry.
-func (m *visitMetrics) collectors() []prometheus.Collector {
-	return append(append(identity.Collectors(), auditor.Collectors()...), recorders.Metric, cataloguestore.Collector, m.requests, m.violations, m.identities, m.override)
-}
-
-// register adds the metrics to a registry, which may be nil. All handlers of a
+// registerMetrics adds the metrics to a registry, which may be nil. All handlers of a
 // configuration share one.
-func (m *visitMetrics) register(r *prometheus.Registry) error {
+func registerMetrics(r *prometheus.Registry) error {
 	if r == nil {
 		return nil
 	}
-	for _, c := range m.collectors() {
+	for _, c := range collectors() {
 		var already prometheus.AlreadyRegisteredError
 		if err := r.Register(c); err != nil && !(errors.As(err, &already) && already.ExistingCollector == c) {
 			return err
 		}
 	}
 	return nil
-}
-
-// crawler returns the label of a crawler: its token in the catalogue or the policy.
-func (m *visitMetrics) crawler(token string) string { return m.bots.Label(token) }
-
-// rule returns the label of a rule, empty for nil.
-func (m *visitMetrics) rule(s *site.Site, r *policy.Rule) string {
-	if r == nil {
-		return ""
-	}
-	return m.rules.Label(s.RuleName(r))
-}
-
-// series is a set of counters that are looked up when they are first incremented:
-// a series that was never counted does not exist.
-type series struct {
-	counters atomic.Pointer[[]prometheus.Counter]
-}
-
-func (s *series) inc(find func() []prometheus.Counter) {
-	counters := s.counters.Load()
-	if counters == nil {
-		found := find()
-		counters = &found
-		s.counters.Store(counters)
-	}
-	for _, c := range *counters {
-		c.Inc()
-	}
 }

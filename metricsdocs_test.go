@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite docs/monitoring.md")
 // TestMetricsPage compares docs/monitoring.md with the metrics of the code.
 func TestMetricsPage(t *testing.T) {
 	descs := make(chan *prometheus.Desc, 100)
-	for _, c := range append(append(processMetrics.collectors(), policies.Pool), recorders.Collectors()...) {
+	for _, c := range append(append(collectors(), policies.Pool), recorders.Collectors()...) {
 		c.Describe(descs)
 	}
 	close(descs)

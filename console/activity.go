@@ -259,8 +259,8 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 // Dropped is how many visits found the queue full.
 func (a *Activity) Dropped() uint64 { return a.store.Dropped() }
 
-// Publish implements recorders.Publisher.
-func (a *Activity) Publish(p recorders.Publication) {
+// Publish implements activity.Publisher.
+func (a *Activity) Publish(p activity.Publication) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	v := store.Version{Kind: p.Kind, Version: p.Version, Host: p.Host, Name: p.Name, First: p.Time, Text: p.Text}
@@ -273,7 +273,7 @@ var (
 	_ caddy.Provisioner     = (*Activity)(nil)
 	_ caddy.CleanerUpper    = (*Activity)(nil)
 	_ caddyfile.Unmarshaler = (*Activity)(nil)
-	_ recorders.Publisher   = (*Activity)(nil)
+	_ activity.Publisher    = (*Activity)(nil)
 
 	_ recorders.ViolationStore = (*Activity)(nil)
 	_ recorders.ReloadGuard    = (*Activity)(nil)

@@ -89,7 +89,7 @@ func health(v *view) (*page, error) {
 	}
 	if v.may == nil {
 		d.addLists(v)
-		recorders.Dropped(func(name string, n uint64) { d.Dropped = append(d.Dropped, droppedBy{name, n}) })
+		recorders.Running().Dropped(func(name string, n uint64) { d.Dropped = append(d.Dropped, droppedBy{name, n}) })
 		d.addStorage(v)
 	}
 	p.Lead = d.lead()

@@ -241,7 +241,7 @@ func (v *view) recorderNotices() (all []notice) {
 		return nil
 	}
 	var dropped uint64
-	recorders.Dropped(func(_ string, n uint64) { dropped += n })
+	recorders.Running().Dropped(func(_ string, n uint64) { dropped += n })
 	if dropped > 0 {
 		all = append(all, notice{Screen: "health", Heading: plural(dropped, "visit was", "visits were") + " not recorded",
 			Text: "They came faster than they could be written. The totals are too low by that much; the site itself was not slowed."})

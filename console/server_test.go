@@ -80,7 +80,7 @@ func TestEvidenceDownload(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(recorders.Add("evidence", &recorders.Evidence{Directory: dir}))
+	t.Cleanup(recorders.Running().Add("evidence", &recorders.Evidence{Directory: dir}))
 	download := func(s *server) (status int, lines []string) {
 		w := get(t, s, "evidence.jsonl?name=GPTBot")
 		return w.Code, strings.Split(strings.TrimSpace(w.Body.String()), "\n")

@@ -152,14 +152,14 @@ func (e *Evidence) Record(v activity.Visit) { e.log.Record(v) }
 // Dropped is how many visits found the queue full.
 func (e *Evidence) Dropped() uint64 { return e.log.Dropped() }
 
-// PublishNow implements OrderedPublisher.
-func (e *Evidence) PublishNow(p Publication) {
+// PublishNow implements activity.OrderedPublisher.
+func (e *Evidence) PublishNow(p activity.Publication) {
 	e.log.Log.Publish(p.Kind, p.Version, p.Host, p.Name, p.Text)
 }
 
 var (
-	_ caddy.Provisioner     = (*Evidence)(nil)
-	_ caddy.CleanerUpper    = (*Evidence)(nil)
-	_ caddyfile.Unmarshaler = (*Evidence)(nil)
-	_ OrderedPublisher      = (*Evidence)(nil)
+	_ caddy.Provisioner         = (*Evidence)(nil)
+	_ caddy.CleanerUpper        = (*Evidence)(nil)
+	_ caddyfile.Unmarshaler     = (*Evidence)(nil)
+	_ activity.OrderedPublisher = (*Evidence)(nil)
 )

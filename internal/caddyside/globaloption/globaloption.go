@@ -80,7 +80,7 @@ func (a *App) Start() error {
 		if err := start(r); err != nil {
 			return err
 		}
-		a.remove = append(a.remove, recorders.Add(name, r))
+		a.remove = append(a.remove, recorders.Running().Add(name, r))
 	}
 	for _, o := range a.options {
 		if err := start(o); err != nil {

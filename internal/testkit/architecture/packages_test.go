@@ -36,7 +36,7 @@ var layers = []struct {
 	{"what Caddy sees", []string{".", "console"}},
 	{"the command line", []string{"internal/cli"}},
 	{"Caddy's side", []string{"internal/caddyside"}},
-	{"what serves requests", []string{"handler", "internal"}},
+	{"what serves requests", []string{"handler"}},
 	{"where policies come from, audits of a site from outside", []string{"source", "audit"}},
 	{"recorders", []string{"internal/recorders"}},
 	{"activity", []string{"activity"}},
@@ -54,7 +54,7 @@ var testHelpers = []string{"internal/testkit"}
 // importCaddy are the packages that may import Caddy, with the folders below them.
 var importCaddy = []string{
 	".", "console", "cmd/caddy", "integration_test", "internal/caddyside", "internal/cli",
-	"crawlers/identity", "internal/original", "source", "internal/recorders", "internal/upstreamrobots",
+	"crawlers/identity", "internal/original", "source", "internal/recorders",
 }
 
 // notLinked are packages that a Caddy with the root package alone must not contain, with

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package activity
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Publisher is a recorder that also takes the texts that were published. Publish
+// may wait; it is called in a goroutine of its own.
+type Publisher interface {
+	Publish(Publication)
+}
+
+// OrderedPublisher is a recorder whose publications must come before the visits that
+// depend on them. PublishNow is called while a request waits, once for each version.
+type OrderedPublisher interface {
+	PublishNow(Publication)
+}
+
+// Publication is a policy or a robots.txt that came into force.
+type Publication struct {
+	Kind    string // "policy" or "robots"
+	Version string // what visits call it
+	Host    string // of a robots.txt
+	Name    string // of the policy's source
+	Time    time.Time
+	Text    string
+}
+
+// Recorders are the recorders that handlers pass visits to. They change while requests
+// are served. The zero value has none; it is safe for concurrent use, and a nil
+// *Recorders records nothing.
+type Recorders struct {
+	mu      sync.Mutex
+	added   []*addedRecorder                 // guarded by mu
+	current atomic.Pointer[[]*addedRecorder] // the first of added of each name; nil for none
+	changes atomic.Uint64
+}
+
+// addedRecorder is a recorder that was added.
+type addedRecorder struct {
+	name string
+	Recorder
+	publishing sync.RWMutex // locked for reading while a publication is on its way
+	removed    bool
+}
+
+// Generation changes when a recorder is added or removed.
+func (rs *Recorders) Generation() uint64 { return rs.changes.Load() }
+
+// Add adds a recorder, by whose name its dropped visits are counted. The function
+// that it returns removes it again, after what was published has reached it.
+func (rs *Recorders) Add(name string, r Recorder) (remove func()) {
+	e := &addedRecorder{name: name, Recorder: r}
+	rs.change(func(all []*addedRecorder) []*addedRecorder { return append(all, e) })
+	return func() {
+		rs.change(func(all []*addedRecorder) []*addedRecorder {
+			return slices.DeleteFunc(all, func(o *addedRecorder) bool { return o == e })
+		})
+		e.publishing.Lock()
+		defer e.publishing.Unlock()
+		e.removed = true
+	}
+}
+
+// change changes which recorders there are. While a configuration is being loaded, its
+// recorders and those of the running one are there together, of the same names and often
+// with the same store below: only the older ones get visits, so that none counts twice.
+func (rs *Recorders) change(f func([]*addedRecorder) []*addedRecorder) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.added = f(rs.added)
+	var active []*addedRecorder
+	for _, e := range rs.added {
+		if !slices.ContainsFunc(active, func(o *addedRecorder) bool { return o.name == e.name }) {
+			active = append(active, e)
+		}
+	}
+	defer rs.changes.Add(1)
+	if len(active) == 0 {
+		rs.current.Store(nil)
+		return
+	}
+	rs.current.Store(&active)
+}
+
+// Active reports whether there is any recorder.
+func (rs *Recorders) Active() bool { return rs != nil && rs.current.Load() != nil }
+
+// Get returns the recorder of a name that gets visits, or nil.
+func (rs *Recorders) Get(name string) Recorder {
+	for _, r := range rs.all() {
+		if r.name == name {
+			return r.Recorder
+		}
+	}
+	return nil
+}
+
+func (rs *Recorders) all() []*addedRecorder {
+	if rs == nil {
+		return nil
+	}
+	if all := rs.current.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// Record passes a visit to every recorder.
+func (rs *Recorders) Record(v Visit) {
+	for _, r := range rs.all() {
+		r.Record(v)
+	}
+}
+
+// Publish passes a publication to every recorder that takes them.
+func (rs *Recorders) Publish(p Publication) {
+	for _, r := range rs.all() {
+		if ordered, ok := r.Recorder.(OrderedPublisher); ok {
+			ordered.PublishNow(p)
+			continue
+		}
+		publisher, ok := r.Recorder.(Publisher)
+		if !ok || !r.publishing.TryRLock() {
+			continue // it is being removed
+		}
+		go func() {
+			defer r.publishing.RUnlock()
+			if !r.removed {
+				publisher.Publish(p)
+			}
+		}()
+	}
+}
+
+// Dropped calls each with the name of every recorder and how many visits it has
+// dropped.
+func (rs *Recorders) Dropped(each func(name string, n uint64)) {
+	for _, r := range rs.all() {
+		if d, ok := r.Recorder.(interface{ Dropped() uint64 }); ok {
+			each(r.name, d.Dropped())
+		}
+	}
+}

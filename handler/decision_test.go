@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"weak"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/labels"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// classesOf returns all classes of visits that there could be under a policy.
+func classesOf(s *site.Site) (all []class) {
+	rules := []*policy.Rule{nil}
+	for i := range s.Policy.Spec().Rules {
+		rules = append(rules, &s.Policy.Spec().Rules[i])
+	}
+	for id := range s.Policy.Crawlers {
+		for _, r := range rules {
+			for _, i := range []policy.Identity{policy.Unknown, policy.Verified, policy.Impostor} {
+				for v := policy.Unstated; v <= policy.Disallowed; v++ {
+					for a := policy.ModeUnset; a <= policy.ModeBlock; a++ {
+						all = append(all, class{crawler: id, identity: i, verdict: v, action: a, rule: r})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// Classes that share a slot replace each other, and never get each other's decision.
+func TestDecisionsAreOfTheirClass(t *testing.T) {
+	h := newHandler(t, "version: 1\nrules:\n  - for: GPTBot\n    disallow:\n      crawl: /a/\n  - for: GPTBot\n    disallow:\n      crawl: /b/\n")
+	l := snapshotOf(t, h)
+	classes := classesOf(l.Site)
+	if len(classes) < 100*decisionSlots {
+		t.Fatalf("only %d classes", len(classes))
+	}
+	var wait sync.WaitGroup
+	for n := range 4 {
+		wait.Go(func() {
+			for i := range 20_000 {
+				k := classes[(i*(2*n+1)+n)%len(classes)]
+				f := h.decisionOf(l, k)
+				if f.class != k || f.info.Token != l.Site.Policy.CrawlerInfo(k.crawler).Token || f.site != l.Site {
+					t.Errorf("%+v: got %+v", k, f.class)
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if first := h.decisionOf(l, classes[0]); h.decisionOf(l, classes[0]) != first {
+		t.Error("nothing is cached")
+	}
+}
+
+// A policy that is no longer served is collected with its decisions, and requests are
+// counted under the rules of the next.
+func TestDecisionsGoWithTheirPolicy(t *testing.T) {
+	named := func(rule string) string {
+		return "version: 1\nrules:\n  - name: " + rule + "\n    for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n"
+	}
+	h := newHandler(t, named("the first of two"))
+	ask := func() {
+		if err := h.Serve(httptest.NewRecorder(), newRequest("GPTBot/1.0"), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask()
+	ask()
+	old := weak.Make(snapshotOf(t, h).Site)
+	l, err := source.Compile("policy.yaml", []byte(named("the second of two")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Policies = source.Static(l)
+	ask()
+	for range 10 {
+		runtime.GC()
+	}
+	if old.Value() != nil {
+		t.Error("the old policy is still in memory")
+	}
+	for rule, want := range map[string]string{"the first of two": "value:2", "the second of two": "value:1"} {
+		if got := counted(t, h, rule); !strings.Contains(got, want) || !strings.Contains(got, `"refused"`) {
+			t.Errorf("%s: %s", rule, got)
+		}
+	}
+}
+
+// What was never counted has no series, such as the pages of a crawler that only
+// fetched robots.txt.
+func TestSeriesExistOnceCounted(t *testing.T) {
+	h := newHandler(t, "version: 1\ncrawlers:\n  SeriesBot: {}\nrules:\n  - for: SeriesBot\n    disallow:\n      crawl: /\n    enforce: block\n")
+	r := newRequest("SeriesBot/1.0")
+	r.RequestURI, r.URL.Path = "/robots.txt", "/robots.txt"
+	if err := h.Serve(httptest.NewRecorder(), r, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := counted(t, h, "SeriesBot"); !strings.Contains(got, `"robots_txt"`) || strings.Contains(got, `"edge"`) || strings.Contains(got, `"verified"`) {
+		t.Errorf("after robots.txt: %s", got)
+	}
+	if err := h.Serve(httptest.NewRecorder(), newRequest("SeriesBot/1.0"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := counted(t, h, "SeriesBot"); strings.Count(got, `"edge"`) != 1 || strings.Count(got, `"verified"`) != 1 {
+		t.Errorf("after a page: %s", got)
+	}
+}
+
+// counted returns the series with a label of that value.
+func counted(t *testing.T, h *Handler, label string) (series string) {
+	t.Helper()
+	reg := prometheus.NewPedanticRegistry()
+	if err := reg.Register(h.Metrics); err != nil {
+		t.Fatal(err)
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if text := m.String(); strings.Contains(text, fmt.Sprintf("%q", label)) {
+				series += text + "\n"
+			}
+		}
+	}
+	return series
+}
+
+func TestMetricLabelsAreBounded(t *testing.T) {
+	t.Parallel()
+	m := NewMetrics()
+	for i := range 2 * maxLabelBots {
+		m.crawler(fmt.Sprint("Bot", i))
+	}
+	if m.bots.Len() != maxLabelBots || m.crawler("BotX") != labels.Other || m.crawler("Bot1") != "Bot1" {
+		t.Errorf("%d labels, %s", m.bots.Len(), m.crawler("BotX"))
+	}
+}
+
+// Names of rules are cut between letters: invalid UTF-8 in a label would make the
+// counter panic on every request.
+func TestMetricLabelsAreUTF8(t *testing.T) {
+	t.Parallel()
+	for pad := range 4 {
+		for _, letter := range []string{"я", "規", "🗞"} {
+			name := strings.Repeat("x", pad) + strings.Repeat(letter, 90)
+			h := newHandler(t, "version: 1\nrules:\n  - name: "+name+"\n    for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n")
+			if err := h.Serve(httptest.NewRecorder(), newRequest("GPTBot/1.0"), nil); err != nil {
+				t.Fatal(err)
+			}
+			s := snapshotOf(t, h).Site
+			if l := h.Metrics.rule(s, &s.Policy.Spec().Rules[0]); !strings.HasPrefix(name, l) || len(l) <= labels.MaxBytes-len(letter) || len(l) > labels.MaxBytes {
+				t.Errorf("%s: label %q", name, l)
+			}
+		}
+	}
+}

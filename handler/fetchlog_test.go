@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+var bot = newFetchingCrawler("ExampleBot")
+
+func load(t *testing.T, text string) *site.Site {
+	t.Helper()
+	s, ds := site.Load("policy.yaml", []byte(text), robotsserve.ServeOptions{})
+	if s == nil {
+		t.Fatal(ds.Text())
+	}
+	return s
+}
+
+func disallowing(t *testing.T, path, more string) *site.Site {
+	return load(t, "version: 1\nrules:\n  - for: ExampleBot\n"+more+"    disallow:\n      crawl: "+path+"\n")
+}
+
+func query(s *site.Site, path string) policy.Query {
+	return policy.Query{Crawler: s.Policy.Crawler("ExampleBot"), Host: "Example.com:80", Path: path, Now: time.Now()}
+}
+
+// A crawler is held to the version that it has fetched, not to a newer one.
+func TestViolation(t *testing.T) {
+	t.Parallel()
+	first, second := disallowing(t, "/first/", ""), disallowing(t, "/second/", "")
+	l := newFetchLog(4096, 32)
+	check := func(s *site.Site, path, version string, want bool) {
+		t.Helper()
+		v, _, got := l.violation(bot, s, query(s, path))
+		if got != want || v.ETag != version {
+			t.Errorf("%s: %v, by version %q", path, got, v.ETag)
+		}
+	}
+	add := func(etag string, s *site.Site) {
+		l.add(bot, "example.com", fetchedVersion{ETag: etag, Site: s, At: time.Now()})
+	}
+	check(first, "/first/", "", false)
+	add("1", first)
+	check(second, "/first/x", "1", true)
+	check(second, "/second/x", "1", false)
+	check(second, "/x/../first/", "1", true)
+	check(second, "/robots.txt", "1", false)
+	add("2", second)
+	check(second, "/first/x", "2", false)
+	check(second, "/second/x", "2", true)
+
+	impostor := query(second, "/second/x")
+	impostor.Identity = policy.Impostor
+	if _, _, got := l.violation(bot, second, impostor); got {
+		t.Error("a request of an impostor counts as the crawler's")
+	}
+	demanding := disallowing(t, "/third/", "    identity: verified\n")
+	add("3", demanding)
+	check(demanding, "/third/", "3", true)
+	add("4", load(t, "version: 1\nrules:\n  - for: OtherBot\n    disallow:\n      crawl: /\n"))
+	check(second, "/second/x", "4", false)
+}
+
+// Made-up hosts and policies that come and go take bounded memory.
+func TestFetchLogIsBounded(t *testing.T) {
+	t.Parallel()
+	s := disallowing(t, "/", "")
+	const maxFetchers, maxPolicies = 4096, 32
+	l := newFetchLog(maxFetchers, maxPolicies)
+	for i := range 3 * maxFetchers {
+		l.add(bot, fmt.Sprint("h", i), fetchedVersion{Site: s})
+		if n := len(l.recent) + len(l.earlier); n > maxFetchers {
+			t.Fatalf("%d fetches are remembered", n)
+		}
+	}
+	last := fmt.Sprint("h", 3*maxFetchers-1)
+	if _, ok := l.last(bot, last); !ok {
+		t.Error("the last fetch is forgotten")
+	}
+	long := strings.Repeat("a", maxHostname+1)
+	l.add(bot, long, fetchedVersion{Site: s})
+	if _, ok := l.last(bot, long); ok {
+		t.Error("a name that is too long for a host is remembered")
+	}
+	for i := range 2 * maxPolicies {
+		l.add(bot, "p", fetchedVersion{Site: new(site.Site), ETag: fmt.Sprint(i)})
+		if len(l.policies) > maxPolicies {
+			t.Fatalf("%d policies are held", len(l.policies))
+		}
+	}
+	if _, ok := l.last(bot, last); ok {
+		t.Error("a version of a policy that is gone is remembered")
+	}
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package handler publishes and enforces a policy for crawlers around any HTTP handler:
+// it answers requests for robots.txt and for the documents of rights registers, refuses
+// and limits crawlers, adds headers and meta elements to responses, and passes visits to
+// recorders. It needs no Caddy; [Handler.Wrap] is middleware for net/http.
+package handler
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
+	"github.com/robotspolicy/caddy-robots-policy/metainject"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// Policies are where a handler finds the policy of a host, such as a [source.Store].
+type Policies interface {
+	// Get returns the policy of a host, nil if it has none. An error means that the
+	// policy is not known now; the request is answered with 503.
+	Get(ctx context.Context, host string) (*source.Snapshot, error)
+}
+
+// RobotsTxt is what to do with requests for /robots.txt.
+type RobotsTxt int
+
+const (
+	RobotsTxtReplace RobotsTxt = iota // answer from the policy
+	RobotsTxtMerge                    // add the robots.txt of the handlers that follow
+	RobotsTxtOff                      // pass them on
+)
+
+// Options say how a handler applies the policies. Only Policies is needed.
+type Options struct {
+	Policies Policies
+
+	// MaxMode is the most that is done about a crawler that the policy disallows.
+	// ModeUnset stands for ModeBlock.
+	MaxMode policy.Mode
+
+	// RaiseRefusals returns a refusal as an [*Error], for the error routes of a server
+	// that has some.
+	RaiseRefusals bool
+
+	RobotsTxt RobotsTxt
+
+	// MaxAge is how long clients may use robots.txt; 0 stands for
+	// [robotsserve.DefaultMaxAge], a negative age for none.
+	MaxAge time.Duration
+
+	// Headers are the headers to add; 0 stands for all, NoHeaders for none.
+	Headers   robotstag.Channels
+	NoHeaders bool
+
+	// Tailored gives each crawler, in headers and pages, what the policy says to it alone.
+	Tailored bool
+
+	// Meta is what to do with the robots meta elements of pages, and MaxHead how many
+	// bytes of a page are searched for its head; 0 stands for [metainject.DefaultMaxHead].
+	Meta    metainject.Mode
+	MaxHead int
+
+	// Verifier finds out who clients are; nil verifies nobody. It is not closed.
+	Verifier *identity.Verifier
+
+	Logger    *zap.Logger         // nil: nothing is logged
+	Metrics   *Metrics            // nil: what is counted is not seen
+	Recorders *activity.Recorders // of visits; nil: none
+	Readers   *activity.Readers   // shared by the handlers of a server; nil: its own
+	Server    Server              // nil: net/http
+}
+
+// Handler applies policies to requests. It is safe for concurrent use.
+type Handler struct {
+	Options
+	override atomic.Int32 // a policy.Mode that limits MaxMode; ModeUnset: none
+	samples  logsample.Sampler[lineKind]
+	warned   logsample.Once
+	robots   *wellKnown[robotstxt.File] // nil: RobotsTxtOff
+	tdmrep   wellKnown[upstream.TDMRepFile]
+	unknown  func(*http.Request) // publishes a request by anyone but a known crawler
+	longHead func(*http.Request) // called for pages whose head is longer than MaxHead
+}
+
+// New returns a handler.
+func New(o Options) *Handler {
+	o.MaxMode = cmp.Or(o.MaxMode, policy.ModeBlock)
+	o.MaxHead = cmp.Or(o.MaxHead, metainject.DefaultMaxHead)
+	o.Headers = cmp.Or(o.Headers, robotstag.AllChannels)
+	o.MaxAge = max(cmp.Or(o.MaxAge, robotsserve.DefaultMaxAge), 0)
+	if o.NoHeaders {
+		o.Headers = 0
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics()
+	}
+	if o.Readers == nil {
+		o.Readers = new(activity.Readers)
+	}
+	if o.Server == nil {
+		o.Server = netHTTP{}
+	}
+	h := &Handler{Options: o, unknown: o.Server.Publisher(nil)}
+	h.longHead = h.warnOfLongHead
+	h.provisionWellKnown()
+	return h
+}
+
+// Serve answers a request, or lets next answer it with what the policy adds. It goes by
+// the request target as the client sent it, before any rewrite. An [*Error] is for the
+// server's error routes.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, next upstream.Next) (err error) {
+	s, err := h.Policies.Get(r.Context(), r.Host)
+	if err != nil {
+		return &Error{http.StatusServiceUnavailable, err}
+	}
+	if s == nil {
+		return next.ServeHTTP(w, r)
+	}
+	q := request{Request: r, h: h, w: w, next: next, snapshot: s, target: h.target(r)}
+	q.robots = h.robots != nil && r.Method != http.MethodConnect && isRobotsTxt(q.target)
+	if !q.robots && h.Server.IsInclude(r) {
+		return next.ServeHTTP(w, r)
+	}
+	if q.evaluate(); q.decision != nil {
+		q.decision.publish(r)
+	} else {
+		h.unknown(r)
+	}
+	if h.Recorders.Active() {
+		if rec := q.record(); rec != nil {
+			defer func() { rec.end(&q, err) }()
+			q.w = rec
+			err = q.answer()
+			rec.returned = true
+			return err
+		}
+	}
+	return q.answer()
+}
+
+// Wrap returns a handler that applies the policies to what next answers. It fits
+// wherever func(http.Handler) http.Handler does.
+func (h *Handler) Wrap(next http.Handler) http.Handler {
+	following := withoutError{next}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := h.Serve(w, withVars(r), following); err != nil {
+			http.Error(w, err.Error(), h.Server.ErrorStatus(err))
+		}
+	})
+}
+
+// withoutError is an http.Handler as one that can return an error.
+type withoutError struct{ http.Handler }
+
+// ServeHTTP implements upstream.Next.
+func (n withoutError) ServeHTTP(w http.ResponseWriter, r *http.Request) error {
+	n.Handler.ServeHTTP(w, r)
+	return nil
+}
+
+// SetOverride limits what the handler enforces, whatever its options and the policies
+// say. ModeUnset lifts the limit; do so when the handler is no longer used.
+func (h *Handler) SetOverride(m policy.Mode) {
+	if before := policy.Mode(h.override.Swap(int32(m))); before != policy.ModeUnset {
+		h.Metrics.override.WithLabelValues(before.String()).Dec()
+	}
+	if m != policy.ModeUnset {
+		h.Metrics.override.WithLabelValues(m.String()).Inc()
+	}
+}
+
+// mode returns what is enforced at most.
+func (h *Handler) mode() policy.Mode {
+	if o := policy.Mode(h.override.Load()); o != policy.ModeUnset {
+		return min(o, h.MaxMode)
+	}
+	return h.MaxMode
+}
+
+// Upstream returns the robots.txt of a host in the handlers that follow, as it was
+// fetched last; nil if there is none.
+func (h *Handler) Upstream(host string) *robotstxt.File {
+	if h.robots == nil || h.robots.upstreams == nil {
+		return nil
+	}
+	return h.robots.upstreams.Last(host)
+}

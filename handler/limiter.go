@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"sync"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// limitKey is what one bucket is for. Nothing in it comes from the client but what it was
+// recognised as, so that a crawler with many addresses has one bucket, and the number
+// of buckets depends on the policy and the catalogue only.
+type limitKey struct {
+	Crawler  string // its token
+	Identity policy.Identity
+	Pos      policy.Pos // of the limit in the policy file
+	Limit    policy.Limit
+	DryRun   bool // requests over the limit pass, so they must not count for those who refuse
+}
+
+// maxBuckets bounds the buckets of one policy. New versions of the policy have new keys.
+const maxBuckets = 8192
+
+// limiter holds the buckets of one policy. The zero value has none. It is safe for
+// concurrent use.
+type limiter struct {
+	mu      sync.Mutex
+	buckets map[limitKey]*bucket
+}
+
+// bucket is when it is full again (the generic cell rate algorithm). Denied requests do
+// not change it, however many come at a time.
+type bucket struct{ full time.Time }
+
+// allow takes a request from the bucket of each key, or from none: if one is empty, it
+// returns which, and after which time the request is possible; of several, the one with
+// the longest wait.
+func (l *limiter) allow(now time.Time, keys ...limitKey) (over int, wait time.Duration, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, k := range keys {
+		full := latest(l.bucket(k, now).full, now)
+		if w := full.Add(-time.Duration(k.Limit.Burst-1) * k.Limit.Interval()).Sub(now); w > wait {
+			over, wait = i, w
+		}
+	}
+	if wait > 0 {
+		return over, wait, false
+	}
+	for _, k := range keys {
+		b := l.bucket(k, now)
+		b.full = latest(b.full, now).Add(k.Limit.Interval())
+	}
+	return 0, 0, true
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+func (l *limiter) bucket(k limitKey, now time.Time) *bucket {
+	b := l.buckets[k]
+	if b == nil {
+		if len(l.buckets) >= maxBuckets {
+			l.sweep(now)
+		}
+		if l.buckets == nil {
+			l.buckets = map[limitKey]*bucket{}
+		}
+		b = &bucket{}
+		l.buckets[k] = b
+	}
+	return b
+}
+
+// sweep removes the buckets that are full again, which a new one equals. If none is, it
+// removes all: to let a few requests more pass is better than to grow.
+func (l *limiter) sweep(now time.Time) {
+	for k, b := range l.buckets {
+		if !b.full.After(now) {
+			delete(l.buckets, k)
+		}
+	}
+	if len(l.buckets) >= maxBuckets {
+		clear(l.buckets)
+	}
+}

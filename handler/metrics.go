@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/labels"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// Values of the label channel.
+const (
+	channelRobotsTxt = "robots_txt"
+	channelEdge      = "edge"
+	channelHeaders   = "headers"
+	channelPage      = "page"
+)
+
+// Values of the label decision.
+const (
+	decisionServed      = "served"       // robots.txt
+	decisionSent        = "sent"         // headers, meta elements
+	decisionAllowed     = "allowed"      // edge
+	decisionDisallowed  = "disallowed"   // edge: disallowed but not enforced
+	decisionWouldRefuse = "would_refuse" // edge: mode log
+	decisionRefused     = "refused"      // edge
+	decisionLimited     = "limited"      // edge: allowed, over a limit
+	decisionWouldLimit  = "would_limit"  // edge: over a limit in mode log
+)
+
+// Every label has a closed set of values: rules and crawlers come from the policy
+// and the catalogue, never from requests. Past these bounds they become labels.Other.
+const maxLabelRules, maxLabelBots = 200, 2000
+
+// Metrics counts what crawlers do. It is a collector for Prometheus, which several
+// handlers can share.
+type Metrics struct {
+	requests, violations, identities *prometheus.CounterVec
+	override                         *prometheus.GaugeVec
+
+	rules, bots *labels.Set
+}
+
+// NewMetrics returns metrics that count from zero.
+func NewMetrics() *Metrics {
+	name := func(name, help string) prometheus.Opts {
+		return prometheus.Opts{Namespace: "caddy", Subsystem: "robots_policy", Name: name, Help: help}
+	}
+	counter := func(o prometheus.Opts, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts(o), labels)
+	}
+	return &Metrics{
+		requests: counter(name("crawler_requests_total", "Requests by crawlers, by channel, decision and the rule that decided."),
+			"crawler", "channel", "decision", "rule"),
+		violations: counter(name("violations_total", "Requests by crawlers for what the robots.txt they had fetched disallows."),
+			"crawler", "rule"),
+		identities: counter(name("crawler_identity_total", "Requests by crawlers, by the result of verification: verified, impostor or unknown."),
+			"crawler", "verified"),
+		override: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("enforce_override", "Handlers whose enforcement was limited through the admin API, by mode.")),
+			[]string{"mode"}),
+		rules: labels.NewSet(maxLabelRules), bots: labels.NewSet(maxLabelBots),
+	}
+}
+
+func (m *Metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.requests, m.violations, m.identities, m.override}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range m.collectors() {
+		c.Describe(ch)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range m.collectors() {
+		c.Collect(ch)
+	}
+}
+
+// crawler returns the label of a crawler: its token in the catalogue or the policy.
+func (m *Metrics) crawler(token string) string { return m.bots.Label(token) }
+
+// rule returns the label of a rule, empty for nil.
+func (m *Metrics) rule(s *site.Site, r *policy.Rule) string {
+	if r == nil {
+		return ""
+	}
+	return m.rules.Label(s.RuleName(r))
+}
+
+// series is a set of counters that are looked up when they are first incremented:
+// a series that was never counted does not exist.
+type series struct {
+	counters atomic.Pointer[[]prometheus.Counter]
+}
+
+func (s *series) inc(find func() []prometheus.Counter) {
+	counters := s.counters.Load()
+	if counters == nil {
+		found := find()
+		counters = &found
+		s.counters.Store(counters)
+	}
+	for _, c := range *counters {
+		c.Inc()
+	}
+}

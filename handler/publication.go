@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"bytes"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// published is what the recorders were given of a version of a policy.
+type published struct {
+	recorders atomic.Uint64 // Generation of those that have the policy
+	mu        sync.Mutex
+	day       int64           // in which the recorders were given what is in robots
+	robots    map[string]bool // hosts and versions
+}
+
+func publishedOf(s *source.Snapshot) *published {
+	return s.Recorded(func() any { return new(published) }).(*published)
+}
+
+// maxRobots bounds how many robots.txt of one policy the recorders are given in a day:
+// clients can make up hosts.
+const maxRobots = 10_000
+
+// publishedPolicy returns what visits call the version of the policy, which the
+// recorders get with the first visit under it.
+func (q *request) publishedPolicy() string {
+	s, recorders := q.snapshot, q.h.Recorders
+	version := s.SHA256[:12]
+	p := publishedOf(s)
+	if g := recorders.Generation(); p.recorders.Load() != g && p.recorders.Swap(g) != g {
+		p.mu.Lock()
+		clear(p.robots)
+		p.mu.Unlock()
+		recorders.Publish(activity.Publication{Kind: "policy", Version: version, Name: s.Site.File.Name, Time: s.Since, Text: s.Text})
+	}
+	return version
+}
+
+// publishRobots gives the recorders the robots.txt that the crawler gets, if none got it
+// before. answer is what it was served with.
+func (q *request) publishRobots(version string, answer robotsserve.Answer) {
+	p, host := publishedOf(q.snapshot), policy.NormalizeHost(q.Host)
+	if !p.first(host+" "+version, time.Now().Unix()/86400) {
+		return
+	}
+	plain := q.Clone(q.Context())
+	plain.Header = http.Header{}
+	text := textWriter{header: http.Header{}}
+	q.snapshot.Site.ServeRobots(&text, plain, answer)
+	if robotsserve.Version(text.header.Get("Etag")) != version {
+		p.mu.Lock() // the upstream's file was merged in between: the next crawler gets this version, or another
+		delete(p.robots, host+" "+version)
+		p.mu.Unlock()
+		return
+	}
+	q.h.Recorders.Publish(activity.Publication{
+		Kind: "robots", Version: version, Host: host, Name: q.snapshot.Site.File.Name, Time: time.Now(), Text: text.body.String(),
+	})
+}
+
+// first reports whether a robots.txt has to be given to the recorders.
+func (p *published) first(robots string, day int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.day != day || p.robots == nil {
+		p.day, p.robots = day, map[string]bool{}
+	}
+	if p.robots[robots] || len(p.robots) >= maxRobots {
+		return false
+	}
+	p.robots[robots] = true
+	return true
+}
+
+// textWriter is a response in memory.
+type textWriter struct {
+	header http.Header
+	body   bytes.Buffer
+}
+
+func (t *textWriter) Header() http.Header         { return t.header }
+func (t *textWriter) WriteHeader(int)             {}
+func (t *textWriter) Write(b []byte) (int, error) { return t.body.Write(b) }

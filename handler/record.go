@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+// recording records one visit. It stands between the handler and the client to
+// count what is sent.
+type recording struct {
+	http.ResponseWriter
+	visit    activity.Visit
+	returned bool // the handlers did: they panic to end a connection
+}
+
+var recordings = sync.Pool{New: func() any { return new(recording) }}
+
+// record begins to record a request. It returns nil unless the request is by a
+// crawler, or by a client that looks automated.
+func (q *request) record() *recording {
+	if q.h.Server.Vars(q.Request)[recordedVar] != nil {
+		return nil // error routes do not record it again
+	}
+	var name string
+	if q.decision == nil {
+		var ok bool
+		if name, ok = q.automated(); !ok {
+			return nil
+		}
+	}
+	q.note(recordedVar)
+	rec := recordings.Get().(*recording)
+	rec.ResponseWriter = q.w
+	rec.visit = activity.Visit{
+		Host: policy.NormalizeHost(q.Host), RobotsTxt: q.robots && q.Method == http.MethodGet,
+		Policy: q.publishedPolicy(),
+	}
+	v := &rec.visit
+	if q.decision == nil {
+		v.Time, v.Crawler, v.Kind = time.Now(), name, activity.KindUnknown
+		v.Identity, v.Decision = activity.Claimed, activity.Allowed
+		v.Path, _, v.QueryOmitted = strings.Cut(q.target, "?")
+		v.Audit = strings.Contains(q.UserAgent(), activity.AuditProduct)
+		return rec
+	}
+	d := q.decision
+	v.Time, v.Crawler, v.Kind, v.Audit = q.query.Now, d.info.Token, d.info.Kind, q.audit
+	v.Identity, v.Decision, v.Rule = identities[d.identity], activity.Decision(d.label()), d.Rule()
+	v.Path, v.QueryOmitted = q.recordedPath()
+	if version, ok := sharedOf(q.snapshot).fetches.last(d.fetcher, q.Host); ok {
+		v.Robots = version.ETag
+	}
+	return rec
+}
+
+// automated returns the name to count an automated client by, which its User-Agent or
+// its behaviour gives away. It counts the request.
+func (q *request) automated() (name string, ok bool) {
+	if name, ok = crawlers.Automated(q.UserAgent()); ok {
+		return name, true
+	}
+	readers, server := q.h.Readers, q.h.Server
+	if q.robots {
+		readers.ReadsRobots(server.ClientIP(q.Request), q.UserAgent(), time.Now())
+		return "", false
+	}
+	if !readers.Any() || !q.note(countedVar) {
+		return "", false
+	}
+	page := activity.IsPage(q.target, q.Header.Get("Sec-Fetch-Dest"))
+	return activity.ReaderName, readers.Counts(server.ClientIP(q.Request), q.UserAgent(), page, time.Now())
+}
+
+var identities = map[policy.Identity]activity.Identity{
+	policy.Unknown: activity.Claimed, policy.Verified: activity.Verified, policy.Impostor: activity.Impostor,
+}
+
+// recordedPath leaves out a query that did not matter to the decision. Queries can
+// hold what should not be stored.
+func (q *request) recordedPath() (recorded string, omitted bool) {
+	plain, _, ok := strings.Cut(q.target, "?")
+	if !ok {
+		return q.target, false
+	}
+	query := q.query
+	query.Path = plain
+	without := q.snapshot.Site.Edge(query)
+	matters := without.Decision.Statement != q.statement
+	if q.decision.limited { // the statement may be about another crawler than the one that is limited
+		matters = without.Refused()
+	}
+	if matters {
+		return q.target, false
+	}
+	return plain, true
+}
+
+// end passes the visit on. err is what the handlers returned.
+func (rec *recording) end(q *request, err error) {
+	rec.visit.Violation = q.violation
+	switch {
+	case rec.visit.Status != 0 || !rec.returned:
+	case err != nil:
+		rec.visit.Status = q.h.Server.ErrorStatus(err)
+	default:
+		rec.visit.Status = http.StatusOK
+	}
+	if rec.visit.Status >= http.StatusBadRequest {
+		rec.visit.RobotsTxt = false
+	}
+	if rec.visit.RobotsTxt {
+		rec.visit.Robots = robotsserve.Version(rec.Header().Get("Etag"))
+	}
+	q.h.Recorders.Record(rec.visit)
+	*rec = recording{}
+	recordings.Put(rec)
+}
+
+// WriteHeader notes the status.
+func (rec *recording) WriteHeader(status int) {
+	if rec.visit.Status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
+		rec.visit.Status = status
+	}
+	rec.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts what is sent.
+func (rec *recording) Write(b []byte) (int, error) {
+	n, err := rec.ResponseWriter.Write(b)
+	rec.visit.Bytes += int64(n)
+	return n, err
+}
+
+// ReadFrom counts what is sent.
+func (rec *recording) ReadFrom(r io.Reader) (int64, error) {
+	var n int64
+	var err error
+	if below, ok := rec.ResponseWriter.(io.ReaderFrom); ok {
+		n, err = below.ReadFrom(r)
+	} else {
+		n, err = io.Copy(rec.ResponseWriter, r)
+	}
+	rec.visit.Bytes += n
+	return n, err
+}
+
+// Push implements http.Pusher.
+func (rec *recording) Push(target string, opts *http.PushOptions) error {
+	if pusher, ok := rec.ResponseWriter.(http.Pusher); ok {
+		return pusher.Push(target, opts)
+	}
+	return http.ErrNotSupported
+}
+
+// FlushError is for http.ResponseController.
+func (rec *recording) FlushError() error {
+	return http.NewResponseController(rec.ResponseWriter).Flush()
+}
+
+// Flush implements http.Flusher.
+func (rec *recording) Flush() { _ = rec.FlushError() }
+
+// Unwrap is for http.ResponseController.
+func (rec *recording) Unwrap() http.ResponseWriter { return rec.ResponseWriter }

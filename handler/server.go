@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+)
+
+// Server is what a handler asks of, and tells, the server around it. Without one, a
+// handler goes by the request alone, as net/http serves it.
+type Server interface {
+	upstream.Server
+
+	// ClientIP returns the address of the client, "" if it is not known.
+	ClientIP(r *http.Request) string
+	// Vars returns what handlers note about a request for those that see it later, nil if
+	// there is no place for it. Keys begin with "robots_policy.".
+	Vars(r *http.Request) map[string]any
+	// IsInclude reports whether the response becomes a part of a page. Meta elements in it
+	// would speak for the whole page.
+	IsInclude(r *http.Request) bool
+	// Publisher returns what is called with each request with a decision, such as to log
+	// it. It is called once for many requests; d is nil for those that are by anyone but a
+	// known crawler.
+	Publisher(d *Decision) func(r *http.Request)
+}
+
+// Error is an answer that the server's error routes may replace.
+type Error struct {
+	Status int
+	Err    error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// target returns the path and query of the request target, which pathpattern.Readings
+// takes apart. Of a target in absolute form, and of one of CONNECT, the scheme and
+// the host are dropped; without a path it is "/".
+func (h *Handler) target(r *http.Request) string {
+	target, u := h.Server.Original(r)
+	if strings.HasPrefix(target, "/") {
+		return target
+	}
+	return pathpattern.Target(u)
+}
+
+// netHTTP is the Server of programs that have no other.
+type netHTTP struct{}
+
+func (netHTTP) Original(r *http.Request) (target string, u *url.URL) { return r.RequestURI, r.URL }
+
+func (netHTTP) TrustsProxy(*http.Request) bool { return false }
+
+func (netHTTP) InErrorRoute(*http.Request) bool { return false }
+
+func (netHTTP) IsInclude(*http.Request) bool { return false }
+
+func (netHTTP) ClientIP(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// varsKey is the key of the variables in the context of a request.
+type varsKey struct{}
+
+func (netHTTP) Vars(r *http.Request) map[string]any {
+	vars, _ := r.Context().Value(varsKey{}).(map[string]any)
+	return vars
+}
+
+// withVars returns the request with variables, so that another handler of ours that it
+// passes does not do the same again.
+func withVars(r *http.Request) *http.Request {
+	if r.Context().Value(varsKey{}) != nil {
+		return r
+	}
+	return r.WithContext(context.WithValue(r.Context(), varsKey{}, map[string]any{}))
+}
+
+func (netHTTP) ForUpstream(ctx context.Context, _ *url.URL, _ string) context.Context {
+	vars, _ := ctx.Value(varsKey{}).(map[string]any)
+	return context.WithValue(ctx, varsKey{}, maps.Clone(vars))
+}
+
+func (netHTTP) ErrorStatus(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Status
+	}
+	return http.StatusInternalServerError
+}
+
+func (netHTTP) Publisher(*Decision) func(*http.Request) { return func(*http.Request) {} }

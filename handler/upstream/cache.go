@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package upstream fetches and caches the robots.txt and the tdmrep.json of the
+// sites behind a handler, so that they can be merged with the policy's. They are
+// fetched through the handlers that follow.
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
+
+const (
+	fetchTimeout = 5 * time.Second
+	freshFor     = time.Minute      // a response is used without asking again
+	retryAfter   = 10 * time.Second // after a failure
+)
+
+// UnknownMaxAge is how long clients may cache a robots.txt that was served while the
+// upstream's was not known: it may allow more than the two merged would.
+const UnknownMaxAge = time.Minute
+
+// Bounds on the cache, because a client can make up hosts. The cache has two
+// generations, each with these bounds.
+const (
+	maxHosts   = 128
+	maxBytes   = 1 << 20
+	maxFetches = 16 // at a time
+)
+
+// Kind is a file that upstream sites have, which is parsed into a T.
+type Kind[T any] struct {
+	Name     string
+	Accept   string // media type
+	IsLikely func(contentType string, body []byte) bool
+	Parse    func([]byte) *T
+}
+
+// RobotsTxt is the kind of robots.txt.
+var RobotsTxt = Kind[robotstxt.File]{"robots.txt", "text/plain", looksLikeRobots, robotstxt.Parse}
+
+// TDMRep is the kind of tdmrep.json.
+var TDMRep = Kind[TDMRepFile]{"tdmrep.json", "application/json", looksLikeJSON, parseTDMRep}
+
+// Cache holds a file of each upstream site. It is safe for concurrent use.
+type Cache[T any] struct {
+	kind    Kind[T]
+	server  Server
+	logger  *zap.Logger
+	logOnce func(key string) bool
+	slots   *semaphore.Weighted // of maxFetches
+
+	mu      sync.Mutex
+	recent  map[string]*entry[T] // by siteKey
+	earlier map[string]*entry[T] // the generation before, dropped when recent is full
+	bytes   int                  // of the files in recent, with those before
+	last    *file[T]             // shared by sites that answer the same
+}
+
+// entry is the state of one site. Cache.mu guards its fields.
+type entry[T any] struct {
+	file    *file[T] // nil if the site has none or nothing is known
+	before  *file[T] // the one before, until the site is asked again, or nil
+	known   bool     // the site has answered once
+	until   time.Time
+	done    chan struct{} // closed when the fetch in progress ends; nil if there is none
+	started time.Time     // of that fetch
+}
+
+// file is a file as it was fetched.
+type file[T any] struct {
+	data   []byte
+	parsed *T
+}
+
+// New returns an empty cache. logOnce reports whether a message with this key should
+// be logged; it keeps an upstream that is down from filling the log.
+func New[T any](kind Kind[T], server Server, logger *zap.Logger, logOnce func(key string) bool) *Cache[T] {
+	return &Cache[T]{kind: kind, server: server, logger: logger, logOnce: logOnce, slots: semaphore.NewWeighted(maxFetches)}
+}
+
+// Get returns the file of the site that a request for it is for, or nil if the site
+// has none. It is fetched through next when it is older than a minute. known is false
+// if the site has not answered yet, for example because it fails. One request fetches
+// while the others get the last known file, or wait for the fetch if there is none.
+// While fetching fails, the last known file stays in use. before is the file that the
+// site had before this one, or nil.
+func (c *Cache[T]) Get(r *http.Request, next Next) (parsed, before *T, known bool) {
+	key, ok := c.siteKey(r)
+	if !ok {
+		return nil, nil, true // no site has such a host
+	}
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.find(key)
+	switch {
+	case now.Before(e.until) || !c.canFetch(r):
+	case e.done != nil:
+		if !e.known {
+			done, wait := e.done, e.started.Add(fetchTimeout).Sub(now)
+			c.mu.Unlock()
+			waitFor(r.Context(), done, wait)
+			c.mu.Lock()
+		}
+	case c.slots.TryAcquire(1):
+		e.done, e.started = make(chan struct{}), now
+		c.mu.Unlock()
+		data, err := c.fetch(r, next)
+		c.slots.Release(1)
+		c.mu.Lock()
+		c.store(key, e, data, err, r.Host)
+	}
+	return e.file.content(), e.before.content(), e.known
+}
+
+// Last returns the file of a host, on any port, as it was fetched last, nil if the host
+// has none or nobody has asked for it.
+func (c *Cache[T]) Last(host string) *T {
+	host = policy.NormalizeHost(host)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var last *T
+	first := "" // of several in the order of their keys
+	for _, generation := range []map[string]*entry[T]{c.earlier, c.recent} {
+		for key, e := range generation {
+			_, site, _ := strings.Cut(key, " ")
+			rest, ok := strings.CutPrefix(site, host)
+			if ok && strings.Trim(rest[:min(1, len(rest))], ": ") == "" && e.known && (first == "" || key <= first) {
+				last, first = e.file.content(), key
+			}
+		}
+	}
+	return last
+}
+
+// fetch fetches the file of a site. It continues when the client disconnects, since
+// other requests wait for the result too.
+func (c *Cache[T]) fetch(r *http.Request, next Next) ([]byte, error) {
+	// A deadline would count as a failure of the whole upstream in Caddy's passive
+	// health checks and take the site down over a slow file. A canceled request
+	// does not.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	defer time.AfterFunc(fetchTimeout, cancel).Stop()
+	return c.request(ctx, r, next)
+}
+
+// store ends a fetch and keeps its result. c.mu is held, but not while the file is
+// parsed.
+func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host string) {
+	var found *file[T]
+	if err == nil {
+		found, err = c.parse(e.file, data)
+	}
+	close(e.done)
+	e.done = nil
+	e.until = time.Now().Add(freshFor)
+	if err != nil && (!errors.Is(err, errNone) || e.file != nil && errors.Is(err, errDenied)) {
+		e.until = time.Now().Add(retryAfter)
+		if c.logOnce("upstream " + err.Error()) {
+			c.logger.Warn("fetching a file of the upstream failed", zap.String("file", c.kind.Name), zap.String("host", host), zap.Bool("using_last_good", e.file != nil), zap.Error(err))
+		}
+		return
+	}
+	if err != nil && e.file != nil {
+		c.logger.Info("the upstream no longer has a file", zap.String("file", c.kind.Name), zap.String("host", host), zap.Error(err))
+	}
+	old := e.size()
+	if e.before = nil; found != e.file {
+		e.before = e.file
+	}
+	e.file, e.known = found, true
+	if c.recent[key] == e {
+		c.bytes += e.size() - old
+	}
+}
+
+// parse returns the parsed file, which is before or c.last if the bytes are the same.
+func (c *Cache[T]) parse(before *file[T], data []byte) (*file[T], error) {
+	for _, f := range []*file[T]{before, c.last} {
+		if f != nil && bytes.Equal(f.data, data) {
+			return f, nil
+		}
+	}
+	parsed, err := c.parseUnlocked(data)
+	if err != nil {
+		return nil, err
+	}
+	c.last = &file[T]{data, parsed}
+	return c.last, nil
+}
+
+// parseUnlocked unlocks c.mu while it parses. A panic is an error of this file alone:
+// other requests wait for the fetch to end.
+func (c *Cache[T]) parseUnlocked(data []byte) (parsed *T, err error) {
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("parsing the file: panic: %v", p)
+		}
+	}()
+	return c.kind.Parse(data), nil
+}
+
+func (f *file[T]) content() *T {
+	if f == nil {
+		return nil
+	}
+	return f.parsed
+}
+
+func (f *file[T]) size() int {
+	if f == nil {
+		return 0
+	}
+	return len(f.data)
+}
+
+func (e *entry[T]) size() int { return e.file.size() + e.before.size() }
+
+// find returns the entry of a site and moves it to the recent generation.
+func (c *Cache[T]) find(key string) *entry[T] {
+	e := c.recent[key]
+	if e != nil {
+		return e
+	}
+	if e = c.earlier[key]; e == nil {
+		e = &entry[T]{}
+	}
+	if c.recent == nil || len(c.recent) >= maxHosts || c.bytes >= maxBytes {
+		c.earlier, c.recent, c.bytes = c.recent, map[string]*entry[T]{}, 0
+	}
+	c.recent[key] = e
+	c.bytes += e.size()
+	return e
+}
+
+func waitFor(ctx context.Context, done <-chan struct{}, limit time.Duration) {
+	if limit <= 0 {
+		return
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
+
+// LogMerge returns a function that logs what merging with the robots.txt of a host
+// found.
+func (c *Cache[T]) LogMerge(host string) func([]policy.Problem, []robotstxt.Note) {
+	return func(problems []policy.Problem, notes []robotstxt.Note) {
+		for _, p := range problems {
+			if p.Severity == policy.Error {
+				c.logger.Warn("the upstream's robots.txt cannot be merged and is left out", zap.String("host", host), zap.String("problem", p.Message))
+				return
+			}
+		}
+		for _, p := range problems {
+			if p.Code == "merge-too-large" {
+				c.logger.Error("robots.txt is too large with the upstream's", zap.String("host", host), zap.String("problem", p.Message))
+			}
+		}
+		for _, n := range notes {
+			if n.Wrong && c.logOnce("wrong "+host+n.Message) {
+				c.logger.Error("the upstream's robots.txt has a line that is left out", zap.String("host", host), zap.Int("line", n.Line), zap.String("problem", n.Message))
+			}
+		}
+		if len(notes) == 0 {
+			return
+		}
+		const maxNotes = 10
+		first := make([]robotstxt.Note, min(len(notes), maxNotes))
+		copy(first, notes)
+		c.logger.Info("merged the upstream's robots.txt", zap.String("host", host), zap.Int("notes", len(notes)), zap.Any("first_notes", first))
+	}
+}

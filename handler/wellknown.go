@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/handler/upstream"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
+	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
+
+// wellKnown is a file at a place that a standard sets, merged with the upstream's file
+// there if so configured.
+type wellKnown[T any] struct {
+	cacheControl        string
+	unknownCacheControl string             // while the upstream's file is not known, or not merged
+	upstreams           *upstream.Cache[T] // nil: nothing is merged
+}
+
+func newWellKnown[T any](maxAge time.Duration, upstreams *upstream.Cache[T]) wellKnown[T] {
+	return wellKnown[T]{
+		cacheControl:        robotsserve.CacheControl(maxAge),
+		unknownCacheControl: robotsserve.CacheControl(min(maxAge, upstream.UnknownMaxAge)),
+		upstreams:           upstreams,
+	}
+}
+
+// theirs returns the upstream's file, nil if nothing is to be merged; the one before it,
+// or nil; and the Cache-Control of the answer.
+func (f *wellKnown[T]) theirs(q *request) (theirs, before *T, cacheControl string) {
+	if f.upstreams == nil || q.Method != http.MethodGet && q.Method != http.MethodHead {
+		return nil, nil, f.cacheControl
+	}
+	theirs, before, known := f.upstreams.Get(q.Request, q.next)
+	if !known {
+		return theirs, before, f.unknownCacheControl
+	}
+	return theirs, before, f.cacheControl
+}
+
+// provisionWellKnown prepares robots.txt and the documents of rights registers.
+func (h *Handler) provisionWellKnown() {
+	var robots *upstream.Cache[robotstxt.File]
+	var registers *upstream.Cache[upstream.TDMRepFile]
+	if h.RobotsTxt == RobotsTxtMerge {
+		robots = upstream.New(upstream.RobotsTxt, h.Server, h.Logger, new(logsample.Once).First)
+		registers = upstream.New(upstream.TDMRep, h.Server, h.Logger, new(logsample.Once).First)
+	}
+	h.tdmrep = newWellKnown(h.MaxAge, registers)
+	if h.RobotsTxt != RobotsTxtOff {
+		f := newWellKnown(h.MaxAge, robots)
+		h.robots = &f
+	}
+}
+
+// isRobotsTxt reports whether a request target is that of robots.txt, however it is
+// encoded.
+func isRobotsTxt(path string) bool {
+	if strings.IndexByte(path, '%') >= 0 {
+		path = pathpattern.NormalizePath(path)
+	}
+	rest, ok := strings.CutPrefix(path, "/robots.txt")
+	return ok && (rest == "" || rest[0] == '?')
+}
+
+// serveRobots answers with the robots.txt of the host.
+func (q *request) serveRobots() {
+	answer := q.robotsAnswer()
+	if !q.snapshot.Site.ServeRobots(q.w, q.Request, answer) {
+		answer = robotsserve.Answer{} // nothing waits for the merge again
+	}
+	if q.decision == nil || q.Method != http.MethodGet {
+		return
+	}
+	q.decision.countRobotsTxt()
+	if q.audit {
+		return
+	}
+	version := robotsserve.Version(q.w.Header().Get("Etag"))
+	if version == "" || q.query.Identity == policy.Impostor {
+		return
+	}
+	fetched := fetchedVersion{ETag: version, Site: q.snapshot.Site, At: q.query.Now}
+	sharedOf(q.snapshot).fetches.add(q.decision.fetcher, q.query.Host, fetched)
+	if q.h.Recorders.Active() {
+		q.publishRobots(version, answer)
+	}
+}
+
+func (q *request) robotsAnswer() robotsserve.Answer {
+	f := q.h.robots
+	other, before, cacheControl := f.theirs(q)
+	a := robotsserve.Answer{CacheControl: cacheControl}
+	if other != nil {
+		a.Other, a.Before, a.Report = other, before, f.upstreams.LogMerge(q.Host)
+		a.Meanwhile = f.unknownCacheControl
+	}
+	return a
+}
+
+// serveRegister answers if the request is for the document of a rights register that the
+// policy has, /.well-known/tdmrep.json or the RSL document, and reports whether it did.
+func (q *request) serveRegister() bool {
+	var doc *rights.Document
+	cacheControl := q.h.tdmrep.cacheControl
+	switch q.snapshot.Site.RegisterPath(q.target) {
+	case "":
+		return false
+	case tdmrep.Path:
+		doc, cacheControl = q.tdmrepDocument()
+	default:
+		doc = q.snapshot.Site.RSL(q.Host)
+	}
+	if doc == nil {
+		return false
+	}
+	q.addHeaders()
+	doc.Serve(q.w, q.Request, cacheControl)
+	return true
+}
+
+// tdmrepDocument returns the policy's tdmrep.json; nil if the policy has none.
+func (q *request) tdmrepDocument() (*rights.Document, string) {
+	ours, doc := q.snapshot.Site.TDMRep(q.Host)
+	if doc == nil {
+		return nil, ""
+	}
+	theirs, _, cacheControl := q.h.tdmrep.theirs(q)
+	if theirs == nil {
+		return doc, cacheControl
+	}
+	both, notes, stricter := theirs.Merged(ours)
+	if len(notes) > 0 {
+		q.h.Logger.Warn("the upstream's tdmrep.json is invalid", zap.String("host", q.Host), zap.Strings("notes", notes))
+	}
+	if stricter {
+		q.h.Logger.Warn("locations of the upstream's tdmrep.json cross the policy's paths in too many ways; exceptions from what either reserves are left out", zap.String("host", q.Host))
+	}
+	return both, cacheControl
+}
