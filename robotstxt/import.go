@@ -161,7 +161,15 @@ func (im *importer) name(name string) bool {
 	return true
 }
 
-// crawl is a statement about crawling that stands in no line.
-func crawl(allow bool, p pathpattern.Pattern) policy.Statement {
-	return policy.Statement{Allow: allow, Usage: policy.Crawl, Pattern: p}
+// crawl is a statement about crawling, from a line or, for 0, from none.
+func crawl(allow bool, p pathpattern.Pattern, line int) policy.Statement {
+	return policy.Statement{Pos: position(line), Allow: allow, Usage: policy.Crawl, Pattern: p}
+}
+
+// position is the start of a line, nothing for 0.
+func position(line int) policy.Pos {
+	if line == 0 {
+		return policy.Pos{}
+	}
+	return policy.Pos{Line: line, Column: 1}
 }

@@ -12,12 +12,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// records adds what ACAP records say. Among several patterns the policy takes
-// the longest, ACAP the narrowest (section 2.4.5), which is noted.
+// records adds what ACAP records say.
 //
-// Of crawling, crawlers that know ACAP take what a record says rather than an Allow or
-// Disallow of the same pattern, or ignore all of these (sections 2.9.1 and 2.9.2);
-// others only know these. A policy speaks to all: what either closes is closed.
+// About crawling, crawlers that know ACAP prefer a record to an Allow or Disallow with the
+// same pattern, or ignore these lines (sections 2.9.1 and 2.9.2); others only know the
+// lines. A policy is for all crawlers: what either closes is closed.
 func (im *importer) records(f *acap.File) {
 	for _, p := range f.Problems {
 		im.f.note(p.Line, "%s", p.Message)
@@ -82,8 +81,7 @@ func (im *importer) record(rec *acap.Record) {
 	}
 }
 
-// requests takes over action requests. The switch that publishes them is set, as
-// the file does.
+// requests adds a rule of action requests, and publishes them as the file does.
 func (im *importer) requests(audience []policy.Audience, rec *acap.Record) {
 	r := policy.Rule{For: audience}
 	for _, q := range rec.Requests {
@@ -91,12 +89,17 @@ func (im *importer) requests(audience []policy.Audience, rec *acap.Record) {
 			im.f.note(q.Line, "the request to %s %q is left out: a policy cannot request an action for a path with a query", q.Action, q.Path)
 			continue
 		}
-		r.Requests = append(r.Requests, policy.ActionRequest{Pos: policy.Pos{Line: q.Line, Column: 1}, Action: q.Action, Path: pathpattern.NormalizePath(q.Path)})
+		r.Requests = append(r.Requests, policy.ActionRequest{Pos: position(q.Line), Action: q.Action, Path: pathpattern.NormalizePath(q.Path)})
 	}
 	if len(r.Requests) > 0 {
 		im.spec.Publish.ActionRequests = policy.On
 		im.spec.Rules = append(im.spec.Rules, r)
 	}
+}
+
+// same returns a function that reports whether an audience is a.
+func same(a policy.Audience) func(policy.Audience) bool {
+	return func(b policy.Audience) bool { return a.Kind == b.Kind && strings.EqualFold(a.Name, b.Name) }
 }
 
 // audience is the crawlers of a record that a policy file can name.
@@ -110,16 +113,15 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 			im.f.note(rec.Line, "%q cannot be the name of a crawler in a policy; what this record says to it is left out", c)
 			continue
 		}
-		if !slices.ContainsFunc(all, func(b policy.Audience) bool { return a.Kind == b.Kind && strings.EqualFold(a.Name, b.Name) }) {
+		if !slices.ContainsFunc(all, same(a)) {
 			all = append(all, a)
 		}
 	}
 	return all
 }
 
-// fields adds a rule of permissions and prohibitions. Of both for one pattern
-// the prohibition stays (section 2.4.5). What "*" may not crawl is what crawlers
-// may not that no record of their own allows it.
+// fields adds the rules of permissions and prohibitions. Those for "*" to crawl hold for
+// everyone else, and for crawlers with a group but no record that permits crawling.
 func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	crawls := policy.Rule{For: slices.Clone(r.For), UsagePurposes: r.UsagePurposes}
 	for i, a := range crawls.For {
@@ -131,16 +133,15 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	for i := range fields {
 		f := &fields[i]
 		for _, part := range f.Parts {
-			to := &r
-			if part.Usage == policy.Crawl {
-				to = &crawls
-			}
 			for _, text := range f.Patterns {
 				p, ok := acapPattern(text)
-				if !ok || im.tooLong(f.Line, p) || part.Usage == policy.Crawl && im.closedToOthers(r.For, f, p) {
-					continue
+				switch {
+				case !ok || im.tooLong(f.Line, p):
+				case part.Usage != policy.Crawl:
+					im.field(&r, f, part, p)
+				case !im.closedToOthers(r.For, f, p):
+					im.field(&crawls, f, part, p)
 				}
-				im.field(to, f, part, p)
 			}
 		}
 	}
@@ -157,14 +158,14 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	}
 }
 
-// close takes back what rules for an audience allow to crawl by one pattern: where a
-// record prohibits it, the Allow line does not count (section 2.9.2).
+// close drops permissions of rules for an audience to crawl one pattern: where a record
+// prohibits it, the Allow line does not count (section 2.9.2).
 func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
+	opens := func(s policy.Statement) bool { return s.Allow && s.Usage == policy.Crawl && s.Pattern == p }
 	for _, a := range audience {
 		for i := range im.spec.Rules {
 			r := &im.spec.Rules[i]
-			opens := func(s policy.Statement) bool { return s.Allow && s.Usage == policy.Crawl && s.Pattern == p }
-			if !slices.ContainsFunc(r.For, func(b policy.Audience) bool { return a.Kind == b.Kind && strings.EqualFold(a.Name, b.Name) }) || !slices.ContainsFunc(r.Statements, opens) {
+			if !slices.ContainsFunc(r.For, same(a)) || !slices.ContainsFunc(r.Statements, opens) {
 				continue
 			}
 			left := *r
@@ -173,7 +174,7 @@ func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 				*r = left
 				continue
 			}
-			r.For = slices.DeleteFunc(slices.Clone(r.For), func(b policy.Audience) bool { return a.Kind == b.Kind && strings.EqualFold(a.Name, b.Name) })
+			r.For = slices.DeleteFunc(slices.Clone(r.For), same(a))
 			left.For = []policy.Audience{a}
 			im.spec.Rules = append(im.spec.Rules, left)
 		}
@@ -227,7 +228,7 @@ func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p 
 
 func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathpattern.Pattern) {
 	s := policy.Statement{
-		Pos: policy.Pos{Line: f.Line, Column: 1}, Allow: !prohibits(f), Usage: part.Usage, Pattern: p, Resource: f.Set, Local: f.Local,
+		Pos: position(f.Line), Allow: !prohibits(f), Usage: part.Usage, Pattern: p, Resource: f.Set, Local: f.Local,
 	}
 	if s.Allow {
 		s.Qualifiers = part.Qualifiers

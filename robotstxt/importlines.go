@@ -70,7 +70,7 @@ func (im *importer) delay(r *policy.Rule, g *Group) {
 	}
 	if seconds > 0 {
 		r.CrawlDelay = time.Duration(seconds * float64(time.Second))
-		r.CrawlDelayPos = policy.Pos{Line: g.delayLine, Column: 1}
+		r.CrawlDelayPos = position(g.delayLine)
 	}
 }
 
@@ -119,7 +119,7 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 			im.f.note(l.number, "%q is not a list of directives (%v); the line is left out", value, err)
 			continue
 		}
-		r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: policy.Pos{Line: l.number, Column: 1}, Pattern: pattern, App: string(app), Text: text})
+		r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: position(l.number), Pattern: pattern, App: string(app), Text: text})
 	}
 }
 
@@ -150,7 +150,7 @@ func (im *importer) prefer(r *policy.Rule, l line, pattern pathpattern.Pattern, 
 		r.Statements[i].Allow = r.Statements[i].Allow && allow
 		return
 	}
-	r.Statements = append(r.Statements, policy.Statement{Pos: policy.Pos{Line: l.number, Column: 1}, Allow: allow, Usage: u, Pattern: pattern})
+	r.Statements = append(r.Statements, policy.Statement{Pos: position(l.number), Allow: allow, Usage: u, Pattern: pattern})
 }
 
 // signal adds a Content-Signal line, whose names are not those of the policy.

@@ -15,51 +15,43 @@ func (im *importer) groups() {
 	star := im.f.Group("*")
 	if star != nil {
 		im.rule([]policy.Audience{{Kind: policy.ForEveryoneElse}}, []*Group{star}, false)
-		im.deaf(star)
+		im.ignoringStar(star)
 	}
 	follow := im.followers()
 	for _, gs := range im.joined() {
 		var audience []policy.Audience
-		add := func(token string) { audience = append(audience, policy.Audience{Kind: policy.ForToken, Name: token}) }
 		for _, g := range gs {
-			add(g.Name)
-			for _, token := range follow[g] {
-				add(token)
+			for _, token := range append([]string{g.Name}, follow[g]...) {
+				audience = append(audience, policy.Audience{Kind: policy.ForToken, Name: token})
 			}
 		}
-		im.rule(audience, gs, im.opens(gs, star))
+		im.rule(audience, gs, im.replaces(gs, (*Group).disallows))
 	}
 	for _, g := range im.f.purposes {
 		im.purpose(g, star)
 	}
 }
 
-// opens reports whether a rule for the groups has to allow what they do not speak of:
-// whether everyone's rule or that of the crawlers' family would close it. In a
-// robots.txt, a group stands in the place of that of "*" (RFC 9309 section 2.2.1); in a
-// policy, rules add up.
-func (im *importer) opens(gs []*Group, star *Group) bool {
-	return im.inherits(gs, star, func(g *Group) bool {
-		return slices.ContainsFunc(g.rules, func(r Rule) bool { return !r.Allow })
-	})
+// disallows reports whether a group has a Disallow line.
+func (g *Group) disallows() bool {
+	return slices.ContainsFunc(g.rules, func(r Rule) bool { return !r.Allow })
 }
 
-// inherits reports whether a rule for the groups would add up, in a policy, with a group
-// that they stand in the place of and of which something holds: that of "*", or of
-// the crawlers' family.
-func (im *importer) inherits(gs []*Group, star *Group, holds func(*Group) bool) bool {
-	is := func(g *Group) bool { return g != nil && !slices.Contains(gs, g) && holds(g) }
-	if is(star) {
-		return true
+// delays reports whether a group has a crawl-delay.
+func (g *Group) delays() bool { return g.CrawlDelay() > 0 }
+
+// replaces reports whether the groups replace one for which has is true: that of "*", or
+// that of the crawlers' family. A group replaces these in robots.txt (RFC 9309 section
+// 2.2.1), while rules of a policy add up, so that theirs has to override it.
+func (im *importer) replaces(gs []*Group, has func(*Group) bool) bool {
+	other := func(name string) bool {
+		g := im.f.Group(name)
+		return g != nil && !slices.Contains(gs, g) && has(g)
 	}
-	for _, g := range gs {
-		for _, c := range im.crawlers {
-			if strings.EqualFold(c.Token, g.Name) && slices.ContainsFunc(c.Follows, func(t string) bool { return is(im.f.Group(t)) }) {
-				return true
-			}
-		}
-	}
-	return false
+	return other("*") || slices.ContainsFunc(im.crawlers, func(c policy.Crawler) bool {
+		return slices.ContainsFunc(gs, func(g *Group) bool { return strings.EqualFold(c.Token, g.Name) }) &&
+			slices.ContainsFunc(c.Follows, other)
+	})
 }
 
 // joined puts the groups of named crawlers together that say the same.
@@ -68,30 +60,25 @@ func (im *importer) joined() (all [][]*Group) {
 		if g.Name == "*" {
 			continue
 		}
-		i := slices.IndexFunc(all, func(gs []*Group) bool { return gs[0].sameAs(g) })
-		if i < 0 {
-			all = append(all, []*Group{g})
-		} else {
+		if i := slices.IndexFunc(all, func(gs []*Group) bool { return gs[0].sameAs(g) }); i >= 0 {
 			all[i] = append(all[i], g)
+		} else {
+			all = append(all, []*Group{g})
 		}
 	}
 	return all
 }
 
-// followers finds the crawlers of the catalogue that the file does not name and that
-// obey a named group, but for those that a policy's rule for that name reaches anyway:
-// crawlers of the same operator (see policy.Policy.Family).
+// followers finds the crawlers that the file does not name and that obey the group of
+// another one, except where a policy's rule for that one reaches them anyway (see
+// policy.Policy.Family).
 func (im *importer) followers() map[*Group][]string {
 	follow := map[*Group][]string{}
 	for _, c := range im.crawlers {
-		if im.f.Group(c.Token) != nil {
-			continue
-		}
 		g := im.f.Obeyed(c)
-		if g == nil || g.Name == "*" || im.isFamily(c, g.Name) {
-			continue
+		if im.f.Group(c.Token) == nil && g != nil && g.Name != "*" && !im.isFamily(c, g.Name) {
+			follow[g] = append(follow[g], c.Token)
 		}
-		follow[g] = append(follow[g], c.Token)
 	}
 	return follow
 }
@@ -109,12 +96,12 @@ func (im *importer) isFamily(c policy.Crawler, token string) bool {
 	return false
 }
 
-// deaf adds a rule for the crawlers that do not obey the group of "*" and that the file
+// ignoringStar adds a rule for the crawlers that ignore the group of "*" and that the file
 // does not name: they may crawl what it closes, and need not wait.
-func (im *importer) deaf(star *Group) {
-	r := policy.Rule{NoCrawlDelay: star.CrawlDelay() > 0}
-	if slices.ContainsFunc(star.rules, func(r Rule) bool { return !r.Allow }) {
-		r.Statements = []policy.Statement{crawl(true, pathpattern.All)}
+func (im *importer) ignoringStar(star *Group) {
+	r := policy.Rule{NoCrawlDelay: star.delays()}
+	if star.disallows() {
+		r.Statements = []policy.Statement{crawl(true, pathpattern.All, 0)}
 	}
 	for _, c := range im.crawlers {
 		if c.IgnoresStar && im.f.Obeyed(c) == nil {
@@ -128,28 +115,28 @@ func (im *importer) deaf(star *Group) {
 	im.spec.Rules = append(im.spec.Rules, r)
 }
 
-// rule adds what groups say that all say the same. If it opens, it allows what they do
-// not speak of.
+// rule adds the rule of groups that say the same. If opens is set, it allows every path
+// that they do not mention.
 func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	g := gs[0]
 	r := policy.Rule{For: audience}
 	rules := beaten(g.Decisive())
-	for _, fr := range rules {
-		if im.tooLong(fr.number, fr.Pattern) {
+	for _, line := range rules {
+		if im.tooLong(line.number, line.Pattern) {
 			continue
 		}
-		opens = opens && (fr.Allow || !fr.Pattern.IsAll())
-		r.Statements = append(r.Statements, policy.Statement{Pos: policy.Pos{Line: fr.number, Column: 1}, Allow: fr.Allow, Usage: policy.Crawl, Pattern: fr.Pattern})
+		opens = opens && (line.Allow || !line.Pattern.IsAll())
+		r.Statements = append(r.Statements, crawl(line.Allow, line.Pattern, line.number))
 	}
 	r.Statements = append(r.Statements, im.settle(rules)...)
 	if opens && !slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Allow && s.Pattern == pathpattern.All }) {
-		r.Statements = append(r.Statements, crawl(true, pathpattern.All))
+		r.Statements = append(r.Statements, crawl(true, pathpattern.All, 0))
 	}
 	if audience[0].Kind == policy.ForToken && slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Allow }) {
 		im.permitted = append(im.permitted, audience...)
 	}
 	im.delay(&r, g)
-	r.NoCrawlDelay = r.CrawlDelay == 0 && im.inherits(gs, im.f.Group("*"), func(g *Group) bool { return g.CrawlDelay() > 0 })
+	r.NoCrawlDelay = r.CrawlDelay == 0 && im.replaces(gs, (*Group).delays)
 	for _, l := range g.lines {
 		im.extension(&r, l)
 	}
@@ -165,33 +152,35 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 }
 
 // commentRule gathers the comments of the rule to be added: those before the groups'
-// names, those of lines that are no statements, and those that only stand in the later
-// of groups that say the same.
+// names, those of lines that are no statements, and those that only the later of the groups
+// have.
 func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 	var texts []string
+	done := map[string]bool{"": true}
 	add := func(line int) {
-		if text := im.f.comments[line]; text != "" && !slices.Contains(texts, text) {
+		if text := im.f.comments[line]; !done[text] {
+			done[text] = true
 			texts = append(texts, text)
 		}
 	}
-	used := map[int]bool{}
+	statement := map[int]bool{}
 	for _, s := range r.Statements {
-		used[s.Pos.Line] = true
+		statement[s.Pos.Line] = true
+	}
+	first := map[string]bool{} // comments of rules of the first group
+	for _, line := range gs[0].rules {
+		first[im.f.comments[line.number]] = true
 	}
 	for i, g := range gs {
 		add(g.number)
-		if g.delayLine > 0 {
-			add(g.delayLine)
-		}
-		for _, fr := range g.rules {
-			if i == 0 && !used[fr.number] {
-				add(fr.number)
-			} else if i > 0 && !slices.ContainsFunc(gs[0].rules, func(first Rule) bool { return im.f.comments[first.number] == im.f.comments[fr.number] }) {
-				add(fr.number)
+		add(g.delayLine)
+		for _, line := range g.rules {
+			if i == 0 && !statement[line.number] || i > 0 && !first[im.f.comments[line.number]] {
+				add(line.number)
 			}
 		}
 		for _, l := range g.lines {
-			if !used[l.number] {
+			if !statement[l.number] {
 				add(l.number)
 			}
 		}
@@ -213,23 +202,25 @@ func (im *importer) tooLong(line int, p pathpattern.Pattern) bool {
 	return true
 }
 
-// fallsThrough notes what is said to everyone and not in a group of its own: a
-// crawler obeys its own group alone, while rules of a policy add up.
+// fallsThrough notes extensions of "*" that a group does not have: a crawler obeys its own
+// group alone, while rules of a policy add up.
 func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
-	said := map[string]bool{}
+	has := map[string]bool{"license": true, "app-directives": true} // which are not inherited
+	for _, l := range g.lines {
+		has[l.key] = true
+	}
 	for _, l := range star.lines {
-		if l.key == "license" || l.key == "app-directives" || said[l.key] || slices.ContainsFunc(g.lines, func(own line) bool { return own.key == l.key }) {
-			continue
+		if !has[l.key] {
+			has[l.key] = true
+			im.f.note(l.number, "a crawler with a group of its own does not read this line; in the policy it holds for %s too", audience[0])
 		}
-		said[l.key] = true
-		im.f.note(l.number, "a crawler with a group of its own does not read this line; in the policy it holds for %s too", audience[0])
 	}
 }
 
-// dropDirectives takes back what "*" directs applications to do of which the rule's own
-// group does not speak: a group stands in the place of that of "*" (draft-nottingham-plan-b,
-// Applying Application Directives). An application without parameters is directed to
-// nothing, and replaces what is said to everyone.
+// dropDirectives overrides the App-Directives of "*" for applications that the rule's own
+// group does not mention, because it replaces that of "*" (draft-nottingham-plan-b,
+// Applying Application Directives). The name of an application without parameters directs
+// it to do nothing.
 func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 	var all policy.Rule
 	notes := im.f.notes
@@ -238,7 +229,7 @@ func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 			im.extension(&all, l)
 		}
 	}
-	im.f.notes = notes // which the rule of "*" has given
+	im.f.notes = notes // importing "*" has reported the same
 	for _, d := range all.AppDirectives {
 		if !slices.ContainsFunc(r.AppDirectives, func(own policy.AppDirective) bool { return own.App == d.App }) {
 			r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: d.Pos, Pattern: pathpattern.All, App: d.App, Text: d.App})
@@ -246,19 +237,29 @@ func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 	}
 }
 
-// wins reports whether a wins over b by these lengths (RFC 9309 section 2.2.2).
-func wins(a, b Rule, sizeA, sizeB int) bool { return sizeA > sizeB || sizeA == sizeB && a.Allow }
+// winsAsWritten and winsInPolicy report whether a rule beats another one (RFC 9309 section
+// 2.2.2) by the lengths that Google's parser and policies compare. They differ because a
+// pattern of a policy is in normal form: it has one "*" for several, a "/" before a "*" at
+// the start, and no needless "%".
+func winsAsWritten(a, b Rule) bool { return a.Size > b.Size || a.Size == b.Size && a.Allow }
 
-// beaten drops rules over which another one always wins by its length as written,
-// though not by that in the policy.
+func winsInPolicy(a, b Rule) bool {
+	return a.Pattern.Len() > b.Pattern.Len() || a.Pattern.Len() == b.Pattern.Len() && a.Allow
+}
+
+// normal reports whether a pattern is as long in the policy as it is written.
+func (r *Rule) normal() bool { return r.Size == r.Pattern.Len() }
+
+// beaten drops rules that lose wherever they match, by their length as written but not by
+// that in the policy.
 func beaten(rules []Rule) []Rule {
-	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Size != r.Pattern.Len() }) {
+	if !slices.ContainsFunc(rules, func(r Rule) bool { return !r.normal() }) {
 		return rules
 	}
 	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool {
 		return slices.ContainsFunc(rules, func(w Rule) bool {
-			return w.Allow != r.Allow && (w.Size != w.Pattern.Len() || r.Size != r.Pattern.Len()) &&
-				wins(w, r, w.Size, r.Size) && !wins(w, r, w.Pattern.Len(), r.Pattern.Len()) && w.Pattern.Covers(r.Pattern)
+			return w.Allow != r.Allow && !(w.normal() && r.normal()) &&
+				winsAsWritten(w, r) && !winsInPolicy(w, r) && w.Pattern.Covers(r.Pattern)
 		})
 	})
 }
@@ -269,17 +270,16 @@ const maxCrossings = 16
 // maxPairs bounds the pairs of rules that settle looks at.
 const maxPairs = 1 << 22
 
-// settle adds statements where, of a permission and a prohibition that both match, the
-// longer one is another in the policy than it is as written: a pattern's normal form has
-// one "*" for several, a "/" before a "*" at the start, and no needless "%".
+// settle adds statements where an Allow and a Disallow match a common path, and the one
+// that wins as written loses in the policy:
 //
-//	Disallow: *.pdf         allow:    /docs/
-//	Allow: /docs/      →    disallow: *.pdf     (6 bytes as written, 7 in the policy)
-//	                        allow:    /docs/*.pdf
+//	Disallow: *.html        allow:    /docs/
+//	Allow: /docs/      →    disallow: *.html     (6 bytes as written, 7 in the policy)
+//	                        allow:    /docs/*.html
 func (im *importer) settle(rules []Rule) (more []policy.Statement) {
 	pairs := 0
 	for i, r := range rules {
-		if r.Size == r.Pattern.Len() {
+		if r.normal() {
 			continue
 		}
 		for j, s := range rules {
@@ -287,33 +287,23 @@ func (im *importer) settle(rules []Rule) (more []policy.Statement) {
 				im.f.note(r.number, "this path has another length in the policy, and there are too many lines to find those that it overlaps")
 				return more
 			}
-			if r.Allow == s.Allow || s.Size != s.Pattern.Len() && j < i || !r.Pattern.Overlaps(s.Pattern) ||
-				wins(r, s, r.Size, s.Size) == wins(r, s, r.Pattern.Len(), s.Pattern.Len()) {
+			if r.Allow == s.Allow || !s.normal() && j < i || !r.Pattern.Overlaps(s.Pattern) || winsAsWritten(r, s) == winsInPolicy(r, s) {
 				continue
 			}
 			winner, loser := s, r
-			if wins(r, s, r.Size, s.Size) {
+			if winsAsWritten(r, s) {
 				winner, loser = r, s
 			}
-			meet, ok := pathpattern.Intersect(r.Pattern, s.Pattern, maxCrossings)
-			for k, m := range meet {
-				if longer, err := pathpattern.Parse(m.String() + "*"); err == nil && !m.Anchored() && !winner.Allow && m.Len() == loser.Pattern.Len() {
-					meet[k], m = longer, longer // a "*" at the end counts
-				}
-				ok = ok && m.Len() <= maxPath && (m.Len() > loser.Pattern.Len() || m.Len() == loser.Pattern.Len() && winner.Allow) &&
-					!slices.ContainsFunc(rules, func(t Rule) bool {
-						return t.Allow != winner.Allow && wins(t, winner, t.Size, winner.Size) && t.Pattern.Overlaps(m) && !(t.Pattern.Len() > m.Len())
-					})
-			}
+			common, ok := settlePair(rules, winner, loser)
 			if !ok {
-				im.f.note(r.number, "where both this path and %q of line %d match, the other one decides in the policy: this one has %d bytes as written and %d in the policy", s.Pattern, s.number, r.Size, r.Pattern.Len())
+				im.f.note(r.number, "where both this path and %q of line %d match, the other one decides in the policy: "+
+					"this one has %d bytes as written and %d in the policy", s.Pattern, s.number, r.Size, r.Pattern.Len())
 				continue
 			}
-			for _, m := range meet {
-				if !slices.ContainsFunc(more, func(st policy.Statement) bool { return st.Pattern == m }) && !slices.ContainsFunc(rules, func(t Rule) bool { return t.Pattern == m }) {
-					st := crawl(winner.Allow, m)
-					st.Pos = policy.Pos{Line: winner.number, Column: 1}
-					more = append(more, st)
+			for _, p := range common {
+				if !slices.ContainsFunc(more, func(st policy.Statement) bool { return st.Pattern == p }) &&
+					!slices.ContainsFunc(rules, func(t Rule) bool { return t.Pattern == p }) {
+					more = append(more, crawl(winner.Allow, p, winner.number))
 				}
 			}
 		}
@@ -321,9 +311,25 @@ func (im *importer) settle(rules []Rule) (more []policy.Statement) {
 	return more
 }
 
-// purpose adds what is said to clients that name a purpose (draft-illyes-rep-purpose-00):
-// their group stands in the place of that of "*", so that the rule allows what everyone
-// may not crawl and they may.
+// settlePair returns the patterns that match what both of two rules match and that win over
+// the loser in the policy. It is not ok if there are none, or if they would win over a
+// rule that beats the winner.
+func settlePair(rules []Rule, winner, loser Rule) (common []pathpattern.Pattern, ok bool) {
+	common, ok = pathpattern.Intersect(winner.Pattern, loser.Pattern, maxCrossings)
+	for i, p := range common {
+		if longer, err := pathpattern.Parse(p.String() + "*"); err == nil && !p.Anchored() && !winner.Allow && p.Len() == loser.Pattern.Len() {
+			common[i], p = longer, longer // a "*" at the end counts
+		}
+		enough := p.Len() > loser.Pattern.Len() || p.Len() == loser.Pattern.Len() && winner.Allow
+		ok = ok && enough && p.Len() <= maxPath && !slices.ContainsFunc(rules, func(t Rule) bool {
+			return t.Allow != winner.Allow && winsAsWritten(t, winner) && t.Pattern.Overlaps(p) && t.Pattern.Len() <= p.Len()
+		})
+	}
+	return common, ok
+}
+
+// purpose adds what is said to clients that name a purpose (draft-illyes-rep-purpose-00).
+// Their group replaces that of "*", so that the rule allows what only "*" may not crawl.
 func (im *importer) purpose(g, star *Group) {
 	name := g.Name
 	if name == "" || strings.ContainsAny(name, " *") || !printable(name) || len(name) > maxName {
@@ -331,7 +337,9 @@ func (im *importer) purpose(g, star *Group) {
 		return
 	}
 	im.spec.Publish.UserAgentPurpose = policy.On
-	im.rule([]policy.Audience{{Kind: policy.ForPurpose, Name: name}}, []*Group{g}, false)
+	audience := []policy.Audience{{Kind: policy.ForPurpose, Name: name}}
+	rules := len(im.spec.Rules)
+	im.rule(audience, []*Group{g}, false)
 	if star == nil {
 		return
 	}
@@ -343,7 +351,7 @@ func (im *importer) purpose(g, star *Group) {
 		own := slices.IndexFunc(g.rules, func(r Rule) bool { return r.Pattern.Overlaps(d.Pattern) })
 		switch {
 		case own < 0:
-			open = append(open, crawl(true, d.Pattern))
+			open = append(open, crawl(true, d.Pattern, 0))
 		case g.rules[own].Pattern != d.Pattern && !g.rules[own].Allow && !g.rules[own].Pattern.Covers(d.Pattern):
 			im.f.note(d.number, "in the policy this line also holds for clients that name the purpose %s, unless their own group covers it", name)
 		}
@@ -351,13 +359,11 @@ func (im *importer) purpose(g, star *Group) {
 	if open == nil {
 		return
 	}
-	for i := range im.spec.Rules {
-		if r := &im.spec.Rules[i]; r.For[0].Kind == policy.ForPurpose && r.For[0].Name == name {
-			r.Statements = append(r.Statements, open...)
-			return
-		}
+	if rules == len(im.spec.Rules) { // the group says nothing itself
+		im.spec.Rules = append(im.spec.Rules, policy.Rule{For: audience})
 	}
-	im.spec.Rules = append(im.spec.Rules, policy.Rule{For: []policy.Audience{{Kind: policy.ForPurpose, Name: name}}, Statements: open})
+	r := &im.spec.Rules[rules]
+	r.Statements = append(r.Statements, open...)
 }
 
 func firstPos(r *policy.Rule) policy.Pos {
