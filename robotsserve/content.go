@@ -6,9 +6,7 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/binary"
-	"errors"
 	"hash/crc32"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +16,6 @@ import (
 // served is the rendering for the hosts to which the same rules speak.
 type served struct {
 	drawing *drawing
-	fixed   *contents // when nothing depends on the very host
 	// The two parts of the drawing compressed, each by itself, so that what lies
 	// between can be filled in.
 	head, tail []byte
@@ -50,28 +47,26 @@ func (s *site) content(srv *Server, host string) *contents {
 	s.once.Do(func() {
 		d, _ := newLayout(srv.p).draw(s.host, nil, maxRoom)
 		s.served = serve(d)
-		if varies(srv.p) {
-			return
-		}
-		s.fixed = s.fill(d.vary(srv.p, "", srv.o.Options))
-		s.fixed.identity.join()
-		s.fixed.gzip.join()
 	})
-	if s.fixed != nil {
-		return s.fixed
+	if !srv.varies {
+		host = ""
 	}
 	if last := s.last.Load(); last != nil && last.host == host {
 		return last.contents
 	}
 	c := s.fill(s.drawing.vary(srv.p, host, srv.o.Options))
-	if isAuthority(host) {
+	if !srv.varies {
+		c.identity.join()
+		c.gzip.join()
+	}
+	if !srv.varies || isAuthority(host) {
 		s.last.Store(&filled{strings.Clone(host), c})
 	}
 	return c
 }
 
-// filled is what was served to a host. Only the last one is cached: most sites have
-// one host, and made-up ones are to cost no memory.
+// filled is what was served to a host, "" where all hosts get the same. Only the last one
+// is cached: most sites have one host, and made-up ones must not cost memory.
 type filled struct {
 	host     string
 	contents *contents
@@ -129,17 +124,12 @@ var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 255}
 // deflate compresses data into blocks that end on a byte (RFC 1951).
 func deflate(data []byte, last bool) []byte {
 	var b bytes.Buffer
-	w, err := flate.NewWriter(&b, flate.BestCompression)
-	if err == nil {
-		_, err = w.Write(data)
-	}
-	if err == nil && last {
-		err = w.Close()
-	} else if err == nil {
-		err = w.Flush()
-	}
-	if err != nil {
-		panic("robotsserve: compressing into memory: " + err.Error())
+	w, _ := flate.NewWriter(&b, flate.BestCompression) // fails for unknown levels only
+	_, _ = w.Write(data)                               // into memory
+	if last {
+		_ = w.Close()
+	} else {
+		_ = w.Flush()
 	}
 	return b.Bytes()
 }
@@ -158,58 +148,15 @@ func stored(data []byte) []byte {
 	return b
 }
 
-// join makes one part of all.
 func (c *content) join() {
 	if len(c.parts) > 0 {
 		c.parts = [][]byte{slices.Concat(c.parts...)}
 	}
 }
 
-func (c *content) reader() io.ReadSeeker {
+func (c *content) reader() *bytes.Reader {
 	if len(c.parts) == 1 {
 		return bytes.NewReader(c.parts[0])
 	}
-	return &partsReader{parts: c.parts, size: c.size}
-}
-
-// partsReader reads parts one after the other.
-type partsReader struct {
-	parts    [][]byte
-	at, size int64
-}
-
-var errSeek = errors.New("seek out of range")
-
-func (r *partsReader) Read(b []byte) (int, error) {
-	skip, n := r.at, 0
-	for _, p := range r.parts {
-		if skip >= int64(len(p)) {
-			skip -= int64(len(p))
-			continue
-		}
-		n += copy(b[n:], p[skip:])
-		skip = 0
-		if n == len(b) {
-			break
-		}
-	}
-	r.at += int64(n)
-	if n == 0 && len(b) > 0 {
-		return 0, io.EOF
-	}
-	return n, nil
-}
-
-func (r *partsReader) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += r.at
-	case io.SeekEnd:
-		offset += r.size
-	}
-	if offset < 0 {
-		return 0, errSeek
-	}
-	r.at = offset
-	return offset, nil
+	return bytes.NewReader(slices.Concat(c.parts...))
 }

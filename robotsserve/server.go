@@ -68,6 +68,7 @@ type Server struct {
 	p            *policy.Policy
 	o            ServeOptions
 	cacheControl string
+	varies       bool // files contain the host's name
 	hosts        map[policy.Host]*site
 	other        *site // of hosts that no rule names
 	merged       mergedSites
@@ -83,7 +84,7 @@ type site struct {
 // NewServer returns a server of a policy. It serves whatever Render renders, so
 // that the problems of Check are for the caller to look at before.
 func NewServer(p *policy.Policy, o ServeOptions) *Server {
-	s := &Server{p: p, o: o, hosts: map[policy.Host]*site{}, other: &site{}}
+	s := &Server{p: p, o: o, varies: varies(p), hosts: map[policy.Host]*site{}, other: &site{}}
 	if o.MaxAge == 0 {
 		o.MaxAge = DefaultMaxAge
 	}

@@ -3,7 +3,6 @@
 package robotsserve
 
 import (
-	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -331,39 +330,5 @@ func TestHitAllocations(t *testing.T) {
 	t.Logf("%v allocations for 20 rules, %v for 5,000", small, large)
 	if large > small || small > 1 {
 		t.Errorf("%v allocations for 5,000 rules, %v for 20", large, small)
-	}
-}
-
-func TestPartsReader(t *testing.T) {
-	c := newContent("", []byte("abc"), nil, []byte("de"), []byte("fghij"))
-	all := "abcdefghij"
-	r := c.reader()
-	for from := range len(all) + 2 {
-		for _, size := range []int{1, 2, 4, 20} {
-			if _, err := r.Seek(int64(from), io.SeekStart); err != nil {
-				t.Fatal(err)
-			}
-			var b bytes.Buffer
-			buf := make([]byte, size)
-			for {
-				n, err := r.Read(buf)
-				b.Write(buf[:n])
-				if err == io.EOF {
-					break
-				}
-				if n == 0 || err != nil {
-					t.Fatalf("%d bytes, %v", n, err)
-				}
-			}
-			if want := all[min(from, len(all)):]; b.String() != want {
-				t.Fatalf("from %d by %d: %q, want %q", from, size, b.String(), want)
-			}
-		}
-	}
-	if n, err := r.Seek(-3, io.SeekEnd); n != 7 || err != nil {
-		t.Errorf("seek from the end: %d, %v", n, err)
-	}
-	if _, err := r.Seek(-1, io.SeekStart); err == nil {
-		t.Error("seek before the start")
 	}
 }
