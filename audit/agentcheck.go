@@ -14,71 +14,57 @@ import (
 const maxAgentPages = 3
 
 // checkAgents requests robots.txt and some pages in the other names, and compares.
-func (a *auditor) checkAgents(ctx context.Context) error {
+func (a *auditor) checkAgents(ctx context.Context) {
 	for _, as := range a.agents {
-		if err := a.checkRobotsAs(ctx, as); err != nil {
-			return err
-		}
+		a.checkRobotsAs(ctx, as)
 		for _, p := range a.pages[:min(len(a.pages), maxAgentPages)] {
-			r, err := a.get(ctx, p.url, as)
-			if err != nil {
-				return err
-			}
+			r := a.fetch.get(ctx, p.url, as)
 			p.got[as.Name] = r
 			if as.crawler != nil {
-				if err := a.checkAgentPage(ctx, p, r); err != nil {
-					return err
-				}
+				a.checkAgentPage(ctx, p, r)
 			}
 		}
 	}
 	a.checkVary()
-	return a.checkCachedRefusal(ctx)
+	a.checkCachedRefusal(ctx)
 }
 
 // checkRobotsAs compares robots.txt as another client gets it.
-func (a *auditor) checkRobotsAs(ctx context.Context, as agent) error {
+func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	if !a.robots.ok() {
-		return nil
+		return
 	}
 	at := a.robotsURL()
-	r, err := a.get(ctx, at, as)
-	if err != nil {
-		return err
-	}
-	switch {
+	switch r := a.fetch.get(ctx, at, as); {
 	case r.refused():
 		a.add(a.refusal(at.String(), as, "robots.txt is refused to "+as.Name+" ("+r.outcome()+"), which then treats the whole site as open", "let everyone read /robots.txt"))
 	case r.ok() && !bytes.Equal(r.body, a.robots.body):
 		a.add(finding(codeRobotsVaries, at.String(), as.crawlerName(), as.Name+" gets a different robots.txt from other clients"+because(r.cached()), "serve one robots.txt to everyone; it has groups for each crawler"))
 	}
-	return nil
 }
 
 // checkAgentPage checks what a crawler gets for a page.
-func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) error {
+func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) {
 	refused := r.refused()
 	if a.o.Policy != nil {
 		edge := a.o.Policy.Edge(a.edgeQuery(r.agent, p))
 		if edge.Refused() && edge.Mode == policy.ModeBlock {
 			if !refused && r.ok() {
-				return a.reportNotRefused(ctx, p, r)
+				a.reportNotRefused(ctx, p, r)
 			}
-			return nil
+			return
 		}
 	} else if refused && !a.robotsAllows(p, r.agent) {
-		return nil // robots.txt says so, and the server enforces it
+		return // robots.txt says so, and the server enforces it
 	}
-	if refused {
+	switch {
+	case refused:
 		if other := a.letIn(p); other != "" {
 			a.add(a.refusal(p.url.String(), r.agent, r.agent.Name+" is refused ("+r.outcome()+") where "+other+" is not, and "+a.allowedBy()+" it", "look for a rule against this crawler in the CDN or firewall"))
 		}
-		return nil
+	case r.ok():
+		a.checkPolicy(ctx, p, r, r.agent)
 	}
-	if r.ok() {
-		return a.checkPolicy(ctx, p, r, r.agent)
-	}
-	return nil
 }
 
 func (a *auditor) edgeQuery(as agent, p *page) policy.Query {
@@ -124,20 +110,12 @@ func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 
 // reportNotRefused reports a page that a crawler got although the policy blocks it, and
 // finds out whether a cache handed it over.
-func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) error {
-	probe := a.probe(p.url)
-	if a.refetchs <= maxRefetches && a.mayFetch(probe) {
-		fresh, err := a.get(ctx, probe, r.agent)
-		if err != nil {
-			return err
-		}
-		if fresh.refused() {
-			a.add(finding(codeCachedOther, p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", which the server itself refuses", cacheFix+" (docs/operations.md, Behind a CDN)"))
-			return nil
-		}
+func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) {
+	if a.refetch(ctx, p, r.agent).refused() {
+		a.add(finding(codeCachedOther, p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", which the server itself refuses", cacheFix+" (docs/operations.md, Behind a CDN)"))
+		return
 	}
 	a.add(finding(codeNotRefused, p.url.String(), r.agent.crawlerName(), "the policy blocks "+r.agent.Name+", and the page was served to it ("+r.outcome()+")", "check that requests reach robots_policy, and that enforce is block in the Caddyfile"))
-	return nil
 }
 
 // checkVary reports pages that are different for different crawlers and do not say so to
@@ -178,29 +156,21 @@ func sameRules(a, b pageRules) bool {
 
 // checkCachedRefusal finds out whether a cache stores the refusal of a crawler and hands
 // it to others.
-func (a *auditor) checkCachedRefusal(ctx context.Context) error {
+func (a *auditor) checkCachedRefusal(ctx context.Context) {
 	for _, as := range a.agents {
 		for _, p := range a.pages {
 			if as.crawler == nil || !p.got[as.Name].refused() || !p.got[OwnToken].ok() {
 				continue
 			}
-			probe := a.probe(p.url)
-			if a.refetchs > maxRefetches || !a.mayFetch(probe) {
-				return nil
+			first := a.refetch(ctx, p, as)
+			if !first.refused() {
+				return
 			}
-			first, err := a.get(ctx, probe, as)
-			if err != nil || !first.refused() {
-				return err
-			}
-			second, err := a.get(ctx, probe, a.own)
-			if err != nil {
-				return err
-			}
+			second := a.fetch.get(ctx, first.requested, a.own)
 			if second.refused() && second.status != http.StatusTooManyRequests {
 				a.add(finding(codeCachedOther, p.url.String(), as.crawlerName(), "a cache stores the refusal of "+as.Name+" ("+first.outcome()+") and serves it to other clients"+because(second.cached()), "do not let the cache store responses with status 403"))
 			}
-			return nil // one page shows how the cache works
+			return // one page shows how the cache works
 		}
 	}
-	return nil
 }

@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -190,31 +191,26 @@ func (a *auditor) catalogue() (*crawlers.Catalogue, error) {
 	return crawlers.Default()
 }
 
-// run carries out the audit. moved is the address to audit instead.
+// run carries out the audit. moved is the address to audit instead. Once ctx has ended, all
+// requests fail at once, so that the checks need not look at it.
 func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err error) {
-	defer func() {
-		a.report.Requests = a.fetch.requests
-	}()
+	defer func() { a.report.Requests = a.fetch.requests }()
 	if err := a.robotsTxt(ctx); err != nil {
-		return nil, nil, err
+		return nil, nil, cmp.Or(ctx.Err(), err)
 	}
-	if a.rules == nil { // nobody may crawl
-		return a.report, nil, nil
-	}
-	if err := a.getPages(ctx); err != nil {
-		return nil, nil, err
-	}
-	if moved := a.moved(); moved != nil {
-		return a.report, moved, nil
-	}
-	for _, check := range []func(context.Context) error{a.checkPages, a.checkAgents} {
-		if err := check(ctx); err != nil {
-			return nil, nil, err
+	if a.rules != nil { // else nobody may crawl
+		a.getPages(ctx)
+		if moved = a.moved(); moved == nil {
+			a.checkPages(ctx)
+			a.checkAgents(ctx)
+			a.fillPages()
+			sortFindings(a.report.Findings)
 		}
 	}
-	a.tell()
-	sortFindings(a.report.Findings)
-	return a.report, nil, nil
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err // requests failed for this reason only
+	}
+	return a.report, moved, nil
 }
 
 // moved is where the first page redirects to, if that is another host.
@@ -227,12 +223,6 @@ func (a *auditor) moved() *url.URL {
 		return nil
 	}
 	return r.final
-}
-
-// get requests an address as an agent. The error is only that of the context.
-func (a *auditor) get(ctx context.Context, u *url.URL, as agent) (*response, error) {
-	r := a.fetch.get(ctx, u, as)
-	return r, ctx.Err()
 }
 
 // mayFetch reports whether robots.txt lets the audit itself fetch an address.
@@ -252,8 +242,18 @@ func (a *auditor) probe(u *url.URL) *url.URL {
 	return &p
 }
 
-// maxRefetches bounds the requests past caches.
+// maxRefetches bounds the requests for pages past caches.
 const maxRefetches = 8
+
+// refetch requests a page past caches, unless robots.txt prohibits that or it was done too
+// often: then it returns nil.
+func (a *auditor) refetch(ctx context.Context, p *page, as agent) *response {
+	probe := a.probe(p.url)
+	if a.refetchs > maxRefetches || !a.mayFetch(probe) {
+		return nil
+	}
+	return a.fetch.get(ctx, probe, as)
+}
 
 // target is the request target that patterns of robots.txt are matched with.
 func target(u *url.URL) string {
@@ -268,13 +268,8 @@ func target(u *url.URL) string {
 }
 
 // getPages chooses the pages and requests them in the audit's own name.
-func (a *auditor) getPages(ctx context.Context) error {
-	chosen := []*page{{url: a.base}}
-	sitemap, err := a.sitemapPages(ctx)
-	if err != nil {
-		return err
-	}
-	chosen = append(chosen, choosePages(sitemap, a.base, a.o.Pages-1)...)
+func (a *auditor) getPages(ctx context.Context) {
+	chosen := append([]*page{{url: a.base}}, choosePages(a.sitemapPages(ctx), a.base, a.o.Pages-1)...)
 	for _, p := range chosen {
 		if !a.mayFetch(p.url) {
 			if p.inSitemap {
@@ -284,14 +279,9 @@ func (a *auditor) getPages(ctx context.Context) error {
 				"to have it audited, add to robots.txt: User-agent: "+OwnToken+" and Allow: /"))
 			continue
 		}
-		r, err := a.get(ctx, p.url, a.own)
-		if err != nil {
-			return err
-		}
-		p.got = map[string]*response{OwnToken: r}
+		p.got = map[string]*response{OwnToken: a.fetch.get(ctx, p.url, a.own)}
 		a.pages = append(a.pages, p)
 	}
-	return nil
 }
 
 func (a *auditor) add(f ...Finding) { a.report.Findings = append(a.report.Findings, f...) }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
@@ -46,7 +47,7 @@ func (a *auditor) tokens() map[string]bool {
 }
 
 // checkPages checks the pages as the audit itself gets them.
-func (a *auditor) checkPages(ctx context.Context) error {
+func (a *auditor) checkPages(ctx context.Context) {
 	for i, p := range a.pages {
 		r := p.got[OwnToken]
 		if !a.checkStatus(p, r) {
@@ -55,11 +56,8 @@ func (a *auditor) checkPages(ctx context.Context) error {
 		s := a.read(r)
 		a.checkNoindex(p, s, i == 0)
 		a.checkContradictions(p, r, s)
-		if err := a.checkPolicy(ctx, p, r, a.own); err != nil {
-			return err
-		}
+		a.checkPolicy(ctx, p, r, a.own)
 	}
-	return nil
 }
 
 // checkStatus checks the status of a page, and reports whether there is a page to read.
@@ -159,7 +157,7 @@ type channel struct {
 // and of the TDM reservation.
 func (a *auditor) checkUsage(p *page, r *response, s said) {
 	for _, l := range a.rules.usages {
-		if l.tokens != nil && !containsFold(l.tokens, "*") {
+		if l.tokens != nil && !slices.Contains(l.tokens, "*") {
 			continue
 		}
 		var u usage
@@ -191,15 +189,6 @@ func usageForPath(value, target string) usage {
 		value = rest
 	}
 	return contentUsage([]string{value})
-}
-
-func containsFold(list []string, s string) bool {
-	for _, l := range list {
-		if strings.EqualFold(l, s) {
-			return true
-		}
-	}
-	return false
 }
 
 // describe is the rule's line with its number.

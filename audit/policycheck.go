@@ -63,24 +63,17 @@ func (g agent) names() []string {
 
 // checkPolicy reports what a page lacks of the policy as an agent gets it. If the same
 // page past the caches has it, the cache is reported.
-func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agent) error {
+func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agent) {
 	if a.o.Policy == nil {
-		return nil
+		return
 	}
 	lost := a.lost(p.url, r)
 	if len(lost) == 0 {
-		return nil
+		return
 	}
-	probe := a.probe(p.url)
-	if a.refetchs <= maxRefetches && a.mayFetch(probe) {
-		fresh, err := a.get(ctx, probe, as)
-		if err != nil {
-			return err
-		}
-		if fresh.ok() && len(a.lost(p.url, fresh)) == 0 {
-			a.reportCache(p, r, lost)
-			return nil
-		}
+	if fresh := a.refetch(ctx, p, as); fresh.ok() && len(a.lost(p.url, fresh)) == 0 {
+		a.reportCache(p, r, lost)
+		return
 	}
 	for _, l := range lost {
 		fix := "look for what removes or replaces it between the server and here: header rules of a CDN or proxy"
@@ -89,7 +82,6 @@ func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agen
 		}
 		a.add(finding(l.code, p.url.String(), as.crawlerName(), l.what+", which the policy asks for", fix))
 	}
-	return nil
 }
 
 func (g agent) crawlerName() string {

@@ -24,10 +24,7 @@ func (a *auditor) robotsURL() *url.URL {
 // robotsTxt fetches and checks robots.txt. a.rules stays nil if nobody may crawl.
 func (a *auditor) robotsTxt(ctx context.Context) error {
 	at := a.robotsURL()
-	r, err := a.get(ctx, at, a.own)
-	if err != nil {
-		return err
-	}
+	r := a.fetch.get(ctx, at, a.own)
 	a.robots = r
 	info := &a.report.RobotsTxt
 	info.Status, info.Redirects, info.Cached = r.status, r.redirects, r.cached()
@@ -77,7 +74,8 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	if readable {
 		a.robotsLines()
 	}
-	return a.robotsFreshness(ctx)
+	a.robotsFreshness(ctx)
+	return nil
 }
 
 // robotsResponse checks how robots.txt was served, and reports whether it is text.
@@ -140,12 +138,9 @@ func shorten(s string) string {
 
 // robotsFreshness compares robots.txt with what the server sends past caches, and with
 // the policy.
-func (a *auditor) robotsFreshness(ctx context.Context) error {
+func (a *auditor) robotsFreshness(ctx context.Context) {
 	at := a.robotsURL()
-	fresh, err := a.get(ctx, a.probe(at), a.own)
-	if err != nil {
-		return err
-	}
+	fresh := a.fetch.get(ctx, a.probe(at), a.own)
 	differs := fresh.ok() && !fresh.looksLikeHTML() && !bytes.Equal(fresh.body, a.robots.body)
 	if differs {
 		a.add(finding(codeStale, at.String(), "", "a cache serves an old robots.txt"+because(a.robots.cached())+": the same request with a query gets a different one", "clear the cache for /robots.txt, and let it respect Cache-Control"))
@@ -153,21 +148,18 @@ func (a *auditor) robotsFreshness(ctx context.Context) error {
 		a.add(finding(codeStale, at.String(), "", fmt.Sprintf("a cache serves a robots.txt that is %d hours old; RFC 9309 section 2.4 allows 24", age/3600), "let the cache respect Cache-Control"))
 	}
 	if a.o.Policy == nil {
-		return nil
+		return
 	}
+	found, same := a.compareRobots(a.robots.body)
 	if differs {
-		if found, ok := a.compareRobots(a.robots.body); ok || found.Severity != Fault {
-			return nil
+		if same || found.Severity != Fault {
+			return
 		}
-		if found, ok := a.compareRobots(fresh.body); !ok {
-			a.add(found) // otherwise the old version explains the difference
-		}
-		return nil
+		found, same = a.compareRobots(fresh.body) // the old version may explain the difference
 	}
-	if found, ok := a.compareRobots(a.robots.body); !ok {
+	if !same {
 		a.add(found)
 	}
-	return nil
 }
 
 func because(evidence string) string {

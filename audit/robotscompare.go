@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
@@ -142,13 +143,7 @@ func whichReaders(some []string, all int) string {
 }
 
 // names lists up to three names.
-func names(all []string) string {
-	const most = 3
-	if len(all) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
-	}
-	return strings.Join(all, " and ")
-}
+func names(all []string) string { return english.Some(all, 4) }
 
 // examplePaths are paths that the patterns of some files match, and "/".
 func examplePaths(files ...*robotsTxt) []string {

@@ -21,7 +21,7 @@ const maxSitemapURLs = 1000
 
 // sitemapPages returns the pages of the site's first sitemap that can be read, and
 // reports those that robots.txt closes to every crawler or to a search engine.
-func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL, err error) {
+func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL) {
 	named := a.rules.sitemaps
 	if len(named) == 0 {
 		named = []string{(&url.URL{Scheme: a.base.Scheme, Host: a.base.Host, Path: "/sitemap.xml"}).String()}
@@ -34,17 +34,13 @@ func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL, err error
 			if err != nil || u.Host != a.base.Host || !a.mayFetch(u) {
 				continue
 			}
-			r, err := a.get(ctx, u, a.own)
-			if err != nil {
-				return nil, err
-			}
-			if locs, index, err = readSitemap(r); err == nil {
+			if locs, index, err = readSitemap(a.fetch.get(ctx, u, a.own)); err == nil {
 				break
 			}
 			if len(a.rules.sitemaps) > 0 {
 				a.add(finding(codeSitemapBad, address, "", "the sitemap that robots.txt names cannot be read: "+err.Error(), "correct the Sitemap line, or serve the sitemap"))
 			}
-			return nil, nil
+			return nil
 		}
 		if index {
 			named = locs
@@ -58,7 +54,7 @@ func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL, err error
 		break
 	}
 	a.closedSitemapPages(pages)
-	return pages, nil
+	return pages
 }
 
 // searchCrawlers are the search engines' crawlers that closed pages are reported for.

@@ -16,8 +16,8 @@ import (
 // reportedCrawlers are the crawlers that a report is about if no others were asked for.
 var reportedCrawlers = []string{"Googlebot", "GPTBot"}
 
-// tell fills in what each page says to the crawlers of the report.
-func (a *auditor) tell() {
+// fillPages fills in what each page says to the crawlers of the report.
+func (a *auditor) fillPages() {
 	readers := []reader{{name: otherCrawler, names: []string{OwnToken}}}
 	asked := a.o.As
 	if len(asked) == 0 {
