@@ -129,7 +129,8 @@ type auditor struct {
 	o        Options
 	now      time.Time
 	own      agent
-	agents   []agent // besides own: the browser and those of Options.As
+	agents   []agent             // besides own: the browser and those of Options.As
+	known    *crawlers.Catalogue // the policy's, or the built-in one
 	fetch    *fetcher
 	report   *Report
 	robots   *response // as the audit itself gets it
@@ -162,13 +163,15 @@ func newAuditor(address *url.URL, o Options) (*auditor, error) {
 	a.report = &Report{URL: base.String(), Time: a.now, Findings: []Finding{}, Pages: []PageInfo{}}
 	if o.Policy != nil {
 		a.report.Policy = o.Policy.File.Name
-	}
-	known, err := a.catalogue()
-	if err != nil {
-		return nil, err
+		a.known = o.Policy.File.Catalogue
+	} else {
+		var err error
+		if a.known, err = crawlers.Default(); err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range o.As {
-		c, ok := known.Lookup(name)
+		c, ok := a.known.Lookup(name)
 		if !ok {
 			return nil, fmt.Errorf("unknown crawler %q: must be a product token of the catalogue or the policy, such as GPTBot", name)
 		}
@@ -181,14 +184,6 @@ func newAuditor(address *url.URL, o Options) (*auditor, error) {
 		a.agents = append([]agent{browserAgent}, a.agents...)
 	}
 	return a, nil
-}
-
-// catalogue is the policy's catalogue of crawlers, or the built-in one.
-func (a *auditor) catalogue() (*crawlers.Catalogue, error) {
-	if a.o.Policy != nil {
-		return a.o.Policy.File.Catalogue, nil
-	}
-	return crawlers.Default()
 }
 
 // run carries out the audit. moved is the address to audit instead. Once ctx has ended, all

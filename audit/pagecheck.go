@@ -38,10 +38,8 @@ func (s said) rulesFor(names []string) robotsrule.Set {
 // tokens are the product tokens of the catalogue, in lower case.
 func (a *auditor) tokens() map[string]bool {
 	tokens := map[string]bool{}
-	if known, err := a.catalogue(); err == nil {
-		for _, c := range known.All() {
-			tokens[strings.ToLower(c.Token)] = true
-		}
+	for _, c := range a.known.All() {
+		tokens[strings.ToLower(c.Token)] = true
 	}
 	return tokens
 }
@@ -88,11 +86,7 @@ func (a *auditor) checkStatus(p *page, r *response) bool {
 func (a *auditor) checkNoindex(p *page, s said, home bool) {
 	at := p.url.String()
 	var unlisted, hidden []string
-	known, err := a.catalogue()
-	if err != nil {
-		return
-	}
-	engines := known.OfKind(crawlers.KindSearch)
+	engines := a.known.OfKind(crawlers.KindSearch)
 	for _, c := range engines {
 		r := readerOf(c)
 		if !s.rulesFor(r.names).Has("noindex") {

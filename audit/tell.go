@@ -23,11 +23,9 @@ func (a *auditor) fillPages() {
 	if len(asked) == 0 {
 		asked = reportedCrawlers
 	}
-	if known, err := a.catalogue(); err == nil {
-		for _, name := range asked {
-			if c, ok := known.Lookup(name); ok {
-				readers = append(readers, readerOf(c))
-			}
+	for _, name := range asked {
+		if c, ok := a.known.Lookup(name); ok {
+			readers = append(readers, readerOf(c))
 		}
 	}
 	for _, p := range a.pages {
