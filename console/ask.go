@@ -35,14 +35,20 @@ type answered struct {
 	*site.Explanation
 	Verdict   string // allowed, closed or refused
 	Headline  string
-	Robots    site.Channel
-	Headers   site.Channel
-	Page      site.Channel
-	Edge      site.Channel
 	Others    []otherAnswer
 	Happened  *counts // in the period; nil: not recorded
 	Unstated  []string
 	DraftLink string
+}
+
+// Channel is what one of the channels says.
+func (a *answered) Channel(name string) (c site.Channel) {
+	for _, c = range a.Channels {
+		if c.Name == name {
+			break
+		}
+	}
+	return c
 }
 
 // otherAnswer is the answer for another crawler.
@@ -65,7 +71,7 @@ func ask(v *view) (*page, error) {
 		}
 	}
 	d.Names = v.names()
-	if v.running == nil {
+	if v.Running == nil {
 		d.Problem = "No policy is loaded, so there is nothing to ask."
 		return p, nil
 	}
@@ -79,6 +85,9 @@ func ask(v *view) (*page, error) {
 	}
 	return p, nil
 }
+
+// wellKnown are crawlers that most publishers ask about first.
+var wellKnown = []string{"Googlebot", "Bingbot", "Applebot", "OAI-SearchBot", "GPTBot", "ClaudeBot", "CCBot", "PerplexityBot"}
 
 // maxQuestion bounds each part of a question.
 const maxQuestion = 4096
@@ -100,7 +109,7 @@ func (v *view) answer(agent, address, from string) (*answered, error) {
 	if !v.allowed(policy.NormalizeHost(u.Host)) {
 		return nil, failed(http.StatusBadRequest, "These pages are about %s only.", strings.Join(v.may, ", "))
 	}
-	question := site.Question{Agent: agent, URL: u, Now: v.now, Merges: v.running.merges}
+	question := site.Question{Agent: agent, URL: u, Now: v.Now, Merges: v.Running.merges}
 	if from != "" {
 		addr, err := netip.ParseAddr(from)
 		if err != nil {
@@ -111,7 +120,7 @@ func (v *view) answer(agent, address, from string) (*answered, error) {
 	a := v.explain(question)
 	a.Others = v.others(agent, u)
 	a.Happened = v.happened(a, u)
-	if v.running.document != nil && v.showsText() && a.Expect != "" {
+	if v.Running.document != nil && v.showsText() && a.Expect != "" {
 		a.DraftLink = v.Link("change", "expect", a.Expect)
 	}
 	return a, nil
@@ -119,19 +128,7 @@ func (v *view) answer(agent, address, from string) (*answered, error) {
 
 // explain answers a question and puts the verdict into words.
 func (v *view) explain(q site.Question) *answered {
-	a := &answered{Explanation: v.running.Site.Explain(q)}
-	for _, c := range a.Channels {
-		switch c.Name {
-		case site.ChannelRobotsTxt:
-			a.Robots = c
-		case site.ChannelHeaders:
-			a.Headers = c
-		case site.ChannelPage:
-			a.Page = c
-		case site.ChannelEdge:
-			a.Edge = c
-		}
-	}
+	a := &answered{Explanation: v.Running.Site.Explain(q)}
 	refused := false
 	if a.Identity != nil {
 		for _, o := range a.Identity.Outcomes {
@@ -170,12 +167,12 @@ func lineIn(place string) int {
 
 // others are the answers about the same page for crawlers that publishers ask about.
 func (v *view) others(agent string, u *url.URL) (all []otherAnswer) {
-	for _, name := range []string{"Googlebot", "Bingbot", "Applebot", "OAI-SearchBot", "GPTBot", "ClaudeBot", "CCBot", "PerplexityBot"} {
-		id := v.running.Site.Policy.Crawler(name)
+	for _, name := range wellKnown {
+		id := v.Running.Site.Policy.Crawler(name)
 		if id == 0 || strings.EqualFold(name, agent) || len(all) == 6 {
 			continue
 		}
-		edge := v.running.Site.Edge(policy.Query{Crawler: id, Host: u.Host, Path: pathpattern.Target(u), Now: v.now, Identity: v.likely(id)})
+		edge := v.Running.Site.Edge(policy.Query{Crawler: id, Host: u.Host, Path: pathpattern.Target(u), Now: v.Now, Identity: v.likely(id)})
 		o := otherAnswer{Name: name, Verdict: "allowed", Link: v.Link("ask", "agent", name, "url", u.String())}
 		if edge.Refused() {
 			o.Verdict = "closed"
@@ -194,7 +191,7 @@ func (v *view) others(agent string, u *url.URL) (all []otherAnswer) {
 // likely is the identity of a crawler that is who it says: verified if its operator
 // publishes anything to verify it by.
 func (v *view) likely(id policy.CrawlerID) policy.Identity {
-	if v.running.Site.Verification(id).IsEmpty() {
+	if v.Running.Site.Verification(id).IsEmpty() {
 		return policy.Unknown
 	}
 	return policy.Verified
@@ -209,21 +206,13 @@ func (v *view) happened(a *answered, u *url.URL) *counts {
 	q.Only[store.ByCrawler] = []string{a.Crawler.Token}
 	q.Only[store.ByHost] = []string{policy.NormalizeHost(u.Host)}
 	q.Only[store.ByPath] = slices.Compact([]string{pathpattern.Target(u), strings.TrimSuffix(pathpattern.Target(u), "?"+u.RawQuery)})
-	q.Only[store.ByIdentity] = []string{string(activity.Verified), string(activity.Claimed)}
-	rows, err := v.totals(q)
-	if err != nil {
-		return nil
-	}
-	c := new(counts)
-	for i := range rows {
-		addRow(c, &rows[i])
-	}
-	return c
+	q.Only[store.ByIdentity] = identities(false)
+	return v.sum(q)
 }
 
 // names are crawlers to choose from in a form.
 func (v *view) names() []string {
-	names := []string{"Googlebot", "Bingbot", "GPTBot", "ClaudeBot", "CCBot", "Applebot", "PerplexityBot", "OAI-SearchBot"}
+	names := slices.Clone(wellKnown)
 	if v.store == nil || v.may != nil {
 		return names
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
@@ -38,15 +37,6 @@ type changeData struct {
 	Problem  string
 	Note     string
 	Keywords []string
-}
-
-// editorLine is a line of the gutter.
-type editorLine struct {
-	N       int
-	New     bool
-	Class   string // err or warn; empty: nothing to say
-	Target  string // the diagnostic
-	Message string // a few words
 }
 
 // changeLine is who gains or loses what, in words.
@@ -77,14 +67,14 @@ type condition struct {
 func change(v *view) (*page, error) {
 	d := &changeData{Days: periods, Hidden: !v.showsText()}
 	p := &page{template: "change", Title: "What would change", Lead: "Try a change on your own traffic before it goes live.", Data: d}
-	if v.running == nil {
+	if v.Running == nil {
 		d.Problem = "No policy is loaded."
 		return p, nil
 	}
-	d.File, d.Base, d.Live = v.running.File(), v.running.SHA256, v.running.SHA256
+	d.File, d.Base, d.Live = v.Running.File(), v.Running.SHA256, v.Running.SHA256
 	d.Keywords = keywords()
 	if !d.Hidden {
-		d.Text = v.running.Text
+		d.Text = v.Running.Text
 	}
 	if err := v.openDraft(d); err != nil {
 		return nil, err
@@ -177,7 +167,7 @@ func (v *view) versionOf(id string) (string, bool) {
 
 // check fills in what the draft says and would change.
 func (v *view) check(d *changeData) error {
-	d.Same = d.Text == v.running.Text
+	d.Same = d.Text == v.Running.Text
 	if v.r.Method == http.MethodGet && (d.Same || d.Hidden) {
 		d.setLines(nil)
 		return nil
@@ -199,19 +189,19 @@ func (v *view) check(d *changeData) error {
 				break
 			}
 		}
-		d.Same = d.Text == v.running.Text
+		d.Same = d.Text == v.Running.Text
 	}
 	d.Draft = draft
 	inserted := map[int]bool{}
 	if !d.Hidden {
-		inserted = insertedLines(v.running.Text, d.Text)
+		inserted = insertedLines(v.Running.Text, d.Text)
 	}
 	d.setLines(inserted)
 	if draft.site != nil {
-		d.Changes = changesInWords(v.running.Site, draft.site, v.may)
+		d.Changes = changesInWords(v.Running.Site, draft.site, v.may)
 		d.Robots = v.robotsDiffs(draft.site)
 		if r := v.store; r != nil {
-			if d.Replay, err = replayStore(v.ctx, r, v.running.Site, draft.site, v.now, v.replayDays(), v.may); err != nil {
+			if d.Replay, err = replayStore(v.ctx, r, v.Running.Site, draft.site, v.Now, v.replayDays(), v.may); err != nil {
 				return err
 			}
 		}
@@ -230,43 +220,6 @@ func (v *view) replayDays() int {
 
 // ReplayDays is the same, for the template.
 func (v *view) ReplayDays() int { return v.replayDays() }
-
-// setLines makes the gutter of the editor.
-func (d *changeData) setLines(inserted map[int]bool) {
-	n := strings.Count(strings.TrimSuffix(d.Text, "\n"), "\n") + 1
-	d.Rows = n + 1
-	d.Lines = make([]editorLine, n)
-	for i := range d.Lines {
-		d.Lines[i] = editorLine{N: i + 1, New: inserted[i+1]}
-	}
-	if d.Draft == nil {
-		return
-	}
-	for i, x := range d.Draft.Diagnostics {
-		if x.Severity == policy.Hint || x.Pos.Line < 1 || x.Pos.Line > n {
-			continue
-		}
-		l := &d.Lines[x.Pos.Line-1]
-		if l.Class == "err" {
-			continue
-		}
-		l.Class, l.Target, l.Message = "warn", fmt.Sprintf("d%d", i+1), inShort(x)
-		if x.Severity == policy.Error {
-			l.Class = "err"
-		}
-	}
-}
-
-// inShort is a diagnostic in a few words, beside its line.
-func inShort(x policyfile.Diagnostic) string {
-	switch {
-	case x.Code == codeTestFails:
-		return "fails"
-	case x.DidYouMean != "" && len(x.DidYouMean) < 40:
-		return x.DidYouMean + "?"
-	}
-	return strings.ReplaceAll(x.Code, "-", " ")
-}
 
 // changesInWords says who gains and who loses, what search engines lose first.
 func changesInWords(old, draft *site.Site, only []string) (all []changeLine) {
@@ -301,7 +254,7 @@ func (v *view) robotsDiffs(draft *site.Site) (all []robotsDiff) {
 		hosts = []string{v.MainHost()}
 	}
 	for _, host := range hosts[:min(len(hosts), 50)] {
-		before, _ := robotsserve.Render(v.running.Site.Policy, host, robotsserve.Options{})
+		before, _ := robotsserve.Render(v.Running.Site.Policy, host, robotsserve.Options{})
 		now, _ := robotsserve.Render(draft.Policy, host, robotsserve.Options{})
 		if string(before.Body) == string(now.Body) {
 			continue
@@ -319,8 +272,8 @@ func draftFile(w http.ResponseWriter, v *view) error {
 		return failed(http.StatusMethodNotAllowed, "send the form of the page What would change")
 	}
 	name := "site-policy.yaml"
-	if v.running != nil && strings.HasSuffix(v.running.File(), ".yaml") {
-		name = v.running.File()
+	if v.Running != nil && strings.HasSuffix(v.Running.File(), ".yaml") {
+		name = v.Running.File()
 	}
 	w.Header().Set("Content-Type", "application/byte-stream")
 	w.Header().Set("Content-Disposition", `attachment; filename=`+strconv.Quote(strings.Map(func(c rune) rune {
@@ -335,12 +288,12 @@ func draftFile(w http.ResponseWriter, v *view) error {
 
 // published is what was published from this page, newest first.
 func (v *view) published() []source.Published {
-	if v.running == nil || v.running.document == nil || v.may != nil {
+	if v.Running == nil || v.Running.document == nil || v.may != nil {
 		return nil
 	}
 	if !v.publicationsRead {
 		v.publicationsRead = true
-		all, err := v.running.document.History(v.ctx)
+		all, err := v.Running.document.History(v.ctx)
 		if err == nil {
 			v.publications = all
 		}
@@ -377,28 +330,4 @@ func effectWord(effect string) string {
 		return "Gain"
 	}
 	return "Changes"
-}
-
-// diagnosticsJSON answers the editor as its reader types.
-func diagnosticsJSON(w http.ResponseWriter, v *view) error {
-	if v.running == nil {
-		return failed(http.StatusNotFound, "no policy is loaded")
-	}
-	d, err := checkDraft(v.ctx, v.running.File(), strings.ReplaceAll(v.r.PostFormValue("text"), "\r\n", "\n"))
-	if err != nil {
-		return err
-	}
-	type row struct {
-		Line     int    `json:"line"`
-		Severity string `json:"severity"`
-		Message  string `json:"message"`
-	}
-	rows := []row{}
-	for _, x := range d.Diagnostics {
-		if x.Severity != policy.Hint {
-			rows = append(rows, row{x.Pos.Line, x.Severity.String(), x.Message})
-		}
-	}
-	w.Header().Set("Content-Type", "application/json")
-	return writeLine(w, rows)
 }

@@ -107,8 +107,8 @@ func (v *view) describe(c *client) {
 
 // lookup finds a crawler in the catalogue of the policy, or in the built-in one.
 func (v *view) lookup(name string) *crawlers.Crawler {
-	if v.running != nil {
-		if row, ok := v.running.Site.File.Catalogue.Lookup(name); ok {
+	if v.Running != nil {
+		if row, ok := v.Running.Site.File.Catalogue.Lookup(name); ok {
 			return row
 		}
 		return nil

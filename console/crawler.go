@@ -118,10 +118,7 @@ func crawlerLead(d *crawlerData, days int) string {
 func (v *view) onlyCrawler(d *crawlerData, by ...store.Dimension) store.Query {
 	q := v.query(by...)
 	q.Only[store.ByCrawler] = []string{d.Name}
-	q.Only[store.ByIdentity] = []string{string(activity.Verified), string(activity.Claimed)}
-	if d.Impostor {
-		q.Only[store.ByIdentity] = []string{string(activity.Impostor)}
-	}
+	q.Only[store.ByIdentity] = identities(d.Impostor)
 	return q
 }
 
@@ -201,13 +198,12 @@ func (v *view) crawlerPaths(d *crawlerData) error {
 
 // lineOf is the line of a rule of the policy in force, 0 if it has no such rule.
 func (v *view) lineOf(rule string) int {
-	if v.running == nil {
+	if v.Running == nil {
 		return 0
 	}
-	spec := v.running.Spec()
-	for i := range spec.Rules {
-		if v.running.Site.RuleName(&spec.Rules[i]) == rule {
-			return spec.Rules[i].Pos.Line
+	for _, r := range v.Running.Spec().Rules {
+		if v.Running.Site.RuleName(&r) == rule {
+			return r.Pos.Line
 		}
 	}
 	return 0

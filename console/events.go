@@ -11,8 +11,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"golang.org/x/sync/semaphore"
-
-	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 )
 
 // streams bounds the readers that are sent live updates.
@@ -84,29 +82,18 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 }
 
 func (v *view) update() (u update) {
-	if v.running != nil {
-		u.Policy = v.running.Version()
+	if v.Running != nil {
+		u.Policy = v.Running.Version()
 	}
 	if v.store == nil {
 		return u
 	}
-	for _, n := range v.notices() {
-		if n.Alarm {
-			u.Alarms++
-		}
-	}
-	day := v.now.Truncate(24 * time.Hour)
-	q := store.Query{From: day, To: day.AddDate(0, 0, 1), Only: map[store.Dimension][]string{}}
-	if hosts := v.only(); hosts != nil {
-		q.Only[store.ByHost] = hosts
-	}
+	u.Alarms, _ = v.count(func(*notice) bool { return true })
+	q := v.query()
+	q.From = v.Now.Truncate(24 * time.Hour)
+	q.To = q.From.AddDate(0, 0, 1)
 	if rows, err := v.totals(q); err == nil && len(rows) > 0 {
 		u.Requests = rows[0].Requests
 	}
 	return u
-}
-
-// writeLine writes a value as one line of JSON.
-func writeLine(w io.Writer, value any) error {
-	return json.NewEncoder(w).Encode(value)
 }

@@ -5,6 +5,7 @@ package console
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -66,7 +67,7 @@ func (s *server) evidenceLines(w http.ResponseWriter, r *http.Request) {
 			return nil
 		}
 		sent++
-		return writeLine(out, struct {
+		return json.NewEncoder(out).Encode(struct {
 			*evidence.Event
 			Hash string `json:"hash"`
 		}{e, hash})
@@ -77,7 +78,7 @@ func (s *server) evidenceLines(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		s.logger.Error("a download of evidence is not whole", zap.Error(err))
-		_ = writeLine(out, map[string]string{"error": "this file is not whole, download it again: " + err.Error()})
+		_ = json.NewEncoder(out).Encode(map[string]string{"error": "this file is not whole, download it again: " + err.Error()})
 	}
 	_ = out.Flush() // the reader has gone
 }

@@ -77,7 +77,7 @@ func health(v *view) (*page, error) {
 	}
 	p := &page{template: "health", Title: "Health", Data: d}
 	for _, doc := range policies.Pool.Documents() {
-		if v.may == nil || v.running != nil && v.running.Name == doc.Name {
+		if v.may == nil || v.Running != nil && v.Running.Name == doc.Name {
 			d.addDocument(doc)
 		}
 	}
@@ -193,10 +193,10 @@ func (d *healthData) addLists(v *view) {
 // owners are the crawlers that lists and keys are of, by address.
 func (v *view) owners() map[string]string {
 	by := map[string]string{}
-	if v.running == nil {
+	if v.Running == nil {
 		return by
 	}
-	for _, c := range v.running.Site.File.Catalogue.All() {
+	for _, c := range v.Running.Site.File.Catalogue.All() {
 		for _, u := range append(slices.Clone(c.Verification.AddressLists), c.Verification.WebBotAuth) {
 			if u != "" && by[u] == "" {
 				by[u] = c.Token

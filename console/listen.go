@@ -17,6 +17,8 @@ import (
 	"go.uber.org/zap"
 )
 
+func init() { caddy.RegisterModule(new(adminPages)) }
+
 // Browsers cannot open the admin API: since 2.11 Caddy answers no request that a browser
 // marks as a navigation or as one for a stylesheet. So the console has an address of its
 // own on this machine, guarded as the admin API is: by the Host header against DNS
@@ -105,3 +107,36 @@ func (l *listener) stop() {
 		_ = l.http.Close() // what is left is cut off
 	}
 }
+
+// adminPath is where the pages are in Caddy's admin API.
+const adminPath = "/robots_policy/console/"
+
+// adminPages serves the pages in Caddy's admin API, for all hosts.
+type adminPages struct {
+	server *server
+}
+
+// CaddyModule returns the Caddy module information.
+func (*adminPages) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "admin.api.robots_policy_console", New: func() caddy.Module { return new(adminPages) }}
+}
+
+// Provision implements caddy.Provisioner.
+func (a *adminPages) Provision(ctx caddy.Context) error {
+	a.server = &server{admin: true, done: ctx.Done(), logger: ctx.Logger()}
+	return nil
+}
+
+// Routes implements caddy.AdminRouter.
+func (a *adminPages) Routes() []caddy.AdminRoute {
+	handler := caddy.AdminHandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
+		a.server.ServeHTTP(w, r)
+		return nil
+	})
+	return []caddy.AdminRoute{{Pattern: adminPath, Handler: handler}}
+}
+
+var (
+	_ caddy.Provisioner = (*adminPages)(nil)
+	_ caddy.AdminRouter = (*adminPages)(nil)
+)

@@ -30,44 +30,36 @@ type notice struct {
 	Actions []action
 }
 
-// Tag is the kind of a notice in a word.
-func (n notice) Tag() string {
-	if n.Alarm {
-		return "Alarm"
-	}
-	return "Warning"
-}
-
-// Class is the class of a notice in the stylesheet.
-func (n notice) Class() string {
-	if n.Alarm {
-		return "alarm"
-	}
-	return "warning"
-}
-
 // action is a link that leads on.
 type action struct{ Text, Link string }
 
 // notices are what is wrong now, alarms first. They are computed once for a page.
 func (v *view) notices() []notice {
 	if v.noticesOf == nil {
-		all := append(v.policyNotices(), v.searchNotices()...)
-		all = append(all, v.auditNotices()...)
-		all = append(all, v.absenceNotices()...)
-		all = append(all, v.listNotices()...)
-		all = append(all, v.recorderNotices()...)
-		v.noticesOf = make([]notice, 0, len(all)+1)
-		for _, alarm := range []bool{true, false} {
-			for _, n := range all {
-				if n.Alarm == alarm {
-					n.ID = fmt.Sprintf("notice%d", len(v.noticesOf)+1)
-					v.noticesOf = append(v.noticesOf, n)
-				}
-			}
+		all := slices.Concat([]notice{}, // not nil
+			v.policyNotices(), v.searchNotices(), v.auditNotices(), v.absenceNotices(), v.listNotices(), v.recorderNotices())
+		rank := map[bool]int{true: 0, false: 1}
+		slices.SortStableFunc(all, func(a, b notice) int { return rank[a.Alarm] - rank[b.Alarm] })
+		for i := range all {
+			all[i].ID = fmt.Sprintf("notice%d", i+1)
 		}
+		v.noticesOf = all
 	}
 	return v.noticesOf
+}
+
+// count counts the notices of which something holds.
+func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
+	for i, n := range v.notices() {
+		switch {
+		case !holds(&v.noticesOf[i]):
+		case n.Alarm:
+			alarms++
+		default:
+			warnings++
+		}
+	}
+	return alarms, warnings
 }
 
 // failingTests reports whether a test of a running policy fails: in a policy that was
@@ -84,7 +76,7 @@ func (v *view) policyNotices() (all []notice) {
 	}
 	for _, d := range documents {
 		s := d.Status()
-		if s.Error == "" || v.may != nil && (v.running == nil || v.running.Name != d.Name) {
+		if s.Error == "" || v.may != nil && (v.Running == nil || v.Running.Name != d.Name) {
 			continue
 		}
 		text := "The version before stays in use, so nothing changes for crawlers. "
@@ -94,7 +86,7 @@ func (v *view) policyNotices() (all []notice) {
 		all = append(all, notice{Alarm: true, Screen: "health", Since: *s.ErrorSince, Heading: "The newest version of the policy is not in use",
 			Text: text, Actions: []action{{"See the source", v.Link("health", "#", "source")}, {"Correct it in a draft", v.Link("change")}}})
 	}
-	if v.running != nil && failingTests(v.running.Warnings) {
+	if v.Running != nil && failingTests(v.Running.Warnings) {
 		all = append(all, notice{Alarm: true, Screen: "change", Heading: "A test of the policy no longer passes",
 			Text:    "The policy was accepted earlier and stays in use, but a line under `expect` does not hold any more, for example as a time limit has passed.",
 			Actions: []action{{"See which in a draft", v.Link("change")}}})
@@ -118,7 +110,7 @@ func (v *view) searchNotices() (all []notice) {
 	if v.store == nil {
 		return nil
 	}
-	q := store.Query{From: v.now.Add(-24 * time.Hour), To: v.now.Add(time.Hour), By: []store.Dimension{store.ByCrawler, store.ByRule, store.ByHost},
+	q := store.Query{From: v.Now.Add(-24 * time.Hour), To: v.Now.Add(time.Hour), By: []store.Dimension{store.ByCrawler, store.ByRule, store.ByHost},
 		Only: map[store.Dimension][]string{
 			store.ByKind: {"search"}, store.ByIdentity: {string(activity.Verified)}, store.ByDecision: {string(activity.Refused)},
 		}}
@@ -159,7 +151,7 @@ func (v *view) searchNotices() (all []notice) {
 
 // samplePath is the path that a crawler was refused most often on a host today.
 func (v *view) samplePath(crawler, host string) string {
-	rows, err := v.totals(store.Query{From: v.now.Add(-24 * time.Hour), To: v.now.Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 1,
+	rows, err := v.totals(store.Query{From: v.Now.Add(-24 * time.Hour), To: v.Now.Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 1,
 		Only: map[store.Dimension][]string{store.ByCrawler: {crawler}, store.ByHost: {host}, store.ByDecision: {string(activity.Refused)}}})
 	if err != nil || len(rows) == 0 || !strings.HasPrefix(rows[0].Values[store.ByPath], "/") {
 		return "/"
@@ -169,24 +161,12 @@ func (v *view) samplePath(crawler, host string) string {
 
 // intended reports whether a rule says that it means to refuse search engines.
 func (v *view) intended(rule string) bool {
-	if v.running == nil {
+	if v.Running == nil {
 		return false
 	}
-	spec := v.running.Spec()
-	for i := range spec.Rules {
-		if r := &spec.Rules[i]; v.running.Site.RuleName(r) == rule && waives(r) {
-			return true
-		}
-	}
-	return false
-}
-
-// waives reports whether a rule says that it means to keep search engines out.
-func waives(r *policy.Rule) bool {
-	if slices.Contains(r.IntendedGuards, "refuses-search") {
-		return true
-	}
-	return r.Intended
+	return slices.ContainsFunc(v.Running.Spec().Rules, func(r policy.Rule) bool {
+		return v.Running.Site.RuleName(&r) == rule && (r.Intended || slices.Contains(r.IntendedGuards, "refuses-search"))
+	})
 }
 
 // listNotices says which address lists and keys are out of date.
@@ -195,34 +175,24 @@ func (v *view) listNotices() (all []notice) {
 		return nil
 	}
 	s := identity.CurrentStatus()
-	stale, first := 0, ""
+	var stale []string
 	var since time.Time
 	for _, l := range s.Lists {
 		if l.Refreshed && (l.Error != "" || l.AsOf != nil && !l.Fresh) {
-			stale++
-			if first == "" {
-				first = l.URL
-				if l.ErrorSince != nil {
-					since = *l.ErrorSince
-				}
+			if len(stale) == 0 && l.ErrorSince != nil {
+				since = *l.ErrorSince
 			}
+			stale = append(stale, l.URL)
 		}
 	}
 	for _, d := range s.Directories {
 		if d.Error != "" {
-			stale++
-			if first == "" {
-				first = d.URL
-			}
+			stale = append(stale, d.URL)
 		}
 	}
-	if stale > 0 {
-		more := ""
-		if stale > 1 {
-			more = fmt.Sprintf(" and %d more", stale-1)
-		}
-		all = append(all, notice{Screen: "health", Since: since, Heading: plural(stale, "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
-			Text:    "The last good ones stay in use, and no crawler is refused because of it: " + first + more + ".",
+	if len(stale) > 0 {
+		all = append(all, notice{Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
+			Text:    "The last good ones stay in use, and no crawler is refused because of it: " + english.Some(stale, 1) + ".",
 			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}}})
 	}
 	if s.DNS != nil && s.DNS.Error != "" {
@@ -255,27 +225,18 @@ func (v *view) recorderNotices() (all []notice) {
 
 // inOrder says what was checked and found right.
 func (v *view) inOrder() (all []string) {
-	if v.running != nil {
+	if v.Running != nil {
 		all = append(all, "The policy is loaded")
 	}
-	n := v.notices()
-	has := func(screen string, alarm bool) bool {
-		for _, x := range n {
-			if x.Screen == screen && x.Alarm == alarm {
-				return true
-			}
-		}
-		return false
-	}
-	if v.store != nil && !has("", true) {
+	if alarms, _ := v.count(func(n *notice) bool { return n.Screen == "" }); v.store != nil && alarms == 0 {
 		all = append(all, "No verified search engine was refused today")
 	}
-	if v.running != nil {
-		if tests := len(v.running.Spec().Expect); tests > 0 && !failingTests(v.running.Warnings) {
+	if v.Running != nil {
+		if tests := len(v.Running.Spec().Expect); tests > 0 && !failingTests(v.Running.Warnings) {
 			all = append(all, "All "+plural(tests, "test", "tests")+" of the policy pass")
 		}
 	}
-	if v.may == nil && !has("health", false) && !has("health", true) {
+	if alarms, warnings := v.count(func(n *notice) bool { return n.Screen == "health" }); v.may == nil && alarms+warnings == 0 {
 		all = append(all, "Lists and recorders work")
 	}
 	return all
@@ -286,7 +247,7 @@ func (v *view) absenceNotices() (all []notice) {
 	if v.store == nil {
 		return nil
 	}
-	day := v.now.Truncate(24 * time.Hour)
+	day := v.Now.Truncate(24 * time.Hour)
 	q := store.Query{From: day.AddDate(0, 0, -6), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByDay, store.ByCrawler},
 		Only: map[store.Dimension][]string{store.ByKind: {"search"}, store.ByIdentity: {string(activity.Verified)}}}
 	if v.may != nil {

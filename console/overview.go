@@ -78,23 +78,18 @@ func overview(v *view) (*page, error) {
 
 // summary is the state of everything in a sentence.
 func (v *view) summary() string {
-	alarms, warnings := 0, 0
-	for _, n := range v.notices() {
-		if n.Alarm {
-			alarms++
-		} else {
-			warnings++
-		}
-	}
+	alarms, warnings := v.count(func(*notice) bool { return true })
 	switch {
 	case alarms == 0 && warnings == 0:
 		return "Everything that was checked is in order."
 	case alarms == 0:
 		return plural(warnings, "warning", "warnings") + ". Nothing is wrong for crawlers or readers now."
-	case warnings == 0:
-		return plural(alarms, "alarm", "alarms") + ". Everything else that was checked is in order."
 	}
-	return plural(alarms, "alarm", "alarms") + " and " + plural(warnings, "warning", "warnings") + ". Everything else that was checked is in order."
+	text := plural(alarms, "alarm", "alarms")
+	if warnings > 0 {
+		text += " and " + plural(warnings, "warning", "warnings")
+	}
+	return text + ". Everything else that was checked is in order."
 }
 
 // steps cuts the period into the bars of a chart.
@@ -123,7 +118,7 @@ func (v *view) series(rows []store.Row) []bucket {
 	s := v.steps()
 	from, to := v.span()
 	if s.by == store.ByDay {
-		to = v.now.Truncate(24*time.Hour).AddDate(0, 0, 1)
+		to = v.Now.Truncate(24*time.Hour).AddDate(0, 0, 1)
 	}
 	n := int(to.Sub(from) / s.width)
 	all := make([]bucket, n)

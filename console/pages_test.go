@@ -201,13 +201,13 @@ func TestGridAndExplainInAnyCase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &view{server: &server{}, running: &running{Snapshot: l}, now: time.Now()}
+	v := &view{server: &server{}, Running: &running{Snapshot: l}, Now: time.Now()}
 	for _, path := range []string{"/admin/", "/ADMIN/", "/open/"} {
 		s := section{Host: "www.example.com", Path: path}
 		s.probe(nil, nil)
 		for _, agent := range []string{"Googlebot", "SemrushBot", "AnyOtherCrawler/1.0"} {
 			word, parts := v.evaluate(&asker{Name: agent, id: l.Site.Policy.Crawler(agent)}, &s, policy.Crawl)
-			e := l.Site.Explain(site.Question{Agent: agent, URL: &url.URL{Scheme: "https", Host: s.Host, Path: parts[0].path}, Now: v.now})
+			e := l.Site.Explain(site.Question{Agent: agent, URL: &url.URL{Scheme: "https", Host: s.Host, Path: parts[0].path}, Now: v.Now})
 			if closed := path != "/open/"; e.MayCrawl == closed || (word == "closed") != closed {
 				t.Errorf("%s %s: the grid says %s, explain that it may crawl: %v", agent, path, word, e.MayCrawl)
 			}
@@ -268,7 +268,7 @@ func TestPublish(t *testing.T) {
 	if w.Code != http.StatusSeeOther {
 		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}
-	if v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil)); err != nil || v.running.Text != draft {
+	if v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil)); err != nil || v.Running.Text != draft {
 		t.Fatalf("not in force: %v", err)
 	}
 	if w := post(t, s, "change", "http://localhost:2020", form); w.Code != http.StatusConflict {
@@ -283,11 +283,11 @@ func TestPublish(t *testing.T) {
 	if len(history) != 2 || history[0].Note != "Close the feed to Semrush" || history[1].Text != testPolicy {
 		t.Fatalf("history: %+v", history)
 	}
-	back := post(t, s, "published", "http://localhost:2020", map[string]string{"base": v.running.SHA256, "to": history[1].SHA256, "token": token(time.Now(), v.running.SHA256)})
+	back := post(t, s, "published", "http://localhost:2020", map[string]string{"base": v.Running.SHA256, "to": history[1].SHA256, "token": token(time.Now(), v.Running.SHA256)})
 	if back.Code != http.StatusSeeOther {
 		t.Fatalf("going back: %d %s", back.Code, back.Body)
 	}
-	if v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil)); err != nil || v.running.Text != testPolicy {
+	if v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil)); err != nil || v.Running.Text != testPolicy {
 		t.Errorf("not back: %v", err)
 	}
 }

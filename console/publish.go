@@ -53,7 +53,7 @@ func (v *view) mayWrite(version string) error {
 		return failed(http.StatusForbidden, "This form was not sent from a page of the console.")
 	}
 	sent := []byte(v.r.PostFormValue("token"))
-	if !hmac.Equal(sent, []byte(token(v.now, version))) && !hmac.Equal(sent, []byte(token(v.now.Add(-tokenPeriod), version))) {
+	if !hmac.Equal(sent, []byte(token(v.Now, version))) && !hmac.Equal(sent, []byte(token(v.Now.Add(-tokenPeriod), version))) {
 		return failed(http.StatusForbidden, "This page is too old. Check the draft again, then publish.")
 	}
 	return nil
@@ -61,12 +61,12 @@ func (v *view) mayWrite(version string) error {
 
 // publishBox says whether a draft can be published.
 func (v *view) publishBox(d *changeData) publishBox {
-	b := publishBox{Token: token(v.now, d.Base), To: v.running.Name}
+	b := publishBox{Token: token(v.Now, d.Base), To: v.Running.Name}
 	switch {
 	case !v.admin:
 		b.ReadOnly = "These pages are for reading. Download the file, and put it where the server reads it."
-	case v.running.document == nil || !v.running.document.Writable():
-		b.ReadOnly = "The policy is read from " + v.running.Name + ", which the console does not write. Download the file and put it there; the server loads it by itself."
+	case v.Running.document == nil || !v.Running.document.Writable():
+		b.ReadOnly = "The policy is read from " + v.Running.Name + ", which the console does not write. Download the file and put it there; the server loads it by itself."
 	case !v.options.Write:
 		b.ReadOnly = "Publishing from here is switched off. Download the file, or switch it on with console { write } in the global options of the Caddyfile."
 	}
@@ -132,17 +132,17 @@ func (v *view) write(base, text, note string) (*page, error) {
 	note = shorten(note[:min(len(note), maxNote)])
 	// What has begun is finished, whether or not the browser waits for it; Publish has
 	// limits of its own.
-	o, err := v.running.document.Publish(context.WithoutCancel(v.ctx), base, text, note)
+	o, err := v.Running.document.Publish(context.WithoutCancel(v.ctx), base, text, note)
 	switch {
 	case errors.Is(err, source.ErrOvertaken):
 		return nil, failed(http.StatusConflict, "Another version was published in the meantime. Compare, and check again.")
 	case errors.Is(err, source.ErrStorage):
-		v.logger.Error("publishing from the console failed", zap.String("policy", v.running.Name), zap.Error(err))
+		v.logger.Error("publishing from the console failed", zap.String("policy", v.Running.Name), zap.Error(err))
 		return nil, failed(http.StatusServiceUnavailable, "Not published: %w. Try again; the page Published shows which version is in force.", err)
 	case err != nil:
 		return nil, failed(http.StatusConflict, "Not published: %w", err)
 	}
-	v.logger.Warn("a policy was published from the console", zap.String("policy", v.running.Name), zap.String("replaces", base),
+	v.logger.Warn("a policy was published from the console", zap.String("policy", v.Running.Name), zap.String("replaces", base),
 		zap.String("sha256", o.Now.SHA256), zap.String("note", note), zap.String("from", v.r.RemoteAddr))
 	return &page{redirect: v.Link("published", "done", o.Now.SHA256[:12])}, nil
 }
@@ -153,7 +153,7 @@ func (v *view) goBack() (*page, error) {
 	if err := v.mayWrite(base); err != nil {
 		return nil, err
 	}
-	if v.running == nil || v.running.document == nil {
+	if v.Running == nil || v.Running.document == nil {
 		return nil, failed(http.StatusNotFound, "No policy is loaded that could be replaced.")
 	}
 	to := v.r.PostFormValue("to")
@@ -161,7 +161,7 @@ func (v *view) goBack() (*page, error) {
 		if p.SHA256 != to {
 			continue
 		}
-		d, err := checkDraft(v.ctx, v.running.File(), p.Text)
+		d, err := checkDraft(v.ctx, v.Running.File(), p.Text)
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +183,7 @@ func (v *view) guard(d *draft) error {
 	if r == nil {
 		return nil
 	}
-	replay, err := replayStore(v.ctx, r, v.running.Site, d.site, v.now, v.Days, v.may)
+	replay, err := replayStore(v.ctx, r, v.Running.Site, d.site, v.Now, v.Days, v.may)
 	switch {
 	case err != nil:
 		return err

@@ -28,7 +28,7 @@ func TestGoingBackIsGuarded(t *testing.T) {
 	}
 	now, earlier := sumOf(testPolicy), sumOf(closing)
 	for _, p := range [][2]string{{now, closing}, {earlier, testPolicy}} { // without the guard of the console
-		if _, err := v.running.document.Publish(t.Context(), p[0], p[1], ""); err != nil {
+		if _, err := v.Running.document.Publish(t.Context(), p[0], p[1], ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -37,7 +37,7 @@ func TestGoingBackIsGuarded(t *testing.T) {
 	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "verified Bingbot would be refused") {
 		t.Errorf("going back to a version that refuses Bingbot: status %d: %s", w.Code, w.Body)
 	}
-	if v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil)); err != nil || v.running.Text != testPolicy {
+	if v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil)); err != nil || v.Running.Text != testPolicy {
 		t.Errorf("the earlier version is in force: %v", err)
 	}
 }

@@ -67,14 +67,14 @@ func published(v *view) (*page, error) {
 }
 
 func (v *view) publishedLead(d *publishedData, h *history) string {
-	if v.running == nil {
+	if v.Running == nil {
 		return "No policy is loaded."
 	}
 	var text string
 	if live := h.live(); live != nil { // it may have been replaced and come back: the store knows only when it was first published
 		text = live.Label() + " is in force. It was first published on " + live.First.UTC().Format("2 Jan 2006, 15:04") + " UTC."
 	} else {
-		text = "The version in force was loaded on " + v.running.Since.UTC().Format("2 Jan 2006, 15:04") + " UTC."
+		text = "The version in force was loaded on " + v.Running.Since.UTC().Format("2 Jan 2006, 15:04") + " UTC."
 	}
 	if n := len(d.Readers); n > 0 && d.Behind > 0 {
 		text += " " + plural(d.Behind, "crawler has", "crawlers have") + " not read it yet."
@@ -91,7 +91,7 @@ func (v *view) versionRows(d *publishedData, h *history) {
 	if v.Param("all") == "" && len(h.policies) > maxVersions {
 		d.Older = len(h.policies) - maxVersions
 	}
-	writable := v.admin && v.options.Write && v.running != nil && v.running.document != nil && v.running.document.Writable()
+	writable := v.admin && v.options.Write && v.Running != nil && v.Running.document != nil && v.Running.document.Writable()
 	history := v.published()
 	for i := first; i < len(h.policies)-d.Older; i++ {
 		row := versionRow{numbered: h.policies[i]}
@@ -100,8 +100,8 @@ func (v *view) versionRows(d *publishedData, h *history) {
 			if strings.HasPrefix(p.SHA256, id) {
 				row.Note = cmp.Or(row.Note, p.Note)
 				if writable && !row.Live {
-					row.Back, row.Base = p.SHA256, v.running.SHA256
-					row.Token = token(v.now, v.running.SHA256)
+					row.Back, row.Base = p.SHA256, v.Running.SHA256
+					row.Token = token(v.Now, v.Running.SHA256)
 				}
 			}
 		}

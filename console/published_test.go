@@ -16,7 +16,7 @@ func TestPublishedLeadOfAVersionThatCameBack(t *testing.T) {
 		{Version: store.Version{First: at.Add(5 * time.Minute)}, Number: 2},
 		{Version: store.Version{First: at}, Number: 1, Live: true},
 	}}
-	v := &view{running: new(running)}
+	v := &view{Running: new(running)}
 	if got, want := v.publishedLead(&publishedData{}, h), "v1 is in force. It was first published on 22 Nov 2026, 22:59 UTC."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

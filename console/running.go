@@ -94,13 +94,13 @@ func namesHost(s *source.Snapshot, host string) bool {
 // showsText reports whether the text of the policy may be shown: on a site only if it
 // names no host of another site.
 func (v *view) showsText() bool {
-	if v.running == nil {
+	if v.Running == nil {
 		return false
 	}
 	if v.may == nil {
 		return true
 	}
-	for _, r := range v.running.Spec().Rules {
+	for _, r := range v.Running.Spec().Rules {
 		for _, h := range r.Hosts {
 			if !slices.Contains(v.may, string(h)) {
 				return false

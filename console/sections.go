@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -83,7 +82,7 @@ func (v *view) sections(u policy.Usage) []section {
 
 // patterns are what the rules of the policy say about a usage, in the order of the file.
 func (v *view) patterns(u policy.Usage) (all []string) {
-	spec := v.running.Spec()
+	spec := v.Running.Spec()
 	for i := range spec.Rules {
 		for _, s := range spec.Rules[i].Statements {
 			if p := s.Pattern.String(); s.Usage == u && !slices.Contains(all, p) && len(all) < 500 {
@@ -96,7 +95,7 @@ func (v *view) patterns(u policy.Usage) (all []string) {
 
 // ruledHosts are the hosts that rules name, without wildcards.
 func (v *view) ruledHosts() (hosts []string) {
-	spec := v.running.Spec()
+	spec := v.Running.Spec()
 	for i := range spec.Rules {
 		for _, h := range spec.Rules[i].Hosts {
 			name := string(h)
@@ -154,7 +153,7 @@ func (v *view) busiestSections(host string) (paths []string) {
 	if v.store == nil {
 		return nil
 	}
-	q := store.Query{From: v.now.AddDate(0, 0, -2).Truncate(24 * time.Hour), To: v.now.Truncate(time.Hour).Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 400,
+	q := store.Query{From: v.Now.AddDate(0, 0, -2).Truncate(24 * time.Hour), To: v.Now.Truncate(time.Hour).Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 400,
 		Only: map[store.Dimension][]string{store.ByHost: {host}}}
 	rows, err := v.totals(q)
 	if err != nil {
@@ -189,27 +188,24 @@ type cellVerdict struct {
 	mode     policy.Mode
 }
 
-// Shows is the pattern, or the section.
-func (c *cellVerdict) Shows() string { return c.shows }
-
 // evaluate answers for all probes of a section, and sums them up in a word.
 func (v *view) evaluate(a *asker, s *section, u policy.Usage) (string, []cellVerdict) {
 	all := make([]cellVerdict, 0, len(s.probes))
 	word := ""
 	for _, p := range s.probes {
 		c := cellVerdict{probe: p, Verdict: "allowed"}
-		q := policy.Query{Crawler: a.id, Identity: a.identity, Host: s.Host, Path: pathpattern.NormalizePath(p.path), Usage: u, Now: v.now}
+		q := policy.Query{Crawler: a.id, Identity: a.identity, Host: s.Host, Path: pathpattern.NormalizePath(p.path), Usage: u, Now: v.Now}
 		refused := false
 		switch {
 		case u != policy.Crawl:
-			c.decision = v.running.Site.Policy.Decide(q)
+			c.decision = v.Running.Site.Policy.Decide(q)
 			if c.decision.Verdict == policy.Unstated {
 				c.Verdict = "unstated"
 			}
 		case a.id == 0:
-			c.decision = v.running.Site.Crawling(q)
+			c.decision = v.Running.Site.Crawling(q)
 		default:
-			e := v.running.Site.Edge(q)
+			e := v.Running.Site.Edge(q)
 			c.decision, c.mode, refused = e.Decision, e.Mode, e.Refused()
 		}
 		if refused || c.decision.Verdict == policy.Disallowed {
@@ -248,10 +244,7 @@ func (v *view) sectionTraffic(a *asker, s *section) *counts {
 	}
 	q := v.query(store.ByPath, store.ByKind, store.ByDecision)
 	q.Only[store.ByCrawler], q.Only[store.ByHost] = []string{a.Name}, []string{s.Host}
-	q.Only[store.ByIdentity] = []string{string(activity.Verified), string(activity.Claimed)}
-	if a.impostor {
-		q.Only[store.ByIdentity] = []string{string(activity.Impostor)}
-	}
+	q.Only[store.ByIdentity] = identities(a.impostor)
 	q.From = maxTime(q.From, q.To.AddDate(0, 0, -7))
 	rows, err := v.totals(q)
 	if err != nil {

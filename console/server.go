@@ -3,6 +3,7 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -136,6 +138,27 @@ func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(http.Res
 	default:
 		out.send()
 	}
+}
+
+// buffered is a response that is sent once it is whole, so that a reader who is slow holds
+// up nobody.
+type buffered struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+func (b *buffered) WriteHeader(status int) { b.status = status }
+
+func (b *buffered) Write(p []byte) (int, error) { return b.body.Write(p) }
+
+// send sends the response.
+func (b *buffered) send() {
+	b.Header().Set("Content-Length", strconv.Itoa(b.body.Len()))
+	if b.status != 0 {
+		b.ResponseWriter.WriteHeader(b.status)
+	}
+	_, _ = b.ResponseWriter.Write(b.body.Bytes()) // the reader has gone
 }
 
 var errBusy = errors.New("too many pages are being computed at once")

@@ -120,11 +120,11 @@ func TestEvidenceDownload(t *testing.T) {
 // What a page asks for within a moment is answered once, although the clock has moved on.
 func TestAnswersAreUsedAgain(t *testing.T) {
 	s := startCaddy(t, testPolicy)
-	v := &view{server: s, ctx: t.Context(), now: time.Date(2026, 11, 22, 12, 30, 0, 1, time.UTC), store: runningStore(), options: new(Console)}
+	v := &view{server: s, ctx: t.Context(), Now: time.Date(2026, 11, 22, 12, 30, 0, 1, time.UTC), store: runningStore(), options: new(Console)}
 	clear(answers.by)
 	v.searchNotices()
 	first := len(answers.by)
-	v.now = v.now.Add(time.Second)
+	v.Now = v.Now.Add(time.Second)
 	v.searchNotices()
 	if again := len(answers.by); first != 1 || again != first {
 		t.Errorf("%d answers, and a second later %d", first, again)
@@ -139,7 +139,7 @@ func TestHistoryIsReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, versions := len(v.published()), must(v.history())
-	if _, err := v.running.document.Publish(t.Context(), sumOf(testPolicy), testPolicy+"# more\n", ""); err != nil {
+	if _, err := v.Running.document.Publish(t.Context(), sumOf(testPolicy), testPolicy+"# more\n", ""); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(v.published()); n != before || must(v.history()) != versions {

@@ -2,7 +2,11 @@
 
 package console
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/aryann/difflib"
+)
 
 // diffRow is a row of two texts side by side.
 type diffRow struct {
@@ -20,7 +24,7 @@ type textDiff struct {
 
 // The bounds of a comparison.
 const (
-	maxDiffLines = 3000
+	maxDiffLines = 2000 // the library has a table of len × len
 	diffContext  = 3
 	maxDiffRows  = 400
 )
@@ -35,70 +39,44 @@ func lines(s string) []string {
 
 // diffTexts compares two texts line by line.
 func diffTexts(before, now string) *textDiff {
-	a, b := lines(before), lines(now)
 	d := &textDiff{}
-	if len(a) > maxDiffLines || len(b) > maxDiffLines {
+	all, ok := diffRows(before, now)
+	if !ok {
 		d.Long = before != now
 		return d
 	}
-	all := make([]diffRow, 0, len(a)+len(b))
-	i, j := 0, 0
-	for _, m := range append(matches(a, b), [2]int{len(a), len(b)}) {
-		for ; i < m[0]; i++ {
-			all = append(all, diffRow{Kind: "del", OldNo: i + 1, Old: a[i]})
+	for _, r := range all {
+		switch r.Kind {
+		case "del":
 			d.Removed++
-		}
-		for ; j < m[1]; j++ {
-			all = append(all, diffRow{Kind: "ins", NewNo: j + 1, New: b[j]})
+		case "ins":
 			d.Added++
-		}
-		if i < len(a) && j < len(b) {
-			all = append(all, diffRow{Kind: "same", OldNo: i + 1, NewNo: j + 1, Old: a[i], New: b[j]})
-			i, j = i+1, j+1
 		}
 	}
 	d.fold(all)
 	return d
 }
 
-// matches are the pairs of equal lines of a longest common subsequence, in order.
-func matches(a, b []string) (pairs [][2]int) {
-	start := 0
-	for start < len(a) && start < len(b) && a[start] == b[start] {
-		pairs = append(pairs, [2]int{start, start})
-		start++
+// diffRows are all rows of a comparison; false if the texts are too long for one.
+func diffRows(before, now string) (rows []diffRow, ok bool) {
+	a, b := lines(before), lines(now)
+	if len(a) > maxDiffLines || len(b) > maxDiffLines {
+		return nil, false
 	}
-	endA, endB := len(a), len(b)
-	for endA > start && endB > start && a[endA-1] == b[endB-1] {
-		endA, endB = endA-1, endB-1
-	}
-	n, m := endA-start, endB-start
-	table := make([]int16, (n+1)*(m+1)) // the length of what two suffixes have in common
-	at := func(i, j int) *int16 { return &table[i*(m+1)+j] }
-	for i := n - 1; i >= 0; i-- {
-		for j := m - 1; j >= 0; j-- {
-			if a[start+i] == b[start+j] {
-				*at(i, j) = *at(i+1, j+1) + 1
-			} else {
-				*at(i, j) = max(*at(i+1, j), *at(i, j+1))
-			}
+	oldNo, newNo := 0, 0
+	for _, record := range difflib.Diff(a, b) {
+		r := diffRow{Kind: map[difflib.DeltaType]string{difflib.Common: "same", difflib.LeftOnly: "del", difflib.RightOnly: "ins"}[record.Delta]}
+		if record.Delta != difflib.RightOnly {
+			oldNo++
+			r.OldNo, r.Old = oldNo, record.Payload
 		}
-	}
-	for i, j := 0, 0; i < n && j < m; {
-		switch {
-		case a[start+i] == b[start+j]:
-			pairs = append(pairs, [2]int{start + i, start + j})
-			i, j = i+1, j+1
-		case *at(i+1, j) >= *at(i, j+1):
-			i++
-		default:
-			j++
+		if record.Delta != difflib.LeftOnly {
+			newNo++
+			r.NewNo, r.New = newNo, record.Payload
 		}
+		rows = append(rows, r)
 	}
-	for k := 0; endA+k < len(a); k++ {
-		pairs = append(pairs, [2]int{endA + k, endB + k})
-	}
-	return pairs
+	return rows, true
 }
 
 // fold replaces long equal parts by one row.
@@ -131,17 +109,12 @@ func (d *textDiff) fold(all []diffRow) {
 
 // insertedLines are the numbers of the lines of now that before does not have.
 func insertedLines(before, now string) map[int]bool {
-	b := lines(now)
-	a := lines(before)
 	inserted := map[int]bool{}
-	if len(a) > maxDiffLines || len(b) > maxDiffLines {
-		return inserted
-	}
-	for i := range b {
-		inserted[i+1] = true
-	}
-	for _, m := range matches(a, b) {
-		delete(inserted, m[1]+1)
+	rows, _ := diffRows(before, now)
+	for _, r := range rows {
+		if r.Kind == "ins" {
+			inserted[r.NewNo] = true
+		}
 	}
 	return inserted
 }

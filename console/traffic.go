@@ -10,7 +10,25 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 )
+
+// runningStore returns the store of the running configuration, nil if it has none.
+func runningStore() *store.Reader {
+	a, ok := recorders.Find[*Activity]()
+	if !ok {
+		return nil
+	}
+	return a.Reader()
+}
+
+// storeError is why the store cannot write at the moment, nil if it can.
+func storeError() error {
+	if a, ok := recorders.Find[*Activity](); ok {
+		return a.Err()
+	}
+	return nil
+}
 
 var errNoStore = errors.New("this server keeps no totals of visits: add the option activity to robots_policy")
 
@@ -101,9 +119,30 @@ func (c *counts) plus(d counts) {
 
 func addRow(c *counts, r *store.Row) { c.add(r.Values[store.ByKind], r.Values[store.ByDecision], r) }
 
+// sum adds up the answer to a question by kind and decision; nil if there is none.
+func (v *view) sum(q store.Query) *counts {
+	rows, err := v.totals(q)
+	if err != nil {
+		return nil
+	}
+	c := new(counts)
+	for i := range rows {
+		addRow(c, &rows[i])
+	}
+	return c
+}
+
+// identities are those of a crawler itself, or of its impostors.
+func identities(impostor bool) []string {
+	if impostor {
+		return []string{string(activity.Impostor)}
+	}
+	return []string{string(activity.Verified), string(activity.Claimed)}
+}
+
 // busiestHosts are the hosts with visits, the busiest first.
 func (v *view) busiestHosts() (hosts []string) {
-	day := v.now.Truncate(24 * time.Hour)
+	day := v.Now.Truncate(24 * time.Hour)
 	rows, err := v.totals(store.Query{From: day.AddDate(0, 0, -30), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByHost}, Limit: 100})
 	if err != nil {
 		return nil

@@ -57,8 +57,8 @@ func (v *view) readHistory() (*history, error) {
 		return nil, err
 	}
 	for _, p := range policies {
-		if v.running == nil || p.Name == v.running.Site.File.Name {
-			h.policies = append(h.policies, numbered{Version: p, Live: v.running != nil && p.Version == v.running.Version()})
+		if v.Running == nil || p.Name == v.Running.Site.File.Name {
+			h.policies = append(h.policies, numbered{Version: p, Live: v.Running != nil && p.Version == v.Running.Version()})
 		}
 	}
 	for i := range h.policies {
@@ -119,8 +119,8 @@ func (v *view) currentRobots(h *history, host string) string {
 }
 
 func (v *view) findRobots(h *history, host string) string {
-	if v.running != nil && !v.running.merges {
-		f, _ := robotsserve.Render(v.running.Site.Policy, host, robotsserve.Options{})
+	if v.Running != nil && !v.Running.merges {
+		f, _ := robotsserve.Render(v.Running.Site.Policy, host, robotsserve.Options{})
 		if tag := robotsserve.Version(f.ETag); slices.ContainsFunc(h.robots, func(t store.Version) bool { return t.Host == host && t.Version == tag }) {
 			return tag
 		}

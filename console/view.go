@@ -25,14 +25,14 @@ type view struct {
 	q       url.Values
 	options *Console
 	screen  string
-	now     time.Time
+	Now     time.Time // when the page was asked for
 
 	Host  string // chosen; empty: all that may be seen
 	Days  int
 	may   []string      // the hosts that may be seen; nil: all
 	store *store.Reader // nil: this server has none
 
-	running   *running // the policy that the page is about; nil: none is loaded
+	Running   *running // the policy that the page is about; nil: none is loaded
 	noticesOf []notice
 
 	// Read once for a page.
@@ -45,7 +45,7 @@ type view struct {
 var periods = []int{7, 1, 30, 90}
 
 func (s *server) view(r *http.Request) (*view, error) {
-	v := &view{server: s, ctx: r.Context(), r: r, q: r.URL.Query(), options: currentOptions(), now: time.Now().UTC(), Days: periods[0]}
+	v := &view{server: s, ctx: r.Context(), r: r, q: r.URL.Query(), options: currentOptions(), Now: time.Now().UTC(), Days: periods[0]}
 	if n, err := strconv.Atoi(v.q.Get("days")); err == nil && slices.Contains(periods, n) {
 		v.Days = n
 	}
@@ -63,7 +63,7 @@ func (s *server) view(r *http.Request) (*view, error) {
 	}
 	v.store = runningStore()
 	var err error
-	if v.running, err = v.choose(); err != nil {
+	if v.Running, err = v.choose(); err != nil {
 		return nil, err
 	}
 	return v, nil
@@ -82,11 +82,11 @@ func (v *view) only() []string {
 
 // span is the period that was chosen: today and the days before, or 24 hours.
 func (v *view) span() (from, to time.Time) {
-	to = v.now.Truncate(time.Hour).Add(time.Hour)
+	to = v.Now.Truncate(time.Hour).Add(time.Hour)
 	if v.Days == 1 {
 		return to.Add(-24 * time.Hour), to
 	}
-	day := v.now.Truncate(24 * time.Hour)
+	day := v.Now.Truncate(24 * time.Hour)
 	return day.AddDate(0, 0, 1-v.Days), to
 }
 
@@ -201,16 +201,8 @@ func (p *page) Tabs() []tab {
 	}
 	for i := range all {
 		all[i].Current = all[i].Name == at
-		for _, n := range p.notices() {
-			if n.Screen != all[i].Name {
-				continue
-			}
-			if n.Alarm {
-				all[i].Alarms++
-			} else {
-				all[i].Warnings++
-			}
-		}
+		name := all[i].Name
+		all[i].Alarms, all[i].Warnings = p.count(func(n *notice) bool { return n.Screen == name })
 	}
 	return all
 }
@@ -241,12 +233,12 @@ func (v *view) Hosts() []string {
 			hosts = append(hosts, h)
 		}
 	}
-	for _, row := range v.busiestHosts() {
-		add(row)
+	for _, host := range v.busiestHosts() {
+		add(host)
 	}
-	if v.running != nil {
-		for i := range v.running.Spec().Rules {
-			for _, h := range v.running.Spec().Rules[i].Hosts {
+	if v.Running != nil {
+		for _, r := range v.Running.Spec().Rules {
+			for _, h := range r.Hosts {
 				add(string(h))
 			}
 		}
@@ -268,22 +260,5 @@ func (v *view) MainHost() string {
 	return "www.example.com"
 }
 
-// Now is when the page was asked for.
-func (v *view) Now() time.Time { return v.now }
-
-// Running reports whether a policy is loaded.
-func (v *view) Running() bool { return v.running != nil }
-
-// FileName is the name of the policy's source, for places such as site-policy.yaml:15.
-func (v *view) FileName() string {
-	if v.running == nil {
-		return ""
-	}
-	return v.running.File()
-}
-
 // Limited reports whether the pages show only some hosts.
 func (v *view) Limited() bool { return v.may != nil }
-
-// Reload is the address of this page.
-func (v *view) Reload() string { return v.With("done", "") }

@@ -249,8 +249,8 @@ func (v *view) naming(unknown []unknownClient) *naming {
 		return nil
 	}
 	file := "the policy file"
-	if v.running != nil {
-		file = v.running.File()
+	if v.Running != nil {
+		file = v.Running.File()
 	}
 	return &naming{Name: name, File: file, Lines: namingLines(name)}
 }

@@ -75,7 +75,7 @@ const maxGridRows = 40
 func whoMay(v *view) (*page, error) {
 	d := &whoMayData{Kinds: crawlers.Kinds(), Usage: cmp.Or(v.Param("usage"), "crawl"), All: v.Param("all") != ""}
 	p := &page{template: "whomay", Title: "Who may", Lead: "No policy is loaded.", Scope: scope{Host: true}, Data: d}
-	if v.running == nil {
+	if v.Running == nil {
 		return p, nil
 	}
 	p.Lead = "What the policy in force says. Choose a cell to see the rule behind it."
@@ -149,11 +149,11 @@ func (v *view) rows(all bool) (rows []asker, known int) {
 	q, kind := strings.ToLower(v.Param("q")), v.Param("kind")
 	came := v.came()
 	ruled := map[policy.CrawlerID]bool{}
-	spec := v.running.Spec()
+	spec := v.Running.Spec()
 	for i := range spec.Rules {
 		for _, a := range spec.Rules[i].For {
 			if a.Kind == policy.ForToken {
-				ruled[v.running.Site.Policy.Crawler(a.Name)] = true
+				ruled[v.Running.Site.Policy.Crawler(a.Name)] = true
 			}
 		}
 	}
@@ -161,7 +161,7 @@ func (v *view) rows(all bool) (rows []asker, known int) {
 	for i, k := range crawlers.Kinds() {
 		rank[string(k)] = i + 1
 	}
-	for id, c := range v.running.Site.Policy.Crawlers {
+	for id, c := range v.Running.Site.Policy.Crawlers {
 		if c.RobotsOnly && !ruled[id] {
 			continue
 		}
@@ -169,7 +169,7 @@ func (v *view) rows(all bool) (rows []asker, known int) {
 		switch {
 		case kind != "" && c.Kind != kind:
 		case q != "" && !strings.Contains(strings.ToLower(c.Token), q) && !strings.Contains(strings.ToLower(c.Operator), q):
-		case q == "" && !all && !came[c.Token] && !ruled[id] && !slices.Contains(alwaysShown, c.Token):
+		case q == "" && !all && !came[c.Token] && !ruled[id] && !slices.Contains(wellKnown, c.Token):
 		default:
 			rows = append(rows, asker{Name: c.Token, Kind: c.Kind, id: id, identity: v.likely(id)})
 		}
@@ -179,15 +179,12 @@ func (v *view) rows(all bool) (rows []asker, known int) {
 	})
 	if q == "" && kind == "" {
 		rows = append(rows, asker{Name: anyOther, Kind: "Not known by name"})
-		if v.running.Spec().Enforcement.Impostors > policy.ModeOff {
-			rows = append(rows, asker{Name: impostors, Kind: "Not known by name", id: v.running.Site.Policy.Crawler("Googlebot"), identity: policy.Impostor, impostor: true})
+		if v.Running.Spec().Enforcement.Impostors > policy.ModeOff {
+			rows = append(rows, asker{Name: impostors, Kind: "Not known by name", id: v.Running.Site.Policy.Crawler("Googlebot"), identity: policy.Impostor, impostor: true})
 		}
 	}
 	return rows, known
 }
-
-// alwaysShown are crawlers that most publishers ask about first.
-var alwaysShown = []string{"Googlebot", "Bingbot", "GPTBot", "ClaudeBot", "CCBot", "PerplexityBot", "OAI-SearchBot", "Applebot"}
 
 // came are the crawlers that were seen in the last 30 days.
 func (v *view) came() map[string]bool {
@@ -200,7 +197,7 @@ func (v *view) came() map[string]bool {
 		return all
 	}
 	for _, c := range list {
-		if c.Kind != activity.KindUnknown && v.now.Sub(c.Last).Hours() < 30*24 {
+		if c.Kind != activity.KindUnknown && v.Now.Sub(c.Last).Hours() < 30*24 {
 			all[c.Name] = true
 		}
 	}
@@ -215,7 +212,7 @@ func (v *view) openCell(a asker, s section, word string, parts []cellVerdict) *c
 	for _, p := range parts {
 		rule, line := "", 0
 		if p.decision.Rule != nil {
-			rule = v.running.Site.RuleName(p.decision.Rule)
+			rule = v.Running.Site.RuleName(p.decision.Rule)
 			line = p.decision.Rule.Pos.Line
 			if p.decision.Statement != nil {
 				line = p.decision.Statement.Pos.Line
@@ -245,7 +242,7 @@ func (v *view) openCell(a asker, s section, word string, parts []cellVerdict) *c
 	if a.impostor {
 		agent = "Googlebot"
 	}
-	c.Answer = v.explain(site.Question{Agent: agent, URL: u, Now: v.now, Merges: v.running.merges, Verify: func(crawlers.Verification) (policy.Identity, string) {
+	c.Answer = v.explain(site.Question{Agent: agent, URL: u, Now: v.Now, Merges: v.Running.merges, Verify: func(crawlers.Verification) (policy.Identity, string) {
 		return a.identity, ""
 	}})
 	c.AskLink = v.Link("ask", "agent", agent, "url", u.String())

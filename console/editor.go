@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+)
+
+// editorLine is a line of the gutter.
+type editorLine struct {
+	N       int
+	New     bool
+	Class   string // err or warn; empty: nothing to say
+	Target  string // the diagnostic
+	Message string // a few words
+}
+
+// setLines makes the gutter of the editor.
+func (d *changeData) setLines(inserted map[int]bool) {
+	n := strings.Count(strings.TrimSuffix(d.Text, "\n"), "\n") + 1
+	d.Rows = n + 1
+	d.Lines = make([]editorLine, n)
+	for i := range d.Lines {
+		d.Lines[i] = editorLine{N: i + 1, New: inserted[i+1]}
+	}
+	if d.Draft == nil {
+		return
+	}
+	for i, x := range d.Draft.Diagnostics {
+		if x.Severity == policy.Hint || x.Pos.Line < 1 || x.Pos.Line > n {
+			continue
+		}
+		l := &d.Lines[x.Pos.Line-1]
+		if l.Class == "err" {
+			continue
+		}
+		l.Class, l.Target, l.Message = "warn", fmt.Sprintf("d%d", i+1), inShort(x)
+		if x.Severity == policy.Error {
+			l.Class = "err"
+		}
+	}
+}
+
+// inShort is a diagnostic in a few words, beside its line.
+func inShort(x policyfile.Diagnostic) string {
+	switch {
+	case x.Code == codeTestFails:
+		return "fails"
+	case x.DidYouMean != "" && len(x.DidYouMean) < 40:
+		return x.DidYouMean + "?"
+	}
+	return strings.ReplaceAll(x.Code, "-", " ")
+}
+
+// diagnosticsJSON answers the editor as its reader types.
+func diagnosticsJSON(w http.ResponseWriter, v *view) error {
+	if v.Running == nil {
+		return failed(http.StatusNotFound, "no policy is loaded")
+	}
+	d, err := checkDraft(v.ctx, v.Running.File(), strings.ReplaceAll(v.r.PostFormValue("text"), "\r\n", "\n"))
+	if err != nil {
+		return err
+	}
+	type row struct {
+		Line     int    `json:"line"`
+		Severity string `json:"severity"`
+		Message  string `json:"message"`
+	}
+	rows := []row{}
+	for _, x := range d.Diagnostics {
+		if x.Severity != policy.Hint {
+			rows = append(rows, row{x.Pos.Line, x.Severity.String(), x.Message})
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(w).Encode(rows)
+}
+
+// keywords are the keys of a policy file, which the editor completes.
+var keywords = sync.OnceValue(func() []string {
+	var schema any
+	if json.Unmarshal(policyfile.Schema(), &schema) != nil {
+		return nil
+	}
+	found := map[string]bool{}
+	collectKeys(schema, found)
+	return slices.Sorted(maps.Keys(found))
+})
+
+// collectKeys adds the names of the properties of a JSON Schema.
+func collectKeys(node any, found map[string]bool) {
+	switch n := node.(type) {
+	case map[string]any:
+		if properties, ok := n["properties"].(map[string]any); ok {
+			for name := range properties {
+				found[name] = true
+			}
+		}
+		for _, child := range n {
+			collectKeys(child, found)
+		}
+	case []any:
+		for _, child := range n {
+			collectKeys(child, found)
+		}
+	}
+}
