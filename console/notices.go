@@ -192,7 +192,7 @@ func (v *view) listNotices() (all []notice) {
 	}
 	if len(stale) > 0 {
 		all = append(all, notice{Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
-			Text:    "The last good ones stay in use, and no crawler is refused because of it: " + english.Some(stale, 1) + ".",
+			Text:    "The last good ones stay in use, and no crawler is refused because of it: " + english.Some(stale, 2) + ".",
 			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}}})
 	}
 	if s.DNS != nil && s.DNS.Error != "" {
