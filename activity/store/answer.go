@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,29 +29,23 @@ func newAnswer(q Query) *answer {
 
 // span is a part of a table to sum up.
 type span struct {
-	table, bucket string
-	from, to      int64 // in buckets
-	perDay        int64 // buckets of a day
+	table
+	from, to int64 // in buckets
 }
 
 // spans chooses the tables to read: whole days from the totals by day where the
 // answer does not tell hours apart, and the rest from those by hour.
 func (a *answer) spans(rolled int64) []span {
-	hours, days := "hours", "days"
-	if a.query.paths() {
-		hours, days = "path_hours", "path_days"
-	} else {
+	hours, days := pathHourTable, pathDayTable
+	if !a.query.paths() {
+		hours, days = hourTable, dayTable
 		rolled = a.to // days is written with every merge
 	}
 	firstDay, lastDay := (a.from+23)/24, min(a.to/24, rolled+1)
 	if a.query.has(ByHour) || firstDay >= lastDay {
-		return []span{{hours, "hour", a.from, a.to, 24}}
+		return []span{{hours, a.from, a.to}}
 	}
-	return []span{
-		{hours, "hour", a.from, firstDay * 24, 24},
-		{days, "day", firstDay, lastDay, 1},
-		{hours, "hour", lastDay * 24, a.to, 24},
-	}
+	return []span{{hours, a.from, firstDay * 24}, {days, firstDay, lastDay}, {hours, lastDay * 24, a.to}}
 }
 
 func (a *answer) addTables(ctx context.Context, tx *sql.Tx) error {
@@ -73,7 +68,7 @@ func (a *answer) addTables(ctx context.Context, tx *sql.Tx) error {
 // it is the number of the crawler: see kinds.
 func columnOf(d Dimension, s span) string {
 	if n := d.hours(); n > 0 {
-		return fmt.Sprintf("t.%s / %d", s.bucket, n*s.perDay/24)
+		return fmt.Sprintf("t.%s / %d", s.bucket, n/s.hours)
 	}
 	if d == ByKind {
 		return "t.crawler"
@@ -107,7 +102,7 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span) error {
 	if a.query.Violating {
 		where = append(where, "violations > 0")
 	}
-	inner := "SELECT " + strings.Join(append(columns, "sum(requests) AS n, sum(bytes) AS b, sum(violations) AS v"), ", ") + " FROM " + s.table + " AS t WHERE " + strings.Join(where, " AND ")
+	inner := "SELECT " + strings.Join(append(columns, "sum(requests) AS n, sum(bytes) AS b, sum(violations) AS v"), ", ") + " FROM " + s.name + " AS t WHERE " + strings.Join(where, " AND ")
 	if len(groups) > 0 {
 		inner += " GROUP BY " + strings.Join(groups, ", ")
 	}
@@ -129,17 +124,8 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span) error {
 			outer = append(outer, fmt.Sprintf("coalesce((SELECT text FROM strings WHERE id = c%d), '')", i))
 		}
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT "+strings.Join(append(outer, "coalesce(n, 0), coalesce(b, 0), coalesce(v, 0)"), ", ")+" FROM ("+inner+")", args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := a.scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	outer = append(outer, "coalesce(n, 0), coalesce(b, 0), coalesce(v, 0)")
+	return each(ctx, tx, a.scan, "SELECT "+strings.Join(outer, ", ")+" FROM ("+inner+")", args...)
 }
 
 // kinds sums up rows by crawler to rows by kind. Looking the kind up for each row of a
@@ -150,17 +136,12 @@ func (a *answer) kinds(inner string) string {
 	}
 	columns, groups := make([]string, len(a.query.By)), make([]string, len(a.query.By))
 	for i, d := range a.query.By {
-		columns[i], groups[i] = fmt.Sprintf("c%d", i), fmt.Sprintf("k%d", i)
+		columns[i], groups[i] = fmt.Sprintf("c%d", i), strconv.Itoa(i+1)
 		if d == ByKind {
-			columns[i] = fmt.Sprintf("(SELECT kind FROM crawlers WHERE crawler = c%d)", i)
+			columns[i] = fmt.Sprintf("(SELECT kind FROM crawlers WHERE crawler = c%d) AS c%[1]d", i)
 		}
-		columns[i] += " AS " + groups[i]
 	}
-	summed := "SELECT " + strings.Join(columns, ", ") + ", sum(n) AS n, sum(b) AS b, sum(v) AS v FROM (" + inner + ") GROUP BY " + strings.Join(groups, ", ")
-	for i := range columns {
-		columns[i] = fmt.Sprintf("k%d AS c%[1]d", i)
-	}
-	return "SELECT " + strings.Join(columns, ", ") + ", n, b, v FROM (" + summed + ")"
+	return "SELECT " + strings.Join(columns, ", ") + ", sum(n) AS n, sum(b) AS b, sum(v) AS v FROM (" + inner + ") GROUP BY " + strings.Join(groups, ", ")
 }
 
 // after is the first text, in the order of bytes, that follows all with a prefix.

@@ -36,7 +36,7 @@ func (s *Store) boundsOf(ctx context.Context, t *testing.T) (b boundsOf) {
 		}
 	}
 	var err error
-	if b.size, err = s.size(ctx); err != nil {
+	if b.size, err = sizeOf(ctx, s.db); err != nil {
 		t.Fatal(err)
 	}
 	return b

@@ -34,12 +34,6 @@ func setMeta(ctx context.Context, tx *sql.Tx, name string, v int64) error {
 	return err
 }
 
-// querier is a database or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
 // merge adds sums to the totals, and records in the same transaction that the
 // journals up to seq are in them.
 func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
@@ -52,7 +46,6 @@ func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
 	if err != nil {
 		return err
 	}
-	defer m.close()
 	for k, c := range add.Rows {
 		if err := m.row(k, c); err != nil {
 			return err
@@ -67,7 +60,7 @@ func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
 		return err
 	}
 	for hour := range m.hours {
-		if err := fold(ctx, tx, "path_hours", "hour", hour, 2*s.options().RowsPerHour, s.options().RowsPerHour, m.other); err != nil {
+		if err := pathHourTable.fold(ctx, tx, hour, 2*s.options().RowsPerHour, s.options().RowsPerHour, m.other); err != nil {
 			return err
 		}
 	}
@@ -95,53 +88,27 @@ type total struct{ hour, host, crawler, identity, decision, rule, policy int64 }
 
 type seenCrawler struct{ kind, first, last int64 }
 
-func upsert(table, bucket string, paths bool) string {
-	columns, marks, conflict := "", "", ""
-	if paths {
-		columns, marks, conflict = ", path", ", ?", ", path"
-	}
-	return "INSERT INTO " + table + " (" + bucket + ", host, crawler, identity, decision, rule, policy" + columns + ", requests, bytes, violations, queries)" +
-		" VALUES (?, ?, ?, ?, ?, ?, ?" + marks + ", ?, ?, ?, ?)" +
-		" ON CONFLICT (" + bucket + ", host, crawler, identity, decision, rule, policy" + conflict + ") DO UPDATE SET" +
-		" " + addExcluded
-}
-
-// addExcluded adds the counts of a new row to those of the row that is there.
-const addExcluded = "requests = requests + excluded.requests, bytes = bytes + excluded.bytes," +
-	" violations = violations + excluded.violations, queries = queries + excluded.queries"
-
 func newMerging(ctx context.Context, tx *sql.Tx) (*merging, error) {
 	m := &merging{ctx: ctx, tx: tx, ids: map[string]int64{}, hours: map[int64]bool{}, sum: map[total]*journal.Counts{}, seen: map[int64]*seenCrawler{}}
 	for stmt, text := range map[**sql.Stmt]string{
 		// The update that changes nothing makes RETURNING answer for a text that is there.
 		&m.intern:  "INSERT INTO strings (text) VALUES (?) ON CONFLICT (text) DO UPDATE SET text = text RETURNING id",
-		&m.path:    upsert("path_hours", "hour", true),
-		&m.totalOf: upsert("hours", "hour", false),
-		&m.dayOf:   upsert("days", "day", false),
+		&m.path:    pathHourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
+		&m.totalOf: hourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
+		&m.dayOf:   dayTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
 		&m.crawler: "INSERT INTO crawlers VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET" +
 			" kind = excluded.kind, first = min(first, excluded.first), last = max(last, excluded.last)",
 		&m.readInto: "INSERT INTO reads VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET" +
 			" first = min(first, excluded.first), last = max(last, excluded.last), requests = requests + excluded.requests",
 	} {
 		var err error
-		if *stmt, err = tx.PrepareContext(ctx, text); err != nil {
-			m.close()
+		if *stmt, err = tx.PrepareContext(ctx, text); err != nil { // the end of tx closes it
 			return nil, err
 		}
 	}
 	var err error
-	if m.other, err = m.id(OtherPath); err != nil {
-		m.close()
-	}
+	m.other, err = m.id(OtherPath)
 	return m, err
-}
-
-func (m *merging) close() {
-	for _, stmt := range []*sql.Stmt{m.intern, m.path, m.totalOf, m.dayOf, m.crawler, m.readInto} {
-		if stmt != nil {
-			_ = stmt.Close()
-		}
-	}
 }
 
 func (m *merging) id(text string) (int64, error) {
@@ -220,21 +187,19 @@ func (m *merging) totals() error {
 
 // fold sums up, without their paths, the rows of one hour or day beyond keep, the
 // ones with the fewest requests, once there are more than limit.
-func fold(ctx context.Context, tx *sql.Tx, table, bucket string, at int64, limit, keep int, other int64) error {
+func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, other int64) error {
 	var n int
-	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM "+table+" WHERE "+bucket+" = ?", at).Scan(&n); err != nil || n <= limit {
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name+" WHERE "+t.bucket+" = ?", at).Scan(&n); err != nil || n <= limit {
 		return err
 	}
-	const group = "host, crawler, identity, decision, rule, policy"
 	for _, stmt := range []struct {
 		text string
 		args []any
 	}{
-		{"CREATE TEMP TABLE folded AS SELECT " + group + ", path, requests, bytes, violations, queries FROM " + table +
-			" WHERE " + bucket + " = ? AND path <> ? ORDER BY requests DESC, path LIMIT -1 OFFSET ?", []any{at, other, keep}},
-		{"DELETE FROM " + table + " WHERE (" + bucket + ", " + group + ", path) IN (SELECT ?, " + group + ", path FROM folded)", []any{at}},
-		{"INSERT INTO " + table + " SELECT ?, " + group + ", ?, sum(requests), sum(bytes), sum(violations), sum(queries) FROM folded WHERE true GROUP BY " + group +
-			" ON CONFLICT DO UPDATE SET " + addExcluded, []any{at, other}},
+		{"CREATE TEMP TABLE folded AS SELECT " + pathTexts + ", requests, bytes, violations, queries FROM " + t.name +
+			" WHERE " + t.bucket + " = ? AND path <> ? ORDER BY requests DESC, path LIMIT -1 OFFSET ?", []any{at, other, keep}},
+		{"DELETE FROM " + t.name + " WHERE (" + t.bucket + ", " + pathTexts + ") IN (SELECT ?, " + pathTexts + " FROM folded)", []any{at}},
+		{t.insert() + " SELECT ?, " + rowTexts + ", ?, " + sumCounts + " FROM folded WHERE true GROUP BY " + rowTexts + addExcluded, []any{at, other}},
 		{"DROP TABLE folded", nil},
 	} {
 		if _, err := tx.ExecContext(ctx, stmt.text, stmt.args...); err != nil {

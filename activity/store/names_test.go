@@ -71,7 +71,7 @@ func TestPublishedTextsAreBounded(t *testing.T) {
 	if err := s.retain(ctx, now, false); err != nil {
 		t.Fatal(err)
 	}
-	if size, err := s.size(ctx); err != nil || size > 1<<20 {
+	if size, err := sizeOf(ctx, s.db); err != nil || size > 1<<20 {
 		t.Errorf("%d bytes, %v", size, err)
 	}
 	if rows := totals(t, s.dir, Query{From: start.Add(-24 * time.Hour), To: start.Add(24 * time.Hour)}); len(rows) != 1 || rows[0].Requests != 1 {

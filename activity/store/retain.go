@@ -63,11 +63,11 @@ func (s *Store) roll(ctx context.Context, today int64) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.db.QueryContext(ctx, "SELECT DISTINCT hour / 24 FROM hours WHERE hour >= ? AND hour < ? ORDER BY 1", (rolled+1)*24, today*24)
-	if err != nil {
-		return err
-	}
-	days, err := numbersOf(rows)
+	var days []int64
+	err = each(ctx, s.db, func(rows *sql.Rows) error {
+		days = append(days, 0)
+		return rows.Scan(&days[len(days)-1])
+	}, "SELECT DISTINCT hour / 24 FROM hours WHERE hour >= ? AND hour < ? ORDER BY 1", (rolled+1)*24, today*24)
 	if err != nil {
 		return err
 	}
@@ -89,30 +89,17 @@ func (s *Store) rollDay(ctx context.Context, day int64) error {
 	if err := tx.QueryRowContext(ctx, "SELECT id FROM strings WHERE text = ?", OtherPath).Scan(&other); err != nil {
 		return err
 	}
-	const group = "host, crawler, identity, decision, rule, policy, path"
-	if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO path_days SELECT ?, "+group+", sum(requests), sum(bytes), sum(violations), sum(queries)"+
-		" FROM path_hours WHERE hour >= ? AND hour < ? GROUP BY "+group, day, day*24, day*24+24); err != nil {
+	if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO path_days SELECT ?, "+pathTexts+", "+sumCounts+
+		" FROM path_hours WHERE hour >= ? AND hour < ? GROUP BY "+pathTexts, day, day*24, day*24+24); err != nil {
 		return err
 	}
-	if err := fold(ctx, tx, "path_days", "day", day, s.options().RowsPerHour, s.options().RowsPerHour, other); err != nil {
+	if err := pathDayTable.fold(ctx, tx, day, s.options().RowsPerHour, s.options().RowsPerHour, other); err != nil {
 		return err
 	}
 	if err := setMeta(ctx, tx, metaRolled, day); err != nil {
 		return err
 	}
 	return tx.Commit()
-}
-
-func numbersOf(rows *sql.Rows) (all []int64, err error) {
-	defer rows.Close()
-	for rows.Next() {
-		var n int64
-		if err := rows.Scan(&n); err != nil {
-			return nil, err
-		}
-		all = append(all, n)
-	}
-	return all, rows.Err()
 }
 
 // expire deletes rows for their age.
@@ -149,12 +136,12 @@ func (s *Store) expire(ctx context.Context, now time.Time) error {
 
 // sweep deletes texts that no row names.
 func (s *Store) sweep(ctx context.Context) error {
-	used := []string{"SELECT -1"}
-	for table, columns := range map[string][]string{
-		"hours": rowTexts, "days": rowTexts, "path_hours": {"path"}, "path_days": {"path"},
-		"reads": {"host", "crawler", "version"}, "crawlers": {"crawler", "kind"},
+	var used []string
+	for table, columns := range map[string]string{
+		"hours": rowTexts, "days": rowTexts, "path_hours": "path", "path_days": "path",
+		"reads": "host, crawler, version", "crawlers": "crawler, kind",
 	} {
-		for _, c := range columns {
+		for c := range strings.SplitSeq(columns, ", ") {
 			used = append(used, "SELECT "+c+" FROM "+table)
 		}
 	}
@@ -165,13 +152,11 @@ func (s *Store) sweep(ctx context.Context) error {
 	return err
 }
 
-var rowTexts = []string{"host", "crawler", "identity", "decision", "rule", "policy"}
-
 // shrink deletes the oldest rows while the database is too large: published texts beyond
 // an eighth of the size first, then hours with paths from more than a week ago, then days
 // with paths, then the other hours with paths, then the totals without.
 func (s *Store) shrink(ctx context.Context) error {
-	size, err := s.size(ctx)
+	size, err := sizeOf(ctx, s.db)
 	if err != nil || size <= s.options().MaxBytes {
 		return err
 	}
@@ -182,17 +167,17 @@ func (s *Store) shrink(ctx context.Context) error {
 		" sum(length(text)) OVER (ORDER BY first DESC, kind, version, host) AS total FROM versions) WHERE total > ?)", s.options().MaxBytes/8); err != nil {
 		return err
 	}
-	if size, err = s.size(ctx); err != nil || size <= s.options().MaxBytes*9/10 {
+	if size, err = sizeOf(ctx, s.db); err != nil || size <= s.options().MaxBytes*9/10 {
 		return err
 	}
 	for _, t := range []struct {
-		table, bucket string
-		spare         int64 // buckets that stay
-	}{{"path_hours", "hour", 7 * 24}, {"path_days", "day", 0}, {"path_hours", "hour", 0}, {"hours", "hour", 0}, {"days", "day", 0}} {
+		table
+		spare int64 // buckets that stay
+	}{{pathHourTable, 7 * 24}, {pathDayTable, 0}, {pathHourTable, 0}, {hourTable, 0}, {dayTable, 0}} {
 		for {
 			// A tenth of the table at a time, as sweep reads all of it.
 			r, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s <= (SELECT min(%[2]s) + (max(%[2]s) - min(%[2]s)) / 10 FROM %[1]s)"+
-				" AND %[2]s <= (SELECT max(%[2]s) FROM %[1]s) - ?", t.table, t.bucket), t.spare)
+				" AND %[2]s <= (SELECT max(%[2]s) FROM %[1]s) - ?", t.name, t.bucket), t.spare)
 			if err != nil {
 				return err
 			}
@@ -202,7 +187,7 @@ func (s *Store) shrink(ctx context.Context) error {
 			if err := s.sweep(ctx); err != nil {
 				return err
 			}
-			if size, err = s.size(ctx); err != nil || size <= s.options().MaxBytes*9/10 {
+			if size, err = sizeOf(ctx, s.db); err != nil || size <= s.options().MaxBytes*9/10 {
 				return err
 			}
 		}
@@ -231,9 +216,7 @@ func (s *Store) noteShrinking(ctx context.Context, size int64) error {
 	return tx.Commit()
 }
 
-// size is how much of the database is in use. Freed pages are used again.
-func (s *Store) size(ctx context.Context) (int64, error) { return sizeOf(ctx, s.db) }
-
+// sizeOf is how much of a database is in use. Freed pages are used again.
 func sizeOf(ctx context.Context, db *sql.DB) (int64, error) {
 	var pages, free, each int64
 	for pragma, into := range map[string]*int64{"page_count": &pages, "freelist_count": &free, "page_size": &each} {

@@ -11,10 +11,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
-// EachRow calls each with every row with a path between from and to: by the hour
+// EachRow calls visit with every row with a path between from and to: by the hour
 // where hours are stored, else by the day. pathless is the number of requests whose
 // rows with paths were deleted for their age or size.
-func (r *Reader) EachRow(ctx context.Context, from, to time.Time, each func(activity.Visits) error) (pathless int64, err error) {
+func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Visits) error) (pathless int64, err error) {
 	first, end := from.Unix()/3600, (to.Unix()+3599)/3600
 	err = r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
 		days, err := coverage(ctx, tx, first, end)
@@ -24,7 +24,7 @@ func (r *Reader) EachRow(ctx context.Context, from, to time.Time, each func(acti
 		pathless = 0
 		for _, d := range days {
 			pathless += max(0, d.total-max(d.hours, d.days))
-			if err := d.rows(ctx, tx, first, end, each); err != nil {
+			if err := d.rows(ctx, tx, first, end, visit); err != nil {
 				return err
 			}
 		}
@@ -32,7 +32,7 @@ func (r *Reader) EachRow(ctx context.Context, from, to time.Time, each func(acti
 			if k.Hour < first || k.Hour >= end {
 				continue
 			}
-			if err := each(activity.Visits{
+			if err := visit(activity.Visits{
 				Start: time.Unix(k.Hour*3600, 0).UTC(), Host: k.Host, Crawler: k.Crawler, Kind: k.Kind,
 				Identity: activity.Identity(k.Identity), Decision: activity.Decision(k.Decision), Rule: k.Rule, Policy: k.Policy, Path: k.Path,
 				Requests: c.Requests, Bytes: c.Bytes, Violations: c.Violations, Queries: c.Queries,
@@ -54,54 +54,40 @@ type dayCoverage struct {
 // coverage lists the days that have requests between two hours. A day that is only
 // partly asked for has no rows by the day.
 func coverage(ctx context.Context, tx *sql.Tx, first, end int64) ([]dayCoverage, error) {
-	rows, err := tx.QueryContext(ctx, `SELECT day, coalesce(sum(h), 0), coalesce(sum(d), 0), coalesce(sum(t), 0) FROM (
+	var all []dayCoverage
+	err := each(ctx, tx, func(rows *sql.Rows) error {
+		var d dayCoverage
+		err := rows.Scan(&d.day, &d.hours, &d.days, &d.total)
+		all = append(all, d)
+		return err
+	}, `SELECT day, coalesce(sum(h), 0), coalesce(sum(d), 0), coalesce(sum(t), 0) FROM (
 	SELECT hour / 24 AS day, sum(requests) AS h, 0 AS d, 0 AS t FROM path_hours WHERE hour >= ?1 AND hour < ?2 GROUP BY 1
 	UNION ALL SELECT day, 0, sum(requests), 0 FROM path_days WHERE day * 24 >= ?1 AND day * 24 + 24 <= ?2 GROUP BY 1
 	UNION ALL SELECT day, 0, 0, sum(requests) FROM days WHERE day * 24 >= ?1 AND day * 24 + 24 <= ?2 GROUP BY 1
 	UNION ALL SELECT hour / 24, 0, 0, sum(requests) FROM hours WHERE hour >= ?1 AND hour < ?2
 		AND (hour / 24 * 24 < ?1 OR hour / 24 * 24 + 24 > ?2) GROUP BY 1
 ) GROUP BY day ORDER BY day`, first, end)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []dayCoverage
-	for rows.Next() {
-		var d dayCoverage
-		if err := rows.Scan(&d.day, &d.hours, &d.days, &d.total); err != nil {
-			return nil, err
-		}
-		all = append(all, d)
-	}
-	return all, rows.Err()
+	return all, err
 }
 
 // rows reads a day from the table that has more of it.
-func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, first, end int64, each func(activity.Visits) error) error {
-	table, bucket, seconds, from, to := "path_hours", "hour", int64(3600), max(first, d.day*24), min(end, d.day*24+24)
+func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, first, end int64, visit func(activity.Visits) error) error {
+	t, from, to := pathHourTable, max(first, d.day*24), min(end, d.day*24+24)
 	if d.days > d.hours {
-		table, bucket, seconds, from, to = "path_days", "day", 86400, d.day, d.day+1
+		t, from, to = pathDayTable, d.day, d.day+1
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT "+bucket+", h.text, c.text, coalesce(k.text, ''), i.text, e.text, r.text, v.text, p.text, requests, bytes, violations, queries FROM "+table+" AS t"+
-		" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = t.crawler LEFT JOIN crawlers AS cr ON cr.crawler = t.crawler LEFT JOIN strings AS k ON k.id = cr.kind"+
-		" JOIN strings AS i ON i.id = identity JOIN strings AS e ON e.id = decision JOIN strings AS r ON r.id = rule JOIN strings AS v ON v.id = policy JOIN strings AS p ON p.id = path"+
-		" WHERE "+bucket+" >= ? AND "+bucket+" < ?", from, to)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return each(ctx, tx, func(rows *sql.Rows) error {
 		var v activity.Visits
 		var at int64
 		if err := rows.Scan(&at, &v.Host, &v.Crawler, &v.Kind, &v.Identity, &v.Decision, &v.Rule, &v.Policy, &v.Path, &v.Requests, &v.Bytes, &v.Violations, &v.Queries); err != nil {
 			return err
 		}
-		v.Start = time.Unix(at*seconds, 0).UTC()
-		if err := each(v); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+		v.Start = time.Unix(at*t.hours*3600, 0).UTC()
+		return visit(v)
+	}, "SELECT "+t.bucket+", h.text, c.text, coalesce(k.text, ''), i.text, e.text, r.text, v.text, p.text, requests, bytes, violations, queries FROM "+t.name+" AS t"+
+		" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = t.crawler LEFT JOIN crawlers AS cr ON cr.crawler = t.crawler LEFT JOIN strings AS k ON k.id = cr.kind"+
+		" JOIN strings AS i ON i.id = identity JOIN strings AS e ON e.id = decision JOIN strings AS r ON r.id = rule JOIN strings AS v ON v.id = policy JOIN strings AS p ON p.id = path"+
+		" WHERE "+t.bucket+" >= ? AND "+t.bucket+" < ?", from, to)
 }
 
 // Bounds say what a store covers.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"strings"
 
 	_ "modernc.org/sqlite" // the driver
 )
@@ -16,16 +17,35 @@ import (
 // beside it. A database of another version is not opened. Format 1 counted no queries.
 const schemaVersion = 2
 
-// The rows of the four tables of totals name their texts by the number that
-// strings gives them. The clustering order serves the screens, which ask for a
-// span of time, and the deletion of the oldest rows.
+// table is one of the four tables of totals. Its rows name their texts by the number that
+// strings gives them. The clustering order serves the screens, which ask for a span of
+// time, and the deletion of the oldest rows.
+type table struct {
+	name, bucket string // bucket is the column of the time
+	hours        int64  // in a bucket
+	texts        string // the columns of the texts
+}
+
+const (
+	rowTexts  = "host, crawler, identity, decision, rule, policy"
+	pathTexts = rowTexts + ", path"
+	// sumCounts adds up the columns of the counts.
+	sumCounts = "sum(requests), sum(bytes), sum(violations), sum(queries)"
+)
+
+var (
+	hourTable     = table{"hours", "hour", 1, rowTexts}
+	dayTable      = table{"days", "day", 24, rowTexts}
+	pathHourTable = table{"path_hours", "hour", 1, pathTexts}
+	pathDayTable  = table{"path_days", "day", 24, pathTexts}
+)
+
 var schema = `
 CREATE TABLE strings (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE crawlers (
 	crawler INTEGER PRIMARY KEY, kind INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL);
-` + totalsTable("hours", "hour", false) + totalsTable("days", "day", false) +
-	totalsTable("path_hours", "hour", true) + totalsTable("path_days", "day", true) + `
+` + hourTable.create() + dayTable.create() + pathHourTable.create() + pathDayTable.create() + `
 CREATE TABLE versions (
 	kind TEXT NOT NULL, version TEXT NOT NULL, host TEXT NOT NULL, name TEXT NOT NULL,
 	first INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (kind, version, host)) WITHOUT ROWID;
@@ -35,27 +55,34 @@ CREATE TABLE reads (
 	PRIMARY KEY (host, crawler, version)) WITHOUT ROWID;
 `
 
-func totalsTable(name, bucket string, paths bool) string {
-	column, key := "", ""
-	if paths {
-		column, key = "path INTEGER NOT NULL,", ", path"
-	}
+func (t table) create() string {
+	texts := strings.ReplaceAll(t.texts, ",", " INTEGER NOT NULL,")
 	return fmt.Sprintf(`
 CREATE TABLE %s (
-	%s INTEGER NOT NULL, host INTEGER NOT NULL, crawler INTEGER NOT NULL, identity INTEGER NOT NULL,
-	decision INTEGER NOT NULL, rule INTEGER NOT NULL, policy INTEGER NOT NULL, %s
+	%s INTEGER NOT NULL, %s INTEGER NOT NULL,
 	requests INTEGER NOT NULL, bytes INTEGER NOT NULL, violations INTEGER NOT NULL, queries INTEGER NOT NULL,
-	PRIMARY KEY (%s, host, crawler, identity, decision, rule, policy%s)) WITHOUT ROWID;`,
-		name, bucket, column, bucket, key)
+	PRIMARY KEY (%[2]s, %[4]s)) WITHOUT ROWID;`,
+		t.name, t.bucket, texts, t.texts)
 }
+
+// insert begins a statement that adds rows, after which come their values.
+func (t table) insert() string {
+	return fmt.Sprintf("INSERT INTO %s (%s, %s, requests, bytes, violations, queries)", t.name, t.bucket, t.texts)
+}
+
+// addExcluded ends a statement that inserts rows: their counts are added to those of the
+// rows that are there.
+const addExcluded = " ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, bytes = bytes + excluded.bytes," +
+	" violations = violations + excluded.violations, queries = queries + excluded.queries"
 
 const databaseName = "activity.db"
 
 // openDatabase opens the database of a directory. A writer creates it if need be.
 func openDatabase(ctx context.Context, dir string, write bool) (*sql.DB, error) {
 	name := filepath.Join(dir, databaseName)
-	pragmas := url.Values{"_pragma": {"busy_timeout(10000)", "query_only(1)"}}
+	connections, pragmas := 4, url.Values{"_pragma": {"busy_timeout(10000)", "query_only(1)"}}
 	if write {
+		connections = 1
 		pragmas = url.Values{"_pragma": {
 			"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(NORMAL)", "journal_size_limit(16777216)", "cache_size(-8192)",
 		}}
@@ -64,6 +91,7 @@ func openDatabase(ctx context.Context, dir string, write bool) (*sql.DB, error) 
 	if err != nil {
 		return nil, err
 	}
+	db.SetMaxOpenConns(connections)
 	if err := prepare(ctx, db, name, write); err != nil {
 		_ = db.Close()
 		return nil, err
@@ -72,11 +100,6 @@ func openDatabase(ctx context.Context, dir string, write bool) (*sql.DB, error) 
 }
 
 func prepare(ctx context.Context, db *sql.DB, name string, write bool) error {
-	if write {
-		db.SetMaxOpenConns(1)
-	} else {
-		db.SetMaxOpenConns(4)
-	}
 	var version int
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return fmt.Errorf("opening %s: %w", name, err)
@@ -100,3 +123,24 @@ func prepare(ctx context.Context, db *sql.DB, name string, write bool) error {
 
 // rollback ends a transaction that was not committed.
 func rollback(tx *sql.Tx) { _ = tx.Rollback() }
+
+// querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// each calls scan for every row of a query.
+func each(ctx context.Context, q querier, scan func(*sql.Rows) error, text string, args ...any) error {
+	rows, err := q.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

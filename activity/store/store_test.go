@@ -370,7 +370,7 @@ func TestSizeIsBounded(t *testing.T) {
 		if err := s.merged(<-s.merging); err != nil {
 			t.Fatal(err)
 		}
-		if size, err := s.size(t.Context()); err != nil || size > limit {
+		if size, err := sizeOf(t.Context(), s.db); err != nil || size > limit {
 			t.Fatalf("hour %d: %d bytes, %v", hour, size, err)
 		}
 	}

@@ -167,7 +167,7 @@ func TestTwoYears(t *testing.T) {
 		if err := s.retain(ctx, now, true); err != nil {
 			t.Fatal(err)
 		}
-		size, err := s.size(ctx)
+		size, err := sizeOf(ctx, s.db)
 		if err != nil || size > s.options().MaxBytes {
 			t.Fatalf("day %d: %d bytes, %v", day, size, err)
 		}

@@ -38,41 +38,27 @@ func (s *Store) Publish(ctx context.Context, v Version) error {
 // Versions lists the versions of a kind, the newest first. An empty host stands for
 // every host.
 func (r *Reader) Versions(ctx context.Context, kind, host string) ([]Version, error) {
-	rows, err := r.db.QueryContext(ctx, "SELECT kind, version, host, name, first, text FROM versions WHERE kind = ? AND (? = '' OR host = ?)"+
-		" ORDER BY first DESC, version, host", kind, host, host)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var all []Version
-	for rows.Next() {
+	err := each(ctx, r.db, func(rows *sql.Rows) error {
 		var v Version
 		var first int64
-		if err := rows.Scan(&v.Kind, &v.Version, &v.Host, &v.Name, &first, &v.Text); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&v.Kind, &v.Version, &v.Host, &v.Name, &first, &v.Text)
 		v.First = time.Unix(first, 0).UTC()
 		all = append(all, v)
-	}
-	return all, rows.Err()
+		return err
+	}, "SELECT kind, version, host, name, first, text FROM versions WHERE kind = ? AND (? = '' OR host = ?)"+
+		" ORDER BY first DESC, version, host", kind, host, host)
+	return all, err
 }
 
 // PolicyVersions lists the versions of the policies from a source.
 func (r *Reader) PolicyVersions(ctx context.Context, name string) ([]string, error) {
-	rows, err := r.db.QueryContext(ctx, "SELECT version FROM versions WHERE kind = ? AND name = ?", PolicyVersion, name)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var all []string
-	for rows.Next() {
-		var v string
-		if err := rows.Scan(&v); err != nil {
-			return nil, err
-		}
-		all = append(all, v)
-	}
-	return all, rows.Err()
+	err := each(ctx, r.db, func(rows *sql.Rows) error {
+		all = append(all, "")
+		return rows.Scan(&all[len(all)-1])
+	}, "SELECT version FROM versions WHERE kind = ? AND name = ?", PolicyVersion, name)
+	return all, err
 }
 
 // Read is that a crawler read a version of a host's robots.txt.
@@ -115,21 +101,14 @@ func (r *Reader) Reads(ctx context.Context, crawler, version string) ([]Read, er
 }
 
 func storedReads(ctx context.Context, tx *sql.Tx, into map[journal.Read]*journal.Times) error {
-	rows, err := tx.QueryContext(ctx, "SELECT h.text, c.text, v.text, first, last, requests FROM reads"+
-		" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = crawler JOIN strings AS v ON v.id = version")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return each(ctx, tx, func(rows *sql.Rows) error {
 		var r journal.Read
 		t := new(journal.Times)
-		if err := rows.Scan(&r.Host, &r.Crawler, &r.Version, &t.First, &t.Last, &t.Count); err != nil {
-			return err
-		}
+		err := rows.Scan(&r.Host, &r.Crawler, &r.Version, &t.First, &t.Last, &t.Count)
 		into[r] = t
-	}
-	return rows.Err()
+		return err
+	}, "SELECT h.text, c.text, v.text, first, last, requests FROM reads"+
+		" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = crawler JOIN strings AS v ON v.id = version")
 }
 
 // Crawler is a crawler that came.
@@ -147,19 +126,13 @@ func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
 	var all map[string]seen
 	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
 		all = map[string]seen{}
-		rows, err := tx.QueryContext(ctx, "SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = kind")
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
+		err := each(ctx, tx, func(rows *sql.Rows) error {
 			var name string
 			var s seen
-			if err := rows.Scan(&name, &s.kind, &s.first, &s.last); err != nil {
-				return err
-			}
+			err := rows.Scan(&name, &s.kind, &s.first, &s.last)
 			all[name] = s
-		}
+			return err
+		}, "SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = kind")
 		for k := range pending.Rows {
 			at := k.Hour * 3600
 			s, ok := all[k.Crawler]
@@ -168,7 +141,7 @@ func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
 			}
 			all[k.Crawler] = seen{k.Kind, min(s.first, at), max(s.last, at)}
 		}
-		return rows.Err()
+		return err
 	})
 	if err != nil {
 		return nil, err
