@@ -14,8 +14,9 @@ import (
 )
 
 // schemaVersion is PRAGMA user_version: the format of the database and of the journals
-// beside it. A database of another version is not opened. Format 1 counted no queries.
-const schemaVersion = 2
+// beside it. A database of another version is not opened. Format 1 counted no queries; the
+// journals of format 2 were encoded otherwise.
+const schemaVersion = 3
 
 // table is one of the four tables of totals. Its rows name their texts by the number that
 // strings gives them. The clustering order serves the screens, which ask for a span of

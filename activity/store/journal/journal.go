@@ -4,7 +4,9 @@ package journal
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -17,9 +19,8 @@ import (
 )
 
 // A journal is a file of batches: the length of the batch's body and its CRC-32C,
-// four bytes each in little-endian order, then the body, which is rows and reads
-// with varints and strings with their lengths before them. What follows the first
-// batch that is not whole is not read.
+// four bytes each in little-endian order, then the body, a batch as encoding/gob writes
+// it. What follows the first batch that is not whole is not read.
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -79,7 +80,10 @@ func New(f File) *Journal { return &Journal{file: f} }
 // Append writes sums as a batch. After an error, such as of a full disk, the file has
 // the batches from before.
 func (j *Journal) Append(s *Sums) error {
-	body := s.encode(make([]byte, 8, 8+64*len(s.Rows)))
+	body, err := s.encode(make([]byte, 8))
+	if err != nil {
+		return err
+	}
 	binary.LittleEndian.PutUint32(body, uint32(len(body)-8))
 	binary.LittleEndian.PutUint32(body[4:], crc32.Checksum(body[8:], castagnoli))
 	if _, err := j.file.WriteAt(body, j.good); err != nil {
@@ -123,11 +127,9 @@ func (s *Sums) read(r io.Reader) error {
 		if len(body) < int(n) || crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
 			return nil
 		}
-		batch := NewSums(s.limit)
-		if err := batch.decode(body); err != nil {
+		if err := s.decode(body); err != nil {
 			return err
 		}
-		s.AddAll(batch)
 	}
 }
 
@@ -139,92 +141,47 @@ func notTorn(err error) error {
 	return err
 }
 
-func (s *Sums) encode(b []byte) []byte {
-	str := func(s string) {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
-	}
-	b = binary.AppendUvarint(b, uint64(len(s.Rows)))
-	for k, c := range s.Rows {
-		b = binary.AppendVarint(b, k.Hour)
-		for _, t := range [...]string{k.Host, k.Crawler, k.Kind, k.Identity, k.Decision, k.Rule, k.Policy, k.Path} {
-			str(t)
-		}
-		for _, n := range [...]int64{c.Requests, c.Bytes, c.Violations, c.Queries} {
-			b = binary.AppendVarint(b, n)
-		}
-	}
-	b = binary.AppendUvarint(b, uint64(len(s.Reads)))
-	for r, t := range s.Reads {
-		str(r.Host)
-		str(r.Crawler)
-		str(r.Version)
-		for _, n := range [...]int64{t.First, t.Last, t.Count} {
-			b = binary.AppendVarint(b, n)
-		}
-	}
-	return b
+// batch is sums as they are written.
+type batch struct {
+	Rows  []row
+	Reads []readTimes
 }
 
-var errBatch = errors.New("a batch is invalid although its checksum matches")
+type row struct {
+	Key
+	Counts
+}
+
+type readTimes struct {
+	Read
+	Times
+}
+
+// encode appends a batch's body to b.
+func (s *Sums) encode(b []byte) ([]byte, error) {
+	var all batch
+	for k, c := range s.Rows {
+		all.Rows = append(all.Rows, row{k, *c})
+	}
+	for r, t := range s.Reads {
+		all.Reads = append(all.Reads, readTimes{r, *t})
+	}
+	out := bytes.NewBuffer(b)
+	err := gob.NewEncoder(out).Encode(all)
+	return out.Bytes(), err
+}
 
 // decode adds a batch's body to s.
 func (s *Sums) decode(body []byte) error {
-	d := decoder{body: body}
-	for n := d.count(); n > 0 && d.err == nil; n-- {
-		var k Key
-		k.Hour = d.int()
-		for _, t := range [...]*string{&k.Host, &k.Crawler, &k.Kind, &k.Identity, &k.Decision, &k.Rule, &k.Policy, &k.Path} {
-			*t = d.str()
-		}
-		c := Counts{d.int(), d.int(), d.int(), d.int()}
-		if d.err == nil {
-			s.Add(k, c)
-		}
+	var all batch
+	if err := gob.NewDecoder(bytes.NewReader(body)).Decode(&all); err != nil {
+		return fmt.Errorf("a batch is invalid although its checksum matches: %w", err)
 	}
-	for n := d.count(); n > 0 && d.err == nil; n-- {
-		r := Read{d.str(), d.str(), d.str()}
-		t := Times{d.int(), d.int(), d.int()}
-		if d.err == nil {
-			s.addRead(r, t)
-		}
+	for _, r := range all.Rows {
+		s.Add(r.Key, r.Counts)
 	}
-	return d.err
-}
-
-type decoder struct {
-	body []byte
-	err  error
-}
-
-func (d *decoder) advance(n int) {
-	if n <= 0 || n > len(d.body) {
-		d.err = errBatch
-		d.body = nil
-		return
+	for _, r := range all.Reads {
+		s.addRead(r.Read, r.Times)
 	}
-	d.body = d.body[n:]
-}
-
-func (d *decoder) count() uint64 {
-	v, n := binary.Uvarint(d.body)
-	d.advance(n)
-	return v
-}
-
-func (d *decoder) int() int64 {
-	v, n := binary.Varint(d.body)
-	d.advance(n)
-	return v
-}
-
-func (d *decoder) str() string {
-	n := d.count()
-	if n > uint64(len(d.body)) {
-		d.err = errBatch
-		return ""
-	}
-	s := string(d.body[:n])
-	d.body = d.body[n:]
-	return s
+	return nil
 }

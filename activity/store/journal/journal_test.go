@@ -5,11 +5,11 @@ package journal
 import (
 	"bytes"
 	"errors"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -133,23 +133,31 @@ func FuzzJournal(f *testing.F) {
 	s := NewSums(10)
 	s.AddVisit(&activity.Visit{Time: start, Host: "h", Crawler: "c", Path: "/", Robots: "v", RobotsTxt: true})
 	file := &fullFile{room: 1 << 20}
-	if err := errors.Join(New(file).Append(s)); err != nil {
+	if err := New(file).Append(s); err != nil {
 		f.Fatal(err)
 	}
-	f.Add(s.encode(nil), false)
+	body, err := s.encode(nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(body, false)
 	f.Add(file.b, true)
 	f.Add([]byte{1, 0, 0xff, 0xff, 0xff, 0xff, 0x7f}, false)
 	f.Fuzz(func(t *testing.T, b []byte, whole bool) {
 		got := NewSums(1 << 20)
 		if whole { // a file: never an error but of a batch whose checksum is right
-			if err := got.read(bytes.NewReader(b)); err != nil && !errors.Is(err, errBatch) || errors.Is(err, io.EOF) {
+			if err := got.read(bytes.NewReader(b)); err != nil && !strings.Contains(err.Error(), "although its checksum matches") {
 				t.Fatal(err)
 			}
 		} else if got.decode(b) != nil {
 			return
 		}
+		body, err := got.encode(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		again := NewSums(1 << 20)
-		if err := again.decode(got.encode(nil)); err != nil {
+		if err := again.decode(body); err != nil {
 			t.Fatal(err)
 		}
 		if !equal(got, again) {

@@ -80,8 +80,8 @@ type Sums struct {
 	Reads map[Read]*Times
 }
 
-// NewSums returns empty sums. Beyond 2*limit rows with paths of their own, those with the fewest requests are
-// summed up under [OtherPath], until limit rows are left.
+// NewSums returns empty sums. Beyond 2*limit rows with paths of their own, those with the
+// fewest requests are summed up under [OtherPath], until limit rows are left.
 func NewSums(limit int) *Sums {
 	return &Sums{limit: limit, Rows: map[Key]*Counts{}, Reads: map[Read]*Times{}}
 }
@@ -154,14 +154,10 @@ func (s *Sums) AddAll(other *Sums) {
 // without their paths. A path that is requested often survives, as each trim takes
 // from it at most what the smallest of the remaining rows has.
 func (s *Sums) trim() {
-	type row struct {
-		Key
-		*Counts
-	}
 	all := make([]row, 0, len(s.Rows))
 	for k, c := range s.Rows {
 		if k.Path != OtherPath {
-			all = append(all, row{k, c})
+			all = append(all, row{k, *c})
 		}
 	}
 	slices.SortFunc(all, func(a, b row) int {
@@ -177,6 +173,6 @@ func (s *Sums) trim() {
 			other = new(Counts)
 			s.Rows[k] = other
 		}
-		other.Add(*r.Counts)
+		other.Add(r.Counts)
 	}
 }
