@@ -215,7 +215,7 @@ func TestDayIsBounded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	now := start
-	l, err := Open(dir, Options{EventsPerDay: 10, Now: func() time.Time { return now }})
+	l, err := Open(dir, Options{eventsPerDay: 10, Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestBytesOfADayAreBounded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	now := start
-	l, err := Open(dir, Options{BytesPerDay: 100_000, Now: func() time.Time { return now }})
+	l, err := Open(dir, Options{bytesPerDay: 100_000, Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}

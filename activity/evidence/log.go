@@ -28,13 +28,6 @@ type Options struct {
 	Key ed25519.PrivateKey
 	// Days is after how many days files are deleted, 396.
 	Days int
-	// EventsPerDay bounds a day's file, 100,000; what is beyond is counted.
-	EventsPerDay int
-	// BytesPerDay bounds a day's file too, with the texts that are published, 64 MiB. It
-	// is exceeded by at most one event.
-	BytesPerDay int64
-	// Queue is how many visits may wait to be written, 4,096.
-	Queue int
 	// Program is written to the start events.
 	Program string
 	// Now is the clock, time.Now.
@@ -42,6 +35,9 @@ type Options struct {
 	// Report is called with an error when writing begins to fail, and with nil when it
 	// works again. It may be nil.
 	Report func(error)
+
+	eventsPerDay int   // maxEventsPerDay by default
+	bytesPerDay  int64 // maxBytesPerDay by default
 }
 
 // Log writes events to a directory. It is an [activity.Recorder]: it writes the visits
@@ -67,6 +63,12 @@ type Log struct {
 
 const (
 	defaultDays = 396
+	// maxEventsPerDay bounds a day's file; what is beyond is counted.
+	maxEventsPerDay = 100_000
+	// maxBytesPerDay bounds it too, with the texts that are published. It is exceeded by at
+	// most one event.
+	maxBytesPerDay = 64 << 20
+	queueSize      = 4096 // visits that may wait to be written
 
 	filePrefix = "evidence-"
 	fileSuffix = ".jsonl"
@@ -102,18 +104,9 @@ func days(dir string) ([]string, error) {
 // line that was cut by a crash is removed. It fails if another process writes to the
 // directory.
 func Open(dir string, o Options) (*Log, error) {
-	if o.Days <= 0 {
-		o.Days = defaultDays
-	}
-	if o.EventsPerDay <= 0 {
-		o.EventsPerDay = 100_000
-	}
-	if o.BytesPerDay <= 0 {
-		o.BytesPerDay = 64 << 20
-	}
-	if o.Queue <= 0 {
-		o.Queue = 4096
-	}
+	o.Days = cmp.Or(o.Days, defaultDays)
+	o.eventsPerDay = cmp.Or(o.eventsPerDay, maxEventsPerDay)
+	o.bytesPerDay = cmp.Or(o.bytesPerDay, maxBytesPerDay)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -131,7 +124,7 @@ func Open(dir string, o Options) (*Log, error) {
 	if err := l.start(); err != nil {
 		return nil, errors.Join(err, l.closeFile(), lock.Close())
 	}
-	l.queue = activity.NewQueue(o.Queue, time.Second, l.take, l.tick)
+	l.queue = activity.NewQueue(queueSize, time.Second, l.take, l.tick)
 	return l, nil
 }
 
@@ -320,7 +313,7 @@ func (l *Log) add(e *Event) error {
 // full reports whether the day's file has no room for an event. Visits leave room for
 // what is published.
 func (l *Log) full(e *Event) bool {
-	return l.bytes >= l.options.BytesPerDay || e.Type != TypePublished && l.events >= l.options.EventsPerDay
+	return l.bytes >= l.options.bytesPerDay || e.Type != TypePublished && l.events >= l.options.eventsPerDay
 }
 
 func inForceKey(kind, host, name string) string { return kind + "\x00" + host + "\x00" + name }

@@ -45,31 +45,33 @@ type Publication struct {
 	Text    string    `json:"text"`
 }
 
-// Reading says that a crawler read a version of a robots.txt.
-type Reading struct {
+// Reader is a crawler that read a version of a host's robots.txt.
+type Reader struct {
 	Crawler  string            `json:"crawler"`
 	Identity activity.Identity `json:"identity"`
 	Host     string            `json:"host"`
-	Robots   string            `json:"robots"`
-	First    time.Time         `json:"first"`
-	Last     time.Time         `json:"last"`
-	Count    int64             `json:"count"`
+	Robots   string            `json:"robots"` // the version
+}
+
+// Reading says that a crawler read a version of a robots.txt.
+type Reading struct {
+	Reader
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+	Count int64     `json:"count"`
 }
 
 // Violations are requests of a crawler for what the robots.txt that it had read
 // disallows.
 type Violations struct {
-	Crawler  string            `json:"crawler"`
-	Identity activity.Identity `json:"identity"`
-	Host     string            `json:"host"`
-	Robots   string            `json:"robots"`        // the version that it had read
-	Read     time.Time         `json:"read,omitzero"` // when it had read it last before the first violation; zero: not in the log
-	First    time.Time         `json:"first"`
-	Last     time.Time         `json:"last"`
-	Count    int64             `json:"count"`
-	Served   int64             `json:"served"`  // answered with a status below 400
-	Refused  int64             `json:"refused"` // or over a limit; the rest were answered with an error
-	Paths    []PathCount       `json:"paths"`
+	Reader
+	Read    time.Time   `json:"read,omitzero"` // when it had read it last before the first violation; zero: not in the log
+	First   time.Time   `json:"first"`
+	Last    time.Time   `json:"last"`
+	Count   int64       `json:"count"`
+	Served  int64       `json:"served"`  // answered with a status below 400
+	Refused int64       `json:"refused"` // or over a limit; the rest were answered with an error
+	Paths   []PathCount `json:"paths"`
 }
 
 // PathCount counts violations at a path.
@@ -81,30 +83,23 @@ type PathCount struct {
 // maxPaths bounds the paths that are counted of one row.
 const maxPaths = 10_000
 
-type reader struct{ crawler, host, robots string }
-
-type readingKey struct {
-	reader
-	identity activity.Identity
-}
-
 // inquiry gathers an answer.
 type inquiry struct {
 	Question
 	Answer
 	inForce    map[string]*Publication // by kind, host and name
 	published  []*Publication
-	lastRead   map[reader]time.Time
-	reads      map[readingKey]*Reading
-	violations map[readingKey]*Violations
+	lastRead   map[Reader]time.Time // without the identity
+	reads      map[Reader]*Reading
+	violations map[Reader]*Violations
 	paths      map[*Violations]map[string]int64
 }
 
 // Ask reads an evidence log. It does not check it; see [Verify].
 func Ask(dir string, q Question) (*Answer, error) {
 	a := &inquiry{
-		Question: q, inForce: map[string]*Publication{}, lastRead: map[reader]time.Time{},
-		reads: map[readingKey]*Reading{}, violations: map[readingKey]*Violations{}, paths: map[*Violations]map[string]int64{},
+		Question: q, inForce: map[string]*Publication{}, lastRead: map[Reader]time.Time{},
+		reads: map[Reader]*Reading{}, violations: map[Reader]*Violations{}, paths: map[*Violations]map[string]int64{},
 	}
 	if err := Read(dir, func(_ string, e *Event, _ string) error { a.event(e); return nil }); err != nil {
 		return nil, err
@@ -132,22 +127,22 @@ func (a *inquiry) event(e *Event) {
 		if a.Crawler != "" && !strings.EqualFold(e.Crawler, a.Crawler) || a.Host != "" && !strings.EqualFold(e.Host, a.Host) {
 			return
 		}
-		k := readingKey{reader{e.Crawler, e.Host, e.Robots}, e.Identity}
+		anyone, by := Reader{e.Crawler, "", e.Host, e.Robots}, Reader{e.Crawler, e.Identity, e.Host, e.Robots}
 		if e.Type == TypeRead {
-			a.lastRead[k.reader] = e.Time
+			a.lastRead[anyone] = e.Time
 		}
 		switch {
 		case !a.within(e.Time):
 		case e.Type == TypeRead:
-			a.read(k, e)
+			a.read(by, e)
 		default:
-			a.violation(k, e)
+			a.violation(by, a.lastRead[anyone], e)
 		}
 	}
 }
 
 func (a *inquiry) publish(e *Event) {
-	id := e.Kind + "\x00" + e.Host + "\x00" + e.Name
+	id := inForceKey(e.Kind, e.Host, e.Name)
 	version := cmp.Or(e.Policy, e.Robots)
 	if before := a.inForce[id]; before != nil {
 		if before.Version == version && before.SHA256 == e.SHA256 {
@@ -162,21 +157,21 @@ func (a *inquiry) publish(e *Event) {
 	}
 }
 
-func (a *inquiry) read(k readingKey, e *Event) {
-	r := a.reads[k]
+func (a *inquiry) read(by Reader, e *Event) {
+	r := a.reads[by]
 	if r == nil {
-		r = &Reading{Crawler: e.Crawler, Identity: e.Identity, Host: e.Host, Robots: e.Robots, First: e.Time}
-		a.reads[k] = r
+		r = &Reading{Reader: by, First: e.Time}
+		a.reads[by] = r
 	}
 	r.Last = e.Time
 	r.Count++
 }
 
-func (a *inquiry) violation(k readingKey, e *Event) {
-	v := a.violations[k]
+func (a *inquiry) violation(by Reader, read time.Time, e *Event) {
+	v := a.violations[by]
 	if v == nil {
-		v = &Violations{Crawler: e.Crawler, Identity: e.Identity, Host: e.Host, Robots: e.Robots, Read: a.lastRead[k.reader], First: e.Time}
-		a.violations[k], a.paths[v] = v, map[string]int64{}
+		v = &Violations{Reader: by, Read: read, First: e.Time}
+		a.violations[by], a.paths[v] = v, map[string]int64{}
 	}
 	v.Last = e.Time
 	v.Count++
@@ -201,8 +196,7 @@ func (a *inquiry) answer() *Answer {
 		a.Reads = append(a.Reads, *r)
 	}
 	slices.SortFunc(a.Reads, func(x, y Reading) int {
-		return cmp.Or(x.First.Compare(y.First), cmp.Compare(x.Crawler, y.Crawler), cmp.Compare(x.Host, y.Host),
-			cmp.Compare(x.Robots, y.Robots), cmp.Compare(x.Identity, y.Identity))
+		return cmp.Or(x.First.Compare(y.First), x.compare(&y.Reader))
 	})
 	for _, v := range a.violations {
 		for path, n := range a.paths[v] {
@@ -215,8 +209,11 @@ func (a *inquiry) answer() *Answer {
 		a.Violations = append(a.Violations, *v)
 	}
 	slices.SortFunc(a.Violations, func(x, y Violations) int {
-		return cmp.Or(x.First.Compare(y.First), cmp.Compare(x.Crawler, y.Crawler), cmp.Compare(x.Host, y.Host),
-			cmp.Compare(x.Robots, y.Robots), cmp.Compare(x.Identity, y.Identity))
+		return cmp.Or(x.First.Compare(y.First), x.compare(&y.Reader))
 	})
 	return &a.Answer
+}
+
+func (r *Reader) compare(o *Reader) int {
+	return cmp.Or(cmp.Compare(r.Crawler, o.Crawler), cmp.Compare(r.Host, o.Host), cmp.Compare(r.Robots, o.Robots), cmp.Compare(r.Identity, o.Identity))
 }

@@ -43,7 +43,6 @@ type count struct {
 	requests, bytes int64
 	paths           map[string]int64
 	dropped         int64 // requests of paths that were forgotten for want of room
-	robots          int64 // requests for /robots.txt among them
 }
 
 func newTally() *tally {
@@ -97,9 +96,6 @@ func (t *tally) add(at time.Time, requests, bytes int64, k key, path string) {
 	c.requests += requests
 	c.bytes += bytes
 	t.days[dayKey{at.Unix() / 86400, k.new.decision}] += requests
-	if plain, _, _ := strings.Cut(path, "?"); plain == "/robots.txt" {
-		c.robots += requests
-	}
 	if k.interesting() {
 		c.addPath(path, requests)
 	}
@@ -178,7 +174,6 @@ func (t *tally) merge(o *tally) {
 		}
 		have.requests += c.requests
 		have.bytes += c.bytes
-		have.robots += c.robots
 		have.dropped += c.dropped
 		for p, n := range c.paths {
 			have.addPath(p, n)

@@ -12,6 +12,7 @@
 package store
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
@@ -49,31 +50,20 @@ type Options struct {
 const OtherPath = journal.OtherPath
 
 func (o *Options) setDefaults() {
-	if o.RowsPerHour <= 0 {
-		o.RowsPerHour = 50_000
-	}
-	if o.Hours <= 0 {
-		o.Hours = 90 * 24 * time.Hour
-	}
-	if o.Days <= 0 {
-		o.Days = 396 * 24 * time.Hour
-	}
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = 512 << 20
-	}
-	if o.Queue <= 0 {
-		o.Queue = 1 << 14
-	}
+	o.RowsPerHour = cmp.Or(o.RowsPerHour, 50_000)
+	o.Hours = cmp.Or(o.Hours, 90*24*time.Hour)
+	o.Days = cmp.Or(o.Days, 396*24*time.Hour)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 512<<20)
+	o.Queue = cmp.Or(o.Queue, 1<<14)
+	o.flushInterval = cmp.Or(o.flushInterval, time.Second)
+	o.mergeInterval = cmp.Or(o.mergeInterval, time.Minute)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.flushInterval <= 0 {
-		o.flushInterval = time.Second
-	}
-	if o.mergeInterval <= 0 {
-		o.mergeInterval = time.Minute
-	}
 	if o.Report == nil {
 		o.Report = func(error) {}
+	}
+	if o.Shrinking == nil {
+		o.Shrinking = func(_, _ int64) {}
 	}
 }

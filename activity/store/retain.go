@@ -210,7 +210,7 @@ func (s *Store) noteShrinking(ctx context.Context, size int64) error {
 	if err := setMeta(ctx, tx, metaShrunk, now); err != nil {
 		return err
 	}
-	if s.options().Shrinking != nil && now-before >= 86400 {
+	if now-before >= 86400 {
 		s.options().Shrinking(size, s.options().MaxBytes)
 	}
 	return tx.Commit()
