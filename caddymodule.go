@@ -164,7 +164,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	h.verifier = identity.New(methods)
+	h.verifier = identity.New(methods, caddyLog)
 	if err := routecheck.OnStart(ctx, ctx.Logger()); err != nil {
 		return err
 	}
@@ -182,6 +182,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	return auditor.Start(ctx, h.Audit, h.RobotsTxt == "merge", h.siteOf)
 }
+
+// caddyLog returns the log of the configuration that runs now.
+func caddyLog() *zap.Logger { return caddy.Log().Named("http.handlers.robots_policy") }
 
 // options are those of the handler that does the work.
 func (h *Handler) options(logger *zap.Logger) handler.Options {

@@ -108,7 +108,7 @@ func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 	m.recognizer = crawlers.NewRecognizer(m.catalogue.Patterns())
 	if m.Identity != "claimed" {
 		m.identities = crawlers.NewIdentities(m.catalogue)
-		m.verifier = identity.New(methods)
+		m.verifier = identity.New(methods, caddyLog)
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func (m *MatchCrawler) identified(r *http.Request, crawler int) bool {
 	if m.Identity == "claimed" {
 		return true
 	}
-	who := m.verifier.Identify(r, m.identities, m.catalogue.At(crawler).Verification)
+	who := m.verifier.Identify(server{}, r, m.identities, m.catalogue.At(crawler).Verification)
 	switch m.Identity {
 	case "verified":
 		return who == policy.Verified
@@ -237,7 +237,7 @@ func (m *MatchCrawler) identified(r *http.Request, crawler int) bool {
 // one that its signature or address proves, or else those that its User-Agent names.
 func (m *MatchCrawler) recognize(found []int, r *http.Request) []int {
 	named := m.recognizer.RecognizeEach(found, r.Header["User-Agent"])
-	proven := m.verifier.Recognize(r, m.identities, len(named) > 0, func(c *crawlers.Crawler) bool {
+	proven := m.verifier.Recognize(server{}, r, m.identities, len(named) > 0, func(c *crawlers.Crawler) bool {
 		return slices.ContainsFunc(named, func(i int) bool { return m.catalogue.At(i) == c })
 	})
 	if proven == nil {

@@ -29,7 +29,7 @@ func TestWarnOfEnforcementWithoutEffect(t *testing.T) {
 	} {
 		t.Run(tt.enforce, func(t *testing.T) {
 			core, logs := observer.New(zapcore.WarnLevel)
-			warn := warnOnLoad(zap.New(core), tt.enforce, identity.New(identity.Methods{}))
+			warn := warnOnLoad(zap.New(core), tt.enforce, identity.New(identity.Methods{}, nil))
 			s, err := source.Compile("policy.yaml", []byte(tt.policy))
 			if err != nil {
 				t.Fatal(err)

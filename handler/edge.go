@@ -29,7 +29,7 @@ func (q *request) evaluate() {
 	}
 	s := q.snapshot.Site
 	identify := func(id policy.CrawlerID) policy.Identity {
-		return q.h.Verifier.Identify(q.Request, s.Identities(), s.Verification(id))
+		return q.h.Verifier.Identify(q.h.Server, q.Request, s.Identities(), s.Verification(id))
 	}
 	query, verdict := s.EdgeOfAll(all, policy.Query{
 		Host: q.Host, Path: q.target, Now: time.Now(),
@@ -54,7 +54,7 @@ func (q *request) evaluate() {
 func (q *request) recognize(ids []policy.CrawlerID) []policy.CrawlerID {
 	s := q.snapshot.Site
 	named := s.RecognizeAll(ids, q.Header["User-Agent"])
-	proven := q.h.Verifier.Recognize(q.Request, s.Identities(), len(named) > 0, func(c *crawlers.Crawler) bool {
+	proven := q.h.Verifier.Recognize(q.h.Server, q.Request, s.Identities(), len(named) > 0, func(c *crawlers.Crawler) bool {
 		return slices.Contains(named, s.Policy.Crawler(c.Token))
 	})
 	if proven == nil {

@@ -13,13 +13,13 @@ import (
 	"time"
 	"weak"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/refcount"
 )
 
 // Bounds on what one policy can make the server fetch and store: lists, and prefixes
@@ -30,11 +30,12 @@ const (
 	maxPrefixes       = 100_000
 )
 
-// engines holds the engines in use, by methods.
-var engines = caddy.NewUsagePool()
+// engines holds the engines in use, by methods. It is global as Caddy loads a
+// configuration while the one before still runs, and passes nothing from one to the other.
+var engines refcount.Pool[*engine]
 
-// engine verifies for all handlers and matchers with the same methods. It survives
-// configuration reloads, because what it knows took time to fetch.
+// engine verifies for all verifiers with the same methods. It survives configuration
+// reloads, because what it knows took time to fetch.
 type engine struct {
 	methods    Methods
 	lists      *verify.Lists
@@ -48,8 +49,8 @@ type engine struct {
 	closed  bool
 }
 
-func newEngine(m Methods, dns verify.DNSOptions) *engine {
-	e := &engine{methods: m}
+func newEngine(m Methods, dns verify.DNSOptions, logger func() *zap.Logger) *engine {
+	e := &engine{methods: m, sources: sources{logger: logger}}
 	e.lists = verify.NewLists(nil, verify.ListOptions{Report: e.sources.listFetched, Client: listClient(m)})
 	dns.Report = e.sources.lookedUp
 	e.verifier = verify.New(e.lists, dns)
@@ -78,8 +79,8 @@ func listClient(m Methods) *http.Client {
 	}
 }
 
-// Destruct implements caddy.Destructor. Requests in flight may still use e.
-func (e *engine) Destruct() error {
+// close stops fetching. Requests in flight may still use e.
+func (e *engine) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.closed = true
@@ -87,7 +88,6 @@ func (e *engine) Destruct() error {
 	if e.signatures != nil {
 		e.signatures.Close()
 	}
-	return nil
 }
 
 // start begins to refresh the address lists. That happens on the first request that
@@ -149,14 +149,3 @@ var canceledCtx = func() context.Context {
 	cancel()
 	return ctx
 }()
-
-// enginesInUse returns the engines of the running configurations.
-func enginesInUse() (all []*engine) {
-	engines.Range(func(_, value any) bool {
-		if e, ok := value.(*engine); ok {
-			all = append(all, e)
-		}
-		return true
-	})
-	return all
-}

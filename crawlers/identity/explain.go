@@ -31,7 +31,7 @@ func ExplainEmbedded(urls []string, addr netip.Addr) Explainer {
 func ExplainRunning(addr netip.Addr) Explainer {
 	return func(facts crawlers.Verification) (identity policy.Identity, evidence string) {
 		evidence = "this server verifies nothing (verify off)"
-		for _, e := range enginesInUse() {
+		for _, e := range engines.All() {
 			identity, evidence = explain(e, facts, addr)
 			if identity != policy.Unknown {
 				return identity, evidence
@@ -43,7 +43,7 @@ func ExplainRunning(addr netip.Addr) Explainer {
 
 // explain checks an address and puts the result into words.
 func explain(e *engine, facts crawlers.Verification, addr netip.Addr) (policy.Identity, string) {
-	facts, all := e.askable(facts)
+	facts, all := e.methods.askable(facts)
 	result, lists := e.verifier.Check(canceledCtx, facts, addr), e.lists.Status()
 	switch {
 	case result.Status == verify.Verified && result.By == "address-list":

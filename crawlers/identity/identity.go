@@ -1,27 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package identity decides whether a client is the crawler it claims to be, and which
-// crawler it is if only its signature or address says so. It is Caddy's side of
-// crawlers/verify and crawlers/webbotauth: what they fetch is shared by all handlers
-// and matchers with the same settings and survives configuration reloads.
+// crawler it is if only its signature or address says so. It serves requests from what
+// crawlers/verify and crawlers/webbotauth fetch: all verifiers with the same methods
+// share that, so that it survives when one takes over from another.
 package identity
 
 import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"strings"
 	"sync"
 
-	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
-	"github.com/robotspolicy/caddy-robots-policy/internal/original"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
+
+// Server is what a verifier asks of the server whose clients it verifies.
+type Server interface {
+	// ClientIP returns the address of the client, "" if it is not known.
+	ClientIP(r *http.Request) string
+	// TrustsProxy reports whether the headers of a request tell what a proxy saw.
+	TrustsProxy(r *http.Request) bool
+	// Original returns the request target and URL as the client sent them.
+	Original(r *http.Request) (target string, u *url.URL)
+	// Vars returns what is noted about a request until it ends, nil if there is no place
+	// for it.
+	Vars(r *http.Request) map[string]any
+}
 
 // Verifier verifies the clients of one handler or matcher. It is safe for concurrent
 // use and never makes a request wait. A nil Verifier verifies nothing.
@@ -34,22 +47,20 @@ type Verifier struct {
 
 // New returns a verifier that uses the lists of the embedded catalogue, and those of
 // the policies that it is asked about. It returns nil if verification is off. Close it
-// when done.
-func New(m Methods) *Verifier {
+// when done. logger returns the logger to use now, as verifiers with the same methods
+// share what they fetch; nil: nothing is logged.
+func New(m Methods, logger func() *zap.Logger) *Verifier {
 	if !m.Enabled {
 		return nil
 	}
-	// The constructor returns no error, and so does not LoadOrNew.
-	shared, _, _ := engines.LoadOrNew(m.key(), func() (caddy.Destructor, error) {
-		return newEngine(m, verify.DNSOptions{}), nil
-	})
-	v := &Verifier{methods: m, engine: shared.(*engine)}
+	e := engines.Acquire(m.key(), func() *engine { return newEngine(m, verify.DNSOptions{}, logger) })
+	v := &Verifier{methods: m, engine: e}
 	if known, err := crawlers.Embedded(); err == nil {
 		v.lists = known.AddressLists()
 	}
-	if err := v.engine.lists.Acquire(v.lists, maxPrefixes); err != nil {
+	if err := e.lists.Acquire(v.lists, maxPrefixes); err != nil {
 		v.lists = nil
-		v.engine.sources.bound("too many address lists; those of the built-in catalogue are not used", zap.Error(err))
+		e.sources.bound("too many address lists; those of the built-in catalogue are not used", zap.Error(err))
 	}
 	return v
 }
@@ -67,39 +78,38 @@ func (v *Verifier) Close() {
 	}
 	v.close.Do(func() {
 		v.engine.lists.Release(v.lists)
-		_, _ = engines.Delete(v.methods.key()) // Destruct returns no error
+		if engines.Release(v.methods.key()) {
+			v.engine.close()
+		}
 	})
 }
 
 // Identify returns whether a request comes from the crawler with these facts, which
 // are those of a policy or catalogue with these identities. What is not cached is
 // looked up in the background, for the next request.
-func (v *Verifier) Identify(r *http.Request, id *crawlers.Identities, facts crawlers.Verification) policy.Identity {
+func (v *Verifier) Identify(s Server, r *http.Request, id *crawlers.Identities, facts crawlers.Verification) policy.Identity {
 	if v == nil || facts.IsEmpty() {
 		return policy.Unknown
 	}
-	return v.engine.identify(r, id, facts)
-}
-
-func (e *engine) identify(r *http.Request, id *crawlers.Identities, facts crawlers.Verification) policy.Identity {
+	e := v.engine
 	e.start()
 	e.use(id)
 	undecided := false // there is a signature that may turn out to be the operator's
 	if facts.WebBotAuth != "" && webbotauth.Signed(r.Header) {
 		undecided = e.signatures == nil
 		if !undecided {
-			result := e.checkSignature(r, facts.WebBotAuth)
+			result := v.checkSignature(s, r, facts.WebBotAuth)
 			if result.Status == webbotauth.Verified {
 				return policy.Verified
 			}
 			undecided = result.Undecided
 		}
 	}
-	addr, ok := clientAddr(r)
-	if !ok {
+	addr, err := netip.ParseAddr(s.ClientIP(r))
+	if err != nil {
 		return policy.Unknown
 	}
-	asked, all := e.askable(facts)
+	asked, all := v.methods.askable(facts)
 	switch e.verifier.Check(canceledCtx, asked, addr).Status {
 	case verify.Verified:
 		return policy.Verified
@@ -111,42 +121,32 @@ func (e *engine) identify(r *http.Request, id *crawlers.Identities, facts crawle
 	return policy.Unknown
 }
 
-// askable returns the facts about addresses that can be checked with the methods in
-// use, and whether these are all: only then can anyone be an impostor.
-func (e *engine) askable(facts crawlers.Verification) (_ crawlers.Verification, all bool) {
-	if e.methods.DNS || len(facts.ReverseDNS) == 0 {
-		return facts, true
-	}
-	facts.ReverseDNS = nil
-	return facts, false
-}
-
 // Recognize returns the crawler that a request proves to be from, whatever its
 // User-Agent says: by a signature of an operator, or by an address on a list that an
 // operator publishes for one crawler alone. named says whether the User-Agent names a
 // crawler, and isNamed which. It returns nil if the request proves nothing; [Verifier.Identify]
 // decides about the named crawlers then.
-func (v *Verifier) Recognize(r *http.Request, id *crawlers.Identities, named bool, isNamed func(*crawlers.Crawler) bool) *crawlers.Crawler {
+func (v *Verifier) Recognize(s Server, r *http.Request, id *crawlers.Identities, named bool, isNamed func(*crawlers.Crawler) bool) *crawlers.Crawler {
 	if v == nil {
 		return nil
 	}
 	if v.engine.signatures != nil && webbotauth.Signed(r.Header) {
-		if signer := v.engine.recognizeSigner(r, id, isNamed); signer != nil {
+		if signer := v.recognizeSigner(s, r, id, isNamed); signer != nil {
 			return signer
 		}
 	}
 	if named || !v.methods.Lists {
 		return nil
 	}
-	return v.engine.recognizeAddress(r, id)
+	return v.recognizeAddress(s, r, id)
 }
 
 // recognizeSigner returns the crawler whose operator signed a request. If several
 // crawlers share a directory it is the one that the User-Agent names, or none.
-func (e *engine) recognizeSigner(r *http.Request, id *crawlers.Identities, isNamed func(*crawlers.Crawler) bool) *crawlers.Crawler {
+func (v *Verifier) recognizeSigner(s Server, r *http.Request, id *crawlers.Identities, isNamed func(*crawlers.Crawler) bool) *crawlers.Crawler {
 	for _, directory := range webbotauth.NamedDirectories(r.Header, id.Directories()) {
 		signers := id.ByDirectory(directory)
-		if e.checkSignature(r, directory).Status != webbotauth.Verified {
+		if v.checkSignature(s, r, directory).Status != webbotauth.Verified {
 			continue
 		}
 		for _, c := range signers {
@@ -158,14 +158,14 @@ func (e *engine) recognizeSigner(r *http.Request, id *crawlers.Identities, isNam
 	return nil
 }
 
-func (e *engine) recognizeAddress(r *http.Request, id *crawlers.Identities) (found *crawlers.Crawler) {
-	addr, ok := clientAddr(r)
-	if !ok {
+func (v *Verifier) recognizeAddress(s Server, r *http.Request, id *crawlers.Identities) (found *crawlers.Crawler) {
+	addr, err := netip.ParseAddr(s.ClientIP(r))
+	if err != nil {
 		return nil
 	}
-	e.start()
-	e.use(id)
-	for _, url := range e.lists.Find(addr) {
+	v.engine.start()
+	v.engine.use(id)
+	for _, url := range v.engine.lists.Find(addr) {
 		c := id.ByList(url)
 		switch {
 		case c == nil || c == found:
@@ -178,35 +178,31 @@ func (e *engine) recognizeAddress(r *http.Request, id *crawlers.Identities) (fou
 	return found
 }
 
-// clientAddr returns the address that Caddy determined for the client.
-func clientAddr(r *http.Request) (netip.Addr, bool) {
-	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	addr, err := netip.ParseAddr(client)
-	return addr, err == nil
-}
-
 // checkSignature checks the signature of a request, once per request however often
 // it is called: a nonce is accepted only once.
-func (e *engine) checkSignature(r *http.Request, directory string) webbotauth.Result {
-	const key = "robots_policy.signature "
-	if cached, ok := caddyhttp.GetVar(r.Context(), key+directory).(webbotauth.Result); ok {
-		return cached
+func (v *Verifier) checkSignature(s Server, r *http.Request, directory string) webbotauth.Result {
+	key := "robots_policy.signature " + directory
+	vars := s.Vars(r)
+	if known, ok := vars[key].(webbotauth.Result); ok {
+		return known
 	}
-	result := e.signatures.Check(canceledCtx, webbotauth.Request{
-		Method: r.Method, Scheme: clientScheme(r), Host: r.Host, Target: original.Target(r), Header: r.Header,
+	target, u := s.Original(r)
+	if !strings.HasPrefix(target, "/") {
+		target = pathpattern.Target(u)
+	}
+	result := v.engine.signatures.Check(canceledCtx, webbotauth.Request{
+		Method: r.Method, Scheme: clientScheme(s, r), Host: r.Host, Target: target, Header: r.Header,
 	}, directory)
-	caddyhttp.SetVar(r.Context(), key+directory, result)
+	if vars != nil {
+		vars[key] = result
+	}
 	return result
 }
 
 // clientScheme returns the scheme that the client used, as far as a trusted proxy says
 // so.
-func clientScheme(r *http.Request) string {
-	if r.TLS != nil {
-		return "https"
-	}
-	trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool)
-	if trusted && r.Header.Get("X-Forwarded-Proto") == "https" {
+func clientScheme(s Server, r *http.Request) string {
+	if r.TLS != nil || s.TrustsProxy(r) && r.Header.Get("X-Forwarded-Proto") == "https" {
 		return "https"
 	}
 	return "http"

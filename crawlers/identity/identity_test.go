@@ -11,23 +11,43 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
 	"weak"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// from returns a request from a client address, as Caddy determines it.
+// from returns a request from a client address.
 func from(addr string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	return r.WithContext(context.WithValue(r.Context(), caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: addr}))
+	r.RemoteAddr = net.JoinHostPort(addr, "1024")
+	return r
+}
+
+// server is a Server that clients reach directly.
+type server struct{ vars map[string]any }
+
+func (server) ClientIP(r *http.Request) string {
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	return host
+}
+
+func (server) TrustsProxy(*http.Request) bool { return false }
+
+func (server) Original(r *http.Request) (string, *url.URL) { return r.RequestURI, r.URL }
+
+func (s server) Vars(*http.Request) map[string]any { return s.vars }
+
+// newTestVerifier returns a verifier that shares nothing.
+func newTestVerifier(m Methods, dns verify.DNSOptions) *Verifier {
+	return &Verifier{methods: m, engine: newEngine(m, dns, nil)}
 }
 
 // fakeDNS gives one answer after a delay.
@@ -72,20 +92,18 @@ func TestIdentifyByDNS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newEngine(Methods{Enabled: true, DNS: true}, verify.DNSOptions{Resolver: &c.dns})
+				v := newTestVerifier(Methods{Enabled: true, DNS: true}, verify.DNSOptions{Resolver: &c.dns})
 				before := time.Now()
-				first := v.identify(from(addr), new(crawlers.Identities), crawlFacts)
+				first := v.Identify(server{}, from(addr), new(crawlers.Identities), crawlFacts)
 				if time.Since(before) != 0 || first != policy.Unknown {
 					t.Errorf("first request: %s, after %s", first, time.Since(before))
 				}
 				time.Sleep(5 * time.Second)
 				before = time.Now()
-				if got := v.identify(from(addr), new(crawlers.Identities), crawlFacts); got != c.want || time.Since(before) != 0 {
+				if got := v.Identify(server{}, from(addr), new(crawlers.Identities), crawlFacts); got != c.want || time.Since(before) != 0 {
 					t.Errorf("second request: %s", got)
 				}
-				if err := v.Destruct(); err != nil {
-					t.Error(err)
-				}
+				v.engine.close()
 			})
 		})
 	}
@@ -114,9 +132,9 @@ func TestIdentifyBySignatureAndAddress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := newEngine(Methods{Enabled: true, DNS: true, Signatures: !c.off}, verify.DNSOptions{Resolver: &fakeDNS{names: []string{"a.evil.example."}}})
-				if v.signatures != nil {
-					v.signatures.Close() // nothing is fetched
+				v := newTestVerifier(Methods{Enabled: true, DNS: true, Signatures: !c.off}, verify.DNSOptions{Resolver: &fakeDNS{names: []string{"a.evil.example."}}})
+				if v.engine.signatures != nil {
+					v.engine.signatures.Close() // nothing is fetched
 				}
 				got := policy.Unknown
 				for range 2 {
@@ -126,15 +144,13 @@ func TestIdentifyBySignatureAndAddress(t *testing.T) {
 						r.Header.Set("Signature-Input", fmt.Sprintf("%s;created=%d;expires=%d", c.input, time.Now().Unix(), time.Now().Unix()+60))
 						r.Header.Set("Signature", c.signature)
 					}
-					got = v.identify(r, new(crawlers.Identities), facts)
+					got = v.Identify(server{}, r, new(crawlers.Identities), facts)
 					time.Sleep(time.Second)
 				}
 				if got != c.want {
 					t.Errorf("%s, want %s", got, c.want)
 				}
-				if err := v.Destruct(); err != nil {
-					t.Error(err)
-				}
+				v.engine.close()
 			})
 		})
 	}
@@ -147,8 +163,8 @@ func TestIdentifyUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	google, _ := known.Lookup("Googlebot")
-	v := newEngine(Methods{Enabled: true}, verify.DNSOptions{Resolver: &fakeDNS{err: errors.New("looked up although DNS is off")}})
-	if err := v.lists.Acquire(known.AddressLists(), maxPrefixes); err != nil {
+	v := newTestVerifier(Methods{Enabled: true}, verify.DNSOptions{Resolver: &fakeDNS{err: errors.New("looked up although DNS is off")}})
+	if err := v.engine.lists.Acquire(known.AddressLists(), maxPrefixes); err != nil {
 		t.Fatal(err)
 	}
 	none := new(crawlers.Identities)
@@ -160,14 +176,14 @@ func TestIdentifyUnknown(t *testing.T) {
 		"":             policy.Unknown,
 		"no address":   policy.Unknown,
 	} {
-		if got := v.identify(from(addr), none, google.Verification); got != want {
+		if got := v.Identify(server{}, from(addr), none, google.Verification); got != want {
 			t.Errorf("%q: %s", addr, got)
 		}
 	}
-	if got := v.identify(from("66.249.66.1"), none, crawlers.Verification{}); got != policy.Unknown {
+	if got := v.Identify(server{}, from("66.249.66.1"), none, crawlers.Verification{}); got != policy.Unknown {
 		t.Errorf("nothing published: %s", got)
 	}
-	if v.started.Load() {
+	if v.engine.started.Load() {
 		t.Error("lists are fetched")
 	}
 }
@@ -201,8 +217,8 @@ func policyWith(t *testing.T, lists ...string) *crawlers.Identities {
 // Engines are shared, survive a reload, and are closed with their last user.
 func TestEnginesAreShared(t *testing.T) {
 	m := Methods{Enabled: true, Lists: true, Signatures: true, AllowedRanges: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")}}
-	before := New(m)
-	after := New(m)
+	before := New(m, nil)
+	after := New(m, nil)
 	e := before.engine
 	if after.engine != e {
 		t.Error("not shared")
@@ -210,11 +226,11 @@ func TestEnginesAreShared(t *testing.T) {
 	before.Close()
 	before.Close()
 	facts, id := googleFacts(t)
-	if got := after.Identify(from("66.249.66.1"), id, facts); got != policy.Verified {
+	if got := after.Identify(server{}, from("66.249.66.1"), id, facts); got != policy.Verified {
 		t.Errorf("after a reload: %s", got)
 	}
 	after.Close()
-	if _, ok := engines.References(m.key()); ok {
+	if len(engines.All()) > 0 {
 		t.Error("still there after the last Close")
 	}
 	e.started.Store(false)
@@ -222,8 +238,8 @@ func TestEnginesAreShared(t *testing.T) {
 	if !e.closed || len(e.lists.Status()) != 0 {
 		t.Errorf("closed: %v, %d lists", e.closed, len(e.lists.Status()))
 	}
-	off := New(Methods{})
-	if off.Identify(from("66.249.66.1"), id, facts) != policy.Unknown || off.Recognize(from("66.249.66.1"), id, false, nil) != nil || off.DetectsImpostors() {
+	off := New(Methods{}, nil)
+	if off.Identify(server{}, from("66.249.66.1"), id, facts) != policy.Unknown || off.Recognize(server{}, from("66.249.66.1"), id, false, nil) != nil || off.DetectsImpostors() {
 		t.Error("verification is off")
 	}
 	off.Close()
@@ -232,8 +248,10 @@ func TestEnginesAreShared(t *testing.T) {
 // Many policies with lists of their own share what they have in common, and take
 // nothing from others when they reach a bound.
 func TestPoliciesWithManyLists(t *testing.T) {
-	logs := logged(t)
-	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{})
+	logger, logs := observed()
+	v := newTestVerifier(Methods{Enabled: true}, verify.DNSOptions{})
+	e := v.engine
+	e.sources.logger = logger
 	facts, builtin := googleFacts(t)
 	known, _ := crawlers.Default()
 	if err := e.lists.Acquire(known.AddressLists(), maxPrefixes); err != nil {
@@ -266,7 +284,7 @@ func TestPoliciesWithManyLists(t *testing.T) {
 		e.use(id)
 	}
 	for _, id := range []*crawlers.Identities{builtin, greedy, rest[len(rest)-1]} {
-		if got := e.identify(from("66.249.66.1"), id, facts); got != policy.Verified {
+		if got := v.Identify(server{}, from("66.249.66.1"), id, facts); got != policy.Verified {
 			t.Errorf("Googlebot, when the bound is reached: %s", got)
 		}
 	}
@@ -279,7 +297,7 @@ func TestPoliciesWithManyLists(t *testing.T) {
 
 // All lists of a newer catalogue are used, however many it adds, beside those of a policy.
 func TestNewerCatalogueWithManyLists(t *testing.T) {
-	logs := logged(t)
+	logger, logs := observed()
 	t.Cleanup(func() { crawlers.Install(nil) })
 	text := "version: 1\nas-of: 2026-11-22\ncrawlers:\n"
 	const added = 2 * maxPolicyLists
@@ -291,7 +309,7 @@ func TestNewerCatalogueWithManyLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	crawlers.Install(newer)
-	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{})
+	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{}, logger)
 	id := policyWith(t, "https://lists.example/own.json")
 	e.use(id)
 	if got := len(e.lists.Status()); got != added+1 || logs.Len() > 0 {
@@ -307,9 +325,9 @@ func TestNewerCatalogueWithManyLists(t *testing.T) {
 // Where other policies fill the store, the lists of the catalogue are not used, which is
 // logged. Its crawlers are unknown then and not impostors.
 func TestNoRoomForTheCatalogue(t *testing.T) {
-	logs := logged(t)
+	logger, logs := observed()
 	m := Methods{Enabled: true, Lists: true, AllowedRanges: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/24")}}
-	full := New(m)
+	full := New(m, logger)
 	defer full.Close()
 	full.engine.lists.Release(full.lists)
 	full.lists = nil
@@ -321,11 +339,11 @@ func TestNoRoomForTheCatalogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	full.engine.started.Store(true) // so that nothing is fetched
-	v := New(m)
+	v := New(m, nil)
 	defer v.Close()
 	facts, id := googleFacts(t)
 	for _, address := range []string{"66.249.66.1", "198.51.100.1"} {
-		if got := v.engine.identify(from(address), id, facts); got != policy.Unknown {
+		if got := v.Identify(server{}, from(address), id, facts); got != policy.Unknown {
 			t.Errorf("%s: %s", address, got)
 		}
 	}
@@ -336,7 +354,7 @@ func TestNoRoomForTheCatalogue(t *testing.T) {
 
 // A policy that found no room for its lists releases none of those that others use.
 func TestNothingIsReleasedThatWasNotAcquired(t *testing.T) {
-	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{})
+	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{}, nil)
 	fill := []string{"https://lists.example/shared.json"}
 	for i := range 4999 {
 		fill = append(fill, fmt.Sprintf("https://lists.example/fill/%d.json", i))
@@ -369,7 +387,7 @@ func TestNothingIsReleasedThatWasNotAcquired(t *testing.T) {
 
 // The lists of a policy are released with it, as after an edit.
 func TestListsAreReleasedWithTheirPolicy(t *testing.T) {
-	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{})
+	e := newEngine(Methods{Enabled: true}, verify.DNSOptions{}, nil)
 	last := policyWith(t, "https://lists.example/last.json")
 	e.use(last)
 	for i := range 200 {
@@ -397,12 +415,12 @@ func TestOnDevicePreviewsAreNeverImpostors(t *testing.T) {
 		"WhatsApp/2.23.20.0 A": policy.Unknown,
 		"Mozilla/5.0 (compatible) facebookexternalhit/1.1 Facebot Twitterbot/1.0": policy.Impostor,
 	} {
-		e := newEngine(Methods{Enabled: true, DNS: true}, verify.DNSOptions{Resolver: &fakeDNS{names: []string{"a.evil.example."}}})
+		v := newTestVerifier(Methods{Enabled: true, DNS: true}, verify.DNSOptions{Resolver: &fakeDNS{names: []string{"a.evil.example."}}})
 		got := policy.Unknown
 		for range 100 {
 			r := from("20.0.0.1")
 			r.Header.Set("User-Agent", agent)
-			if got = e.identify(r, new(crawlers.Identities), crawlFacts); got == policy.Impostor {
+			if got = v.Identify(server{}, r, new(crawlers.Identities), crawlFacts); got == policy.Impostor {
 				break
 			}
 			time.Sleep(time.Millisecond)
@@ -441,5 +459,24 @@ func TestListClientRedirects(t *testing.T) {
 		if err := check(r, make([]*http.Request, tt.via)); (err == nil) != tt.fine {
 			t.Errorf("%s after %d: %v", tt.url, tt.via, err)
 		}
+	}
+}
+
+// A nonce is accepted once, but a request may be asked about as often as the handler
+// likes, where the server remembers.
+func TestSignatureIsCheckedOncePerRequest(t *testing.T) {
+	v := newTestVerifier(Methods{Enabled: true, Signatures: true}, verify.DNSOptions{})
+	defer v.engine.close()
+	const directory = "https://keys.example"
+	s := server{vars: map[string]any{}}
+	v.checkSignature(s, from("20.0.0.1"), directory)
+	for key := range s.vars {
+		s.vars[key] = webbotauth.Result{Status: webbotauth.Verified}
+	}
+	if got := v.checkSignature(s, from("20.0.0.1"), directory); got.Status != webbotauth.Verified {
+		t.Errorf("%+v", got)
+	}
+	if got := v.checkSignature(server{}, from("20.0.0.1"), directory); got.Status == webbotauth.Verified {
+		t.Errorf("a signature that proves nothing: %+v", got)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
 var methodNames = []string{"embedded", "lists", "dns", "signatures", "off"}
@@ -58,6 +60,16 @@ func ParseMethods(names, ranges []string) (Methods, error) {
 // DetectsImpostors reports whether impostors are detected for longer than the
 // embedded address lists are fresh.
 func (m Methods) DetectsImpostors() bool { return m.Lists || m.DNS }
+
+// askable returns the facts about addresses that can be checked with the methods, and
+// whether these are all: only then can anyone be an impostor.
+func (m Methods) askable(facts crawlers.Verification) (_ crawlers.Verification, all bool) {
+	if m.DNS || len(facts.ReverseDNS) == 0 {
+		return facts, true
+	}
+	facts.ReverseDNS = nil
+	return facts, false
+}
 
 // NoImpostors explains to a user why DetectsImpostors is false.
 const NoImpostors = `impostors are not detected: the embedded address lists identify impostors only while they are at most 7 days old; add "verify lists dns"`

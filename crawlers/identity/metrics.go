@@ -80,7 +80,7 @@ func (listCollector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (listCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descSnapshot, prometheus.GaugeValue, unixSeconds(verify.SnapshotDate()))
-	lists := slices.DeleteFunc(listsOf(enginesInUse()), func(l knownList) bool { return l.Prefixes == 0 && l.Err == nil })
+	lists := slices.DeleteFunc(listsOf(engines.All()), func(l knownList) bool { return l.Prefixes == 0 && l.Err == nil })
 	for _, l := range lists[:min(len(lists), maxListSeries)] {
 		failing := 0.0
 		if l.Err != nil {

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
@@ -24,6 +23,8 @@ const (
 // sources tracks what verification fetches, so that the log gets one line for each
 // change of state and none per request. It lives as long as the engine does.
 type sources struct {
+	logger func() *zap.Logger // nil: nothing is logged
+
 	mu      sync.Mutex
 	failing map[string]bool      // address lists and key directories, by URL
 	bounds  map[string]time.Time // when reaching a bound was logged, by message
@@ -40,8 +41,12 @@ type dnsState struct {
 	loggedAt          time.Time
 }
 
-// logger returns the logger of the configuration that is running now. Tests replace it.
-var logger = func() *zap.Logger { return caddy.Log().Named("http.handlers.robots_policy") }
+func (s *sources) log() *zap.Logger {
+	if s.logger == nil {
+		return zap.NewNop()
+	}
+	return s.logger()
+}
 
 // setFailing records whether fetching a URL fails, and reports whether that changed.
 func (s *sources) setFailing(url string, failing bool) bool {
@@ -67,14 +72,14 @@ func (s *sources) listFetched(l verify.ListStatus) {
 		fields = append(fields, zap.Time("as_of", l.Date))
 	}
 	if l.Err == nil {
-		logger().Info("fetching the address list works again", fields...)
+		s.log().Info("fetching the address list works again", fields...)
 		return
 	}
 	message := "fetching an address list failed; using the last good one"
 	if l.Prefixes == 0 {
 		message = "fetching an address list failed; its crawlers stay unknown"
 	}
-	logger().Warn(message, append(fields, zap.Error(l.Err))...)
+	s.log().Warn(message, append(fields, zap.Error(l.Err))...)
 }
 
 func (s *sources) keysFetched(d webbotauth.DirectoryStatus) {
@@ -84,14 +89,14 @@ func (s *sources) keysFetched(d webbotauth.DirectoryStatus) {
 	}
 	fields := []zap.Field{zap.String("directory", d.URL), zap.Int("keys", d.Keys)}
 	if d.Err == nil {
-		logger().Info("fetching the key directory works again", fields...)
+		s.log().Info("fetching the key directory works again", fields...)
 		return
 	}
 	message := "fetching a key directory failed; using the last good keys"
 	if d.Keys == 0 {
 		message = "fetching a key directory failed; its signatures cannot be checked"
 	}
-	logger().Warn(message, append(fields, zap.Error(d.Err))...)
+	s.log().Warn(message, append(fields, zap.Error(d.Err))...)
 }
 
 // boundLogInterval is how often reaching the same bound is logged.
@@ -111,7 +116,7 @@ func (s *sources) bound(message string, fields ...zap.Field) {
 	}
 	s.mu.Unlock()
 	if log {
-		logger().Warn(message, fields...)
+		s.log().Warn(message, fields...)
 	}
 }
 
@@ -125,9 +130,9 @@ func (s *sources) lookedUp(err error) {
 	switch {
 	case !log:
 	case failing:
-		logger().Warn("reverse DNS lookups fail; crawlers that are verified by DNS stay unknown", zap.Error(err))
+		s.log().Warn("reverse DNS lookups fail; crawlers that are verified by DNS stay unknown", zap.Error(err))
 	default:
-		logger().Info("reverse DNS lookups work again")
+		s.log().Info("reverse DNS lookups work again")
 	}
 }
 

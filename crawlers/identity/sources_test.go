@@ -13,13 +13,10 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// logged returns the warnings from now on.
-func logged(t *testing.T) *observer.ObservedLogs {
+// observed returns a logger and its warnings.
+func observed() (func() *zap.Logger, *observer.ObservedLogs) {
 	core, logs := observer.New(zapcore.WarnLevel)
-	before := logger
-	logger = func() *zap.Logger { return zap.New(core) }
-	t.Cleanup(func() { logger = before })
-	return logs
+	return func() *zap.Logger { return zap.New(core) }, logs
 }
 
 // A change of the resolver's state is logged once, and at most once a minute.
@@ -69,8 +66,8 @@ func TestSetFailing(t *testing.T) {
 // That nonces were forgotten is logged once an hour, however often it happens.
 func TestForgottenNoncesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		logs := logged(t)
-		var s sources
+		logger, logs := observed()
+		s := sources{logger: logger}
 		for range 3 {
 			s.noncesForgotten("https://signer.example/keys")
 		}

@@ -3,6 +3,7 @@
 package identity
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ type DNSStatus struct {
 
 // CurrentStatus returns the state of all sources of all engines in use.
 func CurrentStatus() Status {
-	inUse, now := enginesInUse(), time.Now()
+	inUse, now := engines.All(), time.Now()
 	s := Status{Lists: []ListStatus{}, Directories: []DirectoryStatus{}}
 	for _, l := range listsOf(inUse) {
 		status := ListStatus{URL: l.URL, Entries: l.Prefixes, Embedded: l.Snapshot, Refreshed: l.refreshed, Fresh: l.Fresh, Incomplete: l.Incomplete}
@@ -112,50 +113,38 @@ type knownList struct {
 	refreshed bool
 }
 
-// better prefers a list that is refreshed, then the later one.
-func (l knownList) better(than knownList) bool {
-	if l.refreshed != than.refreshed {
-		return l.refreshed
-	}
-	return l.Date.After(than.Date)
-}
-
-// listsOf returns the address lists of all engines, once each, ordered by URL.
-func listsOf(inUse []*engine) []knownList {
-	best := map[string]knownList{}
+// listsOf returns the address lists of all engines, once each, ordered by URL: rather one
+// that is refreshed, then the later one.
+func listsOf(inUse []*engine) (all []knownList) {
 	for _, e := range inUse {
 		for _, s := range e.lists.Status() {
-			l := knownList{s, e.methods.Lists}
-			if old, ok := best[s.URL]; !ok || l.better(old) {
-				best[s.URL] = l
-			}
+			all = append(all, knownList{s, e.methods.Lists})
 		}
 	}
-	all := make([]knownList, 0, len(best))
-	for _, l := range best {
-		all = append(all, l)
-	}
-	slices.SortFunc(all, func(a, b knownList) int { return strings.Compare(a.URL, b.URL) })
-	return all
+	slices.SortStableFunc(all, func(a, b knownList) int {
+		switch {
+		case a.URL != b.URL:
+			return strings.Compare(a.URL, b.URL)
+		case a.refreshed == b.refreshed:
+			return b.Date.Compare(a.Date)
+		case a.refreshed:
+			return -1
+		}
+		return 1
+	})
+	return slices.CompactFunc(all, func(a, b knownList) bool { return a.URL == b.URL })
 }
 
-// directoriesOf returns the key directories of all engines, once each, ordered by
-// URL.
+// directoriesOf returns the key directories of all engines, once each, ordered by URL:
+// the one that was fetched last.
 func directoriesOf(inUse []*engine) (all []webbotauth.DirectoryStatus) {
-	best := map[string]webbotauth.DirectoryStatus{}
 	for _, e := range inUse {
-		if e.signatures == nil {
-			continue
-		}
-		for _, d := range e.signatures.Directories() {
-			if old, ok := best[d.URL]; !ok || d.Date.After(old.Date) {
-				best[d.URL] = d
-			}
+		if e.signatures != nil {
+			all = append(all, e.signatures.Directories()...)
 		}
 	}
-	for _, d := range best {
-		all = append(all, d)
-	}
-	slices.SortFunc(all, func(a, b webbotauth.DirectoryStatus) int { return strings.Compare(a.URL, b.URL) })
-	return all
+	slices.SortStableFunc(all, func(a, b webbotauth.DirectoryStatus) int {
+		return cmp.Or(strings.Compare(a.URL, b.URL), b.Date.Compare(a.Date))
+	})
+	return slices.CompactFunc(all, func(a, b webbotauth.DirectoryStatus) bool { return a.URL == b.URL })
 }

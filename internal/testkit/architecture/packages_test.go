@@ -42,7 +42,7 @@ var layers = []struct {
 	{"activity", []string{"activity"}},
 	{"a policy with all its channels", []string{"site"}},
 	{"channels, identity and the file", []string{"robotsserve", "robotstag", "metainject", "policyfile", "crawlers/identity"}},
-	{"other robots.txt, rights registers, and proofs of identity", []string{"robotstxt", "rights", "crawlers/verify", "crawlers/webbotauth", "internal/original"}},
+	{"other robots.txt, rights registers, and proofs of identity", []string{"robotstxt", "rights", "crawlers/verify", "crawlers/webbotauth"}},
 	{"ACAP", []string{"acap"}},
 	{"the model", []string{"policy"}},
 	{"leaves", []string{"pathpattern", "robotsrule", "crawlers", "internal/leaf"}},
@@ -54,7 +54,7 @@ var testHelpers = []string{"internal/testkit"}
 // importCaddy are the packages that may import Caddy, with the folders below them.
 var importCaddy = []string{
 	".", "console", "cmd/caddy", "integration_test", "internal/caddyside", "internal/cli",
-	"crawlers/identity", "internal/original", "source", "internal/recorders",
+	"internal/recorders",
 }
 
 // notLinked are packages that a Caddy with the root package alone must not contain, with
