@@ -19,7 +19,7 @@ func TestTroubleshootingQuotesMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	messages := regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(page), -1)
-	if len(messages) < 30 {
+	if len(messages) < 20 {
 		t.Fatalf("only %d messages", len(messages))
 	}
 	var code strings.Builder
