@@ -112,14 +112,10 @@ func rulesIn(lines []int) string {
 // impostors, asks for it, else ModeOff.
 func (f *File) MaxMode() policy.Mode {
 	mode := max(f.Spec.Enforcement.Impostors, policy.ModeOff)
+	closes := func(s policy.Statement) bool { return s.Usage == policy.Crawl && (!s.Allow || s.Qualifiers != nil) }
 	for i := range f.Spec.Rules {
-		r := &f.Spec.Rules[i]
-		for j := range r.Statements {
-			s := &r.Statements[j]
-			if s.Usage == policy.Crawl && (!s.Allow || s.Qualifiers != nil) {
-				mode = max(mode, f.Policy.Mode(policy.Decision{Rule: r}))
-				break
-			}
+		if r := &f.Spec.Rules[i]; slices.ContainsFunc(r.Statements, closes) {
+			mode = max(mode, f.Policy.Mode(policy.Decision{Rule: r}))
 		}
 	}
 	return mode

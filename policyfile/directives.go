@@ -68,7 +68,6 @@ func (p *parser) eachDirective(n *yaml.Node, key string, fs fields[*directive], 
 var aiWord = regexp.MustCompile(`(?i)\b(?:noai|noimageai|noml)\b`)
 
 func readRobotsTag(p *parser, n *yaml.Node, r *ruleReader) {
-	r.parts++
 	p.eachDirective(n, "robots-tag", tagFields, func(n *yaml.Node, patterns []pathpattern.Pattern) {
 		if word := aiWord.FindString(n.Value); word != "" {
 			p.report(posOf(n), "bad-robots-tag", "", "%s is not a rule that search engines document; to ask not to train AI, disallow train-ai", quote(word))
@@ -128,7 +127,6 @@ func (p *parser) hasUsage(n *yaml.Node, set robotsrule.Set) {
 }
 
 func readAppDirectives(p *parser, n *yaml.Node, r *ruleReader) {
-	r.parts++
 	seen := map[string]policy.Pos{}
 	p.eachDirective(n, "app-directives", appFields, func(n *yaml.Node, patterns []pathpattern.Pattern) {
 		items, ok := p.appItems(n)

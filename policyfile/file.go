@@ -92,22 +92,21 @@ func (p *parser) crawlersOfSpec() []policy.Crawler {
 // read robots.txt at all has no group of "*" to ignore: to name it there would
 // only make the file longer.
 func convert(c *crawlers.Catalogue) []policy.Crawler {
-	if all, ok := converted.Get(c, func() []policy.Crawler { return slices.Clip(convertAll(c)) }); ok {
+	build := func() []policy.Crawler {
+		all := make([]policy.Crawler, c.Len())
+		for i := range all {
+			all[i] = convertOne(c.At(i))
+		}
 		return all
 	}
-	return convertAll(c)
+	if all, ok := converted.Get(c, build); ok {
+		return all
+	}
+	return build()
 }
 
 // converted is the catalogue in use, converted once for all policies.
 var converted crawlers.Derived[[]policy.Crawler]
-
-func convertAll(c *crawlers.Catalogue) []policy.Crawler {
-	all := make([]policy.Crawler, c.Len())
-	for i := range all {
-		all[i] = convertOne(c.At(i))
-	}
-	return all
-}
 
 func convertOne(c *crawlers.Crawler) policy.Crawler {
 	reads := c.Honours != crawlers.HonoursNo && c.Honours != crawlers.HonoursUserTriggered
@@ -126,10 +125,14 @@ func readVersion(p *parser, n *yaml.Node, _ *policy.Spec) {
 
 func readSitemaps(p *parser, n *yaml.Node, spec *policy.Spec) {
 	p.texts(n, "sitemaps", func(n *yaml.Node, text string) {
-		if p.address(n, "a sitemap", text, true) {
+		if p.addressOrPath(n, "a sitemap", text) {
 			spec.Sitemaps = append(spec.Sitemaps, text)
 		}
 	})
+}
+
+func (p *parser) addressOrPath(n *yaml.Node, what, text string) bool {
+	return p.address(n, what, text, true)
 }
 
 // address checks an absolute http or https URL or, where that makes sense, a path.

@@ -33,7 +33,6 @@ var (
 
 // readLimit reads `none`, a rate such as 60/m, or a rate with a burst.
 func readLimit(p *parser, n *yaml.Node, r *ruleReader) {
-	r.parts++
 	r.rule.LimitPos = posOf(n)
 	limit := policy.Limit{}
 	if n.Kind == yaml.MappingNode {

@@ -4,6 +4,7 @@ package policyfile
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -189,12 +190,7 @@ func (ns *Names) Check(name string) (valid, listed bool) {
 }
 
 // Crawlers are those of the catalogue.
-func (ns *Names) Crawlers() (all []policy.Crawler) {
-	for i := range ns.catalogue.Len() {
-		all = append(all, convertOne(ns.catalogue.At(i)))
-	}
-	return all
-}
+func (ns *Names) Crawlers() []policy.Crawler { return slices.Clone(convert(ns.catalogue)) }
 
 // Nearest returns the name that a word is most likely a misspelling of, or "".
 // Case does not count. Short words must be nearer than long ones.

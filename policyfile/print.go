@@ -126,10 +126,14 @@ func (w *printer) comment(text string) {
 
 func (w *printer) plain(key, value string) { w.line(key + ": " + value) }
 
-func (w *printer) text(key, text string) {
-	if text != "" {
-		w.plain(key, scalar(text))
+func (w *printer) plainIf(differs bool, key, value string) {
+	if differs {
+		w.plain(key, value)
 	}
+}
+
+func (w *printer) text(key, text string) {
+	w.plainIf(text != "", key, scalar(text))
 }
 
 // texts writes a key with a text, or with a list of them.

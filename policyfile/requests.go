@@ -11,16 +11,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
+// requestFields are action requests (ACAP 1.0 section 2.6).
 var requestFields = fields[*ruleReader]{
 	requestKey(policy.TakeDown, "what to delete all copies and index entries of"),
 	requestKey(policy.ReCrawl, "what to fetch again"),
-}
-
-// readRequests reads action requests (ACAP 1.0 section 2.6).
-func readRequests(p *parser, n *yaml.Node, r *ruleReader) {
-	r.parts++
-	r.requests = posOf(n)
-	readMap(p, n, "requests", requestFields, r)
 }
 
 // requestKey is a field with the resources of one action. They are not patterns: a
@@ -55,8 +49,4 @@ func requestKey(action, about string) field[*ruleReader] {
 		}
 		w.texts(action, paths)
 	})
-}
-
-func printRequests(w *printer, r *ruleReader) {
-	w.under("requests", func() { printMap(w, requestFields, r) })
 }

@@ -37,9 +37,7 @@ func readContentSignal(p *parser, n *yaml.Node, b *policy.Publish) {
 }
 
 func printContentSignal(w *printer, b *policy.Publish) {
-	if b.ContentSignal != policy.Off {
-		w.plain("content-signal", cmp.Or(b.ContentSignalUse, "on"))
-	}
+	w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))
 }
 
 func readRSL(p *parser, n *yaml.Node, b *policy.Publish) {

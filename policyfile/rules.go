@@ -18,12 +18,9 @@ import (
 )
 
 type ruleReader struct {
-	rule      *policy.Rule
-	source    *lint.Source
-	parts     int                  // keys other than for, hosts and name
-	seen      map[statementKey]int // places of the rule's statements
-	reference policy.Pos
-	requests  policy.Pos
+	rule   *policy.Rule
+	source *lint.Source
+	seen   map[statementKey]int // places of the rule's statements
 }
 
 var ruleFields = fields[*ruleReader]{
@@ -35,7 +32,10 @@ var ruleFields = fields[*ruleReader]{
 		oneOrMore(textShape("a host name", `^[^/@]+$`)), readHosts,
 		func(w *printer, r *ruleReader) { w.texts("hosts", plainTexts(r.rule.Hosts)) }),
 	key("identity", "how sure the server must be about who is asking before the rule applies; robots.txt ignores it",
-		choiceShape("claimed", "not-impostor", "verified"), readIdentity, printIdentity),
+		choiceShape("claimed", "not-impostor", "verified"), readIdentity,
+		func(w *printer, r *ruleReader) {
+			w.plainIf(r.rule.Identity != policy.DemandClaimed, "identity", r.rule.Identity.String())
+		}),
 	key("usage-purposes", "the rule applies only to crawlers that name one of these purposes (ACAP 1.0)",
 		oneOrMore(textShape("a purpose, or an address", "")), readPurposes,
 		func(w *printer, r *ruleReader) { w.texts("usage-purposes", r.rule.UsagePurposes) }),
@@ -51,15 +51,23 @@ var ruleFields = fields[*ruleReader]{
 	key("limit", "how many requests the crawler may make in each second, minute, hour or day, such as 60/m, and how many of them at once; none removes the limit of a wider rule",
 		limitShape, readLimit, printLimit),
 	key("enforce", "what the server does about requests that this rule disallows; the default is enforcement",
-		modeShape, readEnforce, printEnforce),
+		modeShape, readEnforce,
+		func(w *printer, r *ruleReader) {
+			w.plainIf(r.rule.Enforce != policy.ModeUnset, "enforce", r.rule.Enforce.String())
+		}),
 	key("intended", "the guards that this rule is meant to go against, such as [refuses-search]; true for the only one",
 		shape{"anyOf": []any{shape{"type": "boolean"}, oneOrMore(choiceShape(lint.Guards()...))}}, readIntended, printIntended),
-	key("requests", "what the crawler is asked to do as soon as possible (ACAP 1.0, which calls it not ready); published with action-requests: on",
-		mapShape(requestFields), readRequests, printRequests),
-	key("permissions-reference", "where the crawler finds more permissions (ACAP 1.0); such a rule has nothing else",
-		textShape("a path or an address", `^(/|https?://)`), readReference,
-		func(w *printer, r *ruleReader) { w.text("permissions-reference", r.rule.PermissionsReference) }),
+	subMap("requests", "what the crawler is asked to do as soon as possible (ACAP 1.0, which calls it not ready); published with action-requests: on",
+		requestFields, func(r *ruleReader) *ruleReader { return r }),
+	textKey("permissions-reference", "where the crawler finds more permissions (ACAP 1.0); such a rule has nothing else",
+		textShape("a path or an address", `^(/|https?://)`), (*parser).addressOrPath,
+		func(r *ruleReader) *string { return &r.rule.PermissionsReference }),
 }
+
+// besideReference are the keys that a rule with permissions-reference cannot have.
+var besideReference = slices.DeleteFunc(ruleFields.names(), func(key string) bool {
+	return slices.Contains([]string{"name", "for", "hosts", "permissions-reference"}, key)
+})
 
 func readRules(p *parser, n *yaml.Node, _ *policy.Spec) {
 	if n.Kind != yaml.SequenceNode {
@@ -79,11 +87,12 @@ func readRules(p *parser, n *yaml.Node, _ *policy.Spec) {
 		slices.SortStableFunc(r.rule.Statements, func(a, b policy.Statement) int {
 			return cmp.Or(a.Pos.Line-b.Pos.Line, a.Pos.Column-b.Pos.Column)
 		})
-		if r.rule.PermissionsReference != "" && r.parts > 0 {
-			p.report(r.reference, "reference-not-alone", "", "a rule with permissions-reference can only have for, hosts and name (ACAP 1.0 section 2.3); put the rest in another rule")
+		if at := child(n, "permissions-reference"); at != nil && r.rule.PermissionsReference != "" &&
+			slices.ContainsFunc(besideReference, func(key string) bool { return child(n, key) != nil }) {
+			p.report(posOf(at), "reference-not-alone", "", "a rule with permissions-reference can only have for, hosts and name (ACAP 1.0 section 2.3); put the rest in another rule")
 		}
-		if len(r.rule.Requests) > 0 && len(r.rule.UsagePurposes) > 0 {
-			p.report(r.requests, "bad-value", "", "a rule with usage-purposes cannot have requests (ACAP 1.0 section 2.3.3); put them in another rule")
+		if at := child(n, "requests"); at != nil && len(r.rule.Requests) > 0 && len(r.rule.UsagePurposes) > 0 {
+			p.report(posOf(at), "bad-value", "", "a rule with usage-purposes cannot have requests (ACAP 1.0 section 2.3.3); put them in another rule")
 		}
 	})
 }
@@ -115,20 +124,12 @@ func readHosts(p *parser, n *yaml.Node, r *ruleReader) {
 }
 
 func readIdentity(p *parser, n *yaml.Node, r *ruleReader) {
-	r.parts++
 	if word, ok := p.choice(n, "identity", "claimed", "not-impostor", "verified"); ok {
 		r.rule.Identity, _ = policy.ParseDemand(word)
 	}
 }
 
-func printIdentity(w *printer, r *ruleReader) {
-	if r.rule.Identity != policy.DemandClaimed {
-		w.plain("identity", r.rule.Identity.String())
-	}
-}
-
 func readPurposes(p *parser, n *yaml.Node, r *ruleReader) {
-	r.parts++
 	p.texts(n, "usage-purposes", func(n *yaml.Node, text string) {
 		if !purposeWord.MatchString(text) && !purposeAddress.MatchString(text) {
 			p.report(posOf(n), "bad-value", "", "invalid purpose %s: a purpose is a word of letters, digits, hyphens and underscores, or an address, and \"*\" in it stands for any characters", quote(text))
@@ -145,7 +146,6 @@ const maxDelay = 86400
 var decimal = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
 
 func readCrawlDelay(p *parser, n *yaml.Node, r *ruleReader) {
-	r.parts++
 	text, ok := p.text(n, "crawl-delay")
 	if !ok {
 		return
@@ -173,15 +173,8 @@ func printCrawlDelay(w *printer, r *ruleReader) {
 }
 
 func readEnforce(p *parser, n *yaml.Node, r *ruleReader) {
-	r.parts++
 	r.rule.Enforce = p.mode(n, "enforce")
 	r.source.Enforce = posOf(n)
-}
-
-func printEnforce(w *printer, r *ruleReader) {
-	if r.rule.Enforce != policy.ModeUnset {
-		w.plain("enforce", r.rule.Enforce.String())
-	}
 }
 
 func (p *parser) mode(n *yaml.Node, what string) policy.Mode {
@@ -194,7 +187,6 @@ func (p *parser) mode(n *yaml.Node, what string) policy.Mode {
 }
 
 func readIntended(p *parser, n *yaml.Node, r *ruleReader) {
-	r.parts++
 	if n.Kind == yaml.ScalarNode && (n.Value == "true" || n.Value == "false") {
 		r.rule.Intended = n.Value == "true"
 		return
@@ -228,11 +220,3 @@ var (
 	purposeWord    = regexp.MustCompile(`^[A-Za-z0-9_*-]+\$?$`)
 	purposeAddress = regexp.MustCompile(`^[A-Za-z*][A-Za-z0-9+.*-]*://[^ #"']+$|^/[^ #"']*$`)
 )
-
-func readReference(p *parser, n *yaml.Node, r *ruleReader) {
-	text, ok := p.text(n, "permissions-reference")
-	if ok && p.address(n, "permissions-reference", text, true) {
-		r.rule.PermissionsReference = text
-		r.reference = posOf(n)
-	}
-}

@@ -20,45 +20,30 @@ const (
 
 var statuses = []string{"401", "402", "403", "404", "410", "429", "451"}
 
-type enforcementReader struct {
-	*policy.Enforcement
-	reply policy.Pos // of the first part that only an answer has
-}
-
-var enforcementFields = fields[*enforcementReader]{
+var enforcementFields = fields[*policy.Enforcement]{
 	key("mode", "off, log (log what would be refused) or block (refuse it)", modeShape,
-		func(p *parser, n *yaml.Node, e *enforcementReader) {
+		func(p *parser, n *yaml.Node, e *policy.Enforcement) {
 			e.Mode, p.enforcementAt = p.mode(n, "mode"), posOf(n)
-		}, func(w *printer, e *enforcementReader) { w.plain("mode", e.Mode.String()) }),
+		}, func(w *printer, e *policy.Enforcement) { w.plain("mode", e.Mode.String()) }),
 	key("status", "the HTTP status of a refusal; the default is 403", statusShape(), readStatus,
-		func(w *printer, e *enforcementReader) {
-			if e.Status != defaultStatus {
-				w.plain("status", strconv.Itoa(e.Status))
-			}
+		func(w *printer, e *policy.Enforcement) {
+			w.plainIf(e.Status != defaultStatus, "status", strconv.Itoa(e.Status))
 		}),
 	key("impostors", "what the server does about clients that only claim to be a known crawler; the default is off", modeShape,
-		func(p *parser, n *yaml.Node, e *enforcementReader) { e.Impostors = p.mode(n, "impostors") },
-		func(w *printer, e *enforcementReader) {
-			if e.Impostors > policy.ModeOff {
-				w.plain("impostors", e.Impostors.String())
-			}
+		func(p *parser, n *yaml.Node, e *policy.Enforcement) { e.Impostors = p.mode(n, "impostors") },
+		func(w *printer, e *policy.Enforcement) {
+			w.plainIf(e.Impostors > policy.ModeOff, "impostors", e.Impostors.String())
 		}),
 	key("message", "the text of a refusal", textShape("one line of text", ""), readMessage,
-		func(w *printer, e *enforcementReader) { w.text("message", e.Message) }),
+		func(w *printer, e *policy.Enforcement) { w.text("message", e.Message) }),
 	key("retry-after", "the seconds after which a refused crawler may ask again",
 		shape{"type": "integer", "minimum": 1, "maximum": maxRetryAfter}, readRetryAfter,
-		func(w *printer, e *enforcementReader) {
-			if e.RetryAfter > 0 {
-				w.plain("retry-after", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
-			}
+		func(w *printer, e *policy.Enforcement) {
+			w.plainIf(e.RetryAfter > 0, "retry-after", strconv.FormatInt(int64((e.RetryAfter+time.Second-1)/time.Second), 10))
 		}),
 	key("action", "close drops the connection instead of answering", choiceShape("close"),
-		func(p *parser, n *yaml.Node, e *enforcementReader) { _, e.Close = p.choice(n, "action", "close") },
-		func(w *printer, e *enforcementReader) {
-			if e.Close {
-				w.plain("action", "close")
-			}
-		}),
+		func(p *parser, n *yaml.Node, e *policy.Enforcement) { _, e.Close = p.choice(n, "action", "close") },
+		func(w *printer, e *policy.Enforcement) { w.plainIf(e.Close, "action", "close") }),
 }
 
 func statusShape() shape {
@@ -74,10 +59,15 @@ func readEnforcement(p *parser, n *yaml.Node, spec *policy.Spec) {
 		spec.Enforcement.Mode, p.enforcementAt = p.mode(n, "enforcement"), posOf(n)
 		return
 	}
-	e := &enforcementReader{Enforcement: &spec.Enforcement}
-	readMap(p, n, "enforcement", enforcementFields, e)
-	if e.Close && e.reply.Line > 0 {
-		p.report(e.reply, "bad-value", "", `"action: close" drops the connection without an answer, so this could not be sent; delete one of the two`)
+	readMap(p, n, "enforcement", enforcementFields, &spec.Enforcement)
+	if !spec.Enforcement.Close {
+		return
+	}
+	for _, name := range []string{"status", "message", "retry-after"} {
+		if part := child(n, name); part != nil {
+			p.report(posOf(part), "bad-value", "", `"action: close" drops the connection without an answer, so this could not be sent; delete one of the two`)
+			return
+		}
 	}
 }
 
@@ -93,25 +83,17 @@ func printEnforcement(w *printer, spec *policy.Spec) {
 	case policy.Enforcement{Mode: e.Mode, Impostors: policy.ModeOff, Status: defaultStatus}:
 		w.plain("enforcement", e.Mode.String())
 	default:
-		w.under("enforcement", func() { printMap(w, enforcementFields, &enforcementReader{Enforcement: &e}) })
+		w.under("enforcement", func() { printMap(w, enforcementFields, &e) })
 	}
 }
 
-func (e *enforcementReader) answers(n *yaml.Node) {
-	if e.reply.Line == 0 {
-		e.reply = posOf(n)
-	}
-}
-
-func readStatus(p *parser, n *yaml.Node, e *enforcementReader) {
-	e.answers(n)
+func readStatus(p *parser, n *yaml.Node, e *policy.Enforcement) {
 	if word, ok := p.choice(n, "status", statuses...); ok {
 		e.Status, _ = strconv.Atoi(word)
 	}
 }
 
-func readMessage(p *parser, n *yaml.Node, e *enforcementReader) {
-	e.answers(n)
+func readMessage(p *parser, n *yaml.Node, e *policy.Enforcement) {
 	text, ok := p.text(n, "message")
 	if ok && len(text) > maxMessage {
 		p.report(posOf(n), "bad-value", "", "the message can have up to %d characters", maxMessage)
@@ -120,8 +102,7 @@ func readMessage(p *parser, n *yaml.Node, e *enforcementReader) {
 	e.Message = text
 }
 
-func readRetryAfter(p *parser, n *yaml.Node, e *enforcementReader) {
-	e.answers(n)
+func readRetryAfter(p *parser, n *yaml.Node, e *policy.Enforcement) {
 	text, ok := p.text(n, "retry-after")
 	if !ok {
 		return
@@ -141,11 +122,7 @@ var publishFields = fields[*policy.Publish]{
 		choiceShape("plain", "named"), func(p *parser, n *yaml.Node, b *policy.Publish) {
 			word, _ := p.choice(n, "everyone", "plain", "named")
 			b.EveryoneNamed = word == "named"
-		}, func(w *printer, b *policy.Publish) {
-			if b.EveryoneNamed {
-				w.plain("everyone", "named")
-			}
-		}),
+		}, func(w *printer, b *policy.Publish) { w.plainIf(b.EveryoneNamed, "everyone", "named") }),
 	switchKey("user-agent-purpose", "User-Agent-Purpose lines",
 		func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }, "on", "off"),
 	switchKey("content-usage", "Content-Usage lines and headers (AIPREF); both adds the labels of earlier drafts",
@@ -174,11 +151,7 @@ func switchKey(name, about string, of func(*policy.Publish) *policy.Switch, word
 		if word, ok := p.choice(n, name, words...); ok {
 			*of(b) = switchWords[word]
 		}
-	}, func(w *printer, b *policy.Publish) {
-		if *of(b) != byDefault {
-			w.plain(name, switchWord(*of(b), words))
-		}
-	})
+	}, func(w *printer, b *policy.Publish) { w.plainIf(*of(b) != byDefault, name, switchWord(*of(b), words)) })
 }
 
 func switchWord(s policy.Switch, words []string) string {

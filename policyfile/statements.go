@@ -34,7 +34,6 @@ func readAllow(p *parser, n *yaml.Node, r *ruleReader)    { p.readStatements(n, 
 func readDisallow(p *parser, n *yaml.Node, r *ruleReader) { p.readStatements(n, false, r) }
 
 func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
-	r.parts++
 	what := "disallow"
 	if allow {
 		what = "allow"

@@ -13,9 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// DelayBurst is how many requests a crawler may make at once under a crawl-delay that
+// delayBurst is how many requests a crawler may make at once under a crawl-delay that
 // is enforced: a page and what it needs to be shown.
-const DelayBurst = 20
+const delayBurst = 20
 
 // Limit is a limit that holds for a request.
 type Limit struct {
@@ -95,7 +95,7 @@ func limitsSearch(r *policy.Rule) bool {
 }
 
 func delayLimit(delay time.Duration) policy.Limit {
-	return policy.Limit{Requests: 1, Per: delay, Burst: DelayBurst}
+	return policy.Limit{Requests: 1, Per: delay, Burst: delayBurst}
 }
 
 func hasLimits(rules []policy.Rule) bool {

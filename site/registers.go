@@ -26,7 +26,6 @@ type hostRights struct {
 	TDMRep *tdmrep.File     // nil: off, or nothing is stated
 	tdmrep *rights.Document // of TDMRep
 	rsl    *rights.Document // nil: off, or nothing is stated
-	loose  [2]bool          // TDMRep and RSL are stricter than the policy, as paths cross
 }
 
 func newRegisters(p projection) *registers {
@@ -53,14 +52,12 @@ func (r *registers) build(host string) *hostRights {
 	}
 	view := rights.NewView(r.policy, host)
 	if spec.Publish.TDMRep != policy.Off {
-		file, exact := tdmrep.New(view, spec.Rights.TDMPolicy)
-		if len(file.Rules) > 0 {
-			h.TDMRep, h.tdmrep, h.loose[0] = file, file.Document(), !exact
+		if file, _ := tdmrep.New(view, spec.Rights.TDMPolicy); len(file.Rules) > 0 {
+			h.TDMRep, h.tdmrep = file, file.Document()
 		}
 	}
 	if spec.Publish.RSL != "" {
-		doc, exact := rsl.New(view, &spec.Rights)
-		h.rsl, h.loose[1] = doc, !exact
+		h.rsl, _ = rsl.New(view, &spec.Rights)
 	}
 	return h
 }

@@ -14,7 +14,6 @@ import (
 // reach is what checks ask about a rule again and again.
 type reach struct {
 	everyone bool // everyone or everyone-else
-	group    bool // a category, an operator or a purpose
 	training bool
 	hosts    []string // examples of what the rule is for, of which nothing else is known
 }
@@ -23,12 +22,7 @@ const maxHosts = 16
 
 func reachOf(r *policy.Rule) (w reach) {
 	for _, a := range r.For {
-		switch a.Tier() {
-		case policy.TierGroup:
-			w.group = true
-		case policy.TierEveryone:
-			w.everyone = true
-		}
+		w.everyone = w.everyone || a.Tier() == policy.TierEveryone
 		w.training = w.training || a == training
 	}
 	w.hosts = exampleHosts(r.Hosts[:min(len(r.Hosts), maxHosts)])

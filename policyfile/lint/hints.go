@@ -183,37 +183,40 @@ func ruleHasHost(r *policy.Rule, host string) bool {
 // that meet the same prohibitions. On a host that is closed, the paths of one rule are
 // one permission.
 func grouped(all []obstacle) (groups [][]obstacle) {
-	type key struct {
-		code  string
-		allow *policy.Statement
+	byAllow := groupBy(all, func(o obstacle) string { return fmt.Sprintf("%s %p", o.code, o.allow.s) })
+	for _, same := range groupBy(byAllow, met) {
+		groups = append(groups, slices.Concat(same...))
 	}
-	var order []key
-	byAllow := map[key][]obstacle{}
-	for _, o := range all {
-		k := key{o.code, o.allow.s}
-		if byAllow[k] == nil {
-			order = append(order, k)
-		}
-		byAllow[k] = append(byAllow[k], o)
+	return groups
+}
+
+// met tells the prohibitions that one permission meets from those of another.
+func met(group []obstacle) string {
+	o := &group[0]
+	var b strings.Builder
+	if fmt.Fprint(&b, o.code, o.allow.s.Usage); o.code == "closed-on-host" && opensNothing(group) {
+		fmt.Fprint(&b, " in rule ", o.allow.rule)
+	} else {
+		fmt.Fprint(&b, o.allow.s.Pattern)
 	}
-	same := map[string]int{}
-	for _, k := range order {
-		group := byAllow[k]
-		var id strings.Builder
-		if k.code == "closed-on-host" && opensNothing(group) {
-			fmt.Fprint(&id, k.code, k.allow.Usage, " in rule ", group[0].allow.rule)
-		} else {
-			fmt.Fprint(&id, k.code, k.allow.Usage, k.allow.Pattern)
+	for _, o := range group {
+		fmt.Fprint(&b, " ", o.deny.s.Pos)
+	}
+	return b.String()
+}
+
+// groupBy puts together what has the same key, in the order in which the keys come.
+func groupBy[T any](all []T, key func(T) string) (groups [][]T) {
+	at := map[string]int{}
+	for _, v := range all {
+		k := key(v)
+		i, ok := at[k]
+		if !ok {
+			i = len(groups)
+			at[k] = i
+			groups = append(groups, nil)
 		}
-		for _, o := range group {
-			fmt.Fprint(&id, " ", o.deny.s.Pos)
-		}
-		if i, ok := same[id.String()]; ok {
-			groups[i] = append(groups[i], group...)
-			continue
-		}
-		same[id.String()] = len(groups)
-		groups = append(groups, group)
+		groups[i] = append(groups[i], v)
 	}
 	return groups
 }
