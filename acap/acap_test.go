@@ -170,6 +170,75 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// What names stand for is bounded: exactly as much as the bound is read.
+func TestLimits(t *testing.T) {
+	usages := func(n int) string { return "ACAP-composite-usage: x" + strings.Repeat(" index", n) + "\n" }
+	for _, c := range []struct {
+		text             string
+		sets, names, bad int
+	}{
+		{usages(64), 0, 1, 0},
+		{usages(65), 0, 0, 1},
+		{usages(63) + "ACAP-composite-usage: y (x) crawl\n", 0, 2, 0},
+		{usages(64) + "ACAP-composite-usage: y (x) crawl\n", 0, 1, 1},
+		{usages(64) + "ACAP-composite-usage: y crawl (x)\n", 0, 1, 1},
+		{"ACAP-resource-set: x" + strings.Repeat(" /a", 10000) + "\n", 1, 0, 0},
+		{"ACAP-resource-set: x" + strings.Repeat(" /a", 10001) + "\n", 0, 0, 1},
+	} {
+		f := Parse([]byte(c.text))
+		if len(f.Sets) != c.sets || len(f.Usages) != c.names || len(f.Problems) != c.bad {
+			t.Errorf("%.80q: %d sets, %d usages, %d problems", c.text, len(f.Sets), len(f.Usages), len(f.Problems))
+		}
+	}
+}
+
+// Records of one crawler, names that are defined twice, and action requests.
+func TestRecords(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		bad  int
+	}{
+		{"ACAP-crawler: *\nACAP-crawler: x\nACAP-allow-crawl: /\n", 1},
+		{"ACAP-crawler: x\nACAP-crawler: y\nACAP-allow-crawl: /\n", 0},
+		{"ACAP-crawler: x\nACAP-allow-crawl: /\nACAP-permissions-reference: /a\n", 1},
+		{"ACAP-crawler: x\nACAP-permissions-reference: /a\nACAP-allow-crawl: /\n", 1},
+		{"ACAP-crawler: x\nACAP-request-take-down: /a\n", 0},
+		{"ACAP-crawler: x\nACAP-request-re-crawl: /a\n", 0},
+		{"ACAP-crawler: x\nACAP-request-burn: /a\n", 1},
+		{"ACAP-crawler: x\nACAP-request-take-down: /a /b\n", 1},
+		{"ACAP-crawler: x\nACAP-request-take-down: /a*\n", 1},
+		{"ACAP-crawler: x\nACAP-request-take-down: a\n", 1},
+		{"ACAP-crawler: x\nACAP-usage-purpose: news\nACAP-request-take-down: /a\n", 1},
+		{"ACAP-resource-set: x /a\nACAP-resource-set: X /b\n", 1},
+		{"ACAP-qualified-usage: x index time-limit=3-days\nACAP-composite-usage: X index\n", 1},
+		{"ACAP-qualified-usage: x train-ai time-limit=3-days\n", 1},
+		{"ACAP-qualified-usage: x preserve\n", 1},
+		{"ACAP-composite-usage: x index train-ai\n", 1},
+		{"ACAP-qualified-usage: x preserve time-limit=3-days\nACAP-crawler: *\nACAP-disallow-(x): /\n", 1},
+		{"ACAP-qualified-usage: x preserve time-limit=3-days\nACAP-crawler: *\nACAP-allow-(x): / time-limit=2-days\n", 1},
+		{"ACAP-crawler: *\nACAP-allow-present: / prohibited-modification=format prohibited-modification=style\n", 0},
+	} {
+		if f := Parse([]byte(c.text)); len(f.Problems) != c.bad {
+			t.Errorf("%q: %+v", c.text, f.Problems)
+		}
+	}
+	f := Parse([]byte("ACAP-crawler: x\nACAP-crawler: y\nACAP-allow-crawl: /\nACAP-crawler: z\nACAP-usage-purpose: a\nACAP-usage-purpose: b\nACAP-allow-crawl: /\nACAP-usage-purpose: c\n"))
+	if len(f.Records) != 2 || f.Records[1].Line != 4 || len(f.Records[1].Subs) != 2 || len(f.Records[1].Fields) != 0 {
+		t.Errorf("%+v", f.Records)
+	}
+}
+
+// A byte order mark is no text, and says how UTF-16 is to be read.
+func TestDecode(t *testing.T) {
+	for in, want := range map[string]string{
+		"a": "a", "\ufeffa": "a", "\xff\xfea\x00\xe9\x00": "a\u00e9", "\xfe\xff\x00a\x00\xe9": "a\u00e9", "\xff\xfea": "", "": "",
+	} {
+		if got := string(Decode([]byte(in))); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(overview, "/public/x.gif", "other", "news")
 	f.Add("ACAP-crawler: *\nACAP-allow-present: /*a*b$ time-limit=3-days", "/AxB", "x", "")

@@ -12,7 +12,7 @@ import (
 
 // unready reports whether a permission of the usage has qualifiers that the document
 // calls not ready (sections 2.5.5.2.2 and 2.5.5.2.5).
-func (s *claiming) unready(quals string) bool {
+func (s *fieldSolver) unready(quals string) bool {
 	if s.usage != policy.Present && !s.usage.IsPresentation() || s.p.Spec().Publish.ActionRequests == policy.On {
 		return false
 	}
@@ -21,13 +21,13 @@ func (s *claiming) unready(quals string) bool {
 
 // prohibitUnready makes prohibitions of permissions that no reader is to be expected
 // to understand: without the qualifier they would permit too much.
-func (s *claiming) prohibitUnready() {
+func (s *fieldSolver) prohibitUnready() {
 	for i := range s.claims {
 		c := &s.claims[i]
-		if c.gone || !c.allow || !c.unsayable && !s.unready(c.quals) {
+		if c.gone || !c.allow || !c.ambiguous && !s.unready(c.quals) {
 			continue
 		}
-		if c.allow, c.quals = false, ""; c.unsayable {
+		if c.allow, c.quals = false, ""; c.ambiguous {
 			continue // verify reports it
 		}
 		for _, f := range c.from {
@@ -74,4 +74,27 @@ func (w *writer) resource(uri string) (host, path string) {
 		return "", ""
 	}
 	return host, path
+}
+
+// qualifiersOf prints limits that hold together for a usage. What limits present loses
+// what section 2.5 does not define for what is derived from it, or no reader would take
+// it for a permission at all. It fails where two limits of one kind hold of which none
+// is the stricter, because a qualifier stands once (section 2.5.5.2).
+func qualifiersOf(limits policy.Limits, u policy.Usage) (text string, ok bool) {
+	takes := policy.QualifiersOf(u)
+	seen := map[policy.QualifierName]bool{}
+	texts := slices.DeleteFunc(slices.Clone(limits.Strings()), func(text string) bool {
+		name, _, _ := strings.Cut(text, "=")
+		return !slices.Contains(takes, policy.QualifierName(name))
+	})
+	for _, text := range texts {
+		n, _, _ := strings.Cut(text, "=")
+		if name := policy.QualifierName(n); name != policy.QualifierProhibitedModification {
+			if seen[name] {
+				return "", false
+			}
+			seen[name] = true
+		}
+	}
+	return strings.Join(texts, " "), true
 }

@@ -11,15 +11,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// verify reads the claims as a crawler would wherever one of them speaks or two meet.
+// verify reads the claims as a crawler would for the pattern of each and where two cross.
 // It drops permissions while the result is laxer than the policy, and reports where it
 // is stricter.
-func (s *claiming) verify() {
-	if s.left < 0 || !slices.ContainsFunc(s.claims, func(c claim) bool { return c.allow }) {
+func (s *fieldSolver) verify() {
+	if s.budget.Work < 0 || !slices.ContainsFunc(s.claims, func(c claim) bool { return c.allow }) {
 		return
 	}
-	s.exact = s.statementIndex()
-	s.folded = s.index(foldedOf)
 	places := s.places()
 	conditions := []string{""}
 	for i := range s.claims {
@@ -27,16 +25,16 @@ func (s *claiming) verify() {
 			conditions = append(conditions, c)
 		}
 	}
-	for again := true; again && s.left >= 0; {
+	for again := true; again && s.budget.Work >= 0; {
 		again = false
 		for _, place := range places {
 			for _, condition := range conditions {
-				again = s.left >= 0 && s.dropLaxer(place, condition) || again
+				again = s.budget.Work >= 0 && s.dropLaxer(place, condition) || again
 			}
 		}
 	}
 	for _, place := range places {
-		if s.left < 0 {
+		if s.budget.Work < 0 {
 			return
 		}
 		for _, condition := range conditions {
@@ -45,8 +43,8 @@ func (s *claiming) verify() {
 	}
 }
 
-// places are the patterns of all claims, and where two of them meet.
-func (s *claiming) places() []pathpattern.Pattern {
+// places are the patterns of all claims, and where two of them cross.
+func (s *fieldSolver) places() []pathpattern.Pattern {
 	var places []pathpattern.Pattern
 	seen := map[pathpattern.Pattern]bool{}
 	add := func(p pathpattern.Pattern) {
@@ -60,60 +58,48 @@ func (s *claiming) places() []pathpattern.Pattern {
 			add(c.pattern)
 		}
 	}
-	s.pairs(0, func(i, j int) {
-		p, q := s.claims[i].pattern, s.claims[j].pattern
-		if len(places) > 4*maxAdded+s.given || s.claims[i].allow && s.claims[j].allow && s.claims[i].quals == s.claims[j].quals || p.Covers(q) || q.Covers(p) {
+	s.pairs(func(i, j int) {
+		c, d := &s.claims[i], &s.claims[j]
+		if len(places) > 4*maxAdded+s.given || c.allow && d.allow && c.quals == d.quals || c.pattern.Covers(d.pattern) || d.pattern.Covers(c.pattern) {
 			return
 		}
-		s.left -= workOfMeeting
-		meet, _ := pathpattern.Intersect(p, q, maxMeeting)
+		s.budget.Spend(crossCost)
+		meet, _ := s.budget.Cross(c.pattern, d.pattern)
 		for _, m := range meet {
-			add(m.Plain())
+			add(m)
 		}
 	})
 	return places
 }
 
-func (s *claiming) statementIndex() *pathpattern.Index[[]int32] {
-	entries := make([]pathpattern.Entry[[]int32], len(s.statements))
-	for i := range s.statements {
-		entries[i] = pathpattern.Entry[[]int32]{Pattern: s.statements[i].Statement.Pattern, Value: []int32{int32(i)}}
-	}
-	return pathpattern.NewIndex(entries, func(a, b []int32) []int32 { return slices.Concat(a, b) })
-}
-
 // truth is what the policy says of paths that match a place and, of its patterns, only
 // those that cover it.
-func (s *claiming) truth(place pathpattern.Pattern, condition string) (d policy.Decision, from []*conditional) {
-	s.left -= s.wild
-	s.exact.Covering(place, func(is []int32) {
-		for _, i := range is {
-			if st := &s.statements[i]; st.condition == "" || st.condition == condition {
-				from = append(from, st)
-			}
+func (s *fieldSolver) truth(place pathpattern.Pattern, condition string) (d policy.Decision, from []*conditional) {
+	s.budget.Spend(s.wild)
+	for _, i := range s.stated.Covering(place) {
+		if st := &s.statements[i]; st.condition == "" || st.condition == condition {
+			from = append(from, st)
 		}
-	})
+	}
 	return s.decide(from, time.Time{}), from
 }
 
 // read is what a crawler makes of the claims there: the permission that decides, or a
 // prohibition.
-func (s *claiming) read(place pathpattern.Pattern, condition string) (permission *claim, prohibited bool) {
-	s.left -= s.wild
+func (s *fieldSolver) read(place pathpattern.Pattern, condition string) (permission *claim, prohibited bool) {
+	s.budget.Spend(s.wild)
 	var allows, against []*claim
-	s.folded.Covering(Fold(place), func(is []int32) {
-		for _, i := range is {
-			switch c := &s.claims[i]; {
-			case c.gone || c.condition != "" && c.condition != condition:
-			case c.allow:
-				allows = append(allows, c)
-			default:
-				against = append(against, c)
-			}
+	for _, i := range s.folded.Covering(Fold(place)) {
+		switch c := &s.claims[i]; {
+		case c.gone || c.condition != "" && c.condition != condition:
+		case c.allow:
+			allows = append(allows, c)
+		default:
+			against = append(against, c)
 		}
-	})
+	}
 	slices.SortStableFunc(allows, func(a, b *claim) int { return s.compare(&field{claim: *a}, &field{claim: *b}) })
-	s.left -= len(allows) * (1 + len(against))
+	s.budget.Spend(len(allows) * (1 + len(against)))
 	allows = slices.DeleteFunc(allows, func(a *claim) bool {
 		return slices.ContainsFunc(against, func(d *claim) bool { return Compare(a.folded, d.folded) != First })
 	})
@@ -127,15 +113,15 @@ func (s *claiming) read(place pathpattern.Pattern, condition string) (permission
 }
 
 // dropLaxer drops the permission that decides if the policy does not permit as much.
-func (s *claiming) dropLaxer(place pathpattern.Pattern, condition string) bool {
+func (s *fieldSolver) dropLaxer(place pathpattern.Pattern, condition string) bool {
 	permission, _ := s.read(place, condition)
 	if permission == nil || s.permitsNoMore(permission, place, condition) {
 		return false
 	}
 	// Without it a wider one may say just that. If that is laxer still, or nothing in this
-	// record speaks of the place, which leaves it to that for any crawler, it prohibits.
+	// record applies to the place, which leaves it to that for any crawler, it prohibits.
 	permission.gone = true
-	covered := slices.ContainsFunc(s.claims, func(c claim) bool { return !c.gone && c.speaksWith(permission) && c.folded.Covers(permission.folded) })
+	covered := slices.ContainsFunc(s.claims, func(c claim) bool { return !c.gone && c.appliesWith(permission) && c.folded.Covers(permission.folded) })
 	if next, prohibited := s.read(place, condition); covered && (prohibited || next != nil && s.permitsNoMore(next, place, condition)) {
 		return true
 	}
@@ -144,17 +130,17 @@ func (s *claiming) dropLaxer(place pathpattern.Pattern, condition string) bool {
 }
 
 // permitsNoMore reports whether a permission permits what the policy does, or less.
-func (s *claiming) permitsNoMore(c *claim, place pathpattern.Pattern, condition string) bool {
+func (s *fieldSolver) permitsNoMore(c *claim, place pathpattern.Pattern, condition string) bool {
 	d, from := s.truth(place, condition)
 	if d.Verdict == policy.Unstated {
 		return len(c.from) == 0
 	}
-	quals, unsayable := s.qualifiers(from)
-	return d.Verdict == policy.Allowed && !unsayable && (c.quals == quals || quals == "")
+	quals, ambiguous := s.qualifiers(from)
+	return d.Verdict == policy.Allowed && !ambiguous && (c.quals == quals || quals == "")
 }
 
 // reportStricter reports what the policy permits and a crawler does not find permitted.
-func (s *claiming) reportStricter(place pathpattern.Pattern, condition string) {
+func (s *fieldSolver) reportStricter(place pathpattern.Pattern, condition string) {
 	d, from := s.truth(place, condition)
 	if d.Verdict != policy.Allowed || d.Statement == nil {
 		return
@@ -173,7 +159,7 @@ func (s *claiming) reportStricter(place pathpattern.Pattern, condition string) {
 }
 
 // lost reports that the records disallow something of a permission.
-func (s *claiming) lost(c *claim, place pathpattern.Pattern) {
+func (s *fieldSolver) lost(c *claim, place pathpattern.Pattern) {
 	for _, f := range c.from {
 		if !f.Statement.Allow {
 			continue

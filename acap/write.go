@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
 // VersionComment is the first line of a file that has records (section 2.9.3).
@@ -104,7 +105,7 @@ type writer struct {
 	problems []policy.Problem
 	reported map[policy.Problem]bool
 	times    map[*policy.Statement]int // how often something was reported of each
-	left     int                       // of maxWork
+	budget   solve.Budget
 }
 
 // NewWriter returns a writer of a policy.
@@ -133,7 +134,7 @@ func (all *Writer) writer(host string) *writer {
 	names.usedSets, names.usedNames = map[string]bool{}, map[string]bool{}
 	return &writer{
 		Writer: all, host: host, names: &names,
-		reported: map[policy.Problem]bool{}, times: map[*policy.Statement]int{}, left: maxWork,
+		reported: map[policy.Problem]bool{}, times: map[*policy.Statement]int{}, budget: solve.Budget{Work: maxWork, Ways: maxWays},
 	}
 }
 

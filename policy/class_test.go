@@ -58,3 +58,19 @@ func TestClassesOf(t *testing.T) {
 		t.Errorf("%d classes were left out, %d kept", left, kept)
 	}
 }
+
+// The class of one crawler has it and no other; that of a crawler nobody knows is empty.
+func TestClassOf(t *testing.T) {
+	t.Parallel()
+	p, err := policy.Compile(&policy.Spec{Crawlers: policytest.Crawlers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := p.ClassOf(0, "example.com"); c.Crawlers != nil {
+		t.Errorf("the unknown crawler has a class of %v", c.Crawlers)
+	}
+	id := p.Crawler("AlphaBot")
+	if c := p.ClassOf(id, "example.com"); id == 0 || !slices.Equal(c.Crawlers, []policy.CrawlerID{id}) {
+		t.Errorf("AlphaBot is %d, its class %v", id, c.Crawlers)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
 // conditional is a statement that holds for some purposes only, or for all.
@@ -18,7 +19,7 @@ type conditional struct {
 }
 
 // statements lists what is stated to a class about a usage, with the conditions under
-// which rules speak: their usage purposes, and purposes that they are for and that no
+// which rules apply: their usage purposes, and purposes that they are for and that no
 // crawler of the class is known by.
 func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional) {
 	has := func(a *policy.Applied) bool {
@@ -67,41 +68,41 @@ type claim struct {
 	quals     string // of a permission, as they are printed
 	condition string
 	from      []*conditional // what it stands for: of a prohibition one, of a permission any number
-	unsayable bool           // a permission whose qualifiers ACAP cannot say together
+	ambiguous bool           // a permission whose qualifiers ACAP cannot state together
 	added     bool           // for where two patterns cross
 	gone      bool
 }
 
-// speaksWith reports whether c speaks whenever d does.
-func (c *claim) speaksWith(d *claim) bool { return c.condition == "" || c.condition == d.condition }
+// appliesWith reports whether c applies whenever d does.
+func (c *claim) appliesWith(d *claim) bool { return c.condition == "" || c.condition == d.condition }
 
-// overlaps reports whether both may speak of a path at once.
-func (c *claim) overlaps(d *claim) bool { return c.speaksWith(d) || d.speaksWith(c) }
-
-// claiming makes the claims of one usage in a record mean by ACAP's rule, in which the
-// narrowest scope decides and what cannot be decided is prohibited (section 2.4.5), what
-// the policy means:
+// fieldSolver finds the claims of one usage in a record which mean by ACAP's rule, in
+// which the narrowest scope decides and what cannot be decided is prohibited (section
+// 2.4.5), what the policy means:
 //
 //	everyone:  disallow index /*/drafts/     ACAP-disallow-index: /*/drafts/
 //	everyone:  allow index /news/         →  ACAP-allow-index: /news/
 //	                                         ACAP-disallow-index: /news/drafts/   (which /news/ would win over)
 //	                                         ACAP-disallow-index: /news/*/drafts/
-type claiming struct {
+type fieldSolver struct {
 	*writer
 	usage      policy.Usage
 	statements []conditional
 	claims     []claim
-	given      int
-	exact      *pathpattern.Index[[]int32] // of statements
-	folded     *pathpattern.Index[[]int32] // of claims
-	wild       int                         // what it costs to ask these
+	given      int       // claims that the statements make
+	stated     solve.Set // the patterns of statements
+	written    solve.Set // those of claims
+	folded     solve.Set // those of claims, as ACAP compares them
+	wild       int       // the work of one question to a set
 }
 
 // fields returns what the record of a class says about a usage.
 func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields []field) {
-	s := claiming{writer: w, usage: u, statements: w.statements(c, u)}
+	s := fieldSolver{writer: w, usage: u, statements: w.statements(c, u), wild: 1}
+	w.budget.Added = maxAdded
 	for i := range s.statements {
 		st := &s.statements[i]
+		s.stated.Add(st.Statement.Pattern, i)
 		for _, p := range st.Statement.Pattern.Rooted() {
 			s.add(p.Plain(), st.Statement.Allow, st.condition, []*conditional{st})
 		}
@@ -111,7 +112,7 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 		// policy never crawl.
 		s.add(pathpattern.All, true, "", nil)
 	}
-	s.given, s.wild = len(s.claims), 1
+	s.given = len(s.claims)
 	for i := range s.claims {
 		if s.claims[i].folded.Wild() {
 			s.wild++
@@ -121,13 +122,14 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 	s.narrow()
 	s.prohibitUnready()
 	s.verify()
-	if w.left < 0 && len(s.statements) > 0 {
+	if w.budget.Work < 0 {
+		if len(s.statements) == 0 {
+			return nil
+		}
 		w.problem(policy.Problem{
 			Severity: policy.Error, Code: "acap-cross", Pos: s.statements[0].Statement.Pos,
 			Message: "too many paths with * are allowed here and disallowed there for ACAP records to say which one wins; state fewer of them, or write \"acap: off\" under publish",
 		})
-	}
-	if w.left < 0 {
 		return nil
 	}
 	for i := range s.claims {
@@ -141,16 +143,18 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 	return fields
 }
 
-func (s *claiming) add(p pathpattern.Pattern, allow bool, condition string, from []*conditional) {
+func (s *fieldSolver) add(p pathpattern.Pattern, allow bool, condition string, from []*conditional) {
 	c := claim{pattern: p, folded: Fold(p), allow: allow, condition: condition, from: from, added: s.given > 0}
 	if allow {
-		c.quals, c.unsayable = s.qualifiers(from)
+		c.quals, c.ambiguous = s.qualifiers(from)
 	}
+	s.written.Add(c.pattern, len(s.claims))
+	s.folded.Add(c.folded, len(s.claims))
 	s.claims = append(s.claims, c)
 }
 
-// decide is what the policy says at a time where exactly these statements speak.
-func (s *claiming) decide(from []*conditional, now time.Time) policy.Decision {
+// decide is what the policy says at a time where exactly these statements apply.
+func (s *fieldSolver) decide(from []*conditional, now time.Time) policy.Decision {
 	matching := make([]policy.Applied, len(from))
 	for i, f := range from {
 		matching[i] = f.Applied
@@ -161,53 +165,55 @@ func (s *claiming) decide(from []*conditional, now time.Time) policy.Decision {
 // ever is after all dates that a time limit may have.
 var ever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// qualifiers prints those that hold where exactly these statements speak. It is unsayable
-// where of two none is the stricter, and where what is permitted without a date rests on
-// a permission with one.
-func (s *claiming) qualifiers(from []*conditional) (text string, unsayable bool) {
+// qualifiers prints those that hold where exactly these statements apply. They are
+// ambiguous where of two none is the stricter, and where what is permitted without a date
+// rests on a permission with one.
+func (s *fieldSolver) qualifiers(from []*conditional) (text string, ambiguous bool) {
 	text, ok := qualifiersOf(s.decide(from, time.Time{}).Qualifiers(), s.usage)
 	ends := strings.Contains(text, "time-limit=until-2") || strings.Contains(text, "time-limit=until-1")
 	return text, !ok || !ends && s.decide(from, ever).Verdict == policy.Disallowed
 }
 
 // overrides reports whether a permission wins over a prohibition in the policy.
-func (s *claiming) overrides(a, d *claim) bool {
+func (s *fieldSolver) overrides(a, d *claim) bool {
 	return slices.ContainsFunc(a.from, func(f *conditional) bool { return s.p.Overrides(&f.Applied, &d.from[0].Applied) })
 }
 
 // dropDecided drops what never decides.
-func (s *claiming) dropDecided() {
-	x := s.index(func(c *claim) pathpattern.Pattern { return c.pattern })
+func (s *fieldSolver) dropDecided() {
 	for i := range s.claims {
-		if s.left -= s.wild; s.left < 0 {
+		if !s.budget.Spend(s.wild) {
 			return
 		}
 		c := &s.claims[i]
-		x.Covering(c.pattern, func(js []int32) {
-			for _, j := range js {
-				switch d := &s.claims[j]; {
-				case int(j) == i || d.gone || !d.speaksWith(c):
-				case c.allow && d.allow:
-					c.gone = c.gone || len(c.from) > 0 && len(d.from) > 0 && s.p.SetsAside(&d.from[0].Applied, &c.from[0].Applied)
-				case c.allow: // its qualifiers hold where another permission opens the same
-					c.gone = c.gone || !s.overrides(c, d) && !s.opened(d)
-				case d.allow:
-					c.gone = c.gone || s.overrides(d, c)
-				default: // of two prohibitions of one pattern one will do
-					c.gone = c.gone || c.pattern == d.pattern && int(j) < i && c.condition == d.condition && s.sameOverrides(c, d)
-				}
-			}
+		c.gone = slices.ContainsFunc(s.written.Covering(c.pattern), func(j int) bool {
+			d := &s.claims[j]
+			return j != i && !d.gone && d.appliesWith(c) && s.decidesFor(d, c, j < i)
 		})
 	}
 }
 
+// decidesFor reports whether c never decides because of d, which covers it.
+func (s *fieldSolver) decidesFor(d, c *claim, first bool) bool {
+	switch {
+	case c.allow && d.allow:
+		return len(c.from) > 0 && len(d.from) > 0 && s.p.SetsAside(&d.from[0].Applied, &c.from[0].Applied)
+	case c.allow: // its qualifiers hold where another permission opens the same
+		return !s.overrides(c, d) && !s.opened(d)
+	case d.allow:
+		return s.overrides(d, c)
+	}
+	// Of two prohibitions of one pattern one will do.
+	return first && c.pattern == d.pattern && c.condition == d.condition && s.sameOverrides(c, d)
+}
+
 // opened reports whether some permission wins over a prohibition.
-func (s *claiming) opened(d *claim) bool {
+func (s *fieldSolver) opened(d *claim) bool {
 	return slices.ContainsFunc(s.claims, func(a claim) bool { return a.allow && s.overrides(&a, d) })
 }
 
 // sameOverrides reports whether the same permissions win over two prohibitions.
-func (s *claiming) sameOverrides(c, d *claim) bool {
+func (s *fieldSolver) sameOverrides(c, d *claim) bool {
 	return !slices.ContainsFunc(s.claims, func(a claim) bool { return a.allow && s.overrides(&a, c) != s.overrides(&a, d) })
 }
 

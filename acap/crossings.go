@@ -8,73 +8,48 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Limits on what one usage of a record may cost.
+// The budget of the records of a host.
 const (
-	maxMeeting = 8       // patterns for where two patterns cross
-	maxAdded   = 60      // fields for where patterns cross
-	maxWork    = 1 << 24 // pairs of patterns, of all records of a host
+	maxWork  = 1 << 24 // pairs of patterns
+	maxWays  = 8
+	maxAdded = 60 // fields for where patterns cross, of one usage of a record
 
-	workOfMeeting = 1 << 6 // of finding where two patterns meet
+	crossCost = 1 << 6 // the work of finding where two patterns cross
 )
 
-func (s *claiming) index(patternOf func(*claim) pathpattern.Pattern) *pathpattern.Index[[]int32] {
-	var entries []pathpattern.Entry[[]int32]
-	for i := range s.claims {
-		if !s.claims[i].gone {
-			entries = append(entries, pathpattern.Entry[[]int32]{Pattern: patternOf(&s.claims[i]), Value: []int32{int32(i)}})
+// pairs calls visit for each two claims that may apply to a path at once, of which at
+// least one is not before from, the earlier one first. The claims that visit adds follow.
+func (s *fieldSolver) pairs(visit func(i, j int)) {
+	overlapping := func(i int) []int {
+		if s.claims[i].gone || !s.budget.Spend(s.wild) {
+			return nil
 		}
+		return s.folded.Overlapping(s.claims[i].folded)
 	}
-	return pathpattern.NewIndex(entries, func(a, b []int32) []int32 { return slices.Concat(a, b) })
+	s.budget.Pairs(0, func() int { return len(s.claims) }, overlapping, func(j, i int) {
+		c, d := &s.claims[i], &s.claims[j]
+		if !c.gone && !d.gone && (c.appliesWith(d) || d.appliesWith(c)) {
+			visit(i, j)
+		}
+	})
 }
 
-func foldedOf(c *claim) pathpattern.Pattern { return c.folded }
-
-// pairs calls yield for each two claims that speak of a common path, of which at least
-// one is not before from.
-func (s *claiming) pairs(from int, yield func(i, j int)) {
-	x := s.index(foldedOf)
-	n := len(s.claims)
-	for i := from; i < n; i++ {
-		if s.left -= s.wild; s.left < 0 {
-			return
-		}
-		var others []int32
-		x.Overlapping(s.claims[i].folded, func(js []int32) { others = append(others, js...) })
-		slices.Sort(others)
-		for _, j := range others {
-			if s.left--; s.left < 0 {
-				return
-			}
-			if int(j) >= from && int(j) <= i || s.claims[i].gone || s.claims[j].gone || !s.claims[i].overlaps(&s.claims[j]) {
-				continue
-			}
-			yield(i, int(j))
-		}
-	}
-}
-
-// narrow adds claims where the one that should decide has not the narrower scope.
-func (s *claiming) narrow() {
-	for from := 0; from < len(s.claims) && s.left >= 0; {
-		next := len(s.claims)
-		s.pairs(from, func(i, j int) {
-			if s.claims[i].allow == s.claims[j].allow {
-				if s.claims[i].allow {
-					s.join(i, j)
-				}
-				return
-			}
-			if !s.claims[i].allow {
-				i, j = j, i
-			}
+// narrow adds claims where by ACAP's rule the wrong one of two would decide.
+func (s *fieldSolver) narrow() {
+	s.pairs(func(i, j int) {
+		switch {
+		case s.claims[i].allow && s.claims[j].allow:
+			s.join(i, j)
+		case s.claims[i].allow:
 			s.decidePair(i, j)
-		})
-		from = next
-	}
+		case s.claims[j].allow:
+			s.decidePair(j, i)
+		}
+	})
 }
 
 // decidePair looks at a permission and a prohibition.
-func (s *claiming) decidePair(i, j int) {
+func (s *fieldSolver) decidePair(i, j int) {
 	a, d := &s.claims[i], &s.claims[j]
 	exact := a.pattern.Overlaps(d.pattern)
 	first := Compare(a.folded, d.folded) == First
@@ -105,7 +80,7 @@ func (s *claiming) decidePair(i, j int) {
 
 // join looks at two permissions: where both speak, what remains of their qualifiers
 // unites, and together they may override more than each.
-func (s *claiming) join(i, j int) {
+func (s *fieldSolver) join(i, j int) {
 	a, b := &s.claims[i], &s.claims[j]
 	if !a.pattern.Overlaps(b.pattern) || len(a.from) == 0 || len(b.from) == 0 {
 		return
@@ -116,9 +91,9 @@ func (s *claiming) join(i, j int) {
 			from = append(from, f)
 		}
 	}
-	quals, unsayable := s.qualifiers(from)
+	quals, ambiguous := s.qualifiers(from)
 	scope := Compare(a.folded, b.folded)
-	alone := !unsayable && (scope == First && a.quals == quals || scope == Second && b.quals == quals || a.quals == quals && b.quals == quals)
+	alone := !ambiguous && (scope == First && a.quals == quals || scope == Second && b.quals == quals || a.quals == quals && b.quals == quals)
 	if alone && !s.needBoth(a, b) {
 		return
 	}
@@ -135,7 +110,7 @@ func (s *claiming) join(i, j int) {
 
 // needBoth reports whether each of two permissions overrides a prohibition, where both
 // speak, that the other does not.
-func (s *claiming) needBoth(a, b *claim) bool {
+func (s *fieldSolver) needBoth(a, b *claim) bool {
 	mine, other := false, false
 	for k := range s.claims[:s.given] {
 		d := &s.claims[k]
@@ -148,23 +123,23 @@ func (s *claiming) needBoth(a, b *claim) bool {
 	return mine && other
 }
 
-// addAt adds claims for where two patterns meet that do not stand already. It reports
-// whether they say all that is needed.
-func (s *claiming) addAt(p, q pathpattern.Pattern, allow bool, condition string, from []*conditional, suffices func(pathpattern.Pattern) bool) bool {
-	if s.left -= workOfMeeting; s.left < 0 || len(s.claims) >= s.given+maxAdded {
+// addAt adds claims for where two patterns cross, unless they are there already. It
+// reports whether they say all that is needed.
+func (s *fieldSolver) addAt(p, q pathpattern.Pattern, allow bool, condition string, from []*conditional, suffices func(pathpattern.Pattern) bool) bool {
+	if s.budget.Added <= 0 || !s.budget.Spend(crossCost) {
 		return false
 	}
-	meet, ok := pathpattern.Intersect(p, q, maxMeeting)
-	if !ok || len(s.claims)+len(meet) > s.given+maxAdded {
+	meet, ok := s.budget.Cross(p, q)
+	if !ok || len(meet) > s.budget.Added {
 		return false
 	}
 	for _, m := range meet {
-		m = m.Plain()
 		if !suffices(Fold(m)) {
 			ok = false
 			continue
 		}
 		if all := s.absorb(m, allow, condition, from); all != nil {
+			s.budget.Add(1)
 			s.add(m, allow, condition, all)
 		}
 	}
@@ -173,7 +148,7 @@ func (s *claiming) addAt(p, q pathpattern.Pattern, allow bool, condition string,
 
 // absorb drops the permissions of the same pattern, as a reader could not tell which of
 // them to obey, and returns what one in their stead stands for; nil if one stands already.
-func (s *claiming) absorb(p pathpattern.Pattern, allow bool, condition string, from []*conditional) []*conditional {
+func (s *fieldSolver) absorb(p pathpattern.Pattern, allow bool, condition string, from []*conditional) []*conditional {
 	all := slices.Clone(from)
 	var same []*claim
 	for i := range s.claims {

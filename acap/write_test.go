@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package acap_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/acap"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+)
+
+// TestWrite is the records by example: rules, what they come to, and what is reported.
+func TestWrite(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, publish, rules, want string }{
+		{"nothing that groups cannot say", "{acap: auto}", `
+  - for: everyone
+    disallow: {crawl: /a/}`, ""},
+		{"a whole policy of which nothing holds on the host", "{acap: full}", `
+  - for: everyone
+    hosts: other.example
+    disallow: {crawl: /a/}`, `
+ACAP-ignore-conventional-records
+
+ACAP-crawler: *
+ACAP-allow-crawl: /
+`},
+		{"where patterns cross, the prohibition is made narrower", "{acap: auto}", `
+  - for: everyone
+    disallow: {index: /*/drafts/}
+    allow: {index: /news/}`, `
+ACAP-crawler: *
+ACAP-disallow-index: /*/drafts/
+ACAP-disallow-index: /news/*/drafts/
+ACAP-disallow-index: /news/drafts/
+ACAP-allow-index: /news/
+`},
+		{"a prohibition that is narrower already", "{acap: auto}", `
+  - for: everyone
+    disallow: {index: /news/}
+  - for: CCBot
+    allow: {index: /*.html}`, `
+ACAP-crawler: *
+ACAP-disallow-index: /news/
+
+ACAP-crawler: CCBot
+ACAP-disallow-index: /news/
+ACAP-allow-index: /*.html
+`},
+		{"a named crawler gets the statements for everyone too", "{acap: auto}", `
+  - for: everyone
+    disallow: {index: /a/, follow: /b/}
+  - for: CCBot
+    disallow: {index: /c/}`, `
+ACAP-crawler: *
+ACAP-disallow-index: /a/
+ACAP-disallow-follow: /b/
+
+ACAP-crawler: CCBot
+ACAP-disallow-index: /a/
+ACAP-disallow-index: /c/
+`},
+		{"a permission that overrides a prohibition", "{acap: auto}", `
+  - for: everyone
+    disallow: {index: [/a/, /b/]}
+  - for: CCBot
+    allow: {index: /a/}`, `
+ACAP-crawler: *
+ACAP-disallow-index: /a/
+ACAP-disallow-index: /b/
+
+ACAP-crawler: CCBot
+ACAP-disallow-index: /b/
+ACAP-allow-index: /a/
+`},
+		{"a prohibition of one audience that another may not override", "{acap: auto}", `
+  - for: everyone
+    disallow: {index: /a/b/}
+  - for: everyone
+    allow: {index: /a/}`, `
+ACAP-crawler: *
+ACAP-disallow-index: /a/b/
+ACAP-allow-index: /a/
+`},
+		{"permissions whose qualifiers unite", "{acap: auto}", `
+  - for: everyone
+    allow:
+      preserve: {paths: /a*c, time-limit: 3-days}
+  - for: CCBot
+    allow:
+      preserve: {paths: /*b, time-limit: 5-days}`, `
+ACAP-crawler: *
+ACAP-allow-preserve: /a*c time-limit=3-days
+
+ACAP-crawler: CCBot
+ACAP-allow-preserve: /a*c time-limit=3-days
+ACAP-allow-preserve: /*b time-limit=5-days
+`},
+		{"qualifiers of the narrower permission", "{acap: auto}", `
+  - for: everyone
+    allow: {present-snippet: {paths: /, max-length: 200-chars}}
+  - for: everyone
+    allow: {present-snippet: {paths: /a/, max-length: 100-chars}}`, `
+ACAP-crawler: *
+ACAP-allow-present-snippet: / max-length=200-chars
+ACAP-allow-present-snippet: /a/ max-length=100-chars
+`},
+		{"other prohibits what is not permitted", "{acap: auto}", `
+  - for: everyone
+    disallow: {other: /a/}
+    allow: {index: /a/}`, `
+ACAP-crawler: *
+ACAP-allow-crawl: /
+ACAP-disallow-other: /a/
+ACAP-allow-index: /a/
+`},
+		{"a rule for a usage purpose", "{acap: auto}", `
+  - for: everyone
+    disallow: {index: /a/}
+  - for: everyone
+    usage-purposes: [News, sports]
+    allow: {index: /b/}
+    disallow: {index: /c/}`, `
+ACAP-crawler: *
+ACAP-disallow-index: /a/
+ACAP-usage-purpose: news
+ACAP-usage-purpose: sports
+ACAP-allow-index: /b/
+ACAP-disallow-index: /c/
+`},
+		{"a purpose cannot override what is said for all", "{acap: auto}", `
+  - for: everyone
+    disallow: {index: /a/}
+  - for: 'purpose:news'
+    allow: {index: /a/}`, `
+ACAP-crawler: *
+ACAP-disallow-index: /a/
+ACAP-usage-purpose: news
+ACAP-allow-index: /a/
+warning acap-purpose 7
+`},
+		{"qualifiers that are not ready", "{acap: auto}", `
+  - for: everyone
+    allow:
+      present: {paths: /a/, must-use-resource: /credit.txt}`, `
+ACAP-crawler: *
+ACAP-disallow-present: /a/
+warning acap-not-ready 6
+`},
+		{"qualifiers that are ready for readers one knows", "{acap: auto, action-requests: on}", `
+  - for: everyone
+    allow:
+      present: {paths: /a/, must-use-resource: /credit.txt}
+  - for: CCBot
+    requests: {take-down: /old}`, `
+ACAP-crawler: *
+ACAP-allow-present: /a/ must-use-resource=/credit.txt
+
+ACAP-crawler: CCBot
+ACAP-request-take-down: /old
+`},
+		{"a present-usage is spelled out where a rule speaks of it", "{acap: auto}", `
+  - for: everyone
+    allow: {present: /}
+    disallow: {present-thumbnail: /a/}
+  - for: CCBot
+    disallow: {present: /b/}`, `
+ACAP-crawler: *
+ACAP-allow-present: /
+ACAP-allow-present-thumbnail: /
+ACAP-disallow-present-thumbnail: /a/
+
+ACAP-crawler: CCBot
+ACAP-allow-present: /
+ACAP-allow-present-thumbnail: /
+ACAP-disallow-present-thumbnail: /a/
+ACAP-disallow-present: /b/
+ACAP-disallow-present-thumbnail: /b/
+`},
+		{"references, of which one is circular", "{acap: auto}", `
+  - for: everyone
+    permissions-reference: /robots.txt
+  - for: [CCBot, Bingbot]
+    permissions-reference: /more.txt`, `
+ACAP-crawler: Bingbot
+ACAP-crawler: CCBot
+ACAP-permissions-reference: /more.txt
+error acap-circular 4
+`},
+		{"two permissions of which each opens what the other does not", "{acap: auto}", `
+  - for: everyone
+    disallow: {index: [/*a, /*b]}
+  - for: CCBot
+    allow: {index: ['/*a*c', '/*b*c']}`, `
+ACAP-crawler: *
+ACAP-disallow-index: /*a
+ACAP-disallow-index: /*b
+
+ACAP-crawler: CCBot
+ACAP-disallow-index: /*a
+ACAP-disallow-index: /*b
+ACAP-allow-index: /*a*c
+ACAP-allow-index: /*b*c
+warning acap-undecidable 7
+warning acap-undecidable 7
+`},
+		{"a prohibition beside a permission that is narrower", "{acap: auto}", `
+  - for: everyone
+    disallow: {index: /}
+    allow: {index: '*/a'}
+  - for: CCBot
+    allow: {index: /*x*y}
+    disallow: {index: /*z*w*q}`, `
+ACAP-crawler: *
+ACAP-disallow-index: /
+ACAP-allow-index: /*/a
+ACAP-allow-index: /a
+
+ACAP-crawler: CCBot
+ACAP-disallow-index: /
+ACAP-allow-index: /*/a
+ACAP-allow-index: /a
+ACAP-allow-index: /*x*y
+ACAP-disallow-index: /*z*w*q
+ACAP-disallow-index: /a*z*w*q
+`},
+		{"a set and a usage with names", "{acap: auto}", `
+  - for: everyone
+    disallow: {index: free}
+    allow: {teaser: free}
+resources:
+  free: [/a/, /b/]
+usages:
+  teaser: {usage: present-snippet, max-length: 50-words}`, `
+ACAP-resource-set: free /a/ /b/
+ACAP-qualified-usage: teaser present-snippet max-length=50-words
+
+ACAP-crawler: *
+ACAP-disallow-index: the-acap:resource-set:free
+ACAP-allow-(teaser): the-acap:resource-set:free
+`},
+		{"a resource that crawlers may not fetch", "{acap: auto, action-requests: on}", `
+  - for: everyone
+    disallow: {crawl: /closed/}
+    allow:
+      present: {paths: /a/, must-use-resource: /closed/credit.txt}`, `
+ACAP-crawler: *
+ACAP-allow-present: /a/ must-use-resource=/closed/credit.txt
+warning acap-resource-closed 7
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			file, diagnostics := policyfile.Load("test.yaml", []byte("version: 1\npublish: "+c.publish+"\nrules:"+c.rules+"\n"))
+			if file == nil {
+				t.Fatal(diagnostics)
+			}
+			lines, problems := acap.Write(file.Policy, "www.example.com")
+			var got strings.Builder
+			for _, l := range lines {
+				got.WriteString(l.Text + "\n")
+			}
+			for _, p := range problems {
+				fmt.Fprintf(&got, "%v %s %d\n", p.Severity, p.Code, p.Pos.Line)
+			}
+			if want := strings.TrimPrefix(c.want, "\n"); got.String() != want {
+				t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+			}
+		})
+	}
+}
