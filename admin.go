@@ -22,7 +22,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/globaloption"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
@@ -329,8 +329,8 @@ func violations(w http.ResponseWriter, r *http.Request) error {
 			return apiError(http.StatusBadRequest, fmt.Errorf("invalid since %q: must be a duration such as 24h or 30d", word))
 		}
 	}
-	stored, ok := recorders.Find[recorders.ViolationStore]()
-	if !ok {
+	stored := recorders.RunningStore()
+	if stored == nil {
 		if !globaloption.HasStore() {
 			return apiError(http.StatusNotImplemented, errors.New("violations are in the activity store, which this build does not have: "+globaloption.ConsoleMissing))
 		}

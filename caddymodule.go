@@ -21,10 +21,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/routecheck"
 	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli" // registers the subcommands
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"

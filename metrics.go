@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
 // Caddy makes new handlers and matchers with each configuration, and they have no way to

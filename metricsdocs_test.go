@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/monitoring.md")

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -220,7 +220,7 @@ func (a *Activity) Reader() *store.Reader { return a.store.reader }
 // Err is why the store cannot write at the moment, or nil.
 func (a *Activity) Err() error { return a.store.Err() }
 
-// Violations implements recorders.ViolationStore.
+// Violations implements recorders.ActivityStore.
 func (a *Activity) Violations(ctx context.Context, since time.Time, limit int) ([]recorders.Violation, error) {
 	by := []store.Dimension{store.ByCrawler, store.ByIdentity, store.ByHost, store.ByPath, store.ByDecision}
 	rows, err := a.Reader().Totals(ctx, store.Query{From: since, To: time.Now().Add(time.Hour), By: by, Violating: true, Limit: limit})
@@ -235,7 +235,7 @@ func (a *Activity) Violations(ctx context.Context, since time.Time, limit int) (
 	return all, err
 }
 
-// CheckReload implements recorders.ReloadGuard.
+// CheckReload implements recorders.ActivityStore.
 func (a *Activity) CheckReload(ctx context.Context, name string, before, after *site.Site) error {
 	if a.MaxSearchLoss == nil {
 		return nil
@@ -275,6 +275,5 @@ var (
 	_ caddyfile.Unmarshaler = (*Activity)(nil)
 	_ activity.Publisher    = (*Activity)(nil)
 
-	_ recorders.ViolationStore = (*Activity)(nil)
-	_ recorders.ReloadGuard    = (*Activity)(nil)
+	_ recorders.ActivityStore = (*Activity)(nil)
 )

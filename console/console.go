@@ -13,8 +13,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd" // subcommands
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 )
 
 func init() { caddy.RegisterModule(new(Console)) }

@@ -13,7 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
 // crawlerData is what the page of one crawler shows.
@@ -92,7 +92,7 @@ func crawlerPage(v *view) (*page, error) {
 	if err := v.crawlerReads(d); err != nil {
 		return nil, err
 	}
-	_, d.Evidence = recorders.Find[*recorders.Evidence]()
+	d.Evidence = recorders.RunningEvidence() != nil
 	return p, nil
 }
 

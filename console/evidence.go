@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
 // Evidence can be hundreds of megabytes, so it is sent while it is read, and not from one
@@ -42,10 +42,10 @@ func (s *server) evidenceLines(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	log, ok := recorders.Find[*recorders.Evidence]()
+	log := recorders.RunningEvidence()
 	name := v.Param("name")
 	switch {
-	case !ok:
+	case log == nil:
 		s.fail(w, r, failed(http.StatusNotFound, "this server keeps no evidence: add the option evidence to robots_policy"))
 		return
 	case name == "":

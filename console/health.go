@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -207,7 +207,7 @@ func (v *view) owners() map[string]string {
 }
 
 func (d *healthData) addStorage(v *view) {
-	if a, ok := recorders.Find[*Activity](); ok {
+	if a := runningActivity(); a != nil {
 		if b, err := a.Reader().Bounds(v.ctx); err == nil {
 			s := &storage{Bounds: b, MaxBytes: a.MaxBytes}
 			if s.MaxBytes == 0 {
@@ -217,7 +217,7 @@ func (d *healthData) addStorage(v *view) {
 			d.Storage = s
 		}
 	}
-	if e, ok := recorders.Find[*recorders.Evidence](); ok {
+	if e := recorders.RunningEvidence(); e != nil {
 		d.Evidence = evidenceText(e)
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 )
 
 // adapted is the configuration of a Caddyfile.
@@ -89,8 +88,8 @@ func TestRejectedReloadChangesNothing(t *testing.T) {
 	defer taken.Close()
 	unchanged := func(when string) {
 		t.Helper()
-		a, ok := recorders.Find[*Activity]()
-		if title := currentOptions().Title; title != "A" || !ok || a.store.users.Get() != a || a.MaxBytes != 100e6 {
+		a := runningActivity()
+		if title := currentOptions().Title; title != "A" || a == nil || a.store.users.Get() != a || a.MaxBytes != 100e6 {
 			t.Errorf("%s: title %q, %+v", when, title, a)
 		}
 	}
@@ -108,8 +107,8 @@ func TestRejectedReloadChangesNothing(t *testing.T) {
 	if err := caddy.Load(adapted(t, recording(dir, "B", "200MB")), true); err != nil {
 		t.Fatal(err)
 	}
-	a, ok := recorders.Find[*Activity]()
-	if title := currentOptions().Title; title != "B" || !ok || a.MaxBytes != 200e6 || a.store.users.Get() != a {
+	a := runningActivity()
+	if title := currentOptions().Title; title != "B" || a == nil || a.MaxBytes != 200e6 || a.store.users.Get() != a {
 		t.Errorf("after a reload: title %q, %+v", title, a)
 	}
 }

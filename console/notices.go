@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )

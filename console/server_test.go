@@ -17,7 +17,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
 // stalled is a client that takes nothing of a response, and sends nothing of a form,

@@ -10,21 +10,26 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
+
+// runningActivity returns the recorder of the running configuration, nil if it has none.
+func runningActivity() *Activity {
+	a, _ := recorders.RunningStore().(*Activity)
+	return a
+}
 
 // runningStore returns the store of the running configuration, nil if it has none.
 func runningStore() *store.Reader {
-	a, ok := recorders.Find[*Activity]()
-	if !ok {
-		return nil
+	if a := runningActivity(); a != nil {
+		return a.Reader()
 	}
-	return a.Reader()
+	return nil
 }
 
 // storeError is why the store cannot write at the moment, nil if it can.
 func storeError() error {
-	if a, ok := recorders.Find[*Activity](); ok {
+	if a := runningActivity(); a != nil {
 		return a.Err()
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
 // interval is how often a server looks for a newer catalogue.

@@ -13,7 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 

@@ -38,7 +38,6 @@ var layers = []struct {
 	{"Caddy's side", []string{"internal/caddyside"}},
 	{"what serves requests", []string{"handler"}},
 	{"where policies come from, audits of a site from outside", []string{"source", "audit"}},
-	{"recorders", []string{"internal/recorders"}},
 	{"activity", []string{"activity"}},
 	{"a policy with all its channels", []string{"site"}},
 	{"channels, identity and the file", []string{"robotsserve", "robotstag", "metainject", "policyfile", "crawlers/identity"}},
@@ -54,7 +53,6 @@ var testHelpers = []string{"internal/testkit"}
 // importCaddy are the packages that may import Caddy, with the folders below them.
 var importCaddy = []string{
 	".", "console", "cmd/caddy", "integration_test", "internal/caddyside", "internal/cli",
-	"internal/recorders",
 }
 
 // notLinked are packages that a Caddy with the root package alone must not contain, with

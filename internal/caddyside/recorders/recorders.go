@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recorders holds the recorders of visits that the running configuration
-// has. The handlers pass visits to all of them.
+// Package recorders has the modules that record visits, and what is recorded to now.
 package recorders
 
 import (
@@ -21,21 +20,28 @@ var running activity.Recorders
 // Running returns the recorders of the running configuration.
 func Running() *activity.Recorders { return &running }
 
-// Find returns the first recorder of a type. Packages that do not import each other
-// reach each other's recorders by it.
-func Find[T any]() (found T, ok bool) {
-	for _, name := range []string{"activity", "evidence", "guard"} {
-		if found, ok = running.Get(name).(T); ok {
-			return found, true
-		}
-	}
-	return found, false
+// RunningEvidence returns the evidence of the running configuration, nil if it has none.
+func RunningEvidence() *Evidence {
+	e, _ := running.Get("evidence").(*Evidence)
+	return e
 }
 
-// ViolationStore is a recorder that stores violations.
-type ViolationStore interface {
+// RunningStore returns the activity store of the running configuration, nil if it has
+// none.
+func RunningStore() ActivityStore {
+	s, _ := running.Get("activity").(ActivityStore)
+	return s
+}
+
+// ActivityStore is the recorder that stores totals. It belongs to the console, so that
+// only builds with the console link a database.
+type ActivityStore interface {
 	// Violations returns the violations since a time, the most frequent first.
 	Violations(ctx context.Context, since time.Time, limit int) ([]Violation, error)
+	// CheckReload returns an error if the version of a policy that is served must not be
+	// replaced: a source.UndecidedError if this is not known now, and may be later. name is
+	// that of the policy's source.
+	CheckReload(ctx context.Context, name string, before, after *site.Site) error
 }
 
 // Violation is what a crawler fetched although the robots.txt that it had read
@@ -49,19 +55,10 @@ type Violation struct {
 	Requests int64  `json:"requests"`
 }
 
-// ReloadGuard is a recorder that decides whether a new version of a policy may be
-// loaded.
-type ReloadGuard interface {
-	// CheckReload returns an error if the version of a policy that is served must not be
-	// replaced: a source.UndecidedError if this is not known now, and may be later. name is
-	// that of the policy's source.
-	CheckReload(ctx context.Context, name string, before, after *site.Site) error
-}
-
-// CheckReload asks the guard of the running configuration, if it has one.
+// CheckReload asks the store of the running configuration, if it has one.
 func CheckReload(ctx context.Context, name string, before, after *site.Site) error {
-	if g, ok := Find[ReloadGuard](); ok {
-		return g.CheckReload(ctx, name, before, after)
+	if s := RunningStore(); s != nil {
+		return s.CheckReload(ctx, name, before, after)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func writeVisits(t *testing.T) (dir string) {
 // docBlocks are the fenced blocks of docs/analytics.md under a heading.
 func docBlocks(t *testing.T, heading string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/analytics.md")
+	text, err := os.ReadFile("../../../docs/analytics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
