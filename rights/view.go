@@ -17,17 +17,17 @@ import (
 // it says to any crawler, to any client that names a purpose, and to clients of any
 // identity.
 type View struct {
-	askers   [][3]*Finder // the first is everyone who has no rules of their own
-	patterns []pathpattern.Pattern
+	audiences [][3]*Finder // classes of crawlers by purpose and identity; first everyone without own rules
+	patterns  []pathpattern.Pattern
 
 	once  sync.Once
 	cells []solve.Cell[Preferences]
 	exact bool
 }
 
-// maxAskers bounds the classes of crawlers with rules of their own about rights.
-// Beyond it every path is taken for closed that anything closes.
-const maxAskers = 200
+// maxAudiences bounds the audiences with rules of their own about rights. With more, every
+// path is closed that is closed to any.
+const maxAudiences = 200
 
 // NewView returns the view of a host, which may have a port.
 func NewView(p *policy.Policy, host string) *View {
@@ -55,7 +55,7 @@ func NewView(p *policy.Policy, host string) *View {
 		}
 	}
 	known := map[pathpattern.Pattern]bool{}
-	for _, fs := range v.askers {
+	for _, fs := range v.audiences {
 		for _, f := range fs {
 			for _, pattern := range f.Patterns() {
 				if !known[pattern] {
@@ -73,7 +73,7 @@ func (v *View) add(p *policy.Policy, c *policy.Class, purpose string, id policy.
 	for i, u := range policy.RightsUsages() {
 		fs[i] = newFinder(p, c, u, purpose, id)
 	}
-	v.askers = append(v.askers, fs)
+	v.audiences = append(v.audiences, fs)
 }
 
 // ownRights reports whether rules speak to a class of rights that do not speak to
@@ -121,7 +121,7 @@ func identities(p *policy.Policy) []policy.Identity {
 // those that cover it.
 func (v *View) At(pattern pathpattern.Pattern) Preferences {
 	var all Preferences
-	for i, fs := range v.askers {
+	for i, fs := range v.audiences {
 		var one Preferences
 		for j, f := range fs {
 			one[j] = f.At(pattern)
@@ -135,11 +135,11 @@ func (v *View) At(pattern pathpattern.Pattern) Preferences {
 	return all
 }
 
-// Statements lists what is said to each kind of asker about a usage, by its place in
+// Statements lists what is said to each audience about a usage, by its place in
 // policy.RightsUsages. The view disallows what any of them may not do.
 func (v *View) Statements(usage int) [][]policy.Applied {
-	all := make([][]policy.Applied, len(v.askers))
-	for i, fs := range v.askers {
+	all := make([][]policy.Applied, len(v.audiences))
+	for i, fs := range v.audiences {
 		all[i] = fs[usage].Statements()
 	}
 	return all
@@ -169,7 +169,7 @@ func (v *View) tile() (cells []solve.Cell[Preferences], exact bool) {
 	if len(v.patterns) == 0 {
 		return nil, true
 	}
-	if len(v.askers) <= maxAskers {
+	if len(v.audiences) <= maxAudiences {
 		cells, exact = solve.Cells(v.patterns, v.At, func(a, b Preferences) bool { return a.Verdicts() == b.Verdicts() })
 		if exact {
 			return cells, true
@@ -207,12 +207,12 @@ func (v *View) Exceptions() (all []policy.Decision) {
 	}
 	for _, pattern := range v.patterns {
 		strict := v.At(pattern)
-		for _, fs := range v.askers {
+		for _, fs := range v.audiences {
 			for i, f := range fs {
 				d := f.At(pattern)
 				switch {
 				case strict[i].Verdict != policy.Disallowed || d.Verdict == policy.Disallowed:
-				case d.Verdict == policy.Allowed && v.askers[0][i].At(pattern).Verdict == policy.Disallowed:
+				case d.Verdict == policy.Allowed && v.audiences[0][i].At(pattern).Verdict == policy.Disallowed:
 					add(d) // it is exempt
 				default:
 					add(strict[i])

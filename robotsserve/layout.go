@@ -25,13 +25,12 @@ type layout struct {
 	// disallowsTraining: some rule disallows train-ai, or what no other rule speaks of.
 	disallowsTraining bool
 	controls          []policy.CrawlerID // are control tokens for training
-	folded            map[string]string  // tokens in lower case
 }
 
 func newLayout(p *policy.Policy) *layout {
 	l := &layout{
 		p: p, acap: acap.NewWriter(p), places: map[*policy.Rule]uint64{}, purposes: purposeAudiences(p.Spec()),
-		followers: map[string][]policy.CrawlerID{}, speaks: statedBy(p), folded: map[string]string{},
+		followers: map[string][]policy.CrawlerID{}, speaks: statedBy(p),
 	}
 	rules := p.Spec().Rules
 	for i := range rules {
@@ -81,16 +80,6 @@ func (l *layout) crawler(id policy.CrawlerID) *crawler {
 		l.crawlers[id] = newCrawler(l.p.CrawlerInfo(id))
 	}
 	return l.crawlers[id]
-}
-
-// lower returns a token in lower case.
-func (l *layout) lower(token string) string {
-	folded, ok := l.folded[token]
-	if !ok {
-		folded = strings.ToLower(token)
-		l.folded[token] = folded
-	}
-	return folded
 }
 
 // shapes reports whether a rule says something that stands in a group.

@@ -4,7 +4,6 @@ package robotsserve
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -26,11 +25,8 @@ func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*Fi
 	d, problems, notes := newLayout(p).drawMerged(host, other)
 	v := d.vary(p, host, o)
 	problems = append(problems, addSitemaps(other, d, &v)...)
-	body := slices.Concat(v.front, d.head, v.sitemaps, d.tail)
-	if len(body) > robotstxt.MaxSize {
-		problems = append(problems, tooLarge(p, len(body)))
-	}
-	return &File{Body: body, ETag: d.etag(v), Losses: d.losses, drawn: d}, problems, notes
+	f, problems := d.file(p, v, problems)
+	return f, problems, notes
 }
 
 // maxDrawings bounds how often a merged file is made that comes out too large.

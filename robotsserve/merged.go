@@ -15,9 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// maxMerged is how many merged files a Server keeps, at least the half of them
-// the latest, and maxMergedBytes how much memory they take. An upstream decides how
-// many there are to make.
+// maxMerged is how many merged files a Server caches, at least half of them the latest,
+// and maxMergedBytes how much memory they take. An upstream decides how many there are.
 const (
 	maxMerged      = 4096
 	maxMergedBytes = 32 << 20
@@ -32,7 +31,7 @@ const (
 	mergeWait  = 3 * time.Second
 )
 
-// mergedSites keeps merged files: what a site and another file come to.
+// mergedSites caches merged files: what a site and another file come to.
 type mergedSites struct {
 	mu      sync.Mutex
 	recent  map[mergedKey]*mergedSite
@@ -71,20 +70,18 @@ func (m *mergedSite) ready() bool {
 	}
 }
 
-// wait reports whether it is merged, now or within limit.
-func (m *mergedSite) wait(ctx context.Context, limit time.Duration) bool {
+// wait reports whether it is merged, now or within mergeWait.
+func (m *mergedSite) wait(ctx context.Context) bool {
 	if m.ready() {
 		return true
 	}
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(ctx, mergeWait)
+	defer cancel()
 	select {
 	case <-m.done:
-		return true
 	case <-ctx.Done():
-	case <-timer.C:
 	}
-	return false
+	return m.ready()
 }
 
 // find returns what a site and a file come to, nil if that is not known. ms.mu is held.
@@ -163,7 +160,7 @@ func (s *Server) mergedContent(ctx context.Context, site *site, host string, a A
 		return last.contents, true
 	}
 	m := s.merged.of(mergedKey{site, a.Other.Sum}, func() *served { return s.merge(site, host, a) })
-	if m != nil && m.wait(ctx, mergeWait) {
+	if m != nil && m.wait(ctx) {
 		return s.fillMerged(m.served, site, host, a.Other), true
 	}
 	return s.fillMerged(s.merged.before(site, a.Before), site, host, a.Before), false

@@ -4,6 +4,7 @@ package robotsserve
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -101,7 +102,7 @@ func (g *grouping) candidates() []*crawler {
 // followed is the group that a crawler obeys if none names it, nil for that of "*".
 func (g *grouping) followed(info *crawler, named map[string]*group) *group {
 	for _, t := range info.Follows {
-		if gr := named[g.lower(t)]; gr != nil {
+		if gr := named[strings.ToLower(t)]; gr != nil {
 			return gr
 		}
 	}
@@ -155,10 +156,10 @@ func (g *grouping) arrange() []*group {
 		}
 		all = append(all, gr)
 		for _, t := range gr.tokens {
-			of[g.lower(t)] = gr
+			of[strings.ToLower(t)] = gr
 		}
 	}
-	order := g.newNameOrder(all, of)
+	order := newNameOrder(all, of)
 	done := []*group{g.star}
 	for next := order.next(); next != nil; next = order.next() {
 		done = append(done, next)
@@ -169,7 +170,6 @@ func (g *grouping) arrange() []*group {
 // nameOrder puts groups in order. A token must wait while it is part of a token of
 // another group that is not printed yet.
 type nameOrder struct {
-	layout  *layout
 	all     []*group            // nil for those that are printed
 	place   map[string]int      // of the group of a token, in all
 	parts   map[string][]string // of each token, those in other groups
@@ -178,11 +178,11 @@ type nameOrder struct {
 	free    []int               // the groups of which none waits, in order
 }
 
-func (g *grouping) newNameOrder(all []*group, of map[string]*group) *nameOrder {
-	b := &nameOrder{layout: g.layout, all: all, place: map[string]int{}, parts: map[string][]string{}, waiting: map[string]int{}, blocked: make([]int, len(all))}
+func newNameOrder(all []*group, of map[string]*group) *nameOrder {
+	b := &nameOrder{all: all, place: map[string]int{}, parts: map[string][]string{}, waiting: map[string]int{}, blocked: make([]int, len(all))}
 	for i, gr := range all {
 		for _, t := range gr.tokens {
-			b.place[g.lower(t)] = i
+			b.place[strings.ToLower(t)] = i
 		}
 	}
 	tokens := newTokenSet(of)
@@ -217,7 +217,7 @@ func (b *nameOrder) next() *group {
 		if gr == nil {
 			continue
 		}
-		waits := func(t string) bool { return b.waiting[b.layout.lower(t)] > 0 }
+		waits := func(t string) bool { return b.waiting[strings.ToLower(t)] > 0 }
 		first, rest := *gr, *gr
 		if first.tokens = slices.DeleteFunc(slices.Clone(gr.tokens), waits); len(first.tokens) == 0 {
 			continue
@@ -234,7 +234,7 @@ func (b *nameOrder) next() *group {
 // release says that tokens are printed.
 func (b *nameOrder) release(tokens []string) {
 	for _, t := range tokens {
-		for _, part := range b.parts[b.layout.lower(t)] {
+		for _, part := range b.parts[strings.ToLower(t)] {
 			if b.waiting[part]--; b.waiting[part] > 0 {
 				continue
 			}

@@ -78,31 +78,32 @@ func (g *grouping) agree(all []purpose) {
 		}
 		return slices.ContainsFunc(all, func(p purpose) bool { return says(&p) != says(&all[0]) })
 	}
-	usage := differ("content-usage")
-	if !usage && !differ("app-directives") {
+	if differ("content-usage") {
+		for i := range all {
+			all[i].makeUsageStrict(g.p)
+		}
+	} else if !differ("app-directives") {
 		return
-	}
-	for i := range all {
-		p := &all[i]
-		if !usage {
-			break
-		}
-		strict := preferences(g.p, &p.class, p.key()).strictUsage()
-		at := slices.IndexFunc(p.lines, func(l Line) bool { return l.key == "content-usage" })
-		if at < 0 {
-			continue
-		}
-		first := p.lines[at]
-		p.lines = slices.DeleteFunc(p.lines, func(l Line) bool { return l.key == "content-usage" })
-		if strict != "" {
-			first.Text, first.pattern = "Content-Usage: "+strict, pathpattern.All
-			p.lines = slices.Insert(p.lines, at, first)
-		}
 	}
 	g.problems = append(g.problems, policy.Problem{
 		Severity: policy.Hint, Code: "purpose-groups-differ", Pos: all[0].rules[0].Pos,
 		Message: fmt.Sprintf("what Content-Usage and App-Directives say to the purpose %q differs from what they say to others, and a crawler of two purposes combines what it reads: robots.txt says by Content-Usage what is disallowed for any path, and of App-Directives the longest path holds; the headers say what holds for each path", all[0].name),
 	})
+}
+
+// makeUsageStrict replaces the Content-Usage lines by one for every path.
+func (p *purpose) makeUsageStrict(of *policy.Policy) {
+	isUsage := func(l Line) bool { return l.key == "content-usage" }
+	at := slices.IndexFunc(p.lines, isUsage)
+	if at < 0 {
+		return
+	}
+	one := p.lines[at]
+	p.lines = slices.DeleteFunc(p.lines, isUsage)
+	if strict := preferences(of, &p.class, p.key()).strictUsage(); strict != "" {
+		one.Text, one.pattern = "Content-Usage: "+strict, pathpattern.All
+		p.lines = slices.Insert(p.lines, at, one)
+	}
 }
 
 // addPurposes adds the lines of purposes. Most readers do not know the line, so that

@@ -56,10 +56,14 @@ func Render(p *policy.Policy, host string, o Options) (*File, []policy.Problem) 
 
 func (l *layout) render(host string, o Options) (*File, []policy.Problem) {
 	d, problems := l.draw(host, nil, maxRoom)
-	v := d.vary(l.p, host, o)
+	return d.file(l.p, d.vary(l.p, host, o), problems)
+}
+
+// file is the drawing completed, with the problems of the whole.
+func (d *drawing) file(p *policy.Policy, v varying, problems []policy.Problem) (*File, []policy.Problem) {
 	body := slices.Concat(v.front, d.head, v.sitemaps, d.tail)
 	if len(body) > robotstxt.MaxSize {
-		problems = append(problems, tooLarge(l.p, len(body)))
+		problems = append(problems, tooLarge(p, len(body)))
 	}
 	return &File{Body: body, ETag: d.etag(v), Losses: d.losses, drawn: d}, problems
 }
@@ -163,7 +167,7 @@ func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, [
 	for _, group := range d.groups {
 		d.work += len(group.tokens) + len(group.lines)
 	}
-	problems = append(problems, longLines(first, head, tail)...)
+	problems = slices.Concat(problems, first.problems, head.problems, tail.problems)
 	slices.SortStableFunc(problems, func(a, b policy.Problem) int {
 		return slices.Compare([]int{a.Pos.Line, a.Pos.Column}, []int{b.Pos.Line, b.Pos.Column})
 	})
@@ -253,16 +257,10 @@ func isAuthority(host string) bool {
 
 // writer collects lines.
 type writer struct {
-	text []byte
-	eol  string
-	long []longLine
-	pos  policy.Pos // of the rule that the next lines are from
-}
-
-type longLine struct {
-	start  string
-	length int
-	pos    policy.Pos
+	text     []byte
+	eol      string
+	pos      policy.Pos       // of the rule that the next lines are from
+	problems []policy.Problem // with lines that are too long
 }
 
 func (w *writer) line(s string) {
@@ -270,7 +268,11 @@ func (w *writer) line(s string) {
 		s = strings.NewReplacer("\r", " ", "\n", " ").Replace(s) // whatever a caller's Spec has
 	}
 	if len(s) > maxLine {
-		w.long = append(w.long, longLine{s[:40], len(s), w.pos})
+		w.problems = append(w.problems, policy.Problem{
+			Severity: policy.Error, Code: "line-too-long", Pos: w.pos,
+			Message: fmt.Sprintf("the line %q… of robots.txt comes to %d KiB, and crawlers read only the first %d KiB of a line; make it shorter, for example with a pattern for a directory",
+				s[:40], (len(s)+1023)>>10, maxLine>>10),
+		})
 	}
 	w.text = append(append(w.text, s...), w.eol...)
 }
@@ -280,17 +282,4 @@ func (w *writer) blank() {
 	if len(w.text) > 0 {
 		w.line("")
 	}
-}
-
-func longLines(ws ...writer) (problems []policy.Problem) {
-	for _, w := range ws {
-		for _, l := range w.long {
-			problems = append(problems, policy.Problem{
-				Severity: policy.Error, Code: "line-too-long", Pos: l.pos,
-				Message: fmt.Sprintf("the line %q… of robots.txt comes to %d KiB, and crawlers read only the first %d KiB of a line; make it shorter, for example with a pattern for a directory",
-					l.start, (l.length+1023)>>10, maxLine>>10),
-			})
-		}
-	}
-	return problems
 }

@@ -10,6 +10,7 @@ package rsl
 
 import (
 	"encoding/xml"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -168,4 +169,21 @@ func copyrightOf(r *policy.Rights) *copyright {
 		c.ContactURL = r.Contact
 	}
 	return c
+}
+
+// Link is the value of the Link field that names a licence (RFC 8288, RSL 1.0): a path
+// on the host of the response, or an absolute URL.
+func Link(target string) string {
+	return "<" + target + `>; rel="license"; type="` + MediaType + `"`
+}
+
+// ApplyLink adds the field to the header of a response, unless it has the same link
+// already. Other links, licences among them, stay.
+func ApplyLink(h http.Header, link string) {
+	for _, line := range h["Link"] {
+		if strings.Contains(line, link) {
+			return
+		}
+	}
+	h["Link"] = append(slices.Clip(h["Link"]), link)
 }

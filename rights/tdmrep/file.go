@@ -160,24 +160,18 @@ type jsonRule struct {
 
 // JSON is the file as it is served.
 func (f *File) JSON() []byte {
-	var b bytes.Buffer
-	b.WriteString("[")
+	b := bytes.NewBufferString("[")
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
 	for i, r := range f.Rules {
 		if i > 0 {
+			b.Truncate(b.Len() - len("\n"))
 			b.WriteString(",")
 		}
 		b.WriteString("\n  ")
-		line := jsonRule{r.Location.String(), int(r.Reservation - NotReserved), r.Policy}
-		var one bytes.Buffer
-		e := json.NewEncoder(&one)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(line); err != nil {
+		if err := e.Encode(jsonRule{r.Location.String(), int(r.Reservation - NotReserved), r.Policy}); err != nil {
 			panic("tdmrep: writing into memory: " + err.Error())
 		}
-		b.Write(bytes.TrimSpace(one.Bytes()))
-	}
-	if len(f.Rules) > 0 {
-		b.WriteString("\n")
 	}
 	b.WriteString("]\n")
 	return b.Bytes()

@@ -12,6 +12,9 @@
 package tdmrep
 
 import (
+	"net/http"
+	"strings"
+
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
@@ -19,10 +22,13 @@ import (
 // Path is where the file lies on every host.
 const Path = "/.well-known/tdmrep.json"
 
-// The names of the meta elements. The fields of responses have the same names.
+// The names of the meta elements, and those of the fields of responses as http.Header has
+// them.
 const (
-	ReservationName = "tdm-reservation"
-	PolicyName      = "tdm-policy"
+	ReservationName  = "tdm-reservation"
+	PolicyName       = "tdm-policy"
+	ReservationField = "Tdm-Reservation"
+	PolicyField      = "Tdm-Policy"
 )
 
 // Reservation is a value of tdm-reservation.
@@ -66,4 +72,50 @@ func (d Declaration) Merge(other Declaration) Declaration {
 		d.Policy = other.Policy
 	}
 	return d
+}
+
+// Apply merges a declaration with what the header of a response already says, just
+// before it goes out. What is reserved stays reserved; with nothing to declare, the
+// header stays as it is.
+func (d Declaration) Apply(h http.Header) {
+	if d.Reservation == Unset {
+		return
+	}
+	theirs := Declaration{ReadReservation(h[ReservationField]...), ""}
+	if theirs.Reservation == Reserved {
+		theirs.Policy = onlyURL(h[PolicyField])
+	}
+	all := d.Merge(theirs)
+	h[ReservationField] = []string{all.Reservation.String()}
+	if all.Policy == "" {
+		delete(h, PolicyField)
+		return
+	}
+	h[PolicyField] = []string{all.Policy}
+}
+
+// ReadReservation reads the values of a field or of meta elements. Any value that is
+// not 0 is taken for a reservation: the protocol calls it an error, which a reader
+// ignores, but its author meant to say something.
+func ReadReservation(values ...string) (all Reservation) {
+	for _, line := range values {
+		for value := range strings.SplitSeq(line, ",") {
+			switch strings.TrimSpace(value) {
+			case "":
+			case "0":
+				all = max(all, NotReserved)
+			default:
+				all = Reserved
+			}
+		}
+	}
+	return all
+}
+
+// onlyURL is the one URL that a field has, or "".
+func onlyURL(values []string) string {
+	if len(values) != 1 || !isURL(strings.TrimSpace(values[0])) {
+		return ""
+	}
+	return strings.TrimSpace(values[0])
 }
