@@ -3,6 +3,7 @@
 package firstpolicy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
@@ -17,9 +19,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
-
-// schemaURL is where editors find the schema of policy files.
-const schemaURL = "https://raw.githubusercontent.com/robotspolicy/caddy-robots-policy/main/docs/site-policy.schema.json"
 
 // builder makes the Spec of a policy from answers.
 type builder struct {
@@ -123,14 +122,11 @@ func (b *builder) failedTest(ds policyfile.Diagnostics) (i int, instead string) 
 }
 
 func (b *builder) header() string {
-	lines := []string{"yaml-language-server: $schema=" + schemaURL, ""}
-	if b.answers.Host != "" {
-		lines = append(lines, "What crawlers may do with "+b.answers.Host+".")
-	} else {
-		lines = append(lines, "What crawlers may do with this site.")
+	lines := []string{
+		policyinput.Modeline, "", "What crawlers may do with " + cmp.Or(b.answers.Host, "this site") + ".",
+		"After a change: caddy robots-policy check FILE",
+		"To keep out changes that would refuse search engines: max_search_loss 0, in the Caddyfile under activity",
 	}
-	lines = append(lines, "After a change: caddy robots-policy check FILE",
-		"To keep out changes that would refuse search engines: max_search_loss 0, in the Caddyfile under activity")
 	if len(b.spec.Sitemaps) == 0 {
 		lines = append(lines, "If the site has a sitemap, name it here: sitemaps: /sitemap.xml")
 	}

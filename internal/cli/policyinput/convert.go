@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// modeline tells editors by which schema to check a policy file.
-const modeline = "yaml-language-server: $schema=https://raw.githubusercontent.com/robotspolicy/caddy-robots-policy/main/docs/site-policy.schema.json"
+// Modeline tells editors by which schema to check a policy file.
+const Modeline = "yaml-language-server: $schema=https://raw.githubusercontent.com/robotspolicy/caddy-robots-policy/main/docs/site-policy.schema.json"
 
 // Converted is a robots.txt as the text of a policy file.
 type Converted struct {
@@ -29,10 +29,10 @@ type Converted struct {
 // warnings about: with its comments, and with tests for search engines. An error
 // wraps ErrInvalid if the data is not a robots.txt.
 func Convert(name string, data []byte) (*Converted, error) {
-	if kindOf("", data) == PolicyFile {
+	if isPolicyFile("", data) {
 		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, ErrPolicy)
 	}
-	im, err := Import(data)
+	im, err := importFile(data)
 	if err != nil {
 		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, err)
 	}
@@ -43,8 +43,8 @@ func Convert(name string, data []byte) (*Converted, error) {
 	return &Converted{Text: c.text, File: c.file, Imported: im, Notes: im.Notes}, nil
 }
 
-// Import reads a robots.txt with the built-in catalogue.
-func Import(data []byte) (*robotstxt.Imported, error) {
+// importFile imports a robots.txt with the built-in catalogue.
+func importFile(data []byte) (*robotstxt.Imported, error) {
 	names, err := policyfile.NewNames()
 	if err != nil {
 		return nil, err
@@ -69,35 +69,31 @@ const maxRounds = 100
 // change nothing or guards that the robots.txt did not have either.
 func (c *converter) settle() error {
 	for range maxRounds {
-		c.print()
-		file, ds := policyfile.Load("the converted policy", c.text)
-		if ds.HasErrors() {
-			return fmt.Errorf("converting %s failed; please report it with the file:\n%w", c.name, ds)
+		ds, err := c.print()
+		if err != nil {
+			return err
 		}
-		c.file = file
-		if ds.Count(policy.Warning) == 0 {
-			break
-		}
-		if !c.accept(ds) {
+		if ds.Count(policy.Warning) == 0 || !c.accept(ds) {
 			break
 		}
 	}
 	c.im.Spec.Expect = expectations(c.file.Policy)
-	c.print()
-	file, ds := policyfile.Load("the converted policy", c.text)
-	if ds.HasErrors() {
-		return fmt.Errorf("converting %s failed; please report it with the file:\n%w", c.name, ds)
-	}
-	c.file = file
-	return nil
+	_, err := c.print()
+	return err
 }
 
-func (c *converter) print() {
-	header := modeline + "\n\nConverted from " + c.name + ". Review it, then run: caddy robots-policy check FILE"
+// print makes the text and loads it.
+func (c *converter) print() (ds policyfile.Diagnostics, err error) {
+	header := Modeline + "\n\nConverted from " + c.name + ". Review it, then run: caddy robots-policy check FILE"
 	if c.im.Header != "" {
 		header += "\n\n" + c.im.Header
 	}
 	c.text = policyfile.PrintWith(c.im.Spec, policyfile.PrintOptions{Header: header, Comments: c.im.Comments, LineComments: c.im.LineComments})
+	c.file, ds = policyfile.Load("the converted policy", c.text)
+	if ds.HasErrors() {
+		return nil, fmt.Errorf("converting %s failed; please report it with the file:\n%w", c.name, ds)
+	}
+	return ds, nil
 }
 
 // accept drops statements that change nothing, and states that what the robots.txt said

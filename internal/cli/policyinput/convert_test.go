@@ -259,7 +259,7 @@ func TestConvertIsAFixedPoint(t *testing.T) {
 			converted++
 			checkSilent(t, first.Text)
 			// What converting leaves out to have no warnings must change nothing.
-			im, err := Import(data)
+			im, err := importFile(data)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,22 +24,11 @@ import (
 // maxRead is enough of a file to say how large one is that is too large.
 const maxRead = 64 << 20
 
-// Kind is what an input is.
-type Kind string
-
-// The kinds.
-const (
-	PolicyFile Kind = "policy"
-	RobotsTxt  Kind = "robots.txt"
-)
-
 // Input is one that was read.
 type Input struct {
 	Name   string // the file, or the URL after redirects
-	Kind   Kind
-	Data   []byte
 	Policy *policy.Policy
-	File   *policyfile.File // of a policy file
+	File   *policyfile.File // nil for a robots.txt
 	// Notes are what reading a robots.txt had to leave out or to guess, and what fetching
 	// it found.
 	Notes []robotstxt.Note
@@ -64,11 +52,7 @@ type Raw struct {
 // its /robots.txt.
 func ReadRaw(ctx context.Context, name string, stdin io.Reader) (*Raw, error) {
 	if isURL(name) {
-		f, err := fetch(ctx, http.DefaultClient, name)
-		if err != nil {
-			return nil, err
-		}
-		return &Raw{f.url, f.data, f.note, f.none}, nil
+		return fetch(ctx, name)
 	}
 	data, err := ReadFile(name, stdin)
 	if name == "-" {
@@ -84,12 +68,11 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &Input{Name: raw.Name, Data: raw.Data, Kind: RobotsTxt}
+	in := &Input{Name: raw.Name}
 	if raw.Note != "" {
 		in.Notes = append(in.Notes, robotstxt.Note{Message: raw.Note})
 	}
-	if kindOf(raw.Name, raw.Data) == PolicyFile {
-		in.Kind = PolicyFile
+	if isPolicyFile(raw.Name, raw.Data) {
 		// Limits in time may have passed, and tests fail, of a policy that is compared.
 		file, ds := policyfile.LoadWith(raw.Name, raw.Data, policyfile.Options{Accepted: true})
 		if ds.HasErrors() {
@@ -116,19 +99,16 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 
 var versionKey = regexp.MustCompile(`(?m)^['"]?version['"]?[ \t]*:[ \t]*['"]?[0-9]`)
 
-// kindOf tells a policy file from a robots.txt: by its name, or by the version that
-// every policy file has.
-func kindOf(name string, data []byte) Kind {
+// isPolicyFile distinguishes a policy file from a robots.txt: by its name, or by the
+// version that every policy file has.
+func isPolicyFile(name string, data []byte) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".yaml", ".yml":
-		return PolicyFile
+		return true
 	case ".txt":
-		return RobotsTxt
+		return false
 	}
-	if versionKey.Match(acap.Decode(data[:min(len(data), 1<<16)])) {
-		return PolicyFile
-	}
-	return RobotsTxt
+	return versionKey.Match(acap.Decode(data[:min(len(data), 1<<16)]))
 }
 
 // ReadFile reads a file, or the standard input for "-", with errors in plain words. Of

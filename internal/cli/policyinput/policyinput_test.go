@@ -76,29 +76,29 @@ func TestReadFromServer(t *testing.T) {
 	for _, c := range []struct {
 		path, fails string
 		invalid     bool
-		kind        Kind
+		policy      bool
 		open        bool // /admin/ may be crawled
 	}{
-		{path: "", kind: RobotsTxt},
-		{path: "/", kind: RobotsTxt},
-		{path: "/robots.txt", kind: RobotsTxt},
-		{path: "/robots.txt#part", kind: RobotsTxt},
-		{path: "/moved", kind: RobotsTxt},
+		{path: ""},
+		{path: "/"},
+		{path: "/robots.txt"},
+		{path: "/robots.txt#part"},
+		{path: "/moved"},
 		{path: "/loop", fails: "more than 10 redirects"},
-		{path: "/bom", kind: RobotsTxt},
-		{path: "/utf16", kind: RobotsTxt},
-		{path: "/gzip", kind: RobotsTxt},
+		{path: "/bom"},
+		{path: "/utf16"},
+		{path: "/gzip"},
 		{path: "/cut", fails: "cut off"},
 		{path: "/brotli", fails: "unsupported Content-Encoding"},
 		{path: "/page", fails: "web page", invalid: true},
-		{path: "/none", kind: RobotsTxt, open: true},
-		{path: "/denied", kind: RobotsTxt, open: true},
+		{path: "/none", open: true},
+		{path: "/denied", open: true},
 		{path: "/busy", fails: "429"},
 		{path: "/broken", fails: "503"},
-		{path: "/empty", kind: RobotsTxt, open: true},
-		{path: "/policy", kind: PolicyFile},
+		{path: "/empty", open: true},
+		{path: "/policy", policy: true},
 		{path: "/bad.yaml", fails: "rulez", invalid: true},
-		{path: "/long", kind: RobotsTxt},
+		{path: "/long"},
 	} {
 		t.Run(c.path, func(t *testing.T) {
 			in, err := Read(context.Background(), s.URL+c.path, nil)
@@ -112,8 +112,8 @@ func TestReadFromServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := in.Policy.Decide(policy.Query{Path: "/admin/x"})
-			if in.Kind != c.kind || d.Verdict == policy.Disallowed == c.open {
-				t.Errorf("kind %s, /admin/x %s; notes %v", in.Kind, d.Verdict, in.Notes)
+			if (in.File != nil) != c.policy || d.Verdict == policy.Disallowed == c.open {
+				t.Errorf("policy file %v, /admin/x %s; notes %v", in.File != nil, d.Verdict, in.Notes)
 			}
 			if d := in.Policy.Decide(policy.Query{Path: "/late/"}); d.Verdict == policy.Disallowed {
 				t.Error("what follows 500 KiB was read")
@@ -134,13 +134,13 @@ func TestReadFile(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, fails string
-		kind        Kind
+		policy      bool
 	}{
-		{name: write("robots.txt", robots), kind: RobotsTxt},
-		{name: write("saved", robots), kind: RobotsTxt},
-		{name: write("policy", "# mine\nversion: 1\n"), kind: PolicyFile},
-		{name: write("p.yml", "version: 1\n"), kind: PolicyFile},
-		{name: "-", kind: RobotsTxt},
+		{name: write("robots.txt", robots)},
+		{name: write("saved", robots)},
+		{name: write("policy", "# mine\nversion: 1\n"), policy: true},
+		{name: write("p.yml", "version: 1\n"), policy: true},
+		{name: "-"},
 		{name: dir, fails: "is a directory"},
 		{name: filepath.Join(dir, "none"), fails: "does not exist"},
 		{name: "https://", fails: "invalid URL"},
@@ -153,7 +153,7 @@ func TestReadFile(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || in.Kind != c.kind {
+			if err != nil || (in.File != nil) != c.policy {
 				t.Errorf("%+v, %v", in, err)
 			}
 		})
