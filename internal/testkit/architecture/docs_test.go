@@ -118,3 +118,23 @@ func TestPackagesAreDocumented(t *testing.T) {
 		t.Errorf("docs/architecture.md names %s, which does not exist", dir)
 	}
 }
+
+// TestWordsToAvoid: no page has a word that docs/style.md says to avoid.
+func TestWordsToAvoid(t *testing.T) {
+	avoid := regexp.MustCompile(`(?i)\b(kept|told|teller|patience|mended|deaf|sayable|claiming|roster|asker|whom)\b`)
+	for _, pattern := range []string{"*.md", "docs/*.md", "integration_test/*.md", "packaging/*.md"} {
+		pages, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range pages {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if word := avoid.Find(text); word != nil && filepath.Base(page) != "style.md" {
+				t.Errorf("%s has the word %q", page, word)
+			}
+		}
+	}
+}
