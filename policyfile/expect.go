@@ -36,10 +36,6 @@ func readExpect(p *parser, n *yaml.Node, _ *policy.Spec) {
 	})
 }
 
-func printExpect(w *printer, spec *policy.Spec) {
-	w.under("expect", func() { w.items(texts(spec.Expect)) })
-}
-
 func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, ok bool) {
 	bad := func(near, format string, args ...any) (policy.Expectation, bool) {
 		return e, p.refuse(n, "bad-expectation", p.ifValid(near), format, args...)

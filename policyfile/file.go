@@ -37,7 +37,8 @@ var fileFields = fields[*policy.Spec]{
 	subMap("rights", "whose the content is, and on which terms it can be licensed; for TDMRep and RSL", rightsFields,
 		func(spec *policy.Spec) *policy.Rights { return &spec.Rights }),
 	key("expect", "tests of the policy, which does not load if one fails: AGENT may USAGE PATH, or AGENT may not USAGE PATH",
-		oneOrMore(textShape("a test, such as: Googlebot may crawl /news/", ` may `)), readExpect, printExpect),
+		oneOrMore(textShape("a test, such as: Googlebot may crawl /news/", ` may `)), readExpect,
+		func(w *printer, spec *policy.Spec) { w.under("expect", func() { w.items(texts(spec.Expect)) }) }),
 }
 
 func (p *parser) read(root *yaml.Node) {

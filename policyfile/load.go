@@ -99,7 +99,7 @@ func (p *parser) load(data []byte, o Options) *File {
 }
 
 func (p *parser) lint(compiled *policy.Policy, now time.Time) {
-	p.addProblems(lint.Check(lint.Input{
+	problems := lint.Check(lint.Input{
 		Policy: compiled, Catalogue: p.catalogue, Sources: p.sources, Enforcement: p.enforcementAt, Now: now,
 		UsagePos: func(local string) policy.Pos {
 			if u := p.usages[strings.ToLower(local)]; u != nil {
@@ -107,10 +107,7 @@ func (p *parser) lint(compiled *policy.Policy, now time.Time) {
 			}
 			return policy.Pos{}
 		},
-	}))
-}
-
-func (p *parser) addProblems(problems []policy.Problem) {
+	})
 	for _, problem := range problems {
 		p.report(problem.Pos, problem.Code, "", "%s", problem.Message)
 	}

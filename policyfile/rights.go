@@ -3,7 +3,6 @@
 package policyfile
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -34,10 +33,6 @@ func readContentSignal(p *parser, n *yaml.Node, b *policy.Publish) {
 	if word == "on" || word == "off" {
 		b.ContentSignal, b.ContentSignalUse = switchWords[word], ""
 	}
-}
-
-func printContentSignal(w *printer, b *policy.Publish) {
-	w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))
 }
 
 func readRSL(p *parser, n *yaml.Node, b *policy.Publish) {

@@ -128,7 +128,10 @@ var publishFields = fields[*policy.Publish]{
 	switchKey("content-usage", "Content-Usage lines and headers (AIPREF); both adds the labels of earlier drafts",
 		func(b *policy.Publish) *policy.Switch { return &b.ContentUsage }, "on", "both", "off"),
 	key("content-signal", "Content-Signal lines: off, on, or how far content may be used (immediate, reference, full), which is published too; the default is off",
-		choiceShape(contentSignalWords...), readContentSignal, printContentSignal),
+		choiceShape(contentSignalWords...), readContentSignal,
+		func(w *printer, b *policy.Publish) {
+			w.plainIf(b.ContentSignal != policy.Off, "content-signal", cmp.Or(b.ContentSignalUse, "on"))
+		}),
 	switchKey("control-tokens", "groups for tokens such as Google-Extended, which stand for AI training, where train-ai is disallowed",
 		func(b *policy.Publish) *policy.Switch { return &b.ControlTokens }, "on", "off"),
 	subMap("usage-tokens", "names of groups in robots.txt that stand for a usage instead of a crawler", usageTokenFields,

@@ -207,11 +207,6 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 
 var dateForm = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 
-func isDate(day string) bool {
-	_, err := time.Parse(time.DateOnly, day)
-	return err == nil
-}
-
 func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) (*policy.Qualifiers, bool) {
 	if len(texts) == 0 {
 		return nil, true
@@ -220,7 +215,8 @@ func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) (*policy.Qual
 	for _, t := range texts {
 		if err := qs.SetQualifier(u, t.name, t.value); err != nil {
 			ok = false
-			if day, isDay := strings.CutPrefix(t.value, "until-"); isDay && dateForm.MatchString(day) && !isDate(day) && t.name == policy.QualifierTimeLimit {
+			day, isDay := strings.CutPrefix(t.value, "until-")
+			if _, invalid := time.Parse(time.DateOnly, day); isDay && dateForm.MatchString(day) && invalid != nil && t.name == policy.QualifierTimeLimit {
 				p.report(posOf(t.node), "bad-qualifier", "", "there is no such day as %s; write the last day on which it is allowed as until-YYYY-MM-DD", day)
 				continue
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
 )
 
-// Register is what a register of rights says about a URL, and to whom.
+// Register is what a register of rights says about a URL, and who reads it.
 type Register struct {
 	Name     string `json:"name"`
 	Says     string `json:"says"`

@@ -45,19 +45,12 @@ func newKnown(f *policyfile.File) *known {
 		if !c.RobotsOnly {
 			k.tokens[strings.ToLower(c.Token)] = struct{}{}
 		}
-		patterns = append(patterns, patternsFor(names, id)...)
+		for _, n := range names { // the strings that the catalogue knows, else the token
+			patterns = append(patterns, crawlers.Pattern{Token: n, Index: int(id)})
+		}
 	}
 	k.recognizer = crawlers.NewRecognizer(patterns)
 	return k
-}
-
-// patternsFor looks for a crawler by the strings that the catalogue knows of it,
-// else by its token.
-func patternsFor(names []string, id policy.CrawlerID) (all []crawlers.Pattern) {
-	for _, n := range names {
-		all = append(all, crawlers.Pattern{Token: n, Index: int(id)})
-	}
-	return all
 }
 
 // readable is a URL with its host as it was asked for, where url.URL would write
@@ -70,9 +63,9 @@ func readable(u *url.URL) string {
 	return text
 }
 
-// meant is the token of the crawler that an agent which is nobody's may be a
-// misspelling of, or "". Of a whole User-Agent only words that call themselves a
-// crawler are looked at: browsers are nobody's, and meant to be.
+// meant is the token of the crawler that an unknown agent may be a misspelling of, or
+// "". Of a whole User-Agent only words that call themselves a crawler are looked at, as
+// most others are of browsers.
 func (s *Site) meant(agent string) string {
 	words := strings.FieldsFunc(agent, func(c rune) bool { return strings.ContainsRune(" \t;,()/+", c) })
 	whole := strings.ContainsAny(agent, " \t;(")

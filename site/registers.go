@@ -16,8 +16,6 @@ import (
 
 type registers struct {
 	projection
-	policy *policy.Policy // in exact letter case, as in documents
-
 	mu     sync.Mutex
 	byHost map[int]*hostRights // by Policy.HostKey, of which there are as many as hosts in rules
 }
@@ -28,12 +26,8 @@ type hostRights struct {
 	rsl    *rights.Document // nil: off, or nothing is stated
 }
 
-func newRegisters(p projection) *registers {
-	return &registers{projection: p, policy: p.exact, byHost: map[int]*hostRights{}}
-}
-
 func (r *registers) of(host string) *hostRights {
-	key := r.policy.HostKey(host)
+	key := r.exact.HostKey(host)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.byHost[key]
@@ -46,11 +40,11 @@ func (r *registers) of(host string) *hostRights {
 
 func (r *registers) build(host string) *hostRights {
 	h := &hostRights{}
-	spec := r.policy.Spec()
+	spec := r.exact.Spec()
 	if spec.Publish.TDMRep == policy.Off && spec.Publish.RSL == "" {
 		return h
 	}
-	view := rights.NewView(r.policy, host)
+	view := rights.NewView(r.exact, host)
 	if spec.Publish.TDMRep != policy.Off {
 		if file, _ := tdmrep.New(view, spec.Rights.TDMPolicy); len(file.Rules) > 0 {
 			h.TDMRep, h.tdmrep = file, file.Document()
@@ -113,7 +107,7 @@ func (r *Rights) Apply(h http.Header) {
 
 // rightsOf is what applies to any of the hosts and paths of a target; nil for nothing.
 func (r *registers) rightsOf(t target) *Rights {
-	spec := r.policy.Spec()
+	spec := r.exact.Spec()
 	var all Rights
 	for p, q := range r.queries(t, policy.Query{}) {
 		if spec.Publish.TDMRep == policy.Off {
@@ -135,7 +129,7 @@ func (r *registers) rightsOf(t target) *Rights {
 }
 
 func (r *registers) link(host string) string {
-	publish := &r.policy.Spec().Publish
+	publish := &r.exact.Spec().Publish
 	switch {
 	case publish.License != "":
 		return rsl.Link(publish.License)

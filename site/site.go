@@ -48,7 +48,7 @@ func LoadWith(name string, data []byte, o robotsserve.ServeOptions, file policyf
 	}
 	k := knownOf(f)
 	s := &Site{File: f, Policy: f.Policy, known: k, projection: projection{f.Policy, f.Policy.Folded()}}
-	s.registers = newRegisters(s.projection)
+	s.registers = &registers{projection: s.projection, byHost: map[int]*hostRights{}}
 	s.pages = newPages(s.projection, k.tokens, s.registers)
 	s.purposes = purposes(f.Policy)
 	s.limits = hasLimits(f.Spec.Rules)
@@ -90,7 +90,7 @@ func (s *Site) Tailored(crawler policy.CrawlerID, host, path string, now time.Ti
 // Place is a place in the policy file, as FILE:LINE.
 func (s *Site) Place(at policy.Pos) string { return fmt.Sprintf("%s:%d", s.File.Name, at.Line) }
 
-// RuleName is the name of a rule, or else whom it is for.
+// RuleName is the name of a rule, or else its audiences.
 func (s *Site) RuleName(r *policy.Rule) string {
 	if r == nil {
 		return ""

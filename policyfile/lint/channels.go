@@ -108,7 +108,7 @@ func (l *linter) exemptions() {
 		if !s.Allow || s.Usage == policy.Crawl || l.reported[s.Pos] || l.reach[rule].everyone {
 			return
 		}
-		for _, usage := range stricterUsages(s.Usage) {
+		for _, usage := range append(usagesOf(s.Usage), policy.Other) {
 			general, ok := l.overlapping(s.Pattern, usage, false)
 			if !ok {
 				return
@@ -125,15 +125,6 @@ func (l *linter) exemptions() {
 			}
 		}
 	})
-}
-
-// stricterUsages lists the usages of which a statement answers for u.
-func stricterUsages(u policy.Usage) []policy.Usage {
-	usages := []policy.Usage{u}
-	if u.IsPresentation() {
-		usages = append(usages, policy.Present)
-	}
-	return append(usages, policy.Other)
 }
 
 // inner is the narrower of two patterns, if one covers the other.

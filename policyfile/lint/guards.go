@@ -316,15 +316,6 @@ func (l *linter) harm(ids []policy.CrawlerID) string {
 	return english.List(all, "and")
 }
 
-// builtIn is the catalogue without what a policy file says about crawlers.
-func builtIn() *crawlers.Catalogue {
-	c, err := crawlers.Default()
-	if err != nil {
-		return &crawlers.Catalogue{}
-	}
-	return c
-}
-
 // isOfKind reports whether a crawler is of a kind by the policy's catalogue or by
 // the built-in one: a policy that says otherwise does not take a search engine out
 // of the guards.
@@ -333,7 +324,11 @@ func (l *linter) isOfKind(id policy.CrawlerID, kind crawlers.Kind) bool {
 	if c.Kind == string(kind) {
 		return true
 	}
-	known, ok := builtIn().Lookup(c.Token)
+	builtIn, err := crawlers.Default()
+	if err != nil {
+		return false
+	}
+	known, ok := builtIn.Lookup(c.Token)
 	return ok && known.Kind == kind && !slices.Contains(c.IntendedGuards, guardRefuses)
 }
 

@@ -75,7 +75,7 @@ func (l *linter) obstacle(a, d placed, id policy.CrawlerID) (o obstacle, ok bool
 	if !ok {
 		return o, false
 	}
-	region := meeting(a.s.Pattern, d.s.Pattern)
+	region := overlap(a.s.Pattern, d.s.Pattern)
 	if len(region) == 0 || l.budget <= 0 {
 		return o, false
 	}
@@ -130,8 +130,8 @@ func hostRank(r *policy.Rule, host string) int {
 	return rank
 }
 
-// meeting returns patterns for what two patterns both match.
-func meeting(p, q pathpattern.Pattern) []pathpattern.Pattern {
+// overlap returns patterns for what two patterns both match.
+func overlap(p, q pathpattern.Pattern) []pathpattern.Pattern {
 	if narrow, ok := inner(p, q); ok {
 		return []pathpattern.Pattern{narrow}
 	}

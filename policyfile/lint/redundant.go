@@ -86,18 +86,13 @@ func usagesOf(u policy.Usage) []policy.Usage {
 	return []policy.Usage{u}
 }
 
-// implies reports whether t says what s says, to everyone to whom s does.
+// implies reports whether t says what s says, to all crawlers that s is for.
 func (l *linter) implies(t placed, rule int, s *policy.Statement) bool {
 	r, q := &l.rules[rule], &l.rules[t.rule]
 	if !l.spend(1) || !sameFilters(r, q) || qualifierText(s) != qualifierText(t.s) || l.modeOf(q) < l.modeOf(r) {
 		return false
 	}
-	for _, a := range r.For {
-		if !l.includes(q, a) {
-			return false
-		}
-	}
-	if !coversHosts(q, r) {
+	if !l.includesAll(q, r) {
 		return false
 	}
 	// Of two that imply each other the later one is reported.
@@ -105,14 +100,13 @@ func (l *linter) implies(t placed, rule int, s *policy.Statement) bool {
 	if same && t.rule == rule {
 		return false // reported as listed twice
 	}
-	return !same || t.s.Pos.Line < s.Pos.Line || !l.implied(r, q)
+	return !same || t.s.Pos.Line < s.Pos.Line || !l.includesAll(r, q)
 }
 
-func (l *linter) implied(r, q *policy.Rule) bool {
-	if !coversHosts(r, q) || len(q.For) > maxNames {
-		return false
-	}
-	return !slices.ContainsFunc(q.For, func(a policy.Audience) bool { return !l.includes(r, a) })
+// includesAll reports whether r is for all that q is for.
+func (l *linter) includesAll(r, q *policy.Rule) bool {
+	return coversHosts(r, q) && len(q.For) <= maxNames &&
+		!slices.ContainsFunc(q.For, func(a policy.Audience) bool { return !l.includes(r, a) })
 }
 
 func qualifierText(s *policy.Statement) string { return strings.Join(s.Qualifiers.Strings(), " ") }

@@ -110,44 +110,27 @@ func (c *comparison) changes(records []record, hosts int) []Change {
 		s := r.subjects[0]
 		return fmt.Sprintln(s.rest, s.tokens)
 	}
-	join := func(key func(*record) string, add func(to, from *record)) {
-		at := map[string]int{}
-		kept := records[:0]
-		for i := range records {
-			k := key(&records[i])
-			if n, ok := at[k]; ok {
-				add(&kept[n], &records[i])
-				continue
-			}
-			at[k] = len(kept)
-			kept = append(kept, records[i])
-		}
-		records = kept
-	}
 	for i := range records { // they are shared by what was compared once
 		records[i].usages = slices.Clone(records[i].usages)
 	}
-	join(func(r *record) string {
+	records = merged(records, func(r *record) string {
 		return fmt.Sprint(r.what(), who(r), r.hosts, r.identities, "\n", r.purpose, lineName(r))
-	},
-		func(to, from *record) { to.usages = append(to.usages, from.usages...) })
-	join(func(r *record) string { return fmt.Sprint(r.what(), who(r), r.hosts, r.usages, "\n", r.purpose) },
-		func(to, from *record) { to.identities |= from.identities })
-	join(func(r *record) string { return fmt.Sprint(r.what(), r.hosts, r.usages, r.identities, "\n", r.purpose) },
-		func(to, from *record) { to.subjects = append(to.subjects, from.subjects...) })
+	}, func(to, from *record) { to.usages = append(to.usages, from.usages...) })
+	records = merged(records, func(r *record) string {
+		return fmt.Sprint(r.what(), who(r), r.hosts, r.usages, "\n", r.purpose)
+	}, func(to, from *record) { to.identities |= from.identities })
+	records = merged(records, func(r *record) string {
+		return fmt.Sprint(r.what(), r.hosts, r.usages, r.identities, "\n", r.purpose)
+	}, func(to, from *record) { to.subjects = append(to.subjects, from.subjects...) })
 	all := make([]Change, 0, len(records))
-	where := map[string]int{}
 	for i := range records {
-		r := &records[i]
-		change := c.change(r)
-		key := fmt.Sprint(r.what(), r.usages, r.identities, "\n", r.purpose, change.Crawlers, change.Kinds, change.everyone)
-		if n, ok := where[key]; ok {
-			all[n].Hosts = append(all[n].Hosts, r.hosts...)
-			continue
-		}
-		where[key] = len(all)
-		all = append(all, change)
+		all = append(all, c.change(&records[i]))
 	}
+	all = merged(all, func(c *Change) string {
+		anywhere := *c
+		anywhere.Hosts = nil
+		return fmt.Sprintf("%#v", anywhere)
+	}, func(to, from *Change) { to.Hosts = append(to.Hosts, from.Hosts...) })
 	for i := range all {
 		if len(all[i].Hosts) == hosts {
 			all[i].Hosts = nil
@@ -158,6 +141,22 @@ func (c *comparison) changes(records []record, hosts int) []Change {
 		return cmp.Or(last(b.Search())-last(a.Search()), slices.Index(order, a.Effect)-slices.Index(order, b.Effect))
 	})
 	return all
+}
+
+// merged adds each of all to the first one with the same key.
+func merged[T any](all []T, key func(*T) string, add func(to, from *T)) []T {
+	at := map[string]int{}
+	left := all[:0]
+	for i := range all {
+		k := key(&all[i])
+		if n, ok := at[k]; ok {
+			add(&left[n], &all[i])
+			continue
+		}
+		at[k] = len(left)
+		left = append(left, all[i])
+	}
+	return left
 }
 
 func last(b bool) int {
@@ -231,7 +230,7 @@ func named(names []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// everyone says for whom a record is if that is everyone or nearly: "everyone except
+// everyone says who a record is for if that is everyone or nearly: "everyone except
 // ai-training crawlers", or of what is refused "every known crawler". It is empty if
 // the crawlers are better listed.
 func (c *comparison) everyone(r *record, rest bool) string {
