@@ -71,8 +71,8 @@ func readQualifiedUsage(p *parser, n *yaml.Node, q *qualified) {
 
 // readUsages reads the qualified usages first, as the combined ones name them.
 func readUsages(p *parser, n *yaml.Node, _ *policy.Spec) {
-	combined := map[*yaml.Node]*yaml.Node{}
-	var order []*localUsage
+	var simple, combined []*localUsage
+	values := map[*localUsage]*yaml.Node{}
 	p.eachPair(n, "usages", func(key, value *yaml.Node) {
 		if !p.isName(key, "a usage") {
 			return
@@ -84,26 +84,20 @@ func readUsages(p *parser, n *yaml.Node, _ *policy.Spec) {
 		local := &localUsage{name: key.Value, pos: posOf(key)}
 		if value.Kind == yaml.MappingNode {
 			p.qualifiedUsage(local, value)
+			simple = append(simple, local)
 		} else {
 			local.composite = true
-			combined[key] = value
+			combined = append(combined, local)
+			values[local] = value
 		}
-		order = append(order, local)
 		p.usages[strings.ToLower(key.Value)] = local
 	})
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		if value := combined[key]; value != nil {
-			p.combinedUsage(p.usages[strings.ToLower(key.Value)], value)
-		}
+	for _, local := range combined {
+		p.combinedUsage(local, values[local])
 	}
 	// ACAP wants a definition before those that rely upon it (section 2.7).
-	for _, composite := range []bool{false, true} {
-		for _, local := range order {
-			if local.composite == composite {
-				p.spec.Usages = append(p.spec.Usages, policy.LocalUsage{Name: local.name, Pos: local.pos, Parts: local.parts})
-			}
-		}
+	for _, local := range append(simple, combined...) {
+		p.spec.Usages = append(p.spec.Usages, policy.LocalUsage{Name: local.name, Pos: local.pos, Parts: local.parts})
 	}
 }
 
