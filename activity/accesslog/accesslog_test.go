@@ -5,12 +5,14 @@ package accesslog
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -186,6 +188,55 @@ func TestReadFiles(t *testing.T) {
 	}
 	if _, err := Expand([]string{files[0], files[0]}); err == nil {
 		t.Error("a file that is named twice is read twice")
+	}
+}
+
+// Times and sizes are read as the encoders of Caddy write them, and what is none is not
+// taken for one.
+func TestNumbersOfCaddy(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"1795340096": "2026-11-22T09:34:56Z", "1795340096.25": "2026-11-22T09:34:56.25Z", "1.795340096e9": "2026-11-22T09:34:56Z",
+		"1795340096123": "2026-11-22T09:34:56.123Z", "1795340096123456789": "2026-11-22T09:34:56.123456789Z",
+		`"1795340096"`: "2026-11-22T09:34:56Z", `"2026/11/22 09:34:56.5"`: "2026-11-22T09:34:56.5Z", `"2026/11/22 09:34:56"`: "2026-11-22T09:34:56Z",
+		`"2026-11-22T10:34:56.500+0100"`: "2026-11-22T09:34:56.5Z", `"22/Nov/2026:10:34:56 +0100"`: "2026-11-22T09:34:56Z",
+		"1": "1970-01-01T00:00:01Z", "0.5": "", "0": "", "-1795340096": "", "1e19": "", `"soon"`: "", `""`: "", "null": "", "{}": "",
+	} {
+		var r Record
+		err := new(caddyJSON).Parse([]byte(`{"ts":`+text+`,"request":{"uri":"/"}}`), &r)
+		got := ""
+		if err == nil {
+			got = r.Time.UTC().Format(time.RFC3339Nano)
+		}
+		if got != want || want == "" && !errors.Is(err, errNoTime) {
+			t.Errorf("ts %s is %q (%v), want %q", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]int64{"12": 12, "1.5e3": 1500, "-1": -1, "1e300": 0, `"12"`: 0, "true": 0, "[1]": 0} {
+		var r Record
+		if err := new(caddyJSON).Parse([]byte(`{"ts":1,"request":{"uri":"/"},"size":`+text+`}`), &r); err != nil || r.Bytes != want {
+			t.Errorf("size %s is %d (%v), want %d", text, r.Bytes, err, want)
+		}
+	}
+}
+
+// A line that is damaged is no record, wherever the damage is.
+func TestDamagedJSON(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		`{"ts":1,"request":{"uri":"/"},}`, `{"ts":1,"request":{"uri":"/"}`, `{"ts":1,"request":{"uri":"/"}}}`, `{"ts":1 "request":{"uri":"/"}}`,
+		`{"ts",1,"request":{"uri":"/"}}`, `{"ts":1,"request":{"uri":"/}}`, `{"ts":1,"request":{"uri":"/","headers":{"User-Agent":["a","b"}}}`,
+		`{"ts":1,"request":{"uri":"/"},"x":[{"}"}`, `{"ts":1,"request":{"uri":"/"},"x":}`, `["ts"]`, `{"ts":1,"request":{"uri":"/\\\"}}`,
+	} {
+		var r Record
+		if err := new(caddyJSON).Parse([]byte(line), &r); !errors.Is(err, errJSON) {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	var r Record
+	line := ` { "ts" : 1 , "request" : { "uri" : "\/a\\" , "headers" : { "User-Agent" : [ ] } } , "x" : {} } `
+	if err := new(caddyJSON).Parse([]byte(line), &r); err != nil || string(r.Target) != `/a\` || r.UserAgent != nil {
+		t.Errorf("%s: %s, %v", line, show(&r), err)
 	}
 }
 

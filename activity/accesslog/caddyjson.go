@@ -146,22 +146,18 @@ func (s *scanner) object(field func(key []byte)) bool {
 	if s.next('}') {
 		return true
 	}
-	for !s.bad {
-		if s.peek() != '"' {
-			break
-		}
+	for s.peek() == '"' {
 		key := s.text()
 		if !s.next(':') {
 			break
 		}
 		field(key)
-		if s.next(',') {
-			continue
-		}
-		if !s.bad && s.next('}') {
+		if s.next('}') {
 			return true
 		}
-		break
+		if !s.next(',') {
+			break
+		}
 	}
 	s.fail()
 	return false
@@ -186,43 +182,29 @@ func (s *scanner) lines() []byte {
 	return v
 }
 
-// raw is what stands between the quotes of a string, and whether it has escapes.
-func (s *scanner) raw() (raw []byte, escaped bool) {
-	start := s.i + 1
-	for i := start; ; i++ {
-		n := bytes.IndexByte(s.b[min(i, len(s.b)):], '"')
-		if n < 0 {
-			s.fail()
-			return nil, false
-		}
-		if e := bytes.IndexByte(s.b[i:i+n], '\\'); e >= 0 {
-			escaped = true
-			i += e + 1 // the loop goes on after the byte that is escaped
-			continue
-		}
-		s.i = i + n + 1
-		return s.b[start : i+n], escaped
-	}
-}
-
 // text is a string's value, nil for a value of another kind.
 func (s *scanner) text() []byte {
 	if s.peek() != '"' {
 		s.skip()
 		return nil
 	}
-	raw, escaped := s.raw()
-	if !escaped {
+	start := s.i + 1
+	if s.skipString(); s.bad {
+		return nil
+	}
+	raw := s.b[start : s.i-1]
+	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw
 	}
-	start := len(s.p.buf)
+	begin := len(s.p.buf)
 	s.p.buf = unescape(s.p.buf, raw)
-	return s.p.buf[start:len(s.p.buf):len(s.p.buf)]
+	return s.p.buf[begin:len(s.p.buf):len(s.p.buf)]
 }
 
 // number is a number's whole part, 0 for anything else.
 func (s *scanner) number() int64 {
-	start := s.peekAt()
+	s.space()
+	start := s.i
 	s.skip()
 	n, err := strconv.ParseInt(string(s.b[start:s.i]), 10, 64)
 	if err != nil {
@@ -234,8 +216,6 @@ func (s *scanner) number() int64 {
 	}
 	return n
 }
-
-func (s *scanner) peekAt() int { s.peek(); return s.i }
 
 // time reads a time as Caddy's encoders write it: seconds since 1970 as a number,
 // or one of the layouts of its time_format.
@@ -258,7 +238,7 @@ func (s *scanner) time() time.Time {
 func unixTime(b []byte) time.Time {
 	whole, fraction, _ := bytes.Cut(b, []byte("."))
 	sec, err := strconv.ParseInt(string(whole), 10, 64)
-	if err != nil || sec <= 0 {
+	if err != nil || sec <= 0 || bytes.ContainsAny(fraction, "eE") {
 		f, err := strconv.ParseFloat(string(b), 64)
 		if err != nil || f < 1 || f > 1e18 {
 			return time.Time{}

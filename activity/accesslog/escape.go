@@ -21,18 +21,8 @@ func unescape(b, s []byte) []byte {
 		switch c := s[i]; c {
 		case '"', '\\', '/':
 			b = append(b, c)
-		case 'b':
-			b = append(b, '\b')
-		case 'f':
-			b = append(b, '\f')
-		case 'n':
-			b = append(b, '\n')
-		case 'r':
-			b = append(b, '\r')
-		case 't':
-			b = append(b, '\t')
-		case 'v':
-			b = append(b, '\v')
+		case 'b', 'f', 'n', 'r', 't', 'v':
+			b = append(b, controls[c])
 		case 'u':
 			r, n := hexRune(s[i+1:])
 			if n == 0 {
@@ -55,6 +45,9 @@ func unescape(b, s []byte) []byte {
 	}
 	return b
 }
+
+// controls are the control characters that letters stand for.
+var controls = [256]byte{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': '\v'}
 
 // hexNumber reads a number of so many digits.
 func hexNumber(s []byte, digits int) (uint64, bool) {
