@@ -26,39 +26,41 @@ func NewIdentities(c *Catalogue) *Identities {
 		return base
 	}
 	all := collectIdentities(c)
-	id := &Identities{base: base, lists: map[string]*Crawler{}, directories: map[string][]*Crawler{}}
+	id := &Identities{
+		base:        base,
+		lists:       changes(all.lists, base.lists, func(a, b *Crawler) bool { return a == b }),
+		directories: changes(all.directories, base.directories, slices.Equal),
+	}
 	catalogued := c.withoutPolicy().AddressLists()
-	for url, crawler := range all.lists {
-		known, ok := base.lists[url]
-		if !ok {
-			if _, found := slices.BinarySearch(catalogued, url); found {
-				id.catalogueLists = append(id.catalogueLists, url)
-			} else {
-				id.ownLists = append(id.ownLists, url)
-			}
+	for url := range all.lists {
+		if _, ok := base.lists[url]; ok {
+			continue
 		}
-		if !ok || known != crawler {
-			id.lists[url] = crawler
-		}
-	}
-	for url := range base.lists {
-		if _, ok := all.lists[url]; !ok {
-			id.lists[url] = nil
-		}
-	}
-	for url, crawlers := range all.directories {
-		if !slices.Equal(crawlers, base.directories[url]) {
-			id.directories[url] = crawlers
-		}
-	}
-	for url := range base.directories {
-		if _, ok := all.directories[url]; !ok {
-			id.directories[url] = nil
+		if _, found := slices.BinarySearch(catalogued, url); found {
+			id.catalogueLists = append(id.catalogueLists, url)
+		} else {
+			id.ownLists = append(id.ownLists, url)
 		}
 	}
 	slices.Sort(id.catalogueLists)
 	slices.Sort(id.ownLists)
 	return id
+}
+
+// changes returns what m has and base has not, and a zero value for what only base has.
+func changes[V any](m, base map[string]V, equal func(a, b V) bool) map[string]V {
+	changed := map[string]V{}
+	for key, v := range m {
+		if known, ok := base[key]; !ok || !equal(v, known) {
+			changed[key] = v
+		}
+	}
+	for key := range base {
+		if v, ok := m[key]; !ok {
+			changed[key] = v
+		}
+	}
+	return changed
 }
 
 var builtinIdentities = sync.OnceValue(func() *Identities {

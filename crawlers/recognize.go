@@ -260,41 +260,37 @@ func isVersion(ua string, i int) bool {
 // longest returns the first index and the length of the longest tail that ua has
 // at i, of a token that begins at begin.
 func (g group) longest(ua string, begin, i int) (index, length int, ok bool) {
-	for d := 0; len(g) > 0; d++ {
-		for len(g) > 0 && len(g[0].text) == d {
-			if g[0].foundAt(ua, begin, i+d) {
-				index, length, ok = g[0].indices[0], d, true
-			}
-			g = g[1:]
-		}
-		if i+d >= len(ua) {
-			break
-		}
-		g = g.narrow(d, fold[ua[i+d]])
-	}
+	g.each(ua, begin, i, func(t *tail) { index, length, ok = t.indices[0], len(t.text), true })
 	return index, length, ok
 }
 
 // all appends the indices of all tails that ua has at i, of tokens that begin at
 // begin.
 func (g group) all(dst []int, ua string, begin, i int) []int {
+	g.each(ua, begin, i, func(t *tail) {
+		for _, index := range t.indices {
+			if !slices.Contains(dst, index) {
+				dst = append(dst, index)
+			}
+		}
+	})
+	return dst
+}
+
+// each calls found with the tails that ua has at i, the shortest first.
+func (g group) each(ua string, begin, i int, found func(t *tail)) {
 	for d := 0; len(g) > 0; d++ {
 		for len(g) > 0 && len(g[0].text) == d {
 			if g[0].foundAt(ua, begin, i+d) {
-				for _, index := range g[0].indices {
-					if !slices.Contains(dst, index) {
-						dst = append(dst, index)
-					}
-				}
+				found(&g[0])
 			}
 			g = g[1:]
 		}
 		if i+d >= len(ua) {
-			break
+			return
 		}
 		g = g.narrow(d, fold[ua[i+d]])
 	}
-	return dst
 }
 
 // narrow returns the tails that have c at d. All are longer than d and alike up
