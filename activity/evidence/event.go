@@ -13,7 +13,6 @@ package evidence
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
@@ -81,5 +80,3 @@ func ofVisit(v *activity.Visit) (Event, bool) {
 	}
 	return e, true
 }
-
-func (e *Event) line() ([]byte, error) { return json.Marshal(e) }

@@ -291,6 +291,75 @@ func TestExpire(t *testing.T) {
 	}
 }
 
+// A file that is moved to another day together with its signature is not what was signed.
+func TestRenamedFile(t *testing.T) {
+	t.Parallel()
+	dir := writeLog(t, Options{Key: key()})
+	all, err := days(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, suffix := range []string{"", sigSuffix} {
+		if err := os.Rename(filepath.Join(dir, fileName(all[0])+suffix), filepath.Join(dir, fileName("2020-01-01")+suffix)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := verify(t, dir); len(c.Problems) != 1 || !strings.Contains(c.Problems[0], "it was changed after it was signed") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A start of the program is in the log even if the day has no room for other events.
+func TestStartOnAFullDay(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for range 5 {
+		l, err := Open(dir, Options{eventsPerDay: 2, bytesPerDay: 1, Now: func() time.Time { return start }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := verify(t, dir); len(c.Problems) > 0 || c.Events != 5 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A clock that goes back neither opens an earlier file again nor ends the day, also not
+// when the program begins anew, and empty files between are no end of the chain.
+func TestClockGoesBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	now := start
+	open := func() *Log {
+		l, err := Open(dir, Options{Now: func() time.Time { return now }, Report: func(err error) { t.Error(err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := open()
+	now = now.Add(-48 * time.Hour)
+	l.Publish("policy", "p1", "", "site-policy.yaml", "version: 1\n")
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(dir, fileName(start.Add(24*time.Hour).Format(time.DateOnly)))
+	if err := os.WriteFile(empty, []byte(`{"seq":`), 0o600); err != nil { // a crash in the first line of a day
+		t.Fatal(err)
+	}
+	l = open()
+	l.Publish("policy", "p2", "", "site-policy.yaml", "version: 1\n")
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c := verify(t, dir); len(c.Problems) > 0 || c.Files != 2 || c.Events != 4 || !c.FromStart {
+		t.Errorf("%+v", c)
+	}
+}
+
 func FuzzVerify(f *testing.F) {
 	f.Add([]byte(`{"seq":1,"time":"2026-11-20T12:00:00Z","type":"start","prev":""}` + "\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -152,58 +152,59 @@ func (l *Log) start() error {
 	return l.out.Flush()
 }
 
-// resume finds the end of the chain, and opens the last day's file.
+// resume finds the end of the chain, and opens the last day's file, from which it removes
+// a line that was cut.
 func (l *Log) resume() error {
 	all, err := days(l.dir)
 	if err != nil || len(all) == 0 {
 		return err
 	}
 	l.seq, l.prev = 0, ""
+	events, size := 0, int64(0) // of the last day
 	for i, day := range slices.Backward(all) {
-		if err := l.resumeDay(day, i == len(all)-1); err != nil {
+		line, lines, end, err := lastLine(filepath.Join(l.dir, fileName(day)))
+		if i == len(all)-1 {
+			events, size = lines, end
+		}
+		var e Event
+		if lines > 0 {
+			err = json.Unmarshal(line, &e)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", fileName(day), err)
 		}
-		if l.seq > 0 { // otherwise the file is empty, and the chain ends in an earlier one
+		if lines > 0 { // otherwise the file is empty, and the chain ends in an earlier one
+			l.seq, l.prev = e.Seq, hashOf(line)
 			break
 		}
 	}
-	return nil
+	return l.open(all[len(all)-1], 0, events, size)
 }
 
-// resumeDay reads the end of the chain from a day's file. The last day's stays open;
-// a line in it that was cut is removed.
-func (l *Log) resumeDay(day string, last bool) error {
-	f, err := os.OpenFile(filepath.Join(l.dir, fileName(day)), os.O_RDWR, 0)
+// open opens the file of a day, of which the first size bytes hold events. It cuts off the
+// rest.
+func (l *Log) open(day string, flags, events int, size int64) error {
+	f, err := os.OpenFile(filepath.Join(l.dir, fileName(day)), os.O_WRONLY|flags, 0o600)
 	if err != nil {
 		return err
 	}
-	line, lines, end, err := lastLine(f)
-	var e Event
-	if err == nil && lines > 0 {
-		err = json.Unmarshal(line, &e)
-	}
-	if err == nil && last {
-		if err = f.Truncate(end); err == nil {
-			_, err = f.Seek(end, io.SeekStart)
-		}
-	}
-	if err != nil || !last {
-		err = errors.Join(err, f.Close())
+	if err = f.Truncate(size); err == nil {
+		_, err = f.Seek(size, io.SeekStart)
 	}
 	if err != nil {
-		return err
+		return errors.Join(err, f.Close())
 	}
-	if last {
-		l.day, l.file, l.out, l.events, l.bytes = day, f, bufio.NewWriter(f), lines, end
-	}
-	if lines > 0 {
-		l.seq, l.prev = e.Seq, hashOf(line)
-	}
+	l.file, l.out, l.day, l.events, l.bytes = f, bufio.NewWriter(f), day, events, size
 	return nil
 }
 
 // lastLine reads a file to its last whole line. end is where that ends.
-func lastLine(f *os.File) (last []byte, lines int, end int64, err error) {
+func lastLine(name string) (last []byte, lines int, end int64, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	defer f.Close()
 	r := bufio.NewReader(f)
 	for {
 		line, err := r.ReadBytes('\n')
@@ -320,7 +321,7 @@ func inForceKey(kind, host, name string) string { return kind + "\x00" + host + 
 
 func (l *Log) append(e *Event) error {
 	e.Seq, e.Prev = l.seq+1, l.prev
-	line, err := e.line()
+	line, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
@@ -350,11 +351,9 @@ func (l *Log) turnDay(today string) error {
 			return err
 		}
 	}
-	f, err := os.OpenFile(filepath.Join(l.dir, fileName(today)), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
+	if err := l.open(today, os.O_CREATE|os.O_EXCL, 0, 0); err != nil {
 		return err
 	}
-	l.file, l.out, l.day, l.events, l.bytes = f, bufio.NewWriter(f), today, 0, 0
 	return l.expire()
 }
 

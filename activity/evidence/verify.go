@@ -139,7 +139,7 @@ func Verify(dir string) (*Check, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	for _, file := range sortedKeys(ends) {
+	for _, file := range slices.Sorted(maps.Keys(ends)) {
 		if err := c.checkSignature(dir, ends[file], ended[file], problem); err != nil {
 			return nil, err
 		}
@@ -172,8 +172,4 @@ func (c *Check) checkSignature(dir string, want Signature, ended bool, problem f
 		c.Keys = append(c.Keys, s.PublicKey)
 	}
 	return nil
-}
-
-func sortedKeys(m map[string]Signature) []string {
-	return slices.Sorted(maps.Keys(m))
 }
