@@ -115,7 +115,7 @@ func isKey(name string) bool {
 // wrote. It never fails. A bare rule with a value, even false (noindex=?0, which
 // the draft leaves undefined), is the rule. A number may be a Decimal, cut to an
 // Integer, or text; a date may be a Date, a String or a Token. Rules that are
-// unknown, and values that no engine understands, are kept with their type; a
+// unknown, and values that no engine understands, stay with their type; a
 // Date and a Display String become Strings, because RFC 8941 has neither.
 func FromParams(p *httpsfv.Params) Set {
 	var set Set

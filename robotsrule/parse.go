@@ -19,7 +19,7 @@ import (
 //   - a number too large to count is read as the largest that can be written;
 //   - a bare rule with a value (noindex:true) is the rule;
 //   - a rule that is unknown, or a known one with a value that no engine
-//     understands, is kept as it is written, for a reader who knows it. It does
+//     understands, stays as it is written, for a reader who knows it. It does
 //     not stand beside a proper value of the same rule.
 //
 // indexifembedded belongs to the noindex of the same list: where a page or a

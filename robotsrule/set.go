@@ -47,7 +47,7 @@ const (
 var flagNames = [numFlags]string{"nofollow", "nosnippet", "noarchive", "nocache", "notranslate", "noimageindex", "noodp"}
 
 // What a set says of indexing, from the weakest to the strictest. An
-// indexifembedded without noindex says nothing by itself; it is kept because
+// indexifembedded without noindex says nothing by itself; it stays because
 // pages and headers spread the two over several elements.
 const (
 	indexUnsaid uint8 = iota
@@ -108,7 +108,7 @@ func stricterLimit(a, b int64) int64 {
 // a side without it. noarchive beats nocache, because Bing reads both together
 // as nocache, the weaker. A permissive word (index, follow, archive, …) goes
 // when its contrary is there, and all goes when anything is restricted. Rules
-// that are unknown here are all kept.
+// that are unknown here all stay.
 func (s Set) Union(t Set) Set {
 	if s == t || t == (Set{}) {
 		return s
@@ -139,7 +139,7 @@ func (s Set) canonical() Set {
 		s.flags &^= nocache
 	}
 	words := s.words()
-	return s.filter(func(w string) bool { return !s.contradicts(w, words) })
+	return s.drop(func(w string) bool { return s.contradicts(w, words) })
 }
 
 // contradicts reports whether w, one of the sorted words, is a permissive word
@@ -147,14 +147,8 @@ func (s Set) canonical() Set {
 func (s Set) contradicts(w string, words []string) bool {
 	name, valued := wordName(w)
 	switch name {
-	case "max-snippet":
-		return s.snippet != limitUnsaid || s.flags&nosnippet != 0
-	case "max-video-preview":
-		return s.video != limitUnsaid
-	case "max-image-preview":
-		return s.image != imageUnsaid
-	case "unavailable_after":
-		return s.expires != 0
+	case "max-snippet", "max-video-preview", "max-image-preview", "unavailable_after":
+		return s.hasValue(name) || name == "max-snippet" && s.flags&nosnippet != 0
 	case "all":
 		return !valued && s.restricts(words)
 	}
@@ -212,27 +206,26 @@ func (s Set) Has(name string) bool {
 		return s.index >= noindexEmbedded && s.flags&nofollow != 0
 	case "indexifembedded":
 		return s.index == embeddedOnlyWord || s.index == noindexEmbedded
-	case "max-snippet":
-		if s.snippet != limitUnsaid {
-			return true
-		}
-	case "max-video-preview":
-		if s.video != limitUnsaid {
-			return true
-		}
-	case "max-image-preview":
-		if s.image != imageUnsaid {
-			return true
-		}
-	case "unavailable_after":
-		if s.expires != 0 {
-			return true
-		}
 	}
-	return s.hasFlag(name) || slices.ContainsFunc(s.words(), func(w string) bool {
+	return s.hasValue(name) || s.hasFlag(name) || slices.ContainsFunc(s.words(), func(w string) bool {
 		n, _ := wordName(w)
 		return n == name
 	})
+}
+
+// hasValue reports whether s has a proper value of the rule called name.
+func (s Set) hasValue(name string) bool {
+	switch name {
+	case "max-snippet":
+		return s.snippet != limitUnsaid
+	case "max-video-preview":
+		return s.video != limitUnsaid
+	case "max-image-preview":
+		return s.image != imageUnsaid
+	case "unavailable_after":
+		return s.expires != 0
+	}
+	return false
 }
 
 // UnavailableAfter gives the last second at which the page may be shown, in

@@ -42,7 +42,7 @@ func (s Set) Restrictive() Set {
 	if s.index == embeddedOnlyWord {
 		s.index = indexUnsaid
 	}
-	return s.filter(func(w string) bool { return !permissive(w) })
+	return s.drop(permissive)
 }
 
 // WithoutUnknown gives s without the rules that are unknown here and without
@@ -55,7 +55,7 @@ func (s Set) WithoutUnknown() Set {
 // is true. A rule is handed over as "name", "name:value" or, where it came as a
 // parameter and has no other spelling, "name=item".
 func (s Set) Without(drop func(rule string) bool) Set {
-	return s.filter(func(w string) bool { return permissive(w) || !drop(w) })
+	return s.drop(func(w string) bool { return !permissive(w) && drop(w) })
 }
 
 // WithoutEmbedding gives s without indexifembedded, so that its noindex has no
@@ -91,23 +91,13 @@ func (s Set) Beyond(t Set) Set {
 		d.expires = 0
 	}
 	have := t.words()
-	return d.filter(func(w string) bool {
+	return d.drop(func(w string) bool {
 		_, found := slices.BinarySearch(have, w)
-		return !found
+		return found
 	})
 }
 
-func (s Set) filter(keep func(word string) bool) Set {
-	if s.other == "" {
-		return s
-	}
-	words := s.words()
-	kept := make([]string, 0, len(words))
-	for _, w := range words {
-		if keep(w) {
-			kept = append(kept, w)
-		}
-	}
-	s.other = strings.Join(kept, "\n")
+func (s Set) drop(which func(word string) bool) Set {
+	s.other = strings.Join(slices.DeleteFunc(s.words(), which), "\n")
 	return s
 }

@@ -67,21 +67,7 @@ func clean(text string) string {
 	if ok {
 		return text
 	}
-	var b strings.Builder
-	space := false
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if c <= ' ' || c == 0x7f {
-			space = b.Len() > 0
-			continue
-		}
-		if space {
-			b.WriteByte(' ')
-			space = false
-		}
-		b.WriteByte(c)
-	}
-	return b.String()
+	return strings.Join(strings.FieldsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }), " ")
 }
 
 // lower puts ASCII letters in lowercase and leaves other bytes alone, so that

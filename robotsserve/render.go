@@ -107,7 +107,7 @@ func largestRule(p *policy.Policy) (pos policy.Pos) {
 	return pos
 }
 
-// drawing is a robots.txt but for what depends on the very host.
+// drawing is a robots.txt but for what contains the host's name.
 type drawing struct {
 	first      []byte            // before all groups
 	head, tail []byte            // the groups, and what comes after the sitemaps
@@ -183,13 +183,13 @@ func (d *drawing) least(p *policy.Policy) int {
 	return n
 }
 
-// varying is what depends on the very host.
+// varying is what contains the host's name.
 type varying struct {
 	front    []byte // before all groups
 	sitemaps []byte
 }
 
-// varies reports whether a policy's files have anything that depends on the very host.
+// varies reports whether a policy's files contain the host's name.
 func varies(p *policy.Policy) bool {
 	return p.Spec().Publish.RSL != "" || slices.ContainsFunc(p.Spec().Sitemaps, func(s string) bool { return s[0] == '/' })
 }

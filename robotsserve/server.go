@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// DefaultMaxAge is how long a robots.txt may be kept. RFC 9309 section 2.4 has
-// crawlers keep it for at most 24 hours, MaxMaxAge.
+// DefaultMaxAge is how long a robots.txt may be cached. By RFC 9309 section 2.4 crawlers
+// cache it for at most 24 hours, MaxMaxAge.
 const (
 	DefaultMaxAge = time.Hour
 	MaxMaxAge     = 24 * time.Hour

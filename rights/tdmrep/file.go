@@ -25,16 +25,6 @@ type File struct {
 	Rules []Rule
 }
 
-// At is what a file declares about a path in normal form.
-func (f *File) At(path string) Declaration {
-	for _, r := range f.Rules {
-		if r.Location.Match(path) {
-			return r.Declaration
-		}
-	}
-	return Declaration{}
-}
-
 // at is what a file declares about paths that match a pattern and, of the file's
 // patterns, only those that cover it.
 func (f *File) at(p pathpattern.Pattern) Declaration {

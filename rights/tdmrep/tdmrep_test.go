@@ -194,3 +194,13 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// At is what a file declares about a path in normal form.
+func (f *File) At(path string) Declaration {
+	for _, r := range f.Rules {
+		if r.Location.Match(path) {
+			return r.Declaration
+		}
+	}
+	return Declaration{}
+}
