@@ -213,14 +213,7 @@ func (v *view) happened(a *answered, u *url.URL) *counts {
 // names are crawlers to choose from in a form.
 func (v *view) names() []string {
 	names := slices.Clone(wellKnown)
-	if v.store == nil || v.may != nil {
-		return names
-	}
-	all, err := v.store.Crawlers(v.ctx)
-	if err != nil {
-		return names
-	}
-	for _, c := range all {
+	for _, c := range v.seen() {
 		if c.Kind != activity.KindUnknown && !slices.Contains(names, c.Name) && len(names) < 60 {
 			names = append(names, c.Name)
 		}

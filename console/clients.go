@@ -11,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
 // client is who came under one name: a crawler, its impostors, or an unknown program.
@@ -50,6 +51,16 @@ func (c *client) Label() string {
 	return shorten(c.Name)
 }
 
+// clientID tells clients apart.
+type clientID struct {
+	name     string
+	impostor bool
+}
+
+func idOf(r *store.Row) clientID {
+	return clientID{r.Values[store.ByCrawler], r.Values[store.ByIdentity] == string(activity.Impostor)}
+}
+
 // clients are all who came in the period and asked for paths with a prefix.
 func (v *view) clients(prefix string) ([]*client, error) {
 	q := v.query(store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision)
@@ -58,15 +69,11 @@ func (v *view) clients(prefix string) ([]*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	type id struct {
-		name     string
-		impostor bool
-	}
-	by := map[id]*client{}
+	by := map[clientID]*client{}
 	var all []*client
 	for i := range rows {
 		r := &rows[i]
-		k := id{r.Values[store.ByCrawler], r.Values[store.ByIdentity] == string(activity.Impostor)}
+		k := idOf(r)
 		c := by[k]
 		if c == nil {
 			c = &client{Name: k.name, Kind: r.Values[store.ByKind], Impostor: k.impostor}
@@ -133,53 +140,37 @@ func verifiedBy(f crawlers.Verification) string {
 	if f.WebBotAuth != "" {
 		ways = append(ways, "signature")
 	}
-	switch len(ways) {
-	case 0:
+	if len(ways) == 0 {
 		return "nothing to check it by"
-	case 1:
-		return "by " + ways[0]
 	}
-	return "by " + strings.Join(ways[:len(ways)-1], ", ") + " or " + ways[len(ways)-1]
+	return "by " + english.List(ways, "or")
 }
 
 // addDays adds the requests of each day, or hour, and when a client was seen.
 func (v *view) addDays(clients []*client) error {
-	by := store.ByDay
-	if v.Days == 1 {
-		by = store.ByHour
-	}
-	rows, err := v.totals(v.query(by, store.ByCrawler, store.ByIdentity))
+	s := v.steps()
+	rows, err := v.totals(v.query(s.by, store.ByCrawler, store.ByIdentity))
 	if err != nil {
 		return err
 	}
 	from, to := v.span()
-	width := 24 * time.Hour
-	if by == store.ByHour {
-		width = time.Hour
-	}
-	n := int((to.Sub(from) + width - 1) / width)
-	find := map[string]*client{}
+	n := int((to.Sub(from) + s.width - 1) / s.width)
+	find := map[clientID]*client{}
 	for _, c := range clients {
 		c.Days = make([]int64, n)
-		find[c.Name+string(map[bool]byte{true: 'i', false: 'c'}[c.Impostor])] = c
+		find[clientID{c.Name, c.Impostor}] = c
 	}
 	for i := range rows {
 		r := &rows[i]
-		kind := "c"
-		if r.Values[store.ByIdentity] == string(activity.Impostor) {
-			kind = "i"
-		}
-		c := find[r.Values[store.ByCrawler]+kind]
-		at := int(r.Start.Sub(from) / width)
+		c := find[idOf(r)]
+		at := int(r.Start.Sub(from) / s.width)
 		if c != nil && at >= 0 && at < n {
 			c.Days[at] += r.Requests
 		}
 	}
 	seen := map[string]store.Crawler{}
-	if all, err := v.store.Crawlers(v.ctx); err == nil && v.may == nil {
-		for _, s := range all {
-			seen[s.Name] = s
-		}
+	for _, x := range v.seen() {
+		seen[x.Name] = x
 	}
 	for _, c := range clients {
 		c.Spark = newSpark(c.Days, true)
@@ -189,7 +180,7 @@ func (v *view) addDays(clients []*client) error {
 			c.First, c.Last = time.Time{}, time.Time{}
 			for i, n := range c.Days {
 				if n > 0 {
-					at := from.Add(time.Duration(i) * width)
+					at := from.Add(time.Duration(i) * s.width)
 					if c.First.IsZero() {
 						c.First = at
 					}

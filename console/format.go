@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
@@ -52,21 +54,7 @@ func toInt(n any) int64 {
 }
 
 // size writes a number of bytes: 1.3 MB.
-func size(n int64) string {
-	const unit = 1000
-	if n < unit {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	f, i := float64(n)/unit, 0
-	for ; f >= 999.5 && i < 4; i++ {
-		f /= unit
-	}
-	digits := 1
-	if f >= 99.5 {
-		digits = 0
-	}
-	return strconv.FormatFloat(f, 'f', digits, 64) + " " + []string{"kB", "MB", "GB", "TB", "PB"}[i]
-}
+func size(n int64) string { return humanize.Bytes(uint64(max(0, n))) }
 
 // percent is a share: 34.6%.
 func percent(part, whole int64) string {

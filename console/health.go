@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -19,19 +20,19 @@ import (
 // healthData is what the page of the machinery shows.
 type healthData struct {
 	Notices  []notice
-	This     []thisNode
+	This     []policyRow
 	Lists    []listRow
 	Good     int // lists that are not shown, as all is well
 	DNS      *identity.DNSStatus
 	Dropped  []droppedBy
 	Storage  *storage
-	Sources  []policySource
+	Sources  []sourceRow
 	Evidence string
 	Write    bool
 }
 
-// thisNode is a policy on this server.
-type thisNode struct {
+// policyRow is a policy on this server.
+type policyRow struct {
 	Name, SHA256 string
 	Since        time.Time
 	Rules, Sites int
@@ -59,8 +60,8 @@ type storage struct {
 	Percent  string
 }
 
-// policySource is where a policy comes from.
-type policySource struct {
+// sourceRow is where a policy comes from.
+type sourceRow struct {
 	Name, Kind, Every string
 	Checked           time.Time
 	Problem           string
@@ -84,7 +85,7 @@ func health(v *view) (*page, error) {
 	for _, h := range policies.Pool.AllHosts() {
 		s := h.Status()
 		if v.may == nil {
-			d.Sources = append(d.Sources, policySource{Name: h.Name(), Kind: "a file for each host", Every: s.Reload, Applied: s.Reloads.Applied, Rejected: s.Reloads.Rejected})
+			d.Sources = append(d.Sources, sourceRow{Name: h.Name(), Kind: "a file for each host", Every: s.Reload, Applied: s.Reloads.Applied, Rejected: s.Reloads.Rejected})
 		}
 	}
 	if v.may == nil {
@@ -122,10 +123,10 @@ func (d *healthData) lead() string {
 
 func (d *healthData) addDocument(doc *source.Document) {
 	s := doc.Status()
-	d.This = append(d.This, thisNode{
+	d.This = append(d.This, policyRow{
 		Name: doc.Name, SHA256: s.SHA256, Since: s.Since, Rules: s.Rules, Sites: s.Sites, Older: len(s.Older),
 	})
-	x := policySource{Name: doc.Name, Kind: "a file", Checked: s.Checked, Every: "only when Caddy reloads", Applied: s.Reloads.Applied, Rejected: s.Reloads.Rejected}
+	x := sourceRow{Name: doc.Name, Kind: "a file", Checked: s.Checked, Every: "only when Caddy reloads", Applied: s.Reloads.Applied, Rejected: s.Reloads.Rejected}
 	switch {
 	case strings.HasPrefix(doc.Name, source.StoragePrefix):
 		x.Kind, x.Writable = "Caddy's storage", true
@@ -149,36 +150,24 @@ func (d *healthData) addLists(v *view) {
 	d.DNS = s.DNS
 	owners := v.owners()
 	for _, l := range s.Lists {
-		row := listRow{Of: owners[l.URL], How: "address list", Entries: l.Entries, State: "good", Problem: l.Incomplete}
-		if row.Of == "" {
-			row.Of = l.URL
-		}
-		if l.AsOf != nil {
-			row.AsOf = *l.AsOf
-		}
+		row := listRow{Of: cmp.Or(owners[l.URL], l.URL), How: "address list", Entries: l.Entries, AsOf: timeOf(l.AsOf), State: "good", Problem: l.Incomplete}
 		switch {
+		case l.Refreshed && (l.Error != "" || !l.Fresh && l.AsOf != nil):
+			row.State, row.Problem = "stale", l.Error
 		case l.AsOf == nil:
 			row.State = "not fetched"
 		case l.Embedded:
 			row.State = "built in"
 		}
-		if l.Refreshed && (l.Error != "" || !l.Fresh && l.AsOf != nil) {
-			row.State, row.Problem = "stale", l.Error
-		}
 		d.Lists = append(d.Lists, row)
 	}
 	for _, k := range s.Directories {
-		row := listRow{Of: owners[k.URL], How: "signing keys", Entries: k.Keys, State: "good"}
-		if row.Of == "" {
-			row.Of = k.URL
-		}
-		if k.Fetched == nil {
-			row.State = "not fetched"
-		} else {
-			row.AsOf = *k.Fetched
-		}
-		if k.Error != "" {
+		row := listRow{Of: cmp.Or(owners[k.URL], k.URL), How: "signing keys", Entries: k.Keys, AsOf: timeOf(k.Fetched), State: "good"}
+		switch {
+		case k.Error != "":
 			row.State, row.Problem = "stale", k.Error
+		case k.Fetched == nil:
+			row.State = "not fetched"
 		}
 		d.Lists = append(d.Lists, row)
 	}
@@ -188,6 +177,14 @@ func (d *healthData) addLists(v *view) {
 		d.Good = len(d.Lists) - maxLists
 		d.Lists = d.Lists[:maxLists]
 	}
+}
+
+// timeOf is the zero time for nil.
+func timeOf(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
 }
 
 // owners are the crawlers that lists and keys are of, by address.
@@ -209,10 +206,7 @@ func (v *view) owners() map[string]string {
 func (d *healthData) addStorage(v *view) {
 	if a := runningActivity(); a != nil {
 		if b, err := a.Reader().Bounds(v.ctx); err == nil {
-			s := &storage{Bounds: b, MaxBytes: a.MaxBytes}
-			if s.MaxBytes == 0 {
-				s.MaxBytes = 512 << 20
-			}
+			s := &storage{Bounds: b, MaxBytes: cmp.Or(a.MaxBytes, 512<<20)}
 			s.Percent = short(min(100, 100*float64(b.Bytes)/float64(s.MaxBytes)))
 			d.Storage = s
 		}

@@ -179,8 +179,8 @@ func (v *view) listNotices() (all []notice) {
 	var since time.Time
 	for _, l := range s.Lists {
 		if l.Refreshed && (l.Error != "" || l.AsOf != nil && !l.Fresh) {
-			if len(stale) == 0 && l.ErrorSince != nil {
-				since = *l.ErrorSince
+			if len(stale) == 0 {
+				since = timeOf(l.ErrorSince)
 			}
 			stale = append(stale, l.URL)
 		}
@@ -196,11 +196,8 @@ func (v *view) listNotices() (all []notice) {
 			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}}})
 	}
 	if s.DNS != nil && s.DNS.Error != "" {
-		n := notice{Screen: "health", Heading: "Crawlers cannot be verified by DNS at the moment", Text: "The last lookup failed: " + s.DNS.Error + ". They count as claimed, and are not taken for impostors."}
-		if s.DNS.ErrorSince != nil {
-			n.Since = *s.DNS.ErrorSince
-		}
-		all = append(all, n)
+		all = append(all, notice{Screen: "health", Since: timeOf(s.DNS.ErrorSince), Heading: "Crawlers cannot be verified by DNS at the moment",
+			Text: "The last lookup failed: " + s.DNS.Error + ". They count as claimed, and are not taken for impostors."})
 	}
 	return all
 }

@@ -46,10 +46,8 @@ func (v *view) mayWrite(version string) error {
 		return failed(http.StatusForbidden, "Publishing from here is switched off. It is switched on by console { write } in the global options of the Caddyfile.")
 	}
 	origin, err := url.Parse(v.r.Header.Get("Origin"))
-	if err != nil || origin.Host == "" || origin.Host != v.r.Host {
-		return failed(http.StatusForbidden, "This form was not sent from a page of the console.")
-	}
-	if site := v.r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+	site := v.r.Header.Get("Sec-Fetch-Site")
+	if err != nil || origin.Host == "" || origin.Host != v.r.Host || site != "" && site != "same-origin" {
 		return failed(http.StatusForbidden, "This form was not sent from a page of the console.")
 	}
 	sent := []byte(v.r.PostFormValue("token"))

@@ -87,13 +87,12 @@ func (v *view) publishedLead(d *publishedData, h *history) string {
 // versionRows lists the versions, newest first, with those that were published from here
 // and that no crawler has seen.
 func (v *view) versionRows(d *publishedData, h *history) {
-	first := 0
 	if v.Param("all") == "" && len(h.policies) > maxVersions {
 		d.Older = len(h.policies) - maxVersions
 	}
 	writable := v.admin && v.options.Write && v.Running != nil && v.Running.document != nil && v.Running.document.Writable()
 	history := v.published()
-	for i := first; i < len(h.policies)-d.Older; i++ {
+	for i := range len(h.policies) - d.Older {
 		row := versionRow{numbered: h.policies[i]}
 		id := row.Version.Version
 		for _, p := range history {
@@ -169,16 +168,6 @@ func (v *view) readers(d *publishedData, h *history) error {
 	})
 	d.Readers = d.Readers[:min(len(d.Readers), 60)]
 	return nil
-}
-
-// firstOf is when a robots.txt was first served.
-func (h *history) firstOf(host, version string) time.Time {
-	for _, t := range h.robots {
-		if t.Host == host && t.Version == version {
-			return t.First
-		}
-	}
-	return time.Time{}
 }
 
 // lag is a span in words: 19 minutes.

@@ -82,9 +82,8 @@ func (v *view) sections(u policy.Usage) []section {
 
 // patterns are what the rules of the policy say about a usage, in the order of the file.
 func (v *view) patterns(u policy.Usage) (all []string) {
-	spec := v.Running.Spec()
-	for i := range spec.Rules {
-		for _, s := range spec.Rules[i].Statements {
+	for _, r := range v.Running.Spec().Rules {
+		for _, s := range r.Statements {
 			if p := s.Pattern.String(); s.Usage == u && !slices.Contains(all, p) && len(all) < 500 {
 				all = append(all, p)
 			}
@@ -95,15 +94,10 @@ func (v *view) patterns(u policy.Usage) (all []string) {
 
 // ruledHosts are the hosts that rules name, without wildcards.
 func (v *view) ruledHosts() (hosts []string) {
-	spec := v.Running.Spec()
-	for i := range spec.Rules {
-		for _, h := range spec.Rules[i].Hosts {
-			name := string(h)
-			if h.Wildcard() {
-				continue
-			}
-			if !slices.Contains(hosts, name) {
-				hosts = append(hosts, name)
+	for _, r := range v.Running.Spec().Rules {
+		for _, h := range r.Hosts {
+			if !h.Wildcard() && !slices.Contains(hosts, string(h)) {
+				hosts = append(hosts, string(h))
 			}
 		}
 	}

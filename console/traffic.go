@@ -137,6 +137,18 @@ func (v *view) sum(q store.Query) *counts {
 	return c
 }
 
+// seen are the crawlers that ever came to any host. A site is not told of those of others.
+func (v *view) seen() []store.Crawler {
+	if v.store == nil || v.may != nil {
+		return nil
+	}
+	all, err := v.store.Crawlers(v.ctx)
+	if err != nil {
+		return nil
+	}
+	return all
+}
+
 // identities are those of a crawler itself, or of its impostors.
 func identities(impostor bool) []string {
 	if impostor {

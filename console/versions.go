@@ -88,16 +88,26 @@ const slack = time.Minute
 
 // policyOf is the version of the policy under which a robots.txt was first served.
 func (h *history) policyOf(host, version string) *numbered {
-	i := slices.IndexFunc(h.robots, func(t store.Version) bool { return t.Host == host && t.Version == version })
-	if i < 0 {
+	first := h.firstOf(host, version)
+	if first.IsZero() {
 		return nil
 	}
-	for j := range h.policies {
-		if !h.policies[j].First.After(h.robots[i].First.Add(slack)) {
-			return &h.policies[j]
+	for i := range h.policies {
+		if !h.policies[i].First.After(first.Add(slack)) {
+			return &h.policies[i]
 		}
 	}
 	return nil
+}
+
+// firstOf is when a robots.txt was first served; zero if the store does not have it.
+func (h *history) firstOf(host, version string) time.Time {
+	for _, t := range h.robots {
+		if t.Host == host && t.Version == version {
+			return t.First
+		}
+	}
+	return time.Time{}
 }
 
 // label is what pages call the version of a robots.txt: that of its policy, or its own.
@@ -121,7 +131,7 @@ func (v *view) currentRobots(h *history, host string) string {
 func (v *view) findRobots(h *history, host string) string {
 	if v.Running != nil && !v.Running.merges {
 		f, _ := robotsserve.Render(v.Running.Site.Policy, host, robotsserve.Options{})
-		if tag := robotsserve.Version(f.ETag); slices.ContainsFunc(h.robots, func(t store.Version) bool { return t.Host == host && t.Version == tag }) {
+		if tag := robotsserve.Version(f.ETag); !h.firstOf(host, tag).IsZero() {
 			return tag
 		}
 	}

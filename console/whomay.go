@@ -149,9 +149,8 @@ func (v *view) rows(all bool) (rows []asker, known int) {
 	q, kind := strings.ToLower(v.Param("q")), v.Param("kind")
 	came := v.came()
 	ruled := map[policy.CrawlerID]bool{}
-	spec := v.Running.Spec()
-	for i := range spec.Rules {
-		for _, a := range spec.Rules[i].For {
+	for _, r := range v.Running.Spec().Rules {
+		for _, a := range r.For {
 			if a.Kind == policy.ForToken {
 				ruled[v.Running.Site.Policy.Crawler(a.Name)] = true
 			}
@@ -189,14 +188,7 @@ func (v *view) rows(all bool) (rows []asker, known int) {
 // came are the crawlers that were seen in the last 30 days.
 func (v *view) came() map[string]bool {
 	all := map[string]bool{}
-	if v.store == nil || v.may != nil {
-		return all
-	}
-	list, err := v.store.Crawlers(v.ctx)
-	if err != nil {
-		return all
-	}
-	for _, c := range list {
+	for _, c := range v.seen() {
 		if c.Kind != activity.KindUnknown && v.Now.Sub(c.Last).Hours() < 30*24 {
 			all[c.Name] = true
 		}
