@@ -114,7 +114,7 @@ func New(o Options) *Handler {
 		o.Readers = new(activity.Readers)
 	}
 	if o.Server == nil {
-		o.Server = netHTTP{}
+		o.Server = NetHTTP{}
 	}
 	h := &Handler{Options: o, unknown: o.Server.Publisher(nil)}
 	h.longHead = h.warnOfLongHead

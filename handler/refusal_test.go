@@ -63,7 +63,7 @@ func TestRefusal(t *testing.T) {
 }
 
 // errorRoute is a server that is serving an error page.
-type errorRoute struct{ netHTTP }
+type errorRoute struct{ NetHTTP }
 
 func (errorRoute) InErrorRoute(*http.Request) bool { return true }
 

@@ -55,18 +55,23 @@ func (h *Handler) target(r *http.Request) string {
 	return pathpattern.Target(u)
 }
 
-// netHTTP is the Server of programs that have no other.
-type netHTTP struct{}
+// NetHTTP is the Server of programs that have no other. Embed it to change what it knows.
+type NetHTTP struct{}
 
-func (netHTTP) Original(r *http.Request) (target string, u *url.URL) { return r.RequestURI, r.URL }
+// Original implements Server.
+func (NetHTTP) Original(r *http.Request) (target string, u *url.URL) { return r.RequestURI, r.URL }
 
-func (netHTTP) TrustsProxy(*http.Request) bool { return false }
+// TrustsProxy implements Server: it trusts none.
+func (NetHTTP) TrustsProxy(*http.Request) bool { return false }
 
-func (netHTTP) InErrorRoute(*http.Request) bool { return false }
+// InErrorRoute implements Server.
+func (NetHTTP) InErrorRoute(*http.Request) bool { return false }
 
-func (netHTTP) IsInclude(*http.Request) bool { return false }
+// IsInclude implements Server.
+func (NetHTTP) IsInclude(*http.Request) bool { return false }
 
-func (netHTTP) ClientIP(r *http.Request) string {
+// ClientIP implements Server.
+func (NetHTTP) ClientIP(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
@@ -77,7 +82,8 @@ func (netHTTP) ClientIP(r *http.Request) string {
 // varsKey is the key of the variables in the context of a request.
 type varsKey struct{}
 
-func (netHTTP) Vars(r *http.Request) map[string]any {
+// Vars implements Server.
+func (NetHTTP) Vars(r *http.Request) map[string]any {
 	vars, _ := r.Context().Value(varsKey{}).(map[string]any)
 	return vars
 }
@@ -91,16 +97,19 @@ func withVars(r *http.Request) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), varsKey{}, map[string]any{}))
 }
 
-func (netHTTP) ForUpstream(ctx context.Context, _ *url.URL, _ string) context.Context {
+// ForUpstream implements Server.
+func (NetHTTP) ForUpstream(ctx context.Context, _ *url.URL, _ string) context.Context {
 	vars, _ := ctx.Value(varsKey{}).(map[string]any)
 	return context.WithValue(ctx, varsKey{}, maps.Clone(vars))
 }
 
-func (netHTTP) ErrorStatus(err error) int {
+// ErrorStatus implements Server.
+func (NetHTTP) ErrorStatus(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status
 	}
 	return http.StatusInternalServerError
 }
 
-func (netHTTP) Publisher(*Decision) func(*http.Request) { return func(*http.Request) {} }
+// Publisher implements Server. It publishes nothing.
+func (NetHTTP) Publisher(*Decision) func(*http.Request) { return func(*http.Request) {} }

@@ -32,7 +32,7 @@ var layers = []struct {
 	packages []string
 }{
 	{"tests of a running Caddy", []string{"integration_test"}},
-	{"commands", []string{"cmd/caddy"}},
+	{"commands", []string{"cmd/caddy", "examples/nethttp"}},
 	{"what Caddy sees", []string{".", "console"}},
 	{"the command line", []string{"internal/cli"}},
 	{"Caddy's side", []string{"internal/caddyside"}},

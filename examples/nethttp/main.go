@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command nethttp serves a folder with a policy for crawlers, without Caddy:
+//
+//	go run ./examples/nethttp
+//	curl -A GPTBot localhost:8080/
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/robotspolicy/caddy-robots-policy/handler"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+func main() {
+	listen := flag.String("listen", "localhost:8080", "the address to listen on")
+	policy := flag.String("policy", "examples/site-policy.yaml", "the policy, read again when it changes")
+	folder := flag.String("folder", "examples/site", "the pages")
+	flag.Parse()
+	if err := serve(*listen, *policy, *folder); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func serve(listen, policy, folder string) error {
+	policies, err := source.Open(context.Background(), source.Options{Policy: policy})
+	if err != nil {
+		return err
+	}
+	defer policies.Close()
+
+	counts := handler.NewMetrics()
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(counts)
+	robots := handler.New(handler.Options{Policies: policies, Metrics: counts})
+
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	mux.Handle("/", robots.Wrap(http.FileServer(http.Dir(folder))))
+
+	l, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("listening on http://%s\n", l.Addr())
+	return http.Serve(l, mux)
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRun builds the program, runs it, and asks as crawlers and people do.
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	policy := filepath.Join(dir, "site-policy.yaml")
+	write := func(path string) {
+		t.Helper()
+		text := "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: " + path + "}\n    enforce: block\n"
+		if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("/")
+	program := filepath.Join(dir, "nethttp")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command(program, "-listen", "127.0.0.1:0", "-policy", policy, "-folder", "../site")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
+	get := func(path, agent string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("User-Agent", agent)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(body)
+	}
+	if status, body := get("/robots.txt", "GPTBot/1.2"); status != 200 || !strings.Contains(body, "User-agent: GPTBot\nDisallow: /\n") {
+		t.Errorf("robots.txt: %d\n%s", status, body)
+	}
+	if status, body := get("/", "GPTBot/1.2"); status != 403 {
+		t.Errorf("GPTBot: %d\n%s", status, body)
+	}
+	if status, body := get("/", "Mozilla/5.0 Firefox/150.0"); status != 200 {
+		t.Errorf("a browser: %d\n%s", status, body)
+	}
+	if _, body := get("/metrics", "Prometheus"); !strings.Contains(body, `caddy_robots_policy_crawler_requests_total{channel="edge",crawler="GPTBot",decision="refused"`) {
+		t.Errorf("metrics:\n%s", body)
+	}
+	write("/private/")
+	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		status, _ := get("/", "GPTBot/1.2")
+		if status == 200 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("after the policy has changed: %d", status)
+		}
+	}
+}
+
+// TestLinks holds that a program with handler alone has neither Caddy nor a database in
+// it.
+func TestLinks(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := strings.Fields(string(out))
+	for _, p := range packages {
+		for _, unwanted := range []string{"github.com/caddyserver/", "sqlite", "modernc.org/", "database/sql"} {
+			if strings.Contains(p, unwanted) {
+				t.Errorf("it links %s", p)
+			}
+		}
+	}
+	if len(packages) < 100 {
+		t.Errorf("only %d packages", len(packages))
+	}
+}
