@@ -55,9 +55,9 @@ func (a Answers) withDefaults() Answers {
 	return a
 }
 
-// Site is a host name for tests and tables: the site's own or, where staging hosts
+// siteHost is a host name for tests and tables: the site's own or, where staging hosts
 // are known, one beside them. It is empty if no host is known.
-func (a Answers) Site() string {
+func (a Answers) siteHost() string {
 	if a.Host != "" || len(a.Staging) == 0 {
 		return a.Host
 	}

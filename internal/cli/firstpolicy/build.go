@@ -150,7 +150,7 @@ func (b *builder) expect(agent string, allowed bool, u policy.Usage, host, path 
 }
 
 func (b *builder) search() {
-	host := b.answers.Site()
+	host := b.answers.siteHost()
 	switch b.answers.Search {
 	case Yes:
 		b.expect("category:search", true, policy.Crawl, host, "/")
@@ -166,7 +166,7 @@ func (b *builder) search() {
 }
 
 func (b *builder) training() {
-	host := b.answers.Site()
+	host := b.answers.siteHost()
 	switch b.answers.Training {
 	case Yes:
 		b.rule("AI may be trained with this site.", policy.Rule{
@@ -186,7 +186,7 @@ func (b *builder) training() {
 }
 
 func (b *builder) aiAnswers() {
-	host := b.answers.Site()
+	host := b.answers.siteHost()
 	switch b.answers.AIAnswers {
 	case Yes:
 		b.expect("category:ai-input", true, policy.Crawl, host, "/")

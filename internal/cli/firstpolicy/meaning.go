@@ -20,7 +20,7 @@ type place struct{ host, path string }
 // places are the columns for the answers: the home page, the closed parts, the staging
 // hosts.
 func (a Answers) places() []place {
-	host := a.Site()
+	host := a.siteHost()
 	all := []place{{host, "/"}}
 	for _, p := range a.Closed[:min(len(a.Closed), 2)] {
 		all = append(all, place{host, strings.TrimSuffix(strings.ReplaceAll(p.String(), "*", "x"), "$")})
@@ -115,7 +115,7 @@ func meaning(s *site.Site, kind crawlers.Kind, q policy.Query) string {
 
 // WriteNextSteps writes the lines for the Caddyfile and the commands to go on with.
 func WriteNextSteps(w io.Writer, a Answers, file string) error {
-	hosts := []string{a.Site()}
+	hosts := []string{a.siteHost()}
 	if hosts[0] == "" {
 		hosts[0] = "www.example.com"
 	}

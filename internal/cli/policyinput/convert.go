@@ -30,7 +30,7 @@ type Converted struct {
 // wraps ErrInvalid if the data is not a robots.txt.
 func Convert(name string, data []byte) (*Converted, error) {
 	if isPolicyFile("", data) {
-		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, ErrPolicy)
+		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, errPolicy)
 	}
 	im, err := importFile(data)
 	if err != nil {

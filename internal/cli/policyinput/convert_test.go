@@ -199,7 +199,7 @@ func TestConvertRefuses(t *testing.T) {
 		"a web page":     {"<!doctype html><title>Not found</title>", robotstxt.ErrPage},
 		"an empty file":  {"", robotstxt.ErrEmpty},
 		"only comments":  {"# nothing\n\n", robotstxt.ErrEmpty},
-		"a policy":       {"version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n", ErrPolicy},
+		"a policy":       {"version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n", errPolicy},
 		"another format": {"{\"a\": 1}", robotstxt.ErrEmpty},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -37,8 +37,8 @@ type Input struct {
 // ErrInvalid is wrapped by errors about what was read, rather than about reading it.
 var ErrInvalid = errors.New("invalid")
 
-// ErrPolicy is the error of a policy file where a robots.txt should be.
-var ErrPolicy = errors.New("this is a policy file, not a robots.txt; to read it, use: caddy robots-policy check")
+// errPolicy is the error of a policy file where a robots.txt should be.
+var errPolicy = errors.New("this is a policy file, not a robots.txt; to read it, use: caddy robots-policy check")
 
 // Raw is an input before it is taken for anything.
 type Raw struct {
