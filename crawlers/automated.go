@@ -33,14 +33,11 @@ func Automated(ua string) (name string, ok bool) {
 			i++
 			continue
 		}
-		end := i
-		for end < len(ua) && isNameByte(ua[end]) {
-			end++
-		}
-		if word := ua[i:end]; saysAutomated(word) && !insideURL(ua, i) {
+		word := product(ua[i:])
+		if saysAutomated(word) && !insideURL(ua, i) {
 			return word, true
 		}
-		i = end
+		i += len(word)
 	}
 	if namesContact(ua) {
 		return nameBeforeContact(ua), true

@@ -93,11 +93,6 @@ func (c *Catalogue) OfKind(k Kind) []*Crawler {
 	return c.filter(func(cr *Crawler) bool { return cr.Kind == k })
 }
 
-// withKind returns the crawlers that have k as their primary or a further kind.
-func (c *Catalogue) withKind(k Kind) []*Crawler {
-	return c.filter(func(cr *Crawler) bool { return cr.Is(k) })
-}
-
 // Operators returns the operators' names in alphabetical order, each once.
 func (c *Catalogue) Operators() []string {
 	names := make([]string, 0, len(c.crawlers))
@@ -118,7 +113,7 @@ func (c *Catalogue) Search(name string) []*Crawler {
 		return []*Crawler{cr}
 	}
 	if k := Kind(foldString(name)); k.Valid() {
-		return c.withKind(k)
+		return c.filter(func(cr *Crawler) bool { return cr.Is(k) })
 	}
 	want := strings.ToLower(name)
 	contains := func(s string) bool { return strings.Contains(strings.ToLower(s), want) }

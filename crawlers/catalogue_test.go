@@ -56,7 +56,7 @@ func TestDefaultSize(t *testing.T) {
 		if len(c.OfKind(k)) == 0 {
 			t.Errorf("no crawler of kind %s", k)
 		}
-		t.Logf("%-14s %3d primary, %3d in all", k, len(c.OfKind(k)), len(c.withKind(k)))
+		t.Logf("%-14s %3d primary, %3d in all", k, len(c.OfKind(k)), len(c.Search(string(k))))
 	}
 	t.Logf("%d crawlers of %d operators, %d examples", c.Len(), len(c.Operators()), examples)
 }
@@ -180,7 +180,7 @@ func TestOperatorsAndKinds(t *testing.T) {
 		{"gptbot", []string{"GPTBot"}},
 		{"openai", []string{"ChatGPT-User", "GPTBot", "OAI-AdsBot", "OAI-SearchBot"}},
 		{"claude", []string{"Claude-SearchBot", "Claude-User", "Claude-Web", "ClaudeBot"}},
-		{"ai-agent", tokensOf(c.withKind(KindAIAgent))},
+		{"ai-agent", tokensOf(c.filter(func(cr *Crawler) bool { return cr.Is(KindAIAgent) }))},
 		{"PingdomTMS", []string{"PingdomPageSpeed"}},
 		{"no such thing", nil},
 	} {

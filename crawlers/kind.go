@@ -103,9 +103,5 @@ const (
 
 // Valid reports whether h is one of the constants of this package.
 func (h Honours) Valid() bool {
-	switch h {
-	case HonoursYes, HonoursNo, HonoursPartly, HonoursUserTriggered, HonoursUnknown:
-		return true
-	}
-	return false
+	return slices.Contains([]Honours{HonoursYes, HonoursNo, HonoursPartly, HonoursUserTriggered, HonoursUnknown}, h)
 }

@@ -309,6 +309,63 @@ func TestRenamedFile(t *testing.T) {
 	}
 }
 
+// The chain breaks where a number is missing, even if every hash was made to fit.
+func TestMissingNumber(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := `{"seq":1,"time":"2026-11-20T12:00:00Z","type":"start","prev":""}`
+	second := `{"seq":3,"time":"2026-11-20T12:00:01Z","type":"start","prev":"` + hashOf([]byte(first)) + `"}`
+	if err := os.WriteFile(filepath.Join(dir, fileName("2026-11-20")), []byte(first+"\n"+second+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c := verify(t, dir); len(c.Problems) != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Impostors and clients of unknown kind read no robots.txt in a crawler's name.
+func TestEventOfVisit(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		visit activity.Visit
+		want  string
+	}{
+		{activity.Visit{RobotsTxt: true, Identity: activity.Claimed}, TypeRead},
+		{activity.Visit{RobotsTxt: true, Identity: activity.Impostor}, ""},
+		{activity.Visit{RobotsTxt: true, Kind: activity.KindUnknown}, ""},
+		{activity.Visit{Violation: true, Identity: activity.Impostor}, TypeViolation},
+		{activity.Visit{}, ""},
+	} {
+		if e, ok := ofVisit(&c.visit); e.Type != c.want || ok != (c.want != "") {
+			t.Errorf("%+v is %q, want %q", c.visit, e.Type, c.want)
+		}
+	}
+}
+
+// A violation whose connection was closed before there was an answer was not served.
+func TestAnswersOfViolations(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l, err := Open(dir, Options{Now: func() time.Time { return start }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, status := range []int{0, 200, 304, 403, 500} {
+		decision := activity.Disallowed
+		if status == 403 {
+			decision = activity.Refused
+		}
+		l.take(activity.Visit{Time: start, Crawler: "GPTBot", Violation: true, Status: status, Decision: decision})
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Ask(dir, Question{})
+	if err != nil || len(a.Violations) != 1 || a.Violations[0].Count != 5 || a.Violations[0].Served != 2 || a.Violations[0].Refused != 1 {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
 // A start of the program is in the log even if the day has no room for other events.
 func TestStartOnAFullDay(t *testing.T) {
 	t.Parallel()
