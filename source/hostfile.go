@@ -26,7 +26,7 @@ type hostFile struct {
 }
 
 func newHostFile(h *Hosts, file string) *hostFile {
-	src := newHostSource(h.template.Dir(), file)
+	src := newHostSource(h.template.dir, file)
 	d := newDocument(src.name)
 	d.perHost, d.counts = true, &h.counts
 	return &hostFile{Document: d, file: file, src: src, ready: make(chan struct{})}
@@ -108,12 +108,10 @@ func newHostSource(dir, file string) *source {
 // dirError is an error of the directory itself.
 type dirError struct{ error }
 
-func (e dirError) Unwrap() error { return e.error }
-
 // isMissing reports whether an error means that there is no such file. There is none
 // either if its name is too long, or it would be below another file.
 func isMissing(err error) bool {
-	return (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)) && !isDirError(err)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
 // isDirError reports whether an error is that of the directory itself.

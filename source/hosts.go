@@ -31,11 +31,11 @@ const (
 
 var errBusy = errors.New("too many policies are being loaded at once")
 
-// Hosts is the policies of a HostTemplate, such as
+// Hosts is the policies of a hostTemplate, such as
 // /etc/policies/{host}.yaml. A file is loaded on the first request for a host that
 // has it, and then watched. Hosts that share a file share its policy.
 type Hosts struct {
-	template *HostTemplate
+	template *hostTemplate
 	lookups  *rate.Limiter
 	reads    *semaphore.Weighted
 	sweeping *semaphore.Weighted
@@ -61,13 +61,13 @@ rules:
     intended: true
 `
 
-func newHosts(t *HostTemplate) *Hosts {
+func newHosts(t *hostTemplate) *Hosts {
 	return &Hosts{
 		template: t, files: map[string]*hostFile{}, misses: map[string]*hostMiss{},
 		lookups: rate.NewLimiter(lookupsPerSecond, lookupsPerSecond),
 		reads:   semaphore.NewWeighted(maxReads), sweeping: semaphore.NewWeighted(1),
 		closed: sync.OnceValue(func() *Snapshot {
-			s, _ := Compile(t.String(), []byte(closedText))
+			s, _ := Compile(t.name, []byte(closedText))
 			s.PerHost = true
 			s.catalogue.Store(nil) // it names no crawlers
 			return s
@@ -76,7 +76,7 @@ func newHosts(t *HostTemplate) *Hosts {
 }
 
 // Name returns the template as it is configured, made absolute.
-func (h *Hosts) Name() string { return h.template.String() }
+func (h *Hosts) Name() string { return h.template.name }
 
 // join makes a store a user of the policies.
 func (h *Hosts) join(u *user) {
@@ -135,12 +135,12 @@ func (h *Hosts) setDirError(o *Options, err error) {
 // Get returns the policy of a host, as a request names it, nil if it has no file. An
 // error means that the policy is not known now.
 func (h *Hosts) Get(ctx context.Context, host string) (*Snapshot, error) {
-	host, ok := CleanHost(host)
+	host, ok := cleanHost(host)
 	if !ok {
 		return nil, nil
 	}
 	var buf [128]byte
-	name, ok := h.template.AppendFile(buf[:0], host)
+	name, ok := h.template.appendFile(buf[:0], host)
 	if !ok {
 		return nil, nil
 	}

@@ -33,7 +33,7 @@ rules:
 // newTestSet is a set of a directory, with a reader whose configuration runs.
 func newTestSet(t testing.TB, name string) *Hosts {
 	t.Helper()
-	template, err := ParseHostTemplate(name)
+	template, err := parseHostTemplate(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	defer h.sweeping.Release(1)
 	o := h.options()
 	defer o.recoverPanic()
-	root, err := os.OpenRoot(h.template.Dir())
+	root, err := os.OpenRoot(h.template.dir)
 	h.setDirError(o, err)
 	if err != nil {
 		return false

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policyname reads the names by which a configuration calls a policy: a
-// file for each host, a key in a storage, an address on the web. What a request
-// or a storage puts into such a name leads nowhere else than it should.
 package source
 
 import (
@@ -16,20 +13,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// HostTemplate is the name of a file for each host, such as
+// hostTemplate is the name of a file for each host, such as
 // /etc/policies/{host}.yaml.
-type HostTemplate struct {
-	text  string
-	dir   string
+type hostTemplate struct {
+	name  string // as it is written, made absolute
+	dir   string // before the first placeholder, with a slash at its end; all files are below it
 	parts []hostPart
 }
-
-// String returns the name as it is written, made absolute.
-func (t *HostTemplate) String() string { return t.text }
-
-// Dir returns the directory before the first placeholder, with a slash at its
-// end. All files are below it.
-func (t *HostTemplate) Dir() string { return t.dir }
 
 // hostPart is a piece of text, the host, or one of its labels.
 type hostPart struct {
@@ -44,15 +34,15 @@ var hostPlaceholder = regexp.MustCompile(`\{(?:(?:http\.request\.)?(host)|(?:(?:
 // IsHostTemplate reports whether a policy's name has a placeholder.
 func IsHostTemplate(name string) bool { return strings.Contains(name, "{") }
 
-// ParseHostTemplate reads the name of a file for each host. Only the host and
+// parseHostTemplate reads the name of a file for each host. Only the host and
 // its labels may stand in it: they are what can be checked. Anything else in
 // braces is an error, and so are files right in the root directory.
-func ParseHostTemplate(name string) (*HostTemplate, error) {
+func parseHostTemplate(name string) (*hostTemplate, error) {
 	abs, err := filepath.Abs(name)
 	if err != nil {
 		return nil, fmt.Errorf("finding the policy files: %w", err)
 	}
-	t := &HostTemplate{text: abs}
+	t := &hostTemplate{name: abs}
 	before, _, found := strings.Cut(abs, "{")
 	if !found {
 		return nil, fmt.Errorf("invalid policy file name %q: its .. removes the placeholder before it", name)
@@ -89,9 +79,9 @@ func ParseHostTemplate(name string) (*HostTemplate, error) {
 	return t, nil
 }
 
-// AppendFile appends the file of a host, as CleanHost returns it, relative to Dir. It
+// appendFile appends the file of a host, as cleanHost returns it, relative to dir. It
 // returns false if the host has too few labels.
-func (t *HostTemplate) AppendFile(name []byte, host string) (file []byte, ok bool) {
+func (t *hostTemplate) appendFile(name []byte, host string) (file []byte, ok bool) {
 	start := len(name)
 	for _, p := range t.parts {
 		switch {
@@ -122,11 +112,11 @@ func labelOf(host string, n int) (string, bool) {
 	return host[strings.LastIndexByte(host, '.')+1:], true
 }
 
-// CleanHost brings the host of a request into the form in which it stands in
+// cleanHost brings the host of a request into the form in which it stands in
 // names of files: lower case, A-labels, without port and without the dot at the
 // end. Only names of letters, digits, dots and hyphens are hosts with a file (RFC
 // 1123 section 2.1); false for all others.
-func CleanHost(host string) (string, bool) {
+func cleanHost(host string) (string, bool) {
 	if len(host) > 1024 {
 		return "", false
 	}

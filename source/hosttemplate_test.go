@@ -16,7 +16,7 @@ func TestCleanHost(t *testing.T) {
 		"-a.example": "", "a_b.example": "", "[::1]:80": "", "a b": "", "{host}": "", "*.example.com": "", "~": "", "con:80:80": "con",
 		strings.Repeat("a", 64): "", strings.Repeat("a.", 200) + "a": "", strings.Repeat("a", 1<<20): "",
 	} {
-		if got, ok := CleanHost(host); got != want && ok || ok != (want != "") {
+		if got, ok := cleanHost(host); got != want && ok || ok != (want != "") {
 			t.Errorf("%.40q: %q %t, want %q", host, got, ok, want)
 		}
 	}
@@ -26,16 +26,16 @@ func FuzzCleanHost(f *testing.F) {
 	for _, s := range []string{"example.com", "../x", "BÜCHER.example:1", "a\x00", "xn--a", "..", "[::1]"} {
 		f.Add(s)
 	}
-	template, err := ParseHostTemplate("/etc/policies/{labels.0}/{host}.yaml")
+	template, err := parseHostTemplate("/etc/policies/{labels.0}/{host}.yaml")
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		host, ok := CleanHost(s)
+		host, ok := cleanHost(s)
 		if !ok {
 			return
 		}
-		if again, ok := CleanHost(host); !ok || again != host {
+		if again, ok := cleanHost(host); !ok || again != host {
 			t.Errorf("%q becomes %q, and that %q", s, host, again)
 		}
 		file, ok := expand(template, host)
@@ -56,7 +56,7 @@ func TestHostTemplate(t *testing.T) {
 		"/srv/{http.request.host.labels.1}.d/{labels.2}/policy.yaml": "/srv/ example.d/www/policy.yaml",
 		"/srv/{labels.9}.yaml":                                       "/srv/ none",
 	} {
-		template, err := ParseHostTemplate(name)
+		template, err := parseHostTemplate(name)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -65,7 +65,7 @@ func TestHostTemplate(t *testing.T) {
 		if !ok {
 			file = "none"
 		}
-		if got := template.Dir() + " " + file; got != want {
+		if got := template.dir + " " + file; got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
@@ -73,13 +73,13 @@ func TestHostTemplate(t *testing.T) {
 		"/etc/{path}.yaml", "/etc/{http.request.uri}", "/etc/{host", "/etc/host}{host}", "/{host}", "/etc/{labels.x}", "/etc/{http.request.header.X}",
 		"/etc/{host}/../policy.yaml",
 	} {
-		if template, err := ParseHostTemplate(name); err == nil {
+		if template, err := parseHostTemplate(name); err == nil {
 			t.Errorf("%s: %+v", name, template)
 		}
 	}
 }
 
-func expand(t *HostTemplate, host string) (string, bool) {
-	file, ok := t.AppendFile(nil, host)
+func expand(t *hostTemplate, host string) (string, bool) {
+	file, ok := t.appendFile(nil, host)
 	return string(file), ok
 }

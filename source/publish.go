@@ -32,7 +32,7 @@ func (d *Document) Publish(ctx context.Context, replaces, text, note string) (Ou
 		return Outcome{}, errUnused
 	}
 	if u.src.stored == nil {
-		return Outcome{}, ErrReadOnly
+		return Outcome{}, errReadOnly
 	}
 	if err := d.loading.Acquire(ctx, 1); err != nil {
 		return Outcome{}, err

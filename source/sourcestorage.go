@@ -58,10 +58,27 @@ func (s *storedPolicy) read(ctx context.Context, _ any) (content, error) {
 	return content{data: data[:min(len(data), policyfile.MaxSize+1)]}, err
 }
 
+// NewReader returns a function that returns the value of a key, nil if there is none. It
+// gives up after some seconds, even where the storage ignores its context; while such a
+// read is still running, no other one begins.
+func NewReader(storage Storage, key string) func(context.Context) ([]byte, error) {
+	read := bounded(func(ctx context.Context, _ any) (content, error) {
+		data, err := storage.Load(ctx, key)
+		return content{data: data}, ignoreNotExist(err)
+	})
+	return func(ctx context.Context) ([]byte, error) {
+		found, err := read(ctx, nil)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s%s: %w", StoragePrefix, key, err)
+		}
+		return found.data, nil
+	}
+}
+
 // Errors of publishing.
 var (
-	// ErrReadOnly: the source is not in a storage.
-	ErrReadOnly = errors.New("only a policy in Caddy's storage can be published from here; write its source as storage:KEY")
+	// errReadOnly: the source is not in a storage.
+	errReadOnly = errors.New("only a policy in Caddy's storage can be published from here; write its source as storage:KEY")
 	// ErrOvertaken: the storage holds another version than the one that was meant to
 	// be replaced.
 	ErrOvertaken = errors.New("another version was published in the meantime")

@@ -153,23 +153,23 @@ func (s *Store) openDocument(ctx context.Context, name string, o *Options) error
 
 // openHosts opens the policies of a template.
 func (s *Store) openHosts(ctx context.Context, o *Options) error {
-	template, err := ParseHostTemplate(o.Policy)
+	template, err := parseHostTemplate(o.Policy)
 	if err != nil {
 		return err
 	}
-	if err := checkDir(ctx, template.Dir()); err != nil {
+	if err := checkDir(ctx, template.dir); err != nil {
 		return err
 	}
-	u, err := newUser(o, newFileSource(template.String()))
+	u, err := newUser(o, newFileSource(template.name))
 	if err != nil {
 		return err
 	}
-	h := o.pool.hosts.Acquire(template.String(), func() *Hosts { return newHosts(template) })
+	h := o.pool.hosts.Acquire(template.name, func() *Hosts { return newHosts(template) })
 	h.join(u)
 	s.hosts = h
 	s.closers = append(s.closers, func() {
 		h.leave(u)
-		o.pool.hosts.Release(template.String())
+		o.pool.hosts.Release(template.name)
 	})
 	return nil
 }

@@ -25,12 +25,12 @@ const (
 	SourceStorage  = source.StoragePrefix + source.Catalogue
 )
 
-// storageTimeout bounds one use of the storage.
+// storageTimeout bounds writing to the storage.
 const storageTimeout = 10 * time.Second
 
 // Load returns the catalogue of a storage, nil if there is none.
 func Load(ctx context.Context, storage certmagic.Storage) (*crawlers.Catalogue, error) {
-	data, err := read(ctx, storage, func() {})
+	data, err := source.NewReader(storage, source.Catalogue)(ctx)
 	if err != nil || data == nil {
 		return nil, err
 	}
@@ -65,39 +65,4 @@ func Store(ctx context.Context, storage certmagic.Storage, data []byte) error {
 		return fmt.Errorf("the storage does not return what was written to %s: %w", SourceStorage, errors.Join(err, fs.ErrInvalid))
 	}
 	return nil
-}
-
-// read returns what the storage has, nil if it has nothing. Some storages ignore the
-// context, so that read does not wait for them; done is called when they return.
-func read(ctx context.Context, storage certmagic.Storage, done func()) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
-	defer cancel()
-	type result struct {
-		data []byte
-		err  error
-	}
-	results := make(chan result, 1)
-	go func() {
-		var r result
-		defer func() {
-			if p := recover(); p != nil {
-				r.err = fmt.Errorf("panic in the storage module: %v", p)
-			}
-			done()
-			results <- r
-		}()
-		r.data, r.err = storage.Load(ctx, source.Catalogue)
-	}()
-	select {
-	case <-ctx.Done():
-		return nil, fmt.Errorf("reading %s: %w", SourceStorage, ctx.Err())
-	case r := <-results:
-		if errors.Is(r.err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		if r.err != nil {
-			return nil, fmt.Errorf("reading %s: %w", SourceStorage, r.err)
-		}
-		return r.data, nil
-	}
 }

@@ -5,10 +5,8 @@ package cataloguestore
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/certmagic"
@@ -17,6 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // interval is how often a server looks for a newer catalogue.
@@ -24,11 +23,10 @@ const interval = time.Minute
 
 // Watcher installs the catalogue of one configuration's storage, and each newer one.
 type Watcher struct {
-	storage certmagic.Storage
-	logger  *zap.Logger
-	stop    context.CancelFunc
+	read   func(context.Context) ([]byte, error)
+	logger *zap.Logger
+	stop   context.CancelFunc
 
-	reading  atomic.Bool // a read of the storage has not returned
 	checking sync.Mutex
 	seen     bool                // the storage was read
 	data     []byte              // that was read last; nil for none
@@ -74,7 +72,7 @@ func CurrentStatus() Status {
 // New installs the catalogue of a storage before policies are loaded. A storage that
 // cannot be read stops nothing: the catalogue in use stays.
 func New(storage certmagic.Storage, logger *zap.Logger) *Watcher {
-	w := &Watcher{storage: storage, logger: logger}
+	w := &Watcher{read: source.NewReader(storage, source.Catalogue), logger: logger}
 	w.check(context.Background())
 	return w
 }
@@ -137,14 +135,6 @@ func (w *Watcher) check(ctx context.Context) {
 	if w.good {
 		w.install(ctx)
 	}
-}
-
-// read reads the storage, unless an earlier read still hangs.
-func (w *Watcher) read(ctx context.Context) ([]byte, error) {
-	if !w.reading.CompareAndSwap(false, true) {
-		return nil, fmt.Errorf("reading %s takes too long", SourceStorage)
-	}
-	return read(ctx, w.storage, func() { w.reading.Store(false) })
 }
 
 // parse makes what was read the current catalogue, unless it has an error.

@@ -61,16 +61,16 @@ func (s *starter) Handle(_ context.Context, _ caddy.Event) error {
 	return nil
 }
 
-// Warning is about the routes of one server.
-type Warning struct {
+// warning is about the routes of one server.
+type warning struct {
 	Server, Message string
 }
 
 // check returns warnings about the routes of all servers, in the order of their
 // names. Routes for errors and named routes are not looked at.
-func check(app *caddyhttp.App) []Warning {
+func check(app *caddyhttp.App) []warning {
 	names := slices.Sorted(maps.Keys(app.Servers))
-	var warnings []Warning
+	var warnings []warning
 	for _, name := range names {
 		w := &walker{server: name}
 		w.routes(app.Servers[name].Routes, nil)
@@ -183,9 +183,9 @@ func namesRobots(sets caddyhttp.MatcherSets) bool {
 }
 
 // warnings checks each pair of handlers that one request can get to.
-func (w *walker) warnings() (all []Warning) {
+func (w *walker) warnings() (all []warning) {
 	warn := func(message string) {
-		if one := (Warning{w.server, message}); !slices.Contains(all, one) {
+		if one := (warning{w.server, message}); !slices.Contains(all, one) {
 			all = append(all, one)
 		}
 	}
