@@ -122,30 +122,30 @@ func (c *Class) first() int32 {
 	return first
 }
 
-// ClassesOf is Classes without those to which, but for crawling, the policy says
-// the same about a path as to everyone: whom no rule that names them reaches with
-// a pattern that matches the path. The first class always is that of everybody.
+// ClassesOf is Classes without those to which the policy says the same about a path as to
+// everyone, crawling aside: no rule that names them has a pattern that matches the path.
+// The first class is always that of everybody.
 func (p *Policy) ClassesOf(host, path string) []Class {
-	speak := map[int32]bool{}
+	matching := map[int32]bool{}
 	p.narrower.Matches(pathpattern.NormalizePath(path), func(rules []int32) {
 		for _, r := range rules {
-			speak[r] = true
+			matching[r] = true
 		}
 	})
-	if len(speak) == 0 {
+	if len(matching) == 0 {
 		return []Class{p.ClassOf(0, host)}
 	}
 	classes := p.Classes(host)
 	others := slices.DeleteFunc(classes[1:], func(c Class) bool {
 		return !slices.ContainsFunc(c.reach, func(r reached) bool {
-			return r.tier < TierEveryone && slices.ContainsFunc(r.rules, func(r int32) bool { return speak[r] })
+			return r.tier < TierEveryone && slices.ContainsFunc(r.rules, func(r int32) bool { return matching[r] })
 		})
 	})
 	return classes[:1+len(others)]
 }
 
-// narrowerRules finds the rules that are for less than everyone by the paths of
-// which they speak, but for crawling.
+// narrowerRules finds the rules that are for less than everyone by the patterns of what
+// they state about anything but crawling.
 func narrowerRules(spec *Spec) *pathpattern.Index[[]int32] {
 	var entries []pathpattern.Entry[[]int32]
 	for i := range spec.Rules {

@@ -31,7 +31,7 @@ func Compile(spec *Spec) (*Policy, error) {
 	c := compiler{
 		p: &Policy{
 			spec:     spec,
-			roster:   rosterOf(spec.Crawlers),
+			table:    crawlerTableOf(spec.Crawlers),
 			purposes: map[string]*atom{},
 		},
 		atoms:  map[Audience]*atom{},

@@ -15,8 +15,8 @@ type CrawlerID int32
 // Policy is a compiled Spec. It does not change and may be shared.
 type Policy struct {
 	spec       *Spec
-	roster     *roster
-	own        []Crawler // that only rules name; their numbers follow the roster's
+	table      *crawlerTable
+	own        []Crawler // that only rules name; their numbers follow those of the table
 	ownByToken map[string]CrawlerID
 	families   []CrawlerID   // see Family
 	reachOf    numbers       // of each crawler, in reaches
@@ -55,7 +55,7 @@ func (p *Policy) Spec() *Spec { return p.spec }
 func (p *Policy) Crawler(token string) CrawlerID {
 	var buf [64]byte // a longer token costs an allocation
 	key := appendLower(buf[:0], token)
-	if id := p.roster.byToken[string(key)]; id != 0 {
+	if id := p.table.byToken[string(key)]; id != 0 {
 		return id
 	}
 	return p.ownByToken[string(key)]

@@ -51,7 +51,7 @@ func (c *compiler) crawlers() {
 			}
 		}
 	}
-	p.families = p.roster.families
+	p.families = p.table.families
 	if len(p.own) > 0 {
 		p.families = p.familiesOf()
 	}

@@ -26,7 +26,7 @@ type stated struct {
 	applied *policy.Applied
 	size    int    // of a merged file's pattern, as it is written there
 	scope   string // the purpose that a client has to name, or ""
-	voice   int    // of a token's group: see tokenLines
+	source  int    // of a token's group: see tokenLines
 }
 
 // line is an Allow or a Disallow of a group.

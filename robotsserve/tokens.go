@@ -64,7 +64,7 @@ func (g *grouping) controls(units []unit) []unit {
 // controlBody is the lines of control tokens. The file below speaks of crawling only.
 func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
 	crawl, train := rights.NewFinder(g.p, u.class, policy.Crawl, ""), rights.NewFinder(g.p, u.class, policy.TrainAI, "")
-	lines, losses := g.tokenLines([]voice{{crawl.Statements(), u.below}, {train.Statements(), nil}}, func(at pathpattern.Pattern) policy.Decision {
+	lines, losses := g.tokenLines([]source{{crawl.Statements(), u.below}, {train.Statements(), nil}}, func(at pathpattern.Pattern) policy.Decision {
 		c, t := crawl.At(at), train.At(at)
 		if c.Verdict != policy.Disallowed && t.Verdict == policy.Disallowed {
 			return t
@@ -90,11 +90,11 @@ func (g *grouping) addUsageTokens() {
 		if g.below != nil {
 			below = g.below.Group(token)
 		}
-		var voices []voice
+		var sources []source
 		for _, said := range view.Statements(i) {
-			voices = append(voices, voice{said, below})
+			sources = append(sources, source{said, below})
 		}
-		lines, losses := g.tokenLines(voices, func(at pathpattern.Pattern) policy.Decision { return view.At(at)[i] })
+		lines, losses := g.tokenLines(sources, func(at pathpattern.Pattern) policy.Decision { return view.At(at)[i] })
 		gr := &group{tokens: []string{token}}
 		for j := range lines {
 			gr.lines = append(gr.lines, printed(&lines[j])...)
@@ -118,33 +118,33 @@ func (g *grouping) isUsageToken(token string) bool {
 	return slices.ContainsFunc(g.p.Spec().Publish.UsageTokens[:], func(t string) bool { return strings.EqualFold(t, token) })
 }
 
-// voice is what is said to one kind of asker about one usage, with a file below.
-type voice struct {
+// source is what is said to one kind of client about one usage, with a file below.
+type source struct {
 	said  []policy.Applied
 	below *robotstxt.Group
 }
 
-// tokenLines makes the lines of a token's group, which disallow what any voice does, as
+// tokenLines makes the lines of a token's group, which disallow what any source does, as
 // decide says. Where the patterns cross in too many ways for lines that say just that,
 // the lines are stricter, and if there are far too many, everything is disallowed.
-func (g *grouping) tokenLines(voices []voice, decide func(pathpattern.Pattern) policy.Decision) ([]line, []Loss) {
+func (g *grouping) tokenLines(sources []source, decide func(pathpattern.Pattern) policy.Decision) ([]line, []Loss) {
 	var patterns []pathpattern.Pattern
-	for _, v := range voices {
+	for _, v := range sources {
 		for i := range v.said {
 			patterns = append(patterns, v.said[i].Statement.Pattern)
 		}
 	}
 	if len(patterns) > maxTokenWork {
-		return g.closeToken(voices), nil
+		return g.closeToken(sources), nil
 	}
 	g.work += len(patterns)
-	if lines, losses, ok := decidedLines(patterns, decide, voices[0].below); ok {
+	if lines, losses, ok := decidedLines(patterns, decide, sources[0].below); ok {
 		return lines, losses
 	}
-	if lines, losses, ok := g.voicedLines(voices); ok {
+	if lines, losses, ok := g.linesBySource(sources); ok {
 		return lines, losses
 	}
-	return g.closeToken(voices), nil
+	return g.closeToken(sources), nil
 }
 
 // decidedLines makes lines from the paths between which the decision changes, and from
@@ -180,22 +180,22 @@ func decidedLines(patterns []pathpattern.Pattern, decide func(pathpattern.Patter
 	})
 }
 
-// voicedLines makes lines from what the voices say, each by itself: a path that one
+// linesBySource makes lines from what the sources say, each by itself: a path that one
 // opens again below what another closes may stay closed.
-func (g *grouping) voicedLines(voices []voice) ([]line, []Loss, bool) {
+func (g *grouping) linesBySource(sources []source) ([]line, []Loss, bool) {
 	var all []stated
-	for i, v := range voices {
+	for i, v := range sources {
 		own := statementsOf(v.said, "")
 		if v.below != nil {
 			own = append(own, statedBelow(v.below)...)
 		}
 		for j := range own {
-			own[j].voice = i
+			own[j].source = i
 		}
 		all = append(all, own...)
 	}
 	return flatten(all, func(a, d *stated) bool {
-		if a.voice != d.voice {
+		if a.source != d.source {
 			return false
 		}
 		if a.applied != nil && d.applied != nil && (a.applied.Statement.Usage == policy.Other) != (d.applied.Statement.Usage == policy.Other) {
@@ -209,9 +209,9 @@ func (g *grouping) voicedLines(voices []voice) ([]line, []Loss, bool) {
 const maxTokenWork = 1 << 16
 
 // closeToken disallows everything, and reports it.
-func (g *grouping) closeToken(voices []voice) []line {
+func (g *grouping) closeToken(sources []source) []line {
 	closed := stated{pattern: pathpattern.All}
-	for _, v := range voices {
+	for _, v := range sources {
 		if i := slices.IndexFunc(v.said, func(a policy.Applied) bool { return !a.Statement.Allow }); i >= 0 {
 			closed.applied = &v.said[i]
 			break

@@ -8,6 +8,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
 // groups adds a rule for each set of groups that say the same.
@@ -315,7 +316,8 @@ func (im *importer) settle(rules []Rule) (more []policy.Statement) {
 // the loser in the policy. It is not ok if there are none, or if they would win over a
 // rule that beats the winner.
 func settlePair(rules []Rule, winner, loser Rule) (common []pathpattern.Pattern, ok bool) {
-	common, ok = pathpattern.Intersect(winner.Pattern, loser.Pattern, maxCrossings)
+	b := solve.Budget{Ways: maxCrossings}
+	common, ok = b.Cross(winner.Pattern, loser.Pattern)
 	for i, p := range common {
 		if longer, err := pathpattern.Parse(p.String() + "*"); err == nil && !p.Anchored() && !winner.Allow && p.Len() == loser.Pattern.Len() {
 			common[i], p = longer, longer // a "*" at the end counts

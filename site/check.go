@@ -11,6 +11,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
@@ -90,15 +91,18 @@ func (s *Site) samples() (all []sample) {
 			collect(e.Pattern, e.Pos)
 		}
 	}
+	crossings := solve.Budget{Ways: 4}
 	for i, p := range patterns {
 		for _, q := range patterns[:i] {
 			if len(all) == maxSamples {
 				return all
 			}
-			if both, ok := pathpattern.Intersect(p, q, 4); ok {
-				for _, c := range both {
-					add(c, places[i])
-				}
+			both, ok := crossings.Cross(p, q)
+			if !ok {
+				continue
+			}
+			for _, c := range both {
+				add(c, places[i])
 			}
 		}
 	}

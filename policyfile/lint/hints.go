@@ -12,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
 type obstacle struct {
@@ -135,7 +136,8 @@ func overlap(p, q pathpattern.Pattern) []pathpattern.Pattern {
 	if narrow, ok := inner(p, q); ok {
 		return []pathpattern.Pattern{narrow}
 	}
-	all, ok := pathpattern.Intersect(p, q, maxRegions)
+	b := solve.Budget{Ways: maxRegions}
+	all, ok := b.Cross(p, q)
 	if !ok {
 		return nil
 	}

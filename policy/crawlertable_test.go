@@ -12,7 +12,7 @@ import (
 
 // Policies with the same crawlers share them, whatever tokens their rules add, and do
 // not keep them alive.
-func TestRosterIsShared(t *testing.T) {
+func TestCrawlerTableIsShared(t *testing.T) {
 	crawlers := []Crawler{{Token: "OneBot", Operator: "One", Kind: "search"}, {Token: "OneBot-Image", Operator: "One", Follows: []string{"OneBot"}}, {Token: "ONEBOT", Operator: "Two"}}
 	compile := func(tokens ...string) *Policy {
 		t.Helper()
@@ -27,7 +27,7 @@ func TestRosterIsShared(t *testing.T) {
 		return p
 	}
 	a, b, own := compile("OneBot"), compile("onebot-image"), compile("NewBot", "newbot", "OneBot")
-	if a.roster != b.roster || a.roster != own.roster {
+	if a.table != b.table || a.table != own.table {
 		t.Error("the crawlers are not shared")
 	}
 	for p, want := range map[*Policy][]string{a: {"OneBot", "OneBot-Image"}, own: {"OneBot", "OneBot-Image", "NewBot"}} {
@@ -51,11 +51,11 @@ func TestRosterIsShared(t *testing.T) {
 	runtime.KeepAlive(own)
 }
 
-func TestRostersAreForgotten(t *testing.T) {
+func TestCrawlerTablesAreForgotten(t *testing.T) {
 	held := func() int {
-		rosters.mu.Lock()
-		defer rosters.mu.Unlock()
-		return len(rosters.of)
+		crawlerTables.mu.Lock()
+		defer crawlerTables.mu.Unlock()
+		return len(crawlerTables.of)
 	}
 	before := held()
 	for i := range 100 {
@@ -70,5 +70,5 @@ func TestRostersAreForgotten(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond) // cleanups run on their own
 	}
-	t.Errorf("%d rosters are held, %d before", held(), before)
+	t.Errorf("%d crawlerTables are held, %d before", held(), before)
 }

@@ -9,55 +9,55 @@ import (
 	"weak"
 )
 
-// roster is the crawlers of a Spec by number. The catalogue takes more memory than
+// crawlerTable is the crawlers of a Spec by number. The catalogue takes more memory than
 // most policies, so that policies with the same Spec.Crawlers share one.
-type roster struct {
+type crawlerTable struct {
 	crawlers []Crawler // by CrawlerID; 0 is the unknown crawler
 	byToken  map[string]CrawlerID
 	families []CrawlerID // see Policy.Family
 }
 
-// rosterKey identifies a slice of crawlers, which must not change, without holding on
+// crawlerTableKey identifies a slice of crawlers, which must not change, without holding on
 // to it.
-type rosterKey struct {
+type crawlerTableKey struct {
 	first weak.Pointer[Crawler]
 	n     int
 }
 
-// rosters are those in use.
-var rosters = struct {
+// crawlerTables are those in use.
+var crawlerTables = struct {
 	mu sync.Mutex
-	of map[rosterKey]weak.Pointer[roster]
-}{of: map[rosterKey]weak.Pointer[roster]{}}
+	of map[crawlerTableKey]weak.Pointer[crawlerTable]
+}{of: map[crawlerTableKey]weak.Pointer[crawlerTable]{}}
 
-// rosterOf returns the roster of crawlers. Of several with one token the first counts.
-func rosterOf(crawlers []Crawler) *roster {
+// crawlerTableOf returns the table of crawlers. Of several with one token the first counts.
+func crawlerTableOf(crawlers []Crawler) *crawlerTable {
 	if len(crawlers) == 0 {
-		return newRoster(nil)
+		return newCrawlerTable(nil)
 	}
-	key := rosterKey{weak.Make(&crawlers[0]), len(crawlers)}
-	rosters.mu.Lock()
-	defer rosters.mu.Unlock()
-	if r := rosters.of[key].Value(); r != nil {
+	key := crawlerTableKey{weak.Make(&crawlers[0]), len(crawlers)}
+	crawlerTables.mu.Lock()
+	defer crawlerTables.mu.Unlock()
+	if r := crawlerTables.of[key].Value(); r != nil {
 		return r
 	}
-	r := newRoster(crawlers)
-	rosters.of[key] = weak.Make(r)
-	runtime.AddCleanup(r, forgetRoster, key)
+	r := newCrawlerTable(crawlers)
+	crawlerTables.of[key] = weak.Make(r)
+	runtime.AddCleanup(r, forgetTable, key)
 	return r
 }
 
-// forgetRoster removes the roster of a key, unless there is a new one already.
-func forgetRoster(key rosterKey) {
-	rosters.mu.Lock()
-	defer rosters.mu.Unlock()
-	if rosters.of[key].Value() == nil {
-		delete(rosters.of, key)
+// forgetTable removes the table of a key, unless there is a new one already.
+func forgetTable(key crawlerTableKey) {
+	crawlerTables.mu.Lock()
+	defer crawlerTables.mu.Unlock()
+	if crawlerTables.of[key].Value() == nil {
+		delete(crawlerTables.of, key)
 	}
 }
 
-func newRoster(crawlers []Crawler) *roster {
-	r := &roster{crawlers: make([]Crawler, 1, len(crawlers)+1), byToken: make(map[string]CrawlerID, len(crawlers))}
+func newCrawlerTable(crawlers []Crawler) *crawlerTable {
+	r := &crawlerTable{crawlers: make([]Crawler, 1, len(crawlers)+1), byToken: make(map[string]CrawlerID, len(crawlers))}
 	for _, c := range crawlers {
 		key := lower(c.Token)
 		if _, ok := r.byToken[key]; !ok {
@@ -65,7 +65,7 @@ func newRoster(crawlers []Crawler) *roster {
 			r.crawlers = append(r.crawlers, c)
 		}
 	}
-	p := &Policy{roster: r}
+	p := &Policy{table: r}
 	r.families = p.familiesOf()
 	return r
 }
@@ -87,14 +87,14 @@ func (p *Policy) familiesOf() []CrawlerID {
 }
 
 // numCrawlers returns the number of crawlers, the unknown one included.
-func (p *Policy) numCrawlers() int { return len(p.roster.crawlers) + len(p.own) }
+func (p *Policy) numCrawlers() int { return len(p.table.crawlers) + len(p.own) }
 
 // crawler returns what is known of a crawler.
 func (p *Policy) crawler(id CrawlerID) *Crawler {
-	if n := len(p.roster.crawlers); int(id) >= n {
+	if n := len(p.table.crawlers); int(id) >= n {
 		return &p.own[int(id)-n]
 	}
-	return &p.roster.crawlers[id]
+	return &p.table.crawlers[id]
 }
 
 // addOwn adds a crawler that only a rule names, unless it is known.
