@@ -164,7 +164,7 @@ func TestMetricLabelsAreUTF8(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := snapshotOf(t, h).Site
-			if l := h.Metrics.rule(s, &s.Policy.Spec().Rules[0]); !strings.HasPrefix(name, l) || len(l) <= labels.MaxBytes-len(letter) || len(l) > labels.MaxBytes {
+			if l := h.Metrics.rule(s, &s.Policy.Spec().Rules[0]); !strings.HasPrefix(name, l) || len(l) <= maxLabelBytes-len(letter) || len(l) > maxLabelBytes {
 				t.Errorf("%s: label %q", name, l)
 			}
 		}

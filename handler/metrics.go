@@ -34,7 +34,7 @@ const (
 
 // Every label has a closed set of values: rules and crawlers come from the policy
 // and the catalogue, never from requests. Past these bounds they become labels.Other.
-const maxLabelRules, maxLabelBots = 200, 2000
+const maxLabelRules, maxLabelBots, maxLabelBytes = 200, 2000, 64
 
 // Metrics counts what crawlers do. It is a collector for Prometheus, which several
 // handlers can share.
@@ -62,7 +62,7 @@ func NewMetrics() *Metrics {
 			"crawler", "verified"),
 		override: prometheus.NewGaugeVec(prometheus.GaugeOpts(name("enforce_override", "Handlers whose enforcement was limited through the admin API, by mode.")),
 			[]string{"mode"}),
-		rules: labels.NewSet(maxLabelRules), bots: labels.NewSet(maxLabelBots),
+		rules: labels.NewSet(maxLabelRules, maxLabelBytes), bots: labels.NewSet(maxLabelBots, maxLabelBytes),
 	}
 }
 

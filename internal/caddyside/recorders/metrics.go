@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/labels"
 )
 
 func init() { caddy.RegisterModule(new(Metrics)) }
@@ -38,7 +38,7 @@ type Metrics struct {
 const (
 	maxCrawlerLabels = 1000
 	maxHostLabels    = 200
-	otherLabel       = "other"
+	maxLabelBytes    = 253 // of a DNS name
 )
 
 // The counters are the same for every configuration, so that counting goes on across
@@ -47,8 +47,8 @@ var (
 	visitsTotal = newVisitCounter("visits_total", "Requests of crawlers and other automated clients, by what was decided.")
 	visitBytes  = newVisitCounter("visit_bytes_total", "Bytes of response bodies sent to crawlers and other automated clients.")
 
-	crawlerLabels = labels{limit: maxCrawlerLabels}
-	hostLabels    = labels{limit: maxHostLabels}
+	crawlerLabels = labels.NewSet(maxCrawlerLabels, maxLabelBytes)
+	hostLabels    = labels.NewSet(maxHostLabels, maxLabelBytes)
 )
 
 // Collectors are the counters of visits.
@@ -57,33 +57,6 @@ func Collectors() []prometheus.Collector { return []prometheus.Collector{visitsT
 func newVisitCounter(name, help string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "caddy", Subsystem: "robots_policy", Name: name, Help: help},
 		[]string{"crawler", "identity", "decision", "host"})
-}
-
-// labels are the values of a label. There are at most so many.
-type labels struct {
-	limit int
-	known sync.Map
-	mu    sync.Mutex
-	n     int
-}
-
-// of returns the label of a name. It copies the name when it is new.
-func (l *labels) of(name string) string {
-	if known, ok := l.known.Load(name); ok {
-		return known.(string)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if known, ok := l.known.Load(name); ok {
-		return known.(string)
-	}
-	if l.n >= l.limit || len(name) > 253 {
-		return otherLabel
-	}
-	l.n++
-	name = strings.Clone(name)
-	l.known.Store(name, strings.ToValidUTF8(name, "\uFFFD"))
-	return name
 }
 
 // CaddyModule returns the Caddy module information.
@@ -136,16 +109,16 @@ func (m *Metrics) Record(v activity.Visit) {
 	}
 	crawler, host := activity.KindUnknown, ""
 	if v.Kind != activity.KindUnknown {
-		crawler = crawlerLabels.of(v.Crawler)
+		crawler = crawlerLabels.Label(v.Crawler)
 	}
 	switch {
 	case !m.Hosts:
-	case m.only == nil:
-		host = hostLabels.of(v.Host)
+	case m.only == nil && len(v.Host) <= maxLabelBytes:
+		host = hostLabels.Label(v.Host)
 	case m.only[v.Host]:
 		host = strings.Clone(v.Host)
 	default:
-		host = otherLabel
+		host = labels.Other
 	}
 	visitsTotal.WithLabelValues(crawler, string(v.Identity), string(v.Decision), host).Inc()
 	visitBytes.WithLabelValues(crawler, string(v.Identity), string(v.Decision), host).Add(float64(v.Bytes))

@@ -11,18 +11,18 @@ import (
 // Other stands for the names past the bound of a Set.
 const Other = "other"
 
-// MaxBytes bounds one label.
-const MaxBytes = 64
-
 // Set is the labels of a bounded number of names. It is safe for concurrent use.
 type Set struct {
 	limit  int
+	bytes  int
 	mu     sync.RWMutex
 	labels map[string]string // by name
 }
 
-// NewSet returns an empty set, for at most limit names.
-func NewSet(limit int) *Set { return &Set{limit: limit, labels: map[string]string{}} }
+// NewSet returns an empty set, for at most limit names. A label has at most so many bytes.
+func NewSet(limit, bytes int) *Set {
+	return &Set{limit: limit, bytes: bytes, labels: map[string]string{}}
+}
 
 // Label returns the label of a name, Other if there are too many already.
 func (s *Set) Label(name string) string {
@@ -40,10 +40,8 @@ func (s *Set) Label(name string) string {
 	if len(s.labels) >= s.limit {
 		return Other
 	}
-	l = name
-	if len(l) > MaxBytes {
-		l = strings.ToValidUTF8(l[:MaxBytes], "") // counters panic on invalid UTF-8
-	}
+	name = strings.Clone(name)                                  // it may be part of a request
+	l = strings.ToValidUTF8(name[:min(len(name), s.bytes)], "") // counters panic on invalid UTF-8
 	s.labels[name] = l
 	return l
 }
