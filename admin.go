@@ -11,14 +11,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
-	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/globaloption"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
@@ -215,45 +213,6 @@ func (a *adminAPI) enforce(w http.ResponseWriter, r *http.Request) error {
 	a.logger.Warn("enforcement limited through the admin API until the next reload of Caddy",
 		zap.String("mode", word), zap.Int("handlers", handlers))
 	return respondJSON(w, http.StatusOK, map[string]any{"mode": word, "handlers": handlers})
-}
-
-// running are the handlers of the configurations that are loaded. Caddy gives the admin
-// API no other way to them.
-var running handlers
-
-type handlers struct {
-	mu  sync.Mutex
-	all map[*handler.Handler]bool
-}
-
-func (s *handlers) add(h *handler.Handler) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[*handler.Handler]bool{}
-	}
-	s.all[h] = true
-}
-
-// remove removes a handler, if it was added.
-func (s *handlers) remove(h *handler.Handler) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all[h] {
-		delete(s.all, h)
-		h.SetOverride(policy.ModeUnset)
-	}
-}
-
-// override limits what all handlers enforce, until a new configuration is loaded.
-// ModeUnset lifts the limit. It returns how many handlers there are.
-func (s *handlers) override(m policy.Mode) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for h := range s.all {
-		h.SetOverride(m)
-	}
-	return len(s.all)
 }
 
 // chosenDocuments returns the policy that a request names, or all.
