@@ -25,6 +25,7 @@ const adaptSeparator = "\n----------\n"
 // Caddyfile, a line of hyphens, and the JSON, or "error: " and a part of the
 // message.
 func TestAdapt(t *testing.T) {
+	needsCaddy(t, "a Caddyfile becomes JSON")
 	files, err := filepath.Glob("adapt/*.caddyfiletest")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no files in adapt", err)
@@ -78,6 +79,7 @@ func TestAdapt(t *testing.T) {
 
 // The example is formatted as caddy fmt would do it.
 func TestExampleIsFormatted(t *testing.T) {
+	needsCaddy(t, "caddy fmt")
 	text, err := os.ReadFile("../Caddyfile.example")
 	if err != nil {
 		t.Fatal(err)
@@ -102,6 +104,7 @@ func (s *server) behaviour() string {
 // A configuration means the same in a Caddyfile and in JSON, with its defaults
 // written out and without.
 func TestCaddyfileAndJSONAgree(t *testing.T) {
+	needsCaddy(t, "a Caddyfile and Caddy's JSON")
 	up := httptest.NewServer(http.HandlerFunc(pageUpstream))
 	defer up.Close()
 	seen := map[string]string{}
@@ -150,6 +153,7 @@ func port(addr string) string {
 
 // JSON is read strictly, and its values are checked like a Caddyfile's.
 func TestJSONIsStrict(t *testing.T) {
+	needsCaddy(t, "Caddy's JSON")
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	if err := os.WriteFile(policy, []byte(slicePolicy), 0o600); err != nil {
 		t.Fatal(err)
@@ -200,6 +204,7 @@ func validate(t *testing.T, config string) error {
 
 // caddy validate refuses a policy with a mistake, and says where it is.
 func TestValidateCommand(t *testing.T) {
+	needsCaddy(t, "caddy validate")
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"good.yaml": slicePolicy, "typo.yaml": strings.Replace(slicePolicy, "disallow:", "dissallow:", 1),

@@ -87,7 +87,9 @@ func (b browserTree) says() reading {
 
 // A real browser reads in the heads of awkward pages what they said without the
 // module and what the policy says, and sees no other difference.
-func TestBrowserReadsHeads(t *testing.T) {
+func TestBrowserReadsHeads(t *testing.T) { bothDoors(t, testBrowserReadsHeads) }
+
+func testBrowserReadsHeads(t *testing.T, d door) {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
@@ -95,7 +97,7 @@ func TestBrowserReadsHeads(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED: no real browser reads the pages, since there is no chromium on this machine; `apt-get install chromium` gives one")
 	}
-	s := start(t, conformancePolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := d.start(t, conformancePolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/collector" {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, strings.Replace(collector, "COUNT", fmt.Sprint(len(awkwardPages)), 1))

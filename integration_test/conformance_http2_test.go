@@ -16,8 +16,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/caddyserver/caddy/v2"
 )
 
 // wires are the ways in which a client speaks HTTP with a site.
@@ -28,23 +26,15 @@ var wires = []struct {
 
 // wired runs a site for all wires. do sends a request over the one of that index,
 // with the header, and gives the response.
-func wired(t *testing.T, site string, upstream http.HandlerFunc) (do func(i int, r *http.Request) *http.Response) {
+func wired(t *testing.T, d door, site string, upstream http.HandlerFunc) (do func(i int, r *http.Request) *http.Response) {
 	t.Helper()
 	own := httptest.NewTLSServer(nil) // for its certificate, which is for example.com
 	own.Close()
-	pair := own.TLS.Certificates[0]
-	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
+	run := wiredCaddy
+	if d == netHTTPDoor {
+		run = wiredNetHTTP
 	}
-	s := newServer(t, t.TempDir(), conformancePolicy, upstream)
-	s.write("cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})))
-	s.write("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
-	secure := freeAddr(t)
-	_, securePort, _ := net.SplitHostPort(secure)
-	s.run(s.caddyfile("admin off\nservers {\nprotocols h1 h2 h2c\n}\nlog {\noutput discard\n}", map[string]string{"": site}) +
-		strings.NewReplacer("POLICY", s.dir+"/policy.yaml", "UPSTREAM", s.upstream).Replace(
-			"https://example.com:"+securePort+" {\ntls "+s.dir+"/cert.pem "+s.dir+"/key.pem\n"+site+"\n}\n"))
+	s, secure := run(t, site, upstream, own.TLS.Certificates[0])
 	roots := x509.NewCertPool()
 	roots.AddCert(own.Certificate())
 	clients := make([]*http.Client, len(wires))
@@ -64,6 +54,7 @@ func wired(t *testing.T, site string, upstream http.HandlerFunc) (do func(i int,
 		if r.URL.Scheme == "https" {
 			r.URL.Host = secure
 		}
+		doors.asked(s)
 		resp, err := clients[i].Do(r)
 		if err != nil {
 			t.Fatalf("%s: %v", wires[i].name, err)
@@ -74,6 +65,32 @@ func wired(t *testing.T, site string, upstream http.HandlerFunc) (do func(i int,
 		}
 		return resp
 	}
+}
+
+// wiredNetHTTP runs a site with net/http, and gives its address for TLS.
+func wiredNetHTTP(t *testing.T, site string, upstream http.HandlerFunc, pair tls.Certificate) (s *server, secure string) {
+	t.Helper()
+	s = netHTTPDoor.start(t, conformancePolicy, upstream, site)
+	return s, s.listen(&tls.Config{Certificates: []tls.Certificate{pair}}, false)
+}
+
+// wiredCaddy runs a site with Caddy, and gives its address for TLS.
+func wiredCaddy(t *testing.T, site string, upstream http.HandlerFunc, pair tls.Certificate) (s *server, secure string) {
+	t.Helper()
+	doors.ran(t, caddyDoor, "*")
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = newServer(t, t.TempDir(), conformancePolicy, upstream)
+	s.write("cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})))
+	s.write("key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
+	secure = freeAddr(t)
+	_, securePort, _ := net.SplitHostPort(secure)
+	s.run(s.caddyfile("admin off\nservers {\nprotocols h1 h2 h2c\n}\nlog {\noutput discard\n}", map[string]string{"": site}) +
+		strings.NewReplacer("POLICY", s.dir+"/policy.yaml", "UPSTREAM", s.upstream).Replace(
+			"https://example.com:"+securePort+" {\ntls "+s.dir+"/cert.pem "+s.dir+"/key.pem\n"+site+"\n}\n"))
+	return s, secure
 }
 
 func wireRequest(t *testing.T, method string, header ...string) *http.Request {
@@ -92,48 +109,55 @@ const draftElements = `<meta name="robots" content="noindex, max-snippet:50"><me
 
 // A changed page is the same over each wire: its text, its header, its
 // validators, and what HEAD says of it.
-func TestPageOverEachWire(t *testing.T) {
-	for _, site := range []string{"robots_policy POLICY\nreverse_proxy UPSTREAM", "encode gzip\nrobots_policy POLICY\nreverse_proxy UPSTREAM"} {
-		do := wired(t, site, pageUpstream)
-		want := strings.Replace(page(""), "<head>", "<head>"+draftElements, 1)
-		for i, w := range wires {
-			for _, coding := range []string{"", "gzip", "zstd", "br"} {
-				head := []string{"Etag", `"v1"`, "Last-Modified", "Sat, 21 Nov 2026 10:00:00 GMT", "Accept-Ranges", "bytes", "Content-Digest", "sha-256=:AA==:",
-					"Coding", coding, "Chunks", "whole", "Accept-Encoding", "identity"}
-				got := do(i, wireRequest(t, "GET", head...))
-				text, err := io.ReadAll(unpacking(t, got.Header.Get("Content-Encoding"), got.Body))
-				if string(text) != want || err != nil || got.StatusCode != 200 || got.Header.Get("Content-Encoding") != coding {
-					t.Fatalf("%s, %q: %s %v %q %v", w.name, coding, got.Status, got.Header, text, err)
-				}
-				tag := got.Header.Get("Etag")
-				weak := coding != "" // the bytes of a packed page depend on how it arrived
-				if strings.HasPrefix(tag, "W/") != weak || !strings.HasPrefix(strings.TrimPrefix(tag, "W/"), `"v1-rp`) || coding == "" && got.ContentLength != int64(len(want)) {
-					t.Errorf("%s, %q: ETag %s, Content-Length %d", w.name, coding, tag, got.ContentLength)
-				}
-				asked := do(i, wireRequest(t, "HEAD", head...))
-				if body, err := io.ReadAll(asked.Body); len(body) > 0 || err != nil || asked.StatusCode != 200 || asked.Header.Get("Etag") != tag {
-					t.Errorf("%s, %q: HEAD %s %v, body %q, %v", w.name, coding, asked.Status, asked.Header, body, err)
-				}
-				for _, r := range []*http.Response{got, asked} {
-					for _, name := range []string{"Last-Modified", "Accept-Ranges", "Content-Digest"} {
-						if v := r.Header.Get(name); v != "" {
-							t.Errorf("%s, %q: %s: %s", w.name, coding, name, v)
-						}
+func TestPageOverEachWire(t *testing.T) { bothDoors(t, testPageOverEachWire) }
+
+func testPageOverEachWire(t *testing.T, d door) {
+	for name, site := range map[string]string{
+		"plain": "robots_policy POLICY\nreverse_proxy UPSTREAM", "encode": "encode gzip\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
+	} {
+		t.Run(name, func(t *testing.T) {
+			pageOverEachWire(t, wired(t, d, site, pageUpstream))
+		})
+	}
+}
+
+func pageOverEachWire(t *testing.T, do func(i int, r *http.Request) *http.Response) {
+	t.Helper()
+	want := strings.Replace(page(""), "<head>", "<head>"+draftElements, 1)
+	for i, w := range wires {
+		for _, coding := range []string{"", "gzip", "zstd", "br"} {
+			head := []string{"Etag", `"v1"`, "Last-Modified", "Sat, 21 Nov 2026 10:00:00 GMT", "Accept-Ranges", "bytes", "Content-Digest", "sha-256=:AA==:",
+				"Coding", coding, "Chunks", "whole", "Accept-Encoding", "identity"}
+			got := do(i, wireRequest(t, "GET", head...))
+			text, err := io.ReadAll(unpacking(t, got.Header.Get("Content-Encoding"), got.Body))
+			if string(text) != want || err != nil || got.StatusCode != 200 || got.Header.Get("Content-Encoding") != coding {
+				t.Fatalf("%s, %q: %s %v %q %v", w.name, coding, got.Status, got.Header, text, err)
+			}
+			tag := got.Header.Get("Etag")
+			weak := coding != "" // the bytes of a packed page depend on how it arrived
+			if strings.HasPrefix(tag, "W/") != weak || !strings.HasPrefix(strings.TrimPrefix(tag, "W/"), `"v1-rp`) || coding == "" && got.ContentLength != int64(len(want)) {
+				t.Errorf("%s, %q: ETag %s, Content-Length %d", w.name, coding, tag, got.ContentLength)
+			}
+			asked := do(i, wireRequest(t, "HEAD", head...))
+			if body, err := io.ReadAll(asked.Body); len(body) > 0 || err != nil || asked.StatusCode != 200 || asked.Header.Get("Etag") != tag {
+				t.Errorf("%s, %q: HEAD %s %v, body %q, %v", w.name, coding, asked.Status, asked.Header, body, err)
+			}
+			for _, r := range []*http.Response{got, asked} {
+				for _, name := range []string{"Last-Modified", "Accept-Ranges", "Content-Digest"} {
+					if v := r.Header.Get(name); v != "" {
+						t.Errorf("%s, %q: %s: %s", w.name, coding, name, v)
 					}
-					if wrong := judge("/drafts/x", fields{}, fieldsOf(r.Header)); len(wrong) > 0 {
-						t.Errorf("%s, %q: %v", w.name, coding, wrong)
-					}
 				}
-				for method, status := range map[string]int{"GET": 304, "HEAD": 304} {
-					again := do(i, wireRequest(t, method, append(head, "If-None-Match", tag)...))
-					if body, err := io.ReadAll(again.Body); again.StatusCode != status || again.Header.Get("Etag") != tag || len(body) > 0 || err != nil {
-						t.Errorf("%s, %q: %s with %s: %s %v, body %q, %v", w.name, coding, method, tag, again.Status, again.Header, body, err)
-					}
+				if wrong := judge("/drafts/x", fields{}, fieldsOf(r.Header)); len(wrong) > 0 {
+					t.Errorf("%s, %q: %v", w.name, coding, wrong)
 				}
 			}
-		}
-		if err := caddy.Stop(); err != nil {
-			t.Fatal(err)
+			for method, status := range map[string]int{"GET": 304, "HEAD": 304} {
+				again := do(i, wireRequest(t, method, append(head, "If-None-Match", tag)...))
+				if body, err := io.ReadAll(again.Body); again.StatusCode != status || again.Header.Get("Etag") != tag || len(body) > 0 || err != nil {
+					t.Errorf("%s, %q: %s with %s: %s %v, body %q, %v", w.name, coding, method, tag, again.Status, again.Header, body, err)
+				}
+			}
 		}
 	}
 }
@@ -141,7 +165,11 @@ func TestPageOverEachWire(t *testing.T) {
 // Interim responses and trailers pass over each wire; digests of a page that was
 // changed do not.
 func TestInterimAndTrailersOverEachWire(t *testing.T) {
-	do := wired(t, "robots_policy POLICY\nreverse_proxy UPSTREAM", func(w http.ResponseWriter, r *http.Request) {
+	bothDoors(t, testInterimAndTrailersOverEachWire)
+}
+
+func testInterimAndTrailersOverEachWire(t *testing.T, d door) {
+	do := wired(t, d, "robots_policy POLICY\nreverse_proxy UPSTREAM", func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Link", "</style.css>; rel=preload")
 		w.WriteHeader(http.StatusEarlyHints)
@@ -176,9 +204,11 @@ func TestInterimAndTrailersOverEachWire(t *testing.T) {
 
 // Over each wire a part of a stream, and the head of a page, arrive before the
 // upstream has sent what follows: it waits until the client has them.
-func TestStreamsOverEachWire(t *testing.T) {
+func TestStreamsOverEachWire(t *testing.T) { bothDoors(t, testStreamsOverEachWire) }
+
+func testStreamsOverEachWire(t *testing.T, d door) {
 	goOn := make(chan struct{})
-	do := wired(t, "robots_policy POLICY\nreverse_proxy UPSTREAM", func(w http.ResponseWriter, r *http.Request) {
+	do := wired(t, d, "robots_policy POLICY\nreverse_proxy UPSTREAM", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", r.Header.Get("Type"))
 		for part := range strings.SplitSeq(r.Header.Get("Parts"), "|") {
 			_, _ = io.WriteString(w, strings.ReplaceAll(part, "/n", "\n"))

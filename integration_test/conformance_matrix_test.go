@@ -73,14 +73,17 @@ func (c pageCell) changes() bool {
 // TestPageConformance asks for pages in every combination of a method, a status,
 // a content coding, validators and the way in which they are written. Without
 // ROBOTSPOLICY_LONG, each but the status 200 has its turn with a third of the rest.
-func TestPageConformance(t *testing.T) {
+func TestPageConformance(t *testing.T) { bothDoors(t, testPageConformance) }
+
+func testPageConformance(t *testing.T, d door) {
 	sites := map[string]string{}
 	for name, body := range pageRoutes {
 		sites[siteName(name)] = body
 	}
-	s := startSites(t, conformancePolicy, http.HandlerFunc(pageUpstream), sites)
+	s := d.startSites(t, conformancePolicy, http.HandlerFunc(pageUpstream), sites)
 	for name := range pageRoutes {
 		t.Run(name, func(t *testing.T) {
+			s.needs(t, siteName(name))
 			n := 0
 			for i, coding := range pageCodings {
 				for j, validators := range pageValidators {

@@ -33,7 +33,9 @@ var pageBeginnings = []string{"<!DOCTYPE html><html><head></head><body>", "<!DOC
 
 // Clients that stop reading hold no more memory with the directive than without
 // it, but for a bound.
-func TestMemoryOfSlowClients(t *testing.T) {
+func TestMemoryOfSlowClients(t *testing.T) { bothDoors(t, testMemoryOfSlowClients) }
+
+func testMemoryOfSlowClients(t *testing.T, d door) {
 	if testing.Short() {
 		t.Skip("opens many connections")
 	}
@@ -41,7 +43,7 @@ func TestMemoryOfSlowClients(t *testing.T) {
 	if caddytest.Long() {
 		clients = 64
 	}
-	s := startSites(t, conformancePolicy, http.HandlerFunc(pageOfSize), map[string]string{
+	s := d.startSites(t, conformancePolicy, http.HandlerFunc(pageOfSize), map[string]string{
 		"bare.test": "reverse_proxy UPSTREAM", "ours.test": "robots_policy POLICY\nreverse_proxy UPSTREAM",
 	})
 	s.get("/open/x", "Host", "bare.test")
@@ -100,12 +102,14 @@ func (s *server) stalled(n int, host, begin string) int64 {
 
 // A page of 100 MB passes in as little memory as it does without the directive,
 // also if its head never ends.
-func TestMemoryOfHugePages(t *testing.T) {
+func TestMemoryOfHugePages(t *testing.T) { bothDoors(t, testMemoryOfHugePages) }
+
+func testMemoryOfHugePages(t *testing.T, d door) {
 	if testing.Short() {
 		t.Skip("passes 100 MB several times")
 	}
 	const size = 100 << 20
-	s := startSites(t, conformancePolicy, http.HandlerFunc(pageOfSize), map[string]string{"ours.test": "robots_policy POLICY\nreverse_proxy UPSTREAM"})
+	s := d.startSites(t, conformancePolicy, http.HandlerFunc(pageOfSize), map[string]string{"ours.test": "robots_policy POLICY\nreverse_proxy UPSTREAM"})
 	for _, begin := range pageBeginnings[:2] {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.addr+"/drafts/x", nil)
 		if err != nil {
@@ -115,6 +119,7 @@ func TestMemoryOfHugePages(t *testing.T) {
 		patient := *client
 		patient.Timeout = 3 * time.Minute
 		before, most, got := liveHeap(), uint64(0), int64(0)
+		doors.asked(s)
 		resp, err := patient.Do(r)
 		if err != nil {
 			t.Fatal(err)

@@ -32,8 +32,10 @@ rules:
 
 // An exemption that headers cannot tell to everybody at once goes to each
 // crawler alone, in the headers and in the page, and caches know.
-func TestTailored(t *testing.T) {
-	s := startSites(t, exemptPolicy, http.HandlerFunc(pageUpstream), map[string]string{
+func TestTailored(t *testing.T) { bothDoors(t, testTailored) }
+
+func testTailored(t *testing.T, d door) {
+	s := d.startSites(t, exemptPolicy, http.HandlerFunc(pageUpstream), map[string]string{
 		"each.test":   "robots_policy POLICY {\nheaders tailored\n}\nreverse_proxy UPSTREAM",
 		"some.test":   "encode gzip\nrobots_policy POLICY {\nheaders tailored x-robots-tag\nmeta off\n}\nreverse_proxy UPSTREAM",
 		"shared.test": "robots_policy POLICY\nreverse_proxy UPSTREAM",
@@ -52,6 +54,9 @@ func TestTailored(t *testing.T) {
 		{"shared.test", googleAgent, "*;noindex, google-inspectiontool;nofollow;notranslate, googlebot;nofollow;notranslate, googlebot-image;nofollow;notranslate, googlebot-mobile;nofollow;notranslate, googlebot-video;nofollow;notranslate", "noindex",
 			`<meta name="robots" content="noindex"><meta name="Google-InspectionTool" content="nofollow, notranslate"><meta name="Googlebot-Image" content="nofollow, notranslate"><meta name="Googlebot-Mobile" content="nofollow, notranslate"><meta name="Googlebot-Video" content="nofollow, notranslate"><meta name="Googlebot" content="nofollow, notranslate">`},
 	} {
+		if s.lacks(c.host) {
+			continue
+		}
 		for _, method := range []string{"GET", "HEAD"} {
 			r := s.do(method, "/drafts/x", "Host", c.host, "User-Agent", c.agent, "Etag", `"v1"`)
 			if r.Header.Get("Robots-Tag") != c.tag || r.Header.Get("X-Robots-Tag") != c.x {
@@ -81,7 +86,9 @@ func TestTailored(t *testing.T) {
 }
 
 // Each channel can be switched off, and the others go on.
-func TestChannelsOff(t *testing.T) {
+func TestChannelsOff(t *testing.T) { bothDoors(t, testChannelsOff) }
+
+func testChannelsOff(t *testing.T, d door) {
 	own := `<meta name="robots" content="index, max-snippet:10"><meta name="googlebot" content="noarchive">`
 	sites := map[string]string{}
 	for _, headers := range []string{"off", "robots-tag", "x-robots-tag content-usage"} {
@@ -89,7 +96,7 @@ func TestChannelsOff(t *testing.T) {
 			sites[siteName(headers+" "+meta)] = "robots_policy POLICY {\nheaders " + headers + "\nmeta " + meta + "\n}\nreverse_proxy UPSTREAM"
 		}
 	}
-	s := startSites(t, conformancePolicy, http.HandlerFunc(pageUpstream), sites)
+	s := d.startSites(t, conformancePolicy, http.HandlerFunc(pageUpstream), sites)
 	for _, headers := range []string{"off", "robots-tag", "x-robots-tag content-usage"} {
 		for meta, want := range map[string]string{
 			"off":     page(own),
@@ -116,14 +123,16 @@ func TestChannelsOff(t *testing.T) {
 }
 
 // A refusal goes as far as the directive lets it, whatever the file asks for.
-func TestEnforceCap(t *testing.T) {
+func TestEnforceCap(t *testing.T) { bothDoors(t, testEnforceCap) }
+
+func testEnforceCap(t *testing.T, d door) {
 	sites := map[string]string{}
 	caps := []string{"off", "log", "block"}
 	for _, c := range caps {
 		sites[c+".test"] = "robots_policy POLICY {\nenforce " + c + "\n}\nrespond ok"
 	}
 	sites["default.test"] = "robots_policy POLICY\nrespond ok"
-	s := startSites(t, `version: 1
+	s := d.startSites(t, `version: 1
 rules:
   - {for: BlockBot, disallow: {crawl: /}, enforce: block}
   - {for: LogBot, disallow: {crawl: /}, enforce: log}
@@ -163,7 +172,9 @@ crawlers:
 
 // A refusal is not a page of the site: it must not be indexed, nor stored by caches
 // that would show it to people, whoever writes its body.
-func TestRefusal(t *testing.T) {
+func TestRefusal(t *testing.T) { bothDoors(t, testRefusal) }
+
+func testRefusal(t *testing.T, d door) {
 	errors := "handle_errors {\nROUTE\nheader Content-Type text/html\nrespond `" + page("") + "`\n}"
 	sites := map[string]string{
 		"bare.test":     "robots_policy POLICY\nreverse_proxy UPSTREAM",
@@ -173,8 +184,11 @@ func TestRefusal(t *testing.T) {
 		"off.test":      "robots_policy POLICY {\nheaders off\n}\nreverse_proxy UPSTREAM",
 		"tailored.test": "robots_policy POLICY {\nheaders tailored\n}\nreverse_proxy UPSTREAM",
 	}
-	s := startSites(t, slicePolicy, http.HandlerFunc(pageUpstream), sites)
+	s := d.startSites(t, slicePolicy, http.HandlerFunc(pageUpstream), sites)
 	for host := range sites {
+		if s.lacks(host) {
+			continue
+		}
 		for _, method := range []string{"GET", "HEAD", "POST"} {
 			r := s.do(method, "/x", "Host", host, "User-Agent", gptBot)
 			f := fieldsOf(r.Header)

@@ -63,8 +63,10 @@ func handed() int64 {
 
 // What is not changed, and a long page behind its head, goes from the file to the
 // connection as it does without the directive.
-func TestFilesAreHandedOver(t *testing.T) {
-	s := startSites(t, conformancePolicy, nil, map[string]string{
+func TestFilesAreHandedOver(t *testing.T) { bothDoors(t, testFilesAreHandedOver) }
+
+func testFilesAreHandedOver(t *testing.T, d door) {
+	s := d.startSites(t, conformancePolicy, nil, map[string]string{
 		"":          "\tservers {\n\t\tlistener_wrappers {\n\t\t\ttest_counted\n\t\t}\n\t}",
 		"bare.test": "root DIR\nfile_server",
 		"ours.test": "root DIR\nrobots_policy POLICY\nfile_server",

@@ -31,14 +31,27 @@ var validatorSites = map[string]string{
 	"caps.test":   "encode zstd gzip\nrobots_policy POLICY {\nheaders tailored\n}\nreverse_proxy UPSTREAM",
 }
 
+// noEntityTag says why the tests of entity tags leave the files of net/http out.
+const noEntityTag = "http.FileServer sends no entity tag"
+
 // conditional loads the sites; change loads them with another policy.
-func conditional(t *testing.T) (s *server, change func(policy string)) {
+func conditional(t *testing.T, d door) (s *server, change func(policy string)) {
 	t.Helper()
-	s = newServer(t, t.TempDir(), conformancePolicy, http.HandlerFunc(validatorUpstream))
+	if d == netHTTPDoor {
+		s = d.startSites(t, conformancePolicy, http.HandlerFunc(validatorUpstream), validatorSites)
+	} else {
+		s = newServer(t, t.TempDir(), conformancePolicy, http.HandlerFunc(validatorUpstream))
+	}
 	for coding, ext := range map[string]string{"": "", "br": ".br", "zstd": ".zst", "gzip": ".gz"} {
 		s.file("drafts/x.html"+ext, string(encoded(coding, page(padding))))
 	}
 	s.file("drafts/x.html.sum", `"sum-1"`)
+	if d == netHTTPDoor {
+		return s, s.change
+	}
+	for host := range validatorSites {
+		doors.ran(t, d, host)
+	}
 	caddyfile := s.sites(validatorSites)
 	s.run(caddyfile)
 	return s, func(policy string) {
@@ -49,11 +62,17 @@ func conditional(t *testing.T) (s *server, change func(policy string)) {
 
 // What a client was given an entity tag for is fresh when it asks with it, until
 // the policy changes.
-func TestEntityTags(t *testing.T) {
-	s, change := conditional(t)
+func TestEntityTags(t *testing.T) { bothDoors(t, testEntityTags) }
+
+func testEntityTags(t *testing.T, d door) {
+	s, change := conditional(t, d)
+	s.without("files.test", noEntityTag)
 	type known struct{ host, accept, tag, etag string }
 	var all []known
 	for host := range validatorSites {
+		if s.lacks(host) {
+			continue
+		}
 		for _, accept := range []string{"identity", "gzip", "zstd", "br"} {
 			for _, tag := range []string{`"v1"`, `W/"v1"`} {
 				k := known{host, accept, tag, ""}
@@ -131,9 +150,14 @@ func (s *server) fresh(t *testing.T, host, accept, tag, etag string) {
 // No changed page has a date, since that does not move when the policy does. A
 // client that asks by a date of its own may get the answer that the page is unchanged;
 // then the header tells it what the elements would have.
-func TestDates(t *testing.T) {
-	s, _ := conditional(t)
+func TestDates(t *testing.T) { bothDoors(t, testDates) }
+
+func testDates(t *testing.T, d door) {
+	s, _ := conditional(t, d)
 	for host := range validatorSites {
+		if s.lacks(host) {
+			continue
+		}
 		r := s.get("/drafts/x.html", "Host", host, "Accept-Encoding", "identity", "If-Modified-Since", time.Now().UTC().Format(http.TimeFormat))
 		if r.StatusCode != 200 && r.StatusCode != 304 {
 			t.Errorf("%s: %s", host, r.Status)
@@ -146,10 +170,16 @@ func TestDates(t *testing.T) {
 
 // Ranges are of the upstream's page and never of the changed one: a client that
 // has part of a changed page gets the whole.
-func TestRanges(t *testing.T) {
-	s, _ := conditional(t)
+func TestRanges(t *testing.T) { bothDoors(t, testRanges) }
+
+func testRanges(t *testing.T, d door) {
+	s, _ := conditional(t, d)
+	s.without("files.test", noEntityTag)
 	original := page(padding)
 	for _, host := range []string{"proxy.test", "files.test", "encode.test", "packed.test"} {
+		if s.lacks(host) {
+			continue
+		}
 		header := []string{"Host", host, "Accept-Encoding", "identity", "Tag", `"v1"`}
 		whole := s.get("/drafts/x.html", header...)
 		for _, c := range []struct {
@@ -186,8 +216,10 @@ func TestRanges(t *testing.T) {
 }
 
 // A condition on the state that a client has seen holds for the tag it was given.
-func TestIfMatch(t *testing.T) {
-	s, _ := conditional(t)
+func TestIfMatch(t *testing.T) { bothDoors(t, testIfMatch) }
+
+func testIfMatch(t *testing.T, d door) {
+	s, _ := conditional(t, d)
 	etag := s.get("/drafts/x.html", "Host", "proxy.test", "Accept-Encoding", "identity", "Tag", `"v1"`).Header.Get("Etag")
 	for asked, want := range map[string]int{etag: 200, `"x", ` + etag: 200, "*": 200, `"x"`: 412} {
 		if r := s.get("/drafts/x.html", "Host", "proxy.test", "Accept-Encoding", "identity", "Tag", `"v1"`, "If-Match", asked); r.StatusCode != want {
@@ -199,6 +231,7 @@ func TestIfMatch(t *testing.T) {
 // Templates run before their output is looked at, and what they take in from the
 // site is not given elements of its own.
 func TestTemplates(t *testing.T) {
+	needsCaddy(t, "Caddy's templates")
 	site := "root DIR\nrobots_policy POLICY\ntemplates\nfile_server"
 	s := startSites(t, conformancePolicy, nil, map[string]string{"a.test": site, "gzip.test": "encode gzip\n" + site})
 	s.file("drafts/part.html", "<p>a part</p>")
@@ -235,8 +268,10 @@ func TestTemplates(t *testing.T) {
 }
 
 // An upstream that breaks off does not become a page that looks whole.
-func TestUpstreamBreaksOff(t *testing.T) {
-	s := start(t, conformancePolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func TestUpstreamBreaksOff(t *testing.T) { bothDoors(t, testUpstreamBreaksOff) }
+
+func testUpstreamBreaksOff(t *testing.T, d door) {
+	s := d.start(t, conformancePolicy, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		w.Header().Set("Content-Length", "100000")
 		_, _ = io.WriteString(w, page("")[:len(r.URL.Query().Get("n"))])
@@ -244,6 +279,7 @@ func TestUpstreamBreaksOff(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}), "robots_policy POLICY\nreverse_proxy UPSTREAM")
 	for _, n := range []int{0, 5, 30, 60, 80} {
+		doors.asked(s)
 		resp, err := client.Get("http://" + s.addr + "/drafts/x?n=" + strings.Repeat("x", n))
 		if err != nil {
 			continue

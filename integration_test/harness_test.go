@@ -25,17 +25,22 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/nethttptest"
 )
 
 const gptBot = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
 
-// server is a running Caddy. There is one at a time in a process, so tests of
-// this package do not run in parallel.
+// server is a running Caddy, or net/http (door_test.go). There is one at a time in a
+// process, so tests of this package do not run in parallel.
 type server struct {
 	t        *testing.T
 	addr     string // host:port of the sites
 	dir      string // for the test's files
 	upstream string // its address, or ""
+
+	// Of a server that is net/http and not Caddy: its sites, and why it lacks others.
+	served map[string]*nethttptest.Site
+	absent map[string]string
 }
 
 // newServer prepares a Caddy whose files are in dir, with a policy and, unless it is
@@ -197,6 +202,7 @@ func (s *server) do(method, path string, header ...string) response {
 		}
 		r.Header.Add(header[i], header[i+1])
 	}
+	doors.asked(s)
 	resp, err := client.Do(r)
 	if justLoaded.Swap(false) && err != nil {
 		resp, err = client.Do(r)
@@ -236,6 +242,7 @@ func (s *server) file(name, text string) {
 // dial opens a connection and writes to it.
 func (s *server) dial(text string) (net.Conn, *bufio.Reader) {
 	s.t.Helper()
+	doors.asked(s)
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
 		s.t.Fatal(err)

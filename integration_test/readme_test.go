@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is seen into the files that show it")
 
-func TestMain(m *testing.M) { caddytest.Main(m, func(bool) { useTestResolver() }) }
+func TestMain(m *testing.M) { caddytest.Main(thenTable{m}, func(bool) { useTestResolver() }) }
 
 // TestReadme runs the commands that the README and the tour show, and compares what
 // they print with what is shown.

@@ -88,7 +88,7 @@ const asCaddy = "ROBOTSPOLICY_TEST_AS_CADDY"
 // Configurations that set no storage get an empty one: what a developer's Caddy has in
 // its own, such as a catalogue of crawlers, changes no test, and no test changes the
 // configuration that a developer's Caddy saved.
-func Main(m *testing.M, setup func(asCaddy bool)) {
+func Main(m interface{ Run() int }, setup func(asCaddy bool)) {
 	command := os.Getenv(asCaddy) != ""
 	os.Unsetenv(asCaddy)
 	setup(command)
