@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
 // awkwardPages are pages whose head is not where it seems to be. Each is served
@@ -92,6 +94,9 @@ func TestBrowserReadsHeads(t *testing.T) { bothDoors(t, testBrowserReadsHeads) }
 func testBrowserReadsHeads(t *testing.T, d door) {
 	if testing.Short() {
 		t.Skip("starts a browser")
+	}
+	if d == netHTTPDoor && !caddytest.Long() {
+		d.skip(t, "starts the browser once more; ROBOTSPOLICY_LONG does")
 	}
 	browser, err := exec.LookPath("chromium")
 	if err != nil {

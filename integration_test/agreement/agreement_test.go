@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package agreement proves that all channels say the same: policies at random and
-// written ones are served by a running Caddy, and whatever crawlers read over
-// HTTP is read by independent readers and held to what the policy decides. See
-// docs/agreement.md.
+// written ones are served by a running Caddy and by net/http alone, and whatever
+// crawlers read over HTTP is read by independent readers and held to what the policy
+// decides. See docs/agreement.md.
 package agreement
 
 import (
@@ -36,6 +36,7 @@ type run struct {
 	written []*loaded
 	tally   *tally
 	next    atomic.Int64 // policy
+	asked   atomic.Int64 // decisions that are asked for so far
 	stop    atomic.Bool
 	end     time.Time
 }
@@ -43,6 +44,9 @@ type run struct {
 func TestAgreement(t *testing.T) {
 	if testing.Short() && *length == 0 {
 		*decisions = min(*decisions, 150)
+	}
+	if !usesDoor(caddyDoor) && !usesDoor(netHTTPDoor) {
+		t.Fatalf("-door %s: must be caddy, nethttp or both", *through)
 	}
 	t.Logf("seed %d", *seed)
 	written, err := writtenPolicies()
@@ -99,7 +103,9 @@ func (r *run) work() {
 		if r.enough() {
 			return
 		}
-		r.policy(int(r.next.Add(1) - 1))
+		number := int(r.next.Add(1) - 1)
+		r.asked.Add(int64(visitsPerPolicy * len(doorsOf(number))))
+		r.policy(number)
 	}
 }
 
@@ -107,7 +113,7 @@ func (r *run) enough() bool {
 	if *length > 0 {
 		return time.Now().After(r.end)
 	}
-	return int(r.next.Load())*visitsPerPolicy >= *decisions
+	return int(r.asked.Load()) >= *decisions
 }
 
 // visitsPerPolicy is how many questions randomQuestions and writtenQuestions ask.
@@ -132,16 +138,26 @@ func (r *run) policy(number int) {
 		r.fail("%v", err)
 		return
 	}
-	at := r.server.sites[number%len(r.server.sites)]
+	for _, d := range doorsOf(number) {
+		sites := r.server.sites[d]
+		r.through(sites[number%len(sites)], number, t, p, qs)
+	}
+	r.tally.add(t)
+}
+
+// through examines a policy on a site.
+func (r *run) through(at *running, number int, t *tally, p *loaded, qs []question) {
 	at.mu.Lock()
 	defer at.mu.Unlock()
+	before := t.visits
 	found, err := r.examine(t, at, p, qs)
 	if err != nil {
-		r.fail("policy %d on a site with %s: %v\n%s", number, at.name, err, p.text)
+		r.fail("policy %d through %s on a site with %s: %v\n%s", number, at.door, at.name, err, p.text)
 		return
 	}
+	t.policiesBy[at.door]++
+	t.visitsBy[at.door] += t.visits - before
 	t.countRegisters(&p.spec.Publish)
-	r.tally.add(t)
 	if len(found) > 0 && !r.stop.Swap(true) {
 		r.t.Error(r.reproduce(number, at, p, found))
 	}

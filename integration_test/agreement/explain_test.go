@@ -19,7 +19,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// explanation is what the admin API answers, read from its JSON.
+// explanation is what the admin API answers, read from its JSON, or package site where
+// there is no Caddy.
 type explanation struct{ site.Explanation }
 
 func (e *explanation) channel(name string) *channel {
@@ -78,6 +79,9 @@ func (x *exam) explanation(q question) (*explanation, error) {
 var identities = map[policy.Identity]string{policy.Unknown: "unknown", policy.Verified: "verified", policy.Impostor: "impostor"}
 
 func (x *exam) explainedAs(ask url.Values) (*explanation, error) {
+	if x.at.site != nil {
+		return x.at.explainedHere(ask)
+	}
 	resp, err := http.Get("http://" + x.at.server.admin + "/robots_policy/explain?" + ask.Encode())
 	if err != nil {
 		return nil, err

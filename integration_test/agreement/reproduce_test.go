@@ -25,7 +25,7 @@ func (r *run) reproduce(number int, at *running, p *loaded, found []disagreement
 	for _, other := range found[1:min(len(found), 6)] {
 		fmt.Fprintf(&b, "  %s\n", other)
 	}
-	fmt.Fprintf(&b, "again: go test ./integration_test/agreement -seed %d -policy %d -registers=%t\n", *seed, number, *registers)
+	fmt.Fprintf(&b, "again: go test ./integration_test/agreement -seed %d -policy %d -registers=%t -door %s\n", *seed, number, *registers, at.door)
 	fmt.Fprintf(&b, "the site has %s; it is asked for %q on %q by %q, and its upstream has %s\n", at.name, last.q.path, last.q.host, last.q.agent, pages[last.q.page].name)
 	fmt.Fprintf(&b, "made small, the policy is\n%s\nand then\n  %s\n", indent(string(small.text)), last)
 	_ = at.take(small)

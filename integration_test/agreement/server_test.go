@@ -5,6 +5,7 @@ package agreement
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ import (
 
 	_ "github.com/robotspolicy/caddy-robots-policy"
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/nethttptest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -41,8 +43,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// running is one of the sites of the Caddy that is asked: its options, and the
-// policy that it serves at the moment.
+// running is one of the sites that are asked: its options, and the policy that it
+// serves at the moment.
 type running struct {
 	name     string
 	options  string      // of the directive robots_policy
@@ -55,6 +57,8 @@ type running struct {
 	merges   bool // robots_txt merge
 
 	server *server
+	door   door
+	site   *nethttptest.Site // nil: Caddy serves it
 	addr   string
 	file   string
 
@@ -81,29 +85,57 @@ func newSites() []*running {
 	}
 }
 
-// server is a Caddy in a process of its own.
+// server is a Caddy in a process of its own, and net/http in this one.
 type server struct {
 	admin string
-	sites []*running
+	sites map[door][]*running
 	up    upstream
 }
 
-// startServer runs Caddy before an upstream that answers as each request asks.
+// emptyPolicy is what a site serves until it takes a policy.
+const emptyPolicy = "version: 1\nrules:\n  - for: everyone\n    allow:\n      crawl: /\n"
+
+// startServer serves the sites through the doors that the run asks through, before an
+// upstream that answers as each request asks.
 func startServer(t *testing.T) *server {
+	t.Helper()
+	s := &server{sites: map[door][]*running{}}
+	if usesDoor(netHTTPDoor) {
+		s.startNetHTTP(t, t.TempDir())
+	}
+	if usesDoor(caddyDoor) {
+		s.startCaddy(t)
+	}
+	t.Cleanup(func() {
+		for _, sites := range s.sites {
+			for _, st := range sites {
+				st.hangUp()
+				if st.h2 != nil {
+					st.h2.CloseIdleConnections()
+				}
+			}
+		}
+	})
+	return s
+}
+
+// startCaddy runs Caddy.
+func (s *server) startCaddy(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "agreement")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{sites: newSites()}
-	addrs := caddytest.FreeAddrs(t, 1+len(s.sites))
+	sites := newSites()
+	s.sites[caddyDoor] = sites
+	addrs := caddytest.FreeAddrs(t, 1+len(sites))
 	s.admin = addrs[0]
 	up := httptest.NewServer(&s.up)
 	var text strings.Builder
 	fmt.Fprintf(&text, "{\nservers {\nprotocols h1 h2c\ntrusted_proxies static private_ranges\n}\nadmin %s\npersist_config off\nauto_https off\nstorage file_system %s\nlog {\noutput discard\n}\n}\n", s.admin, filepath.Join(dir, "storage"))
-	for i, st := range s.sites {
-		st.server, st.addr, st.file = s, addrs[1+i], filepath.Join(dir, fmt.Sprintf("site-%d.yaml", i))
-		if err := os.WriteFile(st.file, []byte("version: 1\nrules:\n  - for: everyone\n    allow:\n      crawl: /\n"), 0o600); err != nil {
+	for i, st := range sites {
+		st.server, st.door, st.addr, st.file = s, caddyDoor, addrs[1+i], filepath.Join(dir, fmt.Sprintf("site-%d.yaml", i))
+		if err := os.WriteFile(st.file, []byte(emptyPolicy), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		_, port, _ := net.SplitHostPort(st.addr)
@@ -129,20 +161,14 @@ func startServer(t *testing.T) *server {
 			t.Error(err)
 		}
 		up.Close()
-		for _, st := range s.sites {
-			st.hangUp()
-			if st.h2 != nil {
-				st.h2.CloseIdleConnections()
-			}
-		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
 	})
 	for end := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", s.sites[len(s.sites)-1].addr); err == nil {
+		if conn, err := net.Dial("tcp", sites[len(sites)-1].addr); err == nil {
 			conn.Close()
-			return s
+			return
 		}
 		if time.Now().After(end) {
 			_ = cmd.Process.Kill()
@@ -157,6 +183,9 @@ func (s *running) take(p *loaded) error {
 	s.taken = s.server.up.know(p.theirs)
 	if err := os.WriteFile(s.file, p.text, 0o600); err != nil {
 		return err
+	}
+	if s.site != nil {
+		return s.site.Reload(context.Background())
 	}
 	resp, err := http.Post("http://"+s.server.admin+"/robots_policy/reload?policy="+url.QueryEscape(s.file), "", nil)
 	if err != nil {

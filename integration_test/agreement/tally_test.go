@@ -45,13 +45,15 @@ type tally struct {
 	mu         sync.Mutex
 	visits     int
 	policies   int
+	visitsBy   map[door]int
+	policiesBy map[door]int
 	answers    map[string]int            // by channel
 	exceptions map[string]map[string]int // by channel and name
 	seen       map[string]int            // what the questions have led to
 }
 
 func newTally() *tally {
-	return &tally{answers: map[string]int{}, exceptions: map[string]map[string]int{}, seen: map[string]int{}}
+	return &tally{visitsBy: map[door]int{}, policiesBy: map[door]int{}, answers: map[string]int{}, exceptions: map[string]map[string]int{}, seen: map[string]int{}}
 }
 
 func (t *tally) answer(channel string, n int) { t.answers[channel] += n }
@@ -74,6 +76,10 @@ func (t *tally) add(u *tally) {
 	defer t.mu.Unlock()
 	t.visits += u.visits
 	t.policies += u.policies
+	for d, n := range u.visitsBy {
+		t.visitsBy[d] += n
+		t.policiesBy[d] += u.policiesBy[d]
+	}
 	for k, n := range u.answers {
 		t.answers[k] += n
 	}
@@ -93,6 +99,11 @@ func (t *tally) add(u *tally) {
 // table is the report.
 func (t *tally) table() string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "%-46s %10s %10s\n", "door", "decisions", "policies")
+	for _, d := range []door{caddyDoor, netHTTPDoor} {
+		fmt.Fprintf(&b, "%-46s %10d %10d\n", d, t.visitsBy[d], t.policiesBy[d])
+	}
+	b.WriteByte('\n')
 	total, excepted := 0, 0
 	fmt.Fprintf(&b, "%-46s %10s %10s\n", "channel and reader", "answers", "excepted")
 	for _, channel := range slices.Sorted(maps.Keys(t.answers)) {
