@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 func patternsOf(tokens ...string) []Pattern {
@@ -273,9 +275,9 @@ func TestRecognizeAgainstNaive(t *testing.T) {
 		"like", "Like x", "http", "Googlebot", "Googlebot-Image", "abcd abcd", "abcd abce", "abcd", "1",
 		"abcd-*", "a.*", "ab_*", "x!x-*", "a b-*", "-*", "abcd.*", "Googlebot-*",
 	}
-	rounds := 15_000
-	if testing.Short() {
-		rounds /= 10
+	rounds := 3_000
+	if testkit.Long() {
+		rounds *= 10
 	}
 	for range rounds {
 		n := 1 + rng.IntN(len(tokens))

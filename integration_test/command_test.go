@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 const commandPolicy = `version: 1
@@ -98,7 +98,7 @@ func TestCommands(t *testing.T) {
 		{"schema", 0, `"$schema"`, ""},
 		{"schema good.yaml", 2, "", "no arguments"},
 	} {
-		if i%3 != 0 && !caddytest.Long() {
+		if i%3 != 0 && !testkit.Long() {
 			continue
 		}
 		t.Run(c.args, func(t *testing.T) {

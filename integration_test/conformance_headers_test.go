@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 const conformancePolicy = `version: 1
@@ -170,11 +170,11 @@ func testHeaderConformance(t *testing.T, d door) {
 		t.Run(name, func(t *testing.T) {
 			s.needs(t, siteName(name))
 			paths, types := []string{"/drafts/x", "/open/x"}, conformanceTypes[:1]
-			if name == "proxy" && caddytest.Long() {
+			if name == "proxy" && testkit.Long() {
 				paths, types = slices.Collect(maps.Keys(conformanceSays)), conformanceTypes
 			}
 			for i, says := range upstreamSays {
-				if !caddytest.Long() && name != "proxy" && size(says.fields["X-Robots-Tag"]) > 1000 {
+				if !testkit.Long() && name != "proxy" && size(says.fields["X-Robots-Tag"]) > 1000 {
 					continue
 				}
 				for _, path := range paths {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // padding makes pages long enough for encode to compress them. It stands for
@@ -88,7 +88,7 @@ func testPageConformance(t *testing.T, d door) {
 			for i, coding := range pageCodings {
 				for j, validators := range pageValidators {
 					for k, status := range []int{200, 204, 206, 304, 404, 500} {
-						if k > 0 && (k+i+j)%3 != 0 && !caddytest.Long() {
+						if k > 0 && (k+i+j)%3 != 0 && !testkit.Long() {
 							continue
 						}
 						c := pageCell{route: name, coding: coding, validators: validators, status: status, chunks: "whole", head: pageHeads[n%len(pageHeads)]}
@@ -97,7 +97,7 @@ func testPageConformance(t *testing.T, d door) {
 						n++
 					}
 					for _, chunks := range []string{"", "bytes", "slow"} {
-						if chunks == "slow" && !caddytest.Long() || chunks != "" && testing.Short() {
+						if chunks == "slow" && !testkit.Long() || chunks != "" && testing.Short() {
 							continue
 						}
 						c := pageCell{route: name, method: "GET", coding: coding, validators: validators, status: 200, chunks: chunks, head: pageHeads[n%len(pageHeads)]}

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // pageOfSize writes a page of n bytes, which begins with the request's Begin.
@@ -40,7 +40,7 @@ func testMemoryOfSlowClients(t *testing.T, d door) {
 		t.Skip("opens many connections")
 	}
 	clients := 24
-	if caddytest.Long() {
+	if testkit.Long() {
 		clients = 64
 	}
 	s := d.startSites(t, conformancePolicy, http.HandlerFunc(pageOfSize), map[string]string{
@@ -48,7 +48,7 @@ func testMemoryOfSlowClients(t *testing.T, d door) {
 	})
 	s.get("/open/x", "Host", "bare.test")
 	beginnings := pageBeginnings
-	if !caddytest.Long() {
+	if !testkit.Long() {
 		beginnings = beginnings[1:2]
 	}
 	for _, begin := range beginnings {

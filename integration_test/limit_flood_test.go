@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 const perMinutePolicy = `version: 1
@@ -106,7 +106,7 @@ func TestLimitedFromManyAddresses(t *testing.T) {
 		t.Skip("20,000 requests")
 	}
 	addresses, maxGrowth := 20_000, int64(1<<20)
-	if caddytest.Long() {
+	if testkit.Long() {
 		addresses, maxGrowth = 5*addresses, 4<<20
 	}
 	s := startLogged(t, perMinutePolicy, htmlUpstream(page("")), "robots_policy POLICY\nreverse_proxy UPSTREAM")

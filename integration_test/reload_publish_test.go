@@ -19,7 +19,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/certmagic"
 
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // dyingStorage is Caddy's storage in files, at a step of which the process dies as by
@@ -194,7 +194,7 @@ func TestKillWhilePublishing(t *testing.T) {
 		{"after that", "load 4", true, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if i%2 == 0 && !caddytest.Long() {
+			if i%2 == 0 && !testkit.Long() {
 				t.Skip("every other step: set ROBOTSPOLICY_LONG for all")
 			}
 			t.Parallel() // in a long run, most of the time goes by until the lock of the killed one is stale
@@ -204,7 +204,7 @@ func TestKillWhilePublishing(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "killed") {
 				t.Fatalf("it does not die: %v\n%s", err, out)
 			}
-			if !caddytest.Long() {
+			if !testkit.Long() {
 				p.expireLocks()
 			}
 			p.whole()
@@ -289,7 +289,7 @@ func TestKillWhilePublishingAtRandom(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	tries := 4
-	if caddytest.Long() {
+	if testkit.Long() {
 		tries = 20
 	}
 	for range tries {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // policyServer is a web server with a policy, which can be made to misbehave.
@@ -115,7 +115,7 @@ func TestPolicyFromTheWeb(t *testing.T) {
 
 // A server that hangs delays no request and no configuration.
 func TestPolicyServerThatHangs(t *testing.T) {
-	if !caddytest.Long() {
+	if !testkit.Long() {
 		t.Skip("reading is given ten seconds: set ROBOTSPOLICY_LONG")
 	}
 	p := newPolicyServer(t, disallowing("/a"))

@@ -11,6 +11,8 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // packLarge packs a page as servers do by default, with a large window.
@@ -119,7 +121,7 @@ func TestRecodingMemory(t *testing.T) {
 func TestTrailingBytes(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	for _, size := range []int{2000, 200 << 10} {
-		if testing.Short() && size > 2000 {
+		if !testkit.Long() && size > 2000 {
 			continue
 		}
 		page := naturalPage(size, "", 5)

@@ -18,6 +18,8 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // testCodings pack and unpack with other code than the package's, where there
@@ -135,7 +137,7 @@ func TestCodedConformance(t *testing.T) {
 		"small": []byte("<!DOCTYPE html><title>a</title>b"), "says": naturalPage(9000, set.HTML(), 4),
 		"head only": []byte("<!DOCTYPE html><title>a</title>"),
 	}
-	if testing.Short() {
+	if !testkit.Long() {
 		delete(pages, "big")
 	}
 	for _, c := range testCodings {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -15,9 +16,9 @@ import (
 // whatever the client's identity; and what it has is as Classes has it.
 func TestClassesOf(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
-	left, kept, rounds := 0, 0, 2000
-	if testing.Short() {
-		rounds /= 10
+	left, kept, rounds := 0, 0, 300
+	if testkit.Long() {
+		rounds *= 20
 	}
 	for range rounds {
 		spec, _ := policytest.Full(r)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -126,11 +127,8 @@ var templates = []string{
 // clock here: a file that never ends fails by the test's time limit.
 func TestHostileFiles(t *testing.T) {
 	size := MaxSize - 64
-	switch {
-	case testing.Short():
+	if !testkit.Long() {
 		size /= 16
-	case os.Getenv("ROBOTSPOLICY_LONG") == "":
-		size /= 8
 	}
 	fill := func(unit string) []byte { return []byte(strings.Repeat(unit, size/len(unit))) }
 	for name, data := range map[string][]byte{

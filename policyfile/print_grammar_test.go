@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -229,7 +229,7 @@ func TestPrintKeepsTheWholeGrammar(t *testing.T) {
 	t.Logf("seed %d", seed)
 	g := &grammar{Rand: rand.New(rand.NewPCG(seed, 0)), used: map[string]bool{}}
 	files, loaded := 100, 0
-	if os.Getenv("ROBOTSPOLICY_LONG") != "" {
+	if testkit.Long() {
 		files = 500
 	}
 	for range files {

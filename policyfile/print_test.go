@@ -6,13 +6,13 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
@@ -128,7 +128,7 @@ func TestPrintRandomPolicies(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	files, loaded := 150, 0
-	if os.Getenv("ROBOTSPOLICY_LONG") != "" {
+	if testkit.Long() {
 		files = 2000
 	}
 	for range files {

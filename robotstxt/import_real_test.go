@@ -14,6 +14,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -57,11 +58,8 @@ func TestImportSaysTheSame(t *testing.T) {
 	total := map[string]int{}
 	for name, data := range realFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			paths := 60
-			switch {
-			case testing.Short():
-				paths = 25
-			case os.Getenv("ROBOTSPOLICY_LONG") != "":
+			paths := 25
+			if testkit.Long() {
 				paths = 200
 			}
 			for k, n := range checkImport(t, names, data, paths) {

@@ -4,7 +4,6 @@ package site_test
 
 import (
 	"bytes"
-	"flag"
 	"net/http"
 	"os"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -28,8 +28,6 @@ var hostileTexts = []string{
 	`/"><script>`, "/x%0D%0AAllow:%20/", "/a, googlebot: none", `/a;b="c`, "/ü*$", `app;x="#"`, `app;x="\""`, "noindex, nofollow\u00a0",
 	"googlebot: none", "x, none", "x;y=?0, *;noindex", `x";y="z`, "\ufffd", "é", "*", "$", "/*", "https://a.example/\r\nX: y", "https://a.example/ x",
 }
-
-var everything = flag.Bool("everything", false, "put every hostile text into every place")
 
 // fieldNames are the fields that a robots.txt of ours can have.
 var fieldNames = []string{"user-agent", "user-agent-purpose", "allow", "disallow", "crawl-delay", "app-directives", "content-usage", "content-signal", "sitemap", "license"}
@@ -45,12 +43,9 @@ func TestTextsStayInTheirPlaces(t *testing.T) {
 	if err := yaml.Unmarshal(data, &document); err != nil {
 		t.Fatal(err)
 	}
-	scalars, spread := scalarsOf(&document), 12
-	switch {
-	case *everything:
+	scalars, spread := scalarsOf(&document), 30
+	if testkit.Long() {
 		spread = 1
-	case testing.Short():
-		spread = 30
 	}
 	loaded, refused := 0, 0
 	for i, n := range scalars {

@@ -5,12 +5,13 @@ package source
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
 
 	"golang.org/x/time/rate"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // A small policy file takes little memory, and a host that a client made up almost
@@ -23,7 +24,7 @@ func TestMemoryOfHosts(t *testing.T) {
 	const misses = 5000
 	const maxPerFile, maxPerMiss, maxTotal = 20 << 10, 300, 250 << 20
 	files := 500
-	if os.Getenv("ROBOTSPOLICY_LONG") != "" {
+	if testkit.Long() {
 		files = 10_000
 	}
 	dir := t.TempDir()

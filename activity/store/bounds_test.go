@@ -11,6 +11,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // boundsOf is what a store holds: its oldest rows, and the most rows of an hour and a day.
@@ -50,8 +51,8 @@ func TestBoundsAreReachedAndHold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("tens of thousands of rows: SQLite in Go is slow with the race detector")
 	}
-	simulated, block := 60, 15 // days
-	if long() {
+	simulated, block := 42, 12 // days
+	if testkit.Long() {
 		simulated, block = 200, 25
 	}
 	const (

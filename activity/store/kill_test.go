@@ -15,10 +15,8 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
-
-// long reports whether ROBOTSPOLICY_LONG is set: tests that take minutes run then.
-func long() bool { return os.Getenv("ROBOTSPOLICY_LONG") != "" }
 
 const killDir = "ROBOTSPOLICY_TEST_KILLED_STORE"
 
@@ -78,7 +76,7 @@ func TestKilledProcess(t *testing.T) {
 	if testing.Short() {
 		rounds = 3
 	}
-	if long() {
+	if testkit.Long() {
 		rounds = 200
 	}
 	rnd := rand.New(rand.NewPCG(9, 9))

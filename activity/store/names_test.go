@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // Hosts and names that a client makes up do not make a row each.
@@ -18,7 +19,7 @@ func TestMadeUpNames(t *testing.T) {
 	}
 	s := open(t, t.TempDir(), Options{RowsPerHour: 100, flushInterval: time.Hour, Now: func() time.Time { return start }})
 	visits := 2 * maxNames
-	if long() {
+	if testkit.Long() {
 		visits = 5 * maxNames
 	}
 	for i := range visits {

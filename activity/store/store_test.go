@@ -16,6 +16,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 var start = time.Date(2026, 11, 20, 22, 30, 0, 0, time.UTC)
@@ -344,8 +345,8 @@ func TestSizeIsBounded(t *testing.T) {
 	}
 	dir := t.TempDir()
 	now := start
-	days := 40
-	if long() {
+	days := 24
+	if testkit.Long() {
 		days = 90
 	}
 	const (

@@ -15,6 +15,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // fullFile is a journal's file on a disk without room.
@@ -135,7 +136,7 @@ var (
 // totals without paths are all there.
 func TestTwoYears(t *testing.T) {
 	t.Parallel()
-	if !long() {
+	if !testkit.Long() {
 		t.Skip("two simulated years take minutes: set ROBOTSPOLICY_LONG")
 	}
 	days := *twoYearsDays

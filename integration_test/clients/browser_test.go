@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/browser"
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -94,7 +94,7 @@ func TestBrowser(t *testing.T) {
 	for i, s := range scenes {
 		p := loadPolicy(t, s.policy, settings[i+1].policy).Policy
 		for k, path := range browsed {
-			if (i+k)%2 != 0 && !caddytest.Long() {
+			if (i+k)%2 != 0 && !testkit.Long() {
 				continue
 			}
 			var page seen

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // What a crawler obeys is the channel and nothing else: where a channel is off, it
 // goes where the others let it.
 func TestEachChannelIsObeyed(t *testing.T) {
-	if !caddytest.Long() {
+	if !testkit.Long() {
 		t.Skip("starts every crawler once more: set ROBOTSPOLICY_LONG")
 	}
 	staging := scene{policy: "policies/staging.yaml", host: "staging.example.com"}

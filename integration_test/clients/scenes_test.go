@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
@@ -78,7 +78,7 @@ func scenesOf() []scene {
 // scenesFor are those that the nth crawler plays: every third unless the run is a long
 // one, so that three crawlers in a row play them all.
 func scenesFor(nth int) (some []scene) {
-	if testing.Short() || caddytest.Long() {
+	if testing.Short() || testkit.Long() {
 		return scenesOf()
 	}
 	for i, s := range scenes {

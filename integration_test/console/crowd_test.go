@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // TestCrowd has a hundred readers on the console, each with a stream of news and one
@@ -23,7 +23,7 @@ func TestCrowd(t *testing.T) {
 		t.Skip("a hundred readers take long")
 	}
 	pagesEach := 1
-	if caddytest.Long() {
+	if testkit.Long() {
 		pagesEach = 5
 	}
 	n := open(t, policyText, "")

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/browser"
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the pictures of docs/console.md")
@@ -95,7 +95,7 @@ func TestScreens(t *testing.T) {
 	b.Call("Log.enable", nil, nil)
 	b.Call("Runtime.enable", nil, nil)
 	for _, shape := range shapes {
-		if !shape.always && !caddytest.Long() && !*update {
+		if !shape.always && !testkit.Long() && !*update {
 			continue
 		}
 		b.Screen(shape.width, shape.height, shape.dark)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // hostile makes texts that would run as a script wherever a page forgets to escape:
@@ -71,7 +71,7 @@ func TestStrangers(t *testing.T) {
 	b.Call("Runtime.enable", nil, nil)
 	paths := []string{"?days=1", "?host=www.example.com", "who-may", "who-came", "who-came?path=%2F", "who-came?days=1&sort=name", "published", "health", "change", "ask"}
 	asked := texts[:25]
-	if !caddytest.Long() {
+	if !testkit.Long() {
 		asked = asked[:3]
 	}
 	for _, x := range asked {

@@ -114,7 +114,3 @@ func Command(dir string, args ...string) *exec.Cmd {
 	cmd.Env = append(os.Environ(), asCaddy+"=1", "XDG_DATA_HOME="+filepath.Join(dir, "data"), "XDG_CONFIG_HOME="+dir)
 	return cmd
 }
-
-// Long reports whether ROBOTSPOLICY_LONG is set: tests of many combinations then try
-// all of them, and otherwise as many as take seconds.
-func Long() bool { return os.Getenv("ROBOTSPOLICY_LONG") != "" }
