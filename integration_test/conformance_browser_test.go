@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
 // awkwardPages are pages whose head is not where it seems to be. Each is served
@@ -95,7 +95,7 @@ func testBrowserReadsHeads(t *testing.T, d door) {
 	if testing.Short() {
 		t.Skip("starts a browser")
 	}
-	if d == netHTTPDoor && !caddytest.Long() {
+	if d == netHTTPDoor && !testkit.Long() {
 		d.skip(t, "starts the browser once more; ROBOTSPOLICY_LONG does")
 	}
 	browser, err := exec.LookPath("chromium")
