@@ -182,6 +182,7 @@ func includes(a policy.Audience, c *crawlers.Crawler) bool {
 		return strings.EqualFold(a.Name, string(c.Kind))
 	case policy.ForOperator:
 		return strings.EqualFold(a.Name, c.Operator)
+	case policy.ForPurpose, policy.ForEveryoneElse:
 	}
 	return slices.ContainsFunc(c.Purposes, func(p string) bool { return strings.EqualFold(a.Name, p) })
 }

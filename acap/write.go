@@ -31,18 +31,15 @@ const maxReports = 3
 // mode when it says something that only they can carry.
 func Published(p *policy.Policy) bool {
 	spec := p.Spec()
-	switch spec.Publish.ACAP {
-	case policy.Full:
-		return true
-	case policy.Auto:
-		return slices.ContainsFunc(spec.Rules, func(r policy.Rule) bool {
-			requests := len(r.Requests) > 0 && spec.Publish.ActionRequests == policy.On
-			return r.PermissionsReference != "" || requests || slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
-				return s.Usage.IsACAP() && s.Usage != policy.Crawl || s.Qualifiers != nil || s.Usage == policy.Crawl && len(r.UsagePurposes) > 0
-			})
-		})
+	if spec.Publish.ACAP != policy.Auto {
+		return spec.Publish.ACAP == policy.Full
 	}
-	return false
+	return slices.ContainsFunc(spec.Rules, func(r policy.Rule) bool {
+		requests := len(r.Requests) > 0 && spec.Publish.ActionRequests == policy.On
+		return r.PermissionsReference != "" || requests || slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+			return s.Usage.IsACAP() && s.Usage != policy.Crawl || s.Qualifiers != nil || s.Usage == policy.Crawl && len(r.UsagePurposes) > 0
+		})
+	})
 }
 
 // Write returns the ACAP 1.0 records of a host, which stand at the end of robots.txt:

@@ -108,6 +108,7 @@ func metaElements(body []byte, tokens map[string]bool) (found []metaElement) {
 			if m.name == "robots" || tokens[m.name] {
 				found = append(found, m)
 			}
+		case html.TextToken, html.EndTagToken, html.CommentToken, html.DoctypeToken:
 		}
 	}
 }

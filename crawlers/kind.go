@@ -69,10 +69,10 @@ func (k Kind) Valid() bool { return slices.Contains(Kinds(), k) }
 // Description says in one line what crawlers of the kind do. It is empty for a
 // kind that does not exist.
 func (k Kind) Description() string {
-	switch k {
-	case KindUnclassified:
+	if k == KindUnclassified {
 		return "nothing published says what it fetches pages for, so no category includes it"
-	case KindOnDevice:
+	}
+	if k == KindOnDevice {
 		return "an app on its user's own device"
 	}
 	for _, t := range kindTexts {

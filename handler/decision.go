@@ -52,6 +52,7 @@ func (c *class) label() string {
 		return decisionRefused
 	case policy.ModeLog:
 		return decisionWouldRefuse
+	case policy.ModeOff, policy.ModeUnset:
 	}
 	return decisionDisallowed
 }

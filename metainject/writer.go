@@ -267,6 +267,7 @@ func (rw *ResponseWriter) Write(b []byte) (int, error) {
 		return rw.page.coder.Write(b)
 	case phaseDrop:
 		return len(b), nil
+	case phaseOpen, phasePass, phaseOver:
 	}
 	return rw.w.Write(b)
 }
@@ -365,6 +366,7 @@ func (rw *ResponseWriter) Close(err error) error {
 		signed.drop(h, false)
 	case phaseHeld:
 		err = rw.decide(true)
+	case phasePass, phaseCoded, phaseDrop, phaseOver:
 	}
 	if rw.phase == phaseCoded && err == nil {
 		err = rw.page.coder.Close()

@@ -208,6 +208,7 @@ func (s *search) bar(d *scope, prohibition bool) bar {
 			b.length = max(b.length, a.length)
 		case byPattern:
 			b.prefix = max(b.prefix, a.prefix)
+		case never:
 		}
 	}
 	return b

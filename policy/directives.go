@@ -136,6 +136,7 @@ func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, 
 			return a.by.Pattern.Len() > b.by.Pattern.Len()
 		case byPattern:
 			return a.by.Pattern.Within(b.by.Pattern)
+		case never, always:
 		}
 		return false
 	}

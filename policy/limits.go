@@ -47,19 +47,19 @@ type limit struct {
 }
 
 func limitOf(q *Qualifiers, text string) limit {
-	switch name, value, _ := strings.Cut(text, "="); QualifierName(name) {
-	case QualifierTimeLimit:
-		switch t := q.TimeLimit; t.Kind {
-		case UntilDate:
-			return limit{name + " until", t.Last.Unix(), text}
-		case ForDays:
-			return limit{name + " days", int64(t.Days), text}
-		default:
-			return limit{name, 0, text}
-		}
-	case QualifierMaxLength:
+	name, value, _ := strings.Cut(text, "=")
+	if name == string(QualifierMaxLength) {
 		return limit{name + " " + string(q.MaxLength.Unit), int64(q.MaxLength.N), text}
-	default:
+	}
+	if name != string(QualifierTimeLimit) {
 		return limit{name + "=" + value, 0, text}
 	}
+	switch t := q.TimeLimit; t.Kind {
+	case UntilDate:
+		return limit{name + " until", t.Last.Unix(), text}
+	case ForDays:
+		return limit{name + " days", int64(t.Days), text}
+	case NoTimeLimit, UntilRecrawled:
+	}
+	return limit{name, 0, text}
 }

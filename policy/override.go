@@ -65,6 +65,7 @@ func (p *Policy) Obstacle(a, d *Applied) Obstacle {
 			return Shorter
 		}
 		return NoObstacle
+	case byPattern:
 	}
 	return p.within(a.Statement.Pattern, d.Statement.Pattern)
 }
@@ -79,6 +80,7 @@ func (p *Policy) SetsAside(a, b *Applied) bool {
 		return a.Statement.Pattern.Len() > b.Statement.Pattern.Len()
 	case byPattern:
 		return p.within(a.Statement.Pattern, b.Statement.Pattern) == NoObstacle
+	case never, always:
 	}
 	return false
 }

@@ -64,6 +64,7 @@ func (a Audience) String() string {
 		return everyone
 	case ForEveryoneElse:
 		return everyoneElse
+	case ForToken, ForCategory, ForOperator, ForPurpose:
 	}
 	return audiencePrefixes[a.Kind] + a.Name
 }
@@ -80,6 +81,7 @@ func (a Audience) Tier() Tier {
 		return TierToken
 	case ForEveryone, ForEveryoneElse:
 		return TierEveryone
+	case ForCategory, ForOperator, ForPurpose:
 	}
 	return TierGroup
 }
@@ -170,6 +172,7 @@ func (d Demand) MetBy(i Identity) bool {
 		return i == Verified
 	case DemandNotImpostor:
 		return i != Impostor
+	case DemandClaimed:
 	}
 	return true
 }

@@ -62,6 +62,7 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		if !purposeWord.MatchString(a.Name) || strings.ContainsAny(a.Name, "*$") {
 			return a, p.refuse(n, "bad-audience", "", "invalid purpose %s: must be a word of letters, digits, hyphens and underscores", quote(a.Name))
 		}
+	case policy.ForEveryone, policy.ForEveryoneElse:
 	}
 	return a, true
 }

@@ -52,6 +52,7 @@ func (f *File) Closed() (c Closed) {
 			lines = &c.Refused
 		case policy.ModeLog:
 			lines = &c.Logged
+		case policy.ModeOff, policy.ModeUnset:
 		}
 		*lines = append(*lines, r.Pos.Line)
 	}

@@ -233,10 +233,10 @@ func containsFold(words []string, text string) bool {
 }
 
 func kindOf(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.MappingNode:
+	if n.Kind == yaml.MappingNode {
 		return `"key: value" lines`
-	case yaml.SequenceNode:
+	}
+	if n.Kind == yaml.SequenceNode {
 		return "a list"
 	}
 	return "the text " + quote(n.Value)

@@ -193,6 +193,7 @@ func (p *parser) plain(n *yaml.Node) {
 			}
 			p.plain(c)
 		}
+	case yaml.ScalarNode, yaml.DocumentNode:
 	}
 }
 

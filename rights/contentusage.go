@@ -33,6 +33,7 @@ func (v Verdicts) ContentUsage(earlier bool) string {
 			parts = append(parts, l.now+"=y")
 		case policy.Disallowed:
 			parts = append(parts, l.now+"=n")
+		case policy.Unstated:
 		}
 	}
 	for i, l := range labels {
@@ -57,6 +58,7 @@ func (v Verdicts) ContentSignal(use string) string {
 			parts = append(parts, signals[i]+"=yes")
 		case policy.Disallowed:
 			parts = append(parts, signals[i]+"=no")
+		case policy.Unstated:
 		}
 	}
 	if use != "" && parts != nil {

@@ -220,6 +220,8 @@ func Lost(u policy.Usage, d policy.Decision) (lost []string) {
 				said = u == policy.PresentSnippet
 			case policy.QualifierProhibitedModification:
 				said = value == "translation"
+			case policy.QualifierMustUseResource, policy.QualifierMustIncludeResource,
+				policy.QualifierProhibitedContext, policy.QualifierRequiredContext:
 			}
 			if !said && !slices.Contains(lost, text) {
 				lost = append(lost, text)

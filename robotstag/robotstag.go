@@ -34,6 +34,7 @@ func readRobotsTag(lines []string) (audiences, []Problem) {
 			return addProblem(p, Malformed, RobotsTagField, line)
 		case repaired:
 			p = addProblem(p, Repaired, RobotsTagField, line)
+		case asWritten:
 		}
 		for _, m := range members {
 			if m.Token != Everyone && !isKey(m.Token) {

@@ -56,6 +56,7 @@ func obstacle(p *policy.Policy, a, d *policy.Applied) string {
 		return fmt.Sprintf("%s also covers paths outside %s", a.Statement.Pattern, d.Statement.Pattern)
 	case policy.NotCompared:
 		return "the policy has too many patterns with * or $ to compare these two"
+	case policy.NoObstacle:
 	}
 	return ""
 }

@@ -325,7 +325,7 @@ func (s *Site) explainEdge(q policy.Query, named []policy.CrawlerID, identities 
 		if v.Impostor {
 			c.Summary = "the request passes, and the log says that it would be refused (impostors: log)"
 		}
-	default:
+	case policy.ModeOff, policy.ModeUnset:
 		c.Summary = "the request passes, though the policy disallows it: enforce is off for this rule"
 		c.Differs = []string{"robots.txt asks the crawler to stay away, and nothing enforces it"}
 	}

@@ -118,6 +118,7 @@ func (s *Site) obeys(c *Channel, token string) {
 		c.Differs = append(c.Differs, "it is known not to follow robots.txt")
 	case crawlers.HonoursUserTriggered:
 		c.Differs = append(c.Differs, "its operator says that it fetches what a person asks for, whatever robots.txt says")
+	case crawlers.HonoursYes, crawlers.HonoursPartly, crawlers.HonoursUnknown:
 	}
 }
 

@@ -150,7 +150,7 @@ func (s *Site) LimitTexts() (all []string) {
 		case policy.ModeLog:
 			dryRun = " (in dry run)"
 		case policy.ModeBlock:
-		default:
+		case policy.ModeOff, policy.ModeUnset:
 			return
 		}
 		all = append(all, fmt.Sprintf("%s to %s%s", limitedBy(r), l, dryRun))

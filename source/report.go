@@ -40,6 +40,7 @@ func (o *Options) report(src *source, out Outcome) {
 	case recovered:
 		o.Logger.Info("policy recovered: the source has the served version again", policy, zap.String("sha256", now.SHA256))
 		o.emitReloaded(policy.String, now, now, []string{}, false)
+	case nothing:
 	}
 }
 

@@ -313,6 +313,7 @@ func (f *textFormat) set(p *part, value []byte, r *Record) {
 		r.Status, _ = strconv.Atoi(string(value)) // 0 is unknown
 	case size:
 		r.Bytes, _ = strconv.ParseInt(string(value), 10, 64)
+	case ignored:
 	}
 }
 

@@ -265,7 +265,7 @@ func (s *CrawlerCount) add(k *key, c *count) {
 		s.Verified += c.requests
 	case policy.Impostor:
 		s.Impostor += c.requests
-	default:
+	case policy.Unknown:
 		s.Claimed += c.requests
 	}
 	if k.new.decision == activity.Refused {

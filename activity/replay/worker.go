@@ -276,6 +276,7 @@ func Decision(v site.Verdict) activity.Decision {
 		return activity.Refused
 	case policy.ModeLog:
 		return activity.WouldRefuse
+	case policy.ModeOff, policy.ModeUnset:
 	}
 	return activity.Disallowed
 }

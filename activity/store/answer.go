@@ -218,6 +218,7 @@ func keyValue(k *journal.Key, d Dimension) string {
 		return k.Policy
 	case ByPath:
 		return k.Path
+	case ByHour, ByDay: // the time is not in the key
 	}
 	return ""
 }

@@ -57,10 +57,10 @@ const (
 
 // hours is how many hours a bucket of a dimension has, 0 if it is not one of time.
 func (d Dimension) hours() int64 {
-	switch d {
-	case ByHour:
+	if d == ByHour {
 		return 1
-	case ByDay:
+	}
+	if d == ByDay {
 		return 24
 	}
 	return 0

@@ -117,6 +117,7 @@ func (v *Verifier) Identify(s Server, r *http.Request, id *crawlers.Identities, 
 		if all && !undecided && !crawlers.OnDevicePreview(r.Header["User-Agent"]) {
 			return policy.Impostor
 		}
+	case verify.Unknown:
 	}
 	return policy.Unknown
 }

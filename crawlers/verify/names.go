@@ -222,6 +222,7 @@ func (n *names) lookUp(e *entry, patterns []string, a netip.Addr) {
 		n.health.confirm()
 	case no:
 		n.health.probe(ctx)
+	case silent, noForward: // not about the resolver
 	}
 	n.store(e, found, host, a)
 	if n.options.Report != nil {
@@ -247,6 +248,7 @@ func (n *names) store(e *entry, found answer, host string, a netip.Addr) {
 		keep = keepYes
 	case silent:
 		keep = keepSilent
+	case no, noForward:
 	}
 	e.answer, e.host, e.at, e.expires = found, host, now, now.Add(keep)
 }

@@ -39,6 +39,7 @@ func (s Status) String() string {
 		return "verified"
 	case Impostor:
 		return "impostor"
+	case Unknown:
 	}
 	return "unknown"
 }

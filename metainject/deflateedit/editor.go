@@ -153,6 +153,7 @@ func (e *Editor) run() bool {
 		return e.rewrite()
 	case inTrailer:
 		return e.trailer()
+	case copyRest:
 	}
 	e.w.out.b = append(e.w.out.b, e.in.src[e.in.pos:]...)
 	e.in.pos = len(e.in.src)
@@ -172,7 +173,7 @@ func (e *Editor) follow() bool {
 		}
 	case inStored:
 		ev = d.skipStored()
-	default:
+	case inSymbols, streamOver:
 		limit, back := int64(math.MaxInt64), int64(0)
 		if e.next < len(e.edits) {
 			limit = int64(e.edits[e.next].Start)
@@ -200,6 +201,7 @@ func (e *Editor) follow() bool {
 	case needMore:
 		e.copyTo(d.bitReader)
 		return false
+	case gotSome, gotBlock, endStream, reaches:
 	}
 	return true
 }

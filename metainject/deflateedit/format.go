@@ -79,6 +79,7 @@ func (e *Editor) trailer() bool {
 		out.b = binary.LittleEndian.AppendUint32(out.b, n+uint32(e.sum.delta))
 	case Zlib:
 		out.b = binary.BigEndian.AppendUint32(out.b, e.sum.adler32(binary.BigEndian.Uint32(e.tail), e.in.text))
+	case Raw: // no checksum
 	}
 	e.phase = copyRest
 	return true

@@ -149,6 +149,7 @@ func (d *inflater) step(toks []token, limit int) (n int, ev event) {
 			ev = d.blockOver()
 		}
 		return n, ev
+	case streamOver:
 	}
 	return 0, endStream
 }

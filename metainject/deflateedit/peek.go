@@ -39,6 +39,7 @@ func (e *Editor) Peek(stream, text []byte, limit int) ([]byte, Status) {
 			return text, End
 		case badStream:
 			return text, Corrupt
+		case gotSome, gotBlock, endBlock, reaches:
 		}
 	}
 	return text, More

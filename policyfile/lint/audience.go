@@ -49,10 +49,11 @@ const notNamed = policy.TierEveryone + 1
 // crawlersOf lists the crawlers that an audience names. For everyone it is the one
 // that nothing else names.
 func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
-	switch a.Tier() {
-	case policy.TierEveryone:
+	tier := a.Tier()
+	if tier == policy.TierEveryone {
 		return []policy.CrawlerID{0}
-	case policy.TierToken:
+	}
+	if tier == policy.TierToken {
 		return []policy.CrawlerID{l.Policy.Crawler(a.Name)}
 	}
 	a.Name = strings.ToLower(a.Name)
@@ -76,6 +77,7 @@ func inGroup(a policy.Audience, c policy.Crawler) bool {
 		return strings.EqualFold(c.Operator, a.Name)
 	case policy.ForPurpose:
 		return containsFold(c.Purposes, a.Name)
+	case policy.ForEveryone, policy.ForEveryoneElse, policy.ForToken:
 	}
 	return false
 }
@@ -99,6 +101,7 @@ func (l *linter) namedBy(r *policy.Rule, id policy.CrawlerID) (policy.Tier, poli
 			if !inGroup(a, c) {
 				continue
 			}
+		case policy.TierFamily, policy.TierEveryone:
 		}
 		best, by = n, a
 	}

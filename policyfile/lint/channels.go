@@ -95,6 +95,8 @@ func acapOnly(u policy.Usage, q *policy.Qualifiers) (lost []string) {
 			if value == "translation" {
 				continue
 			}
+		case policy.QualifierMustUseResource, policy.QualifierMustIncludeResource,
+			policy.QualifierProhibitedContext, policy.QualifierRequiredContext:
 		}
 		lost = append(lost, text)
 	}

@@ -109,6 +109,7 @@ func licenses(verdicts rights.Verdicts, offers []policy.Offer) (all []license) {
 			if len(offered) == n {
 				prohibited = append(prohibited, tokens[i])
 			}
+		case policy.Unstated:
 		}
 	}
 	if len(permitted) > 0 || len(offered) == 0 {

@@ -162,6 +162,7 @@ func (b *builder) search() {
 			IntendedGuards: []string{"site-not-indexed"},
 		})
 		b.expect("everyone", false, policy.Index, "", "/")
+	case Unanswered:
 	}
 }
 
@@ -182,6 +183,7 @@ func (b *builder) training() {
 		})
 		b.expect("category:ai-training", false, policy.Crawl, "", "/")
 		b.expect("everyone", false, policy.TrainAI, "", "/")
+	case Unanswered:
 	}
 }
 
@@ -200,6 +202,7 @@ func (b *builder) aiAnswers() {
 		})
 		b.expect("category:ai-input", false, policy.Crawl, "", "/")
 		b.expect("category:ai-assistant", false, policy.Crawl, "", "/")
+	case Unanswered:
 	}
 }
 

@@ -30,10 +30,10 @@ func NewEveryone(full *policy.Spec) *Everyone {
 			purposes = append(purposes, []string{strings.ToLower(p)})
 		}
 		for _, a := range r.For {
-			switch a.Kind {
-			case policy.ForPurpose:
+			if a.Kind == policy.ForPurpose {
 				purposes = append(purposes, []string{strings.ToLower(a.Name)})
-			case policy.ForToken:
+			}
+			if a.Kind == policy.ForToken {
 				named[a.Name] = true
 			}
 		}
@@ -102,6 +102,7 @@ func (e *Everyone) Verdict(host, path string, u policy.Usage) policy.Verdict {
 				return policy.Disallowed
 			case policy.Unstated:
 				all = policy.Unstated
+			case policy.Allowed:
 			}
 		}
 	}

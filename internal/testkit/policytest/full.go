@@ -174,7 +174,7 @@ func NewPattern(r *rand.Rand, kind PatternKind) pathpattern.Pattern {
 			"/premium/free/", "/admin/", "/$", "*/draft", "/*/draft/", "/.well-known/", "/news/*/photos/")
 	case TiedPatterns:
 		text = "/" + oneOf(r, "a*b", "*ab", "ab*", "a*a", "aa*", "*ba", "b*a", "a/*", "*/a", "abab", "a$", "*a$", "*b$", "ab$", "a*$")
-	default:
+	case AnyPatterns, PlainPatterns:
 		text = Pattern(r, kind == PlainPatterns)
 	}
 	return pathpattern.MustParse(text)
@@ -296,7 +296,7 @@ func PathFor(r *rand.Rand, kind PatternKind) string {
 	case SitePatterns:
 		path = oneOf(r, "/", "/news", "/news/", "/News/x", "/news/2026/x.html", "/premium/x.html", "/premium/x.html?a=b", "/premium/free/x", "/a.pdf", "/a.pdf?page=2",
 			"/search?q=x", "/search", "/x?print=1", "/admin/x", "/x/draft", "/x/draft/y", "/.well-known/x", "/news/x/photos/1.jpg", "/license.xml", "/robots.txt", "/other")
-	default:
+	case AnyPatterns, PlainPatterns, TiedPatterns:
 		path = "/" + text(r, oneOf(r, "aab/", "aab", "ab"), 8)
 	}
 	switch r.IntN(24) {

@@ -225,6 +225,7 @@ func identityOK(demand policy.Demand, client policy.Identity) bool {
 		return client == policy.Verified
 	case policy.DemandNotImpostor:
 		return client != policy.Impostor
+	case policy.DemandClaimed:
 	}
 	return true
 }
@@ -263,6 +264,7 @@ func closeness(spec *policy.Spec, a policy.Audience, q Question) (int, bool) {
 			}
 		}
 		return byGroup, false
+	case policy.ForEveryone, policy.ForEveryoneElse:
 	}
 	return byEveryone, true
 }

@@ -49,6 +49,7 @@ func without(u policy.Usage) crawlertest.Rights {
 		r.Snippet = 0
 	case policy.PresentThumbnail:
 		r.Image, r.Video = 0, 0
+	case policy.Crawl, policy.Present, policy.PresentOriginal, policy.Other, policy.TrainAI, policy.AIUse, policy.Search:
 	}
 	return r
 }
@@ -82,6 +83,7 @@ func Preference(spec *policy.Spec, q Question, u policy.Usage) string {
 			no = true
 		case policy.Unstated:
 			silent = true
+		case policy.Allowed:
 		}
 	}
 	switch {

@@ -42,7 +42,7 @@ func onlyMetadata(b []byte) bool {
 		if end == 0 {
 			return false
 		}
-		switch lookupTag(name) {
+		switch lookupTag(name) { //exhaustive:ignore // any other tag is not of a head
 		case tagMeta, tagBase: // void elements; base itself ends the head, but no page has it there
 			i = end
 		case tagStyle:

@@ -76,7 +76,7 @@ func (s *Scanner) declares(b []byte, m *metaAttributes) bool {
 		return false
 	case Other:
 		s.Foreign = true
-	default:
+	case ASCIIBased, UTF16:
 		s.Charset = string(label)
 	}
 	return true

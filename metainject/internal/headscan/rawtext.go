@@ -30,6 +30,7 @@ func (s *Scanner) rawText(b []byte, eof bool) bool {
 			return true
 		case unsure:
 			return false
+		case no:
 		}
 		s.pos++
 	}
@@ -126,7 +127,7 @@ func (s *Scanner) scriptDash(b []byte, eof bool) (wait bool) {
 		return true
 	case yes:
 		s.pos, s.state = s.pos+3, stateScript
-	default:
+	case no:
 		s.pos++
 	}
 	return false
@@ -143,9 +144,10 @@ func (s *Scanner) scriptLess(b []byte, eof bool) (wait bool) {
 		}
 		s.pos, s.state = s.pos+1, stateScriptEscaped
 		return false
+	case no:
 	}
 	var a answer
-	switch s.state {
+	switch s.state { //exhaustive:ignore // only these two states of scripts lead to another
 	case stateScript:
 		if a = s.wordAhead(b, "<!--", eof); a == yes {
 			// The two hyphens may be those of "-->" too.

@@ -163,7 +163,7 @@ func (s *Scanner) scanHead(b []byte, eof bool) bool {
 			more = s.rawText(b, eof)
 		case stateXMLUntil:
 			more = s.xmlUntil(b)
-		default:
+		case stateScript, stateScriptEscaped, stateScriptDouble:
 			more = s.script(b, eof)
 		}
 		if !more {

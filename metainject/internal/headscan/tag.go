@@ -174,8 +174,7 @@ const plainHead = 1<<tagBase | 1<<tagMeta | 1<<tagNoframes | 1<<tagNoscript | 1<
 
 func (s *Scanner) startTagNamed() {
 	if s.mode == modeEvidence {
-		switch s.tag {
-		case tagHTML, tagHead, tagBody, tagFrameset:
+		if s.tag == tagHTML || s.tag == tagHead || s.tag == tagBody || s.tag == tagFrameset {
 			s.isDocument()
 		}
 		return
@@ -191,7 +190,7 @@ func (s *Scanner) startTagNamed() {
 		return
 	}
 	s.implyHead(s.tok)
-	switch s.tag {
+	switch s.tag { //exhaustive:ignore // any other tag ends the head
 	case tagBase, tagMeta, tagNoframes, tagScript, tagStyle, tagTemplate, tagTitle:
 	case tagNoscript:
 		if s.mode == modeAfterHead {
@@ -209,7 +208,7 @@ func (s *Scanner) endTagNamed() {
 	if s.mode >= modeTemplate {
 		return
 	}
-	switch s.tag {
+	switch s.tag { //exhaustive:ignore // other end tags are ignored
 	case tagHead:
 		s.implyHead(s.tok)
 	case tagBody, tagHTML, tagBr:
@@ -301,6 +300,7 @@ func attrStep(b []byte, i int, st attrState) (int, attrState) {
 			}
 		}
 		return i, st
+	case inDouble, inSingle:
 	}
 	quote := byte('"')
 	if st == inSingle {
@@ -320,7 +320,7 @@ func (s *Scanner) tagDone(b []byte, end int, m *metaAttributes) {
 		s.endTag()
 		return
 	}
-	switch s.tag {
+	switch s.tag { //exhaustive:ignore // other tags change nothing here
 	case tagHTML:
 		if s.mode < modeBeforeHead {
 			s.mode = modeBeforeHead
@@ -363,5 +363,6 @@ func (s *Scanner) endTag() {
 				s.mode = s.ret
 			}
 		}
+	case modeBeforeHTML, modeBeforeHead, modeAfterHead, modeEvidence:
 	}
 }
