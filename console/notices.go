@@ -71,8 +71,10 @@ func failingTests(ds policyfile.Diagnostics) bool {
 func (v *view) policyNotices() (all []notice) {
 	documents, hosts := policies.Pool.Documents(), policies.Pool.AllHosts()
 	if len(documents) == 0 && len(hosts) == 0 {
-		return []notice{{Alarm: true, Screen: "health", Heading: "No policy is loaded",
-			Text: "No site of this server uses the directive robots_policy, so crawlers see no robots.txt of yours. Add it to a site in the Caddyfile and reload Caddy."}}
+		return []notice{{
+			Alarm: true, Screen: "health", Heading: "No policy is loaded",
+			Text: "No site of this server uses the directive robots_policy, so crawlers see no robots.txt of yours. Add it to a site in the Caddyfile and reload Caddy.",
+		}}
 	}
 	for _, d := range documents {
 		s := d.Status()
@@ -83,18 +85,24 @@ func (v *view) policyNotices() (all []notice) {
 		if v.showsText() {
 			text += "The reason: " + firstLine(s.Error)
 		}
-		all = append(all, notice{Alarm: true, Screen: "health", Since: *s.ErrorSince, Heading: "The newest version of the policy is not in use",
-			Text: text, Actions: []action{{"See the source", v.Link("health", "#", "source")}, {"Correct it in a draft", v.Link("change")}}})
+		all = append(all, notice{
+			Alarm: true, Screen: "health", Since: *s.ErrorSince, Heading: "The newest version of the policy is not in use",
+			Text: text, Actions: []action{{"See the source", v.Link("health", "#", "source")}, {"Correct it in a draft", v.Link("change")}},
+		})
 	}
 	if v.Running != nil && failingTests(v.Running.Warnings) {
-		all = append(all, notice{Alarm: true, Screen: "change", Heading: "A test of the policy no longer passes",
+		all = append(all, notice{
+			Alarm: true, Screen: "change", Heading: "A test of the policy no longer passes",
 			Text:    "The policy was accepted earlier and stays in use, but a line under `expect` does not hold any more, for example as a time limit has passed.",
-			Actions: []action{{"See which in a draft", v.Link("change")}}})
+			Actions: []action{{"See which in a draft", v.Link("change")}},
+		})
 	}
 	for _, h := range hosts {
 		if s := h.Status(); v.may == nil && s.Broken > 0 {
-			all = append(all, notice{Screen: "health", Heading: plural(s.Broken, "host has", "hosts have") + " a policy file with an error",
-				Text: "Their last good versions stay in use. The log of Caddy says what is wrong."})
+			all = append(all, notice{
+				Screen: "health", Heading: plural(s.Broken, "host has", "hosts have") + " a policy file with an error",
+				Text: "Their last good versions stay in use. The log of Caddy says what is wrong.",
+			})
 		}
 	}
 	return all
@@ -110,10 +118,12 @@ func (v *view) searchNotices() (all []notice) {
 	if v.store == nil {
 		return nil
 	}
-	q := store.Query{From: v.Now.Add(-24 * time.Hour), To: v.Now.Add(time.Hour), By: []store.Dimension{store.ByCrawler, store.ByRule, store.ByHost},
+	q := store.Query{
+		From: v.Now.Add(-24 * time.Hour), To: v.Now.Add(time.Hour), By: []store.Dimension{store.ByCrawler, store.ByRule, store.ByHost},
 		Only: map[store.Dimension][]string{
 			store.ByKind: {"search"}, store.ByIdentity: {string(activity.Verified)}, store.ByDecision: {string(activity.Refused)},
-		}}
+		},
+	}
 	if v.may != nil {
 		q.Only[store.ByHost] = v.may
 	}
@@ -141,18 +151,22 @@ func (v *view) searchNotices() (all []notice) {
 	}
 	for _, name := range order {
 		l := by[name]
-		all = append(all, notice{Alarm: true, Screen: "", Heading: name + ", a search engine, is being refused",
+		all = append(all, notice{
+			Alarm: true, Screen: "", Heading: name + ", a search engine, is being refused",
 			Text: fmt.Sprintf("In the last 24 hours %s of verified %s were refused, most on %s, by the rule “%s”. Pages that it cannot fetch leave its index.",
 				plural(l.n, "request", "requests"), name, shorten(l.hosts), shorten(l.rule)),
-			Actions: []action{{"Ask why", v.Link("ask", "agent", name, "url", "https://"+l.hosts+v.samplePath(name, l.hosts))}, {"See where", v.Link("crawler", "name", name)}, {"Draft a change", v.Link("change")}}})
+			Actions: []action{{"Ask why", v.Link("ask", "agent", name, "url", "https://"+l.hosts+v.samplePath(name, l.hosts))}, {"See where", v.Link("crawler", "name", name)}, {"Draft a change", v.Link("change")}},
+		})
 	}
 	return all
 }
 
 // samplePath is the path that a crawler was refused most often on a host today.
 func (v *view) samplePath(crawler, host string) string {
-	rows, err := v.totals(store.Query{From: v.Now.Add(-24 * time.Hour), To: v.Now.Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 1,
-		Only: map[store.Dimension][]string{store.ByCrawler: {crawler}, store.ByHost: {host}, store.ByDecision: {string(activity.Refused)}}})
+	rows, err := v.totals(store.Query{
+		From: v.Now.Add(-24 * time.Hour), To: v.Now.Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 1,
+		Only: map[store.Dimension][]string{store.ByCrawler: {crawler}, store.ByHost: {host}, store.ByDecision: {string(activity.Refused)}},
+	})
 	if err != nil || len(rows) == 0 || !strings.HasPrefix(rows[0].Values[store.ByPath], "/") {
 		return "/"
 	}
@@ -191,13 +205,17 @@ func (v *view) listNotices() (all []notice) {
 		}
 	}
 	if len(stale) > 0 {
-		all = append(all, notice{Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
+		all = append(all, notice{
+			Screen: "health", Since: since, Heading: plural(len(stale), "list of addresses or keys is", "lists of addresses or keys are") + " out of date",
 			Text:    "The last good ones stay in use, and no crawler is refused because of it: " + english.Some(stale, 2) + ".",
-			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}}})
+			Actions: []action{{"See the lists", v.Link("health", "#", "lists")}},
+		})
 	}
 	if s.DNS != nil && s.DNS.Error != "" {
-		all = append(all, notice{Screen: "health", Since: timeOf(s.DNS.ErrorSince), Heading: "Crawlers cannot be verified by DNS at the moment",
-			Text: "The last lookup failed: " + s.DNS.Error + ". They count as claimed, and are not taken for impostors."})
+		all = append(all, notice{
+			Screen: "health", Since: timeOf(s.DNS.ErrorSince), Heading: "Crawlers cannot be verified by DNS at the moment",
+			Text: "The last lookup failed: " + s.DNS.Error + ". They count as claimed, and are not taken for impostors.",
+		})
 	}
 	return all
 }
@@ -210,12 +228,16 @@ func (v *view) recorderNotices() (all []notice) {
 	var dropped uint64
 	recorders.Running().Dropped(func(_ string, n uint64) { dropped += n })
 	if dropped > 0 {
-		all = append(all, notice{Screen: "health", Heading: plural(dropped, "visit was", "visits were") + " not recorded",
-			Text: "They came faster than they could be written. The totals are too low by that much; the site itself was not slowed."})
+		all = append(all, notice{
+			Screen: "health", Heading: plural(dropped, "visit was", "visits were") + " not recorded",
+			Text: "They came faster than they could be written. The totals are too low by that much; the site itself was not slowed.",
+		})
 	}
 	if err := storeError(); err != nil {
-		all = append(all, notice{Alarm: true, Screen: "health", Heading: "Visits cannot be stored at the moment",
-			Text: "The site is served as before, but these pages miss what happens now: " + firstLine(err.Error())})
+		all = append(all, notice{
+			Alarm: true, Screen: "health", Heading: "Visits cannot be stored at the moment",
+			Text: "The site is served as before, but these pages miss what happens now: " + firstLine(err.Error()),
+		})
 	}
 	return all
 }
@@ -245,8 +267,10 @@ func (v *view) absenceNotices() (all []notice) {
 		return nil
 	}
 	day := v.Now.Truncate(24 * time.Hour)
-	q := store.Query{From: day.AddDate(0, 0, -6), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByDay, store.ByCrawler},
-		Only: map[store.Dimension][]string{store.ByKind: {"search"}, store.ByIdentity: {string(activity.Verified)}}}
+	q := store.Query{
+		From: day.AddDate(0, 0, -6), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByDay, store.ByCrawler},
+		Only: map[store.Dimension][]string{store.ByKind: {"search"}, store.ByIdentity: {string(activity.Verified)}},
+	}
 	if v.may != nil {
 		q.Only[store.ByHost] = v.may
 	}
@@ -268,10 +292,12 @@ func (v *view) absenceNotices() (all []notice) {
 	}
 	for _, c := range order {
 		if fell(c) {
-			all = append(all, notice{Screen: "who-came", Heading: c.Name + ", a search engine, has stopped coming",
+			all = append(all, notice{
+				Screen: "who-came", Heading: c.Name + ", a search engine, has stopped coming",
 				Text: fmt.Sprintf("It came every day, %s times on %s, and not at all today. The policy may have closed the site to it, or a CDN or firewall before this server turns it away.",
 					english.Number(c.Days[0]), q.From.Format("2 January")),
-				Actions: []action{{"Its requests", v.Link("crawler", "name", c.Name)}, {"Ask what it would get", v.Link("ask", "agent", c.Name, "url", "https://"+v.MainHost()+"/")}}})
+				Actions: []action{{"Its requests", v.Link("crawler", "name", c.Name)}, {"Ask what it would get", v.Link("ask", "agent", c.Name, "url", "https://"+v.MainHost()+"/")}},
+			})
 		}
 	}
 	return all

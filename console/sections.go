@@ -147,8 +147,10 @@ func (v *view) busiestSections(host string) (paths []string) {
 	if v.store == nil {
 		return nil
 	}
-	q := store.Query{From: v.Now.AddDate(0, 0, -2).Truncate(24 * time.Hour), To: v.Now.Truncate(time.Hour).Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 400,
-		Only: map[store.Dimension][]string{store.ByHost: {host}}}
+	q := store.Query{
+		From: v.Now.AddDate(0, 0, -2).Truncate(24 * time.Hour), To: v.Now.Truncate(time.Hour).Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 400,
+		Only: map[store.Dimension][]string{store.ByHost: {host}},
+	}
 	rows, err := v.totals(q)
 	if err != nil {
 		return nil

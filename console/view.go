@@ -192,8 +192,13 @@ type tab struct {
 // Tabs are the entries of the navigation.
 func (p *page) Tabs() []tab {
 	all := []tab{
-		{Name: "", Title: "Overview"}, {Name: "who-may", Title: "Who may"}, {Name: "who-came", Title: "Who came"}, {Name: "ask", Title: "Ask"},
-		{Name: "change", Title: "What would change"}, {Name: "published", Title: "Published"}, {Name: "health", Title: "Health"},
+		{Name: "", Title: "Overview"},
+		{Name: "who-may", Title: "Who may"},
+		{Name: "who-came", Title: "Who came"},
+		{Name: "ask", Title: "Ask"},
+		{Name: "change", Title: "What would change"},
+		{Name: "published", Title: "Published"},
+		{Name: "health", Title: "Health"},
 	}
 	at := p.screen
 	if at == "crawler" {

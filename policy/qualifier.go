@@ -112,7 +112,8 @@ var qualifierTable = []qualifierSyntax{
 		"until-recrawled, until-YYYY-MM-DD or N-days", setTimeLimit,
 	},
 	{
-		QualifierMaxLength, []Usage{PresentSnippet, PresentOldSnippet},
+		QualifierMaxLength,
+		[]Usage{PresentSnippet, PresentOldSnippet},
 		"N-chars or N-words", setMaxLength,
 	},
 	{

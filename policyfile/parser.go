@@ -214,8 +214,12 @@ func (p *parser) choice(n *yaml.Node, what string, words ...string) (string, boo
 
 // meanings are words that authors write for others.
 var meanings = [][]string{
-	{"on", "true", "yes"}, {"full", "on", "true", "yes"}, {"off", "false", "no", "none"}, {"none", "off", "no", "false", "0"},
-	{"block", "true", "yes", "on", "deny", "refuse", "reject", "forbid", "enforce", "drop", "disallow", "403", "401", "404", "410", "429", "451"}, {"log", "warn", "monitor", "report", "dry-run", "test"},
+	{"on", "true", "yes"},
+	{"full", "on", "true", "yes"},
+	{"off", "false", "no", "none"},
+	{"none", "off", "no", "false", "0"},
+	{"block", "true", "yes", "on", "deny", "refuse", "reject", "forbid", "enforce", "drop", "disallow", "403", "401", "404", "410", "429", "451"},
+	{"log", "warn", "monitor", "report", "dry-run", "test"},
 }
 
 // sameMeaning returns the word of a choice that another word stands for, or "".

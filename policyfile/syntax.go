@@ -178,8 +178,10 @@ func (p *parser) suspect(line string) *suspicion {
 		if strings.TrimSpace(line) == "" {
 			return nil
 		}
-		return &suspicion{strings.IndexByte(indent, '\t') + 1, "yaml-tab",
-			"this line starts with a tab; YAML is indented with spaces only, so replace each tab with two spaces", ""}
+		return &suspicion{
+			strings.IndexByte(indent, '\t') + 1, "yaml-tab",
+			"this line starts with a tab; YAML is indented with spaces only, so replace each tab with two spaces", "",
+		}
 	}
 	if g := forWithoutColon.FindStringSubmatch(line); g != nil {
 		return &suspicion{len(g[1]) + 1, "yaml-syntax", `a colon is missing after "for"`, "for: " + uncomment(g[2])}
@@ -211,8 +213,10 @@ func (p *parser) suspect(line string) *suspicion {
 		return needsQuotes(column, bare)
 	}
 	if inner := entryStart.FindStringSubmatch(value); key != "" && inner[3] != "" && p.keys[strings.TrimRight(inner[3], ": ")] {
-		return &suspicion{column, "yaml-syntax",
-			`there are two keys on one line; put "` + quoteless(bare) + `" on the next line, indented by two more spaces`, ""}
+		return &suspicion{
+			column, "yaml-syntax",
+			`there are two keys on one line; put "` + quoteless(bare) + `" on the next line, indented by two more spaces`, "",
+		}
 	}
 	if key != "" && (strings.Contains(bare, ": ") || strings.HasSuffix(bare, ":")) {
 		return needsQuotes(column, bare)

@@ -13,12 +13,22 @@ import (
 // Google: https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
 // Bing: https://www.bing.com/webmasters/help/which-robots-metatags-does-bing-support-5198d240
 var documented = []documentedRule{
-	{"all", ""}, {"follow", ""}, {"index", ""}, {"indexifembedded", ""},
+	{"all", ""},
+	{"follow", ""},
+	{"index", ""},
+	{"indexifembedded", ""},
 	{"max-image-preview", "none, standard or large"},
 	{"max-snippet", "a number of characters, 0 for no snippet or -1 for no limit"},
 	{"max-video-preview", "a number of seconds, 0 for a still image or -1 for no limit"},
-	{"noarchive", ""}, {"nocache", ""}, {"nofollow", ""}, {"noimageindex", ""}, {"noindex", ""},
-	{"none", ""}, {"noodp", ""}, {"nosnippet", ""}, {"notranslate", ""},
+	{"noarchive", ""},
+	{"nocache", ""},
+	{"nofollow", ""},
+	{"noimageindex", ""},
+	{"noindex", ""},
+	{"none", ""},
+	{"noodp", ""},
+	{"nosnippet", ""},
+	{"notranslate", ""},
 	{"unavailable_after", "a date with time and zone such as 2026-12-31T23:59:59Z"},
 }
 

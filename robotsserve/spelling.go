@@ -37,8 +37,20 @@ func printed(l *line) []Line {
 // parser and temoto/robotstxt compare URLs as they come; robots-parser (npm) encodes
 // brackets in URLs and not in the file.
 var spellings = [...][2]string{
-	{"%24", "$"}, {"%2A", "*"}, {"~", "%7E"}, {"[", "%5B"}, {"]", "%5D"},
-	{"%22", `"`}, {"%3C", "<"}, {"%3E", ">"}, {"%5C", `\`}, {"%5E", "^"}, {"%60", "`"}, {"%7B", "{"}, {"%7C", "|"}, {"%7D", "}"},
+	{"%24", "$"},
+	{"%2A", "*"},
+	{"~", "%7E"},
+	{"[", "%5B"},
+	{"]", "%5D"},
+	{"%22", `"`},
+	{"%3C", "<"},
+	{"%3E", ">"},
+	{"%5C", `\`},
+	{"%5E", "^"},
+	{"%60", "`"},
+	{"%7B", "{"},
+	{"%7C", "|"},
+	{"%7D", "}"},
 }
 
 // respell returns the second spelling of a pattern's path, "" if it needs none. What

@@ -167,11 +167,18 @@ var keys = map[string]string{
 
 // prefixes start the keys that Google's parser reads, in its order.
 var prefixes = []struct{ prefix, key string }{
-	{"user-agent", "user-agent"}, {"useragent", "user-agent"}, {"user agent", "user-agent"},
+	{"user-agent", "user-agent"},
+	{"useragent", "user-agent"},
+	{"user agent", "user-agent"},
 	{"allow", "allow"},
-	{"disallow", "disallow"}, {"dissallow", "disallow"}, {"dissalow", "disallow"}, {"disalow", "disallow"},
-	{"diasllow", "disallow"}, {"disallaw", "disallow"},
-	{"sitemap", "sitemap"}, {"site-map", "sitemap"},
+	{"disallow", "disallow"},
+	{"dissallow", "disallow"},
+	{"dissalow", "disallow"},
+	{"disalow", "disallow"},
+	{"diasllow", "disallow"},
+	{"disallaw", "disallow"},
+	{"sitemap", "sitemap"},
+	{"site-map", "sitemap"},
 }
 
 // keyOf returns the key that one in lower case stands for, "" for an unknown one.

@@ -109,8 +109,10 @@ func (s *Site) samples() (all []sample) {
 	return all
 }
 
-const fewerNames = `name fewer crawlers, write it in a rule with "for: everyone", or ` + tailored
-const tailored = `write "headers tailored" in the Caddyfile, which sends each crawler only its own`
+const (
+	fewerNames = `name fewer crawlers, write it in a rule with "for: everyone", or ` + tailored
+	tailored   = `write "headers tailored" in the Caddyfile, which sends each crawler only its own`
+)
 
 // checkHeaders builds the headers for the samples, as many as left says.
 func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems []policy.Problem) {

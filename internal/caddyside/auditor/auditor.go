@@ -63,10 +63,14 @@ func (c *Config) address() (*url.URL, error) {
 }
 
 var (
-	faults = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_faults",
-		Help: "Faults that the last audit of an address found; -1 if it could not be carried out."}, []string{"url"})
-	audited = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_timestamp_seconds",
-		Help: "When the last audit of an address ended."}, []string{"url"})
+	faults = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_faults",
+		Help: "Faults that the last audit of an address found; -1 if it could not be carried out.",
+	}, []string{"url"})
+	audited = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Namespace: "caddy", Subsystem: "robots_policy", Name: "audit_timestamp_seconds",
+		Help: "When the last audit of an address ended.",
+	}, []string{"url"})
 )
 
 // Collectors are the metrics.

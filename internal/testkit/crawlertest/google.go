@@ -31,7 +31,8 @@ func ReadGoogle(body string) *Google {
 		key = strings.ToLower(strings.Trim(key, " \t\v\f"))
 		value = strings.Trim(value, " \t\v\f")
 		for _, k := range [][]string{
-			{"user-agent", "user-agent", "useragent", "user agent"}, {"allow", "allow"},
+			{"user-agent", "user-agent", "useragent", "user agent"},
+			{"allow", "allow"},
 			{"disallow", "disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"},
 		} {
 			for _, prefix := range k[1:] {

@@ -42,7 +42,11 @@ var Tokens = []string{"AlphaBot", "alphabot-image", "BetaBot", "Beta-Extended", 
 var Hosts = []string{"www.example.com", "WWW.Example.Com:8080", "a.b.example.com", "b.example.com", "example.com", "example.org", ""}
 
 var audiences = []policy.Audience{
-	{}, {}, {}, {Kind: policy.ForEveryoneElse}, {Kind: policy.ForEveryoneElse},
+	{},
+	{},
+	{},
+	{Kind: policy.ForEveryoneElse},
+	{Kind: policy.ForEveryoneElse},
 	{Kind: policy.ForToken, Name: "AlphaBot"},
 	{Kind: policy.ForToken, Name: "alphabot-image"},
 	{Kind: policy.ForToken, Name: "betabot"},
