@@ -35,7 +35,7 @@ func registerMetrics(r *prometheus.Registry) error {
 	}
 	for _, c := range collectors() {
 		var already prometheus.AlreadyRegisteredError
-		if err := r.Register(c); err != nil && !(errors.As(err, &already) && already.ExistingCollector == c) {
+		if err := r.Register(c); err != nil && (!errors.As(err, &already) || already.ExistingCollector != c) {
 			return err
 		}
 	}

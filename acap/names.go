@@ -90,15 +90,16 @@ func (d *names) lines() (lines []Line) {
 		if p := u.Parts[0]; !d.usedNames[u.Name] || len(u.Parts) == 1 && p.Local == "" && p.Qualifiers != nil {
 			continue
 		}
-		text := "ACAP-composite-usage: " + u.Name
+		var text strings.Builder
+		text.WriteString("ACAP-composite-usage: " + u.Name)
 		for _, p := range u.Parts {
 			if p.Qualifiers != nil {
-				text += " (" + d.spelling(p.Local) + ")"
+				text.WriteString(" (" + d.spelling(p.Local) + ")")
 			} else {
-				text += " " + p.Usage.String()
+				text.WriteString(" " + p.Usage.String())
 			}
 		}
-		lines = append(lines, Line{Text: text, Pos: u.Pos})
+		lines = append(lines, Line{Text: text.String(), Pos: u.Pos})
 	}
 	return lines
 }

@@ -132,12 +132,11 @@ func (a *auditor) checkContradictions(p *page, r *response, s said) {
 			}
 		}
 	}
-	var unknown []string
 	for _, m := range s.elements {
-		unknown = append(unknown, unknownRules(m.content)...)
-	}
-	if len(unknown) > 0 {
-		a.add(finding(codeUnknownRule, at, "", fmt.Sprintf("no crawler documents the rule %q in the robots meta elements", unknown[0]), "check its spelling"))
+		if unknown := unknownRules(m.content); len(unknown) > 0 {
+			a.add(finding(codeUnknownRule, at, "", fmt.Sprintf("no crawler documents the rule %q in the robots meta elements", unknown[0]), "check its spelling"))
+			break
+		}
 	}
 	a.checkUsage(p, r, s)
 }

@@ -223,11 +223,8 @@ func (v *view) auditNotices() (all []notice) {
 			all = append(all, notice{Screen: "published", Since: a.Since, Heading: "The audit of " + a.URL + " could not be carried out", Text: sentence(a.Problem), Actions: see})
 		case a.Faults > 0:
 			text := plural(a.Faults, "fault", "faults") + " seen from outside."
-			for _, f := range a.Findings {
-				if f.Severity == audit.Fault {
-					text += " " + sentence(f.Message)
-					break
-				}
+			if i := slices.IndexFunc(a.Findings, func(f audit.Finding) bool { return f.Severity == audit.Fault }); i >= 0 {
+				text += " " + sentence(a.Findings[i].Message)
 			}
 			all = append(all, notice{Alarm: true, Screen: "published", Since: a.Since, Heading: "Crawlers see something else than your policy says on " + a.URL, Text: text, Actions: see})
 		}

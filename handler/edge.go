@@ -115,7 +115,7 @@ func (q *request) log(message string, kind lineKind, fields func() []zap.Field) 
 		zap.String("verified", q.decision.identity.String()), zap.String("client_ip", q.h.Server.ClientIP(q.Request)),
 		zap.String("host", q.query.Host), zap.String("uri", q.query.Path),
 	}
-	c.Write(append(append(who, fields()...), zap.Int("skipped", skipped))...)
+	c.Write(slices.Concat(who, fields(), []zap.Field{zap.Int("skipped", skipped)})...)
 }
 
 // logRefusal logs a refusal or, in mode log, what would be one.

@@ -45,7 +45,7 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 		p.held = append(p.held, window...)
 		window = p.held
 	}
-	if !p.scan.Scan(window, false) && len(window) < rw.o.MaxHead && !(p.scan.Done && p.flush) {
+	if !p.scan.Scan(window, false) && len(window) < rw.o.MaxHead && (!p.scan.Done || !p.flush) {
 		if had == 0 {
 			p.held = append(p.held, b...)
 		}

@@ -69,8 +69,9 @@ func readLicense(p *parser, n *yaml.Node, b *policy.Publish) {
 
 // usageTokenFields are the usages of registers, in the order of policy.RightsUsages.
 var usageTokenFields = func() fields[*policy.Publish] {
-	var fs fields[*policy.Publish]
-	for i, u := range policy.RightsUsages() {
+	usages := policy.RightsUsages()
+	fs := make(fields[*policy.Publish], 0, len(usages))
+	for i, u := range usages {
 		read := func(p *parser, n *yaml.Node, b *policy.Publish) {
 			text, ok := p.text(n, "the token for "+u.String())
 			if ok && !productToken.MatchString(text) {

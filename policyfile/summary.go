@@ -105,7 +105,7 @@ func (x *evaluator) answers(host string, u policy.Usage) (s Answers) {
 }
 
 func counts(names map[string][]string, total map[string]int) []CategoryCount {
-	counts := []CategoryCount{} // [] rather than null
+	counts := make([]CategoryCount, 0, len(names)) // [] rather than null
 	for kind, tokens := range names {
 		c := CategoryCount{Category: cmp.Or(kind, "other"), Count: len(tokens), Total: total[kind]}
 		if c.Count < c.Total {

@@ -55,7 +55,7 @@ func (im *importer) sitemaps() {
 	for _, l := range im.f.sitemaps {
 		path := strings.HasPrefix(l.value, "/") && !strings.HasPrefix(l.value, "//")
 		switch {
-		case !isAddress(l.value) && !(path && isAddress("https://x"+l.value)):
+		case !isAddress(l.value) && (!path || !isAddress("https://x"+l.value)):
 			im.f.note(l.number, "the sitemap %q is not a URL such as https://www.example.com/sitemap.xml; it is left out", l.value)
 		case !slices.Contains(im.spec.Sitemaps, l.value):
 			im.spec.Sitemaps = append(im.spec.Sitemaps, l.value)

@@ -259,7 +259,7 @@ func beaten(rules []Rule) []Rule {
 	}
 	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool {
 		return slices.ContainsFunc(rules, func(w Rule) bool {
-			return w.Allow != r.Allow && !(w.normal() && r.normal()) &&
+			return w.Allow != r.Allow && (!w.normal() || !r.normal()) &&
 				winsAsWritten(w, r) && !winsInPolicy(w, r) && w.Pattern.Covers(r.Pattern)
 		})
 	})

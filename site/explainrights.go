@@ -35,10 +35,8 @@ func (s *Site) explainRights(q policy.Query) (all []Register) {
 			q := q
 			q.Crawler, q.Usage = token, policy.Crawl
 			says := "User-agent: " + s.Policy.CrawlerInfo(token).Token
-			for i, l := range s.https.Explain(q).Lines {
-				if i == 0 {
-					says += ", " + l.Text
-				}
+			if lines := s.https.Explain(q).Lines; len(lines) > 0 {
+				says += ", " + lines[0].Text
 			}
 			add("control token", says, "the operator's pages", "the operator of the token, for AI training")
 		}

@@ -180,7 +180,7 @@ func limitedBy(r *policy.Rule) string {
 }
 
 func firstThree[S ~string](names []S) string {
-	var texts []string
+	texts := make([]string, 0, 3)
 	for _, name := range names[:min(len(names), 3)] {
 		texts = append(texts, string(name))
 	}

@@ -58,12 +58,10 @@ func (o *Options) reportLoaded(policy zap.Field, out Outcome) {
 	for _, d := range out.Now.Warnings {
 		o.Logger.Warn("policy file: "+d.Message, zap.String("place", position(d)), zap.String("code", d.Code))
 	}
-	fields := []zap.Field{
-		policy, zap.String("sha256", out.Now.SHA256),
-		zap.Int("rules", len(out.Now.Site.File.Spec.Rules)), zap.Int("warnings", len(out.Now.Warnings)),
-	}
+	log := o.Logger.With(policy, zap.String("sha256", out.Now.SHA256),
+		zap.Int("rules", len(out.Now.Site.File.Spec.Rules)), zap.Int("warnings", len(out.Now.Warnings)))
 	if out.Before == nil {
-		o.Logger.Info("policy loaded", fields...)
+		log.Info("policy loaded")
 		return
 	}
 	changes := out.Changes.Words()
@@ -71,7 +69,7 @@ func (o *Options) reportLoaded(policy zap.Field, out Outcome) {
 	if len(logged) > maxLoggedChanges {
 		logged = append(logged[:maxLoggedChanges:maxLoggedChanges], fmt.Sprintf("and %d more", len(changes)-maxLoggedChanges))
 	}
-	o.Logger.Info("policy reloaded", append(fields, zap.Strings("changes", logged), zap.Bool("robots_txt_changed", out.Changes.RobotsTxt))...)
+	log.Info("policy reloaded", zap.Strings("changes", logged), zap.Bool("robots_txt_changed", out.Changes.RobotsTxt))
 	o.emitReloaded(policy.String, out.Now, out.Before, changes, out.Changes.RobotsTxt)
 }
 

@@ -87,16 +87,16 @@ func (s *sources) keysFetched(d webbotauth.DirectoryStatus) {
 	if !s.setFailing(d.URL, d.Err != nil) {
 		return
 	}
-	fields := []zap.Field{zap.String("directory", d.URL), zap.Int("keys", d.Keys)}
+	log := s.log().With(zap.String("directory", d.URL), zap.Int("keys", d.Keys))
 	if d.Err == nil {
-		s.log().Info("fetching the key directory works again", fields...)
+		log.Info("fetching the key directory works again")
 		return
 	}
 	message := "fetching a key directory failed; using the last good keys"
 	if d.Keys == 0 {
 		message = "fetching a key directory failed; its signatures cannot be checked"
 	}
-	s.log().Warn(message, append(fields, zap.Error(d.Err))...)
+	log.Warn(message, zap.Error(d.Err))
 }
 
 // boundLogInterval is how often reaching the same bound is logged.

@@ -222,7 +222,7 @@ func (n *names) lookUp(e *entry, patterns []string, a netip.Addr) {
 		n.health.confirm()
 	case no:
 		n.health.probe(ctx)
-	case silent, noForward: // not about the resolver
+	case silent, noForward:
 	}
 	n.store(e, found, host, a)
 	if n.options.Report != nil {

@@ -13,6 +13,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -52,5 +53,6 @@ func serve(listen, policy, folder string) error {
 		return err
 	}
 	fmt.Printf("listening on http://%s\n", l.Addr())
-	return http.Serve(l, mux)
+	server := http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	return server.Serve(l)
 }

@@ -58,7 +58,7 @@ func Cells[V any](patterns []pathpattern.Pattern, value func(pathpattern.Pattern
 		}
 		meet, _ := b.Cross(x.Pattern, y.Pattern)
 		for _, p := range meet {
-			if v := value(p); !known[p] && !(same(v, x.Value) && same(v, y.Value)) && b.Add(1) {
+			if v := value(p); !known[p] && (!same(v, x.Value) || !same(v, y.Value)) && b.Add(1) {
 				add(p, v)
 			}
 		}

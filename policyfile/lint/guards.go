@@ -309,8 +309,9 @@ func (l *linter) harm(ids []policy.CrawlerID) string {
 		crawlers.KindSearch:  "the pages drop out of search results",
 		crawlers.KindPreview: "links that people share lose their title and image",
 	}
-	var all []string
-	for _, kind := range l.guarded(ids) {
+	kinds := l.guarded(ids)
+	all := make([]string, 0, len(kinds))
+	for _, kind := range kinds {
 		all = append(all, harms[kind])
 	}
 	return english.List(all, "and")

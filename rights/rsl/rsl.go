@@ -134,11 +134,12 @@ func Describe(verdicts rights.Verdicts, offers []policy.Offer) string {
 	var parts []string
 	for _, l := range licenses(verdicts, offers) {
 		for _, t := range l.Permits {
-			text := "permits " + t.Type + " " + t.List
+			var text strings.Builder
+			text.WriteString("permits " + t.Type + " " + t.List)
 			for _, p := range l.Payments {
-				text += " for " + p.Type
+				text.WriteString(" for " + p.Type)
 			}
-			parts = append(parts, text)
+			parts = append(parts, text.String())
 		}
 		for _, t := range l.Prohibits {
 			parts = append(parts, "prohibits "+t.Type+" "+t.List)

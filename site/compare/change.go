@@ -279,7 +279,7 @@ func (c *comparison) everyone(r *record, rest bool) string {
 // sentOf counts the crawlers of a kind, or those of them that requests name.
 func (c *comparison) sentOf(kind string, requests bool) (n int) {
 	for _, t := range c.tokens {
-		if c.kinds[t] == kind && !(requests && c.robotsOnly(t)) {
+		if c.kinds[t] == kind && (!requests || !c.robotsOnly(t)) {
 			n++
 		}
 	}

@@ -81,7 +81,7 @@ func (m *Metrics) Provision(ctx caddy.Context) error {
 	}
 	for _, c := range []*prometheus.CounterVec{visitsTotal, visitBytes} {
 		var already prometheus.AlreadyRegisteredError
-		if err := registry.Register(c); err != nil && !(errors.As(err, &already) && already.ExistingCollector == c) {
+		if err := registry.Register(c); err != nil && (!errors.As(err, &already) || already.ExistingCollector != c) {
 			return fmt.Errorf("registering metrics: %w", err)
 		}
 	}

@@ -3,6 +3,7 @@
 package firstpolicy
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -21,7 +22,7 @@ type place struct{ host, path string }
 // hosts.
 func (a Answers) places() []place {
 	host := a.siteHost()
-	all := []place{{host, "/"}}
+	all := append(make([]place, 0, 5), place{host, "/"})
 	for _, p := range a.Closed[:min(len(a.Closed), 2)] {
 		all = append(all, place{host, strings.TrimSuffix(strings.ReplaceAll(p.String(), "*", "x"), "$")})
 	}
@@ -84,8 +85,9 @@ func WriteMeaning(w io.Writer, s *site.Site, a Answers, now time.Time) error {
 func meaning(s *site.Site, kind crawlers.Kind, q policy.Query) string {
 	ids := []policy.CrawlerID{0}
 	if kind != "" {
-		ids = nil
-		for _, c := range s.File.Catalogue.OfKind(kind) {
+		all := s.File.Catalogue.OfKind(kind)
+		ids = make([]policy.CrawlerID, 0, len(all))
+		for _, c := range all {
 			ids = append(ids, s.Policy.Crawler(c.Token))
 		}
 	}
@@ -115,10 +117,7 @@ func meaning(s *site.Site, kind crawlers.Kind, q policy.Query) string {
 
 // WriteNextSteps writes the lines for the Caddyfile and the commands to go on with.
 func WriteNextSteps(w io.Writer, a Answers, file string) error {
-	hosts := []string{a.siteHost()}
-	if hosts[0] == "" {
-		hosts[0] = "www.example.com"
-	}
+	hosts := append(make([]string, 0, 1+len(a.Staging)), cmp.Or(a.siteHost(), "www.example.com"))
 	for _, h := range a.Staging {
 		hosts = append(hosts, string(h))
 	}

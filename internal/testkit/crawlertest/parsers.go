@@ -50,7 +50,7 @@ var (
 // All differ in what they make of percent-encoding and of an empty query.
 func (p *Parser) UnderstandsPath(path string) bool {
 	return plainPaths.MatchString(path) && !strings.HasSuffix(path, "?") &&
-		!(p.Authority && strings.HasPrefix(path, "//")) && !(p.Resolves && strings.Contains(path, "/."))
+		(!p.Authority || !strings.HasPrefix(path, "//")) && (!p.Resolves || !strings.Contains(path, "/."))
 }
 
 // UnderstandsFile reports whether a parser claims to read a file as RFC 9309 does.

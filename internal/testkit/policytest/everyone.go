@@ -38,7 +38,7 @@ func NewEveryone(full *policy.Spec) *Everyone {
 			}
 		}
 	}
-	tokens := []string{""}
+	tokens := append(make([]string, 0, 1+len(spec.Crawlers)+len(named)), "")
 	for _, c := range spec.Crawlers {
 		tokens = append(tokens, c.Token)
 	}
@@ -49,17 +49,17 @@ func NewEveryone(full *policy.Spec) *Everyone {
 	seen := map[string]bool{}
 	var reps []string
 	for _, token := range slices.Compact(tokens) {
-		vector := ""
+		var groups strings.Builder
 		for i := range spec.Rules {
 			if !aboutRights(&spec.Rules[i]) {
 				continue
 			}
 			for _, a := range spec.Rules[i].For {
 				close, ok := closeness(&spec, a, Question{Token: token})
-				vector += fmt.Sprint(close, ok, " ")
+				fmt.Fprint(&groups, close, ok, " ")
 			}
 		}
-		if !seen[vector] {
+		if vector := groups.String(); !seen[vector] {
 			seen[vector] = true
 			reps = append(reps, token)
 		}

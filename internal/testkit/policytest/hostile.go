@@ -75,9 +75,9 @@ func ManyRules(rules int) []byte {
 
 // HostileName returns a name that resembles no known crawler and no word.
 func HostileName(i int) string {
-	name := "Qzjx-"
+	name := []byte("Qzjx-")
 	for n := i; n >= 0; n = n/26 - 1 {
-		name += string(rune('a' + n%26))
+		name = append(name, 'a'+byte(n%26))
 	}
-	return name
+	return string(name)
 }

@@ -408,18 +408,18 @@ func place(i int) string { return string([]byte{byte(i >> 8), byte(i)}) }
 
 // step is where a pattern may be after a byte, from the places before it.
 func step(pattern, places string, c byte) string {
-	next := ""
+	var next strings.Builder
 	for i := 0; i < len(places); i += 2 {
 		at := int(places[i])<<8 | int(places[i+1])
 		switch {
 		case at == len(pattern):
 		case pattern[at] == '*':
-			next += place(at)
+			next.WriteString(place(at))
 		case pattern[at] == c:
-			next += place(at + 1)
+			next.WriteString(place(at + 1))
 		}
 	}
-	return closure(pattern, next)
+	return closure(pattern, next.String())
 }
 
 // closure adds the places behind each "*", which may stand for nothing.
@@ -433,11 +433,11 @@ func closure(pattern, places string) string {
 			have[at] = true
 		}
 	}
-	all := ""
+	var all strings.Builder
 	for at := range len(pattern) + 1 {
 		if have[at] {
-			all += place(at)
+			all.WriteString(place(at))
 		}
 	}
-	return all
+	return all.String()
 }
