@@ -18,7 +18,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -103,7 +102,7 @@ func checkDraft(ctx context.Context, name, text string) (*draft, error) {
 func newDraft(name, text string) *draft {
 	d := &draft{Text: text}
 	var all policyfile.Diagnostics
-	d.site, all = site.LoadWith(name, []byte(text), robotsserve.ServeOptions{}, policyfile.Options{Accepted: true})
+	d.site, all = site.LoadWith(name, []byte(text), policyfile.Options{Accepted: true})
 	failing := func(x policyfile.Diagnostic) bool { return x.Code == codeTestFails || x.Code == codeTestFailsNow }
 	if slices.ContainsFunc(all, failing) {
 		// As warnings they are summed up; as errors each is there.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -17,7 +16,7 @@ var bot = newFetchingCrawler("ExampleBot")
 
 func load(t *testing.T, text string) *site.Site {
 	t.Helper()
-	s, ds := site.Load("policy.yaml", []byte(text), robotsserve.ServeOptions{})
+	s, ds := site.Load("policy.yaml", []byte(text))
 	if s == nil {
 		t.Fatal(ds.Text())
 	}

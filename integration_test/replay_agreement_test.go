@@ -27,7 +27,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -96,7 +95,7 @@ func TestReplayAgreesWithCaddy(t *testing.T) {
 		kind, text := randomPolicy(t, rnd)
 		dir := t.TempDir()
 		lines := caddyUnder(t, rnd, dir, kind, text)
-		s, ds := site.Load(filepath.Join(dir, "policy.yaml"), text, robotsserve.ServeOptions{})
+		s, ds := site.Load(filepath.Join(dir, "policy.yaml"), text)
 		if s == nil {
 			t.Fatal(ds.Text())
 		}
@@ -136,7 +135,7 @@ func randomPolicy(t *testing.T, rnd *rand.Rand) (policytest.PatternKind, []byte)
 	for range 50 {
 		spec, kind := policytest.Full(rnd)
 		text := policyfile.Print(spec)
-		if s, _ := site.Load("policy.yaml", text, robotsserve.ServeOptions{}); s != nil {
+		if s, _ := site.Load("policy.yaml", text); s != nil {
 			return kind, text
 		}
 	}

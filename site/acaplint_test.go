@@ -86,7 +86,7 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 		},
 	} {
 		t.Run(c.name+", "+c.section, func(t *testing.T) {
-			s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n"+c.policy+"crawlers:\n  _odd: {operator: Odd}\npublish: {acap: full}\n"), robotsserve.ServeOptions{})
+			s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n"+c.policy+"crawlers:\n  _odd: {operator: Odd}\npublish: {acap: full}\n"))
 			if !strings.Contains(ds.Text(), c.want) {
 				t.Errorf("want %s in\n%s", c.want, ds.Text())
 			}
@@ -107,7 +107,7 @@ func TestChannelsReportWhatTheyCannotSay(t *testing.T) {
 // Who knows crawlers that read qualifiers which ACAP calls not ready publishes them.
 func TestUnreadyQualifiersWhereAsked(t *testing.T) {
 	s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    allow:\n      present: {paths: /news/, must-include-resource: /credit.html}\n"+
-		"publish: {acap: full, action-requests: on}\n"), robotsserve.ServeOptions{})
+		"publish: {acap: full, action-requests: on}\n"))
 	if s == nil || strings.Contains(ds.Text(), "not ready") {
 		t.Fatal(ds.Text())
 	}

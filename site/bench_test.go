@@ -9,7 +9,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -25,7 +24,7 @@ func BenchmarkLoad(b *testing.B) {
 			b.ReportAllocs()
 			peak := watchHeap()
 			for b.Loop() {
-				if s, ds := site.Load("hostile.yaml", data, robotsserve.ServeOptions{}); s == nil && len(ds) == 0 {
+				if s, ds := site.Load("hostile.yaml", data); s == nil && len(ds) == 0 {
 					b.Fatal("no site and no reason")
 				}
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -18,7 +17,7 @@ rules:
     for: category:ai-training
     disallow:
       crawl: /
-`), robotsserve.ServeOptions{})
+`))
 	if diagnostics.HasErrors() {
 		fmt.Println(diagnostics)
 		return

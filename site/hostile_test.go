@@ -59,7 +59,7 @@ func TestTextsStayInTheirPlaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, _ := site.Load("policy.yaml", changed, robotsserve.ServeOptions{})
+			s, _ := site.Load("policy.yaml", changed)
 			if s == nil {
 				refused++
 				continue

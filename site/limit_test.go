@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 const limitsPolicy = `version: 1
@@ -30,7 +29,7 @@ rules:
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	s, ds := Load("policy.yaml", []byte(limitsPolicy), robotsserve.ServeOptions{})
+	s, ds := Load("policy.yaml", []byte(limitsPolicy))
 	if s == nil {
 		t.Fatal(ds.Text())
 	}
@@ -67,7 +66,7 @@ func TestLimits(t *testing.T) {
 // A request that names several crawlers is limited as each of them is.
 func TestLimitsOfSeveralCrawlers(t *testing.T) {
 	t.Parallel()
-	s, ds := Load("policy.yaml", []byte(limitsPolicy), robotsserve.ServeOptions{})
+	s, ds := Load("policy.yaml", []byte(limitsPolicy))
 	if s == nil {
 		t.Fatal(ds.Text())
 	}
@@ -107,7 +106,7 @@ func TestMaxModeWithLimits(t *testing.T) {
 		"rules: [{for: GPTBot, disallow: {crawl: /}, enforce: block}]":                policy.ModeBlock,
 		"rules: [{for: GPTBot, limit: none}, {for: CCBot, limit: 1/s, enforce: log}]": policy.ModeLog,
 	} {
-		s, ds := Load("policy.yaml", []byte("version: 1\n"+rules+"\n"), robotsserve.ServeOptions{})
+		s, ds := Load("policy.yaml", []byte("version: 1\n"+rules+"\n"))
 		if s == nil {
 			t.Errorf("%s: %s", rules, ds.Text())
 		} else if got := s.MaxMode(); got != want {

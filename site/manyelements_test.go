@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -20,13 +19,13 @@ rules:
     robots-tag:
       - {paths: /news/, rules: "max-image-preview:large"}
 `
-	_, ds := site.Load("policy.yaml", []byte(policy), robotsserve.ServeOptions{})
+	_, ds := site.Load("policy.yaml", []byte(policy))
 	text := ds.Text()
 	if !strings.Contains(text, "policy.yaml:5:32: warning: this puts 1") || !strings.Contains(text, `meta elements into every page like /news/`) || strings.Count(text, "warning: ") != 1 {
 		t.Errorf("says:\n%s", text)
 	}
 	for _, audience := range []string{"everyone", "[Googlebot, Bingbot]"} {
-		s, ds := site.Load("policy.yaml", []byte(strings.Replace(policy, "category:search", audience, 1)), robotsserve.ServeOptions{})
+		s, ds := site.Load("policy.yaml", []byte(strings.Replace(policy, "category:search", audience, 1)))
 		if s == nil || len(ds) > 0 {
 			t.Errorf("for %s it says:\n%s", audience, ds.Text())
 		}

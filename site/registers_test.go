@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 func TestExplainRights(t *testing.T) {
@@ -18,7 +16,7 @@ rules:
     disallow: {train-ai: /archive/}
     allow: {search: /}
 publish: {tdmrep: on, rsl: on, content-signal: reference, usage-tokens: {train-ai: No-Training}}
-`), robotsserve.ServeOptions{})
+`))
 	if s == nil {
 		t.Fatal(ds.Text())
 	}
@@ -51,7 +49,7 @@ func TestRegisterDiagnostics(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, ds := Load("p.yaml", []byte("version: 1\nrules:\n  - "+c.rules+"\npublish: "+c.publish+"\n"), robotsserve.ServeOptions{})
+			_, ds := Load("p.yaml", []byte("version: 1\nrules:\n  - "+c.rules+"\npublish: "+c.publish+"\n"))
 			var said []string
 			for _, d := range ds {
 				if strings.HasPrefix(d.Code, "register") || d.Code == "renamed-usage" {

@@ -36,12 +36,12 @@ type Site struct {
 
 // Load reads a policy file and prepares every channel. The diagnostics are of
 // the file and of all channels; with an error among them there is no Site.
-func Load(name string, data []byte, o robotsserve.ServeOptions) (*Site, policyfile.Diagnostics) {
-	return LoadWith(name, data, o, policyfile.Options{})
+func Load(name string, data []byte) (*Site, policyfile.Diagnostics) {
+	return LoadWith(name, data, policyfile.Options{})
 }
 
 // LoadWith is Load with options for reading the file.
-func LoadWith(name string, data []byte, o robotsserve.ServeOptions, file policyfile.Options) (*Site, policyfile.Diagnostics) {
+func LoadWith(name string, data []byte, file policyfile.Options) (*Site, policyfile.Diagnostics) {
 	f, ds := policyfile.LoadWith(name, data, file)
 	if ds.HasErrors() {
 		return nil, ds
@@ -53,10 +53,8 @@ func LoadWith(name string, data []byte, o robotsserve.ServeOptions, file policyf
 	s.purposes = purposes(f.Policy)
 	s.limits = hasLimits(f.Spec.Rules)
 	s.purposeRecognizer = crawlers.NewRecognizer(patterns(s.purposes))
-	o.Scheme = "http"
-	s.http = robotsserve.NewServer(f.Policy, o)
-	o.Scheme = "https"
-	s.https = robotsserve.NewServer(f.Policy, o)
+	s.http = robotsserve.NewServer(f.Policy, robotsserve.ServeOptions{Options: robotsserve.Options{Scheme: "http"}})
+	s.https = robotsserve.NewServer(f.Policy, robotsserve.ServeOptions{Options: robotsserve.Options{Scheme: "https"}})
 	s.licence = licenceOf(f.Spec.Publish.License)
 	ds = append(ds, f.Add(s.check())...).Sorted()
 	if ds.HasErrors() {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -24,7 +23,7 @@ var june = time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
 
 func load(t *testing.T, text string) *site.Site {
 	t.Helper()
-	s, ds := site.Load("policy.yaml", []byte(text), robotsserve.ServeOptions{})
+	s, ds := site.Load("policy.yaml", []byte(text))
 	if s == nil {
 		t.Fatal(ds.Text())
 	}
@@ -382,7 +381,7 @@ rules:
   - for: category:ai-training
     disallow:
       present-snippet: "/*.pdf$"
-`), robotsserve.ServeOptions{})
+`))
 	if s == nil {
 		b.Fatal(ds.Text())
 	}
@@ -414,7 +413,7 @@ func TestHeadersTooLarge(t *testing.T) {
 			return "    disallow:\n      index: \"/*.pdf\"\n"
 		}),
 	} {
-		s, ds := site.Load("policy.yaml", []byte(text), robotsserve.ServeOptions{})
+		s, ds := site.Load("policy.yaml", []byte(text))
 		if s != nil || !strings.Contains(ds.Text(), "[header-too-large]") {
 			t.Errorf("%s: it loads", name)
 		}
@@ -423,7 +422,7 @@ func TestHeadersTooLarge(t *testing.T) {
 
 // No browser is ever recognised, whatever a rule is for.
 func TestBrowsersAreNoCrawlers(t *testing.T) {
-	s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: [Mozilla, Chrome, chrome, OtherBot]\n    disallow:\n      crawl: /\n    enforce: block\n"), robotsserve.ServeOptions{})
+	s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: [Mozilla, Chrome, chrome, OtherBot]\n    disallow:\n      crawl: /\n    enforce: block\n"))
 	if s == nil {
 		t.Fatal(ds.Text())
 	}

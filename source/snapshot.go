@@ -11,7 +11,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -59,7 +58,7 @@ func compileAccepted(name string, data []byte) (*Snapshot, error) {
 
 func compile(name string, data []byte, o policyfile.Options) (*Snapshot, error) {
 	catalogue, _ := crawlers.Default() // without one there is no site
-	s, ds := site.LoadWith(name, data, robotsserve.ServeOptions{}, o)
+	s, ds := site.LoadWith(name, data, o)
 	if ds.HasErrors() {
 		return nil, ds
 	}

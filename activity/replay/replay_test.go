@@ -18,7 +18,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -56,7 +55,7 @@ rules:
 
 func load(t testing.TB, name, text string) *site.Site {
 	t.Helper()
-	s, ds := site.Load(name, []byte(text), robotsserve.ServeOptions{})
+	s, ds := site.Load(name, []byte(text))
 	if s == nil {
 		t.Fatal(ds)
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -16,7 +15,7 @@ import (
 // impostor.
 func TestExplainEmbedded(t *testing.T) {
 	s, ds := site.Load("policy.yaml", []byte("version: 1\ncrawlers:\n  NewBot: {kind: search, address-lists: \"https://new.example/list.json\"}\n"+
-		"rules:\n  - for: everyone\n    disallow:\n      crawl: /x/\n"), robotsserve.ServeOptions{})
+		"rules:\n  - for: everyone\n    disallow:\n      crawl: /x/\n"))
 	if s == nil {
 		t.Fatal(ds)
 	}

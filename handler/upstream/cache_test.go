@@ -65,7 +65,7 @@ type server struct {
 
 func newServer(t *testing.T) server {
 	t.Helper()
-	s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow:\n      crawl: /admin/\n"), robotsserve.ServeOptions{})
+	s, ds := site.Load("policy.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow:\n      crawl: /admin/\n"))
 	if ds.HasErrors() {
 		t.Fatal(policyfile.Diagnostics(ds))
 	}

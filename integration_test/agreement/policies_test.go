@@ -15,7 +15,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -34,7 +33,7 @@ type loaded struct {
 }
 
 func load(name string, text []byte, tokens []string) (*loaded, policyfile.Diagnostics) {
-	s, diagnostics := site.Load(name, text, robotsserve.ServeOptions{})
+	s, diagnostics := site.Load(name, text)
 	if s == nil {
 		return nil, diagnostics
 	}

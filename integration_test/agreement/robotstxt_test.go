@@ -91,7 +91,7 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 	qs = slices.DeleteFunc(slices.Clone(qs), func(q question) bool {
 		return crawlertest.NormalPath(q.path) == "/robots.txt" // implied, RFC 9309 section 2.2.2
 	})
-	temoto, err := temoto.FromString(a.body)
+	theirs, err := temoto.FromString(a.body)
 	if err != nil {
 		x.differ("robots.txt: temoto/robotstxt", question{host: host}, err, "a file that it can read")
 		return nil
@@ -108,7 +108,7 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 			x.count("robots.txt: a crawler that ignores * is not addressed")
 			continue
 		}
-		x.crawl(file, q, as, temoto)
+		x.crawl(file, q, as, theirs)
 		x.extensions(file, q, as)
 	}
 	x.purposes(file, qs)
@@ -190,7 +190,7 @@ func (x *exam) linted(code string, at policy.Pos) bool {
 
 // crawl holds the readers of Allow and Disallow to the policy. They find the group
 // of a crawler by the name that it reads as.
-func (x *exam) crawl(f *robotsFile, q question, as string, temoto *temoto.RobotsData) {
+func (x *exam) crawl(f *robotsFile, q question, as string, theirs *temoto.RobotsData) {
 	want, path := x.mayCrawl(q), crawlertest.NormalPath(q.path)
 	judge := func(reader string, got bool) {
 		channel := "robots.txt: " + reader
@@ -210,7 +210,7 @@ func (x *exam) crawl(f *robotsFile, q question, as string, temoto *temoto.Robots
 	if x.cutShort(f, as) {
 		return
 	}
-	got := temoto.TestAgent(path, strings.ToLower(as))
+	got := theirs.TestAgent(path, strings.ToLower(as))
 	if name := crawlertest.TemotoException(f.read, as, path, got); got != naive && name != "" {
 		x.answer("robots.txt: temoto/robotstxt", 1)
 		x.except("robots.txt: temoto/robotstxt", "temoto: "+name)

@@ -20,7 +20,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/audit"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -114,7 +113,7 @@ func (s *server) write(t *testing.T, text string) {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	loaded, ds := site.Load(name, []byte(text), robotsserve.ServeOptions{})
+	loaded, ds := site.Load(name, []byte(text))
 	if loaded == nil {
 		t.Fatal(ds)
 	}

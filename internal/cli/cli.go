@@ -18,7 +18,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -125,7 +124,7 @@ func load(cmd *cobra.Command, name string) (*site.Site, policyfile.Diagnostics, 
 	if err != nil {
 		return nil, nil, err
 	}
-	s, ds := site.Load(fileName(name), data, robotsserve.ServeOptions{})
+	s, ds := site.Load(fileName(name), data)
 	return s, ds, nil
 }
 

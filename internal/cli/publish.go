@@ -18,7 +18,6 @@ import (
 	"github.com/caddyserver/certmagic"
 	"github.com/spf13/cobra"
 
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -45,7 +44,7 @@ func publishCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, ds := site.Load(args[0], data, robotsserve.ServeOptions{})
+			s, ds := site.Load(args[0], data)
 			if err := report(cmd, ds); err != nil {
 				return err
 			}
@@ -91,7 +90,7 @@ func publish(cmd *cobra.Command, p publication) error {
 	var old *site.Site // nil, too, if what is published has errors
 	if before != nil {
 		replaces = sumOf(before)
-		old, _ = site.Load(name, before, robotsserve.ServeOptions{})
+		old, _ = site.Load(name, before)
 	}
 	if old != nil {
 		for _, words := range compare.Policies(old.Policy, p.site.Policy, compare.Options{}).Words() {

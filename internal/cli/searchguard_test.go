@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -18,7 +17,7 @@ func TestSearchGuard(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	load := func(text string) *site.Site {
-		s, ds := site.Load("new.yaml", []byte("version: 1\nenforcement: {mode: block}\nrules:\n"+text), robotsserve.ServeOptions{})
+		s, ds := site.Load("new.yaml", []byte("version: 1\nenforcement: {mode: block}\nrules:\n"+text))
 		if s == nil {
 			t.Fatal(ds.Text())
 		}

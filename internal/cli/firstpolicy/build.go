@@ -15,7 +15,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -87,7 +86,7 @@ func build(a Answers, imported *robotstxt.Imported) (text []byte, s *site.Site, 
 	for {
 		text = policyfile.PrintWith(b.spec, policyfile.PrintOptions{Header: b.header(), Comments: b.comments, LineComments: b.lineComments})
 		var ds policyfile.Diagnostics
-		if s, ds = site.Load("the new policy", text, robotsserve.ServeOptions{}); s != nil {
+		if s, ds = site.Load("the new policy", text); s != nil {
 			return text, s, contradictions, nil
 		}
 		failed, instead := b.failedTest(ds)

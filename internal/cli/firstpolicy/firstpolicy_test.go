@@ -14,7 +14,6 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
@@ -42,7 +41,7 @@ func TestPolicyMeansTheAnswers(t *testing.T) {
 					if err != nil || len(contradicted) > 0 {
 						t.Fatalf("%v %v\n%s", err, contradicted, text)
 					}
-					if _, ds := site.Load("p.yaml", text, robotsserve.ServeOptions{}); len(ds) > 0 {
+					if _, ds := site.Load("p.yaml", text); len(ds) > 0 {
 						t.Errorf("%s\n%s", ds.Text(), text)
 					}
 					may := func(agent, host, path string, u policy.Usage) bool {

@@ -142,7 +142,7 @@ func (o Demo) Fill(ctx context.Context, dir string) (int64, error) {
 
 // makeVersions makes the older versions of the policy by leaving out its last rules.
 func (d *demo) makeVersions() error {
-	live, ds := site.Load(d.Name, []byte(d.Text), robotsserve.ServeOptions{})
+	live, ds := site.Load(d.Name, []byte(d.Text))
 	if live == nil {
 		return ds
 	}
@@ -153,7 +153,7 @@ func (d *demo) makeVersions() error {
 		if cut := 2 - i; cut > 0 && len(rules) > cut {
 			text = withoutRules(text, rules[len(rules)-cut:])
 		}
-		s, _ := site.LoadWith(d.Name, []byte(text), robotsserve.ServeOptions{}, policyfile.Options{Accepted: true})
+		s, _ := site.LoadWith(d.Name, []byte(text), policyfile.Options{Accepted: true})
 		if s == nil {
 			continue
 		}
