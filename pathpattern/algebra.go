@@ -45,29 +45,50 @@ func (p Pattern) Covers(q Pattern) bool {
 
 // Overlaps reports whether p and q both match some path. Paths start with "/".
 func (p Pattern) Overlaps(q Pattern) bool {
-	if !compatible(p.literal(), q.literal(), strings.HasPrefix) {
-		return false
-	}
+	o, literal := newOverlap(p), q.literal()
+	return compatible(o.literal, literal, strings.HasPrefix) && o.with(literal, q.text[len(literal):])
+}
+
+// overlap is a pattern that is compared with others, in parts.
+type overlap struct {
+	literal, rest string
+	exact         bool // it matches one path
+	end           string
+	ends          bool // its paths end with end
+}
+
+func newOverlap(p Pattern) overlap {
+	o := overlap{literal: p.literal()}
+	o.rest = p.text[len(o.literal):]
+	o.exact = o.rest == "$"
+	o.end, o.ends = ending(o.rest)
+	return o
+}
+
+// with is Overlaps for a pattern of which one literal begins with the other.
+func (o *overlap) with(literal, rest string) bool {
 	switch {
-	case !p.Wild() && p.Anchored():
-		return q.Match(p.literal())
-	case !q.Wild() && q.Anchored():
-		return p.Match(q.literal())
+	case o.exact:
+		return len(literal) <= len(o.literal) && matchRest(rest, o.literal[len(literal):])
+	case rest == "$":
+		return len(o.literal) <= len(literal) && matchRest(o.rest, literal[len(o.literal):])
+	case !o.ends:
+		return true
 	}
 	// Each can contain all of the other, with a "*" of its own or at its end,
 	// unless both say how the path ends.
-	a, pEnds := p.ending()
-	b, qEnds := q.ending()
-	return !pEnds || !qEnds || compatible(a, b, strings.HasSuffix)
+	end, ends := ending(rest)
+	return !ends || compatible(o.end, end, strings.HasSuffix)
 }
 
 // ending is what the paths end with that a pattern with wildcards matches; ok is false
-// if that is anything.
-func (p Pattern) ending() (text string, ok bool) {
-	if !p.Anchored() {
+// if that is anything. It takes what follows the literal prefix.
+func ending(rest string) (text string, ok bool) {
+	open, anchored := strings.CutSuffix(rest, "$")
+	if !anchored {
 		return "", false
 	}
-	text = p.text[strings.LastIndexByte(p.text, '*')+1 : len(p.text)-1]
+	text = open[strings.LastIndexByte(open, '*')+1:]
 	return text, text != ""
 }
 
@@ -235,25 +256,20 @@ func (x *Index[V]) Covering(p Pattern, yield func(V)) {
 // Overlapping calls yield with the value of every pattern that overlaps p. The
 // order is fixed for an index.
 func (x *Index[V]) Overlapping(p Pattern, yield func(V)) {
-	lit := p.literal()
-	prefix := !p.Wild() && !p.Anchored()
+	o := newOverlap(p)
 	at, n := 0, int32(0)
 	for {
 		nd := &x.nodes[n]
-		k := commonPrefix(lit[at:], nd.label)
-		if at+k == len(lit) {
-			x.below(n, lit[:at], p, prefix, yield)
+		at += commonPrefix(o.literal[at:], nd.text[at:])
+		if at == len(o.literal) {
+			x.below(nd, &o, yield)
 			return
 		}
-		if k < len(nd.label) {
+		if at < len(nd.text) {
 			return
 		}
-		at += k
-		if nd.length > 0 {
-			yield(nd.value)
-		}
-		x.overlappingWild(nd, lit[:at], p, yield)
-		i := strings.IndexByte(nd.first, lit[at])
+		x.overlappingAt(nd, &o, yield)
+		i := strings.IndexByte(nd.first, o.literal[at])
 		if i < 0 {
 			return
 		}
@@ -261,26 +277,24 @@ func (x *Index[V]) Overlapping(p Pattern, yield func(V)) {
 	}
 }
 
-// below visits a node and all below it, where every literal starts with p's.
-func (x *Index[V]) below(n int32, above string, p Pattern, prefix bool, yield func(V)) {
-	nd := &x.nodes[n]
-	text := above + nd.label
-	if nd.length > 0 && (prefix || p.Overlaps(Pattern{text})) {
-		yield(nd.value)
-	}
-	x.overlappingWild(nd, text, p, yield)
+// below visits a node and all below it, where every literal starts with that of o.
+func (x *Index[V]) below(nd *node[V], o *overlap, yield func(V)) {
+	x.overlappingAt(nd, o, yield)
 	for i := range nd.first {
-		x.below(nd.child+int32(i), text, p, prefix, yield)
+		x.below(&x.nodes[nd.child+int32(i)], o, yield)
 	}
 }
 
-func (x *Index[V]) overlappingWild(nd *node[V], text string, p Pattern, yield func(V)) {
+func (x *Index[V]) overlappingAt(nd *node[V], o *overlap, yield func(V)) {
+	if nd.length > 0 && o.with(nd.text, "") {
+		yield(nd.value)
+	}
 	if nd.wild == nil {
 		return
 	}
 	for _, ws := range [...][]wildcard[V]{nd.wild.few, nd.wild.many} {
 		for i := range ws {
-			if w := &ws[i]; p.Overlaps(Pattern{text + w.rest}) {
+			if w := &ws[i]; o.with(nd.text, w.rest) {
 				yield(w.value)
 			}
 		}

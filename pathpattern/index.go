@@ -23,10 +23,10 @@ type Index[V any] struct {
 	size  int
 }
 
-// node is reached by the bytes of its label. Its children lie side by side in
-// nodes, sorted by the first byte of their labels, which first repeats.
+// node is reached by the bytes of text. Its children lie side by side in nodes,
+// sorted by the first byte that their texts have beyond it, which first repeats.
 type node[V any] struct {
-	label  string
+	text   string
 	first  string
 	child  int32
 	length int32 // of the literal pattern that ends here, 0 for none
@@ -89,9 +89,8 @@ func (x *Index[V]) fill(sorted []keyed[V], r run, todo []run) []run {
 	group := sorted[r.from:r.to]
 	n := &x.nodes[r.at]
 	// The literals are sorted: what the first and the last share, all share.
-	n.label = group[0].literal[r.skip:]
-	n.label = n.label[:commonPrefix(n.label, group[len(group)-1].literal[r.skip:])]
-	end := r.skip + len(n.label)
+	end := r.skip + commonPrefix(group[0].literal[r.skip:], group[len(group)-1].literal[r.skip:])
+	n.text = group[0].literal[:end]
 	var wild []wildcard[V]
 	i := 0
 	for ; i < len(group) && len(group[i].literal) == end; i++ {
@@ -142,10 +141,10 @@ func (x *Index[V]) Longest(path string) (length int, value V) {
 	at, n := 0, int32(0)
 	for {
 		nd := &x.nodes[n]
-		if !strings.HasPrefix(path[at:], nd.label) {
+		if !strings.HasPrefix(path[at:], nd.text[at:]) {
 			break
 		}
-		at += len(nd.label)
+		at = len(nd.text)
 		if nd.length > 0 {
 			best, value = nd.length, nd.value
 		}
@@ -211,10 +210,10 @@ func (x *Index[V]) Matches(path string, yield func(V)) {
 	at, n := 0, int32(0)
 	for {
 		nd := &x.nodes[n]
-		if !strings.HasPrefix(path[at:], nd.label) {
+		if !strings.HasPrefix(path[at:], nd.text[at:]) {
 			return
 		}
-		at += len(nd.label)
+		at = len(nd.text)
 		if nd.length > 0 {
 			yield(nd.value)
 		}
@@ -249,10 +248,10 @@ func (x *Index[V]) walk(path string, visit func(nd *node[V], at int)) {
 	at, n := 0, int32(0)
 	for {
 		nd := &x.nodes[n]
-		if !strings.HasPrefix(path[at:], nd.label) {
+		if !strings.HasPrefix(path[at:], nd.text[at:]) {
 			return
 		}
-		at += len(nd.label)
+		at = len(nd.text)
 		visit(nd, at)
 		if at == len(path) {
 			return
