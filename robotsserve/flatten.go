@@ -80,6 +80,10 @@ type flattening struct {
 	losses    []Loss
 	budget    solve.Budget
 	byStated  map[*stated][]int
+	given     int // lines that the statements make; the others are where two of them cross
+	// opponents lists for each line those of the other kind that match a path which it
+	// matches, in order. Some of them may be gone.
+	opponents [][]int32
 }
 
 // flatten returns the lines of a group, in the order in which they are printed. It
@@ -94,8 +98,8 @@ func flatten(all []stated, overrides func(permission, prohibition *stated) bool)
 			f.add(p.Plain(), &all[i])
 		}
 	}
-	f.dropDecided()
-	if !f.settle(0) || !f.guardIndexPages() {
+	f.given = len(f.lines)
+	if !f.dropDecided() || !f.settle(0) || !f.guardIndexPages() {
 		return nil, nil, false
 	}
 	f.dropNeedless()
@@ -114,6 +118,7 @@ func (f *flattening) add(p pathpattern.Pattern, s *stated) {
 	}
 	f.byStated[s] = append(f.byStated[s], i)
 	f.lines = append(f.lines, l)
+	f.opponents = append(f.opponents, nil)
 	f.ofKind(s.allow).Add(p, i)
 }
 
@@ -125,14 +130,21 @@ func (f *flattening) ofKind(allow bool) *solve.Set {
 	return &f.disallows
 }
 
-// opponents lists the lines of the other kind that match a path which line i matches.
-func (f *flattening) opponents(i int) []int {
+// overlapping finds the lines of the other kind that match a path which line i matches.
+func (f *flattening) overlapping(i int) []int {
 	l := &f.lines[i]
-	if l.gone {
-		return nil
-	}
 	all := f.ofKind(!l.of.allow).Overlapping(l.pattern)
 	return slices.DeleteFunc(all, func(j int) bool { return f.lines[j].gone })
+}
+
+// oppose notes that line i and others are opponents. It reports whether the budget lasted.
+func (f *flattening) oppose(i int, others []int) bool {
+	f.opponents[i] = slices.Grow(f.opponents[i], len(others))
+	for _, j := range others {
+		f.opponents[i] = append(f.opponents[i], int32(j))
+		f.opponents[j] = append(f.opponents[j], int32(i))
+	}
+	return f.budget.Spend(len(others))
 }
 
 // covering lists the lines of a kind that match all that line i does.
@@ -142,7 +154,8 @@ func (f *flattening) covering(i int, allow bool) []int {
 
 // dropDecided drops each Disallow that an Allow overriding it covers; then each
 // Allow that a Disallow it cannot override covers, and each that overrides nothing.
-func (f *flattening) dropDecided() {
+// It notes the opponents of the others.
+func (f *flattening) dropDecided() bool {
 	for i := range f.lines {
 		d := &f.lines[i]
 		if d.of.allow {
@@ -158,7 +171,8 @@ func (f *flattening) dropDecided() {
 		if !a.of.allow {
 			continue
 		}
-		if !slices.ContainsFunc(f.opponents(i), func(j int) bool { return f.overrides(a.of, f.lines[j].of) }) {
+		opponents := f.overlapping(i)
+		if !slices.ContainsFunc(opponents, func(j int) bool { return f.overrides(a.of, f.lines[j].of) }) {
 			a.gone = true
 			continue
 		}
@@ -166,30 +180,58 @@ func (f *flattening) dropDecided() {
 			d := &f.lines[j]
 			return d.gone || !d.sharesScope(a) || f.overrides(a.of, d.of)
 		})
-		if a.gone = len(closing) > 0; a.gone && !slices.ContainsFunc(closing, func(j int) bool { return !f.opened(a, &f.lines[j]) }) {
+		if len(closing) == 0 {
+			if !f.oppose(i, opponents) {
+				return false
+			}
+			continue
+		}
+		a.gone = true
+		if f.opened(a, closing) {
 			f.lose(a, a.pattern)
 		}
 	}
+	return true
 }
 
-// opened reports whether another Allow opens some of what a Disallow closes of an Allow.
-func (f *flattening) opened(a, d *line) bool {
-	return slices.ContainsFunc(f.allows.Overlapping(a.pattern), func(j int) bool { return f.overrides(f.lines[j].of, d.of) })
-}
-
-// settle looks at all pairs with a line that is not before from, and at those that the
-// lines make which it adds.
-func (f *flattening) settle(from int) bool {
-	return f.budget.Pairs(from, func() int { return len(f.lines) }, f.opponents, func(i, j int) {
-		if !f.lines[i].of.allow {
-			i, j = j, i
-		}
-		f.settlePair(&f.lines[i], &f.lines[j])
+// opened reports whether other Allows open some of what each of some Disallows closes of
+// an Allow.
+func (f *flattening) opened(a *line, closing []int) bool {
+	allows := f.allows.Overlapping(a.pattern)
+	return !slices.ContainsFunc(closing, func(i int) bool {
+		return !slices.ContainsFunc(allows, func(j int) bool { return f.overrides(f.lines[j].of, f.lines[i].of) })
 	})
 }
 
+// settle looks at all pairs with a line that is not before from, and at those that the
+// lines make which it adds. Each pair is looked at when the later of the two is reached.
+func (f *flattening) settle(from int) bool {
+	for i := from; i < len(f.lines); i++ {
+		if f.lines[i].gone {
+			continue
+		}
+		if i >= f.given {
+			before := slices.DeleteFunc(f.overlapping(i), func(j int) bool { return j > i })
+			if !f.oppose(i, before) {
+				return false
+			}
+		}
+		for _, j := range f.opponents[i] {
+			if int(j) > i {
+				break
+			}
+			f.settlePair(i, int(j))
+		}
+	}
+	return true
+}
+
 // settlePair sees to it that the right one of an Allow and a Disallow wins.
-func (f *flattening) settlePair(a, d *line) {
+func (f *flattening) settlePair(i, j int) {
+	a, d := &f.lines[i], &f.lines[j]
+	if d.of.allow {
+		a, d = d, a
+	}
 	if a.gone {
 		return
 	}
@@ -252,11 +294,21 @@ func (f *flattening) dropNeedless() {
 	}
 	// Of equal patterns that of the narrowest audience stays, which explains the line best.
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(f.tier(y), f.tier(x)) })
+	done := make([]bool, len(f.lines)) // nothing that matters to them has been dropped since
 	for again := true; again; {
 		again = false
 		for _, i := range order {
-			if l := &f.lines[i]; !l.gone && !l.guard && f.needless(i) {
-				l.gone, again = true, true
+			l := &f.lines[i]
+			if done[i] || l.gone || l.guard {
+				continue
+			}
+			done[i] = true
+			if !f.needless(i) {
+				continue
+			}
+			l.gone, again = true, true
+			for _, j := range f.opponents[i] {
+				done[j] = false
 			}
 		}
 	}
@@ -273,8 +325,11 @@ func (f *flattening) tier(i int) int {
 func (f *flattening) needless(i int) bool {
 	l := &f.lines[i]
 	var lengths []int // of both spellings of the other kind, where it matches
-	for _, j := range f.opponents(i) {
+	for _, j := range f.opponents[i] {
 		o := &f.lines[j]
+		if o.gone {
+			continue
+		}
 		if !l.of.allow && o.len() >= l.high() && o.mayReplace(l) && o.pattern.Covers(l.pattern) {
 			return true
 		}
@@ -326,8 +381,8 @@ func (f *flattening) sorted() []line {
 	depth := map[int]int{} // the longest chain of lines that lose to each of those looked at
 	for _, i := range byLength {
 		deepest := 0
-		for _, j := range f.opponents(i) {
-			if n, ok := depth[j]; ok {
+		for _, j := range f.opponents[i] {
+			if n, ok := depth[int(j)]; ok {
 				deepest = max(deepest, n+1)
 			}
 		}
