@@ -31,6 +31,9 @@ func TestClassesOf(t *testing.T) {
 			q.Purposes = nil
 			some := p.ClassesOf(q.Host, q.Path)
 			for i, c := range p.Classes(q.Host) {
+				if !slices.IsSorted(c.Crawlers) {
+					t.Fatalf("%s: the class of %v is not in order", q.Host, c.Crawlers)
+				}
 				if i == 0 || slices.ContainsFunc(some, func(s policy.Class) bool { return slices.Equal(s.Crawlers, c.Crawlers) }) {
 					kept++
 					continue

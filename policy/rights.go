@@ -6,8 +6,8 @@ package policy
 // AIPREF vocabulary (draft-ietf-aipref-vocab-08), in its order.
 func RightsUsages() [3]Usage { return [...]Usage{TrainAI, AIUse, Search} }
 
-// Rights is what the rights section of a policy file says beyond the rules: to whom
-// the content belongs, and on which terms it can be licensed. It decides nothing.
+// Rights is what the rights section of a policy file says beyond the rules: who
+// owns the content, and on which terms it can be licensed. It decides nothing.
 type Rights struct {
 	Copyright string // the rightsholder's name
 	Contact   string // a mailto: or https: URL

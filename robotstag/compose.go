@@ -179,9 +179,9 @@ func (w *writer) cost(text string) int {
 
 func (w *writer) fits(text string) bool { return w.used+w.cost(text) <= Limit }
 
-// lines gives the field's lines, everyone's first and then by token. Which
-// member came from whom does not show, so that merging in any order gives the
-// same bytes.
+// lines gives the field's lines, everyone's first and then by token. Where a
+// member came from does not show, so that merging in any order gives the same
+// bytes.
 func (w *writer) lines() []string {
 	if len(w.members) == 0 {
 		return nil

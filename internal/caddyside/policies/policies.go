@@ -79,7 +79,7 @@ func running(ctx caddy.Context) bool {
 // (caddy validate, caddy adapt --validate). Caddy does not tell its modules, so this
 // looks at the command line. A broken policy must then be reported although there is
 // a last good one, and nothing is saved: the user who validates is often not the
-// one whom Caddy runs as.
+// one that Caddy runs as.
 func validatingOnly() bool {
 	return len(os.Args) > 1 && (os.Args[1] == "validate" || os.Args[1] == "adapt")
 }
