@@ -161,9 +161,22 @@ func (h *Handler) Wrap(next http.Handler) http.Handler {
 	following := withoutError{next}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := h.Serve(w, withVars(r), following); err != nil {
-			http.Error(w, err.Error(), h.Server.ErrorStatus(err))
+			h.writeError(w, r, err)
 		}
 	})
+}
+
+// writeError answers with an error. The message of a refusal is the policy's, and meant
+// for the client; why a policy is not known is for the log.
+func (h *Handler) writeError(w http.ResponseWriter, r *http.Request, err error) {
+	status, message := h.Server.ErrorStatus(err), err.Error()
+	if status >= http.StatusInternalServerError {
+		if ok, skipped := h.samples.Sample(lineKind{}, time.Now()); ok {
+			h.Logger.Error("answering a request", zap.String("host", r.Host), zap.Error(err), zap.Int("skipped", skipped))
+		}
+		message = http.StatusText(status)
+	}
+	http.Error(w, message, status)
 }
 
 // withoutError is an http.Handler as one that can return an error.

@@ -58,8 +58,18 @@ func (h *Handler) target(r *http.Request) string {
 // NetHTTP is the Server of programs that have no other. Embed it to change what it knows.
 type NetHTTP struct{}
 
-// Original implements Server.
-func (NetHTTP) Original(r *http.Request) (target string, u *url.URL) { return r.RequestURI, r.URL }
+// Original implements Server. Handlers that come first, such as http.StripPrefix, change
+// the URL of a request but not RequestURI.
+func (NetHTTP) Original(r *http.Request) (target string, u *url.URL) {
+	if path, query, _ := strings.Cut(r.RequestURI, "?"); path == r.URL.Path && query == r.URL.RawQuery {
+		return r.RequestURI, r.URL
+	}
+	sent, err := url.ParseRequestURI(r.RequestURI)
+	if err != nil { // of CONNECT
+		return r.RequestURI, r.URL
+	}
+	return r.RequestURI, sent
+}
 
 // TrustsProxy implements Server: it trusts none.
 func (NetHTTP) TrustsProxy(*http.Request) bool { return false }

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// failing are policies that cannot be read.
+type failing struct{}
+
+func (failing) Get(context.Context, string) (*source.Snapshot, error) {
+	return nil, errors.New("open /srv/policies/www.example.com.yaml: permission denied")
+}
+
+// Without Caddy nobody else hides an error from clients and logs it.
+func TestErrorsAreNotShownToClients(t *testing.T) {
+	core, logged := observer.New(zap.ErrorLevel)
+	h := New(Options{Policies: failing{}, Logger: zap.New(core)})
+	w := httptest.NewRecorder()
+	h.Wrap(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	if w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "/srv/policies") {
+		t.Errorf("%d %q", w.Code, w.Body)
+	}
+	if all := logged.All(); len(all) != 1 || !strings.Contains(all[0].ContextMap()["error"].(string), "/srv/policies") {
+		t.Errorf("logged: %v", all)
+	}
+}
+
+// What a policy says to those whom it refuses is for them.
+func TestRaisedRefusalIsShown(t *testing.T) {
+	text := strings.Replace(closedToGPTBot, "rules:", "enforcement: {message: Write to licences@example.com}\nrules:", 1)
+	h := newHandlerWith(t, text, Options{RaiseRefusals: true})
+	w := httptest.NewRecorder()
+	h.Wrap(http.NotFoundHandler()).ServeHTTP(w, newRequest("GPTBot/1.2"))
+	if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "licences@example.com") || w.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("%d %v %q", w.Code, w.Header(), w.Body)
+	}
+}
+
+// What stands before a handler may have changed the URL of a request; the policy goes by
+// the target that the client sent, in each of its forms (RFC 9112 section 3.2).
+func TestTargetBehindStripPrefix(t *testing.T) {
+	text := "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /members/}\n    enforce: block\n"
+	site := http.StripPrefix("/members", newHandler(t, text).Wrap(http.NotFoundHandler()))
+	for _, target := range []string{"/members/x", "http://www.example.com/members/x"} {
+		r := httptest.NewRequest(http.MethodGet, target, nil)
+		r.Header.Set("User-Agent", "GPTBot/1.2")
+		w := httptest.NewRecorder()
+		site.ServeHTTP(w, r)
+		if w.Code != http.StatusForbidden {
+			t.Errorf("%s: %d", target, w.Code)
+		}
+	}
+}
+
+// What stands before a handler may name the site to the upstream in the query.
+func TestMergeBehindRewrite(t *testing.T) {
+	asked := ""
+	next := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.RawQuery
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, "User-agent: *\nDisallow: /theirs/\n")
+	})
+	wrapped := newHandlerWith(t, closedToGPTBot, Options{RobotsTxt: RobotsTxtMerge}).Wrap(next)
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "/robots.txt", nil)
+	r.URL.RawQuery = "site=a"
+	wrapped.ServeHTTP(w, r)
+	if asked != "site=a" || !strings.Contains(w.Body.String(), "Disallow: /theirs/") {
+		t.Errorf("the upstream was asked for %q\n%s", asked, w.Body)
+	}
+}
