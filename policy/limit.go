@@ -22,7 +22,9 @@ func (l Limit) Interval() time.Duration { return l.Per / time.Duration(max(l.Req
 
 // String is the limit as policy files write it, such as 60/m, without the burst.
 func (l Limit) String() string {
-	switch l.Per { //exhaustive:ignore // a duration is not an enumeration
+	// A duration is not an enumeration.
+	//exhaustive:ignore
+	switch l.Per {
 	case time.Second:
 		return fmt.Sprintf("%d/s", l.Requests)
 	case time.Minute:

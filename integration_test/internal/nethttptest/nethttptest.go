@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -55,8 +56,8 @@ func New(t testing.TB, body string, c Config) (s *Site, onlyCaddy string) {
 	if p.robots > 0 {
 		s.open(t, &p)
 	}
-	for i := len(p.layers) - 1; i >= 0; i-- {
-		s.Handler = p.layers[i](s, s.Handler)
+	for _, layer := range slices.Backward(p.layers) {
+		s.Handler = layer(s, s.Handler)
 	}
 	return s, ""
 }

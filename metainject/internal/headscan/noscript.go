@@ -42,7 +42,9 @@ func onlyMetadata(b []byte) bool {
 		if end == 0 {
 			return false
 		}
-		switch lookupTag(name) { //exhaustive:ignore // any other tag is not of a head
+		// Any other tag is not of a head.
+		//exhaustive:ignore
+		switch lookupTag(name) {
 		case tagMeta, tagBase: // void elements; base itself ends the head, but no page has it there
 			i = end
 		case tagStyle:

@@ -147,7 +147,9 @@ func (s *Scanner) scriptLess(b []byte, eof bool) (wait bool) {
 	case no:
 	}
 	var a answer
-	switch s.state { //exhaustive:ignore // only these two states of scripts lead to another
+	// Only these two states of scripts lead to another.
+	//exhaustive:ignore
+	switch s.state {
 	case stateScript:
 		if a = s.wordAhead(b, "<!--", eof); a == yes {
 			// The two hyphens may be those of "-->" too.

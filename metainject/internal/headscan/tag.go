@@ -190,7 +190,9 @@ func (s *Scanner) startTagNamed() {
 		return
 	}
 	s.implyHead(s.tok)
-	switch s.tag { //exhaustive:ignore // any other tag ends the head
+	// Any other tag ends the head.
+	//exhaustive:ignore
+	switch s.tag {
 	case tagBase, tagMeta, tagNoframes, tagScript, tagStyle, tagTemplate, tagTitle:
 	case tagNoscript:
 		if s.mode == modeAfterHead {
@@ -208,7 +210,9 @@ func (s *Scanner) endTagNamed() {
 	if s.mode >= modeTemplate {
 		return
 	}
-	switch s.tag { //exhaustive:ignore // other end tags are ignored
+	// Other end tags are ignored.
+	//exhaustive:ignore
+	switch s.tag {
 	case tagHead:
 		s.implyHead(s.tok)
 	case tagBody, tagHTML, tagBr:
@@ -320,7 +324,9 @@ func (s *Scanner) tagDone(b []byte, end int, m *metaAttributes) {
 		s.endTag()
 		return
 	}
-	switch s.tag { //exhaustive:ignore // other tags change nothing here
+	// Other tags change nothing here.
+	//exhaustive:ignore
+	switch s.tag {
 	case tagHTML:
 		if s.mode < modeBeforeHead {
 			s.mode = modeBeforeHead
