@@ -95,8 +95,11 @@ type Handler struct {
 	longHead func(*http.Request) // called for pages whose head is longer than MaxHead
 }
 
-// New returns a handler.
+// New returns a handler. It panics without Policies.
 func New(o Options) *Handler {
+	if o.Policies == nil {
+		panic("handler.New: Options.Policies is nil")
+	}
 	o.MaxMode = cmp.Or(o.MaxMode, policy.ModeBlock)
 	o.MaxHead = cmp.Or(o.MaxHead, metainject.DefaultMaxHead)
 	o.Headers = cmp.Or(o.Headers, robotstag.AllChannels)

@@ -20,7 +20,8 @@ import (
 type Server interface {
 	upstream.Server
 
-	// ClientIP returns the address of the client, "" if it is not known.
+	// ClientIP returns the IP address of the client, without a port, "" if it is not
+	// known. Nobody is verified by an address of another form.
 	ClientIP(r *http.Request) string
 	// Vars returns what handlers note about a request for those that see it later, nil if
 	// there is no place for it. Keys begin with "robots_policy.".

@@ -238,12 +238,14 @@ var nothing Page
 var strictestRules = robotsrule.Of("noindex", "nofollow", "nosnippet", "noarchive")
 
 // strictest is what the pages of targets carry that are too long to compare.
-var strictest = []robotstag.Member{{Token: robotstag.Everyone, Rules: strictestRules}}
+var (
+	strictest          = []robotstag.Member{{Token: robotstag.Everyone, Rules: strictestRules}}
+	strictestValues, _ = robotstag.Build(strictest, robotstag.Usage{}, time.Time{})
+)
 
 func (ps *pages) strict(t target) *Page {
-	values, _ := robotstag.Build(strictest, robotstag.Usage{}, time.Time{})
 	rights := ps.registers.rightsOf(target{host: t.host, long: true})
-	return &Page{Values: values, Elements: ps.elements(strictest, rights), Rights: rights}
+	return &Page{Values: strictestValues, Elements: ps.elements(strictest, rights), Rights: rights}
 }
 
 func (ps *pages) elements(members []robotstag.Member, rights *Rights) *metainject.Set {

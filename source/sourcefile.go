@@ -82,9 +82,9 @@ func readFile(in files, name, path string, last any) (content, error) {
 func withRemedy(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w; check the name, which is relative to the directory in which Caddy runs unless it starts with /", err)
+		return fmt.Errorf("%w; check the name, which is relative to the directory in which the server runs unless it starts with /", err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w; make the file and its directories readable for the user that runs Caddy", err)
+		return fmt.Errorf("%w; make the file and its directories readable for the user that runs the server", err)
 	}
 	return err
 }

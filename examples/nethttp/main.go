@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -27,13 +28,13 @@ func main() {
 	policy := flag.String("policy", "examples/site-policy.yaml", "the policy, read again when it changes")
 	folder := flag.String("folder", "examples/site", "the pages")
 	flag.Parse()
-	if err := serve(*listen, *policy, *folder); err != nil {
-		log.Fatal(err)
-	}
+	log.Fatal(serve(*listen, *policy, *folder))
 }
 
 func serve(listen, policy, folder string) error {
-	policies, err := source.Open(context.Background(), source.Options{Policy: policy})
+	logger := zap.Must(zap.NewProduction())
+	var pool source.Pool // collects the state of its policies
+	policies, err := pool.Open(context.Background(), source.Options{Policy: policy, Logger: logger})
 	if err != nil {
 		return err
 	}
@@ -41,8 +42,8 @@ func serve(listen, policy, folder string) error {
 
 	counts := handler.NewMetrics()
 	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(counts)
-	robots := handler.New(handler.Options{Policies: policies, Metrics: counts})
+	metrics.MustRegister(counts, &pool)
+	robots := handler.New(handler.Options{Policies: policies, Metrics: counts, Logger: logger})
 
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
