@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -15,16 +16,57 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
+// publications are what was published of a version of a policy, to each of the Recorders
+// of the handlers that it is served by. Mostly there is one.
+type publications struct {
+	mu  sync.Mutex // of changes
+	all atomic.Pointer[[]*published]
+}
+
 // published is what the recorders were given of a version of a policy.
 type published struct {
+	to        weak.Pointer[activity.Recorders]
 	recorders atomic.Uint64 // Generation of those that have the policy
 	mu        sync.Mutex
 	day       int64           // in which the recorders were given what is in robots
 	robots    map[string]bool // hosts and versions
 }
 
-func publishedOf(s *source.Snapshot) *published {
-	return s.Recorded(func() any { return new(published) }).(*published)
+func publishedOf(s *source.Snapshot, to *activity.Recorders) *published {
+	ps := s.Recorded(func() any { return new(publications) }).(*publications)
+	if p := ps.find(to); p != nil {
+		return p
+	}
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p := ps.find(to); p != nil {
+		return p
+	}
+	all := []*published{{to: weak.Make(to)}}
+	for _, p := range ps.list() {
+		if p.to.Value() != nil { // else its handlers are gone
+			all = append(all, p)
+		}
+	}
+	ps.all.Store(&all)
+	return all[0]
+}
+
+func (ps *publications) list() []*published {
+	if all := ps.all.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// find returns what these recorders were given, nil if it is nothing yet.
+func (ps *publications) find(to *activity.Recorders) *published {
+	for _, p := range ps.list() {
+		if p.to.Value() == to {
+			return p
+		}
+	}
+	return nil
 }
 
 // maxRobots bounds how many robots.txt of one policy the recorders are given in a day:
@@ -36,7 +78,7 @@ const maxRobots = 10_000
 func (q *request) publishedPolicy() string {
 	s, recorders := q.snapshot, q.h.Recorders
 	version := s.SHA256[:12]
-	p := publishedOf(s)
+	p := publishedOf(s, recorders)
 	if g := recorders.Generation(); p.recorders.Load() != g && p.recorders.Swap(g) != g {
 		p.mu.Lock()
 		clear(p.robots)
@@ -49,7 +91,7 @@ func (q *request) publishedPolicy() string {
 // publishRobots gives the recorders the robots.txt that the crawler gets, if none got it
 // before. answer is what it was served with.
 func (q *request) publishRobots(version string, answer robotsserve.Answer) {
-	p, host := publishedOf(q.snapshot), policy.NormalizeHost(q.Host)
+	p, host := publishedOf(q.snapshot, q.h.Recorders), policy.NormalizeHost(q.Host)
 	if !p.first(host+" "+version, time.Now().Unix()/86400) {
 		return
 	}
