@@ -65,6 +65,7 @@ type Decision struct {
 	info    policy.Crawler
 	fetcher fetchingCrawler
 	publish func(*http.Request)
+	server  any // the handler's serverKey, as publish is the server's
 	metrics *Metrics
 
 	robots, edge, headers, page series
@@ -111,10 +112,10 @@ const decisionSlots = 64
 // decisionOf returns the decision of a class, cached until the policy is replaced.
 func (h *Handler) decisionOf(s *source.Snapshot, c class) *Decision {
 	slot := &s.Attached(func() any { return new(decisions) }).(*decisions)[c.slot()]
-	if d := slot.Load(); d != nil && d.class == c && d.metrics == h.Metrics {
+	if d := slot.Load(); d != nil && d.class == c && d.metrics == h.Metrics && d.server == h.serverKey {
 		return d
 	}
-	d := &Decision{class: c, site: s.Site, info: s.Site.Policy.CrawlerInfo(c.crawler), metrics: h.Metrics}
+	d := &Decision{class: c, site: s.Site, info: s.Site.Policy.CrawlerInfo(c.crawler), server: h.serverKey, metrics: h.Metrics}
 	d.fetcher = newFetchingCrawler(d.info.Token)
 	d.publish = h.Server.Publisher(d)
 	slot.Store(d)

@@ -4,6 +4,7 @@ package handler
 
 import (
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
@@ -96,6 +97,39 @@ func TestDecisionsGoWithTheirPolicy(t *testing.T) {
 	for rule, want := range map[string]string{"the first of two": "value:2", "the second of two": "value:1"} {
 		if got := counted(t, h, rule); !strings.Contains(got, want) || !strings.Contains(got, `"refused"`) {
 			t.Errorf("%s: %s", rule, got)
+		}
+	}
+}
+
+// namedServer is a Server that notes for whom it published.
+type namedServer struct {
+	NetHTTP
+	published *int
+	other     any
+}
+
+func (s namedServer) Publisher(*Decision) func(*http.Request) {
+	return func(*http.Request) { *s.published++ }
+}
+
+// Handlers of different servers can serve the same policy, and each publishes decisions
+// its own way. Servers need not be comparable.
+func TestDecisionsArePublishedByTheirServer(t *testing.T) {
+	for _, other := range []any{nil, []int{1}} {
+		s, err := source.Compile("policy.yaml", []byte(closedToGPTBot))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var published [2]int
+		m := NewMetrics()
+		for i := range published {
+			h := New(Options{Policies: source.Static(s), Metrics: m, Server: namedServer{published: &published[i], other: other}})
+			if err := h.Serve(httptest.NewRecorder(), newRequest("GPTBot/1.0"), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if published != [2]int{1, 1} {
+			t.Errorf("published: %v", published)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -86,13 +87,14 @@ type Options struct {
 // Handler applies policies to requests. It is safe for concurrent use.
 type Handler struct {
 	Options
-	override atomic.Int32 // a policy.Mode that limits MaxMode; ModeUnset: none
-	samples  logsample.Sampler[lineKind]
-	warned   logsample.Once
-	robots   *wellKnown[robotstxt.File] // nil: RobotsTxtOff
-	tdmrep   wellKnown[upstream.TDMRepFile]
-	unknown  func(*http.Request) // publishes a request by anyone but a known crawler
-	longHead func(*http.Request) // called for pages whose head is longer than MaxHead
+	override  atomic.Int32 // a policy.Mode that limits MaxMode; ModeUnset: none
+	samples   logsample.Sampler[lineKind]
+	warned    logsample.Once
+	robots    *wellKnown[robotstxt.File] // nil: RobotsTxtOff
+	tdmrep    wellKnown[upstream.TDMRepFile]
+	serverKey any                 // what handlers of the same Server have in common
+	unknown   func(*http.Request) // publishes a request by anyone but a known crawler
+	longHead  func(*http.Request) // called for pages whose head is longer than MaxHead
 }
 
 // New returns a handler. It panics without Policies.
@@ -120,6 +122,9 @@ func New(o Options) *Handler {
 		o.Server = NetHTTP{}
 	}
 	h := &Handler{Options: o, unknown: o.Server.Publisher(nil)}
+	if h.serverKey = h; reflect.ValueOf(o.Server).Comparable() {
+		h.serverKey = o.Server
+	}
 	h.longHead = h.warnOfLongHead
 	h.provisionWellKnown()
 	return h
