@@ -141,6 +141,9 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, next upstream.Ne
 	if s == nil {
 		return next.ServeHTTP(w, r)
 	}
+	if h.Server.Vars(r) == nil {
+		r = withVars(r)
+	}
 	q := request{Request: r, h: h, w: w, next: next, snapshot: s, target: h.target(r)}
 	q.robots = h.robots != nil && r.Method != http.MethodConnect && isRobotsTxt(q.target)
 	if !q.robots && h.Server.IsInclude(r) {
@@ -168,7 +171,7 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, next upstream.Ne
 func (h *Handler) Wrap(next http.Handler) http.Handler {
 	following := withoutError{next}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := h.Serve(w, withVars(r), following); err != nil {
+		if err := h.Serve(w, r, following); err != nil {
 			h.writeError(w, r, err)
 		}
 	})

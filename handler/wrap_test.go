@@ -82,3 +82,22 @@ func TestMergeBehindRewrite(t *testing.T) {
 		t.Errorf("the upstream was asked for %q\n%s", asked, w.Body)
 	}
 }
+
+// limited is a policy that lets GPTBot make two requests.
+const limited = "version: 1\nrules:\n  - for: GPTBot\n    allow: {crawl: /}\n    limit: 2/h\n    enforce: block\n"
+
+// A request that passes two handlers of ours is counted once, with Serve as with Wrap.
+func TestNestedServeCountsOnce(t *testing.T) {
+	h := newHandler(t, limited)
+	inner := nextFunc(func(w http.ResponseWriter, r *http.Request) error {
+		return h.Serve(w, r, nextFunc(func(http.ResponseWriter, *http.Request) error { return nil }))
+	})
+	for range 2 {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("User-Agent", "GPTBot/1.2")
+		w := httptest.NewRecorder()
+		if err := h.Serve(w, r, inner); err != nil || w.Code != http.StatusOK {
+			t.Errorf("%d %v", w.Code, err)
+		}
+	}
+}
