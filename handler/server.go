@@ -90,28 +90,44 @@ func (NetHTTP) ClientIP(r *http.Request) string {
 	return host
 }
 
-// varsKey is the key of the variables in the context of a request.
+// varsKey is the key of the requestVars in the context of a request.
 type varsKey struct{}
+
+// requestVars are variables of one request. Its context is also that of requests that a
+// handler makes on its way, maybe several at a time; the variables are not theirs.
+type requestVars struct {
+	vars        map[string]any
+	method, uri string
+	url         *url.URL // if uri is empty, as in a request that is no client's
+	upstream    bool     // of a request for the upstream's file, whatever it is changed to
+}
 
 // Vars implements Server.
 func (NetHTTP) Vars(r *http.Request) map[string]any {
-	vars, _ := r.Context().Value(varsKey{}).(map[string]any)
-	return vars
+	v, _ := r.Context().Value(varsKey{}).(*requestVars)
+	if v == nil || !v.upstream && (v.method != r.Method || v.uri != r.RequestURI || v.uri == "" && v.url != r.URL) {
+		return nil
+	}
+	return v.vars
 }
 
 // withVars returns the request with variables, so that another handler of ours that it
 // passes does not do the same again.
 func withVars(r *http.Request) *http.Request {
-	if r.Context().Value(varsKey{}) != nil {
+	if (NetHTTP{}).Vars(r) != nil {
 		return r
 	}
-	return r.WithContext(context.WithValue(r.Context(), varsKey{}, map[string]any{}))
+	vars := &requestVars{vars: map[string]any{}, method: r.Method, uri: r.RequestURI, url: r.URL}
+	return r.WithContext(context.WithValue(r.Context(), varsKey{}, vars))
 }
 
 // ForUpstream implements Server.
 func (NetHTTP) ForUpstream(ctx context.Context, _ *url.URL, _ string) context.Context {
-	vars, _ := ctx.Value(varsKey{}).(map[string]any)
-	return context.WithValue(ctx, varsKey{}, maps.Clone(vars))
+	upstreams := &requestVars{vars: map[string]any{}, upstream: true}
+	if v, _ := ctx.Value(varsKey{}).(*requestVars); v != nil {
+		maps.Copy(upstreams.vars, v.vars)
+	}
+	return context.WithValue(ctx, varsKey{}, upstreams)
 }
 
 // ErrorStatus implements Server.

@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/zap"
@@ -99,5 +101,39 @@ func TestNestedServeCountsOnce(t *testing.T) {
 		if err := h.Serve(w, r, inner); err != nil || w.Code != http.StatusOK {
 			t.Errorf("%d %v", w.Code, err)
 		}
+	}
+}
+
+// A handler can make requests of its own with the context of the client's, several at a
+// time. Each is counted, and none shares variables with another.
+func TestRequestsWithinARequest(t *testing.T) {
+	h := newHandler(t, strings.Replace(limited, "2/h", "1000/s", 1))
+	vars := make(chan map[string]any, 100)
+	part := newHandler(t, strings.Replace(limited, "2/h", "{rate: 2/h, burst: 2}", 1)).Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { vars <- NetHTTP{}.Vars(r) }))
+	page := h.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var wait sync.WaitGroup
+		for range cap(vars) {
+			wait.Go(func() {
+				sub, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "/part", nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				sub.Header = r.Header.Clone()
+				h.Wrap(part).ServeHTTP(httptest.NewRecorder(), sub)
+			})
+		}
+		wait.Wait()
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	r := httptest.NewRequest(http.MethodGet, "/page", nil)
+	r.Header.Set("User-Agent", "GPTBot/1.2")
+	w := httptest.NewRecorder()
+	page.ServeHTTP(w, r)
+	if w.Code != http.StatusNoContent || len(vars) == 0 || len(vars) == cap(vars) {
+		t.Errorf("%d, %d of the requests passed", w.Code, len(vars))
+	}
+	if first, second := <-vars, <-vars; len(first) == 0 || reflect.ValueOf(first).Pointer() == reflect.ValueOf(second).Pointer() {
+		t.Errorf("%v, %v", first, second)
 	}
 }
