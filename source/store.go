@@ -86,11 +86,8 @@ type Store struct {
 }
 
 // Open loads the policy, or the directory of per-host policies, and watches it
-// until Close. An error means that the policy has an error, or cannot be read and
-// there is no last good one.
-func Open(ctx context.Context, o Options) (*Store, error) { return new(Pool).Open(ctx, o) }
-
-// Open is the function Open for a store that shares what others of the pool have loaded.
+// until Close. Stores of one pool share what they load. An error means that the policy
+// has an error, or cannot be read and there is no last good one.
 func (p *Pool) Open(ctx context.Context, o Options) (*Store, error) {
 	o.pool = p
 	if o.Logger == nil {
