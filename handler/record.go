@@ -3,7 +3,9 @@
 package handler
 
 import (
+	"bufio"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -160,6 +162,15 @@ func (rec *recording) Push(target string, opts *http.PushOptions) error {
 		return pusher.Push(target, opts)
 	}
 	return http.ErrNotSupported
+}
+
+// Hijack implements http.Hijacker, and notes that the connection has another protocol.
+func (rec *recording) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, b, err := http.NewResponseController(rec.ResponseWriter).Hijack()
+	if err == nil && rec.visit.Status == 0 {
+		rec.visit.Status = http.StatusSwitchingProtocols
+	}
+	return c, b, err
 }
 
 // FlushError is for http.ResponseController.

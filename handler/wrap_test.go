@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -137,3 +138,45 @@ func TestRequestsWithinARequest(t *testing.T) {
 		t.Errorf("%v, %v", first, second)
 	}
 }
+
+// Handlers that take over the connection ask for http.Hijacker, also while visits are
+// recorded, and the visit shows that they did.
+func TestHijackWhileRecording(t *testing.T) {
+	visits := make(chan activity.Visit, 1)
+	var recorders activity.Recorders
+	recorders.Add("test", visitChan(visits))
+	h := newHandlerWith(t, "version: 1\n", Options{Recorders: &recorders})
+	server := httptest.NewServer(h.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		hijacker, ok := w.(http.Hijacker)
+		if !ok {
+			t.Error("the connection cannot be taken over")
+			return
+		}
+		connection, _, err := hijacker.Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(connection, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+		_ = connection.Close()
+	})))
+	defer server.Close()
+	r, err := http.NewRequest(http.MethodGet, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("User-Agent", "GPTBot/1.2")
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if v := <-visits; v.Status != http.StatusSwitchingProtocols {
+		t.Errorf("%+v", v)
+	}
+}
+
+// visitChan is a recorder that sends on what it gets.
+type visitChan chan activity.Visit
+
+func (c visitChan) Record(v activity.Visit) { c <- v }
