@@ -131,11 +131,14 @@ func (p *Pool) pruneLastGood(ctx context.Context, from saves) error {
 	keys = slices.DeleteFunc(keys, func(key string) bool { return used[key] })
 	savedAt := map[string]time.Time{}
 	for _, key := range keys {
-		saved, err := readLastGood(ctx, from, key)
-		if ctx.Err() != nil {
-			return err
+		data, err := from.Load(ctx, key)
+		if err := errors.Join(ignoreNotExist(err), ctx.Err()); err != nil {
+			return err // it may be the newest one
 		}
-		savedAt[key] = saved.Saved // zero if it is damaged
+		var saved lastGood
+		if json.Unmarshal(data, &saved) == nil { // else it is damaged, and the oldest
+			savedAt[key] = saved.Saved
+		}
 	}
 	slices.SortFunc(keys, func(a, b string) int { return savedAt[a].Compare(savedAt[b]) })
 	for _, key := range keys[:max(0, len(keys)-maxLastGood)] {

@@ -5,6 +5,7 @@ package source
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -130,5 +131,49 @@ func TestTextThatWasAcceptedBefore(t *testing.T) {
 	}
 	if st := d.Status(); st.SHA256 != sumOf(text) || !strings.Contains(st.Error, "[expectation-failed]") {
 		t.Errorf("a changed text: %s", st.Error)
+	}
+}
+
+// flakySaves cannot load one of its keys.
+type flakySaves struct {
+	directory
+	key string
+	err error
+}
+
+func (f flakySaves) Load(ctx context.Context, key string) ([]byte, error) {
+	if key == f.key {
+		return nil, f.err
+	}
+	return f.directory.Load(ctx, key)
+}
+
+// A policy that cannot be read now may be the newest one: nothing is deleted then. One
+// that is damaged goes before all others.
+func TestLastGoodThatCannotBeReadStays(t *testing.T) {
+	n := savingOptions(t)
+	var sources []*source
+	for i := range maxLastGood {
+		sources = append(sources, newFileSource(fmt.Sprintf("/srv/release-%d.yaml", i)))
+		n.saveLastGood(sources[i], content{data: []byte(fakePolicy)})
+	}
+	dir := directory(n.LastGood)
+	newest := sources[maxLastGood-1].lastGoodKey()
+	damaged := LastGood + "/damaged.json"
+	if err := dir.Store(t.Context(), damaged, []byte(`{"saved": "2999-01-01T00:00:00Z", "text": 1}`)); err != nil {
+		t.Fatal(err)
+	}
+	gone := errors.New("the network is down")
+	if err := n.pool.pruneLastGood(t.Context(), flakySaves{dir, newest, gone}); !errors.Is(err, gone) {
+		t.Errorf("the error of the storage: %v", err)
+	}
+	if keys, err := dir.List(t.Context(), LastGood, false); err != nil || len(keys) != maxLastGood+1 {
+		t.Errorf("%d policies are left, %v", len(keys), err)
+	}
+	if err := n.pool.pruneLastGood(t.Context(), dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := dir.Load(t.Context(), damaged); err == nil {
+		t.Error("the damaged one is left")
 	}
 }
