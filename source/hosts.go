@@ -194,6 +194,7 @@ func (h *Hosts) add(name string, now time.Time) (f *hostFile, added bool) {
 	f = newHostFile(h, name)
 	f.used.Store(now.Unix())
 	h.files[name] = f
+	delete(h.misses, name) // it may be out of date
 	return f, true
 }
 
@@ -272,12 +273,15 @@ func (h *Hosts) remove(f *hostFile) {
 	}
 }
 
-// miss remembers for a while that a file does not exist. If there are too many,
-// others go, rather those that nobody asks for.
+// miss remembers for a while that a file does not exist, unless it is being looked up
+// again. If there are too many, others go, rather those that nobody asks for.
 func (h *Hosts) miss(f *hostFile) {
-	h.remove(f)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if now := h.files[f.file]; now != nil && now != f {
+		return
+	}
+	delete(h.files, f.file)
 	n := 0
 	for name, m := range h.misses {
 		if len(h.misses) < maxMisses {

@@ -257,3 +257,32 @@ func BenchmarkHosts(b *testing.B) {
 		b.ReportMetric(float64(len(s.files)), "hosts")
 	})
 }
+
+// A file that is looked up again before the end of an earlier lookup, which did not find
+// it, is served: what that one remembers does not hide it.
+func TestMissDoesNotHideANewerLookup(t *testing.T) {
+	for name, lookups := range map[string]func(h *Hosts) *hostFile{
+		"begun before the miss": func(h *Hosts) *hostFile {
+			first, _ := h.add("a.example.yaml", time.Now())
+			h.remove(first)
+			second, _ := h.add("a.example.yaml", time.Now())
+			h.miss(first)
+			return second
+		},
+		"begun after the miss": func(h *Hosts) *hostFile {
+			first, _ := h.add("a.example.yaml", time.Now())
+			h.miss(first)
+			second, _ := h.add("a.example.yaml", time.Now())
+			return second
+		},
+	} {
+		dir := t.TempDir()
+		h := newTestSet(t, dir+"/{host}.yaml")
+		second := lookups(h)
+		writePolicy(t, filepath.Join(dir, "a.example.yaml"), hostPolicyText)
+		h.load(second)
+		if s, err := h.Get(t.Context(), "a.example"); err != nil || s == nil {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
+	}
+}
