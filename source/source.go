@@ -18,7 +18,10 @@ import (
 // source is where the text of a policy comes from.
 type source struct {
 	name string // as the configuration calls it, made absolute
-	key  string // equal for sources that always have the same text
+	key  string // equal for sources that always have the same text, if instance is equal too
+	// instance tells storages without a description apart. It means nothing to another
+	// process, so what is saved goes by the key alone.
+	instance string
 	// read returns the text. Given the validator of an earlier read it may return
 	// errUnchanged instead. Any other error means that there is no text now.
 	read func(ctx context.Context, last any) (content, error)
@@ -37,6 +40,9 @@ type source struct {
 	restore            func(json.RawMessage) any // a validator that was marshaled; nil: none outlives the process
 	stored             *storedPolicy             // nil: it is not in a storage
 }
+
+// shareKey is equal for sources that always have the same text.
+func (src *source) shareKey() string { return src.key + src.instance }
 
 // savedWhere says where the last good version of a source is saved.
 type savedWhere int

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 )
 
 // Storage stores values that several servers may share, such as Caddy's storage. Errors
-// about a key that does not exist are fs.ErrNotExist.
+// about a key that does not exist are fs.ErrNotExist. A storage that is a fmt.Stringer is
+// the same as others with that description.
 type Storage interface {
 	Load(ctx context.Context, key string) ([]byte, error)
 	Store(ctx context.Context, key string, value []byte) error
@@ -36,15 +38,28 @@ const storageInterval = 5 * time.Second
 
 // newStorageSource returns the source of a key. A storage is identified by its
 // description, as each configuration has an instance of its own for the same storage.
+// Without one, it is not taken for any other.
 func newStorageSource(storage Storage, key string) *source {
-	where := fmt.Sprintf("%T", storage)
+	where, instance := fmt.Sprintf("%T", storage), ""
 	if n, ok := storage.(fmt.Stringer); ok {
 		where = n.String()
+	} else {
+		instance = " of " + instanceOf(storage)
 	}
 	s := &storedPolicy{storage, key}
 	return &source{
-		name: s.name(), key: "storage " + where + " " + key, interval: storageInterval, minInterval: 100 * time.Millisecond,
+		name: s.name(), key: "storage " + where + " " + key, instance: instance, interval: storageInterval, minInterval: 100 * time.Millisecond,
 		remote: true, saved: savedLocally, read: bounded(s.read), stored: s,
+	}
+}
+
+// instanceOf tells the instances of a type apart: by address, or else by value.
+func instanceOf(storage Storage) string {
+	switch reflect.TypeOf(storage).Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Chan, reflect.Func:
+		return fmt.Sprintf("%p", storage)
+	default:
+		return fmt.Sprintf("%#v", storage)
 	}
 }
 

@@ -45,7 +45,8 @@ type Options struct {
 	// Storage has the policies of storage:KEY, and the last good ones of web servers.
 	Storage Storage
 	// LastGood is a directory for the last good version of a policy, which is served
-	// after a restart while the source has an error. Empty: none is saved.
+	// after a restart while the source has an error. Empty: none is saved. Storages of one
+	// type that are not a fmt.Stringer need a directory each.
 	LastGood string
 	// Strict makes an error of the source an error of Open, whatever was saved. Only a
 	// policy from the network may start from its last good version.
@@ -138,8 +139,8 @@ func (s *Store) openDocument(ctx context.Context, name string, o *Options) error
 			o.OnLoad(l)
 		}
 	}
-	d := o.pool.documents.Acquire(src.key, func() *Document { return newDocument(src.name) })
-	s.closers = append(s.closers, func() { o.pool.documents.Release(src.key) })
+	d := o.pool.documents.Acquire(src.shareKey(), func() *Document { return newDocument(src.name) })
+	s.closers = append(s.closers, func() { o.pool.documents.Release(src.shareKey()) })
 	if err := d.open(ctx, u); err != nil {
 		return err
 	}
