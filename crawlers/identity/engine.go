@@ -4,7 +4,6 @@ package identity
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"runtime"
 	"slices"
@@ -68,15 +67,7 @@ func listClient(m Methods) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil
 	transport.DialContext = outbound.Dialer(10*time.Second, m.AllowedRanges).DialContext
-	return &http.Client{
-		Transport: transport,
-		CheckRedirect: func(r *http.Request, via []*http.Request) error {
-			if len(via) > 3 || r.URL.Scheme != "https" {
-				return fmt.Errorf("not following a redirect to %s", r.URL.Redacted())
-			}
-			return nil
-		},
-	}
+	return &http.Client{Transport: transport, CheckRedirect: outbound.CheckRedirect}
 }
 
 // close stops fetching. Requests in flight may still use e.

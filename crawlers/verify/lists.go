@@ -12,11 +12,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
 )
 
 // ListOptions are the options of [Lists]. The zero value is ready to use.
 type ListOptions struct {
-	// Client fetches the lists; http.DefaultClient by default.
+	// Client fetches the lists; by default one that follows up to three redirects,
+	// to https only.
 	Client *http.Client
 	// Now is the clock; time.Now by default.
 	Now func() time.Time
@@ -110,7 +113,7 @@ var ErrTooManyLists = errors.New("too many address lists")
 // Nothing is fetched before Start.
 func NewLists(urls []string, options ListOptions) *Lists {
 	if options.Client == nil {
-		options.Client = http.DefaultClient
+		options.Client = &http.Client{CheckRedirect: outbound.CheckRedirect}
 	}
 	if options.Now == nil {
 		options.Now = time.Now

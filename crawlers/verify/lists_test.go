@@ -454,3 +454,24 @@ func TestOldSnapshotVerifies(t *testing.T) {
 		}
 	}
 }
+
+// Without a client of the caller, a few redirects are followed, and only to https.
+func TestDefaultClientRedirects(t *testing.T) {
+	client := NewLists(nil, ListOptions{}).options.Client
+	if client.CheckRedirect == nil {
+		t.Fatal("redirects to http are followed")
+	}
+	for _, tt := range []struct {
+		url  string
+		via  int
+		fine bool
+	}{{"https://example.com/", 1, true}, {"https://example.com/", 3, true}, {"https://example.com/", 4, false}, {"http://example.com/", 1, false}} {
+		r, err := http.NewRequest(http.MethodGet, tt.url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.CheckRedirect(r, make([]*http.Request, tt.via)); (err == nil) != tt.fine {
+			t.Errorf("%s after %d: %v", tt.url, tt.via, err)
+		}
+	}
+}
