@@ -59,7 +59,8 @@ type Options struct {
 	// Upstream returns the robots.txt of a host's upstream as it was fetched last, or nil,
 	// if the handler merges it: the admin API shows what is served. Else it is nil.
 	Upstream func(host string) *robotstxt.File
-	// OnLoad, if not nil, is called with each policy that is loaded for all hosts.
+	// OnLoad, if not nil, is called with each policy that is loaded for all hosts. It must
+	// not call methods of the pool or of its documents, which wait for it.
 	OnLoad func(*Snapshot)
 	// Emit, if not nil, is called with the events robots_policy.reloaded and
 	// robots_policy.reload_failed.
