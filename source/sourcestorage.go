@@ -55,12 +55,10 @@ func newStorageSource(storage Storage, key string) *source {
 
 // instanceOf tells the instances of a type apart: by address, or else by value.
 func instanceOf(storage Storage) string {
-	switch reflect.TypeOf(storage).Kind() {
-	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Chan, reflect.Func:
+	if reflect.TypeOf(storage).Kind() == reflect.Pointer {
 		return fmt.Sprintf("%p", storage)
-	default:
-		return fmt.Sprintf("%#v", storage)
 	}
+	return fmt.Sprintf("%#v", storage)
 }
 
 func (s *storedPolicy) name() string { return StoragePrefix + s.key }
