@@ -3,8 +3,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -84,28 +82,6 @@ func TestMedianError(t *testing.T) {
 	}
 	if got := quantile([]float64{3, 1, 2}, 1); got != 3 {
 		t.Errorf("the greatest is %v", got)
-	}
-}
-
-func TestUpdateDocs(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "doc.md")
-	if err := os.WriteFile(name, []byte("before\n"+docsBegin+"old\n"+docsEnd+"\nafter\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{"new", "newer"} {
-		if err := updateDocs(name, text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(name)
-	if want := "before\n" + docsBegin + "\nnewer\n" + docsEnd + "\nafter\n"; err != nil || string(got) != want {
-		t.Errorf("%q, %v, want %q", got, err, want)
-	}
-	if err := os.WriteFile(name, []byte("no marks\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if updateDocs(name, "new") == nil {
-		t.Error("a document without marks is taken")
 	}
 }
 

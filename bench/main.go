@@ -31,7 +31,6 @@ type options struct {
 	maxForeign      float64
 	paired, chain   bool
 	profile, out    string
-	update          bool
 	sameBinary      bool // bare rows run the binary with the module too: for tests, which build once
 }
 
@@ -51,7 +50,6 @@ func main() {
 	flag.BoolVar(&o.chain, "chain", false, "measure only handlers inside one process")
 	flag.StringVar(&o.profile, "profile", "", "write CPU profiles of the handlers into this folder, and measure nothing")
 	flag.StringVar(&o.out, "out", "", "write report.md and report.json into this folder")
-	flag.BoolVar(&o.update, "update", false, "put the report into bench/figures.md")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

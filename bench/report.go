@@ -191,27 +191,5 @@ func (rep *report) write(o options) error {
 			return err
 		}
 	}
-	if o.update {
-		return updateDocs("figures.md", rep.markdown())
-	}
 	return nil
-}
-
-const (
-	docsBegin = "<!-- figures: go -C bench run . -update -->\n"
-	docsEnd   = "<!-- end of the figures -->"
-)
-
-// updateDocs puts text between the marks of a document.
-func updateDocs(name, text string) error {
-	doc, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	before, rest, ok := strings.Cut(string(doc), docsBegin)
-	_, after, ended := strings.Cut(rest, docsEnd)
-	if !ok || !ended {
-		return fmt.Errorf("%s has no %q and %q to put the figures between", name, strings.TrimSpace(docsBegin), docsEnd)
-	}
-	return os.WriteFile(name, []byte(before+docsBegin+"\n"+text+"\n"+docsEnd+after), 0o644)
 }

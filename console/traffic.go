@@ -137,7 +137,7 @@ func (v *view) sum(q store.Query) *counts {
 	return c
 }
 
-// seen are the crawlers that ever came to any host. A site is not told of those of others.
+// seen are the crawlers that ever came to any host. A site sees only its own.
 func (v *view) seen() []store.Crawler {
 	if v.store == nil || v.may != nil {
 		return nil

@@ -101,7 +101,7 @@ func TestDecisionsGoWithTheirPolicy(t *testing.T) {
 	}
 }
 
-// namedServer is a Server that notes for whom it published.
+// namedServer is a Server that counts what it published, under its name.
 type namedServer struct {
 	NetHTTP
 	published *int

@@ -75,7 +75,7 @@ func (d directory) List(_ context.Context, prefix string, _ bool) ([]string, err
 	return files, err
 }
 
-// saves returns where the last good version of a source is saved, nil for nowhere.
+// saves returns where the last good version of a source is saved; nil if it is not.
 func (o *Options) saves(src *source) saves {
 	switch {
 	case src.saved == savedShared && o.Storage != nil:
