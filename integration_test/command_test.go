@@ -54,6 +54,7 @@ func runCommand(t *testing.T, env []string, args ...string) (code int, stdout, s
 
 // Each command runs in a process of its own: every third, or all with ROBOTSPOLICY_LONG.
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	for i, c := range []struct {
 		args           string
 		code           int
@@ -119,6 +120,7 @@ func TestCommands(t *testing.T) {
 // What is written to anything but a terminal has no colours, and neither
 // setting of NO_COLOR breaks that.
 func TestCommandsWithoutColour(t *testing.T) {
+	t.Parallel()
 	for _, env := range []string{"NO_COLOR=1", "NO_COLOR="} {
 		_, stdout, stderr := runCommand(t, []string{env, "TERM=xterm-256color"}, "check", "bad.yaml")
 		if strings.Contains(stdout+stderr, "\x1b") {
@@ -139,6 +141,7 @@ func cleanPolicy(t *testing.T) string {
 
 // Programs that read the JSON need not tell null from an empty list.
 func TestCommandsJSON(t *testing.T) {
+	t.Parallel()
 	clean := cleanPolicy(t)
 	code, stdout, _ := runCommand(t, nil, "check", "--json", clean)
 	if code != 0 || !strings.Contains(stdout, `"diagnostics": []`) {

@@ -78,6 +78,7 @@ func TestPackagingCaddyfiles(t *testing.T) {
 // TestPackagingTools checks recipes with the tools that they are for, where these are
 // installed.
 func TestPackagingTools(t *testing.T) {
+	t.Parallel()
 	for name, command := range map[string][]string{
 		"Kubernetes": {"kubeconform", "-strict", "-schema-location", "packaging/kubernetes/schema/{{ .ResourceKind }}{{ .KindSuffix }}.json", "packaging/kubernetes/caddy.yaml"},
 		"Prometheus": {"promtool", "check", "config", "--syntax-only", "packaging/compose/prometheus.yaml"},
@@ -100,6 +101,7 @@ func TestPackagingTools(t *testing.T) {
 // TestImage builds Dockerfile.scratch around the test program, which is not Caddy but as
 // good a file, and looks at what is in the image.
 func TestImage(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("buildah"); err != nil || os.Getuid() != 0 {
 		t.Skip("buildah is not installed, or this user may not use it: apt-get install buildah")
 	}

@@ -80,6 +80,7 @@ func (p *caddyProcess) disallows(path string) bool {
 // Caddy is killed while its policy file is broken, or gone: it comes up with the
 // policy that was good last, and says so.
 func TestKillWithABrokenFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	policy := filepath.Join(dir, "policy.yaml")
 	write := func(text string) {
@@ -123,6 +124,7 @@ func TestKillWithABrokenFile(t *testing.T) {
 // Caddy is killed at any moment of a change: what it serves then is one of the
 // policies, and a whole one.
 func TestKillWhileReloading(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts Caddy many times")
 	}
@@ -157,6 +159,7 @@ func TestKillWhileReloading(t *testing.T) {
 
 // The web server with the policy dies, and then Caddy: the policy stays.
 func TestKillOfThePolicyServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	server := newPolicyServer(t, disallowing("/a"))
 	p := newProcess(t, dir, "one", "", "robots_policy "+server.URL+" {\nreload 1s\n}")
@@ -187,6 +190,7 @@ func TestKillOfThePolicyServer(t *testing.T) {
 // Two Caddys share a storage: what is published reaches both, and stays when the
 // storage dies and they are started again without it.
 func TestFleet(t *testing.T) {
+	t.Parallel()
 	for name, storage := range map[string]func(t *testing.T, dir string) (global string, kill func(), restart func()){
 		"files": func(_ *testing.T, dir string) (string, func(), func()) {
 			root := filepath.Join(dir, "shared")

@@ -177,6 +177,7 @@ func (p *publishing) whole() {
 // Whoever publishes a policy is killed, at each step of it: the servers go on with the last
 // good one or load the new one whole, and the next can be published.
 func TestKillWhilePublishing(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts Caddy many times")
 	}
@@ -257,6 +258,7 @@ func (p *publishing) left(pattern string) (found int) {
 // A version that does not fit on the disk, here by a limit on the size of files, is not
 // published, and the next one can be.
 func TestPublishingToAFullDisk(t *testing.T) {
+	t.Parallel()
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip("no shell to set limits")
@@ -278,6 +280,7 @@ func TestPublishingToAFullDisk(t *testing.T) {
 
 // The same at moments that nobody chose.
 func TestKillWhilePublishingAtRandom(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts Caddy many times")
 	}
@@ -311,6 +314,7 @@ func TestKillWhilePublishingAtRandom(t *testing.T) {
 // Whoever publishes over a version that came in the meantime gets an error, and the version
 // stays.
 func TestPublishCommandIsOvertaken(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	storage := &certmagic.FileStorage{Path: filepath.Join(dir, "shared")}
 	write := func(name, text string) string {

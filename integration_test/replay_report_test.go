@@ -43,6 +43,7 @@ func reportTraffic() string {
 // complain of, and nothing is cut off on a desktop or a phone, light or dark. With
 // ROBOTSPOLICY_SHOTS each is saved as a picture in that folder.
 func TestReplayReportInABrowser(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("a browser takes long")
 	}
