@@ -45,10 +45,14 @@ type Activity struct {
 	// totals with paths go first. Default: 512 MiB.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
 
-	// A new version of a policy is not loaded if it would have refused more than so many
-	// requests of verified search crawlers in the last seven days which the version before
-	// did not, unless its rule says `intended`. Default: no limit.
+	// A new version of a policy is not loaded if search engines would have lost more than so
+	// many requests of the last seven days by it, unless its rules say `intended`: if they
+	// are newly refused, disallowed, or not to be indexed. Default: no limit.
 	MaxSearchLoss *int64 `json:"max_search_loss,omitempty"`
+
+	// With MaxSearchLoss: of how many requests it may remain undecided whether search
+	// engines lose them. Default: 0.
+	MaxUndecided int64 `json:"max_undecided,omitempty"`
 
 	directory string       // absolute
 	store     *pooledStore // nil before Start
@@ -90,7 +94,7 @@ func (a *Activity) Provision(caddy.Context) error {
 	if a.Directory == "" {
 		return errors.New("activity needs a directory")
 	}
-	if a.RowsPerHour < 0 || a.Hours < 0 || a.Days < 0 || a.MaxBytes < 0 || a.MaxSearchLoss != nil && *a.MaxSearchLoss < 0 {
+	if a.RowsPerHour < 0 || a.Hours < 0 || a.Days < 0 || a.MaxBytes < 0 || a.MaxUndecided < 0 || a.MaxSearchLoss != nil && *a.MaxSearchLoss < 0 {
 		return errors.New("invalid bounds of activity: must not be negative")
 	}
 	dir, err := filepath.Abs(a.Directory)
@@ -153,6 +157,7 @@ func (a *Activity) Cleanup() error {
 //	    days          <duration>
 //	    max_size      <size>
 //	    max_search_loss <requests>
+//	    max_undecided   <requests>
 //	}
 func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
@@ -195,14 +200,18 @@ func (a *Activity) set(name, value string) error {
 			return fmt.Errorf("invalid max_size %q: must be a size of 1MiB or more, such as 512MiB", value)
 		}
 		a.MaxBytes = int64(n)
-	case "max_search_loss":
+	case "max_search_loss", "max_undecided":
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < 0 {
-			return fmt.Errorf("invalid max_search_loss %q: must be a number of requests, such as 0", value)
+			return fmt.Errorf("invalid %s %q: must be a number of requests, such as 0", name, value)
 		}
-		a.MaxSearchLoss = &n
+		if name == "max_undecided" {
+			a.MaxUndecided = n
+		} else {
+			a.MaxSearchLoss = &n
+		}
 	default:
-		return fmt.Errorf("unrecognized option '%s': must be rows_per_hour, hours, days, max_size or max_search_loss", name)
+		return fmt.Errorf("unrecognized option '%s': must be rows_per_hour, hours, days, max_size, max_search_loss or max_undecided", name)
 	}
 	return nil
 }
@@ -244,16 +253,17 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	if err != nil {
 		return source.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
 	}
-	if len(versions) == 0 {
-		return nil // no crawler has come yet
+	stored := replay.OfPolicies(a.Reader().EachRow, versions)
+	if len(versions) == 0 { // no crawler has come yet
+		stored = func(context.Context, time.Time, time.Time, func(activity.Visits) error) (int64, error) { return 0, nil }
 	}
 	r, err := replay.Run(ctx, replay.Options{
-		New: after, Old: before, Stored: replay.OfPolicies(a.Reader().EachRow, versions), StoreName: a.directory, Since: time.Now().Add(-replay.LossPeriod),
+		New: after, Old: before, Stored: stored, StoreName: a.directory, Since: time.Now().Add(-replay.LossPeriod),
 	})
 	if err != nil {
 		return source.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
 	}
-	return r.CheckSearchLoss(*a.MaxSearchLoss)
+	return r.SearchLoss.Check(*a.MaxSearchLoss, a.MaxUndecided, "max_undecided")
 }
 
 // Dropped is how many visits found the queue full.

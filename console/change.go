@@ -31,6 +31,7 @@ type changeData struct {
 	Hidden   bool   // the text in force may not be shown here
 	Changes  []changeLine
 	Robots   []robotsDiff
+	Losses   *compare.Losses // of search engines, by comparison of the policies
 	Replay   *replayed
 	Days     []int
 	Publish  publishBox
@@ -200,14 +201,29 @@ func (v *view) check(d *changeData) error {
 	if draft.site != nil {
 		d.Changes = changesInWords(v.Running.Site, draft.site, v.may)
 		d.Robots = v.robotsDiffs(draft.site)
-		if r := v.store; r != nil {
-			if d.Replay, err = replayStore(v.ctx, r, v.Running.Site, draft.site, v.Now, v.replayDays(), v.may); err != nil {
-				return err
-			}
+		if err := v.judge(d); err != nil {
+			return err
 		}
 	}
 	d.Publish = v.publishBox(d)
 	return nil
+}
+
+// judge finds what search engines lose by the draft.
+func (v *view) judge(d *changeData) (err error) {
+	d.Losses = compare.SearchLosses(v.Running.Site, d.Draft.site, comparisonOf(v.may))
+	if v.store != nil {
+		d.Replay, err = replayStore(v.ctx, v.store, v.Running.Site, d.Draft.site, v.Now, v.replayDays(), v.may)
+	}
+	return err
+}
+
+// comparisonOf leaves out all hosts but those that may be shown, if any are given.
+func comparisonOf(only []string) (o compare.Options) {
+	for _, h := range only {
+		o.Hosts = append(o.Hosts, policy.Host(h))
+	}
+	return o
 }
 
 // replayDays is over how many days a draft is replayed.
@@ -223,15 +239,11 @@ func (v *view) ReplayDays() int { return v.replayDays() }
 
 // changesInWords says who gains and who loses, what search engines lose first.
 func changesInWords(old, draft *site.Site, only []string) (all []changeLine) {
-	o := compare.Options{}
-	for _, h := range only {
-		o.Hosts = append(o.Hosts, policy.Host(h))
-	}
-	d := compare.Policies(old.Policy, draft.Policy, o)
+	d := compare.Policies(old.Policy, draft.Policy, comparisonOf(only))
 	for i := range d.Changes {
 		c := &d.Changes[i]
 		line := changeLine{string(c.Effect), c.String()}
-		if c.Search() {
+		if c.SearchLoss() != 0 {
 			line.Effect = "search"
 		}
 		all = append(all, line)

@@ -297,7 +297,7 @@ func TestGuard(t *testing.T) {
 	closing := strings.Replace(testPolicy, "  - name: late\n", "  - name: closed\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n  - name: late\n", 1)
 	form := map[string]string{"text": closing, "do": "check"}
 	body := post(t, s, "change", "http://localhost:2020", form).Body.String()
-	if !strings.Contains(body, "verified Bingbot would be refused") {
+	if !strings.Contains(body, "of Bingbot refused, line 9 (closed)") {
 		_, section, _ := strings.Cut(body, `id="publish"`)
 		t.Fatalf("the guard does not see that Bingbot would be refused: %.3000s", section)
 	}

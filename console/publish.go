@@ -86,12 +86,9 @@ func (v *view) publishBox(d *changeData) publishBox {
 	if len(d.Draft.Tests) > 0 {
 		add(d.Draft.Failing == 0, "All "+plural(len(d.Draft.Tests), "test", "tests")+" pass", plural(d.Draft.Failing, "test fails", "tests fail"))
 	}
-	if r := d.Replay; r != nil {
-		if r.TooLong {
-			add(false, "", "Guard: there was no time to replay the traffic. Choose fewer days, and check again.")
-		} else {
-			add(r.Search == 0, fmt.Sprintf("Guard: no verified search engine of the last %s is newly refused", plural(r.Days, "day", "days")), "Guard: "+r.lost()+" would be refused")
-		}
+	if d.Draft.site != nil {
+		good, bad := d.guard()
+		add(bad == "", "Guard: "+good, "Guard: "+bad)
 	}
 	add(d.Base == d.Live, "Still based on the version in force", "Another version was published in the meantime. Compare, and start again from it.")
 	add(!d.Same, "Differs from the version in force", "The draft is the version in force.")
@@ -99,17 +96,57 @@ func (v *view) publishBox(d *changeData) publishBox {
 	return b
 }
 
-// lost says which verified search engines are newly refused: "412 requests of verified
-// Bingbot".
-func (r *replayed) lost() string {
-	var names []string
-	for _, row := range r.Lost {
-		names = append(names, "verified "+row.Crawler)
+// guard says what search engines lose by the draft: bad is empty if they lose nothing, and
+// good is what shows it.
+func (d *changeData) guard() (good, bad string) {
+	r := d.Replay
+	switch {
+	case r == nil && d.Losses.Any():
+		return "", "search engines lose something: " + strings.Join(d.Losses.Words(), "; ")
+	case r == nil:
+		return "no traffic is stored; by comparison of the two policies, search engines lose nothing that is not intended", ""
+	case r.TooLong:
+		return "", "whether search engines lose anything cannot be judged: there was no time to replay the traffic. Choose fewer days, and check again"
+	case r.Loss.Requests > 0:
+		return "", "search engines lose " + plural(r.Loss.Requests, "request", "requests") + ": " + r.Loss.Who()
+	case len(r.Loss.Undecided) > 0:
+		return "", "whether search engines lose anything cannot be judged: " + r.Loss.Unsaid()
 	}
-	if len(names) > 3 {
-		names = append(names[:3], fmt.Sprintf("%d more", len(names)-3))
+	good = fmt.Sprintf("%s of the last %s replayed, and search engines lose none that is not intended", plural(r.Requests, "request", "requests"), plural(r.Days, "day", "days"))
+	if d.Losses.Any() {
+		good += ". They lose paths that none of them requested: " + strings.Join(d.Losses.Words(), "; ")
 	}
-	return plural(r.Search, "request", "requests") + " of " + strings.Join(names, " and ")
+	return good, ""
+}
+
+// headline is the answer to what the draft would change.
+type headline struct {
+	Class, Text string
+	Lines       []string
+}
+
+// Headline is for the template.
+func (d *changeData) Headline() headline {
+	wrong := d.Draft.Errors > 0
+	good, bad := "", ""
+	if !wrong {
+		good, bad = d.guard()
+	}
+	switch r := d.Replay; {
+	case wrong || bad == "" && d.Publish.WhyNot != "":
+		h := headline{Class: "warning", Text: "Not ready: " + d.Publish.WhyNot}
+		if wrong {
+			h.Class = "alarm"
+		}
+		return h
+	case bad == "":
+		return headline{"fine", "Ready to go live", []string{sentence(good)}}
+	case r != nil && r.Loss.Requests > 0:
+		return headline{"alarm", "Search engines lose " + plural(r.Loss.Requests, "request", "requests") + " of the last " + plural(r.Days, "day", "days"), []string{sentence(r.Loss.Who())}}
+	case r != nil:
+		return headline{"warning", "Cannot be judged", []string{sentence(bad)}}
+	}
+	return headline{"alarm", "Search engines lose something", d.Losses.Words()}
 }
 
 // publish puts a checked draft into force.
@@ -174,21 +211,15 @@ func (v *view) goBack() (*page, error) {
 	return nil, failed(http.StatusNotFound, "This version is not stored any more.")
 }
 
-// guard refuses a draft that would newly refuse verified search engines, as the page What
-// would change does.
-func (v *view) guard(d *draft) error {
-	r := v.store
-	if r == nil {
-		return nil
-	}
-	replay, err := replayStore(v.ctx, r, v.Running.Site, d.site, v.Now, v.Days, v.may)
-	switch {
-	case err != nil:
+// guard refuses a draft by which search engines lose something, as the page What would
+// change does.
+func (v *view) guard(draft *draft) error {
+	d := &changeData{Draft: draft}
+	if err := v.judge(d); err != nil {
 		return err
-	case replay.TooLong:
-		return failed(http.StatusServiceUnavailable, "Guard: there was no time to replay the traffic. Open this version as a draft, and choose fewer days.")
-	case replay.Search > 0:
-		return failed(http.StatusConflict, "Guard: %s would be refused. Open this version as a draft to see why.", replay.lost())
+	}
+	if _, bad := d.guard(); bad != "" {
+		return failed(http.StatusConflict, "Guard: %s. Open this version as a draft to see why.", bad)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func TestGoingBackIsGuarded(t *testing.T) {
 	}
 	const origin = "http://localhost:2020"
 	w := post(t, s, "published", origin, map[string]string{"base": now, "to": earlier, "token": token(time.Now(), now)})
-	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "verified Bingbot would be refused") {
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "of Bingbot refused, line ") {
 		t.Errorf("going back to a version that refuses Bingbot: status %d: %s", w.Code, w.Body)
 	}
 	if v, err := s.view(httptest.NewRequest(http.MethodGet, "/", nil)); err != nil || v.Running.Text != testPolicy {

@@ -24,8 +24,7 @@ type replayed struct {
 	Rows     []replayRow
 	Refused  int64 // newly
 	Allowed  int64 // newly
-	Search   int64 // newly refused requests of verified search engines, not by intention
-	Lost     []replay.CrawlerCount
+	Loss     replay.SearchLoss
 	TooLong  bool // there was no time for them
 }
 
@@ -64,7 +63,7 @@ func replayStore(ctx context.Context, r *store.Reader, old, draft *site.Site, no
 	case err != nil:
 		return nil, fmt.Errorf("replaying the store failed: %w", err)
 	}
-	out := &replayed{Days: days, Requests: report.Requests, Notes: report.NotReplayed, Search: report.VerifiedSearchLoss}
+	out := &replayed{Days: days, Requests: report.Requests, Notes: report.NotReplayed, Loss: report.SearchLoss}
 	by := map[string]*replayRow{}
 	row := func(c *replay.CrawlerCount) *replayRow {
 		if by[c.Crawler] == nil {
@@ -81,11 +80,6 @@ func replayStore(ctx context.Context, r *store.Reader, old, draft *site.Site, no
 		c := &report.NewlyAllowed[i]
 		row(c).Allowed += c.Requests
 		out.Allowed += c.Requests
-	}
-	for _, c := range report.SearchLost {
-		if c.Verified > 0 {
-			out.Lost = append(out.Lost, c)
-		}
 	}
 	for _, r := range by {
 		out.Rows = append(out.Rows, *r)

@@ -24,6 +24,7 @@ func TestPolicyThatLosesSearchIsNotLoaded(t *testing.T) {
 robots_policy {
 	activity DIR/activity {
 		max_search_loss 0
+		max_undecided 1
 	}
 }`, open, nil, "robots_policy POLICY {\nreload off\n}\nrespond hello")
 	for range 3 {
@@ -50,7 +51,7 @@ robots_policy {
 		}
 		return answer.Results[0].Result, answer.Results[0].Error
 	}
-	if result, message := reload(shut); result != "rejected" || !strings.Contains(message, "it would refuse 3 requests of verified search crawlers that were let in since") || !strings.Contains(message, "3 Googlebot, line 6 (Googlebot)") {
+	if result, message := reload(shut); result != "rejected" || !strings.Contains(message, "search engines would lose 3 requests, and none may be lost: 3 of Googlebot refused, line 6 (Googlebot)") {
 		t.Errorf("%s: %s", result, message)
 	}
 	if s.get("/news/1", "User-Agent", "Googlebot").StatusCode != 200 {
@@ -67,10 +68,13 @@ robots_policy {
 		b, err := asCaddyCommand(s.dir, args...).CombinedOutput()
 		return string(b), err
 	}
-	if out, err := publish(); err == nil || !strings.Contains(out, "not published: it would refuse 3 requests of verified search crawlers") {
+	if out, err := publish(); err == nil || !strings.Contains(out, "not published: search engines would lose 3 requests") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if out, err := publish("--max-search-loss", "3"); err != nil || !strings.Contains(out, "published as storage:site.yaml") {
+	if out, err := publish("--max-search-loss", "3"); err == nil || !strings.Contains(out, "cannot be judged for 1 request: 1 or more before") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := publish("--max-search-loss", "3", "--undecided", "1"); err != nil || !strings.Contains(out, "published as storage:site.yaml") {
 		t.Errorf("%v\n%s", err, out)
 	}
 

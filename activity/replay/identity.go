@@ -35,6 +35,7 @@ type identityKey struct {
 type identity struct {
 	policy.Identity
 	liveOnly bool // the crawler's operator publishes a proof that only a live check could use
+	unproven bool // nothing could have verified it
 }
 
 func newIdentifier(sites ...*site.Site) *identifier {
@@ -56,7 +57,7 @@ func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s
 	if len(r.Identity) > 0 && (len(r.Crawler) == 0 || s.Policy.Crawler(string(r.Crawler)) == id) {
 		switch string(r.Identity) {
 		case "unknown":
-			return identity{}
+			return identity{unproven: true}
 		case "verified":
 			return identity{Identity: policy.Verified}
 		case "impostor":
@@ -64,7 +65,7 @@ func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s
 		}
 	}
 	if !addr.IsValid() {
-		return identity{}
+		return identity{unproven: true}
 	}
 	k := identityKey{s, id, addr, r.Time.Unix() / 86400, c.preview, r.Unsigned}
 	found, ok := i.known[k]
@@ -94,9 +95,9 @@ func (i *identifier) ask(k identityKey) identity {
 	case r.Status == verify.Verified:
 		return identity{Identity: policy.Verified}
 	case live: // a list alone does not make an impostor of it
-		return identity{liveOnly: true}
+		return identity{liveOnly: true, unproven: len(facts.AddressLists) == 0}
 	case r.Status == verify.Impostor && !k.preview:
 		return identity{Identity: policy.Impostor}
 	}
-	return identity{}
+	return identity{unproven: len(facts.AddressLists) == 0}
 }

@@ -3,38 +3,231 @@
 package replay
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// LossPeriod is how far back [Report.CheckSearchLoss] is meant to look.
+// LossPeriod is how far back [SearchLoss.Check] is meant to look.
 const LossPeriod = 7 * 24 * time.Hour
 
-// CheckSearchLoss returns an error if the new policy refuses more than most requests of
-// verified search crawlers that the old one did not, unless it says that this is
-// intended.
-func (r *Report) CheckSearchLoss(most int64) error {
-	if r.VerifiedSearchLoss <= most {
-		return nil
-	}
-	var who []string
-	for _, c := range r.SearchLost {
-		if c.Verified > 0 {
-			who = append(who, fmt.Sprintf("%s %s, %s", english.Number(c.Verified), c.Crawler, strings.Join(c.Rules, ", ")))
+// SearchLoss is what search engines lose by the new policy, see [site.SearchLoss]. Its
+// numbers are of requests of verified search crawlers, and of those that only claim to be
+// a crawler that nothing could have verified: its operator publishes nothing, or no request
+// of it in the traffic was verified or failed verification.
+// Impostors do not count.
+type SearchLoss struct {
+	Requests int64 `json:"requests"` // what no rule says is intended
+	Intended int64 `json:"intended"`
+	Claimed  int64 `json:"claimed"` // lost to clients that may not be the crawler, and in no other number
+	// Undecided are requests of which the traffic does not say enough, of crawlers for which
+	// the two policies differ somewhere.
+	Undecided []Note `json:"undecided"`
+	// Differences say where the policies differ for search engines, if something is undecided.
+	Differences []string      `json:"differences,omitempty"`
+	Crawlers    []CrawlerLoss `json:"crawlers"`
+	Paths       []PathCount   `json:"paths"` // of Requests, the most requested
+}
+
+// CrawlerLoss is one kind of loss of one crawler. A request may count in several kinds.
+type CrawlerLoss struct {
+	Crawler  string    `json:"crawler"`
+	Loss     site.Loss `json:"loss"`
+	Intended bool      `json:"intended,omitempty"`
+	Requests int64     `json:"requests"`
+	Paths    int       `json:"paths"`           // how many different ones
+	Rules    []string  `json:"rules,omitempty"` // line and name, the most frequent first
+}
+
+// shownLost is how many paths a loss names.
+const shownLost = 3
+
+// searchLoss sums up what the search engines lose.
+func (t *tally) searchLoss(o *Options) (s SearchLoss) {
+	verifiable := map[string]bool{}
+	for k := range t.counts {
+		if k.identity != policy.Unknown {
+			verifiable[k.info().Token] = true
 		}
 	}
-	limit := "none"
-	if most > 0 {
-		limit = "at most " + english.Number(most)
+	type kind struct {
+		crawler  string
+		loss     site.Loss
+		intended bool
 	}
-	return fmt.Errorf("it would refuse %s of verified search crawlers that were let in since %s (%s), and %s may be lost;"+
-		" if it is meant to, write \"intended: [refuses-search]\" into the rule",
-		plural(r.VerifiedSearchLoss, "request"), r.First.UTC().Format("2006-01-02 15:04"), strings.Join(who, "; "), limit)
+	type sum struct {
+		requests int64
+		paths    map[string]int64
+		rules    map[string]int64
+	}
+	sums, paths := map[kind]*sum{}, map[string]int64{}
+	for k, c := range t.counts {
+		token := k.info().Token
+		switch {
+		case k.lost.Loss|k.lost.Intended == 0:
+			continue
+		case k.identity == policy.Unknown && (verifiable[token] || !k.unproven):
+			if k.lost.Loss != 0 {
+				s.Claimed += c.requests
+			}
+			continue
+		case k.lost.Loss != 0:
+			s.Requests += c.requests
+			add(paths, c.paths)
+		default:
+			s.Intended += c.requests
+		}
+		for i, losses := range []site.Loss{k.lost.Loss, k.lost.Intended} {
+			for _, loss := range losses.Each() {
+				at := kind{token, loss, i == 1}
+				if sums[at] == nil {
+					sums[at] = &sum{paths: map[string]int64{}, rules: map[string]int64{}}
+				}
+				sums[at].requests += c.requests
+				add(sums[at].paths, c.paths)
+				if r := k.lost.Rule; r != nil {
+					sums[at].rules[fmt.Sprintf("line %d (%s)", r.Pos.Line, o.New.RuleName(r))] += c.requests
+				}
+			}
+		}
+	}
+	for at, sum := range sums {
+		c := CrawlerLoss{Crawler: at.crawler, Loss: at.loss, Intended: at.intended, Requests: sum.requests, Paths: len(sum.paths)}
+		for _, rule := range topPaths(sum.rules, 0) {
+			c.Rules = append(c.Rules, rule.Path)
+		}
+		s.Crawlers = append(s.Crawlers, c)
+	}
+	slices.SortFunc(s.Crawlers, func(a, b CrawlerLoss) int {
+		return cmp.Or(compareBool(a.Intended, b.Intended), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Loss, b.Loss))
+	})
+	s.Paths = topPaths(paths, shownLost)
+	s.undecided(o, t, verifiable)
+	return s
+}
+
+func add(to, from map[string]int64) {
+	for path, n := range from {
+		to[path] += n
+	}
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// unsaid is what a store does not say of requests that a search engine may lose.
+type unsaid struct {
+	crawler  string
+	identity policy.Identity
+	what     string
+}
+
+// undecided notes what may be lost and cannot be counted.
+func (s *SearchLoss) undecided(o *Options, t *tally, verifiable map[string]bool) {
+	notes := map[string]int64{}
+	for u, n := range t.unsaid {
+		if u.identity == policy.Verified || u.identity == policy.Unknown && !verifiable[u.crawler] {
+			notes["of "+u.crawler+" "+u.what] += n
+		}
+	}
+	note := func(n int64, what string) {
+		if n > 0 && o.losses().Any() {
+			notes[what] += n
+		}
+	}
+	note(t.pathless, "whose paths are no longer stored")
+	note(t.bad, "in lines that could not be read")
+	switch {
+	case t.requests == 0:
+		note(1, "or more, as there is no traffic")
+	case !o.Since.IsZero() && t.first.Sub(o.Since) > maxGap:
+		note(1, "or more before "+t.first.UTC().Format(time.DateOnly)+", when the traffic begins")
+	}
+	for _, what := range slices.Sorted(maps.Keys(notes)) {
+		s.Undecided = append(s.Undecided, Note{notes[what], what})
+	}
+	if len(notes) > 0 {
+		s.Differences = o.losses().Words()
+	}
+}
+
+// maxGap is how much later than the time asked for traffic may begin, as a day of a small
+// site may have no requests.
+const maxGap = 36 * time.Hour
+
+// Uncertain is how many requests are undecided.
+func (s *SearchLoss) Uncertain() (n int64) {
+	for _, u := range s.Undecided {
+		n += u.Requests
+	}
+	return n
+}
+
+// Check returns an error if search engines lose more than most requests, or more than
+// uncertain ones cannot be judged; option is what sets the second number.
+func (s *SearchLoss) Check(most, uncertain int64, option string) error {
+	if s.Requests <= most && s.Uncertain() <= uncertain {
+		return nil
+	}
+	var why []string
+	if s.Requests > most {
+		limit := "none"
+		if most > 0 {
+			limit = "at most " + english.Number(most)
+		}
+		why = append(why, fmt.Sprintf("search engines would lose %s, and %s may be lost: %s", plural(s.Requests, "request"), limit, s.Who()))
+	}
+	if n := s.Uncertain(); n > uncertain {
+		why = append(why, fmt.Sprintf("whether search engines lose anything cannot be judged for %s: %s (%s %d allows so many)", plural(n, "request"), s.Unsaid(), option, n))
+	}
+	return errors.New(strings.Join(why, "; "))
+}
+
+// Who says which search engines lose what, by which rules, and what to write if it is
+// intended.
+func (s *SearchLoss) Who() string {
+	var who []string
+	var all site.Loss
+	for _, c := range s.Crawlers {
+		if !c.Intended {
+			all |= c.Loss
+			who = append(who, strings.TrimSuffix(fmt.Sprintf("%s of %s %s, %s", english.Number(c.Requests), c.Crawler, c.Loss, strings.Join(c.Rules, ", ")), ", "))
+		}
+	}
+	if more := len(who) - 5; more > 0 {
+		who = append(who[:5], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("%s; if it is meant to be so, write \"%s\" into the rule", strings.Join(who, "; "), all.Intended())
+}
+
+// Unsaid says what is undecided.
+func (s *SearchLoss) Unsaid() string {
+	var all []string
+	for _, u := range s.Undecided {
+		all = append(all, english.Number(u.Requests)+" "+u.What)
+	}
+	words := strings.Join(all, "; ") + "; the policies differ: " + strings.Join(s.Differences[:min(3, len(s.Differences))], "; ")
+	if more := len(s.Differences) - 3; more > 0 {
+		words += fmt.Sprintf("; and %d more", more)
+	}
+	return words
 }
 
 // Stored is [Options.Stored].

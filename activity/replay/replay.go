@@ -8,6 +8,7 @@ import (
 	"context"
 	"io"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
 // Options say what to replay.
@@ -40,6 +42,8 @@ type Options struct {
 	// Decided is called with each request of a crawler in a log and what the new policy
 	// does about it, from several goroutines at once. It may be nil.
 	Decided func(*accesslog.Record, Verdict)
+
+	losses func() *compare.Losses // what search engines may lose, found without traffic
 }
 
 // Verdict is what a policy does about a request.
@@ -56,6 +60,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
+	o.losses = sync.OnceValue(func() *compare.Losses { return compare.SearchLosses(o.Old, o.New, compare.Options{}) })
 	workers := make([]*worker, o.Workers)
 	for i := range workers {
 		workers[i] = newWorker(&o)

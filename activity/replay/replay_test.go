@@ -193,8 +193,9 @@ func TestReportCountsEveryRequest(t *testing.T) {
 			t.Errorf("%s: %d requests of GPTBot, want %d", p.Path, p.Requests, want)
 		}
 	}
-	if len(r.SearchLost) != 1 || r.SearchLost[0].Crawler != "Bingbot" || r.SearchLost[0].Verified != sum(func(a, p int) bool { return crawler("Bingbot")(a, p) && strings.HasPrefix(paths[p], "/shop/") }) {
-		t.Errorf("search engines lost: %+v", r.SearchLost)
+	shop := sum(func(a, p int) bool { return crawler("Bingbot")(a, p) && strings.HasPrefix(paths[p], "/shop/") })
+	if l := r.SearchLoss; l.Intended != shop || l.Requests != 0 || len(l.Crawlers) != 1 || l.Crawlers[0].Crawler != "Bingbot" || l.Crawlers[0].Loss != site.LossRefused || l.Crawlers[0].Requests != shop || !l.Crawlers[0].Intended || len(l.Undecided) != 0 {
+		t.Errorf("search engines lose: %+v", l)
 	}
 	if len(r.IdleRules) != 1 || r.IdleRules[0].Place != "new.yaml:18" {
 		t.Errorf("idle rules: %+v", r.IdleRules)

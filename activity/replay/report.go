@@ -30,13 +30,8 @@ type Report struct {
 	// NotReplayed says what could not be decided as the server would have.
 	NotReplayed []Note `json:"not_replayed"`
 
-	Verdicts []VerdictCount `json:"verdicts"`
-	// VerifiedSearchLoss is how many requests of verified search crawlers the new policy
-	// refuses and the old one did not, without saying that this is intended.
-	VerifiedSearchLoss int64 `json:"verified_search_loss"`
-	// SearchLost are the search crawlers that the new policy refuses and the old one
-	// did not.
-	SearchLost   []CrawlerCount `json:"search_lost"`
+	Verdicts     []VerdictCount `json:"verdicts"`
+	SearchLoss   SearchLoss     `json:"search_loss"`
 	NewlyRefused []CrawlerCount `json:"newly_refused"`
 	NewlyAllowed []CrawlerCount `json:"newly_allowed"`
 	// Violations are requests that the new policy disallows without refusing them:
@@ -127,6 +122,7 @@ func newReport(o *Options, read accesslog.Result, t *tally) *Report {
 	for _, c := range t.counts {
 		r.Crawlers += c.requests
 	}
+	t.bad = read.Bad
 	r.notes(o, read, t)
 	r.verdicts(t)
 	changed := func(refused bool) func(k *key) bool {
@@ -137,30 +133,15 @@ func newReport(o *Options, read accesslog.Result, t *tally) *Report {
 	}
 	r.NewlyRefused = crawlerCounts(t, changed(true))
 	r.NewlyAllowed = crawlerCounts(t, changed(false))
-	r.SearchLost = crawlerCounts(t, func(k *key) bool { return changed(true)(k) && k.info().Kind == searchKind && !k.new.impostor })
 	r.Violations = crawlerCounts(t, func(k *key) bool {
 		return k.new.decision == activity.Disallowed || k.new.decision == activity.WouldRefuse
 	})
 	r.ByCrawler = crawlerCounts(t, func(*key) bool { return true })
-	for k, c := range t.counts {
-		if changed(true)(&k) && k.info().Kind == searchKind && k.identity == policy.Verified && !k.intended() {
-			r.VerifiedSearchLoss += c.requests
-		}
-	}
+	r.SearchLoss = t.searchLoss(o)
 	r.unknown(t)
 	r.rules(o.New, t)
 	r.days(t)
 	return r
-}
-
-const searchKind = "search"
-
-// intended reports whether the new policy says that it means to refuse a search crawler.
-func (k *key) intended() bool {
-	says := func(guards []string) bool {
-		return slices.Contains(guards, "refuses-search") || slices.Contains(guards, "shuts-out-search")
-	}
-	return k.new.rule != nil && (k.new.rule.Intended || says(k.new.rule.IntendedGuards)) || says(k.info().IntendedGuards)
 }
 
 // shownUnknown is how many unknown clients a report names.

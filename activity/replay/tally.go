@@ -19,14 +19,17 @@ type key struct {
 	crawler  policy.CrawlerID
 	identity policy.Identity
 	old, new verdict
+	lost     site.Lost
+	unproven bool // of what is lost, see identity
 }
 
 // tally counts. A worker has its own, so nothing is locked.
 type tally struct {
-	requests, hostless, liveOnly       int64
+	requests, hostless, liveOnly, bad  int64
 	limited                            int64 // allowed, and a limit applies
 	pathless, other, queries, purposes int64 // of a store: what its rows do not say
 	first, last                        time.Time
+	unsaid                             map[unsaid]int64 // see SearchLoss.Undecided
 	unknown                            map[string]*unknownCount
 	counts                             map[key]*count
 	days                               map[dayKey]int64
@@ -46,7 +49,7 @@ type count struct {
 }
 
 func newTally() *tally {
-	return &tally{counts: map[key]*count{}, days: map[dayKey]int64{}, unknown: map[string]*unknownCount{}}
+	return &tally{counts: map[key]*count{}, days: map[dayKey]int64{}, unknown: map[string]*unknownCount{}, unsaid: map[unsaid]int64{}}
 }
 
 // unknownCount counts requests of an automated client that no policy knows.
@@ -103,7 +106,7 @@ func (t *tally) add(at time.Time, requests, bytes int64, k key, path string) {
 
 // interesting: the report shows the paths of these requests.
 func (k *key) interesting() bool {
-	return k.old.decision != k.new.decision || k.new.decision != activity.Allowed
+	return k.old.decision != k.new.decision || k.new.decision != activity.Allowed || k.lost != site.Lost{}
 }
 
 // maxPaths bounds the paths that are remembered of one kind of requests. When there
@@ -160,6 +163,9 @@ func (t *tally) merge(o *tally) {
 	t.other += o.other
 	t.queries += o.queries
 	t.purposes += o.purposes
+	for u, n := range o.unsaid {
+		t.unsaid[u] += n
+	}
 	for name, c := range o.unknown {
 		t.addUnknown(name, c.requests, c.bytes)
 	}

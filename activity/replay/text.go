@@ -30,7 +30,7 @@ func (r *Report) WriteText(w io.Writer, color bool) error {
 	if len(r.NotReplayed) > 0 {
 		t.line("")
 	}
-	t.searchLost(r)
+	t.searchLoss(r)
 	t.summary(r)
 	if r.Old != "" {
 		t.section("Newly refused", "no crawler", r.NewlyRefused)
@@ -51,17 +51,35 @@ type textWriter struct {
 
 func (t *textWriter) line(format string, args ...any) { fmt.Fprintf(t.w, format+"\n", args...) }
 
-func (t *textWriter) searchLost(r *Report) {
-	if len(r.SearchLost) == 0 {
-		return
-	}
+func (t *textWriter) searchLoss(r *Report) {
+	s := &r.SearchLoss
 	red, plain := "", ""
-	if t.color {
+	if t.color && s.Requests > 0 {
 		red, plain = "\x1b[1;31m", "\x1b[0m"
 	}
-	t.line("%sSearch engines that %s refuses:%s", red, r.New, plain)
-	for _, c := range r.SearchLost {
-		t.line("  %s%s%s: %s, %s verified; %s", red, c.Crawler, plain, plural(c.Requests, "request"), english.Number(c.Verified), strings.Join(c.Rules, ", "))
+	switch {
+	case s.Requests > 0:
+		t.line("%sSearch engines would lose %s under %s:%s", red, plural(s.Requests, "request"), r.New, plain)
+	case len(s.Undecided) > 0:
+		t.line("Whether search engines lose anything under %s cannot be judged.", r.New)
+	case r.Requests > 0:
+		t.line("Search engines lose nothing in this traffic that is not intended.")
+	}
+	for _, c := range s.Crawlers {
+		intended := ""
+		if c.Intended {
+			intended = ", as intended"
+		}
+		t.line("  %s%s%s: %s of %s %s%s; %s", red, c.Crawler, plain, plural(c.Requests, "request"), plural(int64(c.Paths), "path"), c.Loss, intended, strings.Join(c.Rules, ", "))
+	}
+	for _, p := range s.Paths {
+		t.line("  most requested: %s (%s)", p.Path, english.Number(p.Requests))
+	}
+	for _, u := range s.Undecided {
+		t.line("  cannot be judged: %s %s", english.Number(u.Requests), u.What)
+	}
+	if s.Claimed > 0 {
+		t.line("  not counted: %s that only claimed to be of a search engine", plural(s.Claimed, "request"))
 	}
 	t.line("")
 }

@@ -149,7 +149,7 @@ func (w *worker) decide(q policy.Query, named, before []policy.CrawlerID, purpos
 	d := decided{key: key{old: verdict{decision: activity.Allowed}}}
 	by := func(j *decider, id policy.CrawlerID) {
 		found := identify(j.site, id)
-		d.site, d.crawler, d.identity, d.liveOnly = j.site, id, found.Identity, found.liveOnly
+		d.site, d.crawler, d.identity, d.liveOnly, d.unproven = j.site, id, found.Identity, found.liveOnly, found.unproven
 	}
 	var id policy.CrawlerID
 	if w.old != nil {
@@ -160,7 +160,24 @@ func (w *worker) decide(q policy.Query, named, before []policy.CrawlerID, purpos
 	if id, d.new = w.new.decide(q, named, purposes[0], identify); id != 0 {
 		by(w.new, id)
 	}
+	if d.site != nil {
+		d.lost = w.lost(q, &d.key, purposes)
+		d.unproven = d.unproven && d.lost != site.Lost{}
+	}
 	return d
+}
+
+// lost is what the request's crawler loses, if it is of a search engine.
+func (w *worker) lost(q policy.Query, k *key, purposes [2][]string) site.Lost {
+	token := k.info().Token
+	q.Identity = k.identity
+	was, is := q, q
+	is.Crawler, is.Purposes = w.new.site.Policy.Crawler(token), purposes[0]
+	if w.old == nil {
+		return site.SearchLoss(nil, w.new.site, was, is)
+	}
+	was.Crawler, was.Purposes = w.old.site.Policy.Crawler(token), purposes[1]
+	return site.SearchLoss(w.old.site, w.new.site, was, is)
 }
 
 // store decides the rows of the store.
@@ -186,11 +203,22 @@ func (w *worker) visits(v *activity.Visits) {
 	t := w.tally
 	t.span(v.Start)
 	t.requests += v.Requests
+	c := w.client([]byte(v.Crawler))
+	stored := identity{unproven: true}
+	switch v.Identity {
+	case activity.Verified:
+		stored.Identity = policy.Verified
+	case activity.Impostor:
+		stored.Identity = policy.Impostor
+	case activity.Claimed:
+	}
 	if v.Path == activity.OtherPath {
 		t.other += v.Requests
+		if w.options.losses().Of(v.Crawler, v.Host) {
+			t.unsaid[unsaid{v.Crawler, stored.Identity, "whose paths were summed up under " + activity.OtherPath}] += v.Requests
+		}
 		return
 	}
-	c := w.client([]byte(v.Crawler))
 	if len(c.new) == 0 && len(c.old) == 0 {
 		t.addUnknown(v.Crawler, v.Requests, v.Bytes)
 		return
@@ -199,19 +227,14 @@ func (w *worker) visits(v *activity.Visits) {
 	if w.new.purposes || w.old != nil && w.old.purposes {
 		t.purposes += v.Requests
 	}
-	stored := identity{}
-	switch v.Identity {
-	case activity.Verified:
-		stored.Identity = policy.Verified
-	case activity.Impostor:
-		stored.Identity = policy.Impostor
-	case activity.Claimed:
-	}
 	q := policy.Query{Host: v.Host, Path: v.Path, Now: v.Start}
 	identify := func(*site.Site, policy.CrawlerID) identity { return stored }
 	d := w.decide(q, c.new, c.old, [2][]string{}, identify)
 	if d.new.decision == activity.Allowed && w.new.limits(q, c.new, nil, identify) {
 		t.limited += v.Requests
+	}
+	if v.Queries > 0 && d.lost.Loss == 0 && w.options.losses().WithQuery(v.Crawler, v.Host, v.Path) {
+		t.unsaid[unsaid{v.Crawler, stored.Identity, "whose query was not stored"}] += v.Queries
 	}
 	t.add(v.Start, v.Requests, v.Bytes, d.key, v.Path)
 }

@@ -53,7 +53,9 @@ func publishCommand() *cobra.Command {
 	cmd.Flags().StringVar(&to, "to", "", "the key to write: storage:KEY")
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: the directory of an activity store, or access logs (a file or a glob)")
-	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests of verified search crawlers may newly be refused")
+	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests search engines may lose")
+	cmd.Flags().Int64Var(&guard.undecided, "undecided", 0, "with --if-replay: how many requests may remain of which it cannot be judged whether search engines lose them")
+	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, though search engines lose something")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only print what would change")
 	return cmd
 }
@@ -91,13 +93,14 @@ func publish(cmd *cobra.Command, p publication) error {
 	if before != nil {
 		replaces = sumOf(before)
 		old, _ = site.Load(name, before)
+		p.guard.broken = old == nil
 	}
 	if old != nil {
 		for _, words := range compare.Policies(old.Policy, p.site.Policy, compare.Options{}).Words() {
 			say("%s", words)
 		}
 	}
-	if err := p.guard.check(ctx, old, p.site, name); err != nil {
+	if err := p.guard.check(ctx, cmd, old, p.site, name); err != nil {
 		return failure{err}
 	}
 	if p.dryRun {

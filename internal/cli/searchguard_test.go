@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -23,33 +25,57 @@ func TestSearchGuard(t *testing.T) {
 		}
 		return s
 	}
-	const googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
-	log := func(name string, age time.Duration, address string) string {
+	const (
+		googlebot = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+		nobody    = "SeznamHomepageCrawler/v1.0.6" // its operator publishes nothing to verify it by
+		full      = 7*24*time.Hour - time.Hour     // the log goes back far enough
+	)
+	log := func(name, agent, address string, from, at time.Duration) string {
 		name = filepath.Join(dir, name)
-		line := fmt.Sprintf("%s - - [%s] \"GET /news/a HTTP/1.1\" 200 2326 \"-\" %q\n", address, time.Now().Add(-age).Format("02/Jan/2006:15:04:05 -0700"), googlebot)
-		if err := os.WriteFile(name, []byte(strings.Repeat(line, 3)), 0o600); err != nil {
+		line := func(age time.Duration, path, agent string) string {
+			return fmt.Sprintf("%s - - [%s] \"GET %s HTTP/1.1\" 200 2326 \"-\" %q\n", address, time.Now().Add(-age).Format("02/Jan/2006:15:04:05 -0700"), path, agent)
+		}
+		text := line(from, "/", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0") + strings.Repeat(line(at, "/news/a", agent), 3)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return name
 	}
-	verified, claimed := log("verified.log", time.Hour, "66.249.66.1"), log("claimed.log", time.Hour, "203.0.113.9")
-	old := log("old.log", 8*24*time.Hour, "66.249.66.1")
-	const out = "  - for: Googlebot\n    disallow: {crawl: [/news/]}\n"
+	verified := log("verified.log", googlebot, "66.249.66.1", full, time.Hour)
+	claimed := log("claimed.log", googlebot, "203.0.113.9", full, time.Hour)
+	unverifiable := log("unverifiable.log", nobody, "203.0.113.9", full, time.Hour)
+	young := log("young.log", googlebot, "66.249.66.1", 2*time.Hour, time.Hour)
+	old := log("old.log", googlebot, "66.249.66.1", 9*24*time.Hour, 8*24*time.Hour)
+	const (
+		in  = "  - for: everyone\n    allow: {crawl: /}\n"
+		ask = "  - for: everyone\n    disallow: {crawl: /}\n    enforce: off\n"
+		out = "  - for: Googlebot\n    disallow: {crawl: [/news/]}\n"
+	)
 	for _, c := range []struct {
 		name, traffic string
 		most          int64
 		old, new      string
 		want          string
 	}{
-		{"no guard", "", 0, "", out, ""},
-		{"refused", verified, 0, "", out, `not published: it would refuse 3 requests of verified search crawlers`},
-		{"refused, with the rule", verified, 2, "", out, `(3 Googlebot, line 4 (Googlebot)), and at most 2 may be lost; if it is meant to, write "intended: [refuses-search]" into the rule`},
+		{"nothing published before", "", 0, "", out, ""},
+		{"by comparison", "", 0, in, out, "not published: with --yes it is published all the same; --if-replay judges by traffic"},
+		{"by comparison, intended", "", 0, in, out + "    intended: true\n", ""},
+		{"by comparison, nothing lost", "", 0, out, in, ""},
+		{"refused", verified, 0, "", out, `not published: search engines would lose 3 requests, and none may be lost: 3 of Googlebot refused, line 4 (Googlebot); if it is meant to be so, write "intended: [refuses-search]" into the rule`},
+		{"more than may be lost", verified, 2, "", out, `and at most 2 may be lost`},
+		{"disallowed", verified, 0, in, ask, `3 of Googlebot disallowed, line 4 (everyone); if it is meant to be so, write "intended: [shuts-out-search]"`},
+		{"not to be indexed", verified, 0, in, "  - for: everyone\n    disallow: {index: /news/}\n", `3 of Googlebot not to be indexed, line 4 (everyone); if it is meant to be so, write "intended: [site-not-indexed]"`},
+		{"noindex of an engine", verified, 0, in, "  - for: Googlebot\n    robots-tag: [{rules: noindex, paths: /news/}]\n", `3 of Googlebot not to be indexed`},
+		{"without a snippet", verified, 0, in, "  - for: everyone\n    disallow: {present-snippet: /}\n", `3 of Googlebot to be shown without a snippet`},
+		{"where nobody was", verified, 0, in, "  - for: everyone\n    disallow: {crawl: /shop/}\n", ""},
 		{"as many as may be lost", verified, 3, "", out, ""},
 		{"refused before too", verified, 0, out, out, ""},
 		{"intended", verified, 0, "", out + "    intended: true\n", ""},
 		{"this guard intended", verified, 0, "", out + "    intended: [refuses-search]\n", ""},
 		{"another guard intended", verified, 0, "", out + "    intended: [site-not-indexed]\n", "not published"},
-		{"not verified", claimed, 0, "", out, ""},
+		{"not verified, though it could have been", claimed, 0, "", out, ""},
+		{"nothing can verify it", unverifiable, 0, in, "  - for: SeznamHomepageCrawler\n    disallow: {crawl: /news/}\n", "3 of SeznamHomepageCrawler refused"},
+		{"the log has a gap", young, 3, in, out, "cannot be judged for 1 request: 1 or more before "},
 		{"too long ago", old, 0, "", out, "found no request of the last seven days"},
 		{"no such file", filepath.Join(dir, "none"), 0, "", out, "--if-replay: "},
 		{"a directory without a build that reads it", dir, 0, "", out, "this build of Caddy cannot read an activity store"},
@@ -61,10 +87,13 @@ func TestSearchGuard(t *testing.T) {
 			if c.old != "" {
 				before = load(c.old)
 			}
-			g := searchGuard{c.traffic, c.most}
-			err := g.check(t.Context(), before, load(c.new), "storage:site.yaml")
+			cmd, out := &cobra.Command{}, &strings.Builder{}
+			cmd.SetOut(out)
+			cmd.SetIn(strings.NewReader(""))
+			g := searchGuard{traffic: c.traffic, most: c.most}
+			err := g.check(t.Context(), cmd, before, load(c.new), "storage:site.yaml")
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v, want %q", err, c.want)
+				t.Errorf("%v, want %q\n%s", err, c.want, out)
 			}
 		})
 	}

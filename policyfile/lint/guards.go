@@ -17,13 +17,14 @@ import (
 // Guards lists the guards that "intended" can waive: the codes of what they
 // report. Waiving refuses-search waives shuts-out-search too.
 func Guards() []string {
-	return []string{guardRefuses, guardShutsOut, guardIndex, guardWWW, GuardLimits}
+	return []string{GuardRefuses, GuardShutsOut, GuardIndex, guardWWW, GuardLimits}
 }
 
+// The guards.
 const (
-	guardRefuses  = "refuses-search"
-	guardShutsOut = "shuts-out-search"
-	guardIndex    = "site-not-indexed"
+	GuardRefuses  = "refuses-search"
+	GuardShutsOut = "shuts-out-search"
+	GuardIndex    = "site-not-indexed"
 	guardWWW      = "includes-www"
 
 	// GuardLimits keeps limits away from search engines: without it, a limit does not
@@ -75,7 +76,7 @@ func (l *linter) guards() {
 }
 
 func waives(r *policy.Rule, guard string) bool {
-	return slices.Contains(r.IntendedGuards, guard) || guard == guardShutsOut && slices.Contains(r.IntendedGuards, guardRefuses)
+	return slices.Contains(r.IntendedGuards, guard) || guard == GuardShutsOut && slices.Contains(r.IntendedGuards, GuardRefuses)
 }
 
 // searchShutOut finds rules that keep search engines or link previews away from
@@ -110,7 +111,7 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 	if len(r.Hosts) > 0 {
 		where = " on " + string(r.Hosts[0])
 	}
-	f := finding{guard: guardShutsOut, at: r.Statements[probe].Pos, onHosts: len(r.Hosts) > 0}
+	f := finding{guard: GuardShutsOut, at: r.Statements[probe].Pos, onHosts: len(r.Hosts) > 0}
 	f.fix = l.reopening(r, &r.Statements[probe], shut)
 	if f.onHosts && mode != policy.ModeBlock && r.Statements[probe].Pattern.IsAll() {
 		f.fix = noindexInstead + "; to let them in, " + f.fix
@@ -119,12 +120,12 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 	case len(shut) == 0 && len(unverifiable) == 0:
 		return f, false
 	case len(shut) == 0:
-		f.guard = guardRefuses
+		f.guard = GuardRefuses
 		f.message = fmt.Sprintf(`this refuses every page%s to %s, so %s: nothing that their operators publish can prove who they are, so a rule with "identity: verified" never applies to them`,
 			where, l.someTokens(unverifiable), l.harm(unverifiable))
 		f.fix = `allow crawl for them in a rule without "identity: verified"`
 	case mode == policy.ModeBlock:
-		f.guard = guardRefuses
+		f.guard = GuardRefuses
 		f.message = fmt.Sprintf("this refuses every page%s to %s, so %s", where, l.someTokens(shut), l.harm(shut))
 	default:
 		f.message = fmt.Sprintf("this asks %s to fetch nothing at all%s, so %s", l.someTokens(shut), where, l.harm(shut))
@@ -251,7 +252,7 @@ func (l *linter) siteNotIndexed(rule int) (finding, bool) {
 		return finding{}, false
 	}
 	return finding{
-		guard: guardIndex, at: r.Statements[whole].Pos,
+		guard: GuardIndex, at: r.Statements[whole].Pos,
 		message: "this keeps every page on every host out of the results of " + l.someTokens(hidden),
 		fix:     "name the hosts that it is meant for under hosts",
 	}, true
@@ -330,7 +331,7 @@ func (l *linter) isOfKind(id policy.CrawlerID, kind crawlers.Kind) bool {
 		return false
 	}
 	known, ok := builtIn.Lookup(c.Token)
-	return ok && known.Kind == kind && !slices.Contains(c.IntendedGuards, guardRefuses)
+	return ok && known.Kind == kind && !slices.Contains(c.IntendedGuards, GuardRefuses)
 }
 
 func (l *linter) searchers(rule int) (ids []policy.CrawlerID) {

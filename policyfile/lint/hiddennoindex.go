@@ -64,7 +64,7 @@ func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
 // shutsOut reports whether a rule is reported because it closes a host to search
 // engines, which says what to write instead of crawl.
 func (l *linter) shutsOut(r *policy.Rule) bool {
-	if r.Intended || len(r.Hosts) == 0 || waives(r, guardShutsOut) {
+	if r.Intended || len(r.Hosts) == 0 || waives(r, GuardShutsOut) {
 		return false
 	}
 	for i := range l.rules {

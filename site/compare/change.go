@@ -72,34 +72,6 @@ type Kind struct {
 	All      bool     `json:"all,omitempty"` // there is no other of this kind
 }
 
-const kindSearch = "search"
-
-// Search reports whether search engines lose something: whether the change is a loss
-// of crawling or of what ACAP or AIPREF call by its usages other than for AI, or a
-// refusal, for a crawler of the kind search that did not fail verification.
-func (c *Change) Search() bool {
-	if c.Identity == "unverified" || c.Identity == "impostor" || c.Purpose != "" {
-		return false
-	}
-	if c.Effect != Loss && (c.Effect != Edge || c.New != policy.ModeBlock.String()) {
-		return false
-	}
-	if !slices.ContainsFunc(c.Usages, func(u string) bool { return u != policy.TrainAI.String() && u != policy.AIUse.String() }) {
-		return false
-	}
-	return slices.ContainsFunc(c.Kinds, func(k Kind) bool { return k.Kind == kindSearch })
-}
-
-// SearchLosses lists the changes by which search engines lose something.
-func (d *Diff) SearchLosses() (all []Change) {
-	for i := range d.Changes {
-		if d.Changes[i].Search() {
-			all = append(all, d.Changes[i])
-		}
-	}
-	return all
-}
-
 // Empty reports whether nothing changes, as far as was compared.
 func (d *Diff) Empty() bool { return len(d.Changes) == 0 }
 
@@ -138,7 +110,7 @@ func (c *comparison) changes(records []record, hosts int) []Change {
 	}
 	order := []Effect{Loss, Edge, Gain, Stated, Line}
 	slices.SortStableFunc(all, func(a, b Change) int {
-		return cmp.Or(last(b.Search())-last(a.Search()), slices.Index(order, a.Effect)-slices.Index(order, b.Effect))
+		return cmp.Or(last(b.SearchLoss() != 0)-last(a.SearchLoss() != 0), slices.Index(order, a.Effect)-slices.Index(order, b.Effect))
 	})
 	return all
 }

@@ -56,12 +56,12 @@ func (d *Diff) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "  %s\n", c)
 		}
 	}
-	section("Search engines lose:", func(c *Change) bool { return c.Search() })
-	section("Others lose:", func(c *Change) bool { return c.Effect == Loss && !c.Search() })
+	section("Search engines lose:", func(c *Change) bool { return c.SearchLoss() != 0 })
+	section("Others lose:", func(c *Change) bool { return c.Effect == Loss && c.SearchLoss() == 0 })
 	section("Gained:", func(c *Change) bool { return c.Effect == Gain })
 	section("Stated differently:", func(c *Change) bool { return c.Effect == Stated })
-	section("At the edge:", func(c *Change) bool { return c.Effect == Edge && !c.Search() })
-	section("Other lines:", func(c *Change) bool { return c.Effect == Line })
+	section("At the edge:", func(c *Change) bool { return c.Effect == Edge && c.SearchLoss() == 0 })
+	section("Other lines:", func(c *Change) bool { return c.Effect == Line && c.SearchLoss() == 0 })
 	for _, words := range d.Words()[len(d.Changes):] {
 		if b.Len() > 0 {
 			b.WriteByte('\n')

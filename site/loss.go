@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
+)
+
+// Loss is what search engines lose when one policy takes the place of another, as bits.
+type Loss uint8
+
+// The losses.
+const (
+	LossRefused Loss = 1 << iota // the server refuses the request
+	LossCrawl                    // crawling is disallowed, and the request is not refused
+	LossIndex                    // the page is not to be indexed, or not to be used for search
+	LossSnippet                  // no snippet of the page is to be shown
+	LossLink                     // no link to the page is to be shown
+	LossLimit                    // requests are limited
+	numLosses   = iota
+)
+
+// losses are the words for each, and the guard that the key intended waives.
+var losses = [numLosses]struct{ word, text, guard string }{
+	{"refused", "refused", lint.GuardRefuses},
+	{"crawl", "disallowed", lint.GuardShutsOut},
+	{"index", "not to be indexed", lint.GuardIndex},
+	{"snippet", "to be shown without a snippet", lint.GuardIndex},
+	{"link", "not to be linked", lint.GuardIndex},
+	{"limit", "limited", lint.GuardLimits},
+}
+
+// Each lists the single losses in l.
+func (l Loss) Each() (all []Loss) {
+	for i := range numLosses {
+		if bit := Loss(1 << i); l&bit != 0 {
+			all = append(all, bit)
+		}
+	}
+	return all
+}
+
+func (l Loss) words(word func(i int) string, sep string) string {
+	var all []string
+	for i := range numLosses {
+		if l&(1<<i) != 0 {
+			all = append(all, word(i))
+		}
+	}
+	return strings.Join(all, sep)
+}
+
+// MarshalText writes the names of the losses: "crawl", "index snippet".
+func (l Loss) MarshalText() ([]byte, error) {
+	return []byte(l.words(func(i int) string { return losses[i].word }, " ")), nil
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (l *Loss) UnmarshalText(text []byte) error {
+	*l = 0
+	for word := range strings.FieldsSeq(string(text)) {
+		i := 0
+		for i < numLosses && losses[i].word != word {
+			i++
+		}
+		if i == numLosses {
+			return fmt.Errorf("unknown loss %q", word)
+		}
+		*l |= 1 << i
+	}
+	return nil
+}
+
+// String is the losses in words: "refused", "not to be indexed and to be shown without a
+// snippet".
+func (l Loss) String() string { return l.words(func(i int) string { return losses[i].text }, " and ") }
+
+// Intended is the line that says in a rule that the losses are meant.
+func (l Loss) Intended() string {
+	var guards []string
+	for _, bit := range l.Each() {
+		if g := losses[bit.number()].guard; !slices.Contains(guards, g) {
+			guards = append(guards, g)
+		}
+	}
+	return "intended: [" + strings.Join(guards, ", ") + "]"
+}
+
+// number is the place of a single loss in losses.
+func (l Loss) number() int { return bits.TrailingZeros8(uint8(l)) }
+
+// LossOf is what a search engine loses by the disallowing of a usage: 0 for what does not
+// concern search results.
+func LossOf(u policy.Usage) Loss {
+	switch u {
+	case policy.Crawl:
+		return LossCrawl
+	case policy.Index, policy.Search:
+		return LossIndex
+	case policy.Present, policy.PresentSnippet:
+		return LossSnippet
+	case policy.PresentLink:
+		return LossLink
+	default:
+		return 0
+	}
+}
+
+// Lost is what a search engine loses at one page.
+type Lost struct {
+	Loss     Loss         // what no rule says is intended
+	Intended Loss         // what rules say is intended, by the key intended
+	Rule     *policy.Rule // one of the new policy's that Loss comes from, or else Intended
+}
+
+// SearchLoss returns what a search engine loses at a host and path when the policy of now
+// takes the place of that of old, which is nil for none. The queries have the crawler as
+// each policy knows it.
+//
+// It is newly refused, disallowed, told not to index or not to show a snippet or a link, or
+// limited. An impostor loses nothing, nor does a crawler of which neither policy says that
+// it is a search engine.
+func SearchLoss(old, now *Site, was, is policy.Query) (lost Lost) {
+	if is.Identity == policy.Impostor || !now.searches(is.Crawler) && !(old != nil && old.searches(was.Crawler)) {
+		return lost
+	}
+	after := now.closures(is)
+	if after.loss == 0 {
+		return lost
+	}
+	gone := after.loss
+	if old != nil {
+		before := old.closures(was).loss
+		if before&LossRefused != 0 {
+			before |= LossCrawl
+		}
+		gone &^= before
+	}
+	lost.Loss, lost.Intended = gone&^after.intended, gone&after.intended
+	if first := cmp.Or(lost.Loss, lost.Intended); first != 0 {
+		lost.Rule = after.rules[first.number()]
+	}
+	return lost
+}
+
+func (s *Site) searches(id policy.CrawlerID) bool {
+	return id != 0 && s.Policy.CrawlerInfo(id).Kind == string(crawlers.KindSearch)
+}
+
+// closures are what a policy closes to a crawler at a page, and by which rules.
+type closures struct {
+	loss, intended Loss
+	rules          [numLosses]*policy.Rule
+}
+
+func (s *Site) closures(q policy.Query) (c closures) {
+	if s.open(s.targetOf(q.Host, q.Path)) {
+		return c
+	}
+	guards := s.Policy.CrawlerInfo(q.Crawler).IntendedGuards
+	add := func(bit Loss, r *policy.Rule) {
+		guard := losses[bit.number()].guard
+		waives := func(g string) bool { return g == guard || bit == LossCrawl && g == lint.GuardRefuses }
+		intended := slices.ContainsFunc(guards, waives) || r != nil && (r.Intended || slices.ContainsFunc(r.IntendedGuards, waives))
+		if c.loss&bit == 0 || intended && c.intended&bit == 0 {
+			c.rules[bit.number()] = r
+		}
+		if c.loss |= bit; intended {
+			c.intended |= bit
+		}
+	}
+	if v := s.Edge(q); v.Refused() {
+		bit := LossCrawl
+		if v.Mode == policy.ModeBlock {
+			bit = LossRefused
+		}
+		add(bit, v.Decision.Rule)
+	}
+	for _, src := range s.sources(q) {
+		switch {
+		case src.Engine == nil && src.Usage == policy.PresentLink:
+			add(LossLink, src.Rule)
+		case src.Rules.Has("noindex"):
+			add(LossIndex, src.Rule)
+		}
+		if src.Rules.Has("nosnippet") {
+			add(LossSnippet, src.Rule)
+		}
+	}
+	for p, q := range s.pageQueries(q) {
+		q.Usage = policy.Search
+		if d := p.Decide(q); d.Verdict == policy.Disallowed {
+			add(LossIndex, d.Rule)
+		}
+	}
+	for _, l := range s.Limits(nil, q) {
+		if l.Mode == policy.ModeBlock {
+			add(LossLimit, l.Rule)
+		}
+	}
+	return c
+}
