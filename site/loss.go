@@ -97,22 +97,15 @@ func (l Loss) Intended() string {
 // number is the place of a single loss in losses.
 func (l Loss) number() int { return bits.TrailingZeros8(uint8(l)) }
 
+// usageLoss is the loss by the disallowing of each usage that concerns search results.
+var usageLoss = map[policy.Usage]Loss{
+	policy.Crawl: LossCrawl, policy.Index: LossIndex, policy.Search: LossIndex,
+	policy.Present: LossSnippet, policy.PresentSnippet: LossSnippet, policy.PresentLink: LossLink,
+}
+
 // LossOf is what a search engine loses by the disallowing of a usage: 0 for what does not
 // concern search results.
-func LossOf(u policy.Usage) Loss {
-	switch u {
-	case policy.Crawl:
-		return LossCrawl
-	case policy.Index, policy.Search:
-		return LossIndex
-	case policy.Present, policy.PresentSnippet:
-		return LossSnippet
-	case policy.PresentLink:
-		return LossLink
-	default:
-		return 0
-	}
-}
+func LossOf(u policy.Usage) Loss { return usageLoss[u] }
 
 // Lost is what a search engine loses at one page.
 type Lost struct {
@@ -129,7 +122,8 @@ type Lost struct {
 // limited. An impostor loses nothing, nor does a crawler of which neither policy says that
 // it is a search engine.
 func SearchLoss(old, now *Site, was, is policy.Query) (lost Lost) {
-	if is.Identity == policy.Impostor || !now.searches(is.Crawler) && !(old != nil && old.searches(was.Crawler)) {
+	searches := now.searches(is.Crawler) || old != nil && old.searches(was.Crawler)
+	if !searches || is.Identity == policy.Impostor {
 		return lost
 	}
 	after := now.closures(is)

@@ -219,9 +219,9 @@ func (s *SearchLoss) Who() string {
 
 // Unsaid says what is undecided.
 func (s *SearchLoss) Unsaid() string {
-	var all []string
-	for _, u := range s.Undecided {
-		all = append(all, english.Number(u.Requests)+" "+u.What)
+	all := make([]string, len(s.Undecided))
+	for i, u := range s.Undecided {
+		all[i] = english.Number(u.Requests) + " " + u.What
 	}
 	words := strings.Join(all, "; ") + "; the policies differ: " + strings.Join(s.Differences[:min(3, len(s.Differences))], "; ")
 	if more := len(s.Differences) - 3; more > 0 {

@@ -131,3 +131,50 @@ func TestBoundsAreReachedAndHold(t *testing.T) {
 	}
 	closeStore(t, s)
 }
+
+// However many paths a stranger asks for, those of verified search crawlers stay: what a
+// policy would cost in search results cannot be judged without them.
+func TestFloodOfPathsFoldsNoVerifiedSearchCrawler(t *testing.T) {
+	t.Parallel()
+	const rowsPerHour, articles = 50, 30
+	ctx, now := context.Background(), start.Truncate(24*time.Hour)
+	s := open(t, t.TempDir(), Options{RowsPerHour: rowsPerHour, flushInterval: time.Hour, Now: func() time.Time { return now }})
+	visit := func(sums *journal.Sums, crawler, kind string, identity activity.Identity, path string) {
+		sums.AddVisit(&activity.Visit{Time: now, Host: "www.example.com", Crawler: crawler, Kind: kind, Identity: identity, Path: path})
+	}
+	for round := range 20 {
+		sums := journal.NewSums(rowsPerHour)
+		for i := range 1000 {
+			if i < articles && round == i%20 {
+				visit(sums, "Googlebot", "search", activity.Verified, fmt.Sprintf("/news/%d", i))
+			}
+			for range 3 {
+				visit(sums, "GPTBot", "ai-training", activity.Verified, fmt.Sprintf("/%d/%d", round, i))
+				visit(sums, "Googlebot", "search", activity.Claimed, fmt.Sprintf("/%d/%d", round, i))
+			}
+		}
+		if err := s.merge(ctx, sums, int64(round)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(table string) {
+		t.Helper()
+		var paths, other int
+		err := s.db.QueryRowContext(ctx, `SELECT coalesce(sum(p.text LIKE '/news/%'), 0), coalesce(sum(p.text = ?), 0) FROM `+table+`
+			JOIN strings c ON c.id = crawler JOIN strings i ON i.id = identity JOIN strings p ON p.id = path
+			WHERE c.text = 'Googlebot' AND i.text = 'verified'`, OtherPath).Scan(&paths, &other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if paths != articles || other != 0 {
+			t.Errorf("%s: %d paths of Googlebot, want %d, and %d rows of it without a path", table, paths, articles, other)
+		}
+	}
+	check("path_hours")
+	now = now.Add(48 * time.Hour)
+	if err := s.retain(ctx, now, true); err != nil {
+		t.Fatal(err)
+	}
+	check("path_days")
+	closeStore(t, s)
+}

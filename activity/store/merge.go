@@ -185,6 +185,10 @@ func (m *merging) totals() error {
 	return nil
 }
 
+// verifiedSearch tells the rows of verified search crawlers, which are folded last.
+const verifiedSearch = "(identity = (SELECT id FROM strings WHERE text = 'verified') AND crawler IN" +
+	" (SELECT crawler FROM crawlers WHERE kind = (SELECT id FROM strings WHERE text = 'search')))"
+
 // fold sums up, without their paths, the rows of one hour or day beyond keep, the
 // ones with the fewest requests, once there are more than limit.
 func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, other int64) error {
@@ -197,7 +201,7 @@ func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, 
 		args []any
 	}{
 		{"CREATE TEMP TABLE folded AS SELECT " + pathTexts + ", requests, bytes, violations, queries FROM " + t.name +
-			" WHERE " + t.bucket + " = ? AND path <> ? ORDER BY requests DESC, path LIMIT -1 OFFSET ?", []any{at, other, keep}},
+			" WHERE " + t.bucket + " = ? AND path <> ? ORDER BY " + verifiedSearch + " DESC, requests DESC, path LIMIT -1 OFFSET ?", []any{at, other, keep}},
 		{"DELETE FROM " + t.name + " WHERE (" + t.bucket + ", " + pathTexts + ") IN (SELECT ?, " + pathTexts + " FROM folded)", []any{at}},
 		{t.insert() + " SELECT ?, " + rowTexts + ", ?, " + sumCounts + " FROM folded WHERE true GROUP BY " + rowTexts + addExcluded, []any{at, other}},
 		{"DROP TABLE folded", nil},

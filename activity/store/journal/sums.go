@@ -81,7 +81,8 @@ type Sums struct {
 }
 
 // NewSums returns empty sums. Beyond 2*limit rows with paths of their own, those with the
-// fewest requests are summed up under [OtherPath], until limit rows are left.
+// fewest requests are summed up under [OtherPath], until limit rows are left; rows of
+// verified search crawlers last.
 func NewSums(limit int) *Sums {
 	return &Sums{limit: limit, Rows: map[Key]*Counts{}, Reads: map[Read]*Times{}}
 }
@@ -150,9 +151,19 @@ func (s *Sums) AddAll(other *Sums) {
 	}
 }
 
-// trim leaves the limit rows that have the most requests, and sums up the others
-// without their paths. A path that is requested often survives, as each trim takes
-// from it at most what the smallest of the remaining rows has.
+// foldOrder is 0 for rows of verified search crawlers and 1 for the others, which are
+// folded before them: whoever asks for many paths cannot hide what search engines read.
+func (k *Key) foldOrder() int {
+	if k.Kind == "search" && k.Identity == string(activity.Verified) {
+		return 0
+	}
+	return 1
+}
+
+// trim leaves limit rows, those of verified search crawlers first and then those that have
+// the most requests, and sums up the others without their paths. A path that is requested
+// often survives, as each trim takes from it at most what the smallest of the remaining
+// rows has.
 func (s *Sums) trim() {
 	all := make([]row, 0, len(s.Rows))
 	for k, c := range s.Rows {
@@ -161,7 +172,7 @@ func (s *Sums) trim() {
 		}
 	}
 	slices.SortFunc(all, func(a, b row) int {
-		return cmp.Or(cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Path, b.Path))
+		return cmp.Or(cmp.Compare(a.foldOrder(), b.foldOrder()), cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Path, b.Path))
 	})
 	s.paths = min(s.limit, len(all))
 	for _, r := range all[s.paths:] {
