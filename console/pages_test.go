@@ -292,6 +292,27 @@ func TestPublish(t *testing.T) {
 	}
 }
 
+// The headline of What would change is never green without a check that ran.
+func TestHeadline(t *testing.T) {
+	s := startCaddy(t, testPolicy)
+	for _, c := range []struct{ name, rule, want string }{
+		{"nothing for search", "  - for: GPTBot\n    disallow: {train-ai: /}\n", `notice fine" aria-labelledby="sum" id="result"><div class="title"><h2 id="sum">Ready to go live</h2>`},
+		{"the whole site disallowed", "  - for: everyone\n    disallow: {crawl: /}\n", "Googlebot disallowed"},
+		{"a section disallowed", "  - for: everyone\n    disallow: {crawl: /news/}\n", "Most requested of them: <code>/news/"},
+		{"not to be indexed", "  - for: everyone\n    disallow: {index: /}\n", "Googlebot not to be indexed"},
+		{"without snippets", "  - for: everyone\n    disallow: {present-snippet: /}\n", "Googlebot to be shown without a snippet"},
+		{"where nobody was", "  - for: everyone\n    disallow: {crawl: /of-this-nobody-asked/}\n", "They lose paths that none of them requested: /of-this-nobody-asked/ is now disallowed"},
+	} {
+		text := strings.Replace(testPolicy, "expect:\n  - Googlebot may crawl https://www.example.com/news/\n", c.rule, 1)
+		body := post(t, s, "change", "http://localhost:2020", map[string]string{"text": text, "do": "check"}).Body.String()
+		_, notice, _ := strings.Cut(body, `<section class="card notice`)
+		notice, _, _ = strings.Cut("card notice"+notice, "</section>")
+		if green := strings.Contains(notice, "Ready to go live"); !strings.Contains(notice, c.want) || green != (c.name == "nothing for search" || c.name == "where nobody was") || green == strings.Contains(notice, "notice alarm") {
+			t.Errorf("%s: %.1500s", c.name, notice)
+		}
+	}
+}
+
 func TestGuard(t *testing.T) {
 	s := startCaddy(t, testPolicy)
 	closing := strings.Replace(testPolicy, "  - name: late\n", "  - name: closed\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n  - name: late\n", 1)

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// lossPolicy makes a policy of what search engines can lose by. All of its rules say that
+// they are intended, or none does.
+func lossPolicy(r *rand.Rand, intended bool) *policy.Spec {
+	spec := policytest.Random(r, policytest.Options{
+		Usages: []policy.Usage{
+			policy.Crawl, policy.Crawl, policy.Crawl, policy.Index, policy.Search, policy.Present, policy.PresentSnippet, policy.PresentLink,
+			policy.TrainAI, policy.Follow, policy.Preserve, policy.PresentThumbnail,
+		},
+		Modes: true, NoPurposes: true, Limits: []string{"until-2001-02-03", "until-2999-12-31"},
+	})
+	for i := range spec.Rules { // the server takes several slashes for one
+		for j := range spec.Rules[i].Statements {
+			pattern := &spec.Rules[i].Statements[j].Pattern
+			*pattern = pathpattern.MustParse(oneSlash(pattern.String()))
+		}
+	}
+	spec.Enforcement.Mode = []policy.Mode{policy.ModeOff, policy.ModeBlock}[r.IntN(2)]
+	for i := range spec.Rules {
+		spec.Rules[i].Intended = intended
+	}
+	if r.IntN(3) == 0 {
+		policytest.AddDirectives(r, spec, true)
+	}
+	if rule := &spec.Rules[r.IntN(len(spec.Rules))]; intended && r.IntN(3) == 0 && rule.Enforce != policy.ModeOff {
+		rule.Limit = policy.Limit{Requests: 10, Per: time.Minute, Burst: 10}
+		rule.IntendedGuards, rule.Intended = []string{"limits-search", "refuses-search", "shuts-out-search", "site-not-indexed"}, false
+	}
+	return spec
+}
+
+func oneSlash(path string) string {
+	for strings.Contains(path, "//") {
+		path = strings.ReplaceAll(path, "//", "/")
+	}
+	return path
+}
+
+// What search engines lose is what an evaluator that shares no code with the policies
+// counts, for each kind of loss and each crawler.
+func TestSearchLossEqualsAnIndependentCount(t *testing.T) {
+	t.Parallel()
+	pairs, found := 100, map[string]int{}
+	if testkit.Long() {
+		pairs = 2000
+	}
+	r := rand.New(rand.NewPCG(29, 1))
+	tried, intendedLosses := 0, 0
+	for n := 0; n < pairs; tried++ {
+		intended := r.IntN(3) == 0
+		specs := [2]*policy.Spec{lossPolicy(r, intended), lossPolicy(r, intended)}
+		var sites [2]*site.Site
+		for i, spec := range specs {
+			sites[i], _ = site.Load("random.yaml", policyfile.Print(spec))
+		}
+		if sites[0] == nil || sites[1] == nil {
+			continue // what would refuse all search engines everywhere does not load
+		}
+		n++
+		visits := lossVisits(r)
+		report, err := Run(t.Context(), Options{
+			Old: sites[0], New: sites[1],
+			Stored: func(_ context.Context, _, _ time.Time, each func(activity.Visits) error) (int64, error) {
+				for i := range visits {
+					if err := each(visits[i]); err != nil {
+						return 0, err
+					}
+				}
+				return 0, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := reported(&report.SearchLoss), counted(specs, visits, intended)
+		if !maps.Equal(got, want) {
+			t.Fatalf("pair %d: got %v\nwant %v\nold:\n%s\nnew:\n%s", n, got, want, policyfile.Print(specs[0]), policyfile.Print(specs[1]))
+		}
+		for kind, n := range want {
+			if n > 0 {
+				found[strings.Fields(kind)[0]]++
+			}
+		}
+		if report.SearchLoss.Intended > 0 {
+			intendedLosses++
+		}
+	}
+	t.Logf("%d pairs of %d: %v, intended in %d", pairs, tried, found, intendedLosses)
+	for _, kind := range []string{"refused", "crawl", "index", "snippet", "link", "limit", "requests", "claimed", "intended"} {
+		if found[kind] < pairs/100 {
+			t.Errorf("%s: in %d pairs of %d only", kind, found[kind], pairs)
+		}
+	}
+}
+
+// lossVisits are rows as a store has them.
+func lossVisits(r *rand.Rand) (visits []activity.Visits) {
+	tokens := []string{"AlphaBot", "AlphaBot-Image", "ZetaBot", "BetaBot"}
+	identities := []activity.Identity{activity.Claimed, activity.Verified, activity.Impostor}[:1+r.IntN(3)]
+	for range 60 {
+		path, _, _ := strings.Cut(policytest.Path(r), "?")
+		visits = append(visits, activity.Visits{
+			Start: policytest.Now, Crawler: tokens[r.IntN(len(tokens))], Identity: identities[r.IntN(len(identities))],
+			Host: []string{"www.example.com", "a.b.example.com", "b.example.com", "example.com", "example.org"}[r.IntN(5)],
+			Path: oneSlash(path), Requests: 1 + r.Int64N(9),
+		})
+	}
+	return visits
+}
+
+// reported are the numbers of a report, by kind and crawler.
+func reported(l *SearchLoss) map[string]int64 {
+	n := map[string]int64{"requests": l.Requests, "intended": l.Intended, "claimed": l.Claimed}
+	for _, c := range l.Crawlers {
+		kind, _ := c.Loss.MarshalText()
+		n[fmt.Sprintf("%s %s, intended %t", kind, c.Crawler, c.Intended)] += c.Requests
+	}
+	return n
+}
+
+// counted are the same numbers, counted row by row.
+func counted(specs [2]*policy.Spec, visits []activity.Visits, intended bool) map[string]int64 {
+	n := map[string]int64{"requests": 0, "intended": 0, "claimed": 0}
+	verifiable := map[string]bool{}
+	for _, v := range visits {
+		if v.Identity != activity.Claimed {
+			verifiable[v.Crawler] = true
+		}
+	}
+	identities := map[activity.Identity]policy.Identity{activity.Claimed: policy.Unknown, activity.Verified: policy.Verified, activity.Impostor: policy.Impostor}
+	for _, v := range visits {
+		if v.Crawler == "BetaBot" || v.Identity == activity.Impostor {
+			continue
+		}
+		q := policytest.Question{Token: v.Crawler, Identity: identities[v.Identity], Host: v.Host, Path: v.Path, Now: v.Start}
+		before, lost := policytest.Closed(specs[0], q), policytest.Closed(specs[1], q)
+		maps.DeleteFunc(lost, func(what string, _ bool) bool { return before[what] || what == "crawl" && before["refused"] })
+		if len(lost) == 0 {
+			continue
+		}
+		if v.Identity == activity.Claimed && verifiable[v.Crawler] {
+			if !intended {
+				n["claimed"] += v.Requests
+			}
+			continue
+		}
+		n[map[bool]string{false: "requests", true: "intended"}[intended]] += v.Requests
+		for _, what := range slices.SortedFunc(maps.Keys(lost), cmp.Compare[string]) {
+			n[fmt.Sprintf("%s %s, intended %t", what, v.Crawler, intended)] += v.Requests
+		}
+	}
+	return n
+}
+
+// What the rows of a store do not say is a loss only if the policies differ where it
+// matters.
+func TestSearchLossIsUndecided(t *testing.T) {
+	t.Parallel()
+	const in = "version: 1\nenforcement: block\nrules:\n  - for: everyone\n    allow: {crawl: /}\n"
+	row := func(identity activity.Identity, host, path string, queries int64) activity.Visits {
+		return activity.Visits{Start: time.Now().Add(-6 * 24 * time.Hour), Crawler: "Googlebot", Kind: "search", Identity: identity, Host: host, Path: path, Requests: 7, Queries: queries}
+	}
+	const news, other, host = "/news/a", activity.OtherPath, "www.example.com"
+	for _, c := range []struct {
+		name string
+		row  activity.Visits
+		rule string
+		want []Note
+	}{
+		{"folded, and it is refused somewhere", row(activity.Verified, host, other, 0), "for: Googlebot\n    disallow: {crawl: /news/}", []Note{{7, "of Googlebot whose paths were summed up under (other)"}}},
+		{"folded, and it is not to index something", row(activity.Verified, host, other, 0), "for: everyone\n    disallow: {index: /news/}", []Note{{7, "of Googlebot whose paths were summed up under (other)"}}},
+		{"folded, of another crawler", row(activity.Verified, host, other, 0), "for: GPTBot\n    disallow: {crawl: /}", nil},
+		{"folded, on another host", row(activity.Verified, host, other, 0), "for: Googlebot\n    hosts: dev.example.com\n    disallow: {crawl: /news/}", nil},
+		{"folded, of an impostor", row(activity.Impostor, host, other, 0), "for: Googlebot\n    disallow: {crawl: /news/}", nil},
+		{"folded, and intended", row(activity.Verified, host, other, 0), "for: Googlebot\n    disallow: {crawl: /news/}\n    intended: true", nil},
+		{"the query decides", row(activity.Verified, host, news, 3), "for: Googlebot\n    disallow: {crawl: \"/news/*?print=\"}", []Note{{3, "of Googlebot whose query was not stored"}}},
+		{"the query of another path decides", row(activity.Verified, host, "/shop/", 3), "for: Googlebot\n    disallow: {crawl: \"/news/*?print=\"}", nil},
+		{"the query does not matter", row(activity.Verified, host, news, 3), "for: Googlebot\n    disallow: {crawl: /news/}", nil},
+		{"the store begins later", func() activity.Visits {
+			v := row(activity.Verified, host, "/", 0)
+			v.Start = time.Now().Add(-3 * 24 * time.Hour)
+			return v
+		}(), "for: Googlebot\n    disallow: {crawl: /news/}", []Note{{1, "or more before " + time.Now().Add(-3*24*time.Hour).UTC().Format(time.DateOnly) + ", when the traffic begins"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r, err := Run(t.Context(), Options{
+				Old: load(t, "old.yaml", in), New: load(t, "new.yaml", in+"  - "+c.rule+"\n"), Since: time.Now().Add(-LossPeriod),
+				Stored: func(_ context.Context, _, _ time.Time, each func(activity.Visits) error) (int64, error) { return 0, each(c.row) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l := r.SearchLoss; !slices.Equal(l.Undecided, c.want) || (len(l.Differences) > 0) != (c.want != nil) {
+				t.Errorf("%+v", l)
+			}
+			if err := r.SearchLoss.Check(100, 0, "--undecided"); (err != nil) != (c.want != nil) {
+				t.Error(err)
+			}
+		})
+	}
+}
