@@ -124,7 +124,7 @@ func (b *builder) header() string {
 	lines := []string{
 		policyinput.Modeline, "", "What crawlers may do with " + cmp.Or(b.answers.Host, "this site") + ".",
 		"After a change: caddy robots-policy check FILE",
-		"To keep out changes that would refuse search engines: max_search_loss 0, in the Caddyfile under activity",
+		"To keep out changes by which search engines lose pages: max_search_loss 0, in the Caddyfile under activity",
 	}
 	if len(b.spec.Sitemaps) == 0 {
 		lines = append(lines, "If the site has a sitemap, name it here: sitemaps: /sitemap.xml")
