@@ -12,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
 // Loss is what search engines lose when one policy takes the place of another, as bits.
@@ -178,7 +179,11 @@ func (s *Site) closures(q policy.Query) (c closures) {
 		}
 		add(bit, v.Decision.Rule)
 	}
-	for _, src := range s.sources(q) {
+	var said []robotstag.Source
+	if s.Page(q.Host, q.Path, q.Now).Values != nil {
+		said = s.sources(q)
+	}
+	for _, src := range said {
 		switch {
 		case src.Engine == nil && src.Usage == policy.PresentLink:
 			add(LossLink, src.Rule)
