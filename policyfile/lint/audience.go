@@ -170,9 +170,6 @@ func audienceText(r *policy.Rule) string {
 	return english.Some(names, shown)
 }
 
-// wellKnown are the crawlers that messages name first.
-var wellKnown = []string{"Googlebot", "Bingbot", "DuckDuckBot", "Applebot", "facebookexternalhit", "GPTBot", "ClaudeBot", "CCBot", "Amazonbot"}
-
 // tokens lists the names of crawlers, the best known first.
 func (l *linter) tokens(ids []policy.CrawlerID) []string {
 	seen := map[string]bool{}
@@ -183,13 +180,7 @@ func (l *linter) tokens(ids []policy.CrawlerID) []string {
 			names = append(names, token)
 		}
 	}
-	rank := func(name string) int {
-		if i := slices.Index(wellKnown, name); i >= 0 {
-			return i
-		}
-		return len(wellKnown)
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+	crawlers.SortWellKnown(names)
 	return names
 }
 

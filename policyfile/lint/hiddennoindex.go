@@ -42,7 +42,7 @@ func (l *linter) hiddenNoindex() {
 // known of a group.
 func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
 	const most = 16
-	for _, name := range wellKnown {
+	for _, name := range crawlers.WellKnown {
 		if id := l.Policy.Crawler(name); l.isOfKind(id, crawlers.KindSearch) && l.isFor(rule, id) {
 			ids = append(ids, id)
 		}

@@ -61,6 +61,8 @@ type Change struct {
 	// within them where this does not change.
 	Paths  []string `json:"paths,omitempty"`
 	Except []string `json:"except,omitempty"`
+	// Already are parts of Paths where it was so before.
+	Already []string `json:"already,omitempty"`
 	// everyone is Crawlers in words if they are nearly all: "everyone except Bingbot".
 	everyone string
 }
@@ -149,7 +151,7 @@ func lineName(r *record) string {
 func (c *comparison) change(r *record) Change {
 	change := Change{
 		Effect: r.effect, Usages: r.usages, Old: r.old, New: r.now, Purpose: r.purpose, Hosts: slices.Clone(r.hosts),
-		Paths: texts(r.paths), Except: texts(r.except), Identity: identityWords[r.identities],
+		Paths: texts(r.paths), Except: texts(r.except), Already: texts(r.already), Identity: identityWords[r.identities],
 	}
 	rest, byKind := false, map[string][]string{}
 	for _, s := range r.subjects {

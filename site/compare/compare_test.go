@@ -72,7 +72,7 @@ func TestWords(t *testing.T) {
 		},
 		{
 			"one crawler is shut out and refused", base, base + "  - for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n",
-			[]string{"GPTBot may no longer crawl the whole site (except /admin/)", "GPTBot: requests for the whole site are now refused"}, false,
+			[]string{"GPTBot may no longer crawl the whole site (closed before: /admin/)", "GPTBot: requests for the whole site are now refused"}, false,
 		},
 		{
 			"and let in again", base + "  - for: GPTBot\n    disallow:\n      crawl: /\n    enforce: block\n", base,

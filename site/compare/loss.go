@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
@@ -142,6 +143,7 @@ func (l *Losses) Words() (all []string) {
 		who[k] = append(who[k], f.Crawler)
 	}
 	for _, k := range kinds {
+		crawlers.SortWellKnown(who[k])
 		where := k.path.String()
 		if k.path.IsAll() {
 			where = "the whole site"

@@ -18,6 +18,7 @@ type record struct {
 	old, now   string
 	paths      []pathpattern.Pattern // none of them covers another
 	except     []pathpattern.Pattern // parts of paths where it does not change so
+	already    []pathpattern.Pattern // parts of paths where it was so before
 	identities uint8                 // a bit for each policy.Identity
 	purpose    string
 	subjects   []*subject
@@ -29,7 +30,7 @@ const everyIdentity = 1<<policy.Unknown | 1<<policy.Impostor | 1<<policy.Verifie
 
 // what is what changes, but for those for which it does.
 func (r *record) what() string {
-	return fmt.Sprint(r.effect, "\n", r.old, "\n", r.now, "\n", r.paths, "\n", r.except)
+	return fmt.Sprint(r.effect, "\n", r.old, "\n", r.now, "\n", r.paths, "\n", r.except, "\n", r.already)
 }
 
 // purposeless marks a record that is among others without its purpose.
@@ -147,13 +148,18 @@ func (c *comparison) records(usage string, regions []pathpattern.Pattern, a, b *
 		for _, p := range c.candidates(o.paths, patterns) {
 			for _, p := range p.Rooted() {
 				p = p.Plain()
-				if c.budget.Spend(len(o.paths)); slices.ContainsFunc(o.paths, func(r pathpattern.Pattern) bool { return r != p && r.Covers(p) }) &&
-					(state(a, p) != o.old || state(b, p) != o.now) {
+				if c.budget.Spend(len(o.paths)); !slices.ContainsFunc(o.paths, func(r pathpattern.Pattern) bool { return r != p && r.Covers(p) }) {
+					continue
+				}
+				switch x, y := state(a, p), state(b, p); {
+				case x == o.now && y == o.now:
+					o.already = append(o.already, p)
+				case x != o.old || y != o.now:
 					o.except = append(o.except, p)
 				}
 			}
 		}
-		o.except = widest(o.except)
+		o.except, o.already = widest(o.except), widest(o.already)
 	}
 	return all
 }

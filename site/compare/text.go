@@ -174,6 +174,18 @@ func (c *Change) who() string {
 	return who
 }
 
+// before is what the parts of a change were that do not change.
+func (c *Change) before() string {
+	switch {
+	case c.Effect == Loss && c.New == disallowed:
+		return "closed"
+	case c.Effect == Gain && c.Old == disallowed:
+		return "open"
+	default:
+		return "the same"
+	}
+}
+
 func (c *Change) where() string {
 	where := strings.Join(c.Paths, ", ")
 	if len(c.Paths) > maxPaths {
@@ -184,6 +196,9 @@ func (c *Change) where() string {
 	}
 	if c.Except != nil {
 		where += " (except " + named(c.Except, maxPaths) + ")"
+	}
+	if c.Already != nil {
+		where += " (" + c.before() + " before: " + named(c.Already, maxPaths) + ")"
 	}
 	if c.Hosts != nil {
 		hosts := slices.Clone(c.Hosts)
