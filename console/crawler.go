@@ -85,11 +85,11 @@ func crawlerPage(v *view) (*page, error) {
 	if err := v.crawlerTraffic(d); err != nil {
 		return nil, err
 	}
-	p := &page{template: "crawler", Title: d.Label(), Lead: crawlerLead(d, v.Days), Scope: scope{Host: true, Period: true}, Data: d}
-	if err := v.crawlerPaths(d); err != nil {
+	if err := v.crawlerReads(d); err != nil {
 		return nil, err
 	}
-	if err := v.crawlerReads(d); err != nil {
+	p := &page{template: "crawler", Title: d.Label(), Lead: crawlerLead(d, v.Days), Scope: scope{Host: true, Period: true}, Data: d}
+	if err := v.crawlerPaths(d); err != nil {
 		return nil, err
 	}
 	d.Evidence = recorders.RunningEvidence() != nil
@@ -108,7 +108,7 @@ func crawlerLead(d *crawlerData, days int) string {
 	case d.Violations > 0:
 		return fmt.Sprintf("Fetches closed pages: %s%s.", plural(d.Violations, "violation", "violations"), in)
 	}
-	if d.IsUnknown() || len(d.Reads) == 0 {
+	if len(d.Reads) == 0 {
 		return plural(d.All, "request", "requests") + in + ". It has read no robots.txt here, as far as this is known."
 	}
 	return plural(d.All, "request", "requests") + in + ". It obeyed every robots.txt that it had read."

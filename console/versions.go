@@ -118,7 +118,8 @@ func (h *history) label(host, version string) string {
 	return shortVersion(version)
 }
 
-// currentRobots is the version of the robots.txt of a host that is served now.
+// currentRobots is the version of the robots.txt of a host that is served now, as far as
+// that is known; it need not be stored.
 func (v *view) currentRobots(h *history, host string) string {
 	version, ok := h.current[host]
 	if !ok {
@@ -131,13 +132,12 @@ func (v *view) currentRobots(h *history, host string) string {
 func (v *view) findRobots(h *history, host string) string {
 	if v.Running != nil && !v.Running.merges {
 		f, _ := robotsserve.Render(v.Running.Site.Policy, host, robotsserve.Options{})
-		if tag := robotsserve.Version(f.ETag); !h.firstOf(host, tag).IsZero() {
-			return tag
-		}
+		return robotsserve.Version(f.ETag)
 	}
+	live := h.live()
 	for _, t := range h.robots {
-		if t.Host == host {
-			return t.Version
+		if live != nil && t.Host == host && !t.First.Add(slack).Before(live.First) {
+			return t.Version // merged with the upstream's since the policy is in force
 		}
 	}
 	return ""
