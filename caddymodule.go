@@ -194,7 +194,7 @@ func (h *Handler) options(logger *zap.Logger) handler.Options {
 		RobotsTxt: robotsTxtModes[h.RobotsTxt], MaxAge: time.Duration(*h.RobotsTxtMaxAge),
 		Headers: headerChannels(h.Headers), Tailored: h.Tailored, Meta: metaModes[h.Meta], MaxHead: h.MetaLimit,
 		Verifier: h.verifier, Logger: logger, Server: server{},
-		Metrics: metrics, Recorders: recorders.Running(), Readers: &readers,
+		Metrics: metrics, Recorders: recorders.Running(),
 	}
 	o.NoHeaders = o.Headers == 0
 	if o.MaxAge == 0 {

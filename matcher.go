@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types/ref"
@@ -206,16 +205,11 @@ func (m *MatchCrawler) Match(r *http.Request) bool {
 			return true
 		}
 	}
-	return m.unknown && len(found) == 0 && isAutomated(r)
-}
-
-// isAutomated reports whether the client of a request, which is no known crawler, is
-// automated.
-func isAutomated(r *http.Request) bool {
-	if _, ok := crawlers.Automated(r.UserAgent()); ok {
-		return true
+	if !m.unknown || len(found) > 0 {
+		return false
 	}
-	return readers.Any() && readers.Crawls(server{}.ClientIP(r), r.UserAgent(), time.Now())
+	_, automated := crawlers.Automated(r.UserAgent())
+	return automated
 }
 
 // identified reports whether the client has the identity that the matcher asks for,

@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
@@ -17,10 +16,7 @@ import (
 
 // Caddy makes new handlers and matchers with each configuration, and they have no way to
 // each other. So what outlives a reload, and what they share, is of the process.
-var (
-	metrics = handler.NewMetrics()
-	readers activity.Readers
-)
+var metrics = handler.NewMetrics()
 
 // collectors are the metrics of handlers, and of packages that register none themselves.
 func collectors() []prometheus.Collector {

@@ -20,7 +20,6 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/robotspolicy/caddy-robots-policy"
-	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -352,9 +351,9 @@ func TestSiteShowsItsHostsOnly(t *testing.T) {
 // What is counted together has no name to put into a policy file.
 func TestWhoCanBeNamed(t *testing.T) {
 	s := startCaddy(t, testPolicy)
-	for name, want := range map[string]string{"harbour-fetch": "Name harbour-fetch</h2>", activity.ReaderName: "Name python-httpx</h2>"} {
+	for name, want := range map[string]string{"harbour-fetch": "Name harbour-fetch</h2>", "(none)": "Name python-httpx</h2>"} {
 		body := get(t, s, "who-came?name="+url.QueryEscape(name)).Body.String()
-		if !strings.Contains(body, "<code>"+activity.ReaderName+"</code>") || strings.Count(body, ">Name it<") != 2 || !strings.Contains(body, want) {
+		if !strings.Contains(body, "<code>(none)</code>") || strings.Count(body, ">Name it<") != 2 || !strings.Contains(body, want) {
 			t.Errorf("%s: %s", name, body)
 		}
 	}

@@ -80,7 +80,6 @@ type Options struct {
 	Logger    *zap.Logger         // nil: nothing is logged
 	Metrics   *Metrics            // nil: what is counted is not seen
 	Recorders *activity.Recorders // of visits; nil: none
-	Readers   *activity.Readers   // shared by the handlers of a server; nil: its own
 	Server    Server              // nil: net/http
 }
 
@@ -114,9 +113,6 @@ func New(o Options) *Handler {
 	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
-	}
-	if o.Readers == nil {
-		o.Readers = new(activity.Readers)
 	}
 	if o.Server == nil {
 		o.Server = NetHTTP{}

@@ -36,7 +36,7 @@ func (q *request) record() *recording {
 	var name string
 	if q.decision == nil {
 		var ok bool
-		if name, ok = q.automated(); !ok {
+		if name, ok = crawlers.Automated(q.UserAgent()); !ok {
 			return nil
 		}
 	}
@@ -63,24 +63,6 @@ func (q *request) record() *recording {
 		v.Robots = version.ETag
 	}
 	return rec
-}
-
-// automated returns the name to count an automated client by, which its User-Agent or
-// its behaviour gives away. It counts the request.
-func (q *request) automated() (name string, ok bool) {
-	if name, ok = crawlers.Automated(q.UserAgent()); ok {
-		return name, true
-	}
-	readers, server := q.h.Readers, q.h.Server
-	if q.robots {
-		readers.ReadsRobots(server.ClientIP(q.Request), q.UserAgent(), time.Now())
-		return "", false
-	}
-	if !readers.Any() || !q.note(countedVar) {
-		return "", false
-	}
-	page := activity.IsPage(q.target, q.Header.Get("Sec-Fetch-Dest"))
-	return activity.ReaderName, readers.Counts(server.ClientIP(q.Request), q.UserAgent(), page, time.Now())
 }
 
 var identities = map[policy.Identity]activity.Identity{
@@ -110,6 +92,9 @@ func (q *request) recordedPath() (recorded string, omitted bool) {
 // end passes the visit on. err is what the handlers returned.
 func (rec *recording) end(q *request, err error) {
 	rec.visit.Violation = q.violation
+	if q.Method == http.MethodHead {
+		rec.visit.Bytes = 0 // what handlers write is not sent
+	}
 	switch {
 	case rec.visit.Status != 0 || !rec.returned:
 	case err != nil:

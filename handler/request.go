@@ -66,7 +66,6 @@ const (
 	evaluatedVar = "robots_policy.evaluated" // the edge has enforced the policy
 	limitedVar   = "robots_policy.limited"   // []countedLimits: it has been counted
 	recordedVar  = "robots_policy.recorded"  // it is being recorded
-	countedVar   = "robots_policy.counted"   // it has been counted as one of a browser
 )
 
 // note sets a variable of the request, and reports whether it was not set before.

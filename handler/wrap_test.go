@@ -176,6 +176,22 @@ func TestHijackWhileRecording(t *testing.T) {
 	}
 }
 
+// The response to HEAD has no body, whatever the handlers write.
+func TestNoBytesOfHEAD(t *testing.T) {
+	visits := make(chan activity.Visit, 1)
+	var recorders activity.Recorders
+	recorders.Add("test", visitChan(visits))
+	wrapped := newHandlerWith(t, "version: 1\n", Options{Recorders: &recorders}).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }))
+	for method, want := range map[string]int64{http.MethodHead: 0, http.MethodGet: 5} {
+		r := httptest.NewRequest(method, "/", nil)
+		r.Header.Set("User-Agent", "GPTBot/1.2")
+		wrapped.ServeHTTP(httptest.NewRecorder(), r)
+		if v := <-visits; v.Bytes != want || v.Status != http.StatusOK {
+			t.Errorf("%s: %+v", method, v)
+		}
+	}
+}
+
 // visitChan is a recorder that sends on what it gets.
 type visitChan chan activity.Visit
 

@@ -209,7 +209,9 @@ func TestSearchLossIsUndecided(t *testing.T) {
 			t.Parallel()
 			r, err := Run(t.Context(), Options{
 				Old: load(t, "old.yaml", in), New: load(t, "new.yaml", in+"  - "+c.rule+"\n"), Since: time.Now().Add(-LossPeriod),
-				Stored: func(_ context.Context, _, _ time.Time, each func(activity.Visits) error) (int64, error) { return 0, each(c.row) },
+				Stored: func(_ context.Context, _, _ time.Time, each func(activity.Visits) error) (int64, error) {
+					return 0, each(c.row)
+				},
 			})
 			if err != nil {
 				t.Fatal(err)

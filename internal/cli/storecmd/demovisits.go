@@ -48,7 +48,7 @@ var demoClients = []demoClient{
 	{name: "ChatGPT-User", kind: "ai-assistant", identity: activity.Verified, daily: 140, only: "/news/"},
 	{name: "ClaudeBot", kind: "ai-training", identity: activity.Verified, daily: 60, obeys: 1, reads: 8 * hourly},
 	{name: "harbour-fetch", kind: activity.KindUnknown, identity: activity.Claimed, daily: 58},
-	{name: activity.ReaderName, kind: activity.KindUnknown, identity: activity.Claimed, daily: 40},
+	{name: "(none)", kind: activity.KindUnknown, identity: activity.Claimed, daily: 40},
 	{name: "GPTBot", kind: "ai-training", identity: activity.Verified, daily: 55, obeys: 1, reads: 7 * hourly},
 	{name: "CCBot", kind: "ai-training", identity: activity.Verified, daily: 26, obeys: 1, reads: 2 * daily},
 	{name: "facebookexternalhit", kind: "preview", identity: activity.Claimed, daily: 92, obeys: 0.5},
