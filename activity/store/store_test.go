@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -514,4 +515,49 @@ func TestReadsAndVersions(t *testing.T) {
 		t.Errorf("after Delete: %+v", rows)
 	}
 	closeStore(t, s)
+}
+
+func TestDeleteLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	const host = "forget.me.example"
+	for i := range 3000 {
+		s.Record(activity.Visit{Time: start, Host: host, Crawler: "GPTBot", Path: fmt.Sprintf("/of/%s/%d", host, i)})
+	}
+	s.Record(activity.Visit{Time: start, Host: "www.example.com", Crawler: "GPTBot", Path: "/"})
+	closeStore(t, s)
+	name := filepath.Join(dir, databaseName)
+	before, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, Options{})
+	if err := s.Delete(t.Context(), "", host); err != nil {
+		t.Fatal(err)
+	}
+	closeStore(t, s)
+	after, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.Size() > before.Size()/4 {
+		t.Errorf("%d bytes before, %d after", before.Size(), after.Size())
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(data, []byte(host)) {
+			t.Errorf("%s still names the host", f.Name())
+		}
+	}
+	if rows := totals(t, dir, Query{From: start.Add(-time.Hour), To: start.Add(time.Hour)}); len(rows) != 1 || rows[0].Requests != 1 {
+		t.Errorf("%+v", rows)
+	}
 }

@@ -155,7 +155,8 @@ func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
 }
 
 // Delete removes all rows of a crawler or of a host, or of the one at the other if
-// both are given, and the texts that nothing names any more.
+// both are given, and the texts that nothing names any more. Nothing of them remains in the
+// files, and the database shrinks.
 func (s *Store) Delete(ctx context.Context, crawler, host string) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -174,5 +175,10 @@ func (s *Store) Delete(ctx context.Context, crawler, host string) error {
 	if err := tx.Commit(); err != nil {
 		return err
 	}
-	return s.sweep(ctx)
+	if err := s.sweep(ctx); err != nil {
+		return err
+	}
+	// Freed pages still hold what was deleted: the file is written anew without them.
+	_, err = s.db.ExecContext(ctx, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
+	return err
 }
