@@ -244,14 +244,25 @@ func (a *answer) addPending(k journal.Key, c *journal.Counts) {
 	a.add(bucket, values, *c)
 }
 
-// rows is the answer in order: by time if the query asks for it, else by requests.
+// pathless is 1 for rows under OtherPath, else 0.
+func pathless(r *Row) int {
+	if r.Values[ByPath] == OtherPath {
+		return 1
+	}
+	return 0
+}
+
+// rows is the answer in order: by time if the query asks for it, else by requests. Of
+// violations, those whose paths are not known come last.
 func (a *answer) rows() []Row {
 	slices.SortStableFunc(a.order, func(x, y *Row) int {
 		if c := x.Start.Compare(y.Start); c != 0 {
 			return c
 		}
-		if a.query.Violating && x.Violations != y.Violations {
-			return cmp.Compare(y.Violations, x.Violations)
+		if a.query.Violating {
+			if c := cmp.Or(pathless(x)-pathless(y), cmp.Compare(y.Violations, x.Violations)); c != 0 {
+				return c
+			}
 		}
 		return cmp.Or(cmp.Compare(y.Requests, x.Requests), compareValues(a.query.By, x, y))
 	})

@@ -96,8 +96,7 @@ func TestBoundsAreReachedAndHold(t *testing.T) {
 		if b.size > maxBytes || b.pathHour < (today-hoursKept)*24 || b.hour < (today-hoursKept)*24 || b.pathDay < today-daysFor && b.pathDay > 0 || b.day < today-daysFor {
 			t.Fatalf("day %d: %+v", day, b)
 		}
-		// An hour is folded once it has twice as many rows, and has a row for each crawler then.
-		if b.rowsOfHour > 2*rowsPerHour || b.rowsOfDay > rowsPerHour+2 {
+		if b.rowsOfHour > rowsPerHour || b.rowsOfDay > rowsPerHour+2 {
 			t.Fatalf("day %d: %+v", day, b)
 		}
 		if want := today - min(int64(day)+1, daysFor); b.day != want {

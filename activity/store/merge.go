@@ -60,7 +60,9 @@ func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
 		return err
 	}
 	for hour := range m.hours {
-		if err := pathHourTable.fold(ctx, tx, hour, 2*s.options().RowsPerHour, s.options().RowsPerHour, m.other); err != nil {
+		// Three quarters stay, so that not every merge has to fold.
+		n := s.options().RowsPerHour
+		if err := pathHourTable.fold(ctx, tx, hour, n, max(1, n*3/4), m.other); err != nil {
 			return err
 		}
 	}

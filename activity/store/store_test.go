@@ -561,3 +561,20 @@ func TestDeleteLeavesNoTrace(t *testing.T) {
 		t.Errorf("%+v", rows)
 	}
 }
+
+func TestViolationsWithoutAPathComeLast(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	for i, path := range []string{"/a", OtherPath, OtherPath, OtherPath, "/b", "/b"} {
+		s.Record(activity.Visit{Time: start.Add(time.Duration(i) * time.Second), Host: "h", Crawler: "GPTBot", Path: path, Violation: true})
+	}
+	closeStore(t, s)
+	var got []string
+	for _, r := range totals(t, dir, Query{From: start.Add(-time.Hour), To: start.Add(time.Hour), By: []Dimension{ByPath}, Violating: true}) {
+		got = append(got, r.Values[ByPath])
+	}
+	if want := []string{"/b", "/a", OtherPath}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
