@@ -3,9 +3,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -40,11 +42,14 @@ func diffCommand() *cobra.Command {
 				writeFewNotes(cmd.ErrOrStderr(), in.Name, in.Notes)
 				inputs[i] = in
 			}
-			d := compare.Policies(inputs[0].Policy, inputs[1].Policy, compare.Options{})
+			d := difference{Diff: compare.Policies(inputs[0].Policy, inputs[1].Policy, compare.Options{})}
+			if inputs[0].Robots != nil || inputs[1].Robots != nil {
+				d.Questions = policyinput.AskBoth(inputs[0], inputs[1], cmp.Or(hostOf(args[0]), hostOf(args[1])))
+			}
 			if err := printResult(cmd, asJSON, d, d.WriteText); err != nil {
 				return err
 			}
-			if fail == "any" && (!d.Empty() || !d.Complete) || fail == "search-loss" && len(d.SearchLosses()) > 0 {
+			if fail == "any" && !d.same() || fail == "search-loss" && len(d.SearchLosses()) > 0 || fail != "none" && d.undecided() {
 				return errReported
 			}
 			return nil
@@ -55,16 +60,61 @@ reverse, on which hosts and in which parts of the site. OLD and NEW are each a p
 file, a robots.txt, the URL of one, or - for the standard input; the URL of a site
 stands for its robots.txt.
 
-A robots.txt is read as Google's crawlers read it.
+A robots.txt is read as Google's crawlers read it. As that means to convert it, a reader
+that shares no code with the conversion is asked about both robots.txt files, too: for
+each crawler and path that one of them names, and those near them.
 
-The exit code is 0 on success, 1 if search engines lose anything (see --fail-on) or a
-file has an error, and 2 if the command cannot be carried out as given.`
+The exit code is 0 on success, 1 if search engines lose anything (see --fail-on), if it
+cannot be judged whether the two differ, or if a file has an error, and 2 if the command cannot be carried out as given.`
 	cmd.Example = `  caddy robots-policy diff site-policy.yaml new.yaml
   caddy robots-policy diff https://www.example.com/robots.txt site-policy.yaml
   caddy robots-policy diff --fail-on any old/robots.txt robots.txt`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
 	cmd.Flags().StringVar(&fail, "fail-on", "search-loss", "exit with 1 on `WHAT`: search-loss, any or none")
 	return cmd
+}
+
+// difference is what diff prints.
+type difference struct {
+	*compare.Diff
+
+	// Questions are what an independent reader was asked if one of the two is a robots.txt,
+	// as the policies that are compared are made from it.
+	Questions *policyinput.Questions `json:"questions,omitempty"`
+}
+
+func (d *difference) same() bool {
+	return d.Empty() && d.Complete && (d.Questions == nil || d.Questions.Differ == 0 && d.Questions.Complete)
+}
+
+// undecided reports whether there may be differences that were not found, or that the
+// comparison of the policies does not show.
+func (d *difference) undecided() bool {
+	return !d.Complete || d.Questions != nil && (!d.Questions.Complete || d.Empty() && d.Questions.Differ > 0)
+}
+
+// WriteText writes what changes, and what an independent reader says to it.
+func (d *difference) WriteText(w io.Writer) error {
+	q := d.Questions
+	if q == nil || !d.Empty() || q.Differ == 0 {
+		if err := d.Diff.WriteText(w); err != nil || q == nil {
+			return err
+		}
+		_, err := fmt.Fprintf(w, "Asked an independent reader of robots.txt: %s.\n", q.Sentence())
+		return err
+	}
+	if _, err := fmt.Fprintln(w, "The policies that they are read as say the same, but an independent reader of robots.txt takes them for different."); err != nil {
+		return err
+	}
+	return q.WriteText(w)
+}
+
+// hostOf is the host of a URL, "" for files.
+func hostOf(name string) string {
+	if u, err := url.Parse(name); err == nil {
+		return u.Host
+	}
+	return ""
 }
 
 // maxNotes is how many notes about an input of diff are printed.

@@ -32,18 +32,29 @@ func importCommand() *cobra.Command {
 				fmt.Fprintln(cmd.ErrOrStderr(), raw.Note)
 			}
 			writeNotes(cmd.ErrOrStderr(), raw.Name, c.Notes)
-			_, err = cmd.OutOrStdout().Write(c.Text)
-			return err
+			if _, err = cmd.OutOrStdout().Write(c.Text); err != nil {
+				return err
+			}
+			q := c.Judge(raw.Name, raw.Data)
+			if err := q.WriteText(cmd.ErrOrStderr()); err != nil {
+				return err
+			}
+			if !q.Complete {
+				return errReported
+			}
+			return nil
 		}))
 	cmd.Long = `
 Prints a policy file that says to every crawler what the robots.txt says, as Google's
 crawlers read it, with its comments, and with tests for search engines. What
-cannot be taken over is reported with its line.
+cannot be taken over is reported with its line. At the end, a reader that shares no code
+with the conversion is asked about the robots.txt and about the one that the policy is
+served as: how many questions differ, and by which lines.
 
 The URL of a site stands for its /robots.txt. Redirects are followed.
 
 The exit code is 0 on success, 1 if there is no robots.txt in it (a web page, an empty
-file, a policy file, status 404), and 2 if it cannot be read; then nothing is printed.`
+file, a policy file, status 404) or the two are too large to compare, and 2 if it cannot be read; then nothing is printed.`
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`
 	return cmd

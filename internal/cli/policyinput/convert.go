@@ -11,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
 // Modeline tells editors by which schema to check a policy file.
@@ -36,7 +37,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, err)
 	}
-	c := &converter{name: name, im: im}
+	c := &converter{name: name, im: im, needed: map[statement]bool{}}
 	if err := c.settle(); err != nil {
 		return nil, err
 	}
@@ -57,6 +58,16 @@ type converter struct {
 	im   *robotstxt.Imported
 	text []byte
 	file *policyfile.File
+	// needed are statements that check takes for idle, and that are not. tries bounds how
+	// often the policy is made without some.
+	needed map[statement]bool
+	tries  int
+}
+
+// statement is one of a rule.
+type statement struct {
+	rule int
+	policy.Statement
 }
 
 // guards are what a rule of a policy file can say is intended.
@@ -100,18 +111,21 @@ func (c *converter) print() (ds policyfile.Diagnostics, err error) {
 // was intended. It reports whether it could do anything about a warning.
 func (c *converter) accept(ds policyfile.Diagnostics) bool {
 	did := false
-	drop := map[*policy.Statement]bool{}
+	var idle []statement
 	for _, d := range ds {
 		if d.Severity != policy.Warning {
 			continue
 		}
-		rule, statement := c.at(d.Pos)
-		if rule == nil {
+		at, s := c.at(d.Pos)
+		if at < 0 {
 			continue
 		}
+		rule := &c.im.Spec.Rules[at]
 		switch {
-		case (d.Code == "changes-nothing" || d.Code == "only-disallowed") && statement != nil:
-			drop[statement], did = true, true
+		case d.Code == "changes-nothing" || d.Code == "only-disallowed":
+			if s != nil && !c.needed[statement{at, *s}] {
+				idle = append(idle, statement{at, *s})
+			}
 		case d.Code == "crawl-delay-ignored":
 			// It does not wait for what others have to wait for, either.
 			rule.CrawlDelay, rule.NoCrawlDelay, did = 0, c.delays() > 1, true
@@ -119,18 +133,50 @@ func (c *converter) accept(ds policyfile.Diagnostics) bool {
 			rule.IntendedGuards, did = append(rule.IntendedGuards, d.Code), true
 		}
 	}
-	for i := range c.im.Spec.Rules {
-		r := &c.im.Spec.Rules[i]
-		var left []policy.Statement
-		for j := range r.Statements {
-			if !drop[&r.Statements[j]] {
-				left = append(left, r.Statements[j])
-			}
-		}
-		r.Statements = left
+	return c.drop(idle) || did
+}
+
+// maxTries bounds how often a policy is made without statements that may be idle.
+const maxTries = 60
+
+// drop leaves out those of the statements without which all decisions are the same, and
+// reports whether it did.
+func (c *converter) drop(idle []statement) bool {
+	if len(idle) == 0 {
+		return false
 	}
+	if c.tries++; c.tries <= maxTries && c.try(idle) {
+		return true
+	}
+	if len(idle) == 1 || c.tries > maxTries {
+		for _, s := range idle {
+			c.needed[s] = true
+		}
+		return false
+	}
+	half := len(idle) / 2
+	// The second half first: rules that go would change the places of those behind them.
+	second := c.drop(idle[half:])
+	return c.drop(idle[:half]) || second
+}
+
+// try leaves out statements if that changes no decision.
+func (c *converter) try(idle []statement) bool {
+	before, rules, comments := c.file, slices.Clone(c.im.Spec.Rules), c.im.Comments
+	for i := range rules {
+		rules[i].Statements = slices.Clone(rules[i].Statements)
+		rules[i].Statements = slices.DeleteFunc(rules[i].Statements, func(s policy.Statement) bool { return slices.Contains(idle, statement{i, s}) })
+	}
+	had := c.im.Spec.Rules
+	c.im.Spec.Rules = rules
 	c.im.DropEmptyRules()
-	return did
+	if _, err := c.print(); err == nil {
+		if d := compare.Policies(before.Policy, c.file.Policy, compare.Options{}); d.Empty() && d.Complete {
+			return true
+		}
+	}
+	c.im.Spec.Rules, c.im.Comments, c.file = had, comments, before
+	return false
 }
 
 // delays is how many rules state a crawl-delay.
@@ -143,9 +189,9 @@ func (c *converter) delays() (n int) {
 	return n
 }
 
-// at finds the rule and the statement of the Spec that stand at a place in the text:
-// the loaded file has the same rules in the same order.
-func (c *converter) at(pos policy.Pos) (*policy.Rule, *policy.Statement) {
+// at finds the number of the rule, -1 for none, and the statement of the Spec that stand at
+// a place in the text: the loaded file has the same rules in the same order.
+func (c *converter) at(pos policy.Pos) (int, *policy.Statement) {
 	rules := c.file.Spec.Rules
 	found := -1
 	for i := range rules {
@@ -154,7 +200,7 @@ func (c *converter) at(pos policy.Pos) (*policy.Rule, *policy.Statement) {
 		}
 	}
 	if found < 0 || found >= len(c.im.Spec.Rules) {
-		return nil, nil
+		return -1, nil
 	}
 	r := &c.im.Spec.Rules[found]
 	for i := range rules[found].Statements {
@@ -164,11 +210,11 @@ func (c *converter) at(pos policy.Pos) (*policy.Rule, *policy.Statement) {
 		}
 		for j := range r.Statements {
 			if t := &r.Statements[j]; t.Usage == s.Usage && t.Pattern == s.Pattern && t.Allow == s.Allow {
-				return r, t
+				return found, t
 			}
 		}
 	}
-	return r, nil
+	return found, nil
 }
 
 // wellKnown are the search engines that the tests name in any case.

@@ -29,6 +29,8 @@ type Input struct {
 	Name   string // the file, or the URL after redirects
 	Policy *policy.Policy
 	File   *policyfile.File // nil for a robots.txt
+	// Robots is the text of a robots.txt, nil for a policy file.
+	Robots []byte
 	// Notes are what reading a robots.txt had to leave out or to guess, and what fetching
 	// it found.
 	Notes []robotstxt.Note
@@ -81,6 +83,7 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 		in.File, in.Policy = file, file.Policy
 		return in, nil
 	}
+	in.Robots = append([]byte{}, raw.Data...)
 	c, err := Convert(raw.Name, raw.Data)
 	if errors.Is(err, robotstxt.ErrEmpty) { // crawlers treat everything as allowed
 		file, ds := policyfile.Load(raw.Name, []byte("version: 1\n"))

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyinput
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+// Questions are what two robots.txt files answer to an independent reader.
+type Questions struct {
+	*rfc9309.Comparison
+
+	old, now string // the names of the files
+}
+
+// AskBoth asks an independent reader what the robots.txt of two inputs allow: of a policy,
+// that which is rendered from it for a host.
+func AskBoth(old, now *Input, host string) *Questions {
+	known := map[string]bool{}
+	var all []rfc9309.Crawler
+	for _, in := range []*Input{old, now} {
+		for _, c := range in.Policy.Crawlers {
+			if key := strings.ToLower(c.Token); !known[key] {
+				known[key] = true
+				all = append(all, rfc9309.Crawler{Names: append([]string{c.Token}, c.Follows...), IgnoresStar: c.IgnoresStar})
+			}
+		}
+	}
+	parse := func(in *Input) *rfc9309.File {
+		return rfc9309.Parse(in.RobotsTxt(host), func(name string) bool { return known[strings.ToLower(name)] })
+	}
+	return &Questions{rfc9309.Compare(parse(old), parse(now), all), old.Name, now.Name}
+}
+
+// RobotsTxt is the text that crawlers get: the file itself, or what the policy says on a
+// host.
+func (in *Input) RobotsTxt(host string) []byte {
+	if in.Robots != nil {
+		return in.Robots
+	}
+	f, _ := robotsserve.Render(in.Policy, host, robotsserve.Options{})
+	return f.Body
+}
+
+// Judge asks about a robots.txt and the policy that it was converted to.
+func (c *Converted) Judge(name string, data []byte) *Questions {
+	return AskBoth(&Input{Name: name, Policy: c.File.Policy, Robots: data}, &Input{Name: "the policy", Policy: c.File.Policy}, "")
+}
+
+// Sentence says how many questions were asked, and how many have different answers.
+func (q *Questions) Sentence() string {
+	s := fmt.Sprintf("%s compared, %s", english.Count(q.Questions, "question"), english.Number(int64(q.Differ)))
+	if q.Differ == 1 {
+		s += " differs"
+	} else {
+		s += " differ"
+	}
+	if !q.Complete {
+		s += "; the files are too large to compare all, so that it cannot be judged whether they say the same"
+	}
+	return s
+}
+
+// shownDifferences bounds the lines that WriteText prints.
+const shownDifferences = 20
+
+// WriteText writes the sentence, and what differs by line.
+func (q *Questions) WriteText(w io.Writer) error {
+	end := "."
+	if q.Differ > 0 {
+		end = ":"
+	}
+	if _, err := fmt.Fprintln(w, q.Sentence()+end); err != nil {
+		return err
+	}
+	for i := range q.Differences[:min(len(q.Differences), shownDifferences)] {
+		if _, err := fmt.Fprintln(w, "  "+q.words(&q.Differences[i])); err != nil {
+			return err
+		}
+	}
+	if n := len(q.Differences) - shownDifferences; n > 0 {
+		_, err := fmt.Fprintf(w, "  and %s\n", english.Count(n, "more difference"))
+		return err
+	}
+	return nil
+}
+
+// words say what the files answer differently, with the lines that decide.
+func (q *Questions) words(d *rfc9309.Difference) string {
+	closing, opening, at, by := q.now, q.old, d.New.Line, d.Old.Line
+	if d.Laxer() {
+		closing, opening, at, by = q.old, q.now, d.Old.Line, d.New.Line
+	}
+	what, it := d.Path, "it"
+	if d.Paths > 1 {
+		what, it = fmt.Sprintf("%s and %s", d.Path, english.Count(d.Paths-1, "path")+" like it"), "them"
+	}
+	who := append([]string(nil), d.Crawlers...)
+	crawlers.SortWellKnown(who)
+	for i, name := range who {
+		if name == rfc9309.Other {
+			who[i] = "crawlers that it does not name"
+		}
+	}
+	s := fmt.Sprintf("%s:%d closes %s to %s; %s leaves %s open", closing, at, what, english.Some(who, 3), opening, it)
+	if by > 0 {
+		s += fmt.Sprintf(" (line %d)", by)
+	}
+	return s
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rfc9309
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Comparison is what two files answer to the same questions.
+type Comparison struct {
+	Questions   int          // a crawler and a path each
+	Differ      int          // how many of them have different answers
+	Differences []Difference // in the order of the first file's lines
+	Complete    bool         // false: there were more questions than were asked
+}
+
+// Difference is what two files answer differently by the same lines.
+type Difference struct {
+	Crawlers []string
+	Path     string // one of the paths
+	Paths    int    // how many there are
+	Old, New Answer
+}
+
+// Laxer reports whether the second file opens what the first one closes.
+func (d *Difference) Laxer() bool { return d.New.Allowed }
+
+// budget bounds the work: how many rules are tried.
+const budget = 60_000_000
+
+// Other is the name of a crawler that no file names.
+const Other = "crawler-that-no-file-names"
+
+// Compare asks two files the same questions: each pattern of both as it is written, decoded,
+// encoded, with a byte more and one less, for each crawler that one of them names, for those
+// that obey its group, for those that ignore "*", and for one that nobody knows.
+func Compare(old, now *File, crawlers []Crawler) *Comparison {
+	c := &Comparison{Complete: true}
+	paths := questions(old, now)
+	type pair struct{ old, now *group }
+	asking := map[pair][]string{}
+	for _, who := range askers(old, now, crawlers) {
+		p := pair{old.of(who), now.of(who)}
+		asking[p] = append(asking[p], who.Names[0])
+	}
+	// Pairs of few rules first: they cost least.
+	pairs := slices.SortedFunc(maps.Keys(asking), func(a, b pair) int {
+		return cmp.Or(cmp.Compare(a.old.size()+a.now.size(), b.old.size()+b.now.size()), strings.Compare(asking[a][0], asking[b][0]))
+	})
+	left := budget
+	for _, p := range pairs {
+		if left -= (p.old.size() + p.now.size()) * len(paths); left < 0 {
+			c.Complete = false
+			break
+		}
+		c.pair(p.old, p.now, asking[p], paths)
+	}
+	slices.SortStableFunc(c.Differences, func(a, b Difference) int { return cmp.Or(a.Old.Line-b.Old.Line, a.New.Line-b.New.Line) })
+	return c
+}
+
+// pair asks for the crawlers that obey the same groups.
+func (c *Comparison) pair(old, now *group, crawlers, paths []string) {
+	c.Questions += len(crawlers) * len(paths)
+	at := map[[2]Answer]int{}
+	for _, path := range paths {
+		a, b := old.ask(path), now.ask(path)
+		if a.Allowed == b.Allowed {
+			continue
+		}
+		c.Differ += len(crawlers)
+		key := [2]Answer{a, b}
+		i, ok := at[key]
+		if !ok {
+			i = len(c.Differences)
+			at[key] = i
+			c.Differences = append(c.Differences, Difference{Crawlers: crawlers, Path: path, Old: a, New: b})
+		}
+		c.Differences[i].Paths++
+	}
+}
+
+func (g *group) size() int {
+	if g == nil {
+		return 1
+	}
+	return 1 + len(g.rules)
+}
+
+// askers are the crawlers to ask for.
+func askers(old, now *File, crawlers []Crawler) (all []Crawler) {
+	named := map[string]bool{}
+	for _, f := range []*File{old, now} {
+		for name := range f.groups {
+			named[name] = true
+		}
+	}
+	seen := map[string]bool{"*": true, "": true}
+	add := func(c Crawler) {
+		if key := strings.ToLower(c.Names[0]); !seen[key] {
+			seen[key] = true
+			all = append(all, c)
+		}
+	}
+	for _, c := range crawlers {
+		if c.IgnoresStar || slices.ContainsFunc(c.Names, func(n string) bool { return named[strings.ToLower(n)] }) {
+			add(c)
+		}
+	}
+	for _, f := range []*File{old, now} {
+		for _, name := range f.names {
+			add(Crawler{Names: []string{name}})
+		}
+	}
+	return append(all, Crawler{Names: []string{Other}})
+}
+
+// questions are the paths to ask about, in normal form.
+func questions(files ...*File) (all []string) {
+	seen := map[string]bool{}
+	add := func(path string) {
+		if path = normalize(path, false); strings.HasPrefix(path, "/") && !seen[path] {
+			seen[path] = true
+			all = append(all, path)
+		}
+	}
+	add("/")
+	add("/~no-file-names-this")
+	asked := map[pattern]bool{}
+	for _, f := range files {
+		for _, r := range f.rules {
+			if asked[r.pattern] {
+				continue
+			}
+			asked[r.pattern] = true
+			for _, text := range spellings(string(r.pattern)) {
+				text = strings.TrimSuffix(text, "$")
+				for _, star := range []string{"", "x"} {
+					path := strings.ReplaceAll(text, "*", star)
+					if path == "" || path[0] != '/' {
+						path = "/" + path
+					}
+					add(path)
+					add(path + "x")
+					add(path + "?x")
+					add(path[:len(path)-1])
+				}
+			}
+		}
+	}
+	return all
+}
+
+// spellings are a pattern as it is, decoded and encoded: what stands for itself in a URL
+// (RFC 3986 section 2.2) may be written both ways, and crawlers take them for two paths.
+func spellings(pattern string) []string {
+	var decoded, encoded strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		switch {
+		case c == '%' && i+2 < len(pattern) && unhex(pattern[i+1]) >= 0 && unhex(pattern[i+2]) >= 0:
+			b := byte(unhex(pattern[i+1])<<4 | unhex(pattern[i+2]))
+			encode(&encoded, b)
+			if b <= ' ' || b >= 0x7f || strings.IndexByte("%?#*$/", b) >= 0 {
+				encode(&decoded, b)
+			} else {
+				decoded.WriteByte(b)
+			}
+			i += 2
+		case unreserved(c) || strings.IndexByte("/*$?", c) >= 0:
+			decoded.WriteByte(c)
+			encoded.WriteByte(c)
+		default:
+			decoded.WriteByte(c)
+			encode(&encoded, c)
+		}
+	}
+	all := []string{pattern}
+	for _, s := range []string{decoded.String(), encoded.String()} {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}

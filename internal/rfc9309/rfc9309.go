@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rfc9309 reads robots.txt as crawlers are documented to, and says where two files
+// differ. It judges what other packages convert and render, so it shares no code with them.
+//
+// It takes lines as Google's parser does: misspelt keys, missing colons, names that end at
+// the first byte that no product token has. Where that parser compares percent-encoded
+// bytes as they are written, it follows RFC 9309 section 2.2.2.
+package rfc9309
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Limit is how much of a file crawlers read (RFC 9309 section 2.5). A line that it cuts is
+// not read.
+const Limit = 500 << 10
+
+// File is a robots.txt.
+type File struct {
+	groups map[string]*group // by the name in lower case; "*" for all others
+	names  []string          // as they are first written
+	rules  []*rule
+}
+
+// group is what all groups of a name say.
+type group struct{ rules []*rule }
+
+type rule struct {
+	allow   bool
+	pattern pattern
+	line    int
+}
+
+// Crawler is how a crawler looks for its group.
+type Crawler struct {
+	// Names are its own name, and then the names whose groups it obeys if it has none.
+	Names []string
+	// IgnoresStar says that it does not obey the group of "*".
+	IgnoresStar bool
+}
+
+// Parse reads a file. Names that contain bytes which no product token has are read whole if
+// whole reports that there is such a crawler; whole may be nil.
+func Parse(data []byte, whole func(name string) bool) *File {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if len(data) > Limit {
+		data = data[:Limit]
+		data = data[:bytes.LastIndexAny(data, "\r\n")+1]
+	}
+	f := &File{groups: map[string]*group{}}
+	var open []*group
+	ruled := false // the open groups have rules, so that the next name begins another one
+	for i, text := range lines(string(data)) {
+		key, value := cut(text)
+		switch key {
+		case userAgent:
+			if ruled {
+				open, ruled = nil, false
+			}
+			open = append(open, f.group(agentName(value, whole)))
+		case allow, disallow:
+			ruled = true
+			f.add(open, &rule{key == allow, newPattern(value), i + 1}, value)
+		}
+	}
+	return f
+}
+
+// add adds a rule to groups. Google's parser takes the permission of an index page for one
+// of its directory, too.
+func (f *File) add(to []*group, r *rule, value string) {
+	if value == "" || len(to) == 0 {
+		return
+	}
+	all := []*rule{r}
+	if i := strings.LastIndexByte(value, '/'); r.allow && i >= 0 && strings.HasPrefix(value[i+1:], "index.htm") {
+		all = append(all, &rule{true, newPattern(value[:i+1] + "$"), r.line})
+	}
+	f.rules = append(f.rules, all...)
+	for _, g := range to {
+		g.rules = append(g.rules, all...)
+	}
+}
+
+func (f *File) group(name string) *group {
+	key := strings.ToLower(name)
+	g := f.groups[key]
+	if g == nil {
+		g = new(group)
+		f.groups[key] = g
+		f.names = append(f.names, name)
+	}
+	return g
+}
+
+// lines splits a file at CR, LF and CRLF.
+func lines(text string) []string {
+	return strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n")
+}
+
+// The keys of lines.
+const (
+	userAgent = "user-agent"
+	allow     = "allow"
+	disallow  = "disallow"
+)
+
+// keys are what Google's parser takes for a key.
+var keys = map[string]string{
+	"user-agent": userAgent, "useragent": userAgent, "user agent": userAgent, "allow": allow,
+	"disallow": disallow, "dissallow": disallow, "dissalow": disallow, "disalow": disallow, "diasllow": disallow, "disallaw": disallow,
+}
+
+const (
+	space   = " \t\v\f\x00"
+	maxLine = 2083*8 - 1 // bytes that Google's parser reads of a line
+)
+
+// cut splits a line into its key, "" for those that say nothing about crawling, and its
+// value.
+func cut(line string) (key, value string) {
+	line = line[:min(len(line), maxLine)]
+	line, _, _ = strings.Cut(line, "#")
+	line = strings.Trim(line, space)
+	key, value, found := strings.Cut(line, ":")
+	if !found { // two words say the same
+		i := strings.IndexAny(line, " \t")
+		if i < 0 {
+			return "", ""
+		}
+		key, value = line[:i], strings.Trim(line[i:], space)
+		if strings.ContainsAny(value, " \t") {
+			return "", ""
+		}
+	}
+	return known(strings.ToLower(strings.Trim(key, space))), strings.Trim(value, space)
+}
+
+// known is the key that a word stands for. Google's parser looks at its beginning only:
+// "Allowed", "User-agents".
+func known(word string) string {
+	for start, key := range keys {
+		if strings.HasPrefix(word, start) {
+			return key
+		}
+	}
+	return ""
+}
+
+// agentName is the name that a User-agent line has for crawlers.
+func agentName(value string, whole func(string) bool) string {
+	if value == "*" || strings.HasPrefix(value, "*") && strings.ContainsAny(value[1:2], space) {
+		return "*"
+	}
+	if whole != nil && whole(value) {
+		return value
+	}
+	end := strings.IndexFunc(value, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'
+	})
+	if end >= 0 {
+		value = value[:end]
+	}
+	return value
+}
+
+// Answer is whether a crawler may fetch a path, and the line that decides, 0 for none.
+type Answer struct {
+	Allowed bool
+	Line    int
+}
+
+// Ask returns the answer for a path with its query, which begins with "/".
+func (f *File) Ask(c Crawler, path string) Answer { return f.of(c).ask(normalize(path, false)) }
+
+// of is the group that a crawler obeys, nil for none.
+func (f *File) of(c Crawler) *group {
+	for _, name := range c.Names {
+		if g := f.groups[strings.ToLower(name)]; g != nil {
+			return g
+		}
+	}
+	if c.IgnoresStar {
+		return nil
+	}
+	return f.groups["*"]
+}
+
+// ask finds the rule with the longest pattern; of equal ones a permission decides (RFC 9309
+// section 2.2.2).
+func (g *group) ask(path string) Answer {
+	a, best := Answer{Allowed: true}, -1
+	if g == nil || path == "/robots.txt" {
+		return a
+	}
+	for _, r := range g.rules {
+		n := len(r.pattern)
+		if n < best || n == best && (a.Allowed || !r.allow) || !r.pattern.matches(path) {
+			continue
+		}
+		a, best = Answer{r.allow, r.line}, n
+	}
+	return a
+}
