@@ -115,6 +115,18 @@ func (s *Spellings) Like(other *Spellings) string {
 // serves to match and to cover.
 func Raw(text string) Pattern { return Pattern{text} }
 
+// Compared reports whether readers that compare octets as they are written find two patterns
+// that match a common path, and one of them to match all of the other if it does in normal
+// form. The texts are those of Written.
+func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
+	if writtenP == "" && writtenQ == "" {
+		return true
+	}
+	a, b := Spell(p, writtenP), Spell(q, writtenQ)
+	x, y := Raw(a.Written), Raw(b.Written)
+	return x.Overlaps(y) && (!p.Covers(q) || x.Covers(y)) && (!q.Covers(p) || y.Covers(x))
+}
+
 // isReserved reports whether a byte of a pattern is written in several ways that differ to
 // some readers.
 func isReserved(c byte, escaped bool, at place) bool {

@@ -172,11 +172,14 @@ func (g *grouping) crawlLines(all []stated) ([]line, []Loss) {
 }
 
 // overrides is the policy's, extended to a file below: whatever the policy says of a
-// path wins over the file, and in the file the longer pattern wins, or the Allow.
+// path wins over the file, and in the file the pattern wins that is longer as it is written,
+// or the Allow.
 func (g *grouping) overrides(a, d *stated) bool {
 	switch {
 	case a.applied != nil && d.applied != nil:
 		return g.p.Overrides(a.applied, d.applied)
+	case a.applied == nil && d.applied == nil && !pathpattern.Compared(a.pattern, a.written, d.pattern, d.written):
+		return a.pattern.Len() >= d.pattern.Len()
 	case a.applied == nil && d.applied == nil:
 		return a.size >= d.size
 	}

@@ -271,11 +271,9 @@ func beaten(rules []Rule) []Rule {
 	})
 }
 
-// meets reports whether two rules match a common path to readers that compare octets as they
-// are written, and one matches all of the other to them if it does by its pattern.
+// meets reports whether readers that compare octets as they are written compare the two.
 func (r *Rule) meets(s *Rule) bool {
-	a, b := pathpattern.Raw(r.text()), pathpattern.Raw(s.text())
-	return a.Overlaps(b) && (!r.Pattern.Covers(s.Pattern) || a.Covers(b)) && (!s.Pattern.Covers(r.Pattern) || b.Covers(a))
+	return pathpattern.Compared(r.Pattern, r.Written, s.Pattern, s.Written)
 }
 
 // spelled is the text of a pattern in the spelling of an Allow, "" for the normal form. It is

@@ -286,7 +286,7 @@ func (s *spelled) explained(what, reader, path string, want, policySays bool) st
 	asSent := s.f.Explain(s.p, policy.Query{Path: path}).AsSent != nil
 	if want { // and it is closed
 		switch {
-		case what != "render" && !policySays && s.notes != nil:
+		case (what == "merge" || what == "import" && !policySays) && s.notes != nil:
 			return what + ": stricter, as a note says"
 		case slices.ContainsFunc(s.f.Losses, func(l robotsserve.Loss) bool { return l.Paths.Match(normal) }):
 			return what + ": stricter, as a hint says"
