@@ -183,6 +183,7 @@ type Statement struct {
 	Allow      bool
 	Usage      Usage
 	Pattern    pathpattern.Pattern
+	Written    string      // the pattern as its author wrote it, or "" where that is Pattern
 	Qualifiers *Qualifiers // of a permission, or nil
 	Resource   string      // the named set that the pattern is from, if any
 	Local      string      // the locally defined usage that Usage is from, if any
@@ -307,6 +308,7 @@ type ResourceSet struct {
 	Name     string
 	Pos      Pos
 	Patterns []pathpattern.Pattern
+	Written  []string // of each of Patterns, see Statement; may be nil
 }
 
 // LocalUsage is a named usage: one qualified (ACAP 1.0 section 2.7.1), or

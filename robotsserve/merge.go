@@ -196,7 +196,7 @@ func (g *grouping) units(classes []policy.Class) []unit {
 // statedBelow is what a group says of paths of which the policy says nothing.
 func statedBelow(b *robotstxt.Group) (all []stated) {
 	for _, r := range b.Decisive() {
-		all = append(all, stated{pattern: r.Pattern, allow: r.Allow, size: r.Size})
+		all = append(all, stated{pattern: r.Pattern, allow: r.Allow, written: r.Written, size: r.Size})
 	}
 	return all
 }

@@ -44,7 +44,9 @@ type Loss struct {
 	Pos      policy.Pos
 	Pattern  pathpattern.Pattern // of the statement
 	scope    string              // the purpose of the statement, or ""
-	spelling bool                // it is only a second spelling that is stricter
+	spelling bool                // only readers that compare URLs as they come find it stricter
+	allow    bool                // it is another spelling of an Allow
+	written  string              // the pattern as its author wrote it
 }
 
 // Render renders the robots.txt that a policy means for a host, which may have

@@ -82,6 +82,9 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	if im.f.acap {
 		im.records(acap.Parse(data))
 	}
+	if n := im.f.spellingNote(); n != nil {
+		im.f.notes = append(im.f.notes, *n)
+	}
 	slices.SortStableFunc(im.f.notes, func(a, b Note) int { return a.Line - b.Line })
 	made := &Imported{
 		Spec: im.spec, Notes: slices.Compact(im.f.notes), Header: im.f.header, Comments: im.comments, LineComments: im.f.comments,

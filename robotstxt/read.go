@@ -319,12 +319,12 @@ func (r *reader) rules(allow bool, value string) []Rule {
 		r.wrong("%q is not a path (%v); it is left out", value, err)
 		return nil
 	}
-	rules := []Rule{{allow, p, writtenSize(value), r.number}}
+	rules := []Rule{{allow, p, pathpattern.Written(p, value), writtenSize(value), r.number}}
 	// Google's parser takes an Allow of an index page for one of its directory.
 	if i := strings.LastIndexByte(value, '/'); allow && i >= 0 && strings.HasPrefix(value[i:], "/index.htm") {
 		dir := value[:i+1] + "$"
 		if p, err := pathpattern.Parse(dir); err == nil {
-			rules = append(rules, Rule{true, p, writtenSize(dir), r.number})
+			rules = append(rules, Rule{true, p, pathpattern.Written(p, dir), writtenSize(dir), r.number})
 		}
 	}
 	return rules
