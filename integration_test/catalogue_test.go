@@ -95,7 +95,7 @@ func TestCatalogueUpdate(t *testing.T) {
 	}
 	expect("after a reload of Caddy", "storage:robots_policy/crawlers.yaml", 403)
 	metrics := s.ask(http.MethodGet, "/metrics", nil).body
-	for _, want := range []string{fmt.Sprintf(`caddy_robots_policy_catalogue_timestamp_seconds{source="storage"} %v`, float64(today.Unix())), "caddy_robots_policy_catalogue_failing 0", "caddy_robots_policy_address_list_snapshot_timestamp_seconds 1."} {
+	for _, want := range []string{fmt.Sprintf(`caddy_robots_policy_catalogue_timestamp_seconds{source="storage"} %v`, float64(today.Unix())), `caddy_robots_policy_part_failing{part="catalogue"} 0`, "caddy_robots_policy_address_list_snapshot_timestamp_seconds 1."} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no metric %s", want)
 		}
