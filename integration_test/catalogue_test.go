@@ -110,7 +110,7 @@ func TestCatalogueUpdate(t *testing.T) {
 		t.Errorf("status %d after a damaged catalogue: %+v", r.StatusCode, now)
 	}
 	expect("a damaged one", "storage:robots_policy/crawlers.yaml", 403)
-	if len(s.log("the catalogue of crawlers in the storage is not used")) != 1 {
+	if len(s.log("an optional part does not work")) != 1 {
 		t.Error("not logged once")
 	}
 	if err := os.Remove(filepath.Join(s.dir, "storage/robots_policy/crawlers.yaml")); err != nil {
