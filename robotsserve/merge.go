@@ -40,12 +40,14 @@ const mergeSlack = 4 << 10
 func (l *layout) drawMerged(host string, other *robotstxt.File) (*drawing, []policy.Problem, []robotstxt.Note) {
 	d, problems := l.draw(host, other, robotstxt.MaxSize)
 	for n, room := 1, robotstxt.MaxSize; n < maxDrawings; n++ {
+		d.theirs = other.Preamble()
 		over := d.least(l.p) - robotstxt.MaxSize
 		if room -= over + mergeSlack; over <= 0 || room <= 0 {
 			break
 		}
 		d, problems = l.draw(host, other, room)
 	}
+	d.theirs = other.Preamble()
 	if d.shut > 0 {
 		problems = append(problems, policy.Problem{
 			Severity: policy.Warning, Code: "merge-too-large",
