@@ -300,7 +300,8 @@ type Publish struct {
 	RSL              string // the path of the RSL document; empty for none
 	License          string // absolute URL of an RSL licence; empty for none
 	ActionRequests   Switch // ACAP 1.0 section 2.6, which calls them not ready
-	EveryoneNamed    bool   // robots.txt names the crawlers that ignore "*" beside it
+	Preambles        []Preamble
+	EveryoneNamed    bool // robots.txt names the crawlers that ignore "*" beside it
 }
 
 // ResourceSet is a named set of patterns (ACAP 1.0 section 2.7.3).

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -189,7 +190,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	if f == nil {
 		t.Fatal(ds.Error())
 	}
-	if f.Spec.Publish != (defaultPublish) {
+	if !reflect.DeepEqual(f.Spec.Publish, defaultPublish) {
 		t.Errorf("publish: %+v", f.Spec.Publish)
 	}
 	if f.Spec.Enforcement != (policy.Enforcement{Mode: policy.ModeOff, Status: 403, Impostors: policy.ModeOff}) {

@@ -44,12 +44,14 @@ const mostClosing = 1000
 func (l *layout) drawMerged(host string, other *robotstxt.File) (*drawing, []policy.Problem, []robotstxt.Note) {
 	d, problems := l.draw(host, other, robotstxt.MaxSize)
 	for n, room := 1, robotstxt.MaxSize; n < maxDrawings; n++ {
+		d.theirs = other.Preamble()
 		over := d.least(l.p) - robotstxt.MaxSize
 		if room -= over + mergeSlack; over <= 0 || room <= 0 {
 			break
 		}
 		d, problems = l.draw(host, other, room)
 	}
+	d.theirs = other.Preamble()
 	if d.least(l.p) > robotstxt.MaxSize || slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error }) {
 		closing, left := other.Closing(mostClosing)
 		d, problems = l.draw(host, closing, robotstxt.MaxSize)

@@ -108,6 +108,7 @@ func Parse(data []byte) *File {
 			fmt.Fprintf(h, "%q %q", l.key, l.value)
 		}
 	}
+	fmt.Fprintf(h, "%q", f.Preamble())
 	h.Sum(f.Sum[:0])
 	return f
 }
