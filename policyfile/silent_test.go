@@ -35,6 +35,52 @@ var silent = []struct{ name, code, file, near string }{
     disallow: {crawl: /x/}
   - for: ClaudeBot
     allow: {crawl: /}`},
+	{"a whole site is closed to both", "only-disallowed", `
+  - for: everyone-else
+    allow: {crawl: /job/}
+    disallow: {crawl: /}
+    intended: true
+  - for: GPTBot
+    disallow: {crawl: /}`, `
+  - for: everyone-else
+    allow: {crawl: /job/}
+    disallow: {crawl: /}
+    intended: true
+  - for: GPTBot
+    disallow: {crawl: /job/}`},
+	{"a crawler that follows another is in no such category", "changes-nothing", `
+  - for: purpose:news
+    disallow: {crawl: /a/}
+  - for: AlphaBot
+    disallow: {crawl: /a/}
+crawlers:
+  AlphaBot: {operator: Alpha, purposes: news}
+  AlphaBot-Image: {operator: Alpha, follows: AlphaBot}`, `
+  - for: purpose:news
+    disallow: {crawl: /a/}
+  - for: AlphaBot
+    disallow: {crawl: /a/}
+crawlers:
+  AlphaBot: {operator: Alpha, purposes: news}
+  AlphaBot-Image: {operator: Alpha, follows: AlphaBot, purposes: news}`},
+	{"a permission that keeps a wider one's limit away", "changes-nothing", `
+  - for: everyone
+    allow: {present-snippet: [/a/, {paths: /, max-length: 100-chars}]}
+  - for: GPTBot
+    allow: {present-snippet: /a/b/}`, `
+  - for: everyone
+    allow: {present-snippet: /a/}
+  - for: GPTBot
+    allow: {present-snippet: /a/b/}`},
+	{"a permission for fewer crawlers", "tie", `
+  - for: [everyone, category:search]
+    disallow: {crawl: /a/}
+  - for: everyone
+    allow: {crawl: /a/}`, `
+  - for: [everyone, category:search]
+    disallow: {crawl: /a/}
+  - for: [category:search, everyone]
+    allow: {crawl: /a/}`},
 	{"a limit is enforced", "nothing-to-enforce", `
   - for: category:seo
     limit: 60/m

@@ -40,7 +40,7 @@ func (l *linter) redundant() {
 		if t.s.Usage != s.Usage {
 			what = t.s.Usage.String() + " of " + what
 		}
-		l.report("changes-nothing", s.Pos, fmt.Sprintf("this changes nothing: line %d already %s %s for %s; delete this line", t.s.Pos.Line, verdict, what, audienceText(&l.rules[t.rule])))
+		l.report("changes-nothing", s.Pos, fmt.Sprintf("%s changes nothing here: line %d already %s %s for %s; delete it", quote(s.Pattern.String()), t.s.Pos.Line, verdict, what, audienceText(&l.rules[t.rule])))
 		if len(l.problems) > n {
 			first[rule] = n
 		}
@@ -129,11 +129,21 @@ func (l *linter) includes(r *policy.Rule, a policy.Audience) bool {
 		if a.Kind != policy.ForToken {
 			continue
 		}
-		if id := l.Policy.Crawler(a.Name); id != 0 && b.Tier() == policy.TierGroup && inGroup(b, l.Policy.CrawlerInfo(id)) {
+		if id := l.Policy.Crawler(a.Name); id != 0 && b.Tier() == policy.TierGroup && l.hasFamily(b, id) {
 			return true
 		}
 	}
 	return false
+}
+
+// hasFamily reports whether a group has a crawler and those that follow its rules.
+func (l *linter) hasFamily(group policy.Audience, head policy.CrawlerID) bool {
+	for id, c := range l.Policy.Crawlers {
+		if (id == head || l.Policy.Family(id) == head) && (!l.spend(1) || !inGroup(group, c)) {
+			return false
+		}
+	}
+	return true
 }
 
 // coversHosts reports whether a is for every host that b is for.
@@ -175,17 +185,30 @@ func hostsMeet(a, b *policy.Rule) (string, bool) {
 	return "", false
 }
 
+// contested reports whether a statement meets one that says otherwise: the opposite, or,
+// of a permission, one under conditions.
 func (l *linter) contested(rule int, s *policy.Statement) (bool, bool) {
 	usages := usagesOf(s.Usage)
 	if s.Usage == policy.Present {
 		usages = presentations
 	}
 	for _, usage := range usages {
-		opposite, ok := l.overlapping(s.Pattern, usage, !s.Allow)
+		others, ok := l.overlapping(s.Pattern, usage, !s.Allow)
 		if !ok {
 			return false, false
 		}
-		for _, o := range opposite {
+		if s.Allow {
+			same, ok := l.overlapping(s.Pattern, usage, true)
+			if !ok {
+				return false, false
+			}
+			for _, o := range same {
+				if o.s.Qualifiers != nil {
+					others = append(others, o)
+				}
+			}
+		}
+		for _, o := range others {
 			if _, meet := hostsMeet(&l.rules[o.rule], &l.rules[rule]); meet && l.audiencesMeet(&l.rules[o.rule], &l.rules[rule]) {
 				return true, true
 			}
@@ -232,69 +255,40 @@ func (l *linter) audienceMeets(x, y policy.Audience) bool {
 	return true
 }
 
-// scope is what two statements must have in common to be of equal weight.
-type scope struct {
-	usage    policy.Usage
-	pattern  pathpattern.Pattern
-	audience policy.Audience
-	host     policy.Host
-}
-
-// ties finds a permission and a prohibition of one path in different rules that
-// name the same crawlers and hosts: the permission wins.
+// ties finds prohibitions of a path that another rule allows to the same crawlers on the
+// same hosts, and perhaps to others: the permission wins.
 func (l *linter) ties() {
-	allowed := map[scope]placed{}
 	l.each(func(rule int, s *policy.Statement) {
-		if s.Allow {
-			l.eachScope(rule, s, func(k scope) {
-				if _, ok := allowed[k]; !ok {
-					allowed[k] = placed{rule, s}
-				}
-			})
-		}
-	})
-	if len(allowed) == 0 {
-		return
-	}
-	l.each(func(rule int, s *policy.Statement) {
-		if s.Allow {
+		if s.Allow || l.budget <= 0 {
 			return
 		}
-		l.eachScope(rule, s, func(k scope) {
-			a, ok := allowed[k]
-			if !ok || a.rule == rule || !sameFilters(&l.rules[a.rule], &l.rules[rule]) {
-				return
+		allowed, _ := l.covering(s.Pattern, s.Usage, true)
+		for _, a := range allowed {
+			ra, rs := &l.rules[a.rule], &l.rules[rule]
+			if a.s.Pattern != s.Pattern || a.rule == rule || a.s.Qualifiers != nil || !sameFilters(ra, rs) || !l.namesAll(ra, rs) {
+				continue
 			}
 			later, first := a.s, s
 			if s.Pos.Line > a.s.Pos.Line {
 				later, first = s, a.s
 			}
-			l.report("tie", later.Pos, fmt.Sprintf("for %s, this and line %d say the opposite about %s of %s, so the permission in line %d wins; delete one of the two, or make the path of the one that is meant longer",
-				k.audience, first.Pos.Line, s.Usage, quote(s.Pattern.String()), a.s.Pos.Line))
-		})
+			l.report("tie", later.Pos, fmt.Sprintf("for %s, this and line %d say the opposite about %s of %s, and the permission wins; delete the prohibition in line %d, which changes nothing, or the permission in line %d",
+				audienceText(rs), first.Pos.Line, s.Usage, quote(s.Pattern.String()), s.Pos.Line, a.s.Pos.Line))
+			return
+		}
 	})
 }
 
-// eachScope calls visit for a statement with each of its rule's audiences and
-// hosts.
-func (l *linter) eachScope(rule int, s *policy.Statement, visit func(scope)) {
-	r := &l.rules[rule]
-	hosts := r.Hosts
-	if len(hosts) == 0 {
-		hosts = []policy.Host{""}
-	}
-	for _, a := range r.For[:min(len(r.For), maxNames)] {
-		for _, h := range hosts[:min(len(hosts), maxNames)] {
-			if !l.spend(1) {
-				return
-			}
-			visit(scope{s.Usage, s.Pattern, policy.Audience{Kind: a.Kind, Name: strings.ToLower(a.Name)}, h})
-		}
-	}
+// namesAll reports whether r names each audience of q as q does, for all hosts of q.
+func (l *linter) namesAll(r, q *policy.Rule) bool {
+	return l.spend(len(q.For)) && len(r.For) <= maxNames && len(q.For) <= maxNames && coversHosts(r, q) && coversHosts(q, r) &&
+		!slices.ContainsFunc(q.For, func(a policy.Audience) bool {
+			return !slices.ContainsFunc(r.For, func(b policy.Audience) bool { return b.Kind == a.Kind && strings.EqualFold(b.Name, a.Name) })
+		})
 }
 
-// onlyDisallowed finds crawlers that a rule names only to disallow them something
-// that a rule for everyone-else closes anyway.
+// onlyDisallowed finds crawlers that a rule names only to disallow them a part of what a
+// rule for everyone-else closes to them anyway.
 func (l *linter) onlyDisallowed() {
 	named := l.allowedTokens()
 	l.each(func(rule int, s *policy.Statement) {
@@ -313,12 +307,16 @@ func (l *linter) onlyDisallowed() {
 		}
 		for _, e := range closing {
 			other := &l.rules[e.rule]
-			if !slices.ContainsFunc(other.For, func(a policy.Audience) bool { return a.Kind == policy.ForEveryoneElse }) || !coversHosts(other, r) {
+			if e.s.Pattern == s.Pattern || !slices.ContainsFunc(other.For, func(a policy.Audience) bool { return a.Kind == policy.ForEveryoneElse }) || !coversHosts(other, r) {
 				continue
 			}
-			l.report("only-disallowed", s.Pos, fmt.Sprintf(`%s is only disallowed here, so line %d (everyone-else) still closes %s to it. If it may crawl the rest, add "allow: {crawl: %s}" here; if not, delete this line, which changes nothing`,
-				audienceText(r), e.s.Pos.Line, e.s.Pattern, flowText(e.s.Pattern)))
-			return
+			if !slices.ContainsFunc(l.sampleCrawlers(r), func(id policy.CrawlerID) bool {
+				return l.decide(id, l.reach[rule].hosts[0], sample(e.s.Pattern), policy.Crawl).Statement != e.s
+			}) {
+				l.report("only-disallowed", s.Pos, fmt.Sprintf(`%s may not crawl the rest of %s either, which line %d closes to everyone-else. To open the rest, add "allow: {crawl: %s}" here`,
+					audienceText(r), readable(e.s.Pattern), e.s.Pos.Line, flowText(e.s.Pattern)))
+				return
+			}
 		}
 	})
 }

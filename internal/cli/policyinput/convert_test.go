@@ -135,10 +135,10 @@ func TestConvert(t *testing.T) {
 			notes:  []string{"closes it to all others; the policy keeps it closed"},
 		},
 		{
-			name:   "a rule of which nothing is left beside what ACAP prohibits goes, and its comment stays",
+			name:   "a rule stays that says what ACAP prohibits too",
 			robots: "User-agent: *\nDisallow:\n\n# the engine\nUser-agent: Googlebot\nDisallow: /a/\n\n# training\nUser-agent: GPTBot\nDisallow: /\n\nACAP-crawler: *\nACAP-disallow-crawl: /a/\n",
 			asks:   []ask{{"Googlebot", "/a/", false}, {"GPTBot", "/x", false}, {"nobody", "/a/", false}},
-			has:    []string{"  # the engine\n  # training\n  - for: GPTBot\n"},
+			has:    []string{"  # the engine\n  - for: [Googlebot,", "  # training\n  - for: GPTBot\n"},
 		},
 		{
 			name:   "ACAP-ignore-conventional-records (ACAP 1.0 section 2.9.1)",

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
+)
+
+// advice is what a message tells the author to do, after which every decision must be
+// what it was.
+type advice struct {
+	code   string
+	says   *regexp.Regexp // in the message; a group is the line of the advice
+	follow func(root *yaml.Node, at policy.Pos) bool
+}
+
+// advices has an entry for each message that says that something can go, or can be
+// written otherwise, and nothing changes.
+var advices = []advice{
+	{"changes-nothing", regexp.MustCompile(`delete it`), removeAt},
+	{"listed-twice", regexp.MustCompile(`delete (?:this one|it here)`), removeAt},
+	{"tie", regexp.MustCompile(`delete the prohibition in line (\d+), which changes nothing`), removeAt},
+	{"empty-rule", regexp.MustCompile(`or delete it`), removeRuleAt},
+	{"nothing-to-enforce", regexp.MustCompile(`or delete enforce`), removeAt},
+	{"unused-name", regexp.MustCompile(`or delete it`), removeAt},
+}
+
+// TestAdviceChangesNothing follows the advice of random policies and of every policy file
+// in the repository, and compares all decisions.
+func TestAdviceChangesNothing(t *testing.T) {
+	t.Parallel()
+	policies, workers := 1_500, 1
+	if testkit.Long() {
+		policies, workers = 100_000, runtime.GOMAXPROCS(0)
+	}
+	var mu sync.Mutex
+	cases := map[string]int{}
+	count := func(more map[string]int) {
+		mu.Lock()
+		defer mu.Unlock()
+		for code, n := range more {
+			cases[code] += n
+		}
+	}
+	small := smallCatalogue(t)
+	var wait sync.WaitGroup
+	for worker := range workers {
+		wait.Go(func() {
+			for seed := worker; seed < policies; seed += workers {
+				r := rand.New(rand.NewPCG(uint64(seed), 29))
+				count(tryAdvice(t, r, adviceFile(r), small))
+			}
+		})
+	}
+	wait.Wait()
+	r := rand.New(rand.NewPCG(1, 2))
+	files := 0
+	for _, path := range policiesOfRepository(t) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, _ := LoadWith(path, data, Options{Now: testNow}); f != nil {
+			files++
+			count(tryAdvice(t, r, data, nil))
+		}
+	}
+	for _, a := range advices {
+		t.Logf("%-20s %7d cases", a.code, cases[a.code])
+		if cases[a.code] == 0 {
+			t.Errorf("%s was never tried", a.code)
+		}
+	}
+	t.Logf("%d random policies, %d files", policies, files)
+	if files < 50 {
+		t.Errorf("only %d files", files)
+	}
+}
+
+// adviceFile is a random policy file, with some things in it twice.
+func adviceFile(r *rand.Rand) []byte {
+	var spec *policy.Spec
+	if r.IntN(3) == 0 {
+		spec, _ = policytest.Full(r)
+	} else {
+		usages := policy.Usages()
+		if r.IntN(2) == 0 {
+			usages = []policy.Usage{policy.Crawl, policy.Crawl, policy.Present, policy.PresentSnippet}
+		}
+		spec = policytest.Random(r, policytest.Options{
+			Usages: usages, NoWildcards: r.IntN(2) == 0, NoHosts: r.IntN(2) == 0, NoIdentity: r.IntN(2) == 0, NoPurposes: r.IntN(2) == 0, Modes: r.IntN(2) == 0,
+		})
+	}
+	for i := range spec.Rules {
+		rule := &spec.Rules[i]
+		rule.Intended, rule.IntendedGuards = false, lint.Guards()
+		if n := len(rule.Statements); n > 0 && r.IntN(6) == 0 {
+			rule.Statements = append(rule.Statements, rule.Statements[r.IntN(n)])
+		}
+		if r.IntN(12) == 0 {
+			rule.For = append(rule.For, rule.For[0])
+		}
+		if r.IntN(20) == 0 {
+			rule.Statements = nil
+		}
+		if rule.PermissionsReference != "" {
+			rule.Statements, rule.IntendedGuards = nil, nil
+		}
+	}
+	text := string(Print(spec))
+	if r.IntN(8) == 0 {
+		text += "\nresources:\n  unused: [/a, /b]\n"
+	}
+	return []byte(text)
+}
+
+func smallCatalogue(t *testing.T) *crawlers.Catalogue {
+	t.Helper()
+	var text strings.Builder
+	for _, c := range policytest.Crawlers {
+		fmt.Fprintf(&text, "  %s: {operator: %s, kind: %s", c.Token, c.Operator, c.Kind)
+		for name, list := range map[string][]string{"purposes": c.Purposes, "follows": c.Follows} {
+			if len(list) > 0 {
+				fmt.Fprintf(&text, ", %s: [%s]", name, strings.Join(list, ", "))
+			}
+		}
+		if c.RobotsOnly {
+			text.WriteString(", robots-only: true")
+		}
+		text.WriteString("}\n")
+	}
+	f, ds := LoadWith("crawlers.yaml", []byte("version: 1\ncrawlers:\n"+text.String()), Options{Catalogue: new(crawlers.Catalogue)})
+	if f == nil {
+		t.Fatal(ds.Text())
+	}
+	return f.Catalogue
+}
+
+// policiesOfRepository lists the YAML files of the repository that may be policies.
+func policiesOfRepository(t *testing.T) (paths []string) {
+	t.Helper()
+	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && e.Name() != ".." && strings.HasPrefix(e.Name(), ".") {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(path, ".yaml") {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// tryAdvice follows each piece of advice that a file gets, alone, and returns how many
+// there were, by code.
+func tryAdvice(t *testing.T, r *rand.Rand, data []byte, catalogue *crawlers.Catalogue) map[string]int {
+	o := Options{Now: policytest.Now, Catalogue: catalogue}
+	cases := map[string]int{}
+	before, ds := LoadWith("policy.yaml", data, o)
+	if before == nil {
+		t.Errorf("does not load:\n%s\n%s", ds.Text(), data)
+		return nil
+	}
+	for _, d := range ds {
+		i := slices.IndexFunc(advices, func(a advice) bool { return a.code == d.Code && a.says.MatchString(d.Message) })
+		if i < 0 || cases[d.Code] > 2 { // of one kind and file three are enough
+			continue
+		}
+		at := d.Pos
+		if found := advices[i].says.FindStringSubmatch(d.Message); len(found) > 1 {
+			if at = statementIn(before.Spec, found[1], d); at == (policy.Pos{}) {
+				t.Errorf("%s: no statement in line %s\n%s", d, found[1], data)
+				continue
+			}
+		}
+		var root yaml.Node
+		if err := yaml.Unmarshal(data, &root); err != nil {
+			t.Error(err)
+			return nil
+		}
+		if !advices[i].follow(&root, at) {
+			t.Errorf("the advice cannot be followed: %s\n%s", d, data)
+			continue
+		}
+		changed, err := yaml.Marshal(&root)
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		after, problems := LoadWith("policy.yaml", changed, o)
+		if after == nil {
+			t.Errorf("%s\nafter it, the policy does not load: %s\n%s\n%s", d, problems.Error(), data, changed)
+			continue
+		}
+		cases[d.Code]++
+		if difference := differentDecision(r, before, after, at); difference != "" {
+			t.Errorf("%s\nchanges %s\n%s", d, difference, data)
+		}
+	}
+	return cases
+}
+
+// statementIn finds the statement of a line that a message speaks of: the prohibition of
+// what the message is about.
+func statementIn(spec *policy.Spec, line string, d Diagnostic) policy.Pos {
+	for i := range spec.Rules {
+		for _, s := range spec.Rules[i].Statements {
+			if !s.Allow && fmt.Sprint(s.Pos.Line) == line && strings.Contains(d.Message, s.Usage.String()+" of "+fmt.Sprintf("%q", s.Pattern.String())) {
+				return s.Pos
+			}
+		}
+	}
+	return policy.Pos{}
+}
+
+// differentDecision asks two policies what clients may do, above all at what a place of the
+// file is about, and describes a question to which they give different answers.
+func differentDecision(r *rand.Rand, before, after *File, at policy.Pos) string {
+	tokens, paths, usages := slices.Clone(policytest.Tokens), []string{"/", "/robots.txt"}, policy.Usages()
+	hosts := slices.Clone(policytest.Hosts)
+	for i := range before.Spec.Rules {
+		rule := &before.Spec.Rules[i]
+		for _, a := range rule.For {
+			if a.Kind == policy.ForToken {
+				tokens = append(tokens, a.Name)
+			}
+		}
+		for _, h := range rule.Hosts {
+			hosts = append(hosts, h.Example())
+		}
+		for _, s := range rule.Statements {
+			text := strings.TrimSuffix(s.Pattern.String(), "$")
+			some := []string{strings.ReplaceAll(text, "*", ""), strings.ReplaceAll(text, "*", "a"), strings.ReplaceAll(text, "*", "b") + "b"}
+			if s.Pos == at {
+				some = slices.Repeat(some, 20)
+				usages = append(usages, slices.Repeat([]policy.Usage{s.Usage}, 40)...)
+			}
+			paths = append(paths, some...)
+		}
+	}
+	purposes := [][]string{nil, nil, {"news"}, {"research"}, {"sport"}}
+	for range 600 {
+		token, host, path := tokens[r.IntN(len(tokens))], hosts[r.IntN(len(hosts))], paths[r.IntN(len(paths))]
+		if !strings.HasPrefix(path, "/") {
+			path = "/" + path
+		}
+		if r.IntN(8) == 0 {
+			path = policytest.Path(r)
+		}
+		q := policy.Query{
+			Identity: policytest.Identities[r.IntN(len(policytest.Identities))], Purposes: purposes[r.IntN(len(purposes))],
+			Host: host, Path: path, Usage: usages[r.IntN(len(usages))], Now: policytest.Now,
+		}
+		ask := func(f *File) string {
+			q.Crawler = f.Policy.Crawler(token)
+			d := f.Policy.Decide(q)
+			mode := policy.ModeUnset
+			if d.Verdict == policy.Disallowed && q.Usage == policy.Crawl {
+				mode = f.Policy.Mode(d)
+			}
+			limits := d.Qualifiers().Strings()
+			slices.Sort(limits)
+			return fmt.Sprint(d.Verdict, mode, limits)
+		}
+		if was, is := ask(before), ask(after); was != is {
+			return fmt.Sprintf("%s of %s%s for %q (identity %v, purposes %v): %s, then %s", q.Usage, host, path, token, q.Identity, q.Purposes, was, is)
+		}
+	}
+	return ""
+}
+
+// removeAt deletes what is written at a place, and what is empty then.
+func removeAt(root *yaml.Node, at policy.Pos) bool {
+	chain := chainTo(root, at)
+	return chain != nil && remove(chain)
+}
+
+// removeRuleAt deletes the rule that starts at a place.
+func removeRuleAt(root *yaml.Node, at policy.Pos) bool {
+	chain := chainTo(root, at)
+	for len(chain) > 1 && chain[len(chain)-2].Kind != yaml.SequenceNode {
+		chain = chain[:len(chain)-1]
+	}
+	return len(chain) > 1 && remove(chain)
+}
+
+// chainTo lists the nodes from the root to the innermost one at a place.
+func chainTo(n *yaml.Node, at policy.Pos) []*yaml.Node {
+	for _, c := range n.Content {
+		if below := chainTo(c, at); below != nil {
+			return append([]*yaml.Node{n}, below...)
+		}
+	}
+	if n.Kind != yaml.DocumentNode && posOf(n) == at {
+		return []*yaml.Node{n}
+	}
+	return nil
+}
+
+// remove takes the last node of a chain out of the one before it.
+func remove(chain []*yaml.Node) bool {
+	if len(chain) < 2 {
+		return false
+	}
+	n, parent := chain[len(chain)-1], chain[len(chain)-2]
+	i := slices.Index(parent.Content, n)
+	switch parent.Kind {
+	case yaml.SequenceNode:
+		parent.Content = slices.Delete(parent.Content, i, i+1)
+	case yaml.MappingNode:
+		i -= i % 2
+		whole := parent.Content[i].Value == "paths"
+		parent.Content = slices.Delete(parent.Content, i, i+2)
+		if whole { // the qualifiers of no path
+			return remove(chain[:len(chain)-1])
+		}
+	default:
+		return false
+	}
+	if len(parent.Content) == 0 {
+		return remove(chain[:len(chain)-1])
+	}
+	return true
+}
