@@ -27,8 +27,8 @@ type Converted struct {
 }
 
 // Convert writes a robots.txt as a policy file that says the same and that check has no
-// warnings about: with its comments, and with tests for search engines. An error
-// wraps ErrInvalid if the data is not a robots.txt.
+// warnings about: with its comments, and with tests for search engines
+// and for the crawlers that it shuts out. An error wraps ErrInvalid if the data is not a robots.txt.
 func Convert(name string, data []byte) (*Converted, error) {
 	if isPolicyFile("", data) {
 		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, errPolicy)
@@ -37,7 +37,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, err)
 	}
-	c := &converter{name: name, im: im, needed: map[statement]bool{}}
+	c := &converter{name: name, im: im}
 	if err := c.settle(); err != nil {
 		return nil, err
 	}
@@ -54,14 +54,11 @@ func importFile(data []byte) (*robotstxt.Imported, error) {
 }
 
 type converter struct {
-	name string
-	im   *robotstxt.Imported
-	text []byte
-	file *policyfile.File
-	// needed are statements that check takes for idle, and that are not. tries bounds how
-	// often the policy is made without some.
-	needed map[statement]bool
-	tries  int
+	name   string
+	im     *robotstxt.Imported
+	text   []byte
+	file   *policyfile.File
+	needed bool // what check takes for idle is not, or not provably
 }
 
 // statement is one of a rule.
@@ -119,8 +116,8 @@ func (c *converter) accept(ds policyfile.Diagnostics) bool {
 		}
 		rule := &c.im.Spec.Rules[at]
 		switch {
-		case d.Code == "changes-nothing" || d.Code == "only-disallowed":
-			if s != nil && !c.needed[statement{at, *s}] {
+		case d.Code == "changes-nothing":
+			if s != nil {
 				idle = append(idle, statement{at, *s})
 			}
 		case d.Code == "crawl-delay-ignored":
@@ -133,38 +130,17 @@ func (c *converter) accept(ds policyfile.Diagnostics) bool {
 	return c.drop(idle) || did
 }
 
-// maxTries bounds how often a policy is made without statements that may be idle.
-const maxTries = 60
-
-// drop leaves out those of the statements without which all decisions are the same, and
-// reports whether it did.
+// drop leaves out statements that check takes for idle, if all decisions are proven to be
+// the same without them, and reports whether it did.
 func (c *converter) drop(idle []statement) bool {
-	if len(idle) == 0 {
+	if len(idle) == 0 || c.needed {
 		return false
 	}
-	if c.tries++; c.tries <= maxTries && c.try(idle) {
-		return true
-	}
-	if len(idle) == 1 || c.tries > maxTries {
-		for _, s := range idle {
-			c.needed[s] = true
-		}
-		return false
-	}
-	half := len(idle) / 2
-	// The second half first: rules that go would change the places of those behind them.
-	second := c.drop(idle[half:])
-	return c.drop(idle[:half]) || second
-}
-
-// try leaves out statements if that changes no decision.
-func (c *converter) try(idle []statement) bool {
-	before, rules, comments := c.file, slices.Clone(c.im.Spec.Rules), c.im.Comments
+	before, had, comments := c.file, c.im.Spec.Rules, c.im.Comments
+	rules := slices.Clone(had)
 	for i := range rules {
-		rules[i].Statements = slices.Clone(rules[i].Statements)
-		rules[i].Statements = slices.DeleteFunc(rules[i].Statements, func(s policy.Statement) bool { return slices.Contains(idle, statement{i, s}) })
+		rules[i].Statements = slices.DeleteFunc(slices.Clone(rules[i].Statements), func(s policy.Statement) bool { return slices.Contains(idle, statement{i, s}) })
 	}
-	had := c.im.Spec.Rules
 	c.im.Spec.Rules = rules
 	c.im.DropEmptyRules()
 	if _, err := c.print(); err == nil {
@@ -172,7 +148,7 @@ func (c *converter) try(idle []statement) bool {
 			return true
 		}
 	}
-	c.im.Spec.Rules, c.im.Comments, c.file = had, comments, before
+	c.im.Spec.Rules, c.im.Comments, c.file, c.needed = had, comments, before, true
 	return false
 }
 
@@ -217,10 +193,12 @@ func (c *converter) at(pos policy.Pos) (int, *policy.Statement) {
 // wellKnown are the search engines that the tests name in any case.
 var wellKnown = []string{"Googlebot", "Bingbot"}
 
-// expectations are tests of what the search engines may do now: the well-known ones
-// and those for which another answer holds than for most.
+// expectations are tests of what crawlers may do now: the well-known search engines, those
+// for which another answer holds than for most, and each crawler that a rule names and
+// shuts out.
 func expectations(p *policy.Policy) (tests []policy.Expectation) {
-	all := answers(p)
+	named := namedIn(p)
+	all := answers(p, named)
 	allowed := 0
 	for _, e := range all {
 		if e.Allowed {
@@ -228,17 +206,24 @@ func expectations(p *policy.Policy) (tests []policy.Expectation) {
 		}
 	}
 	most := 2*allowed >= len(all)
+	done := map[string]bool{}
 	for _, e := range all {
 		if e.Allowed != most || slices.Contains(wellKnown, e.Agent.Name) {
+			tests = append(tests, e)
+			done[e.Agent.Name] = true
+		}
+	}
+	for _, info := range p.Crawlers {
+		id := p.Crawler(info.Token)
+		if e := answer(p, id); named[id] && !e.Allowed && !done[e.Agent.Name] && !strings.ContainsAny(info.Token, " !") {
 			tests = append(tests, e)
 		}
 	}
 	return tests
 }
 
-// answers are what each search engine may do now, by the operator's crawler that follows
-// no other and by those that rules name.
-func answers(p *policy.Policy) (all []policy.Expectation) {
+// namedIn are the crawlers that rules name.
+func namedIn(p *policy.Policy) map[policy.CrawlerID]bool {
 	named := map[policy.CrawlerID]bool{}
 	for _, r := range p.Spec().Rules {
 		for _, a := range r.For {
@@ -247,6 +232,21 @@ func answers(p *policy.Policy) (all []policy.Expectation) {
 			}
 		}
 	}
+	return named
+}
+
+// answer is whether a crawler may crawl the site's first page.
+func answer(p *policy.Policy, id policy.CrawlerID) policy.Expectation {
+	d := p.Decide(policy.Query{Crawler: id, Path: "/", Identity: policy.Verified})
+	return policy.Expectation{
+		Anyone: true, Agent: policy.Audience{Kind: policy.ForToken, Name: p.CrawlerInfo(id).Token}, Usage: policy.Crawl, Path: "/",
+		Allowed: d.Verdict != policy.Disallowed,
+	}
+}
+
+// answers are what each search engine may do now, by the operator's crawler that follows
+// no other and by those that rules name.
+func answers(p *policy.Policy, named map[policy.CrawlerID]bool) (all []policy.Expectation) {
 	seen := map[string]bool{}
 	for id, info := range p.Crawlers {
 		if info.Kind != string(crawlers.KindSearch) || strings.ContainsAny(info.Token, " !") ||
@@ -254,10 +254,7 @@ func answers(p *policy.Policy) (all []policy.Expectation) {
 			continue
 		}
 		seen[info.Operator] = true
-		d := p.Decide(policy.Query{Crawler: id, Path: "/", Identity: policy.Verified})
-		all = append(all, policy.Expectation{
-			Anyone: true, Agent: policy.Audience{Kind: policy.ForToken, Name: info.Token}, Usage: policy.Crawl, Path: "/", Allowed: d.Verdict != policy.Disallowed,
-		})
+		all = append(all, answer(p, id))
 	}
 	return all
 }

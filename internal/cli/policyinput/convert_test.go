@@ -141,6 +141,24 @@ func TestConvert(t *testing.T) {
 			has:    []string{"  # the engine\n  - for: [Googlebot,", "  # training\n  - for: GPTBot\n"},
 		},
 		{
+			name:   "a crawler that is shut out beside * stays shut out of what is open to *",
+			robots: "User-agent: *\nAllow: /job/\nDisallow: /\n\nUser-agent: GPTBot\nDisallow: /\n",
+			asks:   []ask{{"GPTBot", "/job/1", false}, {"GPTBot", "/", false}, {"nobody", "/job/1", true}, {"nobody", "/", false}},
+			has:    []string{"- GPTBot may not crawl /\n"},
+		},
+		{
+			name:   "a crawler that ignores * is shut out by its own group",
+			robots: "User-agent: *\nDisallow: /\n\nUser-agent: AdsBot-Google\nDisallow: /\n",
+			asks:   []ask{{"AdsBot-Google", "/", false}, {"AdsBot-Google-Mobile", "/", true}, {"nobody", "/", false}},
+			has:    []string{"- AdsBot-Google may not crawl /\n"},
+		},
+		{
+			name:   "a block that repeats that of * is a test all the same",
+			robots: "User-agent: *\nDisallow: /\n\nUser-agent: CCBot\nUser-agent: HouseOfExampleBot\nDisallow: /\nAllow: /press/\n",
+			asks:   []ask{{"CCBot", "/", false}, {"HouseOfExampleBot", "/press/", true}},
+			has:    []string{"- CCBot may not crawl /\n", "- HouseOfExampleBot may not crawl /\n"},
+		},
+		{
 			name:   "ACAP-ignore-conventional-records (ACAP 1.0 section 2.9.1)",
 			robots: "ACAP-ignore-conventional-records\n\nUser-agent: *\nAllow: /b/\n\nACAP-crawler: *\nACAP-disallow-crawl: /b/\n",
 			asks:   []ask{{"nobody", "/b/", false}},
