@@ -22,6 +22,12 @@ const (
 // run in parallel. Under the race detector f is called once, and nothing is measured.
 func Budget(t *testing.T, f func()) {
 	t.Helper()
+	Within(t, BudgetMemory, f)
+}
+
+// Within is Budget with another limit of memory.
+func Within(t *testing.T, limit int64, f func()) {
+	t.Helper()
 	if raceEnabled {
 		f()
 		return
@@ -33,8 +39,8 @@ func Budget(t *testing.T, f func()) {
 	cpu = time.Duration(float64(cpu) / max(1, (slow+slowness())/2)).Round(time.Millisecond)
 	used := memory(f)
 	t.Logf("%.1f MB, %s of a processor", float64(used)/1e6, cpu)
-	if used > BudgetMemory {
-		t.Errorf("%d MB, want at most %d", used>>20, BudgetMemory>>20)
+	if used > limit {
+		t.Errorf("%d MB, want at most %d", used>>20, limit>>20)
 	}
 	if cpu > BudgetCPU {
 		t.Errorf("%s of a processor, want at most %s", cpu, BudgetCPU)
