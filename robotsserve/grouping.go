@@ -231,6 +231,9 @@ func (g *grouping) assemble(lines []line, c *policy.Class, purpose string, below
 		for _, text := range below.Extensions(g.speaks) {
 			theirs = append(theirs, Line{Text: text})
 		}
+		if g.speaks.Preferences {
+			theirs = append(theirs, refuse(also, below.Refused())...)
+		}
 	}
 	switch {
 	case len(theirs) == 0:

@@ -177,6 +177,7 @@ func TestMergeReportsWhatItLeavesOut(t *testing.T) {
 		t.Errorf("%+v", notes)
 	}
 	spec.Rules[0].Statements = append(spec.Rules[0].Statements, policy.Statement{Usage: policy.TrainAI, Pattern: pathpattern.All})
+	other = strings.Replace(other, "ai-train=no", "/x search=yes", 1)
 	f, _, notes = Merge(compile(t, spec), "www.example.com", robotstxt.Parse([]byte(other)), Options{})
 	if strings.Contains(string(f.Body), "Signal") || len(notes) != 3 {
 		t.Errorf("where the policy has preferences of its own: %+v\n%s", notes, f.Body)

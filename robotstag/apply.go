@@ -25,7 +25,9 @@ const (
 // v and, but for what the problems name, never weaker than what h held. It does not
 // depend on the order in which several values are applied, and applying one twice is the
 // same as once. Words that only allow (all, index, follow, …) are dropped. Each field is
-// merged with itself only: a reader of one field may not read the others.
+// merged with itself only, as a reader of one may not read the others, but for this: where
+// v has Robots-Tag, it also says what h had in X-Robots-Tag, as who reads the new name may
+// not look at the old one then.
 //
 // The problems, at most 32 a field, are nil in the common case.
 func Apply(h http.Header, v *Values, channels Channels) []Problem {
@@ -78,14 +80,31 @@ func (a *applier) unmerged(name string, ours []string) bool {
 }
 
 func (a *applier) rules(f *field, ours []string) {
-	if a.unmerged(f.name, ours) {
+	older := a.olderName(f)
+	if len(ours) == 0 || older == nil && a.unmerged(f.name, ours) {
 		return
 	}
 	upstream, problems := f.read(a.header[f.name])
 	a.problems = append(a.problems, problems...)
+	for token, rules := range older {
+		if rules = rules.WithoutUnknown().Restrictive(); token == Everyone || f.accepts(token) {
+			upstream[token] = upstream[token].Union(rules)
+		}
+	}
 	lines, problems := f.compose(a.values, upstream)
 	a.problems = append(a.problems, problems...)
 	a.header[f.name] = lines
+}
+
+// olderName is what the response says in X-Robots-Tag that Robots-Tag is to say too; nil
+// for nothing.
+func (a *applier) olderName(f *field) audiences {
+	lines := a.header[XRobotsTagField]
+	if f != &robotsTag || len(lines) == 0 || slices.Equal(lines, a.values.XRobotsTag) {
+		return nil
+	}
+	found, _ := readXRobotsTag(lines) // merging that field reports its problems
+	return found
 }
 
 func (a *applier) usage(ours []string) {

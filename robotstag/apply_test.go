@@ -254,3 +254,34 @@ func TestCombine(t *testing.T) {
 		t.Error("Earlier is not that of either")
 	}
 }
+
+// A reader of the new name finds there what the upstream says under the old one, if the
+// policy makes the response have the new one.
+func TestOldNameInTheNewOne(t *testing.T) {
+	ours, _ := Build(list("*", "nofollow"), Usage{}, testNow)
+	for name, tt := range map[string]struct {
+		x        []string
+		channels Channels
+		want     string
+	}{
+		"everyone":              {[]string{"noindex"}, AllChannels, "*;noindex;nofollow"},
+		"only the new name":     {[]string{"noindex"}, RobotsTag, "*;noindex;nofollow"},
+		"a crawler":             {[]string{"otherbot: noindex"}, AllChannels, "*;nofollow, otherbot;noindex"},
+		"unknown rules":         {[]string{"foo, noindex"}, AllChannels, "*;noindex;nofollow"},
+		"permissions":           {[]string{"all, index"}, AllChannels, "*;nofollow"},
+		"the same":              {[]string{"nofollow"}, AllChannels, "*;nofollow"},
+		"a name that is no key": {[]string{"9bot: noindex"}, AllChannels, "*;nofollow"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := http.Header{XRobotsTagField: tt.x}
+			for range 2 {
+				if problems := Apply(h, ours, tt.channels); len(problems) > 0 && name != "unknown rules" {
+					t.Error(problems)
+				}
+				if got := h.Get(RobotsTagField); got != tt.want {
+					t.Errorf("%q, want %q", got, tt.want)
+				}
+			}
+		})
+	}
+}

@@ -26,5 +26,5 @@ func ExampleApply() {
 	fmt.Println(header.Get("Robots-Tag"))
 	// Output:
 	// noindex, nofollow
-	// *;noindex
+	// *;noindex;nofollow
 }

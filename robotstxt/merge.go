@@ -35,7 +35,7 @@ func (l line) merged(stated Stated) (text, why string) {
 	case l.key == "app-directives" && stated.Directives:
 		return "", "the policy states app-directives, and where a line of them has a longer path it would replace the policy's"
 	case l.key != "app-directives" && stated.Preferences:
-		return "", "the policy states preferences about AI or search, and where a line of them has a longer path it would replace the policy's"
+		return "", "the policy states preferences about AI or search, and where a line of them has a longer path it would replace the policy's; only what it disallows without a path is taken over"
 	case !printable(l.value) || len(text) > maxLine:
 		return "", "it is not text, or is longer than crawlers read"
 	}
@@ -51,6 +51,46 @@ func (g *Group) Extensions(stated Stated) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// Refused returns what the lines of a group without a path disallow, by key in lower case
+// and then by preference: train-ai of "Content-Usage: train-ai=n". A merged file says it
+// beside the policy's preferences.
+func (g *Group) Refused() map[string][]string {
+	all := map[string][]string{}
+	for _, l := range g.lines {
+		if l.key == "content-usage" || l.key == "content-signal" {
+			names, _ := l.refused()
+			all[l.key] = append(all[l.key], names...)
+		}
+	}
+	for key, names := range all {
+		slices.Sort(names)
+		all[key] = slices.Compact(names)
+	}
+	return all
+}
+
+// refused returns the preferences that a line without a path disallows; all reports whether
+// it says nothing else.
+func (l line) refused() (names []string, all bool) {
+	all = true
+	for member := range strings.SplitSeq(l.value, ",") {
+		member, _, _ = strings.Cut(member, ";") // its parameters
+		name, value, _ := strings.Cut(strings.TrimSpace(member), "=")
+		name, value = strings.ToLower(name), strings.ToLower(value)
+		if value != "n" && value != "no" || !isPreference(name) {
+			all = false
+			continue
+		}
+		names = append(names, name)
+	}
+	return names, all
+}
+
+// isPreference reports whether a name is one of preferences, and has no path before it.
+func isPreference(name string) bool {
+	return name != "" && len(name) <= maxName && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
 // Sitemaps returns the URLs of sitemaps that a merged file takes over.
@@ -77,6 +117,9 @@ func (f *File) LeftOut(stated Stated) []Note {
 		}
 		for _, l := range g.lines {
 			if _, why := l.merged(stated); why != "" {
+				if _, all := l.refused(); all && stated.Preferences && (l.key == "content-usage" || l.key == "content-signal") {
+					continue // the merged file says it
+				}
 				add(l.number, "%q is left out: %s", l.key+": "+l.value, why)
 			}
 		}

@@ -128,7 +128,9 @@ func (a *App) Cleanup() error {
 //	        key  <file>
 //	        days <number>
 //	    }
-//	    metrics [hosts [<names...>]]
+//	    metrics [hosts [<number>|<names...>]] {
+//	        series <number>
+//	    }
 //	    activity <directory> { ... }
 //	    console { ... }
 //	}

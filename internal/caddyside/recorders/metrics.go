@@ -3,9 +3,12 @@
 package recorders
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -22,9 +25,17 @@ func init() { caddy.RegisterModule(new(Metrics)) }
 // crawler, identity and decision, and by host if asked for. Automated clients that the
 // policy does not know are counted as the crawler `unknown`.
 type Metrics struct {
-	// Whether the counters have a label for the host. At most 200 hosts get one of
+	// Whether the counters have a label for the host. MaxHosts hosts get one of
 	// their own, in the order in which they are visited; the others are `other`.
 	Hosts bool `json:"hosts,omitempty"`
+
+	// How many hosts get a label of their own, at most 10000. Default: 200.
+	MaxHosts int `json:"max_hosts,omitempty"`
+
+	// How many series the two counters may have together, as the names of crawlers and
+	// hosts multiply. Visits beyond count for the crawler and the host `other`, and in
+	// `caddy_robots_policy_visits_folded_total`. Default: 20000.
+	Series int `json:"series,omitempty"`
 
 	// The hosts that get a label of their own, instead of the first 200. Any client can
 	// make up hosts where a site takes all of them.
@@ -37,8 +48,12 @@ type Metrics struct {
 // requests.
 const (
 	maxCrawlerLabels = 1000
-	maxHostLabels    = 200
+	maxHostLabels    = 10_000
 	maxLabelBytes    = 253 // of a DNS name
+
+	defaultHostLabels = 200
+	defaultSeries     = 20_000
+	minSeries         = 1000 // room for all identities and decisions of what is folded
 )
 
 // The counters are the same for every configuration, so that counting goes on across
@@ -47,12 +62,52 @@ var (
 	visitsTotal = newVisitCounter("visits_total", "Requests of crawlers and other automated clients, by what was decided.")
 	visitBytes  = newVisitCounter("visit_bytes_total", "Bytes of response bodies sent to crawlers and other automated clients.")
 
+	visitsFolded = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "caddy", Subsystem: "robots_policy", Name: "visits_folded_total",
+		Help: "Visits that were counted for the crawler and the host `other`, as there are as many series as the recorder metrics may have.",
+	})
+
 	crawlerLabels = labels.NewSet(maxCrawlerLabels, maxLabelBytes)
-	hostLabels    = labels.NewSet(maxHostLabels, maxLabelBytes)
+	hostLabels    = labels.NewSet(defaultHostLabels, maxLabelBytes)
+	series        = seriesSet{limit: defaultSeries, all: map[visitLabels]bool{}}
 )
 
+// visitLabels are the values of the labels of a series.
+type visitLabels struct {
+	crawler  string
+	identity activity.Identity
+	decision activity.Decision
+	host     string
+}
+
+// seriesSet are the series that visits are counted in, a bounded number.
+type seriesSet struct {
+	mu    sync.RWMutex
+	limit int // of both counters together
+	all   map[visitLabels]bool
+}
+
+// admit reports whether there is room for a series of each counter.
+func (s *seriesSet) admit(l visitLabels) bool {
+	s.mu.RLock()
+	ok := s.all[l]
+	s.mu.RUnlock()
+	if ok {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.all[l] && 2*len(s.all) >= s.limit-minSeries {
+		return false
+	}
+	s.all[l] = true
+	return true
+}
+
 // Collectors are the counters of visits.
-func Collectors() []prometheus.Collector { return []prometheus.Collector{visitsTotal, visitBytes} }
+func Collectors() []prometheus.Collector {
+	return []prometheus.Collector{visitsTotal, visitBytes, visitsFolded}
+}
 
 func newVisitCounter(name, help string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "caddy", Subsystem: "robots_policy", Name: name, Help: help},
@@ -66,8 +121,12 @@ func (*Metrics) CaddyModule() caddy.ModuleInfo {
 
 // Provision registers the counters.
 func (m *Metrics) Provision(ctx caddy.Context) error {
-	if len(m.HostNames) > maxHostLabels {
-		return fmt.Errorf("metrics hosts names %d hosts: must be at most %d", len(m.HostNames), maxHostLabels)
+	m.MaxHosts, m.Series = cmp.Or(m.MaxHosts, defaultHostLabels), cmp.Or(m.Series, defaultSeries)
+	if n := max(len(m.HostNames), m.MaxHosts); n > maxHostLabels || m.MaxHosts < 0 {
+		return fmt.Errorf("metrics hosts has %d hosts: must be at most %d", n, maxHostLabels)
+	}
+	if m.Series < 2*minSeries || m.Series > 1_000_000 {
+		return fmt.Errorf("invalid series %d of metrics: must be from %d to 1000000", m.Series, 2*minSeries)
 	}
 	if len(m.HostNames) > 0 {
 		m.Hosts, m.only = true, map[string]bool{}
@@ -79,7 +138,7 @@ func (m *Metrics) Provision(ctx caddy.Context) error {
 	if registry == nil {
 		return nil
 	}
-	for _, c := range []*prometheus.CounterVec{visitsTotal, visitBytes} {
+	for _, c := range Collectors() {
 		var already prometheus.AlreadyRegisteredError
 		if err := registry.Register(c); err != nil && (!errors.As(err, &already) || already.ExistingCollector != c) {
 			return fmt.Errorf("registering metrics: %w", err)
@@ -88,9 +147,20 @@ func (m *Metrics) Provision(ctx caddy.Context) error {
 	return nil
 }
 
+// Start puts the limits into force.
+func (m *Metrics) Start() error {
+	hostLabels.SetLimit(m.MaxHosts)
+	series.mu.Lock()
+	defer series.mu.Unlock()
+	series.limit = m.Series
+	return nil
+}
+
 // UnmarshalCaddyfile sets up the recorder from Caddyfile tokens. Syntax:
 //
-//	metrics [hosts [<names...>]]
+//	metrics [hosts [<number>|<names...>]] {
+//	    series <number>
+//	}
 func (m *Metrics) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
 	if d.NextArg() {
@@ -98,6 +168,24 @@ func (m *Metrics) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			return d.Errf("invalid metrics %q: must be hosts, or nothing", d.Val())
 		}
 		m.Hosts, m.HostNames = true, d.RemainingArgs()
+		if len(m.HostNames) == 1 {
+			if n, err := strconv.Atoi(m.HostNames[0]); err == nil && n > 0 {
+				m.MaxHosts, m.HostNames = n, nil
+			}
+		}
+	}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		var value string
+		var err error
+		if name := d.Val(); name != "series" {
+			return d.Errf("unrecognized option '%s': must be series", name)
+		}
+		if !d.AllArgs(&value) {
+			return d.Err("series takes one argument, a number")
+		}
+		if m.Series, err = strconv.Atoi(value); err != nil || m.Series < 1 {
+			return d.Errf("invalid series %q: must be a number such as 20000", value)
+		}
 	}
 	return nil
 }
@@ -119,6 +207,12 @@ func (m *Metrics) Record(v activity.Visit) {
 		host = strings.Clone(v.Host)
 	default:
 		host = labels.Other
+	}
+	if !series.admit(visitLabels{crawler, v.Identity, v.Decision, host}) {
+		visitsFolded.Inc()
+		if crawler = labels.Other; host != "" {
+			host = labels.Other
+		}
 	}
 	visitsTotal.WithLabelValues(crawler, string(v.Identity), string(v.Decision), host).Inc()
 	visitBytes.WithLabelValues(crawler, string(v.Identity), string(v.Decision), host).Add(float64(v.Bytes))

@@ -3,8 +3,12 @@
 package recorders
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 )
@@ -17,5 +21,73 @@ func TestHostLabels(t *testing.T) {
 	}
 	if n := hostLabels.Len(); n != 1 {
 		t.Errorf("%d labels, want none for a host that is too long", n)
+	}
+}
+
+// However many crawlers and hosts there are, the series are bounded, and all visits are
+// counted.
+func TestSeriesAreBounded(t *testing.T) {
+	const limit = 3000
+	m := &Metrics{Hosts: true, MaxHosts: 200, Series: limit}
+	if err := m.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = (&Metrics{MaxHosts: defaultHostLabels, Series: defaultSeries}).Start() })
+	count := func(c prometheus.Collector) (n int, sum float64) {
+		r := prometheus.NewRegistry()
+		r.MustRegister(c)
+		families, err := r.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				n++
+				sum += m.GetCounter().GetValue()
+			}
+		}
+		return n, sum
+	}
+	_, before := count(visitsTotal)
+	visits := 0
+	for crawler := range 100 {
+		for host := range 50 {
+			for _, decision := range []activity.Decision{activity.Allowed, activity.Refused, activity.Disallowed} {
+				m.Record(activity.Visit{Crawler: fmt.Sprint("c", crawler), Kind: "search", Identity: activity.Claimed, Decision: decision, Host: fmt.Sprint(host, ".example")})
+				visits++
+			}
+		}
+	}
+	total, after := count(visitsTotal)
+	sizes, _ := count(visitBytes)
+	if total+sizes > limit || total < limit/4 {
+		t.Errorf("%d series, want at most %d", total+sizes, limit)
+	}
+	if n := after - before; n != float64(visits) {
+		t.Errorf("%v visits are counted, want %d", n, visits)
+	}
+	_, folded := count(visitsFolded)
+	if folded < float64(visits-limit/2) || folded >= float64(visits) {
+		t.Errorf("%v of %d visits were folded", folded, visits)
+	}
+}
+
+func TestMetricsOptions(t *testing.T) {
+	for text, want := range map[string]Metrics{
+		"metrics":                              {},
+		"metrics hosts":                        {Hosts: true},
+		"metrics hosts 50":                     {Hosts: true, MaxHosts: 50},
+		"metrics hosts 50 {\nseries 5000\n}":   {Hosts: true, MaxHosts: 50, Series: 5000},
+		"metrics hosts a.example b.example":    {Hosts: true, HostNames: []string{"a.example", "b.example"}},
+		"metrics {\nseries 5000\n}":            {Series: 5000},
+		"metrics hosts {\nseries many\n}":      {MaxHosts: -1},
+		"metrics hosts {\nserie 5000\n}":       {MaxHosts: -1},
+		"metrics hosts {\nseries 5000 6000\n}": {MaxHosts: -1},
+	} {
+		var m Metrics
+		err := m.UnmarshalCaddyfile(caddyfile.NewTestDispenser(text))
+		if want.MaxHosts < 0 != (err != nil) || err == nil && fmt.Sprint(m) != fmt.Sprint(want) {
+			t.Errorf("%s: %+v, %v", text, m, err)
+		}
 	}
 }

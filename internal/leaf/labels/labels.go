@@ -46,6 +46,13 @@ func (s *Set) Label(name string) string {
 	return l
 }
 
+// SetLimit changes how many names there may be. Those that are there stay.
+func (s *Set) SetLimit(limit int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limit = limit
+}
+
 // Len returns the number of names.
 func (s *Set) Len() int {
 	s.mu.RLock()
