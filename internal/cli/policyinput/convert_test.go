@@ -159,6 +159,14 @@ func TestConvert(t *testing.T) {
 			has:    []string{"- CCBot may not crawl /\n", "- HouseOfExampleBot may not crawl /\n"},
 		},
 		{
+			name:   "commas in paths",
+			robots: "User-agent: *\nDisallow: /*,*\nDisallow: /a,/b\nDisallow: /c,*/d\nDisallow: ,/\nAllow: /x,/y\nDisallow: */e,/\n",
+			asks: []ask{
+				{"nobody", "/1,2", false}, {"nobody", "/a,/b", false}, {"nobody", "/c,z/d", false}, {"nobody", "/x,/y", true}, {"nobody", "/e,/", false}, {"nobody", "/b", true},
+			},
+			notes: []string{`",/" does not start with /`},
+		},
+		{
 			name:   "ACAP-ignore-conventional-records (ACAP 1.0 section 2.9.1)",
 			robots: "ACAP-ignore-conventional-records\n\nUser-agent: *\nAllow: /b/\n\nACAP-crawler: *\nACAP-disallow-crawl: /b/\n",
 			asks:   []ask{{"nobody", "/b/", false}},
