@@ -119,8 +119,8 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 	if len(text) > maxPattern {
 		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", "a path can have up to %d characters, and this one has %d; write only its beginning, which stands for everything below", maxPattern, len(text))
 	}
-	if severalPaths.MatchString(text) {
-		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", `this looks like several paths; write one a line, each after a hyphen and a space: "- /a"`)
+	if severalPaths.MatchString(text) && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0 {
+		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", `this looks like several paths; write one a line, each after a hyphen and a space: "- /a"; if it is one path, put it in quotation marks`)
 	}
 	if strings.HasPrefix(text, "-/") || strings.HasPrefix(text, "-*") {
 		return pathpattern.Pattern{}, p.refuse(n, "missing-space", "- "+text[1:], "a space is missing after the hyphen")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
@@ -26,9 +27,9 @@ type Converted struct {
 	Notes    []robotstxt.Note // what had to be left out, or does not say quite the same
 }
 
-// Convert writes a robots.txt as a policy file that says the same and that check has no
-// warnings about: with its comments, and with tests for search engines
-// and for the crawlers that it shuts out. An error wraps ErrInvalid if the data is not a robots.txt.
+// Convert writes a robots.txt as a policy file that says the same: with its comments, and
+// with tests for search engines and for the crawlers that it shuts out. An error wraps
+// ErrInvalid if the data is not a robots.txt.
 func Convert(name string, data []byte) (*Converted, error) {
 	if isPolicyFile("", data) {
 		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, errPolicy)
@@ -37,7 +38,7 @@ func Convert(name string, data []byte) (*Converted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w robots.txt %s: %w", ErrInvalid, name, err)
 	}
-	c := &converter{name: name, im: im}
+	c := &converter{name: name, data: data, im: im}
 	if err := c.settle(); err != nil {
 		return nil, err
 	}
@@ -55,6 +56,7 @@ func importFile(data []byte) (*robotstxt.Imported, error) {
 
 type converter struct {
 	name   string
+	data   []byte
 	im     *robotstxt.Imported
 	text   []byte
 	file   *policyfile.File
@@ -67,14 +69,15 @@ type statement struct {
 	policy.Statement
 }
 
-// guards are what a rule of a policy file can say is intended.
+// guards are what a rule of a policy file can say is intended, and what a robots.txt has no
+// guard against.
 var guards = []string{"shuts-out-search", "site-not-indexed"}
 
 // maxRounds bounds how often the text is made anew without what check warns about.
 const maxRounds = 100
 
-// settle makes the text, and makes it again as long as check warns about lines that
-// change nothing or guards that the robots.txt did not have either.
+// settle makes the text, and makes it again as long as check warns about lines that change
+// nothing, or about what the robots.txt shuts out as well.
 func (c *converter) settle() error {
 	for range maxRounds {
 		ds, err := c.print()
@@ -120,14 +123,21 @@ func (c *converter) accept(ds policyfile.Diagnostics) bool {
 			if s != nil {
 				idle = append(idle, statement{at, *s})
 			}
-		case d.Code == "crawl-delay-ignored":
-			// It does not wait for what others have to wait for, either.
-			rule.CrawlDelay, rule.NoCrawlDelay, did = 0, c.delays() > 1, true
-		case slices.Contains(guards, d.Code) && !slices.Contains(rule.IntendedGuards, d.Code):
+		case slices.Contains(guards, d.Code) && !slices.Contains(rule.IntendedGuards, d.Code) && !c.stricter():
 			rule.IntendedGuards, did = append(rule.IntendedGuards, d.Code), true
 		}
 	}
-	return c.drop(idle) || did
+	return did || c.drop(idle)
+}
+
+// stricter reports whether the ACAP records of the file close more than its other lines, so
+// that nobody can say what is intended (ACAP 1.0 section 2.9.2).
+func (c *converter) stricter() bool {
+	if c.im.Spec.Publish.ACAP != policy.On {
+		return false
+	}
+	q := judge(c.name, c.data, c.file.Policy)
+	return !q.Complete || slices.ContainsFunc(q.Differences, func(d rfc9309.Difference) bool { return !d.Laxer() })
 }
 
 // drop leaves out statements that check takes for idle, if all decisions are proven to be
@@ -150,16 +160,6 @@ func (c *converter) drop(idle []statement) bool {
 	}
 	c.im.Spec.Rules, c.im.Comments, c.file, c.needed = had, comments, before, true
 	return false
-}
-
-// delays is how many rules state a crawl-delay.
-func (c *converter) delays() (n int) {
-	for i := range c.im.Spec.Rules {
-		if c.im.Spec.Rules[i].CrawlDelay > 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // at finds the number of the rule, -1 for none, and the statement of the Spec that stand at
