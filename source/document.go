@@ -103,11 +103,10 @@ func (d *Document) hasVersion(u *user) bool { return d.Current() != nil || d.sta
 
 // startLastGood makes the last good policy the current one, if there is one.
 func (d *Document) startLastGood(u *user) bool {
-	s, validator := u.loadLastGood(u.src)
+	s := u.loadLastGood(u.src)
 	if s == nil {
 		return false
 	}
-	d.validator = validator
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.setCurrent(s)

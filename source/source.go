@@ -4,7 +4,6 @@ package source
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,8 +36,7 @@ type source struct {
 	// runs, so that starting does not wait for the network.
 	startsFromLastGood bool
 	saved              savedWhere
-	restore            func(json.RawMessage) any // a validator that was marshaled; nil: none outlives the process
-	stored             *storedPolicy             // nil: it is not in a storage
+	stored             *storedPolicy // nil: it is not in a storage
 }
 
 // shareKey is equal for sources that always have the same text.
