@@ -77,9 +77,9 @@ func (d directory) List(_ context.Context, prefix string, _ bool) ([]string, err
 // saves returns where the last good version of a source is saved; nil if it is not.
 func (o *Options) saves(src *source) saves {
 	switch {
-	case src.saved == savedShared && o.Storage != nil:
+	case src.startsFromLastGood && o.Storage != nil:
 		return o.Storage
-	case src.saved != notSaved && o.LastGood != "":
+	case src.key != "" && o.LastGood != "":
 		return directory(o.LastGood)
 	}
 	return nil

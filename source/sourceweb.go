@@ -55,7 +55,7 @@ func newWebSource(text string) (*source, error) {
 	}
 	return &source{
 		name: w.url.String(), key: "web " + w.url.String(), interval: webInterval, minInterval: time.Second,
-		remote: true, startsFromLastGood: true, saved: savedShared, read: bounded(w.read),
+		remote: true, startsFromLastGood: true, read: bounded(w.read),
 	}, nil
 }
 
