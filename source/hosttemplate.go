@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,11 +62,7 @@ func parseHostTemplate(name string) (*hostTemplate, error) {
 		}
 		t.parts = append(t.parts, part)
 	}
-	text := t.after
-	for _, p := range t.parts {
-		text += p.before
-	}
-	if strings.ContainsAny(text, "{}") {
+	if strings.ContainsAny(t.after, "{}") || slices.ContainsFunc(t.parts, func(p hostPart) bool { return strings.ContainsAny(p.before, "{}") }) {
 		return nil, fmt.Errorf("invalid policy file name %q: the only placeholders of a request that it can contain are {host} and {labels.N}", name)
 	}
 	if t.dir == string(filepath.Separator) && strings.Count(abs, string(filepath.Separator)) == 1 {

@@ -19,7 +19,6 @@ type caddyJSON struct {
 }
 
 func (*caddyJSON) Clone() Parser { return new(caddyJSON) }
-func (*caddyJSON) Name() string  { return "caddy" }
 
 var errJSON = errors.New("it is not a JSON object")
 
@@ -52,8 +51,6 @@ func (s *scanner) top(key []byte, r *Record) {
 		s.object(func(key []byte) { s.request(key, r) })
 	case "size":
 		r.Bytes = s.number()
-	case "status":
-		r.Status = int(s.number())
 	case "robots_policy":
 		s.object(func(key []byte) {
 			switch string(key) {
@@ -78,8 +75,6 @@ func (s *scanner) request(key []byte, r *Record) {
 		if v := s.text(); r.ClientIP == nil {
 			r.ClientIP = v // logs of older versions have no client_ip
 		}
-	case "method":
-		r.Method = s.text()
 	case "host":
 		r.Host = s.text()
 	case "uri":

@@ -92,7 +92,6 @@ type Result struct {
 	BadFile string
 	BadLine string // the first of them, shortened
 	BadWhy  string
-	Formats map[string]string // of each file
 }
 
 // chunkSize is how much a worker parses at a time, and the longest line that is
@@ -120,21 +119,16 @@ func (r Reading) Read(ctx context.Context, files []string, handle func(worker in
 	for w := range r.Workers {
 		workers.Go(func() { results[w].parse(chunks, func(rec *Record) { handle(w, rec) }) })
 	}
-	formats := map[string]string{}
 	var err error
 	for _, f := range files {
-		var format string
-		if format, err = r.readFile(ctx, f, chunks); err != nil {
+		if err = r.readFile(ctx, f, chunks); err != nil {
 			err = fmt.Errorf("%s: %w", f, err)
 			break
-		}
-		if format != "" {
-			formats[f] = format
 		}
 	}
 	close(chunks)
 	workers.Wait()
-	total := Result{Formats: formats}
+	var total Result
 	for _, p := range results {
 		total.Lines += p.Lines
 		total.Bad += p.Bad
@@ -147,12 +141,11 @@ func (r Reading) Read(ctx context.Context, files []string, handle func(worker in
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b }}
 
-// readFile sends a file's lines to the workers. It returns the name of its format,
-// empty for an empty file.
-func (r Reading) readFile(ctx context.Context, name string, chunks chan<- chunk) (format string, err error) {
+// readFile sends a file's lines to the workers.
+func (r Reading) readFile(ctx context.Context, name string, chunks chan<- chunk) error {
 	in, closeFile, err := r.open(name)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer closeFile()
 	parser := r.Parser
@@ -164,7 +157,7 @@ func (r Reading) readFile(ctx context.Context, name string, chunks chan<- chunk)
 		m, err := io.ReadFull(in, (*buf)[n:])
 		last := err == io.EOF || err == io.ErrUnexpectedEOF
 		if err != nil && !last {
-			return "", err
+			return err
 		}
 		data := (*buf)[:n+m]
 		if skipping { // the rest of a line that is too long
@@ -178,7 +171,7 @@ func (r Reading) readFile(ctx context.Context, name string, chunks chan<- chunk)
 		}
 		if parser == nil && len(data) > 0 {
 			if parser, err = detect(data[:min(len(data), 1<<16)]); err != nil {
-				return "", err
+				return err
 			}
 		}
 		end := len(data)
@@ -192,14 +185,11 @@ func (r Reading) readFile(ctx context.Context, name string, chunks chan<- chunk)
 			select {
 			case chunks <- chunk{data[:end], buf, parser, name}:
 			case <-ctx.Done():
-				return "", ctx.Err()
+				return ctx.Err()
 			}
 		}
 		if last {
-			if parser == nil {
-				return "", nil
-			}
-			return parser.Name(), nil
+			return nil
 		}
 	}
 }

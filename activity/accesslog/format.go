@@ -61,12 +61,10 @@ const (
 	clientIP
 	timestamp // the format of the Common Log Format, ISO 8601, or seconds since 1970
 	requestLine
-	method
 	target // path and query
 	query  // what follows the path, with its question mark, after a target without one
 	host
 	userAgent
-	status
 	size
 )
 
@@ -85,8 +83,6 @@ type part struct {
 	quoted bool // the field stands in double quotes, and may hold escapes
 	after  string
 }
-
-func (f *textFormat) Name() string { return f.name }
 
 func (f *textFormat) Clone() Parser {
 	c := *f
@@ -137,8 +133,8 @@ func compile(name, format string, next func(string) (f field, n int, err error))
 
 var nginxFields = map[string]field{
 	"remote_addr": clientIP, "realip_remote_addr": ignored, "time_local": timestamp, "time_iso8601": timestamp, "msec": timestamp,
-	"request": requestLine, "request_method": method, "request_uri": target, "uri": target, "host": host, "http_host": host, "server_name": host,
-	"http_user_agent": userAgent, "status": status, "body_bytes_sent": size, "bytes_sent": size,
+	"request": requestLine, "request_uri": target, "uri": target, "host": host, "http_host": host, "server_name": host,
+	"http_user_agent": userAgent, "body_bytes_sent": size, "bytes_sent": size,
 }
 
 func nginxField(s string) (field, int, error) {
@@ -197,16 +193,12 @@ func apacheField(s string) (field, int, error) {
 		}
 	case 'r':
 		f = requestLine
-	case 'm':
-		f = method
 	case 'U':
 		f = target
 	case 'q':
 		f = query
 	case 'v', 'V':
 		f = host
-	case 's':
-		f = status
 	case 'b', 'B', 'O':
 		f = size
 	case 'i':
@@ -296,9 +288,9 @@ func (f *textFormat) set(p *part, value []byte, r *Record) {
 	case timestamp:
 		r.Time = f.times.parse(value)
 	case requestLine:
-		f.setRequest(value, r)
-	case method:
-		r.Method = value
+		if t := targetOf(value); t != nil {
+			r.Target = t
+		}
 	case target:
 		r.Target = value
 	case query:
@@ -309,27 +301,23 @@ func (f *textFormat) set(p *part, value []byte, r *Record) {
 		r.Host = value
 	case userAgent:
 		r.UserAgent = value
-	case status:
-		r.Status, _ = strconv.Atoi(string(value)) // 0 is unknown
 	case size:
 		r.Bytes, _ = strconv.ParseInt(string(value), 10, 64)
 	case ignored:
 	}
 }
 
-// setRequest splits a request line. The target of a request that was no HTTP is
-// missing, and so the line is not counted as a request.
-func (f *textFormat) setRequest(value []byte, r *Record) {
-	m, rest, ok := bytes.Cut(value, []byte(" "))
-	if !ok {
-		return
-	}
+// targetOf returns the target of a request line. That of a request that was no HTTP is
+// nil, and so the line is not counted as a request.
+func targetOf(value []byte) []byte {
+	_, rest, _ := bytes.Cut(value, []byte(" "))
 	if i := bytes.LastIndex(rest, []byte(" HTTP/")); i >= 0 {
 		rest = rest[:i]
 	}
-	if len(rest) > 0 {
-		r.Method, r.Target = m, rest
+	if len(rest) == 0 {
+		return nil
 	}
+	return rest
 }
 
 // timeCache remembers the last time, as neighbouring lines share their second.

@@ -15,12 +15,10 @@ import (
 type Record struct {
 	Time      time.Time
 	ClientIP  []byte
-	Method    []byte
 	Host      []byte // with the port, if the log has it; empty if the format has no host
 	Target    []byte // the request target, such as /a?b
 	UserAgent []byte // where the request had several, one a line
-	Status    int
-	Bytes     int64 // of the body as sent
+	Bytes     int64  // of the body as sent
 	// Crawler and Identity are the crawler that this server took the client for, and what
 	// its verification had found, where Caddy's log has the field robots_policy; otherwise
 	// empty.
@@ -36,8 +34,6 @@ type Parser interface {
 	// lacks; r is then undefined.
 	Parse(line []byte, r *Record) error
 	Clone() Parser
-	// Name is the format as --format takes it.
-	Name() string
 }
 
 var (
