@@ -3,6 +3,7 @@
 package handler
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -97,11 +98,7 @@ func (l *fetchLog) addPolicy(s *site.Site) {
 	oldest := l.policies[0]
 	l.policies = slices.Clone(l.policies[1:])
 	for _, m := range []map[fetcher]fetchedVersion{l.recent, l.earlier} {
-		for who, v := range m {
-			if v.Site == oldest {
-				delete(m, who)
-			}
-		}
+		maps.DeleteFunc(m, func(_ fetcher, v fetchedVersion) bool { return v.Site == oldest })
 	}
 }
 
