@@ -338,10 +338,7 @@ func (w *writer) serves(host string) bool {
 		return true
 	}
 	return slices.ContainsFunc(w.p.Spec().Rules, func(r policy.Rule) bool {
-		return slices.ContainsFunc(r.Hosts, func(h policy.Host) bool {
-			suffix, wild := strings.CutPrefix(string(h), "*")
-			return string(h) == host || wild && strings.HasSuffix(host, suffix)
-		})
+		return slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return h.Covers(host) })
 	})
 }
 
