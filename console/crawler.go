@@ -16,7 +16,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
-// crawlerData is what the page of one crawler shows.
 type crawlerData struct {
 	*client
 	Row       *crawlers.Crawler // nil: not in the catalogue
