@@ -53,11 +53,9 @@ func joinPurposes(names []string) string {
 	return strings.Join(slices.Compact(lower), "\n")
 }
 
-// same reports whether two classes get the same records.
-func (w *writer) same(a, b []conditional) bool {
-	return slices.EqualFunc(a, b, func(s, t conditional) bool {
-		return s.Statement == t.Statement && s.Audience == t.Audience && s.condition == t.condition
-	})
+// same reports whether two statements make the same fields.
+func (s conditional) same(t conditional) bool {
+	return s.Statement == t.Statement && s.Audience == t.Audience && s.condition == t.condition
 }
 
 // claim is a permission or prohibition of one usage in a record.

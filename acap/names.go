@@ -144,20 +144,16 @@ func (d *names) compact(fields []field) []recordLine {
 		}
 		f := &it.fields[0]
 		text := "ACAP-" + yesNo(f.allow, "allow-", "disallow-")
-		switch {
-		case it.local != "":
+		if it.local != "" {
 			text += "(" + it.local + "): " + it.resource
-		default:
-			text += f.usage.String() + ": " + it.resource
-			if f.allow && f.quals != "" {
-				text += " " + f.quals
-			}
+		} else {
+			text += strings.TrimSpace(f.usage.String() + ": " + it.resource + " " + f.quals)
 		}
 		if key := f.condition + "\x00" + text; !said[key] {
 			said[key] = true
 			l := recordLine{Line: Line{Text: text}, condition: f.condition}
 			if len(f.from) > 0 {
-				l.Rule, l.Statement, l.Pos = f.from[0].Rule, f.from[0].Statement, f.from[0].Statement.Pos
+				l.Pos = f.from[0].Statement.Pos
 			}
 			lines = append(lines, l)
 		}

@@ -108,7 +108,6 @@ func (p *parser) crawler(name string) {
 	}
 }
 
-// field reads a field of a record.
 func (p *parser) field(name, value string, words []string) {
 	r := &p.f.Records[len(p.f.Records)-1]
 	p.open = false
@@ -150,7 +149,6 @@ func (p *parser) field(name, value string, words []string) {
 	}
 }
 
-// add reads a permission or a prohibition.
 func (p *parser) add(r *Record, usage string, words []string, allow bool) {
 	f := Field{Line: p.line, Allow: allow}
 	if local, ok := inParens(usage); ok {

@@ -32,7 +32,7 @@ func (s *fieldSolver) prohibitUnready() {
 		}
 		for _, f := range c.from {
 			if f.Statement.Qualifiers != nil {
-				s.report(f.Statement, policy.Warning, "acap-not-ready", fmt.Sprintf("ACAP 1.0 calls the must-… qualifiers of %s not ready, so that its records disallow %q instead; write \"action-requests: on\" under publish if crawlers that you know read them",
+				s.warn(f.Statement, "acap-not-ready", fmt.Sprintf("ACAP 1.0 calls the must-… qualifiers of %s not ready, so that its records disallow %q instead; write \"action-requests: on\" under publish if crawlers that you know read them",
 					f.Statement.Usage, f.Statement.Pattern))
 			}
 		}
@@ -46,7 +46,7 @@ func (w *writer) checkQualifiers(c *policy.Class, st *conditional, u policy.Usag
 		return
 	}
 	if len(q.ProhibitedModification) > 0 && !slices.Contains(policy.QualifiersOf(u), policy.QualifierProhibitedModification) {
-		w.report(st.Statement, policy.Warning, "acap-modification", fmt.Sprintf("ACAP knows prohibited-modification for %s, but not for %s, which has a rule of its own: for %s the records say %q without it",
+		w.warn(st.Statement, "acap-modification", fmt.Sprintf("ACAP knows prohibited-modification for %s, but not for %s, which has a rule of its own: for %s the records say %q without it",
 			st.Statement.Usage, u, u, st.Statement.Pattern))
 	}
 	for _, resource := range []string{q.MustUseResource, q.MustIncludeResource} {
@@ -59,7 +59,7 @@ func (w *writer) checkQualifiers(c *policy.Class, st *conditional, u policy.Usag
 			query.Crawler = c.Crawlers[0]
 		}
 		if w.p.Decide(query).Verdict == policy.Disallowed {
-			w.report(st.Statement, policy.Warning, "acap-resource-closed", fmt.Sprintf("crawlers must be able to fetch %q to obey this (ACAP sections 2.5.3.2 and 2.5.5.2), and they may not crawl it; allow crawl of %q", resource, path))
+			w.warn(st.Statement, "acap-resource-closed", fmt.Sprintf("crawlers must be able to fetch %q to obey this (ACAP sections 2.5.3.2 and 2.5.5.2), and they may not crawl it; allow crawl of %q", resource, path))
 		}
 	}
 }

@@ -168,7 +168,7 @@ func (s *fieldSolver) lost(c *claim, place pathpattern.Pattern) {
 		if c.condition != "" {
 			code, why = "acap-purpose", "ACAP has no way to let what is said for a usage purpose override what is said for all"
 		}
-		s.report(f.Statement, policy.Warning, code, fmt.Sprintf("the ACAP records disallow the %s of what matches %q although %q allows it: %s; write one of the patterns differently",
+		s.warn(f.Statement, code, fmt.Sprintf("the ACAP records disallow the %s of what matches %q although %q allows it: %s; write one of the patterns differently",
 			s.usage, place, f.Statement.Pattern, why))
 	}
 }

@@ -17,10 +17,8 @@ const VersionComment = "##ACAP version=1.0"
 
 // Line is a line of the records with where in the policy it comes from.
 type Line struct {
-	Text      string
-	Rule      *policy.Rule
-	Statement *policy.Statement
-	Pos       policy.Pos
+	Text string
+	Pos  policy.Pos
 }
 
 // maxReports is how many problems of one statement are reported: each names another
@@ -139,7 +137,7 @@ func (all *Writer) writer(host string) *writer {
 type record struct {
 	crawlers  []string
 	reference string
-	rule      *policy.Rule // of the reference
+	pos       policy.Pos // of the reference
 	lines     []recordLine
 }
 
@@ -154,7 +152,7 @@ func (rec *record) write() (lines []Line) {
 		lines = append(lines, Line{Text: "ACAP-crawler: " + c})
 	}
 	if rec.reference != "" {
-		lines = append(lines, Line{Text: "ACAP-permissions-reference: " + rec.reference, Rule: rec.rule, Pos: rec.rule.Pos})
+		lines = append(lines, Line{Text: "ACAP-permissions-reference: " + rec.reference, Pos: rec.pos})
 	}
 	condition := ""
 	for _, l := range rec.lines {
@@ -232,7 +230,7 @@ func (w *writer) usages(c, everyone *policy.Class) (all []policy.Usage) {
 	differs := map[policy.Usage]bool{}
 	present := c == everyone
 	for _, u := range policy.Usages() {
-		differs[u] = c == everyone || !w.same(w.statements(c, u), w.statements(everyone, u))
+		differs[u] = c == everyone || !slices.EqualFunc(w.statements(c, u), w.statements(everyone, u), conditional.same)
 		present = present || differs[u] && (u == policy.Present || u.IsPresentation())
 	}
 	for _, u := range policy.Usages() {
@@ -261,7 +259,7 @@ func (w *writer) requests(c *policy.Class, everyone bool) (lines []recordLine) {
 		}
 		for _, rule := range w.p.Rules(c, tier) {
 			for _, q := range rule.Requests {
-				l := recordLine{Line: Line{Text: "ACAP-request-" + q.Action + ": " + q.Path, Rule: rule, Pos: q.Pos}}
+				l := recordLine{Line: Line{Text: "ACAP-request-" + q.Action + ": " + q.Path, Pos: q.Pos}}
 				if !slices.ContainsFunc(lines, func(m recordLine) bool { return m.Text == l.Text }) {
 					lines = append(lines, l)
 				}
@@ -293,7 +291,7 @@ func (w *writer) references() (all []*record) {
 		path := rule.PermissionsReference
 		key := yesNo(crawler == "*", "*", "") + path
 		if byPath[key] == nil {
-			byPath[key] = &record{reference: path, rule: rule}
+			byPath[key] = &record{reference: path, pos: rule.Pos}
 			all = append(all, byPath[key])
 		}
 		if rec := byPath[key]; !slices.Contains(rec.crawlers, crawler) {
@@ -340,10 +338,7 @@ func (w *writer) serves(host string) bool {
 		return true
 	}
 	return slices.ContainsFunc(w.p.Spec().Rules, func(r policy.Rule) bool {
-		return slices.ContainsFunc(r.Hosts, func(h policy.Host) bool {
-			suffix, wild := strings.CutPrefix(string(h), "*")
-			return string(h) == host || wild && strings.HasSuffix(host, suffix)
-		})
+		return slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return h.Covers(host) })
 	})
 }
 
@@ -366,9 +361,9 @@ func (w *writer) problem(p policy.Problem) {
 	}
 }
 
-// report is problem for a statement, of which only a few are.
-func (w *writer) report(s *policy.Statement, severity policy.Severity, code, message string) {
-	p := policy.Problem{Severity: severity, Code: code, Pos: s.Pos, Message: message}
+// warn reports a warning about a statement, of which only a few are.
+func (w *writer) warn(s *policy.Statement, code, message string) {
+	p := policy.Problem{Severity: policy.Warning, Code: code, Pos: s.Pos, Message: message}
 	if w.reported[p] || w.times[s] == maxReports {
 		return
 	}

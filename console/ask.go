@@ -18,7 +18,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// askData is a question and its answer.
 type askData struct {
 	Agent, URL, Address string
 	Problem             string // with the question
@@ -30,7 +29,6 @@ type askData struct {
 // Answered reports whether there is an answer.
 func (d *askData) Answered() bool { return d.answered != nil }
 
-// answered is the answer to a question.
 type answered struct {
 	*site.Explanation
 	Verdict   string // allowed, closed or refused
@@ -51,7 +49,6 @@ func (a *answered) Channel(name string) (c site.Channel) {
 	return c
 }
 
-// otherAnswer is the answer for another crawler.
 type otherAnswer struct {
 	Name, Verdict, Link string
 	Line                int
@@ -89,7 +86,6 @@ func ask(v *view) (*page, error) {
 // wellKnown are crawlers that most publishers ask about first.
 var wellKnown = []string{"Googlebot", "Bingbot", "Applebot", "OAI-SearchBot", "GPTBot", "ClaudeBot", "CCBot", "PerplexityBot"}
 
-// maxQuestion bounds each part of a question.
 const maxQuestion = 4096
 
 // answer explains a request in every channel.

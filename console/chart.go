@@ -26,7 +26,6 @@ type bucket struct {
 // layer is one verdict of a chart, from the bottom up.
 type layer struct{ Class, Name, Path string }
 
-// chart is a stacked bar chart.
 type chart struct {
 	ID     string // of its pattern, once on a page
 	Label  string // a sentence for readers who do not see it

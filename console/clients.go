@@ -51,7 +51,6 @@ func (c *client) Label() string {
 	return shorten(c.Name)
 }
 
-// clientID tells clients apart.
 type clientID struct {
 	name     string
 	impostor bool

@@ -16,18 +16,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
-// crawlerData is what the page of one crawler shows.
 type crawlerData struct {
 	*client
-	Row        *crawlers.Crawler // nil: not in the catalogue
-	Impostors  int64
-	Chart      *chart
-	Sections   []sectionCounts
-	Reads      []readEvent
-	Violating  []violationDay
-	Served     bool // some of these were not refused
-	Evidence   bool
-	KnownSince time.Time
+	Row       *crawlers.Crawler // nil: not in the catalogue
+	Impostors int64
+	Chart     *chart
+	Sections  []sectionCounts
+	Reads     []readEvent
+	Violating []violationDay
+	Served    bool // some of these were not refused
+	Evidence  bool
 }
 
 // sectionCounts are the requests for one section of the site.
@@ -63,7 +61,7 @@ func crawlerPage(v *view) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &crawlerData{Row: v.lookup(name)}
+	d := &crawlerData{Row: v.lookup(name), Evidence: recorders.RunningEvidence() != nil}
 	for _, c := range clients {
 		switch {
 		case c.Name != name:
@@ -82,18 +80,12 @@ func crawlerPage(v *view) (*page, error) {
 	if err := v.addDays([]*client{d.client}); err != nil {
 		return nil, err
 	}
-	if err := v.crawlerTraffic(d); err != nil {
-		return nil, err
+	for _, add := range []func(*crawlerData) error{v.crawlerTraffic, v.crawlerReads, v.crawlerPaths} {
+		if err := add(d); err != nil {
+			return nil, err
+		}
 	}
-	if err := v.crawlerReads(d); err != nil {
-		return nil, err
-	}
-	p := &page{template: "crawler", Title: d.Label(), Lead: crawlerLead(d, v.Days), Scope: scope{Host: true, Period: true}, Data: d}
-	if err := v.crawlerPaths(d); err != nil {
-		return nil, err
-	}
-	d.Evidence = recorders.RunningEvidence() != nil
-	return p, nil
+	return &page{template: "crawler", Title: d.Label(), Lead: crawlerLead(d, v.Days), Scope: scope{Host: true, Period: true}, Data: d}, nil
 }
 
 func crawlerLead(d *crawlerData, days int) string {
@@ -210,11 +202,10 @@ func (v *view) lineOf(rule string) int {
 }
 
 func (v *view) crawlerReads(d *crawlerData) error {
-	r := v.store
-	if r == nil || d.Impostor {
+	if d.Impostor {
 		return nil
 	}
-	reads, err := r.Reads(v.ctx, d.Name, "")
+	reads, err := v.store.Reads(v.ctx, d.Name, "")
 	if err != nil {
 		return err
 	}

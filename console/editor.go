@@ -24,7 +24,6 @@ type editorLine struct {
 	Message string // a few words
 }
 
-// setLines makes the gutter of the editor.
 func (d *changeData) setLines(inserted map[int]bool) {
 	n := strings.Count(strings.TrimSuffix(d.Text, "\n"), "\n") + 1
 	d.Rows = n + 1

@@ -51,9 +51,9 @@ func (v *view) notices() []notice {
 
 // count counts the notices of which something holds.
 func (v *view) count(holds func(*notice) bool) (alarms, warnings int) {
-	for i, n := range v.notices() {
+	for _, n := range v.notices() {
 		switch {
-		case !holds(&v.noticesOf[i]):
+		case !holds(&n):
 		case n.Alarm:
 			alarms++
 		default:

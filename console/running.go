@@ -42,12 +42,10 @@ func (v *view) choose() (*running, error) {
 	}
 	hosts := policies.Pool.AllHosts()
 	if name != "" {
-		for _, d := range documents {
-			if d.Name == name {
-				return ofDocument(d), nil
-			}
+		if i := slices.IndexFunc(documents, func(d *source.Document) bool { return d.Name == name }); i >= 0 {
+			return ofDocument(documents[i]), nil
 		}
-		if i := slices.IndexFunc(hosts, func(h *source.Hosts) bool { return h.Name() == name }); i < 0 {
+		if !slices.ContainsFunc(hosts, func(h *source.Hosts) bool { return h.Name() == name }) {
 			return nil, failed(http.StatusNotFound, "no site uses a policy %q", name)
 		}
 	}
@@ -84,10 +82,7 @@ func ofDocument(d *source.Document) *running {
 // namesHost reports whether a rule of a policy names a host.
 func namesHost(s *source.Snapshot, host string) bool {
 	return slices.ContainsFunc(s.Site.Policy.Spec().Rules, func(r policy.Rule) bool {
-		return slices.ContainsFunc(r.Hosts, func(h policy.Host) bool {
-			suffix, wildcard := strings.CutPrefix(string(h), "*")
-			return string(h) == host || wildcard && strings.HasSuffix(host, suffix)
-		})
+		return slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return h.Covers(host) })
 	})
 }
 

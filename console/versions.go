@@ -30,7 +30,6 @@ type history struct {
 	current  map[string]string // of each host, see currentRobots
 }
 
-// history is what the store knows of versions.
 func (v *view) history() (*history, error) {
 	if v.versions == nil {
 		h, err := v.readHistory()

@@ -132,7 +132,6 @@ func (c *class) slot() uint {
 	return h % decisionSlots
 }
 
-// countEdge counts the decision of the edge.
 func (d *Decision) countEdge() {
 	d.edge.inc(func() []prometheus.Counter {
 		crawler, rule := d.metrics.crawler(d.info.Token), d.Rule()
@@ -146,10 +145,8 @@ func (d *Decision) countEdge() {
 	})
 }
 
-// countRobotsTxt counts a robots.txt that was served.
 func (d *Decision) countRobotsTxt() { d.countSent(&d.robots, channelRobotsTxt, decisionServed) }
 
-// countPage counts what a response carries.
 func (d *Decision) countPage(headers, elements bool) {
 	if headers {
 		d.countSent(&d.headers, channelHeaders, decisionSent)

@@ -89,7 +89,6 @@ func (q *request) enforce() (refused bool, err error) {
 	return true, q.refuse(enforcement)
 }
 
-// lineKind is a kind of log line, for sampling.
 type lineKind struct {
 	crawler   policy.CrawlerID
 	rule      *policy.Rule

@@ -3,6 +3,7 @@
 package handler
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +24,6 @@ type fetchingCrawler struct {
 	bit           uint64 // one of 64, for a quick negative answer
 }
 
-// newFetchingCrawler returns the fetchingCrawler of a product token.
 func newFetchingCrawler(token string) fetchingCrawler {
 	c := fetchingCrawler{token: token, folded: strings.ToLower(token)}
 	hash := uint64(0)
@@ -62,7 +62,7 @@ func newFetchLog(maxFetchers, maxPolicies int) *fetchLog {
 	return &fetchLog{maxFetchers: maxFetchers, maxPolicies: maxPolicies}
 }
 
-// Add records that a crawler has fetched the robots.txt of a host.
+// add records that a crawler has fetched the robots.txt of a host.
 func (l *fetchLog) add(c fetchingCrawler, host string, v fetchedVersion) {
 	who, ok := fetcherOf(c, host)
 	if !ok {
@@ -97,15 +97,11 @@ func (l *fetchLog) addPolicy(s *site.Site) {
 	oldest := l.policies[0]
 	l.policies = slices.Clone(l.policies[1:])
 	for _, m := range []map[fetcher]fetchedVersion{l.recent, l.earlier} {
-		for who, v := range m {
-			if v.Site == oldest {
-				delete(m, who)
-			}
-		}
+		maps.DeleteFunc(m, func(_ fetcher, v fetchedVersion) bool { return v.Site == oldest })
 	}
 }
 
-// Last returns the version that a crawler has fetched last.
+// last returns the version that a crawler has fetched last.
 func (l *fetchLog) last(c fetchingCrawler, host string) (fetchedVersion, bool) {
 	if l.bits.Load()&c.bit == 0 {
 		return fetchedVersion{}, false
@@ -123,7 +119,7 @@ func (l *fetchLog) last(c fetchingCrawler, host string) (fetchedVersion, bool) {
 	return v, ok
 }
 
-// Violation reports whether a request goes against the version of robots.txt that
+// violation reports whether a request goes against the version of robots.txt that
 // the crawler has fetched, and by which decision. The query is about s. An impostor
 // has not fetched anything. robots.txt addresses whoever uses the token, so rules
 // that demand a verified client count, while the query's purposes do not. A path that

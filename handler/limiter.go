@@ -3,6 +3,7 @@
 package handler
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -26,13 +27,11 @@ const maxBuckets = 8192
 // limiter holds the buckets of one policy. The zero value has none. It is safe for
 // concurrent use.
 type limiter struct {
-	mu      sync.Mutex
-	buckets map[limitKey]*bucket
+	mu sync.Mutex
+	// buckets has when each is full again (the generic cell rate algorithm). Denied
+	// requests do not change it, however many come at a time.
+	buckets map[limitKey]time.Time
 }
-
-// bucket is when it is full again (the generic cell rate algorithm). Denied requests do
-// not change it, however many come at a time.
-type bucket struct{ full time.Time }
 
 // allow takes a request from the bucket of each key, or from none: if one is empty, it
 // returns which, and after which time the request is possible; of several, the one with
@@ -41,7 +40,7 @@ func (l *limiter) allow(now time.Time, keys ...limitKey) (over int, wait time.Du
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, k := range keys {
-		full := latest(l.bucket(k, now).full, now)
+		full := latest(l.buckets[k], now)
 		if w := full.Add(-time.Duration(k.Limit.Burst-1) * k.Limit.Interval()).Sub(now); w > wait {
 			over, wait = i, w
 		}
@@ -50,8 +49,14 @@ func (l *limiter) allow(now time.Time, keys ...limitKey) (over int, wait time.Du
 		return over, wait, false
 	}
 	for _, k := range keys {
-		b := l.bucket(k, now)
-		b.full = latest(b.full, now).Add(k.Limit.Interval())
+		full, known := l.buckets[k]
+		if !known && len(l.buckets) >= maxBuckets {
+			l.sweep(now)
+		}
+		if l.buckets == nil {
+			l.buckets = map[limitKey]time.Time{}
+		}
+		l.buckets[k] = latest(full, now).Add(k.Limit.Interval())
 	}
 	return 0, 0, true
 }
@@ -63,29 +68,10 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-func (l *limiter) bucket(k limitKey, now time.Time) *bucket {
-	b := l.buckets[k]
-	if b == nil {
-		if len(l.buckets) >= maxBuckets {
-			l.sweep(now)
-		}
-		if l.buckets == nil {
-			l.buckets = map[limitKey]*bucket{}
-		}
-		b = &bucket{}
-		l.buckets[k] = b
-	}
-	return b
-}
-
 // sweep removes the buckets that are full again, which a new one equals. If none is, it
 // removes all: to let a few requests more pass is better than to grow.
 func (l *limiter) sweep(now time.Time) {
-	for k, b := range l.buckets {
-		if !b.full.After(now) {
-			delete(l.buckets, k)
-		}
-	}
+	maps.DeleteFunc(l.buckets, func(_ limitKey, full time.Time) bool { return !full.After(now) })
 	if len(l.buckets) >= maxBuckets {
 		clear(l.buckets)
 	}

@@ -90,7 +90,6 @@ func (NetHTTP) ClientIP(r *http.Request) string {
 	return host
 }
 
-// varsKey is the key of the requestVars in the context of a request.
 type varsKey struct{}
 
 // requestVars are variables of one request. Its context is also that of requests that a

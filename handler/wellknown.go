@@ -73,7 +73,6 @@ func isRobotsTxt(path string) bool {
 	return ok && (rest == "" || rest[0] == '?')
 }
 
-// serveRobots answers with the robots.txt of the host.
 func (q *request) serveRobots() {
 	answer := q.robotsAnswer()
 	if !q.snapshot.Site.ServeRobots(q.w, q.Request, answer) {

@@ -353,9 +353,6 @@ func (c *condition) holds(q *Query) bool {
 	if !c.identity.MetBy(q.Identity) {
 		return false
 	}
-	if len(c.purposes) == 0 {
-		return true
-	}
 	for _, pattern := range c.purposes {
 		for _, purpose := range q.Purposes {
 			if MatchPurpose(pattern, purpose) {
@@ -363,5 +360,5 @@ func (c *condition) holds(q *Query) bool {
 			}
 		}
 	}
-	return false
+	return len(c.purposes) == 0
 }

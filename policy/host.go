@@ -21,6 +21,12 @@ type Host string
 // Wildcard reports whether the host stands for the names below it.
 func (h Host) Wildcard() bool { return strings.HasPrefix(string(h), "*.") }
 
+// Covers reports whether the host stands for a name, which has the form that
+// NormalizeHost returns.
+func (h Host) Covers(name string) bool {
+	return string(h) == name || h.Wildcard() && strings.HasSuffix(name, string(h[1:]))
+}
+
 // Example returns a name that the host stands for: for a wildcard, one that no rule is
 // likely to name.
 func (h Host) Example() string {

@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -117,12 +118,8 @@ func (m Mode) String() string { return modeNames[m] }
 
 // ParseMode returns the mode of that name.
 func ParseMode(name string) (Mode, bool) {
-	for m := ModeOff; m <= ModeBlock; m++ {
-		if modeNames[m] == name {
-			return m, true
-		}
-	}
-	return ModeUnset, false
+	m := Mode(max(0, slices.Index(modeNames[:], name)))
+	return m, m != ModeUnset
 }
 
 // Identity is what verification found out about a client.
@@ -154,12 +151,8 @@ var demandNames = [...]string{"claimed", "not-impostor", "verified"}
 
 // ParseDemand returns the demand that a policy file calls name.
 func ParseDemand(name string) (Demand, bool) {
-	for i, n := range demandNames {
-		if n == name {
-			return Demand(i), true
-		}
-	}
-	return 0, false
+	i := slices.Index(demandNames[:], name)
+	return Demand(max(0, i)), i >= 0
 }
 
 // String is the demand as a policy file writes it.

@@ -2,7 +2,10 @@
 
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Usage is what a crawler may or may not do with a resource: a usage type of
 // ACAP 1.0 (section 2.5) or a category of the AIPREF vocabulary.
@@ -45,12 +48,8 @@ func (u Usage) String() string { return usageNames[u] }
 // ParseUsage returns the usage of that name. Case does not matter (ACAP 1.0,
 // section 3).
 func ParseUsage(name string) (Usage, bool) {
-	for u, n := range usageNames {
-		if strings.EqualFold(n, name) {
-			return Usage(u), true
-		}
-	}
-	return 0, false
+	u := slices.IndexFunc(usageNames[:], func(n string) bool { return strings.EqualFold(n, name) })
+	return Usage(max(0, u)), u >= 0
 }
 
 // Usages lists all usages, in the order of the documents.

@@ -73,10 +73,8 @@ func (f *Finder) Statements() (all []policy.Applied) {
 
 // First is a statement to name in messages, or the zero value.
 func (f *Finder) First() policy.Applied {
-	for _, x := range f.ranks {
-		if len(x.all) > 0 {
-			return x.all[0]
-		}
+	if all := f.Statements(); len(all) > 0 {
+		return all[0]
 	}
 	return policy.Applied{}
 }

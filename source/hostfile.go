@@ -38,7 +38,6 @@ func (f *hostFile) use(now time.Time) {
 	}
 }
 
-// wait waits until the file is loaded.
 func (f *hostFile) wait(ctx context.Context) error {
 	if f.isReady() {
 		return f.loadErr
@@ -62,7 +61,6 @@ func (f *hostFile) isReady() bool {
 	}
 }
 
-// broken reports whether the file has an error now.
 func (f *hostFile) broken() bool {
 	if !f.isReady() {
 		return false
@@ -72,7 +70,6 @@ func (f *hostFile) broken() bool {
 	return f.err != nil
 }
 
-// hostMiss is a file that does not exist.
 type hostMiss struct {
 	since time.Time
 	used  atomic.Bool // since it was last looked up

@@ -78,7 +78,6 @@ func newHosts(t *hostTemplate) *Hosts {
 // Name returns the template as it is configured, made absolute.
 func (h *Hosts) Name() string { return h.template.name }
 
-// join makes a store a user of the policies.
 func (h *Hosts) join(u *user) {
 	h.mu.Lock()
 	h.users.join(u, h.poll)
@@ -168,7 +167,6 @@ func (h *Hosts) Get(ctx context.Context, host string) (*Snapshot, error) {
 	return f.Current(), nil
 }
 
-// waitForLookup waits until another file may be looked up.
 func (h *Hosts) waitForLookup(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, maxLookupWait)
 	defer cancel()
@@ -198,7 +196,6 @@ func (h *Hosts) add(name string, now time.Time) (f *hostFile, added bool) {
 	return f, true
 }
 
-// load loads a file that was added.
 func (h *Hosts) load(f *hostFile) {
 	o := h.options()
 	f.loadErr = errors.New("the policy of this host could not be loaded")
@@ -264,7 +261,6 @@ func (h *Hosts) evict() {
 	delete(h.files, oldest.file)
 }
 
-// remove forgets a file.
 func (h *Hosts) remove(f *hostFile) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -16,7 +16,6 @@ import (
 // a tenth of the time.
 const slowAfter = 100 * time.Millisecond
 
-// poll sweeps once and returns when to sweep again.
 func (h *Hosts) poll(ctx context.Context) time.Duration {
 	_, interval := h.active()
 	wait := max(interval, startupPoll)
@@ -88,7 +87,6 @@ func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	return settling.Load()
 }
 
-// loaded returns the files that are loaded.
 func (h *Hosts) loaded() []*hostFile {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -170,7 +170,6 @@ func (o *Options) accepted(src *source, data []byte) bool {
 	return err == nil && bytes.Equal(saved.Text, data)
 }
 
-// lastGood returns what saveLastGood saved.
 func (o *Options) lastGood(src *source) (lastGood, error) {
 	from := o.saves(src)
 	if from == nil {

@@ -78,7 +78,6 @@ func (d *Document) collect(ch chan<- prometheus.Metric) {
 	send(descInfo, prometheus.GaugeValue, 1, s.SHA256)
 }
 
-// sender sends metrics of one policy.
 type sender func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string)
 
 func newSender(ch chan<- prometheus.Metric, policy string) sender {

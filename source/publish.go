@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 )
 
-// publishTimeout bounds how long writing a version may take.
 const publishTimeout = 30 * time.Second
 
 var errUnused = errors.New("no site uses this policy any more")

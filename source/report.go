@@ -45,7 +45,6 @@ func (o *Options) emitReloaded(policy string, now, before *Snapshot, changes []s
 	})
 }
 
-// maxLoggedChanges bounds the changes in one log line.
 const maxLoggedChanges = 20
 
 func (o *Options) reportLoaded(policy zap.Field, out Outcome) {
@@ -78,7 +77,6 @@ func (o *Options) recoverPanic() {
 	}
 }
 
-// guardTimeout bounds how long the guard may take.
 const guardTimeout = time.Minute
 
 // allows asks the guard whether a new version may be served.

@@ -82,7 +82,6 @@ func (s *Snapshot) Recorded(create func() any) any { return s.record.get(create)
 // policy. It goes when the policy is no longer used.
 func (s *Snapshot) Shared(create func() any) any { return s.shared.get(create) }
 
-// sumOf returns the SHA-256 of a text in hexadecimal digits.
 func sumOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

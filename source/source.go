@@ -14,7 +14,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// source is where the text of a policy comes from.
 type source struct {
 	name string // as the configuration calls it, made absolute
 	key  string // equal for sources that always have the same text, if instance is equal too; empty: nothing is saved
@@ -43,7 +42,6 @@ type source struct {
 // shareKey is equal for sources that always have the same text.
 func (src *source) shareKey() string { return src.key + src.instance }
 
-// content is the text of a policy.
 type content struct {
 	data      []byte
 	validator any // lets the source tell later whether anything has changed
@@ -51,7 +49,6 @@ type content struct {
 
 var errUnchanged = errors.New("unchanged")
 
-// readTimeout bounds one read of a source.
 const readTimeout = 10 * time.Second
 
 // state identifies a state of the source. Network errors can differ each time, by

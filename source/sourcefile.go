@@ -110,7 +110,6 @@ func (v fileValidator) matches(info os.FileInfo) bool {
 		v.read.Sub(info.ModTime()) > coarseClock && time.Since(v.read) < rereadFile
 }
 
-// readOpen reads an open file.
 func readOpen(file *os.File) (content, error) {
 	now := time.Now()
 	info, err := file.Stat()

@@ -20,7 +20,6 @@ type webPolicy struct {
 	client *http.Client
 }
 
-// webValidator is the validators of a response.
 type webValidator struct {
 	etag, lastModified string
 	read               time.Time
@@ -47,7 +46,6 @@ var webTransport = &http.Transport{
 	MaxResponseHeaderBytes: 64 << 10,
 }
 
-// newWebSource returns the source of a URL.
 func newWebSource(text string) (*source, error) {
 	w, err := newWebPolicy(text)
 	if err != nil {

@@ -124,7 +124,6 @@ func (s *Store) open(ctx context.Context, o *Options) error {
 	return s.openHosts(ctx, o)
 }
 
-// openDocument opens a policy for all hosts.
 func (s *Store) openDocument(ctx context.Context, name string, o *Options) error {
 	src, err := newSource(name, o.Storage)
 	if err != nil {
@@ -150,7 +149,6 @@ func (s *Store) openDocument(ctx context.Context, name string, o *Options) error
 	return nil
 }
 
-// openHosts opens the policies of a template.
 func (s *Store) openHosts(ctx context.Context, o *Options) error {
 	template, err := parseHostTemplate(o.Policy)
 	if err != nil {

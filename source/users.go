@@ -60,7 +60,6 @@ func (us *users) join(u *user, poll func(context.Context) time.Duration) {
 	go watch(ctx, poll)
 }
 
-// leave ends what join began.
 func (us *users) leave(u *user) {
 	us.mu.Lock()
 	defer us.mu.Unlock()

@@ -44,15 +44,10 @@ type Report struct {
 	Missing []Missing `json:"missing,omitempty"`
 }
 
-// Recognizer is what a comparison asks of the catalogue.
-type Recognizer interface {
-	Recognize(userAgent string) (index int, ok bool)
-}
-
 // Compare asks r about every User-Agent of the collection. For ai.robots.txt, which
 // has tokens and no headers, byToken answers too: a token that only robots.txt knows
 // is in no header.
-func (l *List) Compare(c *crawlers.Catalogue, r Recognizer) Report {
+func (l *List) Compare(c *crawlers.Catalogue, r *crawlers.Recognizer) Report {
 	report := Report{Format: l.Format, Kinds: map[string]Count{}}
 	for _, e := range l.Entries {
 		missing := Missing{Name: e.Name, Kinds: e.Kinds}

@@ -15,7 +15,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/outbound"
 )
 
-// mediaType is that of key directories.
 const mediaType = "application/http-message-signatures-directory+json"
 
 // fetcher fetches directories over https, from public addresses, without a proxy and

@@ -4,6 +4,7 @@ package webbotauth
 
 import (
 	"crypto/sha256"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -77,13 +78,14 @@ func (n *nonces) sweep(now time.Time) {
 	}
 	n.swept = now
 	for _, s := range n.signers {
-		for key, t := range s.used {
-			if now.Unix() >= t.expires {
-				delete(s.used, key)
-				n.count--
-			}
-		}
+		n.remove(s, func(t nonceTimes) bool { return now.Unix() >= t.expires })
 	}
+}
+
+func (n *nonces) remove(s *signerNonces, which func(nonceTimes) bool) {
+	n.count -= len(s.used)
+	maps.DeleteFunc(s.used, func(_ [16]byte, t nonceTimes) bool { return which(t) })
+	n.count += len(s.used)
 }
 
 // forget removes at least an eighth of the nonces of the signer with the most, the
@@ -102,12 +104,7 @@ func (n *nonces) forget() {
 	}
 	slices.Sort(created)
 	largest.forgotten = max(largest.forgotten, created[len(created)/8])
-	for key, t := range largest.used {
-		if t.created <= largest.forgotten {
-			delete(largest.used, key)
-			n.count--
-		}
-	}
+	n.remove(largest, func(t nonceTimes) bool { return t.created <= largest.forgotten })
 	if n.forgot != nil {
 		n.forgot(signer)
 	}

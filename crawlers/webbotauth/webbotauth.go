@@ -177,7 +177,6 @@ func (v *Verifier) Check(ctx context.Context, r Request, directory string) Resul
 	return best
 }
 
-// checkOne checks one signature of a message.
 func (v *Verifier) checkOne(ctx context.Context, m *message, label string, list httpsfv.InnerList, where location) Result {
 	s, err := parseSignature(m, label, list)
 	if err != nil {

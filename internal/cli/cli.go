@@ -33,7 +33,6 @@ var errReported = failure{errors.New("the policy file has errors")}
 // Run carries a subcommand out. The exit code of an error is 2, if it is no failure.
 type Run func(cmd *cobra.Command, args []string) error
 
-// subcommands make the subcommands.
 var subcommands = []func() *cobra.Command{
 	checkCommand, renderCommand, explainCommand, diffCommand, importCommand, schemaCommand, publishCommand, crawlersCommand,
 	replayCommand, evidenceCommand, verifyEvidenceCommand, initCommand, auditCommand,
@@ -183,13 +182,11 @@ func writeJSON(w io.Writer, v any) error {
 // turned them off (https://no-color.org).
 func colored(w io.Writer) bool { return os.Getenv("NO_COLOR") == "" && isTerminal(w) }
 
-// isTerminal reports whether a reader or writer is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// argumentsError is the error for a wrong number of arguments.
 func argumentsError(args []string, usage string) error {
 	got := fmt.Sprintf("%d arguments", len(args))
 	switch len(args) {

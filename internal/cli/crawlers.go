@@ -99,7 +99,6 @@ func writeTable(out io.Writer, list []*description) error {
 	return w.Flush()
 }
 
-// description is what is printed about a crawler.
 type description struct {
 	Token              string   `json:"token"`
 	Operator           string   `json:"operator,omitempty"`

@@ -26,7 +26,6 @@ func AnnounceExample(args []string) {
 	}
 }
 
-// startsExample reports whether arguments run Caddyfile.example.
 func startsExample(args []string) bool {
 	if len(args) < 2 || args[1] != "run" {
 		return false

@@ -20,7 +20,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 )
 
-// replayFlags are the flags of replay as they are given.
 type replayFlags struct {
 	against, format, host, since, until, html, store string
 	json                                             bool

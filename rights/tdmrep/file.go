@@ -78,7 +78,6 @@ func (f *File) reduce() {
 	}
 }
 
-// maxRules bounds the rules of a merged file.
 const maxRules = 1000
 
 // Merge returns the file that reserves what either reserves. Where the locations of

@@ -16,7 +16,6 @@ import (
 // MaxFile is the largest file that Parse reads, in bytes.
 const MaxFile = 512 << 10
 
-// maxNotes bounds what Parse says about a file.
 const maxNotes = 20
 
 // Parse reads a site's own tdmrep.json. It fails if the file is no JSON array. Rules
@@ -97,7 +96,6 @@ func rule(fields map[string]json.RawMessage, note func(string, ...any)) (r Rule,
 	return r, true
 }
 
-// pattern reads a location.
 func pattern(location string) (pathpattern.Pattern, bool) {
 	location = strings.TrimSpace(location)
 	if u, err := url.Parse(location); err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") {
