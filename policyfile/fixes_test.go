@@ -162,6 +162,10 @@ publish: {acap: off}`,
   - for: everyone
     disallow: {train-ai: /}`,
 		"training-may-crawl", `add a rule "for: category:ai-training" that disallows "crawl: /"`, "disallow: {train-ai: /}", "disallow: {train-ai: /}\n  - for: category:ai-training\n    disallow: {crawl: /}", ""},
+	{"AI answers", `
+  - for: everyone
+    disallow: {ai-use: [/news/, /reports/]}`,
+		"ai-may-crawl", `add a rule "for: [category:ai-input, category:ai-assistant]" that disallows "crawl: [/news/, /reports/]"`, "/reports/]}", "/reports/]}\n  - for: [category:ai-input, category:ai-assistant]\n    disallow: {crawl: [/news/, /reports/]}", ""},
 	{"crawlers that train among other things", `
   - for: category:ai-training
     disallow: {crawl: /}
@@ -251,7 +255,7 @@ func TestFixesWork(t *testing.T) {
 					}
 				}
 			}
-			if len(closed) > 0 && !slices.Contains([]string{"training-may-crawl", "looks-like-regexp", "refuses-search"}, fix.code) && !strings.Contains(fix.new, "follow: /") {
+			if len(closed) > 0 && !slices.Contains([]string{"training-may-crawl", "ai-may-crawl", "looks-like-regexp", "refuses-search"}, fix.code) && !strings.Contains(fix.new, "follow: /") {
 				t.Errorf("the fix closes %q", closed)
 			}
 		})

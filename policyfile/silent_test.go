@@ -72,6 +72,19 @@ crawlers:
     allow: {present-snippet: /a/}
   - for: GPTBot
     allow: {present-snippet: /a/b/}`},
+	{"a permission for a wider host", "tie", `
+  - for: everyone-else
+    hosts: [www.example.com, "*.example.com"]
+    disallow: {crawl: /a/}
+  - for: everyone-else
+    hosts: "*.example.com"
+    allow: {crawl: /a/}`, `
+  - for: everyone-else
+    hosts: [www.example.com, "*.example.com"]
+    disallow: {crawl: /a/}
+  - for: everyone-else
+    hosts: ["*.example.com", www.example.com]
+    allow: {crawl: /a/}`},
 	{"a permission for fewer crawlers", "tie", `
   - for: [everyone, category:search]
     disallow: {crawl: /a/}
@@ -81,6 +94,44 @@ crawlers:
     disallow: {crawl: /a/}
   - for: [category:search, everyone]
     allow: {crawl: /a/}`},
+	{"images that training crawlers may not fetch", "training-may-crawl", `
+  - for: everyone
+    disallow: {train-ai: /images/}
+  - for: category:ai-training
+    disallow: {crawl: /images/}`, `
+  - for: everyone
+    disallow: {train-ai: /images/}
+  - for: category:ai-training
+    disallow: {crawl: /images/large/}`},
+	{"images that training crawlers may fetch, says a test", "training-may-crawl", `
+  - for: everyone
+    disallow: {train-ai: /images/}
+expect: ["category:ai-training may crawl /images/a.jpg"]`, `
+  - for: everyone
+    disallow: {train-ai: /images/}
+expect: ["category:ai-training may crawl /a.jpg"]`},
+	{"nobody may fetch it", "ai-may-crawl", `
+  - for: everyone
+    disallow: {ai-use: /drafts/, crawl: /drafts/}`, `
+  - for: everyone
+    disallow: {ai-use: [/drafts/, /news/], crawl: /drafts/}`},
+	{"answers of a host", "ai-may-crawl", `
+  - for: everyone
+    hosts: www.example.com
+    disallow: {ai-use: /}
+  - for: [category:ai-input, category:ai-assistant]
+    hosts: www.example.com
+    disallow: {crawl: /}`, `
+  - for: everyone
+    hosts: www.example.com
+    disallow: {ai-use: /}`},
+	{"search engines with answers are asked", "dual-use-crawler", `
+  - for: everyone
+    disallow: {ai-use: /}
+  - for: [category:ai-input, category:ai-assistant]
+    disallow: {crawl: /}`, `
+  - for: [category:ai-input, category:ai-assistant]
+    disallow: {crawl: /}`},
 	{"a limit is enforced", "nothing-to-enforce", `
   - for: category:seo
     limit: 60/m

@@ -21,8 +21,8 @@ import (
 
 // initFlags are the flags of init as given.
 type initFlags struct {
-	search, training, aiAnswers, host, from, out string
-	closed, staging                              []string
+	search, training, aiAnswers, aiSearch, host, from, out string
+	closed, staging                                        []string
 }
 
 func initCommand() *cobra.Command {
@@ -50,6 +50,7 @@ func initCommand() *cobra.Command {
 	fl.StringVar(&f.search, "search", "", "may search engines find the site? yes or no (default yes; with --from: as in robots.txt)")
 	fl.StringVar(&f.training, "ai-training", "", "may AI be trained with it? yes or no (default no; with --from: as in robots.txt)")
 	fl.StringVar(&f.aiAnswers, "ai-answers", "", "may AI products answer from it? yes or no (default yes; with --from: as in robots.txt)")
+	fl.StringVar(&f.aiSearch, "ai-search", "", "with --ai-answers no: may search engines read it that feed AI answers, such as PerplexityBot? yes or no (default yes)")
 	fl.StringArrayVar(&f.closed, "closed", nil, "a path that crawlers may not read, such as /members/; can be repeated")
 	fl.StringArrayVar(&f.staging, "staging", nil, "a host that search engines must not list, such as staging.example.com; can be repeated")
 	fl.StringVar(&f.host, "host", "", "the host name of the site")
@@ -70,7 +71,7 @@ func (f *initFlags) answers() (a firstpolicy.Answers, err error) {
 	for _, q := range []struct {
 		flag, value string
 		answer      *firstpolicy.Answer
-	}{{"search", f.search, &a.Search}, {"ai-training", f.training, &a.Training}, {"ai-answers", f.aiAnswers, &a.AIAnswers}} {
+	}{{"search", f.search, &a.Search}, {"ai-training", f.training, &a.Training}, {"ai-answers", f.aiAnswers, &a.AIAnswers}, {"ai-search", f.aiSearch, &a.AISearch}} {
 		if *q.answer, err = firstpolicy.ParseAnswer(q.value); err != nil {
 			return a, fmt.Errorf("invalid --%s %q: must be yes or no", q.flag, q.value)
 		}

@@ -13,8 +13,7 @@ import (
 
 // reach is what checks ask about a rule again and again.
 type reach struct {
-	everyone bool // everyone or everyone-else
-	training bool
+	everyone bool     // everyone or everyone-else
 	hosts    []string // examples of what the rule is for, of which nothing else is known
 }
 
@@ -23,7 +22,6 @@ const maxHosts = 16
 func reachOf(r *policy.Rule) (w reach) {
 	for _, a := range r.For {
 		w.everyone = w.everyone || a.Tier() == policy.TierEveryone
-		w.training = w.training || a == training
 	}
 	w.hosts = exampleHosts(r.Hosts[:min(len(r.Hosts), maxHosts)])
 	return w

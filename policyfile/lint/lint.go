@@ -47,7 +47,7 @@ type check func(*linter)
 var checks = []check{
 	(*linter).emptyRules, (*linter).enforcement, (*linter).crawlDelay, (*linter).searchLimits, (*linter).timeLimits, (*linter).purposes, (*linter).regexps,
 	(*linter).notPublished, (*linter).lostQualifiers, (*linter).exemptions,
-	(*linter).hiddenNoindex, (*linter).guards, (*linter).dualUse, (*linter).trainingMayCrawl,
+	(*linter).hiddenNoindex, (*linter).guards, (*linter).dualUse, (*linter).mayCrawl,
 	(*linter).ties, (*linter).redundant, (*linter).onlyDisallowed,
 	(*linter).stillClosed, (*linter).droppedQualifiers,
 }
@@ -153,7 +153,8 @@ var codes = []Code{
 	{"tie", policy.Warning, "Two lines say the opposite"},
 	{"hidden-noindex", policy.Warning, "A noindex that nobody sees"},
 	{"training-may-crawl", policy.Hint, "Training is disallowed, but training crawlers may crawl"},
-	{"dual-use-crawler", policy.Warning, "A crawler that trains among other things"},
+	{"ai-may-crawl", policy.Hint, "AI is asked not to answer, but its crawlers may crawl"},
+	{"dual-use-crawler", policy.Warning, "A crawler that trains AI or feeds its answers among other things"},
 	{"exemption-not-published", policy.Warning, "An exception that headers and pages cannot express"},
 	{"qualifier-dropped", policy.Warning, "A qualifier that only ACAP can express"},
 	{"not-published", policy.Warning, "Something that no record publishes"},

@@ -279,9 +279,11 @@ func (l *linter) ties() {
 	})
 }
 
-// namesAll reports whether r names each audience of q as q does, for all hosts of q.
+// namesAll reports whether r names each audience and each host of q as q does.
 func (l *linter) namesAll(r, q *policy.Rule) bool {
-	return l.spend(len(q.For)) && len(r.For) <= maxNames && len(q.For) <= maxNames && coversHosts(r, q) && coversHosts(q, r) &&
+	return l.spend(len(q.For)+len(q.Hosts)) && max(len(r.For), len(q.For), len(r.Hosts), len(q.Hosts)) <= maxNames &&
+		(len(q.Hosts) > 0 || len(r.Hosts) == 0) &&
+		!slices.ContainsFunc(q.Hosts, func(h policy.Host) bool { return !slices.Contains(r.Hosts, h) }) &&
 		!slices.ContainsFunc(q.For, func(a policy.Audience) bool {
 			return !slices.ContainsFunc(r.For, func(b policy.Audience) bool { return b.Kind == a.Kind && strings.EqualFold(b.Name, a.Name) })
 		})

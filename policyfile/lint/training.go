@@ -7,42 +7,72 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// dualUse finds rules against AI training that leave out crawlers which train
-// among other things.
+// rightsUse is a usage that most operators are asked for in vain, with the crawlers that
+// collect for it.
+type rightsUse struct {
+	usage      policy.Usage
+	kind       crawlers.Kind     // of which there are crawlers that mainly do something else
+	categories []policy.Audience // the categories of its crawlers
+	code       string            // of mayCrawl
+	does       string            // what its crawlers do
+	refrain    string            // what they are asked
+}
+
+var rightsUses = []rightsUse{
+	{policy.TrainAI, crawlers.KindAITraining, []policy.Audience{training}, "training-may-crawl", "train AI", "not to train AI"},
+	{policy.AIUse, crawlers.KindAIInput, []policy.Audience{
+		{Kind: policy.ForCategory, Name: string(crawlers.KindAIInput)}, {Kind: policy.ForCategory, Name: string(crawlers.KindAIAssistant)},
+	}, "ai-may-crawl", "feed AI answers", "not to answer from it with AI"},
+}
+
+// dualUse finds rules against crawlers for AI that leave out those which do the same among
+// other things.
 func (l *linter) dualUse() {
 	for i := range l.rules {
-		r := &l.rules[i]
-		if !l.reach[i].training || indexOfWholeSite(r, policy.Crawl) < 0 || !l.spend(1) {
-			continue
-		}
-		j, host := slices.Index(r.For, training), l.reach[i].hosts[0]
-		var passed []policy.CrawlerID
-		for k := range l.Catalogue.Len() {
-			c := l.Catalogue.At(k)
-			id := l.Policy.Crawler(c.Token)
-			if !c.DualUse() || c.RobotsOnly || l.isNamed(c.Token) ||
-				l.decide(id, host, anyPage, policy.Crawl).Verdict == policy.Disallowed ||
-				l.decide(id, host, anyPage, policy.TrainAI).Verdict == policy.Disallowed {
+		for _, use := range rightsUses {
+			j := slices.Index(l.rules[i].For, use.categories[0])
+			if j < 0 || indexOfWholeSite(&l.rules[i], policy.Crawl) < 0 || !l.spend(1) {
 				continue
 			}
-			if control := l.Policy.Crawler(c.TrainingControl); control != 0 && l.decide(control, host, anyPage, policy.Crawl).Verdict == policy.Disallowed {
-				continue
+			if passed := l.dualUsers(use, l.reach[i].hosts[0]); len(passed) > 0 {
+				l.report("dual-use-crawler", l.Sources[i].Audiences[j], fmt.Sprintf(`%s %s too, but mainly do something else, so %s does not include them; to ask them %s, add "%s: /" to what is disallowed for everyone%s; to keep one out altogether, name it under for`,
+					l.someTokens(passed), use.does, use.categories[0], use.refrain, use.usage, l.controls(use, passed)))
 			}
-			passed = append(passed, id)
-		}
-		if len(passed) > 0 {
-			l.report("dual-use-crawler", l.Sources[i].Audiences[j], fmt.Sprintf(`%s train AI too, but mainly do something else, so category:ai-training does not include them; to ask them not to train, add "train-ai: /" to what is disallowed for everyone%s; to keep one out altogether, name it under for`,
-				l.someTokens(passed), l.controls(passed)))
 		}
 	}
 }
 
+// dualUsers are the crawlers that do something among other things, may fetch a host's
+// pages, and are not asked to refrain.
+func (l *linter) dualUsers(use rightsUse, host string) (passed []policy.CrawlerID) {
+	for k := range l.Catalogue.Len() {
+		c := l.Catalogue.At(k)
+		id := l.Policy.Crawler(c.Token)
+		dual := c.Kind != use.kind && c.Is(use.kind) || use.usage == policy.TrainAI && c.DualUse()
+		if !dual || c.RobotsOnly || l.isNamed(c.Token) ||
+			l.decide(id, host, anyPage, policy.Crawl).Verdict == policy.Disallowed ||
+			l.decide(id, host, anyPage, use.usage).Verdict == policy.Disallowed {
+			continue
+		}
+		if control := l.Policy.Crawler(c.TrainingControl); use.usage == policy.TrainAI && control != 0 && l.decide(control, host, anyPage, policy.Crawl).Verdict == policy.Disallowed {
+			continue
+		}
+		passed = append(passed, id)
+	}
+	return passed
+}
+
 // controls names the tokens that switch training off for crawlers.
-func (l *linter) controls(ids []policy.CrawlerID) string {
+func (l *linter) controls(use rightsUse, ids []policy.CrawlerID) string {
+	if use.usage != policy.TrainAI {
+		return ""
+	}
 	var names []string
 	for _, id := range ids {
 		if c, ok := l.Catalogue.Lookup(l.Policy.CrawlerInfo(id).Token); ok && c.TrainingControl != "" && !slices.Contains(names, c.TrainingControl) {
@@ -67,32 +97,94 @@ func (l *linter) isNamed(token string) bool {
 	return false
 }
 
-// trainingMayCrawl finds policies that ask for no training and let the crawlers
-// that train fetch everything.
-func (l *linter) trainingMayCrawl() {
-	var asks *policy.Statement
+// mayCrawl finds requests of everyone not to train AI with something, or not to answer from
+// it, which the crawlers that collect for that may fetch.
+func (l *linter) mayCrawl() {
 	for i := range l.rules {
-		r := &l.rules[i]
-		for j := range r.Statements {
-			s := &r.Statements[j]
-			if s.Usage == policy.Crawl && l.reach[i].training {
-				return // the author has thought of it
-			}
-			if asks == nil && s.Usage == policy.TrainAI && !s.Allow && s.Pattern.IsAll() && l.reach[i].everyone && len(r.Hosts) == 0 {
-				asks = s
+		for _, use := range rightsUses {
+			if l.reach[i].everyone && l.spend(1) {
+				l.mayCrawlOf(i, use)
 			}
 		}
 	}
-	if asks == nil {
+}
+
+func (l *linter) mayCrawlOf(rule int, use rightsUse) {
+	r := &l.rules[rule]
+	var first *policy.Statement
+	var may []policy.CrawlerID
+	var paths, written []string
+	for j := range r.Statements {
+		s := &r.Statements[j]
+		if s.Usage != use.usage || s.Allow || l.budget <= 0 || l.isSettled(use.categories, s.Pattern) {
+			continue
+		}
+		open := l.mayFetch(use.categories, l.reach[rule].hosts[0], sample(s.Pattern))
+		if len(open) == 0 {
+			continue
+		}
+		if first == nil {
+			first = s
+		}
+		may = append(may, open...)
+		paths, written = append(paths, readable(s.Pattern)), append(written, flowText(s.Pattern))
+	}
+	if first == nil {
 		return
 	}
-	var may []policy.CrawlerID
-	for _, id := range l.crawlersOf(training) {
-		if !l.Policy.CrawlerInfo(id).RobotsOnly && l.decide(id, "", anyPage, policy.Crawl).Verdict != policy.Disallowed {
-			may = append(may, id)
+	what, names := english.Some(paths, shown), make([]string, 0, len(use.categories))
+	if first.Pattern.IsAll() && len(paths) == 1 {
+		what = "every page"
+	}
+	for _, a := range use.categories {
+		names = append(names, a.String())
+	}
+	hosts := ""
+	if len(r.Hosts) > 0 {
+		hosts = " for the same hosts"
+	}
+	crawl := fmt.Sprintf(`disallows "crawl: %s"`, yamlList(written))
+	if len(written) > maxPatterns {
+		crawl = "disallows crawl of the same paths"
+	}
+	l.report(use.code, first.Pos, fmt.Sprintf(`this asks %s, but %s may still fetch %s; %s; to keep them out, add a rule "for: %s" that %s%s`,
+		use.refrain, l.someTokens(may), what, l.readers(use), yamlList(names), crawl, hosts))
+}
+
+// isSettled reports whether the author has thought of the crawlers of some categories: a
+// rule for one of these, or a test, says whether they may crawl the paths.
+func (l *linter) isSettled(categories []policy.Audience, p pathpattern.Pattern) bool {
+	asked := policy.Rule{For: categories}
+	for i := range l.rules {
+		r := &l.rules[i]
+		if !slices.ContainsFunc(r.For, func(a policy.Audience) bool { return slices.Contains(categories, a) }) {
+			continue
+		}
+		if slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == policy.Crawl && s.Pattern.Covers(p) }) {
+			return true
 		}
 	}
-	if len(may) > 0 {
-		l.report("training-may-crawl", asks.Pos, fmt.Sprintf(`this asks not to train AI, but %s, which collect for training, may still fetch every page; to keep them out, add a rule "for: category:ai-training" that disallows "crawl: /"`, l.someTokens(may)))
+	return slices.ContainsFunc(l.Policy.Spec().Expect, func(e policy.Expectation) bool {
+		return e.Allowed && e.Usage == policy.Crawl && p.Match(e.Path) && l.audiencesMeet(&policy.Rule{For: []policy.Audience{e.Agent}}, &asked)
+	})
+}
+
+// mayFetch lists the crawlers of some categories that may fetch a path.
+func (l *linter) mayFetch(categories []policy.Audience, host, path string) (may []policy.CrawlerID) {
+	for _, category := range categories {
+		for _, id := range l.crawlersOf(category) {
+			if l.budget > 0 && !l.Policy.CrawlerInfo(id).RobotsOnly && l.decide(id, host, path, policy.Crawl).Verdict != policy.Disallowed {
+				may = append(may, id)
+			}
+		}
 	}
+	return may
+}
+
+// readers says who reads what is published of a usage; docs/rights.md has the documents.
+func (l *linter) readers(use rightsUse) string {
+	if use.usage == policy.TrainAI && l.Policy.Spec().Publish.ControlTokens == policy.On {
+		return "only Google and Apple say that they read it, in the groups of robots.txt for Google-Extended and Applebot-Extended, and nearly all read there what they may not crawl"
+	}
+	return fmt.Sprintf("no operator says that its crawlers read %s, and nearly all read in robots.txt what they may not crawl", use.usage)
 }

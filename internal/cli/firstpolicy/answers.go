@@ -34,6 +34,7 @@ type Answers struct {
 	Search    Answer // may search engines find the site?
 	Training  Answer // may AI be trained with it?
 	AIAnswers Answer // may AI answer from it?
+	AISearch  Answer // if not, may search engines read it that feed such answers?
 	Closed    []pathpattern.Pattern
 	Staging   []policy.Host
 }
@@ -41,13 +42,16 @@ type Answers struct {
 // withDefaults fills in what was not answered, unless an existing robots.txt answers
 // it.
 func (a Answers) withDefaults() Answers {
+	if a.AISearch == No && a.AIAnswers == Unanswered {
+		a.AIAnswers = No
+	}
 	if a.From != "" {
 		return a
 	}
 	for _, d := range []struct {
 		answer *Answer
 		def    Answer
-	}{{&a.Search, Yes}, {&a.Training, No}, {&a.AIAnswers, Yes}} {
+	}{{&a.Search, Yes}, {&a.Training, No}, {&a.AIAnswers, Yes}, {&a.AISearch, Yes}} {
 		if *d.answer == Unanswered {
 			*d.answer = d.def
 		}

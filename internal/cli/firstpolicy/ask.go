@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
 // Ask asks the questions in a terminal.
@@ -31,6 +33,9 @@ func Ask(ctx context.Context, in io.Reader, out io.Writer) (a Answers, err error
 	q.askYesNo("2. May search engines find the site?", defaults[0], &a.Search)
 	q.askYesNo("3. May AI be trained with it?", defaults[1], &a.Training)
 	q.askYesNo("4. May AI products answer questions from it?", defaults[2], &a.AIAnswers)
+	if a.AIAnswers == No {
+		q.askYesNo("   "+english.Some(answerEngines(), 4)+" are search engines that feed such answers. May they read it?", "yes", &a.AISearch)
+	}
 	q.ask("5. Paid or private sections that crawlers may not read, such as /members/", "none", func(s string) error {
 		a.Closed = nil
 		return a.AddClosed(s)

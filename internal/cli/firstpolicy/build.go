@@ -147,7 +147,12 @@ func (b *builder) search() {
 	host := b.answers.siteHost()
 	switch b.answers.Search {
 	case Yes:
-		b.expect("category:search", true, policy.Crawl, host, "/")
+		if b.answers.AIAnswers == No { // not of those that feed AI answers
+			b.expect("Googlebot", true, policy.Crawl, host, "/")
+			b.expect("Bingbot", true, policy.Crawl, host, "/")
+		} else {
+			b.expect("category:search", true, policy.Crawl, host, "/")
+		}
 		b.expect("category:search", true, policy.Index, host, "/")
 		b.expect("category:preview", true, policy.Crawl, host, "/")
 	case No:
@@ -196,6 +201,17 @@ func (b *builder) aiAnswers() {
 		})
 		b.expect("category:ai-input", false, policy.Crawl, "", "/")
 		b.expect("category:ai-assistant", false, policy.Crawl, "", "/")
+		if b.answers.refusesAnswerEngines() {
+			r := policy.Rule{
+				Name: "search engines that feed AI answers", Statements: wholeSite(false, policy.Crawl), Enforce: policy.ModeBlock,
+				IntendedGuards: []string{"refuses-search"},
+			}
+			for _, token := range answerEngines() {
+				r.For = append(r.For, policy.Audience{Kind: policy.ForToken, Name: token})
+			}
+			b.rule("Search engines that feed such answers, too. Google and Bing do so as well, and can only\nbe refused with their search.", r)
+			b.expect(r.For[0].Name, false, policy.Crawl, "", "/")
+		}
 	case Unanswered:
 	}
 }

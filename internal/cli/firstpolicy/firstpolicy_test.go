@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -73,6 +74,47 @@ func TestPolicyMeansTheAnswers(t *testing.T) {
 	}
 }
 
+// TestAnswerEngines: search engines that feed AI answers are named where they may read a
+// site that wants no such answers, and refused on request.
+func TestAnswerEngines(t *testing.T) {
+	t.Parallel()
+	for answer, may := range map[Answer]bool{Unanswered: true, Yes: true, No: false} {
+		a := Answers{Host: "example.com", AIAnswers: No, AISearch: answer}
+		text, s, contradicted, err := Build(a, nil)
+		if err != nil || len(contradicted) > 0 {
+			t.Fatalf("%v %v\n%s", err, contradicted, text)
+		}
+		if _, ds := site.Load("p.yaml", text); len(ds) > 0 {
+			t.Errorf("%s\n%s", ds.Text(), text)
+		}
+		for _, token := range []string{"PerplexityBot", "OAI-SearchBot", "Claude-SearchBot"} {
+			d := s.Policy.Decide(policy.Query{Crawler: s.Policy.Crawler(token), Host: "example.com", Path: "/", Usage: policy.Crawl})
+			if (d.Verdict != policy.Disallowed) != may || !may && s.Policy.Mode(d) != policy.ModeBlock {
+				t.Errorf("%s with answer %d: %v", token, answer, d.Verdict)
+			}
+		}
+		if d := s.Policy.Decide(policy.Query{Crawler: s.Policy.Crawler("Googlebot"), Host: "example.com", Path: "/", Usage: policy.Crawl}); d.Verdict == policy.Disallowed {
+			t.Errorf("Googlebot is refused with answer %d", answer)
+		}
+		var out bytes.Buffer
+		if err := WriteMeaning(&out, s, a, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if named := strings.Contains(out.String(), "PerplexityBot, OAI-SearchBot, Claude-SearchBot and"); named != may {
+			t.Errorf("answer %d:\n%s", answer, out.String())
+		}
+		if !may {
+			continue
+		}
+		_, rule, _ := strings.Cut(out.String(), "add to the rules:\n")
+		rule, _, _ = strings.Cut(rule, "To refuse all")
+		closed, ds := site.Load("p.yaml", []byte(strings.Replace(string(text), "rules:\n", "rules:\n"+rule, 1)))
+		if closed == nil || strings.Contains(ds.Text(), "refuses-search") {
+			t.Errorf("the rule to add does not load: %s", ds.Text())
+		}
+	}
+}
+
 // TestQuestions types what people type.
 func TestQuestions(t *testing.T) {
 	dir := t.TempDir()
@@ -86,7 +128,7 @@ func TestQuestions(t *testing.T) {
 	}{
 		"enter six times":             {"\n\n\n\n\n\n", "from= host= search=0 training=0 answers=0 closed=[] staging=[]"},
 		"words":                       {"none\nyes\nno\nYes\nnone\nnone\n", "from= host= search=1 training=2 answers=1 closed=[] staging=[]"},
-		"letters":                     {"n\ny\nN\nn\nn\nn\n", "from= host= search=1 training=2 answers=2 closed=[] staging=[]"},
+		"letters":                     {"n\ny\nN\nn\nn\nn\nn\n", "from= host= search=1 training=2 answers=2 closed=[] staging=[] aisearch=2"},
 		"spaces and full stops":       {"  \n Yes. \n nope\n  ok \n\n\n", "from= host= search=1 training=2 answers=1 closed=[] staging=[]"},
 		"a wrong answer first":        {"\nmaybe\ny\n\n\n\n\n", "from= host= search=1 training=0 answers=0 closed=[] staging=[]"},
 		"paths without slashes":       {"\n\n\n\nmembers, premium/\n\n", "from= host= search=0 training=0 answers=0 closed=[/members /premium/] staging=[]"},
@@ -106,6 +148,9 @@ func TestQuestions(t *testing.T) {
 				t.Fatal(err, out.String())
 			}
 			got := fmt.Sprintf("from=%s host=%s search=%d training=%d answers=%d closed=%v staging=%v", a.From, a.Host, a.Search, a.Training, a.AIAnswers, a.Closed, a.Staging)
+			if a.AISearch != Unanswered {
+				got += fmt.Sprintf(" aisearch=%d", a.AISearch)
+			}
 			if got != tt.want {
 				t.Errorf("got  %s\nwant %s\n%s", got, tt.want, out.String())
 			}

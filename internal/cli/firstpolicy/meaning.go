@@ -71,6 +71,9 @@ func WriteMeaning(w io.Writer, s *site.Site, a Answers, now time.Time) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if err := writeAnswerEngines(w, s, a.withDefaults(), policy.Query{Host: places[0].host, Path: places[0].path, Now: now}); err != nil {
+		return err
+	}
 	training := policy.Query{Host: places[0].host, Path: places[0].path, Usage: policy.TrainAI, Now: now}
 	if a.From == "" || a.Training != Unanswered || meaning(s, "", training) == "no" {
 		return nil
