@@ -25,6 +25,9 @@ type Crawler struct {
 	// IgnoresStar is true when a group for `*` does not bind the crawler, so
 	// that it must be named.
 	IgnoresStar bool
+	// ReadsMeta is true when the operator documents that the crawler reads robots meta
+	// elements that carry Token as their name.
+	ReadsMeta bool
 	// RobotsOnly is true for a token that only robots.txt knows, such as
 	// Google-Extended: no User-Agent ever carries it, so it cannot be refused.
 	RobotsOnly bool

@@ -128,7 +128,7 @@ func (p *fileParser) crawler(key, value *yaml.Node) *Crawler {
 	p.places[c] = fmt.Sprintf("%s:%d", p.name, key.Line)
 	p.fields(value, map[string]any{
 		"operator": &c.Operator, "kind": &c.Kind, "kinds": &c.Kinds, "user-agents": &c.UserAgents, "follows": &c.Follows,
-		"ignores-star": &c.IgnoresStar, "robots-only": &c.RobotsOnly, "docs": &c.Docs, "honours": &c.Honours,
+		"ignores-star": &c.IgnoresStar, "reads-meta": &c.ReadsMeta, "robots-only": &c.RobotsOnly, "docs": &c.Docs, "honours": &c.Honours,
 		"training-control": &c.TrainingControl, "purposes": &c.Purposes, "verify": &c.Verification,
 		"examples": &c.Examples, "look-alikes": &c.LookAlikes, "note": &c.Note, "as-of": &c.AsOf, "source": &c.Sources,
 	})

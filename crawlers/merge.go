@@ -22,8 +22,9 @@ type Row struct {
 	// Follows and Purposes are left as they were when nil.
 	Follows  []string
 	Purposes []string
-	// IgnoresStar and RobotsOnly are left as they were when nil.
+	// IgnoresStar, ReadsMeta and RobotsOnly are left as they were when nil.
 	IgnoresStar *bool
+	ReadsMeta   *bool
 	RobotsOnly  *bool
 	// AddressLists, ReverseDNS and WebBotAuth are left as they were when nil. What
 	// the catalogue says of verification is written in https addresses.
@@ -116,6 +117,9 @@ func (r Row) apply(base *Crawler) *Crawler {
 	}
 	if r.IgnoresStar != nil {
 		c.IgnoresStar = *r.IgnoresStar
+	}
+	if r.ReadsMeta != nil {
+		c.ReadsMeta = *r.ReadsMeta
 	}
 	if r.AddressLists != nil {
 		c.Verification.AddressLists = slices.Clone(r.AddressLists)

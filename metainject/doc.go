@@ -29,8 +29,8 @@
 // for an audience is changed where it stands, further ones are removed. These
 // count as such:
 //
-//   - name="robots", a known product token (NewSet), or a name that a search engine
-//     documents;
+//   - name="robots", the product token of a crawler that reads elements (NewSet), or
+//     yandex;
 //   - property= instead of name=, a common slip, and
 //     http-equiv="X-Robots-Tag", by which an author means the header (with
 //     "googlebot: noindex" for one crawler). Crawlers ignore both, so an
@@ -39,8 +39,7 @@
 // An element for one crawler need not repeat the rules for everyone, as readers
 // add both up; but if it permits what everyone is denied ("index" against
 // noindex), it is made to deny it, since some engines let a permission win.
-// Elements without content, those that hold an ACAP permission ("ACAP
-// allow-index") or declare the encoding too, those in the body, and those in
+// Elements without a known rule, those that declare the encoding too, those in the body, and those in
 // text, comments, noscript and templates are left alone.
 //
 // Every other byte stays. A page that says already what the policy says keeps its

@@ -52,10 +52,10 @@ type prepared struct {
 // NewSet prepares elements, in the order they are given in. Elements without
 // rules are left out, and so are names that cannot be a product token (longer
 // than 64 bytes, or with white space, a control character or a colon); the
-// rules of one name are united. tokens, which may be nil, holds product tokens in
-// lower case. Elements of a page are recognised by these, by Everyone, by the names
-// of the given elements and by the names that search engines document. tokens is not
-// copied and must not change.
+// rules of one name are united. tokens, which may be nil, holds the product
+// tokens, in lower case, of crawlers that read elements with their names. Elements of a
+// page are recognised by these, by Everyone, by yandex and by the names of the given
+// elements. tokens is not copied and must not change.
 func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 	s := &Set{tokens: tokens}
 	for _, e := range elements {

@@ -177,11 +177,7 @@ func (m *merger) mergeAudience(es []edit, first int) []edit {
 			m.insert.WriteString(renderValue(name, c.value, m.XML()))
 		}
 	case f.Named:
-		text := c.quoted
-		if f.NoValue {
-			text = append([]byte("="), text...)
-		}
-		es = append(es, edit{Start: f.ValueStart, End: f.ValueEnd, Text: text})
+		es = append(es, edit{Start: f.ValueStart, End: f.ValueEnd, Text: c.quoted})
 	default:
 		es = append(es, edit{Start: f.Start, End: f.End, Text: []byte(renderValue(name, c.value, m.XML()))})
 	}

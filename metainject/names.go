@@ -9,21 +9,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// documentedNames are the names that engines document for robots meta elements,
-// besides robots. Not all are product tokens.
-var documentedNames = [...]string{
-	// https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
-	"googlebot", "googlebot-news",
-	// https://www.bing.com/webmasters/help/which-robots-metatags-does-bing-support-5198d240
-	"bingbot", "msnbot",
-	// https://yandex.com/support/webmaster/controlling-robot/meta-robots.html
-	"yandex",
-	// Baidu's and Yahoo's help pages, both long in use
-	"baiduspider", "slurp",
-}
+// yandex is a name that an engine documents and that is no crawler's
+// (https://yandex.com/support/webmaster/controlling-robot/meta-robots.html).
+const yandex = "yandex"
 
 // Known implements headscan.Names: robots, the names of this set's elements, its
-// tokens and the documented names.
+// tokens and yandex.
 func (s *Set) Known(name []byte) string {
 	var buf [maxToken]byte
 	for len(name) > 0 && ascii.IsSpace(name[0]) {
@@ -56,12 +47,20 @@ func (s *Set) Known(name []byte) string {
 			return s.elements[i].lower
 		}
 	}
-	for _, documented := range documentedNames {
-		if documented == string(lower) {
-			return documented
-		}
+	if string(lower) == yandex {
+		return yandex
 	}
 	return ""
+}
+
+// Speaks implements headscan.Names: an element with none of the rules that engines know
+// has some other purpose, whatever it is called, such as ACAP's permissions or a key by
+// which a service knows its sites.
+func (s *Set) Speaks(audience, content string) bool {
+	if e := s.find(audience); e != nil && e.content != "" {
+		return content != ""
+	}
+	return robotsrule.HasRule(content)
 }
 
 // deniedTo returns the rules of other elements that the readers of an element for
@@ -72,7 +71,7 @@ func (s *Set) deniedTo(audience string) robotsrule.Set {
 	rules := s.everyone
 	for i := range s.elements {
 		p := &s.elements[i]
-		if audience == "yandex" && strings.HasPrefix(p.lower, "yandex") || audience == "msnbot" && p.lower == "bingbot" ||
+		if audience == yandex && strings.HasPrefix(p.lower, yandex) || audience == "msnbot" && p.lower == "bingbot" ||
 			audience == "googlebot-news" && p.lower == "googlebot" {
 			rules = rules.Union(p.rules)
 		}

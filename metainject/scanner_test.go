@@ -94,20 +94,19 @@ func naiveAudience(n *html.Node, set *Set) (audience, content string, carrier bo
 	if !ok {
 		return "", "", false
 	}
-	if acapMember.MatchString(content) {
-		return "", "", false
-	}
 	trim := func(s string) string { return strings.ToLower(strings.TrimFunc(s, isHTMLSpace)) }
-	names := map[string]bool{Everyone: true}
-	for _, name := range documentedNames {
-		names[name] = true
-	}
+	names := map[string]bool{Everyone: true, yandex: true}
 	for k := range set.tokens {
 		names[k] = true
 	}
 	for _, e := range set.elements {
 		names[e.lower] = true
 	}
+	defer func() {
+		if !ruleWord.MatchString(content) {
+			audience = ""
+		}
+	}()
 	if v, _ := firstAttr(n, "name"); names[trim(v)] {
 		return trim(v), content, len(v) == len(trim(v))
 	}
@@ -283,7 +282,7 @@ func dumped(n *html.Node) string {
 }
 
 var (
-	acapMember      = regexp.MustCompile(`(?i)(^|,)[\x00-\x20\x7f:=]*acap([\x00-\x20\x7f,:=]|$)`)
+	ruleWord        = regexp.MustCompile(`(?i)(^|,)[\x00-\x20\x7f:=]*(all|index|follow|none|noindex|nofollow|noarchive|nosnippet|archive|noai|max-[a-z-]*)[\x00-\x20\x7f]*([,:=]|$)`)
 	complexTemplate = regexp.MustCompile(`(?is)<template.*<(caption|col|math|plaintext|select|svg|table|tbody|td|tfoot|th|thead|tr|frameset)`)
 	// In a script's comment x/net/html takes a '<' before anything but a letter or
 	// '/' for the comment's end; the standard (13.2.5.23) goes on in it.

@@ -144,7 +144,7 @@ func (g *grammar) rule() any {
 func (g *grammar) row() any {
 	return g.object(1,
 		"operator", g.pick("The House", "A: B #c"), "kind", g.pick("feed", "monitoring"), "follows", g.some("Applebot", "DuckDuckBot"),
-		"ignores-star", g.pick(true, false), "intended", g.some("refuses-search", "shuts-out-search"), "purposes", g.some("news", "weather"),
+		"ignores-star", g.pick(true, false), "reads-meta", g.pick(true, false), "intended", g.some("refuses-search", "shuts-out-search"), "purposes", g.some("news", "weather"),
 		"address-lists", g.some("https://list.example/a.json", "https://list.example/b.json?x=1"),
 		"reverse-dns", g.some(".crawl.example", "proxy-*.crawl.example"), "signature-directory", g.pick("https://sign.example", "https://sign.example/keys.json"))
 }

@@ -33,6 +33,8 @@ var rowFields = fields[*crawlerRow]{
 		func(r *crawlerRow) *[]string { return &r.Follows }),
 	boolKey("ignores-star", "true if it does not obey the rules for everyone in robots.txt",
 		func(r *crawlerRow) **bool { return &r.IgnoresStar }),
+	boolKey("reads-meta", "true if its operator documents that it reads robots meta elements with its name",
+		func(r *crawlerRow) **bool { return &r.ReadsMeta }),
 	listKey("purposes", "the purposes that it declares", textShape("a purpose", `^[A-Za-z0-9_-]+$`),
 		func(r *crawlerRow) *[]string { return &r.Purposes }),
 	boolKey("robots-only", "true for a token that exists in robots.txt only, and that no request carries",
@@ -158,6 +160,9 @@ func difference(c *policy.Crawler, entry, own *crawlers.Crawler) *crawlerRow {
 	}
 	if c.IgnoresStar != known.IgnoresStar {
 		r.IgnoresStar = &c.IgnoresStar
+	}
+	if own.ReadsMeta != entry.ReadsMeta {
+		r.ReadsMeta = &own.ReadsMeta
 	}
 	if c.RobotsOnly != known.RobotsOnly {
 		r.RobotsOnly = &c.RobotsOnly

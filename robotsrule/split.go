@@ -22,6 +22,18 @@ func IsRule(name string) bool {
 		slices.ContainsFunc(documented, func(d documentedRule) bool { return d.name == name })
 }
 
+// HasRule reports whether a comma list holds a rule by one of these names, whatever its
+// value is.
+func HasRule(list string) bool {
+	for list != "" {
+		var e element
+		if e, list = nextElement(list); IsRule(e.name) {
+			return true
+		}
+	}
+	return false
+}
+
 // Cut takes the first rule off a comma list of rules as Parse reads it, so that
 // a date keeps its commas. Rule and rest are parts of list, with the comma
 // between them left out.

@@ -17,7 +17,7 @@ import (
 type known struct {
 	recognizer *crawlers.Recognizer
 	facts      []crawlers.Verification // by crawler
-	tokens     map[string]struct{}     // in lower case, whose elements are recognised in a page
+	tokens     map[string]struct{}     // in lower case, of the crawlers that read elements with their names
 	identities *crawlers.Identities
 }
 
@@ -40,11 +40,11 @@ func newKnown(f *policyfile.File) *known {
 		names, facts := []string{c.Token}, crawlers.Verification{}
 		if row, ok := f.Catalogue.Lookup(c.Token); ok {
 			names, facts = row.Patterns(), row.Verification
+			if row.ReadsMeta {
+				k.tokens[strings.ToLower(c.Token)] = struct{}{}
+			}
 		}
 		k.facts = append(k.facts, facts)
-		if !c.RobotsOnly {
-			k.tokens[strings.ToLower(c.Token)] = struct{}{}
-		}
 		for _, n := range names { // the strings that the catalogue knows, else the token
 			patterns = append(patterns, crawlers.Pattern{Token: n, Index: int(id)})
 		}

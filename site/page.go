@@ -5,6 +5,7 @@ package site
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,7 +35,7 @@ const maxPages = 4096
 type pages struct {
 	projection
 	registers *registers
-	tokens    map[string]struct{} // whose elements are recognised in a page
+	tokens    map[string]struct{} // see known
 
 	// plain is the page of every path if there is no pattern.
 	plain *Page
@@ -251,11 +252,13 @@ func (ps *pages) strict(t target) *Page {
 func (ps *pages) elements(members []robotstag.Member, rights *Rights) *metainject.Set {
 	var all []metainject.Element
 	for _, m := range members {
-		e := metainject.Element{Name: m.Token, Rules: m.Rules}
-		if m.Token == robotstag.Everyone {
-			e.Name = metainject.Everyone
+		name := m.Token
+		if name == robotstag.Everyone {
+			name = metainject.Everyone
+		} else if _, reads := ps.tokens[strings.ToLower(name)]; !reads {
+			continue // it would find the header only
 		}
-		all = append(all, e)
+		all = append(all, metainject.Element{Name: name, Rules: m.Rules})
 	}
 	if rights != nil && rights.TDMRep.Reservation != tdmrep.Unset {
 		all = append(all, metainject.Element{Name: tdmrep.ReservationName, Content: rights.TDMRep.Reservation.String()})

@@ -122,7 +122,7 @@ func TestGuard(t *testing.T) {
 	}{
 		{"complete", whole, nil},
 		{"older", catalogue(t, "2020-01-01", "FirstNewBot"), []string{"is older than that of the catalogue in use"}},
-		{"a search engine less", bytes.Replace(whole, []byte("\n  Bingbot:\n    operator: Microsoft\n    kind: search\n    kinds: [ai-input, ai-training]"),
+		{"a search engine less", bytes.Replace(whole, []byte("\n  Bingbot:\n    operator: Microsoft\n    kind: search\n    reads-meta: true\n    kinds: [ai-input, ai-training]"),
 			[]byte("\n  Bingbot:\n    operator: Microsoft\n    kind: seo"), 1), []string{"no longer of kind search: Bingbot;"}},
 		{"shrunk", small, []string{"more; add them again", "it has 1 crawlers, the catalogue in use has"}},
 	} {

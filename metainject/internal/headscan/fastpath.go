@@ -164,7 +164,7 @@ func walk(b []byte, i int, m *metaAttributes) int {
 			continue
 		}
 		if a := m.slotOf(word, n); a != nil && !a.given {
-			*a = attribute{int32(at), int32(i), true, false}
+			*a = attribute{int32(at), int32(i), true}
 		}
 	}
 	return walkAny(b, i, m)

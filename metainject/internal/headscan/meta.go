@@ -20,7 +20,6 @@ type Meta struct {
 	// ValueStart and ValueEnd enclose the value of content as it is written, with
 	// its quotes.
 	ValueStart, ValueEnd int
-	NoValue              bool   // content has no "=" and no value
 	Audience             string // in lower case
 	Content              string
 	// Named means that the attribute name holds the audience. Elements with
@@ -31,17 +30,13 @@ type Meta struct {
 	Done  bool // for the caller's use
 }
 
-// attribute is where an attribute's value stands, with its quotes; or, if it
-// has none, the place for "=" and a value.
+// attribute is where an attribute's value stands, with its quotes.
 type attribute struct {
-	at, end     int32
-	given, bare bool
+	at, end int32
+	given   bool
 }
 
 func (a attribute) value(b []byte) []byte {
-	if a.bare {
-		return nil
-	}
 	v := b[a.at:a.end]
 	if len(v) > 0 && (v[0] == '"' || v[0] == '\'') {
 		v = v[1 : len(v)-1]
@@ -102,10 +97,11 @@ func walkAny(b []byte, i int, m *metaAttributes) int {
 		for i++; i < len(b) && class[b[i]]&endsAttr == 0; {
 			i++
 		}
-		name, at, end, bare := b[from:i], i, i, true
+		name := b[from:i]
 		for i < len(b) && class[b[i]]&isSpace != 0 {
 			i++
 		}
+		at := i
 		if i < len(b) && b[i] == '=' {
 			for i++; i < len(b) && class[b[i]]&isSpace != 0; {
 				i++
@@ -113,26 +109,24 @@ func walkAny(b []byte, i int, m *metaAttributes) int {
 			if i == len(b) {
 				return 0
 			}
+			at = i
 			if q := b[i]; q == '"' || q == '\'' {
 				j := bytes.IndexByte(b[i+1:], q)
 				if j < 0 {
 					return 0
 				}
-				at, bare = i, false
 				i += j + 2
-			} else if q != '>' {
-				at, bare = i, false
+			} else {
 				for i < len(b) && class[b[i]]&endsValue == 0 {
 					i++
 				}
 			}
-			end = i
 		}
 		if m == nil {
 			continue
 		}
 		if a := m.slot(name); a != nil && !a.given {
-			*a = attribute{int32(at), int32(end), true, bare}
+			*a = attribute{int32(at), int32(i), true}
 		}
 	}
 }
@@ -161,16 +155,15 @@ func (s *Scanner) meta(b []byte, m *metaAttributes) {
 	if s.declaration(m, &v) || !m.content.given {
 		return
 	}
-	f := Meta{Start: s.tok, End: s.pos, ValueStart: int(m.content.at), ValueEnd: int(m.content.end), NoValue: m.content.bare, Content: string(v.content)}
+	f := Meta{Start: s.tok, End: s.pos, ValueStart: int(m.content.at), ValueEnd: int(m.content.end), Content: string(v.content)}
 	if f.Audience = s.known(v.name); f.Audience != "" {
 		f.Named = len(v.name) == len(f.Audience)
 	} else if f.Audience = s.known(v.property); f.Audience == "" && !s.headerForm(&v, &f) {
 		return
 	}
-	if isACAP(f.Content) {
-		return
+	if s.names.Speaks(f.Audience, f.Content) {
+		s.metas = append(s.metas, f)
 	}
-	s.metas = append(s.metas, f)
 }
 
 // decode replaces the values by what x/net/html makes of them.
@@ -262,20 +255,3 @@ func (s *Scanner) headerForm(v *metaValues, f *Meta) bool {
 	}
 	return true
 }
-
-// isACAP reports whether content holds a permission of ACAP, such as "ACAP
-// allow-index", which is no robots rule.
-func isACAP(content string) bool {
-	between := func(r rune) bool { return isGap(r) || r == ':' || r == '=' }
-	for part := range strings.SplitSeq(content, ",") {
-		part = strings.TrimLeftFunc(part, between)
-		if len(part) >= 4 && ascii.EqualFold(part[:4], "acap") && (len(part) == 4 || between(rune(part[4]))) {
-			return true
-		}
-	}
-	return false
-}
-
-// isGap reports whether r counts as white space between rules, for package
-// robotsrule too.
-func isGap(r rune) bool { return r <= ' ' || r == 0x7f }

@@ -6,9 +6,14 @@ package headscan
 
 import "bytes"
 
-// Names tells which meta names speak to crawlers. Known returns the audience that
-// a name as written in a page means, in lower case, or "".
-type Names interface{ Known(name []byte) string }
+// Names tells which meta elements speak to crawlers.
+type Names interface {
+	// Known returns the audience that a name as written in a page means, in lower
+	// case, or "".
+	Known(name []byte) string
+	// Speaks reports whether content holds anything that is said to the audience.
+	Speaks(audience, content string) bool
+}
 
 // A Scanner follows the HTML standard's tokenization and tree construction
 // (https://html.spec.whatwg.org/multipage/parsing.html, scripting enabled) over

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+)
+
+// chunkSizes are the sizes of the pieces in which tests send a body.
+var chunkSizes = []int{1, 7, 64, 700, 4096, 1 << 30}
+
+// inEveryCoding sends a page as it is and in every coding, in chunks of every size, and
+// reports each text that comes out and is not want.
+func inEveryCoding(t *testing.T, o Options, kind, page, want string) {
+	t.Helper()
+	for i := range len(testCodings) + 1 {
+		name, raw, unpack := "", []byte(page), func(b []byte) ([]byte, error) { return b, nil }
+		if i > 0 {
+			c := testCodings[i-1]
+			name, raw, unpack = c.name, c.pack([]byte(page), 7, 0), c.unpack
+		}
+		for _, size := range chunkSizes {
+			r := newRecorder()
+			r.header["Content-Type"] = []string{kind}
+			if name != "" {
+				r.header.Set("Content-Encoding", name)
+			}
+			rw := wrapped(t, r, o)
+			for part := range slices.Chunk(raw, size) {
+				if _, err := rw.Write(part); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := rw.Close(nil); err != nil {
+				t.Fatal(err)
+			}
+			got, err := unpack(r.body.Bytes())
+			if err != nil || string(got) != want {
+				t.Errorf("coding %q by %d: %q, %v\nwant %q", name, size, got, err, want)
+			}
+			if page == want && !bytes.Equal(raw, r.body.Bytes()) {
+				t.Errorf("coding %q by %d: it was packed again", name, size)
+			}
+		}
+	}
+}
+
+// verifications are meta elements by which services know sites, with names of crawlers.
+const verifications = `<meta name="google-site-verification" content="Xy_9-none,all"><meta name="sentry" content="environment=production">` +
+	`<meta name="mastodon" content="@a@b.example"><meta name="whatsapp" content="all"><meta name=feedly content="x">` +
+	`<meta name="googlebot" content="Xy_9-noneall"><meta name="robots" content="ACAP allow-index">`
+
+// TestOtherUses: an element is robots' only if crawlers read its name, and it says a rule.
+func TestOtherUses(t *testing.T) {
+	for _, mode := range []Mode{Merge, Replace} {
+		set := testSet(t, "robots=noarchive", "googlebot=noindex")
+		inEveryCoding(t, Options{Set: set, Mode: mode}, "text/html",
+			"<!DOCTYPE html><head>"+verifications+"</head><p>x", "<!DOCTYPE html><head>"+set.HTML()+verifications+"</head><p>x")
+	}
+	inEveryCoding(t, Options{Set: testSet(t, "robots=noarchive")}, "text/html",
+		`<!DOCTYPE html><head><meta name=robots content="X, NoIndex"></head>`, `<!DOCTYPE html><head><meta name=robots content="noindex, noarchive, x"></head>`)
+}
