@@ -12,6 +12,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
+// cutFile has a line that begins with "Disallow: /" within the first 500 KiB.
+var cutFile = func() string {
+	text := "User-agent: *\nDisallow: /a\n#"
+	return text + strings.Repeat("x", robotstxt.MaxSize-len(text)-len("\nDisallow: /")) + "\nDisallow: /only/this\n"
+}()
+
 // What the drafts and ACAP 1.0 say beside Allow and Disallow is in the policy that Import
 // makes, and what cannot be is reported.
 func TestImportSaysWhatDocumentsSay(t *testing.T) {
@@ -102,6 +108,18 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"User-agent: *\nDisallow: /a/\n\nUser-Agent-Purpose: training\nDisallow: /a/b/\n",
 			[]ask{{"", "training", "/a/b/x", false}, {"", "training", "/a/x", false}, {"", "", "/a/x", false}},
 			"this line also holds for clients that name the purpose training",
+		},
+		{
+			"a no-break space is a part of the path", "Google's parser",
+			"User-agent: *\nDisallow:\xa0/x\nDisallow: \u00a0/y\nDisallow: /z\n\nUser-agent:\u00a0Foo\nDisallow: /foo\n",
+			[]ask{{"", "", "/x", true}, {"", "", "/y", true}, {"", "", "/z", false}, {"Foo", "", "/foo", true}, {"Foo", "", "/z", false}},
+			"write /x in the policy if you meant that",
+		},
+		{
+			"the line that 500 KiB cut is left out", "RFC 9309 section 2.5",
+			cutFile,
+			[]ask{{"", "", "/other", true}, {"", "", "/a", false}},
+			"do not read this line",
 		},
 		{
 			"preferences of a group that has none of its own", "RFC 9309 section 2.2.1",

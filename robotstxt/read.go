@@ -41,12 +41,16 @@ func read(data []byte, isName func(name string) bool) *File {
 	if !bytes.Equal(decoded, data) && !bytes.HasPrefix(data, []byte("\ufeff")) {
 		f.note(1, "the file is in UTF-16, which crawlers cannot read; it is read here as if it were in UTF-8")
 	}
-	if len(decoded) > MaxSize {
-		decoded = decoded[:MaxSize]
-		f.note(1+bytes.Count(decoded, []byte("\n")), "the file is over 500 KiB; crawlers do not read what follows, and it is left out")
+	cut := len(decoded) > MaxSize
+	if cut {
+		// What is read of the line that is cut could say more than all of it: "Disallow: /".
+		decoded = decoded[:bytes.LastIndexAny(decoded[:MaxSize], "\r\n")+1]
 	}
 	text := strings.ReplaceAll(string(decoded), "\r\n", "\n")
 	text = strings.ReplaceAll(text, "\r", "\n")
+	if cut {
+		f.note(1+strings.Count(text, "\n"), "the file is over 500 KiB; crawlers do not read this line and what follows, and it is left out")
+	}
 	if f.page = strings.HasPrefix(strings.TrimLeft(text, " \t\n"), "<"); f.page {
 		f.note(1, "this is a web page, not a robots.txt")
 	}
@@ -64,7 +68,7 @@ func (r *reader) read(text string) {
 	if commented {
 		r.pending = append(r.pending, strings.TrimSpace(strings.TrimLeft(comment, "#")))
 	}
-	key, value, ok := r.split(strings.TrimSpace(before))
+	key, value, ok := r.split(trim(before))
 	if !ok {
 		if strings.TrimSpace(text) == "" && !r.started && len(r.pending) > 0 {
 			r.file.header += strings.Join(r.pending, "\n") + "\n"
@@ -204,6 +208,11 @@ func keyOf(key string) string {
 	return ""
 }
 
+// trim removes the white space that Google's parser removes, which is that of ASCII.
+func trim(s string) string { return strings.TrimFunc(s, isSpace) }
+
+func isSpace(c rune) bool { return c == ' ' || c == '\t' || c == '\v' || c == '\f' }
+
 // split cuts a line without its comment into key and value.
 func (r *reader) split(text string) (key, value string, ok bool) {
 	if text == "" {
@@ -217,7 +226,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 			key, value, ok = words[0], words[1], true
 		}
 	}
-	key = strings.ToLower(strings.TrimSpace(key))
+	key = strings.ToLower(trim(key))
 	known := keyOf(key)
 	if !ok || known == "" {
 		if !r.file.page {
@@ -228,7 +237,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	if strings.HasPrefix(known, "acap-") {
 		return known, value, true
 	}
-	if value = strings.TrimSpace(value); known != key || !colon {
+	if value = trim(value); known != key || !colon {
 		r.note("%q is read as %q, as Google's parser does", text, known+": "+value)
 	}
 	return known, value, true
@@ -256,7 +265,7 @@ func (r *reader) group(value string) *Group {
 		r.note("%q names no crawler; what it says is left out", value)
 		return &Group{Name: value} // not in the file, it takes the lines that follow
 	}
-	if before, _, _ := strings.Cut(value, "/"); name != strings.Join(strings.Fields(before), " ") {
+	if before, _, _ := strings.Cut(value, "/"); name != strings.Join(strings.FieldsFunc(before, isSpace), " ") {
 		r.note("the name %q is read as %q, as Google's parser does", value, name)
 	}
 	g := r.file.Group(name)
@@ -292,7 +301,7 @@ func (r *reader) name(value string) string {
 		return "*"
 	}
 	name, _, _ := strings.Cut(value, "/")
-	if name = strings.Join(strings.Fields(name), " "); name != "" && r.isName(name) {
+	if name = strings.Join(strings.FieldsFunc(name, isSpace), " "); name != "" && r.isName(name) {
 		return name
 	}
 	return strings.TrimRight(name[:len(name)-len(strings.TrimLeft(name, nameBytes))], " ")
@@ -301,6 +310,11 @@ func (r *reader) name(value string) string {
 // mayBeName reports whether a text can be a name that no catalogue has: one or a few words.
 func mayBeName(s string) bool {
 	return strings.Trim(s, nameBytes+". !") == "" && strings.Trim(s, "-_. !") != ""
+}
+
+// noBreak removes a no-break space in UTF-8 or Latin-1 from the start of a value.
+func noBreak(value string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(value, "\u00a0"), "\xa0")
 }
 
 // rules returns what an Allow or Disallow line says, nil for nothing.
@@ -315,6 +329,10 @@ func (r *reader) rules(allow bool, value string) []Rule {
 	case strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c == 0x7f }):
 		r.wrong("%q has a space, which no address has, so that crawlers match nothing with it; "+
 			"it is left out: write each path on a line of its own, and a space as %%20", value)
+		return nil
+	case noBreak(value) != value:
+		r.wrong("%q starts with a no-break space, which crawlers take for a part of the path, so they match nothing with it; "+
+			"it is left out: write %s in the policy if you meant that", value, noBreak(value))
 		return nil
 	case value[0] != '/' && value[0] != '*':
 		r.wrong("%q does not start with /, so crawlers match nothing with it; "+
