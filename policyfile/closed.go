@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -60,19 +62,69 @@ func (f *File) Closed() (c Closed) {
 }
 
 // ClosedText is Closed as check prints it. It is empty if no rule closes anything.
-func (f *File) ClosedText() string {
+func (f *File) ClosedText(now time.Time) string {
 	c := f.Closed()
 	text := ""
-	if len(c.Crawl) > 0 {
-		text += fmt.Sprintf("  apart from:    %s, closed to some or all of them\n", english.Some(c.Crawl, 4))
-	}
-	if len(c.Index) > 0 {
-		text += fmt.Sprintf("  not indexed:   %s, by some or all of them\n", english.Some(c.Index, 4))
-	}
+	text += f.closedPaths("  apart from:    ", "closed to", c.Crawl, policy.Crawl, now)
+	text += f.closedPaths("  not indexed:   ", "by", c.Index, policy.Index, now)
 	if refused := c.refused(f.Spec.Enforcement); refused != "" {
 		text += "  refused:       " + refused + "\n"
 	}
 	return text
+}
+
+// closedPaths writes to whom paths are closed, a line for each.
+func (f *File) closedPaths(head, closed string, patterns []string, u policy.Usage, now time.Time) string {
+	const most = 4
+	x := newEvaluator(f.Policy, now)
+	var b strings.Builder
+	for i, pattern := range patterns {
+		if i == most {
+			fmt.Fprintf(&b, "%s%s more\n", strings.Repeat(" ", len(head)), english.Count(len(patterns)-most, "path"))
+			break
+		}
+		host := f.hostOf(pattern, u)
+		who := x.answers(host.Example(), examplePath(pattern), u)
+		text := countText(who.MayNot, false)
+		if !who.Unknown {
+			if text = "everyone"; len(who.May) > 0 {
+				text += " except " + countText(who.May, false)
+			}
+		}
+		where := ""
+		if host != "" {
+			where = " on " + string(host)
+		}
+		fmt.Fprintf(&b, "%s%s%s, %s %s\n", head, pattern, where, closed, text)
+		head = strings.Repeat(" ", len(head))
+	}
+	return b.String()
+}
+
+// hostOf is a host of the first rule that closes a pattern, "" for every host.
+func (f *File) hostOf(pattern string, u policy.Usage) policy.Host {
+	for i := range f.Spec.Rules {
+		r := &f.Spec.Rules[i]
+		if slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return !s.Allow && s.Usage == u && s.Pattern.String() == pattern }) {
+			if len(r.Hosts) > 0 {
+				return r.Hosts[0]
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
+// examplePath is a path that a pattern matches and that others match only in general.
+func examplePath(pattern string) string {
+	path, anchored := strings.CutSuffix(pattern, "$")
+	if !anchored {
+		path += "%01"
+	}
+	if path[0] == '*' {
+		path = "/" + path
+	}
+	return strings.ReplaceAll(path, "*", "%02")
 }
 
 func (c *Closed) refused(e policy.Enforcement) string {

@@ -11,9 +11,12 @@ func TestClosedText(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing closed", "rules:\n  - for: everyone\n    allow: {crawl: /}\n", ""},
 		{"sections", "rules:\n  - for: everyone\n    disallow: {crawl: [/premium/, /archive/]}\n",
-			"  apart from:    /premium/ and /archive/, closed to some or all of them\n  refused:       nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n"},
+			"  apart from:    /premium/, closed to everyone\n                 /archive/, closed to everyone\n  refused:       nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n"},
 		{"not indexed", "rules:\n  - for: everyone\n    disallow: {index: [/, /drafts/]}\n    intended: true\n",
-			"  not indexed:   /drafts/, by some or all of them\n"},
+			"  not indexed:   /drafts/, by everyone\n"},
+		{"to some", "rules:\n  - for: category:archive\n    disallow: {crawl: /x/}\n", "  apart from:    /x/, closed to archive (all 28)\n  refused:       nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n"},
+		{"to most", "rules:\n  - for: everyone\n    disallow: {crawl: /x/}\n  - for: GPTBot\n    allow: {crawl: /x/}\n",
+			"  apart from:    /x/, closed to everyone except ai-training (1 of 28: GPTBot)\n  refused:       nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n"},
 		{"refused", "rules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n",
 			"  refused:       known crawlers get 403 wherever they may not crawl\n"},
 		{"refused with 402", "enforcement: {mode: block, status: 402}\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n",
@@ -33,7 +36,7 @@ func TestClosedText(t *testing.T) {
 			if f == nil {
 				t.Fatal(ds.Text())
 			}
-			if got := f.ClosedText(); got != c.want {
+			if got := f.ClosedText(testNow); got != c.want {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})

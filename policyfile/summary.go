@@ -60,7 +60,7 @@ func (f *File) Summary(now time.Time) []HostSummary {
 	at := map[string]int{}
 	for _, host := range asked {
 		example := policy.Host(host).Example()
-		s := HostSummary{Crawl: x.answers(example, policy.Crawl), Index: x.answers(example, policy.Index)}
+		s := HostSummary{Crawl: x.answers(example, plainPage, policy.Crawl), Index: x.answers(example, plainPage, policy.Index)}
 		key := fmt.Sprint(s)
 		i, ok := at[key]
 		if !ok {
@@ -84,11 +84,11 @@ func (f *File) Summary(now time.Time) []HostSummary {
 // plainPage is a page about which no policy states anything by its path.
 const plainPage = "/%01"
 
-func (x *evaluator) answers(host string, u policy.Usage) (s Answers) {
+func (x *evaluator) answers(host, path string, u policy.Usage) (s Answers) {
 	total := map[string]int{}
 	names := map[bool]map[string][]string{true: {}, false: {}}
 	for _, m := range x.ask(policy.Audience{Kind: policy.ForEveryone}, host) {
-		q := policy.Query{Crawler: m.id, Identity: policy.Verified, Host: host, Path: plainPage, Usage: u, Now: x.now}
+		q := policy.Query{Crawler: m.id, Identity: policy.Verified, Host: host, Path: path, Usage: u, Now: x.now}
 		may := x.policy.Decide(q).Verdict != policy.Disallowed
 		for _, id := range m.alike {
 			if id == 0 {

@@ -89,7 +89,7 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	if n := len(s.File.Spec.Expect); n > 0 {
 		counts += fmt.Sprintf("; %s passed", english.Count(n, "test"))
 	}
-	hosts, closed := s.File.Summary(time.Now()), s.File.ClosedText()
+	hosts, closed := s.File.Summary(time.Now()), s.File.ClosedText(time.Now())
 	for _, limit := range s.LimitTexts() {
 		closed += "  limited:       " + limit + "\n"
 	}
