@@ -255,7 +255,10 @@ type Crawler struct {
 	// group names it, the first that has a group first.
 	Follows     []string
 	IgnoresStar bool // it does not obey the group of "*"
-	RobotsOnly  bool // a control token: it stands in robots.txt, and no request carries it
+	// NoToken is true for a name of which nobody documents that it works in robots.txt, and
+	// which is not made like a product token: "Centro Ads.txt Crawler".
+	NoToken    bool
+	RobotsOnly bool // a control token: it stands in robots.txt, and no request carries it
 	// ControlsTraining is true for a control token that switches AI training off.
 	ControlsTraining bool
 	// IntendedGuards are guards of the policy file that no longer protect the crawler.

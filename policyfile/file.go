@@ -4,6 +4,7 @@ package policyfile
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -109,11 +110,22 @@ func convert(c *crawlers.Catalogue) []policy.Crawler {
 // converted is the catalogue in use, converted once for all policies.
 var converted crawlers.Derived[[]policy.Crawler]
 
+// productName is a product token of RFC 9309 section 2.2.1, or one with digits: most readers
+// take these whole, and Google's cuts them to a name that no other crawler has.
+var productName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// documentsToken reports whether the operator says that a name stands in robots.txt, or the
+// list that publishers copy into theirs has it.
+func documentsToken(c *crawlers.Crawler) bool {
+	return slices.Contains(c.Sources, "operator") || slices.Contains(c.Sources, "ai.robots.txt")
+}
+
 func convertOne(c *crawlers.Crawler) policy.Crawler {
 	reads := c.Honours != crawlers.HonoursNo && c.Honours != crawlers.HonoursUserTriggered
 	return policy.Crawler{
 		Token: c.Token, Operator: c.Operator, Kind: string(c.Kind), Purposes: c.Purposes,
 		Follows: c.Follows, IgnoresStar: c.IgnoresStar && reads, RobotsOnly: c.RobotsOnly,
+		NoToken:          !c.FromPolicy && !productName.MatchString(c.Token) && !documentsToken(c),
 		ControlsTraining: c.RobotsOnly && c.Kind == crawlers.KindAITraining,
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
 type localUsage struct {
@@ -239,7 +238,7 @@ func (p *parser) unknownUsage(n *yaml.Node, text string, localToo bool, whole fu
 	if whole == nil {
 		whole = func(near string) string { return near }
 	}
-	if now, ok := rights.Renamed(strings.ToLower(text)); ok {
+	if now, ok := policy.RenamedUsage(strings.ToLower(text)); ok {
 		p.report(posOf(n), "renamed-usage", whole(now.String()), "the usage %s of an earlier draft of the AIPREF vocabulary is now %s; write that, and under publish \"content-usage: both\" if readers of the earlier draft are to find it too", quote(text), now)
 		return
 	}

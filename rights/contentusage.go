@@ -8,37 +8,24 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// label is how drafts of the AIPREF vocabulary write a usage.
-type label struct {
-	now     string // draft-ietf-aipref-vocab-08
-	earlier string // an earlier draft, where it had another label for much the same; or ""
-}
-
-// labels are those of policy.RightsUsages.
-var labels = [...]label{
-	{"train-ai", "train-genai"}, // "Generative AI Training" in -02 and -03; train-ai was wider then
-	{"ai-use", "ai-output"},     // "AI Output" in -04; ai-use in -02 and again in -08
-	{"search", ""},
-}
-
 // ContentUsage is the value of Content-Usage, such as "train-ai=n, search=y"; "" for
 // nothing. With earlier, what is disallowed is also said with the labels of earlier
 // drafts. Readers ignore labels that they do not know (draft-ietf-aipref-vocab,
 // section 6), so that nothing is permitted by them.
 func (v Verdicts) ContentUsage(earlier bool) string {
 	var parts []string
-	for i, l := range labels {
+	for i, u := range policyUsages {
 		switch v[i] {
 		case policy.Allowed:
-			parts = append(parts, l.now+"=y")
+			parts = append(parts, u.String()+"=y")
 		case policy.Disallowed:
-			parts = append(parts, l.now+"=n")
+			parts = append(parts, u.String()+"=n")
 		case policy.Unstated:
 		}
 	}
-	for i, l := range labels {
-		if earlier && l.earlier != "" && v[i] == policy.Disallowed {
-			parts = append(parts, l.earlier+"=n")
+	for i, u := range policyUsages {
+		if label := u.EarlierLabel(); earlier && label != "" && v[i] == policy.Disallowed {
+			parts = append(parts, label+"=n")
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -65,14 +52,4 @@ func (v Verdicts) ContentSignal(use string) string {
 		parts = append(parts, "use="+use)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// Renamed returns the usage that a label of an earlier draft now stands for.
-func Renamed(name string) (policy.Usage, bool) {
-	for i, l := range labels {
-		if l.earlier == name {
-			return policyUsages[i], true
-		}
-	}
-	return 0, false
 }

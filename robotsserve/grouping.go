@@ -60,6 +60,9 @@ func (g *grouping) collect() {
 		}
 		shaped := u.below != nil || u.control || slices.ContainsFunc(closer, shapes)
 		for _, info := range u.infos {
+			if info.NoToken && !g.written[info.lower] && (g.below == nil || g.below.Group(info.Token) == nil) {
+				continue // it could not find a group
+			}
 			if tokens = append(tokens, info.Token); shaped {
 				g.due[info.lower] = gr
 			}

@@ -21,6 +21,7 @@ type layout struct {
 	purposes  []string                      // that rules are for
 	followers map[string][]policy.CrawlerID // of a token in lower case
 	ignoring  []policy.CrawlerID            // ignore "*"
+	written   map[string]bool               // tokens in lower case that rules name as they are
 	speaks    robotstxt.Stated
 	// disallowsTraining: some rule disallows train-ai, or what no other rule speaks of.
 	disallowsTraining bool
@@ -30,10 +31,15 @@ type layout struct {
 func newLayout(p *policy.Policy) *layout {
 	l := &layout{
 		p: p, acap: acap.NewWriter(p), places: map[*policy.Rule]uint64{}, purposes: purposeAudiences(p.Spec()),
-		followers: map[string][]policy.CrawlerID{}, speaks: statedBy(p),
+		followers: map[string][]policy.CrawlerID{}, speaks: statedBy(p), written: map[string]bool{},
 	}
 	rules := p.Spec().Rules
 	for i := range rules {
+		for _, a := range rules[i].For {
+			if a.Kind == policy.ForToken {
+				l.written[strings.ToLower(a.Name)] = true
+			}
+		}
 		if !shapes(&rules[i]) {
 			continue
 		}

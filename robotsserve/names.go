@@ -59,16 +59,24 @@ func (g *grouping) name(purposes bool) {
 }
 
 // skipIdle takes out crawlers that ignore "*" and that their own group would only tell
-// that everything is allowed: without a group they read the same.
+// that everything is allowed, and what the group of "*" says of preferences: to crawl,
+// they read the same without a group.
 func (g *grouping) skipIdle(all []*crawler, named map[string]*group) {
 	if g.p.Spec().Publish.EveryoneNamed {
 		return
+	}
+	starSays := map[string]bool{allowAll: true}
+	for _, l := range g.star.lines {
+		starSays[l.Text] = l.key != "crawl-delay"
+	}
+	idle := func(gr *group) bool {
+		return gr.lines[0].Text == allowAll && !slices.ContainsFunc(gr.lines, func(l Line) bool { return !starSays[l.Text] })
 	}
 	for again := true; again; {
 		again = false
 		for _, info := range all {
 			token := info.lower
-			if gr := named[token]; gr != nil && info.IgnoresStar && len(gr.lines) == 1 && gr.lines[0].Text == allowAll && g.followed(info, named) == nil {
+			if gr := named[token]; gr != nil && info.IgnoresStar && idle(gr) && g.followed(info, named) == nil {
 				delete(named, token)
 				again = true
 			}

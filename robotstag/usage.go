@@ -101,7 +101,7 @@ func (up *upstreamUsage) add(name string, m httpsfv.Member) {
 			return
 		}
 	}
-	if u, ok := rights.Renamed(name); ok && p == policy.Disallowed {
+	if u, ok := policy.RenamedUsage(name); ok && p == policy.Disallowed {
 		up.known.Verdicts[index(u)] = p // what an earlier draft calls it is not to be lost
 	}
 	if before, ok := up.other[name]; !ok || usageValue(before) <= p {
@@ -129,7 +129,7 @@ func mergeUsage(u Usage, up upstreamUsage, problems []Problem) ([]string, []Prob
 	line := all.String()
 	names := make([]string, 0, len(up.other))
 	for name := range up.other {
-		if of, ok := rights.Renamed(name); ok && all.Verdicts[index(of)] == policy.Disallowed {
+		if of, ok := policy.RenamedUsage(name); ok && all.Verdicts[index(of)] == policy.Disallowed {
 			if u.Earlier || usageValue(up.other[name]) != policy.Disallowed {
 				continue // it stands there already, or permits what is disallowed
 			}

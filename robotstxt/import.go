@@ -77,6 +77,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	im.preamble()
 	im.sitemaps()
 	im.licence()
+	im.usageGroups()
 	im.dropNames()
 	im.groups()
 	if im.f.acap {

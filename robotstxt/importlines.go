@@ -134,17 +134,21 @@ func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, v
 		item, _ := m.(httpsfv.Item)
 		u, ok := policy.ParseUsage(name)
 		says, _ := item.Value.(httpsfv.Token)
+		if earlier, renamed := policy.RenamedUsage(name); renamed && says == "n" {
+			u, ok = earlier, true
+			im.spec.Publish.ContentUsage = policy.Both
+		}
 		if !ok || u.IsACAP() || says != "y" && says != "n" {
 			im.f.note(l.number, "%q of %q is not a known preference; it is left out", name, value)
 			continue
 		}
+		im.spec.Publish.ContentUsage = max(im.spec.Publish.ContentUsage, policy.On)
 		im.prefer(r, l, pattern, u, says == "y")
 	}
 }
 
 // prefer adds a preference; what any line disallows is disallowed.
 func (im *importer) prefer(r *policy.Rule, l line, pattern pathpattern.Pattern, u policy.Usage, allow bool) {
-	im.spec.Publish.ContentUsage = policy.On
 	i := slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && s.Pattern == pattern })
 	if i >= 0 {
 		r.Statements[i].Allow = r.Statements[i].Allow && allow
@@ -160,6 +164,10 @@ func (im *importer) signal(r *policy.Rule, l line, pattern pathpattern.Pattern, 
 		name, says, _ := strings.Cut(member, "=")
 		name, says = strings.ToLower(strings.TrimSpace(name)), strings.ToLower(strings.TrimSpace(says))
 		u, ok := names[name]
+		if name == "use" && slices.Contains([]string{"immediate", "reference", "full"}, says) {
+			im.spec.Publish.ContentSignal, im.spec.Publish.ContentSignalUse = policy.On, says
+			continue
+		}
 		if !ok || says != "yes" && says != "no" {
 			im.f.note(l.number, "%q is not a known preference; it is left out", strings.TrimSpace(member))
 			continue

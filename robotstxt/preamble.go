@@ -14,10 +14,10 @@ import (
 // maxPreamble is how much of a file's own words is published, in bytes.
 const maxPreamble = 32 << 10
 
-// rights matches what comments about rights say, in the languages of Europe's copyright
+// aboutRights matches what comments about rights say, in the languages of Europe's copyright
 // laws: a reservation under Article 4 of Directive (EU) 2019/790, § 44b UrhG, or
 // Article L122-5-3 of the French code, and the words of licences.
-var rights = regexp.MustCompile(`(?i)copyright|\(c\) ?[0-9]|©|\brights?\b|\breserv|2019/790|article 4|44b|urhg|urheber|nutzungsvorbehalt|vorbehalt|` +
+var aboutRights = regexp.MustCompile(`(?i)copyright|\(c\) ?[0-9]|©|\brights?\b|\breserv|2019/790|article 4|44b|urhg|urheber|nutzungsvorbehalt|vorbehalt|` +
 	`text (and|&) data mining|text- und data|\btdm|data mining|fouille de|droits? d'auteur|l122-5|\blicen[cs]|terms of|nutzungsbedingungen|` +
 	`derechos|diritti|auteursrecht|prohibited|forbidden|permission`)
 
@@ -34,7 +34,7 @@ func (f *File) Preamble() string {
 func (f *File) preamble() (text string, first int) {
 	parts := []string{strings.TrimRight(f.header, "\n")}
 	for _, line := range slices.Sorted(maps.Keys(f.comments)) {
-		if c := f.comments[line]; rights.MatchString(c) && !slices.Contains(parts, c) {
+		if c := f.comments[line]; aboutRights.MatchString(c) && !slices.Contains(parts, c) {
 			parts = append(parts, c)
 			if first == 0 {
 				first = line
@@ -60,11 +60,11 @@ func (im *importer) preamble() {
 	}
 	im.spec.Publish.Preambles = []policy.Preamble{{Text: text}}
 	for n, c := range im.f.comments {
-		if rights.MatchString(c) {
+		if aboutRights.MatchString(c) {
 			delete(im.f.comments, n)
 		}
 	}
-	if rights.MatchString(text) {
+	if aboutRights.MatchString(text) {
 		im.f.note(line, "the file's comments speak of rights; they are published as publish: {preamble: …}, which people read and few programs; "+
 			"to reserve rights where programs look, disallow train-ai and ai-use and set publish: {tdmrep: on}")
 	}

@@ -44,7 +44,7 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	if len(c.Sends) > 0 {
 		c.Sends = slices.Insert(c.Sends, 0, agentLine(read.Agent))
 	}
-	s.robotsDiffers(&c, q, disallowed)
+	s.robotsDiffers(&c, q, read.Agent, disallowed)
 	if l := read.AsSent; l != nil {
 		c.Differs = append(c.Differs, spelledOtherwise(l, disallowed))
 	}
@@ -75,13 +75,18 @@ func agentLine(agent string) string {
 }
 
 // robotsDiffers says where robots.txt answers otherwise than the policy.
-func (s *Site) robotsDiffers(c *Channel, q policy.Query, disallowed bool) {
+func (s *Site) robotsDiffers(c *Channel, q policy.Query, agent string, disallowed bool) {
 	d := s.Policy.Decide(q)
 	if disallowed == (d.Verdict == policy.Disallowed) {
 		return
 	}
 	if disallowed && s.Policy.CrawlerInfo(q.Crawler).ControlsTraining && s.File.Spec.Publish.ControlTokens != policy.Off {
 		return // the line is about train-ai, and names its rule
+	}
+	if info := s.Policy.CrawlerInfo(q.Crawler); info.NoToken && agent == "*" {
+		c.Differs = append(c.Differs, fmt.Sprintf("the policy decides that crawling is %s, and robots.txt does not name this crawler: "+
+			"%q is no product token (RFC 9309 section 2.2.1), and no operator documents that it works there; %s", d.Verdict, info.Token, s.byEdge(d)))
+		return
 	}
 	q.Identity = policy.Verified
 	if disallowed == (s.Policy.Decide(q).Verdict == policy.Disallowed) {
@@ -97,6 +102,14 @@ func (s *Site) robotsDiffers(c *Channel, q policy.Query, disallowed bool) {
 	}
 	c.Differs = append(c.Differs, fmt.Sprintf("the policy decides that crawling is %s: robots.txt cannot say so here, "+
 		"as its readers only compare the lengths of patterns, so it says the stricter of the two", d.Verdict))
+}
+
+// byEdge says whether the server closes what robots.txt leaves open.
+func (s *Site) byEdge(d policy.Decision) string {
+	if d.Verdict == policy.Disallowed && s.Policy.Mode(d) == policy.ModeBlock {
+		return "the server refuses it"
+	}
+	return "only enforce: block makes the server refuse it"
 }
 
 // explainDirectives adds the reasons for application directives and for a

@@ -105,7 +105,9 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 		}
 		as, reached := x.readsAs(file, q.token)
 		if !reached {
-			x.count("robots.txt: a crawler that ignores * is not addressed")
+			if info, _ := x.p.info(q.token); info.IgnoresStar {
+				x.count("robots.txt: a crawler that ignores * is not addressed")
+			}
 			continue
 		}
 		x.crawl(file, q, as, theirs)
@@ -155,6 +157,10 @@ func (x *exam) readsAs(f *robotsFile, token string) (string, bool) {
 		if f.read.Groups[strings.ToLower(t)] != nil {
 			return t, true
 		}
+	}
+	if info.NoToken { // a name that no User-agent line can have
+		x.count("robots.txt: a crawler whose name is no product token is not addressed")
+		return token, false
 	}
 	return token, !info.IgnoresStar
 }

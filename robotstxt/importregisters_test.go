@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstxt_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
+
+// Import publishes the registers that a file had, under the labels that it had, and no group
+// for crawlers that the file does not speak to.
+func TestRegistersComeBack(t *testing.T) {
+	names := newNames(t)
+	for _, c := range []struct{ name, section, file string }{
+		{
+			"Content-Signal alone", "contentsignals.org",
+			"User-agent: *\nDisallow: /a/\nContent-Signal: ai-train=no\n",
+		},
+		{
+			"how far content may be used", "contentsignals.org, use=",
+			"User-agent: *\nDisallow: /a/\nContent-Signal: ai-train=no, use=reference\n",
+		},
+		{
+			"labels of earlier drafts", "draft-ietf-aipref-vocab-02 and -04",
+			"User-agent: *\nDisallow: /a/\nContent-Usage: train-ai=n, ai-use=n, train-genai=n, ai-output=n\n",
+		},
+		{
+			"Content-Usage alone", "draft-ietf-aipref-attach-05",
+			"User-agent: *\nDisallow: /a/\nContent-Usage: train-ai=n\n",
+		},
+		{
+			"a group that stands for a usage", "draft-kelley-aipref-training-preference-signal-00",
+			"User-agent: *\nDisallow: /a/\n\nUser-agent: __usage_ai-training\nAllow: /open/\nDisallow: /\n",
+		},
+	} {
+		t.Run(c.name+", "+c.section, func(t *testing.T) {
+			im, err := robotstxt.Import([]byte(c.file), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, ds := policyfile.Load("imported.yaml", policyfile.Print(im.Spec))
+			if ds.HasErrors() {
+				t.Fatal(ds)
+			}
+			f, _ := robotsserve.Render(file.Policy, "", robotsserve.Options{})
+			if string(f.Body) != c.file {
+				t.Errorf("published:\n%s\nwant\n%s", f.Body, c.file)
+			}
+		})
+	}
+}
+
+// A group of a usage reaches no crawler, and decides about the usage.
+func TestUsageGroupsAreNoCrawlers(t *testing.T) {
+	im, err := robotstxt.Import([]byte("User-agent: __USAGE_ai-training\nDisallow: /x/\n\nUser-agent: __usage_summaries\nDisallow: /\n"), robotstxt.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := compile(t, im.Spec)
+	for _, c := range []struct {
+		usage policy.Usage
+		path  string
+		want  policy.Verdict
+	}{{policy.TrainAI, "/x/", policy.Disallowed}, {policy.TrainAI, "/y/", policy.Unstated}, {policy.Crawl, "/x/", policy.Unstated}} {
+		if got := p.Decide(policy.Query{Path: c.path, Usage: c.usage}).Verdict; got != c.want {
+			t.Errorf("%v of %s: %v", c.usage, c.path, got)
+		}
+	}
+	if len(im.Spec.Crawlers) > 0 || !slices.ContainsFunc(im.Notes, func(n robotstxt.Note) bool { return strings.Contains(n.Message, "__usage_summaries") }) {
+		t.Errorf("%+v %+v", im.Spec.Crawlers, im.Notes)
+	}
+}
