@@ -77,8 +77,26 @@ func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 			lines = append(lines, Line{})
 		}
 		lines = append(lines, rec.write()...)
+		w.checkNames(rec)
 	}
 	return lines, w.problems
+}
+
+// checkNames warns of crawlers whose names are none by the grammar of section 3, where a
+// crawler-name starts with a letter.
+func (w *writer) checkNames(rec *record) {
+	for _, c := range rec.crawlers {
+		if c == "*" || c[0] >= 'A' && c[0] <= 'Z' || c[0] >= 'a' && c[0] <= 'z' {
+			continue
+		}
+		p := policy.Problem{Severity: policy.Hint, Code: "acap-crawler-name", Message: fmt.Sprintf("a strict reader of ACAP takes no record for %q, "+
+			"as its names of crawlers start with a letter (ACAP 1.0 section 3); Allow and Disallow lines reach it", c)}
+		if len(rec.lines) > 0 {
+			p.Pos = rec.lines[0].Pos
+		}
+		w.problem(p)
+		return // one of a record is enough
+	}
 }
 
 // Writer writes the records of a policy, host by host. It does not change and may be

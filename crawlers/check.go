@@ -70,8 +70,9 @@ func checkFacts(c *Crawler, add func(field string, err error)) {
 		}
 	}
 	for _, p := range c.Purposes {
-		if !ValidToken(p) {
-			add("purposes", fmt.Errorf("holds %q; expected letters, hyphens and underscores only", p))
+		// draft-illyes-rep-purpose-00 section 2.1 has "EXAMPLE-PURPOSE-1".
+		if p == "" || strings.ContainsFunc(p, func(c rune) bool { return c >= 0x80 || class[byte(c)]&isWord == 0 }) {
+			add("purposes", fmt.Errorf("holds %q; expected letters, digits, hyphens and underscores only", p))
 		}
 	}
 	for _, u := range c.Verification.AddressLists {

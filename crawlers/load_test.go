@@ -107,7 +107,7 @@ func TestParseFileErrors(t *testing.T) {
 		{"reverse DNS two stars", "proxy-*.example.com", "*-*.example.com", "more than one star"},
 		{"reverse DNS letters", ".crawl.example.com", ".Crawl.example.com", "lower-case"},
 		{"list", "https://example.com/list.json", "ftp://example.com/list.json", "must begin with https://"},
-		{"purpose", "purposes: [search]", "purposes: [se4rch]", `purposes holds "se4rch"`},
+		{"purpose", "purposes: [search]", "purposes: [se.rch]", `purposes holds "se.rch"`},
 		{"pattern", "Example Fetcher/2.0", "(Example", `user-agent "(Example" begins with "("`},
 		{"follows itself", "follows: Googlebot", "follows: examplebot", "follows names itself"},
 		{"robots-only with examples", "robots-only: true,", "robots-only: true, examples: x,", "has no examples"},
@@ -185,4 +185,10 @@ func FuzzParseFile(f *testing.F) {
 			}
 		}
 	})
+}
+
+// The draft's own purposes have digits (draft-illyes-rep-purpose-00 section 2.1).
+func TestPurposesMayHaveDigits(t *testing.T) {
+	c := Crawler{Token: "FooBot", Purposes: []string{"EXAMPLE-PURPOSE-1"}}
+	checkFacts(&c, func(field string, err error) { t.Errorf("%s %v", field, err) })
 }

@@ -118,7 +118,10 @@ var qualifierTable = []qualifierSyntax{
 	},
 	{
 		QualifierMustUseResource, append([]Usage{Index}, presentations...),
-		"a URI without spaces, quotes or #", func(q *Qualifiers, v string) bool { q.MustUseResource = v; return isValue(v) },
+		"a URI without spaces, quotes or #, or the-acap:extract: with id, class or meta", func(q *Qualifiers, v string) bool {
+			q.MustUseResource = v
+			return isValue(v) && isKnownScheme(v, "extract:id:", "extract:class:", "extract:meta:")
+		},
 	},
 	{
 		QualifierProhibitedModification, append([]Usage{Present}, copies...),
@@ -126,7 +129,10 @@ var qualifierTable = []qualifierSyntax{
 	},
 	{
 		QualifierMustIncludeResource, presentations,
-		"a URI without spaces, quotes or #", func(q *Qualifiers, v string) bool { q.MustIncludeResource = v; return isValue(v) },
+		"a URI without spaces, quotes or #, or the-acap: with credit or link", func(q *Qualifiers, v string) bool {
+			q.MustIncludeResource = v
+			return isValue(v) && isKnownScheme(v, "credit:", "link:")
+		},
 	},
 	{
 		QualifierProhibitedContext, copies,
@@ -233,6 +239,13 @@ func number(v, suffix string) (int, bool) {
 }
 
 // isValue reports whether v is a qualifier-value of ACAP 1.0 section 3.
+// isKnownScheme reports whether a URI of ACAP's own scheme is of one of the kinds that its
+// qualifier has (sections 2.5.3.2 and 2.5.5.2.5), and names something.
+func isKnownScheme(v string, kinds ...string) bool {
+	rest, own := strings.CutPrefix(strings.ToLower(v), "the-acap:")
+	return !own || slices.ContainsFunc(kinds, func(kind string) bool { return len(rest) > len(kind) && strings.HasPrefix(rest, kind) })
+}
+
 func isValue(v string) bool {
 	for i := range len(v) {
 		if c := v[i]; c <= ' ' || c > '~' || c == '"' || c == '\'' || c == '#' {

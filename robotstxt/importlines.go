@@ -89,6 +89,8 @@ func (im *importer) extension(r *policy.Rule, l line) {
 			return
 		}
 		pattern, value = p, strings.TrimSpace(rest)
+	}
+	if pattern != pathpattern.All && l.key != "app-directives" {
 		im.f.note(l.number, "in robots.txt the longest path replaces what shorter ones say; in the policy, what shorter paths say holds beside %q", l.key+": "+l.value)
 	}
 	switch l.key {
@@ -119,7 +121,27 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 			im.f.note(l.number, "%q is not a list of directives (%v); the line is left out", value, err)
 			continue
 		}
+		if slices.ContainsFunc(r.AppDirectives, func(d policy.AppDirective) bool {
+			return d.App == string(app) && d.Pattern == pattern && d.Text != text
+		}) {
+			im.f.note(l.number, "%q has directives for %s that another member for the same path has too; a policy has the first, so put them together", value, app)
+		}
 		r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: position(l.number), Pattern: pattern, App: string(app), Text: text})
+	}
+}
+
+// replaceDirectives makes each path replace what shorter ones direct, as it does in
+// robots.txt (draft-nottingham-plan-b, Applying Application Directives): an application
+// that the longer one does not mention is directed to do nothing there, by its name alone.
+func replaceDirectives(r *policy.Rule) {
+	said := slices.Clone(r.AppDirectives)
+	for _, long := range said {
+		for _, short := range said {
+			has := func(d policy.AppDirective) bool { return d.App == short.App && d.Pattern == long.Pattern }
+			if short.Pattern.Len() < long.Pattern.Len() && short.Pattern.Overlaps(long.Pattern) && !slices.ContainsFunc(r.AppDirectives, has) {
+				r.AppDirectives = append(r.AppDirectives, policy.AppDirective{Pos: long.Pos, Pattern: long.Pattern, App: short.App, Text: short.App})
+			}
+		}
 	}
 }
 

@@ -147,6 +147,7 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	for _, l := range g.lines {
 		im.extension(&r, l)
 	}
+	replaceDirectives(&r)
 	if star := im.f.Group("*"); star != nil && g != star {
 		im.fallsThrough(audience, g, star)
 		im.dropDirectives(&r, star)

@@ -161,7 +161,7 @@ func TestImportOfDirectivesOfNamedGroups(t *testing.T) {
 				t.Errorf("%s: %+v: %q\n%+v", from, c, got, im.Spec.Rules)
 			}
 		}
-		if n := len(im.Notes); from == "the file" && n != 2 || slices.ContainsFunc(im.Notes, func(n robotstxt.Note) bool { return strings.Contains(n.Message, "too") }) {
+		if n := len(im.Notes); from == "the file" && n != 1 || slices.ContainsFunc(im.Notes, func(n robotstxt.Note) bool { return strings.Contains(n.Message, "too") }) {
 			t.Errorf("%s: %+v", from, im.Notes)
 		}
 		data = render(t, p, "").Body
@@ -178,7 +178,7 @@ func TestImportOfExtensions(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec, notes := im.Spec, im.Notes
-	if len(notes) != 2 {
+	if len(notes) != 1 {
 		t.Errorf("%+v", notes)
 	}
 	f := render(t, compile(t, spec), "")
@@ -202,6 +202,35 @@ func TestImportOfACAP(t *testing.T) {
 	want := file
 	if string(f.Body) != want {
 		t.Errorf("got\n%s\nwant\n%s", f.Body, want)
+	}
+}
+
+// In robots.txt the longest path replaces what shorter ones direct
+// (draft-nottingham-plan-b, Applying Application Directives), and so it does once it is a
+// policy: an application's name alone directs it to do nothing.
+func TestImportOfDirectivesWithPaths(t *testing.T) {
+	data := []byte("User-agent: *\nApp-Directives: a;w=1\nApp-Directives: /x/ b;v=2\nApp-Directives: /y/ c;w=1, c;w=2;v=3\nDisallow: /z/\n")
+	for _, from := range []string{"the file", "what it is rendered as"} {
+		im, err := robotstxt.Import(data, robotstxt.ImportOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := compile(t, im.Spec)
+		for _, c := range []struct{ app, path, want string }{
+			{"a", "/", "a;w=1"}, {"a", "/x/", "a"}, {"b", "/x/", "b;v=2"}, {"b", "/", ""}, {"c", "/y/", "c;w=1"}, {"a", "/y/", "a"},
+		} {
+			got := ""
+			if d := p.AppDirective(policy.Query{Path: c.path, Identity: policy.Verified}, c.app); d != nil {
+				got = d.Text
+			}
+			if got != c.want {
+				t.Errorf("%s: %+v: %q", from, c, got)
+			}
+		}
+		if from == "the file" && (len(im.Notes) != 1 || !strings.Contains(im.Notes[0].Message, "put them together")) {
+			t.Errorf("%+v", im.Notes)
+		}
+		data = render(t, p, "").Body
 	}
 }
 
