@@ -198,6 +198,7 @@ func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err 
 		if moved = a.moved(); moved == nil {
 			a.checkPages(ctx)
 			a.checkAgents(ctx)
+			a.listDocuments(ctx)
 			a.fillPages()
 			sortFindings(a.report.Findings)
 		}

@@ -66,6 +66,7 @@ const (
 	codePageError      = "page-error"
 	codeNotAudited     = "not-audited"
 	codeOtherHost      = "other-host"
+	codeDocument       = "other-document"
 )
 
 // severityOf is the usual severity of each code.
@@ -76,7 +77,7 @@ var severityOf = map[string]Severity{
 	codeSitemapMoved: Notice, codeSitemapBad: Fault, codeHomeNoindex: Fault, codeHiddenNoindex: Fault, codeDisagree: Fault,
 	codeUsage: Fault, codeUnknownRule: Notice, codeHeadersLost: Fault, codeMetaLost: Fault, codeUsageLost: Fault,
 	codePageStale: Fault, codeCachedOther: Fault, codeVary: Fault, codeNotRefused: Fault, codeRefused: Fault,
-	codeAuditRefused: Inconclusive, codePageError: Inconclusive, codeNotAudited: Notice, codeOtherHost: Notice,
+	codeAuditRefused: Inconclusive, codePageError: Inconclusive, codeNotAudited: Notice, codeOtherHost: Notice, codeDocument: Notice,
 }
 
 // finding returns a finding of the code's usual severity.

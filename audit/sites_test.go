@@ -230,7 +230,7 @@ func TestPolite(t *testing.T) {
 	t.Run("own name", func(t *testing.T) {
 		s := &testSite{robots: "User-agent: caddy-robots-policy-audit\nCrawl-delay: 7\nDisallow: /closed/\n", pages: pages, sitemap: sitemap}
 		s.audit(t, Options{})
-		want := []string{"/robots.txt", "/robots.txt", "/sitemap.xml", "/", "/open/"}
+		want := []string{"/robots.txt", "/robots.txt", "/sitemap.xml", "/", "/open/", "/llms.txt", "/agents.txt", "/.well-known/agent-permissions.json"}
 		for i, path := range want {
 			want[i] = OwnToken + " " + path
 		}

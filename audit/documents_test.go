@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package audit
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Documents of other formats are listed if they are there, and not where a site answers
+// every path with a page, or robots.txt closes them.
+func TestOtherDocuments(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/robots.txt":
+			w.Header().Set("Content-Type", "text/plain")
+			fmt.Fprint(w, "User-agent: *\nDisallow: /agents.txt\n")
+		case "/llms.txt", "/agents.txt":
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			fmt.Fprint(w, "# Example\n")
+		default:
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<title>Example</title>")
+		}
+	}))
+	defer s.Close()
+	u, err := url.Parse(s.URL + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := Run(t.Context(), u, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, f := range report.Findings {
+		if f.Code == codeDocument {
+			listed = append(listed, strings.TrimPrefix(f.URL, s.URL))
+		}
+	}
+	if !slices.Equal(listed, []string{"/llms.txt"}) {
+		t.Errorf("%q, of %+v", listed, report.Findings)
+	}
+}
