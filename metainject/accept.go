@@ -8,9 +8,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
 )
 
-// narrowCodings leaves out of a page's request the codings in which a page has to be
-// unpacked and packed again, zstd and br, so that it comes in gzip, which is edited
-// in place at a tenth of the cost, or as it is. The field is put back by
+// narrowCodings asks for a page in gzip, which is edited in place at a tenth of the cost,
+// rather than in zstd or br, in which it has to be unpacked and packed again. These stay
+// acceptable: a file may be there in no other coding. The field is put back by
 // restoreCodings: what runs around the handler, such as an access log, sees the
 // client's own.
 func (rw *ResponseWriter) narrowCodings() {
@@ -42,33 +42,31 @@ func acceptsHTML(accept []string) bool {
 	return false
 }
 
-// narrow returns an Accept-Encoding field without zstd and br. If nothing acceptable
-// would be left, or nothing is to be left out, it is the same.
+// narrow returns an Accept-Encoding field in which zstd and br come last. Where there
+// is nothing else they stay as they are.
 func narrow(line string) string {
 	switch line { // what browsers send
-	case "gzip, deflate, br, zstd", "gzip, deflate, br":
-		return "gzip, deflate"
+	case "gzip, deflate, br, zstd":
+		return "gzip, deflate, br;q=0.002, zstd;q=0.001"
+	case "gzip, deflate, br":
+		return "gzip, deflate, br;q=0.002"
 	}
-	var left []string
-	removed := false
-	for item := range strings.SplitSeq(line, ",") {
-		item = strings.Trim(item, " \t")
+	items := strings.Split(line, ",")
+	others := false
+	for i, item := range items {
 		name, q, _ := strings.Cut(item, ";")
-		name = strings.TrimRight(name, " \t")
-		switch {
-		case ascii.EqualFold(name, "zstd"), ascii.EqualFold(name, "br"), name == "*":
-			removed = removed || name != "*"
-		case ascii.EqualFold(name, "identity") && strings.Trim(q, " \tqQ=.0") == "" && q != "":
-			return line // packed or not at all
-		case item != "":
-			left = append(left, item)
+		name = strings.Trim(name, " \t")
+		switch refused := q != "" && strings.Trim(q, " \tqQ=.0") == ""; {
+		case ascii.EqualFold(name, "br") && !refused:
+			items[i] = " br;q=0.002"
+		case ascii.EqualFold(name, "zstd") && !refused:
+			items[i] = " zstd;q=0.001"
+		default:
+			others = others || name != "" && !refused
 		}
 	}
-	switch {
-	case !removed:
+	if !others {
 		return line
-	case left == nil:
-		return "identity"
 	}
-	return strings.Join(left, ", ")
+	return strings.TrimSpace(strings.Join(items, ","))
 }

@@ -12,12 +12,13 @@ import (
 func TestNarrowedCodings(t *testing.T) {
 	const html = "text/html,application/xhtml+xml,*/*;q=0.8"
 	for _, c := range []struct{ method, accept, codings, want string }{
-		{"GET", html, "gzip, deflate, br, zstd", "gzip, deflate"},
-		{"HEAD", html, "gzip, deflate, br", "gzip, deflate"},
-		{"GET", html, "br", "identity"},
-		{"GET", html, "BR;q=1.0, gzip;q=0.8, *;q=0.1", "gzip;q=0.8"},
-		{"GET", html, "zstd, identity;q=0.5", "identity;q=0.5"},
+		{"GET", html, "gzip, deflate, br, zstd", "gzip, deflate, br;q=0.002, zstd;q=0.001"},
+		{"HEAD", html, "gzip, deflate, br", "gzip, deflate, br;q=0.002"},
+		{"GET", html, "br", "br"},
+		{"GET", html, "BR;q=1.0, gzip;q=0.8, *;q=0.1", "br;q=0.002, gzip;q=0.8, *;q=0.1"},
+		{"GET", html, "zstd, identity;q=0.5", "zstd;q=0.001, identity;q=0.5"},
 		{"GET", html, "br, identity;q=0", "br, identity;q=0"},
+		{"GET", html, "gzip, br;q=0, zstd", "gzip, br;q=0, zstd;q=0.001"},
 		{"GET", html, "gzip, deflate", "gzip, deflate"},
 		{"GET", html, "*", "*"},
 		{"GET", html, "", ""},

@@ -215,13 +215,11 @@ type expected struct {
 
 // marked is the tag of a page in mode Merge.
 func marked(set *Set, tag string) string {
-	return tag[:len(tag)-1] + testSuffix + "-m" + set.mark + `"`
-}
-
-// markedWeak is the tag of a page in a content coding.
-func markedWeak(set *Set, tag string) string {
-	tag = marked(set, tag)
-	return "W/" + tag[:len(tag)-1] + `w"`
+	ending := testSuffix + "-m" + set.mark
+	if tag[0] == '"' {
+		tag, ending = "W/"+tag, ending+"w"
+	}
+	return tag[:len(tag)-1] + ending + `"`
 }
 
 func checkAnswer(t *testing.T, method string, res *http.Response, got []byte, a expected) {
@@ -250,6 +248,9 @@ func checkAnswer(t *testing.T, method string, res *http.Response, got []byte, a 
 	}
 	if page {
 		tag = marked(a.set, tag)
+	}
+	if page && method == "HEAD" {
+		tag = ""
 	}
 	if g := res.Header.Get("Etag"); g != tag {
 		t.Errorf("%s: ETag %s, want %s", method, g, tag)
@@ -293,7 +294,7 @@ func TestConditionalRequests(t *testing.T) {
 	if tag := res.Header.Get("Etag"); tag != ours || !bytes.Equal(got, changed) {
 		t.Fatalf("ETag %s", tag)
 	}
-	const html, image = "text/html,*/*", "image/*"
+	const html, image = "text/html,*/*", "image"
 	date := "Sat, 21 Nov 2026 07:00:00 GMT"
 	tests := []struct {
 		name, accept, key, value string
@@ -304,14 +305,14 @@ func TestConditionalRequests(t *testing.T) {
 	}{
 		{"our tag", html, "If-None-Match", ours, `"e"`, 304, ours, nil},
 		{"our tag, for anything", "*/*", "If-None-Match", ours, `"e"`, 304, ours, nil},
-		{"our tag, weak", html, "If-None-Match", "W/" + ours, `W/"e"`, 304, ours, nil},
-		{"a list", html, "If-None-Match", `"x", W/` + ours + `, "y"`, `W/"e"`, 304, ours, nil},
-		{"a list, for anything", "*/*", "If-None-Match", `"x",` + ours, `"x", "e"`, 304, ours, nil},
+		{"our tag, weak", html, "If-None-Match", marked(set, `W/"e"`), `W/"e"`, 304, ours, nil},
+		{"a list", html, "If-None-Match", `"x", ` + ours + `, "y"`, `"e"`, 304, ours, nil},
+		{"a list, for anything", "*/*", "If-None-Match", `"x",` + ours, `"e"`, 304, ours, nil},
 		{"any", html, "If-None-Match", `*`, `*`, 304, `"e"`, nil},
 		{"a tag without mark", html, "If-None-Match", `"e"`, "", 200, ours, changed},
 		{"a tag without mark, for an image", image, "If-None-Match", `"e"`, `"e"`, 304, `"e"`, nil},
 		{"an older policy's", html, "If-None-Match", `"e-rp00-m` + set.mark + `"`, "", 200, ours, changed},
-		{"an older policy's, for anything", "*/*", "If-None-Match", `"e-rp00-m` + set.mark + `"`, `"e-rp00-m` + set.mark + `"`, 200, ours, changed},
+		{"an older policy's, for anything", "*/*", "If-None-Match", `"e-rp00-m` + set.mark + `"`, "", 200, ours, changed},
 		{"other elements", html, "If-None-Match", `"e-rp1f-m00000000"`, "", 200, ours, changed},
 		{"another mode", html, "If-None-Match", `"e-rp1f-r` + set.mark + `"`, "", 200, ours, changed},
 		{"malformed", html, "If-None-Match", `"e`, `"e`, 200, ours, changed},
@@ -323,7 +324,11 @@ func TestConditionalRequests(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			res, got := do(t, "GET", s.URL, "Accept", tt.accept, tt.key, tt.value)
+			headers := []string{"Accept", tt.accept, tt.key, tt.value}
+			if tt.accept == image {
+				headers = append(headers, "Sec-Fetch-Dest", image)
+			}
+			res, got := do(t, "GET", s.URL, headers...)
 			if v := seen.Get(tt.key); v != tt.seen {
 				t.Errorf("the handler sees %q, want %q", v, tt.seen)
 			}
@@ -356,7 +361,7 @@ func TestConditionalRequests(t *testing.T) {
 	})
 	t.Run("several lines", func(t *testing.T) {
 		res, _ := do(t, "GET", s.URL, "If-None-Match", `"x"`, "If-None-Match", ours)
-		if len(seen["If-None-Match"]) != 2 || seen["If-None-Match"][1] != `"e"` {
+		if len(seen["If-None-Match"]) != 1 || seen["If-None-Match"][0] != `"e"` {
 			t.Errorf("the handler sees %q, %d", seen["If-None-Match"], res.StatusCode)
 		}
 	})

@@ -5,17 +5,19 @@ package metainject
 import (
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 )
 
 // The entity tag of a page, changed or not, tells what was to be put into it: it
 // ends with Options.ETagSuffix and a mark for the elements and the mode. So it
 // changes when the policy, the mode or a time limit changes what pages carry, and
-// HEAD, which has no page to look at, gives the same tag as GET.
+// a page that happens to stay as it is has it too.
 //
-// The bytes of a page in a content coding depend on how it arrived, so its tag is
-// made weak; weakened, at the end of the mark, says so. For example, "abc" becomes
-// "abc-rp1f2e3d4c5b6a-m1a2b3c4d", or W/"abc-rp1f2e3d4c5b6a-m1a2b3c4dw".
+// What a page becomes can depend on how it arrived (a content coding, a flush inside the
+// head), so its tag is made weak; weakened, at the end of the mark, says that the
+// handler's was not. For example, "abc" becomes W/"abc-rp1f2e3d4c5b6a-m1a2b3c4dw". The
+// answer to HEAD has no tag: which one GET has depends on what encodes the body.
 const weakened = 'w'
 
 // modeLetters stand for the modes in marks.
@@ -33,10 +35,9 @@ func (rw *ResponseWriter) marks() bool {
 	return !rw.o.Set.IsEmpty() && rw.o.Mode != Off && rw.o.ETagSuffix != ""
 }
 
-// appendMarked appends the page's entity tag, made from the handler's; weaken makes
-// it weak.
-func (rw *ResponseWriter) appendMarked(b []byte, tag string, weaken bool) []byte {
-	weaken = weaken && tag[0] == '"'
+// appendMarked appends the page's entity tag, made from the handler's.
+func (rw *ResponseWriter) appendMarked(b []byte, tag string) []byte {
+	weaken := tag[0] == '"'
 	if weaken {
 		b = append(b, "W/"...)
 	}
@@ -95,13 +96,11 @@ func eachETag(list string, f func(tag string)) bool {
 // is one of another text. An If-Match that lost a mark takes a Range with it, which
 // a server may ignore (RFC 9110 section 14.2).
 //
-// If a page is asked for (Accept names HTML), tags without a mark and dates are
-// removed. They are those of a page from before the policy, or with other elements,
-// and the handler would confirm them with a 304. Others may revalidate with them,
-// such as an image; if it is a page after all, the headers of the 304 say what the
-// elements do.
+// Tags without a mark and dates are removed, as they may be those of a page from before
+// the policy or with other elements, which the handler would confirm with a 304. They
+// stay where the client, a browser, says that it fetches no document, such as an image.
 //
-// A page is not asked for in zstd or br (accept.go).
+// A page is asked for in gzip rather than in zstd or br (accept.go).
 //
 // The header is copied when a condition changes; otherwise the result is the request
 // that was given to Wrap.
@@ -115,7 +114,7 @@ func (rw *ResponseWriter) Request() *http.Request {
 	if none == nil && match == nil && since == nil {
 		return r
 	}
-	page := (r.Method == http.MethodGet || r.Method == http.MethodHead) && acceptsHTML(r.Header["Accept"])
+	page := (r.Method == http.MethodGet || r.Method == http.MethodHead) && mayAskForPage(r.Header["Sec-Fetch-Dest"])
 	newNone, changedNone := rw.rewriteTags(none, page)
 	newMatch, changedMatch := rw.rewriteTags(match, false)
 	dropDate := page && since != nil && len(newNone) == 0
@@ -134,6 +133,12 @@ func (rw *ResponseWriter) Request() *http.Request {
 	r = r.WithContext(r.Context())
 	r.Header = h
 	return r
+}
+
+// mayAskForPage reports whether a request with this Sec-Fetch-Dest may be for a page.
+// Only browsers send it, and scripts that fetch parts of pages say "empty".
+func mayAskForPage(dest []string) bool {
+	return len(dest) != 1 || slices.Contains([]string{"document", "iframe", "frame", "embed", "object", "empty", ""}, dest[0])
 }
 
 func set(h http.Header, key string, values []string) {
@@ -179,8 +184,7 @@ func (rw *ResponseWriter) restoreETag(h http.Header) {
 	for _, line := range rw.r.Header["If-None-Match"] {
 		eachETag(line, func(tag string) {
 			if original, ok := rw.unmarked(tag); ok && strings.TrimPrefix(original, "W/") == opaque {
-				weaken := tag[len(tag)-2] == weakened
-				h["Etag"] = []string{string(rw.appendMarked(nil, v[0], weaken))}
+				h["Etag"] = []string{string(rw.appendMarked(nil, v[0]))}
 				delete(h, "Last-Modified")
 				delete(h, "Accept-Ranges")
 			}

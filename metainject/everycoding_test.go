@@ -62,3 +62,13 @@ func TestOtherUses(t *testing.T) {
 	inEveryCoding(t, Options{Set: testSet(t, "robots=noarchive")}, "text/html",
 		`<!DOCTYPE html><head><meta name=robots content="X, NoIndex"></head>`, `<!DOCTYPE html><head><meta name=robots content="noindex, noarchive, x"></head>`)
 }
+
+// TestJSON: JSON that is labelled as HTML is no page, whatever its strings hold.
+func TestJSON(t *testing.T) {
+	o := Options{Set: testSet(t, "robots=noindex")}
+	for _, body := range []string{`{"a":"<!DOCTYPE html><head></head><body>"}`, " \n[\"<body>\"]", bomUTF8 + `"<html><head>"`, "{", `["<meta name=robots content=all>"]`} {
+		inEveryCoding(t, o, "text/html; charset=utf-8", body, body)
+		inEveryCoding(t, o, "text/html", body, body)
+	}
+	inEveryCoding(t, o, "text/html", "x{<html><head></head>", o.Set.HTML()+"x{<html><head></head>")
+}

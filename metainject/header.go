@@ -147,8 +147,8 @@ func (rw *ResponseWriter) changeHeader(h http.Header, delta int, changed bool) {
 	}
 	var buf [128]byte // both values in one string
 	text, tagEnd := buf[:0], 0
-	if v := h["Etag"]; len(v) == 1 && rw.marks() && isETag(v[0]) {
-		text = rw.appendMarked(text, v[0], len(h["Content-Encoding"]) > 0 && codingOf(h["Content-Encoding"]) != identity)
+	if v := h["Etag"]; len(v) == 1 && rw.r.Method != http.MethodHead && rw.marks() && isETag(v[0]) {
+		text = rw.appendMarked(text, v[0])
 		tagEnd = len(text)
 	}
 	if v := h["Content-Length"]; changed && len(v) == 1 && rw.r.Method != http.MethodHead && rw.page != nil && rw.page.coding == identity {

@@ -15,7 +15,7 @@ import (
 )
 
 // DefaultMaxHead is the default of Options.MaxHead.
-const DefaultMaxHead = 64 << 10
+const DefaultMaxHead = 128 << 10
 
 // MostMaxHead is the largest value that Options.MaxHead may have.
 const MostMaxHead = 16 << 20

@@ -50,9 +50,11 @@ var ownCatalogue = sync.OnceValue(func() *crawlers.Catalogue {
 	var text strings.Builder
 	text.WriteString("version: 1\ncrawlers:\n")
 	for _, c := range policytest.Crawlers {
+		row := "reads-meta: true"
 		if i, ok := operated[strings.ToLower(c.Token)]; ok {
-			fmt.Fprintf(&text, "  %s: {reverse-dns: .crawl.%s.example}\n", c.Token, operators[i])
+			row += fmt.Sprintf(", reverse-dns: .crawl.%s.example", operators[i])
 		}
+		fmt.Fprintf(&text, "  %s: {%s}\n", c.Token, row)
 	}
 	f, diagnostics := policyfile.Load("own.yaml", []byte(text.String()+"rules:\n  - for: everyone\n    allow:\n      crawl: /\n"))
 	if diagnostics.HasErrors() {

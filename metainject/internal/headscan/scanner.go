@@ -265,6 +265,10 @@ func (s *Scanner) data(b []byte, eof bool) bool {
 		}
 	}
 	if b[i] != '<' {
+		if s.mode == modeInitial && (b[i] == '{' || b[i] == '[' || b[i] == '"') {
+			s.Foreign, s.Done = true, true // JSON that is labelled as HTML
+			return true
+		}
 		return s.text()
 	}
 	s.tok = i
