@@ -126,6 +126,8 @@ type Handler struct {
 	// `robots_policy.audited`, to the events app. Default: none.
 	Audit *auditor.Config `json:"audit,omitempty"`
 
+	ctx      caddy.Context
+	place    string // in a Caddyfile, if it is known
 	policies *source.Store
 	verifier *identity.Verifier
 	handler  *handler.Handler
@@ -150,6 +152,7 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 
 // Provision applies the defaults, prepares the channels and loads the policy.
 func (h *Handler) Provision(ctx caddy.Context) error {
+	h.ctx, h.place = ctx, policyLines.take(h.Policy)
 	if _, err := ctx.App("robots_policy"); err != nil { // it installs the catalogue of crawlers
 		return err
 	}
@@ -174,8 +177,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Policy: h.Policy, Default: h.Default, Reload: time.Duration(h.Reload), Upstream: h.lastOfUpstream(),
 		Logger: ctx.Logger(), OnLoad: warnOnLoad(ctx.Logger(), requested, h.verifier),
 	})
-	if place := policyLines.take(h.Policy); err != nil && place != "" {
-		return fmt.Errorf("%s: %w", place, err)
+	if err != nil && h.place != "" {
+		return fmt.Errorf("%s: %w", h.place, err)
 	}
 	if err != nil || h.Audit == nil {
 		return err
@@ -245,9 +248,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return err
 }
 
+// Describe implements routecheck.Described.
+func (h *Handler) Describe() (place string, robots bool) { return h.place, h.RobotsTxt != "off" }
+
 // Cleanup releases the policy and verification. Requests that are still running
 // keep theirs.
 func (h *Handler) Cleanup() error {
+	routecheck.OnStop(h.ctx)
 	running.remove(h.handler)
 	h.verifier.Close()
 	return h.policies.Close()

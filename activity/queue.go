@@ -8,23 +8,22 @@ import (
 	"time"
 )
 
-// Queue is a [Recorder] that hands visits to one goroutine, which may take its
-// time. A visit that finds the queue full is dropped and counted. Record does not
-// allocate.
-type Queue struct {
-	visits  chan Visit
+// Queue hands visits, or what else is to be recorded, to one goroutine, which may take its
+// time. What finds the queue full is dropped and counted. Record does not allocate.
+type Queue[T any] struct {
+	items   chan T
 	dropped atomic.Uint64
 	closing chan struct{}
 	done    chan struct{}
 	once    sync.Once
 }
 
-// NewQueue starts a queue for up to size visits. Each is passed to take, which is
+// NewQueue starts a queue for up to size items. Each is passed to take, which is
 // never called concurrently; tick is called about once every interval, between
-// visits, and once more when the queue is closed.
-func NewQueue(size int, interval time.Duration, take func(Visit), tick func()) *Queue {
-	q := &Queue{
-		visits:  make(chan Visit, size),
+// items, and once more when the queue is closed.
+func NewQueue[T any](size int, interval time.Duration, take func(T), tick func()) *Queue[T] {
+	q := &Queue[T]{
+		items:   make(chan T, size),
 		closing: make(chan struct{}),
 		done:    make(chan struct{}),
 	}
@@ -32,38 +31,43 @@ func NewQueue(size int, interval time.Duration, take func(Visit), tick func()) *
 	return q
 }
 
-// Record implements [Recorder]. After Close it drops the visit.
-func (q *Queue) Record(v Visit) {
+// Record queues an item. After Close it drops it.
+func (q *Queue[T]) Record(v T) { q.Offer(v) }
+
+// Offer is Record, and reports whether there was room.
+func (q *Queue[T]) Offer(v T) bool {
 	select {
-	case q.visits <- v:
+	case q.items <- v:
+		return true
 	default:
 		q.dropped.Add(1)
+		return false
 	}
 }
 
-// Dropped is how many visits found the queue full.
-func (q *Queue) Dropped() uint64 { return q.dropped.Load() }
+// Dropped is how many items found the queue full.
+func (q *Queue[T]) Dropped() uint64 { return q.dropped.Load() }
 
 // Close passes on what is queued and stops. Record may be called during and after
 // it.
-func (q *Queue) Close() {
+func (q *Queue[T]) Close() {
 	q.once.Do(func() { close(q.closing) })
 	<-q.done
 }
 
-func (q *Queue) run(interval time.Duration, take func(Visit), tick func()) {
+func (q *Queue[T]) run(interval time.Duration, take func(T), tick func()) {
 	defer close(q.done)
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
-		case v := <-q.visits:
+		case v := <-q.items:
 			take(v)
 		case <-ticker.C:
 			tick()
 		case <-q.closing:
-			for n := len(q.visits); n > 0; n-- {
-				take(<-q.visits)
+			for n := len(q.items); n > 0; n-- {
+				take(<-q.items)
 			}
 			tick()
 			return

@@ -52,6 +52,9 @@ type addedRecorder struct {
 // Generation changes when a recorder is added or removed.
 func (rs *Recorders) Generation() uint64 { return rs.changes.Load() }
 
+// Changed says that a recorder begins to work, and has to get what was published again.
+func (rs *Recorders) Changed() { rs.changes.Add(1) }
+
 // Add adds a recorder, by whose name its dropped visits are counted. The function
 // that it returns removes it again, after what was published has reached it.
 func (rs *Recorders) Add(name string, r Recorder) (remove func()) {

@@ -205,6 +205,9 @@ func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err 
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err // requests failed for this reason only
 	}
+	if a.rules != nil && a.rules.work < 0 {
+		return nil, nil, fmt.Errorf("the site cannot be judged: %s has too many rules with wildcards to try them all", a.robotsURL())
+	}
 	return a.report, moved, nil
 }
 

@@ -41,6 +41,7 @@ const (
 	codeLighthouse     = "robots-lighthouse"
 	codeStale          = "robots-stale"
 	codeRewritten      = "robots-rewritten"
+	codeNotCompared    = "robots-not-compared"
 	codeChanged        = "robots-changed"
 	codeRobotsVaries   = "robots-varies"
 	codeSitemapBlocked = "sitemap-disallowed"
@@ -71,7 +72,7 @@ const (
 var severityOf = map[string]Severity{
 	codeUnreachable: Fault, codeForbidden: Fault, codeMissing: Notice, codeRedirect: Fault, codeHTML: Fault, codeContentType: Fault,
 	codeEncoding: Fault, codeTooLarge: Fault, codeSyntax: Fault, codeLighthouse: Notice, codeStale: Fault, codeRewritten: Fault,
-	codeChanged: Notice, codeRobotsVaries: Fault, codeSitemapBlocked: Fault, codeSitemapNoindex: Fault, codeSitemapError: Fault,
+	codeNotCompared: Fault, codeChanged: Notice, codeRobotsVaries: Fault, codeSitemapBlocked: Fault, codeSitemapNoindex: Fault, codeSitemapError: Fault,
 	codeSitemapMoved: Notice, codeSitemapBad: Fault, codeHomeNoindex: Fault, codeHiddenNoindex: Fault, codeDisagree: Fault,
 	codeUsage: Fault, codeUnknownRule: Notice, codeHeadersLost: Fault, codeMetaLost: Fault, codeUsageLost: Fault,
 	codePageStale: Fault, codeCachedOther: Fault, codeVary: Fault, codeNotRefused: Fault, codeRefused: Fault,

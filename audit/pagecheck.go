@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
@@ -149,8 +148,9 @@ type channel struct {
 // checkUsage compares the preferences about AI in the header with those of robots.txt
 // and of the TDM reservation.
 func (a *auditor) checkUsage(p *page, r *response, s said) {
+	reported := map[string]bool{}
 	for _, l := range a.rules.usages {
-		if l.tokens != nil && !slices.Contains(l.tokens, "*") {
+		if !l.everyone {
 			continue
 		}
 		var u usage
@@ -160,7 +160,8 @@ func (a *auditor) checkUsage(p *page, r *response, s said) {
 			continue
 		}
 		for key, v := range u {
-			if h := s.usage[key]; h != "" && h != v {
+			if h := s.usage[key]; h != "" && h != v && !reported[key] {
+				reported[key] = true
 				a.add(finding(codeUsage, p.url.String(), "", fmt.Sprintf("the Content-Usage header says %s=%s and line %d of robots.txt says %s", key, h, l.number, shorten(l.key+": "+l.value)), "say the same in both"))
 			}
 		}

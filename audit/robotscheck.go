@@ -63,7 +63,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	info.ContentType, info.Bytes = r.header.Get("Content-Type"), len(r.body)
 	a.rules = readRobots(r.body)
 	if g := a.rules.groupOf([]string{OwnToken}, false); g != nil {
-		if n, err := strconv.ParseFloat(g.delay, 64); err == nil && n > 1 {
+		if n, err := strconv.ParseFloat(g.delay(), 64); err == nil && n > 1 {
 			a.fetch.interval = time.Duration(min(n, maxInterval.Seconds()) * float64(time.Second))
 		}
 	}

@@ -22,7 +22,12 @@ func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 		return Finding{}, true
 	}
 	const fix = "look for what rewrites robots.txt between the server and here: a CDN's setting for robots.txt, a plugin, a file of the same name"
-	if d := a.decisionDifference(readRobots(file.Body), readRobots(served)); d != "" {
+	want, got := readRobots(file.Body), readRobots(served)
+	d := a.decisionDifference(want, got)
+	if want.work < 0 || got.work < 0 {
+		return finding(codeNotCompared, at, "", "robots.txt is not what the policy publishes, and whether it says the same cannot be judged: both have too many rules to try them all", fix), false
+	}
+	if d != "" {
 		return finding(codeRewritten, at, "", "robots.txt is not what the policy publishes: "+d, fix), false
 	}
 	if records := slices.DeleteFunc(missing, func(l string) bool { return !isRecord(l) }); len(records) > 0 {
@@ -94,37 +99,58 @@ func (a *auditor) readers() []reader {
 }
 
 // decisionDifference describes what two files say differently about crawling, or
-// returns "". Each pattern of either file is tried with a path that it matches.
+// returns "". Each pattern of the groups of a crawler is tried with a path that it matches.
 func (a *auditor) decisionDifference(want, got *robotsTxt) string {
-	paths := examplePaths(want, got)
 	var laxer, stricter []string
 	example := map[bool]string{}
-	for _, r := range a.readers() {
-		for _, path := range paths {
-			w, g := want.decide(r.names, r.ignoresStar, path).allowed, got.decide(r.names, r.ignoresStar, path).allowed
-			if w == g {
-				continue
-			}
-			if example[g] == "" {
-				example[g] = path
-			}
-			if g {
-				laxer = append(laxer, r.name)
-			} else if !a.o.Merged {
-				stricter = append(stricter, r.name)
-			}
-			break
+	all := a.readers()
+	differences := map[[2]*group]difference{} // crawlers of the same groups are treated alike
+	for _, r := range all {
+		pair := [2]*group{want.groupOf(r.names, r.ignoresStar), got.groupOf(r.names, r.ignoresStar)}
+		d, ok := differences[pair]
+		if !ok {
+			d = compare(want, got, r, pair)
+			differences[pair] = d
+		}
+		if d.path == "" {
+			continue
+		}
+		if example[d.laxer] == "" {
+			example[d.laxer] = d.path
+		}
+		if d.laxer {
+			laxer = append(laxer, r.name)
+		} else if !a.o.Merged {
+			stricter = append(stricter, r.name)
 		}
 	}
 	var parts []string
-	all := len(a.readers())
 	if len(laxer) > 0 {
-		parts = append(parts, fmt.Sprintf("%s may fetch what the policy closes, such as %s", whichReaders(laxer, all), example[true]))
+		parts = append(parts, fmt.Sprintf("%s may fetch what the policy closes, such as %s", whichReaders(laxer, len(all)), example[true]))
 	}
 	if len(stricter) > 0 {
-		parts = append(parts, fmt.Sprintf("%s may not fetch what the policy leaves open, such as %s", whichReaders(stricter, all), example[false]))
+		parts = append(parts, fmt.Sprintf("%s may not fetch what the policy leaves open, such as %s", whichReaders(stricter, len(all)), example[false]))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// difference is a path that one file allows and the other does not; none where path is "".
+type difference struct {
+	path  string
+	laxer bool // it is allowed as it is served
+}
+
+func compare(want, got *robotsTxt, r reader, pair [2]*group) difference {
+	for _, path := range examplePaths(pair[:]) {
+		w, g := want.decide(r.names, r.ignoresStar, path).allowed, got.decide(r.names, r.ignoresStar, path).allowed
+		if want.work < 0 || got.work < 0 {
+			break
+		}
+		if w != g {
+			return difference{path, g}
+		}
+	}
+	return difference{}
 }
 
 // whichReaders names some of all readers, the best known first.
@@ -145,24 +171,20 @@ func whichReaders(some []string, all int) string {
 // names lists up to three names.
 func names(all []string) string { return english.Some(all, 4) }
 
-// examplePaths are paths that the patterns of some files match, and "/".
-func examplePaths(files ...*robotsTxt) []string {
+// examplePaths are paths that the patterns of some groups match, and "/".
+func examplePaths(groups []*group) []string {
 	paths := []string{"/"}
-	seen := map[string]bool{"/": true}
-	for _, f := range files {
-		for _, g := range f.groups {
-			for _, r := range g.rules {
-				p := strings.TrimSuffix(strings.ReplaceAll(r.pattern.String(), "*", "x"), "$")
-				if !strings.HasPrefix(p, "/") {
-					p = "/" + p
-				}
-				if !seen[p] {
-					seen[p] = true
-					paths = append(paths, p)
-				}
+	for _, g := range groups {
+		if g == nil {
+			continue
+		}
+		for _, b := range g.blocks {
+			for i := range b.rules {
+				p := strings.TrimSuffix(strings.ReplaceAll(b.rules[i].pattern.String(), "*", "x"), "$")
+				paths = append(paths, "/"+strings.TrimPrefix(p, "/"))
 			}
 		}
 	}
 	slices.Sort(paths)
-	return paths
+	return slices.Compact(paths)
 }

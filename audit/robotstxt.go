@@ -4,24 +4,35 @@ package audit
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// robotsTxt is a robots.txt as crawlers read it (RFC 9309 section 2.2).
+// robotsTxt is a robots.txt as crawlers read it (RFC 9309 section 2.2). It takes memory in
+// proportion to the file: the rules below many User-agent lines are there once.
 type robotsTxt struct {
 	groups   map[string]*group // by product token in lower case; groups of one token are united
+	blocks   []*block
 	sitemaps []string
 	usages   []usageLine
 	problems []lineProblem // lines that say nothing to any crawler
 	unusual  []lineProblem // records that Lighthouse reports, and crawlers skip
+	work     int           // that deciding may still cost; below 0 it was too much
 }
 
-type group struct {
-	token string
-	rules []rule
-	delay string
+// group is what one product token obeys.
+type group struct{ blocks []*block }
+
+// block are the lines below some User-agent lines.
+type block struct {
+	everyone bool // "*" is among them
+	delay    string
+	rules    []rule
+	literal  map[string]*rule // the rules without wildcards, by pattern; of equal ones that which decides
+	longest  int              // of those patterns
+	wild     []*rule          // the others
 }
 
 type rule struct {
@@ -33,10 +44,10 @@ type rule struct {
 
 // usageLine is a Content-Usage or Content-Signal line.
 type usageLine struct {
-	tokens []string // of its group, in lower case; nil: none
-	key    string
-	value  string
-	number int
+	everyone bool // it is in no group, or in that of "*"
+	key      string
+	value    string
+	number   int
 }
 
 type lineProblem struct {
@@ -57,10 +68,10 @@ const maxRobots = 500 << 10
 
 // readRobots reads a robots.txt.
 func readRobots(data []byte) *robotsTxt {
-	f := &robotsTxt{groups: map[string]*group{}}
+	f := &robotsTxt{groups: map[string]*group{}, work: maxWork}
 	text := strings.TrimPrefix(string(data[:min(len(data), maxRobots)]), "\ufeff")
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
-	var current []*group
+	var current *block
 	opening := false // the last record was a User-agent line
 	for i, line := range strings.Split(text, "\n") {
 		content, _, _ := strings.Cut(line, "#")
@@ -85,15 +96,16 @@ func readRobots(data []byte) *robotsTxt {
 				continue
 			}
 			if !opening {
-				current = nil
+				current = &block{literal: map[string]*rule{}}
+				f.blocks = append(f.blocks, current)
 			}
 			opening = true
-			current = append(current, f.group(value))
+			f.open(value, current)
 		case "allow", "disallow":
 			opening = false
-			if len(current) == 0 {
+			if current == nil {
 				problem("stands before any User-agent line")
-			} else if why := addRule(current, key == "allow", value, content, i+1); why != "" {
+			} else if why := current.addRule(key == "allow", value, content, i+1); why != "" {
 				problem(why)
 			}
 		case "sitemap":
@@ -103,34 +115,45 @@ func readRobots(data []byte) *robotsTxt {
 				f.sitemaps = append(f.sitemaps, value)
 			}
 		case "crawl-delay":
-			for _, g := range current {
-				g.delay = value
+			if current != nil {
+				current.delay = value
 			}
 		case "content-usage", "content-signal":
-			f.usages = append(f.usages, usageLine{tokensOf(current), key, value, i + 1})
+			f.usages = append(f.usages, usageLine{current == nil || current.everyone, key, value, i + 1})
 		}
+	}
+	for _, b := range f.blocks {
+		b.index()
 	}
 	return f
 }
 
-func tokensOf(groups []*group) (tokens []string) {
-	for _, g := range groups {
-		tokens = append(tokens, strings.ToLower(g.token))
-	}
-	return tokens
-}
-
-// group returns the group of a User-agent line, a new one if its token has none.
-func (f *robotsTxt) group(token string) *group {
+// open adds a block to the group of a User-agent line.
+func (f *robotsTxt) open(token string, b *block) {
 	key := strings.ToLower(token)
-	if f.groups[key] == nil {
-		f.groups[key] = &group{token: token}
+	g := f.groups[key]
+	if g == nil {
+		g = new(group)
+		f.groups[key] = g
 	}
-	return f.groups[key]
+	if len(g.blocks) == 0 || g.blocks[len(g.blocks)-1] != b {
+		g.blocks = append(g.blocks, b)
+	}
+	b.everyone = b.everyone || key == "*"
 }
 
-// addRule adds a rule to groups and returns what is wrong with it.
-func addRule(groups []*group, allow bool, value, line string, number int) (why string) {
+// delay is the last Crawl-delay of a group, "" if it has none.
+func (g *group) delay() string {
+	for _, b := range slices.Backward(g.blocks) {
+		if b.delay != "" {
+			return b.delay
+		}
+	}
+	return ""
+}
+
+// addRule adds a rule and returns what is wrong with it.
+func (b *block) addRule(allow bool, value, line string, number int) (why string) {
 	if value == "" {
 		return "" // an empty Disallow prohibits nothing
 	}
@@ -147,10 +170,24 @@ func addRule(groups []*group, allow bool, value, line string, number int) (why s
 	if err != nil {
 		return "has a path that cannot be read"
 	}
-	for _, g := range groups {
-		g.rules = append(g.rules, rule{allow, p, line, number})
-	}
+	b.rules = append(b.rules, rule{allow, p, line, number})
 	return why
+}
+
+// index prepares deciding, once all rules are there.
+func (b *block) index() {
+	for i := range b.rules {
+		r := &b.rules[i]
+		text := r.pattern.String()
+		if strings.Contains(text, "*") || strings.HasSuffix(text, "$") {
+			b.wild = append(b.wild, r)
+			continue
+		}
+		b.longest = max(b.longest, len(text))
+		if have := b.literal[text]; have == nil || r.allow && !have.allow {
+			b.literal[text] = r
+		}
+	}
 }
 
 // verdict is what robots.txt says to a crawler about a path.
@@ -182,14 +219,33 @@ func (f *robotsTxt) decide(names []string, ignoresStar bool, path string) verdic
 		return v
 	}
 	path = pathpattern.NormalizePath(path)
-	for i := range g.rules {
-		r := &g.rules[i]
-		if !r.pattern.Match(path) {
-			continue
+	for _, b := range g.blocks {
+		n := min(len(path), b.longest)
+		if f.work -= 10 + n*(10+n/8) + len(b.wild)*(4+len(path)/4); f.work < 0 {
+			return verdict{} // run says that it cannot be judged
 		}
-		if n := r.pattern.Len(); v.rule == nil || n > v.rule.pattern.Len() || n == v.rule.pattern.Len() && r.allow {
-			v = verdict{r.allow, r}
+		for i := 1; i <= n; i++ {
+			v.consider(b.literal[path[:i]])
+		}
+		for _, r := range b.wild {
+			if r.pattern.Match(path) {
+				v.consider(r)
+			}
 		}
 	}
 	return v
 }
+
+// consider makes a rule that matches the one that decides, if it is longer, or an Allow of
+// the same length.
+func (v *verdict) consider(r *rule) {
+	if r == nil {
+		return
+	}
+	if n := r.pattern.Len(); v.rule == nil || n > v.rule.pattern.Len() || n == v.rule.pattern.Len() && r.allow && !v.allowed {
+		*v = verdict{r.allow, r}
+	}
+}
+
+// maxWork bounds what deciding by one robots.txt costs: about half a second.
+const maxWork = 250_000_000

@@ -67,7 +67,7 @@ func (a *auditor) closedSitemapPages(pages []*url.URL) {
 	n := 0
 	for _, u := range pages {
 		for _, name := range searchCrawlers {
-			if v := a.rules.decide([]string{name}, false, target(u)); !v.allowed {
+			if v := a.rules.decide([]string{name}, false, target(u)); !v.allowed && v.rule != nil {
 				if n++; first == nil {
 					first, line = u, v.rule
 				}

@@ -3,11 +3,14 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -18,6 +21,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -54,8 +58,9 @@ type Activity struct {
 	// engines lose them. Default: 0.
 	MaxUndecided int64 `json:"max_undecided,omitempty"`
 
-	directory string       // absolute
-	store     *pooledStore // nil before Start
+	directory string                                // absolute
+	store     *optional.Shared[Activity, openStore] // nil before Start
+	lost      atomic.Uint64                         // visits while the store was not open
 }
 
 // CaddyModule returns the Caddy module information.
@@ -63,31 +68,53 @@ func (*Activity) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.recorders.activity", New: func() caddy.Module { return new(Activity) }}
 }
 
-// stores are the open stores by directory. A store outlives reloads, and must not be
-// open twice.
-var stores = caddy.NewUsagePool()
+// stores are the stores by directory. A store outlives reloads, and must not be open
+// twice.
+var stores = optional.NewPool("activity", optional.PoolFuncs[Activity, openStore]{
+	Open:      open,
+	Opened:    recorders.Running().Changed,
+	Configure: func(a *Activity, s openStore) error { s.Configure(a.options(nil)); return nil },
+})
 
-type pooledStore struct {
+// openStore is a store and a reader of it.
+type openStore struct {
 	*store.Store
 	reader *store.Reader
-	users  recorders.Latest[Activity]
+	cancel context.CancelFunc // ends the check
 }
 
-// openStore opens a store and a reader of it.
-func openStore(ctx context.Context, dir string, o store.Options) (*pooledStore, error) {
-	s, err := store.Open(ctx, dir, o)
-	if err != nil {
-		return nil, err
+// open opens a store, in the place of one that turned out to be damaged.
+func open(a *Activity, p *optional.Part[openStore], before error) (s openStore, err error) {
+	if errors.Is(before, store.ErrDamaged) {
+		name, err := store.PutAside(a.directory, time.Now())
+		if err != nil {
+			return s, err
+		}
+		caddy.Log().Named("robots_policy.activity").Warn("the damaged activity store was put aside, and a new one begins", zap.String("damaged", name))
 	}
-	r, err := store.OpenReader(ctx, dir)
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	if s.Store, err = store.Open(ctx, a.directory, a.options(p)); err != nil {
+		cancel()
+		return s, err
 	}
-	return &pooledStore{Store: s, reader: r}, nil
+	if s.reader, err = store.OpenReader(ctx, a.directory); err != nil {
+		cancel()
+		return s, errors.Join(err, s.Store.Close())
+	}
+	go func() {
+		if err := s.reader.Check(ctx); errors.Is(err, store.ErrDamaged) {
+			p.Broken(err)
+		}
+	}()
+	return s, nil
 }
 
-// Destruct implements caddy.Destructor.
-func (p *pooledStore) Destruct() error { return errors.Join(p.reader.Close(), p.Close()) }
+// Close implements io.Closer.
+func (s openStore) Close() error {
+	s.cancel()
+	return errors.Join(s.reader.Close(), s.Store.Close())
+}
 
 // Provision checks the settings.
 func (a *Activity) Provision(caddy.Context) error {
@@ -98,35 +125,35 @@ func (a *Activity) Provision(caddy.Context) error {
 		return errors.New("invalid bounds of activity: must not be negative")
 	}
 	dir, err := filepath.Abs(a.Directory)
-	a.directory = dir
-	return err
+	if a.directory = dir; err != nil || !optional.Validating() {
+		return err
+	}
+	r, err := store.OpenReader(context.Background(), dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return nil // it may be created, and whoever validates may not be who runs Caddy
+	case err != nil:
+		return err
+	}
+	return errors.Join(r.Check(context.Background()), r.Close())
 }
 
-// Start opens the store, or changes its bounds if the configuration before has it open.
+// Start opens the store in the background, or changes its bounds if the configuration
+// before has it open.
 func (a *Activity) Start() error {
-	v, loaded, err := stores.LoadOrNew(a.directory, func() (caddy.Destructor, error) {
-		return openStore(context.Background(), a.directory, a.options())
-	})
-	if err != nil {
-		return fmt.Errorf("opening the activity store: %w", err)
-	}
-	a.store = v.(*pooledStore)
-	a.store.users.Add(a)
-	if loaded {
-		a.store.Configure(a.options())
-	}
+	a.store = stores.Join(a.directory, a)
 	return nil
 }
 
-func (a *Activity) options() store.Options {
+// options are those of the store, whose failures go to part.
+func (a *Activity) options(part *optional.Part[openStore]) store.Options {
 	return store.Options{
 		RowsPerHour: a.RowsPerHour, Hours: time.Duration(a.Hours), Days: time.Duration(a.Days), MaxBytes: a.MaxBytes,
 		Report: func(err error) {
-			logger := caddy.Log().Named("robots_policy.activity")
-			if err != nil {
-				logger.Error("writing the activity store failed; the site is served as before", zap.Error(err))
+			if errors.Is(err, store.ErrDamaged) {
+				part.Broken(err)
 			} else {
-				logger.Info("writing the activity store works again")
+				part.Report(err)
 			}
 		},
 		Shrinking: func(size, limit int64) {
@@ -141,12 +168,7 @@ func (a *Activity) Cleanup() error {
 	if a.store == nil {
 		return nil
 	}
-	a.store.users.Remove(a)
-	if other := a.store.users.Get(); other != nil {
-		a.store.Configure(other.options())
-	}
-	_, err := stores.Delete(a.directory)
-	return err
+	return a.store.Leave(a)
 }
 
 // UnmarshalCaddyfile sets up the recorder from Caddyfile tokens. Syntax:
@@ -218,21 +240,35 @@ func (a *Activity) set(name, value string) error {
 
 // Record implements activity.Recorder.
 func (a *Activity) Record(v activity.Visit) {
-	if !v.Audit {
-		a.store.Record(v)
+	if v.Audit {
+		return
+	}
+	if s, ok := a.store.Get(); ok {
+		s.Record(v)
+	} else {
+		a.lost.Add(1)
 	}
 }
 
-// Reader reads the store. It is open as long as the store is, and not to be closed.
-func (a *Activity) Reader() *store.Reader { return a.store.reader }
+// Reader reads the store, nil while that is not open. It is not to be closed.
+func (a *Activity) Reader() *store.Reader {
+	s, _ := a.store.Get()
+	return s.reader
+}
 
-// Err is why the store cannot write at the moment, or nil.
-func (a *Activity) Err() error { return a.store.Err() }
+// errNotOpen says why there is no Reader.
+func (a *Activity) errNotOpen() error {
+	return fmt.Errorf("the activity store is not open: %w", cmp.Or(a.store.Err(), errors.New("it is being opened")))
+}
 
 // Violations implements recorders.ActivityStore.
 func (a *Activity) Violations(ctx context.Context, since time.Time, limit int) ([]recorders.Violation, error) {
 	by := []store.Dimension{store.ByCrawler, store.ByIdentity, store.ByHost, store.ByPath, store.ByDecision}
-	rows, err := a.Reader().Totals(ctx, store.Query{From: since, To: time.Now().Add(time.Hour), By: by, Violating: true, Limit: limit})
+	r := a.Reader()
+	if r == nil {
+		return nil, a.errNotOpen()
+	}
+	rows, err := r.Totals(ctx, store.Query{From: since, To: time.Now().Add(time.Hour), By: by, Violating: true, Limit: limit})
 	all := make([]recorders.Violation, len(rows))
 	for i, r := range rows {
 		v := r.Values
@@ -249,11 +285,15 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	if a.MaxSearchLoss == nil {
 		return nil
 	}
-	versions, err := a.Reader().PolicyVersions(ctx, name)
+	reader := a.Reader()
+	if reader == nil {
+		return source.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", a.errNotOpen())}
+	}
+	versions, err := reader.PolicyVersions(ctx, name)
 	if err != nil {
 		return source.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
 	}
-	stored := replay.OfPolicies(a.Reader().EachRow, versions)
+	stored := replay.OfPolicies(reader.EachRow, versions)
 	if len(versions) == 0 { // no crawler has come yet
 		stored = func(context.Context, time.Time, time.Time, func(activity.Visits) error) (int64, error) { return 0, nil }
 	}
@@ -266,15 +306,26 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 	return r.SearchLoss.Check(*a.MaxSearchLoss, a.MaxUndecided, "max_undecided")
 }
 
-// Dropped is how many visits found the queue full.
-func (a *Activity) Dropped() uint64 { return a.store.Dropped() }
+// Dropped is how many visits found the queue full, or the store not open.
+func (a *Activity) Dropped() uint64 {
+	n := a.lost.Load()
+	if s, ok := a.store.Get(); ok {
+		n += s.Dropped()
+	}
+	return n
+}
 
-// Publish implements activity.Publisher.
+// Publish implements activity.Publisher. What comes while the store is not open comes
+// again when it is.
 func (a *Activity) Publish(p activity.Publication) {
+	s, ok := a.store.Get()
+	if !ok {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	v := store.Version{Kind: p.Kind, Version: p.Version, Host: p.Host, Name: p.Name, First: p.Time, Text: p.Text}
-	if err := a.store.Store.Publish(ctx, v); err != nil {
+	if err := s.Publish(ctx, v); err != nil {
 		caddy.Log().Named("robots_policy.activity").Error("storing what was published failed", zap.String("kind", p.Kind), zap.String("version", p.Version), zap.Error(err))
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap"
 
-	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	_ "github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd" // subcommands
 )
 
@@ -36,7 +36,7 @@ type Console struct {
 
 	ctx       caddy.Context
 	logger    *zap.Logger
-	listening *listener
+	listening *optional.Part[*listener] // nil if it does not listen
 }
 
 // CaddyModule returns the Caddy module information.
@@ -45,7 +45,7 @@ func (*Console) CaddyModule() caddy.ModuleInfo {
 }
 
 // options are those of the running configuration.
-var options recorders.Latest[Console]
+var options optional.Latest[Console]
 
 // currentOptions returns the options of the running configuration, or the defaults.
 func currentOptions() *Console {
@@ -71,10 +71,10 @@ func (c *Console) Provision(ctx caddy.Context) error {
 
 // Cleanup takes the options out of force.
 func (c *Console) Cleanup() error {
-	if c.listening != nil {
-		c.listening.stop()
-	}
 	options.Remove(c)
+	if c.listening != nil {
+		return c.listening.Close()
+	}
 	return nil
 }
 

@@ -204,8 +204,8 @@ func (v *view) owners() map[string]string {
 }
 
 func (d *healthData) addStorage(v *view) {
-	if a := runningActivity(); a != nil {
-		if b, err := a.Reader().Bounds(v.ctx); err == nil {
+	if a := runningActivity(); a != nil && v.store != nil {
+		if b, err := v.store.Bounds(v.ctx); err == nil {
 			s := &storage{Bounds: b, MaxBytes: cmp.Or(a.MaxBytes, 512<<20)}
 			s.Percent = short(min(100, 100*float64(b.Bytes)/float64(s.MaxBytes)))
 			d.Storage = s

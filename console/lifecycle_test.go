@@ -89,7 +89,7 @@ func TestRejectedReloadChangesNothing(t *testing.T) {
 	unchanged := func(when string) {
 		t.Helper()
 		a := runningActivity()
-		if title := currentOptions().Title; title != "A" || a == nil || a.store.users.Get() != a || a.MaxBytes != 100e6 {
+		if title := currentOptions().Title; title != "A" || a == nil || a.store.Settings() != a || a.MaxBytes != 100e6 {
 			t.Errorf("%s: title %q, %+v", when, title, a)
 		}
 	}
@@ -108,7 +108,7 @@ func TestRejectedReloadChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := runningActivity()
-	if title := currentOptions().Title; title != "B" || a == nil || a.MaxBytes != 200e6 || a.store.users.Get() != a {
+	if title := currentOptions().Title; title != "B" || a == nil || a.MaxBytes != 200e6 || a.store.Settings() != a {
 		t.Errorf("after a reload: title %q, %+v", title, a)
 	}
 }

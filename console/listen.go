@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 )
 
 func init() { caddy.RegisterModule(new(adminPages)) }
@@ -52,21 +53,24 @@ func parseListen(text string) (caddy.NetworkAddress, error) {
 // not the sites.
 func (c *Console) Start() error {
 	options.Add(c)
-	if c.Listen == "off" {
-		return nil
+	if c.Listen != "off" {
+		c.listening = optional.Open("console", optional.Funcs[*listener]{Open: c.listen})
 	}
+	return nil
+}
+
+func (c *Console) listen(p *optional.Part[*listener], _ error) (*listener, error) {
 	a, err := parseListen(c.Listen)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ln, err := a.Listen(c.ctx, 0, net.ListenConfig{})
 	if err != nil {
-		c.logger.Error("the console cannot listen; the sites are served without it", zap.String("address", a.JoinHostPort(0)), zap.Error(err))
-		return nil
+		return nil, fmt.Errorf("the console cannot listen on %s: %w", a.JoinHostPort(0), err)
 	}
 	l, ok := ln.(net.Listener)
 	if !ok {
-		return errors.New("the console needs an address of a stream")
+		return nil, errors.New("the console needs an address of a stream")
 	}
 	port := fmt.Sprint(a.StartPort)
 	s := &listener{server: &server{admin: true, done: c.ctx.Done(), logger: c.logger}, hosts: map[string]bool{}}
@@ -74,14 +78,13 @@ func (c *Console) Start() error {
 		s.hosts[net.JoinHostPort(h, port)] = true
 	}
 	s.http = &http.Server{Handler: s, ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
-	c.listening = s
 	go func() {
 		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			c.logger.Error("the console stopped listening", zap.Error(err))
+			p.Broken(fmt.Errorf("the console stopped listening: %w", err))
 		}
 	}()
 	c.logger.Info("the console is at http://" + net.JoinHostPort(a.Host, port) + "/")
-	return nil
+	return s, nil
 }
 
 // ServeHTTP serves the pages to this machine's own browsers.
@@ -99,13 +102,14 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stop ends the listening. Streams end with the context of the configuration.
-func (l *listener) stop() {
+// Close ends the listening. Streams end with the context of the configuration.
+func (l *listener) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if l.http.Shutdown(ctx) != nil {
-		_ = l.http.Close() // what is left is cut off
+		return l.http.Close() // what is left is cut off
 	}
+	return nil
 }
 
 // adminPath is where the pages are in Caddy's admin API.

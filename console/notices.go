@@ -11,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
@@ -220,6 +221,14 @@ func (v *view) listNotices() (all []notice) {
 	return all
 }
 
+// withoutPart is what is missing while an optional part does not work.
+var withoutPart = map[string][2]string{
+	"activity":  {"Visits cannot be stored at the moment", ", but these pages miss what happens now"},
+	"evidence":  {"Evidence cannot be written at the moment", ", but what crawlers do now is not in the evidence"},
+	"catalogue": {"The catalogue of crawlers in the storage is not in use", ", with the catalogue from before"},
+	"console":   {"The console cannot listen at its address", ""},
+}
+
 // recorderNotices says which visits are being lost.
 func (v *view) recorderNotices() (all []notice) {
 	if v.may != nil {
@@ -230,13 +239,17 @@ func (v *view) recorderNotices() (all []notice) {
 	if dropped > 0 {
 		all = append(all, notice{
 			Screen: "health", Heading: plural(dropped, "visit was", "visits were") + " not recorded",
-			Text: "They came faster than they could be written. The totals are too low by that much; the site itself was not slowed.",
+			Text: "They came faster than they could be written, or while a recorder did not work. The totals are too low by that much; the site itself was not slowed.",
 		})
 	}
-	if err := storeError(); err != nil {
+	for _, f := range optional.Failing() {
+		heading, lost := "An optional part, "+f.Part+", does not work", ""
+		if w, ok := withoutPart[f.Part]; ok {
+			heading, lost = w[0], w[1]
+		}
 		all = append(all, notice{
-			Alarm: true, Screen: "health", Heading: "Visits cannot be stored at the moment",
-			Text: "The site is served as before, but these pages miss what happens now: " + firstLine(err.Error()),
+			Alarm: true, Screen: "health", Since: f.Since, Heading: heading,
+			Text: "The sites are served as before" + lost + ", and it is tried again. The reason: " + firstLine(f.Err.Error()),
 		})
 	}
 	return all

@@ -27,15 +27,13 @@ func runningStore() *store.Reader {
 	return nil
 }
 
-// storeError is why the store cannot write at the moment, nil if it can.
-func storeError() error {
+// errNoStore is why runningStore has none.
+func errNoStore() error {
 	if a := runningActivity(); a != nil {
-		return a.Err()
+		return a.errNotOpen()
 	}
-	return nil
+	return errors.New("this server keeps no totals of visits: add the option activity to robots_policy")
 }
-
-var errNoStore = errors.New("this server keeps no totals of visits: add the option activity to robots_policy")
 
 const (
 	answersFor = 3 * time.Second

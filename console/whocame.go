@@ -277,7 +277,7 @@ func namingLines(name string) string {
 // formula gets an apostrophe.
 func whoCameCSV(w http.ResponseWriter, v *view) error {
 	if v.store == nil {
-		return failed(http.StatusNotFound, "%w", errNoStore)
+		return failed(http.StatusNotFound, "%w", errNoStore())
 	}
 	all, unknown, err := v.whoCame()
 	if err != nil {

@@ -2,6 +2,11 @@
 
 package crawlers
 
+import (
+	"slices"
+	"strings"
+)
+
 // commonBrowsers are User-Agent headers of the browsers that most people have, each
 // with the words that it shares with others of its kind.
 var commonBrowsers = []string{
@@ -22,6 +27,10 @@ var commonBrowsers = []string{
 func NamesBrowser(token string) bool {
 	if CheckPattern(token) != nil {
 		return false
+	}
+	name := strings.ToLower(strings.TrimRight(token, "*-_."))
+	if !slices.ContainsFunc(commonBrowsers, func(ua string) bool { return strings.Contains(strings.ToLower(ua), name) }) {
+		return false // as nearly always, and much cheaper
 	}
 	r := NewRecognizer([]Pattern{{Token: token}})
 	for _, ua := range commonBrowsers {

@@ -64,7 +64,13 @@ func newFileParser(name string) *fileParser {
 	return &fileParser{name: name, profiles: map[string]Verification{}, places: map[*Crawler]string{}}
 }
 
+// maxErrors bounds how many errors of a file are reported.
+const maxErrors = 100
+
 func (p *fileParser) errorf(n *yaml.Node, format string, args ...any) {
+	if len(p.errs) >= maxErrors {
+		return
+	}
 	p.errs = append(p.errs, fmt.Errorf("%s:%d: %w", p.name, n.Line, fmt.Errorf(format, args...)))
 }
 

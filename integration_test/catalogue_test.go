@@ -95,7 +95,7 @@ func TestCatalogueUpdate(t *testing.T) {
 	}
 	expect("after a reload of Caddy", "storage:robots_policy/crawlers.yaml", 403)
 	metrics := s.ask(http.MethodGet, "/metrics", nil).body
-	for _, want := range []string{fmt.Sprintf(`caddy_robots_policy_catalogue_timestamp_seconds{source="storage"} %v`, float64(today.Unix())), "caddy_robots_policy_catalogue_failing 0", "caddy_robots_policy_address_list_snapshot_timestamp_seconds 1."} {
+	for _, want := range []string{fmt.Sprintf(`caddy_robots_policy_catalogue_timestamp_seconds{source="storage"} %v`, float64(today.Unix())), `caddy_robots_policy_part_failing{part="catalogue"} 0`, "caddy_robots_policy_address_list_snapshot_timestamp_seconds 1."} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("no metric %s", want)
 		}
@@ -110,7 +110,7 @@ func TestCatalogueUpdate(t *testing.T) {
 		t.Errorf("status %d after a damaged catalogue: %+v", r.StatusCode, now)
 	}
 	expect("a damaged one", "storage:robots_policy/crawlers.yaml", 403)
-	if len(s.log("the catalogue of crawlers in the storage is not used")) != 1 {
+	if len(s.log("an optional part does not work")) != 1 {
 		t.Error("not logged once")
 	}
 	if err := os.Remove(filepath.Join(s.dir, "storage/robots_policy/crawlers.yaml")); err != nil {

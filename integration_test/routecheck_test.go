@@ -3,10 +3,13 @@
 package integration_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 )
 
 // Routes that take /robots.txt from robots_policy, or apply two of them to one request,
@@ -14,7 +17,7 @@ import (
 func TestRouteWarnings(t *testing.T) {
 	const (
 		twice  = "robots_policy applies twice"
-		before = "another route answers /robots.txt before"
+		before = "another handler answers /robots.txt before robots_policy"
 		after  = "robots_policy answers /robots.txt before"
 	)
 	for name, c := range map[string]struct{ body, want string }{
@@ -38,6 +41,80 @@ func TestRouteWarnings(t *testing.T) {
 				}
 				if got := strings.Count(string(log), says); got != want {
 					t.Errorf("%q stands in the log %d times, want %d", says, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A robots_policy that requests for /robots.txt do not get to is reported with its host
+// and line, when Caddy starts and by caddy validate.
+func TestUnreachedPolicies(t *testing.T) {
+	const (
+		noRoute  = "no request for /robots.txt gets to robots_policy"
+		answered = "another handler answers /robots.txt before robots_policy"
+		pages    = "requests for pages do not get to robots_policy"
+	)
+	const auth = "basic_auth {\nann $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG\n}\n"
+	for name, c := range map[string]struct{ body, want, handler string }{
+		"handle":                {"handle /docs/* {\nrobots_policy POLICY\nrespond x\n}\nrespond y", noRoute, ""},
+		"handle_path":           {"handle_path /docs/* {\nrobots_policy POLICY\nrespond x\n}\nrespond y", noRoute, ""},
+		"matcher":               {"robots_policy /docs/* POLICY\nrespond y", noRoute, ""},
+		"named matcher":         {"@docs path /docs/* /robots\nrobots_policy @docs POLICY\nrespond y", noRoute, ""},
+		"not matcher":           {"@pages path *.html /\nrobots_policy @pages POLICY\nrespond y", noRoute, ""},
+		"other method":          {"@post method POST\nrobots_policy @post POLICY\nrespond y", noRoute, ""},
+		"file_server":           {"route {\nfile_server\nrobots_policy POLICY\n}", answered, "file_server"},
+		"proxy":                 {"route {\nreverse_proxy localhost:1\nrobots_policy POLICY\n}", answered, "reverse_proxy"},
+		"handle before":         {"handle /*.txt {\nfile_server\n}\nhandle {\nrobots_policy POLICY\nrespond y\n}", answered, "file_server"},
+		"basic_auth":            {"route {\n" + auth + "robots_policy POLICY\nrespond y\n}", answered, "basic_auth"},
+		"forward_auth":          {"route {\nforward_auth localhost:1 {\nuri /auth\n}\nrobots_policy POLICY\nrespond y\n}", answered, "reverse_proxy"},
+		"redir":                 {"redir https://example.org{uri}\nrobots_policy POLICY", answered, "redir"},
+		"pages":                 {"route {\nrespond / x\n@pages not path /robots.txt\nrespond @pages y\nrobots_policy POLICY\n}", pages, ""},
+		"pages not asked":       {"robots_policy /robots.txt POLICY\nrespond y", "", ""},
+		"robots.txt off":        {"robots_policy /docs/* POLICY {\nrobots_txt off\n}\nrespond y", "", ""},
+		"robots.txt of its own": {"robots_policy /docs/* POLICY\nrespond /robots.txt x\nrespond y", "", ""},
+		"whole site":            {"robots_policy POLICY\nrespond y", "", ""},
+		"redir of a page":       {"redir / /home\nrobots_policy POLICY\nrespond y", "", ""},
+		"two handles":           {"handle /docs/* {\nrobots_policy POLICY\nrespond x\n}\nhandle {\nrobots_policy POLICY\nrespond y\n}", "", ""},
+		"password for a part":   {"basic_auth /members/* {\nann $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG\n}\nrobots_policy POLICY\nrespond y", "", ""},
+		"file that exists":      {"@old file /old{path}\nroute {\nfile_server @old\nrobots_policy POLICY\nrespond y\n}", "", ""},
+		"all but one path":      {"@site not path /internal/*\nrobots_policy @site POLICY\nrespond y", "", ""},
+		"invoked":               {"invoke site", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, t.TempDir(), slicePolicy, nil)
+			config := s.caddyfile("admin off\nlog {\noutput file DIR/caddy.log\nformat json\nlevel WARN\n}", map[string]string{
+				"www.example.com": c.body, "other.example.com": "robots_policy DIR/other.yaml\nrespond z"})
+			if name == "invoked" {
+				config = strings.Replace(config, "http://", "&(site) {\nrobots_policy "+filepath.Join(s.dir, "policy.yaml")+"\nrespond y\n}\nhttp://", 1)
+			}
+			s.write("other.yaml", slicePolicy)
+			s.run(config)
+			line := 0
+			for i, text := range strings.Split(config, "\n") {
+				if strings.Contains(text, "robots_policy ") && strings.Contains(text, "policy.yaml") {
+					line = i + 1
+				}
+			}
+			log, err := os.ReadFile(filepath.Join(s.dir, "caddy.log"))
+			if err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+			s.write("Caddyfile", strings.Replace(config, "output file "+filepath.Join(s.dir, "caddy.log"), "output stderr", 1))
+			validated, err := caddytest.Command(s.dir, "validate", "--config", filepath.Join(s.dir, "Caddyfile")).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, validated)
+			}
+			for how, out := range map[string]string{"start": string(log), "validate": string(validated)} {
+				warnings := strings.Count(out, `"directive"`)
+				if c.want == "" {
+					if warnings > 0 {
+						t.Errorf("%s warns: %s", how, out)
+					}
+					continue
+				}
+				if n := strings.Count(out, c.want); n != 1 || warnings != 1 || !strings.Contains(out, `"host":"www.example.com"`) || !strings.Contains(out, c.handler) || !strings.Contains(out, fmt.Sprintf("Caddyfile:%d", line)) || strings.Contains(out, "srv0") {
+					t.Errorf("%s: %d times %q with line %d:\n%s", how, n, c.want, line, out)
 				}
 			}
 		})

@@ -183,6 +183,7 @@ type Statement struct {
 	Allow      bool
 	Usage      Usage
 	Pattern    pathpattern.Pattern
+	Written    string      // the pattern as its author wrote it, or "" where that is Pattern
 	Qualifiers *Qualifiers // of a permission, or nil
 	Resource   string      // the named set that the pattern is from, if any
 	Local      string      // the locally defined usage that Usage is from, if any
@@ -299,7 +300,8 @@ type Publish struct {
 	RSL              string // the path of the RSL document; empty for none
 	License          string // absolute URL of an RSL licence; empty for none
 	ActionRequests   Switch // ACAP 1.0 section 2.6, which calls them not ready
-	EveryoneNamed    bool   // robots.txt names the crawlers that ignore "*" beside it
+	Preambles        []Preamble
+	EveryoneNamed    bool // robots.txt names the crawlers that ignore "*" beside it
 }
 
 // ResourceSet is a named set of patterns (ACAP 1.0 section 2.7.3).
@@ -307,6 +309,7 @@ type ResourceSet struct {
 	Name     string
 	Pos      Pos
 	Patterns []pathpattern.Pattern
+	Written  []string // of each of Patterns, see Statement; may be nil
 }
 
 // LocalUsage is a named usage: one qualified (ACAP 1.0 section 2.7.1), or

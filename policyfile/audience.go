@@ -83,6 +83,9 @@ func nearestKind(word string) string {
 	return Nearest(word, kindNames())
 }
 
+// maxTokens bounds the crawlers that a file names.
+const maxTokens = 25_000
+
 // token checks a name that must be a crawler's product token.
 func (p *parser) token(n *yaml.Node, text string) bool {
 	if strings.ContainsAny(text, "()") || strings.HasPrefix(text, "Mozilla/") {
@@ -113,6 +116,15 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 	}
 	if strings.ContainsAny(text, "#;\"'*$<>[]{}=?@\\`|~!%&^") || strings.ContainsFunc(text, func(c rune) bool { return c > unicode.MaxASCII }) || crawlers.CheckPattern(text) != nil {
 		return p.refuse(n, "bad-audience", "", "invalid name %s: the name of a crawler in robots.txt has only letters, hyphens and underscores", quote(text))
+	}
+	if p.tokens == nil {
+		p.tokens = map[string]bool{}
+	}
+	if p.tokens[strings.ToLower(text)] = true; len(p.tokens) > maxTokens {
+		if len(p.tokens) == maxTokens+1 {
+			p.report(posOf(n), "too-many-rules", "", "a policy file can name up to %d crawlers", maxTokens)
+		}
+		return false
 	}
 	p.checkToken(n, text)
 	return true

@@ -32,6 +32,7 @@ type parser struct {
 	intended         map[string][]string // guards waived for crawlers, by lower-case token
 	ruleTokens       map[string]bool     // names under for, lower case
 	trying           bool                // a suggested test is checked
+	tokens           map[string]bool     // that rules name, in lower case; bounded by maxTokens
 	statements       int                 // of all rules, bounded by maxStatements
 	enforcementAt    policy.Pos          // of its mode
 	rslAt, licenseAt policy.Pos

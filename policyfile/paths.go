@@ -18,6 +18,7 @@ import (
 type resourceSet struct {
 	name     string
 	patterns []pathpattern.Pattern
+	written  []string // of each, see policy.Statement
 	used     bool
 }
 
@@ -38,16 +39,23 @@ func readSets(p *parser, n *yaml.Node, _ *policy.Spec) {
 		p.texts(value, "a path of the set", func(n *yaml.Node, text string) {
 			if pattern, ok := p.pattern(n, text, false); ok {
 				set.patterns = append(set.patterns, pattern)
+				set.written = append(set.written, pathpattern.Written(pattern, text))
 			}
 		})
-		p.spec.Resources = append(p.spec.Resources, policy.ResourceSet{Name: key.Value, Pos: posOf(key), Patterns: set.patterns})
+		p.spec.Resources = append(p.spec.Resources, policy.ResourceSet{Name: key.Value, Pos: posOf(key), Patterns: set.patterns, Written: set.written})
 	})
 }
 
 func printSets(w *printer, spec *policy.Spec) {
 	w.under("resources", func() {
 		for _, set := range spec.Resources {
-			w.texts(set.Name, texts(set.Patterns))
+			paths := texts(set.Patterns)
+			for i, text := range set.Written {
+				if text != "" {
+					paths[i] = text
+				}
+			}
+			w.texts(set.Name, paths)
 		}
 	})
 }
@@ -76,6 +84,7 @@ type resource struct {
 	pos      policy.Pos
 	set      string // its name, or empty for a path
 	patterns []pathpattern.Pattern
+	written  []string
 }
 
 func (p *parser) resources(n *yaml.Node, what string) (found []resource) {
@@ -91,14 +100,14 @@ func (p *parser) resource(n *yaml.Node, text string) (resource, bool) {
 	if text[0] != '/' && text[0] != '*' {
 		if set := p.sets[strings.ToLower(text)]; set != nil {
 			set.used = true
-			return resource{posOf(n), set.name, set.patterns}, true
+			return resource{posOf(n), set.name, set.patterns, set.written}, true
 		}
 	}
 	pattern, ok := p.pattern(n, text, true)
 	if !ok {
 		return resource{}, false
 	}
-	return resource{posOf(n), "", []pathpattern.Pattern{pattern}}, true
+	return resource{posOf(n), "", []pathpattern.Pattern{pattern}, []string{pathpattern.Written(pattern, text)}}, true
 }
 
 // maxPattern is the longest path, in bytes. Longer web addresses do not work

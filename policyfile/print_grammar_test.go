@@ -190,7 +190,13 @@ func (g *grammar) file() map[string]any {
 		},
 		"publish", func() any {
 			licence := [2]string{"license", "rsl"}[g.IntN(2)] // a file has one of the two
-			return g.object(1, "acap", g.pick("full", "off", "auto"), "everyone", g.pick("plain", "named"), "user-agent-purpose", g.pick("on", "off"), "content-usage", g.pick("on", "both", "off"),
+			return g.object(1, "preamble", func() any {
+				text := g.pick("All rights reserved.", "§ 44b UrhG: reserved\n\n  \"indented\" # and: so on\n", "  first\nsecond")
+				if g.IntN(2) == 0 {
+					return text()
+				}
+				return g.object(1, "www.example.com", text, "*.example.com", text, "*", text)
+			}, "acap", g.pick("full", "off", "auto"), "everyone", g.pick("plain", "named"), "user-agent-purpose", g.pick("on", "off"), "content-usage", g.pick("on", "both", "off"),
 				"content-signal", g.pick("on", "off", "immediate", "reference", "full"), "action-requests", g.pick("on", "off"), licence, g.pick(licences[licence]...),
 				"control-tokens", g.pick("on", "off"), "tdmrep", g.pick("on", "off"), "usage-tokens", func() any {
 					return g.object(1, "train-ai", g.pick("No-Training"), "ai-use", g.pick("No_Answers"), "search", g.pick("No-Search"))

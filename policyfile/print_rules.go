@@ -79,7 +79,12 @@ func (w *printer) mention(list []policy.Statement) (key string, m mention, used 
 	if u := w.usages[s.Local]; u != nil && s.Allow && written(list, s.Pattern, u.Parts, s) {
 		parts, key, m.qualifiers = u.Parts, u.Name, nil
 	}
-	m.text = s.Pattern.String()
+	if m.text = s.Written; m.text == "" {
+		m.text = s.Pattern.String()
+	}
+	if severalPaths.MatchString(m.text) {
+		m.text = strings.ReplaceAll(m.text, ",", "%2C") // or the parser would ask what is meant
+	}
 	if set := w.sets[s.Resource]; set != nil {
 		n := 0
 		for _, pattern := range set.Patterns {

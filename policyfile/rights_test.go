@@ -4,6 +4,7 @@ package policyfile
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -47,7 +48,7 @@ func TestRights(t *testing.T) {
 		ACAP: policy.Auto, ContentUsage: policy.Both, ContentSignal: policy.On, ContentSignalUse: "reference",
 		UsageTokens: policy.UsageTokens{"No-Training", "No-Answers", ""}, TDMRep: policy.On, RSL: "/licences/site.xml",
 	}
-	if f.Spec.Publish != want {
+	if !reflect.DeepEqual(f.Spec.Publish, want) {
 		t.Errorf("publish: %+v", f.Spec.Publish)
 	}
 	r := f.Spec.Rights

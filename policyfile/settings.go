@@ -123,6 +123,9 @@ var publishFields = fields[*policy.Publish]{
 			word, _ := p.choice(n, "everyone", "plain", "named")
 			b.EveryoneNamed = word == "named"
 		}, func(w *printer, b *policy.Publish) { w.plainIf(b.EveryoneNamed, "everyone", "named") }),
+	key("preamble", "a text of your own that stands as a comment at the start of robots.txt, such as a reservation of rights: for all hosts, or a map of hosts to texts, with \"*\" for all others",
+		shape{"anyOf": []any{textShape("lines of text", ""), namedShape("texts by host", textShape("a host, *.HOST or *", ""), textShape("lines of text", ""))}},
+		readPreamble, printPreamble),
 	switchKey("user-agent-purpose", "User-Agent-Purpose lines",
 		func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }, "on", "off"),
 	switchKey("content-usage", "Content-Usage lines and headers (AIPREF); both adds the labels of earlier drafts",

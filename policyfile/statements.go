@@ -207,10 +207,10 @@ func (p *parser) state(r *ruleReader, allow bool, local string, parts []policy.U
 	if !p.fits(res.pos, len(parts)*len(res.patterns)) {
 		return
 	}
-	for _, pattern := range res.patterns {
+	for i, pattern := range res.patterns {
 		for _, part := range parts {
 			s := policy.Statement{
-				Pos: res.pos, Allow: allow, Usage: part.Usage, Pattern: pattern,
+				Pos: res.pos, Allow: allow, Usage: part.Usage, Pattern: pattern, Written: res.written[i],
 				Qualifiers: part.Qualifiers, Resource: res.set, Local: local,
 			}
 			key := statementKey{part.Usage, pattern.String()}
@@ -240,7 +240,7 @@ func (p *parser) twice(first, s *policy.Statement) {
 	case !sameQualifiers(first.Qualifiers, s.Qualifiers):
 		p.report(s.Pos, "contradiction", "", "this rule contradicts itself: %s of %s is allowed here%s and in line %d with different qualifiers; delete one of the two",
 			s.Usage, quote(s.Pattern.String()), through, first.Pos.Line)
-	case through == "" && first.Resource == "" && first.Local == "":
+	case through == "" && first.Resource == "" && first.Local == "" && first.Written == s.Written:
 		p.report(s.Pos, "listed-twice", "", "%s of %s is already %s in line %d; delete this one", s.Usage, quote(s.Pattern.String()), verdicts[s.Allow], first.Pos.Line)
 	}
 }

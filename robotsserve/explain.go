@@ -18,6 +18,9 @@ type Explanation struct {
 	// Lines are those that hold for the path: the Allow or Disallow that decides first,
 	// then Crawl-delay, App-Directives and Content-Usage.
 	Lines []Line
+	// AsSent is set where readers that compare URLs as they come, as Google's does, decide
+	// otherwise: the line by which they do, or one without a text where none matches.
+	AsSent *Line
 }
 
 // Explain returns what the file says to the crawler and path of a query.
@@ -36,20 +39,30 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 	e := Explanation{Agent: agent}
 	path := pathpattern.NormalizePath(q.Path)
 	longest := map[string]*Line{}
+	var asSent *Line
 	for _, g := range groups {
 		for i := range g.lines {
 			l := &g.lines[i]
-			if l.key == "" || !l.pattern.Match(path) {
-				continue
-			}
 			key := l.key
 			if key == "allow" {
 				key = "disallow"
 			}
-			if best := longest[key]; best == nil || l.pattern.Len() > best.pattern.Len() || l.pattern.Len() == best.pattern.Len() && l.key == "allow" {
-				longest[key] = l
+			if key == "disallow" && l.raw.Match(q.Path) && (asSent == nil || longer(l, l.raw.Len()-asSent.raw.Len())) {
+				asSent = l
+			}
+			if key != "" && l.pattern.Match(path) {
+				if best := longest[key]; best == nil || longer(l, l.pattern.Len()-best.pattern.Len()) {
+					longest[key] = l
+				}
 			}
 		}
+	}
+	if by := longest["disallow"]; by.disallows() != asSent.disallows() {
+		if e.AsSent = asSent; asSent == nil {
+			e.AsSent = &Line{}
+		}
+	} else if by != nil && asSent != nil {
+		longest["disallow"] = asSent // the text that all find
 	}
 	for _, key := range []string{"disallow", "crawl-delay", "app-directives", "content-usage"} {
 		if l := longest[key]; l != nil {
@@ -58,6 +71,12 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 	}
 	return e
 }
+
+// longer reports whether a line wins over another one, which it is so many bytes longer
+// than (RFC 9309 section 2.2.2).
+func longer(l *Line, by int) bool { return by > 0 || by == 0 && l.key == "allow" }
+
+func (l *Line) disallows() bool { return l != nil && l.key == "disallow" }
 
 // obeyed returns the groups that a crawler obeys: that which names it; else that which
 // names one it follows; else those of its purposes, as one; else that of "*".

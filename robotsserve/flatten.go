@@ -23,6 +23,7 @@ const (
 type stated struct {
 	pattern pathpattern.Pattern
 	allow   bool
+	written string // the pattern as its author wrote it, or ""
 	applied *policy.Applied
 	size    int    // of a merged file's pattern, as it is written there
 	scope   string // the purpose that a client has to name, or ""
@@ -32,7 +33,8 @@ type stated struct {
 // line is an Allow or a Disallow of a group.
 type line struct {
 	pattern pathpattern.Pattern // starts with "/", has no "*" at its end
-	second  string              // of a Disallow: its other spelling, or ""
+	spelled pathpattern.Spellings
+	texts   []string // that are printed
 	of      *stated
 	order   int // in which lines are printed as far as nothing else asks for another one
 	gone    bool
@@ -41,15 +43,47 @@ type line struct {
 
 func (l *line) len() int { return l.pattern.Len() }
 
-// low and high are the lengths of the shorter and the longer spelling.
+// low and high are the lengths of the shortest and of the longest text of the line, to
+// readers that decode it as well.
 func (l *line) low() int {
-	if l.second != "" {
-		return min(l.len(), len(l.second))
+	n := l.len()
+	for _, t := range l.texts {
+		n = min(n, len(t))
 	}
-	return l.len()
+	return n
 }
 
-func (l *line) high() int { return max(l.len(), len(l.second)) }
+func (l *line) high() int {
+	n := l.len()
+	for _, t := range l.texts {
+		n = max(n, len(t))
+	}
+	return n
+}
+
+// beats reports whether l wins over m, one of them an Allow, to every reader to which both
+// match a path.
+func (l *line) beats(m *line) bool {
+	a, d := l, m
+	if !l.of.allow {
+		a, d = m, l
+	}
+	wins := func(allow, disallow int) bool { return (allow >= disallow) == l.of.allow }
+	if !wins(a.len(), d.len()) || !wins(len(a.spelled.Upper), len(d.spelled.Upper)) { // readers that decode or encode both
+		return false
+	}
+	written := len(a.spelled.Written)
+	if a.spelled.Octets > 0 { // to others the Allow only matches URLs in its own spelling
+		meet := pathpattern.Raw(a.spelled.Written).Overlaps(pathpattern.Raw(d.spelled.Written))
+		if meet && !wins(written, len(d.spelled.Written)) {
+			return false
+		}
+		if same := d.spelled.Like(&a.spelled); same != "" {
+			return wins(written, len(same))
+		}
+	}
+	return wins(written, d.low()) && wins(written, d.high())
+}
 
 // sharesScope reports whether l may stand for m: everyone who obeys m obeys l too, and
 // the policy's lines do not rest on those of a merged file.
@@ -95,7 +129,7 @@ func flatten(all []stated, overrides func(permission, prohibition *stated) bool)
 	}
 	for i := range all {
 		for _, p := range all[i].pattern.Rooted() {
-			f.add(p.Plain(), &all[i])
+			f.add(p.Plain(), all[i].rooted(p), &all[i])
 		}
 	}
 	f.given = len(f.lines)
@@ -103,18 +137,46 @@ func flatten(all []stated, overrides func(permission, prohibition *stated) bool)
 		return nil, nil, false
 	}
 	f.dropNeedless()
-	f.loseWildcards()
+	f.loseSpellings()
 	return f.sorted(), f.losses, true
 }
 
-func (f *flattening) add(p pathpattern.Pattern, s *stated) {
-	i := len(f.lines)
-	l := line{pattern: p, of: s, order: i}
-	if first := f.byStated[s]; len(first) > 0 {
-		l.order = f.lines[first[0]].order
+// rooted is the text of a statement that one of its Rooted patterns has, "" for the normal
+// form.
+func (s *stated) rooted(p pathpattern.Pattern) string {
+	switch {
+	case s.written == "" || p == s.pattern:
+		return s.written
+	case p.String() == "/"+s.pattern.String():
+		return "/" + s.written
 	}
-	if !s.allow {
-		l.second, _ = respell(p)
+	return s.written[1:] // the one of "*/x" that is "/x"
+}
+
+func newLine(p pathpattern.Pattern, written string, s *stated) line {
+	l := line{pattern: p, spelled: pathpattern.Spell(p, written), of: s}
+	if l.texts = []string{l.spelled.Written}; !s.allow {
+		l.texts = l.spelled.Prohibition()
+	}
+	return l
+}
+
+// written is the text of a pattern that is added for a line: that of an Allow has the
+// spelling of the Allow.
+func (l *line) written(p pathpattern.Pattern) (text string, ok bool) {
+	if !l.of.allow || l.spelled.Octets == 0 {
+		return "", true
+	}
+	spelled := pathpattern.Spell(p, "")
+	text = spelled.Like(&l.spelled)
+	return text, text != ""
+}
+
+func (f *flattening) add(p pathpattern.Pattern, written string, s *stated) {
+	i := len(f.lines)
+	l := newLine(p, written, s)
+	if l.order = i; len(f.byStated[s]) > 0 {
+		l.order = f.lines[f.byStated[s][0]].order
 	}
 	f.byStated[s] = append(f.byStated[s], i)
 	f.lines = append(f.lines, l)
@@ -236,24 +298,29 @@ func (f *flattening) settlePair(i, j int) {
 		return
 	}
 	overrides := f.overrides(a.of, d.of)
-	winner, enough := d, a.len()+1
+	winner, loser := d, a
 	if overrides {
-		winner, enough = a, d.high()
+		winner, loser = a, d
 	}
-	if winner.low() >= enough {
+	if winner.beats(loser) {
 		return
 	}
 	meet, ok := f.budget.Cross(a.pattern, d.pattern)
-	ok = ok && !slices.ContainsFunc(meet, func(m pathpattern.Pattern) bool { return m.Len() < enough })
+	ok = ok && !slices.ContainsFunc(meet, func(m pathpattern.Pattern) bool {
+		text, ok := winner.written(m)
+		l := newLine(m, text, winner.of)
+		return !ok || !l.beats(loser)
+	})
 	if ok {
-		meet = slices.DeleteFunc(meet, func(m pathpattern.Pattern) bool { return f.says(winner.of, m, enough) })
+		meet = slices.DeleteFunc(meet, func(m pathpattern.Pattern) bool { return f.says(winner.of, m, loser) })
 		ok = f.budget.Add(len(meet))
 	}
 	switch {
 	case ok:
-		of := winner.of
+		of := *winner // which may move
 		for _, m := range meet {
-			f.add(m, of)
+			text, _ := of.written(m)
+			f.add(m, text, of.of)
 		}
 	case overrides:
 		f.lose(a, d.pattern)
@@ -263,17 +330,17 @@ func (f *flattening) settlePair(i, j int) {
 	}
 }
 
-// says reports whether a line of a statement matches all that m does and is long
-// enough.
-func (f *flattening) says(s *stated, m pathpattern.Pattern, enough int) bool {
+// says reports whether a line of a statement matches all that m does and wins over
+// another.
+func (f *flattening) says(s *stated, m pathpattern.Pattern, loser *line) bool {
 	return slices.ContainsFunc(f.byStated[s], func(i int) bool {
 		l := &f.lines[i]
-		return !l.gone && l.low() >= enough && l.pattern.Covers(m)
+		return !l.gone && l.pattern.Covers(m) && l.beats(loser)
 	})
 }
 
 func (f *flattening) lose(a *line, paths pathpattern.Pattern) {
-	l := Loss{Paths: paths, Pattern: a.of.pattern, scope: a.of.scope}
+	l := Loss{Paths: paths, Pattern: a.of.pattern, scope: a.of.scope, written: a.spelled.Written}
 	if by := a.of.applied; by != nil {
 		l.Rule, l.Pos = by.Rule, by.Statement.Pos
 	}
@@ -324,23 +391,23 @@ func (f *flattening) tier(i int) int {
 // needless reports whether a line changes nothing.
 func (f *flattening) needless(i int) bool {
 	l := &f.lines[i]
-	var lengths []int // of both spellings of the other kind, where it matches
+	var lengths []int // of those of the other kind, where it matches
 	for _, j := range f.opponents[i] {
 		o := &f.lines[j]
 		if o.gone {
 			continue
 		}
-		if !l.of.allow && o.len() >= l.high() && o.mayReplace(l) && o.pattern.Covers(l.pattern) {
+		if !l.of.allow && o.mayReplace(l) && o.pattern.Covers(l.pattern) && o.beats(l) {
 			return true
 		}
 		lengths = append(lengths, o.low(), o.high())
 	}
-	if l.of.allow && !slices.ContainsFunc(lengths, func(n int) bool { return n <= l.len() }) {
+	if l.of.allow && !slices.ContainsFunc(lengths, func(n int) bool { return n <= l.high() }) {
 		return true
 	}
 	return slices.ContainsFunc(f.covering(i, l.of.allow), func(j int) bool {
 		m := &f.lines[j]
-		return j != i && !m.gone && m.mayReplace(l) &&
+		return j != i && !m.gone && m.mayReplace(l) && m.coversTexts(l) &&
 			!slices.ContainsFunc(lengths, func(n int) bool { return between(n, m.low(), l.high(), l.of.allow) })
 	})
 }
@@ -349,6 +416,17 @@ func (f *flattening) needless(i int) bool {
 // understand l.
 func (l *line) mayReplace(m *line) bool {
 	return l.sharesScope(m) && (literal(l.pattern) || !literal(m.pattern))
+}
+
+// coversTexts reports whether each text of m that is not of the usual spellings is matched
+// by a text of l: readers that know no normal form need it.
+func (l *line) coversTexts(m *line) bool {
+	if m.spelled.Octets == 0 && m.spelled.Written == m.spelled.Normal {
+		return true
+	}
+	return !slices.ContainsFunc(m.texts, func(text string) bool {
+		return !slices.ContainsFunc(l.texts, func(by string) bool { return pathpattern.Raw(by).Covers(pathpattern.Raw(text)) })
+	})
 }
 
 // between reports whether a line of the other kind and n bytes loses to one of long

@@ -19,6 +19,7 @@ type Line struct {
 
 	key     string
 	pattern pathpattern.Pattern
+	raw     pathpattern.Pattern // of an Allow or Disallow: its text as it stands
 }
 
 // allowAll is the rule of a group that disallows nothing. Each group needs one:

@@ -27,6 +27,9 @@ type grouping struct {
 	shut     int               // crawlers whose groups had no room, or would take too long
 	losses   []Loss
 	problems []policy.Problem
+
+	mixed      map[string]*line // Disallow lines of which not all spellings are printed
+	firstMixed *line
 }
 
 func newGrouping(l *layout, host string) *grouping {
@@ -75,6 +78,7 @@ func (g *grouping) collect() {
 		purposes = g.published(&classes[0])
 	}
 	g.hintDirectives()
+	g.hintMixed()
 	g.name(len(purposes) > 0)
 	g.addPurposes(purposes)
 	g.addUsageTokens()
@@ -147,7 +151,7 @@ func statementsOf(applied []policy.Applied, scope string) []stated {
 	all := make([]stated, len(applied))
 	for i := range applied {
 		s := applied[i].Statement
-		all[i] = stated{pattern: s.Pattern, allow: s.Allow, applied: &applied[i], scope: scope}
+		all[i] = stated{pattern: s.Pattern, allow: s.Allow, written: s.Written, applied: &applied[i], scope: scope}
 	}
 	return all
 }
@@ -161,18 +165,21 @@ func (g *grouping) crawlLines(all []stated) ([]line, []Loss) {
 			Severity: policy.Error, Code: "not-flattenable", Pos: all[0].pos(),
 			Message: "too many paths with * are allowed here and disallowed there for robots.txt to say which one wins; state fewer of them",
 		})
-		return []line{{pattern: pathpattern.All, of: &stated{pattern: pathpattern.All}}}, nil
+		return []line{newLine(pathpattern.All, "", &stated{pattern: pathpattern.All})}, nil
 	}
-	g.oneSpelling(lines)
+	g.countSpellings(lines)
 	return lines, losses
 }
 
 // overrides is the policy's, extended to a file below: whatever the policy says of a
-// path wins over the file, and in the file the longer pattern wins, or the Allow.
+// path wins over the file, and in the file the pattern wins that is longer as it is written,
+// or the Allow.
 func (g *grouping) overrides(a, d *stated) bool {
 	switch {
 	case a.applied != nil && d.applied != nil:
 		return g.p.Overrides(a.applied, d.applied)
+	case a.applied == nil && d.applied == nil && !pathpattern.Compared(a.pattern, a.written, d.pattern, d.written):
+		return a.pattern.Len() >= d.pattern.Len()
 	case a.applied == nil && d.applied == nil:
 		return a.size >= d.size
 	}
@@ -190,8 +197,13 @@ func (s *stated) pos() policy.Pos {
 // file below adds.
 func (g *grouping) assemble(lines []line, c *policy.Class, purpose string, below *robotstxt.Group) []Line {
 	var ours, theirs []Line
+	there := map[string]bool{} // of two statements of a path in two spellings, some lines are equal
 	for i := range lines {
 		for _, l := range printed(&lines[i]) {
+			if there[l.Text] {
+				continue
+			}
+			there[l.Text] = true
 			if lines[i].of.applied == nil {
 				theirs = append(theirs, l)
 			} else {

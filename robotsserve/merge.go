@@ -4,6 +4,7 @@ package robotsserve
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,27 +36,34 @@ const maxDrawings = 3
 // mergeSlack is for what the sizes of groups are estimated too low.
 const mergeSlack = 4 << 10
 
+// mostClosing is how many lines that close are taken over from a file that has no room.
+const mostClosing = 1000
+
 // drawMerged is draw with another file below. What has no room, or would take too long,
 // is shut: robots.txt disallows everything to those crawlers.
 func (l *layout) drawMerged(host string, other *robotstxt.File) (*drawing, []policy.Problem, []robotstxt.Note) {
 	d, problems := l.draw(host, other, robotstxt.MaxSize)
 	for n, room := 1, robotstxt.MaxSize; n < maxDrawings; n++ {
+		d.theirs = other.Preamble()
 		over := d.least(l.p) - robotstxt.MaxSize
 		if room -= over + mergeSlack; over <= 0 || room <= 0 {
 			break
 		}
 		d, problems = l.draw(host, other, room)
 	}
+	d.theirs = other.Preamble()
+	if d.least(l.p) > robotstxt.MaxSize || slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error }) {
+		closing, left := other.Closing(mostClosing)
+		d, problems = l.draw(host, closing, robotstxt.MaxSize)
+		problems = append(problems, policy.Problem{
+			Severity: policy.Warning, Code: "merge-too-large",
+			Message: fmt.Sprintf("with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read, or take too long: its Allow lines are left out, and %d Disallow lines for everyone; shorten it, or import it into the policy", robotstxt.MaxSize>>10, left),
+		})
+	}
 	if d.shut > 0 {
 		problems = append(problems, policy.Problem{
 			Severity: policy.Warning, Code: "merge-too-large",
 			Message: fmt.Sprintf("the robots.txt of the site has too many groups: with the policy they come to more than the %d KiB that crawlers read, or take too long; robots.txt disallows everything to %d of its crawlers; shorten it, or import it into the policy", robotstxt.MaxSize>>10, d.shut),
-		})
-	}
-	if other.TooLong {
-		problems = append(problems, policy.Problem{
-			Severity: policy.Error, Code: "not-merged",
-			Message: "the robots.txt of the site has so many lines for so many crawlers that they are not all read; shorten it, or import it into the policy",
 		})
 	}
 	return d, problems, other.LeftOut(l.speaks)
@@ -196,7 +204,7 @@ func (g *grouping) units(classes []policy.Class) []unit {
 // statedBelow is what a group says of paths of which the policy says nothing.
 func statedBelow(b *robotstxt.Group) (all []stated) {
 	for _, r := range b.Decisive() {
-		all = append(all, stated{pattern: r.Pattern, allow: r.Allow, size: r.Size})
+		all = append(all, stated{pattern: r.Pattern, allow: r.Allow, written: r.Written, size: r.Size})
 	}
 	return all
 }

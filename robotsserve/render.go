@@ -44,7 +44,9 @@ type Loss struct {
 	Pos      policy.Pos
 	Pattern  pathpattern.Pattern // of the statement
 	scope    string              // the purpose of the statement, or ""
-	spelling bool                // it is only a second spelling that is stricter
+	spelling bool                // only readers that compare URLs as they come find it stricter
+	allow    bool                // it is another spelling of an Allow
+	written  string              // the pattern as its author wrote it
 }
 
 // Render renders the robots.txt that a policy means for a host, which may have
@@ -109,7 +111,9 @@ func largestRule(p *policy.Policy) (pos policy.Pos) {
 
 // drawing is a robots.txt but for what contains the host's name.
 type drawing struct {
-	first      []byte            // before all groups
+	first      []byte            // before everything else
+	license    string            // the line that names a licence, or ""
+	theirs     string            // comments of a file that is merged, or ""
 	head, tail []byte            // the groups, and what comes after the sitemaps
 	rights     bool              // the policy states something for an RSL document
 	sum        [sha256.Size]byte // of head and tail
@@ -137,7 +141,7 @@ func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, [
 		first.line(acap.VersionComment)
 	}
 	if url := l.p.Spec().Publish.License; url != "" {
-		first.line("License: " + url) // before all groups, or it would be of the last one only
+		d.license = "License: " + url
 	}
 	d.first = first.text
 	if l.p.Spec().Publish.RSL != "" {
@@ -176,7 +180,16 @@ func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, [
 
 // least is the size of the file without sitemaps for a host with the longest name.
 func (d *drawing) least(p *policy.Policy) int {
-	n := len(d.first) + len(d.eol) + len(d.head) + len(d.tail)
+	n := len(d.first) + len(d.eol) + len(d.head) + len(d.tail) + len(d.license) + len(d.eol)
+	longest := writer{eol: d.eol}
+	for _, a := range p.Spec().Publish.Preambles {
+		own := writer{eol: d.eol}
+		if own.preamble(a.Text); len(own.text) > len(longest.text) {
+			longest = own
+		}
+	}
+	longest.preamble(d.theirs)
+	n += len(longest.text)
 	if path := p.Spec().Publish.RSL; path != "" && d.rights {
 		n += len("License: https://") + maxAuthority + len(path) + len(d.eol)
 	}
@@ -191,7 +204,9 @@ type varying struct {
 
 // varies reports whether a policy's files contain the host's name.
 func varies(p *policy.Policy) bool {
-	return p.Spec().Publish.RSL != "" || slices.ContainsFunc(p.Spec().Sitemaps, func(s string) bool { return s[0] == '/' })
+	publish := &p.Spec().Publish
+	return publish.RSL != "" || slices.ContainsFunc(publish.Preambles, func(a policy.Preamble) bool { return a.Host != "" }) ||
+		slices.ContainsFunc(p.Spec().Sitemaps, func(s string) bool { return s[0] == '/' })
 }
 
 // vary completes the drawing for a host.
@@ -200,6 +215,14 @@ func (d *drawing) vary(p *policy.Policy, host string, o Options) varying {
 		o.Scheme = "https"
 	}
 	w := writer{text: slices.Clone(d.first), eol: d.eol}
+	w.preamble(p.Spec().Publish.PreambleOf(host))
+	if d.theirs != "" {
+		w.line(theirsComment + ":")
+		w.preamble(d.theirs)
+	}
+	if d.license != "" {
+		w.line(d.license) // before all groups, or it would be of the last one only
+	}
 	if path := p.Spec().Publish.RSL; path != "" && d.rights && isAuthority(host) {
 		w.line("License: " + o.Scheme + "://" + strings.ToLower(host) + path)
 	}
@@ -275,6 +298,16 @@ func (w *writer) line(s string) {
 		})
 	}
 	w.text = append(append(w.text, s...), w.eol...)
+}
+
+// preamble writes a text as a comment.
+func (w *writer) preamble(text string) {
+	if text == "" {
+		return
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		w.line(strings.TrimRight("# "+commentText(line), " "))
+	}
 }
 
 // blank ends a paragraph.

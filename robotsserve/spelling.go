@@ -11,96 +11,49 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// printed returns the lines of a line: two where a Disallow has a second spelling.
+// printed returns the lines of a line: a Disallow has one for each of its spellings, an
+// Allow stands as it is written.
 func printed(l *line) []Line {
 	key := "Disallow"
 	if l.of.allow {
 		key = "Allow"
 	}
-	first := Line{Text: key + ": " + l.pattern.String(), key: strings.ToLower(key), pattern: l.pattern}
-	if by := l.of.applied; by != nil {
-		first.Rule, first.Statement, first.Pos = by.Rule, by.Statement, by.Statement.Pos
+	lines := make([]Line, len(l.texts))
+	for i, text := range l.texts {
+		lines[i] = Line{Text: key + ": " + text, key: strings.ToLower(key), pattern: l.pattern, raw: pathpattern.Raw(text)}
+		if p, err := pathpattern.Parse(text); err == nil {
+			lines[i].pattern = p // a plain "*" is any text
+		}
+		if by := l.of.applied; by != nil {
+			lines[i].Rule, lines[i].Statement, lines[i].Pos = by.Rule, by.Statement, by.Statement.Pos
+		}
 	}
-	if l.second == "" {
-		return []Line{first}
-	}
-	second := first
-	second.Text = key + ": " + l.second
-	if p, err := pathpattern.Parse(l.second); err == nil {
-		second.pattern = p // a plain "*" is any text
-	}
-	return []Line{first, second}
+	return lines
 }
 
-// spellings are bytes of a path that some readers do not bring into the normal form of
-// RFC 9309 section 2.2.2, in normal form and as such readers meet them in a URL. Google's
-// parser and temoto/robotstxt compare URLs as they come; robots-parser (npm) encodes
-// brackets in URLs and not in the file.
-var spellings = [...][2]string{
-	{"%24", "$"},
-	{"%2A", "*"},
-	{"~", "%7E"},
-	{"[", "%5B"},
-	{"]", "%5D"},
-	{"%22", `"`},
-	{"%3C", "<"},
-	{"%3E", ">"},
-	{"%5C", `\`},
-	{"%5E", "^"},
-	{"%60", "`"},
-	{"%7B", "{"},
-	{"%7C", "|"},
-	{"%7D", "}"},
-}
-
-// respell returns the second spelling of a pattern's path, "" if it needs none. What
-// follows a "?" stays: crawlers hardly ever encode a query in two ways. It is not ok where
-// the second spelling would close the whole site to some.
-func respell(p pathpattern.Pattern) (text string, ok bool) {
-	path, query, end := p.String(), "", ""
-	if i := strings.IndexByte(path, '?'); i >= 0 {
-		path, query = path[:i], path[i:]
-	}
-	if query == "" && p.Anchored() {
-		path, end = path[:len(path)-1], "$"
-	}
-	old := path
-	for _, s := range spellings {
-		path = strings.ReplaceAll(path, s[0], s[1])
-	}
-	switch {
-	case path == old:
-		return "", true
-	case query == "" && strings.HasSuffix(path, "$"):
-		end = "*" // or the "$" would be the special one (section 2.2.3)
-	case strings.HasSuffix(path, "*"):
-		end = "" // a "$" would undo the "*"
-	}
-	text = strings.ReplaceAll(path+query+end, "**", "*")
-	if q, err := pathpattern.Parse(text); err != nil || q.IsAll() {
-		return "", false
-	}
-	return text, true
-}
-
-// loseWildcards notes where a second spelling disallows more than the policy does: a
-// plain "*" is any text, some readers take a "$" for the end wherever it stands, and behind
-// another one the "$" that ends a pattern has become a "*".
-func (f *flattening) loseWildcards() {
+// loseSpellings notes where readers that compare URLs as they come find more disallowed
+// than the policy does: other spellings of an Allow, and what a spelling of a Disallow
+// matches in which an octet is a plain "*", or a "$" that some take for the end wherever
+// it stands.
+func (f *flattening) loseSpellings() {
 	for i := range f.lines {
 		l := &f.lines[i]
-		if l.gone || l.second == "" {
+		if l.gone || l.spelled.Octets == 0 {
 			continue
 		}
-		path, _, _ := strings.Cut(l.pattern.String(), "?")
-		if strings.Contains(path, "%2A") {
-			f.loseSpelling(l, l.second)
+		if l.of.allow {
+			f.loseSpelling(l, l.pattern.String())
+			continue
 		}
-		if open, anchored := strings.CutSuffix(l.pattern.String(), "%24$"); anchored {
+		normal, decoded := l.pattern.String(), l.spelled.Decoded
+		if decoded != "" && strings.Contains(normal, "%2A") {
+			f.loseSpelling(l, decoded)
+		}
+		if open, anchored := strings.CutSuffix(normal, "%24$"); anchored {
 			f.loseSpelling(l, open+"%24")
 		}
-		if to := strings.IndexByte(l.second, '$'); strings.Contains(path, "%24") {
-			f.loseSpelling(l, l.second[:to+1])
+		if to := strings.IndexByte(decoded, '$'); to >= 0 && strings.Contains(normal, "%24") {
+			f.loseSpelling(l, decoded[:to+1])
 		}
 	}
 }
@@ -109,33 +62,77 @@ func (f *flattening) loseSpelling(l *line, paths string) {
 	if p, err := pathpattern.Parse(paths); err == nil {
 		f.lose(l, p)
 		f.losses[len(f.losses)-1].spelling = true
+		f.losses[len(f.losses)-1].allow = l.of.allow
 	}
 }
 
-// oneSpelling hints at a Disallow that some crawlers do not obey, for want of a second
-// spelling.
-func (g *grouping) oneSpelling(lines []line) {
+// maxCounted is the most reserved octets of which the spellings are counted.
+const maxCounted = 12
+
+// countSpellings notes the Disallow lines of which not all spellings are printed.
+func (g *grouping) countSpellings(lines []line) {
 	for i := range lines {
 		l := &lines[i]
-		if _, ok := respell(l.pattern); l.of.allow || l.of.applied == nil || ok {
+		if l.of.allow || l.spelled.Octets == 0 {
 			continue
 		}
-		h := policy.Problem{
-			Severity: policy.Hint, Code: "literal-wildcard", Pos: l.of.pos(),
-			Message: fmt.Sprintf("crawlers that do not decode paths may fetch what %q disallows: a second spelling of it in robots.txt would close the whole site to others; disallow a longer path", l.pattern),
+		if l.spelled.Decoded == "" {
+			g.hintSpelling(l, "crawlers that do not decode paths may fetch what %q disallows: with a plain * it would close the whole site to others; disallow a longer path")
 		}
-		if !slices.Contains(g.problems, h) {
-			g.problems = append(g.problems, h)
+		if l.spelled.Octets > 1 {
+			if g.mixed == nil {
+				g.mixed = map[string]*line{}
+				g.firstMixed = l
+			}
+			g.mixed[l.pattern.String()] = l
 		}
 	}
 }
 
-// spellingHint says why a Disallow stands in a second spelling that disallows more.
-func spellingHint(l *Loss) policy.Problem {
-	return policy.Problem{
-		Severity: policy.Hint, Code: "literal-wildcard", Pos: l.Pos,
-		Message: fmt.Sprintf("robots.txt has a second spelling of %q for crawlers that do not decode paths, and to some that means %q: it is stricter than the policy there", l.Pattern, l.Paths),
+// hintMixed says how many spellings of how many paths are not printed.
+func (g *grouping) hintMixed() {
+	if g.mixed == nil {
+		return
 	}
+	l := g.firstMixed
+	all := 1
+	for range min(l.spelled.Octets, maxCounted) {
+		all *= 3
+	}
+	g.problems = append(g.problems, policy.Problem{
+		Severity: policy.Hint, Code: "other-spelling", Pos: l.of.pos(),
+		Message: fmt.Sprintf("robots.txt has %d of %d spellings of %q%s; crawlers that compare URLs as they come may fetch it in one that mixes plain and encoded octets, and the server refuses them in every spelling; disallow a shorter path, before the first of these octets, if that matters",
+			len(l.texts), all, l.spelled.Written, andMore(len(g.mixed)-1)),
+	})
+}
+
+func andMore(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ", and not all of another path"
+	}
+	return fmt.Sprintf(", and not all of %d other paths", n)
+}
+
+func (g *grouping) hintSpelling(l *line, message string) {
+	h := policy.Problem{Severity: policy.Hint, Code: "other-spelling", Pos: l.of.pos(), Message: fmt.Sprintf(message, l.pattern)}
+	if !slices.Contains(g.problems, h) {
+		g.problems = append(g.problems, h)
+	}
+}
+
+// spellingHint says where a crawler that compares URLs as they come finds more disallowed
+// than the policy does.
+func spellingHint(l *Loss) policy.Problem {
+	p := policy.Problem{Severity: policy.Hint, Code: "other-spelling", Pos: l.Pos}
+	if l.allow {
+		p.Message = fmt.Sprintf("robots.txt allows %q only as it is written: crawlers that compare URLs as they come may not fetch it in another spelling, which the server does not refuse", l.written)
+	} else {
+		p.Message = fmt.Sprintf("robots.txt has another spelling of %q for crawlers that do not decode paths, and to some that means %q: it is stricter than the policy there", l.Pattern, l.Paths)
+	}
+	return p
 }
 
 // indexPage returns the directory whose index page an Allow is for, "" for another one.
@@ -172,7 +169,7 @@ func (f *flattening) guardIndexPages() bool {
 			f.lose(&f.lines[i], f.lines[i].pattern)
 			continue
 		}
-		f.add(pathpattern.MustParse(d.pattern.String()+"*"+rest+"$"), d.of)
+		f.add(pathpattern.MustParse(d.pattern.String()+"*"+rest+"$"), "", d.of)
 		f.lines[len(f.lines)-1].guard = true
 	}
 	return f.settle(from)

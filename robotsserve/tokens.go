@@ -221,5 +221,5 @@ func (g *grouping) closeToken(sources []source) []line {
 		Severity: policy.Warning, Code: "token-group-closed", Pos: closed.pos(),
 		Message: "the paths for train-ai, ai-use, search and crawl cross in too many ways for the groups of control tokens and usage tokens in robots.txt to say what holds where; they disallow every path; use paths without * and $",
 	})
-	return []line{{pattern: pathpattern.All, of: &closed}}
+	return []line{newLine(pathpattern.All, "", &closed)}
 }

@@ -63,11 +63,20 @@ type Group struct {
 type Rule struct {
 	Allow   bool
 	Pattern pathpattern.Pattern
+	Written string // the pattern as it is written, "" where that is Pattern; see pathpattern.Written
 	// Size is the length in bytes that Google's parser compares: of the pattern as it is
 	// written, with bytes beyond ASCII encoded.
 	Size int
 
 	number int
+}
+
+// text is the path as it is written.
+func (r *Rule) text() string {
+	if r.Written != "" {
+		return r.Written
+	}
+	return r.Pattern.String()
 }
 
 // line is a line of another key.
@@ -93,12 +102,13 @@ func Parse(data []byte) *File {
 	for _, g := range f.Groups {
 		fmt.Fprintf(h, "%q %q", g.Name, g.delay)
 		for _, r := range g.rules {
-			fmt.Fprintf(h, "%v %d %q", r.Allow, r.Size, r.Pattern.String())
+			fmt.Fprintf(h, "%v %d %q %q", r.Allow, r.Size, r.Pattern.String(), r.Written)
 		}
 		for _, l := range g.lines {
 			fmt.Fprintf(h, "%q %q", l.key, l.value)
 		}
 	}
+	fmt.Fprintf(h, "%q", f.Preamble())
 	h.Sum(f.Sum[:0])
 	return f
 }
@@ -127,22 +137,78 @@ func (f *File) Obeyed(c policy.Crawler) *Group {
 }
 
 // Decisive returns the rules of a group without those that another one with the same
-// pattern beats: one that is longer as written, or an Allow of the same length.
+// pattern beats: one that is longer as written, an Allow of the same length, or a Disallow
+// that spells the pattern otherwise, as a policy knows one pattern only. Of Disallow lines
+// in several spellings the first is left, with the largest Size, if it implies the others.
 func (g *Group) Decisive() []Rule {
-	at := map[pathpattern.Pattern]int{}
-	var rules []Rule
+	rules, _ := g.decisive()
+	return rules
+}
+
+// decisive also returns the Allow lines that are left out because of a Disallow in another
+// spelling.
+func (g *Group) decisive() (rules, respelled []Rule) {
+	type key struct {
+		pattern pathpattern.Pattern
+		written string
+	}
+	at := map[key]int{}
+	closed := map[pathpattern.Pattern]bool{}
 	for _, r := range g.rules {
-		i, ok := at[r.Pattern]
+		k := key{r.Pattern, r.Written}
+		i, ok := at[k]
 		switch {
 		case !ok:
-			at[r.Pattern] = len(rules)
+			at[k] = len(rules)
 			rules = append(rules, r)
 		case r.Size > rules[i].Size || r.Size == rules[i].Size && r.Allow && !rules[i].Allow:
 			rules[i] = r
 		}
 	}
-	return rules
+	for _, r := range rules {
+		if !r.Allow {
+			closed[r.Pattern] = true
+		}
+	}
+	rules = impliedSpellings(rules)
+	rules = slices.DeleteFunc(rules, func(r Rule) bool {
+		if !r.Allow || !closed[r.Pattern] {
+			return false
+		}
+		respelled = append(respelled, r)
+		return true
+	})
+	return rules, respelled
 }
+
+// impliedSpellings drops Disallow lines that are among the spellings under which an earlier
+// one is published.
+func impliedSpellings(rules []Rule) (left []Rule) {
+	type place struct {
+		pattern pathpattern.Pattern
+		text    string
+	}
+	implied := map[place]int{}
+	for _, r := range rules {
+		spelled := pathpattern.Spell(r.Pattern, r.Written)
+		if r.Allow || spelled.Octets == 0 {
+			left = append(left, r)
+			continue
+		}
+		if i, ok := implied[place{r.Pattern, spelled.Written}]; ok {
+			left[i].Size = max(left[i].Size, r.Size)
+			continue
+		}
+		for _, text := range spelled.Prohibition() {
+			implied[place{r.Pattern, text}] = len(left)
+		}
+		left = append(left, r)
+	}
+	return left
+}
+
+// respelledNote says why an Allow is left out.
+const respelledNote = "%q is left out: a Disallow of this group has the same path in another spelling, and a policy and the server know one path only"
 
 // maxDelay is the longest plausible crawl-delay.
 const maxDelay = 24 * time.Hour
@@ -158,7 +224,9 @@ func (g *Group) CrawlDelay() float64 {
 
 // sameAs reports whether two groups say the same.
 func (g *Group) sameAs(h *Group) bool {
-	sameRule := func(r, s Rule) bool { return r.Allow == s.Allow && r.Pattern == s.Pattern && r.Size == s.Size }
+	sameRule := func(r, s Rule) bool {
+		return r.Allow == s.Allow && r.Pattern == s.Pattern && r.Written == s.Written && r.Size == s.Size
+	}
 	sameLine := func(l, m line) bool { return l.key == m.key && l.value == m.value }
 	return g.delay == h.delay && slices.EqualFunc(g.rules, h.rules, sameRule) && slices.EqualFunc(g.lines, h.lines, sameLine)
 }

@@ -32,9 +32,8 @@ type Imported struct {
 	// policy file must list.
 	Spec  *policy.Spec
 	Notes []Note // what had to be left out, or does not say quite the same
-	// Header is the comment of the file, Comments are those of Spec.Rules by their
-	// places, and LineComments those of statements by their lines.
-	Header       string
+	// Comments are those of Spec.Rules by their places, and LineComments those of
+	// statements by their lines; what else the author wrote is the Spec's preamble.
 	Comments     map[int]string
 	LineComments map[int]string
 }
@@ -75,6 +74,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	if im.check == nil {
 		im.check = func(string) (valid, listed bool) { return true, false }
 	}
+	im.preamble()
 	im.sitemaps()
 	im.licence()
 	im.dropNames()
@@ -82,9 +82,12 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	if im.f.acap {
 		im.records(acap.Parse(data))
 	}
+	if n := im.f.spellingNote(); n != nil {
+		im.f.notes = append(im.f.notes, *n)
+	}
 	slices.SortStableFunc(im.f.notes, func(a, b Note) int { return a.Line - b.Line })
 	made := &Imported{
-		Spec: im.spec, Notes: slices.Compact(im.f.notes), Header: im.f.header, Comments: im.comments, LineComments: im.f.comments,
+		Spec: im.spec, Notes: slices.Compact(im.f.notes), Comments: im.comments, LineComments: im.f.comments,
 	}
 	made.DropEmptyRules()
 	return made, nil

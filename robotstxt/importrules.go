@@ -121,13 +121,19 @@ func (im *importer) ignoringStar(star *Group) {
 func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	g := gs[0]
 	r := policy.Rule{For: audience}
-	rules := beaten(g.Decisive())
+	decisive, respelled := g.decisive()
+	for _, left := range respelled {
+		im.f.note(left.number, respelledNote, "Allow: "+left.text())
+	}
+	rules := beaten(decisive)
 	for _, line := range rules {
 		if im.tooLong(line.number, line.Pattern) {
 			continue
 		}
 		opens = opens && (line.Allow || !line.Pattern.IsAll())
-		r.Statements = append(r.Statements, crawl(line.Allow, line.Pattern, line.number))
+		s := crawl(line.Allow, line.Pattern, line.number)
+		s.Written = line.Written
+		r.Statements = append(r.Statements, s)
 	}
 	r.Statements = append(r.Statements, im.settle(rules)...)
 	if opens && !slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Allow && s.Pattern == pathpattern.All }) {
@@ -260,9 +266,30 @@ func beaten(rules []Rule) []Rule {
 	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool {
 		return slices.ContainsFunc(rules, func(w Rule) bool {
 			return w.Allow != r.Allow && (!w.normal() || !r.normal()) &&
-				winsAsWritten(w, r) && !winsInPolicy(w, r) && w.Pattern.Covers(r.Pattern)
+				winsAsWritten(w, r) && !winsInPolicy(w, r) && w.Pattern.Covers(r.Pattern) && w.meets(&r)
 		})
 	})
+}
+
+// meets reports whether readers that compare octets as they are written compare the two.
+func (r *Rule) meets(s *Rule) bool {
+	return pathpattern.Compared(r.Pattern, r.Written, s.Pattern, s.Written)
+}
+
+// spelled is the text of a pattern in the spelling of an Allow, "" for the normal form. It is
+// not ok where the Allow mixes several.
+func (r *Rule) spelled(p pathpattern.Pattern) (text string, ok bool) {
+	own, others := pathpattern.Spell(r.Pattern, r.Written), pathpattern.Spell(p, "")
+	if !r.Allow || own.Octets == 0 {
+		return "", true
+	}
+	if text = others.Like(&own); text == "" {
+		return "", false
+	}
+	if strings.HasSuffix(p.String(), "*") {
+		text += "*"
+	}
+	return pathpattern.Written(p, text), true
 }
 
 // maxCrossings bounds the patterns that match what two patterns match.
@@ -288,7 +315,7 @@ func (im *importer) settle(rules []Rule) (more []policy.Statement) {
 				im.f.note(r.number, "this path has another length in the policy, and there are too many lines to find those that it overlaps")
 				return more
 			}
-			if r.Allow == s.Allow || !s.normal() && j < i || !r.Pattern.Overlaps(s.Pattern) || winsAsWritten(r, s) == winsInPolicy(r, s) {
+			if r.Allow == s.Allow || !s.normal() && j < i || !r.Pattern.Overlaps(s.Pattern) || winsAsWritten(r, s) == winsInPolicy(r, s) || !r.meets(&s) {
 				continue
 			}
 			winner, loser := s, r
@@ -304,7 +331,9 @@ func (im *importer) settle(rules []Rule) (more []policy.Statement) {
 			for _, p := range common {
 				if !slices.ContainsFunc(more, func(st policy.Statement) bool { return st.Pattern == p }) &&
 					!slices.ContainsFunc(rules, func(t Rule) bool { return t.Pattern == p }) {
-					more = append(more, crawl(winner.Allow, p, winner.number))
+					s := crawl(winner.Allow, p, winner.number)
+					s.Written, _ = winner.spelled(p)
+					more = append(more, s)
 				}
 			}
 		}
@@ -322,7 +351,8 @@ func settlePair(rules []Rule, winner, loser Rule) (common []pathpattern.Pattern,
 		if longer, err := pathpattern.Parse(p.String() + "*"); err == nil && !p.Anchored() && !winner.Allow && p.Len() == loser.Pattern.Len() {
 			common[i], p = longer, longer // a "*" at the end counts
 		}
-		enough := p.Len() > loser.Pattern.Len() || p.Len() == loser.Pattern.Len() && winner.Allow
+		_, spelled := winner.spelled(p)
+		enough := spelled && (p.Len() > loser.Pattern.Len() || p.Len() == loser.Pattern.Len() && winner.Allow)
 		ok = ok && enough && p.Len() <= maxPath && !slices.ContainsFunc(rules, func(t Rule) bool {
 			return t.Allow != winner.Allow && winsAsWritten(t, winner) && t.Pattern.Overlaps(p) && t.Pattern.Len() <= p.Len()
 		})

@@ -71,11 +71,18 @@ func (f *File) LeftOut(stated Stated) []Note {
 		notes = append(notes, Note{Line: line, Message: fmt.Sprintf(format, args...)})
 	}
 	for _, g := range f.Groups {
+		_, respelled := g.decisive()
+		for _, r := range respelled {
+			add(r.number, respelledNote, "Allow: "+r.text())
+		}
 		for _, l := range g.lines {
 			if _, why := l.merged(stated); why != "" {
 				add(l.number, "%q is left out: %s", l.key+": "+l.value, why)
 			}
 		}
+	}
+	if n := f.spellingNote(); n != nil {
+		notes = append(notes, *n)
 	}
 	for _, g := range f.purposes {
 		add(g.number, "what is said to the purpose %q is left out: state it in the policy", g.Name)

@@ -14,7 +14,7 @@ import (
 const (
 	// maxLines bounds the lines of all groups. A line below many User-agent lines counts for
 	// each of them, so that a file could take a thousand times its size.
-	maxLines = 1 << 20
+	maxLines = 1 << 18
 	// maxName is the longest name of a crawler or of a purpose.
 	maxName = 200
 )
@@ -25,6 +25,7 @@ type reader struct {
 	isName  func(name string) bool // this User-agent value is a name as it stands
 	number  int                    // of the current line
 	groups  []*Group               // that the current line belongs to
+	shut    bool                   // there was no room for their lines
 	naming  bool                   // among User-agent lines, or after them before an Allow or Disallow
 	between bool                   // a line of another key came after these User-agent lines
 	started bool                   // a line that is not a comment was read
@@ -97,7 +98,7 @@ func (r *reader) read(text string) {
 // agent reads a User-agent line, or one of a purpose.
 func (r *reader) agent(key, value string) {
 	if !r.naming {
-		r.groups, r.naming = nil, true
+		r.groups, r.naming, r.shut = nil, true, false
 	} else if r.between && len(r.groups) > 0 {
 		r.note("no Allow or Disallow stands between this line and those for %s, so that by RFC 9309 what follows is for them too; "+
 			"write \"Allow: /\" before this line if it is not", r.groups[len(r.groups)-1].Name)
@@ -119,7 +120,13 @@ func (r *reader) line(key, value string) {
 	if f.lines += len(r.groups); f.lines > maxLines {
 		if !f.TooLong {
 			f.TooLong = true
-			r.note("so many lines are for so many crawlers that this and what follows is not read")
+			r.note("so many lines are for so many crawlers that this and what follows is not read; everything counts as disallowed to those crawlers")
+		}
+		if !r.shut {
+			r.shut = true
+			for _, g := range r.groups {
+				g.rules, g.lines = shut(r.number), nil
+			}
 		}
 		return
 	}
@@ -337,12 +344,12 @@ func (r *reader) rules(allow bool, value string) []Rule {
 		r.wrong("%q is not a path (%v); it is left out", value, err)
 		return nil
 	}
-	rules := []Rule{{allow, p, writtenSize(value), r.number}}
+	rules := []Rule{{allow, p, pathpattern.Written(p, value), writtenSize(value), r.number}}
 	// Google's parser takes an Allow of an index page for one of its directory.
 	if i := strings.LastIndexByte(value, '/'); allow && i >= 0 && strings.HasPrefix(value[i:], "/index.htm") {
 		dir := value[:i+1] + "$"
 		if p, err := pathpattern.Parse(dir); err == nil {
-			rules = append(rules, Rule{true, p, writtenSize(dir), r.number})
+			rules = append(rules, Rule{true, p, pathpattern.Written(p, dir), writtenSize(dir), r.number})
 		}
 	}
 	return rules

@@ -10,6 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
 func (s *Site) explainRobots(q policy.Query) Channel {
@@ -44,10 +45,26 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 		c.Sends = slices.Insert(c.Sends, 0, agentLine(read.Agent))
 	}
 	s.robotsDiffers(&c, q, disallowed)
+	if l := read.AsSent; l != nil {
+		c.Differs = append(c.Differs, spelledOtherwise(l, disallowed))
+	}
 	s.explainDirectives(&c, q)
 	s.explainACAP(&c, q)
 	s.obeys(&c, s.Policy.CrawlerInfo(q.Crawler).Token)
 	return c
+}
+
+// spelledOtherwise says what a crawler reads that compares URLs as they come, by a line or,
+// where it has no text, by none.
+func spelledOtherwise(l *robotsserve.Line, disallowed bool) string {
+	const who = "a crawler that compares URLs as they come, as Google's parser does, "
+	switch {
+	case !disallowed:
+		return who + fmt.Sprintf("may not fetch it, by %q: robots.txt has an Allow only as it is written in the policy; the server takes all spellings for the same path", l.Text)
+	case l.Text == "":
+		return who + "may fetch it, as no line has this spelling: robots.txt has up to four of each path; the server takes all spellings for the same path"
+	}
+	return who + fmt.Sprintf("may fetch it, by %q: robots.txt has up to four spellings of each path, and not this one; the server takes all spellings for the same path", l.Text)
 }
 
 func agentLine(agent string) string {

@@ -64,32 +64,28 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		return nil
 	}
 	found, err := d.read(ctx, u.src, nil)
-	if err != nil && u.src.remote && d.hasVersion(u) {
+	var s *Snapshot
+	switch now := d.Current(); {
+	case err != nil && u.src.remote && d.hasVersion(u):
 		d.setError(err)
 		return nil
-	}
-	if err != nil {
-		return d.openLastGood(u, fmt.Errorf("reading the policy: %w", err))
-	}
-	if now := d.Current(); now != nil && now.SHA256 == sumOf(found.data) {
+	case err != nil:
+		err = fmt.Errorf("reading the policy: %w", err)
+	case now != nil && now.SHA256 == sumOf(found.data):
 		d.serves(found)
 		return nil
+	default:
+		s, err = Compile(u.src.name, found.data)
+		if err != nil && u.accepted(u.src, found.data) {
+			s, err = compileAccepted(u.src.name, found.data)
+		}
 	}
-	s, err := Compile(u.src.name, found.data)
-	if err != nil && u.accepted(u.src, found.data) {
-		s, err = compileAccepted(u.src.name, found.data)
+	if err == nil {
+		u.report(u.src, d.adopt(u.Options, u.src, found, s, false))
+		return nil
 	}
-	if err != nil {
-		return d.openLastGood(u, err)
-	}
-	u.report(u.src, d.adopt(u.Options, u.src, found, s, false))
-	return nil
-}
-
-// openLastGood opens a document whose source has an error. At a start, the last good
-// policy is better than no site at all. Where a configuration runs already, that one
-// stays, and the error says why.
-func (d *Document) openLastGood(u *user, err error) error {
+	// At a start, the last good policy is better than no site at all. Where a
+	// configuration runs already, that one stays, and the error says why.
 	if u.Strict || !d.startLastGood(u) {
 		return err
 	}
@@ -103,11 +99,10 @@ func (d *Document) hasVersion(u *user) bool { return d.Current() != nil || d.sta
 
 // startLastGood makes the last good policy the current one, if there is one.
 func (d *Document) startLastGood(u *user) bool {
-	s, validator := u.loadLastGood(u.src)
+	s := u.loadLastGood(u.src)
 	if s == nil {
 		return false
 	}
-	d.validator = validator
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.setCurrent(s)
@@ -170,16 +165,14 @@ func (d *Document) Reload(ctx context.Context) Outcome {
 	return d.update(ctx, u.Options, u.src, true)
 }
 
-// read reads a source.
 func (d *Document) read(ctx context.Context, src *source, last any) (content, error) {
 	found, err := src.read(ctx, last)
 	d.mu.Lock()
 	d.checked = time.Now()
 	d.mu.Unlock()
-	switch {
-	case err == nil, errors.Is(err, errUnchanged):
+	if err == nil || errors.Is(err, errUnchanged) {
 		d.failures.Store(0)
-	default:
+	} else {
 		d.failures.Add(1)
 	}
 	return found, err

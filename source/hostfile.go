@@ -100,7 +100,7 @@ func newHostSource(dir, file string) *source {
 			}
 			defer root.Close()
 		}
-		return readFile(root, path, file, last)
+		return readFile(path, file, root.Stat, root.OpenFile, last)
 	}
 	return &source{name: path, settle: fileSettle, read: read}
 }
@@ -112,10 +112,4 @@ type dirError struct{ error }
 // either if its name is too long, or it would be below another file.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
-}
-
-// isDirError reports whether an error is that of the directory itself.
-func isDirError(err error) bool {
-	_, is := errors.AsType[dirError](err)
-	return is
 }

@@ -232,7 +232,7 @@ func (h *Hosts) open(o *Options, f *hostFile) {
 		return
 	}
 	f.current.Store(h.closed())
-	if isDirError(err) {
+	if _, ok := errors.AsType[dirError](err); ok {
 		h.setDirError(o, err)
 	} else {
 		o.Logger.Error("the policy of a host has an error; the host is closed to crawlers until it is fixed",

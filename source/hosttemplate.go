@@ -19,12 +19,13 @@ type hostTemplate struct {
 	name  string // as it is written, made absolute
 	dir   string // before the first placeholder, with a slash at its end; all files are below it
 	parts []hostPart
+	after string // the text after the last placeholder
 }
 
-// hostPart is a piece of text, the host, or one of its labels.
+// hostPart is a placeholder and the text before it.
 type hostPart struct {
-	text  string
-	label int // wholeHost, or which label, from the right; for an empty text
+	before string
+	label  int // wholeHost, or which label, from the right
 }
 
 const wholeHost = -1
@@ -49,29 +50,23 @@ func parseHostTemplate(name string) (*hostTemplate, error) {
 	}
 	slash := strings.LastIndexByte(before, filepath.Separator)
 	t.dir = abs[:slash+1]
-	rest := abs[slash+1:]
-	for rest != "" {
-		at := hostPlaceholder.FindStringSubmatchIndex(rest)
-		if at == nil {
-			t.parts = append(t.parts, hostPart{text: rest})
-			break
-		}
-		if at[0] > 0 {
-			t.parts = append(t.parts, hostPart{text: rest[:at[0]]})
-		}
+	t.after = abs[slash+1:]
+	for _, found := range hostPlaceholder.FindAllStringSubmatch(t.after, -1) {
 		part := hostPart{label: wholeHost}
-		if at[4] >= 0 {
-			if part.label, err = strconv.Atoi(rest[at[4]:at[5]]); err != nil {
+		part.before, t.after, _ = strings.Cut(t.after, found[0])
+		if found[2] != "" {
+			if part.label, err = strconv.Atoi(found[2]); err != nil {
 				return nil, err
 			}
 		}
 		t.parts = append(t.parts, part)
-		rest = rest[at[1]:]
 	}
+	text := t.after
 	for _, p := range t.parts {
-		if strings.ContainsAny(p.text, "{}") {
-			return nil, fmt.Errorf("invalid policy file name %q: the only placeholders of a request that it can contain are {host} and {labels.N}", name)
-		}
+		text += p.before
+	}
+	if strings.ContainsAny(text, "{}") {
+		return nil, fmt.Errorf("invalid policy file name %q: the only placeholders of a request that it can contain are {host} and {labels.N}", name)
 	}
 	if t.dir == string(filepath.Separator) && strings.Count(abs, string(filepath.Separator)) == 1 {
 		return nil, errors.New("policy files for hosts need a directory of their own")
@@ -84,19 +79,17 @@ func parseHostTemplate(name string) (*hostTemplate, error) {
 func (t *hostTemplate) appendFile(name []byte, host string) (file []byte, ok bool) {
 	start := len(name)
 	for _, p := range t.parts {
-		switch {
-		case p.text != "":
-			name = append(name, p.text...)
-		case p.label == wholeHost:
-			name = append(name, host...)
-		default:
-			label, ok := labelOf(host, p.label)
-			if !ok {
-				return nil, false
-			}
-			name = append(name, label...)
+		name = append(name, p.before...)
+		label, ok := host, true
+		if p.label != wholeHost {
+			label, ok = labelOf(host, p.label)
 		}
+		if !ok {
+			return nil, false
+		}
+		name = append(name, label...)
 	}
+	name = append(name, t.after...)
 	return name, filepath.IsLocal(string(name[start:]))
 }
 

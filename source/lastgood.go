@@ -21,10 +21,9 @@ import (
 // lastGood is the last good version of a policy as it is saved, for a start without
 // its source.
 type lastGood struct {
-	Source    string          `json:"source"`
-	Saved     time.Time       `json:"saved"`
-	Validator json.RawMessage `json:"validator,omitempty"`
-	Text      []byte          `json:"text"`
+	Source string    `json:"source"`
+	Saved  time.Time `json:"saved"`
+	Text   []byte    `json:"text"`
 }
 
 // maxLastGood is how many policies stay saved that no site uses now: file names can
@@ -78,9 +77,9 @@ func (d directory) List(_ context.Context, prefix string, _ bool) ([]string, err
 // saves returns where the last good version of a source is saved; nil if it is not.
 func (o *Options) saves(src *source) saves {
 	switch {
-	case src.saved == savedShared && o.Storage != nil:
+	case src.startsFromLastGood && o.Storage != nil:
 		return o.Storage
-	case src.saved != notSaved && o.LastGood != "":
+	case src.key != "" && o.LastGood != "":
 		return directory(o.LastGood)
 	}
 	return nil
@@ -98,11 +97,7 @@ func (o *Options) saveLastGood(src *source, found content) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	saved := lastGood{Source: src.name, Saved: time.Now().UTC(), Text: found.data}
-	if src.restore != nil {
-		saved.Validator, _ = json.Marshal(found.validator)
-	}
-	data, err := json.Marshal(saved)
+	data, err := json.Marshal(lastGood{Source: src.name, Saved: time.Now().UTC(), Text: found.data})
 	if err == nil {
 		_, err = within(ctx, "the storage", func() (any, error) {
 			return nil, errors.Join(to.Store(ctx, src.lastGoodKey(), data), o.pool.pruneLastGood(ctx, to))
@@ -149,9 +144,9 @@ func (p *Pool) pruneLastGood(ctx context.Context, from saves) error {
 	return nil
 }
 
-// loadLastGood returns the last good version of a source with its validator, or nil.
-// It is checked like any other, but for the tests of the policy, which it passed.
-func (o *Options) loadLastGood(src *source) (*Snapshot, any) {
+// loadLastGood returns the last good version of a source, or nil. It is checked like any
+// other, but for the tests of the policy, which it passed.
+func (o *Options) loadLastGood(src *source) *Snapshot {
 	saved, err := o.lastGood(src)
 	var s *Snapshot
 	if err == nil {
@@ -161,15 +156,12 @@ func (o *Options) loadLastGood(src *source) (*Snapshot, any) {
 		if ignoreNotExist(err) != nil {
 			o.Logger.Warn("the last good policy cannot be used", zap.String("policy", src.name), zap.Error(err))
 		}
-		return nil, nil
+		return nil
 	}
 	s.Since = saved.Saved
 	o.Logger.Info("starting with the last good policy", zap.String("policy", src.name),
 		zap.String("sha256", s.SHA256), zap.Time("saved", saved.Saved))
-	if src.restore != nil {
-		return s, src.restore(saved.Validator)
-	}
-	return s, nil
+	return s
 }
 
 // accepted reports whether a text is the last good version of a source.

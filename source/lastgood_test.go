@@ -27,11 +27,11 @@ func savingOptions(t *testing.T) *Options {
 func TestLastGood(t *testing.T) {
 	n := savingOptions(t)
 	src := newFileSource("/srv/policy.yaml")
-	if l, _ := n.loadLastGood(src); l != nil {
+	if l := n.loadLastGood(src); l != nil {
 		t.Error("there is one before one was stored")
 	}
 	n.saveLastGood(src, content{data: []byte(fakePolicy)})
-	l, _ := n.loadLastGood(src)
+	l := n.loadLastGood(src)
 	if l == nil || l.SHA256 != sumOf([]byte(fakePolicy)) {
 		t.Fatalf("%+v", l)
 	}
@@ -54,7 +54,7 @@ func TestLastGood(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if l, _ := n.loadLastGood(src); l != nil {
+		if l := n.loadLastGood(src); l != nil {
 			t.Errorf("%s: %+v", name, l)
 		}
 	}
@@ -80,7 +80,7 @@ func TestLastGoodIsBounded(t *testing.T) {
 		t.Errorf("%d policies are stored; %v", len(files), err)
 	}
 	for src, want := range map[*source]bool{used: true, last: true, first: false} {
-		if l, _ := n.loadLastGood(src); (l != nil) != want {
+		if l := n.loadLastGood(src); (l != nil) != want {
 			t.Errorf("%s is saved: %t", src.name, l != nil)
 		}
 	}

@@ -13,12 +13,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
-// The events.
-const (
-	eventReloaded     = "robots_policy.reloaded"
-	eventReloadFailed = "robots_policy.reload_failed"
-)
-
 func (o *Options) emit(event string, data map[string]any) {
 	if o.Emit != nil {
 		o.Emit(event, data)
@@ -34,7 +28,7 @@ func (o *Options) report(src *source, out Outcome) {
 	case rejected:
 		o.Logger.Error("policy not reloaded; the last good version stays", policy, zap.Error(out.Err),
 			zap.String("serving_sha256", now.SHA256), zap.Time("serving_since", now.Since))
-		o.emit(eventReloadFailed, map[string]any{
+		o.emit("robots_policy.reload_failed", map[string]any{
 			"policy": src.name, "error": out.Err.Error(), "serving_sha256": now.SHA256, "serving_since": now.Since,
 		})
 	case recovered:
@@ -45,7 +39,7 @@ func (o *Options) report(src *source, out Outcome) {
 }
 
 func (o *Options) emitReloaded(policy string, now, before *Snapshot, changes []string, robotsTxt bool) {
-	o.emit(eventReloaded, map[string]any{
+	o.emit("robots_policy.reloaded", map[string]any{
 		"policy": policy, "sha256": now.SHA256, "previous_sha256": before.SHA256, "warnings": len(now.Warnings),
 		"changes": changes, "robots_txt_changed": robotsTxt,
 	})

@@ -4,7 +4,6 @@ package source
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +17,7 @@ import (
 // source is where the text of a policy comes from.
 type source struct {
 	name string // as the configuration calls it, made absolute
-	key  string // equal for sources that always have the same text, if instance is equal too
+	key  string // equal for sources that always have the same text, if instance is equal too; empty: nothing is saved
 	// instance tells storages without a description apart. It means nothing to another
 	// process, so what is saved goes by the key alone.
 	instance string
@@ -34,24 +33,15 @@ type source struct {
 	// the policy.
 	remote bool
 	// startsFromLastGood is set if a last good policy is enough until the configuration
-	// runs, so that starting does not wait for the network.
+	// runs, so that starting does not wait for the network. It is then saved in the
+	// storage, which machines may share. Those of other sources, which other machines may
+	// see differently, are saved on this machine.
 	startsFromLastGood bool
-	saved              savedWhere
-	restore            func(json.RawMessage) any // a validator that was marshaled; nil: none outlives the process
-	stored             *storedPolicy             // nil: it is not in a storage
+	stored             *storedPolicy // nil: it is not in a storage
 }
 
 // shareKey is equal for sources that always have the same text.
 func (src *source) shareKey() string { return src.key + src.instance }
-
-// savedWhere says where the last good version of a source is saved.
-type savedWhere int
-
-const (
-	notSaved     savedWhere = iota
-	savedLocally            // on this machine, for sources that other machines may see differently
-	savedShared             // in the storage, which machines may share
-)
 
 // content is the text of a policy.
 type content struct {

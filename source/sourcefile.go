@@ -36,31 +36,18 @@ const (
 // whether a symbolic link on the way changes.
 func newFileSource(path string) *source {
 	return &source{
-		name: path, key: "file " + path, interval: fileInterval, minInterval: 50 * time.Millisecond, settle: fileSettle, saved: savedLocally,
+		name: path, key: "file " + path, interval: fileInterval, minInterval: 50 * time.Millisecond, settle: fileSettle,
 		read: bounded(func(_ context.Context, last any) (content, error) {
-			found, err := readFile(systemFiles{}, path, path, last)
+			found, err := readFile(path, path, os.Stat, os.OpenFile, last)
 			return found, withRemedy(err)
 		}),
 	}
 }
 
-// files are those of the whole system, or those below an os.Root.
-type files interface {
-	Stat(path string) (os.FileInfo, error)
-	OpenFile(path string, flag int, perm os.FileMode) (*os.File, error)
-}
-
-type systemFiles struct{}
-
-func (systemFiles) Stat(path string) (os.FileInfo, error) { return os.Stat(path) }
-
-func (systemFiles) OpenFile(path string, flag int, perm os.FileMode) (*os.File, error) {
-	return os.OpenFile(path, flag, perm)
-}
-
-// readFile reads a file; name is what messages call it.
-func readFile(in files, name, path string, last any) (content, error) {
-	info, err := in.Stat(path)
+// readFile reads a file with the functions of package os, or those of an os.Root. name is
+// what messages call it.
+func readFile(name, path string, stat func(string) (os.FileInfo, error), open func(string, int, os.FileMode) (*os.File, error), last any) (content, error) {
+	info, err := stat(path)
 	if err != nil {
 		return content{}, err
 	}
@@ -70,7 +57,7 @@ func readFile(in files, name, path string, last any) (content, error) {
 	if v, ok := last.(fileValidator); ok && v.matches(info) {
 		return content{}, errUnchanged
 	}
-	file, err := in.OpenFile(path, openRead, 0)
+	file, err := open(path, openRead, 0)
 	if err != nil {
 		return content{}, err
 	}

@@ -49,7 +49,7 @@ func newStorageSource(storage Storage, key string) *source {
 	s := &storedPolicy{storage, key}
 	return &source{
 		name: s.name(), key: "storage " + where + " " + key, instance: instance, interval: storageInterval, minInterval: 100 * time.Millisecond,
-		remote: true, saved: savedLocally, read: bounded(s.read), stored: s,
+		remote: true, read: bounded(s.read), stored: s,
 	}
 }
 

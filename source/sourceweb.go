@@ -5,7 +5,6 @@ package source
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"mime"
 	"net"
@@ -23,10 +22,8 @@ type webPolicy struct {
 
 // webValidator is the validators of a response.
 type webValidator struct {
-	ETag         string `json:"etag,omitempty"`
-	LastModified string `json:"last_modified,omitempty"`
-
-	read time.Time
+	etag, lastModified string
+	read               time.Time
 }
 
 const (
@@ -58,7 +55,7 @@ func newWebSource(text string) (*source, error) {
 	}
 	return &source{
 		name: w.url.String(), key: "web " + w.url.String(), interval: webInterval, minInterval: time.Second,
-		remote: true, startsFromLastGood: true, saved: savedShared, read: bounded(w.read), restore: restoreWebValidator,
+		remote: true, startsFromLastGood: true, read: bounded(w.read),
 	}, nil
 }
 
@@ -79,26 +76,16 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// restoreWebValidator reads a validator that was saved.
-func restoreWebValidator(data json.RawMessage) any {
-	var v webValidator
-	if json.Unmarshal(data, &v) != nil {
-		return nil
-	}
-	v.read = time.Now()
-	return v
-}
-
 // setConditions sets the header of a conditional request. It reports whether the
 // request is one.
 func (v webValidator) setConditions(h http.Header) bool {
 	switch {
 	case time.Since(v.read) >= rereadWeb:
 		return false
-	case v.ETag != "" && len(v.ETag) <= maxValidator:
-		h.Set("If-None-Match", v.ETag)
-	case v.LastModified != "" && len(v.LastModified) <= maxValidator:
-		h.Set("If-Modified-Since", v.LastModified)
+	case v.etag != "" && len(v.etag) <= maxValidator:
+		h.Set("If-None-Match", v.etag)
+	case v.lastModified != "" && len(v.lastModified) <= maxValidator:
+		h.Set("If-Modified-Since", v.lastModified)
 	default:
 		return false
 	}
@@ -132,7 +119,7 @@ func (w *webPolicy) read(ctx context.Context, last any) (content, error) {
 	if isHTML(resp.Header.Get("Content-Type"), data) {
 		return content{}, fmt.Errorf("%s answered with a web page instead of a policy", w.url.Host)
 	}
-	return content{data: data, validator: webValidator{ETag: resp.Header.Get("Etag"), LastModified: resp.Header.Get("Last-Modified"), read: time.Now()}}, nil
+	return content{data: data, validator: webValidator{resp.Header.Get("Etag"), resp.Header.Get("Last-Modified"), time.Now()}}, nil
 }
 
 // isHTML recognises a login page, or an error page with status 200. A policy never

@@ -5,6 +5,7 @@ package evidence
 import (
 	"bytes"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 )
 
@@ -33,11 +35,11 @@ func writeLog(t *testing.T, o Options) string {
 		return l
 	}
 	l := open()
-	l.Publish("policy", "p1", "", "site-policy.yaml", "version: 1\n")
-	l.Publish("robots", "r1", "example.com", "", "User-agent: *\nDisallow: /private/\n")
+	l.publish(l.published("policy", "p1", "", "site-policy.yaml", "version: 1\n"))
+	l.publish(l.published("robots", "r1", "example.com", "", "User-agent: *\nDisallow: /private/\n"))
 	visit := func(v activity.Visit) {
 		v.Time, v.Host, v.Crawler, v.Identity = now, "example.com", "GPTBot", activity.Verified
-		l.take(v)
+		l.take(item{Visit: v})
 	}
 	visit(activity.Visit{RobotsTxt: true, Robots: "r1", Path: "/robots.txt"})
 	visit(activity.Visit{Path: "/"})                                        // no event
@@ -141,7 +143,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sig := filepath.Join(dir, fileName(all[0])+sigSuffix)
+	sig := filepath.Join(dir, fileName(all[0])+SignatureSuffix)
 	b, err := os.ReadFile(sig)
 	if err != nil {
 		t.Fatal(err)
@@ -221,7 +223,7 @@ func TestDayIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 100 {
-		l.take(activity.Visit{Time: now, Violation: true})
+		l.take(item{Visit: activity.Visit{Time: now, Violation: true}})
 	}
 	now = now.Add(24 * time.Hour)
 	if err := l.Close(); err != nil {
@@ -244,8 +246,8 @@ func TestBytesOfADayAreBounded(t *testing.T) {
 	}
 	text := strings.Repeat("Disallow: /\n", 100)
 	for i := range 1000 {
-		l.Publish("robots", "v", fmt.Sprintf("%d.example.com", i), "policy.yaml", text)
-		l.take(activity.Visit{Time: now, Violation: true, Path: "/" + strings.Repeat("<", 1<<20)})
+		l.publish(l.published("robots", "v", fmt.Sprintf("%d.example.com", i), "policy.yaml", text))
+		l.take(item{Visit: activity.Visit{Time: now, Violation: true, Path: "/" + strings.Repeat("<", 1<<20)}})
 	}
 	l.mu.Lock() // for the log's own goroutine
 	if l.bytes > 110_000 || l.omitted < 1800 {
@@ -253,8 +255,8 @@ func TestBytesOfADayAreBounded(t *testing.T) {
 	}
 	now = now.Add(24 * time.Hour)
 	l.mu.Unlock()
-	l.Publish("robots", "v", "999.example.com", "policy.yaml", text)
-	l.Publish("robots", "v", "0.example.com", "policy.yaml", text) // is there
+	l.publish(l.published("robots", "v", "999.example.com", "policy.yaml", text))
+	l.publish(l.published("robots", "v", "0.example.com", "policy.yaml", text)) // is there
 	l.mu.Lock()
 	if l.events != 1 {
 		t.Errorf("%d events on the next day", l.events)
@@ -300,7 +302,7 @@ func TestRenamedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, suffix := range []string{"", sigSuffix} {
+	for _, suffix := range []string{"", SignatureSuffix} {
 		if err := os.Rename(filepath.Join(dir, fileName(all[0])+suffix), filepath.Join(dir, fileName("2020-01-01")+suffix)); err != nil {
 			t.Fatal(err)
 		}
@@ -356,7 +358,7 @@ func TestAnswersOfViolations(t *testing.T) {
 		if status == 403 {
 			decision = activity.Refused
 		}
-		l.take(activity.Visit{Time: start, Crawler: "GPTBot", Violation: true, Status: status, Decision: decision})
+		l.take(item{Visit: activity.Visit{Time: start, Crawler: "GPTBot", Violation: true, Status: status, Decision: decision}})
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -400,7 +402,7 @@ func TestClockGoesBack(t *testing.T) {
 	}
 	l := open()
 	now = now.Add(-48 * time.Hour)
-	l.Publish("policy", "p1", "", "site-policy.yaml", "version: 1\n")
+	l.publish(l.published("policy", "p1", "", "site-policy.yaml", "version: 1\n"))
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +411,7 @@ func TestClockGoesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	l = open()
-	l.Publish("policy", "p2", "", "site-policy.yaml", "version: 1\n")
+	l.publish(l.published("policy", "p2", "", "site-policy.yaml", "version: 1\n"))
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -430,4 +432,38 @@ func FuzzVerify(f *testing.F) {
 			t.Errorf("%+v: events without a link are a chain", c)
 		}
 	})
+}
+
+// A file whose last line is not an event stops the log until it is put aside; the chain goes
+// on with what is left, and checking it says what is missing.
+func TestDamagedFile(t *testing.T) {
+	t.Parallel()
+	dir := writeLog(t, Options{})
+	all, err := days(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, fileName(all[len(all)-1]))
+	if err := os.WriteFile(name, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(dir, Options{})
+	damaged, ok := errors.AsType[*DamagedError](err)
+	if !ok || damaged.File != name {
+		t.Fatalf("%v, want a DamagedError of %s", err, name)
+	}
+	if _, err := aside.Put(start, damaged.File); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(dir, Options{Now: func() time.Time { return start.Add(72 * time.Hour) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := verify(t, dir)
+	if len(c.Problems) != 1 || !strings.Contains(c.Problems[0], filepath.Base(name)) || !strings.Contains(c.Problems[0], "put aside") {
+		t.Errorf("problems: %q", c.Problems)
+	}
 }

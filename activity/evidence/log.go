@@ -46,8 +46,10 @@ type Log struct {
 	dir     string
 	lock    *os.File
 	options Options
-	queue   *activity.Queue
+	queue   *activity.Queue[item]
 	failing atomic.Bool
+	waiting atomic.Int64  // bytes of published texts in the queue
+	refused atomic.Uint64 // publications for which there was no room
 
 	mu      sync.Mutex // guards what follows
 	file    *os.File
@@ -68,11 +70,14 @@ const (
 	// maxBytesPerDay bounds it too, with the texts that are published. It is exceeded by at
 	// most one event.
 	maxBytesPerDay = 64 << 20
-	queueSize      = 4096 // visits that may wait to be written
+	queueSize      = 4096     // items that may wait to be written
+	maxWaiting     = 16 << 20 // bytes of published texts among them
 
 	filePrefix = "evidence-"
 	fileSuffix = ".jsonl"
-	sigSuffix  = ".sig"
+
+	// SignatureSuffix ends the name of the file with a file's signature.
+	SignatureSuffix = ".sig"
 )
 
 func fileName(day string) string { return filePrefix + day + fileSuffix }
@@ -167,11 +172,11 @@ func (l *Log) resume() error {
 			events, size = lines, end
 		}
 		var e Event
-		if lines > 0 {
-			err = json.Unmarshal(line, &e)
+		if lines > 0 && (json.Unmarshal(line, &e) != nil || e.Seq == 0) {
+			return &DamagedError{filepath.Join(l.dir, fileName(day))}
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", fileName(day), err)
+			return err
 		}
 		if lines > 0 { // otherwise the file is empty, and the chain ends in an earlier one
 			l.seq, l.prev = e.Seq, hashOf(line)
@@ -198,6 +203,13 @@ func (l *Log) open(day string, flags, events int, size int64) error {
 	return nil
 }
 
+// DamagedError says that a file does not end with an event, so that the chain cannot go on.
+type DamagedError struct{ File string }
+
+func (e *DamagedError) Error() string {
+	return e.File + " is damaged: its last line is not an event, or of another version of this program"
+}
+
 // lastLine reads a file to its last whole line. end is where that ends.
 func lastLine(name string) (last []byte, lines int, end int64, err error) {
 	f, err := os.Open(name)
@@ -220,18 +232,27 @@ func lastLine(name string) (last []byte, lines int, end int64, err error) {
 	}
 }
 
+// item waits to be written: a visit, or what was published.
+type item struct {
+	activity.Visit
+	published *Event // nil for a visit
+}
+
 // Record implements [activity.Recorder].
 func (l *Log) Record(v activity.Visit) {
 	if v.Violation || v.RobotsTxt {
-		l.queue.Record(v)
+		l.queue.Record(item{Visit: v})
 	}
 }
 
-// Dropped is how many visits found the queue full.
-func (l *Log) Dropped() uint64 { return l.queue.Dropped() }
+// Dropped is how many items found the queue full.
+func (l *Log) Dropped() uint64 { return l.queue.Dropped() + l.refused.Load() }
 
-func (l *Log) take(v activity.Visit) {
-	if e, ok := ofVisit(&v); ok {
+func (l *Log) take(i item) {
+	if i.published != nil {
+		l.waiting.Add(-int64(len(i.published.Text)))
+		l.publish(i.published)
+	} else if e, ok := ofVisit(&i.Visit); ok {
 		l.write(&e)
 	}
 }
@@ -247,9 +268,31 @@ func (l *Log) Configure(key ed25519.PrivateKey, days int) {
 const maxInForce = 100_000
 
 // Publish records that a robots.txt or a policy came into force, unless it is in
-// force already. kind is robots or policy; version is what visits call it.
+// force already. kind is robots or policy; version is what visits call it. It comes
+// before the visits that are recorded later, and does not wait for the disk.
 func (l *Log) Publish(kind, version, host, name, text string) {
-	id := inForceKey(kind, host, name)
+	e := l.published(kind, version, host, name, text)
+	if l.waiting.Add(int64(len(text))) > maxWaiting {
+		l.refused.Add(1)
+	} else if l.queue.Offer(item{published: e}) {
+		return
+	}
+	l.waiting.Add(-int64(len(text)))
+}
+
+// published is the event of a publication.
+func (l *Log) published(kind, version, host, name, text string) *Event {
+	e := &Event{Time: l.options.Now().UTC(), Type: TypePublished, Kind: kind, Host: host, Name: name, SHA256: hashOf([]byte(text)), Text: text}
+	if kind == "policy" {
+		e.Policy = version
+	} else {
+		e.Robots = version
+	}
+	return e
+}
+
+func (l *Log) publish(e *Event) {
+	id, version := inForceKey(e.Kind, e.Host, e.Name), cmp.Or(e.Policy, e.Robots)
 	l.mu.Lock()
 	known := l.inForce[id] == version
 	if !known {
@@ -259,16 +302,9 @@ func (l *Log) Publish(kind, version, host, name, text string) {
 		l.inForce[id] = version
 	}
 	l.mu.Unlock()
-	if known {
-		return
+	if !known {
+		l.write(e)
 	}
-	e := Event{Time: l.options.Now().UTC(), Type: TypePublished, Kind: kind, Host: host, Name: name, SHA256: hashOf([]byte(text)), Text: text}
-	if kind == "policy" {
-		e.Policy = version
-	} else {
-		e.Robots = version
-	}
-	l.write(&e)
 }
 
 func (l *Log) write(e *Event) {
@@ -401,7 +437,7 @@ func (l *Log) expire() error {
 			break
 		}
 		err = errors.Join(err, os.Remove(filepath.Join(l.dir, fileName(d))))
-		if e := os.Remove(filepath.Join(l.dir, fileName(d)+sigSuffix)); !os.IsNotExist(e) {
+		if e := os.Remove(filepath.Join(l.dir, fileName(d)+SignatureSuffix)); !os.IsNotExist(e) {
 			err = errors.Join(err, e)
 		}
 	}

@@ -40,7 +40,7 @@ func (l *Log) sign() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(l.dir, s.File+sigSuffix), append(b, '\n'), 0o600)
+	return os.WriteFile(filepath.Join(l.dir, s.File+SignatureSuffix), append(b, '\n'), 0o600)
 }
 
 // valid checks a signature by the key that it names.

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
 )
 
 // Check is what [Verify] found.
@@ -139,6 +141,10 @@ func Verify(dir string) (*Check, error) {
 	} else if err != nil {
 		return nil, err
 	}
+	damaged, _ := filepath.Glob(filepath.Join(dir, filePrefix+"*"+fileSuffix+aside.Mark+"*")) // the pattern is valid
+	for _, name := range damaged {
+		problem("%s was damaged and put aside: what it holds is not checked", filepath.Base(name))
+	}
 	for _, file := range slices.Sorted(maps.Keys(ends)) {
 		if err := c.checkSignature(dir, ends[file], ended[file], problem); err != nil {
 			return nil, err
@@ -148,7 +154,7 @@ func Verify(dir string) (*Check, error) {
 }
 
 func (c *Check) checkSignature(dir string, want Signature, ended bool, problem func(string, ...any)) error {
-	b, err := os.ReadFile(filepath.Join(dir, want.File+sigSuffix))
+	b, err := os.ReadFile(filepath.Join(dir, want.File+SignatureSuffix))
 	if os.IsNotExist(err) {
 		if ended {
 			c.Unsigned = append(c.Unsigned, want.File)

@@ -5,6 +5,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -94,8 +95,7 @@ func openDatabase(ctx context.Context, dir string, write bool) (*sql.DB, error) 
 	}
 	db.SetMaxOpenConns(connections)
 	if err := prepare(ctx, db, name, write); err != nil {
-		_ = db.Close()
-		return nil, err
+		return nil, errors.Join(explain(dir, err), db.Close())
 	}
 	return db, nil
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -18,12 +17,11 @@ import (
 
 // Store writes totals of visits to a directory. It is an [activity.Recorder].
 type Store struct {
-	dir     string
-	config  atomic.Pointer[Options]
-	db      *sql.DB
-	lock    *sql.DB
-	queue   *activity.Queue
-	failing atomic.Pointer[error] // that Report has been called with
+	dir    string
+	config atomic.Pointer[Options]
+	db     *sql.DB
+	lock   *sql.DB
+	queue  *activity.Queue[activity.Visit]
 
 	// What follows belongs to the queue's goroutine.
 	names          names
@@ -35,6 +33,7 @@ type Store struct {
 	clock          clock
 	journalErr     error // of the last attempt to write a journal
 	mergeErr       error // of the last merge
+	failing        bool  // Report was called with an error last
 }
 
 // mergeResult is how a merge ended. Sums that are not in the totals are in unmerged.
@@ -45,10 +44,10 @@ type mergeResult struct {
 
 // Open opens or creates the store in a directory, and merges what a process that
 // was killed left in its journals. It fails if another process writes to the
-// directory.
+// directory, and with [ErrDamaged] if a file is not what was written.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	o.setDefaults()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := checkWritable(dir); err != nil {
 		return nil, err
 	}
 	lock, err := lockDirectory(ctx, dir)
@@ -62,7 +61,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	s := &Store{dir: dir, db: db, lock: lock, second: journal.NewSums(o.RowsPerHour), minute: journal.NewSums(o.RowsPerHour), lastMerge: time.Now()}
 	s.config.Store(&o)
 	if err := s.recover(ctx); err != nil {
-		return nil, errors.Join(err, db.Close(), lock.Close())
+		return nil, errors.Join(explain(dir, err), db.Close(), lock.Close())
 	}
 	s.queue = activity.NewQueue(o.Queue, o.flushInterval, s.take, s.tick)
 	return s, nil
@@ -71,20 +70,6 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 func (s *Store) take(v activity.Visit) {
 	s.names.bound(&v)
 	s.second.AddVisit(&v)
-}
-
-// lockDirectory takes the lock of a directory's writer: a transaction on a
-// database of its own, which the system releases however the process ends.
-func lockDirectory(ctx context.Context, dir string) (*sql.DB, error) {
-	lock, err := sql.Open("sqlite", "file:"+filepath.ToSlash(filepath.Join(dir, "lock.db"))+"?_pragma=locking_mode(EXCLUSIVE)")
-	if err != nil {
-		return nil, err
-	}
-	lock.SetMaxOpenConns(1)
-	if _, err := lock.ExecContext(ctx, "BEGIN EXCLUSIVE"); err != nil {
-		return nil, errors.Join(fmt.Errorf("another process writes to %s, or the directory cannot be written to: %w", dir, err), lock.Close())
-	}
-	return lock, nil
 }
 
 // recover merges the journals that are not in the totals.
@@ -151,14 +136,6 @@ func (s *Store) Record(v activity.Visit) { s.queue.Record(v) }
 // Dropped is how many visits found the queue full.
 func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 
-// Err is why the store cannot write at the moment, or nil.
-func (s *Store) Err() error {
-	if err := s.failing.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
 // Close writes what is in memory, and closes the files.
 func (s *Store) Close() error {
 	s.queue.Close()
@@ -219,10 +196,10 @@ func (s *Store) startMerge() error {
 	go func() {
 		ctx := context.Background()
 		if err := s.merge(ctx, add, seq); err != nil {
-			done <- mergeResult{add, fmt.Errorf("merging into %s: %w", databaseName, err)}
+			done <- mergeResult{add, fmt.Errorf("merging into %s: %w", databaseName, explain(s.dir, err))}
 			return
 		}
-		done <- mergeResult{nil, errors.Join(s.removeJournals(seq), s.retain(ctx, s.options().Now(), steady))}
+		done <- mergeResult{nil, explain(s.dir, errors.Join(s.removeJournals(seq), s.retain(ctx, s.options().Now(), steady)))}
 	}()
 	return err
 }
@@ -250,13 +227,9 @@ func (s *Store) removeJournals(merged int64) error {
 
 // report passes on that writing began to fail, or works again.
 func (s *Store) report(err error) {
-	if (err == nil) == (s.failing.Load() == nil) {
+	if err == nil && !s.failing || err != nil && s.failing && !errors.Is(err, ErrDamaged) {
 		return
 	}
-	if err == nil {
-		s.failing.Store(nil)
-	} else {
-		s.failing.Store(&err)
-	}
+	s.failing = err != nil
 	s.options().Report(err)
 }

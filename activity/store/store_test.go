@@ -456,7 +456,7 @@ func TestOneWriter(t *testing.T) {
 	if again, err := Open(t.Context(), dir, Options{}); err == nil {
 		_ = again.Close()
 		t.Error("two stores write to one directory")
-	} else if !strings.Contains(err.Error(), "another process writes to") {
+	} else if !strings.Contains(err.Error(), "another process uses the activity store "+dir) {
 		t.Error(err)
 	}
 	closeStore(t, s)

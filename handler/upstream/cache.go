@@ -45,14 +45,16 @@ type Kind[T any] struct {
 	Name     string
 	Accept   string // media type
 	IsLikely func(contentType string, body []byte) bool
+	Cut      func([]byte) []byte // what is used of a file that is too large; nil for nothing
 	Parse    func([]byte) *T
+	Partial  func(*T) bool // it is so large that only a part was read; nil for never
 }
 
 // RobotsTxt is the kind of robots.txt.
-var RobotsTxt = Kind[robotstxt.File]{"robots.txt", "text/plain", looksLikeRobots, robotstxt.Parse}
+var RobotsTxt = Kind[robotstxt.File]{"robots.txt", "text/plain", looksLikeRobots, wholeLines, robotstxt.Parse, func(f *robotstxt.File) bool { return f.TooLong }}
 
 // TDMRep is the kind of tdmrep.json.
-var TDMRep = Kind[TDMRepFile]{"tdmrep.json", "application/json", looksLikeJSON, parseTDMRep}
+var TDMRep = Kind[TDMRepFile]{"tdmrep.json", "application/json", looksLikeJSON, nil, parseTDMRep, nil}
 
 // Cache holds a file of each upstream site. It is safe for concurrent use.
 type Cache[T any] struct {
@@ -164,6 +166,9 @@ func (c *Cache[T]) store(key string, e *entry[T], data []byte, err error, host s
 	var found *file[T]
 	if err == nil {
 		found, err = c.parse(e.file, data)
+	}
+	if err == nil && e.file != nil && found != e.file && c.kind.Partial != nil && c.kind.Partial(found.parsed) {
+		err = errPartial
 	}
 	close(e.done)
 	e.done = nil

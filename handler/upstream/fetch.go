@@ -31,6 +31,7 @@ var errDenied = errors.New("access denied")
 
 var (
 	errTooLarge  = fmt.Errorf("larger than %d KiB, which is more than crawlers read", robotstxt.MaxSize>>10)
+	errPartial   = errors.New("it has so many lines for so many crawlers that they are not all read")
 	errTimeout   = fmt.Errorf("no complete response within %v", fetchTimeout)
 	errTruncated = errors.New("the response was cut off")
 )
@@ -52,7 +53,7 @@ func (c *Cache[T]) request(ctx context.Context, client *http.Request, next Next)
 			}
 		}
 		if rec.tooLarge {
-			data, err = nil, errTooLarge
+			data, err = rec.file(c.kind.Name, c.kind.IsLikely, c.kind.Cut)
 		} else if err != nil && ctx.Err() != nil {
 			data, err = nil, errTimeout
 		}
@@ -64,7 +65,7 @@ func (c *Cache[T]) request(ctx context.Context, client *http.Request, next Next)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return rec.file(c.kind.Name, c.kind.IsLikely)
+	return rec.file(c.kind.Name, c.kind.IsLikely, c.kind.Cut)
 }
 
 // statusError returns the error for a status other than 200.
@@ -99,18 +100,21 @@ func (rec *recorder) WriteHeader(status int) {
 
 func (rec *recorder) Write(b []byte) (int, error) {
 	rec.WriteHeader(http.StatusOK)
-	if rec.tooLarge = rec.tooLarge || len(rec.body)+len(b) > robotstxt.MaxSize; rec.tooLarge {
-		return 0, errTooLarge
+	n := min(len(b), robotstxt.MaxSize-len(rec.body))
+	rec.body = append(rec.body, b[:n]...)
+	if n < len(b) {
+		rec.tooLarge = true
+		return n, errTooLarge
 	}
-	rec.body = append(rec.body, b...)
-	return len(b), nil
+	return n, nil
 }
 
 // Flush implements http.Flusher, which proxies call.
 func (rec *recorder) Flush() { rec.WriteHeader(http.StatusOK) }
 
-// file returns the file in the response.
-func (rec *recorder) file(name string, isLikely func(string, []byte) bool) ([]byte, error) {
+// file returns the file in the response. Of one that is too large it is what cut leaves,
+// which may be nil.
+func (rec *recorder) file(name string, isLikely func(string, []byte) bool, cut func([]byte) []byte) ([]byte, error) {
 	switch {
 	case rec.status == 0:
 		return nil, fmt.Errorf("%w: no response", errNone)
@@ -118,8 +122,19 @@ func (rec *recorder) file(name string, isLikely func(string, []byte) bool) ([]by
 		return nil, statusError(rec.status)
 	}
 	body, err := decode(rec.body, strings.Join(rec.sent["Content-Encoding"], ","))
+	if rec.tooLarge && errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // its compressed form was cut
+	}
 	if err != nil {
 		return nil, err
+	}
+	if rec.tooLarge || len(body) > robotstxt.MaxSize {
+		if cut == nil {
+			return nil, errTooLarge
+		}
+		if body = cut(body); body == nil {
+			return nil, errTooLarge
+		}
 	}
 	if kind := rec.sent.Get("Content-Type"); !isLikely(kind, body) {
 		return nil, fmt.Errorf("%w: the response is not a %s (Content-Type: %q)", errNone, name, kind)
@@ -127,7 +142,18 @@ func (rec *recorder) file(name string, isLikely func(string, []byte) bool) ([]by
 	return body, nil
 }
 
-// decode decodes a Content-Encoding that was used although not requested.
+// wholeLines is what crawlers read of a robots.txt that is too large (RFC 9309 section
+// 2.5), up to the last whole line: half a path could open more than the whole one.
+func wholeLines(body []byte) []byte {
+	body = body[:min(len(body), robotstxt.MaxSize)]
+	if end := bytes.LastIndexAny(body, "\r\n"); end >= 0 {
+		return body[:end+1]
+	}
+	return nil
+}
+
+// decode decodes a Content-Encoding that was used although not requested, up to one byte
+// more than crawlers read. With an error it returns what came before that.
 func decode(body []byte, coding string) ([]byte, error) {
 	var from io.Reader = bytes.NewReader(body)
 	var err error
@@ -155,10 +181,7 @@ func decode(body []byte, coding string) ([]byte, error) {
 		body, err = io.ReadAll(io.LimitReader(from, robotstxt.MaxSize+1))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("decoding Content-Encoding %s: %w", coding, err)
-	}
-	if len(body) > robotstxt.MaxSize {
-		return nil, errTooLarge
+		return body, fmt.Errorf("decoding Content-Encoding %s: %w", coding, err)
 	}
 	return body, nil
 }

@@ -5,6 +5,7 @@ package agreement
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -151,7 +152,7 @@ func cuts(spec *policy.Spec) (all []*policy.Spec) {
 	if spec.Sitemaps != nil {
 		with(func(s *policy.Spec) { s.Sitemaps = nil })
 	}
-	if plain := (policy.Publish{ContentUsage: policy.On, ACAP: policy.Off}); spec.Publish != plain {
+	if plain := (policy.Publish{ContentUsage: policy.On, ACAP: policy.Off}); !reflect.DeepEqual(spec.Publish, plain) {
 		with(func(s *policy.Spec) { s.Publish = plain })
 	}
 	return all

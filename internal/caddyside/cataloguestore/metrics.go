@@ -19,32 +19,26 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descTime    = newDesc("catalogue_timestamp_seconds", "The date of the catalogue of crawlers in use, by source: embedded or storage.", "source")
-	descSize    = newDesc("catalogue_crawlers", "Crawlers in the catalogue in use.")
-	descFailing = newDesc("catalogue_failing", "1 if the catalogue in the storage cannot be read or has an error, so that another one is used.")
+	descTime = newDesc("catalogue_timestamp_seconds", "The date of the catalogue of crawlers in use, by source: embedded or storage.", "source")
+	descSize = newDesc("catalogue_crawlers", "Crawlers in the catalogue in use.")
 )
 
 // Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descTime
 	ch <- descSize
-	ch <- descFailing
 }
 
 // Collect implements prometheus.Collector.
 func (collector) Collect(ch chan<- prometheus.Metric) {
 	s := CurrentStatus()
-	source, date, failing := "storage", 0.0, 0.0
+	source, date := "storage", 0.0
 	if s.Source == SourceEmbedded {
 		source = SourceEmbedded
 	}
 	if t, err := time.Parse(time.DateOnly, s.AsOf); err == nil {
 		date = float64(t.Unix())
 	}
-	if s.Error != "" {
-		failing = 1
-	}
 	ch <- prometheus.MustNewConstMetric(descTime, prometheus.GaugeValue, date, source)
 	ch <- prometheus.MustNewConstMetric(descSize, prometheus.GaugeValue, float64(s.Crawlers))
-	ch <- prometheus.MustNewConstMetric(descFailing, prometheus.GaugeValue, failing)
 }

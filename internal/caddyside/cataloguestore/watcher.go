@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
-	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -25,6 +25,7 @@ const interval = time.Minute
 type Watcher struct {
 	read   func(context.Context) ([]byte, error)
 	logger *zap.Logger
+	state  *optional.State
 	stop   context.CancelFunc
 
 	checking sync.Mutex
@@ -33,12 +34,11 @@ type Watcher struct {
 	invalid  error               // why data is not used
 	good     bool                // current is what the storage had last without an error
 	current  *crawlers.Catalogue // nil for the embedded one
-	reported string              // the error of the last check
 }
 
 // started are the watchers of configurations that were started and not stopped. While
 // one replaces another there are two.
-var started recorders.Latest[Watcher]
+var started optional.Latest[Watcher]
 
 var last struct {
 	mu     sync.Mutex
@@ -70,12 +70,23 @@ func CurrentStatus() Status {
 }
 
 // New installs the catalogue of a storage before policies are loaded. A storage that
-// cannot be read stops nothing: the catalogue in use stays.
+// cannot be read, or hangs, stops nothing: the catalogue in use stays.
 func New(storage certmagic.Storage, logger *zap.Logger) *Watcher {
-	w := &Watcher{read: source.NewReader(storage, source.Catalogue), logger: logger}
-	w.check(context.Background())
+	w := &Watcher{read: source.NewReader(storage, source.Catalogue), logger: logger, state: optional.NewState("catalogue")}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.check(context.Background())
+	}()
+	select {
+	case <-done:
+	case <-time.After(startWait):
+	}
 	return w
 }
+
+// startWait is how long a configuration waits for the storage.
+const startWait = time.Second
 
 // Start watches the storage until Stop.
 func (w *Watcher) Start() {
@@ -102,6 +113,7 @@ func (w *Watcher) Stop() {
 	if w.stop != nil {
 		w.stop()
 	}
+	w.state.Remove()
 	started.Remove(w)
 	if other := started.Get(); other != nil {
 		go other.check(context.Background())
@@ -192,7 +204,7 @@ func (w *Watcher) install(ctx context.Context) {
 	policies.Pool.Recompile(ctx)
 }
 
-// report notes the result of a check for the status, and logs it if it has changed.
+// report notes the result of a check.
 func (w *Watcher) report(err error) {
 	text := ""
 	if err != nil {
@@ -201,12 +213,5 @@ func (w *Watcher) report(err error) {
 	last.mu.Lock()
 	last.status.Checked, last.status.Error = time.Now().UTC(), text
 	last.mu.Unlock()
-	switch {
-	case text == w.reported:
-	case err != nil:
-		w.logger.Error("the catalogue of crawlers in the storage is not used; the previous one stays in use", zap.Error(err))
-	default:
-		w.logger.Info("the catalogue of crawlers in the storage can be used again")
-	}
-	w.reported = text
+	w.state.Report(err)
 }

@@ -6,6 +6,7 @@ package globaloption
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
@@ -13,6 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
@@ -74,7 +76,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 
 // Start watches the catalogue, opens what recorders write to, and starts the options.
 // Provision does none of it: a configuration that is only validated must not lock the
-// directories of a running server.
+// directories of a running server. It waits a moment for what is opened in the
+// background, so that the first visits are recorded.
 func (a *App) Start() error {
 	for name, r := range a.recorders {
 		if err := start(r); err != nil {
@@ -88,8 +91,12 @@ func (a *App) Start() error {
 		}
 	}
 	a.catalogue.Start() // last, as Caddy does not stop an app that failed to start
+	optional.Wait(startWait)
 	return nil
 }
+
+// startWait is how long the sites wait for what they can be served without.
+const startWait = time.Second
 
 func start(module any) error {
 	if s, ok := module.(interface{ Start() error }); ok {

@@ -6,13 +6,13 @@ package policies
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -43,7 +43,9 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 	}
 	o.Storage = ctx.Storage()
 	o.LastGood = filepath.Join(caddy.AppDataDir(), source.LastGood)
-	o.ReadOnly = validatingOnly()
+	// A broken policy must be reported by caddy validate although there is a last good one,
+	// and nothing is saved: the user who validates is often not the one that Caddy runs as.
+	o.ReadOnly = optional.Validating()
 	o.Strict = o.ReadOnly || caddy.ActiveContext().Context != nil
 	o.Guard = recorders.CheckReload
 	o.Running = func() bool { return running(ctx) }
@@ -73,13 +75,4 @@ func register(r *prometheus.Registry) error {
 func running(ctx caddy.Context) bool {
 	active := caddy.ActiveContext()
 	return active.Context != nil && active.Done() == ctx.Done()
-}
-
-// validatingOnly reports whether Caddy was started only to check a configuration
-// (caddy validate, caddy adapt --validate). Caddy does not tell its modules, so this
-// looks at the command line. A broken policy must then be reported although there is
-// a last good one, and nothing is saved: the user who validates is often not the
-// one that Caddy runs as.
-func validatingOnly() bool {
-	return len(os.Args) > 1 && (os.Args[1] == "validate" || os.Args[1] == "adapt")
 }

@@ -4,16 +4,20 @@ package recorders
 
 import (
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
 )
 
 func init() { caddy.RegisterModule(new(Evidence)) }
@@ -33,9 +37,9 @@ type Evidence struct {
 	// After how many days files are deleted. Default: 396.
 	Days int `json:"days,omitempty"`
 
-	name string // in the pool: the directory
-	key  ed25519.PrivateKey
-	log  *pooledEvidence // nil before Start
+	name string                                    // in the pool: the directory
+	log  *optional.Shared[Evidence, *evidence.Log] // nil before Start
+	lost atomic.Uint64                             // visits while the log was not open
 }
 
 // CaddyModule returns the Caddy module information.
@@ -43,61 +47,74 @@ func (*Evidence) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.recorders.evidence", New: func() caddy.Module { return new(Evidence) }}
 }
 
-// evidenceLogs are the open logs by directory. A log outlives reloads, and must not be
-// open twice.
-var evidenceLogs = caddy.NewUsagePool()
+// evidenceLogs are the logs by directory. A log outlives reloads, and must not be open
+// twice.
+var evidenceLogs = optional.NewPool("evidence", optional.PoolFuncs[Evidence, *evidence.Log]{
+	Open: func(e *Evidence, p *optional.Part[*evidence.Log], before error) (*evidence.Log, error) {
+		key, err := e.readKey()
+		if err != nil {
+			return nil, err
+		}
+		program := "caddy-robots-policy"
+		if damaged, ok := errors.AsType[*evidence.DamagedError](before); ok {
+			name, err := aside.Put(time.Now(), damaged.File, damaged.File+evidence.SignatureSuffix)
+			if err != nil {
+				return nil, err
+			}
+			program += "; a damaged file was put aside: " + filepath.Base(name)
+		}
+		return evidence.Open(e.name, evidence.Options{Key: key, Days: e.Days, Program: program, Report: func(err error) {
+			if _, damaged := errors.AsType[*evidence.DamagedError](err); damaged {
+				p.Broken(err)
+			} else {
+				p.Report(err)
+			}
+		}})
+	},
+	Opened: running.Changed,
+	Configure: func(e *Evidence, l *evidence.Log) error {
+		key, err := e.readKey()
+		if err == nil {
+			l.Configure(key, e.Days)
+		}
+		return err
+	},
+})
 
-type pooledEvidence struct {
-	*evidence.Log
-	users Latest[Evidence]
-}
-
-// Destruct implements caddy.Destructor.
-func (p *pooledEvidence) Destruct() error { return p.Close() }
-
-// Provision checks the settings and reads the key.
+// Provision checks the settings.
 func (e *Evidence) Provision(caddy.Context) (err error) {
 	if e.Directory == "" {
-		return fmt.Errorf("evidence needs a directory")
+		return errors.New("evidence needs a directory")
 	}
 	if e.Days < 0 {
 		return fmt.Errorf("invalid days %d: must be 1 or more", e.Days)
 	}
-	if e.Key != "" {
-		if e.key, err = evidence.ReadKey(e.Key); err != nil {
-			return err
-		}
+	if e.name, err = filepath.Abs(e.Directory); err != nil {
+		return err
 	}
-	e.name, err = filepath.Abs(e.Directory)
+	if optional.Validating() {
+		_, err = e.readKey()
+	}
 	return err
 }
 
-// Start opens the log, or changes its settings if the configuration before has it open.
-func (e *Evidence) Start() error {
-	v, loaded, err := evidenceLogs.LoadOrNew(e.name, func() (caddy.Destructor, error) {
-		l, err := evidence.Open(e.name, e.options())
-		return &pooledEvidence{Log: l}, err
-	})
+// readKey reads the private key, nil if there is none.
+func (e *Evidence) readKey() (ed25519.PrivateKey, error) {
+	if e.Key == "" {
+		return nil, nil
+	}
+	key, err := evidence.ReadKey(e.Key)
 	if err != nil {
-		return fmt.Errorf("opening evidence: %w", err)
+		return nil, fmt.Errorf("the key of evidence: %w", err)
 	}
-	e.log = v.(*pooledEvidence)
-	e.log.users.Add(e)
-	if loaded {
-		e.log.Configure(e.key, e.Days)
-	}
-	return nil
+	return key, nil
 }
 
-func (e *Evidence) options() evidence.Options {
-	return evidence.Options{Key: e.key, Days: e.Days, Program: "caddy-robots-policy", Report: func(err error) {
-		logger := caddy.Log().Named("robots_policy.evidence")
-		if err != nil {
-			logger.Error("writing evidence failed; events are lost until it works again", zap.Error(err))
-		} else {
-			logger.Info("writing evidence works again")
-		}
-	}}
+// Start opens the log in the background, or changes its settings if the configuration
+// before has it open.
+func (e *Evidence) Start() error {
+	e.log = evidenceLogs.Join(e.name, e)
+	return nil
 }
 
 // Cleanup closes the log if no other configuration has it.
@@ -105,12 +122,7 @@ func (e *Evidence) Cleanup() error {
 	if e.log == nil {
 		return nil
 	}
-	e.log.users.Remove(e)
-	if other := e.log.users.Get(); other != nil {
-		e.log.Configure(other.key, other.Days)
-	}
-	_, err := evidenceLogs.Delete(e.name)
-	return err
+	return e.log.Leave(e)
 }
 
 // UnmarshalCaddyfile sets up the recorder from Caddyfile tokens. Syntax:
@@ -147,14 +159,29 @@ func (e *Evidence) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 }
 
 // Record implements activity.Recorder.
-func (e *Evidence) Record(v activity.Visit) { e.log.Record(v) }
+func (e *Evidence) Record(v activity.Visit) {
+	if l, ok := e.log.Get(); ok {
+		l.Record(v)
+	} else if v.Violation || v.RobotsTxt {
+		e.lost.Add(1)
+	}
+}
 
-// Dropped is how many visits found the queue full.
-func (e *Evidence) Dropped() uint64 { return e.log.Dropped() }
+// Dropped is how many visits found the queue full, or the log not open.
+func (e *Evidence) Dropped() uint64 {
+	n := e.lost.Load()
+	if l, ok := e.log.Get(); ok {
+		n += l.Dropped()
+	}
+	return n
+}
 
-// PublishNow implements activity.OrderedPublisher.
+// PublishNow implements activity.OrderedPublisher. What comes while the log is not open
+// comes again when it is.
 func (e *Evidence) PublishNow(p activity.Publication) {
-	e.log.Log.Publish(p.Kind, p.Version, p.Host, p.Name, p.Text)
+	if l, ok := e.log.Get(); ok {
+		l.Publish(p.Kind, p.Version, p.Host, p.Name, p.Text)
+	}
 }
 
 var (

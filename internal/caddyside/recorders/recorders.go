@@ -69,7 +69,7 @@ var Metric prometheus.Collector = dropped{}
 type dropped struct{}
 
 var droppedDesc = prometheus.NewDesc("caddy_robots_policy_visits_dropped_total",
-	"Visits that a recorder dropped because its queue was full.", []string{"recorder"}, nil)
+	"Visits that a recorder dropped because its queue was full or it did not work.", []string{"recorder"}, nil)
 
 // Describe implements prometheus.Collector.
 func (dropped) Describe(ch chan<- *prometheus.Desc) { ch <- droppedDesc }

@@ -25,7 +25,7 @@ func init() { caddy.RegisterModule(new(VisitsLog)) }
 // The fields are those of activity.Visit; docs/analytics.md lists them.
 type VisitsLog struct {
 	logger *zap.Logger
-	queue  *activity.Queue
+	queue  *activity.Queue[activity.Visit]
 }
 
 // CaddyModule returns the Caddy module information.

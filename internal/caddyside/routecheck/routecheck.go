@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package routecheck warns of routes in which the robots_policy handler does not do
-// what their author expects: because another route takes /robots.txt, because two
-// handlers apply to one request, or because templates executes what the handler
-// writes.
+// what their author expects: because requests for /robots.txt or for pages do not get to
+// it, because two handlers apply to one request, or because templates executes what the
+// handler writes.
 package routecheck
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -18,6 +19,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
 const (
@@ -31,16 +34,25 @@ const (
 var pending sync.Map
 
 // OnStart checks the routes of a configuration once it has started, however often it
-// is called for it, and logs what check finds.
+// is called for it, and logs what Check finds.
 func OnStart(ctx caddy.Context, logger *zap.Logger) error {
-	if _, already := pending.LoadOrStore(ctx.Done(), nil); already {
+	s := &starter{ctx, logger}
+	if _, already := pending.LoadOrStore(ctx.Done(), s); already {
 		return nil
 	}
 	app, err := ctx.App("events")
 	if err != nil {
 		return fmt.Errorf("getting the events app: %w", err)
 	}
-	return app.(*caddyevents.App).On("started", &starter{ctx, logger})
+	return app.(*caddyevents.App).On("started", s)
+}
+
+// OnStop checks the routes of a configuration that never started, as when caddy validate
+// has read it.
+func OnStop(ctx caddy.Context) {
+	if s, ok := pending.Load(ctx.Done()); ok {
+		s.(*starter).check()
+	}
 }
 
 type starter struct {
@@ -50,33 +62,67 @@ type starter struct {
 
 // Handle implements caddyevents.Handler.
 func (s *starter) Handle(_ context.Context, _ caddy.Event) error {
-	pending.Delete(s.ctx.Done())
+	s.check()
+	return nil // an error here would stop nothing
+}
+
+// check logs the warnings, once.
+func (s *starter) check() {
+	if _, still := pending.LoadAndDelete(s.ctx.Done()); !still {
+		return
+	}
 	app, err := s.ctx.AppIfConfigured("http")
 	if err != nil {
-		return nil // an error here would stop nothing
+		return
 	}
-	for _, w := range check(app.(*caddyhttp.App)) {
-		s.logger.Warn(w.Message, zap.String("server", w.Server))
+	for _, w := range Check(app.(*caddyhttp.App)) {
+		fields := []zap.Field{zap.String("host", cmp.Or(english.Some(w.Hosts, 3), "every host"))}
+		if w.Directive != "" {
+			fields = append(fields, zap.String("directive", w.Directive))
+		}
+		if w.Handler != "" {
+			fields = append(fields, zap.String("handler", w.Handler))
+		}
+		s.logger.Warn(w.Message, fields...)
 	}
-	return nil
 }
 
-// warning is about the routes of one server.
-type warning struct {
-	Server, Message string
+// Warning is about the routes of some hosts.
+type Warning struct {
+	Message   string
+	Hosts     []string // as the configuration writes them, "" for every host of a server
+	Directive string   // the places of the robots_policy in a Caddyfile, if they are known
+	Handler   string   // what answers instead
 }
 
-// check returns warnings about the routes of all servers, in the order of their
-// names. Routes for errors and named routes are not looked at.
-func check(app *caddyhttp.App) []warning {
+// Check returns warnings about the routes of all servers, in the order of their
+// names. Routes for errors are not looked at.
+func Check(app *caddyhttp.App) []Warning {
 	names := slices.Sorted(maps.Keys(app.Servers))
-	var warnings []warning
+	var warnings []Warning
 	for _, name := range names {
-		w := &walker{server: name}
+		w := &walker{}
 		w.routes(app.Servers[name].Routes, nil)
 		warnings = append(warnings, w.warnings()...)
+		policies := slices.DeleteFunc(slices.Clone(w.found), func(f found) bool { return f.kind != policyHandler })
+		warnings = append(warnings, unreached(app.Servers[name], policies)...)
 	}
-	return warnings
+	return merged(warnings)
+}
+
+// merged makes warnings that differ in their hosts one.
+func merged(all []Warning) (some []Warning) {
+	for _, w := range all {
+		i := slices.IndexFunc(some, func(s Warning) bool {
+			return s.Message == w.Message && s.Directive == w.Directive && s.Handler == w.Handler
+		})
+		if i < 0 {
+			some = append(some, w)
+		} else if !slices.Contains(some[i].Hosts, w.Hosts[0]) {
+			some[i].Hosts = append(some[i].Hosts, w.Hosts...)
+		}
+	}
+	return some
 }
 
 // step is a route on the way to a handler.
@@ -86,13 +132,17 @@ type step struct {
 	group         string
 	unconditional bool
 	terminal      bool
-	takesRobots   bool // its path matcher names /robots.txt
+	takesRobots   bool     // its path matcher names /robots.txt
+	hosts         []string // that its matchers name
 }
 
 // found is a handler that matters, with the routes on the way to it.
 type found struct {
-	path []step
-	kind kind
+	path     []step
+	kind     kind
+	host     string // that the innermost matcher names, "" for every host
+	place    string // in a Caddyfile
+	noRobots bool   // it leaves /robots.txt to others
 }
 
 type kind uint8
@@ -104,20 +154,25 @@ const (
 )
 
 type walker struct {
-	server string
-	found  []found // in the order in which requests get to them
+	found []found // in the order in which requests get to them
+}
+
+// Described is what a robots_policy handler says about itself: its place in a Caddyfile,
+// "" if it has none, and whether it answers /robots.txt.
+type Described interface {
+	Describe() (place string, robots bool)
 }
 
 func (w *walker) routes(list caddyhttp.RouteList, above []step) {
 	for i := range list {
 		r := &list[i]
-		at := step{&list[0], i, r.Group, len(r.MatcherSets) == 0, r.Terminal, namesRobots(r.MatcherSets)}
+		at := step{&list[0], i, r.Group, len(r.MatcherSets) == 0, r.Terminal, namesRobots(r.MatcherSets), hostsNamed(r.MatcherSets)}
 		path := append(slices.Clip(above), at)
 		for _, h := range r.Handlers {
 			w.handler(h, path)
 		}
 		if at.takesRobots && !holdsPolicy(r.Handlers) && answers(r.Handlers) {
-			w.found = append(w.found, found{path, robotsRoute})
+			w.found = append(w.found, found{path: path, kind: robotsRoute})
 		}
 	}
 }
@@ -125,13 +180,44 @@ func (w *walker) routes(list caddyhttp.RouteList, above []step) {
 func (w *walker) handler(h caddyhttp.MiddlewareHandler, path []step) {
 	switch moduleOf(h) {
 	case module:
-		w.found = append(w.found, found{path, policyHandler})
+		place, robots := "", true
+		if d, ok := h.(Described); ok {
+			place, robots = d.Describe()
+		}
+		for _, host := range innermostHosts(path) {
+			w.found = append(w.found, found{path, policyHandler, host, place, !robots})
+		}
 	case templates:
-		w.found = append(w.found, found{path, templatesHandler})
+		w.found = append(w.found, found{path: path, kind: templatesHandler})
 	}
 	if s, ok := h.(*caddyhttp.Subroute); ok {
 		w.routes(s.Routes, path)
 	}
+}
+
+// innermostHosts are the hosts of the last route that names some, or "" for every host.
+func innermostHosts(path []step) []string {
+	for _, s := range slices.Backward(path) {
+		if len(s.hosts) > 0 {
+			return s.hosts
+		}
+	}
+	return []string{""}
+}
+
+// hostsNamed lists the hosts that matchers name.
+func hostsNamed(sets caddyhttp.MatcherSets) (hosts []string) {
+	for _, set := range sets {
+		for _, m := range set {
+			switch m := m.(type) {
+			case caddyhttp.MatchHost:
+				hosts = append(hosts, m...)
+			case *caddyhttp.MatchHost:
+				hosts = append(hosts, *m...)
+			}
+		}
+	}
+	return hosts
 }
 
 // moduleOf returns the ID of a handler's module.
@@ -183,33 +269,28 @@ func namesRobots(sets caddyhttp.MatcherSets) bool {
 }
 
 // warnings checks each pair of handlers that one request can get to.
-func (w *walker) warnings() (all []warning) {
-	warn := func(message string) {
-		if one := (warning{w.server, message}); !slices.Contains(all, one) {
-			all = append(all, one)
-		}
-	}
+func (w *walker) warnings() (all []Warning) {
 	for i, first := range w.found {
 		for _, second := range w.found[i+1:] {
 			a, b, exclusive := diverge(first.path, second.path)
+			of, message := first, ""
 			switch {
 			case second.kind == templatesHandler:
 			case first.kind == templatesHandler:
-				if second.kind == policyHandler && !exclusive && unconditional(a) {
-					warn(executed)
+				if of = second; second.kind == policyHandler && !exclusive && unconditional(a) {
+					message = executed
 				}
 			case first.kind == policyHandler && second.kind == policyHandler:
-				if !exclusive && (unconditional(a) || unconditional(b)) {
-					warn(twice)
-				}
-			case second.kind == policyHandler:
-				if unconditional(a[:len(a)-1]) && unconditional(b) {
-					warn(before)
+				if first.host == second.host && !exclusive && (unconditional(a) || unconditional(b)) {
+					message = twice
 				}
 			case first.kind == policyHandler:
 				if unconditional(a) && unconditional(b[:len(b)-1]) {
-					warn(after)
+					message = after
 				}
+			}
+			if message != "" {
+				all = append(all, Warning{Message: message, Hosts: []string{of.host}, Directive: of.place})
 			}
 		}
 	}
@@ -218,7 +299,6 @@ func (w *walker) warnings() (all []warning) {
 
 const (
 	twice    = "robots_policy applies twice to one request: the first one answers robots.txt, and headers and meta elements come from both; remove one, or give them matchers that exclude each other"
-	before   = "another route answers /robots.txt before robots_policy, so crawlers do not get the policy; remove that route, or put it after robots_policy with robots_txt merge"
 	executed = "templates comes before robots_policy, so it executes what the policy writes: {{…}} in a comment or address of robots.txt would run as a template; put robots_policy before templates"
 	after    = "robots_policy answers /robots.txt before another route for it, which is never used; remove that route, or set robots_txt to merge or off"
 )

@@ -47,20 +47,20 @@ func TestCheck(t *testing.T) {
 		"twice in a row":               {caddyhttp.RouteList{route("", nil, policy), route("", "/a/*", policy)}, twice},
 		"twice in one route":           {caddyhttp.RouteList{route("", nil, policy, policy)}, twice},
 		"around a subroute":            {caddyhttp.RouteList{route("", nil, policy), route("", "/a/*", sub(route("", nil, policy)))}, twice},
-		"by path":                      {caddyhttp.RouteList{route("", "/a/*", policy), route("", "/b/*", policy)}, ""},
+		"by path":                      {caddyhttp.RouteList{route("", "/a/*", policy), route("", "/b/*", policy)}, noRoute},
 		"in two handles":               {caddyhttp.RouteList{route("g", "/a/*", sub(route("", nil, policy))), route("g", nil, sub(route("", nil, policy)))}, ""},
 		"two sites":                    {caddyhttp.RouteList{route("", a, sub(route("", nil, policy))), route("", b, sub(route("", nil, policy)))}, ""},
 		"a site and one for the rest":  {caddyhttp.RouteList{route("", a, sub(route("", nil, policy))), route("", nil, sub(route("", nil, policy)))}, ""},
-		"respond before":               {caddyhttp.RouteList{route("", robots, respond), route("", nil, policy)}, before},
-		"respond before, with a *":     {caddyhttp.RouteList{route("", "/robots.txt*", respond), route("", nil, policy)}, before},
+		"respond before":               {caddyhttp.RouteList{route("", robots, respond), route("", nil, policy)}, answered},
+		"respond before, with a *":     {caddyhttp.RouteList{route("", "/robots.txt*", respond), route("", nil, policy)}, answered},
 		"respond before, another site": {caddyhttp.RouteList{route("", a, sub(route("", robots, respond))), route("", b, sub(route("", nil, policy)))}, ""},
-		"a handle of its own":          {caddyhttp.RouteList{route("g", robots, sub(route("", nil, respond))), route("g", nil, sub(route("", nil, policy)))}, before},
+		"a handle of its own":          {caddyhttp.RouteList{route("g", robots, sub(route("", nil, respond))), route("g", nil, sub(route("", nil, policy)))}, answered},
 		"a handle after":               {caddyhttp.RouteList{route("", nil, policy), route("g", robots, sub(route("", nil, respond)))}, after},
 		"a policy for a part":          {caddyhttp.RouteList{route("", "/blog/*", policy), route("", robots, respond)}, ""},
 		"no answer":                    {caddyhttp.RouteList{route("", robots, next), route("", nil, policy)}, ""},
 		"templates after":              {caddyhttp.RouteList{route("", nil, policy), route("", nil, templates)}, ""},
 		"templates before":             {caddyhttp.RouteList{route("", nil, templates), route("", nil, policy)}, executed},
-		"templates in the same route":  {caddyhttp.RouteList{route("", "/a/*", templates, policy)}, executed},
+		"templates in the same route":  {caddyhttp.RouteList{route("", nil, templates, policy)}, executed},
 		"templates around a subroute":  {caddyhttp.RouteList{route("", nil, templates, sub(route("", a, policy)))}, executed},
 		"templates for other paths":    {caddyhttp.RouteList{route("", "/docs/*", templates), route("", nil, policy)}, ""},
 		"templates in another handle":  {caddyhttp.RouteList{route("g", "/docs/*", sub(route("", nil, templates))), route("g", nil, sub(route("", nil, policy)))}, ""},
@@ -68,7 +68,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := check(&caddyhttp.App{Servers: map[string]*caddyhttp.Server{"s": {Routes: c.routes}}})
+			got := Check(&caddyhttp.App{Servers: map[string]*caddyhttp.Server{"s": {Routes: c.routes}}})
 			switch {
 			case c.want == "" && len(got) > 0, c.want != "" && (len(got) != 1 || got[0].Message != c.want):
 				t.Errorf("%+v, want %q", got, c.want)

@@ -25,7 +25,6 @@ type builder struct {
 	spec         *policy.Spec
 	comments     map[int]string
 	lineComments map[int]string
-	remarks      string // of the robots.txt
 }
 
 // ErrContradictory: no policy says what all answers say.
@@ -76,7 +75,6 @@ func build(a Answers, imported *robotstxt.Imported) (text []byte, s *site.Site, 
 		if len(b.spec.Rules) > 0 {
 			b.comments[0] = strings.TrimSpace("From " + a.From + ".\n" + b.comments[0])
 		}
-		b.remarks = imported.Header
 	}
 	b.search()
 	b.training()
@@ -128,9 +126,6 @@ func (b *builder) header() string {
 	}
 	if len(b.spec.Sitemaps) == 0 {
 		lines = append(lines, "If the site has a sitemap, name it here: sitemaps: /sitemap.xml")
-	}
-	if b.remarks != "" {
-		lines = append(lines, "", b.remarks)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -96,9 +96,6 @@ func (c *converter) settle() error {
 // print makes the text and loads it.
 func (c *converter) print() (ds policyfile.Diagnostics, err error) {
 	header := Modeline + "\n\nConverted from " + c.name + ". Review it, then run: caddy robots-policy check FILE"
-	if c.im.Header != "" {
-		header += "\n\n" + c.im.Header
-	}
 	c.text = policyfile.PrintWith(c.im.Spec, policyfile.PrintOptions{Header: header, Comments: c.im.Comments, LineComments: c.im.LineComments})
 	c.file, ds = policyfile.Load("the converted policy", c.text)
 	if ds.HasErrors() {

@@ -63,8 +63,8 @@ func TestConvert(t *testing.T) {
 			name:   "comments stay with their lines",
 			robots: "# The file of Example.\n# Do not edit.\n\n# For all\nUser-agent: *\n# the back office\nDisallow: /admin/\nDisallow: /tmp/ # temporary\n\n# No training\nUser-agent: GPTBot\nDisallow: /\n# the end\n",
 			has: []string{
-				"# The file of Example.\n# Do not edit.\n", "  # For all\n  - for: everyone-else\n", "        # the back office\n        - /admin/\n",
-				"        # temporary\n        - /tmp/\n", "  # No training\n  - for: GPTBot\n", "# the end\n",
+				"  preamble: |\n    The file of Example.\n    Do not edit.\n\n    the end\n", "  # For all\n  - for: everyone-else\n", "        # the back office\n        - /admin/\n",
+				"        # temporary\n        - /tmp/\n", "  # No training\n  - for: GPTBot\n",
 			},
 		},
 		{

@@ -44,7 +44,7 @@ var layers = []struct {
 	{"other robots.txt, rights registers, and proofs of identity", []string{"robotstxt", "rights", "crawlers/verify", "crawlers/webbotauth"}},
 	{"ACAP", []string{"acap"}},
 	{"the model", []string{"policy"}},
-	{"leaves", []string{"pathpattern", "robotsrule", "crawlers", "internal/leaf"}},
+	{"leaves", []string{"pathpattern", "robotsrule", "crawlers", "internal/leaf", "internal/rfc9309"}},
 }
 
 // testHelpers are imported by tests only.

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
+)
+
+// A store that turns out to be damaged while the server runs is put aside, and what comes
+// then is stored in a new one.
+func TestStoreDamagedWhileRunning(t *testing.T) {
+	dir := t.TempDir()
+	if err := caddy.Load(adapted(t, recording(dir, "A", "100MB")), true); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = caddy.Stop() })
+	a := runningActivity()
+	first, _ := a.store.Get()
+	a.store.Broken(store.ErrDamaged)
+	until := func(what string, ok func() bool) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("still not so: %s", what)
+			}
+		}
+	}
+	until("it fails", func() bool { return len(optional.Failing()) == 1 })
+	if a.Reader() != nil || runningStore() != nil {
+		t.Error("a damaged store is read")
+	}
+	a.Record(activity.Visit{}) // it is lost, and counted
+	if a.Dropped() != 1 {
+		t.Errorf("%d visits are counted as dropped", a.Dropped())
+	}
+	if _, err := a.Violations(t.Context(), time.Now(), 1); err == nil {
+		t.Error("violations of a store that is not open")
+	}
+	until("a new store is open", func() bool { s, ok := a.store.Get(); return ok && s.Store != first.Store })
+	if n := len(optional.Failing()); n != 0 {
+		t.Errorf("%d parts fail", n)
+	}
+	aside, err := filepath.Glob(filepath.Join(a.directory, "activity.db.damaged-*"))
+	if err != nil || len(aside) != 1 {
+		t.Fatalf("put aside: %v, %v", aside, err)
+	}
+	if s, err := os.Stat(aside[0]); err != nil || s.Size() == 0 {
+		t.Errorf("nothing was put aside: %v", err)
+	}
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package optional opens what sites can be served without: stores, logs, the console. They
+// are opened in the background. What fails, hangs or stops working is reported once and
+// tried again, at intervals that grow.
+package optional
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+const (
+	firstRetry = time.Second
+	lastRetry  = 5 * time.Minute
+	settled    = time.Hour       // after working for so long, the next retry is soon again
+	slow       = 5 * time.Second // opening that takes longer is reported
+	closing    = 10 * time.Second
+)
+
+// Part is something that sites can be served without.
+type Part[T io.Closer] struct {
+	*State
+	funcs   Funcs[T]
+	current atomic.Pointer[T]
+	stop    chan struct{}
+	done    chan struct{} // closed when nothing runs any more
+	broken  chan error
+	changed chan struct{}
+	opening atomic.Bool
+	once    sync.Once
+}
+
+// Funcs are what a part is made of.
+type Funcs[T io.Closer] struct {
+	// Open opens it. before is why it did not work before, nil at first.
+	Open func(p *Part[T], before error) (T, error)
+	// Opened is called when it is open, which may be again. It may be nil.
+	Opened func()
+	// Configure is called after Changed, with what is open. After an error it is opened
+	// again. It may be nil.
+	Configure func(T) error
+}
+
+// Open opens a part in the background.
+func Open[T io.Closer](name string, funcs Funcs[T]) *Part[T] {
+	p := &Part[T]{
+		State: add(&State{name: name, tried: make(chan struct{})}), funcs: funcs, stop: make(chan struct{}), done: make(chan struct{}),
+		broken: make(chan error, 1), changed: make(chan struct{}, 1),
+	}
+	p.opening.Store(true)
+	go p.run()
+	return p
+}
+
+// Get returns what is open. Without it, ok is false.
+func (p *Part[T]) Get() (v T, ok bool) {
+	if current := p.current.Load(); current != nil {
+		return *current, true
+	}
+	return v, false
+}
+
+// Broken says that what is open stopped working and must be opened again.
+func (p *Part[T]) Broken(err error) {
+	select {
+	case p.broken <- err:
+	default: // it is known
+	}
+}
+
+// Changed says that the configuration of what is open has changed.
+func (p *Part[T]) Changed() {
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Close closes what is open. It does not wait for what hangs.
+func (p *Part[T]) Close() error {
+	p.once.Do(func() { close(p.stop); p.Remove() })
+	if p.opening.Load() {
+		return nil // run closes it, should it ever be open
+	}
+	select {
+	case <-p.done:
+		return nil
+	case <-time.After(closing):
+		return fmt.Errorf("%s is still being closed after %s", p.name, closing)
+	}
+}
+
+func (p *Part[T]) stopped() bool {
+	select {
+	case <-p.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// run keeps it open until Close.
+func (p *Part[T]) run() {
+	defer close(p.done)
+	retry := firstRetry
+	var before error
+	for first := true; ; first = false {
+		v, err := p.open(before)
+		if first {
+			close(p.tried)
+		}
+		if err == nil {
+			began := time.Now()
+			if err = p.use(v); err == nil {
+				return // it was closed
+			}
+			if time.Since(began) > settled {
+				retry = firstRetry
+			}
+		}
+		before = err
+		select {
+		case <-p.stop:
+			return
+		case <-time.After(retry):
+			retry = min(2*retry, lastRetry)
+		}
+	}
+}
+
+// open tries to open it.
+func (p *Part[T]) open(before error) (v T, err error) {
+	p.opening.Store(true)
+	late := time.AfterFunc(slow, func() {
+		if p.opening.Load() && !p.stopped() {
+			p.Report(errSlow)
+		}
+	})
+	v, err = p.try(before)
+	late.Stop()
+	if err == nil && !p.stopped() {
+		p.current.Store(&v)
+	}
+	p.opening.Store(false)
+	if !p.stopped() {
+		p.Report(err)
+	}
+	return v, err
+}
+
+// try is Funcs.Open without its panics.
+func (p *Part[T]) try(before error) (v T, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("opening %s: panic: %v", p.name, r)
+		}
+	}()
+	return p.funcs.Open(p, before)
+}
+
+// use is there for what is open until it is closed, which returns nil, or must be opened
+// again.
+func (p *Part[T]) use(v T) error {
+	if p.funcs.Opened != nil && !p.stopped() {
+		p.funcs.Opened()
+	}
+	for {
+		var err error
+		select {
+		case <-p.stop:
+			p.current.Store(nil)
+			if err := v.Close(); err != nil {
+				p.logger().Error("closing an optional part failed", zap.Error(err))
+			}
+			return nil
+		case err = <-p.broken:
+		case <-p.changed:
+			if p.funcs.Configure != nil {
+				err = p.funcs.Configure(v)
+			}
+		}
+		if err != nil {
+			p.current.Store(nil)
+			p.Report(err)
+			_ = v.Close() // err says why it cannot be used
+			return err
+		}
+	}
+}
+
+// Validating reports whether Caddy was started only to check a configuration (caddy
+// validate, caddy adapt --validate). Caddy does not tell its modules, so this looks at
+// the command line.
+func Validating() bool {
+	return len(os.Args) > 1 && (os.Args[1] == "validate" || os.Args[1] == "adapt")
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package optional
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// thing is what a part of a test opens.
+type thing struct{ closed *bool }
+
+func (t thing) Close() error { *t.closed = true; return nil }
+
+// What cannot be opened is tried again, at intervals that grow to five minutes, and works
+// once it can.
+func TestRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tries []time.Duration
+		began, opened, closed := time.Now(), 0, false
+		works := errors.New("no disk")
+		p := Open("test", Funcs[thing]{
+			Open: func(_ *Part[thing], before error) (thing, error) {
+				tries = append(tries, time.Since(began))
+				if len(tries) == 2 {
+					panic("in the middle")
+				}
+				if len(tries) > 2 && before == nil {
+					t.Error("it is not said what was wrong before")
+				}
+				return thing{&closed}, works
+			},
+			Opened: func() { opened++ },
+		})
+		Wait(time.Second)
+		if _, ok := p.Get(); ok || p.Err() == nil || len(Failing()) != 1 || Failing()[0].Part != "test" {
+			t.Errorf("it does not fail: %v", Failing())
+		}
+		time.Sleep(20 * time.Minute)
+		works = nil
+		time.Sleep(lastRetry + 1)
+		if _, ok := p.Get(); !ok || p.Err() != nil || opened != 1 || len(Failing()) != 0 {
+			t.Errorf("it does not work again: %v", p.Err())
+		}
+		want := []time.Duration{0, 1, 3, 7, 15, 31, 63, 127, 255, 511, 811, 1111, 1411}
+		for i := range want {
+			want[i] *= time.Second
+		}
+		if !slices.Equal(tries, want) {
+			t.Errorf("tries at %v", tries)
+		}
+		p.Broken(errors.New("damaged"))
+		synctest.Wait()
+		if _, ok := p.Get(); ok || !closed || p.Err() == nil {
+			t.Error("what is broken is still in use")
+		}
+		time.Sleep(lastRetry + 1)
+		if _, ok := p.Get(); !ok || opened != 2 {
+			t.Error("what was broken is not opened again")
+		}
+		if closed = false; p.Close() != nil || !closed {
+			t.Error("it was not closed")
+		}
+		if len(Failing()) != 0 {
+			t.Error(Failing())
+		}
+	})
+}
+
+// Nobody waits for what hangs while it is opened, and it is closed when it opens after all.
+func TestHanging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, closed := make(chan struct{}), false
+		p := Open("test", Funcs[thing]{Open: func(*Part[thing], error) (thing, error) { <-release; return thing{&closed}, nil }})
+		began := time.Now()
+		Wait(time.Second)
+		if d := time.Since(began); d != time.Second {
+			t.Errorf("waited %s", d)
+		}
+		time.Sleep(slow)
+		if !errors.Is(p.Err(), errSlow) {
+			t.Errorf("it is not said that it hangs: %v", p.Err())
+		}
+		if err := p.Close(); err != nil || time.Since(began) != slow+time.Second {
+			t.Errorf("closing waited: %v", err)
+		}
+		close(release)
+		<-p.done
+		if _, ok := p.Get(); ok || !closed {
+			t.Error("it stays open")
+		}
+	})
+}
+
+// A part that several configurations have is open once, with the newest settings.
+func TestPool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opens, closed := 0, false
+		var configured []string
+		pool := NewPool("test", PoolFuncs[string, thing]{
+			Open:      func(*string, *Part[thing], error) (thing, error) { opens++; return thing{&closed}, nil },
+			Configure: func(u *string, _ thing) error { configured = append(configured, *u); return nil },
+		})
+		a, b := "a", "b"
+		one := pool.Join("dir", &a)
+		synctest.Wait()
+		two := pool.Join("dir", &b)
+		synctest.Wait()
+		if err := one.Leave(&a); err != nil || closed {
+			t.Errorf("it is closed while it is used: %v", err)
+		}
+		synctest.Wait()
+		if *two.Settings() != "b" || opens != 1 || !slices.Equal(configured, []string{"b", "b"}) {
+			t.Errorf("settings %s, opened %d times, configured %v", *two.Settings(), opens, configured)
+		}
+		if err := two.Leave(&b); err != nil || !closed {
+			t.Errorf("it stays open: %v", err)
+		}
+	})
+}

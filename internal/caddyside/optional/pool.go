@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package optional
+
+import (
+	"errors"
+	"io"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// Pool has parts that outlive a configuration and must not be open twice, by key. U is
+// the settings that a configuration has for one; the newest apply.
+type Pool[U any, T io.Closer] struct {
+	name   string
+	funcs  PoolFuncs[U, T]
+	shared *caddy.UsagePool
+}
+
+// PoolFuncs are [Funcs] with the settings that apply.
+type PoolFuncs[U any, T io.Closer] struct {
+	Open      func(u *U, p *Part[T], before error) (T, error)
+	Opened    func()
+	Configure func(u *U, v T) error
+}
+
+// NewPool returns a pool of parts of one name.
+func NewPool[U any, T io.Closer](name string, funcs PoolFuncs[U, T]) *Pool[U, T] {
+	return &Pool[U, T]{name, funcs, caddy.NewUsagePool()}
+}
+
+// Shared is a part of a pool.
+type Shared[U any, T io.Closer] struct {
+	*Part[T]
+	pool  *caddy.UsagePool
+	key   string
+	users Latest[U]
+}
+
+// Destruct implements caddy.Destructor.
+func (s *Shared[U, T]) Destruct() error { return s.Close() }
+
+// Join opens a part, or changes its settings if another configuration has it open.
+func (p *Pool[U, T]) Join(key string, u *U) *Shared[U, T] {
+	v, loaded, _ := p.shared.LoadOrNew(key, func() (caddy.Destructor, error) {
+		s := &Shared[U, T]{pool: p.shared, key: key}
+		s.users.Add(u)
+		s.Part = Open(p.name, Funcs[T]{
+			Open: func(part *Part[T], before error) (v T, err error) {
+				if u := s.Settings(); u != nil {
+					return p.funcs.Open(u, part, before)
+				}
+				return v, errors.New("no configuration has it any more")
+			},
+			Opened: p.funcs.Opened,
+			Configure: func(v T) error {
+				if u := s.Settings(); u != nil {
+					return p.funcs.Configure(u, v)
+				}
+				return nil
+			},
+		})
+		return s, nil
+	})
+	s := v.(*Shared[U, T])
+	if loaded {
+		s.users.Add(u)
+		s.Changed()
+	}
+	return s
+}
+
+// Settings are those that apply.
+func (s *Shared[U, T]) Settings() *U { return s.users.Get() }
+
+// Leave ends what Join began. The part is closed if no other configuration has it.
+func (s *Shared[U, T]) Leave(u *U) error {
+	s.users.Remove(u)
+	s.Changed()
+	_, err := s.pool.Delete(s.key)
+	return err
+}

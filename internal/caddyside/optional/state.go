@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package optional
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+)
+
+// State is whether a part works. It is logged when that changes, and shown by [Failing]
+// and [Metric] from NewState to Remove.
+type State struct {
+	name  string
+	tried chan struct{} // closed after the first attempt; nil if there is none to wait for
+	mu    sync.Mutex
+	err   error // nil while it works
+	since time.Time
+}
+
+var states = struct {
+	sync.Mutex
+	all []*State
+}{}
+
+// NewState returns the state of a part that is expected to work. name is its name in the
+// log and in metrics.
+func NewState(name string) *State { return add(&State{name: name}) }
+
+func add(s *State) *State {
+	states.Lock()
+	defer states.Unlock()
+	states.all = append(states.all, s)
+	return s
+}
+
+// Wait waits until opening each part was tried, or for the duration.
+func Wait(d time.Duration) {
+	states.Lock()
+	all := slices.Clone(states.all)
+	states.Unlock()
+	end := time.After(d)
+	for _, s := range all {
+		if s.tried == nil {
+			continue
+		}
+		select {
+		case <-s.tried:
+		case <-end:
+			return
+		}
+	}
+}
+
+// Remove ends what NewState began.
+func (s *State) Remove() {
+	states.Lock()
+	defer states.Unlock()
+	states.all = slices.DeleteFunc(states.all, func(o *State) bool { return o == s })
+}
+
+// errSlow is the state of a part that takes long, of which nothing else is known.
+var errSlow = errors.New("it does not answer: its disk, network file system or storage may hang")
+
+// Report says why the part does not work, or nil that it does. One error is logged until
+// it works again.
+func (s *State) Report(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.err
+	if s.err = err; err != nil && before == nil {
+		s.since = time.Now()
+	}
+	switch {
+	case err != nil && (before == nil || before == errSlow && err != errSlow): //nolint:errorlint // it is never wrapped
+		s.logger().Error("an optional part does not work; the sites are served without it, and it is tried again", zap.String("part", s.name), zap.Error(err))
+	case err == nil && before != nil:
+		s.logger().Info("an optional part works again", zap.String("part", s.name))
+	}
+}
+
+func (s *State) logger() *zap.Logger { return caddy.Log().Named("robots_policy." + s.name) }
+
+// Err is why the part does not work, nil if it does.
+func (s *State) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Failure is a part that does not work.
+type Failure struct {
+	Part  string
+	Err   error
+	Since time.Time
+}
+
+// Failing are the parts that do not work now, by name.
+func Failing() (all []Failure) {
+	states.Lock()
+	defer states.Unlock()
+	for _, s := range states.all {
+		s.mu.Lock()
+		if s.err != nil {
+			all = append(all, Failure{s.name, s.err, s.since})
+		}
+		s.mu.Unlock()
+	}
+	slices.SortStableFunc(all, func(a, b Failure) int { return cmp.Compare(a.Part, b.Part) })
+	return all
+}
+
+// Metric is a Prometheus collector of the states.
+var Metric prometheus.Collector = collector{}
+
+type collector struct{}
+
+var desc = prometheus.NewDesc("caddy_robots_policy_part_failing",
+	"1 if an optional part does not work, so that the sites are served without it: activity, catalogue, console or evidence.", []string{"part"}, nil)
+
+// Describe implements prometheus.Collector.
+func (collector) Describe(ch chan<- *prometheus.Desc) { ch <- desc }
+
+// Collect implements prometheus.Collector.
+func (collector) Collect(ch chan<- prometheus.Metric) {
+	values := map[string]float64{} // while one configuration replaces another, a part can be there twice
+	states.Lock()
+	for _, s := range states.all {
+		values[s.name] += 0
+		if s.Err() != nil {
+			values[s.name] = 1
+		}
+	}
+	states.Unlock()
+	for name, v := range values {
+		ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, v, name)
+	}
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package testkit
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"testing"
+	"time"
+)
+
+// The budget of reading what comes from elsewhere, for any input within the limits of size.
+const (
+	BudgetMemory = 64 << 20
+	BudgetCPU    = 2 * time.Second
+)
+
+// Budget calls f twice, and fails a test if it needs more memory than BudgetMemory at any
+// moment, or more time of an idle machine's processor than BudgetCPU. The test must not
+// run in parallel. Under the race detector f is called once, and nothing is measured.
+func Budget(t *testing.T, f func()) {
+	t.Helper()
+	Within(t, BudgetMemory, f)
+}
+
+// Within is Budget with another limit of memory.
+func Within(t *testing.T, limit int64, f func()) {
+	t.Helper()
+	if raceEnabled {
+		f()
+		return
+	}
+	slow := slowness()
+	began := cpuTime()
+	f()
+	cpu := cpuTime() - began
+	cpu = time.Duration(float64(cpu) / max(1, (slow+slowness())/2)).Round(time.Millisecond)
+	used := memory(f)
+	t.Logf("%.1f MB, %s of a processor", float64(used)/1e6, cpu)
+	if used > limit {
+		t.Errorf("%d MB, want at most %d", used>>20, limit>>20)
+	}
+	if cpu > BudgetCPU {
+		t.Errorf("%s of a processor, want at most %s", cpu, BudgetCPU)
+	}
+}
+
+// memory is how many bytes of the heap f needs at most.
+func memory(f func()) int64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(5)) // so that garbage hardly counts
+	runtime.GC()
+	before, most := heap(), uint64(0)
+	done, sampled := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(sampled)
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Millisecond):
+				most = max(most, heap())
+			}
+		}
+	}()
+	f()
+	close(done)
+	<-sampled
+	return int64(max(most, before) - before)
+}
+
+// slowness is how much longer than on an idle machine a fixed work takes now: others may
+// share the processor.
+func slowness() float64 {
+	const idle = 45 * time.Millisecond
+	began := cpuTime()
+	numbers := make([]uint32, 1<<19)
+	x := uint32(1)
+	for i := range numbers {
+		x ^= x << 13
+		x ^= x >> 17
+		x ^= x << 5
+		numbers[i] = x
+	}
+	slices.Sort(numbers)
+	return float64(cpuTime()-began) / float64(idle)
+}
+
+// heap is how many bytes of the heap are in use.
+func heap() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+// cpuTime is how much time goroutines have run.
+func cpuTime() time.Duration {
+	runtime.GC() // it brings the figure up to date
+	s := []metrics.Sample{{Name: "/cpu/classes/user:cpu-seconds"}}
+	metrics.Read(s)
+	return time.Duration(s[0].Value.Float64() * float64(time.Second))
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pathpattern
+
+import (
+	"slices"
+	"strings"
+)
+
+// Spellings are the ways to write a pattern that mean the same by RFC 9309 section 2.2.2
+// and that readers which compare URLs as they come hold for different: its reserved
+// octets (RFC 3986 section 2.2, and those that browsers and libraries do not all encode)
+// plain, and encoded in upper and in lower case.
+type Spellings struct {
+	Written              string // as its author wrote it, but for bytes beyond ASCII, which are encoded
+	Decoded              string // "" where that would match the whole site: "/%2A"
+	Upper, Lower, Normal string
+	Octets               int // that are reserved; together they have 3 to the power of Octets spellings
+}
+
+// Spell returns the spellings of a pattern, which starts with "/". Written is the text
+// that it was parsed from, or "".
+//
+// A plain "=" or "&" of a query separates its fields, and an encoded one does not
+// (URL Standard, application/x-www-form-urlencoded parsing): such a byte is no reserved
+// octet.
+func Spell(p Pattern, written string) Spellings {
+	if written == "" {
+		written = p.text
+	}
+	s := Spellings{Normal: p.Plain().text, Written: encodeBeyondASCII(trimmed(written))}
+	var decoded, upper, lower []byte
+	body, anchored := s.Written, false
+	if len(body) > 1 && strings.HasSuffix(body, "$") {
+		body, anchored = body[:len(body)-1], true
+	}
+	at := inPath
+	for i := 0; i < len(body); i++ {
+		c, escaped := body[i], false
+		if c == '*' {
+			decoded, upper, lower = append(decoded, c), append(upper, c), append(lower, c)
+			at = max(at, inEither)
+			continue
+		}
+		if c == '%' && i+2 < len(body) && unhex(body[i+1]) >= 0 && unhex(body[i+2]) >= 0 {
+			c, escaped = byte(unhex(body[i+1])<<4|unhex(body[i+2])), true
+			i += 2
+		}
+		switch reserved := isReserved(c, escaped, at); {
+		case reserved:
+			s.Octets++
+			decoded, upper, lower = append(decoded, c), appendEscape(upper, c, upperHex), appendEscape(lower, c, lowerHex)
+			at = at.after(c)
+		case classes[c] == plain || classes[c] == separator && !escaped:
+			decoded, upper, lower = append(decoded, c), append(upper, c), append(lower, c)
+			at = at.after(c)
+		default:
+			decoded, upper, lower = appendEscape(decoded, c, upperHex), appendEscape(upper, c, upperHex), appendEscape(lower, c, lowerHex)
+		}
+	}
+	end := ""
+	if anchored {
+		end = "$"
+	}
+	s.Decoded, s.Upper, s.Lower = decodedText(string(decoded), end), trimmed(string(upper)+end), trimmed(string(lower)+end)
+	if s.Octets == 0 {
+		s.Decoded, s.Upper, s.Lower = s.Normal, s.Normal, s.Normal
+	}
+	return s
+}
+
+// Written is the text that a pattern was parsed from where its octets are spelled
+// otherwise than in the pattern, else "".
+func Written(p Pattern, text string) string {
+	text = encodeBeyondASCII(collapsed(text))
+	if text[0] == '*' && p.text[0] == '/' {
+		text = "/" + text
+	}
+	if text == p.text {
+		return ""
+	}
+	return text
+}
+
+// maxSpellings is how many lines one path has in a robots.txt at most.
+const maxSpellings = 4
+
+// Prohibition lists the texts under which a prohibition is published, as written first.
+func (s *Spellings) Prohibition() (texts []string) {
+	for _, text := range []string{s.Written, s.Decoded, s.Upper, s.Lower, s.Normal} {
+		if text != "" && len(texts) < maxSpellings && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// Like is the text of s in the spelling that another pattern is written in, "" where that
+// mixes several.
+func (s *Spellings) Like(other *Spellings) string {
+	switch other.Written {
+	case other.Normal:
+		return s.Normal
+	case other.Decoded:
+		return s.Decoded
+	case other.Upper:
+		return s.Upper
+	case other.Lower:
+		return s.Lower
+	}
+	return ""
+}
+
+// Raw is a pattern of a text as it stands, for readers that know no normal form. It only
+// serves to match and to cover.
+func Raw(text string) Pattern { return Pattern{text} }
+
+// Compared reports whether readers that compare octets as they are written find two patterns
+// that match a common path, and one of them to match all of the other if it does in normal
+// form. The texts are those of Written.
+func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
+	if writtenP == "" && writtenQ == "" {
+		return true
+	}
+	a, b := Spell(p, writtenP), Spell(q, writtenQ)
+	x, y := Raw(a.Written), Raw(b.Written)
+	return x.Overlaps(y) && (!p.Covers(q) || x.Covers(y)) && (!q.Covers(p) || y.Covers(x))
+}
+
+// isReserved reports whether a byte of a pattern is written in several ways that differ to
+// some readers.
+func isReserved(c byte, escaped bool, at place) bool {
+	switch c {
+	case '*':
+		return escaped
+	case '/', '?':
+		return at == inQuery
+	case '=', '&':
+		return escaped || at == inPath
+	case '-', '.', '_':
+		return false
+	case '"', '<', '>', '\\', '^', '`', '{', '|', '}', '$':
+		return true
+	}
+	return classes[c] == plain && !isAlphanumeric(c)
+}
+
+func isAlphanumeric(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// decodedText completes a pattern with plain octets: a literal "*" is any text then, and
+// a literal "$" at the end would be the special one (RFC 9309 section 2.2.3).
+func decodedText(text, end string) string {
+	switch {
+	case strings.HasSuffix(text, "$"):
+		end = "*"
+	case strings.HasSuffix(text, "*"):
+		end = ""
+	}
+	text = collapsed(text + end)
+	if p, err := Parse(text); err != nil || p.IsAll() {
+		return ""
+	}
+	return text
+}
+
+// trimmed is Plain for a text: without several "*" in a row, and the "*" at its end.
+func trimmed(text string) string {
+	text = collapsed(text)
+	if open := strings.TrimSuffix(text, "$"); strings.HasSuffix(open, "*") {
+		if text = strings.TrimSuffix(open, "*"); strings.HasSuffix(text, "$") {
+			text = open // or the "$" would be the special one
+		}
+	}
+	if text == "" {
+		return "/"
+	}
+	return text
+}
+
+func collapsed(text string) string {
+	for strings.Contains(text, "**") {
+		text = strings.ReplaceAll(text, "**", "*")
+	}
+	return text
+}
+
+func encodeBeyondASCII(text string) string {
+	if strings.IndexFunc(text, func(c rune) bool { return c >= 0x80 }) < 0 {
+		return text
+	}
+	var b []byte
+	for i := range len(text) {
+		if c := text[i]; c >= 0x80 {
+			b = appendEscape(b, c, upperHex)
+		} else {
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+const lowerHex = "0123456789abcdef"
+
+func appendEscape(b []byte, c byte, digits string) []byte {
+	return append(b, '%', digits[c>>4], digits[c&15])
+}
