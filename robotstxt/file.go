@@ -91,6 +91,8 @@ type Note struct {
 	Message string
 	// Wrong is set for a line that does not do what its author can have meant.
 	Wrong bool
+
+	kind string // notes of a kind say the same about several lines
 }
 
 // Parse reads the first MaxSize bytes of a robots.txt: in UTF-8 or, with a byte order

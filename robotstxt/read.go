@@ -158,14 +158,14 @@ func (r *reader) comment() {
 }
 
 func (f *File) note(line int, format string, args ...any) {
-	f.notes = append(f.notes, Note{Line: line, Message: fmt.Sprintf(format, args...)})
+	f.notes = append(f.notes, Note{Line: line, Message: fmt.Sprintf(format, args...), kind: format})
 }
 
 func (r *reader) note(format string, args ...any) { r.file.note(r.number, format, args...) }
 
 // wrong notes a line that does not do what its author can have meant.
 func (r *reader) wrong(format string, args ...any) {
-	r.file.notes = append(r.file.notes, Note{Line: r.number, Message: fmt.Sprintf(format, args...), Wrong: true})
+	r.file.notes = append(r.file.notes, Note{Line: r.number, Message: fmt.Sprintf(format, args...), Wrong: true, kind: format})
 }
 
 // keys are the keys that only count if they are written exactly so.
@@ -230,7 +230,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	known := keyOf(key)
 	if !ok || known == "" {
 		if !r.file.page {
-			r.note("%s", unknownKey(key, text))
+			r.file.notes = append(r.file.notes, Note{Line: r.number, Message: unknownKey(key, text), kind: unknownKey(key, "")})
 		}
 		return "", "", false
 	}

@@ -152,9 +152,9 @@ func renderMerged(cmd *cobra.Command, p *policy.Policy, host, name string) (*rob
 	return f, nil
 }
 
-// writeNotes prints notes about a robots.txt, each with its line.
+// writeNotes prints notes about a robots.txt with their lines, those of a kind as one.
 func writeNotes(w io.Writer, name string, notes []robotstxt.Note) {
-	for _, n := range notes {
+	for _, n := range robotstxt.Grouped(notes) {
 		at := name
 		if n.Line > 0 {
 			at = fmt.Sprintf("%s:%d", name, n.Line)

@@ -14,8 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
-	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
@@ -39,7 +37,7 @@ func diffCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				writeFewNotes(cmd.ErrOrStderr(), in.Name, in.Notes)
+				writeNotes(cmd.ErrOrStderr(), in.Name, in.Notes)
 				inputs[i] = in
 			}
 			d := difference{Diff: compare.Policies(inputs[0].Policy, inputs[1].Policy, compare.Options{})}
@@ -115,14 +113,4 @@ func hostOf(name string) string {
 		return u.Host
 	}
 	return ""
-}
-
-// maxNotes is how many notes about an input of diff are printed.
-const maxNotes = 10
-
-func writeFewNotes(w io.Writer, name string, notes []robotstxt.Note) {
-	writeNotes(w, name, notes[:min(len(notes), maxNotes)])
-	if n := len(notes) - maxNotes; n > 0 {
-		fmt.Fprintf(w, "%s: and %s; see them all with: caddy robots-policy import %s\n", name, english.Count(n, "more note"), name)
-	}
 }

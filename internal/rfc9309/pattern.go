@@ -12,7 +12,7 @@ func newPattern(value string) pattern { return pattern(normalize(value, true)) }
 const hex = "0123456789ABCDEF"
 
 // normalize decodes what RFC 9309 section 2.2.2 has decoded, unreserved characters, and
-// encodes bytes beyond ASCII. A literal "*" or "$" of a path is the encoded one of a
+// encodes bytes beyond ASCII. A space in a pattern matches nothing. A literal "*" or "$" of a path is the encoded one of a
 // pattern.
 func normalize(s string, pattern bool) string {
 	var b strings.Builder
@@ -26,7 +26,7 @@ func normalize(s string, pattern bool) string {
 				encode(&b, c)
 			}
 			i += 2
-		case c >= 0x80 || c <= ' ' || !pattern && (c == '*' || c == '$'):
+		case c >= 0x80 || !pattern && (c <= ' ' || c == '*' || c == '$'):
 			encode(&b, c)
 		default:
 			b.WriteByte(c)

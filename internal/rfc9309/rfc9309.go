@@ -30,7 +30,18 @@ type group struct{ rules []*rule }
 type rule struct {
 	allow   bool
 	pattern pattern
+	size    int // by which Google's parser compares: as it is written, bytes beyond ASCII encoded
 	line    int
+}
+
+func newRule(allow bool, value string, line int) *rule {
+	size := len(value)
+	for i := range len(value) {
+		if value[i] >= 0x80 {
+			size += len("%XX") - 1
+		}
+	}
+	return &rule{allow, newPattern(value), size, line}
 }
 
 // Crawler is how a crawler looks for its group.
@@ -62,7 +73,7 @@ func Parse(data []byte, whole func(name string) bool) *File {
 			open = append(open, f.group(agentName(value, whole)))
 		case allow, disallow:
 			ruled = true
-			f.add(open, &rule{key == allow, newPattern(value), i + 1}, value)
+			f.add(open, newRule(key == allow, value, i+1), value)
 		}
 	}
 	return f
@@ -76,7 +87,7 @@ func (f *File) add(to []*group, r *rule, value string) {
 	}
 	all := []*rule{r}
 	if i := strings.LastIndexByte(value, '/'); r.allow && i >= 0 && strings.HasPrefix(value[i+1:], "index.htm") {
-		all = append(all, &rule{true, newPattern(value[:i+1] + "$"), r.line})
+		all = append(all, newRule(true, value[:i+1]+"$", r.line))
 	}
 	f.rules = append(f.rules, all...)
 	for _, g := range to {
@@ -196,7 +207,7 @@ func (g *group) ask(path string) Answer {
 		return a
 	}
 	for _, r := range g.rules {
-		n := len(r.pattern)
+		n := r.size
 		if n < best || n == best && (a.Allowed || !r.allow) || !r.pattern.matches(path) {
 			continue
 		}

@@ -28,6 +28,8 @@ func TestAsk(t *testing.T) {
 		{"2.2.1: all names of the catalogue are read", "User-agent: archive.org_bot\nDisallow: /x\n", "archive.org_bot", "/x", false, 2},
 		{"2.2.2: the longest", "User-agent: *\nAllow: /a/b\nDisallow: /a\n", "x", "/a/b/c", true, 2},
 		{"2.2.2: of equal ones the permission", "User-agent: *\nDisallow: /a\nAllow: /a\n", "x", "/a", true, 3},
+		{"2.2.2: the length is as written", "User-agent: *\nDisallow: /%7Ea\nAllow: /~ab\n", "x", "/~ab", false, 2},
+		{"2.2.2: a space matches nothing", "User-agent: *\nDisallow: /a b\n", "x", "/a%20b", true, 0},
 		{"2.2.2: an empty value", "User-agent: *\nDisallow:\n", "x", "/a", true, 0},
 		{"2.2.2: unreserved characters are decoded", "User-agent: *\nDisallow: /%7Ea%2D\n", "x", "/~%61-", false, 2},
 		{"2.2.2: reserved ones are not", "User-agent: *\nDisallow: /a%2Bb\n", "x", "/a+b", true, 0},

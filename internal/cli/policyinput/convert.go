@@ -11,6 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
@@ -42,7 +43,14 @@ func Convert(name string, data []byte) (*Converted, error) {
 	if err := c.settle(); err != nil {
 		return nil, err
 	}
-	return &Converted{Text: c.text, File: c.file, Imported: im, Notes: im.Notes}, nil
+	notes := slices.Clone(im.Notes)
+	_, problems := robotsserve.Render(c.file.Policy, "", robotsserve.Options{})
+	for _, p := range problems {
+		if p.Severity != policy.Hint {
+			notes = append(notes, robotstxt.Note{Message: fmt.Sprintf("line %d of the policy: %s [%s]", p.Pos.Line, p.Message, p.Code)})
+		}
+	}
+	return &Converted{Text: c.text, File: c.file, Imported: im, Notes: notes}, nil
 }
 
 // importFile imports a robots.txt with the built-in catalogue.

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyinput
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/acap"
+	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+)
+
+// robotsFiles are the robots.txt files of the repository's test data, and of
+// $ROBOTSPOLICY_DATA.
+func robotsFiles(t *testing.T) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	add := func(root string) {
+		if err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(name) != ".txt" || !strings.Contains(name, "robots") && !strings.Contains(name, "golden") {
+				return err
+			}
+			files[name], err = os.ReadFile(name)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, root := range []string{"../../../robotstxt/testdata", "../../../robotsserve/testdata", "../testdata"} {
+		add(root)
+	}
+	if dir := os.Getenv("ROBOTSPOLICY_DATA"); dir != "" {
+		add(filepath.Join(dir, "robots"))
+	}
+	return files
+}
+
+// generatedRobots is a file of groups that overlap.
+func generatedRobots(r *rand.Rand) []byte {
+	one := func(from ...string) string { return from[r.IntN(len(from))] }
+	var b strings.Builder
+	for range 1 + r.IntN(5) {
+		for range 1 + r.IntN(2) {
+			b.WriteString("User-agent: " + one("*", "*", "Googlebot", "Googlebot-Image", "AdsBot-Google", "GPTBot", "Bingbot", "Yandex", "YandexBot", "Applebot", "NobodyKnows") + "\n")
+		}
+		for range r.IntN(6) {
+			path := one("/", "/", "/a/", "/b", "*.pdf", "/*?", "/a/b", "/%7Ea", "/é", "/x,*", "/a/index.html", "")
+			b.WriteString(one("Disallow: ", "Disallow: ", "Allow: ") + path + one("", "", "", "$", "*", "c") + one("\n", "\n", " # x\n", "\r\n"))
+		}
+		b.WriteString(one("", "Crawl-delay: 5\n", "\n"))
+	}
+	return []byte(b.String())
+}
+
+var tokenOnly = regexp.MustCompile(`^[A-Za-z_-]+$`)
+
+// Google's C++ parser, where GOOGLE_ROBOTSTXT names a checkout, and rfc9309 read what every
+// robots.txt is rendered as, once it is a policy, as they read the file itself. Where they do
+// not, the independent reader or a note says so.
+func TestImportedFilesReadTheSame(t *testing.T) {
+	t.Parallel()
+	files := robotsFiles(t)
+	n := 100
+	if testkit.Long() {
+		n = 5000
+	}
+	random := rand.New(rand.NewPCG(1, 29))
+	for i := range n {
+		files[fmt.Sprintf("generated %d", i)] = generatedRobots(random)
+	}
+	var google *crawlertest.Process
+	for i := range crawlertest.Parsers {
+		if os.Getenv(crawlertest.GoogleCheckout) == "" || crawlertest.Parsers[i].Name != "Google" {
+			continue
+		}
+		var err error
+		if google, err = crawlertest.Parsers[i].Start(); err != nil {
+			t.Fatal(err)
+		}
+		if google != nil {
+			defer google.Close()
+		}
+	}
+	counts := map[string]int{}
+	for name, data := range files {
+		c, err := Convert(name, data)
+		if errors.Is(err, ErrInvalid) {
+			counts["files that are no robots.txt"]++
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		counts["files"]++
+		q := c.Judge(name, data)
+		counts["questions"] += q.Questions
+		counts["told by rfc9309"] += q.Differ
+		if !q.Complete {
+			counts["files too large"]++
+		}
+		for _, d := range q.Differences {
+			if d.Laxer() {
+				t.Log(name, q.words(&d))
+				counts["told by rfc9309: laxer"] += d.Paths * len(d.Crawlers)
+			}
+		}
+		if google != nil {
+			askGoogle(t, google, c, q, name, data, counts)
+		}
+	}
+	t.Log(counts)
+	if counts["questions"] == 0 {
+		t.Error("nothing was asked")
+	}
+}
+
+// askGoogle asks Google's parser about both, for each name that a group of the file has.
+func askGoogle(t *testing.T, google *crawlertest.Process, c *Converted, q *Questions, name string, data []byte, counts map[string]int) {
+	t.Helper()
+	original := acap.Decode(data)
+	if len(original) > rfc9309.Limit {
+		original = original[:bytes.LastIndexAny(original[:rfc9309.Limit], "\r\n")+1]
+	}
+	f, _ := robotsserve.Render(c.File.Policy, "", robotsserve.Options{})
+	agents := []string{"zetabot"}
+	var paths []string
+	for line := range strings.FieldsFuncSeq(string(original), func(r rune) bool { return r == '\r' || r == '\n' }) {
+		key, value, _ := strings.Cut(line, ":")
+		value, _, _ = strings.Cut(value, "#")
+		value = strings.TrimSpace(value)
+		switch key = strings.ToLower(strings.TrimSpace(key)); {
+		case key == "user-agent" && tokenOnly.MatchString(value) && !slices.Contains(agents, value) &&
+			!c.File.Policy.CrawlerInfo(c.File.Policy.Crawler(value)).IgnoresStar: // of which that parser knows nothing
+			agents = append(agents, value)
+		case (key == "allow" || key == "disallow") && strings.Trim(value, "/*$") != value || strings.HasPrefix(value, "/"):
+			path := "/" + strings.TrimLeft(strings.ReplaceAll(strings.TrimSuffix(value, "$"), "*", "x"), "/")
+			if !strings.ContainsAny(path, " \t\\$") && strings.IndexFunc(path, func(r rune) bool { return r >= 0x7f }) < 0 {
+				paths = append(paths, path, path+"x", path[:max(1, len(path)-1)])
+			}
+		}
+	}
+	var asks [][2]string
+	for _, a := range agents[:min(len(agents), 12)] {
+		for _, p := range paths[:min(len(paths), 300)] {
+			asks = append(asks, [2]string{a, p})
+		}
+	}
+	if len(asks) == 0 {
+		return
+	}
+	old, err := google.Ask(strings.ToValidUTF8(string(original), "?"), asks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := google.Ask(string(f.Body), asks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts["asked Google"] += len(asks)
+	for i := range asks {
+		if old[i] == now[i] {
+			continue
+		}
+		class := "Google: stricter"
+		if now[i] {
+			class = "Google: laxer"
+		}
+		switch {
+		case q.Differ > 0:
+			counts[class+", told by rfc9309"]++
+		case len(c.Notes) > 0:
+			counts[class+", in a file with notes"]++
+		default:
+			t.Errorf("%s, untold: %s: %q\n%s\n%s", class, name, asks[i], original[:min(len(original), 2000)], f.Body[:min(len(f.Body), 2000)])
+			return
+		}
+	}
+}
