@@ -47,6 +47,8 @@ func TestEdgeDNS(t *testing.T) {
 		many = append(many, fmt.Sprintf("host-%d.elsewhere.example.", i))
 	}
 	startResolver(t, caddytest.Zone{
+		"8.8.8.8.in-addr.arpa.":   {PTR: []string{"dns.google."}}, // the resolver is seen to work
+		"dns.google.":             {A: "8.8.8.8"},
 		"1.1.0.20.in-addr.arpa.":  {PTR: []string{"c1.crawl.example."}},
 		"c1.crawl.example.":       {A: "20.0.1.1"},
 		"1.2.0.20.in-addr.arpa.":  {PTR: []string{"c1.crawl.example."}}, // leads back to another address
@@ -110,7 +112,7 @@ rules:
 	if early == answered {
 		t.Error("every first request waited for the resolver")
 	}
-	time.Sleep(2500 * time.Millisecond) // the resolver is given 2 seconds
+	time.Sleep(4 * time.Second) // the resolver is given 2 seconds, and is probed once more a second later
 	for i, want := range want {
 		addr := fmt.Sprintf("20.0.%d.1", i+1)
 		if want == "impostor" {

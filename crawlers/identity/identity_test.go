@@ -70,7 +70,10 @@ func (d *fakeDNS) LookupAddr(ctx context.Context, addr string) ([]string, error)
 	}
 }
 
-func (d *fakeDNS) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+func (d *fakeDNS) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	if host == "dns.google" {
+		return []netip.Addr{netip.MustParseAddr("8.8.8.8")}, nil
+	}
 	return d.back, d.err
 }
 

@@ -4,17 +4,15 @@ package verify
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 )
 
-// trustFor is how long a correct answer shows that a resolver works. Negative answers
-// count only then: some resolvers answer "not found", or the same name, to everything.
-const (
-	trustFor      = time.Hour
-	probeInterval = time.Minute
-)
+// probeInterval is how often at most a resolver is probed.
+const probeInterval = time.Second
 
 // probes are addresses whose names have not changed in years, with the ends of those
 // names.
@@ -24,51 +22,90 @@ var probes = []struct{ addr, suffix string }{
 	{"9.9.9.9", ".quad9.net"},
 }
 
-// health tracks whether a resolver answers reverse lookups correctly.
+// health tracks whether a resolver answers correctly. Some answer "not found", or the
+// same name, to everything, be it for a while: a negative answer counts only after a later
+// probe was answered correctly, and never if a probe failed around it.
 type health struct {
 	resolver Resolver
 
 	mu      sync.Mutex
-	correct time.Time // of the last correct answer
-	probed  time.Time
+	probing bool
+	waiting bool      // for the next probe
+	began   time.Time // of the last probe
+	correct time.Time // when the last probe began that was answered correctly
+	failing bool      // the last probe was not
+	period  int       // counts the probes that were not
 }
 
-// confirm records a correct answer: a crawler's name that resolves back to its
-// address.
-func (h *health) confirm() {
+// now is the time and the period of an answer that has just come; working is false while
+// probes fail.
+func (h *health) now() (at time.Time, period int, working bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.correct = time.Now()
+	return time.Now(), h.period, !h.failing
 }
 
-// trusted reports whether a negative answer of a time counts.
-func (h *health) trusted(at time.Time) bool {
+// believes reports whether a negative answer of a time and its period counts. It is
+// dropped if that will never be so.
+func (h *health) believes(at time.Time, period int) (believed, dropped bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.correct.IsZero() && h.correct.After(at.Add(-trustFor))
+	return h.period == period && !h.failing && !h.correct.Before(at), h.period != period
 }
 
-// probe looks up well-known addresses, at most once a minute, unless the resolver was
-// correct within half of trustFor.
+// probe looks up well-known addresses; a little later in the background, if that was begun
+// lately.
 func (h *health) probe(ctx context.Context) {
 	h.mu.Lock()
-	now := time.Now()
-	skip := !h.correct.IsZero() && now.Sub(h.correct) < trustFor/2 || !h.probed.IsZero() && now.Sub(h.probed) < probeInterval
-	if !skip {
-		h.probed = now
-	}
-	h.mu.Unlock()
-	if skip {
+	began := time.Now()
+	if h.probing || !h.began.IsZero() && began.Sub(h.began) < probeInterval {
+		if !h.waiting {
+			h.waiting = true
+			time.AfterFunc(probeInterval, h.probeLater)
+		}
+		h.mu.Unlock()
 		return
 	}
+	h.probing, h.began = true, began
+	h.mu.Unlock()
+	ok := h.answers(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.probing, h.failing = false, !ok; ok {
+		h.correct = began
+	} else {
+		h.period++
+	}
+}
+
+func (h *health) probeLater() {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+	defer cancel()
+	h.mu.Lock()
+	h.waiting = false
+	h.mu.Unlock()
+	h.probe(ctx)
+}
+
+// answers reports whether the resolver knows the name of one of the probes, and that this
+// resolves back.
+func (h *health) answers(ctx context.Context) (ok bool) {
 	defer func() { _ = recover() }() // as in names.confirm: the resolver stays untrusted
 	for _, p := range probes {
 		names, err := h.resolver.LookupAddr(ctx, p.addr)
+		if err != nil {
+			continue
+		}
 		for _, name := range names {
-			if err == nil && strings.HasSuffix(strings.ToLower(strings.TrimSuffix(name, ".")), p.suffix) {
-				h.confirm()
-				return
+			name = strings.ToLower(strings.TrimSuffix(name, "."))
+			if !strings.HasSuffix(name, p.suffix) {
+				continue
+			}
+			addrs, err := h.resolver.LookupNetIP(ctx, "ip", name)
+			if err == nil && slices.ContainsFunc(addrs, func(a netip.Addr) bool { return a.Unmap().String() == p.addr }) {
+				return true
 			}
 		}
 	}
+	return false
 }

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,14 +34,91 @@ func TestNegativeAnswersNeedAWorkingResolver(t *testing.T) {
 		"answers not found to all":    {&fakeDNS{lies: true}, silent},
 		"answers one name to all":     {&sameName{fakeDNS{lies: true}}, silent},
 		"cannot look the probes up":   {&fakeDNS{lies: true, errs: map[string]error{"8.8.8.8": errors.New("x"), "1.1.1.1": errors.New("x"), "9.9.9.9": errors.New("x")}}, silent},
-		"knows only the own crawlers": {&fakeDNS{lies: true, names: map[string][]string{crawler: {"c.crawl.example."}}, addrs: map[string][]string{"c.crawl.example": {crawler}}}, no},
+		"knows only the own crawlers": {&fakeDNS{lies: true, names: map[string][]string{crawler: {"c.crawl.example."}}, addrs: map[string][]string{"c.crawl.example": {crawler}}}, silent},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := newNames(DNSOptions{Resolver: tt.dns})
-			n.ask(t.Context(), []string{".crawl.example"}, netip.MustParseAddr(crawler))
-			if got, _ := n.ask(t.Context(), []string{".crawl.example"}, netip.MustParseAddr(other)); got != tt.want {
-				t.Errorf("%d, want %d", got, tt.want)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				n := newNames(DNSOptions{Resolver: tt.dns})
+				n.ask(t.Context(), []string{".crawl.example"}, netip.MustParseAddr(crawler))
+				time.Sleep(probeInterval)
+				if got, _ := n.ask(t.Context(), []string{".crawl.example"}, netip.MustParseAddr(other)); got != tt.want {
+					t.Errorf("%d, want %d", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// liar is a resolver that starts to answer "not found", or one name, to everything.
+type liar struct {
+	fakeDNS
+	lying atomic.Bool
+	name  string // that it answers then; "" for none
+}
+
+func (l *liar) LookupAddr(ctx context.Context, addr string) ([]string, error) {
+	if !l.lying.Load() {
+		return l.fakeDNS.LookupAddr(ctx, addr)
+	}
+	if l.name == "" {
+		return nil, &net.DNSError{Err: "no such host", Name: addr, IsNotFound: true}
+	}
+	return []string{l.name}, nil
+}
+
+func (l *liar) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	if !l.lying.Load() {
+		return l.fakeDNS.LookupNetIP(ctx, network, host)
+	}
+	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+}
+
+// A resolver that worked a moment ago and starts to lie denies no crawler, and what it
+// said is asked again when it works.
+func TestResolverThatStartsToLie(t *testing.T) {
+	for _, name := range []string{"", "portal.example.", "dns.google."} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dns := &liar{name: name, fakeDNS: fakeDNS{names: map[string][]string{}, addrs: map[string][]string{}}}
+				n := newNames(DNSOptions{Resolver: dns})
+				ask := func(i int) answer {
+					crawler, host := fmt.Sprintf("198.51.%d.1", i), fmt.Sprintf("c%d.crawl.example", i)
+					dns.names[crawler], dns.addrs[host] = []string{host}, []string{crawler}
+					got, _ := n.ask(t.Context(), []string{".crawl.example"}, netip.MustParseAddr(crawler))
+					return got
+				}
+				stranger := func() answer {
+					got, _ := n.ask(t.Context(), []string{".crawl.example"}, netip.MustParseAddr("203.0.113.1"))
+					return got
+				}
+				if ask(0) != yes || stranger() != no {
+					t.Fatal("the resolver does not work")
+				}
+				time.Sleep(time.Minute)
+				dns.lying.Store(true)
+				for i := range 20 {
+					if got := ask(1 + i%10); got == no || got == noForward {
+						t.Fatalf("crawler %d is denied after %d s", i, i*3)
+					}
+					time.Sleep(3 * time.Second)
+				}
+				dns.lying.Store(false)
+				time.Sleep(2 * time.Minute)
+				for i := range 20 { // once for the probe
+					ask(1 + i%10)
+					stranger()
+					time.Sleep(3 * time.Second)
+				}
+				for i := range 10 {
+					if got := ask(1 + i); got != yes {
+						t.Errorf("crawler %d is not verified again: %d", i, got)
+					}
+				}
+				if stranger() != no {
+					t.Error("an impostor is not denied any more")
+				}
+				time.Sleep(time.Hour)
+			})
 		})
 	}
 }

@@ -82,6 +82,8 @@ type entry struct {
 	host    string
 	at      time.Time     // when the answer came; zero for never
 	expires time.Time     // when to ask again
+	period  int           // of health, when a negative answer came
+	counts  bool          // a negative answer is believed
 	done    chan struct{} // closed when the lookup in flight ends; nil if there is none
 }
 
@@ -128,10 +130,23 @@ func (n *names) ask(ctx context.Context, patterns []string, a netip.Addr) (answe
 		n.mu.Lock()
 		now = time.Now()
 	}
-	if !e.usable(now) || e.answer == no && !n.health.trusted(e.at) {
+	if !e.usable(now) || (e.answer == no || e.answer == noForward) && !n.believe(e) {
 		return silent, ""
 	}
 	return e.answer, e.host
+}
+
+// believe reports whether a negative answer counts. One that came while the resolver did
+// not work is asked for again.
+func (n *names) believe(e *entry) bool {
+	if e.counts {
+		return true
+	}
+	var dropped bool
+	if e.counts, dropped = n.health.believes(e.at, e.period); dropped {
+		e.expires = e.at
+	}
+	return e.counts
 }
 
 // usable reports whether the answer counts: it has not expired, or it is a yes that
@@ -217,20 +232,21 @@ func (n *names) lookUp(e *entry, patterns []string, a netip.Addr) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	found, host, err := n.confirm(ctx, patterns, a)
-	switch found {
-	case yes:
-		n.health.confirm()
-	case no:
-		n.health.probe(ctx)
-	case silent, noForward:
+	at, period, working := n.health.now()
+	if found == no || found == noForward {
+		if !working {
+			found = silent
+		}
+		n.health.probe(ctx) // after the answer, which counts only if the resolver works then
 	}
-	n.store(e, found, host, a)
+	n.store(e, a, entry{answer: found, host: host, at: at, period: period})
 	if n.options.Report != nil {
 		n.options.Report(err)
 	}
 }
 
-func (n *names) store(e *entry, found answer, host string, a netip.Addr) {
+// store ends a lookup with what was found.
+func (n *names) store(e *entry, a netip.Addr, found entry) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.inFlight--
@@ -238,19 +254,20 @@ func (n *names) store(e *entry, found answer, host string, a netip.Addr) {
 	close(e.done)
 	e.done = nil
 	now := time.Now()
-	if found == silent && e.answer == yes && e.usable(now) {
+	if found.answer == silent && e.answer == yes && e.usable(now) {
 		e.expires = now.Add(keepSilent) // the resolver fails; the last answer stays
 		return
 	}
 	keep := keepNo
-	switch found {
+	switch found.answer {
 	case yes:
 		keep = keepYes
 	case silent:
 		keep = keepSilent
 	case no, noForward:
 	}
-	e.answer, e.host, e.at, e.expires = found, host, now, now.Add(keep)
+	*e = found
+	e.expires = now.Add(keep)
 }
 
 // confirm is forward-confirmed reverse DNS. The error says why the answer is silent.

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
 // Every combination of the answers of lists and DNS.
-func TestCheck(t *testing.T) {
+func TestCheck(t *testing.T) { synctest.Test(t, testCheck) }
+
+func testCheck(t *testing.T) {
 	dns := &fakeDNS{
 		names: map[string][]string{
 			"198.51.100.1": {"a.crawl.example."}, "198.51.100.3": {"c.crawl.example."}, "198.51.100.4": {"d.crawl.example."},
@@ -87,6 +90,7 @@ func TestCheck(t *testing.T) {
 		{"carrier-grade NAT", fresh, names, "100.64.1.1", Unknown, ""},
 	} {
 		facts := crawlers.Verification{AddressLists: tt.lists, ReverseDNS: tt.names}
+		time.Sleep(probeInterval)
 		got := v.Check(t.Context(), facts, netip.MustParseAddr(tt.addr))
 		if got.Status != tt.want || got.By != tt.by || (got.Evidence != "") != (tt.want == Verified) {
 			t.Errorf("%s: got %+v, want %s", tt.name, got, tt.want)

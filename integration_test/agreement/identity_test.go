@@ -126,7 +126,7 @@ func resolve() { net.DefaultResolver = ownResolver() }
 // verifier looks up to find out whether a resolver works: without it, who is verified
 // first would decide whether an impostor is one.
 func ownResolver() *net.Resolver {
-	zone := caddytest.Zone{"8.8.8.8.in-addr.arpa.": caddytest.Name{PTR: []string{"dns.google."}}}
+	zone := caddytest.Zone{"8.8.8.8.in-addr.arpa.": caddytest.Name{PTR: []string{"dns.google."}}, "dns.google.": caddytest.Name{A: "8.8.8.8"}}
 	for i, operator := range operators {
 		for n := 1; n <= 4; n++ {
 			name := fmt.Sprintf("%d.crawl.%s.example.", n, operator)
