@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
@@ -354,10 +355,11 @@ func headerChannels(names []string) robotstag.Channels {
 }
 
 // warnOnLoad returns a function that warns, once, of a policy that refuses impostors
-// on a handler that does not detect any, and of one that enforces nothing where the
-// configuration requests enforcement.
+// on a handler that does not detect any, of one whose rules depend on address lists that
+// will expire, and of one that enforces nothing where the configuration requests
+// enforcement.
 func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier) func(*source.Snapshot) {
-	var warned, ineffective logsample.Once
+	var warned, ineffective, expires logsample.Once
 	requested, _ := policy.ParseMode(enforce)
 	return func(s *source.Snapshot) {
 		if requested >= policy.ModeLog && s.Site.MaxMode() < policy.ModeLog && ineffective.First("") {
@@ -367,7 +369,22 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 		if s.Site.File.Spec.Enforcement.Impostors > policy.ModeOff && !verifier.DetectsImpostors() && warned.First("") {
 			logger.Warn("the policy has enforcement.impostors, but " + identity.NoImpostors)
 		}
+		if rule := demandsProof(s.Site.Policy.Spec().Rules); rule != nil && verifier.EmbeddedOnly() && expires.First("") {
+			logger.Warn(`a rule demands a verified identity, and only the address lists that came with this version prove it: when they expire, it applies to nobody; add "verify lists dns", or install a newer version before`,
+				zap.String("rule", fmt.Sprintf("%s:%d", s.Site.File.Name, rule.Pos.Line)), zap.Any("hosts", rule.Hosts),
+				zap.String("expire", verify.Expires(verify.SnapshotDate()).Format(time.DateOnly)))
+		}
 	}
+}
+
+// demandsProof is the first rule that applies to verified clients alone, nil for none.
+func demandsProof(rules []policy.Rule) *policy.Rule {
+	for i := range rules {
+		if rules[i].Identity == policy.DemandVerified {
+			return &rules[i]
+		}
+	}
+	return nil
 }
 
 var (

@@ -42,3 +42,40 @@ func TestWarnOfEnforcementWithoutEffect(t *testing.T) {
 		})
 	}
 }
+
+// A rule that demands an identity which only the embedded address lists prove is reported
+// with its line and the day on which they expire.
+func TestWarnOfListsThatExpire(t *testing.T) {
+	const demands = "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /m/}\n  - for: Googlebot\n    identity: verified\n    allow: {crawl: /m/}\n"
+	for _, tt := range []struct {
+		verify string
+		policy string
+		warns  bool
+	}{
+		{"embedded", demands, true},
+		{"lists", demands, false},
+		{"dns", demands, false},
+		{"signatures", demands, false},
+		{"off", demands, false},
+		{"embedded", "version: 1\nrules: [{for: GPTBot, disallow: {crawl: /}}]\n", false},
+	} {
+		core, logs := observer.New(zapcore.WarnLevel)
+		methods, err := identity.ParseMethods([]string{tt.verify}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := identity.New(methods, func() *zap.Logger { return zap.NewNop() })
+		t.Cleanup(v.Close)
+		warn := warnOnLoad(zap.New(core), "", v)
+		s, err := source.Compile("policy.yaml", []byte(tt.policy))
+		if err != nil {
+			t.Fatal(err)
+		}
+		warn(s)
+		warn(s)
+		lines := logs.All()
+		if (len(lines) == 1) != tt.warns || tt.warns && (lines[0].ContextMap()["rule"] != "policy.yaml:5" || lines[0].ContextMap()["expire"] == "") {
+			t.Errorf("%s: %v", tt.verify, lines)
+		}
+	}
+}

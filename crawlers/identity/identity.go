@@ -68,6 +68,11 @@ func New(m Methods, logger func() *zap.Logger) *Verifier {
 // key is equal for equal methods.
 func (m Methods) key() string { return fmt.Sprintln(m.Lists, m.DNS, m.Signatures, m.AllowedRanges) }
 
+// EmbeddedOnly reports whether only the address lists that came with the program are used.
+func (v *Verifier) EmbeddedOnly() bool {
+	return v != nil && !v.methods.Lists && !v.methods.DNS && !v.methods.Signatures
+}
+
 // DetectsImpostors is [Methods.DetectsImpostors].
 func (v *Verifier) DetectsImpostors() bool { return v != nil && v.methods.DetectsImpostors() }
 

@@ -33,10 +33,13 @@ const (
 	maxLists = 5000
 	// maxAge is how long a list is fresh. Only a fresh list can rule an address out.
 	maxAge = 7 * 24 * time.Hour
-	// maxVerifyAge is how long a list verifies addresses. The embedded one does so for as
-	// long as there is no newer one.
+	// maxVerifyAge is how long a list verifies addresses, fetched or embedded: addresses in
+	// clouds change owners.
 	maxVerifyAge = 30 * maxAge
 )
+
+// Expires is when a list of a date stops verifying addresses.
+func Expires(date time.Time) time.Time { return date.Add(maxVerifyAge) }
 
 // ListStatus is the state of an address list.
 type ListStatus struct {
@@ -267,7 +270,7 @@ func (l *Lists) ask(urls []string, a netip.Addr) (answer, string) {
 			ruledOut = false
 			continue
 		}
-		if (c.Snapshot || c.isWithin(maxVerifyAge, now)) && c.ranges.contains(a) {
+		if c.isWithin(maxVerifyAge, now) && c.ranges.contains(a) {
 			return yes, url
 		}
 		ruledOut = ruledOut && c.rulesOut(a, now)
