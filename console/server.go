@@ -77,9 +77,16 @@ var downloads = map[string]func(http.ResponseWriter, *view) error{
 	"diagnostics":  diagnosticsJSON,
 }
 
+// crossOrigin tells forms that pages of other sites send.
+var crossOrigin = http.NewCrossOriginProtection()
+
 // ServeHTTP serves the page that the last segment of the path names.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
+	if crossOrigin.Check(r) != nil {
+		http.Error(w, "This form was sent by a page of another site. Open the console and send it from there.", http.StatusForbidden)
+		return
+	}
 	dir, name := path.Split(r.URL.Path)
 	switch _, isScreen := screens[name]; {
 	case name == "console.css", name == "console.js":
