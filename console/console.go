@@ -22,7 +22,8 @@ func init() { caddy.RegisterModule(new(Console)) }
 // Console is the option `console` of the global option `robots_policy`: where the pages
 // are, and what they may do beyond showing this server's own policies and store.
 type Console struct {
-	// Where the pages are, an address of this machine, or `off` for the admin API alone.
+	// Where the pages are, an address of this machine or a unix socket, such as
+	// `unix//run/caddy/console.sock|0600`, or `off` for the admin API alone.
 	// Default: localhost:2020.
 	Listen string `json:"listen,omitempty"`
 

@@ -35,11 +35,28 @@ type listener struct {
 	http   *http.Server
 	hosts  map[string]bool // allowed in the header Host
 	server *server
+
+	anyPort bool // of this machine is allowed in Host: that of a tunnel to a unix socket
+}
+
+// allows reports whether a request is for this machine, by its header Host.
+func (l *listener) allows(host string) bool {
+	if l.anyPort {
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		host = net.JoinHostPort(strings.Trim(host, "[]"), "0")
+		return host == "localhost:0" || host == "127.0.0.1:0" || host == "[::1]:0"
+	}
+	return l.hosts[host]
 }
 
 // parseListen reads an address, which must be of this machine alone.
 func parseListen(text string) (caddy.NetworkAddress, error) {
 	a, err := caddy.ParseNetworkAddressWithDefaults(text, "tcp", defaultPort)
+	if err == nil && a.Network == "unix" && a.Host != "" {
+		return a, nil // its permissions say who may open it
+	}
 	if err != nil || a.PortRangeSize() != 1 || a.Network != "tcp" {
 		return a, fmt.Errorf("invalid console address %q: must be a host and a port such as %s", text, defaultListen)
 	}
@@ -77,13 +94,18 @@ func (c *Console) listen(p *optional.Part[*listener], _ error) (*listener, error
 	for _, h := range []string{"localhost", "127.0.0.1", "::1", a.Host} {
 		s.hosts[net.JoinHostPort(h, port)] = true
 	}
+	s.anyPort = a.IsUnixNetwork()
 	s.http = &http.Server{Handler: s, ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
 	go func() {
 		if err := s.http.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			p.Broken(fmt.Errorf("the console stopped listening: %w", err))
 		}
 	}()
-	c.logger.Info("the console is at http://" + net.JoinHostPort(a.Host, port) + "/")
+	if s.anyPort {
+		c.logger.Info("the console is at the unix socket " + a.Host)
+	} else {
+		c.logger.Info("the console is at http://" + net.JoinHostPort(a.Host, port) + "/")
+	}
 	return s, nil
 }
 
@@ -91,7 +113,7 @@ func (c *Console) listen(p *optional.Part[*listener], _ error) (*listener, error
 func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	switch {
-	case !l.hosts[strings.ToLower(r.Host)]:
+	case !l.allows(strings.ToLower(r.Host)):
 		http.Error(w, "The console is at another name: use localhost.", http.StatusForbidden)
 	case r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") != "navigate":
 		http.Error(w, "Pages of other sites cannot use the console.", http.StatusForbidden)
