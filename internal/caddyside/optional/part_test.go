@@ -5,6 +5,7 @@ package optional
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +22,8 @@ func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tries []time.Duration
 		began, opened, closed := time.Now(), 0, false
-		works := errors.New("no disk")
+		var full atomic.Bool
+		full.Store(true)
 		p := Open("test", Funcs[thing]{
 			Open: func(_ *Part[thing], before error) (thing, error) {
 				tries = append(tries, time.Since(began))
@@ -31,7 +33,10 @@ func TestRetries(t *testing.T) {
 				if len(tries) > 2 && before == nil {
 					t.Error("it is not said what was wrong before")
 				}
-				return thing{&closed}, works
+				if full.Load() {
+					return thing{}, errors.New("no disk")
+				}
+				return thing{&closed}, nil
 			},
 			Opened: func() { opened++ },
 		})
@@ -40,8 +45,10 @@ func TestRetries(t *testing.T) {
 			t.Errorf("it does not fail: %v", Failing())
 		}
 		time.Sleep(20 * time.Minute)
-		works = nil
+		synctest.Wait()
+		full.Store(false)
 		time.Sleep(lastRetry + 1)
+		synctest.Wait()
 		if _, ok := p.Get(); !ok || p.Err() != nil || opened != 1 || len(Failing()) != 0 {
 			t.Errorf("it does not work again: %v", p.Err())
 		}
@@ -58,6 +65,7 @@ func TestRetries(t *testing.T) {
 			t.Error("what is broken is still in use")
 		}
 		time.Sleep(lastRetry + 1)
+		synctest.Wait()
 		if _, ok := p.Get(); !ok || opened != 2 {
 			t.Error("what was broken is not opened again")
 		}
