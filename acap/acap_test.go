@@ -125,8 +125,12 @@ func TestOther_2_5_6(t *testing.T) {
 		usage policy.Usage
 		want  policy.Verdict
 	}{
-		{"/a", policy.Index, policy.Allowed}, {"/b", policy.Index, policy.Disallowed}, {"/b", policy.Crawl, policy.Disallowed},
-		{"/p", policy.PresentLink, policy.Allowed}, {"/b", policy.PresentLink, policy.Disallowed}, {"/b", policy.Other, policy.Disallowed},
+		{"/a", policy.Index, policy.Allowed},
+		{"/b", policy.Index, policy.Disallowed},
+		{"/b", policy.Crawl, policy.Disallowed},
+		{"/p", policy.PresentLink, policy.Allowed},
+		{"/b", policy.PresentLink, policy.Disallowed},
+		{"/b", policy.Other, policy.Disallowed},
 	} {
 		if got := f.Decide(Query{Crawler: "x", Path: c.path, Usage: c.usage}); got.Verdict != c.want {
 			t.Errorf("%+v: %v", c, got.Verdict)

@@ -73,7 +73,8 @@ func TestAuditBudget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, p := range []*site.Site{nil, s} {
 				testkit.Budget(t, func() {
-					r, err := Run(t.Context(), base, Options{Policy: p, Transport: answers{"/robots.txt": robots, "/sitemap.xml": sitemap},
+					r, err := Run(t.Context(), base, Options{
+						Policy: p, Transport: answers{"/robots.txt": robots, "/sitemap.xml": sitemap},
 						Wait: func(context.Context, time.Duration) error { return nil },
 					})
 					t.Log(err)

@@ -52,8 +52,10 @@ func startLoad(addr string, requests [][]byte, conns int, want answer) (*load, e
 			return nil, err
 		}
 		from := i * len(requests) / conns
-		c := &client{conn: conn, r: bufio.NewReaderSize(conn, 64<<10), want: want,
-			requests: append(append([][]byte(nil), requests[from:]...), requests[:from]...)}
+		c := &client{
+			conn: conn, r: bufio.NewReaderSize(conn, 64<<10), want: want,
+			requests: append(append([][]byte(nil), requests[from:]...), requests[:from]...),
+		}
 		l.clients = append(l.clients, c)
 		l.done.Go(func() { c.run(l) })
 	}

@@ -149,9 +149,11 @@ func workTable(all []*work, scenarios []workload.Scenario) string {
 func (rep *report) pairTable() string {
 	var lines [][]string
 	for _, p := range rep.Pairs {
-		lines = append(lines, []string{p.Scenario, "`" + p.Row + "`", p.Base, fmt.Sprintf("%.1f", p.BaseCPU), fmt.Sprintf("%.1f", p.CPU),
+		lines = append(lines, []string{
+			p.Scenario, "`" + p.Row + "`", p.Base, fmt.Sprintf("%.1f", p.BaseCPU), fmt.Sprintf("%.1f", p.CPU),
 			fmt.Sprintf("**%.3f** ± %.3f", p.Ratio, p.Error), fmt.Sprintf("%+.1f ± %.1f", p.More, p.MoreError),
-			fmt.Sprintf("%.0f %%, %.0f %%", 100*p.Foreign, 100*p.Worst)})
+			fmt.Sprintf("%.0f %%, %.0f %%", 100*p.Foreign, 100*p.Worst),
+		})
 	}
 	if len(lines) == 0 {
 		return ""
@@ -162,8 +164,10 @@ func (rep *report) pairTable() string {
 func (rep *report) soloTable() string {
 	var lines [][]string
 	for _, s := range rep.Solos {
-		lines = append(lines, []string{s.Scenario, "`" + s.Row + "`", fmt.Sprintf("%.0f", s.Rate), fmt.Sprintf("%.2f×", s.RateX),
-			fmt.Sprintf("%.0f, %.0f", s.P50, s.P99), fmt.Sprintf("%.2f×, %.2f×", s.P50X, s.P99X), fmt.Sprintf("%.0f", s.Unloaded), fmt.Sprintf("%.2f×", s.UnloadedX)})
+		lines = append(lines, []string{
+			s.Scenario, "`" + s.Row + "`", fmt.Sprintf("%.0f", s.Rate), fmt.Sprintf("%.2f×", s.RateX),
+			fmt.Sprintf("%.0f, %.0f", s.P50, s.P99), fmt.Sprintf("%.2f×, %.2f×", s.P50X, s.P99X), fmt.Sprintf("%.0f", s.Unloaded), fmt.Sprintf("%.2f×", s.UnloadedX),
+		})
 	}
 	if len(lines) == 0 {
 		return ""
@@ -174,8 +178,10 @@ func (rep *report) soloTable() string {
 func (rep *report) memoryTable() string {
 	var lines [][]string
 	for _, m := range rep.Memory {
-		lines = append(lines, []string{"`" + m.Row + "`", fmt.Sprintf("%.2f", m.Start.Seconds()), fmt.Sprintf("%.1f", m.Idle/(1<<20)),
-			fmt.Sprintf("%.1f", m.Peak/(1<<20)), fmt.Sprintf("%.2f×", m.PeakX), fmt.Sprintf("%.0f", m.PerStream/(1<<10)), fmt.Sprintf("%.2f×", m.PerStreamX)})
+		lines = append(lines, []string{
+			"`" + m.Row + "`", fmt.Sprintf("%.2f", m.Start.Seconds()), fmt.Sprintf("%.1f", m.Idle/(1<<20)),
+			fmt.Sprintf("%.1f", m.Peak/(1<<20)), fmt.Sprintf("%.2f×", m.PeakX), fmt.Sprintf("%.0f", m.PerStream/(1<<10)), fmt.Sprintf("%.2f×", m.PerStreamX),
+		})
 	}
 	if len(lines) == 0 {
 		return ""
@@ -186,8 +192,10 @@ func (rep *report) memoryTable() string {
 func (rep *report) chainTable() string {
 	var lines [][]string
 	for _, c := range rep.Chain {
-		lines = append(lines, []string{c.Scenario, "`" + c.Row + "`", fmt.Sprintf("%.0f", c.Nanos), fmt.Sprintf("%+.0f", c.More),
-			fmt.Sprintf("%.1f", c.Allocs), fmt.Sprintf("%+.1f", c.MoreAllocs), fmt.Sprintf("%+.0f", c.MoreOctets), fmt.Sprintf("%d, %d octets", c.Status, c.Size)})
+		lines = append(lines, []string{
+			c.Scenario, "`" + c.Row + "`", fmt.Sprintf("%.0f", c.Nanos), fmt.Sprintf("%+.0f", c.More),
+			fmt.Sprintf("%.1f", c.Allocs), fmt.Sprintf("%+.1f", c.MoreAllocs), fmt.Sprintf("%+.0f", c.MoreOctets), fmt.Sprintf("%d, %d octets", c.Status, c.Size),
+		})
 	}
 	if len(lines) == 0 {
 		return ""

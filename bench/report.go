@@ -89,8 +89,10 @@ func newReport(o options) *report {
 	return &report{
 		Date:     time.Now().UTC().Truncate(time.Minute),
 		Settings: fmt.Sprintf("%d windows of %v for each pair, in %d parts", o.rounds, o.duration, o.parts),
-		Machine: machine{CPU: cpuModel(), CPUs: cpus, System: strings.TrimSpace(runtime.GOOS + " " + string(kernel)),
-			Go: runtime.Version(), Caddy: "unknown", Revision: "unknown"},
+		Machine: machine{
+			CPU: cpuModel(), CPUs: cpus, System: strings.TrimSpace(runtime.GOOS + " " + string(kernel)),
+			Go: runtime.Version(), Caddy: "unknown", Revision: "unknown",
+		},
 	}
 }
 
@@ -140,9 +142,11 @@ func (rep *report) take(res *results, rows []*row, scenarios []workload.Scenario
 func sumPairs(r *row, scenario string, pairs []pair) pairSummary {
 	ratios := each(pairs, func(p pair) float64 { return p.ratio })
 	foreign := each(pairs, func(p pair) float64 { return p.foreign })
-	s := pairSummary{Scenario: scenario, Row: r.Name, Base: r.Base, Windows: len(pairs),
+	s := pairSummary{
+		Scenario: scenario, Row: r.Name, Base: r.Base, Windows: len(pairs),
 		BaseCPU: median(each(pairs, func(p pair) float64 { return p.base })), CPU: median(each(pairs, func(p pair) float64 { return p.ours })),
-		Ratio: median(ratios), Error: medianError(ratios), Foreign: median(foreign), Worst: quantile(foreign, 1)}
+		Ratio: median(ratios), Error: medianError(ratios), Foreign: median(foreign), Worst: quantile(foreign, 1),
+	}
 	s.More, s.MoreError = (s.Ratio-1)*s.BaseCPU, s.Error*s.BaseCPU
 	return s
 }
@@ -158,15 +162,19 @@ func sumSolos(r *row, scenario string, solos, bare []solo) soloSummary {
 		}
 		return median(ratios)
 	}
-	return soloSummary{Scenario: scenario, Row: r.Name, Rate: median(each(solos, rate)), RateX: over(rate),
+	return soloSummary{
+		Scenario: scenario, Row: r.Name, Rate: median(each(solos, rate)), RateX: over(rate),
 		P50: median(each(solos, p50)), P50X: over(p50), P99: median(each(solos, p99)), P99X: over(p99),
-		Unloaded: median(each(solos, one)), UnloadedX: over(one)}
+		Unloaded: median(each(solos, one)), UnloadedX: over(one),
+	}
 }
 
 func sumMemory(r *row, uses, bare []memoryUse) memorySummary {
 	idle, peak := func(m memoryUse) float64 { return float64(m.idle) }, func(m memoryUse) float64 { return float64(m.peak) }
-	s := memorySummary{Row: r.Name, Start: r.Start, Idle: median(each(uses, idle)), Peak: median(each(uses, peak)),
-		PerStream: median(each(uses, memoryUse.perStream))}
+	s := memorySummary{
+		Row: r.Name, Start: r.Start, Idle: median(each(uses, idle)), Peak: median(each(uses, peak)),
+		PerStream: median(each(uses, memoryUse.perStream)),
+	}
 	if len(bare) > 0 {
 		s.PerStreamX = s.PerStream / median(each(bare, memoryUse.perStream))
 		s.PeakX = s.Peak / median(each(bare, peak))

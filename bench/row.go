@@ -50,16 +50,26 @@ func allRows() []*row {
 	return []*row{
 		{Name: bareRow, What: "Caddy with `reverse_proxy` alone", server: "barecaddy", template: "bare.Caddyfile"},
 		{Name: againRow, What: "the same again: shows the noise", Base: bareRow, server: "barecaddy", template: "bare.Caddyfile"},
-		{Name: ourRow, What: fmt.Sprintf("this module, a policy of %d crawlers and %d rules", workload.Small.Crawlers, workload.Small.Rules),
-			Base: bareRow, server: "caddy", template: "policy.Caddyfile", policy: &workload.Small},
-		{Name: "robots_policy-10000", What: fmt.Sprintf("the same with %d crawlers and %d rules", workload.Large.Crawlers, workload.Large.Rules),
-			Base: ourRow, server: "caddy", template: "policy.Caddyfile", policy: &workload.Large},
-		{Name: "caddy-recipe", What: "`header_regexp`, `header` and `respond` for the same crawlers; no meta element", Base: bareRow,
-			server: "barecaddy", template: "recipe.Caddyfile", coarse: true},
-		{Name: leastRow, What: "Caddy with a handler that does the least for these requests and pages alone: what any handler costs", Base: bareRow,
-			server: "barecaddy", template: "least.Caddyfile"},
-		{Name: "caddy-403", What: "Caddy with `respond 403` for everything: the least that a refusal can cost", Base: bareRow,
-			server: "barecaddy", template: "refusing.Caddyfile", coarse: true, only: "refused"},
+		{
+			Name: ourRow, What: fmt.Sprintf("this module, a policy of %d crawlers and %d rules", workload.Small.Crawlers, workload.Small.Rules),
+			Base: bareRow, server: "caddy", template: "policy.Caddyfile", policy: &workload.Small,
+		},
+		{
+			Name: "robots_policy-10000", What: fmt.Sprintf("the same with %d crawlers and %d rules", workload.Large.Crawlers, workload.Large.Rules),
+			Base: ourRow, server: "caddy", template: "policy.Caddyfile", policy: &workload.Large,
+		},
+		{
+			Name: "caddy-recipe", What: "`header_regexp`, `header` and `respond` for the same crawlers; no meta element", Base: bareRow,
+			server: "barecaddy", template: "recipe.Caddyfile", coarse: true,
+		},
+		{
+			Name: leastRow, What: "Caddy with a handler that does the least for these requests and pages alone: what any handler costs", Base: bareRow,
+			server: "barecaddy", template: "least.Caddyfile",
+		},
+		{
+			Name: "caddy-403", What: "Caddy with `respond 403` for everything: the least that a refusal can cost", Base: bareRow,
+			server: "barecaddy", template: "refusing.Caddyfile", coarse: true, only: "refused",
+		},
 		{Name: "nginx", What: "nginx with `proxy_pass` alone, one worker", server: "nginx", template: "bare.nginx"},
 		{Name: "nginx-recipe", What: "nginx with `map`, `add_header` and `sub_filter`", Base: "nginx", server: "nginx", template: "recipe.nginx", coarse: true},
 	}
@@ -76,8 +86,10 @@ func (r *row) start(ctx context.Context, c cores, binaries map[string]string, or
 		return err
 	}
 	r.port = port
-	config := workload.Config{Template: r.template, Port: port, Answer: "reverse_proxy " + origin, Origin: origin,
-		Policy: filepath.Join(dir, "policy.yaml"), Dir: dir}
+	config := workload.Config{
+		Template: r.template, Port: port, Answer: "reverse_proxy " + origin, Origin: origin,
+		Policy: filepath.Join(dir, "policy.yaml"), Dir: dir,
+	}
 	text, err := config.Text()
 	if err != nil {
 		return err

@@ -5,8 +5,10 @@ package crawlers
 import "slices"
 
 // WellKnown are the crawlers that messages name first.
-var WellKnown = []string{"Googlebot", "Bingbot", "DuckDuckBot", "Applebot", "facebookexternalhit", "GPTBot", "ClaudeBot", "CCBot", "Amazonbot",
-	"PerplexityBot", "OAI-SearchBot", "Claude-SearchBot", "ChatGPT-User", "Claude-User", "Perplexity-User"}
+var WellKnown = []string{
+	"Googlebot", "Bingbot", "DuckDuckBot", "Applebot", "facebookexternalhit", "GPTBot", "ClaudeBot", "CCBot", "Amazonbot",
+	"PerplexityBot", "OAI-SearchBot", "Claude-SearchBot", "ChatGPT-User", "Claude-User", "Perplexity-User",
+}
 
 // SortWellKnown puts the well-known ones among some names first, and leaves the others in
 // their order.

@@ -110,8 +110,10 @@ func TestCaddyfileAndJSONAgree(t *testing.T) {
 	seen := map[string]string{}
 	for _, c := range []struct{ name, block, json string }{
 		{"nothing said", "", ``},
-		{"defaults", "enforce block\nrobots_txt replace\nheaders robots-tag x-robots-tag content-usage\nmeta merge",
-			`,"enforce":"block","robots_txt":"replace","headers":["robots-tag","x-robots-tag","content-usage"],"meta":"merge"`},
+		{
+			"defaults", "enforce block\nrobots_txt replace\nheaders robots-tag x-robots-tag content-usage\nmeta merge",
+			`,"enforce":"block","robots_txt":"replace","headers":["robots-tag","x-robots-tag","content-usage"],"meta":"merge"`,
+		},
 		{"all off", "enforce off\nrobots_txt off\nheaders off\nmeta off", `,"enforce":"off","robots_txt":"off","headers":["off"],"meta":"off"`},
 		{"merged", "robots_txt merge\nrobots_txt_max_age 90s", `,"robots_txt":"merge","robots_txt_max_age":"90s"`},
 		{"tailored", "headers tailored", `,"tailored":true`},

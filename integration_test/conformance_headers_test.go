@@ -100,23 +100,37 @@ var headerRoutes = map[string]route{
 	"templates":         {body: "robots_policy POLICY\ntemplates\nreverse_proxy UPSTREAM", statuses: []int{200, 301, 404, 500}},
 	"delete":            {body: "header -X-Robots-Tag\nrobots_policy POLICY\nreverse_proxy UPSTREAM", gone: "X-Robots-Tag"},
 	"delete by pattern": {body: "header -*Robots-Tag\nrobots_policy POLICY\nreverse_proxy UPSTREAM", gone: "Robots-Tag X-Robots-Tag"},
-	"set": {body: "header X-Robots-Tag \"nofollow\"\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
-		eager: fields{"X-Robots-Tag": {"nofollow"}}},
-	"add": {body: "header +X-Robots-Tag \"examplebot: noarchive\"\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
-		eager: fields{"X-Robots-Tag": {"examplebot: noarchive"}}},
-	"set Robots-Tag": {body: "header Robots-Tag \"noarchive\"\nheader Content-Usage \"ai-use=n\"\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
-		eager: fields{"Robots-Tag": {"noarchive"}, "Content-Usage": {"ai-use=n"}}},
-	"set at last": {body: "header >X-Robots-Tag \"nofollow\"\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
-		over: fields{"X-Robots-Tag": {"nofollow"}}},
+	"set": {
+		body:  "header X-Robots-Tag \"nofollow\"\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
+		eager: fields{"X-Robots-Tag": {"nofollow"}},
+	},
+	"add": {
+		body:  "header +X-Robots-Tag \"examplebot: noarchive\"\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
+		eager: fields{"X-Robots-Tag": {"examplebot: noarchive"}},
+	},
+	"set Robots-Tag": {
+		body:  "header Robots-Tag \"noarchive\"\nheader Content-Usage \"ai-use=n\"\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
+		eager: fields{"Robots-Tag": {"noarchive"}, "Content-Usage": {"ai-use=n"}},
+	},
+	"set at last": {
+		body: "header >X-Robots-Tag \"nofollow\"\nrobots_policy POLICY\nreverse_proxy UPSTREAM",
+		over: fields{"X-Robots-Tag": {"nofollow"}},
+	},
 	"delete inside": {body: "route {\nrobots_policy POLICY\nheader {\n-X-Robots-Tag\n-Robots-Tag\n-Content-Usage\n}\nreverse_proxy UPSTREAM\n}", noUpstream: true},
-	"set inside": {body: "route {\nrobots_policy POLICY\nheader X-Robots-Tag \"nofollow\"\nreverse_proxy UPSTREAM\n}",
-		eager: fields{"X-Robots-Tag": {"nofollow"}}},
-	"set at last inside": {body: "route {\nrobots_policy POLICY\nheader >X-Robots-Tag \"nofollow\"\nreverse_proxy UPSTREAM {\nheader_down -X-Robots-Tag\n}\n}",
-		eager: fields{"X-Robots-Tag": {"nofollow"}}, gone: "-"},
+	"set inside": {
+		body:  "route {\nrobots_policy POLICY\nheader X-Robots-Tag \"nofollow\"\nreverse_proxy UPSTREAM\n}",
+		eager: fields{"X-Robots-Tag": {"nofollow"}},
+	},
+	"set at last inside": {
+		body:  "route {\nrobots_policy POLICY\nheader >X-Robots-Tag \"nofollow\"\nreverse_proxy UPSTREAM {\nheader_down -X-Robots-Tag\n}\n}",
+		eager: fields{"X-Robots-Tag": {"nofollow"}}, gone: "-",
+	},
 	"before encode": {body: "route {\nrobots_policy POLICY\nencode gzip\nreverse_proxy UPSTREAM\n}"},
 	"twice":         {body: "route {\nrobots_policy POLICY\nrobots_policy POLICY\nreverse_proxy UPSTREAM\n}"},
-	"twice around header": {body: "route {\nrobots_policy POLICY\nheader +X-Robots-Tag \"noarchive\"\nrobots_policy POLICY\nreverse_proxy UPSTREAM\n}",
-		eager: fields{"X-Robots-Tag": {"noarchive"}}},
+	"twice around header": {
+		body:  "route {\nrobots_policy POLICY\nheader +X-Robots-Tag \"noarchive\"\nrobots_policy POLICY\nreverse_proxy UPSTREAM\n}",
+		eager: fields{"X-Robots-Tag": {"noarchive"}},
+	},
 	"intercept": {body: "robots_policy POLICY\nintercept {\n@e status 5xx\nreplace_status @e 502\n}\nreverse_proxy UPSTREAM", statuses: []int{200, 404, 500}},
 }
 

@@ -126,8 +126,10 @@ func pageOverEachWire(t *testing.T, do func(i int, r *http.Request) *http.Respon
 	want := strings.Replace(page(""), "<head>", "<head>"+draftElements, 1)
 	for i, w := range wires {
 		for _, coding := range []string{"", "gzip", "zstd", "br"} {
-			head := []string{"Etag", `"v1"`, "Last-Modified", "Sat, 21 Nov 2026 10:00:00 GMT", "Accept-Ranges", "bytes", "Content-Digest", "sha-256=:AA==:",
-				"Coding", coding, "Chunks", "whole", "Accept-Encoding", "identity"}
+			head := []string{
+				"Etag", `"v1"`, "Last-Modified", "Sat, 21 Nov 2026 10:00:00 GMT", "Accept-Ranges", "bytes", "Content-Digest", "sha-256=:AA==:",
+				"Coding", coding, "Chunks", "whole", "Accept-Encoding", "identity",
+			}
 			got := do(i, wireRequest(t, "GET", head...))
 			text, err := io.ReadAll(unpacking(t, got.Header.Get("Content-Encoding"), got.Body))
 			if string(text) != want || err != nil || got.StatusCode != 200 || got.Header.Get("Content-Encoding") != coding {

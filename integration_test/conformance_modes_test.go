@@ -51,8 +51,10 @@ func testTailored(t *testing.T, d door) {
 		{"some.test", googleAgent, "", "nofollow, notranslate", ""},
 		{"some.test", firefox, "", "noindex", ""},
 		// Crawlers that follow Googlebot's group are named beside it: no document says that they read its name in headers.
-		{"shared.test", googleAgent, "*;noindex, google-inspectiontool;nofollow;notranslate, googlebot;nofollow;notranslate, googlebot-image;nofollow;notranslate, googlebot-mobile;nofollow;notranslate, googlebot-video;nofollow;notranslate", "noindex",
-			`<meta name="robots" content="noindex"><meta name="Google-InspectionTool" content="nofollow, notranslate"><meta name="Googlebot-Image" content="nofollow, notranslate"><meta name="Googlebot-Mobile" content="nofollow, notranslate"><meta name="Googlebot-Video" content="nofollow, notranslate"><meta name="Googlebot" content="nofollow, notranslate">`},
+		{
+			"shared.test", googleAgent, "*;noindex, google-inspectiontool;nofollow;notranslate, googlebot;nofollow;notranslate, googlebot-image;nofollow;notranslate, googlebot-mobile;nofollow;notranslate, googlebot-video;nofollow;notranslate", "noindex",
+			`<meta name="robots" content="noindex"><meta name="Google-InspectionTool" content="nofollow, notranslate"><meta name="Googlebot-Image" content="nofollow, notranslate"><meta name="Googlebot-Mobile" content="nofollow, notranslate"><meta name="Googlebot-Video" content="nofollow, notranslate"><meta name="Googlebot" content="nofollow, notranslate">`,
+		},
 	} {
 		if s.lacks(c.host) {
 			continue

@@ -133,8 +133,12 @@ func testLongPage(t *testing.T, d door) {
 	plain, changed := fnv.New64a(), fnv.New64a()
 	_, _ = bigPage(plain, ""), bigPage(changed, elements)
 	for _, c := range []struct{ host, kind, coding, accept string }{
-		{"plain.test", "text/html", "", "identity"}, {"plain.test", "application/byte-stream", "", "identity"}, {"plain.test", "text/html", "gzip", "gzip"},
-		{"plain.test", "text/html", "zstd", "zstd"}, {"plain.test", "text/html", "br", "br"}, {"encode.test", "text/html", "", "gzip"},
+		{"plain.test", "text/html", "", "identity"},
+		{"plain.test", "application/byte-stream", "", "identity"},
+		{"plain.test", "text/html", "gzip", "gzip"},
+		{"plain.test", "text/html", "zstd", "zstd"},
+		{"plain.test", "text/html", "br", "br"},
+		{"encode.test", "text/html", "", "gzip"},
 	} {
 		if s.lacks(c.host) {
 			continue

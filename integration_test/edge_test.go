@@ -65,8 +65,11 @@ rules:
 		"errors.test": "robots_policy POLICY {\nrefuse error\n}\nreverse_proxy UPSTREAM\nhandle_errors {\nrespond \"an error page\"\n}",
 	})
 	for _, c := range []struct{ method, host, body string }{
-		{"GET", "plain.test", "ask <licences@example.com>, please\n"}, {"POST", "plain.test", "ask <licences@example.com>, please\n"},
-		{"HEAD", "plain.test", ""}, {"GET", "routes.test", "ask <licences@example.com>, please\n"}, {"GET", "errors.test", "an error page"},
+		{"GET", "plain.test", "ask <licences@example.com>, please\n"},
+		{"POST", "plain.test", "ask <licences@example.com>, please\n"},
+		{"HEAD", "plain.test", ""},
+		{"GET", "routes.test", "ask <licences@example.com>, please\n"},
+		{"GET", "errors.test", "an error page"},
 	} {
 		r := s.do(c.method, "/", "Host", c.host, "User-Agent", gptBot, "Accept-Encoding", "gzip")
 		if r.StatusCode != 403 || r.body != c.body || !strings.EqualFold(r.Header.Get("Content-Type"), "text/plain; charset=utf-8") || r.Header.Get("Cache-Control") != "no-store" {

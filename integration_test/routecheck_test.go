@@ -84,7 +84,8 @@ func TestUnreachedPolicies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, t.TempDir(), slicePolicy, nil)
 			config := s.caddyfile("admin off\nlog {\noutput file DIR/caddy.log\nformat json\nlevel WARN\n}", map[string]string{
-				"www.example.com": c.body, "other.example.com": "robots_policy DIR/other.yaml\nrespond z"})
+				"www.example.com": c.body, "other.example.com": "robots_policy DIR/other.yaml\nrespond z",
+			})
 			if name == "invoked" {
 				config = strings.Replace(config, "http://", "&(site) {\nrobots_policy "+filepath.Join(s.dir, "policy.yaml")+"\nrespond y\n}\nhttp://", 1)
 			}

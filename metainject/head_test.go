@@ -29,8 +29,10 @@ func TestHead(t *testing.T) {
 		{"BOM against ISO-2022-JP", "robots=noindex", bomUTF8 + "<html><head><meta charset=iso-2022-jp>", bomUTF8 + "<html><head>§<meta charset=iso-2022-jp>", Merge},
 		{"charset stays in reach", "robots=noindex", "<html><head>" + long + strings.Repeat(" ", 80) + "<meta charset=utf-8><title>", "<html><head>" + long + strings.Repeat(" ", 80) + "<meta charset=utf-8>§<title>", Merge},
 		{"charset out of reach before", "robots=noindex", "<html><head>" + long + long + "<meta charset=utf-8>", "<html><head>§" + long + long + "<meta charset=utf-8>", Merge},
-		{"element moved behind charset", "robots=noindex, nosnippet, noarchive, notranslate", "<html><head><meta name=robots content=all>" + long + strings.Repeat(" ", 50) + "<meta charset=utf-8>",
-			"<html><head>" + long + strings.Repeat(" ", 50) + "<meta charset=utf-8>§", Merge},
+		{
+			"element moved behind charset", "robots=noindex, nosnippet, noarchive, notranslate", "<html><head><meta name=robots content=all>" + long + strings.Repeat(" ", 50) + "<meta charset=utf-8>",
+			"<html><head>" + long + strings.Repeat(" ", 50) + "<meta charset=utf-8>§", Merge,
+		},
 		{"conditional comment", "robots=noindex", "<!DOCTYPE html><!--[if IE]><head><![endif]--><html><head>", "<!DOCTYPE html><!--[if IE]><head><![endif]--><html><head>§", Merge},
 
 		{"merge", "robots=noindex", `<html><head><meta id=a name=robots content="nosnippet, index">`, `<html><head><meta id=a name=robots content="noindex, nosnippet">`, Merge},

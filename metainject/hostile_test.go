@@ -172,8 +172,19 @@ func TestMislabelled(t *testing.T) {
 	page := string(benchPage(9000, ""))
 	raw := gzipped(page)
 	for _, tt := range []struct{ coding, kind string }{
-		{"gzip, br", "text/html"}, {"br, gzip", "text/html"}, {"gzip,gzip", "text/html"}, {"GZIP;q=1", "text/html"}, {"identity, gzip", "text/html"},
-		{"zstd", "text/html"}, {"br", "text/html"}, {"deflate", "text/html"}, {"identity", "text/html"}, {"", "text/html"}, {"gzip", "text/html; charset=utf-16le"}, {"gzip", "text/html, text/plain"}, {"gzip", ""},
+		{"gzip, br", "text/html"},
+		{"br, gzip", "text/html"},
+		{"gzip,gzip", "text/html"},
+		{"GZIP;q=1", "text/html"},
+		{"identity, gzip", "text/html"},
+		{"zstd", "text/html"},
+		{"br", "text/html"},
+		{"deflate", "text/html"},
+		{"identity", "text/html"},
+		{"", "text/html"},
+		{"gzip", "text/html; charset=utf-16le"},
+		{"gzip", "text/html, text/plain"},
+		{"gzip", ""},
 	} {
 		for _, n := range []int{1, 100, len(raw)} {
 			if r := sendPacked(t, tt.coding, tt.kind, raw, n); !bytes.Equal(r.body.Bytes(), raw) {

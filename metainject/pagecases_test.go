@@ -47,15 +47,27 @@ func inHead(t *testing.T, page string, scripting bool) (found []string) {
 // Engines ignore all of these, or read them in another way.
 func TestMisreadWords(t *testing.T) {
 	for _, c := range []struct{ rules, content string }{
-		{"noindex", "noindex=false"}, {"noindex", "noindex="}, {"noindex", "noindex:"}, {"noindex", "noindex: nofollow"}, {"noindex", "noindex:true"},
-		{"noindex", ":noindex"}, {"noindex", "=noindex"}, {"noindex", `noindex:"`},
-		{"none", "none=1"}, {"noindex, nofollow", "none: x"},
-		{"max-snippet:5", "max-snippet = 5"}, {"max-snippet:5", "max-snippet=5"}, {"max-snippet:5", "max-snippet :5"}, {"max-snippet:5", `max-snippet:"5"`}, {"max-snippet:5", "max-snippet:05"},
+		{"noindex", "noindex=false"},
+		{"noindex", "noindex="},
+		{"noindex", "noindex:"},
+		{"noindex", "noindex: nofollow"},
+		{"noindex", "noindex:true"},
+		{"noindex", ":noindex"},
+		{"noindex", "=noindex"},
+		{"noindex", `noindex:"`},
+		{"none", "none=1"},
+		{"noindex, nofollow", "none: x"},
+		{"max-snippet:5", "max-snippet = 5"},
+		{"max-snippet:5", "max-snippet=5"},
+		{"max-snippet:5", "max-snippet :5"},
+		{"max-snippet:5", `max-snippet:"5"`},
+		{"max-snippet:5", "max-snippet:05"},
 		{"max-image-preview:none", "max-image-preview=none"},
 		{"max-snippet:5", "max-snippet:5, max-snippet=5"},
 		{"unavailable_after: 2026-12-31T23:59:59Z", "unavailable_after=2026-12-31T23:59:59Z"},
 		{"unavailable_after: 2026-12-31T23:59:59Z", "unavailable_after: 31-Dec-26 18:59:59 EST"},
-		{"noindex", "noindex\x01"}, {"noindex", "\x7fnoindex"},
+		{"noindex", "noindex\x01"},
+		{"noindex", "\x7fnoindex"},
 	} {
 		for _, mode := range []Mode{Merge, Replace} {
 			page := `<!DOCTYPE html><head><meta name="robots" content="` + html.EscapeString(c.content) + `"></head>`
@@ -68,10 +80,18 @@ func TestMisreadWords(t *testing.T) {
 	}
 	// These are said already, and stay as they are.
 	for _, c := range []struct{ rules, content string }{
-		{"noindex", "noindex"}, {"noindex", " NoIndex "}, {"noindex, nosnippet", "nosnippet,noindex"}, {"noindex", "noindex,"},
-		{"noindex, nofollow", "none"}, {"noindex, nofollow", "noindex,nofollow"},
-		{"max-snippet:5", "max-snippet:5"}, {"max-snippet:5", "max-snippet: 5"}, {"max-snippet:-1", "max-snippet:-1"}, {"max-image-preview:none", "Max-Image-Preview:None"},
-		{"unavailable_after: 2026-12-31T23:59:59Z", "unavailable_after: 31 Dec 2026 23:59:59 GMT"}, {"unavailable_after: 2026-12-31T23:59:59Z", "unavailable_after: Thursday, 31-Dec-26 23:59:59 GMT"},
+		{"noindex", "noindex"},
+		{"noindex", " NoIndex "},
+		{"noindex, nosnippet", "nosnippet,noindex"},
+		{"noindex", "noindex,"},
+		{"noindex, nofollow", "none"},
+		{"noindex, nofollow", "noindex,nofollow"},
+		{"max-snippet:5", "max-snippet:5"},
+		{"max-snippet:5", "max-snippet: 5"},
+		{"max-snippet:-1", "max-snippet:-1"},
+		{"max-image-preview:none", "Max-Image-Preview:None"},
+		{"unavailable_after: 2026-12-31T23:59:59Z", "unavailable_after: 31 Dec 2026 23:59:59 GMT"},
+		{"unavailable_after: 2026-12-31T23:59:59Z", "unavailable_after: Thursday, 31-Dec-26 23:59:59 GMT"},
 		{"unavailable_after: 2026-12-31T23:59:59Z", "unavailable_after: 2026-12-31T23:59:59Z"},
 	} {
 		page := `<!DOCTYPE html><head><meta name="robots" content="` + c.content + `"></head>`

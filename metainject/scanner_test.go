@@ -14,9 +14,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
-
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
+	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
 var testTokens = map[string]struct{}{"googlebot": {}, "bingbot": {}, "examplebot": {}}

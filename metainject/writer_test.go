@@ -44,6 +44,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	}
 	return r.body.Write(b)
 }
+
 func (r *recorder) ReadFrom(src io.Reader) (int64, error) {
 	r.from++
 	return r.body.ReadFrom(src)
@@ -164,10 +165,14 @@ func TestFlush(t *testing.T) {
 func TestMaxHead(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	tests := []struct{ name, page, want string }{
-		{"long head", "<!DOCTYPE html><head><title>" + strings.Repeat("x", 200) + "</title><meta name=robots content=all><p>",
-			"<!DOCTYPE html><head>" + set.HTML() + "<title>" + strings.Repeat("x", 200) + "</title><meta name=robots content=all><p>"},
-		{"head not begun", "<!DOCTYPE html><!--" + strings.Repeat("x", 200) + "--><head><p>",
-			"<!DOCTYPE html><!--" + strings.Repeat("x", 200) + "--><head><p>"},
+		{
+			"long head", "<!DOCTYPE html><head><title>" + strings.Repeat("x", 200) + "</title><meta name=robots content=all><p>",
+			"<!DOCTYPE html><head>" + set.HTML() + "<title>" + strings.Repeat("x", 200) + "</title><meta name=robots content=all><p>",
+		},
+		{
+			"head not begun", "<!DOCTYPE html><!--" + strings.Repeat("x", 200) + "--><head><p>",
+			"<!DOCTYPE html><!--" + strings.Repeat("x", 200) + "--><head><p>",
+		},
 		{"just the bound", "<!DOCTYPE html><head><title>" + strings.Repeat("x", 36) + "", "<!DOCTYPE html><head>" + set.HTML() + "<title>" + strings.Repeat("x", 36)},
 	}
 	for _, tt := range tests {

@@ -23,89 +23,116 @@ type fix struct {
 
 // fixes has an entry for each fix that a warning or hint about a rule offers.
 var fixes = []fix{
-	{"open what everyone may not crawl", `
+	{
+		"open what everyone may not crawl", `
   - for: everyone
     disallow: {crawl: [/members/, /admin/]}
   - for: category:search
     allow: {crawl: [/]}
 expect: [Googlebot may not crawl /admin/]`,
-		"still-closed", `add "/members/" to this allow`, "[/]}", "[/, /members/]}", "search /members/"},
-	{"open what both paths match", `
+		"still-closed", `add "/members/" to this allow`, "[/]}", "[/, /members/]}", "search /members/",
+	},
+	{
+		"open what both paths match", `
   - for: everyone
     disallow: {crawl: "/*.pdf$"}
   - for: Googlebot
     allow: {crawl: /reports/}`,
-		"partly-closed", `allow "/reports/*.pdf$" here`, "/reports/}", `[/reports/, "/reports/*.pdf$"]}`, "Googlebot /reports/a.pdf"},
-	{"let one crawler in", `
+		"partly-closed", `allow "/reports/*.pdf$" here`, "/reports/}", `[/reports/, "/reports/*.pdf$"]}`, "Googlebot /reports/a.pdf",
+	},
+	{
+		"let one crawler in", `
   - for: category:ai-training
     disallow: {crawl: /, train-ai: /}
   - for: operator:OpenAI
     allow: {crawl: /}`,
-		"neither-narrower", `write a rule "for: GPTBot" that allows "crawl: /"`, "allow: {crawl: /}", "allow: {crawl: /}\n  - for: GPTBot\n    allow: {crawl: /}", "GPTBot *"},
-	{"open a host", `
+		"neither-narrower", `write a rule "for: GPTBot" that allows "crawl: /"`, "allow: {crawl: /}", "allow: {crawl: /}\n  - for: GPTBot\n    allow: {crawl: /}", "GPTBot *",
+	},
+	{
+		"open a host", `
   - for: category:search
     allow: {crawl: /}
   - for: everyone
     hosts: staging.example.com
     disallow: {crawl: /}
     intended: true`,
-		"closed-on-host", `write this in a rule with "hosts: staging.example.com"`, "    allow: {crawl: /}", "    hosts: staging.example.com\n    allow: {crawl: /}", "search https://staging.example.com"},
-	{"open a path on a host", `
+		"closed-on-host", `write this in a rule with "hosts: staging.example.com"`, "    allow: {crawl: /}", "    hosts: staging.example.com\n    allow: {crawl: /}", "search https://staging.example.com",
+	},
+	{
+		"open a path on a host", `
   - for: category:search
     allow: {crawl: /}
   - for: everyone
     hosts: staging.example.com
     disallow: {crawl: /drafts/}
 sitemaps: /sitemap.xml`,
-		"closed-on-host", `allow that path in a rule with "hosts: staging.example.com"`, "sitemaps: /sitemap.xml", "  - for: category:search\n    hosts: staging.example.com\n    allow: {crawl: /drafts/}", "search https://staging.example.com/drafts/"},
-	{"keep a limit", `
+		"closed-on-host", `allow that path in a rule with "hosts: staging.example.com"`, "sitemaps: /sitemap.xml", "  - for: category:search\n    hosts: staging.example.com\n    allow: {crawl: /drafts/}", "search https://staging.example.com/drafts/",
+	},
+	{
+		"keep a limit", `
   - for: everyone
     allow: {present-snippet: {paths: /, max-length: 100-chars}}
   - for: Googlebot
     allow: {present-snippet: /news/}`,
-		"limit-dropped", `write present-snippet: {paths: /news/, max-length: 100-chars} here`, "present-snippet: /news/", "present-snippet: {paths: /news/, max-length: 100-chars}", ""},
-	{"let a named crawler in", `
+		"limit-dropped", `write present-snippet: {paths: /news/, max-length: 100-chars} here`, "present-snippet: /news/", "present-snippet: {paths: /news/, max-length: 100-chars}", "",
+	},
+	{
+		"let a named crawler in", `
   - for: everyone-else
     disallow: {crawl: /}
     intended: true
   - for: GPTBot
     disallow: {crawl: /private/}`,
-		"only-disallowed", `add "allow: {crawl: /}" here`, "disallow: {crawl: /private/}", "disallow: {crawl: /private/}\n    allow: {crawl: /}", "GPTBot *"},
-	{"delete what changes nothing", `
+		"only-disallowed", `add "allow: {crawl: /}" here`, "disallow: {crawl: /private/}", "disallow: {crawl: /private/}\n    allow: {crawl: /}", "GPTBot *",
+	},
+	{
+		"delete what changes nothing", `
   - for: everyone
     disallow: {crawl: /a/}
   - for: GPTBot
     disallow: {crawl: /a/b/}`,
-		"changes-nothing", "delete it", "  - for: GPTBot\n    disallow: {crawl: /a/b/}", "", ""},
-	{"delete one of two opposites", `
+		"changes-nothing", "delete it", "  - for: GPTBot\n    disallow: {crawl: /a/b/}", "", "",
+	},
+	{
+		"delete one of two opposites", `
   - for: everyone
     disallow: {crawl: /a/}
   - for: everyone
     allow: {crawl: /a/}`,
-		"tie", "delete the prohibition in line 4, which changes nothing", "  - for: everyone\n    disallow: {crawl: /a/}\n", "", ""},
-	{"let search engines in", `
+		"tie", "delete the prohibition in line 4, which changes nothing", "  - for: everyone\n    disallow: {crawl: /a/}\n", "", "",
+	},
+	{
+		"let search engines in", `
   - for: everyone
     disallow: {crawl: /}`,
 		"shuts-out-search", `allow "crawl: /" in a rule with "for: [category:search, category:preview]"`, "disallow: {crawl: /}",
-		"disallow: {crawl: /}\n  - for: [category:search, category:preview]\n    allow: {crawl: /}", "search *"},
-	{"let search engines into a host", `
+		"disallow: {crawl: /}\n  - for: [category:search, category:preview]\n    allow: {crawl: /}", "search *",
+	},
+	{
+		"let search engines into a host", `
   - for: everyone
     hosts: "*.example.com"
     disallow: {crawl: /}`,
 		"shuts-out-search", `and "hosts: '*.example.com'"`, "disallow: {crawl: /}",
-		"disallow: {crawl: /}\n  - for: [category:search, category:preview]\n    hosts: '*.example.com'\n    allow: {crawl: /}", "search https://"},
-	{"let a search engine in that is refused", `
+		"disallow: {crawl: /}\n  - for: [category:search, category:preview]\n    hosts: '*.example.com'\n    allow: {crawl: /}", "search https://",
+	},
+	{
+		"let a search engine in that is refused", `
   - for: Bingbot
     disallow: {crawl: /}
     enforce: block
 sitemaps: /sitemap.xml`,
-		"refuses-search", "delete this line", "    disallow: {crawl: /}\n    enforce: block\n", "    disallow: {crawl: /b/}\n", "Bingbot *"},
-	{"mean it on a staging host", `
+		"refuses-search", "delete this line", "    disallow: {crawl: /}\n    enforce: block\n", "    disallow: {crawl: /b/}\n", "Bingbot *",
+	},
+	{
+		"mean it on a staging host", `
   - for: everyone
     hosts: staging.example.com
     disallow: {crawl: /}`,
-		"shuts-out-search", `if that is what you want, write "intended: true" in this rule; to keep the host out of search results`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", ""},
-	{"open a host that two lines close", `
+		"shuts-out-search", `if that is what you want, write "intended: true" in this rule; to keep the host out of search results`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", "",
+	},
+	{
+		"open a host that two lines close", `
   - for: category:search
     allow: {crawl: [/, /members/]}
   - for: everyone
@@ -113,89 +140,126 @@ sitemaps: /sitemap.xml`,
     disallow: {crawl: [/, /members/]}
     intended: true`,
 		"closed-on-host", `This opens nothing on staging.example.com, which is closed to everyone there (line 7). To open it, write this in a rule with "hosts: staging.example.com"`,
-		"    allow: {crawl: [/, /members/]}", "    hosts: staging.example.com\n    allow: {crawl: [/, /members/]}", "search https://staging.example.com"},
-	{"hide one host", `
+		"    allow: {crawl: [/, /members/]}", "    hosts: staging.example.com\n    allow: {crawl: [/, /members/]}", "search https://staging.example.com",
+	},
+	{
+		"hide one host", `
   - for: everyone
     disallow: {index: /}`,
-		"site-not-indexed", "name the hosts that it is meant for under hosts", "disallow: {index: /}", "hosts: staging.example.com\n    disallow: {index: /}", "all *"},
-	{"a date that has passed, and a later one", `
+		"site-not-indexed", "name the hosts that it is meant for under hosts", "disallow: {index: /}", "hosts: staging.example.com\n    disallow: {index: /}", "all *",
+	},
+	{
+		"a date that has passed, and a later one", `
   - for: everyone
     allow: {index: {paths: /drafts/, time-limit: until-2020-01-31}}`,
-		"time-limit-passed", "choose a later date", "until-2020-01-31", "until-2035-01-31", "all /drafts/"},
-	{"a date that has passed for good", `
+		"time-limit-passed", "choose a later date", "until-2020-01-31", "until-2035-01-31", "all /drafts/",
+	},
+	{
+		"a date that has passed for good", `
   - for: everyone
     allow: {index: {paths: /drafts/, time-limit: until-2020-01-31}}`,
-		"time-limit-passed", "write this under disallow, without time-limit", "allow: {index: {paths: /drafts/, time-limit: until-2020-01-31}}", "disallow: {index: /drafts/}", ""},
-	{"publish a reference", `
+		"time-limit-passed", "write this under disallow, without time-limit", "allow: {index: {paths: /drafts/, time-limit: until-2020-01-31}}", "disallow: {index: /drafts/}", "",
+	},
+	{
+		"publish a reference", `
   - for: everyone
     permissions-reference: /terms.txt
 publish: {acap: off}`,
-		"not-published", `write "acap: auto" under publish`, "acap: off", "acap: auto", ""},
-	{"publish a condition", `
+		"not-published", `write "acap: auto" under publish`, "acap: off", "acap: auto", "",
+	},
+	{
+		"publish a condition", `
   - for: everyone
     allow: {preserve: {paths: /, time-limit: 10-days}}
 publish: {acap: off}`,
-		"qualifier-dropped", "or delete the qualifier", "{paths: /, time-limit: 10-days}", "/", ""},
-	{"an empty rule", `
+		"qualifier-dropped", "or delete the qualifier", "{paths: /, time-limit: 10-days}", "/", "",
+	},
+	{
+		"an empty rule", `
   - for: everyone
     disallow: {crawl: /x/}
   - for: Googlebot`,
-		"empty-rule", "or delete it", "\n  - for: Googlebot", "", ""},
-	{"mean it", `
+		"empty-rule", "or delete it", "\n  - for: Googlebot", "", "",
+	},
+	{
+		"mean it", `
   - for: everyone
     disallow: {crawl: /}`,
-		"shuts-out-search", `write "intended: true" in this rule`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", ""},
-	{"mean two things", `
+		"shuts-out-search", `write "intended: true" in this rule`, "disallow: {crawl: /}", "disallow: {crawl: /}\n    intended: true", "",
+	},
+	{
+		"mean two things", `
   - for: everyone
     disallow: {crawl: /, index: /}`,
-		"shuts-out-search", `write "intended: [shuts-out-search, site-not-indexed]" in this rule`, "index: /}", "index: /}\n    intended: [shuts-out-search, site-not-indexed]", ""},
-	{"index www", `
+		"shuts-out-search", `write "intended: [shuts-out-search, site-not-indexed]" in this rule`, "index: /}", "index: /}\n    intended: [shuts-out-search, site-not-indexed]", "",
+	},
+	{
+		"index www", `
   - for: everyone
     hosts: "*.example.com"
     disallow: {index: /}`,
-		"includes-www", `allow "index: /" in a rule with "hosts: www.example.com"`, "disallow: {index: /}", "disallow: {index: /}\n  - for: everyone\n    hosts: www.example.com\n    allow: {index: /}", "all https://www.example.com"},
-	{"wildcards", `
+		"includes-www", `allow "index: /" in a rule with "hosts: www.example.com"`, "disallow: {index: /}", "disallow: {index: /}\n  - for: everyone\n    hosts: www.example.com\n    allow: {index: /}", "all https://www.example.com",
+	},
+	{
+		"wildcards", `
   - for: everyone
     disallow: {crawl: "/news/.*"}`,
-		"looks-like-regexp", `write "/news/*"`, "/news/.*", "/news/*", ""},
-	{"training crawlers", `
+		"looks-like-regexp", `write "/news/*"`, "/news/.*", "/news/*", "",
+	},
+	{
+		"training crawlers", `
   - for: everyone
     disallow: {train-ai: /}`,
-		"training-may-crawl", `add a rule "for: category:ai-training" that disallows "crawl: /"`, "disallow: {train-ai: /}", "disallow: {train-ai: /}\n  - for: category:ai-training\n    disallow: {crawl: /}", ""},
-	{"AI answers", `
+		"training-may-crawl", `add a rule "for: category:ai-training" that disallows "crawl: /"`, "disallow: {train-ai: /}", "disallow: {train-ai: /}\n  - for: category:ai-training\n    disallow: {crawl: /}", "",
+	},
+	{
+		"AI answers", `
   - for: everyone
     disallow: {ai-use: [/news/, /reports/]}`,
-		"ai-may-crawl", `add a rule "for: [category:ai-input, category:ai-assistant]" that disallows "crawl: [/news/, /reports/]"`, "/reports/]}", "/reports/]}\n  - for: [category:ai-input, category:ai-assistant]\n    disallow: {crawl: [/news/, /reports/]}", ""},
-	{"crawlers that train among other things", `
+		"ai-may-crawl", `add a rule "for: [category:ai-input, category:ai-assistant]" that disallows "crawl: [/news/, /reports/]"`, "/reports/]}", "/reports/]}\n  - for: [category:ai-input, category:ai-assistant]\n    disallow: {crawl: [/news/, /reports/]}", "",
+	},
+	{
+		"crawlers that train among other things", `
   - for: category:ai-training
     disallow: {crawl: /}
   - for: everyone
     disallow: {index: /x/}`,
-		"dual-use-crawler", `add "train-ai: /" to what is disallowed for everyone`, "{index: /x/}", "{index: /x/, train-ai: /}", ""},
-	{"a purpose", `
+		"dual-use-crawler", `add "train-ai: /" to what is disallowed for everyone`, "{index: /x/}", "{index: /x/, train-ai: /}", "",
+	},
+	{
+		"a purpose", `
   - for: purpose:news-2
     disallow: {crawl: /x/}`,
-		"unknown-purpose", `write "user-agent-purpose: on" under publish`, "disallow: {crawl: /x/}", "disallow: {crawl: /x/}\npublish: {user-agent-purpose: on}", ""},
-	{"noindex that can be read", `
+		"unknown-purpose", `write "user-agent-purpose: on" under publish`, "disallow: {crawl: /x/}", "disallow: {crawl: /x/}\npublish: {user-agent-purpose: on}", "",
+	},
+	{
+		"noindex that can be read", `
   - for: everyone
     disallow: {crawl: /x/, index: /x/}`,
-		"hidden-noindex", "or delete index here", ", index: /x/", "", ""},
-	{"noindex on a staging host that is meant to be closed", `
+		"hidden-noindex", "or delete index here", ", index: /x/", "", "",
+	},
+	{
+		"noindex on a staging host that is meant to be closed", `
   - for: everyone
     hosts: staging.example.com
     disallow: {crawl: /, index: /}
     intended: true`,
-		"hidden-noindex", "disallow index and follow instead of crawl", "{crawl: /, index: /}", "{index: /, follow: /}", "all https://staging.example.com"},
-	{"keep a staging host out of search results", `
+		"hidden-noindex", "disallow index and follow instead of crawl", "{crawl: /, index: /}", "{index: /, follow: /}", "all https://staging.example.com",
+	},
+	{
+		"keep a staging host out of search results", `
   - for: everyone
     hosts: staging.example.com
     disallow: {crawl: /}`,
-		"shuts-out-search", "to keep the host out of search results, disallow index and follow instead of crawl", "{crawl: /}", "{index: /, follow: /}", "all https://staging.example.com"},
-	{"enforcement of nothing", `
+		"shuts-out-search", "to keep the host out of search results, disallow index and follow instead of crawl", "{crawl: /}", "{index: /, follow: /}", "all https://staging.example.com",
+	},
+	{
+		"enforcement of nothing", `
   - for: everyone
     disallow: {index: /x/}
 enforcement: block`,
-		"nothing-to-enforce", "or delete enforcement", "enforcement: block", "", ""},
+		"nothing-to-enforce", "or delete enforcement", "enforcement: block", "", "",
+	},
 }
 
 // TestClosedHostIsHintedOnce: the paths of one permission are one hint, and a path that

@@ -12,8 +12,10 @@ import (
 // TestDateForms writes instants with time.Format in every form, and expects them
 // back.
 func TestDateForms(t *testing.T) {
-	dates := []string{"2006-01-02", "2 Jan 2006", "02 Jan 2006", "2-Jan-2006", "2-Jan-06", "2 Jan 06", "2 January 2006", "Monday, 2-Jan-06", "Mon, 2 Jan 2006",
-		"20060102", "Jan 2 2006", "January 2, 2006", "Mon Jan _2 2006"}
+	dates := []string{
+		"2006-01-02", "2 Jan 2006", "02 Jan 2006", "2-Jan-2006", "2-Jan-06", "2 Jan 06", "2 January 2006", "Monday, 2-Jan-06", "Mon, 2 Jan 2006",
+		"20060102", "Jan 2 2006", "January 2, 2006", "Mon Jan _2 2006",
+	}
 	clocks := []string{"", " 15:04:05", " 15:04", "T15:04:05", " 15:04:05.000"}
 	formats := []string{"Mon Jan _2 15:04:05 2006", "20060102T150405Z", "20060102T1504Z", time.RFC3339, time.RFC1123, time.RFC1123Z, time.RFC850, time.RFC822, time.RFC822Z}
 	for _, d := range dates {

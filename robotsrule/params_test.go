@@ -70,8 +70,10 @@ func TestParams(t *testing.T) {
 		{"1.5 numbers", "max-snippet:250, max-video-preview:-1", "*;max-snippet=250;max-video-preview=-1"},
 		{"1.5 image", "max-image-preview:large", "*;max-image-preview=large"},
 		{"1.5 date", "unavailable_after: 31 Dec 2026 23:59:59 GMT", `*;unavailable_after="2026-12-31T23:59:59Z"`},
-		{"order", "unavailable_after: 31 Dec 2026 23:59:59 GMT, max-image-preview:large, max-snippet:250, nofollow, noindex",
-			`*;noindex;nofollow;max-snippet=250;max-image-preview=large;unavailable_after="2026-12-31T23:59:59Z"`},
+		{
+			"order", "unavailable_after: 31 Dec 2026 23:59:59 GMT, max-image-preview:large, max-snippet:250, nofollow, noindex",
+			`*;noindex;nofollow;max-snippet=250;max-image-preview=large;unavailable_after="2026-12-31T23:59:59Z"`,
+		},
 		{"permissive words", "index, follow, all, archive, cache, snippet", "*"},
 		{"exception", "noindex, indexifembedded", "*;noindex"},
 		{"unknown", "noai, foo:3, bar:baz, text:a b", `*;bar=baz;foo=3;noai;text="a b"`},

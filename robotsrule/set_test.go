@@ -201,11 +201,15 @@ func TestMake(t *testing.T) {
 		got  Set
 		want string
 	}{
-		{MaxSnippet(20), "max-snippet:20"}, {MaxSnippet(0), "nosnippet"}, {MaxSnippet(-1), "max-snippet:-1"}, {MaxSnippet(-2), "nosnippet"},
+		{MaxSnippet(20), "max-snippet:20"},
+		{MaxSnippet(0), "nosnippet"},
+		{MaxSnippet(-1), "max-snippet:-1"},
+		{MaxSnippet(-2), "nosnippet"},
 		{UnavailableAfter(time.Date(2026, 12, 31, 23, 59, 59, 7, time.UTC)), "unavailable_after: 31 Dec 2026 23:59:59 GMT"},
 		{UnavailableAfter(time.Time{}), "unavailable_after: 1 Jan 1970 00:00:00 GMT"},
 		{UnavailableAfter(time.Unix(1<<40, 0)), "unavailable_after: 31 Dec 9999 23:59:59 GMT"},
-		{Of("NoIndex", "max-snippet:7"), "noindex, max-snippet:7"}, {Of(), ""},
+		{Of("NoIndex", "max-snippet:7"), "noindex, max-snippet:7"},
+		{Of(), ""},
 	} {
 		if got := c.got.String(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

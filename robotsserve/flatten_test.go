@@ -46,7 +46,8 @@ func TestFlattening(t *testing.T) {
 		{
 			"an Allow that is too short",
 			[]policy.Rule{crawlRule(1, everyone, false, "/*x*.*gif$"), crawlRule(10, alpha, true, "/x.gif$")},
-			"User-agent: *\nDisallow: /*x*.*gif$\n", []string{"warning not-flattenable 11"},
+			"User-agent: *\nDisallow: /*x*.*gif$\n",
+			[]string{"warning not-flattenable 11"},
 		},
 		{
 			"two groups of which none is narrower",
@@ -71,7 +72,8 @@ func TestFlattening(t *testing.T) {
 		{
 			"an index page whose directory nothing can keep closed",
 			[]policy.Rule{crawlRule(1, everyone, false, "/app/"), crawlRule(10, everyone, true, "/app/index.html")},
-			"User-agent: *\nDisallow: /app/\n", []string{"warning not-flattenable 11"},
+			"User-agent: *\nDisallow: /app/\n",
+			[]string{"warning not-flattenable 11"},
 		},
 		{
 			"index.htm is an index page, too",
@@ -81,12 +83,14 @@ func TestFlattening(t *testing.T) {
 		{
 			"an index page whose directory alone is closed",
 			[]policy.Rule{crawlRule(1, everyone, false, "/app/$", "/app/i"), crawlRule(10, everyone, true, "/app/index.html")},
-			"User-agent: *\nDisallow: /app/$\nDisallow: /app/i\n", []string{"warning not-flattenable 11"},
+			"User-agent: *\nDisallow: /app/$\nDisallow: /app/i\n",
+			[]string{"warning not-flattenable 11"},
 		},
 		{
 			"an index page in any directory",
 			[]policy.Rule{crawlRule(1, everyone, false, "/"), crawlRule(10, everyone, true, "/a*/index.html")},
-			"User-agent: *\nDisallow: /\n", []string{"warning not-flattenable 11"},
+			"User-agent: *\nDisallow: /\n",
+			[]string{"warning not-flattenable 11"},
 		},
 		{
 			"what keeps a directory closed closes nothing else",
@@ -101,23 +105,27 @@ func TestFlattening(t *testing.T) {
 		{
 			"a literal dollar sign, encoded and plain",
 			[]policy.Rule{crawlRule(1, everyone, false, "/*$subscribe", "/a%24")},
-			"User-agent: *\nDisallow: /*%24subscribe\nDisallow: /*$subscribe\nDisallow: /a%24\nDisallow: /a$*\n", []string{"hint other-spelling 2", "hint other-spelling 3"},
+			"User-agent: *\nDisallow: /*%24subscribe\nDisallow: /*$subscribe\nDisallow: /a%24\nDisallow: /a$*\n",
+			[]string{"hint other-spelling 2", "hint other-spelling 3"},
 		},
 		{
 			"a literal asterisk is any text where it is plain",
 			[]policy.Rule{crawlRule(1, everyone, false, "/a%2Ab")},
-			"User-agent: *\nDisallow: /a%2Ab\nDisallow: /a*b\nDisallow: /a%2ab\n", []string{"hint other-spelling 2"},
+			"User-agent: *\nDisallow: /a%2Ab\nDisallow: /a*b\nDisallow: /a%2ab\n",
+			[]string{"hint other-spelling 2"},
 		},
 		{
 			"bytes that not all readers encode alike, but for a plain = in a query",
 			[]policy.Rule{crawlRule(1, everyone, false, "/~joe/", "/a[1]", "/a|b", "/s?q=~a", "/a=b")},
 			"User-agent: *\nDisallow: /~joe/\nDisallow: /%7Ejoe/\nDisallow: /%7ejoe/\nDisallow: /a[1]\nDisallow: /a%5B1%5D\nDisallow: /a%5b1%5d\nDisallow: /a%7Cb\nDisallow: /a|b\nDisallow: /a%7cb\n" +
-				"Disallow: /s?q=~a\nDisallow: /s?q=%7Ea\nDisallow: /s?q=%7ea\nDisallow: /a=b\nDisallow: /a%3Db\nDisallow: /a%3db\n", []string{"hint other-spelling 3"},
+				"Disallow: /s?q=~a\nDisallow: /s?q=%7Ea\nDisallow: /s?q=%7ea\nDisallow: /a=b\nDisallow: /a%3Db\nDisallow: /a%3db\n",
+			[]string{"hint other-spelling 3"},
 		},
 		{
 			"every byte that some reader does not encode",
 			[]policy.Rule{crawlRule(1, everyone, false, "/q\"<>", "/r\\^`", "/s{}")},
-			"User-agent: *\nDisallow: /q%22%3C%3E\nDisallow: /q\"<>\nDisallow: /q%22%3c%3e\nDisallow: /r%5C%5E%60\nDisallow: /r\\^`\nDisallow: /r%5c%5e%60\nDisallow: /s%7B%7D\nDisallow: /s{}\nDisallow: /s%7b%7d\n", []string{"hint other-spelling 2"},
+			"User-agent: *\nDisallow: /q%22%3C%3E\nDisallow: /q\"<>\nDisallow: /q%22%3c%3e\nDisallow: /r%5C%5E%60\nDisallow: /r\\^`\nDisallow: /r%5c%5e%60\nDisallow: /s%7B%7D\nDisallow: /s{}\nDisallow: /s%7b%7d\n",
+			[]string{"hint other-spelling 2"},
 		},
 		{
 			"a spelling that ends in a literal asterisk or dollar sign is for any ending",
@@ -128,12 +136,14 @@ func TestFlattening(t *testing.T) {
 		{
 			"no spelling closes the whole site",
 			[]policy.Rule{crawlRule(1, everyone, false, "/%2A$", "/%2A")},
-			"User-agent: *\nDisallow: /%2A\nDisallow: /%2a\n", []string{"hint other-spelling 3"},
+			"User-agent: *\nDisallow: /%2A\nDisallow: /%2a\n",
+			[]string{"hint other-spelling 3"},
 		},
 		{
 			"an Allow that is shorter than another spelling of what it opens",
 			[]policy.Rule{crawlRule(1, everyone, false, "/~a/"), crawlRule(10, alpha, true, "/~a/b")},
-			"User-agent: *\nDisallow: /~a/\nDisallow: /%7Ea/\nDisallow: /%7ea/\n\nUser-agent: AlphaBot\nAllow: /~a/b\nDisallow: /~a/\nDisallow: /%7Ea/\nDisallow: /%7ea/\n", []string{"hint other-spelling 11"},
+			"User-agent: *\nDisallow: /~a/\nDisallow: /%7Ea/\nDisallow: /%7ea/\n\nUser-agent: AlphaBot\nAllow: /~a/b\nDisallow: /~a/\nDisallow: /%7Ea/\nDisallow: /%7ea/\n",
+			[]string{"hint other-spelling 11"},
 		},
 		{
 			"a spelling that is shorter than an Allow",
@@ -143,7 +153,8 @@ func TestFlattening(t *testing.T) {
 		{
 			"an Allow has one spelling",
 			[]policy.Rule{crawlRule(1, everyone, false, "/"), crawlRule(10, everyone, true, "/~joe/")},
-			"User-agent: *\nAllow: /~joe/\nDisallow: /\n", []string{"hint other-spelling 11"},
+			"User-agent: *\nAllow: /~joe/\nDisallow: /\n",
+			[]string{"hint other-spelling 11"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

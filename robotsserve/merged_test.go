@@ -53,9 +53,15 @@ func TestMergeOfThousandsOfGroupsIsBounded(t *testing.T) {
 			token, path string
 			open        bool
 		}{
-			{"nobody", "/x", true}, {"nobody", "/not-for-all/", false}, {"nobody", "/ours/0/", n == 0},
-			{"FindBot", "/x", true}, {"FindBot", "/not-for-findbot/", false}, {"FindBot", "/not-for-all/", true},
-			{"Some4999Bot", "/a4999", false}, {"Some4999Bot", "/x", n == 0}, {"Some0Bot", "/x", true},
+			{"nobody", "/x", true},
+			{"nobody", "/not-for-all/", false},
+			{"nobody", "/ours/0/", n == 0},
+			{"FindBot", "/x", true},
+			{"FindBot", "/not-for-findbot/", false},
+			{"FindBot", "/not-for-all/", true},
+			{"Some4999Bot", "/a4999", false},
+			{"Some4999Bot", "/x", n == 0},
+			{"Some0Bot", "/x", true},
 		} {
 			if read.Allowed(c.token, c.path) != c.open {
 				t.Errorf("%d statements: %+v", n, c)

@@ -24,20 +24,28 @@ func TestMergePreferencesToTheStricter(t *testing.T) {
 		not    string
 	}{
 		"other usages": {
-			[]policy.Statement{searching(policy.Search, "/a/", false)}, "Content-Usage: train-ai=n\nContent-Signal: ai-train=no",
-			[]string{"Content-Usage: /a/ search=n, train-ai=n", "Content-Usage: train-ai=n", "Content-Signal: ai-train=no"}, "",
+			[]policy.Statement{searching(policy.Search, "/a/", false)},
+			"Content-Usage: train-ai=n\nContent-Signal: ai-train=no",
+			[]string{"Content-Usage: /a/ search=n, train-ai=n", "Content-Usage: train-ai=n", "Content-Signal: ai-train=no"},
+			"",
 		},
 		"the same usage": {
-			[]policy.Statement{searching(policy.TrainAI, "/", true)}, "Content-Usage: train-ai=n;x=1, search=y",
-			[]string{"Content-Usage: train-ai=n"}, "train-ai=y",
+			[]policy.Statement{searching(policy.TrainAI, "/", true)},
+			"Content-Usage: train-ai=n;x=1, search=y",
+			[]string{"Content-Usage: train-ai=n"},
+			"train-ai=y",
 		},
 		"only permissions": {
-			[]policy.Statement{searching(policy.TrainAI, "/", false)}, "Content-Usage: train-ai=y\nContent-Usage: /x search=n",
-			[]string{"Content-Usage: train-ai=n"}, "=y",
+			[]policy.Statement{searching(policy.TrainAI, "/", false)},
+			"Content-Usage: train-ai=y\nContent-Usage: /x search=n",
+			[]string{"Content-Usage: train-ai=n"},
+			"=y",
 		},
 		"no names": {
-			[]policy.Statement{searching(policy.TrainAI, "/", false)}, "Content-Usage: a b=n, \u00e9=n, =n, n",
-			[]string{"Content-Usage: train-ai=n"}, "b=n",
+			[]policy.Statement{searching(policy.TrainAI, "/", false)},
+			"Content-Usage: a b=n, \u00e9=n, =n, n",
+			[]string{"Content-Usage: train-ai=n"},
+			"b=n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

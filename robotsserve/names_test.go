@@ -12,7 +12,9 @@ import (
 // documented for robots.txt, or that the policy's author wrote.
 func TestNamesThatAreNoTokens(t *testing.T) {
 	crawlers := []policy.Crawler{
-		{Token: "Centro Ads.txt Crawler", Kind: "seo", NoToken: true}, {Token: "Screaming Frog SEO Spider", Kind: "seo"}, {Token: "MJ12bot", Kind: "seo"},
+		{Token: "Centro Ads.txt Crawler", Kind: "seo", NoToken: true},
+		{Token: "Screaming Frog SEO Spider", Kind: "seo"},
+		{Token: "MJ12bot", Kind: "seo"},
 		{Token: "PlainBot", Kind: "search"},
 	}
 	for _, c := range []struct {
@@ -21,11 +23,13 @@ func TestNamesThatAreNoTokens(t *testing.T) {
 		want  string
 	}{
 		{
-			"by category", []policy.Rule{crawlRule(1, "category:seo", false, "/")},
+			"by category",
+			[]policy.Rule{crawlRule(1, "category:seo", false, "/")},
 			"User-agent: *\nDisallow:\n\nUser-agent: Screaming Frog SEO Spider\nUser-agent: MJ12bot\nDisallow: /\n",
 		},
 		{
-			"by name", []policy.Rule{crawlRule(1, "Centro Ads.txt Crawler", false, "/")},
+			"by name",
+			[]policy.Rule{crawlRule(1, "Centro Ads.txt Crawler", false, "/")},
 			"User-agent: *\nDisallow:\n\nUser-agent: Centro Ads.txt Crawler\nDisallow: /\n",
 		},
 		{

@@ -81,8 +81,10 @@ func TestTokenGroupsOpenWhatEveryVoiceOpens(t *testing.T) {
 	everyone := []policy.Audience{{Kind: policy.ForEveryone}}
 	all, news := pathpattern.All, pathpattern.MustParse("/news/")
 	spec.Rules = []policy.Rule{{For: everyone, Statements: []policy.Statement{
-		{Usage: policy.Crawl, Pattern: all}, {Usage: policy.TrainAI, Pattern: all},
-		{Usage: policy.Crawl, Pattern: news, Allow: true}, {Usage: policy.TrainAI, Pattern: news, Allow: true},
+		{Usage: policy.Crawl, Pattern: all},
+		{Usage: policy.TrainAI, Pattern: all},
+		{Usage: policy.Crawl, Pattern: news, Allow: true},
+		{Usage: policy.TrainAI, Pattern: news, Allow: true},
 	}}, {For: []policy.Audience{{Kind: policy.ForToken, Name: "ExampleBot"}}, Statements: []policy.Statement{{Usage: policy.Crawl, Pattern: all}}}}
 	f, problems := Render(compile(t, spec), "", Options{})
 	if len(problems) > 0 {

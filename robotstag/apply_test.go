@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 

@@ -42,34 +42,56 @@ func TestBuild(t *testing.T) {
 		problems []Kind
 	}{
 		{name: "nothing"},
-		{name: "1.5 everyone", members: list("*", "noindex, nosnippet"),
-			rt: []string{"*;noindex;nosnippet"}, x: []string{"noindex, nosnippet"}},
-		{name: "1.5 one crawler", members: list("ExampleBot", "noindex"),
-			rt: []string{"examplebot;noindex"}, x: []string{"examplebot: noindex"}},
-		{name: "1.5 both, in any order", members: list("ExampleBot", "noindex", "*", "nosnippet"),
-			rt: []string{"*;nosnippet, examplebot;noindex"}, x: []string{"nosnippet", "examplebot: noindex"}},
-		{name: "1.5 all together", members: list("*", "unavailable_after: 31 Dec 2026 23:59:59 GMT, max-image-preview:large, max-snippet:250, max-video-preview:-1, noindex"),
+		{
+			name: "1.5 everyone", members: list("*", "noindex, nosnippet"),
+			rt: []string{"*;noindex;nosnippet"}, x: []string{"noindex, nosnippet"},
+		},
+		{
+			name: "1.5 one crawler", members: list("ExampleBot", "noindex"),
+			rt: []string{"examplebot;noindex"}, x: []string{"examplebot: noindex"},
+		},
+		{
+			name: "1.5 both, in any order", members: list("ExampleBot", "noindex", "*", "nosnippet"),
+			rt: []string{"*;nosnippet, examplebot;noindex"}, x: []string{"nosnippet", "examplebot: noindex"},
+		},
+		{
+			name: "1.5 all together", members: list("*", "unavailable_after: 31 Dec 2026 23:59:59 GMT, max-image-preview:large, max-snippet:250, max-video-preview:-1, noindex"),
 			rt: []string{`*;noindex;max-snippet=250;max-image-preview=large;max-video-preview=-1;unavailable_after="2026-12-31T23:59:59Z"`},
-			x:  []string{"noindex, max-snippet:250, max-image-preview:large, max-video-preview:-1, unavailable_after: 31 Dec 2026 23:59:59 GMT"}},
-		{name: "only what a crawler adds", members: list("*", "noindex, max-snippet:20", "a-bot", "noindex, max-snippet:50, nofollow", "b-bot", "noindex", "c-bot", "nosnippet"),
+			x:  []string{"noindex, max-snippet:250, max-image-preview:large, max-video-preview:-1, unavailable_after: 31 Dec 2026 23:59:59 GMT"},
+		},
+		{
+			name: "only what a crawler adds", members: list("*", "noindex, max-snippet:20", "a-bot", "noindex, max-snippet:50, nofollow", "b-bot", "noindex", "c-bot", "nosnippet"),
 			rt: []string{"*;noindex;max-snippet=20, a-bot;nofollow, c-bot;nosnippet"},
-			x:  []string{"noindex, max-snippet:20", "a-bot: nofollow", "c-bot: nosnippet"}},
-		{name: "tokens are sorted and united", members: list("zbot", "noindex", "Abot", "nofollow", "ABOT", "noindex"),
-			rt: []string{"abot;noindex;nofollow, zbot;noindex"}, x: []string{"abot: noindex, nofollow", "zbot: noindex"}},
-		{name: "tokens Robots-Tag cannot name", members: list("_bot", "noindex", "-bot", "noindex", "360Spider", "noindex", "MJ12bot", "noindex"),
+			x:  []string{"noindex, max-snippet:20", "a-bot: nofollow", "c-bot: nosnippet"},
+		},
+		{
+			name: "tokens are sorted and united", members: list("zbot", "noindex", "Abot", "nofollow", "ABOT", "noindex"),
+			rt: []string{"abot;noindex;nofollow, zbot;noindex"}, x: []string{"abot: noindex, nofollow", "zbot: noindex"},
+		},
+		{
+			name: "tokens Robots-Tag cannot name", members: list("_bot", "noindex", "-bot", "noindex", "360Spider", "noindex", "MJ12bot", "noindex"),
 			rt: []string{"mj12bot;noindex"}, x: []string{"-bot: noindex", "360spider: noindex", "_bot: noindex", "mj12bot: noindex"},
-			problems: []Kind{NoRobotsTag, NoRobotsTag, NoRobotsTag}},
-		{name: "tokens no field can name", members: list("a b", "noindex", "a:b", "noindex", "a\r\nSet-Cookie", "noindex", "", "noindex", "noindex", "noindex", "max-snippet", "nofollow"),
-			problems: []Kind{BadToken, BadToken, BadToken, BadToken, BadToken, BadToken}},
+			problems: []Kind{NoRobotsTag, NoRobotsTag, NoRobotsTag},
+		},
+		{
+			name: "tokens no field can name", members: list("a b", "noindex", "a:b", "noindex", "a\r\nSet-Cookie", "noindex", "", "noindex", "noindex", "noindex", "max-snippet", "nofollow"),
+			problems: []Kind{BadToken, BadToken, BadToken, BadToken, BadToken, BadToken},
+		},
 		{name: "permissive words", members: list("*", "all, index, follow", "googlebot", "indexifembedded")},
-		{name: "exception to noindex", members: list("*", "noindex, indexifembedded"),
-			rt: []string{"*;noindex"}, x: []string{"noindex, indexifembedded"}},
-		{name: "exception beside a crawler's noindex", members: list("*", "noindex, indexifembedded", "examplebot", "noindex"),
-			rt: []string{"*;noindex"}, x: []string{"noindex"}},
+		{
+			name: "exception to noindex", members: list("*", "noindex, indexifembedded"),
+			rt: []string{"*;noindex"}, x: []string{"noindex, indexifembedded"},
+		},
+		{
+			name: "exception beside a crawler's noindex", members: list("*", "noindex, indexifembedded", "examplebot", "noindex"),
+			rt: []string{"*;noindex"}, x: []string{"noindex"},
+		},
 		{name: "AIPREF", usage: preferences("nny"), cu: []string{"train-ai=n, ai-use=n, search=y"}},
 		{name: "AIPREF unknown", usage: preferences("  n"), cu: []string{"search=n"}},
-		{name: "a rule one field has no room for", members: list("*", "noindex, 9lives, foo:bar, a=1, max-snippet:many"),
-			rt: []string{`*;noindex;a=1;foo=bar;max-snippet="many"`}, x: []string{"noindex, 9lives, max-snippet:many"}, problems: []Kind{RuleLost, RuleLost, RuleLost}},
+		{
+			name: "a rule one field has no room for", members: list("*", "noindex, 9lives, foo:bar, a=1, max-snippet:many"),
+			rt: []string{`*;noindex;a=1;foo=bar;max-snippet="many"`}, x: []string{"noindex, 9lives, max-snippet:many"}, problems: []Kind{RuleLost, RuleLost, RuleLost},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v, problems := Build(c.members, c.usage, testNow)

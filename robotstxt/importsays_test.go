@@ -34,8 +34,15 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"a group of a purpose is not everyone's", "draft-illyes-rep-purpose-00, starter of rule groups",
 			"User-agent: *\nDisallow: /a/\n\nUser-Agent-Purpose: training\nDisallow: /t/\n\nUser-Agent-Purpose: search\nDisallow: /b/\n",
 			[]ask{
-				{"", "", "/x", true}, {"", "", "/a/x", false}, {"", "", "/b/x", true}, {"", "training", "/t/x", false}, {"", "training", "/a/x", true}, {"", "", "/t/x", true},
-				{"", "search", "/b/x", false}, {"", "search", "/a/x", true}, {"", "search", "/x", true},
+				{"", "", "/x", true},
+				{"", "", "/a/x", false},
+				{"", "", "/b/x", true},
+				{"", "training", "/t/x", false},
+				{"", "training", "/a/x", true},
+				{"", "", "/t/x", true},
+				{"", "search", "/b/x", false},
+				{"", "search", "/a/x", true},
+				{"", "search", "/x", true},
 			},
 			"",
 		},
@@ -80,8 +87,16 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"##ACAP version=1.0\nUser-agent: *\nDisallow: /x/\n\nUser-agent: Bingbot\nAllow: /\n\nUser-agent: GPTBot\nDisallow: /g/\n\nUser-agent: CCBot\nDisallow:\n\n" +
 				"ACAP-crawler: *\nACAP-disallow-crawl: /a/\n\nACAP-crawler: CCBot\nACAP-allow-crawl: /\n",
 			[]ask{
-				{"Bingbot", "", "/a/x", false}, {"Bingbot", "", "/x/", true}, {"GPTBot", "", "/a/x", false}, {"GPTBot", "", "/g/", false}, {"GPTBot", "", "/x/", true},
-				{"CCBot", "", "/a/x", true}, {"CCBot", "", "/x/", true}, {"", "", "/a/x", false}, {"", "", "/x/", false}, {"", "", "/b", true},
+				{"Bingbot", "", "/a/x", false},
+				{"Bingbot", "", "/x/", true},
+				{"GPTBot", "", "/a/x", false},
+				{"GPTBot", "", "/g/", false},
+				{"GPTBot", "", "/x/", true},
+				{"CCBot", "", "/a/x", true},
+				{"CCBot", "", "/x/", true},
+				{"", "", "/a/x", false},
+				{"", "", "/x/", false},
+				{"", "", "/b", true},
 			},
 			"holds for all crawlers in the policy",
 		},
@@ -167,9 +182,15 @@ func TestImportOfDirectivesOfNamedGroups(t *testing.T) {
 		}
 		p := compile(t, im.Spec)
 		for _, c := range []struct{ token, app, path, want string }{
-			{"", "example", "/", "example;x"}, {"", "example", "/a/", "example;y"}, {"", "other", "/a/", "other;z"},
-			{"GPTBot", "example", "/", "example"}, {"GPTBot", "example", "/a/", "example"}, {"GPTBot", "other", "/a/", "other"},
-			{"CCBot", "example", "/a/", "example"}, {"CCBot", "other", "/a/", "other;w"}, {"CCBot", "other", "/", "other;w"},
+			{"", "example", "/", "example;x"},
+			{"", "example", "/a/", "example;y"},
+			{"", "other", "/a/", "other;z"},
+			{"GPTBot", "example", "/", "example"},
+			{"GPTBot", "example", "/a/", "example"},
+			{"GPTBot", "other", "/a/", "other"},
+			{"CCBot", "example", "/a/", "example"},
+			{"CCBot", "other", "/a/", "other;w"},
+			{"CCBot", "other", "/", "other;w"},
 		} {
 			got := ""
 			if d := p.AppDirective(policy.Query{Crawler: p.Crawler(c.token), Path: c.path, Identity: policy.Verified}, c.app); d != nil {

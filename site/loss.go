@@ -123,7 +123,7 @@ type Lost struct {
 // limited. An impostor loses nothing, nor does a crawler of which neither policy says that
 // it is a search engine.
 func SearchLoss(old, now *Site, was, is policy.Query) (lost Lost) {
-	searches := now.searches(is.Crawler) || old != nil && old.searches(was.Crawler)
+	searches := now.Searches(is.Crawler) || old != nil && old.Searches(was.Crawler)
 	if !searches || is.Identity == policy.Impostor {
 		return lost
 	}
@@ -146,8 +146,19 @@ func SearchLoss(old, now *Site, was, is policy.Query) (lost Lost) {
 	return lost
 }
 
-func (s *Site) searches(id policy.CrawlerID) bool {
-	return id != 0 && s.Policy.CrawlerInfo(id).Kind == string(crawlers.KindSearch)
+// Searches reports whether a crawler is of a search engine: by the policy, or by the
+// catalogue, unless the policy says that another kind is intended.
+func (s *Site) Searches(id policy.CrawlerID) bool {
+	c := s.Policy.CrawlerInfo(id)
+	if id == 0 || c.Kind == string(crawlers.KindSearch) {
+		return id != 0
+	}
+	builtIn, err := crawlers.Default()
+	if err != nil {
+		return false
+	}
+	known, ok := builtIn.Lookup(c.Token)
+	return ok && known.Kind == crawlers.KindSearch && !slices.Contains(c.IntendedGuards, lint.GuardRefuses)
 }
 
 // closures are what a policy closes to a crawler at a page, and by which rules.

@@ -36,7 +36,8 @@ func registerFiles(t *testing.T) (files []registerFile) {
 	t.Helper()
 	add := func(spec policy.Spec, asks [][2]string) {
 		spec.Rules = append(spec.Rules, policy.Rule{For: []policy.Audience{{Kind: policy.ForEveryone}}, Statements: []policy.Statement{
-			{Usage: policy.TrainAI, Pattern: pathpattern.MustParse("/news/")}, {Usage: policy.AIUse, Pattern: pathpattern.All},
+			{Usage: policy.TrainAI, Pattern: pathpattern.MustParse("/news/")},
+			{Usage: policy.AIUse, Pattern: pathpattern.All},
 			{Usage: policy.Search, Pattern: pathpattern.All, Allow: true},
 		}})
 		f := registerFile{asks: asks}

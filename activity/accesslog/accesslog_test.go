@@ -31,27 +31,45 @@ const caddyLine = `{"level":"info","ts":1795340096.123456,"logger":"http.log.acc
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, format, line, want string }{
-		{"Caddy", "caddy", caddyLine,
-			`2026-11-22T09:34:56.123Z 192.0.2.7 host="www.example.com" "/a%20b?c=\"d\"&e=é😀" ua="Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)\nsecond" 10900 identity="verified"`},
-		{"Caddy, an older version, another time format", "caddy", `{"ts":"2026-11-22T10:00:00.5+01:00","request":{"remote_ip":"192.0.2.7","method":"HEAD","host":"h:8080","uri":"/","headers":{}},"status":404}`,
-			`2026-11-22T09:00:00.5Z 192.0.2.7 host="h:8080" "/" ua="" 0 identity=""`},
-		{"Caddy, the connection's address after the client's", "caddy", `{"ts":1795340096,"request":{"client_ip":"192.0.2.7","remote_ip":"10.0.0.1","uri":"/"}}`,
-			`2026-11-22T09:34:56Z 192.0.2.7 host="" "/" ua="" 0 identity=""`},
+		{
+			"Caddy", "caddy", caddyLine,
+			`2026-11-22T09:34:56.123Z 192.0.2.7 host="www.example.com" "/a%20b?c=\"d\"&e=é😀" ua="Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)\nsecond" 10900 identity="verified"`,
+		},
+		{
+			"Caddy, an older version, another time format", "caddy", `{"ts":"2026-11-22T10:00:00.5+01:00","request":{"remote_ip":"192.0.2.7","method":"HEAD","host":"h:8080","uri":"/","headers":{}},"status":404}`,
+			`2026-11-22T09:00:00.5Z 192.0.2.7 host="h:8080" "/" ua="" 0 identity=""`,
+		},
+		{
+			"Caddy, the connection's address after the client's", "caddy", `{"ts":1795340096,"request":{"client_ip":"192.0.2.7","remote_ip":"10.0.0.1","uri":"/"}}`,
+			`2026-11-22T09:34:56Z 192.0.2.7 host="" "/" ua="" 0 identity=""`,
+		},
 		{"Caddy, wall clock in milliseconds", "caddy", `{"ts":1795340096123,"request":{"uri":"/"}}`, `2026-11-22T09:34:56.123Z  host="" "/" ua="" 0 identity=""`},
-		{"Combined", "combined", `192.0.2.7 - frank [22/Nov/2026:10:34:56 +0100] "GET /a?b HTTP/1.1" 200 2326 "https://example.com/" "Mozilla/5.0 \"quoted\" \x22hex\x22"`,
-			`2026-11-22T09:34:56Z 192.0.2.7 host="" "/a?b" ua="Mozilla/5.0 \"quoted\" \"hex\"" 2326 identity=""`},
-		{"Combined without User-Agent and body", "combined", `2001:db8::1 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/2.0" 304 - "-" "-"`,
-			`2026-11-22T09:34:56Z 2001:db8::1 host="" "/" ua="" 0 identity=""`},
-		{"Common", "common", `192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "POST /x y HTTP/1.0" 500 12`,
-			`2026-11-22T09:34:56Z 192.0.2.7 host="" "/x y" ua="" 12 identity=""`},
-		{"with the virtual host", "vhost_combined", `www.example.com:443 192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/1.1" 200 1 "-" "curl/8"`,
-			`2026-11-22T09:34:56Z 192.0.2.7 host="www.example.com" "/" ua="curl/8" 1 identity=""`},
-		{"nginx log_format", `${host}|$remote_addr|$time_iso8601|$request_method $request_uri|$status|$body_bytes_sent|"$http_user_agent"|$request_time`,
+		{
+			"Combined", "combined", `192.0.2.7 - frank [22/Nov/2026:10:34:56 +0100] "GET /a?b HTTP/1.1" 200 2326 "https://example.com/" "Mozilla/5.0 \"quoted\" \x22hex\x22"`,
+			`2026-11-22T09:34:56Z 192.0.2.7 host="" "/a?b" ua="Mozilla/5.0 \"quoted\" \"hex\"" 2326 identity=""`,
+		},
+		{
+			"Combined without User-Agent and body", "combined", `2001:db8::1 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/2.0" 304 - "-" "-"`,
+			`2026-11-22T09:34:56Z 2001:db8::1 host="" "/" ua="" 0 identity=""`,
+		},
+		{
+			"Common", "common", `192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "POST /x y HTTP/1.0" 500 12`,
+			`2026-11-22T09:34:56Z 192.0.2.7 host="" "/x y" ua="" 12 identity=""`,
+		},
+		{
+			"with the virtual host", "vhost_combined", `www.example.com:443 192.0.2.7 - - [22/Nov/2026:09:34:56 +0000] "GET / HTTP/1.1" 200 1 "-" "curl/8"`,
+			`2026-11-22T09:34:56Z 192.0.2.7 host="www.example.com" "/" ua="curl/8" 1 identity=""`,
+		},
+		{
+			"nginx log_format", `${host}|$remote_addr|$time_iso8601|$request_method $request_uri|$status|$body_bytes_sent|"$http_user_agent"|$request_time`,
 			`www.example.com|192.0.2.7|2026-11-22T09:34:56+00:00|GET /a?b|200|7|"a \x22b\x22|c"|0.001`,
-			`2026-11-22T09:34:56Z 192.0.2.7 host="www.example.com" "/a?b" ua="a \"b\"|c" 7 identity=""`},
-		{"nginx log_format escape=json", `$remote_addr [$time_local] "$request" $status $body_bytes_sent "$http_user_agent"`,
+			`2026-11-22T09:34:56Z 192.0.2.7 host="www.example.com" "/a?b" ua="a \"b\"|c" 7 identity=""`,
+		},
+		{
+			"nginx log_format escape=json", `$remote_addr [$time_local] "$request" $status $body_bytes_sent "$http_user_agent"`,
 			`192.0.2.7 [22/Nov/2026:09:34:56 +0000] "GET /\u0001\/\xe9 HTTP/1.1" 200 7 "a \u0022b\u0022 \ud83d\ude00 \ud83d \q \u12 \x1"`,
-			`2026-11-22T09:34:56Z 192.0.2.7 host="" "/\x01/\xe9" ua="a \"b\" 😀 � \\q \\u12 \\x1" 7 identity=""`},
+			`2026-11-22T09:34:56Z 192.0.2.7 host="" "/\x01/\xe9" ua="a \"b\" 😀 � \\q \\u12 \\x1" 7 identity=""`,
+		},
 		{"Apache LogFormat", `%a %{Host}i [%{%s}t] %t "%m %U%q" %>s %O "%{User-agent}i"`, "", `invalid format "%a %{Host}i [%{%s}t] %t \"%m %U%q\" %>s %O \"%{User-agent}i\"": there must be text between two fields`},
 		{"no text between fields", `$remote_addr$time_local`, "", `invalid format "$remote_addr$time_local": there must be text between two fields`},
 		{"no time", `$remote_addr "$request" "$http_user_agent"`, "", `invalid format "$remote_addr \"$request\" \"$http_user_agent\"": it lacks the time ($time_local, %t)`},

@@ -64,7 +64,7 @@ func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s
 			return identity{Identity: policy.Impostor}
 		}
 	}
-	if !addr.IsValid() {
+	if !addr.IsValid() || addr.IsPrivate() || addr.IsLoopback() || addr.IsLinkLocalUnicast() { // a proxy's, at best
 		return identity{unproven: true}
 	}
 	k := identityKey{s, id, addr, r.Time.Unix() / 86400, c.preview, r.Unsigned}
@@ -91,13 +91,14 @@ func (i *identifier) ask(k identityKey) identity {
 	i.day = time.Unix(k.day*86400, 0)
 	live := len(facts.ReverseDNS) > 0 || facts.WebBotAuth != "" && !k.unsigned
 	r := i.verifier.Check(ended, crawlers.Verification{AddressLists: facts.AddressLists}, k.addr)
+	unproven := len(facts.AddressLists) == 0 || i.day.After(verify.Expires(verify.SnapshotDate()))
 	switch {
 	case r.Status == verify.Verified:
 		return identity{Identity: policy.Verified}
 	case live: // a list alone does not make an impostor of it
-		return identity{liveOnly: true, unproven: len(facts.AddressLists) == 0}
+		return identity{liveOnly: true, unproven: unproven}
 	case r.Status == verify.Impostor && !k.preview:
 		return identity{Identity: policy.Impostor}
 	}
-	return identity{unproven: len(facts.AddressLists) == 0}
+	return identity{unproven: unproven}
 }

@@ -159,6 +159,11 @@ func (s *SearchLoss) undecided(o *Options, t *tally, verifiable map[string]bool)
 		note(1, "or more, as there is no traffic")
 	case !o.Since.IsZero() && t.first.Sub(o.Since) > maxGap:
 		note(1, "or more before "+t.first.UTC().Format(time.DateOnly)+", when the traffic begins")
+	case !o.Since.IsZero() && time.Since(t.last) > maxGap:
+		note(1, "or more after "+t.last.UTC().Format(time.DateOnly)+", when the traffic ends")
+	}
+	for _, token := range o.losses().Unrequested() {
+		notes["of "+token+", a name that only robots.txt has"]++
 	}
 	for _, what := range slices.Sorted(maps.Keys(notes)) {
 		s.Undecided = append(s.Undecided, Note{notes[what], what})
@@ -168,8 +173,8 @@ func (s *SearchLoss) undecided(o *Options, t *tally, verifiable map[string]bool)
 	}
 }
 
-// maxGap is how much later than the time asked for traffic may begin, as a day of a small
-// site may have no requests.
+// maxGap is how much later than the time asked for traffic may begin, and how long ago it
+// may end, as a day of a small site may have no requests.
 const maxGap = 36 * time.Hour
 
 // Uncertain is how many requests are undecided.

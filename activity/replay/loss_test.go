@@ -5,6 +5,7 @@ package replay
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -199,6 +200,10 @@ func TestSearchLossIsUndecided(t *testing.T) {
 		{"the query decides", row(activity.Verified, host, news, 3), "for: Googlebot\n    disallow: {crawl: \"/news/*?print=\"}", []Note{{3, "of Googlebot whose query was not stored"}}},
 		{"the query of another path decides", row(activity.Verified, host, "/shop/", 3), "for: Googlebot\n    disallow: {crawl: \"/news/*?print=\"}", nil},
 		{"the query does not matter", row(activity.Verified, host, news, 3), "for: Googlebot\n    disallow: {crawl: /news/}", nil},
+		{"a name that only robots.txt has", row(activity.Verified, host, "/", 0), "for: Googlebot-News\n    disallow: {crawl: /}", []Note{{1, "of Googlebot-News, a name that only robots.txt has"}}},
+		{"the engine's own rule", row(activity.Verified, host, other, 0), "for: everyone\n    robots-tag: [{paths: /news/, rules: noindex}]", []Note{{7, "of Googlebot whose paths were summed up under (other)"}}},
+		{"a permission that has expired", row(activity.Verified, host, other, 0), "for: everyone\n    allow: {index: [{paths: /news/, time-limit: until-2020-01-31}]}", []Note{{7, "of Googlebot whose paths were summed up under (other)"}}},
+		{"the query, in another case", row(activity.Verified, host, news, 3), "for: Googlebot\n    disallow: {crawl: \"/News/*?print=\"}", []Note{{3, "of Googlebot whose query was not stored"}}},
 		{"the store begins later", func() activity.Visits {
 			v := row(activity.Verified, host, "/", 0)
 			v.Start = time.Now().Add(-3 * 24 * time.Hour)
@@ -210,7 +215,8 @@ func TestSearchLossIsUndecided(t *testing.T) {
 			r, err := Run(t.Context(), Options{
 				Old: load(t, "old.yaml", in), New: load(t, "new.yaml", in+"  - "+c.rule+"\n"), Since: time.Now().Add(-LossPeriod),
 				Stored: func(_ context.Context, _, _ time.Time, each func(activity.Visits) error) (int64, error) {
-					return 0, each(c.row)
+					today := activity.Visits{Start: time.Now(), Crawler: "GPTBot", Host: host, Path: "/", Requests: 1}
+					return 0, errors.Join(each(c.row), each(today))
 				},
 			})
 			if err != nil {

@@ -331,9 +331,11 @@ func TestQueriesThatMatterAreShown(t *testing.T) {
 func TestHTMLEscapesWhatStrangersChoose(t *testing.T) {
 	t.Parallel()
 	const evil = `<img src=x onerror=alert(1)>"'&`
-	r := &Report{New: evil, Files: []string{evil}, NotReplayed: []Note{{1, evil}}, Requests: 1,
+	r := &Report{
+		New: evil, Files: []string{evil}, NotReplayed: []Note{{1, evil}}, Requests: 1,
 		NewlyRefused: []CrawlerCount{{Crawler: evil, Kind: evil, Rules: []string{evil}, Paths: []PathCount{{evil, 1}}, Requests: 1}},
-		Rules:        []RuleCount{{Rule: evil, Place: evil}}}
+		Rules:        []RuleCount{{Rule: evil, Place: evil}},
+	}
 	var b bytes.Buffer
 	if err := r.WriteHTML(&b); err != nil {
 		t.Fatal(err)

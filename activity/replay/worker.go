@@ -101,10 +101,11 @@ func (w *worker) record(r *accesslog.Record) {
 	if len(target) == 0 || target[0] != '/' {
 		target = pathOf(target)
 	}
-	host := string(r.Host)
+	host, hostless := string(r.Host), false
 	if host == "" {
 		if host = w.options.Host; host == "" {
 			t.hostless++
+			hostless = true
 		}
 	}
 	q := policy.Query{Host: host, Path: target, Now: r.Time}
@@ -116,6 +117,9 @@ func (w *worker) record(r *accesslog.Record) {
 	}
 	if d.new.decision == activity.Allowed && w.new.limits(q, named, c.purposes[0], identify) {
 		t.limited++
+	}
+	if hostless && d.lost.Loss == 0 && d.site != nil && w.options.losses().OnHosts(d.info().Token) {
+		t.unsaid[unsaid{d.info().Token, d.identity, "without a host in the log"}]++
 	}
 	if plain, _, ok := strings.Cut(target, "?"); ok && d.interesting() {
 		q.Path = plain
@@ -198,12 +202,26 @@ func (w *worker) store(ctx context.Context) error {
 	return err
 }
 
+// stored is the client of a row, which has the name of a crawler.
+func (w *worker) stored(token string) *client {
+	c := *w.client([]byte(token))
+	if id := w.new.site.Policy.Crawler(token); id != 0 {
+		c.new = []policy.CrawlerID{id}
+	}
+	if w.old != nil {
+		if id := w.old.site.Policy.Crawler(token); id != 0 {
+			c.old = []policy.CrawlerID{id}
+		}
+	}
+	return &c
+}
+
 // visits decides the visits of a row.
 func (w *worker) visits(v *activity.Visits) {
 	t := w.tally
 	t.span(v.Start)
 	t.requests += v.Requests
-	c := w.client([]byte(v.Crawler))
+	c := w.stored(v.Crawler)
 	stored := identity{unproven: true}
 	switch v.Identity {
 	case activity.Verified:

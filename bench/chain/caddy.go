@@ -115,8 +115,10 @@ func adapt(row *workload.ChainRow, dir string, apps, servers map[string]any) err
 		return err
 	}
 	defer l.Close()
-	config := workload.Config{Template: row.Template, Port: l.Addr().(*net.TCPAddr).Port, Answer: "bench_answer",
-		Policy: filepath.Join(dir, row.Name+".yaml"), Dir: dir}
+	config := workload.Config{
+		Template: row.Template, Port: l.Addr().(*net.TCPAddr).Port, Answer: "bench_answer",
+		Policy: filepath.Join(dir, row.Name+".yaml"), Dir: dir,
+	}
 	if row.Policy != nil {
 		if err := os.WriteFile(config.Policy, []byte(workload.Policy(*row.Policy)), 0o600); err != nil {
 			return err

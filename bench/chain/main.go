@@ -120,9 +120,11 @@ func measure(handlers []handler, s *workload.Scenario, rounds int, batch time.Du
 	base := summary(samples[0])
 	for i, h := range handlers {
 		own := summary(samples[i])
-		results = append(results, workload.ChainResult{Scenario: s.Name, Row: h.row.Name, Nanos: own.nanos, More: own.nanos - base.nanos,
+		results = append(results, workload.ChainResult{
+			Scenario: s.Name, Row: h.row.Name, Nanos: own.nanos, More: own.nanos - base.nanos,
 			Allocs: own.allocs, MoreAllocs: own.allocs - base.allocs, MoreOctets: own.octets - base.octets,
-			Status: clients[i].status, Size: clients[i].size})
+			Status: clients[i].status, Size: clients[i].size,
+		})
 	}
 	return results
 }

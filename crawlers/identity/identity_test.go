@@ -439,8 +439,13 @@ func TestParseMethods(t *testing.T) {
 		names, ranges []string
 		ok            bool
 	}{
-		{nil, nil, true}, {[]string{"off"}, nil, true}, {[]string{"lists", "dns", "signatures"}, []string{"10.0.0.0/8"}, true},
-		{[]string{"off", "dns"}, nil, false}, {[]string{"embedded", "lists"}, nil, false}, {[]string{"on"}, nil, false}, {nil, []string{"10.0.0.1"}, false},
+		{nil, nil, true},
+		{[]string{"off"}, nil, true},
+		{[]string{"lists", "dns", "signatures"}, []string{"10.0.0.0/8"}, true},
+		{[]string{"off", "dns"}, nil, false},
+		{[]string{"embedded", "lists"}, nil, false},
+		{[]string{"on"}, nil, false},
+		{nil, []string{"10.0.0.1"}, false},
 	} {
 		if _, err := ParseMethods(c.names, c.ranges); (err == nil) != c.ok {
 			t.Errorf("%q %q: %v", c.names, c.ranges, err)

@@ -30,7 +30,10 @@ func TestRecordLookup(t *testing.T) {
 		failing, log bool
 	}{
 		{0, nil, false, false},
-		{0, broken, false, false}, {0, broken, false, false}, {0, broken, false, false}, {0, broken, false, false},
+		{0, broken, false, false},
+		{0, broken, false, false},
+		{0, broken, false, false},
+		{0, broken, false, false},
 		{0, broken, true, true},
 		{0, broken, true, false},
 		{time.Second, nil, false, false}, // too soon after the last line

@@ -340,13 +340,19 @@ func TestRequestIsForTheSite(t *testing.T) {
 		{request("http://x/robots.txt", "www.example.com:8080", "127.0.0.1:8080", false), "http www.example.com:8080 map[]"},
 		{request("http://x/robots.txt", "WWW.example.com:8080", "127.0.0.1:8080", false), ""},
 		{request("https://x/robots.txt", "www.example.com:443", "127.0.0.1:443", false), "https www.example.com map[]"},
-		{request("http://x/robots.txt", "inner", "127.0.0.1:80", true, "X-Forwarded-Host", "a.example", "X-Forwarded-Proto", "http", "X-Forwarded-For", "1.2.3.4", "Forwarded", "for=1.2.3.4"),
-			"http inner map[X-Forwarded-Host:[a.example] X-Forwarded-Proto:[http]]"},
+		{
+			request("http://x/robots.txt", "inner", "127.0.0.1:80", true, "X-Forwarded-Host", "a.example", "X-Forwarded-Proto", "http", "X-Forwarded-For", "1.2.3.4", "Forwarded", "for=1.2.3.4"),
+			"http inner map[X-Forwarded-Host:[a.example] X-Forwarded-Proto:[http]]",
+		},
 		{request("http://x/robots.txt", "inner", "127.0.0.1:80", true, "X-Forwarded-Host", "a.example", "X-Forwarded-Proto", "http", "X-Forwarded-For", "5.6.7.8"), ""},
-		{request("http://x/robots.txt", "inner", "127.0.0.1:80", true, "X-Forwarded-Host", "a.example", "X-Forwarded-Proto", "https"),
-			"http inner map[X-Forwarded-Host:[a.example] X-Forwarded-Proto:[https]]"},
-		{request("http://x/robots.txt", "inner", "127.0.0.1:80", true, "X-Forwarded-Host", "b.example", "X-Forwarded-Proto", "https"),
-			"http inner map[X-Forwarded-Host:[b.example] X-Forwarded-Proto:[https]]"},
+		{
+			request("http://x/robots.txt", "inner", "127.0.0.1:80", true, "X-Forwarded-Host", "a.example", "X-Forwarded-Proto", "https"),
+			"http inner map[X-Forwarded-Host:[a.example] X-Forwarded-Proto:[https]]",
+		},
+		{
+			request("http://x/robots.txt", "inner", "127.0.0.1:80", true, "X-Forwarded-Host", "b.example", "X-Forwarded-Proto", "https"),
+			"http inner map[X-Forwarded-Host:[b.example] X-Forwarded-Proto:[https]]",
+		},
 	} {
 		sent := ""
 		s.Get(c.r, nextFunc(func(_ http.ResponseWriter, r *http.Request) error {

@@ -24,9 +24,12 @@ func (t *tally) countRegisters(p *policy.Publish) {
 		name string
 		on   bool
 	}{
-		{"control-tokens", p.ControlTokens == policy.On}, {"usage-tokens", p.UsageTokens != policy.UsageTokens{}},
-		{"content-signal", p.ContentSignal == policy.On}, {"content-usage", p.ContentUsage != policy.Off},
-		{"rsl", p.RSL != ""}, {"tdmrep", p.TDMRep == policy.On},
+		{"control-tokens", p.ControlTokens == policy.On},
+		{"usage-tokens", p.UsageTokens != policy.UsageTokens{}},
+		{"content-signal", p.ContentSignal == policy.On},
+		{"content-usage", p.ContentUsage != policy.Off},
+		{"rsl", p.RSL != ""},
+		{"tdmrep", p.TDMRep == policy.On},
 	} {
 		if r.on {
 			t.seen["decisions with "+r.name] += t.visits

@@ -36,8 +36,10 @@ const look = `(() => {
 
 // browsed are the pages that the browser visits under each policy: some that
 // crawlers may not, and one with a robots meta element of its own.
-var browsed = []string{"/", "/news/bridge.html", "/premium/letters.html", "/drafts/tomorrow.html", "/admin/", "/search?q=bridge",
-	"/documents/charter.html", "/archive/1926.html", "/v1/", "/products/?sort=price"}
+var browsed = []string{
+	"/", "/news/bridge.html", "/premium/letters.html", "/drafts/tomorrow.html", "/admin/", "/search?q=bridge",
+	"/documents/charter.html", "/archive/1926.html", "/v1/", "/products/?sort=price",
+}
 
 // metas are expectations written by hand: what some pages say under a policy and on a host, to
 // everyone or to the crawler that stands before the path.

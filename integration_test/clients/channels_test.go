@@ -30,8 +30,12 @@ func TestEachChannelIsObeyed(t *testing.T) {
 		"wget":          {off, {staging, "headers off", "/news/", false}, {staging, "meta off", "/news/", true}},
 		"simplecrawler": {off, {staging, "headers off", "/news/", false}, {staging, "meta off", "/news/", true}},
 		// It reads the pages and X-Robots-Tag.
-		"broken-link-checker": {off, {staging, "headers off", "/news/", false}, {staging, "meta off", "/news/", false},
-			{staging, "meta off\nheaders robots-tag content-usage", "/news/", true}},
+		"broken-link-checker": {
+			off,
+			{staging, "headers off", "/news/", false},
+			{staging, "meta off", "/news/", false},
+			{staging, "meta off\nheaders robots-tag content-usage", "/news/", true},
+		},
 		// They read robots.txt alone.
 		"Scrapy":             {off, {staging, "", "/news/", true}},
 		"urllib.robotparser": {off, {staging, "", "/news/", true}},

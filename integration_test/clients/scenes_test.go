@@ -31,30 +31,50 @@ type scene struct {
 const nobody = "ExampleReader"
 
 var scenes = []scene{
-	{policy: "policies/newspaper.yaml",
-		asks: []string{"/", "/news/bridge.html", "/premium/letters.html", "/drafts/sources.html", "/v1/"}, shuns: []string{"/admin/", "/internal/", "/api/weather.json", "/search?q=bridge"}},
-	{policy: "policies/archive.yaml", agent: "GPTBot",
-		asks: []string{"/", "/public/first-issue.html", "/cart"}, shuns: []string{"/documents/", "/documents/charter.html", "/photographs/regatta.png", "/checkout/"}},
-	{policy: "policies/newspaper.yaml", agent: "Googlebot",
-		asks: []string{"/", "/news/council.html", "/archive/1926.html"}, shuns: []string{"/admin/", "/search?q=help"}},
+	{
+		policy: "policies/newspaper.yaml",
+		asks:   []string{"/", "/news/bridge.html", "/premium/letters.html", "/drafts/sources.html", "/v1/"}, shuns: []string{"/admin/", "/internal/", "/api/weather.json", "/search?q=bridge"},
+	},
+	{
+		policy: "policies/archive.yaml", agent: "GPTBot",
+		asks: []string{"/", "/public/first-issue.html", "/cart"}, shuns: []string{"/documents/", "/documents/charter.html", "/photographs/regatta.png", "/checkout/"},
+	},
+	{
+		policy: "policies/newspaper.yaml", agent: "Googlebot",
+		asks: []string{"/", "/news/council.html", "/archive/1926.html"}, shuns: []string{"/admin/", "/search?q=help"},
+	},
 	{policy: "policies/newspaper.yaml", agent: "GPTBot", shuns: []string{"/", "/news/", "/style.css"}},
-	{policy: "policies/shop.yaml",
-		asks: []string{"/products/", "/products/calendar.html", "/admin/"}, shuns: []string{"/cart", "/account", "/checkout/terms", "/products/?sort=price", "/products/?filter=paper", "/products/?page=2&sort=name"}},
-	{policy: "policies/shop.yaml", agent: "CriteoBot",
-		asks: []string{"/products/calendar.html", "/checkout/terms"}, shuns: []string{"/cart", "/account", "/checkout/"}},
+	{
+		policy: "policies/shop.yaml",
+		asks:   []string{"/products/", "/products/calendar.html", "/admin/"}, shuns: []string{"/cart", "/account", "/checkout/terms", "/products/?sort=price", "/products/?filter=paper", "/products/?page=2&sort=name"},
+	},
+	{
+		policy: "policies/shop.yaml", agent: "CriteoBot",
+		asks: []string{"/products/calendar.html", "/checkout/terms"}, shuns: []string{"/cart", "/account", "/checkout/"},
+	},
 	{policy: "policies/shop.yaml", agent: "AhrefsBot", shuns: []string{"/", "/products/"}},
-	{policy: "policies/archive.yaml",
-		asks: []string{"/documents/charter.html", "/photographs/regatta.png", "/exhibition/"}, shuns: []string{"/checkout/", "/checkout/terms"}},
-	{policy: "policies/documentation.yaml",
-		asks: []string{"/v1/", "/v2/", "/v3/", "/search", "/api/weather.json"}, shuns: []string{"/search?q=bridge", "/search?q=help"}},
+	{
+		policy: "policies/archive.yaml",
+		asks:   []string{"/documents/charter.html", "/photographs/regatta.png", "/exhibition/"}, shuns: []string{"/checkout/", "/checkout/terms"},
+	},
+	{
+		policy: "policies/documentation.yaml",
+		asks:   []string{"/v1/", "/v2/", "/v3/", "/search", "/api/weather.json"}, shuns: []string{"/search?q=bridge", "/search?q=help"},
+	},
 	{policy: "policies/documentation.yaml", agent: "Bingbot", asks: []string{"/v2/", "/search"}, shuns: []string{"/search?q=help"}},
-	{policy: "policies/five-titles.yaml", host: "www.daily.example",
-		asks: []string{"/news/bridge.html", "/recipes/soup.html"}, shuns: []string{"/login", "/admin/", "/news/bridge.html?print=1"}},
+	{
+		policy: "policies/five-titles.yaml", host: "www.daily.example",
+		asks: []string{"/news/bridge.html", "/recipes/soup.html"}, shuns: []string{"/login", "/admin/", "/news/bridge.html?print=1"},
+	},
 	{policy: "policies/five-titles.yaml", host: "www.daily.example", agent: "GPTBot", seeds: []string{"/recipes/"}, shuns: []string{"/", "/recipes/"}},
-	{policy: "policies/five-titles.yaml", host: "www.cookery.example", agent: "GPTBot", seeds: []string{"/recipes/"},
-		asks: []string{"/recipes/", "/recipes/soup.html"}, shuns: []string{"/", "/news/", "/style.css", "/recipes/soup.html?print=1"}},
-	{policy: "policies/five-titles.yaml", host: "www.journal.example", agent: "Googlebot",
-		asks: []string{"/drafts/sources.html"}, shuns: []string{"/login", "/news/harbour.html?print=1"}},
+	{
+		policy: "policies/five-titles.yaml", host: "www.cookery.example", agent: "GPTBot", seeds: []string{"/recipes/"},
+		asks: []string{"/recipes/", "/recipes/soup.html"}, shuns: []string{"/", "/news/", "/style.css", "/recipes/soup.html?print=1"},
+	},
+	{
+		policy: "policies/five-titles.yaml", host: "www.journal.example", agent: "Googlebot",
+		asks: []string{"/drafts/sources.html"}, shuns: []string{"/login", "/news/harbour.html?print=1"},
+	},
 	{policy: "policies/five-titles.yaml", host: "www.magazine.example", agent: "CCBot", shuns: []string{"/", "/archive/"}},
 	{policy: "policies/five-titles.yaml", host: "www.classifieds.example", agent: "AhrefsBot", shuns: []string{"/", "/news/"}},
 	{policy: "policies/staging.yaml", host: "www.example.com", asks: []string{"/admin/", "/search?q=help"}, shuns: []string{"/internal/"}},

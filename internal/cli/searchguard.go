@@ -15,6 +15,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/accesslog"
 	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
@@ -36,6 +37,8 @@ func (g *searchGuard) check(ctx context.Context, cmd *cobra.Command, old, s *sit
 		return fmt.Errorf("invalid --max-search-loss %d: must be 0 or more", g.most)
 	case g.undecided < 0:
 		return fmt.Errorf("invalid --undecided %d: must be 0 or more", g.undecided)
+	case g.traffic == "" && (g.most > 0 || g.undecided > 0):
+		return errors.New("--max-search-loss and --undecided are for --if-replay: give it the directory of an activity store, or access logs")
 	case g.traffic == "":
 		return g.compare(cmd, old, s)
 	}
@@ -66,26 +69,38 @@ func (g *searchGuard) check(ctx context.Context, cmd *cobra.Command, old, s *sit
 	if err := r.SearchLoss.Check(g.most, g.undecided, "--undecided"); err != nil {
 		return fmt.Errorf("not published: %w", err)
 	}
-	return nil
+	looked := fmt.Sprintf("%s of crawlers in the last seven days replayed", english.Count(int(r.Crawlers), "request"))
+	if n := r.SearchLoss.Claimed; n > 0 {
+		looked += fmt.Sprintf("; not counted: %s that only claimed to be of a search engine", english.Count(int(n), "request"))
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), looked)
+	return err
 }
 
 // compare asks before it publishes what search engines lose by.
 func (g *searchGuard) compare(cmd *cobra.Command, old, s *site.Site) error {
-	losses := compare.SearchLosses(old, s, compare.Options{})
-	if g.yes || old == nil && !g.broken || old != nil && !losses.Any() {
+	if g.yes || old == nil && !g.broken {
 		return nil
 	}
 	out := cmd.OutOrStdout()
 	if g.broken {
 		fmt.Fprintln(out, "What search engines lose cannot be judged: the published policy has errors.")
 	} else {
-		fmt.Fprintln(out, "Search engines lose:")
+		losses := compare.SearchLosses(old, s, compare.Options{})
+		if !losses.Any() {
+			return nil
+		}
+		if len(losses.Found) > 0 {
+			fmt.Fprintln(out, "Search engines lose:")
+		} else {
+			fmt.Fprintln(out, "What search engines lose cannot be judged:")
+		}
 		for _, words := range losses.Words() {
 			fmt.Fprintln(out, "  "+words)
 		}
 	}
 	if !isTerminal(cmd.InOrStdin()) {
-		return errors.New("not published: with --yes it is published all the same; --if-replay judges by traffic")
+		return errors.New("not published; to publish it anyway, give --yes; to judge by traffic, give --if-replay")
 	}
 	fmt.Fprint(out, "Publish it? [y/N] ")
 	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')

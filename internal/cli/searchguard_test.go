@@ -44,6 +44,8 @@ func TestSearchGuard(t *testing.T) {
 	verified := log("verified.log", googlebot, "66.249.66.1", full, time.Hour)
 	claimed := log("claimed.log", googlebot, "203.0.113.9", full, time.Hour)
 	unverifiable := log("unverifiable.log", nobody, "203.0.113.9", full, time.Hour)
+	proxied := log("proxied.log", googlebot, "10.0.0.5", full, time.Hour)
+	ended := log("ended.log", googlebot, "66.249.66.1", full, 4*24*time.Hour)
 	young := log("young.log", googlebot, "66.249.66.1", 2*time.Hour, time.Hour)
 	old := log("old.log", googlebot, "66.249.66.1", 9*24*time.Hour, 8*24*time.Hour)
 	const (
@@ -58,9 +60,18 @@ func TestSearchGuard(t *testing.T) {
 		want          string
 	}{
 		{"nothing published before", "", 0, "", out, ""},
-		{"by comparison", "", 0, in, out, "not published: with --yes it is published all the same; --if-replay judges by traffic"},
+		{"by comparison", "", 0, in, out, "not published; to publish it anyway, give --yes; to judge by traffic, give --if-replay"},
 		{"by comparison, intended", "", 0, in, out + "    intended: true\n", ""},
 		{"by comparison, nothing lost", "", 0, out, in, ""},
+		{"by comparison, an engine's own rule", "", 0, in, in + "    robots-tag: [noindex]\n", "not published"},
+		{"by comparison, of those that nobody can verify", "", 0, in, in + "  - for: everyone\n    disallow: {crawl: /news/}\n  - for: category:search\n    identity: verified\n    allow: {crawl: /news/}\n", "not published"},
+		{"by comparison, expired", "", 0, in, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2020-01-31}]}\n", "not published"},
+		{"by comparison, no text", "", 0, in, in + "  - for: everyone\n    allow: {present-snippet: [{paths: /, max-length: 0-chars}]}\n", "not published"},
+		{"by comparison, called another kind", "", 0, in, "  - for: category:seo\n    disallow: {crawl: /news/}\ncrawlers:\n  Googlebot: {kind: seo}\n", "not published"},
+		{"options of traffic without any", "", 3, in, in, "--max-search-loss and --undecided are for --if-replay"},
+		{"hosts, and a log without them", verified, 0, in, "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "cannot be judged for 3 requests: 3 of Googlebot without a host in the log"},
+		{"behind a proxy", proxied, 0, in, out, "3 of Googlebot refused"},
+		{"the log ends early", ended, 3, in, out, "1 or more after "},
 		{"refused", verified, 0, "", out, `not published: search engines would lose 3 requests, and none may be lost: 3 of Googlebot refused, line 4 (Googlebot); if it is meant to be so, write "intended: [refuses-search]" into the rule`},
 		{"more than may be lost", verified, 2, "", out, `and at most 2 may be lost`},
 		{"disallowed", verified, 0, in, ask, `3 of Googlebot disallowed, line 4 (everyone); if it is meant to be so, write "intended: [shuts-out-search]"`},

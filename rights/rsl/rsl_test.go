@@ -42,30 +42,54 @@ func TestDocument(t *testing.T) {
 		name, text string
 		want       map[string]string // "PATH USAGE" to what it says
 	}{
-		{"all open", "rules:\n- for: everyone\n  allow: {train-ai: /, ai-use: /, search: /}\n",
-			map[string]string{"/ ai-train": "yes", "/x ai-input": "yes", "/x search": "yes"}},
-		{"training closed everywhere", "rules:\n- for: everyone\n  disallow: {train-ai: /}\n",
-			map[string]string{"/ ai-train": "no", "/x ai-input": "", "/x search": ""}},
-		{"closed in one section", "rules:\n- for: everyone\n  allow: {train-ai: /}\n  disallow: {train-ai: /archive/}\n",
-			map[string]string{"/ ai-train": "yes", "/archive/x ai-train": "no"}},
-		{"open in one section", "rules:\n- for: everyone\n  disallow: {train-ai: /}\n  allow: {train-ai: /press/}\n",
-			map[string]string{"/ ai-train": "no", "/press/x ai-train": "yes"}},
-		{"one crawler may not", "rules:\n- for: everyone\n  allow: {train-ai: /}\n- for: GPTBot\n  disallow: {train-ai: /}\n",
-			map[string]string{"/ ai-train": "no"}},
-		{"one crawler may", "rules:\n- for: everyone\n  disallow: {train-ai: /}\n- for: GPTBot\n  allow: {train-ai: /}\n",
-			map[string]string{"/ ai-train": "no"}},
-		{"another host", "rules:\n- for: everyone\n  hosts: other.example.com\n  disallow: {train-ai: /}\n- for: everyone\n  allow: {train-ai: /}\n",
-			map[string]string{"/ ai-train": "yes"}},
-		{"only verified clients may", "rules:\n- for: everyone\n  disallow: {train-ai: /}\n- for: GPTBot\n  identity: verified\n  allow: {train-ai: /}\n",
-			map[string]string{"/ ai-train": "no"}},
-		{"patterns that cross", "rules:\n- for: everyone\n  disallow: {train-ai: '/*.pdf'}\n  allow: {train-ai: /, ai-use: '/open/'}\n",
-			map[string]string{"/a.pdf ai-train": "no", "/open/a.pdf ai-train": "no", "/open/a.pdf ai-input": "yes", "/open/a ai-train": "yes", "/x ai-input": ""}},
-		{"offered", "rules:\n- for: everyone\n  disallow: {train-ai: /, ai-use: /}\n  allow: {search: /}\nrights: {offers: {usage: train-ai, payment: crawl, url: 'https://example.com/buy', amount: 0.01, currency: EUR, users: commercial}}\n",
-			map[string]string{"/ ai-train": "licence", "/ ai-input": "no", "/ search": "yes"}},
-		{"offered, and nothing permitted", "rules:\n- for: everyone\n  disallow: {train-ai: /}\nrights: {offers: {usage: train-ai, payment: crawl, url: 'https://example.com/buy'}}\n",
-			map[string]string{"/ ai-train": "licence", "/ ai-input": "", "/ search": ""}},
-		{"an offer of what is allowed", "rules:\n- for: everyone\n  allow: {train-ai: /}\nrights: {offers: {usage: train-ai, payment: crawl, url: 'https://example.com/buy'}}\n",
-			map[string]string{"/ ai-train": "yes"}},
+		{
+			"all open", "rules:\n- for: everyone\n  allow: {train-ai: /, ai-use: /, search: /}\n",
+			map[string]string{"/ ai-train": "yes", "/x ai-input": "yes", "/x search": "yes"},
+		},
+		{
+			"training closed everywhere", "rules:\n- for: everyone\n  disallow: {train-ai: /}\n",
+			map[string]string{"/ ai-train": "no", "/x ai-input": "", "/x search": ""},
+		},
+		{
+			"closed in one section", "rules:\n- for: everyone\n  allow: {train-ai: /}\n  disallow: {train-ai: /archive/}\n",
+			map[string]string{"/ ai-train": "yes", "/archive/x ai-train": "no"},
+		},
+		{
+			"open in one section", "rules:\n- for: everyone\n  disallow: {train-ai: /}\n  allow: {train-ai: /press/}\n",
+			map[string]string{"/ ai-train": "no", "/press/x ai-train": "yes"},
+		},
+		{
+			"one crawler may not", "rules:\n- for: everyone\n  allow: {train-ai: /}\n- for: GPTBot\n  disallow: {train-ai: /}\n",
+			map[string]string{"/ ai-train": "no"},
+		},
+		{
+			"one crawler may", "rules:\n- for: everyone\n  disallow: {train-ai: /}\n- for: GPTBot\n  allow: {train-ai: /}\n",
+			map[string]string{"/ ai-train": "no"},
+		},
+		{
+			"another host", "rules:\n- for: everyone\n  hosts: other.example.com\n  disallow: {train-ai: /}\n- for: everyone\n  allow: {train-ai: /}\n",
+			map[string]string{"/ ai-train": "yes"},
+		},
+		{
+			"only verified clients may", "rules:\n- for: everyone\n  disallow: {train-ai: /}\n- for: GPTBot\n  identity: verified\n  allow: {train-ai: /}\n",
+			map[string]string{"/ ai-train": "no"},
+		},
+		{
+			"patterns that cross", "rules:\n- for: everyone\n  disallow: {train-ai: '/*.pdf'}\n  allow: {train-ai: /, ai-use: '/open/'}\n",
+			map[string]string{"/a.pdf ai-train": "no", "/open/a.pdf ai-train": "no", "/open/a.pdf ai-input": "yes", "/open/a ai-train": "yes", "/x ai-input": ""},
+		},
+		{
+			"offered", "rules:\n- for: everyone\n  disallow: {train-ai: /, ai-use: /}\n  allow: {search: /}\nrights: {offers: {usage: train-ai, payment: crawl, url: 'https://example.com/buy', amount: 0.01, currency: EUR, users: commercial}}\n",
+			map[string]string{"/ ai-train": "licence", "/ ai-input": "no", "/ search": "yes"},
+		},
+		{
+			"offered, and nothing permitted", "rules:\n- for: everyone\n  disallow: {train-ai: /}\nrights: {offers: {usage: train-ai, payment: crawl, url: 'https://example.com/buy'}}\n",
+			map[string]string{"/ ai-train": "licence", "/ ai-input": "", "/ search": ""},
+		},
+		{
+			"an offer of what is allowed", "rules:\n- for: everyone\n  allow: {train-ai: /}\nrights: {offers: {usage: train-ai, payment: crawl, url: 'https://example.com/buy'}}\n",
+			map[string]string{"/ ai-train": "yes"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

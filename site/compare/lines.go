@@ -21,9 +21,9 @@ func (c *comparison) lines(s *subject, host string) (all []record) {
 	compare := func(name string, r pathpattern.Pattern, says func(*policy.Policy, policy.Query) string) {
 		q := policy.Query{Host: host, Path: sample(r), Identity: policy.Verified, Now: c.at}
 		q.Crawler = s.ids[0]
-		old := cmp.Or(says(c.old, q), "none")
+		old := cmp.Or(says(c.old, q), noValue)
 		q.Crawler = s.ids[1]
-		now := cmp.Or(says(c.now, q), "none")
+		now := cmp.Or(says(c.now, q), noValue)
 		if old == now {
 			return
 		}
@@ -109,6 +109,9 @@ func (c *comparison) spokenOf(patterns func(*policy.Rule) []pathpattern.Pattern)
 	return union(all, nil)
 }
 
+// noValue stands for the value of a line that is not there.
+const noValue = "none"
+
 // sample is a path that a pattern matches, with a byte for each "*" that no pattern
 // is likely to have.
 func sample(p pathpattern.Pattern) string {
@@ -129,9 +132,9 @@ func published(old, now *policy.Spec) (all []Change) {
 			if v == "" || before && after {
 				continue
 			}
-			c := Change{Effect: Line, Usages: []string{name}, Old: "none", New: v, Crawlers: []string{Everyone}}
+			c := Change{Effect: Line, Usages: []string{name}, Old: noValue, New: v, Crawlers: []string{Everyone}}
 			if before {
-				c.Old, c.New = v, "none"
+				c.Old, c.New = v, noValue
 			}
 			all = append(all, c)
 		}

@@ -3,9 +3,11 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -27,10 +29,10 @@ func (c *Change) SearchLoss() (loss site.Loss) {
 		switch {
 		case c.Effect == Edge && c.New == policy.ModeBlock.String():
 			loss |= site.LossRefused
-		case c.Effect == Loss && usage && (c.New == disallowed || strings.Contains(c.New, "max-length=0-")):
+		case usage && (c.Effect == Loss && c.New == disallowed || strings.Contains(c.New, "max-length=0-") && !strings.Contains(c.Old, "max-length=0-")):
 			loss |= site.LossOf(u)
 		case c.Effect == Line && !slices.Contains(notRules, name):
-			was, is := robotsrule.Parse(c.Old), robotsrule.Parse(c.New)
+			was, is := robotsrule.Parse(noRules(c.Old)), robotsrule.Parse(noRules(c.New))
 			if is.Has("noindex") && !was.Has("noindex") {
 				loss |= site.LossIndex
 			}
@@ -40,6 +42,14 @@ func (c *Change) SearchLoss() (loss site.Loss) {
 		}
 	}
 	return loss
+}
+
+// noRules is the value of a line as a change has it, "" for none.
+func noRules(value string) string {
+	if value == noValue {
+		return ""
+	}
+	return value
 }
 
 // notRules are the names of lines that are no rules of engines.
@@ -82,38 +92,56 @@ type Found struct {
 }
 
 // maxLossQueries bounds how many pages are asked about.
-const maxLossQueries = 20_000
+const maxLossQueries = 100_000
 
-// SearchLosses compares two policies; old may be nil for one that says nothing.
+// SearchLosses compares two policies, in every part of the site where anything changes; old
+// may be nil for one that says nothing.
 func SearchLosses(old, now *site.Site, o Options) *Losses {
 	if old == nil {
 		old, _ = site.Load("nothing", []byte("version: 1\n"))
 	}
 	d := Policies(old.Policy, now.Policy, o)
-	all := &Losses{Complete: d.Complete, policy: now}
-	asked := 0
-	for _, c := range d.SearchLosses() {
+	l := &Losses{Complete: d.Complete, policy: now}
+	seen := map[Found]bool{}
+	for i := range d.Changes {
+		c := &d.Changes[i]
 		hosts := c.Hosts
 		if hosts == nil {
 			hosts = []string{""}
 		}
-		for _, host := range hosts {
-			for _, path := range c.Paths {
-				for _, token := range c.search() {
-					if asked++; asked > maxLossQueries {
-						all.Complete = false
-						return all
+		for _, token := range c.named() {
+			if !old.Searches(old.Policy.Crawler(token)) && !now.Searches(now.Policy.Crawler(token)) {
+				continue
+			}
+			for _, host := range hosts {
+				for _, path := range c.Paths {
+					f := Found{Crawler: token, Host: policy.Host(host), Path: pathpattern.MustParse(path)}
+					if seen[f] {
+						continue
 					}
-					all.ask(old, now, Found{Crawler: token, Host: policy.Host(host), Path: pathpattern.MustParse(path)})
+					seen[f] = true
+					if len(seen) > maxLossQueries {
+						l.Complete = false
+						return l
+					}
+					l.ask(old, now, f, cmp.Or(o.Now, time.Now()))
 				}
 			}
 		}
 	}
+	return l
+}
+
+// named are the crawlers that a change is for, those of everyone else too.
+func (c *Change) named() (all []string) {
+	for _, k := range c.Kinds {
+		all = append(all, k.Crawlers...)
+	}
 	return all
 }
 
-func (l *Losses) ask(old, now *site.Site, f Found) {
-	q := policy.Query{Host: nameOf(f.Host), Path: sample(f.Path), Identity: policy.Verified}
+func (l *Losses) ask(old, now *site.Site, f Found, at time.Time) {
+	q := policy.Query{Host: nameOf(f.Host), Path: sample(f.Path), Identity: policy.Verified, Now: at}
 	was, is := q, q
 	was.Crawler, is.Crawler = old.Policy.Crawler(f.Crawler), now.Policy.Crawler(f.Crawler)
 	if f.Lost = site.SearchLoss(old, now, was, is); f.Loss == 0 && now.Verification(is.Crawler).IsEmpty() {
@@ -174,7 +202,47 @@ func (l *Losses) Of(crawler, host string) bool {
 // WithQuery reports whether a crawler may lose a path with some query.
 func (l *Losses) WithQuery(crawler, host, path string) bool {
 	queries, err := pathpattern.Parse(strings.NewReplacer("*", "%2A", "$", "%24").Replace(path) + "?*")
-	return err != nil || l.anyOf(crawler, host, queries.Overlaps)
+	return err != nil || l.anyOf(crawler, host, func(p pathpattern.Pattern) bool {
+		return queries.Overlaps(p) || lower(queries).Overlaps(lower(p)) // the server takes them for the same
+	})
+}
+
+func lower(p pathpattern.Pattern) pathpattern.Pattern {
+	low, err := pathpattern.Parse(strings.ToLower(p.String()))
+	if err != nil {
+		return p
+	}
+	return low
+}
+
+// OnHosts reports whether a crawler may lose something by a rule for some hosts only.
+func (l *Losses) OnHosts(crawler string) bool {
+	return !l.Complete || slices.ContainsFunc(l.Found, func(f Found) bool { return f.Host != "" && strings.EqualFold(f.Crawler, crawler) })
+}
+
+// Unrequested lists the crawlers whose names no request has and that lose what no other
+// one of their operators does.
+func (l *Losses) Unrequested() (tokens []string) {
+	type page struct {
+		operator string
+		host     policy.Host
+		path     pathpattern.Pattern
+	}
+	info := func(f *Found) policy.Crawler { return l.policy.Policy.CrawlerInfo(l.policy.Policy.Crawler(f.Crawler)) }
+	requested := map[page]bool{}
+	for i := range l.Found {
+		f := &l.Found[i]
+		if c := info(f); !c.RobotsOnly {
+			requested[page{c.Operator, f.Host, f.Path}] = true
+		}
+	}
+	for i := range l.Found {
+		f := &l.Found[i]
+		if c := info(f); c.RobotsOnly && !requested[page{c.Operator, f.Host, f.Path}] && !slices.Contains(tokens, f.Crawler) {
+			tokens = append(tokens, f.Crawler)
+		}
+	}
+	return tokens
 }
 
 func (l *Losses) anyOf(crawler, host string, fits func(pathpattern.Pattern) bool) bool {
