@@ -136,12 +136,11 @@ func pageOverEachWire(t *testing.T, do func(i int, r *http.Request) *http.Respon
 				t.Fatalf("%s, %q: %s %v %q %v", w.name, coding, got.Status, got.Header, text, err)
 			}
 			tag := got.Header.Get("Etag")
-			weak := coding != "" // the bytes of a packed page depend on how it arrived
-			if strings.HasPrefix(tag, "W/") != weak || !strings.HasPrefix(strings.TrimPrefix(tag, "W/"), `"v1-rp`) || coding == "" && got.ContentLength != int64(len(want)) {
+			if !strings.HasPrefix(tag, `W/"v1-rp`) || coding == "" && got.ContentLength != int64(len(want)) {
 				t.Errorf("%s, %q: ETag %s, Content-Length %d", w.name, coding, tag, got.ContentLength)
 			}
 			asked := do(i, wireRequest(t, "HEAD", head...))
-			if body, err := io.ReadAll(asked.Body); len(body) > 0 || err != nil || asked.StatusCode != 200 || asked.Header.Get("Etag") != tag {
+			if body, err := io.ReadAll(asked.Body); len(body) > 0 || err != nil || asked.StatusCode != 200 || asked.Header.Get("Etag") != "" {
 				t.Errorf("%s, %q: HEAD %s %v, body %q, %v", w.name, coding, asked.Status, asked.Header, body, err)
 			}
 			for _, r := range []*http.Response{got, asked} {

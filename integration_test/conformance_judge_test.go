@@ -127,7 +127,7 @@ func judge(path string, before, got fields) (wrong []string) {
 		problem := ""
 		switch name {
 		case "Robots-Tag":
-			problem = judgeRobotsTag(says.rules, was, is)
+			problem = judgeRobotsTag(says.rules, was, before["X-Robots-Tag"], is)
 		case "X-Robots-Tag":
 			problem = judgeRules(says.rules, readX(was), readX(is), size(was) <= mostRead && size(was) < mostWritten-200)
 		default:
@@ -156,7 +156,9 @@ func judgeRules(policy, was, is reading, exactly bool) string {
 	return ""
 }
 
-func judgeRobotsTag(policy reading, was, is []string) string {
+// judgeRobotsTag judges Robots-Tag, which repeats what stood under the older name: who reads
+// the new one may not look there.
+func judgeRobotsTag(policy reading, was, older, is []string) string {
 	list, err := readList(is)
 	if err != nil {
 		return "no List: " + err.Error()
@@ -170,7 +172,8 @@ func judgeRobotsTag(policy reading, was, is []string) string {
 	}
 	upstream, sure := readUpstream(was)
 	if sure {
-		return judgeRules(policy, upstream, list, size(was) <= mostRead && size(was) < mostWritten-200)
+		upstream = upstream.and(readX(older))
+		return judgeRules(policy, upstream, list, size(was)+size(older) <= mostRead && size(was)+size(older) < mostWritten-200)
 	}
 	if !list.covers(policy.and(upstream)) {
 		return "it says less than the policy and the lines that can be read"

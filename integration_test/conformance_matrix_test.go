@@ -124,9 +124,12 @@ func (s *server) pageMethods(t *testing.T, c pageCell) {
 			// it would be compressed, and a changed page's is not known.
 			h.Del("Content-Encoding")
 			h["Vary"] = slices.DeleteFunc(h["Vary"], func(v string) bool { return v == "Accept-Encoding" })
-			if tag := h.Get("Etag"); tag != "" {
-				h.Set("Etag", strings.NewReplacer(`-gzip"`, `"`, `-zstd"`, `"`).Replace(tag))
+		}
+		if c.changes() {
+			if tag := h.Get("Etag"); c.method == "HEAD" && tag != "" {
+				t.Errorf("%v: ETag %s, and none is known of what GET answers", c, tag)
 			}
+			h.Del("Etag")
 		}
 		headers[c.method] = h
 	}
@@ -210,19 +213,17 @@ func pageHeader(t *testing.T, c pageCell, r response) {
 	changed := c.changes()
 	tag, got := c.validator("Etag"), r.Header.Get("Etag")
 	packed := r.Header.Get("Content-Encoding") != c.coding // by encode
-	// The page is changed in a coding, by the upstream or by an encode inside.
-	coded := c.coding != "" && c.coding != "identity" || c.route == "inside" && packed
 	switch own := strings.TrimSuffix(got, `"`); {
 	case !changed && !packed && got != tag:
 		t.Errorf("%v: ETag %s", c, got)
-	case changed && (tag == "" || tag == "no tag"):
+	case changed && (tag == "" || tag == "no tag" || c.method == "HEAD"):
 		if got != "" {
 			t.Errorf("%v: ETag %s", c, got)
 		}
 	case changed && (!strings.HasPrefix(strings.Replace(strings.TrimPrefix(own, "W/"), "-gzip-", "-", 1), strings.TrimPrefix(strings.TrimSuffix(tag, `"`), "W/")+"-rp") || !strings.HasSuffix(got, `"`) || strings.Count(got, `"`) != 2):
 		t.Errorf("%v: ETag %s", c, got)
-	case changed && strings.HasPrefix(got, "W/") != (coded || strings.HasPrefix(tag, "W/")):
-		t.Errorf("%v: ETag %s, as the coding is %q", c, got, c.coding)
+	case changed && !strings.HasPrefix(got, "W/"):
+		t.Errorf("%v: strong ETag %s of a changed page", c, got)
 	}
 	for _, name := range []string{"Last-Modified", "Content-Digest", "Accept-Ranges"} {
 		want := c.validator(name)
