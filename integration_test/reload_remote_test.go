@@ -181,7 +181,7 @@ func TestPolicyFromTheStorage(t *testing.T) {
 	publish := func(text string) {
 		t.Helper()
 		s.write("new.yaml", text)
-		s.publish("new.yaml", "site/policy.yaml", 0)
+		s.publish("new.yaml", "site/policy.yaml", 0, "--yes")
 	}
 	publish(disallowing("/a"))
 	if err := s.reconfigure(body); err != nil {
@@ -231,10 +231,13 @@ func TestPublish(t *testing.T) {
 	if out := s.publish("bad.yaml", "k/p.yaml", 1); !strings.Contains(out, "bad.yaml:2:1: error:") {
 		t.Error(out)
 	}
-	if out := s.publish("next.yaml", "k/p.yaml", 0, "--dry-run"); !strings.Contains(out, "everyone may no longer crawl /b") || !strings.Contains(out, "dry run") {
+	if out := s.publish("next.yaml", "k/p.yaml", 1); !strings.Contains(out, "Search engines lose:\n  /b ") {
 		t.Error(out)
 	}
-	if out := s.publish("next.yaml", "k/p.yaml", 0); !strings.Contains(out, "everyone may now crawl /a") {
+	if out := s.publish("next.yaml", "k/p.yaml", 0, "--dry-run", "--yes"); !strings.Contains(out, "everyone may no longer crawl /b") || !strings.Contains(out, "dry run") {
+		t.Error(out)
+	}
+	if out := s.publish("next.yaml", "k/p.yaml", 0, "--yes"); !strings.Contains(out, "everyone may now crawl /a") {
 		t.Error(out)
 	}
 	s.publish("nothing.yaml", "k/p.yaml", 2)

@@ -109,7 +109,7 @@ func TestRobotsMerge(t *testing.T) {
 					return
 				}
 			}
-		}, oursAlone, "max-age=60"},
+		}, bothStar, "max-age=3600"},
 		{"an answer that breaks off", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, upstreamRobots)

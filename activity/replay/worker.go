@@ -202,16 +202,19 @@ func (w *worker) store(ctx context.Context) error {
 	return err
 }
 
-// stored is the client of a row, which has the name of a crawler.
+// stored is the client of a row, which has the name of a crawler. No request is from a
+// token that only robots.txt has, whatever its User-Agent says.
 func (w *worker) stored(token string) *client {
 	c := *w.client([]byte(token))
-	if id := w.new.site.Policy.Crawler(token); id != 0 {
-		c.new = []policy.CrawlerID{id}
-	}
-	if w.old != nil {
-		if id := w.old.site.Policy.Crawler(token); id != 0 {
-			c.old = []policy.CrawlerID{id}
+	named := func(p *policy.Policy, recognized []policy.CrawlerID) []policy.CrawlerID {
+		if id := p.Crawler(token); id != 0 && !p.CrawlerInfo(id).RobotsOnly {
+			return []policy.CrawlerID{id}
 		}
+		return recognized
+	}
+	c.new = named(w.new.site.Policy, c.new)
+	if w.old != nil {
+		c.old = named(w.old.site.Policy, c.old)
 	}
 	return &c
 }
