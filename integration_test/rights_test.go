@@ -24,7 +24,6 @@ publish:
   tdmrep: on
   rsl: on
   content-signal: reference
-  content-usage: both
   usage-tokens: {train-ai: No-Training-Token}
 rights:
   copyright: Example Media Ltd
@@ -94,7 +93,7 @@ func TestRightsRegisters(t *testing.T) {
 				t.Errorf("%s: Link %s", path, got)
 			}
 		}
-		if r := s.get("/x"); r.Header.Get("Content-Usage") != "train-ai=n, search=y, train-genai=n" {
+		if r := s.get("/x"); r.Header.Get("Content-Usage") != "train-ai=n, search=y" {
 			t.Errorf("Content-Usage %q", r.Header.Get("Content-Usage"))
 		}
 	})
@@ -130,7 +129,7 @@ func TestRightsRegisters(t *testing.T) {
 				t.Errorf("%s: %t, want %t\n%s", place, got, want, r.body)
 			}
 		}
-		for _, line := range []string{"License: http://www.example.com/license.xml", "Content-Signal: search=yes, ai-train=no, use=reference", "Content-Usage: train-ai=n, search=y, train-genai=n"} {
+		for _, line := range []string{"License: http://www.example.com/license.xml", "Content-Signal: search=yes, ai-train=no, use=reference", "Content-Usage: train-ai=n, search=y"} {
 			if !strings.Contains(lines(r.body), line+"\n") {
 				t.Errorf("no line %q in\n%s", line, r.body)
 			}

@@ -278,8 +278,6 @@ const (
 	On
 	Auto
 
-	Both // of ContentUsage: also the labels of earlier drafts
-
 	Full = On // of ACAP: the whole policy, and conventional records ignored
 )
 

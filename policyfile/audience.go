@@ -104,7 +104,7 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 		return false
 	}
 	if strings.Contains(text, ",") {
-		return p.refuse(n, "bad-audience", p.severally(text), "write several names as a list in brackets, or one a line with a hyphen before each")
+		return p.refuse(n, "bad-audience", "", "write several names as a list in brackets, or one a line with a hyphen before each")
 	}
 	if _, ok := p.catalogue.Lookup(text); !ok {
 		if near, what := p.known().group(text); near != "" {

@@ -39,7 +39,6 @@ var codeTable = []codeInfo{
 	{"bad-audience", policy.Error, "An invalid name under for"},
 	{"unknown-category", policy.Error, "An unknown category"},
 	{"unknown-usage", policy.Error, "An unknown usage"},
-	{"renamed-usage", policy.Error, "A usage that has another name now"},
 	{"bad-usage", policy.Error, "A usage that is not possible here"},
 	{"bad-qualifier", policy.Error, "A qualifier that is not possible here"},
 	{"contradiction", policy.Error, "A rule contradicts itself"},
@@ -60,8 +59,6 @@ var codeTable = []codeInfo{
 	{"token-not-allowed", policy.Warning, "A token that RFC 9309 does not allow"},
 	{"has-a-usage", policy.Warning, "There is a usage for this"},
 	{"duplicate-app-directive", policy.Warning, "Two directives for one application and path"},
-	{"word-for-boolean", policy.Warning, "A word where yes or no may be meant"},
-	{"usage-token-in-name", policy.Warning, "A usage token that is part of a crawler's name"},
 	{"unused-name", policy.Warning, "A name that is not used"},
 }
 

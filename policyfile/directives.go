@@ -3,7 +3,6 @@
 package policyfile
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
@@ -63,16 +62,8 @@ func (p *parser) eachDirective(n *yaml.Node, key string, fs fields[*directive], 
 	})
 }
 
-// aiWord are words that some sites write to ask not to train AI, which no search
-// engine documents.
-var aiWord = regexp.MustCompile(`(?i)\b(?:noai|noimageai|noml)\b`)
-
 func readRobotsTag(p *parser, n *yaml.Node, r *ruleReader) {
 	p.eachDirective(n, "robots-tag", tagFields, func(n *yaml.Node, patterns []pathpattern.Pattern) {
-		if word := aiWord.FindString(n.Value); word != "" {
-			p.report(posOf(n), "bad-robots-tag", "", "%s is not a rule that search engines document; to ask not to train AI, disallow train-ai", quote(word))
-			return
-		}
 		set, err := robotsrule.ParseStrict(n.Value)
 		if err != nil {
 			p.report(posOf(n), "bad-robots-tag", "", "%s", err)
@@ -172,11 +163,6 @@ func (p *parser) appItems(n *yaml.Node) (items []appItem, ok bool) {
 		if !isToken {
 			return bad("an application's name must be a plain word without quotes, %s", example)
 		}
-		for _, name := range item.Params.Names() {
-			if value, _ := item.Params.Get(name); isTruthWord(value) {
-				p.report(posOf(n), "word-for-boolean", "", `"%s=%v" of %s is a word, but yes is written ?1 and no ?0; check what the application documents`, name, value, quote(string(token)))
-			}
-		}
 		text, err := httpsfv.Marshal(item)
 		if err != nil {
 			return bad("%s cannot be written in a robots.txt: %v", quote(n.Value), err)
@@ -184,9 +170,4 @@ func (p *parser) appItems(n *yaml.Node) (items []appItem, ok bool) {
 		items = append(items, appItem{string(token), text})
 	}
 	return items, true
-}
-
-func isTruthWord(v any) bool {
-	token, ok := v.(httpsfv.Token)
-	return ok && isYesOrNo(string(token))
 }

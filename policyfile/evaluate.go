@@ -5,7 +5,6 @@ package policyfile
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -78,7 +77,6 @@ type failure struct {
 	anyHost    bool              // the test is about every host
 	identities []policy.Identity // with which the answer is wrong
 	decision   policy.Decision
-	others     []*failure // further answers that were not expected
 }
 
 // evaluate returns nil if a test passes.
@@ -120,9 +118,7 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 		return nil
 	}
 	// The one for the most crawlers says best what is wrong.
-	slices.SortStableFunc(all, func(a, b *failure) int { return len(b.crawlers) - len(a.crawlers) })
-	all[0].others = all[1:]
-	return all[0]
+	return slices.MaxFunc(all, func(a, b *failure) int { return len(a.crawlers) - len(b.crawlers) })
 }
 
 // hostsOf lists the hosts that a test without a host asks about: one that no rule
@@ -300,21 +296,5 @@ func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
 	case f.decision.Verdict == policy.Allowed:
 		why, more = "as robots.txt can always be fetched", "; change the test"
 	}
-	if lines := f.otherLines(); len(lines) == 1 {
-		more += "; line " + lines[0] + " fails it too"
-	} else if len(lines) > 1 {
-		more += "; lines " + english.Some(lines, 4) + " fail it too"
-	}
 	return fmt.Sprintf("this test fails: it expects that %s, but %s %s %s %s%s, %s%s", quote(e.String()), who, may, e.Usage, quoteless(e.Path), where, why, more)
-}
-
-func (f *failure) otherLines() (lines []string) {
-	for _, o := range f.others {
-		if s := o.decision.Statement; s != nil && s != f.decision.Statement {
-			if line := strconv.Itoa(s.Pos.Line); !slices.Contains(lines, line) {
-				lines = append(lines, line)
-			}
-		}
-	}
-	return lines
 }

@@ -38,16 +38,11 @@ func readExpect(p *parser, n *yaml.Node, _ *policy.Spec) {
 
 func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, ok bool) {
 	bad := func(near, format string, args ...any) (policy.Expectation, bool) {
-		return e, p.refuse(n, "bad-expectation", p.ifValid(near), format, args...)
+		return e, p.refuse(n, "bad-expectation", near, format, args...)
 	}
 	m := expectForm.FindStringSubmatch(text)
 	if m == nil || strings.TrimSuffix(m[4], ":") == "not" {
-		if form := expectNoPath.FindStringSubmatch(text); form != nil {
-			if _, ok := policy.ParseUsage(form[1]); ok {
-				return bad(text+" /", "invalid test %s: the path is missing; write / for the whole site", quote(text))
-			}
-		}
-		return bad(nearExpectation(text), "invalid test %s: write AGENT may USAGE PATH, or AGENT may not USAGE PATH, %s", quote(text), expectExample)
+		return bad("", "invalid test %s: write AGENT may USAGE PATH, or AGENT may not USAGE PATH, %s", quote(text), expectExample)
 	}
 	// with is the test with one of its parts corrected.
 	with := func(part int, right string) string {
@@ -63,10 +58,10 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 		e.Identity = policy.Verified
 	}
 	if e.Usage, ok = policy.ParseUsage(m[4]); !ok {
-		p.unknownUsage(n, m[4], false, func(near string) string { return p.ifValid(with(4, near)) })
+		p.unknownUsage(n, m[4], false, func(near string) string { return with(4, near) })
 		return e, false
 	}
-	if e.Agent, ok = p.expectAgent(n, m[2], func(near string) string { return p.ifValid(with(2, near)) }); !ok {
+	if e.Agent, ok = p.expectAgent(n, m[2], func(near string) string { return with(2, near) }); !ok {
 		return e, false
 	}
 	place := m[5]
@@ -87,19 +82,6 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 		return bad(with(5, near), `invalid path %s: write a path that starts with "/", or a whole address that starts with "https://"`, quote(place))
 	}
 	return e, true
-}
-
-// ifValid is a suggested test, unless that is invalid too.
-func (p *parser) ifValid(near string) string {
-	if near == "" || p.trying {
-		return ""
-	}
-	try := *p
-	try.reporter, try.trying = reporter{lines: p.lines}, true
-	if _, ok := try.expectation(&yaml.Node{Kind: yaml.ScalarNode, Value: near}, near); !ok {
-		return ""
-	}
-	return near
 }
 
 // expectAgent reads who a test is about. Whole turns the right name into the whole
@@ -131,38 +113,4 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 	case policy.ForEveryoneElse:
 	}
 	return a, p.refuse(n, "bad-expectation", whole("everyone"), "a test cannot be about %s; write everyone, or the name of a crawler", text)
-}
-
-var (
-	expectNoPath = regexp.MustCompile(`^.+ may(?: not)? +([^ /]+)$`)
-	expectCannot = regexp.MustCompile(`(?i)^(.+?) +(?:can ?not|can't|must not|may ?n't|shall not|should not) +(.+)$`)
-	expectCan    = regexp.MustCompile(`(?i)^(.+?) +(?:can|must|shall|should|may) +(.+)$`)
-	expectNoUse  = regexp.MustCompile(`(?i)^(.+?) +may( +not)?:? +([/h][^ ]*)$`)
-)
-
-func nearExpectation(text string) string {
-	if m := expectCannot.FindStringSubmatch(text); m != nil {
-		return withPath(m[1] + " may not " + m[2])
-	}
-	if m := expectNoUse.FindStringSubmatch(text); m != nil {
-		return m[1] + " may" + m[2] + " crawl " + m[3]
-	}
-	if m := expectCan.FindStringSubmatch(text); m != nil {
-		if near := withPath(m[1] + " may " + m[2]); near != text {
-			return near
-		}
-	}
-	return ""
-}
-
-// withPath is a test about the whole site, if it has no path, with its usage in our
-// words.
-func withPath(test string) string {
-	if expectNoPath.MatchString(test) {
-		test += " /"
-	}
-	if m := expectForm.FindStringSubmatch(test); m != nil && usageWords[m[4]] != "" {
-		test = strings.TrimSuffix(test, m[4]+" "+m[5]) + usageWords[m[4]] + " " + m[5]
-	}
-	return test
 }

@@ -16,7 +16,7 @@ import (
 // everyoneWords are words for everyone, squashed.
 var everyoneWords = wordSet(`all any every everybody everything anyone anybody default
 	bots robots crawlers spiders allbots allrobots allcrawlers allspiders wildcard star
-	alle jeder tous tout toutlemonde todos todas todo tutti tutte iedereen alla alles wszyscy`)
+	alle jeder tous tout todos todas tutti tutte iedereen alla wszyscy`)
 
 // elseWords are words for everyone-else, squashed.
 var elseWords = wordSet(`others rest therest everybodyelse everyother allothers anyoneelse`)

@@ -4,6 +4,7 @@ package policyfile
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,7 +18,6 @@ import (
 type parser struct {
 	reporter
 	skip    map[*yaml.Node]bool // reported already
-	within  *yaml.Node          // the list that is read, or nil
 	keys    map[string]bool     // all keys of the grammar
 	ofRules map[string]bool     // the keys of rules
 
@@ -31,7 +31,6 @@ type parser struct {
 	misspelt         []misspelling
 	intended         map[string][]string // guards waived for crawlers, by lower-case token
 	ruleTokens       map[string]bool     // names under for, lower case
-	trying           bool                // a suggested test is checked
 	tokens           map[string]bool     // that rules name, in lower case; bounded by maxTokens
 	statements       int                 // of all rules, bounded by maxStatements
 	enforcementAt    policy.Pos          // of its mode
@@ -40,7 +39,7 @@ type parser struct {
 	full             bool
 }
 
-func (p *parser) unknownKey(key, within *yaml.Node, what string, known []string) {
+func (p *parser) unknownKey(key *yaml.Node, what string, known []string) {
 	if key.Kind != yaml.ScalarNode {
 		p.report(posOf(key), "wrong-kind", "", "the name before a colon must be plain text, not %s", kindOf(key))
 		return
@@ -50,11 +49,52 @@ func (p *parser) unknownKey(key, within *yaml.Node, what string, known []string)
 		return
 	}
 	unknown := "unknown key " + quote(key.Value) + " in " + what
-	if near, advice := p.foreignKey(key, within, what); advice != "" {
-		p.reportAdvice(posOf(key), "unknown-key", near, unknown, advice)
+	if advice := p.misplaced(key.Value, what); advice != "" {
+		p.reportAdvice(posOf(key), "unknown-key", "", unknown, advice)
 		return
 	}
 	p.reportChoice(posOf(key), "unknown-key", nearestKey(key.Value, what, known), unknown, known)
+}
+
+// What readMap calls the maps in which misplaced keys are explained.
+const (
+	theFile = "the file"
+	aRule   = "a rule"
+)
+
+// audienceKeys are what other formats call "for", squashed.
+var audienceKeys = wordSet(`useragent useragents agent agents bot bots robot robots crawlers who audience`)
+
+// nearestKey returns the key that another one most likely stands for, or "".
+func nearestKey(word, what string, known []string) string {
+	if what == aRule && audienceKeys[squash(word)] {
+		return "for"
+	}
+	return Nearest(word, known)
+}
+
+// misplaced says where a key belongs that is not in its place, or nothing.
+func (p *parser) misplaced(key, what string) string {
+	usage, isUsage := policy.ParseUsage(key)
+	switch {
+	case what == theFile && (p.ofRules[key] || audienceKeys[squash(key)] || isUsage):
+		return `it belongs in a rule, under rules; a rule starts with "- for: everyone", or with the name of a crawler instead of everyone`
+	case what == aRule && usageWords[squash(key)] != "":
+		return fmt.Sprintf(`write "%s:" with its paths under disallow`, usageWords[squash(key)])
+	case what == aRule && isUsage:
+		return fmt.Sprintf(`a usage stands under allow or disallow; write "disallow: {%s: /}" to prohibit it on the whole site, or "allow: {%s: /}"`, usage, usage)
+	}
+	return ""
+}
+
+// child is the value of a key with a name in a map, or nil.
+func child(within *yaml.Node, name string) *yaml.Node {
+	for i := 0; i+1 < len(within.Content); i += 2 {
+		if within.Content[i].Value == name {
+			return within.Content[i+1]
+		}
+	}
+	return nil
 }
 
 func (p *parser) duplicate(key, first *yaml.Node, also string) {
@@ -75,7 +115,7 @@ func (p *parser) eachPair(n *yaml.Node, what string, visit func(key, value *yaml
 			continue
 		}
 		if key.Kind != yaml.ScalarNode {
-			p.unknownKey(key, n, what, nil)
+			p.unknownKey(key, what, nil)
 			continue
 		}
 		folded := strings.ToLower(key.Value)
@@ -138,10 +178,7 @@ func (p *parser) pair(n *yaml.Node, text string) string {
 // eachItem calls visit for the items of a list, or for a single value that stands
 // in the place of a list of one.
 func (p *parser) eachItem(n *yaml.Node, what string, visit func(item *yaml.Node)) {
-	outer := p.within
-	defer func() { p.within = outer }()
 	if n.Kind != yaml.SequenceNode {
-		p.within = nil
 		visit(n)
 		return
 	}
@@ -150,22 +187,9 @@ func (p *parser) eachItem(n *yaml.Node, what string, visit func(item *yaml.Node)
 	}
 	for _, c := range n.Content {
 		if !p.skip[c] {
-			p.within = n
 			visit(c)
 		}
 	}
-}
-
-// severally suggests several names in place of one: with brackets, or without where
-// the name is in brackets already. In a list with hyphens no line can hold them.
-func (p *parser) severally(names string) string {
-	switch {
-	case p.within == nil:
-		return "[" + names + "]"
-	case p.within.Style&yaml.FlowStyle != 0:
-		return names
-	}
-	return ""
 }
 
 func (p *parser) text(n *yaml.Node, what string) (string, bool) {

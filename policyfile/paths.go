@@ -61,20 +61,9 @@ func printSets(w *printer, spec *policy.Spec) {
 }
 
 // hostAndPath is a web address without its scheme.
-var hostAndPath = regexp.MustCompile(`^(?i:www\.[^/ ]+|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|info|example|eu|de|at|ch|fr|it|es|nl|be|uk|io|dev|pl|se|dk|no|fi))(?::[0-9]+)?/`)
+var hostAndPath = regexp.MustCompile(`^(?i:www\.[^/ ]+|[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:com|org|net|example|eu|uk|de|fr|io))(?::[0-9]+)?/`)
 
-var noWords, yesWords = []string{"false", "no", "off"}, []string{"true", "yes", "on"}
-
-func isYesOrNo(text string) bool { return containsFold(noWords, text) || containsFold(yesWords, text) }
-
-// yesOrNo reports a yes or no where paths are expected.
-func (p *parser) yesOrNo(n *yaml.Node, text string) {
-	if containsFold(noWords, text) {
-		p.report(posOf(n), "bad-path", "", "invalid path %s: write the paths that you mean; to say the opposite, move this line to the other one of allow and disallow, with / for the whole site", quote(text))
-		return
-	}
-	p.report(posOf(n), "bad-path", "/", "invalid path %s: write the paths that you mean, / for the whole site", quote(text))
-}
+var yesAndNo = []string{"false", "no", "off", "true", "yes", "on"}
 
 // severalPaths matches the text as which YAML reads a list without hyphens.
 var severalPaths = regexp.MustCompile(`^-?[/*]\S*(?:,? -? ?|,)[/*]`)
@@ -122,9 +111,6 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 	if severalPaths.MatchString(text) && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0 {
 		return pathpattern.Pattern{}, p.refuse(n, "bad-path", "", `this looks like several paths; write one a line, each after a hyphen and a space: "- /a"; if it is one path, put it in quotation marks`)
 	}
-	if strings.HasPrefix(text, "-/") || strings.HasPrefix(text, "-*") {
-		return pathpattern.Pattern{}, p.refuse(n, "missing-space", "- "+text[1:], "a space is missing after the hyphen")
-	}
 	if text[0] == '/' || text[0] == '*' {
 		pattern, err := pathpattern.Parse(text)
 		if err != nil {
@@ -132,7 +118,6 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 		}
 		return pattern, true
 	}
-	names := slices.Sorted(maps.Keys(p.sets))
 	switch scheme, rest, isURL := strings.Cut(text, "://"); {
 	case isURL && scheme != "":
 		path := "/"
@@ -142,14 +127,14 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 		p.report(posOf(n), "bad-path", path, "this is a whole address; write only the path, and put the host under hosts if the rule is not for all hosts")
 	case hostAndPath.MatchString(text) && p.sets[strings.ToLower(text)] == nil:
 		p.report(posOf(n), "bad-path", text[strings.IndexByte(text, '/'):], "this is a host with a path; write only the path, and put the host under hosts if the rule is not for all hosts")
-	case isYesOrNo(text) && setsToo:
-		p.yesOrNo(n, text)
+	case containsFold(yesAndNo, text) && setsToo:
+		p.report(posOf(n), "bad-path", "", "invalid path %s: write the paths that you mean, / for the whole site; to say the opposite, write them under the other one of allow and disallow", quote(text))
 	case !setsToo && p.sets[strings.ToLower(text)] != nil:
 		p.report(posOf(n), "bad-path", "", "a set can only have paths, not other sets; repeat the paths of %s here", quote(text))
 	case !setsToo:
 		p.report(posOf(n), "bad-path", nearPath(text), `invalid path %s: a path must start with "/" or "*"`, quote(text))
 	default:
-		near := Nearest(strings.TrimPrefix(text, "the-acap:resource-set:"), names)
+		near := Nearest(text, slices.Sorted(maps.Keys(p.sets)))
 		if near != "" {
 			near = p.sets[near].name
 		} else {
@@ -160,21 +145,15 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 	return pathpattern.Pattern{}, false
 }
 
-var (
-	ending = regexp.MustCompile(`^\.[A-Za-z0-9]+\$?$`)
-	drive  = regexp.MustCompile(`^[A-Za-z]:\\`)
-)
-
-// wholeSiteWords are what other formats call the whole site, squashed.
-var wholeSiteWords = wordSet(`all everything wholesite thewholesite entiresite everypage allpages`)
+var ending = regexp.MustCompile(`^\.[A-Za-z0-9]+\$?$`)
 
 // nearPath is the path that a text which does not start with "/" may mean, or "".
 func nearPath(text string) string {
 	var path string
 	switch {
-	case drive.MatchString(text) || strings.ContainsAny(text, ",;#"):
+	case strings.ContainsAny(text, ",;:#"):
 		return ""
-	case wholeSiteWords[squash(text)]:
+	case everyoneWords[squash(text)]:
 		path = "/"
 	case lint.IsRegexp(text):
 		path = lint.PlainPath(text)

@@ -3,7 +3,6 @@
 package policyfile
 
 import (
-	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
@@ -202,32 +201,10 @@ func (p *parser) checkRights() {
 		}
 		if _, ok := p.catalogue.Lookup(token); ok || p.ruleTokens[strings.ToLower(token)] {
 			p.report(p.tokenAt[i], "bad-value", "", "the token %s is that of a crawler, whose group says something else; use the token that the draft or the operator documents", quote(token))
-		} else {
-			p.checkTokenInNames(token, p.tokenAt[i])
 		}
 		if seen[strings.ToLower(token)] {
 			p.report(p.tokenAt[i], "bad-value", "", "the token %s stands for two usages, and robots.txt has one group for a token; use two tokens", quote(token))
 		}
 		seen[strings.ToLower(token)] = true
 	}
-}
-
-// checkTokenInNames reports a usage token that is part of a crawler's name: readers that
-// compare parts of names, such as Python's urllib and Protego, have such a crawler follow
-// the token's group.
-func (p *parser) checkTokenInNames(token string, at policy.Pos) {
-	var names []string
-	for _, c := range p.catalogue.All() {
-		if strings.Contains(strings.ToLower(c.Token), strings.ToLower(token)) {
-			names = append(names, c.Token)
-		}
-	}
-	if len(names) == 0 {
-		return
-	}
-	others := ""
-	if n := len(names) - 1; n > 0 {
-		others = fmt.Sprintf(" and of %d more", n)
-	}
-	p.report(at, "usage-token-in-name", "", "the token %s is part of the name of %s%s; some readers take its group for theirs, and such a crawler stays away from what is closed to the usage only; use a token that is in no crawler's name", quote(token), names[0], others)
 }

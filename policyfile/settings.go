@@ -128,8 +128,8 @@ var publishFields = fields[*policy.Publish]{
 		readPreamble, printPreamble),
 	switchKey("user-agent-purpose", "User-Agent-Purpose lines",
 		func(b *policy.Publish) *policy.Switch { return &b.UserAgentPurpose }, "on", "off"),
-	switchKey("content-usage", "Content-Usage lines and headers (AIPREF); both adds the labels of earlier drafts",
-		func(b *policy.Publish) *policy.Switch { return &b.ContentUsage }, "on", "both", "off"),
+	switchKey("content-usage", "Content-Usage lines and headers (AIPREF)",
+		func(b *policy.Publish) *policy.Switch { return &b.ContentUsage }, "on", "off"),
 	key("content-signal", "Content-Signal lines: off, on, or how far content may be used (immediate, reference, full), which is published too; the default is off",
 		choiceShape(contentSignalWords...), readContentSignal,
 		func(w *printer, b *policy.Publish) {
@@ -149,7 +149,7 @@ var publishFields = fields[*policy.Publish]{
 		func(b *policy.Publish) *policy.Switch { return &b.ActionRequests }, "on", "off"),
 }
 
-var switchWords = map[string]policy.Switch{"off": policy.Off, "on": policy.On, "auto": policy.Auto, "full": policy.Full, "both": policy.Both}
+var switchWords = map[string]policy.Switch{"off": policy.Off, "on": policy.On, "auto": policy.Auto, "full": policy.Full}
 
 func switchKey(name, about string, of func(*policy.Publish) *policy.Switch, words ...string) field[*policy.Publish] {
 	byDefault := *of(&defaultPublish)

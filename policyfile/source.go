@@ -9,6 +9,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -22,7 +23,7 @@ const MaxSize = 1 << 20
 // document turns the file into the node of its one document, or reports why not.
 func (p *parser) document(data []byte) *yaml.Node {
 	if len(data) > MaxSize {
-		p.report(policy.Pos{Line: 1, Column: 1}, "file-too-large", "", "a policy file can have up to 1 MiB, and this one has %s; use wildcards instead of listing every page", sizeText(len(data)))
+		p.report(policy.Pos{Line: 1, Column: 1}, "file-too-large", "", "a policy file can have up to 1 MiB; use wildcards instead of listing every page")
 		return nil
 	}
 	if !p.isText(data) {
@@ -100,30 +101,12 @@ func unreadable(before []byte, c rune, n int) string {
 	switch {
 	case c == utf8.RuneError && n == 1:
 		return "a character that is not in UTF-8; save the file as UTF-8"
-	case len(before) > 0 && invisible[c] != "" && !isProse(before):
-		return fmt.Sprintf("an invisible character, %s (U+%04X); %s", invisible[c], c, replacement(c))
+	case len(before) > 0 && c != ' ' && unicode.In(c, unicode.Cf, unicode.Zs) && !isProse(before):
+		return fmt.Sprintf("an invisible character (U+%04X); delete it, or replace it with an ordinary space", c)
 	case c < ' ' && c != '\t' && c != '\n' && c != '\r', c == 0x7f, c >= 0x80 && c < 0xa0 && c != 0x85, c == 0xfffe, c == 0xffff:
 		return fmt.Sprintf("an invisible control character (U+%04X); delete it", c)
 	}
 	return ""
-}
-
-// invisible are characters that look like nothing or like a space, which editors and
-// web pages put into text.
-var invisible = map[rune]string{
-	0xa0: "a no-break space", 0x2007: "a figure space", 0x202f: "a narrow no-break space",
-	0xad: "a soft hyphen", 0x200b: "a zero-width space", 0x200c: "a zero-width non-joiner", 0x200d: "a zero-width joiner",
-	0x2060: "a word joiner", 0xfeff: "a byte order mark", 0x200e: "a left-to-right mark", 0x200f: "a right-to-left mark",
-	0x202a: "a left-to-right embedding", 0x202b: "a right-to-left embedding", 0x202c: "the end of an embedding",
-	0x202d: "a left-to-right override", 0x202e: "a right-to-left override",
-}
-
-func replacement(c rune) string {
-	switch c {
-	case 0xa0, 0x2007, 0x202f:
-		return "replace it with an ordinary space"
-	}
-	return "delete it"
 }
 
 // isProse reports whether the last line of a text has got to where people read it:
@@ -137,16 +120,6 @@ func isProse(before []byte) bool {
 }
 
 var proseKey = regexp.MustCompile(`(?:^|[{,-]) *(?:message|name): [^,]*$`)
-
-func sizeText(n int) string {
-	if n == MaxSize+1 { // callers stop reading there
-		return "more"
-	}
-	if n < 10<<20 {
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)+0.05)
-	}
-	return fmt.Sprintf("%d MiB", n>>20)
-}
 
 // plain reports what YAML has and a policy file does not: aliases, tags, missing values.
 func (p *parser) plain(n *yaml.Node) {

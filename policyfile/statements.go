@@ -68,57 +68,16 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 	})
 }
 
-// noUsage says what to write instead of paths or a list under allow or disallow,
-// in the author's own words.
+// noUsage says what to write instead of paths or a list under allow or disallow.
 func noUsage(n *yaml.Node) (near, fix string) {
-	const crawl = `"crawl: /" means fetching anything on the site`
-	item := n
-	if n.Kind == yaml.SequenceNode {
-		if len(n.Content) == 0 {
-			return "", crawl
-		}
-		item = n.Content[0]
-	}
-	_, isUsage := policy.ParseUsage(item.Value)
-	word, path, _ := strings.Cut(item.Value, " ")
-	_, startsWithUsage := policy.ParseUsage(word)
+	_, isUsage := policy.ParseUsage(n.Value)
 	switch {
-	case item.Kind == yaml.MappingNode && len(item.Content) > 1 && item.Content[0].Kind == yaml.ScalarNode:
-		first := item.Content[0].Value + ":"
-		if item.Content[1].Kind == yaml.ScalarNode {
-			first += " " + item.Content[1].Value
-		}
-		return "", "delete the hyphens, so that " + quote(first) + " and the like are keys of their own"
-	case item.Kind != yaml.ScalarNode || item.Value == "":
-		return "", crawl
-	case startsWithUsage && isPath(path) && n.Kind == yaml.ScalarNode:
-		return word + ": " + asWritten(path), "a colon is missing after " + quote(word)
-	case isUsage:
-		return item.Value + ": /", "write the paths after it, / for the whole site"
-	case item.Value[0] != '/' && item.Value[0] != '*':
-		return "", crawl
-	case n.Kind == yaml.SequenceNode:
-		return shortList("crawl", n), "fetching is called crawl, so if you mean that, write crawl: before the list"
+	case n.Kind == yaml.ScalarNode && isUsage:
+		return n.Value + ": /", "write the paths after it, / for the whole site"
+	case n.Kind == yaml.ScalarNode && isPath(n.Value):
+		return "crawl: " + asWritten(n.Value), "fetching is called crawl"
 	}
-	if !isPath(item.Value) {
-		return "", crawl
-	}
-	return "crawl: " + asWritten(item.Value), "fetching is called crawl"
-}
-
-func shortList(key string, n *yaml.Node) string {
-	const shown = 6
-	if len(n.Content) > shown || n.Style&yaml.FlowStyle == 0 {
-		return ""
-	}
-	var paths []string
-	for _, c := range n.Content {
-		if c.Kind != yaml.ScalarNode || !isPath(c.Value) {
-			return ""
-		}
-		paths = append(paths, asWritten(c.Value))
-	}
-	return key + ": [" + strings.Join(paths, ", ") + "]"
+	return "", `fetching is called crawl: write "crawl: /" for the whole site, or "crawl: [/a/, /b/]", without a hyphen before crawl`
 }
 
 func isPath(text string) bool {
@@ -170,11 +129,11 @@ func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePar
 	l := p.usages[strings.ToLower(key.Value)]
 	if l == nil {
 		if g := joinedKey.FindStringSubmatch(key.Value); g != nil && p.keys[g[1]] {
-			p.unknownKey(key, key, "", nil)
+			p.unknownKey(key, "", nil)
 			return nil, "", false
 		}
-		if u, ok := prohibitions[squash(key.Value)]; ok && allow && strings.HasPrefix(squash(key.Value), "no") {
-			return nil, "", p.refuse(key, "unknown-usage", "", "%s is a prohibition; write it as %s under disallow", quote(key.Value), quote(u.String()))
+		if word := squash(key.Value); allow && strings.HasPrefix(word, "no") && usageWords[word] != "" {
+			return nil, "", p.refuse(key, "unknown-usage", "", "%s is a prohibition; write it as %s under disallow", quote(key.Value), quote(usageWords[word]))
 		}
 		p.unknownUsage(key, key.Value, allow, nil)
 		return nil, "", false

@@ -39,10 +39,7 @@ func (p *parser) syntax(data string, err error) {
 	}
 	message := explain(err)
 	if message == misaligned && line >= 1 && line <= len(p.lines) {
-		text := p.lines[line-1]
-		if after := afterQuote(text); after > 0 {
-			column, message = after, "there is text after the closing quotation mark; delete it, or put it between the quotation marks"
-		} else if strings.HasPrefix(strings.TrimSpace(text), "- ") {
+		if strings.HasPrefix(strings.TrimSpace(p.lines[line-1]), "- ") {
 			message = "this entry does not line up with the entries above it; give all hyphens of one list the same number of spaces before them"
 		}
 	}
@@ -112,21 +109,6 @@ func (o *byteReader) Read(b []byte) (int, error) {
 	return 1, nil
 }
 
-var quoted = regexp.MustCompile(`^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*') *[^ #]`)
-
-// afterQuote is the column of the text after a quoted value, or 0.
-func afterQuote(line string) int {
-	m := entryStart.FindStringSubmatch(line)
-	if m == nil {
-		return 0
-	}
-	end := quoted.FindString(m[4])
-	if end == "" {
-		return 0
-	}
-	return utf8.RuneCountInString(m[1] + m[2] + m[3] + end)
-}
-
 // explanations are what the library's messages mean, the first that fits.
 var explanations = []struct{ part, message string }{
 	{"unexpected end of stream", unclosed},
@@ -165,11 +147,9 @@ type suspicion struct {
 }
 
 var (
-	entryStart      = regexp.MustCompile(`^( *)((?:- +)*)((?:[A-Za-z][\w.-]*: +)?)(.*)$`)
-	joinedKey       = regexp.MustCompile(`^([a-z][a-z-]*):([^\s:].*)$`)
-	hyphened        = regexp.MustCompile(`^-([a-z][a-z-]*):(?: |$)`)
-	forWithoutColon = regexp.MustCompile(`^( *- +)for +([^:]+)$`)
-	inFlow          = regexp.MustCompile("(?:^|[\\[{,] *|: +)([*&!%@`][^,\\]}]*)")
+	entryStart = regexp.MustCompile(`^( *)((?:- +)*)((?:[A-Za-z][\w.-]*: +)?)(.*)$`)
+	joinedKey  = regexp.MustCompile(`^([a-z][a-z-]*):([^\s:].*)$`)
+	inFlow     = regexp.MustCompile("(?:^|[\\[{,] *|: +)([*&!%@`][^,\\]}]*)")
 )
 
 // suspect looks for a mistake that breaks YAML whatever surrounds the line.
@@ -183,9 +163,6 @@ func (p *parser) suspect(line string) *suspicion {
 			"this line starts with a tab; YAML is indented with spaces only, so replace each tab with two spaces", "",
 		}
 	}
-	if g := forWithoutColon.FindStringSubmatch(line); g != nil {
-		return &suspicion{len(g[1]) + 1, "yaml-syntax", `a colon is missing after "for"`, "for: " + uncomment(g[2])}
-	}
 	m := entryStart.FindStringSubmatch(line)
 	if m == nil {
 		return nil
@@ -198,9 +175,6 @@ func (p *parser) suspect(line string) *suspicion {
 	if g := joinedKey.FindStringSubmatch(value); g != nil && key == "" && p.keys[g[1]] {
 		return &suspicion{column + len(g[1]), "missing-space", "a space is missing after the colon", g[1] + ": " + g[2]}
 	}
-	if g := hyphened.FindStringSubmatch(value); g != nil && key == "" && p.keys[g[1]] {
-		return &suspicion{column, "missing-space", "a space is missing after the hyphen", "- " + value[1:]}
-	}
 	if value[0] == '[' || value[0] == '{' {
 		f := inFlow.FindStringSubmatchIndex(value)
 		if f == nil {
@@ -211,12 +185,6 @@ func (p *parser) suspect(line string) *suspicion {
 	bare := uncomment(value)
 	if strings.IndexByte(indicators, value[0]) >= 0 && !blockHeader.MatchString(value) {
 		return needsQuotes(column, bare)
-	}
-	if inner := entryStart.FindStringSubmatch(value); key != "" && inner[3] != "" && p.keys[strings.TrimRight(inner[3], ": ")] {
-		return &suspicion{
-			column, "yaml-syntax",
-			`there are two keys on one line; put "` + quoteless(bare) + `" on the next line, indented by two more spaces`, "",
-		}
 	}
 	if key != "" && (strings.Contains(bare, ": ") || strings.HasSuffix(bare, ":")) {
 		return needsQuotes(column, bare)

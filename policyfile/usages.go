@@ -227,9 +227,9 @@ func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) (*policy.Qual
 
 var usageWords = map[string]string{
 	"ai-train": "train-ai", "training": "train-ai", "ai-training": "train-ai", "train": "train-ai", "ai": "train-ai",
-	"ai-input": "ai-use", "snippet": "present-snippet", "thumbnail": "present-thumbnail", "cache": "preserve", "archive": "preserve",
+	"train-genai": "train-ai", "ai-output": "ai-use", "ai-input": "ai-use", "snippet": "present-snippet", "thumbnail": "present-thumbnail", "cache": "preserve", "archive": "preserve",
 	"noindex": "index", "nofollow": "follow", "noarchive": "preserve", "nosnippet": "present-snippet", "links": "follow",
-	"access": "crawl", "fetch": "crawl", "paths": "crawl", "read": "crawl", "visit": "crawl", "scrape": "crawl",
+	"block": "crawl", "deny": "crawl", "path": "crawl", "url": "crawl", "access": "crawl", "fetch": "crawl", "paths": "crawl", "read": "crawl", "visit": "crawl", "scrape": "crawl",
 }
 
 // unknownUsage reports a word that is not a usage. Whole, where given, turns the
@@ -237,10 +237,6 @@ var usageWords = map[string]string{
 func (p *parser) unknownUsage(n *yaml.Node, text string, localToo bool, whole func(string) string) {
 	if whole == nil {
 		whole = func(near string) string { return near }
-	}
-	if now, ok := policy.RenamedUsage(strings.ToLower(text)); ok {
-		p.report(posOf(n), "renamed-usage", whole(now.String()), "the usage %s of an earlier draft of the AIPREF vocabulary is now %s; write that, and under publish \"content-usage: both\" if readers of the earlier draft are to find it too", quote(text), now)
-		return
 	}
 	known := usageNames()
 	candidates := slices.Clone(known)

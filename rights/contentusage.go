@@ -9,10 +9,8 @@ import (
 )
 
 // ContentUsage is the value of Content-Usage, such as "train-ai=n, search=y"; "" for
-// nothing. With earlier, what is disallowed is also said with the labels of earlier
-// drafts. Readers ignore labels that they do not know (draft-ietf-aipref-vocab,
-// section 6), so that nothing is permitted by them.
-func (v Verdicts) ContentUsage(earlier bool) string {
+// nothing.
+func (v Verdicts) ContentUsage() string {
 	var parts []string
 	for i, u := range policyUsages {
 		switch v[i] {
@@ -21,11 +19,6 @@ func (v Verdicts) ContentUsage(earlier bool) string {
 		case policy.Disallowed:
 			parts = append(parts, u.String()+"=n")
 		case policy.Unstated:
-		}
-	}
-	for i, u := range policyUsages {
-		if label := u.EarlierLabel(); earlier && label != "" && v[i] == policy.Disallowed {
-			parts = append(parts, label+"=n")
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -12,13 +12,10 @@ import (
 )
 
 // aipref is what a class may do by the categories of the AIPREF vocabulary.
-type aipref struct {
-	finders [3]*rights.Finder
-	older   bool // the labels of earlier drafts are written too
-}
+type aipref struct{ finders [3]*rights.Finder }
 
 func preferences(p *policy.Policy, c *policy.Class, purpose string) *aipref {
-	a := &aipref{older: p.Spec().Publish.ContentUsage == policy.Both}
+	a := &aipref{}
 	for i, u := range policy.RightsUsages() {
 		a.finders[i] = rights.NewFinder(p, c, u, purpose)
 	}
@@ -64,7 +61,7 @@ func (a *aipref) contentUsage() ([]Line, []policy.Problem) {
 				}
 			}
 		}
-		v.text = verdicts.ContentUsage(a.older)
+		v.text = verdicts.ContentUsage()
 		return v
 	}, sameText)
 	if ok {
@@ -89,7 +86,7 @@ func (a *aipref) strictUsage() string {
 			verdicts[i] = policy.Unstated
 		}
 	}
-	return verdicts.ContentUsage(a.older)
+	return verdicts.ContentUsage()
 }
 
 func (a *aipref) strictest() (verdicts rights.Verdicts) {

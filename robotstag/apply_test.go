@@ -248,10 +248,6 @@ func TestCombine(t *testing.T) {
 			t.Errorf("%q and %q: %q", c.a, c.b, got)
 		}
 	}
-	earlier, plain := Usage{Earlier: true}, preferences("n")
-	if !earlier.Combine(plain).Earlier || !plain.Combine(earlier).Earlier || plain.Combine(plain).Earlier {
-		t.Error("Earlier is not that of either")
-	}
 }
 
 // A reader of the new name finds there what the upstream says under the old one, if the

@@ -157,8 +157,9 @@ func earlier(a, b time.Time) time.Time {
 // preferences stand in robots.txt.
 func Preferences(p *policy.Policy, q policy.Query) (usage Usage, until time.Time) {
 	sources, until := PreferenceSources(p, q)
+	usages := policy.RightsUsages()
 	for _, s := range sources {
-		usage.Verdicts[index(s.Of)] = s.Decision.Verdict
+		usage.Verdicts[slices.Index(usages[:], s.Of)] = s.Decision.Verdict
 	}
 	return usage, until
 }

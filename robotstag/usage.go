@@ -3,6 +3,7 @@
 package robotstag
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,17 +16,7 @@ import (
 // Usage is what the Content-Usage field says (draft-ietf-aipref-attach-05): Allowed is
 // y, Disallowed is n, and Unstated is not written. It has no audience: it speaks to
 // everyone.
-type Usage struct {
-	rights.Verdicts
-	// Earlier says to write what is disallowed with the labels of earlier drafts too.
-	Earlier bool
-}
-
-// index is the place of a usage of policy.RightsUsages in Verdicts.
-func index(of policy.Usage) int {
-	usages := policy.RightsUsages()
-	return slices.Index(usages[:], of)
-}
+type Usage struct{ rights.Verdicts }
 
 // Combine gives the preferences of u and t together (draft-ietf-aipref-vocab
 // §5.1): any no is no, else any yes is yes, else unknown.
@@ -33,7 +24,6 @@ func (u Usage) Combine(t Usage) Usage {
 	for i := range u.Verdicts {
 		u.Verdicts[i] = max(u.Verdicts[i], t.Verdicts[i])
 	}
-	u.Earlier = u.Earlier || t.Earlier
 	return u
 }
 
@@ -49,7 +39,7 @@ func (u Usage) Restrictions() Usage {
 
 // String gives the field's value, such as "train-ai=n, search=y", or "" when
 // nothing is known.
-func (u Usage) String() string { return u.ContentUsage(u.Earlier) }
+func (u Usage) String() string { return u.ContentUsage() }
 
 // upstreamUsage is what an upstream's Content-Usage lines say. Labels unknown
 // here are passed on, because the vocabulary is still growing.
@@ -101,9 +91,6 @@ func (up *upstreamUsage) add(name string, m httpsfv.Member) {
 			return
 		}
 	}
-	if u, ok := policy.RenamedUsage(name); ok && p == policy.Disallowed {
-		up.known.Verdicts[index(u)] = p // what an earlier draft calls it is not to be lost
-	}
 	if before, ok := up.other[name]; !ok || usageValue(before) <= p {
 		up.other[name] = m
 	}
@@ -125,19 +112,8 @@ func usageValue(m httpsfv.Member) policy.Verdict {
 // mergeUsage writes u and the upstream's preferences in one line. Labels unknown
 // here that do not fit in Limit are left out and reported.
 func mergeUsage(u Usage, up upstreamUsage, problems []Problem) ([]string, []Problem) {
-	all := u.Combine(up.known)
-	line := all.String()
-	names := make([]string, 0, len(up.other))
-	for name := range up.other {
-		if of, ok := policy.RenamedUsage(name); ok && all.Verdicts[index(of)] == policy.Disallowed {
-			if u.Earlier || usageValue(up.other[name]) != policy.Disallowed {
-				continue // it stands there already, or permits what is disallowed
-			}
-		}
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	line := u.Combine(up.known).String()
+	for _, name := range slices.Sorted(maps.Keys(up.other)) {
 		d := httpsfv.NewDictionary()
 		d.Add(name, up.other[name])
 		text, err := httpsfv.Marshal(d)

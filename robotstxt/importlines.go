@@ -156,15 +156,11 @@ func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, v
 		item, _ := m.(httpsfv.Item)
 		u, ok := policy.ParseUsage(name)
 		says, _ := item.Value.(httpsfv.Token)
-		if earlier, renamed := policy.RenamedUsage(name); renamed && says == "n" {
-			u, ok = earlier, true
-			im.spec.Publish.ContentUsage = policy.Both
-		}
 		if !ok || u.IsACAP() || says != "y" && says != "n" {
 			im.f.note(l.number, "%q of %q is not a known preference; it is left out", name, value)
 			continue
 		}
-		im.spec.Publish.ContentUsage = max(im.spec.Publish.ContentUsage, policy.On)
+		im.spec.Publish.ContentUsage = policy.On
 		im.prefer(r, l, pattern, u, says == "y")
 	}
 }

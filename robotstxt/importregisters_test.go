@@ -28,10 +28,6 @@ func TestRegistersComeBack(t *testing.T) {
 			"User-agent: *\nDisallow: /a/\nContent-Signal: ai-train=no, use=reference\n",
 		},
 		{
-			"labels of earlier drafts", "draft-ietf-aipref-vocab-02 and -04",
-			"User-agent: *\nDisallow: /a/\nContent-Usage: train-ai=n, ai-use=n, train-genai=n, ai-output=n\n",
-		},
-		{
 			"Content-Usage alone", "draft-ietf-aipref-attach-05",
 			"User-agent: *\nDisallow: /a/\nContent-Usage: train-ai=n\n",
 		},

@@ -293,9 +293,6 @@ func (ps *pages) build(tailored bool, q policy.Query, t target) *Page {
 			}
 		}
 	}
-	if usage != (robotstag.Usage{}) {
-		usage.Earlier = ps.exact.Spec().Publish.ContentUsage == policy.Both
-	}
 	if len(all) > 0 || usage != (robotstag.Usage{}) {
 		// What cannot be written was reported at load, and what does not fit is said to everyone.
 		pg.Values, _ = robotstag.Build(all, usage, q.Now)

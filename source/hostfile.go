@@ -21,8 +21,6 @@ type hostFile struct {
 	ready   chan struct{} // closed when loadErr is set and, if the file exists, its policy
 	loadErr error
 	used    atomic.Int64 // when it was last used, in Unix seconds
-
-	notBefore atomic.Int64 // when to poll again, in Unix nanoseconds, after a poll that took long
 }
 
 func newHostFile(h *Hosts, file string) *hostFile {

@@ -12,8 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// slowAfter is how long a sweep waits for files. A file that takes longer gets at most
-// a tenth of the time.
+// slowAfter is how long a sweep waits for files.
 const slowAfter = 100 * time.Millisecond
 
 func (h *Hosts) poll(ctx context.Context) time.Duration {
@@ -58,7 +57,7 @@ func (h *Hosts) sweep(ctx context.Context, all bool) (soon bool) {
 	var polls sync.WaitGroup
 	var settling atomic.Bool
 	for _, f := range h.loaded() {
-		if !h.startPoll(ctx, f, all) {
+		if !h.startPoll(ctx, f) {
 			continue
 		}
 		polls.Go(func() {
@@ -99,13 +98,12 @@ func (h *Hosts) loaded() []*hostFile {
 	return files
 }
 
-// startPoll acquires a place and the file for a poll, unless an earlier poll still runs
-// or took long.
-func (h *Hosts) startPoll(ctx context.Context, f *hostFile, all bool) bool {
+// startPoll acquires a place and the file for a poll, unless an earlier poll still runs.
+func (h *Hosts) startPoll(ctx context.Context, f *hostFile) bool {
 	if !f.loading.TryAcquire(1) {
 		return false
 	}
-	if (all || time.Now().UnixNano() >= f.notBefore.Load()) && h.reads.Acquire(ctx, 1) == nil {
+	if h.reads.Acquire(ctx, 1) == nil {
 		return true
 	}
 	f.loading.Release(1)
@@ -115,11 +113,7 @@ func (h *Hosts) startPoll(ctx context.Context, f *hostFile, all bool) bool {
 // pollFile reads a file and applies what has changed. It reports whether a new state
 // has yet to settle.
 func (h *Hosts) pollFile(ctx context.Context, o *Options, f *hostFile, all bool) (soon bool) {
-	began := time.Now()
 	out := f.update(ctx, o, f.src, all)
-	if took := time.Since(began); took > slowAfter {
-		f.notBefore.Store(time.Now().Add(10 * took).UnixNano())
-	}
 	if out.missing {
 		h.remove(f)
 		if out.Before != h.closed() {

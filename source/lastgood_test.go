@@ -5,12 +5,12 @@ package source
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap/zapcore"
 )
@@ -35,7 +35,7 @@ func TestLastGood(t *testing.T) {
 	if l == nil || l.SHA256 != sumOf([]byte(fakePolicy)) {
 		t.Fatalf("%+v", l)
 	}
-	path := directory(n.LastGood).file(src.lastGoodKey())
+	path := n.lastGoodFile(src)
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -70,10 +70,18 @@ func TestLastGoodIsBounded(t *testing.T) {
 	n.saveLastGood(used, content{data: []byte(fakePolicy)}) // the oldest
 	first := newFileSource("/srv/first.yaml")
 	n.saveLastGood(first, content{data: []byte(fakePolicy)})
+	for i, src := range []*source{used, first} {
+		if at := time.Now().Add(time.Duration(i-2) * time.Hour); os.Chtimes(n.lastGoodFile(src), at, at) != nil {
+			t.Fatal("the times of files cannot be set")
+		}
+	}
 	var last *source
 	for i := range maxLastGood + 5 {
 		last = newFileSource(fmt.Sprintf("/srv/release-%d.yaml", i))
 		n.saveLastGood(last, content{data: []byte(fakePolicy)})
+		if at := time.Now().Add(time.Duration(i-100) * time.Second); os.Chtimes(n.lastGoodFile(last), at, at) != nil {
+			t.Fatal("the times of files cannot be set")
+		}
 	}
 	files, err := os.ReadDir(n.LastGood)
 	if err != nil || len(files) > maxLastGood+1 {
@@ -131,49 +139,5 @@ func TestTextThatWasAcceptedBefore(t *testing.T) {
 	}
 	if st := d.Status(); st.SHA256 != sumOf(text) || !strings.Contains(st.Error, "[expectation-failed]") {
 		t.Errorf("a changed text: %s", st.Error)
-	}
-}
-
-// flakySaves cannot load one of its keys.
-type flakySaves struct {
-	directory
-	key string
-	err error
-}
-
-func (f flakySaves) Load(ctx context.Context, key string) ([]byte, error) {
-	if key == f.key {
-		return nil, f.err
-	}
-	return f.directory.Load(ctx, key)
-}
-
-// A policy that cannot be read now may be the newest one: nothing is deleted then. One
-// that is damaged goes before all others.
-func TestLastGoodThatCannotBeReadStays(t *testing.T) {
-	n := savingOptions(t)
-	var sources []*source
-	for i := range maxLastGood {
-		sources = append(sources, newFileSource(fmt.Sprintf("/srv/release-%d.yaml", i)))
-		n.saveLastGood(sources[i], content{data: []byte(fakePolicy)})
-	}
-	dir := directory(n.LastGood)
-	newest := sources[maxLastGood-1].lastGoodKey()
-	damaged := LastGood + "/damaged.json"
-	if err := dir.Store(t.Context(), damaged, []byte(`{"saved": "2999-01-01T00:00:00Z", "text": 1}`)); err != nil {
-		t.Fatal(err)
-	}
-	gone := errors.New("the network is down")
-	if err := n.pool.pruneLastGood(t.Context(), flakySaves{dir, newest, gone}); !errors.Is(err, gone) {
-		t.Errorf("the error of the storage: %v", err)
-	}
-	if keys, err := dir.List(t.Context(), LastGood, false); err != nil || len(keys) != maxLastGood+1 {
-		t.Errorf("%d policies are left, %v", len(keys), err)
-	}
-	if err := n.pool.pruneLastGood(t.Context(), dir); err != nil {
-		t.Error(err)
-	}
-	if _, err := dir.Load(t.Context(), damaged); err == nil {
-		t.Error("the damaged one is left")
 	}
 }

@@ -32,9 +32,7 @@ type source struct {
 	// the policy.
 	remote bool
 	// startsFromLastGood is set if a last good policy is enough until the configuration
-	// runs, so that starting does not wait for the network. It is then saved in the
-	// storage, which machines may share. Those of other sources, which other machines may
-	// see differently, are saved on this machine.
+	// runs, so that starting does not wait for the network.
 	startsFromLastGood bool
 	stored             *storedPolicy // nil: it is not in a storage
 }

@@ -13,27 +13,15 @@ import (
 	"time"
 )
 
-// webPolicy is a policy on a web server, fetched with conditional requests (RFC
-// 9110 section 13).
+// webPolicy is a policy on a web server.
 type webPolicy struct {
 	url    *url.URL
 	client *http.Client
 }
 
-type webValidator struct {
-	etag, lastModified string
-	read               time.Time
-}
-
 const (
 	webInterval  = time.Minute
 	maxRedirects = 3
-
-	// Validators can be wrong, such as a date in whole seconds: once in a while the
-	// policy is fetched without them.
-	rereadWeb = time.Hour
-	// A longer validator is not sent back, as the server might reject the request.
-	maxValidator = 1024
 )
 
 var webTransport = &http.Transport{
@@ -74,40 +62,19 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// setConditions sets the header of a conditional request. It reports whether the
-// request is one.
-func (v webValidator) setConditions(h http.Header) bool {
-	switch {
-	case time.Since(v.read) >= rereadWeb:
-		return false
-	case v.etag != "" && len(v.etag) <= maxValidator:
-		h.Set("If-None-Match", v.etag)
-	case v.lastModified != "" && len(v.lastModified) <= maxValidator:
-		h.Set("If-Modified-Since", v.lastModified)
-	default:
-		return false
-	}
-	return true
-}
-
-func (w *webPolicy) read(ctx context.Context, last any) (content, error) {
+func (w *webPolicy) read(ctx context.Context, _ any) (content, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url.String(), nil)
 	if err != nil {
 		return content{}, err
 	}
 	r.Header.Set("User-Agent", "caddy-robots-policy")
 	r.Header.Set("Accept", "application/yaml, text/yaml, text/plain;q=0.9, */*;q=0.1")
-	v, _ := last.(webValidator)
-	conditional := v.setConditions(r.Header)
 	resp, err := w.client.Do(r)
 	if err != nil {
 		return content{}, err
 	}
 	defer resp.Body.Close()
-	switch {
-	case resp.StatusCode == http.StatusNotModified && conditional:
-		return content{}, errUnchanged
-	case resp.StatusCode != http.StatusOK:
+	if resp.StatusCode != http.StatusOK {
 		return content{}, fmt.Errorf("%s answered %s", w.url.Host, resp.Status)
 	}
 	data, err := readPolicy(resp.Body)
@@ -117,7 +84,7 @@ func (w *webPolicy) read(ctx context.Context, last any) (content, error) {
 	if isHTML(resp.Header.Get("Content-Type"), data) {
 		return content{}, fmt.Errorf("%s answered with a web page instead of a policy", w.url.Host)
 	}
-	return content{data: data, validator: webValidator{resp.Header.Get("Etag"), resp.Header.Get("Last-Modified"), time.Now()}}, nil
+	return content{data: data}, nil
 }
 
 // isHTML recognises a login page, or an error page with status 200. A policy never

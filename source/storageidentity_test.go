@@ -75,7 +75,7 @@ func TestSameStorage(t *testing.T) {
 		t.Errorf("%q, %q, %q", a.shareKey(), b.shareKey(), other.shareKey())
 	}
 	c, d := newStorageSource(&unnamedStorage{}, "x"), newStorageSource(&unnamedStorage{}, "x")
-	if c.shareKey() == d.shareKey() || c.lastGoodKey() != d.lastGoodKey() {
-		t.Errorf("%q, %q", c.lastGoodKey(), d.lastGoodKey())
+	if c.shareKey() == d.shareKey() || c.key != d.key {
+		t.Errorf("%q, %q", c.key, d.key)
 	}
 }

@@ -42,7 +42,7 @@ type Options struct {
 	// Reload is how often the source is checked for changes: 0 means the default
 	// of the source, negative (ReloadOff) never.
 	Reload time.Duration
-	// Storage has the policies of storage:KEY, and the last good ones of web servers.
+	// Storage has the policies of storage:KEY.
 	Storage Storage
 	// LastGood is a directory for the last good version of a policy, which is served
 	// after a restart while the source has an error. Empty: none is saved. Storages of one

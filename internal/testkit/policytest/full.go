@@ -223,9 +223,6 @@ func finishRights(spec *policy.Spec) {
 	onOff := func() policy.Switch { return policy.Switch(r.IntN(2)) }
 	p := &spec.Publish
 	p.ControlTokens, p.TDMRep = oneOf(r, policy.On, policy.On, policy.Off), onOff()
-	if p.ContentUsage == policy.On {
-		p.ContentUsage = oneOf(r, policy.On, policy.Both)
-	}
 	if p.ContentSignal == policy.On {
 		p.ContentSignalUse = oneOf(r, "", "immediate", "reference", "full")
 	}
