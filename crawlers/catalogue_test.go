@@ -68,7 +68,7 @@ func TestAITrainingIsDeliberate(t *testing.T) {
 		"AI2Bot", "Ai2Bot-Dolma", "Amazonbot", "anthropic-ai", "Applebot-Extended", "Bytespider", "CCBot", "ChatGLM-Spider", "ClaudeBot",
 		"cohere-training-data-crawler", "Cotoyogi", "DeepSeekBot", "FacebookBot", "FriendlyCrawler", "Google-Extended", "GPTBot",
 		"ICC-Crawler", "img2dataset", "Kangaroo Bot", "KimiBot", "laion-huggingface-processor", "LAIONDownloader", "meta-externalagent",
-		"MistralAI-Training", "PanguBot", "SBIntuitionsBot", "VelenPublicWebCrawler", "webzio-extended",
+		"MistralAI-Training", "omgili", "PanguBot", "SBIntuitionsBot", "TikTokSpider", "VelenPublicWebCrawler", "webzio-extended",
 	}
 	if got := tokensOf(defaultCatalogue(t).OfKind(KindAITraining)); !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -88,7 +88,7 @@ func TestDefaultFacts(t *testing.T) {
 	}
 	for token, kind := range map[string]Kind{
 		"Googlebot": KindSearch, "Bingbot": KindSearch, "Applebot": KindSearch,
-		"GoogleOther": KindUnclassified, "Timpibot": KindUnclassified, "TikTokSpider": KindUnclassified,
+		"GoogleOther": KindUnclassified, "Timpibot": KindSearch, "Diffbot": KindAIInput,
 	} {
 		if cr := get(token); cr.Kind != kind || !cr.DualUse() {
 			t.Errorf("%s: primary kind %s, dual use %v", token, cr.Kind, cr.DualUse())

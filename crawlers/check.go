@@ -26,7 +26,7 @@ func checkCrawler(c *Crawler) (errs []error) {
 	if len(c.Sources) == 0 {
 		add("source is missing")
 	}
-	if len(c.Examples) == 0 && !c.RobotsOnly {
+	if len(c.Examples) == 0 && !c.RobotsOnly && c.Verification.WebBotAuth == "" {
 		add("examples are missing")
 	}
 	if len(c.Examples) > 0 && c.RobotsOnly {

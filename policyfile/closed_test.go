@@ -18,10 +18,10 @@ func TestClosedText(t *testing.T) {
 			"not indexed", "rules:\n  - for: everyone\n    disallow: {index: [/, /drafts/]}\n    intended: true\n",
 			"  not indexed:   /drafts/, by everyone\n",
 		},
-		{"to some", "rules:\n  - for: category:archive\n    disallow: {crawl: /x/}\n", "  apart from:    /x/, closed to archive (all 28)\n  refused:       nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n"},
+		{"to some", "rules:\n  - for: category:archive\n    disallow: {crawl: /x/}\n", "  apart from:    /x/, closed to archive (all 34)\n  refused:       nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n"},
 		{
 			"to most", "rules:\n  - for: everyone\n    disallow: {crawl: /x/}\n  - for: GPTBot\n    allow: {crawl: /x/}\n",
-			"  apart from:    /x/, closed to everyone except ai-training (1 of 28: GPTBot)\n  refused:       nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n",
+			"  apart from:    /x/, closed to everyone except ai-training (1 of 30: GPTBot)\n  refused:       nobody; robots.txt asks crawlers to stay away. To answer 403, add \"enforce: block\" to a rule\n",
 		},
 		{
 			"refused", "rules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n",

@@ -18,13 +18,19 @@ import (
 // automation are crawlers and programs of which collections of browsers hold headers, by
 // token or header, and what they are.
 var automation = map[string]string{
-	"feeder.co":    "the fetcher of a feed reader",
-	"Foregenix":    "a scanner of shops for malware",
-	"Lightpanda":   "a headless browser for programs",
-	"PTST":         "WebPageTest",
-	"Scope3":       "the crawler of an advertising company",
-	"SiteScoreBot": "a crawler that rates sites",
-	"sqlmap":       "a scanner for SQL injections",
+	"Amzn-User":         "the fetcher of Amazon's assistant",
+	"Chrome-Lighthouse": "a test of a page's speed",
+	"feeder.co":         "the fetcher of a feed reader",
+	"Foregenix":         "a scanner of shops for malware",
+	"GTmetrix":          "a test of a page's speed",
+	"Lightpanda":        "a headless browser for programs",
+	"Miniature.io":      "a service for pictures of pages",
+	"PTST":              "WebPageTest",
+	"Scope3":            "the crawler of an advertising company",
+	"SiteScoreBot":      "a crawler that rates sites",
+	"Slurp":             "the crawler of Yahoo",
+	"sqlmap":            "a scanner for SQL injections",
+	"YLT Chrome":        "a test of a page's speed",
 
 	"Googlebot/2.1 (http://www.googlebot.com/bot.html)": "Googlebot, in a fixture for the types of clients",
 }
