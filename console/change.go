@@ -199,7 +199,6 @@ func (v *view) check(d *changeData) error {
 	}
 	d.setLines(inserted)
 	if draft.site != nil {
-		d.Changes = changesInWords(v.Running.Site, draft.site, v.may)
 		d.Robots = v.robotsDiffs(draft.site)
 		if err := v.judge(d); err != nil {
 			return err
@@ -211,7 +210,8 @@ func (v *view) check(d *changeData) error {
 
 // judge finds what search engines lose by the draft.
 func (v *view) judge(d *changeData) (err error) {
-	d.Losses = compare.SearchLosses(v.Running.Site, d.Draft.site, comparisonOf(v.may))
+	diff := compare.Sites(v.Running.Site, d.Draft.site, comparisonOf(v.may))
+	d.Changes, d.Losses = changesInWords(diff), diff.Losses
 	if v.store != nil {
 		d.Replay, err = replayStore(v.ctx, v.store, v.Running.Site, d.Draft.site, v.Now, v.replayDays(), v.may)
 	}
@@ -238,12 +238,11 @@ func (v *view) replayDays() int {
 func (v *view) ReplayDays() int { return v.replayDays() }
 
 // changesInWords says who gains and who loses, what search engines lose first.
-func changesInWords(old, draft *site.Site, only []string) (all []changeLine) {
-	d := compare.Policies(old.Policy, draft.Policy, comparisonOf(only))
+func changesInWords(d *compare.Diff) (all []changeLine) {
 	for i := range d.Changes {
 		c := &d.Changes[i]
 		line := changeLine{string(c.Effect), c.String()}
-		if c.SearchLoss() != 0 {
+		if c.Lost != 0 {
 			line.Effect = "search"
 		}
 		all = append(all, line)

@@ -82,9 +82,6 @@ func (w *printer) mention(list []policy.Statement) (key string, m mention, used 
 	if m.text = s.Written; m.text == "" {
 		m.text = s.Pattern.String()
 	}
-	if severalPaths.MatchString(m.text) {
-		m.text = strings.ReplaceAll(m.text, ",", "%2C") // or the parser would ask what is meant
-	}
 	if set := w.sets[s.Resource]; set != nil {
 		n := 0
 		for _, pattern := range set.Patterns {

@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -120,13 +121,35 @@ type Lost struct {
 // each policy knows it.
 //
 // It is newly refused, disallowed, told not to index or not to show a snippet or a link, or
-// limited. An impostor loses nothing, nor does a crawler of which neither policy says that
-// it is a search engine.
+// limited, at once or when a date has passed. An impostor loses nothing, nor does a crawler
+// of which neither policy says that it is a search engine.
 func SearchLoss(old, now *Site, was, is policy.Query) (lost Lost) {
 	searches := now.Searches(is.Crawler) || old != nil && old.Searches(was.Crawler)
 	if !searches || is.Identity == policy.Impostor {
 		return lost
 	}
+	lost = lostAt(old, now, was, is)
+	if now.dated {
+		was.Now, is.Now = ages, ages
+		lost.add(lostAt(old, now, was, is))
+	}
+	return lost
+}
+
+// ages is when all dates of policies have passed.
+var ages = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+// isDated reports whether dates of rules end what search engines may do.
+func isDated(rules []policy.Rule) bool {
+	return slices.ContainsFunc(rules, func(r policy.Rule) bool {
+		return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+			return s.Qualifiers != nil && s.Qualifiers.TimeLimit.Kind == policy.UntilDate
+		}) || slices.ContainsFunc(r.EngineRules, func(e policy.EngineRule) bool { return e.Rule.Has("unavailable_after") })
+	})
+}
+
+// lostAt is what is lost at the time of the queries.
+func lostAt(old, now *Site, was, is policy.Query) (lost Lost) {
 	after := now.closures(is)
 	if after.loss == 0 {
 		return lost
@@ -144,6 +167,15 @@ func SearchLoss(old, now *Site, was, is policy.Query) (lost Lost) {
 		lost.Rule = after.rules[first.number()]
 	}
 	return lost
+}
+
+// add adds what is lost later.
+func (l *Lost) add(later Lost) {
+	if l.Loss == 0 && (later.Loss != 0 || l.Rule == nil) {
+		l.Rule = later.Rule
+	}
+	l.Loss |= later.Loss
+	l.Intended = (l.Intended | later.Intended) &^ l.Loss
 }
 
 // Searches reports whether a crawler is of a search engine: by the policy, or by the
@@ -191,7 +223,7 @@ func (s *Site) closures(q policy.Query) (c closures) {
 		add(bit, v.Decision.Rule)
 	}
 	var said []robotstag.Source
-	if s.Page(q.Host, q.Path, q.Now).Values != nil {
+	if s.dated || s.Page(q.Host, q.Path, q.Now).Values != nil { // a page is cached as it is at one time
 		said = s.sources(q)
 	}
 	for _, src := range said {

@@ -32,6 +32,7 @@ type Site struct {
 	registers         *registers
 	licence           licence
 	limits            bool // some rule limits requests
+	dated             bool // what search engines may do ends on some date
 }
 
 // Load reads a policy file and prepares every channel. The diagnostics are of
@@ -51,7 +52,7 @@ func LoadWith(name string, data []byte, file policyfile.Options) (*Site, policyf
 	s.registers = &registers{projection: s.projection, byHost: map[int]*hostRights{}}
 	s.pages = newPages(s.projection, k.tokens, s.registers)
 	s.purposes = purposes(f.Policy)
-	s.limits = hasLimits(f.Spec.Rules)
+	s.limits, s.dated = hasLimits(f.Spec.Rules), isDated(f.Spec.Rules)
 	s.purposeRecognizer = crawlers.NewRecognizer(patterns(s.purposes))
 	s.http = robotsserve.NewServer(f.Policy, robotsserve.ServeOptions{Options: robotsserve.Options{Scheme: "http"}})
 	s.https = robotsserve.NewServer(f.Policy, robotsserve.ServeOptions{Options: robotsserve.Options{Scheme: "https"}})

@@ -54,11 +54,12 @@ const shownLost = 3
 
 // searchLoss sums up what the search engines lose.
 func (t *tally) searchLoss(o *Options) (s SearchLoss) {
-	verifiable := map[string]bool{}
+	verifiable, came := map[string]bool{}, t.folded // a verified search engine
 	for k := range t.counts {
 		if k.identity != policy.Unknown {
 			verifiable[k.info().Token] = true
 		}
+		came = came || k.identity == policy.Verified && k.site.Searches(k.crawler)
 	}
 	type kind struct {
 		crawler  string
@@ -112,7 +113,7 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 		return cmp.Or(compareBool(a.Intended, b.Intended), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Loss, b.Loss))
 	})
 	s.Paths = topPaths(paths, shownLost)
-	s.undecided(o, t, verifiable)
+	s.undecided(o, t, verifiable, came || s.Requests+s.Intended > 0)
 	return s
 }
 
@@ -140,7 +141,7 @@ type unsaid struct {
 }
 
 // undecided notes what may be lost and cannot be counted.
-func (s *SearchLoss) undecided(o *Options, t *tally, verifiable map[string]bool) {
+func (s *SearchLoss) undecided(o *Options, t *tally, verifiable map[string]bool, came bool) {
 	notes := map[string]int64{}
 	for u, n := range t.unsaid {
 		if u.identity == policy.Verified || u.identity == policy.Unknown && !verifiable[u.crawler] {
@@ -154,9 +155,14 @@ func (s *SearchLoss) undecided(o *Options, t *tally, verifiable map[string]bool)
 	}
 	note(t.pathless, "whose paths are no longer stored")
 	note(t.bad, "in lines that could not be read")
+	if from, to := t.gap(); !o.Since.IsZero() && !to.IsZero() {
+		note(1, "or more from "+from.UTC().Format(time.DateOnly)+" to "+to.UTC().Format(time.DateOnly)+", when there is no traffic")
+	}
 	switch {
 	case t.requests == 0:
 		note(1, "or more, as there is no traffic")
+	case !came:
+		note(1, "or more, as no request in the traffic is of a verified search engine")
 	case !o.Since.IsZero() && t.first.Sub(o.Since) > maxGap:
 		note(1, "or more before "+t.first.UTC().Format(time.DateOnly)+", when the traffic begins")
 	case !o.Since.IsZero() && time.Since(t.last) > maxGap:

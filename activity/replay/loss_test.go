@@ -5,7 +5,6 @@ package replay
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -157,8 +156,13 @@ func counted(specs [2]*policy.Spec, visits []activity.Visits, intended bool) map
 			continue
 		}
 		q := policytest.Question{Token: v.Crawler, Identity: identities[v.Identity], Host: v.Host, Path: v.Path, Now: v.Start}
-		before, lost := policytest.Closed(specs[0], q), policytest.Closed(specs[1], q)
-		maps.DeleteFunc(lost, func(what string, _ bool) bool { return before[what] || what == "crawl" && before["refused"] })
+		lost := map[string]bool{}
+		for _, at := range []time.Time{v.Start, time.Date(4000, 1, 1, 0, 0, 0, 0, time.UTC)} { // when all dates have passed
+			q.Now = at
+			before, after := policytest.Closed(specs[0], q), policytest.Closed(specs[1], q)
+			maps.DeleteFunc(after, func(what string, _ bool) bool { return before[what] || what == "crawl" && before["refused"] })
+			maps.Copy(lost, after)
+		}
 		if len(lost) == 0 {
 			continue
 		}
@@ -215,8 +219,15 @@ func TestSearchLossIsUndecided(t *testing.T) {
 			r, err := Run(t.Context(), Options{
 				Old: load(t, "old.yaml", in), New: load(t, "new.yaml", in+"  - "+c.rule+"\n"), Since: time.Now().Add(-LossPeriod),
 				Stored: func(_ context.Context, _, _ time.Time, each func(activity.Visits) error) (int64, error) {
-					today := activity.Visits{Start: time.Now(), Crawler: "GPTBot", Host: host, Path: "/", Requests: 1}
-					return 0, errors.Join(each(c.row), each(today))
+					for days := range 7 { // with a search engine, of which nothing is lost
+						v := activity.Visits{Start: time.Now().Add(-time.Duration(days) * 24 * time.Hour), Crawler: "Bingbot", Kind: "search", Identity: activity.Verified, Host: host, Path: "/robots.txt", Requests: 1}
+						if v.Start.After(c.row.Start) {
+							if err := each(v); err != nil {
+								return 0, err
+							}
+						}
+					}
+					return 0, each(c.row)
 				},
 			})
 			if err != nil {

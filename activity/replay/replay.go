@@ -60,7 +60,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
-	o.losses = sync.OnceValue(func() *compare.Losses { return compare.SearchLosses(o.Old, o.New, compare.Options{}) })
+	o.losses = sync.OnceValue(func() *compare.Losses { return compare.Sites(o.Old, o.New, compare.Options{}).Losses })
 	workers := make([]*worker, o.Workers)
 	for i := range workers {
 		workers[i] = newWorker(&o)

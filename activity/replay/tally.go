@@ -4,6 +4,7 @@ package replay
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,8 @@ type tally struct {
 	limited                            int64 // allowed, and a limit applies
 	pathless, other, queries, purposes int64 // of a store: what its rows do not say
 	first, last                        time.Time
+	seen                               map[int64]bool   // half days since 1970 that have requests
+	folded                             bool             // a row of a verified search engine has no path
 	unsaid                             map[unsaid]int64 // see SearchLoss.Undecided
 	unknown                            map[string]*unknownCount
 	counts                             map[key]*count
@@ -49,7 +52,7 @@ type count struct {
 }
 
 func newTally() *tally {
-	return &tally{counts: map[key]*count{}, days: map[dayKey]int64{}, unknown: map[string]*unknownCount{}, unsaid: map[unsaid]int64{}}
+	return &tally{counts: map[key]*count{}, days: map[dayKey]int64{}, unknown: map[string]*unknownCount{}, unsaid: map[unsaid]int64{}, seen: map[int64]bool{}}
 }
 
 // unknownCount counts requests of an automated client that no policy knows.
@@ -84,6 +87,22 @@ func (t *tally) span(at time.Time) {
 	if at.After(t.last) {
 		t.last = at
 	}
+	t.seen[at.Unix()/halfDay] = true
+}
+
+const halfDay = 12 * 60 * 60
+
+// gap is the longest time between requests, if it is longer than maxGap; its ends are as
+// exact as half days.
+func (t *tally) gap() (from, to time.Time) {
+	halves := slices.Sorted(maps.Keys(t.seen))
+	for i := 1; i < len(halves); i++ {
+		a, b := time.Unix((halves[i-1]+1)*halfDay, 0), time.Unix(halves[i]*halfDay, 0)
+		if b.Sub(a) >= max(maxGap, to.Sub(from)) {
+			from, to = a, b
+		}
+	}
+	return from, to
 }
 
 // add counts requests for a path, with a query if that matters.
@@ -155,6 +174,8 @@ func (t *tally) merge(o *tally) {
 		t.span(o.first)
 		t.span(o.last)
 	}
+	maps.Copy(t.seen, o.seen)
+	t.folded = t.folded || o.folded
 	t.requests += o.requests
 	t.hostless += o.hostless
 	t.liveOnly += o.liveOnly

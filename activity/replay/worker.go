@@ -235,6 +235,7 @@ func (w *worker) visits(v *activity.Visits) {
 	}
 	if v.Path == activity.OtherPath {
 		t.other += v.Requests
+		t.folded = t.folded || v.Identity == activity.Verified && v.Kind == string(crawlers.KindSearch)
 		if w.options.losses().Of(v.Crawler, v.Host) {
 			t.unsaid[unsaid{v.Crawler, stored.Identity, "whose paths were summed up under " + activity.OtherPath}] += v.Requests
 		}

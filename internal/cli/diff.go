@@ -40,14 +40,14 @@ func diffCommand() *cobra.Command {
 				writeNotes(cmd.ErrOrStderr(), in.Name, in.Notes)
 				inputs[i] = in
 			}
-			d := difference{Diff: compare.Policies(inputs[0].Policy, inputs[1].Policy, compare.Options{})}
+			d := difference{Diff: compare.Sites(inputs[0].Site, inputs[1].Site, compare.Options{})}
 			if inputs[0].Robots != nil || inputs[1].Robots != nil {
 				d.Questions = policyinput.AskBoth(inputs[0], inputs[1], cmp.Or(hostOf(args[0]), hostOf(args[1])))
 			}
 			if err := printResult(cmd, asJSON, d, d.WriteText); err != nil {
 				return err
 			}
-			if fail == "any" && !d.same() || fail == "search-loss" && len(d.SearchLosses()) > 0 || fail != "none" && d.undecided() {
+			if fail == "any" && !d.same() || fail == "search-loss" && len(d.Losses.Found) > 0 || fail != "none" && d.undecided() {
 				return errReported
 			}
 			return nil

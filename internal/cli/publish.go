@@ -95,12 +95,18 @@ func publish(cmd *cobra.Command, p publication) error {
 		old, _ = site.Load(name, before)
 		p.guard.broken = old == nil
 	}
-	if old != nil {
-		for _, words := range compare.Policies(old.Policy, p.site.Policy, compare.Options{}).Words() {
+	var losses *compare.Losses
+	switch {
+	case old != nil:
+		d := compare.Sites(old, p.site, compare.Options{})
+		losses = d.Losses
+		for _, words := range d.Words() {
 			say("%s", words)
 		}
+	case before == nil:
+		say("%s is new, so there is no policy to compare with", name)
 	}
-	if err := p.guard.check(ctx, cmd, old, p.site, name); err != nil {
+	if err := p.guard.check(ctx, cmd, replacement{old, p.site, losses, name}); err != nil {
 		return failure{err}
 	}
 	if p.dryRun {

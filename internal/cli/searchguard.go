@@ -28,10 +28,15 @@ type searchGuard struct {
 	broken          bool // what is published has errors
 }
 
-// check replays the traffic of the last seven days. old is nil if nothing is published
-// yet; name is that of the policy's source, by which a store is asked for the traffic
-// that the policy decided.
-func (g *searchGuard) check(ctx context.Context, cmd *cobra.Command, old, s *site.Site, name string) error {
+// replacement is a policy that takes the place of another.
+type replacement struct {
+	old, now *site.Site      // old is nil if nothing is published yet, or with errors
+	losses   *compare.Losses // by comparison of the two; nil without old
+	name     string          // of the policy's source, by which a store is asked for the traffic that the policy decided
+}
+
+// check replays the traffic of the last seven days.
+func (g *searchGuard) check(ctx context.Context, cmd *cobra.Command, r replacement) error {
 	switch {
 	case g.most < 0:
 		return fmt.Errorf("invalid --max-search-loss %d: must be 0 or more", g.most)
@@ -40,16 +45,16 @@ func (g *searchGuard) check(ctx context.Context, cmd *cobra.Command, old, s *sit
 	case g.traffic == "" && (g.most > 0 || g.undecided > 0):
 		return errors.New("--max-search-loss and --undecided are for --if-replay: give it the directory of an activity store, or access logs")
 	case g.traffic == "":
-		return g.compare(cmd, old, s)
+		return g.compare(cmd, r.losses)
 	}
-	o := replay.Options{New: s, Old: old, Since: time.Now().Add(-replay.LossPeriod)}
+	o := replay.Options{New: r.now, Old: r.old, Since: time.Now().Add(-replay.LossPeriod)}
 	if info, err := os.Stat(g.traffic); err == nil && info.IsDir() {
 		stored, err := useStore(ctx, g.traffic, &o)
 		if err != nil {
 			return err
 		}
 		defer stored.Close()
-		versions, err := stored.PolicyVersions(ctx, name)
+		versions, err := stored.PolicyVersions(ctx, r.name)
 		if err != nil {
 			return err
 		}
@@ -59,18 +64,18 @@ func (g *searchGuard) check(ctx context.Context, cmd *cobra.Command, old, s *sit
 			return fmt.Errorf("--if-replay: %w", err)
 		}
 	}
-	r, err := replay.Run(ctx, o)
+	found, err := replay.Run(ctx, o)
 	if err != nil {
 		return fmt.Errorf("--if-replay: %w", err)
 	}
-	if r.Requests == 0 {
+	if found.Requests == 0 {
 		return errors.New("not published: --if-replay found no request of the last seven days in " + g.traffic)
 	}
-	if err := r.SearchLoss.Check(g.most, g.undecided, "--undecided"); err != nil {
+	if err := found.SearchLoss.Check(g.most, g.undecided, "--undecided"); err != nil {
 		return fmt.Errorf("not published: %w", err)
 	}
-	looked := fmt.Sprintf("%s of crawlers in the last seven days replayed", english.Count(int(r.Crawlers), "request"))
-	if n := r.SearchLoss.Claimed; n > 0 {
+	looked := fmt.Sprintf("%s of crawlers in the last seven days replayed", english.Count(int(found.Crawlers), "request"))
+	if n := found.SearchLoss.Claimed; n > 0 {
 		looked += fmt.Sprintf("; not counted: %s that only claimed to be of a search engine", english.Count(int(n), "request"))
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), looked)
@@ -78,23 +83,22 @@ func (g *searchGuard) check(ctx context.Context, cmd *cobra.Command, old, s *sit
 }
 
 // compare asks before it publishes what search engines lose by.
-func (g *searchGuard) compare(cmd *cobra.Command, old, s *site.Site) error {
-	if g.yes || old == nil && !g.broken {
-		return nil
-	}
+func (g *searchGuard) compare(cmd *cobra.Command, losses *compare.Losses) error {
 	out := cmd.OutOrStdout()
-	if g.broken {
+	switch {
+	case g.yes || losses == nil && !g.broken:
+		return nil
+	case g.broken:
 		fmt.Fprintln(out, "What search engines lose cannot be judged: the published policy has errors.")
-	} else {
-		losses := compare.SearchLosses(old, s, compare.Options{})
-		if !losses.Any() {
-			return nil
-		}
-		if len(losses.Found) > 0 {
-			fmt.Fprintln(out, "Search engines lose:")
-		} else {
-			fmt.Fprintln(out, "What search engines lose cannot be judged:")
-		}
+	case !losses.Any():
+		fmt.Fprintln(out, "search engines lose nothing that is not intended, by comparison of the two policies")
+		return nil
+	case len(losses.Found) > 0:
+		fmt.Fprintln(out, "Search engines lose:")
+	default:
+		fmt.Fprintln(out, "What search engines lose cannot be judged:")
+	}
+	if losses != nil {
 		for _, words := range losses.Words() {
 			fmt.Fprintln(out, "  "+words)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
 func TestSearchGuard(t *testing.T) {
@@ -35,14 +36,40 @@ func TestSearchGuard(t *testing.T) {
 		line := func(age time.Duration, path, agent string) string {
 			return fmt.Sprintf("%s - - [%s] \"GET %s HTTP/1.1\" 200 2326 \"-\" %q\n", address, time.Now().Add(-age).Format("02/Jan/2006:15:04:05 -0700"), path, agent)
 		}
-		text := line(from, "/", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0") + strings.Repeat(line(at, "/news/a", agent), 3)
+		text := strings.Repeat(line(at, "/news/a", agent), 3)
+		for age := from; age >= at; age -= 24 * time.Hour {
+			text = line(age, "/", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0") + text
+		}
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return name
 	}
 	verified := log("verified.log", googlebot, "66.249.66.1", full, time.Hour)
+	gap := log("gap.log", googlebot, "66.249.66.1", full, full)
+	add := func(name, to, text string) string {
+		old, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if to = filepath.Join(dir, to); os.WriteFile(to, append(old, text...), 0o600) != nil {
+			t.Fatal(err)
+		}
+		return to
+	}
+	at := time.Now().Add(-time.Hour).Format("02/Jan/2006:15:04:05 -0700")
+	gap = add(gap, "gap.log", `192.0.2.1 - - [`+at+`] "GET / HTTP/1.1" 200 1 "-" "curl/8"`+"\n")
+	nameless := strings.NewReplacer(` "-" "`+googlebot+`"`, "", ` "-" "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"`, "")
+	text, err := os.ReadFile(verified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := filepath.Join(dir, "common.log")
+	if err := os.WriteFile(common, []byte(nameless.Replace(string(text))), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	claimed := log("claimed.log", googlebot, "203.0.113.9", full, time.Hour)
+	both := add(claimed, "both.log", `66.249.66.1 - - [`+at+`] "GET /robots.txt HTTP/1.1" 200 1 "-" "`+googlebot+"\"\n")
 	unverifiable := log("unverifiable.log", nobody, "203.0.113.9", full, time.Hour)
 	proxied := log("proxied.log", googlebot, "10.0.0.5", full, time.Hour)
 	ended := log("ended.log", googlebot, "66.249.66.1", full, 4*24*time.Hour)
@@ -68,6 +95,14 @@ func TestSearchGuard(t *testing.T) {
 		{"by comparison, expired", "", 0, in, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2020-01-31}]}\n", "not published"},
 		{"by comparison, no text", "", 0, in, in + "  - for: everyone\n    allow: {present-snippet: [{paths: /, max-length: 0-chars}]}\n", "not published"},
 		{"by comparison, called another kind", "", 0, in, "  - for: category:seo\n    disallow: {crawl: /news/}\ncrawlers:\n  Googlebot: {kind: seo}\n", "not published"},
+		{"by comparison, all but the home page", "", 0, in, "  - for: everyone\n    disallow: {crawl: /}\n    enforce: off\n  - for: everyone\n    allow: {crawl: \"/$\"}\n", "not published"},
+		{"by comparison, some day", "", 0, in, in + "  - for: everyone\n    allow: {index: [/, {paths: /news/, time-limit: until-2999-01-31}]}\n", "not published"},
+		{"by comparison, unavailable some day", "", 0, in, in + "  - for: everyone\n    robots-tag: ['unavailable_after: 2999-01-31T00:00:00Z']\n", "not published"},
+		{"some day", verified, 0, in, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-31}]}\n", "3 of Googlebot not to be indexed"},
+		{"some day, as before", verified, 0, in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-30}]}\n", in + "  - for: everyone\n    allow: {index: [{paths: /, time-limit: until-2999-01-31}]}\n", ""},
+		{"no search engine came", claimed, 3, in, out, "cannot be judged for 1 request: 1 or more, as no request in the traffic is of a verified search engine"},
+		{"a log without User-Agents", common, 3, in, out, "cannot be judged for 1 request: 1 or more, as no request in the traffic is of a verified search engine"},
+		{"a part of the log is missing", gap, 3, in, out, "cannot be judged for 1 request: 1 or more from "},
 		{"options of traffic without any", "", 3, in, in, "--max-search-loss and --undecided are for --if-replay"},
 		{"hosts, and a log without them", verified, 0, in, "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "cannot be judged for 3 requests: 3 of Googlebot without a host in the log"},
 		{"behind a proxy", proxied, 0, in, out, "3 of Googlebot refused"},
@@ -84,7 +119,7 @@ func TestSearchGuard(t *testing.T) {
 		{"intended", verified, 0, "", out + "    intended: true\n", ""},
 		{"this guard intended", verified, 0, "", out + "    intended: [refuses-search]\n", ""},
 		{"another guard intended", verified, 0, "", out + "    intended: [site-not-indexed]\n", "not published"},
-		{"not verified, though it could have been", claimed, 0, "", out, ""},
+		{"not verified, though it could have been", both, 0, "", out, ""},
 		{"nothing can verify it", unverifiable, 0, in, "  - for: SeznamHomepageCrawler\n    disallow: {crawl: /news/}\n", "3 of SeznamHomepageCrawler refused"},
 		{"the log has a gap", young, 3, in, out, "cannot be judged for 1 request: 1 or more before "},
 		{"too long ago", old, 0, "", out, "found no request of the last seven days"},
@@ -102,7 +137,11 @@ func TestSearchGuard(t *testing.T) {
 			cmd.SetOut(out)
 			cmd.SetIn(strings.NewReader(""))
 			g := searchGuard{traffic: c.traffic, most: c.most}
-			err := g.check(t.Context(), cmd, before, load(c.new), "storage:site.yaml")
+			r := replacement{old: before, now: load(c.new), name: "storage:site.yaml"}
+			if before != nil {
+				r.losses = compare.Sites(before, r.now, compare.Options{}).Losses
+			}
+			err := g.check(t.Context(), cmd, r)
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q\n%s", err, c.want, out)
 			}

@@ -3,13 +3,13 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // Effect is what a change means for crawlers.
@@ -35,6 +35,7 @@ type Diff struct {
 	Changes   []Change `json:"changes"`
 	RobotsTxt bool     `json:"robots_txt"` // the robots.txt of some host is another
 	Complete  bool     `json:"complete"`   // false: the policies are too large to compare all that they say
+	Losses    *Losses  `json:"-"`          // of search engines; nil unless Sites compared
 }
 
 // Change is one thing that changes.
@@ -63,6 +64,9 @@ type Change struct {
 	Except []string `json:"except,omitempty"`
 	// Already are parts of Paths where it was so before.
 	Already []string `json:"already,omitempty"`
+	// Lost and Intended are what search engines lose by the change, see Sites.
+	Lost     site.Loss `json:"search_loss,omitempty"`
+	Intended site.Loss `json:"intended_search_loss,omitempty"`
 	// everyone is Crawlers in words if they are nearly all: "everyone except Bingbot".
 	everyone string
 }
@@ -112,7 +116,7 @@ func (c *comparison) changes(records []record, hosts int) []Change {
 	}
 	order := []Effect{Loss, Edge, Gain, Stated, Line}
 	slices.SortStableFunc(all, func(a, b Change) int {
-		return cmp.Or(last(b.SearchLoss() != 0)-last(a.SearchLoss() != 0), slices.Index(order, a.Effect)-slices.Index(order, b.Effect))
+		return slices.Index(order, a.Effect) - slices.Index(order, b.Effect)
 	})
 	return all
 }

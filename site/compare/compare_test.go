@@ -10,18 +10,17 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
 
-func load(t testing.TB, rules string) *policy.Policy {
+func load(t testing.TB, rules string) *site.Site {
 	t.Helper()
-	f, ds := policyfile.Load("p.yaml", []byte("version: 1\n"+rules))
-	if ds.HasErrors() {
+	s, ds := site.Load("p.yaml", []byte("version: 1\n"+rules))
+	if s == nil {
 		t.Fatal(ds)
 	}
-	return f.Policy
+	return s
 }
 
 const base = "rules:\n  - for: everyone\n    disallow:\n      crawl: /admin/\n"
@@ -50,7 +49,7 @@ func categories() string {
 func TestListsKinds(t *testing.T) {
 	t.Parallel()
 	for _, category := range []string{"search", "preview", "monitoring"} {
-		d := compare.Policies(load(t, base), load(t, base+"  - for: category:"+category+"\n    disallow:\n      crawl: /a/\n"), compare.Options{})
+		d := compare.Sites(load(t, base), load(t, base+"  - for: category:"+category+"\n    disallow:\n      crawl: /a/\n"), compare.Options{})
 		if got, want := d.Words(), []string{"all " + category + " crawlers may no longer crawl /a/"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -197,6 +196,21 @@ func TestWords(t *testing.T) {
 			true,
 		},
 		{
+			"stated with limits", base, base + "    allow:\n      index: [/, {paths: /news/, time-limit: until-2999-12-31}]\n",
+			[]string{"everyone: it is now stated that they may index /news/ with limits: time-limit=until-2999-12-31", "everyone: it is now stated that they may index the whole site (except /news/)"},
+			true,
+		},
+		{
+			"all but the home page", base, base + "  - for: everyone\n    disallow: {index: /}\n    allow: {index: \"/$\", train-ai: /}\n",
+			[]string{"everyone may no longer index the whole site (except /$)", "everyone: it is now stated that they may index /$", "everyone: it is now stated that they may train AI with the whole site"},
+			true,
+		},
+		{
+			"intended", base, base + "  - for: Bingbot\n    disallow: {crawl: /news/}\n    intended: true\n",
+			[]string{"Bingbot may no longer crawl /news/"},
+			false,
+		},
+		{
 			"too many to name",
 			"rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n" + several, base + several,
 			[]string{"everyone else (search engines too) may now crawl /members/"},
@@ -210,15 +224,18 @@ func TestWords(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := compare.Policies(load(t, c.old), load(t, c.new), compare.Options{})
+			d := compare.Sites(load(t, c.old), load(t, c.new), compare.Options{})
 			if got := d.Words(); c.want != nil && !slices.Equal(got, c.want) {
 				t.Errorf("\n got %q\nwant %q", got, c.want)
 			}
 			if c.want == nil {
 				t.Logf("%q", d.Words())
 			}
-			if got := len(d.SearchLosses()) > 0; got != c.search {
+			if got := len(d.Losses.Found) > 0; got != c.search {
 				t.Errorf("search engines lose something: %v, want %v; %q", got, c.search, d.Words())
+			}
+			if got := slices.ContainsFunc(d.Changes, func(c compare.Change) bool { return c.Lost != 0 }); got != c.search {
+				t.Errorf("a change says that search engines lose something: %v, want %v", got, c.search)
 			}
 			if !d.Complete {
 				t.Error("not complete")
@@ -228,14 +245,14 @@ func TestWords(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	d := compare.Policies(load(t, base), load(t, base+"  - for: [GPTBot, Bingbot]\n    hosts: www.example.com\n    disallow:\n      crawl: /a/\n"), compare.Options{})
+	d := compare.Sites(load(t, base), load(t, base+"  - for: [GPTBot, Bingbot]\n    hosts: www.example.com\n    disallow:\n      crawl: /a/\n"), compare.Options{})
 	got, err := json.Marshal(d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `{"changes":[{"effect":"loss","usages":["crawl"],"old":"allowed","new":"disallowed","crawlers":["Bingbot","GPTBot"],` +
 		`"kinds":[{"kind":"search","crawlers":["Bingbot"]},{"kind":"ai-training","crawlers":["GPTBot"]}],` +
-		`"hosts":["www.example.com"],"paths":["/a/"]}],"robots_txt":true,"complete":true}`
+		`"hosts":["www.example.com"],"paths":["/a/"],"search_loss":"crawl"}],"robots_txt":true,"complete":true}`
 	if string(got) != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
@@ -259,7 +276,7 @@ func TestBounded(t *testing.T) {
 	}
 	for name, rules := range map[string]string{"hosts": hosts.String(), "stars": stars.String()} {
 		t.Run(name, func(t *testing.T) {
-			d := compare.Policies(load(t, rules), load(t, "rules:\n  - for: everyone\n    disallow:\n      crawl: /*x*y\n"), compare.Options{})
+			d := compare.Sites(load(t, rules), load(t, "rules:\n  - for: everyone\n    disallow:\n      crawl: /*x*y\n"), compare.Options{})
 			if name == "hosts" && d.Complete {
 				t.Error("it is said to be complete")
 			}

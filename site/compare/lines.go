@@ -119,7 +119,7 @@ func sample(p pathpattern.Pattern) string {
 	if !strings.HasPrefix(text, "/") {
 		text = "/" + text
 	}
-	if !p.Anchored() && p.String() != "/" {
+	if !p.Anchored() {
 		text += "*"
 	}
 	return strings.ReplaceAll(text, "*", "~0~")

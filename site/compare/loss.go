@@ -12,67 +12,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 const kindSearch = "search"
-
-// SearchLoss is what search engines lose by the change, those that did not fail
-// verification: see [site.SearchLoss].
-func (c *Change) SearchLoss() (loss site.Loss) {
-	if c.Identity == "unverified" || c.Identity == "impostor" || c.Purpose != "" || c.search() == nil {
-		return 0
-	}
-	for _, name := range c.Usages {
-		u, usage := policy.ParseUsage(name)
-		switch {
-		case c.Effect == Edge && c.New == policy.ModeBlock.String():
-			loss |= site.LossRefused
-		case usage && (c.Effect == Loss && c.New == disallowed || strings.Contains(c.New, "max-length=0-") && !strings.Contains(c.Old, "max-length=0-")):
-			loss |= site.LossOf(u)
-		case c.Effect == Line && !slices.Contains(notRules, name):
-			was, is := robotsrule.Parse(noRules(c.Old)), robotsrule.Parse(noRules(c.New))
-			if is.Has("noindex") && !was.Has("noindex") {
-				loss |= site.LossIndex
-			}
-			if is.Has("nosnippet") && !was.Has("nosnippet") {
-				loss |= site.LossSnippet
-			}
-		}
-	}
-	return loss
-}
-
-// noRules is the value of a line as a change has it, "" for none.
-func noRules(value string) string {
-	if value == noValue {
-		return ""
-	}
-	return value
-}
-
-// notRules are the names of lines that are no rules of engines.
-var notRules = []string{"crawl-delay", "limit", "app-directives", "sitemap", "license"}
-
-// search are the search engines that the change is for.
-func (c *Change) search() []string {
-	i := slices.IndexFunc(c.Kinds, func(k Kind) bool { return k.Kind == kindSearch })
-	if i < 0 {
-		return nil
-	}
-	return c.Kinds[i].Crawlers
-}
-
-// SearchLosses lists the changes by which search engines lose something.
-func (d *Diff) SearchLosses() (all []Change) {
-	for i := range d.Changes {
-		if d.Changes[i].SearchLoss() != 0 {
-			all = append(all, d.Changes[i])
-		}
-	}
-	return all
-}
 
 // Losses are what search engines lose when one policy takes the place of another, found
 // without traffic and not intended by a rule.
@@ -94,15 +37,17 @@ type Found struct {
 // maxLossQueries bounds how many pages are asked about.
 const maxLossQueries = 100_000
 
-// SearchLosses compares two policies, in every part of the site where anything changes; old
-// may be nil for one that says nothing.
-func SearchLosses(old, now *site.Site, o Options) *Losses {
+// Sites compares what Policies does, and asks what search engines lose by each change; old
+// may be nil for a policy that says nothing.
+func Sites(old, now *site.Site, o Options) *Diff {
 	if old == nil {
 		old, _ = site.Load("nothing", []byte("version: 1\n"))
 	}
+	o.Now = cmp.Or(o.Now, time.Now())
 	d := Policies(old.Policy, now.Policy, o)
 	l := &Losses{Complete: d.Complete, policy: now}
-	seen := map[Found]bool{}
+	d.Losses = l
+	seen := map[Found]site.Lost{}
 	for i := range d.Changes {
 		c := &d.Changes[i]
 		hosts := c.Hosts
@@ -116,21 +61,47 @@ func SearchLosses(old, now *site.Site, o Options) *Losses {
 			for _, host := range hosts {
 				for _, path := range c.Paths {
 					f := Found{Crawler: token, Host: policy.Host(host), Path: pathpattern.MustParse(path)}
-					if seen[f] {
-						continue
+					lost, asked := seen[f]
+					if !asked && len(seen) < maxLossQueries {
+						lost = f.ask(old, now, o.Now)
+						if seen[f] = lost; lost.Loss != 0 {
+							f.Lost = lost
+							l.Found = append(l.Found, f)
+						}
 					}
-					seen[f] = true
-					if len(seen) > maxLossQueries {
-						l.Complete = false
-						return l
-					}
-					l.ask(old, now, f, cmp.Or(o.Now, time.Now()))
+					l.Complete = l.Complete && (asked || len(seen) < maxLossQueries)
+					c.Lost, c.Intended = c.Lost|lost.Loss&c.may(), c.Intended|lost.Intended&c.may()
 				}
 			}
 		}
 	}
-	return l
+	slices.SortStableFunc(d.Changes, func(a, b Change) int { return last(b.Lost != 0) - last(a.Lost != 0) })
+	return d
 }
+
+// may is what search engines can lose by the change.
+func (c *Change) may() (loss site.Loss) {
+	if c.Effect == Gain {
+		return 0
+	}
+	for _, name := range c.Usages {
+		u, usage := policy.ParseUsage(name)
+		switch {
+		case u == policy.Crawl && usage:
+			loss |= site.LossRefused | site.LossCrawl
+		case usage:
+			loss |= site.LossOf(u)
+		case name == "limit" || name == "crawl-delay":
+			loss |= site.LossLimit
+		case !slices.Contains(notRules, name):
+			loss |= site.LossIndex | site.LossSnippet
+		}
+	}
+	return loss
+}
+
+// notRules are the names of other lines that are no rules of engines.
+var notRules = []string{"app-directives", "sitemap", "license"}
 
 // named are the crawlers that a change is for, those of everyone else too.
 func (c *Change) named() (all []string) {
@@ -140,17 +111,15 @@ func (c *Change) named() (all []string) {
 	return all
 }
 
-func (l *Losses) ask(old, now *site.Site, f Found, at time.Time) {
+func (f *Found) ask(old, now *site.Site, at time.Time) (lost site.Lost) {
 	q := policy.Query{Host: nameOf(f.Host), Path: sample(f.Path), Identity: policy.Verified, Now: at}
 	was, is := q, q
 	was.Crawler, is.Crawler = old.Policy.Crawler(f.Crawler), now.Policy.Crawler(f.Crawler)
-	if f.Lost = site.SearchLoss(old, now, was, is); f.Loss == 0 && now.Verification(is.Crawler).IsEmpty() {
+	if lost = site.SearchLoss(old, now, was, is); lost.Loss == 0 && now.Verification(is.Crawler).IsEmpty() {
 		was.Identity, is.Identity = policy.Unknown, policy.Unknown
-		f.Lost = site.SearchLoss(old, now, was, is)
+		lost = site.SearchLoss(old, now, was, is)
 	}
-	if f.Loss != 0 {
-		l.Found = append(l.Found, f)
-	}
+	return lost
 }
 
 // Words says who loses what, by which rules, and what to write if it is meant to be so.

@@ -93,12 +93,11 @@ func (c *comparison) usage(u policy.Usage, a, b *side, refuses bool) (all []reco
 		r.now = b.state(r.paths[0]).String()
 		return Gain
 	})
+	says := func(s *side, r pathpattern.Pattern) string { return s.state(r).String() }
 	if u != policy.Crawl {
-		verdict := func(s *side, r pathpattern.Pattern) string { return s.state(r).verdict.String() }
-		add(slices.Concat(c.stated(a, b), c.stated(b, a)), verdict, func(*record) Effect { return Stated })
+		add(slices.Concat(c.stated(a, b), c.stated(b, a)), says, func(*record) Effect { return Stated })
 	}
-	limits := func(s *side, r pathpattern.Pattern) string { return s.state(r).String() }
-	add(c.limited(a, b), limits, func(r *record) Effect {
+	add(c.limited(a, b), says, func(r *record) Effect {
 		if strings.HasPrefix(r.old, r.now) { // limits are dropped, and none is new
 			return Gain
 		}

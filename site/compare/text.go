@@ -56,12 +56,16 @@ func (d *Diff) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "  %s\n", c)
 		}
 	}
-	section("Search engines lose:", func(c *Change) bool { return c.SearchLoss() != 0 })
-	section("Others lose:", func(c *Change) bool { return c.Effect == Loss && c.SearchLoss() == 0 })
-	section("Gained:", func(c *Change) bool { return c.Effect == Gain })
-	section("Stated differently:", func(c *Change) bool { return c.Effect == Stated })
-	section("At the edge:", func(c *Change) bool { return c.Effect == Edge && c.SearchLoss() == 0 })
-	section("Other lines:", func(c *Change) bool { return c.Effect == Line && c.SearchLoss() == 0 })
+	others := func(e Effect) func(*Change) bool {
+		return func(c *Change) bool { return c.Effect == e && c.Lost|c.Intended == 0 }
+	}
+	section("Search engines lose:", func(c *Change) bool { return c.Lost != 0 })
+	section("Search engines lose, as intended:", func(c *Change) bool { return c.Lost == 0 && c.Intended != 0 })
+	section("Others lose:", others(Loss))
+	section("Gained:", others(Gain))
+	section("Stated differently:", others(Stated))
+	section("At the edge:", others(Edge))
+	section("Other lines:", others(Line))
 	for _, words := range d.Words()[len(d.Changes):] {
 		if b.Len() > 0 {
 			b.WriteByte('\n')

@@ -19,6 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // maxRead is enough of a file to say how large one is that is too large.
@@ -28,7 +29,7 @@ const maxRead = 64 << 20
 type Input struct {
 	Name   string // the file, or the URL after redirects
 	Policy *policy.Policy
-	File   *policyfile.File // nil for a robots.txt
+	Site   *site.Site // that the policy is of
 	// Robots is the text of a robots.txt, nil for a policy file.
 	Robots []byte
 	// Notes are what reading a robots.txt had to leave out or to guess, and what fetching
@@ -74,29 +75,25 @@ func Read(ctx context.Context, name string, stdin io.Reader) (*Input, error) {
 	if raw.Note != "" {
 		in.Notes = append(in.Notes, robotstxt.Note{Message: raw.Note})
 	}
-	if isPolicyFile(raw.Name, raw.Data) {
-		// Limits in time may have passed, and tests fail, of a policy that is compared.
-		file, ds := policyfile.LoadWith(raw.Name, raw.Data, policyfile.Options{Accepted: true})
-		if ds.HasErrors() {
-			return nil, fmt.Errorf("%w policy file:\n%w", ErrInvalid, ds)
+	text := raw.Data
+	if !isPolicyFile(raw.Name, raw.Data) {
+		in.Robots = append([]byte{}, raw.Data...)
+		c, err := Convert(raw.Name, raw.Data)
+		switch {
+		case errors.Is(err, robotstxt.ErrEmpty): // crawlers treat everything as allowed
+			text = []byte("version: 1\n")
+		case err != nil:
+			return nil, err
+		default:
+			text, in.Notes = c.Text, append(in.Notes, c.Notes...)
 		}
-		in.File, in.Policy = file, file.Policy
-		return in, nil
 	}
-	in.Robots = append([]byte{}, raw.Data...)
-	c, err := Convert(raw.Name, raw.Data)
-	if errors.Is(err, robotstxt.ErrEmpty) { // crawlers treat everything as allowed
-		file, ds := policyfile.Load(raw.Name, []byte("version: 1\n"))
-		if ds.HasErrors() {
-			return nil, ds
-		}
-		in.Policy = file.Policy
-		return in, nil
+	// Limits in time may have passed, and tests fail, of a policy that is compared.
+	s, ds := site.LoadWith(raw.Name, text, policyfile.Options{Accepted: true})
+	if s == nil {
+		return nil, fmt.Errorf("%w policy file:\n%w", ErrInvalid, ds)
 	}
-	if err != nil {
-		return nil, err
-	}
-	in.Policy, in.Notes = c.File.Policy, append(in.Notes, c.Notes...)
+	in.Site, in.Policy = s, s.Policy
 	return in, nil
 }
 

@@ -112,8 +112,8 @@ func TestReadFromServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := in.Policy.Decide(policy.Query{Path: "/admin/x"})
-			if (in.File != nil) != c.policy || d.Verdict == policy.Disallowed == c.open {
-				t.Errorf("policy file %v, /admin/x %s; notes %v", in.File != nil, d.Verdict, in.Notes)
+			if (in.Robots == nil) != c.policy || d.Verdict == policy.Disallowed == c.open {
+				t.Errorf("policy file %v, /admin/x %s; notes %v", in.Robots == nil, d.Verdict, in.Notes)
 			}
 			if d := in.Policy.Decide(policy.Query{Path: "/late/"}); d.Verdict == policy.Disallowed {
 				t.Error("what follows 500 KiB was read")
@@ -153,7 +153,7 @@ func TestReadFile(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || (in.File != nil) != c.policy {
+			if err != nil || (in.Robots == nil) != c.policy {
 				t.Errorf("%+v, %v", in, err)
 			}
 		})

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compare_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+// A page that a search engine loses is one of which the comparison without traffic
+// says that the engine loses something at such paths, and a change says so.
+func TestEveryLossIsFoundWithoutTraffic(t *testing.T) {
+	t.Parallel()
+	pairs := 20
+	if testkit.Long() {
+		pairs = 2000
+	}
+	r := rand.New(rand.NewPCG(29, 4))
+	lost := 0
+	for n := 0; n < pairs; {
+		var sites [2]*site.Site
+		var specs [2]*policy.Spec
+		for i := range sites {
+			specs[i] = lossSpec(r)
+			sites[i], _ = site.Load("random.yaml", policyfile.Print(specs[i]))
+		}
+		if sites[0] == nil || sites[1] == nil {
+			continue // what would refuse all search engines everywhere does not load
+		}
+		n++
+		d := compare.Sites(sites[0], sites[1], compare.Options{Now: policytest.Now})
+		found := d.Losses
+		for _, f := range found.Found {
+			var said site.Loss
+			for _, c := range d.Changes {
+				if slices.ContainsFunc(c.Paths, func(p string) bool { return pathpattern.MustParse(p).Covers(f.Path) }) {
+					said |= c.Lost
+				}
+			}
+			if said&f.Loss != f.Loss {
+				t.Fatalf("pair %d: no change says that %s loses %s: %s\n%s\nold:\n%s\nnew:\n%s", n, f.Crawler, f.Path, f.Loss, strings.Join(d.Words(), "\n"), policyfile.Print(specs[0]), policyfile.Print(specs[1]))
+			}
+		}
+		for range 60 {
+			token := []string{"AlphaBot", "AlphaBot-Image", "ZetaBot"}[r.IntN(3)]
+			q := policy.Query{Host: policytest.Hosts[r.IntN(len(policytest.Hosts))], Path: oneSlash(policytest.Path(r)), Identity: policy.Verified, Now: policytest.Now}
+			was, is := q, q
+			was.Crawler, is.Crawler = sites[0].Policy.Crawler(token), sites[1].Policy.Crawler(token)
+			l := site.SearchLoss(sites[0], sites[1], was, is)
+			if l.Loss == 0 {
+				continue
+			}
+			lost++
+			if !slices.ContainsFunc(found.Found, func(f compare.Found) bool {
+				return f.Crawler == token && f.Path.Match(pathpattern.NormalizePath(q.Path))
+			}) {
+				t.Fatalf("pair %d: %s of %s%s is %s, and is not in\n%q\nold:\n%s\nnew:\n%s", n, token, q.Host, q.Path, l.Loss, found.Words(), policyfile.Print(specs[0]), policyfile.Print(specs[1]))
+			}
+		}
+	}
+	t.Logf("%d pairs, %d losses", pairs, lost)
+	if lost < pairs {
+		t.Errorf("only %d losses", lost)
+	}
+}
+
+// lossSpec makes a policy of what search engines can lose by, with a page that is open in a
+// closed part.
+func lossSpec(r *rand.Rand) *policy.Spec {
+	spec := policytest.Random(r, policytest.Options{
+		Usages: []policy.Usage{policy.Crawl, policy.Crawl, policy.Crawl, policy.Index, policy.Search, policy.Present, policy.PresentSnippet, policy.PresentLink},
+		Modes:  true, NoPurposes: true, Limits: []string{"until-2001-02-03", "until-2999-12-31"},
+	})
+	spec.Rules = spec.Rules[:min(len(spec.Rules), 1+r.IntN(4))]
+	if r.IntN(3) == 0 {
+		policytest.AddDirectives(r, spec, true)
+	}
+	for i := range spec.Rules { // the server takes several slashes for one
+		for j := range spec.Rules[i].Statements {
+			pattern := &spec.Rules[i].Statements[j].Pattern
+			*pattern = pathpattern.MustParse(oneSlash(pattern.String()))
+		}
+		for j := range spec.Rules[i].EngineRules {
+			pattern := &spec.Rules[i].EngineRules[j].Pattern
+			*pattern = pathpattern.MustParse(oneSlash(pattern.String()))
+		}
+	}
+	spec.Enforcement.Mode = []policy.Mode{policy.ModeOff, policy.ModeBlock}[r.IntN(2)]
+	return spec
+}
+
+func oneSlash(path string) string {
+	for strings.Contains(path, "//") {
+		path = strings.ReplaceAll(path, "//", "/")
+	}
+	return path
+}
