@@ -3,6 +3,7 @@
 package robotstxt_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,10 @@ func TestImportOfCrawlDelays(t *testing.T) {
 			"User-agent: *\nCrawl-delay: 10\nDisallow: /a\n\nUser-agent: Bingbot\nCrawl-delay: 0\nDisallow: /b\n",
 			map[string]float64{"nobot": 10, "Bingbot": 0},
 		},
+		"one name has two": {
+			"User-agent: Yandex\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /a\nCrawl-delay: 0.5\nCrawl-delay: 2\n",
+			map[string]float64{"nobot": 2, "Yandex": 5},
+		},
 		"nobody waits": {
 			"User-agent: *\nDisallow: /a\n\nUser-agent: Bingbot\nDisallow: /b\n",
 			map[string]float64{"nobot": 0, "Bingbot": 0},
@@ -72,5 +77,23 @@ func TestImportOfCrawlDelays(t *testing.T) {
 				data = f.Body
 			}
 		})
+	}
+}
+
+// Of several crawl-delays of a crawler the longest stands, and the others are reported with
+// their lines.
+func TestImportReportsShorterDelays(t *testing.T) {
+	im, err := robotstxt.Import([]byte("User-agent: Yandex\nCrawl-delay: 5\n\nUser-agent: *\nDisallow: /a\nCrawl-delay: 0.5\nCrawl-delay: soon\n"), robotstxt.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := map[int]bool{}
+	for _, n := range im.Notes {
+		if strings.Contains(n.Message, "has a longer one in line") {
+			lines[n.Line] = true
+		}
+	}
+	if !lines[6] || !lines[7] || lines[2] {
+		t.Errorf("notes %v", im.Notes)
 	}
 }

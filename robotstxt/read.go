@@ -142,11 +142,25 @@ func (r *reader) line(key, value string) {
 		case rules != nil:
 			g.rules = append(g.rules, rules...)
 		case key == "crawl-delay":
-			g.delay, g.delayLine = value, r.number
+			r.delay(g, value)
 		default:
 			g.lines = append(g.lines, line{r.number, key, value})
 		}
 	}
+}
+
+// delay gives a group a crawl-delay; of several the longest stands.
+func (r *reader) delay(g *Group, value string) {
+	had, line := *g, r.number
+	if g.delay, g.delayLine = value, r.number; had.delay == "" || had.delay == value {
+		return
+	}
+	if had.CrawlDelay() > g.CrawlDelay() {
+		g.delay, g.delayLine = had.delay, had.delayLine
+	} else {
+		line = had.delayLine
+	}
+	r.file.note(line, "the crawl-delay of %s here is left out, because it has a longer one in line %d", g.Name, g.delayLine)
 }
 
 // comment makes the pending comments those of the current line.

@@ -215,12 +215,12 @@ func (s *Site) closures(q policy.Query) (c closures) {
 			c.intended |= bit
 		}
 	}
-	if v := s.Edge(q); v.Refused() {
-		bit := LossCrawl
-		if v.Mode == policy.ModeBlock {
-			bit = LossRefused
-		}
-		add(bit, v.Decision.Rule)
+	// The server takes paths in another letter case for the same, robots.txt does not.
+	q.Usage = policy.Crawl
+	if v := s.Edge(q); v.Refused() && v.Mode == policy.ModeBlock {
+		add(LossRefused, v.Decision.Rule)
+	} else if d := s.Policy.Decide(q); d.Verdict == policy.Disallowed {
+		add(LossCrawl, d.Rule)
 	}
 	var said []robotstag.Source
 	if s.dated || s.Page(q.Host, q.Path, q.Now).Values != nil { // a page is cached as it is at one time

@@ -171,6 +171,9 @@ func (s *SearchLoss) undecided(o *Options, t *tally, verifiable map[string]bool,
 	for _, token := range o.losses().Unrequested() {
 		notes["of "+token+", a name that only robots.txt has"]++
 	}
+	for _, token := range o.losses().Reverified {
+		notes["of "+token+", which the new policy verifies otherwise"]++
+	}
 	for _, what := range slices.Sorted(maps.Keys(notes)) {
 		s.Undecided = append(s.Undecided, Note{notes[what], what})
 	}

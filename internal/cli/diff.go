@@ -88,7 +88,7 @@ func (d *difference) same() bool {
 // undecided reports whether there may be differences that were not found, or that the
 // comparison of the policies does not show.
 func (d *difference) undecided() bool {
-	return !d.Complete || d.Questions != nil && (!d.Questions.Complete || d.Empty() && d.Questions.Differ > 0)
+	return !d.Complete || len(d.Losses.Reverified) > 0 || d.Questions != nil && (!d.Questions.Complete || d.Empty() && d.Questions.Differ > 0)
 }
 
 // WriteText writes what changes, and what an independent reader says to it.

@@ -79,6 +79,8 @@ func TestSearchGuard(t *testing.T) {
 		in  = "  - for: everyone\n    allow: {crawl: /}\n"
 		ask = "  - for: everyone\n    disallow: {crawl: /}\n    enforce: off\n"
 		out = "  - for: Googlebot\n    disallow: {crawl: [/news/]}\n"
+
+		bogus = "  - for: everyone\n    allow: {crawl: /}\n    identity: verified\ncrawlers:\n  Googlebot: {reverse-dns: [.nobody.example]}\n"
 	)
 	for _, c := range []struct {
 		name, traffic string
@@ -103,6 +105,8 @@ func TestSearchGuard(t *testing.T) {
 		{"no search engine came", claimed, 3, in, out, "cannot be judged for 1 request: 1 or more, as no request in the traffic is of a verified search engine"},
 		{"a log without User-Agents", common, 3, in, out, "cannot be judged for 1 request: 1 or more, as no request in the traffic is of a verified search engine"},
 		{"a part of the log is missing", gap, 3, in, out, "cannot be judged for 1 request: 1 or more from "},
+		{"by comparison, verified otherwise", "", 0, in, bogus, "not published"},
+		{"verified otherwise", verified, 0, in, bogus, "cannot be judged for 1 request: 1 of Googlebot, which the new policy verifies otherwise"},
 		{"options of traffic without any", "", 3, in, in, "--max-search-loss and --undecided are for --if-replay"},
 		{"hosts, and a log without them", verified, 0, in, "  - for: everyone\n    hosts: www.example.com\n    disallow: {crawl: /news/}\n", "cannot be judged for 3 requests: 3 of Googlebot without a host in the log"},
 		{"behind a proxy", proxied, 0, in, out, "3 of Googlebot refused"},

@@ -206,6 +206,11 @@ func TestWords(t *testing.T) {
 			true,
 		},
 		{
+			"in another letter case", base, "rules:\n  - for: everyone\n    disallow:\n      crawl: /Admin/\n",
+			[]string{"everyone may no longer crawl /Admin/", "everyone may now crawl /admin/"},
+			true,
+		},
+		{
 			"intended", base, base + "  - for: Bingbot\n    disallow: {crawl: /news/}\n    intended: true\n",
 			[]string{"Bingbot may no longer crawl /news/"},
 			false,

@@ -5,6 +5,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +23,10 @@ const kindSearch = "search"
 type Losses struct {
 	Found    []Found
 	Complete bool // false: the policies are too large to find all
-	policy   *site.Site
+	// Reverified are search engines that the new policy takes for impostors by other proof
+	// than the old one, and then refuses or gives less: nobody knows how many requests.
+	Reverified []string
+	policy     *site.Site
 }
 
 // Found is what one search engine loses at the paths of a pattern.
@@ -45,7 +49,7 @@ func Sites(old, now *site.Site, o Options) *Diff {
 	}
 	o.Now = cmp.Or(o.Now, time.Now())
 	d := Policies(old.Policy, now.Policy, o)
-	l := &Losses{Complete: d.Complete, policy: now}
+	l := &Losses{Complete: d.Complete, Reverified: reverified(old, now), policy: now}
 	d.Losses = l
 	seen := map[Found]site.Lost{}
 	for i := range d.Changes {
@@ -77,6 +81,19 @@ func Sites(old, now *site.Site, o Options) *Diff {
 	}
 	slices.SortStableFunc(d.Changes, func(a, b Change) int { return last(b.Lost != 0) - last(a.Lost != 0) })
 	return d
+}
+
+func reverified(old, now *site.Site) (tokens []string) {
+	if now.Policy.Spec().Enforcement.Impostors != policy.ModeBlock && !now.Policy.DemandsIdentity() {
+		return nil
+	}
+	for id, c := range now.Policy.Crawlers {
+		was := old.Policy.Crawler(c.Token)
+		if was != 0 && now.Searches(id) && !reflect.DeepEqual(old.Verification(was), now.Verification(id)) {
+			tokens = append(tokens, c.Token)
+		}
+	}
+	return tokens
 }
 
 // may is what search engines can lose by the change.
@@ -154,14 +171,23 @@ func (l *Losses) Words() (all []string) {
 		}
 		all = append(all, words)
 	}
+	all = append(all, l.unproven()...)
 	if !l.Complete {
 		all = append(all, "the policies are too large to compare everything that they say")
 	}
 	return all
 }
 
+// unproven says which search engines are verified otherwise.
+func (l *Losses) unproven() (all []string) {
+	for _, token := range l.Reverified {
+		all = append(all, token+" is verified otherwise than before, and it is not known which of its requests fail that; delete what the policy says about it under crawlers")
+	}
+	return all
+}
+
 // Any reports whether something may be lost.
-func (l *Losses) Any() bool { return len(l.Found) > 0 || !l.Complete }
+func (l *Losses) Any() bool { return len(l.Found)+len(l.Reverified) > 0 || !l.Complete }
 
 // Of reports whether a crawler may lose something on a host.
 func (l *Losses) Of(crawler, host string) bool {

@@ -105,3 +105,26 @@ func oneSlash(path string) string {
 	}
 	return path
 }
+
+// A search engine that the new policy takes for an impostor by another proof may lose every
+// request, and it cannot be judged which.
+func TestVerifiedOtherwise(t *testing.T) {
+	t.Parallel()
+	const rules = "rules:\n  - for: everyone\n    disallow: {crawl: /x/}\n"
+	bogus := "crawlers:\n  Googlebot: {reverse-dns: [.nobody.example]}\n"
+	for _, c := range []struct {
+		name, more string
+		want       bool
+	}{
+		{"impostors are refused", "enforcement: {mode: block, impostors: block}\n" + bogus, true},
+		{"a rule demands identity", "  - for: Bingbot\n    identity: verified\n    allow: {crawl: /x/}\n" + bogus, true},
+		{"nobody is asked for proof", bogus, false},
+		{"the same proof", "enforcement: {mode: block, impostors: block}\n", false},
+	} {
+		d := compare.Sites(load(t, rules), load(t, rules+c.more), compare.Options{})
+		said := strings.Contains(strings.Join(d.Words(), "\n"), "Googlebot is verified otherwise than before")
+		if got := len(d.Losses.Reverified) > 0; got != c.want || said != c.want {
+			t.Errorf("%s: %q", c.name, d.Words())
+		}
+	}
+}

@@ -24,7 +24,11 @@ func (d *Diff) Words() []string {
 	for i := range d.Changes {
 		words = append(words, d.Changes[i].String())
 	}
+	if d.Losses != nil {
+		words = append(words, d.Losses.unproven()...)
+	}
 	switch {
+	case len(words) > 0:
 	case d.Empty() && d.RobotsTxt:
 		words = append(words, "no crawler gains or loses anything, but the text of robots.txt changes")
 	case d.Empty():
