@@ -3,6 +3,7 @@
 package pathpattern
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -164,7 +165,8 @@ func (x *Index[V]) Longest(path string) (length int, value V) {
 		}
 		n = nd.child + int32(i)
 	}
-	f := filter{path: path}
+	work := Work(math.MaxInt)
+	f := filter{path: path, work: &work}
 	for depth--; depth >= 0; depth-- {
 		w := wild[depth]
 		best, value = x.longestWild(x.nodes[w.node].wild, path, int(w.at), &f, best, value)
@@ -174,7 +176,8 @@ func (x *Index[V]) Longest(path string) (length int, value V) {
 
 // longestDeep is Longest for a path through very many nodes with wildcards.
 func (x *Index[V]) longestDeep(path string) (int, V) {
-	best, f := int32(0), filter{path: path}
+	work := Work(math.MaxInt)
+	best, f := int32(0), filter{path: path, work: &work}
 	var value V
 	x.walk(path, func(nd *node[V], at int) {
 		switch {
@@ -206,15 +209,26 @@ func (x *Index[V]) longestWild(wild *wilds[V], path string, at int, f *filter, b
 // is in the normal form of NormalizePath. The order is fixed for an index, and
 // patterns without wildcards come in the order of their lengths.
 func (x *Index[V]) Matches(path string, yield func(V)) {
-	f := filter{path: path}
+	w := Work(math.MaxInt)
+	x.MatchesWithin(path, &w, yield)
+}
+
+// Work bounds the bytes and patterns that are compared. It is used up when it is negative.
+type Work int
+
+// MatchesWithin is Matches while there is work left; then it ends, and not all that match
+// were yielded.
+func (x *Index[V]) MatchesWithin(path string, work *Work, yield func(V)) {
+	f := filter{path: path, work: work}
 	at, n := 0, int32(0)
-	for {
+	for *work >= 0 {
 		nd := &x.nodes[n]
 		if !strings.HasPrefix(path[at:], nd.text[at:]) {
 			return
 		}
 		at = len(nd.text)
 		if nd.length > 0 {
+			*work -= costOfPattern
 			yield(nd.value)
 		}
 		if nd.wild != nil {
@@ -232,7 +246,8 @@ func (x *Index[V]) Matches(path string, yield func(V)) {
 }
 
 func (x *Index[V]) matches(path string, yield func(*V)) {
-	f := filter{path: path}
+	work := Work(math.MaxInt)
+	f := filter{path: path, work: &work}
 	x.walk(path, func(nd *node[V], at int) {
 		if nd.length > 0 {
 			yield(&nd.value)
@@ -278,6 +293,7 @@ func commonPrefix(a, b string) int {
 // bytes that a path has not.
 type filter struct {
 	path string
+	work *Work
 	made bool
 	lack uint64
 }

@@ -206,17 +206,26 @@ const maxNumbers = 64 * 64
 func (s *numbers) has(i int32) bool { return s[i>>6]>>(i&63)&1 != 0 }
 func (s *numbers) add(i int32)      { s[i>>6] |= 1 << (i & 63) }
 
+// What comparing costs beside the bytes that are read.
+const (
+	costOfPattern = 16 // one that is compared, or that matches
+	costOfSkipped = 2  // a pattern that is looked at only
+)
+
 // matches calls yield for the patterns that match path, of which the first at
-// bytes are the literal prefix, and that are of at least some length. The order
-// does not depend on the path, and nothing is allocated.
+// bytes are the literal prefix, and that are of at least some length, while there is
+// work left. The order does not depend on the path, and nothing is allocated.
 func (w *wilds[V]) matches(path string, at int, f *filter, least int32, yield func(*wildcard[V])) {
 	missing := f.missing(len(w.few))
 	for i := range w.few {
 		c := &w.few[i]
-		if c.length < least {
+		if c.length < least || *f.work < 0 {
 			break
 		}
-		if c.needs&missing == 0 && matchRest(c.rest, path[at:]) {
+		if *f.work -= costOfSkipped; c.needs&missing != 0 {
+			continue
+		}
+		if *f.work -= costOfPattern + Work(len(path)-at); matchRest(c.rest, path[at:]) {
 			yield(c)
 		}
 	}
@@ -225,31 +234,46 @@ func (w *wilds[V]) matches(path string, at int, f *filter, least int32, yield fu
 	}
 	if g := gramAt(path, len(path)-gramSize); w.end.may(g) {
 		cell := w.end.find(g)
-		for i := cell.from; i < cell.to; i++ {
-			if c := &w.many[i]; c.length >= least && strings.HasSuffix(path[at:], c.needle) && matchRest(c.rest, path[at:]) {
+		for i := cell.from; i < cell.to && *f.work >= 0; i++ {
+			c := &w.many[i]
+			if *f.work -= costOfPattern; c.length < least || !strings.HasSuffix(path[at:], c.needle) {
+				continue
+			}
+			if *f.work -= Work(len(path) - at); matchRest(c.rest, path[at:]) {
 				yield(c)
 			}
 		}
 	}
-	for from := 0; from < w.insides; from += maxNumbers {
-		w.matchInside(path, at, int32(from), least, yield)
+	for from := 0; from < w.insides && *f.work >= 0; from += maxNumbers {
+		*f.work -= Work(len(path) - at)
+		w.matchInside(path, at, f.work, int32(from), least, yield)
 	}
 }
 
 // matchInside is matches for the maxNumbers patterns of many from one on.
-func (w *wilds[V]) matchInside(path string, at int, from, least int32, yield func(*wildcard[V])) {
+func (w *wilds[V]) matchInside(path string, at int, work *Work, from, least int32, yield func(*wildcard[V])) {
 	var tried, found numbers
 	any := false
-	for i := w.inside.next(path, at); i >= 0; i = w.inside.next(path, i+1) {
+	for i := w.inside.next(path, at); i >= 0 && *work >= 0; i = w.inside.next(path, i+1) {
 		cell := w.inside.find(gramAt(path, i))
+		*work -= costOfPattern
 		for k := max(cell.from, from); k < min(cell.to, from+maxNumbers); k++ {
+			*work -= costOfSkipped
 			c, n := &w.many[k], k-from
 			begin := i - int(c.before)
-			if tried.has(n) || c.length < least || begin < at || !strings.HasPrefix(path[begin:], c.needle) {
+			if tried.has(n) {
+				continue
+			}
+			if *work -= costOfPattern; c.length < least || begin < at || !strings.HasPrefix(path[begin:], c.needle) {
 				continue
 			}
 			tried.add(n)
-			if c.alone || matchRest(c.rest, path[at:]) {
+			if c.alone {
+				found.add(n)
+				any = true
+				continue
+			}
+			if *work -= Work(len(path) - at); matchRest(c.rest, path[at:]) {
 				found.add(n)
 				any = true
 			}
@@ -260,6 +284,7 @@ func (w *wilds[V]) matchInside(path string, at int, from, least int32, yield fun
 	}
 	for word, set := range found {
 		for ; set != 0; set &= set - 1 {
+			*work -= costOfPattern
 			yield(&w.many[int(from)+64*word+bits.TrailingZeros64(set)])
 		}
 	}

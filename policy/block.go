@@ -50,7 +50,7 @@ type facets struct {
 // block answers for a set of rules that reach the same crawlers on the same hosts.
 type block struct {
 	condition condition
-	usages    [numUsages]*pathpattern.Index[*entry]
+	usages    [numUsages]*statementIndex
 	apps      map[string]*pathpattern.Index[*AppDirective]
 	engines   map[string]*pathpattern.Index[engineValue]
 	delay     *Rule

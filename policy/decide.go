@@ -20,9 +20,9 @@ const robotsTxt = "/robots.txt"
 // nothing else matches, and never about Crawl.
 //
 // It takes time in proportion to the length of the path, and to the number of
-// patterns with "*" or "$" that match it. It does not allocate, but for a path
-// over 2 KiB that is not in normal form, and for what is allowed with the
-// qualifiers of several permissions.
+// patterns with "*" or "$" that match it. Where that is more than maxWork, Strictest
+// answers. It does not allocate, but for a path over 2 KiB that is not in normal form,
+// and for what is allowed with the qualifiers of several permissions.
 func (p *Policy) Decide(q Query) Decision {
 	if !pathpattern.IsNormal(q.Path) {
 		return p.decideOdd(q)
@@ -43,24 +43,50 @@ func (p *Policy) decide(q *Query, path string) Decision {
 	if q.Usage == Crawl && path == robotsTxt {
 		return Decision{Verdict: Allowed}
 	}
-	s := search{p: p, now: q.Now}
-	hosts := p.hosts.class(q.Host).hosts
-	s.ask(q, path, hosts, q.Usage)
-	if s.found.n == 0 && q.Usage != Crawl && q.Usage != Other {
-		s.ask(q, path, hosts, Other)
+	s := search{p: p, now: q.Now, work: maxWork, strictest: none}
+	s.askAll(q, path)
+	if s.work >= 0 {
+		if d := s.decision(); s.work >= 0 {
+			return d
+		}
 	}
-	return s.decision()
+	return p.Strictest(*q)
+}
+
+// maxWork bounds a decision, in about as many nanoseconds. Paths and policies of ordinary
+// sizes take a hundredth of it.
+const maxWork = 1 << 20
+
+// costOfPair is what it costs to look whether one pattern lies within another.
+const costOfPair = 16
+
+// Strictest answers a query as if its path were one that takes too much work to compare:
+// the strictest prohibition of any path decides, or else the qualifiers of any permission.
+func (p *Policy) Strictest(q Query) (d Decision) {
+	s := search{p: p, whatever: true, strictest: none}
+	s.askAll(&q, "")
+	if s.strictest == none {
+		return d
+	}
+	d.Verdict, d.mode = Disallowed, p.modeOf(p.ruleOf[s.strictest])
+	d.Statement, d.Rule = p.statements[s.strictest], p.ruleOf[s.strictest]
+	return d
 }
 
 // search is one decision on its way: what matches, scope by scope.
 type search struct {
 	p     *Policy
 	now   time.Time
+	work  pathpattern.Work
 	until int64         // see Decision.Until, as a Unix time; 0 for never
 	found list[found]   // by block: those that have a match
 	wilds list[matched] // restricting entries with "*" or "$"
 	inner list[matched] // permitting entries that lie within such
 	any   bool          // some entry has qualifiers
+
+	// Of a search for what is strictest, whatever the path, only these are set.
+	whatever  bool
+	strictest int32
 }
 
 // list holds its first elements without the heap. The zero value is empty.
@@ -109,6 +135,15 @@ type found struct {
 	hits       int
 }
 
+// askAll collects what matches about the query's usage or, if nothing does, about Other.
+func (s *search) askAll(q *Query, path string) {
+	hosts := s.p.hosts.class(q.Host).hosts
+	s.ask(q, path, hosts, q.Usage)
+	if s.found.n == 0 && s.strictest == none && q.Usage != Crawl && q.Usage != Other {
+		s.ask(q, path, hosts, Other)
+	}
+}
+
 // ask collects what matches about a usage.
 func (s *search) ask(q *Query, path string, hosts []int32, u Usage) {
 	fallback, hasFallback := u.fallback()
@@ -145,10 +180,14 @@ func (s *search) askAtom(q *Query, path string, r *reach, hosts []int32, u Usage
 			if x == nil || !b.condition.holds(q) {
 				continue
 			}
+			if s.whatever {
+				s.strictest = s.p.strictestOf([]int32{s.strictest, x.strictest})
+				continue
+			}
 			in := s.found.n
 			s.found.add(found{length: none, prefix: none, permission: none})
 			f := s.found.at(in)
-			x.Matches(path, func(e *entry) { s.take(f, e, in) })
+			x.MatchesWithin(path, &s.work, func(e *entry) { s.take(f, e, in) })
 			if f.hits == 0 {
 				s.found.drop()
 				continue
@@ -217,7 +256,8 @@ func (s *search) bar(d *scope, prohibition bool) bar {
 // contained reports whether a permission that matches lies within a restriction
 // with "*" or "$", and is of a scope in which that counts.
 func (s *search) contained(w *matched, prohibition bool) bool {
-	for i := range s.inner.n {
+	s.work -= costOfPair * pathpattern.Work(s.inner.n)
+	for i := 0; i < s.inner.n && s.work >= 0; i++ {
 		a := s.inner.at(i)
 		if _, in := slices.BinarySearch(a.containers, w.wild); !in {
 			continue
@@ -275,6 +315,7 @@ func (p *Policy) name(d Decision, id int32) Decision {
 func (s *search) standing(v *verdict, in int) {
 	f := s.found.at(in)
 	var wild bool
+	s.work -= pathpattern.Work(s.wilds.n + s.found.n)
 	for i := range s.wilds.n {
 		wild = wild || s.wilds.at(i).in == in
 	}

@@ -35,8 +35,14 @@ type entry struct {
 // prohibition or a permission with qualifiers.
 func (e *entry) restricts() bool { return e.deny != none || e.limited != nil }
 
+// statementIndex finds a block's statements about one usage.
+type statementIndex struct {
+	*pathpattern.Index[*entry]
+	strictest int32 // see Policy.strictestOf
+}
+
 // index builds the index of a block's statements about one usage.
-func (p *Policy) index(ids []int32) *pathpattern.Index[*entry] {
+func (p *Policy) index(ids []int32) *statementIndex {
 	byPattern := make(map[pathpattern.Pattern]*entry, len(ids))
 	var all []pathpattern.Entry[*entry]
 	for _, id := range ids {
@@ -62,7 +68,33 @@ func (p *Policy) index(ids []int32) *pathpattern.Index[*entry] {
 		return strings.Compare(a.Pattern.String(), b.Pattern.String())
 	})
 	chain(all)
-	return pathpattern.NewIndex(all, nil) // the patterns are distinct
+	return &statementIndex{pathpattern.NewIndex(all, nil), p.strictestOf(ids)} // the patterns are distinct
+}
+
+// strictestOf is what is most against what some statements are about: the first
+// prohibition with the strictest mode or, without one, the first permission with
+// qualifiers; none if nothing is.
+func (p *Policy) strictestOf(ids []int32) int32 {
+	strictest, most := int32(none), 0
+	for _, id := range ids {
+		if n := p.severity(id); n > most {
+			strictest, most = id, n
+		}
+	}
+	return strictest
+}
+
+// severity orders statements, or none, by how much they are against what they are about.
+func (p *Policy) severity(id int32) int {
+	switch {
+	case id == none:
+		return 0
+	case !p.statements[id].Allow:
+		return 2 + int(p.modeOf(p.ruleOf[id]))
+	case p.statements[id].Qualifiers != nil:
+		return 1
+	}
+	return 0
 }
 
 // add adds a statement to its pattern's entry.

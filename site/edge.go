@@ -4,7 +4,6 @@ package site
 
 import (
 	"net/url"
-	"slices"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -94,14 +93,9 @@ func (v *Verdict) evaluate(s *Site, q policy.Query, t target) {
 
 // evaluateLong adds a prohibition that blocks, if there is any for the crawler.
 func (v *Verdict) evaluateLong(s *Site, q policy.Query) {
-	class := s.Policy.ClassOf(q.Crawler, q.Host)
-	for _, purpose := range append(slices.Clip(q.Purposes), "") {
-		for _, a := range s.Policy.Statements(&class, policy.Crawl, purpose) {
-			d := policy.Decision{Verdict: policy.Disallowed, Rule: a.Rule, Statement: a.Statement}
-			if v.Mode < policy.ModeBlock && !a.Statement.Allow && s.Policy.Mode(d) == policy.ModeBlock {
-				v.Decision, v.Mode = d, policy.ModeBlock
-			}
-		}
+	d := s.Policy.Strictest(q)
+	if v.Mode < policy.ModeBlock && d.Verdict == policy.Disallowed && s.Policy.Mode(d) == policy.ModeBlock {
+		v.Decision, v.Mode = d, policy.ModeBlock
 	}
 }
 

@@ -30,6 +30,10 @@ type Page struct {
 
 const maxPages = 4096
 
+// maxMatching bounds the work of finding the page of a path. Of a path that takes more,
+// the page carries the strictest rules.
+const maxMatching = 1 << 20
+
 // pages is a cache of the Page of each path. Which patterns match a path decides
 // all that its page carries, so they are the key.
 type pages struct {
@@ -138,15 +142,19 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 	}
 	key = binary.AppendUvarint(key, other)
 	begin := len(key)
-	key = appendMatches(key, ps.index, t.path)
+	work := pathpattern.Work(maxMatching)
+	key = appendMatches(key, ps.index, t.path, &work)
 	more := t.more
 	if more != nil {
-		key, t.more = ps.appendMore(key, begin, more)
+		key, t.more = ps.appendMore(key, begin, more, &work)
 	}
 	if t.folds {
-		if key, t.folds = ps.appendFolded(key, begin, t.path, more); t.folds {
+		if key, t.folds = ps.appendFolded(key, begin, t.path, more, &work); t.folds {
 			t.more = more
 		}
+	}
+	if work < 0 {
+		return ps.strict(t)
 	}
 	slot := &ps.recent[recentOf(key)]
 	if last := slot.Load(); last != nil && last.key == string(key) && last.page.fresh(now) {
@@ -165,8 +173,8 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 
 // appendMatches appends a section to a key: the patterns that match a path, and a
 // zero byte.
-func appendMatches(key []byte, index *pathpattern.Index[uint32], path string) []byte {
-	index.Matches(path, func(id uint32) {
+func appendMatches(key []byte, index *pathpattern.Index[uint32], path string, work *pathpattern.Work) []byte {
+	index.MatchesWithin(path, work, func(id uint32) {
 		key = binary.AppendUvarint(key, uint64(id)+1)
 	})
 	return append(key, 0)
@@ -174,7 +182,7 @@ func appendMatches(key []byte, index *pathpattern.Index[uint32], path string) []
 
 // appendFolded appends a section for each reading of a target without letter case,
 // and reports whether they can add anything to those from begin on.
-func (ps *pages) appendFolded(key []byte, begin int, path string, more []string) (_ []byte, adds bool) {
+func (ps *pages) appendFolded(key []byte, begin int, path string, more []string, work *pathpattern.Work) (_ []byte, adds bool) {
 	exact := len(key)
 	key = append(key, 0x80, 0) // no end of a section: the last byte of a longer number is not 0
 	for i := -1; i < len(more); i++ {
@@ -182,7 +190,7 @@ func (ps *pages) appendFolded(key []byte, begin int, path string, more []string)
 			path = more[i]
 		}
 		end := len(key)
-		key = appendMatches(key, ps.foldedIndex, pathpattern.Fold(path))
+		key = appendMatches(key, ps.foldedIndex, pathpattern.Fold(path), work)
 		if ps.exact == ps.folded && hasSection(key[begin:exact], key[end:]) {
 			key = key[:end]
 			continue
@@ -197,10 +205,10 @@ func (ps *pages) appendFolded(key []byte, begin int, path string, more []string)
 
 // appendMore appends a section for each other reading of a target. It leaves out
 // readings that the same patterns match as one from begin on, and returns the rest.
-func (ps *pages) appendMore(key []byte, begin int, more []string) (_ []byte, rest []string) {
+func (ps *pages) appendMore(key []byte, begin int, more []string, work *pathpattern.Work) (_ []byte, rest []string) {
 	for _, path := range more {
 		end := len(key)
-		if key = appendMatches(key, ps.index, path); hasSection(key[begin:end], key[end:]) {
+		if key = appendMatches(key, ps.index, path, work); hasSection(key[begin:end], key[end:]) {
 			key = key[:end]
 			continue
 		}
