@@ -250,7 +250,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 }
 
 // Describe implements routecheck.Described.
-func (h *Handler) Describe() (place string, robots bool) { return h.place, h.RobotsTxt != "off" }
+func (h *Handler) Describe() routecheck.Description {
+	return routecheck.Description{Place: h.place, Robots: h.RobotsTxt != "off", Verifies: !slices.Contains(h.Verify, "off")}
+}
 
 // Cleanup releases the policy and verification. Requests that are still running
 // keep theirs.

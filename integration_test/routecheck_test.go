@@ -47,6 +47,35 @@ func TestRouteWarnings(t *testing.T) {
 	}
 }
 
+// Where a client can write the address by which it is verified, that is logged.
+func TestForgedAddressesWarning(t *testing.T) {
+	for name, c := range map[string]struct {
+		servers, verify string
+		want            int
+	}{
+		"not strict":     {"trusted_proxies static 127.0.0.0/8", "lists dns", 1},
+		"embedded lists": {"trusted_proxies static 127.0.0.0/8", "embedded", 1},
+		"strict":         {"trusted_proxies static 127.0.0.0/8\ntrusted_proxies_strict", "lists dns", 0},
+		"off":            {"trusted_proxies static 127.0.0.0/8", "off", 0},
+		"none":           {"client_ip_headers X-Forwarded-For", "lists dns", 0},
+		"another header": {"trusted_proxies static 127.0.0.0/8\nclient_ip_headers CF-Connecting-IP", "lists dns", 0},
+		"one of two":     {"trusted_proxies static 127.0.0.0/8\nclient_ip_headers X-Real-Ip x-forwarded-for", "lists dns", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, t.TempDir(), slicePolicy, nil)
+			config := strings.Replace(s.logged("robots_policy POLICY {\nverify "+c.verify+"\n}\nrespond x"), "trusted_proxies static 127.0.0.0/8", c.servers, 1)
+			s.run(config)
+			log, err := os.ReadFile(filepath.Join(s.dir, "caddy.log"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(log), "add trusted_proxies_strict"); n != c.want {
+				t.Errorf("%d warnings, want %d\n%s", n, c.want, log)
+			}
+		})
+	}
+}
+
 // A robots_policy that requests for /robots.txt do not get to is reported with its host
 // and line, when Caddy starts and by caddy validate.
 func TestUnreachedPolicies(t *testing.T) {

@@ -142,10 +142,10 @@ func decidable(m any) bool {
 // unreached warns of hosts whose robots_policy no request for robots.txt, or for a page,
 // gets to.
 func unreached(server *caddyhttp.Server, policies []found) (all []Warning) {
-	policies = slices.DeleteFunc(policies, func(f found) bool { return f.noRobots })
+	policies = slices.DeleteFunc(policies, func(f found) bool { return !f.Robots })
 	for _, host := range hostsOf(policies) {
 		of := slices.DeleteFunc(slices.Clone(policies), func(f found) bool { return f.host != host })
-		w := Warning{Hosts: []string{host}, Directive: of[0].place}
+		w := Warning{Hosts: []string{host}, Directive: of[0].Place}
 		example := strings.Replace(host, "*", "www", 1)
 		if host == "" {
 			example = "www.example.com"

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -106,6 +107,13 @@ func Check(app *caddyhttp.App) []Warning {
 		warnings = append(warnings, w.warnings()...)
 		policies := slices.DeleteFunc(slices.Clone(w.found), func(f found) bool { return f.kind != policyHandler })
 		warnings = append(warnings, unreached(app.Servers[name], policies)...)
+		if believesClients(app.Servers[name]) {
+			for _, f := range policies {
+				if f.Verifies {
+					warnings = append(warnings, Warning{Message: forged, Hosts: []string{f.host}, Directive: f.Place})
+				}
+			}
+		}
 	}
 	return merged(warnings)
 }
@@ -138,11 +146,10 @@ type step struct {
 
 // found is a handler that matters, with the routes on the way to it.
 type found struct {
-	path     []step
-	kind     kind
-	host     string // that the innermost matcher names, "" for every host
-	place    string // in a Caddyfile
-	noRobots bool   // it leaves /robots.txt to others
+	path        []step
+	kind        kind
+	host        string // that the innermost matcher names, "" for every host
+	Description        // of a robots_policy
 }
 
 type kind uint8
@@ -157,10 +164,14 @@ type walker struct {
 	found []found // in the order in which requests get to them
 }
 
-// Described is what a robots_policy handler says about itself: its place in a Caddyfile,
-// "" if it has none, and whether it answers /robots.txt.
-type Described interface {
-	Describe() (place string, robots bool)
+// Described is a robots_policy handler.
+type Described interface{ Describe() Description }
+
+// Description is what a robots_policy handler says about itself.
+type Description struct {
+	Place    string // in a Caddyfile, "" if it is not known
+	Robots   bool   // it answers /robots.txt
+	Verifies bool   // it verifies crawlers by their addresses
 }
 
 func (w *walker) routes(list caddyhttp.RouteList, above []step) {
@@ -180,12 +191,12 @@ func (w *walker) routes(list caddyhttp.RouteList, above []step) {
 func (w *walker) handler(h caddyhttp.MiddlewareHandler, path []step) {
 	switch moduleOf(h) {
 	case module:
-		place, robots := "", true
+		description := Description{Robots: true}
 		if d, ok := h.(Described); ok {
-			place, robots = d.Describe()
+			description = d.Describe()
 		}
 		for _, host := range innermostHosts(path) {
-			w.found = append(w.found, found{path, policyHandler, host, place, !robots})
+			w.found = append(w.found, found{path, policyHandler, host, description})
 		}
 	case templates:
 		w.found = append(w.found, found{path: path, kind: templatesHandler})
@@ -290,14 +301,23 @@ func (w *walker) warnings() (all []Warning) {
 				}
 			}
 			if message != "" {
-				all = append(all, Warning{Message: message, Hosts: []string{of.host}, Directive: of.place})
+				all = append(all, Warning{Message: message, Hosts: []string{of.host}, Directive: of.Place})
 			}
 		}
 	}
 	return all
 }
 
+// believesClients reports whether a server takes the client's address from the left of
+// X-Forwarded-For, which the client itself may have sent.
+func believesClients(s *caddyhttp.Server) bool {
+	proxies := reflect.ValueOf(s).Elem().FieldByName("trustedProxies") // their JSON is dropped once it is read
+	return proxies.IsValid() && !proxies.IsNil() && s.TrustedProxiesStrict == 0 && (len(s.ClientIPHeaders) == 0 ||
+		slices.ContainsFunc(s.ClientIPHeaders, func(name string) bool { return strings.EqualFold(name, "X-Forwarded-For") }))
+}
+
 const (
+	forged   = "trusted_proxies is set without trusted_proxies_strict: where a proxy appends to X-Forwarded-For, a client can write an address of Googlebot in front and be verified as Googlebot; add trusted_proxies_strict"
 	twice    = "robots_policy applies twice to one request: the first one answers robots.txt, and headers and meta elements come from both; remove one, or give them matchers that exclude each other"
 	executed = "templates comes before robots_policy, so it executes what the policy writes: {{…}} in a comment or address of robots.txt would run as a template; put robots_policy before templates"
 	after    = "robots_policy answers /robots.txt before another route for it, which is never used; remove that route, or set robots_txt to merge or off"
