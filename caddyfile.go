@@ -22,18 +22,24 @@ import (
 func init() {
 	httpcaddyfile.RegisterDirective("robots_policy", parseCaddyfile)
 	httpcaddyfile.RegisterDirectiveOrder("robots_policy", httpcaddyfile.After, "encode")
+	httpcaddyfile.RegisterDirective(decideDirective, parseCaddyfile)
+	httpcaddyfile.RegisterDirectiveOrder(decideDirective, httpcaddyfile.After, "encode")
 }
+
+// decideDirective is robots_policy for another server.
+const decideDirective = "robots_policy_decide"
 
 // parseCaddyfile reads the directive with its matcher, if it has one. A single
 // argument is always the policy file, also when it begins with "/", as with
 // Caddy's own root directive.
 func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
-	h.Next() // the directive's name
+	h.Next()
+	name := h.Val()
 	switch n := h.CountRemainingArgs(); {
 	case n == 0:
-		return nil, h.Err("robots_policy needs a policy file, as in: robots_policy site-policy.yaml")
+		return nil, h.Errf("%s needs a policy file, as in: %[1]s site-policy.yaml", name)
 	case n > 2:
-		return nil, h.Err("too many arguments: robots_policy takes a matcher, if need be, and a policy file")
+		return nil, h.Errf("too many arguments: %s takes a matcher, if need be, and a policy file", name)
 	case n == 1:
 		h.Reset()
 		handler := new(Handler)
@@ -74,10 +80,17 @@ func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 //	    audit      <interval> <url>
 //	}
 //
+// robots_policy_decide takes the same and
+//
+//	style      nginx|forward|envoy
+//
+// which it needs.
+//
 // The policy file is not read here: a configuration may be adapted on a machine
 // other than the one that runs it.
 func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	d.Next() // the directive's name
+	d.Next()
+	decides := d.Val() == decideDirective
 	if !d.AllArgs(&h.Policy) {
 		return d.ArgErr()
 	}
@@ -93,9 +106,18 @@ func (h *Handler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		if d.NextBlock(d.Nesting()) {
 			return d.Errf("%s does not take a block", name)
 		}
-		if err := h.subdirective(name, args); err != nil {
+		var err error
+		if decides && name == "style" {
+			h.Decide, err = oneOf(name, args, decideValues)
+		} else {
+			err = h.subdirective(name, args)
+		}
+		if err != nil {
 			return d.Err(err.Error())
 		}
+	}
+	if decides && h.Decide == "" {
+		return d.Errf("%s needs a line style, with the kind of server that asks: one of %s", decideDirective, strings.Join(decideValues, ", "))
 	}
 	return nil
 }

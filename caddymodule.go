@@ -5,6 +5,7 @@
 package robotspolicy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,6 +123,14 @@ type Handler struct {
 	// although they are not public, for crawlers on an intranet. Default: none.
 	VerifyFrom []string `json:"verify_from,omitempty"`
 
+	// Decides for another server, which asks about the requests that it has received at
+	// the path `/decide`: `nginx` for its auth_request, `forward` for Traefik's
+	// ForwardAuth and Caddy's forward_auth, `envoy` for its ext_authz over HTTP with
+	// `/decide` as the path prefix. Only servers that `trusted_proxies` lists may ask,
+	// and request `/robots.txt` and the documents of rights registers from here. Default:
+	// none; the requests are those of clients.
+	Decide string `json:"decide,omitempty"`
+
 	// Audits of the site through its public address, as `caddy robots-policy audit`
 	// does them. What is found goes to the log, to metrics and, as the event
 	// `robots_policy.audited`, to the events app. Default: none.
@@ -141,6 +150,7 @@ var (
 	robotsTxtValues = []string{"replace", "merge", "off"}
 	headerValues    = []string{"robots-tag", "x-robots-tag", "content-usage", "off"}
 	metaValues      = []string{"merge", "replace", "off"}
+	decideValues    = []string{"nginx", "forward", "envoy"}
 )
 
 // CaddyModule returns the Caddy module information.
@@ -198,7 +208,7 @@ func (h *Handler) options(logger *zap.Logger) handler.Options {
 		RobotsTxt: robotsTxtModes[h.RobotsTxt], MaxAge: time.Duration(*h.RobotsTxtMaxAge),
 		Headers: headerChannels(h.Headers), Tailored: h.Tailored, Meta: metaModes[h.Meta], MaxHead: h.MetaLimit,
 		Verifier: h.verifier, Logger: logger, Server: server{},
-		Metrics: metrics, Recorders: recorders.Running(),
+		Metrics: metrics, Recorders: recorders.Running(), Decide: handler.Style(h.Decide),
 	}
 	o.NoHeaders = o.Headers == 0
 	if o.MaxAge == 0 {
@@ -242,7 +252,12 @@ func (h *Handler) lastOfUpstream() func(host string) *robotstxt.File {
 
 // ServeHTTP applies the policy to a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	err := h.handler.Serve(w, r, next)
+	var err error
+	if h.Decide != "" {
+		err = h.handler.Decide(w, r)
+	} else {
+		err = h.handler.Serve(w, r, next)
+	}
 	if raised, ok := err.(*handler.Error); ok { //nolint:errorlint // those of other handlers are not ours
 		return caddyhttp.Error(raised.Status, raised.Err)
 	}
@@ -263,9 +278,34 @@ func (h *Handler) Cleanup() error {
 	return h.policies.Close()
 }
 
+// checkDecide returns an error for a setting of what only the server that sends the page
+// can do.
+func (h *Handler) checkDecide() error {
+	if err := checkValue("decide", h.Decide, decideValues); err != nil {
+		return err
+	}
+	switch {
+	case cmp.Or(h.Meta, "off") != "off" || h.MetaLimit != 0:
+		return errors.New("robots_policy_decide sees no pages: remove meta and meta_limit")
+	case h.RobotsTxt != "" && h.RobotsTxt != "replace":
+		return errors.New("robots_policy_decide has no upstream with a robots.txt: remove robots_txt")
+	case h.Tailored:
+		return errors.New("robots_policy_decide cannot add Vary: User-Agent to pages: remove tailored")
+	case cmp.Or(h.Refuse, "respond") != "respond":
+		return errors.New("error routes are for clients, and robots_policy_decide answers another server: remove refuse")
+	}
+	h.Meta = "off"
+	return nil
+}
+
 // applyDefaults checks the settings and fills in the defaults, which are thus the
 // same for JSON as for the Caddyfile.
 func (h *Handler) applyDefaults() error {
+	if h.Decide != "" {
+		if err := h.checkDecide(); err != nil {
+			return err
+		}
+	}
 	for _, s := range []struct {
 		name   string
 		value  *string

@@ -81,6 +81,11 @@ type Options struct {
 	Metrics   *Metrics            // nil: what is counted is not seen
 	Recorders *activity.Recorders // of visits; nil: none
 	Server    Server              // nil: net/http
+
+	// Decide is how other servers ask about their requests, "" if none do. Then use
+	// Handler.Decide, and neither Wrap nor Serve. Pages are not seen, so that Meta and
+	// RobotsTxtMerge do nothing.
+	Decide Style
 }
 
 // Handler applies policies to requests. It is safe for concurrent use.
@@ -117,6 +122,9 @@ func New(o Options) *Handler {
 	if o.Server == nil {
 		o.Server = NetHTTP{}
 	}
+	if o.Decide != "" {
+		o.Server, o.Meta = decider{o.Server}, metainject.Off
+	}
 	h := &Handler{Options: o, unknown: o.Server.Publisher(nil)}
 	if h.serverKey = h; reflect.ValueOf(o.Server).Comparable() {
 		h.serverKey = o.Server
@@ -129,7 +137,12 @@ func New(o Options) *Handler {
 // Serve answers a request, or lets next answer it with what the policy adds. It goes by
 // the request target as the client sent it, before any rewrite. An [*Error] is for the
 // server's error routes.
-func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, next upstream.Next) (err error) {
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, next upstream.Next) error {
+	return h.serve(w, r, next, false)
+}
+
+// serve is Serve. A check is a request that another server has received.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, next upstream.Next, check bool) (err error) {
 	s, err := h.Policies.Get(r.Context(), r.Host)
 	if err != nil {
 		return &Error{http.StatusServiceUnavailable, err}
@@ -140,8 +153,11 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request, next upstream.Ne
 	if h.Server.Vars(r) == nil {
 		r = withVars(r)
 	}
-	q := request{Request: r, h: h, w: w, next: next, snapshot: s, target: h.target(r)}
-	q.robots = h.robots != nil && r.Method != http.MethodConnect && isRobotsTxt(q.target)
+	if check {
+		h.Server.Vars(r)[checkVar] = true
+	}
+	q := request{Request: r, h: h, w: w, next: next, snapshot: s, target: h.target(r), check: check}
+	q.robots = h.robots != nil && !check && r.Method != http.MethodConnect && isRobotsTxt(q.target)
 	if !q.robots && h.Server.IsInclude(r) {
 		return next.ServeHTTP(w, r)
 	}

@@ -31,14 +31,18 @@ const messageType = "Text/Plain; charset=utf-8"
 // Caddy's respond directive, or with an error for the error routes. Caches must not
 // give the refusal to people, so it is never stored.
 func (q *request) refuse(e *policy.Enforcement) error {
+	status := cmp.Or(e.Status, http.StatusForbidden)
 	if e.Close {
-		panic(http.ErrAbortHandler)
+		if !q.check {
+			panic(http.ErrAbortHandler)
+		}
+		status = statusClose
 	}
 	if e.RetryAfter > 0 {
 		q.w.Header().Set("Retry-After", strconv.Itoa(wholeSeconds(e.RetryAfter)))
 	}
 	robotstag.Apply(q.w.Header(), noindexValues, q.h.Headers&^robotstag.ContentUsage)
-	return q.writeRefusal(cmp.Or(e.Status, http.StatusForbidden), e.Message)
+	return q.writeRefusal(status, e.Message)
 }
 
 // tooMany answers a request that is over a limit (RFC 6585 section 4). It says nothing

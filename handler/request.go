@@ -21,6 +21,7 @@ type request struct {
 	snapshot *source.Snapshot
 	target   string // its path and query, as the client sent them
 	robots   bool   // it is for /robots.txt
+	check    bool   // another server has received it, and answers it
 
 	visit
 }
@@ -55,7 +56,7 @@ func (q *request) answer() error {
 			return err
 		}
 	}
-	if tunnel {
+	if tunnel && !q.check {
 		return q.next.ServeHTTP(q.w, q.Request)
 	}
 	return q.servePage(enforced)
@@ -66,6 +67,7 @@ const (
 	evaluatedVar = "robots_policy.evaluated" // the edge has enforced the policy
 	limitedVar   = "robots_policy.limited"   // []countedLimits: it has been counted
 	recordedVar  = "robots_policy.recorded"  // it is being recorded
+	checkVar     = "robots_policy.check"     // another server has received it
 )
 
 // note sets a variable of the request, and reports whether it was not set before.

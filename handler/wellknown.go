@@ -123,6 +123,10 @@ func (q *request) serveRegister() bool {
 	if doc == nil {
 		return false
 	}
+	if q.check { // the other server requests it from here
+		_ = q.next.ServeHTTP(q.w, q.Request)
+		return true
+	}
 	q.addHeaders()
 	doc.Serve(q.w, q.Request, cacheControl)
 	return true

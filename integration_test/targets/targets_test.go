@@ -87,20 +87,23 @@ func policyOf(usage, enforce string) string {
 	return b.String()
 }
 
-// fleet is a Caddy that runs each of the sites without a policy and with one.
+// fleet is a server that runs each of the sites without a policy and with one.
 type fleet struct {
+	names         []string // of the sites
 	bare, guarded []string // addresses, by site
+	onlyHTTP1     bool
 }
 
-func start(t *testing.T, policy string) *fleet {
+// files are the files of a site and policy.yaml beside their directory, files.
+func files(t *testing.T, policy string) string {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -113,9 +116,15 @@ func start(t *testing.T, policy string) *fleet {
 		write("files/"+name, document("open"))
 	}
 	write("policy.yaml", policy)
+	return dir
+}
+
+func start(t *testing.T, policy string) *fleet {
+	t.Helper()
+	dir := files(t, policy)
 	up := httptest.NewServer(http.HandlerFunc(upstream))
 	t.Cleanup(up.Close)
-	f := &fleet{}
+	f := &fleet{names: siteNames()}
 	var config strings.Builder
 	config.WriteString("{\n\tadmin off\n\tpersist_config off\n\tauto_https off\n\tservers {\n\t\tprotocols h1 h2 h2c\n\t}\n\tlog {\n\t\toutput discard\n\t}\n}\n")
 	addrs := caddytest.FreeAddrs(t, 2*len(sites)+2)
@@ -149,28 +158,31 @@ func start(t *testing.T, policy string) *fleet {
 	return f
 }
 
-func siteName(i int) string {
-	if i < len(sites) {
-		return sites[i].name
+func siteNames() (names []string) {
+	for _, s := range sites {
+		names = append(names, s.name)
 	}
-	return "host"
+	return append(names, "host")
 }
 
 // A crawler that may not crawl a place is refused whatever Caddy or an upstream
 // serves from there.
 func TestNothingClosedIsServed(t *testing.T) {
-	compare(t, policyOf("crawl", "    enforce: block\n"), "GPTBot/1.2", func(_ request, r response) string {
-		if r.status == http.StatusForbidden {
-			return ""
-		}
-		return fmt.Sprintf("status %d", r.status)
-	})
+	compare(t, start(t, policyOf("crawl", "    enforce: block\n")), "GPTBot/1.2", notRefused)
+}
+
+// notRefused says that a crawler got an answer other than a refusal.
+func notRefused(_ request, r response) string {
+	if r.status == http.StatusForbidden {
+		return ""
+	}
+	return fmt.Sprintf("status %d", r.status)
 }
 
 // Whatever Caddy or an upstream serves from a place that is not to be indexed says
 // so, in its header and in its page.
 func TestNothingClosedIsUnmarked(t *testing.T) {
-	compare(t, policyOf("index", ""), "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0", func(q request, r response) string {
+	compare(t, start(t, policyOf("index", "")), "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0", func(q request, r response) string {
 		switch {
 		case q.method == http.MethodConnect: // whose answer is no page
 		case !strings.Contains(r.header.Get("X-Robots-Tag"), "noindex"):
@@ -184,8 +196,8 @@ func TestNothingClosedIsUnmarked(t *testing.T) {
 
 // compare sends requests to a site without and with a policy. problem says what is
 // wrong with an answer under the policy where the site serves something closed.
-func compare(t *testing.T, policy, agent string, problem func(request, response) string) {
-	f := start(t, policy)
+func compare(t *testing.T, f *fleet, agent string, problem func(request, response) string) {
+	t.Helper()
 	deadline := time.Now().Add(*limit)
 	const workers = 4
 	var mu sync.Mutex
@@ -221,15 +233,16 @@ func compare(t *testing.T, policy, agent string, problem func(request, response)
 	for _, p := range found[:min(len(found), 40)] {
 		t.Error(p)
 	}
-	for i := range f.bare {
-		if tally[siteName(i)+": serves something closed"] < *count/200 {
-			t.Errorf("%s served too little that is closed", siteName(i))
+	for _, name := range f.names {
+		if tally[name+": serves something closed"] < *count/200 {
+			t.Errorf("%s served too little that is closed", name)
 		}
 	}
 }
 
 // comparer is one client of both.
 type comparer struct {
+	*fleet
 	g             generator
 	bare, guarded []*wire
 	agent         string
@@ -239,7 +252,7 @@ type comparer struct {
 }
 
 func newComparer(f *fleet, agent string, problem func(request, response) string, r *rand.Rand) *comparer {
-	c := &comparer{g: generator{r: r}, agent: agent, problem: problem, tally: map[string]int{}}
+	c := &comparer{fleet: f, g: generator{r: r}, agent: agent, problem: problem, tally: map[string]int{}}
 	for i := range f.bare {
 		c.bare, c.guarded = append(c.bare, &wire{addr: f.bare[i]}), append(c.guarded, &wire{addr: f.guarded[i]})
 	}
@@ -257,7 +270,8 @@ func (c *comparer) next() error {
 	i := c.g.r.IntN(len(c.bare))
 	r := c.g.request()
 	r.agent = c.agent
-	name := siteName(i)
+	r.http2 = r.http2 && !c.onlyHTTP1
+	name := c.names[i]
 	without, err := ask(c.bare[i], r)
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", name, r, err)

@@ -1,0 +1,54 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- http-request lua.robots_policy asks Caddy whether a request may pass. Fields for the
+-- page are in variables for http-response set-header: see haproxy.cfg.
+
+local endpoint = "http://127.0.0.1:9180/decide"
+local open_if_down = true -- false: if Caddy gives no answer, clients get 503
+
+local fields = {
+	["robots-tag"] = "txn.robots_tag",
+	["x-robots-tag"] = "txn.robots_x_tag",
+	["content-usage"] = "txn.robots_usage",
+	["tdm-reservation"] = "txn.robots_tdm",
+	["tdm-policy"] = "txn.robots_tdm_policy",
+}
+
+local function refuse(txn, answer)
+	local reply = txn:reply{status = answer.status, body = answer.body}
+	for name, values in pairs(answer.headers or {}) do
+		if name ~= "content-length" and name ~= "connection" and name ~= "transfer-encoding" then
+			for _, value in pairs(values) do
+				reply:add_header(name, value)
+			end
+		end
+	end
+	txn:done(reply)
+end
+
+core.register_action("robots_policy", {"http-req"}, function(txn)
+	local headers = {}
+	for name, values in pairs(txn.http:req_get_headers()) do
+		if name ~= "content-length" and name ~= "transfer-encoding" and name ~= "connection" and name ~= "expect" then
+			headers[name] = {}
+			for _, value in pairs(values) do
+				table.insert(headers[name], value)
+			end
+		end
+	end
+	headers["x-forwarded-uri"] = {txn.f:url()}
+	headers["x-forwarded-method"] = {txn.f:method()}
+	headers["x-forwarded-host"] = {txn.f:req_fhdr("host")}
+	headers["x-forwarded-for"] = {txn.f:src()}
+	headers["x-forwarded-proto"] = {txn.f:ssl_fc() == 1 and "https" or "http"}
+	local answer = core.httpclient():get{url = endpoint, headers = headers, timeout = 2000}
+	if answer.status == 200 then
+		for field, variable in pairs(fields) do
+			if answer.headers[field] then
+				txn:set_var(variable, table.concat(answer.headers[field], ", ", 0))
+			end
+		end
+	elseif answer.status > 0 and answer.status < 500 or not open_if_down then
+		refuse(txn, answer.status > 0 and answer or {status = 503})
+	end
+end)

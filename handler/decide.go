@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Style is how another server asks whether to answer a request that it has received.
+type Style string
+
+const (
+	// StyleNginx is auth_request of nginx: the target is in X-Original-URI, the method in
+	// X-Original-Method. As nginx takes every other status for a failure, the status of a
+	// refusal is 403, and Robots-Policy-Status has the policy's. A field has one line,
+	// because a variable of nginx has only the first.
+	StyleNginx Style = "nginx"
+	// StyleForward is ForwardAuth of Traefik and forward_auth of Caddy: target, method and
+	// host are in X-Forwarded-Uri, -Method and -Host.
+	StyleForward Style = "forward"
+	// StyleEnvoy is ext_authz of Envoy over HTTP, with the path prefix DecidePath: the rest
+	// of the path, the method and the host are those of the request.
+	StyleEnvoy Style = "envoy"
+)
+
+// DecidePath is where other servers ask. Requests for other paths are for robots.txt and
+// the documents of registers, which they pass on.
+const DecidePath = "/decide"
+
+// statusField has the status that the policy demands, for StyleNginx; statusClose, which
+// is nginx's own, stands for closing the connection without an answer.
+const (
+	statusField = "Robots-Policy-Status"
+	statusClose = 444
+)
+
+// Decide answers another server, which must be one that Server.TrustsProxy trusts. A
+// request for DecidePath asks about a request that the other server has received: the
+// answer is 200 with the fields that the page is to carry, or the refusal. What the page
+// itself says is not known, so that those fields are not merged with its own.
+func (h *Handler) Decide(w http.ResponseWriter, r *http.Request) error {
+	if !h.Server.TrustsProxy(r) {
+		return h.reject(r, errors.New("the server that asks is not among the trusted proxies"))
+	}
+	if r.URL.Path != DecidePath && !strings.HasPrefix(r.URL.Path, DecidePath+"/") {
+		return h.Serve(w, r, notFound{})
+	}
+	asked, err := h.Options.Decide.request(r)
+	if err != nil {
+		return h.reject(r, err)
+	}
+	a := &checkAnswer{ResponseWriter: w, style: h.Options.Decide}
+	return h.serve(a, asked, a, true)
+}
+
+// reject logs why a server gets no answer, and returns the error for it.
+func (h *Handler) reject(r *http.Request, err error) error {
+	if ok, skipped := h.samples.Sample(lineKind{}, time.Now()); ok {
+		h.Logger.Error("not deciding for another server", zap.String("from", r.RemoteAddr), zap.Error(err), zap.Int("skipped", skipped))
+	}
+	return &Error{http.StatusForbidden, err}
+}
+
+// request is the request that another one asks about.
+func (s Style) request(r *http.Request) (*http.Request, error) {
+	method, host, target := r.Method, r.Host, ""
+	var err error
+	switch s {
+	case StyleEnvoy:
+		target = strings.TrimPrefix(r.RequestURI, DecidePath)
+	case StyleNginx:
+		if target, err = single(r, "X-Original-Uri"); err == nil {
+			method, err = single(r, "X-Original-Method")
+		}
+	default:
+		if target, err = single(r, "X-Forwarded-Uri"); err == nil {
+			if method, err = single(r, "X-Forwarded-Method"); err == nil {
+				host, err = single(r, "X-Forwarded-Host")
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Some servers end a path at "#", others do not; it is not allowed (RFC 9112 section 3.2).
+	u, err := url.ParseRequestURI(target)
+	if err != nil || strings.Contains(target, "#") {
+		return nil, fmt.Errorf("the request target %q that it asks about is invalid", target)
+	}
+	asked := r.WithContext(r.Context())
+	asked.Method, asked.Host, asked.RequestURI, asked.URL = method, host, target, u
+	return asked, nil
+}
+
+// single returns the value of a field that the other server sets. A second line would be
+// the client's.
+func single(r *http.Request, field string) (string, error) {
+	switch values := r.Header[field]; {
+	case len(values) == 0 || values[0] == "":
+		return "", fmt.Errorf("%s is missing: the server that asks must set it", field)
+	case len(values) > 1:
+		return "", fmt.Errorf("%s is there twice: the server that asks must replace what clients send", field)
+	default:
+		return values[0], nil
+	}
+}
+
+// checkAnswer is an answer to a server that asks.
+type checkAnswer struct {
+	http.ResponseWriter
+	style  Style
+	passed bool
+}
+
+// ServeHTTP implements upstream.Next: the request may pass.
+func (a *checkAnswer) ServeHTTP(w http.ResponseWriter, _ *http.Request) error {
+	a.passed = true
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// WriteHeader gives a refusal a status that the other server takes for one.
+func (a *checkAnswer) WriteHeader(status int) {
+	switch {
+	case a.passed:
+	case a.style == StyleNginx:
+		a.Header().Set(statusField, strconv.Itoa(status))
+		status = http.StatusForbidden
+	case status == statusClose:
+		status = http.StatusForbidden
+	}
+	if a.style == StyleNginx {
+		for field, lines := range a.Header() {
+			if len(lines) > 1 {
+				a.Header()[field] = []string{strings.Join(lines, ", ")}
+			}
+		}
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *checkAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// notFound is what lies behind the documents.
+type notFound struct{}
+
+// ServeHTTP implements upstream.Next.
+func (notFound) ServeHTTP(http.ResponseWriter, *http.Request) error {
+	return &Error{http.StatusNotFound, errors.New("neither robots.txt nor a document of the policy")}
+}
+
+// decider is the server around a handler that decides for another one. The target of a
+// check is that of the request that it asks about.
+type decider struct{ Server }
+
+// Original implements Server.
+func (d decider) Original(r *http.Request) (string, *url.URL) {
+	if d.Vars(r)[checkVar] != nil {
+		return r.RequestURI, r.URL
+	}
+	return d.Server.Original(r)
+}
+
+// IsInclude implements Server.
+func (d decider) IsInclude(r *http.Request) bool {
+	return d.Vars(r)[checkVar] == nil && d.Server.IsInclude(r)
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package otherservers runs the recipes for nginx and HAProxy of examples/other-servers
+// on loopback ports.
+package otherservers
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+)
+
+// Recipe is the text of a file of examples/other-servers, as it stands there. root is the
+// way to the root of the repository.
+func Recipe(t testing.TB, root, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "examples", "other-servers", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Nginx starts an nginx with the text of http {}, beside robots-policy-proxy.conf, and
+// skips the test if there is none. It answers at addrs when it returns its process.
+func Nginx(t testing.TB, root, text string, addrs ...string) *os.Process {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, "robots-policy-proxy.conf", Recipe(t, root, "robots-policy-proxy.conf"))
+	write(t, dir, "site.conf", text)
+	write(t, dir, "nginx.conf", "daemon off;\nmaster_process off;\npid nginx.pid;\nerror_log nginx.log crit;\nevents { worker_connections 1024; }\n"+
+		"http {\naccess_log off;\nclient_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;\n"+
+		"types { text/html html; }\ninclude site.conf;\n}\n")
+	return run(t, filepath.Join(dir, "nginx.log"), addrs, "nginx", "-p", dir, "-c", filepath.Join(dir, "nginx.conf"))
+}
+
+// HAProxy starts an HAProxy with a configuration, for which lua is the text of
+// robots-policy.lua, and skips the test if there is none.
+func HAProxy(t testing.TB, text, lua string, addrs ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, "robots-policy.lua", lua)
+	write(t, dir, "haproxy.cfg", strings.ReplaceAll(text, "/etc/haproxy", dir))
+	run(t, "", addrs, "haproxy", "-db", "-f", filepath.Join(dir, "haproxy.cfg"))
+}
+
+func write(t testing.TB, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run starts a program and waits until it answers at all addresses.
+func run(t testing.TB, log string, addrs []string, name string, args ...string) *os.Process {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		if path = "/usr/sbin/" + name; !exists(path) {
+			t.Skip(name + " is not installed")
+		}
+	}
+	var out strings.Builder
+	cmd := exec.Command(path, args...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		<-ended
+		if text, err := os.ReadFile(log); err == nil && t.Failed() {
+			t.Logf("%s logged %s", name, text)
+		}
+	})
+	for _, addr := range addrs {
+		for !answers(addr) {
+			select {
+			case <-ended:
+				t.Fatalf("%s: %s", name, out.String())
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}
+	return cmd.Process
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func answers(addr string) bool {
+	c, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return false
+	}
+	return c.Close() == nil
+}
+
+// Decider is a Caddyfile that decides in a style at an address, under a policy.
+func Decider(addr, style, policy, activity string) string {
+	return "{\nadmin off\npersist_config off\nauto_https off\nlog {\noutput discard\n}\n" + activity +
+		"servers {\ntrusted_proxies static 127.0.0.1/32\ntrusted_proxies_strict\n}\n}\n" +
+		"http://:" + port(addr) + " {\nbind 127.0.0.1\nrobots_policy_decide " + policy + " {\nstyle " + style + "\n}\n}\n"
+}
+
+func port(addr string) string {
+	_, p, _ := net.SplitHostPort(addr)
+	return p
+}
+
+// Addrs are free addresses for a server, what it asks, and what answers behind it.
+func Addrs(t testing.TB) (server, decider, app string) {
+	t.Helper()
+	a := caddytest.FreeAddrs(t, 3)
+	return a[0], a[1], a[2]
+}
