@@ -37,7 +37,7 @@ func parseCaddyfile(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 	name := h.Val()
 	switch n := h.CountRemainingArgs(); {
 	case n == 0:
-		return nil, h.Errf("%s needs a policy file, as in: %[1]s site-policy.yaml", name)
+		return nil, h.Err("robots_policy needs a policy file, as in: robots_policy site-policy.yaml")
 	case n > 2:
 		return nil, h.Errf("too many arguments: %s takes a matcher, if need be, and a policy file", name)
 	case n == 1:
