@@ -14,6 +14,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -233,14 +234,13 @@ func (s *server) download(w http.ResponseWriter, r *http.Request, name string) {
 	s.limited(w, r, downloads[name])
 }
 
-// templates are the pages, each with the layout.
-var templates = parseTemplates()
-
-func parseTemplates() map[string]*template.Template {
+// templates are the pages, each with the layout. They are parsed for the first one that
+// is asked for, as most programs with the console linked show none.
+var templates = sync.OnceValue(func() map[string]*template.Template {
 	layout := template.Must(template.New("layout.html").Funcs(functions).ParseFS(files, "templates/layout.html", "templates/parts.html"))
 	all := map[string]*template.Template{}
 	for _, name := range []string{"overview", "whomay", "whocame", "crawler", "ask", "change", "published", "health"} {
 		all[name] = template.Must(template.Must(layout.Clone()).ParseFS(files, "templates/"+name+".html"))
 	}
 	return all
-}
+})

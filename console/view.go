@@ -179,7 +179,7 @@ func (p *page) write(w http.ResponseWriter, v *view) error {
 	if p.Status != 0 {
 		w.WriteHeader(p.Status)
 	}
-	return templates[p.template].Execute(w, p)
+	return templates()[p.template].Execute(w, p)
 }
 
 // tab is an entry of the navigation.

@@ -168,7 +168,7 @@ func testLongPage(t *testing.T, d door) {
 		}
 		_ = resp.Body.Close()
 		want := changed.Sum64()
-		if c.kind != "text/html" {
+		if c.kind != "text/html" || c.coding == "zstd" || c.coding == "br" { // too long to be unpacked
 			want = plain.Sum64()
 		}
 		if sum.Sum64() != want {

@@ -117,7 +117,7 @@ func TestRecodingMemory(t *testing.T) {
 }
 
 // TestTrailingBytes: bytes after the end of a packed page come out after it, as
-// they do without us.
+// they do without us. Such a page in zstd or br passes as it is.
 func TestTrailingBytes(t *testing.T) {
 	set := testSet(t, "robots=noindex")
 	for _, size := range []int{2000, 200 << 10} {
@@ -133,6 +133,12 @@ func TestTrailingBytes(t *testing.T) {
 				for _, n := range []int{1, 7, 1000, len(raw), len(all)} {
 					r := sendPacked(t, c.name, "text/html", all, n)
 					got, ok := bytes.CutSuffix(r.body.Bytes(), []byte(trailing))
+					if c.name == "zstd" || c.name == "br" {
+						if !bytes.Equal(r.body.Bytes(), all) {
+							t.Fatalf("%s, %d bytes by %d, trailing %.20q: %d bytes of %d", c.name, size, n, trailing, r.body.Len(), len(all))
+						}
+						continue
+					}
 					text, err := c.unpack(got)
 					if !ok || err != nil || !bytes.Equal(text, want) {
 						t.Fatalf("%s, %d bytes by %d, trailing %.20q: %v, %v, %d bytes of %d", c.name, size, n, trailing, ok, err, len(text), len(want))
@@ -166,20 +172,4 @@ func TestWorkOfABomb(t *testing.T) {
 			t.Errorf("%s: %d bytes that unpack to %d were changed", c.name, len(raw), len(page))
 		}
 	}
-	c := new(recoder)
-	if !c.start(brotliCoding, nil) {
-		t.Fatal("no memory")
-	}
-	defer c.release()
-	raw := packLarge(t, "br", page)
-	c.push(raw, true)
-	for {
-		if _, _, over := c.unpack(); over {
-			break
-		}
-	}
-	if limit := int64(bombBase + bombRatio*len(raw) + len(c.buf)); c.err != errBomb || c.made > limit {
-		t.Errorf("%d bytes of text from %d, %v", c.made, len(raw), c.err)
-	}
-	t.Logf("%d bytes gave %d bytes of text", len(raw), c.made)
 }

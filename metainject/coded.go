@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/robotspolicy/caddy-robots-policy/metainject/deflateedit"
+	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 
 // lookCoded is look for a body in a content coding. The body is held as it arrived,
@@ -13,15 +14,16 @@ import (
 // is, and a body that is not what its coding says, pass as they arrived.
 func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	p := rw.page
-	limit := rw.packedLimit()
-	window := b[:min(len(b), limit-len(p.raw))]
+	if p.coding.whole() {
+		return rw.gather(b)
+	}
+	window := b[:min(len(b), rw.o.MaxHead-len(p.raw))]
 	p.raw = append(p.raw, window...)
-	tail, known := rw.unpackHead(window)
-	if !known && len(p.raw) < limit {
+	if !rw.inflateHead(false) && len(p.raw) < rw.o.MaxHead {
 		rw.keepHeader()
 		return len(b), nil
 	}
-	if err := rw.sendCoded(tail); err != nil {
+	if err := rw.sendCoded(); err != nil {
 		return 0, err
 	}
 	if len(b) == len(window) {
@@ -31,59 +33,10 @@ func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	return len(window) + n, err
 }
 
-// maxZstdBlock is the longest block of a zstd frame (RFC 8878 §3.1.1.2.4), with
-// room for the headers before it.
-const maxZstdBlock = 128<<10 + 64
-
-// packedLimit is how many bytes of a page in a content coding may be held, as they
-// arrived. zstd gives no text before a whole block is there.
-func (rw *ResponseWriter) packedLimit() int {
-	if rw.page.coding == zstdCoding {
-		return max(rw.o.MaxHead, maxZstdBlock)
-	}
-	return rw.o.MaxHead
-}
-
-// unpackHead unpacks b, the next part of the body, until the head is known. tail is
-// what was unpacked beyond what may be held.
-func (rw *ResponseWriter) unpackHead(b []byte) (tail []byte, known bool) {
-	p := rw.page
-	if p.coding == gzipCoding || p.coding == deflateCoding {
-		return nil, rw.inflateHead(b == nil)
-	}
-	if p.recoder == nil {
-		p.recoder = recoders.Get().(*recoder)
-		if !p.recoder.start(p.coding, p.raw) {
-			p.scan.Foreign, p.busy = true, true
-			return nil, true
-		}
-	}
-	p.recoder.push(b, b == nil)
-	for {
-		text, more, over := p.recoder.unpack()
-		if over {
-			if p.recoder.err == nil {
-				p.scan.Scan(p.held, true)
-			} else {
-				p.scan.Foreign = true // pass it as it came
-			}
-			return nil, true
-		}
-		if !more {
-			return nil, false
-		}
-		n := min(len(text), rw.o.MaxHead-len(p.held))
-		p.held = append(p.held, text[:n]...)
-		if p.scan.Scan(p.held, false) || len(p.held) == rw.o.MaxHead {
-			return text[n:], true
-		}
-	}
-}
-
 // peekStep is how much text is unpacked before it is scanned.
 const peekStep = 2 << 10
 
-// inflateHead is unpackHead for deflate streams.
+// inflateHead unpacks the held part of a deflate stream until the head is known.
 func (rw *ResponseWriter) inflateHead(eof bool) (known bool) {
 	p := rw.page
 	if p.editor == nil {
@@ -110,14 +63,17 @@ func (rw *ResponseWriter) inflateHead(eof bool) (known bool) {
 	}
 }
 
-// endsInHead handles a deflate stream that ends inside the head. If something
-// follows, such as another member of gzip, some clients take it for the rest of
-// the page and others do not: no change is right for both.
+// endsInHead handles a deflate stream that ends inside the head. If something follows,
+// such as another member of gzip, some clients take it for the rest of the page and others
+// do not. What the policy says is put into the part that all of them read, unless it could
+// push a declaration of the encoding too far that is in the other.
 func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
 	p := rw.page
 	switch {
 	case p.editor.Trailing() > 0:
-		p.scan.Foreign = true
+		if p.scan.HeadAt < 0 || !p.scan.Decided && p.scan.CharsetEnd == 0 && len(p.held) < headscan.CharsetLimit {
+			p.scan.Foreign = true
+		}
 	case eof:
 		p.scan.Scan(p.held, true)
 	default:
@@ -126,34 +82,25 @@ func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
 	return true
 }
 
-// sendCoded is send for a body in a content coding, of which tail is the text
-// after what is held.
-func (rw *ResponseWriter) sendCoded(tail []byte) error {
+// sendCoded is send for a body in a content coding.
+func (rw *ResponseWriter) sendCoded() error {
 	p := rw.page
-	rw.checkHead(len(p.held) >= rw.o.MaxHead || len(p.raw) >= rw.packedLimit())
+	rw.checkHead(len(p.held) >= rw.o.MaxHead || !p.coding.whole() && len(p.raw) >= rw.o.MaxHead)
 	p.edits = editsOf(p.array[:0], &p.scan, rw.o.Set, rw.o.Mode, rw.o.Fragments)
 	changed := len(p.edits) > 0
-	if changed && p.editor == nil && !rw.recodeHeld(tail) {
-		changed = false
+	out := p.raw
+	if changed && p.coding.whole() {
+		out = p.repack()
 	}
+	p.unreserve()
 	rw.commit(0, true, changed)
-	if !changed {
-		_, err := rw.w.Write(p.raw)
+	if !changed || p.coding.whole() {
+		_, err := rw.w.Write(out)
 		return rw.flushed(err)
 	}
 	rw.phase = phaseCoded
-	if p.editor != nil {
-		p.coder = p.editor
-		if err := p.editor.Start(rw.w, p.raw, p.held, p.edits); err != nil {
-			return err
-		}
-	} else {
-		p.coder = p.recoder
-		if p.recoder.out.Len() >= holdOut || p.recoder.finished {
-			if err := p.recoder.emit(); err != nil {
-				return err
-			}
-		}
+	if err := p.editor.Start(rw.w, p.raw, p.held, p.edits); err != nil {
+		return err
 	}
 	p.raw, p.held = p.raw[:0], p.held[:0]
 	if !p.flush {
@@ -162,31 +109,21 @@ func (rw *ResponseWriter) sendCoded(tail []byte) error {
 	return rw.FlushError()
 }
 
-// recodeHeld packs the changed text that has arrived. It returns false if the body
-// turns out to be broken or a bomb, while it can still pass as it came.
-func (rw *ResponseWriter) recodeHeld(tail []byte) bool {
-	p := rw.page
-	c := p.recoder
-	c.pack(rw.w)
-	if _, err := writeEdited(c.packer, p.held, p.edits); err != nil {
-		return false
-	}
-	if _, err := c.packer.Write(tail); err != nil {
-		return false
-	}
-	return c.drain() == nil
-}
-
 // decideCoded is decide for a body in a content coding.
 func (rw *ResponseWriter) decideCoded(eof bool) error {
 	p := rw.page
-	var tail []byte
-	if len(p.raw) == 0 { // there is no body
+	switch {
+	case len(p.raw) == 0: // there is no body
 		p.scan.Foreign = true
-	} else if eof {
-		tail, _ = rw.unpackHead(nil)
+	case p.coding.whole():
+		if p.scan.Foreign = !p.unpack(); !p.scan.Foreign {
+			head := p.held[:min(len(p.held), rw.o.MaxHead)]
+			p.scan.Scan(head, len(head) == len(p.held))
+		}
+	case eof:
+		rw.inflateHead(true)
 	}
-	err := rw.sendCoded(tail)
+	err := rw.sendCoded()
 	if rw.phase != phaseCoded {
 		rw.dropPage()
 	}

@@ -73,21 +73,21 @@
 // change, and a body that is not what its coding says, pass as they arrived.
 //
 // In gzip and deflate the stream itself is edited (package deflateedit). A body that
-// is broken or incomplete is so afterwards too; if its head goes on in a further
-// member of gzip it is not changed, since clients differ on whether that belongs
-// to it. zstd and br are unpacked and packed again, at their fastest levels; a body
-// that turns out to be broken after it has begun to go out is cut off, with an error
-// from Write or Close. All of them together take a bounded amount of memory; while
-// it is in use, further pages are not changed. Request leaves zstd and br out of
-// what a page is asked for in.
+// is broken or incomplete is so afterwards too. If its head goes on in a further member
+// of gzip, clients differ on whether that belongs to it: the elements go into the first
+// member, and what follows is not merged. zstd and br are held as a whole, unpacked and
+// packed again, at their fastest levels; what is damaged, followed by something else or
+// longer than 2 MiB passes as it is. All of them together take a bounded amount of memory;
+// while it is in use, further pages are not changed. Request asks for gzip first.
 //
 // # How the head is found
 //
 // As the HTML standard's tree construction does it with scripting enabled;
 // x/net/html is the reference in the tests. What is put in stands in the head for
-// parsers without scripting too. The head is taken to end at tables, select and
-// foreign content inside a template, and at a numeric character reference of more
-// than 64 bytes: elements after them stay as they are. A page that ends inside a tag
+// parsers without scripting too. The head is taken to end in a template at plaintext, at
+// nested templates and some texts behind svg, math, select or col, and at a numeric
+// character reference of more than 64 bytes: elements after them stay as they are. A page that ends inside a tag
 // or comment before its head began is not changed. XHTML is read as XML; with an
-// internal DTD subset, or a prefix on its html element, it is not changed.
+// internal DTD subset, or a prefix on its html or head element, it is not changed; if it
+// has no head, it gets one.
 package metainject

@@ -4,7 +4,11 @@ package metainject
 
 import (
 	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -12,7 +16,7 @@ import (
 var chunkSizes = []int{1, 7, 64, 700, 4096, 1 << 30}
 
 // inEveryCoding sends a page as it is and in every coding, in chunks of every size, and
-// reports each text that comes out and is not want.
+// reports the first text that comes out and is not want.
 func inEveryCoding(t *testing.T, o Options, kind, page, want string) {
 	t.Helper()
 	for i := range len(testCodings) + 1 {
@@ -39,6 +43,7 @@ func inEveryCoding(t *testing.T, o Options, kind, page, want string) {
 			got, err := unpack(r.body.Bytes())
 			if err != nil || string(got) != want {
 				t.Errorf("coding %q by %d: %q, %v\nwant %q", name, size, got, err, want)
+				return
 			}
 			if page == want && !bytes.Equal(raw, r.body.Bytes()) {
 				t.Errorf("coding %q by %d: it was packed again", name, size)
@@ -71,4 +76,53 @@ func TestJSON(t *testing.T) {
 		inEveryCoding(t, o, "text/html", body, body)
 	}
 	inEveryCoding(t, o, "text/html", "x{<html><head></head>", o.Set.HTML()+"x{<html><head></head>")
+}
+
+// TestDocumentsByteByByte: a thousand documents of the kind that tests of HTML parsers
+// have, each in a coding and in chunks of one byte, become what they become as a whole. To
+// read the documents of html5lib's tests too, name a folder with its *.dat files:
+//
+//	ROBOTSPOLICY_HTML5LIB=…/html5lib-tests/tree-construction go test ./metainject -run ByteByByte
+func TestDocumentsByteByByte(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(*randomSeed, 34))
+	var documents []string
+	for i := range 1000 {
+		choice := make([]byte, 3+rnd.IntN(20))
+		for j := range choice {
+			choice[j] = byte(rnd.IntN(256))
+		}
+		document := string(fromPieces(choice))
+		if i%3 > 0 {
+			document = "<!DOCTYPE html><head>" + document
+		}
+		documents = append(documents, document)
+	}
+	files, err := filepath.Glob(filepath.Join(os.Getenv("ROBOTSPOLICY_HTML5LIB"), "*.dat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for test := range strings.SplitSeq("\n"+string(text), "\n#data\n") {
+			if document, _, ok := strings.Cut(test, "\n#errors"); ok {
+				documents = append(documents, document)
+			}
+		}
+	}
+	changed := 0
+	for i, page := range documents {
+		set, mode := testSet(t, testSets[i%4]...), Mode(i/4%2)
+		checkHead(t, []byte(page), set, mode, uint64(i))
+		want, edits, _ := rewriteHead([]byte(page), set, mode, false, false, nil)
+		changed += min(len(edits), 1)
+		c := testCodings[i%len(testCodings)]
+		r := sendWith(t, Options{Set: set, Mode: mode}, c.name, "text/html", c.pack([]byte(page), i, 0), 1)
+		if got, err := c.unpack(r.body.Bytes()); err != nil || string(got) != string(want) {
+			t.Fatalf("%s: %q becomes %q, %v, want %q", c.name, page, got, err, want)
+		}
+	}
+	t.Logf("%d documents, %d of %d files among them; %d changed", len(documents), len(documents)-1000, len(files), changed)
 }

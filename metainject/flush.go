@@ -22,7 +22,7 @@ func (rw *ResponseWriter) FlushError() error {
 		}
 	}
 	if rw.phase == phaseCoded {
-		if err := rw.page.coder.Flush(); err != nil {
+		if err := rw.page.editor.Flush(); err != nil {
 			return err
 		}
 	}

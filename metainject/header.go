@@ -160,14 +160,14 @@ func (rw *ResponseWriter) changeHeader(h http.Header, delta int, changed bool) {
 	values := make([]string, 0, 2)
 	values = setOrDelete(h, "Etag", s[:tagEnd], values)
 	drop(h, "Last-Modified", "Accept-Ranges")
+	if t := h["Trailer"]; len(t) > 0 {
+		set(h, "Trailer", rw.withoutValidators(t, changed))
+	}
 	if !changed {
 		return
 	}
 	setOrDelete(h, "Content-Length", s[tagEnd:], values)
 	drop(h, digestFields[:]...)
-	if t := h["Trailer"]; len(t) > 0 {
-		set(h, "Trailer", withoutDigests(t))
-	}
 }
 
 func drop(h http.Header, keys ...string) {
@@ -191,38 +191,34 @@ func setOrDelete(h http.Header, key, value string, values []string) []string {
 // digestFields hold a hash of the content.
 var digestFields = [...]string{"Content-Digest", "Repr-Digest", "Unencoded-Digest", "Digest", "Content-Md5"}
 
-// withoutDigests takes digests out of the announced trailers.
-func withoutDigests(trailer []string) (kept []string) {
+// withoutValidators takes entity tags out of the announced trailers, and, if the page is
+// changed, digests.
+func (rw *ResponseWriter) withoutValidators(trailer []string, changed bool) (left []string) {
 	for _, line := range trailer {
 		for name := range strings.SplitSeq(line, ",") {
 			name = strings.Trim(name, " \t")
-			if name != "" && !slices.Contains(digestFields[:], http.CanonicalHeaderKey(name)) {
-				kept = append(kept, name)
+			key := http.CanonicalHeaderKey(name)
+			if name != "" && key != "Etag" && !(changed && slices.Contains(digestFields[:], key)) {
+				left = append(left, name)
 			}
 		}
 	}
-	return kept
+	return left
 }
 
-// digestTrailers are the same as trailers that were not announced.
-var digestTrailers = func() (t [len(digestFields)]string) {
-	for i, k := range digestFields {
-		t[i] = http.TrailerPrefix + k
+// dropTrailers takes back the entity tag of a page, and the digests of one that was
+// changed, if the handler has set them as trailers. Those that are not announced as such
+// have a prefix.
+func (rw *ResponseWriter) dropTrailers(h http.Header) {
+	drop(h, http.TrailerPrefix+"Etag")
+	if !rw.edited {
+		return
 	}
-	return
-}()
-
-// dropDigestTrailers takes back the digests that a handler has set as trailers
-// of a page that was changed. Those that are not announced as such have to have
-// the prefix.
-func dropDigestTrailers(h http.Header, announced bool) {
-	for i, k := range digestFields {
-		if announced {
+	for _, k := range digestFields {
+		if rw.trails {
 			delete(h, k)
 		}
-		if h[digestTrailers[i]] != nil {
-			delete(h, digestTrailers[i])
-		}
+		drop(h, http.TrailerPrefix+k)
 	}
 }
 

@@ -114,10 +114,15 @@ func gzipped(parts ...string) (b []byte) {
 // out.
 func sendPacked(t *testing.T, coding, kind string, raw []byte, n int) *recorder {
 	t.Helper()
+	return sendWith(t, Options{Set: testSet(t, "robots=noindex"), ETagSuffix: testSuffix}, coding, kind, raw, n)
+}
+
+func sendWith(t *testing.T, o Options, coding, kind string, raw []byte, n int) *recorder {
+	t.Helper()
 	r := newRecorder()
 	r.header.Set("Content-Type", kind)
 	r.header.Set("Content-Encoding", coding)
-	rw := wrapped(t, r, Options{Set: testSet(t, "robots=noindex"), ETagSuffix: testSuffix})
+	rw := wrapped(t, r, o)
 	for rest := raw; len(rest) > 0; {
 		k := min(n, len(rest))
 		if _, err := rw.Write(rest[:k]); err != nil {

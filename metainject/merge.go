@@ -40,6 +40,13 @@ func editsOf(es []edit, s *headscan.Scanner, set *Set, mode Mode, fragments bool
 	if mode == Replace && set != nil && !set.robots {
 		mode = Merge // there is nothing to put in the place of a page's robots elements
 	}
+	if s.Headless {
+		start := "<head>"
+		if s.HeadEnd > s.HeadAt {
+			start = ">" // of the tag that is there
+		}
+		return append(es, edit{Start: s.HeadAt, End: s.HeadEnd, Text: []byte(start + string(set.xhtml) + "</head>")})
+	}
 	m := merger{Scanner: s, set: set, mode: mode}
 	if len(s.Metas()) == 0 && (s.Charset == "" || !m.pushes(nil, len(m.all()))) {
 		at := m.insertAt(nil, len(m.all()))

@@ -43,33 +43,3 @@ func TestWritesFromLockedThreads(t *testing.T) {
 		}
 	}
 }
-
-// What goes wrong in a library goes wrong where the response is served, which can
-// be recovered from, and leaves no goroutine behind.
-func TestUnpackerPanics(t *testing.T) {
-	before := runtime.NumGoroutine()
-	c := new(recoder)
-	for range 2 {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Error("it did not panic")
-				}
-			}()
-			c.start(identity, nil) // which none of the unpackers is for
-			c.unpack()
-		}()
-		c.release()
-	}
-	c.start(brotliCoding, nil)
-	c.push([]byte{0x1b}, false)
-	c.unpack()
-	c.release()
-	c.release()
-	for i := 0; runtime.NumGoroutine() > before; i++ {
-		if i == 1e6 {
-			t.Fatalf("%d goroutines, there were %d", runtime.NumGoroutine(), before)
-		}
-		runtime.Gosched()
-	}
-}

@@ -282,7 +282,7 @@ func dumped(n *html.Node) string {
 
 var (
 	ruleWord        = regexp.MustCompile(`(?i)(^|,)[\x00-\x20\x7f:=]*(all|index|follow|none|noindex|nofollow|noarchive|nosnippet|archive|noai|max-[a-z-]*)[\x00-\x20\x7f]*([,:=]|$)`)
-	complexTemplate = regexp.MustCompile(`(?is)<template.*<(caption|col|math|plaintext|select|svg|table|tbody|td|tfoot|th|thead|tr|frameset)`)
+	complexTemplate = regexp.MustCompile(`(?is)<template.*<(plaintext|(col|math|select|svg)[\s/>].*<(template|textarea|xmp|iframe|noembed|noframes|noscript|script|style|title|!\[))`)
 	// In a script's comment x/net/html takes a '<' before anything but a letter or
 	// '/' for the comment's end; the standard (13.2.5.23) goes on in it.
 	lessInScript  = regexp.MustCompile(`(?is)<script.*<!--.*<[^/a-z]`)
@@ -434,7 +434,7 @@ var pieces = []string{
 	"<!DOCTYPE html>", "<!doctype", "<!--", "-->", "--!>", "<!-->", "<![CDATA[", "]]>", "<?xml ?>",
 	"<html>", "<html lang=en>", "</html>", "<head>", "<HEAD a='>'>", "</head>", "<body>", "</body>", "<body class='a'>", "<p>", "</p>", "<br>", "</br>",
 	"<title>", "</title>", "<script>", "</script>", "<script", "</script ", "<style>", "</style>", "<noscript>", "</noscript>", "<noframes>", "</noframes>",
-	"<template>", "</template>", "<template/>", "<link rel=x>", "<base>", "<textarea>", "</textarea>", "<iframe>", "</iframe>", "<div>", "</div>", "<frameset>", "<svg>", "<table>", "<select>",
+	"<template>", "</template>", "<template/>", "<link rel=x>", "<base>", "<textarea>", "</textarea>", "<iframe>", "</iframe>", "<div>", "</div>", "<frameset>", "<svg>", "</svg>", "<svg/>", "<math>", "<table>", "</table>", "<tr>", "<td>", "<col>", "<select>", "</select>",
 	"<meta charset=utf-8>", "<meta http-equiv=content-type content='text/html;charset=utf-8'>", "<meta charset=iso-2022-jp>", "<meta property=og:title content=a>",
 	"<meta name=robots content=index>", "<META NAME=\"Robots\" CONTENT='noindex'/>", "<meta name=' robots' content=nofollow>",
 	"<meta name=googlebot content='all'>", "<meta content=none name=bingbot>", "<meta property=robots content=noarchive>",

@@ -40,9 +40,8 @@ type Options struct {
 	// empty, changed pages have no entity tag.
 	ETagSuffix string
 	// MaxHead is how many bytes of a page may be held while its head is looked
-	// for, and, if it is compressed, how many of the compressed page; 0 means
-	// DefaultMaxHead. Of a page in zstd at least one block is held, up to 128 KiB. A
-	// longer head is changed as far as it has been seen.
+	// for, and, if it is in gzip or deflate, how many of the compressed page; 0 means
+	// DefaultMaxHead. A longer head is changed as far as it has been seen.
 	MaxHead int
 	// Statuses are the final status codes besides 200 whose pages are changed.
 	// Engines index no others, so pages of other codes need no elements. Codes
@@ -65,7 +64,7 @@ const (
 	phaseOpen  phase = iota // no final header yet
 	phaseHeld               // set, but held back until the head is known
 	phasePass               // sent; the body passes as it is
-	phaseCoded              // sent; the body goes through the page's coder
+	phaseCoded              // sent; the body goes through the page's editor
 	phaseDrop               // sent, for HEAD; net/http must not count the body
 	phaseOver
 )
@@ -82,6 +81,7 @@ type ResponseWriter struct {
 	active bool // the body may be changed
 	hooked bool
 	sent   bool // the final header
+	isPage bool // the body may have been changed
 	edited bool // the body is not the handler's
 	trails bool // and its header announces trailers
 	status int
@@ -96,33 +96,27 @@ type ResponseWriter struct {
 // coding, while it is changed. Header values that a handler sets after its WriteHeader
 // are for trailers, so a header that is held back longer is copied.
 type page struct {
-	scan    headscan.Scanner
-	edits   []edit
-	array   [4]edit
-	held    []byte
-	buf     [4 << 10]byte // for ReadFrom and WriteString
-	header  http.Header   // as it was at WriteHeader, once it was copied
-	sniff   bool          // there is no Content-Type: the first bytes decide
-	flush   bool          // the handler has flushed what is held
-	coding  coding
-	raw     []byte // a body in a content coding, as it arrived; held has its text
-	recoder *recoder
-	busy    bool // there was no memory for a recoder
-	editor  *deflateedit.Editor
-	coder   coder // one of the two, once the page is changed
-}
-
-// A coder takes the rest of a body in a content coding.
-type coder interface {
-	io.WriteCloser
-	Flush() error
+	scan   headscan.Scanner
+	edits  []edit
+	array  [4]edit
+	held   []byte
+	buf    [4 << 10]byte // for ReadFrom and WriteString
+	header http.Header   // as it was at WriteHeader, once it was copied
+	sniff  bool          // there is no Content-Type: the first bytes decide
+	flush  bool          // the handler has flushed what is held
+	coding coding
+	raw    []byte // a body in a content coding, as it arrived; held has its text
+	editor *deflateedit.Editor
+	// For a page that is unpacked and packed again: bytes of memory, in recoding, and
+	// whether there were no more.
+	reserved int
+	busy     bool
 }
 
 var (
-	writers  = sync.Pool{New: func() any { return new(ResponseWriter) }}
-	pages    = sync.Pool{New: func() any { return new(page) }}
-	recoders = sync.Pool{New: func() any { return new(recoder) }}
-	editors  = sync.Pool{New: func() any { return new(deflateedit.Editor) }}
+	writers = sync.Pool{New: func() any { return new(ResponseWriter) }}
+	pages   = sync.Pool{New: func() any { return new(page) }}
+	editors = sync.Pool{New: func() any { return new(deflateedit.Editor) }}
 )
 
 // Wrap returns a writer for the response to r. The handler must be called with
@@ -154,15 +148,12 @@ func (rw *ResponseWriter) dropPage() {
 		return
 	}
 	rw.page = nil
-	if p.recoder != nil {
-		p.recoder.release()
-		recoders.Put(p.recoder)
-	}
+	p.unreserve()
 	if p.editor != nil {
 		p.editor.Reset(false) // lets go of what it holds
 		editors.Put(p.editor)
 	}
-	p.recoder, p.editor, p.coder = nil, nil, nil
+	p.editor = nil
 	p.scan.Reset(nil, false)
 	clear(p.array[:])
 	p.edits, p.header, p.sniff, p.flush, p.busy = nil, nil, false, false, false
@@ -220,7 +211,7 @@ func (rw *ResponseWriter) commit(delta int, page, changed bool) {
 		if p := rw.page; p != nil && p.busy {
 			delete(h, "Etag") // it would be another page's
 		}
-		rw.trails = len(h["Trailer"]) > 0
+		rw.isPage, rw.trails = true, len(h["Trailer"]) > 0
 	}
 	rw.hook(h)
 	if signed != nil {
@@ -264,7 +255,7 @@ func (rw *ResponseWriter) Write(b []byte) (int, error) {
 	case phaseHeld:
 		return rw.hold(b)
 	case phaseCoded:
-		return rw.page.coder.Write(b)
+		return rw.page.editor.Write(b)
 	case phaseDrop:
 		return len(b), nil
 	case phaseOpen, phasePass, phaseOver:
@@ -369,15 +360,15 @@ func (rw *ResponseWriter) Close(err error) error {
 	case phasePass, phaseCoded, phaseDrop, phaseOver:
 	}
 	if rw.phase == phaseCoded && err == nil {
-		err = rw.page.coder.Close()
+		err = rw.page.editor.Close()
 	}
 	for k, v := range rw.later { // the writer below may have sent the header only with the body
 		if h := rw.w.Header(); h[k] == nil {
 			h[k] = v
 		}
 	}
-	if rw.edited {
-		dropDigestTrailers(rw.w.Header(), rw.trails)
+	if rw.isPage {
+		rw.dropTrailers(rw.w.Header())
 	}
 	return err
 }

@@ -139,13 +139,14 @@ func TestXHTML(t *testing.T) {
 		{"merge keeps the slash", "<html><head><meta name='robots' content='all' /></head>", "<html><head><meta name='robots' content=\"noindex\" /></head>"},
 		{"with an end tag", "<html><head><meta property='robots' content='all'></meta></head>", "<html><head>" + e + "</head>"},
 		{"end tag not seen", "<html><head><meta property='robots' content=''><!0></meta></head>", "<html><head>" + e + "<meta property='robots' content=''><!0></meta></head>"},
-		{"capital letters are other elements", "<html><HEAD></HEAD>", ""},
+		{"capital letters are other elements", "<html><HEAD></HEAD>", "<html><head>" + e + "</head><HEAD></HEAD>"},
 		{"prefix", "<h:html xmlns:h='x'><h:head></h:head>", ""},
-		{"empty head", "<html><head/><body/></html>", ""},
+		{"empty head", "<html><head/><body/></html>", "<html><head>" + e + "</head><body/></html>"},
+		{"prefixed head", "<html xmlns:h='x'><h:head></h:head>", ""},
 		{"internal subset", "<!DOCTYPE html [<!ENTITY a 'b'>]><html><head></head>", ""},
 		{"encoding", "<?xml version='1.0' encoding='ISO-2022-JP'?><html><head></head>", ""},
 		{"known encoding", "<?xml version='1.0' encoding='iso-8859-1'?><html><head></head>", "<?xml version='1.0' encoding='iso-8859-1'?><html><head>" + e + "</head>"},
-		{"no head", "<html><body><head></head></body></html>", ""},
+		{"no head", "<html><body><head></head></body></html>", "<html><head>" + e + "</head><body><head></head></body></html>"},
 		{"feed", "<rss><head></head></rss>", ""},
 	} {
 		if tt.want == "" {

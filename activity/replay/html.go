@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"sync"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
@@ -14,19 +15,21 @@ import (
 //go:embed report.html
 var reportHTML string
 
-var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"number": english.Number,
-	"plural": plural,
-	"text":   func(d activity.Decision) string { return decisionTexts[d] },
-	"chart":  newChart,
-	"share": func(n, of int64) float64 {
-		if of == 0 {
-			return 0
-		}
-		return 100 * float64(n) / float64(of)
-	},
-	"section": func(title, note string, counts []CrawlerCount) section { return section{title, note, counts} },
-}).Parse(reportHTML))
+var page = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"number": english.Number,
+		"plural": plural,
+		"text":   func(d activity.Decision) string { return decisionTexts[d] },
+		"chart":  newChart,
+		"share": func(n, of int64) float64 {
+			if of == 0 {
+				return 0
+			}
+			return 100 * float64(n) / float64(of)
+		},
+		"section": func(title, note string, counts []CrawlerCount) section { return section{title, note, counts} },
+	}).Parse(reportHTML))
+})
 
 // section is a table of crawlers in the page.
 type section struct {
@@ -35,7 +38,7 @@ type section struct {
 }
 
 // WriteHTML writes the report as one page that loads nothing else.
-func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, r) }
+func (r *Report) WriteHTML(w io.Writer) error { return page().Execute(w, r) }
 
 // chart is bars of the requests of each day, one part for each decision.
 type chart struct {

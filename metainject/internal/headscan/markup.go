@@ -16,6 +16,9 @@ func (s *Scanner) markup(b []byte, eof bool) bool {
 		s.pos, s.state = s.pos+4, stateComment
 		return true
 	}
+	if s.unsure && len(rest) > 0 && rest[0] == '[' {
+		return s.stop() // CDATA, or a comment
+	}
 	if len(rest) >= len(word) && ascii.EqualFold(rest[:len(word)], word) {
 		s.pos, s.state, s.doctype = s.pos+2+len(word), stateBogus, true
 		return true

@@ -26,7 +26,7 @@ func (s *Scanner) rawText(b []byte, eof bool) bool {
 		switch s.tagAhead(b, "</", eof) {
 		case yes:
 			s.noscriptEnds(b)
-			s.rawEnd()
+			s.rawEnd(b)
 			return true
 		case unsure:
 			return false
@@ -37,7 +37,10 @@ func (s *Scanner) rawText(b []byte, eof bool) bool {
 }
 
 // rawEnd turns to the end tag at s.pos, whose name is the start tag's.
-func (s *Scanner) rawEnd() {
+func (s *Scanner) rawEnd(b []byte) {
+	if s.unsure && bytes.IndexByte(b[s.textAt:s.pos], '<') >= 0 {
+		s.stop()
+	}
 	n := s.nameEnd - s.name
 	s.tok, s.name, s.nameEnd = s.pos, s.pos+2, s.pos+2+n
 	s.pos, s.end, s.state, s.attr = s.nameEnd, true, stateTag, beforeAttr
@@ -139,7 +142,7 @@ func (s *Scanner) scriptLess(b []byte, eof bool) (wait bool) {
 		return true
 	case yes:
 		if s.state != stateScriptDouble {
-			s.rawEnd()
+			s.rawEnd(b)
 			return false
 		}
 		s.pos, s.state = s.pos+1, stateScriptEscaped

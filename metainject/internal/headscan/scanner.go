@@ -23,8 +23,9 @@ type Names interface {
 // robots meta element.
 //
 // It stops early, and takes that place for the head's end, in two cases that need
-// the whole tree builder: foreign content, tables and select inside a template;
-// and a numeric character reference of more than 64 bytes in the head's text.
+// the whole tree builder: nested templates and some texts behind foreign content, select
+// or col inside a template; and a numeric character reference of more than 64 bytes in the
+// head's text.
 type Scanner struct {
 	names Names
 	xml   bool
@@ -36,6 +37,7 @@ type Scanner struct {
 	depth   int  // open templates; in XHTML, open elements inside the head
 	end     bool // the current tag is an end tag
 	slash   bool // the current tag ended with "/>"; for XHTML
+	unsure  bool // in a template, behind what only a tree builder could follow
 	doctype bool // the current bogus comment is a DOCTYPE
 	tag     tagName
 
@@ -44,9 +46,13 @@ type Scanner struct {
 	name    int // start of its name, also while an element's text is skipped
 	nameEnd int
 
-	Done     bool // the end of the head has been found
-	HeadAt   int  // where the head's content begins; -1: not found
-	Implied  bool // the head was opened by what stands at HeadAt, not by a head tag
+	Done    bool // the end of the head has been found
+	HeadAt  int  // where the head's content begins; -1: not found
+	Implied bool // the head was opened by what stands at HeadAt, not by a head tag
+	// Headless means that an XHTML page has no head, and that one belongs at HeadAt; or
+	// that its head is empty, and its "/>" stands from HeadAt to HeadEnd.
+	Headless bool
+	HeadEnd  int
 	Document bool // something shows that this is a page and not a fragment of one
 	// CharsetEnd is where the meta element that declares the character encoding ends,
 	// 0 if there is none.
@@ -213,7 +219,7 @@ func (s *Scanner) stop() bool {
 	if s.Document || s.xml || s.Foreign {
 		s.Done = true
 	} else {
-		s.mode, s.until = modeEvidence, s.pos+evidenceLimit
+		s.mode, s.until, s.unsure = modeEvidence, s.pos+evidenceLimit, false
 	}
 	return true
 }

@@ -40,13 +40,14 @@ const (
 	tagBase          // and the other void elements of the head
 	tagBody
 	tagBr
-	tagComplex // needs a tree builder when it stands in a template
+	tagEmbeds // in a template, elements after it may be read in another way
 	tagFrameset
 	tagHead
 	tagHTML
 	tagMeta
 	tagNoframes
 	tagNoscript
+	tagPlaintext
 	tagRawBody // text only, and no child of a head: textarea, xmp, iframe, noembed
 	tagScript
 	tagStyle
@@ -107,9 +108,8 @@ func lookupLess(b []byte) tagName {
 	switch string(buf[:len(b)]) {
 	case "basefont", "bgsound":
 		return tagBase
-	case "caption", "col", "colgroup", "math", "plaintext", "select", "svg", "table",
-		"tbody", "td", "tfoot", "th", "thead", "tr":
-		return tagComplex
+	case "col", "math", "select", "svg":
+		return tagEmbeds
 	case "frameset":
 		return tagFrameset
 	case "iframe", "noembed", "textarea", "xmp":
@@ -118,6 +118,8 @@ func lookupLess(b []byte) tagName {
 		return tagNoframes
 	case "noscript":
 		return tagNoscript
+	case "plaintext":
+		return tagPlaintext
 	case "template":
 		return tagTemplate
 	}
@@ -180,9 +182,7 @@ func (s *Scanner) startTagNamed() {
 		return
 	}
 	if s.mode == modeTemplate {
-		if s.tag == tagComplex || s.tag == tagFrameset {
-			s.stop()
-		}
+		s.inTemplate()
 		return
 	}
 	if s.tag == tagHTML || s.tag == tagHead {
@@ -202,6 +202,20 @@ func (s *Scanner) startTagNamed() {
 		s.Document = true
 		s.stop()
 	default:
+		s.stop()
+	}
+}
+
+// inTemplate looks at a start tag in a template. Behind svg, math, select and col the
+// rules for what follows are others, which only a tree builder could tell, and browsers
+// differ in them. From there on only what means the same under all rules is read: no
+// nested template, and the text of scripts, styles and titles only if it has no '<'.
+func (s *Scanner) inTemplate() {
+	switch {
+	case s.tag == tagEmbeds:
+		s.unsure = true
+	case s.tag == tagPlaintext,
+		s.unsure && (s.tag == tagTemplate || s.tag == tagRawBody || s.tag == tagNoframes || s.tag == tagNoscript):
 		s.stop()
 	}
 }
@@ -324,6 +338,10 @@ func (s *Scanner) tagDone(b []byte, end int, m *metaAttributes) {
 		s.endTag()
 		return
 	}
+	if s.unsure && b[end-2] == '/' && (s.tag == tagScript || s.tag == tagStyle || s.tag == tagTitle) {
+		s.stop() // closed, or not
+		return
+	}
 	// Other tags change nothing here.
 	//exhaustive:ignore
 	switch s.tag {
@@ -341,7 +359,7 @@ func (s *Scanner) tagDone(b []byte, end int, m *metaAttributes) {
 			s.meta(b, m)
 		}
 	case tagScript:
-		s.state = stateScript
+		s.state, s.textAt = stateScript, end
 	case tagNoframes, tagNoscript, tagRawBody, tagStyle, tagTitle:
 		s.state, s.textAt = stateRaw, end
 	case tagTemplate:
@@ -366,7 +384,7 @@ func (s *Scanner) endTag() {
 	case modeTemplate:
 		if s.tag == tagTemplate {
 			if s.depth--; s.depth == 0 {
-				s.mode = s.ret
+				s.mode, s.unsure = s.ret, false
 			}
 		}
 	case modeBeforeHTML, modeBeforeHead, modeAfterHead, modeEvidence:

@@ -2,12 +2,15 @@
 
 package headscan
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // XHTML is read as XML: names are case-sensitive, nothing is implied, scripts
 // and styles have no text rules of their own, and only what is closed with "/>"
-// or an end tag is closed. A document type with an internal subset, a root
-// that is not an unprefixed html element, and an empty <head/> are left alone.
+// or an end tag is closed. A document type with an internal subset, and a root
+// that is not an unprefixed html element, are left alone.
 
 const (
 	endOfInstruction = "?>"
@@ -109,7 +112,14 @@ func (s *Scanner) xmlTag(b []byte, end int, m *metaAttributes) bool {
 		}
 		s.mode, s.Document = modeBeforeHead, true
 	case s.mode == modeBeforeHead:
-		if s.end || s.slash || name != "head" {
+		switch {
+		case s.end || strings.Contains(name, ":"):
+			return s.stop()
+		case name != "head":
+			s.HeadAt, s.HeadEnd, s.Headless = s.tok, s.tok, true
+			return s.stop()
+		case s.slash:
+			s.HeadAt, s.HeadEnd, s.Headless = end-len("/>"), end, true
 			return s.stop()
 		}
 		s.HeadAt, s.mode = s.pos, modeInHead

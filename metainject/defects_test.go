@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package metainject
+
+import (
+	"bytes"
+	stdgzip "compress/gzip"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestTemplatesAreSkipped: whatever a template in the head holds, the elements after it
+// are merged, and those in it are left alone.
+func TestTemplatesAreSkipped(t *testing.T) {
+	o := Options{Set: testSet(t, "robots=noindex")}
+	const inside = `<meta name="robots" content="all">`
+	for _, content := range []string{
+		"<table><tr><td>" + inside + "</table>", "<tr><td>a</td></tr>" + inside, "<caption>c</caption><colgroup><col></colgroup>", "<thead></thead><tbody></tbody><tfoot></tfoot><th>",
+		"<select><option>a</select>" + inside, `<svg viewBox="0 0 1 1"><title>a</title><path d="M0"/></svg>` + inside, "<math><mi>x</mi></math>" + inside,
+		"<svg><style>a{}</style><foreignObject><p>" + inside + "</foreignObject></svg>", "<svg></div></svg><p>", "<frameset></frameset>" + inside,
+		"<template><table></template></template><template>" + inside, "<table><tr><td><template>" + inside + "</template></table>",
+		"<svg><g/></svg><script>var a = 1</script><style>b{}</style>", "<table><style>a<b</style></table>", "<svg><!-- </template> --></svg>",
+	} {
+		head := "<!DOCTYPE html><head><template>" + content + "</template><title>t</title>"
+		inEveryCoding(t, o, "text/html", head+`<meta name=robots content="nosnippet"></head><body>x`, head+`<meta name=robots content="noindex, nosnippet"></head><body>x`)
+	}
+	// Parsers differ, or only a tree builder could tell: the head is taken to end there.
+	for _, content := range []string{
+		"<plaintext>", "<svg><template></template></svg>", "<svg><![CDATA[</template>]]></svg>", "<svg><style>a<b></style></svg>", "<svg><title/></svg>", "<select><textarea></select>",
+		"<col><noscript>", "<math><iframe></math>",
+	} {
+		head := "<!DOCTYPE html><head>"
+		rest := "<template>" + content + `</template><meta name=robots content="nosnippet"></head><body>x`
+		inEveryCoding(t, o, "text/html", head+rest, head+o.Set.HTML()+rest)
+	}
+}
+
+// TestCharsetInTheBody: a declaration of the encoding that browsers find outside the head
+// is repeated where it would be pushed out of the first 1,024 bytes.
+func TestCharsetInTheBody(t *testing.T) {
+	o := Options{Set: testSet(t, "robots=noindex, max-snippet:50", "googlebot=nosnippet")}
+	for _, at := range []int{940, 960, 1000} {
+		head, rest := "<!DOCTYPE html><head>", "<title>t</title></head><body>"
+		body := head + rest + strings.Repeat("x", at-len(head+rest)) + `<meta charset="koi8-r"><p>y`
+		want := strings.Replace(body, head, head+`<meta charset="koi8-r">`+o.Set.HTML(), 1)
+		inEveryCoding(t, o, "text/html", body, want)
+	}
+}
+
+// TestOutputBeforeTheDoctype: the page is the same in one chunk and in many.
+func TestOutputBeforeTheDoctype(t *testing.T) {
+	o := Options{Set: testSet(t, "robots=noindex")}
+	page := "<br />\n<b>Warning</b>: x in <b>/a.php</b> on line <b>3</b><br />\n<!DOCTYPE html><html><head><title>t</title></head><body>y"
+	inEveryCoding(t, o, "text/html", page, o.Set.HTML()+page)
+}
+
+// TestXHTMLWithoutHead: a page whose head is empty or missing gets one.
+func TestXHTMLWithoutHead(t *testing.T) {
+	o := Options{Set: testSet(t, "robots=noindex")}
+	const root = `<html xmlns="http://www.w3.org/1999/xhtml">`
+	elements := "<head>" + `<meta name="robots" content="noindex"/>` + "</head>"
+	for page, want := range map[string]string{
+		root + "<head/><body/></html>":           root + elements + "<body/></html>",
+		root + "<head />\n<body>x</body></html>": root + "<head >" + elements[len("<head>"):] + "\n<body>x</body></html>",
+		root + "<body>x</body></html>":           root + elements + "<body>x</body></html>",
+		root + "\n <!-- c --><body/></html>":     root + "\n <!-- c -->" + elements + "<body/></html>",
+		root + "<h:head/><body/></html>":         root + "<h:head/><body/></html>",
+		root + "</html>":                         root + "</html>",
+	} {
+		inEveryCoding(t, o, "application/xhtml+xml", page, want)
+	}
+}
+
+// TestSeveralMembers: where the first member of a gzip body ends inside the head, clients
+// differ on whether the next one belongs to the page. Both find the policy's elements.
+func TestSeveralMembers(t *testing.T) {
+	o := Options{Set: testSet(t, "robots=noindex")}
+	for _, parts := range [][2]string{
+		{"<!DOCTYPE html><head><meta charset=utf-8><title>t</title>", `<meta name=robots content=nosnippet></head><body>x`},
+		{"<!DOCTYPE html><head><meta charset=utf-8><meta name=robots content=nosnippet><ti", "tle>t</title></head><body>x"},
+	} {
+		var raw bytes.Buffer
+		for _, part := range parts {
+			w := stdgzip.NewWriter(&raw)
+			w.Write([]byte(part))
+			w.Close()
+		}
+		for _, size := range chunkSizes {
+			r := newRecorder()
+			r.header.Set("Content-Type", "text/html; charset=utf-8")
+			r.header.Set("Content-Encoding", "gzip")
+			rw := wrapped(t, r, o)
+			for part := range slices.Chunk(raw.Bytes(), size) {
+				if _, err := rw.Write(part); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := rw.Close(nil); err != nil {
+				t.Fatal(err)
+			}
+			text, err := testCodings[0].unpack(r.body.Bytes())
+			if err != nil || !strings.HasSuffix(string(text), parts[1]) {
+				t.Errorf("by %d: %q, %v", size, text, err)
+			}
+			for _, page := range []string{string(text), strings.TrimSuffix(string(text), parts[1])} {
+				if found := strings.Join(inHead(t, page, true), " "); !strings.Contains(found, "noindex") {
+					t.Errorf("by %d: the head of %q has %q", size, page, found)
+				}
+			}
+		}
+	}
+}
+
+// TestDamagedPages: all that can be unpacked of a page that is cut short still can.
+func TestDamagedPages(t *testing.T) {
+	page := naturalPage(60<<10, "", 8)
+	for _, c := range testCodings {
+		raw := c.pack(page, 7, 0)
+		raw = raw[:len(raw)*9/10]
+		in, err := c.unpack(raw)
+		if err == nil {
+			t.Fatal(c.name)
+		}
+		for _, size := range chunkSizes {
+			r := newRecorder()
+			r.header.Set("Content-Type", "text/html")
+			r.header.Set("Content-Encoding", c.name)
+			rw := wrapped(t, r, Options{Set: testSet(t, "robots=noindex")})
+			for part := range slices.Chunk(raw, size) {
+				if _, err := rw.Write(part); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_ = rw.Close(nil)
+			if c.name == "zstd" || c.name == "br" {
+				if !bytes.Equal(r.body.Bytes(), raw) {
+					t.Errorf("%s by %d: %d bytes were sent, %d came", c.name, size, len(raw), r.body.Len())
+				}
+			} else if out, err := c.unpack(r.body.Bytes()); err == nil || !bytes.Contains(out, in[len(in)-2000:len(in)-100]) {
+				t.Errorf("%s by %d: %d bytes of text where %d were sent, %v", c.name, size, len(out), len(in), err)
+			}
+		}
+	}
+}
+
+// TestETagInATrailer: a tag that comes after the page would be that of another.
+func TestETagInATrailer(t *testing.T) {
+	for _, page := range []string{"<!DOCTYPE html><head></head><body>x", "<p>a fragment" + strings.Repeat(" ", 5000)} {
+		for _, announced := range []bool{true, false} {
+			s := serve(t, Options{Set: testSet(t, "robots=noindex"), ETagSuffix: testSuffix}, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/html")
+				key := http.TrailerPrefix + "Etag"
+				if announced {
+					w.Header().Set("Trailer", "X-A, ETag")
+					key = "Etag"
+				}
+				w.(http.Flusher).Flush()
+				io.WriteString(w, page)
+				w.Header().Set(key, `"e"`)
+				w.Header().Set(http.TrailerPrefix+"X-A", "a")
+			})
+			res, _ := do(t, "GET", s.URL)
+			if tag := res.Trailer.Get("Etag") + res.Header.Get("Etag"); tag != "" || res.Trailer.Get("X-A") != "a" {
+				t.Errorf("%.20s, announced %v: ETag %s, trailers %v", page, announced, tag, res.Trailer)
+			}
+		}
+	}
+}
