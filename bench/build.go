@@ -13,9 +13,10 @@ import (
 
 // build compiles a command into dir, as xcaddy does: pkg is a package of the module
 // in the folder module.
-func build(ctx context.Context, dir, module, pkg string) (string, error) {
+func build(ctx context.Context, dir, module, pkg string, flags ...string) (string, error) {
 	binary := filepath.Join(dir, filepath.Base(pkg))
-	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", binary, pkg)
+	args := append([]string{"build", "-ldflags=-s -w"}, flags...)
+	cmd := exec.CommandContext(ctx, "go", append(args, "-o", binary, pkg)...)
 	cmd.Dir = module
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building %s: %w\n%s", pkg, err, out)

@@ -31,6 +31,7 @@ type options struct {
 	maxForeign      float64
 	paired, chain   bool
 	profile, out    string
+	binary          bool
 	sameBinary      bool // bare rows run the binary with the module too: for tests, which build once
 }
 
@@ -48,9 +49,16 @@ func main() {
 	flag.Float64Var(&o.maxForeign, "max-foreign", 0.15, "share of the machine that others may use before a window is repeated")
 	flag.BoolVar(&o.paired, "paired", false, "measure only the CPU time of pairs")
 	flag.BoolVar(&o.chain, "chain", false, "measure only handlers inside one process")
+	flag.BoolVar(&o.binary, "binary", false, "measure what it costs to have the module linked, in as many layouts of the programs as there are parts")
 	flag.StringVar(&o.profile, "profile", "", "write CPU profiles of the handlers into this folder, and measure nothing")
 	flag.StringVar(&o.out, "out", "", "write report.md and report.json into this folder")
 	flag.Parse()
+	if o.binary {
+		o.paired = true
+		if o.scenarios == "" {
+			o.scenarios = "json,page"
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	if err := run(ctx, o); err != nil {
@@ -105,15 +113,11 @@ var errWork = errors.New("not all work was done")
 // compare runs all rows, in parts: each starts the proxies afresh, so that where
 // their memory happens to lie does not count for all.
 func compare(ctx context.Context, o options, scenarios []workload.Scenario, dir string, rep *report) error {
-	rows, err := chooseRows(o.rows, rep)
+	rows, binaries, err := prepare(ctx, o, dir, rep)
 	if err != nil {
 		return err
 	}
 	rep.Rows = rows
-	binaries, err := buildAll(ctx, o, dir, rep)
-	if err != nil {
-		return err
-	}
 	pinned, err := pinSelf()
 	if err != nil {
 		return err
@@ -131,7 +135,7 @@ func compare(ctx context.Context, o options, scenarios []workload.Scenario, dir 
 	var lacks []string
 	for part := range o.parts {
 		work, err := res.part(ctx, m, rows, scenarios, o, part, until, func(r *row) error {
-			return r.start(ctx, pinned, binaries, site.Addr().String(), filepath.Join(dir, fmt.Sprint(part)))
+			return r.start(ctx, pinned, binaries[part%len(binaries)], site.Addr().String(), filepath.Join(dir, fmt.Sprint(part)))
 		})
 		if err != nil {
 			return err
@@ -139,7 +143,7 @@ func compare(ctx context.Context, o options, scenarios []workload.Scenario, dir 
 		if part == 0 {
 			rep.Work = work
 			for _, w := range work {
-				if find(rows, w.Row).server == "caddy" {
+				if find(rows, w.Row).policy != nil {
 					lacks = append(lacks, w.missing()...)
 				}
 			}
@@ -150,6 +154,26 @@ func compare(ctx context.Context, o options, scenarios []workload.Scenario, dir 
 		return fmt.Errorf("%w:\n%s", errWork, strings.Join(lacks, "\n"))
 	}
 	return nil
+}
+
+// prepare chooses the rows and builds their programs, for each part or for all.
+func prepare(ctx context.Context, o options, dir string, rep *report) (rows []*row, binaries []map[string]string, err error) {
+	if !o.binary {
+		if rows, err = chooseRows(o.rows, rep); err != nil {
+			return nil, nil, err
+		}
+		all, err := buildAll(ctx, o, dir, rep)
+		return rows, []map[string]string{all}, err
+	}
+	for layout := range o.parts {
+		fmt.Fprintf(os.Stderr, "linking layout %d of %d\n", layout+1, o.parts)
+		all, err := buildPrograms(ctx, dir, layout, rep)
+		if err != nil {
+			return nil, nil, err
+		}
+		binaries = append(binaries, all)
+	}
+	return binaryRows(), binaries, nil
 }
 
 // part runs all rows once. Of the windows it measures its share.
@@ -184,7 +208,7 @@ func (res *results) part(ctx context.Context, m *meter, rows []*row, scenarios [
 	for i := range scenarios {
 		fmt.Fprintf(os.Stderr, "part %d of %d: %s\n", part+1, o.parts, scenarios[i].Name)
 		rounds := (o.rounds + o.parts - 1 - part) / o.parts
-		if err := res.scenario(ctx, m, rows, &scenarios[i], rounds, !o.paired, until); err != nil {
+		if err := res.scenario(ctx, m, rows, &scenarios[i], part, rounds, !o.paired, until); err != nil {
 			return nil, err
 		}
 	}

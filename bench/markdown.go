@@ -40,6 +40,7 @@ func (rep *report) markdown() string {
 	if len(rep.Work) > 0 {
 		section("What each row did", workTable(rep.Work, rep.scenarios))
 	}
+	section("Programs, in several layouts", rep.layoutTable())
 	section("CPU time per request, beside the base", rep.pairTable())
 	section("Throughput and latency, alone", rep.soloTable())
 	section("Memory: 64 slow readers of 10 MB", rep.memoryTable())

@@ -24,6 +24,7 @@ type report struct {
 	Rows     []*row                 `json:"rows,omitempty"`
 	Work     []*work                `json:"work,omitempty"`
 	Pairs    []pairSummary          `json:"pairs,omitempty"`
+	Layouts  []layoutSummary        `json:"layouts,omitempty"` // of programs, for the option binary
 	Solos    []soloSummary          `json:"alone,omitempty"`
 	Memory   []memorySummary        `json:"memory,omitempty"`
 	Chain    []workload.ChainResult `json:"chain,omitempty"`
@@ -126,6 +127,9 @@ func (rep *report) take(res *results, rows []*row, scenarios []workload.Scenario
 			at := cell{r.Name, s.Name}
 			if pairs := res.pairs[at]; len(pairs) > 0 {
 				rep.Pairs = append(rep.Pairs, sumPairs(r, s.Name, pairs))
+				if rows[0].Name == "stock" {
+					rep.Layouts = append(rep.Layouts, sumLayouts(r, s.Name, pairs))
+				}
 			}
 			if solos := res.solos[at]; len(solos) > 0 {
 				rep.Solos = append(rep.Solos, sumSolos(r, s.Name, solos, res.solos[cell{bareRow, s.Name}]))

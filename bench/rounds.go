@@ -15,6 +15,7 @@ type pair struct {
 	ratio      float64 // of CPU time per request
 	base, ours float64 // CPU time per request, µs
 	foreign    float64
+	part       int
 }
 
 // solo is a row alone on its CPU, in one round.
@@ -41,7 +42,7 @@ func newResults() *results {
 
 // scenario measures one scenario with rows that run: rounds of pairs, the order
 // turning, and a round of each row alone.
-func (res *results) scenario(ctx context.Context, m *meter, rows []*row, s *workload.Scenario, rounds int, alone bool, until time.Time) error {
+func (res *results) scenario(ctx context.Context, m *meter, rows []*row, s *workload.Scenario, part, rounds int, alone bool, until time.Time) error {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return r.only != "" && r.only != s.Name })
 	warm := *m
 	warm.duration, warm.maxForeign = 200*time.Millisecond, 1
@@ -69,7 +70,7 @@ func (res *results) scenario(ctx context.Context, m *meter, rows []*row, s *work
 				return err
 			}
 			at := cell{r.Name, s.Name}
-			res.pairs[at] = append(res.pairs[at], pair{w[1].micros() / w[0].micros(), w[0].micros(), w[1].micros(), foreign})
+			res.pairs[at] = append(res.pairs[at], pair{w[1].micros() / w[0].micros(), w[0].micros(), w[1].micros(), foreign, part})
 		}
 	}
 	if !alone || s.Stream {

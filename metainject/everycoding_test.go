@@ -82,7 +82,7 @@ func TestJSON(t *testing.T) {
 // have, each in a coding and in chunks of one byte, become what they become as a whole. To
 // read the documents of html5lib's tests too, name a folder with its *.dat files:
 //
-//	ROBOTSPOLICY_HTML5LIB=…/html5lib-tests/tree-construction go test ./metainject -run ByteByByte
+//	ROBOTSPOLICY_HTML5LIB=$(go list -m -f {{.Dir}} golang.org/x/net)/html/testdata/html5lib-tests/tree-construction go test ./metainject -run ByteByByte
 func TestDocumentsByteByByte(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(*randomSeed, 34))
 	var documents []string
@@ -124,5 +124,5 @@ func TestDocumentsByteByByte(t *testing.T) {
 			t.Fatalf("%s: %q becomes %q, %v, want %q", c.name, page, got, err, want)
 		}
 	}
-	t.Logf("%d documents, %d of %d files among them; %d changed", len(documents), len(documents)-1000, len(files), changed)
+	t.Logf("%d documents, %d of them from %d files; %d changed", len(documents), len(documents)-1000, len(files), changed)
 }
