@@ -25,6 +25,14 @@ func Automated(ua string) (name string, ok bool) {
 	if len(ua) > maxAutomated {
 		ua = ua[:maxAutomated]
 	}
+	if !hasClue(ua) {
+		return "", false // a browser, nearly always
+	}
+	return automated(ua)
+}
+
+// automated is Automated for what may be automated.
+func automated(ua string) (name string, ok bool) {
 	if first := product(ua); first != "" && isLibrary(first) {
 		return first, true
 	}
@@ -43,6 +51,54 @@ func Automated(ua string) (name string, ok bool) {
 		return nameBeforeContact(ua), true
 	}
 	return "", false
+}
+
+// browserProduct is what the headers of browsers begin with.
+const browserProduct = "Mozilla/"
+
+// clues are three letters of each word that saysAutomated looks for, that headers of
+// browsers do not have.
+var clues = [...]string{"bot", "awl", "pid", "scr", "dle", "mjs", "upp", "ywr", "niu", "hth", "tch", "nit", "cke", "hiv", "xer"}
+
+// clueBits is the set of the clueKeys of clues.
+var clueBits = func() (set [64]uint64) {
+	for _, c := range clues {
+		k := clueKey(uint32(c[0]&0x1f)<<10 | uint32(c[1]&0x1f)<<5 | uint32(c[2]&0x1f))
+		set[k/64] |= 1 << (k % 64)
+	}
+	return
+}()
+
+// clueKey is a hash, below 4096, of three letters without case, five bits each.
+func clueKey(letters uint32) uint32 { return letters * 0x9e3779b1 >> 20 }
+
+// hasClue reports whether a User-Agent may be that of an automated client: it goes
+// through the header once, and looks up every three letters.
+func hasClue(ua string) bool {
+	if !strings.HasPrefix(ua, browserProduct) {
+		return true
+	}
+	letters := uint32(0)
+	for i := len(browserProduct); i < len(ua); i++ {
+		c := ua[i]
+		if c == '@' || c == '+' || c == '/' && ua[i-1] == '/' { // the operator's address
+			return true
+		}
+		letters = (letters<<5 | uint32(c&0x1f)) & 0x7fff
+		if k := clueKey(letters); clueBits[k/64]>>(k%64)&1 != 0 && isClue(ua[i-2:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isClue(s string) bool {
+	for _, c := range clues {
+		if fold[s[0]] == c[0] && fold[s[1]] == c[1] && fold[s[2]] == c[2] {
+			return true
+		}
+	}
+	return false
 }
 
 // maxAutomated is how much of a User-Agent is looked at.

@@ -60,3 +60,68 @@ func FuzzAutomated(f *testing.F) {
 		}
 	})
 }
+
+// TestCluesMissNothing: what is taken for a browser at a glance is one on a closer look.
+func TestCluesMissNothing(t *testing.T) {
+	t.Parallel()
+	c, err := Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked, glances := 0, 0
+	check := func(ua string) {
+		looked++
+		if hasClue(ua) {
+			return
+		}
+		glances++
+		if name, ok := automated(ua); ok {
+			t.Errorf("%q is automated, as %s says", ua, name)
+		}
+	}
+	browsers := browserStrings()
+	for i, ua := range browsers {
+		check(ua)
+		for _, word := range []string{"Bot", "xbots", "MyCrawl", "aSpider", "SCRAP", "headlessX", "phantomjs", "Puppeteer", "playWright", "selenium", "Lighthouse", "Chrome-Lighthouse", "fetcher", "Monitor", "checker", "archiver", "Indexer", "http://a", "https://a", "+www.a.example", "a@b.example"} {
+			at := strings.IndexByte(ua, ' ') + 1
+			if i%2 == 0 {
+				at = len(ua)
+			}
+			check(ua[:at] + " " + word + " " + ua[at:])
+			check(ua[:at] + word + ua[at:])
+		}
+	}
+	for _, crawler := range c.All() {
+		for _, example := range crawler.Examples {
+			check(example)
+		}
+		check("Mozilla/5.0 (compatible; " + crawler.Token + "/1.0)")
+	}
+	if looked < 20_000 || glances < len(browsers)*9/10 {
+		t.Errorf("%d headers, %d of them browsers at a glance", looked, glances)
+	}
+	t.Logf("%d headers, %d of them browsers at a glance", looked, glances)
+}
+
+// BenchmarkAutomated compares a glance at the header with the closer look alone, on the
+// headers of browsers and of crawlers, in one run.
+func BenchmarkAutomated(b *testing.B) {
+	c, err := Default()
+	if err != nil {
+		b.Fatal(err)
+	}
+	crawlers := []string{}
+	for _, crawler := range c.All() {
+		crawlers = append(crawlers, crawler.Examples...)
+	}
+	for name, headers := range map[string][]string{"browsers": browserStrings(), "crawlers": crawlers} {
+		for how, f := range map[string]func(string) (string, bool){"glance": Automated, "look": automated} {
+			b.Run(name+"/"+how, func(b *testing.B) {
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					f(headers[i%len(headers)])
+				}
+			})
+		}
+	}
+}
