@@ -27,10 +27,10 @@ func TestCompare(t *testing.T) {
 	if err := compare(t.Context(), o, scenarios, t.TempDir(), rep); err != nil {
 		t.Fatal(err)
 	}
-	if len(rep.Pairs) != 1 || rep.Pairs[0].Ratio <= 0 || rep.Pairs[0].CPU <= 0 {
+	if len(rep.Pairs) != 2 || rep.Pairs[0].Ratio <= 0 || rep.Pairs[0].CPU <= 0 {
 		t.Errorf("pairs: %+v", rep.Pairs)
 	}
-	if text := rep.markdown(); !strings.Contains(text, "| json | `robots_policy` | caddy |") {
+	if text := rep.markdown(); !strings.Contains(text, "| json | `robots_policy` | unused |") {
 		t.Errorf("the report has no line of the pair:\n%s", text)
 	}
 	for _, r := range rep.Rows {

@@ -33,8 +33,10 @@ func chooseRows(names string, rep *report) ([]*row, error) {
 		if r == nil {
 			return nil, fmt.Errorf("there is no row %q", wanted[i])
 		}
-		if r.Base != "" {
-			wanted = append(wanted, r.Base)
+		for _, base := range []string{r.Base, r.refusing} {
+			if base != "" {
+				wanted = append(wanted, base)
+			}
 		}
 	}
 	_, missing := findNginx()

@@ -147,7 +147,7 @@ func sumPairs(r *row, scenario string, pairs []pair) pairSummary {
 	ratios := each(pairs, func(p pair) float64 { return p.ratio })
 	foreign := each(pairs, func(p pair) float64 { return p.foreign })
 	s := pairSummary{
-		Scenario: scenario, Row: r.Name, Base: r.Base, Windows: len(pairs),
+		Scenario: scenario, Row: r.Name, Base: r.base(scenario), Windows: len(pairs),
 		BaseCPU: median(each(pairs, func(p pair) float64 { return p.base })), CPU: median(each(pairs, func(p pair) float64 { return p.ours })),
 		Ratio: median(ratios), Error: medianError(ratios), Foreign: median(foreign), Worst: quantile(foreign, 1),
 	}

@@ -57,7 +57,7 @@ func (res *results) scenario(ctx context.Context, m *meter, rows []*row, s *work
 	for round := range rounds {
 		for i := range rows {
 			r := rows[(i+round)%len(rows)]
-			base := find(rows, r.Base)
+			base := find(rows, r.base(s.Name))
 			if base == nil || r.coarse && round%3 != 0 {
 				continue
 			}

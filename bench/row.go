@@ -30,6 +30,7 @@ type row struct {
 	policy   *workload.PolicySize
 	coarse   bool   // its ratios are so large that a third of the rounds will do
 	only     string // the scenario that it is for; "" stands for all
+	refusing string // the base where requests are refused, if it is another
 
 	port  int
 	cmd   *exec.Cmd
@@ -40,19 +41,24 @@ type row struct {
 }
 
 const (
+	refused  = "refused" // a scenario
 	bareRow  = "caddy"
 	againRow = "caddy-again"
 	leastRow = "least"
-	ourRow   = "robots_policy"
+	// unusedRow is what the handler is measured beside: the same program without it.
+	unusedRow = "unused"
+	refuseRow = "caddy-403"
+	ourRow    = "robots_policy"
 )
 
 func allRows() []*row {
 	return []*row{
 		{Name: bareRow, What: "Caddy with `reverse_proxy` alone", server: "barecaddy", template: "bare.Caddyfile"},
 		{Name: againRow, What: "the same again: shows the noise", Base: bareRow, server: "barecaddy", template: "bare.Caddyfile"},
+		{Name: unusedRow, What: "Caddy with module and console linked, and no `robots_policy`", Base: bareRow, server: "caddy", template: "bare.Caddyfile"},
 		{
 			Name: ourRow, What: fmt.Sprintf("this module, a policy of %d crawlers and %d rules", workload.Small.Crawlers, workload.Small.Rules),
-			Base: bareRow, server: "caddy", template: "policy.Caddyfile", policy: &workload.Small,
+			Base: unusedRow, refusing: refuseRow, server: "caddy", template: "policy.Caddyfile", policy: &workload.Small,
 		},
 		{
 			Name: "robots_policy-10000", What: fmt.Sprintf("the same with %d crawlers and %d rules", workload.Large.Crawlers, workload.Large.Rules),
@@ -67,12 +73,20 @@ func allRows() []*row {
 			server: "barecaddy", template: "least.Caddyfile",
 		},
 		{
-			Name: "caddy-403", What: "Caddy with `respond 403` for everything: the least that a refusal can cost", Base: bareRow,
-			server: "barecaddy", template: "refusing.Caddyfile", coarse: true, only: "refused",
+			Name: refuseRow, What: "Caddy with `respond 403` for everything: the least that a refusal can cost", Base: bareRow,
+			server: "barecaddy", template: "refusing.Caddyfile", coarse: true, only: refused,
 		},
 		{Name: "nginx", What: "nginx with `proxy_pass` alone, one worker", server: "nginx", template: "bare.nginx"},
 		{Name: "nginx-recipe", What: "nginx with `map`, `add_header` and `sub_filter`", Base: "nginx", server: "nginx", template: "recipe.nginx", coarse: true},
 	}
+}
+
+// base is the name of the row that it is measured beside in a scenario.
+func (r *row) base(scenario string) string {
+	if r.refusing != "" && scenario == refused {
+		return r.refusing
+	}
+	return r.Base
 }
 
 // start runs a row until it answers. Its files go into dir.
