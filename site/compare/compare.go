@@ -44,7 +44,7 @@ const maxRendered = 50
 //	old: disallow /a/        gain  crawl  everyone  /a/  except /a/b/
 //	new: disallow /a/b/   →
 func Policies(old, now *policy.Policy, o Options) *Diff {
-	c := &comparison{old: old, now: now, at: o.Now, budget: solve.Budget{Work: maxSteps, Ways: maxCrossing}, done: map[string][]record{}}
+	c := &comparison{old: old, now: now, at: o.Now, budget: solve.Budget{Work: maxSteps, Ways: maxCrossing}, done: map[string][]record{}, fill: filler(old, now)}
 	if c.at.IsZero() {
 		c.at = time.Now()
 	}
@@ -87,6 +87,7 @@ type comparison struct {
 	kinds    map[string]string   // of tokens
 	perKind  map[string]int      // how many crawlers are of each
 	done     map[string][]record // by what the policies state
+	fill     string              // see sample
 }
 
 // subject is crawlers that neither policy tells apart on a host.

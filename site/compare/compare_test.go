@@ -206,6 +206,11 @@ func TestWords(t *testing.T) {
 			true,
 		},
 		{
+			"all but what begins with a tilde", base, base + "  - for: everyone\n    disallow: {crawl: /}\n    allow: {crawl: [/~, \"/*0*\"]}\n",
+			[]string{"everyone may no longer crawl the whole site (except /~, /*0) (closed before: /admin/)"},
+			true,
+		},
+		{
 			"in another letter case", base, "rules:\n  - for: everyone\n    disallow:\n      crawl: /Admin/\n",
 			[]string{"everyone may no longer crawl /Admin/", "everyone may now crawl /admin/"},
 			true,

@@ -19,7 +19,7 @@ const maxSampled = 2000
 func (c *comparison) lines(s *subject, host string) (all []record) {
 	// compare asks both what they say about the paths of a pattern, "" for nothing.
 	compare := func(name string, r pathpattern.Pattern, says func(*policy.Policy, policy.Query) string) {
-		q := policy.Query{Host: host, Path: sample(r), Identity: policy.Verified, Now: c.at}
+		q := policy.Query{Host: host, Path: sample(r, c.fill), Identity: policy.Verified, Now: c.at}
 		q.Crawler = s.ids[0]
 		old := cmp.Or(says(c.old, q), noValue)
 		q.Crawler = s.ids[1]
@@ -112,9 +112,9 @@ func (c *comparison) spokenOf(patterns func(*policy.Rule) []pathpattern.Pattern)
 // noValue stands for the value of a line that is not there.
 const noValue = "none"
 
-// sample is a path that a pattern matches, with a byte for each "*" that no pattern
-// is likely to have.
-func sample(p pathpattern.Pattern) string {
+// sample is a path that a pattern matches, and that other patterns match only where they
+// cover it: fill, which no pattern has, stands for each "*".
+func sample(p pathpattern.Pattern, fill string) string {
 	text := strings.TrimSuffix(p.String(), "$")
 	if !strings.HasPrefix(text, "/") {
 		text = "/" + text
@@ -122,7 +122,36 @@ func sample(p pathpattern.Pattern) string {
 	if !p.Anchored() {
 		text += "*"
 	}
-	return strings.ReplaceAll(text, "*", "~0~")
+	return strings.ReplaceAll(text, "*", fill)
+}
+
+// filler is a letter that no pattern of some policies has.
+func filler(policies ...*policy.Policy) string {
+	used := map[rune]bool{}
+	add := func(p pathpattern.Pattern) {
+		for _, c := range p.String() {
+			used[c] = true
+		}
+	}
+	for _, p := range policies {
+		for _, r := range p.Spec().Rules {
+			for _, s := range r.Statements {
+				add(s.Pattern)
+			}
+			for _, e := range r.EngineRules {
+				add(e.Pattern)
+			}
+			for _, d := range r.AppDirectives {
+				add(d.Pattern)
+			}
+		}
+	}
+	for _, c := range "~_QXZJKYVWHGUBFMPLDNRTSCOIAE0123456789qxzjkvw" {
+		if !used[c] {
+			return string(c)
+		}
+	}
+	return "%01" // in an address, nobody has it
 }
 
 func published(old, now *policy.Spec) (all []Change) {

@@ -51,7 +51,7 @@ func Sites(old, now *site.Site, o Options) *Diff {
 	d := Policies(old.Policy, now.Policy, o)
 	l := &Losses{Complete: d.Complete, Reverified: reverified(old, now), policy: now}
 	d.Losses = l
-	seen := map[Found]site.Lost{}
+	seen, fill := map[Found]site.Lost{}, filler(old.Policy, now.Policy)
 	for i := range d.Changes {
 		c := &d.Changes[i]
 		hosts := c.Hosts
@@ -67,7 +67,7 @@ func Sites(old, now *site.Site, o Options) *Diff {
 					f := Found{Crawler: token, Host: policy.Host(host), Path: pathpattern.MustParse(path)}
 					lost, asked := seen[f]
 					if !asked && len(seen) < maxLossQueries {
-						lost = f.ask(old, now, o.Now)
+						lost = f.ask(old, now, fill, o.Now)
 						if seen[f] = lost; lost.Loss != 0 {
 							f.Lost = lost
 							l.Found = append(l.Found, f)
@@ -128,8 +128,8 @@ func (c *Change) named() (all []string) {
 	return all
 }
 
-func (f *Found) ask(old, now *site.Site, at time.Time) (lost site.Lost) {
-	q := policy.Query{Host: nameOf(f.Host), Path: sample(f.Path), Identity: policy.Verified, Now: at}
+func (f *Found) ask(old, now *site.Site, fill string, at time.Time) (lost site.Lost) {
+	q := policy.Query{Host: nameOf(f.Host), Path: sample(f.Path, fill), Identity: policy.Verified, Now: at}
 	was, is := q, q
 	was.Crawler, is.Crawler = old.Policy.Crawler(f.Crawler), now.Policy.Crawler(f.Crawler)
 	if lost = site.SearchLoss(old, now, was, is); lost.Loss == 0 && now.Verification(is.Crawler).IsEmpty() {
