@@ -113,11 +113,11 @@ func (*adminAPI) explain(w http.ResponseWriter, r *http.Request) error {
 	if q.Get("agent") == "" {
 		return apiError(http.StatusBadRequest, errors.New("agent is missing: must be a User-Agent, or a product token such as GPTBot"))
 	}
-	s, merging, err := chosenSnapshot(r, u.Host)
+	s, how, err := chosenSnapshot(r, u.Host)
 	if err != nil {
 		return err
 	}
-	question := site.Question{Agent: q.Get("agent"), URL: u, Now: time.Now(), Merges: merging.Merges()}
+	question := site.Question{Agent: q.Get("agent"), URL: u, Now: time.Now(), Merges: how.Merges(), Short: how.Short()}
 	if address := q.Get("address"); address != "" {
 		addr, err := netip.ParseAddr(address)
 		if err != nil {
@@ -142,17 +142,18 @@ func (*adminAPI) robotsTxt(w http.ResponseWriter, r *http.Request) error {
 	if name, err := policy.ParseHost(host); host != "" && (err != nil || name.Wildcard()) {
 		return apiError(http.StatusBadRequest, fmt.Errorf("invalid host %q: must be a host such as www.example.com", host))
 	}
-	s, merging, err := chosenSnapshot(r, host)
+	s, how, err := chosenSnapshot(r, host)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	f, _ := robotsserve.Render(s.Site.Policy, host, robotsserve.Options{})
-	if other := merging.Upstream(host); other != nil {
-		if both, problems, _ := robotsserve.Merge(s.Site.Policy, host, other, robotsserve.Options{}); !slices.ContainsFunc(problems, isError) {
+	o := robotsserve.Options{Short: how.Short()}
+	f, _ := robotsserve.Render(s.Site.Policy, host, o)
+	if other := how.Upstream(host); other != nil {
+		if both, problems, _ := robotsserve.Merge(s.Site.Policy, host, other, o); !slices.ContainsFunc(problems, isError) {
 			f = both
 		}
-	} else if merging.Merges() {
+	} else if how.Merges() {
 		_, err = fmt.Fprintf(w, "# %s\n\n%s", mergeNote, f.Body)
 		return err
 	}
@@ -230,15 +231,16 @@ func chosenDocuments(r *http.Request) ([]*source.Document, error) {
 	return nil, apiError(http.StatusNotFound, fmt.Errorf("no site uses a policy %q; there are: %s", name, namesOf(all)))
 }
 
-// merging says whether a site merges the upstream's robots.txt into the policy's, and
-// what that is.
-type merging interface {
+// served says how a site serves robots.txt: whether it leaves out crawlers that it refuses,
+// and merges the upstream's, and what that is.
+type served interface {
+	Short() bool
 	Merges() bool
 	Upstream(host string) *robotstxt.File
 }
 
 // chosenSnapshot returns the policy for a host that a request asks about.
-func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, merging, error) {
+func chosenSnapshot(r *http.Request, host string) (*source.Snapshot, served, error) {
 	for _, h := range policies.Pool.AllHosts() {
 		if h.Name() != r.URL.Query().Get("policy") {
 			continue

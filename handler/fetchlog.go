@@ -39,6 +39,8 @@ type fetchedVersion struct {
 	ETag string // without quotes
 	Site *site.Site
 	At   time.Time
+	// Short: it may leave out crawlers that the server refuses.
+	Short bool
 }
 
 // fetcher is a crawler and a host, and not an address: crawlers fetch robots.txt
@@ -123,7 +125,8 @@ func (l *fetchLog) last(c fetchingCrawler, host string) (fetchedVersion, bool) {
 // the crawler has fetched, and by which decision. The query is about s. An impostor
 // has not fetched anything. robots.txt addresses whoever uses the token, so rules
 // that demand a verified client count, while the query's purposes do not. A path that
-// is disallowed in another letter case only is another path to readers of robots.txt.
+// is disallowed in another letter case only is another path to readers of robots.txt, and
+// a crawler that the version leaves out was asked nothing.
 func (l *fetchLog) violation(c fetchingCrawler, s *site.Site, q policy.Query) (fetchedVersion, policy.Decision, bool) {
 	if q.Identity == policy.Impostor {
 		return fetchedVersion{}, policy.Decision{}, false
@@ -140,5 +143,6 @@ func (l *fetchLog) violation(c fetchingCrawler, s *site.Site, q policy.Query) (f
 	}
 	q.Identity, q.Purposes, q.Now = policy.Verified, nil, v.At
 	verdict := v.Site.Edge(q)
-	return v, verdict.Decision, verdict.Decision.Verdict == policy.Disallowed && !verdict.AnyCase
+	found := verdict.Decision.Verdict == policy.Disallowed && !verdict.AnyCase
+	return v, verdict.Decision, found && !(v.Short && v.Site.LeftOut(q))
 }

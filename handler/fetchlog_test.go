@@ -68,6 +68,29 @@ func TestViolation(t *testing.T) {
 	check(second, "/second/x", "4", false)
 }
 
+// A crawler that its robots.txt leaves out violates nothing where the server refuses it, and
+// is held to what the file says to everyone.
+func TestNoViolationOfAFileThatNamesOthers(t *testing.T) {
+	t.Parallel()
+	s := load(t, "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /admin/}\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n")
+	for _, c := range []struct {
+		token, path string
+		short, want bool
+	}{
+		{"AgencyAnalyticsBot", "/", true, false},
+		{"AgencyAnalyticsBot", "/", false, true},
+		{"AgencyAnalyticsBot", "/admin/", true, true},
+		{"AhrefsBot", "/", true, true},
+	} {
+		l, crawler := newFetchLog(4, 4), newFetchingCrawler(c.token)
+		l.add(crawler, "example.com", fetchedVersion{Site: s, At: time.Now(), Short: c.short})
+		q := policy.Query{Crawler: s.Policy.Crawler(c.token), Host: "example.com", Path: c.path, Now: time.Now()}
+		if _, _, got := l.violation(crawler, s, q); got != c.want {
+			t.Errorf("%s at %s, short %v: a violation %v", c.token, c.path, c.short, got)
+		}
+	}
+}
+
 // Made-up hosts and policies that come and go take bounded memory.
 func TestFetchLogIsBounded(t *testing.T) {
 	t.Parallel()

@@ -52,6 +52,10 @@ type Options struct {
 	// ModeUnset stands for ModeBlock.
 	MaxMode policy.Mode
 
+	// EveryPage reports that no page of the hosts is served around the handler, so that
+	// robots.txt need not name all crawlers that it refuses. See [Handler.SetEveryPage].
+	EveryPage bool
+
 	// RaiseRefusals returns a refusal as an [*Error], for the error routes of a server
 	// that has some.
 	RaiseRefusals bool
@@ -92,6 +96,7 @@ type Options struct {
 type Handler struct {
 	Options
 	override  atomic.Int32 // a policy.Mode that limits MaxMode; ModeUnset: none
+	everyPage atomic.Bool
 	samples   logsample.Sampler[lineKind]
 	warned    logsample.Once
 	robots    *wellKnown[robotstxt.File] // nil: RobotsTxtOff
@@ -130,6 +135,7 @@ func New(o Options) *Handler {
 		h.serverKey = o.Server
 	}
 	h.longHead = h.warnOfLongHead
+	h.everyPage.Store(o.EveryPage)
 	h.provisionWellKnown()
 	return h
 }
@@ -228,6 +234,15 @@ func (h *Handler) mode() policy.Mode {
 		return min(o, h.MaxMode)
 	}
 	return h.MaxMode
+}
+
+// SetEveryPage sets [Options.EveryPage], which a server may know only once it runs.
+func (h *Handler) SetEveryPage(every bool) { h.everyPage.Store(every) }
+
+// Short reports whether robots.txt leaves out crawlers that the handler refuses: it
+// enforces the policy on every page, and no error route decides what they get.
+func (h *Handler) Short() bool {
+	return h.everyPage.Load() && !h.RaiseRefusals && h.mode() == policy.ModeBlock
 }
 
 // Upstream returns the robots.txt of a host in the handlers that follow, as it was

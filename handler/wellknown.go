@@ -76,7 +76,7 @@ func isRobotsTxt(path string) bool {
 func (q *request) serveRobots() {
 	answer := q.robotsAnswer()
 	if !q.snapshot.Site.ServeRobots(q.w, q.Request, answer) {
-		answer = robotsserve.Answer{} // nothing waits for the merge again
+		answer = robotsserve.Answer{Short: answer.Short} // nothing waits for the merge again
 	}
 	if q.decision == nil || q.Method != http.MethodGet {
 		return
@@ -89,7 +89,7 @@ func (q *request) serveRobots() {
 	if version == "" || q.query.Identity == policy.Impostor {
 		return
 	}
-	fetched := fetchedVersion{ETag: version, Site: q.snapshot.Site, At: q.query.Now}
+	fetched := fetchedVersion{ETag: version, Site: q.snapshot.Site, At: q.query.Now, Short: answer.Short}
 	sharedOf(q.snapshot).fetches.add(q.decision.fetcher, q.query.Host, fetched)
 	if q.h.Recorders.Active() {
 		q.publishRobots(version, answer)
@@ -99,7 +99,7 @@ func (q *request) serveRobots() {
 func (q *request) robotsAnswer() robotsserve.Answer {
 	f := q.h.robots
 	other, before, cacheControl := f.theirs(q)
-	a := robotsserve.Answer{CacheControl: cacheControl}
+	a := robotsserve.Answer{CacheControl: cacheControl, Short: q.h.Short()}
 	if other != nil {
 		a.Other, a.Before, a.Report = other, before, f.upstreams.LogMerge(q.Host)
 		a.Meanwhile = f.unknownCacheControl

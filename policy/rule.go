@@ -250,7 +250,10 @@ type Crawler struct {
 	IgnoresStar bool // it does not obey the group of "*"
 	// NoToken is true for a name of which nobody documents that it works in robots.txt, and
 	// which is not made like a product token: "Centro Ads.txt Crawler".
-	NoToken    bool
+	NoToken bool
+	// Rare is true for a crawler of which nobody documents that it reads robots.txt, and which
+	// is not on the lists that publishers copy into theirs.
+	Rare       bool
 	RobotsOnly bool // a control token: it stands in robots.txt, and no request carries it
 	// ControlsTraining is true for a control token that switches AI training off.
 	ControlsTraining bool
@@ -296,6 +299,7 @@ type Publish struct {
 	ActionRequests   Switch // ACAP 1.0 section 2.6, which calls them not ready
 	Preambles        []Preamble
 	EveryoneNamed    bool // robots.txt names the crawlers that ignore "*" beside it
+	AllGroups        bool // robots.txt names crawlers that the server refuses anyway, see robotsserve.Options
 }
 
 // ResourceSet is a named set of patterns (ACAP 1.0 section 2.7.3).

@@ -126,6 +126,7 @@ func convertOne(c *crawlers.Crawler) policy.Crawler {
 		Token: c.Token, Operator: c.Operator, Kind: string(c.Kind), Purposes: c.Purposes,
 		Follows: c.Follows, IgnoresStar: c.IgnoresStar && reads, RobotsOnly: c.RobotsOnly,
 		NoToken:          !c.FromPolicy && !productName.MatchString(c.Token) && !documentsToken(c),
+		Rare:             !c.FromPolicy && !c.RobotsOnly && !documentsToken(c) && c.Honours != crawlers.HonoursYes && c.Honours != crawlers.HonoursPartly,
 		ControlsTraining: c.RobotsOnly && c.Kind == crawlers.KindAITraining,
 	}
 }

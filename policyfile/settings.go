@@ -123,6 +123,11 @@ var publishFields = fields[*policy.Publish]{
 			word, _ := p.choice(n, "everyone", "plain", "named")
 			b.EveryoneNamed = word == "named"
 		}, func(w *printer, b *policy.Publish) { w.plainIf(b.EveryoneNamed, "everyone", "named") }),
+	key("groups", "all names every crawler in the groups of robots.txt; the default, short, leaves out rarer ones that the server refuses where all pages pass it",
+		choiceShape("short", "all"), func(p *parser, n *yaml.Node, b *policy.Publish) {
+			word, _ := p.choice(n, "groups", "short", "all")
+			b.AllGroups = word == "all"
+		}, func(w *printer, b *policy.Publish) { w.plainIf(b.AllGroups, "groups", "all") }),
 	key("preamble", "a text of your own that stands as a comment at the start of robots.txt, such as a reservation of rights: for all hosts, or a map of hosts to texts, with \"*\" for all others",
 		shape{"anyOf": []any{textShape("lines of text", ""), namedShape("texts by host", textShape("a host, *.HOST or *", ""), textShape("lines of text", ""))}},
 		readPreamble, printPreamble),

@@ -27,9 +27,9 @@ type Explanation struct {
 func (f *File) Explain(p *policy.Policy, q policy.Query) Explanation { return f.drawn.explain(p, q) }
 
 // Explain returns what the robots.txt that is served to the host of a query says to
-// its crawler about its path, where no other file is merged.
-func (s *Server) Explain(q policy.Query) Explanation {
-	site := s.site(q.Host)
+// its crawler about its path, where no other file is merged. For short see Options.
+func (s *Server) Explain(q policy.Query, short bool) Explanation {
+	site := s.site(q.Host, short)
 	site.content(s, q.Host)
 	return site.drawing.explain(s.p, q)
 }

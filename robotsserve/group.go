@@ -33,6 +33,7 @@ type group struct {
 	rules    []*policy.Rule // that shape it
 	lines    []Line
 	key      string // equal for groups of equal lines
+	left     int    // crawlers that it does not name, see Options.Short
 }
 
 func keyOf(lines []Line) string {
@@ -83,6 +84,9 @@ func (g *group) write(w *writer) {
 	}
 	if names := g.names(); len(names) > 0 {
 		w.line("# " + strings.Join(names, ", "))
+	}
+	if g.left > 0 {
+		w.line(g.leftComment())
 	}
 	for _, t := range g.tokens {
 		w.line("User-agent: " + t)

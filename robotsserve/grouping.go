@@ -20,6 +20,8 @@ type grouping struct {
 	groups   []*group          // the others, in the order of the policy
 	byKey    map[string]*group // of groups
 	due      map[string]*group // by token in lower case: what a crawler that rules name should obey
+	short    bool              // see Options
+	nameless map[string]bool   // by token in lower case: crawlers that need no name
 	below    *robotstxt.File   // a file that is merged, or nil
 	extra    []*crawler        // that only it names
 	room     int               // for the bytes of all groups
@@ -33,7 +35,7 @@ type grouping struct {
 }
 
 func newGrouping(l *layout, host string) *grouping {
-	return &grouping{layout: l, host: host, room: maxRoom, star: &group{}, byKey: map[string]*group{}, due: map[string]*group{}}
+	return &grouping{layout: l, host: host, room: maxRoom, star: &group{}, byKey: map[string]*group{}, due: map[string]*group{}, nameless: map[string]bool{}}
 }
 
 // maxRoom is how large the groups of a policy become before the rest of them is not worth
@@ -59,12 +61,14 @@ func (g *grouping) collect() {
 			tokens = nil
 		}
 		shaped := u.below != nil || u.control || slices.ContainsFunc(closer, shapes)
+		refused := g.refuses(u, gr)
 		for _, info := range u.infos {
 			if info.NoToken && !g.written[info.lower] && (g.below == nil || g.below.Group(info.Token) == nil) {
 				continue // it could not find a group
 			}
 			if tokens = append(tokens, info.Token); shaped {
 				g.due[info.lower] = gr
+				g.nameless[info.lower] = g.needsNoName(info, refused)
 			}
 		}
 		for j := range body.losses {

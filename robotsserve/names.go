@@ -24,6 +24,7 @@ func (g *grouping) name(purposes bool) {
 		}
 	}
 	g.skipIdle(all, named)
+	g.leave(all, named)
 	followers := map[*group]*group{} // of crawlers that only stand there for what they follow
 	for _, info := range all {
 		token := info.lower
@@ -231,7 +232,7 @@ func (b *nameOrder) next() *group {
 			continue
 		}
 		rest.tokens = slices.DeleteFunc(slices.Clone(gr.tokens), func(t string) bool { return !waits(t) })
-		rest.purposes = nil // they stand in the first part
+		rest.purposes, rest.left = nil, 0 // they stand in the first part
 		b.all[i] = &rest
 		b.release(first.tokens)
 		return &first

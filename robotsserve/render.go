@@ -24,6 +24,10 @@ const maxLine = 16 << 10
 type Options struct {
 	// Scheme completes sitemaps that the policy names by path; "" means https.
 	Scheme string
+	// Short leaves crawlers out of the groups that the server refuses whatever their group
+	// disallows beside that of "*", and of which nobody documents that they read the file. It
+	// is for a server that enforces the policy on every page of the host.
+	Short bool
 }
 
 // File is the robots.txt of a host.
@@ -57,7 +61,7 @@ func Render(p *policy.Policy, host string, o Options) (*File, []policy.Problem) 
 }
 
 func (l *layout) render(host string, o Options) (*File, []policy.Problem) {
-	d, problems := l.draw(host, nil, maxRoom)
+	d, problems := l.draw(host, o.Short, nil, maxRoom)
 	return d.file(l.p, d.vary(l.p, host, o), problems)
 }
 
@@ -126,9 +130,9 @@ type drawing struct {
 
 // draw renders all that hosts have in common to which the same rules speak, with
 // another file below or nil, and with room for the bytes of its groups.
-func (l *layout) draw(host string, below *robotstxt.File, room int) (*drawing, []policy.Problem) {
+func (l *layout) draw(host string, short bool, below *robotstxt.File, room int) (*drawing, []policy.Problem) {
 	g := newGrouping(l, host)
-	g.below, g.room = below, room
+	g.short, g.below, g.room = short && !l.p.Spec().Publish.AllGroups, below, room
 	g.collect()
 	records, problems := l.acap.Write(host)
 	d := &drawing{eol: "\n", groups: g.arrange()}

@@ -46,6 +46,8 @@ type Answer struct {
 	Meanwhile string
 	// Report is called once for each merged file with what Merge says about it; it may be nil.
 	Report func([]policy.Problem, []robotstxt.Note)
+	// Short is that of Options, for this answer.
+	Short bool
 }
 
 // CacheControl is the value of Cache-Control that lets a robots.txt be cached for
@@ -69,36 +71,44 @@ type Server struct {
 	o            ServeOptions
 	cacheControl string
 	varies       bool // files contain the host's name
-	hosts        map[policy.Host]*site
-	other        *site // of hosts that no rule names
+	hosts        map[policy.Host]*sites
+	other        *sites // of hosts that no rule names
 	merged       mergedSites
 }
 
-// site is what is served to the hosts to which the same rules speak.
+// sites are what is served to the hosts to which the same rules speak.
+type sites struct{ all, short site }
+
+func newSites(host string) *sites {
+	return &sites{site{host: host}, site{host: host, short: true}}
+}
+
+// site is one of the files for hosts to which the same rules speak.
 type site struct {
-	once sync.Once
-	host string // one of them
+	once  sync.Once
+	host  string // one of them
+	short bool   // see Options
 	*served
 }
 
 // NewServer returns a server of a policy. It serves whatever Render renders, so
 // that the problems of Check are for the caller to look at before.
 func NewServer(p *policy.Policy, o ServeOptions) *Server {
-	s := &Server{p: p, o: o, varies: varies(p), hosts: map[policy.Host]*site{}, other: &site{}}
+	s := &Server{p: p, o: o, varies: varies(p), hosts: map[policy.Host]*sites{}, other: newSites("")}
 	if o.MaxAge == 0 {
 		o.MaxAge = DefaultMaxAge
 	}
 	s.cacheControl = CacheControl(o.MaxAge)
-	sites := map[int]*site{}
+	byKey := map[int]*sites{}
 	for _, h := range Hosts(p) {
 		if h == "" {
 			continue
 		}
 		key := p.HostKey(string(h))
-		if sites[key] == nil {
-			sites[key] = &site{host: string(h)}
+		if byKey[key] == nil {
+			byKey[key] = newSites(string(h))
 		}
-		s.hosts[h] = sites[key]
+		s.hosts[h] = byKey[key]
 	}
 	return s
 }
@@ -199,7 +209,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settle
 		http.Error(w, methodResponse, http.StatusMethodNotAllowed)
 		return true
 	}
-	site := s.site(r.Host)
+	site := s.site(r.Host, a.Short)
 	var c *contents
 	settled = true
 	if a.Other != nil {
@@ -217,17 +227,25 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settle
 	return settled
 }
 
-// Body is the robots.txt of the policy as it is served to a host, uncompressed.
+// Body is the robots.txt of the policy as it is served to a host, with all groups, uncompressed.
 func (s *Server) Body(host string) string {
 	var b strings.Builder
-	for _, part := range s.site(host).content(s, host).identity.parts {
+	for _, part := range s.site(host, false).content(s, host).identity.parts {
 		b.Write(part)
 	}
 	return b.String()
 }
 
 // site returns the site of a request's host.
-func (s *Server) site(host string) *site {
+func (s *Server) site(host string, short bool) *site {
+	of := s.sites(host)
+	if short && !s.p.Spec().Publish.AllGroups {
+		return &of.short
+	}
+	return &of.all
+}
+
+func (s *Server) sites(host string) *sites {
 	if len(s.hosts) == 0 {
 		return s.other
 	}

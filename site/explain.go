@@ -29,6 +29,8 @@ type Question struct {
 	// Merges reports that robots.txt is merged with that of the upstream server,
 	// which Explain does not know.
 	Merges bool
+	// Short reports that robots.txt is served as robotsserve.Options.Short says.
+	Short bool
 }
 
 // Explanation is what happens to a request in every channel, and why.
@@ -128,7 +130,7 @@ func (s *Site) Explain(q Question) *Explanation {
 	if e.Crawler != nil && !e.AnyCase {
 		e.Expect = s.expectation(query, e).String()
 	}
-	robots := s.explainRobots(query)
+	robots := s.explainRobots(query, q.Short)
 	if e.AnyCase {
 		robots.Differs = append(robots.Differs, "robots.txt cannot say so: its readers distinguish letter case (RFC 9309 section 2.2.2)")
 	}

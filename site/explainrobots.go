@@ -13,14 +13,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-func (s *Site) explainRobots(q policy.Query) Channel {
+func (s *Site) explainRobots(q policy.Query, short bool) Channel {
 	c := Channel{Name: ChannelRobotsTxt, Summary: "no line disallows crawling it"}
 	if name, _, _ := strings.Cut(q.Path, "?"); name == "/robots.txt" {
 		c.Summary = "the file itself may always be fetched"
 		return c
 	}
 	q.Usage = policy.Crawl
-	read := s.https.Explain(q)
+	read := s.https.Explain(q, short)
 	if read.Agent == "" {
 		c.Summary = "it does not reach this crawler, which ignores the group of *, and no group names it; headers and edge do"
 		s.explainACAP(&c, q)
@@ -44,7 +44,11 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	if len(c.Sends) > 0 {
 		c.Sends = slices.Insert(c.Sends, 0, agentLine(read.Agent))
 	}
-	s.robotsDiffers(&c, q, read.Agent, disallowed)
+	if s.LeftOut(q) {
+		c.Differs = append(c.Differs, leftOut(short))
+	} else {
+		s.robotsDiffers(&c, q, read.Agent, disallowed)
+	}
 	if l := read.AsSent; l != nil {
 		c.Differs = append(c.Differs, spelledOtherwise(l, disallowed))
 	}
@@ -52,6 +56,27 @@ func (s *Site) explainRobots(q policy.Query) Channel {
 	s.explainACAP(&c, q)
 	s.obeys(&c, s.Policy.CrawlerInfo(q.Crawler).Token)
 	return c
+}
+
+// LeftOut reports whether a robots.txt with short groups leaves open to a crawler, by not
+// naming it, what the server refuses it. The usage of the query is not looked at.
+func (s *Site) LeftOut(q policy.Query) bool {
+	if !s.Policy.CrawlerInfo(q.Crawler).Rare || s.File.Spec.Publish.AllGroups {
+		return false
+	}
+	closes := func(short bool) bool {
+		lines := s.https.Explain(q, short).Lines
+		return len(lines) > 0 && strings.HasPrefix(lines[0].Text, "Disallow: ")
+	}
+	return closes(false) && !closes(true)
+}
+
+// leftOut says which of robots.txt and the server closes a page to a crawler that is left out.
+func leftOut(short bool) string {
+	if short {
+		return "robots.txt does not name this crawler, one of those that few sites see: the server alone closes the page, as it refuses the request; publish: {groups: all} names it"
+	}
+	return "a server that refuses this crawler on every page leaves its name out of robots.txt, as few sites see it: there the server alone closes the page; publish: {groups: all} names it"
 }
 
 // spelledOtherwise says what a crawler reads that compares URLs as they come, by a line or,

@@ -243,5 +243,5 @@ var expected = []string{
 	"robots.txt: the upstream disallows where the policy is silent", "robots.txt: lines of the upstream beside Allow and Disallow",
 	"robots.txt: a purpose's group is read",
 	"robots.txt: a crawler that ignores * is not addressed",
-	"robots.txt: a licence", "robots.txt: a Content-Signal that says no",
+	"robots.txt: a crawler that it leaves out is refused", "robots.txt: a licence", "robots.txt: a Content-Signal that says no",
 }

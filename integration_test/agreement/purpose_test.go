@@ -61,7 +61,7 @@ func (x *exam) published(f *robotsFile) (names []string) {
 func (x *exam) purpose(f *robotsFile, read *crawlertest.RobotsTxt, q question) {
 	const channel = "robots.txt: by a reader that knows purposes"
 	as, reached := x.readsAs(f, q.token)
-	if !reached || x.ofAnotherFamily(q.token, as) {
+	if !reached || x.ofAnotherFamily(q.token, as) || x.leftOut(f, q) {
 		return
 	}
 	file, names := read.ForPurposes(as, q.purposes)

@@ -122,7 +122,7 @@ func (x *exam) robotsTxt(host string, qs []question) error {
 
 // rendered is the file of a host as it should be served, with what the diagnostics say about it.
 func (x *exam) rendered(host string) *robotsFile {
-	o := robotsserve.Options{Scheme: "http"}
+	o := robotsserve.Options{Scheme: "http", Short: x.at.short()}
 	f, problems := robotsserve.Render(x.p.site.Policy, host, o)
 	own := crawlertest.ReadWithPurposes(string(f.Body))
 	if x.theirs != nil {
@@ -173,6 +173,22 @@ func (x *exam) ofAnotherFamily(token, as string) bool {
 	return !strings.EqualFold(token, as) && !strings.EqualFold(c.Operator, head.Operator)
 }
 
+// leftOut reports whether the file does not name a crawler of which nobody documents that it
+// reads it, and the server refuses it here, whoever it proves to be.
+func (x *exam) leftOut(f *robotsFile, q question) bool {
+	info, _ := x.p.info(q.token)
+	if !x.at.short() || !info.Rare || f.read.Groups[strings.ToLower(q.token)] != nil {
+		return false
+	}
+	asked := x.asked(q, policy.Crawl)
+	for _, asked.Identity = range []policy.Identity{policy.Unknown, policy.Verified, policy.Impostor} {
+		if a := x.p.naive(asked); a.Verdict != policy.Disallowed || a.Mode != policy.ModeBlock {
+			return false
+		}
+	}
+	return true
+}
+
 // flattened reports whether a diagnostic says that the file is stricter here: where it was
 // rendered, and by lint.
 func (x *exam) flattened(f *robotsFile, q question) bool {
@@ -203,6 +219,8 @@ func (x *exam) crawl(f *robotsFile, q question, as string, theirs *temoto.Robots
 		x.answer(channel, 1)
 		switch {
 		case got == want:
+		case got && x.leftOut(f, q):
+			x.count("robots.txt: a crawler that it leaves out is refused")
 		case want && x.flattened(f, q):
 			x.except(channel, "not-flattenable")
 		case want && x.ofAnotherFamily(q.token, as):
@@ -275,6 +293,7 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 		for j, got := range answers {
 			switch want := x.mayCrawl(of[j]); {
 			case got == want:
+			case got && x.leftOut(f, of[j]):
 			case want && x.flattened(f, of[j]):
 				x.except(channel, "not-flattenable")
 			case want && x.ofAnotherFamily(of[j].token, of[j].reader):
@@ -289,7 +308,7 @@ func (x *exam) otherParsers(f *robotsFile, qs []question) error {
 
 // extensions holds the lines beside Allow and Disallow to the policy.
 func (x *exam) extensions(f *robotsFile, q question, as string) {
-	if x.ofAnotherFamily(q.token, as) {
+	if x.ofAnotherFamily(q.token, as) || x.leftOut(f, q) {
 		return
 	}
 	x.extensionsOf(f, f.read, q, as, x.asked(q, policy.Crawl))

@@ -76,3 +76,77 @@ func TestCheck(t *testing.T) {
 		})
 	}
 }
+
+// A robots_policy is told that it sees every page only where no request for its hosts gets
+// around it.
+func TestEveryPage(t *testing.T) {
+	t.Parallel()
+	respond, headers := &caddyhttp.StaticResponse{}, fakeHandler("http.handlers.headers")
+	redirect := &caddyhttp.StaticResponse{Headers: http.Header{"Location": {"/"}}}
+	a, b, any := caddyhttp.MatchHost{"a.example"}, caddyhttp.MatchHost{"b.example"}, caddyhttp.MatchHost{"*.example"}
+	withPath := func(m caddyhttp.MatchHost, h caddyhttp.MiddlewareHandler) caddyhttp.Route {
+		return caddyhttp.Route{MatcherSets: caddyhttp.MatcherSets{{&m, &caddyhttp.MatchPath{"/x/*"}}}, Handlers: []caddyhttp.MiddlewareHandler{h}}
+	}
+	for name, c := range map[string]struct {
+		routes func(p *toldHandler) caddyhttp.RouteList
+		want   bool
+	}{
+		"first": {func(p *toldHandler) caddyhttp.RouteList {
+			return caddyhttp.RouteList{route("", nil, p), route("", nil, respond)}
+		}, true},
+		"behind headers and redirects": {func(p *toldHandler) caddyhttp.RouteList {
+			return caddyhttp.RouteList{route("", nil, headers), route("", "/old/*", redirect), route("", nil, p)}
+		}, true},
+		"in a site": {func(p *toldHandler) caddyhttp.RouteList {
+			return caddyhttp.RouteList{route("", a, sub(route("", nil, p)))}
+		}, true},
+		"for some paths": {func(p *toldHandler) caddyhttp.RouteList { return caddyhttp.RouteList{route("", "/a/*", p)} }, false},
+		"behind an answer": {func(p *toldHandler) caddyhttp.RouteList {
+			return caddyhttp.RouteList{route("", "/static/*", respond), route("", nil, p)}
+		}, false},
+		"behind a module unknown here": {func(p *toldHandler) caddyhttp.RouteList {
+			return caddyhttp.RouteList{route("", nil, fakeHandler("http.handlers.cache")), route("", nil, p)}
+		}, false},
+		"in one of two handles": {func(p *toldHandler) caddyhttp.RouteList {
+			return caddyhttp.RouteList{route("g", "/a/*", sub(route("", nil, respond))), route("g", nil, sub(route("", nil, p)))}
+		}, false},
+		"in a group with another": {func(p *toldHandler) caddyhttp.RouteList {
+			return caddyhttp.RouteList{route("g", "/a/*", headers), route("g", nil, p), route("", nil, respond)}
+		}, false},
+		"another site": {func(p *toldHandler) caddyhttp.RouteList {
+			return caddyhttp.RouteList{route("", b, sub(route("", nil, respond))), route("", a, sub(route("", nil, p)))}
+		}, true},
+		"a part of another site": {func(p *toldHandler) caddyhttp.RouteList {
+			return caddyhttp.RouteList{withPath(b, respond), route("", a, sub(route("", nil, p)))}
+		}, true},
+		"a part of the site": {func(p *toldHandler) caddyhttp.RouteList {
+			return caddyhttp.RouteList{withPath(a, respond), route("", a, sub(route("", nil, p)))}
+		}, false},
+		"a part of a wildcard's site": {func(p *toldHandler) caddyhttp.RouteList {
+			return caddyhttp.RouteList{withPath(a, respond), route("", any, sub(route("", nil, p)))}
+		}, false},
+		"a part of all sites": {func(p *toldHandler) caddyhttp.RouteList {
+			return caddyhttp.RouteList{route("", "/x/*", respond), route("", a, sub(route("", nil, p)))}
+		}, false},
+		"the rest of the hosts": {func(p *toldHandler) caddyhttp.RouteList {
+			return caddyhttp.RouteList{route("", a, sub(route("", nil, respond))), route("", nil, p)}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &toldHandler{fakeHandler: module}
+			Check(&caddyhttp.App{Servers: map[string]*caddyhttp.Server{"s": {Routes: c.routes(p)}}})
+			if !p.told || p.every != c.want {
+				t.Errorf("told %v that it sees every page: %v, want %v", p.told, p.every, c.want)
+			}
+		})
+	}
+}
+
+// toldHandler is a robots_policy.
+type toldHandler struct {
+	fakeHandler
+	told, every bool
+}
+
+func (h *toldHandler) SetEveryPage(every bool) { h.told, h.every = true, every }

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotsserve
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+var shortCrawlers = []policy.Crawler{
+	{Token: "KnownBot", Kind: "seo"},
+	{Token: "RareBot", Kind: "seo", Rare: true},
+	{Token: "OddBot", Kind: "seo", Rare: true},
+	{Token: "DeafBot", Kind: "seo", Rare: true, IgnoresStar: true},
+	{Token: "OnlyBot", Kind: "feed", Rare: true},
+}
+
+// Groups are short only where the server refuses all that a crawler would not read.
+func TestShortGroups(t *testing.T) {
+	t.Parallel()
+	blocked := func(r policy.Rule) policy.Rule {
+		r.Enforce = policy.ModeBlock
+		return r
+	}
+	verified := func(r policy.Rule) policy.Rule {
+		r.Identity = policy.DemandVerified
+		return r
+	}
+	delayed := func(r policy.Rule) policy.Rule {
+		r.CrawlDelay = 5 * time.Second
+		return r
+	}
+	const star = "User-agent: *\nDisallow:\n\n"
+	const all = "User-agent: KnownBot\nUser-agent: RareBot\nUser-agent: OddBot\nUser-agent: DeafBot\n"
+	for _, c := range []struct {
+		name  string
+		rules []policy.Rule
+		all   bool
+		want  string
+	}{
+		{"refused", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/"))}, false,
+			star + "# and 3 rarer crawlers, which the server refuses\nUser-agent: KnownBot\nDisallow: /\n"},
+		{"groups: all", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/"))}, true, star + all + "Disallow: /\n"},
+		{"enforce: log", []policy.Rule{crawlRule(1, "category:seo", false, "/")}, false, star + all + "Disallow: /\n"},
+		{"a part is refused", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/a/"))}, false,
+			star + "# and 2 rarer crawlers, which the server refuses\nUser-agent: KnownBot\nUser-agent: DeafBot\nDisallow: /a/\n"},
+		{"a part is refused, and a delay asked for", []policy.Rule{delayed(blocked(crawlRule(1, "category:seo", false, "/a/")))}, false,
+			star + all + "Disallow: /a/\nCrawl-delay: 5\n"},
+		{"a part is permitted", []policy.Rule{blocked(crawlRule(1, "category:seo", false, "/")), crawlRule(7, "category:seo", true, "/b/")}, false,
+			star + all + "Allow: /b/\nDisallow: /\n"},
+		{"only who is verified is refused", []policy.Rule{verified(blocked(crawlRule(1, "category:seo", false, "/")))}, false, star + all + "Disallow: /\n"},
+		{"written by the author", []policy.Rule{blocked(crawlRule(1, "RareBot", false, "/"))}, false, star + "User-agent: RareBot\nDisallow: /\n"},
+		{"nobody else is in the group", []policy.Rule{blocked(crawlRule(1, "category:feed", false, "/"))}, false, star + "User-agent: OnlyBot\nDisallow: /\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := compile(t, &policy.Spec{Crawlers: shortCrawlers, Rules: c.rules, Publish: policy.Publish{AllGroups: c.all}})
+			if f, _ := Render(p, "", Options{Short: true}); string(f.Body) != c.want {
+				t.Errorf("%s\nwant\n%s", f.Body, c.want)
+			}
+			if f := render(t, p, ""); strings.Contains(string(f.Body), "rarer") {
+				t.Errorf("names are left out where nobody refuses:\n%s", f.Body)
+			}
+		})
+	}
+}
+
+// A short file is never laxer than the policy without the server refusing the crawler,
+// whoever it proves to be, and opens what the whole file opens.
+func TestShortGroupsAreNeverLaxer(t *testing.T) {
+	t.Parallel()
+	const perPolicy = 60
+	left := 0
+	for i := range *policies * 10 {
+		r := rand.New(rand.NewPCG(*seed, uint64(i)))
+		spec := policytest.Random(r, policytest.Options{Usages: []policy.Usage{policy.Crawl, policy.TrainAI}, Modes: true, Limits: []string{"3-days"}})
+		spec.Enforcement.Mode = policy.ModeBlock
+		spec.Publish = policy.Publish{ContentUsage: policy.Switch(r.IntN(2))}
+		spec.Crawlers = slices.Clone(policytest.Crawlers)
+		for j := range spec.Crawlers {
+			spec.Crawlers[j].Rare = r.IntN(2) == 0 && !spec.Crawlers[j].RobotsOnly
+		}
+		p := compile(t, spec)
+		for _, host := range policytest.Hosts {
+			whole := render(t, p, host)
+			short, _ := Render(p, host, Options{Short: true})
+			if string(whole.Body) == string(short.Body) {
+				continue
+			}
+			for range perPolicy {
+				token, path := policytest.Tokens[r.IntN(len(policytest.Tokens))], policytest.Path(r)
+				in, inWhole := reads(short, p, token, path), reads(whole, p, token, path)
+				switch {
+				case in == inWhole:
+				case !in:
+					if !lost(short, "*", path) {
+						t.Fatalf("policy %d: %q for %s on %q is closed in the short file alone\n%s", i, path, token, host, short.Body)
+					}
+				default:
+					left++
+					if why := refusedToAll(spec, token, host, path); why != "" {
+						t.Fatalf("policy %d: %q for %s on %q is open in the short file, and %s\n%s\nwhole:\n%s", i, path, token, host, why, short.Body, whole.Body)
+					}
+				}
+			}
+		}
+	}
+	if left == 0 {
+		t.Error("no crawler was left out")
+	}
+	t.Logf("%d answers that the server alone gives", left)
+}
+
+// reads is whether a crawler fetches a path after reading a file.
+func reads(f *File, p *policy.Policy, token, path string) bool {
+	agent := agentOf(f, p, token)
+	return agent == "" || crawlertest.ReadRobotsTxt(string(f.Body)).Allowed(agent, crawlertest.NormalPath(path))
+}
+
+// refusedToAll says for which identity the server does not refuse a crawler what the policy
+// disallows for some, by an evaluation that shares no code with the model.
+func refusedToAll(spec *policy.Spec, token, host, path string) string {
+	var open []string
+	closed := false
+	for _, id := range []policy.Identity{policy.Unknown, policy.Verified, policy.Impostor} {
+		a := policytest.Decide(spec, policytest.Question{Token: token, Identity: id, Host: host, Path: path, Usage: policy.Crawl, Now: policytest.Now})
+		closed = closed || a.Verdict == policy.Disallowed
+		if a.Verdict != policy.Disallowed || a.Mode != policy.ModeBlock {
+			open = append(open, id.String())
+		}
+	}
+	if !closed || open == nil {
+		return ""
+	}
+	return fmt.Sprintf("the server does not refuse a client that is %s", strings.Join(open, " or "))
+}
