@@ -3,6 +3,7 @@
 package pathpattern
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -242,11 +243,12 @@ func finish(out []byte) string {
 // is fixed for an index.
 func (x *Index[V]) Covering(p Pattern, yield func(V)) {
 	var also map[*V]bool
+	work := Work(math.MaxInt)
 	if p.text[0] == '*' {
 		also = map[*V]bool{}
-		x.matches(Pattern{p.text[1:]}.sample(), func(v *V) { also[v] = true })
+		x.matches(Pattern{p.text[1:]}.sample(), &work, func(v *V) { also[v] = true })
 	}
-	x.matches(p.sample(), func(v *V) {
+	x.matches(p.sample(), &work, func(v *V) {
 		if also == nil || also[v] {
 			yield(*v)
 		}

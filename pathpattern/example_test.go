@@ -8,18 +8,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// The longest pattern that matches decides (RFC 9309 section 2.2.2).
-func ExampleIndex_Longest() {
+func ExampleIndex_Matches() {
 	index := pathpattern.NewIndex([]pathpattern.Entry[string]{
 		{Pattern: pathpattern.MustParse("/shop/"), Value: "disallow"},
 		{Pattern: pathpattern.MustParse("/shop/*.jpg$"), Value: "allow"},
 	}, func(a, _ string) string { return a })
 	for _, path := range []string{"/shop/cart", "/shop/lamp.jpg", "/shop/lamp.jpg?size=2"} {
-		length, value := index.Longest(path)
-		fmt.Println(path, length, value)
+		fmt.Print(path)
+		index.Matches(path, func(value string) { fmt.Print(" ", value) })
+		fmt.Println()
 	}
 	// Output:
-	// /shop/cart 6 disallow
-	// /shop/lamp.jpg 12 allow
-	// /shop/lamp.jpg?size=2 6 disallow
+	// /shop/cart disallow
+	// /shop/lamp.jpg disallow allow
+	// /shop/lamp.jpg?size=2 disallow
 }

@@ -14,13 +14,11 @@ type Entry[V any] struct {
 	Value   V
 }
 
-// Index finds the longest pattern that matches a path (RFC 9309 section 2.2.2)
-// without trying each: a radix tree over the literal prefixes, with the rest of
+// Index finds the patterns that match a path without trying each: a radix tree over the literal prefixes, with the rest of
 // the wildcard patterns hung at the node where their literal prefix ends. An
 // Index does not change and may be shared.
 type Index[V any] struct {
 	nodes []node[V]
-	merge func(a, b V) V
 	size  int
 }
 
@@ -35,12 +33,10 @@ type node[V any] struct {
 	wild   *wilds[V] // nil for none
 }
 
-// NewIndex builds an index. Values of equal patterns, and later of patterns of
-// equal length that match the same path, are combined with merge, which must
-// not care for order.
+// NewIndex builds an index. Values of equal patterns are combined with merge.
 func NewIndex[V any](entries []Entry[V], merge func(a, b V) V) *Index[V] {
 	sorted := sortEntries(entries, merge)
-	x := &Index[V]{merge: merge, size: len(sorted), nodes: make([]node[V], 1)}
+	x := &Index[V]{size: len(sorted), nodes: make([]node[V], 1)}
 	todo := []run{{0, 0, len(sorted), 0}}
 	for len(todo) > 0 {
 		r := todo[len(todo)-1]
@@ -125,86 +121,6 @@ func (x *Index[V]) fill(sorted []keyed[V], r run, todo []run) []run {
 // Len is the number of different patterns.
 func (x *Index[V]) Len() int { return x.size }
 
-// maxDepth bounds the nodes that Longest remembers on the stack; a path through
-// more of them that have wildcards is walked a second time.
-const maxDepth = 32
-
-// Longest returns the length of the longest patterns that match path and their
-// values, combined; the length is 0 when none matches. The path is in the
-// normal form of NormalizePath. It does not allocate.
-func (x *Index[V]) Longest(path string) (length int, value V) {
-	var wild [maxDepth]struct {
-		node int32
-		at   int32
-	}
-	depth := 0
-	best := int32(0)
-	at, n := 0, int32(0)
-	for {
-		nd := &x.nodes[n]
-		if !strings.HasPrefix(path[at:], nd.text[at:]) {
-			break
-		}
-		at = len(nd.text)
-		if nd.length > 0 {
-			best, value = nd.length, nd.value
-		}
-		if nd.wild != nil {
-			if depth == maxDepth {
-				return x.longestDeep(path)
-			}
-			wild[depth].node, wild[depth].at = n, int32(at)
-			depth++
-		}
-		if at == len(path) {
-			break
-		}
-		i := strings.IndexByte(nd.first, path[at])
-		if i < 0 {
-			break
-		}
-		n = nd.child + int32(i)
-	}
-	work := Work(math.MaxInt)
-	f := filter{path: path, work: &work}
-	for depth--; depth >= 0; depth-- {
-		w := wild[depth]
-		best, value = x.longestWild(x.nodes[w.node].wild, path, int(w.at), &f, best, value)
-	}
-	return int(best), value
-}
-
-// longestDeep is Longest for a path through very many nodes with wildcards.
-func (x *Index[V]) longestDeep(path string) (int, V) {
-	work := Work(math.MaxInt)
-	best, f := int32(0), filter{path: path, work: &work}
-	var value V
-	x.walk(path, func(nd *node[V], at int) {
-		switch {
-		case nd.length > best:
-			best, value = nd.length, nd.value
-		case nd.length > 0 && nd.length == best:
-			value = x.merge(value, nd.value)
-		}
-		if nd.wild != nil {
-			best, value = x.longestWild(nd.wild, path, at, &f, best, value)
-		}
-	})
-	return int(best), value
-}
-
-func (x *Index[V]) longestWild(wild *wilds[V], path string, at int, f *filter, best int32, value V) (int32, V) {
-	wild.matches(path, at, f, best, func(c *wildcard[V]) {
-		switch {
-		case c.length > best:
-			best, value = c.length, c.value
-		case c.length == best:
-			value = x.merge(value, c.value)
-		}
-	})
-	return best, value
-}
-
 // Matches calls yield with the value of every pattern that matches path, which
 // is in the normal form of NormalizePath. The order is fixed for an index, and
 // patterns without wildcards come in the order of their lengths.
@@ -219,6 +135,11 @@ type Work int
 // MatchesWithin is Matches while there is work left; then it ends, and not all that match
 // were yielded.
 func (x *Index[V]) MatchesWithin(path string, work *Work, yield func(V)) {
+	x.matches(path, work, func(v *V) { yield(*v) })
+}
+
+// matches is MatchesWithin with places in the index instead of values.
+func (x *Index[V]) matches(path string, work *Work, yield func(*V)) {
 	f := filter{path: path, work: work}
 	at, n := 0, int32(0)
 	for *work >= 0 {
@@ -229,45 +150,11 @@ func (x *Index[V]) MatchesWithin(path string, work *Work, yield func(V)) {
 		at = len(nd.text)
 		if nd.length > 0 {
 			*work -= costOfPattern
-			yield(nd.value)
-		}
-		if nd.wild != nil {
-			nd.wild.matches(path, at, &f, 0, func(c *wildcard[V]) { yield(c.value) })
-		}
-		if at == len(path) {
-			return
-		}
-		i := strings.IndexByte(nd.first, path[at])
-		if i < 0 {
-			return
-		}
-		n = nd.child + int32(i)
-	}
-}
-
-func (x *Index[V]) matches(path string, yield func(*V)) {
-	work := Work(math.MaxInt)
-	f := filter{path: path, work: &work}
-	x.walk(path, func(nd *node[V], at int) {
-		if nd.length > 0 {
 			yield(&nd.value)
 		}
 		if nd.wild != nil {
-			nd.wild.matches(path, at, &f, 0, func(c *wildcard[V]) { yield(&c.value) })
+			nd.wild.matches(path, at, &f, func(c *wildcard[V]) { yield(&c.value) })
 		}
-	})
-}
-
-// walk calls visit for the nodes along path, with the bytes of it they cover.
-func (x *Index[V]) walk(path string, visit func(nd *node[V], at int)) {
-	at, n := 0, int32(0)
-	for {
-		nd := &x.nodes[n]
-		if !strings.HasPrefix(path[at:], nd.text[at:]) {
-			return
-		}
-		at = len(nd.text)
-		visit(nd, at)
 		if at == len(path) {
 			return
 		}

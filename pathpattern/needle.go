@@ -213,13 +213,12 @@ const (
 )
 
 // matches calls yield for the patterns that match path, of which the first at
-// bytes are the literal prefix, and that are of at least some length, while there is
-// work left. The order does not depend on the path, and nothing is allocated.
-func (w *wilds[V]) matches(path string, at int, f *filter, least int32, yield func(*wildcard[V])) {
+// bytes are the literal prefix, while there is work left. The order does not depend on the path, and nothing is allocated.
+func (w *wilds[V]) matches(path string, at int, f *filter, yield func(*wildcard[V])) {
 	missing := f.missing(len(w.few))
 	for i := range w.few {
 		c := &w.few[i]
-		if c.length < least || *f.work < 0 {
+		if *f.work < 0 {
 			break
 		}
 		if *f.work -= costOfSkipped; c.needs&missing != 0 {
@@ -236,7 +235,7 @@ func (w *wilds[V]) matches(path string, at int, f *filter, least int32, yield fu
 		cell := w.end.find(g)
 		for i := cell.from; i < cell.to && *f.work >= 0; i++ {
 			c := &w.many[i]
-			if *f.work -= costOfPattern; c.length < least || !strings.HasSuffix(path[at:], c.needle) {
+			if *f.work -= costOfPattern; !strings.HasSuffix(path[at:], c.needle) {
 				continue
 			}
 			if *f.work -= Work(len(path) - at); matchRest(c.rest, path[at:]) {
@@ -246,12 +245,12 @@ func (w *wilds[V]) matches(path string, at int, f *filter, least int32, yield fu
 	}
 	for from := 0; from < w.insides && *f.work >= 0; from += maxNumbers {
 		*f.work -= Work(len(path) - at)
-		w.matchInside(path, at, f.work, int32(from), least, yield)
+		w.matchInside(path, at, f.work, int32(from), yield)
 	}
 }
 
 // matchInside is matches for the maxNumbers patterns of many from one on.
-func (w *wilds[V]) matchInside(path string, at int, work *Work, from, least int32, yield func(*wildcard[V])) {
+func (w *wilds[V]) matchInside(path string, at int, work *Work, from int32, yield func(*wildcard[V])) {
 	var tried, found numbers
 	any := false
 	for i := w.inside.next(path, at); i >= 0 && *work >= 0; i = w.inside.next(path, i+1) {
@@ -264,7 +263,7 @@ func (w *wilds[V]) matchInside(path string, at int, work *Work, from, least int3
 			if tried.has(n) {
 				continue
 			}
-			if *work -= costOfPattern; c.length < least || begin < at || !strings.HasPrefix(path[begin:], c.needle) {
+			if *work -= costOfPattern; begin < at || !strings.HasPrefix(path[begin:], c.needle) {
 				continue
 			}
 			tried.add(n)

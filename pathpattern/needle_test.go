@@ -80,30 +80,13 @@ func TestIndexOfManyWildcardsAgreesWithRegexp(t *testing.T) {
 		x := NewIndex(entries, func(a, b []int) []int { return slices.Concat(a, b) })
 		hits := 0
 		for _, path := range paths {
-			var all, longest []int
-			best := 0
+			var all []int
 			for i, m := range matchers {
-				if !m.MatchString(path) {
-					continue
-				}
-				all = append(all, i)
-				n := entries[i].Pattern.Len()
-				if n > best {
-					best, longest = n, nil
-				}
-				if n == best {
-					longest = append(longest, i)
+				if m.MatchString(path) {
+					all = append(all, i)
 				}
 			}
 			hits += len(all)
-			n, got := x.Longest(path)
-			if slices.Sort(got); n != best || !slices.Equal(got, longest) {
-				t.Fatalf("%d patterns: Longest(%q) = %d %v, want %d %v", len(patterns), path, n, got, best, longest)
-			}
-			n, got = x.longestDeep(path)
-			if slices.Sort(got); n != best || !slices.Equal(got, longest) {
-				t.Fatalf("%d patterns: longestDeep(%q) = %d %v, want %d %v", len(patterns), path, n, got, best, longest)
-			}
 			var found []int
 			x.Matches(path, func(v []int) { found = append(found, v...) })
 			if slices.Sort(found); !slices.Equal(found, all) {
@@ -138,24 +121,27 @@ func FuzzIndexOfManyWildcards(f *testing.F) {
 	f.Add("", "/other42")
 	f.Fuzz(func(t *testing.T, text, path string) {
 		var entries []Entry[int]
-		for i, p := range strings.Fields(text) {
+		for _, p := range strings.Fields(text) {
 			if p, err := Parse(p); err == nil {
-				entries = append(entries, Entry[int]{p, i})
+				entries = append(entries, Entry[int]{p, len(entries)})
 			}
 		}
 		for i := range 2 * severalWilds { // so that not all are tried one by one
-			entries = append(entries, Entry[int]{MustParse(fmt.Sprintf("/*other%d", i)), i}, Entry[int]{MustParse(fmt.Sprintf("/*other%d$", i)), i})
+			entries = append(entries, Entry[int]{MustParse(fmt.Sprintf("/*other%d", i)), len(entries)}, Entry[int]{MustParse(fmt.Sprintf("/*other%d$", i)), len(entries) + 1})
 		}
 		x := NewIndex(entries, func(a, b int) int { return min(a, b) })
 		norm := NormalizePath(path)
-		best := 0
+		var want []string
 		for _, e := range entries {
-			if e.Pattern.Len() > best && e.Pattern.Match(norm) { // which FuzzParse compares with regular expressions
-				best = e.Pattern.Len()
+			if e.Pattern.Match(norm) && !slices.Contains(want, e.Pattern.text) { // which FuzzParse compares with regular expressions
+				want = append(want, e.Pattern.text)
 			}
 		}
-		if n, _ := x.Longest(norm); n != best {
-			t.Fatalf("Longest(%q) is %d, want %d", norm, n, best)
+		var got []string
+		x.Matches(norm, func(i int) { got = append(got, entries[i].Pattern.text) })
+		slices.Sort(want)
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Fatalf("Matches(%q) is %q, want %q", norm, got, want)
 		}
 	})
 }
@@ -190,7 +176,7 @@ func BenchmarkWildcards(b *testing.B) {
 				b.Run(fmt.Sprintf("patterns=%d/bytes=%d/%s", n, size, name), func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
-						x.Longest(path)
+						x.Matches(path, func(int) {})
 					}
 				})
 			}
@@ -209,7 +195,6 @@ func TestWildcardsDoNotAllocate(t *testing.T) {
 	sum := 0
 	if n := testing.AllocsPerRun(10, func() {
 		for _, p := range paths {
-			x.Longest(p)
 			x.Matches(p, func(i int) { sum += i })
 		}
 	}); n > 0 {

@@ -176,27 +176,11 @@ func TestIndexAgreesWithRegexp(t *testing.T) {
 		x := NewIndex(entries, func(a, b []int) []int { return slices.Concat(a, b) })
 		for range 20 {
 			path := "/" + randomText(r, "aab/", 12)
-			var all, longest []int
-			best := 0
-			for i, e := range entries {
-				if !matchers[i].MatchString(path) {
-					continue
+			var all []int
+			for i := range entries {
+				if matchers[i].MatchString(path) {
+					all = append(all, i)
 				}
-				all = append(all, i)
-				if n := e.Pattern.Len(); n > best {
-					best, longest = n, nil
-				}
-				if e.Pattern.Len() == best {
-					longest = append(longest, i)
-				}
-			}
-			n, got := x.Longest(path)
-			slices.Sort(got)
-			if n != best || !slices.Equal(got, longest) {
-				t.Fatalf("Longest(%q) = %d %v, want %d %v of %v", path, n, got, best, longest, entries)
-			}
-			if n, got := x.longestDeep(path); n != best || len(got) != len(longest) {
-				t.Fatalf("longestDeep(%q) = %d %v, want %d %v", path, n, got, best, longest)
 			}
 			var found []int
 			x.Matches(path, func(v []int) { found = append(found, v...) })
@@ -205,17 +189,6 @@ func TestIndexAgreesWithRegexp(t *testing.T) {
 				t.Fatalf("Matches(%q) = %v, want %v of %v", path, found, all, entries)
 			}
 		}
-	}
-}
-
-func TestLongestThroughManyWildcardNodes(t *testing.T) {
-	var entries []Entry[int]
-	for i := range 3 * maxDepth {
-		entries = append(entries, Entry[int]{MustParse("/" + strings.Repeat("a", i) + "*z"), i})
-	}
-	x := NewIndex(entries, func(a, b int) int { return max(a, b) })
-	if n, v := x.Longest("/" + strings.Repeat("a", 200) + "z"); n != 3*maxDepth+2 || v != 3*maxDepth-1 {
-		t.Errorf("got pattern %d of length %d", v, n)
 	}
 }
 
@@ -239,7 +212,8 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q matches %q: %v", p, norm, got)
 		}
 		x := NewIndex([]Entry[int]{{p, 1}}, func(a, b int) int { return a | b })
-		if n, _ := x.Longest(norm); (n > 0) != p.Match(norm) {
+		n := 0
+		if x.Matches(norm, func(int) { n++ }); (n > 0) != p.Match(norm) {
 			t.Fatalf("the index has %q for %q: %d", p, norm, n)
 		}
 	})

@@ -40,7 +40,6 @@ type blockSource struct {
 // facets is what a block says, by what it is about.
 type facets struct {
 	usages  [numUsages][]int32 // statements
-	apps    map[string][]pathpattern.Entry[*AppDirective]
 	engines map[string][]pathpattern.Entry[engineValue]
 	delay   []*Rule
 	limit   []*Rule
@@ -51,7 +50,6 @@ type facets struct {
 type block struct {
 	condition condition
 	usages    [numUsages]*statementIndex
-	apps      map[string]*pathpattern.Index[*AppDirective]
 	engines   map[string]*pathpattern.Index[engineValue]
 	delay     *Rule
 	limit     *Rule
@@ -158,22 +156,18 @@ func (f *facets) add(g *facets) {
 	for u := range f.usages {
 		f.usages[u] = append(f.usages[u], g.usages[u]...)
 	}
-	for name, es := range g.apps {
-		put(&f.apps, name, es...)
-	}
 	for name, es := range g.engines {
-		put(&f.engines, name, es...)
+		f.addEngine(name, es...)
 	}
 	f.delay = append(f.delay, g.delay...)
 	f.limit = append(f.limit, g.limit...)
 }
 
-// put adds to the list of a name in a map that may be nil.
-func put[T any](m *map[string][]T, name string, values ...T) {
-	if *m == nil {
-		*m = map[string][]T{}
+func (f *facets) addEngine(name string, es ...pathpattern.Entry[engineValue]) {
+	if f.engines == nil {
+		f.engines = map[string][]pathpattern.Entry[engineValue]{}
 	}
-	(*m)[name] = append((*m)[name], values...)
+	f.engines[name] = append(f.engines[name], es...)
 }
 
 func (c *compiler) compile(cond condition, f *facets) *block {
@@ -181,12 +175,6 @@ func (c *compiler) compile(cond condition, f *facets) *block {
 	for u, ids := range f.usages {
 		if len(ids) > 0 {
 			b.usages[u] = c.p.index(ids)
-		}
-	}
-	if len(f.apps) > 0 {
-		b.apps = map[string]*pathpattern.Index[*AppDirective]{}
-		for name, es := range f.apps {
-			b.apps[name] = pathpattern.NewIndex(es, firstDirective)
 		}
 	}
 	if len(f.engines) > 0 {
@@ -218,13 +206,6 @@ func (a engineValue) union(b engineValue) engineValue {
 	}
 	first.rule = a.rule.Union(b.rule)
 	return first
-}
-
-func firstDirective(a, b *AppDirective) *AppDirective {
-	if b.Pos.before(a.Pos) {
-		return b
-	}
-	return a
 }
 
 // longerDelay is the rule with the longer crawl-delay; "none" is the shortest.

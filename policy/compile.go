@@ -28,12 +28,12 @@ const (
 // afterwards. Its only error is ErrTooLarge: everything else is for the reader
 // of the policy file to check, and Compile takes a Spec at its word.
 func Compile(spec *Spec) (*Policy, error) {
+	table := spec.Table
+	if table == nil || !table.lists(spec.Crawlers) {
+		table = NewCrawlerTable(spec.Crawlers)
+	}
 	c := compiler{
-		p: &Policy{
-			spec:     spec,
-			table:    crawlerTableOf(spec.Crawlers),
-			purposes: map[string]*atom{},
-		},
+		p:      &Policy{spec: spec, table: table, purposes: map[string]*atom{}},
 		atoms:  map[Audience]*atom{},
 		blocks: map[string]*blockSource{},
 		joined: map[string]*block{},
@@ -44,7 +44,9 @@ func Compile(spec *Spec) (*Policy, error) {
 	if err := c.place(); err != nil {
 		return nil, err
 	}
-	c.crawlers()
+	if err := c.crawlers(); err != nil {
+		return nil, err
+	}
 	return c.p, nil
 }
 
@@ -80,16 +82,14 @@ func (c *compiler) group() {
 			p.limits = append(p.limits, limits)
 			f.usages[s.Usage] = append(f.usages[s.Usage], id)
 		}
-		for j := range r.AppDirectives {
-			d := &r.AppDirectives[j]
-			put(&f.apps, d.App, pathpattern.Entry[*AppDirective]{Pattern: d.Pattern, Value: d})
+		for _, d := range r.AppDirectives {
 			if !slices.Contains(p.apps, d.App) {
 				p.apps = append(p.apps, d.App)
 			}
 		}
 		for j := range r.EngineRules {
 			e := &r.EngineRules[j]
-			put(&f.engines, e.Name, pathpattern.Entry[engineValue]{Pattern: e.Pattern, Value: engineValue{e.Rule, e, r}})
+			f.addEngine(e.Name, pathpattern.Entry[engineValue]{Pattern: e.Pattern, Value: engineValue{e.Rule, e, r}})
 			if !slices.Contains(p.engines, e.Name) {
 				p.engines = append(p.engines, e.Name)
 			}
@@ -100,7 +100,7 @@ func (c *compiler) group() {
 		if !r.Limit.IsZero() || r.NoLimit {
 			f.limit = append(f.limit, r)
 		}
-		f.size += len(r.Statements) + len(r.AppDirectives) + len(r.EngineRules)
+		f.size += len(r.Statements) + len(r.EngineRules)
 	}
 	p.narrower = narrowerRules(p.spec)
 	c.budget = (joinFactor-1)*len(p.statements) + joinSpare

@@ -2,72 +2,38 @@
 
 package policy
 
-import (
-	"runtime"
-	"strings"
-	"sync"
-	"weak"
-)
+import "strings"
 
-// crawlerTable is the crawlers of a Spec by number. The catalogue takes more memory than
-// most policies, so that policies with the same Spec.Crawlers share one.
-type crawlerTable struct {
+// CrawlerTable is the crawlers of a Spec by number. The catalogue takes more memory than
+// most policies, so that policies with the same crawlers share one.
+type CrawlerTable struct {
 	crawlers []Crawler // by CrawlerID; 0 is the unknown crawler
 	byToken  map[string]CrawlerID
 	families []CrawlerID // see Policy.Family
 }
 
-// crawlerTableKey identifies a slice of crawlers, which must not change, without holding on
-// to it.
-type crawlerTableKey struct {
-	first weak.Pointer[Crawler]
-	n     int
-}
-
-// crawlerTables are those in use.
-var crawlerTables = struct {
-	mu sync.Mutex
-	of map[crawlerTableKey]weak.Pointer[crawlerTable]
-}{of: map[crawlerTableKey]weak.Pointer[crawlerTable]{}}
-
-// crawlerTableOf returns the table of crawlers. Of several with one token the first counts.
-func crawlerTableOf(crawlers []Crawler) *crawlerTable {
-	if len(crawlers) == 0 {
-		return newCrawlerTable(nil)
-	}
-	key := crawlerTableKey{weak.Make(&crawlers[0]), len(crawlers)}
-	crawlerTables.mu.Lock()
-	defer crawlerTables.mu.Unlock()
-	if r := crawlerTables.of[key].Value(); r != nil {
-		return r
-	}
-	r := newCrawlerTable(crawlers)
-	crawlerTables.of[key] = weak.Make(r)
-	runtime.AddCleanup(r, forgetTable, key)
-	return r
-}
-
-// forgetTable removes the table of a key, unless there is a new one already.
-func forgetTable(key crawlerTableKey) {
-	crawlerTables.mu.Lock()
-	defer crawlerTables.mu.Unlock()
-	if crawlerTables.of[key].Value() == nil {
-		delete(crawlerTables.of, key)
-	}
-}
-
-func newCrawlerTable(crawlers []Crawler) *crawlerTable {
-	r := &crawlerTable{crawlers: make([]Crawler, 1, len(crawlers)+1), byToken: make(map[string]CrawlerID, len(crawlers))}
+// NewCrawlerTable numbers crawlers. Of several with one token the first counts.
+func NewCrawlerTable(crawlers []Crawler) *CrawlerTable {
+	t := &CrawlerTable{crawlers: make([]Crawler, 1, len(crawlers)+1), byToken: make(map[string]CrawlerID, len(crawlers))}
 	for _, c := range crawlers {
 		key := lower(c.Token)
-		if _, ok := r.byToken[key]; !ok {
-			r.byToken[key] = CrawlerID(len(r.crawlers))
-			r.crawlers = append(r.crawlers, c)
+		if _, ok := t.byToken[key]; !ok {
+			t.byToken[key] = CrawlerID(len(t.crawlers))
+			t.crawlers = append(t.crawlers, c)
 		}
 	}
-	p := &Policy{table: r}
-	r.families = p.familiesOf()
-	return r
+	p := &Policy{table: t}
+	t.families = p.familiesOf()
+	return t
+}
+
+// Crawlers are the known crawlers, in order. They must not be changed.
+func (t *CrawlerTable) Crawlers() []Crawler { return t.crawlers[1:len(t.crawlers):len(t.crawlers)] }
+
+// lists reports whether crawlers are those of the table.
+func (t *CrawlerTable) lists(crawlers []Crawler) bool {
+	own := t.Crawlers()
+	return len(crawlers) == len(own) && (len(own) == 0 || &crawlers[0] == &own[0])
 }
 
 // familiesOf finds for each crawler the one whose group it is documented to follow, if

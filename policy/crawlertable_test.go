@@ -3,24 +3,21 @@
 package policy
 
 import (
-	"fmt"
-	"runtime"
 	"slices"
 	"testing"
-	"time"
 )
 
-// Policies with the same crawlers share them, whatever tokens their rules add, and do
-// not keep them alive.
+// Policies can share their crawlers, whatever tokens their rules add.
 func TestCrawlerTableIsShared(t *testing.T) {
 	crawlers := []Crawler{{Token: "OneBot", Operator: "One", Kind: "search"}, {Token: "OneBot-Image", Operator: "One", Follows: []string{"OneBot"}}, {Token: "ONEBOT", Operator: "Two"}}
+	table := NewCrawlerTable(crawlers)
 	compile := func(tokens ...string) *Policy {
 		t.Helper()
 		var audiences []Audience
 		for _, token := range tokens {
 			audiences = append(audiences, Audience{ForToken, token})
 		}
-		p, err := Compile(&Spec{Crawlers: crawlers, Rules: []Rule{{For: audiences}}})
+		p, err := Compile(&Spec{Crawlers: table.Crawlers(), Table: table, Rules: []Rule{{For: audiences}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,27 +45,4 @@ func TestCrawlerTableIsShared(t *testing.T) {
 	if a.CrawlerInfo(a.Crawler("OneBot")).Operator != "One" || a.Crawler("NewBot") != 0 {
 		t.Error("a token that another policy names, or the wrong one of two")
 	}
-	runtime.KeepAlive(own)
-}
-
-func TestCrawlerTablesAreForgotten(t *testing.T) {
-	held := func() int {
-		crawlerTables.mu.Lock()
-		defer crawlerTables.mu.Unlock()
-		return len(crawlerTables.of)
-	}
-	before := held()
-	for i := range 100 {
-		if _, err := Compile(&Spec{Crawlers: []Crawler{{Token: fmt.Sprint("Bot", i)}}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 100 {
-		runtime.GC()
-		if held() <= before {
-			return
-		}
-		time.Sleep(10 * time.Millisecond) // cleanups run on their own
-	}
-	t.Errorf("%d crawlerTables are held, %d before", held(), before)
 }

@@ -62,25 +62,25 @@ func (p *Policy) ranks(q *Query, visit func([]placed) bool) {
 // AppDirective returns what the policy directs an application to do with the
 // query's path: by audience, then host, then the longest path; of several the
 // first in the file; nil for nothing. The query's usage is not looked at.
-func (p *Policy) AppDirective(q Query, app string) *AppDirective {
+func (p *Policy) AppDirective(q Query, app string) (found *AppDirective) {
 	path := pathpattern.NormalizePath(q.Path)
-	var found *AppDirective
-	p.ranks(&q, func(blocks []placed) bool {
-		length := 0
-		for _, b := range blocks {
-			x := b.apps[app]
-			if x == nil {
+	c := p.classOf(&q)
+	for _, rank := range p.Ranks(&c) {
+		for _, r := range rank.Rules {
+			if cond := r.condition(); !cond.holds(&q) {
 				continue
 			}
-			switch n, d := x.Longest(path); {
-			case n > length:
-				length, found = n, d
-			case n > 0 && n == length:
-				found = firstDirective(found, d)
+			for i := range r.AppDirectives {
+				d := &r.AppDirectives[i]
+				if d.App == app && (found == nil || d.Pattern.Len() > found.Pattern.Len()) && d.Pattern.Match(path) {
+					found = d
+				}
 			}
 		}
-		return found != nil
-	})
+		if found != nil {
+			break
+		}
+	}
 	return found
 }
 

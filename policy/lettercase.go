@@ -19,6 +19,7 @@ func (p *Policy) Folded() *Policy {
 		*pattern = folded
 	}
 	spec := *p.spec
+	spec.Table = p.table
 	spec.Rules = slices.Clone(p.spec.Rules)
 	for i := range spec.Rules {
 		r := &spec.Rules[i]

@@ -15,11 +15,11 @@ type CrawlerID int32
 // Policy is a compiled Spec. It does not change and may be shared.
 type Policy struct {
 	spec       *Spec
-	table      *crawlerTable
+	table      *CrawlerTable
 	own        []Crawler // that only rules name; their numbers follow those of the table
 	ownByToken map[string]CrawlerID
 	families   []CrawlerID   // see Family
-	reachOf    numbers       // of each crawler, in reaches
+	reachOf    []uint16      // of each crawler, in reaches; small, as a server has thousands of policies
 	reaches    [][]reach     // the audiences of rules that name a crawler, the closest first
 	crawlersOf [][]CrawlerID // that have each of reaches with an audience closer than everyone
 	atomsOn    [][]*atom     // the audiences of rules that name a host, by the number of the host
@@ -71,33 +71,7 @@ func (p *Policy) CrawlerInfo(id CrawlerID) Crawler { return *p.crawler(id) }
 func (p *Policy) Family(id CrawlerID) CrawlerID { return p.families[id] }
 
 // reachesOf returns the audiences by which rules reach a crawler, the closest first.
-func (p *Policy) reachesOf(id CrawlerID) []reach { return p.reaches[p.reachOf.at(int(id))] }
-
-// numbers is a list of numbers, in a byte each if they allow it: a server has
-// thousands of policies, and each has a number for every crawler of the catalogue.
-type numbers struct {
-	small []uint8
-	large []int32
-}
-
-// newNumbers returns a list of numbers below limit.
-func newNumbers(list []int32, limit int) numbers {
-	if limit > 1<<8 {
-		return numbers{large: list}
-	}
-	small := make([]uint8, len(list))
-	for i, n := range list {
-		small[i] = uint8(n)
-	}
-	return numbers{small: small}
-}
-
-func (n *numbers) at(i int) int {
-	if n.small != nil {
-		return int(n.small[i])
-	}
-	return int(n.large[i])
-}
+func (p *Policy) reachesOf(id CrawlerID) []reach { return p.reaches[p.reachOf[id]] }
 
 // Problems lists what Compile could not do for the policy.
 func (p *Policy) Problems() []Problem { return p.problems }

@@ -238,7 +238,6 @@ func number(v, suffix string) (int, bool) {
 	return int(n), err == nil
 }
 
-// isValue reports whether v is a qualifier-value of ACAP 1.0 section 3.
 // isKnownScheme reports whether a URI of ACAP's own scheme is of one of the kinds that its
 // qualifier has (sections 2.5.3.2 and 2.5.5.2.5), and names something.
 func isKnownScheme(v string, kinds ...string) bool {
@@ -246,6 +245,7 @@ func isKnownScheme(v string, kinds ...string) bool {
 	return !own || slices.ContainsFunc(kinds, func(kind string) bool { return len(rest) > len(kind) && strings.HasPrefix(rest, kind) })
 }
 
+// isValue reports whether v is a qualifier-value of ACAP 1.0 section 3.
 func isValue(v string) bool {
 	for i := range len(v) {
 		if c := v[i]; c <= ' ' || c > '~' || c == '"' || c == '\'' || c == '#' {

@@ -2,7 +2,10 @@
 
 package policy
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // atom is one audience as rules name it, with its blocks for each host.
 type atom struct {
@@ -42,7 +45,7 @@ func (a *atom) setCell(host int32, c *cell) {
 
 // crawlers adds the crawlers that only rules name to those of the catalogue, and ties
 // each to the audiences that it belongs to.
-func (c *compiler) crawlers() {
+func (c *compiler) crawlers() error {
 	p := c.p
 	for i := range p.spec.Rules {
 		for _, a := range p.spec.Rules[i].For {
@@ -55,10 +58,10 @@ func (c *compiler) crawlers() {
 	if len(p.own) > 0 {
 		p.families = p.familiesOf()
 	}
-	reachOf := make([]int32, p.numCrawlers())
+	p.reachOf = make([]uint16, p.numCrawlers())
 	var buf []reach
 	at := map[reachKey]int32{}
-	for id := range reachOf {
+	for id := range p.reachOf {
 		buf = c.appendReaches(buf[:0], CrawlerID(id))
 		key, ok := keyOf(buf)
 		n, known := at[key]
@@ -75,17 +78,20 @@ func (c *compiler) crawlers() {
 		if ok {
 			at[key] = n
 		}
-		reachOf[id] = n
+		p.reachOf[id] = uint16(n)
 		if len(buf) > 0 && buf[0].tier < TierEveryone {
 			p.crawlersOf[n] = append(p.crawlersOf[n], CrawlerID(id))
 		}
 	}
-	p.reachOf = newNumbers(reachOf, len(p.reaches))
+	if len(p.reaches) > math.MaxUint16 {
+		return ErrTooLarge
+	}
 	for a, m := range c.atoms {
 		if a.Kind == ForPurpose {
 			p.purposes[a.Name] = m
 		}
 	}
+	return nil
 }
 
 // reachKey is the audiences of a crawler, to find others with the same.

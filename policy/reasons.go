@@ -45,11 +45,17 @@ func (p *Policy) Outcome(matching []Applied, now time.Time) Decision {
 
 // matching lists the statements about a usage that match a query.
 func (p *Policy) matching(q *Query, path string, u Usage) []Applied {
+	c := p.classOf(q)
+	return slices.DeleteFunc(p.applied(&c, q, u), func(a Applied) bool { return !a.Statement.Pattern.Match(path) })
+}
+
+// classOf is the class of a query's crawler with the purposes that the query names.
+func (p *Policy) classOf(q *Query) Class {
 	c := p.ClassOf(q.Crawler, q.Host)
 	for _, name := range q.Purposes {
 		c = p.WithPurpose(&c, name)
 	}
-	return slices.DeleteFunc(p.applied(&c, q, u), func(a Applied) bool { return !a.Statement.Pattern.Match(path) })
+	return c
 }
 
 // weigh decides among statements that all match.

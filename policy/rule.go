@@ -332,7 +332,8 @@ type Spec struct {
 	Resources   []ResourceSet
 	Usages      []LocalUsage
 	Rules       []Rule
-	Crawlers    []Crawler // the catalogue, with the policy's own additions
+	Crawlers    []Crawler     // the catalogue, with the policy's own additions
+	Table       *CrawlerTable // of Crawlers, where other policies have the same; or nil
 	Enforcement Enforcement
 	Publish     Publish
 	Rights      Rights

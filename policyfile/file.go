@@ -50,7 +50,7 @@ func (p *parser) read(root *yaml.Node) {
 	p.misspelled()
 	p.browsers()
 	p.checkRights()
-	p.spec.Crawlers = p.crawlersOfSpec()
+	p.setCrawlers()
 	if p.errors == 0 { // else the use may be in what could not be read
 		p.unused()
 	}
@@ -78,37 +78,35 @@ func (p *parser) browsers() {
 	}
 }
 
-func (p *parser) crawlersOfSpec() []policy.Crawler {
-	all := convert(p.catalogue)
-	if len(p.intended) == 0 {
-		return all
+// setCrawlers gives the Spec the catalogue with the file's own crawlers.
+func (p *parser) setCrawlers() {
+	table := convert(p.catalogue)
+	if p.spec.Crawlers, p.spec.Table = table.Crawlers(), table; len(p.intended) == 0 {
+		return
 	}
-	all = slices.Clone(all)
-	for i := range all {
-		all[i].IntendedGuards = p.intended[strings.ToLower(all[i].Token)]
+	p.spec.Crawlers, p.spec.Table = slices.Clone(p.spec.Crawlers), nil
+	for i := range p.spec.Crawlers {
+		p.spec.Crawlers[i].IntendedGuards = p.intended[strings.ToLower(p.spec.Crawlers[i].Token)]
 	}
-	return all
 }
 
-// convert turns a catalogue into the crawlers of a Spec. A crawler that does not
-// read robots.txt at all has no group of "*" to ignore: to name it there would
-// only make the file longer.
-func convert(c *crawlers.Catalogue) []policy.Crawler {
-	build := func() []policy.Crawler {
+// convert turns a catalogue into the crawlers of a Spec.
+func convert(c *crawlers.Catalogue) *policy.CrawlerTable {
+	build := func() *policy.CrawlerTable {
 		all := make([]policy.Crawler, c.Len())
 		for i := range all {
 			all[i] = convertOne(c.At(i))
 		}
-		return all
+		return policy.NewCrawlerTable(all)
 	}
-	if all, ok := converted.Get(c, build); ok {
-		return all
+	if table, ok := converted.Get(c, build); ok {
+		return table
 	}
 	return build()
 }
 
 // converted is the catalogue in use, converted once for all policies.
-var converted crawlers.Derived[[]policy.Crawler]
+var converted crawlers.Derived[*policy.CrawlerTable]
 
 // productName is a product token of RFC 9309 section 2.2.1, or one with digits: most readers
 // take these whole, and Google's cuts them to a name that no other crawler has.
@@ -120,6 +118,8 @@ func documentsToken(c *crawlers.Crawler) bool {
 	return slices.Contains(c.Sources, "operator") || slices.Contains(c.Sources, "ai.robots.txt")
 }
 
+// convertOne converts a crawler. One that does not read robots.txt at all has no group of
+// "*" to ignore: to name it there would only make the file longer.
 func convertOne(c *crawlers.Crawler) policy.Crawler {
 	reads := c.Honours != crawlers.HonoursNo && c.Honours != crawlers.HonoursUserTriggered
 	return policy.Crawler{

@@ -190,7 +190,7 @@ func (ns *Names) Check(name string) (valid, listed bool) {
 }
 
 // Crawlers are those of the catalogue.
-func (ns *Names) Crawlers() []policy.Crawler { return slices.Clone(convert(ns.catalogue)) }
+func (ns *Names) Crawlers() []policy.Crawler { return slices.Clone(convert(ns.catalogue).Crawlers()) }
 
 // Nearest returns the name that a word is most likely a misspelling of, or "".
 // Case does not count. Short words must be nearer than long ones.

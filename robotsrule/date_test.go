@@ -14,10 +14,9 @@ import (
 func TestDateForms(t *testing.T) {
 	dates := []string{
 		"2006-01-02", "2 Jan 2006", "02 Jan 2006", "2-Jan-2006", "2-Jan-06", "2 Jan 06", "2 January 2006", "Monday, 2-Jan-06", "Mon, 2 Jan 2006",
-		"20060102", "Jan 2 2006", "January 2, 2006", "Mon Jan _2 2006",
 	}
 	clocks := []string{"", " 15:04:05", " 15:04", "T15:04:05", " 15:04:05.000"}
-	formats := []string{"Mon Jan _2 15:04:05 2006", "20060102T150405Z", "20060102T1504Z", time.RFC3339, time.RFC1123, time.RFC1123Z, time.RFC850, time.RFC822, time.RFC822Z}
+	formats := []string{time.RFC3339, time.RFC1123, time.RFC1123Z, time.RFC850, time.RFC822, time.RFC822Z}
 	for _, d := range dates {
 		for _, c := range clocks {
 			if strings.HasPrefix(c, "T") && strings.Contains(d, " 2006") && !strings.HasPrefix(d, "2") {
@@ -47,9 +46,6 @@ func TestDateForms(t *testing.T) {
 				t.Fatalf("%q does not read its own %q: %v", f, text, err)
 			}
 			d, ok := parseDate(text)
-			if !ok && strings.HasPrefix(f, "Jan") && strings.Contains(f, "T15") {
-				continue
-			}
 			if !ok || d.unix != max(want.Unix(), 0) {
 				t.Fatalf("%q (%s) is read as %v, %v, want %v", text, f, time.Unix(d.unix, 0).UTC(), ok, want.UTC())
 			}
@@ -69,7 +65,6 @@ func TestDateRefusals(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"2016-12-31T23:59:60Z":            "2016-12-31T23:59:59Z",
 		"1960-01-01T00:00:00Z":            "1970-01-01T00:00:00Z",
 		"9999-12-31T23:59:59-12:00":       "9999-12-31T23:59:59Z",
 		"Someday, 31 Dec 2026":            "",

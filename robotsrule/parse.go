@@ -78,9 +78,9 @@ func nextElement(s string) (e element, rest string) {
 	if e.name != "unavailable_after" {
 		return e, rest
 	}
-	// The date may hold two commas; the longest text that is a date wins.
+	// The date may hold a comma; the longest text that is a date wins.
 	value := s[strings.IndexAny(s, ":=")+1:]
-	for end := nthComma(value, 3); end >= 0; end = strings.LastIndexByte(value[:end], ',') {
+	for end := nthComma(value, 2); end >= 0; end = strings.LastIndexByte(value[:end], ',') {
 		text := strings.Trim(clean(value[:end]), ` "'`)
 		if d, ok := parseDate(text); ok {
 			e.value, e.date, e.isDate = text, d, true

@@ -104,15 +104,6 @@ func (e element) unknown() error {
 			return fmt.Errorf("%q is not a rule; to write %s for one crawler only, name the crawler as the rule's audience", e.name, e.value)
 		}
 	}
-	best, distance := "", 4
-	for _, d := range documented {
-		if n := editDistance(e.name, d.name); n < distance && n < len(e.name) {
-			best, distance = d.name, n
-		}
-	}
-	if best != "" {
-		return fmt.Errorf("%q is not a rule that a search engine documents; did you mean %s?", e.name, best)
-	}
 	names := make([]string, len(documented))
 	for i, d := range documented {
 		names[i] = d.name
@@ -137,28 +128,4 @@ func (s Set) consistent(seen map[string]string) error {
 		return fmt.Errorf("indexifembedded is an exception to noindex; write noindex, indexifembedded")
 	}
 	return nil
-}
-
-// editDistance is the Levenshtein distance, capped: names that differ in length
-// by more than three, or are long, are 4 apart.
-func editDistance(a, b string) int {
-	if len(a) > 32 || len(a)-len(b) > 3 || len(b)-len(a) > 3 {
-		return 4
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

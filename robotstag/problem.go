@@ -30,8 +30,6 @@ const (
 	NoRobotsTag Kind = "no-robots-tag"
 	// RuleLost: an unknown rule has no spelling in the field.
 	RuleLost Kind = "rule-lost"
-	// Long: the value is longer than WarnLength.
-	Long Kind = "long"
 )
 
 const (
@@ -63,8 +61,6 @@ func (p Problem) String() string {
 		return fmt.Sprintf("%s cannot name %q; its rules stand in %s only", p.Field, p.Text, XRobotsTagField)
 	case RuleLost:
 		return fmt.Sprintf("%s has no spelling for the rule %q", p.Field, p.Text)
-	case Long:
-		return fmt.Sprintf("%s is longer than %d bytes: %q", p.Field, WarnLength, p.Text)
 	}
 	return fmt.Sprintf("%s: %s: %q", p.Field, p.Kind, p.Text)
 }

@@ -37,9 +37,6 @@ const (
 	// the lines of X-Robots-Tag taken together. draft-illyes-repext-03 lets a
 	// reader stop there.
 	Limit = 8 << 10
-	// WarnLength is the length of a value from which Build warns, because an
-	// upstream's own rules have to fit as well.
-	WarnLength = 4 << 10
 	// readLimit is how much of an upstream's lines of one field is read.
 	readLimit = 16 << 10
 )
@@ -103,14 +100,6 @@ func Build(members []Member, usage Usage, now time.Time) (*Values, []Problem) {
 	problems = append(problems, more...)
 	if line := usage.String(); line != "" {
 		v.ContentUsage = []string{line}
-	}
-	for _, f := range []struct {
-		name  string
-		lines []string
-	}{{RobotsTagField, v.RobotsTag}, {XRobotsTagField, v.XRobotsTag}} {
-		if length(f.lines) > WarnLength {
-			problems = append(problems, addProblem(nil, Long, f.name, f.lines[0])...)
-		}
 	}
 	return v, problems
 }

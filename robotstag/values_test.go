@@ -168,7 +168,7 @@ func TestBuildLimits(t *testing.T) {
 }
 
 func TestProblemString(t *testing.T) {
-	for _, k := range []Kind{Malformed, Repaired, TooLong, Unread, BadToken, NoRobotsTag, RuleLost, Long} {
+	for _, k := range []Kind{Malformed, Repaired, TooLong, Unread, BadToken, NoRobotsTag, RuleLost} {
 		p := addProblem(nil, k, RobotsTagField, strings.Repeat("é", 500))[0]
 		if s := p.String(); len(s) > 400 || !strings.Contains(s, "é") || strings.Contains(s, "\ufffd") || strings.HasSuffix(s, ".") {
 			t.Errorf("%s: %q", k, s)

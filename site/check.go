@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
@@ -19,7 +20,6 @@ import (
 
 // The codes of what the channels have to say about a policy.
 const (
-	codeHeaderLong     = "header-long"
 	codeHeaderTooLarge = "header-too-large"
 	codeManyElements   = "many-elements"
 	codeNotInHeaders   = "not-in-headers"
@@ -35,8 +35,6 @@ func problem(severity policy.Severity, code string, at policy.Pos, format string
 
 // maxElements is how many meta elements a page gets before the author hears of it.
 const maxElements = 20
-
-const maxUnnamed = 3
 
 // maxSamples bounds the paths of hosts for which headers are tried.
 const maxSamples = 1000
@@ -109,10 +107,7 @@ func (s *Site) samples() (all []sample) {
 	return all
 }
 
-const (
-	fewerNames = `name fewer crawlers, write it in a rule with "for: everyone", or ` + tailored
-	tailored   = `write "headers tailored" in the Caddyfile, which sends each crawler only its own`
-)
+const tailored = `write "headers tailored" in the Caddyfile, which sends each crawler only its own`
 
 // checkHeaders builds the headers for the samples, as many as left says.
 func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems []policy.Problem) {
@@ -124,8 +119,7 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		*left--
 		members, _ := robotstag.Members(s.Policy, policy.Query{Host: host, Path: sm.path, Now: now})
 		_, ps := robotstag.Build(members, robotstag.Usage{}, now)
-		many := len(members) > maxElements
-		if many {
+		if len(members) > maxElements {
 			problems = append(problems, problem(policy.Warning, codeManyElements, sm.pos,
 				"this puts %d meta elements into every page like %s, and as much into its headers, one for each crawler; "+
 					`write it in a rule with "for: everyone" if it may hold for all, name only the crawlers that matter, or %s`,
@@ -133,17 +127,12 @@ func (s *Site) checkHeaders(host string, samples []sample, left *int) (problems 
 		}
 		problems = append(problems, unnamed(ps, sm.pos)...)
 		for _, p := range ps {
-			switch {
-			case p.Kind == robotstag.Long && !many:
-				problems = append(problems, problem(policy.Hint, codeHeaderLong, sm.pos,
-					"the %s header for %s is longer than %d bytes; readers need not look at more than %d, "+
-						"and what the site's own server adds must fit as well; %s",
-					p.Field, sm.path, robotstag.WarnLength, robotstag.Limit, fewerNames))
-			case p.Kind == robotstag.TooLong:
+			if p.Kind == robotstag.TooLong {
 				problems = append(problems, problem(policy.Error, codeHeaderTooLarge, sm.pos,
 					"the %s header for %s is longer than the %d bytes that readers must look at, "+
-						"and what does not fit would be said to everyone; %s",
-					p.Field, sm.path, robotstag.Limit, fewerNames))
+						"and what does not fit would be said to everyone; "+
+						`name fewer crawlers, write it in a rule with "for: everyone", or `+tailored,
+					p.Field, sm.path, robotstag.Limit))
 			}
 		}
 	}
@@ -166,11 +155,8 @@ func unnamed(ps []robotstag.Problem, pos policy.Pos) (problems []policy.Problem)
 				names = append(names, strconv.Quote(p.Text))
 			}
 		}
-		if n := len(names) - maxUnnamed; n > 1 {
-			names = append(names[:maxUnnamed], fmt.Sprintf("and %d more", n))
-		}
 		if names != nil {
-			problems = append(problems, problem(policy.Hint, codeNotInHeaders, pos, c.message, strings.Join(names, ", ")))
+			problems = append(problems, problem(policy.Hint, codeNotInHeaders, pos, c.message, english.Some(names, 4)))
 		}
 	}
 	return problems

@@ -5,10 +5,10 @@ package site
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
@@ -168,7 +168,7 @@ func (s *Site) LimitTexts() (all []string) {
 }
 
 func limitedBy(r *policy.Rule) string {
-	who := firstThree(audiences(r))
+	who := english.Some(audiences(r), 4)
 	everyone := slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Tier() == policy.TierEveryone })
 	if everyone && !limitsSearch(r) {
 		who += ", except search engines,"
@@ -176,17 +176,5 @@ func limitedBy(r *policy.Rule) string {
 	if len(r.Hosts) == 0 {
 		return who
 	}
-	return who + " on " + firstThree(r.Hosts)
-}
-
-func firstThree[S ~string](names []S) string {
-	texts := make([]string, 0, 3)
-	for _, name := range names[:min(len(names), 3)] {
-		texts = append(texts, string(name))
-	}
-	text := strings.Join(texts, ", ")
-	if more := len(names) - 3; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
+	return who + " on " + english.Some(r.Hosts, 4)
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/metainject"
@@ -49,27 +48,7 @@ type pages struct {
 	index, foldedIndex *pathpattern.Index[uint32]
 
 	mu    sync.RWMutex
-	cache map[string]*cachedPage
-
-	// The pages last asked for, by a hash of their keys, so that most requests
-	// take no lock.
-	recent [recentPages]atomic.Pointer[cachedPage]
-}
-
-const recentPages = 64
-
-type cachedPage struct {
-	key  string
-	page *Page
-}
-
-// recentOf is where a key is among the recent ones (FNV-1a).
-func recentOf(key []byte) int {
-	h := uint32(2166136261)
-	for _, c := range key {
-		h = (h ^ uint32(c)) * 16777619
-	}
-	return int((h ^ h>>16) % recentPages)
+	cache map[string]*Page
 }
 
 func (pg *Page) fresh(now time.Time) bool {
@@ -85,7 +64,7 @@ func clock(now time.Time) time.Time {
 }
 
 func newPages(p projection, tokens map[string]struct{}, registers *registers) *pages {
-	ps := &pages{projection: p, registers: registers, tokens: tokens, cache: map[string]*cachedPage{}, plain: &nothing, index: indexOf(p.exact)}
+	ps := &pages{projection: p, registers: registers, tokens: tokens, cache: map[string]*Page{}, plain: &nothing, index: indexOf(p.exact)}
 	if link := registers.link(""); link != "" {
 		ps.plain = &Page{Rights: &Rights{Link: link}}
 	}
@@ -156,19 +135,14 @@ func (ps *pages) page(tailored bool, crawler policy.CrawlerID, host, path string
 	if work < 0 {
 		return ps.strict(t)
 	}
-	slot := &ps.recent[recentOf(key)]
-	if last := slot.Load(); last != nil && last.key == string(key) && last.page.fresh(now) {
-		return last.page
-	}
 	ps.mu.RLock()
-	k := ps.cache[string(key)]
+	page := ps.cache[string(key)]
 	ps.mu.RUnlock()
-	if k == nil || !k.page.fresh(now) {
-		k = &cachedPage{string(key), ps.build(tailored, policy.Query{Crawler: crawler, Now: clock(now)}, t)}
-		ps.store(k)
+	if page == nil || !page.fresh(now) {
+		page = ps.build(tailored, policy.Query{Crawler: crawler, Now: clock(now)}, t)
+		ps.store(string(key), page)
 	}
-	slot.Store(k)
-	return k.page
+	return page
 }
 
 // appendMatches appends a section to a key: the patterns that match a path, and a
@@ -230,16 +204,16 @@ func hasSection(key, section []byte) bool {
 	return false
 }
 
-func (ps *pages) store(k *cachedPage) {
+func (ps *pages) store(key string, page *Page) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	for key := range ps.cache {
+	for other := range ps.cache {
 		if len(ps.cache) < maxPages {
 			break
 		}
-		delete(ps.cache, key)
+		delete(ps.cache, other)
 	}
-	ps.cache[k.key] = k
+	ps.cache[key] = page
 }
 
 var nothing Page

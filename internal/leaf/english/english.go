@@ -5,6 +5,7 @@ package english
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -46,9 +47,9 @@ func List[S ~string](words []S, last string) string {
 }
 
 // Some lists up to n words: "a, b and 7 more" for three of nine.
-func Some(words []string, n int) string {
-	if len(words) <= n {
-		return List(words, "and")
+func Some[S ~string](words []S, n int) string {
+	if len(words) > n {
+		words = append(slices.Clone(words[:n-1]), S(fmt.Sprintf("%d more", len(words)-n+1)))
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(words[:n-1], ", "), len(words)-n+1)
+	return List(words, "and")
 }
