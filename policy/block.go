@@ -11,14 +11,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// cell is what is said to one audience on one host.
+// cell is the rules for one audience on one host.
 type cell struct {
 	rules   []int32 // by their places in Spec.Rules, in order
 	sources []*blockSource
 	blocks  []*block
 }
 
-// condition is what a query must meet for a block to speak to it.
+// condition is what a query must meet for a block to apply to it.
 type condition struct {
 	identity Demand
 	purposes []string
@@ -37,7 +37,7 @@ type blockSource struct {
 	compiled  *block
 }
 
-// facets is what a block says, by what it is about.
+// facets is what a block states, by what it is about.
 type facets struct {
 	usages  [numUsages][]int32 // statements
 	engines map[string][]pathpattern.Entry[engineValue]

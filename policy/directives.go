@@ -15,9 +15,9 @@ type placed struct {
 	*block
 }
 
-// speaking lists the blocks that apply to a query, sorted by audience and host,
+// blocksFor lists the blocks that apply to a query, sorted by audience and host,
 // the narrowest first.
-func (p *Policy) speaking(q *Query) (all []placed) {
+func (p *Policy) blocksFor(q *Query) (all []placed) {
 	hosts := p.hosts.class(q.Host).hosts
 	add := func(t Tier, a *atom) {
 		for _, h := range hosts {
@@ -47,7 +47,7 @@ func (p *Policy) speaking(q *Query) (all []placed) {
 // ranks calls visit for the blocks that apply to a query, those that name the
 // crawler and the host equally narrowly together, until it returns true.
 func (p *Policy) ranks(q *Query, visit func([]placed) bool) {
-	for rest := p.speaking(q); len(rest) > 0; {
+	for rest := p.blocksFor(q); len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].compare(&rest[0].scope) == 0 {
 			n++
@@ -124,7 +124,7 @@ func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, 
 	}
 	path := pathpattern.NormalizePath(q.Path)
 	var all []match
-	blocks := p.speaking(&q)
+	blocks := p.blocksFor(&q)
 	for i := range blocks {
 		if x := blocks[i].engines[name]; x != nil {
 			x.Matches(path, func(v engineValue) { all = append(all, match{&blocks[i].scope, v}) })

@@ -207,7 +207,7 @@ func (c *compiler) compareWilds() {
 	})
 }
 
-// meetsOthers reports whether statements of other scopes may speak of the same
+// meetsOthers reports whether statements of other scopes may be about the same
 // usage as s. If all are of one scope, lengths decide.
 func (c *compiler) meetsOthers(s *Statement) bool {
 	return c.scopes > 1 || s.Usage == Present || s.Usage.IsPresentation()

@@ -37,14 +37,9 @@ func (h Host) Example() string {
 }
 
 var (
-	errHostEmpty  = errors.New("the host is empty")
-	errHostScheme = errors.New("a host is only a name, such as www.example.com, without https:// and without a path")
-	errHostWild   = errors.New(`"*" can only stand for the first labels of a host, as in *.example.com`)
-	errHostName   = errors.New("not a valid host name")
-	errHostLong   = errors.New("a host name has at most 253 characters, and 63 between two dots")
-	errHostPort   = errors.New("after the colon of a host comes a port, which is a number; rules hold for every port, so leave it out")
-	errHostHyphen = errors.New("no part of a host name may start or end with a hyphen")
-	errHostIDNA   = errors.New("a host name with letters beyond a to z may have only letters, digits and hyphens between its dots")
+	errHostName = errors.New("not a valid host name")
+	errHostLong = errors.New("a host name has at most 253 characters, and 63 between two dots")
+	errHostPort = errors.New("after the colon of a host comes a port, which is a number; rules hold for every port, so leave it out")
 )
 
 const (
@@ -58,14 +53,14 @@ const (
 // answer for such names.
 func ParseHost(s string) (Host, error) {
 	if s == "" {
-		return "", errHostEmpty
+		return "", errors.New("the host is empty")
 	}
 	if strings.ContainsAny(s, "/@") {
-		return "", errHostScheme
+		return "", errors.New("a host is only a name, such as www.example.com, without https:// and without a path")
 	}
 	name, wild := strings.CutPrefix(s, "*.")
 	if strings.Contains(name, "*") {
-		return "", errHostWild
+		return "", errors.New(`"*" can only stand for the first labels of a host, as in *.example.com`)
 	}
 	literal := strings.HasPrefix(name, "[")
 	if literal {
@@ -103,11 +98,11 @@ func ParseHost(s string) (Host, error) {
 		case len(label) > maxLabel:
 			return "", errHostLong
 		case label[0] == '-' || label[len(label)-1] == '-':
-			return "", errHostHyphen
+			return "", errors.New("no part of a host name may start or end with a hyphen")
 		}
 	}
 	if strings.ContainsFunc(name, func(c rune) bool { return c > unicode.MaxASCII }) {
-		return "", errHostIDNA // NormalizeHost leaves what IDNA refuses
+		return "", errors.New("a host name with letters beyond a to z may have only letters, digits and hyphens between its dots") // NormalizeHost leaves what IDNA refuses
 	}
 	if wild {
 		name = "*." + name

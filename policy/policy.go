@@ -9,7 +9,7 @@ import "github.com/robotspolicy/caddy-robots-policy/pathpattern"
 
 // CrawlerID names a crawler of one Policy. The zero value stands for a crawler
 // that the policy does not know, to which only rules for everyone and for
-// purposes speak.
+// purposes apply.
 type CrawlerID int32
 
 // Policy is a compiled Spec. It does not change and may be shared.
@@ -93,7 +93,7 @@ func (p *Policy) Apps() []string { return p.apps }
 // order of the file.
 func (p *Policy) EngineRuleNames() []string { return p.engines }
 
-// DemandsIdentity reports whether any rule speaks only to clients of some
+// DemandsIdentity reports whether any rule applies only to clients of some
 // identity.
 func (p *Policy) DemandsIdentity() bool { return p.demands }
 
@@ -126,3 +126,27 @@ func appendLower(b []byte, s string) []byte {
 }
 
 func lower(s string) string { return string(appendLower(nil, s)) }
+
+// Severity says what a problem does to a policy.
+type Severity uint8
+
+// The severities, mildest first. A policy with an error does not load. A hint
+// points out what the author may not have expected.
+const (
+	Hint Severity = iota
+	Warning
+	Error
+)
+
+var severityNames = [...]string{"hint", "warning", "error"}
+
+// String is the severity in lower case.
+func (s Severity) String() string { return severityNames[s] }
+
+// Problem is something that the author of a policy should know about.
+type Problem struct {
+	Severity Severity
+	Code     string // stable, such as "not-flattenable"; docs/lint.md explains it
+	Pos      Pos
+	Message  string // for readers who are not engineers, with the fix
+}

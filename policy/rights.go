@@ -2,7 +2,9 @@
 
 package policy
 
-// RightsUsages are the usages of which rights registers speak: the categories of the
+import "strings"
+
+// RightsUsages are the usages that rights registers are about: the categories of the
 // AIPREF vocabulary (draft-ietf-aipref-vocab-08), in its order.
 func RightsUsages() [3]Usage { return [...]Usage{TrainAI, AIUse, Search} }
 
@@ -44,3 +46,60 @@ func OfferUsers() []string {
 // a crawler (draft-kelley-aipref-training-preference-signal-00), in the order of
 // RightsUsages; empty for none.
 type UsageTokens [3]string
+
+// Preamble is a text of the publisher's own, which stands as a comment at the start of
+// robots.txt.
+type Preamble struct {
+	Host Host // "" for hosts for which there is no other
+	Text string
+}
+
+// PreambleOf returns the text for a host, which may have a port: that of its name, else of
+// the longest wildcard, else the one for all other hosts, and "" for none.
+func (b *Publish) PreambleOf(host string) (text string) {
+	name := NormalizeHost(host)
+	longest := -1
+	for _, p := range b.Preambles {
+		h := string(p.Host)
+		matches := h == "" || h == name || p.Host.Wildcard() && strings.HasSuffix(name, h[1:])
+		if size := len(h); matches && (size > longest || h == name) {
+			longest, text = size, p.Text
+			if h == name && h != "" {
+				return text
+			}
+		}
+	}
+	return text
+}
+
+// Expectation is one test of a policy: the answer that its author expects.
+type Expectation struct {
+	Pos      Pos
+	Identity Identity // Verified, or Unknown for one that only claims to be the agent
+	Anyone   bool     // no identity was named: the answer must not depend on it
+	Agent    Audience
+	Allowed  bool
+	Usage    Usage
+	Host     string // empty: every host that the policy names, and one that it does not
+	Path     string // path and query
+}
+
+// String is the expectation as a policy file writes it: "verified Googlebot may
+// crawl /news/".
+func (e Expectation) String() string {
+	who, may, place := e.Agent.String(), " may ", e.Path
+	switch {
+	case e.Anyone:
+	case e.Identity == Verified:
+		who = "verified " + who
+	default:
+		who = "claimed " + who
+	}
+	if !e.Allowed {
+		may = " may not "
+	}
+	if e.Host != "" {
+		place = "https://" + e.Host + e.Path
+	}
+	return who + may + e.Usage.String() + " " + place
+}

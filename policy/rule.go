@@ -207,7 +207,7 @@ type Rule struct {
 	For                  []Audience
 	Hosts                []Host // none: every host
 	Identity             Demand
-	UsagePurposes        []string // speaks only to queries that name one of them (ACAP 1.0 section 2.3.3)
+	UsagePurposes        []string // applies only to queries that name one of them (ACAP 1.0 section 2.3.3)
 	Statements           []Statement
 	AppDirectives        []AppDirective
 	EngineRules          []EngineRule

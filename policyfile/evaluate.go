@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
-	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -43,8 +42,8 @@ type evaluator struct {
 	policy  *policy.Policy
 	now     time.Time
 	spent   int
-	hosts   map[policy.Usage]*pathpattern.Index[[]string] // that rules name, by the paths of the rules
-	classes map[string]classes                            // by host
+	hosts   []string           // see hostsOf
+	classes map[string]classes // by host
 	members map[policy.Audience][]policy.CrawlerID
 	asked   map[memberKey][]member
 }
@@ -63,7 +62,7 @@ type member struct {
 func newEvaluator(p *policy.Policy, now time.Time) *evaluator {
 	return &evaluator{
 		policy: p, now: now,
-		hosts:   map[policy.Usage]*pathpattern.Index[[]string]{},
+		hosts:   hostsOf(p),
 		classes: map[string]classes{},
 		members: map[policy.Audience][]policy.CrawlerID{},
 		asked:   map[memberKey][]member{},
@@ -83,7 +82,7 @@ type failure struct {
 func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 	hosts := []string{e.Host}
 	if e.Host == "" {
-		hosts = x.hostsOf(e)
+		hosts = x.hosts
 	}
 	identities := []policy.Identity{e.Identity}
 	if e.Anyone && x.policy.DemandsIdentity() {
@@ -121,66 +120,20 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 	return slices.MaxFunc(all, func(a, b *failure) int { return len(a.crawlers) - len(b.crawlers) })
 }
 
-// hostsOf lists the hosts that a test without a host asks about: one that no rule
-// names, and those of the rules that state something about the path. On every
-// other host the answer is that of the first.
-func (x *evaluator) hostsOf(e *policy.Expectation) []string {
-	hosts := []string{""}
-	usages := []policy.Usage{e.Usage, policy.Other}
-	if e.Usage.IsPresentation() {
-		usages = append(usages, policy.Present)
-	}
-	for _, u := range usages {
-		if index := x.hostIndex(u); index != nil {
-			index.Matches(pathpattern.NormalizePath(e.Path), func(named []string) {
-				for _, h := range named {
-					if !slices.Contains(hosts, h) {
-						hosts = append(hosts, h)
-					}
-				}
-			})
+// hostsOf lists hosts to ask about where a test names none: one that no rule names, and
+// one of each set of hosts that get the same answers.
+func hostsOf(p *policy.Policy) []string {
+	hosts, seen := []string{""}, map[int]bool{0: true}
+	rules := p.Spec().Rules
+	for i := range rules {
+		for _, h := range rules[i].Hosts {
+			if key := p.HostKey(h.Example()); !seen[key] {
+				seen[key] = true
+				hosts = append(hosts, h.Example())
+			}
 		}
 	}
 	return hosts
-}
-
-// hostIndex finds the hosts of the rules that state something about a usage, by
-// the paths of their statements.
-func (x *evaluator) hostIndex(u policy.Usage) *pathpattern.Index[[]string] {
-	index, ok := x.hosts[u]
-	if ok {
-		return index
-	}
-	var entries []pathpattern.Entry[[]string]
-	at := map[pathpattern.Pattern]int{}
-	rules := x.policy.Spec().Rules
-	for i := range rules {
-		r := &rules[i]
-		for j := range r.Statements {
-			s := &r.Statements[j]
-			if s.Usage != u || len(r.Hosts) == 0 {
-				continue
-			}
-			k, ok := at[s.Pattern]
-			if !ok {
-				k = len(entries)
-				at[s.Pattern] = k
-				entries = append(entries, pathpattern.Entry[[]string]{Pattern: s.Pattern})
-			}
-			for _, h := range r.Hosts {
-				entries[k].Value = append(entries[k].Value, h.Example())
-			}
-		}
-	}
-	for i, e := range entries {
-		slices.Sort(e.Value)
-		entries[i].Value = slices.Compact(e.Value)
-	}
-	if len(entries) > 0 {
-		index = pathpattern.NewIndex(entries, func(a, b []string) []string { return slices.Concat(a, b) })
-	}
-	x.hosts[u] = index
-	return index
 }
 
 // ask lists which crawlers to ask about: every member of an audience, the unknown one

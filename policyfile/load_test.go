@@ -92,11 +92,11 @@ func TestErrorsAmongManyWarnings(t *testing.T) {
 	}
 	b.WriteString("    disallow:\n      crawl: a\n")
 	f, ds := Load("many.yaml", []byte(b.String()))
-	if f != nil || len(ds) != maxDiagnostics || ds[maxDiagnostics-1].Code != "bad-path" {
+	if f != nil || len(ds) != maxDiagnostics+1 || ds[maxDiagnostics].Code != "bad-path" {
 		t.Errorf("%d diagnostics, the last %v", len(ds), ds[len(ds)-1])
 	}
 	summed := ds.Summed()
-	if len(summed) != leftOfMany+1 || summed[leftOfMany].Code != "bad-path" || !strings.Contains(summed[leftOfMany-1].Message, fmt.Sprintf("%d more like this", maxDiagnostics-1-leftOfMany)) {
+	if len(summed) != leftOfMany+1 || summed[leftOfMany].Code != "bad-path" || !strings.Contains(summed[leftOfMany-1].Message, fmt.Sprintf("%d more like this", maxDiagnostics-leftOfMany)) {
 		t.Errorf("summed up: %v", summed)
 	}
 	if want := summed.Text(); ds.Text() != want || strings.Count(want, "\n") != 3*(leftOfMany+1) {

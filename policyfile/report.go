@@ -3,6 +3,7 @@
 package policyfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,10 +12,10 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// maxDiagnostics bounds the diagnostics of one file. Warnings never crowd out the
-// errors that keep it from loading.
+// maxDiagnostics bounds the errors of one file, and also the warnings and hints.
 const maxDiagnostics = 10_000
 
 type reporter struct {
@@ -22,29 +23,18 @@ type reporter struct {
 	lines  []string
 	list   Diagnostics
 	errors int
-	mild   int // warnings and hints in list
+	mild   int // warnings and hints
 }
 
 // report adds a diagnostic. The code's row in the table of codes gives its
 // severity.
 func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args ...any) {
-	severity := severityOf(code)
+	severity, n := severityOf(code), &r.mild
 	if severity == policy.Error {
-		r.errors++
+		n = &r.errors
 	}
-	if len(r.list) == maxDiagnostics {
-		if severity != policy.Error || r.mild == 0 {
-			return
-		}
-		last := len(r.list) - 1
-		for r.list[last].Severity == policy.Error {
-			last--
-		}
-		r.list = slices.Delete(r.list, last, last+1)
-		r.mild--
-	}
-	if severity != policy.Error {
-		r.mild++
+	if *n++; *n > maxDiagnostics {
+		return
 	}
 	message := format
 	if len(args) > 0 {
@@ -67,8 +57,7 @@ func (r *reporter) reportChoice(at policy.Pos, code, didYouMean, problem string,
 // advice.
 func (r *reporter) reportAdvice(at policy.Pos, code, didYouMean, problem, advice string) {
 	n := len(r.list)
-	r.report(at, code, didYouMean, "%s: %s", problem, advice)
-	if len(r.list) > n || n == maxDiagnostics {
+	if r.report(at, code, didYouMean, "%s: %s", problem, advice); len(r.list) > n {
 		r.list[len(r.list)-1].fixAt = len(oneLine(problem))
 	}
 }
@@ -123,4 +112,83 @@ func splitLines(s string) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(lineBreaks.Replace(s), "\n"), "\n")
+}
+
+type codeInfo lint.Code
+
+// codeTable lists the codes of this package itself; docs/lint.md explains each.
+var codeTable = []codeInfo{
+	{"file-too-large", policy.Error, "The file is too large"},
+	{"file-empty", policy.Error, "The file is empty"},
+	{"is-robots-txt", policy.Error, "The file is a robots.txt"},
+	{"not-text", policy.Error, "The file is not UTF-8 text"},
+	{"yaml-syntax", policy.Error, "The file is not YAML"},
+	{"yaml-tab", policy.Error, "A tab where spaces belong"},
+	{"needs-quotes", policy.Error, "A value needs quotation marks"},
+	{"missing-space", policy.Error, "A space is missing after a colon"},
+	{"second-document", policy.Error, "A second document"},
+	{"yaml-alias", policy.Error, "An alias, an anchor or a merge key"},
+	{"yaml-tag", policy.Error, "A type tag"},
+	{"no-value", policy.Error, "A value is missing"},
+	{"wrong-kind", policy.Error, "A list, a map or a text in the wrong place"},
+	{"duplicate-key", policy.Error, "A key appears twice"},
+	{"unknown-key", policy.Error, "An unknown key"},
+	{"missing-key", policy.Error, "A key is missing"},
+	{"unknown-version", policy.Error, "An unknown version of the format"},
+	{"bad-value", policy.Error, "An invalid value"},
+	{"bad-name", policy.Error, "An invalid name"},
+	{"bad-path", policy.Error, "An invalid path"},
+	{"bad-host", policy.Error, "An invalid host"},
+	{"bad-address", policy.Error, "An invalid address"},
+	{"bad-audience", policy.Error, "An invalid name under for"},
+	{"unknown-category", policy.Error, "An unknown category"},
+	{"unknown-usage", policy.Error, "An unknown usage"},
+	{"bad-usage", policy.Error, "A usage that is not possible here"},
+	{"bad-qualifier", policy.Error, "A qualifier that is not possible here"},
+	{"contradiction", policy.Error, "A rule contradicts itself"},
+	{"bad-robots-tag", policy.Error, "Not a rule that search engines document"},
+	{"bad-app-directive", policy.Error, "An invalid application directive"},
+	{"bad-crawler", policy.Error, "A crawler that cannot be added"},
+	{"reference-not-alone", policy.Error, "A permissions-reference with other keys"},
+	{"too-many-rules", policy.Error, "Too many rules"},
+	{"misspelt-crawler-enforced", policy.Error, "A misspelt crawler in a rule that is enforced"},
+	{"bad-expectation", policy.Error, "A test that cannot be read"},
+	{"expectation-failed", policy.Error, "A test of the policy fails"},
+
+	{"expectation-no-longer-holds", policy.Warning, "A test of the policy no longer passes"},
+	{"listed-twice", policy.Warning, "The same thing is listed twice"},
+	{"unknown-operator", policy.Warning, "An unknown operator"},
+	{"misspelt-crawler", policy.Warning, "A crawler's name that may be misspelt"},
+	{"unknown-crawler", policy.Warning, "An unknown crawler"},
+	{"token-not-allowed", policy.Warning, "A token that RFC 9309 does not allow"},
+	{"has-a-usage", policy.Warning, "There is a usage for this"},
+	{"duplicate-app-directive", policy.Warning, "Two directives for one application and path"},
+	{"unused-name", policy.Warning, "A name that is not used"},
+}
+
+var severities = func() map[string]policy.Severity {
+	m := map[string]policy.Severity{}
+	for _, c := range allCodes() {
+		m[c.Name] = c.Severity
+	}
+	return m
+}()
+
+func severityOf(code string) policy.Severity {
+	s, ok := severities[code]
+	if !ok {
+		panic("policyfile: unknown code " + code)
+	}
+	return s
+}
+
+// allCodes lists every code that this package reports, the gravest first. Channels
+// report more (see File.Add).
+func allCodes() []codeInfo {
+	all := slices.Clone(codeTable)
+	for _, c := range lint.Codes() {
+		all = append(all, codeInfo(c))
+	}
+	slices.SortStableFunc(all, func(a, b codeInfo) int { return cmp.Compare(b.Severity, a.Severity) })
+	return all
 }

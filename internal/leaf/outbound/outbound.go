@@ -5,10 +5,13 @@
 package outbound
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -48,4 +51,32 @@ var special = func() (ps []netip.Prefix) {
 
 func isPublic(a netip.Addr) bool {
 	return a.IsGlobalUnicast() && !a.IsPrivate() && !slices.ContainsFunc(special, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// MaxAge returns how long a response may be used (RFC 9111 §5.2.2.1). ok is false if its
+// Cache-Control does not say.
+func MaxAge(h http.Header) (age time.Duration, ok bool) {
+	for _, line := range h["Cache-Control"] {
+		for directive := range strings.SplitSeq(line, ",") {
+			name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
+			switch strings.ToLower(name) {
+			case "no-store", "no-cache":
+				return 0, true
+			case "max-age":
+				seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
+				if err == nil || errors.Is(err, strconv.ErrRange) { // seconds is the greatest number then
+					return time.Duration(seconds) * time.Second, true
+				}
+			}
+		}
+	}
+	return 0, false
+}
+
+// CheckRedirect, of an http.Client, follows up to three redirects, to https only.
+func CheckRedirect(r *http.Request, via []*http.Request) error {
+	if len(via) > 3 || r.URL.Scheme != "https" {
+		return fmt.Errorf("not following a redirect to %s", r.URL.Redacted())
+	}
+	return nil
 }
