@@ -240,9 +240,10 @@ func (h *Handler) mode() policy.Mode {
 func (h *Handler) SetEveryPage(every bool) { h.everyPage.Store(every) }
 
 // Short reports whether robots.txt leaves out crawlers that the handler refuses: it
-// enforces the policy on every page, and no error route decides what they get.
+// enforces the policy on every page, and neither an error route nor another server decides
+// what they get.
 func (h *Handler) Short() bool {
-	return h.everyPage.Load() && !h.RaiseRefusals && h.mode() == policy.ModeBlock
+	return h.everyPage.Load() && h.Options.Decide == "" && !h.RaiseRefusals && h.mode() == policy.ModeBlock
 }
 
 // Upstream returns the robots.txt of a host in the handlers that follow, as it was

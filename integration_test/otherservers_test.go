@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -264,6 +265,31 @@ func TestDecideForEnvoy(t *testing.T) {
 	if r := s.get("/decide/drafts/", "User-Agent", someBrowser); !strings.Contains(r.Header.Get("X-Robots-Tag"), "noindex") || r.body != "" {
 		t.Errorf("%v %s", r.Header, r.body)
 	}
+}
+
+// robots.txt names every crawler, since this server refuses nobody itself.
+func TestDecideNamesEveryCrawler(t *testing.T) {
+	const policy = "version: 1\nrules:\n  - for: category:seo\n    disallow: {crawl: /}\n    enforce: block\n"
+	s := newServer(t, t.TempDir(), policy, nil)
+	s.run(otherservers.Decider(s.addr, "nginx", filepath.Join(s.dir, "policy.yaml"), ""))
+	got := strings.Count(s.get("/robots.txt", "User-Agent", someBrowser).body, "User-agent: ")
+	if want := strings.Count(render(t, policy), "User-agent: "); got < 20 || got != want {
+		t.Errorf("%d names, want the %d of the command render", got, want)
+	}
+}
+
+// render is what the command render prints of a policy.
+func render(t *testing.T, policy string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(name, []byte(policy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, code := caddyExits(t, "robots-policy", "render", name)
+	if code != 0 {
+		t.Fatal(out)
+	}
+	return out
 }
 
 func TestDecideSettings(t *testing.T) {
