@@ -70,6 +70,9 @@ type Visit struct {
 	Robots string
 	// RobotsTxt: the crawler reads /robots.txt with this visit.
 	RobotsTxt bool
+	// Document is the path of another register's document that the crawler reads with this
+	// visit, such as /.well-known/tdmrep.json, and DocumentVersion its version.
+	Document, DocumentVersion string
 	// Violation: the robots.txt that the crawler had read disallows this visit.
 	Violation bool
 	// Audit: the request was made by the command `audit` of this program, which claims to

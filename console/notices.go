@@ -4,11 +4,13 @@ package console
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
@@ -229,6 +231,16 @@ var withoutPart = map[string][2]string{
 	"console":   {"The console cannot listen at its address", ""},
 }
 
+// evidenceTroubles are what can go wrong with the evidence log.
+var evidenceTroubles = map[string]string{
+	evidence.WriteFailed: "it could not be written for a while",
+	evidence.ClockBack:   "the server's clock went back",
+	evidence.FileChanged: "somebody else changed its file",
+	evidence.NotSigned:   "what an earlier run wrote is not as it was signed, or not signed",
+	evidence.Killed:      "the server was killed and its last second may be missing",
+	evidence.Damaged:     "a damaged file was put aside",
+}
+
 // recorderNotices says which visits are being lost.
 func (v *view) recorderNotices() (all []notice) {
 	if v.may != nil {
@@ -239,8 +251,20 @@ func (v *view) recorderNotices() (all []notice) {
 	if dropped > 0 {
 		all = append(all, notice{
 			Screen: "health", Heading: plural(dropped, "visit was", "visits were") + " not recorded",
-			Text: "They came faster than they could be written, or while a recorder did not work. The totals are too low by that much; the site itself was not slowed.",
+			Text: "They came faster than they could be written, while a recorder did not work, or over a crawler's share of the evidence log. The totals are too low by that much; the site itself was not slowed.",
 		})
+	}
+	if e := recorders.RunningEvidence(); e != nil {
+		if s := e.Status(); v.Now.Sub(s.Last) < 24*time.Hour {
+			var what []string
+			for _, reason := range slices.Sorted(maps.Keys(s.Troubles)) {
+				what = append(what, evidenceTroubles[reason])
+			}
+			all = append(all, notice{
+				Alarm: true, Screen: "health", Since: s.Last, Heading: "The evidence log has gaps or was disturbed",
+				Text: sentence(english.List(what, "and")) + " The log says when and what, and whether anything is missing: caddy robots-policy verify-evidence lists it.",
+			})
+		}
 	}
 	for _, f := range optional.Failing() {
 		heading, lost := "An optional part, "+f.Part+", does not work", ""

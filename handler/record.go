@@ -105,11 +105,14 @@ func (rec *recording) end(q *request, err error) {
 	default:
 		rec.visit.Status = http.StatusOK
 	}
-	if rec.visit.Status >= http.StatusBadRequest {
+	version := robotsserve.Version(rec.Header().Get("Etag"))
+	switch {
+	case rec.visit.Status >= http.StatusBadRequest:
 		rec.visit.RobotsTxt = false
-	}
-	if rec.visit.RobotsTxt {
-		rec.visit.Robots = robotsserve.Version(rec.Header().Get("Etag"))
+	case rec.visit.RobotsTxt:
+		rec.visit.Robots = version
+	case q.document != "" && q.Method == http.MethodGet:
+		rec.visit.Document, rec.visit.DocumentVersion = q.document, version
 	}
 	q.h.Recorders.Record(rec.visit)
 	*rec = recording{}

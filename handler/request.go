@@ -33,6 +33,7 @@ type visit struct {
 	anyCase   bool      // see site.Verdict
 	query     policy.Query
 	statement *policy.Statement // that decided; nil if none did
+	document  string            // the path of a register's document that is served
 	violation bool              // of the robots.txt that the crawler has fetched
 	audit     bool              // made by the command audit
 	wait      time.Duration     // if limited: when a request is possible again

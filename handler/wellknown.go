@@ -112,7 +112,8 @@ func (q *request) robotsAnswer() robotsserve.Answer {
 func (q *request) serveRegister() bool {
 	var doc *rights.Document
 	cacheControl := q.h.tdmrep.cacheControl
-	switch q.snapshot.Site.RegisterPath(q.target) {
+	path := q.snapshot.Site.RegisterPath(q.target)
+	switch path {
 	case "":
 		return false
 	case tdmrep.Path:
@@ -127,6 +128,7 @@ func (q *request) serveRegister() bool {
 		_ = q.next.ServeHTTP(q.w, q.Request)
 		return true
 	}
+	q.document = path
 	q.addHeaders()
 	doc.Serve(q.w, q.Request, cacheControl)
 	return true

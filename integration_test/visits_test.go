@@ -193,7 +193,7 @@ func visitLine(t *testing.T, line string) string {
 
 func checkEvidence(t *testing.T, dir string) {
 	t.Helper()
-	c, err := evidence.Verify(dir)
+	c, err := evidence.Verify(dir, nil)
 	if err != nil || len(c.Problems) > 0 || !c.FromStart {
 		t.Errorf("evidence: %+v, %v", c, err)
 	}
@@ -207,7 +207,7 @@ func checkEvidence(t *testing.T, dir string) {
 	}); err != nil {
 		t.Error(err)
 	}
-	if fmt.Sprint(count) != "map[publishedpolicy:1 publishedrobots:1 read:1 start:1 violation:2]" {
+	if fmt.Sprint(count) != "map[publishedpolicy:1 publishedrobots:1 read:1 start:1 stop:1 violation:2]" {
 		t.Error("events:", count)
 	}
 }

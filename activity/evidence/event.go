@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evidence writes an event log that shows which robots.txt and policy were
-// published when, which crawler read which, and what it fetched against it.
+// Package evidence writes an event log that shows what was published when, which crawler
+// read which of it, and what it fetched against it.
 //
 // The log is a directory of one file for each day (UTC). Each line is an [Event] as
 // JSON and holds the SHA-256 of the line before it, across files, so that a line
-// that is changed, removed or put in breaks the chain. When a day has ended, its
-// file is signed if a key was given. This proves that the lines are whole and in
-// order since they were signed. It does not prove when they were written.
+// that is changed, removed or put in breaks the chain. With a key, the end of the chain is
+// signed each time lines are written. This proves that the lines are whole and in order
+// since they were signed. It does not prove when they were written.
 package evidence
 
 import (
@@ -21,11 +21,31 @@ import (
 // The types of events.
 const (
 	TypeStart     = "start"     // the program began to write; Event.Text says which
+	TypeStop      = "stop"      // the program ended in order
 	TypePublished = "published" // a robots.txt or policy came into force; Event.Text is its text
-	TypeRead      = "read"      // a crawler read robots.txt
+	TypeRead      = "read"      // a crawler read robots.txt or the document of a register
 	TypeViolation = "violation" // a crawler fetched what the robots.txt that it had read disallows
-	TypeOmitted   = "omitted"   // Event.Count events were left out, as the day's file was full
-	TypeEnd       = "end"       // the last line of a day that has ended
+	TypeOmitted   = "omitted"   // Event.Count events of a crawler were left out; Event.Reason says why
+	TypeTrouble   = "trouble"   // something went wrong; Event.Reason says what, Event.Text how
+	TypeExpired   = "expired"   // older files were deleted; Event.Count is the first event that is left
+)
+
+// Why events were left out.
+const (
+	OverQuota  = "quota"  // this crawler has used its share of the day
+	QueueFull  = "queue"  // they came faster than they could be written
+	NotOpen    = "closed" // the log could not be opened
+	NotWritten = "disk"   // they could not be written for so long that no more could be held
+)
+
+// What can go wrong.
+const (
+	WriteFailed = "write"     // writing failed; Event.Count is how often until it worked again
+	ClockBack   = "clock"     // the clock went back
+	FileChanged = "file"      // somebody else changed the file that is being written
+	NotSigned   = "signature" // lines of an earlier run are not as they were signed, or not signed
+	Killed      = "killed"    // an earlier run did not end in order: its last second may be missing
+	Damaged     = "damaged"   // a damaged file was put aside
 )
 
 // Event is a line of the log.
@@ -44,10 +64,18 @@ type Event struct {
 	Rule     string            `json:"rule,omitempty"`
 	Policy   string            `json:"policy,omitempty"`   // its version
 	Robots   string            `json:"robots,omitempty"`   // the version of robots.txt
+	Document string            `json:"document,omitempty"` // of another register that was read: its path
+	Version  string            `json:"version,omitempty"`  // of Document
 	Decision activity.Decision `json:"decision,omitempty"` // about a violation
 	Status   int               `json:"status,omitempty"`
 	Bytes    int64             `json:"bytes,omitempty"`
-	Count    int64             `json:"count,omitempty"`
+	// Line is the line of the robots.txt that disallows a violation, as a reader of RFC 9309
+	// finds it, and Says what it says; 0 if no line does, or the text is not in the log.
+	Line   int    `json:"line,omitempty"`
+	Says   string `json:"says,omitempty"`
+	Count  int64  `json:"count,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	What   string `json:"what,omitempty"` // the type of the events that were left out
 
 	Kind   string `json:"kind,omitempty"`   // of what was published: robots or policy
 	Name   string `json:"name,omitempty"`   // of the policy's source
@@ -61,22 +89,29 @@ func hashOf(line []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ofVisit is the event that a visit is, if it is one.
-func ofVisit(v *activity.Visit) (Event, bool) {
-	if v.Audit {
-		return Event{}, false
+// typeOf is the type of the event that a visit is, "" if it is none.
+func typeOf(v *activity.Visit) string {
+	switch {
+	case v.Audit:
+	case v.Violation:
+		return TypeViolation
+	case (v.RobotsTxt || v.Document != "") && v.Identity != activity.Impostor && v.Kind != activity.KindUnknown:
+		return TypeRead
 	}
-	e := Event{
-		Time: v.Time.UTC(), Crawler: v.Crawler, Identity: v.Identity, Host: activity.Text(v.Host),
+	return ""
+}
+
+// ofVisit is the event that a visit of a type is.
+func ofVisit(kind string, v *activity.Visit) *Event {
+	e := &Event{
+		Type: kind, Time: v.Time.UTC(), Crawler: v.Crawler, Identity: v.Identity, Host: activity.Text(v.Host),
 		Policy: v.Policy, Robots: v.Robots, Status: v.Status, Bytes: v.Bytes,
 	}
 	switch {
-	case v.Violation:
-		e.Type, e.Path, e.Rule, e.Decision = TypeViolation, activity.Text(v.Path), v.Rule, v.Decision
-	case v.RobotsTxt && v.Identity != activity.Impostor && v.Kind != activity.KindUnknown:
-		e.Type = TypeRead
-	default:
-		return Event{}, false
+	case kind == TypeViolation:
+		e.Path, e.Rule, e.Decision = activity.Text(v.Path), v.Rule, v.Decision
+	case v.Document != "":
+		e.Document, e.Version, e.Robots = activity.Text(v.Document), v.DocumentVersion, ""
 	}
-	return e, true
+	return e
 }

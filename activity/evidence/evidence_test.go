@@ -26,7 +26,7 @@ func writeLog(t *testing.T, o Options) string {
 	dir := t.TempDir()
 	now := start
 	o.Now = func() time.Time { return now }
-	o.Report = func(err error) { t.Error(err) }
+	o.Report = func(_ string, err error) { t.Error(err) }
 	open := func() *Log {
 		l, err := Open(dir, o)
 		if err != nil {
@@ -35,11 +35,11 @@ func writeLog(t *testing.T, o Options) string {
 		return l
 	}
 	l := open()
-	l.publish(l.published("policy", "p1", "", "site-policy.yaml", "version: 1\n"))
-	l.publish(l.published("robots", "r1", "example.com", "", "User-agent: *\nDisallow: /private/\n"))
+	publish(l, "policy", "p1", "", "site-policy.yaml", "version: 1\n")
+	publish(l, "robots", "r1", "example.com", "", "User-agent: *\nDisallow: /private/\n")
 	visit := func(v activity.Visit) {
 		v.Time, v.Host, v.Crawler, v.Identity = now, "example.com", "GPTBot", activity.Verified
-		l.take(item{Visit: v})
+		record(l, v)
 	}
 	visit(activity.Visit{RobotsTxt: true, Robots: "r1", Path: "/robots.txt"})
 	visit(activity.Visit{Path: "/"})                                        // no event
@@ -52,7 +52,9 @@ func writeLog(t *testing.T, o Options) string {
 	}
 	l = open()
 	visit(activity.Visit{Path: "/private/z", Violation: true, Robots: "r1"})
+	l.mu.Lock()
 	now = now.Add(24 * time.Hour)
+	l.mu.Unlock()
 	l.tick() // the day ends without an event
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -60,11 +62,25 @@ func writeLog(t *testing.T, o Options) string {
 	return dir
 }
 
+// record writes a visit at once.
+func record(l *Log, v activity.Visit) {
+	if kind := typeOf(&v); kind != "" {
+		l.take(item{Visit: v, kind: kind})
+	}
+}
+
+// publish writes at once what was published.
+func publish(l *Log, kind, version, host, name, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.publish(l.published(kind, version, host, name, text))
+}
+
 func key() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, 32)) }
 
 func verify(t *testing.T, dir string) *Check {
 	t.Helper()
-	c, err := Verify(dir)
+	c, err := Verify(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,21 +91,21 @@ func TestWholeLog(t *testing.T) {
 	t.Parallel()
 	dir := writeLog(t, Options{Key: key(), Program: "test"})
 	c := verify(t, dir)
-	if len(c.Problems) > 0 || c.Files != 2 || c.Events != 10 || c.Signed != 2 || len(c.Keys) != 1 || !c.FromStart || len(c.Unsigned) > 0 {
+	if c.Result() != Signed || c.Files != 2 || c.Events != 10 || c.Signed != 2 || len(c.Keys) != 1 || !c.FromStart {
 		t.Errorf("%+v", c)
 	}
 	var types []string
 	if err := Read(dir, func(_ string, e *Event, _ string) error { types = append(types, e.Type); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(types, " "); got != "start published published read violation end violation start violation end" {
+	if got := strings.Join(types, " "); got != "start published published read violation violation stop start violation stop" {
 		t.Error(got)
 	}
 }
 
 func TestUnsigned(t *testing.T) {
 	t.Parallel()
-	if c := verify(t, writeLog(t, Options{})); len(c.Problems) > 0 || c.Signed != 0 || len(c.Unsigned) != 2 {
+	if c := verify(t, writeLog(t, Options{})); c.Result() != Unsigned || c.Signed != 0 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -113,7 +129,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 			if err := os.WriteFile(name, changed, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if c, err := Verify(dir); err == nil && len(c.Problems) == 0 {
+			if c, err := Verify(dir, nil); err == nil && len(c.Problems) == 0 {
 				t.Errorf("%s, %s: not found", day, what)
 			}
 		}
@@ -143,17 +159,6 @@ func TestEveryChangeIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sig := filepath.Join(dir, fileName(all[0])+SignatureSuffix)
-	b, err := os.ReadFile(sig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(sig, bytes.Replace(b, []byte(`"seq": 6`), []byte(`"seq": 5`), 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if c := verify(t, dir); len(c.Problems) != 1 {
-		t.Errorf("another signature: %+v", c)
-	}
 }
 
 func TestDroppedFilesAreSaid(t *testing.T) {
@@ -162,7 +167,7 @@ func TestDroppedFilesAreSaid(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, fileName("2026-11-20"))); err != nil {
 		t.Fatal(err)
 	}
-	if c := verify(t, dir); len(c.Problems) > 0 || c.FromStart {
+	if c := verify(t, dir); len(c.Problems) != 1 || !strings.Contains(c.Problems[0], "files were removed") || c.FromStart {
 		t.Errorf("%+v", c)
 	}
 }
@@ -170,7 +175,7 @@ func TestDroppedFilesAreSaid(t *testing.T) {
 func TestCrashInTheMiddleOfALine(t *testing.T) {
 	t.Parallel()
 	dir := writeLog(t, Options{})
-	name := filepath.Join(dir, fileName("2026-11-22"))
+	name := filepath.Join(dir, fileName("2026-11-21"))
 	b, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +190,7 @@ func TestCrashInTheMiddleOfALine(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c := verify(t, dir); len(c.Problems) > 0 || c.Events != 11 {
+	if c := verify(t, dir); len(c.Problems) > 0 || c.Events != 12 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -214,59 +219,92 @@ func TestOneWriter(t *testing.T) {
 	}
 }
 
-func TestDayIsBounded(t *testing.T) {
+// One who floods the log under the name of a crawler does not crowd out what verified
+// crawlers do, nor reads and publications, and the log says what it left out.
+func TestFlood(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	now := start
-	l, err := Open(dir, Options{eventsPerDay: 10, Now: func() time.Time { return now }})
+	q := quotas{violations: room{1000, 1 << 20}, unverified: room{500, 1 << 19}, claimed: room{100, 1 << 16}, verified: room{400, 1 << 19}, reads: room{50, 1 << 16}}
+	l, err := Open(dir, Options{Key: key(), quotas: &q, Now: func() time.Time { return start }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 100 {
-		l.take(item{Visit: activity.Visit{Time: now, Violation: true}})
+	for i := range 5000 {
+		record(l, activity.Visit{Time: start, Crawler: "Bytespider", Identity: activity.Claimed, Violation: true, Path: "/" + strings.Repeat("<", i%2000)})
+		record(l, activity.Visit{Time: start, Crawler: "Bytespider", Identity: activity.Claimed, RobotsTxt: true})
+		if i%50 == 0 {
+			record(l, activity.Visit{Time: start, Crawler: "GPTBot", Identity: activity.Verified, Violation: true, Path: "/x"})
+			record(l, activity.Visit{Time: start, Crawler: fmt.Sprint("Other", i), Identity: activity.Claimed, RobotsTxt: true})
+			publish(l, "robots", fmt.Sprint(i), "example.com", "policy.yaml", "User-agent: *\n")
+		}
 	}
-	now = now.Add(24 * time.Hour)
+	l.mu.Lock()
+	if size := l.good + int64(len(l.pending)); size > 400_000 {
+		t.Errorf("the day has %d bytes", size)
+	}
+	l.mu.Unlock()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c := verify(t, dir); c.Omitted != 91 || len(c.Problems) > 0 {
-		t.Errorf("%+v", c)
+	n := map[string]int64{}
+	if err := Read(dir, func(_ string, e *Event, _ string) error {
+		n[e.Type+" "+e.Crawler+e.What] += max(1, e.Count)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if n["violation GPTBot"] != 100 || n["published "] != 100 || n["read Other50"] != 1 || n["violation Bytespider"] > 100 || n["violation Bytespider"] < 20 || n["read Bytespider"] != 50 {
+		t.Errorf("%v", n)
+	}
+	if n["violation Bytespider"]+n["omitted Bytespiderviolation"] != 5000 || n["omitted Bytespiderread"] != 4950 {
+		t.Errorf("%v", n)
+	}
+	c := verify(t, dir)
+	if c.Result() != Gaps || c.Omitted != n["omitted Bytespiderviolation"]+n["omitted Bytespiderread"] || l.Dropped() != uint64(c.Omitted) {
+		t.Errorf("%+v; %d dropped", c, l.Dropped())
 	}
 }
 
-// Hosts and paths that clients make up do not fill the disk, and what had no room is
-// written on the next day.
-func TestBytesOfADayAreBounded(t *testing.T) {
+// Counts of what was left out are in the log within a minute, and a restart does not make
+// room: the quota is of the day.
+func TestOmissionsAreWrittenWithinAMinute(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	now := start
-	l, err := Open(dir, Options{bytesPerDay: 100_000, Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
+	q := quotas{violations: room{100, 1 << 20}, unverified: room{50, 1 << 20}, claimed: room{10, 1 << 20}, verified: room{50, 1 << 20}}
+	open := func() *Log {
+		l, err := Open(dir, Options{quotas: &q, Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
 	}
-	text := strings.Repeat("Disallow: /\n", 100)
-	for i := range 1000 {
-		l.publish(l.published("robots", "v", fmt.Sprintf("%d.example.com", i), "policy.yaml", text))
-		l.take(item{Visit: activity.Visit{Time: now, Violation: true, Path: "/" + strings.Repeat("<", 1<<20)}})
+	visits := func(l *Log) {
+		for range 20 {
+			record(l, activity.Visit{Time: now, Crawler: "CCBot", Identity: activity.Claimed, Violation: true})
+		}
 	}
-	l.mu.Lock() // for the log's own goroutine
-	if l.bytes > 110_000 || l.omitted < 1800 {
-		t.Errorf("%d bytes, %d events left out", l.bytes, l.omitted)
-	}
-	now = now.Add(24 * time.Hour)
-	l.mu.Unlock()
-	l.publish(l.published("robots", "v", "999.example.com", "policy.yaml", text))
-	l.publish(l.published("robots", "v", "0.example.com", "policy.yaml", text)) // is there
+	l := open()
+	visits(l)
 	l.mu.Lock()
-	if l.events != 1 {
-		t.Errorf("%d events on the next day", l.events)
-	}
+	l.told = now
+	now = now.Add(time.Minute)
 	l.mu.Unlock()
+	l.tick()
+	if c := verify(t, dir); c.Omitted != 10 {
+		t.Errorf("after a minute: %+v", c)
+	}
+	visits(l)
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c := verify(t, dir); len(c.Problems) > 0 {
-		t.Errorf("%+v", c)
+	l = open()
+	visits(l)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if c := verify(t, dir); c.Omitted != 50 {
+		t.Errorf("after a restart: %+v", c)
 	}
 }
 
@@ -279,17 +317,19 @@ func TestExpire(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 10 {
+		l.mu.Lock()
 		now = now.Add(24 * time.Hour)
-		l.tick()
+		l.mu.Unlock()
+		record(l, activity.Visit{Time: now, Crawler: "CCBot", RobotsTxt: true})
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 4+3+1 { // today is not signed; the lock
+	if err != nil || len(entries) != 4+4+1 { // with their signatures; the lock
 		t.Errorf("%v, %v", entries, err)
 	}
-	if c := verify(t, dir); len(c.Problems) > 0 || c.FromStart || c.Signed != 3 {
+	if c := verify(t, dir); c.Result() != Signed || c.FromStart || c.Signed != 4 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -307,7 +347,7 @@ func TestRenamedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c := verify(t, dir); len(c.Problems) != 1 || !strings.Contains(c.Problems[0], "it was changed after it was signed") {
+	if c := verify(t, dir); c.Result() != Broken || !strings.Contains(c.Problems[0], "its signature is that of evidence-2026-11-20.jsonl") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -339,8 +379,8 @@ func TestEventOfVisit(t *testing.T) {
 		{activity.Visit{Violation: true, Identity: activity.Impostor}, TypeViolation},
 		{activity.Visit{}, ""},
 	} {
-		if e, ok := ofVisit(&c.visit); e.Type != c.want || ok != (c.want != "") {
-			t.Errorf("%+v is %q, want %q", c.visit, e.Type, c.want)
+		if kind := typeOf(&c.visit); kind != c.want {
+			t.Errorf("%+v is %q, want %q", c.visit, kind, c.want)
 		}
 	}
 }
@@ -358,7 +398,7 @@ func TestAnswersOfViolations(t *testing.T) {
 		if status == 403 {
 			decision = activity.Refused
 		}
-		l.take(item{Visit: activity.Visit{Time: start, Crawler: "GPTBot", Violation: true, Status: status, Decision: decision}})
+		record(l, activity.Visit{Time: start, Crawler: "GPTBot", Violation: true, Status: status, Decision: decision})
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
@@ -369,24 +409,6 @@ func TestAnswersOfViolations(t *testing.T) {
 	}
 }
 
-// A start of the program is in the log even if the day has no room for other events.
-func TestStartOnAFullDay(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	for range 5 {
-		l, err := Open(dir, Options{eventsPerDay: 2, bytesPerDay: 1, Now: func() time.Time { return start }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if c := verify(t, dir); len(c.Problems) > 0 || c.Events != 5 {
-		t.Errorf("%+v", c)
-	}
-}
-
 // A clock that goes back neither opens an earlier file again nor ends the day, also not
 // when the program begins anew, and empty files between are no end of the chain.
 func TestClockGoesBack(t *testing.T) {
@@ -394,7 +416,7 @@ func TestClockGoesBack(t *testing.T) {
 	dir := t.TempDir()
 	now := start
 	open := func() *Log {
-		l, err := Open(dir, Options{Now: func() time.Time { return now }, Report: func(err error) { t.Error(err) }})
+		l, err := Open(dir, Options{Now: func() time.Time { return now }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -402,7 +424,7 @@ func TestClockGoesBack(t *testing.T) {
 	}
 	l := open()
 	now = now.Add(-48 * time.Hour)
-	l.publish(l.published("policy", "p1", "", "site-policy.yaml", "version: 1\n"))
+	publish(l, "policy", "p1", "", "site-policy.yaml", "version: 1\n")
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -411,11 +433,11 @@ func TestClockGoesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	l = open()
-	l.publish(l.published("policy", "p2", "", "site-policy.yaml", "version: 1\n"))
+	publish(l, "policy", "p2", "", "site-policy.yaml", "version: 1\n")
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c := verify(t, dir); len(c.Problems) > 0 || c.Files != 2 || c.Events != 4 || !c.FromStart {
+	if c := verify(t, dir); c.Result() != Gaps || c.Files != 2 || len(c.Gaps) != 1 || !strings.Contains(c.Gaps[0], "the clock went back by 48h0m0s") || !c.FromStart {
 		t.Errorf("%+v", c)
 	}
 }
@@ -427,7 +449,7 @@ func FuzzVerify(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, fileName("2026-11-20")), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, err := Verify(dir)
+		c, err := Verify(dir, nil)
 		if err == nil && len(c.Problems) == 0 && c.Events > 1 && bytes.Count(b, []byte(`"prev"`)) < c.Events-1 {
 			t.Errorf("%+v: events without a link are a chain", c)
 		}

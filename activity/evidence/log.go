@@ -3,41 +3,41 @@
 package evidence
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 )
 
 // Options of a [Log]. A zero field has its default.
 type Options struct {
-	// Key signs the files of days that have ended; without it they are not signed.
+	// Key signs the log; without it nothing is signed.
 	Key ed25519.PrivateKey
 	// Days is after how many days files are deleted, 396.
 	Days int
 	// Program is written to the start events.
 	Program string
+	// Damaged is the name of a file that was put aside before, if one was.
+	Damaged string
 	// Now is the clock, time.Now.
 	Now func() time.Time
-	// Report is called with an error when writing begins to fail, and with nil when it
-	// works again. It may be nil.
-	Report func(error)
+	// Report is called with what begins to go wrong, and, after WriteFailed, with nil when
+	// writing works again. It may be nil.
+	Report func(reason string, err error)
 
-	eventsPerDay int   // maxEventsPerDay by default
-	bytesPerDay  int64 // maxBytesPerDay by default
+	quotas *quotas // defaultQuotas
 }
 
 // Log writes events to a directory. It is an [activity.Recorder]: it writes the visits
@@ -47,76 +47,57 @@ type Log struct {
 	lock    *os.File
 	options Options
 	queue   *activity.Queue[item]
-	failing atomic.Bool
 	waiting atomic.Int64  // bytes of published texts in the queue
 	refused atomic.Uint64 // publications for which there was no room
+	omitted Omissions
 
-	mu      sync.Mutex // guards what follows
-	file    *os.File
-	out     *bufio.Writer
-	day     string
-	events  int   // in the day's file
-	bytes   int64 // of the day's file
-	omitted int64
-	seq     uint64
-	prev    string
-	inForce map[string]string // what was published last, by kind, host and name
+	mu       sync.Mutex // guards what follows
+	file     *os.File   // nil: that of day is not open
+	day      string     // "" before the first event
+	good     int64      // length of the file up to its last whole line
+	pending  []byte     // lines that follow it and are not written yet
+	seq      uint64
+	prev     string
+	signed   uint64 // the event up to which the log is signed
+	used     usage
+	inForce  map[string]string        // what was published last, by kind, host and name
+	texts    map[string]*rfc9309.File // robots.txt that were published, by version
+	latest   time.Time                // that the clock has shown
+	told     time.Time                // when omissions were written last
+	failures int64                    // of writing, since it worked last
+	failure  error                    // the first of them
+	status   Status
+}
+
+// Status is what went wrong since the log was opened.
+type Status struct {
+	Failing  error             // why nothing can be written now; nil: it can
+	Troubles map[string]uint64 // how often, by reason
+	Last     time.Time         // when something went wrong last
+	Omitted  uint64            // events that were left out
 }
 
 const (
 	defaultDays = 396
-	// maxEventsPerDay bounds a day's file; what is beyond is counted.
-	maxEventsPerDay = 100_000
-	// maxBytesPerDay bounds it too, with the texts that are published. It is exceeded by at
-	// most one event.
-	maxBytesPerDay = 64 << 20
-	queueSize      = 4096     // items that may wait to be written
-	maxWaiting     = 16 << 20 // bytes of published texts among them
-
-	filePrefix = "evidence-"
-	fileSuffix = ".jsonl"
-
-	// SignatureSuffix ends the name of the file with a file's signature.
-	SignatureSuffix = ".sig"
+	queueSize   = 4096     // items that may wait to be written
+	maxWaiting  = 16 << 20 // bytes of published texts among them
+	maxPending  = 16 << 20 // bytes that wait for a disk that takes nothing
+	flushSize   = 64 << 10
+	maxInForce  = 100_000 // publications that are remembered as being in force
+	maxTexts    = 512     // robots.txt in which lines are looked up
 )
-
-func fileName(day string) string { return filePrefix + day + fileSuffix }
-
-// days lists the days that have files in a directory, in order.
-func days(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var all []string
-	for _, e := range entries {
-		day, ok := strings.CutPrefix(e.Name(), filePrefix)
-		if !ok {
-			continue
-		}
-		if day, ok = strings.CutSuffix(day, fileSuffix); !ok {
-			continue
-		}
-		if _, err := time.Parse(time.DateOnly, day); err == nil {
-			all = append(all, day)
-		}
-	}
-	slices.Sort(all)
-	return all, nil
-}
 
 // Open opens or creates a log. It goes on with the chain where it ended; a last
 // line that was cut by a crash is removed. It fails if another process writes to the
 // directory.
 func Open(dir string, o Options) (*Log, error) {
 	o.Days = cmp.Or(o.Days, defaultDays)
-	o.eventsPerDay = cmp.Or(o.eventsPerDay, maxEventsPerDay)
-	o.bytesPerDay = cmp.Or(o.bytesPerDay, maxBytesPerDay)
+	o.quotas = cmp.Or(o.quotas, &defaultQuotas)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.Report == nil {
-		o.Report = func(error) {}
+		o.Report = func(string, error) {}
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -125,7 +106,7 @@ func Open(dir string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{dir: dir, lock: lock, options: o}
+	l := &Log{dir: dir, lock: lock, options: o, used: usage{}, texts: map[string]*rfc9309.File{}, inForce: map[string]string{}, status: Status{Troubles: map[string]uint64{}}}
 	if err := l.start(); err != nil {
 		return nil, errors.Join(err, l.closeFile(), lock.Close())
 	}
@@ -146,114 +127,85 @@ func lockDirectory(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// start goes on with the chain and writes the first event.
+// start goes on with the chain, and writes the first events.
 func (l *Log) start() error {
-	if err := l.resume(); err != nil {
-		return err
-	}
-	if err := l.add(&Event{Time: l.options.Now().UTC(), Type: TypeStart, Text: l.options.Program}); err != nil {
-		return err
-	}
-	return l.out.Flush()
-}
-
-// resume finds the end of the chain, and opens the last day's file, from which it removes
-// a line that was cut.
-func (l *Log) resume() error {
-	all, err := days(l.dir)
-	if err != nil || len(all) == 0 {
-		return err
-	}
-	l.seq, l.prev = 0, ""
-	events, size := 0, int64(0) // of the last day
-	for i, day := range slices.Backward(all) {
-		line, lines, end, err := lastLine(filepath.Join(l.dir, fileName(day)))
-		if i == len(all)-1 {
-			events, size = lines, end
-		}
-		var e Event
-		if lines > 0 && (json.Unmarshal(line, &e) != nil || e.Seq == 0) {
-			return &DamagedError{filepath.Join(l.dir, fileName(day))}
-		}
-		if err != nil {
-			return err
-		}
-		if lines > 0 { // otherwise the file is empty, and the chain ends in an earlier one
-			l.seq, l.prev = e.Seq, hashOf(line)
-			break
-		}
-	}
-	return l.open(all[len(all)-1], 0, events, size)
-}
-
-// open opens the file of a day, of which the first size bytes hold events. It cuts off the
-// rest.
-func (l *Log) open(day string, flags, events int, size int64) error {
-	f, err := os.OpenFile(filepath.Join(l.dir, fileName(day)), os.O_WRONLY|flags, 0o600)
+	found, err := l.resume()
 	if err != nil {
 		return err
 	}
-	if err = f.Truncate(size); err == nil {
-		_, err = f.Seek(size, io.SeekStart)
+	l.add(&Event{Time: l.now(), Type: TypeStart, Text: l.options.Program})
+	for _, e := range found {
+		l.trouble(e)
 	}
-	if err != nil {
-		return errors.Join(err, f.Close())
+	if l.options.Damaged != "" {
+		l.trouble(&Event{Reason: Damaged, Text: l.options.Damaged + " was damaged and put aside: what it holds is no part of the log any more"})
 	}
-	l.file, l.out, l.day, l.events, l.bytes = f, bufio.NewWriter(f), day, events, size
-	return nil
+	return l.write()
 }
 
-// DamagedError says that a file does not end with an event, so that the chain cannot go on.
-type DamagedError struct{ File string }
-
-func (e *DamagedError) Error() string {
-	return e.File + " is damaged: its last line is not an event, or of another version of this program"
-}
-
-// lastLine reads a file to its last whole line. end is where that ends.
-func lastLine(name string) (last []byte, lines int, end int64, err error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	defer f.Close()
-	r := bufio.NewReader(f)
-	for {
-		line, err := r.ReadBytes('\n')
-		if err == io.EOF {
-			return last, lines, end, nil
-		}
-		if err != nil {
-			return nil, 0, 0, err
-		}
-		last = bytes.TrimSuffix(line, []byte("\n"))
-		lines++
-		end += int64(len(line))
-	}
-}
+func (l *Log) now() time.Time { return l.options.Now().UTC() }
 
 // item waits to be written: a visit, or what was published.
 type item struct {
 	activity.Visit
+	kind      string // of the event that the visit is
 	published *Event // nil for a visit
 }
 
 // Record implements [activity.Recorder].
 func (l *Log) Record(v activity.Visit) {
-	if v.Violation || v.RobotsTxt {
-		l.queue.Record(item{Visit: v})
+	if kind := typeOf(&v); kind != "" && !l.queue.Offer(item{Visit: v, kind: kind}) {
+		l.omitted.Add(&v, QueueFull)
 	}
 }
 
-// Dropped is how many items found the queue full.
-func (l *Log) Dropped() uint64 { return l.queue.Dropped() + l.refused.Load() }
+// Omit takes over what was left out while the log was not open.
+func (l *Log) Omit(o *Omissions) {
+	if o.some.Load() {
+		l.omitted.merge(o)
+	}
+}
+
+// Dropped is how many events were left out.
+func (l *Log) Dropped() uint64 { return l.omitted.Total() + l.refused.Load() }
+
+// Status says what went wrong.
+func (l *Log) Status() Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.status
+	s.Troubles, s.Omitted, s.Failing = maps.Clone(s.Troubles), l.Dropped(), l.failure
+	return s
+}
 
 func (l *Log) take(i item) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if i.published != nil {
 		l.waiting.Add(-int64(len(i.published.Text)))
 		l.publish(i.published)
-	} else if e, ok := ofVisit(&i.Visit); ok {
-		l.write(&e)
+		return
+	}
+	e := ofVisit(i.kind, &i.Visit)
+	l.quote(e)
+	l.add(e)
+}
+
+// quote looks up which line of the robots.txt that was read is violated. The reader shares
+// no code with what wrote the file.
+func (l *Log) quote(e *Event) {
+	f := l.texts[e.Robots]
+	if e.Type != TypeViolation || f == nil {
+		return
+	}
+	who := rfc9309.Crawler{Names: []string{e.Crawler}}
+	if all, err := crawlers.Default(); err == nil {
+		if c, ok := all.Lookup(e.Crawler); ok {
+			who.Names, who.IgnoresStar = append(who.Names, c.Follows...), c.IgnoresStar
+		}
+	}
+	if a := f.Ask(who, e.Path); !a.Allowed {
+		e.Line, e.Says = a.Line, f.Line(a.Line)
 	}
 }
 
@@ -264,9 +216,6 @@ func (l *Log) Configure(key ed25519.PrivateKey, days int) {
 	l.options.Key, l.options.Days = key, cmp.Or(days, defaultDays)
 }
 
-// maxInForce bounds how many publications are remembered as being in force.
-const maxInForce = 100_000
-
 // Publish records that a robots.txt or a policy came into force, unless it is in
 // force already. kind is robots or policy; version is what visits call it. It comes
 // before the visits that are recorded later, and does not wait for the disk.
@@ -276,13 +225,15 @@ func (l *Log) Publish(kind, version, host, name, text string) {
 		l.refused.Add(1)
 	} else if l.queue.Offer(item{published: e}) {
 		return
+	} else {
+		l.refused.Add(1)
 	}
 	l.waiting.Add(-int64(len(text)))
 }
 
 // published is the event of a publication.
 func (l *Log) published(kind, version, host, name, text string) *Event {
-	e := &Event{Time: l.options.Now().UTC(), Type: TypePublished, Kind: kind, Host: host, Name: name, SHA256: hashOf([]byte(text)), Text: text}
+	e := &Event{Time: l.now(), Type: TypePublished, Kind: kind, Host: host, Name: name, SHA256: hashOf([]byte(text)), Text: text}
 	if kind == "policy" {
 		e.Policy = version
 	} else {
@@ -293,155 +244,105 @@ func (l *Log) published(kind, version, host, name, text string) *Event {
 
 func (l *Log) publish(e *Event) {
 	id, version := inForceKey(e.Kind, e.Host, e.Name), cmp.Or(e.Policy, e.Robots)
-	l.mu.Lock()
-	known := l.inForce[id] == version
-	if !known {
-		if l.inForce == nil || len(l.inForce) >= maxInForce {
-			l.inForce = map[string]string{}
+	if l.inForce[id] == version {
+		return
+	}
+	if len(l.inForce) >= maxInForce {
+		clear(l.inForce)
+	}
+	if e.Kind == "robots" {
+		if len(l.texts) >= maxTexts {
+			clear(l.texts)
 		}
+		l.texts[e.Robots] = rfc9309.Parse([]byte(e.Text), nil)
+	}
+	if l.add(e) {
 		l.inForce[id] = version
 	}
-	l.mu.Unlock()
-	if !known {
-		l.write(e)
-	}
-}
-
-func (l *Log) write(e *Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.report(l.add(e))
-}
-
-// tick runs once a second: what was written becomes visible to readers, and a day
-// that has ended is closed.
-func (l *Log) tick() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	err := l.turnDay(l.options.Now().UTC().Format(time.DateOnly))
-	if l.out != nil {
-		err = errors.Join(err, l.out.Flush())
-	}
-	l.report(err)
-}
-
-func (l *Log) report(err error) {
-	if failing := err != nil; failing != l.failing.Swap(failing) {
-		l.options.Report(err)
-	}
-}
-
-// add appends an event to the file of the current day. A clock that goes back does
-// not open an earlier file again.
-func (l *Log) add(e *Event) error {
-	if err := l.turnDay(l.options.Now().UTC().Format(time.DateOnly)); err != nil {
-		return err
-	}
-	if e.Type != TypeStart && l.full(e) {
-		l.omitted++
-		if e.Type == TypePublished {
-			delete(l.inForce, inForceKey(e.Kind, e.Host, e.Name)) // it is written when there is room again
-		}
-		return nil
-	}
-	return l.append(e)
-}
-
-// full reports whether the day's file has no room for an event. Visits leave room for
-// what is published.
-func (l *Log) full(e *Event) bool {
-	return l.bytes >= l.options.bytesPerDay || e.Type != TypePublished && l.events >= l.options.eventsPerDay
 }
 
 func inForceKey(kind, host, name string) string { return kind + "\x00" + host + "\x00" + name }
 
-func (l *Log) append(e *Event) error {
+// tick runs once a second: what was written becomes visible to readers.
+func (l *Log) tick() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watchClock()
+	if now := l.now(); now.Sub(l.told) >= time.Minute || now.Before(l.told) {
+		l.tell(maxOmitted)
+	}
+	l.flush()
+}
+
+// tell writes what was left out.
+func (l *Log) tell(limit int) {
+	if len(l.pending) >= maxPending {
+		return // until something can be written
+	}
+	l.told = l.now()
+	for _, e := range l.omitted.take(l.told, limit) {
+		l.append(e)
+	}
+}
+
+// watchClock notes that the clock went back.
+func (l *Log) watchClock() {
+	now := l.now()
+	if back := l.latest.Sub(now); back > time.Second {
+		l.latest = now
+		l.trouble(&Event{Reason: ClockBack, Text: "the clock went back by " + back.Round(time.Second).String()})
+	}
+	if now.After(l.latest) {
+		l.latest = now
+	}
+}
+
+// trouble writes that something went wrong, and counts it.
+func (l *Log) trouble(e *Event) {
+	e.Time, e.Type = l.now(), TypeTrouble
+	l.count(e.Reason, errors.New(e.Text))
+	l.append(e)
+}
+
+func (l *Log) count(reason string, err error) {
+	l.status.Troubles[reason]++
+	l.status.Last = l.now()
+	l.options.Report(reason, err)
+}
+
+// add appends an event to the file of the current day, and reports whether there was room
+// for it.
+func (l *Log) add(e *Event) bool {
+	l.watchClock()
+	l.turnDay()
+	reason := ""
+	switch {
+	case !l.used.admit(l.options.quotas, e):
+		reason = OverQuota
+	case len(l.pending) >= maxPending:
+		reason = NotWritten
+	default:
+		l.append(e)
+		if len(l.pending) >= flushSize && l.failure == nil {
+			l.flush()
+		}
+		return true
+	}
+	if e.Type == TypeRead || e.Type == TypeViolation {
+		l.omitted.add(omission{share{e.Type, party{e.Crawler, e.Identity}}, reason}, 1)
+	}
+	return false
+}
+
+func (l *Log) append(e *Event) {
 	e.Seq, e.Prev = l.seq+1, l.prev
 	line, err := json.Marshal(e)
 	if err != nil {
-		return err
+		panic(err) // an event has nothing that JSON cannot have
 	}
-	if _, err := l.out.Write(append(line, '\n')); err != nil {
-		// What of the line is in the file cannot be known: the next write begins by
-		// finding the end of the chain again.
-		return errors.Join(err, l.closeFile(), l.resume())
-	}
+	l.pending = append(append(l.pending, line...), '\n')
 	l.seq, l.prev = e.Seq, hashOf(line)
-	l.events++
-	l.bytes += int64(len(line)) + 1
-	return nil
-}
-
-// turnDay closes the file of a day that has ended and opens the one of today.
-func (l *Log) turnDay(today string) error {
-	if l.file == nil { // none yet, or it could not be written: where does the chain end?
-		if err := l.resume(); err != nil {
-			return err
-		}
-	}
-	if l.file != nil && today <= l.day {
-		return nil
-	}
-	if l.file != nil {
-		if err := l.endDay(); err != nil {
-			return err
-		}
-	}
-	if err := l.open(today, os.O_CREATE|os.O_EXCL, 0, 0); err != nil {
-		return err
-	}
-	return l.expire()
-}
-
-func (l *Log) endDay() error {
-	now := l.options.Now().UTC()
-	if l.omitted > 0 {
-		if err := l.append(&Event{Time: now, Type: TypeOmitted, Count: l.omitted}); err != nil {
-			return err
-		}
-		l.omitted = 0
-	}
-	if err := l.append(&Event{Time: now, Type: TypeEnd, Count: int64(l.events)}); err != nil {
-		return err
-	}
-	if err := l.closeFile(); err != nil {
-		// Nobody knows how much of it was written.
-		return errors.Join(err, l.resume())
-	}
-	return l.sign()
-}
-
-func (l *Log) closeFile() error {
-	if l.file == nil {
-		return nil
-	}
-	err := errors.Join(l.out.Flush(), l.file.Sync(), l.file.Close())
-	l.file, l.out = nil, nil
-	return err
-}
-
-// expire deletes the files of days that are too old, seen from the last day that was
-// whole: a clock that jumps ahead deletes nothing.
-func (l *Log) expire() error {
-	all, err := days(l.dir)
-	if err != nil || len(all) < 2 {
-		return err
-	}
-	whole, err := time.Parse(time.DateOnly, all[len(all)-2])
-	if err != nil {
-		return err
-	}
-	oldest := whole.AddDate(0, 0, 1-l.options.Days).Format(time.DateOnly)
-	for _, d := range all {
-		if d >= oldest {
-			break
-		}
-		err = errors.Join(err, os.Remove(filepath.Join(l.dir, fileName(d))))
-		if e := os.Remove(filepath.Join(l.dir, fileName(d)+SignatureSuffix)); !os.IsNotExist(e) {
-			err = errors.Join(err, e)
-		}
-	}
-	return err
+	l.used.add(l.options.quotas, e, len(line))
 }
 
 // Close writes what is queued. The next process continues the day's file.
@@ -449,5 +350,32 @@ func (l *Log) Close() error {
 	l.queue.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return errors.Join(l.closeFile(), l.lock.Close())
+	l.tell(0)
+	l.append(&Event{Time: l.now(), Type: TypeStop})
+	err := l.write()
+	if err != nil {
+		err = fmt.Errorf("%d bytes of evidence could not be written: %w", len(l.pending), err)
+	}
+	return errors.Join(err, l.closeFile(), l.lock.Close())
+}
+
+// fileName is the name of a day's file.
+func fileName(day string) string { return filePrefix + day + fileSuffix }
+
+const (
+	filePrefix = "evidence-"
+	fileSuffix = ".jsonl"
+
+	// SignatureSuffix ends the name of the file with a file's signature.
+	SignatureSuffix = ".sig"
+)
+
+// dayOf is the day of a file's name, if it is one.
+func dayOf(name string) (string, bool) {
+	day, ok := strings.CutPrefix(name, filePrefix)
+	if ok {
+		day, ok = strings.CutSuffix(day, fileSuffix)
+	}
+	_, err := time.Parse(time.DateOnly, day)
+	return day, ok && err == nil
 }

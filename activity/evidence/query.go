@@ -45,12 +45,13 @@ type Publication struct {
 	Text    string    `json:"text"`
 }
 
-// Reader is a crawler that read a version of a host's robots.txt.
+// Reader is a crawler that read a version of a host's robots.txt, or of another document.
 type Reader struct {
 	Crawler  string            `json:"crawler"`
 	Identity activity.Identity `json:"identity"`
 	Host     string            `json:"host"`
-	Robots   string            `json:"robots"` // the version
+	Document string            `json:"document,omitempty"` // empty for robots.txt
+	Robots   string            `json:"robots"`             // the version
 }
 
 // Reading says that a crawler read a version of a robots.txt.
@@ -71,7 +72,15 @@ type Violations struct {
 	Count   int64       `json:"count"`
 	Served  int64       `json:"served"`  // answered with a status below 400
 	Refused int64       `json:"refused"` // or over a limit; the rest were answered with an error
+	Lines   []LineCount `json:"lines"`   // of the robots.txt that they go against, as far as they were found
 	Paths   []PathCount `json:"paths"`
+}
+
+// LineCount counts violations of a line of a robots.txt.
+type LineCount struct {
+	Line  int    `json:"line"`
+	Says  string `json:"says"`
+	Count int64  `json:"count"`
 }
 
 // PathCount counts violations at a path.
@@ -127,7 +136,9 @@ func (a *inquiry) event(e *Event) {
 		if a.Crawler != "" && !strings.EqualFold(e.Crawler, a.Crawler) || a.Host != "" && !strings.EqualFold(e.Host, a.Host) {
 			return
 		}
-		anyone, by := Reader{e.Crawler, "", e.Host, e.Robots}, Reader{e.Crawler, e.Identity, e.Host, e.Robots}
+		by := Reader{e.Crawler, e.Identity, e.Host, e.Document, cmp.Or(e.Version, e.Robots)}
+		anyone := by
+		anyone.Identity = ""
 		if e.Type == TypeRead {
 			a.lastRead[anyone] = e.Time
 		}
@@ -181,6 +192,11 @@ func (a *inquiry) violation(by Reader, read time.Time, e *Event) {
 	case e.Decision == activity.Refused || e.Decision == activity.Limited || e.Decision == "": // as in older lines
 		v.Refused++
 	}
+	if i := slices.IndexFunc(v.Lines, func(l LineCount) bool { return l.Line == e.Line }); i >= 0 {
+		v.Lines[i].Count++
+	} else if e.Line > 0 {
+		v.Lines = append(v.Lines, LineCount{e.Line, e.Says, 1})
+	}
 	if paths := a.paths[v]; paths[e.Path] > 0 || len(paths) < maxPaths {
 		paths[e.Path]++
 	}
@@ -215,5 +231,5 @@ func (a *inquiry) answer() *Answer {
 }
 
 func (r *Reader) compare(o *Reader) int {
-	return cmp.Or(cmp.Compare(r.Crawler, o.Crawler), cmp.Compare(r.Host, o.Host), cmp.Compare(r.Robots, o.Robots), cmp.Compare(r.Identity, o.Identity))
+	return cmp.Or(cmp.Compare(r.Crawler, o.Crawler), cmp.Compare(r.Host, o.Host), cmp.Compare(r.Document, o.Document), cmp.Compare(r.Robots, o.Robots), cmp.Compare(r.Identity, o.Identity))
 }

@@ -15,7 +15,7 @@ func history(t *testing.T) string {
 	t.Helper()
 	dir, now := t.TempDir(), start
 	open := func() *Log {
-		l, err := Open(dir, Options{Now: func() time.Time { return now }, Report: func(err error) { t.Error(err) }})
+		l, err := Open(dir, Options{Now: func() time.Time { return now }, Report: func(_ string, err error) { t.Error(err) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,10 +24,10 @@ func history(t *testing.T) string {
 	l := open()
 	visit := func(crawler string, id activity.Identity, v activity.Visit) {
 		v.Time, v.Host, v.Crawler, v.Identity = now, "example.com", crawler, id
-		l.take(item{Visit: v})
+		record(l, v)
 	}
-	l.publish(l.published("policy", "p1", "", "site.yaml", "one"))
-	l.publish(l.published("robots", "r1", "example.com", "site.yaml", "robots one"))
+	publish(l, "policy", "p1", "", "site.yaml", "one")
+	publish(l, "robots", "r1", "example.com", "site.yaml", "robots one")
 	visit("GPTBot", activity.Verified, activity.Visit{RobotsTxt: true, Robots: "r1"})
 	now = now.Add(time.Hour)
 	visit("GPTBot", activity.Verified, activity.Visit{Path: "/a", Violation: true, Robots: "r1", Status: 200})
@@ -38,10 +38,10 @@ func history(t *testing.T) string {
 	}
 	now = now.Add(24 * time.Hour)
 	l = open()
-	l.publish(l.published("policy", "p1", "", "site.yaml", "one")) // as after every start
+	publish(l, "policy", "p1", "", "site.yaml", "one") // as after every start
 	now = now.Add(time.Hour)
-	l.publish(l.published("policy", "p2", "", "site.yaml", "two"))
-	l.publish(l.published("robots", "r2", "example.com", "site.yaml", "robots two"))
+	publish(l, "policy", "p2", "", "site.yaml", "two")
+	publish(l, "robots", "r2", "example.com", "site.yaml", "robots two")
 	visit("CCBot", activity.Claimed, activity.Visit{RobotsTxt: true, Robots: "r2"})
 	visit("CCBot", activity.Claimed, activity.Visit{RobotsTxt: true, Robots: "r2"})
 	visit("CCBot", activity.Claimed, activity.Visit{Path: "/c", Violation: true, Robots: "r0", Status: 200})

@@ -3,7 +3,9 @@
 package evidence
 
 import (
+	"crypto"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -14,10 +16,11 @@ import (
 	"path/filepath"
 )
 
-// Signature is the file beside the file of a day that has ended.
+// Signature is the file beside a day's file. It signs what the file has up to a line; a
+// later one replaces it.
 type Signature struct {
 	File      string `json:"file"`
-	Seq       uint64 `json:"seq"`  // of the file's last line
+	Seq       uint64 `json:"seq"`  // of the line
 	Hash      string `json:"hash"` // of that line
 	PublicKey string `json:"public_key"`
 	Signature string `json:"signature"` // Ed25519, of SignedText
@@ -28,6 +31,7 @@ func (s *Signature) SignedText() []byte {
 	return fmt.Appendf(nil, "caddy-robots-policy evidence 1\n%s\n%d\n%s\n", s.File, s.Seq, s.Hash)
 }
 
+// sign signs the log up to what was written last.
 func (l *Log) sign() error {
 	if l.options.Key == nil {
 		return nil
@@ -40,22 +44,80 @@ func (l *Log) sign() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(l.dir, s.File+SignatureSuffix), append(b, '\n'), 0o600)
+	// A reader finds the old one or the new one, whole.
+	name := filepath.Join(l.dir, s.File+SignatureSuffix)
+	if err := os.WriteFile(name+".new", append(b, '\n'), 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		return err
+	}
+	l.signed = l.seq
+	return nil
 }
 
-// valid checks a signature by the key that it names.
-func (s *Signature) valid() bool {
+// readSignature reads a signature and checks it by the key that it names. An error of a
+// file that is not there is fs.ErrNotExist.
+func readSignature(name string) (s Signature, err error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(b, &s); err != nil {
+		return Signature{}, errNotValid
+	}
 	key, err := base64.StdEncoding.DecodeString(s.PublicKey)
 	if err != nil || len(key) != ed25519.PublicKeySize {
-		return false
+		return Signature{}, errNotValid
 	}
 	signature, err := base64.StdEncoding.DecodeString(s.Signature)
-	return err == nil && ed25519.Verify(key, s.SignedText(), signature)
+	if err != nil || !ed25519.Verify(key, s.SignedText(), signature) {
+		return Signature{}, errNotValid
+	}
+	return s, nil
+}
+
+var errNotValid = errors.New("its signature is not valid")
+
+// by reports whether a valid signature is by a key.
+func (s *Signature) by(key crypto.PublicKey) bool {
+	public, _ := key.(ed25519.PublicKey)
+	return s.PublicKey == base64.StdEncoding.EncodeToString(public)
+}
+
+// Fingerprint is a short name of a public key in base64, as ssh-keygen and browsers write
+// them: the SHA-256 of its bytes.
+func Fingerprint(public string) string {
+	b, _ := base64.StdEncoding.DecodeString(public)
+	sum := sha256.Sum256(b)
+	return "SHA256:" + base64.RawStdEncoding.EncodeToString(sum[:])
 }
 
 // ReadKey reads an Ed25519 private key: PEM of PKCS #8, as
 // `openssl genpkey -algorithm ed25519` writes it.
 func ReadKey(name string) (ed25519.PrivateKey, error) {
+	key, err := readPEM(name)
+	if private, ok := key.(ed25519.PrivateKey); ok || err != nil {
+		return private, err
+	}
+	return nil, errors.New(name + " is not an Ed25519 private key; make one with: openssl genpkey -algorithm ed25519 -out " + name)
+}
+
+// ReadPublicKey reads an Ed25519 public key, as `openssl pkey -pubout` writes it, or that of
+// a private key.
+func ReadPublicKey(name string) (ed25519.PublicKey, error) {
+	switch key, err := readPEM(name); key := key.(type) {
+	case ed25519.PublicKey:
+		return key, nil
+	case ed25519.PrivateKey:
+		public, _ := key.Public().(ed25519.PublicKey)
+		return public, nil
+	default:
+		return nil, errors.Join(err, errors.New(name+" has no Ed25519 key: name the public part of the key that signs the log, which openssl pkey -in KEY -pubout writes"))
+	}
+}
+
+func readPEM(name string) (any, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -64,13 +126,13 @@ func ReadKey(name string) (ed25519.PrivateKey, error) {
 	if block == nil {
 		return nil, fmt.Errorf("%s has no PEM block; make a key with: openssl genpkey -algorithm ed25519 -out %[1]s", name)
 	}
-	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	parse := x509.ParsePKCS8PrivateKey
+	if block.Type == "PUBLIC KEY" {
+		parse = x509.ParsePKIXPublicKey
+	}
+	key, err := parse(block.Bytes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	private, ok := key.(ed25519.PrivateKey)
-	if !ok {
-		return nil, errors.New(name + " is not an Ed25519 key; make one with: openssl genpkey -algorithm ed25519 -out " + name)
-	}
-	return private, nil
+	return key, nil
 }

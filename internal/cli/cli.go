@@ -30,6 +30,11 @@ type failure struct{ error }
 // errReported is a failure of which everything is printed already.
 var errReported = failure{errors.New("the policy file has errors")}
 
+// exitCode is a result that is printed already, and its exit code.
+type exitCode int
+
+func (exitCode) Error() string { return "see what was printed" }
+
 // Run carries a subcommand out. The exit code of an error is 2, if it is no failure.
 type Run func(cmd *cobra.Command, args []string) error
 
@@ -74,13 +79,17 @@ func setRun(cmd *cobra.Command, run Run) {
 		if err == nil {
 			return nil
 		}
-		if err != errReported {
+		code, reported := errors.AsType[exitCode](err)
+		if err != errReported && !reported {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", cmd.CommandPath(), err)
 		}
 		if _, ok := errors.AsType[failure](err); ok {
 			return err // Caddy exits with 1
 		}
-		return caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return exitUsage, nil })(cmd, nil)
+		if !reported {
+			code = exitUsage
+		}
+		return caddycmd.WrapCommandFuncForCobra(func(caddycmd.Flags) (int, error) { return int(code), nil })(cmd, nil)
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit(err) })
 	cmd.RunE = func(_ *cobra.Command, args []string) error { return exit(run(cmd, args)) }

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ import (
 )
 
 func evidenceCommand() *cobra.Command {
-	var crawler, host, since, until string
+	var crawler, host, since, until, key string
 	var asJSON, withText bool
 	cmd := Command("evidence DIR [--crawler NAME] [--since TIME]", "Shows what was published when, who read it, and what was fetched against it",
 		exactly(1, "DIR", func(cmd *cobra.Command, args []string) error {
@@ -31,7 +32,7 @@ func evidenceCommand() *cobra.Command {
 			if q.Until, err = parseTime("--until", until); err != nil {
 				return err
 			}
-			check, err := evidence.Verify(args[0])
+			check, err := verifyEvidence(args[0], key)
 			if err != nil {
 				return err
 			}
@@ -44,13 +45,17 @@ func evidenceCommand() *cobra.Command {
 			}
 			result := struct {
 				*evidence.Answer
-				Problems []string `json:"problems"`
-			}{answer, check.Problems}
-			err = printResult(cmd, asJSON, result, func(w io.Writer) error { return writeEvidence(w, answer, check, withText) })
-			if err != nil || len(check.Problems) == 0 {
+				Result   evidence.Result `json:"result"`
+				Gaps     []string        `json:"gaps"`
+				Problems []string        `json:"problems"`
+			}{answer, check.Result(), check.Gaps, check.Problems}
+			if err := printResult(cmd, asJSON, result, func(w io.Writer) error { return writeEvidence(w, answer, check, withText) }); err != nil {
 				return err
 			}
-			return errReported
+			if len(check.Problems) > 0 {
+				return errReported
+			}
+			return nil
 		}))
 	cmd.Long = `
 Shows what the evidence log in a directory (the option evidence of robots_policy) says:
@@ -58,8 +63,8 @@ which policy was in force when; when each robots.txt was first read by a crawler
 crawlers read it, and how they were verified; and what they fetched although the robots.txt that they had read
 disallows it.
 
-The log is checked first, as by verify-evidence. The exit code is 0 if it is whole, 1 if it
-was changed, and 2 if it cannot be read.`
+The log is checked first, as by verify-evidence. The exit code is 1 if it was changed, and 2
+if it cannot be read.`
 	cmd.Example = `  caddy robots-policy evidence /var/lib/caddy/evidence --crawler GPTBot --since 30d
   caddy robots-policy evidence /var/lib/caddy/evidence --since 2026-11-01 --text`
 	flags := cmd.Flags()
@@ -67,6 +72,7 @@ was changed, and 2 if it cannot be read.`
 	flags.StringVar(&host, "host", "", "only this host")
 	flags.StringVar(&since, "since", "", "from this day or time on, such as 2026-11-22 or 2026-11-22T10:00:00Z, or for a duration such as 30d")
 	flags.StringVar(&until, "until", "", "before this day or time")
+	flags.StringVar(&key, "key", "", keyUsage)
 	flags.BoolVar(&withText, "text", false, "print the texts that were published")
 	flags.BoolVar(&asJSON, "json", false, "print the answer as JSON, with all texts and paths")
 	return cmd
@@ -81,10 +87,10 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 	for _, p := range c.Problems {
 		line("NOT WHOLE: %s", p)
 	}
-	line("The log covers %s to %s. Times are UTC.", stamp(a.First), stamp(a.Last))
-	if a.Omitted > 0 {
-		line("%d events of this time did not fit into the log.", a.Omitted)
+	for _, g := range c.Gaps {
+		line("MISSING: %s", g)
 	}
+	line("The log covers %s to %s. Times are UTC.", stamp(a.First), stamp(a.Last))
 	line("\nPublished:")
 	for _, p := range a.Published {
 		line("  %s (%s, sha256 %s)", publishedText(&p), p.Name, p.SHA256)
@@ -94,7 +100,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 	}
 	line("\nRead by crawlers: %s", none(len(a.Reads)))
 	for _, r := range a.Reads {
-		line("  %s (%s) read robots.txt %s of %s %s, first at %s, last at %s", r.Crawler, identityText(r.Identity), r.Robots, r.Host, times(r.Count), stamp(r.First), stamp(r.Last))
+		line("  %s (%s) read %s %s of %s %s, first at %s, last at %s", r.Crawler, identityText(r.Identity), cmp.Or(r.Document, "robots.txt"), r.Robots, r.Host, times(r.Count), stamp(r.First), stamp(r.Last))
 	}
 	line("\nFetched against it: %s", none(len(a.Violations)))
 	for _, v := range a.Violations {
@@ -104,6 +110,9 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 		}
 		line("  %s (%s) on %s, against robots.txt %s, %s:", v.Crawler, identityText(v.Identity), v.Host, v.Robots, read)
 		line("    %s from %s to %s; %d answered, %d refused", times(v.Count), stamp(v.First), stamp(v.Last), v.Served, v.Refused)
+		for _, l := range v.Lines {
+			line("    %s against line %d: %s", times(l.Count), l.Line, l.Says)
+		}
 		for _, p := range v.Paths {
 			line("    %d  %s", p.Count, p.Path)
 		}
@@ -157,57 +166,104 @@ func identityText(i activity.Identity) string {
 	return string(i)
 }
 
+const keyUsage = "the public key (PEM) by which the log must be signed"
+
+// verifyEvidence checks a log, with the key in a file if one is named.
+func verifyEvidence(dir, file string) (*evidence.Check, error) {
+	if file == "" {
+		return evidence.Verify(dir, nil)
+	}
+	key, err := evidence.ReadPublicKey(file)
+	if err != nil {
+		return nil, err
+	}
+	return evidence.Verify(dir, key)
+}
+
+// exitOf is the exit code of a check.
+func exitOf(c *evidence.Check) error {
+	switch c.Result() {
+	case evidence.Broken:
+		return errReported
+	case evidence.Unsigned:
+		return exitCode(3)
+	case evidence.Gaps:
+		return exitCode(4)
+	case evidence.Signed:
+	}
+	return nil
+}
+
 func verifyEvidenceCommand() *cobra.Command {
 	var asJSON bool
-	cmd := Command("verify-evidence DIR", "Checks that an evidence log is whole and was not changed",
+	var key string
+	cmd := Command("verify-evidence DIR [--key FILE]", "Checks that an evidence log is whole and was not changed",
 		exactly(1, "DIR", func(cmd *cobra.Command, args []string) error {
-			c, err := evidence.Verify(args[0])
+			c, err := verifyEvidence(args[0], key)
 			if err != nil {
 				return err
 			}
-			err = printResult(cmd, asJSON, c, func(out io.Writer) error {
-				_, err := io.WriteString(out, checkText(c))
+			result := struct {
+				Result evidence.Result
+				*evidence.Check
+			}{c.Result(), c}
+			if err := printResult(cmd, asJSON, result, func(out io.Writer) error {
+				_, err := io.WriteString(out, checkText(c, key != ""))
 				return err
-			})
-			if err != nil || len(c.Problems) == 0 {
+			}); err != nil {
 				return err
 			}
-			return errReported
+			return exitOf(c)
 		}))
 	cmd.Long = `
 Checks the chain of hashes of an evidence log, the texts that were published, and the
-signatures of the days that have ended.
+signatures. With --key they must be by that key: use a copy of its public part from
+somewhere else than the server.
 
-The exit code is 0 if the log is whole, 1 if it was changed, and 2 if it cannot be
-read.`
+The exit code is 0 if the log is whole and signed to its last line, 3 if it is whole and not
+signed, or not to its last line, 4 if it says itself that something is missing, 1 if it was
+changed or damaged, and 2 if it cannot be read.`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
+	cmd.Flags().StringVar(&key, "key", "", keyUsage)
 	return cmd
 }
 
 // checkText says what a check found, what that proves, and what it does not.
-func checkText(c *evidence.Check) string {
+func checkText(c *evidence.Check, demanded bool) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("Events: %d, in files: %d, from %s to %s.", c.Events, c.Files, c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339))
+	result := map[evidence.Result]string{
+		evidence.Signed:   "Whole, and signed to its last line.",
+		evidence.Unsigned: "Whole, and not signed to its last line.",
+		evidence.Gaps:     "Something is missing, or was not watched:",
+		evidence.Broken:   "The log was changed or damaged:",
+	}[c.Result()]
+	line("%s", result)
+	for _, p := range append(c.Problems, c.Gaps...) {
+		line("  %s", p)
+	}
 	if len(c.Problems) > 0 {
-		line("The log was changed or damaged:")
-		for _, p := range c.Problems {
-			line("  %s", p)
-		}
 		return b.String()
 	}
-	line("Every line follows the one before: none was changed, removed or added in between.")
 	if !c.FromStart {
-		line("The log does not begin at its first event: earlier files were deleted for their age, or are missing.")
+		line("Files before %s were deleted for their age, as the log says.", c.First.UTC().Format(time.DateOnly))
 	}
-	if c.Omitted > 0 {
-		line("Events left out because their day's file was full: %d.", c.Omitted)
+	switch {
+	case len(c.Keys) == 0:
+		line("Nothing is signed: whoever can write to the files can make such a log.")
+	case c.Tail > 0:
+		line("The last events, %d, are not signed yet: whoever can write to the files can have changed them.", c.Tail)
 	}
-	if c.Signed > 0 {
-		line("Signed files: %d, by the key %s. Nobody without that key has changed them since.", c.Signed, strings.Join(c.Keys, " or "))
+	for _, k := range c.Keys {
+		line("Signed by the key %s.", evidence.Fingerprint(k))
 	}
-	if n := len(c.Unsigned); n > 0 {
-		line("Files of past days without a signature: %d. Whoever can write to them can make a new chain.", n)
+	switch {
+	case len(c.Keys) == 0:
+	case demanded:
+		line("Nobody without that key has changed, removed or added a line since it was signed. The owner of the key can have.")
+	default:
+		line("This shows that nobody without that key has changed a line. Whose key it is, it does not show: a forger has one too. Name yours with --key FILE.")
 	}
 	line("This does not prove when the lines were written, nor what was not written.")
 	return b.String()

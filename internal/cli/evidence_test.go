@@ -3,7 +3,11 @@
 package cli
 
 import (
+	"crypto/ed25519"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,6 +50,7 @@ Read by crawlers:
 Fetched against it:
   GPTBot (claimed, not verified) on example.com, against robots.txt r1, read at 2026-11-20 12:00:00:
     2 times from 2026-11-20 12:00:00 to 2026-11-20 12:00:00; 0 answered, 2 refused
+    2 times against line 2: Disallow: /x
     2  /x/1
 `
 	if err != nil || stderr != "" || withoutHash(out) != withoutHash(want) {
@@ -71,12 +76,69 @@ Fetched against it:
 		t.Errorf("%v\n%s", err, out)
 	}
 	for _, c := range []struct{ args, want string }{
+		{dir + " --key " + name, "has no PEM block"},
 		{"", "expected DIR"}, {t.TempDir(), "holds no evidence"}, {dir + " --since x", `invalid --since "x"`},
 	} {
 		if _, stderr, _ := execute(evidenceCommand(), "", strings.Fields(c.args)...); !strings.Contains(stderr, c.want) {
 			t.Errorf("%q: %q", c.args, stderr)
 		}
 	}
+}
+
+// The four results have exit codes of their own.
+func TestVerifyEvidence(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	key := filepath.Join(t.TempDir(), "key.pem")
+	private := ed25519.NewKeyFromSeed(make([]byte, 32))
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	write := func(o evidence.Options, visits int) {
+		o.Now = func() time.Time { return now }
+		l, err := evidence.Open(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range visits {
+			l.Record(activity.Visit{Time: now, Crawler: "GPTBot", Identity: activity.Claimed, Violation: true})
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(code, want string, args ...string) {
+		t.Helper()
+		out, _, err := execute(verifyEvidenceCommand(), "", append([]string{dir}, args...)...)
+		if fmt.Sprint(err) != code || !strings.Contains(out, want) {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+	write(evidence.Options{}, 1)
+	check("exiting with status 3", "Whole, and not signed to its last line.\nNothing is signed: whoever can write to the files can make such a log.")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	write(evidence.Options{Key: private}, 1)
+	check("<nil>", "Whole, and signed to its last line.\nSigned by the key SHA256:E545QOZLVJFyIIjZoNdBYo/IJuCUddNBp4Cs3jxLgHA.\nThis shows that nobody without that key")
+	check("<nil>", "Nobody without that key has changed", "--key", key)
+	write(evidence.Options{Key: private}, 6000)
+	check("exiting with status 4", "were left out", "--key", key)
+	if err := os.Remove(filepath.Join(dir, "evidence-2026-11-20.jsonl.sig")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(dir, "evidence-2026-11-20.jsonl"), 100); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "evidence-2026-11-20.jsonl"), []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check(errReported.Error(), "The log was changed or damaged")
 }
 
 // withoutHash is the text without what stands after sha256, and without spaces at the

@@ -22,7 +22,11 @@ type File struct {
 	groups map[string]*group // by the name in lower case; "*" for all others
 	names  []string          // as they are first written
 	rules  []*rule
+	lines  []string
 }
+
+// Line is the text of a line, from 1.
+func (f *File) Line(n int) string { return f.lines[n-1] }
 
 // group is what all groups of a name say.
 type group struct{ rules []*rule }
@@ -60,10 +64,10 @@ func Parse(data []byte, whole func(name string) bool) *File {
 		data = data[:Limit]
 		data = data[:bytes.LastIndexAny(data, "\r\n")+1]
 	}
-	f := &File{groups: map[string]*group{}}
+	f := &File{groups: map[string]*group{}, lines: lines(string(data))}
 	var open []*group
 	ruled := false // the open groups have rules, so that the next name begins another one
-	for i, text := range lines(string(data)) {
+	for i, text := range f.lines {
 		key, value := cut(text)
 		switch key {
 		case userAgent:

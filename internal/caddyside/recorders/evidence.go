@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
@@ -29,9 +29,7 @@ type Evidence struct {
 	// The directory of the log. One server at a time writes to it.
 	Directory string `json:"directory,omitempty"`
 
-	// A file with an Ed25519 private key (PEM), which signs the files of days that have
-	// ended. Make one with `openssl genpkey -algorithm ed25519`. Without a key they are
-	// not signed.
+	// A file with an Ed25519 private key (PEM), which signs the log as it is written. Make one with `openssl genpkey -algorithm ed25519`. Without a key nothing is signed.
 	Key string `json:"key,omitempty"`
 
 	// After how many days files are deleted. Default: 396.
@@ -39,7 +37,7 @@ type Evidence struct {
 
 	name string                                    // in the pool: the directory
 	log  *optional.Shared[Evidence, *evidence.Log] // nil before Start
-	lost atomic.Uint64                             // visits while the log was not open
+	lost evidence.Omissions                        // while the log was not open
 }
 
 // CaddyModule returns the Caddy module information.
@@ -55,21 +53,23 @@ var evidenceLogs = optional.NewPool("evidence", optional.PoolFuncs[Evidence, *ev
 		if err != nil {
 			return nil, err
 		}
-		program := "caddy-robots-policy"
+		var putAside string
 		if damaged, ok := errors.AsType[*evidence.DamagedError](before); ok {
 			name, err := aside.Put(time.Now(), damaged.File, damaged.File+evidence.SignatureSuffix)
 			if err != nil {
 				return nil, err
 			}
-			program += "; a damaged file was put aside: " + filepath.Base(name)
+			putAside = filepath.Base(name)
 		}
-		return evidence.Open(e.name, evidence.Options{Key: key, Days: e.Days, Program: program, Report: func(err error) {
-			if _, damaged := errors.AsType[*evidence.DamagedError](err); damaged {
-				p.Broken(err)
-			} else {
-				p.Report(err)
-			}
-		}})
+		return evidence.Open(e.name, evidence.Options{
+			Key: key, Days: e.Days, Program: "caddy-robots-policy", Damaged: putAside, Report: func(reason string, err error) {
+				if reason == evidence.WriteFailed {
+					p.Report(err)
+				} else {
+					caddy.Log().Named("robots_policy.evidence").Error("the evidence log is not what it should be", zap.String("reason", reason), zap.Error(err))
+				}
+			},
+		})
 	},
 	Opened: running.Changed,
 	Configure: func(e *Evidence, l *evidence.Log) error {
@@ -161,19 +161,28 @@ func (e *Evidence) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 // Record implements activity.Recorder.
 func (e *Evidence) Record(v activity.Visit) {
 	if l, ok := e.log.Get(); ok {
+		l.Omit(&e.lost)
 		l.Record(v)
-	} else if v.Violation || v.RobotsTxt {
-		e.lost.Add(1)
+	} else {
+		e.lost.Add(&v, evidence.NotOpen)
 	}
 }
 
-// Dropped is how many visits found the queue full, or the log not open.
+// Dropped is how many events were left out.
 func (e *Evidence) Dropped() uint64 {
-	n := e.lost.Load()
 	if l, ok := e.log.Get(); ok {
-		n += l.Dropped()
+		l.Omit(&e.lost)
+		return l.Dropped()
 	}
-	return n
+	return e.lost.Total()
+}
+
+// Status says what went wrong since the log was opened.
+func (e *Evidence) Status() (s evidence.Status) {
+	if l, ok := e.log.Get(); ok {
+		s = l.Status()
+	}
+	return s
 }
 
 // PublishNow implements activity.OrderedPublisher. What comes while the log is not open

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -63,20 +64,32 @@ func CheckReload(ctx context.Context, name string, before, after *site.Site) err
 	return nil
 }
 
-// Metric is a Prometheus collector of how many visits each recorder has dropped.
+// Metric is a Prometheus collector of what the recorders have lost.
 var Metric prometheus.Collector = dropped{}
 
 type dropped struct{}
 
 var droppedDesc = prometheus.NewDesc("caddy_robots_policy_visits_dropped_total",
-	"Visits that a recorder dropped because its queue was full or it did not work.", []string{"recorder"}, nil)
+	"Visits that a recorder dropped because its queue was full or it did not work, and events that evidence left out over the quota of a crawler.", []string{"recorder"}, nil)
+
+var troublesDesc = prometheus.NewDesc("caddy_robots_policy_evidence_troubles_total",
+	"What went wrong with the evidence log, by reason: write, clock, file, signature, killed or damaged.", []string{"reason"}, nil)
 
 // Describe implements prometheus.Collector.
-func (dropped) Describe(ch chan<- *prometheus.Desc) { ch <- droppedDesc }
+func (dropped) Describe(ch chan<- *prometheus.Desc) {
+	ch <- droppedDesc
+	ch <- troublesDesc
+}
 
 // Collect implements prometheus.Collector.
 func (dropped) Collect(ch chan<- prometheus.Metric) {
 	running.Dropped(func(name string, n uint64) {
 		ch <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(n), name)
 	})
+	if e := RunningEvidence(); e != nil {
+		troubles := e.Status().Troubles
+		for _, reason := range []string{evidence.WriteFailed, evidence.ClockBack, evidence.FileChanged, evidence.NotSigned, evidence.Killed, evidence.Damaged} {
+			ch <- prometheus.MustNewConstMetric(troublesDesc, prometheus.CounterValue, float64(troubles[reason]), reason)
+		}
+	}
 }

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// days lists the days that have files in a directory, in order.
+func days(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, e := range entries {
+		if day, ok := dayOf(e.Name()); ok {
+			all = append(all, day)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// DamagedError says that a file does not end with an event, so that the chain cannot go on.
+type DamagedError struct{ File string }
+
+func (e *DamagedError) Error() string {
+	return e.File + " is damaged: its last line is not an event, or of another version of this program"
+}
+
+// resume finds the end of the chain, and returns what is wrong there. Of the last day's file
+// it removes a line that was cut.
+func (l *Log) resume() (found []*Event, err error) {
+	all, err := days(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	for i, day := range slices.Backward(all) {
+		name := filepath.Join(l.dir, fileName(day))
+		signature, signatureErr := readSignature(name + SignatureSuffix)
+		var last Event
+		lines, signedAs := 0, ""
+		end, err := eachLine(name, func(_ int, line []byte) error {
+			lines, last = lines+1, Event{}
+			_ = json.Unmarshal(line, &last) // what follows a line that is no event may be one
+			if i == len(all)-1 {
+				l.used.add(l.options.quotas, &last, len(line))
+			}
+			if l.prev = hashOf(line); last.Seq == signature.Seq {
+				signedAs = l.prev
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if i == len(all)-1 {
+			l.day, l.good = day, end
+			if err := os.Truncate(name, end); err != nil {
+				return nil, err
+			}
+		}
+		if lines == 0 {
+			continue // the chain ends in an earlier file
+		}
+		if last.Seq == 0 {
+			return nil, &DamagedError{name}
+		}
+		l.seq, l.signed, l.latest = last.Seq, last.Seq, last.Time
+		if last.Type != TypeStop {
+			found = append(found, &Event{Reason: Killed, Text: "the run before did not end in order: what it did in its last second may be missing"})
+		}
+		if l.options.Key == nil {
+			return found, nil
+		}
+		why := ""
+		switch {
+		case signatureErr != nil || !signature.by(l.options.Key.Public()):
+			why = "has no signature by the key in use"
+		case signature.File != fileName(day) || signature.Hash != signedAs:
+			why = "is not as it was signed"
+		case signature.Seq != last.Seq:
+			why = fmt.Sprintf("is signed up to event %d and ends with event %d", signature.Seq, last.Seq)
+		default:
+			return found, nil
+		}
+		return append(found, &Event{Reason: NotSigned, Text: fileName(day) + " " + why + ": lines that were written before this start may have been changed"}), nil
+	}
+	return nil, nil
+}
+
+// turnDay begins the file of a new day. A clock that goes back does not open an earlier
+// file again, and while nothing can be written the day goes on.
+func (l *Log) turnDay() {
+	today := l.now().Format(time.DateOnly)
+	if today <= l.day {
+		return
+	}
+	if l.flush(); len(l.pending) > 0 {
+		return
+	}
+	if err := l.closeFile(); err != nil {
+		l.count(WriteFailed, err)
+	}
+	first := l.day == ""
+	l.day, l.good, l.used = today, 0, usage{}
+	if !first {
+		l.expire()
+	}
+}
+
+// flush writes what is pending. A failure is noted once, with how often it was tried until
+// it worked again.
+func (l *Log) flush() {
+	err := l.write()
+	switch {
+	case err != nil && l.failure == nil:
+		l.failure, l.failures = err, 1
+		l.count(WriteFailed, err)
+	case err != nil:
+		l.failures++
+	case l.failure != nil:
+		e := &Event{Time: l.now(), Type: TypeTrouble, Reason: WriteFailed, Count: l.failures, Text: l.failure.Error()}
+		l.failure = nil
+		l.options.Report(WriteFailed, nil)
+		l.append(e)
+		l.tell(maxOmitted)
+		l.flush()
+	}
+}
+
+// write writes what is pending to the day's file, and signs it. After an error the file ends
+// with a whole line.
+func (l *Log) write() error {
+	if len(l.pending) == 0 && (l.options.Key == nil || l.signed == l.seq) {
+		return nil
+	}
+	if err := l.openFile(); err != nil {
+		return err
+	}
+	if _, err := l.file.WriteAt(l.pending, l.good); err != nil {
+		return errors.Join(err, l.file.Truncate(l.good))
+	}
+	l.good += int64(len(l.pending))
+	l.pending = l.pending[:0]
+	return l.sign()
+}
+
+// openFile opens the day's file, unless it is open and nobody else has changed it.
+func (l *Log) openFile() error {
+	name := filepath.Join(l.dir, fileName(l.day))
+	if l.file != nil {
+		open, err := l.file.Stat()
+		if err != nil {
+			return err
+		}
+		there, err := os.Stat(name)
+		if err == nil && os.SameFile(open, there) && there.Size() == l.good {
+			return nil
+		}
+		if err := l.closeFile(); err != nil {
+			return err
+		}
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if l.file = f; size == l.good {
+		return nil
+	}
+	// What others wrote stays: they answer for it.
+	last := []byte{'\n'}
+	if size > 0 {
+		_, err = f.ReadAt(last, size-1)
+	}
+	if last[0] != '\n' {
+		l.pending = append([]byte{'\n'}, l.pending...)
+	}
+	was := l.good
+	l.good = size
+	l.trouble(&Event{Reason: FileChanged, Text: fmt.Sprintf("somebody else changed %s: it had %d bytes and has %d", fileName(l.day), was, size)})
+	return err
+}
+
+func (l *Log) closeFile() error {
+	if l.file == nil {
+		return nil
+	}
+	err := errors.Join(l.file.Sync(), l.file.Close())
+	l.file = nil
+	return err
+}
+
+// expire deletes the files of days that are too old, seen from the last day that was
+// whole: a clock that jumps ahead deletes nothing. An event says which is left.
+func (l *Log) expire() {
+	all, err := days(l.dir)
+	if err != nil || len(all) == 0 {
+		return
+	}
+	whole, err := time.Parse(time.DateOnly, all[len(all)-1])
+	if err != nil {
+		return
+	}
+	oldest := whole.AddDate(0, 0, 1-l.options.Days).Format(time.DateOnly)
+	n := slices.IndexFunc(all, func(d string) bool { return d >= oldest })
+	if n <= 0 {
+		return
+	}
+	var first Event
+	_, err = eachLine(filepath.Join(l.dir, fileName(all[n])), func(_ int, line []byte) error {
+		return errors.Join(json.Unmarshal(line, &first), io.EOF)
+	})
+	if first.Seq == 0 {
+		l.count(WriteFailed, fmt.Errorf("files that are too old stay, as %s cannot be read: %w", fileName(all[n]), err))
+		return
+	}
+	l.append(&Event{Time: l.now(), Type: TypeExpired, Count: int64(first.Seq)})
+	if l.flush(); l.failure != nil {
+		return // they are deleted when the log can say so
+	}
+	for _, d := range all[:n] {
+		for _, suffix := range []string{"", SignatureSuffix} {
+			if err := os.Remove(filepath.Join(l.dir, fileName(d)+suffix)); err != nil && !os.IsNotExist(err) {
+				l.count(WriteFailed, err)
+			}
+		}
+	}
+}
+
+// maxLine bounds a line: a published text may have 1 MiB, and JSON can make it six
+// times as long.
+const maxLine = 8 << 20
+
+// eachLine calls each with the number and the text of every whole line of a file. end is
+// where the last of them ends.
+func eachLine(name string, each func(n int, line []byte) error) (end int64, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	r := bufio.NewReaderSize(f, 1<<16)
+	for n := 1; ; n++ {
+		line, err := readLine(r)
+		if err == io.EOF {
+			return end, nil
+		}
+		if err != nil {
+			return end, fmt.Errorf("%s: line %d: %w", filepath.Base(name), n, err)
+		}
+		end += int64(len(line))
+		if err := each(n, bytes.TrimSuffix(line, []byte("\n"))); err != nil {
+			return end, err
+		}
+	}
+}
+
+// readLine reads a line. The last one may lack its line end while the log is being written;
+// it is not read then.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			return line, nil
+		case err != bufio.ErrBufferFull:
+			return nil, err
+		case len(line) > maxLine:
+			return nil, errors.New("is too long")
+		}
+	}
+}

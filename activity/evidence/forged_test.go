@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+)
+
+// forge writes the files of a log anew, with the events that change leaves, a chain that
+// fits and, with a key, signatures.
+func forge(t *testing.T, dir string, by ed25519.PrivateKey, change func(events []*Event) []*Event) {
+	t.Helper()
+	all, err := days(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq, prev := uint64(0), ""
+	for i, day := range all {
+		name := filepath.Join(dir, fileName(day))
+		var events []*Event
+		if _, err := eachLine(name, func(_ int, line []byte) error {
+			var e Event
+			events = append(events, &e)
+			return json.Unmarshal(line, &e)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if i == len(all)-1 {
+			events = change(events)
+		}
+		var b []byte
+		for _, e := range events {
+			seq++
+			e.Seq, e.Prev = seq, prev
+			line, err := json.Marshal(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			prev = hashOf(line)
+			b = append(append(b, line...), '\n')
+		}
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if by != nil {
+			l := Log{dir: dir, day: day, seq: seq, prev: prev, options: Options{Key: by}}
+			if err := l.sign(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func removeFiles(t *testing.T, dir, pattern string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(found) == 0 {
+		t.Fatal(pattern, err)
+	}
+	for _, name := range found {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A log that is forged in ten ways. Who lacks the key is found out; who has it is not, and
+// the command says that it proves nothing against them.
+func TestForged(t *testing.T) {
+	t.Parallel()
+	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, 32))
+	public, _ := key().Public().(ed25519.PublicKey)
+	same := func(all []*Event) []*Event { return all }
+	changed := func(all []*Event) []*Event {
+		all[1].Path = "/other"
+		return all
+	}
+	cut := func(all []*Event) []*Event { return all[:1] }
+	last := "evidence-2026-11-21.jsonl"
+	for _, c := range []struct {
+		name           string
+		forge          func(t *testing.T, dir string)
+		without, byKey Result // without --key, and with it
+	}{
+		{"as it was written", func(*testing.T, string) {}, Signed, Signed},
+		{"a byte of today changed", func(t *testing.T, dir string) {
+			b, _ := os.ReadFile(filepath.Join(dir, last))
+			if err := os.WriteFile(filepath.Join(dir, last), bytes.Replace(b, []byte("/private/"), []byte("/Private/"), 1), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, Broken, Broken},
+		{"a line of today changed, chain computed anew", func(t *testing.T, dir string) { forge(t, dir, nil, changed) }, Broken, Broken},
+		{"today's last lines cut", func(t *testing.T, dir string) { forge(t, dir, nil, cut) }, Broken, Broken},
+		{"a line put in, chain computed anew", func(t *testing.T, dir string) {
+			forge(t, dir, nil, func(all []*Event) []*Event { return append([]*Event{all[0], all[1]}, all[1:]...) })
+		}, Broken, Broken},
+		{"today's signature removed, a line changed", func(t *testing.T, dir string) {
+			removeFiles(t, dir, last+SignatureSuffix)
+			forge(t, dir, nil, changed)
+		}, Unsigned, Unsigned},
+		{"all signatures removed, a line changed", func(t *testing.T, dir string) {
+			removeFiles(t, dir, "*"+SignatureSuffix)
+			forge(t, dir, nil, changed)
+		}, Unsigned, Gaps},
+		{"signed anew with another key", func(t *testing.T, dir string) { forge(t, dir, other, changed) }, Signed, Broken},
+		{"today signed with another key", func(t *testing.T, dir string) {
+			signed, _ := os.ReadFile(filepath.Join(dir, "evidence-2026-11-20.jsonl"+SignatureSuffix))
+			forge(t, dir, other, changed)
+			if err := os.WriteFile(filepath.Join(dir, "evidence-2026-11-20.jsonl"+SignatureSuffix), signed, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, Signed, Broken},
+		{"the first day removed", func(t *testing.T, dir string) { removeFiles(t, dir, "evidence-2026-11-20*") }, Broken, Broken},
+		{"the last day removed with its signature", func(t *testing.T, dir string) { removeFiles(t, dir, "evidence-2026-11-21*") }, Signed, Signed},
+		{"by one who has the key", func(t *testing.T, dir string) { forge(t, dir, key(), changed) }, Signed, Signed},
+		{"cut by one who has the key", func(t *testing.T, dir string) { forge(t, dir, key(), cut) }, Signed, Signed},
+		{"nothing changed, chain computed anew", func(t *testing.T, dir string) { forge(t, dir, nil, same) }, Signed, Signed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := writeLog(t, Options{Key: key()})
+			c.forge(t, dir)
+			for public, want := range map[string]Result{"": c.without, string(public): c.byKey} {
+				check, err := Verify(dir, ed25519.PublicKey([]byte(public)))
+				if err != nil || check.Result() != want {
+					t.Errorf("with key %v: %v %v, want %s; %+v", public != "", check.Result(), err, want, check)
+				}
+				if len(check.Keys) == 1 && want == Signed && public == "" && len(Fingerprint(check.Keys[0])) != len("SHA256:")+43 {
+					t.Error(check.Keys)
+				}
+			}
+		})
+	}
+}
+
+// A server signs nothing of an earlier run without saying so.
+func TestForgedWhileStopped(t *testing.T) {
+	t.Parallel()
+	for name, now := range map[string]time.Time{"the same day": start.Add(25 * time.Hour), "a later day": start.Add(72 * time.Hour)} {
+		for how, forged := range map[string]func(dir string){
+			"signature removed": func(dir string) {
+				removeFiles(t, dir, "*"+SignatureSuffix)
+				forge(t, dir, nil, func(all []*Event) []*Event { return all[:1] })
+			},
+			"signed by another": func(dir string) {
+				forge(t, dir, ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, 32)), func(all []*Event) []*Event { return all })
+			},
+		} {
+			dir := writeLog(t, Options{Key: key()})
+			forged(dir)
+			l, err := Open(dir, Options{Key: key(), Now: func() time.Time { return now }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			record(l, activity.Visit{Time: now, Crawler: "CCBot", RobotsTxt: true})
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			public, _ := key().Public().(ed25519.PublicKey)
+			c, err := Verify(dir, public)
+			if err != nil || c.Result() == Signed || c.Result() == Unsigned || l.Status().Troubles[NotSigned] != 1 {
+				t.Errorf("%s, %s: %s %v %+v", name, how, c.Result(), err, c)
+			}
+		}
+	}
+}
