@@ -6,29 +6,27 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Publisher is a recorder that also takes the texts that were published. Publish
-// may wait; it is called in a goroutine of its own.
+// Publisher is a recorder that also takes what was published. Of one that is not an
+// [OrderedPublisher] the methods may wait, and are called in a goroutine of their own.
 type Publisher interface {
-	Publish(Publication)
+	// Publish says that a publication is in force, in the place of others of the name.
+	Publish(*Publication)
+	// Serve says that a crawler gets a document that the publication does not list: one of
+	// a host alone, or merged with the upstream's.
+	Serve(*Publication, site.Document)
+	// End says that a publication is not in force any more.
+	End(*Publication)
 }
 
-// OrderedPublisher is a recorder whose publications must come before the visits that
-// depend on them. PublishNow is called while a request waits, once for each version.
+// OrderedPublisher is a Publisher whose publications must come before the visits that
+// depend on them. Its methods are called while a request waits, and do not wait.
 type OrderedPublisher interface {
-	PublishNow(Publication)
-}
-
-// Publication is a policy or a robots.txt that came into force.
-type Publication struct {
-	Kind    string // "policy" or "robots"
-	Version string // what visits call it
-	Host    string // of a robots.txt
-	Name    string // of the policy's source
-	Time    time.Time
-	Text    string
+	Publisher
+	Ordered()
 }
 
 // Recorders are the recorders that handlers pass visits to. They change while requests
@@ -122,10 +120,24 @@ func (rs *Recorders) Record(v Visit) {
 }
 
 // Publish passes a publication to every recorder that takes them.
-func (rs *Recorders) Publish(p Publication) {
+func (rs *Recorders) Publish(p *Publication) {
+	rs.publish(func(r Publisher) { r.Publish(p) })
+}
+
+// Serve passes a document on that a publication does not list.
+func (rs *Recorders) Serve(p *Publication, d site.Document) {
+	rs.publish(func(r Publisher) { r.Serve(p, d) })
+}
+
+// End says that a publication is not in force any more.
+func (rs *Recorders) End(p *Publication) {
+	rs.publish(func(r Publisher) { r.End(p) })
+}
+
+func (rs *Recorders) publish(pass func(Publisher)) {
 	for _, r := range rs.all() {
 		if ordered, ok := r.Recorder.(OrderedPublisher); ok {
-			ordered.PublishNow(p)
+			pass(ordered)
 			continue
 		}
 		publisher, ok := r.Recorder.(Publisher)
@@ -135,7 +147,7 @@ func (rs *Recorders) Publish(p Publication) {
 		go func() {
 			defer r.publishing.RUnlock()
 			if !r.removed {
-				publisher.Publish(p)
+				pass(publisher)
 			}
 		}()
 	}

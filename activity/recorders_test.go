@@ -2,16 +2,22 @@
 
 package activity
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
 
 type counter struct {
 	n         int
-	published chan Publication
+	published chan *Publication
 }
 
-func (c *counter) Record(Visit)          { c.n++ }
-func (c *counter) Publish(p Publication) { c.published <- p }
-func (c *counter) Dropped() uint64       { return 7 }
+func (c *counter) Record(Visit)                    { c.n++ }
+func (c *counter) Publish(p *Publication)          { c.published <- p }
+func (*counter) Serve(*Publication, site.Document) {}
+func (*counter) End(*Publication)                  {}
+func (c *counter) Dropped() uint64                 { return 7 }
 
 func TestRecorders(t *testing.T) {
 	var rs Recorders
@@ -19,7 +25,7 @@ func TestRecorders(t *testing.T) {
 		t.Fatal("there is a recorder before any was added")
 	}
 	rs.Record(Visit{})
-	a, b := &counter{published: make(chan Publication, 1)}, &counter{published: make(chan Publication, 1)}
+	a, b := &counter{published: make(chan *Publication, 1)}, &counter{published: make(chan *Publication, 1)}
 	removeA, removeB := rs.Add("a", a), rs.Add("b", b)
 	rs.Record(Visit{})
 	if rs.Get("b") != b || rs.Get("c") != nil {
@@ -31,8 +37,8 @@ func TestRecorders(t *testing.T) {
 	if a.n != 1 || b.n != 2 || !rs.Active() {
 		t.Errorf("%d, %d", a.n, b.n)
 	}
-	rs.Publish(Publication{Version: "1"})
-	if p := <-b.published; p.Version != "1" || len(a.published) != 0 {
+	rs.Publish(&Publication{ID: "1"})
+	if p := <-b.published; p.ID != "1" || len(a.published) != 0 {
 		t.Error(p)
 	}
 	rs.Dropped(func(name string, n uint64) {
@@ -40,9 +46,9 @@ func TestRecorders(t *testing.T) {
 			t.Error(name, n)
 		}
 	})
-	slow := &counter{published: make(chan Publication)}
+	slow := &counter{published: make(chan *Publication)}
 	removeSlow := rs.Add("slow", slow)
-	rs.Publish(Publication{Version: "2"})
+	rs.Publish(&Publication{ID: "2"})
 	<-b.published
 	removed := make(chan bool)
 	go func() { removeSlow(); close(removed) }()
@@ -50,7 +56,7 @@ func TestRecorders(t *testing.T) {
 	case <-removed:
 		t.Error("a recorder was removed before what was published had reached it")
 	case p := <-slow.published:
-		if p.Version != "2" {
+		if p.ID != "2" {
 			t.Error(p)
 		}
 	}

@@ -65,6 +65,8 @@ type Visit struct {
 	Rule string
 	// Policy is the version of the policy that decided: the start of its SHA-256.
 	Policy string
+	// Publication is the start of the ID of the [Publication] that was in force.
+	Publication string
 	// Robots is the version of the robots.txt that the crawler had read before, or of
 	// the one that it reads with this visit; empty if it is not known to have read any.
 	Robots string

@@ -317,16 +317,27 @@ func (a *Activity) Dropped() uint64 {
 
 // Publish implements activity.Publisher. What comes while the store is not open comes
 // again when it is.
-func (a *Activity) Publish(p activity.Publication) {
+func (a *Activity) Publish(p *activity.Publication) {
+	a.publish(store.Version{Kind: store.PolicyVersion, Version: p.SHA256[:12], Name: p.Name, Number: p.Number, First: p.Time, Text: p.Text})
+}
+
+// Serve implements activity.Publisher.
+func (a *Activity) Serve(p *activity.Publication, d site.Document) {
+	a.publish(store.Version{Kind: store.RobotsVersion, Version: d.Version, Host: d.Host, Name: p.Name, Number: p.Number, First: time.Now(), Text: d.Text})
+}
+
+// End implements activity.Publisher.
+func (*Activity) End(*activity.Publication) {}
+
+func (a *Activity) publish(v store.Version) {
 	s, ok := a.store.Get()
 	if !ok {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	v := store.Version{Kind: p.Kind, Version: p.Version, Host: p.Host, Name: p.Name, First: p.Time, Text: p.Text}
 	if err := s.Publish(ctx, v); err != nil {
-		caddy.Log().Named("robots_policy.activity").Error("storing what was published failed", zap.String("kind", p.Kind), zap.String("version", p.Version), zap.Error(err))
+		caddy.Log().Named("robots_policy.activity").Error("storing what was published failed", zap.String("kind", v.Kind), zap.String("version", v.Version), zap.Error(err))
 	}
 }
 

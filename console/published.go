@@ -112,7 +112,7 @@ func (v *view) versionRows(d *publishedData, h *history) {
 			row.Before = h.policies[i+1].Label()
 		}
 		for _, t := range h.robots {
-			if o := h.policyOf(t.Host, t.Version); o != nil && o.Number == row.Number {
+			if o := h.policyOf(t.Host, t.Version); o != nil && o.Version.Version == id {
 				row.Robots = append(row.Robots, t)
 			}
 		}

@@ -18,8 +18,8 @@ import (
 func TestPublishedLeadOfAVersionThatCameBack(t *testing.T) {
 	at := time.Date(2026, 11, 22, 22, 59, 0, 0, time.UTC)
 	h := &history{policies: []numbered{
-		{Version: store.Version{First: at.Add(5 * time.Minute)}, Number: 2},
-		{Version: store.Version{First: at}, Number: 1, Live: true},
+		{Version: store.Version{Number: "2", First: at.Add(5 * time.Minute)}},
+		{Version: store.Version{Number: "1", First: at}, Live: true},
 	}}
 	v := &view{Running: new(running)}
 	if got, want := v.publishedLead(&publishedData{}, h), "v1 is in force. It was first published on 22 Nov 2026, 22:59 UTC."; got != want {

@@ -18,6 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // stalled is a client that takes nothing of a response, and sends nothing of a form,
@@ -73,7 +74,7 @@ func TestEvidenceDownload(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, host := range []string{"a.example", "b.example"} {
-		l.Publish("robots", "1", host, "", "User-agent: *\n")
+		l.Serve(&activity.Publication{ID: strings.Repeat("1", 64), Name: "site.yaml"}, site.Document{Name: site.RobotsTxt, Host: host, Version: host, Text: "User-agent: *\n"})
 		l.Record(activity.Visit{Time: time.Now(), Crawler: "GPTBot", Host: host, Path: "/x", Violation: true})
 		l.Record(activity.Visit{Time: time.Now(), Crawler: "CCBot", Host: host, Path: "/x", Violation: true})
 	}

@@ -12,16 +12,20 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// numbered is a version of the policy with its number, counted from the oldest that is
-// stored.
+// numbered is a version of the policy with its number.
 type numbered struct {
 	store.Version
-	Number int
-	Live   bool
+	Live bool
 }
 
-// Label is what pages call a version.
-func (n *numbered) Label() string { return fmt.Sprintf("v%d", n.Number) }
+// Label is what pages call a version: the number of its publication or, if that was not
+// counted, the start of its hash.
+func (n *numbered) Label() string {
+	if n.Number == "" {
+		return shortVersion(n.Version.Version)
+	}
+	return "v" + n.Number
+}
 
 // history is what was published: the versions of the policy and of robots.txt.
 type history struct {
@@ -59,9 +63,6 @@ func (v *view) readHistory() (*history, error) {
 		if v.Running == nil || p.Name == v.Running.Site.File.Name {
 			h.policies = append(h.policies, numbered{Version: p, Live: v.Running != nil && p.Version == v.Running.Version()})
 		}
-	}
-	for i := range h.policies {
-		h.policies[i].Number = len(h.policies) - i
 	}
 	for _, t := range robots {
 		if v.allowed(t.Host) && (v.Host == "" || t.Host == v.Host) {

@@ -13,6 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -73,19 +74,19 @@ func (ps *publications) find(to *activity.Recorders) *published {
 // clients can make up hosts.
 const maxRobots = 10_000
 
-// publishedPolicy returns what visits call the version of the policy, which the
-// recorders get with the first visit under it.
-func (q *request) publishedPolicy() string {
+// publication returns what is published under the policy. The recorders get it with the
+// first visit under it, if not before.
+func (q *request) publication() *activity.Publication {
 	s, recorders := q.snapshot, q.h.Recorders
-	version := s.SHA256[:12]
+	all := s.Publication()
 	p := publishedOf(s, recorders)
 	if g := recorders.Generation(); p.recorders.Load() != g && p.recorders.Swap(g) != g {
 		p.mu.Lock()
 		clear(p.robots)
 		p.mu.Unlock()
-		recorders.Publish(activity.Publication{Kind: "policy", Version: version, Name: s.Site.File.Name, Time: s.Since, Text: s.Text})
+		recorders.Publish(all)
 	}
-	return version
+	return all
 }
 
 // publishRobots gives the recorders the robots.txt that the crawler gets, if none got it
@@ -105,9 +106,7 @@ func (q *request) publishRobots(version string, answer robotsserve.Answer) {
 		p.mu.Unlock()
 		return
 	}
-	q.h.Recorders.Publish(activity.Publication{
-		Kind: "robots", Version: version, Host: host, Name: q.snapshot.Site.File.Name, Time: time.Now(), Text: text.body.String(),
-	})
+	q.h.Recorders.Serve(q.snapshot.Publication(), site.Document{Name: site.RobotsTxt, Host: host, Version: version, Text: text.body.String()})
 }
 
 // first reports whether a robots.txt has to be given to the recorders.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -42,13 +43,13 @@ type publicationCounter struct{ policies, robots int }
 
 func (c *publicationCounter) Record(activity.Visit) {}
 
-func (c *publicationCounter) PublishNow(p activity.Publication) {
-	if p.Kind == "policy" {
-		c.policies++
-	} else {
-		c.robots++
-	}
-}
+func (*publicationCounter) Ordered() {}
+
+func (c *publicationCounter) Publish(*activity.Publication) { c.policies++ }
+
+func (c *publicationCounter) Serve(*activity.Publication, site.Document) { c.robots++ }
+
+func (*publicationCounter) End(*activity.Publication) {}
 
 // Handlers with recorders of their own can serve the same policy: each set of recorders
 // gets it once, whatever the others were given.

@@ -43,9 +43,10 @@ func (q *request) record() *recording {
 	q.note(recordedVar)
 	rec := recordings.Get().(*recording)
 	rec.ResponseWriter = q.w
+	p := q.publication()
 	rec.visit = activity.Visit{
 		Host: policy.NormalizeHost(q.Host), RobotsTxt: q.robots && q.Method == http.MethodGet,
-		Policy: q.publishedPolicy(),
+		Policy: p.SHA256[:12], Publication: p.ID[:12],
 	}
 	v := &rec.visit
 	if q.decision == nil {

@@ -199,15 +199,15 @@ func checkEvidence(t *testing.T, dir string) {
 	}
 	count := map[string]int{}
 	if err := evidence.Read(dir, func(_ string, e *evidence.Event, _ string) error {
-		count[e.Type+e.Kind]++
-		if e.Kind == "robots" && !strings.Contains(e.Text, "User-agent: GPTBot\n") || e.Kind == "policy" && e.Text != visitsPolicy {
-			t.Errorf("published: %+v", e)
+		count[e.Type]++
+		if p := e.Published; p != nil && (!strings.Contains(p.Documents[0].Text, "User-agent: GPTBot\n") || p.Text != visitsPolicy || p.Number != "1" || p.Program == "" || p.Catalogue == "") {
+			t.Errorf("published: %+v", p)
 		}
 		return nil
 	}); err != nil {
 		t.Error(err)
 	}
-	if fmt.Sprint(count) != "map[publishedpolicy:1 publishedrobots:1 read:1 start:1 stop:1 violation:2]" {
+	if fmt.Sprint(count) != "map[published:1 read:1 start:1 stop:1 violation:2]" {
 		t.Error("events:", count)
 	}
 }

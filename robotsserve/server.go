@@ -229,11 +229,18 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settle
 
 // Body is the robots.txt of the policy as it is served to a host, with all groups, uncompressed.
 func (s *Server) Body(host string) string {
+	text, _ := s.Text(host)
+	return text
+}
+
+// Text is Body and its entity tag.
+func (s *Server) Text(host string) (text, etag string) {
 	var b strings.Builder
-	for _, part := range s.site(host, false).content(s, host).identity.parts {
+	c := &s.site(host, false).content(s, host).identity
+	for _, part := range c.parts {
 		b.Write(part)
 	}
-	return b.String()
+	return b.String(), c.etag
 }
 
 // site returns the site of a request's host.

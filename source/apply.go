@@ -152,6 +152,7 @@ func (d *Document) adopt(o *Options, src *source, found content, s *Snapshot, al
 	s.PerHost = d.perHost
 	d.serves(found)
 	// Saved before it is served, so that it is served after a crash too.
+	found.counted = o.count(src, s)
 	o.saveLastGood(src, found)
 	d.publish(s, all)
 	out := Outcome{Before: before, Now: s, news: loaded}

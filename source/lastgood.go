@@ -20,9 +20,10 @@ import (
 // lastGood is the last good version of a policy as it is saved, for a start without
 // its source.
 type lastGood struct {
-	Source string    `json:"source"`
-	Saved  time.Time `json:"saved"`
-	Text   []byte    `json:"text"`
+	Source  string    `json:"source"`
+	Saved   time.Time `json:"saved"`
+	Text    []byte    `json:"text"`
+	Counted counted   `json:"counted"`
 }
 
 // maxLastGood is how many policies stay saved that no site uses now: file names can
@@ -63,7 +64,7 @@ func (o *Options) saveLastGood(src *source, found content) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	data, err := json.Marshal(lastGood{Source: src.name, Saved: time.Now().UTC(), Text: found.data})
+	data, err := json.Marshal(lastGood{Source: src.name, Saved: time.Now().UTC(), Text: found.data, Counted: found.counted})
 	if err == nil {
 		_, err = within(ctx, "writing", func() (any, error) {
 			return nil, errors.Join(replaceFile(file, data), o.pruneLastGood())
@@ -119,6 +120,7 @@ func (o *Options) loadLastGood(src *source) *Snapshot {
 		return nil
 	}
 	s.Since = saved.Saved
+	o.count(src, s)
 	o.Logger.Info("starting with the last good policy", zap.String("policy", src.name),
 		zap.String("sha256", s.SHA256), zap.Time("saved", saved.Saved))
 	return s

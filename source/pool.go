@@ -93,6 +93,11 @@ func (d *Document) recompile(ctx context.Context, o *Options) {
 		return
 	}
 	s.Since, s.PerHost = before.Since, before.PerHost
+	s.Publication().Time = time.Now()
+	if u, _ := d.active(); u != nil {
+		found := content{data: []byte(before.Text), counted: o.count(u.src, s)}
+		o.saveLastGood(u.src, found)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.setCurrent(s)

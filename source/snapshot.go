@@ -27,7 +27,7 @@ type Snapshot struct {
 
 	catalogue atomic.Pointer[crawlers.Catalogue] // it was compiled with
 
-	own, record attachment
+	own, record, publication attachment
 
 	shared *attachment // with the other versions of the policy
 }

@@ -153,9 +153,9 @@ func (s *storedPolicy) replace(ctx context.Context, replaces []string, text, not
 	}
 	now := time.Now().UTC()
 	if sum != "" && (len(history) == 0 || history[0].SHA256 != sum) {
-		history = append([]Published{{SHA256: sum, Time: now, Text: string(before)}}, history...)
+		history = append([]Published{{SHA256: sum, Number: nextNumber(history), Time: now, Text: string(before)}}, history...)
 	}
-	history = append([]Published{{SHA256: sumOf([]byte(text)), Time: now, Note: note, Text: text}}, history...)
+	history = append([]Published{{SHA256: sumOf([]byte(text)), Number: nextNumber(history), Time: now, Note: note, Text: text}}, history...)
 	if err := s.saveHistory(ctx, history); err != nil {
 		return err
 	}
@@ -168,9 +168,18 @@ func (s *storedPolicy) replace(ctx context.Context, replaces []string, text, not
 	return nil
 }
 
+// nextNumber is the number of the version after those of a history.
+func nextNumber(history []Published) int {
+	if len(history) == 0 {
+		return 1
+	}
+	return history[0].Number + 1
+}
+
 // Published is a version that was published with a note, and its text.
 type Published struct {
 	SHA256 string    `json:"sha256"`
+	Number int       `json:"number"` // 1, 2, 3, …
 	Time   time.Time `json:"time"`
 	Note   string    `json:"note,omitempty"`
 	Text   string    `json:"text"`

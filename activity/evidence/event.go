@@ -22,7 +22,9 @@ import (
 const (
 	TypeStart     = "start"     // the program began to write; Event.Text says which
 	TypeStop      = "stop"      // the program ended in order
-	TypePublished = "published" // a robots.txt or policy came into force; Event.Text is its text
+	TypePublished = "published" // what Event.Published says came into force
+	TypeServed    = "served"    // a crawler got a document that the publication does not list: Event.Text
+	TypeEnded     = "ended"     // a publication is not in force any more
 	TypeRead      = "read"      // a crawler read robots.txt or the document of a register
 	TypeViolation = "violation" // a crawler fetched what the robots.txt that it had read disallows
 	TypeOmitted   = "omitted"   // Event.Count events of a crawler were left out; Event.Reason says why
@@ -77,10 +79,10 @@ type Event struct {
 	Reason string `json:"reason,omitempty"`
 	What   string `json:"what,omitempty"` // the type of the events that were left out
 
-	Kind   string `json:"kind,omitempty"`   // of what was published: robots or policy
-	Name   string `json:"name,omitempty"`   // of the policy's source
-	SHA256 string `json:"sha256,omitempty"` // of Text
-	Text   string `json:"text,omitempty"`
+	Publication string                `json:"publication,omitempty"` // the start of its ID
+	Published   *activity.Publication `json:"published,omitempty"`
+	Name        string                `json:"name,omitempty"` // of a policy's source
+	Text        string                `json:"text,omitempty"`
 }
 
 // hashOf is the hash of a line without its line end.
@@ -105,7 +107,7 @@ func typeOf(v *activity.Visit) string {
 func ofVisit(kind string, v *activity.Visit) *Event {
 	e := &Event{
 		Type: kind, Time: v.Time.UTC(), Crawler: v.Crawler, Identity: v.Identity, Host: activity.Text(v.Host),
-		Policy: v.Policy, Robots: v.Robots, Status: v.Status, Bytes: v.Bytes,
+		Policy: v.Policy, Publication: v.Publication, Robots: v.Robots, Status: v.Status, Bytes: v.Bytes,
 	}
 	switch {
 	case kind == TypeViolation:

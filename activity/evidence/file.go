@@ -83,7 +83,7 @@ func (l *Log) resume() (found []*Event, err error) {
 		if l.options.Key == nil {
 			return found, nil
 		}
-		why := ""
+		var why string
 		switch {
 		case signatureErr != nil || !signature.by(l.options.Key.Public()):
 			why = "has no signature by the key in use"

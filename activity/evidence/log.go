@@ -19,6 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // Options of a [Log]. A zero field has its default.
@@ -60,7 +61,7 @@ type Log struct {
 	prev     string
 	signed   uint64 // the event up to which the log is signed
 	used     usage
-	inForce  map[string]string        // what was published last, by kind, host and name
+	inForce  map[string]string        // publications, by the names of their sources
 	texts    map[string]*rfc9309.File // robots.txt that were published, by version
 	latest   time.Time                // that the clock has shown
 	told     time.Time                // when omissions were written last
@@ -150,6 +151,7 @@ type item struct {
 	activity.Visit
 	kind      string // of the event that the visit is
 	published *Event // nil for a visit
+	size      int    // of the texts of what was published
 }
 
 // Record implements [activity.Recorder].
@@ -182,7 +184,7 @@ func (l *Log) take(i item) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i.published != nil {
-		l.waiting.Add(-int64(len(i.published.Text)))
+		l.waiting.Add(-int64(i.size))
 		l.publish(i.published)
 		return
 	}
@@ -216,52 +218,83 @@ func (l *Log) Configure(key ed25519.PrivateKey, days int) {
 	l.options.Key, l.options.Days = key, cmp.Or(days, defaultDays)
 }
 
-// Publish records that a robots.txt or a policy came into force, unless it is in
-// force already. kind is robots or policy; version is what visits call it. It comes
-// before the visits that are recorded later, and does not wait for the disk.
-func (l *Log) Publish(kind, version, host, name, text string) {
-	e := l.published(kind, version, host, name, text)
-	if l.waiting.Add(int64(len(text))) > maxWaiting {
-		l.refused.Add(1)
-	} else if l.queue.Offer(item{published: e}) {
-		return
-	} else {
-		l.refused.Add(1)
-	}
-	l.waiting.Add(-int64(len(text)))
+// Publish implements [activity.Publisher]: unless the publication is in force already, it is
+// recorded, before the visits that come later.
+func (l *Log) Publish(p *activity.Publication) {
+	l.offer(&Event{Time: p.Time.UTC(), Type: TypePublished, Publication: p.ID[:12], Name: p.Name, Published: p}, len(p.Text))
 }
 
-// published is the event of a publication.
-func (l *Log) published(kind, version, host, name, text string) *Event {
-	e := &Event{Time: l.now(), Type: TypePublished, Kind: kind, Host: host, Name: name, SHA256: hashOf([]byte(text)), Text: text}
-	if kind == "policy" {
-		e.Policy = version
-	} else {
-		e.Robots = version
+// Serve implements [activity.Publisher].
+func (l *Log) Serve(p *activity.Publication, d site.Document) {
+	l.offer(&Event{Time: l.now(), Type: TypeServed, Publication: p.ID[:12], Name: p.Name, Document: d.Name, Host: d.Host, Robots: d.Version, Text: d.Text}, len(d.Text))
+}
+
+// End implements [activity.Publisher].
+func (l *Log) End(p *activity.Publication) {
+	l.offer(&Event{Time: l.now(), Type: TypeEnded, Publication: p.ID[:12], Name: p.Name}, 0)
+}
+
+// offer queues an event with so many bytes of text.
+func (l *Log) offer(e *Event, size int) {
+	if l.waiting.Add(int64(size)) <= maxWaiting && l.queue.Offer(item{published: e, size: size}) {
+		return
 	}
-	return e
+	l.waiting.Add(-int64(size))
+	l.refused.Add(1)
 }
 
 func (l *Log) publish(e *Event) {
-	id, version := inForceKey(e.Kind, e.Host, e.Name), cmp.Or(e.Policy, e.Robots)
-	if l.inForce[id] == version {
+	before := l.inForce[e.Name]
+	switch e.Type {
+	case TypePublished:
+		for _, d := range e.Published.Documents {
+			l.learn(d.Name, d.Version, d.Text)
+		}
+		if before == e.Publication {
+			return
+		}
+		if e.Time.After(l.now()) || before != "" && l.now().Sub(e.Time) > time.Minute {
+			e.Time = l.now() // it was loaded earlier, and replaces another one now
+		}
+		if before != "" {
+			l.append(&Event{Time: e.Time, Type: TypeEnded, Publication: before, Name: e.Name})
+		}
+	case TypeServed:
+		if !l.learn(e.Document, e.Robots, e.Text) {
+			return
+		}
+	case TypeEnded:
+		if before != e.Publication {
+			return
+		}
+	}
+	if !l.add(e) {
+		l.refused.Add(1)
+		delete(l.texts, e.Robots)
 		return
 	}
-	if len(l.inForce) >= maxInForce {
-		clear(l.inForce)
-	}
-	if e.Kind == "robots" {
-		if len(l.texts) >= maxTexts {
-			clear(l.texts)
+	switch e.Type {
+	case TypePublished:
+		if len(l.inForce) >= maxInForce {
+			clear(l.inForce)
 		}
-		l.texts[e.Robots] = rfc9309.Parse([]byte(e.Text), nil)
-	}
-	if l.add(e) {
-		l.inForce[id] = version
+		l.inForce[e.Name] = e.Publication
+	case TypeEnded:
+		delete(l.inForce, e.Name)
 	}
 }
 
-func inForceKey(kind, host, name string) string { return kind + "\x00" + host + "\x00" + name }
+// learn notes the text of a robots.txt, and reports whether it is new.
+func (l *Log) learn(name, version, text string) bool {
+	if name != site.RobotsTxt || l.texts[version] != nil {
+		return false
+	}
+	if len(l.texts) >= maxTexts {
+		clear(l.texts)
+	}
+	l.texts[version] = rfc9309.Parse([]byte(text), nil)
+	return true
+}
 
 // tick runs once a second: what was written becomes visible to readers.
 func (l *Log) tick() {
@@ -315,7 +348,7 @@ func (l *Log) count(reason string, err error) {
 func (l *Log) add(e *Event) bool {
 	l.watchClock()
 	l.turnDay()
-	reason := ""
+	var reason string
 	switch {
 	case !l.used.admit(l.options.quotas, e):
 		reason = OverQuota

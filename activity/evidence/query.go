@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // Question selects what [Ask] reports. Zero fields select everything.
@@ -32,17 +33,18 @@ type Answer struct {
 	Omitted    int64         `json:"omitted"`    // events within the time that did not fit into the log
 }
 
-// Publication is a policy from when it came into force, or a robots.txt from when a
-// crawler first read it.
+// Publication is what was in force for some time.
 type Publication struct {
-	Kind    string    `json:"kind"` // policy or robots
-	Version string    `json:"version"`
-	Host    string    `json:"host,omitempty"` // of a robots.txt
-	Name    string    `json:"name"`           // of the policy's source
-	From    time.Time `json:"from"`
-	Until   time.Time `json:"until,omitzero"` // when the next one did; zero: none did yet
-	SHA256  string    `json:"sha256"`
-	Text    string    `json:"text"`
+	*activity.Publication
+	From   time.Time  `json:"from"`
+	Until  time.Time  `json:"until,omitzero"` // zero: it is in force at the end of the log
+	Served []Document `json:"served"`         // what crawlers got besides, by the time of the first
+}
+
+// Document is a document that crawlers got and that a publication does not list.
+type Document struct {
+	site.Document
+	First time.Time `json:"first"`
 }
 
 // Reader is a crawler that read a version of a host's robots.txt, or of another document.
@@ -96,7 +98,7 @@ const maxPaths = 10_000
 type inquiry struct {
 	Question
 	Answer
-	inForce    map[string]*Publication // by kind, host and name
+	inForce    map[string]*Publication // by name
 	published  []*Publication
 	lastRead   map[Reader]time.Time // without the identity
 	reads      map[Reader]*Reading
@@ -126,7 +128,7 @@ func (a *inquiry) event(e *Event) {
 	}
 	a.Last = e.Time
 	switch e.Type {
-	case TypePublished:
+	case TypePublished, TypeServed, TypeEnded:
 		a.publish(e)
 	case TypeOmitted:
 		if a.within(e.Time) {
@@ -152,19 +154,24 @@ func (a *inquiry) event(e *Event) {
 	}
 }
 
+// publish takes note of what came into force, and of what ended.
 func (a *inquiry) publish(e *Event) {
-	id := inForceKey(e.Kind, e.Host, e.Name)
-	version := cmp.Or(e.Policy, e.Robots)
-	if before := a.inForce[id]; before != nil {
-		if before.Version == version && before.SHA256 == e.SHA256 {
-			return // it is in force after a restart
+	before := a.inForce[e.Name]
+	switch {
+	case e.Type == TypePublished && before != nil && before.ID == e.Published.ID:
+	case e.Type == TypePublished:
+		if before != nil {
+			before.Until = e.Time
 		}
-		before.Until = e.Time
-	}
-	p := &Publication{Kind: e.Kind, Version: version, Host: e.Host, Name: e.Name, From: e.Time, SHA256: e.SHA256, Text: e.Text}
-	a.inForce[id] = p
-	if a.Host == "" || e.Host == "" || strings.EqualFold(e.Host, a.Host) {
+		p := &Publication{Publication: e.Published, From: e.Time}
+		a.inForce[e.Name] = p
 		a.published = append(a.published, p)
+	case before == nil || !strings.HasPrefix(before.ID, e.Publication):
+	case e.Type == TypeEnded:
+		before.Until = e.Time
+		delete(a.inForce, e.Name)
+	case a.Host == "" || strings.EqualFold(e.Host, a.Host):
+		before.Served = append(before.Served, Document{site.Document{Name: e.Document, Host: e.Host, Version: e.Robots, Text: e.Text}, e.Time})
 	}
 }
 

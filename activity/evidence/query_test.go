@@ -26,8 +26,7 @@ func history(t *testing.T) string {
 		v.Time, v.Host, v.Crawler, v.Identity = now, "example.com", crawler, id
 		record(l, v)
 	}
-	publish(l, "policy", "p1", "", "site.yaml", "one")
-	publish(l, "robots", "r1", "example.com", "site.yaml", "robots one")
+	publish(l, publication("one", "r1"))
 	visit("GPTBot", activity.Verified, activity.Visit{RobotsTxt: true, Robots: "r1"})
 	now = now.Add(time.Hour)
 	visit("GPTBot", activity.Verified, activity.Visit{Path: "/a", Violation: true, Robots: "r1", Status: 200})
@@ -38,10 +37,9 @@ func history(t *testing.T) string {
 	}
 	now = now.Add(24 * time.Hour)
 	l = open()
-	publish(l, "policy", "p1", "", "site.yaml", "one") // as after every start
+	publish(l, publication("one", "r1")) // as after every start
 	now = now.Add(time.Hour)
-	publish(l, "policy", "p2", "", "site.yaml", "two")
-	publish(l, "robots", "r2", "example.com", "site.yaml", "robots two")
+	publish(l, publication("two", "r2"))
 	visit("CCBot", activity.Claimed, activity.Visit{RobotsTxt: true, Robots: "r2"})
 	visit("CCBot", activity.Claimed, activity.Visit{RobotsTxt: true, Robots: "r2"})
 	visit("CCBot", activity.Claimed, activity.Visit{Path: "/c", Violation: true, Robots: "r0", Status: 200})
@@ -65,14 +63,14 @@ func TestAsk(t *testing.T) {
 		q    Question
 		want string
 	}{
-		{"everything", Question{}, "policy p1 0s 26h0m0s, robots r1 0s 26h0m0s, policy p2 26h0m0s -, robots r2 26h0m0s -, " +
+		{"everything", Question{}, "one r1 0s 26h0m0s, two r2 26h0m0s -, " +
 			"GPTBot verified read r1 1x at 0s, CCBot claimed read r2 2x at 26h0m0s, " +
 			"GPTBot claimed against r1 read 0s at 1h0m0s: 0+1 [{/b 1}], GPTBot verified against r1 read 0s at 1h0m0s: 1+1 [{/a 2}], CCBot claimed against r0 read - at 26h0m0s: 1+0 [{/c 1}], "},
-		{"a crawler", Question{Crawler: "ccbot"}, "policy p1 0s 26h0m0s, robots r1 0s 26h0m0s, policy p2 26h0m0s -, robots r2 26h0m0s -, " +
+		{"a crawler", Question{Crawler: "ccbot"}, "one r1 0s 26h0m0s, two r2 26h0m0s -, " +
 			"CCBot claimed read r2 2x at 26h0m0s, CCBot claimed against r0 read - at 26h0m0s: 1+0 [{/c 1}], "},
-		{"what was in force before", Question{Since: start.Add(30 * time.Minute), Until: start.Add(20 * time.Hour)}, "policy p1 0s 26h0m0s, robots r1 0s 26h0m0s, " +
+		{"what was in force before", Question{Since: start.Add(30 * time.Minute), Until: start.Add(20 * time.Hour)}, "one r1 0s 26h0m0s, " +
 			"GPTBot claimed against r1 read 0s at 1h0m0s: 0+1 [{/b 1}], GPTBot verified against r1 read 0s at 1h0m0s: 1+1 [{/a 2}], "},
-		{"another host", Question{Host: "example.org"}, "policy p1 0s 26h0m0s, policy p2 26h0m0s -, "},
+		{"another host", Question{Host: "example.org"}, "one r1 0s 26h0m0s, two r2 26h0m0s -, "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +80,7 @@ func TestAsk(t *testing.T) {
 			}
 			got := ""
 			for _, p := range a.Published {
-				got += fmt.Sprintf("%s %s %s %s, ", p.Kind, p.Version, at(p.From), at(p.Until))
+				got += fmt.Sprintf("%s %s %s %s, ", p.Text, p.Documents[0].Version, at(p.From), at(p.Until))
 				if p.SHA256 != hashOf([]byte(p.Text)) || p.Text == "" {
 					t.Errorf("%+v", p)
 				}

@@ -151,8 +151,11 @@ func (c *checking) event(file string, e *Event, hash string) {
 	} else if e.Seq != c.seq+1 || e.Prev != c.prev {
 		c.problem("%s: event %d does not follow event %d: a line was changed, removed or added", file, e.Seq, c.seq)
 	}
-	if e.Type == TypePublished && hashOf([]byte(e.Text)) != e.SHA256 {
-		c.problem("%s: event %d: the published text does not match its hash", file, e.Seq)
+	if p := e.Published; p != nil {
+		again := *p
+		if again.Identify(); again.ID != p.ID || hashOf([]byte(p.Text)) != p.SHA256 {
+			c.problem("%s: event %d: what was published does not match its hash", file, e.Seq)
+		}
 	}
 	if e.Seq == c.signature.Seq && hash != c.signature.Hash {
 		c.problem("%s: event %d is not the one that was signed: the file was changed after it was signed", file, e.Seq)

@@ -15,9 +15,18 @@ import (
 )
 
 // schemaVersion is PRAGMA user_version: the format of the database and of the journals
-// beside it. A database of another version is not opened. Format 1 counted no queries; the
-// journals of format 2 were encoded otherwise.
-const schemaVersion = 3
+// beside it. A database of an older format is changed when a writer opens it, and one of a
+// newer format is not opened. Format 1 counted no queries; the journals of format 2 were
+// encoded otherwise; format 3 had no numbers of publications.
+const schemaVersion = 4
+
+// migrations change a database of the format of their place to the next.
+var migrations = []string{
+	1: `ALTER TABLE hours ADD COLUMN queries INTEGER NOT NULL DEFAULT 0; ALTER TABLE days ADD COLUMN queries INTEGER NOT NULL DEFAULT 0;
+		ALTER TABLE path_hours ADD COLUMN queries INTEGER NOT NULL DEFAULT 0; ALTER TABLE path_days ADD COLUMN queries INTEGER NOT NULL DEFAULT 0;`,
+	2: ``,
+	3: `ALTER TABLE versions ADD COLUMN number TEXT NOT NULL DEFAULT '';`,
+}
 
 // table is one of the four tables of totals. Its rows name their texts by the number that
 // strings gives them. The clustering order serves the screens, which ask for a span of
@@ -50,7 +59,7 @@ CREATE TABLE crawlers (
 ` + hourTable.create() + dayTable.create() + pathHourTable.create() + pathDayTable.create() + `
 CREATE TABLE versions (
 	kind TEXT NOT NULL, version TEXT NOT NULL, host TEXT NOT NULL, name TEXT NOT NULL,
-	first INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (kind, version, host)) WITHOUT ROWID;
+	first INTEGER NOT NULL, text TEXT NOT NULL, number TEXT NOT NULL DEFAULT '', PRIMARY KEY (kind, version, host)) WITHOUT ROWID;
 CREATE TABLE reads (
 	host INTEGER NOT NULL, crawler INTEGER NOT NULL, version INTEGER NOT NULL,
 	first INTEGER NOT NULL, last INTEGER NOT NULL, requests INTEGER NOT NULL,
@@ -105,18 +114,23 @@ func prepare(ctx context.Context, db *sql.DB, name string, write bool) error {
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return fmt.Errorf("opening %s: %w", name, err)
 	}
+	change := schema
 	switch {
 	case version == schemaVersion:
 		return nil
-	case version != 0 || !write:
-		return fmt.Errorf("%s has format %d, of another version of this program, while this one reads format %d: open it with that version, or move its directory away, and a new store begins", name, version, schemaVersion)
+	case version > schemaVersion:
+		return fmt.Errorf("%s has format %d, of a newer version of this program, while this one reads format %d: open it with that version, or move its directory away, and a new store begins", name, version, schemaVersion)
+	case !write:
+		return fmt.Errorf("%s has format %d, of an older version of this program, and this one reads format %d: start Caddy with it once, which changes the format", name, version, schemaVersion)
+	case version > 0:
+		change = strings.Join(migrations[version:], "")
 	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer rollback(tx)
-	if _, err := tx.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion)); err != nil {
+	if _, err := tx.ExecContext(ctx, change+fmt.Sprintf("PRAGMA user_version = %d;", schemaVersion)); err != nil {
 		return fmt.Errorf("creating %s: %w", name, err)
 	}
 	return tx.Commit()

@@ -24,14 +24,16 @@ type Version struct {
 	Version string // what visits call it
 	Host    string // of a robots.txt; empty for a policy
 	Name    string // of the policy's source
+	Number  string // of the publication that it was last part of
 	First   time.Time
 	Text    string
 }
 
-// Publish records a version, if it is new. It waits for the disk.
+// Publish records a version, or the number of the publication that a known one is part of
+// now. It waits for the disk.
 func (s *Store) Publish(ctx context.Context, v Version) error {
-	_, err := s.db.ExecContext(ctx, "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-		v.Kind, v.Version, v.Host, v.Name, v.First.Unix(), v.Text)
+	_, err := s.db.ExecContext(ctx, "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET number = excluded.number",
+		v.Kind, v.Version, v.Host, v.Name, v.First.Unix(), v.Text, v.Number)
 	return err
 }
 
@@ -42,11 +44,11 @@ func (r *Reader) Versions(ctx context.Context, kind, host string) ([]Version, er
 	err := each(ctx, r.db, func(rows *sql.Rows) error {
 		var v Version
 		var first int64
-		err := rows.Scan(&v.Kind, &v.Version, &v.Host, &v.Name, &first, &v.Text)
+		err := rows.Scan(&v.Kind, &v.Version, &v.Host, &v.Name, &first, &v.Text, &v.Number)
 		v.First = time.Unix(first, 0).UTC()
 		all = append(all, v)
 		return err
-	}, "SELECT kind, version, host, name, first, text FROM versions WHERE kind = ? AND (? = '' OR host = ?)"+
+	}, "SELECT kind, version, host, name, first, text, number FROM versions WHERE kind = ? AND (? = '' OR host = ?)"+
 		" ORDER BY first DESC, version, host", kind, host, host)
 	return all, err
 }

@@ -30,10 +30,10 @@ type failure struct{ error }
 // errReported is a failure of which everything is printed already.
 var errReported = failure{errors.New("the policy file has errors")}
 
-// exitCode is a result that is printed already, and its exit code.
-type exitCode int
+// exitError is a result that is printed already, and its exit code.
+type exitError int
 
-func (exitCode) Error() string { return "see what was printed" }
+func (exitError) Error() string { return "see what was printed" }
 
 // Run carries a subcommand out. The exit code of an error is 2, if it is no failure.
 type Run func(cmd *cobra.Command, args []string) error
@@ -79,7 +79,7 @@ func setRun(cmd *cobra.Command, run Run) {
 		if err == nil {
 			return nil
 		}
-		code, reported := errors.AsType[exitCode](err)
+		code, reported := errors.AsType[exitError](err)
 		if err != errReported && !reported {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v\n", cmd.CommandPath(), err)
 		}

@@ -59,8 +59,8 @@ func evidenceCommand() *cobra.Command {
 		}))
 	cmd.Long = `
 Shows what the evidence log in a directory (the option evidence of robots_policy) says:
-which policy was in force when; when each robots.txt was first read by a crawler; which
-crawlers read it, and how they were verified; and what they fetched although the robots.txt that they had read
+which publication was in force when, with its documents; which crawlers read them, and how
+they were verified; and what they fetched although the robots.txt that they had read
 disallows it.
 
 The log is checked first, as by verify-evidence. The exit code is 1 if it was changed, and 2
@@ -93,9 +93,23 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 	line("The log covers %s to %s. Times are UTC.", stamp(a.First), stamp(a.Last))
 	line("\nPublished:")
 	for _, p := range a.Published {
-		line("  %s (%s, sha256 %s)", publishedText(&p), p.Name, p.SHA256)
+		line("  %s of %s, in force from %s to %s", p.Label(), p.Name, stamp(p.From), until(p.Until))
+		line("    publication %s", p.ID)
+		line("    policy sha256 %s; %s; catalogue of %s", p.SHA256, p.Program, p.Catalogue)
 		if withText {
 			line("%s", indent(p.Text))
+		}
+		for _, d := range p.Documents {
+			line("    %s %s of %s", d.Name, d.Version, hostText(d.Host))
+			if withText {
+				line("%s", indent(d.Text))
+			}
+		}
+		for _, d := range p.Served {
+			line("    %s %s of %s, first read by a crawler at %s", d.Name, d.Version, d.Host, stamp(d.First))
+			if withText {
+				line("%s", indent(d.Text))
+			}
 		}
 	}
 	line("\nRead by crawlers: %s", none(len(a.Reads)))
@@ -121,21 +135,20 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 	return err
 }
 
-// publishedText says when something was published. The log has a robots.txt from when
-// a crawler first read it: what no crawler read is not in it.
-func publishedText(p *evidence.Publication) string {
-	if p.Kind != "robots" {
-		until := "now"
-		if !p.Until.IsZero() {
-			until = stamp(p.Until)
-		}
-		return fmt.Sprintf("policy %s, in force from %s to %s", p.Version, stamp(p.From), until)
+// until is the end of the time in which something was in force.
+func until(t time.Time) string {
+	if t.IsZero() {
+		return "the end of the log"
 	}
-	next := "no other since"
-	if !p.Until.IsZero() {
-		next = "another one at " + stamp(p.Until)
+	return stamp(t)
+}
+
+// hostText is which hosts a document is for.
+func hostText(host string) string {
+	if host == "" {
+		return "all hosts that no rule names"
 	}
-	return fmt.Sprintf("robots.txt %s of %s, first read by a crawler at %s, %s", p.Version, p.Host, stamp(p.From), next)
+	return host
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
@@ -186,9 +199,9 @@ func exitOf(c *evidence.Check) error {
 	case evidence.Broken:
 		return errReported
 	case evidence.Unsigned:
-		return exitCode(3)
+		return exitError(3)
 	case evidence.Gaps:
-		return exitCode(4)
+		return exitError(4)
 	case evidence.Signed:
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 func TestEvidence(t *testing.T) {
@@ -26,7 +27,13 @@ func TestEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Publish("robots", "r1", "example.com", "site-policy.yaml", "User-agent: *\nDisallow: /x\n")
+	p := &activity.Publication{
+		Number: "3.1", Name: "site-policy.yaml", Time: now, SHA256: "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7", Text: "a\n",
+		Program: "the program v1", Catalogue: "2026-11-01",
+		Documents: []site.Document{{Name: site.RobotsTxt, Version: "r1", Text: "User-agent: *\nDisallow: /x\n"}},
+	}
+	p.Identify()
+	l.Publish(p)
 	visit := activity.Visit{Time: now, Host: "example.com", Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Robots: "r1"}
 	visit.RobotsTxt = true
 	l.Record(visit)
@@ -40,7 +47,11 @@ func TestEvidence(t *testing.T) {
 	const want = `The log covers 2026-11-20 12:00:00 to 2026-11-20 12:00:00. Times are UTC.
 
 Published:
-  robots.txt r1 of example.com, first read by a crawler at 2026-11-20 12:00:00, no other since (site-policy.yaml, sha256 3c70ee2c3f0b8da9bca9c7a8e7f97bcb1ae4c5bd2fbb5ec6ac0cdd56ff6f6dc1)
+  v3.1 of site-policy.yaml, in force from 2026-11-20 12:00:00 to the end of the log
+    publication PUBLICATION
+    policy sha256 87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7; the program v1; catalogue of 2026-11-01
+    | a
+    robots.txt r1 of all hosts that no rule names
     | User-agent: *
     | Disallow: /x
 
@@ -53,7 +64,7 @@ Fetched against it:
     2 times against line 2: Disallow: /x
     2  /x/1
 `
-	if err != nil || stderr != "" || withoutHash(out) != withoutHash(want) {
+	if err != nil || stderr != "" || withoutSpaces(strings.Replace(out, p.ID, "PUBLICATION", 1)) != withoutSpaces(want) {
 		t.Errorf("%v %s\n%s", err, stderr, out)
 	}
 	out, _, err = execute(evidenceCommand(), "", dir, "--json")
@@ -141,12 +152,10 @@ func TestVerifyEvidence(t *testing.T) {
 	check(errReported.Error(), "The log was changed or damaged")
 }
 
-// withoutHash is the text without what stands after sha256, and without spaces at the
-// ends of lines.
-func withoutHash(text string) string {
+// withoutSpaces is the text without spaces at the ends of lines.
+func withoutSpaces(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "sha256 ")
 		b.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
 	return b.String()

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -20,6 +23,33 @@ import (
 // Pool has the policies of all configurations. It is global because Caddy loads a
 // configuration while the one before still runs, and passes nothing from one to the other.
 var Pool = new(source.Pool)
+
+// announce gives the recorders, once a second, what has come into force and what has ended,
+// whether a request comes or not.
+var announce = sync.OnceFunc(func() {
+	go func() {
+		given, generation := map[string]*activity.Publication{}, uint64(0)
+		for range time.Tick(time.Second) {
+			to := recorders.Running()
+			if g := to.Generation(); g != generation {
+				clear(given)
+				generation = g
+			}
+			now := map[string]*activity.Publication{}
+			for _, p := range Pool.InForce() {
+				if now[p.Name] = p; given[p.Name] != p {
+					to.Publish(p)
+				}
+			}
+			for name, p := range given {
+				if now[name] == nil {
+					to.End(p)
+				}
+			}
+			given = now
+		}
+	}()
+})
 
 // Open opens the policies of a handler. Global placeholders in their names are replaced.
 // What has an error stops a configuration from replacing one that runs.
@@ -55,6 +85,7 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 			events.Emit(ctx, event, data)
 		}
 	}
+	announce()
 	return Pool.Open(ctx, o)
 }
 

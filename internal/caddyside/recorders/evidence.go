@@ -18,6 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/aside"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 func init() { caddy.RegisterModule(new(Evidence)) }
@@ -185,11 +186,28 @@ func (e *Evidence) Status() (s evidence.Status) {
 	return s
 }
 
-// PublishNow implements activity.OrderedPublisher. What comes while the log is not open
-// comes again when it is.
-func (e *Evidence) PublishNow(p activity.Publication) {
+// Ordered implements activity.OrderedPublisher.
+func (*Evidence) Ordered() {}
+
+// Publish implements activity.Publisher. What comes while the log is not open comes again
+// when it is.
+func (e *Evidence) Publish(p *activity.Publication) {
 	if l, ok := e.log.Get(); ok {
-		l.Publish(p.Kind, p.Version, p.Host, p.Name, p.Text)
+		l.Publish(p)
+	}
+}
+
+// Serve implements activity.Publisher.
+func (e *Evidence) Serve(p *activity.Publication, d site.Document) {
+	if l, ok := e.log.Get(); ok {
+		l.Serve(p, d)
+	}
+}
+
+// End implements activity.Publisher.
+func (e *Evidence) End(p *activity.Publication) {
+	if l, ok := e.log.Get(); ok {
+		l.End(p)
 	}
 }
 

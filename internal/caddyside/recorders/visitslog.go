@@ -100,7 +100,7 @@ func (v visitFields) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	e.AddInt("status", v.Status)
 	e.AddInt64("bytes", v.Bytes)
 	e.AddTime("time", v.Time)
-	for _, f := range []struct{ name, value string }{{"rule", v.Rule}, {"robots", v.Robots}, {"document", v.Document}, {"document_version", v.DocumentVersion}} {
+	for _, f := range []struct{ name, value string }{{"rule", v.Rule}, {"robots", v.Robots}, {"publication", v.Publication}, {"document", v.Document}, {"document_version", v.DocumentVersion}} {
 		if f.value != "" {
 			e.AddString(f.name, f.value)
 		}

@@ -188,7 +188,7 @@ func (d *demo) publish(ctx context.Context) error {
 	for i := range d.versions {
 		v := &d.versions[i]
 		texts := append(make([]store.Version, 0, 1+len(v.robots)),
-			store.Version{Kind: store.PolicyVersion, Version: v.id, First: v.from, Text: v.text})
+			store.Version{Kind: store.PolicyVersion, Version: v.id, Number: fmt.Sprint(i + 1), First: v.from, Text: v.text})
 		for host, f := range v.robots {
 			texts = append(texts, store.Version{
 				Kind: store.RobotsVersion, Version: robotsserve.Version(f.ETag), Host: host, First: v.from.Add(time.Second), Text: string(f.Body),

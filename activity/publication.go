@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package activity
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// Publication is a version of a policy with every document that follows from it, under one
+// program and one catalogue of crawlers.
+type Publication struct {
+	ID string `json:"id"` // the SHA-256 of what follows, but for Number and Time
+	// Number is what people call it: the version of the policy and, after a dot, how often
+	// the program or the catalogue has changed under it. Empty: it was not counted.
+	Number    string          `json:"number,omitempty"`
+	Time      time.Time       `json:"-"`      // when it came into force
+	Name      string          `json:"name"`   // of the policy's source
+	SHA256    string          `json:"sha256"` // of Text
+	Program   string          `json:"program"`
+	Catalogue string          `json:"catalogue"` // the date of the catalogue of crawlers
+	Text      string          `json:"text"`
+	Documents []site.Document `json:"documents"`
+	LeftOut   int             `json:"left_out,omitempty"` // documents that are not listed, as they are too many
+}
+
+// Identify sets the ID.
+func (p *Publication) Identify() {
+	plain := *p
+	plain.ID, plain.Number = "", ""
+	b, err := json.Marshal(plain)
+	if err != nil {
+		panic(err) // it has nothing that JSON cannot have
+	}
+	sum := sha256.Sum256(b)
+	p.ID = hex.EncodeToString(sum[:])
+}
+
+// Label is what people call it: v3, v3.1 or, if it was not counted, the start of its ID.
+func (p *Publication) Label() string {
+	if p.Number == "" {
+		return fmt.Sprintf("%.8s", p.ID)
+	}
+	return "v" + p.Number
+}
+
+// Document returns a document of a version, nil if it has none such.
+func (p *Publication) Document(name, version string) *site.Document {
+	for i := range p.Documents {
+		if d := &p.Documents[i]; d.Name == name && d.Version == version {
+			return d
+		}
+	}
+	return nil
+}

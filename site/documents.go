@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package site
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
+)
+
+// Document is what is published on a host under a name: robots.txt, tdmrep.json,
+// license.xml, or fields, the response fields that everyone gets.
+type Document struct {
+	Name    string `json:"name"`
+	Host    string `json:"host"`    // as a rule names it; empty for all other hosts
+	Version string `json:"version"` // its entity tag, or of fields the start of their SHA-256
+	Text    string `json:"text"`
+}
+
+// RobotsTxt is the name of a [Document].
+const RobotsTxt = "robots.txt"
+
+// The bounds of what is listed of a policy.
+const (
+	maxDocumentHosts = 200
+	maxDocumentBytes = 4 << 20
+)
+
+// Documents are what the policy publishes, of each host that rules name: of those to which
+// the same rules speak only the first, and of a wildcard those of the hosts below it that no
+// rule names. leftOut is how many hosts are too many.
+func (s *Site) Documents() (all []Document, leftOut int) {
+	size := 0
+	done := map[int]bool{}
+	add := func(name, host, version, text string) {
+		size += len(text)
+		all = append(all, Document{Name: name, Host: host, Version: version, Text: text})
+	}
+	for _, h := range robotsserve.Hosts(s.Policy) {
+		host := string(h)
+		if key := s.Policy.HostKey(host); done[key] {
+			continue
+		} else if done[key] = true; len(done) > maxDocumentHosts || size > maxDocumentBytes {
+			leftOut++
+			continue
+		}
+		text, etag := s.https.Text(host)
+		add(RobotsTxt, host, robotsserve.Version(etag), text)
+		if _, doc := s.TDMRep(host); doc != nil {
+			add("tdmrep.json", host, robotsserve.Version(doc.ETag), string(doc.Body))
+		}
+		if doc := s.RSL(host); doc != nil {
+			add("license.xml", host, robotsserve.Version(doc.ETag), string(doc.Body))
+		}
+		if fields := s.fields(host); fields != "" {
+			sum := sha256.Sum256([]byte(fields))
+			add("fields", host, hex.EncodeToString(sum[:6]), fields)
+		}
+	}
+	return all, leftOut
+}
+
+// fields are the response fields that everyone gets, by a path for each pattern.
+func (s *Site) fields(host string) string {
+	var b strings.Builder
+	paths := []string{"/"}
+	for _, sample := range s.samples() {
+		paths = append(paths, sample.path)
+	}
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
+		page, h := s.Page(host, path, time.Time{}), http.Header{}
+		page.Rights.Apply(h)
+		if page.Values != nil {
+			robotstag.Apply(h, page.Values, robotstag.AllChannels)
+		}
+		names := make([]string, 0, len(h))
+		for name := range h {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			for _, value := range h[name] {
+				fmt.Fprintf(&b, "%s\t%s: %s\n", path, name, value)
+			}
+		}
+	}
+	return b.String()
+}
