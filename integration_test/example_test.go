@@ -56,7 +56,7 @@ func TestExampleStoresWhatCrawlersDo(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(types, " "); got != "start published read violation stop" {
+	if got := strings.Join(types, " "); got != "start published served read violation stop" {
 		t.Error("evidence:", got)
 	}
 	out, err := asCaddyCommand(t.TempDir(), "robots-policy", "replay", "../examples/site-policy.yaml", "--store", filepath.Join(dir, "activity")).CombinedOutput()

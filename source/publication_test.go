@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"go.uber.org/zap"
+)
+
+// A version is counted once, whatever starts and reads follow; another policy is the next
+// number, and another program or catalogue under the same policy counts after a dot.
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := &Options{LastGood: filepath.Join(dir, "good"), Logger: zap.NewNop(), pool: new(Pool)}
+	src := newFileSource(filepath.Join(dir, "site.yaml"))
+	var numbers, ids []string
+	for _, step := range []struct{ text, program string }{
+		{fakePolicy, ""}, {fakePolicy, ""}, {fakePolicy, "newer"}, {fakePolicy, "newer"}, {fakePolicy + "# more\n", "newer"}, {fakePolicy, ""},
+	} {
+		s, err := Compile(src.name, []byte(step.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := s.Publication(); step.program != "" {
+			p.Program = step.program
+			p.Identify()
+		}
+		o.saveLastGood(src, content{data: []byte(step.text), counted: o.count(src, s)})
+		numbers, ids = append(numbers, s.Publication().Label()), append(ids, s.Publication().ID)
+	}
+	if want := []string{"v1", "v1", "v1.1", "v1.1", "v2", "v3"}; !slices.Equal(numbers, want) {
+		t.Errorf("%v, want %v", numbers, want)
+	}
+	if ids[0] != ids[1] || ids[1] == ids[2] || ids[2] != ids[3] || ids[3] == ids[4] || ids[0] != ids[5] {
+		t.Errorf("%v", ids)
+	}
+}
+
+// A publication has what follows from the policy on each host that it names.
+func TestPublication(t *testing.T) {
+	t.Parallel()
+	s, err := Compile("site.yaml", []byte(`version: 1
+publish: {rsl: /license.xml, tdmrep: on}
+rules:
+  - for: everyone
+    disallow: {train-ai: /, index: /private/}
+  - for: everyone
+    hosts: [staging.example.com]
+    disallow: {crawl: /}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range s.Publication().Documents {
+		got = append(got, d.Name+" "+d.Host)
+		if d.Version == "" || d.Text == "" {
+			t.Errorf("%+v", d)
+		}
+	}
+	want := []string{
+		"robots.txt staging.example.com", "tdmrep.json staging.example.com", "license.xml staging.example.com", "fields staging.example.com",
+		"robots.txt ", "tdmrep.json ", "license.xml ", "fields ",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
