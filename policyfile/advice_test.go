@@ -47,9 +47,9 @@ var advices = []advice{
 // in the repository, and compares all decisions.
 func TestAdviceChangesNothing(t *testing.T) {
 	t.Parallel()
-	policies, workers := 1_500, 1
+	policies, workers := 400, 1
 	if testkit.Long() {
-		policies, workers = 100_000, runtime.GOMAXPROCS(0)
+		policies, workers = 40_000, runtime.GOMAXPROCS(0)
 	}
 	var mu sync.Mutex
 	cases := map[string]int{}

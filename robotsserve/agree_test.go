@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	policies = flag.Int("policies", 40, "random policies of each agreement test")
+	policies = flag.Int("policies", 20, "random policies of each agreement test")
 	seed     = flag.Uint64("seed", 1, "seed of the random policies")
 )
 
