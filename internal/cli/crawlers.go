@@ -5,7 +5,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -13,34 +12,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
-	"github.com/robotspolicy/caddy-robots-policy/crawlers/publiclist"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
 func crawlersCommand() *cobra.Command {
 	var asJSON bool
-	var against []string
 	var of storageOf
 	cmd := Command("crawlers [NAME|KIND]", "Lists the crawlers that policies can name, or describes one",
 		func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) > 1:
+			if len(args) > 1 {
 				return argumentsError(args, "[NAME|KIND]")
-			case len(args) > 0 && len(against) > 0:
-				return argumentsError(args, "no arguments with --check-against")
 			}
 			known, source, err := catalogueOf(of)
 			if err != nil {
 				return err
 			}
-			if len(against) > 0 {
-				return checkAgainst(cmd, known, against, asJSON)
-			}
 			return listCrawlers(cmd, known, source, args, asJSON)
 		})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringArrayVar(&against, "check-against", nil, "compare the catalogue with a `FILE`: crawler-user-agents.json, well-known-bots.json, or the robots.json of ai.robots.txt; can be repeated")
 	of.flags(cmd, "the Caddy configuration whose storage has the catalogue (default: the catalogue of this program)")
 	cmd.Args = cobra.ArbitraryArgs // and not only the names of subcommands
 	cmd.AddCommand(crawlersUpdateCommand(), crawlersExportCommand())
@@ -208,36 +198,4 @@ func (d *description) write(out io.Writer) error {
 	line("in a policy", names...)
 	_, err := io.WriteString(out, b.String())
 	return err
-}
-
-// checkAgainst compares the catalogue with public collections: how many of their
-// User-Agents it recognises, by kind, and which it does not.
-func checkAgainst(cmd *cobra.Command, known *crawlers.Catalogue, files []string, asJSON bool) error {
-	recognizer := crawlers.NewRecognizer(known.Patterns())
-	reports := make([]publiclist.Report, len(files))
-	for i, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		list, err := publiclist.Parse(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		reports[i] = list.Compare(known, recognizer)
-	}
-	return printResult(cmd, asJSON, reports, func(out io.Writer) error {
-		if err := publiclist.WriteTable(out, reports); err != nil {
-			return err
-		}
-		for _, r := range reports {
-			if len(r.Missing) > 0 {
-				fmt.Fprintf(out, "\nnot recognised, of %s:\n", r.Format)
-			}
-			for _, m := range r.Missing {
-				fmt.Fprintf(out, "  %s (%s): %s\n", m.Name, strings.Join(m.Kinds, ", "), m.UserAgents[0])
-			}
-		}
-		return nil
-	})
 }
