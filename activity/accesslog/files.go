@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -62,17 +61,6 @@ func Expand(names []string) ([]string, error) {
 	return files, nil
 }
 
-// Size is how many bytes the files have on disk, for telling progress; the
-// standard input counts as 0.
-func Size(files []string) (n int64) {
-	for _, f := range files {
-		if info, err := os.Stat(f); err == nil {
-			n += info.Size()
-		}
-	}
-	return n
-}
-
 // Reading says how files are read.
 type Reading struct {
 	// Parser reads the lines; nil is the format that the start of each file has.
@@ -81,8 +69,6 @@ type Reading struct {
 	Workers int
 	// Stdin is what Stdin stands for, by default os.Stdin.
 	Stdin io.Reader
-	// Progress is added to while files are read: bytes as they are on disk. It may be nil.
-	Progress *atomic.Int64
 }
 
 // Result is how reading went.
@@ -207,9 +193,6 @@ func (r Reading) open(name string) (io.Reader, func(), error) {
 	} else if in == nil {
 		in = os.Stdin
 	}
-	if r.Progress != nil {
-		in = &countingReader{in, r.Progress}
-	}
 	buffered := bufio.NewReaderSize(in, 1<<16)
 	start, _ := buffered.Peek(4) // a shorter file is no compressed one
 	switch {
@@ -229,17 +212,6 @@ func (r Reading) open(name string) (io.Reader, func(), error) {
 		return z, func() { z.Close(); closeFile() }, nil
 	}
 	return buffered, closeFile, nil
-}
-
-type countingReader struct {
-	io.Reader
-	n *atomic.Int64
-}
-
-func (c *countingReader) Read(b []byte) (int, error) {
-	n, err := c.Reader.Read(b)
-	c.n.Add(int64(n))
-	return n, err
 }
 
 // parse parses chunks until there are no more.

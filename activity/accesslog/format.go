@@ -10,19 +10,15 @@ import (
 	"time"
 )
 
-// Predefined formats, in Apache's notation.
+// The predefined formats of Apache and nginx, as nginx writes them.
 const (
-	commonFormat        = `%h %l %u %t "%r" %>s %b`
-	combinedFormat      = commonFormat + ` "%{Referer}i" "%{User-Agent}i"`
-	vhostCombinedFormat = `%v:%p ` + combinedFormat
+	commonFormat        = `$remote_addr $remote_logname $remote_user [$time_local] "$request" $status $body_bytes_sent`
+	combinedFormat      = commonFormat + ` "$http_referer" "$http_user_agent"`
+	vhostCombinedFormat = `$server_name:$server_port ` + combinedFormat
 )
 
 // ParseFormat returns the parser of a format: caddy, common, combined,
-// vhost_combined, a LogFormat of Apache such as
-//
-//	%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"
-//
-// or a log_format of nginx such as
+// vhost_combined, or a log_format of nginx such as
 //
 //	$host $remote_addr [$time_local] "$request" $status $body_bytes_sent "$http_user_agent"
 func ParseFormat(name string) (Parser, error) {
@@ -36,17 +32,14 @@ func ParseFormat(name string) (Parser, error) {
 	case "vhost_combined":
 		return mustCompile(name, vhostCombinedFormat), nil
 	}
-	switch {
-	case strings.Contains(name, "$"):
-		return compile(name, name, nginxField)
-	case strings.Contains(name, "%"):
-		return compile(name, name, apacheField)
+	if strings.Contains(name, "$") {
+		return compile(name, name)
 	}
-	return nil, fmt.Errorf(`invalid format %q: must be caddy, common, combined, vhost_combined, or a log format of nginx or Apache, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`, name)
+	return nil, fmt.Errorf(`invalid format %q: must be caddy, common, combined, vhost_combined, or a log_format of nginx, such as '$remote_addr [$time_local] "$request" $status "$http_user_agent"'`, name)
 }
 
 func mustCompile(name, format string) Parser {
-	p, err := compile(name, format, apacheField)
+	p, err := compile(name, format)
 	if err != nil {
 		panic(err)
 	}
@@ -62,7 +55,6 @@ const (
 	timestamp // the format of the Common Log Format, ISO 8601, or seconds since 1970
 	requestLine
 	target // path and query
-	query  // what follows the path, with its question mark, after a target without one
 	host
 	userAgent
 	size
@@ -90,13 +82,13 @@ func (f *textFormat) Clone() Parser {
 	return &c
 }
 
-// compile splits a format into fields, which next finds, and text.
-func compile(name, format string, next func(string) (f field, n int, err error)) (*textFormat, error) {
+// compile splits a format into fields and text.
+func compile(name, format string) (*textFormat, error) {
 	t := &textFormat{name: name}
 	literal := ""
 	seen := map[field]bool{}
 	for format != "" {
-		f, n, err := next(format)
+		f, n, err := nextField(format)
 		if err != nil {
 			return nil, fmt.Errorf("invalid format %q: %w", name, err)
 		}
@@ -120,13 +112,13 @@ func compile(name, format string, next func(string) (f field, n int, err error))
 	if len(t.parts) > 0 {
 		t.parts[len(t.parts)-1].after = literal
 	}
-	for need, text := range map[field]string{timestamp: "the time ($time_local, %t)", userAgent: "the User-Agent ($http_user_agent, %{User-Agent}i)"} {
+	for need, text := range map[field]string{timestamp: "the time ($time_local)", userAgent: "the User-Agent ($http_user_agent)"} {
 		if !seen[need] && (need != userAgent || name != "common") {
 			return nil, fmt.Errorf("invalid format %q: it lacks %s", name, text)
 		}
 	}
 	if !seen[requestLine] && !seen[target] {
-		return nil, fmt.Errorf(`invalid format %q: it lacks the request ("$request", "%%r")`, name)
+		return nil, fmt.Errorf(`invalid format %q: it lacks the request ("$request")`, name)
 	}
 	return t, nil
 }
@@ -137,7 +129,8 @@ var nginxFields = map[string]field{
 	"http_user_agent": userAgent, "body_bytes_sent": size, "bytes_sent": size,
 }
 
-func nginxField(s string) (field, int, error) {
+// nextField is the field at the start of s, and the length of its name; 0 if it is text.
+func nextField(s string) (field, int, error) {
 	if s[0] != '$' {
 		return 0, 0, nil
 	}
@@ -161,55 +154,6 @@ func nginxField(s string) (field, int, error) {
 		return 0, 0, fmt.Errorf("%q names no variable", s)
 	}
 	return nginxFields[name], n, nil
-}
-
-func apacheField(s string) (field, int, error) {
-	if s[0] != '%' {
-		return 0, 0, nil
-	}
-	i := 1
-	for i < len(s) && strings.IndexByte("<>!,0123456789", s[i]) >= 0 {
-		i++
-	}
-	argument := ""
-	if i < len(s) && s[i] == '{' {
-		end := strings.IndexByte(s[i:], '}')
-		if end < 0 {
-			return 0, 0, fmt.Errorf("%q has no closing brace", s)
-		}
-		argument = s[i+1 : i+end]
-		i += end + 1
-	}
-	if i == len(s) {
-		return 0, 0, fmt.Errorf("%q names no field", s)
-	}
-	f := ignored
-	switch c := s[i]; c {
-	case 'h', 'a':
-		f = clientIP
-	case 't':
-		if argument == "" {
-			f = timestamp
-		}
-	case 'r':
-		f = requestLine
-	case 'U':
-		f = target
-	case 'q':
-		f = query
-	case 'v', 'V':
-		f = host
-	case 'b', 'B', 'O':
-		f = size
-	case 'i':
-		switch strings.ToLower(argument) {
-		case "user-agent":
-			f = userAgent
-		case "host":
-			f = host
-		}
-	}
-	return f, i + 1, nil
 }
 
 // Parse implements [Parser].
@@ -246,15 +190,12 @@ func (f *textFormat) Parse(line []byte, r *Record) error {
 // end finds where the value at the start of s ends. In quotes, a backslash hides
 // the byte that follows it.
 func (p *part) end(s []byte) int {
-	if p.field == timestamp && len(s) > 0 && s[0] == '[' { // Apache's %t has its own brackets
-		n := bytes.IndexByte(s, ']')
-		if n < 0 || !bytes.HasPrefix(s[n+1:], []byte(p.after)) {
-			return -1
-		}
-		return n + 1
-	}
 	if !p.quoted || p.after[0] != '"' {
-		return bytes.Index(s, []byte(p.after))
+		n := bytes.Index(s, []byte(p.after))
+		if (p.field == clientIP || p.field == host || p.field == ignored) && p.after[0] == ' ' && bytes.IndexByte(s, ' ') != n {
+			return -1 // a line of another format
+		}
+		return n
 	}
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -293,10 +234,6 @@ func (f *textFormat) set(p *part, value []byte, r *Record) {
 		}
 	case target:
 		r.Target = value
-	case query:
-		start := len(f.buf)
-		f.buf = append(append(f.buf, r.Target...), value...)
-		r.Target = f.buf[start:len(f.buf):len(f.buf)]
 	case host:
 		r.Host = value
 	case userAgent:
@@ -328,7 +265,6 @@ type timeCache struct {
 }
 
 func (c *timeCache) parse(value []byte) time.Time {
-	value = bytes.TrimSuffix(bytes.TrimPrefix(value, []byte("[")), []byte("]"))
 	if c.n > 0 && c.n == len(value) && string(c.text[:c.n]) == string(value) {
 		return c.at
 	}

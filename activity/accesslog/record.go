@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package accesslog reads the access logs of web servers: Caddy's JSON, the Common
-// and Combined formats of Apache and nginx, and formats of one's own.
+// and Combined formats of Apache and nginx, and log formats of nginx.
 package accesslog
 
 import (

@@ -9,7 +9,6 @@ import (
 	"io"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
@@ -37,8 +36,7 @@ type Options struct {
 	Host string
 	// Since and Until bound the time of the requests; the zero time does not.
 	Since, Until time.Time
-	Workers      int           // goroutines; by default one for each CPU
-	Progress     *atomic.Int64 // bytes read, as they are on disk; may be nil
+	Workers      int // goroutines; by default one for each CPU
 	// Decided is called with each request of a crawler in a log and what the new policy
 	// does about it, from several goroutines at once. It may be nil.
 	Decided func(*accesslog.Record, Verdict)
@@ -65,7 +63,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	for i := range workers {
 		workers[i] = newWorker(&o)
 	}
-	reading := accesslog.Reading{Parser: o.Parser, Workers: o.Workers, Stdin: o.Stdin, Progress: o.Progress}
+	reading := accesslog.Reading{Parser: o.Parser, Workers: o.Workers, Stdin: o.Stdin}
 	result, err := reading.Read(ctx, o.Files, func(w int, r *accesslog.Record) { workers[w].record(r) })
 	if err != nil {
 		return nil, err

@@ -4,17 +4,13 @@
 package main
 
 import (
-	"os"
-
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/robotspolicy/caddy-robots-policy"
 	_ "github.com/robotspolicy/caddy-robots-policy/console"
-	"github.com/robotspolicy/caddy-robots-policy/internal/cli"
 )
 
 func main() {
-	cli.AnnounceExample(os.Args)
 	caddycmd.Main()
 }

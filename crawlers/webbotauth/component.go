@@ -3,12 +3,9 @@
 package webbotauth
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/dunglas/httpsfv"
 )
@@ -51,9 +48,6 @@ func (m *message) component(name string, params *httpsfv.Params) (string, error)
 		return "", fmt.Errorf("the component %q is not in lower case", name)
 	}
 	names := params.Names()
-	if name == "@query-param" {
-		return m.queryParam(params)
-	}
 	if strings.HasPrefix(name, "@") {
 		if len(names) > 0 {
 			return "", fmt.Errorf("parameters of %s are not supported", name)
@@ -129,45 +123,3 @@ func authority(scheme, host string) string {
 	}
 	return strings.TrimSuffix(host, ":80")
 }
-
-// queryParam returns the value of a query parameter (RFC 9421 section 2.2.8).
-func (m *message) queryParam(params *httpsfv.Params) (string, error) {
-	p, _ := params.Get("name")
-	name, ok := p.(string)
-	if !ok || len(params.Names()) > 1 {
-		return "", errors.New("@query-param needs exactly the parameter name")
-	}
-	_, query, _ := strings.Cut(m.Target, "?")
-	value, found := "", false
-	for pair := range strings.SplitSeq(query, "&") {
-		n, v, _ := strings.Cut(pair, "=")
-		if n, err := formEncoded(n); err != nil || n != name {
-			continue
-		}
-		if found {
-			return "", fmt.Errorf("the query parameter %s is repeated", name)
-		}
-		var err error
-		if value, err = formEncoded(v); err != nil {
-			return "", err
-		}
-		found = true
-	}
-	if !found {
-		return "", fmt.Errorf("the query parameter %s is missing", name)
-	}
-	return value, nil
-}
-
-// formEncoded decodes a name or value of a query and encodes it as signatures need it.
-func formEncoded(s string) (string, error) {
-	text, err := url.QueryUnescape(s)
-	if err != nil || !utf8.ValidString(text) {
-		return "", fmt.Errorf("%q is not valid in a query", s)
-	}
-	return formEscapes.Replace(url.QueryEscape(text)), nil
-}
-
-// formEscapes turns what [url.QueryEscape] writes into the percent-encoding of the URL
-// Standard's application/x-www-form-urlencoded set.
-var formEscapes = strings.NewReplacer("+", "%20", "%2A", "*", "~", "%7E")

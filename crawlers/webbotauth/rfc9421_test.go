@@ -95,7 +95,6 @@ func TestRFC9421Bases(t *testing.T) {
 		input, signature string
 	}{
 		{rfcRequest(), `sig-b21=();created=1618884473;keyid="test-key-rsa-pss";nonce="b3k2pp5k7z-50gnwp.yemd"`, "d2pmTvmbncD3xQm8E9ZV2828BjQWGgiwAaw5bAkgibUopemLJcWDy/lkbbHAve4cRAtx31Iq786U7it++wgGxbtRxf8Udx7zFZsckzXaJMkA7ChG52eSkFxykJeNqsrWH5S+oxNFlD4dzVuwe8DhTSja8xxbR/Z2cOGdCbzR72rgFWhzx2VjBqJzsPLMIQKhO4DGezXehhWwE56YCE+O6c0mKZsfxVrogUvA4HELjVKWmAvtl6UnCh8jYzuVG5WSb/QEVPnP5TmcAnLH1g+s++v6d4s8m0gCw1fV5/SITLq9mhho8K3+7EPYTU8IU1bLhdxO5Nyt8C8ssinQ98Xw9Q=="},
-		{rfcRequest(), `sig-b22=("@authority" "content-digest" "@query-param";name="Pet");created=1618884473;keyid="test-key-rsa-pss";tag="header-example"`, "LjbtqUbfmvjj5C5kr1Ugj4PmLYvx9wVjZvD9GsTT4F7GrcQEdJzgI9qHxICagShLRiLMlAJjtq6N4CDfKtjvuJyE5qH7KT8UCMkSowOB4+ECxCmT8rtAmj/0PIXxi0A0nxKyB09RNrCQibbUjsLS/2YyFYXEu4TRJQzRw1rLEuEfY17SARYhpTlaqwZVtR8NV7+4UKkjqpcAoFqWFQh62s7Cl+H2fjBSpqfZUJcsIk4N6wiKYd4je2U/lankenQ99PZfB4jY3I5rSV2DSBVkSFsURIjYErOs0tFTQosMTAoxk//0RoKUqiYY8Bh0aaUEb0rQl3/XaVe4bXTugEjHSw=="},
 		{rfcRequest(), `sig-b23=("date" "@method" "@path" "@query" "@authority" "content-type" "content-digest" "content-length");created=1618884473;keyid="test-key-rsa-pss"`, "bbN8oArOxYoyylQQUU6QYwrTuaxLwjAC9fbY2F6SVWvh0yBiMIRGOnMYwZ/5MR6fb0Kh1rIRASVxFkeGt683+qRpRRU5p2voTp768ZrCUb38K0fUxN0O0iC59DzYx8DFll5GmydPxSmme9v6ULbMFkl+V5B1TP/yPViV7KsLNmvKiLJH1pFkh/aYA2HXXZzNBXmIkoQoLd7YfW91kE9o/CCoC1xMy7JA1ipwvKvfrs65ldmlu9bpG6A9BmzhuzF8Eim5f8ui9eH8LZH896+QIF61ka39VBrohr9iyMUJpvRX2Zbhl5ZJzSRxpJyoEZAFL2FUo5fTIztsDZKEgM4cUA=="},
 		{rfcRequest(), `sig-b25=("date" "@authority" "content-type");created=1618884473;keyid="test-shared-secret"`, "pxcQw6G3AjtMBQjwo8XzkZf/bws5LelbaMk5rGIGtE8="},
 		{rfcRequest(), `sig-b26=("date" "@method" "@path" "@authority" "content-type" "content-length");created=1618884473;keyid="test-key-ed25519"`, "wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw=="},
@@ -162,10 +161,6 @@ func TestRFC9421Components(t *testing.T) {
 		"Date": {"Tue, 20 Apr 2021 02:07:56 GMT"}, "X-Ows-Header": {"   Leading and trailing whitespace.   "}, "X-Empty-Header": {""},
 		"Cache-Control": {"max-age=60", "   must-revalidate"}, "Example-Dict": {" a=1,    b=2;x=1;y=2,   c=(a   b   c), d"},
 	}}
-	coded := plain
-	coded.Target = "/parameters?var=this%20is%20a%20big%0Amultiline%20value&bar=with+plus+whitespace&fa%C3%A7ade%22%3A%20=something"
-	several := plain
-	several.Target = "/?a=1&a=2&b=%ff&c=%zz"
 	bare := plain
 	bare.Target = "?queryString"
 	for _, c := range []struct {
@@ -190,18 +185,7 @@ func TestRFC9421Components(t *testing.T) {
 		{plain, `"@query"`, "?param=value&foo=bar&baz=batman&qux="},
 		{bare, `"@query"`, "?queryString"},
 		{bare, `"@path"`, "/"},
-		{plain, `"@query-param";name="baz"`, "batman"},
-		{plain, `"@query-param";name="param"`, "value"},
-		{coded, `"@query-param";name="var"`, "this%20is%20a%20big%0Amultiline%20value"},
-		{coded, `"@query-param";name="bar"`, "with%20plus%20whitespace"},
-		{coded, `"@query-param";name="fa%C3%A7ade%22%3A%20"`, "something"},
-		{coded, `"@query-param";name="none"`, ""},
-		{coded, `"@query-param"`, ""},
-		{coded, `"@query-param";name=1`, ""},
-		{coded, `"@query-param";name="var";req`, ""},
-		{several, `"@query-param";name="a"`, ""},
-		{several, `"@query-param";name="b"`, ""},
-		{several, `"@query-param";name="c"`, ""},
+		{plain, `"@query-param";name="baz"`, ""}, // no crawler is known to cover one
 		{plain, `"@status"`, ""},
 		{plain, `"@method";req`, ""},
 		{plain, `"date";bs`, ""},
@@ -216,9 +200,7 @@ func TestRFC9421Components(t *testing.T) {
 		}
 	}
 	// A value may be empty, unlike a field that is missing.
-	for component, want := range map[string]string{`"x-empty-header"`: "", `"@query-param";name="qux"`: ""} {
-		if base, err := signatureBase(plain, `sig=(`+component+`)`); err != nil || !strings.HasPrefix(base, component+": "+want+"\n") {
-			t.Errorf("%s: %v\n%s", component, err, base)
-		}
+	if base, err := signatureBase(plain, `sig=("x-empty-header")`); err != nil || !strings.HasPrefix(base, `"x-empty-header": `+"\n") {
+		t.Errorf("%v\n%s", err, base)
 	}
 }

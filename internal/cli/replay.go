@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -50,7 +49,7 @@ command cannot be carried out as given.`
 	flags := cmd.Flags()
 	flags.StringVar(&f.against, "against", "", "the policy file to compare with, such as the one that is live")
 	flags.StringVar(&f.store, "store", "", "read the activity store in this directory")
-	flags.StringVar(&f.format, "format", "", `the format of the logs: caddy, common, combined, vhost_combined, or a log format of nginx or Apache (default: found from each file's first lines)`)
+	flags.StringVar(&f.format, "format", "", `the format of the logs: caddy, common, combined, vhost_combined, or a log_format of nginx (default: found from each file's first lines)`)
 	flags.StringVar(&f.host, "host", "", "the host of logs that do not name one")
 	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, such as 2026-11-22 or 2026-11-22T10:00:00Z, or older than a duration such as 168h")
 	flags.StringVar(&f.until, "until", "", "leave out requests from this day or time on")
@@ -66,7 +65,7 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 	case len(args) == 1 && f.store == "":
 		return fmt.Errorf("no requests to replay for %s: add access logs, or --store with the folder of the activity store", args[0])
 	}
-	o := replay.Options{Host: f.host, Stdin: cmd.InOrStdin(), Progress: new(atomic.Int64)}
+	o := replay.Options{Host: f.host, Stdin: cmd.InOrStdin()}
 	var err error
 	if o.New, err = loadValid(cmd, args[0]); err != nil {
 		return err
@@ -99,9 +98,7 @@ func (f *replayFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		defer s.Close()
 	}
-	endProgress := showProgress(cmd.ErrOrStderr(), o.Progress, accesslog.Size(o.Files))
 	found, err := replay.Run(ctx, o)
-	endProgress()
 	if err != nil {
 		return err
 	}
@@ -158,39 +155,4 @@ func parseTime(flag, text string) (time.Time, error) {
 		return time.Now().Add(-d), nil
 	}
 	return time.Time{}, fmt.Errorf("invalid %s %q: must be a day such as 2026-11-22, a time such as 2026-11-22T10:00:00Z, or a duration such as 7d", flag, text)
-}
-
-// showProgress draws how much was read, on a terminal only, until the function that
-// it returns is called.
-func showProgress(w io.Writer, done *atomic.Int64, total int64) (end func()) {
-	if !isTerminal(w) || total == 0 {
-		return func() {}
-	}
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	began := time.Now()
-	go func() {
-		defer close(stopped)
-		ticker := time.NewTicker(200 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-stop:
-				fmt.Fprint(w, "\r\x1b[K")
-				return
-			case <-ticker.C:
-				fmt.Fprint(w, "\r\x1b[K"+progressLine(done.Load(), total, time.Since(began)))
-			}
-		}
-	}()
-	return func() { close(stop); <-stopped }
-}
-
-func progressLine(done, total int64, passed time.Duration) string {
-	const mb = 1 << 20
-	rate := float64(done) / max(passed.Seconds(), 0.001)
-	left := "?"
-	if rate > 0 {
-		left = time.Duration(float64(total-done) / rate * float64(time.Second)).Round(time.Second).String()
-	}
-	return fmt.Sprintf("%3d %%  %d of %d MB  %.0f MB/s  %s left", min(100, 100*done/total), done/mb, total/mb, rate/mb, left)
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -69,14 +68,5 @@ func TestReplay(t *testing.T) {
 		if out, stderr, _ := execute(replayCommand(), "", c.args...); !strings.Contains(stderr, c.want) || out != "" {
 			t.Errorf("%q prints %q and %q, want the error %q", c.args, out, stderr, c.want)
 		}
-	}
-}
-
-func TestProgressLine(t *testing.T) {
-	if got := progressLine(300<<20, 1200<<20, 3*time.Second); got != " 25 %  300 of 1200 MB  100 MB/s  9s left" {
-		t.Error(got)
-	}
-	if got := progressLine(0, 1<<20, 0); !strings.Contains(got, "? left") {
-		t.Error(got)
 	}
 }

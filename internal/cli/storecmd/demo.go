@@ -56,8 +56,8 @@ func demoCommand() *cobra.Command {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s now holds %s made-up visits of %d days.\n"+
-				"To look at them, run Caddy with this in its global options, and open %s\n\n\trobots_policy {\n\t\tactivity %s\n\t\tconsole\n\t}\n",
-				dir, english.Number(n), o.Days, cli.ConsoleAddress, dir)
+				"To look at them, run Caddy with this in its global options, and open http://localhost:2020/\n\n\trobots_policy {\n\t\tactivity %s\n\t\tconsole\n\t}\n",
+				dir, english.Number(n), o.Days, dir)
 			return err
 		})
 	cmd.Flags().StringVar(&file, "policy", "examples/site-policy.yaml", "the policy that decides about the visits")
