@@ -181,16 +181,7 @@ func (l *Lost) add(later Lost) {
 // Searches reports whether a crawler is of a search engine: by the policy, or by the
 // catalogue, unless the policy says that another kind is intended.
 func (s *Site) Searches(id policy.CrawlerID) bool {
-	c := s.Policy.CrawlerInfo(id)
-	if id == 0 || c.Kind == string(crawlers.KindSearch) {
-		return id != 0
-	}
-	builtIn, err := crawlers.Default()
-	if err != nil {
-		return false
-	}
-	known, ok := builtIn.Lookup(c.Token)
-	return ok && known.Kind == crawlers.KindSearch && !slices.Contains(c.IntendedGuards, lint.GuardRefuses)
+	return lint.IsOfKind(s.Policy, id, crawlers.KindSearch)
 }
 
 // closures are what a policy closes to a crawler at a page, and by which rules.

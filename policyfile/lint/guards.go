@@ -318,13 +318,17 @@ func (l *linter) harm(ids []policy.CrawlerID) string {
 	return english.List(all, "and")
 }
 
-// isOfKind reports whether a crawler is of a kind by the policy's catalogue or by
-// the built-in one: a policy that says otherwise does not take a search engine out
-// of the guards.
 func (l *linter) isOfKind(id policy.CrawlerID, kind crawlers.Kind) bool {
-	c := l.Policy.CrawlerInfo(id)
-	if c.Kind == string(kind) {
-		return true
+	return IsOfKind(l.Policy, id, kind)
+}
+
+// IsOfKind reports whether a crawler is of a kind by the policy's catalogue or by
+// the built-in one: a policy that says otherwise does not take a search engine out
+// of the guards, unless it says that this is intended.
+func IsOfKind(p *policy.Policy, id policy.CrawlerID, kind crawlers.Kind) bool {
+	c := p.CrawlerInfo(id)
+	if id == 0 || c.Kind == string(kind) {
+		return id != 0
 	}
 	builtIn, err := crawlers.Default()
 	if err != nil {
