@@ -3,8 +3,10 @@
 package crawlers
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Automated reports whether a User-Agent looks like that of an automated client,
@@ -34,7 +36,7 @@ func Automated(ua string) (name string, ok bool) {
 // automated is Automated for what may be automated.
 func automated(ua string) (name string, ok bool) {
 	if first := product(ua); first != "" && isLibrary(first) {
-		return first, true
+		return printable(first), true
 	}
 	for i := 0; i < len(ua); {
 		if !isNameByte(ua[i]) {
@@ -43,12 +45,12 @@ func automated(ua string) (name string, ok bool) {
 		}
 		word := product(ua[i:])
 		if saysAutomated(word) && !insideURL(ua, i) {
-			return word, true
+			return printable(word), true
 		}
 		i += len(word)
 	}
 	if namesContact(ua) {
-		return nameBeforeContact(ua), true
+		return printable(nameBeforeContact(ua)), true
 	}
 	return "", false
 }
@@ -99,6 +101,18 @@ func isClue(s string) bool {
 		}
 	}
 	return false
+}
+
+// printable drops the characters of a name that control how text is shown, so that it
+// looks like no other.
+func printable(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, name)
+	return cmp.Or(name, "(not printable)")
 }
 
 // maxAutomated is how much of a User-Agent is looked at.

@@ -4,6 +4,8 @@ package handler
 
 import (
 	"bufio"
+	"cmp"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -52,7 +54,7 @@ func (q *request) record() *recording {
 	if q.decision == nil {
 		v.Time, v.Crawler, v.Kind = time.Now(), name, activity.KindUnknown
 		v.Identity, v.Decision = activity.Claimed, activity.Allowed
-		v.Path, _, v.QueryOmitted = strings.Cut(q.target, "?")
+		v.Path, _, v.QueryOmitted = strings.Cut(ascii(q.target), "?")
 		v.Audit = strings.Contains(q.UserAgent(), activity.AuditProduct)
 		return rec
 	}
@@ -73,9 +75,10 @@ var identities = map[policy.Identity]activity.Identity{
 // recordedPath leaves out a query that did not matter to the decision. Queries can
 // hold what should not be stored.
 func (q *request) recordedPath() (recorded string, omitted bool) {
-	plain, _, ok := strings.Cut(q.target, "?")
+	target := ascii(q.target)
+	plain, _, ok := strings.Cut(target, "?")
 	if !ok {
-		return q.target, false
+		return target, false
 	}
 	query := q.query
 	query.Path = plain
@@ -85,9 +88,26 @@ func (q *request) recordedPath() (recorded string, omitted bool) {
 		matters = without.Refused()
 	}
 	if matters {
-		return q.target, false
+		return target, false
 	}
 	return plain, true
+}
+
+// ascii encodes the bytes of a target that are not ASCII. Among them may be characters
+// that change the direction of what is shown beside them.
+func ascii(target string) string {
+	var b strings.Builder
+	for i, c := range []byte(target) {
+		if c >= 0x80 && b.Len() == 0 {
+			b.WriteString(target[:i])
+		}
+		if c >= 0x80 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else if b.Len() > 0 {
+			b.WriteByte(c)
+		}
+	}
+	return cmp.Or(b.String(), target)
 }
 
 // end passes the visit on. err is what the handlers returned.

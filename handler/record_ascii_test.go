@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package handler
+
+import (
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+)
+
+// A recorded target is ASCII, and stands for the same path.
+func TestRecordedTargetsAreASCII(t *testing.T) {
+	for target, want := range map[string]string{"/a%20b?c": "/a%20b?c", "/x\u202ey": "/x%E2%80%AEy", "/\xff?\xfe": "/%FF?%FE", "": ""} {
+		got := ascii(target)
+		if got != want || pathpattern.NormalizePath(got) != pathpattern.NormalizePath(target) {
+			t.Errorf("%q is recorded as %q, want %q", target, got, want)
+		}
+	}
+}
