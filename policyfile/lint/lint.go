@@ -45,7 +45,7 @@ type check func(*linter)
 // checks are independent of each other. Each starts with the whole budget, so
 // that one that runs out of it hides nothing of another.
 var checks = []check{
-	(*linter).emptyRules, (*linter).enforcement, (*linter).crawlDelay, (*linter).searchLimits, (*linter).timeLimits, (*linter).purposes, (*linter).regexps,
+	(*linter).emptyRules, (*linter).enforcement, (*linter).crawlDelay, (*linter).searchLimits, (*linter).timeLimits, (*linter).purposes, (*linter).regexps, (*linter).enforcedEnds,
 	(*linter).notPublished, (*linter).lostQualifiers, (*linter).exemptions,
 	(*linter).hiddenNoindex, (*linter).guards, (*linter).dualUse, (*linter).mayCrawl,
 	(*linter).ties, (*linter).redundant, (*linter).onlyDisallowed,
@@ -171,5 +171,6 @@ var codes = []Code{
 	{"partly-closed", policy.Hint, "A permission that meets a prohibition halfway"},
 	{"neither-narrower", policy.Hint, "Two groups of crawlers, neither narrower"},
 	{"closed-on-host", policy.Hint, "A permission that opens nothing on a host"},
+	{"enforced-end", policy.Hint, "A refused file that some servers serve at other addresses too"},
 	{"limit-dropped", policy.Hint, "A permission without a wider one's limit"},
 }
