@@ -19,6 +19,36 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
+// What a release publishes is made from known bytes: its images start from nothing, or from
+// an image with its digest.
+func TestReleaseImagesHaveDigests(t *testing.T) {
+	var release struct {
+		Images []struct{ Dockerfile string } `yaml:"dockers_v2"`
+	}
+	text, err := os.ReadFile("../.goreleaser.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &release)
+	}
+	if err != nil || len(release.Images) == 0 {
+		t.Fatalf("no images: %v", err)
+	}
+	for _, image := range release.Images {
+		text, err := os.ReadFile(filepath.Join("..", image.Dockerfile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bases := regexp.MustCompile(`(?mi)^FROM\s+(?:--platform=\S+\s+)?(\S+)`).FindAllStringSubmatch(string(text), -1)
+		if len(bases) == 0 {
+			t.Errorf("%s has no base image", image.Dockerfile)
+		}
+		for _, base := range bases {
+			if !regexp.MustCompile(`^scratch$|@sha256:[0-9a-f]{64}$`).MatchString(base[1]) {
+				t.Errorf("%s: %s has no digest", image.Dockerfile, base[1])
+			}
+		}
+	}
+}
+
 // TestPackagingCaddyfiles adapts the Caddyfiles of the recipes, and loads the policies that
 // are in Kubernetes' manifests.
 func TestPackagingCaddyfiles(t *testing.T) {
