@@ -13,8 +13,8 @@ func FuzzParseKeys(f *testing.F) {
 	f.Add([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs","nbf":1,"exp":2}]}`))
 	f.Add([]byte(`{"keys":[{"kty":"RSA","e":"AQAB","n":"AQAB"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if keys, err := parseKeys(data); err == nil && (len(keys) == 0 || len(keys) > maxKeys) {
-			t.Errorf("%d keys without an error", len(keys))
+		if keys, err := parseKeys(data); err == nil && len(keys) > maxKeys {
+			t.Errorf("%d keys", len(keys))
 		}
 	})
 }
