@@ -71,7 +71,7 @@ func TestOtherUses(t *testing.T) {
 // TestJSON: JSON that is labelled as HTML is no page, whatever its strings hold.
 func TestJSON(t *testing.T) {
 	o := Options{Set: testSet(t, "robots=noindex")}
-	for _, body := range []string{`{"a":"<!DOCTYPE html><head></head><body>"}`, " \n[\"<body>\"]", bomUTF8 + `"<html><head>"`, "{", `["<meta name=robots content=all>"]`} {
+	for _, body := range []string{`{"a":"<!DOCTYPE html><head></head><body>"}`, " \n[\"<body>\"]", bomUTF8 + `"<html><head>"`, "{", ")]}',\n[\"<head><body>\"]", `["<meta name=robots content=all>"]`} {
 		inEveryCoding(t, o, "text/html; charset=utf-8", body, body)
 		inEveryCoding(t, o, "text/html", body, body)
 	}

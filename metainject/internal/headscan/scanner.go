@@ -4,7 +4,10 @@
 // place for new ones, as the page arrives.
 package headscan
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // Names tells which meta elements speak to crawlers.
 type Names interface {
@@ -86,6 +89,10 @@ const CharsetLimit = 1024
 // evidenceLimit is how far beyond the head's end the Scanner looks for something
 // that shows that this is a document, such as a doctype after a PHP warning.
 const evidenceLimit = 8 << 10
+
+// jsonStarts are what JSON begins with where it is an object, list or string; the bracket
+// is that of ")]}'", which some servers put before it.
+const jsonStarts = `{[")`
 
 type state uint8
 
@@ -271,7 +278,7 @@ func (s *Scanner) data(b []byte, eof bool) bool {
 		}
 	}
 	if b[i] != '<' {
-		if s.mode == modeInitial && (b[i] == '{' || b[i] == '[' || b[i] == '"') {
+		if s.mode == modeInitial && strings.IndexByte(jsonStarts, b[i]) >= 0 {
 			s.Foreign, s.Done = true, true // JSON that is labelled as HTML
 			return true
 		}
