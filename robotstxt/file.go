@@ -138,6 +138,14 @@ func (f *File) Obeyed(c policy.Crawler) *Group {
 	return f.Group("*")
 }
 
+// Lines are those of the group's Allow and Disallow lines.
+func (g *Group) Lines() (numbers []int) {
+	for _, r := range g.rules {
+		numbers = append(numbers, r.number)
+	}
+	return numbers
+}
+
 // Decisive returns the rules of a group without those that another one with the same
 // pattern beats: one that is longer as written, an Allow of the same length, or a Disallow
 // that spells the pattern otherwise, as a policy knows one pattern only. Of Disallow lines

@@ -11,6 +11,9 @@ import (
 // maxLinesShown bounds the lines that a grouped note lists.
 const maxLinesShown = 10
 
+// Notes are about what crawlers do not read as it is written.
+func (f *File) Notes() []Note { return slices.Clone(f.notes) }
+
 // Grouped puts notes that say the same about several lines into one: the first, "and 412
 // more like this, lines 7, 9, …".
 func Grouped(notes []Note) (grouped []Note) {

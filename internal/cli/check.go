@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
@@ -19,17 +20,30 @@ import (
 
 func checkCommand() *cobra.Command {
 	var asJSON, strict bool
-	cmd := Command("check FILE... | -", "Checks policy files for errors and likely mistakes, runs their tests, and says who may come in",
+	cmd := Command("check FILE|ROBOTS.TXT|URL... | -", "Checks policy files and robots.txt files for errors and likely mistakes, runs their tests, and says who may come in",
 		func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return argumentsError(args, "at least one FILE, or -")
 			}
-			all, failed := checkReport{policyfile.Diagnostics{}, []checkedPolicy{}}, false // [] rather than null
+			all, failed := checkReport{Diagnostics: policyfile.Diagnostics{}, Policies: []checkedPolicy{}}, false // [] rather than null
 			for _, name := range args {
-				s, ds, err := load(cmd, name)
+				raw, err := policyinput.ReadRaw(cmd.Context(), name, cmd.InOrStdin())
 				if err != nil {
 					return err
 				}
+				if raw.IsRobots() {
+					c := checkRobots(raw)
+					all.Robots = append(all.Robots, *c)
+					failed = failed || c.failed(strict)
+					if !asJSON {
+						err = c.writeText(cmd.OutOrStdout())
+					}
+					if err != nil {
+						return err
+					}
+					continue
+				}
+				s, ds := site.Load(raw.Name, raw.Data)
 				failed = failed || ds.HasErrors() || strict && ds.Count(policy.Warning) > 0
 				all.add(fileName(name), s, ds)
 				if asJSON {
@@ -58,6 +72,7 @@ func checkCommand() *cobra.Command {
 type checkReport struct {
 	Diagnostics policyfile.Diagnostics `json:"diagnostics"`
 	Policies    []checkedPolicy        `json:"policies"` // those that load
+	Robots      []checkedRobots        `json:"robots_txt,omitempty"`
 }
 
 // checkedPolicy is who may come in under a policy.

@@ -12,13 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 func explainCommand() *cobra.Command {
 	var agent, address string
 	var asJSON bool
-	cmd := Command("explain FILE --agent AGENT URL", "Explains what happens to a request in every channel, and which line of the policy file decides",
+	cmd := Command("explain FILE|ROBOTS.TXT|URL --agent AGENT URL", "Explains what happens to a request in every channel, and which line of the policy file or the robots.txt decides",
 		exactly(2, "FILE --agent AGENT URL", func(cmd *cobra.Command, args []string) error {
 			u, err := url.Parse(args[1])
 			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -27,9 +28,17 @@ func explainCommand() *cobra.Command {
 			if agent == "" {
 				return errors.New("--agent is missing: give a User-Agent or a product token such as GPTBot")
 			}
-			s, err := loadValid(cmd, args[0])
+			raw, err := policyinput.ReadRaw(cmd.Context(), args[0], cmd.InOrStdin())
 			if err != nil {
 				return err
+			}
+			if raw.IsRobots() {
+				e := explainRobots(raw, agent, u)
+				return printResult(cmd, asJSON, e, e.writeText)
+			}
+			s, ds := site.Load(raw.Name, raw.Data)
+			if s == nil {
+				return report(cmd, ds)
 			}
 			q := site.Question{Agent: agent, URL: u, Now: time.Now()}
 			if cmd.Flags().Changed("address") {

@@ -111,6 +111,13 @@ func isPolicyFile(name string, data []byte) bool {
 	return versionKey.Match(acap.Decode(data[:min(len(data), 1<<16)]))
 }
 
+var robotsLine = regexp.MustCompile(`(?im)^[ \t]*(user-agent|sitemap|allow|disallow)[ \t]*:`)
+
+// IsRobots reports whether it is a robots.txt rather than a policy file.
+func (r *Raw) IsRobots() bool {
+	return !isPolicyFile(r.Name, r.Data) && (strings.EqualFold(filepath.Ext(r.Name), ".txt") || robotsLine.Match(acap.Decode(r.Data)))
+}
+
 // ReadFile reads a file, or the standard input for "-", with errors in plain words. Of
 // a file that is too large it reads enough to say so.
 func ReadFile(name string, stdin io.Reader) ([]byte, error) {

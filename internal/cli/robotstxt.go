@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/acap"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
+
+// checkedRobots is what check says of a robots.txt.
+type checkedRobots struct {
+	File   string   `json:"file"`
+	Groups []string `json:"groups"`
+	Rules  int      `json:"rules"` // Allow and Disallow lines
+	Notes  []note   `json:"notes"`
+}
+
+type note struct {
+	Line    int    `json:"line,omitempty"`
+	Message string `json:"message"`
+	Wrong   bool   `json:"wrong,omitempty"` // the line does not do what its author can have meant
+}
+
+// checkRobots reads a robots.txt as Google's parser does, and its ACAP records.
+func checkRobots(raw *policyinput.Raw) *checkedRobots {
+	f := robotstxt.Parse(raw.Data)
+	c := &checkedRobots{File: raw.Name, Groups: []string{}, Notes: []note{}}
+	notes := f.Notes()
+	for _, p := range acap.Parse(raw.Data).Problems {
+		notes = append(notes, robotstxt.Note{Line: p.Line, Message: "ACAP: " + p.Message})
+	}
+	slices.SortStableFunc(notes, func(a, b robotstxt.Note) int { return a.Line - b.Line })
+	if raw.Note != "" {
+		notes = slices.Insert(notes, 0, robotstxt.Note{Message: raw.Note})
+	}
+	for _, n := range robotstxt.Grouped(notes) {
+		c.Notes = append(c.Notes, note{n.Line, n.Message, n.Wrong})
+	}
+	lines := map[int]bool{}
+	for _, g := range f.Groups {
+		c.Groups = append(c.Groups, g.Name)
+		for _, n := range g.Lines() {
+			lines[n] = true
+		}
+	}
+	c.Rules = len(lines)
+	return c
+}
+
+func (c *checkedRobots) failed(strict bool) bool {
+	return strict && slices.ContainsFunc(c.Notes, func(n note) bool { return n.Wrong })
+}
+
+func (c *checkedRobots) writeText(w io.Writer) error {
+	var b strings.Builder
+	for _, n := range c.Notes {
+		at := c.File
+		if n.Line > 0 {
+			at = fmt.Sprintf("%s:%d", c.File, n.Line)
+		}
+		fmt.Fprintf(&b, "%s: %s\n", at, n.Message)
+	}
+	fmt.Fprintf(&b, "%s is a robots.txt: it has %s for %s, and %s\n", c.File, english.Count(c.Rules, "Allow or Disallow line"), english.Count(len(c.Groups), "crawler"), english.Count(len(c.Notes), "note"))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// robotsAnswer is what explain says of a robots.txt.
+type robotsAnswer struct {
+	File         string  `json:"file"`
+	URL          string  `json:"url"`
+	Agent        string  `json:"agent"`
+	Group        string  `json:"group,omitempty"` // "" where no group is for the crawler
+	Allowed      bool    `json:"allowed"`
+	Line         int     `json:"line,omitempty"` // that decides
+	Rule         string  `json:"rule,omitempty"`
+	CrawlDelay   float64 `json:"crawl_delay,omitempty"`
+	ContentUsage string  `json:"content_usage,omitempty"`
+	Directives   string  `json:"app_directives,omitempty"`
+}
+
+// explainRobots answers from a robots.txt as Google's parser reads it.
+func explainRobots(raw *policyinput.Raw, agent string, u *url.URL) *robotsAnswer {
+	f := robotstxt.Parse(raw.Data)
+	token, _, _ := strings.Cut(agent, "/")
+	e := &robotsAnswer{File: raw.Name, URL: u.String(), Agent: agent}
+	who := f.Agent(token)
+	if g := f.Group(token); g != nil {
+		e.Group = g.Name
+	} else if f.Group("*") != nil {
+		e.Group = "*"
+	}
+	a := who.Ask(e.URL)
+	e.Allowed, e.Line = a.Allowed, a.Line
+	if a.Line > 0 {
+		e.Rule = "Disallow: " + a.Path
+		if a.Allowed {
+			e.Rule = "Allow: " + a.Path
+		}
+	}
+	e.CrawlDelay, e.ContentUsage, e.Directives = who.CrawlDelay().Seconds(), who.ContentUsage(e.URL), who.AppDirectives(e.URL)
+	return e
+}
+
+func (e *robotsAnswer) writeText(w io.Writer) error {
+	var b strings.Builder
+	verb := "may"
+	if !e.Allowed {
+		verb = "may not"
+	}
+	fmt.Fprintf(&b, "%s %s fetch %s.\n", e.Agent, verb, e.URL)
+	switch {
+	case e.Line > 0:
+		fmt.Fprintf(&b, "  because %s:%d, in the group of %s, says %q\n", e.File, e.Line, e.Group, e.Rule)
+	case e.Group == "":
+		fmt.Fprintf(&b, "  because no group of %s is for it\n", e.File)
+	default:
+		fmt.Fprintf(&b, "  because no line in the group of %s matches\n", e.Group)
+	}
+	if e.CrawlDelay > 0 {
+		fmt.Fprintf(&b, "It is asked to wait %g seconds between requests.\n", e.CrawlDelay)
+	}
+	for _, l := range [][2]string{{"Content-Usage", e.ContentUsage}, {"App-Directives", e.Directives}} {
+		if l[1] != "" {
+			fmt.Fprintf(&b, "%s: %s\n", l[0], l[1])
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstxt
+
+import (
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+)
+
+// Agent is what a file says to one crawler, for a crawler to ask. It does not change and may
+// be shared.
+type Agent struct {
+	rules    []Rule
+	patterns []pathpattern.Pattern     // of rules, as paths are compared with them
+	index    *pathpattern.Index[int32] // of many rules; nil for few
+	lines    []line
+	delay    time.Duration
+}
+
+// fewRules are tried one by one.
+const fewRules = 16
+
+// Agent returns what the file says to a crawler: the group of its product token, or else that
+// of "*". A crawler whose operator documents that it follows the group of another one asks
+// with File.Group first.
+func (f *File) Agent(token string) *Agent {
+	g := f.Group(token)
+	if g == nil {
+		g = f.Group("*")
+	}
+	a := &Agent{}
+	if g == nil {
+		return a
+	}
+	a.rules, a.lines, a.delay = g.rules, g.lines, time.Duration(g.CrawlDelay()*float64(time.Second))
+	a.patterns = make([]pathpattern.Pattern, len(a.rules))
+	for i := range a.rules {
+		a.patterns[i] = pathpattern.Raw(comparable(a.rules[i].text(), true))
+	}
+	if len(a.rules) <= fewRules {
+		return a
+	}
+	entries := make([]pathpattern.Entry[int32], len(a.rules))
+	for i, p := range a.patterns {
+		entries[i] = pathpattern.Entry[int32]{Pattern: p, Value: int32(i)}
+	}
+	a.index = pathpattern.NewIndex(entries, func(i, j int32) int32 {
+		if a.rules[j].beats(&a.rules[i]) {
+			return j
+		}
+		return i
+	})
+	return a
+}
+
+// Answer is whether a crawler may fetch a URL.
+type Answer struct {
+	Allowed bool
+	// Line is that of the Allow or Disallow that decides, 0 where none matches.
+	Line int
+	Path string // of that line, as it is written but for bytes beyond ASCII, which are encoded
+}
+
+// Ask answers about a URL, or about a path with its query, as the crawler would send it.
+//
+// The rule decides that is longest as it is written, or the Allow (RFC 9309 section 2.2.2).
+// Unreserved octets are compared decoded and all others as they are, so that %2B and + are
+// two paths, as in Google's parser and in the RFC. /robots.txt may always be fetched.
+func (a *Agent) Ask(url string) Answer {
+	path := comparable(pathOf(url), false)
+	if path == "/robots.txt" {
+		return Answer{Allowed: true}
+	}
+	var best *Rule
+	try := func(r *Rule) {
+		if best == nil || r.beats(best) {
+			best = r
+		}
+	}
+	if a.index != nil {
+		a.index.Matches(path, func(i int32) { try(&a.rules[i]) })
+	} else {
+		for i, p := range a.patterns {
+			if p.Match(path) {
+				try(&a.rules[i])
+			}
+		}
+	}
+	if best == nil {
+		return Answer{Allowed: true}
+	}
+	return Answer{best.Allow, best.number, best.text()}
+}
+
+// Allowed reports whether the crawler may fetch a URL, see Ask.
+func (a *Agent) Allowed(url string) bool { return a.Ask(url).Allowed }
+
+// CrawlDelay is how long the crawler is asked to wait between requests, 0 for no plausible
+// time.
+func (a *Agent) CrawlDelay() time.Duration { return a.delay }
+
+// ContentUsage is the value of Content-Usage for a URL (draft-ietf-aipref-attach), "" for
+// none: that of the longest path, and of several lines of that path all.
+func (a *Agent) ContentUsage(url string) string { return a.extension("content-usage", url) }
+
+// AppDirectives is the value of App-Directives for a URL (draft-nottingham-plan-b), as
+// ContentUsage is that of Content-Usage.
+func (a *Agent) AppDirectives(url string) string { return a.extension("app-directives", url) }
+
+func (a *Agent) extension(key, url string) string {
+	path := comparable(pathOf(url), false)
+	var values []string
+	longest := 0
+	for _, l := range a.lines {
+		if l.key != key {
+			continue
+		}
+		pattern, value := "/", l.value
+		if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
+			pattern, value, _ = strings.Cut(strings.ReplaceAll(value, "\t", " "), " ")
+		}
+		switch n := writtenSize(pattern); {
+		case n < longest || !pathpattern.Raw(comparable(pattern, true)).Match(path):
+		case n > longest:
+			longest, values = n, []string{strings.TrimSpace(value)}
+		default:
+			values = append(values, strings.TrimSpace(value))
+		}
+	}
+	return strings.Join(values, ", ")
+}
+
+// beats reports whether a rule decides where another one matches too.
+func (r *Rule) beats(other *Rule) bool {
+	return r.Size > other.Size || r.Size == other.Size && r.Allow && !other.Allow
+}
+
+// pathOf is the path of a URL with its query.
+func pathOf(url string) string {
+	if scheme := strings.Index(url, "://"); scheme >= 0 && strings.IndexAny(url[:scheme], "/?#") < 0 {
+		url = url[scheme+len("://"):]
+		at := strings.IndexAny(url, "/?#")
+		if at < 0 {
+			return "/"
+		}
+		url = url[at:]
+	}
+	if at := strings.IndexByte(url, '#'); at >= 0 {
+		url = url[:at]
+	}
+	if !strings.HasPrefix(url, "/") {
+		return "/" + url
+	}
+	return url
+}
+
+// comparable is a path or pattern with unreserved octets decoded, and with those encoded
+// that are no ASCII, and the special characters of patterns where they are none (RFC 9309
+// section 2.2.3).
+func comparable(text string, pattern bool) string {
+	const hex = "0123456789ABCDEF"
+	var b []byte
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		encode := c >= 0x7f || !pattern && (c <= ' ' || c == '*') || c == '$' && (!pattern || i < len(text)-1)
+		if c == '%' && i+2 < len(text) {
+			if d, ok := unescape(text[i+1], text[i+2]); ok {
+				if b == nil {
+					b = append(make([]byte, 0, len(text)), text[:i]...)
+				}
+				c, i = d, i+2
+				encode = !isUnreserved(d)
+			}
+		}
+		switch {
+		case encode:
+			if b == nil {
+				b = append(make([]byte, 0, len(text)+8), text[:i]...)
+			}
+			b = append(b, '%', hex[c>>4], hex[c&15])
+		case b != nil:
+			b = append(b, c)
+		}
+	}
+	if b == nil {
+		return text
+	}
+	return string(b)
+}
+
+func unescape(hi, lo byte) (c byte, ok bool) {
+	const digits = "0123456789ABCDEFabcdef"
+	a, b := strings.IndexByte(digits, hi), strings.IndexByte(digits, lo)
+	if a > 15 {
+		a -= 6
+	}
+	if b > 15 {
+		b -= 6
+	}
+	return byte(a<<4 | b), a >= 0 && b >= 0
+}
+
+// isUnreserved is for RFC 3986 section 2.3.
+func isUnreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstxt_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	temoto "github.com/temoto/robotstxt"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
+
+func TestAgent(t *testing.T) {
+	t.Parallel()
+	const file = "User-agent: *\nDisallow: /\n\nUser-agent: Example-Bot\nCrawl-delay: 1.5\nDisallow: /a+b\nDisallow: /c%2Bd\nDisallow: /private/ # not this\n" +
+		"Allow: /private/$\nDisallow: /*.pdf\nDisallow: /%7Eme\nDisallow: /\u00e9\nContent-Usage: train-ai=n\nContent-Usage: /news/ train-ai=y, search=n\nApp-Directives: example;x=1\n"
+	f := robotstxt.Parse([]byte(file))
+	a := f.Agent("example-bot")
+	for _, c := range []struct {
+		url     string
+		allowed bool
+		line    int
+	}{
+		{"https://www.example.com", true, 0},
+		{"/robots.txt", true, 0},
+		{"/a+b", false, 6}, {"/a%2Bb", true, 0}, {"/c%2Bd", false, 7}, {"/c%2bd", false, 7}, {"/c+d", true, 0},
+		{"http://www.example.com/private/#top", true, 9}, {"/private/x", false, 8},
+		{"https://www.example.com/x.pdf?download#page=2", false, 10}, {"?x.pdf", false, 10},
+		{"/~me/", false, 11}, {"/%7eme/", false, 11},
+		{"/%C3%A9", false, 12}, {"/\u00e9t\u00e9", false, 12},
+		{"/go?to=https://example.com/private/", true, 0},
+	} {
+		if got := a.Ask(c.url); got.Allowed != c.allowed || got.Line != c.line {
+			t.Errorf("%s: %+v, want %v by line %d", c.url, got, c.allowed, c.line)
+		}
+	}
+	if got := f.Agent("OtherBot").Ask("/x"); got.Allowed || got.Line != 2 || got.Path != "/" {
+		t.Errorf("a crawler that no group names: %+v", got)
+	}
+	if got := robotstxt.Parse(nil).Agent("x").Ask("/"); !got.Allowed {
+		t.Errorf("an empty file: %+v", got)
+	}
+	if a.CrawlDelay() != 1500*time.Millisecond || a.ContentUsage("/news/1") != "train-ai=y, search=n" || a.ContentUsage("/") != "train-ai=n" || a.AppDirectives("/x") != "example;x=1" {
+		t.Errorf("%v %q %q %q", a.CrawlDelay(), a.ContentUsage("/news/1"), a.ContentUsage("/"), a.AppDirectives("/x"))
+	}
+}
+
+// agentFile is a random file for one crawler, with so many rules.
+func agentFile(r *rand.Rand, rules int, parts ...string) string {
+	var b strings.Builder
+	b.WriteString("User-agent: *\nDisallow: /a\n\nUser-agent: example\n")
+	for range rules {
+		key := []string{"Allow", "Disallow", "Disallow"}[r.IntN(3)]
+		b.WriteString(key + ": /" + parts[r.IntN(len(parts))] + parts[r.IntN(len(parts))] + parts[r.IntN(len(parts))] + []string{"", "", "$"}[r.IntN(3)] + "\n")
+	}
+	return b.String()
+}
+
+// Google's parser and this reader answer alike but for what comments on Ask say: unreserved
+// octets and the case of hexadecimal digits in URLs, "*" and "$" in URLs, and /robots.txt.
+func TestAgentAnswersAsGoogle(t *testing.T) {
+	t.Parallel()
+	parser := googleReader()
+	process, err := parser.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if process != nil {
+		defer process.Close()
+	}
+	parts := []string{"a", "b", "ab", "/", "*", "?", "=", "+", "%2B", "%2F", "%C3%A9", ".html", "x*y", ""}
+	asked := 0
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 33))
+		body := agentFile(r, []int{3, 12, 60}[seed%3], parts...)
+		own, model := robotstxt.Parse([]byte(body)), crawlertest.ReadGoogle(body)
+		var asks [][2]string
+		var got []bool
+		for range 60 {
+			path := "/" + strings.ReplaceAll(parts[r.IntN(len(parts))]+parts[r.IntN(len(parts))]+parts[r.IntN(len(parts))]+parts[r.IntN(len(parts))], "*", "z")
+			for _, token := range []string{"example", "other"} {
+				allowed := own.Agent(token).Allowed("https://www.example.com" + path)
+				if want := model.Allowed(token, path); allowed != want {
+					t.Fatalf("%s for %s: %v, and Google's parser says %v\n%s", path, token, allowed, want, body)
+				}
+				asks, got = append(asks, [2]string{token, path}), append(got, allowed)
+				asked++
+			}
+		}
+		if process == nil {
+			continue
+		}
+		answers, err := process.Ask(body, asks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range answers {
+			if answers[i] != got[i] {
+				t.Fatalf("%q: %v, and Google's C++ says %v\n%s", asks[i], got[i], answers[i], body)
+			}
+		}
+	}
+	t.Logf("%d questions, also answered by Google's C++: %v", asked, process != nil)
+}
+
+func googleReader() *crawlertest.Parser {
+	for i := range crawlertest.Parsers {
+		if crawlertest.Parsers[i].Name == "Google" {
+			return &crawlertest.Parsers[i]
+		}
+	}
+	return nil
+}
+
+// temoto/robotstxt and this reader answer alike where its quirks, which TemotoException
+// names, do not show.
+func TestAgentAnswersAsTemoto(t *testing.T) {
+	t.Parallel()
+	parts := []string{"a", "b", "ab", "/", ".html", "c", "*", ""}
+	quirks := map[string]int{}
+	asked := 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 34))
+		body := agentFile(r, []int{3, 12, 60}[seed%3], parts...)
+		theirs, err := temoto.FromString(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent, read := robotstxt.Parse([]byte(body)).Agent("example"), crawlertest.ReadRobotsTxt(body)
+		for range 60 {
+			path := "/" + strings.ReplaceAll(parts[r.IntN(len(parts))]+parts[r.IntN(len(parts))]+parts[r.IntN(len(parts))], "*", "z")
+			asked++
+			got, want := agent.Allowed(path), theirs.TestAgent(path, "example")
+			if got == want {
+				continue
+			}
+			why := crawlertest.TemotoException(read, "example", path, want)
+			if why == "" {
+				t.Fatalf("%s: %v, and temoto/robotstxt says %v\n%s", path, got, want, body)
+			}
+			quirks[why]++
+		}
+	}
+	t.Logf("%d questions, quirks of temoto/robotstxt: %v", asked, quirks)
+}
+
+// The same file read, and the same URLs asked, by both in one run.
+func BenchmarkAgent(b *testing.B) {
+	for _, rules := range []int{10, 1000, 20_000} {
+		r := rand.New(rand.NewPCG(1, 35))
+		var text strings.Builder
+		text.WriteString("User-agent: *\n")
+		for i := range rules {
+			fmt.Fprintf(&text, "%s: /%s/%d%s\n", []string{"Allow", "Disallow"}[r.IntN(2)], []string{"shop", "news", "x"}[r.IntN(3)], i, []string{"", "/*/print", "$"}[r.IntN(3)])
+		}
+		body := []byte(text.String())
+		const url = "/news/77/today/print?x=1"
+		b.Run(fmt.Sprintf("parse/%d/this", rules), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				robotstxt.Parse(body).Agent("example")
+			}
+		})
+		b.Run(fmt.Sprintf("parse/%d/temoto", rules), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := temoto.FromBytes(body); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		agent := robotstxt.Parse(body).Agent("example")
+		theirs, err := temoto.FromBytes(body)
+		if err != nil {
+			b.Fatal(err)
+		}
+		group := theirs.FindGroup("example")
+		b.Run(fmt.Sprintf("ask/%d/this", rules), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				agent.Allowed(url)
+			}
+		})
+		b.Run(fmt.Sprintf("ask/%d/temoto", rules), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				group.Test(url)
+			}
+		})
+	}
+}
+
