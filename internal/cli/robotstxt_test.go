@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const robotsFile = "User-agent: *\nDisallow: /admin/\nDisallow: http://example.com/x\n\nUser-agent: GPTBot\nCrawl-delay: 2\nDisallow: /\nAllow: /open/\n"
+
+// explain and check take a robots.txt, or the address of a site, in place of a policy file.
+func TestRobotsTxtInPlaceOfAPolicy(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "robots.txt")
+	if err := os.WriteFile(file, []byte(robotsFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/robots.txt" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(robotsFile))
+	}))
+	t.Cleanup(site.Close)
+	for _, name := range []string{file, site.URL} {
+		for agent, want := range map[string]string{
+			"GPTBot/1.3": "GPTBot/1.3 may not fetch https://www.example.com/x.\n  because %:7, in the group of GPTBot, says \"Disallow: /\"\nIt is asked to wait 2 seconds",
+			"OtherBot":   "OtherBot may fetch https://www.example.com/x.\n  because no line in the group of * matches\n",
+		} {
+			out, _, err := execute(explainCommand(), "", name, "--agent", agent, "https://www.example.com/x")
+			at := name
+			if name == site.URL {
+				at += "/robots.txt"
+			}
+			if want = strings.ReplaceAll(want, "%", at); err != nil || !strings.HasPrefix(out, want) {
+				t.Errorf("%v: %s\nwant %s", err, out, want)
+			}
+		}
+		out, _, err := runCheck(t, "", name)
+		for _, want := range []string{":3: \"http://example.com/x\" is a URL where a path such as /x/ must stand", "is a robots.txt: it has 3 Allow or Disallow lines for 2 crawlers, and 1 note"} {
+			if err != nil || !strings.Contains(out, want) {
+				t.Errorf("%v: no %q in\n%s", err, want, out)
+			}
+		}
+		if _, _, err := runCheck(t, "", "--strict", name); err == nil {
+			t.Errorf("%s: a line that does nothing passes --strict", name)
+		}
+	}
+}
