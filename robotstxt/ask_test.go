@@ -194,4 +194,3 @@ func BenchmarkAgent(b *testing.B) {
 		})
 	}
 }
-
