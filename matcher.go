@@ -208,7 +208,7 @@ func (m *MatchCrawler) Match(r *http.Request) bool {
 	if !m.unknown || len(found) > 0 {
 		return false
 	}
-	_, automated := crawlers.Automated(r.UserAgent())
+	_, automated := crawlers.AutomatedRequest(r.Header)
 	return automated
 }
 

@@ -4,6 +4,7 @@ package crawlers
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,7 +17,8 @@ import (
 //   - there is no User-Agent at all ("(none)");
 //   - it begins with the name of an HTTP library or a command-line client;
 //   - a word in it says what it is, such as MyCrawler, examplebot or HeadlessChrome;
-//   - it names an address of the operator: a URL or an e-mail address.
+//   - it names an address of the operator: a URL or an e-mail address;
+//   - it does not begin like that of a browser, and has one of the names of [automatons].
 //
 // It is a guess, good enough for counting. Nothing is refused because of it.
 func Automated(ua string) (name string, ok bool) {
@@ -52,7 +54,10 @@ func automated(ua string) (name string, ok bool) {
 	if namesContact(ua) {
 		return printable(nameBeforeContact(ua)), true
 	}
-	return "", false
+	if strings.HasPrefix(ua, browserProduct) {
+		return "", false
+	}
+	return automaton(ua)
 }
 
 // browserProduct is what the headers of browsers begin with.
@@ -114,6 +119,32 @@ func printable(name string) string {
 	}, name)
 	return cmp.Or(name, "(not printable)")
 }
+
+// AutomatedRequest is [Automated] for a whole request. One that says by which agent it is
+// signed is automated whatever its User-Agent says, and has the host of the agent as its
+// name, or "(signed)". Nothing is verified: anyone can name a host.
+func AutomatedRequest(h http.Header) (name string, ok bool) {
+	if agents := h["Signature-Agent"]; len(agents) > 0 {
+		return agentHost(agents[0]), true
+	}
+	return Automated(h.Get("User-Agent"))
+}
+
+// agentHost is the host of the first address in a Signature-Agent header.
+func agentHost(agent string) string {
+	_, rest, _ := strings.Cut(agent, "://")
+	end := 0
+	for end < min(len(rest), maxHost) && (isNameByte(rest[end]) && rest[end] < 0x80) {
+		end++
+	}
+	if end == 0 {
+		return "(signed)"
+	}
+	return strings.ToLower(rest[:end])
+}
+
+// maxHost is the greatest length of the name of a host.
+const maxHost = 253
 
 // maxAutomated is how much of a User-Agent is looked at.
 const maxAutomated = 512

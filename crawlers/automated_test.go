@@ -3,6 +3,7 @@
 package crawlers
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +28,13 @@ func TestAutomated(t *testing.T) {
 		"Mozilla/5.0 (compatible; Acme/1.0; +https://acme.example/about-our-bot)":                                                  "Acme",
 		"Acme Research (research@acme.example)":                                                                                    "Acme",
 		"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko; Acme/2.1; +http://acme.example) Chrome/1 Safari/1": "Acme",
+		"make.com":                "make.com",
+		"Make/production":         "Make/production",
+		"Zendesk Webhook":         "Zendesk",
+		"Shopify-Captain-Hook":    "Shopify-Captain-Hook",
+		"CB/Nutch-1.7":            "CB",
+		"Mnogosearch-3.1.21":      "Mnogosearch",
+		"Feed Image Audit -- App": "Feed Image Audit",
 		// People.
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36":                         "",
 		"Mozilla/5.0 (Linux; Android 13; CUBOT_NOTE 40) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Mobile Safari/537.36":             "",
@@ -47,6 +55,32 @@ func TestAutomated(t *testing.T) {
 	}
 }
 
+func TestAutomatedRequest(t *testing.T) {
+	t.Parallel()
+	const browser = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
+	for agent, want := range map[string]string{
+		`"https://www.browserbase.com"`:                              "www.browserbase.com",
+		`g="https://Agent.Bot.Goog/keys?x=1", h="https://b.example"`: "agent.bot.goog",
+		`"https://signer.example:8443/"`:                             "signer.example",
+		`signer.example`:                                             "(signed)",
+		`"https://evil\nline"`:                                       "evil",
+		`"https://"`:                                                 "(signed)",
+		``:                                                           "(signed)",
+	} {
+		if name, ok := AutomatedRequest(http.Header{"User-Agent": {browser}, "Signature-Agent": {agent}}); !ok || name != want {
+			t.Errorf("%s: %q, %v", agent, name, ok)
+		}
+	}
+	for ua, want := range map[string]string{browser: "", "curl/8": "curl"} {
+		if name, ok := AutomatedRequest(http.Header{"User-Agent": {ua}}); ok != (want != "") || name != want {
+			t.Errorf("%s: %q, %v", ua, name, ok)
+		}
+	}
+	if name, ok := AutomatedRequest(http.Header{}); !ok || name != "(none)" {
+		t.Errorf("no header: %q, %v", name, ok)
+	}
+}
+
 func FuzzAutomated(f *testing.F) {
 	f.Add("Mozilla/5.0 (compatible; Acme/1.0; +https://acme.example/bot)")
 	f.Add("@.")
@@ -55,7 +89,7 @@ func FuzzAutomated(f *testing.F) {
 		if ok == (name == "") || len(name) > maxAutomated {
 			t.Errorf("%q is %q, %v", ua, name, ok)
 		}
-		if name != "" && name[0] != '(' && !strings.Contains(ua, name) {
+		if name != "" && name[0] != '(' && !strings.Contains(strings.ToLower(ua), strings.ToLower(name)) {
 			t.Errorf("%q does not name %q", ua, name)
 		}
 	})

@@ -26,7 +26,9 @@ func checkCrawler(c *Crawler) (errs []error) {
 	if len(c.Sources) == 0 {
 		add("source is missing")
 	}
-	if len(c.Examples) == 0 && !c.RobotsOnly && c.Verification.WebBotAuth == "" {
+	v := c.Verification
+	onlySigns := v.WebBotAuth != "" && len(v.AddressLists)+len(v.ReverseDNS) == 0 // perhaps with a browser's User-Agent
+	if len(c.Examples) == 0 && !c.RobotsOnly && !onlySigns {
 		add("examples are missing")
 	}
 	if len(c.Examples) > 0 && c.RobotsOnly {

@@ -11,10 +11,13 @@ import (
 var (
 	naiveURL      = regexp.MustCompile(`://[^\s\v;),'"<>]*`)
 	naiveCompared = regexp.MustCompile(`(?i)(?:^|[^0-9A-Za-z_\x{80}-\x{ff}-])(?:like|with|following)[ :/]["'<[{]*$`)
-	naiveBefore   = regexp.MustCompile(`(?:^|[\s\v();,+:"'[{]|(?:^|[\s\v();,+"'[{])[0-9A-Za-z_\x{80}-\x{ff}-]+/)$`)
-	naiveAfter    = regexp.MustCompile(`^(?:$|[\s\v();,+/"'>\]}]|:(?:$|[^/]|/$|/[^/])|[-_][vV]?[0-9])`)
+	naiveBefore   = regexp.MustCompile(`(?:^|[\s\v();,+:"'[{*]|(?:^|[\s\v();,+"'[{*])[0-9A-Za-z_\x{80}-\x{ff}-]+/)$`)
+	naiveAfter    = regexp.MustCompile(`^(?:$|[\s\v();,+/"'>\]}*]|:(?:$|[^/]|/$|/[^/])|[-_][vV]?[0-9])`)
 	naiveWord     = regexp.MustCompile(`^[0-9A-Za-z_\x{80}-\x{ff}-]`)
 	naiveLetter   = regexp.MustCompile(`^[A-Za-z_]`)
+	naiveVersion  = regexp.MustCompile(`^[0-9]+\.[0-9]`)
+	naiveNamed    = regexp.MustCompile(`(?s)^(?:[0-9A-Za-z_\x{80}-\x{ff}-]{4}.*|.*[^0-9A-Za-z_\x{80}-\x{ff}-].*)[^0-9]$`)
+	naiveApp      = regexp.MustCompile(`(?s) CFNetwork/.* Darwin/`)
 	naiveInside   = regexp.MustCompile(`^/(?:$|[^0-9])`)
 )
 
@@ -53,7 +56,11 @@ func naiveHits(patterns []Pattern, header string) []naiveHit {
 			if derived {
 				ends = naiveWord
 			}
-			if !naiveBefore.MatchString(before) || !ends.MatchString(after) || naiveCompared.MatchString(before) {
+			ended := ends.MatchString(after) || !derived && naiveNamed.MatchString(string(token)) && naiveVersion.MatchString(after)
+			if start == 0 && naiveApp.MatchString(text) {
+				continue
+			}
+			if !naiveBefore.MatchString(before) || !ended || naiveCompared.MatchString(before) {
 				continue
 			}
 			if strings.HasSuffix(before, "/") && !naiveLetter.MatchString(string(token)) {
@@ -69,11 +76,24 @@ func naiveHits(patterns []Pattern, header string) []naiveHit {
 }
 
 func naiveRecognize(patterns []Pattern, ua string) (int, bool) {
-	hits := naiveHits(patterns, ua)
-	if len(hits) == 0 {
+	hit, ok := naiveBest(patterns, ua)
+	if s := plain(ua); isDressed(ua) {
+		if other, found := naiveBest(patterns, s); found && (!ok || other.length > hit.length) {
+			hit, ok = other, true
+		}
+	}
+	if !ok {
 		return 0, false
 	}
-	best := slices.MinFunc(hits, func(a, b naiveHit) int {
+	return patterns[hit.pattern].Index, true
+}
+
+func naiveBest(patterns []Pattern, ua string) (best naiveHit, ok bool) {
+	hits := naiveHits(patterns, ua)
+	if len(hits) == 0 {
+		return best, false
+	}
+	best = slices.MinFunc(hits, func(a, b naiveHit) int {
 		if a.length != b.length {
 			return b.length - a.length
 		}
@@ -82,13 +102,17 @@ func naiveRecognize(patterns []Pattern, ua string) (int, bool) {
 		}
 		return a.pattern - b.pattern
 	})
-	return patterns[best.pattern].Index, true
+	return best, true
 }
 
 // naiveMany returns the set of indices, sorted.
 func naiveMany(patterns []Pattern, ua string) []int {
 	var found []int
-	for _, h := range naiveHits(patterns, ua) {
+	hits := naiveHits(patterns, ua)
+	if isDressed(ua) {
+		hits = append(hits, naiveHits(patterns, plain(ua))...)
+	}
+	for _, h := range hits {
 		found = append(found, patterns[h.pattern].Index)
 	}
 	slices.Sort(found)
@@ -97,6 +121,15 @@ func naiveMany(patterns []Pattern, ua string) []int {
 
 // naiveEach returns the indices of what is in no longer hit, sorted.
 func naiveEach(patterns []Pattern, ua string) []int {
+	found := naiveEachOf(patterns, ua)
+	if s := plain(ua); isDressed(ua) {
+		found = append(found, naiveEachOf(patterns, s)...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+func naiveEachOf(patterns []Pattern, ua string) []int {
 	var found []int
 	hits := naiveHits(patterns, ua)
 	for i, h := range hits {
@@ -108,8 +141,7 @@ func naiveEach(patterns []Pattern, ua string) []int {
 			found = append(found, patterns[hits[i].pattern].Index)
 		}
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	return found
 }
 
 func latin1(s string) string {

@@ -21,16 +21,22 @@ type Pattern struct {
 // concurrent use; the zero value finds nothing.
 //
 // A token is found, whatever its letter case, where
-//   - the start of the header, white space or one of ( ) ; , + : " ' [ { comes
+//   - the start of the header, white space or one of ( ) ; , + : " ' [ { * comes
 //     before it, or a slash after a product name where it begins with a letter,
 //     as in Mozilla/GPTBot;
-//   - the end of the header, white space or one of ( ) ; , + / : " ' ] > } comes
-//     after it, or a hyphen or underscore and a version, as in GPTBot-1.2. After
+//   - the end of the header, white space or one of ( ) ; , + / : " ' ] > } * comes
+//     after it, or a hyphen or underscore and a version, as in GPTBot-1.2, or, after
+//     a first word of four letters or more, a version alone, as in GPTBot1.2. After
 //     a "[" a slash must have a version too: [Pinterest/iOS] is a browser;
 //   - it does not begin inside a URL: from :// to white space or one of
 //     ) ; , ' " < >
 //   - none of the words like, with and following comes before it, as in
-//     "(like Googlebot)": such a header says that its sender is another.
+//     "(like Googlebot)": such a header says that its sender is another;
+//   - it is not the name at the start of the header of an app on a system of Apple, as
+//     in "IFTTT/1.0 CFNetwork/1496.0.7 Darwin/23.5.0".
+//
+// A header that is not ASCII, or has "<" or an assignment such as a=GPTBot, is also read
+// as it looks to somebody, see [plain].
 //
 // A pattern that ends in a hyphen, underscore or dot and a star finds the names that
 // an operator derives from one: SemrushBot-* finds SemrushBot-XY, but neither
@@ -40,7 +46,7 @@ type Pattern struct {
 // in every browser on some devices, and every crawler that a URL mentions.
 //
 // The time depends on the header's length, not on the number of tokens, and no
-// method allocates.
+// method allocates for other headers than these.
 type Recognizer struct {
 	groups  map[string]group // by the token's first word, in lower case
 	filter  []uint64         // set of the keys of the first words
@@ -118,14 +124,24 @@ func (g group) sorted() group {
 // Recognize returns the Index of the longest token in ua, of equally long ones
 // the one that begins first, and whether there is any.
 func (r *Recognizer) Recognize(ua string) (index int, ok bool) {
-	length := 0
+	index, length := r.longest(ua)
+	if isDressed(ua) {
+		if k, n := r.longest(plain(ua)); n > length {
+			index, length = k, n
+		}
+	}
+	return index, length > 0
+}
+
+// longest returns the Index of the longest token, and its length or 0.
+func (r *Recognizer) longest(ua string) (index, length int) {
 	var s scanner
 	for i := 0; i < len(ua); i = r.next(ua, &s) {
 		if k, n := r.at(ua, i); n > length {
 			index, length = k, n
 		}
 	}
-	return index, length > 0
+	return index, length
 }
 
 // RecognizeEach appends to dst the Index of every token in the User-Agent header
@@ -134,14 +150,21 @@ func (r *Recognizer) Recognize(ua string) (index int, ok bool) {
 // again. It allocates only when dst is too small.
 func (r *Recognizer) RecognizeEach(dst []int, uas []string) []int {
 	for _, ua := range uas {
-		var s scanner
-		covered := 0
-		for i := 0; i < len(ua); i = r.next(ua, &s) {
-			if index, n := r.at(ua, i); n > 0 && i+n > covered {
-				covered = i + n
-				if !slices.Contains(dst, index) {
-					dst = append(dst, index)
-				}
+		if dst = r.each(dst, ua); isDressed(ua) {
+			dst = r.each(dst, plain(ua))
+		}
+	}
+	return dst
+}
+
+func (r *Recognizer) each(dst []int, ua string) []int {
+	var s scanner
+	covered := 0
+	for i := 0; i < len(ua); i = r.next(ua, &s) {
+		if index, n := r.at(ua, i); n > 0 && i+n > covered {
+			covered = i + n
+			if !slices.Contains(dst, index) {
+				dst = append(dst, index)
 			}
 		}
 	}
@@ -153,6 +176,13 @@ func (r *Recognizer) RecognizeEach(dst []int, uas []string) []int {
 // slice. An Index that dst holds already is not appended again. It allocates
 // only when dst is too small.
 func (r *Recognizer) RecognizeMany(dst []int, ua string) []int {
+	if dst = r.many(dst, ua); isDressed(ua) {
+		dst = r.many(dst, plain(ua))
+	}
+	return dst
+}
+
+func (r *Recognizer) many(dst []int, ua string) []int {
 	var s scanner
 	for i := 0; i < len(ua); i = r.next(ua, &s) {
 		if r.isOther(ua, i) {
@@ -214,7 +244,7 @@ func (r *Recognizer) find(ua string, i, end int) group {
 		lower[i] = fold[word[i]]
 	}
 	g := r.groups[string(lower[:len(word)])]
-	if g == nil || compared(ua, i) {
+	if g == nil || compared(ua, i) || i == 0 && isAppName(ua) {
 		return nil
 	}
 	return g
@@ -223,6 +253,9 @@ func (r *Recognizer) find(ua string, i, end int) group {
 // shorter returns the last place before end in the word at i where a version begins,
 // or the rest of a derived name, or i.
 func (r *Recognizer) shorter(ua string, i, end int) int {
+	if k := bareVersion(ua, end); k < end && k >= i+4 {
+		return k
+	}
 	for end--; end > i; end-- {
 		if c := ua[end]; (c == '-' || c == '_') && (r.derived || isVersion(ua, end)) {
 			return end
@@ -314,7 +347,7 @@ func ends(ua string, begin, i int) bool {
 	case class[c]&isAfter != 0:
 		return true
 	}
-	return isVersion(ua, i)
+	return isVersion(ua, i) || beginsVersion(ua, i)
 }
 
 // comparisons are the words after which a header names somebody else.

@@ -48,6 +48,7 @@ func byteTables() (class, fold [256]byte) {
 		class[c] = isBefore | isAfter | isURLEnd | isOpening
 	}
 	class['<'], class['>'] = isURLEnd|isOpening, isAfter|isURLEnd
+	class['*'] = isBefore | isAfter
 	class['['], class[']'] = isBefore|isOpening, isAfter
 	class['{'], class['}'] = isBefore|isOpening, isAfter
 	class['/'], class[':'] = isBefore|isAfter, isBefore|isAfter // see begins and ends

@@ -38,7 +38,7 @@ func (q *request) record() *recording {
 	var name string
 	if q.decision == nil {
 		var ok bool
-		if name, ok = crawlers.Automated(q.UserAgent()); !ok {
+		if name, ok = crawlers.AutomatedRequest(q.Header); !ok {
 			return nil
 		}
 	}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import "testing"
+
+// A name is found however it is dressed up, and nobody else's.
+func TestDisguisedNames(t *testing.T) {
+	t.Parallel()
+	c := defaultCatalogue(t)
+	r := NewRecognizer(c.Patterns())
+	for ua, want := range map[string]string{
+		"<GPTBot/1.2>":                         "GPTBot",
+		"*GPTBot*":                             "GPTBot",
+		"a=GPTBot":                             "GPTBot",
+		"GPTBot1.2":                            "GPTBot",
+		"Mozilla/5.0 (compatible; GPTBot2.10)": "GPTBot",
+		"GPТBot/1.0":                           "GPTBot", // a Cyrillic T
+		"ＧＰＴＢｏｔ／１.０":                           "GPTBot",
+		"GPT\u200bBot/1.0":                     "GPTBot",
+		"Mozilla/5.0\u00a0GPTBot/1.0":          "GPTBot",
+		"\xa0GPTBot":                           "GPTBot",
+		"\xe9GPTBot":                           "GPTBot",
+		"écran;GPTBot":                         "GPTBot",
+		"Claude‑User/1.0":                      "Claude-User", // a hyphen that is none
+		"IFTTT/7.1 CFNetwork/1496.0.7 Darwin/23.5.0":          "",
+		"IFTTT/7.1 GPTBot/1.0 CFNetwork/1496.0.7 Darwin/23.5": "GPTBot",
+		"IFTTT/7.1 CFNetwork/1496.0.7":                        "IFTTT",
+		"IFTTT":                                               "IFTTT",
+		"NotGPTBot":                                           "",
+		"NotGPTBot1.2":                                        "",
+		"GPTBot1":                                             "",
+		"GPTBot1.x":                                           "",
+		"GPTBott/1.0":                                         "",
+		"<NotGPTBot/1.2>":                                     "",
+		"GPTВоt-Checker":                                      "",
+	} {
+		got := ""
+		if i, ok := r.Recognize(ua); ok {
+			got = c.At(i).Token
+		}
+		each := r.RecognizeEach(nil, []string{ua})
+		if got != want || len(each) != 0 != (want != "") || len(each) == 1 && c.At(each[0]).Token != want {
+			t.Errorf("%q is %q, of each %v; want %q", ua, got, each, want)
+		}
+	}
+}
