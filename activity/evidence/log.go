@@ -109,14 +109,13 @@ func Open(dir string, o Options) (*Log, error) {
 	}
 	l := &Log{dir: dir, lock: lock, options: o, used: usage{}, texts: map[string]*rfc9309.File{}, inForce: map[string]string{}, status: Status{Troubles: map[string]uint64{}}}
 	if err := l.start(); err != nil {
-		return nil, errors.Join(err, l.closeFile(), lock.Close())
+		return nil, errors.Join(err, l.closeFile(), unlock(lock))
 	}
 	l.queue = activity.NewQueue(queueSize, time.Second, l.take, l.tick)
 	return l, nil
 }
 
-// lockDirectory takes the lock of a directory's writer. It is held until the file that
-// it returns is closed.
+// lockDirectory takes the lock of a directory's writer. It is held until unlock.
 func lockDirectory(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -127,6 +126,10 @@ func lockDirectory(dir string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// unlock releases a lock and closes its file. Closing alone is not enough while a program
+// that has just been started has the file too.
+func unlock(f *os.File) error { return errors.Join(unlockFile(f), f.Close()) }
 
 // start goes on with the chain, and writes the first events.
 func (l *Log) start() error {
@@ -389,7 +392,7 @@ func (l *Log) Close() error {
 	if err != nil {
 		err = fmt.Errorf("%d bytes of evidence could not be written: %w", len(l.pending), err)
 	}
-	return errors.Join(err, l.closeFile(), l.lock.Close())
+	return errors.Join(err, l.closeFile(), unlock(l.lock))
 }
 
 // fileName is the name of a day's file.
