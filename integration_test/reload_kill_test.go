@@ -212,7 +212,7 @@ func TestFleet(t *testing.T) {
 			publish := func(path string) {
 				t.Helper()
 				one.write("new.yaml", disallowing(path))
-				out, err := asCaddyCommand(one.dir, "robots-policy", "publish", filepath.Join(one.dir, "new.yaml"), "--to", "storage:robots_policy/site.yaml",
+				out, err := asCaddyCommand(one.dir, "robots-policy", "publish", filepath.Join(one.dir, "new.yaml"), "--to", "storage:robots_policy/site.yaml", "--yes",
 					"--config", filepath.Join(one.dir, "Caddyfile")).CombinedOutput()
 				if err != nil {
 					t.Fatalf("%v\n%s", err, out)

@@ -136,7 +136,7 @@ func (p *publishing) command(storage string) *exec.Cmd {
 	p.t.Helper()
 	p.write("new.yaml", longPolicy(p.version+1))
 	p.write("publish.caddyfile", "{\nstorage "+storage+"\n}\n")
-	return asCaddyCommand(p.dir, "robots-policy", "publish", p.file, "--to", "storage:"+p.key,
+	return asCaddyCommand(p.dir, "robots-policy", "publish", p.file, "--to", "storage:"+p.key, "--yes",
 		"--config", filepath.Join(p.dir, "publish.caddyfile"), "--adapter", "caddyfile")
 }
 
@@ -327,7 +327,7 @@ func TestPublishCommandIsOvertaken(t *testing.T) {
 	}
 	config := write("publish.caddyfile", "{\nstorage file_system "+storage.Path+"\n}\n")
 	publish := func(text string) *exec.Cmd {
-		return asCaddyCommand(dir, "robots-policy", "publish", write("new.yaml", text), "--to", "storage:site.yaml", "--config", config, "--adapter", "caddyfile")
+		return asCaddyCommand(dir, "robots-policy", "publish", write("new.yaml", text), "--to", "storage:site.yaml", "--yes", "--config", config, "--adapter", "caddyfile")
 	}
 	const policy = "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /a/}\n"
 	if out, err := publish(policy).CombinedOutput(); err != nil {
