@@ -52,7 +52,7 @@ func TestBlocksOfTheDocuments(t *testing.T) {
 // The dashboard and the alerts ask for metrics that there are, with labels that
 // they have.
 func TestDashboardAndAlerts(t *testing.T) {
-	s := startReloading(t, "", soakPolicy(1), nil, "respond hello")
+	s := startReloading(t, "robots_policy {\nevidence DIR/evidence\n}", soakPolicy(1), nil, "respond hello")
 	if err := os.Mkdir(filepath.Join(s.dir, "hosts"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestDashboardAndAlerts(t *testing.T) {
 			t.Errorf("%s asks for nothing of ours", expr)
 		}
 		for _, n := range names {
-			sample := regexp.MustCompile(`(?m)^` + n + `\{(.*)\} `).FindStringSubmatch(metrics)
+			sample := regexp.MustCompile(`(?m)^` + n + `(?:\{(.*)\})? `).FindStringSubmatch(metrics)
 			if sample == nil {
 				t.Errorf("%s: there is no %s", expr, n)
 				continue
