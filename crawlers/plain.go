@@ -14,7 +14,7 @@ const letters = "AАΑ BВΒ CСϹ EЕΕ HНΗ IІΙ JЈ KКΚ MМΜ NΝ OОΟ P
 
 var lookAlikes = func() map[rune]byte {
 	m := map[rune]byte{}
-	for _, group := range strings.Fields(letters) {
+	for group := range strings.FieldsSeq(letters) {
 		for _, c := range group[1:] {
 			m[c] = group[0]
 		}

@@ -71,7 +71,8 @@ func (h *Handler) reject(r *http.Request, err error) error {
 
 // request is the request that another one asks about.
 func (s Style) request(r *http.Request) (*http.Request, error) {
-	method, host, target := r.Method, r.Host, ""
+	method, host := r.Method, r.Host
+	var target string
 	var err error
 	switch s {
 	case StyleEnvoy:
@@ -80,7 +81,7 @@ func (s Style) request(r *http.Request) (*http.Request, error) {
 		if target, err = single(r, "X-Original-Uri"); err == nil {
 			method, err = single(r, "X-Original-Method")
 		}
-	default:
+	case StyleForward:
 		if target, err = single(r, "X-Forwarded-Uri"); err == nil {
 			if method, err = single(r, "X-Forwarded-Method"); err == nil {
 				host, err = single(r, "X-Forwarded-Host")

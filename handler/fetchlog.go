@@ -144,5 +144,5 @@ func (l *fetchLog) violation(c fetchingCrawler, s *site.Site, q policy.Query) (f
 	q.Identity, q.Purposes, q.Now = policy.Verified, nil, v.At
 	verdict := v.Site.Edge(q)
 	found := verdict.Decision.Verdict == policy.Disallowed && !verdict.AnyCase
-	return v, verdict.Decision, found && !(v.Short && v.Site.LeftOut(q))
+	return v, verdict.Decision, found && (!v.Short || !v.Site.LeftOut(q))
 }

@@ -198,7 +198,7 @@ func (rw *ResponseWriter) withoutValidators(trailer []string, changed bool) (lef
 		for name := range strings.SplitSeq(line, ",") {
 			name = strings.Trim(name, " \t")
 			key := http.CanonicalHeaderKey(name)
-			if name != "" && key != "Etag" && !(changed && slices.Contains(digestFields[:], key)) {
+			if name != "" && key != "Etag" && (!changed || !slices.Contains(digestFields[:], key)) {
 				left = append(left, name)
 			}
 		}

@@ -193,7 +193,7 @@ func TestACAPOfSmallPolicies(t *testing.T) {
 		letters  int
 	}{
 		{"index", []policy.Usage{policy.Index}, *policies / 4, 5},
-		{"present", []policy.Usage{policy.Present, policy.PresentSnippet, policy.PresentLink}, *policies / 8, 4},
+		{"present", []policy.Usage{policy.Present, policy.PresentSnippet, policy.PresentLink}, max(*policies/8, 5), 4},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(*seed, 21))

@@ -118,15 +118,3 @@ func sortedMembers(byToken map[string]robotsrule.Set) []Member {
 	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Token, b.Token) })
 	return members
 }
-
-// length is what lines take up once an intermediary has joined them.
-func length(lines []string) int {
-	n := 0
-	for i, l := range lines {
-		if i > 0 {
-			n += len(separator)
-		}
-		n += len(l)
-	}
-	return n
-}

@@ -195,3 +195,6 @@ func TestSharing(t *testing.T) {
 		t.Fatalf("one field's lines run into another's: %q", h)
 	}
 }
+
+// length is what lines take up once an intermediary has joined them.
+func length(lines []string) int { return len(strings.Join(lines, separator)) }

@@ -124,7 +124,7 @@ func (a *Agent) extension(key, url string) string {
 		switch n := writtenSize(pattern); {
 		case n < longest || !pathpattern.Raw(comparable(pattern, true)).Match(path):
 		case n > longest:
-			longest, values = n, []string{strings.TrimSpace(value)}
+			longest, values = n, append(values[:0], strings.TrimSpace(value))
 		default:
 			values = append(values, strings.TrimSpace(value))
 		}
@@ -139,7 +139,7 @@ func (r *Rule) beats(other *Rule) bool {
 
 // pathOf is the path of a URL with its query.
 func pathOf(url string) string {
-	if scheme := strings.Index(url, "://"); scheme >= 0 && strings.IndexAny(url[:scheme], "/?#") < 0 {
+	if scheme := strings.Index(url, "://"); scheme >= 0 && !strings.ContainsAny(url[:scheme], "/?#") {
 		url = url[scheme+len("://"):]
 		at := strings.IndexAny(url, "/?#")
 		if at < 0 {

@@ -70,8 +70,9 @@ func (s *Site) Documents() (all []Document, leftOut int) {
 // fields are the response fields that everyone gets, by a path for each pattern.
 func (s *Site) fields(host string) string {
 	var b strings.Builder
-	paths := []string{"/"}
-	for _, sample := range s.samples() {
+	samples := s.samples()
+	paths := append(make([]string, 0, len(samples)+1), "/")
+	for _, sample := range samples {
 		paths = append(paths, sample.path)
 	}
 	slices.Sort(paths)
