@@ -34,11 +34,13 @@ func (e *explanation) channel(name string) *channel {
 
 func (e *explanation) page() *channel { return e.channel(site.ChannelPage) }
 
-// rules reports whether the policy has any rules for pages, whoever they are for.
-func (e *explanation) rules() bool {
-	_, tag := e.channel(site.ChannelHeaders).line("Robots-Tag")
-	_, x := e.channel(site.ChannelHeaders).line("X-Robots-Tag")
-	return tag || x
+// elements reports whether the policy has any robots elements for pages, whoever they
+// are for.
+func (e *explanation) elements() bool {
+	return slices.ContainsFunc(e.page().Sends, func(s string) bool {
+		m := elementShown.FindStringSubmatch(s)
+		return m != nil && !strings.HasPrefix(m[1], "tdm-")
+	})
 }
 
 type channel site.Channel
@@ -215,7 +217,11 @@ func (x *exam) explainedPage(q question, e *explanation) {
 		shown[name] = append(shown[name], crawlertest.XRules([]string{m[2]})["*"]...)
 	}
 	if c, _ := x.p.info(q.token); !c.RobotsOnly {
-		same(x, "explain: page", q, shown.To(q.token), x.rights(q, q.token, false))
+		reader := q.token
+		if !x.readsElements(reader) {
+			reader = "unheard-of" // the elements for everyone are all that it reads
+		}
+		same(x, "explain: page", q, shown.To(q.token), x.rights(q, reader, false))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // visit makes the request of a question, and holds the answer and its
@@ -63,10 +64,10 @@ func (x *exam) visit(q question) error {
 	if a.dropped || a.status != page.status {
 		return nil
 	}
-	x.headers(q, a, page)
+	x.headers(q, a, page, why)
 	x.elements(q, a, page, why)
 	x.sameHeaders(q, a, page, why)
-	return x.twice(q, a, page)
+	return x.twice(q, a, page, why)
 }
 
 func statusOf(a answer) int {
@@ -195,7 +196,7 @@ func (x *exam) readers(q question) []string {
 
 // headers holds the fields of a response to the policy and to those that the
 // upstream has sent.
-func (x *exam) headers(q question, a answer, page *page) {
+func (x *exam) headers(q question, a answer, page *page, why *explanation) {
 	read := fieldRules(x, q, a.header)
 	theirs := fieldRules(x, q, page.header)
 	for _, token := range x.readers(q) {
@@ -206,6 +207,10 @@ func (x *exam) headers(q question, a answer, page *page) {
 				continue
 			}
 			want := stated.And(crawlertest.EvaluateFor(theirs[field], name))
+			if field == "Robots-Tag" && x.speaks(q, token, why) {
+				// Who reads it may not look at the older name then.
+				want = want.And(crawlertest.EvaluateFor(theirs["X-Robots-Tag"], name))
+			}
 			if want != stated {
 				x.count("headers: stricter by the upstream")
 			}
@@ -226,6 +231,16 @@ func (x *exam) headers(q question, a answer, page *page) {
 	if x.at.tailored {
 		same(x, "headers: Vary", q, strings.Contains(strings.Join(a.header.Values("Vary"), ","), "User-Agent"), true)
 	}
+}
+
+// speaks reports whether the policy puts anything into the Robots-Tag of a page, for
+// whichever crawler; a tailored one is for the visitor alone.
+func (x *exam) speaks(q question, visitor string, why *explanation) bool {
+	if x.at.tailored {
+		return x.rights(q, visitor, true) != crawlertest.AllRights()
+	}
+	_, sent := why.channel(site.ChannelHeaders).line("Robots-Tag")
+	return sent
 }
 
 // reported reports whether the check of the policy file gives a diagnostic.
@@ -315,17 +330,30 @@ func (x *exam) elements(q question, a answer, page *page, why *explanation) {
 		panic(err)
 	}
 	for _, token := range x.readers(q) {
-		want := x.rights(q, token, x.at.tailored)
-		if _, known := x.p.info(token); x.at.meta != "replace" || !why.rules() {
+		reads := x.readsElements(token)
+		want := x.rights(q, "unheard-of", false)
+		if reads || x.at.tailored {
+			want = x.rights(q, token, x.at.tailored)
+		} else {
+			x.count("page: elements for a crawler that reads none with its name")
+		}
+		if x.at.meta != "replace" || !why.elements() {
 			want = want.And(before.To(token))
-		} else if !known {
-			// Only crawlers that the policy knows have elements to replace.
+		} else if !reads {
+			// Only crawlers that read elements have some to replace.
 			want = want.And(crawlertest.Evaluate(before[strings.ToLower(token)]))
 		}
 		same(x, "page: elements", q.of(token), got.To(token), want)
 	}
 	x.rightsElements(q, a, page, why)
 	same(x, "page: its text", q, textOf(a.body), textOf(page.body))
+}
+
+// readsElements reports whether a crawler is documented, in the catalogue or the policy,
+// to read robots meta elements with its name.
+func (x *exam) readsElements(token string) bool {
+	row, known := x.p.site.File.Catalogue.Lookup(token)
+	return known && row.ReadsMeta
 }
 
 // textOf is all text of a page, as a reader sees it.

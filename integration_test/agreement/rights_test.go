@@ -351,7 +351,7 @@ func (x *exam) rightsFields(q question, a answer, page *page) {
 func (x *exam) rightsElements(q question, a answer, page *page, why *explanation) {
 	want := x.servedReservation(q)
 	before := tdmElements(page.body)
-	if x.at.meta != "replace" || want == "" || !why.rules() {
+	if x.at.meta != "replace" || want == "" || !why.elements() {
 		for _, v := range before {
 			want = max(want, v)
 		}

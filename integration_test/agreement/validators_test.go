@@ -20,12 +20,12 @@ const (
 )
 
 // twice asks for a page once more, where the question says so.
-func (x *exam) twice(q question, a answer, page *page) error {
+func (x *exam) twice(q question, a answer, page *page, why *explanation) error {
 	switch q.again {
 	case askHead:
 		return x.head(q, a, page)
 	case askMatch:
-		return x.match(q, a, page)
+		return x.match(q, a, page, why)
 	}
 	return nil
 }
@@ -74,12 +74,26 @@ func fieldsOf(a answer, without []string) string {
 // was given, which it is not; than one that was given under another policy, which it
 // is; and than the one that the upstream gave, by which clients know the page from before
 // there was a policy for it (metainject).
-func (x *exam) match(q question, a answer, page *page) error {
+//
+// What is no page has its own tag always. Where a page would get elements, only a browser
+// that says that it fetches no document is believed to have no page under such a tag.
+func (x *exam) match(q question, a answer, page *page, why *explanation) error {
 	tag := a.header.Get("Etag")
 	if tag == "" {
 		return nil
 	}
-	m, err := x.at.ask(http.MethodGet, q, [2]string{"If-None-Match", tag})
+	condition := [][2]string{{"If-None-Match", tag}}
+	if !page.html() && x.changesPages(q, why) {
+		m, err := x.at.ask(http.MethodGet, q, condition...)
+		if err != nil {
+			return err
+		}
+		x.count("304: none for the entity tag of what may have been a page")
+		same(x, "304: not to the entity tag of another policy", q, statusOf(m), a.status)
+		same(x, "304: not to the entity tag of another policy", q, m.body, a.body)
+		condition = append(condition, [2]string{"Sec-Fetch-Dest", "image"})
+	}
+	m, err := x.at.ask(http.MethodGet, q, condition...)
 	if err != nil {
 		return err
 	}
@@ -99,6 +113,17 @@ func (x *exam) match(q question, a answer, page *page) error {
 		same(x, "304: not to the entity tag of another policy", q, m.body, a.body)
 	}
 	return nil
+}
+
+// changesPages reports whether a page at the path of a question would get elements.
+func (x *exam) changesPages(q question, why *explanation) bool {
+	switch {
+	case x.at.meta == "off":
+		return false
+	case x.at.tailored:
+		return x.speaks(q, x.p.visitor(q.token), why) || x.servedReservation(q) != ""
+	}
+	return len(why.page().Sends) > 0
 }
 
 // unchanged holds a 304 to the answer that it says is current: RFC 9110 section
