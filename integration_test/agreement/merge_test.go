@@ -131,6 +131,19 @@ func (x *exam) theirLine(key, token, path string) string {
 	return value
 }
 
+// theyRefuse reports whether the site's file disallows a preference on all paths, which
+// stands beside the preferences that the policy states.
+func (x *exam) theyRefuse(key, token, no string) bool {
+	if x.theirs == nil || !x.theirs.preferences {
+		return false
+	}
+	refused := slices.Contains(strings.Split(x.theirLine(key, token, "/zz-nothing-else"), ", "), no)
+	if refused {
+		x.count("robots.txt: the upstream disallows a preference beside those of the policy")
+	}
+	return refused
+}
+
 func sitemapsOf(body string) (found []string) {
 	for line := range strings.Lines(body) {
 		if s, ok := strings.CutPrefix(line, "Sitemap: "); ok && !slices.Contains(found, strings.TrimSpace(s)) {

@@ -64,6 +64,13 @@ func (x *exam) visit(q question) error {
 	if a.dropped || a.status != page.status {
 		return nil
 	}
+	if c, _ := x.p.info(q.token); c.RobotsOnly { // explain shows no page for a name under which none is fetched
+		anyone := q
+		anyone.token, anyone.agent = "", "unheard-of/1.0"
+		if why, err = x.explanation(anyone); err != nil {
+			return err
+		}
+	}
 	x.headers(q, a, page, why)
 	x.elements(q, a, page, why)
 	x.sameHeaders(q, a, page, why)

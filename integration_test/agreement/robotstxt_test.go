@@ -343,7 +343,13 @@ func (x *exam) extensionsOf(f *robotsFile, read *crawlertest.RobotsTxt, q questi
 	case x.p.spec.Publish.ContentUsage != policy.Off:
 		x.contentUsage(f, line, q, asked)
 	default:
-		same(x, "robots.txt: Content-Usage", q, line, "")
+		for _, u := range preferences {
+			want := ""
+			if x.theyRefuse("content-usage", q.token, u.String()+"=n") {
+				want = "n"
+			}
+			same(x, "robots.txt: Content-Usage", q, preference(line, u), want)
+		}
 	}
 }
 
@@ -393,6 +399,9 @@ func (x *exam) contentUsage(f *robotsFile, line string, q question, asked policy
 	for _, u := range preferences {
 		asked.Usage = u
 		want := [...]string{"", "y", "n"}[x.p.naive(asked).Verdict]
+		if x.theyRefuse("content-usage", q.token, u.String()+"=n") {
+			want = "n"
+		}
 		got := preference(line, u)
 		x.answer(channel, 1)
 		switch {

@@ -5,6 +5,7 @@ package agreement
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
@@ -21,22 +22,26 @@ var signals = map[policy.Usage]string{policy.TrainAI: "ai-train", policy.AIUse: 
 func (x *exam) contentSignal(f *robotsFile, q question, as string) {
 	const channel = "robots.txt: Content-Signal"
 	line, others := f.read.Extension("content-signal", as, "/")
-	if x.p.spec.Publish.ContentSignal == policy.Off {
-		line = strings.TrimSuffix(line, "\n")
-		want := ""
-		if x.theirs != nil && !x.theirs.preferences {
-			want = x.theirLine("content-signal", q.token, "/")
-		}
-		same(x, channel, q, line, want)
-		return
-	}
 	if x.theirs != nil && !x.theirs.preferences {
 		same(x, channel, q, line, x.theirLine("content-signal", q.token, "/"))
 		return
 	}
 	same(x, channel, q, others <= 1, true)
-	if _, use, _ := strings.Cut(line, "use="); line != "" {
-		same(x, channel, q, "use="+use, "use="+x.p.spec.Publish.ContentSignalUse)
+	published := x.p.spec.Publish.ContentSignal != policy.Off
+	refused := map[policy.Usage]bool{}
+	for _, u := range preferences {
+		refused[u] = x.theyRefuse("content-signal", q.token, signals[u]+"=no")
+	}
+	known := map[string]bool{"": true}
+	for _, u := range preferences {
+		known[signals[u]+"=yes"], known[signals[u]+"=no"] = published, published || refused[u]
+	}
+	if use := x.p.spec.Publish.ContentSignalUse; published && use != "" && line != "" {
+		known["use="+use] = true
+		same(x, channel, q, slices.Contains(strings.Split(line, ", "), "use="+use), true)
+	}
+	for _, member := range strings.Split(strings.TrimSpace(line), ", ") {
+		same(x, channel, q, member+fmt.Sprint(known[member]), member+"true")
 	}
 	for _, u := range preferences {
 		said := x.siteWide(q.token, q.host, u)
@@ -46,6 +51,9 @@ func (x *exam) contentSignal(f *robotsFile, q question, as string) {
 		}
 		want := ""
 		switch {
+		case refused[u]:
+			want = "no"
+		case !published:
 		case said[policy.Disallowed]:
 			want = "no"
 			x.count("robots.txt: a Content-Signal that says no")
