@@ -343,13 +343,13 @@ func (x *exam) extensionsOf(f *robotsFile, read *crawlertest.RobotsTxt, q questi
 	case x.p.spec.Publish.ContentUsage != policy.Off:
 		x.contentUsage(f, line, q, asked)
 	default:
+		var want []string
 		for _, u := range preferences {
-			want := ""
-			if x.theyRefuse("content-usage", q.token, u.String()+"=n") {
-				want = "n"
+			if no := u.String() + "=n"; x.theyRefuse("content-usage", q.token, no) {
+				want = append(want, no)
 			}
-			same(x, "robots.txt: Content-Usage", q, preference(line, u), want)
 		}
+		same(x, "robots.txt: Content-Usage", q, membersOf(line), membersOf(strings.Join(want, ", ")))
 	}
 }
 

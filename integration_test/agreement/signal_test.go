@@ -4,8 +4,6 @@ package agreement
 
 import (
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/crawlertest"
@@ -28,40 +26,24 @@ func (x *exam) contentSignal(f *robotsFile, q question, as string) {
 	}
 	same(x, channel, q, others <= 1, true)
 	published := x.p.spec.Publish.ContentSignal != policy.Off
-	refused := map[policy.Usage]bool{}
-	for _, u := range preferences {
-		refused[u] = x.theyRefuse("content-signal", q.token, signals[u]+"=no")
-	}
-	known := map[string]bool{"": true}
-	for _, u := range preferences {
-		known[signals[u]+"=yes"], known[signals[u]+"=no"] = published, published || refused[u]
-	}
-	if use := x.p.spec.Publish.ContentSignalUse; published && use != "" && line != "" {
-		known["use="+use] = true
-		same(x, channel, q, slices.Contains(strings.Split(line, ", "), "use="+use), true)
-	}
-	for _, member := range strings.Split(strings.TrimSpace(line), ", ") {
-		same(x, channel, q, member+fmt.Sprint(known[member]), member+"true")
-	}
+	var want []string
 	for _, u := range preferences {
 		said := x.siteWide(q.token, q.host, u)
-		got := ""
-		if m := regexp.MustCompile(`(?:^|, )` + signals[u] + `=(yes|no)(?:,|$)`).FindStringSubmatch(line); m != nil {
-			got = m[1]
-		}
-		want := ""
 		switch {
-		case refused[u]:
-			want = "no"
+		case x.theyRefuse("content-signal", q.token, signals[u]+"=no"):
+			want = append(want, signals[u]+"=no")
 		case !published:
 		case said[policy.Disallowed]:
-			want = "no"
+			want = append(want, signals[u]+"=no")
 			x.count("robots.txt: a Content-Signal that says no")
 		case said[policy.Allowed] && !said[policy.Unstated]:
-			want = "yes"
+			want = append(want, signals[u]+"=yes")
 		}
-		same(x, channel, q, signals[u]+"="+got, signals[u]+"="+want)
 	}
+	if use := x.p.spec.Publish.ContentSignalUse; published && use != "" && line != "" {
+		want = append(want, "use="+use)
+	}
+	same(x, channel, q, membersOf(line), membersOf(strings.Join(want, ", ")))
 }
 
 // siteWide is which verdicts there are on a usage anywhere on the site: at the paths
