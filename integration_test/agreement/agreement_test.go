@@ -241,6 +241,8 @@ var expected = []string{
 	"the upstream's entity tag for a page that is changed",
 	"page: elements in gzip", "page: elements in br", "page: elements in zstd", "page: elements in deflate",
 	"robots.txt: the upstream disallows where the policy is silent", "robots.txt: lines of the upstream beside Allow and Disallow",
+	"304: none for the entity tag of what may have been a page", "page: elements for a crawler that reads none with its name",
+	"robots.txt: the upstream disallows a preference beside those of the policy",
 	"robots.txt: a purpose's group is read",
 	"robots.txt: a crawler that ignores * is not addressed",
 	"robots.txt: a crawler that it leaves out is refused", "robots.txt: a licence", "robots.txt: a Content-Signal that says no",
