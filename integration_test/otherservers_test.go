@@ -86,6 +86,9 @@ func (a *asker) get(addr, path, agent string, header ...string) response {
 	r.URL.Opaque, r.Host = path, "www.example.com"
 	r.Header.Set("User-Agent", agent)
 	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+		}
 		r.Header.Add(header[i], header[i+1])
 	}
 	resp, err := http.DefaultTransport.RoundTrip(r)
@@ -177,6 +180,23 @@ func TestOtherServersSetTheFields(t *testing.T) {
 			a := startAsker(t, kind, "block")
 			if r := a.get(a.front, "/private/x", "Googlebot/2.1", fields...); r.StatusCode != 403 {
 				t.Errorf("%s %v", r.Status, r.Header)
+			}
+			for _, path := range []string{"/decide/../robots.txt", "/decide/%2e%2e/robots.txt"} { // a document, or a page that is refused
+				if r := a.get(a.front, path, "GPTBot/1.2", fields...); r.StatusCode != 403 && !strings.Contains(r.body, "User-agent: GPTBot\r\n") {
+					t.Errorf("%s: %s %s", path, r.Status, r.body)
+				}
+			}
+			var many []string // headers that HAProxy's Lua could not send
+			for i := range 95 {
+				many = append(many, fmt.Sprintf("X-%d", i), "1")
+			}
+			for _, more := range [][]string{many, {"Host", strings.Repeat("a", 8200)}, {"X-Long", strings.Repeat("x", 7000)}, {"Signature", strings.Repeat("x", 13000)}} {
+				if r := a.get(a.front, "/", "GPTBot/1.2", more...); r.StatusCode < 400 {
+					t.Errorf("%.40q: %s", more, r.Status)
+				}
+			}
+			if r := a.get(a.front, "/", someBrowser); r.StatusCode != 200 {
+				t.Error("it has ended: ", r.Status)
 			}
 			for _, path := range []string{"/decide", "/decide/private/x", "/robots-policy-decide"} {
 				if r := a.get(a.front, path, someBrowser, fields...); r.StatusCode != 404 && r.body != "<title>page</title> of www.example.com" {

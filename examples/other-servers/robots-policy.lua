@@ -27,21 +27,25 @@ local function refuse(txn, answer)
 end
 
 core.register_action("robots_policy", {"http-req"}, function(txn)
-	local headers = {}
-	for name, values in pairs(txn.http:req_get_headers()) do
-		if name ~= "content-length" and name ~= "transfer-encoding" and name ~= "connection" and name ~= "expect" then
-			headers[name] = {}
-			for _, value in pairs(values) do
-				table.insert(headers[name], value)
-			end
+	local headers, sent = {}, txn.http:req_get_headers()
+	for _, name in ipairs({"user-agent", "signature", "signature-input", "signature-agent"}) do
+		for _, value in pairs(sent[name] or {}) do
+			headers[name] = headers[name] or {}
+			table.insert(headers[name], value)
 		end
 	end
+	headers["host"] = {"robots-policy"}
 	headers["x-forwarded-uri"] = {txn.f:url()}
 	headers["x-forwarded-method"] = {txn.f:method()}
 	headers["x-forwarded-host"] = {txn.f:req_fhdr("host")}
 	headers["x-forwarded-for"] = {txn.f:src()}
 	headers["x-forwarded-proto"] = {txn.f:ssl_fc() == 1 and "https" or "http"}
-	local answer = core.httpclient():get{url = endpoint, headers = headers, timeout = 2000}
+	local ok, answer = pcall(function()
+		return core.httpclient():get{url = endpoint, headers = headers, timeout = 2000}
+	end)
+	if not ok then
+		answer = {status = 0}
+	end
 	if answer.status == 200 then
 		for field, variable in pairs(fields) do
 			if answer.headers[field] then

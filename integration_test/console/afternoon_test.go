@@ -74,8 +74,8 @@ func TestAfternoon(t *testing.T) {
 	draft := strings.Replace(policyText, "  - name: slow down", "  - name: keep copies out\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n\n  - name: slow down", 1)
 	r.write(draft)
 	r.follows(link("Check"))
-	r.sees("verified Bingbot would be refused")
-	r.sees("Not ready")
+	r.sees("Search engines lose")
+	r.sees("of Bingbot refused")
 
 	// Without the rule the draft can go live.
 	r.write(policyText)
