@@ -266,7 +266,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 
 // Describe implements routecheck.Described.
 func (h *Handler) Describe() routecheck.Description {
-	return routecheck.Description{Place: h.place, Robots: h.RobotsTxt != "off", Verifies: !slices.Contains(h.Verify, "off")}
+	return routecheck.Description{Place: h.place, Robots: h.RobotsTxt != "off", Verifies: !slices.Contains(h.Verify, "off"), Decides: h.Decide != ""}
 }
 
 // SetEveryPage implements routecheck.EveryPage.

@@ -36,7 +36,7 @@ rules:
   - for: CCBot
     limit: 2/h
 enforcement: STATUS
-publish: {tdmrep: on}
+publish: {tdmrep: on, license: https://www.example.com/license.xml}
 `
 
 // asker sends requests to a server that asks a Caddy.
@@ -132,7 +132,7 @@ func TestOtherServers(t *testing.T) {
 					t.Errorf("%s of %s: Retry-After %q", c.path, c.agent, retry)
 				}
 			}
-			if r := a.get(a.front, "/", someBrowser); r.Header.Get("Content-Usage") == "" {
+			if r := a.get(a.front, "/", someBrowser); r.Header.Get("Content-Usage") == "" || !strings.Contains(r.Header.Get("Link"), "license.xml") {
 				t.Error(r.Header)
 			}
 			r := a.get(a.front, "/robots.txt", someBrowser, "X-Original-URI", "/x", "X-Forwarded-Uri", "/x")
@@ -228,6 +228,9 @@ func TestDecideRefusesOthers(t *testing.T) {
 			}
 			config := otherservers.Decider(s.addr, style, filepath.Join(s.dir, "policy.yaml"), "")
 			s.run(strings.NewReplacer("127.0.0.1/32", trusted, "output discard", "output file "+s.dir+"/log").Replace(config))
+			if c.style == "untrusted" && len(s.lines("log", "robots_policy_decide answers only", 0)) > 0 {
+				t.Error("there are trusted proxies")
+			}
 			var header []string
 			for _, field := range strings.Split(c.fields, ", ") {
 				if name, value, ok := strings.Cut(field, ": "); ok {
@@ -242,6 +245,19 @@ func TestDecideRefusesOthers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A Caddy that trusts nobody says so at start.
+func TestDecideForNobody(t *testing.T) {
+	s := newServer(t, t.TempDir(), strings.ReplaceAll(decidedPolicy, "STATUS", "block"), nil)
+	s.run(s.caddyfile("admin off\nlog {\noutput file DIR/log\n}", map[string]string{"": "robots_policy_decide POLICY {\nstyle nginx\n}"}))
+	for _, l := range s.lines("log", "robots_policy_decide answers only trusted proxies, and there are none, so every server that asks gets 403; list its address in trusted_proxies, under servers in the global options", 1) {
+		if l["host"] != "every host" || !strings.HasPrefix(fmt.Sprint(l["directive"]), "Caddyfile:") {
+			t.Error(l)
+		}
+		return
+	}
+	t.Error("there is no warning")
 }
 
 // Without a Caddy the recipes serve pages or refuse them, as they are set.

@@ -10,6 +10,7 @@ local fields = {
 	["robots-tag"] = "txn.robots_tag",
 	["x-robots-tag"] = "txn.robots_x_tag",
 	["content-usage"] = "txn.robots_usage",
+	["link"] = "txn.robots_link",
 	["tdm-reservation"] = "txn.robots_tdm",
 	["tdm-policy"] = "txn.robots_tdm_policy",
 }

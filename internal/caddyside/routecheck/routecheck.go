@@ -108,11 +108,13 @@ func Check(app *caddyhttp.App) []Warning {
 		policies := slices.DeleteFunc(slices.Clone(w.found), func(f found) bool { return f.kind != policyHandler })
 		tellEveryPage(app.Servers[name], policies)
 		warnings = append(warnings, unreached(app.Servers[name], policies)...)
-		if believesClients(app.Servers[name]) {
-			for _, f := range policies {
-				if f.Verifies {
-					warnings = append(warnings, Warning{Message: forged, Hosts: []string{f.host}, Directive: f.Place})
-				}
+		believes, trusts := believesClients(app.Servers[name]), trustsProxies(app.Servers[name])
+		for _, f := range policies {
+			if f.Verifies && believes {
+				warnings = append(warnings, Warning{Message: forged, Hosts: []string{f.host}, Directive: f.Place})
+			}
+			if f.Decides && !trusts {
+				warnings = append(warnings, Warning{Message: nobody, Hosts: []string{f.host}, Directive: f.Place})
 			}
 		}
 	}
@@ -174,6 +176,7 @@ type Description struct {
 	Place    string // in a Caddyfile, "" if it is not known
 	Robots   bool   // it answers /robots.txt
 	Verifies bool   // it verifies crawlers by their addresses
+	Decides  bool   // for another server, which must be a trusted proxy
 }
 
 func (w *walker) routes(list caddyhttp.RouteList, above []step) {
@@ -313,12 +316,18 @@ func (w *walker) warnings() (all []Warning) {
 // believesClients reports whether a server takes the client's address from the left of
 // X-Forwarded-For, which the client itself may have sent.
 func believesClients(s *caddyhttp.Server) bool {
-	proxies := reflect.ValueOf(s).Elem().FieldByName("trustedProxies") // their JSON is dropped once it is read
-	return proxies.IsValid() && !proxies.IsNil() && s.TrustedProxiesStrict == 0 && (len(s.ClientIPHeaders) == 0 ||
+	return trustsProxies(s) && s.TrustedProxiesStrict == 0 && (len(s.ClientIPHeaders) == 0 ||
 		slices.ContainsFunc(s.ClientIPHeaders, func(name string) bool { return strings.EqualFold(name, "X-Forwarded-For") }))
 }
 
+// trustsProxies reports whether a server has trusted_proxies.
+func trustsProxies(s *caddyhttp.Server) bool {
+	proxies := reflect.ValueOf(s).Elem().FieldByName("trustedProxies") // their JSON is dropped once it is read
+	return proxies.IsValid() && !proxies.IsNil()
+}
+
 const (
+	nobody   = "robots_policy_decide answers only trusted proxies, and there are none, so every server that asks gets 403; list its address in trusted_proxies, under servers in the global options"
 	forged   = "trusted_proxies is set without trusted_proxies_strict: where a proxy appends to X-Forwarded-For, a client can write an address of Googlebot in front and be verified as Googlebot; add trusted_proxies_strict"
 	twice    = "robots_policy applies twice to one request: the first one answers robots.txt, and headers and meta elements come from both; remove one, or give them matchers that exclude each other"
 	executed = "templates comes before robots_policy, so it executes what the policy writes: {{…}} in a comment or address of robots.txt would run as a template; put robots_policy before templates"
