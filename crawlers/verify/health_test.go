@@ -182,14 +182,20 @@ func TestLookupsUnderAFlood(t *testing.T) {
 				cancel()
 				a := netip.MustParseAddr("2001:db8::1")
 				verified := 0
+				named := func(i int) (crawler, host string) {
+					return fmt.Sprintf("198.51.%d.1", 100+i), fmt.Sprintf("c%d.crawl.example", i)
+				}
+				for i := range crawlers { // before anything is looked up in the background
+					crawler, host := named(i)
+					dns.crawlers.names[crawler], dns.crawlers.addrs[host] = []string{host}, []string{crawler}
+				}
 				for i := range crawlers {
 					for range perSecond {
 						n.ask(canceled, []string{".x.y"}, a)
 						a = a.Next()
 						time.Sleep(time.Second / perSecond)
 					}
-					crawler, host := fmt.Sprintf("198.51.%d.1", 100+i), fmt.Sprintf("c%d.crawl.example", i)
-					dns.crawlers.names[crawler], dns.crawlers.addrs[host] = []string{host}, []string{crawler}
+					crawler, _ := named(i)
 					if got, _ := n.ask(t.Context(), []string{".crawl.example"}, netip.MustParseAddr(crawler)); got == yes {
 						verified++
 					}
