@@ -280,7 +280,8 @@ func TestASlowFileDelaysNoOtherHost(t *testing.T) {
 			if err == nil && s.SHA256 == sumOf([]byte(hostPolicyText+"# 2\n")) {
 				break
 			}
-			if try == 20 {
+			time.Sleep(50 * time.Millisecond)
+			if try == 1000 {
 				t.Fatalf("%s is not reloaded: %v", host, err)
 			}
 		}
