@@ -297,7 +297,7 @@ func TestOmissionsAreWrittenWithinAMinute(t *testing.T) {
 	l := open()
 	visits(l)
 	l.mu.Lock()
-	l.told = now
+	l.omissionsAt = now
 	now = now.Add(time.Minute)
 	l.mu.Unlock()
 	l.tick()

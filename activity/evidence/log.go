@@ -52,22 +52,22 @@ type Log struct {
 	refused atomic.Uint64 // publications for which there was no room
 	omitted Omissions
 
-	mu       sync.Mutex // guards what follows
-	file     *os.File   // nil: that of day is not open
-	day      string     // "" before the first event
-	good     int64      // length of the file up to its last whole line
-	pending  []byte     // lines that follow it and are not written yet
-	seq      uint64
-	prev     string
-	signed   uint64 // the event up to which the log is signed
-	used     usage
-	inForce  map[string]string        // publications, by the names of their sources
-	texts    map[string]*rfc9309.File // robots.txt that were published, by version
-	latest   time.Time                // that the clock has shown
-	told     time.Time                // when omissions were written last
-	failures int64                    // of writing, since it worked last
-	failure  error                    // the first of them
-	status   Status
+	mu          sync.Mutex // guards what follows
+	file        *os.File   // nil: that of day is not open
+	day         string     // "" before the first event
+	good        int64      // length of the file up to its last whole line
+	pending     []byte     // lines that follow it and are not written yet
+	seq         uint64
+	prev        string
+	signed      uint64 // the event up to which the log is signed
+	used        usage
+	inForce     map[string]string        // publications, by the names of their sources
+	texts       map[string]*rfc9309.File // robots.txt that were published, by version
+	latest      time.Time                // that the clock has shown
+	omissionsAt time.Time                // when omissions were written last
+	failures    int64                    // of writing, since it worked last
+	failure     error                    // the first of them
+	status      Status
 }
 
 // Status is what went wrong since the log was opened.
@@ -304,7 +304,7 @@ func (l *Log) tick() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.watchClock()
-	if now := l.now(); now.Sub(l.told) >= time.Minute || now.Before(l.told) {
+	if now := l.now(); now.Sub(l.omissionsAt) >= time.Minute || now.Before(l.omissionsAt) {
 		l.tell(maxOmitted)
 	}
 	l.flush()
@@ -315,8 +315,8 @@ func (l *Log) tell(limit int) {
 	if len(l.pending) >= maxPending {
 		return // until something can be written
 	}
-	l.told = l.now()
-	for _, e := range l.omitted.take(l.told, limit) {
+	l.omissionsAt = l.now()
+	for _, e := range l.omitted.take(l.omissionsAt, limit) {
 		l.append(e)
 	}
 }
