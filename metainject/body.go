@@ -49,8 +49,10 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 		if had == 0 {
 			p.held = append(p.held, b...)
 		}
-		rw.keepHeader()
-		return len(b), nil
+		if p.hold() {
+			rw.keepHeader()
+			return len(b), nil
+		}
 	}
 	if had == 0 {
 		return rw.send(b)

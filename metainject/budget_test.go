@@ -4,6 +4,7 @@ package metainject
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"net/http/httptest"
 	"runtime"
 	"strings"
@@ -113,6 +114,82 @@ func TestRecodingMemory(t *testing.T) {
 			}
 			t.Logf("%d of %d pages changed", changed, connections)
 		})
+	}
+}
+
+// TestHeadsMemory: heads that arrive slowly take no more memory than their budget, however
+// many there are. Beyond it a page passes on at once, changed as far as it has been seen,
+// and has no entity tag, which is that of the page as it would be otherwise.
+func TestHeadsMemory(t *testing.T) {
+	set := testSet(t, "robots=noindex")
+	rnd := rand.New(rand.NewPCG(1, 2))
+	script := make([]byte, 150<<10)
+	for i := range script {
+		script[i] = byte('a' + rnd.IntN(26)) // hardly compresses
+	}
+	page := []byte("<!doctype html><html><head><script>" + string(script) + "</script></head><body></body></html>")
+	for _, coding := range []string{"", "gzip"} {
+		raw := page
+		if coding != "" {
+			raw = testCodings[0].pack(page, 6, 0)
+		}
+		first := raw[:60<<10]
+		heap := func() int64 {
+			runtime.GC()
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		before := heap()
+		var held []*ResponseWriter
+		passed := 0
+		for range 2000 {
+			r := newRecorder()
+			r.header.Set("Content-Type", "text/html")
+			r.header.Set("Etag", `"e"`)
+			if coding != "" {
+				r.header.Set("Content-Encoding", coding)
+			}
+			rw := Wrap(r, httptest.NewRequest("GET", "/", nil), Options{Set: set, ETagSuffix: testSuffix})
+			for rest := first; len(rest) > 0; rest = rest[min(len(rest), 16<<10):] {
+				if _, err := rw.Write(rest[:min(len(rest), 16<<10)]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if r.body.Len() == 0 {
+				held = append(held, rw)
+				continue
+			}
+			passed++
+			if _, err := rw.Write(raw[len(first):]); err != nil {
+				t.Fatal(err)
+			}
+			if err := rw.Close(nil); err != nil {
+				t.Fatal(err)
+			}
+			text, tag := r.body.Bytes(), r.header.Get("Etag")
+			if coding != "" {
+				var err error
+				if text, err = testCodings[0].unpack(text); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if rw.Release(); tag != "" || !bytes.Contains(text, []byte(`<meta name="robots" content="noindex">`)) || !bytes.HasSuffix(text, page[len(page)-100:]) {
+				t.Fatalf("%s: a page that is not held has the tag %q and begins with %.100s", coding, tag, text)
+			}
+		}
+		used := heap() - before
+		t.Logf("%q: %d pages held with %d MiB, %d passed on", coding, len(held), used>>20, passed)
+		if len(held) == 0 || passed == 0 || used > 2*headsBudget {
+			t.Errorf("%q: the budget does not hold", coding)
+		}
+		for _, rw := range held {
+			rw.Release()
+		}
+		if heads.Load() != 0 {
+			t.Errorf("%d bytes are still reserved", heads.Load())
+		}
 	}
 }
 

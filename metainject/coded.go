@@ -19,7 +19,7 @@ func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	}
 	window := b[:min(len(b), rw.o.MaxHead-len(p.raw))]
 	p.raw = append(p.raw, window...)
-	if !rw.inflateHead(false) && len(p.raw) < rw.o.MaxHead {
+	if !rw.inflateHead(false) && len(p.raw) < rw.o.MaxHead && p.hold() {
 		rw.keepHeader()
 		return len(b), nil
 	}

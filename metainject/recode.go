@@ -16,10 +16,16 @@ import (
 // Pages in zstd and br are held as a whole, unpacked, changed and packed again. Few are:
 // the upstream is asked for gzip first (accept.go). The memory of all of them is bounded:
 // while recoding has recodingBudget bytes, further pages pass as they are.
-var recoding atomic.Int64
+//
+// Of other pages only the head is held. While heads that arrive slowly take headsBudget
+// bytes, further ones are changed as far as they have been seen.
+var recoding, heads atomic.Int64
 
 const (
 	recodingBudget = 40 << 20
+	headsBudget    = 64 << 20
+	// editorCost is the memory of an editor, which a page in gzip or deflate has.
+	editorCost = 64 << 10
 	// maxPacked and maxText are the longest page that is changed.
 	maxPacked = 2 << 20
 	maxText   = 16 << 20
@@ -134,16 +140,36 @@ func (p *page) repack() []byte {
 	return out.Bytes()
 }
 
+// reserve takes memory from the budget for pages of this kind.
 func (p *page) reserve(n int) bool {
-	if recoding.Add(int64(n)) > recodingBudget {
-		recoding.Add(int64(-n))
+	used, budget := &heads, int64(headsBudget)
+	if p.coding.whole() {
+		used, budget = &recoding, recodingBudget
+	}
+	if used.Add(int64(n)) > budget {
+		used.Add(int64(-n))
 		return false
 	}
 	p.reserved += n
 	return true
 }
 
+// hold takes memory for what a page has in its buffers. If there is none, no more of it is
+// held, and it has no entity tag: that is of the page as it would be otherwise.
+func (p *page) hold() bool {
+	n := len(p.raw) + len(p.held) - p.reserved
+	if p.editor != nil {
+		n += editorCost
+	}
+	p.busy = !p.reserve(n)
+	return !p.busy
+}
+
 func (p *page) unreserve() {
-	recoding.Add(int64(-p.reserved))
+	if p.coding.whole() {
+		recoding.Add(int64(-p.reserved))
+	} else if p.reserved != 0 {
+		heads.Add(int64(-p.reserved))
+	}
 	p.reserved = 0
 }

@@ -96,21 +96,19 @@ type ResponseWriter struct {
 // coding, while it is changed. Header values that a handler sets after its WriteHeader
 // are for trailers, so a header that is held back longer is copied.
 type page struct {
-	scan   headscan.Scanner
-	edits  []edit
-	array  [4]edit
-	held   []byte
-	buf    [4 << 10]byte // for ReadFrom and WriteString
-	header http.Header   // as it was at WriteHeader, once it was copied
-	sniff  bool          // there is no Content-Type: the first bytes decide
-	flush  bool          // the handler has flushed what is held
-	coding coding
-	raw    []byte // a body in a content coding, as it arrived; held has its text
-	editor *deflateedit.Editor
-	// For a page that is unpacked and packed again: bytes of memory, in recoding, and
-	// whether there were no more.
-	reserved int
-	busy     bool
+	scan     headscan.Scanner
+	edits    []edit
+	array    [4]edit
+	held     []byte
+	buf      [4 << 10]byte // for ReadFrom and WriteString
+	header   http.Header   // as it was at WriteHeader, once it was copied
+	sniff    bool          // there is no Content-Type: the first bytes decide
+	flush    bool          // the handler has flushed what is held
+	coding   coding
+	raw      []byte // a body in a content coding, as it arrived; held has its text
+	editor   *deflateedit.Editor
+	reserved int  // bytes of memory, in recoding or heads
+	busy     bool // there were no more
 }
 
 var (
