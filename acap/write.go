@@ -47,11 +47,6 @@ func Published(p *policy.Policy) bool {
 // Crawl is among it only where it has to be: ACAP-disallow-other prohibits what is not
 // permitted explicitly (section 2.5.6), and a rule for usage purposes has no other form.
 // In full mode they carry the whole policy, and readers of ACAP ignore the groups.
-func Write(p *policy.Policy, host string) ([]Line, []policy.Problem) {
-	return NewWriter(p).Write(host)
-}
-
-// Write is the function Write for a host of the policy.
 func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	if !all.published {
 		return nil, nil

@@ -257,7 +257,7 @@ warning acap-resource-closed 7
 			if file == nil {
 				t.Fatal(diagnostics)
 			}
-			lines, problems := acap.Write(file.Policy, "www.example.com")
+			lines, problems := acap.NewWriter(file.Policy).Write("www.example.com")
 			var got strings.Builder
 			for _, l := range lines {
 				got.WriteString(l.Text + "\n")

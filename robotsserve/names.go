@@ -3,6 +3,8 @@
 package robotsserve
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -153,105 +155,92 @@ func (g *group) index(key string) *pathpattern.Index[struct{}] {
 }
 
 // arrange puts the groups into the order of the file: that of "*", then the others as
-// the policy has them, but a crawler before those whose names are part of its own, as
+// the policy has them, unless a crawler came after one whose name is part of its own, as
 // some readers take the first group that is for such a part (Python's urllib looks for
-// substrings). A group is split where that asks for it.
+// substrings). Then those stand last whose names are in the most others, and a group is split
+// where that is not enough.
 func (g *grouping) arrange() []*group {
-	var all []*group
+	all := slices.DeleteFunc(slices.Clone(g.groups), func(gr *group) bool { return len(gr.tokens) == 0 })
 	of := make(map[string]*group, len(g.due)) // by token
-	for _, gr := range g.groups {
-		if len(gr.tokens) == 0 {
-			continue
-		}
-		all = append(all, gr)
+	for _, gr := range all {
 		for _, t := range gr.tokens {
 			of[strings.ToLower(t)] = gr
 		}
 	}
-	order := newNameOrder(all, of)
-	done := []*group{g.star}
-	for next := order.next(); next != nil; next = order.next() {
-		done = append(done, next)
+	o := newNameOrder(of)
+	if !o.holds(all) {
+		slices.SortStableFunc(all, func(a, b *group) int { return cmp.Compare(o.deepest(a), o.deepest(b)) })
 	}
-	return done
+	if !o.holds(all) {
+		all = o.split(all)
+	}
+	return append([]*group{g.star}, all...)
 }
 
-// nameOrder puts groups in order. A token must wait while it is part of a token of
-// another group that is not printed yet.
+// nameOrder knows which tokens are parts of tokens of other groups.
 type nameOrder struct {
-	all     []*group            // nil for those that are printed
-	place   map[string]int      // of the group of a token, in all
-	parts   map[string][]string // of each token, those in other groups
-	waiting map[string]int      // for so many tokens
-	blocked []int               // how many tokens of each group wait
-	free    []int               // the groups of which none waits, in order
+	of    map[string]*group   // of a token
+	parts map[string][]string // of each token, those in groups with other lines
+	depth map[string]int      // how many tokens, each part of the one before, lead to a token
 }
 
-func newNameOrder(all []*group, of map[string]*group) *nameOrder {
-	b := &nameOrder{all: all, place: map[string]int{}, parts: map[string][]string{}, waiting: map[string]int{}, blocked: make([]int, len(all))}
-	for i, gr := range all {
-		for _, t := range gr.tokens {
-			b.place[strings.ToLower(t)] = i
-		}
-	}
+func newNameOrder(of map[string]*group) *nameOrder {
+	o := &nameOrder{of: of, parts: map[string][]string{}, depth: map[string]int{}}
 	tokens := newTokenSet(of)
-	for t, gr := range of {
+	longestFirst := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, t := range longestFirst {
 		for _, part := range tokens.within(t) {
-			if other := of[part]; other != nil && other.key != gr.key {
-				b.parts[t] = append(b.parts[t], part)
-				if b.waiting[part]++; b.waiting[part] == 1 {
-					b.blocked[b.place[part]]++
-				}
+			if of[part].key != of[t].key {
+				o.parts[t] = append(o.parts[t], part)
+				o.depth[part] = max(o.depth[part], o.depth[t]+1)
 			}
 		}
 	}
-	for i, n := range b.blocked {
-		if n == 0 {
-			b.free = append(b.free, i)
-		}
-	}
-	return b
+	return o
 }
 
-// next returns the first group that may be printed whole, else what may be printed of
-// the first other one, and nil in the end. The longest token always may.
-func (b *nameOrder) next() *group {
-	if len(b.free) > 0 {
-		gr := b.all[b.free[0]]
-		b.all[b.free[0]], b.free = nil, b.free[1:]
-		b.release(gr.tokens)
-		return gr
+// holds reports whether no token stands after one that is a part of it.
+func (o *nameOrder) holds(all []*group) bool {
+	if len(o.parts) == 0 {
+		return true
 	}
-	for i, gr := range b.all {
-		if gr == nil {
-			continue
-		}
-		waits := func(t string) bool { return b.waiting[strings.ToLower(t)] > 0 }
-		first, rest := *gr, *gr
-		if first.tokens = slices.DeleteFunc(slices.Clone(gr.tokens), waits); len(first.tokens) == 0 {
-			continue
-		}
-		rest.tokens = slices.DeleteFunc(slices.Clone(gr.tokens), func(t string) bool { return !waits(t) })
-		rest.purposes, rest.left = nil, 0 // they stand in the first part
-		b.all[i] = &rest
-		b.release(first.tokens)
-		return &first
+	place := map[*group]int{}
+	for i, gr := range all {
+		place[gr] = i
 	}
-	return nil
+	for t, parts := range o.parts {
+		if slices.ContainsFunc(parts, func(part string) bool { return place[o.of[part]] < place[o.of[t]] }) {
+			return false
+		}
+	}
+	return true
 }
 
-// release says that tokens are printed.
-func (b *nameOrder) release(tokens []string) {
-	for _, t := range tokens {
-		for _, part := range b.parts[strings.ToLower(t)] {
-			if b.waiting[part]--; b.waiting[part] > 0 {
+func (o *nameOrder) depthOf(token string) int { return o.depth[strings.ToLower(token)] }
+
+func (o *nameOrder) deepest(gr *group) (n int) {
+	for _, t := range gr.tokens {
+		n = max(n, o.depthOf(t))
+	}
+	return n
+}
+
+// split makes groups of tokens of one depth each, in its order. What else a group has stands
+// in the first part of it.
+func (o *nameOrder) split(all []*group) (parts []*group) {
+	for _, gr := range all {
+		rest := *gr
+		for depth := 0; len(rest.tokens) > 0; depth++ {
+			part := rest
+			part.tokens = slices.DeleteFunc(slices.Clone(rest.tokens), func(t string) bool { return o.depthOf(t) != depth })
+			if len(part.tokens) == 0 {
 				continue
 			}
-			i := b.place[part]
-			if b.blocked[i]--; b.blocked[i] == 0 && b.all[i] != nil {
-				at, _ := slices.BinarySearch(b.free, i)
-				b.free = slices.Insert(b.free, at, i)
-			}
+			rest.tokens = slices.DeleteFunc(slices.Clone(rest.tokens), func(t string) bool { return o.depthOf(t) == depth })
+			rest.purposes, rest.left = nil, 0
+			parts = append(parts, &part)
 		}
 	}
+	slices.SortStableFunc(parts, func(a, b *group) int { return cmp.Compare(o.deepest(a), o.deepest(b)) })
+	return parts
 }

@@ -3,7 +3,6 @@
 package robotstxt_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -147,50 +146,4 @@ func TestAgentAnswersAsTemoto(t *testing.T) {
 		}
 	}
 	t.Logf("%d questions, quirks of temoto/robotstxt: %v", asked, quirks)
-}
-
-// The same file read, and the same URLs asked, by both in one run.
-func BenchmarkAgent(b *testing.B) {
-	for _, rules := range []int{10, 1000, 20_000} {
-		r := rand.New(rand.NewPCG(1, 35))
-		var text strings.Builder
-		text.WriteString("User-agent: *\n")
-		for i := range rules {
-			fmt.Fprintf(&text, "%s: /%s/%d%s\n", []string{"Allow", "Disallow"}[r.IntN(2)], []string{"shop", "news", "x"}[r.IntN(3)], i, []string{"", "/*/print", "$"}[r.IntN(3)])
-		}
-		body := []byte(text.String())
-		const url = "/news/77/today/print?x=1"
-		b.Run(fmt.Sprintf("parse/%d/this", rules), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				robotstxt.Parse(body).Agent("example")
-			}
-		})
-		b.Run(fmt.Sprintf("parse/%d/temoto", rules), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := temoto.FromBytes(body); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		agent := robotstxt.Parse(body).Agent("example")
-		theirs, err := temoto.FromBytes(body)
-		if err != nil {
-			b.Fatal(err)
-		}
-		group := theirs.FindGroup("example")
-		b.Run(fmt.Sprintf("ask/%d/this", rules), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				agent.Allowed(url)
-			}
-		})
-		b.Run(fmt.Sprintf("ask/%d/temoto", rules), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				group.Test(url)
-			}
-		})
-	}
 }

@@ -145,6 +145,10 @@ func replaceDirectives(r *policy.Rule) {
 	}
 }
 
+// earlierLabels are those of earlier drafts of the vocabulary (-02 to -04) for what
+// draft-ietf-aipref-vocab-08 calls otherwise.
+var earlierLabels = map[string]policy.Usage{"train-genai": policy.TrainAI, "ai-output": policy.AIUse}
+
 func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
 	dict, err := httpsfv.UnmarshalDictionary([]string{value})
 	if err != nil {
@@ -155,6 +159,10 @@ func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, v
 		m, _ := dict.Get(name)
 		item, _ := m.(httpsfv.Item)
 		u, ok := policy.ParseUsage(name)
+		if earlier := earlierLabels[name]; earlier != 0 {
+			im.f.note(l.number, "%q of an earlier draft is read as %s, as it is called today", name, earlier)
+			u, ok = earlier, true
+		}
 		says, _ := item.Value.(httpsfv.Token)
 		if !ok || u.IsACAP() || says != "y" && says != "n" {
 			im.f.note(l.number, "%q of %q is not a known preference; it is left out", name, value)

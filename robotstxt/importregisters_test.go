@@ -53,6 +53,23 @@ func TestRegistersComeBack(t *testing.T) {
 	}
 }
 
+// Labels of earlier drafts prohibit what draft-ietf-aipref-vocab-08 calls otherwise.
+func TestEarlierLabels(t *testing.T) {
+	im, err := robotstxt.Import([]byte("User-agent: *\nDisallow:\nContent-Usage: train-genai=n, ai-output=n, search=y\n"), robotstxt.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := compile(t, im.Spec)
+	for u, want := range map[policy.Usage]policy.Verdict{policy.TrainAI: policy.Disallowed, policy.AIUse: policy.Disallowed, policy.Search: policy.Allowed} {
+		if got := p.Decide(policy.Query{Path: "/", Usage: u}).Verdict; got != want {
+			t.Errorf("%v: %v", u, got)
+		}
+	}
+	if len(im.Notes) != 2 || !strings.Contains(im.Notes[0].Message, "read as train-ai") {
+		t.Errorf("%+v", im.Notes)
+	}
+}
+
 // A group of a usage reaches no crawler, and decides about the usage.
 func TestUsageGroupsAreNoCrawlers(t *testing.T) {
 	im, err := robotstxt.Import([]byte("User-agent: __USAGE_ai-training\nDisallow: /x/\n\nUser-agent: __usage_summaries\nDisallow: /\n"), robotstxt.ImportOptions{})

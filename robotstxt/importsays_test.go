@@ -137,6 +137,12 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"do not read this line",
 		},
 		{
+			"a star is as long as a slash", "RFC 9309 section 2.2.2",
+			"User-agent: *\nAllow: *\nDisallow: /$\n",
+			[]ask{{"", "", "/", false}, {"", "", "/a", true}},
+			"",
+		},
+		{
 			"preferences of a group that has none of its own", "RFC 9309 section 2.2.1",
 			"User-agent: *\nContent-Usage: train-ai=n\nDisallow: /a/\n\nUser-agent: GPTBot\nDisallow: /b/\n",
 			[]ask{{"GPTBot", "", "/a/x", true}, {"GPTBot", "", "/b/x", false}},

@@ -14,12 +14,13 @@ import (
 // maxPreamble is how much of a file's own words is published, in bytes.
 const maxPreamble = 32 << 10
 
-// aboutRights matches what comments about rights say, in the languages of Europe's copyright
-// laws: a reservation under Article 4 of Directive (EU) 2019/790, § 44b UrhG, or
-// Article L122-5-3 of the French code, and the words of licences.
-var aboutRights = regexp.MustCompile(`(?i)copyright|\(c\) ?[0-9]|©|\brights?\b|\breserv|2019/790|article 4|44b|urhg|urheber|nutzungsvorbehalt|vorbehalt|` +
-	`text (and|&) data mining|text- und data|\btdm|data mining|fouille de|droits? d'auteur|l122-5|\blicen[cs]|terms of|nutzungsbedingungen|` +
-	`derechos|diritti|auteursrecht|prohibited|forbidden|permission`)
+// aboutRights matches what comments about rights say, in the languages of the European Union:
+// "all rights reserved", a reservation under Article 4 of Directive (EU) 2019/790 or a national
+// law, and the words of licences.
+var aboutRights = regexp.MustCompile(`(?i)copyright|\(c\) ?[0-9]|©|\brights?\b|\br[eé]serv|2019/790|article 4|44b|urhg|urheber|vorbehalt|` +
+	`voorbeh|auteursrecht|förbeh|forbeh|upphovsrätt|ophavsret|oikeu|tekijänoik|õigus|tiesības|teisės|zastrzeż|praw[ao]? autor|vyhrazen|vyhraden|` +
+	`pridržan|autorsk|jogfennt|fenntart|szerzői|drepturi|direitos|derechos|diritti|droits|drittijiet|δικαι|права|` +
+	`data[- ]?mining|\btdm|datengewinnung|fouille de|l122-5|\blicen[cs]|terms of|nutzungsbedingungen|prohibited|forbidden|permission`)
 
 // Preamble returns the words of a file's author that are published with what the file says:
 // the comment at its start, and those comments further down that speak of rights. Lines are

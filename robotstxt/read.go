@@ -6,6 +6,9 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 
 	"github.com/robotspolicy/caddy-robots-policy/acap"
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -66,7 +69,7 @@ func (r *reader) read(text string) {
 	text, _, _ = strings.Cut(text, "\x00") // where Google's parser stops reading it
 	before, comment, commented := strings.Cut(text, "#")
 	if commented {
-		r.pending = append(r.pending, strings.TrimSpace(strings.TrimLeft(comment, "#")))
+		r.pending = append(r.pending, strings.TrimSpace(strings.TrimLeft(asUTF8(comment), "#")))
 	}
 	key, value, ok := r.split(trim(before))
 	if !ok {
@@ -93,6 +96,15 @@ func (r *reader) read(text string) {
 	default:
 		r.line(key, value)
 	}
+}
+
+// asUTF8 is a comment in UTF-8. What is not in UTF-8 is taken for Windows-1252, of which
+// Latin-1 is a part.
+func asUTF8(text string) string {
+	if !utf8.ValidString(text) {
+		text, _ = charmap.Windows1252.NewDecoder().String(text) // which takes any bytes
+	}
+	return text
 }
 
 // agent reads a User-agent line, or one of a purpose.
@@ -352,6 +364,9 @@ func (r *reader) rules(allow bool, value string) []Rule {
 		r.wrong("%q does not start with /, so crawlers match nothing with it; "+
 			"it is left out: write %s in the policy if you meant the %s", value, rooted(value), fileOrFolder(value))
 		return nil
+	}
+	if value == "*" {
+		value = "/" // as long, and matches the same; "/*" would be longer
 	}
 	p, err := pathpattern.Parse(value)
 	if err != nil {

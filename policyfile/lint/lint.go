@@ -172,5 +172,6 @@ var codes = []Code{
 	{"neither-narrower", policy.Hint, "Two groups of crawlers, neither narrower"},
 	{"closed-on-host", policy.Hint, "A permission that opens nothing on a host"},
 	{"enforced-end", policy.Hint, "A refused file that some servers serve at other addresses too"},
+	{"purpose-of-known-crawlers", policy.Hint, "A rule for a purpose, which few crawlers are known for"},
 	{"limit-dropped", policy.Hint, "A permission without a wider one's limit"},
 }

@@ -108,16 +108,26 @@ func (l *linter) searchLimits() {
 	}
 }
 
+// purposes says which crawlers a rule for a purpose reaches: the server acts on those that it
+// knows, and others have to find the rule in robots.txt (draft-illyes-rep-purpose-00).
 func (l *linter) purposes() {
-	if l.Policy.Spec().Publish.UserAgentPurpose == policy.On {
-		return // the crawlers that declare it find it in robots.txt
-	}
+	published := l.Policy.Spec().Publish.UserAgentPurpose == policy.On
 	for i := range l.rules {
 		for j, a := range l.rules[i].For {
-			if a.Kind != policy.ForPurpose || !l.spend(1) || len(l.crawlersOf(a)) > 0 {
+			if a.Kind != policy.ForPurpose || !l.spend(1) {
 				continue
 			}
-			l.report("unknown-purpose", l.Sources[i].Audiences[j], fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name it, so this reaches no crawler; list crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
+			known, at := l.crawlersOf(a), l.Sources[i].Audiences[j]
+			switch {
+			case len(known) == 0 && !published:
+				l.report("unknown-purpose", at, fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name it, so this reaches no crawler; list crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
+			case len(known) == 0:
+				l.report("purpose-of-known-crawlers", at, fmt.Sprintf(`no known crawler declares the purpose %s: those that name it find this in robots.txt only; list crawlers with "purposes: %s" under crawlers if the server should know them`, quote(a.Name), a.Name))
+			case published:
+				l.report("purpose-of-known-crawlers", at, fmt.Sprintf("of the crawlers that name the purpose %s, the server knows %s; others find this in robots.txt only", quote(a.Name), l.someTokens(known)))
+			default:
+				l.report("purpose-of-known-crawlers", at, fmt.Sprintf(`of the crawlers that name the purpose %s, this reaches only %s, which are known for it; write "user-agent-purpose: on" under publish to have it in robots.txt for others`, quote(a.Name), l.someTokens(known)))
+			}
 		}
 	}
 }

@@ -148,39 +148,6 @@ def answers(body, asks):
 	},
 }
 
-// GoogleCheckout names the environment variable whose value is a checkout of Google's
-// C++ parser (github.com/google/robotstxt). It is compiled with the system's g++ and
-// Abseil; where one is missing, tests do without that reader.
-const GoogleCheckout = "GOOGLE_ROBOTSTXT"
-
-// googleLoad compiles the parser once for each state of the checkout, and loads it.
-const googleLoad = `
-import sys, os, ctypes, hashlib, subprocess, tempfile
-d = os.environ["` + GoogleCheckout + `"]
-driver = r"""
-#include "robots.h"
-extern "C" int allowed(const char* body, size_t n, const char* agent, const char* url) {
-  googlebot::RobotsMatcher m;
-  return m.OneAgentAllowedByRobots(absl::string_view(body, n), agent, url);
-}
-"""
-text = driver.encode() + open(os.path.join(d, "robots.cc"), "rb").read()
-so = os.path.join(tempfile.gettempdir(), "google-robotstxt-" + hashlib.sha256(text).hexdigest()[:16] + ".so")
-if not os.path.exists(so):
-    with tempfile.TemporaryDirectory() as t:
-        cc, out = os.path.join(t, "driver.cc"), os.path.join(t, "driver.so")
-        open(cc, "w").write(driver)
-        flags = subprocess.check_output(["pkg-config", "--cflags", "--libs", "absl_strings", "absl_fixed_array"], text=True).split()
-        subprocess.check_call(["g++", "-O1", "-std=c++17", "-shared", "-fPIC", "-I", d, "-o", out, cc, os.path.join(d, "robots.cc")] + flags)
-        import shutil
-        shutil.copy(out, so + "." + str(os.getpid()))
-        os.replace(so + "." + str(os.getpid()), so)
-lib = ctypes.CDLL(so)
-lib.allowed.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_char_p]
-`
-
-const googleProbe = googleLoad
-
 // Process is a parser that runs. It may be asked by several at once.
 type Process struct {
 	mu   sync.Mutex

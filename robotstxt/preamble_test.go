@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotstxt_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
+)
+
+// reserving are sentences by which rights are reserved.
+var reserving = []string{
+	"We expressly reserve all rights under Article 4 of Directive (EU) 2019/790.",
+	"Text and data mining of this site is not permitted.",
+	"Nutzungsvorbehalt nach § 44b UrhG: Text- und Data-Mining ist untersagt.",
+	"Tous droits réservés, fouille de textes et de données comprise (art. L122-5-3 CPI).",
+	"Todos los derechos reservados.", "Tutti i diritti riservati.", "Todos os direitos reservados.", "Alle rechten voorbehouden.",
+	"Wszelkie prawa zastrzeżone.", "Alla rättigheter förbehålles.", "Alle rettigheder forbeholdes.", "Kaikki oikeudet pidätetään.",
+	"Všechna práva vyhrazena.", "Minden jog fenntartva.", "Toate drepturile rezervate.", "Με την επιφύλαξη παντός δικαιώματος.", "Всички права запазени.",
+}
+
+// What authors of real files reserve, wherever it stands, is published word for word once a
+// file is a policy, and when it is merged with one. Few of the files reserve something
+// themselves, so that sentences are put into each file, all of them in long tests.
+func TestReservationsStayWordForWord(t *testing.T) {
+	t.Parallel()
+	names := newNames(t)
+	nothing := compile(t, &policy.Spec{Crawlers: names.Crawlers()})
+	r := rand.New(rand.NewPCG(*importSeed, 33))
+	files, sentences := 0, 0
+	for name, data := range realFiles(t) {
+		if !utf8.Valid(data) || len(data) > 100<<10 {
+			continue
+		}
+		files++
+		lines := originalLines(data)
+		for i, sentence := range reserving {
+			if !testkit.Long() && (i+len(lines))%4 != 0 {
+				continue
+			}
+			at := r.IntN(len(lines) + 1)
+			body := strings.Join(slices.Insert(slices.Clone(lines), at, "# "+sentence), "\n")
+			if r.IntN(3) == 0 && at < len(lines) && !strings.Contains(lines[at], "#") {
+				inLine := slices.Clone(lines)
+				inLine[at] += " ## " + sentence
+				body = strings.Join(inLine, "\n")
+			}
+			im, err := robotstxt.Import([]byte(body), robotstxt.ImportOptions{Name: names.Check, Browser: crawlers.NamesBrowser, Crawlers: names.Crawlers()})
+			if err != nil {
+				break
+			}
+			file, ds := policyfile.Load(name, policyfile.Print(im.Spec))
+			if ds.HasErrors() {
+				t.Fatal(ds)
+			}
+			imported, _ := robotsserve.Render(file.Policy, "", robotsserve.Options{})
+			merged, _, _ := robotsserve.Merge(nothing, "", robotstxt.Parse([]byte(body)), robotsserve.Options{})
+			sentences++
+			for what, f := range map[string]*robotsserve.File{"imported": imported, "merged": merged} {
+				if n := strings.Count(strings.ReplaceAll(string(f.Body), "\r", ""), "# "+sentence+"\n"); n != 1 {
+					t.Fatalf("%s, %s: %q is published %d times\n%.2000s\nof\n%.2000s", name, what, sentence, n, f.Body, body)
+				}
+			}
+		}
+	}
+	t.Logf("%d sentences in %d files", sentences, files)
+	if sentences < 100 {
+		t.Error("the files are too few")
+	}
+}
+
+// A comment in another encoding than UTF-8 is text, too.
+func TestReservationInLatin1(t *testing.T) {
+	im, err := robotstxt.Import([]byte("# \xa7 44b UrhG: Nutzung f\xfcr Text und Data Mining vorbehalten \x96 immer.\nUser-agent: *\nDisallow: /a/\n"), robotstxt.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := im.Spec.Publish.Preambles; len(got) != 1 || got[0].Text != "§ 44b UrhG: Nutzung für Text und Data Mining vorbehalten – immer." {
+		t.Errorf("%+v", got)
+	}
+}
