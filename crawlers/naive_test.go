@@ -10,16 +10,48 @@ import (
 
 var (
 	naiveURL      = regexp.MustCompile(`://[^\s\v;),'"<>]*`)
-	naiveCompared = regexp.MustCompile(`(?i)(?:^|[^0-9A-Za-z_\x{80}-\x{ff}-])(?:like|with|following)[ :/]["'<[{]*$`)
-	naiveBefore   = regexp.MustCompile(`(?:^|[\s\v();,+:"'[{*]|(?:^|[\s\v();,+"'[{*])[0-9A-Za-z_\x{80}-\x{ff}-]+/)$`)
-	naiveAfter    = regexp.MustCompile(`^(?:$|[\s\v();,+/"'>\]}*]|:(?:$|[^/]|/$|/[^/])|[-_][vV]?[0-9])`)
+	naiveCompared = regexp.MustCompile(`(?i)(?:^|[^0-9A-Za-z_\x{80}-\x{ff}-])(?:like|with|following)[ :=/]["'<[{]*$`)
+	naiveBefore   = regexp.MustCompile(`(?:^|[\s\v();,+:="'[{<*]|(?:^|[\s\v();,+="'[{<*])[0-9A-Za-z_\x{80}-\x{ff}-]+/)$`)
+	naiveAfter    = regexp.MustCompile(`^(?:$|[\s\v();,+/="'><\]}*]|:(?:$|[^/]|/$|/[^/])|[-_][vV]?[0-9])`)
 	naiveWord     = regexp.MustCompile(`^[0-9A-Za-z_\x{80}-\x{ff}-]`)
 	naiveLetter   = regexp.MustCompile(`^[A-Za-z_]`)
 	naiveVersion  = regexp.MustCompile(`^[0-9]+\.[0-9]`)
 	naiveNamed    = regexp.MustCompile(`(?s)^(?:[0-9A-Za-z_\x{80}-\x{ff}-]{4}.*|.*[^0-9A-Za-z_\x{80}-\x{ff}-].*)[^0-9]$`)
 	naiveApp      = regexp.MustCompile(`(?s) CFNetwork/.* Darwin/`)
+	naiveUnseen   = regexp.MustCompile(`[\x{AD}\x{200B}-\x{200F}\x{2060}\x{FEFF}\x{FE00}-\x{FE0F}]`)
+	naiveWide     = regexp.MustCompile(`[\x{FF01}-\x{FF5E}]`)
+	naiveForeign  = regexp.MustCompile(`[^\x00-\x7F]`)
 	naiveInside   = regexp.MustCompile(`^/(?:$|[^0-9])`)
 )
+
+// naivePlain is what somebody who looks at a header reads, from a list of code points.
+func naivePlain(header string) string {
+	text := naiveUnseen.ReplaceAllString(string([]rune(header)), "") // a byte that is no UTF-8 becomes U+FFFD
+	text = naiveWide.ReplaceAllStringFunc(text, func(c string) string { return string([]rune(c)[0] - 0xFEE0) })
+	for ascii, others := range naiveLooks {
+		text = regexp.MustCompile(others).ReplaceAllString(text, ascii)
+	}
+	return naiveForeign.ReplaceAllString(text, " ")
+}
+
+var naiveLooks = map[string]string{ // code points that look like a character of ASCII
+	"A": `[\x{0410}\x{0391}]`, "B": `[\x{0412}\x{0392}]`, "C": `[\x{0421}\x{03F9}]`, "E": `[\x{0415}\x{0395}]`, "H": `[\x{041D}\x{0397}]`,
+	"I": `[\x{0406}\x{0399}]`, "J": `[\x{0408}]`, "K": `[\x{041A}\x{039A}]`, "M": `[\x{041C}\x{039C}]`, "N": `[\x{039D}]`, "O": `[\x{041E}\x{039F}]`,
+	"P": `[\x{0420}\x{03A1}]`, "Q": `[\x{051A}]`, "S": `[\x{0405}]`, "T": `[\x{0422}\x{03A4}]`, "U": `[\x{054D}]`, "V": `[\x{0474}]`, "W": `[\x{051C}]`,
+	"X": `[\x{0425}\x{03A7}]`, "Y": `[\x{04AE}\x{03A5}]`, "Z": `[\x{0396}]`, "a": `[\x{0430}\x{0251}\x{03B1}]`, "c": `[\x{0441}\x{03F2}]`,
+	"d": `[\x{0501}]`, "e": `[\x{0435}]`, "g": `[\x{0261}]`, "h": `[\x{04BB}]`, "i": `[\x{0456}\x{0131}]`, "j": `[\x{0458}\x{03F3}]`, "l": `[\x{04CF}]`,
+	"n": `[\x{0578}]`, "o": `[\x{043E}\x{03BF}]`, "p": `[\x{0440}\x{03C1}]`, "q": `[\x{051B}]`, "s": `[\x{0455}]`, "u": `[\x{057D}]`,
+	"v": `[\x{0475}\x{03BD}]`, "w": `[\x{051D}]`, "x": `[\x{0445}]`, "y": `[\x{0443}\x{03B3}]`,
+	"-": `[\x{2010}\x{2011}\x{2012}\x{2013}\x{2014}\x{2212}]`, "_": `[\x{02CD}]`,
+}
+
+// naiveReadings are the header and, unless it is ASCII, what it looks like.
+func naiveReadings(header string) []string {
+	if naiveForeign.MatchString(latin1(header)) {
+		return []string{header, naivePlain(header)}
+	}
+	return []string{header}
+}
 
 // naiveHit is one place where a token stands.
 type naiveHit struct{ start, length, pattern int }
@@ -76,16 +108,16 @@ func naiveHits(patterns []Pattern, header string) []naiveHit {
 }
 
 func naiveRecognize(patterns []Pattern, ua string) (int, bool) {
-	hit, ok := naiveBest(patterns, ua)
-	if s := plain(ua); isDressed(ua) {
-		if other, found := naiveBest(patterns, s); found && (!ok || other.length > hit.length) {
-			hit, ok = other, true
+	best, ok := naiveHit{}, false
+	for _, text := range naiveReadings(ua) {
+		if hit, found := naiveBest(patterns, text); found && (!ok || hit.length > best.length) {
+			best, ok = hit, true
 		}
 	}
 	if !ok {
 		return 0, false
 	}
-	return patterns[hit.pattern].Index, true
+	return patterns[best.pattern].Index, true
 }
 
 func naiveBest(patterns []Pattern, ua string) (best naiveHit, ok bool) {
@@ -108,12 +140,10 @@ func naiveBest(patterns []Pattern, ua string) (best naiveHit, ok bool) {
 // naiveMany returns the set of indices, sorted.
 func naiveMany(patterns []Pattern, ua string) []int {
 	var found []int
-	hits := naiveHits(patterns, ua)
-	if isDressed(ua) {
-		hits = append(hits, naiveHits(patterns, plain(ua))...)
-	}
-	for _, h := range hits {
-		found = append(found, patterns[h.pattern].Index)
+	for _, text := range naiveReadings(ua) {
+		for _, h := range naiveHits(patterns, text) {
+			found = append(found, patterns[h.pattern].Index)
+		}
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
@@ -121,9 +151,9 @@ func naiveMany(patterns []Pattern, ua string) []int {
 
 // naiveEach returns the indices of what is in no longer hit, sorted.
 func naiveEach(patterns []Pattern, ua string) []int {
-	found := naiveEachOf(patterns, ua)
-	if s := plain(ua); isDressed(ua) {
-		found = append(found, naiveEachOf(patterns, s)...)
+	var found []int
+	for _, text := range naiveReadings(ua) {
+		found = append(found, naiveEachOf(patterns, text)...)
 	}
 	slices.Sort(found)
 	return slices.Compact(found)

@@ -24,16 +24,11 @@ var lookAlikes = func() map[rune]byte {
 
 // plain returns what somebody who looks at a User-Agent reads: letters that look like
 // those of ASCII become them, what cannot be seen goes, and every other character that is
-// not of ASCII, or a byte that is none, becomes a space. So does "=", and "<" a quotation
-// mark.
+// not of ASCII, or a byte that is none, becomes a space.
 func plain(ua string) string {
 	var b strings.Builder
 	for _, c := range ua {
 		switch like := lookAlikes[c]; {
-		case c == '<':
-			b.WriteByte('"')
-		case c == '=':
-			b.WriteByte(' ')
 		case c < utf8.RuneSelf:
 			b.WriteByte(byte(c))
 		case like != 0:
@@ -46,38 +41,6 @@ func plain(ua string) string {
 		}
 	}
 	return b.String()
-}
-
-// isDressed reports whether a header has anything that [plain] may change and that can
-// hide a name. Hardly any browser's has.
-func isDressed(ua string) bool {
-	if !isASCII(ua) || strings.IndexByte(ua, '<') >= 0 {
-		return true
-	}
-	for rest := ua; ; {
-		i := strings.IndexByte(rest, '=')
-		if i < 0 || i+1 == len(rest) {
-			return false
-		}
-		if rest = rest[i+1:]; class[rest[0]]&isWord != 0 && !isDigit(rest[0]) {
-			return true
-		}
-	}
-}
-
-func isASCII(s string) bool {
-	const high = 0x8080808080808080
-	if len(s) < 8 {
-		return lastBytes(s)&high == ^uint64(0)<<(8*len(s))&high
-	}
-	all := eight(s[len(s)-8:])
-	for ; len(s) >= 32; s = s[32:] {
-		all |= eight(s) | eight(s[8:]) | eight(s[16:]) | eight(s[24:])
-	}
-	for ; len(s) >= 8; s = s[8:] {
-		all |= eight(s)
-	}
-	return all&high == 0
 }
 
 // isAppName reports whether the name at the beginning of a User-Agent is that of an app on

@@ -10,20 +10,21 @@ func TestDisguisedNames(t *testing.T) {
 	c := defaultCatalogue(t)
 	r := NewRecognizer(c.Patterns())
 	for ua, want := range map[string]string{
-		"<GPTBot/1.2>":                         "GPTBot",
-		"*GPTBot*":                             "GPTBot",
-		"a=GPTBot":                             "GPTBot",
-		"GPTBot1.2":                            "GPTBot",
-		"Mozilla/5.0 (compatible; GPTBot2.10)": "GPTBot",
-		"GPТBot/1.0":                           "GPTBot", // a Cyrillic T
-		"ＧＰＴＢｏｔ／１.０":                           "GPTBot",
-		"GPT\u200bBot/1.0":                     "GPTBot",
-		"Mozilla/5.0\u00a0GPTBot/1.0":          "GPTBot",
-		"\xa0GPTBot":                           "GPTBot",
-		"\xe9GPTBot":                           "GPTBot",
-		"écran;GPTBot":                         "GPTBot",
-		"Claude‑User/1.0":                      "Claude-User", // a hyphen that is none
-		"IFTTT/7.1 CFNetwork/1496.0.7 Darwin/23.5.0":          "",
+		"<GPTBot/1.2>": "GPTBot",
+		"*GPTBot*":     "GPTBot",
+		"a=GPTBot":     "GPTBot",
+		"Mozilla/5.0 (+https://example.com/?a=GPTBot)": "", // an address
+		"GPTBot1.2":                                  "GPTBot",
+		"Mozilla/5.0 (compatible; GPTBot2.10)":       "GPTBot",
+		"GPТBot/1.0":                                 "GPTBot", // a Cyrillic T
+		"ＧＰＴＢｏｔ／１.０":                                 "GPTBot",
+		"GPT\u200bBot/1.0":                           "GPTBot",
+		"Mozilla/5.0\u00a0GPTBot/1.0":                "GPTBot",
+		"\xa0GPTBot":                                 "GPTBot",
+		"\xe9GPTBot":                                 "GPTBot",
+		"écran;GPTBot":                               "GPTBot",
+		"Claude‑User/1.0":                            "Claude-User", // a hyphen that is none
+		"IFTTT/7.1 CFNetwork/1496.0.7 Darwin/23.5.0": "",
 		"IFTTT/7.1 GPTBot/1.0 CFNetwork/1496.0.7 Darwin/23.5": "GPTBot",
 		"IFTTT/7.1 CFNetwork/1496.0.7":                        "IFTTT",
 		"IFTTT":                                               "IFTTT",

@@ -21,10 +21,10 @@ type Pattern struct {
 // concurrent use; the zero value finds nothing.
 //
 // A token is found, whatever its letter case, where
-//   - the start of the header, white space or one of ( ) ; , + : " ' [ { * comes
+//   - the start of the header, white space or one of ( ) ; , + : = " ' [ { < * comes
 //     before it, or a slash after a product name where it begins with a letter,
 //     as in Mozilla/GPTBot;
-//   - the end of the header, white space or one of ( ) ; , + / : " ' ] > } * comes
+//   - the end of the header, white space or one of ( ) ; , + / : = " ' ] > } < * comes
 //     after it, or a hyphen or underscore and a version, as in GPTBot-1.2, or, after
 //     a first word of four letters or more, a version alone, as in GPTBot1.2. After
 //     a "[" a slash must have a version too: [Pinterest/iOS] is a browser;
@@ -35,8 +35,7 @@ type Pattern struct {
 //   - it is not the name at the start of the header of an app on a system of Apple, as
 //     in "IFTTT/1.0 CFNetwork/1496.0.7 Darwin/23.5.0".
 //
-// A header that is not ASCII, or has "<" or an assignment such as a=GPTBot, is also read
-// as it looks to somebody, see [plain].
+// A header that is not ASCII is also read as it looks to somebody, see [plain].
 //
 // A pattern that ends in a hyphen, underscore or dot and a star finds the names that
 // an operator derives from one: SemrushBot-* finds SemrushBot-XY, but neither
@@ -124,24 +123,25 @@ func (g group) sorted() group {
 // Recognize returns the Index of the longest token in ua, of equally long ones
 // the one that begins first, and whether there is any.
 func (r *Recognizer) Recognize(ua string) (index int, ok bool) {
-	index, length := r.longest(ua)
-	if isDressed(ua) {
-		if k, n := r.longest(plain(ua)); n > length {
+	index, length, foreign := r.longest(ua)
+	if foreign {
+		if k, n, _ := r.longest(plain(ua)); n > length {
 			index, length = k, n
 		}
 	}
 	return index, length > 0
 }
 
-// longest returns the Index of the longest token, and its length or 0.
-func (r *Recognizer) longest(ua string) (index, length int) {
+// longest returns the Index of the longest token, its length or 0, and whether ua is not
+// ASCII.
+func (r *Recognizer) longest(ua string) (index, length int, foreign bool) {
 	var s scanner
 	for i := 0; i < len(ua); i = r.next(ua, &s) {
 		if k, n := r.at(ua, i); n > length {
 			index, length = k, n
 		}
 	}
-	return index, length
+	return index, length, s.foreign()
 }
 
 // RecognizeEach appends to dst the Index of every token in the User-Agent header
@@ -150,14 +150,15 @@ func (r *Recognizer) longest(ua string) (index, length int) {
 // again. It allocates only when dst is too small.
 func (r *Recognizer) RecognizeEach(dst []int, uas []string) []int {
 	for _, ua := range uas {
-		if dst = r.each(dst, ua); isDressed(ua) {
-			dst = r.each(dst, plain(ua))
+		var foreign bool
+		if dst, foreign = r.each(dst, ua); foreign {
+			dst, _ = r.each(dst, plain(ua))
 		}
 	}
 	return dst
 }
 
-func (r *Recognizer) each(dst []int, ua string) []int {
+func (r *Recognizer) each(dst []int, ua string) (_ []int, foreign bool) {
 	var s scanner
 	covered := 0
 	for i := 0; i < len(ua); i = r.next(ua, &s) {
@@ -168,7 +169,7 @@ func (r *Recognizer) each(dst []int, ua string) []int {
 			}
 		}
 	}
-	return dst
+	return dst, s.foreign()
 }
 
 // RecognizeMany appends to dst the Index of every token in ua, those within
@@ -176,13 +177,14 @@ func (r *Recognizer) each(dst []int, ua string) []int {
 // slice. An Index that dst holds already is not appended again. It allocates
 // only when dst is too small.
 func (r *Recognizer) RecognizeMany(dst []int, ua string) []int {
-	if dst = r.many(dst, ua); isDressed(ua) {
-		dst = r.many(dst, plain(ua))
+	dst, foreign := r.many(dst, ua)
+	if foreign {
+		dst, _ = r.many(dst, plain(ua))
 	}
 	return dst
 }
 
-func (r *Recognizer) many(dst []int, ua string) []int {
+func (r *Recognizer) many(dst []int, ua string) (_ []int, foreign bool) {
 	var s scanner
 	for i := 0; i < len(ua); i = r.next(ua, &s) {
 		if r.isOther(ua, i) {
@@ -194,7 +196,7 @@ func (r *Recognizer) many(dst []int, ua string) []int {
 			}
 		}
 	}
-	return dst
+	return dst, s.foreign()
 }
 
 // at returns the longest token at i, and its length, or 0.
@@ -358,7 +360,7 @@ func compared(ua string, i int) bool {
 	for i > 0 && class[ua[i-1]]&isOpening != 0 {
 		i--
 	}
-	if i == 0 || ua[i-1] != ' ' && ua[i-1] != ':' && ua[i-1] != '/' {
+	if i == 0 || ua[i-1] != ' ' && ua[i-1] != ':' && ua[i-1] != '=' && ua[i-1] != '/' {
 		return false
 	}
 	i--

@@ -246,6 +246,7 @@ func randomHeader(rng *rand.Rand, tokens []string) string {
 	pieces := []string{
 		" ", "  ", ";", "; ", "(", ")", ",", "+", "/", "://", "http://", ":", ".", "-", "_", "x", "1", "ü", "\xff", "!",
 		"\"", "<", ">", "'", "like ", "with ", "Following ", "like", "Mozilla/5.0", "\t", "=", "@", "[", "]", "{", "}", "-1", "_v2", "like:",
+		"*", "like=", "\u200b", "\u00ad", "\u00a0", "\uff1c", "\uff41", "\u0430", "\u0441", "\u2010", "\u02cd", "a\u00adb", "G\u043e\u043eglebot", " CFNetwork/", " Darwin/",
 	}
 	var b strings.Builder
 	for range rng.IntN(14) {

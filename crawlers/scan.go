@@ -12,29 +12,41 @@ import (
 type scanner struct {
 	end   int    // of the eight bytes being looked at
 	stops uint64 // what is left of their stopBytes
+	all   uint64 // the bits of all bytes so far
 }
+
+// foreign reports, once the last position has been reached, whether the User-Agent is not
+// ASCII.
+func (s *scanner) foreign() bool { return s.all&0x8080808080808080 != 0 }
 
 // next returns the next position after a delimiter, or the length of ua. It
 // leaves out most of those where no token begins with these letters.
 func (r *Recognizer) next(ua string, s *scanner) int {
 	// Copies, which the compiler keeps in registers.
-	end, stops, filter, shift := s.end, s.stops, r.filter, r.shift&31
+	end, stops, all, filter, shift := s.end, s.stops, s.all, r.filter, r.shift&31
 	for {
 		for stops == 0 {
+			var x uint64
 			switch {
 			case end+8 <= len(ua):
-				stops = stopBytes(eight(ua[end:]))
+				x = eight(ua[end:])
 			case end < len(ua):
-				stops = stopBytes(lastBytes(ua[end:]))
+				x = lastBytes(ua[end:])
 			default:
+				s.end, s.all = end, all
 				return len(ua)
 			}
 			end += 8
+			all |= x
+			stops = stopBytes(x)
 		}
 		stop := end - 8 + bits.TrailingZeros64(stops)/8
 		stops &= stops - 1
 		if ua[stop] == ':' && strings.HasPrefix(ua[stop:], "://") {
-			end, stops = urlEnd(ua, stop+len("://")), 0
+			for end = stop + len("://"); end < len(ua) && class[ua[end]]&isURLEnd == 0; end++ {
+				all |= uint64(ua[end])
+			}
+			stops = 0
 			continue
 		}
 		if at := stop + 1; at+4 <= len(ua) && !r.mayBeShort(ua, at) {
@@ -44,7 +56,7 @@ func (r *Recognizer) next(ua string, s *scanner) int {
 			}
 		}
 		if class[ua[stop]]&isBefore != 0 && (ua[stop] != '/' || stop+1 < len(ua) && followsProduct(ua, stop)) {
-			s.end, s.stops = end, stops
+			s.end, s.stops, s.all = end, stops, all
 			return stop + 1
 		}
 	}
@@ -71,8 +83,8 @@ func shortKey(word string) uint32 {
 }
 
 // stopBytes returns a word with the highest bit of each byte set whose byte in x
-// is less than a hyphen, one of ":;[{Zz", or a slash that no digit follows. Among
-// them are all bytes that may stand before a token, and few others of a
+// is less than a hyphen, one of ":;<=[{", or a slash that no digit follows. Among
+// them are all bytes that may stand right before a token, and few others of a
 // User-Agent.
 func stopBytes(x uint64) uint64 {
 	const (
@@ -80,12 +92,14 @@ func stopBytes(x uint64) uint64 {
 		low  = 0x7f * ones
 		high = 0x80 * ones
 	)
-	y := x & low                             // so that no carry reaches the next byte
-	notLess := y + (0x80-'-')*ones           // its highest bits are 0 for less than a hyphen,
-	slash := y ^ '/'*ones + low              // for a slash,
-	other := y | 0x61*ones ^ 0x7b*ones + low // and for one of ":;[{Zz"
-	letter := y>>7 | 1<<63                   // the next byte is at least "@", or unknown
-	return (^notLess | ^other | ^slash&letter) & high &^ x
+	y := x & low                                     // so that no carry reaches the next byte
+	notLess := y + (0x80-'-')*ones                   // its highest bits are 0 for less than a hyphen,
+	slash := y ^ '/'*ones + low                      // for a slash,
+	bracket := y | 0x20*ones ^ '{'*ones + low        // and for "[" and "{"; they are 1
+	from, to := y+(0x80-':')*ones, y+(0x80-'>')*ones // from ":" on, and from ">" on
+	letter := y>>7 | 1<<63                           // the next byte is at least "@", or unknown
+	stops := (^notLess | ^bracket | from&^to) & high &^ x
+	return stops&^(stops>>8) | ^slash&letter&high&^x // no token begins with a stop
 }
 
 // followsProduct reports whether a slash at i comes between a product name, which
@@ -112,9 +126,9 @@ func eight(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// lastBytes is eight for a shorter s, with bytes that are no stops after it.
+// lastBytes is eight for a shorter s, with letters after it.
 func lastBytes(s string) uint64 {
-	x := ^uint64(0)
+	x := uint64(0x6161616161616161)
 	for i := len(s) - 1; i >= 0; i-- {
 		x = x<<8 | uint64(s[i])
 	}
@@ -127,14 +141,6 @@ func key(s string) uint32 {
 	_ = s[3]
 	four := uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24
 	return (four | 0x20202020) * 0x9e3779b1
-}
-
-// urlEnd returns the end of the URL that reaches to i.
-func urlEnd(ua string, i int) int {
-	for i < len(ua) && class[ua[i]]&isURLEnd == 0 {
-		i++
-	}
-	return i
 }
 
 // wordEnd returns the end of the word that reaches to i.

@@ -41,14 +41,13 @@ func byteTables() (class, fold [256]byte) {
 	for _, c := range []byte(" \t\n\v\f\r;),") {
 		class[c] = isBefore | isAfter | isURLEnd
 	}
-	for _, c := range []byte("(+") {
+	for _, c := range []byte("(+=*") {
 		class[c] = isBefore | isAfter
 	}
-	for _, c := range []byte(`"'`) {
+	for _, c := range []byte(`"'<`) {
 		class[c] = isBefore | isAfter | isURLEnd | isOpening
 	}
-	class['<'], class['>'] = isURLEnd|isOpening, isAfter|isURLEnd
-	class['*'] = isBefore | isAfter
+	class['>'] = isAfter | isURLEnd
 	class['['], class[']'] = isBefore|isOpening, isAfter
 	class['{'], class['}'] = isBefore|isOpening, isAfter
 	class['/'], class[':'] = isBefore|isAfter, isBefore|isAfter // see begins and ends
