@@ -23,7 +23,7 @@ func (l *linter) hiddenNoindex() {
 		for _, id := range l.engines(rule) {
 			for _, host := range l.reach[rule].hosts {
 				d := l.decide(id, host, sample(s.Pattern), policy.Crawl)
-				if d.Verdict != policy.Disallowed || d.Statement == nil || !d.Statement.Pattern.Covers(s.Pattern) || l.shutsOut(d.Rule) {
+				if d.Verdict != policy.Disallowed || d.Statement == nil || !d.Statement.Pattern.Covers(s.Pattern) || l.shutsOut(d.Rule) || l.namesOnPurpose(d.Rule, id) {
 					continue
 				}
 				fix := "delete crawl from that line to keep the pages out of search results, or delete index here"
@@ -73,6 +73,13 @@ func (l *linter) shutsOut(r *policy.Rule) bool {
 		}
 	}
 	return false
+}
+
+// namesOnPurpose reports whether a rule names a search engine, and says that it is meant to
+// keep it out.
+func (l *linter) namesOnPurpose(r *policy.Rule, id policy.CrawlerID) bool {
+	by, _ := l.namedBy(r, id)
+	return by == policy.TierToken && (r.Intended || len(r.IntendedGuards) > 0)
 }
 
 func (l *linter) isShut(rule int) bool {

@@ -5,23 +5,32 @@ package firstpolicy
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
-	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // answerEngines are the search engines of the built-in catalogue that feed AI answers, the
 // best known first: without those, such as Googlebot, that feed AI training as well, which
 // a site loses only with their search.
-func answerEngines() (tokens []string) {
+func answerEngines() []string {
+	return searchers(func(c *crawlers.Crawler) bool { return c.Is(crawlers.KindAIInput) && !c.Is(crawlers.KindAITraining) })
+}
+
+// imageCrawlers are those of search engines that collect only images.
+func imageCrawlers() []string {
+	return searchers(func(c *crawlers.Crawler) bool { return strings.Contains(strings.ToLower(c.Token), "image") })
+}
+
+func searchers(which func(*crawlers.Crawler) bool) (tokens []string) {
 	c, err := crawlers.Default()
 	if err != nil {
 		return nil
 	}
 	for _, crawler := range c.OfKind(crawlers.KindSearch) {
-		if crawler.Is(crawlers.KindAIInput) && !crawler.Is(crawlers.KindAITraining) && !crawler.RobotsOnly {
+		if which(crawler) && !crawler.RobotsOnly {
 			tokens = append(tokens, crawler.Token)
 		}
 	}
@@ -29,19 +38,17 @@ func answerEngines() (tokens []string) {
 	return tokens
 }
 
-func (a Answers) refusesAnswerEngines() bool { return a.AIAnswers == No && a.AISearch == No }
-
 // writeAnswerEngines says which search engines may read a site that does not want AI
 // answers, and what keeps them out.
-func writeAnswerEngines(w io.Writer, s *site.Site, a Answers, q policy.Query) error {
-	if a.AIAnswers != No {
+func (b *Built) writeAnswerEngines(w io.Writer, q policy.Query) error {
+	if b.answers.To[AIAnswers] != No {
 		return nil
 	}
 	q.Usage = policy.Crawl
 	var may []string
 	for _, token := range answerEngines() {
-		q.Crawler = s.Policy.Crawler(token)
-		if s.Policy.Decide(q).Verdict != policy.Disallowed {
+		q.Crawler = b.Site.Policy.Crawler(token)
+		if b.Site.Policy.Decide(q).Verdict != policy.Disallowed {
 			may = append(may, token)
 		}
 	}
@@ -50,7 +57,7 @@ func writeAnswerEngines(w io.Writer, s *site.Site, a Answers, q policy.Query) er
 	}
 	_, err := fmt.Fprintf(w, `
 %s may still read: they feed AI answers, but mainly are search engines.
-To refuse one, add to the rules:
+To refuse one, add to the rules (and delete its line, if it has one, under expect):
   - for: %s
     disallow: {crawl: /}
     enforce: block

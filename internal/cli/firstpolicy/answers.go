@@ -27,36 +27,75 @@ const (
 	No
 )
 
-// Answers are what a policy is made from.
-type Answers struct {
-	From      string // a file or URL with an existing robots.txt, or empty
-	Host      string // the site's host name, or empty
-	Search    Answer // may search engines find the site?
-	Training  Answer // may AI be trained with it?
-	AIAnswers Answer // may AI answer from it?
-	AISearch  Answer // if not, may search engines read it that feed such answers?
-	Closed    []pathpattern.Pattern
-	Staging   []policy.Host
+func (a Answer) String() string { return [...]string{"", "yes", "no"}[a] }
+
+// Topic is what a yes-or-no question is about.
+type Topic uint8
+
+// The topics, in the order in which they are asked about.
+const (
+	Search Topic = iota
+	Training
+	Rights
+	AIAnswers
+	AISearch
+	Images
+	Archives
+	Previews
+
+	topicCount
+)
+
+// Topics has for each topic its flag, its question, and the answer that holds without one.
+// It is asked only if the answer to the topic After was no, or always if that is itself.
+var Topics = [topicCount]struct {
+	Flag, Question string
+	Default        Answer
+	After          Topic
+}{
+	Search:    {"search", "May search engines find the site?", Yes, Search},
+	Training:  {"ai-training", "May AI be trained with it?", No, Training},
+	Rights:    {"reserve-rights", "Reserve text and data mining in a form for programs, too (TDMRep)?", No, Training},
+	AIAnswers: {"ai-answers", "May AI products answer questions from it?", Yes, AIAnswers},
+	AISearch:  {"ai-search", "May search engines read it that feed AI answers, such as PerplexityBot?", Yes, AIAnswers},
+	Images:    {"images", "May image search show its pictures?", Yes, Images},
+	Archives:  {"archives", "May archives such as the Internet Archive keep copies?", Yes, Archives},
+	Previews:  {"previews", "May messengers and social networks show previews of its pages?", Yes, Previews},
 }
 
-// withDefaults fills in what was not answered, unless an existing robots.txt answers
-// it.
-func (a Answers) withDefaults() Answers {
-	if a.AISearch == No && a.AIAnswers == Unanswered {
-		a.AIAnswers = No
+// Answers are what a policy is made from.
+type Answers struct {
+	From    string // where Robots is from, or empty
+	Robots  []byte // an existing robots.txt
+	Host    string // the site's host name, or empty
+	To      [topicCount]Answer
+	Closed  []pathpattern.Pattern
+	Staging []policy.Host
+}
+
+// complete fills in what was not answered, unless an existing robots.txt answers it.
+func (a Answers) complete() (Answers, error) {
+	for t, q := range Topics {
+		if q.After == Topic(t) || a.To[t] == Unanswered || a.To[t] == q.Default {
+			continue
+		}
+		if a.To[q.After] == Yes {
+			return a, fmt.Errorf("%w: %s to %q needs no to %q", ErrContradictory, a.To[t], q.Question, Topics[q.After].Question)
+		}
+		a.To[q.After] = No
 	}
-	if a.From != "" {
-		return a
-	}
-	for _, d := range []struct {
-		answer *Answer
-		def    Answer
-	}{{&a.Search, Yes}, {&a.Training, No}, {&a.AIAnswers, Yes}, {&a.AISearch, Yes}} {
-		if *d.answer == Unanswered {
-			*d.answer = d.def
+	for t, q := range Topics {
+		if a.To[t] == Unanswered && a.From == "" {
+			a.To[t] = q.Default
 		}
 	}
-	return a
+	for _, h := range a.Staging {
+		suffix, wildcard := strings.CutPrefix(string(h), "*")
+		if a.Host != "" && (string(h) == a.Host || wildcard && strings.HasSuffix(a.Host, suffix)) {
+			return a, fmt.Errorf("%w: the staging host %q includes the site's own, %s; name hosts that are only for testing, such as staging.example.com", ErrContradictory, h, a.Host)
+		}
+	}
+	return a, nil
 }
 
 // siteHost is a host name for tests and tables: the site's own or, where staging hosts
@@ -73,17 +112,6 @@ func (a Answers) siteHost() string {
 		return staging // www would be one of the staging hosts
 	}
 	return "www.example.com"
-}
-
-// checkStaging returns an error if a staging host is, or includes, the site's own.
-func (a Answers) checkStaging() error {
-	for _, h := range a.Staging {
-		suffix, wildcard := strings.CutPrefix(string(h), "*")
-		if a.Host != "" && (string(h) == a.Host || wildcard && strings.HasSuffix(a.Host, suffix)) {
-			return fmt.Errorf("%w: the staging host %q includes the site's own, %s; name hosts that are only for testing, such as staging.example.com", ErrContradictory, h, a.Host)
-		}
-	}
-	return nil
 }
 
 // ParseAnswer reads yes or no as people type it.
@@ -177,23 +205,33 @@ func (a *Answers) AddStaging(s string) error {
 	return nil
 }
 
-// SetFrom names an existing robots.txt: a file or its URL, or the site's address or
-// host. The site's host becomes that of the URL.
-func (a *Answers) SetFrom(s string) {
-	a.From = s
+// SetFrom starts from a robots.txt: a file or its URL, or the site's address or host, which
+// open reads; without a robots.txt there it returns nothing. The site's host becomes that
+// of the URL.
+func (a *Answers) SetFrom(s string, open func(name string) ([]byte, error)) (err error) {
+	name, host := s, ""
 	address := s
 	if _, err := os.Stat(s); errors.Is(err, fs.ErrNotExist) && !strings.Contains(s, "://") && strings.Contains(s, ".") && !strings.HasSuffix(s, ".txt") {
 		address = "https://" + s
 	}
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return
+	if u, err := url.Parse(address); err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") {
+		if u.Path == "" || u.Path == "/" {
+			u.Path = "/robots.txt"
+		}
+		name = u.String()
+		if h, err := ParseHost(u.Hostname(), false); err == nil {
+			host = string(h)
+		}
 	}
-	if u.Path == "" || u.Path == "/" {
-		u.Path = "/robots.txt"
+	if a.Robots, err = open(name); err != nil {
+		return err
 	}
-	a.From = u.String()
-	if h, err := ParseHost(u.Hostname(), false); err == nil && a.Host == "" {
-		a.Host = string(h)
+	a.From = ""
+	if a.Robots != nil {
+		a.From = name
 	}
+	if a.Host == "" {
+		a.Host = host
+	}
+	return nil
 }

@@ -10,75 +10,152 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// Ask asks the questions in a terminal.
-func Ask(ctx context.Context, in io.Reader, out io.Writer) (a Answers, err error) {
-	q := &questioner{in: bufio.NewScanner(in), out: out}
-	fmt.Fprint(out, "Six questions; Enter takes the answer in brackets.\n\n")
-	q.ask("1. Is there a robots.txt already? Its file, URL or host name", "none", func(s string) error {
-		if words := splitAnswers(s); len(words) == 1 {
-			a.SetFrom(words[0])
-		} else if len(words) > 1 {
-			return fmt.Errorf("invalid answer %q: must be one file, URL or host name, or none", s)
+// Terminal is where questions are asked.
+type Terminal struct {
+	In  io.Reader
+	Out io.Writer
+
+	// Open reads a robots.txt, see [Answers.SetFrom].
+	Open func(name string) ([]byte, error)
+
+	// Show shows what the answers would make, before it is written.
+	Show func(a Answers) error
+	File string // that is written
+}
+
+// question is one that is asked until take accepts the answer.
+type question struct {
+	text string
+	def  func() string // what Enter takes
+	skip func() bool   // nil: never
+	take func(answer string) error
+}
+
+const (
+	asInRobots = "as in robots.txt"
+	goBack     = "back"
+)
+
+// Ask asks the questions in a terminal, until the answers are to be written. Each answer is
+// checked at once, and "back" goes back to the question before.
+func Ask(ctx context.Context, term Terminal) (a Answers, err error) {
+	in := bufio.NewScanner(term.In)
+	fmt.Fprintf(term.Out, "Enter takes the answer in brackets; %q goes back. Nothing is written before the end.\n\n", goBack)
+	questions := a.questions(&term)
+	for i, step := 0, 1; i < len(questions); i += step {
+		q := &questions[i]
+		if q.skip != nil && q.skip() {
+			continue
 		}
-		return nil
-	})
-	defaults := []string{"yes", "no", "yes"}
-	if a.From != "" {
-		defaults = []string{"as in robots.txt", "as in robots.txt", "as in robots.txt"}
-	}
-	q.askYesNo("2. May search engines find the site?", defaults[0], &a.Search)
-	q.askYesNo("3. May AI be trained with it?", defaults[1], &a.Training)
-	q.askYesNo("4. May AI products answer questions from it?", defaults[2], &a.AIAnswers)
-	if a.AIAnswers == No {
-		q.askYesNo("   "+english.Some(answerEngines(), 4)+" are search engines that feed such answers. May they read it?", "yes", &a.AISearch)
-	}
-	q.ask("5. Paid or private sections that crawlers may not read, such as /members/", "none", func(s string) error {
-		a.Closed = nil
-		return a.AddClosed(s)
-	})
-	q.ask("6. Staging or test hosts that search engines must not list, such as staging.example.com", "none", func(s string) error {
-		a.Staging = nil
-		return cmp.Or(a.AddStaging(s), a.checkStaging())
-	})
-	fmt.Fprintln(out)
-	if q.err == nil {
-		q.err = ctx.Err()
-	}
-	return a, q.err
-}
-
-// questioner asks questions until it runs out of answers.
-type questioner struct {
-	in  *bufio.Scanner
-	out io.Writer
-	err error
-}
-
-// ask asks until take accepts the answer.
-func (q *questioner) ask(question, def string, take func(string) error) {
-	for q.err == nil {
-		fmt.Fprintf(q.out, "%s [%s]: ", question, def)
-		if !q.in.Scan() {
-			if q.err = q.in.Err(); q.err == nil {
-				q.err = errors.New("the input ended before the last question; nothing was written")
+		step = 1
+		for {
+			fmt.Fprintf(term.Out, "%s [%s]: ", q.text, q.def())
+			if !in.Scan() {
+				return a, cmp.Or(in.Err(), errors.New("the input ended before the last question; nothing was written"))
 			}
-			return
+			if err := ctx.Err(); err != nil {
+				return a, err
+			}
+			answer := strings.TrimSpace(in.Text())
+			if i > 0 && (strings.EqualFold(answer, goBack) || answer == "<") {
+				step = -1
+				break
+			}
+			if answer == "" && i < len(questions)-1 {
+				break
+			}
+			err := q.take(answer)
+			if err == nil {
+				break
+			}
+			if errors.Is(err, errStop) {
+				return a, err
+			}
+			fmt.Fprintf(term.Out, "   %v\n", err)
 		}
-		err := take(strings.TrimSpace(q.in.Text()))
-		if err == nil {
-			return
-		}
-		fmt.Fprintf(q.out, "   %v\n", err)
 	}
+	return a, nil
 }
 
-func (q *questioner) askYesNo(question, def string, to *Answer) {
-	q.ask(question+" yes or no", def, func(s string) (err error) {
-		*to, err = ParseAnswer(s)
-		return err
+var errStop = errors.New("nothing was written")
+
+func (a *Answers) questions(term *Terminal) (all []question) {
+	all = append(all, question{
+		text: "Is there a robots.txt already? Its file, URL or host name",
+		def:  func() string { return cmp.Or(a.From, "none") },
+		take: func(s string) error {
+			switch words := splitAnswers(s); {
+			case len(words) == 0:
+				a.From, a.Robots = "", nil
+				return nil
+			case len(words) == 1 && !strings.EqualFold(s, "yes") && !strings.EqualFold(s, "y"):
+				return a.SetFrom(words[0], term.Open)
+			}
+			return fmt.Errorf("invalid answer %q: must be one file, URL or host name, such as www.example.com, or none", s)
+		},
+	})
+	for t := range Topics {
+		topic, to := &Topics[t], &a.To[t]
+		q := question{text: topic.Question + " yes or no", def: func() string {
+			if a.From != "" {
+				return cmp.Or(to.String(), asInRobots)
+			}
+			return cmp.Or(to.String(), topic.Default.String())
+		}, take: func(s string) (err error) {
+			if strings.EqualFold(s, asInRobots) {
+				s = ""
+			}
+			*to, err = ParseAnswer(s)
+			return err
+		}}
+		if topic.After != Topic(t) {
+			q.skip = func() bool {
+				if skip := cmp.Or(a.To[topic.After], Topics[topic.After].Default) != No || a.From != "" && a.To[topic.After] == Unanswered; skip {
+					*to = Unanswered
+					return true
+				}
+				return false
+			}
+		}
+		all = append(all, q)
+	}
+	var shown error
+	return append(all, question{
+		text: "Paid or private sections that crawlers may not read, such as /members/",
+		def:  func() string { return cmp.Or(strings.Trim(fmt.Sprint(a.Closed), "[]"), "none") },
+		take: func(s string) error {
+			a.Closed = nil
+			return a.AddClosed(s)
+		},
+	}, question{
+		text: "Staging or test hosts that search engines must not list, such as staging.example.com",
+		def:  func() string { return cmp.Or(strings.Trim(fmt.Sprint(a.Staging), "[]"), "none") },
+		take: func(s string) error {
+			a.Staging = nil
+			if err := a.AddStaging(s); err != nil {
+				return err
+			}
+			_, err := a.complete()
+			return err
+		},
+	}, question{
+		skip: func() bool {
+			shown = term.Show(*a)
+			return false
+		},
+		text: fmt.Sprintf("Write %s? yes, no or %s", term.File, goBack),
+		def:  func() string { return map[bool]string{true: "yes", false: goBack}[shown == nil] },
+		take: func(s string) error {
+			answer, err := ParseAnswer(cmp.Or(s, "yes"))
+			switch {
+			case answer == No:
+				return errStop
+			case err == nil && shown != nil:
+				return fmt.Errorf("%w; answer %s to change something", shown, goBack)
+			}
+			return err
+		},
 	})
 }

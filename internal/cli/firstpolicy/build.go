@@ -38,29 +38,45 @@ type Contradiction struct {
 	Answered bool   // the answers want it, and robots.txt stays; otherwise an answer overrides robots.txt
 }
 
-// Build returns the text of the policy for the answers. imported is the policy of
-// an existing robots.txt, or nil; its rules and tests come first, with its comments.
-func Build(a Answers, imported *robotstxt.Imported) (text []byte, s *site.Site, contradictions []Contradiction, err error) {
-	a = a.withDefaults()
-	if err := a.checkStaging(); err != nil {
-		return nil, nil, nil, err
-	}
-	text, s, contradictions, err = build(a, nil)
-	switch {
-	case err != nil:
-		return text, nil, nil, err
-	case len(contradictions) > 0:
-		return text, nil, nil, fmt.Errorf("%w: with all of them, this does not hold: %s; leave out the path or host that prevents it", ErrContradictory, contradictions[0].Test)
-	case imported == nil:
-		return text, s, nil, nil
-	}
-	return build(a, imported)
+// Built is a policy for answers.
+type Built struct {
+	Text           []byte
+	Site           *site.Site
+	Contradictions []Contradiction
+	Notes          []robotstxt.Note // about the robots.txt
+	answers        Answers          // with defaults
 }
 
-func build(a Answers, imported *robotstxt.Imported) (text []byte, s *site.Site, contradictions []Contradiction, err error) {
+// Build makes the policy for answers. The rules and tests of an existing robots.txt come
+// first, with its comments.
+func Build(a Answers) (*Built, error) {
+	a, err := a.complete()
+	if err != nil {
+		return nil, err
+	}
+	b, err := build(a, nil)
+	switch {
+	case err != nil:
+		return b, err
+	case len(b.Contradictions) > 0:
+		return b, fmt.Errorf("%w: with all of them, this does not hold: %s; leave out the path or host that prevents it", ErrContradictory, b.Contradictions[0].Test)
+	case a.Robots == nil:
+		return b, nil
+	}
+	c, err := policyinput.Convert(a.From, a.Robots)
+	if err != nil {
+		return nil, err
+	}
+	if b, err = build(a, c.Imported); b != nil {
+		b.Notes = c.Notes
+	}
+	return b, err
+}
+
+func build(a Answers, imported *robotstxt.Imported) (*Built, error) {
 	empty, ds := policyfile.Load("an empty policy", []byte("version: 1\n"))
 	if empty == nil {
-		return nil, nil, nil, ds
+		return nil, ds
 	}
 	b := &builder{answers: a, spec: &policy.Spec{Publish: empty.Spec.Publish}, comments: map[int]string{}}
 	tests := 0 // of the robots.txt
@@ -69,29 +85,36 @@ func build(a Answers, imported *robotstxt.Imported) (text []byte, s *site.Site, 
 		tests = len(b.spec.Expect)
 		maps.Copy(b.comments, imported.Comments)
 		b.spec.Publish.ContentUsage = empty.Spec.Publish.ContentUsage
-		if a.Training == No || a.AIAnswers == No {
+		if a.To[Training] == No || a.To[AIAnswers] == No {
 			b.spec.Publish.ControlTokens = empty.Spec.Publish.ControlTokens
 		}
 		if len(b.spec.Rules) > 0 {
 			b.comments[0] = strings.TrimSpace("From " + a.From + ".\n" + b.comments[0])
 		}
 	}
-	b.search()
-	b.training()
-	b.aiAnswers()
+	for t, answer := range a.To {
+		switch answer {
+		case Yes:
+			b.yes(Topic(t))
+		case No:
+			b.no(Topic(t))
+		case Unanswered:
+		}
+	}
 	b.closed()
 	b.staging()
+	built := &Built{answers: a}
 	for {
-		text = policyfile.PrintWith(b.spec, policyfile.PrintOptions{Header: b.header(), Comments: b.comments, LineComments: b.lineComments})
+		built.Text = policyfile.PrintWith(b.spec, policyfile.PrintOptions{Header: b.header(), Comments: b.comments, LineComments: b.lineComments})
 		var ds policyfile.Diagnostics
-		if s, ds = site.Load("the new policy", text); s != nil {
-			return text, s, contradictions, nil
+		if built.Site, ds = site.Load("the new policy", built.Text); built.Site != nil {
+			return built, nil
 		}
 		failed, instead := b.failedTest(ds)
 		if failed < 0 {
-			return text, nil, nil, fmt.Errorf("the policy does not load:\n%w", ds)
+			return built, fmt.Errorf("the policy does not load:\n%w", ds)
 		}
-		contradictions = append(contradictions, Contradiction{Test: b.spec.Expect[failed].String(), Instead: instead, Answered: failed >= tests})
+		built.Contradictions = append(built.Contradictions, Contradiction{Test: b.spec.Expect[failed].String(), Instead: instead, Answered: failed >= tests})
 		b.spec.Expect = slices.Delete(b.spec.Expect, failed, failed+1)
 		if failed < tests {
 			tests--
@@ -143,76 +166,90 @@ func (b *builder) expect(agent string, allowed bool, u policy.Usage, host, path 
 	})
 }
 
-func (b *builder) search() {
+// yes states what an answer of yes lets in.
+func (b *builder) yes(t Topic) {
 	host := b.answers.siteHost()
-	switch b.answers.Search {
-	case Yes:
-		if b.answers.AIAnswers == No { // not of those that feed AI answers
-			b.expect("Googlebot", true, policy.Crawl, host, "/")
-			b.expect("Bingbot", true, policy.Crawl, host, "/")
+	may := func(agent string, u policy.Usage) { b.expect(agent, true, u, host, "/") }
+	switch t {
+	case Search:
+		if b.answers.To[AIAnswers] == No || b.answers.To[Images] == No { // not of all
+			may("Googlebot", policy.Crawl)
+			may("Bingbot", policy.Crawl)
 		} else {
-			b.expect("category:search", true, policy.Crawl, host, "/")
+			may("category:search", policy.Crawl)
 		}
-		b.expect("category:search", true, policy.Index, host, "/")
-		b.expect("category:preview", true, policy.Crawl, host, "/")
-	case No:
+		may("category:search", policy.Index)
+	case Training:
+		b.rule("AI may be trained with this site.", policy.Rule{
+			Name: "AI training", For: everyone(), Statements: wholeSite(true, policy.TrainAI),
+		})
+		may("category:ai-training", policy.Crawl)
+	case Rights:
+		b.spec.Publish.TDMRep = policy.On
+	case AIAnswers:
+		may("category:ai-input", policy.Crawl)
+		may("category:ai-assistant", policy.Crawl)
+	case AISearch:
+		if b.answers.To[AIAnswers] == No {
+			may(answerEngines()[0], policy.Crawl)
+		}
+	case Images:
+		may("Googlebot-Image", policy.Crawl)
+	case Archives:
+		may("category:archive", policy.Crawl)
+	case Previews:
+		may("category:preview", policy.Crawl)
+	}
+}
+
+// no writes the rules of an answer of no.
+func (b *builder) no(t Topic) {
+	mayNot := func(agent string, u policy.Usage) { b.expect(agent, false, u, "", "/") }
+	refuse := func(comment, name string, guard []string, who ...policy.Audience) {
+		b.rule(comment, policy.Rule{Name: name, For: who, Statements: wholeSite(false, policy.Crawl), Enforce: policy.ModeBlock, IntendedGuards: guard})
+	}
+	switch t {
+	case Search:
 		b.rule("Search engines do not list the site. They may read its pages: only a crawler that\nreads a page can see that it may not be listed.", policy.Rule{
 			Name: "not in search engines", For: everyone(), Statements: wholeSite(false, policy.Index, policy.Search),
 			IntendedGuards: []string{"site-not-indexed"},
 		})
-		b.expect("everyone", false, policy.Index, "", "/")
-	case Unanswered:
-	}
-}
-
-func (b *builder) training() {
-	host := b.answers.siteHost()
-	switch b.answers.Training {
-	case Yes:
-		b.rule("AI may be trained with this site.", policy.Rule{
-			Name: "AI training", For: everyone(), Statements: wholeSite(true, policy.TrainAI),
-		})
-		b.expect("category:ai-training", true, policy.Crawl, host, "/")
-	case No:
+		mayNot("everyone", policy.Index)
+	case Training:
 		b.rule("No AI training. This says so to everyone who reads the site, search engines included.", policy.Rule{
 			Name: "no AI training", For: everyone(), Statements: wholeSite(false, policy.TrainAI),
 		})
-		b.rule("Crawlers that collect mainly for training are refused. Without the line with\n\"enforce\" robots.txt only asks them to stay away.", policy.Rule{
-			Name: "crawlers for AI training", For: category(crawlers.KindAITraining), Statements: wholeSite(false, policy.Crawl), Enforce: policy.ModeBlock,
-		})
-		b.expect("category:ai-training", false, policy.Crawl, "", "/")
-		b.expect("everyone", false, policy.TrainAI, "", "/")
-	case Unanswered:
-	}
-}
-
-func (b *builder) aiAnswers() {
-	host := b.answers.siteHost()
-	switch b.answers.AIAnswers {
-	case Yes:
-		b.expect("category:ai-input", true, policy.Crawl, host, "/")
-		b.expect("category:ai-assistant", true, policy.Crawl, host, "/")
-	case No:
+		refuse("Crawlers that collect mainly for training are refused. Without the line with\n\"enforce\" robots.txt only asks them to stay away.",
+			"crawlers for AI training", nil, category(crawlers.KindAITraining)...)
+		mayNot("category:ai-training", policy.Crawl)
+		mayNot("everyone", policy.TrainAI)
+	case AIAnswers:
 		b.rule("No answers from AI products with the contents of this site.", policy.Rule{
 			Name: "no AI answers", For: everyone(), Statements: wholeSite(false, policy.AIUse),
 		})
-		b.rule("Crawlers that collect for such answers, and assistants that fetch a page because\nsomeone asks about it. Many assistants do not obey robots.txt; the server refuses them.", policy.Rule{
-			Name: "crawlers for AI answers", For: category(crawlers.KindAIInput, crawlers.KindAIAssistant), Statements: wholeSite(false, policy.Crawl), Enforce: policy.ModeBlock,
+		refuse("Crawlers that collect for such answers, and assistants that fetch a page because\nsomeone asks about it. Many assistants do not obey robots.txt; the server refuses them.",
+			"crawlers for AI answers", nil, category(crawlers.KindAIInput, crawlers.KindAIAssistant)...)
+		mayNot("category:ai-input", policy.Crawl)
+		mayNot("category:ai-assistant", policy.Crawl)
+		mayNot("everyone", policy.AIUse)
+	case AISearch:
+		refuse("Search engines that feed such answers, too. Google and Bing do so as well, and can only\nbe refused with their search.",
+			"search engines that feed AI answers", []string{"refuses-search"}, tokens(answerEngines())...)
+		mayNot(answerEngines()[0], policy.Crawl)
+	case Images:
+		b.rule("Image search does not show the pictures: its crawlers stay away, and others are asked\nnot to show small images of the pages.", policy.Rule{
+			Name: "no image search", For: tokens(imageCrawlers()), Statements: wholeSite(false, policy.Crawl), IntendedGuards: []string{"shuts-out-search"},
 		})
-		b.expect("category:ai-input", false, policy.Crawl, "", "/")
-		b.expect("category:ai-assistant", false, policy.Crawl, "", "/")
-		if b.answers.refusesAnswerEngines() {
-			r := policy.Rule{
-				Name: "search engines that feed AI answers", Statements: wholeSite(false, policy.Crawl), Enforce: policy.ModeBlock,
-				IntendedGuards: []string{"refuses-search"},
-			}
-			for _, token := range answerEngines() {
-				r.For = append(r.For, policy.Audience{Kind: policy.ForToken, Name: token})
-			}
-			b.rule("Search engines that feed such answers, too. Google and Bing do so as well, and can only\nbe refused with their search.", r)
-			b.expect(r.For[0].Name, false, policy.Crawl, "", "/")
-		}
-	case Unanswered:
+		b.rule("", policy.Rule{Name: "no small images", For: everyone(), Statements: wholeSite(false, policy.PresentThumbnail)})
+		mayNot("Googlebot-Image", policy.Crawl)
+		mayNot("everyone", policy.PresentThumbnail)
+	case Archives:
+		refuse("No copies in archives.", "archives", nil, category(crawlers.KindArchive)...)
+		mayNot("category:archive", policy.Crawl)
+	case Previews:
+		refuse("No previews of links in messengers and social networks.", "link previews", []string{"refuses-search"}, category(crawlers.KindPreview)...)
+		mayNot("category:preview", policy.Crawl)
+	case Rights:
 	}
 }
 
@@ -237,10 +274,10 @@ func (b *builder) staging() {
 		return
 	}
 	usages := []policy.Usage{policy.Follow}
-	if a.Search != No {
+	if a.To[Search] != No {
 		usages = append([]policy.Usage{policy.Index}, usages...)
 	}
-	if a.Training != No {
+	if a.To[Training] != No {
 		usages = append(usages, policy.TrainAI)
 	}
 	b.rule("Staging hosts must not be found. Their pages may be read: only a crawler that reads a\npage can see that it may not be listed. What nobody may read needs a login.", policy.Rule{
@@ -259,6 +296,13 @@ func everyone() []policy.Audience { return []policy.Audience{{Kind: policy.ForEv
 func category(kinds ...crawlers.Kind) (as []policy.Audience) {
 	for _, k := range kinds {
 		as = append(as, policy.Audience{Kind: policy.ForCategory, Name: string(k)})
+	}
+	return as
+}
+
+func tokens(names []string) (as []policy.Audience) {
+	for _, name := range names {
+		as = append(as, policy.Audience{Kind: policy.ForToken, Name: name})
 	}
 	return as
 }

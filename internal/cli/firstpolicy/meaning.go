@@ -12,6 +12,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
@@ -35,22 +36,26 @@ func (a Answers) places() []place {
 // tableRows are the questions that the table answers.
 var tableRows = []struct {
 	text  string
-	kind  crawlers.Kind // empty: a crawler that the catalogue does not know
+	kind  crawlers.Kind // empty: one crawler
+	token string        // of that one; empty: a crawler that the catalogue does not know
 	usage policy.Usage
 }{
-	{"search engines may read", crawlers.KindSearch, policy.Crawl},
-	{"search engines may list", crawlers.KindSearch, policy.Index},
-	{"crawlers for AI training may read", crawlers.KindAITraining, policy.Crawl},
-	{"AI may be trained with it", "", policy.TrainAI},
-	{"crawlers for AI answers may read", crawlers.KindAIInput, policy.Crawl},
-	{"AI assistants may read", crawlers.KindAIAssistant, policy.Crawl},
-	{"link previews may read", crawlers.KindPreview, policy.Crawl},
-	{"unknown crawlers may read", "", policy.Crawl},
+	{"search engines may read", crawlers.KindSearch, "", policy.Crawl},
+	{"search engines may list", crawlers.KindSearch, "", policy.Index},
+	{"Googlebot-Image may read", "", "Googlebot-Image", policy.Crawl},
+	{"crawlers for AI training may read", crawlers.KindAITraining, "", policy.Crawl},
+	{"AI may be trained with it", "", "", policy.TrainAI},
+	{"crawlers for AI answers may read", crawlers.KindAIInput, "", policy.Crawl},
+	{"AI assistants may read", crawlers.KindAIAssistant, "", policy.Crawl},
+	{"archives may read", crawlers.KindArchive, "", policy.Crawl},
+	{"link previews may read", crawlers.KindPreview, "", policy.Crawl},
+	{"unknown crawlers may read", "", "", policy.Crawl},
 }
 
 // WriteMeaning writes a table of what a policy means for kinds of crawlers, at the places
 // that the answers name, and says which default an existing robots.txt replaced.
-func WriteMeaning(w io.Writer, s *site.Site, a Answers, now time.Time) error {
+func (b *Built) WriteMeaning(w io.Writer, now time.Time) error {
+	a, s := b.answers, b.Site
 	places := a.places()
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprint(t, "What it means")
@@ -64,18 +69,18 @@ func WriteMeaning(w io.Writer, s *site.Site, a Answers, now time.Time) error {
 	for _, row := range tableRows {
 		fmt.Fprint(t, row.text)
 		for _, p := range places {
-			fmt.Fprintf(t, "\t%s", meaning(s, row.kind, policy.Query{Host: p.host, Path: p.path, Usage: row.usage, Now: now}))
+			fmt.Fprintf(t, "\t%s", meaning(s, row.kind, row.token, policy.Query{Host: p.host, Path: p.path, Usage: row.usage, Now: now}))
 		}
 		fmt.Fprintln(t)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if err := writeAnswerEngines(w, s, a.withDefaults(), policy.Query{Host: places[0].host, Path: places[0].path, Now: now}); err != nil {
+	if err := b.writeAnswerEngines(w, policy.Query{Host: places[0].host, Path: places[0].path, Now: now}); err != nil {
 		return err
 	}
 	training := policy.Query{Host: places[0].host, Path: places[0].path, Usage: policy.TrainAI, Now: now}
-	if a.From == "" || a.Training != Unanswered || meaning(s, "", training) == "no" {
+	if a.From == "" || a.To[Training] != Unanswered || meaning(s, "", "", training) == "no" {
 		return nil
 	}
 	_, err := fmt.Fprint(w, "\nWith a robots.txt to start from, what no flag answers stays as it is there, and this one does not\nprohibit AI training. To prohibit it, run init again with --ai-training no.\n")
@@ -85,8 +90,8 @@ func WriteMeaning(w io.Writer, s *site.Site, a Answers, now time.Time) error {
 // meaning says whether the crawlers of a kind may do something: "yes", "no", "no (403)"
 // if they are refused, "3 of 8", or "not stated" for usages about which silence says
 // nothing.
-func meaning(s *site.Site, kind crawlers.Kind, q policy.Query) string {
-	ids := []policy.CrawlerID{0}
+func meaning(s *site.Site, kind crawlers.Kind, token string, q policy.Query) string {
+	ids := []policy.CrawlerID{s.Policy.Crawler(token)}
 	if kind != "" {
 		all := s.File.Catalogue.OfKind(kind)
 		ids = make([]policy.CrawlerID, 0, len(all))
@@ -118,8 +123,34 @@ func meaning(s *site.Site, kind crawlers.Kind, q policy.Query) string {
 	return fmt.Sprintf("%d of %d", in, len(ids))
 }
 
+// WriteRobotsTxt writes the robots.txt of the site, with long lists of names cut short.
+func (b *Built) WriteRobotsTxt(w io.Writer) error {
+	const name, most = "User-agent: ", 4
+	f, _ := robotsserve.Render(b.Site.Policy, b.answers.siteHost(), robotsserve.Options{})
+	names := 0
+	var out strings.Builder
+	more := func() {
+		if names > most {
+			fmt.Fprintf(&out, "    (and %d more names)\n", names-most)
+		}
+		names = 0
+	}
+	for line := range strings.Lines(string(f.Body)) {
+		if !strings.HasPrefix(line, name) {
+			more()
+		} else if names++; names > most {
+			continue
+		}
+		out.WriteString("    " + line)
+	}
+	more()
+	_, err := fmt.Fprintf(w, "\nIts robots.txt:\n\n%s\n", out.String())
+	return err
+}
+
 // WriteNextSteps writes the lines for the Caddyfile and the commands to go on with.
-func WriteNextSteps(w io.Writer, a Answers, file string) error {
+func (b *Built) WriteNextSteps(w io.Writer, file string) error {
+	a := b.answers
 	hosts := append(make([]string, 0, 1+len(a.Staging)), cmp.Or(a.siteHost(), "www.example.com"))
 	for _, h := range a.Staging {
 		hosts = append(hosts, string(h))
