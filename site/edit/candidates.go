@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package edit
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// candidates are the texts of the file after each edit that may make the choice.
+func (e *editor) candidates(text string) (all []string) {
+	add := func(text string, ok bool) {
+		if ok && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	if e.choice.Do == Slow {
+		e.limits(text, add)
+		return all
+	}
+	opposite := "allow"
+	if e.choice.Do == Allow {
+		opposite = "disallow"
+	}
+	bases := []string{text}
+	for _, without := range e.without(text, opposite) {
+		add(without, true)
+		bases = append(bases, without)
+	}
+	for _, base := range bases {
+		e.closings(base, add)
+	}
+	return all
+}
+
+func (e *editor) verb() string {
+	if e.choice.Do == Allow {
+		return "allow"
+	}
+	return "disallow"
+}
+
+// mode is the key "enforce" that the choice needs in a rule of its own.
+func (e *editor) mode() string {
+	byDefault := max(e.before.File.Spec.Enforcement.Mode, policy.ModeOff)
+	switch {
+	case e.choice.Do == Refuse && byDefault != policy.ModeBlock:
+		return policy.ModeBlock.String()
+	case e.choice.Do == Ask && byDefault == policy.ModeBlock:
+		return policy.ModeOff.String()
+	}
+	return ""
+}
+
+// rule is a new rule that says what was chosen.
+func (e *editor) rule() []pair {
+	pairs := []pair{{key: "for", value: value(e.choice.Who.String())}}
+	if e.choice.Host != "" {
+		pairs = append(pairs, pair{key: "hosts", value: value(string(e.choice.Host))})
+	}
+	if e.choice.Do == Slow {
+		pairs = append(pairs, pair{key: "limit", value: e.choice.Rate})
+	} else {
+		pairs = append(pairs, pair{key: e.verb(), pairs: []pair{{key: "crawl", value: value(e.choice.Path.String())}}})
+		if mode := e.mode(); mode != "" {
+			pairs = append(pairs, pair{key: "enforce", value: mode})
+		}
+	}
+	if e.intended != nil {
+		pairs = append(pairs, pair{key: "intended", value: "[" + strings.Join(e.intended, ", ") + "]"})
+	}
+	return pairs
+}
+
+// exact yields the rules that are for those chosen and on the host chosen, and have no
+// other condition.
+func (e *editor) exact(d *document, yield func(rule *yaml.Node)) {
+	_, rules := child(d.root, "rules")
+	for _, r := range items(rules) {
+		_, who := child(r, "for")
+		_, hosts := child(r, "hosts")
+		on := items(hosts)
+		sameHost := e.choice.Host == "" && len(on) == 0 || len(on) == 1 && on[0].Value == string(e.choice.Host)
+		conditional := slices.ContainsFunc([]string{"identity", "usage-purposes", "permissions-reference"}, func(key string) bool {
+			k, _ := child(r, key)
+			return k != nil
+		})
+		if all := items(who); len(all) == 1 && isFor(all[0], e.choice.Who) && sameHost && !conditional {
+			yield(r)
+		}
+	}
+}
+
+// closings are the edits that add what was chosen.
+func (e *editor) closings(text string, add func(string, bool)) {
+	d, ok := parse(text)
+	if !ok {
+		return
+	}
+	path := value(e.choice.Path.String())
+	e.exact(d, func(r *yaml.Node) {
+		_, verb := child(r, e.verb())
+		_, crawl := child(verb, "crawl")
+		_, enforce := child(r, "enforce")
+		rightMode := e.choice.Do == Allow || enforce == nil && e.mode() == "" || enforce != nil && enforce.Value == e.mode()
+		closes := slices.ContainsFunc(items(crawl), func(n *yaml.Node) bool { return same(n, e.choice.Path) })
+		switch {
+		case closes && !rightMode && len(items(crawl)) == 1:
+			mode := policy.ModeOff
+			if e.choice.Do == Refuse {
+				mode = policy.ModeBlock
+			}
+			add(e.waive(d.set(r, "enforce", mode.String())))
+		case closes || !rightMode:
+		case crawl != nil:
+			add(e.waive(d.extend(crawl, path)))
+		case verb != nil:
+			add(e.waive(d.add(verb, pair{key: "crawl", value: path})))
+		default:
+			add(e.waive(d.add(r, pair{key: e.verb(), pairs: []pair{{key: "crawl", value: path}}})))
+		}
+	})
+	add(d.append(e.rule()))
+}
+
+// waive leaves out edits of rules that are there if a guard must be waived: that is for a
+// rule that says nothing else.
+func (e *editor) waive(text string, ok bool) (string, bool) { return text, ok && e.intended == nil }
+
+// without are the edits that take out what says the opposite in so many words.
+func (e *editor) without(text, verb string) (all []string) {
+	d, ok := parse(text)
+	if !ok {
+		return nil
+	}
+	add := func(text string, ok bool) {
+		if ok {
+			all = append(all, text)
+		}
+	}
+	_, rules := child(d.root, "rules")
+	e.exact(d, func(r *yaml.Node) {
+		_, statements := child(r, verb)
+		_, crawl := child(statements, "crawl")
+		i := slices.IndexFunc(items(crawl), func(n *yaml.Node) bool { return same(n, e.choice.Path) })
+		switch {
+		case i < 0:
+		case len(items(crawl)) > 1:
+			add(d.remove(crawl, i, 1))
+		case len(statements.Content) > 2:
+			add(d.remove(statements, keyAt(statements, "crawl"), 2))
+		case says(r) > 1:
+			add(d.remove(r, keyAt(r, verb), 2))
+		case len(rules.Content) > 1:
+			add(d.remove(rules, slices.Index(rules.Content, r), 1))
+		default:
+			add(d.remove(d.root, keyAt(d.root, "rules"), 2))
+		}
+	})
+	for _, r := range items(rules) {
+		_, who := child(r, "for")
+		_, statements := child(r, verb)
+		_, crawl := child(statements, "crawl")
+		i := slices.IndexFunc(items(who), func(n *yaml.Node) bool { return isFor(n, e.choice.Who) })
+		if i >= 0 && len(items(who)) > 1 && len(items(crawl)) == 1 && same(items(crawl)[0], e.choice.Path) {
+			add(d.remove(who, i, 1))
+		}
+	}
+	return all
+}
+
+func keyAt(n *yaml.Node, key string) int {
+	k, _ := child(n, key)
+	return slices.Index(n.Content, k)
+}
+
+// says counts the keys of a rule without which the rest says nothing.
+func says(r *yaml.Node) (n int) {
+	for i := 0; i+1 < len(r.Content); i += 2 {
+		switch r.Content[i].Value {
+		case "name", "for", "hosts", "enforce", "intended":
+		default:
+			n++
+		}
+	}
+	return n
+}
+
+// limits are the edits that set a limit.
+func (e *editor) limits(text string, add func(string, bool)) {
+	d, ok := parse(text)
+	if !ok {
+		return
+	}
+	e.exact(d, func(r *yaml.Node) {
+		if _, limit := child(r, "limit"); limit != nil {
+			if e.choice.Rate == "none" && says(r) > 1 {
+				add(d.remove(r, keyAt(r, "limit"), 2))
+			}
+			add(e.waive(d.set(r, "limit", e.choice.Rate)))
+			return
+		}
+		add(e.waive(d.add(r, pair{key: "limit", value: e.choice.Rate})))
+	})
+	_, rules := child(d.root, "rules")
+	e.exact(d, func(r *yaml.Node) {
+		if k, _ := child(r, "limit"); e.choice.Rate == "none" && k != nil && says(r) == 1 && len(rules.Content) > 1 {
+			add(d.remove(rules, slices.Index(rules.Content, r), 1))
+		}
+	})
+	add(d.append(e.rule()))
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package edit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// Unmet is crawlers for which a choice does not hold on a host.
+type Unmet struct {
+	Crawlers []string     // product tokens, and "" for crawlers that are not known
+	Host     string       // "" for any that the policy does not name
+	Stays    string       // what holds instead, such as "open"
+	Rule     *policy.Rule // that decides; nil for none
+}
+
+// count is for how many crawlers and hosts a choice does not hold.
+func count(all []Unmet) (n int) {
+	for _, u := range all {
+		n += len(u.Crawlers)
+	}
+	return n
+}
+
+// String says for whom the choice does not hold, what does, and by which rule.
+func (u *Unmet) String() string {
+	names := slices.Clone(u.Crawlers)
+	if i := slices.Index(names, ""); i >= 0 {
+		names[i] = "unknown crawlers"
+	}
+	text := "stays " + u.Stays + " for " + english.Some(names, 3)
+	if u.Host != "" {
+		text += " on " + u.Host
+	}
+	if u.Rule != nil {
+		text += fmt.Sprintf(", by the rule on line %d", u.Rule.Pos.Line)
+		if u.Rule.Name != "" {
+			text += fmt.Sprintf(" (%s)", u.Rule.Name)
+		}
+	}
+	return text
+}
+
+// isMember reports whether a crawler is one of those chosen; 0 is an unknown one.
+func (e *editor) isMember(p *policy.Policy, id policy.CrawlerID) bool {
+	info, who := p.CrawlerInfo(id), e.choice.Who
+	switch who.Kind {
+	case policy.ForEveryone, policy.ForEveryoneElse:
+		return true
+	case policy.ForCategory:
+		return strings.EqualFold(info.Kind, who.Name)
+	case policy.ForOperator:
+		return id != 0 && strings.EqualFold(info.Operator, who.Name)
+	case policy.ForPurpose:
+		return slices.ContainsFunc(info.Purposes, func(s string) bool { return strings.EqualFold(s, who.Name) })
+	case policy.ForToken:
+	}
+	chosen := p.Crawler(who.Name)
+	return id != 0 && (id == chosen || p.Family(id) == chosen)
+}
+
+// maxHosts bounds on how many of a policy's hosts a choice is checked.
+const maxHosts = 500
+
+// hosts are an example of each host on which the choice is to hold.
+func (e *editor) hosts(p *policy.Policy) []policy.Host {
+	all := []policy.Host{e.choice.Host}
+	for i := range p.Spec().Rules {
+		for _, h := range p.Spec().Rules[i].Hosts {
+			covered := e.choice.Host == "" || e.choice.Host.Wildcard() && e.choice.Host.Covers(h.Example())
+			if covered && !slices.Contains(all, h) && len(all) < maxHosts {
+				all = append(all, h)
+			}
+		}
+	}
+	return all
+}
+
+// unmet finds where the choice does not hold, and counts the crawlers and hosts that
+// were asked about. Those are asked together to which the same rules apply.
+func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
+	identities := []policy.Identity{policy.Verified}
+	if p.DemandsIdentity() {
+		identities = append(identities, policy.Unknown)
+	}
+	for _, host := range e.hosts(p) {
+		q := policy.Query{Host: host.Example(), Path: e.example(), Usage: policy.Crawl, Now: e.now}
+		for i, class := range p.Classes(q.Host) {
+			members := class.Crawlers
+			if i == 0 && !slices.Contains(members, 0) {
+				members = append([]policy.CrawlerID{0}, members...)
+			}
+			members = slices.DeleteFunc(slices.Clone(members), func(id policy.CrawlerID) bool { return !e.isMember(p, id) })
+			asked += len(members)
+			for _, q.Identity = range identities[:min(len(identities), 2*len(members))] {
+				q.Crawler = members[0]
+				if stays, rule := e.instead(p, q); stays != "" {
+					u := Unmet{Host: string(host), Stays: stays, Rule: rule}
+					for _, id := range members {
+						u.Crawlers = append(u.Crawlers, p.CrawlerInfo(id).Token)
+					}
+					all = append(all, u)
+					break
+				}
+			}
+		}
+	}
+	return all, asked
+}
+
+// instead is what holds for a crawler instead of the choice, "" if that does, and the
+// rule that decides.
+func (e *editor) instead(p *policy.Policy, q policy.Query) (stays string, _ *policy.Rule) {
+	if e.choice.Do == Slow {
+		rule, found := p.Limit(q), "none"
+		if rule != nil {
+			found = rule.Limit.String()
+		}
+		if found == e.choice.Rate {
+			return "", rule
+		}
+		return "limited (" + found + ")", rule
+	}
+	d := p.Decide(q)
+	does, stays := Allow, "open"
+	if d.Verdict == policy.Disallowed {
+		if does, stays = Ask, "closed"; p.Mode(d) == policy.ModeBlock {
+			does, stays = Refuse, "refused"
+		}
+	}
+	if does == e.choice.Do {
+		return "", d.Rule
+	}
+	return stays, d.Rule
+}
+
+// example is a path that the choice is about, and of which no rule is likely to speak
+// more closely.
+func (e *editor) example() string {
+	text := e.choice.Path.String()
+	if e.choice.Path.Anchored() {
+		text = strings.TrimSuffix(text, "$")
+	} else {
+		text += "%01"
+	}
+	if text = strings.ReplaceAll(text, "*", ""); !strings.HasPrefix(text, "/") {
+		text = "/" + text
+	}
+	return text
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package edit changes one decision of a policy file by the smallest edit of its
+// text: the author's comments, order and layout stay.
+//
+// It tries the few edits by which an author would make the decision: take out what
+// says the opposite, add the path to a rule that is there, add a rule. Each is loaded
+// as a file and compared with the one before; the one is taken that makes the
+// decision and changes the least beside it.
+package edit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+)
+
+// Action is what a Choice decides about crawling.
+type Action string
+
+// The actions.
+const (
+	Allow  Action = "allow"  // may crawl
+	Ask    Action = "ask"    // is asked not to, by robots.txt; the server answers
+	Refuse Action = "refuse" // is asked not to, and the server refuses
+	Slow   Action = "slow"   // may make so many requests
+)
+
+// Actions lists all actions.
+func Actions() []Action { return []Action{Allow, Ask, Refuse, Slow} }
+
+// Choice is one decision about crawling.
+type Choice struct {
+	Who  policy.Audience // everyone, a crawler, a category, an operator or a purpose
+	Do   Action
+	Path pathpattern.Pattern // "/" for the whole site, as for Slow
+	Host policy.Host         // "" for every host
+	Rate string              // of Slow, as a policy file writes it: "60/m", or "none"
+	// Intended waives the guard for search engines and link previews.
+	Intended bool
+}
+
+// NewChoice reads a choice as people write it: who is "GPTBot" or "category:seo", place
+// is a path or, for Slow, a rate. An empty place is the whole site; an empty host every
+// host.
+func NewChoice(who string, do Action, place, host string, intended bool) (c Choice, err error) {
+	c = Choice{Who: policy.ParseAudience(who), Do: do, Path: pathpattern.MustParse("/"), Intended: intended}
+	if who == "" {
+		return c, errors.New("nobody is named; write everyone, the name of a crawler, or category:KIND")
+	}
+	switch {
+	case !slices.Contains(Actions(), do):
+		return c, fmt.Errorf("unknown action %q: must be allow, ask, refuse or slow", do)
+	case do == Slow && place != "none" && !rate.MatchString(place):
+		return c, fmt.Errorf("%q is no rate; write the requests in each second (s), minute (m), hour (h) or day (d), such as 60/m, or none", place)
+	case do == Slow:
+		c.Rate = place
+	case place != "":
+		if c.Path, err = pathpattern.Parse(place); err != nil {
+			return c, fmt.Errorf("%q is no path: %w", place, err)
+		}
+	}
+	if host != "" {
+		if c.Host, err = policy.ParseHost(host); err != nil {
+			return c, fmt.Errorf("%q is no host: %w", host, err)
+		}
+	}
+	return c, nil
+}
+
+var rate = regexp.MustCompile(`^[1-9][0-9]{0,5}/[smhd]$`)
+
+// Result is a policy file after an edit.
+type Result struct {
+	Text string
+	// Site is what the text says; its Diagnostics are those of all channels.
+	Site        *site.Site
+	Diagnostics policyfile.Diagnostics
+	// Diff is all that changes, what was chosen included.
+	Diff *compare.Diff
+	// Unmet are those of Choice.Who for whom another rule decides otherwise.
+	Unmet []Unmet
+}
+
+// An InvalidError is an edit after which the file would have errors, as a guard does
+// not let it pass.
+type InvalidError struct{ policyfile.Diagnostics }
+
+// Apply makes a choice in the text of a policy file without errors. It returns an
+// *InvalidError if the file would have errors, and another error if no edit is known
+// that makes the choice for anyone. The text is the same if the policy decides so
+// already.
+func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
+	before, ds := site.LoadWith(name, []byte(text), policyfile.Options{Now: now, Accepted: true})
+	if before == nil {
+		return nil, &InvalidError{ds}
+	}
+	e := &editor{name: name, before: before, choice: c, now: now}
+	unmet, asked := e.unmet(before.Policy)
+	switch {
+	case asked == 0 && c.Who.Kind != policy.ForToken:
+		return nil, fmt.Errorf("the policy knows no crawlers of %q", c.Who)
+	case len(unmet) == 0 && asked > 0:
+		return &Result{Text: text, Site: before, Diagnostics: ds, Diff: &compare.Diff{Complete: true}}, nil
+	}
+	best, invalid := e.best(text)
+	if guards := e.guards(best, invalid, ds); c.Intended && len(guards) > 0 {
+		e.intended = guards
+		best, invalid = e.best(text)
+	}
+	switch {
+	case best != nil && (count(best.Unmet) == 0 || count(best.Unmet) < count(unmet)):
+		return &best.Result, nil
+	case invalid != nil:
+		return nil, &InvalidError{invalid}
+	case best != nil && len(best.Unmet) > 0:
+		return nil, errors.New(best.Unmet[0].String())
+	}
+	return nil, errors.New("the file is laid out in a way that cannot be edited for you; write the rule by hand")
+}
+
+// editor makes one choice.
+type editor struct {
+	name     string
+	before   *site.Site
+	choice   Choice
+	now      time.Time
+	intended []string // guards to waive
+}
+
+// outcome is a Result with what to choose it by.
+type outcome struct {
+	Result
+	beside int // changes that were not asked for
+	size   int // in lines
+}
+
+func (o *outcome) compare(b *outcome) int {
+	return cmp.Or(count(o.Unmet)-count(b.Unmet), o.beside-b.beside, o.size-b.size)
+}
+
+// best tries all edits. Without any that loads it returns the errors of the last.
+func (e *editor) best(text string) (best *outcome, invalid policyfile.Diagnostics) {
+	for _, candidate := range e.candidates(text) {
+		after, ds := site.LoadWith(e.name, []byte(candidate), policyfile.Options{Now: e.now})
+		if after == nil {
+			invalid = ds
+			continue
+		}
+		o := &outcome{Result: Result{
+			Text: candidate, Site: after, Diagnostics: ds,
+			Diff: compare.Sites(e.before, after, compare.Options{Now: e.now}),
+		}, size: differing(text, candidate)}
+		o.Unmet, _ = e.unmet(after.Policy)
+		for i := range o.Diff.Changes {
+			if !e.chosen(after.Policy, &o.Diff.Changes[i]) {
+				o.beside++
+			}
+		}
+		if best == nil || o.compare(best) < 0 {
+			best = o
+		}
+	}
+	return best, invalid
+}
+
+// guards lists the guards that complain of the file after the edit and did not before.
+func (e *editor) guards(best *outcome, invalid, before policyfile.Diagnostics) (all []string) {
+	after := invalid
+	if best != nil {
+		after = best.Diagnostics
+	}
+	for _, d := range after {
+		isNew := !slices.ContainsFunc(before, func(b policyfile.Diagnostic) bool { return b.Code == d.Code && b.Message == d.Message })
+		if isNew && slices.Contains(lint.Guards(), d.Code) && !slices.Contains(all, d.Code) {
+			all = append(all, d.Code)
+		}
+	}
+	return all
+}
+
+// chosen reports whether a change is what was chosen, and no more.
+func (e *editor) chosen(p *policy.Policy, c *compare.Change) bool {
+	about := "crawl"
+	if e.choice.Do == Slow {
+		about = "limit"
+	}
+	if len(c.Usages) != 1 || c.Usages[0] != about {
+		return false
+	}
+	if h := string(e.choice.Host); h != "" && !slices.Equal(c.Hosts, []string{h}) {
+		return false
+	}
+	for _, path := range c.Paths {
+		if q, err := pathpattern.Parse(path); err != nil || !q.Within(e.choice.Path) {
+			return false
+		}
+	}
+	if e.choice.Who.Kind == policy.ForEveryone || e.choice.Who.Kind == policy.ForEveryoneElse {
+		return true
+	}
+	return !slices.ContainsFunc(c.Crawlers, func(token string) bool {
+		return token == compare.Everyone || token == compare.EveryoneElse || !e.isMember(p, p.Crawler(token))
+	})
+}
+
+// differing counts the lines by which two texts differ, beside their common start and end.
+func differing(a, b string) int {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
+		x, y = x[1:], y[1:]
+	}
+	for len(x) > 0 && len(y) > 0 && x[len(x)-1] == y[len(y)-1] {
+		x, y = x[:len(x)-1], y[:len(y)-1]
+	}
+	return len(x) + len(y)
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package edit_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/edit"
+)
+
+// TestEditsMakeTheChoiceAndNoOther edits random policies with comments. An evaluator that
+// shares no code with the edit or the comparison is asked before and after: the choice
+// must hold for those chosen, and nothing else may differ that the result does not list.
+func TestEditsMakeTheChoiceAndNoOther(t *testing.T) {
+	rounds := 120
+	if testkit.Long() {
+		rounds = 10_000
+	}
+	counts := map[string]int{}
+	for seed := range rounds {
+		r := rand.New(rand.NewPCG(uint64(seed), 36))
+		spec, kind := policytest.Full(r)
+		text := commented(r, string(policyfile.Print(spec)))
+		before, _ := site.LoadWith("policy.yaml", []byte(text), policyfile.Options{Now: now})
+		if before == nil { // of some, paths cross too often
+			counts["not loaded"]++
+			continue
+		}
+		c := randomChoice(r, spec, kind)
+		result, err := edit.Apply("policy.yaml", text, c, now)
+		if err != nil {
+			what := "no edit known"
+			if _, ok := errors.AsType[*edit.InvalidError](err); ok {
+				what = "stopped by a check"
+			}
+			counts[what]++
+			continue
+		}
+		counts[string(c.Do)]++
+		if result.Text == text {
+			counts["the same already"]++
+		}
+		p := &pair{t: t, r: r, kind: kind, choice: c, before: before.File.Spec, after: result.Site.File.Spec, result: result}
+		if !p.check() || !sameComments(text, result.Text) {
+			t.Fatalf("seed %d: %+v\nbefore\n%s\nafter\n%s\nunmet %v", seed, c, text, result.Text, result.Unmet)
+		}
+		counts["questions"] += p.asked
+		counts["with other changes, listed"] += min(len(p.beside()), 1)
+	}
+	t.Logf("%d policies: %v", rounds, counts)
+	for _, do := range edit.Actions() {
+		if counts[string(do)] < rounds/50 {
+			t.Errorf("%s was chosen %d times only", do, counts[string(do)])
+		}
+	}
+}
+
+// commented puts comments between the lines of a file and behind some.
+func commented(r *rand.Rand, text string) string {
+	var b strings.Builder
+	for i, line := range strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n") {
+		if r.IntN(4) == 0 {
+			fmt.Fprintf(&b, "%s# note %d\n", line[:len(line)-len(strings.TrimLeft(line, " "))], i)
+		}
+		if r.IntN(6) == 0 && !strings.HasSuffix(strings.TrimSpace(line), "|") {
+			line = strings.TrimSuffix(line, "\n") + fmt.Sprintf("   # because %d\n", i)
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// sameComments reports whether the comments on lines of their own are all there.
+func sameComments(before, after string) bool {
+	notes := func(text string) (all []string) {
+		for line := range strings.Lines(text) {
+			if s := strings.TrimSpace(line); strings.HasPrefix(s, "# note") {
+				all = append(all, s)
+			}
+		}
+		return all
+	}
+	return slices.Equal(notes(before), notes(after))
+}
+
+func randomChoice(r *rand.Rand, spec *policy.Spec, kind policytest.PatternKind) edit.Choice {
+	var who []policy.Audience
+	for _, rule := range spec.Rules {
+		who = append(who, rule.For...)
+	}
+	who = append(who, policy.Audience{}, policy.Audience{Kind: policy.ForToken, Name: "CCBot"}, policy.Audience{Kind: policy.ForCategory, Name: "seo"})
+	c := edit.Choice{Who: who[r.IntN(len(who))], Do: edit.Actions()[r.IntN(4)], Path: policytest.NewPattern(r, kind), Intended: r.IntN(2) == 0}
+	if rule := spec.Rules[r.IntN(len(spec.Rules))]; len(rule.Statements) > 0 && r.IntN(2) == 0 {
+		c.Path = rule.Statements[r.IntN(len(rule.Statements))].Pattern
+	}
+	if r.IntN(3) == 0 {
+		c.Host = []policy.Host{"www.example.com", "*.example.com", "example.net"}[r.IntN(3)]
+	}
+	if c.Do == edit.Slow {
+		c.Rate = []string{"60/m", "10/h", "none"}[r.IntN(3)]
+	}
+	return c
+}
+
+// pair is a policy before and after an edit.
+type pair struct {
+	t             *testing.T
+	r             *rand.Rand
+	kind          policytest.PatternKind
+	choice        edit.Choice
+	before, after *policy.Spec
+	result        *edit.Result
+	asked         int
+}
+
+// beside are the changes that are not only about crawling what was chosen.
+func (p *pair) beside() (usages []string) {
+	for _, c := range p.result.Diff.Changes {
+		for _, u := range c.Usages {
+			if u != "crawl" && u != "limit" {
+				usages = append(usages, u)
+			}
+		}
+	}
+	return usages
+}
+
+func (p *pair) check() bool {
+	var tokens []string
+	for _, c := range p.after.Crawlers {
+		named := slices.ContainsFunc(p.after.Rules, func(r policy.Rule) bool {
+			return slices.ContainsFunc(r.For, func(a policy.Audience) bool { return strings.EqualFold(a.Name, c.Token) })
+		})
+		if named || p.r.IntN(150) == 0 {
+			tokens = append(tokens, c.Token)
+		}
+	}
+	for _, token := range append(tokens, "") {
+		for _, host := range []string{"www.example.com", "x.b.example.com", "example.net", "host.invalid"} {
+			for range 6 {
+				path := policytest.PathFor(p.r, p.kind)
+				if !p.asks(policytest.Question{Token: token, Host: host, Path: path, Usage: policy.Crawl, Identity: policy.Verified, Now: now}) {
+					return false
+				}
+			}
+		}
+		if p.choice.Do != edit.Slow && !p.holds(token) {
+			return false
+		}
+	}
+	return true
+}
+
+// asks compares the answers to a question before and after.
+func (p *pair) asks(q policytest.Question) bool {
+	p.asked++
+	was, is := policytest.Decide(p.before, q), policytest.Decide(p.after, q)
+	// That it is allowed expressly is no other decision, and no request carries some names.
+	requested := q.Token != "" && !slices.ContainsFunc(p.after.Crawlers, func(c policy.Crawler) bool { return c.Token == q.Token && c.RobotsOnly })
+	if (was.Verdict == policy.Disallowed) == (is.Verdict == policy.Disallowed) && (was.Verdict != policy.Disallowed || was.Mode == is.Mode || !requested) {
+		return true
+	}
+	for _, c := range p.result.Diff.Changes {
+		listed := slices.Contains(c.Usages, "crawl") && (len(c.Crawlers) > 0 && (c.Crawlers[0] == "everyone" || c.Crawlers[0] == "everyone-else") || slices.Contains(c.Crawlers, q.Token))
+		if listed {
+			return true
+		}
+	}
+	p.t.Errorf("%+v: was %v %v, is %v %v, and the result does not say so: %+v", q, was.Verdict, was.Mode, is.Verdict, is.Mode, p.result.Diff.Changes)
+	return false
+}
+
+// holds asks about the very place that was chosen, for one crawler.
+func (p *pair) holds(token string) bool {
+	if !p.isChosen(token) {
+		return true
+	}
+	host := "host.invalid"
+	if p.choice.Host != "" {
+		host = p.choice.Host.Example()
+	}
+	unmet := slices.ContainsFunc(p.result.Unmet, func(u edit.Unmet) bool {
+		return slices.Contains(u.Crawlers, token) && u.Host == string(p.choice.Host)
+	})
+	path := strings.ReplaceAll(strings.TrimSuffix(p.choice.Path.String(), "$"), "*", "")
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	if !strings.HasSuffix(p.choice.Path.String(), "$") {
+		path += "%01"
+	}
+	p.asked++
+	a := policytest.Decide(p.after, policytest.Question{Token: token, Host: host, Path: path, Usage: policy.Crawl, Identity: policy.Verified, Now: now})
+	closed := a.Verdict == policy.Disallowed
+	refused := closed && a.Mode == policy.ModeBlock
+	ok := map[edit.Action]bool{edit.Allow: !closed, edit.Ask: closed && !refused, edit.Refuse: refused}[p.choice.Do]
+	if ok || unmet || path == "/robots.txt" {
+		return true
+	}
+	p.t.Errorf("%s %s for %q on %s: %v %v", p.choice.Do, path, token, host, a.Verdict, a.Mode)
+	return false
+}
+
+func (p *pair) isChosen(token string) bool {
+	switch who := p.choice.Who; who.Kind {
+	case policy.ForEveryone, policy.ForEveryoneElse:
+		return true
+	case policy.ForToken:
+		return strings.EqualFold(token, who.Name)
+	case policy.ForCategory, policy.ForOperator, policy.ForPurpose:
+		for _, c := range p.after.Crawlers {
+			if c.Token == token {
+				return who.Kind == policy.ForCategory && strings.EqualFold(c.Kind, who.Name) || who.Kind == policy.ForOperator && strings.EqualFold(c.Operator, who.Name)
+			}
+		}
+	}
+	return false
+}
