@@ -84,8 +84,9 @@ var rate = regexp.MustCompile(`^[1-9][0-9]{0,5}/[smhd]$`)
 // Result is a policy file after an edit.
 type Result struct {
 	Text string
-	// Site is what the text says; its Diagnostics are those of all channels.
-	Site        *site.Site
+	// Site is what the text says.
+	Site *site.Site
+	// Diagnostics are those that the file did not have before.
 	Diagnostics policyfile.Diagnostics
 	// Diff is all that changes, what was chosen included.
 	Diff *compare.Diff
@@ -106,16 +107,16 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 	if before == nil {
 		return nil, &InvalidError{ds}
 	}
-	e := &editor{name: name, before: before, choice: c, now: now}
+	e := &editor{name: name, before: before, known: ds, choice: c, now: now}
 	unmet, asked := e.unmet(before.Policy)
 	switch {
 	case asked == 0 && c.Who.Kind != policy.ForToken:
 		return nil, fmt.Errorf("the policy knows no crawlers of %q", c.Who)
 	case len(unmet) == 0 && asked > 0:
-		return &Result{Text: text, Site: before, Diagnostics: ds, Diff: &compare.Diff{Complete: true}}, nil
+		return &Result{Text: text, Site: before, Diff: compare.Sites(before, before, compare.Options{Now: now})}, nil
 	}
 	best, invalid := e.best(text)
-	if guards := e.guards(best, invalid, ds); c.Intended && len(guards) > 0 {
+	if guards := guards(best, invalid); c.Intended && len(guards) > 0 {
 		e.intended = guards
 		best, invalid = e.best(text)
 	}
@@ -134,6 +135,7 @@ func Apply(name, text string, c Choice, now time.Time) (*Result, error) {
 type editor struct {
 	name     string
 	before   *site.Site
+	known    policyfile.Diagnostics // of the file before
 	choice   Choice
 	now      time.Time
 	intended []string // guards to waive
@@ -142,18 +144,22 @@ type editor struct {
 // outcome is a Result with what to choose it by.
 type outcome struct {
 	Result
-	beside int // changes that were not asked for
-	size   int // in lines
+	beside         int // changes that were not asked for
+	added, removed int // lines
 }
 
+// compare puts the better outcome first. An edit that takes lines out leaves less behind
+// than one that adds some.
 func (o *outcome) compare(b *outcome) int {
-	return cmp.Or(count(o.Unmet)-count(b.Unmet), o.beside-b.beside, o.size-b.size)
+	return cmp.Or(count(o.Unmet)-count(b.Unmet), o.beside-b.beside, o.Diagnostics.Count(policy.Warning)-b.Diagnostics.Count(policy.Warning),
+		o.added-b.added, o.removed-b.removed)
 }
 
 // best tries all edits. Without any that loads it returns the errors of the last.
 func (e *editor) best(text string) (best *outcome, invalid policyfile.Diagnostics) {
 	for _, candidate := range e.candidates(text) {
 		after, ds := site.LoadWith(e.name, []byte(candidate), policyfile.Options{Now: e.now})
+		ds = slices.DeleteFunc(ds, e.isKnown)
 		if after == nil {
 			invalid = ds
 			continue
@@ -161,7 +167,8 @@ func (e *editor) best(text string) (best *outcome, invalid policyfile.Diagnostic
 		o := &outcome{Result: Result{
 			Text: candidate, Site: after, Diagnostics: ds,
 			Diff: compare.Sites(e.before, after, compare.Options{Now: e.now}),
-		}, size: differing(text, candidate)}
+		}}
+		o.removed, o.added = differing(text, candidate)
 		o.Unmet, _ = e.unmet(after.Policy)
 		for i := range o.Diff.Changes {
 			if !e.chosen(after.Policy, &o.Diff.Changes[i]) {
@@ -175,15 +182,17 @@ func (e *editor) best(text string) (best *outcome, invalid policyfile.Diagnostic
 	return best, invalid
 }
 
-// guards lists the guards that complain of the file after the edit and did not before.
-func (e *editor) guards(best *outcome, invalid, before policyfile.Diagnostics) (all []string) {
-	after := invalid
+func (e *editor) isKnown(d policyfile.Diagnostic) bool {
+	return slices.ContainsFunc(e.known, func(k policyfile.Diagnostic) bool { return k.Code == d.Code && k.Message == d.Message })
+}
+
+// guards lists the guards that complain of an edit.
+func guards(best *outcome, invalid policyfile.Diagnostics) (all []string) {
 	if best != nil {
-		after = best.Diagnostics
+		invalid = best.Diagnostics
 	}
-	for _, d := range after {
-		isNew := !slices.ContainsFunc(before, func(b policyfile.Diagnostic) bool { return b.Code == d.Code && b.Message == d.Message })
-		if isNew && slices.Contains(lint.Guards(), d.Code) && !slices.Contains(all, d.Code) {
+	for _, d := range invalid {
+		if slices.Contains(lint.Guards(), d.Code) && !slices.Contains(all, d.Code) {
 			all = append(all, d.Code)
 		}
 	}
@@ -215,8 +224,8 @@ func (e *editor) chosen(p *policy.Policy, c *compare.Change) bool {
 	})
 }
 
-// differing counts the lines by which two texts differ, beside their common start and end.
-func differing(a, b string) int {
+// differing counts the lines of two texts beside their common start and end.
+func differing(a, b string) (int, int) {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
 		x, y = x[1:], y[1:]
@@ -224,5 +233,5 @@ func differing(a, b string) int {
 	for len(x) > 0 && len(y) > 0 && x[len(x)-1] == y[len(y)-1] {
 		x, y = x[:len(x)-1], y[:len(y)-1]
 	}
-	return len(x) + len(y)
+	return len(x), len(y)
 }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/aryann/difflib"
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/site/edit"
+)
+
+func setCommand() *cobra.Command {
+	var host string
+	var intended, write, yes bool
+	cmd := Command("set FILE WHO allow|ask|refuse|slow [PATH|RATE]", "Makes one decision in a policy file, by the smallest edit of its text",
+		func(cmd *cobra.Command, args []string) error {
+			if len(args) < 3 || len(args) > 4 {
+				return argumentsError(args, "FILE, WHO, what to do, and a path or a rate")
+			}
+			if write && args[0] == "-" {
+				return errors.New("the standard input cannot be changed; save it as a file first")
+			}
+			place := strings.Join(args[3:], "")
+			c, err := edit.NewChoice(args[1], edit.Action(args[2]), place, host, intended)
+			if err != nil {
+				return err
+			}
+			data, err := readFile(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			r, err := edit.Apply(fileName(args[0]), string(data), c, time.Now())
+			if invalid, ok := errors.AsType[*edit.InvalidError](err); ok {
+				_ = report(cmd, invalid.Diagnostics)
+				return failure{errors.New("nothing was written: the file would have the errors above")}
+			}
+			if err != nil {
+				return failure{err}
+			}
+			out := cmd.OutOrStdout()
+			if err := errors.Join(writeEdit(out, string(data), c, r), report(cmd, r.Diagnostics)); err != nil {
+				return err
+			}
+			switch loss := r.Diff.Losses; {
+			case r.Text == string(data):
+				return nil
+			case !write:
+				fmt.Fprintln(out, "\nNothing is written yet: give --write to change the file.")
+				return nil
+			case !yes && loss != nil && len(loss.Found) > 0:
+				return failure{errors.New("not written: search engines lose what is said above; to write it anyway, give --yes")}
+			case !yes && !r.Diff.Complete:
+				return failure{errors.New("not written: the policies are too large to say all that changes; to write it anyway, give --yes")}
+			}
+			if err := replaceFile(args[0], r.Text); err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "\nWritten to %s.\n", args[0])
+			return nil
+		})
+	cmd.Long = `
+Shows the lines of the policy file that change, and all that changes for crawlers by
+them; --write changes the file. Comments, order and layout stay as they are.
+
+WHO is everyone, the name of a crawler, category:KIND or operator:NAME. It may crawl PATH
+(allow), is asked not to by robots.txt (ask), is refused by the server (refuse), or may
+make so many requests (slow, with a RATE such as 60/m, or none). Without a PATH it is
+the whole site.
+
+The exit code is 0 on success, 1 if the decision cannot be made so, or search engines
+would lose something and --yes is not given, and 2 if the command cannot be carried out as given.`
+	cmd.Example = `  caddy robots-policy set site-policy.yaml GPTBot refuse
+  caddy robots-policy set site-policy.yaml category:search allow /members/ --write
+  caddy robots-policy set site-policy.yaml AhrefsBot slow 60/m --write
+  caddy robots-policy set site-policy.yaml everyone ask / --host staging.example.com --intended`
+	cmd.Flags().StringVar(&host, "host", "", "make the decision on this `HOST` only")
+	cmd.Flags().BoolVar(&intended, "intended", false, "search engines or link previews are meant to be kept out: say so in the rule")
+	cmd.Flags().BoolVar(&write, "write", false, "change the file")
+	cmd.Flags().BoolVar(&yes, "yes", false, "write it also if search engines lose something")
+	return cmd
+}
+
+// maxTable bounds the table that the library makes to compare lines.
+const maxTable = 4_000_000
+
+// writeEdit shows the lines that an edit changes, and what changes by them.
+func writeEdit(w io.Writer, before string, c edit.Choice, r *edit.Result) error {
+	if r.Text == before {
+		_, err := fmt.Fprintln(w, "The policy decides so already; nothing changes.")
+		return err
+	}
+	old, now := strings.Split(before, "\n"), strings.Split(r.Text, "\n")
+	line := 1
+	for len(old) > 0 && len(now) > 0 && old[0] == now[0] {
+		old, now, line = old[1:], now[1:], line+1
+	}
+	for len(old) > 0 && len(now) > 0 && old[len(old)-1] == now[len(now)-1] {
+		old, now = old[:len(old)-1], now[:len(now)-1]
+	}
+	changed := []difflib.DiffRecord{{Payload: fmt.Sprintf("(%d lines, too many to show)", len(now)), Delta: difflib.RightOnly}}
+	if len(old)*len(now) <= maxTable {
+		changed = difflib.Diff(old, now)
+	}
+	for _, d := range changed {
+		if d.Delta != difflib.Common {
+			fmt.Fprintf(w, "%4d %s %s\n", line, strings.TrimSpace(d.Delta.String()), strings.TrimSuffix(d.Payload, "\r"))
+		}
+		if d.Delta != difflib.LeftOnly {
+			line++
+		}
+	}
+	fmt.Fprintln(w)
+	if err := r.Diff.WriteText(w); err != nil {
+		return err
+	}
+	for i := range r.Unmet {
+		fmt.Fprintf(w, "Not for all of %s: it %s.\n", c.Who, r.Unmet[i].String())
+	}
+	return nil
+}
+
+// replaceFile writes a file as a whole, so that a server that watches it never reads half.
+func replaceFile(name, text string) error {
+	name, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".writing-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails once it has its name
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
