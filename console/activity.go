@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -80,7 +81,8 @@ var stores = optional.NewPool("activity", optional.PoolFuncs[Activity, openStore
 type openStore struct {
 	*store.Store
 	reader *store.Reader
-	cancel context.CancelFunc // ends the check
+	cancel context.CancelFunc // ends a check
+	check  func()             // looks for damage, unless that is being done
 }
 
 // open opens a store, in the place of one that turned out to be damaged.
@@ -102,12 +104,27 @@ func open(a *Activity, p *optional.Part[openStore], before error) (s openStore, 
 		cancel()
 		return s, errors.Join(err, s.Store.Close())
 	}
-	go func() {
+	var checking sync.Mutex
+	s.check = func() {
+		if !checking.TryLock() {
+			return
+		}
+		defer checking.Unlock()
 		if err := s.reader.Check(ctx); errors.Is(err, store.ErrDamaged) {
 			p.Broken(err)
 		}
-	}()
+	}
+	go s.check()
 	return s, nil
+}
+
+// doubtStore looks for damage in the background, as something could not be read.
+func doubtStore() {
+	if a := runningActivity(); a != nil {
+		if s, ok := a.store.Get(); ok {
+			go s.check()
+		}
+	}
 }
 
 // Close implements io.Closer.

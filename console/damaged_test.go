@@ -3,6 +3,10 @@
 package console
 
 import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,7 +15,6 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
-	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 )
 
@@ -25,7 +28,19 @@ func TestStoreDamagedWhileRunning(t *testing.T) {
 	t.Cleanup(func() { _ = caddy.Stop() })
 	a := runningActivity()
 	first, _ := a.store.Get()
-	a.store.Broken(store.ErrDamaged)
+	// Something else writes into the files of the database. Whoever reads a page notices.
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		name := filepath.Join(a.directory, "activity.db"+suffix)
+		if size, err := os.Stat(name); err != nil {
+			t.Fatal(err)
+		} else if f, err := os.OpenFile(name, os.O_RDWR, 0); err != nil {
+			t.Fatal(err)
+		} else if _, err = f.Write(bytes.Repeat([]byte{0x55}, int(size.Size()))); errors.Join(err, f.Close()) != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &server{admin: true, logger: caddy.Log()}
+	s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 	until := func(what string, ok func() bool) {
 		t.Helper()
 		for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {

@@ -193,6 +193,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status = e.status
 	} else if r.Context().Err() == nil {
 		s.logger.Error("showing a page of the console failed", zap.String("page", r.URL.Path), zap.Error(err))
+		doubtStore()
 	}
 	if errors.Is(err, context.DeadlineExceeded) && status == http.StatusInternalServerError {
 		status, err = http.StatusServiceUnavailable, errors.New("this takes too long: choose a shorter period, one host or no path")

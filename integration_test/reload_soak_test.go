@@ -59,14 +59,20 @@ type soakClient struct {
 	asked       int
 }
 
-// TestSoak changes the policy many times a minute, half of the changes broken,
-// while clients ask for every channel. No request fails, every answer is of one
-// policy, and nothing grows.
+// TestSoak changes the policy many times a minute, half of the changes broken, while
+// clients ask for every channel and everything is recorded. On the way, if it takes more
+// than a minute, the store is damaged and the disk of the evidence fills. No request fails,
+// every answer is of one policy, and nothing grows.
 func TestSoak(t *testing.T) {
 	if testing.Short() && !flagGiven("soak") {
 		t.Skip("takes a while")
 	}
-	s := startReloading(t, "", soakPolicy(1000), htmlUpstream(page(`<meta name="robots" content="nofollow">`)),
+	disk, console := t.TempDir(), freeAddr(t)
+	long := *soak > time.Minute
+	if long {
+		mountSmallDisk(t, disk)
+	}
+	s := startReloading(t, recordEverything(disk, console), soakPolicy(1000), htmlUpstream(page(`<meta name="robots" content="nofollow">`)),
 		"encode gzip\nrobots_policy POLICY {\nreload 50ms\n}\nreverse_proxy UPSTREAM")
 	clients := soakers()
 	var done atomic.Bool
@@ -75,16 +81,33 @@ func TestSoak(t *testing.T) {
 		wg.Go(func() {
 			for !done.Load() && !t.Failed() {
 				c.ask(t, s)
+				time.Sleep(15 * time.Millisecond) // others use the machine, too
 			}
 		})
 	}
-	warm := min(*soak/5, 10*time.Second)
+	wg.Go(func() {
+		for !done.Load() && !t.Failed() {
+			s.readPages(t, console)
+			time.Sleep(time.Second)
+		}
+	})
+	warm := *soak / 5
 	written := s.edit(t, 0, warm)
 	before := usage(t)
-	written = s.edit(t, written, *soak-warm)
+	if long {
+		s.damageStore(t)
+		full := fillDisk(t, disk)
+		written = s.edit(t, written, *soak/5)
+		s.wantFailing(t, "activity", "evidence")
+		_ = os.Remove(full)
+	}
+	written = s.edit(t, written, *soak*3/5)
 	after := usage(t)
 	done.Store(true)
 	wg.Wait()
+	if long {
+		s.wantWorking(t, "activity", "evidence")
+	}
 	total := 0
 	for _, c := range clients {
 		total += c.asked
@@ -103,7 +126,7 @@ func soakers() (clients []*soakClient) {
 	for i := range soakClients {
 		switch i % 4 {
 		case 0:
-			clients = append(clients, &soakClient{path: "/robots.txt", check: func(r response, _ map[string]bool) string {
+			clients = append(clients, &soakClient{path: "/robots.txt", agent: gptBot, check: func(r response, _ map[string]bool) string {
 				if r.StatusCode != 200 {
 					return r.Status
 				}

@@ -66,15 +66,15 @@ type generator struct{ r *rand.Rand }
 func (g generator) one(from ...string) string { return from[g.r.IntN(len(from))] }
 
 func (g generator) request() request {
-	r := request{method: http.MethodGet, mode: g.one(modes...), http2: g.r.IntN(3) == 0, host: g.host()}
+	r := request{method: http.MethodGet, mode: g.one(modes...), proto: protos[g.r.IntN(len(protos))], host: g.host()}
 	r.target = g.target()
 	switch g.r.IntN(24) {
 	case 0:
-		if !r.http2 {
+		if r.proto == 1 {
 			r.target = g.one("http://", "HTTP://", "x://") + g.host() + r.target
 		}
 	case 1:
-		if !r.http2 {
+		if r.proto == 1 {
 			r.target = g.one("x:", "http:") + strings.TrimPrefix(r.target, "/")
 		}
 	case 2:

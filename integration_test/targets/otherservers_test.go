@@ -28,7 +28,7 @@ func TestNothingClosedIsServedByNginx(t *testing.T) {
 	header, site, _ := strings.Cut(recipe, "server {\n\tlisten")
 	site = "server {\n\tlisten" + site
 	const proxy = "proxy_pass http://app;\n\t\tproxy_set_header Host $host;"
-	f := &fleet{names: []string{"nginx: upstream", "nginx: files"}, onlyHTTP1: true}
+	f := &fleet{names: []string{"nginx: upstream", "nginx: files"}}
 	var config strings.Builder
 	config.WriteString(header)
 	for _, body := range []string{proxy, "root " + filepath.Join(dir, "files") + ";"} {

@@ -89,9 +89,9 @@ func policyOf(usage, enforce string) string {
 
 // fleet is a server that runs each of the sites without a policy and with one.
 type fleet struct {
-	names         []string // of the sites
-	bare, guarded []string // addresses, by site
-	onlyHTTP1     bool
+	names         []string          // of the sites
+	bare, guarded []string          // addresses, by site
+	quic          map[string]string // addresses for HTTP/3, by these; nil: HTTP/1.1 only
 }
 
 // files are the files of a site and policy.yaml beside their directory, files.
@@ -124,14 +124,18 @@ func start(t *testing.T, policy string) *fleet {
 	dir := files(t, policy)
 	up := httptest.NewServer(http.HandlerFunc(upstream))
 	t.Cleanup(up.Close)
-	f := &fleet{names: siteNames()}
+	f := &fleet{names: siteNames(), quic: map[string]string{}}
 	var config strings.Builder
-	config.WriteString("{\n\tadmin off\n\tpersist_config off\n\tauto_https off\n\tservers {\n\t\tprotocols h1 h2 h2c\n\t}\n\tlog {\n\t\toutput discard\n\t}\n}\n")
-	addrs := caddytest.FreeAddrs(t, 2*len(sites)+2)
+	config.WriteString("{\n\tadmin off\n\tpersist_config off\n\tauto_https off\n\tservers {\n\t\tprotocols h1 h2 h2c h3\n\t}\n\tlog {\n\t\toutput discard\n\t}\n}\n")
+	addrs, tls := caddytest.FreeAddrs(t, 4*len(sites)+4), certificate(t)
+	for i := range 2*len(sites) + 2 {
+		f.quic[addrs[i]] = addrs[2*len(sites)+2+i]
+	}
 	site := func(addr, host, body, guard string) {
 		_, port, _ := net.SplitHostPort(addr)
+		_, secure, _ := net.SplitHostPort(f.quic[addr])
 		body = strings.NewReplacer("MATCHERS", matchers(), "DIR", filepath.Join(dir, "files"), "UPSTREAM", up.Listener.Addr().String(), "POLICY", guard).Replace(body)
-		fmt.Fprintf(&config, "http://%s:%s {\n%s\n}\n", host, port, body)
+		fmt.Fprintf(&config, "http://%s:%s {\n%s\n}\nhttps://%s:%s {\n%s\n%s\n}\n", host, port, body, host, secure, tls, body)
 	}
 	guard := "robots_policy " + filepath.Join(dir, "policy.yaml")
 	for i, s := range sites {
@@ -254,7 +258,7 @@ type comparer struct {
 func newComparer(f *fleet, agent string, problem func(request, response) string, r *rand.Rand) *comparer {
 	c := &comparer{fleet: f, g: generator{r: r}, agent: agent, problem: problem, tally: map[string]int{}}
 	for i := range f.bare {
-		c.bare, c.guarded = append(c.bare, &wire{addr: f.bare[i]}), append(c.guarded, &wire{addr: f.guarded[i]})
+		c.bare, c.guarded = append(c.bare, &wire{addr: f.bare[i], quic: f.quic[f.bare[i]]}), append(c.guarded, &wire{addr: f.guarded[i], quic: f.quic[f.guarded[i]]})
 	}
 	return c
 }
@@ -270,7 +274,9 @@ func (c *comparer) next() error {
 	i := c.g.r.IntN(len(c.bare))
 	r := c.g.request()
 	r.agent = c.agent
-	r.http2 = r.http2 && !c.onlyHTTP1
+	if c.quic == nil {
+		r.proto = 1
+	}
 	name := c.names[i]
 	without, err := ask(c.bare[i], r)
 	if err != nil {
@@ -285,9 +291,7 @@ func (c *comparer) next() error {
 		return nil
 	}
 	c.tally[name+": serves something closed"]++
-	if r.http2 {
-		c.tally[name+": serves something closed over h2c"]++
-	}
+	c.tally[fmt.Sprintf("%s: serves something closed over HTTP/%d", name, r.proto)]++
 	with, err := ask(c.guarded[i], r)
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", name, r, err)

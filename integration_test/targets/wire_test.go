@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/quic-go/quic-go"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 )
@@ -18,15 +19,22 @@ import (
 // request is what goes over the wire, byte for byte.
 type request struct {
 	method, target, host, agent, mode string
-	http2                             bool
+	proto                             int // the version of HTTP
 }
 
+// protos are the versions of HTTP that are tried, the most frequent twice.
+var protos = []int{1, 1, 2, 3}
+
 func (r request) String() string {
-	proto := "HTTP/1.1"
-	if r.http2 {
-		proto = "h2c"
+	return fmt.Sprintf("%s %q Host: %q HTTP/%d (%s)", r.method, r.target, r.host, r.proto, r.mode)
+}
+
+// fields are the header of HTTP/2 and 3.
+func (r request) fields(scheme string) [][2]string {
+	if r.method == http.MethodConnect {
+		return [][2]string{{":method", r.method}, {":authority", r.host}, {"user-agent", r.agent}, {"x-mode", r.mode}}
 	}
-	return fmt.Sprintf("%s %q Host: %q %s (%s)", r.method, r.target, r.host, proto, r.mode)
+	return [][2]string{{":method", r.method}, {":scheme", scheme}, {":authority", r.host}, {":path", r.target}, {"user-agent", r.agent}, {"x-mode", r.mode}}
 }
 
 // response is an answer; status is 0 if the server did not take the request.
@@ -39,14 +47,19 @@ type response struct {
 // wire speaks with one server. It is not for concurrent use.
 type wire struct {
 	addr string
+	quic string   // the address for HTTP/3
 	conn net.Conn // of HTTP/1.1
 	in   *bufio.Reader
 	h2   *framed
+	h3   *quic.Conn
 }
 
 func (w *wire) do(r request) (response, error) {
-	if r.http2 {
+	switch r.proto {
+	case 2:
 		return w.two(r)
+	case 3:
+		return w.three(r)
 	}
 	return w.one(r)
 }
@@ -59,6 +72,10 @@ func (w *wire) close() {
 	if w.h2 != nil {
 		_ = w.h2.conn.Close()
 		w.h2 = nil
+	}
+	if w.h3 != nil {
+		_ = w.h3.CloseWithError(0, "")
+		w.h3 = nil
 	}
 }
 
@@ -138,11 +155,8 @@ func (w *wire) two(r request) (response, error) {
 	id := f.stream
 	f.stream += 2
 	f.block.Reset()
-	fields := [][2]string{{":method", r.method}, {":scheme", "http"}, {":authority", r.host}, {":path", r.target}, {"user-agent", r.agent}, {"x-mode", r.mode}}
-	for _, h := range fields {
-		if r.method != http.MethodConnect || h[0] != ":scheme" && h[0] != ":path" {
-			_ = f.encoder.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]})
-		}
+	for _, h := range r.fields("http") {
+		_ = f.encoder.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]})
 	}
 	if err := f.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: f.block.Bytes(), EndHeaders: true, EndStream: true}); err != nil {
 		return response{}, err
