@@ -30,67 +30,6 @@ type stated struct {
 	source  int    // of a token's group: see tokenLines
 }
 
-// line is an Allow or a Disallow of a group.
-type line struct {
-	pattern pathpattern.Pattern // starts with "/", has no "*" at its end
-	spelled pathpattern.Spellings
-	texts   []string // that are printed
-	of      *stated
-	order   int // in which lines are printed as far as nothing else asks for another one
-	gone    bool
-	guard   bool // it is for Google's parser: see guardIndexPages
-}
-
-func (l *line) len() int { return l.pattern.Len() }
-
-// low and high are the lengths of the shortest and of the longest text of the line, to
-// readers that decode it as well.
-func (l *line) low() int {
-	n := l.len()
-	for _, t := range l.texts {
-		n = min(n, len(t))
-	}
-	return n
-}
-
-func (l *line) high() int {
-	n := l.len()
-	for _, t := range l.texts {
-		n = max(n, len(t))
-	}
-	return n
-}
-
-// beats reports whether l wins over m, one of them an Allow, to every reader to which both
-// match a path.
-func (l *line) beats(m *line) bool {
-	a, d := l, m
-	if !l.of.allow {
-		a, d = m, l
-	}
-	wins := func(allow, disallow int) bool { return (allow >= disallow) == l.of.allow }
-	if !wins(a.len(), d.len()) || !wins(len(a.spelled.Upper), len(d.spelled.Upper)) { // readers that decode or encode both
-		return false
-	}
-	written := len(a.spelled.Written)
-	if a.spelled.Octets > 0 { // to others the Allow only matches URLs in its own spelling
-		meet := pathpattern.Raw(a.spelled.Written).Overlaps(pathpattern.Raw(d.spelled.Written))
-		if meet && !wins(written, len(d.spelled.Written)) {
-			return false
-		}
-		if same := d.spelled.Like(&a.spelled); same != "" {
-			return wins(written, len(same))
-		}
-	}
-	return wins(written, d.low()) && wins(written, d.high())
-}
-
-// sharesScope reports whether l may stand for m: everyone who obeys m obeys l too, and
-// the policy's lines do not rest on those of a merged file.
-func (l *line) sharesScope(m *line) bool {
-	return (l.of.scope == "" || l.of.scope == m.of.scope) && (l.of.applied != nil || m.of.applied == nil)
-}
-
 // flattening turns statements into the lines of one group of RFC 9309, in which the
 // longest match decides and a tie allows (section 2.2.2).
 //
@@ -139,37 +78,6 @@ func flatten(all []stated, overrides func(permission, prohibition *stated) bool)
 	f.dropNeedless()
 	f.loseSpellings()
 	return f.sorted(), f.losses, true
-}
-
-// rooted is the text of a statement that one of its Rooted patterns has, "" for the normal
-// form.
-func (s *stated) rooted(p pathpattern.Pattern) string {
-	switch {
-	case s.written == "" || p == s.pattern:
-		return s.written
-	case p.String() == "/"+s.pattern.String():
-		return "/" + s.written
-	}
-	return s.written[1:] // the one of "*/x" that is "/x"
-}
-
-func newLine(p pathpattern.Pattern, written string, s *stated) line {
-	l := line{pattern: p, spelled: pathpattern.Spell(p, written), of: s}
-	if l.texts = []string{l.spelled.Written}; !s.allow {
-		l.texts = l.spelled.Prohibition()
-	}
-	return l
-}
-
-// written is the text of a pattern that is added for a line: that of an Allow has the
-// spelling of the Allow.
-func (l *line) written(p pathpattern.Pattern) (text string, ok bool) {
-	if !l.of.allow || l.spelled.Octets == 0 {
-		return "", true
-	}
-	spelled := pathpattern.Spell(p, "")
-	text = spelled.Like(&l.spelled)
-	return text, text != ""
 }
 
 func (f *flattening) add(p pathpattern.Pattern, written string, s *stated) {
@@ -347,9 +255,6 @@ func (f *flattening) lose(a *line, paths pathpattern.Pattern) {
 	f.losses = append(f.losses, l)
 }
 
-// literal reports whether readers that know no wildcards understand a pattern.
-func literal(p pathpattern.Pattern) bool { return p.IsPlain() }
-
 // dropNeedless drops lines that change nothing, until none is left that does not:
 // a Disallow that some Allow beats wherever it matches, an Allow that beats nothing,
 // and a line that another of its kind says as well, with no line of the other kind
@@ -400,42 +305,16 @@ func (f *flattening) needless(i int) bool {
 		if !l.of.allow && o.mayReplace(l) && o.pattern.Covers(l.pattern) && o.beats(l) {
 			return true
 		}
-		lengths = append(lengths, o.low(), o.high())
+		lengths = append(lengths, o.low, o.high)
 	}
-	if l.of.allow && !slices.ContainsFunc(lengths, func(n int) bool { return n <= l.high() }) {
+	if l.of.allow && !slices.ContainsFunc(lengths, func(n int) bool { return n <= l.high }) {
 		return true
 	}
 	return slices.ContainsFunc(f.covering(i, l.of.allow), func(j int) bool {
 		m := &f.lines[j]
 		return j != i && !m.gone && m.mayReplace(l) && m.coversTexts(l) &&
-			!slices.ContainsFunc(lengths, func(n int) bool { return between(n, m.low(), l.high(), l.of.allow) })
+			!slices.ContainsFunc(lengths, func(n int) bool { return between(n, m.low, l.high, l.of.allow) })
 	})
-}
-
-// mayReplace reports whether all who obey m also obey l, and readers that understand m
-// understand l.
-func (l *line) mayReplace(m *line) bool {
-	return l.sharesScope(m) && (literal(l.pattern) || !literal(m.pattern))
-}
-
-// coversTexts reports whether each text of m that is not of the usual spellings is matched
-// by a text of l: readers that know no normal form need it.
-func (l *line) coversTexts(m *line) bool {
-	if m.spelled.Octets == 0 && m.spelled.Written == m.spelled.Normal {
-		return true
-	}
-	return !slices.ContainsFunc(m.texts, func(text string) bool {
-		return !slices.ContainsFunc(l.texts, func(by string) bool { return pathpattern.Raw(by).Covers(pathpattern.Raw(text)) })
-	})
-}
-
-// between reports whether a line of the other kind and n bytes loses to one of long
-// bytes and wins over one of short.
-func between(n, short, long int, allow bool) bool {
-	if allow { // a tie allows
-		return n > short && n <= long
-	}
-	return n >= short && n < long
 }
 
 // sorted returns the lines that are left, those that others lose to before these, for

@@ -160,7 +160,7 @@ func (f *flattening) guardIndexPages() bool {
 			continue
 		}
 		d := f.decides(dir)
-		if d == nil || d.low() > len(dir)+1 {
+		if d == nil || d.low > len(dir)+1 {
 			continue
 		}
 		rest, within := strings.CutPrefix(dir, d.pattern.String())

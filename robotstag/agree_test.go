@@ -31,6 +31,7 @@ func TestHeadersAgreeWithPolicy(t *testing.T) {
 	checked, exempt := 0, 0
 	for range n {
 		spec := policytest.Random(r, policytest.Options{})
+		spec.Publish.ContentUsage = policy.On
 		p, err := policy.Compile(spec)
 		if err != nil {
 			t.Fatal(err)

@@ -251,7 +251,8 @@ func TestCombine(t *testing.T) {
 }
 
 // A reader of the new name finds there what the upstream says under the old one, if the
-// policy makes the response have the new one.
+// policy makes the response have the new one: it supports both (draft-illyes-repext-02,
+// Application Layer Response Header).
 func TestOldNameInTheNewOne(t *testing.T) {
 	ours, _ := Build(list("*", "nofollow"), Usage{}, testNow)
 	for name, tt := range map[string]struct {

@@ -172,8 +172,12 @@ type PreferenceSource struct {
 
 // PreferenceSources is Preferences with the reasons. A usage that nothing speaks
 // of has none, and "search" is permitted only by a statement that names it,
-// because it permits training for search as well.
+// because it permits training for search as well. Nothing is stated where Content-Usage is
+// not to be published.
 func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSource, until time.Time) {
+	if p.Spec().Publish.ContentUsage == policy.Off {
+		return nil, until
+	}
 	for _, q.Usage = range policy.RightsUsages() {
 		var strictest policy.Decision
 		for i, identity := range identities(p) {

@@ -34,7 +34,7 @@ func say(allow bool, u policy.Usage, pattern string, qualifiers ...string) polic
 
 func compile(t *testing.T, rules ...policy.Rule) *policy.Policy {
 	t.Helper()
-	p, err := policy.Compile(&policy.Spec{Rules: rules, Crawlers: []policy.Crawler{
+	p, err := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{ContentUsage: policy.On}, Crawlers: []policy.Crawler{
 		{Token: "BotA"}, {Token: "BotA-Extended", RobotsOnly: true, Kind: "ai-training"}, {Token: "BotB", Kind: "ai-training"},
 	}})
 	if err != nil {
@@ -121,6 +121,18 @@ func TestPreferences(t *testing.T) {
 		if got, _ := robotstag.Preferences(p, policy.Query{Path: path}); got.String() != want {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
+	}
+}
+
+// A header states preferences only where Content-Usage is to be published, as in robots.txt.
+func TestPreferencesAreSwitchedOff(t *testing.T) {
+	rules := []policy.Rule{{Statements: []policy.Statement{say(false, policy.TrainAI, "/")}, For: []policy.Audience{everyone}}}
+	p, err := policy.Compile(&policy.Spec{Rules: rules, Publish: policy.Publish{ContentSignal: policy.On}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := robotstag.Preferences(p, policy.Query{Path: "/"}); got.String() != "" {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -296,8 +296,11 @@ func (x *exam) contentUsageHeader(q question, a answer, page *page) {
 }
 
 // preferred is what the header should say of a usage: everyone's preference, or
-// the visitor's own where it is tailored.
+// the visitor's own where it is tailored; nothing where it is not to be published.
 func (x *exam) preferred(q question, at reading, u policy.Usage) string {
+	if x.p.spec.Publish.ContentUsage == policy.Off {
+		return ""
+	}
 	asked := policytest.Question{Host: q.host, Path: at.path, Now: x.p.now}
 	if x.at.tailored {
 		asked.Token = x.p.visitor(q.token)

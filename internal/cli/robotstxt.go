@@ -68,7 +68,7 @@ func (c *checkedRobots) writeText(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "%s: %s\n", at, n.Message)
 	}
-	fmt.Fprintf(&b, "%s is a robots.txt: it has %s for %s, and %s\n", c.File, english.Count(c.Rules, "Allow or Disallow line"), english.Count(len(c.Groups), "crawler"), english.Count(len(c.Notes), "note"))
+	fmt.Fprintf(&b, "%s is a robots.txt: it has %s for %s, and %s\n", c.File, english.Count(c.Rules, "Allow or Disallow line"), english.Count(len(c.Groups), "name"), english.Count(len(c.Notes), "note"))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -31,8 +31,11 @@ void* operator new(size_t n) {
   if (void* p = malloc(n)) return p;
   throw std::bad_alloc();
 }
+void* operator new[](size_t n) { return operator new(n); }
 void operator delete(void* p) noexcept { free(p); }
 void operator delete(void* p, size_t) noexcept { free(p); }
+void operator delete[](void* p) noexcept { free(p); }
+void operator delete[](void* p, size_t) noexcept { free(p); }
 extern "C" int allowed(const char* body, size_t n, const char* agent, const char* url) {
   googlebot::RobotsMatcher m;
   return m.OneAgentAllowedByRobots(absl::string_view(body, n), agent, url);
