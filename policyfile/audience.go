@@ -134,7 +134,7 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 func (p *parser) checkToken(n *yaml.Node, text string) {
 	if c, ok := p.catalogue.Lookup(text); ok {
 		if first, _, spaced := strings.Cut(c.Token, " "); spaced {
-			p.report(posOf(n), "token-not-allowed", "", "RFC 9309 allows no spaces in a crawler's name: readers that follow it read %s instead of %s, unlike the crawler itself; enforce the rule if it matters", quote(first), quote(c.Token))
+			p.report(posOf(n), "name-with-space", "", "RFC 9309 allows no spaces in a crawler's name: readers that follow it read %s instead of %s, unlike the crawler itself; enforce the rule if it matters", quote(first), quote(c.Token))
 		}
 		return
 	}

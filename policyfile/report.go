@@ -161,6 +161,7 @@ var codeTable = []codeInfo{
 	{"misspelt-crawler", policy.Warning, "A crawler's name that may be misspelt"},
 	{"unknown-crawler", policy.Warning, "An unknown crawler"},
 	{"token-not-allowed", policy.Warning, "A token that RFC 9309 does not allow"},
+	{"name-with-space", policy.Hint, "A token with a space"},
 	{"has-a-usage", policy.Warning, "There is a usage for this"},
 	{"duplicate-app-directive", policy.Warning, "Two directives for one application and path"},
 	{"unused-name", policy.Warning, "A name that is not used"},
