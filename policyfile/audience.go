@@ -46,7 +46,14 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 		return a, p.token(n, text)
 	case policy.ForCategory:
 		if !crawlers.Kind(strings.ToLower(a.Name)).Valid() {
-			p.reportChoice(posOf(n), "unknown-category", prefixed("category:", nearestKind(a.Name)), "unknown category "+quote(a.Name), kindNames())
+			unknown, near := "unknown category "+quote(a.Name), Nearest(a.Name, kindNames())
+			if tokens := productWords[squash(a.Name)]; tokens != nil {
+				p.reportAdvice(posOf(n), "unknown-category", tokens[0], unknown, "it is not a category; name the crawlers that you mean, such as "+english.List(tokens, "or"))
+			} else if audience, what := p.known().group(a.Name); audience != "" && near == "" {
+				p.reportAdvice(posOf(n), "unknown-category", audience, unknown, what)
+			} else {
+				p.reportChoice(posOf(n), "unknown-category", prefixed("category:", near), unknown, kindNames())
+			}
 			return a, false
 		}
 		a.Name = strings.ToLower(a.Name)
@@ -75,13 +82,6 @@ func prefixed(prefix, s string) string {
 }
 
 func kindNames() []string { return plainTexts(crawlers.Kinds()) }
-
-func nearestKind(word string) string {
-	if kind, ok := groupWords[squash(word)]; ok {
-		return string(kind)
-	}
-	return Nearest(word, kindNames())
-}
 
 // maxTokens bounds the crawlers that a file names.
 const maxTokens = 25_000

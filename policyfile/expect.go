@@ -58,7 +58,7 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 		e.Identity = policy.Verified
 	}
 	if e.Usage, ok = policy.ParseUsage(m[4]); !ok {
-		p.unknownUsage(n, m[4], false, func(near string) string { return with(4, near) })
+		p.unknownUsage(n, nil, m[4], false, func(near string) string { return with(4, near) })
 		return e, false
 	}
 	if e.Agent, ok = p.expectAgent(n, m[2], func(near string) string { return with(2, near) }); !ok {

@@ -63,6 +63,7 @@ func LoadWith(name string, data []byte, o Options) (*File, Diagnostics) {
 		skip:       map[*yaml.Node]bool{},
 		keys:       allKeys(),
 		ofRules:    setOf(ruleFields.names()),
+		settings:   map[string][]string{"publish": publishFields.names(), "rights": rightsFields.names(), "enforcement": enforcementFields.names()},
 		spec:       &policy.Spec{File: name},
 		sets:       map[string]*resourceSet{},
 		usages:     map[string]*localUsage{},

@@ -13,47 +13,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// everyoneWords are words for everyone, squashed.
-var everyoneWords = wordSet(`all any every everybody everything anyone anybody default
-	bots robots crawlers spiders allbots allrobots allcrawlers allspiders wildcard star
-	alle jeder tous tout todos todas tutti tutte iedereen alla wszyscy`)
-
-// elseWords are words for everyone-else, squashed.
-var elseWords = wordSet(`others rest therest everybodyelse everyother allothers anyoneelse`)
-
-// groupWords are words for a category, squashed. The names of the categories
-// themselves need not be here.
-var groupWords = map[string]crawlers.Kind{
-	"ai": crawlers.KindAITraining, "aibots": crawlers.KindAITraining, "aibot": crawlers.KindAITraining, "aicrawlers": crawlers.KindAITraining,
-	"aiscrapers": crawlers.KindAITraining, "genai": crawlers.KindAITraining, "llm": crawlers.KindAITraining, "llms": crawlers.KindAITraining,
-	"training": crawlers.KindAITraining, "searchengine": crawlers.KindSearch, "searchengines": crawlers.KindSearch, "searchbots": crawlers.KindSearch,
-	"seobots": crawlers.KindSEO, "seotools": crawlers.KindSEO, "archives": crawlers.KindArchive, "archivers": crawlers.KindArchive,
-	"previews": crawlers.KindPreview, "linkpreviews": crawlers.KindPreview,
-}
-
-// productWords are the names of products, squashed, and the crawlers of their
-// operators. Each crawler is in the built-in catalogue.
-var productWords = map[string][]string{
-	"chatgpt": {"GPTBot", "ChatGPT-User", "OAI-SearchBot"}, "gpt": {"GPTBot", "ChatGPT-User", "OAI-SearchBot"},
-	"claude": {"ClaudeBot", "Claude-User", "Claude-SearchBot"},
-	"gemini": {"Google-Extended"}, "bard": {"Google-Extended"},
-	"copilot": {"Bingbot"}, "bing": {"Bingbot"},
-	"appleintelligence": {"Applebot-Extended"}, "siri": {"Applebot"},
-	"facebook": {"facebookexternalhit", "meta-externalagent"}, "metaai": {"meta-externalagent"}, "llama": {"meta-externalagent"},
-}
-
-func wordSet(words string) map[string]bool { return setOf(strings.Fields(words)) }
-
-// squash is a name without case, spaces, hyphens and underscores.
-func squash(s string) string {
-	return strings.Map(func(c rune) rune {
-		if c == ' ' || c == '-' || c == '_' {
-			return -1
-		}
-		return c
-	}, strings.ToLower(s))
-}
-
 type nameIndex struct {
 	tokens    []string // lower case
 	letters   []uint64
@@ -97,8 +56,13 @@ func (k *nameIndex) group(name string) (audience, what string) {
 	if everyoneWords[word] || Nearest(name, []string{"everyone"}) != "" {
 		return "everyone", "all crawlers together are called everyone"
 	}
-	if kind, ok := groupWords[word]; ok {
+	switch kind, ok := groupWords[word]; {
+	case kind == crawlers.KindAIInput:
+		return "category:ai-input", "crawlers that collect for AI answers are category:ai-input, assistants that fetch a page for someone category:ai-assistant, and search engines that feed AI answers, such as PerplexityBot, are in category:search"
+	case ok:
 		return "category:" + string(kind), "crawlers of this kind are called category:" + string(kind)
+	case word == "badbots" || word == "scrapers" || word == "spam":
+		return "[category:ai-training, category:seo]", "there is no list of bad crawlers; name those that you do not want, or their categories"
 	}
 	for _, kind := range crawlers.Kinds() {
 		if word == squash(string(kind)) {

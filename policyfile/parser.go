@@ -4,7 +4,6 @@ package policyfile
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -20,6 +19,8 @@ type parser struct {
 	skip    map[*yaml.Node]bool // reported already
 	keys    map[string]bool     // all keys of the grammar
 	ofRules map[string]bool     // the keys of rules
+	// settings are the keys under publish, rights and enforcement.
+	settings map[string][]string
 
 	spec             *policy.Spec
 	sources          []lint.Source // of Spec.Rules
@@ -39,7 +40,7 @@ type parser struct {
 	full             bool
 }
 
-func (p *parser) unknownKey(key *yaml.Node, what string, known []string) {
+func (p *parser) unknownKey(key, value *yaml.Node, what string, known []string) {
 	if key.Kind != yaml.ScalarNode {
 		p.report(posOf(key), "wrong-kind", "", "the name before a colon must be plain text, not %s", kindOf(key))
 		return
@@ -49,42 +50,11 @@ func (p *parser) unknownKey(key *yaml.Node, what string, known []string) {
 		return
 	}
 	unknown := "unknown key " + quote(key.Value) + " in " + what
-	if advice := p.misplaced(key.Value, what); advice != "" {
+	if advice := p.misplaced(key, value, what); advice != "" {
 		p.reportAdvice(posOf(key), "unknown-key", "", unknown, advice)
 		return
 	}
 	p.reportChoice(posOf(key), "unknown-key", nearestKey(key.Value, what, known), unknown, known)
-}
-
-// What readMap calls the maps in which misplaced keys are explained.
-const (
-	theFile = "the file"
-	aRule   = "a rule"
-)
-
-// audienceKeys are what other formats call "for", squashed.
-var audienceKeys = wordSet(`useragent useragents agent agents bot bots robot robots crawlers who audience`)
-
-// nearestKey returns the key that another one most likely stands for, or "".
-func nearestKey(word, what string, known []string) string {
-	if what == aRule && audienceKeys[squash(word)] {
-		return "for"
-	}
-	return Nearest(word, known)
-}
-
-// misplaced says where a key belongs that is not in its place, or nothing.
-func (p *parser) misplaced(key, what string) string {
-	usage, isUsage := policy.ParseUsage(key)
-	switch {
-	case what == theFile && (p.ofRules[key] || audienceKeys[squash(key)] || isUsage):
-		return `it belongs in a rule, under rules; a rule starts with "- for: everyone", or with the name of a crawler instead of everyone`
-	case what == aRule && usageWords[squash(key)] != "":
-		return fmt.Sprintf(`write "%s:" with its paths under disallow`, usageWords[squash(key)])
-	case what == aRule && isUsage:
-		return fmt.Sprintf(`a usage stands under allow or disallow; write "disallow: {%s: /}" to prohibit it on the whole site, or "allow: {%s: /}"`, usage, usage)
-	}
-	return ""
 }
 
 // child is the value of a key with a name in a map, or nil.
@@ -115,7 +85,7 @@ func (p *parser) eachPair(n *yaml.Node, what string, visit func(key, value *yaml
 			continue
 		}
 		if key.Kind != yaml.ScalarNode {
-			p.unknownKey(key, what, nil)
+			p.unknownKey(key, value, what, nil)
 			continue
 		}
 		folded := strings.ToLower(key.Value)

@@ -166,6 +166,9 @@ func (p *parser) currency(n *yaml.Node, _, text string) bool {
 }
 
 func (p *parser) contact(n *yaml.Node, name, text string) bool {
+	if uri := withScheme(text); uri != text {
+		return p.refuse(n, "bad-address", uri, "invalid contact %s: an e-mail address starts with mailto:", quote(text))
+	}
 	mailbox, isMail := strings.CutPrefix(text, "mailto:")
 	if !isMail {
 		return p.webAddress(n, name, text)

@@ -157,7 +157,11 @@ func readCrawlDelay(p *parser, n *yaml.Node, r *ruleReader) {
 	}
 	seconds, err := strconv.ParseFloat(text, 64)
 	if !decimal.MatchString(text) || err != nil || seconds <= 0 || seconds > maxDelay {
-		p.report(posOf(n), "bad-value", sameMeaning(text, []string{"none"}), "invalid crawl-delay %s: must be a number of seconds above 0 and up to %d, such as 2 or 0.5, or none", quote(text), maxDelay)
+		near := sameMeaning(text, []string{"none"})
+		if number := strings.TrimRight(text, " seconds"); number != text && decimal.MatchString(number) {
+			near = number
+		}
+		p.report(posOf(n), "bad-value", near, "invalid crawl-delay %s: must be a number of seconds above 0 and up to %d, such as 2 or 0.5, or none", quote(text), maxDelay)
 		return
 	}
 	r.rule.CrawlDelay = time.Duration(seconds*1000+0.5) * time.Millisecond

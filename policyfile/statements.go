@@ -50,7 +50,7 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 		return
 	}
 	p.eachPair(n, what, func(key, value *yaml.Node) {
-		parts, local, ok := p.usageParts(key, allow)
+		parts, local, ok := p.usageParts(key, value, allow)
 		if !ok {
 			return
 		}
@@ -119,7 +119,7 @@ func (p *parser) entry(n *yaml.Node, what string, allow bool, local string, part
 	}
 }
 
-func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePart, local string, ok bool) {
+func (p *parser) usageParts(key, value *yaml.Node, allow bool) (parts []policy.UsagePart, local string, ok bool) {
 	if u, ok := policy.ParseUsage(key.Value); ok {
 		if allow && u == policy.Other {
 			return nil, "", p.refuse(key, "bad-usage", "", `"other" means every usage that no rule mentions, and can only be disallowed; name the usages that are allowed`)
@@ -129,13 +129,13 @@ func (p *parser) usageParts(key *yaml.Node, allow bool) (parts []policy.UsagePar
 	l := p.usages[strings.ToLower(key.Value)]
 	if l == nil {
 		if g := joinedKey.FindStringSubmatch(key.Value); g != nil && p.keys[g[1]] {
-			p.unknownKey(key, "", nil)
+			p.unknownKey(key, value, "", nil)
 			return nil, "", false
 		}
 		if word := squash(key.Value); allow && strings.HasPrefix(word, "no") && usageWords[word] != "" {
 			return nil, "", p.refuse(key, "unknown-usage", "", "%s is a prohibition; write it as %s under disallow", quote(key.Value), quote(usageWords[word]))
 		}
-		p.unknownUsage(key, key.Value, allow, nil)
+		p.unknownUsage(key, value, key.Value, allow, nil)
 		return nil, "", false
 	}
 	l.used = true

@@ -149,7 +149,7 @@ type suspicion struct {
 var (
 	entryStart = regexp.MustCompile(`^( *)((?:- +)*)((?:[A-Za-z][\w.-]*: +)?)(.*)$`)
 	joinedKey  = regexp.MustCompile(`^([a-z][a-z-]*):([^\s:].*)$`)
-	inFlow     = regexp.MustCompile("(?:^|[\\[{,] *|: +)([*&!%@`][^,\\]}]*)")
+	inFlow     = regexp.MustCompile("(?:^|[\\[{,] *|: +)([*&!%@`][^,\\]}]*|[^\"',:\\[\\]{}]*\\?[^,\\]}]*)")
 )
 
 // suspect looks for a mistake that breaks YAML whatever surrounds the line.
@@ -209,6 +209,9 @@ func needsQuotes(column int, value string) *suspicion {
 	why := `contains ": ", which separates a key from a value in YAML`
 	if strings.HasSuffix(value, ":") {
 		why = `ends with ":", which makes it a key in YAML`
+	}
+	if strings.Contains(value, "?") {
+		why = `contains "?", which is special within brackets in YAML`
 	}
 	if strings.IndexByte(indicators, value[0]) >= 0 {
 		why = `starts with "` + value[:1] + `", which is special in YAML`

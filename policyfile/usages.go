@@ -64,7 +64,7 @@ func readQualifiedUsage(p *parser, n *yaml.Node, q *qualified) {
 		return
 	}
 	if q.usage, q.ok = policy.ParseUsage(text); !q.ok {
-		p.unknownUsage(n, text, false, nil)
+		p.unknownUsage(n, nil, text, false, nil)
 	}
 }
 
@@ -175,7 +175,7 @@ func (p *parser) combinedUsage(local *localUsage, n *yaml.Node) {
 		case standard:
 			parts = []policy.UsagePart{{Usage: usage}}
 		case other == nil:
-			p.unknownUsage(n, text, true, nil)
+			p.unknownUsage(n, nil, text, true, nil)
 			return
 		case other.composite:
 			p.report(posOf(n), "bad-usage", "", "%s is itself several usages, which cannot be part of others; repeat its usages here", quote(text))
@@ -223,30 +223,6 @@ func (p *parser) qualifiers(u policy.Usage, texts []qualifierText) (*policy.Qual
 		}
 	}
 	return qs, ok
-}
-
-var usageWords = map[string]string{
-	"ai-train": "train-ai", "training": "train-ai", "ai-training": "train-ai", "train": "train-ai", "ai": "train-ai",
-	"train-genai": "train-ai", "ai-output": "ai-use", "ai-input": "ai-use", "snippet": "present-snippet", "thumbnail": "present-thumbnail", "cache": "preserve", "archive": "preserve",
-	"noindex": "index", "nofollow": "follow", "noarchive": "preserve", "nosnippet": "present-snippet", "links": "follow",
-	"block": "crawl", "deny": "crawl", "path": "crawl", "url": "crawl", "access": "crawl", "fetch": "crawl", "paths": "crawl", "read": "crawl", "visit": "crawl", "scrape": "crawl",
-}
-
-// unknownUsage reports a word that is not a usage. Whole, where given, turns the
-// right word into what the author wrote around it.
-func (p *parser) unknownUsage(n *yaml.Node, text string, localToo bool, whole func(string) string) {
-	if whole == nil {
-		whole = func(near string) string { return near }
-	}
-	known := usageNames()
-	candidates := slices.Clone(known)
-	if localToo {
-		for _, u := range p.usages {
-			candidates = append(candidates, u.name)
-		}
-	}
-	near := cmp.Or(usageWords[strings.ToLower(text)], Nearest(text, candidates))
-	p.reportChoice(posOf(n), "unknown-usage", whole(near), "unknown usage "+quote(text), append(known, "a name under usages"))
 }
 
 func usageNames() []string { return texts(policy.Usages()) }

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+)
+
+// The words of these tables are squashed.
+var (
+	// everyoneWords are words for everyone, and elseWords for everyone-else.
+	everyoneWords = wordSet(`all any every everybody everything anyone anybody default
+		bots robots crawlers spiders allbots allrobots allcrawlers allspiders wildcard star
+		alle jeder tous tout todos todas tutti tutte iedereen alla wszyscy`)
+	elseWords = wordSet(`others rest therest everybodyelse everyother allothers anyoneelse`)
+
+	// groupWords are words for a category. The names of the categories themselves need not
+	// be here.
+	groupWords = wordMap(map[crawlers.Kind]string{
+		crawlers.KindAITraining:  "ai aibots aibot aicrawlers aicrawler aiscrapers genai llm llms training aitrain",
+		crawlers.KindAIInput:     "aisearch aianswers answers answerengines",
+		crawlers.KindAIAssistant: "aiassistants assistants",
+		crawlers.KindSearch:      "searchengine searchengines searchbots searchenginecrawler searchenginecrawlers",
+		crawlers.KindSEO:         "seobots seotools searchengineoptimization",
+		crawlers.KindArchive:     "archives archivers archiver",
+		crawlers.KindPreview:     "previews linkpreview linkpreviews pagepreview pagepreviews social socialmedia unfurlers messengers",
+		crawlers.KindFeed:        "feedfetcher feedfetchers feeds rss aggregator",
+		crawlers.KindAds:         "advertising advertisingandmarketing",
+		crawlers.KindMonitoring:  "monitoringandanalytics uptime",
+		crawlers.KindAcademic:    "academicresearch research",
+	})
+
+	// productWords are the names of products and the crawlers of their operators, which the
+	// built-in catalogue has.
+	productWords = map[string][]string{
+		"chatgpt": {"GPTBot", "ChatGPT-User", "OAI-SearchBot"}, "gpt": {"GPTBot", "ChatGPT-User", "OAI-SearchBot"},
+		"claude": {"ClaudeBot", "Claude-User", "Claude-SearchBot"}, "mistral": {"MistralAI-Training", "MistralAI-User", "MistralAI-Index"},
+		"gemini": {"Google-Extended"}, "bard": {"Google-Extended"},
+		"copilot": {"Bingbot"}, "bing": {"Bingbot"},
+		"appleintelligence": {"Applebot-Extended"}, "siri": {"Applebot"},
+		"facebook": {"facebookexternalhit", "meta-externalagent"}, "metaai": {"meta-externalagent"}, "llama": {"meta-externalagent"},
+		"grok": {"xAI-Bot", "GrokAgent"}, "tiktok": {"TikTokSpider", "Bytespider"}, "twitter": {"Twitterbot"},
+		"archive.org": {"archive.org_bot", "ia_archiver"}, "wayback": {"archive.org_bot", "ia_archiver"}, "waybackmachine": {"archive.org_bot", "ia_archiver"},
+		"images": {"Googlebot-Image"}, "imagesearch": {"Googlebot-Image"},
+	}
+
+	// audienceKeys are what other formats call "for".
+	audienceKeys = wordSet(`useragent useragents agent agents bot bots robot robots crawlers who audience`)
+
+	// usageWords are words for a usage, or for disallowing it.
+	usageWords = wordMap(map[string]string{
+		"train-ai":          "aitrain training aitraining train ai traingenai genai noai noimageai noml tdm textanddatamining datamining tdmreservation",
+		"ai-use":            "aioutput aiinput aianswers aisearch answers summarize summary grounding rag",
+		"index":             "noindex indexing",
+		"follow":            "nofollow links",
+		"preserve":          "noarchive nocache cache archive archiving",
+		"present-snippet":   "nosnippet snippet snippets",
+		"present-thumbnail": "thumbnail thumbnails",
+		"crawl":             "path paths url urls access fetch read visit scrape scraping download",
+	})
+
+	// blockWords are words for refusing.
+	blockWords = wordSet(`block deny refuse reject ban forbid drop action`)
+
+	// ruleLines are the lines of a rule that say what a key of another tool says, with its
+	// value for %s, or the date that it starts with for %.10s.
+	ruleLines = map[string]string{
+		"maxsnippet": "robots-tag: max-snippet:%s", "maximagepreview": "robots-tag: max-image-preview:%s", "maxvideopreview": "robots-tag: max-video-preview:%s",
+		"unavailableafter": "allow: {index: {paths: /, time-limit: until-%.10s}}", "noimageindex": "robots-tag: noimageindex", "notranslate": "robots-tag: notranslate",
+		"images":    `disallow: {crawl: ["*.jpg", "*.png", "*.webp"]}`,
+		"ratelimit": "limit: %s", "rate": "limit: %s", "throttle": "limit: %s", "requestrate": "limit: 60/m",
+		"comment": "name: %s", "description": "name: %s", "title": "name: %s", "note": "name: %s",
+	}
+
+	// wholeRules are rules that say what a switch of another tool does.
+	wholeRules = map[string]string{
+		"blockaibots": "{for: [category:ai-training, category:ai-input, category:ai-assistant], disallow: {crawl: /}, enforce: block}",
+	}
+
+	// fileKeys are words for keys of the file.
+	fileKeys = map[string]string{"tests": "expect", "groups": "rules", "policies": "rules", "policy": "rules", "rule": "rules"}
+)
+
+func wordSet(words string) map[string]bool { return setOf(strings.Fields(words)) }
+
+// wordMap turns words for each value into the value of each word.
+func wordMap[T comparable](of map[T]string) map[string]T {
+	m := map[string]T{}
+	for value, words := range of {
+		for word := range strings.FieldsSeq(words) {
+			m[word] = value
+		}
+	}
+	return m
+}
+
+// squash is a name without case, spaces, hyphens and underscores.
+func squash(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c == ' ' || c == '-' || c == '_' {
+			return -1
+		}
+		return c
+	}, strings.ToLower(strings.ReplaceAll(s, "&", "and")))
+}
+
+// What readMap calls the maps in which misplaced keys are explained.
+const (
+	theFile = "the file"
+	aRule   = "a rule"
+)
+
+// nearestKey returns the key that another one most likely stands for, or "".
+func nearestKey(word, what string, known []string) string {
+	switch {
+	case what == aRule && audienceKeys[squash(word)]:
+		return "for"
+	case what == theFile:
+		return cmp.Or(fileKeys[squash(word)], Nearest(word, known))
+	}
+	return Nearest(word, known)
+}
+
+// misplaced says what to write instead of a key that is not in its place, or nothing.
+func (p *parser) misplaced(key, value *yaml.Node, what string) string {
+	usage, isUsage := policy.ParseUsage(key.Value)
+	switch what {
+	case theFile:
+		if line := p.ruleInFile(key, value); line != "" {
+			return "it belongs in a rule, under rules: write " + quoteWhole("rules: ["+line+"]")
+		}
+		return writeInstead(p.settingLine(key.Value, value), "")
+	case aRule:
+		if isUsage {
+			return fmt.Sprintf(`a usage stands under allow or disallow; write "disallow: {%s: /}" to prohibit it on the whole site, or "allow: {%s: /}"`, usage, usage)
+		}
+		return cmp.Or(writeInstead(ruleLine(key.Value, value), ""), writeInstead(p.settingLine(key.Value, value), " outside the rules"))
+	}
+	return ""
+}
+
+func quoteWhole(line string) string { return `"` + line + `"` }
+
+func writeInstead(line, where string) string {
+	if line == "" {
+		return ""
+	}
+	return "write " + quoteWhole(line) + where
+}
+
+// ruleLine is the line of a rule that says what a key of another tool says, or nothing.
+func ruleLine(key string, value *yaml.Node) string {
+	word, text := squash(key), value.Value
+	paths := pathsIn(value)
+	switch line, known := ruleLines[word]; {
+	case blockWords[word] && paths == "":
+		return "enforce: block"
+	case blockWords[word]:
+		return "disallow: {crawl: " + paths + "}"
+	case usageWords[word] != "":
+		return "disallow: {" + usageWords[word] + ": " + cmp.Or(paths, "/") + "}"
+	case strings.HasPrefix(word, "content") && strings.Contains(text, "="): // of Content-Signal and Content-Usage
+		return "disallow: {train-ai: /}"
+	case audienceKeys[word] && text != "" && usageWords[squash(text)] != "": // robots: noindex
+		return ruleLine(text, &yaml.Node{})
+	case known && strings.HasPrefix(line, "limit") && !limitRate.MatchString(text):
+		return "limit: 60/m"
+	case known:
+		return strings.NewReplacer("%s", asWritten(text), "%.10s", fmt.Sprintf("%.10s", text)).Replace(line)
+	}
+	return ""
+}
+
+// pathsIn are the paths of a value, as they are written, or nothing if it is something else.
+func pathsIn(value *yaml.Node) string {
+	if isPath(value.Value) {
+		return asWritten(value.Value)
+	}
+	paths := make([]string, 0, len(value.Content))
+	for _, n := range value.Content {
+		if !isPath(n.Value) {
+			return ""
+		}
+		paths = append(paths, asWritten(n.Value))
+	}
+	if len(paths) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(paths, ", ") + "]"
+}
+
+// ruleInFile is a whole rule that says what a key of the file says, or nothing.
+func (p *parser) ruleInFile(key, value *yaml.Node) string {
+	word, who := squash(key.Value), value.Value
+	if value.Kind == yaml.SequenceNode {
+		names := make([]string, len(value.Content))
+		for i, n := range value.Content {
+			names[i] = n.Value
+		}
+		who = "[" + strings.Join(names, ", ") + "]"
+	}
+	line := ruleLine(key.Value, value)
+	switch {
+	case wholeRules[word] != "":
+		return wholeRules[word]
+	case audienceKeys[word], key.Value == "for":
+		return "{for: " + cmp.Or(strings.Trim(who, "[]"), "everyone") + ", disallow: {crawl: /}}"
+	case (blockWords[word] || key.Value == "disallow") && value.Kind == yaml.SequenceNode:
+		return "{for: " + who + ", disallow: {crawl: /}, enforce: block}"
+	case line != "":
+		return "{for: everyone, " + line + "}"
+	case p.ofRules[key.Value] && value.Kind == yaml.ScalarNode && isPath(who):
+		return "{for: everyone, " + key.Value + ": {crawl: " + asWritten(who) + "}}"
+	case p.ofRules[key.Value] && key.Value != "enforce":
+		return "{for: everyone, " + key.Value + ": " + cmp.Or(who, "…") + "}"
+	}
+	if u, ok := policy.ParseUsage(key.Value); ok {
+		return fmt.Sprintf("{for: everyone, disallow: {%s: /}}", u)
+	}
+	return ""
+}
+
+// settingLine is the line of the file with a key that belongs under publish, rights or
+// enforcement, or nothing.
+func (p *parser) settingLine(key string, value *yaml.Node) string {
+	text := asWritten(value.Value)
+	switch {
+	case key == "enforce":
+		return "enforcement: " + text
+	case key == "contact":
+		text = asWritten(withScheme(value.Value))
+	}
+	for name, keys := range p.settings {
+		if slices.Contains(keys, key) && value.Kind == yaml.ScalarNode {
+			return fmt.Sprintf("%s: {%s: %s}", name, key, text)
+		}
+	}
+	if strings.HasPrefix(squash(key), "sitemap") {
+		return "sitemaps: " + text
+	}
+	return ""
+}
+
+// withScheme is an e-mail address as a URI.
+func withScheme(contact string) string {
+	if strings.Contains(contact, "@") && !strings.Contains(contact, ":") {
+		return "mailto:" + contact
+	}
+	return contact
+}
+
+// unknownUsage reports a word that is not a usage, with its value if it has one. Whole,
+// where given, turns the right word into what the author wrote around it.
+func (p *parser) unknownUsage(n, value *yaml.Node, text string, localToo bool, whole func(string) string) {
+	if whole == nil {
+		whole = func(near string) string { return near }
+	}
+	known := usageNames()
+	candidates := slices.Clone(known)
+	if localToo {
+		for _, u := range p.usages {
+			candidates = append(candidates, u.name)
+		}
+	}
+	near, unknown := usageWords[squash(text)], "unknown usage "+quote(text)
+	if near == "" && blockWords[squash(text)] {
+		near = policy.Crawl.String()
+	}
+	if near == "" && value != nil {
+		advice := writeInstead(ruleLine(text, value), " in the rule itself, not under disallow")
+		if audience, _ := p.known().group(text); advice == "" && audience != "" {
+			advice = fmt.Sprintf(`a rule says under "for" who it is for: write "for: %s", and "disallow: {crawl: /}"`, audience)
+		}
+		if advice != "" {
+			p.reportAdvice(posOf(n), "unknown-usage", "", unknown, advice)
+			return
+		}
+	}
+	p.reportChoice(posOf(n), "unknown-usage", whole(cmp.Or(near, Nearest(text, candidates))), unknown, append(known, "a name under usages"))
+}

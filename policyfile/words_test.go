@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policyfile
+
+import (
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// words are what people write who know robots.txt, meta elements, or other tools: where
+// they write it, what, and the line that the message gives them to write instead. Tests
+// say what that means.
+var words = []struct{ place, word, line, test string }{
+	// The categories of Cloudflare's verified bots, and common names of groups.
+	{"for", "AI", "category:ai-training", "GPTBot may not crawl /"},
+	{"for", "AI Crawler", "category:ai-training", "GPTBot may not crawl /"},
+	{"for", "ai-bots", "category:ai-training", "CCBot may not crawl /"},
+	{"for", "AI Assistant", "category:ai-assistant", "ChatGPT-User may not crawl /"},
+	{"for", "AI Search", "category:ai-input", "category:ai-input may not crawl /"},
+	{"for", "ai-answers", "category:ai-input", "category:ai-input may not crawl /"},
+	{"for", "Search Engine Crawler", "category:search", "Bingbot may not crawl /"},
+	{"for", "search-engines", "category:search", "Bingbot may not crawl /"},
+	{"for", "Search Engine Optimization", "category:seo", "AhrefsBot may not crawl /"},
+	{"for", "seo-bots", "category:seo", "AhrefsBot may not crawl /"},
+	{"for", "Page Preview", "category:preview", "facebookexternalhit may not crawl /"},
+	{"for", "link-preview", "category:preview", "facebookexternalhit may not crawl /"},
+	{"for", "social-media", "category:preview", "facebookexternalhit may not crawl /"},
+	{"for", "Archiver", "category:archive", "archive.org_bot may not crawl /"},
+	{"for", "Academic Research", "category:academic", ""},
+	{"for", `"Advertising & Marketing"`, "category:ads", ""},
+	{"for", `"Monitoring & Analytics"`, "category:monitoring", ""},
+	{"for", "Feed Fetcher", "category:feed", ""},
+	{"for", "bad-bots", "[category:ai-training, category:seo]", "GPTBot may not crawl /"},
+	{"for", "scrapers", "[category:ai-training, category:seo]", "AhrefsBot may not crawl /"},
+	{"for", "all", "everyone", "everyone may not crawl /"},
+	{"for", "others", "everyone-else", "Googlebot may not crawl /"},
+	{"for", "google", "Googlebot", "Googlebot may not crawl /"},
+	{"for", "openai", "operator:OpenAI", "GPTBot may not crawl /"},
+	{"for", "chatgpt", "GPTBot", "GPTBot may not crawl /"},
+	{"for", "archive.org", "archive.org_bot", "archive.org_bot may not crawl /"},
+	{"for", "wayback-machine", "archive.org_bot", "archive.org_bot may not crawl /"},
+	{"for", "images", "Googlebot-Image", "Googlebot-Image may not crawl /"},
+	{"for", "grok", "xAI-Bot", "xAI-Bot may not crawl /"},
+	{"for", "category:ai-search", "category:ai-input", "category:ai-input may not crawl /"},
+	{"for", "category:social", "category:preview", "facebookexternalhit may not crawl /"},
+	{"for", "category:archive.org", "archive.org_bot", "archive.org_bot may not crawl /"},
+	{"for", "*", `"*"`, "everyone may not crawl /"},
+
+	// Content-Signal, AIPREF, robots meta elements, TDMRep and folklore, as usages.
+	{"usage", "ai-train: /", "train-ai: /", "everyone may not train-ai /"},
+	{"usage", "ai-input: /", "ai-use: /", "everyone may not ai-use /"},
+	{"usage", "ai-answers: /", "ai-use: /", "everyone may not ai-use /"},
+	{"usage", "ai-search: /", "ai-use: /", "everyone may not ai-use /"},
+	{"usage", "genai: /", "train-ai: /", "everyone may not train-ai /"},
+	{"usage", "noai: /", "train-ai: /", "everyone may not train-ai /"},
+	{"usage", "text-and-data-mining: /", "train-ai: /", "everyone may not train-ai /"},
+	{"usage", "noindex: /x/", "index: /x/", "everyone may not index /x/"},
+	{"usage", "nofollow: /x/", "follow: /x/", "everyone may not follow /x/"},
+	{"usage", "noarchive: /x/", "preserve: /x/", "everyone may not preserve /x/"},
+	{"usage", "nosnippet: /x/", "present-snippet: /x/", "everyone may not present-snippet /x/"},
+	{"usage", "thumbnails: /x/", "present-thumbnail: /x/", "everyone may not present-thumbnail /x/"},
+	{"usage", "block: /x/", "crawl: /x/", "everyone may not crawl /x/"},
+	{"usage", "scrape: /x/", "crawl: /x/", "everyone may not crawl /x/"},
+	{"usage", "max-snippet: 50", "robots-tag: max-snippet:50", ""},
+	{"usage", "noimageindex: /", "robots-tag: noimageindex", ""},
+	{"usage", "images: /", `disallow: {crawl: ["*.jpg", "*.png", "*.webp"]}`, "everyone may not crawl /a/b.jpg"},
+	{"usage", "crawl: *.jpg", `crawl: "*.jpg"`, "everyone may not crawl /a/b.jpg"},
+	{"usage", "crawl: .jpg", `crawl: /*.jpg`, "everyone may not crawl /a/b.jpg"},
+	{"usage", "crawl: all", "crawl: /", "everyone may not crawl /"},
+	{"usage", "crawl: https://www.example.com/x/", "crawl: /x/", "everyone may not crawl /x/"},
+
+	// The same and more as keys of a rule: Nuxt, Yoast, nginx, Apache, WAFs, robots.txt.
+	{"rule", "noindex: /x/", "disallow: {index: /x/}", "everyone may not index /x/"},
+	{"rule", "noindex: true", "disallow: {index: /}", "everyone may not index /"},
+	{"rule", "robots: noindex", "disallow: {index: /}", "everyone may not index /"},
+	{"rule", "ai-train: false", "disallow: {train-ai: /}", "everyone may not train-ai /"},
+	{"rule", "deny: /x/", "disallow: {crawl: /x/}", "everyone may not crawl /x/"},
+	{"rule", "block: [/a/, '*.pdf']", "disallow: {crawl: [/a/, '*.pdf']}", "everyone may not crawl /b.pdf"},
+	{"rule", "path: /x/", "disallow: {crawl: /x/}", "everyone may not crawl /x/"},
+	{"rule", "max-snippet: 50", "robots-tag: max-snippet:50", ""},
+	{"rule", "max-image-preview: large", "robots-tag: max-image-preview:large", ""},
+	{"rule", "max-video-preview: -1", "robots-tag: max-video-preview:-1", ""},
+	{"rule", "unavailable_after: 2027-01-31", "allow: {index: {paths: /, time-limit: until-2027-01-31}}", ""},
+	{"rule", "contentSignal: ai-train=no", "disallow: {train-ai: /}", "everyone may not train-ai /"},
+	{"rule", "Content-Usage: train-ai=n", "disallow: {train-ai: /}", "everyone may not train-ai /"},
+	{"rule", "rate-limit: 60/m", "limit: 60/m", ""},
+	{"rule", "Request-rate: 1/5", "limit: 60/m", ""},
+	{"rule", "crawl-delay: 5s", "crawl-delay: 5", ""},
+	{"rule", "comment: ours", "name: ours", ""},
+	{"rule", "sitemap: /sitemap.xml", "sitemaps: /sitemap.xml", ""},
+	{"rule", "status: 404", "enforcement: {status: 404}", ""},
+	{"rule", "content-signal: on", "publish: {content-signal: on}", ""},
+	{"blocked", "block: true", "enforce: block", ""},
+	{"blocked", "action: block", "enforce: block", ""},
+	{"blocked", "enforce: 403", "enforce: block", ""},
+	{"only", "disallow: /x/", "disallow: {crawl: /x/}", "everyone may not crawl /x/"},
+
+	// And of the file.
+	{"file", "user-agent: GPTBot", "rules: [{for: GPTBot, disallow: {crawl: /}}]", "GPTBot may not crawl /"},
+	{"file", "block: [GPTBot, CCBot]", "rules: [{for: [GPTBot, CCBot], disallow: {crawl: /}, enforce: block}]", "CCBot may not crawl /"},
+	{"file", "disallow: [GPTBot]", "rules: [{for: [GPTBot], disallow: {crawl: /}, enforce: block}]", "GPTBot may not crawl /"},
+	{"file", "disallow: /x/", "rules: [{for: everyone, disallow: {crawl: /x/}}]", "everyone may not crawl /x/"},
+	{"file", "noindex: /x/", "rules: [{for: everyone, disallow: {index: /x/}}]", "everyone may not index /x/"},
+	{"file", "crawl-delay: 5", "rules: [{for: everyone, crawl-delay: 5}]", ""},
+	{"file", "blockAiBots: true", "rules: [{for: [category:ai-training, category:ai-input, category:ai-assistant], disallow: {crawl: /}, enforce: block}]", "GPTBot may not crawl /"},
+	{"file", "enforce: block", "enforcement: block", ""},
+	{"file", "sitemap: /sitemap.xml", "sitemaps: /sitemap.xml", ""},
+	{"file", "contact: rights@example.com", "rights: {contact: 'mailto:rights@example.com'}", ""},
+	{"rights", "contact: rights@example.com", "contact: mailto:rights@example.com", ""},
+	{"usage", "crawl: [/search?q=, /x/]", `crawl: ["/search?q=", /x/]`, "everyone may not crawl /search?q=1"},
+	{"usage", "crawl: [*.jpg, /x/]", `crawl: ["*.jpg", /x/]`, "everyone may not crawl /a.jpg"},
+	{"file", "tdmrep: on", "publish: {tdmrep: on}", ""},
+	{"file", "tests: [everyone may crawl /]", "expect: [everyone may crawl /]", ""},
+}
+
+// TestWords: each word gets the line to write, and the file with that line is one that
+// check accepts, and means what the word does.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	if len(words) < 60 {
+		t.Errorf("only %d words", len(words))
+	}
+	for _, w := range words {
+		t.Run(w.place+" "+w.word, func(t *testing.T) {
+			t.Parallel()
+			wrong, _ := fileWith(w.place, w.word)
+			_, ds := Load("policy.yaml", []byte(wrong))
+			said := ""
+			for _, d := range ds {
+				said += d.String() + "\n"
+			}
+			key, value, _ := strings.Cut(w.line, ": ")
+			_, quoted, _ := strings.Cut(value, `"`) // the value of a list that needs quotes
+			quoted, _, _ = strings.Cut(quoted, `"`)
+			if !strings.Contains(said, w.line) && !strings.Contains(said, `"`+value+`"?`) && !strings.Contains(said, `{`+w.line+`}"?`) &&
+				!strings.Contains(said, `(did you mean "`+key+`"?)`) && (quoted == "" || !strings.Contains(said, `put quotes around it: "`+quoted+`"`)) {
+				t.Fatalf("no %q in\n%s", w.line, said)
+			}
+			right, ok := fileWith(w.place, w.line)
+			if !ok {
+				t.Fatalf("no place for %s", w.line)
+			}
+			if w.test != "" {
+				right += "expect:\n  - " + w.test + "\n"
+			}
+			if f, ds := Load("policy.yaml", []byte(right)); f == nil || strings.Contains(ds.Text(), "did you mean") {
+				t.Errorf("%s\n%s", ds.Text(), right)
+			}
+		})
+	}
+}
+
+// fileWith is a file with a line in a place, or where a line belongs that starts with the
+// key of another place.
+func fileWith(place, line string) (file string, ok bool) {
+	const rule = "version: 1\nrules:\n  - for: everyone\n    intended: [shuts-out-search, site-not-indexed]\n"
+	key, _, _ := strings.Cut(line, ":")
+	switch {
+	case place == "file" || fileFields.index(&yaml.Node{Kind: yaml.ScalarNode, Value: key}) >= 0:
+		return "version: 1\n" + line + "\n", true
+	case place == "rights":
+		return "version: 1\nrights:\n  " + line + "\n", true
+	case place == "for":
+		return "version: 1\nrules:\n  - for: " + line + "\n    disallow: {crawl: /}\n    intended: true\n", true
+	case place == "usage" && ruleFields.index(&yaml.Node{Kind: yaml.ScalarNode, Value: key}) < 0:
+		return rule + "    disallow:\n      " + line + "\n", true
+	case place == "blocked":
+		return "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    " + line + "\n", true
+	}
+	return rule + "    " + line + "\n", true
+}
