@@ -4,6 +4,7 @@
 package policies
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -24,32 +25,62 @@ import (
 // configuration while the one before still runs, and passes nothing from one to the other.
 var Pool = new(source.Pool)
 
-// announce gives the recorders, once a second, what has come into force and what has ended,
-// whether a request comes or not.
-var announce = sync.OnceFunc(func() {
-	go func() {
-		given, generation := map[string]*activity.Publication{}, uint64(0)
-		for range time.Tick(time.Second) {
-			to := recorders.Running()
-			if g := to.Generation(); g != generation {
-				clear(given)
-				generation = g
-			}
-			now := map[string]*activity.Publication{}
-			for _, p := range Pool.InForce() {
-				if now[p.Name] = p; given[p.Name] != p {
-					to.Publish(p)
-				}
-			}
-			for name, p := range given {
-				if now[name] == nil {
-					to.End(p)
-				}
-			}
-			given = now
+// announcer gives the recorders, once a second, what has come into force and what has ended,
+// whether a request comes or not, for as long as there is a configuration.
+type announcer struct {
+	mu    sync.Mutex
+	users int
+	end   chan struct{}
+}
+
+var announcing announcer
+
+// use keeps it running until a configuration is gone.
+func (a *announcer) use(ctx caddy.Context) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.users++; a.users == 1 {
+		a.end = make(chan struct{})
+		go announce(a.end)
+	}
+	context.AfterFunc(ctx, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.users--; a.users == 0 {
+			close(a.end)
 		}
-	}()
-})
+	})
+}
+
+func announce(end <-chan struct{}) {
+	given, generation := map[string]*activity.Publication{}, uint64(0)
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-end:
+			return
+		case <-ticker.C:
+		}
+		to := recorders.Running()
+		if g := to.Generation(); g != generation {
+			clear(given)
+			generation = g
+		}
+		now := map[string]*activity.Publication{}
+		for _, p := range Pool.InForce() {
+			if now[p.Name] = p; given[p.Name] != p {
+				to.Publish(p)
+			}
+		}
+		for name, p := range given {
+			if now[name] == nil {
+				to.End(p)
+			}
+		}
+		given = now
+	}
+}
 
 // Open opens the policies of a handler. Global placeholders in their names are replaced.
 // What has an error stops a configuration from replacing one that runs.
@@ -85,7 +116,7 @@ func Open(ctx caddy.Context, o source.Options) (*source.Store, error) {
 			events.Emit(ctx, event, data)
 		}
 	}
-	announce()
+	announcing.use(ctx)
 	return Pool.Open(ctx, o)
 }
 

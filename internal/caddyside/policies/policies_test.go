@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package policies
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// What announces publications ends with the last configuration, and begins again.
+func TestAnnouncerEnds(t *testing.T) {
+	for range 2 {
+		var a announcer
+		ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+		next, cancelNext := caddy.NewContext(caddy.Context{Context: context.Background()})
+		a.use(ctx)
+		a.use(next)
+		end := a.end
+		cancel()
+		select {
+		case <-end:
+			t.Error("it ends while there is a configuration")
+		default:
+		}
+		cancelNext()
+		select {
+		case <-end:
+		case <-time.After(10 * time.Second):
+			t.Error("it does not end")
+		}
+	}
+}
