@@ -16,6 +16,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/globaloption"
@@ -297,11 +298,11 @@ func violations(w http.ResponseWriter, r *http.Request) error {
 		}
 		return apiError(http.StatusNotFound, errors.New("violations are in the activity store, which is off: write `activity DIRECTORY` in the global option robots_policy"))
 	}
-	all, err := stored.Violations(r.Context(), time.Now().Add(-since), maxViolations)
+	all, err := stored.Violations(r.Context(), activity.Since(time.Now(), since), maxViolations)
 	if err != nil {
 		return apiError(http.StatusInternalServerError, err)
 	}
-	return respondJSON(w, http.StatusOK, map[string]any{"violations": all})
+	return respondJSON(w, http.StatusOK, all)
 }
 
 func respondJSON(w http.ResponseWriter, status int, v any) error {

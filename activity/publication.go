@@ -41,20 +41,14 @@ func (p *Publication) Identify() {
 	p.ID = hex.EncodeToString(sum[:])
 }
 
-// Label is what people call it: v3, v3.1 or, if it was not counted, the start of its ID.
-func (p *Publication) Label() string {
-	if p.Number == "" {
-		return fmt.Sprintf("%.8s", p.ID)
-	}
-	return "v" + p.Number
-}
+// Label is what people call it.
+func (p *Publication) Label() string { return Label(p.ID, p.Number) }
 
-// Document returns a document of a version, nil if it has none such.
-func (p *Publication) Document(name, version string) *site.Document {
-	for i := range p.Documents {
-		if d := &p.Documents[i]; d.Name == name && d.Version == version {
-			return d
-		}
+// Label is what people call a publication: v3, v3.1 or, if it was not counted, the start of
+// its ID.
+func Label(id, number string) string {
+	if number == "" {
+		return fmt.Sprintf("%.8s", id)
 	}
-	return nil
+	return "v" + number
 }

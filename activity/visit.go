@@ -22,6 +22,7 @@ const (
 	Verified Identity = "verified" // an address list, DNS or a signature proved it
 	Claimed  Identity = "claimed"  // the User-Agent says so, and nothing proved or disproved it
 	Impostor Identity = "impostor" // proof was possible and failed
+	Audit    Identity = "audit"    // as Claimed, and its User-Agent also names the audit of this program
 )
 
 // Decision is what was decided about a visit, and what was done about it.
@@ -67,6 +68,8 @@ type Visit struct {
 	Policy string
 	// Publication is the start of the ID of the [Publication] that was in force.
 	Publication string
+	// Number is that of the Publication.
+	Number string
 	// Robots is the version of the robots.txt that the crawler had read before, or of
 	// the one that it reads with this visit; empty if it is not known to have read any.
 	Robots string
@@ -77,9 +80,9 @@ type Visit struct {
 	Document, DocumentVersion string
 	// Violation: the robots.txt that the crawler had read disallows this visit.
 	Violation bool
-	// Audit: the request was made by the command `audit` of this program, which claims to
-	// be one crawler after the other. Totals and evidence leave it out.
-	Audit  bool
+	// Proof is what verified the crawler, of a visit that is evidence: an address list, a
+	// suffix of host names or a key.
+	Proof  string
 	Status int   // of the response; 0 if the connection was closed before there was one
 	Bytes  int64 // of the response's body, as sent
 }

@@ -18,3 +18,13 @@ type Visits struct {
 
 // OtherPath stands for all paths that have no row of their own.
 const OtherPath = "(other)"
+
+// Since is when the last so many days began: for whole days, but not for one, the day in UTC
+// that makes so many with today.
+func Since(now time.Time, d time.Duration) time.Time {
+	const day = 24 * time.Hour
+	if d <= day || d%day != 0 {
+		return now.Add(-d)
+	}
+	return now.UTC().Truncate(day).Add(day - d)
+}

@@ -62,6 +62,7 @@ type Activity struct {
 	directory string                                // absolute
 	store     *optional.Shared[Activity, openStore] // nil before Start
 	lost      atomic.Uint64                         // visits while the store was not open
+	counted   atomic.Uint64                         // of those, how many the store has counted
 }
 
 // CaddyModule returns the Caddy module information.
@@ -257,14 +258,15 @@ func (a *Activity) set(name, value string) error {
 
 // Record implements activity.Recorder.
 func (a *Activity) Record(v activity.Visit) {
-	if v.Audit {
+	s, ok := a.store.Get()
+	if !ok {
+		a.lost.Add(1)
 		return
 	}
-	if s, ok := a.store.Get(); ok {
-		s.Record(v)
-	} else {
-		a.lost.Add(1)
+	if n := a.lost.Load(); n > a.counted.Load() {
+		s.Missed(int64(n - a.counted.Swap(n)))
 	}
+	s.Record(v)
 }
 
 // Reader reads the store, nil while that is not open. It is not to be closed.
@@ -279,22 +281,29 @@ func (a *Activity) errNotOpen() error {
 }
 
 // Violations implements recorders.ActivityStore.
-func (a *Activity) Violations(ctx context.Context, since time.Time, limit int) ([]recorders.Violation, error) {
+func (a *Activity) Violations(ctx context.Context, since time.Time, limit int) (*recorders.Violations, error) {
 	by := []store.Dimension{store.ByCrawler, store.ByIdentity, store.ByHost, store.ByPath, store.ByDecision}
 	r := a.Reader()
 	if r == nil {
 		return nil, a.errNotOpen()
 	}
-	rows, err := r.Totals(ctx, store.Query{From: since, To: time.Now().Add(time.Hour), By: by, Violating: true, Limit: limit})
-	all := make([]recorders.Violation, len(rows))
+	until := time.Now().Add(time.Hour)
+	rows, err := r.Totals(ctx, store.Query{From: since, To: until, By: by, Violating: true, Limit: limit})
+	all := &recorders.Violations{Violations: make([]recorders.Violation, len(rows))}
 	for i, r := range rows {
 		v := r.Values
-		all[i] = recorders.Violation{
+		all.Violations[i] = recorders.Violation{
 			Crawler: v[store.ByCrawler], Identity: v[store.ByIdentity], Host: v[store.ByHost], Path: v[store.ByPath], Decision: v[store.ByDecision],
 			Requests: r.Violations,
 		}
 	}
-	return all, err
+	sums, err2 := r.Totals(ctx, store.Query{From: since, To: until})
+	for _, s := range sums {
+		all.Requests, all.Undecided = s.Requests, s.Unread
+	}
+	var err3 error
+	all.Lost, err3 = r.Lost(ctx, since, until)
+	return all, errors.Join(err, err2, err3)
 }
 
 // CheckReload implements recorders.ActivityStore.
@@ -315,7 +324,7 @@ func (a *Activity) CheckReload(ctx context.Context, name string, before, after *
 		stored = func(context.Context, time.Time, time.Time, func(activity.Visits) error) (int64, error) { return 0, nil }
 	}
 	r, err := replay.Run(ctx, replay.Options{
-		New: after, Old: before, Stored: stored, StoreName: a.directory, Since: time.Now().Add(-replay.LossPeriod),
+		New: after, Old: before, Stored: stored, StoreName: a.directory, Since: activity.Since(time.Now(), replay.LossPeriod),
 	})
 	if err != nil {
 		return source.UndecidedError{Err: fmt.Errorf("max_search_loss cannot be checked now: %w", err)}
@@ -335,26 +344,26 @@ func (a *Activity) Dropped() uint64 {
 // Publish implements activity.Publisher. What comes while the store is not open comes
 // again when it is.
 func (a *Activity) Publish(p *activity.Publication) {
-	a.publish(store.Version{Kind: store.PolicyVersion, Version: p.SHA256[:12], Name: p.Name, Number: p.Number, First: p.Time, Text: p.Text})
+	a.publish(p, func(ctx context.Context, s *store.Store) error { return s.Publish(ctx, p) })
 }
 
 // Serve implements activity.Publisher.
 func (a *Activity) Serve(p *activity.Publication, d site.Document) {
-	a.publish(store.Version{Kind: store.RobotsVersion, Version: d.Version, Host: d.Host, Name: p.Name, Number: p.Number, First: time.Now(), Text: d.Text})
+	a.publish(p, func(ctx context.Context, s *store.Store) error { return s.Serve(ctx, p, d, time.Now()) })
 }
 
 // End implements activity.Publisher.
 func (*Activity) End(*activity.Publication) {}
 
-func (a *Activity) publish(v store.Version) {
+func (a *Activity) publish(p *activity.Publication, record func(context.Context, *store.Store) error) {
 	s, ok := a.store.Get()
 	if !ok {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := s.Publish(ctx, v); err != nil {
-		caddy.Log().Named("robots_policy.activity").Error("storing what was published failed", zap.String("kind", v.Kind), zap.String("version", v.Version), zap.Error(err))
+	if err := record(ctx, s.Store); err != nil {
+		caddy.Log().Named("robots_policy.activity").Error("storing what was published failed", zap.String("publication", p.Label()), zap.Error(err))
 	}
 }
 

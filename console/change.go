@@ -153,9 +153,9 @@ func (v *view) versionOf(id string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	for i := range h.policies {
-		if (v.may == nil || h.policies[i].Live) && (h.policies[i].Version.Version == id || h.policies[i].Label() == id) {
-			return h.policies[i].Text, true
+	for i := range h.publications {
+		if (v.may == nil || h.publications[i].Live) && (h.publications[i].Policy == id || h.publications[i].Label() == id) {
+			return h.publications[i].Text, true
 		}
 	}
 	for _, p := range v.published() {

@@ -56,7 +56,11 @@ type clientID struct {
 	impostor bool
 }
 
+// idOf is who a row is about. Who names the audit is no crawler, whatever else it names.
 func idOf(r *store.Row) clientID {
+	if r.Values[store.ByIdentity] == string(activity.Audit) {
+		return clientID{activity.AuditProduct, false}
+	}
 	return clientID{r.Values[store.ByCrawler], r.Values[store.ByIdentity] == string(activity.Impostor)}
 }
 
@@ -76,6 +80,9 @@ func (v *view) clients(prefix string) ([]*client, error) {
 		c := by[k]
 		if c == nil {
 			c = &client{Name: k.name, Kind: r.Values[store.ByKind], Impostor: k.impostor}
+			if k.name == activity.AuditProduct {
+				c.Kind = activity.KindUnknown
+			}
 			v.describe(c)
 			by[k] = c
 			all = append(all, c)

@@ -38,7 +38,6 @@ type sectionCounts struct {
 // readEvent is that a crawler read a robots.txt.
 type readEvent struct {
 	store.Read
-	Label   string
 	Current bool
 }
 
@@ -100,10 +99,18 @@ func crawlerLead(d *crawlerData, days int) string {
 	case d.Violations > 0:
 		return fmt.Sprintf("Fetches closed pages: %s%s.", plural(d.Violations, "violation", "violations"), in)
 	}
-	if len(d.Reads) == 0 {
-		return plural(d.All, "request", "requests") + in + ". It has read no robots.txt here, as far as this is known."
+	text := plural(d.All, "request", "requests") + in + ". "
+	switch {
+	case d.IsUnknown():
+		return text
+	case d.Unread >= d.All:
+		return text + "Whether it obeyed cannot be judged: it had read no robots.txt here, as far as this is known."
 	}
-	return plural(d.All, "request", "requests") + in + ". It obeyed every robots.txt that it had read."
+	text += "It obeyed every robots.txt that it had read."
+	if d.Unread > 0 {
+		text += " " + plural(d.Unread, "request", "requests") + " cannot be judged."
+	}
+	return text
 }
 
 // onlyCrawler limits a question to the crawler of a page.
@@ -215,7 +222,7 @@ func (v *view) crawlerReads(d *crawlerData) error {
 	}
 	for _, x := range reads {
 		if v.allowed(x.Host) && (v.Host == "" || x.Host == v.Host) && len(d.Reads) < 12 {
-			d.Reads = append(d.Reads, readEvent{Read: x, Label: h.label(x.Host, x.Version), Current: x.Version == v.currentRobots(h, x.Host)})
+			d.Reads = append(d.Reads, readEvent{x, v.isCurrent(h, x.Host, x.Version)})
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,13 +67,14 @@ func readsOldRobots(t *testing.T, dir, crawler string, hosts ...string) {
 		t.Fatal(err)
 	}
 	for _, host := range hosts {
-		versions, err := r.Versions(t.Context(), store.RobotsVersion, host)
+		documents, err := r.Documents(t.Context())
+		versions := slices.DeleteFunc(documents, func(d store.Document) bool { return d.Host != host })
 		if err != nil || len(versions) < 2 {
 			t.Fatalf("%d versions of %s, %v", len(versions), host, err)
 		}
 		st.Record(activity.Visit{
 			Time: time.Now(), Host: host, Crawler: crawler, Kind: "search", Identity: activity.Claimed, Decision: activity.Allowed,
-			Path: "/robots.txt", RobotsTxt: true, Robots: versions[len(versions)-1].Version,
+			Path: "/robots.txt", RobotsTxt: true, Robots: versions[len(versions)-1].Version, Publication: versions[len(versions)-1].Publication, Number: "0.1",
 		})
 	}
 	if err := st.Close(); err != nil {

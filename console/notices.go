@@ -239,6 +239,7 @@ var evidenceTroubles = map[string]string{
 	evidence.NotSigned:   "what an earlier run wrote is not as it was signed, or not signed",
 	evidence.Killed:      "the server was killed and its last second may be missing",
 	evidence.Damaged:     "a damaged file was put aside",
+	evidence.NotStamped:  "the time-stamping authority could not be asked",
 }
 
 // recorderNotices says which visits are being lost.
@@ -255,13 +256,17 @@ func (v *view) recorderNotices() (all []notice) {
 		})
 	}
 	if e := recorders.RunningEvidence(); e != nil {
-		if s := e.Status(); v.Now.Sub(s.Last) < 24*time.Hour {
-			var what []string
-			for _, reason := range slices.Sorted(maps.Keys(s.Troubles)) {
-				what = append(what, evidenceTroubles[reason])
+		var what []string
+		var last time.Time
+		troubles := e.Status().Troubles
+		for _, reason := range slices.Sorted(maps.Keys(troubles)) {
+			if at := troubles[reason]; v.Now.Sub(at) < 24*time.Hour {
+				what, last = append(what, evidenceTroubles[reason]), maxTime(last, at)
 			}
+		}
+		if len(what) > 0 {
 			all = append(all, notice{
-				Alarm: true, Screen: "health", Since: s.Last, Heading: "The evidence log has gaps or was disturbed",
+				Alarm: true, Screen: "health", Since: last, Heading: "The evidence log has gaps or was disturbed",
 				Text: sentence(english.List(what, "and")) + " The log says when and what, and whether anything is missing: caddy robots-policy verify-evidence lists it.",
 			})
 		}

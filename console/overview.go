@@ -25,8 +25,7 @@ type overviewData struct {
 	OthersN    int
 	Violators  []violator
 	Violations int64
-	Known      int // crawlers that came and are in the catalogue
-	Readers    int // of those, how many have read a robots.txt here
+	Judged     int64 // requests of crawlers that had read a robots.txt here
 	Changes    []event
 	NoStore    bool
 }
@@ -206,16 +205,20 @@ func (d *overviewData) top(clients []*client) {
 func (v *view) violators(d *overviewData, clients []*client) error {
 	by := map[string]*client{}
 	for _, c := range clients {
+		if c.Impostor || c.IsUnknown() {
+			continue
+		}
 		d.Violations += c.Violations
-		if c.Violations > 0 && !c.Impostor {
+		d.Judged += c.All - c.Unread
+		if c.Violations > 0 {
 			by[c.Name] = c
 		}
 	}
 	if len(by) == 0 {
-		return v.countReaders(d, clients)
+		return nil
 	}
 	q := v.query(store.ByCrawler, store.ByRule, store.ByDecision)
-	q.Violating = true
+	q.Violating, q.Only[store.ByIdentity] = true, identities(false)
 	rows, err := v.totals(q)
 	if err != nil {
 		return err
@@ -238,29 +241,6 @@ func (v *view) violators(d *overviewData, clients []*client) error {
 	d.Violators = d.Violators[:min(len(d.Violators), 5)]
 	for i := range d.Violators {
 		d.Violators[i].Rules = d.Violators[i].Rules[:min(3, len(d.Violators[i].Rules))]
-	}
-	return nil
-}
-
-// countReaders counts the crawlers that can have obeyed: those that have read a robots.txt.
-func (v *view) countReaders(d *overviewData, clients []*client) error {
-	reads, err := v.store.Reads(v.ctx, "", "")
-	if err != nil {
-		return err
-	}
-	read := map[string]bool{}
-	for _, r := range reads {
-		if v.allowed(r.Host) && (v.Host == "" || r.Host == v.Host) {
-			read[r.Crawler] = true
-		}
-	}
-	for _, c := range clients {
-		if !c.Impostor && !c.IsUnknown() {
-			d.Known++
-			if read[c.Name] {
-				d.Readers++
-			}
-		}
 	}
 	return nil
 }

@@ -33,10 +33,9 @@ type publishedData struct {
 type versionRow struct {
 	numbered
 	Note   string
-	Robots []store.Version
-	Read   int // crawlers that have read a robots.txt of it
+	Robots []store.Document
+	Read   int // crawlers that have read robots.txt while it was in force
 	Back   string
-	Before string // the version before, to compare with
 	Token  string
 	Base   string
 }
@@ -44,7 +43,6 @@ type versionRow struct {
 // reader is a crawler and what it read last.
 type reader struct {
 	store.Read
-	Label   string
 	Current bool
 	After   string // how long after the version in force it read it; empty: it has not
 }
@@ -61,10 +59,11 @@ func published(v *view) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := v.readers(d, h); err != nil {
+	readBy, err := v.readers(d, h)
+	if err != nil {
 		return nil, err
 	}
-	v.versionRows(d, h)
+	v.versionRows(d, h, readBy)
 	d.Done = v.Param("done")
 	p.Lead = v.publishedLead(d, h)
 	return p, nil
@@ -75,8 +74,8 @@ func (v *view) publishedLead(d *publishedData, h *history) string {
 		return "No policy is loaded."
 	}
 	var text string
-	if live := h.live(); live != nil { // it may have been replaced and come back: the store knows only when it was first published
-		text = live.Label() + " is in force. It was first published on " + live.First.UTC().Format("2 Jan 2006, 15:04") + " UTC."
+	if live := h.live(); live != nil {
+		text = live.Label() + " is in force since " + live.First.UTC().Format("2 Jan 2006, 15:04") + " UTC."
 	} else {
 		text = "The version in force was loaded on " + v.Running.Since.UTC().Format("2 Jan 2006, 15:04") + " UTC."
 	}
@@ -90,17 +89,16 @@ func (v *view) publishedLead(d *publishedData, h *history) string {
 
 // versionRows lists the versions, newest first, with those that were published from here
 // and that no crawler has seen.
-func (v *view) versionRows(d *publishedData, h *history) {
-	if v.Param("all") == "" && len(h.policies) > maxVersions {
-		d.Older = len(h.policies) - maxVersions
+func (v *view) versionRows(d *publishedData, h *history, readBy map[string]map[string]bool) {
+	if v.Param("all") == "" && len(h.publications) > maxVersions {
+		d.Older = len(h.publications) - maxVersions
 	}
 	writable := v.admin && v.options.Write && v.Running != nil && v.Running.document != nil && v.Running.document.Writable()
 	history := v.published()
-	for i := range len(h.policies) - d.Older {
-		row := versionRow{numbered: h.policies[i]}
-		id := row.Version.Version
+	for i := range len(h.publications) - d.Older {
+		row := versionRow{numbered: h.publications[i]}
 		for _, p := range history {
-			if strings.HasPrefix(p.SHA256, id) {
+			if strings.HasPrefix(p.SHA256, row.Policy) {
 				row.Note = cmp.Or(row.Note, p.Note)
 				if writable && !row.Live {
 					row.Back, row.Base = p.SHA256, v.Running.SHA256
@@ -108,36 +106,28 @@ func (v *view) versionRows(d *publishedData, h *history) {
 				}
 			}
 		}
-		if i+1 < len(h.policies) {
-			row.Before = h.policies[i+1].Label()
-		}
-		for _, t := range h.robots {
-			if o := h.policyOf(t.Host, t.Version); o != nil && o.Version.Version == id {
+		for _, t := range h.documents {
+			if t.Publication == row.ID {
 				row.Robots = append(row.Robots, t)
 			}
 		}
-		readers := map[string]bool{}
-		for _, r := range d.Readers {
-			if r.Label == row.Label() || row.Live && r.Current {
-				readers[r.Crawler] = true
-			}
-		}
-		row.Read = len(readers)
+		row.Read = len(readBy[row.Label()])
 		d.Versions = append(d.Versions, row)
 	}
 }
 
-// readers lists which robots.txt each crawler read last.
-func (v *view) readers(d *publishedData, h *history) error {
+// readers lists which robots.txt each crawler read last, and returns the crawlers that read
+// it by what was in force.
+func (v *view) readers(d *publishedData, h *history) (map[string]map[string]bool, error) {
 	r := v.store
 	if r == nil {
-		return nil
+		return nil, nil
 	}
 	reads, err := r.Reads(v.ctx, "", "")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	current := map[string]string{}
+	readBy := map[string]map[string]bool{}
 	seen := map[string]bool{}
 	behind := map[string]bool{}
 	live := h.live()
@@ -145,18 +135,21 @@ func (v *view) readers(d *publishedData, h *history) error {
 		if !v.allowed(x.Host) || v.Host != "" && x.Host != v.Host {
 			continue
 		}
-		if _, ok := current[x.Host]; !ok {
-			current[x.Host] = v.currentRobots(h, x.Host)
+		if v.lookup(x.Crawler) == nil {
+			continue
 		}
+		if readBy[x.Label()] == nil {
+			readBy[x.Label()] = map[string]bool{}
+		}
+		readBy[x.Label()][x.Crawler] = true
 		key := x.Crawler + " " + x.Host
-		if seen[key] || v.lookup(x.Crawler) == nil {
+		if seen[key] {
 			continue
 		}
 		seen[key] = true
-		row := reader{Read: x, Label: h.label(x.Host, x.Version), Current: x.Version == current[x.Host]}
-		if row.Current && live != nil {
-			row.Label = live.Label()
-			row.After = lag(x.First.Sub(h.firstOf(x.Host, x.Version)))
+		row := reader{Read: x, Current: v.isCurrent(h, x.Host, x.Version)}
+		if row.Current && live != nil && x.Publication == live.ID && x.Number == live.Number {
+			row.After = lag(x.First.Sub(live.First))
 		}
 		if !row.Current {
 			behind[x.Crawler] = true
@@ -171,7 +164,7 @@ func (v *view) readers(d *publishedData, h *history) error {
 		return b.Last.Compare(a.Last)
 	})
 	d.Readers = d.Readers[:min(len(d.Readers), 60)]
-	return nil
+	return readBy, nil
 }
 
 // lag is a span in words: 19 minutes.

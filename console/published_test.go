@@ -3,6 +3,7 @@
 package console
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,19 +14,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
-
-// A version that came back was not in force all the time since it was first published.
-func TestPublishedLeadOfAVersionThatCameBack(t *testing.T) {
-	at := time.Date(2026, 11, 22, 22, 59, 0, 0, time.UTC)
-	h := &history{policies: []numbered{
-		{Version: store.Version{Number: "2", First: at.Add(5 * time.Minute)}},
-		{Version: store.Version{Number: "1", First: at}, Live: true},
-	}}
-	v := &view{Running: new(running)}
-	if got, want := v.publishedLead(&publishedData{}, h), "v1 is in force. It was first published on 22 Nov 2026, 22:59 UTC."; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
 
 // What nobody can have seen is not claimed: without a read of robots.txt there is neither
 // obedience nor a reader, and who read the text before has not read the one in force.
@@ -40,28 +28,34 @@ func TestReadersAreThoseOfTheText(t *testing.T) {
 	s.Record(visit)
 	before := robotsVersion(t, old)
 	visit.Crawler, visit.Path, visit.RobotsTxt, visit.Robots = "Bingbot", "/robots.txt", true, before
+	visit.Publication, visit.Number = "000000000000", "0.1"
 	s.Record(visit)
-	for _, v := range []store.Version{
-		{Kind: store.PolicyVersion, Version: "old", Name: "storage:robots/site.yaml", First: now.Add(-2 * time.Hour), Text: old},
-		{Kind: store.RobotsVersion, Version: before, Host: host, First: now.Add(-2 * time.Hour), Text: "old"},
-	} {
-		if err := s.Publish(t.Context(), v); err != nil {
-			t.Fatal(err)
-		}
+	p := &activity.Publication{ID: strings.Repeat("0", 64), Number: "0.1", Name: "storage:robots/site.yaml", SHA256: strings.Repeat("0", 64), Time: now.Add(-2 * time.Hour), Text: old}
+	if err := errors.Join(s.Publish(t.Context(), p), s.Serve(t.Context(), p, site.Document{Host: host, Version: before, Text: "old"}, p.Time)); err != nil {
+		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	pages := startCaddyWith(t, testPolicy, dir)
 	for page, want := range map[string]string{
-		"":                    `None by the 1 crawler that had read a robots.txt, of <data value="2">2</data> that came.`,
-		"crawler?name=GPTBot": "Cannot be judged: it has read no robots.txt here",
+		"":                    `None in 1 request of crawlers that had read a robots.txt.</p><p class="small">1 request of crawlers cannot be judged`,
+		"crawler?name=GPTBot": "Whether it obeyed cannot be judged: it had read no robots.txt here",
 	} {
 		if body := get(t, pages, page).Body.String(); !strings.Contains(body, want) {
 			t.Errorf("%s: no %q in %s", page, want, body)
 		}
 	}
-	if body := get(t, pages, "published").Body.String(); strings.Contains(body, ", the current one") {
+	// The publication in force is recorded without traffic, within a second or two.
+	body := ""
+	for range 100 {
+		if body = get(t, pages, "published").Body.String(); strings.Contains(body, "v1 is in force since") {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if !strings.Contains(body, "v1 is in force since") || !strings.Contains(body, "Read by 1 crawler while it was in force") || strings.Count(body, "while it was in force") != 1 ||
+		!strings.Contains(body, `<span class="tag warn">old</span> v0.1`) {
 		t.Errorf("the text before counts as the one in force: %s", body)
 	}
 	if body := get(t, pages, "crawler?name=Bingbot").Body.String(); strings.Contains(body, ", the current one") || strings.Contains(body, "has read no robots.txt") {

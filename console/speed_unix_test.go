@@ -37,7 +37,7 @@ func fillLarge(t *testing.T, dir, policy string, now time.Time, rows int) {
 			t.Fatal(err)
 		}
 		if batch == 0 {
-			if err := s.Publish(t.Context(), store.Version{Kind: store.PolicyVersion, Version: sumOf(policy)[:12], Name: "storage:robots/site.yaml", First: now.AddDate(0, 0, -90), Text: policy}); err != nil {
+			if err := s.Publish(t.Context(), &activity.Publication{ID: sumOf(policy), SHA256: sumOf(policy), Name: "storage:robots/site.yaml", Time: now.AddDate(0, 0, -90), Text: policy}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -89,12 +89,14 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 type counts struct {
 	All, Allowed, Unknown, Closed, Would, Refused int64
 	Violations, Bytes                             int64
+	Unread                                        int64 // cannot be judged: see store.Row
 }
 
 func (c *counts) add(kind, decision string, r *store.Row) {
 	c.All += r.Requests
 	c.Violations += r.Violations
 	c.Bytes += r.Bytes
+	c.Unread += r.Unread
 	switch {
 	case kind == activity.KindUnknown:
 		c.Unknown += r.Requests
@@ -118,6 +120,7 @@ func (c *counts) plus(d counts) {
 	c.Refused += d.Refused
 	c.Violations += d.Violations
 	c.Bytes += d.Bytes
+	c.Unread += d.Unread
 }
 
 func addRow(c *counts, r *store.Row) { c.add(r.Values[store.ByKind], r.Values[store.ByDecision], r) }

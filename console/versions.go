@@ -6,32 +6,22 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// numbered is a version of the policy with its number.
+// numbered is a publication of the policy of a page.
 type numbered struct {
-	store.Version
+	store.Publication
 	Live bool
 }
 
-// Label is what pages call a version: the number of its publication or, if that was not
-// counted, the start of its hash.
-func (n *numbered) Label() string {
-	if n.Number == "" {
-		return shortVersion(n.Version.Version)
-	}
-	return "v" + n.Number
-}
-
-// history is what was published: the versions of the policy and of robots.txt.
+// history is what was published: publications of the policy, and what crawlers got.
 type history struct {
-	policies []numbered // newest first
-	robots   []store.Version
-	current  map[string]string // of each host, see currentRobots
+	publications []numbered // newest first
+	documents    []store.Document
+	current      map[string]string // of each host, see isCurrent
 }
 
 func (v *view) history() (*history, error) {
@@ -51,96 +41,54 @@ func (v *view) readHistory() (*history, error) {
 	if r == nil {
 		return h, nil
 	}
-	policies, err := r.Versions(v.ctx, store.PolicyVersion, "")
+	name, id, number := "", "", ""
+	if v.Running != nil {
+		p := v.Running.Publication()
+		name, id, number = p.Name, p.ID[:12], p.Number
+	}
+	all, err := r.Publications(v.ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	robots, err := r.Versions(v.ctx, store.RobotsVersion, "")
-	if err != nil {
-		return nil, err
+	for _, p := range all {
+		h.publications = append(h.publications, numbered{p, p.ID == id && p.Number == number})
 	}
-	for _, p := range policies {
-		if v.Running == nil || p.Name == v.Running.Site.File.Name {
-			h.policies = append(h.policies, numbered{Version: p, Live: v.Running != nil && p.Version == v.Running.Version()})
+	documents, err := r.Documents(v.ctx)
+	for _, d := range documents {
+		if v.allowed(d.Host) && (v.Host == "" || d.Host == v.Host) {
+			h.documents = append(h.documents, d)
 		}
 	}
-	for _, t := range robots {
-		if v.allowed(t.Host) && (v.Host == "" || t.Host == v.Host) {
-			h.robots = append(h.robots, t)
-		}
-	}
-	return h, nil
+	return h, err
 }
 
-// live is the version in force, nil if the store does not have it.
+// live is the publication in force, nil if the store does not have it.
 func (h *history) live() *numbered {
-	for i := range h.policies {
-		if h.policies[i].Live {
-			return &h.policies[i]
+	for i := range h.publications {
+		if h.publications[i].Live {
+			return &h.publications[i]
 		}
 	}
 	return nil
 }
 
-// slack is by how much a robots.txt may be older than the policy that it is from: both
-// are written down when a crawler first asks.
-const slack = time.Minute
-
-// policyOf is the version of the policy under which a robots.txt was first served.
-func (h *history) policyOf(host, version string) *numbered {
-	first := h.firstOf(host, version)
-	if first.IsZero() {
-		return nil
-	}
-	for i := range h.policies {
-		if !h.policies[i].First.After(first.Add(slack)) {
-			return &h.policies[i]
-		}
-	}
-	return nil
-}
-
-// firstOf is when a robots.txt was first served; zero if the store does not have it.
-func (h *history) firstOf(host, version string) time.Time {
-	for _, t := range h.robots {
-		if t.Host == host && t.Version == version {
-			return t.First
-		}
-	}
-	return time.Time{}
-}
-
-// label is what pages call the version of a robots.txt: that of its policy, or its own.
-func (h *history) label(host, version string) string {
-	if p := h.policyOf(host, version); p != nil {
-		return p.Label()
-	}
-	return shortVersion(version)
-}
-
-// currentRobots is the version of the robots.txt of a host that is served now, as far as
-// that is known; it need not be stored.
-func (v *view) currentRobots(h *history, host string) string {
-	version, ok := h.current[host]
-	if !ok {
-		version = v.findRobots(h, host)
-		h.current[host] = version
-	}
-	return version
-}
-
-func (v *view) findRobots(h *history, host string) string {
-	if v.Running != nil && !v.Running.merges {
+// isCurrent reports whether a version of robots.txt is the one that its host serves now: as
+// the policy renders it or, where the upstream's is merged, as crawlers got it last under the
+// publication in force.
+func (v *view) isCurrent(h *history, host, version string) bool {
+	current, ok := h.current[host]
+	switch live := h.live(); {
+	case ok || v.Running == nil:
+	case !v.Running.merges:
 		f, _ := robotsserve.Render(v.Running.Site.Policy, host, robotsserve.Options{})
-		return robotsserve.Version(f.ETag)
-	}
-	live := h.live()
-	for _, t := range h.robots {
-		if live != nil && t.Host == host && !t.First.Add(slack).Before(live.First) {
-			return t.Version // merged with the upstream's since the policy is in force
+		current = robotsserve.Version(f.ETag)
+	case live != nil:
+		if i := slices.IndexFunc(h.documents, func(d store.Document) bool { return d.Host == host && d.Publication == live.ID }); i >= 0 {
+			current = h.documents[i].Version
 		}
 	}
-	return ""
+	h.current[host] = current
+	return current != "" && current == version
 }
 
 // changes are the last things that changed, newest first.
@@ -150,9 +98,9 @@ func (v *view) changes(limit int) ([]event, error) {
 		return nil, err
 	}
 	var all []event
-	for i := range h.policies {
-		p := &h.policies[i]
-		all = append(all, event{Time: p.First, Text: p.Label() + " of the policy came into force" + v.noteOf(p.Version.Version) + ".", Link: v.Link("published"), More: "Version"})
+	for i := range h.publications {
+		p := &h.publications[i]
+		all = append(all, event{Time: p.First, Text: p.Label() + " of the policy came into force" + v.noteOf(p.Policy) + ".", Link: v.Link("published"), More: "Version"})
 	}
 	if r := v.store; r != nil && h.live() != nil {
 		reads, err := r.Reads(v.ctx, "", "")
@@ -160,7 +108,7 @@ func (v *view) changes(limit int) ([]event, error) {
 			return nil, err
 		}
 		for _, x := range reads {
-			if live := h.live(); v.allowed(x.Host) && x.Version == v.currentRobots(h, x.Host) && !x.First.Before(live.First) {
+			if live := h.live(); v.allowed(x.Host) && x.Publication == live.ID && x.Number == live.Number {
 				all = append(all, event{Time: x.First, Text: fmt.Sprintf("%s read %s for the first time.", shorten(x.Crawler), live.Label()), Link: v.Link("crawler", "name", x.Crawler), More: "Crawler"})
 			}
 		}
@@ -177,18 +125,18 @@ func versionText(w http.ResponseWriter, v *view) error {
 	}
 	var text, name string
 	switch kind, id := v.Param("kind"), v.Param("id"); kind {
-	case store.PolicyVersion:
+	case "policy":
 		if !v.showsText() {
 			return failed(http.StatusForbidden, "this policy has rules for hosts of other sites: see it in the admin API")
 		}
-		for i := range h.policies {
-			if h.policies[i].Version.Version == id && (v.may == nil || h.policies[i].Live) {
-				text, name = h.policies[i].Text, h.policies[i].Label()+".yaml"
+		for i := range h.publications {
+			if h.publications[i].Policy == id && (v.may == nil || h.publications[i].Live) {
+				text, name = h.publications[i].Text, h.publications[i].Label()+".yaml"
 			}
 		}
-	case store.RobotsVersion:
-		for _, t := range h.robots {
-			if t.Version == id && (v.Host == "" || t.Host == v.Host) {
+	case "robots":
+		for _, t := range h.documents {
+			if t.Version == id {
 				text, name = t.Text, "robots.txt"
 			}
 		}

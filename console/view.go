@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -86,8 +87,23 @@ func (v *view) span() (from, to time.Time) {
 	if v.Days == 1 {
 		return to.Add(-24 * time.Hour), to
 	}
-	day := v.Now.Truncate(24 * time.Hour)
-	return day.AddDate(0, 0, 1-v.Days), to
+	return activity.Since(v.Now, time.Duration(v.Days)*24*time.Hour), to
+}
+
+// Unseen says how much of the period is not in the numbers.
+func (v *view) Unseen() string {
+	if v.store == nil {
+		return ""
+	}
+	from, to := v.span()
+	lost, err := v.store.Lost(v.ctx, from, to)
+	switch {
+	case err != nil:
+		return "How many visits were not recorded is not known."
+	case lost > 0:
+		return plural(lost, "visit", "visits") + " of this period, of all hosts, were not recorded: the numbers are too low by that much."
+	}
+	return ""
 }
 
 // query is a question about the chosen hosts and period.

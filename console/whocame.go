@@ -286,12 +286,12 @@ func whoCameCSV(w http.ResponseWriter, v *view) error {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="who-came.csv"`)
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"crawler", "operator", "kind", "identity", "requests", "allowed", "closed_but_served", "would_be_refused", "refused", "unknown", "violations", "bytes", "first_seen", "last_seen"})
+	_ = out.Write([]string{"crawler", "operator", "kind", "identity", "requests", "allowed", "closed_but_served", "would_be_refused", "refused", "unknown", "violations", "cannot_be_judged", "bytes", "first_seen", "last_seen"})
 	n := func(i int64) string { return strconv.FormatInt(i, 10) }
 	for _, c := range append(v.filter(all), v.filter(unknown)...) {
 		_ = out.Write([]string{
 			plainCell(c.Name), plainCell(c.Operator), c.Kind, c.Identity(), n(c.All), n(c.Allowed), n(c.Closed), n(c.Would), n(c.Refused), n(c.Unknown),
-			n(c.Violations), n(c.Bytes), stamp(c.First), stamp(c.Last),
+			n(c.Violations), n(c.Unread), n(c.Bytes), stamp(c.First), stamp(c.Last),
 		})
 	}
 	out.Flush()

@@ -154,10 +154,13 @@ func refusalMessage(d *Decision) string {
 // crawler has fetched.
 func (q *request) checkViolation() {
 	version, decision, ok := sharedOf(q.snapshot).fetches.violation(q.decision.fetcher, q.decision.site, q.query)
-	if !ok || q.audit {
+	if !ok {
 		return
 	}
 	q.violation = true
+	if q.audit {
+		return
+	}
 	m := q.h.Metrics
 	m.violations.WithLabelValues(m.crawler(q.decision.info.Token), m.rule(version.Site, decision.Rule)).Inc()
 	kind := lineKind{crawler: q.decision.crawler, rule: decision.Rule, violation: true}

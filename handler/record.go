@@ -48,19 +48,21 @@ func (q *request) record() *recording {
 	p := q.publication()
 	rec.visit = activity.Visit{
 		Host: policy.NormalizeHost(q.Host), RobotsTxt: q.robots && q.Method == http.MethodGet,
-		Policy: p.SHA256[:12], Publication: p.ID[:12],
+		Policy: p.SHA256[:12], Publication: p.ID[:12], Number: p.Number,
 	}
 	v := &rec.visit
 	if q.decision == nil {
 		v.Time, v.Crawler, v.Kind = time.Now(), name, activity.KindUnknown
 		v.Identity, v.Decision = activity.Claimed, activity.Allowed
 		v.Path, _, v.QueryOmitted = strings.Cut(ascii(q.target), "?")
-		v.Audit = strings.Contains(q.UserAgent(), activity.AuditProduct)
 		return rec
 	}
 	d := q.decision
-	v.Time, v.Crawler, v.Kind, v.Audit = q.query.Now, d.info.Token, d.info.Kind, q.audit
+	v.Time, v.Crawler, v.Kind = q.query.Now, d.info.Token, d.info.Kind
 	v.Identity, v.Decision, v.Rule = identities[d.identity], activity.Decision(d.label()), d.Rule()
+	if q.audit && v.Identity == activity.Claimed {
+		v.Identity = activity.Audit
+	}
 	v.Path, v.QueryOmitted = q.recordedPath()
 	if version, ok := sharedOf(q.snapshot).fetches.last(d.fetcher, q.Host); ok {
 		v.Robots = version.ETag
@@ -134,6 +136,9 @@ func (rec *recording) end(q *request, err error) {
 		rec.visit.Robots = version
 	case q.document != "" && q.Method == http.MethodGet:
 		rec.visit.Document, rec.visit.DocumentVersion = q.document, version
+	}
+	if v := &rec.visit; v.Identity == activity.Verified && (v.Violation || v.RobotsTxt || v.Document != "") {
+		v.Proof = q.h.Verifier.Proof(q.h.Server, q.Request, q.snapshot.Site.Verification(q.decision.crawler))
 	}
 	q.h.Recorders.Record(rec.visit)
 	*rec = recording{}

@@ -193,7 +193,7 @@ func visitLine(t *testing.T, line string) string {
 
 func checkEvidence(t *testing.T, dir string) {
 	t.Helper()
-	c, err := evidence.Verify(dir, nil)
+	c, err := evidence.Verify(dir, nil, nil)
 	if err != nil || len(c.Problems) > 0 || !c.FromStart {
 		t.Errorf("evidence: %+v, %v", c, err)
 	}
@@ -230,12 +230,12 @@ func checkStore(t *testing.T, dir string, requests int64) {
 	if sum != requests || len(rows) != 3 {
 		t.Errorf("the store has %+v, want %d requests", rows, requests)
 	}
-	versions, err := r.Versions(t.Context(), store.PolicyVersion, "")
-	if err != nil || len(versions) != 1 || versions[0].Text != visitsPolicy {
-		t.Errorf("versions: %+v, %v", versions, err)
+	all, err := r.Publications(t.Context(), "")
+	if err != nil || len(all) != 1 || all[0].Text != visitsPolicy || all[0].Label() != "v1" {
+		t.Errorf("publications: %+v, %v", all, err)
 	}
 	reads, err := r.Reads(t.Context(), "GPTBot", "")
-	if err != nil || len(reads) != 1 || reads[0].Host != "127.0.0.1" {
+	if err != nil || len(reads) != 1 || reads[0].Host != "127.0.0.1" || reads[0].Label() != "v1" {
 		t.Errorf("reads: %+v, %v", reads, err)
 	}
 }

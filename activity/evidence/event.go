@@ -48,6 +48,7 @@ const (
 	NotSigned   = "signature" // lines of an earlier run are not as they were signed, or not signed
 	Killed      = "killed"    // an earlier run did not end in order: its last second may be missing
 	Damaged     = "damaged"   // a damaged file was put aside
+	NotStamped  = "timestamp" // the time-stamping authority could not be asked
 )
 
 // Event is a line of the log.
@@ -68,6 +69,7 @@ type Event struct {
 	Robots   string            `json:"robots,omitempty"`   // the version of robots.txt
 	Document string            `json:"document,omitempty"` // of another register that was read: its path
 	Version  string            `json:"version,omitempty"`  // of Document
+	Proof    string            `json:"proof,omitempty"`    // what verified the crawler
 	Decision activity.Decision `json:"decision,omitempty"` // about a violation
 	Status   int               `json:"status,omitempty"`
 	Bytes    int64             `json:"bytes,omitempty"`
@@ -79,10 +81,11 @@ type Event struct {
 	Reason string `json:"reason,omitempty"`
 	What   string `json:"what,omitempty"` // the type of the events that were left out
 
-	Publication string                `json:"publication,omitempty"` // the start of its ID
-	Published   *activity.Publication `json:"published,omitempty"`
-	Name        string                `json:"name,omitempty"` // of a policy's source
-	Text        string                `json:"text,omitempty"`
+	Publication string `json:"publication,omitempty"` // the start of its ID
+	// Published is left out where an earlier line of the same file has it.
+	Published *activity.Publication `json:"published,omitempty"`
+	Name      string                `json:"name,omitempty"` // of a policy's source
+	Text      string                `json:"text,omitempty"`
 }
 
 // hashOf is the hash of a line without its line end.
@@ -94,10 +97,9 @@ func hashOf(line []byte) string {
 // typeOf is the type of the event that a visit is, "" if it is none.
 func typeOf(v *activity.Visit) string {
 	switch {
-	case v.Audit:
 	case v.Violation:
 		return TypeViolation
-	case (v.RobotsTxt || v.Document != "") && v.Identity != activity.Impostor && v.Kind != activity.KindUnknown:
+	case (v.RobotsTxt || v.Document != "") && v.Identity != activity.Impostor && v.Identity != activity.Audit && v.Kind != activity.KindUnknown:
 		return TypeRead
 	}
 	return ""
@@ -107,7 +109,7 @@ func typeOf(v *activity.Visit) string {
 func ofVisit(kind string, v *activity.Visit) *Event {
 	e := &Event{
 		Type: kind, Time: v.Time.UTC(), Crawler: v.Crawler, Identity: v.Identity, Host: activity.Text(v.Host),
-		Policy: v.Policy, Publication: v.Publication, Robots: v.Robots, Status: v.Status, Bytes: v.Bytes,
+		Policy: v.Policy, Publication: v.Publication, Robots: v.Robots, Status: v.Status, Bytes: v.Bytes, Proof: activity.Text(v.Proof),
 	}
 	switch {
 	case kind == TypeViolation:

@@ -42,8 +42,7 @@ func writeLog(t *testing.T, o Options) string {
 		record(l, v)
 	}
 	visit(activity.Visit{RobotsTxt: true, Robots: "r1", Path: "/robots.txt"})
-	visit(activity.Visit{Path: "/"})                                        // no event
-	visit(activity.Visit{Path: "/private/x", Violation: true, Audit: true}) // our own audit
+	visit(activity.Visit{Path: "/"}) // no event
 	visit(activity.Visit{Path: "/private/x", Violation: true, Robots: "r1", Rule: "private", Status: 200})
 	now = now.Add(24 * time.Hour)
 	visit(activity.Visit{Path: "/private/y", Violation: true, Robots: "r1", Status: 403})
@@ -90,7 +89,7 @@ func key() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(bytes.Repeat([]byt
 
 func verify(t *testing.T, dir string) *Check {
 	t.Helper()
-	c, err := Verify(dir, nil)
+	c, err := Verify(dir, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +138,7 @@ func TestEveryChangeIsFound(t *testing.T) {
 			if err := os.WriteFile(name, changed, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if c, err := Verify(dir, nil); err == nil && len(c.Problems) == 0 {
+			if c, err := Verify(dir, nil, nil); err == nil && len(c.Problems) == 0 {
 				t.Errorf("%s, %s: not found", day, what)
 			}
 		}
@@ -385,6 +384,8 @@ func TestEventOfVisit(t *testing.T) {
 	}{
 		{activity.Visit{RobotsTxt: true, Identity: activity.Claimed}, TypeRead},
 		{activity.Visit{RobotsTxt: true, Identity: activity.Impostor}, ""},
+		{activity.Visit{RobotsTxt: true, Identity: activity.Audit}, ""},
+		{activity.Visit{Violation: true, Identity: activity.Audit}, TypeViolation}, // who names our audit does not escape
 		{activity.Visit{RobotsTxt: true, Kind: activity.KindUnknown}, ""},
 		{activity.Visit{Violation: true, Identity: activity.Impostor}, TypeViolation},
 		{activity.Visit{}, ""},
@@ -459,7 +460,7 @@ func FuzzVerify(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, fileName("2026-11-20")), b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c, err := Verify(dir, nil)
+		c, err := Verify(dir, nil, nil)
 		if err == nil && len(c.Problems) == 0 && c.Events > 1 && bytes.Count(b, []byte(`"prev"`)) < c.Events-1 {
 			t.Errorf("%+v: events without a link are a chain", c)
 		}
@@ -497,5 +498,58 @@ func TestDamagedFile(t *testing.T) {
 	c := verify(t, dir)
 	if len(c.Problems) != 1 || !strings.Contains(c.Problems[0], filepath.Base(name)) || !strings.Contains(c.Problems[0], "put aside") {
 		t.Errorf("problems: %q", c.Problems)
+	}
+}
+
+// A restart does not write the texts again that the day's file has, and the log's answers do
+// not change. What is in force when the file with its text is deleted is written again.
+func TestTextsAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	dir, now := t.TempDir(), start
+	run := func(days int) {
+		l, err := Open(dir, Options{Days: 3, Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		publish(l, publication("version: 1\n", "r1"))
+		for range days {
+			l.mu.Lock()
+			now = now.Add(24 * time.Hour)
+			l.mu.Unlock()
+			record(l, activity.Visit{Time: now, Crawler: "GPTBot", Violation: true, Robots: "r1", Path: "/private/x"})
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	texts := func() (whole, all int) {
+		if err := Read(dir, func(_ string, e *Event, _ string) error {
+			if e.Type == TypePublished {
+				all++
+			}
+			if e.Published != nil {
+				whole++
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return whole, all
+	}
+	for range 5 {
+		run(0)
+	}
+	if whole, all := texts(); whole != 1 || all != 5 {
+		t.Errorf("%d of %d publications have texts", whole, all)
+	}
+	for _, days := range []int{0, 10} { // in the second the first files are deleted
+		run(days)
+		a, err := Ask(dir, Question{})
+		if err != nil || len(a.Published) != 1 || a.Published[0].Text == "" || !a.Published[0].Until.IsZero() || days > 0 && (len(a.Violations) != 1 || len(a.Violations[0].Lines) != 1) {
+			t.Errorf("%v %+v", err, a)
+		}
+	}
+	if c := verify(t, dir); c.FromStart || len(c.Problems) > 0 {
+		t.Errorf("%+v", c)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,6 +56,7 @@ func (l *Log) resume() (found []*Event, err error) {
 			_ = json.Unmarshal(line, &last) // what follows a line that is no event may be one
 			if i == len(all)-1 {
 				l.used.add(l.options.quotas, &last, len(line))
+				l.relearn(&last)
 			}
 			if l.prev = hashOf(line); last.Seq == signature.Seq {
 				signedAs = l.prev
@@ -99,6 +101,17 @@ func (l *Log) resume() (found []*Event, err error) {
 	return nil, nil
 }
 
+// relearn notes the texts that the day's file has: they are not written to it again.
+func (l *Log) relearn(e *Event) {
+	switch {
+	case e.Published != nil:
+		l.inFile[textID(e.Published)] = true
+		l.learnAll(e.Published)
+	case e.Type == TypeServed:
+		l.learn(e.Document, e.Robots, e.Text)
+	}
+}
+
 // turnDay begins the file of a new day. A clock that goes back does not open an earlier
 // file again, and while nothing can be written the day goes on.
 func (l *Log) turnDay() {
@@ -113,7 +126,7 @@ func (l *Log) turnDay() {
 		l.count(WriteFailed, err)
 	}
 	first := l.day == ""
-	l.day, l.good, l.used = today, 0, usage{}
+	l.day, l.good, l.used, l.inFile = today, 0, usage{}, map[string]bool{}
 	if !first {
 		l.expire()
 	}
@@ -231,11 +244,23 @@ func (l *Log) expire() {
 		return
 	}
 	l.append(&Event{Time: l.now(), Type: TypeExpired, Count: int64(first.Seq)})
+	// What is still in force is written again before the file with its text goes, and what
+	// crawlers get besides with their next read.
+	clear(l.texts)
+	for _, name := range slices.Sorted(maps.Keys(l.inForce)) {
+		p := l.inForce[name]
+		l.learnAll(p.Publication)
+		if p.day < oldest && !l.inFile[textID(p.Publication)] {
+			l.append(&Event{Time: l.now(), Type: TypePublished, Publication: p.ID[:12], Name: name, Published: p.Publication})
+			l.inFile[textID(p.Publication)] = true
+			p.day = l.day
+		}
+	}
 	if l.flush(); l.failure != nil {
 		return // they are deleted when the log can say so
 	}
 	for _, d := range all[:n] {
-		for _, suffix := range []string{"", SignatureSuffix} {
+		for _, suffix := range []string{"", SignatureSuffix, TimestampSuffix} {
 			if err := os.Remove(filepath.Join(l.dir, fileName(d)+suffix)); err != nil && !os.IsNotExist(err) {
 				l.count(WriteFailed, err)
 			}

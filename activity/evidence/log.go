@@ -4,6 +4,7 @@ package evidence
 
 import (
 	"cmp"
+	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,8 @@ import (
 type Options struct {
 	// Key signs the log; without it nothing is signed.
 	Key ed25519.PrivateKey
+	// Authority is the address of an authority that time-stamps the log (RFC 3161), if any.
+	Authority string
 	// Days is after how many days files are deleted, 396.
 	Days int
 	// Program is written to the start events.
@@ -52,6 +55,10 @@ type Log struct {
 	refused atomic.Uint64 // publications for which there was no room
 	omitted Omissions
 
+	closing  context.Context // ends what asks the authority
+	cancel   context.CancelFunc
+	stampers sync.WaitGroup
+
 	mu          sync.Mutex // guards what follows
 	file        *os.File   // nil: that of day is not open
 	day         string     // "" before the first event
@@ -61,22 +68,35 @@ type Log struct {
 	prev        string
 	signed      uint64 // the event up to which the log is signed
 	used        usage
-	inForce     map[string]string        // publications, by the names of their sources
+	inForce     map[string]*inForce      // publications, by the names of their sources
+	inFile      map[string]bool          // publications whose texts the day's file has
 	texts       map[string]*rfc9309.File // robots.txt that were published, by version
 	latest      time.Time                // that the clock has shown
 	omissionsAt time.Time                // when omissions were written last
 	failures    int64                    // of writing, since it worked last
 	failure     error                    // the first of them
+	stamping    bool                     // the authority is being asked
+	stamped     uint64                   // the event up to which the log is time-stamped
+	stampAt     time.Time                // when to ask again
+	stampFailed bool                     // the last answer was not as it should be
 	status      Status
 }
 
 // Status is what went wrong since the log was opened.
 type Status struct {
-	Failing  error             // why nothing can be written now; nil: it can
-	Troubles map[string]uint64 // how often, by reason
-	Last     time.Time         // when something went wrong last
-	Omitted  uint64            // events that were left out
+	Failing  error                // why nothing can be written now; nil: it can
+	Troubles map[string]time.Time // when something went wrong last, by reason
+	Omitted  uint64               // events that were left out
 }
+
+// inForce is a publication that is in force, and the last day whose file has its texts.
+type inForce struct {
+	*activity.Publication
+	day string
+}
+
+// textID tells the texts of publications apart.
+func textID(p *activity.Publication) string { return p.ID + " " + p.Number }
 
 const (
 	defaultDays = 396
@@ -107,7 +127,11 @@ func Open(dir string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{dir: dir, lock: lock, options: o, used: usage{}, texts: map[string]*rfc9309.File{}, inForce: map[string]string{}, status: Status{Troubles: map[string]uint64{}}}
+	l := &Log{
+		dir: dir, lock: lock, options: o, used: usage{}, texts: map[string]*rfc9309.File{}, inForce: map[string]*inForce{}, inFile: map[string]bool{},
+		status: Status{Troubles: map[string]time.Time{}},
+	}
+	l.closing, l.cancel = context.WithCancel(context.Background())
 	if err := l.start(); err != nil {
 		return nil, errors.Join(err, l.closeFile(), unlock(lock))
 	}
@@ -214,11 +238,11 @@ func (l *Log) quote(e *Event) {
 	}
 }
 
-// Configure changes the key, and after how many days files are deleted.
-func (l *Log) Configure(key ed25519.PrivateKey, days int) {
+// Configure changes the key, the authority, and after how many days files are deleted.
+func (l *Log) Configure(o Options) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.options.Key, l.options.Days = key, cmp.Or(days, defaultDays)
+	l.options.Key, l.options.Authority, l.options.Days = o.Key, o.Authority, cmp.Or(o.Days, defaultDays)
 }
 
 // Publish implements [activity.Publisher]: unless the publication is in force already, it is
@@ -247,27 +271,29 @@ func (l *Log) offer(e *Event, size int) {
 }
 
 func (l *Log) publish(e *Event) {
-	before := l.inForce[e.Name]
+	before, published := l.inForce[e.Name], e.Published
 	switch e.Type {
 	case TypePublished:
-		for _, d := range e.Published.Documents {
-			l.learn(d.Name, d.Version, d.Text)
-		}
-		if before == e.Publication {
+		l.learnAll(published)
+		if before != nil && textID(before.Publication) == textID(published) {
 			return
 		}
-		if e.Time.After(l.now()) || before != "" && l.now().Sub(e.Time) > time.Minute {
+		if e.Time.After(l.now()) || before != nil && l.now().Sub(e.Time) > time.Minute {
 			e.Time = l.now() // it was loaded earlier, and replaces another one now
 		}
-		if before != "" {
-			l.append(&Event{Time: e.Time, Type: TypeEnded, Publication: before, Name: e.Name})
+		if before != nil {
+			l.append(&Event{Time: e.Time, Type: TypeEnded, Publication: before.ID[:12], Name: e.Name})
+		}
+		l.turnDay()
+		if l.inFile[textID(published)] {
+			e.Published = nil
 		}
 	case TypeServed:
 		if !l.learn(e.Document, e.Robots, e.Text) {
 			return
 		}
 	case TypeEnded:
-		if before != e.Publication {
+		if before == nil || before.ID[:12] != e.Publication {
 			return
 		}
 	}
@@ -281,9 +307,15 @@ func (l *Log) publish(e *Event) {
 		if len(l.inForce) >= maxInForce {
 			clear(l.inForce)
 		}
-		l.inForce[e.Name] = e.Publication
+		l.inForce[e.Name], l.inFile[textID(published)] = &inForce{published, l.day}, true
 	case TypeEnded:
 		delete(l.inForce, e.Name)
+	}
+}
+
+func (l *Log) learnAll(p *activity.Publication) {
+	for _, d := range p.Documents {
+		l.learn(d.Name, d.Version, d.Text)
 	}
 }
 
@@ -308,6 +340,7 @@ func (l *Log) tick() {
 		l.tell(maxOmitted)
 	}
 	l.flush()
+	l.stampWhenDue()
 }
 
 // tell writes what was left out.
@@ -341,8 +374,7 @@ func (l *Log) trouble(e *Event) {
 }
 
 func (l *Log) count(reason string, err error) {
-	l.status.Troubles[reason]++
-	l.status.Last = l.now()
+	l.status.Troubles[reason] = l.now()
 	l.options.Report(reason, err)
 }
 
@@ -384,6 +416,8 @@ func (l *Log) append(e *Event) {
 // Close writes what is queued. The next process continues the day's file.
 func (l *Log) Close() error {
 	l.queue.Close()
+	l.cancel()
+	l.stampers.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tell(0)

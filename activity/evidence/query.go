@@ -30,7 +30,8 @@ type Answer struct {
 	Published  []Publication `json:"published"`  // in force within the time, in order
 	Reads      []Reading     `json:"reads"`      // by the time of the first
 	Violations []Violations  `json:"violations"` // by the time of the first
-	Omitted    int64         `json:"omitted"`    // events within the time that did not fit into the log
+	Events     int64         `json:"events"`     // reads and violations that were asked about
+	Omitted    int64         `json:"omitted"`    // such events that were left out, on whatever host
 }
 
 // Publication is what was in force for some time.
@@ -59,15 +60,18 @@ type Reader struct {
 // Reading says that a crawler read a version of a robots.txt.
 type Reading struct {
 	Reader
-	First time.Time `json:"first"`
-	Last  time.Time `json:"last"`
-	Count int64     `json:"count"`
+	Published []string  `json:"published"` // what was in force: v3, v3.1
+	Proofs    []string  `json:"proofs"`    // what verified the crawler
+	First     time.Time `json:"first"`
+	Last      time.Time `json:"last"`
+	Count     int64     `json:"count"`
 }
 
 // Violations are requests of a crawler for what the robots.txt that it had read
 // disallows.
 type Violations struct {
 	Reader
+	Proofs  []string    `json:"proofs"`        // what verified the crawler
 	Read    time.Time   `json:"read,omitzero"` // when it had read it last before the first violation; zero: not in the log
 	First   time.Time   `json:"first"`
 	Last    time.Time   `json:"last"`
@@ -100,7 +104,8 @@ type inquiry struct {
 	Answer
 	inForce    map[string]*Publication // by name
 	published  []*Publication
-	lastRead   map[Reader]time.Time // without the identity
+	known      map[string]*activity.Publication // by the ID of events
+	lastRead   map[Reader]time.Time             // without the identity
 	reads      map[Reader]*Reading
 	violations map[Reader]*Violations
 	paths      map[*Violations]map[string]int64
@@ -109,7 +114,7 @@ type inquiry struct {
 // Ask reads an evidence log. It does not check it; see [Verify].
 func Ask(dir string, q Question) (*Answer, error) {
 	a := &inquiry{
-		Question: q, inForce: map[string]*Publication{}, lastRead: map[Reader]time.Time{},
+		Question: q, inForce: map[string]*Publication{}, known: map[string]*activity.Publication{}, lastRead: map[Reader]time.Time{},
 		reads: map[Reader]*Reading{}, violations: map[Reader]*Violations{}, paths: map[*Violations]map[string]int64{},
 	}
 	if err := Read(dir, func(_ string, e *Event, _ string) error { a.event(e); return nil }); err != nil {
@@ -131,7 +136,7 @@ func (a *inquiry) event(e *Event) {
 	case TypePublished, TypeServed, TypeEnded:
 		a.publish(e)
 	case TypeOmitted:
-		if a.within(e.Time) {
+		if a.within(e.Time) && (a.Crawler == "" || strings.EqualFold(e.Crawler, a.Crawler)) {
 			a.Omitted += e.Count
 		}
 	case TypeRead, TypeViolation:
@@ -144,11 +149,13 @@ func (a *inquiry) event(e *Event) {
 		if e.Type == TypeRead {
 			a.lastRead[anyone] = e.Time
 		}
-		switch {
-		case !a.within(e.Time):
-		case e.Type == TypeRead:
+		if !a.within(e.Time) {
+			return
+		}
+		a.Events++
+		if e.Type == TypeRead {
 			a.read(by, e)
-		default:
+		} else {
 			a.violation(by, a.lastRead[anyone], e)
 		}
 	}
@@ -156,14 +163,19 @@ func (a *inquiry) event(e *Event) {
 
 // publish takes note of what came into force, and of what ended.
 func (a *inquiry) publish(e *Event) {
-	before := a.inForce[e.Name]
+	before, published := a.inForce[e.Name], e.Published
+	if published != nil {
+		a.known[e.Publication] = published
+	} else {
+		published = a.known[e.Publication]
+	}
 	switch {
-	case e.Type == TypePublished && before != nil && before.ID == e.Published.ID:
+	case e.Type == TypePublished && (published == nil || before != nil && before.ID == published.ID && before.Number == published.Number):
 	case e.Type == TypePublished:
 		if before != nil {
 			before.Until = e.Time
 		}
-		p := &Publication{Publication: e.Published, From: e.Time}
+		p := &Publication{Publication: published, From: e.Time}
 		a.inForce[e.Name] = p
 		a.published = append(a.published, p)
 	case before == nil || !strings.HasPrefix(before.ID, e.Publication):
@@ -183,7 +195,23 @@ func (a *inquiry) read(by Reader, e *Event) {
 	}
 	r.Last = e.Time
 	r.Count++
+	label := ""
+	if p := a.known[e.Publication]; p != nil {
+		label = p.Label()
+	}
+	r.Published, r.Proofs = appendNew(r.Published, label), appendNew(r.Proofs, e.Proof)
 }
+
+// appendNew appends a text, unless it is empty or there.
+func appendNew(all []string, text string) []string {
+	if text == "" || slices.Contains(all, text) || len(all) >= maxNamed {
+		return all
+	}
+	return append(all, text)
+}
+
+// maxNamed bounds how many publications and proofs a row names.
+const maxNamed = 100
 
 func (a *inquiry) violation(by Reader, read time.Time, e *Event) {
 	v := a.violations[by]
@@ -193,6 +221,7 @@ func (a *inquiry) violation(by Reader, read time.Time, e *Event) {
 	}
 	v.Last = e.Time
 	v.Count++
+	v.Proofs = appendNew(v.Proofs, e.Proof)
 	switch {
 	case e.Status >= 200 && e.Status < 400:
 		v.Served++

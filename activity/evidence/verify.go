@@ -4,6 +4,7 @@ package evidence
 
 import (
 	"crypto/ed25519"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,13 +34,21 @@ type Check struct {
 	// FromStart: the log is there from its first line. Otherwise earlier files were
 	// deleted for their age, as the log says.
 	FromStart bool
-	Signed    int      // files that are signed to their last line
-	Keys      []string // the public keys of all signatures, base64
-	Tail      int      // events of the last file after its signature
-	Gaps      []string // what the log says that is missing, or was not watched
-	Omitted   int64    // events that were left out, as the log says
+	Signed    int       // files that are signed to their last line
+	Keys      []string  // the public keys of all signatures, base64
+	Tail      int       // events of the last file after its signature
+	Stamps    []Stamped // what authorities say that was there when
+	Gaps      []string  // what the log says that is missing, or was not watched
+	Omitted   int64     // events that were left out, as the log says
 	// Problems say where the log is not what was written; empty if it is whole.
 	Problems []string
+}
+
+// Stamped says that an event, and all before, were there at a time.
+type Stamped struct {
+	Seq       uint64
+	Time      time.Time
+	Authority string
 }
 
 // Result is what the check comes to.
@@ -95,6 +104,10 @@ type checking struct {
 	file      string // that is being read, and its signature
 	signature Signature
 	unsigned  []string // files of past days that are not signed to their end
+	roots     *x509.CertPool
+	stamps    map[uint64]Timestamp // of the file, by event
+	unstamped []string             // files of past days without a time stamp
+	newest    time.Time            // the latest time of an event so far
 }
 
 func (c *checking) problem(format string, args ...any) {
@@ -110,9 +123,11 @@ func (c *checking) gap(e *Event, format string, args ...any) {
 	}
 }
 
-// Verify checks the chain of a log and its signatures. With a key they must be by that key.
-func Verify(dir string, key ed25519.PublicKey) (*Check, error) {
-	c := &checking{Check: &Check{}, dir: dir, key: key, first: 1}
+// Verify checks the chain of a log, its signatures and its time stamps. With a key the
+// signatures must be by that key, and with roots the stamps by an authority that one of them
+// vouches for.
+func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, error) {
+	c := &checking{Check: &Check{}, dir: dir, key: key, first: 1, roots: roots}
 	err := Read(dir, func(file string, e *Event, hash string) error {
 		c.event(file, e, hash)
 		return nil
@@ -133,6 +148,11 @@ func Verify(dir string, key ed25519.PublicKey) (*Check, error) {
 	if len(c.Keys)+len(key) > 0 {
 		for _, file := range c.unsigned {
 			c.Gaps = append(c.Gaps, file+" is of a past day and is not signed to its end: whoever could write to it can have changed it")
+		}
+	}
+	if len(c.Stamps) > 0 || roots != nil {
+		for _, file := range c.unstamped {
+			c.Gaps = append(c.Gaps, file+" is of a past day and has no time stamp: it can have been written later")
 		}
 	}
 	return c.Check, nil
@@ -160,6 +180,7 @@ func (c *checking) event(file string, e *Event, hash string) {
 	if e.Seq == c.signature.Seq && hash != c.signature.Hash {
 		c.problem("%s: event %d is not the one that was signed: the file was changed after it was signed", file, e.Seq)
 	}
+	c.stamped(e, hash)
 	switch e.Type {
 	case TypeOmitted:
 		c.Omitted += e.Count
@@ -173,6 +194,52 @@ func (c *checking) event(file string, e *Event, hash string) {
 	c.Last, c.seq, c.prev = e.Time, e.Seq, hash
 }
 
+// stamped checks the time stamp of an event, and its time by those of others.
+func (c *checking) stamped(e *Event, hash string) {
+	if n := len(c.Stamps); n > 0 && e.Time.Before(c.Stamps[n-1].Time.Add(-time.Minute)) && e.Type != TypeTrouble {
+		c.gap(e, "event %d has an earlier time than the time stamp of event %d, which came before it", e.Seq, c.Stamps[n-1].Seq)
+	}
+	if e.Time.After(c.newest) {
+		c.newest = e.Time
+	}
+	s, ok := c.stamps[e.Seq]
+	if !ok {
+		return
+	}
+	delete(c.stamps, e.Seq)
+	at, authority, err := s.Check(c.roots)
+	switch {
+	case s.Hash != hash:
+		c.problem("%s: event %d is not the one that was time-stamped: the file was changed later", c.file, e.Seq)
+	case err != nil:
+		c.problem("%s: the time stamp of event %d is not valid: %v", c.file, e.Seq, err)
+	default:
+		if c.newest.After(at.Add(time.Minute)) {
+			c.gap(e, "an event has the time %s, and was there already at %s, when event %d was time-stamped: the server's clock was wrong", c.newest.UTC().Format(time.RFC3339), at.Format(time.RFC3339), e.Seq)
+		}
+		c.Stamps = append(c.Stamps, Stamped{e.Seq, at, authority})
+	}
+}
+
+// readStamps reads the time stamps of a file.
+func (c *checking) readStamps(file string) {
+	c.stamps = map[uint64]Timestamp{}
+	_, err := eachLine(filepath.Join(c.dir, file+TimestampSuffix), func(_ int, line []byte) error {
+		var s Timestamp
+		if err := json.Unmarshal(line, &s); err != nil {
+			return err
+		}
+		c.stamps[s.Seq] = s
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.problem("the time stamps of %s cannot be read: %v", file, err)
+	}
+	if len(c.stamps) == 0 {
+		c.unstamped = append(c.unstamped, file)
+	}
+}
+
 // reasons say why events were left out.
 var reasons = map[string]string{
 	OverQuota:  "this crawler had used its share of the day",
@@ -184,6 +251,7 @@ var reasons = map[string]string{
 func (c *checking) beginFile(file string) {
 	c.file = file
 	c.Files++
+	c.readStamps(file)
 	s, err := readSignature(filepath.Join(c.dir, file+SignatureSuffix))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -214,5 +282,11 @@ func (c *checking) endFile(last bool) {
 		c.unsigned = append(c.unsigned, c.file)
 	case signed > 0:
 		c.Tail = int(c.seq - signed)
+	}
+	for seq := range c.stamps { // those that fit were taken out
+		c.problem("%s has no event %d, which was time-stamped: lines were removed", c.file, seq)
+	}
+	if n := len(c.unstamped); last && n > 0 && c.unstamped[n-1] == c.file {
+		c.unstamped = c.unstamped[:n-1]
 	}
 }

@@ -102,7 +102,7 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span) error {
 	if a.query.Violating {
 		where = append(where, "violations > 0")
 	}
-	inner := "SELECT " + strings.Join(append(columns, "sum(requests) AS n, sum(bytes) AS b, sum(violations) AS v"), ", ") + " FROM " + s.name + " AS t WHERE " + strings.Join(where, " AND ")
+	inner := "SELECT " + strings.Join(append(columns, "sum(requests) AS n, sum(bytes) AS b, sum(violations) AS v, sum(unread) AS u"), ", ") + " FROM " + s.name + " AS t WHERE " + strings.Join(where, " AND ")
 	if len(groups) > 0 {
 		inner += " GROUP BY " + strings.Join(groups, ", ")
 	}
@@ -124,7 +124,7 @@ func (a *answer) addSpan(ctx context.Context, tx *sql.Tx, s span) error {
 			outer = append(outer, fmt.Sprintf("coalesce((SELECT text FROM strings WHERE id = c%d), '')", i))
 		}
 	}
-	outer = append(outer, "coalesce(n, 0), coalesce(b, 0), coalesce(v, 0)")
+	outer = append(outer, "coalesce(n, 0), coalesce(b, 0), coalesce(v, 0), coalesce(u, 0)")
 	return each(ctx, tx, a.scan, "SELECT "+strings.Join(outer, ", ")+" FROM ("+inner+")", args...)
 }
 
@@ -141,7 +141,7 @@ func (a *answer) kinds(inner string) string {
 			columns[i] = fmt.Sprintf("(SELECT kind FROM crawlers WHERE crawler = c%d) AS c%[1]d", i)
 		}
 	}
-	return "SELECT " + strings.Join(columns, ", ") + ", sum(n) AS n, sum(b) AS b, sum(v) AS v FROM (" + inner + ") GROUP BY " + strings.Join(groups, ", ")
+	return "SELECT " + strings.Join(columns, ", ") + ", sum(n) AS n, sum(b) AS b, sum(v) AS v, sum(u) AS u FROM (" + inner + ") GROUP BY " + strings.Join(groups, ", ")
 }
 
 // after is the first text, in the order of bytes, that follows all with a prefix.
@@ -158,7 +158,7 @@ func after(prefix string) string {
 
 func (a *answer) scan(rows *sql.Rows) error {
 	values := make([]string, len(a.query.By))
-	into := make([]any, 0, len(values)+3)
+	into := make([]any, 0, len(values)+4)
 	var bucket int64
 	for i, d := range a.query.By {
 		if d.hours() > 0 {
@@ -168,7 +168,7 @@ func (a *answer) scan(rows *sql.Rows) error {
 		}
 	}
 	var c journal.Counts
-	if err := rows.Scan(append(into, &c.Requests, &c.Bytes, &c.Violations)...); err != nil {
+	if err := rows.Scan(append(into, &c.Requests, &c.Bytes, &c.Violations, &c.Unread)...); err != nil {
 		return err
 	}
 	a.add(bucket, values, c)
@@ -198,6 +198,7 @@ func (a *answer) add(bucket int64, values []string, c journal.Counts) {
 	row.Requests += c.Requests
 	row.Bytes += c.Bytes
 	row.Violations += c.Violations
+	row.Unread += c.Unread
 }
 
 func keyValue(k *journal.Key, d Dimension) string {

@@ -59,6 +59,11 @@ func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
 	if err := m.totals(); err != nil {
 		return err
 	}
+	for hour, n := range add.Lost {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO lost VALUES (?, ?) ON CONFLICT DO UPDATE SET visits = visits + excluded.visits", hour, n); err != nil {
+			return err
+		}
+	}
 	for hour := range m.hours {
 		// Three quarters stay, so that not every merge has to fold.
 		n := s.options().RowsPerHour
@@ -95,12 +100,12 @@ func newMerging(ctx context.Context, tx *sql.Tx) (*merging, error) {
 	for stmt, text := range map[**sql.Stmt]string{
 		// The update that changes nothing makes RETURNING answer for a text that is there.
 		&m.intern:  "INSERT INTO strings (text) VALUES (?) ON CONFLICT (text) DO UPDATE SET text = text RETURNING id",
-		&m.path:    pathHourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
-		&m.totalOf: hourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
-		&m.dayOf:   dayTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
+		&m.path:    pathHourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
+		&m.totalOf: hourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
+		&m.dayOf:   dayTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
 		&m.crawler: "INSERT INTO crawlers VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET" +
 			" kind = excluded.kind, first = min(first, excluded.first), last = max(last, excluded.last)",
-		&m.readInto: "INSERT INTO reads VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET" +
+		&m.readInto: "INSERT INTO reads VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET" +
 			" first = min(first, excluded.first), last = max(last, excluded.last), requests = requests + excluded.requests",
 	} {
 		var err error
@@ -140,7 +145,7 @@ func (m *merging) row(k journal.Key, c *journal.Counts) error {
 	if err != nil {
 		return err
 	}
-	if _, err := m.path.ExecContext(m.ctx, k.Hour, n[0], n[1], n[2], n[3], n[4], n[5], n[6], c.Requests, c.Bytes, c.Violations, c.Queries); err != nil {
+	if _, err := m.path.ExecContext(m.ctx, k.Hour, n[0], n[1], n[2], n[3], n[4], n[5], n[6], c.Requests, c.Bytes, c.Violations, c.Queries, c.Unread); err != nil {
 		return err
 	}
 	m.hours[k.Hour] = true
@@ -159,11 +164,11 @@ func (m *merging) row(k journal.Key, c *journal.Counts) error {
 }
 
 func (m *merging) read(r journal.Read, t *journal.Times) error {
-	n, err := m.numbers(r.Host, r.Crawler, r.Version)
+	n, err := m.numbers(r.Host, r.Crawler, r.Version, r.Publication, r.Number)
 	if err != nil {
 		return err
 	}
-	_, err = m.readInto.ExecContext(m.ctx, n[0], n[1], n[2], t.First, t.Last, t.Count)
+	_, err = m.readInto.ExecContext(m.ctx, n[0], n[1], n[2], n[3], n[4], t.First, t.Last, t.Count)
 	return err
 }
 
@@ -174,7 +179,7 @@ func (m *merging) totals() error {
 			stmt   *sql.Stmt
 			bucket int64
 		}{{m.totalOf, t.hour}, {m.dayOf, t.hour / 24}} {
-			if _, err := into.stmt.ExecContext(m.ctx, into.bucket, t.host, t.crawler, t.identity, t.decision, t.rule, t.policy, c.Requests, c.Bytes, c.Violations, c.Queries); err != nil {
+			if _, err := into.stmt.ExecContext(m.ctx, into.bucket, t.host, t.crawler, t.identity, t.decision, t.rule, t.policy, c.Requests, c.Bytes, c.Violations, c.Queries, c.Unread); err != nil {
 				return err
 			}
 		}
@@ -202,7 +207,7 @@ func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, 
 		text string
 		args []any
 	}{
-		{"CREATE TEMP TABLE folded AS SELECT " + pathTexts + ", requests, bytes, violations, queries FROM " + t.name +
+		{"CREATE TEMP TABLE folded AS SELECT " + pathTexts + ", " + countColumns + " FROM " + t.name +
 			" WHERE " + t.bucket + " = ? AND path <> ? ORDER BY " + verifiedSearch + " DESC, requests DESC, path LIMIT -1 OFFSET ?", []any{at, other, keep}},
 		{"DELETE FROM " + t.name + " WHERE (" + t.bucket + ", " + pathTexts + ") IN (SELECT ?, " + pathTexts + " FROM folded)", []any{at}},
 		{t.insert() + " SELECT ?, " + rowTexts + ", ?, " + sumCounts + " FROM folded WHERE true GROUP BY " + rowTexts + addExcluded, []any{at, other}},

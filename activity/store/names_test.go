@@ -10,6 +10,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 // Hosts and names that a client makes up do not make a row each.
@@ -62,8 +63,8 @@ func TestPublishedTextsAreBounded(t *testing.T) {
 	s.Record(activity.Visit{Time: now, Host: "www.example.com", Crawler: "GPTBot", Path: "/a"})
 	text := strings.Repeat("User-agent: *\nDisallow: /a/\n", 200)
 	for i := range 600 {
-		v := Version{Kind: RobotsVersion, Version: "v", Host: fmt.Sprintf("%d.example.com", i), First: now.Add(time.Duration(i) * time.Second), Text: text}
-		if err := s.Publish(ctx, v); err != nil {
+		d := site.Document{Version: "v", Host: fmt.Sprintf("%d.example.com", i), Text: text}
+		if err := s.Serve(ctx, published("p", "1"), d, now.Add(time.Duration(i)*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,8 +84,8 @@ func TestPublishedTextsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	left, err := r.Versions(ctx, RobotsVersion, "")
-	if err != nil || len(left) != (1<<20)/8/len(text) || left[0].Host != "599.example.com" {
+	left, err := r.Documents(ctx)
+	if err != nil || len(left) != (1<<20)/16/len(text) || left[0].Host != "599.example.com" {
 		t.Errorf("%d texts are left, %v", len(left), err)
 	}
 	closeStore(t, s)

@@ -91,6 +91,9 @@ type Row struct {
 	Start                       time.Time
 	Values                      map[Dimension]string
 	Requests, Bytes, Violations int64
+	// Unread is how many of the requests were by crawlers of which no robots.txt was known
+	// that they had read: whether they obeyed cannot be judged.
+	Unread int64
 }
 
 func (q *Query) has(d Dimension) bool { return slices.Contains(q.By, d) }

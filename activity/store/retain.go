@@ -115,8 +115,9 @@ func (s *Store) expire(ctx context.Context, now time.Time) error {
 		{"DELETE FROM path_days WHERE day < ?", day},
 		{"DELETE FROM days WHERE day < ?", day},
 		{"DELETE FROM reads WHERE last < ?", day * 86400},
-		{"DELETE FROM versions WHERE first < ? AND kind || version NOT IN (SELECT 'robots' || text FROM strings JOIN reads ON reads.version = strings.id)" +
-			" AND EXISTS (SELECT 1 FROM versions AS v WHERE v.kind = versions.kind AND v.host = versions.host AND v.first > versions.first)", day * 86400},
+		{"DELETE FROM publications WHERE EXISTS (SELECT 1 FROM publications AS p WHERE p.name = publications.name AND p.first > publications.first AND p.first < ?)", day * 86400},
+		{"DELETE FROM documents WHERE first < ? AND publication NOT IN (SELECT id FROM publications)", day * 86400},
+		{"DELETE FROM lost WHERE hour < ?", day * 24},
 	} {
 		if _, err := s.db.ExecContext(ctx, d.text, d.before); err != nil {
 			return err
@@ -139,7 +140,7 @@ func (s *Store) sweep(ctx context.Context) error {
 	var used []string
 	for table, columns := range map[string]string{
 		"hours": rowTexts, "days": rowTexts, "path_hours": "path", "path_days": "path",
-		"reads": "host, crawler, version", "crawlers": "crawler, kind",
+		"reads": "host, crawler, version, publication, number", "crawlers": "crawler, kind",
 	} {
 		for c := range strings.SplitSeq(columns, ", ") {
 			used = append(used, "SELECT "+c+" FROM "+table)
@@ -152,9 +153,14 @@ func (s *Store) sweep(ctx context.Context) error {
 	return err
 }
 
-// shrink deletes the oldest rows while the database is too large: published texts beyond
-// an eighth of the size first, then hours with paths from more than a week ago, then days
-// with paths, then the other hours with paths, then the totals without.
+// coarser is to how much of RowsPerHour older hours and days are summed up before any of
+// their paths are given up.
+const coarser = 20
+
+// shrink makes the database smaller while it is too large: published texts beyond an eighth
+// of the size go first, then hours with paths from more than a week ago. Then days, and
+// hours before yesterday, become coarser: only the busiest paths stay. Then the oldest days
+// with paths go, then the other hours with paths, then the totals without.
 func (s *Store) shrink(ctx context.Context) error {
 	size, err := sizeOf(ctx, s.db)
 	if err != nil || size <= s.options().MaxBytes {
@@ -163,9 +169,11 @@ func (s *Store) shrink(ctx context.Context) error {
 	if err := s.noteShrinking(ctx, size); err != nil {
 		return err
 	}
-	if _, err := s.db.ExecContext(ctx, "DELETE FROM versions WHERE (kind, version, host) IN (SELECT kind, version, host FROM (SELECT kind, version, host,"+
-		" sum(length(text)) OVER (ORDER BY first DESC, kind, version, host) AS total FROM versions) WHERE total > ?)", s.options().MaxBytes/8); err != nil {
-		return err
+	for _, table := range []string{"publications", "documents"} {
+		if _, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE rowid IN (SELECT rowid FROM (SELECT rowid,"+
+			" sum(length(text)) OVER (ORDER BY first DESC, rowid) AS total FROM %[1]s) WHERE total > ?)", table), s.options().MaxBytes/16); err != nil {
+			return err
+		}
 	}
 	if size, err = sizeOf(ctx, s.db); err != nil || size <= s.options().MaxBytes*9/10 {
 		return err
@@ -173,8 +181,20 @@ func (s *Store) shrink(ctx context.Context) error {
 	for _, t := range []struct {
 		table
 		spare int64 // buckets that stay
-	}{{pathHourTable, 7 * 24}, {pathDayTable, 0}, {pathHourTable, 0}, {hourTable, 0}, {dayTable, 0}} {
-		for {
+		fold  bool
+	}{
+		{pathHourTable, 7 * 24, false}, {pathDayTable, 1, true}, {pathHourTable, 48, true},
+		{pathDayTable, 0, false}, {pathHourTable, 0, false}, {hourTable, 0, false}, {dayTable, 0, false},
+	} {
+		if t.fold {
+			if err := s.foldOlder(ctx, t.table, t.spare); err != nil {
+				return err
+			}
+			if size, err = sizeOf(ctx, s.db); err != nil || size <= s.options().MaxBytes*9/10 {
+				return err
+			}
+		}
+		for !t.fold {
 			// A tenth of the table at a time, as sweep reads all of it.
 			r, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s <= (SELECT min(%[2]s) + (max(%[2]s) - min(%[2]s)) / 10 FROM %[1]s)"+
 				" AND %[2]s <= (SELECT max(%[2]s) FROM %[1]s) - ?", t.name, t.bucket), t.spare)
@@ -193,6 +213,36 @@ func (s *Store) shrink(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// foldOlder makes the buckets of a table coarser, except so many of the last.
+func (s *Store) foldOlder(ctx context.Context, t table, spare int64) error {
+	keep := max(1, s.options().RowsPerHour/coarser)
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer rollback(tx)
+	var other int64
+	if err := tx.QueryRowContext(ctx, "SELECT id FROM strings WHERE text = ?", OtherPath).Scan(&other); err != nil {
+		return err
+	}
+	var buckets []int64
+	if err := each(ctx, tx, func(rows *sql.Rows) error {
+		buckets = append(buckets, 0)
+		return rows.Scan(&buckets[len(buckets)-1])
+	}, fmt.Sprintf("SELECT %s FROM %s GROUP BY 1 HAVING count(*) > ? AND %[1]s <= (SELECT max(%[1]s) FROM %[2]s) - ?", t.bucket, t.name), 2*keep, spare); err != nil {
+		return err
+	}
+	for _, at := range buckets {
+		if err := t.fold(ctx, tx, at, keep, keep, other); err != nil {
+			return err
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	return s.sweep(ctx)
 }
 
 // noteShrinking records and reports that rows are deleted for their size.

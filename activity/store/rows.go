@@ -11,8 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
-// EachRow calls visit with every row with a path between from and to: by the hour
-// where hours are stored, else by the day. pathless is the number of requests whose
+// EachRow calls visit with every row with a path between from and to, except those of
+// audits: by the hour where hours are stored, else by the day. pathless is the number of requests whose
 // rows with paths were deleted for their age or size.
 func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Visits) error) (pathless int64, err error) {
 	first, end := from.Unix()/3600, (to.Unix()+3599)/3600
@@ -29,7 +29,7 @@ func (r *Reader) EachRow(ctx context.Context, from, to time.Time, visit func(act
 			}
 		}
 		for k, c := range pending.Rows {
-			if k.Hour < first || k.Hour >= end {
+			if k.Hour < first || k.Hour >= end || k.Identity == string(activity.Audit) {
 				continue
 			}
 			if err := visit(activity.Visits{
@@ -87,7 +87,7 @@ func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, first, end int64, vi
 	}, "SELECT "+t.bucket+", h.text, c.text, coalesce(k.text, ''), i.text, e.text, r.text, v.text, p.text, requests, bytes, violations, queries FROM "+t.name+" AS t"+
 		" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = t.crawler LEFT JOIN crawlers AS cr ON cr.crawler = t.crawler LEFT JOIN strings AS k ON k.id = cr.kind"+
 		" JOIN strings AS i ON i.id = identity JOIN strings AS e ON e.id = decision JOIN strings AS r ON r.id = rule JOIN strings AS v ON v.id = policy JOIN strings AS p ON p.id = path"+
-		" WHERE "+t.bucket+" >= ? AND "+t.bucket+" < ?", from, to)
+		" WHERE "+t.bucket+" >= ? AND "+t.bucket+" < ? AND i.text <> ?", from, to, string(activity.Audit))
 }
 
 // Bounds say what a store covers.

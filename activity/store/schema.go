@@ -17,8 +17,9 @@ import (
 // schemaVersion is PRAGMA user_version: the format of the database and of the journals
 // beside it. A database of an older format is changed when a writer opens it, and one of a
 // newer format is not opened. Format 1 counted no queries; the journals of format 2 were
-// encoded otherwise; format 3 had no numbers of publications.
-const schemaVersion = 4
+// encoded otherwise; format 3 had no numbers of publications; format 4 knew versions of
+// policies instead of publications, and not what could not be judged or was lost.
+const schemaVersion = 5
 
 // migrations change a database of the format of their place to the next.
 var migrations = []string{
@@ -26,6 +27,18 @@ var migrations = []string{
 		ALTER TABLE path_hours ADD COLUMN queries INTEGER NOT NULL DEFAULT 0; ALTER TABLE path_days ADD COLUMN queries INTEGER NOT NULL DEFAULT 0;`,
 	2: ``,
 	3: `ALTER TABLE versions ADD COLUMN number TEXT NOT NULL DEFAULT '';`,
+	// What was recorded before cannot be judged, but for the violations.
+	4: `ALTER TABLE hours ADD COLUMN unread INTEGER NOT NULL DEFAULT 0; UPDATE hours SET unread = requests - violations;
+		ALTER TABLE days ADD COLUMN unread INTEGER NOT NULL DEFAULT 0; UPDATE days SET unread = requests - violations;
+		ALTER TABLE path_hours ADD COLUMN unread INTEGER NOT NULL DEFAULT 0; UPDATE path_hours SET unread = requests - violations;
+		ALTER TABLE path_days ADD COLUMN unread INTEGER NOT NULL DEFAULT 0; UPDATE path_days SET unread = requests - violations;
+		INSERT OR IGNORE INTO strings (text) VALUES ('');
+		ALTER TABLE reads RENAME TO reads_before;` + readsTable + `
+		INSERT INTO reads SELECT host, crawler, version, id, id, first, last, requests FROM reads_before, strings WHERE text = '';
+		DROP TABLE reads_before;` + publicationTables + `
+		INSERT INTO publications SELECT version, number, name, version, first, text FROM versions WHERE kind = 'policy';
+		INSERT INTO documents SELECT '', host, version, first, text FROM versions WHERE kind = 'robots';
+		DROP TABLE versions;`,
 }
 
 // table is one of the four tables of totals. Its rows name their texts by the number that
@@ -38,10 +51,11 @@ type table struct {
 }
 
 const (
-	rowTexts  = "host, crawler, identity, decision, rule, policy"
-	pathTexts = rowTexts + ", path"
+	rowTexts     = "host, crawler, identity, decision, rule, policy"
+	pathTexts    = rowTexts + ", path"
+	countColumns = "requests, bytes, violations, queries, unread"
 	// sumCounts adds up the columns of the counts.
-	sumCounts = "sum(requests), sum(bytes), sum(violations), sum(queries)"
+	sumCounts = "sum(requests), sum(bytes), sum(violations), sum(queries), sum(unread)"
 )
 
 var (
@@ -57,34 +71,47 @@ CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE crawlers (
 	crawler INTEGER PRIMARY KEY, kind INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL);
 ` + hourTable.create() + dayTable.create() + pathHourTable.create() + pathDayTable.create() + `
-CREATE TABLE versions (
-	kind TEXT NOT NULL, version TEXT NOT NULL, host TEXT NOT NULL, name TEXT NOT NULL,
-	first INTEGER NOT NULL, text TEXT NOT NULL, number TEXT NOT NULL DEFAULT '', PRIMARY KEY (kind, version, host)) WITHOUT ROWID;
+` + readsTable + publicationTables
+
+const (
+	readsTable = `
 CREATE TABLE reads (
-	host INTEGER NOT NULL, crawler INTEGER NOT NULL, version INTEGER NOT NULL,
+	host INTEGER NOT NULL, crawler INTEGER NOT NULL, version INTEGER NOT NULL, publication INTEGER NOT NULL, number INTEGER NOT NULL,
 	first INTEGER NOT NULL, last INTEGER NOT NULL, requests INTEGER NOT NULL,
-	PRIMARY KEY (host, crawler, version)) WITHOUT ROWID;
+	PRIMARY KEY (host, crawler, version, publication, number)) WITHOUT ROWID;
 `
+	// The policy of a publication is what rows of totals call its version. Documents are the
+	// robots.txt that crawlers got under it. Lost are visits that were not recorded.
+	publicationTables = `
+CREATE TABLE publications (
+	id TEXT NOT NULL, number TEXT NOT NULL, name TEXT NOT NULL, policy TEXT NOT NULL,
+	first INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, number, name));
+CREATE TABLE documents (
+	publication TEXT NOT NULL, host TEXT NOT NULL, version TEXT NOT NULL,
+	first INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (publication, host, version));
+CREATE TABLE lost (hour INTEGER PRIMARY KEY, visits INTEGER NOT NULL);
+`
+)
 
 func (t table) create() string {
 	texts := strings.ReplaceAll(t.texts, ",", " INTEGER NOT NULL,")
 	return fmt.Sprintf(`
 CREATE TABLE %s (
 	%s INTEGER NOT NULL, %s INTEGER NOT NULL,
-	requests INTEGER NOT NULL, bytes INTEGER NOT NULL, violations INTEGER NOT NULL, queries INTEGER NOT NULL,
+	requests INTEGER NOT NULL, bytes INTEGER NOT NULL, violations INTEGER NOT NULL, queries INTEGER NOT NULL, unread INTEGER NOT NULL,
 	PRIMARY KEY (%[2]s, %[4]s)) WITHOUT ROWID;`,
 		t.name, t.bucket, texts, t.texts)
 }
 
 // insert begins a statement that adds rows, after which come their values.
 func (t table) insert() string {
-	return fmt.Sprintf("INSERT INTO %s (%s, %s, requests, bytes, violations, queries)", t.name, t.bucket, t.texts)
+	return fmt.Sprintf("INSERT INTO %s (%s, %s, %s)", t.name, t.bucket, t.texts, countColumns)
 }
 
 // addExcluded ends a statement that inserts rows: their counts are added to those of the
 // rows that are there.
 const addExcluded = " ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, bytes = bytes + excluded.bytes," +
-	" violations = violations + excluded.violations, queries = queries + excluded.queries"
+	" violations = violations + excluded.violations, queries = queries + excluded.queries, unread = unread + excluded.unread"
 
 const databaseName = "activity.db"
 

@@ -31,9 +31,10 @@ type Store struct {
 	lastMerge      time.Time // with its monotonic reading
 	merging        chan mergeResult
 	clock          clock
-	journalErr     error // of the last attempt to write a journal
-	mergeErr       error // of the last merge
-	failing        bool  // Report was called with an error last
+	journalErr     error        // of the last attempt to write a journal
+	mergeErr       error        // of the last merge
+	failing        bool         // Report was called with an error last
+	missed         atomic.Int64 // visits that were lost, and are not in the totals yet
 }
 
 // mergeResult is how a merge ended. Sums that are not in the totals are in unmerged.
@@ -131,7 +132,14 @@ func (s *Store) Configure(o Options) {
 func (s *Store) options() *Options { return s.config.Load() }
 
 // Record implements [activity.Recorder].
-func (s *Store) Record(v activity.Visit) { s.queue.Record(v) }
+func (s *Store) Record(v activity.Visit) {
+	if !s.queue.Offer(v) {
+		s.missed.Add(1)
+	}
+}
+
+// Missed says that visits were lost before they came here.
+func (s *Store) Missed(n int64) { s.missed.Add(n) }
 
 // Dropped is how many visits found the queue full.
 func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
@@ -155,6 +163,9 @@ func (s *Store) Close() error {
 
 // tick runs once a second.
 func (s *Store) tick() {
+	if n := s.missed.Swap(0); n > 0 {
+		s.second.Lost[s.options().Now().Unix()/3600] += n
+	}
 	if !s.second.Empty() {
 		s.journalErr = s.flush()
 	}

@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -18,6 +19,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 var start = time.Date(2026, 11, 20, 22, 30, 0, 0, time.UTC)
@@ -87,6 +89,9 @@ func (m model) add(q Query, v activity.Visit) {
 	if v.Violation {
 		d.Violations = 1
 	}
+	if v.Kind != activity.KindUnknown && v.Identity != activity.Impostor && v.Robots == "" {
+		d.Unread = 1
+	}
 	c.Add(d)
 	m[id] = c
 }
@@ -102,7 +107,7 @@ func modelOf(q Query, rows []Row) model {
 				id += r.Values[d] + "|"
 			}
 		}
-		m[id] = journal.Counts{Requests: r.Requests, Bytes: r.Bytes, Violations: r.Violations}
+		m[id] = journal.Counts{Requests: r.Requests, Bytes: r.Bytes, Violations: r.Violations, Unread: r.Unread}
 	}
 	return m
 }
@@ -115,7 +120,7 @@ func randomVisit(rnd *rand.Rand, at time.Time) activity.Visit {
 		Kind:     map[string]string{"GPTBot": "ai-training", "Googlebot": "search", "curl": activity.KindUnknown}[crawler],
 		Identity: activity.Identity(pick("verified", "claimed", "impostor")), Decision: activity.Decision(pick("allowed", "refused")),
 		Rule: pick("", "AI out"), Policy: pick("p1", "p2"), Bytes: int64(rnd.IntN(1000)), Violation: rnd.IntN(5) == 0,
-		QueryOmitted: rnd.IntN(3) == 0,
+		QueryOmitted: rnd.IntN(3) == 0, Robots: pick("", "", "r1"),
 	}
 	if rnd.IntN(10) == 0 {
 		v.Rule, v.Violation = "robots", true
@@ -207,6 +212,7 @@ func checkEachRow(t *testing.T, dir string, visits []activity.Visit) {
 		s := journal.NewSums(1)
 		s.AddVisit(&v)
 		for _, c := range s.Rows {
+			c.Unread = 0 // is not in the rows
 			sum := want[id]
 			sum.Add(*c)
 			want[id] = sum
@@ -463,20 +469,28 @@ func TestOneWriter(t *testing.T) {
 	closeStore(t, open(t, dir, Options{}))
 }
 
-func TestReadsAndVersions(t *testing.T) {
+// published is a publication of the policy with a text.
+func published(id, number string) *activity.Publication {
+	return &activity.Publication{ID: strings.Repeat(id, 64), Number: number, Name: "site.yaml", SHA256: strings.Repeat("p", 64), Time: start, Text: "text"}
+}
+
+func TestReadsAndPublications(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ctx := context.Background()
 	s := open(t, dir, Options{flushInterval: time.Hour})
 	for i, version := range []string{"v1", "v1", "v2"} {
-		s.second.AddVisit(&activity.Visit{Time: start.Add(time.Duration(i) * time.Hour), Host: "h", Crawler: "GPTBot", Kind: "ai-training", Robots: version, RobotsTxt: true})
+		s.second.AddVisit(&activity.Visit{Time: start.Add(time.Duration(i) * time.Hour), Host: "h", Crawler: "GPTBot", Kind: "ai-training", Robots: version, RobotsTxt: true, Publication: "111111111111", Number: version[1:]})
 	}
 	s.second.AddVisit(&activity.Visit{Time: start, Host: "h", Crawler: "GPTBot", Robots: "v0", RobotsTxt: true, Identity: activity.Impostor})
 	if err := s.flush(); err != nil {
 		t.Fatal(err)
 	}
-	for i, v := range []string{"v1", "v2", "v1"} {
-		if err := s.Publish(ctx, Version{Kind: RobotsVersion, Version: v, Host: "h", First: start.Add(time.Duration(i) * time.Hour), Text: "User-agent: *\n"}); err != nil {
+	// What came back is another publication with the same ID; what is said again is none.
+	for i, number := range []string{"1", "2", "1"} {
+		p := published("1", number)
+		p.Time = start.Add(time.Duration(i) * time.Hour)
+		if err := errors.Join(s.Publish(ctx, p), s.Serve(ctx, p, site.Document{Host: "h", Version: "v" + number, Text: "User-agent: *\n"}, p.Time)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -487,7 +501,7 @@ func TestReadsAndVersions(t *testing.T) {
 	defer r.Close()
 	for _, when := range []string{"before", "after"} { // the merge
 		reads, err := r.Reads(ctx, "GPTBot", "")
-		if err != nil || len(reads) != 2 || reads[0].Version != "v2" || reads[1].Requests != 2 || !reads[1].First.Equal(start) {
+		if err != nil || len(reads) != 2 || reads[0].Version != "v2" || reads[0].Label() != "v2" || reads[1].Label() != "v1" || reads[1].Requests != 2 || !reads[1].First.Equal(start) {
 			t.Errorf("%s: %+v, %v", when, reads, err)
 		}
 		crawlers, err := r.Crawlers(ctx)
@@ -501,9 +515,13 @@ func TestReadsAndVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	versions, err := r.Versions(ctx, RobotsVersion, "h")
-	if err != nil || len(versions) != 2 || versions[0].Version != "v2" || !versions[1].First.Equal(start) {
-		t.Errorf("%+v, %v", versions, err)
+	all, err := r.Publications(ctx, "site.yaml")
+	if err != nil || len(all) != 2 || all[0].Label() != "v2" || !all[1].First.Equal(start) {
+		t.Errorf("%+v, %v", all, err)
+	}
+	documents, err := r.Documents(ctx)
+	if err != nil || len(documents) != 2 || documents[0].Version != "v2" || !documents[1].First.Equal(start) {
+		t.Errorf("%+v, %v", documents, err)
 	}
 	if err := s.Delete(ctx, "GPTBot", ""); err != nil {
 		t.Fatal(err)
@@ -577,4 +595,88 @@ func TestViolationsWithoutAPathComeLast(t *testing.T) {
 	if want := []string{"/b", "/a", OtherPath}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+}
+
+// What cannot be judged and what was lost is in every answer.
+func TestUnreadAndLost(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, Options{flushInterval: time.Hour, Now: func() time.Time { return start }})
+	for _, v := range []activity.Visit{
+		{Crawler: "GPTBot", Kind: "ai-training"},
+		{Crawler: "GPTBot", Kind: "ai-training", RobotsTxt: true, Robots: "r1"},
+		{Crawler: "GPTBot", Kind: "ai-training", Robots: "r1", Violation: true},
+		{Crawler: "curl", Kind: activity.KindUnknown},
+		{Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Impostor},
+	} {
+		v.Time, v.Host = start, "h"
+		s.second.AddVisit(&v)
+	}
+	s.Missed(7)
+	s.tick()
+	r, err := OpenReader(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, when := range []string{"before", "after"} { // the merge
+		rows := totals(t, dir, Query{})
+		lost, err := r.Lost(t.Context(), start.Add(-time.Hour), start.Add(time.Hour))
+		if err != nil || lost != 7 || len(rows) != 1 || rows[0].Requests != 5 || rows[0].Unread != 1 || rows[0].Violations != 1 {
+			t.Errorf("%s: %d lost, %v, %+v", when, lost, err, rows)
+		}
+		if other, err := r.Lost(t.Context(), start.Add(2*time.Hour), start.Add(3*time.Hour)); err != nil || other != 0 {
+			t.Errorf("%s: %d lost later, %v", when, other, err)
+		}
+		if err := s.startMerge(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.merged(<-s.merging); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeStore(t, s)
+}
+
+// A store that is full sums older days up before it gives them up: it reaches back further.
+func TestOlderDaysBecomeCoarser(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("thousands of rows: SQLite in Go is slow with the race detector")
+	}
+	const days, paths, perHour = 20, 400, 200
+	ctx, now := t.Context(), start.Truncate(24*time.Hour)
+	s := open(t, t.TempDir(), Options{RowsPerHour: perHour, MaxBytes: 300 << 10, flushInterval: time.Hour, Now: func() time.Time { return now }})
+	for day := range days {
+		for hour := range 4 {
+			sums := journal.NewSums(paths)
+			for i := range paths {
+				v := activity.Visit{Time: now.Add(time.Duration(hour) * time.Hour), Host: "www.example.com", Crawler: "GPTBot", Path: fmt.Sprintf("/articles/%d/%d", day, i)}
+				if i < 3 {
+					v.Path = fmt.Sprintf("/busy/%d", i)
+				}
+				for range 1 + 10*(3-min(i, 3)) {
+					sums.AddVisit(&v)
+				}
+			}
+			if err := s.merge(ctx, sums, int64(day*24+hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now = now.Add(24 * time.Hour)
+		if err := s.retain(ctx, now, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var first, most int64
+	if err := s.db.QueryRowContext(ctx, "SELECT min(day), max(n) FROM (SELECT day, count(*) AS n FROM path_days WHERE day < (SELECT max(day) FROM path_days) GROUP BY day)").Scan(&first, &most); err != nil {
+		t.Fatal(err)
+	}
+	if reach := now.Unix()/86400 - first; reach < days || most > 2*perHour/coarser+1 {
+		t.Errorf("days with paths reach back %d days of %d, with up to %d rows", reach, days, most)
+	}
+	if size, err := sizeOf(ctx, s.db); err != nil || size > 300<<10 {
+		t.Errorf("%d bytes, %v", size, err)
+	}
+	closeStore(t, s)
 }

@@ -4,20 +4,26 @@ package cli
 
 import (
 	"cmp"
+	"crypto/ed25519"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
 func evidenceCommand() *cobra.Command {
-	var crawler, host, since, until, key string
+	var crawler, host, since, until, page string
+	var verify verifyFlags
 	var asJSON, withText bool
 	cmd := Command("evidence DIR [--crawler NAME] [--since TIME]", "Shows what was published when, who read it, and what was fetched against it",
 		exactly(1, "DIR", func(cmd *cobra.Command, args []string) error {
@@ -32,7 +38,7 @@ func evidenceCommand() *cobra.Command {
 			if q.Until, err = parseTime("--until", until); err != nil {
 				return err
 			}
-			check, err := verifyEvidence(args[0], key)
+			check, err := verify.check(args[0])
 			if err != nil {
 				return err
 			}
@@ -42,6 +48,11 @@ func evidenceCommand() *cobra.Command {
 			}
 			if answer == nil {
 				return failure{errors.New(check.Problems[0])}
+			}
+			if page != "" {
+				if err := writeReport(page, reportOf(q, answer, check, verify.key != "", verify.authority != "")); err != nil {
+					return err
+				}
 			}
 			result := struct {
 				*evidence.Answer
@@ -72,7 +83,8 @@ if it cannot be read.`
 	flags.StringVar(&host, "host", "", "only this host")
 	flags.StringVar(&since, "since", "", "from this day or time on, such as 2026-11-22 or 2026-11-22T10:00:00Z, or for a duration such as 30d")
 	flags.StringVar(&until, "until", "", "before this day or time")
-	flags.StringVar(&key, "key", "", keyUsage)
+	flags.StringVar(&page, "html", "", "write a report for people to this file as well, a page with all texts")
+	verify.add(flags)
 	flags.BoolVar(&withText, "text", false, "print the texts that were published")
 	flags.BoolVar(&asJSON, "json", false, "print the answer as JSON, with all texts and paths")
 	return cmd
@@ -91,6 +103,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 		line("MISSING: %s", g)
 	}
 	line("The log covers %s to %s. Times are UTC.", stamp(a.First), stamp(a.Last))
+	line("%s", leftOut(a))
 	line("\nPublished:")
 	for _, p := range a.Published {
 		line("  %s of %s, in force from %s to %s", p.Label(), p.Name, stamp(p.From), until(p.Until))
@@ -114,7 +127,8 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 	}
 	line("\nRead by crawlers: %s", none(len(a.Reads)))
 	for _, r := range a.Reads {
-		line("  %s (%s) read %s %s of %s %s, first at %s, last at %s", r.Crawler, identityText(r.Identity), cmp.Or(r.Document, "robots.txt"), r.Robots, r.Host, times(r.Count), stamp(r.First), stamp(r.Last))
+		line("  %s (%s) read %s %s of %s %s, first at %s, last at %s, under %s", r.Crawler, identityText(r.Identity), cmp.Or(r.Document, "robots.txt"), r.Robots, r.Host, times(r.Count), stamp(r.First), stamp(r.Last), publicationText(r.Published))
+		proofs(line, r.Proofs)
 	}
 	line("\nFetched against it: %s", none(len(a.Violations)))
 	for _, v := range a.Violations {
@@ -124,6 +138,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 		}
 		line("  %s (%s) on %s, against robots.txt %s, %s:", v.Crawler, identityText(v.Identity), v.Host, v.Robots, read)
 		line("    %s from %s to %s; %d answered, %d refused", times(v.Count), stamp(v.First), stamp(v.Last), v.Served, v.Refused)
+		proofs(line, v.Proofs)
 		for _, l := range v.Lines {
 			line("    %s against line %d: %s", times(l.Count), l.Line, l.Says)
 		}
@@ -179,18 +194,58 @@ func identityText(i activity.Identity) string {
 	return string(i)
 }
 
-const keyUsage = "the public key (PEM) by which the log must be signed"
+// leftOut is the share of events that the log does not have.
+func leftOut(a *evidence.Answer) string {
+	if a.Omitted == 0 {
+		return fmt.Sprintf("Of %d events, none was left out, as far as the log says.", a.Events)
+	}
+	return fmt.Sprintf("%d of %d events were left out (%.1f %%): the numbers below are too low by up to that many.",
+		a.Omitted, a.Events+a.Omitted, 100*float64(a.Omitted)/float64(a.Events+a.Omitted))
+}
 
-// verifyEvidence checks a log, with the key in a file if one is named.
-func verifyEvidence(dir, file string) (*evidence.Check, error) {
-	if file == "" {
-		return evidence.Verify(dir, nil)
+// publicationText names the publications under which something was read.
+func publicationText(labels []string) string {
+	if len(labels) == 0 {
+		return "a publication that the log does not have"
 	}
-	key, err := evidence.ReadPublicKey(file)
-	if err != nil {
-		return nil, err
+	return english.List(labels, "and")
+}
+
+// proofs prints what verified a crawler.
+func proofs(line func(string, ...any), all []string) {
+	for _, p := range all {
+		line("    verified: %s", p)
 	}
-	return evidence.Verify(dir, key)
+}
+
+// verifyFlags say whom a log must be by.
+type verifyFlags struct{ key, authority string }
+
+func (v *verifyFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&v.key, "key", "", "the public key (PEM) by which the log must be signed")
+	flags.StringVar(&v.authority, "authority", "", "the certificate (PEM) of who vouches for the authority that time-stamped the log")
+}
+
+// check checks a log.
+func (v *verifyFlags) check(dir string) (*evidence.Check, error) {
+	var key ed25519.PublicKey
+	var roots *x509.CertPool
+	var err error
+	if v.key != "" {
+		if key, err = evidence.ReadPublicKey(v.key); err != nil {
+			return nil, err
+		}
+	}
+	if v.authority != "" {
+		b, err := os.ReadFile(v.authority)
+		if err != nil {
+			return nil, err
+		}
+		if roots = x509.NewCertPool(); !roots.AppendCertsFromPEM(b) {
+			return nil, errors.New(v.authority + " has no certificate (PEM)")
+		}
+	}
+	return evidence.Verify(dir, key, roots)
 }
 
 // exitOf is the exit code of a check.
@@ -209,10 +264,10 @@ func exitOf(c *evidence.Check) error {
 
 func verifyEvidenceCommand() *cobra.Command {
 	var asJSON bool
-	var key string
+	var verify verifyFlags
 	cmd := Command("verify-evidence DIR [--key FILE]", "Checks that an evidence log is whole and was not changed",
 		exactly(1, "DIR", func(cmd *cobra.Command, args []string) error {
-			c, err := verifyEvidence(args[0], key)
+			c, err := verify.check(args[0])
 			if err != nil {
 				return err
 			}
@@ -221,7 +276,7 @@ func verifyEvidenceCommand() *cobra.Command {
 				*evidence.Check
 			}{c.Result(), c}
 			if err := printResult(cmd, asJSON, result, func(out io.Writer) error {
-				_, err := io.WriteString(out, checkText(c, key != ""))
+				_, err := io.WriteString(out, checkText(c, verify.key != "", verify.authority != ""))
 				return err
 			}); err != nil {
 				return err
@@ -237,12 +292,12 @@ The exit code is 0 if the log is whole and signed to its last line, 3 if it is w
 signed, or not to its last line, 4 if it says itself that something is missing, 1 if it was
 changed or damaged, and 2 if it cannot be read.`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the result as JSON")
-	cmd.Flags().StringVar(&key, "key", "", keyUsage)
+	verify.add(cmd.Flags())
 	return cmd
 }
 
 // checkText says what a check found, what that proves, and what it does not.
-func checkText(c *evidence.Check, demanded bool) string {
+func checkText(c *evidence.Check, byKey, byAuthority bool) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("Events: %d, in files: %d, from %s to %s.", c.Events, c.Files, c.First.UTC().Format(time.RFC3339), c.Last.UTC().Format(time.RFC3339))
@@ -273,10 +328,19 @@ func checkText(c *evidence.Check, demanded bool) string {
 	}
 	switch {
 	case len(c.Keys) == 0:
-	case demanded:
+	case byKey:
 		line("Nobody without that key has changed, removed or added a line since it was signed. The owner of the key can have.")
 	default:
 		line("This shows that nobody without that key has changed a line. Whose key it is, it does not show: a forger has one too. Name yours with --key FILE.")
+	}
+	if n := len(c.Stamps); n > 0 {
+		last := c.Stamps[n-1]
+		line("Time stamps: %d, the last of event %d at %s. What was written up to it was there then, says %s.", n, last.Seq, last.Time.Format(time.RFC3339), last.Authority)
+		if !byAuthority {
+			line("Who that is was not checked: name the certificate that vouches for it with --authority FILE.")
+		}
+		line("This does not prove what was not written.")
+		return b.String()
 	}
 	line("This does not prove when the lines were written, nor what was not written.")
 	return b.String()

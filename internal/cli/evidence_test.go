@@ -34,7 +34,7 @@ func TestEvidence(t *testing.T) {
 	}
 	p.Identify()
 	l.Publish(p)
-	visit := activity.Visit{Time: now, Host: "example.com", Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Robots: "r1"}
+	visit := activity.Visit{Time: now, Host: "example.com", Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Robots: "r1", Publication: p.ID[:12]}
 	visit.RobotsTxt = true
 	l.Record(visit)
 	visit.RobotsTxt, visit.Violation, visit.Path, visit.Status = false, true, "/x/1", 403
@@ -45,6 +45,7 @@ func TestEvidence(t *testing.T) {
 	}
 	out, stderr, err := execute(evidenceCommand(), "", dir, "--crawler", "gptbot", "--text")
 	const want = `The log covers 2026-11-20 12:00:00 to 2026-11-20 12:00:00. Times are UTC.
+Of 3 events, none was left out, as far as the log says.
 
 Published:
   v3.1 of site-policy.yaml, in force from 2026-11-20 12:00:00 to the end of the log
@@ -56,7 +57,7 @@ Published:
     | Disallow: /x
 
 Read by crawlers:
-  GPTBot (claimed, not verified) read robots.txt r1 of example.com once, first at 2026-11-20 12:00:00, last at 2026-11-20 12:00:00
+  GPTBot (claimed, not verified) read robots.txt r1 of example.com once, first at 2026-11-20 12:00:00, last at 2026-11-20 12:00:00, under v3.1
 
 Fetched against it:
   GPTBot (claimed, not verified) on example.com, against robots.txt r1, read at 2026-11-20 12:00:00:

@@ -145,14 +145,14 @@ func parseTime(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if t, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
+	if t, err := time.Parse(time.DateOnly, text); err == nil {
 		return t, nil
 	}
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
 	if d, err := caddy.ParseDuration(text); err == nil && d > 0 {
-		return time.Now().Add(-d), nil
+		return activity.Since(time.Now(), d), nil
 	}
 	return time.Time{}, fmt.Errorf("invalid %s %q: must be a day such as 2026-11-22, a time such as 2026-11-22T10:00:00Z, or a duration such as 7d", flag, text)
 }

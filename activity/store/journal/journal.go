@@ -145,6 +145,7 @@ func notTorn(err error) error {
 type batch struct {
 	Rows  []row
 	Reads []readTimes
+	Lost  map[int64]int64
 }
 
 type row struct {
@@ -159,7 +160,7 @@ type readTimes struct {
 
 // encode appends a batch's body to b.
 func (s *Sums) encode(b []byte) ([]byte, error) {
-	var all batch
+	all := batch{Lost: s.Lost}
 	for k, c := range s.Rows {
 		all.Rows = append(all.Rows, row{k, *c})
 	}
@@ -182,6 +183,9 @@ func (s *Sums) decode(body []byte) error {
 	}
 	for _, r := range all.Reads {
 		s.addRead(r.Read, r.Times)
+	}
+	for hour, n := range all.Lost {
+		s.Lost[hour] += n
 	}
 	return nil
 }

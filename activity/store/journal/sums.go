@@ -42,6 +42,8 @@ type Counts struct {
 	Requests, Bytes, Violations int64
 	// Queries is how many of the requests had a query that the path does not have.
 	Queries int64
+	// Unread is how many were by crawlers of which no robots.txt was known that they had read.
+	Unread int64
 }
 
 // Add adds d to c.
@@ -50,11 +52,13 @@ func (c *Counts) Add(d Counts) {
 	c.Bytes += d.Bytes
 	c.Violations += d.Violations
 	c.Queries += d.Queries
+	c.Unread += d.Unread
 }
 
-// Read says that a crawler read a version of the robots.txt of a host.
+// Read says that a crawler read a version of the robots.txt of a host, and which publication
+// was in force.
 type Read struct {
-	Host, Crawler, Version string
+	Host, Crawler, Version, Publication, Number string
 }
 
 // Times say when something happened, in seconds since 1970, and how often.
@@ -78,17 +82,18 @@ type Sums struct {
 	paths int // rows with paths of their own
 	Rows  map[Key]*Counts
 	Reads map[Read]*Times
+	Lost  map[int64]int64 // visits that were not recorded, by the hour
 }
 
 // NewSums returns empty sums. Beyond 2*limit rows with paths of their own, those with the
 // fewest requests are summed up under [OtherPath], until limit rows are left; rows of
 // verified search crawlers last.
 func NewSums(limit int) *Sums {
-	return &Sums{limit: limit, Rows: map[Key]*Counts{}, Reads: map[Read]*Times{}}
+	return &Sums{limit: limit, Rows: map[Key]*Counts{}, Reads: map[Read]*Times{}, Lost: map[int64]int64{}}
 }
 
 // Empty reports whether there is nothing in s.
-func (s *Sums) Empty() bool { return len(s.Rows) == 0 && len(s.Reads) == 0 }
+func (s *Sums) Empty() bool { return len(s.Rows) == 0 && len(s.Reads) == 0 && len(s.Lost) == 0 }
 
 // AddVisit adds a visit.
 func (s *Sums) AddVisit(v *activity.Visit) {
@@ -99,10 +104,13 @@ func (s *Sums) AddVisit(v *activity.Visit) {
 	if v.QueryOmitted {
 		c.Queries = 1
 	}
+	if v.Kind != activity.KindUnknown && v.Identity != activity.Impostor && v.Robots == "" && !v.RobotsTxt {
+		c.Unread = 1
+	}
 	s.Add(KeyOf(v), c)
-	if v.RobotsTxt && v.Robots != "" && v.Identity != activity.Impostor {
+	if v.RobotsTxt && v.Robots != "" && v.Identity != activity.Impostor && v.Identity != activity.Audit {
 		at := v.Time.Unix()
-		s.addRead(Read{v.Host, v.Crawler, v.Robots}, Times{at, at, 1})
+		s.addRead(Read{v.Host, v.Crawler, v.Robots, v.Publication, v.Number}, Times{at, at, 1})
 	}
 }
 
@@ -136,7 +144,7 @@ func (s *Sums) addRead(r Read, t Times) {
 			return
 		}
 		have = new(Times)
-		s.Reads[Read{activity.Text(r.Host), activity.Text(r.Crawler), activity.Text(r.Version)}] = have
+		s.Reads[Read{activity.Text(r.Host), activity.Text(r.Crawler), activity.Text(r.Version), strings.Clone(r.Publication), strings.Clone(r.Number)}] = have
 	}
 	have.Add(t)
 }
@@ -148,6 +156,9 @@ func (s *Sums) AddAll(other *Sums) {
 	}
 	for r, t := range other.Reads {
 		s.addRead(r, *t)
+	}
+	for hour, n := range other.Lost {
+		s.Lost[hour] += n
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -33,6 +34,9 @@ type Evidence struct {
 	// A file with an Ed25519 private key (PEM), which signs the log as it is written. Make one with `openssl genpkey -algorithm ed25519`. Without a key nothing is signed.
 	Key string `json:"key,omitempty"`
 
+	// The address of an authority that time-stamps the log (RFC 3161), once an hour in which something is written. Default: none.
+	Timestamps string `json:"timestamps,omitempty"`
+
 	// After how many days files are deleted. Default: 396.
 	Days int `json:"days,omitempty"`
 
@@ -56,14 +60,14 @@ var evidenceLogs = optional.NewPool("evidence", optional.PoolFuncs[Evidence, *ev
 		}
 		var putAside string
 		if damaged, ok := errors.AsType[*evidence.DamagedError](before); ok {
-			name, err := aside.Put(time.Now(), damaged.File, damaged.File+evidence.SignatureSuffix)
+			name, err := aside.Put(time.Now(), damaged.File, damaged.File+evidence.SignatureSuffix, damaged.File+evidence.TimestampSuffix)
 			if err != nil {
 				return nil, err
 			}
 			putAside = filepath.Base(name)
 		}
 		return evidence.Open(e.name, evidence.Options{
-			Key: key, Days: e.Days, Program: "caddy-robots-policy", Damaged: putAside, Report: func(reason string, err error) {
+			Key: key, Authority: e.Timestamps, Days: e.Days, Program: "caddy-robots-policy", Damaged: putAside, Report: func(reason string, err error) {
 				if reason == evidence.WriteFailed {
 					p.Report(err)
 				} else {
@@ -76,7 +80,7 @@ var evidenceLogs = optional.NewPool("evidence", optional.PoolFuncs[Evidence, *ev
 	Configure: func(e *Evidence, l *evidence.Log) error {
 		key, err := e.readKey()
 		if err == nil {
-			l.Configure(key, e.Days)
+			l.Configure(evidence.Options{Key: key, Authority: e.Timestamps, Days: e.Days})
 		}
 		return err
 	},
@@ -89,6 +93,9 @@ func (e *Evidence) Provision(caddy.Context) (err error) {
 	}
 	if e.Days < 0 {
 		return fmt.Errorf("invalid days %d: must be 1 or more", e.Days)
+	}
+	if u, err := url.Parse(e.Timestamps); e.Timestamps != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("invalid timestamps %q: must be the address of a time-stamping authority, such as http://timestamp.example.com/", e.Timestamps)
 	}
 	if e.name, err = filepath.Abs(e.Directory); err != nil {
 		return err
@@ -129,8 +136,9 @@ func (e *Evidence) Cleanup() error {
 // UnmarshalCaddyfile sets up the recorder from Caddyfile tokens. Syntax:
 //
 //	evidence <directory> {
-//	    key  <file>
-//	    days <number>
+//	    key        <file>
+//	    timestamps <url>
+//	    days       <number>
 //	}
 func (e *Evidence) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
@@ -144,6 +152,10 @@ func (e *Evidence) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			if !d.AllArgs(&e.Key) {
 				return d.Err("key takes one argument, a file")
 			}
+		case "timestamps":
+			if !d.AllArgs(&e.Timestamps) {
+				return d.Err("timestamps takes one argument, the address of an authority")
+			}
 		case "days":
 			var err error
 			if !d.AllArgs(&value) {
@@ -153,7 +165,7 @@ func (e *Evidence) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 				return d.Errf("invalid days %q: must be a number of 1 or more", value)
 			}
 		default:
-			return d.Errf("unrecognized option '%s': must be key or days", name)
+			return d.Errf("unrecognized option '%s': must be key, timestamps or days", name)
 		}
 	}
 	return nil

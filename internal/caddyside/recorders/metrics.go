@@ -192,9 +192,6 @@ func (m *Metrics) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 // Record implements activity.Recorder.
 func (m *Metrics) Record(v activity.Visit) {
-	if v.Audit {
-		return
-	}
 	crawler, host := activity.KindUnknown, ""
 	if v.Kind != activity.KindUnknown {
 		crawler = crawlerLabels.Label(v.Crawler)

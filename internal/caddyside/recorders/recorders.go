@@ -38,11 +38,19 @@ func RunningStore() ActivityStore {
 // only builds with the console link a database.
 type ActivityStore interface {
 	// Violations returns the violations since a time, the most frequent first.
-	Violations(ctx context.Context, since time.Time, limit int) ([]Violation, error)
+	Violations(ctx context.Context, since time.Time, limit int) (*Violations, error)
 	// CheckReload returns an error if the version of a policy that is served must not be
 	// replaced: a source.UndecidedError if this is not known now, and may be later. name is
 	// that of the policy's source.
 	CheckReload(ctx context.Context, name string, before, after *site.Site) error
+}
+
+// Violations are what crawlers fetched against what they had read, and what is not known.
+type Violations struct {
+	Violations []Violation `json:"violations"`
+	Requests   int64       `json:"requests"`  // of crawlers in all
+	Undecided  int64       `json:"undecided"` // by crawlers that are not known to have read a robots.txt
+	Lost       int64       `json:"lost"`      // visits that were not recorded
 }
 
 // Violation is what a crawler fetched although the robots.txt that it had read
@@ -72,13 +80,14 @@ type dropped struct{}
 var droppedDesc = prometheus.NewDesc("caddy_robots_policy_visits_dropped_total",
 	"Visits that a recorder dropped because its queue was full or it did not work, and events that evidence left out over the quota of a crawler.", []string{"recorder"}, nil)
 
-var troublesDesc = prometheus.NewDesc("caddy_robots_policy_evidence_troubles_total",
-	"What went wrong with the evidence log, by reason: write, clock, file, signature, killed or damaged.", []string{"reason"}, nil)
+// A restart is part of what goes wrong, so that a counter would begin with what it counts.
+var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_trouble_timestamp_seconds",
+	"When something last went wrong with the evidence log, by reason: write, clock, file, signature, killed, damaged or timestamp; 0 if it did not since the log was opened.", []string{"reason"}, nil)
 
 // Describe implements prometheus.Collector.
 func (dropped) Describe(ch chan<- *prometheus.Desc) {
 	ch <- droppedDesc
-	ch <- troublesDesc
+	ch <- troubleDesc
 }
 
 // Collect implements prometheus.Collector.
@@ -88,8 +97,12 @@ func (dropped) Collect(ch chan<- prometheus.Metric) {
 	})
 	if e := RunningEvidence(); e != nil {
 		troubles := e.Status().Troubles
-		for _, reason := range []string{evidence.WriteFailed, evidence.ClockBack, evidence.FileChanged, evidence.NotSigned, evidence.Killed, evidence.Damaged} {
-			ch <- prometheus.MustNewConstMetric(troublesDesc, prometheus.CounterValue, float64(troubles[reason]), reason)
+		for _, reason := range []string{evidence.WriteFailed, evidence.ClockBack, evidence.FileChanged, evidence.NotSigned, evidence.Killed, evidence.Damaged, evidence.NotStamped} {
+			at := 0.0
+			if t, ok := troubles[reason]; ok {
+				at = float64(t.Unix())
+			}
+			ch <- prometheus.MustNewConstMetric(troubleDesc, prometheus.GaugeValue, at, reason)
 		}
 	}
 }

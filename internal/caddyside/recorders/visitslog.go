@@ -100,7 +100,7 @@ func (v visitFields) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	e.AddInt("status", v.Status)
 	e.AddInt64("bytes", v.Bytes)
 	e.AddTime("time", v.Time)
-	for _, f := range []struct{ name, value string }{{"rule", v.Rule}, {"robots", v.Robots}, {"publication", v.Publication}, {"document", v.Document}, {"document_version", v.DocumentVersion}} {
+	for _, f := range []struct{ name, value string }{{"rule", v.Rule}, {"robots", v.Robots}, {"publication", v.Publication}, {"number", v.Number}, {"proof", v.Proof}, {"document", v.Document}, {"document_version", v.DocumentVersion}} {
 		if f.value != "" {
 			e.AddString(f.name, f.value)
 		}
@@ -108,7 +108,7 @@ func (v visitFields) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	for _, f := range []struct {
 		name  string
 		value bool
-	}{{"query_omitted", v.QueryOmitted}, {"robots_txt", v.RobotsTxt}, {"violation", v.Violation}, {"audit", v.Audit}} {
+	}{{"query_omitted", v.QueryOmitted}, {"robots_txt", v.RobotsTxt}, {"violation", v.Violation}} {
 		if f.value {
 			e.AddBool(f.name, true)
 		}

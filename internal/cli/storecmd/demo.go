@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
@@ -23,6 +24,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 func demoCommand() *cobra.Command {
@@ -96,11 +98,10 @@ type demo struct {
 
 // demoVersion is a version of the policy that was in force for a part of the time.
 type demoVersion struct {
-	site   *site.Site
-	text   string
-	id     string
-	from   time.Time
-	robots map[string]*robotsserve.File // by host
+	site        *site.Site
+	publication *activity.Publication
+	from        time.Time
+	robots      map[string]*robotsserve.File // by host
 }
 
 // reading is that a crawler read the robots.txt of a version.
@@ -142,11 +143,11 @@ func (o Demo) Fill(ctx context.Context, dir string) (int64, error) {
 
 // makeVersions makes the older versions of the policy by leaving out its last rules.
 func (d *demo) makeVersions() error {
-	live, ds := site.Load(d.Name, []byte(d.Text))
-	if live == nil {
-		return ds
+	live, err := source.Compile(d.Name, []byte(d.Text))
+	if err != nil {
+		return err
 	}
-	rules := live.Policy.Spec().Rules
+	rules := live.Site.Policy.Spec().Rules
 	days := time.Duration(d.Days) * 24 * time.Hour
 	for i, part := range []float64{2, 0.45, 0.27} {
 		text := d.Text
@@ -157,11 +158,12 @@ func (d *demo) makeVersions() error {
 		if s == nil {
 			continue
 		}
-		v := demoVersion{
-			site: s, text: text, id: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:12],
-			from:   d.Now.Add(-time.Duration(float64(days) * part)).Truncate(time.Minute),
-			robots: map[string]*robotsserve.File{},
-		}
+		p := *live.Publication() // what the server will record of the last
+		p.Number, p.Time = []string{"0.1", "0.2", "1"}[i], d.Now.Add(-time.Duration(float64(days)*part)).Truncate(time.Minute)
+		p.Text, p.SHA256 = text, fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
+		p.Documents, p.LeftOut = s.Documents()
+		p.Identify()
+		v := demoVersion{site: s, publication: &p, from: p.Time, robots: map[string]*robotsserve.File{}}
 		for _, host := range d.Hosts {
 			v.robots[host], _ = robotsserve.Render(s.Policy, host, robotsserve.Options{})
 		}
@@ -187,16 +189,11 @@ func withoutRules(text string, rules []policy.Rule) string {
 func (d *demo) publish(ctx context.Context) error {
 	for i := range d.versions {
 		v := &d.versions[i]
-		texts := append(make([]store.Version, 0, 1+len(v.robots)),
-			store.Version{Kind: store.PolicyVersion, Version: v.id, Number: fmt.Sprint(i + 1), First: v.from, Text: v.text})
-		for host, f := range v.robots {
-			texts = append(texts, store.Version{
-				Kind: store.RobotsVersion, Version: robotsserve.Version(f.ETag), Host: host, First: v.from.Add(time.Second), Text: string(f.Body),
-			})
+		if err := d.store.Publish(ctx, v.publication); err != nil {
+			return err
 		}
-		for _, t := range texts {
-			t.Name = v.site.File.Name
-			if err := d.store.Publish(ctx, t); err != nil {
+		for host, f := range v.robots {
+			if err := d.store.Serve(ctx, v.publication, site.Document{Host: host, Version: robotsserve.Version(f.ETag), Text: string(f.Body)}, v.from.Add(time.Second)); err != nil {
 				return err
 			}
 		}

@@ -123,7 +123,7 @@ func (d *demo) hour(start time.Time) {
 func (d *demo) visit(c *demoClient, host string, at time.Time) {
 	v := d.inForce(at)
 	visit := activity.Visit{
-		Time: at, Host: host, Crawler: c.name, Kind: c.kind, Identity: c.identity, Decision: activity.Allowed, Policy: v.id, Status: 200,
+		Time: at, Host: host, Crawler: c.name, Kind: c.kind, Identity: c.identity, Decision: activity.Allowed, Policy: v.publication.SHA256[:12], Publication: v.publication.ID[:12], Number: v.publication.Number, Status: 200,
 	}
 	key := c.name + " " + host
 	if c.reads > 0 && c.identity != activity.Impostor && at.Sub(d.read[key].at) > c.reads {

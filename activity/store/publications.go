@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// Publication is a publication of which the policy was in force for some time.
+type Publication struct {
+	ID     string // the start of it, as visits have it
+	Number string // see activity.Publication; one that came back has another
+	Name   string // of the policy's source
+	Policy string // what rows of totals call its policy
+	First  time.Time
+	Text   string
+}
+
+// Label is what people call it.
+func (p *Publication) Label() string { return activity.Label(p.ID, p.Number) }
+
+// Document is a robots.txt that a crawler got under a publication.
+type Document struct {
+	Publication, Host, Version string
+	First                      time.Time
+	Text                       string
+}
+
+// Publish records that a publication came into force, unless it is known. It waits for the
+// disk.
+func (s *Store) Publish(ctx context.Context, p *activity.Publication) error {
+	_, err := s.db.ExecContext(ctx, "INSERT INTO publications VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+		p.ID[:12], p.Number, p.Name, p.SHA256[:12], p.Time.Unix(), p.Text)
+	return err
+}
+
+// Serve records a document that a crawler got. It waits for the disk.
+func (s *Store) Serve(ctx context.Context, p *activity.Publication, d site.Document, at time.Time) error {
+	_, err := s.db.ExecContext(ctx, "INSERT INTO documents VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", p.ID[:12], d.Host, d.Version, at.Unix(), d.Text)
+	return err
+}
+
+// Publications lists those of a source, the newest first; of an empty name all.
+func (r *Reader) Publications(ctx context.Context, name string) ([]Publication, error) {
+	var all []Publication
+	err := each(ctx, r.db, func(rows *sql.Rows) error {
+		var p Publication
+		var first int64
+		err := rows.Scan(&p.ID, &p.Number, &p.Name, &p.Policy, &first, &p.Text)
+		p.First = time.Unix(first, 0).UTC()
+		all = append(all, p)
+		return err
+	}, "SELECT id, number, name, policy, first, text FROM publications WHERE ?1 IN ('', name) ORDER BY first DESC, rowid DESC", name)
+	return all, err
+}
+
+// Documents lists what crawlers got, the newest first.
+func (r *Reader) Documents(ctx context.Context) ([]Document, error) {
+	var all []Document
+	err := each(ctx, r.db, func(rows *sql.Rows) error {
+		var d Document
+		var first int64
+		err := rows.Scan(&d.Publication, &d.Host, &d.Version, &first, &d.Text)
+		d.First = time.Unix(first, 0).UTC()
+		all = append(all, d)
+		return err
+	}, "SELECT publication, host, version, first, text FROM documents ORDER BY first DESC, host, version")
+	return all, err
+}
+
+// PolicyVersions lists the versions of the policies from a source.
+func (r *Reader) PolicyVersions(ctx context.Context, name string) ([]string, error) {
+	all, err := r.Publications(ctx, name)
+	versions := make([]string, len(all))
+	for i := range all {
+		versions[i] = all[i].Policy
+	}
+	return versions, err
+}
+
+// Lost is how many visits between two times were not recorded: they came faster than they
+// could be written, or the store was not open.
+func (r *Reader) Lost(ctx context.Context, from, to time.Time) (n int64, err error) {
+	first, end := from.Unix()/3600, (to.Unix()+3599)/3600
+	err = r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
+		if err := tx.QueryRowContext(ctx, "SELECT coalesce(sum(visits), 0) FROM lost WHERE hour >= ? AND hour < ?", first, end).Scan(&n); err != nil {
+			return err
+		}
+		for hour, visits := range pending.Lost {
+			if hour >= first && hour < end {
+				n += visits
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// Read is that a crawler read a version of a host's robots.txt.
+type Read struct {
+	journal.Read
+	First, Last time.Time
+	Requests    int64
+}
+
+// Label is what people call the publication that was in force then or, if that is not known,
+// the version of the text.
+func (r *Read) Label() string {
+	if r.Publication == "" {
+		return fmt.Sprintf("%.8s", r.Version)
+	}
+	return activity.Label(r.Publication, r.Number)
+}
+
+// Reads lists who read which robots.txt, the latest first. An empty crawler or
+// version stands for every one.
+func (r *Reader) Reads(ctx context.Context, crawler, version string) ([]Read, error) {
+	var all map[journal.Read]*journal.Times
+	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
+		all = map[journal.Read]*journal.Times{}
+		if err := storedReads(ctx, tx, all); err != nil {
+			return err
+		}
+		for r, t := range pending.Reads {
+			if all[r] == nil {
+				all[r] = new(journal.Times)
+			}
+			all[r].Add(*t)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list []Read
+	for r, t := range all {
+		if (crawler == "" || r.Crawler == crawler) && (version == "" || r.Version == version) {
+			list = append(list, Read{r, time.Unix(t.First, 0).UTC(), time.Unix(t.Last, 0).UTC(), t.Count})
+		}
+	}
+	slices.SortFunc(list, func(a, b Read) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Version, b.Version), cmp.Compare(b.Number, a.Number))
+	})
+	return list, nil
+}
+
+func storedReads(ctx context.Context, tx *sql.Tx, into map[journal.Read]*journal.Times) error {
+	return each(ctx, tx, func(rows *sql.Rows) error {
+		var r journal.Read
+		t := new(journal.Times)
+		err := rows.Scan(&r.Host, &r.Crawler, &r.Version, &r.Publication, &r.Number, &t.First, &t.Last, &t.Count)
+		into[r] = t
+		return err
+	}, "SELECT h.text, c.text, v.text, p.text, n.text, first, last, requests FROM reads"+
+		" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = crawler JOIN strings AS v ON v.id = version"+
+		" JOIN strings AS p ON p.id = publication JOIN strings AS n ON n.id = number")
+}
+
+// Crawler is a crawler that came.
+type Crawler struct {
+	Name, Kind  string
+	First, Last time.Time // to the hour
+}
+
+// Crawlers lists the crawlers that have visits in the store, by name.
+func (r *Reader) Crawlers(ctx context.Context) ([]Crawler, error) {
+	type seen struct {
+		kind        string
+		first, last int64
+	}
+	var all map[string]seen
+	err := r.snapshot(ctx, func(tx *sql.Tx, pending *journal.Sums) error {
+		all = map[string]seen{}
+		err := each(ctx, tx, func(rows *sql.Rows) error {
+			var name string
+			var s seen
+			err := rows.Scan(&name, &s.kind, &s.first, &s.last)
+			all[name] = s
+			return err
+		}, "SELECT c.text, k.text, first, last FROM crawlers JOIN strings AS c ON c.id = crawler JOIN strings AS k ON k.id = kind")
+		for k := range pending.Rows {
+			at := k.Hour * 3600
+			s, ok := all[k.Crawler]
+			if !ok {
+				s.first = at
+			}
+			all[k.Crawler] = seen{k.Kind, min(s.first, at), max(s.last, at)}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Crawler, 0, len(all))
+	for name, s := range all {
+		list = append(list, Crawler{name, s.kind, time.Unix(s.first, 0).UTC(), time.Unix(s.last, 0).UTC()})
+	}
+	slices.SortFunc(list, func(a, b Crawler) int { return cmp.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// Delete removes all rows of a crawler or of a host, or of the one at the other if
+// both are given, and the texts that nothing names any more. Nothing of them remains in the
+// files, and the database shrinks.
+func (s *Store) Delete(ctx context.Context, crawler, host string) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer rollback(tx)
+	for _, table := range []string{"hours", "days", "path_hours", "path_days", "reads"} {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE (? = '' OR crawler = (SELECT id FROM strings WHERE text = ?))"+
+			" AND (? = '' OR host = (SELECT id FROM strings WHERE text = ?)) AND (? <> '' OR ? <> '')", crawler, crawler, host, host, crawler, host); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM documents WHERE host = ? AND ? <> '' AND ? = ''", host, host, crawler); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	if err := s.sweep(ctx); err != nil {
+		return err
+	}
+	// Freed pages still hold what was deleted: the file is written anew without them.
+	_, err = s.db.ExecContext(ctx, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
+	return err
+}

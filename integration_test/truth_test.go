@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+)
+
+var (
+	truthRequests = flag.Int("truth", 3000, "how many requests TestKnownTruth sends")
+	floodFor      = flag.Duration("flood", 2*time.Second, "for how long TestFloodBesideAVerifiedCrawler floods")
+)
+
+// truthPolicies are the three versions of a policy, and what each closes to whom: how a path
+// begins. What is closed is refused, but for /quiet/.
+var truthPolicies = []struct {
+	rules  string
+	closed map[string][]string // of a crawler; of "" to everyone
+}{
+	{"", map[string][]string{"": {"/private/", "/quiet/"}}},
+	{"  - {name: news, for: GPTBot, disallow: {crawl: /news/}, enforce: block}\n", map[string][]string{"": {"/private/", "/quiet/"}, "GPTBot": {"/news/"}}},
+	{
+		"  - {name: news, for: GPTBot, disallow: {crawl: /news/}, enforce: block}\n  - {name: all, for: Bytespider, disallow: {crawl: /}, enforce: block}\n",
+		map[string][]string{"": {"/private/", "/quiet/"}, "GPTBot": {"/news/"}, "Bytespider": {"/"}},
+	},
+}
+
+const truthBase = `version: 1
+rules:
+  - {name: private, for: everyone, disallow: {crawl: /private/}, enforce: block}
+  - {name: quiet, for: everyone, disallow: {crawl: /quiet/}, enforce: log}
+`
+
+// truthCrawlers send their name and an address, by which Googlebot is verified.
+var truthCrawlers = []struct {
+	name, agent, address string
+	identity             activity.Identity
+}{
+	{"Googlebot", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "66.249.66.1", activity.Verified},
+	{"GPTBot", gptBot, "198.18.0.1", activity.Claimed},
+	{"Bytespider", "Mozilla/5.0 (compatible; Bytespider; spider-feedback@bytedance.com)", "198.18.0.2", activity.Claimed},
+	{"CCBot", "CCBot/2.0 (https://commoncrawl.org/faq/)", "198.18.0.3", activity.Claimed},
+}
+
+// truth is what was sent and what must be said of it.
+type truth struct {
+	requests, unread, violations, reads, bytes int64
+	by                                         map[string]int64 // host, crawler, identity, decision
+	violating                                  map[string]int64 // host, crawler, path
+	readers                                    map[string]int64 // crawler, publication
+}
+
+// send sends a request and adds it. version is the policy in force and had the one that the
+// crawler had read on the host, -1 for none.
+func (tr *truth) send(s *server, version int, had map[string]int, host string, crawler int, path string) {
+	c := truthCrawlers[crawler]
+	answer := s.get(path, "Host", host, "User-Agent", c.agent, "X-Forwarded-For", c.address)
+	closedBy := func(version int) bool {
+		for _, name := range []string{"", c.name} {
+			for _, begins := range truthPolicies[version].closed[name] {
+				if strings.HasPrefix(path, begins) && path != "/robots.txt" {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	decision := activity.Allowed
+	switch {
+	case closedBy(version) && strings.HasPrefix(path, "/quiet/") && version < 2, closedBy(version) && strings.HasPrefix(path, "/quiet/") && c.name != "Bytespider":
+		decision = activity.WouldRefuse
+	case closedBy(version):
+		decision = activity.Refused
+	}
+	if refused := answer.StatusCode == http.StatusForbidden; refused != (decision == activity.Refused) {
+		s.t.Fatalf("%s of %s under version %d: %s", path, c.name, version+1, answer.Status)
+	}
+	key := host + " " + c.name
+	read, ok := had[key]
+	tr.requests++
+	tr.bytes += int64(len(answer.body))
+	tr.by[fmt.Sprint(host, " ", c.name, " ", c.identity, " ", decision)]++
+	switch {
+	case path == "/robots.txt":
+		tr.reads++
+		tr.readers[fmt.Sprint(c.name, " v", version+1)]++
+		had[key] = version
+	case !ok:
+		tr.unread++
+	case closedBy(read):
+		tr.violations++
+		tr.violating[host+" "+c.name+" "+path]++
+	}
+}
+
+// Requests of known truth through two hosts and three publications: every number that the
+// console, the commands, the admin API, the evidence, the store and the metrics give is the
+// truth, and all call the publications alike.
+func TestKnownTruth(t *testing.T) {
+	s := newServer(t, t.TempDir(), truthBase, nil)
+	admin := freeAddr(t)
+	s.load(s.caddyfile("admin "+admin+`
+metrics
+log {
+	output discard
+}
+servers {
+	trusted_proxies static 127.0.0.0/8
+}
+robots_policy {
+	metrics hosts a.example b.example
+	activity DIR/activity
+	evidence DIR/evidence
+	console off
+}`, map[string]string{"": "robots_policy POLICY {\nverify embedded\n}\nrespond hello"}))
+	stopped := false
+	defer func() {
+		if !stopped {
+			_ = caddy.Stop()
+		}
+	}()
+	metrics := func() map[string]int64 { return visitCounters(t, admin) }
+	before := metrics()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	tr := &truth{by: map[string]int64{}, violating: map[string]int64{}, readers: map[string]int64{}}
+	had := map[string]int{}
+	sections := []string{"/", "/news/", "/private/", "/quiet/"}
+	for version := range truthPolicies {
+		s.write("policy.yaml", truthBase+truthPolicies[version].rules)
+		resp, err := http.Post("http://"+admin+"/robots_policy/reload", "", nil)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatal(err, resp)
+		}
+		_ = resp.Body.Close()
+		for range *truthRequests / len(truthPolicies) {
+			crawler := rnd.IntN(len(truthCrawlers))
+			path := fmt.Sprint(sections[rnd.IntN(len(sections))], rnd.IntN(20))
+			if rnd.IntN(200) == 0 && (crawler != 3) { // CCBot reads nothing
+				path = "/robots.txt"
+			}
+			tr.send(s, version, had, []string{"a.example", "b.example"}[rnd.IntN(2)], crawler, path)
+		}
+	}
+
+	eventually(t, "the store", func() bool {
+		return strings.Contains(adminGet(t, admin, "/robots_policy/violations?since=24h"), fmt.Sprintf(`"requests": %d,%s"undecided": %d`, tr.requests, "\n  ", tr.unread))
+	})
+	var api struct {
+		Violations []struct {
+			Crawler, Host, Path string
+			Requests            int64
+		}
+		Requests, Undecided, Lost int64
+	}
+	if err := json.Unmarshal([]byte(adminGet(t, admin, "/robots_policy/violations?since=24h")), &api); err != nil {
+		t.Fatal(err)
+	}
+	violating := map[string]int64{}
+	for _, v := range api.Violations {
+		violating[v.Host+" "+v.Crawler+" "+v.Path] += v.Requests
+	}
+	if !maps.Equal(violating, tr.violating) || api.Requests != tr.requests || api.Undecided != tr.unread || api.Lost != 0 {
+		t.Errorf("the API: %d requests, %d undecided, %d lost, %d rows; want %d, %d, 0, %d", api.Requests, api.Undecided, api.Lost, len(violating), tr.requests, tr.unread, len(tr.violating))
+	}
+	// The console.
+	overview := adminGet(t, admin, "/robots_policy/console/?days=7")
+	for _, want := range []string{
+		fmt.Sprintf(`<data value="%d">`, tr.requests), fmt.Sprintf(`<strong>In all</strong><strong class="n"><data value="%d">`, tr.violations),
+		english(tr.unread) + " requests of crawlers cannot be judged",
+	} {
+		if !strings.Contains(overview, want) {
+			t.Errorf("the overview has no %q", want)
+		}
+	}
+	published := adminGet(t, admin, "/robots_policy/console/published")
+	readers := map[string]map[string]bool{}
+	for key := range tr.readers {
+		crawler, label, _ := strings.Cut(key, " ")
+		if readers[label] == nil {
+			readers[label] = map[string]bool{}
+		}
+		readers[label][crawler] = true
+	}
+	for i := range truthPolicies {
+		label := fmt.Sprint("v", i+1)
+		_, row, _ := strings.Cut(published, "<h3>"+label)
+		row, _, _ = strings.Cut(row, "</li>")
+		if got := regexp.MustCompile(`Read by (\d+)`).FindStringSubmatch(row); len(got) != 2 || got[1] != fmt.Sprint(len(readers[label])) {
+			t.Errorf("Published: %s was read by %v, want %d", label, got, len(readers[label]))
+		}
+	}
+	// The metrics.
+	counted := map[string]int64{}
+	for key, n := range metrics() {
+		if n -= before[key]; n > 0 {
+			counted[key] = n
+		}
+	}
+	if !maps.Equal(counted, tr.by) {
+		t.Errorf("the metrics: %v\nwant %v", counted, tr.by)
+	}
+	stopped = true
+	if err := caddy.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	tr.checkStore(t, filepath.Join(s.dir, "activity"))
+	tr.checkEvidence(t, filepath.Join(s.dir, "evidence"))
+	t.Logf("%d requests, %d of them violations, %d that cannot be judged, %d reads", tr.requests, tr.violations, tr.unread, tr.reads)
+	if tr.violations == 0 || tr.unread == 0 || tr.reads == 0 {
+		t.Error("the requests try nothing")
+	}
+}
+
+// english is a number with commas.
+func english(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+var visitCounter = regexp.MustCompile(`(?m)^caddy_robots_policy_visits_total\{crawler="([^"]*)",decision="([^"]*)",host="([^"]*)",identity="([^"]*)"\} (\S+)$`)
+
+// visitCounters are the counters of visits by host, crawler, identity and decision.
+func visitCounters(t *testing.T, admin string) map[string]int64 {
+	t.Helper()
+	all := map[string]int64{}
+	for _, m := range visitCounter.FindAllStringSubmatch(adminGet(t, admin, "/metrics"), -1) {
+		n, err := strconv.ParseFloat(m[5], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[strings.Join([]string{m[3], m[1], m[4], m[2]}, " ")] = int64(n)
+	}
+	return all
+}
+
+func (tr *truth) checkStore(t *testing.T, dir string) {
+	t.Helper()
+	r, err := store.OpenReader(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	q := store.Query{From: time.Now().Add(-24 * time.Hour), To: time.Now().Add(time.Hour)}
+	all, err := r.Totals(t.Context(), q)
+	if err != nil || len(all) != 1 || all[0].Requests != tr.requests || all[0].Violations != tr.violations || all[0].Unread != tr.unread || all[0].Bytes != tr.bytes {
+		t.Errorf("the store: %+v, %v; want %+v", all, err, tr)
+	}
+	q.By = []store.Dimension{store.ByHost, store.ByCrawler, store.ByIdentity, store.ByDecision}
+	rows, err := r.Totals(t.Context(), q)
+	by := map[string]int64{}
+	for _, row := range rows {
+		by[strings.Join([]string{row.Values[store.ByHost], row.Values[store.ByCrawler], row.Values[store.ByIdentity], row.Values[store.ByDecision]}, " ")] = row.Requests
+	}
+	if err != nil || !maps.Equal(by, tr.by) {
+		t.Errorf("the store: %v, %v\nwant %v", by, err, tr.by)
+	}
+	reads, err := r.Reads(t.Context(), "", "")
+	readers := map[string]int64{}
+	for i := range reads {
+		readers[reads[i].Crawler+" "+reads[i].Label()] += reads[i].Requests
+	}
+	if err != nil || !maps.Equal(readers, tr.readers) {
+		t.Errorf("the store: %v, %v\nwant %v", readers, err, tr.readers)
+	}
+}
+
+func (tr *truth) checkEvidence(t *testing.T, dir string) {
+	t.Helper()
+	c, err := evidence.Verify(dir, nil, nil)
+	if err != nil || len(c.Problems) > 0 {
+		t.Errorf("%v %+v", err, c)
+	}
+	a, err := evidence.Ask(dir, evidence.Question{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	readers := map[string]int64{}
+	var reads, violations int64
+	for _, r := range a.Reads {
+		for _, label := range r.Published {
+			readers[r.Crawler+" "+label] += r.Count
+		}
+		if reads += r.Count; r.Identity == activity.Verified && !strings.Contains(strings.Join(r.Proofs, ""), "on the list https://") {
+			t.Errorf("no proof: %+v", r)
+		}
+	}
+	for _, v := range a.Violations {
+		violations += v.Count
+		if v.Read.IsZero() || len(v.Lines) == 0 {
+			t.Errorf("%+v", v.Reader)
+		}
+	}
+	// A day has room for so many events of a claimed crawler: what is left out is counted.
+	if reads+violations+a.Omitted != tr.reads+tr.violations || a.Omitted != c.Omitted || reads != tr.reads || len(a.Published) != len(truthPolicies) || !maps.Equal(readers, tr.readers) {
+		t.Errorf("the evidence: %d reads, %d violations, %d left out, %d publications, %v; want %d, %d, %v", reads, violations, a.Omitted, len(a.Published), readers, tr.reads, tr.violations, tr.readers)
+	}
+	for i, p := range a.Published {
+		if p.Label() != fmt.Sprint("v", i+1) {
+			t.Errorf("publication %d is %s", i+1, p.Label())
+		}
+	}
+}
+
+// A client that floods the server under the name of a crawler crowds out nothing of what a
+// verified one does, and the log says how much of the flood it left out.
+func TestFloodBesideAVerifiedCrawler(t *testing.T) {
+	s := newServer(t, t.TempDir(), truthBase, nil)
+	s.load(s.caddyfile(`admin off
+log {
+	output discard
+}
+servers {
+	trusted_proxies static 127.0.0.0/8
+}
+robots_policy {
+	evidence DIR/evidence
+}`, map[string]string{"": "robots_policy POLICY {\nverify embedded\n}\nrespond hello"}))
+	stopped := false
+	defer func() {
+		if !stopped {
+			_ = caddy.Stop()
+		}
+	}()
+	send := func(crawler int, path string) {
+		c := truthCrawlers[crawler]
+		r, _ := http.NewRequest(http.MethodGet, "http://"+s.addr+path, nil)
+		r.Header.Set("User-Agent", c.agent)
+		r.Header.Set("X-Forwarded-For", c.address)
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = resp.Body.Close()
+	}
+	send(0, "/robots.txt")
+	send(2, "/robots.txt")
+	const verified, flooders = 100, 8
+	end := time.Now().Add(*floodFor)
+	var sent [flooders]int64
+	var all sync.WaitGroup
+	for i := range flooders {
+		all.Go(func() {
+			for ; time.Now().Before(end); sent[i]++ {
+				send(2, fmt.Sprintf("/private/%d-%d", i, sent[i]))
+			}
+		})
+	}
+	for i := range verified {
+		send(0, fmt.Sprint("/private/", i))
+		time.Sleep(*floodFor / verified)
+	}
+	all.Wait()
+	stopped = true
+	if err := caddy.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	flood := int64(0)
+	for _, n := range sent {
+		flood += n
+	}
+	a, err := evidence.Ask(filepath.Join(s.dir, "evidence"), evidence.Question{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int64{}
+	for _, v := range a.Violations {
+		count[v.Crawler+" "+string(v.Identity)] += v.Count
+	}
+	t.Logf("%d requests of the flood, %d in the log and %d counted as left out; beside them %d of Googlebot", flood, count["Bytespider claimed"], a.Omitted, count["Googlebot verified"])
+	if count["Googlebot verified"] != verified || count["Bytespider claimed"]+a.Omitted != flood || count["Bytespider claimed"] > 5000 {
+		t.Errorf("%v", count)
+	}
+	c, err := evidence.Verify(filepath.Join(s.dir, "evidence"), nil, nil)
+	if err != nil || c.Omitted != a.Omitted || c.Omitted > 0 != (c.Result() == evidence.Gaps) {
+		t.Errorf("%v %+v", err, c)
+	}
+}

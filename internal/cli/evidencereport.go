@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	_ "embed"
+	"html/template"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/evidence"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+//go:embed evidencereport.html
+var reportHTML string
+
+var reportPage = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"time":   func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05") },
+		"times":  times,
+		"count":  func(n int64, word string) string { return english.Count(int(n), word) },
+		"number": english.Number,
+		"list":   publicationText,
+		"host":   hostText,
+		"doc": func(name string) string {
+			if name == "" {
+				return site.RobotsTxt
+			}
+			return name
+		},
+		"short": func(hash string) string { return hash[:min(12, len(hash))] },
+		"key":   evidence.Fingerprint,
+	}).Parse(reportHTML))
+})
+
+// evidenceReport is what the page for people is made of.
+type evidenceReport struct {
+	evidence.Question
+	*evidence.Answer
+	Check              *evidence.Check
+	Result             evidence.Result
+	ByKey, ByAuthority bool
+	Done               time.Time
+	LeftOut            string
+	Texts              []reportText
+	Verified, Claimed  bool // whether crawlers are there of which this is known
+	Quiet              []evidence.Reading
+}
+
+// reportText is a text that was published.
+type reportText struct {
+	ID, Title, Text string
+}
+
+// textID is the place of a document's text in the page.
+func textID(d *site.Document) string { return d.Name + "-" + d.Version }
+
+func reportOf(q evidence.Question, a *evidence.Answer, c *evidence.Check, byKey, byAuthority bool) *evidenceReport {
+	r := &evidenceReport{Question: q, Answer: a, Check: c, Result: c.Result(), ByKey: byKey, ByAuthority: byAuthority, Done: time.Now(), LeftOut: leftOut(a)}
+	seen := map[string]bool{}
+	add := func(id, title, text string) {
+		if !seen[id] {
+			seen[id] = true
+			r.Texts = append(r.Texts, reportText{id, title, text})
+		}
+	}
+	for i := range a.Published {
+		p := &a.Published[i]
+		for j := range p.Documents {
+			d := &p.Documents[j]
+			add(textID(d), d.Name+" of "+hostText(d.Host)+", version "+d.Version, d.Text)
+		}
+		for j := range p.Served {
+			d := &p.Served[j].Document
+			add(textID(d), d.Name+" of "+hostText(d.Host)+", version "+d.Version, d.Text)
+		}
+		add(p.ID, "The policy file of "+p.Label()+", from which these follow", p.Text)
+	}
+	violated := map[string]bool{}
+	note := func(i activity.Identity) {
+		r.Verified, r.Claimed = r.Verified || i == activity.Verified, r.Claimed || i != activity.Verified
+	}
+	for _, v := range a.Violations {
+		violated[v.Crawler+" "+v.Host] = true
+		note(v.Identity)
+	}
+	for _, x := range a.Reads {
+		if note(x.Identity); !violated[x.Crawler+" "+x.Host] && x.Document == "" {
+			r.Quiet = append(r.Quiet, x)
+		}
+	}
+	return r
+}
+
+// Subject is who and what the report is about.
+func (r *evidenceReport) Subject() string {
+	who, where := "all crawlers", "all hosts of the server"
+	if r.Crawler != "" {
+		who = r.Crawler
+	}
+	if r.Host != "" {
+		where = r.Host
+	}
+	return who + " on " + where
+}
+
+// From and To bound what the report covers.
+func (r *evidenceReport) From() time.Time {
+	if r.Since.After(r.First) {
+		return r.Since
+	}
+	return r.First
+}
+
+// To is the end of what the report covers.
+func (r *evidenceReport) To() time.Time {
+	if !r.Until.IsZero() && r.Until.Before(r.Last) {
+		return r.Until
+	}
+	return r.Last
+}
+
+// Sure says how sure it is that a crawler is who it says.
+func (*evidenceReport) Sure(i activity.Identity) string {
+	switch i {
+	case activity.Verified:
+		return "verified"
+	case activity.Impostor:
+		return "not the crawler: its name was used by somebody else"
+	case activity.Audit:
+		return "not verified, and it names this program's own audit"
+	case activity.Claimed:
+	}
+	return "not verified"
+}
+
+// HasText reports whether the page has the text of a version.
+func (r *evidenceReport) HasText(id string) bool {
+	for _, t := range r.Texts {
+		if t.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// writeReport writes the page to a file.
+func writeReport(file string, r *evidenceReport) error {
+	var b bytes.Buffer
+	if err := reportPage().Execute(&b, r); err != nil {
+		return err
+	}
+	return os.WriteFile(file, b.Bytes(), 0o600)
+}
