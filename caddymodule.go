@@ -18,6 +18,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 	"github.com/robotspolicy/caddy-robots-policy/handler"
@@ -401,10 +402,10 @@ func headerChannels(names []string) robotstag.Channels {
 
 // warnOnLoad returns a function that warns, once, of a policy that refuses impostors
 // on a handler that does not detect any, of one whose rules depend on address lists that
-// will expire, and of one that enforces nothing where the configuration requests
+// will expire or on signatures that nobody checks, and of one that enforces nothing where the configuration requests
 // enforcement.
 func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier) func(*source.Snapshot) {
-	var warned, ineffective, expires logsample.Once
+	var warned, ineffective, expires, unsigned logsample.Once
 	requested, _ := policy.ParseMode(enforce)
 	return func(s *source.Snapshot) {
 		if requested >= policy.ModeLog && s.Site.MaxMode() < policy.ModeLog && ineffective.First("") {
@@ -414,12 +415,27 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 		if s.Site.File.Spec.Enforcement.Impostors > policy.ModeOff && !verifier.DetectsImpostors() && warned.First("") {
 			logger.Warn("the policy has enforcement.impostors, but " + identity.NoImpostors)
 		}
+		if name := signerIn(s.Site.Policy.Spec().Rules); name != "" && !verifier.ChecksSignatures() && unsigned.First("") {
+			logger.Warn("a rule is for "+name+", and signatures are not checked, so it applies to nobody; add \"verify signatures\"", zap.String("policy", s.Site.File.Name))
+		}
 		if rule := demandsProof(s.Site.Policy.Spec().Rules); rule != nil && verifier.EmbeddedOnly() && expires.First("") {
 			logger.Warn(`a rule demands a verified identity, and only the address lists that came with this version prove it: when they expire, it applies to nobody; add "verify lists dns", or install a newer version before`,
 				zap.String("rule", fmt.Sprintf("%s:%d", s.Site.File.Name, rule.Pos.Line)), zap.Any("hosts", rule.Hosts),
 				zap.String("expire", verify.Expires(verify.SnapshotDate()).Format(time.DateOnly)))
 		}
 	}
+}
+
+// signerIn is the first signer that rules name, "" for none.
+func signerIn(rules []policy.Rule) string {
+	for i := range rules {
+		for _, a := range rules[i].For {
+			if a.Kind == policy.ForToken && crawlers.IsSigner(a.Name) {
+				return a.Name
+			}
+		}
+	}
+	return ""
 }
 
 // demandsProof is the first rule that applies to verified clients alone, nil for none.

@@ -34,8 +34,9 @@ func init() {
 // It can be used with any directive, and does not depend on a policy file.
 type MatchCrawler struct {
 	// The crawlers to match, each a product token, `category:KIND` (by main
-	// purpose), `operator:NAME`, `purpose:NAME`, `any` for the whole catalogue, or
-	// `unknown` for clients that look automated and are not in it.
+	// purpose), `operator:NAME`, `purpose:NAME`, `signed:HOST` for requests that are signed
+	// with the keys of a host, `any` for the whole catalogue, or `unknown` for clients that
+	// look automated and are not in it.
 	Crawlers []string `json:"crawlers,omitempty"`
 
 	// What must be known of the client beside its User-Agent: `claimed` requires
@@ -98,6 +99,10 @@ func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 	if strings.HasSuffix(m.Identity, "impostor") && !methods.DetectsImpostors() {
 		ctx.Logger().Warn("a matcher requires identity " + m.Identity + ", but " + identity.NoImpostors)
 	}
+	signers := slices.ContainsFunc(m.Crawlers, crawlers.IsSigner)
+	if signers && !methods.Signatures {
+		return errors.New("signed:HOST never matches without \"verify signatures\"")
+	}
 	if m.catalogue, err = m.withOwnTokens(ctx.Logger()); err != nil {
 		return err
 	}
@@ -105,7 +110,7 @@ func (m *MatchCrawler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	m.recognizer = crawlers.NewRecognizer(m.catalogue.Patterns())
-	if m.Identity != "claimed" {
+	if m.Identity != "claimed" || signers {
 		m.identities = crawlers.NewIdentities(m.catalogue)
 		m.verifier = identity.New(methods, caddyLog)
 	}
@@ -120,6 +125,13 @@ func (m *MatchCrawler) withOwnTokens(logger *zap.Logger) (*crawlers.Catalogue, e
 	}
 	var rows []crawlers.Row
 	for _, text := range m.Crawlers {
+		if crawlers.IsSigner(text) {
+			if err := crawlers.CheckSigner(text); err != nil {
+				return nil, err
+			}
+			rows = append(rows, c.SignerRow(text))
+			continue
+		}
 		if a := policy.ParseAudience(text); a.Kind == policy.ForToken && text != "any" && text != unknownClients {
 			if _, ok := c.Lookup(a.Name); !ok {
 				if meant := likelyMeant(a.Name); meant != "" {
@@ -228,18 +240,17 @@ func (m *MatchCrawler) identified(r *http.Request, crawler int) bool {
 	return who != policy.Impostor
 }
 
-// recognize appends to found the indices of the crawlers that a request is from: the
-// one that its signature or address proves, or else those that its User-Agent names.
+// recognize appends to found the indices of the crawlers that a request is from, see
+// [identity.Judged].
 func (m *MatchCrawler) recognize(found []int, r *http.Request) []int {
 	named := m.recognizer.RecognizeEach(found, r.Header["User-Agent"])
-	proven := m.verifier.Recognize(server{}, r, m.identities, len(named) > 0, func(c *crawlers.Crawler) bool {
+	proof := m.verifier.Recognize(server{}, r, m.identities, len(named) > 0, func(c *crawlers.Crawler) bool {
 		return slices.ContainsFunc(named, func(i int) bool { return m.catalogue.At(i) == c })
 	})
-	if proven == nil {
+	if proof == (identity.Proof{}) {
 		return named
 	}
-	i, _ := m.catalogue.Index(proven.Token)
-	return append(found, i)
+	return identity.Judged(proof, named, func(c *crawlers.Crawler) (int, bool) { return m.catalogue.Index(c.Token) })
 }
 
 // CELLibrary makes the matcher a function of expressions:
@@ -282,13 +293,13 @@ func (m *MatchCrawler) parseArgs(words []string) error {
 //	    verify_from <ranges...>
 //	}
 //
-// A crawler is a product token, category:KIND, operator:NAME, purpose:NAME, any, or
-// unknown.
+// A crawler is a product token, category:KIND, operator:NAME, purpose:NAME, signed:HOST,
+// any, or unknown.
 func (m *MatchCrawler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	for d.Next() {
 		args := d.RemainingArgs()
 		if len(args) == 0 {
-			return d.Err("crawler takes product tokens, category:KIND, operator:NAME, purpose:NAME, any or unknown")
+			return d.Err("crawler takes product tokens, category:KIND, operator:NAME, purpose:NAME, signed:HOST, any or unknown")
 		}
 		if err := m.parseArgs(args); err != nil {
 			return d.WrapErr(err)

@@ -191,7 +191,7 @@ func (rec *record) key() string {
 // records makes the record of every crawler, and those that name crawlers with rules
 // of their own, joined where they say the same.
 func (w *writer) records() (all []*record) {
-	classes := w.p.Classes(w.host)
+	classes := w.p.PublicClasses(w.host)
 	byKey := map[string]*record{}
 	for i := range classes {
 		rec := w.record(&classes[i], &classes[0])
@@ -311,7 +311,7 @@ func (w *writer) references() (all []*record) {
 			rec.crawlers = append(rec.crawlers, crawler)
 		}
 	}
-	classes := w.p.Classes(w.host)
+	classes := w.p.PublicClasses(w.host)
 	for i := range classes {
 		for tier := policy.TierToken; tier <= policy.TierEveryone; tier++ {
 			for _, rule := range w.p.Rules(&classes[i], tier) {

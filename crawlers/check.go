@@ -23,6 +23,9 @@ func checkCrawler(c *Crawler) (errs []error) {
 	if _, err := time.Parse(time.DateOnly, c.AsOf); err != nil {
 		add("as-of is %q; expected a date such as 2026-11-21", c.AsOf)
 	}
+	if c.IsSigner() {
+		add("a token cannot begin with %s", SignerPrefix)
+	}
 	if len(c.Sources) == 0 {
 		add("source is missing")
 	}

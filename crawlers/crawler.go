@@ -87,10 +87,10 @@ func (c *Crawler) DualUse() bool {
 }
 
 // Patterns returns the strings to look for in a User-Agent: UserAgents, or Token
-// when there are none, or nothing for a token that only robots.txt knows.
+// when there are none, or nothing for a token that only robots.txt knows, and for a signer.
 func (c *Crawler) Patterns() []string {
 	switch {
-	case c.RobotsOnly:
+	case c.RobotsOnly, c.IsSigner():
 		return nil
 	case len(c.UserAgents) > 0:
 		return c.UserAgents

@@ -13,6 +13,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -29,6 +30,9 @@ func (q *request) evaluate() {
 	}
 	s := q.snapshot.Site
 	identify := func(id policy.CrawlerID) policy.Identity {
+		if info := s.Policy.CrawlerInfo(id); info.IsStranger() {
+			return policy.Unknown // to all rules but its own
+		}
 		return q.h.Verifier.Identify(q.h.Server, q.Request, s.Identities(), s.Verification(id))
 	}
 	query, verdict := s.EdgeOfAll(all, policy.Query{
@@ -37,7 +41,8 @@ func (q *request) evaluate() {
 	}, identify)
 	q.query, q.several, q.anyCase = query, len(all) > 1, verdict.AnyCase
 	// A crawler that proves who it is does not escape by naming our audit.
-	q.audit = query.Identity != policy.Verified && strings.Contains(q.UserAgent(), activity.AuditProduct)
+	info := s.Policy.CrawlerInfo(query.Crawler)
+	q.audit = query.Identity != policy.Verified && !info.IsStranger() && strings.Contains(q.UserAgent(), activity.AuditProduct)
 	q.statement = verdict.Decision.Statement
 	kind := classify(query.Identity, verdict, q.h.mode())
 	if !kind.refused() {
@@ -46,24 +51,26 @@ func (q *request) evaluate() {
 			q.countLimits(limits, &kind)
 		}
 	}
+	if info := s.Policy.CrawlerInfo(kind.crawler); info.IsStranger() {
+		kind.identity = policy.Verified
+	}
 	q.decision = q.h.decisionOf(q.snapshot, kind)
 }
 
-// recognize appends to ids the crawlers that the request is from: the one that its
-// signature or address proves, or else those that its User-Agent names.
+// recognize appends to ids the crawlers that the request is from, see [identity.Judged].
 func (q *request) recognize(ids []policy.CrawlerID) []policy.CrawlerID {
 	s := q.snapshot.Site
 	named := s.RecognizeAll(ids, q.Header["User-Agent"])
-	proven := q.h.Verifier.Recognize(q.h.Server, q.Request, s.Identities(), len(named) > 0, func(c *crawlers.Crawler) bool {
+	proof := q.h.Verifier.Recognize(q.h.Server, q.Request, s.Identities(), len(named) > 0, func(c *crawlers.Crawler) bool {
 		return slices.Contains(named, s.Policy.Crawler(c.Token))
 	})
-	if proven == nil {
+	if proof == (identity.Proof{}) {
 		return named
 	}
-	if id := s.Policy.Crawler(proven.Token); id != 0 {
-		return append(ids, id)
-	}
-	return named
+	return identity.Judged(proof, named, func(c *crawlers.Crawler) (policy.CrawlerID, bool) {
+		id := s.Policy.Crawler(c.Token)
+		return id, id != 0
+	})
 }
 
 // enforce counts a visit and does what the policy demands. If the visit is refused,

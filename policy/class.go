@@ -58,6 +58,20 @@ func (p *Policy) Classes(host string) []Class {
 	return classes
 }
 
+// PublicClasses is Classes without crawlers that nothing published can name.
+func (p *Policy) PublicClasses(host string) []Class { return p.public(p.Classes(host)) }
+
+func (p *Policy) public(classes []Class) []Class {
+	signer := func(id CrawlerID) bool { return p.crawler(id).Signer }
+	for i := range classes {
+		if c := &classes[i]; slices.ContainsFunc(c.Crawlers, signer) {
+			c.Crawlers = slices.DeleteFunc(slices.Clone(c.Crawlers), signer)
+		}
+	}
+	others := slices.DeleteFunc(classes[1:], func(c Class) bool { return len(c.Crawlers) == 0 })
+	return classes[:1+len(others)]
+}
+
 // reachesOn lists those of p.reaches with an audience closer than everyone for which
 // there are rules on a host.
 func (p *Policy) reachesOn(hosts *hostClass) (all []int32) {
@@ -124,7 +138,8 @@ func (c *Class) first() int32 {
 
 // ClassesOf is Classes without those to which the policy says the same about a path as to
 // everyone, crawling aside: no rule that names them has a pattern that matches the path.
-// The first class is always that of everybody.
+// The first class is always that of everybody, and none has crawlers that nothing published
+// can name.
 func (p *Policy) ClassesOf(host, path string) []Class {
 	matching := map[int32]bool{}
 	p.narrower.Matches(pathpattern.NormalizePath(path), func(rules []int32) {
@@ -135,7 +150,7 @@ func (p *Policy) ClassesOf(host, path string) []Class {
 	if len(matching) == 0 {
 		return []Class{p.ClassOf(0, host)}
 	}
-	classes := p.Classes(host)
+	classes := p.PublicClasses(host)
 	others := slices.DeleteFunc(classes[1:], func(c Class) bool {
 		return !slices.ContainsFunc(c.reach, func(r reached) bool {
 			return r.tier < TierEveryone && slices.ContainsFunc(r.rules, func(r int32) bool { return matching[r] })

@@ -253,13 +253,20 @@ type Crawler struct {
 	NoToken bool
 	// Rare is true for a crawler of which nobody documents that it reads robots.txt, and which
 	// is not on the lists that publishers copy into theirs.
-	Rare       bool
+	Rare bool
+	// Signer is true for who is known by the signature of its requests alone: nothing that is
+	// published can name it.
+	Signer     bool
 	RobotsOnly bool // a control token: it stands in robots.txt, and no request carries it
 	// ControlsTraining is true for a control token that switches AI training off.
 	ControlsTraining bool
 	// IntendedGuards are guards of the policy file that no longer protect the crawler.
 	IntendedGuards []string
 }
+
+// IsStranger reports whether all that can be known of the crawler is which host signs its
+// requests. It is verified for no rule that demands it, as anyone can sign as some host.
+func (c *Crawler) IsStranger() bool { return c.Signer && c.Kind == "" && c.Operator == "" }
 
 // Enforcement is what the edge does when a rule does not say.
 type Enforcement struct {

@@ -43,6 +43,13 @@ func (p *parser) audience(n *yaml.Node, text string) (policy.Audience, bool) {
 	a := policy.ParseAudience(text)
 	switch a.Kind {
 	case policy.ForToken:
+		if crawlers.IsSigner(text) {
+			if err := crawlers.CheckSigner(text); err != nil {
+				return a, p.refuse(n, "bad-audience", "", "%s", err)
+			}
+			a.Name = strings.ToLower(text)
+			return a, true
+		}
 		return a, p.token(n, text)
 	case policy.ForCategory:
 		if !crawlers.Kind(strings.ToLower(a.Name)).Valid() {
@@ -92,7 +99,7 @@ func (p *parser) token(n *yaml.Node, text string) bool {
 		return p.refuse(n, "bad-audience", p.tokenWithin(text), "this is a whole User-Agent; write only the name that the crawler has in robots.txt, such as Googlebot")
 	}
 	if i := strings.IndexByte(text, ':'); i >= 0 {
-		prefixes := []string{"category", "operator", "purpose"}
+		prefixes := []string{"category", "operator", "purpose", "signed"}
 		near := prefixed(Nearest(text[:i], prefixes), text[i:])
 		if near == text[i:] {
 			near = ""

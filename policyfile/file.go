@@ -49,6 +49,7 @@ func (p *parser) read(root *yaml.Node) {
 	readMap(p, root, theFile, fileFields, p.spec)
 	p.misspelled()
 	p.browsers()
+	p.signers()
 	p.checkRights()
 	p.setCrawlers()
 	if p.errors == 0 { // else the use may be in what could not be read
@@ -70,6 +71,36 @@ func (p *parser) browsers() {
 			}
 		}
 	}
+	p.add(rows)
+}
+
+// signers adds those that rules name as signed:HOST.
+func (p *parser) signers() {
+	var rows []crawlers.Row
+	for i := range p.spec.Rules {
+		r := &p.spec.Rules[i]
+		for j, a := range r.For {
+			if a.Kind != policy.ForToken || !crawlers.IsSigner(a.Name) {
+				continue
+			}
+			if r.Identity != policy.DemandClaimed {
+				p.report(p.sources[i].Audiences[j], "bad-audience", "", "%s is whoever signs with the keys of that host, which is always checked; put it in a rule without identity", quote(a.Name))
+			}
+			if row := p.catalogue.SignerRow(a.Name); !slices.ContainsFunc(rows, func(r crawlers.Row) bool { return r.Token == row.Token }) {
+				if rows = append(rows, row); len(rows) == maxSigners+1 {
+					p.report(p.sources[i].Audiences[j], "too-many-rules", "", "a policy file can name up to %d signers", maxSigners)
+				}
+			}
+		}
+	}
+	p.add(rows)
+}
+
+// maxSigners bounds the key directories that a file makes the server fetch.
+const maxSigners = 32
+
+// add adds crawlers that only rules name to the catalogue.
+func (p *parser) add(rows []crawlers.Row) {
 	if len(rows) == 0 {
 		return
 	}
@@ -125,7 +156,8 @@ func convertOne(c *crawlers.Crawler) policy.Crawler {
 	return policy.Crawler{
 		Token: c.Token, Operator: c.Operator, Kind: string(c.Kind), Purposes: c.Purposes,
 		Follows: c.Follows, IgnoresStar: c.IgnoresStar && reads, RobotsOnly: c.RobotsOnly,
-		NoToken:          !c.FromPolicy && !productName.MatchString(c.Token) && !documentsToken(c),
+		Signer:           c.IsSigner(),
+		NoToken:          c.IsSigner() || !c.FromPolicy && !productName.MatchString(c.Token) && !documentsToken(c),
 		Rare:             !c.FromPolicy && !c.RobotsOnly && !documentsToken(c) && c.Honours != crawlers.HonoursYes && c.Honours != crawlers.HonoursPartly,
 		ControlsTraining: c.RobotsOnly && c.Kind == crawlers.KindAITraining,
 	}

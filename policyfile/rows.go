@@ -122,6 +122,9 @@ func printCrawlers(w *printer, spec *policy.Spec) {
 	w.under("crawlers", func() {
 		for i := range spec.Crawlers {
 			c := &spec.Crawlers[i]
+			if c.Signer {
+				continue // its rule names it
+			}
 			known, ok := base.Lookup(c.Token)
 			if !ok {
 				known = &crawlers.Crawler{Token: c.Token}

@@ -27,7 +27,7 @@ type ruleReader struct {
 var ruleFields = fields[*ruleReader]{
 	textKey("name", "what explain, logs and comments call the rule", textShape("a short name", ""), (*parser).ruleName,
 		func(r *ruleReader) *string { return &r.rule.Name }),
-	key("for", `who the rule is for: everyone, everyone-else, the name of a crawler, category:KIND, operator:NAME or purpose:NAME, or a list of them`,
+	key("for", `who the rule is for: everyone, everyone-else, the name of a crawler, category:KIND, operator:NAME, purpose:NAME or signed:HOST, or a list of them`,
 		oneOrMore(audienceShape), readFor, func(w *printer, r *ruleReader) { w.names("for", texts(r.rule.For)) }).must(),
 	key("hosts", "the hosts that the rule is for, such as www.example.com or *.example.com; without it the rule is for all",
 		oneOrMore(textShape("a host name", `^[^/@]+$`)), readHosts,

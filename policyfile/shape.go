@@ -15,7 +15,7 @@ type shape map[string]any
 
 var (
 	pathShape     = shape{"$ref": "#/$defs/path"}
-	audienceShape = textShape("everyone, the name of a crawler, category:KIND, operator:NAME or purpose:NAME", "")
+	audienceShape = textShape("everyone, the name of a crawler, category:KIND, operator:NAME, purpose:NAME or signed:HOST", "")
 	tokenShape    = textShape("a crawler's name in robots.txt", "")
 	nameShape     = textShape("letters, digits, hyphens, underscores and dots", namePattern.String())
 	modeShape     = choiceShape("off", "log", "block")

@@ -33,7 +33,7 @@ const maxAudiences = 200
 func NewView(p *policy.Policy, host string) *View {
 	v := &View{}
 	seen := map[string]bool{}
-	classes := p.Classes(host)
+	classes := p.PublicClasses(host)
 	ids := identities(p)
 	for _, purpose := range append([]string{""}, p.Spec().Purposes()...) {
 		for i := range classes {

@@ -44,7 +44,7 @@ const maxRoom = 4 * robotstxt.MaxSize
 
 // collect makes a group of each class of crawlers and joins those of equal lines.
 func (g *grouping) collect() {
-	classes := g.p.Classes(g.host)
+	classes := g.p.PublicClasses(g.host)
 	units := g.controls(g.units(classes))
 	for i, body := range g.bodies(units) {
 		u, gr := &units[i], g.star

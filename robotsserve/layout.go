@@ -54,6 +54,9 @@ func newLayout(p *policy.Policy) *layout {
 		}
 	}
 	for id, info := range p.Crawlers {
+		if info.Signer {
+			continue
+		}
 		for _, head := range info.Follows {
 			head = strings.ToLower(head)
 			l.followers[head] = append(l.followers[head], id)

@@ -182,6 +182,9 @@ func (g *grouping) units(classes []policy.Class) []unit {
 	}
 	for id := range g.p.Crawlers {
 		c, info := classOf[id], g.crawler(id)
+		if info.Signer {
+			continue
+		}
 		below := g.below.Obeyed(info.Crawler)
 		if c == nil && below == units[0].below {
 			continue

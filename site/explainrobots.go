@@ -108,7 +108,13 @@ func (s *Site) robotsDiffers(c *Channel, q policy.Query, agent string, disallowe
 	if disallowed && s.Policy.CrawlerInfo(q.Crawler).ControlsTraining && s.File.Spec.Publish.ControlTokens != policy.Off {
 		return // the line is about train-ai, and names its rule
 	}
-	if info := s.Policy.CrawlerInfo(q.Crawler); info.NoToken && agent == "*" {
+	info := s.Policy.CrawlerInfo(q.Crawler)
+	if info.Signer {
+		c.Differs = append(c.Differs, fmt.Sprintf("the policy decides that crawling is %s, and robots.txt cannot name this client, "+
+			"which is known by its signature alone; %s", d.Verdict, s.byEdge(d)))
+		return
+	}
+	if info.NoToken && agent == "*" {
 		c.Differs = append(c.Differs, fmt.Sprintf("the policy decides that crawling is %s, and robots.txt does not name this crawler: "+
 			"%q is no product token (RFC 9309 section 2.2.1), and no operator documents that it works there; %s", d.Verdict, info.Token, s.byEdge(d)))
 		return

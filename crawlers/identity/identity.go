@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -73,6 +74,9 @@ func (v *Verifier) EmbeddedOnly() bool {
 	return v != nil && !v.methods.Lists && !v.methods.DNS && !v.methods.Signatures
 }
 
+// ChecksSignatures reports whether signatures of requests are checked.
+func (v *Verifier) ChecksSignatures() bool { return v != nil && v.methods.Signatures }
+
 // DetectsImpostors is [Methods.DetectsImpostors].
 func (v *Verifier) DetectsImpostors() bool { return v != nil && v.methods.DetectsImpostors() }
 
@@ -127,41 +131,77 @@ func (v *Verifier) Identify(s Server, r *http.Request, id *crawlers.Identities, 
 	return policy.Unknown
 }
 
-// Recognize returns the crawler that a request proves to be from, whatever its
-// User-Agent says: by a signature of an operator, or by an address on a list that an
-// operator publishes for one crawler alone. named says whether the User-Agent names a
-// crawler, and isNamed which. It returns nil if the request proves nothing; [Verifier.Identify]
-// decides about the named crawlers then.
-func (v *Verifier) Recognize(s Server, r *http.Request, id *crawlers.Identities, named bool, isNamed func(*crawlers.Crawler) bool) *crawlers.Crawler {
-	if v == nil {
-		return nil
-	}
-	if v.engine.signatures != nil && webbotauth.Signed(r.Header) {
-		if signer := v.recognizeSigner(s, r, id, isNamed); signer != nil {
-			return signer
-		}
-	}
-	if named || !v.methods.Lists {
-		return nil
-	}
-	return v.recognizeAddress(s, r, id)
+// Proof is who a request proves to be from, whatever its User-Agent says. Both are nil if it
+// proves nothing; [Verifier.Identify] decides about the crawlers that it names then.
+type Proof struct {
+	// Crawler is the one whose operator signed the request, or that alone comes from its
+	// address. If several crawlers share the keys it is the one that the User-Agent names.
+	Crawler *crawlers.Crawler
+	// Signer is the signer, if the policy names it (signed:HOST).
+	Signer *crawlers.Crawler
 }
 
-// recognizeSigner returns the crawler whose operator signed a request. If several
-// crawlers share a directory it is the one that the User-Agent names, or none.
-func (v *Verifier) recognizeSigner(s Server, r *http.Request, id *crawlers.Identities, isNamed func(*crawlers.Crawler) bool) *crawlers.Crawler {
+// Judged returns the crawlers whose rules hold for a request, by whatever of returns for
+// one: those that its User-Agent names, unless it is proven which one it is from, and the
+// signer. A signer that is documented to be the proven one stands for both.
+func Judged[T any](p Proof, named []T, of func(*crawlers.Crawler) (T, bool)) []T {
+	if p.Crawler != nil {
+		if proven, ok := of(p.Crawler); ok {
+			named = []T{proven}
+		}
+	}
+	if p.Signer == nil {
+		return named
+	}
+	signer, ok := of(p.Signer)
+	switch {
+	case !ok:
+		return named
+	case p.Crawler != nil && slices.Contains(p.Signer.Follows, p.Crawler.Token):
+		return []T{signer}
+	}
+	return append(slices.Clip(named), signer)
+}
+
+// Recognize returns what a request proves: by a signature of an operator, or by an address
+// on a list that an operator publishes for one crawler alone. named says whether the
+// User-Agent names a crawler, and isNamed which.
+func (v *Verifier) Recognize(s Server, r *http.Request, id *crawlers.Identities, named bool, isNamed func(*crawlers.Crawler) bool) (p Proof) {
+	if v == nil {
+		return p
+	}
+	if v.engine.signatures != nil && webbotauth.Signed(r.Header) {
+		if p = v.recognizeSigner(s, r, id, isNamed); p != (Proof{}) {
+			return p
+		}
+	}
+	if !named && v.methods.Lists {
+		p.Crawler = v.recognizeAddress(s, r, id)
+	}
+	return p
+}
+
+func (v *Verifier) recognizeSigner(s Server, r *http.Request, id *crawlers.Identities, isNamed func(*crawlers.Crawler) bool) (p Proof) {
 	for _, directory := range webbotauth.NamedDirectories(r.Header, id.Directories()) {
-		signers := id.ByDirectory(directory)
 		if v.checkSignature(s, r, directory).Status != webbotauth.Verified {
 			continue
 		}
-		for _, c := range signers {
-			if len(signers) == 1 || isNamed(c) {
-				return c
+		signers := id.ByDirectory(directory)
+		operators := slices.DeleteFunc(slices.Clone(signers), (*crawlers.Crawler).IsSigner)
+		for _, c := range operators {
+			if len(operators) == 1 || isNamed(c) {
+				p.Crawler = c
+				break
 			}
 		}
+		if i := slices.IndexFunc(signers, (*crawlers.Crawler).IsSigner); i >= 0 {
+			p.Signer = signers[i]
+		}
+		if p != (Proof{}) {
+			return p
+		}
 	}
-	return nil
+	return p
 }
 
 func (v *Verifier) recognizeAddress(s Server, r *http.Request, id *crawlers.Identities) (found *crawlers.Crawler) {
