@@ -35,6 +35,7 @@ type changeData struct {
 	Replay   *replayed
 	Days     []int
 	Publish  publishBox
+	Decision decision
 	Problem  string
 	Note     string
 	Keywords []string
@@ -80,6 +81,7 @@ func change(v *view) (*page, error) {
 	if err := v.openDraft(d); err != nil {
 		return nil, err
 	}
+	v.decideIn(d)
 	do := v.r.PostFormValue("do")
 	if err := v.check(d); err != nil {
 		if e, ok := errors.AsType[statusError](err); ok {

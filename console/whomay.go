@@ -57,6 +57,7 @@ type cell struct {
 	Traffic  *counts
 	AskLink  string
 	ListLink string
+	Decide   []decideLinks
 	ID       policy.CrawlerID
 }
 
@@ -118,7 +119,7 @@ func (v *view) addRow(d *whoMayData, a asker, u policy.Usage) {
 		c := gridCell{Verdict: verdicts[word], Link: v.cellLink(&a, s)}
 		if v.Param("crawler") == a.Name && v.Param("section") == s.Key() {
 			c.Open = true
-			d.Cell = v.openCell(a, *s, word, parts)
+			d.Cell = v.openCell(a, *s, word, parts, u)
 		}
 		row.Cells = append(row.Cells, c)
 	}
@@ -198,7 +199,7 @@ func (v *view) came() map[string]bool {
 
 // openCell explains one cell: what of the section is open and closed and by which rule,
 // and what every channel sends for it.
-func (v *view) openCell(a asker, s section, word string, parts []cellVerdict) *cell {
+func (v *view) openCell(a asker, s section, word string, parts []cellVerdict, u policy.Usage) *cell {
 	c := &cell{Name: a.Name, Section: s, Verdict: verdicts[word], Traffic: v.sectionTraffic(&a, &s), ID: a.id}
 	shown := parts[0]
 	for _, p := range parts {
@@ -223,9 +224,9 @@ func (v *view) openCell(a asker, s section, word string, parts []cellVerdict) *c
 		}
 	}
 	path := shown.path
-	u := &url.URL{Scheme: "https", Host: s.Host, Path: path}
+	page := &url.URL{Scheme: "https", Host: s.Host, Path: path}
 	if plain, query, ok := strings.Cut(path, "?"); ok {
-		u.Path, u.RawQuery = plain, query
+		page.Path, page.RawQuery = plain, query
 	}
 	agent := a.Name
 	if a.id == 0 {
@@ -234,12 +235,15 @@ func (v *view) openCell(a asker, s section, word string, parts []cellVerdict) *c
 	if a.impostor {
 		agent = "Googlebot"
 	}
-	c.Answer = v.explain(site.Question{Agent: agent, URL: u, Now: v.Now, Merges: v.Running.merges, Verify: func(crawlers.Verification) (policy.Identity, string) {
+	c.Answer = v.explain(site.Question{Agent: agent, URL: page, Now: v.Now, Merges: v.Running.merges, Verify: func(crawlers.Verification) (policy.Identity, string) {
 		return a.identity, ""
 	}})
-	c.AskLink = v.Link("ask", "agent", agent, "url", u.String())
+	c.AskLink = v.Link("ask", "agent", agent, "url", page.String())
 	if a.id != 0 && !a.impostor {
 		c.ListLink = v.Link("crawler", "name", a.Name)
+	}
+	if u == policy.Crawl && !a.impostor {
+		c.Decide = v.decideLinks(&a, &s)
 	}
 	return c
 }

@@ -82,7 +82,7 @@ would lose something and --yes is not given, and 2 if the command cannot be carr
   caddy robots-policy set site-policy.yaml AhrefsBot slow 60/m --write
   caddy robots-policy set site-policy.yaml everyone ask / --host staging.example.com --intended`
 	cmd.Flags().StringVar(&host, "host", "", "make the decision on this `HOST` only")
-	cmd.Flags().BoolVar(&intended, "intended", false, "search engines or link previews are meant to be kept out: say so in the rule")
+	cmd.Flags().BoolVar(&intended, "intended", false, "search engines or link previews are meant to stay out: say so in the rule")
 	cmd.Flags().BoolVar(&write, "write", false, "change the file")
 	cmd.Flags().BoolVar(&yes, "yes", false, "write it also if search engines lose something")
 	return cmd

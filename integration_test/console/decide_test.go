@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRefuseACrawler refuses a crawler in four clicks from the overview, without
+// JavaScript in the pages, sees that a request and robots.txt changed, and goes back.
+func TestRefuseACrawler(t *testing.T) {
+	b := chromium(t)
+	n := open(t, policyText, "")
+	r := &reader{t, b}
+	b.Screen(1280, 900, false)
+	const agent = "Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)"
+	if status := n.visit(agent, "www.example.com", "/news/"); status != 200 {
+		t.Fatalf("before: status %d", status)
+	}
+
+	var title string
+	b.Open(n.console, "document.title", &title)
+	r.follows(link("AhrefsBot"))
+	r.sees("Draft a change:")
+	r.follows(link("Refuse it"))
+	r.sees("AhrefsBot may no longer crawl the whole site")
+	save(t, b, "decide-desktop")
+	r.follows(`document.querySelector("button[value=publish]")`)
+	r.sees("Published")
+
+	text, err := os.ReadFile(n.policy)
+	want := policyText[:strings.Index(policyText, "\nenforcement")] + "\n  - for: AhrefsBot\n    disallow:\n      crawl: /\n    enforce: block\n" + policyText[strings.Index(policyText, "\nenforcement"):]
+	if err != nil || string(text) != want {
+		t.Fatalf("the storage has\n%s\nnot\n%s (%v)", text, want, err)
+	}
+	n.waits(agent, 403)
+
+	b.Open(n.console+"published", "document.title", &title)
+	r.follows(link("Go back to"))
+	n.waits(agent, 200)
+	if text, err := os.ReadFile(n.policy); err != nil || string(text) != policyText {
+		t.Fatalf("the storage has another text: %v", err)
+	}
+
+	// A decision that a guard stops, and one in a cell of Who may, on a phone.
+	b.Screen(390, 844, false)
+	b.Open(n.console+"change?who=Googlebot&choose=refuse", "document.title", &title)
+	r.sees("Not in the draft:")
+	r.sees("drop out of search results")
+	save(t, b, "decide-phone")
+	b.Open(n.console+"who-may?crawler=GPTBot&section=www.example.com%2F", "document.title", &title)
+	r.sees("All of category:ai-training:")
+	r.follows(link("Allow"))
+	r.sees("GPTBot may now crawl")
+}
+
+// waits until a crawler gets a status.
+func (n *newsroom) waits(agent string, status int) {
+	n.t.Helper()
+	got := 0
+	for range 100 {
+		if got = n.visit(agent, "www.example.com", "/news/"); got == status {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	n.t.Fatalf("status %d, not %d", got, status)
+}
