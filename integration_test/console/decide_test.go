@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package console_test
+package console
 
 import (
 	"os"
@@ -16,23 +16,23 @@ func TestRefuseACrawler(t *testing.T) {
 	n := open(t, policyText, "")
 	r := &reader{t, b}
 	b.Screen(1280, 900, false)
-	const agent = "Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)"
+	const agent = "Mozilla/5.0 (compatible; SemrushBot/7~bl; +http://www.semrush.com/bot.html)"
 	if status := n.visit(agent, "www.example.com", "/news/"); status != 200 {
 		t.Fatalf("before: status %d", status)
 	}
 
 	var title string
 	b.Open(n.console, "document.title", &title)
-	r.follows(link("AhrefsBot"))
+	r.follows(link("SemrushBot"))
 	r.sees("Draft a change:")
 	r.follows(link("Refuse it"))
-	r.sees("AhrefsBot may no longer crawl the whole site")
+	r.sees("SemrushBot may no longer crawl the whole site")
 	save(t, b, "decide-desktop")
 	r.follows(`document.querySelector("button[value=publish]")`)
 	r.sees("Published")
 
 	text, err := os.ReadFile(n.policy)
-	want := policyText[:strings.Index(policyText, "\nenforcement")] + "\n  - for: AhrefsBot\n    disallow:\n      crawl: /\n    enforce: block\n" + policyText[strings.Index(policyText, "\nenforcement"):]
+	want := policyText[:strings.Index(policyText, "\nenforcement")] + "\n  - for: SemrushBot\n    disallow:\n      crawl: /\n    enforce: block\n" + policyText[strings.Index(policyText, "\nenforcement"):]
 	if err != nil || string(text) != want {
 		t.Fatalf("the storage has\n%s\nnot\n%s (%v)", text, want, err)
 	}
