@@ -94,6 +94,22 @@ crawlers:
     disallow: {crawl: /a/}
   - for: [category:search, everyone]
     allow: {crawl: /a/}`},
+	{"a crawler that reads meta elements", "no-meta-element", `
+  - for: Googlebot
+    disallow: {index: /drafts/}`, `
+  - for: CCBot
+    disallow: {index: /drafts/}`},
+	{"a crawler whose meta elements the policy knows of", "no-meta-element", `
+  - for: CCBot
+    disallow: {index: /drafts/}
+crawlers: {CCBot: {reads-meta: true}}`, `
+  - for: [CCBot, Googlebot]
+    robots-tag: notranslate`},
+	{"nothing that pages say", "no-meta-element", `
+  - for: CCBot
+    disallow: {crawl: /drafts/, train-ai: /}`, `
+  - for: CCBot
+    disallow: {crawl: /drafts/, preserve: /}`},
 	{"images that training crawlers may not fetch", "training-may-crawl", `
   - for: everyone
     disallow: {train-ai: /images/}

@@ -26,7 +26,7 @@ func TestRefuseACrawler(t *testing.T) {
 	r.follows(link("SemrushBot"))
 	r.sees("Draft a change:")
 	r.follows(link("Refuse it"))
-	r.sees("SemrushBot may no longer crawl the whole site")
+	r.sees("may no longer crawl the whole site")
 	save(t, b, "decide-desktop")
 	r.follows(`document.querySelector("button[value=publish]")`)
 	r.sees("Published")

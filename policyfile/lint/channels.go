@@ -4,6 +4,7 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
@@ -38,6 +39,29 @@ func (l *linter) notPublished() {
 			case !s.Usage.IsACAP() && publish.ContentUsage == policy.Off && publish.ContentSignal == policy.Off:
 				l.report("not-published", s.Pos, fmt.Sprintf(`nothing publishes %s, as content-usage and content-signal are off; switch one of them on under publish, or delete this`, s.Usage))
 			}
+		}
+	}
+}
+
+// noElements finds rules about a crawler's use of pages of which it is not known to read
+// the meta elements.
+func (l *linter) noElements() {
+	for i := range l.rules {
+		r := &l.rules[i]
+		inPages := len(r.EngineRules) > 0 || slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+			return s.Usage == policy.Index || s.Usage == policy.Follow || s.Usage == policy.Preserve || s.Usage == policy.Present || s.Usage.IsPresentation()
+		})
+		var names []string
+		var at policy.Pos
+		for j, a := range r.For {
+			c, ok := l.Catalogue.Lookup(a.Name)
+			if inPages && ok && a.Kind == policy.ForToken && !c.ReadsMeta && !c.RobotsOnly && !c.FromPolicy {
+				names, at = append(names, c.Token), l.Sources[i].Audiences[j]
+			}
+		}
+		if len(names) > 0 {
+			l.report("no-meta-element", at, fmt.Sprintf(`pages get no meta element for %s, as no document of its operator says that it reads them; the header X-Robots-Tag says the same to it; if it reads elements with its name, write "%s: {reads-meta: true}" under crawlers`,
+				english.Some(names, shown), names[0]))
 		}
 	}
 }

@@ -46,7 +46,7 @@ type check func(*linter)
 // that one that runs out of it hides nothing of another.
 var checks = []check{
 	(*linter).emptyRules, (*linter).enforcement, (*linter).crawlDelay, (*linter).searchLimits, (*linter).timeLimits, (*linter).purposes, (*linter).regexps, (*linter).enforcedEnds,
-	(*linter).notPublished, (*linter).lostQualifiers, (*linter).exemptions,
+	(*linter).notPublished, (*linter).noElements, (*linter).lostQualifiers, (*linter).exemptions,
 	(*linter).hiddenNoindex, (*linter).guards, (*linter).dualUse, (*linter).mayCrawl,
 	(*linter).ties, (*linter).redundant, (*linter).onlyDisallowed,
 	(*linter).stillClosed, (*linter).droppedQualifiers,
@@ -153,6 +153,7 @@ var codes = []Code{
 	{"tie", policy.Warning, "Two lines say the opposite"},
 	{"hidden-noindex", policy.Warning, "A noindex that nobody sees"},
 	{"training-may-crawl", policy.Hint, "Training is disallowed, but training crawlers may crawl"},
+	{"no-meta-element", policy.Hint, "A crawler for which pages have no meta element"},
 	{"ai-may-crawl", policy.Hint, "AI is asked not to answer, but its crawlers may crawl"},
 	{"dual-use-crawler", policy.Warning, "A crawler that trains AI or feeds its answers among other things"},
 	{"exemption-not-published", policy.Warning, "An exception that headers and pages cannot express"},
