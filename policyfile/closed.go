@@ -18,6 +18,7 @@ import (
 type Closed struct {
 	Crawl []string `json:"crawl,omitempty"` // patterns that some or all may not crawl, besides whole hosts
 	Index []string `json:"index,omitempty"` // or may not index
+	Open  []string `json:"open,omitempty"`  // that some or all may crawl
 	// Refused are the lines of the rules whose prohibitions to crawl the server enforces,
 	// Logged those in dry run, and Asked those that robots.txt only asks crawlers to obey.
 	Refused []int `json:"refused_by_lines,omitempty"`
@@ -37,6 +38,8 @@ func (f *File) Closed() (c Closed) {
 		closes := false
 		for j := range r.Statements {
 			switch s := &r.Statements[j]; {
+			case s.Allow && s.Usage == policy.Crawl:
+				add(&c.Open, s)
 			case s.Allow:
 			case s.Usage == policy.Crawl:
 				closes = true
@@ -61,55 +64,70 @@ func (f *File) Closed() (c Closed) {
 	return c
 }
 
-// ClosedText is Closed as check prints it. It is empty if no rule closes anything.
-func (f *File) ClosedText(now time.Time) string {
+// ClosedText is Closed as check prints it, with a few of the paths. It is empty if no rule
+// closes anything.
+func (f *File) ClosedText(now time.Time, paths int) string {
 	c := f.Closed()
-	text := ""
-	text += f.closedPaths("  apart from:    ", "closed to", c.Crawl, policy.Crawl, now)
-	text += f.closedPaths("  not indexed:   ", "by", c.Index, policy.Index, now)
+	x := newEvaluator(f.Policy, now)
+	text := f.pathsText("  apart from:    ", c.Crawl, paths, func(pattern string, host policy.Host) string {
+		return "closed to " + x.answers(host.Example(), examplePath(pattern), policy.Crawl).mayNot()
+	})
+	open := c.Open[:0:0]
+	for _, pattern := range c.Open {
+		host := f.hostOf(pattern).Example()
+		if !slices.Contains(c.Crawl, pattern) && x.answers(host, examplePath(pattern), policy.Crawl).may() != x.answers(host, plainPage, policy.Crawl).may() {
+			open = append(open, pattern)
+		}
+	}
+	text += f.pathsText("  but open:      ", open, paths, func(pattern string, host policy.Host) string {
+		return "to " + x.answers(host.Example(), examplePath(pattern), policy.Crawl).may()
+	})
+	text += f.pathsText("  not indexed:   ", c.Index, paths, func(pattern string, host policy.Host) string {
+		return "by " + x.answers(host.Example(), examplePath(pattern), policy.Index).mayNot()
+	})
 	if refused := c.refused(f.Spec.Enforcement); refused != "" {
 		text += "  refused:       " + refused + "\n"
 	}
 	return text
 }
 
-// closedPaths writes to whom paths are closed, a line for each.
-func (f *File) closedPaths(head, closed string, patterns []string, u policy.Usage, now time.Time) string {
-	const most = 4
-	x := newEvaluator(f.Policy, now)
+// may says who may, and mayNot who may not.
+func (s Answers) may() string    { return side(s.May, s.MayNot, s.Unknown) }
+func (s Answers) mayNot() string { return side(s.MayNot, s.May, !s.Unknown) }
+
+func side(these, others []CategoryCount, unknown bool) string {
+	switch {
+	case !unknown:
+		return countText(these, false)
+	case len(others) > 0:
+		return "everyone except " + countText(others, false)
+	}
+	return "everyone"
+}
+
+// pathsText writes what is so of paths, a line for each.
+func (f *File) pathsText(head string, patterns []string, most int, who func(pattern string, host policy.Host) string) string {
 	var b strings.Builder
-	for i, pattern := range patterns {
-		if i == most {
-			fmt.Fprintf(&b, "%s%s more\n", strings.Repeat(" ", len(head)), english.Count(len(patterns)-most, "path"))
-			break
-		}
-		host := f.hostOf(pattern, u)
-		who := x.answers(host.Example(), examplePath(pattern), u)
-		text := countText(who.MayNot, false)
-		if !who.Unknown {
-			if text = "everyone"; len(who.May) > 0 {
-				text += " except " + countText(who.May, false)
-			}
-		}
-		where := ""
+	for i, pattern := range patterns[:min(len(patterns), most)] {
+		host, where, more := f.hostOf(pattern), "", ""
 		if host != "" {
 			where = " on " + string(host)
 		}
-		fmt.Fprintf(&b, "%s%s%s, %s %s\n", head, pattern, where, closed, text)
+		if n := len(patterns) - most; i == most-1 && n > 0 {
+			more = fmt.Sprintf(" (and %s)", english.Count(n, "more path"))
+		}
+		fmt.Fprintf(&b, "%s%s%s, %s%s\n", head, pattern, where, who(pattern, host), more)
 		head = strings.Repeat(" ", len(head))
 	}
 	return b.String()
 }
 
-// hostOf is a host of the first rule that closes a pattern, "" for every host.
-func (f *File) hostOf(pattern string, u policy.Usage) policy.Host {
+// hostOf is a host of the first rule that speaks of a pattern, "" for every host.
+func (f *File) hostOf(pattern string) policy.Host {
 	for i := range f.Spec.Rules {
 		r := &f.Spec.Rules[i]
-		if slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return !s.Allow && s.Usage == u && s.Pattern.String() == pattern }) {
-			if len(r.Hosts) > 0 {
-				return r.Hosts[0]
-			}
-			return ""
+		if len(r.Hosts) > 0 && slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Pattern.String() == pattern }) {
+			return r.Hosts[0]
 		}
 	}
 	return ""

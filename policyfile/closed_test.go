@@ -54,7 +54,7 @@ func TestClosedText(t *testing.T) {
 			if f == nil {
 				t.Fatal(ds.Text())
 			}
-			if got := f.ClosedText(testNow); got != c.want {
+			if got := f.ClosedText(testNow, 4); got != c.want {
 				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})

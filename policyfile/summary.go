@@ -121,33 +121,50 @@ func counts(names map[string][]string, total map[string]int) []CategoryCount {
 }
 
 // SummaryText writes a summary as check prints it: the hosts, two lines, and a third where
-// not everyone may index.
-func SummaryText(all []HostSummary) string {
+// not everyone may index. In brief the longer of two lists is "everyone else", and hosts
+// beyond the first two sets are only counted.
+func SummaryText(all []HostSummary, brief bool) string {
+	const most = 2
 	var b strings.Builder
-	for _, s := range all {
+	for i, s := range all {
+		if brief && i == most {
+			fmt.Fprintf(&b, "and %d more with other answers (--explain shows them)\n", len(all)-most)
+			break
+		}
 		hosts := english.Some(s.Hosts, 3)
 		if s.More > 0 {
 			hosts += fmt.Sprintf(" (and %d more hosts, which are not summed up)", s.More)
 		}
-		may, mayNot := s.Crawl.texts()
-		fmt.Fprintf(&b, "%s:\n  may crawl:     %s\n  may not crawl: %s\n", hosts, may, mayNot)
-		if _, mayNot := s.Index.texts(); mayNot != nobody {
+		may, mayNot := s.Crawl.texts(brief)
+		fmt.Fprintf(&b, "%s:\n", hosts)
+		for i, who := range []string{may, mayNot} {
+			if who != everyoneElse || len(all) == 1 {
+				fmt.Fprintf(&b, "  %-15s%s\n", []string{"may crawl:", "may not crawl:"}[i], who)
+			}
+		}
+		if _, mayNot := s.Index.texts(brief); mayNot != nobody {
 			fmt.Fprintf(&b, "  may not index: %s\n", mayNot)
 		}
 	}
 	return b.String()
 }
 
-func (s *Answers) texts() (may, mayNot string) {
+func (s *Answers) texts(brief bool) (may, mayNot string) {
 	may, mayNot = countText(s.May, s.Unknown), countText(s.MayNot, !s.Unknown)
-	switch nobody {
-	case may:
+	switch {
+	case may == nobody:
 		mayNot = everyoneText(s.MayNot)
-	case mayNot:
+	case mayNot == nobody:
 		may = everyoneText(s.May)
+	case brief && len(s.May) > len(s.MayNot):
+		may = everyoneElse
+	case brief:
+		mayNot = everyoneElse
 	}
 	return may, mayNot
 }
+
+const everyoneElse = "everyone else"
 
 const nobody = "nobody"
 

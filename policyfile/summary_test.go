@@ -4,6 +4,7 @@ package policyfile
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ rules:
 	if f == nil {
 		t.Fatal(ds.Error())
 	}
-	text := SummaryText(f.Summary(testNow))
+	text := SummaryText(f.Summary(testNow), false)
 	lines := strings.Split(text, "\n")
 	if len(lines) != 11 {
 		t.Fatalf("%d lines:\n%s", len(lines), text)
@@ -77,6 +78,26 @@ func TestSummaryOfManyHosts(t *testing.T) {
 	}
 	all := f.Summary(testNow)
 	if len(all) != 2 || len(all[0].Hosts) != maxSummaryHosts || all[1].More != 150 {
-		t.Errorf("%d groups\n%s", len(all), SummaryText(all))
+		t.Errorf("%d groups\n%s", len(all), SummaryText(all, false))
+	}
+}
+
+// TestBriefSummary: however much a policy says, check says in at most 15 lines of it who may
+// come in.
+func TestBriefSummary(t *testing.T) {
+	t.Parallel()
+	for _, path := range policiesOfRepository(t) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, _ := LoadWith(path, data, Options{Now: testNow})
+		if f == nil {
+			continue
+		}
+		text := SummaryText(f.Summary(testNow), true) + "all of them:\n" + f.ClosedText(testNow, 1)
+		if n := strings.Count(text, "\n"); n > 15-2 { // limits, and what search shows
+			t.Errorf("%s: %d lines\n%s", path, n, text)
+		}
 	}
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
+	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
 func checkCommand() *cobra.Command {
-	var asJSON, strict bool
+	var asJSON, strict, long bool
 	cmd := Command("check FILE|ROBOTS.TXT|URL... | -", "Checks policy files and robots.txt files for errors and likely mistakes, runs their tests, and says who may come in",
 		func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -49,7 +50,7 @@ func checkCommand() *cobra.Command {
 				if asJSON {
 					continue
 				}
-				if err := writeCheck(cmd.OutOrStdout(), fileName(name), s, ds); err != nil {
+				if err := writeCheck(cmd.OutOrStdout(), fileName(name), s, ds, long); err != nil {
 					return err
 				}
 			}
@@ -64,6 +65,7 @@ func checkCommand() *cobra.Command {
 			return nil
 		})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and who may come in, as JSON")
+	cmd.Flags().BoolVar(&long, "explain", false, "say of all hosts, categories and paths who may come in")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
 	return cmd
 }
@@ -91,8 +93,9 @@ func (c *checkReport) add(name string, s *site.Site, ds policyfile.Diagnostics) 
 	}
 }
 
-// writeCheck prints the diagnostics of one file and, if it loads, who may come in.
-func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnostics) error {
+// writeCheck prints the diagnostics of one file and, if it loads, who may come in and what
+// search engines may show: in at most 15 lines, or all of it.
+func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnostics, long bool) error {
 	if err := ds.Write(out, colored(out)); err != nil {
 		return err
 	}
@@ -104,15 +107,37 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 	if n := len(s.File.Spec.Expect); n > 0 {
 		counts += fmt.Sprintf("; %s passed", english.Count(n, "test"))
 	}
-	hosts, closed := s.File.Summary(time.Now()), s.File.ClosedText(time.Now())
-	for _, limit := range s.LimitTexts() {
+	paths := 1
+	if long {
+		paths = 50
+	}
+	hosts, closed := s.File.Summary(time.Now()), s.File.ClosedText(time.Now(), paths)
+	limits := s.LimitTexts()
+	if len(limits) > 1 && !long {
+		limits = []string{limits[0] + fmt.Sprintf(" (and %s)", english.Count(len(limits)-1, "more limit"))}
+	}
+	for _, limit := range limits {
 		closed += "  limited:       " + limit + "\n"
 	}
-	if closed != "" && len(hosts) > 1 {
+	closed += "  search shows:  " + shown(s) + "\n"
+	if len(hosts) > 1 {
 		closed = "all of them:\n" + closed
 	}
-	_, err := fmt.Fprintf(out, "%s: %s\n%s%s", name, counts, policyfile.SummaryText(hosts), closed)
+	_, err := fmt.Fprintf(out, "%s: %s\n%s%s", name, counts, policyfile.SummaryText(hosts, !long), closed)
 	return err
+}
+
+// shown says what a search engine may show of a page about which nothing is stated by its
+// path, on a host that no rule names.
+func shown(s *site.Site) string {
+	rules, _ := robotstag.Rules(s.Policy, policy.Query{Crawler: s.Policy.Crawler("Googlebot"), Path: "/%01", Now: time.Now()})
+	if rules.Has("noindex") || rules.Has("none") {
+		return "no page (noindex)"
+	}
+	if text := rules.String(); text != "" {
+		return "pages with " + text
+	}
+	return "all of a page"
 }
 
 func renderCommand() *cobra.Command {
