@@ -41,7 +41,7 @@ func (v Verdicts) ContentSignal(use string) string {
 		case policy.Unstated:
 		}
 	}
-	if use != "" && parts != nil {
+	if use != "" {
 		parts = append(parts, "use="+use)
 	}
 	return strings.Join(parts, ", ")

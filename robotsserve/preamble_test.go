@@ -63,11 +63,11 @@ func TestAuthorsWordsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := false
+	noted := false
 	for _, n := range im.Notes {
-		told = told || strings.Contains(n.Message, "tdmrep")
+		noted = noted || strings.Contains(n.Message, "tdmrep")
 	}
-	if !told {
+	if !noted {
 		t.Errorf("no note points to tdmrep: %+v", im.Notes)
 	}
 	imported := loadPolicy(t, string(policyfile.Print(im.Spec))).Policy

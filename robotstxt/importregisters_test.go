@@ -28,6 +28,10 @@ func TestRegistersComeBack(t *testing.T) {
 			"User-agent: *\nDisallow: /a/\nContent-Signal: ai-train=no, use=reference\n",
 		},
 		{
+			"nothing but how far content may be used", "contentsignals.org, use=",
+			"User-agent: *\nDisallow: /a/\nContent-Signal: use=reference\n",
+		},
+		{
 			"Content-Usage alone", "draft-ietf-aipref-attach-05",
 			"User-agent: *\nDisallow: /a/\nContent-Usage: train-ai=n\n",
 		},

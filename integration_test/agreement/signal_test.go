@@ -40,7 +40,7 @@ func (x *exam) contentSignal(f *robotsFile, q question, as string) {
 			want = append(want, signals[u]+"=yes")
 		}
 	}
-	if use := x.p.spec.Publish.ContentSignalUse; published && use != "" && line != "" {
+	if use := x.p.spec.Publish.ContentSignalUse; published && use != "" {
 		want = append(want, "use="+use)
 	}
 	same(x, channel, q, membersOf(line), membersOf(strings.Join(want, ", ")))

@@ -10,7 +10,7 @@ import "strings"
 // RFC 9309's normal form of paths.
 type Google struct{ lines []googleLine }
 
-type googleLine struct{ key, value string }
+type googleLine struct{ key, value, pattern string }
 
 // ReadGoogle reads a file.
 func ReadGoogle(body string) *Google {
@@ -37,7 +37,7 @@ func ReadGoogle(body string) *Google {
 		} {
 			for _, prefix := range k[1:] {
 				if strings.HasPrefix(key, prefix) {
-					g.lines = append(g.lines, googleLine{k[0], value})
+					g.lines = append(g.lines, googleLine{k[0], value, googleEscaped(value)})
 				}
 			}
 		}
@@ -69,7 +69,7 @@ func (g *Google) Allowed(agent, path string) bool {
 		if !specific {
 			key = "*" + key
 		}
-		pattern := googleEscaped(l.value)
+		pattern := l.pattern
 		size := len(pattern)
 		if !googleMatch(pattern, path) {
 			i := strings.LastIndexByte(pattern, '/')
@@ -110,6 +110,12 @@ func googleEscaped(s string) string {
 
 // googleMatch matches a pattern with "*" and a "$" at its end.
 func googleMatch(pattern, path string) bool {
+	if star := strings.IndexByte(pattern, '*'); star < 0 {
+		open, anchored := strings.CutSuffix(pattern, "$")
+		return anchored && path == open || !anchored && strings.HasPrefix(path, pattern)
+	} else if !strings.HasPrefix(path, pattern[:star]) {
+		return false
+	}
 	at := map[int]bool{0: true}
 	for i := range len(pattern) {
 		if pattern[i] == '$' && i+1 == len(pattern) {

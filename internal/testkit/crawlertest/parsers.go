@@ -189,10 +189,10 @@ func (p *Process) Ask(body string, asks [][2]string) ([]bool, error) {
 	}
 	line, err := p.out.ReadBytes('\n')
 	if !late.Stop() {
-		return nil, fmt.Errorf("%s took longer than %v for %q", p.name, AnswerTime, body)
+		return nil, fmt.Errorf("%s took longer than %v for %.500q", p.name, AnswerTime, body)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("no answer from %s to %q: %w", p.name, body, err)
+		return nil, fmt.Errorf("no answer from %s to %.500q: %w", p.name, body, err)
 	}
 	var answers []bool
 	if err := json.Unmarshal(line, &answers); err != nil {
