@@ -326,7 +326,7 @@ func (l *linter) onlyDisallowed() {
 // flowText is a path as it is written within braces.
 func flowText(p pathpattern.Pattern) string {
 	if text := p.String(); strings.ContainsAny(text, "*,#{}[]&!|>'\"%@` ") {
-		return quote(text)
+		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 	}
 	return p.String()
 }
