@@ -145,6 +145,9 @@ func Verify(dir string, key ed25519.PublicKey, roots *x509.CertPool) (*Check, er
 	if c.FromStart = c.first == 1; c.first > max(c.expected, 1) {
 		c.problem("the log begins with event %d, and should begin with event %d: files were removed", c.first, max(c.expected, 1))
 	}
+	if len(key) > 0 && len(c.Keys) == 0 && len(c.Problems) == 0 {
+		c.problem("nothing is signed by the key that was named")
+	}
 	if len(c.Keys)+len(key) > 0 {
 		for _, file := range c.unsigned {
 			c.Gaps = append(c.Gaps, file+" is of a past day and is not signed to its end: whoever could write to it can have changed it")

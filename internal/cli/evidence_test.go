@@ -30,7 +30,7 @@ func TestEvidence(t *testing.T) {
 	p := &activity.Publication{
 		Number: "3.1", Name: "site-policy.yaml", Time: now, SHA256: "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7", Text: "a\n",
 		Program: "the program v1", Catalogue: "2026-11-01",
-		Documents: []site.Document{{Name: site.RobotsTxt, Version: "r1", Text: "User-agent: *\nDisallow: /x\n"}},
+		Documents: []site.Document{{Name: site.RobotsTxt, Version: "r1", Text: "User-agent: *\nDisallow: /x\n# <script>\n"}},
 	}
 	p.Identify()
 	l.Publish(p)
@@ -55,6 +55,7 @@ Published:
     robots.txt r1 of all hosts that no rule names
     | User-agent: *
     | Disallow: /x
+    | # <script>
 
 Read by crawlers:
   GPTBot (claimed, not verified) read robots.txt r1 of example.com once, first at 2026-11-20 12:00:00, last at 2026-11-20 12:00:00, under v3.1
@@ -67,6 +68,24 @@ Fetched against it:
 `
 	if err != nil || stderr != "" || withoutSpaces(strings.Replace(out, p.ID, "PUBLICATION", 1)) != withoutSpaces(want) {
 		t.Errorf("%v %s\n%s", err, stderr, out)
+	}
+	page := filepath.Join(t.TempDir(), "report.html")
+	if _, stderr, err := execute(evidenceCommand(), "", dir, "--crawler", "GPTBot", "--html", page); err != nil {
+		t.Error(err, stderr)
+	}
+	html, err := os.ReadFile(page)
+	for _, want := range []string{
+		"<h1>What crawlers were asked, and what they did</h1>", "<strong>GPTBot</strong> (not verified) read robots.txt of example.com on 20 Nov 2026, 12:00:00.",
+		"Line 2 of it says <code>Disallow: /x</code>", "it asked <strong>2 times</strong> for what that file closes to it: 0 answered with the content, 2 refused.",
+		"The record is whole. It is not signed.", "Of 3 events, none was left out", "It has no time stamps of an independent authority", `<h3 id="robots.txt-r1">`,
+		"&lt;script&gt;", "while v3.1 was in force",
+	} {
+		if !strings.Contains(string(html), want) {
+			t.Errorf("the report has no %q: %v\n%s", want, err, html)
+		}
+	}
+	if strings.Contains(string(html), "<script") || strings.Contains(string(html), "http") && strings.Contains(string(html), "src=") {
+		t.Error("the report has a script, or loads something")
 	}
 	out, _, err = execute(evidenceCommand(), "", dir, "--json")
 	var a evidence.Answer

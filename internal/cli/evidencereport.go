@@ -21,7 +21,7 @@ var reportHTML string
 
 var reportPage = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("report").Funcs(template.FuncMap{
-		"time":   func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05") },
+		"time":   func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") },
 		"times":  times,
 		"count":  func(n int64, word string) string { return english.Count(int(n), word) },
 		"number": english.Number,

@@ -96,7 +96,7 @@ func (d *demo) hour(start time.Time) {
 	if w := start.Weekday(); w == time.Saturday || w == time.Sunday {
 		shape *= 0.82
 	}
-	shape *= 1 + 0.004*float64(d.Days)*start.Sub(d.Now).Hours()/24/float64(d.Days)
+	shape *= math.Exp(0.004 * start.Sub(d.Now).Hours() / 24)
 	for i := range d.clients {
 		c := &d.clients[i]
 		left := d.Now.Sub(start)

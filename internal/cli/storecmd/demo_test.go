@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storecmd
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+)
+
+// A year of made-up visits has each day of it.
+func TestDemoHasAllDays(t *testing.T) {
+	t.Parallel()
+	const days = 365
+	dir, now := filepath.Join(t.TempDir(), "activity"), time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	n, err := Demo{Name: "site.yaml", Text: "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n", Hosts: []string{"www.example.com"}, Days: days, Seed: 1, Share: 0.02, Now: now}.Fill(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := store.OpenReader(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	rows, err := r.Totals(t.Context(), store.Query{From: now.AddDate(-2, 0, 0), To: now.AddDate(0, 0, 1), By: []store.Dimension{store.ByDay}})
+	var sum int64
+	for _, row := range rows {
+		sum += row.Requests
+	}
+	if err != nil || len(rows) != days || sum != n {
+		t.Errorf("%d days with %d visits, want %d with %d; %v", len(rows), sum, days, n, err)
+	}
+}
