@@ -322,6 +322,90 @@ func (tr *truth) checkEvidence(t *testing.T, dir string) {
 	}
 }
 
+// What comes into force, and what ends, is in the evidence at once and without a request, with
+// the texts of all registers; and who reads one of them.
+func TestPublicationsWithoutTraffic(t *testing.T) {
+	const registers = "publish: {tdmrep: on, rsl: /license.xml}\n"
+	rights := truthBase + "  - {for: everyone, disallow: {train-ai: /}}\n" + registers
+	s := newServer(t, t.TempDir(), rights, nil)
+	admin := freeAddr(t)
+	caddyfile := s.caddyfile("admin "+admin+`
+log {
+	output discard
+}
+robots_policy {
+	evidence DIR/evidence
+}`, map[string]string{"": "robots_policy POLICY\nrespond hello"})
+	s.load(caddyfile)
+	stopped := false
+	defer func() {
+		if !stopped {
+			_ = caddy.Stop()
+		}
+	}()
+	ask := func() *evidence.Answer {
+		a, err := evidence.Ask(filepath.Join(s.dir, "evidence"), evidence.Question{})
+		if err != nil {
+			return new(evidence.Answer)
+		}
+		return a
+	}
+	eventually(t, "the first publication", func() bool { return len(ask().Published) == 1 })
+	changed := time.Now()
+	s.write("policy.yaml", rights+"# newer\n")
+	if resp, err := http.Post("http://"+admin+"/robots_policy/reload", "", nil); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatal(err, resp)
+	}
+	eventually(t, "the second publication", func() bool { return len(ask().Published) == 2 })
+	a := ask()
+	first, second := a.Published[0], a.Published[1]
+	if first.Label() != "v1" || second.Label() != "v2" || !first.Until.Equal(second.From) || second.From.Before(changed.Add(-time.Second)) || second.From.After(changed.Add(10*time.Second)) || !second.Until.IsZero() {
+		t.Errorf("%s until %s, %s from %s; changed at %s", first.Label(), first.Until, second.Label(), second.From, changed)
+	}
+	var names []string
+	for _, d := range second.Documents {
+		names = append(names, d.Name)
+		if d.Text == "" {
+			t.Errorf("%s has no text", d.Name)
+		}
+	}
+	if got := strings.Join(names, " "); got != "robots.txt tdmrep.json license.xml fields" || !strings.Contains(second.Documents[3].Text, "Content-Usage: ") || second.Program == "" || second.Catalogue == "" {
+		t.Errorf("%s; %s; %s", got, second.Program, second.Catalogue)
+	}
+	for _, path := range []string{"/robots.txt", "/.well-known/tdmrep.json", "/license.xml"} {
+		s.get(path, "User-Agent", gptBot)
+	}
+	eventually(t, "the reads", func() bool { return len(ask().Reads) == 3 })
+	for _, r := range ask().Reads {
+		if r.Crawler != "GPTBot" || r.Robots == "" || strings.Join(r.Published, "") != "v2" {
+			t.Errorf("%+v", r)
+		}
+	}
+	// A restart is no publication, and repeats no text.
+	stopped = true
+	if err := caddy.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.load(caddyfile)
+	stopped = false
+	restarted := func() (starts, whole int) {
+		_ = evidence.Read(filepath.Join(s.dir, "evidence"), func(_ string, e *evidence.Event, _ string) error {
+			if e.Type == evidence.TypeStart {
+				starts++
+			}
+			if e.Type == evidence.TypePublished && e.Published == nil {
+				whole++
+			}
+			return nil
+		})
+		return starts, whole
+	}
+	eventually(t, "the restart", func() bool { starts, again := restarted(); return starts == 2 && again == 1 })
+	if a := ask(); len(a.Published) != 2 {
+		t.Errorf("%d publications after a restart", len(a.Published))
+	}
+}
+
 // A client that floods the server under the name of a crawler crowds out nothing of what a
 // verified one does, and the log says how much of the flood it left out.
 func TestFloodBesideAVerifiedCrawler(t *testing.T) {

@@ -234,7 +234,9 @@ func TestFlood(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	q := quotas{violations: room{1000, 1 << 20}, unverified: room{500, 1 << 19}, claimed: room{100, 1 << 16}, verified: room{400, 1 << 19}, reads: room{50, 1 << 16}}
-	l, err := Open(dir, Options{Key: key(), quotas: &q, Now: func() time.Time { return start }})
+	var reports []string
+	report := func(reason string, err error) { reports = append(reports, fmt.Sprint(reason, ": ", err)) }
+	l, err := Open(dir, Options{Key: key(), quotas: &q, Now: func() time.Time { return start }, Report: report})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,6 +256,9 @@ func TestFlood(t *testing.T) {
 	l.mu.Unlock()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if len(reports) != 1 || !strings.Contains(reports[0], "omitted: events of Bytespider (claimed) are left out: this crawler had used its share of the day") {
+		t.Errorf("%q", reports)
 	}
 	n := map[string]int64{}
 	if err := Read(dir, func(_ string, e *Event, _ string) error {

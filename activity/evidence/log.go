@@ -37,7 +37,7 @@ type Options struct {
 	Damaged string
 	// Now is the clock, time.Now.
 	Now func() time.Time
-	// Report is called with what begins to go wrong, and, after WriteFailed, with nil when
+	// Report is called with what begins to go wrong, once a day when events are left out, and, after WriteFailed, with nil when
 	// writing works again. It may be nil.
 	Report func(reason string, err error)
 
@@ -73,6 +73,7 @@ type Log struct {
 	texts       map[string]*rfc9309.File // robots.txt that were published, by version
 	latest      time.Time                // that the clock has shown
 	omissionsAt time.Time                // when omissions were written last
+	omitting    string                   // the last day on which events were left out
 	failures    int64                    // of writing, since it worked last
 	failure     error                    // the first of them
 	stamping    bool                     // the authority is being asked
@@ -397,6 +398,10 @@ func (l *Log) add(e *Event) bool {
 		return true
 	}
 	if e.Type == TypeRead || e.Type == TypeViolation {
+		if l.omitting != l.day {
+			l.omitting = l.day
+			l.options.Report(TypeOmitted, fmt.Errorf("events of %s (%s) are left out: %s. Others may follow today; the log counts them", e.Crawler, e.Identity, reasons[reason]))
+		}
 		l.omitted.add(omission{share{e.Type, party{e.Crawler, e.Identity}}, reason}, 1)
 	}
 	return false
