@@ -58,7 +58,16 @@ func Load(name string, data []byte) (*File, Diagnostics) {
 
 // LoadWith is Load with options.
 func LoadWith(name string, data []byte, o Options) (*File, Diagnostics) {
-	p := &parser{
+	p := newParser(name)
+	var f *File
+	if root := p.document(data); root != nil {
+		f = p.load(root, o)
+	}
+	return f, p.list.Sorted()
+}
+
+func newParser(name string) *parser {
+	return &parser{
 		reporter:   reporter{file: name},
 		skip:       map[*yaml.Node]bool{},
 		keys:       allKeys(),
@@ -70,14 +79,12 @@ func LoadWith(name string, data []byte, o Options) (*File, Diagnostics) {
 		intended:   map[string][]string{},
 		ruleTokens: map[string]bool{},
 	}
+}
+
+func (p *parser) load(root *yaml.Node, o Options) *File {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	f := p.load(data, o)
-	return f, p.list.Sorted()
-}
-
-func (p *parser) load(data []byte, o Options) *File {
 	p.base = o.Catalogue
 	if p.base == nil {
 		base, err := crawlers.Default()
@@ -86,10 +93,6 @@ func (p *parser) load(data []byte, o Options) *File {
 			return nil
 		}
 		p.base = base
-	}
-	root := p.document(data)
-	if root == nil {
-		return nil
 	}
 	p.read(root)
 	if p.errors > 0 {

@@ -3,6 +3,7 @@
 package policyfile
 
 import (
+	"cmp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -132,8 +133,8 @@ func (p *parser) usageParts(key, value *yaml.Node, allow bool) (parts []policy.U
 			p.unknownKey(key, value, "", nil)
 			return nil, "", false
 		}
-		if word := squash(key.Value); allow && strings.HasPrefix(word, "no") && usageWords[word] != "" {
-			return nil, "", p.refuse(key, "unknown-usage", "", "%s is a prohibition; write it as %s under disallow", quote(key.Value), quote(usageWords[word]))
+		if word := squash(key.Value); allow && (strings.HasPrefix(word, "no") && usageWords[word] != "" || blockWords[word]) {
+			return nil, "", p.refuse(key, "unknown-usage", "", "%s is a prohibition; write it as %s under disallow", quote(key.Value), quote(cmp.Or(usageWords[word], policy.Crawl.String())))
 		}
 		p.unknownUsage(key, value, key.Value, allow, nil)
 		return nil, "", false

@@ -5,6 +5,7 @@ package policyfile
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -85,6 +86,10 @@ var (
 		"blockaibots": "{for: [category:ai-training, category:ai-input, category:ai-assistant], disallow: {crawl: /}, enforce: block}",
 	}
 
+	yesWords   = wordSet(`yes y true on 1 allow allowed`)
+	noWords    = wordSet(`no n false off 0 none`)
+	noTraining = regexp.MustCompile(`(?i)(?:ai-train|train-ai)=no?\b`)
+
 	// fileKeys are words for keys of the file.
 	fileKeys = map[string]string{"tests": "expect", "groups": "rules", "policies": "rules", "policy": "rules", "rule": "rules"}
 )
@@ -159,15 +164,21 @@ func writeInstead(line, where string) string {
 // ruleLine is the line of a rule that says what a key of another tool says, or nothing.
 func ruleLine(key string, value *yaml.Node) string {
 	word, text := squash(key), value.Value
-	paths := pathsIn(value)
+	paths, verb := pathsIn(value), "disallow"
+	switch isNo := strings.HasPrefix(word, "no") || blockWords[word]; {
+	case isNo && noWords[squash(text)]: // noindex: false
+		return ""
+	case !isNo && yesWords[squash(text)]: // ai-train: yes
+		verb = "allow"
+	}
 	switch line, known := ruleLines[word]; {
 	case blockWords[word] && paths == "":
 		return "enforce: block"
 	case blockWords[word]:
 		return "disallow: {crawl: " + paths + "}"
 	case usageWords[word] != "":
-		return "disallow: {" + usageWords[word] + ": " + cmp.Or(paths, "/") + "}"
-	case strings.HasPrefix(word, "content") && strings.Contains(text, "="): // of Content-Signal and Content-Usage
+		return verb + ": {" + usageWords[word] + ": " + cmp.Or(paths, "/") + "}"
+	case strings.HasPrefix(word, "content") && noTraining.MatchString(text): // of Content-Signal and Content-Usage
 		return "disallow: {train-ai: /}"
 	case audienceKeys[word] && text != "" && usageWords[squash(text)] != "": // robots: noindex
 		return ruleLine(text, &yaml.Node{})
@@ -209,10 +220,10 @@ func (p *parser) ruleInFile(key, value *yaml.Node) string {
 	}
 	line := ruleLine(key.Value, value)
 	switch {
-	case wholeRules[word] != "":
+	case wholeRules[word] != "" && !noWords[squash(who)]:
 		return wholeRules[word]
-	case audienceKeys[word], key.Value == "for":
-		return "{for: " + cmp.Or(strings.Trim(who, "[]"), "everyone") + ", disallow: {crawl: /}}"
+	case (audienceKeys[word] || key.Value == "for") && strings.Trim(who, "[]") != "":
+		return "{for: " + who + ", disallow: {crawl: /}}"
 	case (blockWords[word] || key.Value == "disallow") && value.Kind == yaml.SequenceNode:
 		return "{for: " + who + ", disallow: {crawl: /}, enforce: block}"
 	case line != "":
@@ -275,7 +286,7 @@ func (p *parser) unknownUsage(n, value *yaml.Node, text string, localToo bool, w
 		near = policy.Crawl.String()
 	}
 	if near == "" && value != nil {
-		advice := writeInstead(ruleLine(text, value), " in the rule itself, not under disallow")
+		advice := writeInstead(ruleLine(text, value), " in the rule itself")
 		if audience, _ := p.known().group(text); advice == "" && audience != "" {
 			advice = fmt.Sprintf(`a rule says under "for" who it is for: write "for: %s", and "disallow: {crawl: /}"`, audience)
 		}

@@ -76,6 +76,7 @@ var words = []struct{ place, word, line, test string }{
 	{"rule", "noindex: true", "disallow: {index: /}", "everyone may not index /"},
 	{"rule", "robots: noindex", "disallow: {index: /}", "everyone may not index /"},
 	{"rule", "ai-train: false", "disallow: {train-ai: /}", "everyone may not train-ai /"},
+	{"rule", "ai-train: true", "allow: {train-ai: /}", "everyone may train-ai /"},
 	{"rule", "deny: /x/", "disallow: {crawl: /x/}", "everyone may not crawl /x/"},
 	{"rule", "block: [/a/, '*.pdf']", "disallow: {crawl: [/a/, '*.pdf']}", "everyone may not crawl /b.pdf"},
 	{"rule", "path: /x/", "disallow: {crawl: /x/}", "everyone may not crawl /x/"},
@@ -99,6 +100,7 @@ var words = []struct{ place, word, line, test string }{
 
 	// And of the file.
 	{"file", "user-agent: GPTBot", "rules: [{for: GPTBot, disallow: {crawl: /}}]", "GPTBot may not crawl /"},
+	{"file", "user-agent: [GPTBot, CCBot]", "rules: [{for: [GPTBot, CCBot], disallow: {crawl: /}}]", "CCBot may not crawl /"},
 	{"file", "block: [GPTBot, CCBot]", "rules: [{for: [GPTBot, CCBot], disallow: {crawl: /}, enforce: block}]", "CCBot may not crawl /"},
 	{"file", "disallow: [GPTBot]", "rules: [{for: [GPTBot], disallow: {crawl: /}, enforce: block}]", "GPTBot may not crawl /"},
 	{"file", "disallow: /x/", "rules: [{for: everyone, disallow: {crawl: /x/}}]", "everyone may not crawl /x/"},
@@ -149,6 +151,24 @@ func TestWords(t *testing.T) {
 				t.Errorf("%s\n%s", ds.Text(), right)
 			}
 		})
+	}
+}
+
+// TestWordsThatSayTheOpposite: a word that takes a prohibition back gets no line that states
+// it, and what lets in gets none that closes.
+func TestWordsThatSayTheOpposite(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][2]string{
+		{"rule", "noindex: false"}, {"rule", "block: no"}, {"rule", "content-signal: ai-train=yes"}, {"rule", "content-usage: train-ai=y"},
+		{"file", "blockAiBots: false"}, {"rule", "allow: {block: /x/}"}, {"rule", "allow: {noindex: /x/}"},
+	} {
+		file, _ := fileWith(c[0], c[1])
+		f, ds := Load("policy.yaml", []byte(file))
+		for _, line := range []string{"disallow: {index", "allow: {index", "enforce: block", "disallow: {train-ai", `did you mean "crawl"`, `did you mean "index"`} {
+			if f != nil || strings.Contains(ds.Text(), line) {
+				t.Errorf("%s: %s", c[1], ds.Text())
+			}
+		}
 	}
 }
 
