@@ -228,7 +228,9 @@ var withoutPart = map[string][2]string{
 	"activity":  {"Visits cannot be stored at the moment", ", but these pages miss what happens now"},
 	"evidence":  {"Evidence cannot be written at the moment", ", but what crawlers do now is not in the evidence"},
 	"catalogue": {"The catalogue of crawlers in the storage is not in use", ", with the catalogue from before"},
-	"console":   {"The console cannot listen at its address", ""},
+
+	"catalogue_release": {"The released catalogue of crawlers is not taken", ", with the catalogue from before"},
+	"console":           {"The console cannot listen at its address", ""},
 }
 
 // evidenceTroubles are what can go wrong with the evidence log.

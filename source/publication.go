@@ -94,6 +94,24 @@ func (s *Snapshot) Publication() *activity.Publication {
 	}).(*activity.Publication)
 }
 
+// Running are the policies that configurations which run apply now, those of hosts that are
+// loaded too.
+func (p *Pool) Running() (all []*Snapshot) {
+	for _, d := range p.documents.All() {
+		if u, _ := d.active(); u != nil && d.Current() != nil {
+			all = append(all, d.Current())
+		}
+	}
+	for _, h := range p.AllHosts() {
+		for _, d := range h.loaded() {
+			if s := d.Current(); s != nil {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
 // InForce are the publications of the policies for all hosts that configurations which
 // run apply now.
 func (p *Pool) InForce() (all []*activity.Publication) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -52,6 +54,11 @@ func checkCommand() *cobra.Command {
 				}
 				if err := writeCheck(cmd.OutOrStdout(), fileName(name), s, ds, long); err != nil {
 					return err
+				}
+			}
+			if c, err := crawlers.Default(); err == nil {
+				if old := cataloguestore.Aged(c, time.Now()); old != "" {
+					fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+old)
 				}
 			}
 			if asJSON {

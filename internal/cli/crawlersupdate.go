@@ -7,8 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -24,13 +24,9 @@ func crawlersUpdateCommand() *cobra.Command {
 	var dryRun, allowLoss bool
 	cmd := Command("update FILE|URL", "Checks a catalogue of crawlers and writes it to Caddy's storage, for every server that uses the storage",
 		exactly(1, "FILE|URL", func(cmd *cobra.Command, args []string) error {
-			data, err := readCatalogue(cmd, args[0])
+			next, data, err := parseCatalogue(cmd, args[0])
 			if err != nil {
 				return err
-			}
-			next, err := crawlers.Parse(fileName(args[0]), data)
-			if err != nil {
-				return failure{err}
 			}
 			now := time.Now()
 			if err := cataloguestore.CheckDate(next, now); err != nil {
@@ -54,9 +50,9 @@ func crawlersUpdateCommand() *cobra.Command {
 			if problems := cataloguestore.Guard(before, next, now); len(problems) > 0 && !allowLoss {
 				return failure{fmt.Errorf("%s: %w; if that is intended, add --allow-loss", fileName(args[0]), errors.Join(problems...))}
 			}
-			added, removed := tokenChanges(before, next)
+			added, removed := cataloguestore.Changes(before, next)
 			_, _ = fmt.Fprintf(out, "before: %s\nnow:    %s: %d added, %d removed\n",
-				catalogueText(before, source), catalogueText(next, fileName(args[0])), added, removed)
+				catalogueText(before, source), catalogueText(next, fileName(args[0])), len(added), len(removed))
 			if dryRun {
 				_, err := fmt.Fprintln(out, "dry run: nothing was written")
 				return err
@@ -74,14 +70,44 @@ func crawlersUpdateCommand() *cobra.Command {
 }
 
 func crawlersExportCommand() *cobra.Command {
-	return Command("export", "Prints the catalogue of this program as a file for crawlers update",
+	var key, newKey string
+	cmd := Command("export", "Prints the catalogue of this program as a file for crawlers update",
 		exactly(0, "no arguments", func(cmd *cobra.Command, _ []string) error {
+			if newKey != "" {
+				return writeKey(cmd, newKey)
+			}
 			data, err := crawlers.Export()
+			if err == nil && key != "" {
+				var private []byte
+				if private, err = readFile(cmd, key); err == nil {
+					data, err = cataloguestore.Sign(data, strings.TrimSpace(string(private)))
+				}
+			}
 			if err == nil {
 				_, err = cmd.OutOrStdout().Write(data)
 			}
 			return err
 		}))
+	cmd.Flags().StringVar(&key, "sign", "", "sign it with the private key in this `FILE`, for catalogue auto")
+	cmd.Flags().StringVar(&newKey, "new-key", "", "write a new private key for --sign to this `FILE`, and print the public one")
+	return cmd
+}
+
+// writeKey makes a pair of keys for released catalogues.
+func writeKey(cmd *cobra.Command, name string) error {
+	private, public, err := cataloguestore.NewKey()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(private + "\n")
+	if err = errors.Join(err, f.Close()); err == nil {
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), public)
+	}
+	return err
 }
 
 // catalogueOf returns the catalogue that servers with a configuration use, or that of the
@@ -104,52 +130,27 @@ func catalogueText(c *crawlers.Catalogue, source string) string {
 	return fmt.Sprintf("catalogue of %s, %s, %d crawlers", c.AsOf(), source, c.Len())
 }
 
-// tokenChanges counts the crawlers that only one of two catalogues has.
-func tokenChanges(before, after *crawlers.Catalogue) (added, removed int) {
-	common := 0
-	for _, c := range after.All() {
-		if _, ok := before.Lookup(c.Token); ok {
-			common++
-		}
-	}
-	return after.Len() - common, before.Len() - common
-}
-
 // readCatalogue reads a file, the standard input for "-", or a file on a web server.
 func readCatalogue(cmd *cobra.Command, name string) ([]byte, error) {
 	if !source.IsWebAddress(name) {
 		return readFile(cmd, name)
 	}
-	u, err := source.WebAddress(name)
+	return cataloguestore.Fetch(cmp.Or(cmd.Context(), context.Background()), name)
+}
+
+// parseCatalogue reads a catalogue, and checks its signature if it has one.
+func parseCatalogue(cmd *cobra.Command, name string) (c *crawlers.Catalogue, text []byte, err error) {
+	text, err = readCatalogue(cmd, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), time.Minute)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	client := &http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
-		if _, err := source.WebAddress(r.URL.String()); err != nil {
-			return err
+	if cataloguestore.IsSigned(text) {
+		if text, err = cataloguestore.Open(text); err != nil {
+			return nil, nil, failure{fmt.Errorf("%s: %w", fileName(name), err)}
 		}
-		if len(via) >= 5 {
-			return errors.New("more than 5 redirects")
-		}
-		return nil
-	}}
-	resp, err := client.Do(r)
-	if err != nil {
-		return nil, fmt.Errorf("fetching the catalogue: %w", err)
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("fetching the catalogue: %s answers %s", u, resp.Status)
+	if c, err = crawlers.Parse(fileName(name), text); err != nil {
+		return nil, nil, failure{err}
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, crawlers.MaxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("fetching the catalogue: %w", err)
-	}
-	return data, nil
+	return c, text, nil
 }

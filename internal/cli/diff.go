@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/policyinput"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 )
@@ -22,11 +24,21 @@ var failOn = []string{"search-loss", "any", "none"}
 
 func diffCommand() *cobra.Command {
 	var asJSON bool
-	var fail string
-	cmd := Command("diff OLD NEW", "Shows which crawlers gain and lose what between two policies or robots.txt files",
-		exactly(2, "OLD and NEW", func(cmd *cobra.Command, args []string) error {
+	var fail, catalogue string
+	cmd := Command("diff OLD NEW | --catalogue FILE|URL POLICY", "Shows which crawlers gain and lose what between two policies or robots.txt files, or under a new catalogue",
+		func(cmd *cobra.Command, args []string) error {
+			if catalogue == "" && len(args) != 2 || catalogue != "" && len(args) != 1 {
+				return argumentsError(args, "OLD and NEW, or --catalogue FILE|URL and one policy")
+			}
 			if !slices.Contains(failOn, fail) {
 				return fmt.Errorf("invalid --fail-on %q: must be one of %s", fail, strings.Join(failOn, ", "))
+			}
+			if catalogue != "" {
+				d, err := underCatalogue(cmd, args[0], catalogue)
+				if err != nil {
+					return err
+				}
+				return reportDifference(cmd, d, asJSON, fail)
 			}
 			var inputs [2]*policyinput.Input
 			for i, name := range args {
@@ -44,14 +56,8 @@ func diffCommand() *cobra.Command {
 			if inputs[0].Robots != nil || inputs[1].Robots != nil {
 				d.Questions = policyinput.AskBoth(inputs[0], inputs[1], cmp.Or(hostOf(args[0]), hostOf(args[1])))
 			}
-			if err := printResult(cmd, asJSON, d, d.WriteText); err != nil {
-				return err
-			}
-			if fail == "any" && !d.same() || fail == "search-loss" && len(d.Losses.Found) > 0 || fail != "none" && d.undecided() {
-				return errReported
-			}
-			return nil
-		}))
+			return reportDifference(cmd, &d, asJSON, fail)
+		})
 	cmd.Long = `
 Says which crawlers may do what under NEW that they might not under OLD, and the
 reverse, on which hosts and in which parts of the site. OLD and NEW are each a policy
@@ -62,14 +68,48 @@ A robots.txt is read as Google's crawlers read it. As that means to convert it, 
 that shares no code with the conversion is asked about both robots.txt files, too: for
 each crawler and path that one of them names, and those near them.
 
+With --catalogue, a policy is compared with itself under another catalogue of crawlers.
+
 The exit code is 0 on success, 1 if search engines lose anything (see --fail-on), if it
 cannot be judged whether the two differ, or if a file has an error, and 2 if the command cannot be carried out as given.`
 	cmd.Example = `  caddy robots-policy diff site-policy.yaml new.yaml
   caddy robots-policy diff https://www.example.com/robots.txt site-policy.yaml
   caddy robots-policy diff --fail-on any old/robots.txt robots.txt`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the changes as JSON")
+	cmd.Flags().StringVar(&catalogue, "catalogue", "", "compare a policy under the catalogue of this program with the same policy under the one in `FILE|URL`")
 	cmd.Flags().StringVar(&fail, "fail-on", "search-loss", "exit with 1 on `WHAT`: search-loss, any or none")
 	return cmd
+}
+
+// underCatalogue compares a policy with itself under a new catalogue.
+func underCatalogue(cmd *cobra.Command, name, catalogue string) (*difference, error) {
+	next, _, err := parseCatalogue(cmd, catalogue)
+	if err != nil {
+		return nil, err
+	}
+	before, err := crawlers.Default()
+	if err != nil {
+		return nil, err
+	}
+	text, err := readFile(cmd, name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := cataloguestore.Compare(fileName(name), text, before, next)
+	if err != nil {
+		return nil, failure{err}
+	}
+	return &difference{Diff: d}, nil
+}
+
+func reportDifference(cmd *cobra.Command, d *difference, asJSON bool, fail string) error {
+	if err := printResult(cmd, asJSON, d, d.WriteText); err != nil {
+		return err
+	}
+	if fail == "any" && !d.same() || fail == "search-loss" && len(d.Losses.Found) > 0 || fail != "none" && d.undecided() {
+		return errReported
+	}
+	return nil
 }
 
 // difference is what diff prints.

@@ -11,7 +11,7 @@ import (
 )
 
 // maxShrink is the part of a catalogue that a new one may lack, in percent.
-const maxShrink = 10
+const maxShrink = 5
 
 // CheckDate returns an error for a catalogue whose date is in the future: it would be
 // newer than every other, and never be replaced.
@@ -45,8 +45,33 @@ func Guard(before, after *crawlers.Catalogue, now time.Time) (problems []error) 
 		}
 		problems = append(problems, fmt.Errorf("search crawlers are missing or no longer of kind search: %s%s; add them again, with kind: search", strings.Join(lost, ", "), more))
 	}
-	if gone := before.Len() - after.Len(); gone*100 > before.Len()*maxShrink {
-		problems = append(problems, fmt.Errorf("it has %d crawlers, the catalogue in use has %d; a catalogue must be complete: begin with what `caddy robots-policy crawlers export` prints", after.Len(), before.Len()))
+	if _, gone := Changes(before, after); len(gone)*100 > before.Len()*maxShrink {
+		problems = append(problems, fmt.Errorf("it lacks %d of the %d crawlers of the catalogue in use; a catalogue must be complete: begin with what `caddy robots-policy crawlers export` prints", len(gone), before.Len()))
 	}
 	return problems
+}
+
+// Changes are the crawlers that only one of two catalogues has.
+func Changes(before, after *crawlers.Catalogue) (added, removed []string) {
+	lacking := func(c, other *crawlers.Catalogue) (tokens []string) {
+		for _, cr := range c.All() {
+			if _, ok := other.Lookup(cr.Token); !ok {
+				tokens = append(tokens, cr.Token)
+			}
+		}
+		return tokens
+	}
+	return lacking(after, before), lacking(before, after)
+}
+
+// maxAge is how old a catalogue may be before that is a warning: new crawlers are not in it.
+const maxAge = 90 * 24 * time.Hour
+
+// Aged returns a warning about an old catalogue, "" for none.
+func Aged(c *crawlers.Catalogue, now time.Time) string {
+	date, err := time.Parse(time.DateOnly, c.AsOf())
+	if err != nil || now.Sub(date) <= maxAge {
+		return ""
+	}
+	return fmt.Sprintf("the catalogue of crawlers is of %s, more than 90 days ago, so that newer crawlers are unknown; run `caddy robots-policy crawlers update %s`, or install a newer program", c.AsOf(), Released)
 }

@@ -28,6 +28,12 @@ type Watcher struct {
 	state  *optional.State
 	stop   context.CancelFunc
 
+	storage  certmagic.Storage
+	address  string // of the released catalogue; "" if it is not fetched
+	running  func() []*source.Snapshot
+	release  *optional.State
+	updating sync.Mutex
+
 	checking sync.Mutex
 	seen     bool                // the storage was read
 	data     []byte              // that was read last; nil for none
@@ -53,6 +59,12 @@ type Status struct {
 	Checked  time.Time `json:"checked,omitzero"` // when the storage was last read
 	// Why the catalogue of the storage is not used; absent if it is, or if there is none.
 	Error string `json:"error,omitempty"`
+	// With `catalogue auto`: when the released catalogue was last fetched, and why it is not
+	// taken.
+	Fetched time.Time `json:"fetched,omitzero"`
+	Refused string    `json:"refused,omitempty"`
+	// Warning says that the catalogue is old.
+	Warning string `json:"warning,omitempty"`
 }
 
 // CurrentStatus returns the status.
@@ -65,14 +77,22 @@ func CurrentStatus() Status {
 		if embedded, _ := crawlers.Embedded(); c == embedded {
 			s.Source = SourceEmbedded
 		}
+		s.Warning = Aged(c, time.Now())
 	}
 	return s
 }
 
 // New installs the catalogue of a storage before policies are loaded. A storage that
-// cannot be read, or hangs, stops nothing: the catalogue in use stays.
-func New(storage certmagic.Storage, logger *zap.Logger) *Watcher {
-	w := &Watcher{read: source.NewReader(storage, source.Catalogue), logger: logger, state: optional.NewState("catalogue")}
+// cannot be read, or hangs, stops nothing: the catalogue in use stays. With an address, the
+// released catalogue is fetched from it, once a day.
+func New(storage certmagic.Storage, address string, logger *zap.Logger) *Watcher {
+	w := &Watcher{
+		read: source.NewReader(storage, source.Catalogue), storage: storage, address: address, logger: logger, state: optional.NewState("catalogue"),
+		running: policies.Pool.Running,
+	}
+	if address != "" {
+		w.release = optional.NewState("catalogue_release")
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -94,6 +114,27 @@ func (w *Watcher) Start() {
 	w.stop = cancel
 	started.Add(w)
 	go w.watch(ctx)
+	if w.address != "" {
+		go w.fetchDaily(ctx)
+	}
+	if c, err := crawlers.Default(); err == nil {
+		if old := Aged(c, time.Now()); old != "" {
+			w.logger.Warn(old)
+		}
+	}
+}
+
+func (w *Watcher) fetchDaily(ctx context.Context) {
+	wait := rand.N(interval) // a fleet does not fetch at once
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+			w.update(ctx)
+			wait = autoInterval - rand.N(autoInterval/24)
+		}
+	}
 }
 
 func (w *Watcher) watch(ctx context.Context) {
@@ -114,15 +155,26 @@ func (w *Watcher) Stop() {
 		w.stop()
 	}
 	w.state.Remove()
+	if w.release != nil {
+		w.release.Remove()
+	}
 	started.Remove(w)
 	if other := started.Get(); other != nil {
 		go other.check(context.Background())
 	}
 }
 
+// reloadWait is how long a reload waits for the released catalogue.
+const reloadWait = 5 * time.Second
+
 // Check looks for a newer catalogue now.
 func Check(ctx context.Context) {
 	if w := started.Get(); w != nil {
+		if w.address != "" {
+			ctx, cancel := context.WithTimeout(ctx, reloadWait)
+			defer cancel()
+			w.update(ctx)
+		}
 		w.check(ctx)
 	}
 }

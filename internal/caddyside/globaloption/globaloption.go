@@ -4,6 +4,8 @@
 package globaloption
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 func init() {
@@ -37,6 +40,14 @@ type App struct {
 	// console).
 	OptionsRaw caddy.ModuleMap `json:"options,omitempty" caddy:"namespace=robots_policy.options"`
 
+	// `auto` fetches the released catalogue of crawlers once a day, checks its signature and
+	// what it changes, and stores it for all servers with this storage. Default: the catalogue
+	// is that of the program or of the storage.
+	Catalogue string `json:"catalogue,omitempty"`
+
+	// Where the released catalogue is fetched from. Default: the releases of this module.
+	CatalogueFrom string `json:"catalogue_from,omitempty"`
+
 	catalogue *cataloguestore.Watcher
 	recorders map[string]recorders.Module
 	options   []any
@@ -51,7 +62,11 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 // Provision installs the catalogue of crawlers and loads the recorders, then the options,
 // which may use them.
 func (a *App) Provision(ctx caddy.Context) error {
-	a.catalogue = cataloguestore.New(ctx.Storage(), ctx.Logger())
+	from, err := a.released()
+	if err != nil {
+		return err
+	}
+	a.catalogue = cataloguestore.New(ctx.Storage(), from, ctx.Logger())
 	mods, err := ctx.LoadModule(a, "RecordersRaw")
 	if err != nil {
 		return fmt.Errorf("loading recorders: %w", err)
@@ -72,6 +87,23 @@ func (a *App) Provision(ctx caddy.Context) error {
 		a.options = append(a.options, o)
 	}
 	return nil
+}
+
+// released is where the released catalogue is fetched from, "" for nowhere.
+func (a *App) released() (string, error) {
+	switch {
+	case a.Catalogue == "" && a.CatalogueFrom == "":
+		return "", nil
+	case a.Catalogue != "auto":
+		return "", fmt.Errorf("invalid catalogue %q: must be auto", a.Catalogue)
+	case cataloguestore.Key == "":
+		return "", errors.New("catalogue auto: this program was built without the key of the releases, so it cannot check what it fetches; use a released program, or `caddy robots-policy crawlers update`")
+	}
+	from := cmp.Or(a.CatalogueFrom, cataloguestore.Released)
+	if _, err := source.WebAddress(from); err != nil {
+		return "", fmt.Errorf("catalogue auto: %w", err)
+	}
+	return from, nil
 }
 
 // Start watches the catalogue, opens what recorders write to, and starts the options.
@@ -123,6 +155,7 @@ func (a *App) Cleanup() error {
 // parseGlobalOption reads the global option. Syntax:
 //
 //	robots_policy {
+//	    catalogue auto [<address>]
 //	    visits_log
 //	    evidence <directory> {
 //	        key  <file>
@@ -145,6 +178,19 @@ func parseGlobalOption(d *caddyfile.Dispenser, existing any) (any, error) {
 	a := &App{RecordersRaw: caddy.ModuleMap{}, OptionsRaw: caddy.ModuleMap{}}
 	for d.NextBlock(0) {
 		name := d.Val()
+		if name == "catalogue" {
+			if a.Catalogue != "" {
+				return nil, d.Err("catalogue is set twice")
+			}
+			if !d.Args(&a.Catalogue) {
+				return nil, d.Err("catalogue takes auto, and an address if it is not fetched from the releases")
+			}
+			d.Args(&a.CatalogueFrom)
+			if d.NextArg() || d.NextBlock(1) {
+				return nil, d.ArgErr()
+			}
+			continue
+		}
 		into, id := a.RecordersRaw, recorderNamespace+"."+name
 		if _, err := caddy.GetModule(id); err != nil {
 			into, id = a.OptionsRaw, optionNamespace+"."+name
@@ -185,7 +231,7 @@ func unknownOption(d *caddyfile.Dispenser, name string) error {
 	case "console":
 		return d.Err("this build of Caddy has no console: " + ConsoleMissing)
 	}
-	var known []string
+	known := []string{"catalogue"}
 	for _, namespace := range []string{recorderNamespace, optionNamespace} {
 		for _, m := range caddy.GetModules(namespace) {
 			known = append(known, m.ID.Name())
