@@ -45,7 +45,7 @@ func (s *Site) explainRobots(q policy.Query, short bool) Channel {
 		c.Sends = slices.Insert(c.Sends, 0, agentLine(read.Agent))
 	}
 	if s.LeftOut(q) {
-		c.Differs = append(c.Differs, leftOut(short))
+		c.Differs = append(c.Differs, leftOut)
 	} else {
 		s.robotsDiffers(&c, q, read.Agent, disallowed)
 	}
@@ -72,12 +72,7 @@ func (s *Site) LeftOut(q policy.Query) bool {
 }
 
 // leftOut says which of robots.txt and the server closes a page to a crawler that is left out.
-func leftOut(short bool) string {
-	if short {
-		return "robots.txt does not name this crawler, one of those that few sites see: the server alone closes the page, as it refuses the request; publish: {groups: all} names it"
-	}
-	return "a server that refuses this crawler on every page leaves its name out of robots.txt, as few sites see it: there the server alone closes the page; publish: {groups: all} names it"
-}
+const leftOut = "robots.txt of a server that refuses this crawler does not name it, as few sites see it: there the server alone closes the page; publish: {groups: all} names it"
 
 // spelledOtherwise says what a crawler reads that compares URLs as they come, by a line or,
 // where it has no text, by none.

@@ -118,16 +118,18 @@ func (l *linter) purposes() {
 				continue
 			}
 			known, at := l.crawlersOf(a), l.Sources[i].Audiences[j]
-			switch {
-			case len(known) == 0 && !published:
+			if len(known) == 0 && !published {
 				l.report("unknown-purpose", at, fmt.Sprintf(`no known crawler declares the purpose %s, and robots.txt does not name it, so this reaches no crawler; list crawlers with "purposes: %s" under crawlers, or write "user-agent-purpose: on" under publish`, quote(a.Name), a.Name))
-			case len(known) == 0:
-				l.report("purpose-of-known-crawlers", at, fmt.Sprintf(`no known crawler declares the purpose %s: those that name it find this in robots.txt only; list crawlers with "purposes: %s" under crawlers if the server should know them`, quote(a.Name), a.Name))
-			case published:
-				l.report("purpose-of-known-crawlers", at, fmt.Sprintf("of the crawlers that name the purpose %s, the server knows %s; others find this in robots.txt only", quote(a.Name), l.someTokens(known)))
-			default:
-				l.report("purpose-of-known-crawlers", at, fmt.Sprintf(`of the crawlers that name the purpose %s, this reaches only %s, which are known for it; write "user-agent-purpose: on" under publish to have it in robots.txt for others`, quote(a.Name), l.someTokens(known)))
+				continue
 			}
+			who, others := "no crawler", "find this in robots.txt only"
+			if len(known) > 0 {
+				who = "only " + l.someTokens(known)
+			}
+			if !published {
+				others = `are not reached, unless "user-agent-purpose: on" under publish puts this into robots.txt`
+			}
+			l.report("purpose-of-known-crawlers", at, fmt.Sprintf(`the server knows %s as declaring the purpose %s, and others that name it %s; list crawlers that it should know with "purposes: %s" under crawlers`, who, quote(a.Name), others, a.Name))
 		}
 	}
 }

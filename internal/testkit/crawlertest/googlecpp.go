@@ -65,9 +65,9 @@ if not os.path.exists(so):
         shutil.copy(out, so + "." + str(os.getpid()))
         os.replace(so + "." + str(os.getpid()), so)
 lib = ctypes.CDLL(so)
-text = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_char_p]
-lib.allowed.argtypes = text
-lib.costs.argtypes = text + [ctypes.c_double, ctypes.POINTER(ctypes.c_double)]
+types = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_char_p]
+lib.allowed.argtypes = types
+lib.costs.argtypes = types + [ctypes.c_double, ctypes.POINTER(ctypes.c_double)]
 `
 
 const googleProbe = googleLoad
