@@ -63,7 +63,7 @@ func (s *server) evidenceLines(w http.ResponseWriter, r *http.Request) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if e.Crawler != name && e.Published == nil && e.Type != evidence.TypeServed && e.Type != evidence.TypeEnded || e.Host != "" && !v.allowed(e.Host) || e.Host == "" && v.may != nil {
+		if e.Crawler != name && e.Type != evidence.TypePublished && e.Type != evidence.TypeServed && e.Type != evidence.TypeEnded || e.Host != "" && !v.allowed(e.Host) || e.Host == "" && v.may != nil {
 			return nil
 		}
 		sent++

@@ -166,8 +166,8 @@ func askAuthority(ctx context.Context, url, hash string) ([]byte, error) {
 }
 
 // Check returns when the token says that the hash was there, and the name of the authority.
-// With roots the authority's certificate must be issued by one of them; without, who it is
-// is not known.
+// With roots the authority's certificate must be issued by one of them; without, nothing shows
+// whose it is.
 func (s *Timestamp) Check(roots *x509.CertPool) (at time.Time, authority string, err error) {
 	p, err := pkcs7.Parse(s.Token)
 	if err != nil {

@@ -231,7 +231,7 @@ func (w *worker) visits(v *activity.Visits) {
 		stored.Identity = policy.Verified
 	case activity.Impostor:
 		stored.Identity = policy.Impostor
-	case activity.Claimed:
+	case activity.Claimed, activity.Audit: // the store gives none of audits
 	}
 	if v.Path == activity.OtherPath {
 		t.other += v.Requests

@@ -175,39 +175,25 @@ func (s *Store) shrink(ctx context.Context) error {
 			return err
 		}
 	}
-	if size, err = sizeOf(ctx, s.db); err != nil || size <= s.options().MaxBytes*9/10 {
+	if small, err := s.isSmall(ctx); small || err != nil {
 		return err
 	}
-	for _, t := range []struct {
+	for _, stage := range []struct {
 		table
 		spare int64 // buckets that stay
-		fold  bool
+		free  func(context.Context, table, int64) (more bool, err error)
 	}{
-		{pathHourTable, 7 * 24, false}, {pathDayTable, 1, true}, {pathHourTable, 48, true},
-		{pathDayTable, 0, false}, {pathHourTable, 0, false}, {hourTable, 0, false}, {dayTable, 0, false},
+		{pathHourTable, 7 * 24, s.deleteOldest}, {pathDayTable, 1, s.foldOlder}, {pathHourTable, 48, s.foldOlder},
+		{pathDayTable, 0, s.deleteOldest}, {pathHourTable, 0, s.deleteOldest}, {hourTable, 0, s.deleteOldest}, {dayTable, 0, s.deleteOldest},
 	} {
-		if t.fold {
-			if err := s.foldOlder(ctx, t.table, t.spare); err != nil {
+		for more := true; more; {
+			if more, err = stage.free(ctx, stage.table, stage.spare); err != nil {
 				return err
-			}
-			if size, err = sizeOf(ctx, s.db); err != nil || size <= s.options().MaxBytes*9/10 {
-				return err
-			}
-		}
-		for !t.fold {
-			// A tenth of the table at a time, as sweep reads all of it.
-			r, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s <= (SELECT min(%[2]s) + (max(%[2]s) - min(%[2]s)) / 10 FROM %[1]s)"+
-				" AND %[2]s <= (SELECT max(%[2]s) FROM %[1]s) - ?", t.name, t.bucket), t.spare)
-			if err != nil {
-				return err
-			}
-			if n, _ := r.RowsAffected(); n == 0 {
-				break
 			}
 			if err := s.sweep(ctx); err != nil {
 				return err
 			}
-			if size, err = sizeOf(ctx, s.db); err != nil || size <= s.options().MaxBytes*9/10 {
+			if small, err := s.isSmall(ctx); small || err != nil {
 				return err
 			}
 		}
@@ -215,34 +201,49 @@ func (s *Store) shrink(ctx context.Context) error {
 	return nil
 }
 
-// foldOlder makes the buckets of a table coarser, except so many of the last.
-func (s *Store) foldOlder(ctx context.Context, t table, spare int64) error {
+// isSmall reports whether a database that was too large has room again.
+func (s *Store) isSmall(ctx context.Context) (bool, error) {
+	size, err := sizeOf(ctx, s.db)
+	return size <= s.options().MaxBytes*9/10, err
+}
+
+// deleteOldest deletes a tenth of a table, as sweep reads all of what is left, but not so many
+// of its last buckets, and reports whether there was any.
+func (s *Store) deleteOldest(ctx context.Context, t table, spare int64) (more bool, err error) {
+	r, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE %s <= (SELECT min(%[2]s) + (max(%[2]s) - min(%[2]s)) / 10 FROM %[1]s)"+
+		" AND %[2]s <= (SELECT max(%[2]s) FROM %[1]s) - ?", t.name, t.bucket), spare)
+	if err != nil {
+		return false, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
+}
+
+// foldOlder makes the buckets of a table coarser, except so many of the last, all at once.
+func (s *Store) foldOlder(ctx context.Context, t table, spare int64) (more bool, err error) {
 	keep := max(1, s.options().RowsPerHour/coarser)
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer rollback(tx)
 	var other int64
 	if err := tx.QueryRowContext(ctx, "SELECT id FROM strings WHERE text = ?", OtherPath).Scan(&other); err != nil {
-		return err
+		return false, err
 	}
 	var buckets []int64
 	if err := each(ctx, tx, func(rows *sql.Rows) error {
 		buckets = append(buckets, 0)
 		return rows.Scan(&buckets[len(buckets)-1])
 	}, fmt.Sprintf("SELECT %s FROM %s GROUP BY 1 HAVING count(*) > ? AND %[1]s <= (SELECT max(%[1]s) FROM %[2]s) - ?", t.bucket, t.name), 2*keep, spare); err != nil {
-		return err
+		return false, err
 	}
 	for _, at := range buckets {
 		if err := t.fold(ctx, tx, at, keep, keep, other); err != nil {
-			return err
+			return false, err
 		}
 	}
-	if err := tx.Commit(); err != nil {
-		return err
-	}
-	return s.sweep(ctx)
+	return false, tx.Commit()
 }
 
 // noteShrinking records and reports that rows are deleted for their size.

@@ -34,7 +34,7 @@ var migrations = []string{
 		ALTER TABLE path_days ADD COLUMN unread INTEGER NOT NULL DEFAULT 0; UPDATE path_days SET unread = requests - violations;
 		INSERT OR IGNORE INTO strings (text) VALUES ('');
 		ALTER TABLE reads RENAME TO reads_before;` + readsTable + `
-		INSERT INTO reads SELECT host, crawler, version, id, id, first, last, requests FROM reads_before, strings WHERE text = '';
+		INSERT INTO reads SELECT host, crawler, version, strings.id, id, first, last, requests FROM reads_before, strings WHERE text = '';
 		DROP TABLE reads_before;` + publicationTables + `
 		INSERT INTO publications SELECT version, number, name, version, first, text FROM versions WHERE kind = 'policy';
 		INSERT INTO documents SELECT '', host, version, first, text FROM versions WHERE kind = 'robots';
