@@ -25,6 +25,7 @@ Chrome Privacy Preserving Prefetch Proxy
 Claude-Code
 cloudflare-csup
 CloudWatchSynthetics
+code-review-sourcing
 CookieReports.com
 Corporama matcher
 crusty
@@ -77,6 +78,7 @@ OutsellURLValidator
 PageFreezer
 Pcore-HTTP
 Potions
+Prerender
 Probely
 PS_Daily
 Reelevant
@@ -91,6 +93,7 @@ SeopultContentAnalyzer
 SFDC-Callout
 sfFeedReader
 ShopwareClient
+Sitebulb
 Skyvern
 Snipcart
 solarwinds-observability
@@ -106,6 +109,7 @@ Trellis-Services
 Trustly
 TwilioProxy
 Upflow
+vercel-screenshot
 vercelflags
 verceltracing
 VisualMonitoring

@@ -5,6 +5,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -127,11 +128,35 @@ func writeCheck(out io.Writer, name string, s *site.Site, ds policyfile.Diagnost
 		closed += "  limited:       " + limit + "\n"
 	}
 	closed += "  search shows:  " + shown(s) + "\n"
+	if n := openUnclassified(s.File); n > 0 {
+		closed += "  unclassified:  " + english.Count(n, "crawler") + " of no known purpose remain open; \"crawlers unclassified\" lists them\n"
+	}
 	if len(hosts) > 1 {
 		closed = "all of them:\n" + closed
 	}
 	_, err := fmt.Fprintf(out, "%s: %s\n%s%s", name, counts, policyfile.SummaryText(hosts, !long), closed)
 	return err
+}
+
+// openUnclassified counts the crawlers of no known purpose that a policy lets in which closes
+// the whole site to some category: nobody knows whether they belong to it.
+func openUnclassified(f *policyfile.File) (n int) {
+	closes := slices.ContainsFunc(f.Spec.Rules, func(r policy.Rule) bool {
+		return slices.ContainsFunc(r.For, func(a policy.Audience) bool { return a.Kind == policy.ForCategory }) &&
+			slices.ContainsFunc(r.Statements, func(s policy.Statement) bool {
+				return !s.Allow && s.Usage == policy.Crawl && s.Pattern.IsAll()
+			})
+	})
+	if !closes {
+		return 0
+	}
+	for _, c := range f.Catalogue.OfKind(crawlers.KindUnclassified) {
+		d := f.Policy.Decide(policy.Query{Crawler: f.Policy.Crawler(c.Token), Path: "/", Usage: policy.Crawl, Now: time.Now()})
+		if d.Verdict != policy.Disallowed {
+			n++
+		}
+	}
+	return n
 }
 
 // shown says what a search engine may show of a page about which nothing is stated by its

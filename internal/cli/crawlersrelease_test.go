@@ -78,3 +78,21 @@ func TestSignedCatalogueCommands(t *testing.T) {
 		t.Error("two policies and a catalogue")
 	}
 }
+
+// Where a category is closed, check says how many crawlers may belong to it.
+func TestCheckUnclassified(t *testing.T) {
+	for text, want := range map[string]bool{
+		"  - for: category:ai-training\n    disallow: {crawl: /}\n":  true,
+		"  - for: category:ai-training\n    disallow: {crawl: /a}\n": false,
+		"  - for: GPTBot\n    disallow: {crawl: /}\n":                false,
+	} {
+		var out bytes.Buffer
+		cmd := checkCommand()
+		cmd.SetOut(&out)
+		cmd.SetIn(strings.NewReader("version: 1\nrules:\n" + text))
+		cmd.SetArgs([]string{"-"})
+		if err := cmd.Execute(); err != nil || strings.Contains(out.String(), "crawlers of no known purpose remain open") != want {
+			t.Errorf("%s: %v\n%s", text, err, out.String())
+		}
+	}
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crawlers
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Most operators of AI crawlers publish nothing by which their requests could be verified. The
+// log lists those rows with what was looked at: the operator's page, which was read unless the
+// source says that it could not be, or the lists and reports that the row rests on.
+func TestUnverifiable(t *testing.T) {
+	t.Parallel()
+	kinds := []Kind{KindAITraining, KindAIInput, KindAIAssistant, KindAIAgent}
+	all, without := 0, 0
+	for _, c := range defaultCatalogue(t).All() {
+		if c.RobotsOnly || !slices.Contains(kinds, c.Kind) {
+			continue
+		}
+		if all++; !c.Verification.IsEmpty() {
+			continue
+		}
+		without++
+		looked := "looked at " + c.Docs + " (" + strings.Join(c.Sources, ", ") + ", " + c.AsOf + ")"
+		if c.Docs == "" {
+			looked = "no page of the operator; looked at " + strings.Join(c.Sources, ", ") + " on " + c.AsOf
+		}
+		t.Logf("%s (%s, %s): %s", c.Token, c.Operator, c.Kind, looked)
+		if slices.Contains(c.Sources, "operator") && c.Docs == "" {
+			t.Errorf("%s: its source is a page of the operator, and docs is missing", c.Token)
+		}
+	}
+	t.Logf("%d of %d AI crawlers have no verify", without, all)
+}
