@@ -50,6 +50,7 @@ func publishCommand() *cobra.Command {
 			}
 			return publish(cmd, publication{s, data, key, of, dryRun, &guard})
 		})
+	cmd.Long = "\nWrites a policy to Caddy's storage, and says what it changes. To undo a change, or roll back,\npublish the earlier file again."
 	cmd.Flags().StringVar(&to, "to", "", "the key to write: storage:KEY")
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: the directory of an activity store, or access logs (a file or a glob)")

@@ -74,7 +74,10 @@ func (g *searchGuard) check(ctx context.Context, cmd *cobra.Command, r replaceme
 	if err := found.SearchLoss.Check(g.most, g.undecided, "--undecided"); err != nil {
 		return fmt.Errorf("not published: %w", err)
 	}
-	looked := fmt.Sprintf("%s of crawlers in the last seven days replayed", english.Count(int(found.Crawlers), "request"))
+	looked := fmt.Sprintf("%s of crawlers in the last seven days replayed; search engines lose %s", english.Count(int(found.Crawlers), "request"), english.Number(found.SearchLoss.Requests))
+	if found.SearchLoss.Requests == 0 && r.losses != nil && r.losses.Any() {
+		looked += ", and paths that none of them requested"
+	}
 	if n := found.SearchLoss.Claimed; n > 0 {
 		looked += fmt.Sprintf("; not counted: %s that only claimed to be of a search engine", english.Count(int(n), "request"))
 	}
