@@ -158,7 +158,7 @@ func readCrawlDelay(p *parser, n *yaml.Node, r *ruleReader) {
 	seconds, err := strconv.ParseFloat(text, 64)
 	if !decimal.MatchString(text) || err != nil || seconds <= 0 || seconds > maxDelay {
 		near := sameMeaning(text, []string{"none"})
-		if number := strings.TrimRight(text, " seconds"); number != text && decimal.MatchString(number) {
+		if number := strings.TrimRight(text, " second"); number != text && decimal.MatchString(number) {
 			near = number
 		}
 		p.report(posOf(n), "bad-value", near, "invalid crawl-delay %s: must be a number of seconds above 0 and up to %d, such as 2 or 0.5, or none", quote(text), maxDelay)

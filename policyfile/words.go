@@ -243,10 +243,10 @@ func (p *parser) ruleInFile(key, value *yaml.Node) string {
 // enforcement, or nothing.
 func (p *parser) settingLine(key string, value *yaml.Node) string {
 	text := asWritten(value.Value)
-	switch {
-	case key == "enforce":
+	switch key {
+	case "enforce":
 		return "enforcement: " + text
-	case key == "contact":
+	case "contact":
 		text = asWritten(withScheme(value.Value))
 	}
 	for name, keys := range p.settings {

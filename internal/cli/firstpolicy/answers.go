@@ -42,9 +42,9 @@ const (
 	Images
 	Archives
 	Previews
-
-	topicCount
 )
+
+const topicCount = int(Previews) + 1
 
 // Topics has for each topic its flag, its question, and the answer that holds without one.
 // It is asked only if the answer to the topic After was no, or always if that is itself.
