@@ -19,9 +19,12 @@ func answerEngines() []string {
 	return searchers(func(c *crawlers.Crawler) bool { return c.Is(crawlers.KindAIInput) && !c.Is(crawlers.KindAITraining) })
 }
 
-// imageCrawlers are those of search engines that collect only images.
+// imageCrawlers are those of search engines that collect only images, without names that
+// readers of robots.txt cut at a space.
 func imageCrawlers() []string {
-	return searchers(func(c *crawlers.Crawler) bool { return strings.Contains(strings.ToLower(c.Token), "image") })
+	return searchers(func(c *crawlers.Crawler) bool {
+		return strings.Contains(strings.ToLower(c.Token), "image") && !strings.Contains(c.Token, " ")
+	})
 }
 
 func searchers(which func(*crawlers.Crawler) bool) (tokens []string) {
