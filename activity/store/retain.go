@@ -183,8 +183,13 @@ func (s *Store) shrink(ctx context.Context) error {
 		spare int64 // buckets that stay
 		free  func(context.Context, table, int64) (more bool, err error)
 	}{
-		{pathHourTable, 7 * 24, s.deleteOldest}, {pathDayTable, 1, s.foldOlder}, {pathHourTable, 48, s.foldOlder},
-		{pathDayTable, 0, s.deleteOldest}, {pathHourTable, 0, s.deleteOldest}, {hourTable, 0, s.deleteOldest}, {dayTable, 0, s.deleteOldest},
+		{pathHourTable, 7 * 24, s.deleteOldest},
+		{pathDayTable, 1, s.foldOlder},
+		{pathHourTable, 48, s.foldOlder},
+		{pathDayTable, 0, s.deleteOldest},
+		{pathHourTable, 0, s.deleteOldest},
+		{hourTable, 0, s.deleteOldest},
+		{dayTable, 0, s.deleteOldest},
 	} {
 		for more := true; more; {
 			if more, err = stage.free(ctx, stage.table, stage.spare); err != nil {
