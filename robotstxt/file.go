@@ -158,14 +158,9 @@ func (g *Group) Decisive() []Rule {
 // decisive also returns the Allow lines that are left out because of a Disallow in another
 // spelling.
 func (g *Group) decisive() (rules, respelled []Rule) {
-	type key struct {
-		pattern pathpattern.Pattern
-		written string
-	}
-	at := map[key]int{}
-	closed := map[pathpattern.Pattern]bool{}
+	at := map[spelling]int{}
 	for _, r := range g.rules {
-		k := key{r.Pattern, r.Written}
+		k := spelling{r.Pattern, r.Written}
 		i, ok := at[k]
 		switch {
 		case !ok:
@@ -175,42 +170,72 @@ func (g *Group) decisive() (rules, respelled []Rule) {
 			rules[i] = r
 		}
 	}
-	for _, r := range rules {
-		if !r.Allow {
-			closed[r.Pattern] = true
-		}
-	}
 	rules = impliedSpellings(rules)
+	left := respelledAllows(rules)
 	rules = slices.DeleteFunc(rules, func(r Rule) bool {
-		if !r.Allow || !closed[r.Pattern] {
-			return false
+		if r.Allow && left[spelling{r.Pattern, r.Written}] {
+			respelled = append(respelled, r)
+			return true
 		}
-		respelled = append(respelled, r)
-		return true
+		return false
 	})
 	return rules, respelled
+}
+
+// spelling is a pattern as it is written.
+type spelling struct {
+	pattern pathpattern.Pattern
+	written string
+}
+
+// respelledAllows finds the Allow lines that in a policy would win over all that a Disallow
+// matches, but not for readers that compare octets as they are written.
+func respelledAllows(rules []Rule) map[spelling]bool {
+	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Written != "" }) {
+		return nil
+	}
+	left := map[spelling]bool{}
+	of := map[pathpattern.Pattern][]*Rule{}
+	var entries []pathpattern.Entry[pathpattern.Pattern]
+	for i := range rules {
+		if r := &rules[i]; r.Allow {
+			of[r.Pattern] = append(of[r.Pattern], r)
+			entries = append(entries, pathpattern.Entry[pathpattern.Pattern]{Pattern: r.Pattern, Value: r.Pattern})
+		}
+	}
+	allows := pathpattern.NewIndex(entries, func(a, _ pathpattern.Pattern) pathpattern.Pattern { return a })
+	for i := range rules {
+		d := &rules[i]
+		if d.Allow {
+			continue
+		}
+		allows.Covering(d.Pattern, func(p pathpattern.Pattern) {
+			for _, a := range of[p] {
+				if p == d.Pattern || winsInPolicy(*a, *d) && !a.meets(d) {
+					left[spelling{p, a.Written}] = true
+				}
+			}
+		})
+	}
+	return left
 }
 
 // impliedSpellings drops Disallow lines that are among the spellings under which an earlier
 // one is published.
 func impliedSpellings(rules []Rule) (left []Rule) {
-	type place struct {
-		pattern pathpattern.Pattern
-		text    string
-	}
-	implied := map[place]int{}
+	implied := map[spelling]int{}
 	for _, r := range rules {
 		spelled := pathpattern.Spell(r.Pattern, r.Written)
 		if r.Allow || spelled.Octets == 0 {
 			left = append(left, r)
 			continue
 		}
-		if i, ok := implied[place{r.Pattern, spelled.Written}]; ok {
+		if i, ok := implied[spelling{r.Pattern, spelled.Written}]; ok {
 			left[i].Size = max(left[i].Size, r.Size)
 			continue
 		}
 		for _, text := range spelled.Prohibition() {
-			implied[place{r.Pattern, text}] = len(left)
+			implied[spelling{r.Pattern, text}] = len(left)
 		}
 		left = append(left, r)
 	}
@@ -218,7 +243,7 @@ func impliedSpellings(rules []Rule) (left []Rule) {
 }
 
 // respelledNote says why an Allow is left out.
-const respelledNote = "%q is left out: a Disallow of this group has the same path in another spelling, and a policy and the server know one path only"
+const respelledNote = "%q is left out: it is about the path of a Disallow of this group in another spelling, and a policy and the server know one path only"
 
 // maxDelay is the longest plausible crawl-delay.
 const maxDelay = 24 * time.Hour

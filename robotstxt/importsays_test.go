@@ -137,6 +137,12 @@ func TestImportSaysWhatDocumentsSay(t *testing.T) {
 			"do not read this line",
 		},
 		{
+			"an Allow in another spelling opens nothing", "RFC 9309 section 2.2.2",
+			"User-agent: *\nAllow: /%3d*b\nDisallow: /=b\n",
+			[]ask{{"", "", "/=b", false}, {"", "", "/=", true}},
+			"is left out",
+		},
+		{
 			"a star is as long as a slash", "RFC 9309 section 2.2.2",
 			"User-agent: *\nAllow: *\nDisallow: /$\n",
 			[]ask{{"", "", "/", false}, {"", "", "/a", true}},
