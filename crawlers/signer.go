@@ -50,7 +50,7 @@ func (c *Catalogue) SignerRow(token string) Row {
 	}
 	for i, cr := range known {
 		if cr.Verification.WebBotAuth != known[0].Verification.WebBotAuth {
-			return row // several directories at one host: only its own counts
+			return Row{Token: row.Token, WebBotAuth: &directory} // several at one host: only its own counts
 		}
 		switch {
 		case i == 0:

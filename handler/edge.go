@@ -160,6 +160,9 @@ func refusalMessage(d *Decision) string {
 // checkViolation counts and logs a visit that violates the robots.txt that the
 // crawler has fetched.
 func (q *request) checkViolation() {
+	if q.decision.info.Signer {
+		return // no robots.txt speaks to it
+	}
 	version, decision, ok := sharedOf(q.snapshot).fetches.violation(q.decision.fetcher, q.decision.site, q.query)
 	if !ok {
 		return

@@ -17,8 +17,10 @@ crawlers:
   OwnAgent: {operator: Own Ltd, kind: ai-agent, signature-directory: "https://www.own.example"}
   OneBot: {operator: Two Ltd, kind: seo, signature-directory: "https://two.example"}
   OtherBot: {operator: Two Ltd, kind: feed, signature-directory: "https://two.example"}
+  PathBot: {operator: Path Ltd, kind: ai-agent, signature-directory: "https://keys.example/path"}
+  RoadBot: {operator: Road Ltd, kind: ai-agent, signature-directory: "https://keys.example/road"}
 rules:
-  - for: [signed:own.example, "Signed:TWO.example", signed:browserbase.com, signed:stranger.example]
+  - for: [signed:own.example, signed:keys.example, "Signed:TWO.example", signed:browserbase.com, signed:stranger.example]
     disallow: {crawl: /x/}
 expect: signed:stranger.example may not crawl /x/
 `
@@ -31,6 +33,7 @@ expect: signed:stranger.example may not crawl /x/
 		"signed:two.example":      {"", "Two Ltd", "", "https://two.example"},
 		"signed:browserbase.com":  {"ai-agent", "Browserbase", "Browserbase", "https://www.browserbase.com"},
 		"signed:stranger.example": {"", "", "", "https://stranger.example"},
+		"signed:keys.example":     {"", "", "", "https://keys.example"},
 	} {
 		c := f.Policy.CrawlerInfo(f.Policy.Crawler(token))
 		row, ok := f.Catalogue.Lookup(token)
