@@ -40,7 +40,7 @@ type File struct {
 	purposes []*Group          // of User-Agent-Purpose lines
 	sitemaps []line
 	licenses []line
-	acap     bool           // it has ACAP records
+	acap     int            // lines of ACAP
 	page     bool           // it is a web page
 	lines    int            // of all groups
 	comments map[int]string // of lines, without "#"

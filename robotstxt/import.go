@@ -40,9 +40,33 @@ type Imported struct {
 
 // The errors of Import.
 var (
-	ErrPage  = errors.New("this is a web page, not a robots.txt; give the address or the file of the robots.txt itself")
-	ErrEmpty = errors.New("it has no line that crawlers read, so they treat everything as allowed; a policy without rules says the same")
+	ErrPage     = errors.New("this is a web page, not a robots.txt; give the address or the file of the robots.txt itself")
+	ErrEmpty    = errors.New("it has no line that crawlers read, so they treat everything as allowed; a policy without rules says the same")
+	ErrTooLarge = errors.New("it has so many lines, names and patterns that it cannot be judged what a policy that says the same is; shorten it, or write the policy by hand")
 )
+
+// maxImported bounds what is imported, and with it memory and time: so many plain lines, a
+// quarter of them with wildcards, or fewer lines of other kinds.
+const maxImported = 6000
+
+// weight is how much it takes to import a file. A line counts for each name of its group;
+// patterns that cross others are compared with all of them.
+func (f *File) weight() int {
+	const crossing, stated = 4, 16
+	n := f.lines + len(f.Groups) + len(f.sitemaps) + crossing*len(f.purposes) + stated*f.acap
+	for _, g := range f.Groups {
+		n += stated * len(g.lines)
+		for i := range g.rules {
+			if r := &g.rules[i]; !r.normal() || strings.Contains(r.Pattern.String(), "*") {
+				n += crossing
+			}
+		}
+	}
+	if star := f.Group("*"); star != nil {
+		n += len(star.rules) * len(f.purposes)
+	}
+	return n
+}
 
 // Import reads a robots.txt as a policy that says the same to every crawler: its groups,
 // sitemaps and crawl-delays, Content-Usage, Content-Signal, App-Directives and License
@@ -71,6 +95,9 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	if err := im.f.unusable(); err != nil {
 		return nil, err
 	}
+	if im.f.weight() > maxImported {
+		return nil, ErrTooLarge
+	}
 	if im.check == nil {
 		im.check = func(string) (valid, listed bool) { return true, false }
 	}
@@ -80,7 +107,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	im.usageGroups()
 	im.dropNames()
 	im.groups()
-	if im.f.acap {
+	if im.f.acap > 0 {
 		im.records(acap.Parse(data))
 	}
 	if n := im.f.spellingNote(); n != nil {
@@ -118,7 +145,7 @@ func (f *File) unusable() error {
 	switch {
 	case f.page:
 		return ErrPage
-	case len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.licenses) > 0 || f.acap:
+	case len(f.Groups)+len(f.purposes)+len(f.sitemaps)+len(f.licenses)+f.acap > 0:
 		return nil
 	}
 	return ErrEmpty

@@ -130,7 +130,7 @@ func (f *File) LeftOut(stated Stated) []Note {
 	for _, g := range f.purposes {
 		add(g.number, "what is said to the purpose %q is left out: state it in the policy", g.Name)
 	}
-	if f.acap {
+	if f.acap > 0 {
 		add(0, "ACAP records are left out: state them in the policy")
 	}
 	for _, l := range f.licenses {

@@ -82,7 +82,7 @@ func (r *reader) read(text string) {
 	r.started = true
 	switch {
 	case strings.HasPrefix(key, "acap-"):
-		r.file.acap = true
+		r.file.acap++
 	case key == "sitemap":
 		r.file.sitemaps = append(r.file.sitemaps, line{r.number, key, value})
 	case key == "license" && len(r.groups) == 0:

@@ -37,7 +37,7 @@ func TestPolicyBudget(t *testing.T) {
 		"not YAML":       strings.Repeat("\x00\x01\xff", policyfile.MaxSize/3),
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.Within(t, 96<<20, func() { Load("policy.yaml", []byte(text)) })
+			testkit.Within(t, 96<<20, testkit.BudgetCPU, func() { Load("policy.yaml", []byte(text)) })
 		})
 	}
 }

@@ -54,7 +54,8 @@ served as: how many questions differ, and by which lines.
 The URL of a site stands for its /robots.txt. Redirects are followed.
 
 The exit code is 0 on success, 1 if there is no robots.txt in it (a web page, an empty
-file, a policy file, status 404) or the two are too large to compare, and 2 if it cannot be read; then nothing is printed.`
+file, a policy file, status 404) or it is too large to judge whether the two say the
+same, and 2 if it cannot be read; then nothing is printed.`
 	cmd.Example = `  caddy robots-policy import robots.txt > site-policy.yaml
   caddy robots-policy import https://www.example.com/ > site-policy.yaml`
 	return cmd

@@ -22,11 +22,11 @@ const (
 // run in parallel. Under the race detector f is called once, and nothing is measured.
 func Budget(t *testing.T, f func()) {
 	t.Helper()
-	Within(t, BudgetMemory, f)
+	Within(t, BudgetMemory, BudgetCPU, f)
 }
 
-// Within is Budget with another limit of memory.
-func Within(t *testing.T, limit int64, f func()) {
+// Within is Budget with other limits.
+func Within(t *testing.T, limit int64, most time.Duration, f func()) {
 	t.Helper()
 	if raceEnabled {
 		f()
@@ -45,8 +45,8 @@ func Within(t *testing.T, limit int64, f func()) {
 	if used > limit {
 		t.Errorf("%d MB, want at most %d", used>>20, limit>>20)
 	}
-	if cpu > BudgetCPU {
-		t.Errorf("%s of a processor, want at most %s", cpu, BudgetCPU)
+	if cpu > most {
+		t.Errorf("%s of a processor, want at most %s", cpu, most)
 	}
 }
 
@@ -96,12 +96,4 @@ func heap() uint64 {
 	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
-}
-
-// cpuTime is how much time goroutines have run.
-func cpuTime() time.Duration {
-	runtime.GC() // it brings the figure up to date
-	s := []metrics.Sample{{Name: "/cpu/classes/user:cpu-seconds"}}
-	metrics.Read(s)
-	return time.Duration(s[0].Value.Float64() * float64(time.Second))
 }

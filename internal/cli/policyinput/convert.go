@@ -81,13 +81,21 @@ type statement struct {
 // guard against.
 var guards = []string{"shuts-out-search", "site-not-indexed"}
 
-// maxRounds bounds how often the text is made anew without what check warns about.
-const maxRounds = 100
+// maxRounds bounds how often the text is made anew without what check warns about, and
+// maxSettled how many statements that may be in all rounds.
+const (
+	maxRounds  = 100
+	maxSettled = 40_000
+)
 
 // settle makes the text, and makes it again as long as check warns about lines that change
 // nothing, or about what the robots.txt shuts out as well.
 func (c *converter) settle() error {
-	for range maxRounds {
+	statements := 1
+	for i := range c.im.Spec.Rules {
+		statements += len(c.im.Spec.Rules[i].Statements)
+	}
+	for range min(maxRounds, maxSettled/statements) {
 		ds, err := c.print()
 		if err != nil {
 			return err

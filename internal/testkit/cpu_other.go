@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !unix
+
+package testkit
+
+import (
+	"runtime"
+	"runtime/metrics"
+	"time"
+)
+
+// cpuTime is how much time goroutines have run.
+func cpuTime() time.Duration {
+	runtime.GC() // it brings the figure up to date
+	s := []metrics.Sample{{Name: "/cpu/classes/user:cpu-seconds"}}
+	metrics.Read(s)
+	return time.Duration(s[0].Value.Float64() * float64(time.Second))
+}
