@@ -18,7 +18,7 @@ const maxPreamble = 32 << 10
 // "all rights reserved", a reservation under Article 4 of Directive (EU) 2019/790 or a national
 // law, and the words of licences.
 var aboutRights = regexp.MustCompile(`(?i)copyright|\(c\) ?[0-9]|©|\brights?\b|\br[eé]serv|2019/790|article 4|44b|urhg|urheber|vorbehalt|` +
-	`voorbeh|auteursrecht|förbeh|forbeh|upphovsrätt|ophavsret|oikeu|tekijänoik|õigus|tiesības|teisės|zastrzeż|praw[ao]? autor|vyhrazen|vyhraden|` +
+	`voorbeh|auteursrecht|förbeh|forbeh|upphovsrätt|ophavsret|oikeu|tekijänoik|õigus|tiesības|teisės|zastrzeż|praw[ao]? aut|vyhrazen|vyhraden|` +
 	`pridržan|autorsk|jogfennt|fenntart|szerzői|drepturi|direitos|derechos|diritti|droits|drittijiet|δικαι|права|` +
 	`data[- ]?mining|\btdm|datengewinnung|fouille de|l122-5|\blicen[cs]|terms of|nutzungsbedingungen|prohibited|forbidden|permission`)
 

@@ -151,7 +151,7 @@ func (x *exam) registers(host string, qs []question) error {
 func (x *exam) document(q question, path, kind string) (body string, ok bool, err error) {
 	q.path, q.coding, q.http2 = path, "identity", false
 	a, err := x.at.get(q)
-	if err != nil || a.status != http.StatusOK || a.header.Get("Content-Type") != kind {
+	if err != nil || a.status != http.StatusOK || a.header.Get("Content-Type") != kind || isUpstreamsPage(a.body) {
 		return "", false, err
 	}
 	tag := a.header.Get("Etag")
@@ -168,6 +168,10 @@ func (x *exam) document(q question, path, kind string) (body string, ok bool, er
 	return a.body, true, nil
 }
 
+// isUpstreamsPage reports whether a body is that of the upstream's page in JSON, which it
+// serves for any path where the policy has no document.
+func isUpstreamsPage(body string) bool { return strings.HasPrefix(body, `{"a":`) }
+
 func (x *exam) tdmrep(host string, q question, paths []string) error {
 	const channel = "TDMRep: tdmrep.json"
 	body, ok, err := x.document(q, "/.well-known/tdmrep.json", "application/json")
@@ -180,9 +184,7 @@ func (x *exam) tdmrep(host string, q question, paths []string) error {
 	}
 	read := crawlertest.TDMRep{}
 	if ok {
-		if strings.HasPrefix(body, `{"a":`) {
-			ok = false // the upstream's page
-		} else if read, err = crawlertest.ReadTDMRep(body); err != nil {
+		if read, err = crawlertest.ReadTDMRep(body); err != nil {
 			x.differ(channel, q, err, "a file as the report asks for: "+body)
 			return nil
 		}
