@@ -53,6 +53,7 @@ func BenchmarkReaders(b *testing.B) {
 			if costs == nil {
 				b.Skip(crawlertest.GoogleCheckout + " is not set")
 			}
+			b.ReportAllocs()
 			for b.Loop() { // the figures are those of the other process
 			}
 			b.ReportMetric(costs.Nanoseconds, "ns/op")
