@@ -401,11 +401,12 @@ func headerChannels(names []string) robotstag.Channels {
 }
 
 // warnOnLoad returns a function that warns, once, of a policy that refuses impostors
-// on a handler that does not detect any, of one whose rules depend on address lists that
-// will expire or on signatures that nobody checks, and of one that enforces nothing where the configuration requests
+// on a handler that does not detect any, of one whose rules demand an identity that nothing
+// proves, or only address lists that will expire, or signatures that nobody checks, and of
+// one that enforces nothing where the configuration requests
 // enforcement.
 func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier) func(*source.Snapshot) {
-	var warned, ineffective, expires, unsigned logsample.Once
+	var warned, ineffective, unprovable, unsigned logsample.Once
 	requested, _ := policy.ParseMode(enforce)
 	return func(s *source.Snapshot) {
 		if requested >= policy.ModeLog && s.Site.MaxMode() < policy.ModeLog && ineffective.First("") {
@@ -418,10 +419,10 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 		if name := signerIn(s.Site.Policy.Spec().Rules); name != "" && !verifier.ChecksSignatures() && unsigned.First("") {
 			logger.Warn("a rule is for "+name+", and signatures are not checked, so it applies to nobody; add \"verify signatures\"", zap.String("policy", s.Site.File.Name))
 		}
-		if rule := demandsProof(s.Site.Policy.Spec().Rules); rule != nil && verifier.EmbeddedOnly() && expires.First("") {
-			logger.Warn(`a rule demands a verified identity, and only the address lists that came with this version prove it: when they expire, it applies to nobody; add "verify lists dns", or install a newer version before`,
-				zap.String("rule", fmt.Sprintf("%s:%d", s.Site.File.Name, rule.Pos.Line)), zap.Any("hosts", rule.Hosts),
-				zap.String("expire", verify.Expires(verify.SnapshotDate()).Format(time.DateOnly)))
+		proof := unproven(s, verifier)
+		if proof != "" && unprovable.First("") {
+			logger.Warn("a rule demands a verified identity, and "+proof,
+				zap.Strings("rules", demandProof(s)), zap.String("expire", verify.Expires(verify.SnapshotDate()).Format(time.DateOnly)))
 		}
 	}
 }
@@ -438,14 +439,32 @@ func signerIn(rules []policy.Rule) string {
 	return ""
 }
 
-// demandsProof is the first rule that applies to verified clients alone, nil for none.
-func demandsProof(rules []policy.Rule) *policy.Rule {
-	for i := range rules {
-		if rules[i].Identity == policy.DemandVerified {
-			return &rules[i]
-		}
+// unproven says why rules that demand a verified identity apply to nobody, or will.
+func unproven(s *source.Snapshot, verifier *identity.Verifier) string {
+	switch {
+	case len(demandProof(s)) == 0:
+		return ""
+	case verifier == nil:
+		return `nothing is verified here (verify off), so it applies to nobody; write "verify lists dns"`
+	case verifier.EmbeddedOnly():
+		return `only the address lists that came with this version prove it: when they expire, it applies to nobody; add "verify lists dns", or install a newer version before`
 	}
-	return nil
+	return ""
+}
+
+// demandProof are the places and hosts of the rules that apply to verified clients alone.
+func demandProof(s *source.Snapshot) (places []string) {
+	for _, r := range s.Site.Policy.Spec().Rules {
+		if r.Identity != policy.DemandVerified {
+			continue
+		}
+		place := fmt.Sprintf("%s:%d", s.Site.File.Name, r.Pos.Line)
+		if len(r.Hosts) > 0 {
+			place += fmt.Sprintf(" %v", r.Hosts)
+		}
+		places = append(places, place)
+	}
+	return places
 }
 
 var (

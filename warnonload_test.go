@@ -3,6 +3,7 @@
 package robotspolicy
 
 import (
+	"fmt"
 	"testing"
 
 	"go.uber.org/zap"
@@ -43,10 +44,11 @@ func TestWarnOfEnforcementWithoutEffect(t *testing.T) {
 	}
 }
 
-// A rule that demands an identity which only the embedded address lists prove is reported
-// with its line and the day on which they expire.
+// Rules that demand an identity which nothing proves, or only the embedded address lists,
+// are reported with their lines and hosts and the day on which the lists expire.
 func TestWarnOfListsThatExpire(t *testing.T) {
-	const demands = "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /m/}\n  - for: Googlebot\n    identity: verified\n    allow: {crawl: /m/}\n"
+	const demands = "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /m/}\n  - for: Googlebot\n    identity: verified\n    allow: {crawl: /m/}\n" +
+		"  - for: Bingbot\n    hosts: a.example\n    identity: verified\n    allow: {crawl: /m/}\n"
 	for _, tt := range []struct {
 		verify string
 		policy string
@@ -56,7 +58,7 @@ func TestWarnOfListsThatExpire(t *testing.T) {
 		{"lists", demands, false},
 		{"dns", demands, false},
 		{"signatures", demands, false},
-		{"off", demands, false},
+		{"off", demands, true},
 		{"embedded", "version: 1\nrules: [{for: GPTBot, disallow: {crawl: /}}]\n", false},
 	} {
 		core, logs := observer.New(zapcore.WarnLevel)
@@ -74,7 +76,7 @@ func TestWarnOfListsThatExpire(t *testing.T) {
 		warn(s)
 		warn(s)
 		lines := logs.All()
-		if (len(lines) == 1) != tt.warns || tt.warns && (lines[0].ContextMap()["rule"] != "policy.yaml:5" || lines[0].ContextMap()["expire"] == "") {
+		if (len(lines) == 1) != tt.warns || tt.warns && (fmt.Sprint(lines[0].ContextMap()["rules"]) != "[policy.yaml:5 policy.yaml:8 [a.example]]" || lines[0].ContextMap()["expire"] == "") {
 			t.Errorf("%s: %v", tt.verify, lines)
 		}
 	}
