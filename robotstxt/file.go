@@ -41,6 +41,7 @@ type File struct {
 	sitemaps []line
 	licenses []line
 	acap     int            // lines of ACAP
+	read     int            // lines of any kind
 	page     bool           // it is a web page
 	lines    int            // of all groups
 	comments map[int]string // of lines, without "#"

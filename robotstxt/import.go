@@ -53,7 +53,7 @@ const maxImported = 6000
 // patterns that cross others are compared with all of them.
 func (f *File) weight() int {
 	const crossing, stated = 4, 16
-	n := f.lines + len(f.Groups) + len(f.sitemaps) + crossing*len(f.purposes) + stated*f.acap
+	n := f.read/16 + f.lines + len(f.Groups) + len(f.sitemaps) + crossing*len(f.purposes) + stated*f.acap
 	for _, g := range f.Groups {
 		n += stated * len(g.lines)
 		for i := range g.rules {

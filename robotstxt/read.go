@@ -61,6 +61,7 @@ func read(data []byte, isName func(name string) bool) *File {
 		r.number++
 		r.read(line)
 	}
+	f.read = r.number
 	f.header = strings.TrimLeft(f.header+"\n"+strings.Join(r.pending, "\n"), "\n")
 	return f
 }
