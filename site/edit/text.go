@@ -183,7 +183,7 @@ func block(indent string, pairs []pair) (lines []string) {
 }
 
 func flow(pairs []pair) string {
-	var all []string
+	all := make([]string, 0, len(pairs))
 	for _, p := range pairs {
 		if p.pairs != nil {
 			p.value = flow(p.pairs)

@@ -110,10 +110,12 @@ func googleEscaped(s string) string {
 
 // googleMatch matches a pattern with "*" and a "$" at its end.
 func googleMatch(pattern, path string) bool {
-	if star := strings.IndexByte(pattern, '*'); star < 0 {
+	start, _, wild := strings.Cut(pattern, "*")
+	if !wild {
 		open, anchored := strings.CutSuffix(pattern, "$")
 		return anchored && path == open || !anchored && strings.HasPrefix(path, pattern)
-	} else if !strings.HasPrefix(path, pattern[:star]) {
+	}
+	if !strings.HasPrefix(path, start) {
 		return false
 	}
 	at := map[int]bool{0: true}
