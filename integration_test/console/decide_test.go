@@ -51,10 +51,10 @@ func TestRefuseACrawler(t *testing.T) {
 	r.sees("Not in the draft:")
 	r.sees("drop out of search results")
 	save(t, b, "decide-phone")
-	b.Open(n.console+"who-may?crawler=GPTBot&section=www.example.com%2F", "document.title", &title)
-	r.sees("All of category:ai-training:")
-	r.follows(link("Allow"))
-	r.sees("GPTBot may now crawl")
+	b.Open(n.console+"who-may?crawler=PerplexityBot&section=www.example.com%2Fpremium%2F", "document.title", &title)
+	r.sees("All of category:search:")
+	r.follows(`document.querySelector("#cell a[href*='choose=allow']")`)
+	r.sees("PerplexityBot may now crawl /premium/")
 }
 
 // waits until a crawler gets a status.
