@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,9 @@ func (f filler) fill(format string) string {
 	}
 	return b.String()
 }
+
+// usual are the files that are tried outside of long tests.
+var usual = []string{"groups", "rules", "wildcards of both kinds", "records", "short lines"}
 
 // hostile are robots.txt that are expensive to read, by what they have much of: as much as
 // crawlers read, or as can be imported.
@@ -69,7 +73,9 @@ func hostile() map[string]string {
 			"purposes":                half.fill("user-agent-purpose:NAME\ndisallow:/NUMBER\n"),
 			"purposes beside *":       filler{f.parts / 4, half.size / 2}.fill("user-agent-purpose:NAME\ndisallow:/NUMBER\n") + "user-agent:*\n" + filler{f.parts / 4, half.size}.fill("disallow:/*NUMBER\n"),
 		} {
-			files[size+": "+name] = text
+			if testkit.Long() || size != "quarter" && slices.Contains(usual, name) {
+				files[size+": "+name] = text
+			}
 		}
 	}
 	return files
