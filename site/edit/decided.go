@@ -90,12 +90,7 @@ func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 	}
 	for _, host := range e.hosts(p) {
 		q := policy.Query{Host: host.Example(), Path: e.example(), Usage: policy.Crawl, Now: e.now}
-		for i, class := range p.Classes(q.Host) {
-			members := class.Crawlers
-			if i == 0 && !slices.Contains(members, 0) {
-				members = append([]policy.CrawlerID{0}, members...)
-			}
-			members = slices.DeleteFunc(slices.Clone(members), func(id policy.CrawlerID) bool { return !e.isMember(p, id) })
+		for _, members := range e.byClass(p, q.Host) {
 			asked += len(members)
 			for _, q.Identity = range identities[:min(len(identities), 2*len(members))] {
 				q.Crawler = members[0]
@@ -111,6 +106,29 @@ func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 		}
 	}
 	return all, asked
+}
+
+// byClass are those chosen, by the rules that apply to them on a host. The first class is
+// also that of crawlers which only rules for everyone reach.
+func (e *editor) byClass(p *policy.Policy, host string) [][]policy.CrawlerID {
+	classes := p.Classes(host)
+	of := map[policy.CrawlerID]int{}
+	for i := range classes {
+		for _, id := range classes[i].Crawlers {
+			of[id] = i
+		}
+	}
+	members := make([][]policy.CrawlerID, len(classes))
+	add := func(id policy.CrawlerID) {
+		if e.isMember(p, id) {
+			members[of[id]] = append(members[of[id]], id)
+		}
+	}
+	add(0)
+	for id := range p.Crawlers {
+		add(id)
+	}
+	return members
 }
 
 // instead is what holds for a crawler instead of the choice, "" if that does, and the
