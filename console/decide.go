@@ -18,7 +18,7 @@ type decision struct {
 	Who, Do, Place, On string
 	Intended           bool
 	Problem            string   // why it is not in the draft
-	Unmet              []string // for whom it does not hold
+	Unmet              []string // crawlers for which it does not hold
 }
 
 // decideIn makes the decision of the form, or of a link, in the text of the draft.
@@ -84,16 +84,16 @@ func (v *view) decideLinks(a *asker, s *section) (all []decideLinks) {
 	if s.Whole || v.Host != "" {
 		on = s.Host
 	}
-	whom := [][2]string{{a.Name, a.Name}}
+	subjects := [][2]string{{a.Name, a.Name}}
 	if a.id == 0 {
-		whom = [][2]string{{"Everyone", "everyone"}}
+		subjects = [][2]string{{"Everyone", "everyone"}}
 	} else if a.Kind != "" {
-		whom = append(whom, [2]string{"All of category:" + a.Kind, "category:" + a.Kind})
+		subjects = append(subjects, [2]string{"All of category:" + a.Kind, "category:" + a.Kind})
 	}
-	for _, w := range whom {
-		l := decideLinks{Label: w[0]}
+	for _, subject := range subjects {
+		l := decideLinks{Label: subject[0]}
 		for _, do := range [][2]string{{"Allow", "allow"}, {"Ask not to", "ask"}, {"Refuse", "refuse"}} {
-			if href := v.DecideLink(do[1], w[1], s.Path, on); href != "" {
+			if href := v.DecideLink(do[1], subject[1], s.Path, on); href != "" {
 				l.Links = append(l.Links, decideLink{do[0], href})
 			}
 		}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/wholefile"
 )
 
 // lastGood is the last good version of a policy as it is saved, for a start without
@@ -38,24 +40,6 @@ func (o *Options) lastGoodFile(src *source) string {
 	return filepath.Join(o.LastGood, sumOf([]byte(src.key))[:32]+".json")
 }
 
-// replaceFile writes a file as a whole, so that a crash leaves the old one or the new one.
-func replaceFile(name string, data []byte) error {
-	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, ".saving-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails once it has its name
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
-}
-
 // saveLastGood saves a good version. It is served even if that fails.
 func (o *Options) saveLastGood(src *source, found content) {
 	file := o.lastGoodFile(src)
@@ -67,7 +51,7 @@ func (o *Options) saveLastGood(src *source, found content) {
 	data, err := json.Marshal(lastGood{Source: src.name, Saved: time.Now().UTC(), Text: found.data, Counted: found.counted})
 	if err == nil {
 		_, err = within(ctx, "writing", func() (any, error) {
-			return nil, errors.Join(replaceFile(file, data), o.pruneLastGood())
+			return nil, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), wholefile.Write(file, data, 0o600), o.pruneLastGood())
 		})
 	}
 	if err != nil {

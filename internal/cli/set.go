@@ -14,6 +14,7 @@ import (
 	"github.com/aryann/difflib"
 	"github.com/spf13/cobra"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/wholefile"
 	"github.com/robotspolicy/caddy-robots-policy/site/edit"
 )
 
@@ -127,7 +128,8 @@ func writeEdit(w io.Writer, before string, c edit.Choice, r *edit.Result) error 
 	return nil
 }
 
-// replaceFile writes a file as a whole, so that a server that watches it never reads half.
+// replaceFile replaces a file, or what a link with its name points to, and keeps its mode. A
+// server that watches it never reads half.
 func replaceFile(name, text string) error {
 	name, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -137,14 +139,5 @@ func replaceFile(name, text string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".writing-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails once it has its name
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Chmod(info.Mode().Perm()), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return wholefile.Write(name, []byte(text), info.Mode().Perm())
 }

@@ -27,7 +27,7 @@ func count(all []Unmet) (n int) {
 	return n
 }
 
-// String says for whom the choice does not hold, what does, and by which rule.
+// String says for which crawlers the choice does not hold, what does, and by which rule.
 func (u *Unmet) String() string {
 	names := slices.Clone(u.Crawlers)
 	if i := slices.Index(names, ""); i >= 0 {

@@ -90,7 +90,7 @@ type Result struct {
 	Diagnostics policyfile.Diagnostics
 	// Diff is all that changes, what was chosen included.
 	Diff *compare.Diff
-	// Unmet are those of Choice.Who for whom another rule decides otherwise.
+	// Unmet are the crawlers of Choice.Who of which another rule decides otherwise.
 	Unmet []Unmet
 }
 

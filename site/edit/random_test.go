@@ -12,6 +12,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/policytest"
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -171,8 +172,10 @@ func (p *pair) asks(q policytest.Question) bool {
 		return true
 	}
 	for _, c := range p.result.Diff.Changes {
-		listed := slices.Contains(c.Usages, "crawl") && (len(c.Crawlers) > 0 && (c.Crawlers[0] == "everyone" || c.Crawlers[0] == "everyone-else") || slices.Contains(c.Crawlers, q.Token))
-		if listed {
+		everyone := len(c.Crawlers) > 0 && (c.Crawlers[0] == "everyone" || c.Crawlers[0] == "everyone-else")
+		onHost := c.Hosts == nil || slices.ContainsFunc(c.Hosts, func(h string) bool { return h == "" || policy.Host(h).Covers(q.Host) })
+		atPath := slices.ContainsFunc(c.Paths, func(text string) bool { return pathpattern.MustParse(text).Folded().Match(pathpattern.Fold(pathpattern.NormalizePath(q.Path))) })
+		if slices.Contains(c.Usages, "crawl") && (everyone || slices.Contains(c.Crawlers, q.Token)) && onHost && atPath {
 			return true
 		}
 	}

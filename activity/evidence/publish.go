@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package evidence
+
+import (
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// inForce is a publication that is in force, and the last day whose file has its texts.
+type inForce struct {
+	*activity.Publication
+	day string
+}
+
+// textID tells the texts of publications apart.
+func textID(p *activity.Publication) string { return p.ID + " " + p.Number }
+
+// Publish implements [activity.Publisher]: unless the publication is in force already, it is
+// recorded, before the visits that come later.
+func (l *Log) Publish(p *activity.Publication) {
+	l.offer(&Event{Time: p.Time.UTC(), Type: TypePublished, Publication: p.ID[:12], Name: p.Name, Published: p}, len(p.Text))
+}
+
+// Serve implements [activity.Publisher].
+func (l *Log) Serve(p *activity.Publication, d site.Document) {
+	l.offer(&Event{Time: l.now(), Type: TypeServed, Publication: p.ID[:12], Name: p.Name, Document: d.Name, Host: d.Host, Robots: d.Version, Text: d.Text}, len(d.Text))
+}
+
+// End implements [activity.Publisher].
+func (l *Log) End(p *activity.Publication) {
+	l.offer(&Event{Time: l.now(), Type: TypeEnded, Publication: p.ID[:12], Name: p.Name}, 0)
+}
+
+// offer queues an event with so many bytes of text.
+func (l *Log) offer(e *Event, size int) {
+	if l.waiting.Add(int64(size)) <= maxWaiting && l.queue.Offer(item{published: e, size: size}) {
+		return
+	}
+	l.waiting.Add(-int64(size))
+	l.refused.Add(1)
+}
+
+func (l *Log) publish(e *Event) {
+	before, published := l.inForce[e.Name], e.Published
+	switch e.Type {
+	case TypePublished:
+		l.learnAll(published)
+		if before != nil && textID(before.Publication) == textID(published) {
+			return
+		}
+		if e.Time.After(l.now()) || before != nil && l.now().Sub(e.Time) > time.Minute {
+			e.Time = l.now() // it was loaded earlier, and replaces another one now
+		}
+		if before != nil {
+			l.append(&Event{Time: e.Time, Type: TypeEnded, Publication: before.ID[:12], Name: e.Name})
+		}
+		l.turnDay()
+		if l.inFile[textID(published)] {
+			e.Published = nil
+		}
+	case TypeServed:
+		if !l.learn(e.Document, e.Robots, e.Text) {
+			return
+		}
+	case TypeEnded:
+		if before == nil || before.ID[:12] != e.Publication {
+			return
+		}
+	}
+	if !l.add(e) {
+		l.refused.Add(1)
+		delete(l.texts, e.Robots)
+		return
+	}
+	switch e.Type {
+	case TypePublished:
+		if len(l.inForce) >= maxInForce {
+			clear(l.inForce)
+		}
+		l.inForce[e.Name], l.inFile[textID(published)] = &inForce{published, l.day}, true
+	case TypeEnded:
+		delete(l.inForce, e.Name)
+	}
+}
+
+func (l *Log) learnAll(p *activity.Publication) {
+	for _, d := range p.Documents {
+		l.learn(d.Name, d.Version, d.Text)
+	}
+}
+
+// learn notes the text of a robots.txt, and reports whether it is new.
+func (l *Log) learn(name, version, text string) bool {
+	if name != site.RobotsTxt || l.texts[version] != nil {
+		return false
+	}
+	if len(l.texts) >= maxTexts {
+		clear(l.texts)
+	}
+	l.texts[version] = rfc9309.Parse([]byte(text), nil)
+	return true
+}

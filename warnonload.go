@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package robotspolicy
+
+import (
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/logsample"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// warnOnLoad returns a function that warns, once, of a policy that refuses impostors
+// on a handler that does not detect any, of one whose rules demand an identity that nothing
+// proves, or only address lists that will expire, or signatures that nobody checks, and of
+// one that enforces nothing where the configuration requests
+// enforcement.
+func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier) func(*source.Snapshot) {
+	var warned, ineffective, unprovable, unsigned logsample.Once
+	requested, _ := policy.ParseMode(enforce)
+	return func(s *source.Snapshot) {
+		if requested >= policy.ModeLog && s.Site.MaxMode() < policy.ModeLog && ineffective.First("") {
+			logger.Warn("enforce has no effect, as no rule of the policy is enforced: it is a limit, and the policy decides; write enforcement: "+enforce+" in the policy file",
+				zap.String("policy", s.Site.File.Name), zap.String("enforce", enforce))
+		}
+		if s.Site.File.Spec.Enforcement.Impostors > policy.ModeOff && !verifier.DetectsImpostors() && warned.First("") {
+			logger.Warn("the policy has enforcement.impostors, but " + identity.NoImpostors)
+		}
+		if name := signerIn(s.Site.Policy.Spec().Rules); name != "" && !verifier.ChecksSignatures() && unsigned.First("") {
+			logger.Warn("a rule is for "+name+", and signatures are not checked, so it applies to nobody; add \"verify signatures\"", zap.String("policy", s.Site.File.Name))
+		}
+		proof := unproven(s, verifier)
+		if proof != "" && unprovable.First("") {
+			logger.Warn("a rule demands a verified identity, and "+proof,
+				zap.Strings("rules", demandProof(s)), zap.String("expire", verify.Expires(verify.SnapshotDate()).Format(time.DateOnly)))
+		}
+	}
+}
+
+// signerIn is the first signer that rules name, "" for none.
+func signerIn(rules []policy.Rule) string {
+	for i := range rules {
+		for _, a := range rules[i].For {
+			if a.Kind == policy.ForToken && crawlers.IsSigner(a.Name) {
+				return a.Name
+			}
+		}
+	}
+	return ""
+}
+
+// unproven says why rules that demand a verified identity apply to nobody, or will.
+func unproven(s *source.Snapshot, verifier *identity.Verifier) string {
+	switch {
+	case len(demandProof(s)) == 0:
+		return ""
+	case verifier == nil:
+		return `nothing is verified here (verify off), so it applies to nobody; write "verify lists dns"`
+	case verifier.EmbeddedOnly():
+		return `only the address lists that came with this version prove it: when they expire, it applies to nobody; add "verify lists dns", or install a newer version before`
+	}
+	return ""
+}
+
+// demandProof are the places and hosts of the rules that apply to verified clients alone.
+func demandProof(s *source.Snapshot) (places []string) {
+	for _, r := range s.Site.Policy.Spec().Rules {
+		if r.Identity != policy.DemandVerified {
+			continue
+		}
+		place := fmt.Sprintf("%s:%d", s.Site.File.Name, r.Pos.Line)
+		if len(r.Hosts) > 0 {
+			place += fmt.Sprintf(" %v", r.Hosts)
+		}
+		places = append(places, place)
+	}
+	return places
+}
