@@ -174,7 +174,9 @@ func (p *pair) asks(q policytest.Question) bool {
 	for _, c := range p.result.Diff.Changes {
 		everyone := len(c.Crawlers) > 0 && (c.Crawlers[0] == "everyone" || c.Crawlers[0] == "everyone-else")
 		onHost := c.Hosts == nil || slices.ContainsFunc(c.Hosts, func(h string) bool { return h == "" || policy.Host(h).Covers(q.Host) })
-		atPath := slices.ContainsFunc(c.Paths, func(text string) bool { return pathpattern.MustParse(text).Folded().Match(pathpattern.Fold(pathpattern.NormalizePath(q.Path))) })
+		atPath := slices.ContainsFunc(c.Paths, func(text string) bool {
+			return pathpattern.MustParse(text).Folded().Match(pathpattern.Fold(pathpattern.NormalizePath(q.Path)))
+		})
 		if slices.Contains(c.Usages, "crawl") && (everyone || slices.Contains(c.Crawlers, q.Token)) && onHost && atPath {
 			return true
 		}
