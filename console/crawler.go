@@ -13,12 +13,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 )
 
 type crawlerData struct {
 	*client
 	Row       *crawlers.Crawler // nil: not in the catalogue
+	Card      string            // what it says of itself, if it signs
 	Impostors int64
 	Chart     *chart
 	Sections  []sectionCounts
@@ -61,6 +63,9 @@ func crawlerPage(v *view) (*page, error) {
 		return nil, err
 	}
 	d := &crawlerData{Row: v.lookup(name), Evidence: recorders.RunningEvidence() != nil}
+	if d.Row != nil {
+		d.Card = identity.CardOf(d.Row.Verification).String()
+	}
 	for _, c := range clients {
 		switch {
 		case c.Name != name:

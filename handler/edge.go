@@ -14,6 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/rights/rsl"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -24,7 +25,7 @@ import (
 // policy knows.
 func (q *request) evaluate() {
 	var buf [4]policy.CrawlerID
-	all := q.recognize(buf[:0])
+	all, card := q.recognize(buf[:0])
 	if len(all) == 0 {
 		return
 	}
@@ -35,9 +36,13 @@ func (q *request) evaluate() {
 		}
 		return q.h.Verifier.Identify(q.h.Server, q.Request, s.Identities(), s.Verification(id))
 	}
+	says := q.Header["User-Agent"]
+	if card.Purpose != "" {
+		says = append(slices.Clip(says), card.Purpose)
+	}
 	query, verdict := s.EdgeOfAll(all, policy.Query{
 		Host: q.Host, Path: q.target, Now: time.Now(),
-		Purposes: s.Purposes(q.Header["User-Agent"]),
+		Purposes: s.Purposes(says),
 	}, identify)
 	q.query, q.several, q.anyCase = query, len(all) > 1, verdict.AnyCase
 	// A crawler that proves who it is does not escape by naming our audit.
@@ -57,20 +62,21 @@ func (q *request) evaluate() {
 	q.decision = q.h.decisionOf(q.snapshot, kind)
 }
 
-// recognize appends to ids the crawlers that the request is from, see [identity.Judged].
-func (q *request) recognize(ids []policy.CrawlerID) []policy.CrawlerID {
+// recognize appends to ids the crawlers that the request is from, see [identity.Judged]. It
+// returns them with the card of the signer.
+func (q *request) recognize(ids []policy.CrawlerID) ([]policy.CrawlerID, webbotauth.Card) {
 	s := q.snapshot.Site
 	named := s.RecognizeAll(ids, q.Header["User-Agent"])
 	proof := q.h.Verifier.Recognize(q.h.Server, q.Request, s.Identities(), len(named) > 0, func(c *crawlers.Crawler) bool {
 		return slices.Contains(named, s.Policy.Crawler(c.Token))
 	})
 	if proof == (identity.Proof{}) {
-		return named
+		return named, proof.Card
 	}
 	return identity.Judged(proof, named, func(c *crawlers.Crawler) (policy.CrawlerID, bool) {
 		id := s.Policy.Crawler(c.Token)
 		return id, id != 0
-	})
+	}), proof.Card
 }
 
 // enforce counts a visit and does what the policy demands. If the visit is refused,

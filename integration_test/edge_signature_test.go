@@ -133,13 +133,18 @@ func startDirectory(t *testing.T, answer http.HandlerFunc) *directory {
 	return d
 }
 
-func (s *signer) serve(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/.well-known/http-message-signatures-directory" {
-		http.NotFound(w, r)
-		return
+func (s *signer) serve(w http.ResponseWriter, r *http.Request) { s.serveWith(`"more":1`)(w, r) }
+
+// serveWith serves a directory with members of a Signature Agent Card.
+func (s *signer) serveWith(card string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/.well-known/http-message-signatures-directory" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/http-message-signatures-directory+json")
+		_, _ = io.WriteString(w, "{"+card+","+s.jwks()[1:])
 	}
-	w.Header().Set("Content-Type", "application/http-message-signatures-directory+json")
-	_, _ = io.WriteString(w, s.jwks())
 }
 
 func signedPolicy(directory string) string {

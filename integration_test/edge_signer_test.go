@@ -18,7 +18,7 @@ import (
 // opens and closes nothing, and nothing is fetched from a host that the policy does not name.
 func TestSigners(t *testing.T) {
 	agent, stranger, unnamed := newSigner(t), newSigner(t), newSigner(t)
-	known, host, other := startDirectory(t, agent.serve), startDirectory(t, stranger.serve), startDirectory(t, unnamed.serve)
+	known, host, other := startDirectory(t, agent.serveWith(`"purpose":["shopping"],"rate-expectation":"2 rps"`)), startDirectory(t, stranger.serve), startDirectory(t, unnamed.serve)
 	npmAgent, npmStranger := newNPMSigner(t, agent), newNPMSigner(t, stranger)
 	name := func(d *directory) string { return "signed:" + strings.TrimPrefix(d.url, "https://") }
 	s := newServer(t, t.TempDir(), `version: 1
@@ -33,6 +33,9 @@ rules:
     allow: {crawl: /verified/}
   - for: category:ai-agent
     disallow: {crawl: /people/}
+    enforce: block
+  - for: purpose:shopping
+    disallow: {crawl: /shop/}
     enforce: block
   - for: ["`+name(known)+`", "`+name(host)+`"]
     allow: {crawl: /members/}
@@ -83,6 +86,8 @@ rules:
 		{"the agent as a verified crawler", "/verified/", sign(agent, known), 200, name(known) + " verified"},
 		{"the agent as one of its category", "/people/", sign(agent, known), 403, ""},
 		{"the agent where nobody may go", "/closed/", npmAgent.sign(base+"/closed/", quoted(known)), 403, ""},
+		{"the agent where nobody of the purpose on its card may go", "/shop/", sign(agent, known), 403, ""},
+		{"the stranger, which has no card", "/shop/", sign(stranger, host), 200, name(host) + " verified"},
 		{"the stranger where it may go", "/members/", npmStranger.sign(base+"/members/", quoted(host)), 200, name(host) + " verified"},
 		{"the stranger as a verified crawler", "/verified/", sign(stranger, host), 403, ""},
 		{"the stranger as one of a category", "/people/", replayed, 200, name(host) + " verified"},

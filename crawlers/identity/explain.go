@@ -3,6 +3,7 @@
 package identity
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/webbotauth"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -33,12 +35,30 @@ func ExplainRunning(addr netip.Addr) Explainer {
 		evidence = "this server verifies nothing (verify off)"
 		for _, e := range engines.All() {
 			identity, evidence = explain(e, facts, addr)
+			if card := e.card(facts); card != (webbotauth.Card{}) {
+				evidence += "; whoever signs with its keys says of itself: " + card.String()
+			}
 			if identity != policy.Unknown {
 				return identity, evidence
 			}
 		}
 		return identity, evidence
 	}
+}
+
+// CardOf returns what the signer among these facts says of itself, if that has been fetched.
+func CardOf(facts crawlers.Verification) (card webbotauth.Card) {
+	for _, e := range engines.All() {
+		card = cmp.Or(card, e.card(facts))
+	}
+	return card
+}
+
+func (e *engine) card(facts crawlers.Verification) webbotauth.Card {
+	if e.signatures == nil || facts.WebBotAuth == "" {
+		return webbotauth.Card{}
+	}
+	return e.signatures.Card(facts.WebBotAuth)
 }
 
 // explain checks an address and puts the result into words.

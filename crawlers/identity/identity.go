@@ -139,6 +139,8 @@ type Proof struct {
 	Crawler *crawlers.Crawler
 	// Signer is the signer, if the policy names it (signed:HOST).
 	Signer *crawlers.Crawler
+	// Card is what the one who signed says of itself.
+	Card webbotauth.Card
 }
 
 // Judged returns the crawlers whose rules hold for a request, by whatever of returns for
@@ -183,7 +185,8 @@ func (v *Verifier) Recognize(s Server, r *http.Request, id *crawlers.Identities,
 
 func (v *Verifier) recognizeSigner(s Server, r *http.Request, id *crawlers.Identities, isNamed func(*crawlers.Crawler) bool) (p Proof) {
 	for _, directory := range webbotauth.NamedDirectories(r.Header, id.Directories()) {
-		if v.checkSignature(s, r, directory).Status != webbotauth.Verified {
+		result := v.checkSignature(s, r, directory)
+		if result.Status != webbotauth.Verified {
 			continue
 		}
 		signers := id.ByDirectory(directory)
@@ -198,6 +201,7 @@ func (v *Verifier) recognizeSigner(s Server, r *http.Request, id *crawlers.Ident
 			p.Signer = signers[i]
 		}
 		if p != (Proof{}) {
+			p.Card = result.Card
 			return p
 		}
 	}

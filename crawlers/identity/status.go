@@ -40,12 +40,14 @@ type ListStatus struct {
 
 // DirectoryStatus is the state of a key directory.
 type DirectoryStatus struct {
-	URL        string     `json:"url"`
-	Keys       int        `json:"keys"`
-	Fetched    *time.Time `json:"fetched,omitempty"`
-	Age        string     `json:"age,omitempty"`
-	Error      string     `json:"error,omitempty"`
-	ErrorSince *time.Time `json:"error_since,omitempty"`
+	URL  string `json:"url"`
+	Keys int    `json:"keys"`
+	// Card is what the signer says of itself; nobody has checked it.
+	Card       webbotauth.Card `json:"card,omitzero"`
+	Fetched    *time.Time      `json:"fetched,omitempty"`
+	Age        string          `json:"age,omitempty"`
+	Error      string          `json:"error,omitempty"`
+	ErrorSince *time.Time      `json:"error_since,omitempty"`
 }
 
 // DNSStatus is the state of the resolver.
@@ -67,7 +69,7 @@ func CurrentStatus() Status {
 		s.Lists = append(s.Lists, status)
 	}
 	for _, d := range directoriesOf(inUse) {
-		status := DirectoryStatus{URL: d.URL, Keys: d.Keys}
+		status := DirectoryStatus{URL: d.URL, Keys: d.Keys, Card: d.Card}
 		status.Fetched, status.Age = timeAndAge(d.Date, now)
 		status.Error, status.ErrorSince = errorAndTime(d.Err, d.Failing)
 		s.Directories = append(s.Directories, status)

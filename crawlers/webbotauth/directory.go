@@ -26,7 +26,7 @@ const (
 // directories caches the keys of directories. Only a successful fetch replaces keys, so
 // signatures stay valid while a directory is down.
 type directories struct {
-	fetch  func(ctx context.Context, url string) (map[string]publicKey, time.Duration, error)
+	fetch  func(ctx context.Context, url string) (document, time.Duration, error)
 	now    func() time.Time
 	report func(DirectoryStatus) // may be nil
 	slots  chan struct{}
@@ -43,6 +43,7 @@ type directories struct {
 type DirectoryStatus struct {
 	URL     string
 	Keys    int       // Ed25519 keys of the last successful fetch
+	Card    Card      // of that fetch
 	Date    time.Time // of that fetch, or zero
 	Err     error     // of the last fetch
 	Failing time.Time // of the first failed fetch in a row; zero while Err is nil
@@ -50,7 +51,7 @@ type DirectoryStatus struct {
 
 // directory is a cached directory.
 type directory struct {
-	keys    map[string]publicKey
+	document
 	fetched time.Time     // when the keys were fetched, or zero
 	expires time.Time     // when to fetch them again
 	next    time.Time     // not before then
@@ -135,9 +136,9 @@ func (d *directories) begin(url string, k *directory) {
 	}
 	k.done = make(chan struct{})
 	d.wait.Go(func() {
-		keys, keep, err := d.fetch(d.ctx, url)
+		found, keep, err := d.fetch(d.ctx, url)
 		<-d.slots
-		status := d.take(url, k, keys, keep, err)
+		status := d.take(url, k, found, keep, err)
 		if d.report != nil && d.ctx.Err() == nil {
 			d.report(status)
 		}
@@ -145,14 +146,14 @@ func (d *directories) begin(url string, k *directory) {
 }
 
 // take stores the result of a fetch.
-func (d *directories) take(url string, k *directory, keys map[string]publicKey, keep time.Duration, err error) DirectoryStatus {
+func (d *directories) take(url string, k *directory, found document, keep time.Duration, err error) DirectoryStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.now()
 	switch {
 	case err == nil:
 		k.failing = time.Time{}
-		k.keys, k.fetched, k.expires = keys, now, now.Add(min(max(keep, keepLeast), keepMost))
+		k.document, k.fetched, k.expires = found, now, now.Add(min(max(keep, keepLeast), keepMost))
 	case k.err == nil:
 		k.failing = now
 	}
@@ -163,7 +164,7 @@ func (d *directories) take(url string, k *directory, keys map[string]publicKey, 
 }
 
 func (k *directory) status(url string) DirectoryStatus {
-	return DirectoryStatus{URL: url, Keys: len(k.keys), Date: k.fetched, Err: k.err, Failing: k.failing}
+	return DirectoryStatus{URL: url, Keys: len(k.keys), Card: k.card, Date: k.fetched, Err: k.err, Failing: k.failing}
 }
 
 // status returns the state of all directories, ordered by URL.

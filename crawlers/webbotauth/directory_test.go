@@ -77,7 +77,7 @@ func TestDirectory(t *testing.T) {
 		{"not JSON", loopback, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", mediaType)
 			_, _ = io.WriteString(w, "<!DOCTYPE html>")
-		}, Unverified, "invalid JWK Set"},
+		}, Unverified, "invalid key directory"},
 		{"without end", loopback, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", mediaType)
 			for {
@@ -90,7 +90,7 @@ func TestDirectory(t *testing.T) {
 			w.Header().Set("Content-Type", mediaType)
 			_, _ = io.WriteString(w, `{"keys":[`+strings.Repeat(`{},`, maxKeys)+`{}]}`)
 		}, Unverified, "101 keys"},
-		{"hanging", loopback, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Unverified, "Client.Timeout"},
+		{"hanging", loopback, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, Unverified, "deadline exceeded"},
 	} {
 		o := Options{AllowedRanges: c.allowed}
 		if c.name == "hanging" {
@@ -124,10 +124,10 @@ func TestWithoutWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := New(Options{Now: func() time.Time { return time.Unix(now, 0) }})
 		defer v.Close()
-		v.directories.fetch = func(context.Context, string) (map[string]publicKey, time.Duration, error) {
+		v.directories.fetch = func(context.Context, string) (document, time.Duration, error) {
 			time.Sleep(3 * time.Second)
-			keys, err := parseKeys([]byte(jwks(signerKey)))
-			return keys, 0, err
+			found, err := parseDocument([]byte(jwks(signerKey)), "")
+			return found, 0, err
 		}
 		canceled, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -153,13 +153,13 @@ func TestDirectoryCache(t *testing.T) {
 		v := New(Options{})
 		defer v.Close()
 		fetches, answer, failure := 0, jwks(signerKey), error(nil)
-		v.directories.fetch = func(context.Context, string) (map[string]publicKey, time.Duration, error) {
+		v.directories.fetch = func(context.Context, string) (document, time.Duration, error) {
 			fetches++
 			if failure != nil {
-				return nil, 0, failure
+				return document{}, 0, failure
 			}
-			keys, err := parseKeys([]byte(answer))
-			return keys, 10 * time.Minute, err
+			found, err := parseDocument([]byte(answer), "")
+			return found, 10 * time.Minute, err
 		}
 		step := 0
 		noKeys := map[int]bool{1: true, 2: true, 10: true}
@@ -223,9 +223,9 @@ func TestParseKeys(t *testing.T) {
 		`"exp":1790000001000`: Verified, `"exp":1789999999000`: Unverified,
 	} {
 		v := fixed(now)
-		v.directories.fetch = func(context.Context, string) (map[string]publicKey, time.Duration, error) {
-			keys, err := parseKeys([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519",` + text + `,"x":"` + x + `"}]}`))
-			return keys, keepDefault, err
+		v.directories.fetch = func(context.Context, string) (document, time.Duration, error) {
+			found, err := parseDocument([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519",`+text+`,"x":"`+x+`"}]}`), "")
+			return found, keepDefault, err
 		}
 		if got := v.Check(t.Context(), signed(nil), "https://bot.example"); got.Status != want {
 			t.Errorf("%s: %+v", text, got)

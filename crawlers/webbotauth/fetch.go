@@ -34,15 +34,35 @@ func newFetcher(o Options) *fetcher {
 	}}
 }
 
-// fetch returns the keys of a directory and how long they may be cached. A panic
-// caused by a response becomes an error: in the fetching goroutine it would end the
-// program.
-func (f *fetcher) fetch(ctx context.Context, url string) (keys map[string]publicKey, keep time.Duration, err error) {
+// fetch returns what is at the address of a key directory, with its keys, and how long it
+// may be cached. A panic caused by a response becomes an error: in the fetching goroutine
+// it would end the program.
+func (f *fetcher) fetch(ctx context.Context, url string) (d document, keep time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	ctx, cancel := context.WithTimeout(ctx, f.client.Timeout) // for a card and its keys
+	defer cancel()
+	data, keep, err := f.get(ctx, url)
+	if err != nil {
+		return d, 0, err
+	}
+	if d, err = parseDocument(data, url); err != nil || d.next == "" {
+		return d, keep, err
+	}
+	data, keepKeys, err := f.get(ctx, d.next)
+	if err == nil {
+		d.keys, err = parseKeys(data)
+	}
+	if err != nil {
+		err = fmt.Errorf("keys of the card, at %s: %w", d.next, err)
+	}
+	return d, min(keep, keepKeys), err
+}
+
+func (f *fetcher) get(ctx context.Context, url string) (data []byte, keep time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, 0, err
@@ -60,7 +80,7 @@ func (f *fetcher) fetch(ctx context.Context, url string) (keys map[string]public
 	if err := checkType(resp.Header.Get("Content-Type"), normalPath(r.URL.EscapedPath()) == wellKnown); err != nil {
 		return nil, 0, err
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDirectoryBytes+1))
+	data, err = io.ReadAll(io.LimitReader(resp.Body, maxDirectoryBytes+1))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -71,12 +91,11 @@ func (f *fetcher) fetch(ctx context.Context, url string) (keys map[string]public
 	if !ok {
 		keep = keepDefault
 	}
-	keys, err = parseKeys(data)
-	return keys, keep, err
+	return data, keep, nil
 }
 
 // checkType accepts the media type of directories and, except at the well-known path,
-// those of a JWK Set.
+// those of a JWK Set or a card.
 func checkType(header string, atWellKnown bool) error {
 	t, _, err := mime.ParseMediaType(header)
 	switch {

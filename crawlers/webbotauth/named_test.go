@@ -24,6 +24,7 @@ func TestNamedDirectories(t *testing.T) {
 		{"unknown", `sig1="https://evil.example"`, nil},
 		{"not https", `sig1="http://a.example"`, nil},
 		{"with parameters", `sig1="https://a.example";type=jwks`, nil},
+		{"a card", `sig1="https://b.example/keys.json";type=cimd`, known[1:]},
 		{"not a string", `sig1=1`, nil},
 		{"malformed", `sig1="https://a.example`, nil},
 		{"missing", "", nil},

@@ -196,11 +196,14 @@ func NamedDirectories(h http.Header, directories []string) (named []string) {
 	return named
 }
 
-// identifier returns the location.id of the directory that a member of Signature-Agent
-// names.
+// identifier returns the location.id of the directory, JWK Set or card that a member of
+// Signature-Agent names. How to read it is found out from what is there.
 func identifier(agent httpsfv.Item) (string, error) {
-	if len(agent.Params.Names()) > 0 {
-		return "", errors.New("signature-agent members must not have parameters")
+	for _, name := range agent.Params.Names() {
+		how, _ := agent.Params.Get(name)
+		if name != "type" || how != httpsfv.Token("directory") && how != httpsfv.Token("jwks_uri") && how != httpsfv.Token("cimd") {
+			return "", fmt.Errorf("a signature-agent member has the parameter %s=%v, must have none but type=directory, jwks_uri or cimd", name, how)
+		}
 	}
 	value, ok := agent.Value.(string)
 	if !ok {

@@ -49,6 +49,7 @@ func (s Status) String() string {
 type Result struct {
 	Status Status
 	KeyID  string // of a verified signature: the key's thumbprint (RFC 7638)
+	Card   Card   // of the signer, if it is verified
 	Err    error  // why the status is Unverified or Invalid
 	// Undecided is true if the signature may be the operator's: the keys are not
 	// available (yet), or a replay cannot be ruled out.
@@ -132,7 +133,7 @@ var (
 
 // Check reports whether the operator with this key directory signed a request. The
 // directory is an origin, whose keys are at the well-known path, or the https URL of a
-// JWK Set, which is fetched with its query and compared without it (draft section
+// JWK Set or a Signature Agent Card, which is fetched with its query and compared without it (draft section
 // 5.5). Check waits for keys until ctx is done. If ctx is done already it uses the
 // cached keys and fetches others in the background.
 //
@@ -215,7 +216,7 @@ func (v *Verifier) checkOne(ctx context.Context, m *message, label string, list 
 			return Result{Status: Invalid, Err: err}
 		}
 	}
-	return Result{Status: Verified, KeyID: s.keyID}
+	return Result{Status: Verified, KeyID: s.keyID, Card: v.Card(where.url)}
 }
 
 // testKeyID is the thumbprint of the Ed25519 key of RFC 9421 appendix B.1.4, whose

@@ -36,9 +36,9 @@ func jwks(keys ...ed25519.PrivateKey) string {
 // fixed is a verifier at a time, of which the directories have the keys.
 func fixed(at int64, keys ...ed25519.PrivateKey) *Verifier {
 	v := New(Options{Now: func() time.Time { return time.Unix(at, 0) }, testKeys: true})
-	v.directories.fetch = func(context.Context, string) (map[string]publicKey, time.Duration, error) {
+	v.directories.fetch = func(context.Context, string) (document, time.Duration, error) {
 		set, err := parseKeys([]byte(jwks(keys...)))
-		return set, keepDefault, err
+		return document{keys: set}, keepDefault, err
 	}
 	return v
 }
@@ -74,8 +74,7 @@ func (p *pieces) request() Request {
 		p.covered, p.created, p.expires, thumbprint(p.key.Public().(ed25519.PublicKey)), p.more, p.tag)
 	lines := p.lines
 	if lines == nil {
-		member, _, _ := strings.Cut(strings.TrimPrefix(p.agent, "sig1="), ";")
-		lines = []string{`"@authority": ` + p.host, `"signature-agent";key="sig1": ` + member}
+		lines = []string{`"@authority": ` + p.host, `"signature-agent";key="sig1": ` + strings.TrimPrefix(p.agent, "sig1=")}
 	}
 	base := strings.Join(append(lines, `"@signature-params": `+params), "\n")
 	return Request{
@@ -126,6 +125,9 @@ func TestCheck(t *testing.T) {
 		{"a directory without TLS", func(p *pieces) { p.agent = `sig1="http://bot.example"` }, nil, Unverified, nil},
 		{"a user in the directory's URL", func(p *pieces) { p.agent = `sig1="https://x@bot.example"` }, nil, Unverified, nil},
 		{"parameters of the agent", func(p *pieces) { p.agent = `sig1="https://bot.example";type="jwks_uri"` }, nil, Unverified, nil},
+		{"a type of the agent", func(p *pieces) { p.agent = `sig1="https://bot.example";type=directory` }, nil, Verified, nil},
+		{"an unknown type of the agent", func(p *pieces) { p.agent = `sig1="https://bot.example";type=did` }, nil, Unverified, nil},
+		{"a parameter beside the type", func(p *pieces) { p.agent = `sig1="https://bot.example";type=cimd;x` }, nil, Unverified, nil},
 		{"another tag", func(p *pieces) { p.tag = "other" }, nil, Unsigned, nil},
 		{"no authority covered", func(p *pieces) {
 			p.covered, p.lines = `("signature-agent";key="sig1")`, []string{`"signature-agent";key="sig1": "https://bot.example"`}
