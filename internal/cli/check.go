@@ -24,10 +24,21 @@ import (
 
 func checkCommand() *cobra.Command {
 	var asJSON, strict, long bool
+	var against, field string
 	cmd := Command("check FILE|ROBOTS.TXT|URL... | -", "Checks policy files and robots.txt files for errors and likely mistakes, runs their tests, and says who may come in",
 		func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return argumentsError(args, "at least one FILE, or -")
+			}
+			var names []string
+			if against != "" {
+				data, err := policyinput.ReadFile(against, cmd.InOrStdin())
+				if err == nil {
+					names, err = readList(data, field)
+				}
+				if err != nil {
+					return fmt.Errorf("--against %s: %w", against, err)
+				}
 			}
 			all, failed := checkReport{Diagnostics: policyfile.Diagnostics{}, Policies: []checkedPolicy{}}, false // [] rather than null
 			for _, name := range args {
@@ -50,10 +61,17 @@ func checkCommand() *cobra.Command {
 				s, ds := site.Load(raw.Name, raw.Data)
 				failed = failed || ds.HasErrors() || strict && ds.Count(policy.Warning) > 0
 				all.add(fileName(name), s, ds)
-				if asJSON {
-					continue
+				if !asJSON {
+					err = writeCheck(cmd.OutOrStdout(), fileName(name), s, ds, long)
 				}
-				if err := writeCheck(cmd.OutOrStdout(), fileName(name), s, ds, long); err != nil {
+				if s != nil && against != "" && err == nil {
+					c := compareList(against, names, s)
+					all.Policies[len(all.Policies)-1].Against = c
+					if !asJSON {
+						err = c.writeText(cmd.OutOrStdout(), long)
+					}
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -74,6 +92,8 @@ func checkCommand() *cobra.Command {
 		})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics, and who may come in, as JSON")
 	cmd.Flags().BoolVar(&long, "explain", false, "say of all hosts, categories and paths who may come in")
+	cmd.Flags().StringVar(&against, "against", "", "say what the policy does with the crawlers of the list in this `FILE`: JSON, YAML, or one User-Agent a line")
+	cmd.Flags().StringVar(&field, "field", "", "where entries of that list are objects, the field with the User-Agents or names, such as instances.accepted")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail if there are warnings")
 	return cmd
 }
@@ -92,12 +112,16 @@ type checkedPolicy struct {
 	Hosts  []policyfile.HostSummary `json:"hosts"`
 	Closed policyfile.Closed        `json:"closed"`
 	Limits []string                 `json:"limits,omitempty"`
+
+	Against *comparedList `json:"against,omitempty"`
 }
 
 func (c *checkReport) add(name string, s *site.Site, ds policyfile.Diagnostics) {
 	c.Diagnostics = append(c.Diagnostics, ds...)
 	if s != nil {
-		c.Policies = append(c.Policies, checkedPolicy{name, len(s.File.Spec.Expect), s.File.Summary(time.Now()), s.File.Closed(), s.LimitTexts()})
+		c.Policies = append(c.Policies, checkedPolicy{
+			File: name, Tests: len(s.File.Spec.Expect), Hosts: s.File.Summary(time.Now()), Closed: s.File.Closed(), Limits: s.LimitTexts(),
+		})
 	}
 }
 

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// readList reads the User-Agents or names of a list of crawlers: JSON or YAML, an array of
+// strings, or of objects that have them in a field (a.b for b in the object a), or an object by
+// name; or one a line.
+func readList(data []byte, field string) (all []string, err error) {
+	var list any
+	if text := strings.TrimSpace(string(data)); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
+		if err := json.Unmarshal(data, &list); err != nil {
+			return nil, fmt.Errorf("invalid JSON: %w", err)
+		}
+	} else if yaml.Unmarshal(data, &list) != nil || !isList(list) {
+		if field != "" {
+			return nil, fmt.Errorf("has no field %s: it is neither JSON nor YAML, so each line is a User-Agent; leave --field out", field)
+		}
+		for line := range strings.Lines(string(data)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				all = append(all, line)
+			}
+		}
+		return all, nil
+	}
+	if named, ok := list.(map[string]any); ok {
+		if field == "" {
+			return slices.Sorted(maps.Keys(named)), nil
+		}
+		list = slices.Collect(maps.Values(named))
+	}
+	if all = texts(list, nil); field != "" {
+		all = texts(list, strings.Split(field, "."))
+	}
+	if entries := list.([]any); len(all) == 0 && len(entries) > 0 {
+		object, _ := entries[0].(map[string]any)
+		return nil, fmt.Errorf("name the field that has the User-Agents with --field; the first entry has %s", english.List(slices.Sorted(maps.Keys(object)), "and"))
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// isList reports whether YAML is a list of strings or objects. Lines of text can be YAML, too.
+func isList(v any) bool {
+	list, ok := v.([]any)
+	return ok && len(list) > 0
+}
+
+// texts are the strings at a path of objects in v, in lists at any step of it.
+func texts(v any, path []string) (all []string) {
+	switch v := v.(type) {
+	case string:
+		if len(path) == 0 && v != "" {
+			all = []string{v}
+		}
+	case []any:
+		for _, e := range v {
+			all = append(all, texts(e, path)...)
+		}
+	case map[string]any:
+		if len(path) > 0 {
+			all = texts(v[path[0]], path[1:])
+		}
+	}
+	return all
+}
+
+// comparedList says what a policy does with the crawlers of a list.
+type comparedList struct {
+	List    string   `json:"list"`
+	Entries int      `json:"entries"`
+	Closed  []string `json:"may_not_crawl"`
+	Open    []string `json:"may_crawl"`
+	Unknown []string `json:"unknown"` // look automated, and are in no catalogue
+	Missed  []string `json:"not_recognized"`
+}
+
+// compareList asks who may crawl the front page of a host that no rule names.
+func compareList(name string, entries []string, s *site.Site) *comparedList {
+	c := &comparedList{List: name, Entries: len(entries)}
+	r := crawlers.NewRecognizer(s.File.Catalogue.Patterns())
+	for _, e := range entries {
+		i, ok := r.Recognize(e)
+		if !ok {
+			i, ok = s.File.Catalogue.Index(e)
+		}
+		switch _, automated := crawlers.Automated(e); {
+		case ok:
+			id := s.Policy.Crawler(s.File.Catalogue.At(i).Token)
+			if s.Policy.Decide(policy.Query{Crawler: id, Path: "/", Usage: policy.Crawl, Now: time.Now()}).Verdict == policy.Disallowed {
+				c.Closed = append(c.Closed, e)
+			} else {
+				c.Open = append(c.Open, e)
+			}
+		case automated:
+			c.Unknown = append(c.Unknown, e)
+		default:
+			c.Missed = append(c.Missed, e)
+		}
+	}
+	return c
+}
+
+func (c *comparedList) writeText(out io.Writer, long bool) error {
+	known := len(c.Closed) + len(c.Open)
+	fmt.Fprintf(out, "compared with %s: the catalogue has %d of %s\n", c.List, known, english.Count(c.Entries, "name"))
+	for _, part := range []struct {
+		name string
+		of   []string
+	}{{"may not crawl", c.Closed}, {"may crawl", c.Open}, {"unknown", c.Unknown}, {"not seen", c.Missed}} {
+		text, n := english.Count(len(part.of), "name"), 5
+		if long {
+			n = len(part.of)
+		}
+		if len(part.of) > 0 {
+			text += ": " + english.Some(part.of, n)
+		}
+		if _, err := fmt.Fprintf(out, "  %-14s %s\n", part.name+":", text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
