@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"path"
 	"strings"
 	"time"
@@ -80,6 +81,11 @@ func (c *Console) listen(p *optional.Part[*listener], _ error) (*listener, error
 	a, err := parseListen(c.Listen)
 	if err != nil {
 		return nil, err
+	}
+	if a.IsUnixNetwork() { // Caddy deletes what is there
+		if f, err := os.Lstat(a.Host); err == nil && f.Mode().Type() != os.ModeSocket {
+			return nil, fmt.Errorf("the console cannot listen on %s, which is not a socket: choose another name, or delete the file", a.Host)
+		}
 	}
 	ln, err := a.Listen(c.ctx, 0, net.ListenConfig{})
 	if err != nil {

@@ -4,6 +4,7 @@ package integration_test
 
 import (
 	"bytes"
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"io"
@@ -25,6 +26,8 @@ import (
 // startCase is a server with an optional part of which something is wrong when it starts.
 type startCase struct {
 	part, condition string
+	options         string                         // of the part, instead of those of partOptions
+	site, policy    string                         // what the directive and the policy have besides
 	setup           func(t *testing.T, dir string) // DIR before the start
 	shell           string                         // what the server's own shell does before it, with DIR
 	cause           string                         // in the one error that is logged; empty: it works
@@ -36,6 +39,12 @@ type startCase struct {
 var partOptions = map[string]string{
 	"activity": "activity DIR/part", "evidence": "evidence DIR/part {\nkey DIR/key.pem\n}", "console": "console ADDRESS", "catalogue": "",
 }
+
+// Of conditions.
+const (
+	socket  = "console unix/DIR/part/socket"
+	ownList = "crawlers:\n  OwnBot:\n    operator: Example\n    kind: search\n    address-lists: [https://LISTENER/list.json]\n"
+)
 
 const edKey = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIC2pHJYjFDhhA8mPHDUgPrUrWHdoUPyYg2zUf8HVLzTE\n-----END PRIVATE KEY-----\n"
 
@@ -96,6 +105,15 @@ func startCases() []startCase {
 
 		{part: "console", condition: "free port"},
 		{part: "console", condition: "port in use", cause: "address already in use"},
+		{part: "console", condition: "socket", options: socket, setup: func(t *testing.T, dir string) { _ = listenUnix(t, dir).Close() }},
+		{part: "console", condition: "socket left behind", options: socket, setup: staleSocket},
+		{part: "console", condition: "a file in the socket's place", options: socket, setup: file("part/socket", "x"), cause: "is not a socket"},
+		{part: "console", condition: "socket in a missing directory", options: "console unix/DIR/none/socket", cause: "no such file or directory"},
+		{part: "console", condition: "socket on a read-only file system", options: socket, shell: readOnly, cause: "read-only file system"},
+
+		// What is fetched while the server runs has no state of its own as a part.
+		{condition: "list hanging", site: "verify lists\nverify_from 127.0.0.0/8", policy: ownList},
+		{condition: "audit hanging", site: "audit 10m http://LISTENER/"},
 	}
 }
 
@@ -122,11 +140,12 @@ func TestOptionalPartsDoNotStopTheSites(t *testing.T) {
 func startOne(t *testing.T, c startCase, usual time.Duration) time.Duration {
 	t.Helper()
 	dir := busyDir(t)
-	policy := filepath.Join(dir, "policy.yaml")
-	putFile(t, policy, "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n")
-	putFile(t, filepath.Join(dir, "key.pem"), edKey)
 	address := freeAddr(t)
-	if c.condition == "port in use" {
+	fill := strings.NewReplacer("DIR", dir, "ADDRESS", address, "LISTENER", address)
+	policy := filepath.Join(dir, "policy.yaml")
+	putFile(t, policy, "version: 1\nrules:\n  - for: GPTBot\n    disallow: {crawl: /}\n    enforce: block\n"+fill.Replace(c.policy))
+	putFile(t, filepath.Join(dir, "key.pem"), edKey)
+	if c.condition == "port in use" || strings.Contains(c.site+c.policy, "LISTENER") { // it accepts, and never answers
 		l, err := net.Listen("tcp", address)
 		if err != nil {
 			t.Fatal(err)
@@ -136,8 +155,8 @@ func startOne(t *testing.T, c startCase, usual time.Duration) time.Duration {
 	if c.setup != nil {
 		c.setup(t, dir)
 	}
-	fill := strings.NewReplacer("DIR", dir, "ADDRESS", address)
-	p := newProcess(t, dir, "server", "robots_policy {\n"+fill.Replace(partOptions[c.part])+"\n}\nmetrics", "robots_policy "+policy+"\nhandle /metrics {\nmetrics\n}")
+	options := fill.Replace(cmp.Or(c.options, partOptions[c.part]))
+	p := newProcess(t, dir, "server", "robots_policy {\n"+options+"\n}\nmetrics", "robots_policy "+policy+" {\n"+fill.Replace(c.site)+"\n}\nhandle /metrics {\nmetrics\n}")
 	var out syncedBuffer
 	args := []string{"run", "--config", filepath.Join(p.dir, "Caddyfile")}
 	p.cmd = asCaddyCommand(dir, args...)
@@ -153,6 +172,11 @@ func startOne(t *testing.T, c startCase, usual time.Duration) time.Duration {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(out.String())
+		}
+	})
 	eventually(t, "the site answers; "+c.part+" "+c.condition, func() bool {
 		resp, err := client.Get("http://" + p.addr + "/")
 		if err != nil {
@@ -162,7 +186,7 @@ func startOne(t *testing.T, c startCase, usual time.Duration) time.Duration {
 	})
 	took := time.Since(began)
 	// What hangs does so for ten seconds or for ever; a busy machine is not what is tested.
-	if c.part != "" && took > 2*usual+2*time.Second {
+	if usual > 0 && took > 2*usual+2*time.Second {
 		t.Errorf("the site answered after %s; usually after %s", took, usual)
 	}
 	if r := p.get("/", "User-Agent", "GPTBot"); r.StatusCode != 403 {
@@ -304,4 +328,26 @@ func lockedEvidence(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
+}
+
+// staleSocket is what a killed server leaves.
+func staleSocket(t *testing.T, dir string) {
+	t.Helper()
+	l := listenUnix(t, dir)
+	l.SetUnlinkOnClose(false)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func listenUnix(t *testing.T, dir string) *net.UnixListener {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, "part"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "part", "socket"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }

@@ -9,11 +9,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -81,8 +83,11 @@ func TestTogether(t *testing.T) {
 			}
 		})
 	}
-	for end := time.Now().Add(*together); time.Now().Before(end) && !t.Failed(); {
-		time.Sleep(100 * time.Millisecond)
+	time.Sleep(*together)
+	for end := time.Now().Add(time.Minute); time.Now().Before(end) && !t.Failed(); time.Sleep(100 * time.Millisecond) { // a busy machine
+		if !slices.ContainsFunc(slices.Collect(maps.Values(counts)), func(n *atomic.Int64) bool { return n.Load() == 0 }) {
+			break
+		}
 	}
 	stop.Store(true)
 	wg.Wait()
