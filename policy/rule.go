@@ -335,6 +335,7 @@ type UsagePart struct {
 // Spec is a policy as its author states it: what Compile takes.
 type Spec struct {
 	File        string // for messages
+	Catalogue   string // the date of the catalogue that the policy was written for; "" for any
 	Sitemaps    []string
 	Resources   []ResourceSet
 	Usages      []LocalUsage

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -20,6 +21,8 @@ const formatVersion = "1"
 // before the rules that use them.
 var fileFields = fields[*policy.Spec]{
 	key("version", "the version of this format, which is 1", shape{"const": 1}, readVersion, nil).must(),
+	key("catalogue", "the date of the catalogue of crawlers that the policy was written for; catalogue auto takes no other while it runs",
+		textShape("a date, such as 2026-11-24", `^\d{4}-\d{2}-\d{2}$`), readPin, func(w *printer, spec *policy.Spec) { w.text("catalogue", spec.Catalogue) }),
 	key("sitemaps", "the sitemaps of the site: an address or a list of addresses; one that starts with / is completed with the host",
 		oneOrMore(textShape("an address, such as /sitemap.xml or https://www.example.com/sitemap.xml", `^(/|https?://)`)),
 		readSitemaps, func(w *printer, spec *policy.Spec) { w.texts("sitemaps", spec.Sitemaps) }),
@@ -167,6 +170,18 @@ func readVersion(p *parser, n *yaml.Node, _ *policy.Spec) {
 	if text, ok := p.text(n, "version"); ok && text != formatVersion {
 		p.report(posOf(n), "unknown-version", formatVersion, "invalid version %s: this program reads version %s", quote(text), formatVersion)
 	}
+}
+
+func readPin(p *parser, n *yaml.Node, spec *policy.Spec) {
+	text, ok := p.text(n, "catalogue")
+	switch _, err := time.Parse(time.DateOnly, text); {
+	case !ok:
+	case err != nil:
+		p.report(posOf(n), "bad-value", "", "invalid catalogue %s: must be a date such as 2026-11-24", quote(text))
+	case text != p.base.AsOf():
+		p.report(posOf(n), "another-catalogue", "", `another catalogue of crawlers is in use than that of %s, so that names and categories may mean something else; see "diff --catalogue", and write the date that "crawlers" prints`, text)
+	}
+	spec.Catalogue = text
 }
 
 func readSitemaps(p *parser, n *yaml.Node, spec *policy.Spec) {

@@ -253,7 +253,7 @@ func TestDiagnosticsAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `[{"file":"json.yaml","line":2,"column":1,"severity":"error","code":"unknown-key",` +
-		`"message":"unknown key \"rule\" in the file: must be one of version, sitemaps, resources, usages, crawlers, rules, enforcement, publish, rights or expect",` +
+		`"message":"unknown key \"rule\" in the file: must be one of version, catalogue, sitemaps, resources, usages, crawlers, rules, enforcement, publish, rights or expect",` +
 		`"did_you_mean":"rules","source":"rule: []"}]`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -180,6 +180,7 @@ func (g *grammar) file() map[string]any {
 			return rows
 		},
 		"expect", g.some("everyone may crawl /robots.txt", "verified Googlebot may crawl https://www.example.com/robots.txt", "claimed category:search may crawl /robots.txt"),
+		"catalogue", g.pick("2026-11-24"),
 		"sitemaps", g.some("/sitemap.xml", "https://www.example.com/s.xml"),
 		"enforcement", func() any {
 			if g.IntN(3) == 0 {

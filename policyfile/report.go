@@ -157,6 +157,7 @@ var codeTable = []codeInfo{
 
 	{"expectation-no-longer-holds", policy.Warning, "A test of the policy no longer passes"},
 	{"listed-twice", policy.Warning, "The same thing is listed twice"},
+	{"another-catalogue", policy.Warning, "Another catalogue of crawlers"},
 	{"unknown-operator", policy.Warning, "An unknown operator"},
 	{"misspelt-crawler", policy.Warning, "A crawler's name that may be misspelt"},
 	{"unknown-crawler", policy.Warning, "An unknown crawler"},

@@ -92,6 +92,10 @@ func Effects(before, after *crawlers.Catalogue, running []*source.Snapshot) (eff
 	var problems []error
 	for _, s := range running {
 		name := s.Site.File.Name
+		if pin := s.Site.File.Spec.Catalogue; pin != "" && pin != after.AsOf() {
+			problems = append(problems, fmt.Errorf("%s is for the catalogue of %s; %s, and change its catalogue:", name, pin, byHand))
+			continue
+		}
 		d, err := Compare(name, []byte(s.Text), before, after)
 		if err != nil {
 			problems = append(problems, err)

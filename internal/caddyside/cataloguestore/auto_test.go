@@ -174,6 +174,13 @@ rules:
 	if err != nil {
 		t.Fatal(err)
 	}
+	pinned, err := source.Compile("pinned.yaml", []byte("version: 1\ncatalogue: "+embedded.AsOf()+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Effects(embedded, c, []*source.Snapshot{pinned}); err == nil || !strings.Contains(err.Error(), "pinned.yaml is for the catalogue of "+embedded.AsOf()) {
+		t.Errorf("with a policy that is for another catalogue: %v", err)
+	}
 	effects, err := Effects(embedded, c, []*source.Snapshot{running})
 	if err != nil || len(effects) != 1 || !strings.Contains(effects[0], "ReleasedNewBot") {
 		t.Errorf("effects: %q, %v", effects, err)
