@@ -6,16 +6,21 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
 // Names in the table meta.
 const (
-	metaMerged = "merged" // the last journal that is in the totals
-	metaRolled = "rolled" // the last day that is in path_days
-	metaSwept  = "swept"  // the day on which texts were last deleted that no row names
-	metaShrunk = "shrunk" // when rows were last deleted for their size, in seconds since 1970
+	metaMerged   = "merged"   // the last journal that is in the totals
+	metaRolled   = "rolled"   // the last day that is in path_days
+	metaSwept    = "swept"    // the day on which texts were last deleted that no row names
+	metaRevision = "revision" // of the last change: in milliseconds since 1970, if the clock does not go back
+	metaStore    = "store"    // a number by chance that tells databases of one server apart
+	metaComplete = "complete" // when nothing was left to send, in seconds since 1970
+	metaShrunk   = "shrunk"   // when rows were last deleted for their size, in seconds since 1970
 )
 
 func meta(ctx context.Context, q querier, name string) (int64, error) {
@@ -29,8 +34,25 @@ func meta(ctx context.Context, q querier, name string) (int64, error) {
 
 const setMetaText = "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 
-func setMeta(ctx context.Context, tx *sql.Tx, name string, v int64) error {
-	_, err := tx.ExecContext(ctx, setMetaText, name, v)
+// revise begins a change, and returns a revision that is greater than all before. It is a
+// time so that a database that was restored from a copy does not go back.
+func revise(ctx context.Context, q querier, now time.Time) (int64, error) {
+	last, err := meta(ctx, q, metaRevision)
+	if err != nil {
+		return 0, err
+	}
+	revision := max(last+1, now.UnixMilli())
+	return revision, setMeta(ctx, q, metaRevision, revision)
+}
+
+// touch says that a bucket of a table was changed.
+func touch(ctx context.Context, q querier, name string, bucket, revision int64) error {
+	_, err := q.ExecContext(ctx, "INSERT INTO outbox VALUES (?, ?, ?, 0, 0) ON CONFLICT DO UPDATE SET changed = excluded.changed", name, bucket, revision)
+	return err
+}
+
+func setMeta(ctx context.Context, q querier, name string, v int64) error {
+	_, err := q.ExecContext(ctx, setMetaText, name, v)
 	return err
 }
 
@@ -42,7 +64,7 @@ func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
 		return err
 	}
 	defer rollback(tx)
-	m, err := newMerging(ctx, tx)
+	m, err := newMerging(ctx, tx, s.options().Now())
 	if err != nil {
 		return err
 	}
@@ -60,14 +82,20 @@ func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
 		return err
 	}
 	for hour, n := range add.Lost {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO lost VALUES (?, ?) ON CONFLICT DO UPDATE SET visits = visits + excluded.visits", hour, n); err != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO lost VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET visits = visits + excluded.visits, changed = excluded.changed", hour, n, m.revision); err != nil {
+			return err
+		}
+		m.touched[touched{"lost", hour}] = true
+	}
+	for t := range m.touched {
+		if err := touch(ctx, tx, t.name, t.bucket, m.revision); err != nil {
 			return err
 		}
 	}
 	for hour := range m.hours {
 		// Three quarters stay, so that not every merge has to fold.
 		n := s.options().RowsPerHour
-		if err := pathHourTable.fold(ctx, tx, hour, n, max(1, n*3/4), m.other); err != nil {
+		if err := pathHourTable.fold(ctx, tx, hour, n, max(1, n*3/4), m.other, m.revision); err != nil {
 			return err
 		}
 	}
@@ -88,6 +116,14 @@ type merging struct {
 	hours                    map[int64]bool
 	sum                      map[total]*journal.Counts
 	seen                     map[int64]*seenCrawler
+	revision                 int64
+	touched                  map[touched]bool
+}
+
+// touched is a bucket of a table.
+type touched struct {
+	name   string
+	bucket int64
 }
 
 // total is a row without a path, by numbers.
@@ -95,17 +131,18 @@ type total struct{ hour, host, crawler, identity, decision, rule, policy int64 }
 
 type seenCrawler struct{ kind, first, last int64 }
 
-func newMerging(ctx context.Context, tx *sql.Tx) (*merging, error) {
-	m := &merging{ctx: ctx, tx: tx, ids: map[string]int64{}, hours: map[int64]bool{}, sum: map[total]*journal.Counts{}, seen: map[int64]*seenCrawler{}}
+func newMerging(ctx context.Context, tx *sql.Tx, now time.Time) (*merging, error) {
+	m := &merging{ctx: ctx, tx: tx, ids: map[string]int64{}, hours: map[int64]bool{}, sum: map[total]*journal.Counts{}, seen: map[int64]*seenCrawler{}, touched: map[touched]bool{}}
 	for stmt, text := range map[**sql.Stmt]string{
 		// The update that changes nothing makes RETURNING answer for a text that is there.
 		&m.intern:  "INSERT INTO strings (text) VALUES (?) ON CONFLICT (text) DO UPDATE SET text = text RETURNING id",
-		&m.path:    pathHourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
-		&m.totalOf: hourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
-		&m.dayOf:   dayTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
-		&m.crawler: "INSERT INTO crawlers VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET" +
+		&m.path:    pathHourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
+		&m.totalOf: hourTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
+		&m.dayOf:   dayTable.insert() + " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" + addExcluded,
+		&m.crawler: "INSERT INTO crawlers VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET" +
+			" changed = iif(kind = excluded.kind AND first <= excluded.first AND last >= excluded.last, changed, excluded.changed)," +
 			" kind = excluded.kind, first = min(first, excluded.first), last = max(last, excluded.last)",
-		&m.readInto: "INSERT INTO reads VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET" +
+		&m.readInto: "INSERT INTO reads VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET changed = excluded.changed," +
 			" first = min(first, excluded.first), last = max(last, excluded.last), requests = requests + excluded.requests",
 	} {
 		var err error
@@ -114,6 +151,9 @@ func newMerging(ctx context.Context, tx *sql.Tx) (*merging, error) {
 		}
 	}
 	var err error
+	if m.revision, err = revise(ctx, tx, now); err != nil {
+		return nil, err
+	}
 	m.other, err = m.id(OtherPath)
 	return m, err
 }
@@ -145,10 +185,11 @@ func (m *merging) row(k journal.Key, c *journal.Counts) error {
 	if err != nil {
 		return err
 	}
-	if _, err := m.path.ExecContext(m.ctx, k.Hour, n[0], n[1], n[2], n[3], n[4], n[5], n[6], c.Requests, c.Bytes, c.Violations, c.Queries, c.Unread); err != nil {
+	if _, err := m.path.ExecContext(m.ctx, k.Hour, n[0], n[1], n[2], n[3], n[4], n[5], n[6], c.Requests, c.Bytes, c.Violations, c.Queries, c.Unread, m.revision); err != nil {
 		return err
 	}
 	m.hours[k.Hour] = true
+	m.touched[touched{"path_hours", k.Hour}] = true
 	t := total{k.Hour, n[0], n[1], n[2], n[3], n[4], n[5]}
 	if m.sum[t] == nil {
 		m.sum[t] = new(journal.Counts)
@@ -168,7 +209,8 @@ func (m *merging) read(r journal.Read, t *journal.Times) error {
 	if err != nil {
 		return err
 	}
-	_, err = m.readInto.ExecContext(m.ctx, n[0], n[1], n[2], n[3], n[4], t.First, t.Last, t.Count)
+	_, err = m.readInto.ExecContext(m.ctx, n[0], n[1], n[2], n[3], n[4], t.First, t.Last, t.Count, m.revision)
+	m.touched[touched{"reads", 0}] = true
 	return err
 }
 
@@ -176,18 +218,20 @@ func (m *merging) read(r journal.Read, t *journal.Times) error {
 func (m *merging) totals() error {
 	for t, c := range m.sum {
 		for _, into := range []struct {
-			stmt   *sql.Stmt
-			bucket int64
-		}{{m.totalOf, t.hour}, {m.dayOf, t.hour / 24}} {
-			if _, err := into.stmt.ExecContext(m.ctx, into.bucket, t.host, t.crawler, t.identity, t.decision, t.rule, t.policy, c.Requests, c.Bytes, c.Violations, c.Queries, c.Unread); err != nil {
+			stmt *sql.Stmt
+			touched
+		}{{m.totalOf, touched{"hours", t.hour}}, {m.dayOf, touched{"days", t.hour / 24}}} {
+			m.touched[into.touched] = true
+			if _, err := into.stmt.ExecContext(m.ctx, into.bucket, t.host, t.crawler, t.identity, t.decision, t.rule, t.policy, c.Requests, c.Bytes, c.Violations, c.Queries, c.Unread, m.revision); err != nil {
 				return err
 			}
 		}
 	}
 	for id, cr := range m.seen {
-		if _, err := m.crawler.ExecContext(m.ctx, id, cr.kind, cr.first, cr.last); err != nil {
+		if _, err := m.crawler.ExecContext(m.ctx, id, cr.kind, cr.first, cr.last, m.revision); err != nil {
 			return err
 		}
+		m.touched[touched{"crawlers", 0}] = true
 	}
 	return nil
 }
@@ -197,25 +241,41 @@ const verifiedSearch = "(identity = (SELECT id FROM strings WHERE text = 'verifi
 	" (SELECT crawler FROM crawlers WHERE kind = (SELECT id FROM strings WHERE text = 'search')))"
 
 // fold sums up, without their paths, the rows of one hour or day beyond keep, the
-// ones with the fewest requests, once there are more than limit.
-func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, other int64) error {
+// ones with the fewest requests, once there are more than limit. What was sent to a fleet's
+// database, whole, stays there as it is. Of what was sent in part, the rows that are
+// summed up stay as rows of nothing until those have been sent, too.
+func (t table) fold(ctx context.Context, tx *sql.Tx, at int64, limit, keep int, other, revision int64) error {
 	var n int
-	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name+" WHERE "+t.bucket+" = ?", at).Scan(&n); err != nil || n <= limit {
+	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM "+t.name+" WHERE "+t.bucket+" = ? AND requests > 0", at).Scan(&n); err != nil || n <= limit {
 		return err
+	}
+	var begun, sent bool
+	if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(begun), 0), coalesce(max(sent >= changed), 0) FROM outbox WHERE name = ? AND bucket = ?", t.name, at).Scan(&begun, &sent); err != nil {
+		return err
+	}
+	remove := "DELETE FROM " + t.name
+	switch {
+	case sent:
+		revision = 0
+	case begun:
+		remove = fmt.Sprintf("UPDATE %s SET requests = 0, bytes = 0, violations = 0, queries = 0, unread = 0, changed = %d", t.name, revision)
 	}
 	for _, stmt := range []struct {
 		text string
 		args []any
 	}{
 		{"CREATE TEMP TABLE folded AS SELECT " + pathTexts + ", " + countColumns + " FROM " + t.name +
-			" WHERE " + t.bucket + " = ? AND path <> ? ORDER BY " + verifiedSearch + " DESC, requests DESC, path LIMIT -1 OFFSET ?", []any{at, other, keep}},
-		{"DELETE FROM " + t.name + " WHERE (" + t.bucket + ", " + pathTexts + ") IN (SELECT ?, " + pathTexts + " FROM folded)", []any{at}},
-		{t.insert() + " SELECT ?, " + rowTexts + ", ?, " + sumCounts + " FROM folded WHERE true GROUP BY " + rowTexts + addExcluded, []any{at, other}},
+			" WHERE " + t.bucket + " = ? AND requests > 0 AND path <> ? ORDER BY " + verifiedSearch + " DESC, requests DESC, path LIMIT -1 OFFSET ?", []any{at, other, keep}},
+		{remove + " WHERE (" + t.bucket + ", " + pathTexts + ") IN (SELECT ?, " + pathTexts + " FROM folded)", []any{at}},
+		{t.insert() + " SELECT ?, " + rowTexts + ", ?, " + sumCounts + ", ? FROM folded WHERE true GROUP BY " + rowTexts + addExcluded, []any{at, other, revision}},
 		{"DROP TABLE folded", nil},
 	} {
 		if _, err := tx.ExecContext(ctx, stmt.text, stmt.args...); err != nil {
 			return err
 		}
 	}
-	return nil
+	if sent {
+		return nil
+	}
+	return touch(ctx, tx, t.name, at, revision)
 }

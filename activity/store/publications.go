@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
@@ -38,15 +39,32 @@ type Document struct {
 // Publish records that a publication came into force, unless it is known. It waits for the
 // disk.
 func (s *Store) Publish(ctx context.Context, p *activity.Publication) error {
-	_, err := s.db.ExecContext(ctx, "INSERT INTO publications VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-		p.ID[:12], p.Number, p.Name, p.SHA256[:12], p.Time.Unix(), p.Text)
-	return err
+	return s.insertNew(ctx, "publications", p.ID[:12], p.Number, p.Name, p.SHA256[:12], p.Time.Unix(), p.Text)
 }
 
 // Serve records a document that a crawler got. It waits for the disk.
 func (s *Store) Serve(ctx context.Context, p *activity.Publication, d site.Document, at time.Time) error {
-	_, err := s.db.ExecContext(ctx, "INSERT INTO documents VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", p.ID[:12], d.Host, d.Version, at.Unix(), d.Text)
-	return err
+	return s.insertNew(ctx, "documents", p.ID[:12], d.Host, d.Version, at.Unix(), d.Text)
+}
+
+// insertNew inserts a row, unless there is one of its key.
+func (s *Store) insertNew(ctx context.Context, name string, values ...any) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer rollback(tx)
+	revision, err := revise(ctx, tx, s.options().Now())
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "INSERT INTO "+name+" VALUES (?"+strings.Repeat(", ?", len(values))+") ON CONFLICT DO NOTHING", append(values, revision)...); err != nil {
+		return err
+	}
+	if err := touch(ctx, tx, name, 0, revision); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // Publications lists those of a source, the newest first; of an empty name all.
@@ -80,11 +98,15 @@ func (r *Reader) Documents(ctx context.Context) ([]Document, error) {
 // PolicyVersions lists the versions of the policies from a source.
 func (r *Reader) PolicyVersions(ctx context.Context, name string) ([]string, error) {
 	all, err := r.Publications(ctx, name)
+	return versionsOf(all), err
+}
+
+func versionsOf(all []Publication) []string {
 	versions := make([]string, len(all))
 	for i := range all {
 		versions[i] = all[i].Policy
 	}
-	return versions, err
+	return versions
 }
 
 // Lost is how many visits between two times were not recorded: they came faster than they
@@ -147,10 +169,14 @@ func (r *Reader) Reads(ctx context.Context, crawler, version string) ([]Read, er
 			list = append(list, Read{r, time.Unix(t.First, 0).UTC(), time.Unix(t.Last, 0).UTC(), t.Count})
 		}
 	}
+	sortReads(list)
+	return list, nil
+}
+
+func sortReads(list []Read) {
 	slices.SortFunc(list, func(a, b Read) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Crawler, b.Crawler), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Version, b.Version), cmp.Compare(b.Number, a.Number))
 	})
-	return list, nil
 }
 
 func storedReads(ctx context.Context, tx *sql.Tx, into map[journal.Read]*journal.Times) error {

@@ -89,11 +89,18 @@ func (s *Store) rollDay(ctx context.Context, day int64) error {
 	if err := tx.QueryRowContext(ctx, "SELECT id FROM strings WHERE text = ?", OtherPath).Scan(&other); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO path_days SELECT ?, "+pathTexts+", "+sumCounts+
-		" FROM path_hours WHERE hour >= ? AND hour < ? GROUP BY "+pathTexts, day, day*24, day*24+24); err != nil {
+	revision, err := revise(ctx, tx, s.options().Now())
+	if err != nil {
 		return err
 	}
-	if err := pathDayTable.fold(ctx, tx, day, s.options().RowsPerHour, s.options().RowsPerHour, other); err != nil {
+	if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO path_days SELECT ?, "+pathTexts+", "+sumCounts+
+		", ? FROM path_hours WHERE hour >= ? AND hour < ? GROUP BY "+pathTexts+" HAVING sum(requests) > 0", day, revision, day*24, day*24+24); err != nil {
+		return err
+	}
+	if err := touch(ctx, tx, "path_days", day, revision); err != nil {
+		return err
+	}
+	if err := pathDayTable.fold(ctx, tx, day, s.options().RowsPerHour, s.options().RowsPerHour, other, revision); err != nil {
 		return err
 	}
 	if err := setMeta(ctx, tx, metaRolled, day); err != nil {
@@ -148,6 +155,11 @@ func (s *Store) sweep(ctx context.Context) error {
 	}
 	if _, err := s.db.ExecContext(ctx, "DELETE FROM crawlers WHERE crawler NOT IN (SELECT crawler FROM days UNION ALL SELECT crawler FROM hours)"); err != nil {
 		return err
+	}
+	for _, t := range []table{hourTable, dayTable, pathHourTable, pathDayTable} {
+		if _, err := s.db.ExecContext(ctx, fmt.Sprintf("DELETE FROM outbox WHERE name = '%s' AND bucket NOT IN (SELECT %s FROM %[1]s)", t.name, t.bucket)); err != nil {
+			return err
+		}
 	}
 	_, err := s.db.ExecContext(ctx, "DELETE FROM strings WHERE text <> ? AND id NOT IN ("+strings.Join(used, " UNION ALL ")+")", OtherPath)
 	return err
@@ -236,15 +248,19 @@ func (s *Store) foldOlder(ctx context.Context, t table, spare int64) (more bool,
 	if err := tx.QueryRowContext(ctx, "SELECT id FROM strings WHERE text = ?", OtherPath).Scan(&other); err != nil {
 		return false, err
 	}
+	revision, err := revise(ctx, tx, s.options().Now())
+	if err != nil {
+		return false, err
+	}
 	var buckets []int64
 	if err := each(ctx, tx, func(rows *sql.Rows) error {
 		buckets = append(buckets, 0)
 		return rows.Scan(&buckets[len(buckets)-1])
-	}, fmt.Sprintf("SELECT %s FROM %s GROUP BY 1 HAVING count(*) > ? AND %[1]s <= (SELECT max(%[1]s) FROM %[2]s) - ?", t.bucket, t.name), 2*keep, spare); err != nil {
+	}, fmt.Sprintf("SELECT %s FROM %s WHERE requests > 0 GROUP BY 1 HAVING count(*) > ? AND %[1]s <= (SELECT max(%[1]s) FROM %[2]s) - ?", t.bucket, t.name), 2*keep, spare); err != nil {
 		return false, err
 	}
 	for _, at := range buckets {
-		if err := t.fold(ctx, tx, at, keep, keep, other); err != nil {
+		if err := t.fold(ctx, tx, at, keep, keep, other, revision); err != nil {
 			return false, err
 		}
 	}

@@ -87,7 +87,7 @@ func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, first, end int64, vi
 	}, "SELECT "+t.bucket+", h.text, c.text, coalesce(k.text, ''), i.text, e.text, r.text, v.text, p.text, requests, bytes, violations, queries FROM "+t.name+" AS t"+
 		" JOIN strings AS h ON h.id = host JOIN strings AS c ON c.id = t.crawler LEFT JOIN crawlers AS cr ON cr.crawler = t.crawler LEFT JOIN strings AS k ON k.id = cr.kind"+
 		" JOIN strings AS i ON i.id = identity JOIN strings AS e ON e.id = decision JOIN strings AS r ON r.id = rule JOIN strings AS v ON v.id = policy JOIN strings AS p ON p.id = path"+
-		" WHERE "+t.bucket+" >= ? AND "+t.bucket+" < ? AND i.text <> ?", from, to, string(activity.Audit))
+		" WHERE "+t.bucket+" >= ? AND "+t.bucket+" < ? AND requests > 0 AND i.text <> ?", from, to, string(activity.Audit))
 }
 
 // Bounds say what a store covers.

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -15,31 +16,23 @@ import (
 )
 
 // schemaVersion is PRAGMA user_version: the format of the database and of the journals
-// beside it. A database of an older format is changed when a writer opens it, and one of a
-// newer format is not opened. Format 1 counted no queries; the journals of format 2 were
-// encoded otherwise; format 3 had no numbers of publications; format 4 knew versions of
-// policies instead of publications, and not what could not be judged or was lost.
-const schemaVersion = 5
+// beside it. A database of the format before is changed when a writer opens it; others are
+// not opened.
+const schemaVersion = 6
 
-// migrations change a database of the format of their place to the next.
-var migrations = []string{
-	1: `ALTER TABLE hours ADD COLUMN queries INTEGER NOT NULL DEFAULT 0; ALTER TABLE days ADD COLUMN queries INTEGER NOT NULL DEFAULT 0;
-		ALTER TABLE path_hours ADD COLUMN queries INTEGER NOT NULL DEFAULT 0; ALTER TABLE path_days ADD COLUMN queries INTEGER NOT NULL DEFAULT 0;`,
-	2: ``,
-	3: `ALTER TABLE versions ADD COLUMN number TEXT NOT NULL DEFAULT '';`,
-	// What was recorded before cannot be judged, but for the violations.
-	4: `ALTER TABLE hours ADD COLUMN unread INTEGER NOT NULL DEFAULT 0; UPDATE hours SET unread = requests - violations;
-		ALTER TABLE days ADD COLUMN unread INTEGER NOT NULL DEFAULT 0; UPDATE days SET unread = requests - violations;
-		ALTER TABLE path_hours ADD COLUMN unread INTEGER NOT NULL DEFAULT 0; UPDATE path_hours SET unread = requests - violations;
-		ALTER TABLE path_days ADD COLUMN unread INTEGER NOT NULL DEFAULT 0; UPDATE path_days SET unread = requests - violations;
-		INSERT OR IGNORE INTO strings (text) VALUES ('');
-		ALTER TABLE reads RENAME TO reads_before;` + readsTable + `
-		INSERT INTO reads SELECT host, crawler, version, strings.id, id, first, last, requests FROM reads_before, strings WHERE text = '';
-		DROP TABLE reads_before;` + publicationTables + `
-		INSERT INTO publications SELECT version, number, name, version, first, text FROM versions WHERE kind = 'policy';
-		INSERT INTO documents SELECT '', host, version, first, text FROM versions WHERE kind = 'robots';
-		DROP TABLE versions;`,
-}
+// migration changes a database of the format before: format 5 did not know what a fleet's
+// database has. All of it is to be sent.
+var migration = func() string {
+	var b strings.Builder
+	for _, t := range outgoing {
+		fmt.Fprintf(&b, "ALTER TABLE %s ADD COLUMN changed INTEGER NOT NULL DEFAULT 1;", t.name)
+	}
+	b.WriteString(outboxTable)
+	for _, t := range outgoing {
+		fmt.Fprintf(&b, "INSERT INTO outbox SELECT DISTINCT '%s', %s, 1, 0, 0 FROM %[1]s;", t.name, cmp.Or(t.bucket, "0"))
+	}
+	return b.String()
+}()
 
 // table is one of the four tables of totals. Its rows name their texts by the number that
 // strings gives them. The clustering order serves the screens, which ask for a span of
@@ -54,6 +47,8 @@ const (
 	rowTexts     = "host, crawler, identity, decision, rule, policy"
 	pathTexts    = rowTexts + ", path"
 	countColumns = "requests, bytes, violations, queries, unread"
+	// changedColumn has the revision of the merge that changed a row last.
+	changedColumn = "changed INTEGER NOT NULL"
 	// sumCounts adds up the columns of the counts.
 	sumCounts = "sum(requests), sum(bytes), sum(violations), sum(queries), sum(unread)"
 )
@@ -69,15 +64,15 @@ var schema = `
 CREATE TABLE strings (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE crawlers (
-	crawler INTEGER PRIMARY KEY, kind INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL);
+	crawler INTEGER PRIMARY KEY, kind INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, ` + changedColumn + `);
 ` + hourTable.create() + dayTable.create() + pathHourTable.create() + pathDayTable.create() + `
-` + readsTable + publicationTables
+` + readsTable + publicationTables + outboxTable
 
 const (
 	readsTable = `
 CREATE TABLE reads (
 	host INTEGER NOT NULL, crawler INTEGER NOT NULL, version INTEGER NOT NULL, publication INTEGER NOT NULL, number INTEGER NOT NULL,
-	first INTEGER NOT NULL, last INTEGER NOT NULL, requests INTEGER NOT NULL,
+	first INTEGER NOT NULL, last INTEGER NOT NULL, requests INTEGER NOT NULL, ` + changedColumn + `,
 	PRIMARY KEY (host, crawler, version, publication, number)) WITHOUT ROWID;
 `
 	// The policy of a publication is what rows of totals call its version. Documents are the
@@ -85,11 +80,19 @@ CREATE TABLE reads (
 	publicationTables = `
 CREATE TABLE publications (
 	id TEXT NOT NULL, number TEXT NOT NULL, name TEXT NOT NULL, policy TEXT NOT NULL,
-	first INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, number, name));
+	first INTEGER NOT NULL, text TEXT NOT NULL, ` + changedColumn + `, PRIMARY KEY (id, number, name));
 CREATE TABLE documents (
 	publication TEXT NOT NULL, host TEXT NOT NULL, version TEXT NOT NULL,
-	first INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (publication, host, version));
-CREATE TABLE lost (hour INTEGER PRIMARY KEY, visits INTEGER NOT NULL);
+	first INTEGER NOT NULL, text TEXT NOT NULL, ` + changedColumn + `, PRIMARY KEY (publication, host, version));
+CREATE TABLE lost (hour INTEGER PRIMARY KEY, visits INTEGER NOT NULL, ` + changedColumn + `);
+`
+	// The outbox says of each hour or day of a table, or of a whole table under 0, which
+	// revision changed it last and up to which it was sent; begun is 1 from when sending it
+	// begins, as some of it may have arrived.
+	outboxTable = `
+CREATE TABLE outbox (
+	name TEXT NOT NULL, bucket INTEGER NOT NULL, changed INTEGER NOT NULL, begun INTEGER NOT NULL, sent INTEGER NOT NULL,
+	PRIMARY KEY (name, bucket)) WITHOUT ROWID;
 `
 )
 
@@ -98,20 +101,21 @@ func (t table) create() string {
 	return fmt.Sprintf(`
 CREATE TABLE %s (
 	%s INTEGER NOT NULL, %s INTEGER NOT NULL,
-	requests INTEGER NOT NULL, bytes INTEGER NOT NULL, violations INTEGER NOT NULL, queries INTEGER NOT NULL, unread INTEGER NOT NULL,
-	PRIMARY KEY (%[2]s, %[4]s)) WITHOUT ROWID;`,
-		t.name, t.bucket, texts, t.texts)
+	requests INTEGER NOT NULL, bytes INTEGER NOT NULL, violations INTEGER NOT NULL, queries INTEGER NOT NULL, unread INTEGER NOT NULL, %s,
+	PRIMARY KEY (%[2]s, %[5]s)) WITHOUT ROWID;`,
+		t.name, t.bucket, texts, changedColumn, t.texts)
 }
 
 // insert begins a statement that adds rows, after which come their values.
 func (t table) insert() string {
-	return fmt.Sprintf("INSERT INTO %s (%s, %s, %s)", t.name, t.bucket, t.texts, countColumns)
+	return fmt.Sprintf("INSERT INTO %s (%s, %s, %s, changed)", t.name, t.bucket, t.texts, countColumns)
 }
 
 // addExcluded ends a statement that inserts rows: their counts are added to those of the
 // rows that are there.
 const addExcluded = " ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, bytes = bytes + excluded.bytes," +
-	" violations = violations + excluded.violations, queries = queries + excluded.queries, unread = unread + excluded.unread"
+	" violations = violations + excluded.violations, queries = queries + excluded.queries, unread = unread + excluded.unread," +
+	" changed = max(changed, excluded.changed)"
 
 const databaseName = "activity.db"
 
@@ -147,10 +151,12 @@ func prepare(ctx context.Context, db *sql.DB, name string, write bool) error {
 		return nil
 	case version > schemaVersion:
 		return fmt.Errorf("%s has format %d, of a newer version of this program, while this one reads format %d: open it with that version, or move its directory away, and a new store begins", name, version, schemaVersion)
-	case !write:
+	case version > 0 && version < schemaVersion-1:
+		return fmt.Errorf("%s has format %d, which is too old: move its directory away, and a new store begins", name, version)
+	case version == schemaVersion-1 && !write:
 		return fmt.Errorf("%s has format %d, of an older version of this program, and this one reads format %d: start Caddy with it once, which changes the format", name, version, schemaVersion)
 	case version > 0:
-		change = strings.Join(migrations[version:], "")
+		change = migration
 	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -170,6 +176,7 @@ func rollback(tx *sql.Tx) { _ = tx.Rollback() }
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
 // each calls scan for every row of a query.

@@ -48,55 +48,61 @@ func TestStoreOfAnotherFormat(t *testing.T) {
 	}
 }
 
-// A store of an older format is changed when a server opens it, and has what it had.
+// A store of the format before is changed when a server opens it, has what it had, and sends
+// all of it to a fleet. One that is older is not opened.
 func TestStoreOfAnOlderFormat(t *testing.T) {
 	t.Parallel()
-	fourth := "DROP TABLE publications; DROP TABLE documents; DROP TABLE lost; DROP TABLE reads;" +
-		"CREATE TABLE versions (kind TEXT NOT NULL, version TEXT NOT NULL, host TEXT NOT NULL, name TEXT NOT NULL, first INTEGER NOT NULL, text TEXT NOT NULL, number TEXT NOT NULL DEFAULT '', PRIMARY KEY (kind, version, host)) WITHOUT ROWID;" +
-		"INSERT INTO versions VALUES ('policy', 'p', '', 'site.yaml', 1, 'text', '7'), ('robots', 'r1', 'h', 'site.yaml', 1, 'User-agent: *', '');" +
-		"CREATE TABLE reads (host INTEGER NOT NULL, crawler INTEGER NOT NULL, version INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, requests INTEGER NOT NULL, PRIMARY KEY (host, crawler, version)) WITHOUT ROWID;" +
-		"INSERT INTO strings (text) VALUES ('r1'); INSERT INTO reads SELECT h.id, c.id, v.id, 1, 2, 3 FROM strings h, strings c, strings v WHERE h.text = 'h' AND c.text = 'GPTBot' AND v.text = 'r1';"
-	third := "ALTER TABLE versions DROP COLUMN number;"
-	first := ""
-	for _, table := range []string{"hours", "days", "path_hours", "path_days"} {
-		fourth += "ALTER TABLE " + table + " DROP COLUMN unread;"
-		first += "ALTER TABLE " + table + " DROP COLUMN queries;"
+	older := "DROP TABLE outbox;"
+	for _, table := range outgoing {
+		older += "ALTER TABLE " + table.name + " DROP COLUMN changed;"
 	}
-	older := []string{1: fourth + third + first, 2: fourth + third, 3: fourth + third, 4: fourth}
-	for format := 1; format < schemaVersion; format++ {
+	for _, format := range []int{schemaVersion - 2, schemaVersion - 1} {
 		dir := t.TempDir()
 		s := open(t, dir, Options{})
-		s.Record(activity.Visit{Time: start, Host: "h", Crawler: "GPTBot", Kind: "ai-training", Path: "/a", Bytes: 7})
+		s.Record(activity.Visit{Time: start, Host: "h", Crawler: "GPTBot", Kind: "ai-training", Path: "/a", Bytes: 7, RobotsTxt: true, Robots: "r1"})
+		if err := s.Publish(t.Context(), published("1", "7")); err != nil {
+			t.Fatal(err)
+		}
 		closeStore(t, s)
 		db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, databaseName))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := db.ExecContext(t.Context(), older[format]+fmt.Sprintf("PRAGMA user_version = %d", format)); err != nil {
+		if _, err := db.ExecContext(t.Context(), older+fmt.Sprintf("PRAGMA user_version = %d", format)); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenReader(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "start Caddy with it once") {
+		want := "start Caddy with it once"
+		if format < schemaVersion-1 {
+			want = "too old: move its directory away"
+			if _, err := Open(t.Context(), dir, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("writer of format %d: %v", format, err)
+			}
+		}
+		if _, err := OpenReader(t.Context(), dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("reader of format %d: %v", format, err)
 		}
-		closeStore(t, open(t, dir, Options{}))
-		if rows := totals(t, dir, Query{By: []Dimension{ByPath}}); len(rows) != 1 || rows[0].Bytes != 7 || rows[0].Unread != 1 {
+		if format < schemaVersion-1 {
+			continue
+		}
+		s = open(t, dir, Options{})
+		for i, want := range []int{1, 1, 1, 0, 0, 1, 1, 1, 0} {
+			if all, err := outgoing[i].pending(t.Context(), s.db); err != nil || len(all) != want {
+				t.Errorf("%s: %+v to be sent, want %d: %v", outgoing[i].name, all, want, err)
+			}
+		}
+		closeStore(t, s)
+		if rows := totals(t, dir, Query{By: []Dimension{ByPath}}); len(rows) != 1 || rows[0].Bytes != 7 {
 			t.Errorf("format %d: %+v", format, rows)
 		}
-		r, err := OpenReader(t.Context(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all, err := r.Publications(t.Context(), "site.yaml"); err != nil || len(all) != 1 || all[0].Text != "text" || all[0].Policy != "p" {
+		r := openReader(t, dir)
+		if all, err := r.Publications(t.Context(), "site.yaml"); err != nil || len(all) != 1 || all[0].Text != "text" {
 			t.Errorf("format %d: %+v, %v", format, all, err)
 		}
-		if reads, err := r.Reads(t.Context(), "", ""); err != nil || len(reads) != 1 || reads[0].Label() != "r1" || reads[0].Requests != 3 {
+		if reads, err := r.Reads(t.Context(), "", ""); err != nil || len(reads) != 1 || reads[0].Requests != 1 {
 			t.Errorf("format %d: %+v, %v", format, reads, err)
-		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
@@ -105,7 +111,7 @@ func TestStoreOfAnOlderFormat(t *testing.T) {
 // know.
 func TestSchemaHasItsNumber(t *testing.T) {
 	t.Parallel()
-	const number, sum = 5, "bf0a8637358a3a9c"
+	const number, sum = 6, "ef6b6ec97183200a"
 	if got := fmt.Sprintf("%x", sha256.Sum256([]byte(schema)))[:16]; schemaVersion != number || got != sum {
 		t.Errorf("format %d has the schema %s: raise schemaVersion with every change, and write both here", schemaVersion, got)
 	}

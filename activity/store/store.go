@@ -22,6 +22,7 @@ type Store struct {
 	db     *sql.DB
 	lock   *sql.DB
 	queue  *activity.Queue[activity.Visit]
+	sender *sender
 
 	// What follows belongs to the queue's goroutine.
 	names          names
@@ -61,7 +62,10 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	}
 	s := &Store{dir: dir, db: db, lock: lock, second: journal.NewSums(o.RowsPerHour), minute: journal.NewSums(o.RowsPerHour), lastMerge: time.Now()}
 	s.config.Store(&o)
-	if err := s.recover(ctx); err != nil {
+	if err = s.recover(ctx); err == nil {
+		err = s.startSender(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(explain(dir, err), db.Close(), lock.Close())
 	}
 	s.queue = activity.NewQueue(o.Queue, o.flushInterval, s.take, s.tick)
@@ -148,9 +152,9 @@ func (s *Store) Dropped() uint64 { return s.queue.Dropped() }
 func (s *Store) Close() error {
 	s.queue.Close()
 	ctx := context.Background()
-	var err error
+	err := s.sender.close()
 	if s.merging != nil {
-		err = s.merged(<-s.merging)
+		err = errors.Join(err, s.merged(<-s.merging))
 	}
 	if !s.minute.Empty() {
 		err = errors.Join(err, s.merge(ctx, s.minute, s.seq))
@@ -175,10 +179,19 @@ func (s *Store) tick() {
 	default:
 	}
 	s.clock.tick(s.options().Now())
-	if s.merging == nil && time.Since(s.lastMerge) >= s.options().mergeInterval {
+	if s.merging == nil && time.Since(s.lastMerge) >= s.mergeInterval() {
 		s.journalErr = s.startMerge()
 	}
 	s.report(errors.Join(s.journalErr, s.mergeErr))
+}
+
+// mergeInterval is shorter for a store that sends its totals, as it sends what is merged.
+func (s *Store) mergeInterval() time.Duration {
+	interval := s.options().mergeInterval
+	if f := s.sender.fleet.Load(); f != nil && f.Client.URL != "" {
+		interval = min(interval, f.Every/2)
+	}
+	return interval
 }
 
 // flush appends the sums of the last second to the journal.

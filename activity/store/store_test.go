@@ -128,20 +128,42 @@ func randomVisit(rnd *rand.Rand, at time.Time) activity.Visit {
 	return v
 }
 
-// TestTotalsAgainstModel records random visits over four days, with merges, days that end and a
-// store that is opened again in between, and compares the answers of random queries
-// with sums made one by one.
+// TestTotalsAgainstModel records random visits of two servers over four days, with merges,
+// days that end and stores that are opened again in between, and compares the answers of
+// random queries with sums made one by one: those of each server, and of the fleet.
 func TestTotalsAgainstModel(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(1, 2))
-	dir := t.TempDir()
+	fleet := newFleet(t)
+	var all []activity.Visit
+	for _, node := range []string{"node 'a'", "b\t\\"} {
+		dir := t.TempDir()
+		visits := recordRandomly(t, rnd, dir, fleet, node)
+		r := openReader(t, dir)
+		checkTotals(t, rnd, r, visits)
+		checkEachRow(t, r, visits)
+		if fleet != nil {
+			one := *fleet
+			one.Node = node
+			checkTotals(t, rnd, &one, visits)
+		}
+		all = append(all, visits...)
+	}
+	if fleet != nil {
+		checkTotals(t, rnd, fleet, all)
+		checkEachRow(t, fleet, all)
+	}
+}
+
+// recordRandomly records to a directory, and sends now and then to a fleet if there is one.
+func recordRandomly(t *testing.T, rnd *rand.Rand, dir string, fleet *FleetReader, node string) (visits []activity.Visit) {
+	t.Helper()
 	var now time.Time
 	o := Options{Now: func() time.Time { return now }, flushInterval: time.Hour}
 	s := open(t, dir, o)
-	var visits []activity.Visit
-	recorded, asked := 3000, 300
+	recorded := 3000
 	if testing.Short() {
-		recorded, asked = 300, 30 // SQLite in Go is slow with the race detector
+		recorded = 300 // SQLite in Go is slow with the race detector
 	}
 	for i := range recorded {
 		now = start.Add(time.Duration(i) * 96 * time.Hour / time.Duration(recorded))
@@ -155,19 +177,54 @@ func TestTotalsAgainstModel(t *testing.T) {
 				t.Fatal(err)
 			}
 		case i%101 == 0:
-			if err := s.startMerge(); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.merged(<-s.merging); err != nil {
-				t.Fatal(err)
-			}
+			mergeNow(t, s)
+		case i%233 == 0:
+			send(t, s, fleet, node)
 		case i%1999 == 0:
 			closeStore(t, s)
 			s = open(t, dir, o)
 		}
 	}
+	if fleet != nil {
+		mergeNow(t, s)
+		send(t, s, fleet, node)
+	} else if err := s.flush(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeStore(t, s) })
+	return visits
+}
+
+// mergeNow merges what was recorded.
+func mergeNow(t *testing.T, s *Store) {
+	t.Helper()
 	if err := s.flush(); err != nil {
 		t.Fatal(err)
+	}
+	if err := s.startMerge(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.merged(<-s.merging); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openReader(t *testing.T, dir string) *Reader {
+	t.Helper()
+	r, err := OpenReader(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// checkTotals compares the answers of random queries with sums made one by one.
+func checkTotals(t *testing.T, rnd *rand.Rand, r Queries, visits []activity.Visit) {
+	t.Helper()
+	asked := 300
+	if testing.Short() {
+		asked = 30
 	}
 	dimensions := []Dimension{ByHost, ByCrawler, ByKind, ByIdentity, ByDecision, ByRule, ByPolicy, ByPath, ByHour, ByDay}
 	for range asked {
@@ -195,16 +252,15 @@ func TestTotalsAgainstModel(t *testing.T) {
 		for _, v := range visits {
 			want.add(q, v)
 		}
-		if got := modelOf(q, totals(t, dir, q)); !maps.Equal(got, want) {
-			t.Fatalf("%+v:\ngot  %v\nwant %v", q, got, want)
+		rows, err := r.Totals(t.Context(), q)
+		if got := modelOf(q, rows); err != nil || !maps.Equal(got, want) {
+			t.Fatalf("%T, %+v: %v\ngot  %v\nwant %v", r, q, err, got, want)
 		}
 	}
-	checkEachRow(t, dir, visits)
-	closeStore(t, s)
 }
 
 // checkEachRow holds the rows of the whole time against the visits.
-func checkEachRow(t *testing.T, dir string, visits []activity.Visit) {
+func checkEachRow(t *testing.T, r Queries, visits []activity.Visit) {
 	t.Helper()
 	want := map[string]journal.Counts{}
 	for _, v := range visits {
@@ -219,11 +275,6 @@ func checkEachRow(t *testing.T, dir string, visits []activity.Visit) {
 		}
 	}
 	got := map[string]journal.Counts{}
-	r, err := OpenReader(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
 	pathless, err := r.EachRow(t.Context(), start.AddDate(-1, 0, 0), start.AddDate(1, 0, 0), func(v activity.Visits) error {
 		id := strings.Join([]string{v.Start.Format(time.DateOnly), v.Host, v.Crawler, v.Kind, string(v.Identity), string(v.Decision), v.Rule, v.Policy, v.Path}, "|")
 		sum := got[id]
@@ -232,7 +283,7 @@ func checkEachRow(t *testing.T, dir string, visits []activity.Visit) {
 		return nil
 	})
 	if err != nil || pathless != 0 || !maps.Equal(got, want) {
-		t.Errorf("%d rows by day, want %d; %d requests without paths, %v", len(got), len(want), pathless, err)
+		t.Errorf("%T: %d rows by day, want %d; %d requests without paths, %v", r, len(got), len(want), pathless, err)
 	}
 }
 
@@ -679,4 +730,8 @@ func TestOlderDaysBecomeCoarser(t *testing.T) {
 		t.Errorf("%d bytes, %v", size, err)
 	}
 	closeStore(t, s)
+}
+
+func documentOf(version string) site.Document {
+	return site.Document{Host: "h", Version: "v" + version, Text: "User-agent: *\n"}
 }

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clickhouse speaks the HTTP interface of ClickHouse, as it is since version 18.16.
+package clickhouse
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// Client is a user of a database. It is safe for concurrent use.
+type Client struct {
+	URL          string // http or https, with the database as the path
+	User         string // "" is the server's default user
+	PasswordFile string // read for each request, so that it can be replaced
+}
+
+// Check reports what is wrong with the settings of a client.
+func (c *Client) Check() error {
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") == "" || strings.Contains(strings.Trim(u.Path, "/"), "/") || u.User != nil || u.RawQuery != "" {
+		return fmt.Errorf("invalid address %q of ClickHouse: must be that of its HTTP interface with the database as the path, such as https://clickhouse.example.net:8443/robots; the user and the password are options of their own", c.URL)
+	}
+	if c.PasswordFile != "" && c.User == "" {
+		return errors.New("a password of ClickHouse needs a user")
+	}
+	return nil
+}
+
+// Database is the name of the database.
+func (c *Client) Database() string {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return ""
+	}
+	return strings.Trim(u.Path, "/")
+}
+
+// transport bounds how long a server may keep a request waiting that it does not answer. The
+// context of a request bounds the whole.
+var transport = func() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.ResponseHeaderTimeout, t.MaxIdleConnsPerHost = time.Minute, 4
+	return t
+}()
+
+// maxError is how much of the text of an error is read.
+const maxError = 2000
+
+// do sends a statement, after which data may come. The server answers when it knows how the
+// statement ended, so that no answer is cut off without an error.
+func (c *Client) do(ctx context.Context, statement string, data io.Reader) (io.ReadCloser, error) {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return nil, err
+	}
+	u.RawQuery = url.Values{"database": {c.Database()}, "wait_end_of_query": {"1"}}.Encode()
+	u.Path = "/"
+	if data != nil {
+		u.RawQuery += "&query=" + url.QueryEscape(statement)
+	} else {
+		data = strings.NewReader(statement)
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), data)
+	if err != nil {
+		return nil, err
+	}
+	if c.User != "" {
+		var password []byte
+		if c.PasswordFile != "" {
+			if password, err = os.ReadFile(c.PasswordFile); err != nil {
+				return nil, fmt.Errorf("the password of ClickHouse: %w", err)
+			}
+		}
+		r.SetBasicAuth(c.User, strings.TrimRight(string(password), "\r\n"))
+	}
+	resp, err := transport.RoundTrip(r)
+	if err != nil {
+		return nil, fmt.Errorf("ClickHouse at %s: %w", u.Host, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxError))
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("ClickHouse at %s: %s: %s", u.Host, resp.Status, bytes.TrimSpace(text))
+	}
+	return resp.Body, nil
+}
+
+// Exec carries out a statement without an answer.
+func (c *Client) Exec(ctx context.Context, statement string) error {
+	body, err := c.do(ctx, statement, nil)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, body)
+	return errors.Join(err, body.Close())
+}
+
+// Insert adds rows to a table. Each row is a line of TabSeparated, see [Escape].
+func (c *Client) Insert(ctx context.Context, table string, columns []string, rows []byte) error {
+	body, err := c.do(ctx, "INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") FORMAT TabSeparated", bytes.NewReader(rows))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, body)
+	return errors.Join(err, body.Close())
+}
+
+// Query calls each with the fields of every row of an answer.
+func (c *Client) Query(ctx context.Context, query string, each func([]string) error) (err error) {
+	body, err := c.do(ctx, query+" FORMAT TabSeparated", nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, body.Close()) }()
+	lines := bufio.NewReaderSize(body, 1<<16)
+	for {
+		line, err := lines.ReadString('\n')
+		switch {
+		case errors.Is(err, io.EOF) && line == "":
+			return nil
+		case err != nil:
+			return fmt.Errorf("reading the answer of ClickHouse: %w", err)
+		}
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		for i := range fields {
+			if fields[i], err = unescape(fields[i]); err != nil {
+				return fmt.Errorf("reading the answer of ClickHouse: %w", err)
+			}
+		}
+		if err := each(fields); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
+)
+
+// Queries are what pages, commands and the API ask: a [Reader] answers for one server, a
+// [FleetReader] for all servers of a fleet.
+type Queries interface {
+	Totals(ctx context.Context, q Query) ([]Row, error)
+	EachRow(ctx context.Context, from, to time.Time, visit func(activity.Visits) error) (pathless int64, err error)
+	Lost(ctx context.Context, from, to time.Time) (int64, error)
+	Bounds(ctx context.Context) (Bounds, error)
+	Crawlers(ctx context.Context) ([]Crawler, error)
+	Reads(ctx context.Context, crawler, version string) ([]Read, error)
+	Publications(ctx context.Context, name string) ([]Publication, error)
+	PolicyVersions(ctx context.Context, name string) ([]string, error)
+	Documents(ctx context.Context) ([]Document, error)
+}
+
+// FleetReader answers from what the servers of a fleet have sent to ClickHouse. It does not
+// rely on merges of its tables: FINAL takes the last revision of each row.
+type FleetReader struct {
+	Client clickhouse.Client
+	Node   string // only this server; "" are all
+}
+
+// Node is a database of a server of a fleet.
+type Node struct {
+	Name   string
+	Heard  time.Duration // ago, by the clock of ClickHouse
+	Behind time.Duration // how long ago all was sent, as it said then
+	store  string
+	// rolled is the last day of which paths are summed up by day, and last the last hour.
+	rolled, last int64
+}
+
+// Nodes lists the databases that sent something, by name. A server has a new one after its
+// directory was deleted.
+func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
+	err = r.query(ctx, "SELECT node, store, toUInt32(now()) - toUInt32(at), behind, rolled, last FROM nodes FINAL"+r.where()+" ORDER BY node, store", 6, func(f []string, n []int64) {
+		all = append(all, Node{f[0], time.Duration(n[2]) * time.Second, time.Duration(n[3]) * time.Second, f[1], n[4], n[5]})
+	})
+	return all, err
+}
+
+// where begins a condition that a server or all servers meet, and others.
+func (r *FleetReader) where(and ...string) string {
+	if r.Node != "" {
+		and = append([]string{"node = " + clickhouse.Quote(r.Node)}, and...)
+	}
+	if len(and) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(and, " AND ")
+}
+
+// query calls each with the fields of every row, as texts and as numbers, 0 for what is none.
+func (r *FleetReader) query(ctx context.Context, text string, fields int, each func(f []string, n []int64)) error {
+	n := make([]int64, fields)
+	return r.Client.Query(ctx, text, func(f []string) error {
+		if len(f) != fields {
+			return fmt.Errorf("ClickHouse sent a row of %d fields instead of %d: %.200q", len(f), fields, f)
+		}
+		for i := range f {
+			n[i], _ = strconv.ParseInt(f[i], 10, 64)
+		}
+		each(f, n)
+		return nil
+	})
+}
+
+// kindsOf has the kind of each crawler.
+const kindsOf = "(SELECT crawler, argMax(kind, last) AS kind FROM crawlers FINAL GROUP BY crawler)"
+
+// Totals answers a query.
+func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
+	a := newAnswer(q)
+	var behind []Node
+	rolled := int64(0)
+	if q.paths() {
+		nodes, err := r.Nodes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range nodes {
+			rolled = max(rolled, n.rolled)
+		}
+		behind = slices.DeleteFunc(nodes, func(n Node) bool { return n.rolled == rolled || n.last/24 <= n.rolled })
+	}
+	var parts []string
+	for _, s := range a.spans(rolled) {
+		if s.from < s.to {
+			parts = append(parts, r.part(&q, s, ""))
+		}
+		for _, n := range behind { // whose paths of these days are there by the hour alone
+			if from := max(s.from, n.rolled+1); s.hours == 24 && from < s.to {
+				hours := span{pathHourTable, from * 24, min(s.to*24, n.last+1)}
+				parts = append(parts, r.part(&q, hours, "node = "+clickhouse.Quote(n.Name)+" AND store = "+n.store))
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return a.rows(), nil
+	}
+	text, groups := strings.Join(parts, " UNION ALL "), make([]string, len(q.By))
+	for i, d := range q.By {
+		if groups[i] = "d_" + string(d); d == ByKind {
+			text = "SELECT * FROM (SELECT *, d_kind AS crawler FROM (" + text + ")) ANY LEFT JOIN " + kindsOf + " USING crawler"
+			groups[i] = "kind"
+		}
+	}
+	text = "SELECT " + strings.Join(append(slices.Clone(groups), "sum(n_requests) AS n, sum(n_bytes), sum(n_violations) AS v, sum(n_unread)"), ", ") + " FROM (" + text + ")"
+	if len(groups) > 0 {
+		text += " GROUP BY " + strings.Join(groups, ", ")
+	}
+	if q.Limit > 0 && !q.timed() {
+		order := "n"
+		if q.Violating {
+			order = "v"
+		}
+		text += fmt.Sprintf(" ORDER BY %s DESC LIMIT %d", order, 4*q.Limit+100)
+	}
+	by := len(q.By)
+	err := r.query(ctx, text, by+4, func(f []string, n []int64) {
+		bucket := int64(0)
+		values := slices.Clone(f[:by])
+		for i, d := range q.By {
+			if d.hours() > 0 {
+				bucket, values[i] = n[i], ""
+			}
+		}
+		a.add(bucket, values, journal.Counts{Requests: n[by], Bytes: n[by+1], Violations: n[by+2], Unread: n[by+3]})
+	})
+	return a.rows(), err
+}
+
+// part sums up a span of a table.
+func (r *FleetReader) part(q *Query, s span, and string) string {
+	columns, groups := make([]string, 0, len(q.By)+1), make([]string, 0, len(q.By))
+	for _, d := range q.By {
+		column := string(d)
+		if n := d.hours(); n > 0 {
+			column = fmt.Sprintf("intDiv(%s, %d)", s.bucket, n/s.hours)
+		} else if d == ByKind {
+			column = "crawler"
+		}
+		columns = append(columns, column+" AS d_"+string(d))
+		groups = append(groups, "d_"+string(d))
+	}
+	where := []string{fmt.Sprintf("%[1]s >= %[2]d AND %[1]s < %[3]d", s.bucket, s.from, s.to)}
+	for d, values := range q.Only {
+		if d == ByKind {
+			where = append(where, "crawler IN (SELECT crawler FROM "+kindsOf+" WHERE kind IN "+clickhouse.List(values)+")")
+		} else {
+			where = append(where, string(d)+" IN "+clickhouse.List(values))
+		}
+	}
+	if q.PathPrefix != "" {
+		where = append(where, "startsWith(path, "+clickhouse.Quote(q.PathPrefix)+")")
+	}
+	if q.Violating {
+		where = append(where, "violations > 0")
+	}
+	if and != "" {
+		where = append(where, and)
+	}
+	slices.Sort(where) // Only has no order
+	text := "SELECT " + strings.Join(append(columns, "sum(requests) AS n_requests, sum(bytes) AS n_bytes, sum(violations) AS n_violations, sum(unread) AS n_unread"), ", ") +
+		" FROM " + s.name + " FINAL" + r.where(where...)
+	if len(groups) > 0 {
+		text += " GROUP BY " + strings.Join(groups, ", ")
+	}
+	return text
+}
+
+// EachRow is [Reader.EachRow] for a fleet: for each day of each database, by the hour if
+// those have as many requests as the day.
+func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit func(activity.Visits) error) (pathless int64, err error) {
+	first, end := from.Unix()/3600, (to.Unix()+3599)/3600
+	whole := fmt.Sprintf("day * 24 >= %d AND day * 24 + 24 <= %d", first, end)
+	hours := fmt.Sprintf("hour >= %d AND hour < %d", first, end)
+	sums := func(table, day, where, h, d, t string) string {
+		return "SELECT node, store, " + day + " AS at, " + h + " AS h, " + d + " AS d, " + t + " AS t FROM " + table + " FINAL" + r.where(where) + " GROUP BY node, store, at"
+	}
+	type source struct{ node, store string }
+	byDay := map[int64][]source{} // whose rows by the day are more than those by the hour
+	var days []int64
+	const none, all = "toUInt64(0)", "sum(requests)"
+	if err := r.query(ctx, "SELECT at, node, store, sum(h), sum(d), sum(t) FROM ("+strings.Join([]string{
+		sums("path_hours", "intDiv(hour, 24)", hours, all, none, none), sums("path_days", "day", whole, none, all, none), sums("days", "day", whole, none, none, all),
+		sums("hours", "intDiv(hour, 24)", fmt.Sprintf("%s AND (intDiv(hour, 24) * 24 < %d OR intDiv(hour, 24) * 24 + 24 > %d)", hours, first, end), none, none, all),
+	}, " UNION ALL ")+") GROUP BY at, node, store ORDER BY at", 6, func(f []string, n []int64) {
+		if len(days) == 0 || days[len(days)-1] != n[0] {
+			days = append(days, n[0])
+		}
+		if n[4] > n[3] {
+			byDay[n[0]] = append(byDay[n[0]], source{f[1], f[2]})
+		}
+		pathless += max(0, n[5]-max(n[3], n[4]))
+	}); err != nil {
+		return 0, err
+	}
+	kinds := map[string]string{}
+	if err := r.query(ctx, "SELECT crawler, kind FROM "+kindsOf, 2, func(f []string, _ []int64) { kinds[f[0]] = f[1] }); err != nil {
+		return 0, err
+	}
+	for _, day := range days {
+		var list []string
+		for _, s := range byDay[day] {
+			list = append(list, "("+clickhouse.Quote(s.node)+", toUInt64("+s.store+"))")
+		}
+		among := "(" + strings.Join(list, ", ") + ")"
+		hourly := []string{fmt.Sprintf("hour >= %d AND hour < %d", max(first, day*24), min(end, day*24+24))}
+		if len(list) > 0 {
+			hourly = append(hourly, "(node, store) NOT IN "+among)
+			if err := r.rowsOf(ctx, pathDayTable, kinds, visit, fmt.Sprintf("day = %d", day), "(node, store) IN "+among); err != nil {
+				return pathless, err
+			}
+		}
+		if err := r.rowsOf(ctx, pathHourTable, kinds, visit, hourly...); err != nil {
+			return pathless, err
+		}
+	}
+	return pathless, nil
+}
+
+// rowsOf calls visit with rows of a table, those of all servers together.
+func (r *FleetReader) rowsOf(ctx context.Context, t table, kinds map[string]string, visit func(activity.Visits) error, where ...string) error {
+	where = append(where, "requests > 0", "identity <> "+clickhouse.Quote(string(activity.Audit)))
+	var failed error
+	err := r.query(ctx, "SELECT "+t.bucket+", "+pathTexts+", sum(requests), sum(bytes), sum(violations), sum(queries) FROM "+t.name+" FINAL"+
+		r.where(where...)+" GROUP BY "+t.bucket+", "+pathTexts, 12, func(f []string, n []int64) {
+		if failed == nil {
+			failed = visit(activity.Visits{
+				Start: time.Unix(n[0]*t.hours*3600, 0).UTC(), Host: f[1], Crawler: f[2], Kind: kinds[f[2]],
+				Identity: activity.Identity(f[3]), Decision: activity.Decision(f[4]), Rule: f[5], Policy: f[6], Path: f[7],
+				Requests: n[8], Bytes: n[9], Violations: n[10], Queries: n[11],
+			})
+		}
+	})
+	return cmp.Or(failed, err)
+}
+
+// Lost is how many visits between two times were not recorded.
+func (r *FleetReader) Lost(ctx context.Context, from, to time.Time) (lost int64, err error) {
+	err = r.query(ctx, "SELECT sum(visits) FROM lost FINAL"+r.where(fmt.Sprintf("hour >= %d AND hour < %d", from.Unix()/3600, (to.Unix()+3599)/3600)), 1, func(_ []string, n []int64) { lost = n[0] })
+	return lost, err
+}
+
+// Bounds returns what the fleet's database covers.
+func (r *FleetReader) Bounds(ctx context.Context) (b Bounds, err error) {
+	for _, q := range []struct {
+		text string
+		set  func(n int64)
+	}{
+		{"SELECT min(hour) FROM path_hours" + r.where(), func(n int64) { b.FirstHour = time.Unix(n*3600, 0).UTC() }},
+		{"SELECT min(day) FROM days" + r.where(), func(n int64) { b.FirstDay = time.Unix(n*86400, 0).UTC() }},
+		{"SELECT sum(bytes) FROM system.parts WHERE active AND database = " + clickhouse.Quote(r.Client.Database()), func(n int64) { b.Bytes = n }},
+	} {
+		if err := r.query(ctx, q.text, 1, func(_ []string, n []int64) {
+			if n[0] > 0 {
+				q.set(n[0])
+			}
+		}); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+// Crawlers lists the crawlers that came, by name.
+func (r *FleetReader) Crawlers(ctx context.Context) (all []Crawler, err error) {
+	err = r.query(ctx, "SELECT crawler, argMax(kind, last), min(first), max(last) FROM crawlers FINAL"+r.where()+" GROUP BY crawler ORDER BY crawler", 4, func(f []string, n []int64) {
+		all = append(all, Crawler{f[0], f[1], time.Unix(n[2], 0).UTC(), time.Unix(n[3], 0).UTC()})
+	})
+	return all, err
+}
+
+// Reads lists who read which robots.txt, the latest first. An empty crawler or version stands
+// for every one.
+func (r *FleetReader) Reads(ctx context.Context, crawler, version string) (all []Read, err error) {
+	var where []string
+	if crawler != "" {
+		where = append(where, "crawler = "+clickhouse.Quote(crawler))
+	}
+	if version != "" {
+		where = append(where, "version = "+clickhouse.Quote(version))
+	}
+	err = r.query(ctx, "SELECT host, crawler, version, publication, number, min(first), max(last), sum(requests) FROM reads FINAL"+r.where(where...)+
+		" GROUP BY host, crawler, version, publication, number", 8, func(f []string, n []int64) {
+		all = append(all, Read{journal.Read{Host: f[0], Crawler: f[1], Version: f[2], Publication: f[3], Number: f[4]}, time.Unix(n[5], 0).UTC(), time.Unix(n[6], 0).UTC(), n[7]})
+	})
+	sortReads(all)
+	return all, err
+}
+
+// Publications lists those of a source, the newest first; of an empty name all. A publication
+// is as old as on the server where it came into force first.
+func (r *FleetReader) Publications(ctx context.Context, name string) (all []Publication, err error) {
+	var where []string
+	if name != "" {
+		where = append(where, "name = "+clickhouse.Quote(name))
+	}
+	err = r.query(ctx, "SELECT id, number, name, any(policy), min(first) AS since, any(text) FROM publications FINAL"+r.where(where...)+
+		" GROUP BY id, number, name ORDER BY since DESC, length(number) DESC, number DESC", 6, func(f []string, n []int64) {
+		all = append(all, Publication{ID: f[0], Number: f[1], Name: f[2], Policy: f[3], First: time.Unix(n[4], 0).UTC(), Text: f[5]})
+	})
+	return all, err
+}
+
+// PolicyVersions lists the versions of the policies from a source.
+func (r *FleetReader) PolicyVersions(ctx context.Context, name string) ([]string, error) {
+	all, err := r.Publications(ctx, name)
+	return versionsOf(all), err
+}
+
+// Documents lists what crawlers got, the newest first.
+func (r *FleetReader) Documents(ctx context.Context) (all []Document, err error) {
+	err = r.query(ctx, "SELECT publication, host, version, min(first) AS since, any(text) FROM documents FINAL"+r.where()+
+		" GROUP BY publication, host, version ORDER BY since DESC, host, version", 5, func(f []string, n []int64) {
+		all = append(all, Document{Publication: f[0], Host: f[1], Version: f[2], First: time.Unix(n[3], 0).UTC(), Text: f[4]})
+	})
+	return all, err
+}

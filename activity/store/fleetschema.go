@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
+)
+
+// FleetSchema are the statements that create the tables of a fleet in ClickHouse, where they
+// are not there yet. A table says of its rows by a revision which of those with the same key
+// holds.
+func FleetSchema() []string {
+	statements := []string{`CREATE TABLE IF NOT EXISTS nodes (node String, store UInt64, revision UInt64, at DateTime DEFAULT now(), rolled UInt32, last UInt32, behind UInt64)
+ENGINE = ReplacingMergeTree(revision) ORDER BY (node, store)`}
+	for i := range outgoing {
+		t := &outgoing[i]
+		var b strings.Builder
+		fmt.Fprintf(&b, "CREATE TABLE IF NOT EXISTS %s (", t.name)
+		for j, c := range t.columns() {
+			kind := "UInt64"
+			if c == "node" || slices.Contains(t.texts(), c) {
+				kind = "String"
+			} else if c == t.bucket {
+				kind = "UInt32"
+			}
+			if j > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(c + " " + kind)
+		}
+		b.WriteString(")\nENGINE = ReplacingMergeTree(revision)")
+		if day := t.dayOf(); day != "" {
+			b.WriteString(" PARTITION BY toYYYYMM(toDate(" + day + "))")
+		}
+		fmt.Fprintf(&b, " ORDER BY (%s, row_key)", t.order)
+		statements = append(statements, b.String())
+	}
+	return statements
+}
+
+// dayOf is the expression for the day of a row, "" for a table without days.
+func (t *outgoingTable) dayOf() string {
+	if t.bucket == "hour" {
+		return "intDiv(hour, 24)"
+	}
+	return t.bucket
+}
+
+// FleetPrune are the statements that drop what is older than two times from the tables of a
+// fleet: whole months of totals by the hour, and of the others.
+func FleetPrune(ctx context.Context, c *clickhouse.Client, hours, days time.Time) ([]string, error) {
+	var statements []string
+	for i := range outgoing {
+		t := &outgoing[i]
+		before := days
+		if t.bucket == "hour" && t.name != "lost" {
+			before = hours
+		}
+		switch {
+		case t.bucket != "":
+			if err := c.Query(ctx, "SELECT DISTINCT partition FROM system.parts WHERE active AND database = "+clickhouse.Quote(c.Database())+
+				" AND table = "+clickhouse.Quote(t.name)+" AND partition < "+clickhouse.Quote(before.UTC().Format("200601"))+" ORDER BY partition", func(f []string) error {
+				statements = append(statements, fmt.Sprintf("ALTER TABLE %s DROP PARTITION %s", t.name, f[0]))
+				return nil
+			}); err != nil {
+				return nil, err
+			}
+		case t.name == "reads":
+			statements = append(statements, fmt.Sprintf("ALTER TABLE reads DELETE WHERE last < %d", days.Unix()))
+		case t.name == "documents":
+			statements = append(statements, fmt.Sprintf("ALTER TABLE documents DELETE WHERE first < %d AND publication NOT IN (SELECT publication FROM reads WHERE last >= %[1]d)", days.Unix()))
+		}
+	}
+	return statements, nil
+}
+
+// FleetForget are the statements that delete what [Store.Delete] deletes.
+func FleetForget(crawler, host string) (statements []string) {
+	for i := range outgoing {
+		t := &outgoing[i]
+		var where []string
+		for column, value := range map[string]string{"crawler": crawler, "host": host} {
+			if value == "" {
+				continue
+			}
+			if !slices.Contains(t.texts(), column) {
+				where = nil
+				break
+			}
+			where = append(where, column+" = "+clickhouse.Quote(value))
+		}
+		if len(where) > 0 {
+			slices.Sort(where)
+			statements = append(statements, "ALTER TABLE "+t.name+" DELETE WHERE "+strings.Join(where, " AND "))
+		}
+	}
+	return statements
+}

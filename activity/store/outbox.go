@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
+)
+
+// outgoingTable is a table whose rows are sent to a fleet's database.
+type outgoingTable struct {
+	name, bucket string // a table without a bucket is sent by what changed in all of it
+	keys, others string // columns of texts: those that make up the key with the bucket, and others
+	numbers      string
+	interned     bool   // the texts are numbers of strings
+	order        string // of the fleet's table, before what tells its rows apart
+}
+
+var outgoing = []outgoingTable{
+	{"hours", "hour", rowTexts, "", countColumns, true, "hour, crawler"},
+	{"days", "day", rowTexts, "", countColumns, true, "day, crawler"},
+	{"path_hours", "hour", pathTexts, "", countColumns, true, "crawler, hour"},
+	{"path_days", "day", pathTexts, "", countColumns, true, "crawler, day"},
+	{"lost", "hour", "", "", "visits", false, "hour"},
+	{"crawlers", "", "crawler", "kind", "first, last", true, "crawler"},
+	{"reads", "", "host, crawler, version, publication, number", "", "first, last, requests", true, "crawler, host"},
+	{"publications", "", "id, number, name", "policy, text", "first", false, "name"},
+	{"documents", "", "publication, host, version", "text", "first", false, "host"},
+}
+
+func columnList(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, ", ")
+}
+
+func (t *outgoingTable) texts() []string { return append(columnList(t.keys), columnList(t.others)...) }
+
+// columns are those of a row as it is sent. What changes how rows are told apart, or what a
+// column means, is another table.
+func (t *outgoingTable) columns() []string {
+	all := append([]string{"node", "store", "row_key", "revision"}, t.texts()...)
+	if t.bucket != "" {
+		all = append(all, t.bucket)
+	}
+	return append(all, columnList(t.numbers)...)
+}
+
+// pendingBucket is a bucket that was changed since it was sent.
+type pendingBucket struct{ bucket, changed, sent int64 }
+
+// pending lists what is to be sent of a table, the newest first.
+func (t *outgoingTable) pending(ctx context.Context, db querier) (all []pendingBucket, err error) {
+	err = each(ctx, db, func(rows *sql.Rows) error {
+		var p pendingBucket
+		err := rows.Scan(&p.bucket, &p.changed, &p.sent)
+		all = append(all, p)
+		return err
+	}, "SELECT bucket, changed, sent FROM outbox WHERE name = ? AND changed > sent ORDER BY bucket DESC", t.name)
+	return all, err
+}
+
+// begin says that some of a bucket may have arrived.
+func (t *outgoingTable) begin(ctx context.Context, db querier, p pendingBucket) error {
+	_, err := db.ExecContext(ctx, "UPDATE outbox SET begun = 1 WHERE name = ? AND bucket = ? AND begun = 0", t.name, p.bucket)
+	return err
+}
+
+// end says that a bucket has arrived, and deletes the rows of nothing that were only there to
+// be sent.
+func (t *outgoingTable) end(ctx context.Context, db querier, p pendingBucket) error {
+	if _, err := db.ExecContext(ctx, "UPDATE outbox SET sent = ? WHERE name = ? AND bucket = ?", p.changed, t.name, p.bucket); err != nil {
+		return err
+	}
+	if t.numbers != countColumns {
+		return nil
+	}
+	_, err := db.ExecContext(ctx, "DELETE FROM "+t.name+" WHERE "+t.bucket+" = ? AND requests = 0 AND changed <= ?", p.bucket, p.changed)
+	return err
+}
+
+// origin is where rows come from. Databases of one server have different numbers: a new one
+// adds to what those before it have sent, and does not replace it.
+type origin struct {
+	node  string
+	store int64
+}
+
+// originOf is that of a database. Its number is chosen when it is asked for first.
+func originOf(ctx context.Context, db querier, node string) (origin, error) {
+	n, err := meta(ctx, db, metaStore)
+	if err == nil && n == 0 {
+		n = 1 + rand.Int64N(1<<62)
+		err = setMeta(ctx, db, metaStore, n)
+	}
+	return origin{node, n}, err
+}
+
+// rowKey tells the rows of a table apart. The number of the database is not known to
+// clients, who can make up texts.
+func (o origin) rowKey(key []string) uint64 {
+	h := sha256.New()
+	for _, s := range append([]string{o.node, strconv.FormatInt(o.store, 10)}, key...) {
+		_ = binary.Write(h, binary.BigEndian, int64(len(s)))
+		h.Write([]byte(s))
+	}
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}
+
+// write calls add with each row of a bucket that was changed since it was sent, as a line for
+// the fleet's database.
+func (t *outgoingTable) write(ctx context.Context, db querier, o origin, p pendingBucket, add func(line []byte) error) error {
+	var columns, joins []string
+	for i, c := range t.texts() {
+		if !t.interned {
+			columns = append(columns, "t."+c)
+			continue
+		}
+		columns = append(columns, fmt.Sprintf("s%d.text", i))
+		joins = append(joins, fmt.Sprintf(" JOIN strings AS s%d ON s%[1]d.id = t.%s", i, c))
+	}
+	texts, keys := make([]string, len(columns)), len(columnList(t.keys))
+	where := "WHERE changed > ? AND changed <= ?"
+	args := []any{p.sent, p.changed}
+	if t.bucket != "" {
+		columns, where, args = append(columns, "t."+t.bucket), where+" AND t."+t.bucket+" = ?", append(args, p.bucket)
+	}
+	columns = append(append(columns, columnList(t.numbers)...), "changed")
+	numbers := make([]int64, len(columns)-len(texts))
+	into := make([]any, 0, len(columns))
+	for i := range texts {
+		into = append(into, &texts[i])
+	}
+	for i := range numbers {
+		into = append(into, &numbers[i])
+	}
+	var line bytes.Buffer
+	return each(ctx, db, func(rows *sql.Rows) error {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		line.Reset()
+		key := append([]string{strconv.FormatInt(p.bucket, 10)}, texts[:keys]...)
+		fmt.Fprintf(&line, "%s\t%d\t%d\t%d", clickhouse.Escape(o.node), o.store, o.rowKey(key), numbers[len(numbers)-1])
+		for _, s := range texts {
+			line.WriteString("\t" + clickhouse.Escape(s))
+		}
+		for _, n := range numbers[:len(numbers)-1] {
+			line.WriteString("\t" + strconv.FormatInt(n, 10))
+		}
+		line.WriteByte('\n')
+		return add(line.Bytes())
+	}, "SELECT "+strings.Join(columns, ", ")+" FROM "+t.name+" AS t"+strings.Join(joins, "")+" "+where, args...)
+}

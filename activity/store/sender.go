@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
+)
+
+// Fleet says where a store sends its totals, beside storing them.
+type Fleet struct {
+	Client clickhouse.Client // without an address nothing is sent
+	Node   string            // what this server is called
+	Every  time.Duration     // 30 seconds
+	// Report is called with an error when sending fails, and with nil after it worked.
+	Report func(error)
+}
+
+// sender sends what changed in a store to the database of a fleet. The store is the spool:
+// a row that is sent again replaces itself, so that nothing is counted twice, and what could
+// not be sent is sent when it can be.
+type sender struct {
+	store  *Store
+	db     *sql.DB // for reading
+	fleet  atomic.Pointer[Fleet]
+	cancel context.CancelFunc
+	wake   chan struct{}
+	done   sync.WaitGroup
+}
+
+const (
+	maxBackoff   = 5 * time.Minute
+	insertBytes  = 4 << 20 // of rows in one statement
+	insertPause  = 200 * time.Millisecond
+	roundInserts = 50 // after so many the fleet is told how far this server is
+)
+
+// SendTo sets where totals are sent. It does not wait.
+func (s *Store) SendTo(f Fleet) {
+	f.Every = cmp.Or(f.Every, 30*time.Second)
+	s.sender.fleet.Store(&f)
+	select {
+	case s.sender.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Store) startSender(ctx context.Context) error {
+	db, err := openDatabase(ctx, s.dir, false)
+	if err != nil {
+		return err
+	}
+	s.sender = &sender{store: s, db: db, wake: make(chan struct{}, 1)}
+	ctx, s.sender.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.sender.done.Go(func() { s.sender.run(ctx) })
+	return nil
+}
+
+func (d *sender) close() error {
+	d.cancel()
+	d.done.Wait()
+	return d.db.Close()
+}
+
+func (d *sender) run(ctx context.Context) {
+	var backoff time.Duration
+	for {
+		f, wait := d.fleet.Load(), maxBackoff
+		if f != nil && f.Client.URL != "" {
+			more, err := d.round(ctx, f)
+			if ctx.Err() != nil {
+				return
+			}
+			if f == d.fleet.Load() {
+				f.Report(err)
+			}
+			switch {
+			case err != nil:
+				backoff = min(max(2*backoff, f.Every/4), maxBackoff)
+				wait = backoff
+			case more:
+				backoff, wait = 0, insertPause
+			default:
+				backoff, wait = 0, f.Every
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.wake:
+		case <-time.After(wait):
+		}
+	}
+}
+
+// round sends what changed, and says how far this server is. more: it is not done.
+func (d *sender) round(ctx context.Context, f *Fleet) (more bool, err error) {
+	began := d.store.options().Now()
+	o, err := originOf(ctx, d.store.db, f.Node)
+	if err != nil {
+		return false, err
+	}
+	inserts := 0
+	for i := range outgoing {
+		n, err := d.sendTable(ctx, f, o, &outgoing[i], roundInserts-inserts)
+		if err != nil {
+			return false, err
+		}
+		if inserts += n; inserts >= roundInserts {
+			more = true
+			break
+		}
+	}
+	if !more {
+		if err := setMeta(ctx, d.store.db, metaComplete, began.Unix()); err != nil {
+			return false, err
+		}
+	}
+	return more, d.sendNode(ctx, f, o)
+}
+
+// sendTable sends the rows of a table that changed, by at most so many statements.
+func (d *sender) sendTable(ctx context.Context, f *Fleet, o origin, t *outgoingTable, most int) (inserts int, err error) {
+	var rows bytes.Buffer
+	var read []pendingBucket // of which all rows are in rows or were sent
+	send := func() error {
+		if rows.Len() > 0 {
+			if inserts > 0 {
+				time.Sleep(insertPause) // what is sent after a pause of two days must not fill the fleet's database at once
+			}
+			if err := f.Client.Insert(ctx, t.name, t.columns(), rows.Bytes()); err != nil {
+				return err
+			}
+			inserts++
+			rows.Reset()
+		}
+		for _, p := range read {
+			if err := t.end(ctx, d.store.db, p); err != nil {
+				return err
+			}
+		}
+		read = nil
+		return nil
+	}
+	all, err := t.pending(ctx, d.db)
+	for _, p := range all {
+		if err != nil || inserts >= most {
+			return inserts, err
+		}
+		if err = t.begin(ctx, d.store.db, p); err != nil {
+			return inserts, err
+		}
+		err = t.write(ctx, d.db, o, p, func(line []byte) error {
+			rows.Write(line)
+			if rows.Len() < insertBytes {
+				return nil
+			}
+			return send()
+		})
+		read = append(read, p)
+	}
+	if err != nil {
+		return inserts, err
+	}
+	return inserts, send()
+}
+
+// sendNode tells the fleet that this server is there, up to which day its paths are summed up
+// by day, and how long it has been behind.
+func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin) error {
+	var rolled, last int64
+	if err := d.db.QueryRowContext(ctx, "SELECT min(coalesce((SELECT value FROM meta WHERE name = '"+metaRolled+"'), 0),"+
+		" coalesce((SELECT min(bucket) - 1 FROM outbox WHERE name = 'path_days' AND changed > sent), 1 << 32)),"+
+		" coalesce((SELECT max(hour) FROM hours), 0)").Scan(&rolled, &last); err != nil {
+		return err
+	}
+	behind, err := d.behind(ctx)
+	if err != nil {
+		return err
+	}
+	line := fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\n", clickhouse.Escape(o.node), o.store, time.Now().UnixMilli(), rolled, last, int64(behind.Seconds()))
+	return f.Client.Insert(ctx, "nodes", []string{"node", "store", "revision", "rolled", "last", "behind"}, []byte(line))
+}
+
+// behind is how long ago all was sent, 0 if nothing is left to send.
+func (d *sender) behind(ctx context.Context) (time.Duration, error) {
+	var first int64
+	err := d.db.QueryRowContext(ctx, "SELECT CASE WHEN EXISTS (SELECT 1 FROM outbox WHERE changed > sent)"+
+		" THEN coalesce((SELECT value FROM meta WHERE name = '"+metaComplete+"'), (SELECT min(changed) / 1000 FROM outbox WHERE changed > sent)) ELSE 0 END").Scan(&first)
+	if err != nil || first == 0 {
+		return 0, err
+	}
+	return max(0, d.store.options().Now().Sub(time.Unix(first, 0))), nil
+}
+
+// Behind is how long ago all totals had been sent to the fleet, 0 if nothing is left to send.
+// ok is false for a store that sends nothing.
+func (s *Store) Behind(ctx context.Context) (behind time.Duration, ok bool, err error) {
+	if f := s.sender.fleet.Load(); f == nil || f.Client.URL == "" {
+		return 0, false, nil
+	}
+	behind, err = s.sender.behind(ctx)
+	return behind, true, err
+}
