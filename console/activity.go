@@ -59,6 +59,12 @@ type Activity struct {
 	// engines lose them. Default: 0.
 	MaxUndecided int64 `json:"max_undecided,omitempty"`
 
+	// The database of a fleet, to which totals are sent as well. Default: none.
+	ClickHouse *ClickHouse `json:"clickhouse,omitempty"`
+
+	// What this server is called in a fleet. Default: the name of the host.
+	Node string `json:"node,omitempty"`
+
 	directory string                                // absolute
 	store     *optional.Shared[Activity, openStore] // nil before Start
 	lost      atomic.Uint64                         // visits while the store was not open
@@ -73,17 +79,22 @@ func (*Activity) CaddyModule() caddy.ModuleInfo {
 // stores are the stores by directory. A store outlives reloads, and must not be open
 // twice.
 var stores = optional.NewPool("activity", optional.PoolFuncs[Activity, openStore]{
-	Open:      open,
-	Opened:    recorders.Running().Changed,
-	Configure: func(a *Activity, s openStore) error { s.Configure(a.options(nil)); return nil },
+	Open:   open,
+	Opened: recorders.Running().Changed,
+	Configure: func(a *Activity, s openStore) error {
+		s.Configure(a.options(nil))
+		s.SendTo(a.fleet(s.sending.Report))
+		return nil
+	},
 })
 
 // openStore is a store and a reader of it.
 type openStore struct {
 	*store.Store
-	reader *store.Reader
-	cancel context.CancelFunc // ends a check
-	check  func()             // looks for damage, unless that is being done
+	reader  *store.Reader
+	cancel  context.CancelFunc // ends a check
+	check   func()             // looks for damage, unless that is being done
+	sending *optional.State
 }
 
 // open opens a store, in the place of one that turned out to be damaged.
@@ -116,6 +127,8 @@ func open(a *Activity, p *optional.Part[openStore], before error) (s openStore, 
 		}
 	}
 	go s.check()
+	s.sending = optional.NewState("clickhouse")
+	s.SendTo(a.fleet(s.sending.Report))
 	return s, nil
 }
 
@@ -131,6 +144,7 @@ func doubtStore() {
 // Close implements io.Closer.
 func (s openStore) Close() error {
 	s.cancel()
+	defer s.sending.Remove()
 	return errors.Join(s.reader.Close(), s.Store.Close())
 }
 
@@ -141,6 +155,9 @@ func (a *Activity) Provision(caddy.Context) error {
 	}
 	if a.RowsPerHour < 0 || a.Hours < 0 || a.Days < 0 || a.MaxBytes < 0 || a.MaxUndecided < 0 || a.MaxSearchLoss != nil && *a.MaxSearchLoss < 0 {
 		return errors.New("invalid bounds of activity: must not be negative")
+	}
+	if err := a.ClickHouse.check(); err != nil {
+		return err
 	}
 	dir, err := filepath.Abs(a.Directory)
 	if a.directory = dir; err != nil || !optional.Validating() {
@@ -198,6 +215,8 @@ func (a *Activity) Cleanup() error {
 //	    max_size      <size>
 //	    max_search_loss <requests>
 //	    max_undecided   <requests>
+//	    clickhouse      <url> { ... }
+//	    node            <name>
 //	}
 func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
@@ -206,6 +225,13 @@ func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		name, value := d.Val(), ""
+		if name == "clickhouse" {
+			a.ClickHouse = new(ClickHouse)
+			if err := a.ClickHouse.unmarshal(d); err != nil {
+				return err
+			}
+			continue
+		}
 		if !d.AllArgs(&value) {
 			return d.Errf("%s takes one argument", name)
 		}
@@ -218,6 +244,8 @@ func (a *Activity) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 func (a *Activity) set(name, value string) error {
 	switch name {
+	case "node":
+		a.Node = value
 	case "rows_per_hour":
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 {
@@ -251,7 +279,7 @@ func (a *Activity) set(name, value string) error {
 			a.MaxSearchLoss = &n
 		}
 	default:
-		return fmt.Errorf("unrecognized option '%s': must be rows_per_hour, hours, days, max_size, max_search_loss or max_undecided", name)
+		return fmt.Errorf("unrecognized option '%s': must be rows_per_hour, hours, days, max_size, max_search_loss, max_undecided, clickhouse or node", name)
 	}
 	return nil
 }
@@ -283,7 +311,7 @@ func (a *Activity) errNotOpen() error {
 // Violations implements recorders.ActivityStore.
 func (a *Activity) Violations(ctx context.Context, since time.Time, limit int) (*recorders.Violations, error) {
 	by := []store.Dimension{store.ByCrawler, store.ByIdentity, store.ByHost, store.ByPath, store.ByDecision}
-	r := a.Reader()
+	r := a.queries("")
 	if r == nil {
 		return nil, a.errNotOpen()
 	}

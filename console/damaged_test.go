@@ -50,7 +50,7 @@ func TestStoreDamagedWhileRunning(t *testing.T) {
 		}
 	}
 	until("it fails", func() bool { return len(optional.Failing()) == 1 })
-	if a.Reader() != nil || runningStore() != nil {
+	if a.Reader() != nil || runningStore("") != nil {
 		t.Error("a damaged store is read")
 	}
 	a.Record(activity.Visit{}) // it is lost, and counted

@@ -29,6 +29,9 @@ type healthData struct {
 	Sources  []sourceRow
 	Evidence string
 	Write    bool
+	Nodes    []fleetNode
+	// NodesError is why they are not known.
+	NodesError string
 }
 
 // policyRow is a policy on this server.
@@ -204,8 +207,12 @@ func (v *view) owners() map[string]string {
 }
 
 func (d *healthData) addStorage(v *view) {
-	if a := runningActivity(); a != nil && v.store != nil {
-		if b, err := v.store.Bounds(v.ctx); err == nil {
+	var err error
+	if d.Nodes, err = v.nodes(); err != nil {
+		d.NodesError = firstLine(err.Error())
+	}
+	if a := runningActivity(); a != nil && a.Reader() != nil {
+		if b, err := a.Reader().Bounds(v.ctx); err == nil {
 			s := &storage{Bounds: b, MaxBytes: cmp.Or(a.MaxBytes, 512<<20)}
 			s.Percent = short(min(100, 100*float64(b.Bytes)/float64(s.MaxBytes)))
 			d.Storage = s

@@ -225,9 +225,10 @@ func (v *view) listNotices() (all []notice) {
 
 // withoutPart is what is missing while an optional part does not work.
 var withoutPart = map[string][2]string{
-	"activity":  {"Visits cannot be stored at the moment", ", but these pages miss what happens now"},
-	"evidence":  {"Evidence cannot be written at the moment", ", but what crawlers do now is not in the evidence"},
-	"catalogue": {"The catalogue of crawlers in the storage is not in use", ", with the catalogue from before"},
+	"activity":   {"Visits cannot be stored at the moment", ", but these pages miss what happens now"},
+	"evidence":   {"Evidence cannot be written at the moment", ", but what crawlers do now is not in the evidence"},
+	"clickhouse": {"What this server records does not reach the fleet's database", ", and sends it when it can"},
+	"catalogue":  {"The catalogue of crawlers in the storage is not in use", ", with the catalogue from before"},
 
 	"catalogue_release": {"The released catalogue of crawlers is not taken", ", with the catalogue from before"},
 	"console":           {"The console cannot listen at its address", ""},

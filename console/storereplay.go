@@ -39,7 +39,7 @@ const replayTimeout = 8 * time.Second
 
 // replayStore decides the visits of the last days again, under the policy in force and
 // under a draft. Only the hosts of a page count, if it has any.
-func replayStore(ctx context.Context, r *store.Reader, old, draft *site.Site, now time.Time, days int, only []string) (*replayed, error) {
+func replayStore(ctx context.Context, r store.Queries, old, draft *site.Site, now time.Time, days int, only []string) (*replayed, error) {
 	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
 	defer cancel()
 	stored := r.EachRow

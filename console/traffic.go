@@ -19,10 +19,11 @@ func runningActivity() *Activity {
 	return a
 }
 
-// runningStore returns the store of the running configuration, nil if it has none.
-func runningStore() *store.Reader {
+// runningStore returns the store of the running configuration, nil if it has none: that of
+// the fleet, or of a server of it, where there is one.
+func runningStore(node string) store.Queries {
 	if a := runningActivity(); a != nil {
-		return a.Reader()
+		return a.queries(node)
 	}
 	return nil
 }
@@ -59,7 +60,7 @@ func (v *view) totals(q store.Query) ([]store.Row, error) {
 	if v.store == nil {
 		return nil, nil
 	}
-	key := fmt.Sprintf("%p %s", v.store, q.Key())
+	key := fmt.Sprintf("%p %q %s", runningActivity(), v.node, q.Key())
 	answers.Lock()
 	a := answers.by[key]
 	if a == nil || time.Since(a.at) > answersFor {

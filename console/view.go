@@ -31,7 +31,8 @@ type view struct {
 	Host  string // chosen; empty: all that may be seen
 	Days  int
 	may   []string      // the hosts that may be seen; nil: all
-	store *store.Reader // nil: this server has none
+	store store.Queries // nil: this server has none
+	node  string        // of a fleet; "": all
 
 	Running   *running // the policy that the page is about; nil: none is loaded
 	noticesOf []notice
@@ -62,7 +63,10 @@ func (s *server) view(r *http.Request) (*view, error) {
 	} else {
 		v.q.Del("host")
 	}
-	v.store = runningStore()
+	if v.may == nil { // a server has visits of all sites
+		v.node = v.q.Get("node")
+	}
+	v.store = runningStore(v.node)
 	var err error
 	if v.Running, err = v.choose(); err != nil {
 		return nil, err
@@ -97,13 +101,17 @@ func (v *view) Unseen() string {
 	}
 	from, to := v.span()
 	lost, err := v.store.Lost(v.ctx, from, to)
+	text := ""
 	switch {
 	case err != nil:
-		return "How many visits were not recorded is not known."
+		text = "How many visits were not recorded is not known."
 	case lost > 0:
-		return plural(lost, "visit", "visits") + " of this period, of all hosts, were not recorded: the numbers are too low by that much."
+		text = plural(lost, "visit", "visits") + " of this period, of all hosts, were not recorded: the numbers are too low by that much."
 	}
-	return ""
+	if v.node != "" {
+		text += " These are the visits of the server " + v.node + " alone."
+	}
+	return strings.TrimSpace(text + v.unsent())
 }
 
 // query is a question about the chosen hosts and period.
@@ -136,6 +144,9 @@ func (v *view) Link(screen string, parameters ...string) string {
 	}
 	if name := v.q.Get("policy"); name != "" {
 		q.Set("policy", name)
+	}
+	if v.node != "" {
+		q.Set("node", v.node)
 	}
 	fragment := ""
 	for i := 0; i+1 < len(parameters); i += 2 {

@@ -16,8 +16,8 @@ import (
 // are not there yet. A table says of its rows by a revision which of those with the same key
 // holds.
 func FleetSchema() []string {
-	statements := []string{`CREATE TABLE IF NOT EXISTS nodes (node String, store UInt64, revision UInt64, at DateTime DEFAULT now(), rolled UInt32, last UInt32, behind UInt64)
-ENGINE = ReplacingMergeTree(revision) ORDER BY (node, store)`}
+	statements := append(make([]string, 0, 1+len(outgoing)), `CREATE TABLE IF NOT EXISTS nodes (node String, store UInt64, revision UInt64, at DateTime DEFAULT now(), rolled UInt32, last UInt32, behind UInt64)
+ENGINE = ReplacingMergeTree(revision) ORDER BY (node, store)`)
 	for i := range outgoing {
 		t := &outgoing[i]
 		var b strings.Builder

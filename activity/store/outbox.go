@@ -5,11 +5,11 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 
@@ -100,10 +100,18 @@ type origin struct {
 func originOf(ctx context.Context, db querier, node string) (origin, error) {
 	n, err := meta(ctx, db, metaStore)
 	if err == nil && n == 0 {
-		n = 1 + rand.Int64N(1<<62)
+		var b [8]byte
+		_, _ = rand.Read(b[:]) // it never fails
+		n = int64(binary.BigEndian.Uint64(b[:])>>1 | 1)
 		err = setMeta(ctx, db, metaStore, n)
 	}
 	return origin{node, n}, err
+}
+
+// Sends reports whether the store has sent totals to a fleet.
+func (r *Reader) Sends(ctx context.Context) (bool, error) {
+	n, err := meta(ctx, r.db, metaStore)
+	return n != 0, err
 }
 
 // rowKey tells the rows of a table apart. The number of the database is not known to

@@ -94,14 +94,22 @@ func open(t *testing.T, text, more string) *newsroom {
 	addrs := caddytest.FreeAddrs(t, 2)
 	_, port, _ := strings.Cut(addrs[0], ":")
 	n.console, n.site = "http://localhost:"+port+"/", "http://"+addrs[1]
+	n.load("activity "+filepath.Join(dir, "activity"), more)
+	t.Cleanup(func() { _ = caddy.Stop() })
+	return n
+}
+
+// load has Caddy load the newsroom's configuration, with a store and more for the console.
+func (n *newsroom) load(activity, more string) {
+	n.t.Helper()
 	if err := caddytest.Load(fmt.Sprintf(`{
 	admin off
 	persist_config off
 	auto_https off
 	storage file_system %s
 	robots_policy {
-		activity %s
-		console localhost:%s {
+		%s
+		console %s {
 			title "The Example Gazette"
 			write
 			%s
@@ -114,11 +122,9 @@ http://:%s {
 	}
 	respond "<!doctype html><title>a page</title>" 200
 }
-`, filepath.Join(dir, "storage"), filepath.Join(dir, "activity"), port, more, addrs[1][strings.LastIndexByte(addrs[1], ':')+1:])); err != nil {
-		t.Fatal(err)
+`, filepath.Join(n.dir, "storage"), activity, strings.Trim(strings.TrimPrefix(n.console, "http://"), "/"), more, n.site[strings.LastIndexByte(n.site, ':')+1:])); err != nil {
+		n.t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = caddy.Stop() })
-	return n
 }
 
 // visit sends a request to the site as a crawler.

@@ -53,7 +53,7 @@ func publishCommand() *cobra.Command {
 	cmd.Long = "\nWrites a policy to Caddy's storage, and says what it changes. To undo a change, or roll back,\npublish the earlier file again."
 	cmd.Flags().StringVar(&to, "to", "", "the key to write: storage:KEY")
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
-	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: the directory of an activity store, or access logs (a file or a glob)")
+	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: the directory of an activity store, the address of ClickHouse, or access logs (a file or a glob)")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests search engines may lose")
 	cmd.Flags().Int64Var(&guard.undecided, "undecided", 0, "with --if-replay: how many requests may remain of which it cannot be judged whether search engines lose them")
 	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, though search engines lose something")

@@ -48,7 +48,7 @@ command cannot be carried out as given.`
   caddy robots-policy replay new.yaml --store /var/lib/caddy/activity --since 7d`
 	flags := cmd.Flags()
 	flags.StringVar(&f.against, "against", "", "the policy file to compare with, such as the one that is live")
-	flags.StringVar(&f.store, "store", "", "read the activity store in this directory")
+	flags.StringVar(&f.store, "store", "", "read the activity store in this directory, or the ClickHouse at this address")
 	flags.StringVar(&f.format, "format", "", `the format of the logs: caddy, common, combined, vhost_combined, or a log_format of nginx (default: found from each file's first lines)`)
 	flags.StringVar(&f.host, "host", "", "the host of logs that do not name one")
 	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, such as 2026-11-22 or 2026-11-22T10:00:00Z, or older than a duration such as 168h")

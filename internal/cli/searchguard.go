@@ -48,7 +48,7 @@ func (g *searchGuard) check(ctx context.Context, cmd *cobra.Command, r replaceme
 		return g.compare(cmd, r.losses)
 	}
 	o := replay.Options{New: r.now, Old: r.old, Since: time.Now().Add(-replay.LossPeriod)}
-	if info, err := os.Stat(g.traffic); err == nil && info.IsDir() {
+	if info, err := os.Stat(g.traffic); strings.Contains(g.traffic, "://") || err == nil && info.IsDir() {
 		stored, err := useStore(ctx, g.traffic, &o)
 		if err != nil {
 			return err

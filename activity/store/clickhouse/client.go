@@ -36,6 +36,22 @@ func (c *Client) Check() error {
 	return nil
 }
 
+// Parse reads the address of a database as commands take it, with the parameters user and
+// password_file.
+func Parse(address string) (*Client, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	q := u.Query()
+	c := &Client{User: q.Get("user"), PasswordFile: q.Get("password_file")}
+	q.Del("user")
+	q.Del("password_file")
+	u.RawQuery = q.Encode()
+	c.URL = u.String()
+	return c, c.Check()
+}
+
 // Database is the name of the database.
 func (c *Client) Database() string {
 	u, err := url.Parse(c.URL)

@@ -84,10 +84,14 @@ var droppedDesc = prometheus.NewDesc("caddy_robots_policy_visits_dropped_total",
 var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_trouble_timestamp_seconds",
 	"When something last went wrong with the evidence log, by reason: write, clock, file, signature, killed, damaged or timestamp; 0 if it did not since the log was opened.", []string{"reason"}, nil)
 
+var behindDesc = prometheus.NewDesc("caddy_robots_policy_clickhouse_behind_seconds",
+	"For how long the fleet's ClickHouse has not had everything that this server stored; 0 if it has.", nil, nil)
+
 // Describe implements prometheus.Collector.
 func (dropped) Describe(ch chan<- *prometheus.Desc) {
 	ch <- droppedDesc
 	ch <- troubleDesc
+	ch <- behindDesc
 }
 
 // Collect implements prometheus.Collector.
@@ -95,6 +99,11 @@ func (dropped) Collect(ch chan<- prometheus.Metric) {
 	running.Dropped(func(name string, n uint64) {
 		ch <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(n), name)
 	})
+	if s, ok := running.Get("activity").(interface{ Behind() (float64, bool) }); ok {
+		if seconds, ok := s.Behind(); ok {
+			ch <- prometheus.MustNewConstMetric(behindDesc, prometheus.GaugeValue, seconds)
+		}
+	}
 	if e := RunningEvidence(); e != nil {
 		troubles := e.Status().Troubles
 		for _, reason := range []string{evidence.WriteFailed, evidence.ClockBack, evidence.FileChanged, evidence.NotSigned, evidence.Killed, evidence.Damaged, evidence.NotStamped} {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +16,7 @@ import (
 
 // forgetCommand deletes rows of an activity store.
 func forgetCommand() *cobra.Command {
-	var crawler, host string
+	var crawler, host, clickHouse string
 	cmd := cli.Command("forget DIR [--crawler NAME] [--host HOST]", "Deletes what an activity store has about a crawler or a host",
 		func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -29,7 +30,8 @@ func forgetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := r.Close(); err != nil {
+			sends, err := r.Sends(ctx)
+			if err := errors.Join(err, r.Close()); err != nil {
 				return err
 			}
 			s, err := store.Open(ctx, args[0], store.Options{})
@@ -39,13 +41,23 @@ func forgetCommand() *cobra.Command {
 			if err := errors.Join(s.Delete(ctx, crawler, host), s.Close()); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), "deleted")
+			out := cmd.OutOrStdout()
+			if _, err = fmt.Fprintln(out, "deleted"); err != nil || clickHouse == "" && !sends {
+				return err
+			}
+			statements := store.FleetForget(crawler, host)
+			if clickHouse != "" {
+				return apply(ctx, out, clickHouse, statements)
+			}
+			_, err = fmt.Fprintf(out, "This server has sent totals to ClickHouse. Give --clickhouse, or run there:\n%s;\n", strings.Join(statements, ";\n"))
 			return err
 		})
 	cmd.Long = `
 Deletes all totals of a crawler, of a host, or of a crawler on a host from the activity
-store in a directory. Caddy must not be running with it.`
+store in a directory. Caddy must not be running with it. Of a server that sends totals to
+ClickHouse, the statements that delete them there are printed or, with --clickhouse, run.`
 	cmd.Flags().StringVar(&crawler, "crawler", "", "the crawler, by its product token")
 	cmd.Flags().StringVar(&host, "host", "", "the host")
+	cmd.Flags().StringVar(&clickHouse, "clickhouse", "", "delete it in this ClickHouse, too, for all servers of the fleet: "+clickHouseAddress)
 	return cmd
 }

@@ -6,13 +6,33 @@ package storecmd
 
 import (
 	"context"
+	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli"
 )
 
 func init() {
-	cli.RegisterStore(func(ctx context.Context, dir string) (cli.Store, error) { return store.OpenReader(ctx, dir) })
+	cli.RegisterStore(openStore)
 	cli.Register(forgetCommand)
+	cli.Register(schemaCommand)
 	cli.Register(demoCommand)
 }
+
+// openStore opens the store of a directory, or that of a fleet at an address.
+func openStore(ctx context.Context, name string) (cli.Store, error) {
+	if !strings.Contains(name, "://") {
+		return store.OpenReader(ctx, name)
+	}
+	c, err := clickhouse.Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	return fleet{&store.FleetReader{Client: *c}}, nil
+}
+
+type fleet struct{ *store.FleetReader }
+
+// Close does nothing: each question is a request of its own.
+func (fleet) Close() error { return nil }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/clickhousetest"
+)
+
+// differs is what differs between two requests for the same page.
+var differs = regexp.MustCompile(`name="token" value="[^"]*"|nonce="[^"]*"|nonce-[A-Za-z0-9+/=_-]+|\d\d:\d\d:\d\d`)
+
+// The pages show the same from ClickHouse as from the store of the server, and say who is in
+// the fleet.
+func TestPagesOnBothEngines(t *testing.T) {
+	server := clickhousetest.Start(t)
+	n := open(t, policyText, "")
+	pages := []string{
+		"", "?days=1", "?days=30", "?host=news.example.com", "who-may", "who-may?host=www.example.com", "who-came", "who-came?days=30", "who-came?days=1",
+		"crawler?name=GPTBot", "crawler?name=Googlebot&days=30", "ask?agent=GPTBot&url=https://www.example.com/premium/", "published", "published?all=1",
+	}
+	read := func(page string) string {
+		t.Helper()
+		resp, err := http.Get(n.console + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s, %v\n%s", page, resp.Status, err, text)
+		}
+		return differs.ReplaceAllString(string(text), "")
+	}
+	settled()
+	before := map[string]string{}
+	for _, page := range pages {
+		before[page] = read(page)
+	}
+
+	admin := clickhouse.Client{URL: server.URL("default")}
+	if err := admin.Exec(t.Context(), "CREATE DATABASE robots"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := caddytest.Command(n.dir, "robots-policy", "activity-schema", server.URL("robots"), "--apply").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	password := filepath.Join(n.dir, "password")
+	if err := os.WriteFile(password, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.load(fmt.Sprintf("activity %s {\n\tclickhouse %s {\n\t\tconsole_user reader\n\t\tconsole_password_file %s\n\t\tevery 1s\n\t}\n\tnode web-1\n}", filepath.Join(n.dir, "activity"), server.URL("robots"), password), "")
+	fleet := store.FleetReader{Client: clickhouse.Client{URL: server.URL("robots")}}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		nodes, err := fleet.Nodes(t.Context())
+		if err == nil && len(nodes) == 1 && nodes[0].Name == "web-1" && nodes[0].Behind == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("not sent: %+v, %v", nodes, err)
+		}
+	}
+	settled()
+	for _, page := range pages {
+		if got := read(page); got != before[page] {
+			t.Errorf("%q differs:\n%s", page, firstDifference(before[page], got))
+		}
+		link := page + "?node=web-1"
+		if strings.Contains(page, "?") {
+			link = page + "&node=web-1"
+		}
+		if !strings.Contains(page, "ask") && !strings.Contains(page, "published") && !strings.HasPrefix(page, "who-may") && !strings.Contains(read(link), "the visits of the server web-1 alone") {
+			t.Errorf("%s does not say that it is about one server", link)
+		}
+	}
+	if page := read("health"); !strings.Contains(page, "Servers of the fleet") || !strings.Contains(page, "web-1") || strings.Contains(page, "Silent") {
+		t.Errorf("Health does not show the fleet:\n%s", page)
+	}
+	server.Kill()
+	if page := read("health"); !strings.Contains(page, "ClickHouse does not answer") {
+		t.Errorf("Health does not say that ClickHouse is gone:\n%s", page)
+	}
+}
+
+func firstDifference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return fmt.Sprintf("line %d\n%.1500s\n%.1500s", i, x[i], y[i])
+		}
+	}
+	return fmt.Sprintf("%d and %d lines", len(x), len(y))
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package storecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli"
+)
+
+const clickHouseAddress = "http[s]://HOST:PORT/DATABASE?user=NAME&password_file=FILE"
+
+// schemaCommand creates and prunes the tables of a fleet.
+func schemaCommand() *cobra.Command {
+	var run, prune bool
+	var hourly, daily int
+	cmd := cli.Command("activity-schema [ADDRESS] [--apply] [--prune]", "Prints or runs the SQL for the tables of a fleet in ClickHouse",
+		func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 1 || len(args) == 0 && (run || prune):
+				return errors.New("expected one ADDRESS: " + clickHouseAddress)
+			case hourly < 1 || daily < 1:
+				return errors.New("--hourly-months and --months must be 1 or more")
+			}
+			ctx, out := context.Background(), cmd.OutOrStdout()
+			statements := store.FleetSchema()
+			if prune {
+				c, err := clickhouse.Parse(args[0])
+				if err != nil {
+					return err
+				}
+				now := time.Now()
+				if statements, err = store.FleetPrune(ctx, c, now.AddDate(0, -hourly, 0), now.AddDate(0, -daily, 0)); err != nil {
+					return err
+				}
+			}
+			if run {
+				return apply(ctx, out, args[0], statements)
+			}
+			_, err := fmt.Fprintf(out, "%s;\n", strings.Join(statements, ";\n"))
+			return err
+		})
+	cmd.Long = `
+Prints the statements that create the tables to which the option clickhouse of activity
+sends totals; --apply runs them in the database at ADDRESS, which must exist. Tables that
+are there stay as they are, so that it can be run again with each new version.
+
+With --prune, the statements drop months that are older than asked for.
+
+Servers need the right to INSERT, the console and replay --store to SELECT, this command to
+CREATE, ALTER and DROP.`
+	cmd.Example = `  caddy robots-policy activity-schema 'https://clickhouse.example.net:8443/robots?user=admin&password_file=/etc/caddy/admin.password' --apply
+  caddy robots-policy activity-schema http://localhost:8123/robots --prune --months 13 --apply`
+	flags := cmd.Flags()
+	flags.BoolVar(&run, "apply", false, "run the statements")
+	flags.BoolVar(&prune, "prune", false, "drop old months instead of creating tables")
+	flags.IntVar(&hourly, "hourly-months", 3, "with --prune: how many months by the hour stay, besides the current one")
+	flags.IntVar(&daily, "months", 13, "with --prune: how many months by the day stay, besides the current one")
+	return cmd
+}
+
+// apply runs statements in ClickHouse, and prints each that was run.
+func apply(ctx context.Context, out io.Writer, address string, statements []string) error {
+	c, err := clickhouse.Parse(address)
+	if err != nil {
+		return err
+	}
+	for _, statement := range statements {
+		if err := c.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%w\nThe statement was: %s", err, statement)
+		}
+		first, _, _ := strings.Cut(statement, " (")
+		if _, err := fmt.Fprintln(out, "done: "+first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
