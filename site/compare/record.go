@@ -144,10 +144,14 @@ func (c *comparison) records(usage string, regions []pathpattern.Pattern, a, b *
 	for i := range all {
 		o := &all[i]
 		o.paths = widest(o.paths)
+		x := index(o.paths)
 		for _, p := range c.candidates(o.paths, patterns) {
 			for _, p := range p.Rooted() {
 				p = p.Plain()
-				if c.budget.Spend(len(o.paths)); !slices.ContainsFunc(o.paths, func(r pathpattern.Pattern) bool { return r != p && r.Covers(p) }) {
+				c.budget.Spend(len(o.paths))
+				inside := false
+				x.Covering(p, func(j int) { inside = inside || o.paths[j] != p })
+				if !inside {
 					continue
 				}
 				switch x, y := state(a, p), state(b, p); {
@@ -203,11 +207,7 @@ func widest(all []pathpattern.Pattern) []pathpattern.Pattern {
 	slices.SortFunc(all, func(a, b pathpattern.Pattern) int {
 		return cmp.Or(len(a.String())-len(b.String()), strings.Compare(a.String(), b.String()))
 	})
-	entries := make([]pathpattern.Entry[int], len(all))
-	for i, p := range all {
-		entries[i] = pathpattern.Entry[int]{Pattern: p, Value: i}
-	}
-	x := pathpattern.NewIndex(entries, func(a, _ int) int { return a })
+	x := index(all)
 	var left []pathpattern.Pattern
 	for i, p := range all {
 		narrower := false
@@ -220,4 +220,13 @@ func widest(all []pathpattern.Pattern) []pathpattern.Pattern {
 		}
 	}
 	return left
+}
+
+// index finds the places of patterns in a list.
+func index(list []pathpattern.Pattern) *pathpattern.Index[int] {
+	entries := make([]pathpattern.Entry[int], len(list))
+	for i, p := range list {
+		entries[i] = pathpattern.Entry[int]{Pattern: p, Value: i}
+	}
+	return pathpattern.NewIndex(entries, func(a, _ int) int { return a })
 }
