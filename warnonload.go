@@ -3,6 +3,7 @@
 package robotspolicy
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -18,9 +19,8 @@ import (
 
 // warnOnLoad returns a function that warns, once, of a policy that refuses impostors
 // on a handler that does not detect any, of one whose rules demand an identity that nothing
-// proves, or only address lists that will expire, or signatures that nobody checks, and of
-// one that enforces nothing where the configuration requests
-// enforcement.
+// proves, or only address lists that will expire, or signatures that nobody checks, and of one
+// that enforces nothing where the configuration requests enforcement.
 func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier) func(*source.Snapshot) {
 	var warned, ineffective, unprovable, unsigned logsample.Once
 	requested, _ := policy.ParseMode(enforce)
@@ -35,10 +35,9 @@ func warnOnLoad(logger *zap.Logger, enforce string, verifier *identity.Verifier)
 		if name := signerIn(s.Site.Policy.Spec().Rules); name != "" && !verifier.ChecksSignatures() && unsigned.First("") {
 			logger.Warn("a rule is for "+name+", and signatures are not checked, so it applies to nobody; add \"verify signatures\"", zap.String("policy", s.Site.File.Name))
 		}
-		proof := unproven(s, verifier)
-		if proof != "" && unprovable.First("") {
-			logger.Warn("a rule demands a verified identity, and "+proof,
-				zap.Strings("rules", demandProof(s)), zap.String("expire", verify.Expires(verify.SnapshotDate()).Format(time.DateOnly)))
+		if why, rules := unproven(s, verifier); len(rules) > 0 && unprovable.First("") {
+			logger.Warn("a rule demands a verified identity, and "+why,
+				zap.Strings("rules", rules), zap.String("expire", verify.Expires(verify.SnapshotDate()).Format(time.DateOnly)))
 		}
 	}
 }
@@ -55,23 +54,51 @@ func signerIn(rules []policy.Rule) string {
 	return ""
 }
 
-// unproven says why rules that demand a verified identity apply to nobody, or will.
-func unproven(s *source.Snapshot, verifier *identity.Verifier) string {
-	switch {
-	case len(demandProof(s)) == 0:
-		return ""
-	case verifier == nil:
-		return `nothing is verified here (verify off), so it applies to nobody; write "verify lists dns"`
-	case verifier.EmbeddedOnly():
-		return `only the address lists that came with this version prove it: when they expire, it applies to nobody; add "verify lists dns", or install a newer version before`
+// unproven says why rules that demand a verified identity apply to nobody, or will, and
+// where these rules are.
+func unproven(s *source.Snapshot, verifier *identity.Verifier) (why string, places []string) {
+	if verifier == nil {
+		return `nothing is verified here (verify off), so it applies to nobody; write "verify lists dns"`, demandProof(s, func(*policy.Rule) bool { return true })
 	}
-	return ""
+	var method string
+	places = demandProof(s, func(r *policy.Rule) bool {
+		lacks, builtIn := lacking(s, r, verifier)
+		method = cmp.Or(method, lacks)
+		return lacks != "" && !builtIn
+	})
+	if len(places) > 0 {
+		return "its crawlers can be verified only by a method that is not configured, so it applies to nobody; add " + method + " to verify", places
+	}
+	places = demandProof(s, func(r *policy.Rule) bool { lacks, _ := lacking(s, r, verifier); return lacks != "" })
+	return `only the address lists that came with this version prove it: when they expire, it applies to nobody; add "verify lists dns", or install a newer version before`, places
 }
 
-// demandProof are the places and hosts of the rules that apply to verified clients alone.
-func demandProof(s *source.Snapshot) (places []string) {
-	for _, r := range s.Site.Policy.Spec().Rules {
-		if r.Identity != policy.DemandVerified {
+// lacking is a method without which no crawler that a rule names can be verified for long,
+// and whether built-in lists verify one until then.
+func lacking(s *source.Snapshot, r *policy.Rule, verifier *identity.Verifier) (method string, builtIn bool) {
+	for _, a := range r.For {
+		c, ok := s.Site.File.Catalogue.Lookup(a.Name)
+		if a.Kind != policy.ForToken || !ok {
+			if !verifier.EmbeddedOnly() {
+				return "", false
+			}
+			return "lists", true
+		}
+		lacks, listed := verifier.Lacks(c.Verification)
+		if lacks == "" {
+			return "", false
+		}
+		method, builtIn = cmp.Or(method, lacks), builtIn || listed
+	}
+	return method, builtIn
+}
+
+// demandProof are the places and hosts of those rules that apply to verified clients alone.
+func demandProof(s *source.Snapshot, of func(*policy.Rule) bool) (places []string) {
+	rules := s.Site.Policy.Spec().Rules
+	for i := range rules {
+		r := &rules[i]
+		if r.Identity != policy.DemandVerified || !of(r) {
 			continue
 		}
 		place := fmt.Sprintf("%s:%d", s.Site.File.Name, r.Pos.Line)

@@ -49,17 +49,24 @@ func TestWarnOfEnforcementWithoutEffect(t *testing.T) {
 func TestWarnOfListsThatExpire(t *testing.T) {
 	const demands = "version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /m/}\n  - for: Googlebot\n    identity: verified\n    allow: {crawl: /m/}\n" +
 		"  - for: Bingbot\n    hosts: a.example\n    identity: verified\n    allow: {crawl: /m/}\n"
+	const own = "\ncrawlers: {NameBot: {operator: A, kind: search, reverse-dns: .bot.example}, KeyBot: {operator: B, kind: search, signature-directory: https://bot.example}}\n"
+	const named = "version: 1\nrules:\n  - {for: [NameBot, KeyBot], identity: verified, allow: {crawl: /m/}}\n" + own
+	const all = "[policy.yaml:5 policy.yaml:8 [a.example]]"
 	for _, tt := range []struct {
 		verify string
 		policy string
-		warns  bool
+		rules  string // that are warned of
 	}{
-		{"embedded", demands, true},
-		{"lists", demands, false},
-		{"dns", demands, false},
-		{"signatures", demands, false},
-		{"off", demands, true},
-		{"embedded", "version: 1\nrules: [{for: GPTBot, disallow: {crawl: /}}]\n", false},
+		{"embedded", demands, all},
+		{"lists", demands, ""},
+		{"dns", demands, ""},
+		{"signatures", demands, all}, // neither signs, and built-in lists prove Bingbot and Googlebot
+		{"off", demands, all},
+		{"embedded", "version: 1\nrules: [{for: GPTBot, disallow: {crawl: /}}]\n", ""},
+		{"embedded", named, "[policy.yaml:3]"},
+		{"lists", named, "[policy.yaml:3]"},
+		{"dns", named, ""},
+		{"signatures", named, ""},
 	} {
 		core, logs := observer.New(zapcore.WarnLevel)
 		methods, err := identity.ParseMethods([]string{tt.verify}, nil)
@@ -76,7 +83,7 @@ func TestWarnOfListsThatExpire(t *testing.T) {
 		warn(s)
 		warn(s)
 		lines := logs.All()
-		if (len(lines) == 1) != tt.warns || tt.warns && (fmt.Sprint(lines[0].ContextMap()["rules"]) != "[policy.yaml:5 policy.yaml:8 [a.example]]" || lines[0].ContextMap()["expire"] == "") {
+		if (len(lines) == 1) != (tt.rules != "") || tt.rules != "" && (fmt.Sprint(lines[0].ContextMap()["rules"]) != tt.rules || lines[0].ContextMap()["expire"] == "") {
 			t.Errorf("%s: %v", tt.verify, lines)
 		}
 	}

@@ -155,8 +155,8 @@ func (d *healthData) addLists(v *view) {
 	for _, l := range s.Lists {
 		row := listRow{Of: cmp.Or(owners[l.URL], l.URL), How: "address list", Entries: l.Entries, AsOf: timeOf(l.AsOf), State: "good", Problem: l.Incomplete}
 		switch {
-		case l.Refreshed && (l.Error != "" || !l.Fresh && l.AsOf != nil):
-			row.State, row.Problem = "stale", l.Error
+		case l.Old != "" || l.Refreshed && (l.Error != "" || !l.Fresh && l.AsOf != nil):
+			row.State, row.Problem = "stale", cmp.Or(l.Error, l.Old)
 		case l.AsOf == nil:
 			row.State = "not fetched"
 		case l.Embedded:

@@ -64,6 +64,9 @@ func (s *sources) setFailing(url string, failing bool) bool {
 
 func (s *sources) listFetched(l verify.ListStatus) {
 	countFetch(sourceList, l.Err)
+	if old := l.Old(time.Now()); s.setFailing("the age of "+l.URL, old != "") && old != "" {
+		s.log().Warn("an address list is "+old, zap.String("list", l.URL), zap.Error(l.Err))
+	}
 	if !s.setFailing(l.URL, l.Err != nil) {
 		return
 	}

@@ -32,6 +32,8 @@ type ListStatus struct {
 	Age       string     `json:"age,omitempty"`
 	// Fresh is true while the list is recent enough to identify impostors.
 	Fresh bool `json:"fresh"`
+	// Old says what the list no longer does because of its age, or soon will not.
+	Old string `json:"old,omitempty"`
 	// Incomplete says why the list identifies no impostors although it is fresh.
 	Incomplete string     `json:"incomplete,omitempty"`
 	Error      string     `json:"error,omitempty"` // of the last fetch
@@ -63,7 +65,7 @@ func CurrentStatus() Status {
 	inUse, now := engines.All(), time.Now()
 	s := Status{Lists: []ListStatus{}, Directories: []DirectoryStatus{}}
 	for _, l := range listsOf(inUse) {
-		status := ListStatus{URL: l.URL, Entries: l.Prefixes, Embedded: l.Snapshot, Refreshed: l.refreshed, Fresh: l.Fresh, Incomplete: l.Incomplete}
+		status := ListStatus{URL: l.URL, Entries: l.Prefixes, Embedded: l.Snapshot, Refreshed: l.refreshed, Fresh: l.Fresh, Old: l.Old(now), Incomplete: l.Incomplete}
 		status.AsOf, status.Age = timeAndAge(l.Date, now)
 		status.Error, status.ErrorSince = errorAndTime(l.Err, l.Failing)
 		s.Lists = append(s.Lists, status)

@@ -38,6 +38,26 @@ const (
 	maxVerifyAge = 30 * maxAge
 )
 
+// warnAge is the age of a list that a warning comes with: it soon expires.
+const warnAge = 180 * 24 * time.Hour
+
+// Old says, as the end of a sentence, what a list no longer does because of its age, or soon
+// will not; "" if it is recent, or there is none.
+func (l *ListStatus) Old(now time.Time) string {
+	date, end := l.Date.Format(time.DateOnly), Expires(l.Date).Format(time.DateOnly)
+	switch age := now.Sub(l.Date); {
+	case l.Date.IsZero():
+		return ""
+	case age > maxVerifyAge:
+		return "of " + date + ", too old to verify anybody"
+	case age > warnAge:
+		return "of " + date + ", and after " + end + " too old to verify anybody"
+	case age > maxAge && !l.Snapshot:
+		return "of " + date + ", too old to expose impostors, and after " + end + " too old to verify anybody"
+	}
+	return ""
+}
+
 // Expires is when a list of a date stops verifying addresses.
 func Expires(date time.Time) time.Time { return date.Add(maxVerifyAge) }
 

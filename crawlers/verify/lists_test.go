@@ -461,3 +461,30 @@ func TestDefaultClientRedirects(t *testing.T) {
 		}
 	}
 }
+
+// A warning by age comes before a list stops to expose impostors or to verify.
+func TestOld(t *testing.T) {
+	date := time.Date(2026, 5, 5, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		days    int
+		builtIn bool
+		want    string
+	}{
+		{7, false, ""},
+		{8, false, "of 2026-05-05, too old to expose impostors, and after 2026-12-01 too old to verify anybody"},
+		{8, true, ""},
+		{180, true, ""},
+		{181, true, "of 2026-05-05, and after 2026-12-01 too old to verify anybody"},
+		{210, true, "of 2026-05-05, and after 2026-12-01 too old to verify anybody"},
+		{211, true, "of 2026-05-05, too old to verify anybody"},
+		{211, false, "of 2026-05-05, too old to verify anybody"},
+	} {
+		l := ListStatus{Date: date, Snapshot: c.builtIn}
+		if got := l.Old(date.AddDate(0, 0, c.days)); got != c.want {
+			t.Errorf("%d days, built in %t: %q, want %q", c.days, c.builtIn, got, c.want)
+		}
+	}
+	if got := new(ListStatus).Old(date); got != "" {
+		t.Errorf("no list: %q", got)
+	}
+}
