@@ -20,7 +20,9 @@ type Catalogue struct {
 	crawlers []*Crawler // by token, ignoring case
 	byToken  map[string]int
 	asOf     string
-	base     *Catalogue // that a policy's rows were merged into; nil for none
+	// addresses are the address lists that came with it, for package verify.
+	addresses string
+	base      *Catalogue // that a policy's rows were merged into; nil for none
 }
 
 var builtin = sync.OnceValues(func() (*Catalogue, error) { return load(embedded) })
@@ -48,6 +50,10 @@ func Install(c *Catalogue) { installed.Store(c) }
 
 // AsOf returns the date of the catalogue, as YYYY-MM-DD: that of its newest file.
 func (c *Catalogue) AsOf() string { return c.asOf }
+
+// Addresses returns the text of the address lists that came with a catalogue, which
+// package verify reads, "" for none.
+func (c *Catalogue) Addresses() string { return c.addresses }
 
 // newCatalogue takes crawlers whose tokens are distinct.
 func newCatalogue(list []*Crawler, asOf string) *Catalogue {

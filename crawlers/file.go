@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -40,6 +41,7 @@ func Parse(name string, data []byte) (*Catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.addresses = p.lists
 	if err := errors.Join(c.unrecognized(p.places)...); err != nil {
 		return nil, err
 	}
@@ -72,10 +74,11 @@ func (p *fileParser) browserNames(rows []*Crawler) (errs []error) {
 	return errs
 }
 
-// Export returns the embedded catalogue as one file, which [Parse] reads.
-func Export() ([]byte, error) { return export(embedded) }
+// Export returns the embedded catalogue and a text of address lists as one file, which
+// [Parse] reads. Its date is that of the newest of both.
+func Export(addresses string) ([]byte, error) { return export(embedded, addresses) }
 
-func export(fsys fs.FS) ([]byte, error) {
+func export(fsys fs.FS, addresses string) ([]byte, error) {
 	names, err := fs.Glob(fsys, "catalogue/*.yaml")
 	if err != nil {
 		return nil, err
@@ -104,10 +107,18 @@ func export(fsys fs.FS) ([]byte, error) {
 		}
 		rows.Content = append(rows.Content, list...)
 	}
+	for line := range strings.Lines(addresses) {
+		if date, ok := strings.CutPrefix(line, "date "); ok {
+			newest = max(newest, strings.TrimSpace(date))
+		}
+	}
 	doc := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
 		scalar("version"), scalar(fileVersion), scalar("as-of"), scalar(newest),
 		scalar("verification"), profiles, scalar("crawlers"), rows,
 	}}
+	if addresses != "" {
+		doc.Content = append(doc.Content, scalar("addresses"), &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.LiteralStyle, Value: addresses})
+	}
 	doc.HeadComment = "SPDX-License-Identifier: Apache-2.0"
 	var out bytes.Buffer
 	e := yaml.NewEncoder(&out)

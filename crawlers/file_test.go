@@ -9,7 +9,7 @@ import (
 )
 
 func TestExportedCatalogueIsTheEmbeddedOne(t *testing.T) {
-	data, err := Export()
+	data, err := Export("date 2026-11-01\nlist https://a.example/x\n1.2.3.0/24\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,6 +23,9 @@ func TestExportedCatalogueIsTheEmbeddedOne(t *testing.T) {
 	}
 	if got.AsOf() != want.AsOf() || got.Len() != want.Len() {
 		t.Fatalf("%s with %d, want %s with %d", got.AsOf(), got.Len(), want.AsOf(), want.Len())
+	}
+	if text := "date 2026-11-01\nlist https://a.example/x\n1.2.3.0/24\n"; got.Addresses() != text {
+		t.Errorf("addresses %q", got.Addresses())
 	}
 	for i := range want.Len() {
 		if !reflect.DeepEqual(got.At(i), want.At(i)) {

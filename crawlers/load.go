@@ -55,6 +55,7 @@ type fileParser struct {
 	name     string
 	version  string
 	asOf     string
+	lists    string // of addresses
 	profiles map[string]Verification
 	places   map[*Crawler]string // file:line of each
 	errs     []error
@@ -89,6 +90,8 @@ func (p *fileParser) parse(data []byte) []*Crawler {
 			p.version = p.text(value)
 		case "as-of":
 			p.asOf = p.text(value)
+		case "addresses":
+			p.lists = p.text(value)
 		case "verification":
 			for key, value := range p.mapping(value) {
 				p.profiles[key.Value] = p.verification(value)
@@ -98,7 +101,7 @@ func (p *fileParser) parse(data []byte) []*Crawler {
 				rows = append(rows, p.crawler(key, value))
 			}
 		default:
-			p.errorf(key, "unknown key %q; a catalogue has version, as-of, verification and crawlers", key.Value)
+			p.errorf(key, "unknown key %q; a catalogue has version, as-of, verification, addresses and crawlers", key.Value)
 		}
 	}
 	return rows

@@ -84,6 +84,13 @@ func CurrentStatus() Status {
 	return s
 }
 
+// RenewLists takes over the address lists of another catalogue, after it was installed.
+func RenewLists() {
+	for _, e := range engines.All() {
+		e.lists.Renew()
+	}
+}
+
 func (s *Status) addDNS(d dnsState) {
 	if s.DNS == nil {
 		s.DNS = new(DNSStatus)

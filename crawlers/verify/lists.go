@@ -167,7 +167,7 @@ func (l *Lists) Acquire(urls []string, limit int) error {
 		s := l.source(url)
 		if s == nil {
 			s = &source{url: url, due: l.options.Now()}
-			first := snapshot()[url]
+			first := delivered(url)
 			if first == nil {
 				first = &list{ListStatus: ListStatus{URL: url}}
 			}

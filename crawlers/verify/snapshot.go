@@ -3,11 +3,16 @@
 package verify
 
 import (
+	"context"
 	_ "embed"
+	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 )
 
 //go:embed snapshot.txt
@@ -15,6 +20,79 @@ var snapshotText string
 
 // snapshot returns the embedded lists, by URL.
 var snapshot = sync.OnceValue(func() map[string]*list { return readSnapshot(snapshotText) })
+
+// ofCatalogue are the lists that came with the catalogue in use.
+var ofCatalogue crawlers.Derived[map[string]*list]
+
+// delivered returns the list of a URL that came with the catalogue in use or, if that is
+// newer, with the program. It is nil if there is none.
+func delivered(url string) *list {
+	first := snapshot()[url]
+	c, err := crawlers.Default()
+	if err != nil || c.Addresses() == "" {
+		return first
+	}
+	lists, _ := ofCatalogue.Get(c, func() map[string]*list { return readSnapshot(c.Addresses()) })
+	if l := lists[url]; l != nil && (first == nil || l.Date.After(first.Date)) {
+		return l
+	}
+	return first
+}
+
+// Renew takes over the lists that came with another catalogue, where they are newer than
+// what is known. One that has lost more than half of its entries is not used, while the
+// one before still verifies.
+func (l *Lists) Renew() {
+	for _, s := range l.all() {
+		before, now := s.current.Load(), delivered(s.url)
+		if now == nil || !now.Date.After(before.Date) || now.shrankFrom(before) && before.isWithin(maxVerifyAge, l.options.Now()) {
+			continue
+		}
+		if s.current.CompareAndSwap(before, now) {
+			l.version.Add(1)
+		}
+	}
+}
+
+// SnapshotText returns the embedded lists, for a catalogue to come with them.
+func SnapshotText() string { return snapshotText }
+
+// FetchSnapshot fetches lists and returns them as [SnapshotText] does. Where that fails, or
+// a list has lost more than half of its entries, the embedded one stays, and err says why.
+func FetchSnapshot(ctx context.Context, urls []string, options ListOptions) (text string, err error) {
+	var b strings.Builder
+	var errs []error
+	header, _, _ := strings.Cut(snapshotText, "\ndate ")
+	b.WriteString(header + "\n")
+	l := NewLists(urls, options)
+	for _, s := range l.all() {
+		f, old := l.request(ctx, s, maxPrefixes), s.current.Load()
+		if f.err == nil {
+			f.err = s.guard(old, f.list, l.options.Now())
+		}
+		date, lines := old.Date, embeddedLines(s.url)
+		if f.err == nil {
+			date, lines = f.list.Date, ""
+			for _, p := range f.prefixes {
+				lines += p.String() + "\n"
+			}
+		} else {
+			errs = append(errs, f.err)
+		}
+		if lines != "" {
+			fmt.Fprintf(&b, "date %s\nlist %s\n%s", date.UTC().Format(time.DateOnly), s.url, lines)
+		}
+	}
+	return b.String(), errors.Join(errs...)
+}
+
+// embeddedLines are the prefixes of an embedded list, as they are written.
+func embeddedLines(url string) string {
+	_, lines, _ := strings.Cut(snapshotText, "\nlist "+url+"\n")
+	lines, _, _ = strings.Cut(lines, "list ")
+	lines, _, _ = strings.Cut(lines, "date ")
+	return lines
+}
 
 // SetSnapshotDate makes the embedded lists those of another day: tests do not depend on when
 // this version was built. It must be called before any list is used.
@@ -48,11 +126,12 @@ func readSnapshot(text string) map[string]*list {
 			s.Snapshot = true
 			lists[url] = s
 		}
-		prefixes = nil
+		url, prefixes = "", nil
 	}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if d, ok := strings.CutPrefix(line, "date "); ok {
+			end() // before its date changes
 			date, _ = time.Parse(time.DateOnly, d)
 		} else if u, ok := strings.CutPrefix(line, "list "); ok {
 			end()

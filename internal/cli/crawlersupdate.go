@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/verify"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
@@ -71,12 +73,16 @@ func crawlersUpdateCommand() *cobra.Command {
 
 func crawlersExportCommand() *cobra.Command {
 	var key, newKey string
+	var addresses bool
 	cmd := Command("export", "Prints the catalogue of this program as a file for crawlers update",
 		exactly(0, "no arguments", func(cmd *cobra.Command, _ []string) error {
 			if newKey != "" {
 				return writeKey(cmd, newKey)
 			}
-			data, err := crawlers.Export()
+			if addresses {
+				return exportAddresses(cmd)
+			}
+			data, err := crawlers.Export(verify.SnapshotText())
 			if err == nil && key != "" {
 				var private []byte
 				if private, err = readFile(cmd, key); err == nil {
@@ -90,7 +96,21 @@ func crawlersExportCommand() *cobra.Command {
 		}))
 	cmd.Flags().StringVar(&key, "sign", "", "sign it with the private key in this `FILE`, for catalogue auto")
 	cmd.Flags().StringVar(&newKey, "new-key", "", "write a new private key for --sign to this `FILE`, and print the public one")
+	cmd.Flags().BoolVar(&addresses, "addresses", false, "fetch the address lists that operators publish, and print them as crawlers/verify/snapshot.txt")
 	return cmd
+}
+
+func exportAddresses(cmd *cobra.Command) error {
+	known, err := crawlers.Default()
+	if err != nil {
+		return err
+	}
+	text, err := verify.FetchSnapshot(cmp.Or(cmd.Context(), context.Background()), known.AddressLists(), verify.ListOptions{})
+	if err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "these stay as they were:\n%v\n", err)
+	}
+	_, err = io.WriteString(cmd.OutOrStdout(), text)
+	return err
 }
 
 // writeKey makes a pair of keys for released catalogues.

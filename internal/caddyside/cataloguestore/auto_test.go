@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -85,8 +87,16 @@ rules:
 
 	today := time.Now().UTC()
 	date := today.Format(time.DateOnly)
+	v := identity.New(identity.Methods{Enabled: true}, zap.NewNop)
+	t.Cleanup(v.Close)
+	listed := func(found func(identity.ListStatus) bool) identity.ListStatus {
+		all := identity.CurrentStatus().Lists
+		return all[slices.IndexFunc(all, found)]
+	}
+	url := listed(func(l identity.ListStatus) bool { return l.Entries == 0 }).URL
 	released := func(date string) []byte {
-		return append(catalogue(t, date, "ReleasedNewBot"), "  FirstNewBot: {operator: Test, kind: seo, honours: yes, source: field, examples: [FirstNewBot/1.0]}\n"...)
+		lists := "\naddresses: |\n  date " + date + "\n  list " + url + "\n  20.1.2.0/24\n  20.1.4.0/24\ncrawlers:\n"
+		return append(bytes.Replace(catalogue(t, date, "ReleasedNewBot"), []byte("\ncrawlers:\n"), []byte(lists), 1), "  FirstNewBot: {operator: Test, kind: seo, honours: yes, source: field, examples: [FirstNewBot/1.0]}\n"...)
 	}
 	good := released(date)
 	embedded, err := crawlers.Embedded()
@@ -167,6 +177,9 @@ rules:
 	w.update(ctx)
 	if s := CurrentStatus(); s.Refused != "" || s.AsOf != date || s.Source != SourceStorage || !knows(t, "ReleasedNewBot") {
 		t.Errorf("good: %+v", s)
+	}
+	if l := listed(func(l identity.ListStatus) bool { return l.URL == url }); l.Entries != 2 || !l.Fresh {
+		t.Errorf("not the list that came with the catalogue: %+v", l)
 	}
 	t.Logf("in use after %s", time.Since(began).Round(time.Millisecond))
 

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
+	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/source"
@@ -249,6 +250,7 @@ func (w *Watcher) install(ctx context.Context) {
 	}
 	if used, err := crawlers.Default(); err == nil && used != wanted {
 		crawlers.Install(w.current)
+		identity.RenewLists()
 		s := CurrentStatus()
 		w.logger.Info("using another catalogue of crawlers",
 			zap.String("as_of", s.AsOf), zap.String("source", s.Source), zap.Int("crawlers", s.Crawlers))

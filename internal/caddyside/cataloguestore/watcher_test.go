@@ -32,7 +32,7 @@ func (f *failing) Load(ctx context.Context, key string) ([]byte, error) {
 // catalogue is the embedded one with another date and a further crawler.
 func catalogue(t *testing.T, date, token string) []byte {
 	t.Helper()
-	data, err := crawlers.Export()
+	data, err := crawlers.Export("")
 	if err != nil {
 		t.Fatal(err)
 	}
