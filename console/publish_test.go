@@ -28,7 +28,7 @@ func TestGoingBackIsGuarded(t *testing.T) {
 	}
 	now, earlier := sumOf(testPolicy), sumOf(closing)
 	for _, p := range [][2]string{{now, closing}, {earlier, testPolicy}} { // without the guard of the console
-		if _, err := v.Running.document.Publish(t.Context(), p[0], p[1], ""); err != nil {
+		if _, err := v.Running.document.Publish(t.Context(), p[0], p[1], source.Signed{}); err != nil {
 			t.Fatal(err)
 		}
 	}

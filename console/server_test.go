@@ -140,7 +140,7 @@ func TestHistoryIsReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, versions := len(v.published()), must(v.history())
-	if _, err := v.Running.document.Publish(t.Context(), sumOf(testPolicy), testPolicy+"# more\n", ""); err != nil {
+	if _, err := v.Running.document.Publish(t.Context(), sumOf(testPolicy), testPolicy+"# more\n", source.Signed{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(v.published()); n != before || must(v.history()) != versions {

@@ -172,7 +172,7 @@ func (s *togetherServer) publishOne(version *atomic.Int64) bool {
 	if before, err := s.storage.Load(ctx, togetherKey); err == nil {
 		replaces = fmt.Sprintf("%x", sha256.Sum256(before))
 	}
-	err := source.PublishTo(ctx, &s.storage, togetherKey, replaces, togetherPolicy(version.Add(1)), "")
+	err := source.PublishTo(ctx, &s.storage, togetherKey, replaces, togetherPolicy(version.Add(1)), source.Signed{})
 	if err != nil && !errors.Is(err, source.ErrOvertaken) {
 		s.t.Error(err)
 	}

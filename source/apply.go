@@ -90,7 +90,7 @@ func (d *Document) apply(o *Options, src *source, found content, err error, all 
 	if before != nil && state == before.SHA256 {
 		return d.unchanged(found, before, lastErr != nil, all)
 	}
-	known := lastErr != nil && state == d.rejected
+	known := lastErr != nil && (state == d.rejected || before == nil && isNothing(found, err))
 	if known && (d.undecided.IsZero() || !all && time.Since(d.undecided) < undecidedRetry) {
 		if err == nil {
 			err = lastErr

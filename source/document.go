@@ -3,13 +3,16 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -84,6 +87,14 @@ func (d *Document) open(ctx context.Context, u *user) error {
 		u.report(u.src, d.adopt(u.Options, u.src, found, s, false))
 		return nil
 	}
+	if d.isFirst(u, found, err) {
+		if d.rejected == "" {
+			u.Logger.Warn("there is no policy yet, and robots_policy does nothing until there is one: publish it, or write the file", zap.String("policy", u.src.name), zap.Error(err))
+			d.setError(err)
+		}
+		d.rejected = u.src.state(found, err)
+		return nil
+	}
 	// At a start, the last good policy is better than no site at all. Where a
 	// configuration runs already, that one stays, and the error says why.
 	if u.Strict || !d.startLastGood(u) {
@@ -92,6 +103,18 @@ func (d *Document) open(ctx context.Context, u *user) error {
 	d.setError(err)
 	u.report(u.src, Outcome{Now: d.Current(), Err: err, news: rejected})
 	return nil
+}
+
+// isFirst reports whether a policy is still to be written: its source has nothing, and
+// nothing was ever accepted from it. A file that is missing when a configuration replaces one
+// that runs is more likely a name that was mistyped, and one that is validated should be there.
+func (d *Document) isFirst(u *user, found content, err error) bool {
+	return isNothing(found, err) && !u.ReadOnly && (u.src.stored != nil || !u.Strict) && !d.hasVersion(u)
+}
+
+// isNothing reports whether a source has no policy: no file, no key, or an empty one.
+func isNothing(found content, err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || found.data != nil && len(bytes.TrimSpace(found.data)) == 0
 }
 
 // hasVersion reports whether there is a version to serve, if only a saved one.

@@ -49,7 +49,7 @@ func (g *guard) times() int {
 func openStored(t *testing.T) (*Document, *user, *storedPolicy) {
 	t.Helper()
 	storage := &certmagic.FileStorage{Path: t.TempDir()}
-	if err := PublishTo(t.Context(), storage, "site.yaml", "", fakePolicy, ""); err != nil {
+	if err := PublishTo(t.Context(), storage, "site.yaml", "", fakePolicy, Signed{}); err != nil {
 		t.Fatal(err)
 	}
 	src := newStorageSource(storage, "site.yaml")
@@ -75,10 +75,10 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 	d, u, s := openStored(t)
 	g := &guard{err: errors.New("it would refuse search crawlers")}
 	u.Guard = g.check
-	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# closed\n", ""); err == nil || !strings.Contains(err.Error(), "search crawlers") {
+	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# closed\n", Signed{}); err == nil || !strings.Contains(err.Error(), "search crawlers") {
 		t.Errorf("published against the guard: %v", err)
 	}
-	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), "version: 1\nrulez: 1\n", ""); err == nil {
+	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), "version: 1\nrulez: 1\n", Signed{}); err == nil {
 		t.Error("an invalid policy was published")
 	}
 	s.holds(t, fakePolicy)
@@ -86,7 +86,7 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 		t.Errorf("%d versions in the history, %v; want the first one", len(history), err)
 	}
 	g.answers(nil)
-	o, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# good\n", "note")
+	o, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# good\n", Signed{By: "alice", Note: "note"})
 	if err != nil || o.Now.Text != fakePolicy+"# good\n" || d.Current() != o.Now {
 		t.Errorf("a good version was not published after a rejected one: %v", err)
 	}
@@ -94,7 +94,7 @@ func TestPublishAsksTheGuardFirst(t *testing.T) {
 		t.Errorf("the guard was asked %d times for two versions", g.times())
 	}
 	s.holds(t, fakePolicy+"# good\n")
-	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy, ""); !errors.Is(err, ErrOvertaken) {
+	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy, Signed{}); !errors.Is(err, ErrOvertaken) {
 		t.Errorf("published over a version that was not seen: %v", err)
 	}
 }
@@ -120,22 +120,22 @@ func TestPublishWithAFaultyLock(t *testing.T) {
 	faulty := &faultyStorage{Storage: s.Storage, unlock: errors.New("gone away")}
 	s.Storage = faulty
 	const good = fakePolicy + "# good\n"
-	o, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), good, "")
+	o, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), good, Signed{})
 	if err != nil || o.Now == nil || o.Now.Text != good || d.Current() != o.Now {
 		t.Errorf("published, and the lock stays: %+v, %v", o.Now, err)
 	}
 	s.holds(t, good)
-	err = PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(good)), fakePolicy, "")
+	err = PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(good)), fakePolicy, Signed{})
 	if !errors.Is(err, ErrLockStays) || errors.Is(err, ErrStorage) {
 		t.Errorf("PublishTo: %v", err)
 	}
 	s.holds(t, fakePolicy)
-	err = PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(good)), good, "")
+	err = PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(good)), good, Signed{})
 	if !errors.Is(err, ErrOvertaken) || errors.Is(err, ErrLockStays) || errors.Is(err, ErrStorage) {
 		t.Errorf("overtaken, and the lock stays: %v", err)
 	}
 	faulty.lock = errors.New("no connection")
-	err = PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(fakePolicy)), good, "")
+	err = PublishTo(t.Context(), s.Storage, s.key, sumOf([]byte(fakePolicy)), good, Signed{})
 	if !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), "no connection") {
 		t.Errorf("without a lock: %v", err)
 	}
@@ -152,7 +152,7 @@ func TestPublishReplacesARejectedVersion(t *testing.T) {
 	if o := d.Reload(t.Context()); o.Err == nil {
 		t.Fatal("an invalid policy was loaded")
 	}
-	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# good\n", ""); err != nil {
+	if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# good\n", Signed{}); err != nil {
 		t.Error(err)
 	}
 	s.holds(t, fakePolicy+"# good\n")
@@ -225,7 +225,7 @@ func TestPublishToABrokenStorage(t *testing.T) {
 				never := make(chan struct{})
 				good := s.Storage
 				s.Storage = brokenStorage{Storage: good, lock: fault(never), load: fault(never)}
-				if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# b\n", ""); err == nil || !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), name) {
+				if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# b\n", Signed{}); err == nil || !errors.Is(err, ErrStorage) || !strings.Contains(err.Error(), name) {
 					t.Errorf("published: %v", err)
 				}
 				if _, err := d.History(t.Context()); err == nil || !strings.Contains(err.Error(), name) {
@@ -237,7 +237,7 @@ func TestPublishToABrokenStorage(t *testing.T) {
 				if o := d.Reload(t.Context()); o.Err != nil {
 					t.Error(o.Err)
 				}
-				if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# c\n", ""); err != nil {
+				if _, err := d.Publish(t.Context(), sumOf([]byte(fakePolicy)), fakePolicy+"# c\n", Signed{}); err != nil {
 					t.Error(err)
 				}
 				time.Sleep(time.Minute) // the storage's own goroutines end

@@ -43,6 +43,27 @@ func (p *Pool) Documents() (loaded []*Document) {
 	return loaded
 }
 
+// Waiting returns the documents for which there is no policy yet: their handlers do nothing.
+func (p *Pool) Waiting() (all []*Document) {
+	for _, d := range p.documents.All() {
+		if u, _ := d.active(); u != nil && d.Current() == nil {
+			all = append(all, d)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Document) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Problem says why the current state of the source is not served, "" if it is.
+func (d *Document) Problem() string {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.err == nil {
+		return ""
+	}
+	return d.err.Error()
+}
+
 // AllHosts returns the per-host policies in use, in the order of their names.
 func (p *Pool) AllHosts() []*Hosts {
 	all := p.hosts.All()

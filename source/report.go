@@ -26,6 +26,11 @@ func (o *Options) report(src *source, out Outcome) {
 	case loaded:
 		o.reportLoaded(policy, out)
 	case rejected:
+		if now == nil { // none was ever accepted
+			o.Logger.Error("policy not loaded; robots_policy does nothing until there is one without errors", policy, zap.Error(out.Err))
+			o.emit("robots_policy.reload_failed", map[string]any{"policy": src.name, "error": out.Err.Error()})
+			return
+		}
 		o.Logger.Error("policy not reloaded; the last good version stays", policy, zap.Error(out.Err),
 			zap.String("serving_sha256", now.SHA256), zap.Time("serving_since", now.Since))
 		o.emit("robots_policy.reload_failed", map[string]any{

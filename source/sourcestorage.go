@@ -107,13 +107,18 @@ var (
 // PublishTo writes a text at a key of a storage, if the storage holds the version whose
 // SHA-256 is replaces, or nothing if that is empty. Its errors are ErrOvertaken,
 // ErrLockStays and, for everything else, ErrStorage.
-func PublishTo(ctx context.Context, storage Storage, key, replaces, text, note string) error {
+func PublishTo(ctx context.Context, storage Storage, key, replaces, text string, by Signed) error {
 	s := &storedPolicy{storage, key}
-	return s.publish(ctx, []string{replaces}, text, note)
+	return s.publish(ctx, []string{replaces}, text, by)
 }
 
 // publish is PublishTo for one of several versions to replace.
-func (s *storedPolicy) publish(ctx context.Context, replaces []string, text, note string) (err error) {
+func (s *storedPolicy) publish(ctx context.Context, replaces []string, text string, by Signed) error {
+	return s.locked(ctx, func() error { return s.replace(ctx, replaces, text, by) })
+}
+
+// locked writes while nobody else does.
+func (s *storedPolicy) locked(ctx context.Context, write func() error) (err error) {
 	lock := s.key + ".publish"
 	if err := s.Lock(ctx, lock); err != nil {
 		return fmt.Errorf("%w: locking %s: %w", ErrStorage, s.name(), err)
@@ -127,7 +132,7 @@ func (s *storedPolicy) publish(ctx context.Context, replaces []string, text, not
 			err = errors.Join(err, unlock)
 		}
 	}()
-	err = s.replace(ctx, replaces, text, note)
+	err = write()
 	if err != nil && !errors.Is(err, ErrOvertaken) {
 		err = fmt.Errorf("%w: %w", ErrStorage, err)
 	}
@@ -135,10 +140,11 @@ func (s *storedPolicy) publish(ctx context.Context, replaces []string, text, not
 }
 
 // replace is publish while the lock is held.
-func (s *storedPolicy) replace(ctx context.Context, replaces []string, text, note string) error {
+func (s *storedPolicy) replace(ctx context.Context, replaces []string, text string, by Signed) error {
 	before, err := s.Load(ctx, s.key)
 	sum := ""
 	switch {
+	case err == nil && len(bytes.TrimSpace(before)) == 0: // as good as nothing
 	case err == nil:
 		sum = sumOf(before)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -155,7 +161,7 @@ func (s *storedPolicy) replace(ctx context.Context, replaces []string, text, not
 	if sum != "" && (len(history) == 0 || history[0].SHA256 != sum) {
 		history = append([]Published{{SHA256: sum, Number: nextNumber(history), Time: now, Text: string(before)}}, history...)
 	}
-	history = append([]Published{{SHA256: sumOf([]byte(text)), Number: nextNumber(history), Time: now, Note: note, Text: text}}, history...)
+	history = append([]Published{{SHA256: sumOf([]byte(text)), Number: nextNumber(history), Time: now, Signed: by, Text: text}}, history...)
 	if err := s.saveHistory(ctx, history); err != nil {
 		return err
 	}
@@ -176,13 +182,21 @@ func nextNumber(history []Published) int {
 	return history[0].Number + 1
 }
 
-// Published is a version that was published with a note, and its text.
+// Signed says who published a version or saved a draft, and why. The zero value is not
+// known.
+type Signed struct {
+	By       string   `json:"by,omitempty"`
+	Note     string   `json:"note,omitempty"`
+	Approved []string `json:"approved,omitempty"` // by whom else
+}
+
+// Published is a version that was published, and its text.
 type Published struct {
 	SHA256 string    `json:"sha256"`
 	Number int       `json:"number"` // 1, 2, 3, …
 	Time   time.Time `json:"time"`
-	Note   string    `json:"note,omitempty"`
-	Text   string    `json:"text"`
+	Signed
+	Text string `json:"text"`
 }
 
 // The bounds of the history beside a policy in the storage.
@@ -241,7 +255,7 @@ func (d *Document) Writable() bool {
 // allows it and the storage still holds the version whose SHA-256 is replaces, or one
 // that this server has rejected. The versions that it replaces stay in History. The
 // caller has checked the policy's own tests.
-func (d *Document) Publish(ctx context.Context, replaces, text, note string) (Outcome, error) {
+func (d *Document) Publish(ctx context.Context, replaces, text string, by Signed) (Outcome, error) {
 	u, _ := d.active()
 	if u == nil {
 		return Outcome{}, errUnused
@@ -252,7 +266,7 @@ func (d *Document) Publish(ctx context.Context, replaces, text, note string) (Ou
 	if err := d.loading.Acquire(ctx, 1); err != nil {
 		return Outcome{}, err
 	}
-	out, err := d.publishText(ctx, u, replaces, text, note)
+	out, err := d.publishText(ctx, u, replaces, text, by)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -261,7 +275,7 @@ func (d *Document) Publish(ctx context.Context, replaces, text, note string) (Ou
 }
 
 // publishText is Publish with loading held, which it releases.
-func (d *Document) publishText(ctx context.Context, u *user, replaces, text, note string) (Outcome, error) {
+func (d *Document) publishText(ctx context.Context, u *user, replaces, text string, by Signed) (Outcome, error) {
 	defer d.loading.Release(1)
 	next, err := Compile(u.src.name, []byte(text))
 	if err != nil {
@@ -280,7 +294,7 @@ func (d *Document) publishText(ctx context.Context, u *user, replaces, text, not
 		known = append(known, d.rejected)
 	}
 	// A storage that ignores ctx may write it later still: then the watcher finds it there.
-	_, err = within(ctx, "publishing", func() (any, error) { return nil, u.src.stored.publish(ctx, known, text, note) })
+	_, err = within(ctx, "publishing", func() (any, error) { return nil, u.src.stored.publish(ctx, known, text, by) })
 	switch {
 	case errors.Is(err, ErrLockStays):
 		u.Logger.Warn("a published policy is still locked in the storage", zap.String("policy", u.src.name), zap.Error(err))

@@ -63,7 +63,7 @@ func (d *Document) Status() Status {
 		if u.watch {
 			s.Watching++
 		}
-		if u.snapshot != now && !slices.Contains(s.Older, u.snapshot.SHA256) {
+		if u.snapshot != nil && u.snapshot != now && !slices.Contains(s.Older, u.snapshot.SHA256) {
 			s.Older = append(s.Older, u.snapshot.SHA256)
 		}
 	}

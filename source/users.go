@@ -35,8 +35,9 @@ func newUser(o *Options, src *source) (*user, error) {
 }
 
 func (u *user) set(s *Snapshot) {
-	u.snapshot = s
-	u.onChange(s)
+	if u.snapshot = s; s != nil { // else there is none yet
+		u.onChange(s)
+	}
 }
 
 // users are the stores that use a policy. Its source is polled while one of them watches.

@@ -25,6 +25,7 @@ const (
 	TypePublished = "published" // what Event.Published says came into force
 	TypeServed    = "served"    // a crawler got a document that the publication does not list: Event.Text
 	TypeEnded     = "ended"     // a publication is not in force any more
+	TypeSigned    = "signed"    // Event.By saved or approved a draft, published it, or went back: see Event.Reason
 	TypeRead      = "read"      // a crawler read robots.txt or the document of a register
 	TypeViolation = "violation" // a crawler fetched what the robots.txt that it had read disallows
 	TypeOmitted   = "omitted"   // Event.Count events of a crawler were left out; Event.Reason says why
@@ -85,6 +86,8 @@ type Event struct {
 	// Published is left out where an earlier line of the same file has it.
 	Published *activity.Publication `json:"published,omitempty"`
 	Name      string                `json:"name,omitempty"` // of a policy's source
+	By        string                `json:"by,omitempty"`
+	Note      string                `json:"note,omitempty"`
 	Text      string                `json:"text,omitempty"`
 }
 

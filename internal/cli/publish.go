@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os/user"
 	"strings"
 	"time"
 
@@ -116,7 +117,7 @@ func publish(cmd *cobra.Command, p publication) error {
 	}
 	limited, stop := context.WithTimeout(ctx, storageTimeout) // from now: the guard may have taken long
 	defer stop()
-	switch err := source.PublishTo(limited, storage, p.key, replaces, string(p.data), ""); {
+	switch err := source.PublishTo(limited, storage, p.key, replaces, string(p.data), source.Signed{By: operator()}); {
 	case errors.Is(err, source.ErrOvertaken):
 		return fmt.Errorf("not published: %w at %s; run the command again to compare with it", err, name)
 	case errors.Is(err, source.ErrLockStays):
@@ -129,6 +130,15 @@ func publish(cmd *cobra.Command, p publication) error {
 }
 
 func sumOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
+
+// operator is who runs the command, as the system knows them.
+func operator() string {
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.Username
+}
 
 // storageTimeout bounds how long the storage may take for one step, with the wait for
 // the lock of a process that was killed while it published.

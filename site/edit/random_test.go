@@ -25,7 +25,7 @@ import (
 func TestEditsMakeTheChoiceAndNoOther(t *testing.T) {
 	rounds := 120
 	if testkit.Long() {
-		rounds = 10_000
+		rounds = 2_000
 	}
 	counts := map[string]int{}
 	for seed := range rounds {

@@ -223,6 +223,13 @@ func (e *Evidence) End(p *activity.Publication) {
 	}
 }
 
+// Sign records what somebody did with a version of a policy.
+func (e *Evidence) Sign(action, by, note, name, policy string) {
+	if l, ok := e.log.Get(); ok {
+		l.Sign(action, by, note, name, policy)
+	}
+}
+
 var (
 	_ caddy.Provisioner         = (*Evidence)(nil)
 	_ caddy.CleanerUpper        = (*Evidence)(nil)

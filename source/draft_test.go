@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+	"go.uber.org/zap/zapcore"
+)
+
+// One draft stands beside a policy. Who saves it must have seen the one before, approvals
+// included.
+func TestDrafts(t *testing.T) {
+	d, _, _ := openStored(t)
+	base := sumOf([]byte(fakePolicy))
+	if draft, err := d.Draft(t.Context()); draft != nil || err != nil {
+		t.Fatalf("a draft before the first: %v, %v", draft, err)
+	}
+	first := &Draft{Base: base, Text: "one", Time: time.Now().UTC().Round(0), Signed: Signed{By: "alice", Note: "a note"}}
+	if err := d.SaveDraft(t.Context(), "", first); err != nil {
+		t.Fatal(err)
+	}
+	found, err := d.Draft(t.Context())
+	if err != nil || found.ID() != first.ID() || found.By != "alice" || found.Note != "a note" {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	approved := *first
+	approved.Approved = []string{"bob"}
+	if err := d.SaveDraft(t.Context(), "", &approved); !errors.Is(err, ErrOvertaken) {
+		t.Errorf("saved over a draft that was not seen: %v", err)
+	}
+	if err := d.SaveDraft(t.Context(), first.ID(), &approved); err != nil {
+		t.Error(err)
+	}
+	if err := d.SaveDraft(t.Context(), first.ID(), nil); !errors.Is(err, ErrOvertaken) {
+		t.Errorf("deleted a draft that was approved in the meantime: %v", err)
+	}
+	if err := d.SaveDraft(t.Context(), approved.ID(), nil); err != nil {
+		t.Error(err)
+	}
+	if draft, err := d.Draft(t.Context()); draft != nil || err != nil {
+		t.Errorf("a draft after it was deleted: %v, %v", draft, err)
+	}
+}
+
+// Where nothing was ever accepted, there is no policy, and no error; the first one is
+// served. After that, a key that becomes empty keeps it.
+func TestFirstPolicy(t *testing.T) {
+	storage := &certmagic.FileStorage{Path: t.TempDir()}
+	for _, content := range []string{"", " \n"} {
+		src := newStorageSource(storage, "first"+sumOf([]byte(content))[:4]+".yaml")
+		if content != "" {
+			if err := storage.Store(t.Context(), src.stored.key, []byte(content)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := newDocument(src.name)
+		u := newTestUser(t, testOptions(zapcore.NewNopCore()), src)
+		u.Strict = true // a configuration runs
+		if err := d.open(t.Context(), u); err != nil {
+			t.Fatal(err)
+		}
+		d.join(u)
+		if d.Current() != nil || u.snapshot != nil || d.Problem() == "" {
+			t.Fatalf("there is a policy before the first, or no problem is named: %q", d.Problem())
+		}
+		update := func() Outcome {
+			if err := d.loading.Acquire(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			return d.update(t.Context(), u.Options, src, false)
+		}
+		if out := update(); out.news != nothing || out.Err == nil {
+			t.Errorf("nothing there is news a second time: %+v", out)
+		}
+		if err := d.loading.Acquire(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		if out := d.apply(u.Options, src, textOf("rulez: 1\n"), nil, false); out.news != rejected || d.Current() != nil {
+			t.Errorf("a first policy with an error: %+v", out)
+		}
+		d.loading.Release(1)
+		u.report(src, Outcome{Err: errUnused, news: rejected}) // without a version to name
+		if _, err := d.Publish(t.Context(), "", fakePolicy, Signed{By: "alice"}); err != nil {
+			t.Fatal(err)
+		}
+		if u.snapshot == nil || u.snapshot.Text != fakePolicy || d.Problem() != "" {
+			t.Error("the first policy is not served")
+		}
+		if err := storage.Store(t.Context(), src.stored.key, nil); err != nil {
+			t.Fatal(err)
+		}
+		if out := update(); out.Err == nil || d.Current().Text != fakePolicy {
+			t.Errorf("a key that became empty: %+v", out)
+		}
+		d.leave(u)
+	}
+
+	// A file: missing at a start, and missing when a configuration is replaced or validated.
+	name := filepath.Join(t.TempDir(), "site.yaml")
+	src := newFileSource(name)
+	for _, x := range []struct{ strict, readOnly, ok bool }{{false, false, true}, {true, false, false}, {true, true, false}} {
+		d := newDocument(name)
+		u := newTestUser(t, testOptions(zapcore.NewNopCore()), src)
+		u.Strict, u.ReadOnly = x.strict, x.readOnly
+		if err := d.open(t.Context(), u); (err == nil) != x.ok {
+			t.Errorf("%+v: %v", x, err)
+		}
+	}
+	if err := os.WriteFile(name, []byte("version: 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := newDocument(name).open(t.Context(), newTestUser(t, testOptions(zapcore.NewNopCore()), src)); err == nil {
+		t.Error("a first policy with an error was taken for none")
+	}
+}
+
+func textOf(text string) content { return content{data: []byte(text)} }
