@@ -22,6 +22,7 @@ import (
 // A policy file that is missing or has errors is reported with the line of the
 // Caddyfile that names it, and only for the configuration that came from there.
 func TestPolicyErrorsHaveTheCaddyfilesLine(t *testing.T) {
+	asValidate(t)
 	adapted := adapt(t, "nowhere.yaml")
 	validate := func() error {
 		var c caddy.Config
@@ -41,6 +42,7 @@ func TestPolicyErrorsHaveTheCaddyfilesLine(t *testing.T) {
 
 // A policy file that cannot be read is reported with what to do.
 func TestUnreadablePolicies(t *testing.T) {
+	asValidate(t)
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -66,6 +68,14 @@ func TestUnreadablePolicies(t *testing.T) {
 			t.Errorf("%v\nwant Caddyfile:8: %s", err, want)
 		}
 	}
+}
+
+// asValidate lets a test run as `caddy validate`, for which a missing file is an error.
+func asValidate(t *testing.T) {
+	t.Helper()
+	before := os.Args
+	os.Args = []string{"caddy", "validate"}
+	t.Cleanup(func() { os.Args = before })
 }
 
 // adapt returns the configuration of a Caddyfile whose line 8 names a policy.

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 	"github.com/robotspolicy/caddy-robots-policy/site"
@@ -20,25 +22,38 @@ import (
 
 // changeData is a draft and what it would change.
 type changeData struct {
-	File     string
-	Base     string // SHA-256 of the version that the draft started from
-	Live     string // SHA-256 of the version in force
-	Text     string
-	Lines    []editorLine
-	Rows     int
-	Draft    *draft // nil: not checked yet
-	Same     bool   // the draft is the text in force
-	Hidden   bool   // the text in force may not be shown here
-	Changes  []changeLine
-	Robots   []robotsDiff
-	Losses   *compare.Losses // of search engines, by comparison of the policies
-	Replay   *replayed
-	Days     []int
-	Publish  publishBox
-	Decision decision
-	Problem  string
-	Note     string
-	Keywords []string
+	File   string
+	Base   string // SHA-256 of the version that the draft started from
+	Live   string // SHA-256 of the version in force
+	Text   string
+	Lines  []editorLine
+	Rows   int
+	Draft  *draft // nil: not checked yet
+	Same   bool   // the draft is the text in force
+	Hidden bool   // the text in force may not be shown here
+	Back   string // the version to go back to, as it is called
+	Done   string // what was done with the draft
+	Moved  string // that the change was put onto another version
+	First  *firstQuestions
+
+	Saved     *source.Draft // that is saved for all; nil for none
+	SavedID   string        // of the draft that the text started from
+	Overtaken *overtaken    // somebody else changed what the draft started from
+
+	now       time.Time
+	baseText  string
+	baseKnown bool
+	Changes   []changeLine
+	Edit      *textDiff
+	Robots    []robotsDiff
+	Losses    *compare.Losses // of search engines, by comparison of the policies
+	Replay    *replayed
+	Days      []int
+	Publish   publishBox
+	Decision  decision
+	Problem   string
+	Note      string
+	Keywords  []string
 }
 
 // changeLine is who gains or loses what, in words.
@@ -58,6 +73,9 @@ type publishBox struct {
 	WhyNot     string
 	Token      string
 	To         string
+	MaySave    bool
+	MayApprove bool
+	MayPublish string // why not; empty: they may
 }
 
 // condition is something that publishing needs.
@@ -67,22 +85,27 @@ type condition struct {
 }
 
 func change(v *view) (*page, error) {
-	d := &changeData{Days: periods, Hidden: !v.showsText()}
+	d := &changeData{Days: periods, Hidden: !v.showsText(), now: v.Now}
 	p := &page{template: "change", Title: "What would change", Lead: "Try a change on your own traffic before it goes live.", Data: d}
-	if v.Running == nil {
-		d.Problem = "No policy is loaded."
-		return p, nil
+	if err := v.openFirst(p, d); err != nil || v.Running == nil {
+		return p, err
 	}
 	d.File, d.Base, d.Live = v.Running.File(), v.Running.SHA256, v.Running.SHA256
 	d.Keywords = keywords()
 	if !d.Hidden {
 		d.Text = v.Running.Text
 	}
+	var err error
+	if d.Saved, err = v.sharedDraft(); err != nil {
+		d.Problem = err.Error()
+	}
 	if err := v.openDraft(d); err != nil {
 		return nil, err
 	}
-	v.decideIn(d)
 	do := v.r.PostFormValue("do")
+	v.decideIn(d)
+	d.baseText, d.baseKnown = v.textOf(d.Base)
+	v.overtake(d)
 	if err := v.check(d); err != nil {
 		if e, ok := errors.AsType[statusError](err); ok {
 			d.Problem, p.Status = e.Error(), e.status
@@ -91,35 +114,73 @@ func change(v *view) (*page, error) {
 		}
 		return nil, err
 	}
-	if do == "publish" {
-		done, err := v.publish(d)
-		if err == nil {
-			return done, nil
-		}
-		d.Problem, p.Status = err.Error(), http.StatusConflict
-		if e, ok := errors.AsType[statusError](err); ok {
-			p.Status = e.status
-		}
+	p.Lead = d.lead()
+	act := map[string]func(*changeData) (*page, error){"publish": v.publish}
+	for _, name := range []string{"save", "approve", "discard"} {
+		act[name] = func(d *changeData) (*page, error) { return v.share(d, name) }
+	}
+	if act[do] == nil {
+		return p, nil
+	}
+	done, err := act[do](d)
+	if err == nil {
+		return done, nil
+	}
+	d.Problem, p.Status = err.Error(), http.StatusConflict
+	if e, ok := errors.AsType[statusError](err); ok {
+		p.Status = e.status
 	}
 	return p, nil
 }
 
-// openDraft takes the text of the form, of an upload, of a stored version, or the text in
-// force with lines added.
+// lead is what the draft would do, in a sentence.
+func (d *changeData) lead() string {
+	switch {
+	case d.First != nil && d.Draft == nil:
+		return "There is no policy yet. Answer the questions, and see what crawlers would be told."
+	case d.Draft == nil:
+		return "No change is drafted. Try one on your own traffic before it goes live."
+	}
+	n := 0
+	for _, c := range d.Changes {
+		n += min(len(c.Effect), 1)
+	}
+	if h := d.Headline(); n > 0 {
+		return plural(n, "thing changes", "things change") + " by this draft. " + sentence(h.Text)
+	}
+	return "No decision changes by this draft."
+}
+
+// openDraft takes the text of the form, of an upload, of a stored version, or the draft that
+// is saved, or the text in force, with lines added.
 func (v *view) openDraft(d *changeData) error {
+	d.SavedID = d.Saved.ID()
 	if v.r.Method == http.MethodPost {
 		d.Text, d.Note = strings.ReplaceAll(v.r.PostFormValue("text"), "\r\n", "\n"), v.r.PostFormValue("note")
-		if base := v.r.PostFormValue("base"); base != "" {
-			d.Base = base
+		if _, sent := v.r.PostForm["base"]; sent {
+			d.Base = v.r.PostFormValue("base")
+		}
+		if _, sent := v.r.PostForm["draft"]; sent {
+			d.SavedID = v.r.PostFormValue("draft")
+		}
+		d.Back = v.r.PostFormValue("back")
+		if d.First != nil && v.r.PostFormValue("do") == "answers" {
+			return d.First.write(d)
 		}
 		return v.upload(d)
 	}
+	d.Done = v.Param("done")
 	if id := v.Param("from"); id != "" && !d.Hidden {
 		text, ok := v.versionOf(id)
 		if !ok {
 			return failed(http.StatusNotFound, "the version %s is not stored", strconv.Quote(shorten(id)))
 		}
 		d.Text = text
+		if d.Back = v.Param("back"); d.Back != "" {
+			d.Note = "Back to " + shorten(d.Back)
+		}
+	} else if d.Saved != nil && v.Param("draft") != "none" {
+		d.Text, d.Base, d.Note = d.Saved.Text, d.Saved.Base, d.Saved.Note
 	}
 	if line := v.Param("expect"); line != "" && !strings.ContainsAny(line, "\r\n") {
 		d.Text = withLine(d.Text, "expect", "  - "+line)
@@ -149,29 +210,39 @@ func (v *view) upload(d *changeData) error {
 }
 
 // versionOf is the text of a version that was published: by its hash or the start of it.
-// On a site only that of the running one, as earlier ones may name hosts of other sites.
 func (v *view) versionOf(id string) (string, bool) {
 	h, err := v.history()
 	if err != nil {
 		return "", false
 	}
 	for i := range h.publications {
-		if (v.may == nil || h.publications[i].Live) && (h.publications[i].Policy == id || h.publications[i].Label() == id) {
-			return h.publications[i].Text, true
+		if h.publications[i].Policy == id || h.publications[i].Label() == id {
+			return h.publications[i].Text, v.mayRead(h.publications[i].Text)
 		}
 	}
 	for _, p := range v.published() {
-		if v.may == nil && strings.HasPrefix(p.SHA256, id) && len(id) >= 12 {
-			return p.Text, true
+		if strings.HasPrefix(p.SHA256, id) && len(id) >= 12 {
+			return p.Text, v.mayRead(p.Text)
 		}
 	}
 	return "", false
 }
 
+// textOf is the text of the version that a draft started from.
+func (v *view) textOf(sum string) (string, bool) {
+	if sum == v.Running.SHA256 || sum == "" {
+		return v.Running.Text, sum == v.Running.SHA256
+	}
+	if len(sum) != 64 {
+		return "", false
+	}
+	return v.versionOf(sum)
+}
+
 // check fills in what the draft says and would change.
 func (v *view) check(d *changeData) error {
 	d.Same = d.Text == v.Running.Text
-	if v.r.Method == http.MethodGet && (d.Same || d.Hidden) {
+	if v.r.Method == http.MethodGet && (d.Same || d.Hidden) && d.Back == "" {
 		d.setLines(nil)
 		return nil
 	}
@@ -198,6 +269,9 @@ func (v *view) check(d *changeData) error {
 	inserted := map[int]bool{}
 	if !d.Hidden {
 		inserted = insertedLines(v.Running.Text, d.Text)
+		if !d.Same && !v.Running.first {
+			d.Edit = diffTexts(v.Running.Text, d.Text)
+		}
 	}
 	d.setLines(inserted)
 	if draft.site != nil {
@@ -301,7 +375,7 @@ func draftFile(w http.ResponseWriter, v *view) error {
 
 // published is what was published from this page, newest first.
 func (v *view) published() []source.Published {
-	if v.Running == nil || v.Running.document == nil || v.may != nil {
+	if v.Running == nil || v.Running.document == nil || !v.showsText() {
 		return nil
 	}
 	if !v.publicationsRead {
@@ -314,22 +388,32 @@ func (v *view) published() []source.Published {
 	return v.publications
 }
 
-// noteOf is what was written about a version when it was published, after a colon.
-func (v *view) noteOf(version string) string {
-	if note := v.NoteOf(version); note != "" {
-		return ": " + shorten(note)
+// signedOf is who published a version and what they wrote about it, after a colon or a comma.
+func (v *view) signedOf(version string) string {
+	for _, p := range v.published() {
+		if strings.HasPrefix(p.SHA256, version) {
+			return signedWords(p.Signed)
+		}
 	}
 	return ""
 }
 
-// NoteOf is what was written about a version when it was published.
-func (v *view) NoteOf(version string) string {
-	for _, p := range v.published() {
-		if strings.HasPrefix(p.SHA256, version) {
-			return p.Note
-		}
+// signedWords are who did something and why, to follow what they did.
+func signedWords(s source.Signed) (text string) {
+	if s.By != "" {
+		text = ", by " + english.List(shortenAll(append([]string{s.By}, s.Approved...)), "and")
 	}
-	return ""
+	if s.Note != "" {
+		text += ": “" + shorten(s.Note) + "”"
+	}
+	return text
+}
+
+func shortenAll(names []string) (all []string) {
+	for _, name := range names {
+		all = append(all, shorten(name))
+	}
+	return all
 }
 
 // effectWord is what an effect of a change is called.

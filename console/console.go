@@ -6,8 +6,10 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -31,9 +33,20 @@ type Console struct {
 	// host that a policy names.
 	Title string `json:"title,omitempty"`
 
-	// Whether a policy may be published from the page "What would change", to sources
-	// that begin with `storage:`, and only through the admin API.
+	// Whether drafts may be saved and policies published from the page "What would change",
+	// to sources that begin with `storage:`: from this machine, and on sites by Roles.
 	Write bool `json:"write,omitempty"`
+
+	// What says who uses the pages of a site. Default: `{http.auth.user.id}`. A placeholder
+	// of a header counts as true, so something before the pages must remove the client's own.
+	User string `json:"user,omitempty"`
+
+	// Who may do what on the pages of sites: names, or `*`, by `viewer`, `editor` and
+	// `publisher`. Default: whoever can open the pages is a viewer.
+	Roles map[string][]string `json:"roles,omitempty"`
+
+	// How many people a publication takes. Default: 1.
+	Approval int `json:"approval,omitempty"`
 
 	ctx       caddy.Context
 	logger    *zap.Logger
@@ -56,9 +69,25 @@ func currentOptions() *Console {
 	return new(Console)
 }
 
+// user is the placeholder that says who uses a site's pages.
+func (c *Console) user() string { return cmp.Or(c.User, defaultUser) }
+
 // Provision checks the options; Start puts them into force.
 func (c *Console) Provision(ctx caddy.Context) error {
 	c.ctx, c.logger = ctx, ctx.Logger()
+	for name, people := range c.Roles {
+		switch {
+		case roles[name] == stranger:
+			return fmt.Errorf("unrecognized role %q: must be viewer, editor or publisher", name)
+		case roles[name] > viewer && !c.Write:
+			return fmt.Errorf("the role %s needs the option write, without which nothing can be changed", name)
+		case len(people) == 0:
+			return fmt.Errorf("the role %s names nobody: add names as the sign-in gives them, or *", name)
+		}
+	}
+	if c.Approval < 0 || c.Approval > 9 {
+		return errors.New("invalid approval: must be the number of people that a publication takes, from 1 to 9")
+	}
 	if c.Listen == "" {
 		c.Listen = defaultListen
 	}
@@ -84,6 +113,11 @@ func (c *Console) Cleanup() error {
 //	console [<address>|off] {
 //	    title <text>
 //	    write
+//	    user     <placeholder>
+//	    roles {
+//	        viewer|editor|publisher <names...>|*
+//	    }
+//	    approval <people>
 //	}
 func (c *Console) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
@@ -94,22 +128,47 @@ func (c *Console) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.Err("console takes one argument, an address such as localhost:2020, and a block")
 	}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		var err error
-		switch name := d.Val(); name {
-		case "title":
-			if !d.AllArgs(&c.Title) {
-				err = errors.New("title takes one argument")
-			}
-		case "write":
-			if c.Write = true; d.NextArg() {
-				err = errors.New("write takes no arguments")
-			}
-		default:
-			err = fmt.Errorf("unrecognized option '%s': must be title or write", name)
-		}
-		if err != nil {
+		if err := c.set(d); err != nil {
 			return d.WrapErr(err)
 		}
+	}
+	return nil
+}
+
+// set reads one option.
+func (c *Console) set(d *caddyfile.Dispenser) error {
+	switch name := d.Val(); name {
+	case "title":
+		if !d.AllArgs(&c.Title) {
+			return errors.New("title takes one argument")
+		}
+	case "write":
+		if c.Write = true; d.NextArg() {
+			return errors.New("write takes no arguments")
+		}
+	case "user":
+		if !d.AllArgs(&c.User) || !strings.Contains(c.User, "{") {
+			return errors.New("user takes a placeholder, such as {http.auth.user.id}")
+		}
+	case "roles":
+		if c.Roles == nil {
+			c.Roles = map[string][]string{}
+		}
+		for nesting := d.Nesting(); d.NextBlock(nesting); {
+			role := d.Val()
+			c.Roles[role] = append(c.Roles[role], d.RemainingArgs()...)
+		}
+		if len(c.Roles) == 0 {
+			return errors.New("roles takes a block with viewer, editor and publisher")
+		}
+	case "approval":
+		n := ""
+		if !d.AllArgs(&n) || len(n) != 1 || n < "1" || n > "9" {
+			return errors.New("approval takes the number of people that a publication takes, from 1 to 9")
+		}
+		c.Approval = int(n[0] - '0')
+	default:
+		return fmt.Errorf("unrecognized option '%s': must be title, write, user, roles or approval", name)
 	}
 	return nil
 }

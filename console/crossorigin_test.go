@@ -25,7 +25,7 @@ func TestFormsOfOtherSites(t *testing.T) {
 		{http.MethodPost, "/change", [2]string{"Origin", "https://evil.example"}, true},
 		{http.MethodPost, "/change", [2]string{"Origin", "null"}, true},
 		{http.MethodPost, "/draft", [2]string{"Sec-Fetch-Site", "cross-site"}, true},
-		{http.MethodPost, "/published", [2]string{"Sec-Fetch-Site", "cross-site"}, true},
+		{http.MethodPost, "/change?host=x", [2]string{"Sec-Fetch-Site", "cross-site"}, true},
 		{http.MethodPost, "/change", [2]string{"Sec-Fetch-Site", "same-origin"}, false},
 		{http.MethodPost, "/change", [2]string{"Origin", "http://localhost:2020"}, false},
 		{http.MethodPost, "/change", [2]string{"X-From", "curl"}, false},

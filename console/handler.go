@@ -4,6 +4,7 @@ package console
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -19,11 +20,12 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("robots_policy_console", httpcaddyfile.Before, "respond")
 }
 
-// Handler serves the pages of the console on a site, for reading only. Whoever can
-// request them sees the policy and the crawlers of the site's hosts, so put
-// `basic_auth` or `forward_auth` before it.
+// Handler serves the pages of the console on a site. Whoever can request them sees the
+// policy and the crawlers of the site's hosts, so put `basic_auth` or `forward_auth` before
+// it; without one they are for reading.
 type Handler struct {
-	// The hosts to show. Default: the host that the request is for.
+	// The hosts to show and to decide about, or `*` for all. Default: the host that the
+	// request is for.
 	Hosts []string `json:"hosts,omitempty"`
 
 	server *server
@@ -39,7 +41,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	for i, host := range h.Hosts {
 		h.Hosts[i] = policy.NormalizeHost(host)
 	}
-	h.server = &server{hosts: h.Hosts, done: ctx.Done(), logger: ctx.Logger()}
+	h.server = &server{hosts: h.Hosts, all: slices.Contains(h.Hosts, "*"), done: ctx.Done(), logger: ctx.Logger()}
 	return nil
 }
 
@@ -52,7 +54,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.
 // parseHandler reads the directive. Syntax:
 //
 //	robots_policy_console [<matcher>] {
-//	    hosts <hosts...>
+//	    hosts <hosts...>|*
 //	}
 func parseHandler(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 	handler := new(Handler)

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -73,7 +74,15 @@ func failingTests(ds policyfile.Diagnostics) bool {
 
 func (v *view) policyNotices() (all []notice) {
 	documents, hosts := policies.Pool.Documents(), policies.Pool.AllHosts()
-	if len(documents) == 0 && len(hosts) == 0 {
+	for _, d := range policies.Pool.Waiting() {
+		if v.may == nil || v.Running == nil {
+			all = append(all, notice{
+				Screen: "health", Heading: "There is no policy yet", Text: "Nothing was ever accepted from its source, " + cmp.Or(v.nameOf(d.Name), "a file or a key") + ", so robots_policy does nothing there: no robots.txt, no header, no refusal.",
+				Actions: []action{{"Answer a few questions", v.Link("change", "policy", v.nameOf(d.Name))}},
+			})
+		}
+	}
+	if len(documents) == 0 && len(hosts) == 0 && len(all) == 0 {
 		return []notice{{
 			Alarm: true, Screen: "health", Heading: "No policy is loaded",
 			Text: "No site of this server uses the directive robots_policy, so crawlers see no robots.txt of yours. Add it to a site in the Caddyfile and reload Caddy.",
@@ -109,6 +118,14 @@ func (v *view) policyNotices() (all []notice) {
 		}
 	}
 	return all
+}
+
+// nameOf is the name of a policy; a site shows none.
+func (v *view) nameOf(name string) string {
+	if v.may != nil {
+		return ""
+	}
+	return name
 }
 
 func firstLine(s string) string {

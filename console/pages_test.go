@@ -227,7 +227,7 @@ func TestTestsOfADraft(t *testing.T) {
 	}
 }
 
-var hiddenField = regexp.MustCompile(`name="(token|base|to)" value="([^"]*)"`)
+var hiddenField = regexp.MustCompile(`name="(token|base|draft|back)" value="([^"]*)"`)
 
 func fields(body string) map[string]string {
 	form := map[string]string{}
@@ -282,7 +282,18 @@ func TestPublish(t *testing.T) {
 	if len(history) != 2 || history[0].Note != "Close the feed to Semrush" || history[1].Text != testPolicy {
 		t.Fatalf("history: %+v", history)
 	}
-	back := post(t, s, "published", "http://localhost:2020", map[string]string{"base": v.Running.SHA256, "to": history[1].SHA256, "token": token(time.Now(), v.Running.SHA256)})
+	shown := get(t, s, "published?done="+v.Running.SHA256[:12]).Body.String()
+	undo := regexp.MustCompile(`href="./(change\?back=v1&amp;from=[0-9a-f]+)#result">Undo: back to v1<`).FindStringSubmatch(shown)
+	if undo == nil || !strings.Contains(shown, "Published: v") || !strings.Contains(shown, "By localhost: “Close the feed to Semrush”") {
+		t.Fatalf("the result: %s", shown)
+	}
+	confirm := get(t, s, strings.ReplaceAll(undo[1], "&amp;", "&")).Body.String()
+	if !strings.Contains(confirm, "may now crawl /feed.xml") || !strings.Contains(confirm, ">Go back to v1</button>") {
+		t.Fatalf("what going back changes is not shown: %s", confirm)
+	}
+	form = fields(confirm)
+	form["text"], form["do"] = testPolicy, "publish"
+	back := post(t, s, "change", "http://localhost:2020", form)
 	if back.Code != http.StatusSeeOther {
 		t.Fatalf("going back: %d %s", back.Code, back.Body)
 	}

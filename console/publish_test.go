@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 const closingBingbot = "  - name: closed\n    for: Bingbot\n    disallow: {crawl: /news/}\n    enforce: block\n"
@@ -33,7 +34,7 @@ func TestGoingBackIsGuarded(t *testing.T) {
 		}
 	}
 	const origin = "http://localhost:2020"
-	w := post(t, s, "published", origin, map[string]string{"base": now, "to": earlier, "token": token(time.Now(), now)})
+	w := post(t, s, "change", origin, map[string]string{"do": "publish", "back": "v1", "text": closing, "base": now, "token": token(time.Now(), now, localName)})
 	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "of Bingbot refused, line ") {
 		t.Errorf("going back to a version that refuses Bingbot: status %d: %s", w.Code, w.Body)
 	}
@@ -50,7 +51,7 @@ func TestPublishingToAStorageThatFails(t *testing.T) {
 	if err := os.MkdirAll(history, 0o700); err != nil { // which cannot be read as a file
 		t.Fatal(err)
 	}
-	draft := map[string]string{"do": "publish", "text": testPolicy + "# more\n", "base": sumOf(testPolicy), "token": token(time.Now(), sumOf(testPolicy))}
+	draft := map[string]string{"do": "publish", "text": testPolicy + "# more\n", "base": sumOf(testPolicy), "token": token(time.Now(), sumOf(testPolicy), localName)}
 	w := post(t, s, "change", "http://localhost:2020", draft)
 	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "storage error: reading the history of storage:robots/site.yaml") {
 		t.Errorf("status %d: %.500s", w.Code, w.Body)

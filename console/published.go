@@ -3,10 +3,9 @@
 package console
 
 import (
-	"cmp"
-	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/audit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 // publishedData is what was published and who has read it.
@@ -24,7 +24,9 @@ type publishedData struct {
 	Behind     int
 	Audits     []audited
 	AuditHosts []string
-	Done       string
+	Done       *versionRow // was published just now
+	Undo       string      // the label of the version before it; empty: it cannot be undone
+	UndoLink   string
 	ShowsText  bool
 	NoStore    bool
 }
@@ -32,12 +34,10 @@ type publishedData struct {
 // versionRow is a version of the policy.
 type versionRow struct {
 	numbered
-	Note   string
+	source.Signed
 	Robots []store.Document
-	Read   int // crawlers that have read robots.txt while it was in force
-	Back   string
-	Token  string
-	Base   string
+	Read   int    // crawlers that have read robots.txt while it was in force
+	Back   string // the link that goes back to it
 }
 
 // reader is a crawler and what it read last.
@@ -50,9 +50,6 @@ type reader struct {
 const maxVersions = 8
 
 func published(v *view) (*page, error) {
-	if v.r.Method == http.MethodPost {
-		return v.goBack()
-	}
 	d := &publishedData{ShowsText: v.showsText(), NoStore: v.store == nil, Audits: v.audits(), AuditHosts: v.Hosts()}
 	p := &page{template: "published", Title: "Published", Scope: scope{Host: true}, Data: d}
 	h, err := v.history()
@@ -64,7 +61,7 @@ func published(v *view) (*page, error) {
 		return nil, err
 	}
 	v.versionRows(d, h, readBy)
-	d.Done = v.Param("done")
+	v.done(d)
 	p.Lead = v.publishedLead(d, h)
 	return p, nil
 }
@@ -93,17 +90,15 @@ func (v *view) versionRows(d *publishedData, h *history, readBy map[string]map[s
 	if v.Param("all") == "" && len(h.publications) > maxVersions {
 		d.Older = len(h.publications) - maxVersions
 	}
-	writable := v.admin && v.options.Write && v.Running != nil && v.Running.document != nil && v.Running.document.Writable()
-	history := v.published()
 	for i := range len(h.publications) - d.Older {
 		row := versionRow{numbered: h.publications[i]}
-		for _, p := range history {
+		for _, p := range v.published() {
 			if strings.HasPrefix(p.SHA256, row.Policy) {
-				row.Note = cmp.Or(row.Note, p.Note)
-				if writable && !row.Live {
-					row.Back, row.Base = p.SHA256, v.Running.SHA256
-					row.Token = token(v.Now, v.Running.SHA256)
+				row.Signed = p.Signed
+				if v.lacks(publisher) == "" && !row.Live {
+					row.Back = v.Link("change", "from", p.SHA256, "back", row.Label(), "#", "result")
 				}
+				break
 			}
 		}
 		for _, t := range h.documents {
@@ -113,6 +108,20 @@ func (v *view) versionRows(d *publishedData, h *history, readBy map[string]map[s
 		}
 		row.Read = len(readBy[row.Label()])
 		d.Versions = append(d.Versions, row)
+	}
+}
+
+// done fills in what was published just now, and how to undo it.
+func (v *view) done(d *publishedData) {
+	done := v.Param("done")
+	i := slices.IndexFunc(d.Versions, func(r versionRow) bool { return r.Live && done != "" && strings.HasPrefix(r.Policy, done) })
+	if i < 0 {
+		return
+	}
+	d.Done = &d.Versions[i]
+	if all := v.published(); len(all) > 1 && strings.HasPrefix(all[0].SHA256, done) && v.lacks(publisher) == "" {
+		d.Undo = "v" + strconv.Itoa(all[1].Number)
+		d.UndoLink = v.Link("change", "from", all[1].SHA256, "back", d.Undo, "#", "result")
 	}
 }
 

@@ -18,6 +18,7 @@ type running struct {
 	Name     string
 	document *source.Document // nil: a file of one host
 	merges   bool
+	first    bool // there is no policy yet: it is empty
 }
 
 // Spec is what the policy states.
@@ -44,6 +45,9 @@ func (v *view) choose() (*running, error) {
 	if name != "" {
 		if i := slices.IndexFunc(documents, func(d *source.Document) bool { return d.Name == name }); i >= 0 {
 			return ofDocument(documents[i]), nil
+		}
+		if slices.ContainsFunc(policies.Pool.Waiting(), func(d *source.Document) bool { return d.Name == name }) {
+			return nil, nil
 		}
 		if !slices.ContainsFunc(hosts, func(h *source.Hosts) bool { return h.Name() == name }) {
 			return nil, failed(http.StatusNotFound, "no site uses a policy %q", name)
@@ -79,6 +83,22 @@ func ofDocument(d *source.Document) *running {
 	return &running{Snapshot: d.Current(), Name: d.Name, document: d, merges: d.Merges()}
 }
 
+// waiting is a policy that says nothing, where there is none yet; nil if there is one.
+func (v *view) waiting() (*running, error) {
+	for _, d := range policies.Pool.Waiting() {
+		if name := v.q.Get("policy"); v.may == nil && name != "" && name != d.Name {
+			continue
+		}
+		s, err := source.Compile(d.Name, []byte("version: 1\n"))
+		if err != nil {
+			return nil, err
+		}
+		s.Text, s.SHA256 = "", ""
+		return &running{Snapshot: s, Name: d.Name, document: d, first: true}, nil
+	}
+	return nil, nil
+}
+
 // namesHost reports whether a rule of a policy names a host.
 func namesHost(s *source.Snapshot, host string) bool {
 	return slices.ContainsFunc(s.Site.Policy.Spec().Rules, func(r policy.Rule) bool {
@@ -92,17 +112,14 @@ func (v *view) showsText() bool {
 	if v.Running == nil {
 		return false
 	}
-	if v.may == nil {
-		return true
-	}
-	for _, r := range v.Running.Spec().Rules {
-		for _, h := range r.Hosts {
-			if !slices.Contains(v.may, string(h)) {
-				return false
-			}
-		}
-	}
-	return true
+	return v.may == nil || v.onlyNames(v.Running.Spec())
+}
+
+// onlyNames reports whether a policy has rules for no other hosts than those that may be seen.
+func (v *view) onlyNames(spec *policy.Spec) bool {
+	return !slices.ContainsFunc(spec.Rules, func(r policy.Rule) bool {
+		return slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return !slices.Contains(v.may, string(h)) })
+	})
 }
 
 // Policies are the names of all policies to choose from.

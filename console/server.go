@@ -28,6 +28,7 @@ var files embed.FS
 type server struct {
 	admin  bool     // in the admin API
 	hosts  []string // to show; empty: that of the request, or all in the admin API
+	all    bool     // all hosts are shown on a site, too
 	done   <-chan struct{}
 	logger *zap.Logger
 }
@@ -86,6 +87,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	if crossOrigin.Check(r) != nil {
 		http.Error(w, "This form was sent by a page of another site. Open the console and send it from there.", http.StatusForbidden)
+		return
+	}
+	if s.who(r, currentOptions()).role == stranger {
+		http.Error(w, "You may not see these pages. The option console { roles } of the Caddyfile says who may.", http.StatusForbidden)
 		return
 	}
 	dir, name := path.Split(r.URL.Path)
@@ -205,7 +210,7 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 func (s *server) page(w http.ResponseWriter, r *http.Request, name string) {
 	switch {
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
-	case r.Method == http.MethodPost && posts[name]:
+	case r.Method == http.MethodPost && name == "change":
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	default:
 		w.Header().Set("Allow", "GET, HEAD")
@@ -221,9 +226,6 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, name string) {
 		return p.write(w, v)
 	})
 }
-
-// posts are the pages that take a form.
-var posts = map[string]bool{"change": true, "published": true}
 
 func (s *server) download(w http.ResponseWriter, r *http.Request, name string) {
 	if r.Method == http.MethodPost && (name == "draft" || name == "diagnostics") {

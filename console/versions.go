@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/robotspolicy/caddy-robots-policy/activity"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
@@ -38,20 +39,29 @@ func (v *view) history() (*history, error) {
 func (v *view) readHistory() (*history, error) {
 	h := &history{current: map[string]string{}}
 	r := v.store
+	var p *activity.Publication
+	if v.Running != nil && !v.Running.first {
+		p = v.Running.Publication()
+	}
+	if r != nil {
+		name := ""
+		if p != nil {
+			name = p.Name
+		}
+		all, err := r.Publications(v.ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range all {
+			h.publications = append(h.publications, numbered{x, p != nil && x.ID == p.ID[:12] && x.Number == p.Number})
+		}
+	}
+	if p != nil && h.live() == nil { // it is not stored yet
+		x := store.Publication{ID: p.ID[:12], Number: p.Number, Name: p.Name, Policy: v.Running.Version(), First: p.Time, Text: p.Text}
+		h.publications = slices.Insert(h.publications, 0, numbered{x, true})
+	}
 	if r == nil {
 		return h, nil
-	}
-	name, id, number := "", "", ""
-	if v.Running != nil {
-		p := v.Running.Publication()
-		name, id, number = p.Name, p.ID[:12], p.Number
-	}
-	all, err := r.Publications(v.ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range all {
-		h.publications = append(h.publications, numbered{p, p.ID == id && p.Number == number})
 	}
 	documents, err := r.Documents(v.ctx)
 	for _, d := range documents {
@@ -100,7 +110,7 @@ func (v *view) changes(limit int) ([]event, error) {
 	var all []event
 	for i := range h.publications {
 		p := &h.publications[i]
-		all = append(all, event{Time: p.First, Text: p.Label() + " of the policy came into force" + v.noteOf(p.Policy) + ".", Link: v.Link("published"), More: "Version"})
+		all = append(all, event{Time: p.First, Text: p.Label() + " of the policy came into force" + v.signedOf(p.Policy) + ".", Link: v.Link("published"), More: "Version"})
 	}
 	if r := v.store; r != nil && h.live() != nil {
 		reads, err := r.Reads(v.ctx, "", "")
@@ -130,7 +140,7 @@ func versionText(w http.ResponseWriter, v *view) error {
 			return failed(http.StatusForbidden, "this policy has rules for hosts of other sites: see it in the admin API")
 		}
 		for i := range h.publications {
-			if h.publications[i].Policy == id && (v.may == nil || h.publications[i].Live) {
+			if h.publications[i].Policy == id && v.mayRead(h.publications[i].Text) {
 				text, name = h.publications[i].Text, h.publications[i].Label()+".yaml"
 			}
 		}

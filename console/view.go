@@ -25,6 +25,7 @@ type view struct {
 	r       *http.Request
 	q       url.Values
 	options *Console
+	person  person
 	screen  string
 	Now     time.Time // when the page was asked for
 
@@ -52,7 +53,7 @@ func (s *server) view(r *http.Request) (*view, error) {
 		v.Days = n
 	}
 	switch {
-	case s.admin:
+	case s.admin || s.all:
 	case len(s.hosts) > 0:
 		v.may = s.hosts
 	default:
@@ -63,6 +64,7 @@ func (s *server) view(r *http.Request) (*view, error) {
 	} else {
 		v.q.Del("host")
 	}
+	v.person = s.who(r, v.options)
 	if v.may == nil { // a server has visits of all sites
 		v.node = v.q.Get("node")
 	}

@@ -146,16 +146,15 @@ func TestPolicyServerThatHangs(t *testing.T) {
 func TestWebPoliciesThatAreRefused(t *testing.T) {
 	s := startReloading(t, "", disallowing("/a"), nil, "respond hello")
 	for name, want := range map[string]string{
-		"http://policies.example.com/x":      "is not https",
-		"https://user:secret@example.com/x":  "holds a password",
-		"https://":                           "names no server",
-		"http://" + freeAddr(t):              "connection refused",
-		"storage:../../etc/passwd":           "must be a path such as robots_policy/site.yaml",
-		"storage:/etc/passwd":                "must be a path such as robots_policy/site.yaml",
-		"storage:":                           "must be a path such as robots_policy/site.yaml",
-		"storage:certificates/x":             "Caddy stores other data there",
-		"storage:robots_policy/last_good/x":  "Caddy stores other data there",
-		"storage:robots_policy/nothing.yaml": "nothing is published",
+		"http://policies.example.com/x":     "is not https",
+		"https://user:secret@example.com/x": "holds a password",
+		"https://":                          "names no server",
+		"http://" + freeAddr(t):             "connection refused",
+		"storage:../../etc/passwd":          "must be a path such as robots_policy/site.yaml",
+		"storage:/etc/passwd":               "must be a path such as robots_policy/site.yaml",
+		"storage:":                          "must be a path such as robots_policy/site.yaml",
+		"storage:certificates/x":            "Caddy stores other data there",
+		"storage:robots_policy/last_good/x": "Caddy stores other data there",
 	} {
 		err := s.reconfigure("robots_policy " + name)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
@@ -167,6 +166,13 @@ func TestWebPoliciesThatAreRefused(t *testing.T) {
 func TestPolicyFromTheStorage(t *testing.T) {
 	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
 	const body = "robots_policy storage:site/policy.yaml {\nreload 100ms\n}\nrespond hello"
+	// Before the first version, the directive does nothing.
+	if err := s.reconfigure(body); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.get("/robots.txt"); got.body != "hello" || got.Header.Get("Content-Usage") != "" {
+		t.Fatalf("without a policy: %+v", got)
+	}
 	publish := func(text string) {
 		t.Helper()
 		s.write("new.yaml", text)

@@ -29,7 +29,9 @@ func TestRefuseACrawler(t *testing.T) {
 	r.sees("may no longer crawl the whole site")
 	save(t, b, "decide-desktop")
 	r.follows(`document.querySelector("button[value=publish]")`)
-	r.sees("Published")
+	r.sees("is in force since")
+	r.sees("Undo: back to v1")
+	save(t, b, "published-desktop")
 
 	text, err := os.ReadFile(n.policy)
 	want := policyText[:strings.Index(policyText, "\nenforcement")] + "\n  - for: SemrushBot\n    disallow:\n      crawl: /\n    enforce: block\n" + policyText[strings.Index(policyText, "\nenforcement"):]
@@ -38,8 +40,10 @@ func TestRefuseACrawler(t *testing.T) {
 	}
 	n.waits(agent, 403)
 
-	b.Open(n.console+"published", "document.title", &title)
-	r.follows(link("Go back to"))
+	r.follows(link("Undo: back to v1"))
+	r.sees("may now crawl the whole site")
+	save(t, b, "undo-desktop")
+	r.follows(`document.querySelector("button[value=publish]")`)
 	n.waits(agent, 200)
 	if text, err := os.ReadFile(n.policy); err != nil || string(text) != policyText {
 		t.Fatalf("the storage has another text: %v", err)

@@ -175,7 +175,8 @@ func (p *pair) asks(q policytest.Question) bool {
 		everyone := len(c.Crawlers) > 0 && (c.Crawlers[0] == "everyone" || c.Crawlers[0] == "everyone-else")
 		onHost := c.Hosts == nil || slices.ContainsFunc(c.Hosts, func(h string) bool { return h == "" || policy.Host(h).Covers(q.Host) })
 		atPath := slices.ContainsFunc(c.Paths, func(text string) bool {
-			return pathpattern.MustParse(text).Folded().Match(pathpattern.Fold(pathpattern.NormalizePath(q.Path)))
+			pattern, path := pathpattern.MustParse(text), pathpattern.NormalizePath(q.Path)
+			return pattern.Match(path) || pattern.Folded().Match(pathpattern.Fold(path)) // /A*A matches the A of %A9
 		})
 		if slices.Contains(c.Usages, "crawl") && (everyone || slices.Contains(c.Crawlers, q.Token)) && onHost && atPath {
 			return true

@@ -260,7 +260,13 @@ func (d *document) remove(n *yaml.Node, i, size int) (string, bool) {
 	if rest := strings.TrimSpace(d.text[end:d.lineEnd(end)]); rest != "" && rest[0] != '#' {
 		return "", false
 	}
-	return d.replace(start, d.lineEnd(end), ""), true
+	var comments strings.Builder
+	for line := range strings.Lines(d.text[start:end]) {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			comments.WriteString(line)
+		}
+	}
+	return d.replace(start, d.lineEnd(end), comments.String()), true
 }
 
 // append adds a rule at the end.

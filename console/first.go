@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/cli/firstpolicy"
+)
+
+// firstQuestions are the questions of `init`, for a first policy.
+type firstQuestions struct {
+	Questions             []firstQuestion
+	Host, Closed, Staging string
+	Meaning               string // who may come in, as a table
+	Problem               string
+
+	get func(name string) string
+}
+
+// firstQuestion is one that is answered with yes or no.
+type firstQuestion struct {
+	Name, Text, Answer string
+	More               bool // it matters only if the one before it is answered with no
+}
+
+// openFirst makes a page about the policy that is to be the first one, where there is none.
+func (v *view) openFirst(p *page, d *changeData) (err error) {
+	if v.Running == nil {
+		v.Running, err = v.waiting()
+	}
+	switch {
+	case err != nil:
+		return err
+	case v.Running == nil:
+		p.Lead, d.Problem = "No policy is loaded.", "No site of this server uses the directive robots_policy."
+		return nil
+	case !v.Running.first:
+		return nil
+	}
+	d.Hidden = v.lacks(editor) != "" && v.may != nil
+	d.First = &firstQuestions{get: v.r.PostFormValue, Host: cmp.Or(v.r.PostFormValue("site"), v.Host)}
+	if len(v.may) > 0 {
+		d.First.Host = v.may[0]
+	}
+	d.First.Closed, d.First.Staging = v.r.PostFormValue("closed"), v.r.PostFormValue("staging")
+	for t, q := range firstpolicy.Topics {
+		answer := cmp.Or(v.r.PostFormValue(q.Flag), q.Default.String())
+		d.First.Questions = append(d.First.Questions, firstQuestion{q.Flag, q.Question, answer, q.After != firstpolicy.Topic(t)})
+	}
+	return nil
+}
+
+// write makes the draft that the answers are.
+func (f *firstQuestions) write(d *changeData) error {
+	var a firstpolicy.Answers
+	err := cmp.Or(a.AddClosed(f.Closed), a.AddStaging(f.Staging))
+	if f.Host != "" && err == nil {
+		h, bad := firstpolicy.ParseHost(f.Host, false)
+		a.Host, err = string(h), bad
+	}
+	for t, q := range firstpolicy.Topics {
+		if q.After != firstpolicy.Topic(t) && a.To[q.After] != firstpolicy.No {
+			continue // it is not asked
+		}
+		answer, bad := firstpolicy.ParseAnswer(f.Questions[t].Answer)
+		a.To[t], err = answer, cmp.Or(err, bad)
+	}
+	var b *firstpolicy.Built
+	if err == nil {
+		b, err = firstpolicy.Build(a)
+	}
+	if err != nil {
+		f.Problem = err.Error()
+		return nil
+	}
+	var table strings.Builder
+	if err := b.WriteMeaning(&table, d.now); err != nil {
+		return failed(http.StatusInternalServerError, "%w", err)
+	}
+	f.Meaning, d.Text = table.String(), string(b.Text)
+	return nil
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+)
+
+// role is what somebody may do on these pages. Each includes those before it.
+type role int
+
+const (
+	stranger  role = iota // nothing
+	viewer                // see the pages, and check a draft
+	editor                // save, approve and discard drafts
+	publisher             // publish
+)
+
+// roles are the roles that the option names.
+var roles = map[string]role{"viewer": viewer, "editor": editor, "publisher": publisher}
+
+// person is who sent a request. Without a name it is not known who.
+type person struct {
+	Name string
+	role role
+}
+
+// localName is what whoever uses the address of this machine, or the admin API, is called.
+const localName = "localhost"
+
+// defaultUser is the placeholder that Caddy's authentication sets.
+const defaultUser = "{http.auth.user.id}"
+
+// who says who sent a request. On a site that is what the placeholder of the option says,
+// and never a header of the request unless the option names it.
+func (s *server) who(r *http.Request, o *Console) person {
+	if s.admin {
+		return person{localName, publisher}
+	}
+	p := person{}
+	if replacer, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
+		p.Name = strings.TrimSpace(replacer.ReplaceAll(o.user(), ""))
+	}
+	if len(p.Name) > 200 || strings.ContainsFunc(p.Name, unicode.IsControl) {
+		p.Name = ""
+	}
+	if len(o.Roles) == 0 {
+		p.role = viewer
+	}
+	for name, people := range o.Roles {
+		everybody := slices.Contains(people, "*") && (p.Name != "" || roles[name] == viewer)
+		if everybody || p.Name != "" && slices.Contains(people, p.Name) {
+			p.role = max(p.role, roles[name])
+		}
+	}
+	return p
+}
+
+// lacks says why whoever sent the request may not do what takes a role, "" if they may.
+func (v *view) lacks(r role) string {
+	switch {
+	case !v.options.Write:
+		return "Changing the policy from here is switched off. It is switched on by console { write } in the global options of the Caddyfile."
+	case v.person.Name == "":
+		return "It is not known who you are, so these pages are for reading: put basic_auth or forward_auth before robots_policy_console."
+	case v.person.role >= r:
+		return ""
+	}
+	need := map[role]string{editor: "an editor or a publisher", publisher: "a publisher"}[r]
+	for name, people := range v.options.Roles {
+		if roles[name] == r && !slices.Contains(people, "*") {
+			need += ", such as " + english.Some(people, 2)
+		}
+	}
+	return fmt.Sprintf("You are signed in as %s. This takes %s: the option console { roles } of the Caddyfile says who may.", shorten(v.person.Name), need)
+}
+
+// SignedIn says on each page of a site who looks at it, and that it is for reading if it is.
+func (v *view) SignedIn() string {
+	switch {
+	case v.admin:
+		return ""
+	case v.person.Name == "":
+		return "Nobody is signed in: these pages are for reading."
+	case v.lacks(editor) != "":
+		return "Signed in as " + shorten(v.person.Name) + ", for reading."
+	case v.person.role == editor:
+		return "Signed in as " + shorten(v.person.Name) + ", an editor."
+	}
+	return "Signed in as " + shorten(v.person.Name) + ", a publisher."
+}
+
+// tokenKey makes the tokens of forms that write. It is new with every process.
+var tokenKey = func() (key [32]byte) {
+	_, _ = rand.Read(key[:]) // never fails
+	return key
+}()
+
+const tokenPeriod = 6 * time.Hour
+
+// token is what a form that writes must send back: a page of another site cannot read
+// it. It holds for the version that the page shows, and for who asked for the page.
+func token(at time.Time, version, name string) string {
+	mac := hmac.New(sha256.New, tokenKey[:])
+	fmt.Fprintf(mac, "%d %s %s", at.Unix()/int64(tokenPeriod.Seconds()), version, name)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// mayWrite reports why a request must not do what takes a role: nil if it may. It must
+// come from a page of this origin, with the token of its form.
+func (v *view) mayWrite(r role, version string) error {
+	if why := v.lacks(r); why != "" {
+		return failed(http.StatusForbidden, "%s", why)
+	}
+	origin, err := url.Parse(v.r.Header.Get("Origin"))
+	site := v.r.Header.Get("Sec-Fetch-Site")
+	if err != nil || origin.Host == "" || origin.Host != v.r.Host || site != "" && site != "same-origin" {
+		return failed(http.StatusForbidden, "This form was not sent from a page of the console.")
+	}
+	sent := []byte(v.r.PostFormValue("token"))
+	if !hmac.Equal(sent, []byte(token(v.Now, version, v.person.Name))) && !hmac.Equal(sent, []byte(token(v.Now.Add(-tokenPeriod), version, v.person.Name))) {
+		return failed(http.StatusForbidden, "This page is too old. Check the draft again, then send it.")
+	}
+	return nil
+}

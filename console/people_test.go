@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"context"
+	"maps"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// visitor sends requests to pages as somebody whom Caddy has let in.
+type visitor struct {
+	*server
+	t    *testing.T
+	name string // empty: nobody
+}
+
+func (x visitor) do(method, path string, form map[string]string) *httptest.ResponseRecorder {
+	x.t.Helper()
+	var b strings.Builder
+	m := multipart.NewWriter(&b)
+	for k, v := range form {
+		if err := m.WriteField(k, v); err != nil {
+			x.t.Fatal(err)
+		}
+	}
+	_ = m.Close()
+	r := httptest.NewRequest(method, "https://www.example.com/crawlers/"+path, strings.NewReader(b.String()))
+	r.Header.Set("Remote-User", "paul") // nobody but the client says so
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", m.FormDataContentType())
+		r.Header.Set("Origin", "https://www.example.com")
+	}
+	replacer := caddy.NewReplacer()
+	if x.name != "" {
+		replacer.Set("http.auth.user.id", x.name)
+	}
+	w := httptest.NewRecorder()
+	x.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, replacer)))
+	return w
+}
+
+// use puts options of the console into force for a test.
+func use(t *testing.T, c *Console) {
+	t.Helper()
+	options.Add(c)
+	t.Cleanup(func() { options.Remove(c) })
+}
+
+var people = map[string][]string{"viewer": {"vera"}, "editor": {"edda", "emil"}, "publisher": {"paul", "petra"}}
+
+// TestWhoMayDoWhat tries each action as everybody, from a page with a good token of theirs.
+func TestWhoMayDoWhat(t *testing.T) {
+	admin := startCaddyWith(t, testPolicy, t.TempDir())
+	site := &server{all: true, logger: caddy.Log()}
+	v, err := admin.view(httptest.NewRequest(http.MethodGet, "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, base, text := v.Running.document, sumOf(testPolicy), ""
+	const (
+		no   = http.StatusForbidden
+		ok   = http.StatusOK
+		done = http.StatusSeeOther
+		not  = http.StatusConflict
+	)
+	who := []string{"", "mallory", "vera", "edda", "paul", "localhost"}
+	actions := []struct {
+		name     string
+		approval int
+		draft    string // who saved it; empty: there is none
+		want     [6]int
+	}{
+		{"read", 1, "", [6]int{no, no, ok, ok, ok, ok}},
+		{"check", 1, "", [6]int{no, no, ok, ok, ok, ok}},
+		{"download", 1, "", [6]int{no, no, ok, ok, ok, ok}},
+		{"save", 1, "", [6]int{no, no, no, done, done, done}},
+		{"save", 1, "emil", [6]int{no, no, no, done, done, done}},
+		{"discard", 1, "emil", [6]int{no, no, no, done, done, done}},
+		{"approve", 2, "emil", [6]int{no, no, no, done, done, done}},
+		{"approve", 2, "edda", [6]int{no, no, no, no, done, done}},
+		{"approve", 2, "", [6]int{no, no, no, not, not, not}},
+		{"publish", 1, "", [6]int{no, no, no, no, done, done}},
+		{"publish", 2, "", [6]int{no, no, no, no, not, not}},
+		{"publish", 2, "paul", [6]int{no, no, no, no, not, done}},
+		{"publish", 2, "emil", [6]int{no, no, no, no, done, done}},
+		{"publish", 3, "emil", [6]int{no, no, no, no, not, not}},
+	}
+	for _, a := range actions {
+		use(t, &Console{Write: true, Roles: people, Approval: a.approval})
+		for i, name := range who {
+			text += "#" // what was published before can be gone back to
+			text := testPolicy + text + "\n"
+			// The state before: the policy in force, and the draft.
+			if now := document.Current(); now.Text != testPolicy {
+				if _, err := document.Publish(t.Context(), now.SHA256, testPolicy, source.Signed{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			saved, err := document.Draft(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var draft *source.Draft
+			if a.draft != "" {
+				draft = &source.Draft{Base: base, Text: text, Time: time.Now(), Signed: source.Signed{By: a.draft}}
+			}
+			if err := document.SaveDraft(t.Context(), saved.ID(), draft); err != nil {
+				t.Fatal(err)
+			}
+			if draft != nil {
+				if draft, err = document.Draft(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			x := visitor{site, t, name}
+			if name == localName {
+				x = visitor{admin, t, ""}
+			}
+			form := map[string]string{"text": text, "base": base, "draft": draft.ID(), "do": a.name, "note": "why", "token": token(time.Now(), base, name)}
+			var w *httptest.ResponseRecorder
+			switch a.name {
+			case "read":
+				w = x.do(http.MethodGet, "who-may", nil)
+			case "download":
+				w = x.do(http.MethodPost, "draft", form)
+			default:
+				w = x.do(http.MethodPost, "change", form)
+			}
+			if w.Code != a.want[i] {
+				t.Errorf("%s (approval %d, draft by %q) as %q: status %d, not %d: %.200s", a.name, a.approval, a.draft, name, w.Code, a.want[i], w.Body)
+			}
+			changed := document.Current().Text == text
+			now, err := document.Draft(t.Context())
+			if err != nil || changed != (a.name == "publish" && w.Code == done) || w.Code != done && now.ID() != draft.ID() {
+				t.Errorf("%s as %q: published %v, draft %+v (%v)", a.name, name, changed, now, err)
+			}
+			// Without the token of this person and version, and from another origin, nobody does anything.
+			if w.Code == done {
+				for _, bad := range []string{token(time.Now(), base, "petra"), token(time.Now(), "", name), ""} {
+					again := maps.Clone(form)
+					again["token"] = bad
+					if w := x.do(http.MethodPost, "change", again); w.Code == done {
+						t.Errorf("%s as %q with another token: done", a.name, name)
+					}
+				}
+			}
+		}
+	}
+	all, err := document.History(t.Context())
+	if err != nil || all[0].Note != "" || len(all) < 9 || !slices.ContainsFunc(all, func(p source.Published) bool {
+		return p.By == localName && p.Note == "why" && slices.Equal(p.Approved, []string{"emil"})
+	}) {
+		t.Errorf("the history has no names: %+v, %v", all, err)
+	}
+}
+
+// Nobody is somebody because a header says so, and without `write` nobody writes.
+func TestWhoIsWho(t *testing.T) {
+	s := startCaddyWith(t, testPolicy, t.TempDir())
+	site := &server{all: true, logger: caddy.Log()}
+	for _, c := range []struct {
+		console *Console
+		name    string
+		role    role
+		says    string
+	}{
+		{&Console{Write: true}, "", viewer, "Nobody is signed in: these pages are for reading."},
+		{&Console{Write: true}, "paul", viewer, "Signed in as paul, for reading."},
+		{&Console{Write: true, Roles: people}, "edda", editor, "Signed in as edda, an editor."},
+		{&Console{Write: true, Roles: people}, "paul", publisher, "Signed in as paul, a publisher."},
+		{&Console{Roles: people}, "paul", publisher, "Signed in as paul, for reading."},
+		{&Console{Write: true, Roles: map[string][]string{"viewer": {"*"}, "publisher": {"*"}}}, "", viewer, "Nobody is signed in: these pages are for reading."},
+		{&Console{Write: true, Roles: map[string][]string{"editor": {"*"}}}, "", stranger, ""},
+		{&Console{Write: true, Roles: map[string][]string{"editor": {"*"}}}, "x", editor, "an editor."},
+		{&Console{Write: true, Roles: people, User: "{http.auth.user.email}"}, "paul", stranger, ""},
+		{&Console{Write: true, Roles: people}, "paul\r\n", publisher, ""},
+		{&Console{Write: true, Roles: people}, "pa\x00ul", stranger, ""},
+		{&Console{Write: true, Roles: people}, strings.Repeat("paul", 100), stranger, ""},
+	} {
+		use(t, c.console)
+		x := visitor{site, t, c.name}
+		w := x.do(http.MethodGet, "health", nil)
+		if refused := w.Code == http.StatusForbidden; refused != (c.role == stranger) || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%+v as %q: status %d, and not %q", c.console, c.name, w.Code, c.says)
+		}
+	}
+	use(t, &Console{Roles: people})
+	form := map[string]string{"text": testPolicy + "# more\n", "base": sumOf(testPolicy), "do": "publish", "token": token(time.Now(), sumOf(testPolicy), "paul")}
+	if w := (visitor{site, t, "paul"}).do(http.MethodPost, "change", form); w.Code != http.StatusForbidden {
+		t.Errorf("published without write: %d", w.Code)
+	}
+	if body := get(t, s, "change").Body.String(); strings.Contains(body, "Signed in") {
+		t.Error("the pages of this machine name somebody")
+	}
+}
+
+// On the pages of a site only what holds for its hosts is changed.
+func TestSitesChangeTheirHostsOnly(t *testing.T) {
+	const text = `version: 1
+rules:
+  - for: everyone
+    disallow: {crawl: /admin/}
+  - for: GPTBot
+    hosts: www.example.com
+    disallow: {crawl: /news/}
+expect:
+  - GPTBot may not crawl https://www.example.com/news/
+`
+	startCaddyWith(t, text, t.TempDir())
+	use(t, &Console{Write: true, Roles: people})
+	x := visitor{&server{hosts: []string{"www.example.com"}, logger: caddy.Log()}, t, "paul"}
+	base := text
+	for _, c := range []struct {
+		name, old, new string
+		ok             bool
+	}{
+		{"a rule for every host", "crawl: /admin/", "crawl: [/admin/, /x/]", false},
+		{"a rule that was for this host", "    hosts: www.example.com\n", "", false},
+		{"another host", "hosts: www.example.com", "hosts: [www.example.com, shop.example.com]", false},
+		{"a wildcard", "hosts: www.example.com", "hosts: '*.example.com'", false},
+		{"a new crawler", "rules:\n", "crawlers:\n  NewBot: {kind: search}\nrules:\n", false},
+		{"what refuses", "rules:\n", "enforcement: {mode: block}\nrules:\n", false},
+		{"a register", "rules:\n", "publish: {tdmrep: on}\nrules:\n", false},
+		{"a sitemap", "rules:\n", "sitemaps: [/s.xml]\nrules:\n", false},
+		{"its own host", "crawl: /news/", "crawl: [/news/, /y/]", true},
+		{"a test", "expect:\n", "expect:\n  - Bingbot may crawl https://www.example.com/\n", true},
+	} {
+		draft := strings.Replace(base, c.old, c.new, 1)
+		for _, do := range []string{"save", "publish"} {
+			w := x.do(http.MethodPost, "change", map[string]string{"text": draft, "base": sumOf(base), "do": do, "draft": "", "token": token(time.Now(), sumOf(base), "paul")})
+			if (w.Code == http.StatusSeeOther) != c.ok {
+				_, problem, _ := strings.Cut(w.Body.String(), `id="problem">`)
+				t.Errorf("%s: %s: status %d: %.300s", c.name, do, w.Code, problem)
+			}
+		}
+		if c.ok {
+			base = draft
+		}
+	}
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/policyfile"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
+	"github.com/robotspolicy/caddy-robots-policy/source"
+)
+
+// What people do with a policy, as the evidence calls it.
+const (
+	actDraft    = "draft"
+	actApproval = "approval"
+	actDiscard  = "discard"
+	actPublish  = "publication"
+	actGoBack   = "rollback"
+)
+
+// sharedDraft is the draft that is saved beside the policy, nil for none or if its text may
+// not be shown here.
+func (v *view) sharedDraft() (*source.Draft, error) {
+	if v.Running == nil || v.Running.document == nil || !v.showsText() {
+		return nil, nil
+	}
+	draft, err := v.Running.document.Draft(v.ctx)
+	if err != nil {
+		return nil, failed(http.StatusServiceUnavailable, "%w", err)
+	}
+	if draft != nil && !v.mayRead(draft.Text) {
+		return nil, nil
+	}
+	return draft, nil
+}
+
+// mayRead reports whether a text of the policy may be shown: on a site only if it has rules
+// for no other site's host.
+func (v *view) mayRead(text string) bool {
+	if v.may == nil {
+		return true
+	}
+	f, _ := policyfile.LoadWith("policy", []byte(text), policyfile.Options{Accepted: true})
+	return f != nil && v.onlyNames(f.Spec)
+}
+
+// staysInside reports whether a draft decides nothing new outside the hosts of a site's
+// pages: all that it says of others, rules for every host included, is as before, and no
+// decision that changes is about them.
+func (v *view) staysInside(before, after *site.Site) bool {
+	if v.may == nil {
+		return true
+	}
+	if v.outside(before) != v.outside(after) {
+		return false
+	}
+	d := compare.Sites(before, after, compare.Options{Now: v.Now})
+	return d.Complete && !slices.ContainsFunc(d.Changes, func(c compare.Change) bool {
+		return len(c.Hosts) == 0 || slices.ContainsFunc(c.Hosts, func(h string) bool { return !slices.Contains(v.may, h) })
+	})
+}
+
+// outside is all of a policy but its tests and the rules for hosts that may be seen.
+func (v *view) outside(s *site.Site) string {
+	spec := *s.File.Spec
+	spec.Expect = nil
+	spec.Rules = slices.DeleteFunc(slices.Clone(spec.Rules), func(r policy.Rule) bool {
+		return len(r.Hosts) > 0 && !slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return !slices.Contains(v.may, string(h)) })
+	})
+	return string(policyfile.PrintWith(&spec, policyfile.PrintOptions{Catalogue: s.File.Catalogue}))
+}
+
+// signs records what somebody did.
+func (v *view) signs(action, text string, by source.Signed) {
+	v.logger.Warn("the policy was worked on in the console", zap.String("action", action), zap.String("policy", v.Running.Name),
+		zap.String("sha256", hashOf(text)), zap.String("by", by.By), zap.Strings("with", by.Approved), zap.String("note", by.Note), zap.String("from", v.r.RemoteAddr))
+	if e := recorders.RunningEvidence(); e != nil {
+		e.Sign(action, strings.Join(append([]string{by.By}, by.Approved...), ", "), by.Note, v.Running.Name, hashOf(text))
+	}
+}
+
+// maxNote bounds the sentence about a version.
+const maxNote = 300
+
+// signed is who sent a form, with the note of it.
+func (v *view) signed(note string) source.Signed {
+	r := []rune(strings.TrimSpace(note))
+	return source.Signed{By: v.person.Name, Note: shorten(string(r[:min(len(r), maxNote)]))}
+}
+
+// share saves, approves or discards the draft, for what the form asks.
+func (v *view) share(d *changeData, do string) (*page, error) {
+	if err := v.mayWrite(editor, d.Base); err != nil {
+		return nil, err
+	}
+	if d.Publish.ReadOnly != "" {
+		return nil, failed(http.StatusForbidden, "%s", d.Publish.ReadOnly)
+	}
+	next, action := &source.Draft{Base: d.Base, Text: d.Text, Time: v.Now, Signed: v.signed(d.Note)}, actDraft
+	switch {
+	case do == "save" && (d.Draft.site == nil && v.may != nil || d.Draft.site != nil && !v.staysInside(v.Running.Site, d.Draft.site)):
+		return nil, failed(http.StatusForbidden, "Not saved: %s", outsideWords(v.may))
+	case do == "discard":
+		next, action = nil, actDiscard
+	case do == "approve" && (d.Saved == nil || d.Saved.Text != d.Text || d.SavedID != d.Saved.ID()):
+		return nil, failed(http.StatusConflict, "Not approved: this is not the draft that is saved now. Open that one.")
+	case do == "approve" && !d.mayApprove(v):
+		return nil, failed(http.StatusForbidden, "Not approved: whoever saved a draft, or has approved it, cannot approve it.")
+	case do == "approve":
+		approved := *d.Saved
+		approved.Approved = append(slices.Clone(approved.Approved), v.person.Name)
+		next, action = &approved, actApproval
+	}
+	err := v.Running.document.SaveDraft(v.ctx, d.SavedID, next)
+	switch {
+	case errors.Is(err, source.ErrOvertaken):
+		return nil, failed(http.StatusConflict, "Not done: somebody else worked on the draft in the meantime.")
+	case err != nil:
+		return nil, failed(http.StatusServiceUnavailable, "Not done: %w", err)
+	}
+	v.signs(action, d.Text, v.signed(d.Note))
+	return &page{redirect: v.Link("change", "done", action, "#", "result")}, nil
+}
+
+// mayApprove reports whether who looks at the draft that is saved can approve it.
+func (d *changeData) mayApprove(v *view) bool {
+	return d.Saved != nil && d.Saved.Text == d.Text && v.lacks(editor) == "" && v.person.Name != d.Saved.By && !slices.Contains(d.Saved.Approved, v.person.Name)
+}
+
+// behind are the people other than who looks at it that stand behind a text.
+func (d *changeData) behind(v *view) (names []string) {
+	if d.Saved == nil || d.Saved.Text != d.Text || d.Saved.Base != d.Base {
+		return nil
+	}
+	for _, name := range append([]string{d.Saved.By}, d.Saved.Approved...) {
+		if name != v.person.Name && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// publish puts a checked draft into force.
+func (v *view) publish(d *changeData) (*page, error) {
+	if err := v.mayWrite(publisher, d.Base); err != nil {
+		return nil, err
+	}
+	if !d.Publish.Ready {
+		return nil, failed(http.StatusConflict, "This draft cannot be published: %s", cmp.Or(d.Publish.ReadOnly, d.Publish.WhyNot))
+	}
+	by, action := v.signed(d.Note), actPublish
+	by.Approved = d.behind(v)
+	if slices.ContainsFunc(v.published(), func(p source.Published) bool { return p.Text == d.Text }) {
+		action = actGoBack
+	}
+	// What has begun is finished, whether or not the browser waits for it; Publish has
+	// limits of its own.
+	o, err := v.Running.document.Publish(context.WithoutCancel(v.ctx), d.Base, d.Text, by)
+	switch {
+	case errors.Is(err, source.ErrOvertaken):
+		return nil, failed(http.StatusConflict, "Another version was published in the meantime. Compare, and check again.")
+	case errors.Is(err, source.ErrStorage):
+		v.logger.Error("publishing from the console failed", zap.String("policy", v.Running.Name), zap.Error(err))
+		return nil, failed(http.StatusServiceUnavailable, "Not published: %w. Try again; the page Published shows which version is in force.", err)
+	case err != nil:
+		return nil, failed(http.StatusConflict, "Not published: %w", err)
+	}
+	v.signs(action, d.Text, by)
+	if d.Saved != nil && d.Saved.Text == d.Text {
+		if err := v.Running.document.SaveDraft(v.ctx, d.Saved.ID(), nil); err != nil {
+			v.logger.Warn("the draft that was published is still saved", zap.Error(err))
+		}
+	}
+	return &page{redirect: v.Link("published", "done", o.Now.SHA256[:12])}, nil
+}
+
+func hashOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
