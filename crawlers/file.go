@@ -114,11 +114,12 @@ func export(fsys fs.FS, addresses string) ([]byte, error) {
 	}
 	doc := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{
 		scalar("version"), scalar(fileVersion), scalar("as-of"), scalar(newest),
-		scalar("verification"), profiles, scalar("crawlers"), rows,
+		scalar("verification"), profiles,
 	}}
 	if addresses != "" {
 		doc.Content = append(doc.Content, scalar("addresses"), &yaml.Node{Kind: yaml.ScalarNode, Style: yaml.LiteralStyle, Value: addresses})
 	}
+	doc.Content = append(doc.Content, scalar("crawlers"), rows)
 	doc.HeadComment = "SPDX-License-Identifier: Apache-2.0"
 	var out bytes.Buffer
 	e := yaml.NewEncoder(&out)
