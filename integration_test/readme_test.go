@@ -25,13 +25,11 @@ var update = flag.Bool("update", false, "write what is seen into the files that 
 
 func TestMain(m *testing.M) { caddytest.Main(thenTable{m}, func(bool) { useTestResolver() }) }
 
-// TestReadme runs the commands that the README and the tour show, and compares what
+// TestReadme runs the commands that the README shows, and compares what
 // they print with what is shown.
 func TestReadme(t *testing.T) {
 	addr := startExample(t)
-	for _, page := range []string{"README.md", "docs/tour.md"} {
-		t.Run(page, func(t *testing.T) { compareShown(t, addr, "../"+page) })
-	}
+	compareShown(t, addr, "../README.md")
 }
 
 // compareShown runs the commands of a page.
