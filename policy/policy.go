@@ -5,7 +5,11 @@
 // that answers it. The package is pure: no input or output, no clock, no log.
 package policy
 
-import "github.com/robotspolicy/caddy-robots-policy/pathpattern"
+import (
+	"fmt"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+)
 
 // CrawlerID names a crawler of one Policy. The zero value stands for a crawler
 // that the policy does not know, to which only rules for everyone and for
@@ -149,4 +153,9 @@ type Problem struct {
 	Code     string // stable, such as "not-flattenable"; docs/lint.md explains it
 	Pos      Pos
 	Message  string // for readers who are not engineers, with the fix
+}
+
+// NewProblem returns a problem whose message is formatted as by [fmt.Sprintf].
+func NewProblem(severity Severity, code string, at Pos, format string, args ...any) Problem {
+	return Problem{severity, code, at, fmt.Sprintf(format, args...)}
 }

@@ -21,14 +21,18 @@ type groupBody struct {
 // shut is the body of a group for which there is no room or no time.
 var shut = groupBody{lines: []Line{{Text: "Disallow: /"}}, key: "Disallow: /\n"}
 
-// bodies returns those of units, in their order. It makes the most important ones first,
-// and shuts those that have no room or would take too long.
+// bodies returns those of units, in their order. The most important come first; a group that has
+// no room or would take too long disallows everything.
 func (g *grouping) bodies(units []unit) []groupBody {
 	made := make([]groupBody, len(units))
 	cache := bodyCache{g.layout, map[bodyKey]groupBody{}}
 	size, seen := 0, map[string]bool{}
 	if g.below != nil {
-		size = namesSize(units)
+		for i := range units {
+			for _, info := range units[i].infos {
+				size += len("User-agent: \r\n") + len(info.Token)
+			}
+		}
 	}
 	for _, i := range g.byImportance(units) {
 		u := units[i]
@@ -59,16 +63,6 @@ func (g *grouping) mostWork() int {
 	return maxWork
 }
 
-// namesSize is the size of the lines that name crawlers.
-func namesSize(units []unit) (n int) {
-	for i := range units {
-		for _, info := range units[i].infos {
-			n += len("User-agent: \r\n") + len(info.Token)
-		}
-	}
-	return n
-}
-
 // sizeOf is about the size of a unit's group without its names.
 func (g *grouping) sizeOf(u unit, key string) int {
 	gr := group{}
@@ -80,8 +74,7 @@ func (g *grouping) sizeOf(u unit, key string) int {
 	return n
 }
 
-// byImportance orders units: everybody's, those of search engines, those that the policy
-// has rules for, and the others.
+// byImportance orders units: everyone, search engines, those with rules of their own, the others.
 func (g *grouping) byImportance(units []unit) []int {
 	order, rank := make([]int, len(units)), make([]int, len(units))
 	for i, u := range units {
@@ -102,8 +95,7 @@ func (g *grouping) byImportance(units []unit) []int {
 	return order
 }
 
-// bodyCache keeps bodies by the rules that they come from: most rules of a large policy
-// say nothing that stands in a group, so that many classes share lines.
+// bodyCache caches bodies by the rules that they come from: in a large policy many classes share lines.
 type bodyCache struct {
 	*layout
 	made map[bodyKey]groupBody

@@ -16,8 +16,8 @@ import (
 // served is the rendering for the hosts to which the same rules speak.
 type served struct {
 	drawing *drawing
-	// The two parts of the drawing compressed, each by itself, so that what lies
-	// between can be filled in.
+	// The two parts of the drawing, each compressed by itself, so that what differs
+	// from host to host can stand between them.
 	head, tail []byte
 	last       atomic.Pointer[filled]
 }
@@ -42,7 +42,6 @@ func newContent(etag string, parts ...[]byte) content {
 	return c
 }
 
-// content returns what to serve to a host.
 func (s *site) content(srv *Server, host string) *contents {
 	s.once.Do(func() {
 		d, _ := newLayout(srv.p).draw(s.host, s.short, nil, maxRoom)
@@ -65,8 +64,8 @@ func (s *site) content(srv *Server, host string) *contents {
 	return c
 }
 
-// filled is what was served to a host, "" where all hosts get the same. Only the last one
-// is cached: most sites have one host, and made-up ones must not cost memory.
+// filled is what was served to a host, "" where all hosts get the same. Only the last one is
+// cached: made-up hosts must not cost memory.
 type filled struct {
 	host     string
 	contents *contents
@@ -85,8 +84,8 @@ func (s *served) memory() int {
 	return rest + len(s.drawing.first) + len(s.drawing.head) + len(s.drawing.tail) + len(s.head) + len(s.tail)
 }
 
-// fill puts what depends on the host before and between the parts of the drawing.
-// Nothing that grows with the policy is copied.
+// fill puts what depends on the host before and between the parts of the drawing. Nothing that
+// grows with the policy is copied.
 func (s *served) fill(v varying) *contents {
 	c := &contents{}
 	d := s.drawing
@@ -105,8 +104,8 @@ func (s *served) fill(v varying) *contents {
 	return c
 }
 
-// Version returns what the entity tag of a robots.txt says of its text: the tag without
-// quotes, and without what is appended to it for a coding, here or by Caddy's encode.
+// Version returns the version that the entity tag of a robots.txt names: without quotes, and
+// without what is appended for a coding, here or by Caddy's encode.
 func Version(etag string) string {
 	version := strings.Trim(strings.TrimPrefix(etag, "W/"), `"`)
 	for _, coding := range []string{"-gz", "-gzip", "-br", "-zstd"} {

@@ -11,23 +11,22 @@ import (
 
 // Explanation is what a robots.txt says to one crawler about one path.
 type Explanation struct {
-	// Agent is the name by which the crawler finds its group: its product token, that of
-	// a crawler that it follows, a purpose behind "purpose:", or "*". It is "" where no
-	// group is for the crawler.
+	// Agent is the name under which the crawler finds its group: a product token, of its
+	// own or of a crawler that it follows, "purpose:NAME", or "*". "" means that no group is for it.
 	Agent string
-	// Lines are those that hold for the path: the Allow or Disallow that decides first,
-	// then Crawl-delay, App-Directives and Content-Usage.
+	// Lines hold for the path: first the deciding Allow or Disallow, then Crawl-delay,
+	// App-Directives and Content-Usage.
 	Lines []Line
-	// AsSent is set where readers that compare URLs as they come, as Google's does, decide
-	// otherwise: the line by which they do, or one without a text where none matches.
+	// AsSent is the line by which readers that compare URLs as they are sent, such as Google's,
+	// decide otherwise; it has no text where none matches.
 	AsSent *Line
 }
 
 // Explain returns what the file says to the crawler and path of a query.
 func (f *File) Explain(p *policy.Policy, q policy.Query) Explanation { return f.drawn.explain(p, q) }
 
-// Explain returns what the robots.txt that is served to the host of a query says to
-// its crawler about its path, where no other file is merged. For short see Options.
+// Explain is File.Explain for the robots.txt that is served to the host of a query, without
+// a merged file. For short see Options.
 func (s *Server) Explain(q policy.Query, short bool) Explanation {
 	site := s.site(q.Host, short)
 	site.content(s, q.Host)
@@ -72,14 +71,13 @@ func (d *drawing) explain(p *policy.Policy, q policy.Query) Explanation {
 	return e
 }
 
-// longer reports whether a line wins over another one, which it is so many bytes longer
-// than (RFC 9309 section 2.2.2).
+// longer reports whether a line wins over one that is by bytes shorter (RFC 9309 section 2.2.2).
 func longer(l *Line, by int) bool { return by > 0 || by == 0 && l.key == "allow" }
 
 func (l *Line) disallows() bool { return l != nil && l.key == "disallow" }
 
-// obeyed returns the groups that a crawler obeys: that which names it; else that which
-// names one it follows; else those of its purposes, as one; else that of "*".
+// obeyed returns the groups that a crawler obeys: the one that names it; else one that names a
+// crawler it follows; else those of its purposes, combined; else that of "*".
 func (d *drawing) obeyed(info policy.Crawler, purposes []string) (agent string, groups []*group) {
 	for _, token := range append([]string{info.Token}, info.Follows...) {
 		for _, g := range d.groups {

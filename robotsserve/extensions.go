@@ -3,13 +3,13 @@
 package robotsserve
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
+	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
 // extensions returns the lines of a class that extend RFC 9309.
@@ -32,9 +32,8 @@ func extensions(p *policy.Policy, c *policy.Class, purpose string) (lines []Line
 	return lines, problems
 }
 
-// appDirectives returns the App-Directives lines of a class
-// (draft-nottingham-plan-b). The longest path replaces what shorter ones say, so
-// that each line carries the directives of every application for its path.
+// appDirectives returns the App-Directives lines of a class (draft-nottingham-plan-b). The line
+// with the longest path replaces shorter ones, so each carries the directives of every application.
 func appDirectives(p *policy.Policy, c *policy.Class, purpose string) ([]Line, []policy.Problem) {
 	var patterns []pathpattern.Pattern
 	found := make([]*appFinder, 0, len(p.Apps()))
@@ -63,32 +62,26 @@ func appDirectives(p *policy.Policy, c *policy.Class, purpose string) ([]Line, [
 		return v
 	}, sameText)
 	if !ok {
-		return nil, append(problems, policy.Problem{
-			Severity: policy.Error, Code: "app-directives-cross", Pos: found[0].pos(),
-			Message: "the paths of the app-directives cross in too many ways, and robots.txt can only say one thing for a path; use paths without * and $",
-		})
+		return nil, append(problems, policy.NewProblem(policy.Error, "app-directives-cross", found[0].pos(),
+			"the paths of the app-directives cross in too many ways, and robots.txt can only say one thing for a path; use paths without * and $"))
 	}
 	return extensionLines("App-Directives", cells), problems
 }
 
-// hashes finds directives that robots.txt cannot carry, as "#" starts a comment
-// there, also within quotes.
+// hashes reports directives with "#", which starts a comment in robots.txt, even within quotes.
 func hashes(found []*appFinder) (problems []policy.Problem) {
 	for _, f := range found {
 		for _, d := range f.all {
 			if strings.Contains(d.Text, "#") {
-				problems = append(problems, policy.Problem{
-					Severity: policy.Error, Code: "app-directive-hash", Pos: d.Pos,
-					Message: fmt.Sprintf(`a directive of %q has a "#", and crawlers take what follows it in robots.txt for a comment; write %%23 if the application reads that, or leave it out`, d.App),
-				})
+				problems = append(problems, policy.NewProblem(policy.Error, "app-directive-hash", d.Pos,
+					`a directive of %q has a "#", and crawlers take what follows it in robots.txt for a comment; write %%23 if the application reads that, or leave it out`, d.App))
 			}
 		}
 	}
 	return problems
 }
 
-// extensionLines prints cells. The path "/" is left out: a line without a path
-// is for all.
+// extensionLines prints cells. A line without a path is for all paths.
 func extensionLines(key string, cells []solve.Cell[cellValue]) []Line {
 	slices.SortFunc(cells, func(a, b solve.Cell[cellValue]) int { return a.Order - b.Order })
 	var lines []Line
@@ -105,8 +98,7 @@ func extensionLines(key string, cells []solve.Cell[cellValue]) []Line {
 	return lines
 }
 
-// cellValue is what the line of an extension says for a path, and where it comes
-// from.
+// cellValue is what a line says for a path, and where that comes from.
 type cellValue struct {
 	text string
 	rule *policy.Rule
@@ -152,8 +144,7 @@ func (f *appFinder) pos() (pos policy.Pos) {
 	return pos
 }
 
-// speaksOf reports whether a rule speaks to clients that name a purpose, "" for
-// none.
+// speaksOf reports whether a rule is for clients that name a purpose ("" for none).
 func speaksOf(r *policy.Rule, purpose string) bool {
 	return len(r.UsagePurposes) == 0 || purpose != "" && slices.ContainsFunc(r.UsagePurposes, func(u string) bool { return policy.MatchPurpose(strings.ToLower(u), purpose) })
 }
@@ -181,4 +172,95 @@ func (f *appFinder) at(p pathpattern.Pattern) *policy.AppDirective {
 		}
 	}
 	return nil
+}
+
+// aipref finds what a class may do, by category of the AIPREF vocabulary.
+type aipref struct{ finders [3]*rights.Finder }
+
+func preferences(p *policy.Policy, c *policy.Class, purpose string) *aipref {
+	a := &aipref{}
+	for i, u := range policy.RightsUsages() {
+		a.finders[i] = rights.NewFinder(p, c, u, purpose)
+	}
+	return a
+}
+
+// first is a statement to name in messages, or the zero value.
+func (a *aipref) first() policy.Applied {
+	for _, f := range a.finders {
+		if s := f.First(); s.Statement != nil {
+			return s
+		}
+	}
+	return policy.Applied{}
+}
+
+func (a *aipref) pos() policy.Pos {
+	if s := a.first().Statement; s != nil {
+		return s.Pos
+	}
+	return policy.Pos{}
+}
+
+// contentUsage returns the Content-Usage lines of a class (draft-ietf-aipref-attach).
+func (a *aipref) contentUsage() ([]Line, []policy.Problem) {
+	var patterns []pathpattern.Pattern
+	for _, f := range a.finders {
+		patterns = append(patterns, f.Patterns()...)
+	}
+	if len(patterns) == 0 {
+		return nil, nil
+	}
+	cells, ok := solve.Cells(patterns, func(at pathpattern.Pattern) (v cellValue) {
+		var verdicts rights.Verdicts
+		for i, f := range a.finders {
+			d := f.At(at)
+			verdicts[i] = d.Verdict
+			if d.Verdict != policy.Unstated {
+				v.rule = d.Rule
+				if d.Statement != nil {
+					v.pos = d.Statement.Pos
+				}
+			}
+		}
+		v.text = verdicts.ContentUsage()
+		return v
+	}, sameText)
+	if ok {
+		return extensionLines("Content-Usage", cells), nil
+	}
+	text := a.strictUsage()
+	problem := policy.NewProblem(policy.Warning, "content-usage-cross", a.pos(),
+		"the paths for train-ai, ai-use and search cross in too many ways for robots.txt to say what holds where; it says %q for every path; use paths without * and $", text)
+	if text == "" {
+		return nil, []policy.Problem{problem}
+	}
+	return []Line{{Text: "Content-Usage: " + text, Rule: a.first().Rule, Pos: a.pos(), key: "content-usage", pattern: pathpattern.All}}, []policy.Problem{problem}
+}
+
+// strictUsage says no to what is disallowed for any path.
+func (a *aipref) strictUsage() string {
+	verdicts := a.strictest()
+	for i := range verdicts {
+		if verdicts[i] == policy.Allowed {
+			verdicts[i] = policy.Unstated
+		}
+	}
+	return verdicts.ContentUsage()
+}
+
+func (a *aipref) strictest() (verdicts rights.Verdicts) {
+	for i, f := range a.finders {
+		verdicts[i] = f.Strictest()
+	}
+	return verdicts
+}
+
+// contentSignal returns the Content-Signal line of a class. It is for every path: it says no to what
+// is disallowed anywhere, and yes to what is allowed everywhere. use is how far content may be used, or "".
+func (a *aipref) contentSignal(use string) string {
+	if value := a.strictest().ContentSignal(use); value != "" {
+		return "Content-Signal: " + value
+	}
+	return ""
 }

@@ -18,8 +18,8 @@ const (
 	maxCrossing = 16
 )
 
-// stated is a statement about crawling as it reaches the crawlers of a group: one
-// of the policy's or, where applied is nil, one of a file that is merged below it.
+// stated is a statement about crawling that is for the crawlers of a group: the policy's or,
+// where applied is nil, one of a merged file.
 type stated struct {
 	pattern pathpattern.Pattern
 	allow   bool
@@ -30,21 +30,20 @@ type stated struct {
 	source  int    // of a token's group: see tokenLines
 }
 
-// flattening turns statements into the lines of one group of RFC 9309, in which the
-// longest match decides and a tie allows (section 2.2.2).
+// flattening turns statements into the lines of one group of RFC 9309, in which the longest
+// match decides and a tie allows (section 2.2.2).
 //
-// A path is disallowed if some prohibition that matches it is not overridden by any
-// permission that matches it. To say the same, of each pair of an Allow and a
-// Disallow that match a common path the one that should win must be longer, or some
-// other line of its kind that matches what both match:
+// In the policy a path is disallowed if a prohibition matches it that no matching permission
+// overrides. To say the same, the right one of each overlapping Allow and Disallow must be longer;
+// where it is not, a line of its kind is added that matches what both match:
 //
 //	everyone:  disallow /*?            User-agent: Googlebot
 //	Googlebot: allow /shop/     →      Disallow: /*?
 //	everyone:  disallow /shop/         Disallow: /shop/*?
 //	                                   Allow: /shop/        (dropped by dropNeedless: nothing is left that it wins over)
 //
-// Where no such line exists, the Allow is left out: the file is stricter than the
-// policy there, which is reported as a Loss, and never laxer.
+// Where no such line exists, the Allow is left out: the file is then stricter than the policy,
+// never laxer, and a Loss says so.
 type flattening struct {
 	lines     []line
 	allows    solve.Set // by their places in lines; some of them may be gone
@@ -53,14 +52,12 @@ type flattening struct {
 	losses    []Loss
 	budget    solve.Budget
 	byStated  map[*stated][]int
-	given     int // lines that the statements make; the others are where two of them cross
-	// opponents lists for each line those of the other kind that match a path which it
-	// matches, in order. Some of them may be gone.
-	opponents [][]int32
+	given     int       // lines that the statements make; the others are where two of them cross
+	opponents [][]int32 // of each line, those of the other kind that overlap it, in order; some may be gone
 }
 
-// flatten returns the lines of a group, in the order in which they are printed. It
-// fails when too many pairs of patterns overlap.
+// flatten returns the lines of a group in the order in which they are printed. It fails when too
+// many pairs of patterns overlap.
 func flatten(all []stated, overrides func(permission, prohibition *stated) bool) (lines []line, losses []Loss, ok bool) {
 	f := flattening{
 		overrides: overrides, byStated: map[*stated][]int{},
@@ -92,7 +89,6 @@ func (f *flattening) add(p pathpattern.Pattern, written string, s *stated) {
 	f.ofKind(s.allow).Add(p, i)
 }
 
-// ofKind is the lines that allow, or those that disallow.
 func (f *flattening) ofKind(allow bool) *solve.Set {
 	if allow {
 		return &f.allows
@@ -100,7 +96,6 @@ func (f *flattening) ofKind(allow bool) *solve.Set {
 	return &f.disallows
 }
 
-// overlapping finds the lines of the other kind that match a path which line i matches.
 func (f *flattening) overlapping(i int) []int {
 	l := &f.lines[i]
 	all := f.ofKind(!l.of.allow).Overlapping(l.pattern)
@@ -117,14 +112,13 @@ func (f *flattening) oppose(i int, others []int) bool {
 	return f.budget.Spend(len(others))
 }
 
-// covering lists the lines of a kind that match all that line i does.
+// covering lists the lines of a kind that match all that line i matches.
 func (f *flattening) covering(i int, allow bool) []int {
 	return f.ofKind(allow).Covering(f.lines[i].pattern)
 }
 
-// dropDecided drops each Disallow that an Allow overriding it covers; then each
-// Allow that a Disallow it cannot override covers, and each that overrides nothing.
-// It notes the opponents of the others.
+// dropDecided drops each Disallow that an overriding Allow covers, then each Allow that overrides
+// nothing or is covered by a Disallow that it cannot override. It notes the opponents of the others.
 func (f *flattening) dropDecided() bool {
 	for i := range f.lines {
 		d := &f.lines[i]
@@ -164,8 +158,7 @@ func (f *flattening) dropDecided() bool {
 	return true
 }
 
-// opened reports whether other Allows open some of what each of some Disallows closes of
-// an Allow.
+// opened reports whether, for each of some Disallows that cover an Allow, another Allow opens a part.
 func (f *flattening) opened(a *line, closing []int) bool {
 	allows := f.allows.Overlapping(a.pattern)
 	return !slices.ContainsFunc(closing, func(i int) bool {
@@ -173,8 +166,8 @@ func (f *flattening) opened(a *line, closing []int) bool {
 	})
 }
 
-// settle looks at all pairs with a line that is not before from, and at those that the
-// lines make which it adds. Each pair is looked at when the later of the two is reached.
+// settle looks at each pair of opponents when it reaches the later of the two, from a line on. It
+// also reaches the lines that it adds.
 func (f *flattening) settle(from int) bool {
 	for i := from; i < len(f.lines); i++ {
 		if f.lines[i].gone {
@@ -196,7 +189,7 @@ func (f *flattening) settle(from int) bool {
 	return true
 }
 
-// settlePair sees to it that the right one of an Allow and a Disallow wins.
+// settlePair makes the right one of an Allow and a Disallow win.
 func (f *flattening) settlePair(i, j int) {
 	a, d := &f.lines[i], &f.lines[j]
 	if d.of.allow {
@@ -238,8 +231,7 @@ func (f *flattening) settlePair(i, j int) {
 	}
 }
 
-// says reports whether a line of a statement matches all that m does and wins over
-// another.
+// says reports whether some line of a statement covers m and beats another line.
 func (f *flattening) says(s *stated, m pathpattern.Pattern, loser *line) bool {
 	return slices.ContainsFunc(f.byStated[s], func(i int) bool {
 		l := &f.lines[i]
@@ -255,16 +247,15 @@ func (f *flattening) lose(a *line, paths pathpattern.Pattern) {
 	f.losses = append(f.losses, l)
 }
 
-// dropNeedless drops lines that change nothing, until none is left that does not:
-// a Disallow that some Allow beats wherever it matches, an Allow that beats nothing,
-// and a line that another of its kind says as well, with no line of the other kind
-// between the two. A literal line is only dropped for another such.
+// dropNeedless drops lines until each changes something: a Disallow that an Allow beats wherever
+// it matches, an Allow that beats nothing, and a line that another of its kind makes redundant with
+// no line of the other kind between the two. A literal line is only dropped for another such.
 func (f *flattening) dropNeedless() {
 	order := make([]int, len(f.lines))
 	for i := range order {
 		order[i] = i
 	}
-	// Of equal patterns that of the narrowest audience stays, which explains the line best.
+	// Of equal patterns that of the narrowest audience stays: it explains the line best.
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(f.tier(y), f.tier(x)) })
 	done := make([]bool, len(f.lines)) // nothing that matters to them has been dropped since
 	for again := true; again; {
@@ -293,7 +284,6 @@ func (f *flattening) tier(i int) int {
 	return 1 << 8
 }
 
-// needless reports whether a line changes nothing.
 func (f *flattening) needless(i int) bool {
 	l := &f.lines[i]
 	var lengths []int // of those of the other kind, where it matches
@@ -317,7 +307,7 @@ func (f *flattening) needless(i int) bool {
 	})
 }
 
-// sorted returns the lines that are left, those that others lose to before these, for
+// sorted returns the lines that are left, losers before the lines that lose to them, for
 // readers that take the first match.
 func (f *flattening) sorted() []line {
 	var left []int

@@ -10,7 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Line is a line of a group with where in the policy it comes from.
+// Line is a line of a group, with its origin in the policy.
 type Line struct {
 	Text      string
 	Rule      *policy.Rule // nil for what the policy does not state
@@ -22,8 +22,8 @@ type Line struct {
 	raw     pathpattern.Pattern // of an Allow or Disallow: its text as it stands
 }
 
-// allowAll is the rule of a group that disallows nothing. Each group needs one:
-// Google's parser joins a group without any to the next.
+// allowAll is the rule of a group that disallows nothing. A group needs a rule: Google's parser
+// joins one without any to the next.
 const allowAll = "Disallow:"
 
 // group is the lines that some crawlers obey.
@@ -45,7 +45,6 @@ func keyOf(lines []Line) string {
 	return b.String()
 }
 
-// add notes rules that shape the group.
 func (g *group) add(rules []*policy.Rule) {
 	for _, r := range rules {
 		if shapes(r) && !slices.Contains(g.rules, r) {
@@ -57,7 +56,6 @@ func (g *group) add(rules []*policy.Rule) {
 // maxNames bounds the names of rules in the comment of a group.
 const maxNames = 8
 
-// names lists the names of the rules that shape the group.
 func (g *group) names() (names []string) {
 	for _, r := range g.rules {
 		if name := commentText(r.Name); name != "" && !slices.Contains(names, name) && len(names) < maxNames {
@@ -67,7 +65,6 @@ func (g *group) names() (names []string) {
 	return names
 }
 
-// commentText makes one line of a rule's name.
 func commentText(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f || c == '\u2028' || c == '\u2029' || c == '\u0085' {

@@ -3,7 +3,6 @@
 package robotsserve
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -19,13 +18,13 @@ type grouping struct {
 	star     *group            // of everyone who is not named
 	groups   []*group          // the others, in the order of the policy
 	byKey    map[string]*group // of groups
-	due      map[string]*group // by token in lower case: what a crawler that rules name should obey
+	due      map[string]*group // by token in lower case: the group that a crawler named by rules should obey
 	short    bool              // see Options
 	nameless map[string]bool   // by token in lower case: crawlers that need no name
 	below    *robotstxt.File   // a file that is merged, or nil
 	extra    []*crawler        // that only it names
 	room     int               // for the bytes of all groups
-	work     int               // statements that were flattened
+	work     int               // statements flattened
 	shut     int               // crawlers whose groups had no room, or would take too long
 	losses   []Loss
 	problems []policy.Problem
@@ -38,11 +37,14 @@ func newGrouping(l *layout, host string) *grouping {
 	return &grouping{layout: l, host: host, room: maxRoom, star: &group{}, byKey: map[string]*group{}, due: map[string]*group{}, nameless: map[string]bool{}}
 }
 
-// maxRoom is how large the groups of a policy become before the rest of them is not worth
-// the time: the file is far too large.
+func (g *grouping) report(severity policy.Severity, code string, at policy.Pos, format string, args ...any) {
+	g.problems = append(g.problems, policy.NewProblem(severity, code, at, format, args...))
+}
+
+// maxRoom bounds the groups of a policy, in bytes. The file is far too large by then.
 const maxRoom = 4 * robotstxt.MaxSize
 
-// collect makes a group of each class of crawlers and joins those of equal lines.
+// collect makes a group of each class of crawlers and joins those with equal lines.
 func (g *grouping) collect() {
 	classes := g.p.PublicClasses(g.host)
 	units := g.controls(g.units(classes))
@@ -91,9 +93,8 @@ func (g *grouping) collect() {
 	g.addUsageTokens()
 }
 
-// hintDirectives reports App-Directives that stand in groups of named crawlers only:
-// draft-nottingham-plan-b recommends that of "*", as an application reads the group of its
-// own token, and few have one.
+// hintDirectives reports App-Directives that stand only in groups of named crawlers. An application
+// reads the group of its own token, and few have one: draft-nottingham-plan-b recommends "*".
 func (g *grouping) hintDirectives() {
 	directs := func(gr *group) *Line {
 		if i := slices.IndexFunc(gr.lines, func(l Line) bool { return l.key == "app-directives" }); i >= 0 {
@@ -106,10 +107,8 @@ func (g *grouping) hintDirectives() {
 	}
 	for _, gr := range g.groups {
 		if l := directs(gr); l != nil {
-			g.problems = append(g.problems, policy.Problem{
-				Severity: policy.Hint, Code: "app-directives-named", Pos: l.Pos,
-				Message: "these app-directives stand only in groups of named crawlers, where few applications look; write them in a rule for everyone",
-			})
+			g.report(policy.Hint, "app-directives-named", l.Pos,
+				"these app-directives stand only in groups of named crawlers, where few applications look; write them in a rule for everyone")
 			return
 		}
 	}
@@ -123,9 +122,8 @@ func narrower(p *policy.Policy, c *policy.Class) (rules []*policy.Rule) {
 	return rules
 }
 
-// Limits on the statements that groups are made of, counted once for each class of
-// crawlers with rules of its own about crawling. A group by itself costs as much as
-// groupWork of them.
+// Limits on the statements that are flattened, once for each class of crawlers with rules of its
+// own about crawling. A group by itself counts as groupWork of them.
 const (
 	maxWork      = 4 << 20 // in the file of a host
 	maxMergeWork = 1 << 17 // in one that is merged with the upstream's
@@ -133,7 +131,6 @@ const (
 	groupWork    = 16
 )
 
-// group returns the group of some lines.
 func (g *grouping) group(body groupBody) *group {
 	gr := g.byKey[body.key]
 	if gr == nil {
@@ -163,24 +160,20 @@ func statementsOf(applied []policy.Applied, scope string) []stated {
 	return all
 }
 
-// crawlLines flattens statements.
 func (g *grouping) crawlLines(all []stated) ([]line, []Loss) {
 	g.work += len(all) + groupWork
 	lines, losses, ok := flatten(all, g.overrides)
 	if !ok {
-		g.problems = append(g.problems, policy.Problem{
-			Severity: policy.Error, Code: "not-flattenable", Pos: all[0].pos(),
-			Message: "too many paths with * are allowed here and disallowed there for robots.txt to say which one wins; state fewer of them",
-		})
+		g.report(policy.Error, "not-flattenable", all[0].pos(),
+			"too many paths with * are allowed here and disallowed there for robots.txt to say which one wins; state fewer of them")
 		return []line{newLine(pathpattern.All, "", &stated{pattern: pathpattern.All})}, nil
 	}
 	g.countSpellings(lines)
 	return lines, losses
 }
 
-// overrides is the policy's, extended to a file below: whatever the policy says of a
-// path wins over the file, and in the file the pattern wins that is longer as it is written,
-// or the Allow.
+// overrides extends the policy's order to a file below: the policy wins over the file, and within
+// the file the pattern that is longer as written, or the Allow.
 func (g *grouping) overrides(a, d *stated) bool {
 	switch {
 	case a.applied != nil && d.applied != nil:
@@ -200,11 +193,10 @@ func (s *stated) pos() policy.Pos {
 	return s.applied.Statement.Pos
 }
 
-// assemble puts the lines of a group together: what the policy says, then what the
-// file below adds.
+// assemble puts the lines of a group together: the policy's, then the file's below.
 func (g *grouping) assemble(lines []line, c *policy.Class, purpose string, below *robotstxt.Group) []Line {
 	var ours, theirs []Line
-	there := map[string]bool{} // of two statements of a path in two spellings, some lines are equal
+	there := map[string]bool{} // lines: two statements about one path in two spellings share some
 	for i := range lines {
 		for _, l := range printed(&lines[i]) {
 			if there[l.Text] {
@@ -253,7 +245,6 @@ func (g *grouping) assemble(lines []line, c *policy.Class, purpose string, below
 	return append([]Line{{Text: theirsComment}}, theirs...)
 }
 
-// crawlDelay is the Crawl-delay line of a class, or nil.
 func (g *grouping) crawlDelay(c *policy.Class, purpose string) *Line {
 	q := policy.Query{Host: g.host, Identity: policy.Verified}
 	if len(c.Crawlers) > 0 {
@@ -283,9 +274,7 @@ func (g *grouping) warn(l *Loss) {
 			return
 		}
 	}
-	g.problems = append(g.problems, policy.Problem{
-		Severity: policy.Warning, Code: "not-flattenable", Pos: l.Pos,
-		Message: fmt.Sprintf("robots.txt cannot say all of what is allowed with %q, because the longest pattern wins there, and it stays stricter for %q; write a longer path here, or the pattern that disallows it shorter",
-			l.Pattern, l.Paths),
-	})
+	g.report(policy.Warning, "not-flattenable", l.Pos,
+		"robots.txt cannot say all of what is allowed with %q, because the longest pattern wins there, and it stays stricter for %q; write a longer path here, or the pattern that disallows it shorter",
+		l.Pattern, l.Paths)
 }

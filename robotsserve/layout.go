@@ -11,21 +11,21 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// layout is what the files of all hosts of a policy have in common, for one goroutine.
+// layout is what the files of all hosts of a policy share. It is not safe for concurrent use.
 type layout struct {
 	p         *policy.Policy
 	acap      *acap.Writer
-	crawlers  []*crawler                    // by policy.CrawlerID, those that were asked for
+	crawlers  []*crawler                    // by policy.CrawlerID, filled when asked for
 	places    map[*policy.Rule]uint64       // of the rules that shape a group
-	usages    []policy.Usage                // that such rules state something about
+	usages    []policy.Usage                // of the statements of such rules
 	purposes  []string                      // that rules are for
-	followers map[string][]policy.CrawlerID // of a token in lower case
-	ignoring  []policy.CrawlerID            // ignore "*"
-	written   map[string]bool               // tokens in lower case that rules name as they are
+	followers map[string][]policy.CrawlerID // by token in lower case
+	ignoring  []policy.CrawlerID            // crawlers that ignore "*"
+	written   map[string]bool               // tokens in lower case that rules name
 	speaks    robotstxt.Stated
-	// disallowsTraining: some rule disallows train-ai, or what no other rule speaks of.
+	// disallowsTraining: some rule disallows train-ai, or other.
 	disallowsTraining bool
-	controls          []policy.CrawlerID // are control tokens for training
+	controls          []policy.CrawlerID // control tokens for training
 }
 
 func newLayout(p *policy.Policy) *layout {
@@ -71,7 +71,6 @@ func newLayout(p *policy.Policy) *layout {
 	return l
 }
 
-// crawler is a crawler with its token in lower case.
 type crawler struct {
 	policy.Crawler
 	lower string
@@ -91,7 +90,7 @@ func (l *layout) crawler(id policy.CrawlerID) *crawler {
 	return l.crawlers[id]
 }
 
-// shapes reports whether a rule says something that stands in a group.
+// shapes reports whether something of a rule stands in a group.
 func shapes(r *policy.Rule) bool {
 	return r.CrawlDelay > 0 || r.NoCrawlDelay || len(r.AppDirectives) > 0 ||
 		slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return standsInGroups(s.Usage) })

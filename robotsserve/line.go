@@ -10,22 +10,19 @@ import (
 
 // line is an Allow or a Disallow of a group.
 type line struct {
-	pattern pathpattern.Pattern // starts with "/", has no "*" at its end
-	spelled pathpattern.Spellings
-	texts   []string // that are printed
-	// low and high are the lengths of the shortest and of the longest text of the line, to
-	// readers that decode it as well.
-	low, high int
+	pattern   pathpattern.Pattern // starts with "/", has no "*" at its end
+	spelled   pathpattern.Spellings
+	texts     []string // that are printed
+	low, high int      // lengths of the shortest and the longest text, to readers that decode it as well
 	of        *stated
-	order     int // in which lines are printed as far as nothing else asks for another one
+	order     int
 	gone      bool
-	guard     bool // it is for Google's parser: see guardIndexPages
+	guard     bool // against Google's parser: see guardIndexPages
 }
 
 func (l *line) len() int { return l.pattern.Len() }
 
-// beats reports whether l wins over m, one of them an Allow, to every reader to which both
-// match a path.
+// beats reports whether l wins over m, one of them an Allow, for every reader to which both match.
 func (l *line) beats(m *line) bool {
 	a, d := l, m
 	if !l.of.allow {
@@ -48,14 +45,13 @@ func (l *line) beats(m *line) bool {
 	return wins(written, d.low) && wins(written, d.high)
 }
 
-// sharesScope reports whether l may stand for m: everyone who obeys m obeys l too, and
-// the policy's lines do not rest on those of a merged file.
+// sharesScope reports whether l may stand for m: whoever obeys m obeys l too, and lines of
+// the policy do not depend on those of a merged file.
 func (l *line) sharesScope(m *line) bool {
 	return (l.of.scope == "" || l.of.scope == m.of.scope) && (l.of.applied != nil || m.of.applied == nil)
 }
 
-// rooted is the text of a statement that one of its Rooted patterns has, "" for the normal
-// form.
+// rooted is the written text of a pattern from Rooted, "" for the normal form.
 func (s *stated) rooted(p pathpattern.Pattern) string {
 	switch {
 	case s.written == "" || p == s.pattern:
@@ -78,8 +74,7 @@ func newLine(p pathpattern.Pattern, written string, s *stated) line {
 	return l
 }
 
-// written is the text of a pattern that is added for a line: that of an Allow has the
-// spelling of the Allow.
+// written is the text of a pattern that is added for a line. For an Allow it has the Allow's spelling.
 func (l *line) written(p pathpattern.Pattern) (text string, ok bool) {
 	if !l.of.allow || l.spelled.Octets == 0 {
 		return "", true
@@ -89,14 +84,14 @@ func (l *line) written(p pathpattern.Pattern) (text string, ok bool) {
 	return text, text != ""
 }
 
-// mayReplace reports whether all who obey m also obey l, and readers that understand m
+// mayReplace reports whether whoever obeys m also obeys l, and readers that understand m
 // understand l.
 func (l *line) mayReplace(m *line) bool {
 	return l.sharesScope(m) && (l.pattern.IsPlain() || !m.pattern.IsPlain())
 }
 
-// coversTexts reports whether each text of m that is not of the usual spellings is matched
-// by a text of l: readers that know no normal form need it.
+// coversTexts reports whether each unusual spelling of m is matched by a text of l, which
+// readers that know no normal form need.
 func (l *line) coversTexts(m *line) bool {
 	if m.spelled.Octets == 0 && m.spelled.Written == m.spelled.Normal {
 		return true
@@ -106,8 +101,8 @@ func (l *line) coversTexts(m *line) bool {
 	})
 }
 
-// between reports whether a line of the other kind and n bytes loses to one of long
-// bytes and wins over one of short.
+// between reports whether a line of the other kind of n bytes loses to one of long bytes and
+// wins over one of short.
 func between(n, short, long int, allow bool) bool {
 	if allow { // a tie allows
 		return n > short && n <= long

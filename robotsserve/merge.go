@@ -3,25 +3,21 @@
 package robotsserve
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Merge renders the robots.txt of a policy and a host with another one below it:
-// where the policy says nothing to a crawler about a path, the group of the
-// other file decides that the crawler would have obeyed. Every crawler that the
-// other file names gets a group with what both say, in which a comment stands
-// before the other file's lines. Crawl-delays are taken over where the policy
-// states none, Content-Usage and Content-Signal where it states no preference
-// about AI and search, App-Directives where it has none, and sitemaps are added.
-// What else the other file says is left out and noted: a reader could not tell
-// ours from theirs. With a problem that is an error the result must not be
-// published.
+// Merge renders the robots.txt of a policy and a host with another file below it: where the policy
+// states nothing for a crawler and a path, the group of the other file decides that the crawler would
+// have obeyed. Every crawler that the other file names gets a group with the lines of both, the other's
+// after a comment. Crawl-delays, Content-Usage, Content-Signal and App-Directives are added where the
+// policy states none, and sitemaps always; a Note names what is left out. With a problem that is an
+// error the result must not be published.
 func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*File, []policy.Problem, []robotstxt.Note) {
 	d, problems, notes := newLayout(p).drawMerged(host, o.Short, other)
 	v := d.vary(p, host, o)
@@ -30,17 +26,14 @@ func Merge(p *policy.Policy, host string, other *robotstxt.File, o Options) (*Fi
 	return f, problems, notes
 }
 
-// maxDrawings bounds how often a merged file is made that comes out too large.
-const maxDrawings = 3
+const (
+	maxDrawings = 3       // tries to make a merged file that fits
+	mergeSlack  = 4 << 10 // by which the sizes of groups are estimated too low
+	mostClosing = 1000    // closing lines taken from a file for which there is no room
+)
 
-// mergeSlack is for what the sizes of groups are estimated too low.
-const mergeSlack = 4 << 10
-
-// mostClosing is how many lines that close are taken over from a file that has no room.
-const mostClosing = 1000
-
-// drawMerged is draw with another file below. What has no room, or would take too long,
-// is shut: robots.txt disallows everything to those crawlers.
+// drawMerged is draw with another file below. Crawlers whose group has no room, or would take too
+// long, are disallowed everything.
 func (l *layout) drawMerged(host string, short bool, other *robotstxt.File) (*drawing, []policy.Problem, []robotstxt.Note) {
 	d, problems := l.draw(host, short, other, robotstxt.MaxSize)
 	for n, room := 1, robotstxt.MaxSize; n < maxDrawings; n++ {
@@ -55,22 +48,17 @@ func (l *layout) drawMerged(host string, short bool, other *robotstxt.File) (*dr
 	if d.least(l.p) > robotstxt.MaxSize || slices.ContainsFunc(problems, func(p policy.Problem) bool { return p.Severity == policy.Error }) {
 		closing, left := other.Closing(mostClosing)
 		d, problems = l.draw(host, short, closing, robotstxt.MaxSize)
-		problems = append(problems, policy.Problem{
-			Severity: policy.Warning, Code: "merge-too-large",
-			Message: fmt.Sprintf("with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read, or take too long: its Allow lines are left out, and %d Disallow lines for everyone; shorten it, or import it into the policy", robotstxt.MaxSize>>10, left),
-		})
+		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
+			"with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read, or take too long: its Allow lines are left out, and %d Disallow lines for everyone; shorten it, or import it into the policy", robotstxt.MaxSize>>10, left))
 	}
 	if d.shut > 0 {
-		problems = append(problems, policy.Problem{
-			Severity: policy.Warning, Code: "merge-too-large",
-			Message: fmt.Sprintf("the robots.txt of the site has too many groups: with the policy they come to more than the %d KiB that crawlers read, or take too long; robots.txt disallows everything to %d of its crawlers; shorten it, or import it into the policy", robotstxt.MaxSize>>10, d.shut),
-		})
+		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
+			"the robots.txt of the site has too many groups: with the policy they come to more than the %d KiB that crawlers read, or take too long; robots.txt disallows everything to %d of its crawlers; shorten it, or import it into the policy", robotstxt.MaxSize>>10, d.shut))
 	}
 	return d, problems, other.LeftOut(l.speaks)
 }
 
-// addSitemaps adds the file's sitemaps to those of the policy, of both as many as fit:
-// they are hints, groups are not.
+// addSitemaps adds the other file's sitemaps to those of the policy, as many as fit.
 func addSitemaps(other *robotstxt.File, d *drawing, v *varying) (problems []policy.Problem) {
 	w := writer{eol: d.eol}
 	room := robotstxt.MaxSize - len(v.front) - len(d.head) - len(d.tail)
@@ -104,22 +92,19 @@ func addSitemaps(other *robotstxt.File, d *drawing, v *varying) (problems []poli
 	}
 	v.sitemaps = w.text
 	if left > 0 {
-		problems = append(problems, policy.Problem{
-			Severity: policy.Warning, Code: "merge-too-large",
-			Message: fmt.Sprintf("with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read; %d sitemaps are left out; list them in a sitemap index", robotstxt.MaxSize>>10, left),
-		})
+		problems = append(problems, policy.NewProblem(policy.Warning, "merge-too-large", policy.Pos{},
+			"with the robots.txt of the site, the file would be larger than the %d KiB that crawlers read; %d sitemaps are left out; list them in a sitemap index", robotstxt.MaxSize>>10, left))
 	}
 	return problems
 }
 
-// The comments that stand before the lines of the file below, and before those of
-// the policy where they follow.
+// Comments before the lines of the file below, and before those of the policy that follow them.
 const (
 	theirsComment = "# from the robots.txt of the site"
 	oursComment   = "# from the policy"
 )
 
-// statedBy says which extensions of groups a policy uses.
+// statedBy returns the extensions of groups that a policy uses.
 func statedBy(p *policy.Policy) (s robotstxt.Stated) {
 	publish := &p.Spec().Publish
 	s.Preferences = publish.ContentSignal != policy.Off && publish.ContentSignalUse != ""
@@ -134,7 +119,7 @@ func statedBy(p *policy.Policy) (s robotstxt.Stated) {
 	return s
 }
 
-// unit is crawlers to which the policy and the file below say the same.
+// unit is crawlers for which the policy and the file below state the same.
 type unit struct {
 	class *policy.Class
 	infos []*crawler // none: everybody
@@ -143,7 +128,7 @@ type unit struct {
 	control bool // infos are control tokens, and training is disallowed
 }
 
-// units lists those of a host. The first is everybody's.
+// units lists those of a host, everyone first.
 func (g *grouping) units(classes []policy.Class) []unit {
 	if g.below == nil {
 		units := make([]unit, len(classes))
@@ -204,7 +189,6 @@ func (g *grouping) units(classes []policy.Class) []unit {
 	return units
 }
 
-// statedBelow is what a group says of paths of which the policy says nothing.
 func statedBelow(b *robotstxt.Group) (all []stated) {
 	for _, r := range b.Decisive() {
 		all = append(all, stated{pattern: r.Pattern, allow: r.Allow, written: r.Written, size: r.Size})
@@ -218,4 +202,47 @@ func crawlDelayBelow(b *robotstxt.Group) string {
 		return "Crawl-delay: " + strconv.FormatFloat(s, 'f', -1, 64)
 	}
 	return ""
+}
+
+// refuse adds to each line of preferences what another file disallows everywhere, because the line
+// with the longest path replaces the others. It returns lines for keys without a line for all paths.
+func refuse(ours []Line, refused map[string][]string) (more []Line) {
+	for _, k := range []struct{ key, name, no string }{{"content-usage", "Content-Usage", "=n"}, {"content-signal", "Content-Signal", "=no"}} {
+		names := refused[k.key]
+		if len(names) == 0 {
+			continue
+		}
+		everywhere := false
+		for i := range ours {
+			l := &ours[i]
+			if head, value, ok := strings.Cut(l.Text, ": "); ok && head == k.name {
+				path, members := "", value
+				if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
+					path, members, _ = strings.Cut(value, " ")
+					path += " "
+				} else {
+					everywhere = true
+				}
+				l.Text = k.name + ": " + path + withRefused(members, names, k.no)
+			}
+		}
+		if !everywhere {
+			more = append(more, Line{Text: k.name + ": " + withRefused("", names, k.no), key: k.key, pattern: pathpattern.All})
+		}
+	}
+	return more
+}
+
+// withRefused adds disallowed names to a list of preferences.
+func withRefused(members string, names []string, no string) string {
+	var all []string
+	for m := range strings.SplitSeq(members, ", ") {
+		if name, _, _ := strings.Cut(m, "="); m != "" && !slices.Contains(names, name) {
+			all = append(all, m)
+		}
+	}
+	for _, name := range names {
+		all = append(all, name+no)
+	}
+	return strings.Join(all, ", ")
 }

@@ -5,7 +5,6 @@ package robotsserve
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,23 +14,21 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// maxMerged is how many merged files a Server caches, at least half of them the latest,
-// and maxMergedBytes how much memory they take. An upstream decides how many there are.
+// A Server caches up to maxMerged merged files and maxMergedBytes of them, at least half of both
+// the latest: an upstream decides how many there are.
 const (
 	maxMerged      = 4096
 	maxMergedBytes = 32 << 20
 )
 
-// Merging with a file of thousands of groups takes a second or two. It goes on in the
-// background, for one file at a time while others wait, and a request waits for it for
-// mergeWait: a file like those of nearly all sites is merged by then. Until it is,
-// crawlers would learn less than the site's file says.
+// Merging a file of thousands of groups takes a second or two. It runs in the background, one file at
+// a time, and a request waits up to mergeWait for it, which is enough for the files of nearly all sites.
 const (
 	maxMerging = 16 // with those that wait
 	mergeWait  = 3 * time.Second
 )
 
-// mergedSites caches merged files: what a site and another file come to.
+// mergedSites caches what sites and other files merge to.
 type mergedSites struct {
 	mu      sync.Mutex
 	recent  map[mergedKey]*mergedSite
@@ -42,8 +39,8 @@ type mergedSites struct {
 	last    atomic.Pointer[filledMerge]
 }
 
-// filledMerge is what was served to a host, of which only the last is cached, as
-// with filled: of a file with very many sitemaps it costs more than all the rest.
+// filledMerge is what was last served to a host: filling in very many sitemaps costs more than
+// all the rest.
 type filledMerge struct {
 	site  *site
 	other *robotstxt.File
@@ -70,7 +67,6 @@ func (m *mergedSite) ready() bool {
 	}
 }
 
-// wait reports whether it is merged, now or within mergeWait.
 func (m *mergedSite) wait(ctx context.Context) bool {
 	if m.ready() {
 		return true
@@ -84,7 +80,7 @@ func (m *mergedSite) wait(ctx context.Context) bool {
 	return m.ready()
 }
 
-// find returns what a site and a file come to, nil if that is not known. ms.mu is held.
+// find returns the cached result, or nil. ms.mu is held.
 func (ms *mergedSites) find(k mergedKey) *mergedSite {
 	m := ms.recent[k]
 	if m != nil {
@@ -106,8 +102,8 @@ func (ms *mergedSites) add(k mergedKey, m *mergedSite) {
 	}
 }
 
-// of returns what a site and a file come to, and begins to merge them where nobody has.
-// It is nil while too many others are being merged.
+// of returns the result for a site and a file, and starts merging them if nothing has. It is nil
+// while too many others are being merged.
 func (ms *mergedSites) of(k mergedKey, merge func() *served) *mergedSite {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
@@ -135,7 +131,7 @@ func (ms *mergedSites) of(k mergedKey, merge func() *served) *mergedSite {
 	return m
 }
 
-// before returns what a site and an earlier file came to, nil if that is not known.
+// before returns the result for an earlier file, nil if there is none in the cache.
 func (ms *mergedSites) before(site *site, other *robotstxt.File) *served {
 	if other == nil {
 		return nil
@@ -149,9 +145,8 @@ func (ms *mergedSites) before(site *site, other *robotstxt.File) *served {
 	return m.served
 }
 
-// mergedContent is what to serve to a host with another file merged; nil where that
-// cannot be. It is not settled while the two are being merged: then it is what the
-// policy and the file before came to, or nil.
+// mergedContent is what to serve to a host with another file merged, nil where that is not possible.
+// While the merge runs, settled is false and c comes from the file before, or is nil.
 func (s *Server) mergedContent(ctx context.Context, site *site, host string, a Answer) (c *contents, settled bool) {
 	if a.Other.Empty() {
 		return nil, true
@@ -166,14 +161,14 @@ func (s *Server) mergedContent(ctx context.Context, site *site, host string, a A
 	return s.fillMerged(s.merged.before(site, a.Before), site, host, a.Before), false
 }
 
-// merge merges a site and another file, nil where that cannot be.
+// merge returns nil if a site and another file cannot be merged.
 func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 	var problems []policy.Problem
 	var notes []robotstxt.Note
 	defer func() {
-		if p := recover(); p != nil { // nothing else would catch it
+		if p := recover(); p != nil { // in a goroutine of our own
 			m = nil
-			problems = append(problems, policy.Problem{Severity: policy.Error, Code: "not-merged", Message: fmt.Sprintf("merging failed: panic: %v; please report it with the file", p)})
+			problems = append(problems, policy.NewProblem(policy.Error, "not-merged", policy.Pos{}, "merging failed: panic: %v; please report it with the file", p))
 		}
 		if a.Report != nil {
 			a.Report(problems, notes)
@@ -191,11 +186,11 @@ func (s *Server) merge(site *site, host string, a Answer) (m *served) {
 			return nil
 		}
 	}
-	d.groups, d.losses = nil, nil // larger than the file, and nothing explains it by them
+	d.groups, d.losses = nil, nil // large, and only explaining needs them
 	return serve(d)
 }
 
-// fillMerged completes what is served for a host; nil if m is, or if it is too large.
+// fillMerged completes what is served to a host. It is nil if m is, or if the file is too large.
 func (s *Server) fillMerged(m *served, site *site, host string, other *robotstxt.File) *contents {
 	if m == nil {
 		return nil

@@ -4,6 +4,7 @@ package robotsserve
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,10 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// name decides which crawlers the groups name: those that rules name and that would
-// not find the same lines anyway, in the group of "*" or in that of the crawler that
-// they follow. Beside groups of purposes, which win over that of "*", all are named
-// that rules name.
+// name decides which crawlers the groups name: those named by rules that would not find the same
+// lines anyway, in the group of "*" or of a crawler they follow. Groups of purposes win over that of
+// "*", so beside these every crawler is named that rules name.
 func (g *grouping) name(purposes bool) {
 	g.star.tokens = []string{"*"}
 	all := g.candidates()
@@ -27,7 +27,7 @@ func (g *grouping) name(purposes bool) {
 	}
 	g.skipIdle(all, named)
 	g.leave(all, named)
-	followers := map[*group]*group{} // of crawlers that only stand there for what they follow
+	followers := map[*group]*group{} // of crawlers named only because of what they follow
 	for _, info := range all {
 		token := info.lower
 		gr, due := named[token], g.due[token]
@@ -61,9 +61,8 @@ func (g *grouping) name(purposes bool) {
 	}
 }
 
-// skipIdle takes out crawlers that ignore "*" and that their own group would only tell
-// that everything is allowed, and what the group of "*" says of preferences: to crawl,
-// they read the same without a group.
+// skipIdle removes crawlers that ignore "*" and whose own group would allow everything and repeat
+// the preferences in the group of "*": for crawling, no group means the same.
 func (g *grouping) skipIdle(all []*crawler, named map[string]*group) {
 	if g.p.Spec().Publish.EveryoneNamed {
 		return
@@ -87,9 +86,8 @@ func (g *grouping) skipIdle(all []*crawler, named map[string]*group) {
 	}
 }
 
-// candidates lists the crawlers that may have to be named, in the order of the policy:
-// those that rules name, those that follow them, and where all are to be named those
-// that ignore "*". Others obey the group of "*" without a name.
+// candidates lists the crawlers that may have to be named, in the order of the policy: those that
+// rules name, their followers, and those that ignore "*" where all are to be named.
 func (g *grouping) candidates() []*crawler {
 	var ids []policy.CrawlerID
 	for token := range g.due {
@@ -143,7 +141,6 @@ func laxer(g, than *group) bool {
 	return false
 }
 
-// index is over the patterns of the group's lines of one key.
 func (g *group) index(key string) *pathpattern.Index[struct{}] {
 	var entries []pathpattern.Entry[struct{}]
 	for i := range g.lines {
@@ -154,11 +151,9 @@ func (g *group) index(key string) *pathpattern.Index[struct{}] {
 	return pathpattern.NewIndex(entries, func(a, _ struct{}) struct{} { return a })
 }
 
-// arrange puts the groups into the order of the file: that of "*", then the others as
-// the policy has them, unless a crawler came after one whose name is part of its own, as
-// some readers take the first group that is for such a part (Python's urllib looks for
-// substrings). Then those stand last whose names are in the most others, and a group is split
-// where that is not enough.
+// arrange orders the groups: "*", then the order of the policy. Some readers take the first group
+// whose name is a part of their own (Python's urllib), so a shorter name must come after the longer
+// names that contain it: groups are sorted by that if need be, and split where sorting is not enough.
 func (g *grouping) arrange() []*group {
 	all := slices.DeleteFunc(slices.Clone(g.groups), func(gr *group) bool { return len(gr.tokens) == 0 })
 	of := make(map[string]*group, len(g.due)) // by token
@@ -199,7 +194,6 @@ func newNameOrder(of map[string]*group) *nameOrder {
 	return o
 }
 
-// holds reports whether no token stands after one that is a part of it.
 func (o *nameOrder) holds(all []*group) bool {
 	if len(o.parts) == 0 {
 		return true
@@ -225,8 +219,8 @@ func (o *nameOrder) deepest(gr *group) (n int) {
 	return n
 }
 
-// split makes groups of tokens of one depth each, in its order. What else a group has stands
-// in the first part of it.
+// split makes groups of tokens of one depth each, in that order. The purposes of a group go to
+// its first part.
 func (o *nameOrder) split(all []*group) (parts []*group) {
 	for _, gr := range all {
 		rest := *gr
@@ -242,5 +236,105 @@ func (o *nameOrder) split(all []*group) (parts []*group) {
 		}
 	}
 	slices.SortStableFunc(parts, func(a, b *group) int { return cmp.Compare(o.deepest(a), o.deepest(b)) })
+	return parts
+}
+
+// refused is how much the server refuses of what a unit's group disallows beside that of "*".
+type refused int
+
+const (
+	refusesLess refused = iota
+	refusesMore         // all that the group of "*" does not disallow
+	refusesAll          // every page
+)
+
+// refuses returns how much the server refuses a unit. Rules that permit something or demand an
+// identity, which the server may not know at once, have to stand in the file.
+func (g *grouping) refuses(u *unit, gr *group) refused {
+	if !g.short || u.below != g.starBelow() {
+		return refusesLess
+	}
+	closer := slices.DeleteFunc(g.p.Statements(u.class, policy.Crawl, ""), func(a policy.Applied) bool { return a.Tier == policy.TierEveryone })
+	blocks := func(a policy.Applied) bool {
+		return !a.Statement.Allow && a.Rule.Identity == policy.DemandClaimed && g.p.Mode(policy.Decision{Rule: a.Rule}) == policy.ModeBlock
+	}
+	switch {
+	case len(closer) == 0 || slices.ContainsFunc(closer, func(a policy.Applied) bool { return !blocks(a) }):
+		return refusesLess
+	case slices.ContainsFunc(closer, func(a policy.Applied) bool { return a.Statement.Pattern.IsAll() }):
+		return refusesAll
+	case !slices.EqualFunc(gr.beside(), g.star.beside(), func(a, b Line) bool { return a.Text == b.Text }):
+		return refusesLess
+	}
+	return refusesMore
+}
+
+func (g *grouping) needsNoName(info *crawler, by refused) bool {
+	return info.Rare && !g.written[info.lower] && (by == refusesAll || by == refusesMore && !info.IgnoresStar)
+}
+
+func (g *group) beside() []Line {
+	return slices.DeleteFunc(slices.Clone(g.lines), func(l Line) bool { return l.key == "allow" || l.key == "disallow" || l.Text == allowAll })
+}
+
+// leave removes nameless crawlers from named groups in which others are named, and counts them.
+func (g *grouping) leave(all []*crawler, named map[string]*group) {
+	names := map[*group]bool{}
+	for _, info := range all {
+		if gr := named[info.lower]; gr != nil && !g.nameless[info.lower] {
+			names[gr] = true
+		}
+	}
+	for _, info := range all {
+		if gr := named[info.lower]; names[gr] && g.nameless[info.lower] && g.followed(info, named) == nil {
+			delete(named, info.lower)
+			gr.left++
+		}
+	}
+}
+
+func (g *group) leftComment() string {
+	if g.left == 1 {
+		return "# and a rarer crawler, which the server refuses"
+	}
+	return fmt.Sprintf("# and %d rarer crawlers, which the server refuses", g.left)
+}
+
+// tokenSet finds tokens that are part of others. A merged file can have thousands, of any length.
+type tokenSet struct {
+	all     map[string]bool
+	heads   map[string]bool // what they start with: headLen bytes, or the whole of a shorter one
+	lengths []int
+}
+
+const headLen = 4
+
+func newTokenSet(of map[string]*group) *tokenSet {
+	s := &tokenSet{all: make(map[string]bool, len(of)), heads: map[string]bool{}}
+	lengths := map[int]bool{}
+	for t := range of {
+		s.all[t] = true
+		s.heads[t[:min(len(t), headLen)]] = true
+		lengths[len(t)] = true
+	}
+	s.lengths = slices.Sorted(maps.Keys(lengths))
+	return s
+}
+
+// within lists the other tokens that are part of a token, each once.
+func (s *tokenSet) within(token string) (parts []string) {
+	seen := map[string]bool{token: true}
+	for i := range len(token) {
+		rest := token[i:]
+		for _, n := range s.lengths {
+			if n > len(rest) || n > headLen && !s.heads[rest[:headLen]] {
+				break
+			}
+			if part := rest[:n]; s.all[part] && !seen[part] {
+				seen[part] = true
+				parts = append(parts, part)
+			}
+		}
+	}
 	return parts
 }

@@ -3,7 +3,6 @@
 package robotsserve
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -22,10 +21,8 @@ type purpose struct {
 
 func (p *purpose) key() string { return strings.ToLower(p.name) }
 
-// published finds the purposes that get User-Agent-Purpose lines
-// (draft-illyes-rep-purpose-00). A client combines the groups of all its purposes
-// into one, so that their lines are made together: each combination of groups says
-// what the policy does.
+// published returns the purposes that get User-Agent-Purpose lines (draft-illyes-rep-purpose-00). A
+// client combines the groups of all its purposes, so the lines of all groups are made together.
 func (g *grouping) published(everyone *policy.Class) []purpose {
 	var all []purpose
 	var statements []stated
@@ -69,8 +66,8 @@ func (g *grouping) published(everyone *policy.Class) []purpose {
 	return all
 }
 
-// agree makes the Content-Usage lines of purposes that differ strict: the longest path
-// of combined groups would replace what a shorter one of another purpose forbids.
+// agree makes the Content-Usage lines of purposes that differ strict: in combined groups the longest
+// path would replace what a shorter one of another purpose forbids.
 func (g *grouping) agree(all []purpose) {
 	differ := func(key string) bool {
 		says := func(p *purpose) string {
@@ -85,10 +82,8 @@ func (g *grouping) agree(all []purpose) {
 	} else if !differ("app-directives") {
 		return
 	}
-	g.problems = append(g.problems, policy.Problem{
-		Severity: policy.Hint, Code: "purpose-groups-differ", Pos: all[0].rules[0].Pos,
-		Message: fmt.Sprintf("what Content-Usage and App-Directives say to the purpose %q differs from what they say to others, and a crawler of two purposes combines what it reads: robots.txt says by Content-Usage what is disallowed for any path, and of App-Directives the longest path holds; the headers say what holds for each path", all[0].name),
-	})
+	g.report(policy.Hint, "purpose-groups-differ", all[0].rules[0].Pos,
+		"what Content-Usage and App-Directives say to the purpose %q differs from what they say to others, and a crawler of two purposes combines what it reads: robots.txt says by Content-Usage what is disallowed for any path, and of App-Directives the longest path holds; the headers say what holds for each path", all[0].name)
 }
 
 // makeUsageStrict replaces the Content-Usage lines by one for every path.
@@ -106,8 +101,8 @@ func (p *purpose) makeUsageStrict(of *policy.Policy) {
 	}
 }
 
-// addPurposes adds the lines of purposes. Most readers do not know the line, so that
-// it only stands after the User-agent lines of a group.
+// addPurposes adds the lines of purposes after the User-agent lines of a group: most readers do
+// not know them.
 func (g *grouping) addPurposes(all []purpose) {
 	for _, p := range all {
 		gr := g.byKey[keyOf(p.lines)]
@@ -120,9 +115,8 @@ func (g *grouping) addPurposes(all []purpose) {
 	}
 }
 
-// isPurpose reports whether a name can stand in a User-Agent-Purpose line.
-// Google's parser reads the line as a User-agent line, up to the first character that
-// is no letter, "-" or "_".
+// isPurpose reports whether a name can stand in a User-Agent-Purpose line, which Google's parser reads
+// as a User-agent line, up to the first character that is no letter, "-" or "_".
 func (g *grouping) isPurpose(name string, rule *policy.Rule) bool {
 	const letters, digits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_", "0123456789"
 	read := name[:len(name)-len(strings.TrimLeft(name, letters))] // by Google
@@ -135,10 +129,8 @@ func (g *grouping) isPurpose(name string, rule *policy.Rule) bool {
 	default:
 		return true
 	}
-	g.problems = append(g.problems, policy.Problem{
-		Severity: policy.Warning, Code: "purpose-not-published", Pos: rule.Pos,
-		Message: fmt.Sprintf("the purpose %q is not published as User-Agent-Purpose: %s; use another name", name, why),
-	})
+	g.report(policy.Warning, "purpose-not-published", rule.Pos,
+		"the purpose %q is not published as User-Agent-Purpose: %s; use another name", name, why)
 	return false
 }
 
@@ -149,7 +141,7 @@ func (g *grouping) hasPurpose(gr *group, purpose string) bool {
 	})
 }
 
-// starBelow is what a file that is merged says to everyone.
+// starBelow is the group of "*" in a merged file, or nil.
 func (g *grouping) starBelow() *robotstxt.Group {
 	if g.below == nil {
 		return nil
@@ -157,7 +149,6 @@ func (g *grouping) starBelow() *robotstxt.Group {
 	return g.below.Group("*")
 }
 
-// purposeAudiences lists the purposes that rules are for.
 func purposeAudiences(spec *policy.Spec) (names []string) {
 	seen := map[string]bool{}
 	for i := range spec.Rules {

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package robotsserve renders a policy as the robots.txt of a host, and serves
+// it. The file means to every reader what the policy means: crawl as groups of
+// RFC 9309, every usage of ACAP 1.0 as its records, application directives and
+// AIPREF preferences as extensions of the groups.
 package robotsserve
 
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -16,17 +19,16 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// maxLine is the longest line that crawlers read: Google's parser cuts it at 2083 * 8
-// bytes.
+// maxLine is the longest line that crawlers read: Google's parser cuts lines at 2083 * 8 bytes.
 const maxLine = 16 << 10
 
 // Options are what a rendering depends on beside the policy and the host.
 type Options struct {
 	// Scheme completes sitemaps that the policy names by path; "" means https.
 	Scheme string
-	// Short leaves crawlers out of the groups that the server refuses whatever their group
-	// disallows beside that of "*", and of which nobody documents that they read the file. It
-	// is for a server that enforces the policy on every page of the host.
+	// Short leaves out of the groups crawlers that the server refuses whatever their group disallows
+	// beyond that of "*", if no document says that they read the file. It is for servers that enforce
+	// the policy on every page of the host.
 	Short bool
 }
 
@@ -38,8 +40,7 @@ type File struct {
 	drawn  *drawing
 }
 
-// Loss is where the file is stricter than the policy, as longest-match reading
-// cannot say what the policy says.
+// Loss is where the file is stricter than the policy, because the longest match cannot say the same.
 type Loss struct {
 	Crawlers []string            // product tokens; "*" is everybody who is not named
 	Purpose  string              // whose group it is instead, in lower case
@@ -53,9 +54,8 @@ type Loss struct {
 	written  string              // the pattern as its author wrote it
 }
 
-// Render renders the robots.txt that a policy means for a host, which may have
-// a port. The result depends on nothing else. A policy with a problem that is an
-// error must not be published: readers would not read all of the file.
+// Render renders the robots.txt of a policy for a host, which may have a port. A policy with a
+// problem that is an error must not be published: readers would not read all of the file.
 func Render(p *policy.Policy, host string, o Options) (*File, []policy.Problem) {
 	return newLayout(p).render(host, o)
 }
@@ -74,34 +74,25 @@ func (d *drawing) file(p *policy.Policy, v varying, problems []policy.Problem) (
 	return &File{Body: body, ETag: d.etag(v), Losses: d.losses, drawn: d}, problems
 }
 
-// tooLarge is the problem of a file that is.
 func tooLarge(p *policy.Policy, n int) policy.Problem {
-	return policy.Problem{
-		Severity: policy.Error, Code: "robots-txt-too-large", Pos: largestRule(p),
-		Message: fmt.Sprintf("robots.txt comes to %d KiB, and crawlers read only the first %d KiB; state fewer paths, for example a directory or a pattern with * instead of each file in it",
-			(n+1023)>>10, robotstxt.MaxSize>>10),
-	}
+	return policy.NewProblem(policy.Error, "robots-txt-too-large", largestRule(p),
+		"robots.txt comes to %d KiB, and crawlers read only the first %d KiB; state fewer paths, for example a directory or a pattern with * instead of each file in it",
+		(n+1023)>>10, robotstxt.MaxSize>>10)
 }
 
-// tooMuch is the problem of a policy with a file that would take too long to make.
+// tooMuch is the problem of a file that would take too long to make.
 func tooMuch(p *policy.Policy) policy.Problem {
-	return policy.Problem{
-		Severity: policy.Error, Code: "robots-txt-too-large", Pos: largestRule(p),
-		Message: "there are so many crawl rules for single crawlers and for everyone that rendering robots.txt would take minutes; " +
-			"write rules for categories or operators instead of for each crawler",
-	}
+	return policy.NewProblem(policy.Error, "robots-txt-too-large", largestRule(p),
+		"there are so many crawl rules for single crawlers and for everyone that rendering robots.txt would take minutes; "+
+			"write rules for categories or operators instead of for each crawler")
 }
 
-// notRendered is the problem of a policy of which Check renders only some files.
 func notRendered(p *policy.Policy, rendered, all int) policy.Problem {
-	return policy.Problem{
-		Severity: policy.Warning, Code: "hosts-not-rendered", Pos: largestRule(p),
-		Message: fmt.Sprintf("only %d of %d different robots.txt were rendered to check them, those with the most rules first, as all would take too long; "+
-			"write rules for categories or operators instead of for each crawler, or name fewer hosts", rendered, all),
-	}
+	return policy.NewProblem(policy.Warning, "hosts-not-rendered", largestRule(p),
+		"only %d of %d different robots.txt were rendered to check them, those with the most rules first, as all would take too long; "+
+			"write rules for categories or operators instead of for each crawler, or name fewer hosts", rendered, all)
 }
 
-// largestRule is the rule that states the most.
 func largestRule(p *policy.Policy) (pos policy.Pos) {
 	most := 0
 	for i := range p.Spec().Rules {
@@ -113,7 +104,7 @@ func largestRule(p *policy.Policy) (pos policy.Pos) {
 	return pos
 }
 
-// drawing is a robots.txt but for what contains the host's name.
+// drawing is a robots.txt without the parts that contain the host's name.
 type drawing struct {
 	first      []byte            // before everything else
 	license    string            // the line that names a licence, or ""
@@ -128,8 +119,8 @@ type drawing struct {
 	shut       int // crawlers whose groups had no room, or would take too long
 }
 
-// draw renders all that hosts have in common to which the same rules speak, with
-// another file below or nil, and with room for the bytes of its groups.
+// draw renders what hosts have in common for which the same rules hold, with another file below or
+// nil, and with room for so many bytes of groups.
 func (l *layout) draw(host string, short bool, below *robotstxt.File, room int) (*drawing, []policy.Problem) {
 	g := newGrouping(l, host)
 	g.short, g.below, g.room = short && !l.p.Spec().Publish.AllGroups, below, room
@@ -139,8 +130,7 @@ func (l *layout) draw(host string, short bool, below *robotstxt.File, room int) 
 	if records != nil {
 		d.eol = "\r\n" // what the grammar of ACAP 1.0 asks for, and RFC 9309 takes
 	}
-	var first, head writer
-	first.eol, head.eol = d.eol, d.eol
+	first, head, tail := writer{eol: d.eol}, writer{eol: d.eol}, writer{eol: d.eol}
 	if records != nil {
 		first.line(acap.VersionComment)
 	}
@@ -156,8 +146,6 @@ func (l *layout) draw(host string, short bool, below *robotstxt.File, room int) 
 		group.write(&head)
 	}
 	d.head = head.text
-	var tail writer
-	tail.eol = d.eol
 	for i := range records {
 		if i == 0 {
 			tail.line("")
@@ -167,10 +155,7 @@ func (l *layout) draw(host string, short bool, below *robotstxt.File, room int) 
 	}
 	problems = append(g.problems, problems...)
 	d.tail = tail.text
-	h := sha256.New()
-	h.Write(d.head)
-	h.Write(d.tail)
-	h.Sum(d.sum[:0])
+	d.sum = sha256.Sum256(slices.Concat(d.head, d.tail))
 	d.losses, d.work, d.shut = g.losses, g.work+len(records), g.shut
 	for _, group := range d.groups {
 		d.work += len(group.tokens) + len(group.lines)
@@ -182,7 +167,7 @@ func (l *layout) draw(host string, short bool, below *robotstxt.File, room int) 
 	return d, problems
 }
 
-// least is the size of the file without sitemaps for a host with the longest name.
+// least is the size of the file without sitemaps, for a host with the longest name.
 func (d *drawing) least(p *policy.Policy) int {
 	n := len(d.first) + len(d.eol) + len(d.head) + len(d.tail) + len(d.license) + len(d.eol)
 	longest := writer{eol: d.eol}
@@ -206,7 +191,7 @@ type varying struct {
 	sitemaps []byte
 }
 
-// varies reports whether a policy's files contain the host's name.
+// varies reports whether the files of a policy contain the host's name.
 func varies(p *policy.Policy) bool {
 	publish := &p.Spec().Publish
 	return publish.RSL != "" || slices.ContainsFunc(publish.Preambles, func(a policy.Preamble) bool { return a.Host != "" }) ||
@@ -245,8 +230,7 @@ func (d *drawing) etag(v varying) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12]) + `"`
 }
 
-// sitemaps are the Sitemap lines for a host. Sitemaps named by path are left out
-// where the host is no host.
+// sitemaps are the Sitemap lines for a host. Those named by path need a valid host.
 func (d *drawing) sitemaps(p *policy.Policy, host string, o Options) []byte {
 	var w writer
 	w.eol = d.eol
@@ -268,8 +252,7 @@ func (d *drawing) sitemaps(p *policy.Policy, host string, o Options) []byte {
 // maxAuthority is the longest host with its port.
 const maxAuthority = 261
 
-// isAuthority reports whether host can stand in a URL: what a client sends as
-// Host may be anything.
+// isAuthority reports whether host can stand in a URL: a client can send anything as Host.
 func isAuthority(host string) bool {
 	for i := range len(host) {
 		switch c := host[i]; {
@@ -295,11 +278,9 @@ func (w *writer) line(s string) {
 		s = strings.NewReplacer("\r", " ", "\n", " ").Replace(s) // whatever a caller's Spec has
 	}
 	if len(s) > maxLine {
-		w.problems = append(w.problems, policy.Problem{
-			Severity: policy.Error, Code: "line-too-long", Pos: w.pos,
-			Message: fmt.Sprintf("the line %q… of robots.txt comes to %d KiB, and crawlers read only the first %d KiB of a line; make it shorter, for example with a pattern for a directory",
-				s[:40], (len(s)+1023)>>10, maxLine>>10),
-		})
+		w.problems = append(w.problems, policy.NewProblem(policy.Error, "line-too-long", w.pos,
+			"the line %q… of robots.txt comes to %d KiB, and crawlers read only the first %d KiB of a line; make it shorter, for example with a pattern for a directory",
+			s[:40], (len(s)+1023)>>10, maxLine>>10))
 	}
 	w.text = append(append(w.text, s...), w.eol...)
 }

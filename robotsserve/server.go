@@ -15,8 +15,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// DefaultMaxAge is how long a robots.txt may be cached. By RFC 9309 section 2.4 crawlers
-// cache it for at most 24 hours, MaxMaxAge.
+// DefaultMaxAge is how long a robots.txt may be cached, and MaxMaxAge the most that RFC 9309
+// section 2.4 recommends.
 const (
 	DefaultMaxAge = time.Hour
 	MaxMaxAge     = 24 * time.Hour
@@ -29,29 +29,25 @@ type ServeOptions struct {
 	MaxAge time.Duration
 }
 
-// Answer is how one request is answered, where that is not as the Server always
-// answers.
+// Answer changes how one request is answered.
 type Answer struct {
-	// CacheControl is the header's value, one that CacheControl made; "" means
-	// that of the ServeOptions.
+	// CacheControl is a value made by CacheControl; "" means that of the ServeOptions.
 	CacheControl string
-	// Other is merged into the file (see Merge), if it is not nil. Where the two
-	// cannot be merged, the file is served without.
+	// Other is merged into the file (see Merge), if it is not nil and that is possible.
 	Other *robotstxt.File
-	// Before is the file before Other, or nil. What it and the policy came to is served
-	// while Other is being merged; where that is not known, the policy's file is.
+	// Before is the file before Other, or nil. What it merged to is served while Other is
+	// being merged, if that is known, else the policy's own file.
 	Before *robotstxt.File
-	// Meanwhile is the Cache-Control of what is served while Other is being merged; ""
-	// means CacheControl.
+	// Meanwhile is the Cache-Control of what is served until then; "" means CacheControl.
 	Meanwhile string
-	// Report is called once for each merged file with what Merge says about it; it may be nil.
+	// Report is called once for each merged file with the results of Merge; it may be nil.
 	Report func([]policy.Problem, []robotstxt.Note)
 	// Short is that of Options, for this answer.
 	Short bool
 }
 
-// CacheControl is the value of Cache-Control that lets a robots.txt be cached for
-// so long, but not longer than MaxMaxAge; for less than a second it is no-cache.
+// CacheControl is the value of Cache-Control for a robots.txt that may be cached for so long, up to
+// MaxMaxAge; below a second it is no-cache.
 func CacheControl(maxAge time.Duration) string {
 	seconds := int64(min(maxAge, MaxMaxAge) / time.Second)
 	if seconds <= 0 {
@@ -60,12 +56,11 @@ func CacheControl(maxAge time.Duration) string {
 	return "max-age=" + strconv.FormatInt(seconds, 10)
 }
 
-// Server serves the robots.txt of every host of a policy. It answers everybody:
-// a client that is refused the file takes everything for allowed (RFC 9309
-// section 2.3.1.3).
+// Server serves the robots.txt of every host of a policy, to every client: one that gets no file may
+// take everything for allowed (RFC 9309 section 2.3.1.3).
 //
-// What Host names costs no memory: the file is rendered once for all hosts to
-// which the same rules speak, and the sitemaps are filled in with each answer.
+// Made-up hosts cost no memory: the file is rendered once for all hosts for which the same rules
+// hold, and the sitemaps are filled in with each answer.
 type Server struct {
 	p            *policy.Policy
 	o            ServeOptions
@@ -76,14 +71,13 @@ type Server struct {
 	merged       mergedSites
 }
 
-// sites are what is served to the hosts to which the same rules speak.
+// sites are the files of the hosts for which the same rules hold.
 type sites struct{ all, short site }
 
 func newSites(host string) *sites {
 	return &sites{site{host: host}, site{host: host, short: true}}
 }
 
-// site is one of the files for hosts to which the same rules speak.
 type site struct {
 	once  sync.Once
 	host  string // one of them
@@ -91,8 +85,8 @@ type site struct {
 	*served
 }
 
-// NewServer returns a server of a policy. It serves whatever Render renders, so
-// that the problems of Check are for the caller to look at before.
+// NewServer returns a server of a policy. It serves whatever Render renders: look at the problems
+// of Check first.
 func NewServer(p *policy.Policy, o ServeOptions) *Server {
 	s := &Server{p: p, o: o, varies: varies(p), hosts: map[policy.Host]*sites{}, other: newSites("")}
 	if o.MaxAge == 0 {
@@ -113,9 +107,8 @@ func NewServer(p *policy.Policy, o ServeOptions) *Server {
 	return s
 }
 
-// Hosts lists the hosts that rules name, in the order of the policy, and last ""
-// for all others: a policy has as many different robots.txt. A wildcard stands
-// for the hosts below it that are not listed.
+// Hosts lists the hosts that rules name, in the order of the policy, and last "" for all others: a
+// policy has as many different robots.txt. A wildcard stands for the hosts below it that are not listed.
 func Hosts(p *policy.Policy) []policy.Host {
 	var hosts []policy.Host
 	seen := map[policy.Host]bool{}
@@ -131,20 +124,19 @@ func Hosts(p *policy.Policy) []policy.Host {
 	return append(hosts, "")
 }
 
-// maxTooLarge is for how many hosts Check reports that their files are too large:
-// these take the longest, and one is enough for the policy not to be served.
+// maxTooLarge is for how many hosts Check reports files that are too large: they take the longest,
+// and one is enough to reject the policy.
 const maxTooLarge = 2
 
-// Check renders the robots.txt of all hosts, of those to which the same rules speak
-// only one, and returns their problems, each once. Past a few hosts whose files are too
-// large it stops. Where all hosts would take too long it renders those with the most
-// rules, and says so.
+// Check renders the robots.txt of all hosts, one for each set of hosts with the same rules, and
+// returns their problems, each once. It stops after a few files that are too large, and where all
+// hosts would take too long it renders those with the most rules, and says so.
 func Check(p *policy.Policy, o Options) []policy.Problem {
 	problems, _ := check(p, o)
 	return problems
 }
 
-// check is Check, and returns how many files it rendered.
+// check also returns how many files it rendered.
 func check(p *policy.Policy, o Options) (problems []policy.Problem, rendered int) {
 	l := newLayout(p)
 	seen := map[policy.Problem]bool{}
@@ -173,8 +165,7 @@ func check(p *policy.Policy, o Options) (problems []policy.Problem, rendered int
 	return problems, rendered
 }
 
-// differentHosts lists a host for each file that hosts of a policy have, those that
-// the most statements name first.
+// differentHosts lists one host for each different file, those with the most statements first.
 func differentHosts(p *policy.Policy) (hosts []policy.Host) {
 	size := map[policy.Host]int{}
 	rules := p.Spec().Rules
@@ -196,13 +187,12 @@ func differentHosts(p *policy.Policy) (hosts []policy.Host) {
 
 const methodResponse = "robots.txt answers GET and HEAD only\n"
 
-// ServeHTTP answers a request for /robots.txt, whatever its path is, for the
-// host of r.Host. It answers GET and HEAD, also for ranges and under conditions
-// (RFC 9110), and other methods with 405.
+// ServeHTTP answers a request for the robots.txt of r.Host, whatever its path is. It answers GET and
+// HEAD, with ranges and conditions (RFC 9110), and other methods with 405.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.Serve(w, r, Answer{}) }
 
-// Serve is ServeHTTP with an answer of its own. settled is false if a.Other has not been
-// merged yet, so that the next answer will be another one.
+// Serve is ServeHTTP with an Answer. settled is false if a.Other has not been merged yet: the next
+// answer will differ.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settled bool) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header()["Allow"] = []string{"GET, HEAD"}
@@ -227,7 +217,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, a Answer) (settle
 	return settled
 }
 
-// Body is the robots.txt of the policy as it is served to a host, with all groups, uncompressed.
+// Body is the robots.txt that is served to a host, with all groups, uncompressed.
 func (s *Server) Body(host string) string {
 	text, _ := s.Text(host)
 	return text
@@ -243,7 +233,6 @@ func (s *Server) Text(host string) (text, etag string) {
 	return b.String(), c.etag
 }
 
-// site returns the site of a request's host.
 func (s *Server) site(host string, short bool) *site {
 	of := s.sites(host)
 	if short && !s.p.Spec().Publish.AllGroups {
@@ -289,4 +278,84 @@ func acceptsGzip(h http.Header) bool {
 		}
 	}
 	return accepts
+}
+
+// fields are the values of an answer's header, in one allocation. Answers do not share them,
+// because handlers around the Server, such as Caddy's header directive, change values in place.
+type fields struct {
+	header http.Header
+	values [8]string
+	n      int
+}
+
+func (f *fields) set(name, value string) {
+	f.values[f.n] = value
+	f.header[name] = f.values[f.n : f.n+1 : f.n+1]
+	f.n++
+}
+
+// answer writes a file to a client that accepts it, in either coding.
+func answer(w http.ResponseWriter, r *http.Request, c *contents, cacheControl string) {
+	f := fields{header: w.Header()}
+	body, coded := &c.identity, false
+	if len(c.gzip.parts) > 0 && acceptsGzip(r.Header) {
+		body, coded = &c.gzip, true
+	}
+	f.set("Cache-Control", cacheControl)
+	f.set("Etag", body.etag)
+	if v := f.header["Vary"]; len(v) > 0 {
+		f.header["Vary"] = append(v, "Accept-Encoding")
+	} else {
+		f.set("Vary", "Accept-Encoding")
+	}
+	if v := r.Header["If-None-Match"]; len(v) == 1 && v[0] == body.etag && len(r.Header["If-Match"]) == 0 {
+		w.WriteHeader(http.StatusNotModified) // as ServeContent would find out, too
+		return
+	}
+	if coded {
+		f.set("Content-Encoding", "gzip")
+	}
+	f.set("Content-Type", "text/plain; charset=utf-8")
+	f.set("X-Content-Type-Options", "nosniff")
+	f.set("Content-Length", body.length) // ServeContent leaves it out for encoded content
+	if selective(r.Header) {
+		http.ServeContent(unmet{w}, r, "", time.Time{}, body.reader())
+		return
+	}
+	// What ServeContent would do, without its copying.
+	f.set("Accept-Ranges", "bytes")
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return
+	}
+	for _, p := range body.parts {
+		if _, err := w.Write(p); err != nil {
+			return // the client is gone
+		}
+	}
+}
+
+// unmet removes what describes the file where a condition is not met: http.ServeContent leaves
+// it, and with a Content-Length and no body the client would wait for more.
+type unmet struct{ http.ResponseWriter }
+
+func (u unmet) WriteHeader(status int) {
+	switch status {
+	case http.StatusPreconditionFailed:
+		for _, name := range []string{"Content-Encoding", "Content-Type", "Content-Length", "Cache-Control"} {
+			delete(u.Header(), name)
+		}
+	case http.StatusNotModified:
+		delete(u.Header(), "X-Content-Type-Options") // nor has the usual 304 of answer one
+	}
+	u.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (u unmet) Unwrap() http.ResponseWriter { return u.ResponseWriter }
+
+// selective reports whether a request asks for something other than the whole file (RFC 9110
+// sections 13 and 14). Conditions by date do not apply: the file has no date.
+func selective(h http.Header) bool {
+	return len(h["Range"]) > 0 || len(h["If-None-Match"]) > 0 || len(h["If-Match"]) > 0
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// printed returns the lines of a line: a Disallow has one for each of its spellings, an
-// Allow stands as it is written.
+// printed returns the lines that a line is printed as: a Disallow in each of its spellings.
 func printed(l *line) []Line {
 	key := "Disallow"
 	if l.of.allow {
@@ -31,10 +30,9 @@ func printed(l *line) []Line {
 	return lines
 }
 
-// loseSpellings notes where readers that compare URLs as they come find more disallowed
-// than the policy does: other spellings of an Allow, and what a spelling of a Disallow
-// matches in which an octet is a plain "*", or a "$" that some take for the end wherever
-// it stands.
+// loseSpellings notes where readers that compare URLs as they are sent find more disallowed than the
+// policy does: other spellings of an Allow, and what a Disallow matches with a plain "*" for an octet,
+// or with a "$" that some take for the end wherever it stands.
 func (f *flattening) loseSpellings() {
 	for i := range f.lines {
 		l := &f.lines[i]
@@ -66,7 +64,7 @@ func (f *flattening) loseSpelling(l *line, paths string) {
 	}
 }
 
-// maxCounted is the most reserved octets of which the spellings are counted.
+// maxCounted bounds the reserved octets of which the spellings are counted.
 const maxCounted = 12
 
 // countSpellings notes the Disallow lines of which not all spellings are printed.
@@ -89,7 +87,6 @@ func (g *grouping) countSpellings(lines []line) {
 	}
 }
 
-// hintMixed says how many spellings of how many paths are not printed.
 func (g *grouping) hintMixed() {
 	if g.mixed == nil {
 		return
@@ -99,11 +96,9 @@ func (g *grouping) hintMixed() {
 	for range min(l.spelled.Octets, maxCounted) {
 		all *= 3
 	}
-	g.problems = append(g.problems, policy.Problem{
-		Severity: policy.Hint, Code: "other-spelling", Pos: l.of.pos(),
-		Message: fmt.Sprintf("robots.txt has %d of %d spellings of %q%s; crawlers that compare URLs as they come may fetch it in one that mixes plain and encoded octets, and the server refuses them in every spelling; disallow a shorter path, before the first of these octets, if that matters",
-			len(l.texts), all, l.spelled.Written, andMore(len(g.mixed)-1)),
-	})
+	g.report(policy.Hint, "other-spelling", l.of.pos(),
+		"robots.txt has %d of %d spellings of %q%s; crawlers that compare URLs as they come may fetch it in one that mixes plain and encoded octets, and the server refuses them in every spelling; disallow a shorter path, before the first of these octets, if that matters",
+		len(l.texts), all, l.spelled.Written, andMore(len(g.mixed)-1))
 }
 
 func andMore(n int) string {
@@ -117,26 +112,21 @@ func andMore(n int) string {
 }
 
 func (g *grouping) hintSpelling(l *line, message string) {
-	h := policy.Problem{Severity: policy.Hint, Code: "other-spelling", Pos: l.of.pos(), Message: fmt.Sprintf(message, l.pattern)}
+	h := policy.NewProblem(policy.Hint, "other-spelling", l.of.pos(), message, l.pattern)
 	if !slices.Contains(g.problems, h) {
 		g.problems = append(g.problems, h)
 	}
 }
 
-// spellingHint says where a crawler that compares URLs as they come finds more disallowed
-// than the policy does.
 func spellingHint(l *Loss) policy.Problem {
-	p := policy.Problem{Severity: policy.Hint, Code: "other-spelling", Pos: l.Pos}
 	if l.allow {
-		p.Message = fmt.Sprintf("robots.txt allows %q only as it is written: crawlers that compare URLs as they come may not fetch it in another spelling, which the server does not refuse", l.written)
-	} else {
-		p.Message = fmt.Sprintf("robots.txt has another spelling of %q for crawlers that do not decode paths, and to some that means %q: it is stricter than the policy there", l.Pattern, l.Paths)
+		return policy.NewProblem(policy.Hint, "other-spelling", l.Pos, "robots.txt allows %q only as it is written: crawlers that compare URLs as they come may not fetch it in another spelling, which the server does not refuse", l.written)
 	}
-	return p
+	return policy.NewProblem(policy.Hint, "other-spelling", l.Pos, "robots.txt has another spelling of %q for crawlers that do not decode paths, and to some that means %q: it is stricter than the policy there", l.Pattern, l.Paths)
 }
 
-// indexPage returns the directory whose index page an Allow is for, "" for another one.
-// Google's parser takes "Allow: /x/index.html" for "Allow: /x/$" too.
+// indexPage returns the directory of an Allow for an index page, or "". Google's parser also
+// reads "Allow: /x/index.html" as "Allow: /x/$".
 func (l *line) indexPage() string {
 	text := l.pattern.String()
 	i := strings.LastIndexByte(text, '/')
@@ -146,12 +136,10 @@ func (l *line) indexPage() string {
 	return text[:i+1]
 }
 
-// guardIndexPages keeps directories closed whose index page is allowed: by a Disallow
-// that is longer than what Google's parser makes of the Allow,
+// guardIndexPages closes directories whose index page is allowed by a Disallow that is longer than
+// what Google's parser makes of the Allow, or leaves the Allow out where there is none:
 //
 //	disallow /x/, allow /x/a/index.html     →     Disallow: /x/*a/$
-//
-// or, where there is none, by leaving the Allow out.
 func (f *flattening) guardIndexPages() bool {
 	from := len(f.lines)
 	for i := range from {

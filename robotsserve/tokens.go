@@ -13,10 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// Two kinds of groups are not for crawlers. That of a control token, such as
-// Google-Extended, says what an operator may use for AI training: the token may not
-// "crawl" what the policy disallows it to crawl or to train-ai. That of a usage token
-// (draft-kelley-aipref-training-preference-signal-00) says for one usage what holds for
+// Two kinds of groups are not for crawlers. A control token, such as Google-Extended, stands for what
+// an operator may use for AI training: it must not "crawl" what the policy disallows it to crawl or to
+// train-ai. A usage token (draft-kelley-aipref-training-preference-signal-00) stands for one usage by
 // everyone.
 
 // controls gives control tokens units of their own where training is disallowed.
@@ -61,7 +60,7 @@ func (g *grouping) controls(units []unit) []unit {
 	return append(others, more...)
 }
 
-// controlBody is the lines of control tokens. The file below speaks of crawling only.
+// controlBody is the lines of control tokens. The file below is about crawling only.
 func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
 	crawl, train := rights.NewFinder(g.p, u.class, policy.Crawl, ""), rights.NewFinder(g.p, u.class, policy.TrainAI, "")
 	lines, losses := g.tokenLines([]source{{crawl.Statements(), u.below}, {train.Statements(), nil}}, func(at pathpattern.Pattern) policy.Decision {
@@ -74,8 +73,7 @@ func (g *grouping) controlBody(u unit) ([]Line, []Loss) {
 	return g.assemble(lines, u.class, "", u.below), losses
 }
 
-// addUsageTokens adds the groups of usage tokens, of those usages of which the policy
-// states anything.
+// addUsageTokens adds the groups of the usage tokens about which the policy states anything.
 func (g *grouping) addUsageTokens() {
 	tokens := g.p.Spec().Publish.UsageTokens
 	if tokens == (policy.UsageTokens{}) {
@@ -112,21 +110,21 @@ func (g *grouping) addUsageTokens() {
 	}
 }
 
-// isUsageToken reports whether a token of a merged file is that of a usage, whose
-// group is made from both files.
+// isUsageToken reports whether a group of a merged file is that of a usage token, which is made
+// from both files.
 func (g *grouping) isUsageToken(token string) bool {
 	return slices.ContainsFunc(g.p.Spec().Publish.UsageTokens[:], func(t string) bool { return strings.EqualFold(t, token) })
 }
 
-// source is what is said to one kind of client about one usage, with a file below.
+// source is the statements for one kind of client and one usage, with a file below.
 type source struct {
 	said  []policy.Applied
 	below *robotstxt.Group
 }
 
-// tokenLines makes the lines of a token's group, which disallow what any source does, as
-// decide says. Where the patterns cross in too many ways for lines that say just that,
-// the lines are stricter, and if there are far too many, everything is disallowed.
+// tokenLines makes the lines of a token's group, which disallow what any source disallows, as decide
+// says. Where the patterns cross in too many ways for that, the lines are stricter, and in the end
+// disallow everything.
 func (g *grouping) tokenLines(sources []source, decide func(pathpattern.Pattern) policy.Decision) ([]line, []Loss) {
 	var patterns []pathpattern.Pattern
 	for _, v := range sources {
@@ -147,8 +145,8 @@ func (g *grouping) tokenLines(sources []source, decide func(pathpattern.Pattern)
 	return g.closeToken(sources), nil
 }
 
-// decidedLines makes lines from the paths between which the decision changes, and from
-// what a file below says where the decision does not allow it.
+// decidedLines makes lines from the paths between which the decision changes, and from a file
+// below where the policy leaves room for it.
 func decidedLines(patterns []pathpattern.Pattern, decide func(pathpattern.Pattern) policy.Decision, below *robotstxt.Group) ([]line, []Loss, bool) {
 	cells, ok := solve.Cells(patterns, decide, func(a, b policy.Decision) bool { return a.Verdict == b.Verdict })
 	if !ok {
@@ -180,8 +178,8 @@ func decidedLines(patterns []pathpattern.Pattern, decide func(pathpattern.Patter
 	})
 }
 
-// linesBySource makes lines from what the sources say, each by itself: a path that one
-// opens again below what another closes may stay closed.
+// linesBySource makes lines from each source by itself: a path that one opens below what another
+// closes may stay closed.
 func (g *grouping) linesBySource(sources []source) ([]line, []Loss, bool) {
 	var all []stated
 	for i, v := range sources {
@@ -208,7 +206,6 @@ func (g *grouping) linesBySource(sources []source) ([]line, []Loss, bool) {
 // maxTokenWork bounds the statements of which a token's group is made.
 const maxTokenWork = 1 << 16
 
-// closeToken disallows everything, and reports it.
 func (g *grouping) closeToken(sources []source) []line {
 	closed := stated{pattern: pathpattern.All}
 	for _, v := range sources {
@@ -217,9 +214,7 @@ func (g *grouping) closeToken(sources []source) []line {
 			break
 		}
 	}
-	g.problems = append(g.problems, policy.Problem{
-		Severity: policy.Warning, Code: "token-group-closed", Pos: closed.pos(),
-		Message: "the paths for train-ai, ai-use, search and crawl cross in too many ways for the groups of control tokens and usage tokens in robots.txt to say what holds where; they disallow every path; use paths without * and $",
-	})
+	g.report(policy.Warning, "token-group-closed", closed.pos(),
+		"the paths for train-ai, ai-use, search and crawl cross in too many ways for the groups of control tokens and usage tokens in robots.txt to say what holds where; they disallow every path; use paths without * and $")
 	return []line{newLine(pathpattern.All, "", &closed)}
 }
