@@ -10,10 +10,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// maxAgentPages is how many pages are requested in each further name.
+// maxAgentPages bounds the pages requested in each further name.
 const maxAgentPages = 3
 
-// checkAgents requests robots.txt and some pages in the other names, and compares.
 func (a *auditor) checkAgents(ctx context.Context) {
 	for _, as := range a.agents {
 		a.checkRobotsAs(ctx, as)
@@ -43,7 +42,6 @@ func (a *auditor) checkRobotsAs(ctx context.Context, as agent) {
 	}
 }
 
-// checkAgentPage checks what a crawler gets for a page.
 func (a *auditor) checkAgentPage(ctx context.Context, p *page, r *response) {
 	refused := r.refused()
 	if a.o.Policy != nil {
@@ -95,9 +93,8 @@ func (a *auditor) letIn(p *page) string {
 	return ""
 }
 
-// refusal reports that a client which claims to be a crawler was refused. The server may
-// have found out that the claim is false: that is a fault only where nothing can be
-// verified.
+// refusal reports that a client which claims to be a crawler was refused. The server may know that
+// the claim is false: it is a fault only for crawlers that cannot be verified.
 func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 	f := finding(codeRefused, at, as.crawlerName(), message, fix)
 	if as.crawler == nil || !as.crawler.Verification.IsEmpty() {
@@ -108,8 +105,8 @@ func (a *auditor) refusal(at string, as agent, message, fix string) Finding {
 	return f
 }
 
-// reportNotRefused reports a page that a crawler got although the policy blocks it, and
-// finds out whether a cache handed it over.
+// reportNotRefused reports a page that a crawler got although the policy blocks it, and whether a
+// cache served it.
 func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) {
 	if a.refetch(ctx, p, r.agent).refused() {
 		a.add(finding(codeCachedOther, p.url.String(), r.agent.crawlerName(), "a cache serves the page to "+r.agent.Name+because(r.cached())+", which the server itself refuses", cacheFix+" (docs/operations.md, Behind a CDN)"))
@@ -118,8 +115,7 @@ func (a *auditor) reportNotRefused(ctx context.Context, p *page, r *response) {
 	a.add(finding(codeNotRefused, p.url.String(), r.agent.crawlerName(), "the policy blocks "+r.agent.Name+", and the page was served to it ("+r.outcome()+")", "check that requests reach robots_policy, and that enforce is block in the Caddyfile"))
 }
 
-// checkVary reports pages that are different for different crawlers and do not say so to
-// caches.
+// checkVary reports pages that differ between crawlers without telling caches so.
 func (a *auditor) checkVary() {
 	for _, p := range a.pages {
 		own := p.got[OwnToken]
@@ -154,8 +150,7 @@ func sameRules(a, b pageRules) bool {
 	return true
 }
 
-// checkCachedRefusal finds out whether a cache stores the refusal of a crawler and hands
-// it to others.
+// checkCachedRefusal finds out whether a cache serves the refusal of a crawler to others.
 func (a *auditor) checkCachedRefusal(ctx context.Context) {
 	for _, as := range a.agents {
 		for _, p := range a.pages {

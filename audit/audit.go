@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package audit looks at a website from outside, as crawlers do: it fetches robots.txt
+// and a few pages through the public address, says what each channel tells a crawler,
+// and reports where the channels contradict each other or a policy.
+//
+// An audit is polite. It obeys robots.txt under its own product token, sends one request
+// a second, says who it is, and connects to private addresses only if the URL itself
+// names one.
 package audit
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,31 +25,26 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// Options are what an audit depends on beside the address.
+// Options change an audit.
 type Options struct {
-	// Policy is the policy that the site is meant to have. Nil compares the channels
-	// with each other only.
+	// Policy is the policy that the site should have. Nil compares only the channels with each other.
 	Policy *site.Site
-	// Merged says that robots.txt may have more rules than the policy, because it is
-	// merged with that of the upstream.
+	// Merged says that robots.txt may have more rules than the policy: the upstream's.
 	Merged bool
-	// As are product tokens of crawlers to request pages as, besides the audit's own
-	// name and, if there are any, a browser's.
+	// As are product tokens of crawlers to request pages as, besides the audit's own name.
 	As []string
-	// Pages is the most pages to look at; 0 means DefaultPages.
+	// Pages bounds the pages to look at; 0 means DefaultPages.
 	Pages int
-	// Transport sends the requests; nil means one that refuses private addresses unless
-	// the URL names one.
+	// Transport sends the requests; nil means one that refuses private addresses unless the URL
+	// names one.
 	Transport http.RoundTripper
-	// Wait is called before each request but the first with the time to leave between
-	// two; nil sleeps.
+	// Wait waits between two requests; nil sleeps.
 	Wait func(context.Context, time.Duration) error
 	// Now is the time; nil means time.Now.
 	Now func() time.Time
 }
 
-// DefaultPages is how many pages an audit looks at: the given one and some of the
-// sitemap.
+// DefaultPages is how many pages an audit looks at: the given one and some of the sitemap.
 const DefaultPages = 5
 
 // Report is the result of an audit.
@@ -76,7 +80,7 @@ type RobotsInfo struct {
 	Error       string   `json:"error,omitempty"`
 }
 
-// PageInfo is what one page says to the crawlers that the report is about.
+// PageInfo is what one page tells crawlers.
 type PageInfo struct {
 	URL      string    `json:"url"`
 	Readings []Reading `json:"readings"`
@@ -96,8 +100,8 @@ type Reading struct {
 // otherCrawler stands for a crawler that no group and no field names.
 const otherCrawler = "any other crawler"
 
-// Run audits a site. The error says why there is no report: an address that is none, an
-// unknown crawler in o.As, a host to which nothing connects, a context that ended.
+// Run audits a site. There is no report for an invalid address, an unknown crawler in o.As, a host to
+// which nothing connects, and a context that ended.
 func Run(ctx context.Context, address *url.URL, o Options) (*Report, error) {
 	if address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
 		return nil, fmt.Errorf("invalid URL %q: must be like https://www.example.com/", address)
@@ -123,7 +127,6 @@ func Run(ctx context.Context, address *url.URL, o Options) (*Report, error) {
 	return report, err
 }
 
-// auditor carries out one audit.
 type auditor struct {
 	base     *url.URL
 	o        Options
@@ -139,7 +142,6 @@ type auditor struct {
 	refetchs int
 }
 
-// page is one page with the responses by agent name.
 type page struct {
 	url       *url.URL
 	inSitemap bool
@@ -186,8 +188,8 @@ func newAuditor(address *url.URL, o Options) (*auditor, error) {
 	return a, nil
 }
 
-// run carries out the audit. moved is the address to audit instead. Once ctx has ended, all
-// requests fail at once, so that the checks need not look at it.
+// run carries out the audit. moved is another address to audit instead. Once ctx has ended, all
+// requests fail at once, so the checks need not look at it.
 func (a *auditor) run(ctx context.Context) (report *Report, moved *url.URL, err error) {
 	defer func() { a.report.Requests = a.fetch.requests }()
 	if err := a.robotsTxt(ctx); err != nil {
@@ -244,8 +246,8 @@ func (a *auditor) probe(u *url.URL) *url.URL {
 // maxRefetches bounds the requests for pages past caches.
 const maxRefetches = 8
 
-// refetch requests a page past caches, unless robots.txt prohibits that or it was done too
-// often: then it returns nil.
+// refetch requests a page past caches. It returns nil if robots.txt prohibits that, or after
+// maxRefetches.
 func (a *auditor) refetch(ctx context.Context, p *page, as agent) *response {
 	probe := a.probe(p.url)
 	if a.refetchs > maxRefetches || !a.mayFetch(probe) {
@@ -285,7 +287,34 @@ func (a *auditor) getPages(ctx context.Context) {
 
 func (a *auditor) add(f ...Finding) { a.report.Findings = append(a.report.Findings, f...) }
 
-// query asks the policy about a crawler and a page.
 func (a *auditor) query(crawler policy.CrawlerID, u *url.URL, usage policy.Usage) policy.Query {
 	return policy.Query{Crawler: crawler, Host: u.Host, Path: target(u), Usage: usage, Now: a.now}
+}
+
+// documents address AI crawlers and agents beside robots.txt. This program publishes none of them.
+var documents = []struct {
+	path  string
+	types []string
+}{
+	{"/llms.txt", []string{"text/plain", "text/markdown"}},
+	{"/agents.txt", []string{"text/plain", "text/markdown"}},
+	{"/.well-known/agent-permissions.json", []string{"application/json"}},
+}
+
+func (a *auditor) listDocuments(ctx context.Context) {
+	for _, d := range documents {
+		u := *a.base
+		u.Path, u.RawPath, u.RawQuery = d.path, "", ""
+		if !a.mayFetch(&u) {
+			continue
+		}
+		r := a.fetch.get(ctx, &u, a.own)
+		if !r.ok() {
+			continue
+		}
+		if media, _, err := mime.ParseMediaType(r.header.Get("Content-Type")); err == nil && slices.Contains(d.types, media) {
+			a.add(finding(codeDocument, u.String(), "", fmt.Sprintf("the site has %s, which no policy states and this program does not publish", d.path),
+				"see that it says what the policy says"))
+		}
+	}
 }

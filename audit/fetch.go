@@ -38,8 +38,7 @@ type agent struct {
 // browserAgent looks like a browser and still says what it is.
 var browserAgent = agent{Name: "a browser", userAgent: "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36 " + OwnToken + "/1.0"}
 
-// claimedAgent is a crawler's name with the audit's own beside it, so that whoever reads
-// the server's log knows who it was.
+// claimedAgent names a crawler and the audit itself, for whoever reads the server's log.
 func claimedAgent(c *crawlers.Crawler) agent {
 	return agent{Name: c.Token, crawler: c, userAgent: "Mozilla/5.0 (compatible; " + c.Patterns()[0] + "/1.0; " + OwnToken + "; +" + aboutURL + ")"}
 }
@@ -52,7 +51,7 @@ const (
 	maxBody         = 1 << 20 // of a page or sitemap; above the 500 KiB of RFC 9309 section 2.5
 )
 
-// fetcher sends requests one after the other.
+// fetcher sends one request at a time.
 type fetcher struct {
 	client   *http.Client
 	wait     func(context.Context, time.Duration) error
@@ -117,7 +116,6 @@ type response struct {
 	err       error
 }
 
-// get requests an address and follows up to maxRedirects redirects.
 func (f *fetcher) get(ctx context.Context, u *url.URL, as agent) *response {
 	r := &response{agent: as, requested: u, final: u}
 	for {
@@ -150,7 +148,7 @@ func (f *fetcher) get(ctx context.Context, u *url.URL, as agent) *response {
 
 var errTooManyRedirects = errors.New("more than 5 redirects")
 
-// once sends one request, after the time that must pass since the one before.
+// once sends one request, after a pause.
 func (f *fetcher) once(ctx context.Context, u *url.URL, as agent) (*http.Response, error) {
 	if f.requests > 0 {
 		if err := f.wait(ctx, f.interval); err != nil {
@@ -181,8 +179,7 @@ func readBody(body io.Reader) (data []byte, truncated bool, err error) {
 
 func (r *response) ok() bool { return r != nil && r.err == nil && r.status >= 200 && r.status < 300 }
 
-// refused reports whether the server turned the client away, as opposed to a page that
-// is missing or an error.
+// refused reports whether the server turned the client away, unlike a page that is missing.
 func (r *response) refused() bool {
 	if r == nil || r.err != nil {
 		return false
@@ -195,7 +192,6 @@ func (r *response) refused() bool {
 	return r.header.Get("Cf-Mitigated") != ""
 }
 
-// outcome is the response in a few words.
 func (r *response) outcome() string {
 	if r.err != nil {
 		return "no response: " + r.err.Error()

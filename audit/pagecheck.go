@@ -19,7 +19,6 @@ type said struct {
 	elements     []metaElement
 }
 
-// read returns what a response says.
 func (a *auditor) read(r *response) said {
 	s := said{x: xRobotsTag(r.header), tag: robotsTag(r.header), usage: contentUsage(r.header.Values("Content-Usage")), meta: pageRules{}}
 	if r.isHTML() {
@@ -43,7 +42,6 @@ func (a *auditor) tokens() map[string]bool {
 	return tokens
 }
 
-// checkPages checks the pages as the audit itself gets them.
 func (a *auditor) checkPages(ctx context.Context) {
 	for i, p := range a.pages {
 		r := p.got[OwnToken]
@@ -80,8 +78,8 @@ func (a *auditor) checkStatus(p *page, r *response) bool {
 	return false
 }
 
-// checkNoindex reports noindex where it is no help: on pages of the sitemap, on the home
-// page, and where robots.txt keeps crawlers from reading it.
+// checkNoindex reports noindex on pages of the sitemap, on the home page, and where robots.txt keeps
+// crawlers from reading it.
 func (a *auditor) checkNoindex(p *page, s said, home bool) {
 	at := p.url.String()
 	var unlisted, hidden []string
@@ -120,7 +118,6 @@ func (a *auditor) checkNoindex(p *page, s said, home bool) {
 	}
 }
 
-// checkContradictions reports channels that contradict each other.
 func (a *auditor) checkContradictions(p *page, r *response, s said) {
 	at := p.url.String()
 	for _, pair := range [][2]string{{"noindex", "index"}, {"nofollow", "follow"}} {
@@ -145,8 +142,7 @@ type channel struct {
 	rules robotsrule.Set
 }
 
-// checkUsage compares the preferences about AI in the header with those of robots.txt
-// and of the TDM reservation.
+// checkUsage compares the preferences about AI in the header with robots.txt and TDM reservation.
 func (a *auditor) checkUsage(p *page, r *response, s said) {
 	reported := map[string]bool{}
 	for _, l := range a.rules.usages {
@@ -171,8 +167,8 @@ func (a *auditor) checkUsage(p *page, r *response, s said) {
 	}
 }
 
-// usageForPath reads the value of a Content-Usage line of robots.txt, which may begin
-// with a path. It is nil if the line is for other paths.
+// usageForPath reads the value of a Content-Usage line, which may begin with a path. It is nil if
+// the line is for other paths.
 func usageForPath(value, target string) usage {
 	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
 		path, rest, _ := strings.Cut(value, " ")
@@ -185,7 +181,6 @@ func usageForPath(value, target string) usage {
 	return contentUsage([]string{value})
 }
 
-// describe is the rule's line with its number.
 func (r *rule) describe() string { return fmt.Sprintf("%d: %s", r.number, shorten(r.line)) }
 
 // policyHas reports whether the policy says a robots control rule about a page itself.

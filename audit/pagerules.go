@@ -16,8 +16,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstag"
 )
 
-// pageRules are the robots control rules of one channel, by product token in lower case;
-// "" is for every crawler.
+// pageRules are the robots control rules of one channel, by product token in lower case; "" is
+// for every crawler.
 type pageRules map[string]robotsrule.Set
 
 func (p pageRules) add(token, rules string) {
@@ -34,8 +34,7 @@ func (p pageRules) forCrawler(names []string) robotsrule.Set {
 	return s
 }
 
-// xRobotsTag reads the X-Robots-Tag lines of a response: rules, after the name of a
-// crawler where there is one.
+// xRobotsTag reads X-Robots-Tag lines: rules, with the name of a crawler before them or none.
 func xRobotsTag(h http.Header) pageRules {
 	p := pageRules{}
 	for _, line := range h.Values(robotstag.XRobotsTagField) {
@@ -80,8 +79,7 @@ func robotsTag(h http.Header) pageRules {
 // metaElement is a meta element of a page that speaks to crawlers.
 type metaElement struct{ name, content string }
 
-// metaElements returns the meta elements of a page with one of some names: "robots" and
-// product tokens in lower case.
+// metaElements returns the meta elements named "robots" or by a product token in lower case.
 func metaElements(body []byte, tokens map[string]bool) (found []metaElement) {
 	z := html.NewTokenizer(bytes.NewReader(body))
 	for {
@@ -113,7 +111,6 @@ func metaElements(body []byte, tokens map[string]bool) (found []metaElement) {
 	}
 }
 
-// metaRules are the rules of meta elements.
 func metaRules(elements []metaElement) pageRules {
 	p := pageRules{}
 	for _, m := range elements {
@@ -147,7 +144,7 @@ func contentUsage(values []string) usage {
 	return u
 }
 
-// signalKeys are the names of Content-Signal, and those of Content-Usage.
+// signalKeys maps the names of Content-Signal to those of Content-Usage.
 var signalKeys = map[string]string{"ai-train": "train-ai", "ai-input": "ai-use", "search": "search"}
 
 // contentSignal reads a Content-Signal value as preferences: "search=yes, ai-train=no".
@@ -167,7 +164,7 @@ func contentSignal(value string) usage {
 	return u
 }
 
-// String is the value as Content-Usage has it.
+// String is the value as Content-Usage spells it.
 func (u usage) String() string {
 	var parts []string
 	for _, key := range []string{"train-ai", "ai-use", "search"} {

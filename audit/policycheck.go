@@ -28,10 +28,9 @@ func (a *auditor) crawler(as agent) policy.CrawlerID {
 	return a.o.Policy.Policy.Crawler(as.crawler.Token)
 }
 
-// loss is what a response lacks of the policy.
 type loss struct{ code, what string }
 
-// lost returns what a response lacks of what the policy says about a page.
+// lost returns what the policy says about a page and a response lacks.
 func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	want, prefs := a.wanted(u, r.agent)
 	s, names := a.read(r), r.agent.names()
@@ -61,8 +60,8 @@ func (g agent) names() []string {
 	return readerOf(g.crawler).names
 }
 
-// checkPolicy reports what a page lacks of the policy as an agent gets it. If the same
-// page past the caches has it, the cache is reported.
+// checkPolicy reports what a page lacks of the policy as an agent gets it, or the cache if the page
+// past the caches lacks nothing.
 func (a *auditor) checkPolicy(ctx context.Context, p *page, r *response, as agent) {
 	if a.o.Policy == nil {
 		return
@@ -91,8 +90,7 @@ func (g agent) crawlerName() string {
 	return g.crawler.Token
 }
 
-// reportCache reports that a cache serves a version of a page without what the policy
-// says.
+// reportCache reports a cached version of a page that lacks what the policy says.
 func (a *auditor) reportCache(p *page, r *response, lost []loss) {
 	what := make([]string, len(lost))
 	for i, l := range lost {

@@ -108,7 +108,6 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 	return true
 }
 
-// robotsLines checks the lines of robots.txt.
 func (a *auditor) robotsLines() {
 	at := a.robotsURL().String()
 	if ps := a.rules.problems; len(ps) > 0 {
@@ -119,7 +118,6 @@ func (a *auditor) robotsLines() {
 	}
 }
 
-// describeLines describes the first of some lines.
 func describeLines(ps []lineProblem) string {
 	s := fmt.Sprintf("line %d, which %s: %s", ps[0].number, ps[0].why, shorten(ps[0].line))
 	if n := len(ps) - 1; n > 0 {
@@ -136,8 +134,7 @@ func shorten(s string) string {
 	return strconv.Quote(s)
 }
 
-// robotsFreshness compares robots.txt with what the server sends past caches, and with
-// the policy.
+// robotsFreshness compares robots.txt with the one past caches, and with the policy.
 func (a *auditor) robotsFreshness(ctx context.Context) {
 	at := a.robotsURL()
 	fresh := a.fetch.get(ctx, a.probe(at), a.own)

@@ -12,8 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
-// compareRobots compares a robots.txt with that of the policy: first line by line and,
-// where these differ, by what each crawler may fetch.
+// compareRobots compares a robots.txt with the policy's by lines and, where these differ, by what
+// each crawler may fetch.
 func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	at := a.robotsURL().String()
 	o := robotsserve.Options{Scheme: a.base.Scheme}
@@ -47,8 +47,8 @@ func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 	return f, false
 }
 
-// isRecord reports whether a line says something, and is no Allow, Disallow or
-// User-agent line, which are compared by what they mean.
+// isRecord reports whether a line says something other than Allow, Disallow and User-agent, which
+// are compared by what they mean.
 func isRecord(line string) bool {
 	key, _, ok := strings.Cut(line, ":")
 	switch strings.ToLower(strings.TrimSpace(key)) {
@@ -66,8 +66,7 @@ func countLines(lines []string) string {
 	return s
 }
 
-// lineDifference returns the lines that only one of two files has, without empty ones
-// and white space at the ends.
+// lineDifference returns the lines that only one of two files has, trimmed, without empty ones.
 func lineDifference(want, got []byte) (missing, added []string) {
 	count := map[string]int{}
 	for line := range strings.Lines(string(want)) {
@@ -105,8 +104,8 @@ func (a *auditor) readers() []reader {
 	return all
 }
 
-// decisionDifference describes what two files say differently about crawling, or
-// returns "". Each pattern of the groups of a crawler is tried with a path that it matches.
+// decisionDifference describes what two files decide differently, or returns "". Each pattern of a
+// crawler's groups is tried with a path that it matches.
 func (a *auditor) decisionDifference(want, got *robotsTxt) string {
 	var laxer, stricter []string
 	example := map[bool]string{}
@@ -141,7 +140,7 @@ func (a *auditor) decisionDifference(want, got *robotsTxt) string {
 	return strings.Join(parts, "; ")
 }
 
-// difference is a path that one file allows and the other does not; none where path is "".
+// difference is a path that only one of two files allows; "" for none.
 type difference struct {
 	path  string
 	laxer bool // it is allowed as it is served
@@ -175,10 +174,9 @@ func whichReaders(some []string, all int) string {
 	return names(some)
 }
 
-// names lists up to three names.
 func names(all []string) string { return english.Some(all, 4) }
 
-// examplePaths are paths that the patterns of some groups match, and "/".
+// examplePaths are "/", and a path for each pattern of some groups.
 func examplePaths(groups []*group) []string {
 	paths := []string{"/"}
 	for _, g := range groups {

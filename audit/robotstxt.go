@@ -10,8 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// robotsTxt is a robots.txt as crawlers read it (RFC 9309 section 2.2). It takes memory in
-// proportion to the file: the rules below many User-agent lines are there once.
+// robotsTxt is a robots.txt as crawlers read it (RFC 9309 section 2.2). Rules below many User-agent
+// lines take memory once.
 type robotsTxt struct {
 	groups   map[string]*group // by product token in lower case; groups of one token are united
 	blocks   []*block
@@ -19,7 +19,7 @@ type robotsTxt struct {
 	usages   []usageLine
 	problems []lineProblem // lines that say nothing to any crawler
 	unusual  []lineProblem // records that Lighthouse reports, and crawlers skip
-	work     int           // that deciding may still cost; below 0 it was too much
+	work     int           // left for deciding; below 0 it was too much
 }
 
 // group is what one product token obeys.
@@ -56,8 +56,7 @@ type lineProblem struct {
 	why    string
 }
 
-// lighthouseKeys are the fields that Lighthouse's audit of robots.txt knows. It reports
-// every other one as an unknown directive.
+// lighthouseKeys are the fields that Lighthouse's audit of robots.txt knows; it reports all others.
 var lighthouseKeys = map[string]bool{
 	"user-agent": true, "disallow": true, "allow": true, "sitemap": true, "crawl-delay": true,
 	"clean-param": true, "host": true, "request-rate": true, "visit-time": true, "noindex": true,
@@ -66,7 +65,6 @@ var lighthouseKeys = map[string]bool{
 // maxRobots is how much of robots.txt crawlers have to read (RFC 9309 section 2.5).
 const maxRobots = 500 << 10
 
-// readRobots reads a robots.txt.
 func readRobots(data []byte) *robotsTxt {
 	f := &robotsTxt{groups: map[string]*group{}, work: maxWork}
 	text := strings.TrimPrefix(string(data[:min(len(data), maxRobots)]), "\ufeff")
@@ -174,7 +172,7 @@ func (b *block) addRule(allow bool, value, line string, number int) (why string)
 	return why
 }
 
-// index prepares deciding, once all rules are there.
+// index prepares deciding.
 func (b *block) index() {
 	for i := range b.rules {
 		r := &b.rules[i]
@@ -196,8 +194,8 @@ type verdict struct {
 	rule    *rule // nil: none matches
 }
 
-// groupOf returns the group that a crawler obeys: that of the first of its names that
-// has one, or else that of "*", unless it ignores that.
+// groupOf returns the group that a crawler obeys: the first of its names that has one, else that of
+// "*", unless it ignores that.
 func (f *robotsTxt) groupOf(names []string, ignoresStar bool) *group {
 	for _, n := range names {
 		if g := f.groups[strings.ToLower(n)]; g != nil {
@@ -210,8 +208,7 @@ func (f *robotsTxt) groupOf(names []string, ignoresStar bool) *group {
 	return f.groups["*"]
 }
 
-// decide returns what a crawler may do with a path: the longest pattern decides, and of
-// equal ones an Allow (RFC 9309 section 2.2.2).
+// decide applies the longest pattern, of equal ones an Allow (RFC 9309 section 2.2.2).
 func (f *robotsTxt) decide(names []string, ignoresStar bool, path string) verdict {
 	v := verdict{allowed: true}
 	g := f.groupOf(names, ignoresStar)
@@ -236,8 +233,7 @@ func (f *robotsTxt) decide(names []string, ignoresStar bool, path string) verdic
 	return v
 }
 
-// consider makes a rule that matches the one that decides, if it is longer, or an Allow of
-// the same length.
+// consider makes a matching rule the deciding one if it is longer, or an Allow of the same length.
 func (v *verdict) consider(r *rule) {
 	if r == nil {
 		return

@@ -16,11 +16,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// maxSitemapURLs bounds the pages that are considered.
 const maxSitemapURLs = 1000
 
-// sitemapPages returns the pages of the site's first sitemap that can be read, and
-// reports those that robots.txt closes to every crawler or to a search engine.
+// sitemapPages returns the pages of the site's first readable sitemap, and reports those that
+// robots.txt closes.
 func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL) {
 	named := a.rules.sitemaps
 	if len(named) == 0 {
@@ -60,7 +59,6 @@ func (a *auditor) sitemapPages(ctx context.Context) (pages []*url.URL) {
 // searchCrawlers are the search engines' crawlers that closed pages are reported for.
 var searchCrawlers = []string{"Googlebot", "Bingbot"}
 
-// closedSitemapPages reports pages of the sitemap that search engines may not fetch.
 func (a *auditor) closedSitemapPages(pages []*url.URL) {
 	var first *url.URL
 	var line *rule
@@ -124,8 +122,8 @@ func readSitemap(r *response) (locs []string, index bool, err error) {
 	return locs, root == "sitemapindex", nil
 }
 
-// choosePages chooses up to n pages, first of all one of each first segment of the path,
-// which tend to be different parts of a site.
+// choosePages chooses up to n pages, first one of each first path segment: these tend to be
+// different parts of a site.
 func choosePages(all []*url.URL, home *url.URL, n int) (chosen []*page) {
 	taken := map[string]bool{home.String(): true}
 	segments := map[string]bool{}
