@@ -11,6 +11,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/ascii"
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
+	"github.com/robotspolicy/caddy-robots-policy/rights/tdmrep"
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
@@ -181,4 +182,18 @@ func (s *Set) combined(audience, content string, element *prepared, mode Mode) *
 	more[key] = c
 	s.combinations.CompareAndSwap(known, &more) // another's is as good
 	return c
+}
+
+// combineDeclaration returns the content that the elements of a page for a TDMRep
+// property must have; content is what they have, with commas between several. What the
+// page reserves stays reserved. The policy's own URL takes the place of the page's:
+// two cannot be said.
+func combineDeclaration(element *prepared, content string, mode Mode) string {
+	if mode == Replace || element.lower != tdmrep.ReservationName {
+		return element.content
+	}
+	if theirs := tdmrep.ReadReservation(content); theirs == tdmrep.Reserved {
+		return theirs.String()
+	}
+	return element.content
 }

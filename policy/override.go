@@ -3,7 +3,9 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
@@ -166,4 +168,166 @@ func (a *scope) compare(b *scope) int {
 		return 1
 	}
 	return 0
+}
+
+// Reasons are all statements that match a query, with what becomes of them. A
+// permission whose date has passed is among the prohibitions.
+type Reasons struct {
+	Decision    Decision
+	Standing    []Applied // prohibitions that no permission overrides, the narrowest first
+	Overridden  []Override
+	Permissions []Applied // the narrowest first
+}
+
+// Override is a prohibition with the narrowest permission that overrides it.
+type Override struct {
+	Prohibition, By Applied
+}
+
+// Reasons explains what Decide answers.
+func (p *Policy) Reasons(q Query) Reasons {
+	path := pathpattern.NormalizePath(q.Path)
+	if q.Usage == Crawl && path == robotsTxt {
+		return Reasons{Decision: Decision{Verdict: Allowed}}
+	}
+	matching := p.matching(&q, path, q.Usage)
+	if len(matching) == 0 && q.Usage != Crawl && q.Usage != Other {
+		matching = p.matching(&q, path, Other)
+	}
+	return p.weigh(matching, q.Now)
+}
+
+// Outcome is what Decide answers about a path that exactly these statements
+// match.
+func (p *Policy) Outcome(matching []Applied, now time.Time) Decision {
+	return p.weigh(slices.Clone(matching), now).Decision
+}
+
+// matching lists the statements about a usage that match a query.
+func (p *Policy) matching(q *Query, path string, u Usage) []Applied {
+	c := p.classOf(q)
+	return slices.DeleteFunc(p.applied(&c, q, u), func(a Applied) bool { return !a.Statement.Pattern.Match(path) })
+}
+
+// classOf is the class of a query's crawler with the purposes that the query names.
+func (p *Policy) classOf(q *Query) Class {
+	c := p.ClassOf(q.Crawler, q.Host)
+	for _, name := range q.Purposes {
+		c = p.WithPurpose(&c, name)
+	}
+	return c
+}
+
+// weigh decides among statements that all match.
+func (p *Policy) weigh(all []Applied, now time.Time) (r Reasons) {
+	slices.SortStableFunc(all, func(a, b Applied) int {
+		sa, sb := a.scope(), b.scope()
+		return cmp.Or(sa.compare(&sb), b.Statement.Pattern.Len()-a.Statement.Pattern.Len(), a.Statement.Pos.compare(b.Statement.Pos))
+	})
+	var prohibitions []Applied
+	for _, a := range all {
+		if a.Statement.Allow && !a.Statement.passed(now) {
+			r.Permissions = append(r.Permissions, a)
+			if q := a.Statement.Qualifiers; q != nil && q.TimeLimit.Kind == UntilDate {
+				if end := q.TimeLimit.Last.Add(time.Second); r.Decision.Until.IsZero() || end.Before(r.Decision.Until) {
+					r.Decision.Until = end
+				}
+			}
+		} else {
+			prohibitions = append(prohibitions, a)
+		}
+	}
+	for _, d := range prohibitions {
+		opens := p.Overrides
+		if d.Statement.Allow {
+			opens = p.SetsAside
+		}
+		if i := slices.IndexFunc(r.Permissions, func(a Applied) bool { return opens(&a, &d) }); i >= 0 {
+			r.Overridden = append(r.Overridden, Override{d, r.Permissions[i]})
+			continue
+		}
+		r.Standing = append(r.Standing, d)
+		r.Decision.mode = max(r.Decision.mode, p.modeOf(d.Rule))
+	}
+	switch {
+	case len(r.Standing) > 0:
+		d := r.Standing[0]
+		r.Decision.Verdict, r.Decision.Rule, r.Decision.Statement = Disallowed, d.Rule, d.Statement
+		r.Decision.Expired = d.Statement.Allow
+	case len(r.Permissions) > 0:
+		a := r.Permissions[0]
+		r.Decision.Verdict, r.Decision.Rule, r.Decision.Statement = Allowed, a.Rule, a.Statement
+		r.Decision.limits = p.limitsOf(r.Permissions)
+	}
+	return r
+}
+
+// limitsOf are the qualifiers of the permissions that no other sets aside.
+func (p *Policy) limitsOf(permissions []Applied) *Limits {
+	var limits Limits
+	for _, b := range permissions {
+		if q := b.Statement.Qualifiers; q != nil && !slices.Contains(limits, q) &&
+			!slices.ContainsFunc(permissions, func(a Applied) bool { return p.SetsAside(&a, &b) }) {
+			limits = append(limits, q)
+		}
+	}
+	if limits == nil {
+		return nil
+	}
+	return &limits
+}
+
+func (s *Statement) passed(now time.Time) bool {
+	return s.Allow && s.Qualifiers != nil && s.Qualifiers.TimeLimit.Passed(now)
+}
+
+// Query is a question to a Policy.
+type Query struct {
+	Crawler  CrawlerID
+	Identity Identity
+	Purposes []string // named by the client beside what the catalogue says; lower case
+	Host     string   // as sent: case and port do not matter
+	Path     string   // the path and query of the request target, as sent
+	Usage    Usage
+	Now      time.Time
+}
+
+// Verdict is the answer to a Query.
+type Verdict uint8
+
+// The verdicts. Unstated is what no statement matches; for Crawl that means
+// allowed (RFC 9309 section 2.2.2).
+const (
+	Unstated Verdict = iota
+	Allowed
+	Disallowed
+)
+
+var verdictNames = [...]string{"unstated", "allowed", "disallowed"}
+
+// String is the verdict in words.
+func (v Verdict) String() string { return verdictNames[v] }
+
+// Decision is a verdict with its reasons.
+type Decision struct {
+	Verdict Verdict
+	// Statement is the narrowest prohibition that stands or, if the verdict is
+	// Allowed, the narrowest permission: by audience, host, usage, length of the
+	// pattern and place in the file. It is nil when nothing matches, and for
+	// /robots.txt.
+	Statement *Statement
+	Rule      *Rule     // of Statement
+	Expired   bool      // Statement is a permission whose date has passed
+	Until     time.Time // when the answer may change because a date passes; zero for never
+
+	mode   Mode // see Policy.Mode
+	limits *Limits
+}
+
+// Qualifiers are the restrictions on what is allowed. All of them hold.
+func (d Decision) Qualifiers() Limits {
+	if d.limits == nil {
+		return nil
+	}
+	return *d.limits
 }

@@ -4,13 +4,16 @@ package policyfile
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
@@ -113,4 +116,244 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 	case policy.ForEveryoneElse:
 	}
 	return a, p.refuse(n, "bad-expectation", whole("everyone"), "a test cannot be about %s; write everyone, or the name of a crawler", text)
+}
+
+// checkExpectations runs the tests of the file. A test that fails is an error, or
+// a warning for bytes that were accepted before.
+func (p *parser) checkExpectations(compiled *policy.Policy, o Options) {
+	code := "expectation-failed"
+	if o.Accepted {
+		code = "expectation-no-longer-holds"
+	}
+	x := newEvaluator(compiled, o.Now)
+	for i := range p.spec.Expect {
+		e := &p.spec.Expect[i]
+		f := x.evaluate(e)
+		if x.spent > maxDecisions {
+			p.report(e.Pos, "too-many-rules", "", "the tests from this one on ask about too many crawlers and hosts; write an address with a host instead of a path")
+			return
+		}
+		if f != nil {
+			p.report(e.Pos, code, "", "%s", f.message(compiled, e))
+		}
+	}
+}
+
+// maxDecisions bounds the work of all tests of a file.
+const maxDecisions = 10_000_000
+
+// evaluator answers tests. Crawlers to which the same rules apply are asked about
+// once.
+type evaluator struct {
+	policy  *policy.Policy
+	now     time.Time
+	spent   int
+	hosts   []string           // see hostsOf
+	classes map[string]classes // by host
+	members map[policy.Audience][]policy.CrawlerID
+	asked   map[memberKey][]member
+}
+
+type memberKey struct {
+	agent policy.Audience
+	host  string
+}
+
+type member struct {
+	id       policy.CrawlerID
+	alike    []policy.CrawlerID
+	purposes []string
+}
+
+func newEvaluator(p *policy.Policy, now time.Time) *evaluator {
+	return &evaluator{
+		policy: p, now: now,
+		hosts:   hostsOf(p),
+		classes: map[string]classes{},
+		members: map[policy.Audience][]policy.CrawlerID{},
+		asked:   map[memberKey][]member{},
+	}
+}
+
+// failure is an answer that a test did not expect.
+type failure struct {
+	crawlers   []policy.CrawlerID // 0: an unknown crawler
+	host       string
+	anyHost    bool              // the test is about every host
+	identities []policy.Identity // with which the answer is wrong
+	decision   policy.Decision
+}
+
+// evaluate returns nil if a test passes.
+func (x *evaluator) evaluate(e *policy.Expectation) *failure {
+	hosts := []string{e.Host}
+	if e.Host == "" {
+		hosts = x.hosts
+	}
+	identities := []policy.Identity{e.Identity}
+	if e.Anyone && x.policy.DemandsIdentity() {
+		identities = []policy.Identity{policy.Verified, policy.Unknown}
+	}
+	var all []*failure // one for each line and host that decides
+	for _, host := range hosts {
+		for _, m := range x.ask(e.Agent, host) {
+			for _, identity := range identities {
+				if x.spent++; x.spent > maxDecisions {
+					return nil
+				}
+				d := x.policy.Decide(policy.Query{Crawler: m.id, Identity: identity, Purposes: m.purposes, Host: host, Path: e.Path, Usage: e.Usage, Now: x.now})
+				if (d.Verdict != policy.Disallowed) == e.Allowed {
+					continue
+				}
+				i := slices.IndexFunc(all, func(f *failure) bool { return f.decision.Statement == d.Statement && f.host == host })
+				if i < 0 {
+					all = append(all, &failure{crawlers: m.alike, host: host, anyHost: e.Host == "", identities: []policy.Identity{identity}, decision: d})
+					continue
+				}
+				switch failed := all[i]; {
+				case !slices.Contains(failed.crawlers, m.id):
+					failed.crawlers = append(slices.Clip(failed.crawlers), m.alike...)
+				case !slices.Contains(failed.identities, identity):
+					failed.identities = append(failed.identities, identity)
+				}
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	// The one for the most crawlers says best what is wrong.
+	return slices.MaxFunc(all, func(a, b *failure) int { return len(a.crawlers) - len(b.crawlers) })
+}
+
+// hostsOf lists hosts to ask about where a test names none: one that no rule names, and
+// one of each set of hosts that get the same answers.
+func hostsOf(p *policy.Policy) []string {
+	hosts, seen := []string{""}, map[int]bool{0: true}
+	rules := p.Spec().Rules
+	for i := range rules {
+		for _, h := range rules[i].Hosts {
+			if key := p.HostKey(h.Example()); !seen[key] {
+				seen[key] = true
+				hosts = append(hosts, h.Example())
+			}
+		}
+	}
+	return hosts
+}
+
+// ask lists which crawlers to ask about: every member of an audience, the unknown one
+// included, but one for all to which the same rules apply on a host.
+func (x *evaluator) ask(a policy.Audience, host string) []member {
+	if a.Kind == policy.ForToken {
+		id := x.policy.Crawler(a.Name)
+		return []member{{id: id, alike: []policy.CrawlerID{id}}}
+	}
+	key := memberKey{policy.Audience{Kind: a.Kind, Name: strings.ToLower(a.Name)}, host}
+	if members, ok := x.asked[key]; ok {
+		return members
+	}
+	var purposes []string
+	if a.Kind == policy.ForPurpose {
+		purposes = []string{key.agent.Name}
+	}
+	classes, ok := x.classes[host]
+	if !ok {
+		classes = classesOf(x.policy, host)
+		x.classes[host] = classes
+	}
+	alike := make([][]policy.CrawlerID, classes.count)
+	for _, id := range x.membersOf(key.agent) {
+		class := classes.of[id]
+		alike[class] = append(alike[class], id)
+	}
+	var members []member
+	for _, ids := range append(alike[1:], alike[0]) {
+		if len(ids) > 0 {
+			members = append(members, member{id: ids[0], alike: ids, purposes: purposes})
+		}
+	}
+	x.asked[key] = members
+	return members
+}
+
+// classes are the classes of crawlers on a host; crawlers that are in no other are in
+// the first one.
+type classes struct {
+	count int
+	of    map[policy.CrawlerID]int
+}
+
+func classesOf(p *policy.Policy, host string) classes {
+	all := p.Classes(host)
+	of := map[policy.CrawlerID]int{}
+	for i := range all {
+		for _, id := range all[i].Crawlers {
+			of[id] = i
+		}
+	}
+	return classes{len(all), of}
+}
+
+// membersOf lists the crawlers of an audience, with the unknown one where it can be
+// a member.
+func (x *evaluator) membersOf(a policy.Audience) []policy.CrawlerID {
+	ids, ok := x.members[a]
+	if ok {
+		return ids
+	}
+	for id, c := range x.policy.Crawlers {
+		switch {
+		case a.Kind == policy.ForEveryone,
+			a.Kind == policy.ForCategory && strings.EqualFold(c.Kind, a.Name),
+			a.Kind == policy.ForOperator && strings.EqualFold(c.Operator, a.Name),
+			a.Kind == policy.ForPurpose && containsFold(c.Purposes, a.Name):
+			ids = append(ids, id)
+		}
+	}
+	if a.Kind == policy.ForEveryone || a.Kind == policy.ForPurpose {
+		ids = append(ids, 0)
+	}
+	x.members[a] = ids
+	return ids
+}
+
+func (f *failure) message(p *policy.Policy, e *policy.Expectation) string {
+	var names []string
+	for _, id := range f.crawlers {
+		if token := p.CrawlerInfo(id).Token; token != "" {
+			names = append(names, token)
+		}
+	}
+	who := "an unknown crawler"
+	switch n := len(names); {
+	case n == 1:
+		who = names[0]
+	case n > 1 && n <= 3:
+		who = english.List(names, "and")
+	case n > 3:
+		who = fmt.Sprintf("%s, %s and %d more", names[0], names[1], n-2)
+	}
+	if p.DemandsIdentity() && e.Anyone && len(f.identities) == 1 {
+		who += map[policy.Identity]string{policy.Verified: " (verified)", policy.Unknown: " (not verified)"}[f.identities[0]]
+	}
+	where := ""
+	if f.anyHost && f.host != "" {
+		where = " on " + strings.Replace(f.host, policy.Host("*.").Example(), "*.", 1)
+	}
+	may := "may not"
+	if !e.Allowed {
+		may = "may"
+	}
+	why, more := "as no rule disallows it", "; write a rule that says so, or change the test"
+	switch s := f.decision.Statement; {
+	case s != nil:
+		why, more = fmt.Sprintf("by line %d", s.Pos.Line), "; change that line, or the test"
+		if f.decision.Expired {
+			why += ", whose time limit has passed"
+		}
+	case f.decision.Verdict == policy.Allowed:
+		why, more = "as robots.txt can always be fetched", "; change the test"
+	}
+	return fmt.Sprintf("this test fails: it expects that %s, but %s %s %s %s%s, %s%s", quote(e.String()), who, may, e.Usage, quoteless(e.Path), where, why, more)
 }

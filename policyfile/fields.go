@@ -3,9 +3,13 @@
 package policyfile
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // field is one key of a map in the file: what reads it, what prints it, and what the
@@ -138,4 +142,141 @@ func printMap[T any](w *printer, fs fields[T], from T) {
 			f.print(w, from)
 		}
 	}
+}
+
+// shape is a JSON Schema (2020-12) of a value, as editors use it. It is wider than
+// the parser where a schema cannot say what the parser checks.
+type shape map[string]any
+
+var (
+	pathShape     = shape{"$ref": "#/$defs/path"}
+	audienceShape = textShape("everyone, the name of a crawler, category:KIND, operator:NAME, purpose:NAME or signed:HOST", "")
+	tokenShape    = textShape("a crawler's name in robots.txt", "")
+	nameShape     = textShape("letters, digits, hyphens, underscores and dots", namePattern.String())
+	modeShape     = choiceShape("off", "log", "block")
+	usageShape    = shape{"type": "string", "enum": anys(usageNames())}
+	usagesShape   = namedShape("a usage with qualifiers, or a list of usages", nameShape, shape{"anyOf": []any{mapShape(qualifiedFields), oneOrMore(textShape("a usage, or the name of one with qualifiers", ""))}})
+)
+
+func textShape(about, pattern string) shape {
+	s := shape{"type": "string", "description": about, "minLength": 1}
+	if pattern != "" {
+		s["pattern"] = pattern
+	}
+	return s
+}
+
+func choiceShape(words ...string) shape {
+	for _, w := range words {
+		if w == "on" || w == "off" { // editors may take them for true and false
+			return shape{"enum": anys(words)}
+		}
+	}
+	return shape{"type": "string", "enum": anys(words)}
+}
+
+func anys[T any](values []T) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
+	}
+	return out
+}
+
+// oneOrMore is a value or a list of such values.
+func oneOrMore(s shape) shape {
+	return shape{"anyOf": []any{s, shape{"type": "array", "items": s, "minItems": 1}}}
+}
+
+// namedShape is a map whose keys the author chooses.
+func namedShape(about string, key, value shape) shape {
+	return shape{"type": "object", "description": about, "propertyNames": key, "additionalProperties": value, "minProperties": 1}
+}
+
+func mapShape[T any](fs fields[T]) shape {
+	properties, required := shape{}, []any{}
+	for _, f := range fs {
+		property := shape{}
+		maps.Copy(property, f.shape)
+		property["description"] = f.about
+		properties[f.name] = property
+		if f.required {
+			required = append(required, f.name)
+		}
+	}
+	s := shape{"type": "object", "properties": properties, "additionalProperties": false, "minProperties": 1}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+func rowShape() shape {
+	s := mapShape(rowFields)
+	delete(s, "minProperties")
+	return s
+}
+
+func directivesShape(fs fields[*directive]) shape {
+	return oneOrMore(shape{"anyOf": []any{fs[1].shape["anyOf"].([]any)[0], mapShape(fs)}})
+}
+
+func statementsShape(allow bool) shape {
+	value := shape{"$ref": "#/$defs/disallowed"}
+	if allow {
+		value = shape{"$ref": "#/$defs/allowed"}
+	}
+	properties := shape{}
+	for _, u := range policy.Usages() {
+		if allow && u == policy.Other {
+			continue
+		}
+		properties[u.String()] = shape{"description": usageAbout[u], "$ref": value["$ref"]}
+	}
+	s := shape{"type": "object", "properties": properties, "minProperties": 1, "additionalProperties": false}
+	if allow {
+		s["additionalProperties"] = value
+		s["propertyNames"] = shape{"anyOf": []any{usageShape, nameShape}, "not": shape{"const": policy.Other.String()}}
+	}
+	return s
+}
+
+var usageAbout = map[policy.Usage]string{
+	policy.Crawl:               "fetch the page",
+	policy.Follow:              "follow the links in the page",
+	policy.Index:               "put the page into a search index",
+	policy.Preserve:            "keep a copy of the page",
+	policy.Present:             "show the page or anything made from it",
+	policy.PresentOriginal:     "show the page itself, as in a frame",
+	policy.PresentCurrentCopy:  "show the newest copy",
+	policy.PresentOldCopy:      "show an older copy",
+	policy.PresentSnippet:      "show a piece of the text",
+	policy.PresentThumbnail:    "show a small image of the page",
+	policy.PresentOldSnippet:   "show a piece of an older copy's text",
+	policy.PresentOldThumbnail: "show a small image of an older copy",
+	policy.PresentLink:         "show a link to the page",
+	policy.Other:               "every usage but crawl that no rule mentions",
+	policy.TrainAI:             "train AI models with the page (AIPREF)",
+	policy.AIUse:               "feed the page to an AI model that answers somebody (AIPREF)",
+	policy.Search:              "use the page in a search application (AIPREF)",
+}
+
+// Schema is the JSON Schema (2020-12) of policy files, for editors. It is made
+// from the parser's own tables; what it accepts may still be refused by Load, which
+// knows what names mean.
+func Schema() []byte {
+	s := mapShape(fileFields)
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "Site policy for crawlers"
+	s["$defs"] = shape{
+		"path":       textShape("a path that starts with / or *, where * stands for anything and $ for the end, or the name of a set", ""),
+		"allowed":    oneOrMore(shape{"anyOf": []any{pathShape, mapShape(entryFields)}}),
+		"disallowed": oneOrMore(shape{"anyOf": []any{pathShape, mapShape(entryFields[:1])}}),
+	}
+	s["description"] = "Which crawler may do what with which part of a site."
+	out, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic("policyfile: the schema cannot be written: " + err.Error()) // only strings, numbers, lists and maps
+	}
+	return append(out, '\n')
 }

@@ -12,6 +12,9 @@
 package policyfile
 
 import (
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,4 +137,246 @@ func (f *File) Add(problems []policy.Problem) Diagnostics {
 		r.list = append(r.list, r.diagnostic(p, ""))
 	}
 	return r.list.Sorted()
+}
+
+const formatVersion = "1"
+
+// fileFields are the keys of the file, in the order in which they are read: names
+// before the rules that use them.
+var fileFields = fields[*policy.Spec]{
+	key("version", "the version of this format, which is 1", shape{"const": 1}, readVersion, nil).must(),
+	key("catalogue", "the date of the catalogue of crawlers that the policy was written for; catalogue auto takes no other while it runs",
+		textShape("a date, such as 2026-11-24", `^\d{4}-\d{2}-\d{2}$`), readPin, func(w *printer, spec *policy.Spec) { w.text("catalogue", spec.Catalogue) }),
+	key("sitemaps", "the sitemaps of the site: an address or a list of addresses; one that starts with / is completed with the host",
+		oneOrMore(textShape("an address, such as /sitemap.xml or https://www.example.com/sitemap.xml", `^(/|https?://)`)),
+		readSitemaps, func(w *printer, spec *policy.Spec) { w.texts("sitemaps", spec.Sitemaps) }),
+	key("resources", "names for sets of paths; rules use a name wherever a path may stand",
+		namedShape("a path or a list of paths", nameShape, oneOrMore(pathShape)), readSets, printSets),
+	key("usages", "names for usages with qualifiers, and for several usages together; only allow may use them",
+		usagesShape, readUsages, printUsages),
+	key("crawlers", "crawlers that the built-in catalogue does not know, or knows differently, by product token",
+		namedShape("the crawler", tokenShape, rowShape()), readCrawlers, printCrawlers),
+	key("rules", "who may do what with which paths",
+		shape{"type": "array", "items": mapShape(ruleFields), "minItems": 1}, readRules, printRules),
+	key("enforcement", "what the server does about a request that the rules disallow: off, log or block, or a map with the details",
+		shape{"anyOf": []any{modeShape, mapShape(enforcementFields)}}, readEnforcement, printEnforcement),
+	subMap("publish", "which optional records and registers of rights are published", publishFields,
+		func(spec *policy.Spec) *policy.Publish { return &spec.Publish }),
+	subMap("rights", "whose the content is, and on which terms it can be licensed; for TDMRep and RSL", rightsFields,
+		func(spec *policy.Spec) *policy.Rights { return &spec.Rights }),
+	key("expect", "tests of the policy, which does not load if one fails: AGENT may USAGE PATH, or AGENT may not USAGE PATH",
+		oneOrMore(textShape("a test, such as: Googlebot may crawl /news/", ` may `)), readExpect,
+		func(w *printer, spec *policy.Spec) { w.under("expect", func() { w.items(texts(spec.Expect)) }) }),
+}
+
+func (p *parser) read(root *yaml.Node) {
+	p.catalogue = p.base
+	p.spec.Publish = defaultPublish
+	p.spec.Enforcement = policy.Enforcement{Mode: policy.ModeOff, Status: defaultStatus, Impostors: policy.ModeOff}
+	readMap(p, root, theFile, fileFields, p.spec)
+	p.misspelled()
+	p.browsers()
+	p.signers()
+	p.checkRights()
+	p.setCrawlers()
+	if p.errors == 0 { // else the use may be in what could not be read
+		p.unused()
+	}
+}
+
+// browsers adds the names of rules that browsers have too. They are for robots.txt
+// only: no request is recognised by them.
+func (p *parser) browsers() {
+	yes, seen := true, map[string]bool{}
+	var rows []crawlers.Row
+	for i := range p.spec.Rules {
+		for _, a := range p.spec.Rules[i].For {
+			token := strings.ToLower(a.Name)
+			if _, ok := p.catalogue.Lookup(a.Name); a.Kind == policy.ForToken && !ok && !seen[token] && crawlers.NamesBrowser(a.Name) {
+				seen[token] = true
+				rows = append(rows, crawlers.Row{Token: a.Name, RobotsOnly: &yes})
+			}
+		}
+	}
+	p.add(rows)
+}
+
+// signers adds those that rules name as signed:HOST.
+func (p *parser) signers() {
+	var rows []crawlers.Row
+	for i := range p.spec.Rules {
+		r := &p.spec.Rules[i]
+		for j, a := range r.For {
+			if a.Kind != policy.ForToken || !crawlers.IsSigner(a.Name) {
+				continue
+			}
+			if r.Identity != policy.DemandClaimed {
+				p.report(p.sources[i].Audiences[j], "bad-audience", "", "%s is whoever signs with the keys of that host, which is always checked; put it in a rule without identity", quote(a.Name))
+			}
+			if row := p.catalogue.SignerRow(a.Name); !slices.ContainsFunc(rows, func(r crawlers.Row) bool { return r.Token == row.Token }) {
+				if rows = append(rows, row); len(rows) == maxSigners+1 {
+					p.report(p.sources[i].Audiences[j], "too-many-rules", "", "a policy file can name up to %d signers", maxSigners)
+				}
+			}
+		}
+	}
+	p.add(rows)
+}
+
+// maxSigners bounds the key directories that a file makes the server fetch.
+const maxSigners = 32
+
+// add adds crawlers that only rules name to the catalogue.
+func (p *parser) add(rows []crawlers.Row) {
+	if len(rows) == 0 {
+		return
+	}
+	if merged, err := p.catalogue.Merge(rows...); err == nil {
+		p.catalogue = merged
+	}
+}
+
+// setCrawlers gives the Spec the catalogue with the file's own crawlers.
+func (p *parser) setCrawlers() {
+	table := convert(p.catalogue)
+	if p.spec.Crawlers, p.spec.Table = table.Crawlers(), table; len(p.intended) == 0 {
+		return
+	}
+	p.spec.Crawlers, p.spec.Table = slices.Clone(p.spec.Crawlers), nil
+	for i := range p.spec.Crawlers {
+		p.spec.Crawlers[i].IntendedGuards = p.intended[strings.ToLower(p.spec.Crawlers[i].Token)]
+	}
+}
+
+// convert turns a catalogue into the crawlers of a Spec.
+func convert(c *crawlers.Catalogue) *policy.CrawlerTable {
+	build := func() *policy.CrawlerTable {
+		all := make([]policy.Crawler, c.Len())
+		for i := range all {
+			all[i] = convertOne(c.At(i))
+		}
+		return policy.NewCrawlerTable(all)
+	}
+	if table, ok := converted.Get(c, build); ok {
+		return table
+	}
+	return build()
+}
+
+// converted is the catalogue in use, converted once for all policies.
+var converted crawlers.Derived[*policy.CrawlerTable]
+
+// productName is a product token of RFC 9309 section 2.2.1, or one with digits: most readers
+// take these whole, and Google's cuts them to a name that no other crawler has.
+var productName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// documentsToken reports whether the operator says that a name stands in robots.txt, or the
+// list that publishers copy into theirs has it.
+func documentsToken(c *crawlers.Crawler) bool {
+	return slices.Contains(c.Sources, "operator") || slices.Contains(c.Sources, "ai.robots.txt")
+}
+
+// convertOne converts a crawler. One that does not read robots.txt at all has no group of
+// "*" to ignore: to name it there would only make the file longer.
+func convertOne(c *crawlers.Crawler) policy.Crawler {
+	reads := c.Honours != crawlers.HonoursNo && c.Honours != crawlers.HonoursUserTriggered
+	return policy.Crawler{
+		Token: c.Token, Operator: c.Operator, Kind: string(c.Kind), Purposes: c.Purposes,
+		Follows: c.Follows, IgnoresStar: c.IgnoresStar && reads, RobotsOnly: c.RobotsOnly,
+		Signer:           c.IsSigner(),
+		NoToken:          c.IsSigner() || !c.FromPolicy && !productName.MatchString(c.Token) && !documentsToken(c),
+		Rare:             !c.FromPolicy && !c.RobotsOnly && !documentsToken(c) && c.Honours != crawlers.HonoursYes && c.Honours != crawlers.HonoursPartly,
+		ControlsTraining: c.RobotsOnly && c.Kind == crawlers.KindAITraining,
+	}
+}
+
+func readVersion(p *parser, n *yaml.Node, _ *policy.Spec) {
+	if text, ok := p.text(n, "version"); ok && text != formatVersion {
+		p.report(posOf(n), "unknown-version", formatVersion, "invalid version %s: this program reads version %s", quote(text), formatVersion)
+	}
+}
+
+func readPin(p *parser, n *yaml.Node, spec *policy.Spec) {
+	text, ok := p.text(n, "catalogue")
+	switch _, err := time.Parse(time.DateOnly, text); {
+	case !ok:
+	case err != nil:
+		p.report(posOf(n), "bad-value", "", "invalid catalogue %s: must be a date such as 2026-11-24", quote(text))
+	case text != p.base.AsOf():
+		p.report(posOf(n), "another-catalogue", "", `another catalogue of crawlers is in use than that of %s, so that names and categories may mean something else; see "diff --catalogue", and write the date that "crawlers" prints`, text)
+	}
+	spec.Catalogue = text
+}
+
+func readSitemaps(p *parser, n *yaml.Node, spec *policy.Spec) {
+	p.texts(n, "sitemaps", func(n *yaml.Node, text string) {
+		if p.addressOrPath(n, "a sitemap", text) {
+			spec.Sitemaps = append(spec.Sitemaps, text)
+		}
+	})
+}
+
+func (p *parser) addressOrPath(n *yaml.Node, what, text string) bool {
+	return p.address(n, what, text, true)
+}
+
+// address checks an absolute http or https URL or, where that makes sense, a path.
+func (p *parser) address(n *yaml.Node, what, text string, pathToo bool) bool {
+	accepts := "an address that starts with https://"
+	if pathToo {
+		accepts += " or /"
+	}
+	switch {
+	case strings.ContainsAny(text, " \t"):
+		return p.refuse(n, "bad-address", "", "%s must be %s, without spaces; write a space as %%20", what, accepts)
+	case strings.Contains(text, "#"):
+		return p.refuse(n, "bad-address", "", `"#" starts a comment in robots.txt, where %s is published; leave it out, or write %%23`, what)
+	case pathToo && strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//"):
+		return true
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		near := ""
+		switch {
+		case strings.HasPrefix(text, "//"):
+			near = "https:" + text
+		case strings.HasPrefix(text, "www."):
+			near = "https://" + text
+		}
+		return p.refuse(n, "bad-address", near, "invalid address %s: %s must be %s", quote(text), what, accepts)
+	}
+	return true
+}
+
+// unused reports names that nothing uses: often a misspelling elsewhere.
+func (p *parser) unused() {
+	for _, s := range p.spec.Resources {
+		if !p.sets[strings.ToLower(s.Name)].used {
+			p.report(s.Pos, "unused-name", "", "no rule uses the set %s; use it, or delete it", quote(s.Name))
+		}
+	}
+	for _, u := range p.spec.Usages {
+		if !p.usages[strings.ToLower(u.Name)].used {
+			p.report(u.Pos, "unused-name", "", "no rule uses the usage %s; use it under allow, or delete it", quote(u.Name))
+		}
+	}
+}
+
+// allKeys are all keys of the grammar, which could be joined to a value by mistake. The
+// parser has them, as the tables refer to functions that need them.
+func allKeys() map[string]bool {
+	keys := slices.Concat(
+		fileFields.names(), ruleFields.names(), rowFields.names(), enforcementFields.names(), publishFields.names(),
+		rightsFields.names(), offerFields.names(), usageTokenFields.names(),
+		entryFields.names(), tagFields.names(), appFields.names(), qualifiedFields.names(), usageNames(),
+	)
+	return setOf(keys)
+}
+
+func setOf(names []string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
 }

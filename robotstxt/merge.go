@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
 // maxLine bounds the lines that are taken over into another file: Google's parser cuts a
@@ -145,4 +147,31 @@ func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) && r != '\t' || r == '\u2028' || r == '\u2029'
 	})
+}
+
+// shut is the rule of a group that closes everything.
+func shut(number int) []Rule {
+	return []Rule{{Pattern: pathpattern.All, Size: len(pathpattern.All.String()), number: number}}
+}
+
+// Closing returns a shorter file for where the whole one has no room: no group opens
+// anything, that of "*" has its first n Disallow lines, and a group with more than n is
+// closed. left is how many lines of "*" are left out.
+func (f *File) Closing(n int) (closing *File, left int) {
+	c := *f
+	c.Groups, c.byName = nil, map[string]*Group{}
+	for _, g := range f.Groups {
+		h := *g
+		h.rules = slices.DeleteFunc(slices.Clone(g.rules), func(r Rule) bool { return r.Allow })
+		switch {
+		case len(h.rules) <= n:
+		case g.Name == "*":
+			left, h.rules = len(h.rules)-n, h.rules[:n]
+		default:
+			h.rules = shut(g.number)
+		}
+		c.Groups = append(c.Groups, &h)
+		c.byName[strings.ToLower(h.Name)] = &h
+	}
+	return &c, left
 }

@@ -67,3 +67,139 @@ func EncodingOf(label []byte) Encoding {
 	}
 	return Unlabelled
 }
+
+// prescan finds a declaration of the encoding that is not a child of the head, as
+// browsers do, which look through the first bytes without parsing them
+// (https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding).
+// It is needed only where nothing else declares the encoding, and returns false if
+// more bytes have to arrive first.
+func (s *Scanner) prescan(b []byte, eof bool) bool {
+	if s.prescanned || s.Decided || s.xml || s.Foreign || s.CharsetEnd > 0 && s.CharsetEnd <= CharsetLimit {
+		return true
+	}
+	if len(b) < CharsetLimit && !eof {
+		return false
+	}
+	s.prescanned = true
+	b = b[:min(len(b), CharsetLimit)]
+	for i := 0; i < len(b); {
+		j := bytes.IndexByte(b[i:], '<')
+		if j < 0 || i+j+1 >= len(b) {
+			return true
+		}
+		i += j
+		rest := b[i+1:]
+		switch c := rest[0]; {
+		case bytes.HasPrefix(rest, []byte("!--")):
+			n := bytes.Index(rest[1:], []byte("-->"))
+			if n < 0 {
+				return true
+			}
+			i += 2 + n + 3
+		case class[c]&isLetter != 0, c == '/' && len(rest) > 1 && class[rest[1]]&isLetter != 0:
+			at := i + 1
+			for at < len(b) && class[b[at]]&(isSpace|endsValue) == 0 && (b[at] != '/' || at == i+1) {
+				at++
+			}
+			var m metaAttributes
+			end := walk(b, at, &m)
+			if end == 0 {
+				return true
+			}
+			if ascii.EqualFold(b[i+1:at], "meta") && s.declares(b, &m) {
+				s.CharsetEnd = end
+				return true
+			}
+			i = end
+		case c == '!' || c == '/' || c == '?':
+			n := bytes.IndexByte(rest, '>')
+			if n < 0 {
+				return true
+			}
+			i += n + 2
+		default:
+			i++
+		}
+	}
+	return true
+}
+
+// declares stores the encoding that a meta element outside the head declares.
+func (s *Scanner) declares(b []byte, m *metaAttributes) bool {
+	v := metaValues{httpEquiv: m.httpEquiv.value(b), content: m.content.value(b), charset: m.charset.value(b)}
+	label, ok := m.label(&v)
+	if !ok {
+		return false
+	}
+	switch EncodingOf(label) {
+	case Unlabelled:
+		return false
+	case Other:
+		s.Foreign = true
+	case ASCIIBased, UTF16:
+		s.Charset = string(label)
+	}
+	return true
+}
+
+// markup is what follows "<!": a comment, a DOCTYPE or a bogus comment.
+func (s *Scanner) markup(b []byte, eof bool) bool {
+	rest := b[s.pos+2:]
+	const word = "doctype"
+	if len(rest) >= 2 && rest[0] == '-' && rest[1] == '-' {
+		s.pos, s.state = s.pos+4, stateComment
+		return true
+	}
+	if s.unsure && len(rest) > 0 && rest[0] == '[' {
+		return s.stop() // CDATA, or a comment
+	}
+	if len(rest) >= len(word) && ascii.EqualFold(rest[:len(word)], word) {
+		s.pos, s.state, s.doctype = s.pos+2+len(word), stateBogus, true
+		return true
+	}
+	if !eof && (len(rest) == 0 || len(rest) == 1 && rest[0] == '-' ||
+		len(rest) < len(word) && ascii.EqualFold(rest, word[:len(rest)])) {
+		return false
+	}
+	s.pos, s.state, s.doctype = s.pos+2, stateBogus, false
+	return true
+}
+
+// comment looks for "-->" or "--!>"; "<!-->" and "<!--->" are whole comments.
+func (s *Scanner) comment(b []byte) bool {
+	from := s.tok + len("<!--")
+	for {
+		j := bytes.IndexByte(b[s.pos:], '>')
+		if j < 0 {
+			s.pos = len(b)
+			return false
+		}
+		i := s.pos + j
+		s.pos = i + 1
+		in := b[from:i]
+		if bytes.HasSuffix(in, []byte("--")) ||
+			!s.xml && (len(in) == 0 || string(in) == "-" || bytes.HasSuffix(in, []byte("--!"))) {
+			s.state = stateData
+			return true
+		}
+	}
+}
+
+// bogus skips a bogus comment or a DOCTYPE; both end at the first '>', also
+// inside a DOCTYPE's quotes.
+func (s *Scanner) bogus(b []byte) bool {
+	j := bytes.IndexByte(b[s.pos:], '>')
+	if j < 0 {
+		s.pos = len(b)
+		return false
+	}
+	s.pos += j + 1
+	s.state = stateData
+	if s.doctype && s.mode != modeTemplate {
+		s.isDocument()
+		if s.mode == modeInitial {
+			s.mode = modeBeforeHTML
+		}
+	}
+	return true
+}

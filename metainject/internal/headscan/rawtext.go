@@ -170,3 +170,114 @@ func (s *Scanner) scriptLess(b []byte, eof bool) (wait bool) {
 	s.pos++
 	return false
 }
+
+// noscriptEnds looks at the text of a noscript element in the head, which ends at
+// s.pos. Parsers without scripting read it as markup ("in head noscript" insertion
+// mode), and anything but metadata in it begins the body for them.
+func (s *Scanner) noscriptEnds(b []byte) {
+	if s.tag == tagNoscript && s.mode == modeInHead && s.NoscriptAt < 0 && !onlyMetadata(b[s.textAt:s.pos]) {
+		s.NoscriptAt = s.tok
+	}
+}
+
+// onlyMetadata reports whether the content of a noscript element is what a head may
+// have there. It may say no where a parser would find a way, which does no harm.
+func onlyMetadata(b []byte) bool {
+	for i := 0; i < len(b); {
+		c := b[i]
+		if class[c]&isSpace != 0 {
+			i++
+			continue
+		}
+		if c != '<' {
+			return false
+		}
+		if bytes.HasPrefix(b[i:], []byte("<!--")) {
+			n := bytes.Index(b[i+4:], []byte("-->"))
+			if n < 0 {
+				return false
+			}
+			i += 4 + n + 3
+			continue
+		}
+		from := i + 1
+		for i = from; i < len(b) && class[b[i]]&endsName == 0; {
+			i++
+		}
+		name := b[from:i]
+		end := walk(b, i, nil)
+		if end == 0 {
+			return false
+		}
+		// Any other tag is not of a head.
+		//exhaustive:ignore
+		switch lookupTag(name) {
+		case tagMeta, tagBase: // void elements; base itself ends the head, but no page has it there
+			i = end
+		case tagStyle:
+			n := bytes.Index(b[end:], []byte("</style>"))
+			if string(name) != "style" || n < 0 {
+				return false
+			}
+			i = end + n + len("</style>")
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// spaceReference reports how long the character reference at the start of b is
+// if it stands for white space, and 0 if it does not. ok is false if more bytes
+// are needed to tell.
+func spaceReference(b []byte, eof bool) (n int, ok bool) {
+	for _, name := range [...]string{"&Tab;", "&NewLine;"} {
+		if bytes.HasPrefix(b, []byte(name)) {
+			return len(name), true
+		}
+		if !eof && len(b) < len(name) && name[:len(b)] == string(b) {
+			return 0, false
+		}
+	}
+	if len(b) == 1 {
+		return 0, eof
+	}
+	if b[1] != '#' {
+		return 0, true
+	}
+	i, base, v, digits := 2, 10, 0, 0
+	if i < len(b) && b[i]|0x20 == 'x' {
+		i, base = 3, 16
+	}
+	for ; i < len(b) && i < 64; i++ {
+		d := hexDigit(b[i])
+		if d >= base {
+			break
+		}
+		digits++
+		v = min(v*base+d, 1<<20)
+	}
+	if i >= 64 {
+		return 0, true
+	}
+	if i == len(b) && !eof {
+		return 0, false
+	}
+	if digits == 0 || v > ' ' || class[byte(v)]&isSpace == 0 {
+		return 0, true
+	}
+	if i < len(b) && b[i] == ';' {
+		i++
+	}
+	return i, true
+}
+
+func hexDigit(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return 16
+}
