@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -240,4 +241,60 @@ func TestPublish(t *testing.T) {
 	if out, code := caddyExits(t, "robots-policy", "publish", filepath.Join(s.dir, "good.yaml")); code != 2 || !strings.Contains(out, "--to is missing") {
 		t.Error(code, out)
 	}
+}
+
+// What was published can be listed, and published again.
+func TestRollback(t *testing.T) {
+	s := startReloading(t, "", disallowing("/"), nil, "respond hello")
+	key := "storage:k/p.yaml"
+	command := func(code int, args ...string) string {
+		t.Helper()
+		s.write("publish.caddyfile", "{\nstorage file_system "+filepath.Join(s.dir, "storage")+"\n}\n")
+		out, got := caddyExits(t, append(append([]string{"robots-policy"}, args...), "--config", filepath.Join(s.dir, "publish.caddyfile"), "--adapter", "caddyfile")...)
+		if got != code {
+			t.Fatalf("%q exits with %d:\n%s", args, got, out)
+		}
+		return out
+	}
+	stored := func(want string) {
+		t.Helper()
+		if text, err := os.ReadFile(filepath.Join(s.dir, "storage", "k", "p.yaml")); err != nil || string(text) != disallowing(want) {
+			t.Errorf("the storage holds %q, %v, want what disallows %s", text, err, want)
+		}
+	}
+	if out := command(1, "history", key); !strings.Contains(out, "has no history") {
+		t.Error(out)
+	}
+	for _, path := range []string{"/a", "/b", "/c"} {
+		s.write("p.yaml", disallowing(path))
+		s.publish("p.yaml", "k/p.yaml", 0, "--yes", "--author", "ann", "--note", "closes "+path)
+	}
+	if out := command(0, "history", key); !strings.Contains(out, "v3 *") || !strings.Contains(out, "ann") || !strings.Contains(out, "closes /b") || strings.Count(out, "  ann  ") != 3 {
+		t.Error(out)
+	}
+	if out := command(0, "publish", "--rollback", "--to", key, "--yes"); !strings.Contains(out, "everyone may now crawl /c") {
+		t.Error(out)
+	}
+	stored("/b")
+	command(0, "publish", "--rollback", "v1", "--to", key, "--yes", "--note", "again")
+	stored("/a")
+	command(0, "publish", "--rollback=2", "--to", key, "--yes")
+	stored("/b")
+	if out := command(1, "publish", "--rollback", "v99", "--to", key); !strings.Contains(out, "has no version \"v99\"") || !strings.Contains(out, "v1") {
+		t.Error(out)
+	}
+	command(2, "publish", "--rollback", "v1", "p.yaml", "--to", key)
+	command(2, "publish", "--to", key)
+	stored("/b")
+	out := command(0, "history", key)
+	for _, want := range []string{"rollback to v2", "v6 *", "again"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	// The guard holds for what is published again, too.
+	if out := command(1, "publish", "--rollback", "v3", "--to", key); !strings.Contains(out, "Search engines lose") {
+		t.Error(out)
+	}
+	stored("/b")
 }

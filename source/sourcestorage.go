@@ -112,6 +112,12 @@ func PublishTo(ctx context.Context, storage Storage, key, replaces, text string,
 	return s.publish(ctx, []string{replaces}, text, by)
 }
 
+// HistoryOf lists what was published at a key of a storage and what that replaced, newest
+// first.
+func HistoryOf(ctx context.Context, storage Storage, key string) ([]Published, error) {
+	return (&storedPolicy{storage, key}).history(ctx)
+}
+
 // publish is PublishTo for one of several versions to replace.
 func (s *storedPolicy) publish(ctx context.Context, replaces []string, text string, by Signed) error {
 	return s.locked(ctx, func() error { return s.replace(ctx, replaces, text, by) })

@@ -40,7 +40,7 @@ type Run func(cmd *cobra.Command, args []string) error
 
 var subcommands = []func() *cobra.Command{
 	checkCommand, renderCommand, explainCommand, diffCommand, importCommand, schemaCommand, publishCommand, crawlersCommand,
-	replayCommand, evidenceCommand, verifyEvidenceCommand, initCommand, auditCommand, setCommand,
+	replayCommand, evidenceCommand, verifyEvidenceCommand, initCommand, auditCommand, setCommand, historyCommand,
 }
 
 // Register adds a subcommand of another package. It must be called from an init

@@ -4,14 +4,18 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os/user"
+	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -19,47 +23,67 @@ import (
 	"github.com/caddyserver/certmagic"
 	"github.com/spf13/cobra"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/site"
 	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 func publishCommand() *cobra.Command {
-	var to string
-	var of storageOf
-	var dryRun bool
-	var guard searchGuard
-	cmd := Command("publish FILE --to storage:KEY", "Checks a policy file and writes it to Caddy's storage, for every server that reads it from there",
+	var to, back string
+	var p publication
+	cmd := Command("publish FILE|--rollback [VERSION] --to storage:KEY", "Checks a policy file and writes it to Caddy's storage, for every server that reads it from there",
 		func(cmd *cobra.Command, args []string) error {
-			if !strings.HasPrefix(to, source.StoragePrefix) {
-				return errors.New("--to is missing: give a key in Caddy's storage, such as storage:robots_policy/site.yaml")
-			}
-			key, err := source.StorageKey(to)
-			if err != nil {
+			var err error
+			if p.key, err = storageKey("--to", to); err != nil {
 				return err
 			}
-			if len(args) != 1 {
+			switch {
+			case back == previous && len(args) == 1:
+				back, args = args[0], nil
+			case back != "" && len(args) > 0:
+				return argumentsError(args, "--rollback [VERSION] --to storage:KEY")
+			case back == "" && len(args) != 1:
 				return argumentsError(args, "FILE --to storage:KEY")
+			case back == "":
+				if p.data, err = readFile(cmd, args[0]); err != nil {
+					return err
+				}
 			}
-			data, err := readFile(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			s, ds := site.Load(args[0], data)
-			if err := report(cmd, ds); err != nil {
-				return err
-			}
-			return publish(cmd, publication{s, data, key, of, dryRun, &guard})
+			return p.run(cmd, strings.Join(args, ""), back)
 		})
-	cmd.Long = "\nWrites a policy to Caddy's storage, and says what it changes. To undo a change, or roll back,\npublish the earlier file again."
+	of, guard := &p.of, &p.guard
+	cmd.Long = `
+Writes a policy to Caddy's storage, and says what it changes.
+
+With --rollback an earlier version is published again: the one before the current one, or
+VERSION, a number that the command history prints.`
+	cmd.Example = `  caddy robots-policy publish site-policy.yaml --to storage:robots_policy/site.yaml --note "AI training out"
+  caddy robots-policy publish --rollback --to storage:robots_policy/site.yaml
+  caddy robots-policy publish --rollback v7 --to storage:robots_policy/site.yaml`
 	cmd.Flags().StringVar(&to, "to", "", "the key to write: storage:KEY")
+	cmd.Flags().StringVar(&back, "rollback", "", "publish an earlier version again: the one before, or the one that is named")
+	cmd.Flags().Lookup("rollback").NoOptDefVal = previous
+	cmd.Flags().StringVar(&p.signed.Note, "note", "", "why, for the history")
+	cmd.Flags().StringVar(&p.signed.By, "author", "", "who publishes it, for the history (default: the user of this machine)")
 	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
 	cmd.Flags().StringVar(&guard.traffic, "if-replay", "", "publish only if this traffic of the last seven days allows it: the directory of an activity store, the address of ClickHouse, or access logs (a file or a glob)")
 	cmd.Flags().Int64Var(&guard.most, "max-search-loss", 0, "with --if-replay: how many requests search engines may lose")
 	cmd.Flags().Int64Var(&guard.undecided, "undecided", 0, "with --if-replay: how many requests may remain of which it cannot be judged whether search engines lose them")
 	cmd.Flags().BoolVar(&guard.yes, "yes", false, "publish without asking, though search engines lose something")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only print what would change")
+	cmd.Flags().BoolVar(&p.dryRun, "dry-run", false, "only print what would change")
 	return cmd
+}
+
+// previous stands for the version before the current one.
+const previous = "previous"
+
+// storageKey reads storage:KEY, what a flag or an argument is to be.
+func storageKey(what, name string) (string, error) {
+	if !strings.HasPrefix(name, source.StoragePrefix) {
+		return "", errors.New(what + " is missing: give a key in Caddy's storage, such as storage:robots_policy/site.yaml")
+	}
+	return source.StorageKey(name)
 }
 
 // publication is what publish is asked to do.
@@ -69,17 +93,136 @@ type publication struct {
 	key    string
 	of     storageOf
 	dryRun bool
-	guard  *searchGuard
+	guard  searchGuard
+	signed source.Signed
+}
+
+// run publishes the data of a file or, if it names one, an earlier version.
+func (p *publication) run(cmd *cobra.Command, file, back string) error {
+	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+	defer cancel()
+	var storage certmagic.Storage
+	if back != "" { // a file is checked before the storage is opened
+		var err error
+		if storage, err = p.of.open(ctx); err != nil {
+			return err
+		}
+		v, err := earlier(ctx, storage, p.key, back)
+		if err != nil {
+			return failure{err}
+		}
+		file, p.data = source.StoragePrefix+p.key+" "+label(v), []byte(v.Text)
+		p.signed.Note = cmp.Or(p.signed.Note, "rollback to "+label(v))
+	}
+	s, ds := site.Load(file, p.data)
+	if err := report(cmd, ds); err != nil {
+		return err
+	}
+	p.site = s
+	if storage == nil {
+		var err error
+		if storage, err = p.of.open(ctx); err != nil {
+			return err
+		}
+	}
+	p.signed.By = cmp.Or(p.signed.By, operator())
+	return publish(ctx, cmd, storage, p)
+}
+
+// earlier finds a version to go back to.
+func earlier(ctx context.Context, storage certmagic.Storage, key, version string) (*source.Published, error) {
+	history, err := readHistory(ctx, storage, key)
+	if err != nil {
+		return nil, err
+	}
+	current, err := loadPublished(ctx, storage, key)
+	if err != nil {
+		return nil, err
+	}
+	var known []string
+	for i := range history {
+		v := &history[i]
+		known = append(known, label(v))
+		switch {
+		case version == previous && v.SHA256 != sumOf(current),
+			version != previous && (strings.TrimPrefix(version, "v") == strconv.Itoa(v.Number) || len(version) >= 8 && strings.HasPrefix(v.SHA256, version)):
+			return v, nil
+		}
+	}
+	if version == previous {
+		return nil, fmt.Errorf("%s has no earlier version: what was published before is in the history of the storage only if publish or the console replaced it", source.StoragePrefix+key)
+	}
+	return nil, fmt.Errorf("%s has no version %q: it has %s", source.StoragePrefix+key, version, english.List(known, "and"))
+}
+
+func readHistory(ctx context.Context, storage certmagic.Storage, key string) ([]source.Published, error) {
+	limited, stop := context.WithTimeout(ctx, storageTimeout)
+	defer stop()
+	history, err := source.HistoryOf(limited, storage, key)
+	if err == nil && len(history) == 0 {
+		err = fmt.Errorf("%s has no history: nothing was published there by publish or the console", source.StoragePrefix+key)
+	}
+	return history, err
+}
+
+// label is what people call a version.
+func label(v *source.Published) string { return "v" + strconv.Itoa(v.Number) }
+
+func historyCommand() *cobra.Command {
+	var of storageOf
+	var asJSON bool
+	cmd := Command("history storage:KEY", "Lists the versions of a policy in Caddy's storage: when, by which author, and why",
+		exactly(1, "storage:KEY", func(cmd *cobra.Command, args []string) error {
+			key, err := storageKey("storage:KEY", args[0])
+			if err != nil {
+				return err
+			}
+			ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+			defer cancel()
+			storage, err := of.open(ctx)
+			if err != nil {
+				return err
+			}
+			history, err := readHistory(ctx, storage, key)
+			if err != nil {
+				return failure{err}
+			}
+			current, err := loadPublished(ctx, storage, key)
+			if err != nil {
+				return err
+			}
+			return printResult(cmd, asJSON, history, func(w io.Writer) error { return writeHistory(w, history, sumOf(current)) })
+		}))
+	cmd.Long = `
+Lists what publish and the console have published at a key, the newest first: 20 versions at
+most. One that was written there by other means has no author. publish --rollback goes back
+to a version.`
+	of.flags(cmd, "the Caddy configuration that sets the storage (default: ./Caddyfile, or else Caddy's default storage)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the versions as JSON, with their texts")
+	return cmd
+}
+
+func writeHistory(out io.Writer, history []source.Published, current string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "version\ttime (UTC)\tauthor\tsha256\tnote")
+	known := false
+	for i := range history {
+		v := &history[i]
+		name := label(v)
+		if v.SHA256 == current && !known {
+			name, known = name+" *", true
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.12s\t%s\n", name, stamp(v.Time), cmp.Or(v.By, "-"), v.SHA256, v.Note)
+	}
+	if !known {
+		fmt.Fprintf(w, "*\t-\t-\t%.12s\twritten there by other means\n", current)
+	}
+	fmt.Fprintln(w, "* is what the storage holds now")
+	return w.Flush()
 }
 
 // publish writes a valid policy to the storage and prints what changes.
-func publish(cmd *cobra.Command, p publication) error {
-	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
-	defer cancel()
-	storage, err := p.of.open(ctx)
-	if err != nil {
-		return err
-	}
+func publish(ctx context.Context, cmd *cobra.Command, storage certmagic.Storage, p *publication) error {
 	before, err := loadPublished(ctx, storage, p.key)
 	if err != nil {
 		return fmt.Errorf("reading the published policy: %w", err)
@@ -117,7 +260,7 @@ func publish(cmd *cobra.Command, p publication) error {
 	}
 	limited, stop := context.WithTimeout(ctx, storageTimeout) // from now: the guard may have taken long
 	defer stop()
-	switch err := source.PublishTo(limited, storage, p.key, replaces, string(p.data), source.Signed{By: operator()}); {
+	switch err := source.PublishTo(limited, storage, p.key, replaces, string(p.data), p.signed); {
 	case errors.Is(err, source.ErrOvertaken):
 		return fmt.Errorf("not published: %w at %s; run the command again to compare with it", err, name)
 	case errors.Is(err, source.ErrLockStays):
