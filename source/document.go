@@ -29,6 +29,7 @@ type Document struct {
 	validator any       // of the last read; nil after one that failed
 	pending   string    // a new state of the source that was seen once
 	rejected  string    // the last state of the source that was not loaded
+	marked    time.Time // when its saved version was last marked as used
 	undecided time.Time // when the guard last failed to decide on it; zero: it did
 
 	failures atomic.Int32 // reads in a row that failed
@@ -152,6 +153,7 @@ func (d *Document) poll(ctx context.Context) (wait time.Duration) {
 	if d.loading.Acquire(ctx, 1) != nil {
 		return wait
 	}
+	d.markLastGood(u)
 	if out := d.update(ctx, u.Options, u.src, false); out.settle > 0 {
 		return out.settle
 	}

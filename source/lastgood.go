@@ -28,9 +28,14 @@ type lastGood struct {
 	Counted counted   `json:"counted"`
 }
 
-// maxLastGood is how many policies stay saved that no site uses now: file names can
-// change with every deployment.
-const maxLastGood = 64
+// How many policies stay saved that no site uses now, as file names can change with every
+// deployment, and for how long all of them do: servers that share the directory mark those
+// that they use every day.
+const (
+	maxLastGood  = 64
+	lastGoodUse  = 24 * time.Hour
+	lastGoodLife = 30 * lastGoodUse
+)
 
 // lastGoodFile is where the last good version of a source is saved, "" for nowhere.
 func (o *Options) lastGoodFile(src *source) string {
@@ -59,8 +64,21 @@ func (o *Options) saveLastGood(src *source, found content) {
 	}
 }
 
+// markLastGood marks the saved version of a document as used, for other servers. It is
+// called with loading held.
+func (d *Document) markLastGood(u *user) {
+	file, now := u.lastGoodFile(u.src), time.Now()
+	if file == "" || u.ReadOnly || now.Sub(d.marked) < lastGoodUse {
+		return
+	}
+	d.marked = now
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	defer cancel()
+	_, _ = within(ctx, "writing", func() (any, error) { return nil, os.Chtimes(file, now, now) })
+}
+
 // pruneLastGood deletes the oldest saved policies if there are too many, but none
-// that is in use here.
+// that is in use here, or may be in use by another server.
 func (o *Options) pruneLastGood() error {
 	entries, err := os.ReadDir(o.LastGood)
 	if err != nil || len(entries) <= maxLastGood {
@@ -82,6 +100,9 @@ func (o *Options) pruneLastGood() error {
 	}
 	slices.SortFunc(unused, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, info := range unused[:max(0, len(unused)-maxLastGood)] {
+		if time.Since(info.ModTime()) < lastGoodLife {
+			break
+		}
 		if err := ignoreNotExist(os.Remove(filepath.Join(o.LastGood, info.Name()))); err != nil {
 			return err
 		}

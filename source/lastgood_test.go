@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ func TestLastGoodIsBounded(t *testing.T) {
 	first := newFileSource("/srv/first.yaml")
 	n.saveLastGood(first, content{data: []byte(fakePolicy)})
 	for i, src := range []*source{used, first} {
-		if at := time.Now().Add(time.Duration(i-2) * time.Hour); os.Chtimes(n.lastGoodFile(src), at, at) != nil {
+		if at := time.Now().Add(time.Duration(i-2)*time.Hour - lastGoodLife); os.Chtimes(n.lastGoodFile(src), at, at) != nil {
 			t.Fatal("the times of files cannot be set")
 		}
 	}
@@ -79,7 +80,7 @@ func TestLastGoodIsBounded(t *testing.T) {
 	for i := range maxLastGood + 5 {
 		last = newFileSource(fmt.Sprintf("/srv/release-%d.yaml", i))
 		n.saveLastGood(last, content{data: []byte(fakePolicy)})
-		if at := time.Now().Add(time.Duration(i-100) * time.Second); os.Chtimes(n.lastGoodFile(last), at, at) != nil {
+		if at := time.Now().Add(time.Duration(i-100)*time.Second - lastGoodLife); os.Chtimes(n.lastGoodFile(last), at, at) != nil {
 			t.Fatal("the times of files cannot be set")
 		}
 	}
@@ -91,6 +92,51 @@ func TestLastGoodIsBounded(t *testing.T) {
 		if l := n.loadLastGood(src); (l != nil) != want {
 			t.Errorf("%s is saved: %t", src.name, l != nil)
 		}
+	}
+}
+
+// Eight servers share a directory, each with many policies: none deletes what another still
+// uses, however long ago that was saved.
+func TestLastGoodOfManyServers(t *testing.T) {
+	dir := t.TempDir()
+	var servers []*Options
+	var sources [][]*source
+	for i := range 8 {
+		o := savingOptions(t)
+		o.LastGood = dir
+		var own []*source
+		for k := range 20 {
+			src := newFileSource(fmt.Sprintf("/srv/%d/policy-%d.yaml", i, k))
+			o.saveLastGood(src, content{data: []byte(fakePolicy)})
+			own = append(own, src)
+		}
+		servers, sources = append(servers, o), append(sources, own)
+	}
+	for i, o := range servers {
+		for _, src := range sources[i] {
+			if old := time.Now().Add(-2 * lastGoodLife); os.Chtimes(o.lastGoodFile(src), old, old) != nil {
+				t.Fatal("the times of files cannot be set")
+			}
+		}
+	}
+	for i, o := range servers[:7] { // the eighth is gone
+		for _, src := range sources[i] {
+			newDocument(src.name).markLastGood(newTestUser(t, o, src))
+		}
+	}
+	for k := range 80 {
+		servers[0].saveLastGood(newFileSource(fmt.Sprintf("/srv/new-%d.yaml", k)), content{data: []byte(fakePolicy)})
+	}
+	saved := make([]int, len(servers))
+	for i, o := range servers {
+		for _, src := range sources[i] {
+			if o.loadLastGood(src) != nil {
+				saved[i]++
+			}
+		}
+	}
+	if want := []int{20, 20, 20, 20, 20, 20, 20, 0}; !slices.Equal(saved, want) {
+		t.Errorf("saved are %d, want %d", saved, want)
 	}
 }
 
