@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +20,8 @@ import (
 
 	"go.uber.org/zap"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 )
 
 //go:embed templates/*.html static/console.css static/console.js
@@ -149,8 +152,31 @@ func (s *server) limited(w http.ResponseWriter, r *http.Request, f func(http.Res
 	case err != nil:
 		s.fail(w, r, err)
 	default:
+		if !s.admin && !s.all && strings.HasPrefix(out.Header().Get("Content-Type"), "text/html") {
+			out.body = *bytes.NewBuffer(withoutDirectories(out.body.Bytes()))
+		}
 		out.send()
 	}
+}
+
+// withoutDirectories leaves out where policies are on this machine, which those who read the
+// pages of one site need not know.
+func withoutDirectories(text []byte) []byte {
+	for _, p := range policies.Pool.Documents() {
+		text = withoutDirectory(text, p.Name)
+	}
+	for _, h := range policies.Pool.AllHosts() {
+		text = withoutDirectory(text, h.Name())
+	}
+	return text
+}
+
+func withoutDirectory(text []byte, name string) []byte {
+	dir := filepath.Dir(name) + string(filepath.Separator)
+	if !filepath.IsAbs(name) || len(dir) < 3 {
+		return text
+	}
+	return bytes.ReplaceAll(text, []byte(template.HTMLEscapeString(dir)), nil)
 }
 
 // buffered is a response that is sent once it is whole, so that a reader who is slow holds
@@ -204,7 +230,11 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status, err = http.StatusServiceUnavailable, errors.New("this takes too long: choose a shorter period, one host or no path")
 	}
 	w.Header().Del("Content-Disposition") // of a download
-	http.Error(w, err.Error(), status)
+	text := []byte(err.Error())
+	if !s.admin && !s.all {
+		text = withoutDirectories(text)
+	}
+	http.Error(w, string(text), status)
 }
 
 func (s *server) page(w http.ResponseWriter, r *http.Request, name string) {
