@@ -16,6 +16,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
 	"github.com/robotspolicy/caddy-robots-policy/policyfile"
 )
 
@@ -49,6 +50,40 @@ func TestReleaseImagesHaveDigests(t *testing.T) {
 	}
 }
 
+// The unit for systemd is whole: systemd itself finds nothing to say about it.
+func TestSystemdUnit(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("needs systemd-analyze")
+	}
+	text, err := os.ReadFile("../packaging/systemd/caddy.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := func(text string) string {
+		t.Helper()
+		unit := filepath.Join(t.TempDir(), "caddy.service")
+		// The binary and the user are there only where it is installed.
+		text = strings.NewReplacer("/usr/local/bin/caddy", "/bin/true", "User=caddy", "User=root", "Group=caddy", "Group=root").Replace(text)
+		if err := os.WriteFile(unit, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command(analyze, "verify", "--man=no", "--recursive-errors=no", unit).CombinedOutput()
+		if err != nil {
+			out = append(out, err.Error()...)
+		}
+		return string(out)
+	}
+	if out := verify(string(text)); out != "" {
+		t.Errorf("systemd-analyze verify: %s", out)
+	}
+	for _, broken := range []string{"ProtectSystem=strictly", "Tipe=notify", "ExecStart=caddy run"} {
+		if verify(string(text)+"\n[Service]\n"+broken+"\n") == "" {
+			t.Errorf("%s is not found", broken)
+		}
+	}
+}
+
 // TestPackagingCaddyfiles adapts the Caddyfiles of the recipes, and loads the policies that
 // are in Kubernetes' manifests.
 func TestPackagingCaddyfiles(t *testing.T) {
@@ -67,6 +102,16 @@ func TestPackagingCaddyfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(compose, string(text))
+	if text, err = os.ReadFile("../packaging/deb/Caddyfile"); err != nil {
+		t.Fatal(err)
+	}
+	check("../packaging/deb/Caddyfile", string(text))
+	if text, err = os.ReadFile("../packaging/deb/site-policy.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	if _, ds := policyfile.Load("site-policy.yaml", text); len(ds) > 0 {
+		t.Error(ds)
+	}
 	const manifests = "../packaging/kubernetes/caddy.yaml"
 	if text, err = os.ReadFile(manifests); err != nil {
 		t.Fatal(err)
@@ -103,6 +148,29 @@ func TestPackagingCaddyfiles(t *testing.T) {
 		t.Fatal("no site in " + nix)
 	}
 	check(nix, string(m[1])+" {\n\t"+strings.ReplaceAll(strings.TrimSpace(string(m[2])), "\n      ", "\n\t")+"\n}\n")
+}
+
+// A package has manual pages, completions and a unit for its own binary.
+func TestPackageExtras(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("needs bash")
+	}
+	dir := filepath.Join(t.TempDir(), "build")
+	cmd := caddytest.Command(t.TempDir())
+	cmd.Path, cmd.Args = "../packaging/extras", []string{"extras", dir}
+	cmd.Env = append(cmd.Env, "CADDY="+os.Args[0])
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for name, has := range map[string]string{
+		"man/caddy-robots-policy-check.8.gz": "", "completions/caddy.bash": "__complete", "completions/_caddy": "#compdef caddy",
+		"completions/caddy.fish": "__complete", "caddy.service": "ExecStart=/usr/bin/caddy run ",
+	} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || len(data) == 0 || !strings.Contains(string(data), has) {
+			t.Errorf("%s: %d bytes without %q, %v", name, len(data), has, err)
+		}
+	}
 }
 
 // TestPackagingTools checks recipes with the tools that they are for, where these are
