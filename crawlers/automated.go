@@ -29,10 +29,17 @@ func Automated(ua string) (name string, ok bool) {
 	if len(ua) > maxAutomated {
 		ua = ua[:maxAutomated]
 	}
-	if !hasClue(ua) {
-		return "", false // a browser, nearly always
+	browser, place := isBrowser(ua, guess)
+	if browser {
+		return "", false
 	}
-	return automated(ua)
+	if hasClue(ua) {
+		if name, ok = automated(ua); ok {
+			return name, ok
+		}
+	}
+	remember(place, ua, guess)
+	return "", false
 }
 
 // automated is Automated for what may be automated.
