@@ -5,8 +5,9 @@ package webbotauth
 import (
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
+
+	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
 // wellKnown is the path of the keys of an origin. Since draft -01 clients send the
@@ -41,35 +42,12 @@ func resolve(text string) (location, error) {
 }
 
 // normalPath normalizes a path: escapes in upper case and only where they are needed,
-// no dot segments.
+// no dot segments. A directory is only ever one that the caller names, so it is enough
+// that no two of an operator's are alike.
 func normalPath(path string) string {
-	u, err := url.Parse("https://bot.example" + normalEscapes(path))
+	u, err := url.Parse("https://bot.example" + pathpattern.NormalizePath(path))
 	if err != nil {
 		return path
 	}
 	return u.ResolveReference(u).EscapedPath()
-}
-
-// normalEscapes decodes unnecessary escapes and writes the others in upper case.
-func normalEscapes(path string) string {
-	var b strings.Builder
-	for i := 0; i < len(path); i++ {
-		if path[i] != '%' || i+3 > len(path) {
-			b.WriteByte(path[i])
-			continue
-		}
-		escape := path[i : i+3]
-		i += 2
-		if n, err := strconv.ParseUint(escape[1:], 16, 8); err == nil && isUnreserved(byte(n)) {
-			b.WriteByte(byte(n))
-			continue
-		}
-		b.WriteString(strings.ToUpper(escape))
-	}
-	return b.String()
-}
-
-// isUnreserved reports whether c is an unreserved character (RFC 3986 section 2.3).
-func isUnreserved(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
