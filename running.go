@@ -12,6 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/auditor"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/cataloguestore"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/fleet"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -62,7 +63,7 @@ var metrics = handler.NewMetrics()
 
 // collectors are the metrics of handlers, and of packages that register none themselves.
 func collectors() []prometheus.Collector {
-	return append(append(identity.Collectors(), auditor.Collectors()...), recorders.Metric, optional.Metric, cataloguestore.Collector, metrics)
+	return append(append(identity.Collectors(), auditor.Collectors()...), recorders.Metric, optional.Metric, cataloguestore.Collector, fleet.Metric, metrics)
 }
 
 // registerMetrics adds the metrics to a registry, which may be nil. All handlers of a

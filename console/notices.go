@@ -245,6 +245,7 @@ var withoutPart = map[string][2]string{
 	"activity":   {"Visits cannot be stored at the moment", ", but these pages miss what happens now"},
 	"evidence":   {"Evidence cannot be written at the moment", ", but what crawlers do now is not in the evidence"},
 	"clickhouse": {"What this server records does not reach the fleet's database", ", and sends it when it can"},
+	"fleet":      {"The servers of the fleet cannot tell each other what crawlers have read", ", but what crawlers do against a robots.txt that they read from another server may not count"},
 	"catalogue":  {"The catalogue of crawlers in the storage is not in use", ", with the catalogue from before"},
 
 	"catalogue_release": {"The released catalogue of crawlers is not taken", ", with the catalogue from before"},

@@ -41,6 +41,9 @@ type fetchedVersion struct {
 	At   time.Time
 	// Short: it may leave out crawlers that the server refuses.
 	Short bool
+
+	policy   string // the SHA-256 of the policy's text
+	verified bool
 }
 
 // fetcher is a crawler and a host, and not an address: crawlers fetch robots.txt
@@ -57,6 +60,9 @@ type fetchLog struct {
 	recent   map[fetcher]fetchedVersion
 	earlier  map[fetcher]fetchedVersion // the previous recent
 	policies []*site.Site               // oldest first
+
+	// elsewhere is what crawlers fetched from other servers, and here before a restart.
+	elsewhere atomic.Pointer[map[fetcher]fetchedVersion]
 }
 
 // newFetchLog returns a log of at most so many crawlers and hosts, and so many policies.
@@ -112,6 +118,16 @@ func (l *fetchLog) last(c fetchingCrawler, host string) (fetchedVersion, bool) {
 	if !ok {
 		return fetchedVersion{}, false
 	}
+	v, ok := l.lastHere(who)
+	if m := l.elsewhere.Load(); m != nil {
+		if other, there := (*m)[who]; there && (!ok || other.At.After(v.At)) {
+			return other, true
+		}
+	}
+	return v, ok
+}
+
+func (l *fetchLog) lastHere(who fetcher) (fetchedVersion, bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if v, ok := l.recent[who]; ok {

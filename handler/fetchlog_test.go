@@ -10,6 +10,7 @@ import (
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
 var bot = newFetchingCrawler("ExampleBot")
@@ -66,6 +67,69 @@ func TestViolation(t *testing.T) {
 	check(demanding, "/third/", "3", true)
 	add("4", load(t, "version: 1\nrules:\n  - for: OtherBot\n    disallow:\n      crawl: /\n"))
 	check(second, "/second/x", "4", false)
+}
+
+// What a crawler fetched from another server counts here, if it is newer than what it fetched
+// here, and if the policy is known.
+func TestFetchesElsewhere(t *testing.T) {
+	t.Parallel()
+	old, now := &source.Snapshot{Site: disallowing(t, "/old/", ""), SHA256: "old"}, testSnapshot(t, disallowing(t, "/new/", ""), "new")
+	l := sharedOf(now).fetches
+	crawler := bot.folded
+	at := time.Now().Truncate(time.Second)
+	read := func(policy string, after time.Duration) Reading {
+		return Reading{Crawler: crawler, Host: "example.com", Version: policy, Policy: policy, At: at.Add(after).Unix()}
+	}
+	check := func(when, path string, want bool) {
+		t.Helper()
+		if _, _, got := l.violation(bot, now.Site, query(now.Site, path)); got != want {
+			t.Errorf("%s, %s: %v", when, path, got)
+		}
+	}
+	sites := KnownPolicies(now)
+	if len(sites) != 1 || sites["new"] != now.Site {
+		t.Errorf("%v", sites)
+	}
+	check("before", "/new/", false)
+	SetElsewhere(now, []Reading{read("new", 0)}, sites)
+	check("elsewhere", "/new/", true)
+	SetElsewhere(now, []Reading{read("unknown", 0)}, sites)
+	check("under a policy that is not known", "/new/", false)
+	sites["old"] = old.Site
+	SetElsewhere(now, []Reading{read("old", 5*time.Second), read("new", 0)}, sites)
+	check("newest elsewhere", "/old/", true)
+	check("newest elsewhere", "/new/", false)
+	l.add(bot, "example.com", fetchedVersion{ETag: "new", Site: now.Site, At: at.Add(10 * time.Second), policy: "new"})
+	check("newer here", "/new/", true)
+	check("newer here", "/old/", false)
+	if all := Readings(now); len(all) != 1 || all[0] != (Reading{Crawler: crawler, Host: "example.com", Version: "new", Policy: "new", At: at.Unix() + 10}) {
+		t.Errorf("%+v: what was fetched elsewhere is not passed on", all)
+	}
+	var many []Reading
+	for i := range 3 * maxFetchers {
+		r := read("new", 0)
+		r.Host = fmt.Sprint("h", i)
+		many = append(many, r)
+	}
+	SetElsewhere(now, many, sites)
+	if n := len(*l.elsewhere.Load()); n > maxFetchers {
+		t.Errorf("%d fetches are stored", n)
+	}
+	SetElsewhere(now, nil, sites)
+	if l.elsewhere.Load() != nil {
+		t.Error("what is gone stays")
+	}
+}
+
+// testSnapshot is a version of a policy.
+func testSnapshot(t *testing.T, s *site.Site, sum string) *source.Snapshot {
+	t.Helper()
+	v, err := source.Compile("site.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /new/}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Site, v.SHA256 = s, sum
+	return v
 }
 
 // A crawler that its robots.txt leaves out violates nothing where the server refuses it, and

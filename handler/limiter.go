@@ -5,6 +5,7 @@ package handler
 import (
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/policy"
@@ -33,15 +34,28 @@ type limiter struct {
 	buckets map[limitKey]time.Time
 }
 
+// limitShare is among how many servers each limit is divided, 0 for one.
+var limitShare atomic.Int64
+
+// ShareLimits divides every limit among so many servers.
+func ShareLimits(servers int) { limitShare.Store(int64(servers)) }
+
+// share is what one server of several has of a limit.
+func share(l policy.Limit, servers int64) (burst int, interval time.Duration) {
+	return max(1, l.Burst/int(servers)), l.Interval() * time.Duration(servers)
+}
+
 // allow takes a request from the bucket of each key, or from none: if one is empty, it
 // returns which, and after which time the request is possible; of several, the one with
 // the longest wait.
 func (l *limiter) allow(now time.Time, keys ...limitKey) (over int, wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	servers := max(1, limitShare.Load())
 	for i, k := range keys {
 		full := latest(l.buckets[k], now)
-		if w := full.Add(-time.Duration(k.Limit.Burst-1) * k.Limit.Interval()).Sub(now); w > wait {
+		burst, interval := share(k.Limit, servers)
+		if w := full.Add(-time.Duration(burst-1) * interval).Sub(now); w > wait {
 			over, wait = i, w
 		}
 	}
@@ -56,7 +70,8 @@ func (l *limiter) allow(now time.Time, keys ...limitKey) (over int, wait time.Du
 		if l.buckets == nil {
 			l.buckets = map[limitKey]time.Time{}
 		}
-		l.buckets[k] = latest(full, now).Add(k.Limit.Interval())
+		_, interval := share(k.Limit, servers)
+		l.buckets[k] = latest(full, now).Add(interval)
 	}
 	return 0, 0, true
 }

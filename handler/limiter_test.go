@@ -62,6 +62,22 @@ func TestLimiterBurst(t *testing.T) {
 	}
 }
 
+func TestShareOfALimit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		limit    policy.Limit
+		servers  int64
+		burst    int
+		interval time.Duration
+	}{
+		{sixty, 1, 60, time.Second}, {sixty, 3, 20, 3 * time.Second}, {sixty, 200, 1, 200 * time.Second}, {tenFive, 2, 2, 12 * time.Minute},
+	} {
+		if burst, interval := share(tt.limit, tt.servers); burst != tt.burst || interval != tt.interval {
+			t.Errorf("%v among %d servers: %d at once, one each %s", tt.limit, tt.servers, burst, interval)
+		}
+	}
+}
+
 // However many keys there are, the buckets stay bounded.
 func TestLimiterIsBounded(t *testing.T) {
 	t.Parallel()

@@ -89,7 +89,7 @@ func (q *request) serveRobots() {
 	if version == "" || q.query.Identity == policy.Impostor {
 		return
 	}
-	fetched := fetchedVersion{ETag: version, Site: q.snapshot.Site, At: q.query.Now, Short: answer.Short}
+	fetched := fetchedVersion{ETag: version, Site: q.snapshot.Site, At: q.query.Now, Short: answer.Short, policy: q.snapshot.SHA256, verified: q.query.Identity == policy.Verified}
 	sharedOf(q.snapshot).fetches.add(q.decision.fetcher, q.query.Host, fetched)
 	if q.h.Recorders.Active() {
 		q.publishRobots(version, answer)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -72,6 +73,24 @@ func (r *redisStorage) command(ctx context.Context, args ...string) (string, err
 	switch line[0] {
 	case '+', ':':
 		return line[1:], nil
+	case '*': // of values, as lines
+		n, err := strconv.Atoi(line[1:])
+		if err != nil {
+			return "", err
+		}
+		var values []string
+		for range 2 * n {
+			value, err := in.ReadString('\n')
+			if err != nil {
+				return "", err
+			}
+			values = append(values, strings.TrimSpace(value))
+		}
+		var list []string
+		for i := 1; i < len(values); i += 2 {
+			list = append(list, values[i])
+		}
+		return strings.Join(list, "\n"), nil
 	case '$':
 		n, err := strconv.Atoi(line[1:])
 		if err != nil {
@@ -107,7 +126,10 @@ func (r *redisStorage) Exists(ctx context.Context, key string) bool {
 	return err == nil
 }
 
-func (r *redisStorage) List(context.Context, string, bool) ([]string, error) { return nil, nil }
+func (r *redisStorage) List(ctx context.Context, prefix string, _ bool) ([]string, error) {
+	keys, err := r.command(ctx, "KEYS", prefix+"*")
+	return strings.Fields(keys), err
+}
 
 func (r *redisStorage) Stat(ctx context.Context, key string) (certmagic.KeyInfo, error) {
 	value, err := r.Load(ctx, key)
@@ -121,6 +143,13 @@ func (r *redisStorage) Unlock(context.Context, string) error { return nil }
 // startRedis runs a Redis that keeps every write on disk at once, and returns
 // its address and what kills it.
 func startRedis(t *testing.T, dir, addr string) (kill func()) {
+	t.Helper()
+	kill, _ = runRedis(t, dir, addr)
+	return kill
+}
+
+// runRedis is startRedis, and returns the process as well.
+func runRedis(t *testing.T, dir, addr string) (kill func(), process *os.Process) {
 	t.Helper()
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -148,5 +177,5 @@ func startRedis(t *testing.T, dir, addr string) (kill func()) {
 		_, err := r.command(ctx, "PING")
 		return err == nil
 	})
-	return kill
+	return kill, cmd.Process
 }

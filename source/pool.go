@@ -71,6 +71,17 @@ func (p *Pool) AllHosts() []*Hosts {
 	return all
 }
 
+// Loaded lists the policies that are loaded, those of hosts with files of their own included.
+func (p *Pool) Loaded() []*Document {
+	loaded := p.Documents()
+	for _, h := range p.AllHosts() {
+		for _, f := range h.loaded() {
+			loaded = append(loaded, f.Document)
+		}
+	}
+	return loaded
+}
+
 // recompileTimeout bounds a call of Recompile: a file that cannot be read, or an event
 // handler, may hold up a policy for ever.
 const recompileTimeout = 30 * time.Second

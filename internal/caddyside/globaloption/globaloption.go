@@ -36,7 +36,8 @@ type App struct {
 	// (in builds with the console).
 	RecordersRaw caddy.ModuleMap `json:"recorders,omitempty" caddy:"namespace=robots_policy.recorders"`
 
-	// What other packages add to the global option, by name: `console` (in builds with the
+	// What other packages add to the global option, by name: `fleet` tells servers with the
+	// same storage what crawlers have read, and `console` has pages (in builds with the
 	// console).
 	OptionsRaw caddy.ModuleMap `json:"options,omitempty" caddy:"namespace=robots_policy.options"`
 
@@ -164,6 +165,7 @@ func (a *App) Cleanup() error {
 //	    metrics [hosts [<number>|<names...>]] {
 //	        series <number>
 //	    }
+//	    fleet [<node>] { ... }
 //	    activity <directory> { ... }
 //	    console { ... }
 //	}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix
+
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store"
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/clickhousetest"
+)
+
+// fleetCounts is what a crawler did.
+type fleetCounts struct{ requests, violations int64 }
+
+// fleetTest is three servers behind a balancer, with one storage and one ClickHouse.
+type fleetTest struct {
+	t            *testing.T
+	dir          string
+	sites, admin []string
+	nodes        []*exec.Cmd
+	truth        map[string]fleetCounts
+	slowest      time.Duration
+	turn         int
+}
+
+func (f *fleetTest) run(i int) {
+	f.t.Helper()
+	log, err := os.OpenFile(filepath.Join(f.dir, fmt.Sprintf("log-%d", i)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := asCaddyCommand(filepath.Join(f.dir, fmt.Sprint("home-", i)), "run", "--adapter", "caddyfile", "--config", filepath.Join(f.dir, fmt.Sprintf("node-%d.caddyfile", i)))
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	f.nodes[i] = cmd
+	eventually(f.t, "a server answers", func() bool {
+		resp, err := http.Get("http://" + f.admin[i] + "/config/")
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		return err == nil
+	})
+}
+
+// visit sends a request to a server, or to the next one if it is none.
+func (f *fleetTest) visit(node int, crawler, path string, violation bool) {
+	f.t.Helper()
+	for node < 0 || f.nodes[node] == nil {
+		f.turn++
+		node = f.turn % len(f.nodes)
+	}
+	r, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, "http://"+f.sites[node]+path, nil)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	r.Host = "www.example.com"
+	r.Header.Set("User-Agent", crawler+"/1.0")
+	began := time.Now()
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	f.slowest = max(f.slowest, time.Since(began))
+	c := f.truth[crawler]
+	c.requests++
+	if violation {
+		c.violations++
+	}
+	f.truth[crawler] = c
+}
+
+// traffic is what crawlers do for a while.
+func (f *fleetTest) traffic(d time.Duration) {
+	f.t.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		f.visit(-1, "GPTBot", fmt.Sprint("/members/", f.turn%50), true)
+		f.visit(-1, "Googlebot", fmt.Sprint("/news/", f.turn%50), false)
+	}
+}
+
+// TestFleet: whatever happens to ClickHouse, to a server and to the storage, the totals of the
+// fleet are those of what crawlers did. What a crawler fetches against a robots.txt that it
+// read from another server counts, also after a restart, and the first visit of a crawler is
+// there.
+func TestFleetCountsTheTruth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute")
+	}
+	away, stalled := 8*time.Second, 5*time.Second
+	if testkit.Long() {
+		away, stalled = 40*time.Second, 20*time.Second
+	}
+	server := clickhousetest.Start(t)
+	dir := t.TempDir()
+	addrs := caddytest.FreeAddrs(t, 7)
+	_, redis := runRedis(t, dir, addrs[6])
+	admin := clickhouse.Client{URL: server.URL("default")}
+	if err := admin.Exec(t.Context(), "CREATE DATABASE robots"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := asCaddyCommand(dir, "robots-policy", "activity-schema", server.URL("robots"), "--apply").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	storage := &redisStorage{Address: addrs[6]}
+	if err := storage.Store(t.Context(), "site.yaml", []byte("version: 1\nrules:\n  - for: everyone\n    disallow: {crawl: /members/}\n    enforce: log\n")); err != nil {
+		t.Fatal(err)
+	}
+	f := &fleetTest{t: t, dir: dir, sites: addrs[:3], admin: addrs[3:6], nodes: make([]*exec.Cmd, 3), truth: map[string]fleetCounts{}}
+	t.Cleanup(func() {
+		for _, n := range f.nodes {
+			if n != nil {
+				_ = n.Process.Kill()
+				_ = n.Wait() // it was killed
+			}
+		}
+	})
+	for i := range f.nodes {
+		text := fmt.Sprintf(`{
+	admin %s
+	persist_config off
+	auto_https off
+	storage test_redis %s
+	robots_policy {
+		fleet node-%[3]d {
+			interval 1s
+		}
+		activity %[4]s {
+			clickhouse %[5]s {
+				every 1s
+			}
+			node node-%[3]d
+		}
+	}
+}
+http://%[6]s, http://www.example.com:%[7]s {
+	robots_policy storage:site.yaml
+	respond "hello"
+}
+`, f.admin[i], addrs[6], i, filepath.Join(dir, fmt.Sprint("activity-", i)), server.URL("robots"), f.sites[i], f.sites[i][strings.LastIndexByte(f.sites[i], ':')+1:])
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("node-%d.caddyfile", i)), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f.run(i)
+	}
+	told := func() { time.Sleep(4 * time.Second) } // until what one server knows is known to all
+
+	f.visit(1, "CCBot", "/", false) // the first and only visit
+	f.visit(0, "GPTBot", "/robots.txt", false)
+	told()
+	for range 30 {
+		f.visit(-1, "GPTBot", "/members/", true)
+	}
+	f.traffic(2 * time.Second)
+
+	server.Kill()
+	f.traffic(away)
+	time.Sleep(1500 * time.Millisecond) // a server that is killed loses its last second
+	_ = f.nodes[1].Process.Kill()
+	_ = f.nodes[1].Wait() // it was killed
+	f.nodes[1] = nil
+	f.traffic(5 * time.Second)
+	eventually(t, "a server is missing", func() bool { return f.metric(0, `caddy_robots_policy_fleet_nodes{state="missing"}`) == "1" })
+	if m := f.metric(0, "caddy_robots_policy_clickhouse_behind_seconds"); m == "0" || m == "" {
+		t.Errorf("%q seconds behind while ClickHouse is away", m)
+	}
+	f.run(1)
+	told()
+	f.traffic(2 * time.Second)
+	for range 10 {
+		f.visit(1, "GPTBot", "/members/after-a-restart", true)
+	}
+	server.Run()
+
+	f.slowest = 0
+	if err := redis.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	f.traffic(stalled)
+	if f.slowest > 2*time.Second {
+		t.Errorf("a request took %s while the storage hung", f.slowest)
+	}
+	if err := redis.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	f.visit(2, "Bingbot", "/robots.txt", false)
+	told()
+	told()
+	for range 5 {
+		f.visit(1, "Bingbot", "/members/after-the-storage-hung", true)
+	}
+
+	fleet := store.FleetReader{Client: clickhouse.Client{URL: server.URL("robots")}}
+	var got map[string]fleetCounts
+	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(time.Second) {
+		got = map[string]fleetCounts{}
+		rows, err := fleet.Totals(context.WithoutCancel(t.Context()), store.Query{
+			From: time.Now().Add(-48 * time.Hour), To: time.Now().Add(time.Hour), By: []store.Dimension{store.ByCrawler}, Only: map[store.Dimension][]string{store.ByHost: {"www.example.com"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			got[r.Values[store.ByCrawler]] = fleetCounts{r.Requests, r.Violations}
+		}
+		if maps.Equal(got, f.truth) {
+			break
+		}
+	}
+	t.Logf("the truth and the totals of three servers:\n%v\n%v", f.truth, got)
+	if !maps.Equal(got, f.truth) {
+		t.Errorf("the totals of the fleet are %v, the truth is %v", got, f.truth)
+	}
+	if nodes, err := fleet.Nodes(t.Context()); err != nil || len(nodes) != 3 {
+		t.Errorf("%+v, %v", nodes, err)
+	}
+	if m := f.metric(0, `caddy_robots_policy_fleet_nodes{state="alive"}`); m != "3" {
+		t.Errorf("%q servers are alive, want 3", m)
+	}
+}
+
+// metric reads a metric of a server.
+func (f *fleetTest) metric(node int, name string) string {
+	f.t.Helper()
+	resp, err := http.Get("http://" + f.admin[node] + "/metrics")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

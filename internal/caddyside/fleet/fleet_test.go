@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/certmagic"
+
+	"github.com/robotspolicy/caddy-robots-policy/handler"
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
+	"github.com/robotspolicy/caddy-robots-policy/site"
+)
+
+// idle is an exchange whose steps a test takes itself.
+func idle(t *testing.T) *exchange {
+	t.Helper()
+	state := optional.NewState("fleet")
+	t.Cleanup(state.Remove)
+	return &exchange{state: state, busy: make(chan struct{}, 1), older: map[string]*site.Site{}, peers: map[string]*peer{}, sequence: time.Now().UnixNano()}
+}
+
+func reading(crawler string, at int64, verified bool) handler.Reading {
+	return handler.Reading{Crawler: crawler, Host: "www.example.com", Version: "v", Policy: "p", At: at, Verified: verified}
+}
+
+// What a server writes is what the others read, and what it has itself after a restart. A
+// damaged message hides none of the others.
+func TestServersReadEachOther(t *testing.T) {
+	t.Parallel()
+	ctx, storage := t.Context(), &certmagic.FileStorage{Path: t.TempDir()}
+	a, b := idle(t), idle(t)
+	atA, atB := &Fleet{Node: "a", storage: storage}, &Fleet{Node: "b", storage: storage}
+	a.restored = []handler.Reading{reading("gptbot", 100, true), reading("gptbot", 50, true)}
+	if err := b.read(ctx, atB); err != nil {
+		t.Errorf("before anybody wrote: %v", err)
+	}
+	if err := a.write(ctx, atA); err != nil {
+		t.Fatal(err)
+	}
+	if err := storage.Store(ctx, key("c"), []byte("not what a server writes")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.read(ctx, atB); err == nil || !strings.Contains(err.Error(), "c.json.gz") {
+		t.Errorf("a damaged message: %v", err)
+	}
+	if got := fmt.Sprint(b.peers["a"].Readings); got != fmt.Sprint([]handler.Reading{reading("gptbot", 100, true)}) || len(b.peers) != 1 {
+		t.Errorf("%s of %d servers", got, len(b.peers))
+	}
+	again := idle(t)
+	if err := again.write(ctx, atA); err != nil || len(again.restored) != 1 {
+		t.Errorf("after a restart: %+v, %v", again.restored, err)
+	}
+}
+
+// A server is alive when it writes while another one watches, and missing after three reads
+// in which it has not.
+func TestHeartbeats(t *testing.T) {
+	t.Parallel()
+	x := idle(t)
+	for i, step := range []struct {
+		sequence       int64 // 0: it cannot be read
+		alive, missing int
+	}{
+		{7, 1, 0}, {7, 1, 0}, {7, 1, 0}, {7, 1, 0}, // it may have ended long ago
+		{8, 2, 0}, {8, 2, 0}, {0, 2, 0}, {8, 1, 1}, {8, 1, 1},
+		{3, 2, 0}, // it was started again
+	} {
+		var m *message
+		if step.sequence > 0 {
+			m = &message{Sequence: step.sequence}
+		}
+		x.heard("a", m)
+		if alive, missing := x.count(); alive != step.alive || missing != step.missing {
+			t.Errorf("step %d: %d alive, %d missing, want %d, %d", i, alive, missing, step.alive, step.missing)
+		}
+	}
+}
+
+// Whoever makes up names and hosts fills no more than a part of a message, and takes no place
+// of a verified crawler.
+func TestUnverifiedReadingsAreCapped(t *testing.T) {
+	t.Parallel()
+	x := idle(t)
+	for i := range 20_000 {
+		x.restored = append(x.restored, handler.Reading{Crawler: "gptbot", Host: fmt.Sprintf("h%d.example.com", i), Version: strings.Repeat("0", 64), Policy: strings.Repeat("1", 64), At: int64(1e9 + i), Verified: i%10 == 0})
+	}
+	all := x.own()
+	verified := 0
+	for _, r := range all {
+		if r.Verified {
+			verified++
+		}
+	}
+	if verified != maxReadings || len(all) != maxReadings {
+		t.Errorf("%d readings, %d of them verified", len(all), verified)
+	}
+	x.restored = x.restored[:5000]
+	if all = x.own(); len(all) != 500+maxUnverified {
+		t.Errorf("%d readings of 500 verified ones", len(all))
+	}
+	m := message{Sequence: 1, Readings: all}
+	data, err := m.encode()
+	if err != nil || len(data) > 64<<10 {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
+// hanging is a storage that does not answer and does not look at the context.
+type hanging struct {
+	certmagic.FileStorage
+	end   chan struct{}
+	asked chan struct{}
+}
+
+func (h *hanging) Load(context.Context, string) ([]byte, error) {
+	h.asked <- struct{}{}
+	<-h.end
+	return nil, context.Canceled
+}
+
+// A storage that hangs holds up nothing, gets one request at a time, and is not waited for.
+func TestStorageThatHangs(t *testing.T) {
+	t.Parallel()
+	h := &hanging{end: make(chan struct{}), asked: make(chan struct{}, 100), FileStorage: certmagic.FileStorage{Path: t.TempDir()}}
+	f := &Fleet{Node: "a", storage: h, Interval: caddy.Duration(time.Second)}
+	x := newExchange(func() *Fleet { return f })
+	<-h.asked
+	x.count() // as a metric is read
+	began := time.Now()
+	x.close(f)
+	if took := time.Since(began); took > 2*lastWrite {
+		t.Errorf("closing took %s", took)
+	}
+	if n := len(h.asked); n > 0 {
+		t.Errorf("%d more requests while one hangs", n)
+	}
+	close(h.end)
+}
+
+func TestUnmarshal(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"fleet":        `&{ 0s false}`,
+		"fleet web-17": `&{web-17 0s false}`,
+		"fleet web-17 {\ninterval 30s\nshared_limits\n}": `&{web-17 30s true}`,
+		"fleet a b":                     "takes one argument",
+		"fleet {\ninterval 5ms\n}":      "invalid interval",
+		"fleet {\ninterval\n}":          "takes one argument",
+		"fleet {\nshared_limits yes\n}": "takes no arguments",
+		"fleet {\nlimits shared\n}":     "unrecognized option 'limits'",
+	} {
+		f := new(Fleet)
+		got := ""
+		if err := f.UnmarshalCaddyfile(caddyfile.NewTestDispenser(text)); err != nil {
+			got = err.Error()
+		} else {
+			got = fmt.Sprintf("&{%s %s %v}", f.Node, time.Duration(f.Interval), f.SharedLimits)
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+	for _, name := range []string{"../x", "a/b", ".hidden", strings.Repeat("x", 101)} {
+		if err := (&Fleet{Node: name}).check(); err == nil {
+			t.Errorf("the name %q becomes the key %s", name, filepath.Clean(key(name)))
+		}
+	}
+}
