@@ -18,11 +18,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
-
-	"github.com/caddyserver/caddy/v2"
 
 	"github.com/robotspolicy/caddy-robots-policy/handler"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/optional"
@@ -66,7 +65,9 @@ func decode(data []byte) (*message, error) {
 		return nil, err
 	}
 	m := new(message)
-	return m, json.NewDecoder(io.LimitReader(z, maxMessage)).Decode(m)
+	err = json.NewDecoder(io.LimitReader(z, maxMessage)).Decode(m)
+	m.Readings = m.Readings[:min(len(m.Readings), maxReadings)]
+	return m, err
 }
 
 // peer is another server.
