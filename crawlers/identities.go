@@ -3,75 +3,46 @@
 package crawlers
 
 import (
+	"maps"
+	"reflect"
 	"slices"
-	"sync"
 )
 
 // Identities maps what operators publish about their crawlers' requests back to the
 // crawlers: a request that is signed, or that comes from an address on a list, can be
 // attributed to a crawler whatever its User-Agent says. It is immutable.
 type Identities struct {
-	base           *Identities // of the embedded catalogue; nil for itself
 	catalogueLists []string
 	ownLists       []string
 	lists          map[string]*Crawler // by URL; nil where several crawlers share a list
 	directories    map[string][]*Crawler
 }
 
-// NewIdentities returns the identities of a catalogue. It holds only what differs from
-// the embedded catalogue, of which there is one copy.
+var sharedIdentities Derived[*Identities]
+
+// NewIdentities returns the identities of a catalogue. Policies that change nothing about
+// them share those of the catalogue in use.
 func NewIdentities(c *Catalogue) *Identities {
-	base := builtinIdentities()
-	if built, err := Embedded(); err == nil && built == c {
-		return base
-	}
-	all := collectIdentities(c)
-	id := &Identities{
-		base:        base,
-		lists:       changes(all.lists, base.lists, func(a, b *Crawler) bool { return a == b }),
-		directories: changes(all.directories, base.directories, slices.Equal),
-	}
-	catalogued := c.withoutPolicy().AddressLists()
-	for url := range all.lists {
-		if _, ok := base.lists[url]; ok {
-			continue
-		}
-		if _, found := slices.BinarySearch(catalogued, url); found {
-			id.catalogueLists = append(id.catalogueLists, url)
-		} else {
-			id.ownLists = append(id.ownLists, url)
+	base := c.withoutPolicy()
+	if !slices.ContainsFunc(c.crawlers, func(cr *Crawler) bool {
+		return cr.FromPolicy && !reflect.DeepEqual(cr.Verification, base.facts(cr.Token))
+	}) {
+		if id, ok := sharedIdentities.Get(base, func() *Identities { return collectIdentities(base, base) }); ok {
+			return id
 		}
 	}
-	slices.Sort(id.catalogueLists)
-	slices.Sort(id.ownLists)
-	return id
+	return collectIdentities(c, base)
 }
 
-// changes returns what m has and base has not, and a zero value for what only base has.
-func changes[V any](m, base map[string]V, equal func(a, b V) bool) map[string]V {
-	changed := map[string]V{}
-	for key, v := range m {
-		if known, ok := base[key]; !ok || !equal(v, known) {
-			changed[key] = v
-		}
+// facts are those of a crawler, if the catalogue has it.
+func (c *Catalogue) facts(token string) (v Verification) {
+	if cr, ok := c.Lookup(token); ok {
+		v = cr.Verification
 	}
-	for key := range base {
-		if v, ok := m[key]; !ok {
-			changed[key] = v
-		}
-	}
-	return changed
+	return v
 }
 
-var builtinIdentities = sync.OnceValue(func() *Identities {
-	c, err := Embedded()
-	if err != nil {
-		c = new(Catalogue)
-	}
-	return collectIdentities(c)
-})
-
-func collectIdentities(c *Catalogue) *Identities {
+func collectIdentities(c, base *Catalogue) *Identities {
 	id := &Identities{lists: map[string]*Crawler{}, directories: map[string][]*Crawler{}}
 	for _, crawler := range c.crawlers {
 		for _, url := range crawler.Verification.AddressLists {
@@ -85,6 +56,20 @@ func collectIdentities(c *Catalogue) *Identities {
 			id.directories[url] = append(id.directories[url], crawler)
 		}
 	}
+	var builtIn []string
+	if embedded, err := Embedded(); err == nil {
+		builtIn = embedded.AddressLists()
+	}
+	catalogued := base.AddressLists()
+	for _, url := range c.AddressLists() {
+		switch {
+		case slices.Contains(builtIn, url):
+		case slices.Contains(catalogued, url):
+			id.catalogueLists = append(id.catalogueLists, url)
+		default:
+			id.ownLists = append(id.ownLists, url)
+		}
+	}
 	return id
 }
 
@@ -96,39 +81,11 @@ func (id *Identities) CatalogueLists() []string { return id.catalogueLists }
 func (id *Identities) OwnLists() []string { return id.ownLists }
 
 // ByList returns the crawler that alone uses the address list with this URL, or nil.
-func (id *Identities) ByList(url string) *Crawler {
-	crawler, ok := id.lists[url]
-	if !ok && id.base != nil {
-		crawler = id.base.lists[url]
-	}
-	return crawler
-}
+func (id *Identities) ByList(url string) *Crawler { return id.lists[url] }
 
 // ByDirectory returns the crawlers whose requests are signed with the keys of a
 // directory, named as in the catalogue.
-func (id *Identities) ByDirectory(url string) []*Crawler {
-	crawlers, ok := id.directories[url]
-	if !ok && id.base != nil {
-		crawlers = id.base.directories[url]
-	}
-	return crawlers
-}
+func (id *Identities) ByDirectory(url string) []*Crawler { return id.directories[url] }
 
 // Directories returns the URLs of all key directories, in order.
-func (id *Identities) Directories() []string {
-	var urls []string
-	for url, crawlers := range id.directories {
-		if crawlers != nil {
-			urls = append(urls, url)
-		}
-	}
-	if id.base != nil {
-		for url := range id.base.directories {
-			if _, changed := id.directories[url]; !changed {
-				urls = append(urls, url)
-			}
-		}
-	}
-	slices.Sort(urls)
-	return urls
-}
+func (id *Identities) Directories() []string { return slices.Sorted(maps.Keys(id.directories)) }
