@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // TestCommandsPage compares docs/commands.md with the commands of the code.
@@ -31,7 +32,7 @@ func TestCommandsPage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(head + mark)
 	for _, c := range all {
-		describeCommand(&b, "caddy robots-policy ", c)
+		describeCommand(&b, "", c)
 	}
 	want := strings.TrimRight(b.String(), "\n") + "\n"
 	if string(page) == want {
@@ -50,9 +51,19 @@ func describeCommand(b *strings.Builder, parent string, c *cobra.Command) {
 	if c.Short == "" {
 		panic(c.Name() + " has no description")
 	}
-	fmt.Fprintf(b, "\n### %s\n\n`%s%s`: %s.\n", strings.TrimPrefix(parent, "caddy robots-policy ")+c.Name(), parent, c.Use, c.Short)
+	fmt.Fprintf(b, "\n### %s\n\n`%s%s`: %s.\n", parent+c.Name(), parent, c.Use, c.Short)
+	var common []string // flags that the head of the page explains
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if slices.Contains([]string{"adapter", "config", "json"}, f.Name) {
+			f.Hidden = true
+			common = append(common, "`--"+f.Name+"`")
+		}
+	})
 	if flags := c.LocalFlags().FlagUsages(); flags != "" {
 		b.WriteString("\n```text\n" + flags + "```\n")
+	}
+	if common != nil {
+		b.WriteString("\nAlso " + strings.Join(common, ", ") + ".\n")
 	}
 	for _, sub := range c.Commands() {
 		describeCommand(b, parent+c.Name()+" ", sub)
