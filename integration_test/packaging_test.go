@@ -171,6 +171,27 @@ func TestPackageExtras(t *testing.T) {
 			t.Errorf("%s: %d bytes without %q, %v", name, len(data), has, err)
 		}
 	}
+	var release struct {
+		NFPMs []struct {
+			Contents []struct{ Src, Dst string }
+		} `yaml:"nfpms"`
+	}
+	text, err := os.ReadFile("../.goreleaser.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(text, &release)
+	}
+	if err != nil || len(release.NFPMs) == 0 {
+		t.Fatalf("no packages: %v", err)
+	}
+	for _, c := range release.NFPMs[0].Contents {
+		src := filepath.Join("..", c.Src)
+		if made, ok := strings.CutPrefix(c.Src, "build/"); ok {
+			src = filepath.Join(dir, made)
+		}
+		if files, err := filepath.Glob(src); err != nil || len(files) == 0 || !filepath.IsAbs(c.Dst) {
+			t.Errorf("no file for %s of the package: %s %v", c.Dst, c.Src, err)
+		}
+	}
 }
 
 // TestPackagingTools checks recipes with the tools that they are for, where these are
