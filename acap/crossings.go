@@ -3,6 +3,7 @@
 package acap
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
@@ -14,11 +15,11 @@ const (
 	maxWays  = 8
 	maxAdded = 60 // fields for where patterns cross, of one usage of a record
 
-	crossCost = 1 << 6 // the work of finding where two patterns cross
+	crossCost = 1 << 6 // of finding where two patterns cross, in work
 )
 
-// pairs calls visit for each two claims that may apply to a path at once, of which at
-// least one is not before from, the earlier one first. The claims that visit adds follow.
+// pairs calls visit for each two claims that may apply to a path at once, the earlier one first,
+// including those that visit adds.
 func (s *fieldSolver) pairs(visit func(i, j int)) {
 	overlapping := func(i int) []int {
 		if s.claims[i].gone || !s.budget.Spend(s.wild) {
@@ -34,7 +35,7 @@ func (s *fieldSolver) pairs(visit func(i, j int)) {
 	})
 }
 
-// narrow adds claims where by ACAP's rule the wrong one of two would decide.
+// narrow adds claims where ACAP's rule would let the wrong one of two decide.
 func (s *fieldSolver) narrow() {
 	s.pairs(func(i, j int) {
 		switch {
@@ -48,7 +49,6 @@ func (s *fieldSolver) narrow() {
 	})
 }
 
-// decidePair looks at a permission and a prohibition.
 func (s *fieldSolver) decidePair(i, j int) {
 	a, d := &s.claims[i], &s.claims[j]
 	exact := a.pattern.Overlaps(d.pattern)
@@ -78,8 +78,8 @@ func (s *fieldSolver) decidePair(i, j int) {
 	}
 }
 
-// join looks at two permissions: where both speak, what remains of their qualifiers
-// unites, and together they may override more than each.
+// join looks at two permissions: where both match, their remaining qualifiers unite, and together
+// they may override more than each.
 func (s *fieldSolver) join(i, j int) {
 	a, b := &s.claims[i], &s.claims[j]
 	if !a.pattern.Overlaps(b.pattern) || len(a.from) == 0 || len(b.from) == 0 {
@@ -97,10 +97,7 @@ func (s *fieldSolver) join(i, j int) {
 	if alone && !s.needBoth(a, b) {
 		return
 	}
-	condition := a.condition
-	if condition == "" {
-		condition = b.condition
-	}
+	condition := cmp.Or(a.condition, b.condition)
 	p, q := *a, *b
 	decides := func(m pathpattern.Pattern, c *claim) bool { // of one pattern that with qualifiers does
 		return Compare(m, c.folded) == First || m == c.folded && c.quals == "" && quals != ""
@@ -108,8 +105,8 @@ func (s *fieldSolver) join(i, j int) {
 	s.addAt(p.pattern, q.pattern, true, condition, from, func(m pathpattern.Pattern) bool { return decides(m, &p) && decides(m, &q) })
 }
 
-// needBoth reports whether each of two permissions overrides a prohibition, where both
-// speak, that the other does not.
+// needBoth reports whether each of two permissions overrides a prohibition where both match that the
+// other does not.
 func (s *fieldSolver) needBoth(a, b *claim) bool {
 	mine, other := false, false
 	for k := range s.claims[:s.given] {
@@ -123,8 +120,7 @@ func (s *fieldSolver) needBoth(a, b *claim) bool {
 	return mine && other
 }
 
-// addAt adds claims for where two patterns cross, unless they are there already. It
-// reports whether they say all that is needed.
+// addAt adds claims for where two patterns cross, unless they exist, and reports whether that suffices.
 func (s *fieldSolver) addAt(p, q pathpattern.Pattern, allow bool, condition string, from []*conditional, suffices func(pathpattern.Pattern) bool) bool {
 	if s.budget.Added <= 0 || !s.budget.Spend(crossCost) {
 		return false
@@ -146,8 +142,8 @@ func (s *fieldSolver) addAt(p, q pathpattern.Pattern, allow bool, condition stri
 	return ok
 }
 
-// absorb drops the permissions of the same pattern, as a reader could not tell which of
-// them to obey, and returns what one in their stead stands for; nil if one stands already.
+// absorb drops the permissions of the same pattern and condition, because a reader could not tell
+// which to obey, and returns what the one that replaces them stands for; nil if that exists.
 func (s *fieldSolver) absorb(p pathpattern.Pattern, allow bool, condition string, from []*conditional) []*conditional {
 	all := slices.Clone(from)
 	var same []*claim

@@ -31,25 +31,21 @@ type Decision struct {
 	Undetermined bool
 }
 
-// candidate is a field that speaks of a query by one of its patterns.
+// candidate is a field that matches a query by one of its patterns.
 type candidate struct {
 	field   *Field
 	part    *Part
 	pattern pathpattern.Pattern
 }
 
-// Decide answers as a conforming crawler that ignores conventional records.
-// Fields of records that name the crawler override those for any (section 2.2),
-// per usage, purpose and resource. Where no field speaks of a present-* usage,
-// those of present do (section 2.5.5), in the same records; where none speaks of
-// any usage, those of other (section 2.5.6), which is also asked about crawl: it
-// covers what is not explicitly permitted.
+// Decide answers as a conforming crawler that ignores conventional records. Fields of records that
+// name the crawler override those for any (section 2.2), per usage, purpose and resource. Without a
+// field about a present-* usage, those of present apply (section 2.5.5), in the same records; without
+// any, those of other (section 2.5.6), also for crawl.
 //
-// The document leaves some questions open. We read: a field without a purpose
-// holds for every purpose, beside those of the purpose's sub-records; a
-// permission wins when it is narrower than every prohibition; of several
-// permissions the narrowest tells the qualifiers, and where none is, one that has
-// some.
+// Where the document leaves questions open: a field without a purpose holds for every purpose, beside
+// those of the purpose's sub-records; a permission wins when it is narrower than every prohibition;
+// the narrowest of several permissions has the qualifiers, and where none is, one that has some.
 func (f *File) Decide(q Query) Decision {
 	usages := []policy.Usage{q.Usage}
 	if q.Usage.IsPresentation() {
@@ -110,21 +106,15 @@ func (f *File) candidates(q *Query, u policy.Usage, named bool) []candidate {
 
 // speaksTo reports whether the record names the crawler, or any.
 func (r *Record) speaksTo(crawler string, named bool) bool {
-	for _, c := range r.Crawlers {
-		if named && c != "*" && strings.EqualFold(c, crawler) || !named && c == "*" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Crawlers, func(c string) bool {
+		return named && c != "*" && strings.EqualFold(c, crawler) || !named && c == "*"
+	})
 }
 
 func (s *SubRecord) isFor(purpose string) bool {
-	for _, p := range s.Purposes {
-		if purpose != "" && policy.MatchPurpose(strings.ToLower(p), strings.ToLower(purpose)) {
-			return true
-		}
-	}
-	return false
+	return purpose != "" && slices.ContainsFunc(s.Purposes, func(p string) bool {
+		return policy.MatchPurpose(strings.ToLower(p), strings.ToLower(purpose))
+	})
 }
 
 // resolve applies section 2.4.5.
@@ -159,8 +149,7 @@ func resolve(cs []candidate, now time.Time) Decision {
 	return Decision{Verdict: policy.Allowed, Field: best.field, Qualifiers: q}
 }
 
-// narrowest returns the permission than which none is narrower. Where that is true
-// of several it is one with qualifiers, if there is one.
+// narrowest returns a permission than which none is narrower, with qualifiers if there is a choice.
 func narrowest(permissions []*candidate) (best *candidate) {
 	for _, c := range permissions {
 		narrower := slices.ContainsFunc(permissions, func(d *candidate) bool { return Compare(d.pattern, c.pattern) == First })
@@ -175,10 +164,5 @@ func (c *candidate) permits() bool { return c.field.Allow && !c.field.Unreadable
 
 // beats reports whether a permission is narrower than every prohibition.
 func (c *candidate) beats(cs []candidate) bool {
-	for i := range cs {
-		if !cs[i].permits() && Compare(c.pattern, cs[i].pattern) != First {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(cs, func(d candidate) bool { return !d.permits() && Compare(c.pattern, d.pattern) != First })
 }

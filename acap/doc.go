@@ -30,8 +30,7 @@ type Set struct {
 	folded []pathpattern.Pattern
 }
 
-// Usage is a locally defined usage: one with qualifiers (section 2.7.1), or
-// several (section 2.7.2).
+// Usage is a locally defined usage: one with qualifiers (section 2.7.1), or several (2.7.2).
 type Usage struct {
 	Name  string
 	Parts []Part
@@ -73,23 +72,21 @@ type Field struct {
 	folded []pathpattern.Pattern // the patterns as they are compared
 }
 
-// Request is an action request (section 2.6), which the document calls not
-// ready.
+// Request is an action request (section 2.6), which the document calls not ready.
 type Request struct {
 	Line         int
 	Action, Path string // take-down or re-crawl, and one resource
 }
 
-// Problem is a line that is not as section 3 has it. The line is left out, but
-// for a prohibition that only has something too much.
+// Problem is a line that violates section 3. It is left out, unless it is a prohibition with something
+// superfluous.
 type Problem struct {
 	Line    int
 	Message string
 }
 
-// fold is a resource path pattern in the form in which it is compared: in normal
-// form and without case (section 2.8). A path that does not start with "/" is
-// relative to the document root, and gets one.
+// fold is a pattern as it is compared: in normal form, without case (section 2.8), and relative to the
+// document root.
 func fold(pattern string) (pathpattern.Pattern, bool) {
 	if pattern != "" && pattern[0] != '/' && pattern[0] != '*' {
 		pattern = "/" + pattern
@@ -101,7 +98,7 @@ func fold(pattern string) (pathpattern.Pattern, bool) {
 	return Fold(p), true
 }
 
-// Fold is a pattern without case, as ACAP compares patterns (section 2.8).
+// Fold is a pattern without case (section 2.8).
 func Fold(p pathpattern.Pattern) pathpattern.Pattern {
 	lower := strings.ToLower(p.String())
 	if lower == p.String() {
@@ -111,7 +108,7 @@ func Fold(p pathpattern.Pattern) pathpattern.Pattern {
 	return pathpattern.MustParse(lower)
 }
 
-// FoldPath is a path as folded patterns are matched against.
+// FoldPath is the path that folded patterns are matched with.
 func FoldPath(path string) string {
 	return pathpattern.NormalizePath(strings.ToLower(pathpattern.NormalizePath(path)))
 }
@@ -126,10 +123,9 @@ const (
 	Second
 )
 
-// Compare finds the narrower of two folded patterns by section 2.4.5: byte by
-// byte to the first difference. There a pattern that goes on is narrower than
-// one that ends, any character is narrower than "$", and any but "$" narrower
-// than "*". Other differences do not tell.
+// Compare finds the narrower of two folded patterns (section 2.4.5), at the first byte that differs:
+// a pattern that goes on is narrower than one that ends, any character narrower than "$", and any but
+// "$" narrower than "*". Otherwise it is undetermined.
 func Compare(a, b pathpattern.Pattern) Scope {
 	s, t := a.String(), b.String()
 	for i := 0; ; i++ {

@@ -18,9 +18,8 @@ type conditional struct {
 	condition string // the purposes of its sub-record in lower case, one a line; "" for none
 }
 
-// statements lists what is stated to a class about a usage, with the conditions under
-// which rules apply: their usage purposes, and purposes that they are for and that no
-// crawler of the class is known by.
+// statements lists what is stated to a class about a usage, with the conditions of rules: their usage
+// purposes, and purposes that they are for and by which no crawler of the class is known.
 func (w *writer) statements(c *policy.Class, u policy.Usage) (all []conditional) {
 	has := func(a *policy.Applied) bool {
 		return slices.ContainsFunc(all, func(b conditional) bool { return b.Statement == a.Statement && b.Audience == a.Audience })
@@ -53,7 +52,6 @@ func joinPurposes(names []string) string {
 	return strings.Join(slices.Compact(lower), "\n")
 }
 
-// same reports whether two statements make the same fields.
 func (s conditional) same(t conditional) bool {
 	return s.Statement == t.Statement && s.Audience == t.Audience && s.condition == t.condition
 }
@@ -71,12 +69,10 @@ type claim struct {
 	gone      bool
 }
 
-// appliesWith reports whether c applies whenever d does.
 func (c *claim) appliesWith(d *claim) bool { return c.condition == "" || c.condition == d.condition }
 
-// fieldSolver finds the claims of one usage in a record which mean by ACAP's rule, in
-// which the narrowest scope decides and what cannot be decided is prohibited (section
-// 2.4.5), what the policy means:
+// fieldSolver finds the claims of one usage in a record that mean what the policy means under ACAP's
+// rule: the narrowest scope decides, and what cannot be decided is prohibited (section 2.4.5).
 //
 //	everyone:  disallow index /*/drafts/     ACAP-disallow-index: /*/drafts/
 //	everyone:  allow index /news/         →  ACAP-allow-index: /news/
@@ -94,7 +90,6 @@ type fieldSolver struct {
 	wild       int       // the work of one question to a set
 }
 
-// fields returns what the record of a class says about a usage.
 func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields []field) {
 	s := fieldSolver{writer: w, usage: u, statements: w.statements(c, u), wild: 1}
 	w.budget.Added = maxAdded
@@ -124,10 +119,8 @@ func (w *writer) fields(c *policy.Class, u policy.Usage, everyone bool) (fields 
 		if len(s.statements) == 0 {
 			return nil
 		}
-		w.problem(policy.Problem{
-			Severity: policy.Error, Code: "acap-cross", Pos: s.statements[0].Statement.Pos,
-			Message: "too many paths with * are allowed here and disallowed there for ACAP records to say which one wins; state fewer of them, or write \"acap: off\" under publish",
-		})
+		w.problem(policy.NewProblem(policy.Error, "acap-cross", s.statements[0].Statement.Pos,
+			"too many paths with * are allowed here and disallowed there for ACAP records to say which one wins; state fewer of them, or write \"acap: off\" under publish"))
 		return nil
 	}
 	for i := range s.claims {
@@ -151,7 +144,7 @@ func (s *fieldSolver) add(p pathpattern.Pattern, allow bool, condition string, f
 	s.claims = append(s.claims, c)
 }
 
-// decide is what the policy says at a time where exactly these statements apply.
+// decide is what the policy decides where exactly these statements apply.
 func (s *fieldSolver) decide(from []*conditional, now time.Time) policy.Decision {
 	matching := make([]policy.Applied, len(from))
 	for i, f := range from {
@@ -163,9 +156,8 @@ func (s *fieldSolver) decide(from []*conditional, now time.Time) policy.Decision
 // ever is after all dates that a time limit may have.
 var ever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// qualifiers prints those that hold where exactly these statements apply. They are
-// ambiguous where of two none is the stricter, and where what is permitted without a date
-// rests on a permission with one.
+// qualifiers prints those that hold where exactly these statements apply. They are ambiguous if of two
+// neither is stricter, or if a permission without a date depends on one with a date.
 func (s *fieldSolver) qualifiers(from []*conditional) (text string, ambiguous bool) {
 	text, ok := qualifiersOf(s.decide(from, time.Time{}).Qualifiers(), s.usage)
 	ends := strings.Contains(text, "time-limit=until-2") || strings.Contains(text, "time-limit=until-1")
@@ -177,7 +169,7 @@ func (s *fieldSolver) overrides(a, d *claim) bool {
 	return slices.ContainsFunc(a.from, func(f *conditional) bool { return s.p.Overrides(&f.Applied, &d.from[0].Applied) })
 }
 
-// dropDecided drops what never decides.
+// dropDecided drops claims that never decide.
 func (s *fieldSolver) dropDecided() {
 	for i := range s.claims {
 		if !s.budget.Spend(s.wild) {
@@ -191,7 +183,7 @@ func (s *fieldSolver) dropDecided() {
 	}
 }
 
-// decidesFor reports whether c never decides because of d, which covers it.
+// decidesFor reports whether c never decides because d covers it.
 func (s *fieldSolver) decidesFor(d, c *claim, first bool) bool {
 	switch {
 	case c.allow && d.allow:
@@ -221,7 +213,6 @@ type field struct {
 	usage policy.Usage
 }
 
-// statement is the one that a field comes from, or nil.
 func (f *field) statement() *policy.Statement {
 	if len(f.from) == 0 {
 		return nil

@@ -11,8 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// names are those of ACAP 1.0 section 2.7 that records use: those of
-// the policy that its grammar can say.
+// names are the names of a policy that the grammar of ACAP allows (section 2.7).
 type names struct {
 	sets      []policy.ResourceSet
 	usages    []policy.LocalUsage
@@ -75,7 +74,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// lines are the definitions that records use, each after those it needs.
+// lines are the definitions of used names, each after those it needs.
 func (d *names) lines() (lines []Line) {
 	for _, s := range d.sets {
 		if d.usedSets[s.Name] {
@@ -105,7 +104,7 @@ func (d *names) lines() (lines []Line) {
 	return lines
 }
 
-// spelling is a name as it is defined.
+// spelling is a name as it was defined.
 func (d *names) spelling(name string) string {
 	for _, u := range d.usages {
 		if strings.EqualFold(u.Name, name) {
@@ -125,7 +124,7 @@ func joinPatterns(ps []pathpattern.Pattern) string {
 	return strings.Join(texts, " ")
 }
 
-// item is fields that may be said in one.
+// item is fields that are written as one.
 type item struct {
 	fields   []field
 	resource string
@@ -133,7 +132,7 @@ type item struct {
 	gone     bool
 }
 
-// compact prints fields, those of a named set or usage as one.
+// compact prints fields, joined by named sets and usages.
 func (d *names) compact(fields []field) []recordLine {
 	items := d.joinSets(fields)
 	d.joinUsages(items)
@@ -162,13 +161,12 @@ func (d *names) compact(fields []field) []recordLine {
 	return lines
 }
 
-// whole reports whether a field is a statement as the policy has it.
+// whole reports whether a field is exactly a statement of the policy.
 func (f *field) whole() bool {
 	return !f.added && len(f.from) == 1 && f.allow == f.from[0].Statement.Allow
 }
 
-// joinSets makes one item of the fields that say the same of all patterns of a
-// set.
+// joinSets makes one item of equal fields for all patterns of a set.
 func (d *names) joinSets(fields []field) []item {
 	type key struct {
 		set, condition, quals, local string
@@ -211,7 +209,7 @@ func (d *names) joinSets(fields []field) []item {
 	return items
 }
 
-// sameSet reports whether fields have the patterns of a set, no more, no less.
+// sameSet reports whether fields have exactly the patterns of a set.
 func (d *names) sameSet(fields []field, members []int, s *policy.ResourceSet) bool {
 	want := map[pathpattern.Pattern]bool{}
 	for _, p := range s.Patterns {
@@ -229,8 +227,7 @@ func (d *names) sameSet(fields []field, members []int, s *policy.ResourceSet) bo
 	return len(got) == len(want) && len(got) > 1
 }
 
-// joinUsages makes one item of the permissions that are all parts of a locally
-// defined usage for one resource.
+// joinUsages makes one item of the permissions of a resource that are all parts of a local usage.
 func (d *names) joinUsages(items []item) {
 	type key struct{ local, resource, condition string }
 	groups := map[key][]int{}
@@ -271,7 +268,7 @@ func (d *names) joinUsages(items []item) {
 	d.noteUsed(items)
 }
 
-// noteUsed remembers the names that are to be defined.
+// noteUsed records the names that need a definition.
 func (d *names) noteUsed(items []item) {
 	for _, it := range items {
 		if it.gone {
@@ -294,8 +291,8 @@ func (d *names) noteUsed(items []item) {
 	}
 }
 
-// unready reports whether a permission of the usage has qualifiers that the document
-// calls not ready (sections 2.5.5.2.2 and 2.5.5.2.5).
+// unready reports whether a permission has qualifiers that the document calls not ready (sections
+// 2.5.5.2.2 and 2.5.5.2.5).
 func (s *fieldSolver) unready(quals string) bool {
 	if s.usage != policy.Present && !s.usage.IsPresentation() || s.p.Spec().Publish.ActionRequests == policy.On {
 		return false
@@ -303,8 +300,8 @@ func (s *fieldSolver) unready(quals string) bool {
 	return slices.ContainsFunc(strings.Fields(quals), func(text string) bool { return strings.HasPrefix(text, "must-") })
 }
 
-// prohibitUnready makes prohibitions of permissions that no reader is to be expected
-// to understand: without the qualifier they would permit too much.
+// prohibitUnready turns permissions that no reader is expected to understand into prohibitions:
+// without the qualifier they would permit too much.
 func (s *fieldSolver) prohibitUnready() {
 	for i := range s.claims {
 		c := &s.claims[i]
@@ -348,8 +345,7 @@ func (w *writer) checkQualifiers(c *policy.Class, st *conditional, u policy.Usag
 	}
 }
 
-// resource is the host and path of a resource that a qualifier names, "" for one
-// within the page.
+// resource is the host and path of a qualifier's resource, "" for one within the page.
 func (w *writer) resource(uri string) (host, path string) {
 	for _, role := range []string{"the-acap:credit:", "the-acap:link:"} {
 		uri = strings.TrimPrefix(uri, role)
@@ -360,10 +356,9 @@ func (w *writer) resource(uri string) (host, path string) {
 	return host, path
 }
 
-// qualifiersOf prints limits that hold together for a usage. What limits present loses
-// what section 2.5 does not define for what is derived from it, or no reader would take
-// it for a permission at all. It fails where two limits of one kind hold of which none
-// is the stricter, because a qualifier stands once (section 2.5.5.2).
+// qualifiersOf prints limits that hold together for a usage, without those that section 2.5 does not
+// define for it. It fails if two limits of one kind hold of which neither is stricter, because a
+// qualifier stands once (section 2.5.5.2).
 func qualifiersOf(limits policy.Limits, u policy.Usage) (text string, ok bool) {
 	takes := policy.QualifiersOf(u)
 	seen := map[policy.QualifierName]bool{}

@@ -17,29 +17,20 @@ import (
 // setPrefix starts the name of a set where a pattern may stand (section 2.4.4).
 const setPrefix = "the-acap:resource-set:"
 
-// Limits on what a file can make of its size with names that stand for much.
+// Limits on names that stand for much.
 const (
 	maxParts    = 64    // of a locally defined usage
 	maxPatterns = 10000 // of a set
 )
 
-// Parse reads the ACAP fields of a robots.txt by section 3. It takes lines that
-// end in CR, LF or both, white space where the grammar has none, and fields in
-// any case. Conventional fields are left out.
+// Parse reads the ACAP fields of a robots.txt by section 3. It takes lines that end in CR, LF or both,
+// surplus white space, and fields in any case, and skips conventional fields.
 func Parse(text []byte) *File {
 	p := parser{f: &File{}, sets: map[string]*Set{}, usages: map[string]*Usage{}}
-	s := string(Decode(text))
-	for len(s) > 0 {
+	text = Decode(text)
+	for line := range strings.SplitSeq(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(text)), "\n") {
 		p.line++
-		end := strings.IndexAny(s, "\r\n")
-		if end < 0 {
-			end = len(s)
-		}
-		p.read(s[:end])
-		if strings.HasPrefix(s[end:], "\r\n") {
-			end++
-		}
-		s = s[min(end+1, len(s)):]
+		p.read(line)
 	}
 	return p.f
 }
@@ -209,8 +200,8 @@ func (p *parser) resource(f *Field, spec string) bool {
 	return true
 }
 
-// qualify adds the qualifiers of a permission. What is wrong with them makes it
-// no permission, as what the publisher restricted is not known.
+// qualify adds the qualifiers of a permission. A mistake in them voids it: what the publisher
+// restricted is not known.
 func (p *parser) qualify(f *Field, words []string) {
 	words = joinQualifiers(words)
 	if len(words) == 0 {
@@ -234,8 +225,7 @@ func (p *parser) qualify(f *Field, words []string) {
 	f.Parts[0].Qualifiers = q
 }
 
-// joinQualifiers puts "name = value" together, as white space may stand around
-// the sign.
+// joinQualifiers joins "name = value", which may have white space.
 func joinQualifiers(words []string) []string {
 	var joined []string
 	for _, w := range words {
@@ -249,8 +239,8 @@ func joinQualifiers(words []string) []string {
 	return joined
 }
 
-// qualifiers reads qualifiers of a usage. Section 2.4.1.2 writes
-// until-recrawl where section 2.5.3.1 defines until-recrawled: both are read.
+// qualifiers reads qualifiers. It takes until-recrawl of section 2.4.1.2 for until-recrawled of
+// section 2.5.3.1.
 func qualifiers(u policy.Usage, words []string) (*policy.Qualifiers, error) {
 	q := &policy.Qualifiers{}
 	seen := map[string]bool{}
@@ -354,8 +344,7 @@ func (p *parser) set(words []string) {
 	p.f.Sets = append(p.f.Sets, s)
 }
 
-// Decode returns the text of a file without its byte order mark, and in UTF-8
-// where that says that it is UTF-16.
+// Decode returns a file in UTF-8, from UTF-16 if a byte order mark says so, without the mark.
 func Decode(data []byte) []byte {
 	var order binary.ByteOrder
 	switch {

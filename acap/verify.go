@@ -11,9 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// verify reads the claims as a crawler would for the pattern of each and where two cross.
-// It drops permissions while the result is laxer than the policy, and reports where it
-// is stricter.
+// verify reads the claims as a crawler would, for each pattern and where two cross. It drops permissions
+// while the result is laxer than the policy, and reports where it is stricter.
 func (s *fieldSolver) verify() {
 	if s.budget.Work < 0 || !slices.ContainsFunc(s.claims, func(c claim) bool { return c.allow }) {
 		return
@@ -72,8 +71,7 @@ func (s *fieldSolver) places() []pathpattern.Pattern {
 	return places
 }
 
-// truth is what the policy says of paths that match a place and, of its patterns, only
-// those that cover it.
+// truth is what the policy decides about paths that match a place and only patterns that cover it.
 func (s *fieldSolver) truth(place pathpattern.Pattern, condition string) (d policy.Decision, from []*conditional) {
 	s.budget.Spend(s.wild)
 	for _, i := range s.stated.Covering(place) {
@@ -84,8 +82,7 @@ func (s *fieldSolver) truth(place pathpattern.Pattern, condition string) (d poli
 	return s.decide(from, time.Time{}), from
 }
 
-// read is what a crawler makes of the claims there: the permission that decides, or a
-// prohibition.
+// read is what a crawler finds there: the deciding permission, or a prohibition.
 func (s *fieldSolver) read(place pathpattern.Pattern, condition string) (permission *claim, prohibited bool) {
 	s.budget.Spend(s.wild)
 	var allows, against []*claim
@@ -118,8 +115,8 @@ func (s *fieldSolver) dropLaxer(place pathpattern.Pattern, condition string) boo
 	if permission == nil || s.permitsNoMore(permission, place, condition) {
 		return false
 	}
-	// Without it a wider one may say just that. If that is laxer still, or nothing in this
-	// record applies to the place, which leaves it to that for any crawler, it prohibits.
+	// Without it a wider one may say just that. It becomes a prohibition if that is still laxer, or if no
+	// claim of this record applies, which would leave the place to the record for any crawler.
 	permission.gone = true
 	covered := slices.ContainsFunc(s.claims, func(c claim) bool { return !c.gone && c.appliesWith(permission) && c.folded.Covers(permission.folded) })
 	if next, prohibited := s.read(place, condition); covered && (prohibited || next != nil && s.permitsNoMore(next, place, condition)) {
@@ -129,7 +126,7 @@ func (s *fieldSolver) dropLaxer(place pathpattern.Pattern, condition string) boo
 	return true
 }
 
-// permitsNoMore reports whether a permission permits what the policy does, or less.
+// permitsNoMore reports whether the policy permits at least as much.
 func (s *fieldSolver) permitsNoMore(c *claim, place pathpattern.Pattern, condition string) bool {
 	d, from := s.truth(place, condition)
 	if d.Verdict == policy.Unstated {
@@ -139,7 +136,7 @@ func (s *fieldSolver) permitsNoMore(c *claim, place pathpattern.Pattern, conditi
 	return d.Verdict == policy.Allowed && !ambiguous && (c.quals == quals || quals == "")
 }
 
-// reportStricter reports what the policy permits and a crawler does not find permitted.
+// reportStricter reports permissions of the policy that a crawler does not find.
 func (s *fieldSolver) reportStricter(place pathpattern.Pattern, condition string) {
 	d, from := s.truth(place, condition)
 	if d.Verdict != policy.Allowed || d.Statement == nil {
@@ -158,7 +155,7 @@ func (s *fieldSolver) reportStricter(place pathpattern.Pattern, condition string
 	}
 }
 
-// lost reports that the records disallow something of a permission.
+// lost reports that the records disallow part of a permission.
 func (s *fieldSolver) lost(c *claim, place pathpattern.Pattern) {
 	for _, f := range c.from {
 		if !f.Statement.Allow {

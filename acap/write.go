@@ -4,7 +4,6 @@ package acap
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -21,12 +20,11 @@ type Line struct {
 	Pos  policy.Pos
 }
 
-// maxReports is how many problems of one statement are reported: each names another
-// one that it conflicts with.
+// maxReports bounds the problems reported of one statement: each names another one it conflicts with.
 const maxReports = 3
 
-// Published reports whether a policy has records: in full mode always, in automatic
-// mode when it says something that only they can carry.
+// Published reports whether a policy has records: in full mode always, in automatic mode if only they
+// can carry something.
 func Published(p *policy.Policy) bool {
 	spec := p.Spec()
 	if spec.Publish.ACAP != policy.Auto {
@@ -40,13 +38,11 @@ func Published(p *policy.Policy) bool {
 	})
 }
 
-// Write returns the ACAP 1.0 records of a host, which stand at the end of robots.txt:
-// nil where none are published.
+// Write returns the ACAP 1.0 records of a host for the end of robots.txt, nil where none are published.
 //
-// In automatic mode they carry what the groups of RFC 9309 cannot say, beside these.
-// Crawl is among it only where it has to be: ACAP-disallow-other prohibits what is not
-// permitted explicitly (section 2.5.6), and a rule for usage purposes has no other form.
-// In full mode they carry the whole policy, and readers of ACAP ignore the groups.
+// In automatic mode they carry what the groups of RFC 9309 cannot say. Crawl is among it if it has to be:
+// ACAP-disallow-other prohibits what is not permitted explicitly (section 2.5.6), and a rule for usage
+// purposes has no other form. In full mode they carry the whole policy.
 func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	if !all.published {
 		return nil, nil
@@ -75,15 +71,14 @@ func (all *Writer) Write(host string) ([]Line, []policy.Problem) {
 	return lines, w.problems
 }
 
-// checkNames warns of crawlers whose names are none by the grammar of section 3, where a
-// crawler-name starts with a letter.
+// checkNames warns of names that the grammar of section 3 does not allow: they must start with a letter.
 func (w *writer) checkNames(rec *record) {
 	for _, c := range rec.crawlers {
 		if c == "*" || c[0] >= 'A' && c[0] <= 'Z' || c[0] >= 'a' && c[0] <= 'z' {
 			continue
 		}
-		p := policy.Problem{Severity: policy.Hint, Code: "acap-crawler-name", Message: fmt.Sprintf("a strict reader of ACAP takes no record for %q, "+
-			"as its names of crawlers start with a letter (ACAP 1.0 section 3); Allow and Disallow lines reach it", c)}
+		p := policy.NewProblem(policy.Hint, "acap-crawler-name", policy.Pos{}, "a strict reader of ACAP takes no record for %q, "+
+			"as its names of crawlers start with a letter (ACAP 1.0 section 3); Allow and Disallow lines reach it", c)
 		if len(rec.lines) > 0 {
 			p.Pos = rec.lines[0].Pos
 		}
@@ -92,8 +87,7 @@ func (w *writer) checkNames(rec *record) {
 	}
 }
 
-// Writer writes the records of a policy, host by host. It does not change and may be
-// shared.
+// Writer writes the records of a policy, host by host. It is safe for concurrent use.
 type Writer struct {
 	p         *policy.Policy
 	published bool
@@ -146,7 +140,6 @@ func (all *Writer) writer(host string) *writer {
 	}
 }
 
-// record is a record before it is written.
 type record struct {
 	crawlers  []string
 	reference string
@@ -188,8 +181,8 @@ func (rec *record) key() string {
 	return b.String()
 }
 
-// records makes the record of every crawler, and those that name crawlers with rules
-// of their own, joined where they say the same.
+// records makes the record for any crawler, and those for crawlers with rules of their own, joined
+// where they are equal.
 func (w *writer) records() (all []*record) {
 	classes := w.p.PublicClasses(w.host)
 	byKey := map[string]*record{}
@@ -211,9 +204,8 @@ func (w *writer) records() (all []*record) {
 	return all
 }
 
-// record returns what the record of a class says. Crawlers that it names look for the
-// rest in that for any crawler (section 2.2), usage by usage, so that it says all about
-// each usage of which narrower rules speak.
+// record returns the record of a class. Its crawlers look for other usages in the record for any
+// crawler (section 2.2), so it is complete about each usage that narrower rules mention.
 func (w *writer) record(c, everyone *policy.Class) *record {
 	rec := &record{crawlers: []string{"*"}}
 	if c != everyone {
@@ -237,8 +229,8 @@ func (w *writer) record(c, everyone *policy.Class) *record {
 	return rec
 }
 
-// usages lists those that the record of a class has fields of. What is derived from
-// present is only spelled out where a rule speaks of it: else present covers it.
+// usages lists those that the record of a class has fields of. A usage derived from present needs fields
+// only if a rule mentions it.
 func (w *writer) usages(c, everyone *policy.Class) (all []policy.Usage) {
 	differs := map[policy.Usage]bool{}
 	present := c == everyone
@@ -260,8 +252,8 @@ func (w *writer) usages(c, everyone *policy.Class) (all []policy.Usage) {
 	return all
 }
 
-// requests are the action requests of rules (section 2.6), which the document calls
-// not ready. They stand before sub-records, in which the grammar has none.
+// requests are the action requests of rules (section 2.6). They stand before sub-records, which cannot
+// have any.
 func (w *writer) requests(c *policy.Class, everyone bool) (lines []recordLine) {
 	if w.p.Spec().Publish.ActionRequests != policy.On {
 		return nil
@@ -282,14 +274,13 @@ func (w *writer) requests(c *policy.Class, everyone bool) (lines []recordLine) {
 	return lines
 }
 
-// compare orders fields as they are printed: those for all purposes first, then as the
-// policy has them.
+// compare orders fields: those for all purposes first, then as in the policy.
 func (w *writer) compare(a, b *field) int {
 	return cmp.Or(strings.Compare(a.condition, b.condition), cmp.Compare(w.at(a), w.at(b)), cmp.Compare(a.usage, b.usage),
 		strings.Compare(a.pattern.String(), b.pattern.String()))
 }
 
-// at is where the file states a field; what no rule states comes first.
+// at is the place of a field's statement, -1 for none.
 func (w *writer) at(f *field) int {
 	if n, ok := w.order[f.statement()]; ok {
 		return n
@@ -330,17 +321,14 @@ func (w *writer) references() (all []*record) {
 	return all
 }
 
-// circular reports a reference to a file that has references itself, which section
-// 2.3.2 forbids: a robots.txt that this policy makes.
+// circular reports a reference to a file that has references itself, which section 2.3.2 forbids.
 func (w *writer) circular(rule *policy.Rule) bool {
 	host, path := splitURL(rule.PermissionsReference, w.host)
 	if path != "/robots.txt" || !w.serves(host) {
 		return false
 	}
-	w.problem(policy.Problem{
-		Severity: policy.Error, Code: "acap-circular", Pos: rule.Pos,
-		Message: fmt.Sprintf("the permissions-reference %q is a robots.txt of this policy, which has references itself: ACAP forbids circles (section 2.3.2); name a file of its own", rule.PermissionsReference),
-	})
+	w.problem(policy.NewProblem(policy.Error, "acap-circular", rule.Pos,
+		"the permissions-reference %q is a robots.txt of this policy, which has references itself: ACAP forbids circles (section 2.3.2); name a file of its own", rule.PermissionsReference))
 	return true
 }
 
@@ -355,7 +343,7 @@ func (w *writer) serves(host string) bool {
 	})
 }
 
-// splitURL cuts a reference into host and path; own is the host of a path.
+// splitURL cuts a reference into host and path; own is the host of a bare path.
 func splitURL(ref, own string) (host, path string) {
 	_, rest, absolute := strings.Cut(ref, "://")
 	if !absolute {
@@ -374,7 +362,7 @@ func (w *writer) problem(p policy.Problem) {
 	}
 }
 
-// warn reports a warning about a statement, of which only a few are.
+// warn reports a warning about a statement, up to maxReports.
 func (w *writer) warn(s *policy.Statement, code, message string) {
 	p := policy.Problem{Severity: policy.Warning, Code: code, Pos: s.Pos, Message: message}
 	if w.reported[p] || w.times[s] == maxReports {

@@ -21,17 +21,15 @@ import (
 // LossPeriod is how far back [SearchLoss.Check] is meant to look.
 const LossPeriod = 7 * 24 * time.Hour
 
-// SearchLoss is what search engines lose by the new policy, see [site.SearchLoss]. Its
-// numbers are of requests of verified search crawlers, and of those that only claim to be
-// a crawler that nothing could have verified: its operator publishes nothing, or no request
-// of it in the traffic was verified or failed verification.
-// Impostors do not count.
+// SearchLoss is what search engines lose by the new policy, see [site.SearchLoss]. It counts requests of
+// verified search crawlers, and of crawlers that nothing could have verified: the operator publishes no
+// proof, or no request of it in the traffic was verified or failed verification. Impostors do not count.
 type SearchLoss struct {
 	Requests int64 `json:"requests"` // what no rule says is intended
 	Intended int64 `json:"intended"`
-	Claimed  int64 `json:"claimed"` // lost to clients that may not be the crawler, and in no other number
-	// Undecided are requests of which the traffic does not say enough, of crawlers for which
-	// the two policies differ somewhere.
+	Claimed  int64 `json:"claimed"` // lost to clients that may not be the crawler; not in the other numbers
+	// Undecided are requests about which the traffic does not say enough, of crawlers for which the
+	// policies differ somewhere.
 	Undecided []Note `json:"undecided"`
 	// Differences say where the policies differ for search engines, if something is undecided.
 	Differences []string      `json:"differences,omitempty"`
@@ -49,10 +47,9 @@ type CrawlerLoss struct {
 	Rules    []string  `json:"rules,omitempty"` // line and name, the most frequent first
 }
 
-// shownLost is how many paths a loss names.
+// shownLost bounds the paths that a loss names.
 const shownLost = 3
 
-// searchLoss sums up what the search engines lose.
 func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 	verifiable, came := map[string]bool{}, t.folded // a verified search engine
 	for k := range t.counts {
@@ -117,9 +114,9 @@ func (t *tally) searchLoss(o *Options) (s SearchLoss) {
 	return s
 }
 
-func add(to, from map[string]int64) {
-	for path, n := range from {
-		to[path] += n
+func add[K comparable](to, from map[K]int64) {
+	for k, n := range from {
+		to[k] += n
 	}
 }
 
@@ -133,7 +130,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// unsaid is what a store does not say of requests that a search engine may lose.
+// unsaid is what a store lacks about requests that a search engine may lose.
 type unsaid struct {
 	crawler  string
 	identity policy.Identity
@@ -182,8 +179,7 @@ func (s *SearchLoss) undecided(o *Options, t *tally, verifiable map[string]bool,
 	}
 }
 
-// maxGap is how much later than the time asked for traffic may begin, and how long ago it
-// may end, as a day of a small site may have no requests.
+// maxGap is how long a small site may be without a request.
 const maxGap = 36 * time.Hour
 
 // Uncertain is how many requests are undecided.
@@ -194,8 +190,8 @@ func (s *SearchLoss) Uncertain() (n int64) {
 	return n
 }
 
-// Check returns an error if search engines lose more than most requests, or more than
-// uncertain ones cannot be judged; option is what sets the second number.
+// Check returns an error if search engines lose more than most requests, or if more than uncertain ones
+// cannot be judged, which option sets.
 func (s *SearchLoss) Check(most, uncertain int64, option string) error {
 	if s.Requests <= most && s.Uncertain() <= uncertain {
 		return nil
@@ -214,8 +210,7 @@ func (s *SearchLoss) Check(most, uncertain int64, option string) error {
 	return errors.New(strings.Join(why, "; "))
 }
 
-// Who says which search engines lose what, by which rules, and what to write if it is
-// intended.
+// Who says which search engines lose what, by which rules, and what to write if it is intended.
 func (s *SearchLoss) Who() string {
 	var who []string
 	var all site.Loss
@@ -247,8 +242,7 @@ func (s *SearchLoss) Unsaid() string {
 // Stored is [Options.Stored].
 type Stored = func(ctx context.Context, from, to time.Time, each func(activity.Visits) error) (pathless int64, err error)
 
-// OfPolicies leaves out of a store the rows that other policies decided. Without
-// versions it leaves out nothing.
+// OfPolicies leaves out rows of a store that other policies decided; without versions, none.
 func OfPolicies(stored Stored, versions []string) Stored {
 	if len(versions) == 0 {
 		return stored

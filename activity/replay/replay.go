@@ -27,21 +27,19 @@ type Options struct {
 	Old *site.Site // nil: nothing was refused
 	// Files are logs, as [accesslog.Expand] returns them.
 	Files []string
-	// Stored reads the rows of an activity store between two times, and says how many
-	// requests have no row any more. It may be nil. StoreName is what the report calls the
-	// store.
+	// Stored reads the rows of a store between two times, and returns how many requests have no
+	// row any more. It may be nil. StoreName is its name in the report.
 	Stored    Stored
 	StoreName string
 	Parser    accesslog.Parser // nil: each file's format is found from its start
 	Stdin     io.Reader        // for "-" among the files, by default os.Stdin
-	// Host is the host of records that have none. Without it they are decided by
-	// the rules that hold on every host.
+	// Host is the host of records without one. If it is empty, only rules for every host apply to them.
 	Host string
 	// Since and Until bound the time of the requests; the zero time does not.
 	Since, Until time.Time
 	Workers      int // goroutines; by default one for each CPU
-	// Decided is called with each request of a crawler in a log and what the new policy
-	// does about it, from several goroutines at once. It may be nil.
+	// Decided is called, concurrently, with each request of a crawler in a log and what the new policy
+	// does about it. It may be nil.
 	Decided func(*accesslog.Record, Verdict)
 
 	losses func() *compare.Losses // what search engines may lose, found without traffic
@@ -55,8 +53,7 @@ type Verdict struct {
 	Rule     string // its name or audience; enforcement.impostors; empty for none
 }
 
-// Run replays logs, or a store, and reports what it found. An error is of the files or
-// the store; there is no report then.
+// Run replays logs, or a store. An error is about reading these.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -83,9 +80,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return newReport(&o, result, total.tally), nil
 }
 
-// identifier finds who the clients of records were, as far as that can be known
-// afterwards: by what the server itself had found and logged, or by the address
-// lists that came with the program, as of the record's day.
+// identifier finds who the clients of records were, as far as that can be known later: from what the
+// server logged, or from the built-in address lists as of the record's day.
 type identifier struct {
 	verifier *verify.Verifier
 	day      time.Time // on which the lists are asked
@@ -117,11 +113,10 @@ func newIdentifier(sites ...*site.Site) *identifier {
 	return i
 }
 
-// maxIdentities bounds how many clients a worker remembers.
 const maxIdentities = 100_000
 
-// identify finds who sent a record's request, as the crawler id of a site. The address
-// is the client's, invalid if the record has none.
+// identify finds who sent a record's request, as a crawler of a site. addr is the client's, invalid if
+// the record has none.
 func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s *site.Site, id policy.CrawlerID) identity {
 	if len(r.Identity) > 0 && (len(r.Crawler) == 0 || s.Policy.Crawler(string(r.Crawler)) == id) {
 		switch string(r.Identity) {
@@ -148,7 +143,7 @@ func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s
 	return found
 }
 
-// ended is a context in which nothing is looked up.
+// ended is a context that has ended, so that nothing is looked up.
 var ended = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -39,14 +39,12 @@ type Report struct {
 	SearchLoss   SearchLoss     `json:"search_loss"`
 	NewlyRefused []CrawlerCount `json:"newly_refused"`
 	NewlyAllowed []CrawlerCount `json:"newly_allowed"`
-	// Violations are requests that the new policy disallows without refusing them:
-	// crawlers that do not follow robots.txt would make them all the same.
+	// Violations are requests that the new policy disallows without refusing them.
 	Violations []CrawlerCount `json:"violations"`
 	ByCrawler  []CrawlerCount `json:"crawlers"`
 	Rules      []RuleCount    `json:"rules"`
 	IdleRules  []RuleCount    `json:"idle_rules"` // that decided nothing
-	// Unknown are automated clients that no policy knows, the most frequent. They are
-	// never refused.
+	// Unknown are the most frequent automated clients that no policy knows. They are never refused.
 	Unknown         []UnknownCount `json:"unknown"`
 	UnknownClients  int64          `json:"unknown_clients"`  // how many different ones
 	UnknownRequests int64          `json:"unknown_requests"` // of all of them
@@ -95,7 +93,7 @@ type UnknownCount struct {
 	Bytes    int64  `json:"bytes"`
 }
 
-// RuleCount counts the requests that a rule of the new policy decided.
+// RuleCount counts the requests that a rule decided.
 type RuleCount struct {
 	Rule       string `json:"rule"`
 	Place      string `json:"place"` // FILE:LINE
@@ -112,7 +110,7 @@ type DayCount struct {
 // decisions are in the order in which reports list them.
 var decisions = []activity.Decision{activity.Refused, activity.WouldRefuse, activity.Disallowed, activity.Allowed}
 
-// shownPaths is how many paths a report names for a crawler.
+// shownPaths bounds the paths named for a crawler.
 const shownPaths = 10
 
 func newReport(o *Options, read accesslog.Result, t *tally) *Report {
@@ -149,7 +147,7 @@ func newReport(o *Options, read accesslog.Result, t *tally) *Report {
 	return r
 }
 
-// shownUnknown is how many unknown clients a report names.
+// shownUnknown bounds the unknown clients in a report.
 const shownUnknown = 50
 
 func (r *Report) unknown(t *tally) {
@@ -202,7 +200,7 @@ func (r *Report) verdicts(t *tally) {
 	}
 }
 
-// crawlerCounts sums up the counts whose key fits, by crawler.
+// crawlerCounts sums up matching counts by crawler.
 func crawlerCounts(t *tally, fits func(*key) bool) []CrawlerCount {
 	type sum struct {
 		CrawlerCount
@@ -221,9 +219,7 @@ func crawlerCounts(t *tally, fits func(*key) bool) []CrawlerCount {
 			sums[info.Token] = s
 		}
 		s.add(&k, c)
-		for p, n := range c.paths {
-			s.paths[p] += n
-		}
+		add(s.paths, c.paths)
 		if rule := k.rule(); rule != "" {
 			s.rules[rule] += c.requests
 		}
@@ -259,8 +255,7 @@ func (s *CrawlerCount) add(k *key, c *count) {
 	}
 }
 
-// rule is the rule to name for a request: of the new policy, or of the old one if
-// that alone refused it.
+// rule is the rule to name for a request, of the old policy if that alone refused it.
 func (k *key) rule() string {
 	v, of := k.new, ""
 	if k.old.decision == activity.Refused && k.new.decision != activity.Refused && v.rule == nil {
@@ -304,8 +299,6 @@ func (r *Report) rules(s *site.Site, t *tally) {
 	slices.SortStableFunc(r.Rules, func(a, b RuleCount) int { return cmp.Compare(b.Requests, a.Requests) })
 }
 
-// speaksOfCrawling: a rule without a statement about crawling cannot decide a
-// request.
 func speaksOfCrawling(r *policy.Rule) bool {
 	return slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == policy.Crawl })
 }
@@ -343,7 +336,6 @@ var page = sync.OnceValue(func() *template.Template {
 	}).Parse(reportHTML))
 })
 
-// section is a table of crawlers in the page.
 type section struct {
 	Title, Note string
 	Counts      []CrawlerCount
@@ -352,7 +344,7 @@ type section struct {
 // WriteHTML writes the report as one page that loads nothing else.
 func (r *Report) WriteHTML(w io.Writer) error { return page().Execute(w, r) }
 
-// chart is bars of the requests of each day, one part for each decision.
+// chart is a bar for each day, with a part for each decision.
 type chart struct {
 	Width, Height int
 	Bars          []bar

@@ -24,7 +24,7 @@ type key struct {
 	unproven bool // of what is lost, see identity
 }
 
-// tally counts. A worker has its own, so nothing is locked.
+// tally counts for one worker, without locks.
 type tally struct {
 	requests, hostless, liveOnly, bad  int64
 	limited                            int64 // allowed, and a limit applies
@@ -55,11 +55,9 @@ func newTally() *tally {
 	return &tally{counts: map[key]*count{}, days: map[dayKey]int64{}, unknown: map[string]*unknownCount{}, unsaid: map[unsaid]int64{}, seen: map[int64]bool{}}
 }
 
-// unknownCount counts requests of an automated client that no policy knows.
 type unknownCount struct{ requests, bytes int64 }
 
-// maxUnknown bounds the names of unknown clients; the others are counted under
-// otherClients.
+// maxUnknown bounds the names of unknown clients; the rest counts under otherClients.
 const (
 	maxUnknown   = 10_000
 	otherClients = "(others)"
@@ -92,8 +90,7 @@ func (t *tally) span(at time.Time) {
 
 const halfDay = 12 * 60 * 60
 
-// gap is the longest time between requests, if it is longer than maxGap; its ends are as
-// exact as half days.
+// gap is the longest time without requests, in half days, if it is longer than maxGap.
 func (t *tally) gap() (from, to time.Time) {
 	halves := slices.Sorted(maps.Keys(t.seen))
 	for i := 1; i < len(halves); i++ {
@@ -105,7 +102,7 @@ func (t *tally) gap() (from, to time.Time) {
 	return from, to
 }
 
-// add counts requests for a path, with a query if that matters.
+// add counts requests for a path.
 func (t *tally) add(at time.Time, requests, bytes int64, k key, path string) {
 	c := t.lastCount
 	if c == nil || k != t.lastKey {
@@ -128,8 +125,7 @@ func (k *key) interesting() bool {
 	return k.old.decision != k.new.decision || k.new.decision != activity.Allowed || k.lost != site.Lost{}
 }
 
-// maxPaths bounds the paths that are remembered of one kind of requests. When there
-// are more, the half with the fewest requests is forgotten.
+// maxPaths bounds the paths of one kind of requests. Beyond it the less requested half is forgotten.
 const maxPaths = 20_000
 
 func (c *count) addPath(path string, n int64) {
@@ -153,7 +149,7 @@ func (c *count) forget() {
 	}
 }
 
-// topPaths are the n paths with the most requests, 0 for all, in that order.
+// topPaths sorts paths by requests and returns the first n, all for 0.
 func topPaths(paths map[string]int64, n int) []PathCount {
 	all := make([]PathCount, 0, len(paths))
 	for p, requests := range paths {
@@ -168,7 +164,6 @@ func topPaths(paths map[string]int64, n int) []PathCount {
 	return all
 }
 
-// merge adds what another worker counted.
 func (t *tally) merge(o *tally) {
 	if !o.first.IsZero() {
 		t.span(o.first)
@@ -184,15 +179,11 @@ func (t *tally) merge(o *tally) {
 	t.other += o.other
 	t.queries += o.queries
 	t.purposes += o.purposes
-	for u, n := range o.unsaid {
-		t.unsaid[u] += n
-	}
+	add(t.unsaid, o.unsaid)
 	for name, c := range o.unknown {
 		t.addUnknown(name, c.requests, c.bytes)
 	}
-	for d, n := range o.days {
-		t.days[d] += n
-	}
+	add(t.days, o.days)
 	for k, c := range o.counts {
 		have := t.counts[k]
 		if have == nil {

@@ -17,11 +17,10 @@ var decisionTexts = map[activity.Decision]string{
 	activity.Allowed: "allowed", activity.Disallowed: "disallowed, not refused", activity.WouldRefuse: "disallowed, in dry run", activity.Refused: "refused",
 }
 
-// shownCrawlers is how many crawlers a section of the text names.
+// shownCrawlers bounds the crawlers in a section.
 const shownCrawlers = 15
 
-// WriteText writes the report for a terminal. With color, what needs attention is in
-// red.
+// WriteText writes the report for a terminal, with warnings in red if color is set.
 func (r *Report) WriteText(w io.Writer, color bool) error {
 	t := textWriter{tabwriter.NewWriter(w, 0, 8, 2, ' ', 0), color}
 	for _, n := range r.NotReplayed {
@@ -33,12 +32,12 @@ func (r *Report) WriteText(w io.Writer, color bool) error {
 	t.searchLoss(r)
 	t.summary(r)
 	if r.Old != "" {
-		t.section("Newly refused", "no crawler", r.NewlyRefused)
-		t.section("Newly let in", "no crawler", r.NewlyAllowed)
+		t.section("Newly refused", r.NewlyRefused)
+		t.section("Newly let in", r.NewlyAllowed)
 	} else {
-		t.section("Would be refused", "no crawler", r.NewlyRefused)
+		t.section("Would be refused", r.NewlyRefused)
 	}
-	t.section("Disallowed but not refused (violations, if they had read the new robots.txt)", "no crawler", r.Violations)
+	t.section("Disallowed but not refused (violations, if they had read the new robots.txt)", r.Violations)
 	t.rules(r)
 	t.unknown(r)
 	return t.w.Flush()
@@ -101,9 +100,9 @@ func (t *textWriter) summary(r *Report) {
 	t.line("")
 }
 
-func (t *textWriter) section(title, none string, counts []CrawlerCount) {
+func (t *textWriter) section(title string, counts []CrawlerCount) {
 	if len(counts) == 0 {
-		t.line("%s: %s", title, none)
+		t.line("%s: no crawler", title)
 		t.line("")
 		return
 	}
@@ -142,7 +141,7 @@ func (t *textWriter) rules(r *Report) {
 	}
 }
 
-// unknownInText is how many unknown clients the text names.
+// unknownInText bounds the unknown clients in the text.
 const unknownInText = 8
 
 func (t *textWriter) unknown(r *Report) {

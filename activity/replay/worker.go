@@ -17,7 +17,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/site"
 )
 
-// worker decides the records of one goroutine.
 type worker struct {
 	options  *Options
 	new, old *decider // old is nil if the new policy is compared with refusing nothing
@@ -26,7 +25,7 @@ type worker struct {
 	clients  map[string]*client // by User-Agent
 }
 
-// client is what a User-Agent says to both policies.
+// client is what a User-Agent means to both policies.
 type client struct {
 	new, old  []policy.CrawlerID // the crawlers that it names
 	purposes  [2][]string
@@ -44,7 +43,7 @@ func newWorker(o *Options) *worker {
 	return w
 }
 
-// maxClients bounds how many User-Agents a worker remembers.
+// maxClients bounds the User-Agents that a worker remembers.
 const maxClients = 20_000
 
 func (w *worker) client(ua []byte) *client {
@@ -68,9 +67,8 @@ func (w *worker) client(ua []byte) *client {
 	return c
 }
 
-// recognized returns the crawlers that a request is from, for a policy to which its
-// User-Agent names some. A crawler that the server had recognised by its signature or
-// address is that one, whatever the User-Agent says.
+// recognized returns the crawlers that a request is from. One that the server had recognised by
+// signature or address wins over the names in the User-Agent.
 func recognized(r *accesslog.Record, j *decider, named []policy.CrawlerID) []policy.CrawlerID {
 	if len(r.Crawler) == 0 || j == nil {
 		return named
@@ -81,7 +79,6 @@ func recognized(r *accesslog.Record, j *decider, named []policy.CrawlerID) []pol
 	return named
 }
 
-// record decides one record under both policies and counts it.
 func (w *worker) record(r *accesslog.Record) {
 	if !w.options.Since.IsZero() && r.Time.Before(w.options.Since) || !w.options.Until.IsZero() && !r.Time.Before(w.options.Until) {
 		return
@@ -133,7 +130,6 @@ func (w *worker) record(r *accesslog.Record) {
 	}
 }
 
-// decided is what both policies say of a request.
 type decided struct {
 	key
 	liveOnly bool // see identity
@@ -147,8 +143,8 @@ func (d *decided) verdict() Verdict {
 	return v
 }
 
-// decide asks both policies. The request counts as one of the crawler by which the new
-// policy decides, or, if it knows none, the old one.
+// decide asks both policies. The request counts for the crawler by which the new policy decides, or if
+// it knows none, the old one.
 func (w *worker) decide(q policy.Query, named, before []policy.CrawlerID, purposes [2][]string, identify func(*site.Site, policy.CrawlerID) identity) decided {
 	d := decided{key: key{old: verdict{decision: activity.Allowed}}}
 	by := func(j *decider, id policy.CrawlerID) {
@@ -171,7 +167,6 @@ func (w *worker) decide(q policy.Query, named, before []policy.CrawlerID, purpos
 	return d
 }
 
-// lost is what the request's crawler loses, if it is of a search engine.
 func (w *worker) lost(q policy.Query, k *key, purposes [2][]string) site.Lost {
 	token := k.info().Token
 	q.Identity = k.identity
@@ -184,7 +179,6 @@ func (w *worker) lost(q policy.Query, k *key, purposes [2][]string) site.Lost {
 	return site.SearchLoss(w.old.site, w.new.site, was, is)
 }
 
-// store decides the rows of the store.
 func (w *worker) store(ctx context.Context) error {
 	from, to := w.options.Since, w.options.Until
 	if from.IsZero() {
@@ -202,8 +196,8 @@ func (w *worker) store(ctx context.Context) error {
 	return err
 }
 
-// stored is the client of a row, which has the name of a crawler. No request is from a
-// token that only robots.txt has, whatever its User-Agent says.
+// stored is the client of a row, which names a crawler. No request is from a token that only robots.txt
+// has.
 func (w *worker) stored(token string) *client {
 	c := *w.client([]byte(token))
 	named := func(p *policy.Policy, recognized []policy.CrawlerID) []policy.CrawlerID {
@@ -219,7 +213,6 @@ func (w *worker) stored(token string) *client {
 	return &c
 }
 
-// visits decides the visits of a row.
 func (w *worker) visits(v *activity.Visits) {
 	t := w.tally
 	t.span(v.Start)
@@ -292,8 +285,7 @@ type verdict struct {
 	impostor bool // refused as an impostor, whatever the rules say
 }
 
-// decide decides about a request that names crawlers, as the edge does, and returns the
-// one by which it is decided.
+// decide decides about a request as the edge does, and returns the crawler that it goes by.
 func (j *decider) decide(q policy.Query, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity) (policy.CrawlerID, verdict) {
 	if len(ids) == 0 {
 		return 0, verdict{decision: activity.Allowed}
@@ -303,15 +295,13 @@ func (j *decider) decide(q policy.Query, ids []policy.CrawlerID, purposes []stri
 	return by.Crawler, verdict{Decision(v), v.Decision.Rule, v.Impostor}
 }
 
-// limits reports whether a limit applies to a request that names crawlers.
 func (d *decider) limits(q policy.Query, ids []policy.CrawlerID, purposes []string, identify func(*site.Site, policy.CrawlerID) identity) bool {
 	q.Purposes = purposes
 	var buf [4]site.Limit
 	return len(d.site.LimitsOfAll(buf[:0], ids, q, func(id policy.CrawlerID) policy.Identity { return identify(d.site, id).Identity })) > 0
 }
 
-// Decision is what the edge does about a request, with `enforce block` in the
-// server's configuration.
+// Decision is what the edge does about a request, if the server enforces the policy.
 func Decision(v site.Verdict) activity.Decision {
 	if !v.Refused() {
 		return activity.Allowed
@@ -326,8 +316,7 @@ func Decision(v site.Verdict) activity.Decision {
 	return activity.Disallowed
 }
 
-// clientAddress reads the address of a record's client, which may have a port. It is
-// invalid if there is none.
+// clientAddress reads an address with or without a port; it is invalid if there is none.
 func clientAddress(b []byte) netip.Addr {
 	s := string(b)
 	if a, err := netip.ParseAddr(s); err == nil {

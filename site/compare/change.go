@@ -38,28 +38,25 @@ type Diff struct {
 	Losses    *Losses  `json:"-"`          // of search engines; nil unless Sites compared
 }
 
-// Change is one thing that changes.
 type Change struct {
 	Effect Effect   `json:"effect"`
 	Usages []string `json:"usages"` // usages, or "crawl-delay", "app-directives", "sitemap", …
-	// Old and New are what the policies say: "allowed", "disallowed" or "unstated", with
-	// limits "allowed, max-snippet=50"; of the effect edge "off", "log" or "block"; of a
-	// line its value or "none".
+	// Old and New are "allowed", "disallowed" or "unstated", with limits as in "allowed,
+	// max-snippet=50"; "off", "log" or "block" for Edge; the value or "none" for Line.
 	Old string `json:"old"`
 	New string `json:"new"`
 	// Crawlers are product tokens, or Everyone or EveryoneElse.
 	Crawlers []string `json:"crawlers"`
 	// Kinds are the crawlers, those of EveryoneElse too, by their kinds in the catalogue.
 	Kinds []Kind `json:"kinds,omitempty"`
-	// Identity is of clients that claim to be these crawlers: "" for any, "verified",
-	// "unverified", "impostor" or "not-impostor".
+	// Identity of the clients that claim to be these crawlers: "" for any, "verified", "unverified",
+	// "impostor" or "not-impostor".
 	Identity string `json:"identity,omitempty"`
 	Purpose  string `json:"purpose,omitempty"` // the clients name it
-	// Hosts are those on which it changes, "" for any that neither policy names; nil
-	// means all.
+	// Hosts are those on which it changes, "" for any that neither policy names; nil means all.
 	Hosts []string `json:"hosts,omitempty"`
-	// Paths are patterns, the shortest first; "/" is the whole site. Except are patterns
-	// within them where this does not change.
+	// Paths are patterns, the shortest first. Except are patterns within them where this does not
+	// change.
 	Paths  []string `json:"paths,omitempty"`
 	Except []string `json:"except,omitempty"`
 	// Already are parts of Paths where it was so before.
@@ -81,8 +78,7 @@ type Kind struct {
 // Empty reports whether nothing changes, as far as was compared.
 func (d *Diff) Empty() bool { return len(d.Changes) == 0 }
 
-// changes puts records together that differ in one respect: in the usage, then in the
-// identity, in the crawlers, and in the host.
+// changes merges records that differ only in usage, then identity, then crawlers, then host.
 func (c *comparison) changes(records []record, hosts int) []Change {
 	who := func(r *record) string {
 		s := r.subjects[0]
@@ -121,7 +117,7 @@ func (c *comparison) changes(records []record, hosts int) []Change {
 	return all
 }
 
-// merged adds each of all to the first one with the same key.
+// merged adds each element to the first one with the same key.
 func merged[T any](all []T, key func(*T) string, add func(to, from *T)) []T {
 	at := map[string]int{}
 	left := all[:0]
@@ -144,7 +140,7 @@ func last(b bool) int {
 	return 0
 }
 
-// lineName keeps lines of different names apart, which are not usages.
+// lineName keeps lines of different names apart.
 func lineName(r *record) string {
 	if r.effect == Line {
 		return r.usages[0]
@@ -208,9 +204,8 @@ func named(names []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// everyone says who a record is for if that is everyone or nearly: "everyone except
-// ai-training crawlers", or of what is refused "every known crawler". It is empty if
-// the crawlers are better listed.
+// everyone describes the crawlers of a record if they are nearly all: "everyone except ai-training
+// crawlers", or "every known crawler" for refusals. It is empty if they are better listed.
 func (c *comparison) everyone(r *record, rest bool) string {
 	all := "everyone"
 	if r.effect == Edge {
@@ -254,7 +249,7 @@ func (c *comparison) everyone(r *record, rest bool) string {
 	return ""
 }
 
-// sentOf counts the crawlers of a kind, or those of them that requests name.
+// sentOf counts the crawlers of a kind, or those that requests name.
 func (c *comparison) sentOf(kind string, requests bool) (n int) {
 	for _, t := range c.tokens {
 		if c.kinds[t] == kind && (!requests || !c.robotsOnly(t)) {
@@ -264,8 +259,8 @@ func (c *comparison) sentOf(kind string, requests bool) (n int) {
 	return n
 }
 
-// closedAlready reports whether nothing changes for a subject because the new policy
-// closes to everyone else what was closed to it before.
+// closedAlready reports whether nothing changes for a subject: what the new policy closes to everyone
+// else was closed to it before.
 func (c *comparison) closedAlready(r *record, s *subject) bool {
 	if r.effect != Loss || r.now != disallowed {
 		return false
@@ -284,7 +279,6 @@ func (c *comparison) closedAlready(r *record, s *subject) bool {
 	return true
 }
 
-// closes reports whether a side closes all of a record's paths.
 func (c *comparison) closes(r *record, s *side) bool {
 	for _, p := range r.paths {
 		if _, stands := s.standing(p, policy.ModeUnset); !stands {

@@ -19,27 +19,24 @@ import (
 
 // Options change what Policies compares.
 type Options struct {
-	// Now is the time by which limits in time have passed or not; the zero time is now.
+	// Now decides which limits in time have passed; the zero time is now.
 	Now time.Time
-	// Hosts are the hosts to compare, "" for any that neither policy names. Nil means
-	// all that either policy names, and "".
+	// Hosts are compared, "" for any that neither policy names. Nil means all that either names, and "".
 	Hosts []policy.Host
 }
 
-// The limits of a comparison, which bound the time that a hostile policy can cost.
+// The limits of a comparison bound what a hostile policy can cost.
 const (
 	maxHosts    = 500
 	maxSteps    = 20_000_000
 	maxCrossing = 64
 )
 
-// The work of one comparison by hosts on which a policy's robots.txt is rendered.
+// maxRendered bounds the hosts on which robots.txt is compared.
 const maxRendered = 50
 
-// Policies returns what changes when now takes the place of old. It asks both about
-// every class of crawlers that either tells apart, every usage, every host that either
-// names and one that neither does, and every set of paths that their patterns tell
-// apart.
+// Policies returns what changes when now takes the place of old, for every class of crawlers, usage, host
+// and set of paths that either tells apart.
 //
 //	old: disallow /a/        gain  crawl  everyone  /a/  except /a/b/
 //	new: disallow /a/b/   →
@@ -99,7 +96,7 @@ type subject struct {
 	ids      [2]policy.CrawlerID // one of them, to each policy
 }
 
-// nameOf returns a host for which the rules of h apply and no narrower ones.
+// nameOf returns a host to which the rules of h apply and no narrower ones.
 func nameOf(h policy.Host) string { return cmp.Or(h.Example(), "host.invalid") }
 
 func (c *comparison) subjects(host string) []subject {
@@ -131,7 +128,7 @@ func (c *comparison) robotsOnly(token string) bool {
 	return c.old.CrawlerInfo(c.old.Crawler(token)).RobotsOnly
 }
 
-// classesOf returns the classes of a host, and the place of that of each crawler.
+// classesOf returns the classes of a host, and each crawler's place among them.
 func classesOf(p *policy.Policy, host string) ([]policy.Class, map[policy.CrawlerID]int) {
 	classes := p.Classes(host)
 	of := map[policy.CrawlerID]int{}
@@ -143,8 +140,7 @@ func classesOf(p *policy.Policy, host string) ([]policy.Class, map[policy.Crawle
 	return classes, of
 }
 
-// crawlersOf lists the tokens of the crawlers of both, each once, in their order, and
-// their kinds by token, as the newer policy has them.
+// crawlersOf lists the crawlers of both, each once, and their kinds, those of the newer policy first.
 func crawlersOf(old, now *policy.Policy) (tokens []string, kinds map[string]string) {
 	seen, kinds := map[string]bool{}, map[string]string{}
 	for _, p := range []*policy.Policy{old, now} {
@@ -161,7 +157,6 @@ func crawlersOf(old, now *policy.Policy) (tokens []string, kinds map[string]stri
 	return tokens, kinds
 }
 
-// host compares what both say on a host.
 func (c *comparison) host(h policy.Host) (all []record) {
 	name := nameOf(h)
 	identities := []policy.Identity{policy.Verified}
@@ -197,8 +192,7 @@ func (c *comparison) host(h policy.Host) (all []record) {
 	return all
 }
 
-// purposesOf lists the purposes that rules of either speak of, in lower case, with an
-// example for those with wildcards.
+// purposesOf lists the purposes in rules of either, in lower case, an example for those with wildcards.
 func purposesOf(old, now *policy.Policy) (all []string) {
 	for _, name := range append(old.Spec().Purposes(), now.Spec().Purposes()...) {
 		name = strings.NewReplacer("*", "x", "$", "").Replace(name)
@@ -209,7 +203,7 @@ func purposesOf(old, now *policy.Policy) (all []string) {
 	return all
 }
 
-// rendersDifferently reports whether the robots.txt of some host is another.
+// rendersDifferently reports whether any robots.txt differs.
 func rendersDifferently(old, now *policy.Policy, hosts []policy.Host) bool {
 	for _, h := range hosts[max(0, len(hosts)-maxRendered):] {
 		for _, o := range []robotsserve.Options{{}, {Short: true}} {
@@ -223,7 +217,7 @@ func rendersDifferently(old, now *policy.Policy, hosts []policy.Host) bool {
 	return false
 }
 
-// union is the elements of both, each once, in their order.
+// union is the elements of both, each once.
 func union[T comparable](a, b []T) []T {
 	seen := map[T]bool{}
 	var both []T

@@ -18,13 +18,13 @@ import (
 
 const kindSearch = "search"
 
-// Losses are what search engines lose when one policy takes the place of another, found
-// without traffic and not intended by a rule.
+// Losses are what search engines lose when a policy takes the place of another, found without traffic
+// and not intended by a rule.
 type Losses struct {
 	Found    []Found
 	Complete bool // false: the policies are too large to find all
-	// Reverified are search engines that the new policy takes for impostors by other proof
-	// than the old one, and then refuses or gives less: nobody knows how many requests.
+	// Reverified are search engines that the new policy verifies by other proof and refuses, or gives
+	// less, if they fail: nobody knows how many requests do.
 	Reverified []string
 	policy     *site.Site
 }
@@ -41,8 +41,7 @@ type Found struct {
 // maxLossQueries bounds how many pages are asked about.
 const maxLossQueries = 100_000
 
-// Sites compares what Policies does, and asks what search engines lose by each change; old
-// may be nil for a policy that says nothing.
+// Sites is Policies with what search engines lose by each change; old may be nil for an empty policy.
 func Sites(old, now *site.Site, o Options) *Diff {
 	if old == nil {
 		old, _ = site.Load("nothing", []byte("version: 1\n"))
@@ -117,10 +116,10 @@ func (c *Change) may() (loss site.Loss) {
 	return loss
 }
 
-// notRules are the names of other lines that are no rules of engines.
+// notRules are the names of lines that are no rules of engines.
 var notRules = []string{"app-directives", "sitemap", "license"}
 
-// named are the crawlers that a change is for, those of everyone else too.
+// named are the crawlers of a change, including those of everyone else.
 func (c *Change) named() (all []string) {
 	for _, k := range c.Kinds {
 		all = append(all, k.Crawlers...)
@@ -139,7 +138,7 @@ func (f *Found) ask(old, now *site.Site, fill string, at time.Time) (lost site.L
 	return lost
 }
 
-// Words says who loses what, by which rules, and what to write if it is meant to be so.
+// Words says who loses what, by which rules, and what to write if that is intended.
 func (l *Losses) Words() (all []string) {
 	type kind struct {
 		loss site.Loss
@@ -178,7 +177,6 @@ func (l *Losses) Words() (all []string) {
 	return all
 }
 
-// unproven says which search engines are verified otherwise.
 func (l *Losses) unproven() (all []string) {
 	for _, token := range l.Reverified {
 		all = append(all, token+" is verified otherwise than before, and it is not known which of its requests fail that; delete what the policy says about it under crawlers")
@@ -198,25 +196,17 @@ func (l *Losses) Of(crawler, host string) bool {
 func (l *Losses) WithQuery(crawler, host, path string) bool {
 	queries, err := pathpattern.Parse(strings.NewReplacer("*", "%2A", "$", "%24").Replace(path) + "?*")
 	return err != nil || l.anyOf(crawler, host, func(p pathpattern.Pattern) bool {
-		return queries.Overlaps(p) || lower(queries).Overlaps(lower(p)) // the server takes them for the same
+		return queries.Overlaps(p) || queries.Folded().Overlaps(p.Folded()) // the server takes them for the same
 	})
 }
 
-func lower(p pathpattern.Pattern) pathpattern.Pattern {
-	low, err := pathpattern.Parse(strings.ToLower(p.String()))
-	if err != nil {
-		return p
-	}
-	return low
-}
-
-// OnHosts reports whether a crawler may lose something by a rule for some hosts only.
+// OnHosts reports whether a crawler may lose something by a rule for some hosts.
 func (l *Losses) OnHosts(crawler string) bool {
 	return !l.Complete || slices.ContainsFunc(l.Found, func(f Found) bool { return f.Host != "" && strings.EqualFold(f.Crawler, crawler) })
 }
 
-// Unrequested lists the crawlers whose names no request has and that lose what no other
-// one of their operators does.
+// Unrequested lists crawlers that only robots.txt names and that lose what no other crawler of their
+// operators does.
 func (l *Losses) Unrequested() (tokens []string) {
 	type page struct {
 		operator string
@@ -246,6 +236,6 @@ func (l *Losses) anyOf(crawler, host string, fits func(pathpattern.Pattern) bool
 		if !strings.EqualFold(f.Crawler, crawler) || !fits(f.Path) {
 			return false
 		}
-		return f.Host == "" || string(f.Host) == host || f.Host.Wildcard() && strings.HasSuffix(host, string(f.Host[1:]))
+		return f.Host == "" || f.Host.Covers(host)
 	})
 }
