@@ -13,8 +13,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 
-// hold takes the next bytes of a page whose header is held back. The page's buffers
-// are released only at the end, since b may be in one.
+// hold takes the next bytes of a page whose header is held back. The page's buffers are released only
+// at the end, since b may be in one.
 func (rw *ResponseWriter) hold(b []byte) (n int, err error) {
 	n, err = rw.look(b)
 	if rw.phase != phaseHeld && rw.phase != phaseCoded {
@@ -77,9 +77,8 @@ func (rw *ResponseWriter) look(b []byte) (int, error) {
 // sniffLen is how much net/http looks at to detect a body's type.
 const sniffLen = 512
 
-// sniffed detects, as net/http would, the type of a body without a Content-Type from
-// the bytes that are held. It reports whether it is a page; if not, or for HEAD, the
-// header is sent.
+// sniffed detects the type of a body without a Content-Type as net/http would, and reports whether it
+// is a page. If not, or for HEAD, it sends the header.
 func (rw *ResponseWriter) sniffed() bool {
 	p := rw.page
 	p.sniff = false
@@ -98,16 +97,15 @@ func (rw *ResponseWriter) sniffed() bool {
 	return true
 }
 
-// keepHeader copies the header: the handler goes on, and what it sets from now on is
-// not for the header.
+// keepHeader copies the header: what the handler sets from now on is for trailers.
 func (rw *ResponseWriter) keepHeader() {
 	if rw.page.header == nil {
 		rw.page.header = maps.Clone(rw.w.Header())
 	}
 }
 
-// send changes a page whose head is known, or of which no more may be held, and
-// writes b, the page so far. It returns how much of b was written.
+// send changes and writes b, a page whose head is known, or of which no more may be held. It returns how
+// much of b was written.
 func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 	p := rw.page
 	rw.checkHead(len(b) >= rw.o.MaxHead)
@@ -123,15 +121,14 @@ func (rw *ResponseWriter) send(b []byte) (n int, err error) {
 	return n, rw.flushed(nil)
 }
 
-// checkHead reports a head that is longer than what may be held, which full says.
+// checkHead reports a head that fills the buffer.
 func (rw *ResponseWriter) checkHead(full bool) {
 	if full && rw.o.LongHead != nil && !rw.page.scan.BehindHead() && !rw.page.scan.Foreign {
 		rw.o.LongHead(rw.r)
 	}
 }
 
-// flushHeld is a flush while a page is held. It sends the page if the head's end tag
-// has been read, and a body that turns out not to be a page.
+// flushHeld flushes while a page is held: it sends a page whose head has ended, and a body that is no page.
 func (rw *ResponseWriter) flushHeld() error {
 	p := rw.page
 	if p.sniff && len(p.held) > 0 && rw.sniffed() {
@@ -149,7 +146,6 @@ func (rw *ResponseWriter) flushHeld() error {
 	return nil
 }
 
-// decide sends what is held: at the page's end, or before.
 func (rw *ResponseWriter) decide(eof bool) error {
 	p := rw.page
 	p.flush = false
@@ -181,8 +177,7 @@ const (
 	unknownCoding
 )
 
-// whole reports whether a page in a coding can be changed only as a whole: its stream
-// cannot be edited, and has to be unpacked and packed again.
+// whole reports whether a coding's stream cannot be edited and has to be unpacked and packed again.
 func (c coding) whole() bool { return c == zstdCoding || c == brotliCoding }
 
 // codingOf reads a Content-Encoding field. More than one coding is unknown.
@@ -208,9 +203,8 @@ func codingOf(values []string) coding {
 	return unknownCoding
 }
 
-// lookCoded is look for a body in a content coding. The body is held as it arrived,
-// beside its text, until it is known whether that changes: a page that stays as it
-// is, and a body that is not what its coding says, pass as they arrived.
+// lookCoded is look for a coded body. The body is held as it arrived, beside its text: a page that does
+// not change, and a body that is not what its coding says, pass as they arrived.
 func (rw *ResponseWriter) lookCoded(b []byte) (int, error) {
 	p := rw.page
 	if p.coding.whole() {
@@ -262,10 +256,9 @@ func (rw *ResponseWriter) inflateHead(eof bool) (known bool) {
 	}
 }
 
-// endsInHead handles a deflate stream that ends inside the head. If something follows,
-// such as another member of gzip, some clients take it for the rest of the page and others
-// do not. What the policy says is put into the part that all of them read, unless it could
-// push a declaration of the encoding too far that is in the other.
+// endsInHead handles a deflate stream that ends inside the head. What follows, such as another member of
+// gzip, is part of the page to some clients only. The elements go into the part that all read, unless
+// they could push a declaration of the encoding in the other part too far.
 func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
 	p := rw.page
 	switch {
@@ -281,7 +274,6 @@ func (rw *ResponseWriter) endsInHead(eof bool) (known bool) {
 	return true
 }
 
-// sendCoded is send for a body in a content coding.
 func (rw *ResponseWriter) sendCoded() error {
 	p := rw.page
 	rw.checkHead(len(p.held) >= rw.o.MaxHead || !p.coding.whole() && len(p.raw) >= rw.o.MaxHead)
@@ -308,7 +300,6 @@ func (rw *ResponseWriter) sendCoded() error {
 	return rw.FlushError()
 }
 
-// decideCoded is decide for a body in a content coding.
 func (rw *ResponseWriter) decideCoded(eof bool) error {
 	p := rw.page
 	switch {
@@ -329,7 +320,7 @@ func (rw *ResponseWriter) decideCoded(eof bool) error {
 	return err
 }
 
-// flushed makes up for a flush that had to wait.
+// flushed catches up on a flush that had to wait.
 func (rw *ResponseWriter) flushed(err error) error {
 	if err != nil || !rw.page.flush {
 		return err

@@ -28,8 +28,7 @@ type Element struct {
 	Content string
 }
 
-// A Set is the elements that the pages of one path get, prepared once and
-// shared by all requests.
+// A Set is the elements for the pages of one path, prepared once and shared by all requests.
 type Set struct {
 	elements []prepared
 	tokens   map[string]struct{}
@@ -50,13 +49,11 @@ type prepared struct {
 	html, xhtml string
 }
 
-// NewSet prepares elements, in the order they are given in. Elements without
-// rules are left out, and so are names that cannot be a product token (longer
-// than 64 bytes, or with white space, a control character or a colon); the
-// rules of one name are united. tokens, which may be nil, holds the product
-// tokens, in lower case, of crawlers that read elements with their names. Elements of a
-// page are recognised by these, by Everyone, by yandex and by the names of the given
-// elements. tokens is not copied and must not change.
+// NewSet prepares elements, in the given order. It unites the rules of one name, and leaves out elements
+// without rules and names that cannot be a product token (over 64 bytes, or with white space, a control
+// character or a colon). tokens, which may be nil, are the product tokens, in lower case, of crawlers that
+// read elements with their names; it is not copied and must not change. Elements of a page are recognised
+// by these, by Everyone, by yandex and by the given names.
 func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 	s := &Set{tokens: tokens}
 	for _, e := range elements {
@@ -91,7 +88,7 @@ func NewSet(elements []Element, tokens map[string]struct{}) *Set {
 	return s
 }
 
-// maxToken is the longest product token, in bytes, that is looked for in pages.
+// maxToken bounds the product tokens in pages, in bytes.
 const maxToken = 64
 
 func isName(s string) bool {
@@ -126,7 +123,7 @@ func (s *Set) find(lower string) *prepared {
 	return nil
 }
 
-// renderValue writes an element. escaped is its content, escaped.
+// renderValue writes an element with escaped content.
 func renderValue(name, escaped string, xml bool) string {
 	end := ">"
 	if xml {
@@ -147,14 +144,13 @@ type combinationKey struct {
 	mode              Mode
 }
 
-// A site's pages say the same few things, so what they become is cached, up to
-// these limits.
+// Limits of the cache of what a page's elements become: pages of a site say the same few things.
 const (
 	maxCombinations = 64
 	maxContent      = 256
 )
 
-// combined is combine, remembered.
+// combined is combine with a cache.
 func (s *Set) combined(audience, content string, element *prepared, mode Mode) *combination {
 	key := combinationKey{audience, content, mode}
 	known := s.combinations.Load()
@@ -184,10 +180,8 @@ func (s *Set) combined(audience, content string, element *prepared, mode Mode) *
 	return c
 }
 
-// combineDeclaration returns the content that the elements of a page for a TDMRep
-// property must have; content is what they have, with commas between several. What the
-// page reserves stays reserved. The policy's own URL takes the place of the page's:
-// two cannot be said.
+// combineDeclaration returns the content for a TDMRep property of a page whose elements have content,
+// separated by commas. What the page reserves stays reserved; the policy's own URL replaces the page's.
 func combineDeclaration(element *prepared, content string, mode Mode) string {
 	if mode == Replace || element.lower != tdmrep.ReservationName {
 		return element.content

@@ -11,15 +11,12 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// The entity tag of a page, changed or not, tells what was to be put into it: it
-// ends with Options.ETagSuffix and a mark for the elements and the mode. So it
-// changes when the policy, the mode or a time limit changes what pages carry, and
-// a page that happens to stay as it is has it too.
+// The entity tag of a page, changed or not, ends with Options.ETagSuffix and a mark for the elements and
+// the mode, so it changes whenever a policy, a mode or a time limit changes what pages carry.
 //
-// What a page becomes can depend on how it arrived (a content coding, a flush inside the
-// head), so its tag is made weak; weakened, at the end of the mark, says that the
-// handler's was not. For example, "abc" becomes W/"abc-rp1f2e3d4c5b6a-m1a2b3c4dw". The
-// answer to HEAD has no tag: which one GET has depends on what encodes the body.
+// The tag is made weak, because the page can depend on how it arrived (coding, flushes); weakened, at the
+// end of the mark, says that the handler's was strong: "abc" becomes W/"abc-rp1f2e3d4c5b6a-m1a2b3c4dw".
+// The answer to HEAD has no tag: GET's depends on what encodes the body.
 const weakened = 'w'
 
 // modeLetters stand for the modes in marks.
@@ -32,7 +29,7 @@ func (rw *ResponseWriter) ending(b []byte) []byte {
 	return append(b, rw.o.Set.mark...)
 }
 
-// marks reports whether entity tags are marked at all.
+// marks reports whether entity tags are marked.
 func (rw *ResponseWriter) marks() bool {
 	return !rw.o.Set.IsEmpty() && rw.o.Mode != Off && rw.o.ETagSuffix != ""
 }
@@ -50,8 +47,7 @@ func (rw *ResponseWriter) appendMarked(b []byte, tag string) []byte {
 	return append(b, '"')
 }
 
-// unmarked returns the handler's entity tag for a page's. ok is false if the tag is
-// not one of this page's.
+// unmarked returns the handler's entity tag for one of this page's; ok is false for others.
 func (rw *ResponseWriter) unmarked(tag string) (original string, ok bool) {
 	var buf [64]byte
 	ending := rw.ending(buf[:0])
@@ -71,8 +67,7 @@ func isETag(v string) bool {
 	return len(v) >= 2 && v[0] == '"' && strings.IndexByte(v[1:], '"') == len(v)-2
 }
 
-// eachETag calls f with the entity tags of a list. It returns false if there is
-// anything else in it.
+// eachETag calls f with the entity tags of a list, and returns false if it contains anything else.
 func eachETag(list string, f func(tag string)) bool {
 	for {
 		list = strings.TrimLeft(list, " \t,")
@@ -92,20 +87,16 @@ func eachETag(list string, f func(tag string)) bool {
 	}
 }
 
-// Request returns the request for the handler, which knows its own entity tags
-// only: tags of this page lose their marks in If-None-Match and If-Match, whatever
-// the method is. If-Range keeps them: it must not match, since the handler's range
-// is one of another text. An If-Match that lost a mark takes a Range with it, which
-// a server may ignore (RFC 9110 section 14.2).
+// Request returns the request for the handler, which only knows its own entity tags. Tags of this page lose
+// their marks in If-None-Match and If-Match. If-Range keeps them, so that it does not match: the handler's
+// range is of another text. An If-Match that lost a mark removes Range, which a server may ignore (RFC 9110
+// section 14.2).
 //
-// Tags without a mark and dates are removed, as they may be those of a page from before
-// the policy or with other elements, which the handler would confirm with a 304. They
-// stay where the client, a browser, says that it fetches no document, such as an image.
+// Unmarked tags and dates are removed: they may be of a page from before the policy, which the handler
+// would confirm with a 304. They stay if a browser says that it fetches no document.
 //
-// A page is asked for in gzip rather than in zstd or br (accept.go).
-//
-// The header is copied when a condition changes; otherwise the result is the request
-// that was given to Wrap.
+// A page is asked for in gzip rather than in zstd or br (see narrowCodings). The header is only copied if
+// a condition changes.
 func (rw *ResponseWriter) Request() *http.Request {
 	rw.narrowCodings()
 	r := rw.r
@@ -137,8 +128,8 @@ func (rw *ResponseWriter) Request() *http.Request {
 	return r
 }
 
-// mayAskForPage reports whether a request with this Sec-Fetch-Dest may be for a page.
-// Only browsers send it, and scripts that fetch parts of pages say "empty".
+// mayAskForPage reports whether a request with this Sec-Fetch-Dest may be for a page. Only browsers send
+// it; scripts that fetch parts of pages send "empty".
 func mayAskForPage(dest []string) bool {
 	return len(dest) != 1 || slices.Contains([]string{"document", "iframe", "frame", "embed", "object", "empty", ""}, dest[0])
 }
@@ -151,8 +142,8 @@ func set(h http.Header, key string, values []string) {
 	h[key] = values
 }
 
-// rewriteTags removes the marks from lists of entity tags; only drops tags without.
-// Lists that are not well-formed, and "*", stay.
+// rewriteTags removes the marks from lists of entity tags, and with only the unmarked tags. Malformed
+// lists and "*" stay.
 func (rw *ResponseWriter) rewriteTags(lines []string, only bool) (out []string, changed bool) {
 	for _, line := range lines {
 		var tags []string
@@ -175,8 +166,7 @@ func (rw *ResponseWriter) rewriteTags(lines []string, only bool) (out []string, 
 	return out, changed
 }
 
-// restoreETag puts the mark back on the tag of a 304 if the client asked with it.
-// A date then does not belong there either.
+// restoreETag marks the tag of a 304 if the client asked with the mark, and removes the date.
 func (rw *ResponseWriter) restoreETag(h http.Header) {
 	v := h["Etag"]
 	if len(v) != 1 || !rw.marks() || !isETag(v[0]) {
@@ -194,8 +184,8 @@ func (rw *ResponseWriter) restoreETag(h http.Header) {
 	}
 }
 
-// signatures are the HTTP message signatures (RFC 9421) of a response, with the
-// values of the fields that they cover. It is nil for responses without any.
+// signatures are the HTTP message signatures (RFC 9421) of a response and the values they cover, nil for
+// none.
 type signatures struct {
 	inputs *httpsfv.Dictionary
 	fields map[string][]string // by name, as the handler has set them
@@ -218,7 +208,6 @@ func signaturesOf(h http.Header) *signatures {
 	return s
 }
 
-// each calls f with the fields of the response that each signature covers.
 func (s *signatures) each(f func(label, field string)) {
 	for _, label := range s.inputs.Names() {
 		member, _ := s.inputs.Get(label)
@@ -232,8 +221,7 @@ func (s *signatures) each(f func(label, field string)) {
 	}
 }
 
-// drop removes the signatures that cover a field that has changed, since they no
-// longer hold. edited means that the body has, and so its digests in trailers.
+// drop removes signatures over a changed field. If the body was edited, its digests in trailers count too.
 func (s *signatures) drop(h http.Header, edited bool) {
 	if s == nil {
 		return

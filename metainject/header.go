@@ -12,7 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/metainject/internal/headscan"
 )
 
-// verdict is what a response's header tells about its body.
+// verdict is what a response's header says about its body.
 type verdict uint8
 
 const (
@@ -30,8 +30,7 @@ const (
 	xhtmlPage
 )
 
-// consider decides, when the handler has set its final header, whether that has to
-// wait for the body.
+// consider decides whether the handler's final header has to wait for the body.
 func (rw *ResponseWriter) consider() {
 	h := rw.w.Header()
 	if rw.status == http.StatusNotModified {
@@ -103,8 +102,7 @@ type media struct {
 	encoding headscan.Encoding
 }
 
-// mediaOf reads a Content-Type: the media type alone reports whether it is a page
-// (RFC 9110 §8.3.1).
+// mediaOf reads a Content-Type; the media type alone decides whether it is a page (RFC 9110 §8.3.1).
 func mediaOf(contentType string) media {
 	switch contentType { // what most servers send
 	case "text/html; charset=utf-8", "text/html; charset=UTF-8", "text/html;charset=utf-8", "text/html;charset=UTF-8":
@@ -135,12 +133,10 @@ func charsetOf(params string) string {
 	return ""
 }
 
-// changeHeader makes the handler's header that of the page. Whether it is changed or
-// not, its entity tag is marked (etag.go), and Last-Modified and Accept-Ranges go: the
-// date does not move when the policy does, so that revalidation by date would keep an
-// old policy's page alive, and ranges are the handler's (RFC 9110 section 14.3). If it
-// is changed, the length becomes that of the new content or goes (section 8.6), and
-// the digests go (RFC 9530).
+// changeHeader makes the handler's header that of the page. The entity tag is marked, and Last-Modified and
+// Accept-Ranges go: the date does not change with the policy, and ranges are the handler's (RFC 9110 section
+// 14.3). If the page is changed, the length becomes that of the new content or goes (section 8.6), and
+// digests go (RFC 9530).
 func (rw *ResponseWriter) changeHeader(h http.Header, delta int, changed bool) {
 	if !changed && !rw.marks() {
 		return
@@ -191,8 +187,7 @@ func setOrDelete(h http.Header, key, value string, values []string) []string {
 // digestFields hold a hash of the content.
 var digestFields = [...]string{"Content-Digest", "Repr-Digest", "Unencoded-Digest", "Digest", "Content-Md5"}
 
-// withoutValidators takes entity tags out of the announced trailers, and, if the page is
-// changed, digests.
+// withoutValidators removes entity tags, and digests of a changed page, from the announced trailers.
 func (rw *ResponseWriter) withoutValidators(trailer []string, changed bool) (left []string) {
 	for _, line := range trailer {
 		for name := range strings.SplitSeq(line, ",") {
@@ -206,9 +201,8 @@ func (rw *ResponseWriter) withoutValidators(trailer []string, changed bool) (lef
 	return left
 }
 
-// dropTrailers takes back the entity tag of a page, and the digests of one that was
-// changed, if the handler has set them as trailers. Those that are not announced as such
-// have a prefix.
+// dropTrailers removes a page's entity tag and, if it was changed, digests from the trailers. Unannounced
+// trailers have a prefix.
 func (rw *ResponseWriter) dropTrailers(h http.Header) {
 	drop(h, http.TrailerPrefix+"Etag")
 	if !rw.edited {
@@ -222,8 +216,7 @@ func (rw *ResponseWriter) dropTrailers(h http.Header) {
 	}
 }
 
-// hasToken reports whether a comma list in values has the token, which is in
-// lower case, alone or with an argument.
+// hasToken reports whether a comma list has a lower-case token, alone or with an argument.
 func hasToken(values []string, token string) bool {
 	for _, v := range values {
 		for v != "" {
@@ -247,11 +240,9 @@ func isIncremental(values []string) bool {
 	return strings.Trim(item, " \t") == "?1"
 }
 
-// narrowCodings asks for a page in gzip, which is edited in place at a tenth of the cost,
-// rather than in zstd or br, in which it has to be unpacked and packed again. These stay
-// acceptable: a file may be there in no other coding. The field is put back by
-// restoreCodings: what runs around the handler, such as an access log, sees the
-// client's own.
+// narrowCodings asks for gzip, which is edited in place at a tenth of the cost of unpacking and packing zstd
+// or br. These stay acceptable: a file may exist in no other coding. restoreCodings puts the field back, so
+// that an access log sees the client's own.
 func (rw *ResponseWriter) narrowCodings() {
 	line := rw.r.Header["Accept-Encoding"]
 	if !rw.active || len(line) != 1 || !acceptsHTML(rw.r.Header["Accept"]) {
@@ -270,8 +261,7 @@ func (rw *ResponseWriter) restoreCodings() {
 	}
 }
 
-// acceptsHTML reports whether an Accept field names HTML, as those of browsers and
-// search engines do when they ask for a page.
+// acceptsHTML reports whether an Accept field names HTML, as browsers and search engines send it.
 func acceptsHTML(accept []string) bool {
 	for _, v := range accept {
 		if strings.Contains(v, "text/html") || strings.Contains(v, "application/xhtml+xml") {
@@ -281,8 +271,7 @@ func acceptsHTML(accept []string) bool {
 	return false
 }
 
-// narrow returns an Accept-Encoding field in which zstd and br come last. Where there
-// is nothing else they stay as they are.
+// narrow returns an Accept-Encoding field with zstd and br last, unless there is nothing else.
 func narrow(line string) string {
 	switch line { // what browsers send
 	case "gzip, deflate, br, zstd":
@@ -312,9 +301,8 @@ func narrow(line string) string {
 
 type errorFlusher interface{ FlushError() error }
 
-// FlushError sends what can be sent. While the head is being looked for that is
-// nothing, except after the head's end tag: elements that could still belong to the
-// head there are not waited for.
+// FlushError sends what can be sent: nothing before the head's end tag, and after it everything, without
+// waiting for elements that could still belong to the head.
 func (rw *ResponseWriter) FlushError() error {
 	if rw.phase == phasePass {
 		return rw.flushBelow()
@@ -335,8 +323,7 @@ func (rw *ResponseWriter) FlushError() error {
 	return rw.flushBelow()
 }
 
-// flushBelow is http.ResponseController's Flush of the underlying writer, which is
-// looked up only once: streams flush with every write.
+// flushBelow flushes the underlying writer as http.ResponseController would; it looks that up only once.
 func (rw *ResponseWriter) flushBelow() error {
 	if rw.below == nil {
 		rw.below = flusherOf(rw.w)

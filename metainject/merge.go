@@ -20,9 +20,8 @@ type Mode uint8
 const (
 	// Merge combines them with the policy's to the most restrictive.
 	Merge Mode = iota
-	// Replace puts the policy's in their place. Those for audiences that the
-	// policy does not mention are removed. Where the policy has no robots elements
-	// for a page, it is Merge.
+	// Replace puts the policy's in their place and removes those for other audiences. If the policy has
+	// no robots elements for a page, it is Merge.
 	Replace
 	// Off leaves every page as it is.
 	Off
@@ -31,8 +30,7 @@ const (
 // An edit changes the page.
 type edit = deflateedit.Edit
 
-// editsOf appends to es, in the order of the page, what has to change in a page
-// whose head has been scanned.
+// editsOf appends the changes of a page with a scanned head, in the order of the page.
 func editsOf(es []edit, s *headscan.Scanner, set *Set, mode Mode, fragments bool) []edit {
 	if s.HeadAt < 0 || s.Foreign || !s.Document && !fragments {
 		return es
@@ -67,8 +65,7 @@ type merger struct {
 	set    *Set
 	mode   Mode
 	insert strings.Builder // new elements
-	// behindCharset: elements before the declaration of the encoding are removed
-	// and inserted after it, instead of being changed where they are.
+	// behindCharset: elements before the declaration of the encoding move behind it.
 	behindCharset bool
 }
 
@@ -80,9 +77,8 @@ func (m *merger) all() []byte {
 	return m.set.html
 }
 
-// insertAt is the place for n new bytes: where the head's content begins, but
-// after the element that declares the encoding if that would be pushed out of
-// the bytes in which browsers look for it.
+// insertAt is the place for n new bytes: the start of the head's content, or after the element that declares
+// the encoding if that would leave the bytes in which browsers look for it.
 func (m *merger) insertAt(es []edit, n int) int {
 	if m.Charset == "" && m.pushes(es, n) {
 		return m.CharsetEnd
@@ -90,8 +86,7 @@ func (m *merger) insertAt(es []edit, n int) int {
 	return m.HeadAt
 }
 
-// pushesCharset reports whether the edits move the declaration of the encoding
-// too far from the page's beginning.
+// pushesCharset reports whether the edits move the declaration of the encoding too far.
 func (m *merger) pushesCharset(es []edit) bool {
 	return m.Charset == "" && m.pushes(es, 0)
 }
@@ -100,11 +95,10 @@ func (m *merger) pushes(es []edit, n int) bool {
 	return m.CharsetEnd > 0 && m.CharsetEnd <= headscan.CharsetLimit && m.CharsetEnd+n+growth(es, m.CharsetEnd) > headscan.CharsetLimit
 }
 
-// inHead reports whether what stands at a place is in the head for parsers without
-// scripting too.
+// inHead reports whether a place is in the head for parsers without scripting, too.
 func (m *merger) inHead(at int) bool { return m.NoscriptAt < 0 || at <= m.NoscriptAt }
 
-// growth is by how much the edits lengthen the page up to end.
+// growth is by how much edits lengthen the page up to end.
 func growth(es []edit, end int) (n int) {
 	for _, e := range es {
 		if e.End <= end && e.Start < end {
@@ -114,7 +108,7 @@ func growth(es []edit, end int) (n int) {
 	return n
 }
 
-// merge makes one element of all that speak to one audience.
+// merge makes one element of all for one audience.
 func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	metas := m.Metas()
 	for i := range metas {
@@ -141,8 +135,7 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	}
 	at := m.HeadAt
 	if m.Charset != "" && m.pushes(es[n:], m.insert.Len()) {
-		// Where the declaration stands it may be pushed too far, and nothing can be
-		// inserted after it: it is repeated at the head's beginning.
+		// Nothing can be inserted after the declaration, and where it stands it may be pushed too far.
 		rest := m.insert.String()
 		m.insert.Reset()
 		m.insert.WriteString(`<meta charset="` + html.EscapeString(m.Charset) + `">` + rest)
@@ -164,8 +157,7 @@ func (m *merger) merge(es []edit, behindCharset bool) []edit {
 	return es
 }
 
-// mergeAudience handles the first element for an audience and all others for
-// the same one.
+// mergeAudience handles all elements for the audience of the first.
 func (m *merger) mergeAudience(es []edit, first int) []edit {
 	metas := m.Metas()
 	f := &metas[first]
@@ -197,8 +189,7 @@ func (m *merger) mergeAudience(es []edit, first int) []edit {
 	return es
 }
 
-// contents joins the rules of all elements for the audience of the first, which
-// count as one list.
+// contents joins the rules of all elements for the audience of the first.
 func (m *merger) contents(first int) (content string, count int) {
 	metas := m.Metas()
 	var joined strings.Builder
@@ -224,13 +215,11 @@ func (m *merger) contents(first int) (content string, count int) {
 	return content, count
 }
 
-// combine returns the rules that the elements of a page for one audience, which
-// have these rules and this content, must have; none: they have to go. keep means
-// that they have them already, in a spelling that every engine understands.
+// combine returns the rules that the elements of a page for one audience must have, given those they have;
+// none means removing them. keep means that they have them in a spelling that every engine understands.
 //
-// Readers add up the rules for everyone and those for one crawler, so that the
-// latter need not repeat the former. Only a permission that everyone's rules
-// deny, such as "index", must not stay: some engines let it win.
+// Readers add the rules for everyone to those for one crawler, so these need no repetition. But a permission
+// such as "index" that everyone's rules deny must not stay: some engines let it win.
 func combine(have robotsrule.Set, content string, element *prepared, denied robotsrule.Set, mode Mode) (want robotsrule.Set, keep bool) {
 	if mode == Replace {
 		if element == nil {
@@ -250,8 +239,7 @@ func combine(have robotsrule.Set, content string, element *prepared, denied robo
 
 var permissive = [...]string{"all", "index", "follow", "snippet", "archive", "cache", "translate", "imageindex"}
 
-// permits reports whether content, which means have, has a permissive word that
-// the rules deny. A word that have denies itself is left in content only.
+// permits reports whether content, which means have, has a permissive word that the rules deny.
 func permits(content string, have, rules robotsrule.Set) bool {
 	for _, word := range permissive {
 		if have.Has(word) && !rules.Has(word) {

@@ -14,82 +14,55 @@
 //	}
 //	return err
 //
-// Without elements (an empty Set) the writer only calls the HeaderHook. If the
-// handler failed and rw.Committed() is false, nothing has been sent, the header map
-// has not been touched, and another response can be written to w.
-//
-// docs/pages.md says, for users, what is changed and what is not.
+// Without elements (an empty Set) the writer only calls the HeaderHook. If the handler failed and
+// rw.Committed() is false, nothing has been sent, the header map has not been touched, and another
+// response can be written to w. docs/pages.md says for users what is changed and what is not.
 //
 // # What changes
 //
-// The page gets one element per audience, where its head begins, or after the
-// element that declares the character encoding if that would otherwise leave
-// the first 1,024 bytes. Elements that the page has already in its head are
-// merged to the most restrictive (Merge), or replaced (Replace): the first one
-// for an audience is changed where it stands, further ones are removed. These
-// count as such:
+// The page gets one element per audience, where its head begins, or after the element that declares the
+// encoding if that would otherwise leave the first 1,024 bytes. Elements in its head are merged to the most
+// restrictive (Merge), or replaced (Replace): the first for an audience is changed where it stands, others
+// are removed. These are name="robots", the product token of a crawler that reads elements (NewSet), yandex,
+// and two common mistakes that crawlers ignore, so that a valid element takes their place: property= for
+// name=, and http-equiv="X-Robots-Tag", with "googlebot: noindex" for one crawler.
 //
-//   - name="robots", the product token of a crawler that reads elements (NewSet), or
-//     yandex;
-//   - property= instead of name=, a common slip, and
-//     http-equiv="X-Robots-Tag", by which an author means the header (with
-//     "googlebot: noindex" for one crawler). Crawlers ignore both, so an
-//     element with name= takes their place.
-//
-// An element for one crawler need not repeat the rules for everyone, as readers
-// add both up; but if it permits what everyone is denied ("index" against
-// noindex), it is made to deny it, since some engines let a permission win.
-// Elements without a known rule, those that declare the encoding too, those in the body, and those in
-// text, comments, noscript and templates are left alone.
-//
-// Every other byte stays. A page that says already what the policy says keeps its
-// bytes and its Content-Length.
+// An element for one crawler need not repeat the rules for everyone, as readers add both up; but where it
+// permits what everyone is denied, it is made to deny it, since some engines let a permission win. Elements
+// without a known rule or with a declaration of the encoding, and those in the body, text, comments, noscript
+// and templates are left alone, as is every other byte.
 //
 // # Which pages
 //
-// Responses to GET and HEAD with status 200 (Options.Statuses adds others),
-// media type text/html or application/xhtml+xml (or none, where net/http would
-// find HTML), in an encoding based on ASCII, without Content-Range, without
-// Cache-Control: no-transform, without Incremental: ?1, and in a content coding
-// that is understood. The page must show that it is not a fragment
-// (Options.Fragments).
-//
-// The response to HEAD has the header of a changed page, without Content-Length.
+// Responses to GET and HEAD with status 200 (Options.Statuses adds others), as text/html or
+// application/xhtml+xml (or without a type, where net/http would find HTML), in an encoding based on ASCII
+// and a known content coding, without Content-Range, Cache-Control: no-transform and Incremental: ?1. The page
+// must show that it is no fragment (Options.Fragments). The response to HEAD has the header of a changed page,
+// without Content-Length.
 //
 // # Streaming
 //
-// The header and the page's bytes are held until the head's end is known:
-// usually within the handler's first Write. At most Options.MaxHead bytes are
-// held. Elements further down a longer head stay as they are (readers add
-// them up with ours; in mode Replace they remain), and a page whose head has
-// not even begun is not changed. A flush inside the head has to wait; one
-// after </head> does not: an element between </head> and <body>, which the
-// HTML standard puts back into the head, is then not looked at.
+// The header and the page's bytes are held until the head's end is known, usually within the first Write, up
+// to Options.MaxHead bytes. Elements further down a longer head stay (readers add them to ours; so they do in
+// mode Replace), and a page whose head has not begun by then is not changed. A flush inside the head waits; one
+// after </head> does not, so that elements between </head> and <body> are not seen then.
 //
 // # Content codings
 //
-// A page in gzip, deflate, zstd or br stays in that coding, without Content-Length.
-// Until the head is known the body is held as it arrived; a page that does not
-// change, and a body that is not what its coding says, pass as they arrived.
-//
-// In gzip and deflate the stream itself is edited (package deflateedit). A body that
-// is broken or incomplete is so afterwards too. If its head goes on in a further member
-// of gzip, clients differ on whether that belongs to it: the elements go into the first
-// member, and what follows is not merged. zstd and br are held as a whole, unpacked and
-// packed again, at their fastest levels; what is damaged, followed by something else or
-// longer than 2 MiB passes as it is. All of them together take a bounded amount of memory;
-// while it is in use, further pages are not changed. Request asks for gzip first.
+// A page in gzip, deflate, zstd or br stays in that coding, without Content-Length. A page that does not change,
+// and a body that is not what its coding says, pass as they arrived. Streams of gzip and deflate are edited
+// (package deflateedit), and a broken body stays as broken as it was; if the head goes on in a further member of
+// gzip, that is not merged, as clients differ on whether it belongs to the page. zstd and br are held as a whole,
+// unpacked and packed again at the fastest level, unless they are damaged, followed by something, or longer than
+// 2 MiB. The memory of all of them is bounded; while it is in use, further pages are not changed.
 //
 // # How the head is found
 //
-// As the HTML standard's tree construction does it with scripting enabled;
-// x/net/html is the reference in the tests. What is put in stands in the head for
-// parsers without scripting too. The head is taken to end in a template at plaintext, at
-// nested templates and some texts behind svg, math, select or col, and at a numeric
-// character reference of more than 64 bytes: elements after them stay as they are. A page that ends inside a tag
-// or comment before its head began is not changed. XHTML is read as XML; with an
-// internal DTD subset, or a prefix on its html or head element, it is not changed; if it
-// has no head, it gets one.
+// As in the HTML standard's tree construction with scripting; x/net/html is the reference in the tests. What is
+// inserted is in the head for parsers without scripting, too. The head is taken to end in a template at plaintext,
+// at nested templates and some texts behind svg, math, select or col, and at a numeric character reference of
+// more than 64 bytes. A page that ends inside a tag or comment before its head began is not changed. XHTML is read
+// as XML: it gets a head if it has none, and is not changed with an internal DTD subset or a prefixed html or head.
 package metainject
 
 import (
@@ -103,8 +76,7 @@ import (
 // (https://yandex.com/support/webmaster/controlling-robot/meta-robots.html).
 const yandex = "yandex"
 
-// Known implements headscan.Names: robots, the names of this set's elements, its
-// tokens and yandex.
+// Known implements headscan.Names: Everyone, the names of the set's elements, its tokens and yandex.
 func (s *Set) Known(name []byte) string {
 	var buf [maxToken]byte
 	for len(name) > 0 && ascii.IsSpace(name[0]) {
@@ -143,9 +115,8 @@ func (s *Set) Known(name []byte) string {
 	return ""
 }
 
-// Speaks implements headscan.Names: an element with none of the rules that engines know
-// has some other purpose, whatever it is called, such as ACAP's permissions or a key by
-// which a service knows its sites.
+// Speaks implements headscan.Names: an element without a rule that engines know has some other purpose,
+// such as ACAP's permissions or a service's key.
 func (s *Set) Speaks(audience, content string) bool {
 	if e := s.find(audience); e != nil && e.content != "" {
 		return content != ""
@@ -153,10 +124,8 @@ func (s *Set) Speaks(audience, content string) bool {
 	return robotsrule.HasRule(content)
 }
 
-// deniedTo returns the rules of other elements that the readers of an element for
-// the audience obey too: everyone's, and those for the crawlers that read the name.
-// A permission in the element must not contradict them, because some engines let
-// permissions win (Yandex documents it).
+// deniedTo returns the rules of other elements that readers of the audience's element obey, too. A permission
+// must not contradict them, because some engines, such as Yandex, let permissions win.
 func (s *Set) deniedTo(audience string) robotsrule.Set {
 	rules := s.everyone
 	for i := range s.elements {

@@ -13,12 +13,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Pages in zstd and br are held as a whole, unpacked, changed and packed again. Few are:
-// the upstream is asked for gzip first (accept.go). The memory of all of them is bounded:
-// while recoding has recodingBudget bytes, further pages pass as they are.
+// Pages in zstd and br are held, unpacked, changed and packed as a whole. While they take recodingBudget
+// bytes, further ones pass as they are. Few arrive, because gzip is asked for first (narrowCodings).
 //
-// Of other pages only the head is held. While heads that arrive slowly take headsBudget
-// bytes, further ones are changed as far as they have been seen.
+// Of other pages only the head is held. While slow heads take headsBudget bytes, further ones are changed as
+// far as they have been seen.
 var recoding, heads atomic.Int64
 
 const (
@@ -83,8 +82,7 @@ var packers = map[coding]*sync.Pool{
 	}},
 }
 
-// gather holds the next bytes of a page in zstd or br. One for which there is no memory
-// passes as it is.
+// gather holds the next bytes of a page in zstd or br, or passes it as it is if there is no memory.
 func (rw *ResponseWriter) gather(b []byte) (int, error) {
 	p := rw.page
 	if len(p.raw)+len(b) <= maxPacked && p.reserve(len(b)) {
@@ -99,8 +97,8 @@ func (rw *ResponseWriter) gather(b []byte) (int, error) {
 	return rw.w.Write(b)
 }
 
-// unpack puts the text of a page in zstd or br into held. It returns false if the page has
-// to pass as it is: it is damaged, cut short, followed by something else, or too long.
+// unpack puts the text of a page in zstd or br into held. It returns false for a page that must pass as it is:
+// damaged, cut short, followed by something else, or too long.
 func (p *page) unpack() bool {
 	if !p.reserve(coderCost) {
 		p.busy = true
@@ -140,7 +138,6 @@ func (p *page) repack() []byte {
 	return out.Bytes()
 }
 
-// reserve takes memory from the budget for pages of this kind.
 func (p *page) reserve(n int) bool {
 	used, budget := &heads, int64(headsBudget)
 	if p.coding.whole() {
@@ -154,8 +151,8 @@ func (p *page) reserve(n int) bool {
 	return true
 }
 
-// hold takes memory for what a page has in its buffers. If there is none, no more of it is
-// held, and it has no entity tag: that is of the page as it would be otherwise.
+// hold reserves memory for a page's buffers. Without, no more is held, and the page gets no entity tag, which
+// would be of the page as it is otherwise.
 func (p *page) hold() bool {
 	n := len(p.raw) + len(p.held) - p.reserved
 	if p.editor != nil {

@@ -20,41 +20,35 @@ const DefaultMaxHead = 128 << 10
 // MostMaxHead is the largest value that Options.MaxHead may have.
 const MostMaxHead = 16 << 20
 
-// A HeaderHook is called once with the header of every response, just before it is
-// sent, and may change it. The status is final, never 1xx; 101 and hijacked
-// connections have no such header. If the handler wrote nothing at all the status is
-// 200, which is what net/http makes of it.
+// A HeaderHook may change the header of every response, once, just before it is sent. The status is final;
+// there is no call for 101 and hijacked connections. If the handler wrote nothing the status is 200.
 type HeaderHook interface {
 	OnHeader(status int, h http.Header)
 }
 
-// Options tell what to do with one response. The zero value does nothing.
+// Options control one response. The zero value changes nothing.
 type Options struct {
 	// Set is the elements for the page. If it is nil or empty, no body is looked at.
 	Set *Set
 	// Mode tells what to do with elements that the page has already.
 	Mode Mode
-	// ETagSuffix is appended to the entity tag of a page, inside its quotes and before
-	// a mark for the elements and the mode. It should identify the policy, for example
-	// "-rp" and a hash, in characters that RFC 9110 section 8.8.3 allows. If it is
-	// empty, changed pages have no entity tag.
+	// ETagSuffix is appended to the entity tag of a page, before a mark for the elements and the mode.
+	// It should identify the policy, such as "-rp" and a hash, in characters of RFC 9110 section 8.8.3.
+	// If it is empty, changed pages have no entity tag.
 	ETagSuffix string
-	// MaxHead is how many bytes of a page may be held while its head is looked
-	// for, and, if it is in gzip or deflate, how many of the compressed page; 0 means
-	// DefaultMaxHead. A longer head is changed as far as it has been seen.
+	// MaxHead bounds the bytes of a page, and of its gzip or deflate stream, that are held while its head
+	// is looked for; 0 means DefaultMaxHead. A longer head is changed as far as it has been seen.
 	MaxHead int
-	// Statuses are the final status codes besides 200 whose pages are changed.
-	// Engines index no others, so pages of other codes need no elements. Codes
-	// that have no body of their own, and 206, never count.
+	// Statuses are further final status codes besides 200 whose pages are changed; engines index no
+	// others. Codes without a body, and 206, never count.
 	Statuses []int
-	// Fragments makes HTML without a DOCTYPE, html, head, body or meta tag a page too.
-	// By default it is taken for a part that a script or a template puts into some
-	// page, which our elements would then speak for.
+	// Fragments makes HTML without a DOCTYPE, html, head, body or meta tag a page, too. By default it is
+	// taken for a part that a script or a template puts into some page.
 	Fragments bool
 	// Header is called with the header; it may be nil.
 	Header HeaderHook
-	// LongHead is called when the head of a page is longer than MaxHead, so that
-	// elements further down are not merged; it may be nil.
+	// LongHead is called when a head is longer than MaxHead, so that elements further down are not
+	// merged; it may be nil.
 	LongHead func(*http.Request)
 }
 
@@ -69,10 +63,8 @@ const (
 	phaseOver
 )
 
-// A ResponseWriter changes the robots meta elements of the page that is written
-// through it, and calls the HeaderHook. Everything else passes through it, with
-// ReadFrom and so sendfile. Like any http.ResponseWriter it must not be used from two
-// goroutines at a time.
+// A ResponseWriter changes the robots meta elements of the page that is written through it, and calls the
+// HeaderHook. Everything else passes, with ReadFrom and so sendfile. It is not safe for concurrent use.
 type ResponseWriter struct {
 	w      http.ResponseWriter
 	r      *http.Request
@@ -92,9 +84,8 @@ type ResponseWriter struct {
 	accepted string
 }
 
-// A page is the state of a response while its head is looked for, and, in a content
-// coding, while it is changed. Header values that a handler sets after its WriteHeader
-// are for trailers, so a header that is held back longer is copied.
+// A page is the state of a response while its head is looked for, and in a coding while it is changed. A held
+// header is copied: what the handler sets after WriteHeader is for trailers.
 type page struct {
 	scan     headscan.Scanner
 	edits    []edit
@@ -117,9 +108,8 @@ var (
 	editors = sync.Pool{New: func() any { return new(deflateedit.Editor) }}
 )
 
-// Wrap returns a writer for the response to r. The handler must be called with
-// Request's request. When it has returned, Close must be called with its error, and
-// finally Release, also after a panic.
+// Wrap returns a writer for the response to r. Call the handler with Request's request, then Close with its
+// error, and finally Release, also after a panic.
 func Wrap(w http.ResponseWriter, r *http.Request, o Options) *ResponseWriter {
 	rw := writers.Get().(*ResponseWriter)
 	if o.MaxHead <= 0 {
@@ -131,8 +121,7 @@ func Wrap(w http.ResponseWriter, r *http.Request, o Options) *ResponseWriter {
 	return rw
 }
 
-// Release returns the writer to its pool; it must not be used afterwards. What was
-// held and not sent is dropped.
+// Release returns the writer to its pool and drops what was held. It must not be used afterwards.
 func (rw *ResponseWriter) Release() {
 	rw.restoreCodings()
 	rw.dropPage()
@@ -169,8 +158,7 @@ func (rw *ResponseWriter) Header() http.Header { return rw.w.Header() }
 // Unwrap returns the underlying writer, for http.ResponseController.
 func (rw *ResponseWriter) Unwrap() http.ResponseWriter { return rw.w }
 
-// WriteHeader passes 1xx at once. A page's final header is held back until its
-// head is known; a second final header is ignored.
+// WriteHeader passes 1xx at once. A page's final header is held until its head is known; a second is ignored.
 func (rw *ResponseWriter) WriteHeader(status int) {
 	if rw.phase != phaseOpen {
 		return
@@ -190,8 +178,7 @@ func (rw *ResponseWriter) WriteHeader(status int) {
 	}
 }
 
-// commit sends the header. page means that it is that of a page that may have been
-// changed, changed that the body is not the handler's, but longer by delta.
+// commit sends the header. page means that the page may have been changed, changed that it was, by delta bytes.
 func (rw *ResponseWriter) commit(delta int, page, changed bool) {
 	h := rw.w.Header()
 	var later http.Header
@@ -240,8 +227,7 @@ func (rw *ResponseWriter) hook(h http.Header) {
 	}
 }
 
-// Write holds the bytes of a page until its head is known, and then passes them
-// with what changes.
+// Write holds the bytes of a page until its head is known.
 func (rw *ResponseWriter) Write(b []byte) (int, error) {
 	if rw.phase == phasePass {
 		return rw.w.Write(b)
@@ -279,8 +265,7 @@ func (rw *ResponseWriter) WriteString(s string) (n int, err error) {
 	return n + k, err
 }
 
-// ReadFrom copies from r; what need not be looked at is left to the underlying
-// writer, which may use sendfile.
+// ReadFrom copies from r, and lets the underlying writer do so, perhaps by sendfile, where it can.
 func (rw *ResponseWriter) ReadFrom(r io.Reader) (n int64, err error) {
 	if rw.phase == phaseOpen {
 		rw.WriteHeader(http.StatusOK)
@@ -322,8 +307,7 @@ func (rw *ResponseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return c, b, err
 }
 
-// Push implements http.Pusher; it returns http.ErrNotSupported if the underlying
-// writer does not.
+// Push implements http.Pusher.
 func (rw *ResponseWriter) Push(target string, o *http.PushOptions) error {
 	if p, ok := rw.w.(http.Pusher); ok {
 		return p.Push(target, o)
@@ -331,10 +315,8 @@ func (rw *ResponseWriter) Push(target string, o *http.PushOptions) error {
 	return http.ErrNotSupported
 }
 
-// Close ends the response. err is the handler's: if it is not nil, what is held
-// is dropped and nothing is sent, so that the caller may still send another response
-// if Committed is false. Close returns an error of writing what was held; it
-// never returns err.
+// Close ends the response. If err, the handler's, is not nil, what is held is dropped, so that the caller can
+// send another response if Committed is false. It returns errors of writing, never err.
 func (rw *ResponseWriter) Close(err error) error {
 	defer func() { rw.phase = phaseOver }()
 	rw.restoreCodings()
@@ -371,6 +353,5 @@ func (rw *ResponseWriter) Close(err error) error {
 	return err
 }
 
-// Committed reports whether a final header has been sent, or the connection
-// hijacked.
+// Committed reports whether a final header has been sent, or the connection hijacked.
 func (rw *ResponseWriter) Committed() bool { return rw.sent }

@@ -18,18 +18,16 @@ const (
 	AllChannels = RobotsTag | XRobotsTag | ContentUsage
 )
 
-// Apply puts v into the header h of a response, once, just before the header
-// goes out. h has the names as http.Header.Set writes them.
+// Apply puts v into the header h of a response, just before it is sent. h has the names as http.Header.Set
+// writes them.
 //
-// What an upstream or another handler has set is merged: the result is never weaker than
-// v and, but for what the problems name, never weaker than what h held. It does not
-// depend on the order in which several values are applied, and applying one twice is the
-// same as once. Words that only allow (all, index, follow, …) are dropped. Each field is
-// merged with itself only, as a reader of one may not read the others, but for this: where
-// v has Robots-Tag, it also says what h had in X-Robots-Tag, as who reads the new name may
-// not look at the old one then.
+// It merges what an upstream or another handler has set: the result is never weaker than v and, except for
+// what the problems name, never weaker than h. It does not depend on the order in which values are applied,
+// nor on how often. Words that only allow (all, index, follow, …) are dropped. Each field is merged with
+// itself, as its readers may not read the others, except that Robots-Tag in v also says what h has in
+// X-Robots-Tag: readers of the new name may ignore the old one then.
 //
-// The problems, at most 32 a field, are nil in the common case.
+// The problems, at most 32 a field, are usually nil.
 func Apply(h http.Header, v *Values, channels Channels) []Problem {
 	if v == nil {
 		return nil
@@ -54,8 +52,8 @@ type applier struct {
 	problems []Problem
 }
 
-// set puts a copy of lines, which are the values' own, under name: Caddy's header
-// directive replaces text in place, which would change all later responses.
+// set puts a copy of lines under name: Caddy's header directive replaces text in place, which would
+// change all later responses.
 func (a *applier) set(name string, lines []string) {
 	if a.spare == nil {
 		v := a.values
@@ -65,8 +63,7 @@ func (a *applier) set(name string, lines []string) {
 	a.header[name], a.spare = a.spare[:n:n], a.spare[n:]
 }
 
-// unmerged reports whether there is nothing to merge in a field, and sets ours if only
-// the policy speaks in it.
+// unmerged reports whether a field needs no merging, and sets ours if nothing else is there.
 func (a *applier) unmerged(name string, ours []string) bool {
 	theirs := a.header[name]
 	if len(ours) == 0 || slices.Equal(theirs, ours) {
@@ -96,8 +93,7 @@ func (a *applier) rules(f *field, ours []string) {
 	a.header[f.name] = lines
 }
 
-// olderName is what the response says in X-Robots-Tag that Robots-Tag is to say too; nil
-// for nothing.
+// olderName is what Robots-Tag must repeat from the response's X-Robots-Tag, or nil.
 func (a *applier) olderName(f *field) audiences {
 	lines := a.header[XRobotsTagField]
 	if f != &robotsTag || len(lines) == 0 || slices.Equal(lines, a.values.XRobotsTag) {

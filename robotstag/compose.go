@@ -11,8 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// separator stands between the members of a field, whether we or an
-// intermediary join them (RFC 9110 §5.2).
+// separator stands between the members of a field, whoever joins them (RFC 9110 §5.2).
 const separator = ", "
 
 // audiences are rules by token, in lowercase; everyone's stand under Everyone.
@@ -23,8 +22,8 @@ type field struct {
 	name    string
 	oneLine bool
 	accepts func(token string) bool
-	// member writes the rules for one token, or "" where the field has no
-	// spelling for any of them; lost are the rules it has none for.
+	// member writes the rules for one token, "" if the field has no spelling for any; lost are the rules
+	// without a spelling.
 	member func(token string, rules robotsrule.Set) (text string, lost []string)
 	read   func(lines []string) (audiences, []Problem)
 }
@@ -52,8 +51,7 @@ func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 	if rules.WithoutUnknown() != rules && !readsBack(text, rules) {
 		text = rules.Without(func(rule string) bool {
 			name, value, valued := strings.Cut(rule, ":")
-			// A reader would take the name for a user agent, and a parameter's
-			// quotes for text.
+			// A reader would take the name for a user agent, and a parameter's quotes for text.
 			bad := valued && isScope(name) || strings.Contains(name, "=") || strings.Contains(value, ",")
 			if bad {
 				lost = append(lost, rule)
@@ -67,21 +65,18 @@ func xRobotsTagMember(token string, rules robotsrule.Set) (string, []string) {
 	return text, lost
 }
 
-// member is one member of a field on its way out.
 type member struct {
 	token, text string
 }
 
-// compose writes the field for v's members and the upstream's together. What
-// does not fit in Limit is reported: everyone's member is put in first, then v's in the
-// order of their tokens, then the upstream's. A member of v's that does not fit is said
-// to everyone instead; one of the upstream's is left out.
+// compose writes the field for v's members and the upstream's: everyone's first, then v's by token, then the
+// upstream's. What does not fit in Limit is reported: a member of v's is then said to everyone instead, and one
+// of the upstream's is left out.
 func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	star := v.star.Union(upstream[Everyone]).Restrictive()
 	ours, theirs := f.tokens(v, upstream)
 	if star.Has("indexifembedded") && (plainNoindex(ours) || plainNoindex(theirs)) {
-		// A reader who adds the lines up would find the exception of one
-		// beside the noindex of the other.
+		// A reader who adds the lines up would find the exception of one beside the noindex of the other.
 		star = star.WithoutEmbedding()
 	}
 	w := f.write(&star, ours)
@@ -95,7 +90,7 @@ func (f *field) compose(v *Values, upstream audiences) ([]string, []Problem) {
 	return w.lines(), w.problems
 }
 
-// write writes everyone's member and v's, and leaves in star what is now said to everyone.
+// write writes everyone's member and v's. star becomes what is now said to everyone.
 func (f *field) write(star *robotsrule.Set, ours []Member) writer {
 	w := writer{field: f}
 	*star = w.put(Everyone, *star)
@@ -105,8 +100,8 @@ func (f *field) write(star *robotsrule.Set, ours []Member) writer {
 	return w
 }
 
-// tokens gives the audiences other than everyone that the field can name: v's,
-// with what the upstream says of the same, and the upstream's own.
+// tokens returns the audiences besides everyone that the field can name: v's, with the upstream's rules for
+// the same, and the upstream's own.
 func (f *field) tokens(v *Values, upstream audiences) (ours, theirs []Member) {
 	ours = make([]Member, 0, len(v.members))
 	for _, m := range v.members {
@@ -139,7 +134,7 @@ type writer struct {
 	problems []Problem
 }
 
-// put writes the rules for one token and gives back those that are now written.
+// put writes the rules for one token and returns those that are written.
 func (w *writer) put(token string, rules robotsrule.Set) robotsrule.Set {
 	if rules.IsEmpty() {
 		return rules
@@ -179,9 +174,8 @@ func (w *writer) cost(text string) int {
 
 func (w *writer) fits(text string) bool { return w.used+w.cost(text) <= Limit }
 
-// lines gives the field's lines, everyone's first and then by token. Where a
-// member came from does not show, so that merging in any order gives the same
-// bytes.
+// lines returns the field's lines, everyone's first, then by token, so that merging in any order gives the
+// same bytes.
 func (w *writer) lines() []string {
 	if len(w.members) == 0 {
 		return nil
@@ -204,18 +198,17 @@ func (w *writer) lines() []string {
 	return texts
 }
 
-// maxLines bounds the lines of X-Robots-Tag. Python's http.client gives up on a
-// response with 100 header lines, Perl's Net::HTTP with 128.
+// maxLines bounds the lines of X-Robots-Tag: some clients give up at 100 header lines.
 const maxLines = 32
 
-// ownLine are the first letters of the user agents of the large engines, whose readers
-// may look only at the name that begins a line.
+// ownLine are the first letters of large engines' user agents, whose readers may only look at the name that
+// begins a line.
 var ownLine = []string{
 	"google", "adsbot-google", "bingbot", "msnbot", "yandex", "baiduspider", "slurp", "applebot",
 	"duckduck", "seznam", "yeti", "petal", "qwant",
 }
 
-// packLines puts the members of all other crawlers into one last line. RFC 9110 section 5.3 lets any intermediary do the same.
+// packLines puts the members of other crawlers into one last line, as RFC 9110 section 5.3 allows.
 func packLines(members []member, texts []string) []string {
 	var lines, rest []string
 	for i, m := range members {

@@ -11,9 +11,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// spelling is how the headers and meta elements say that a usage is disallowed.
-// What they have no word for is spelled by the nearest stricter rule; usages
-// that only a robots.txt can speak of have none.
+// spelling is how headers and meta elements disallow a usage, by the nearest stricter rule if there is no
+// exact one. Other usages only stand in robots.txt.
 var spelling = map[policy.Usage]robotsrule.Set{
 	policy.Follow:              robotsrule.Of("nofollow"),
 	policy.Index:               robotsrule.Of("noindex"),
@@ -27,11 +26,9 @@ var spelling = map[policy.Usage]robotsrule.Set{
 	policy.PresentOldThumbnail: robotsrule.Of("noarchive"),
 }
 
-// Members returns what the policy says to each audience about the query's host
-// and path, everyone first, and when it next changes (the zero time for never).
-// The query's crawler and usage are not looked at. As what is said to everyone
-// holds for each crawler too, the others have what is said to them beyond that.
-// Control tokens, which no crawler reads a page by, are left out.
+// Members returns what the policy says to each audience about the query's host and path, everyone first, and
+// when that next changes (zero for never). Crawler and usage of the query are ignored. The others have what is
+// said to them beyond everyone's. Control tokens, which read no page, are left out.
 func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Time) {
 	q.Crawler = 0
 	everyone, until := Rules(p, q)
@@ -54,8 +51,7 @@ func Members(p *policy.Policy, q policy.Query) (members []Member, until time.Tim
 	return members, until
 }
 
-// Source is one reason for a robots control rule: the decision, or the engine's
-// own rule, that a policy has it from.
+// Source is a reason for robots control rules: a decision, or an engine's own rule.
 type Source struct {
 	Rules    robotsrule.Set
 	Usage    policy.Usage // of Decision
@@ -64,12 +60,9 @@ type Source struct {
 	Rule     *policy.Rule
 }
 
-// Rules returns the robots control rules for the query's crawler, host and path,
-// and when they will next change because a date in the policy passes (the zero
-// time for never). The query's usage is not looked at.
-//
-// A rule that demands a verified client cannot be expressed in a header, so what
-// holds for any client of that name is combined to the strictest.
+// Rules returns the robots control rules for the query's crawler, host and path, and when they next change
+// because a date passes (zero for never). The query's usage is ignored. A header cannot demand a verified
+// client, so the rules of all clients of that name are combined to the strictest.
 func Rules(p *policy.Policy, q policy.Query) (robotsrule.Set, time.Time) {
 	sources, until := Sources(p, q)
 	var rules robotsrule.Set
@@ -79,8 +72,7 @@ func Rules(p *policy.Policy, q policy.Query) (robotsrule.Set, time.Time) {
 	return rules, until
 }
 
-// Sources is Rules with the reasons, in a fixed order. The same reason appears
-// once for each identity that a client can have.
+// Sources is Rules with the reasons, in a fixed order, once for each identity that a client can have.
 func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Time) {
 	for _, q.Identity = range identities(p) {
 		for _, u := range policy.Usages() {
@@ -105,7 +97,7 @@ func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Tim
 	return sources, until
 }
 
-// spell says a decision about a usage in robots control rules.
+// spell turns a decision into robots control rules.
 func spell(u policy.Usage, d policy.Decision) robotsrule.Set {
 	word, ok := spelling[u]
 	if d.Verdict == policy.Disallowed && ok {
@@ -118,7 +110,6 @@ func spell(u policy.Usage, d policy.Decision) robotsrule.Set {
 	return rules
 }
 
-// spellLimits says the qualifiers of a permission in robots control rules.
 func spellLimits(u policy.Usage, q *policy.Qualifiers) (rules robotsrule.Set) {
 	if u == policy.Index && q.TimeLimit.Kind == policy.UntilDate {
 		rules = rules.Union(robotsrule.UnavailableAfter(q.TimeLimit.Last))
@@ -134,9 +125,7 @@ func spellLimits(u policy.Usage, q *policy.Qualifiers) (rules robotsrule.Set) {
 	return rules
 }
 
-// characters is a length in characters. So many words take at least that many
-// characters and the spaces between them: a snippet of no more characters is
-// never one of more words.
+// characters is a length in characters: n words have at least n characters and the spaces between them.
 func characters(l policy.Length) int {
 	if l.Unit == policy.Words && l.N > 0 {
 		return min(2*l.N-1, 1<<30)
@@ -151,10 +140,8 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Preferences returns the AIPREF preferences for the query's crawler, host and
-// path (draft-ietf-aipref-vocab), and when they next change. The header has no
-// audience, so that what everybody is to read is asked for crawler 0; narrower
-// preferences stand in robots.txt.
+// Preferences returns the AIPREF preferences for the query's host and path (draft-ietf-aipref-vocab), and when
+// they next change. The header has no audience: ask for crawler 0; narrower preferences are in robots.txt.
 func Preferences(p *policy.Policy, q policy.Query) (usage Usage, until time.Time) {
 	sources, until := PreferenceSources(p, q)
 	usages := policy.RightsUsages()
@@ -170,10 +157,8 @@ type PreferenceSource struct {
 	Decision policy.Decision
 }
 
-// PreferenceSources is Preferences with the reasons. A usage that nothing speaks
-// of has none, and "search" is permitted only by a statement that names it,
-// because it permits training for search as well. Nothing is stated where Content-Usage is
-// not to be published.
+// PreferenceSources is Preferences with the reasons, nothing if Content-Usage is not published. "search" is
+// only permitted by a statement that names it, because it permits training for search as well.
 func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSource, until time.Time) {
 	if p.Spec().Publish.ContentUsage == policy.Off {
 		return nil, until
@@ -198,7 +183,7 @@ func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSo
 	return sources, until
 }
 
-// identities are those that a client can have, as far as it matters to p.
+// identities are those that matter to p.
 func identities(p *policy.Policy) []policy.Identity {
 	if p.DemandsIdentity() {
 		return []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified}
@@ -206,10 +191,8 @@ func identities(p *policy.Policy) []policy.Identity {
 	return []policy.Identity{policy.Unknown}
 }
 
-// Lost lists the qualifiers of a decision about a usage that robots control
-// rules have no words for, as name=value. A date is not among them: when it
-// passes, the rules change. Nor is until-recrawled, which is how long rules hold
-// anyway (draft-illyes-repext-03).
+// Lost lists the qualifiers of a decision, as name=value, that robots control rules cannot express. Dates are
+// not among them, because the rules change then, nor until-recrawled, which rules imply (draft-illyes-repext-03).
 func Lost(u policy.Usage, d policy.Decision) (lost []string) {
 	if d.Verdict != policy.Allowed || d.Statement == nil || d.Statement.Usage != u {
 		return nil
@@ -236,9 +219,7 @@ func Lost(u policy.Usage, d policy.Decision) (lost []string) {
 	return lost
 }
 
-// splitMembers cuts a structured field at the commas between its members. Commas
-// in Strings and Inner Lists stay. The pieces of a malformed field are
-// malformed.
+// splitMembers cuts a structured field at the commas between members, not at those in Strings and Inner Lists.
 func splitMembers(s string) []string {
 	var pieces []string
 	for {
@@ -251,8 +232,7 @@ func splitMembers(s string) []string {
 	}
 }
 
-// memberEnd gives the index of the comma that ends the first member of s, or the
-// length of s.
+// memberEnd is the index of the comma after the first member of s, or the length of s.
 func memberEnd(s string) int {
 	quoted, depth := false, 0
 	for i := 0; i < len(s); i++ {
@@ -273,9 +253,8 @@ func memberEnd(s string) int {
 	return len(s)
 }
 
-// lastMemberEnd gives the end of the last member that is whole in s, which has
-// been cut off somewhere: draft-illyes-repext-03 has the member at the cut
-// ignored and those before it honoured.
+// lastMemberEnd is the end of the last whole member of a line that was cut: draft-illyes-repext-03 ignores the
+// member at the cut and honours those before it.
 func lastMemberEnd(s string) int {
 	last := -1
 	for at := 0; ; {

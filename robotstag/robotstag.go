@@ -20,11 +20,9 @@ const (
 	unreadable
 )
 
-// readRobotsTag reads an upstream's lines of Robots-Tag, each by itself, because
-// readers join them before parsing and one malformed line voids all. Beside the
-// List of draft -03 it reads the Dictionary of -02, both as its text has it
-// (*=(noindex nosnippet)) and as its examples spell it, and X-Robots-Tag syntax,
-// which parses as a List of product tokens without a rule and so means nothing.
+// readRobotsTag reads an upstream's lines of Robots-Tag, each by itself, because one malformed line voids all.
+// Besides the List of draft -03 it reads the Dictionary of -02, as its text (*=(noindex nosnippet)) and as its
+// examples have it, and X-Robots-Tag syntax, which is a List of product tokens without rules.
 func readRobotsTag(lines []string) (audiences, []Problem) {
 	found := audiences{}
 	problems := eachLine(lines, RobotsTagField, lastMemberEnd, func(line string, p []Problem) []Problem {
@@ -84,8 +82,7 @@ func readMembers(line string) ([]Member, reading) {
 	return members, repaired
 }
 
-// legacyLine reads a line that is written as in X-Robots-Tag, if one of its
-// members is a rule that is known.
+// legacyLine reads a line as X-Robots-Tag, if it contains a known rule.
 func legacyLine(line string) ([]Member, bool) {
 	known := false
 	splitScopes(line, func(_, rule string) {
@@ -99,8 +96,7 @@ func legacyLine(line string) ([]Member, bool) {
 	return sortedMembers(found), true
 }
 
-// repairMember reads one member of a line that is no List: as an Item, as a member
-// of a Dictionary, or with its spelling corrected.
+// repairMember reads one member of a line that is no List: an Item, a member of a Dictionary, or respelled.
 func repairMember(text string) ([]Member, bool) {
 	if strings.Trim(text, " \t") == "" {
 		return nil, true
@@ -124,9 +120,8 @@ func repairMember(text string) ([]Member, bool) {
 	return members, how != unreadable
 }
 
-// respell corrects what draft -02 has in its own examples (a token in capitals, a
-// semicolon or an equals sign at the end, a left-out "*") and a colon for an
-// equals sign between a rule and its value.
+// respell corrects what draft -02 has in its own examples (capitals, a trailing semicolon or equals sign, a
+// missing "*"), and a colon for an equals sign.
 func respell(text string) string {
 	text = strings.TrimRight(strings.ToLower(strings.Trim(text, " \t")), ";= ")
 	if strings.HasPrefix(text, ";") {
@@ -166,8 +161,7 @@ func readList(list httpsfv.List) ([]Member, reading) {
 	return members, worst
 }
 
-// readToken takes apart a token that holds a rule where a product token should
-// be: "noindex", "googlebot:noindex", "max-snippet:250".
+// readToken takes apart a token that contains a rule: "noindex", "googlebot:noindex", "max-snippet:250".
 func readToken(token string, rules robotsrule.Set) (Member, reading) {
 	agent, rule, scoped := strings.Cut(token, ":")
 	switch {
@@ -179,8 +173,7 @@ func readToken(token string, rules robotsrule.Set) (Member, reading) {
 	return Member{token, rules}, asWritten
 }
 
-// readEntry reads a member of draft -02's Dictionary that is no Item of a List:
-// a list of rules, or one rule, behind an equals sign.
+// readEntry reads a member of draft -02's Dictionary: a list of rules, or one rule, behind an equals sign.
 func readEntry(d *httpsfv.Dictionary) []Member {
 	name := d.Names()[0]
 	value, _ := d.Get(name)
@@ -214,18 +207,14 @@ func bareRule(value any) robotsrule.Set {
 	return robotsrule.Set{}
 }
 
-// Kind says what a Problem is. It is a fixed, short word, fit for a metric's
-// label.
+// Kind is a fixed, short word for a Problem, fit for a metric's label.
 type Kind string
 
-// The kinds of problem. Those of Build concern the policy, those of Apply what
-// an upstream or another handler has set.
+// Kinds of problems: Build's are about the policy, Apply's about what an upstream or another handler set.
 const (
-	// Malformed: a line that nobody can read was dropped; left in, it would have
-	// made readers discard the whole field.
+	// Malformed: an unreadable line was dropped; it would have made readers discard the whole field.
 	Malformed Kind = "malformed"
-	// Repaired: a line was read as what its author must have meant, such as
-	// X-Robots-Tag syntax in Robots-Tag, where it means nothing.
+	// Repaired: a line was read as what its author must have meant.
 	Repaired Kind = "repaired"
 	// TooLong: a member, or its unknown rules, did not fit in the field's limit.
 	TooLong Kind = "too-long"
@@ -244,7 +233,6 @@ const (
 	maxProblemText = 160
 )
 
-// Problem tells of something that could not be written or understood.
 type Problem struct {
 	Kind  Kind
 	Field string // the header field; empty for all of them
@@ -272,8 +260,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s: %s: %q", p.Field, p.Kind, p.Text)
 }
 
-// addProblem appends a problem unless there are enough of them already, and
-// shortens its text, so that a hostile upstream cannot fill a log.
+// addProblem appends a problem with shortened text, up to maxProblems, so that an upstream cannot fill a log.
 func addProblem(problems []Problem, kind Kind, field, text string) []Problem {
 	if len(problems) >= maxProblems {
 		return problems

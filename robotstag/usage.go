@@ -13,13 +13,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// Usage is what the Content-Usage field says (draft-ietf-aipref-attach-05): Allowed is
-// y, Disallowed is n, and Unstated is not written. It has no audience: it speaks to
-// everyone.
+// Usage is the value of Content-Usage (draft-ietf-aipref-attach-05): Allowed is y, Disallowed is n, and
+// Unstated is not written. It is for everyone.
 type Usage struct{ rights.Verdicts }
 
-// Combine gives the preferences of u and t together (draft-ietf-aipref-vocab
-// §5.1): any no is no, else any yes is yes, else unknown.
+// Combine unites preferences (draft-ietf-aipref-vocab §5.1): any no is no, else any yes is yes.
 func (u Usage) Combine(t Usage) Usage {
 	for i := range u.Verdicts {
 		u.Verdicts[i] = max(u.Verdicts[i], t.Verdicts[i])
@@ -37,20 +35,17 @@ func (u Usage) Restrictions() Usage {
 	return u
 }
 
-// String gives the field's value, such as "train-ai=n, search=y", or "" when
-// nothing is known.
+// String is the field's value, such as "train-ai=n, search=y", or "".
 func (u Usage) String() string { return u.ContentUsage() }
 
-// upstreamUsage is what an upstream's Content-Usage lines say. Labels unknown
-// here are passed on, because the vocabulary is still growing.
+// upstreamUsage is an upstream's Content-Usage. Unknown labels are passed on: the vocabulary is growing.
 type upstreamUsage struct {
 	known Usage
 	other map[string]httpsfv.Member
 }
 
-// readUsage reads each line by itself, so that a malformed one does not void the
-// others, and combines the same key wherever it stands by §5.1, where a reader
-// of the joined lines would take the last.
+// readUsage reads each line by itself, because a malformed one voids all, and combines equal keys by §5.1,
+// where a reader of the joined lines would take the last.
 func readUsage(lines []string) (upstreamUsage, []Problem) {
 	up := upstreamUsage{other: map[string]httpsfv.Member{}}
 	problems := eachLine(lines, ContentUsageField, lastMemberEnd, func(line string, p []Problem) []Problem {
@@ -109,8 +104,7 @@ func usageValue(m httpsfv.Member) policy.Verdict {
 	return policy.Unstated
 }
 
-// mergeUsage writes u and the upstream's preferences in one line. Labels unknown
-// here that do not fit in Limit are left out and reported.
+// mergeUsage writes both in one line. Unknown labels that do not fit in Limit are left out and reported.
 func mergeUsage(u Usage, up upstreamUsage, problems []Problem) ([]string, []Problem) {
 	line := u.Combine(up.known).String()
 	for _, name := range slices.Sorted(maps.Keys(up.other)) {

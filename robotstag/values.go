@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robotstag makes the header fields that tell crawlers what they may do
-// with a response, and merges them with what an upstream has set itself:
+// Package robotstag makes the header fields that tell crawlers what they may do with a response, and merges
+// them with an upstream's:
 //
-//   - Robots-Tag (draft-illyes-repext-03, a List of product tokens with the
-//     rules as parameters), written so that the same bytes are the Dictionary
-//     of draft -02 and need nothing that RFC 8941 has not;
+//   - Robots-Tag (draft-illyes-repext-03, a List of product tokens with rules as parameters), in bytes that
+//     are also a Dictionary of draft -02 and valid by RFC 8941;
 //   - X-Robots-Tag, the form that search engines document;
 //   - Content-Usage (draft-ietf-aipref-attach-05), a Dictionary of preferences.
 //
-// Draft -03 forbids new uses of the X- name, but no engine documents reading the
-// other yet, so both are written and say the same.
-//
-// All three only ever restrict, and what several lines or fields say adds up. A
-// line for one crawler therefore carries only what it adds to the line for
-// everyone, and a crawler cannot be let off what everyone is forbidden.
+// Draft -03 forbids new uses of the X- name, but no engine documents reading the other yet, so both are
+// written and say the same. All three only restrict, and several lines or fields add up: a line for one
+// crawler has only what it adds to everyone's, and no crawler can be exempted from everyone's.
 package robotstag
 
 import (
@@ -33,9 +29,8 @@ const (
 )
 
 const (
-	// Limit is the longest value, in bytes, that is ever written for one field,
-	// the lines of X-Robots-Tag taken together. draft-illyes-repext-03 lets a
-	// reader stop there.
+	// Limit bounds the value written for one field, in bytes, all lines of X-Robots-Tag together: readers
+	// may stop there (draft-illyes-repext-03).
 	Limit = 8 << 10
 	// readLimit is how much of an upstream's lines of one field is read.
 	readLimit = 16 << 10
@@ -44,22 +39,18 @@ const (
 // Everyone is the token of the member that speaks to all crawlers.
 const Everyone = "*"
 
-// Member is the rules for one audience: a product token, in any case, or
-// Everyone.
+// Member is the rules for one audience: a product token in any case, or Everyone.
 type Member struct {
 	Token string
 	Rules robotsrule.Set
 }
 
-// Values are the header fields of one decision, ready to be used. They may be
-// shared by any number of requests and must not be changed. A field that would
-// say nothing has no lines.
+// Values are the header fields of one decision. They must not be changed. An empty field has no lines.
 type Values struct {
 	RobotsTag    []string // one line
 	XRobotsTag   []string // everyone's first; a line for each audience, or few lines if they are many
 	ContentUsage []string // one line
-	// Until is the instant at which the values change by themselves, because an
-	// unavailable_after has passed. Zero means never.
+	// Until is when the values change because an unavailable_after passes, zero for never.
 	Until time.Time
 
 	star    robotsrule.Set
@@ -67,9 +58,8 @@ type Values struct {
 	usage   Usage
 }
 
-// Build makes the values for members and usage as they are at the instant now:
-// an unavailable_after that has passed is noindex. Members of one token are
-// united. The problems tell what could not be written, or only in part.
+// Build makes the values for members and usage at the time now: an unavailable_after that has passed is
+// noindex. Members of one token are united. The problems name what could not be written.
 func Build(members []Member, usage Usage, now time.Time) (*Values, []Problem) {
 	v := &Values{usage: usage}
 	byToken := map[string]robotsrule.Set{}
@@ -119,13 +109,10 @@ func sortedMembers(byToken map[string]robotsrule.Set) []Member {
 	return members
 }
 
-// maxToken is the longest product token, in bytes, that is taken for one.
 const maxToken = 128
 
-// isAgent reports whether name, in lowercase, can stand before the colon in
-// X-Robots-Tag and be understood there as a user agent: RFC 9309 §2.2.1 allows
-// letters, hyphen and underscore; crawlers in use have digits and a few other
-// characters too. A rule's own name is none.
+// isAgent reports whether a lower-case name can stand before the colon in X-Robots-Tag as a user agent:
+// letters, hyphen and underscore (RFC 9309 §2.2.1), and characters of crawlers in use, but not a rule's name.
 func isAgent(name string) bool {
 	if name == "" || len(name) > maxToken {
 		return false
@@ -143,12 +130,10 @@ func isAgent(name string) bool {
 	return letter && !robotsrule.IsRule(name)
 }
 
-// isScope reports whether name, in lowercase, turns what follows it and a colon in
-// X-Robots-Tag to an audience.
+// isScope reports whether a lower-case name before a colon in X-Robots-Tag names an audience.
 func isScope(name string) bool { return name == Everyone || isAgent(name) }
 
-// isKey reports whether a token that isAgent accepts is also a Token and a key of
-// RFC 8941, which makes one Robots-Tag member fit both drafts.
+// isKey reports whether a token is also a Token and a key of RFC 8941, which fits both drafts of Robots-Tag.
 func isKey(name string) bool {
 	if name == "" || name[0] < 'a' || name[0] > 'z' {
 		return false

@@ -8,11 +8,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// readXRobotsTag reads an upstream's lines of X-Robots-Tag. Each line starts
-// speaking to everyone; a user agent and a colon turn what follows in the line
-// to that agent. All that is said to one audience is taken as one list, because
-// one author may have spread it over lines. Nothing in this field is malformed:
-// what is unknown is kept.
+// readXRobotsTag reads an upstream's lines of X-Robots-Tag. Each line starts with rules for everyone; a user
+// agent and a colon turn to that agent. All rules for one audience are one list, because one author may have
+// spread it over lines. Nothing is malformed: what is unknown stays.
 func readXRobotsTag(lines []string) (audiences, []Problem) {
 	lists := map[string]*strings.Builder{}
 	problems := eachLine(lines, XRobotsTagField, lastComma, func(line string, p []Problem) []Problem {
@@ -34,8 +32,7 @@ func readXRobotsTag(lines []string) (audiences, []Problem) {
 	return found, problems
 }
 
-// splitScopes cuts one line of X-Robots-Tag into its rules and calls yield with
-// each and the user agent it is for.
+// splitScopes calls yield with the rules of a line of X-Robots-Tag and the user agents they are for.
 func splitScopes(line string, yield func(agent, rule string)) {
 	agent := Everyone
 	for line != "" {
@@ -55,18 +52,16 @@ func splitScopes(line string, yield func(agent, rule string)) {
 	}
 }
 
-// readsBack reports whether text, as a line of X-Robots-Tag, says rules to
-// everyone and nothing else.
+// readsBack reports whether a line of X-Robots-Tag is exactly these rules for everyone.
 func readsBack(text string, rules robotsrule.Set) bool {
 	found, _ := readXRobotsTag([]string{text})
 	return len(found) == 1 && found[Everyone] == rules
 }
 
-// lastComma gives the place of the last comma of an unfinished line.
 func lastComma(line string) int { return strings.LastIndexByte(line, ',') }
 
-// eachLine calls read with each line until readLimit bytes are used up. A line
-// that goes beyond is cut where cut says; the rest is not read, which is reported.
+// eachLine calls read with each line up to readLimit bytes. A longer line is cut where cut says, which is
+// reported.
 func eachLine(lines []string, field string, cut func(string) int, read func(string, []Problem) []Problem) (problems []Problem) {
 	left := readLimit
 	for _, line := range lines {
