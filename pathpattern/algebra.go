@@ -8,12 +8,10 @@ import (
 	"strings"
 )
 
-// filler stands for whatever a "*" of a pattern may match. No path in normal
-// form has it.
+// filler stands for what a "*" matches. No path in normal form has it.
 const filler = "\x00"
 
-// core splits a pattern into its text without "$" and whether it had one. The
-// text of a pattern without "$" gets the "*" at the end that it means.
+// core returns a pattern's text without "$", with the "*" that it implies at the end, and whether it is anchored.
 func (p Pattern) core() (text string, anchored bool) {
 	if p.Anchored() {
 		text = p.text[:len(p.text)-1]
@@ -25,8 +23,7 @@ func (p Pattern) core() (text string, anchored bool) {
 	return p.text + "*", false
 }
 
-// sample is a path, with fillers, that only those patterns match that match all
-// that p matches.
+// sample is a path, with fillers, that exactly the patterns match that cover p.
 func (p Pattern) sample() string {
 	text, _ := p.core()
 	if text[0] == '*' {
@@ -50,7 +47,7 @@ func (p Pattern) Overlaps(q Pattern) bool {
 	return compatible(o.literal, literal, strings.HasPrefix) && o.with(literal, q.text[len(literal):])
 }
 
-// overlap is a pattern that is compared with others, in parts.
+// overlap is a pattern, in parts, that is compared with others.
 type overlap struct {
 	literal, rest string
 	exact         bool // it matches one path
@@ -66,7 +63,7 @@ func newOverlap(p Pattern) overlap {
 	return o
 }
 
-// with is Overlaps for a pattern of which one literal begins with the other.
+// with is Overlaps for a pattern if one literal begins with the other.
 func (o *overlap) with(literal, rest string) bool {
 	switch {
 	case o.exact:
@@ -76,14 +73,12 @@ func (o *overlap) with(literal, rest string) bool {
 	case !o.ends:
 		return true
 	}
-	// Each can contain all of the other, with a "*" of its own or at its end,
-	// unless both say how the path ends.
+	// Either can contain all of the other, unless both say how the path ends.
 	end, ends := ending(rest)
 	return !ends || compatible(o.end, end, strings.HasSuffix)
 }
 
-// ending is what the paths end with that a pattern with wildcards matches; ok is false
-// if that is anything. It takes what follows the literal prefix.
+// ending is what matching paths end with, given what follows a pattern's literal prefix; ok is false for anything.
 func ending(rest string) (text string, ok bool) {
 	open, anchored := strings.CutSuffix(rest, "$")
 	if !anchored {
@@ -97,8 +92,7 @@ func compatible(a, b string, within func(s, part string) bool) bool {
 	return within(a, b) || within(b, a)
 }
 
-// Plain returns the pattern without the "*" at its end, which matches the same:
-// "/a*" and "/a*$" become "/a".
+// Plain returns the pattern without a "*" at its end, which matches the same: "/a*" and "/a*$" become "/a".
 func (p Pattern) Plain() Pattern {
 	text, anchored := p.core()
 	if anchored {
@@ -111,8 +105,8 @@ func (p Pattern) Plain() Pattern {
 	return Pattern{text}
 }
 
-// Rooted returns patterns that start with "/", as the grammar of RFC 9309 asks
-// for, and together match the same: "*/x" is "/x" and "/*/x".
+// Rooted returns patterns that start with "/", as RFC 9309 requires, and together match the same: "*/x" is "/x"
+// and "/*/x".
 func (p Pattern) Rooted() []Pattern {
 	if p.text[0] != '*' {
 		return []Pattern{p}
@@ -120,12 +114,11 @@ func (p Pattern) Rooted() []Pattern {
 	return []Pattern{{p.text[1:]}, {"/" + p.text}}
 }
 
-// maxStates bounds what Intersect keeps: the product of the patterns' lengths.
+// maxStates bounds the product of the patterns' lengths in Intersect.
 const maxStates = 1 << 22
 
-// Intersect returns patterns that together match the paths that p and q both
-// match, none of which covers another. It fails when there are more than limit,
-// and for patterns that are too long to look for them.
+// Intersect returns patterns that together match the paths that p and q both match, none of which covers another.
+// It fails if there are more than limit, or if the patterns are too long.
 func Intersect(p, q Pattern, limit int) ([]Pattern, bool) {
 	a, _ := p.core()
 	b, _ := q.core()
@@ -155,8 +148,7 @@ func Intersect(p, q Pattern, limit int) ([]Pattern, bool) {
 	return most, len(most) <= limit
 }
 
-// crossing walks through two texts at once. A state is how much of each has
-// been used up.
+// crossing walks through two texts at once. A state is how much of each has been used up.
 type crossing struct {
 	a, b  string
 	limit int
@@ -191,8 +183,7 @@ func (x *crossing) survey() {
 	}
 }
 
-// extend follows every way from a state to the end. It fails when there are too
-// many.
+// extend follows every way from a state to the end, up to limit.
 func (x *crossing) extend(i, j int, out []byte) bool {
 	if !x.isLive(i, j) {
 		return true
@@ -239,8 +230,7 @@ func finish(out []byte) string {
 	return text
 }
 
-// Covering calls yield with the value of every pattern that covers p. The order
-// is fixed for an index.
+// Covering calls yield with the value of every pattern that covers p, in an order that is fixed for an index.
 func (x *Index[V]) Covering(p Pattern, yield func(V)) {
 	var also map[*V]bool
 	work := Work(math.MaxInt)
@@ -255,8 +245,7 @@ func (x *Index[V]) Covering(p Pattern, yield func(V)) {
 	})
 }
 
-// Overlapping calls yield with the value of every pattern that overlaps p. The
-// order is fixed for an index.
+// Overlapping calls yield with the value of every pattern that overlaps p, in an order that is fixed for an index.
 func (x *Index[V]) Overlapping(p Pattern, yield func(V)) {
 	o := newOverlap(p)
 	at, n := 0, int32(0)
@@ -279,7 +268,7 @@ func (x *Index[V]) Overlapping(p Pattern, yield func(V)) {
 	}
 }
 
-// below visits a node and all below it, where every literal starts with that of o.
+// below visits a node and all below it, whose literals start with that of o.
 func (x *Index[V]) below(nd *node[V], o *overlap, yield func(V)) {
 	x.overlappingAt(nd, o, yield)
 	for i := range nd.first {

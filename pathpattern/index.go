@@ -14,16 +14,14 @@ type Entry[V any] struct {
 	Value   V
 }
 
-// Index finds the patterns that match a path without trying each: a radix tree over the literal prefixes, with the rest of
-// the wildcard patterns hung at the node where their literal prefix ends. An
-// Index does not change and may be shared.
+// Index finds the patterns that match a path without trying each: a radix tree over the literal prefixes, with the
+// rest of a wildcard pattern at the node where its literal ends. It does not change and may be shared.
 type Index[V any] struct {
 	nodes []node[V]
 	size  int
 }
 
-// node is reached by the bytes of text. Its children lie side by side in nodes,
-// sorted by the first byte that their texts have beyond it, which first repeats.
+// node is reached by the bytes of text. Its children lie side by side in nodes; first has the next byte of each.
 type node[V any] struct {
 	text   string
 	first  string
@@ -33,7 +31,7 @@ type node[V any] struct {
 	wild   *wilds[V] // nil for none
 }
 
-// NewIndex builds an index. Values of equal patterns are combined with merge.
+// NewIndex builds an index. merge combines the values of equal patterns.
 func NewIndex[V any](entries []Entry[V], merge func(a, b V) V) *Index[V] {
 	sorted := sortEntries(entries, merge)
 	x := &Index[V]{size: len(sorted), nodes: make([]node[V], 1)}
@@ -53,8 +51,7 @@ type keyed[V any] struct {
 	Entry[V]
 }
 
-// sortEntries sorts by literal prefix, then by pattern, and combines the
-// entries of one pattern.
+// sortEntries sorts by literal prefix, then by pattern, and merges equal patterns.
 func sortEntries[V any](entries []Entry[V], merge func(a, b V) V) []keyed[V] {
 	ks := make([]keyed[V], len(entries))
 	for i, e := range entries {
@@ -77,11 +74,10 @@ func sortEntries[V any](entries []Entry[V], merge func(a, b V) V) []keyed[V] {
 	return unique
 }
 
-// run is a node still to be filled: the sorted entries from..to, which share
-// their first skip bytes.
+// run is a node to be filled with sorted entries that share their first skip bytes.
 type run struct{ at, from, to, skip int }
 
-// fill makes the node of r, appends its children and adds them to todo.
+// fill makes the node of r and adds its children to todo.
 func (x *Index[V]) fill(sorted []keyed[V], r run, todo []run) []run {
 	group := sorted[r.from:r.to]
 	n := &x.nodes[r.at]
@@ -121,19 +117,17 @@ func (x *Index[V]) fill(sorted []keyed[V], r run, todo []run) []run {
 // Len is the number of different patterns.
 func (x *Index[V]) Len() int { return x.size }
 
-// Matches calls yield with the value of every pattern that matches path, which
-// is in the normal form of NormalizePath. The order is fixed for an index, and
-// patterns without wildcards come in the order of their lengths.
+// Matches calls yield with the value of every pattern that matches path, which must be in normal form. The order is
+// fixed for an index; patterns without wildcards come by length.
 func (x *Index[V]) Matches(path string, yield func(V)) {
 	w := Work(math.MaxInt)
 	x.MatchesWithin(path, &w, yield)
 }
 
-// Work bounds the bytes and patterns that are compared. It is used up when it is negative.
+// Work bounds the bytes and patterns that are compared. It has run out below 0.
 type Work int
 
-// MatchesWithin is Matches while there is work left; then it ends, and not all that match
-// were yielded.
+// MatchesWithin is Matches until the work runs out; then some matches may be missing.
 func (x *Index[V]) MatchesWithin(path string, work *Work, yield func(V)) {
 	x.matches(path, work, func(v *V) { yield(*v) })
 }
@@ -176,8 +170,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// filter throws out patterns that cannot match, by the pairs of neighbouring
-// bytes that a path has not.
+// filter excludes patterns that need a pair of neighbouring bytes which the path lacks.
 type filter struct {
 	path string
 	work *Work
@@ -185,11 +178,10 @@ type filter struct {
 	lack uint64
 }
 
-// worthwhile is from how many patterns on the filter costs less than it saves.
+// worthwhile is the number of patterns from which the filter pays.
 const worthwhile = 4
 
-// missing is the pairs that the path has not, or none if there are too few
-// patterns to look for them.
+// missing is the pairs that the path lacks, 0 for too few patterns.
 func (f *filter) missing(patterns int) uint64 {
 	if !f.made && patterns >= worthwhile {
 		f.made, f.lack = true, ^pairs(f.path)
@@ -218,12 +210,10 @@ func needs(rest string) (m uint64) {
 	return m
 }
 
-// IsPlain reports whether the pattern has neither "*" nor "$", so that it
-// matches what begins with it.
+// IsPlain reports whether the pattern has neither "*" nor "$".
 func (p Pattern) IsPlain() bool { return !p.Wild() && !p.Anchored() }
 
-// Prefix is the pattern's text up to its first "*" or "$": what every path that
-// it matches begins with. A pattern that begins with "*" counts as "/*".
+// Prefix is the text before the first "*" or "$", with which every matching path begins. "*" counts as "/*".
 func (p Pattern) Prefix() string {
 	if lit := p.literal(); lit != "" {
 		return lit
@@ -231,8 +221,7 @@ func (p Pattern) Prefix() string {
 	return "/"
 }
 
-// Within reports whether p lies within q: whether p's prefix begins with a plain
-// q, or q matches every path that p matches.
+// Within reports whether p lies within q: p's prefix begins with a plain q, or q covers p.
 func (p Pattern) Within(q Pattern) bool {
 	if q.IsPlain() {
 		return strings.HasPrefix(p.Prefix(), q.text)
@@ -240,14 +229,11 @@ func (p Pattern) Within(q Pattern) bool {
 	return q.Covers(p)
 }
 
-// compareCost is what one comparison of Containers costs beyond the bytes that
-// it looks at.
+// compareCost is what one comparison of Containers costs beyond the bytes compared.
 const compareCost = 8
 
-// Containers finds, for each of inner, which of outer it lies within: their
-// places in outer, in order. None of outer is plain. The work is bounded by
-// budget, in about as many nanoseconds; compared is how many of inner have been
-// compared with all of outer, and those after them have no list.
+// Containers finds, for each of inner, the places of the patterns of outer that it lies within. None of outer is
+// plain. budget bounds the work, in about as many nanoseconds; compared is how many of inner have a list.
 func Containers(inner, outer []Pattern, budget int) (lists [][]int32, compared int) {
 	c := newContainers(outer)
 	lists = make([][]int32, len(inner))
@@ -284,7 +270,7 @@ func newContainers(outer []Pattern) *containers {
 	return c
 }
 
-// of lists the patterns that p lies within. It fails when the budget ends.
+// of lists the patterns that p lies within, unless the budget ends.
 func (c *containers) of(p Pattern, budget *int) (list []int32, ok bool) {
 	sample := p.sample()
 	lit := p.Prefix()

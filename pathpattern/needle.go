@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// wilds are the wildcard patterns that share their literal prefix. Where there
-// are many, most are found by four bytes that a path must have to match, so that
-// a path costs its length and not their number.
+// wilds are the wildcard patterns with one literal prefix. If they are many, most are found by four bytes that a
+// matching path must have, so that a path costs its length and not their number.
 type wilds[V any] struct {
 	few []wildcard[V] // that are tried one by one, longest first
 
@@ -31,8 +30,7 @@ type wildcard[V any] struct {
 	value  V
 }
 
-// severalWilds is from how many patterns on finding them costs less than trying
-// them, most of which filter throws out.
+// severalWilds is the number of patterns from which finding them costs less than trying them.
 const severalWilds = 64
 
 func newWilds[V any](all []wildcard[V]) *wilds[V] {
@@ -83,15 +81,14 @@ func (c *wildcard[V]) parts() func(func(string) bool) {
 	return strings.SplitSeq(strings.TrimSuffix(c.rest, "$"), "*")
 }
 
-// suffix is what a path must end with, if that is long enough to be found by.
+// suffix is what a path must end with, if that is long enough to find the pattern by.
 func (c *wildcard[V]) suffix() (string, bool) {
 	body, anchored := strings.CutSuffix(c.rest, "$")
 	last := body[strings.LastIndexByte(body, '*')+1:]
 	return last, anchored && len(last) >= gramSize
 }
 
-// choose picks the part of rest, and the bytes of it, by which the pattern is
-// found: those that the fewest others have. It is false if no part is long enough.
+// choose picks the rarest four bytes of rest to find the pattern by. It is false if no part is long enough.
 func (c *wildcard[V]) choose(common map[gram]int) bool {
 	best := 0
 	for part := range c.parts() {
@@ -120,22 +117,21 @@ func gramAt(s string, i int) gram {
 	return gram(s[i]) | gram(s[i+1])<<8 | gram(s[i+2])<<16 | gram(s[i+3])<<24
 }
 
-// gramTable finds the patterns that have a gram. It is a hash table with open
-// addressing, at most half full, behind a filter of which at most every eighth
-// bit is set. The zero value is empty.
+// gramTable finds the patterns that have a gram: a hash table with open addressing, at most half full, behind a
+// filter with at most every eighth bit set. The zero value is empty.
 type gramTable struct {
 	filter []uint64
 	cells  []gramCell
 	shift  uint8 // leaves as many bits of a hash as number the cells
 }
 
-// gramCell is the patterns from..to of wilds.many; it is free if there are none.
+// gramCell is the patterns from..to of wilds.many, free if there are none.
 type gramCell struct {
 	gram     gram
 	from, to int32
 }
 
-// filterBits is how many bits more number the bits of the filter than the cells.
+// filterBits is how many more bits the filter's index has than the table's.
 const filterBits = 2
 
 // newGramTable indexes all[from:to], which is sorted by the key.
@@ -171,8 +167,7 @@ func (t *gramTable) may(g gram) bool {
 	return word < len(t.filter) && t.filter[word]>>(bit%64)&1 != 0
 }
 
-// next returns the first place from i on where s may have a gram that is looked
-// for, or -1.
+// next returns the first place from i on where s may have a gram of the table, or -1.
 func (t *gramTable) next(s string, i int) int {
 	filter, shift := t.filter, (t.shift-filterBits)&31
 	if i+gramSize > len(s) {
@@ -206,14 +201,14 @@ const maxNumbers = 64 * 64
 func (s *numbers) has(i int32) bool { return s[i>>6]>>(i&63)&1 != 0 }
 func (s *numbers) add(i int32)      { s[i>>6] |= 1 << (i & 63) }
 
-// What comparing costs beside the bytes that are read.
+// The cost of comparing, beyond the bytes that are read.
 const (
 	costOfPattern = 16 // one that is compared, or that matches
 	costOfSkipped = 2  // a pattern that is looked at only
 )
 
-// matches calls yield for the patterns that match path, of which the first at
-// bytes are the literal prefix, while there is work left. The order does not depend on the path, and nothing is allocated.
+// matches calls yield for the patterns that match path, whose first at bytes are the literal prefix, while there is
+// work. The order does not depend on the path, and nothing is allocated.
 func (w *wilds[V]) matches(path string, at int, f *filter, yield func(*wildcard[V])) {
 	missing := f.missing(len(w.few))
 	for i := range w.few {
@@ -249,7 +244,7 @@ func (w *wilds[V]) matches(path string, at int, f *filter, yield func(*wildcard[
 	}
 }
 
-// matchInside is matches for the maxNumbers patterns of many from one on.
+// matchInside is matches for maxNumbers patterns of many.
 func (w *wilds[V]) matchInside(path string, at int, work *Work, from int32, yield func(*wildcard[V])) {
 	var tried, found numbers
 	any := false

@@ -35,9 +35,8 @@ var classes = func() (t [256]class) {
 
 const upperHex = "0123456789ABCDEF"
 
-// place is the part of a target that a byte is in. "/" and "?" are separators
-// in a path, where %2F and %3F are other names. In a query they are data, and
-// %2F and %3F are spellings of them (RFC 3986 section 3.4).
+// place is the part of a target that a byte is in. "/" and "?" are separators in a path, where %2F and %3F differ
+// from them, and data in a query, where these are spellings of them (RFC 3986 section 3.4).
 type place uint8
 
 const (
@@ -90,7 +89,7 @@ func unhex(c byte) int {
 	return -1
 }
 
-// isNormalEscape reports whether s begins with an escape that stays as it is.
+// isNormalEscape reports whether s begins with an escape that stays.
 func isNormalEscape(s string, at place) bool {
 	if len(s) < 3 || s[1] > 'F' || s[2] > 'F' { // no lower-case digits
 		return false
@@ -103,8 +102,7 @@ func isNormalEscape(s string, at place) bool {
 	return k <= special || k == separator && at != inQuery
 }
 
-// IsNormal reports whether a path is in normal form, as nearly every path that a
-// client sends is.
+// IsNormal reports whether a path is in normal form, as nearly every path from a client is.
 func IsNormal(path string) bool {
 	if path == "" || path[0] != '/' {
 		return false
@@ -126,18 +124,14 @@ func IsNormal(path string) bool {
 	return true
 }
 
-// AppendNormalPath appends the normal form of path to b: the path and query of a
-// request target as it was sent. RFC 9309 section 2.2.2 wants both sides of a
-// comparison in one form; this is the form:
-//   - unreserved bytes and the reserved ones ":[]@!&'()+,;=" are written plainly,
-//     however they came;
-//   - "*" and "$" are %2A and %24, which is how a pattern names them (section 2.2.3);
-//   - "/" and "?" stay as they are, and so do %2F and %3F before the query, where
-//     they are not separators. In the query %2F and %3F become "/" and "?";
+// AppendNormalPath appends to b the normal form of path, the path and query of a request target as sent, in which
+// both sides of a comparison have to be (RFC 9309 section 2.2.2):
+//   - unreserved bytes and ":[]@!&'()+,;=" are plain;
+//   - "*" and "$" are %2A and %24, as patterns spell them (section 2.2.3);
+//   - "/" and "?" stay, and so do %2F and %3F before the query; in the query these become "/" and "?";
 //   - everything else is percent-encoded in upper case.
 //
-// A path that does not start with "/" gets one. The normal form of a normal form
-// is itself.
+// A path that does not start with "/" gets one. The normal form of a normal form is itself.
 func AppendNormalPath(b []byte, path string) []byte {
 	if path == "" || path[0] != '/' {
 		b = append(b, '/')
@@ -154,9 +148,8 @@ func NormalizePath(path string) string {
 	return string(AppendNormalPath(make([]byte, 0, len(path)+8), path))
 }
 
-// Fold returns the path of a target, in normal form, without letter case, as
-// Caddy's path matchers and many applications compare it. Its query is folded too.
-// It does not allocate for a path without letters in upper case.
+// Fold returns a target in normal form without letter case, as Caddy's path matchers and many applications compare
+// it, query included. It only allocates for letters in upper case.
 func Fold(path string) string {
 	if !foldable(path) {
 		return path
@@ -164,9 +157,8 @@ func Fold(path string) string {
 	return string(appendFolded(make([]byte, 0, len(path)), path))
 }
 
-// Folded is the pattern without letter case: if p matches a path, Folded matches the
-// path that Fold makes of it, unless a "*" of p ends inside an escape, as that of "*A"
-// does in "%2A".
+// Folded is the pattern without letter case. If p matches a path, Folded matches its Fold, unless a "*" of p ends
+// inside an escape, as that of "*A" does in "%2A".
 func (p Pattern) Folded() Pattern { return Pattern{text: Fold(p.text)} }
 
 // foldable reports whether a path changes when it is folded.
@@ -218,12 +210,10 @@ func appendFolded(b []byte, path string) []byte {
 	return b
 }
 
-// foldedRune is the lower case of a letter's upper case, because some letters, such as
-// U+017F, have the upper case of others.
+// foldedRune is the lower case of the upper case: letters such as U+017F have the upper case of others.
 func foldedRune(r rune) rune { return unicode.ToLower(unicode.ToUpper(r)) }
 
-// escapedRune decodes the escapes of a character beyond ASCII at the start of s. The
-// size is the length of the escapes, or 0 if there is no such character.
+// escapedRune decodes an escaped character beyond ASCII at the start of s; size is 0 if there is none.
 func escapedRune(s string) (r rune, size int) {
 	var buf [utf8.UTFMax]byte
 	n := 0

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pathpattern implements the path patterns of robots.txt: their normal
-// form (RFC 9309 section 2.2.2), the special characters "*" and "$" (section
-// 2.2.3), an index that finds the longest of many patterns that match a path, and
-// the paths that servers may take a request target for.
+// Package pathpattern implements the path patterns of robots.txt: their normal form (RFC 9309 section 2.2.2), "*"
+// and "$" (section 2.2.3), an index of many patterns, and the paths for which servers may take a request target.
 package pathpattern
 
 import (
@@ -11,8 +9,7 @@ import (
 	"strings"
 )
 
-// Pattern is a path pattern in normal form. Patterns that match by the same
-// bytes are equal as strings. The zero value is no pattern.
+// Pattern is a path pattern in normal form. The zero value is no pattern.
 type Pattern struct {
 	text string
 }
@@ -27,15 +24,12 @@ var (
 	errHash  = errors.New(`"#" starts a comment in robots.txt; write it as %23`)
 )
 
-// Parse puts s into the normal form of AppendNormalPath. "*" anywhere and "$" at
-// the end are special (RFC 9309 section 2.2.3); a "$" elsewhere is literal. Runs of
-// "*" are one "*". "*.gif" becomes "/*.gif", which matches the same and follows the
-// grammar of RFC 9309; "*/x" stays, because no single pattern that starts with "/"
-// matches the same. A "*" at the end stays too: it counts for the length as readers
-// count it. What follows a "?", or a "*" and a "=", is the query, in which %2F and
-// %3F are spellings of "/" and "?".
+// Parse puts s into the normal form of AppendNormalPath, in which "*" anywhere and "$" at the end are special (RFC
+// 9309 section 2.2.3). Runs of "*" are one. "*.gif" becomes "/*.gif", which matches the same; "*/x" stays, because no
+// single pattern with "/" does. A "*" at the end stays, as readers count its length. After a "?", or a "*" and a "=",
+// comes the query, in which %2F and %3F are spellings of "/" and "?".
 //
-// The errors say what is wrong with s in words for the author of a policy.
+// The errors are in words for the author of a policy.
 func Parse(s string) (Pattern, error) {
 	switch {
 	case s == "":
@@ -88,9 +82,8 @@ func MustParse(s string) Pattern {
 // String is the normal form, as it is printed in a robots.txt.
 func (p Pattern) String() string { return p.text }
 
-// Len is the pattern's length in bytes, special characters included: what
-// RFC 9309 section 2.2.2 compares to find the most specific match. A pattern
-// that begins with "*" counts as "/*".
+// Len is the length in bytes that RFC 9309 section 2.2.2 compares, special characters included; a "*" at the start
+// counts as "/*".
 func (p Pattern) Len() int {
 	if p.text != "" && p.text[0] == '*' {
 		return len(p.text) + 1
@@ -122,16 +115,14 @@ func (p Pattern) literal() string {
 	return s
 }
 
-// Match reports whether the pattern matches path, which is in the normal form
-// of NormalizePath. It takes time proportional to the two lengths at worst: a
-// "*" never has to be tried twice.
+// Match reports whether the pattern matches path, which must be in normal form. Its time is proportional to both
+// lengths at worst.
 func (p Pattern) Match(path string) bool {
 	lit := p.literal()
 	return strings.HasPrefix(path, lit) && matchRest(p.text[len(lit):], path[len(lit):])
 }
 
-// matchRest matches what follows a pattern's literal prefix: "", "$", or text
-// that starts with "*".
+// matchRest matches what follows a literal prefix: "", "$", or text that starts with "*".
 func matchRest(pattern, s string) bool {
 	if pattern == "" {
 		return true

@@ -9,25 +9,21 @@ import (
 	"strings"
 )
 
-// Readings appends to buf the paths, in normal form, that a server may take a
-// request target for, and returns the extended slice. The first is the target
-// itself. The rest is what a chain of servers may make of it, each of which does
-// some of this, in any order:
+// Readings appends to buf the paths, in normal form, for which servers may take a request target: first the target,
+// then what a chain of servers may make of it, each of which does some of this, in any order:
 //
-//   - it decodes %2F, or %2F and %5C, to a slash that separates segments;
-//   - it decodes the path once more, as Caddy does with what a rewrite takes from it:
-//     "%252E" is "%2E", which is ".";
-//   - it drops path parameters (";v=1", RFC 3986 section 3.3);
-//   - it makes one slash of several;
-//   - it removes dot segments (RFC 3986 section 5.2.4), with empty segments or
-//     without. "/a/b/." is "/a/b/" or, to Caddy, "/a/b".
+//   - decode %2F, or %2F and %5C, to a slash that separates segments;
+//   - decode the path once more, as Caddy's rewrites do: "%252E" is "%2E", which is ".";
+//   - drop path parameters (";v=1", RFC 3986 section 3.3);
+//   - merge slashes;
+//   - remove dot segments (RFC 3986 section 5.2.4), with empty segments or without. "/a/b/." is "/a/b/" or, to
+//     Caddy, "/a/b".
 //
-// A target without a slash, such as "x:a/b", is "/" to a server that looks at the
-// path of the URL and "/a/b" to one that is sent it (RFC 3986 section 4.3).
+// A target without a slash, such as "x:a/b", is "/" to a server that looks at the path of the URL and "/a/b" to one
+// that is sent it (RFC 3986 section 4.3).
 //
-// Nearly every target has one reading, and then nothing is allocated if buf has
-// room. At most maxReadings are appended, of maxSize together; complete is false
-// if there may be others.
+// Nearly every target has one reading, which allocates nothing if buf has room. At most maxReadings are appended, of
+// maxSize together; complete is false if there may be others.
 func Readings(buf []string, target string) (all []string, complete bool) {
 	if isPlain(target) {
 		return append(buf, target), true
@@ -36,15 +32,13 @@ func Readings(buf []string, target string) (all []string, complete bool) {
 	return append(buf, odd...), complete // not into buf, which would escape
 }
 
-// A target of a few hundred bytes has all its readings within these bounds, which
-// are there for targets that are made to have many.
+// Bounds for targets that are made to have many readings; others of a few hundred bytes stay within them.
 const (
 	maxReadings = 64
 	maxSize     = 64 << 10
 )
 
-// isPlain reports, in one pass, whether a target is in normal form and has
-// certainly one reading. It may be false for others too.
+// isPlain reports, in one pass, whether a target is in normal form and surely has one reading.
 func isPlain(target string) bool {
 	if target == "" || target[0] != '/' {
 		return false
@@ -67,14 +61,12 @@ func isPlain(target string) bool {
 	return true
 }
 
-// isDots reports whether s, which begins with a dot, begins with something that
-// might be a dot segment.
+// isDots reports whether s, which begins with a dot, may begin with a dot segment.
 func isDots(s string) bool {
 	return len(s) == 1 || s[1] == '/' || s[1] == '.' || s[1] == '?'
 }
 
-// isOdd reports whether s begins with a normal escape that some server takes for
-// something else: for "/", or for the "%" of another escape.
+// isOdd reports whether s begins with an escape that some server takes for "/", or for the "%" of another.
 func isOdd(s string) bool {
 	switch s[:3] {
 	case "%2F", "%5C":
@@ -135,7 +127,7 @@ func (r *readings) add(name string) {
 	}
 }
 
-// addAll adds a path as it came, and what servers make of that.
+// addAll adds a raw path and what servers make of it.
 func (r *readings) addAll(raw string) {
 	next := len(r.all)
 	r.add(NormalizePath(raw))
@@ -161,7 +153,6 @@ func (r *readings) addAll(raw string) {
 	}
 }
 
-// withoutParameters drops the parameters of every segment of a path.
 func withoutParameters(path string) string {
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
@@ -170,8 +161,7 @@ func withoutParameters(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// addTidied adds what a server makes of a path with dot segments or runs of
-// slashes.
+// addTidied adds what servers make of dot segments and runs of slashes.
 func (r *readings) addTidied(name string) {
 	runs := strings.Contains(name, "//")
 	dots := strings.Contains(name, "/./") || strings.Contains(name, "/../") ||
@@ -215,7 +205,6 @@ func removeDots(path string) string {
 	}
 }
 
-// mergeSlashes makes one slash of each run of them.
 func mergeSlashes(path string) string {
 	out := make([]byte, 0, len(path))
 	for i := range len(path) {
@@ -226,10 +215,8 @@ func mergeSlashes(path string) string {
 	return string(out)
 }
 
-// Target is the path and query of a URL as its author wrote them, for Readings.
-// It undoes EscapedPath of net/url, which decodes %2F where another byte should
-// have been encoded. Of a URL without a slash after its scheme ("x:a/b") it is
-// the whole URL, and "/" if there is nothing else.
+// Target is the path and query of a URL as written, for Readings. It undoes EscapedPath of net/url, which decodes %2F
+// if another byte should have been encoded. For a URL without a slash after its scheme ("x:a/b") it is the whole URL.
 func Target(u *url.URL) string {
 	path := u.EscapedPath()
 	if p, err := url.PathUnescape(u.RawPath); err == nil && p == u.Path {

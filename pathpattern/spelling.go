@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// Spellings are the ways to write a pattern that mean the same by RFC 9309 section 2.2.2
-// and that readers which compare URLs as they come hold for different: its reserved
-// octets (RFC 3986 section 2.2, and those that browsers and libraries do not all encode)
-// plain, and encoded in upper and in lower case.
+// Spellings are the ways to write a pattern that RFC 9309 section 2.2.2 equates and readers that compare URLs as sent
+// do not: with reserved octets (RFC 3986 section 2.2, and others that clients do not all encode) plain, and encoded in
+// upper and in lower case.
 type Spellings struct {
 	Written              string // as its author wrote it, but for bytes beyond ASCII, which are encoded
 	Decoded              string // "" where that would match the whole site: "/%2A"
@@ -18,12 +17,9 @@ type Spellings struct {
 	Octets               int // that are reserved; together they have 3 to the power of Octets spellings
 }
 
-// Spell returns the spellings of a pattern, which starts with "/". Written is the text
-// that it was parsed from, or "".
-//
-// A plain "=" or "&" of a query separates its fields, and an encoded one does not
-// (URL Standard, application/x-www-form-urlencoded parsing): such a byte is no reserved
-// octet.
+// Spell returns the spellings of a pattern that starts with "/". Written is the text that it was parsed from, or "". A
+// plain "=" or "&" of a query separates its fields (URL Standard, application/x-www-form-urlencoded parsing), so it is no
+// reserved octet.
 func Spell(p Pattern, written string) Spellings {
 	if written == "" {
 		written = p.text
@@ -69,8 +65,7 @@ func Spell(p Pattern, written string) Spellings {
 	return s
 }
 
-// Written is the text that a pattern was parsed from where its octets are spelled
-// otherwise than in the pattern, else "".
+// Written is the text of a pattern if its octets are spelled otherwise than in the pattern, else "".
 func Written(p Pattern, text string) string {
 	text = encodeBeyondASCII(collapsed(text))
 	if text[0] == '*' && p.text[0] == '/' {
@@ -82,10 +77,10 @@ func Written(p Pattern, text string) string {
 	return text
 }
 
-// maxSpellings is how many lines one path has in a robots.txt at most.
+// maxSpellings bounds the lines of one path in a robots.txt.
 const maxSpellings = 4
 
-// Prohibition lists the texts under which a prohibition is published, as written first.
+// Prohibition lists the texts of a prohibition, as written first.
 func (s *Spellings) Prohibition() (texts []string) {
 	for _, text := range []string{s.Written, s.Decoded, s.Upper, s.Lower, s.Normal} {
 		if text != "" && len(texts) < maxSpellings && !slices.Contains(texts, text) {
@@ -95,8 +90,7 @@ func (s *Spellings) Prohibition() (texts []string) {
 	return texts
 }
 
-// Like is the text of s in the spelling that another pattern is written in, "" where that
-// mixes several.
+// Like is s in the spelling of another pattern, "" if that mixes several.
 func (s *Spellings) Like(other *Spellings) string {
 	switch other.Written {
 	case other.Normal:
@@ -111,13 +105,11 @@ func (s *Spellings) Like(other *Spellings) string {
 	return ""
 }
 
-// Raw is a pattern of a text as it stands, for readers that know no normal form. It only
-// serves to match and to cover.
+// Raw is a pattern of a text as it stands, only to match and to cover, for readers without a normal form.
 func Raw(text string) Pattern { return Pattern{text} }
 
-// Compared reports whether readers that compare octets as they are written find two patterns
-// that match a common path, and one of them to match all of the other if it does in normal
-// form. The texts are those of Written.
+// Compared reports whether to readers that compare octets as written two patterns overlap, and one covers the other if
+// it does in normal form. The texts are those of Written.
 func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
 	if writtenP == "" && writtenQ == "" {
 		return true
@@ -127,8 +119,7 @@ func Compared(p Pattern, writtenP string, q Pattern, writtenQ string) bool {
 	return x.Overlaps(y) && (!p.Covers(q) || x.Covers(y)) && (!q.Covers(p) || y.Covers(x))
 }
 
-// isReserved reports whether a byte of a pattern is written in several ways that differ to
-// some readers.
+// isReserved reports whether a byte of a pattern can be written in several ways that differ to some readers.
 func isReserved(c byte, escaped bool, at place) bool {
 	switch c {
 	case '*':
@@ -149,8 +140,8 @@ func isAlphanumeric(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// decodedText completes a pattern with plain octets: a literal "*" is any text then, and
-// a literal "$" at the end would be the special one (RFC 9309 section 2.2.3).
+// decodedText completes a pattern with plain octets: a literal "*" is any text then, and a "$" at the end is special
+// (RFC 9309 section 2.2.3).
 func decodedText(text, end string) string {
 	switch {
 	case strings.HasSuffix(text, "$"):
@@ -165,7 +156,7 @@ func decodedText(text, end string) string {
 	return text
 }
 
-// trimmed is Plain for a text: without several "*" in a row, and the "*" at its end.
+// trimmed is a text without runs of "*", and without a "*" at its end.
 func trimmed(text string) string {
 	text = collapsed(text)
 	if open := strings.TrimSuffix(text, "$"); strings.HasSuffix(open, "*") {

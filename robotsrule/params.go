@@ -10,16 +10,12 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// Params gives the rules as Parameters of a Robots-Tag member
-// (draft-illyes-repext-03): bare rules are true, numbers are Integers, the
-// max-image-preview is a Token and the date a String in ISO 8601 form. It is a
-// String and not a Date because the draft cites RFC 8941, whose parsers would
-// discard the whole field at a Date.
+// Params returns the rules as Parameters of a Robots-Tag member (draft-illyes-repext-03): bare rules are
+// true, numbers Integers, the max-image-preview a Token and the date a String in ISO 8601 form, because
+// parsers of RFC 8941, which the draft cites, would discard the whole field at a Date.
 //
-// Permissive words (all, index, follow, indexifembedded, …) are left out: the
-// draft says that all rules are restrictive. So is an unknown rule that the
-// syntax of RFC 8941 has no room for. Of several values of one unknown rule the
-// first in the order of their text is taken, because a parameter has one value.
+// Permissive words are left out, as the draft says that all rules are restrictive, and unknown rules for
+// which RFC 8941 has no syntax. Of several values of an unknown rule the first in order of text is taken.
 // The order is always the same.
 func (s Set) Params() *httpsfv.Params {
 	p := httpsfv.NewParams()
@@ -52,8 +48,8 @@ func (s Set) Params() *httpsfv.Params {
 	return p
 }
 
-// ParamsLose gives the rules that Params has no room for, permissive words
-// aside, as they are written in X-Robots-Tag. It is nil for all but unknown rules.
+// ParamsLose returns the unknown rules that Params leaves out, permissive words aside, as X-Robots-Tag spells
+// them, or nil.
 func (s Set) ParamsLose() []string {
 	var lost []string
 	names := map[string]bool{}
@@ -74,7 +70,7 @@ func integer(limit int64) int64 {
 	return limit - limitZero
 }
 
-// wordItem gives the parameter that a word becomes, and whether there is one.
+// wordItem returns the parameter for a word, if there is one.
 func wordItem(w string) (name string, value any, ok bool) {
 	name, valued := wordName(w)
 	if !isKey(name) || !valued && permissive(name) {
@@ -111,12 +107,10 @@ func isKey(name string) bool {
 	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-.*") == ""
 }
 
-// FromParams reads the parameters of a Robots-Tag member that somebody else
-// wrote. It never fails. A bare rule with a value, even false (noindex=?0, which
-// the draft leaves undefined), is the rule. A number may be a Decimal, cut to an
-// Integer, or text; a date may be a Date, a String or a Token. Rules that are
-// unknown, and values that no engine understands, stay with their type; a
-// Date and a Display String become Strings, because RFC 8941 has neither.
+// FromParams reads the parameters of a Robots-Tag member. It never fails. A bare rule with any value, even
+// false, is the rule. A number may be a Decimal, which is truncated, or text; a date a Date, a String or a
+// Token. Unknown rules and values stay with their type, except that a Date and a Display String become
+// Strings, which RFC 8941 has.
 func FromParams(p *httpsfv.Params) Set {
 	var set Set
 	if p == nil {
@@ -162,7 +156,7 @@ func paramElement(name string, v any) element {
 	return e
 }
 
-// paramWord gives the word that keeps an unknown parameter.
+// paramWord is the word for an unknown parameter.
 func paramWord(name string, v any) string {
 	switch x := v.(type) {
 	case bool:
@@ -178,8 +172,7 @@ func paramWord(name string, v any) string {
 		}
 		v = strings.TrimSuffix(strings.TrimPrefix(text, `%"`), `"`)
 	}
-	// Where the other spelling says the same, it is used, so that a rule is one
-	// rule whichever field it comes from.
+	// The other spelling is preferred, so that a rule is one rule whichever field it comes from.
 	word := fmt.Sprint(name, ":", v)
 	if _, back, ok := wordItem(word); ok && back == v && Parse(word).other == word {
 		return word

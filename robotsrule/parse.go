@@ -7,24 +7,19 @@ import (
 	"strings"
 )
 
-// Parse reads a list of rules as it stands in the content of a robots meta
-// element or in X-Robots-Tag after the user agent, if one is named. It never
-// fails:
+// Parse reads a list of rules as in the content of a robots meta element or in X-Robots-Tag, after the user
+// agent. It never fails:
 //
-//   - names are read in any case, and "=" is taken for ":";
-//   - none means noindex, nofollow;
-//   - the date of unavailable_after may be in RFC 822, RFC 850 or ISO 8601 form,
-//     with its commas; without a time of day it is the start of that day, and
-//     without a zone it is UTC;
-//   - a number too large to count is read as the largest that can be written;
+//   - names are read in any case, and "=" as ":"; none is noindex, nofollow;
+//   - the date of unavailable_after may be in RFC 822, RFC 850 or ISO 8601 form, with its commas; without a
+//     time it is the start of that day, without a zone UTC;
+//   - a number that is too large is the largest that can be written;
 //   - a bare rule with a value (noindex:true) is the rule;
-//   - a rule that is unknown, or a known one with a value that no engine
-//     understands, stays as it is written, for a reader who knows it. It does
-//     not stand beside a proper value of the same rule.
+//   - an unknown rule, or a known one with a value that no engine understands, stays as written, unless the
+//     rule has a proper value too.
 //
-// indexifembedded belongs to the noindex of the same list: where a page or a
-// header spreads the two over several lists of one author and one audience, join
-// the lists with commas before parsing them.
+// indexifembedded belongs to the noindex of the same list: join the lists of one author and audience with
+// commas before parsing them.
 func Parse(s string) Set {
 	var set Set
 	var words []string
@@ -47,7 +42,7 @@ func Parse(s string) Set {
 	return set.canonical()
 }
 
-// element is one member of a comma list of rules.
+// element is one member of a list of rules.
 type element struct {
 	name   string // in lowercase
 	sep    byte   // ':' or '=', or 0 for a bare name
@@ -63,8 +58,7 @@ func (e element) word() string {
 	return e.name + ":" + e.value
 }
 
-// nextElement takes the first member off the list s. The name is empty where
-// there is none between two commas.
+// nextElement takes the first member off a list. Its name is empty between two commas.
 func nextElement(s string) (e element, rest string) {
 	s = strings.TrimLeftFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f || r == ':' || r == '=' })
 	first, rest, _ := strings.Cut(s, ",")
@@ -90,7 +84,7 @@ func nextElement(s string) (e element, rest string) {
 	return e, rest
 }
 
-// nthComma gives the index of the nth comma in s, or the length of s.
+// nthComma is the index of the nth comma in s, or the length of s.
 func nthComma(s string, n int) int {
 	for i := range len(s) {
 		if s[i] == ',' {
@@ -102,13 +96,12 @@ func nthComma(s string, n int) int {
 	return len(s)
 }
 
-// takesValue reports whether the rule called name is one with a value.
+// takesValue reports whether a rule has a value.
 func takesValue(name string) bool {
 	return strings.HasPrefix(name, "max-") || name == "unavailable_after"
 }
 
-// add puts a known rule into s and reports whether it was one with a value that
-// can be understood.
+// add adds a known rule, and reports whether it is one, with a value that can be understood.
 func (s *Set) add(e element) bool {
 	switch e.name {
 	case "noindex":
@@ -174,7 +167,6 @@ func addLimit(to *int64, value string) bool {
 	return ok
 }
 
-// parseNumber reads -1 or a number without a sign.
 func parseNumber(value string) (int64, bool) {
 	if value == "-1" {
 		return -1, true

@@ -4,12 +4,9 @@
 // nosnippet, max-snippet and so on) as one value, and combines two of them to
 // the most restrictive.
 //
-// "Robots control rules" is the term of the IANA registry that
-// draft-illyes-repext-03 sets up. The rules and their values are those that
-// search engines document for robots meta elements and X-Robots-Tag; the draft
-// itself defines only noindex and nosnippet and leaves the combination at
-// "union". Where the engines' own ways of combining would relax a rule, the
-// comments here say what is done instead.
+// "Robots control rules" is the term of the IANA registry of draft-illyes-repext-03, which defines only noindex
+// and nosnippet, combined by "union". The others are those that search engines document for robots meta elements
+// and X-Robots-Tag. Comments say where a combination is stricter than an engine's own.
 package robotsrule
 
 import (
@@ -18,9 +15,8 @@ import (
 	"time"
 )
 
-// Set is a set of robots control rules. The zero value is the empty set. Two
-// sets are equal under == exactly when Equal says so, so a Set can be a map key.
-// No method changes a Set.
+// Set is a set of robots control rules. The zero value is the empty set. Sets are equal under == exactly if
+// Equal says so, so a Set can be a map key. No method changes a Set.
 type Set struct {
 	flags   uint16
 	index   uint8
@@ -31,8 +27,7 @@ type Set struct {
 	other   string // sorted, unique, separated by newlines
 }
 
-// The restrictive rules that are a bare name, in the order they are written in.
-// noindex is apart because indexifembedded weakens it.
+// Restrictive rules without a value, in the order of writing. noindex is apart: indexifembedded weakens it.
 const (
 	nofollow uint16 = 1 << iota
 	nosnippet
@@ -46,8 +41,7 @@ const (
 
 var flagNames = [numFlags]string{"nofollow", "nosnippet", "noarchive", "nocache", "notranslate", "noimageindex", "noodp"}
 
-// What a set says of indexing, from the weakest to the strictest. An
-// indexifembedded without noindex says nothing by itself; it stays because
+// What a set says about indexing, the weakest first. An indexifembedded alone says nothing; it stays because
 // pages and headers spread the two over several elements.
 const (
 	indexUnsaid uint8 = iota
@@ -66,19 +60,16 @@ const (
 
 var imageNames = [...]string{imageLarge: "large", imageStandard: "standard", imageNone: "none"}
 
-// A limit is 0 where nothing is said, 1 for "no limit" (-1), else the number
-// plus 2.
+// A limit is 0 for nothing, 1 for "no limit" (-1), else the number plus 2.
 const (
 	limitUnsaid    = 0
 	limitUnlimited = 1
 	limitZero      = 2
-	// maxNumber is the largest Integer of RFC 9651 §3.3.1. A larger number is
-	// read as this one, which is the stricter of the two.
+	// maxNumber is the largest Integer of RFC 9651 §3.3.1, as which larger numbers are read.
 	maxNumber = 999_999_999_999_999
 )
 
-// maxDate is the last second of the year 9999, the last that the header and
-// meta spellings can write.
+// maxDate is the end of the year 9999, the last second that headers and meta elements can write.
 const maxDate = 253402300799
 
 func limit(n int64) int64 {
@@ -98,17 +89,13 @@ func stricterLimit(a, b int64) int64 {
 	return min(a, b)
 }
 
-// Union gives the most restrictive combination of s and t. It is commutative,
-// associative and idempotent.
+// Union returns the most restrictive combination of s and t. It is commutative, associative and idempotent.
 //
-// max-snippet and max-video-preview take the smaller number, where -1 is "no
-// limit" and a max-snippet of 0 is nosnippet, which beats any max-snippet.
-// max-image-preview takes none before standard before large. unavailable_after
-// takes the earlier date. indexifembedded stays only where no noindex comes from
-// a side without it. noarchive beats nocache, because Bing reads both together
-// as nocache, the weaker. A permissive word (index, follow, archive, …) goes
-// when its contrary is there, and all goes when anything is restricted. Rules
-// that are unknown here all stay.
+// max-snippet and max-video-preview take the smaller number; -1 is "no limit", and a max-snippet of 0 is
+// nosnippet, which beats any other. max-image-preview takes none before standard before large, and
+// unavailable_after the earlier date. indexifembedded stays only if no noindex comes without it. noarchive beats
+// nocache, because Bing reads both together as nocache, the weaker. A permissive word goes if its contrary is
+// there, and all goes if anything is restricted. Unknown rules stay.
 func (s Set) Union(t Set) Set {
 	if s == t || t == (Set{}) {
 		return s
@@ -125,9 +112,8 @@ func (s Set) Union(t Set) Set {
 	return s.canonical()
 }
 
-// canonical drops what a stricter rule of the same set makes idle. Each
-// condition, once true, stays true under Union: that is what makes Union
-// associative.
+// canonical drops what a stricter rule of the set makes idle. Each condition, once true, stays true under Union,
+// which makes Union associative.
 func (s Set) canonical() Set {
 	if s.snippet == limitZero {
 		s.flags |= nosnippet
@@ -142,8 +128,8 @@ func (s Set) canonical() Set {
 	return s.drop(func(w string) bool { return s.contradicts(w, words) })
 }
 
-// contradicts reports whether w, one of the sorted words, is a permissive word
-// whose contrary s holds, or a malformed value of a rule that s has a value for.
+// contradicts reports whether w, one of the sorted words, is a permissive word whose contrary s has, or a
+// malformed value of a rule that has a proper one.
 func (s Set) contradicts(w string, words []string) bool {
 	name, valued := wordName(w)
 	switch name {
@@ -175,7 +161,6 @@ func (s Set) restricts(words []string) bool {
 	return false
 }
 
-// hasBare reports whether s, whose words are words, has the bare rule name.
 func (s Set) hasBare(name string, words []string) bool {
 	_, found := slices.BinarySearch(words, name)
 	return found || s.hasFlag(name)
@@ -189,17 +174,14 @@ func (s Set) hasFlag(name string) bool {
 	return i >= 0 && s.flags&(1<<i) != 0
 }
 
-// Equal reports whether s and t mean the same. The order, the case and the
-// spelling in which the rules were given do not matter.
+// Equal reports whether s and t mean the same, whatever their order, case and spelling was.
 func (s Set) Equal(t Set) bool { return s == t }
 
-// IsEmpty reports whether s says nothing at all. A set with only a permissive
-// word, such as all, is not empty.
+// IsEmpty reports whether s says nothing; a permissive word is something.
 func (s Set) IsEmpty() bool { return s == Set{} }
 
-// Has reports whether the rule called name (in lowercase) is in s, whatever its
-// value. none is in s when noindex and nofollow are. A max-snippet of 0 is
-// nosnippet, and nosnippet leaves no max-snippet beside it.
+// Has reports whether s has the rule called name (in lowercase), whatever its value. none is noindex and
+// nofollow, and a max-snippet of 0 is only nosnippet.
 func (s Set) Has(name string) bool {
 	switch name {
 	case "none":
@@ -213,7 +195,6 @@ func (s Set) Has(name string) bool {
 	})
 }
 
-// hasValue reports whether s has a proper value of the rule called name.
 func (s Set) hasValue(name string) bool {
 	switch name {
 	case "max-snippet":
@@ -228,8 +209,7 @@ func (s Set) hasValue(name string) bool {
 	return false
 }
 
-// UnavailableAfter gives the last second at which the page may be shown, in
-// UTC, and whether s has such a date.
+// UnavailableAfter returns the last second at which the page may be shown, in UTC, if there is one.
 func (s Set) UnavailableAfter() (time.Time, bool) {
 	if s.expires == 0 {
 		return time.Time{}, false
@@ -237,10 +217,8 @@ func (s Set) UnavailableAfter() (time.Time, bool) {
 	return time.Unix(s.expires-1, 0).UTC(), true
 }
 
-// Expired gives s as it is at the instant now: an unavailable_after that has
-// passed is replaced with noindex, which is what it has come to mean, and which
-// engines that do not document the date (Bing) obey as well. The date has passed
-// when its second is over.
+// Expired returns s at the time now: an unavailable_after whose second is over is replaced with noindex, which
+// engines that do not document the date obey as well.
 func (s Set) Expired(now time.Time) Set {
 	if s.expires == 0 || now.Unix() < s.expires {
 		return s
@@ -250,12 +228,10 @@ func (s Set) Expired(now time.Time) Set {
 	return s.canonical()
 }
 
-// Of gives the set of the rules named, such as Of("noindex", "nosnippet"). Each
-// name may carry a value, as in Parse.
+// Of returns the set of rules such as "noindex" or "max-snippet:20".
 func Of(names ...string) Set { return Parse(strings.Join(names, ",")) }
 
-// MaxSnippet gives the set with a max-snippet of n characters. 0 is nosnippet,
-// and so is a number below -1, which has no meaning; -1 is "no limit".
+// MaxSnippet returns the set with a max-snippet of n characters; -1 is "no limit", and less is nosnippet as 0 is.
 func MaxSnippet(n int) Set {
 	if n < -1 {
 		n = 0
@@ -263,9 +239,7 @@ func MaxSnippet(n int) Set {
 	return Set{snippet: limit(int64(n))}.canonical()
 }
 
-// UnavailableAfter gives the set with an unavailable_after of t, cut to whole
-// seconds. A time before 1970 is read as the start of 1970, and one after the
-// year 9999 as the end of that year.
+// UnavailableAfter returns the set with an unavailable_after of t in whole seconds, between 1970 and 9999.
 func UnavailableAfter(t time.Time) Set {
 	return Set{expires: clampDate(t.Unix()) + 1}
 }

@@ -7,23 +7,20 @@ import (
 	"strings"
 )
 
-// others are names in common use for rules that no engine documents any more, or
-// that never were an engine's, and the permissive contraries of known rules.
+// others are names in use for rules that no engine documents, and permissive contraries of known rules.
 var others = []string{
 	"archive", "cache", "imageindex", "noai", "noimageai", "nositelinkssearchbox", "noyaca", "noydir", "odp", "snippet", "translate",
 }
 
-// IsRule reports whether name, in any case, is the name of a rule: one that an
-// engine documents, one in common use, or max- followed by anything. It
-// distinguishes "unavailable_after: …" from "examplebot: …" in X-Robots-Tag.
+// IsRule reports whether name, in any case, is the name of a rule that an engine documents or that is in use, or
+// starts with max-: "unavailable_after: …" and not "examplebot: …" in X-Robots-Tag.
 func IsRule(name string) bool {
 	name = lower(name)
 	return takesValue(name) || slices.Contains(others, name) ||
 		slices.ContainsFunc(documented, func(d documentedRule) bool { return d.name == name })
 }
 
-// HasRule reports whether a comma list holds a rule by one of these names, whatever its
-// value is.
+// HasRule reports whether a list has a rule, whatever its value.
 func HasRule(list string) bool {
 	for list != "" {
 		var e element
@@ -34,9 +31,8 @@ func HasRule(list string) bool {
 	return false
 }
 
-// Cut takes the first rule off a comma list of rules as Parse reads it, so that
-// a date keeps its commas. Rule and rest are parts of list, with the comma
-// between them left out.
+// Cut takes the first rule off a list as Parse reads it, so that a date keeps its commas. Rule and rest are
+// parts of list, without the comma between them.
 func Cut(list string) (rule, rest string) {
 	_, rest = nextElement(list)
 	rule = list[:len(list)-len(rest)]
@@ -46,10 +42,8 @@ func Cut(list string) (rule, rest string) {
 	return rule, rest
 }
 
-// Restrictive gives s without the words that only allow (all, index, follow,
-// archive, … and an indexifembedded that has no noindex to soften). What they
-// say is the default, and beside a restriction from elsewhere some engines let
-// them win.
+// Restrictive returns s without words that only allow (all, index, … and an indexifembedded without noindex):
+// that is the default, and beside a restriction from elsewhere some engines let them win.
 func (s Set) Restrictive() Set {
 	if s.index == embeddedOnlyWord {
 		s.index = indexUnsaid
@@ -57,21 +51,18 @@ func (s Set) Restrictive() Set {
 	return s.drop(permissive)
 }
 
-// WithoutUnknown gives s without the rules that are unknown here and without
-// malformed values, which are what can make a set long.
+// WithoutUnknown returns s without unknown rules and malformed values, which can make a set long.
 func (s Set) WithoutUnknown() Set {
 	return s.Without(func(string) bool { return true })
 }
 
-// Without gives s without the unknown rules and malformed values for which drop
-// is true. A rule is handed over as "name", "name:value" or, where it came as a
-// parameter and has no other spelling, "name=item".
+// Without returns s without the unknown rules and malformed values for which drop is true. A rule is "name",
+// "name:value" or, for a parameter without that spelling, "name=item".
 func (s Set) Without(drop func(rule string) bool) Set {
 	return s.drop(func(w string) bool { return !permissive(w) && drop(w) })
 }
 
-// WithoutEmbedding gives s without indexifembedded, so that its noindex has no
-// exception.
+// WithoutEmbedding returns s without indexifembedded.
 func (s Set) WithoutEmbedding() Set {
 	switch s.index {
 	case embeddedOnlyWord:
@@ -82,8 +73,7 @@ func (s Set) WithoutEmbedding() Set {
 	return s
 }
 
-// Beyond gives what s adds to t: the smallest set whose union with t is the
-// union of s and t. It is empty when s adds nothing.
+// Beyond returns the smallest set whose union with t is that of s and t.
 func (s Set) Beyond(t Set) Set {
 	d := s.Union(t)
 	d.flags &^= t.flags

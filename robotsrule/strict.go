@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// documented are the rules that search engines document for robots meta
-// elements and X-Robots-Tag, with the values they take.
+// documented are the rules that search engines document, with the values they take.
 // Google: https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
 // Bing: https://www.bing.com/webmasters/help/which-robots-metatags-does-bing-support-5198d240
 var documented = []documentedRule{
@@ -34,12 +33,9 @@ var documented = []documentedRule{
 
 type documentedRule struct{ name, value string }
 
-// ParseStrict reads a comma list of rules as Parse does, but only rules that
-// search engines document, with the values they document. The error names the
-// rule and says what would be accepted. A date needs its time and its zone,
-// because engines do not say what they take where one is missing. It is an error
-// to write a rule with two values, a permissive word with its contrary, or
-// indexifembedded without the noindex that it is an exception to.
+// ParseStrict reads a list as Parse does, but only documented rules with documented values. The error names the
+// rule and what would be accepted. A date needs its time and zone, because engines do not say what they assume.
+// A rule with two values, a permissive word beside its contrary, and indexifembedded without noindex are errors.
 func ParseStrict(s string) (Set, error) {
 	var set Set
 	seen := map[string]string{}
@@ -111,7 +107,7 @@ func (e element) unknown() error {
 	return fmt.Errorf("%q is not a rule that a search engine documents; those are %s", e.name, strings.Join(names, ", "))
 }
 
-// consistent looks for words of one list that cannot both be meant.
+// consistent looks for words that cannot both be meant.
 func (s Set) consistent(seen map[string]string) error {
 	_, none := seen["none"]
 	for _, word := range []string{"index", "follow"} {
@@ -130,12 +126,9 @@ func (s Set) consistent(seen map[string]string) error {
 	return nil
 }
 
-// IsCanonical reports whether every rule of a comma list is spelled as search
-// engines document it, so that they read it as Parse does: "noindex",
-// "max-snippet:20", "unavailable_after: 31 Dec 2026 23:59:59 GMT", in any case and
-// with white space around it. Parse is more lenient: it reads "noindex=false" and
-// "noindex: nofollow" as noindex, where an engine may ignore the word. Words that Parse
-// does not know are not looked at.
+// IsCanonical reports whether every known rule of a list is spelled as search engines document it, in any case and
+// with white space around it, so that they read it as Parse does. Parse also reads "noindex=false" and "noindex:
+// nofollow" as noindex, where an engine may ignore the word.
 func IsCanonical(list string) bool {
 	for list != "" {
 		e, rest := nextElement(list)

@@ -10,12 +10,10 @@ import (
 	"time"
 )
 
-// maxDateText bounds what is tried as a date; the longest form, "Wednesday, 31
-// December 2026 23:59:59.000 +0000", has some 45 bytes.
+// maxDateText bounds the text of a date: "Wednesday, 31 December 2026 23:59:59.000 +0000" has some 45 bytes.
 const maxDateText = 64
 
-// zones are names with one widely used meaning (RFC 822 section 5.1 and others), in
-// hours east of UTC.
+// zones are names with one widely used meaning (RFC 822 section 5.1 and others), in hours east of UTC.
 var zones = map[string]int{
 	"GMT": 0, "UTC": 0, "WET": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
 	"WEST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "MSK": 3, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11,
@@ -23,7 +21,7 @@ var zones = map[string]int{
 
 var weekday = regexp.MustCompile(`^(?:SUN|MON|TUES?|WED(?:NES)?|THU(?:RS)?|FRI|SAT(?:UR)?)(?:DAY)?[., ]+`)
 
-// layout is a form of dates, with what it says of the zone.
+// layout is a form of dates.
 type layout struct {
 	form        string
 	zone, named bool
@@ -42,18 +40,15 @@ var layouts = func() (all []layout) {
 	return all
 }()
 
-// date is a parsed date. If exact is false, the text had no time of day or no zone,
-// and the start of the day, and UTC, were assumed.
+// date is a parsed date. exact is false if the start of the day, or UTC, was assumed.
 type date struct {
 	unix      int64
 	exact     bool
 	localZone bool // the zone is a name such as EST, which readers may not know
 }
 
-// parseDate reads a date in one of the forms that Google documents (RFC 822, RFC
-// 850, ISO 8601), with years of four digits or two and the month in full or short.
-// A date without a time is the start of that day, because an engine may read it so.
-// Unknown zone names are errors.
+// parseDate reads a date in a form that Google documents (RFC 822, RFC 850, ISO 8601), with two or four digits for
+// the year and full or short months. A date without a time is the start of that day. Unknown zones are errors.
 func parseDate(text string) (date, bool) {
 	if text = clean(text[:min(len(text), 2*maxDateText)]); len(text) > maxDateText || strings.Trim(text, "0123456789") == "" {
 		return date{}, false
@@ -83,20 +78,15 @@ func parseDate(text string) (date, bool) {
 
 func clampDate(unix int64) int64 { return min(max(unix, 0), maxDate) }
 
-// headerDate is RFC 822's date without the weekday, which holds no comma, with a
-// four-digit year (RFC 5322).
+// headerDate is RFC 822's date without the weekday and its comma, with a four-digit year (RFC 5322).
 const headerDate = "2 Jan 2006 15:04:05 GMT"
 
-// String gives the rules as X-Robots-Tag and meta content spell them: bare rules
-// first, then rules with a value, then the date, as
-// "noindex, nofollow, max-snippet:20, unavailable_after: 31 Dec 2026 23:59:59 GMT".
-// Rules with a value that are unknown here come last, because a reader may take
-// such a name for a user agent that all that follows is meant for. The order is
-// always the same, and parsing the text gives the same set.
+// String is the rules as X-Robots-Tag and meta content spell them: "noindex, nofollow, max-snippet:20,
+// unavailable_after: 31 Dec 2026 23:59:59 GMT". Unknown rules with a value come last, because a reader may take
+// the name for a user agent. The order is always the same, and parsing the text gives the same set.
 func (s Set) String() string { return s.text(headerDate) }
 
-// Meta gives the rules as String does, with the date in ISO 8601 form:
-// "unavailable_after: 2026-12-31T23:59:59Z". It is not escaped for HTML.
+// Meta is String with the date in ISO 8601 form. It is not escaped for HTML.
 func (s Set) Meta() string { return s.text(time.RFC3339) }
 
 func (s Set) text(dateLayout string) string {
@@ -142,10 +132,8 @@ func number(limit int64) string {
 	return strconv.FormatInt(limit-limitZero, 10)
 }
 
-// A word is a rule without a field of its own in Set: a permissive word, a rule
-// unknown here, or a malformed value of a known one. It is "name", "name:value"
-// as in X-Robots-Tag and meta content, or "name=item" with a bare item of RFC
-// 8941, as in Robots-Tag. The name is in lowercase; the value is as it came.
+// A word is a permissive word, an unknown rule, or a malformed value of a known one: "name", "name:value" as in
+// X-Robots-Tag, or "name=item" with a bare item of RFC 8941, in lowercase except for the value.
 
 func wordName(w string) (name string, valued bool) {
 	if i := strings.IndexAny(w, ":="); i >= 0 {
@@ -176,8 +164,7 @@ func mergeWords(a, b string) string {
 	return joinWords(append(strings.Split(a, "\n"), strings.Split(b, "\n")...))
 }
 
-// permissive reports whether the bare word only allows: all, and the contrary of a
-// known restriction.
+// permissive reports whether a bare word only allows: all, and the contrary of a known restriction.
 func permissive(word string) bool {
 	switch word {
 	case "all", "index", "indexifembedded":
@@ -191,8 +178,7 @@ func permissive(word string) bool {
 	return false
 }
 
-// clean makes text fit for a header field or an attribute on one line: control
-// characters and runs of white space become one space.
+// clean makes one line of text: control characters and runs of white space become one space.
 func clean(text string) string {
 	ok := true
 	for i := 0; i < len(text) && ok; i++ {
@@ -205,8 +191,7 @@ func clean(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }), " ")
 }
 
-// lower puts ASCII letters in lowercase and leaves other bytes alone, so that
-// text in an unknown charset stays what it is.
+// lower puts ASCII letters in lowercase and leaves other bytes alone, whatever their charset.
 func lower(s string) string {
 	for i := 0; i < len(s); i++ {
 		if 'A' <= s[i] && s[i] <= 'Z' {

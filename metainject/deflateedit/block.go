@@ -41,7 +41,6 @@ func (s *bitString) align() {
 	s.settle()
 }
 
-// addBytes appends whole bytes at any bit position.
 func (s *bitString) addBytes(b []byte) {
 	s.settle()
 	if s.n == 0 {
@@ -64,7 +63,6 @@ func (s *bitString) addBytes(b []byte) {
 	s.acc = acc
 }
 
-// addBits appends another string.
 func (s *bitString) addBits(t *bitString) {
 	for _, c := range t.b {
 		s.add(uint64(c), 8)
@@ -116,8 +114,8 @@ func distSymbol(dist int) int {
 // fewTokens are too few to pay for the header of a dynamic block.
 const fewTokens = 32
 
-// block writes tokens as one block, dynamic or with fixed codes, whichever is
-// shorter. It is not marked as the last one.
+// block writes tokens as one block, which is not the last, with codes of its own or the fixed ones,
+// whichever is shorter.
 func (w *blockWriter) block(toks []token) {
 	if len(toks) < fewTokens || w.fixedIsShorter(toks) {
 		w.out.add(1<<1, 3)
@@ -129,8 +127,7 @@ func (w *blockWriter) block(toks []token) {
 	w.endBlock()
 }
 
-// fixedIsShorter makes codes for the tokens and reports whether the fixed codes
-// need no more bits.
+// fixedIsShorter makes codes for the tokens and reports whether the fixed codes need no more bits.
 func (w *blockWriter) fixedIsShorter(toks []token) bool {
 	clear(w.litFreq[:])
 	clear(w.distFreq[:])
@@ -155,8 +152,7 @@ func (w *blockWriter) fixedIsShorter(toks []token) bool {
 	return fixed <= own
 }
 
-// The lengths of the fixed codes (RFC 1951 section 3.2.6), with those of the symbols
-// that are never used.
+// The lengths of the fixed codes (RFC 1951 section 3.2.6), with the symbols that are never used.
 var (
 	fixedLitLen = func() (l [numLit + 2]uint8) {
 		for i := range l {
@@ -319,7 +315,6 @@ func (w *blockWriter) has(toks []token) bool {
 	return true
 }
 
-// tokens writes tokens.
 func (w *blockWriter) tokens(toks []token) {
 	out := w.out
 	for _, t := range toks {
@@ -337,7 +332,6 @@ func (w *blockWriter) tokens(toks []token) {
 	w.out = out
 }
 
-// endBlock ends a block.
 func (w *blockWriter) endBlock() {
 	w.out.add(uint64(w.litCode[endOfBlock]), uint(w.litLen[endOfBlock]))
 }

@@ -7,8 +7,8 @@ import (
 	"hash/crc32"
 )
 
-// A sumChange tells how edits near the beginning of a text change its checksum,
-// without reading the rest: both checksums are linear in what precedes the rest.
+// A sumChange tells how edits near the beginning of a text change its checksum, without reading the
+// rest: both checksums are linear in what precedes it.
 type sumChange struct {
 	crc            uint32 // XOR of the CRC-32 of the old and of the new beginning
 	a, b           uint32 // differences of the two halves of Adler-32
@@ -17,7 +17,6 @@ type sumChange struct {
 
 const adlerMod = 65521
 
-// changeOfSum works it out from the text up to the end of the last edit.
 func changeOfSum(text []byte, edits []Edit, gzip bool) (s sumChange) {
 	s.textEnd = edits[len(edits)-1].End
 	text = text[:s.textEnd]
@@ -51,8 +50,7 @@ func changeOfSum(text []byte, edits []Edit, gzip bool) (s sumChange) {
 	return s
 }
 
-// crc32 returns the CRC-32 of the new text. The old text has n bytes and the
-// CRC-32 old.
+// crc32 returns the CRC-32 of the new text, given the old one's CRC-32 and length.
 func (s *sumChange) crc32(old uint32, n int64) uint32 {
 	return old ^ crcShift(s.crc, uint64(n)-uint64(s.textEnd))
 }

@@ -7,14 +7,13 @@ import (
 	"math"
 )
 
-// An Edit replaces the bytes of a text from Start up to End by Text. Edits of one
-// text are in order and do not overlap.
+// An Edit replaces the bytes of a text from Start up to End by Text. Edits are in order and do not overlap.
 type Edit struct {
 	Start, End int
 	Text       []byte
 }
 
-// An Editor edits one stream at a time. It can be used again after Reset.
+// An Editor edits one stream at a time.
 type Editor struct {
 	in       inflater
 	w        blockWriter
@@ -58,8 +57,7 @@ const (
 	maxRetained = 128 << 10
 )
 
-// Reset prepares the Editor for a new stream: gzip, or else zlib or raw deflate,
-// which differ in their first two bytes.
+// Reset prepares the Editor for a new stream: gzip, or zlib or raw deflate, which it tells apart.
 func (e *Editor) Reset(gzip bool) {
 	e.in.reset()
 	e.gzip, e.known = gzip, false
@@ -75,9 +73,8 @@ func (e *Editor) resetOutput() {
 	e.toks, e.text, e.tail, e.dst, e.edits, e.shifts = e.toks[:0], e.text[:0], e.tail[:0], nil, nil, e.shifts[:0]
 }
 
-// Start begins to write the edited stream to dst. stream is what has arrived,
-// text what Peek made of it, at least up to the end of the last edit; there must
-// be at least one edit. Neither slice is used after Start returns.
+// Start begins to write the edited stream to dst. stream is what has arrived, text what Peek made of it, at
+// least up to the end of the last of edits, of which there must be one. It keeps neither slice.
 func (e *Editor) Start(dst io.Writer, stream, text []byte, edits []Edit) error {
 	e.resetOutput()
 	e.dst, e.edits = dst, edits
@@ -98,8 +95,8 @@ func (e *Editor) Start(dst io.Writer, stream, text []byte, edits []Edit) error {
 	return e.runAll()
 }
 
-// textWanted is how much of the old text has to be stored: up to the end of any
-// match that contains the last edit, or that repeats what is around it.
+// textWanted is how much of the old text is stored: up to the end of any match that contains the last
+// edit, or repeats what is around it.
 func (e *Editor) textWanted() int { return e.end + maxMatch }
 
 // Write takes the next bytes of the stream.
@@ -120,7 +117,7 @@ func (e *Editor) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// runAll goes as far as the input allows, and stores what is left of it.
+// runAll processes the input as far as possible, and stores the rest.
 func (e *Editor) runAll() error {
 	for e.run() {
 		if len(e.w.out.b) >= windowSize {
@@ -133,7 +130,6 @@ func (e *Editor) runAll() error {
 	return e.emit()
 }
 
-// emit writes the whole bytes that are ready.
 func (e *Editor) emit() error {
 	e.w.out.settle()
 	if len(e.w.out.b) == 0 {
@@ -160,7 +156,7 @@ func (e *Editor) run() bool {
 	return false
 }
 
-// follow reads on to where the stream needs a change, or a block begins or ends.
+// follow reads on to where a change is needed, or a block begins or ends.
 func (e *Editor) follow() bool {
 	d := &e.in
 	var ev event
@@ -206,7 +202,7 @@ func (e *Editor) follow() bool {
 	return true
 }
 
-// single reads one token, and replaces it if the edits require that.
+// single reads one token, and replaces it if needed.
 func (e *Editor) single() event {
 	d := &e.in
 	from, pos := d.bitReader, int(d.text)
@@ -219,9 +215,8 @@ func (e *Editor) single() event {
 	return ev
 }
 
-// replace writes toks with the codes of the current block. If these lack a
-// symbol, it ends the block and begins to rewrite: twice as much each time, since
-// a block can be made so that its codes are never of use.
+// replace writes toks with the codes of the current block. If these lack a symbol, it ends the block and
+// rewrites: twice as much each time, since a block's codes may be of no use anywhere.
 func (e *Editor) replace() {
 	d := &e.in
 	if !e.loaded {
@@ -238,7 +233,6 @@ func (e *Editor) replace() {
 	e.span *= 2
 }
 
-// block writes toks as a block.
 func (e *Editor) block() {
 	if len(e.toks) > 0 {
 		e.w.block(e.toks)
@@ -262,7 +256,6 @@ func (e *Editor) startBlock() {
 	}
 }
 
-// endBlock goes on after a block, or ends the stream.
 func (e *Editor) endBlock() {
 	d, out := &e.in, &e.w.out
 	if !d.final {
@@ -279,9 +272,8 @@ func (e *Editor) endBlock() {
 	e.phase = inTrailer
 }
 
-// corrupt makes the result corrupt where the input is. The bits at fault alone
-// would not do: a distance that is too large for the old text may not be for the
-// new one. A block of the reserved type is always an error.
+// corrupt makes the result corrupt where the input is, by a block of the reserved type. The bits at fault
+// would not do: a distance that is too large for the old text may not be for the new one.
 func (e *Editor) corrupt() {
 	d, out := &e.in, &e.w.out
 	e.copyTo(d.bitReader)
@@ -293,8 +285,7 @@ func (e *Editor) corrupt() {
 	e.phase = copyRest
 }
 
-// rewrite writes what it reads in blocks of its own, up to a place in the current
-// block or to its end.
+// rewrite writes what it reads in blocks of its own, to a place in the current block or to its end.
 func (e *Editor) rewrite() bool {
 	d := &e.in
 	ev := gotSome
@@ -326,7 +317,6 @@ func (e *Editor) rewrite() bool {
 	return true
 }
 
-// copyTo copies the stream's bits up to a place.
 func (e *Editor) copyTo(to bitReader) {
 	at, out := e.at, &e.w.out
 	e.at = to
@@ -347,7 +337,7 @@ func (e *Editor) copyTo(to bitReader) {
 	}
 }
 
-// Flush writes what is needed for a reader to see all text that has arrived.
+// Flush writes what a reader needs to see all text that has arrived.
 func (e *Editor) Flush() error {
 	if e.w.out.settle(); e.phase == rewriting && e.w.out.n > 0 {
 		e.w.sync()
@@ -355,7 +345,7 @@ func (e *Editor) Flush() error {
 	return e.emit()
 }
 
-// Close ends the input. A stream that has not reached its end stays without one.
+// Close ends the input. An incomplete stream stays incomplete.
 func (e *Editor) Close() error {
 	if e.phase == inTrailer {
 		e.w.out.b = append(e.w.out.b, e.tail...)

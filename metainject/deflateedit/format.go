@@ -1,58 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deflateedit changes the beginning of a text inside its compressed
-// stream (gzip, zlib or raw deflate) without unpacking and packing the rest.
+// Package deflateedit changes the beginning of a text inside its compressed stream (gzip, zlib or raw
+// deflate) without unpacking and packing the rest.
 //
 // # How it works
 //
-// A deflate stream (RFC 1951) is a sequence of blocks. A block is a sequence of
-// Huffman-coded tokens: literal bytes, and matches that copy LENGTH bytes from
-// DISTANCE bytes back, at most 32 KiB. Inserting text therefore breaks exactly
-// three things, and the Editor repairs only those:
+// A deflate stream (RFC 1951) is a sequence of blocks of Huffman-coded tokens: literal bytes, and matches
+// that copy LENGTH bytes from up to 32 KiB back. Inserting text breaks three things, which the Editor repairs:
 //
-//   - the tokens at the edit. They are written out as literals, with the codes of
-//     the block that they stand in;
-//   - matches after the edit that refer to text before it. Their distance grows
-//     by the length of the insertion. Such matches end 32 KiB after the edit;
-//   - the checksum at the end. CRC-32 and Adler-32 are linear in what precedes
-//     the unchanged rest of the text, so the difference is worked out from the
-//     length of the rest alone (checksum.go).
+//   - the tokens at the edit. They are written as literals, in the codes of their block;
+//   - matches within 32 KiB after the edit that refer to text before it. Their distance grows;
+//   - the checksum. CRC-32 and Adler-32 are linear in what precedes the unchanged rest of the text, so the
+//     difference is computed from the rest's length (checksum.go).
 //
-// Everything else is copied bit by bit. An example: the text "<head><title>…"
-// gets "<meta>" at offset 6.
+// Everything else is copied bit by bit. For example, "<head><title>…" gets "<meta>" at offset 6; the first
+// match reaches back across the edit, the second does not:
 //
 //	old   '<' 'h' 'e' 'a' 'd' '>' '<' 't' … match(4, 60) … match(9, 40000-32768)
 //	new   '<' 'h' 'e' 'a' 'd' '>' '<' 'm' 'e' 't' 'a' '>' '<' 't' … match(4, 66) …
 //
-// The first match reaches back across the edit and gets a new distance; the
-// second does not, and its bits are copied as they are.
-//
-// Two things complicate this. A block's codes may lack a symbol that is needed,
-// such as a literal '"' that never occurs in the block. Then the block is ended
-// early, the next few tokens are written as a block with codes of their own, and
-// the old block's header is repeated to go on with the rest. And a block that is
-// ended early must not be the last one, so no block is copied as final: an empty
-// final block is added at the end.
+// If a block's codes lack a symbol, such as a literal '"', the block is ended early, the next tokens are written
+// as a block with codes of their own, and the old block's header is repeated for the rest. As a block that is
+// ended early must not be the last one, none is copied as final, and an empty final block is added.
 //
 // # Use
 //
-// Reset, then Peek while the stream arrives, until enough of the text is known
-// to choose the edits. Then Start, with all of the stream so far, Write for the
-// rest, and Close.
+// Call Reset, then Peek while the stream arrives, until the edits are known; then Start with all of the stream
+// so far, Write for the rest, and Close.
 //
 // # Guarantees
 //
-//   - Unpacking the result gives the old text with the edits, for every valid
-//     stream (fuzzed against compress/flate with streams that no compressor
-//     produces).
-//   - A stream that is corrupt or cut short is corrupt or cut short in the
-//     result, at the same place. Bytes after the end of the stream are copied.
-//   - Memory is bounded: some 200 KiB, whatever the text unpacks to.
-//   - Work is proportional to the compressed length: a token takes at least one
-//     bit, and is not expanded after the last edit.
+//   - Unpacking the result gives the old text with the edits, for every valid stream.
+//   - A corrupt or incomplete stream is so in the result, at the same place. What follows the stream is copied.
+//   - Memory is bounded by some 200 KiB, and work by the compressed length: a token takes at least one bit, and
+//     is not expanded after the last edit.
 //
-// The bytes of the result depend on how the input is split into Writes, and on
-// calls of Flush. Its text does not.
+// The bytes of the result, but not its text, depend on the sizes of Writes and on calls of Flush.
 package deflateedit
 
 import "encoding/binary"
@@ -67,9 +50,8 @@ const (
 	Zlib               // RFC 1950
 )
 
-// parseHeader recognises the container at the start of b and returns the size of
-// its header. ok is false if more bytes are needed; n is negative if b does not
-// begin such a stream.
+// parseHeader recognises the container at the start of b and returns the size of its header: ok is false if
+// more bytes are needed, n is negative for something else.
 func parseHeader(b []byte, gzip bool) (f Format, n int, ok bool) {
 	if !gzip {
 		if len(b) < 2 {
@@ -148,9 +130,8 @@ const (
 	Corrupt                 // this is not such a stream, or it is damaged here
 )
 
-// Peek appends the next limit bytes of the text, or a few more, to text, which
-// is the text from its beginning. stream is the stream from its beginning, as far
-// as it has arrived; it must grow from call to call and keep its bytes.
+// Peek appends about the next limit bytes of the text to text, which is the text from its beginning. stream
+// is the stream from its beginning; it must grow from call to call and keep its bytes.
 func (e *Editor) Peek(stream, text []byte, limit int) ([]byte, Status) {
 	if !e.known {
 		f, n, ok := parseHeader(stream, e.gzip)
@@ -181,8 +162,8 @@ func (e *Editor) Peek(stream, text []byte, limit int) ([]byte, Status) {
 	return text, More
 }
 
-// Trailing returns how many bytes follow the stream and its trailer, after Peek
-// has returned End. It is negative if the trailer is incomplete.
+// Trailing returns how many bytes follow the stream and its trailer after Peek has returned End, negative if
+// the trailer is incomplete.
 func (e *Editor) Trailing() int {
 	return len(e.in.src) - e.in.pos - trailerSize[e.format]
 }

@@ -10,11 +10,9 @@ import (
 
 const tableBits = 11
 
-// An entry tells what a code stands for: in bits 0 to 5 the bits of the code and its
-// extra bits, in bits 8 to 12 those of the code, from bit 16 the literal, or the
-// length or distance if the extra bits are zero. 0 means that a code is not in the
-// table. What the bit buffer is shifted by comes first, because a processor can shift
-// by the lowest six bits as they are: following a stream waits for nothing but that.
+// An entry tells what a code stands for: bits 0 to 5 are the number of bits of the code and its extra bits, 8 to
+// 12 those of the code, from 16 the literal, or the length or distance for extra bits of zero. 0 is no code. The
+// shift of the bit buffer comes first, because a processor shifts by the lowest six bits as they are.
 type entry uint32
 
 const (
@@ -49,11 +47,9 @@ var (
 	}()
 )
 
-// huffman decodes one canonical code: short codes by a table, long ones bit by
-// bit.
+// huffman decodes one canonical code: short codes by a table, long ones bit by bit.
 type huffman struct {
-	// By the next bits of the stream; 0 for longer codes, invalid ones and the end of
-	// a block.
+	// By the next bits of the stream; 0 for longer and invalid codes and the end of a block.
 	table  [1 << tableBits]entry
 	count  [16]uint16
 	symbol [288]uint16
@@ -62,9 +58,8 @@ type huffman struct {
 	endLen  uint8
 }
 
-// build makes the decoder for a code with these lengths and reports whether there
-// is one. The table is filled if entries for the symbols are given. loose allows
-// the incomplete codes that zlib allows: no symbol at all, or one of one bit.
+// build makes the decoder for a code with these lengths, if there is one, and fills the table if there are
+// entries. loose allows zlib's incomplete codes: no symbol, or one of one bit.
 func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 	h.count = [16]uint16{}
 	for _, l := range lengths {
@@ -112,8 +107,7 @@ func (h *huffman) build(lengths []uint8, entries []entry, loose bool) bool {
 	return true
 }
 
-// fixedHuffman returns the fixed codes (RFC 1951 section 3.2.6). They are built
-// once, because a block that uses them may have ten bits only.
+// fixedHuffman returns the fixed codes (RFC 1951 section 3.2.6), built once: a block may have ten bits only.
 var fixedHuffman = sync.OnceValues(func() (lit, dist *huffman) {
 	lit, dist = new(huffman), new(huffman)
 	lit.build(fixedLitLen[:], litEntries[:], false)
@@ -121,8 +115,7 @@ var fixedHuffman = sync.OnceValues(func() (lit, dist *huffman) {
 	return
 })
 
-// find decodes a symbol from the lowest left bits of hold. n is 0 if there are not
-// enough bits, or no such code.
+// find decodes a symbol from the lowest left bits of hold; n is 0 without enough bits, or such a code.
 func (h *huffman) find(hold uint64, left uint) (sym, n uint) {
 	code, first, index := 0, 0, 0
 	for n = 1; n <= min(15, left); n++ {
@@ -164,8 +157,7 @@ type treeBuilder struct {
 	parent [2 * numLit]uint16
 }
 
-// lengths assigns code lengths of at most limit to the symbols that occur. There
-// are always at least two codes, so that the code is complete.
+// lengths assigns code lengths up to limit to the symbols that occur, at least two, so that the code is complete.
 func (t *treeBuilder) lengths(freq []uint32, lengths []uint8, limit int) {
 	t.leaf = t.leaf[:0]
 	for i, f := range freq {
@@ -220,9 +212,7 @@ func (t *treeBuilder) lengths(freq []uint32, lengths []uint8, limit int) {
 	}
 }
 
-// fit lengthens codes until all of them fit (Kraft's inequality), which they may
-// not do after some were cut to the limit. count has the number of codes of each
-// length.
+// fit lengthens codes, given the number of each length, until Kraft's inequality holds after some were cut.
 func fit(count []int) {
 	limit := len(count) - 1
 	room := 0

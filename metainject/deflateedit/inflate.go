@@ -4,9 +4,8 @@ package deflateedit
 
 import "encoding/binary"
 
-// An inflater reads a deflate stream (RFC 1951) token by token. It does not
-// produce the text, so that following a stream to its end costs much less than
-// unpacking it.
+// An inflater reads a deflate stream (RFC 1951) token by token. It does not produce the text: following a
+// stream costs much less than unpacking it.
 type inflater struct {
 	bitReader
 	src     []byte // the input; read from bitReader.pos
@@ -26,8 +25,7 @@ type inflater struct {
 	first   bitReader // after the first one
 }
 
-// bitReader is a place in a stream, least significant bit first. Between calls
-// it holds fewer than eight bits.
+// bitReader is a place in a stream, least significant bit first, with fewer than eight bits between calls.
 type bitReader struct {
 	pos   int
 	hold  uint64
@@ -56,8 +54,7 @@ const (
 	reaches   // a match has a larger distance than allowed
 )
 
-// A token is a literal byte; or a match: the top bit, the length in bits 16 to 24
-// and the distance in the lower 16.
+// A token is a literal byte, or a match: the top bit, the length in bits 16 to 24, the distance in the lower 16.
 type token uint32
 
 const isMatch token = 1 << 31
@@ -79,9 +76,8 @@ func (d *inflater) reset() {
 	d.bitReader, d.src, d.state, d.text, d.blocks = bitReader{}, nil, atHeader, 0, 0
 }
 
-// rewind goes back to the beginning of the stream. If the first block is not over
-// yet, that is after its header, whose codes need not be built again; the result
-// tells so.
+// rewind goes back to the beginning of the stream, or after the header of the first block if that is not over,
+// which saves building its codes again.
 func (d *inflater) rewind() (inFirstBlock bool) {
 	if d.blocks != 1 || d.state != inSymbols {
 		d.reset()
@@ -91,14 +87,13 @@ func (d *inflater) rewind() (inFirstBlock bool) {
 	return true
 }
 
-// push appends b to the input that has not been read. It is copied.
+// push appends a copy of b to the unread input.
 func (d *inflater) push(b []byte) {
 	d.buf = append(append(d.buf[:0], d.src[d.pos:]...), b...)
 	d.src, d.pos = d.buf, 0
 }
 
-// need makes n bits available, at most 32; it returns false if the input ends
-// before.
+// need makes n bits available, at most 32, or returns false at the end of the input.
 func (d *inflater) need(n uint) bool {
 	for d.nbits < n {
 		if d.pos == len(d.src) {
@@ -118,8 +113,7 @@ func (d *inflater) take(n uint) int {
 	return int(v)
 }
 
-// step reads a header, or tokens for up to limit bytes of text, or a match more.
-// The bytes of stored blocks are literals.
+// step reads a header, or tokens for about limit bytes of text. The bytes of stored blocks are literals.
 func (d *inflater) step(toks []token, limit int) (n int, ev event) {
 	switch d.state {
 	case atHeader:
@@ -269,8 +263,7 @@ func (d *inflater) dynamic() event {
 	return gotBlock
 }
 
-// codeLengths reads the lengths of both codes, which are written in the code in
-// d.lit.
+// codeLengths reads the lengths of both codes, in the code of d.lit.
 func (d *inflater) codeLengths(l []uint8) event {
 	for i := 0; i < len(l); {
 		d.need(15 + 7)

@@ -67,8 +67,7 @@ func (d *inflater) symbols(toks []token, limit int) (n int, ev event) {
 	return n, ev
 }
 
-// symbol reads one token from the lowest left bits of hold. took is how many bits
-// it takes; the end of the block takes some too.
+// symbol reads one token, or the end of the block, from the lowest left bits of hold; took is its bits.
 func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event) {
 	if e := d.lit.table[hold&tableMask]; e&isLength != 0 && left >= longest {
 		if f := d.dist.table[hold>>e.all()&tableMask]; f != 0 {
@@ -106,7 +105,7 @@ func (d *inflater) symbol(hold uint64, left uint) (took uint, t token, ev event)
 	return took + n + x, match(length, int(distBase[sym])+int(hold>>n&(1<<x-1))), gotSome
 }
 
-// short tells what it means that no code was found in so many bits.
+// short tells what a missing code means with so many bits.
 func short(left uint) event {
 	if left < 15 {
 		return needMore
@@ -128,8 +127,7 @@ func (d *inflater) skipStored() event {
 // maxSkip is how far skip may go beyond its limit: two literals and a match.
 const maxSkip = 2 + maxMatch
 
-// skip reads symbols until the text has at least limit bytes. It stops before a
-// match that copies from before the place back in the text.
+// skip reads symbols until the text has limit bytes, and stops before a match that copies from before back.
 func (d *inflater) skip(back, limit int64) (ev event) {
 	r, text := d.bitReader, d.text
 	for ev == gotSome {
@@ -156,9 +154,8 @@ func (d *inflater) skip(back, limit int64) (ev event) {
 	return ev
 }
 
-// skipTabled is skip for symbols that are in the tables, and not near the end of
-// the input. It is where most of the time goes: the next symbol is looked up before
-// the bit buffer is refilled, so that the two do not wait for each other.
+// skipTabled is skip for symbols in the tables, away from the end of the input. Most of the time goes here: the
+// next symbol is looked up before the bit buffer is refilled, so that neither waits for the other.
 func (d *inflater) skipTabled(r bitReader, text, back, limit int64) (bitReader, int64) {
 	src, lit, dist := d.src, &d.lit.table, &d.dist.table
 	r.fill(src)
@@ -168,8 +165,7 @@ func (d *inflater) skipTabled(r bitReader, text, back, limit int64) (bitReader, 
 		hold |= binary.LittleEndian.Uint64(src[pos:]) << (left & 63)
 		pos += int((63 - left) >> 3)
 		left |= 56
-		// All 64 bits are valid now: enough for a literal, a match and the next lookup,
-		// as a code in the tables has 11 bits at most.
+		// All 64 bits are valid: enough for a literal, a match and the next lookup of up to 11 bits.
 		if e&isLiteral != 0 {
 			hold >>= e & 63
 			left -= e.all()

@@ -4,8 +4,7 @@ package deflateedit
 
 import "sort"
 
-// token takes the next token of the old text, which begins at pos. If other
-// tokens have to be written instead, they are in toks.
+// token takes the next token of the old text, at pos. toks are what replaces it, if anything.
 func (e *Editor) token(t token, pos int) (changes bool) {
 	n := t.size()
 	e.record(t, pos+n)
@@ -22,8 +21,7 @@ func (e *Editor) token(t token, pos int) (changes bool) {
 	return true
 }
 
-// record appends a token that ends at end to the part of the old text that is
-// stored.
+// record appends a token that ends at end to the stored part of the old text.
 func (e *Editor) record(t token, end int) {
 	for end = min(end, e.textWanted()); len(e.text) < end; {
 		c := byte(t)
@@ -34,8 +32,7 @@ func (e *Editor) record(t token, end int) {
 	}
 }
 
-// editByte writes what the edits insert before byte i of the old text, and the
-// byte itself unless an edit removes it.
+// editByte writes what edits insert before byte i of the old text, and the byte unless one removes it.
 func (e *Editor) editByte(i int) {
 	for e.next < len(e.edits) && e.edits[e.next].Start <= i {
 		ed := &e.edits[e.next]
@@ -82,10 +79,8 @@ func (e *Editor) remainingEdits() {
 	}
 }
 
-// moveMatch writes a match that refers to text before the last edit. The
-// distance grows by what was inserted in between. The match becomes literals if
-// an edit falls inside the bytes that it copies, or if the distance no longer
-// fits the window.
+// moveMatch writes a match that refers to text before the last edit, with a longer distance. It becomes
+// literals if an edit is inside the copied bytes, or if the distance exceeds the window.
 func (e *Editor) moveMatch(t token, pos int) {
 	n, dist := t.length(), t.dist()
 	from := pos - dist

@@ -12,8 +12,7 @@ import (
 type Encoding uint8
 
 const (
-	// Unlabelled is no label, or one that no browser knows. Browsers then use an
-	// encoding based on ASCII.
+	// Unlabelled is no label, or an unknown one: browsers then use an encoding based on ASCII.
 	Unlabelled Encoding = iota
 	// ASCIIBased is an encoding in which the bytes of markup always are markup.
 	ASCIIBased
@@ -23,9 +22,8 @@ const (
 	Other
 )
 
-// asciiPrefixes begin the labels of the encodings of the WHATWG Encoding
-// Standard (https://encoding.spec.whatwg.org/#names-and-labels) in which the
-// bytes of markup always are markup.
+// asciiPrefixes begin the labels of encodings in which the bytes of markup always are markup
+// (https://encoding.spec.whatwg.org/#names-and-labels).
 var asciiPrefixes = [...]string{
 	"utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8",
 	"us-ascii", "ascii", "ansi_x3.4", "iso-8859", "iso8859", "iso_8859", "iso-ir-", "csisolatin",
@@ -68,11 +66,9 @@ func EncodingOf(label []byte) Encoding {
 	return Unlabelled
 }
 
-// prescan finds a declaration of the encoding that is not a child of the head, as
-// browsers do, which look through the first bytes without parsing them
-// (https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding).
-// It is needed only where nothing else declares the encoding, and returns false if
-// more bytes have to arrive first.
+// prescan finds a declaration of the encoding outside the head, as browsers do in the first bytes, without
+// parsing (https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding).
+// It only matters if nothing else declares the encoding. It returns false if more bytes are needed.
 func (s *Scanner) prescan(b []byte, eof bool) bool {
 	if s.prescanned || s.Decided || s.xml || s.Foreign || s.CharsetEnd > 0 && s.CharsetEnd <= CharsetLimit {
 		return true
@@ -185,8 +181,7 @@ func (s *Scanner) comment(b []byte) bool {
 	}
 }
 
-// bogus skips a bogus comment or a DOCTYPE; both end at the first '>', also
-// inside a DOCTYPE's quotes.
+// bogus skips a bogus comment or a DOCTYPE; both end at the first '>', even in quotes.
 func (s *Scanner) bogus(b []byte) bool {
 	j := bytes.IndexByte(b[s.pos:], '>')
 	if j < 0 {

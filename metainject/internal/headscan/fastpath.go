@@ -8,8 +8,7 @@ import (
 	"math/bits"
 )
 
-// Names and attributes as words, the first byte lowest, and which of their bits
-// tell letters in capitals.
+// Names and attributes as words, the first byte lowest, and the bits that capitals lack.
 const (
 	wordMeta     = 'm' | 'e'<<8 | 't'<<16 | 'a'<<24
 	wordLink     = 'l' | 'i'<<8 | 'n'<<16 | 'k'<<24
@@ -24,10 +23,8 @@ const (
 	capitals     = 0x2020202020202020
 )
 
-// elements skips the elements that most heads consist of, as long as they are
-// there as a whole, and looks at the meta elements among them. It stops at the
-// first thing that it does not know, which is then for the state machine: all
-// that it does, that does too, at a third of the speed.
+// elements skips the elements that most heads consist of, if they are complete, and looks at the meta elements.
+// It stops at anything else. The state machine does all that it does at a third of the speed.
 func (s *Scanner) elements(b []byte) {
 	i := s.pos
 	for {
@@ -92,9 +89,8 @@ func (s *Scanner) elements(b []byte) {
 	}
 }
 
-// skipText skips the text of an element from i, and its end tag. name is the
-// element's name as a word. If the end tag has not come, or is not plain, the
-// state machine takes over, and the result is 0.
+// skipText skips the text of an element from i, and its end tag. name is the element's name as a word. For an
+// incomplete or unusual end tag the state machine takes over, and the result is 0.
 func (s *Scanner) skipText(b []byte, nameAt, nameEnd, i int, tag tagName, name uint64) int {
 	n := nameEnd - nameAt
 	for {
@@ -121,7 +117,6 @@ func (s *Scanner) skipText(b []byte, nameAt, nameEnd, i int, tag tagName, name u
 	return 0
 }
 
-// takeOver puts the state machine at i in the text of an element.
 func (s *Scanner) takeOver(nameAt, nameEnd, i int, tag tagName) {
 	s.tok, s.name, s.nameEnd, s.pos, s.tag, s.end = nameAt-1, nameAt, nameEnd, i, tag, false
 	s.state = stateRaw
@@ -130,9 +125,8 @@ func (s *Scanner) takeOver(nameAt, nameEnd, i int, tag tagName) {
 	}
 }
 
-// walk reads the attributes from i up to the '>' that ends the tag, and returns
-// where the tag ends, or 0 if that has not come yet. m may be nil. Attributes
-// that are written name="value" are quickly done; walkAny knows the others.
+// walk reads the attributes from i to the end of the tag and returns that, or 0 if it has not come yet. m may be
+// nil. It is fast for name="value"; walkAny reads others.
 func walk(b []byte, i int, m *metaAttributes) int {
 	for len(b)-i >= 16 {
 		c := b[i]
@@ -170,7 +164,7 @@ func walk(b []byte, i int, m *metaAttributes) int {
 	return walkAny(b, i, m)
 }
 
-// slotOf is slot for a name of n letters, up to 8, at the beginning of word.
+// slotOf is slot for a name of n letters, up to 8, in word.
 func (m *metaAttributes) slotOf(word uint64, n int) *attribute {
 	if !m.exact {
 		word |= capitals

@@ -17,20 +17,16 @@ const Everyone = "robots"
 // A Meta is a robots meta element of the page, a child of its head.
 type Meta struct {
 	Start, End int
-	// ValueStart and ValueEnd enclose the value of content as it is written, with
-	// its quotes.
+	// ValueStart and ValueEnd enclose the value of content, with its quotes.
 	ValueStart, ValueEnd int
 	Audience             string // in lower case
 	Content              string
-	// Named means that the attribute name holds the audience. Elements with
-	// property="robots" or http-equiv="X-Robots-Tag" are read as their author
-	// meant them, but crawlers do not read them, so that no rules may be left to
-	// them alone.
+	// Named means that the attribute name holds the audience. Crawlers do not read property="robots" and
+	// http-equiv="X-Robots-Tag", so no rules may be left to these alone.
 	Named bool
 	Done  bool // for the caller's use
 }
 
-// attribute is where an attribute's value stands, with its quotes.
 type attribute struct {
 	at, end int32
 	given   bool
@@ -44,14 +40,13 @@ func (a attribute) value(b []byte) []byte {
 	return v
 }
 
-// metaAttributes are the first attributes of each name that matters in a meta
-// element.
+// metaAttributes are the first attributes of each relevant name in a meta element.
 type metaAttributes struct {
 	name, property, httpEquiv, content, charset attribute
 	exact                                       bool // names in capitals are others, as in XML
 }
 
-// slot is where the attribute called name belongs, if it is one that matters.
+// slot is the place for the attribute called name, or nil.
 func (m *metaAttributes) slot(name []byte) *attribute {
 	is := func(lower string) bool { return ascii.EqualFold(name, lower) && (!m.exact || string(name) == lower) }
 	switch len(name) {
@@ -78,10 +73,7 @@ func (m *metaAttributes) slot(name []byte) *attribute {
 	return nil
 }
 
-// walk reads the attributes from i up to the '>' that ends the tag, and returns
-// where the tag ends, or 0 if that has not come yet. It follows the tokenizer's
-// states from "before attribute name" to "after attribute value (quoted)". m may
-// be nil.
+// walkAny is walk by the tokenizer's states from "before attribute name" to "after attribute value (quoted)".
 func walkAny(b []byte, i int, m *metaAttributes) int {
 	for {
 		for i < len(b) && (class[b[i]]&isSpace != 0 || b[i] == '/') {
@@ -131,7 +123,6 @@ func walkAny(b []byte, i int, m *metaAttributes) int {
 	}
 }
 
-// metaValues are the values of metaAttributes.
 type metaValues struct {
 	name, property, httpEquiv, content, charset []byte
 }
@@ -216,8 +207,7 @@ func (m *metaAttributes) label(v *metaValues) (label []byte, ok bool) {
 	return bytes.Trim(after, " \t\r\n\f=\"'"), ok
 }
 
-// declaration records where the page declares its character encoding. Such an
-// element holds no rules, whatever else it says.
+// declaration records where the page declares its encoding. Such an element holds no rules.
 func (s *Scanner) declaration(m *metaAttributes, v *metaValues) bool {
 	label, ok := m.label(v)
 	if !ok {
@@ -240,9 +230,8 @@ func (s *Scanner) declaration(m *metaAttributes, v *metaValues) bool {
 	return true
 }
 
-// headerForm reads <meta http-equiv="X-Robots-Tag" content="…">, which no
-// crawler is known to heed. Its author means the header: rules for everyone,
-// or, after "TOKEN:", for one crawler.
+// headerForm reads <meta http-equiv="X-Robots-Tag" content="…">, by which an author means the header: rules for
+// everyone or, after "TOKEN:", for one crawler.
 func (s *Scanner) headerForm(v *metaValues, f *Meta) bool {
 	if !ascii.EqualFold(bytes.TrimSpace(v.httpEquiv), "x-robots-tag") {
 		return false

@@ -4,7 +4,7 @@ package headscan
 
 import "bytes"
 
-// answer is what a look at bytes that may be cut off can tell.
+// answer is the result of a look at bytes that may be incomplete.
 type answer uint8
 
 const (
@@ -13,8 +13,7 @@ const (
 	unsure // more bytes are needed
 )
 
-// rawText skips the text of a title, style, noscript, … element up to its end
-// tag (RCDATA and RAWTEXT states).
+// rawText skips the text of a title, style, noscript, … element (RCDATA and RAWTEXT states).
 func (s *Scanner) rawText(b []byte, eof bool) bool {
 	for {
 		j := bytes.IndexByte(b[s.pos:], '<')
@@ -36,7 +35,7 @@ func (s *Scanner) rawText(b []byte, eof bool) bool {
 	}
 }
 
-// rawEnd turns to the end tag at s.pos, whose name is the start tag's.
+// rawEnd turns to the element's end tag at s.pos.
 func (s *Scanner) rawEnd(b []byte) {
 	if s.unsure && bytes.IndexByte(b[s.textAt:s.pos], '<') >= 0 {
 		s.stop()
@@ -46,8 +45,7 @@ func (s *Scanner) rawEnd(b []byte) {
 	s.pos, s.end, s.state, s.attr = s.nameEnd, true, stateTag, beforeAttr
 }
 
-// tagAhead reports whether at s.pos stands open, then the name of the current
-// element, then what ends a name.
+// tagAhead reports whether at s.pos stands open, the name of the current element, and the end of a name.
 func (s *Scanner) tagAhead(b []byte, open string, eof bool) answer {
 	name, rest := b[s.name:s.nameEnd], b[s.pos:]
 	if len(rest) > 1 && len(open) > 1 && rest[1] != '/' {
@@ -91,8 +89,8 @@ func (s *Scanner) wordAhead(b []byte, word string, eof bool) answer {
 	return no
 }
 
-// script skips a script's text: the script data states, of which the escaped
-// ones begin at "<!--" and hide a "</script" behind a "<script".
+// script skips a script's text: the script data states. "<!--" begins the escaped ones, which hide a "</script"
+// behind a "<script".
 func (s *Scanner) script(b []byte, eof bool) bool {
 	for s.state != stateTag {
 		i := s.pos
@@ -171,17 +169,15 @@ func (s *Scanner) scriptLess(b []byte, eof bool) (wait bool) {
 	return false
 }
 
-// noscriptEnds looks at the text of a noscript element in the head, which ends at
-// s.pos. Parsers without scripting read it as markup ("in head noscript" insertion
-// mode), and anything but metadata in it begins the body for them.
+// noscriptEnds looks at the text of a noscript element in the head. Parsers without scripting read it as
+// markup, and for them anything but metadata in it begins the body.
 func (s *Scanner) noscriptEnds(b []byte) {
 	if s.tag == tagNoscript && s.mode == modeInHead && s.NoscriptAt < 0 && !onlyMetadata(b[s.textAt:s.pos]) {
 		s.NoscriptAt = s.tok
 	}
 }
 
-// onlyMetadata reports whether the content of a noscript element is what a head may
-// have there. It may say no where a parser would find a way, which does no harm.
+// onlyMetadata reports whether the content of a noscript element may stand in a head. Saying no is safe.
 func onlyMetadata(b []byte) bool {
 	for i := 0; i < len(b); {
 		c := b[i]
@@ -227,9 +223,8 @@ func onlyMetadata(b []byte) bool {
 	return true
 }
 
-// spaceReference reports how long the character reference at the start of b is
-// if it stands for white space, and 0 if it does not. ok is false if more bytes
-// are needed to tell.
+// spaceReference returns the length of the character reference at the start of b if it is white space, else 0.
+// ok is false if more bytes are needed.
 func spaceReference(b []byte, eof bool) (n int, ok bool) {
 	for _, name := range [...]string{"&Tab;", "&NewLine;"} {
 		if bytes.HasPrefix(b, []byte(name)) {

@@ -19,16 +19,12 @@ type Names interface {
 }
 
 // A Scanner follows the HTML standard's tokenization and tree construction
-// (https://html.spec.whatwg.org/multipage/parsing.html, scripting enabled) over
-// the head of a page. It is given the page from its first byte, longer each time,
-// and goes on where it stopped, so that no byte is looked at twice but for a few at
-// the end of a chunk. It copies nothing and allocates nothing until it finds a
-// robots meta element.
+// (https://html.spec.whatwg.org/multipage/parsing.html, scripting enabled) over the head of a page. It is given
+// the page from its first byte, longer each time, and goes on where it stopped. It copies nothing, and allocates
+// nothing until it finds a robots meta element.
 //
-// It stops early, and takes that place for the head's end, in two cases that need
-// the whole tree builder: nested templates and some texts behind foreign content, select
-// or col inside a template; and a numeric character reference of more than 64 bytes in the
-// head's text.
+// It stops early, as if the head ended, where the whole tree builder would be needed: at nested templates and
+// some texts behind foreign content, select or col in a template, and at long numeric character references.
 type Scanner struct {
 	names Names
 	xml   bool
@@ -52,23 +48,19 @@ type Scanner struct {
 	Done    bool // the end of the head has been found
 	HeadAt  int  // where the head's content begins; -1: not found
 	Implied bool // the head was opened by what stands at HeadAt, not by a head tag
-	// Headless means that an XHTML page has no head, and that one belongs at HeadAt; or
-	// that its head is empty, and its "/>" stands from HeadAt to HeadEnd.
+	// Headless means that an XHTML page has no head, and that one belongs at HeadAt; or that its head is
+	// empty, and its "/>" stands from HeadAt to HeadEnd.
 	Headless bool
 	HeadEnd  int
 	Document bool // something shows that this is a page and not a fragment of one
-	// CharsetEnd is where the meta element that declares the character encoding ends,
-	// 0 if there is none.
+	// CharsetEnd is the end of the meta element that declares the encoding, 0 for none.
 	CharsetEnd int
-	// NoscriptAt is where the first noscript element of the head begins that ends
-	// the head for parsers without scripting, such as one with an image; -1: none.
+	// NoscriptAt is the first noscript element that ends the head for parsers without scripting; -1 for none.
 	NoscriptAt int
-	// Charset is the label of the encoding that is declared at CharsetEnd, if nothing
-	// can be inserted there: the declaration is not a child of the head, or follows
-	// NoscriptAt.
+	// Charset is the declared encoding if nothing can be inserted at CharsetEnd: the declaration is not a
+	// child of the head, or follows NoscriptAt.
 	Charset string
-	// Foreign means that nothing can be written into the page: its encoding is
-	// not based on ASCII. Callers set it for other reasons too.
+	// Foreign means that nothing can be written into the page, usually because of its encoding.
 	Foreign bool
 	Decided bool // the encoding is known from elsewhere, a declaration in the page does not count
 
@@ -81,17 +73,15 @@ type Scanner struct {
 	prescanned bool
 }
 
-// CharsetLimit is how many bytes of a page a browser reads to find the meta
-// element that declares the encoding
+// CharsetLimit is how many bytes a browser reads to find the declaration of the encoding
 // (https://html.spec.whatwg.org/multipage/semantics.html#charset).
 const CharsetLimit = 1024
 
-// evidenceLimit is how far beyond the head's end the Scanner looks for something
-// that shows that this is a document, such as a doctype after a PHP warning.
+// evidenceLimit is how far beyond the head the Scanner looks for evidence of a document, such as a doctype
+// after a PHP warning.
 const evidenceLimit = 8 << 10
 
-// jsonStarts are what JSON begins with where it is an object, list or string; the bracket
-// is that of ")]}'", which some servers put before it.
+// jsonStarts begin JSON; the bracket is that of ")]}'", which some servers put before it.
 const jsonStarts = `{[")`
 
 type state uint8
@@ -128,8 +118,7 @@ func (s *Scanner) Reset(names Names, xml bool) {
 	s.metas = s.metaArray[:0]
 }
 
-// Metas returns the robots meta elements found so far, which the caller may mark.
-// One whose end has not been seen is left out.
+// Metas returns the complete robots meta elements found so far, which the caller may mark.
 func (s *Scanner) Metas() []Meta {
 	if s.open {
 		return s.metas[:len(s.metas)-1]
@@ -137,9 +126,8 @@ func (s *Scanner) Metas() []Meta {
 	return s.metas
 }
 
-// BehindHead reports whether the head has ended as far as a reader can tell: its
-// end tag has been read and nothing that has begun since is incomplete, or only
-// evidence of a document is still looked for.
+// BehindHead reports whether the head's end tag has been read, with nothing incomplete after it, or the Scanner
+// only looks for evidence of a document.
 func (s *Scanner) BehindHead() bool {
 	return s.mode == modeAfterHead && s.state == stateData || s.mode == modeEvidence || s.Done
 }
@@ -149,9 +137,8 @@ func (s *Scanner) XML() bool { return s.xml }
 
 func (s *Scanner) known(name []byte) string { return s.names.Known(name) }
 
-// Scan looks at b, the page as far as it has arrived; eof means that nothing
-// follows. It reports whether everything is known: Done, and the declaration of the
-// encoding, for which it wants to see CharsetLimit bytes.
+// Scan looks at b, the page so far; eof means that nothing follows. It reports whether everything is known: Done,
+// and the declaration of the encoding, for which it wants CharsetLimit bytes.
 func (s *Scanner) Scan(b []byte, eof bool) bool {
 	return s.scanHead(b, eof) && s.prescan(b, eof)
 }
@@ -210,9 +197,8 @@ func (s *Scanner) start(b []byte, eof bool) bool {
 	return true
 }
 
-// finish is the end of the page inside the head or before it. A page that ends
-// in the middle of a tag or comment before its head began is left alone: there
-// is no place in it that what we add would not change the meaning of.
+// finish is the end of the page before the end of its head. A page that ends in a tag or comment before its head
+// began is left alone: anything added there would change its meaning.
 func (s *Scanner) finish(b []byte) {
 	s.Done = true
 	if s.HeadAt < 0 && !s.xml && s.state == stateData {
@@ -220,8 +206,7 @@ func (s *Scanner) finish(b []byte) {
 	}
 }
 
-// stop ends the head at the first thing that does not belong to it. If nothing has
-// shown yet that this is a document, the scan goes on a little to find out.
+// stop ends the head. Without evidence of a document, the scan goes on a little.
 func (s *Scanner) stop() bool {
 	if s.Document || s.xml || s.Foreign {
 		s.Done = true
@@ -325,7 +310,7 @@ func (s *Scanner) text() bool {
 	return s.stop()
 }
 
-// implyHead opens the head, and html before it, where no tag has.
+// implyHead opens the head if no tag has.
 func (s *Scanner) implyHead(at int) {
 	if s.mode < modeInHead {
 		s.HeadAt, s.Implied, s.mode = at, true, modeInHead

@@ -55,8 +55,7 @@ const (
 	tagTitle
 )
 
-// lookupTag finds a name in any case. Setting bit 5 maps onto a lower-case
-// letter only that letter and its capital.
+// lookupTag finds a name in any case: bit 5 maps only a letter and its capital onto a lower-case letter.
 func lookupTag(b []byte) tagName {
 	switch len(b) {
 	case 2:
@@ -126,8 +125,7 @@ func lookupLess(b []byte) tagName {
 	return tagOther
 }
 
-// tagName reads a tag's name and, as soon as it is known, decides whether the
-// head goes on.
+// tagName reads a tag's name and decides whether the head goes on.
 func (s *Scanner) tagName(b []byte) bool {
 	i := s.pos
 	for i < len(b) && class[b[i]]&endsName == 0 {
@@ -206,10 +204,9 @@ func (s *Scanner) startTagNamed() {
 	}
 }
 
-// inTemplate looks at a start tag in a template. Behind svg, math, select and col the
-// rules for what follows are others, which only a tree builder could tell, and browsers
-// differ in them. From there on only what means the same under all rules is read: no
-// nested template, and the text of scripts, styles and titles only if it has no '<'.
+// inTemplate looks at a start tag in a template. Behind svg, math, select and col only a tree builder knows the
+// rules, and browsers differ. From there on only what means the same under all rules is read: no nested
+// template, and the text of scripts, styles and titles only without '<'.
 func (s *Scanner) inTemplate() {
 	switch {
 	case s.tag == tagEmbeds:
@@ -248,8 +245,7 @@ const (
 	inUnquoted
 )
 
-// attributes looks for the '>' that ends a tag, of which only a part has come
-// yet: it goes on where it stopped.
+// attributes looks for the end of an incomplete tag, from where it stopped.
 func (s *Scanner) attributes(b []byte) bool {
 	i, st := s.pos, s.attr
 	for i < len(b) {
@@ -268,8 +264,7 @@ func (s *Scanner) attributes(b []byte) bool {
 	return false
 }
 
-// attrStep makes one step in a tag's attributes. It stops at a '>' that ends
-// the tag in the state beforeAttr.
+// attrStep makes one step in a tag's attributes. It stops at the final '>' in the state beforeAttr.
 func attrStep(b []byte, i int, st attrState) (int, attrState) {
 	c := b[i]
 	switch st {
@@ -330,8 +325,7 @@ func attrStep(b []byte, i int, st attrState) (int, attrState) {
 	return len(b), st
 }
 
-// tagDone acts on a whole tag, which ends at end. m is needed for meta elements
-// only.
+// tagDone acts on a tag that ends at end. m is for meta elements.
 func (s *Scanner) tagDone(b []byte, end int, m *metaAttributes) {
 	s.pos, s.state = end, stateData
 	if s.end {

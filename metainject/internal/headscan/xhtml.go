@@ -7,10 +7,8 @@ import (
 	"strings"
 )
 
-// XHTML is read as XML: names are case-sensitive, nothing is implied, scripts
-// and styles have no text rules of their own, and only what is closed with "/>"
-// or an end tag is closed. A document type with an internal subset, and a root
-// that is not an unprefixed html element, are left alone.
+// XHTML is read as XML: names are case-sensitive, nothing is implied, scripts and styles have no text rules, and
+// only "/>" and end tags close. Pages with an internal subset, or another root than html, are left alone.
 
 const (
 	endOfInstruction = "?>"
