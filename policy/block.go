@@ -18,7 +18,6 @@ type cell struct {
 	blocks  []*block
 }
 
-// condition is what a query must meet for a block to apply to it.
 type condition struct {
 	identity Demand
 	purposes []string
@@ -26,7 +25,6 @@ type condition struct {
 
 func (r *Rule) condition() condition { return condition{r.Identity, foldedAll(r.UsagePurposes)} }
 
-// blockSource is the rules that share audiences, hosts and condition.
 type blockSource struct {
 	id        int
 	rules     []int32 // by their places in Spec.Rules
@@ -37,7 +35,7 @@ type blockSource struct {
 	compiled  *block
 }
 
-// facets is what a block states, by what it is about.
+// facets is what a block states.
 type facets struct {
 	usages  [numUsages][]int32 // statements
 	engines map[string][]pathpattern.Entry[engineValue]
@@ -46,7 +44,7 @@ type facets struct {
 	size    int
 }
 
-// block answers for a set of rules that reach the same crawlers on the same hosts.
+// block answers for rules that reach the same crawlers on the same hosts.
 type block struct {
 	condition condition
 	usages    [numUsages]*statementIndex
@@ -94,9 +92,8 @@ func (c *compiler) place() error {
 	return nil
 }
 
-// build makes the blocks of a cell. Sources with the same condition are joined
-// into one block, so that a decision looks once, as long as the copies that it
-// takes stay within the budget.
+// build makes the blocks of a cell. Sources with the same condition are joined, so that a decision looks once, while
+// the copies that this takes stay within the budget.
 func (c *compiler) build(sources []*blockSource) []*block {
 	if len(sources) == 1 {
 		return c.join(sources, 0)

@@ -12,24 +12,21 @@ import (
 
 // Class is crawlers that the same rules reach on a host.
 type Class struct {
-	// Crawlers is in the order of Policy.Crawlers. It is empty for the class of
-	// everybody that the other classes do not list.
+	// Crawlers is in the order of Policy.Crawlers, and empty for the class of all that other classes do not list.
 	Crawlers []CrawlerID
 
 	reach []reached
 	hosts *hostClass
 }
 
-// reached is the rules that reach a class through one audience.
 type reached struct {
 	reach
 	rules []int32 // by their places in Spec.Rules
 }
 
-// Classes groups the crawlers by the rules that reach them on a host, whatever
-// their identity. The first class is that of everybody else: the crawlers that
-// only rules for everyone and everyone-else reach. The others stand in the order
-// of the first rules that set them apart.
+// Classes groups the crawlers by the rules that reach them on a host, whatever their identity. The first class is of
+// crawlers that only rules for everyone and everyone-else reach; the others are in the order of the first rules that
+// set them apart.
 func (p *Policy) Classes(host string) []Class {
 	hosts := p.hosts.class(host)
 	classes := []Class{p.class(0, hosts)}
@@ -72,8 +69,7 @@ func (p *Policy) public(classes []Class) []Class {
 	return classes[:1+len(others)]
 }
 
-// reachesOn lists those of p.reaches with an audience closer than everyone for which
-// there are rules on a host.
+// reachesOn lists those of p.reaches with rules on a host that name more closely than everyone.
 func (p *Policy) reachesOn(hosts *hostClass) (all []int32) {
 	for _, h := range hosts.hosts {
 		for _, a := range p.atomsOn[h] {
@@ -100,7 +96,6 @@ func (p *Policy) class(id CrawlerID, hosts *hostClass) Class {
 	return c
 }
 
-// setReach fills in the rules on the hosts of the class.
 func (c *Class) setReach(all []reach) {
 	for _, r := range all {
 		if rules := r.rulesOn(c.hosts); len(rules) > 0 {
@@ -109,8 +104,7 @@ func (c *Class) setReach(all []reach) {
 	}
 }
 
-// appendKey appends what tells classes of a host apart: the rules that reach
-// them, audience by audience, closer than everyone.
+// appendKey appends the rules, by audience, that tell classes of a host apart.
 func (c *Class) appendKey(key []byte) []byte {
 	for _, r := range c.reach {
 		if r.tier == TierEveryone {
@@ -136,10 +130,8 @@ func (c *Class) first() int32 {
 	return first
 }
 
-// ClassesOf is Classes without those to which the policy says the same about a path as to
-// everyone, crawling aside: no rule that names them has a pattern that matches the path.
-// The first class is always that of everybody, and none has crawlers that nothing published
-// can name.
+// ClassesOf is PublicClasses without those for which no narrower rule about anything but crawling matches a path. The
+// first class is always that of everyone.
 func (p *Policy) ClassesOf(host, path string) []Class {
 	matching := map[int32]bool{}
 	p.narrower.Matches(pathpattern.NormalizePath(path), func(rules []int32) {
@@ -159,8 +151,7 @@ func (p *Policy) ClassesOf(host, path string) []Class {
 	return classes[:1+len(others)]
 }
 
-// narrowerRules finds the rules that are for less than everyone by the patterns of what
-// they state about anything but crawling.
+// narrowerRules finds rules for less than everyone by the patterns of what they state besides crawling.
 func narrowerRules(spec *Spec) *pathpattern.Index[[]int32] {
 	var entries []pathpattern.Entry[[]int32]
 	for i := range spec.Rules {
@@ -180,8 +171,7 @@ func narrowerRules(spec *Spec) *pathpattern.Index[[]int32] {
 	return pathpattern.NewIndex(entries, func(a, b []int32) []int32 { return slices.Concat(a, b) })
 }
 
-// rulesOn lists the rules for an audience that apply to a host, in the order of the
-// file. The result must not be changed.
+// rulesOn lists the rules for an audience and a host, in the order of the file. The result must not be changed.
 func (a *atom) rulesOn(hosts *hostClass) (rules []int32) {
 	several := false
 	for _, h := range hosts.hosts {
@@ -201,8 +191,7 @@ func (a *atom) rulesOn(hosts *hostClass) (rules []int32) {
 	return rules
 }
 
-// names reports whether a rule names a host by the number of the host; noHost
-// stands for rules without hosts.
+// names reports whether a rule names a host, by number; noHost stands for rules without hosts.
 func (p *Policy) names(rule, host int32) bool {
 	if host == noHost {
 		return len(p.ruleHosts[rule]) == 0
@@ -211,9 +200,8 @@ func (p *Policy) names(rule, host int32) bool {
 	return ok
 }
 
-// WithPurpose returns the class of the crawlers of c that name a purpose
-// themselves: the rules for "purpose:NAME" reach them too. The purpose is in
-// lower case.
+// WithPurpose returns the class of the crawlers of c that name a purpose (in lower case): the rules for "purpose:NAME"
+// reach them, too.
 func (p *Policy) WithPurpose(c *Class, purpose string) Class {
 	with := *c
 	a := p.purposes[purpose]
@@ -230,13 +218,12 @@ func (p *Policy) WithPurpose(c *Class, purpose string) Class {
 	return with
 }
 
-// Rules lists the rules that reach the class in a tier, in the order of the
-// file.
+// Rules lists the rules that reach the class in a tier, in the order of the file.
 func (p *Policy) Rules(c *Class, t Tier) []*Rule {
 	return p.rulesOf(c, t, func(int32) bool { return true })
 }
 
-// rulesOf is Rules without those to which keep says no.
+// rulesOf is Rules for which keep is true.
 func (p *Policy) rulesOf(c *Class, t Tier, keep func(int32) bool) []*Rule {
 	var ids []int32
 	for _, r := range c.reach {
@@ -254,11 +241,9 @@ func (p *Policy) rulesOf(c *Class, t Tier, keep func(int32) bool) []*Rule {
 	return rules
 }
 
-// Statements lists what the policy states to a class about a usage, in the order
-// of the file: all that Decide looks at, for a client whose identity is verified,
-// but for Other, which counts for paths that none of them matches. Rules with
-// usage purposes are among them only if they match the purpose, which is in lower
-// case or empty.
+// Statements lists what the policy states to a class about a usage, in the order of the file: all that Decide considers
+// for a verified client, except Other, which counts for paths that none of them matches. purpose, in lower case or "",
+// selects rules with usage purposes.
 func (p *Policy) Statements(c *Class, u Usage, purpose string) []Applied {
 	q := Query{Identity: Verified}
 	if purpose != "" {
@@ -267,8 +252,7 @@ func (p *Policy) Statements(c *Class, u Usage, purpose string) []Applied {
 	return p.applied(c, &q, u)
 }
 
-// applied lists what the policy states about a usage to a class for a query, whatever
-// its path, in the order of the file.
+// applied lists what the policy states about a usage for a class and query, whatever the path, in the order of the file.
 func (p *Policy) applied(c *Class, q *Query, u Usage) (all []Applied) {
 	usages := []Usage{u}
 	if fallback, ok := u.fallback(); ok {
@@ -296,16 +280,14 @@ func (p *Policy) applied(c *Class, q *Query, u Usage) (all []Applied) {
 	return all
 }
 
-// Rank is rules that name the crawlers of a class, and its host, equally
-// narrowly.
+// Rank is rules that name the crawlers of a class, and its host, equally narrowly.
 type Rank struct {
 	Tier  Tier
 	Rules []*Rule // in the order of the file
 }
 
-// Ranks lists the rules that reach a class, whatever purpose they ask for, by
-// tier and then by how narrowly they name the host: the order that decides about
-// application directives and crawl-delays.
+// Ranks lists the rules that reach a class, whatever their purposes, by tier and then by host: the order for application
+// directives and crawl-delays.
 func (p *Policy) Ranks(c *Class) []Rank {
 	var ranks []Rank
 	for tier := range numTiers {

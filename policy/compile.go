@@ -12,21 +12,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// ErrTooLarge is the error of a policy whose rules, spelled out for every
-// crawler and host that they name, pass the limits of Compile.
+// ErrTooLarge is the error of a policy that exceeds the limits of Compile.
 var ErrTooLarge = errors.New("the rules name too many different combinations of crawlers and hosts")
 
 const (
 	maxCells = 1 << 20 // pairs of an audience and a host that have rules
-	// What all blocks may hold together once blocks for the same
-	// audience and host are joined: so many times what the rules state, and some.
+	// Joining blocks may copy so many times the statements of the rules, and some more.
 	joinFactor = 4
 	joinSpare  = 1 << 16
 )
 
-// Compile builds the policy that spec states. The spec must not be changed
-// afterwards. Its only error is ErrTooLarge: everything else is for the reader
-// of the policy file to check, and Compile takes a Spec at its word.
+// Compile builds the policy that spec states, which must not be changed afterwards. Its only error is ErrTooLarge: the
+// reader of the policy file checks everything else.
 func Compile(spec *Spec) (*Policy, error) {
 	table := spec.Table
 	if table == nil || !table.lists(spec.Crawlers) {
@@ -60,7 +57,7 @@ type compiler struct {
 	scopes int               // pairs of an audience and a host that rules name
 }
 
-// group sorts the rules and their statements by audience, host and condition.
+// group sorts the rules by audience, host and condition.
 func (c *compiler) group() {
 	p := c.p
 	for i := range p.spec.Rules {
@@ -106,7 +103,6 @@ func (c *compiler) group() {
 	c.budget = (joinFactor-1)*len(p.statements) + joinSpare
 }
 
-// source returns the block source that r belongs to.
 func (c *compiler) source(r *Rule) *blockSource {
 	audiences := make([]Audience, len(r.For))
 	for i, a := range r.For {
@@ -139,7 +135,7 @@ func (p Pos) compare(q Pos) int { return cmp.Or(p.Line-q.Line, p.Column-q.Column
 
 func (p Pos) before(q Pos) bool { return p.compare(q) < 0 }
 
-// foldedAll is names in lower case and sorted.
+// foldedAll is names in lower case, sorted.
 func foldedAll(names []string) []string {
 	folded := make([]string, len(names))
 	for i, n := range names {
@@ -149,9 +145,8 @@ func foldedAll(names []string) []string {
 	return folded
 }
 
-// Folded returns the policy for paths without letter case (see pathpattern.Fold):
-// its patterns are folded, and its decisions name the statements of p. Crawlers have
-// the same numbers in both. It is p itself if no pattern has letters in upper case.
+// Folded returns the policy for paths without letter case (see pathpattern.Fold), with the same numbers of crawlers. Its
+// decisions name the statements of p. It is p if no pattern has upper case.
 func (p *Policy) Folded() *Policy {
 	changed := false
 	fold := func(pattern *pathpattern.Pattern) {

@@ -13,16 +13,12 @@ import (
 // robotsTxt is always allowed to be crawled (RFC 9309 section 2.2.2).
 const robotsTxt = "/robots.txt"
 
-// Decide answers a query: Disallowed if a prohibition matches that no matching
-// permission overrides (see Policy.Overrides), else Allowed if a permission
-// matches, else Unstated. A permission whose date has passed is a prohibition
-// that only a permission that sets it aside overrides. Other is asked when
-// nothing else matches, and never about Crawl.
+// Decide answers a query: Disallowed if a prohibition matches that no matching permission overrides (see
+// Policy.Overrides), else Allowed if a permission matches, else Unstated. A permission whose date has passed is a
+// prohibition, which a permission overrides that sets it aside. Other is asked if nothing else matches, but not for Crawl.
 //
-// It takes time in proportion to the length of the path, and to the number of
-// patterns with "*" or "$" that match it. Where that is more than maxWork, Strictest
-// answers. It does not allocate, but for a path over 2 KiB that is not in normal form,
-// and for what is allowed with the qualifiers of several permissions.
+// Its time is proportional to the length of the path and the number of matching patterns with "*" or "$". Beyond maxWork,
+// Strictest answers. It only allocates for paths over 2 KiB that are not in normal form, and for combined qualifiers.
 func (p *Policy) Decide(q Query) Decision {
 	if !pathpattern.IsNormal(q.Path) {
 		return p.decideOdd(q)
@@ -37,8 +33,7 @@ func (p *Policy) decideOdd(q Query) Decision {
 	return p.decide(&q, unsafe.String(&path[0], len(path))) // never empty, and not kept
 }
 
-// decide has the path beside the query because what else is in the query may
-// escape to the heap.
+// decide has the path beside the query, whose contents may escape to the heap.
 func (p *Policy) decide(q *Query, path string) Decision {
 	if q.Usage == Crawl && path == robotsTxt {
 		return Decision{Verdict: Allowed}
@@ -53,15 +48,14 @@ func (p *Policy) decide(q *Query, path string) Decision {
 	return p.Strictest(*q)
 }
 
-// maxWork bounds a decision, in about as many nanoseconds. Paths and policies of ordinary
-// sizes take a hundredth of it.
+// maxWork bounds a decision, in about as many nanoseconds. Usual ones take a hundredth of it.
 const maxWork = 1 << 20
 
-// costOfPair is what it costs to look whether one pattern lies within another.
+// costOfPair is the cost of looking up whether one pattern lies within another.
 const costOfPair = 16
 
-// Strictest answers a query as if its path were one that takes too much work to compare:
-// the strictest prohibition of any path decides, or else the qualifiers of any permission.
+// Strictest answers for a path that takes too much work: the strictest prohibition of any path decides, or else the
+// qualifiers of any permission.
 func (p *Policy) Strictest(q Query) (d Decision) {
 	s := search{p: p, whatever: true, strictest: none}
 	s.askAll(&q, "")
@@ -73,7 +67,7 @@ func (p *Policy) Strictest(q Query) (d Decision) {
 	return d
 }
 
-// search is one decision on its way: what matches, scope by scope.
+// search is one decision in progress: what matches, by scope.
 type search struct {
 	p     *Policy
 	now   time.Time
@@ -89,7 +83,7 @@ type search struct {
 	strictest int32
 }
 
-// list holds its first elements without the heap. The zero value is empty.
+// list holds its first elements without the heap.
 type list[T any] struct {
 	n     int
 	first [4]T
@@ -105,7 +99,6 @@ func (l *list[T]) add(x T) {
 	l.n++
 }
 
-// drop removes the last element.
 func (l *list[T]) drop() {
 	l.n--
 	l.rest = l.rest[:max(0, l.n-len(l.first))]
@@ -118,14 +111,13 @@ func (l *list[T]) at(i int) *T {
 	return &l.rest[i-len(l.first)]
 }
 
-// matched is an entry that matches, with its place in search.found.
+// matched is a matching entry, with its place in search.found.
 type matched struct {
 	*entry
 	in int
 }
 
-// found is what matches in one block, for one scope. Several blocks may have the
-// same scope.
+// found is what matches in one block. Several blocks may have the same scope.
 type found struct {
 	scope
 	length     int32  // of the longest pattern of a permission
@@ -144,7 +136,6 @@ func (s *search) askAll(q *Query, path string) {
 	}
 }
 
-// ask collects what matches about a usage.
 func (s *search) ask(q *Query, path string, hosts []int32, u Usage) {
 	fallback, hasFallback := u.fallback()
 	atoms := s.p.reachesOf(q.Crawler)
@@ -168,7 +159,7 @@ func (s *search) ask(q *Query, path string, hosts []int32, u Usage) {
 	}
 }
 
-// askAtom collects what the rules for one audience say, host by host.
+// askAtom collects what matches in the rules for one audience.
 func (s *search) askAtom(q *Query, path string, r *reach, hosts []int32, u Usage, direct bool) {
 	for _, h := range hosts {
 		c := r.cell(h)
@@ -197,7 +188,6 @@ func (s *search) askAtom(q *Query, path string, r *reach, hosts []int32, u Usage
 	}
 }
 
-// take adds an entry that matches.
 func (s *search) take(f *found, e *entry, in int) {
 	f.hits++
 	id := e.allow
@@ -225,8 +215,7 @@ func (s *search) take(f *found, e *entry, in int) {
 	}
 }
 
-// bar is what a restriction must pass to stand: the permissions that might
-// override it or, for qualifiers, set it aside.
+// bar is what a restriction must exceed to stand: permissions that override it or, for qualifiers, set it aside.
 type bar struct {
 	lifted bool  // whatever the paths
 	length int32 // of the longest pattern in the same scope
@@ -253,8 +242,7 @@ func (s *search) bar(d *scope, prohibition bool) bar {
 	return b
 }
 
-// contained reports whether a permission that matches lies within a restriction
-// with "*" or "$", and is of a scope in which that counts.
+// contained reports whether a matching permission, of a scope where that counts, lies within a wildcard restriction.
 func (s *search) contained(w *matched, prohibition bool) bool {
 	s.work -= costOfPair * pathpattern.Work(s.inner.n)
 	for i := 0; i < s.inner.n && s.work >= 0; i++ {
@@ -269,7 +257,7 @@ func (s *search) contained(w *matched, prohibition bool) bool {
 	return false
 }
 
-// verdict is what stands of all that restricts.
+// verdict is what stands of all restrictions.
 type verdict struct {
 	at     scope // of the statement
 	length int32
@@ -278,7 +266,6 @@ type verdict struct {
 	limits *Limits
 }
 
-// decision finds what stands.
 func (s *search) decision() Decision {
 	v := verdict{id: none}
 	for i := range s.found.n {
@@ -304,14 +291,12 @@ func (s *search) decision() Decision {
 	return s.p.name(d, v.id)
 }
 
-// name gives a decision the statement that decides.
 func (p *Policy) name(d Decision, id int32) Decision {
 	d.Statement, d.Rule = p.statements[id], p.ruleOf[id]
 	d.Expired = d.Verdict == Disallowed && d.Statement.Allow
 	return d
 }
 
-// standing adds what stands in one block.
 func (s *search) standing(v *verdict, in int) {
 	f := s.found.at(in)
 	var wild bool
@@ -346,7 +331,7 @@ func (s *search) standing(v *verdict, in int) {
 	}
 }
 
-// stand adds the prohibitions and the qualifiers of an entry that stand.
+// stand adds the prohibitions and qualifiers of an entry that stand.
 func (s *search) stand(v *verdict, at *scope, e *entry, denies, limits bool) {
 	if denies && e.deny != none {
 		v.mode = max(v.mode, e.mode)
@@ -376,7 +361,7 @@ func (v *verdict) take(at *scope, length, id int32) {
 	}
 }
 
-// closer reports whether a statement is narrower than the one found so far.
+// closer reports whether a statement is narrower than the one found.
 func (v *verdict) closer(at *scope, length, id int32) bool {
 	if v.id == none {
 		return true

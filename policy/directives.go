@@ -11,14 +11,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// placed is a block with the scope in which it reaches a query's crawler.
+// placed is a block in the scope of a query.
 type placed struct {
 	scope
 	*block
 }
 
-// blocksFor lists the blocks that apply to a query, sorted by audience and host,
-// the narrowest first.
+// blocksFor lists the blocks that apply to a query, the narrowest first.
 func (p *Policy) blocksFor(q *Query) (all []placed) {
 	hosts := p.hosts.class(q.Host).hosts
 	add := func(t Tier, a *atom) {
@@ -46,8 +45,7 @@ func (p *Policy) blocksFor(q *Query) (all []placed) {
 	return all
 }
 
-// ranks calls visit for the blocks that apply to a query, those that name the
-// crawler and the host equally narrowly together, until it returns true.
+// ranks calls visit for the blocks of a query, equally narrow ones together, until it returns true.
 func (p *Policy) ranks(q *Query, visit func([]placed) bool) {
 	for rest := p.blocksFor(q); len(rest) > 0; {
 		n := 1
@@ -61,9 +59,8 @@ func (p *Policy) ranks(q *Query, visit func([]placed) bool) {
 	}
 }
 
-// AppDirective returns what the policy directs an application to do with the
-// query's path: by audience, then host, then the longest path; of several the
-// first in the file; nil for nothing. The query's usage is not looked at.
+// AppDirective returns what an application is directed to do with the query's path: by audience, host, longest path and
+// place in the file; nil for nothing. The query's usage is ignored.
 func (p *Policy) AppDirective(q Query, app string) (found *AppDirective) {
 	path := pathpattern.NormalizePath(q.Path)
 	c := p.classOf(&q)
@@ -86,10 +83,8 @@ func (p *Policy) AppDirective(q Query, app string) (found *AppDirective) {
 	return found
 }
 
-// CrawlDelay returns the rule whose crawl-delay holds for the query's crawler
-// and host: by audience, then host; of several the one with the longest delay.
-// It is nil for none, also where a rule says "crawl-delay: none". The query's
-// path and usage are not looked at.
+// CrawlDelay returns the rule with the query's crawl-delay: by audience, host and longest delay. It is nil for none, or
+// "crawl-delay: none". The query's path and usage are ignored.
 func (p *Policy) CrawlDelay(q Query) *Rule {
 	r := p.strictest(&q, func(b *block) *Rule { return b.delay }, longerDelay)
 	if r == nil || r.CrawlDelay == 0 {
@@ -98,7 +93,7 @@ func (p *Policy) CrawlDelay(q Query) *Rule {
 	return r
 }
 
-// strictest returns a rule of the first rank that has one, of several the strictest.
+// strictest returns the strictest rule of the first rank that has one.
 func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *Rule) *Rule) (found *Rule) {
 	p.ranks(q, func(blocks []placed) bool {
 		for _, b := range blocks {
@@ -111,14 +106,11 @@ func (p *Policy) strictest(q *Query, of func(*block) *Rule, stricter func(a, b *
 	return found
 }
 
-// maxEngineRules bounds how many engine rules of one name EngineRule compares
-// with each other. Where more match, all of them hold.
+// maxEngineRules bounds the rules of one name that EngineRule compares. If more match, all hold.
 const maxEngineRules = 64
 
-// EngineRule returns an engine's own rule for the query's path. As with
-// qualifiers, a rule sets a wider one aside, and what remains unites to the
-// stricter. The statement is the narrowest of them, with its Rule, both nil for
-// none. The query's usage is not looked at.
+// EngineRule returns an engine's own rule for the query's path: what no narrower one sets aside, united to the strictest.
+// The statement is the narrowest, with its Rule; nil for none. The query's usage is ignored.
 func (p *Policy) EngineRule(q Query, name string) (robotsrule.Set, *EngineRule, *Rule) {
 	type match struct {
 		*scope
@@ -173,7 +165,6 @@ type Limit struct {
 // IsZero reports whether there is no limit.
 func (l Limit) IsZero() bool { return l.Requests == 0 }
 
-// Interval is the time in which one request becomes possible again.
 func (l Limit) Interval() time.Duration { return l.Per / time.Duration(max(l.Requests, 1)) }
 
 // String is the limit as policy files write it, such as 60/m, without the burst.
@@ -193,9 +184,8 @@ func (l Limit) String() string {
 	return fmt.Sprintf("%d in %v", l.Requests, l.Per)
 }
 
-// Limit returns the rule whose limit holds for the query's crawler and host: by
-// audience, then host; of several the one with the stricter limit. It is nil for none,
-// also where a rule says "limit: none". The query's path and usage are not looked at.
+// Limit returns the rule with the query's limit: by audience, host and strictness. It is nil for none, or "limit: none".
+// The query's path and usage are ignored.
 func (p *Policy) Limit(q Query) *Rule {
 	r := p.strictest(&q, func(b *block) *Rule { return b.limit }, stricterLimit)
 	if r == nil || r.Limit.IsZero() {

@@ -14,8 +14,7 @@ import (
 // none is no statement.
 const none = -1
 
-// entry is what a block states about one usage of the resources of one pattern.
-// Statements are named by their places in Policy.statements.
+// entry is what a block states about one usage and pattern. Statements are places in Policy.statements.
 type entry struct {
 	length int32 // of the pattern
 	prefix int32 // the length of the pattern's prefix, see pathpattern.Pattern.Prefix
@@ -31,17 +30,14 @@ type entry struct {
 	wider      *entry  // the restricting plain entry with the next shorter pattern, which this one begins with
 }
 
-// restricts reports whether the entry may restrict anything: whether it has a
-// prohibition or a permission with qualifiers.
+// restricts reports whether the entry has a prohibition or a permission with qualifiers.
 func (e *entry) restricts() bool { return e.deny != none || e.limited != nil }
 
-// statementIndex finds a block's statements about one usage.
 type statementIndex struct {
 	*pathpattern.Index[*entry]
 	strictest int32 // see Policy.strictestOf
 }
 
-// index builds the index of a block's statements about one usage.
 func (p *Policy) index(ids []int32) *statementIndex {
 	byPattern := make(map[pathpattern.Pattern]*entry, len(ids))
 	var all []pathpattern.Entry[*entry]
@@ -71,9 +67,7 @@ func (p *Policy) index(ids []int32) *statementIndex {
 	return &statementIndex{pathpattern.NewIndex(all, nil), p.strictestOf(ids)} // the patterns are distinct
 }
 
-// strictestOf is what is most against what some statements are about: the first
-// prohibition with the strictest mode or, without one, the first permission with
-// qualifiers; none if nothing is.
+// strictestOf is the first prohibition with the strictest mode, else the first permission with qualifiers, or none.
 func (p *Policy) strictestOf(ids []int32) int32 {
 	strictest, most := int32(none), 0
 	for _, id := range ids {
@@ -84,7 +78,6 @@ func (p *Policy) strictestOf(ids []int32) int32 {
 	return strictest
 }
 
-// severity orders statements, or none, by how much they are against what they are about.
 func (p *Policy) severity(id int32) int {
 	switch {
 	case id == none:
@@ -97,7 +90,6 @@ func (p *Policy) severity(id int32) int {
 	return 0
 }
 
-// add adds a statement to its pattern's entry.
 func (p *Policy) add(e *entry, id int32) {
 	s := p.statements[id]
 	if !s.Allow {
@@ -113,8 +105,7 @@ func (p *Policy) add(e *entry, id int32) {
 	}
 }
 
-// chain links the restricting plain entries of sorted patterns, each to the
-// longest other that it begins with.
+// chain links each restricting plain entry to the longest other that it begins with.
 func chain(sorted []pathpattern.Entry[*entry]) {
 	var open []pathpattern.Entry[*entry]
 	for _, x := range sorted {
@@ -131,8 +122,7 @@ func chain(sorted []pathpattern.Entry[*entry]) {
 	}
 }
 
-// first is the statement that stands first in the file, of two of which either
-// may be none.
+// first is the first in the file of two statements, either of which may be none.
 func first(a, b int32) int32 {
 	if a == none || b != none && b < a {
 		return b
@@ -140,8 +130,7 @@ func first(a, b int32) int32 {
 	return a
 }
 
-// permission returns the entry's first permission that has not ended, or none,
-// and the next time at which one of them ends, see search.until.
+// permission returns the entry's first permission that has not ended, or none, and when the next one ends.
 func (p *Policy) permission(e *entry, now time.Time) (id int32, until int64) {
 	id = e.allow
 	for _, l := range e.limited {
@@ -155,7 +144,7 @@ func (p *Policy) permission(e *entry, now time.Time) (id int32, until int64) {
 	return id, until
 }
 
-// earlier is the earlier of two times, of which either may be 0 for never.
+// earlier is the earlier of two times; 0 is never.
 func earlier(a, b int64) int64 {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -163,12 +152,10 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// compareBudget bounds the comparisons of patterns in Compile, in about as many
-// nanoseconds.
+// compareBudget bounds the comparisons of patterns in Compile, in about as many nanoseconds.
 const compareBudget = 200_000_000
 
-// compareWilds finds which patterns of permissions lie within those patterns
-// with "*" or "$" that restrict something.
+// compareWilds finds which patterns of permissions lie within restricting patterns with "*" or "$".
 func (c *compiler) compareWilds() {
 	p := c.p
 	p.wilds = map[pathpattern.Pattern]int32{}
@@ -207,8 +194,7 @@ func (c *compiler) compareWilds() {
 	})
 }
 
-// meetsOthers reports whether statements of other scopes may be about the same
-// usage as s. If all are of one scope, lengths decide.
+// meetsOthers reports whether other scopes may have statements about the same usage; within one, lengths decide.
 func (c *compiler) meetsOthers(s *Statement) bool {
 	return c.scopes > 1 || s.Usage == Present || s.Usage.IsPresentation()
 }

@@ -14,22 +14,19 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Host is a host that a rule is for, in A-labels and lower case: an exact name,
-// an IPv6 address in brackets, or "*." and a name for every name below that one,
-// however many labels below.
+// Host is a host of a rule, in A-labels and lower case: an exact name, an IPv6 address in brackets, or "*." and a name
+// for all names below it.
 type Host string
 
 // Wildcard reports whether the host stands for the names below it.
 func (h Host) Wildcard() bool { return strings.HasPrefix(string(h), "*.") }
 
-// Covers reports whether the host stands for a name, which has the form that
-// NormalizeHost returns.
+// Covers reports whether the host stands for a name, or for a host, as NormalizeHost returns it.
 func (h Host) Covers(name string) bool {
 	return string(h) == name || h.Wildcard() && strings.HasSuffix(name, string(h[1:]))
 }
 
-// Example returns a name that the host stands for: for a wildcard, one that no rule is
-// likely to name.
+// Example returns a name that the host stands for, and that no narrower rule is likely to name.
 func (h Host) Example() string {
 	if h.Wildcard() {
 		return "a-name-that-no-rule-has" + string(h[1:])
@@ -48,10 +45,8 @@ const (
 	maxLabel = 63
 )
 
-// ParseHost reads a host of a rule. A port is dropped, because hosts are compared
-// without; names in Unicode become A-labels (RFC 5891), and what IDNA refuses is an
-// error. A name without letters beyond a to z may have underscores, because servers
-// answer for such names.
+// ParseHost reads a host of a rule and drops a port, as rules hold for every port. Unicode becomes A-labels (RFC 5891);
+// what IDNA refuses is an error. ASCII names may have underscores, because servers answer for them.
 func ParseHost(s string) (Host, error) {
 	if s == "" {
 		return "", errors.New("the host is empty")
@@ -111,7 +106,6 @@ func ParseHost(s string) (Host, error) {
 	return Host(name), nil
 }
 
-// isPort reports whether s is a port as an address carries it.
 func isPort(s string) bool {
 	_, err := strconv.ParseUint(s, 10, 16)
 	return err == nil
@@ -265,7 +259,7 @@ func (x *hostIndex) intern(h Host) int32 {
 	return id
 }
 
-// rank is how narrowly a host of a rule names a host, see Applied.Host.
+// rank is how narrowly a rule names a host, see Applied.Host.
 func (x *hostIndex) rank(id int32) int32 {
 	if id == noHost {
 		return 0
@@ -273,8 +267,7 @@ func (x *hostIndex) rank(id int32) int32 {
 	return x.ranks[id]
 }
 
-// link gives every class the wildcards that its hosts lie below, and its key.
-// ruleHosts are the hosts of each rule. It is called once, when all hosts are known.
+// link gives every class the wildcards above its hosts, and its key, once all hosts are known. ruleHosts are by rule.
 func (x *hostIndex) link(ruleHosts [][]int32) {
 	x.none.hosts = []int32{noHost}
 	rules := make([][]byte, len(x.ranks)) // that name each host
@@ -309,17 +302,14 @@ func (x *hostIndex) link(ruleHosts [][]int32) {
 	}
 }
 
-// HasHosts reports whether any rule names a host. If none does, all hosts get the same
-// answers.
+// HasHosts reports whether any rule names a host.
 func (p *Policy) HasHosts() bool { return len(p.hosts.ids) > 0 }
 
-// HostKey returns a number that hosts share which get the same answers from
-// Decide, and the same from every channel: the same rules name them, and in the same
-// order of narrowness. It is 0 for every host that no rule names, and at most the
-// number of hosts that rules name.
+// HostKey returns a number that hosts share which the same rules name in the same order of narrowness, and which so get
+// the same answers in every channel. It is 0 for hosts that no rule names, and at most the number of named hosts.
 func (p *Policy) HostKey(host string) int { return p.hosts.class(host).key }
 
-// above appends the wildcards that a name lies below, the longest first.
+// above appends the wildcards above a name, the longest first.
 func (x *hostIndex) above(ids []int32, name string) []int32 {
 	for i := range len(name) {
 		if name[i] != '.' {
@@ -332,8 +322,8 @@ func (x *hostIndex) above(ids []int32, name string) []int32 {
 	return ids
 }
 
-// class returns the class of a request's host as Caddy's host matcher sees it. It
-// looks at a bounded part of the host and does not allocate.
+// class returns the class of a request's host as Caddy's host matcher sees it. It looks at a bounded part and does not
+// allocate.
 func (x *hostIndex) class(host string) *hostClass {
 	if len(x.ids) == 0 {
 		return &x.none

@@ -10,9 +10,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Applied is one statement as it reaches the crawlers of one Class on one host.
-// A rule that reaches them through two audiences, or names the host in two ways,
-// makes two of each of its statements.
+// Applied is one statement as it reaches the crawlers of a Class on a host. A rule that reaches them through two audiences
+// or hosts makes two of each statement.
 type Applied struct {
 	Rule      *Rule
 	Statement *Statement
@@ -24,7 +23,6 @@ type Applied struct {
 	place int32 // of Rule, in Spec.Rules
 }
 
-// AudienceName is the audience as the rule writes it.
 func (x *Applied) AudienceName() string {
 	for _, a := range x.Rule.For {
 		if a.folded() == x.Audience {
@@ -50,8 +48,7 @@ const (
 	NotCompared                   // Compile's budget ended before the patterns were compared, see Problems
 )
 
-// Overrides reports whether permission a opens what prohibition d closes, for
-// every path that both match.
+// Overrides reports whether permission a opens what prohibition d closes, wherever both match.
 func (p *Policy) Overrides(a, d *Applied) bool { return p.Obstacle(a, d) == NoObstacle }
 
 // Obstacle is Overrides with the reason.
@@ -72,9 +69,8 @@ func (p *Policy) Obstacle(a, d *Applied) Obstacle {
 	return p.within(a.Statement.Pattern, d.Statement.Pattern)
 }
 
-// SetsAside reports whether permission a makes the qualifiers of permission b
-// void: whether it is at least as narrow in audience, host, usage and path, and
-// narrower in one of them.
+// SetsAside reports whether permission a voids the qualifiers of permission b: it is at least as narrow in audience, host,
+// usage and path, and narrower in one.
 func (p *Policy) SetsAside(a, b *Applied) bool {
 	sa, sb := a.scope(), b.scope()
 	switch r, _ := sa.against(&sb, false); r {
@@ -87,7 +83,6 @@ func (p *Policy) SetsAside(a, b *Applied) bool {
 	return false
 }
 
-// within compares patterns of different scopes.
 func (p *Policy) within(inner, outer pathpattern.Pattern) Obstacle {
 	var ok bool
 	list, listed := p.containers[inner]
@@ -118,8 +113,7 @@ type scope struct {
 	direct   bool
 }
 
-// relation says what of their patterns decides whether a statement of one scope
-// overrides, or sets aside, one of another.
+// relation is what decides whether a statement of one scope overrides, or sets aside, one of another.
 type relation uint8
 
 const (
@@ -129,8 +123,7 @@ const (
 	byPattern          // it must lie within the other
 )
 
-// against relates a permission of scope a to a statement of scope d, which is a
-// prohibition or another permission.
+// against relates a permission of scope a to a prohibition, or another permission, of scope d.
 func (a *scope) against(d *scope, prohibition bool) (relation, Obstacle) {
 	switch {
 	case a.host < d.host:
@@ -170,8 +163,7 @@ func (a *scope) compare(b *scope) int {
 	return 0
 }
 
-// Reasons are all statements that match a query, with what becomes of them. A
-// permission whose date has passed is among the prohibitions.
+// Reasons are all statements that match a query. A permission whose date has passed is a prohibition.
 type Reasons struct {
 	Decision    Decision
 	Standing    []Applied // prohibitions that no permission overrides, the narrowest first
@@ -197,19 +189,17 @@ func (p *Policy) Reasons(q Query) Reasons {
 	return p.weigh(matching, q.Now)
 }
 
-// Outcome is what Decide answers about a path that exactly these statements
-// match.
+// Outcome is Decide for a path that exactly these statements match.
 func (p *Policy) Outcome(matching []Applied, now time.Time) Decision {
 	return p.weigh(slices.Clone(matching), now).Decision
 }
 
-// matching lists the statements about a usage that match a query.
 func (p *Policy) matching(q *Query, path string, u Usage) []Applied {
 	c := p.classOf(q)
 	return slices.DeleteFunc(p.applied(&c, q, u), func(a Applied) bool { return !a.Statement.Pattern.Match(path) })
 }
 
-// classOf is the class of a query's crawler with the purposes that the query names.
+// classOf is the class of a query's crawler and purposes.
 func (p *Policy) classOf(q *Query) Class {
 	c := p.ClassOf(q.Crawler, q.Host)
 	for _, name := range q.Purposes {
@@ -218,7 +208,6 @@ func (p *Policy) classOf(q *Query) Class {
 	return c
 }
 
-// weigh decides among statements that all match.
 func (p *Policy) weigh(all []Applied, now time.Time) (r Reasons) {
 	slices.SortStableFunc(all, func(a, b Applied) int {
 		sa, sb := a.scope(), b.scope()
@@ -262,7 +251,7 @@ func (p *Policy) weigh(all []Applied, now time.Time) (r Reasons) {
 	return r
 }
 
-// limitsOf are the qualifiers of the permissions that no other sets aside.
+// limitsOf are the qualifiers that no other permission sets aside.
 func (p *Policy) limitsOf(permissions []Applied) *Limits {
 	var limits Limits
 	for _, b := range permissions {
@@ -295,8 +284,7 @@ type Query struct {
 // Verdict is the answer to a Query.
 type Verdict uint8
 
-// The verdicts. Unstated is what no statement matches; for Crawl that means
-// allowed (RFC 9309 section 2.2.2).
+// Unstated means that no statement matches; for Crawl that is allowed (RFC 9309 section 2.2.2).
 const (
 	Unstated Verdict = iota
 	Allowed
@@ -311,10 +299,8 @@ func (v Verdict) String() string { return verdictNames[v] }
 // Decision is a verdict with its reasons.
 type Decision struct {
 	Verdict Verdict
-	// Statement is the narrowest prohibition that stands or, if the verdict is
-	// Allowed, the narrowest permission: by audience, host, usage, length of the
-	// pattern and place in the file. It is nil when nothing matches, and for
-	// /robots.txt.
+	// Statement is the narrowest standing prohibition or, if Allowed, permission: by audience, host, usage, length of the
+	// pattern and place in the file. It is nil if nothing matches, and for /robots.txt.
 	Statement *Statement
 	Rule      *Rule     // of Statement
 	Expired   bool      // Statement is a permission whose date has passed

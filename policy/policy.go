@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy is the model that every channel projects: rules about which
-// crawler may do what with which part of a site, and Decide, the one function
-// that answers it. The package is pure: no input or output, no clock, no log.
+// Package policy is the model that every channel projects: rules about which crawler may do what with which part of a
+// site, and Decide, which answers that. It is pure: no input or output, no clock, no log.
 package policy
 
 import (
@@ -11,9 +10,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// CrawlerID names a crawler of one Policy. The zero value stands for a crawler
-// that the policy does not know, to which only rules for everyone and for
-// purposes apply.
+// CrawlerID names a crawler of one Policy. 0 is any unknown crawler, for which only rules for everyone and purposes hold.
 type CrawlerID int32
 
 // Policy is a compiled Spec. It does not change and may be shared.
@@ -45,7 +42,6 @@ type Policy struct {
 	problems   []Problem
 }
 
-// reach is one audience by which rules reach a crawler.
 type reach struct {
 	tier Tier
 	*atom
@@ -54,8 +50,7 @@ type reach struct {
 // Spec is what the policy was compiled from. It must not be changed.
 func (p *Policy) Spec() *Spec { return p.spec }
 
-// Crawler returns the crawler with that product token, which is compared
-// without case (RFC 9309 section 2.2.1), or 0.
+// Crawler returns the crawler with a product token, in any case (RFC 9309 section 2.2.1), or 0.
 func (p *Policy) Crawler(token string) CrawlerID {
 	var buf [64]byte // a longer token costs an allocation
 	key := appendLower(buf[:0], token)
@@ -65,23 +60,20 @@ func (p *Policy) Crawler(token string) CrawlerID {
 	return p.ownByToken[string(key)]
 }
 
-// CrawlerInfo returns what the policy knows of a crawler; the zero Crawler for
-// the unknown one.
+// CrawlerInfo returns what the policy knows of a crawler.
 func (p *Policy) CrawlerInfo(id CrawlerID) Crawler { return *p.crawler(id) }
 
-// Family returns the crawler of the same operator whose group in robots.txt this
-// one is documented to follow, so that rules for that crawler's token reach it
-// too; 0 for none.
+// Family returns the crawler of the same operator whose group in robots.txt this one is documented to follow, and whose
+// rules reach it, too; 0 for none.
 func (p *Policy) Family(id CrawlerID) CrawlerID { return p.families[id] }
 
-// reachesOf returns the audiences by which rules reach a crawler, the closest first.
+// reachesOf returns the audiences of rules that name a crawler, the closest first.
 func (p *Policy) reachesOf(id CrawlerID) []reach { return p.reaches[p.reachOf[id]] }
 
 // Problems lists what Compile could not do for the policy.
 func (p *Policy) Problems() []Problem { return p.problems }
 
-// Crawlers calls yield with every crawler that the policy knows, in a fixed
-// order: the catalogue's, then those that only rules name.
+// Crawlers calls yield with every known crawler: the catalogue's, then those that only rules name.
 func (p *Policy) Crawlers(yield func(CrawlerID, Crawler) bool) {
 	for i := 1; i < p.numCrawlers(); i++ {
 		if !yield(CrawlerID(i), *p.crawler(CrawlerID(i))) {
@@ -93,17 +85,14 @@ func (p *Policy) Crawlers(yield func(CrawlerID, Crawler) bool) {
 // Apps lists the applications that have directives, in the order of the file.
 func (p *Policy) Apps() []string { return p.apps }
 
-// EngineRuleNames lists the engines' own rules that the policy states, in the
-// order of the file.
+// EngineRuleNames lists the engines' own rules, in the order of the file.
 func (p *Policy) EngineRuleNames() []string { return p.engines }
 
-// DemandsIdentity reports whether any rule applies only to clients of some
-// identity.
+// DemandsIdentity reports whether any rule is only for clients of some identity.
 func (p *Policy) DemandsIdentity() bool { return p.demands }
 
-// Mode is what the edge does about a request that d disallows: the strictest
-// that the rules of the standing prohibitions ask for, where a rule without a
-// mode of its own asks for the policy's default.
+// Mode is what the edge does about a request that d disallows: the strictest mode of the standing prohibitions' rules, by
+// default the policy's.
 func (p *Policy) Mode(d Decision) Mode {
 	if d.mode != ModeUnset {
 		return d.mode
@@ -134,8 +123,7 @@ func lower(s string) string { return string(appendLower(nil, s)) }
 // Severity says what a problem does to a policy.
 type Severity uint8
 
-// The severities, mildest first. A policy with an error does not load. A hint
-// points out what the author may not have expected.
+// The severities, mildest first. A policy with an error does not load.
 const (
 	Hint Severity = iota
 	Warning

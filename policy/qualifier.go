@@ -13,8 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 )
 
-// QualifierName is the name of a restriction on a permission (ACAP 1.0,
-// section 2.5).
+// QualifierName names a restriction on a permission (ACAP 1.0 section 2.5).
 type QualifierName string
 
 // The qualifiers of ACAP 1.0.
@@ -28,8 +27,7 @@ const (
 	QualifierRequiredContext        QualifierName = "required-context"
 )
 
-// TimeLimitKind tells the forms of a time limit apart (ACAP 1.0, section
-// 2.5.3.1).
+// TimeLimitKind is a form of time limit (ACAP 1.0 section 2.5.3.1).
 type TimeLimitKind uint8
 
 // The forms of a time limit.
@@ -47,8 +45,7 @@ type TimeLimit struct {
 	Days int       // of ForDays
 }
 
-// Passed reports whether a date is behind now. Limits that only the crawler can
-// compute never pass.
+// Passed reports whether a date is behind now. Other limits never pass.
 func (t TimeLimit) Passed(now time.Time) bool {
 	return t.Kind == UntilDate && now.After(t.Last)
 }
@@ -68,8 +65,7 @@ type Length struct {
 	Unit LengthUnit
 }
 
-// Qualifiers are the restrictions under which a usage is permitted (ACAP 1.0,
-// section 2.5).
+// Qualifiers are the restrictions on a permission (ACAP 1.0 section 2.5).
 type Qualifiers struct {
 	TimeLimit              TimeLimit
 	MaxLength              Length
@@ -105,8 +101,7 @@ var (
 	copies = []Usage{PresentOriginal, PresentCurrentCopy, PresentOldCopy}
 )
 
-// qualifierTable is ACAP 1.0 section 2.5: what qualifies what, and with which
-// values.
+// qualifierTable is ACAP 1.0 section 2.5: what qualifies what, with which values.
 var qualifierTable = []qualifierSyntax{
 	{
 		QualifierTimeLimit, append([]Usage{Index, Preserve}, presentations...),
@@ -145,8 +140,7 @@ var qualifierTable = []qualifierSyntax{
 	},
 }
 
-// AllQualifiers calls yield with every qualifier, in the order of the documents, and
-// with the values that it takes, in words.
+// AllQualifiers calls yield with every qualifier and its values in words, in the order of the documents.
 func AllQualifiers(yield func(name QualifierName, values string) bool) {
 	for _, s := range qualifierTable {
 		if !yield(s.name, s.value) {
@@ -166,9 +160,8 @@ func QualifiersOf(u Usage) []QualifierName {
 	return names
 }
 
-// SetQualifier adds a qualifier to q for a permission of usage u. The error
-// tells in words what ACAP 1.0 section 2.5 accepts. ProhibitedModification may
-// be set several times, except with "any".
+// SetQualifier adds a qualifier for a permission of usage u. The error says what ACAP 1.0 section 2.5 accepts.
+// ProhibitedModification may be set several times, except with "any".
 func (q *Qualifiers) SetQualifier(u Usage, name QualifierName, value string) error {
 	i := slices.IndexFunc(qualifierTable, func(s qualifierSyntax) bool { return s.name == name })
 	if i < 0 {
@@ -239,8 +232,8 @@ func number(v, suffix string) (int, bool) {
 	return int(n), err == nil
 }
 
-// isKnownScheme reports whether a URI of ACAP's own scheme is of one of the kinds that its
-// qualifier has (sections 2.5.3.2 and 2.5.5.2.5), and names something.
+// isKnownScheme reports whether a URI of ACAP's own scheme is of a kind that its qualifier has (sections 2.5.3.2 and
+// 2.5.5.2.5), and names something.
 func isKnownScheme(v string, kinds ...string) bool {
 	rest, own := strings.CutPrefix(strings.ToLower(v), "the-acap:")
 	return !own || slices.ContainsFunc(kinds, func(kind string) bool { return len(rest) > len(kind) && strings.HasPrefix(rest, kind) })
@@ -259,8 +252,8 @@ func isValue(v string) bool {
 // Limits are the qualifiers of several permissions that all hold. Nil is none.
 type Limits []*Qualifiers
 
-// Strings is each limit as name=value, in the documents' order: of each kind the
-// strictest, and all that are neither stricter nor laxer than each other.
+// Strings is each limit as name=value, in the documents' order: the strictest of each kind, and all that cannot be
+// compared.
 func (l Limits) Strings() []string {
 	if len(l) == 1 {
 		return l[0].Strings()
@@ -287,7 +280,7 @@ func (l Limits) Strings() []string {
 	return texts
 }
 
-// limit is one qualifier. Of those of one kind the smaller is the stricter.
+// limit is one qualifier; of one kind the smaller is stricter.
 type limit struct {
 	kind string
 	size int64

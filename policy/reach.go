@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// atom is one audience as rules name it, with its blocks for each host.
+// atom is one audience of rules, with its blocks for each host.
 type atom struct {
 	audience Audience // with the name in lower case
 	anyHost  *cell
@@ -25,7 +25,6 @@ func (c *compiler) atom(a Audience) *atom {
 	return m
 }
 
-// cell returns what is said to the audience on a host, or nil.
 func (a *atom) cell(host int32) *cell {
 	if host == noHost {
 		return a.anyHost
@@ -44,8 +43,7 @@ func (a *atom) setCell(host int32, c *cell) {
 	}
 }
 
-// crawlers adds the crawlers that only rules name to those of the catalogue, and ties
-// each to the audiences that it belongs to.
+// crawlers adds the crawlers that only rules name, and links each to its audiences.
 func (c *compiler) crawlers() error {
 	p := c.p
 	for i := range p.spec.Rules {
@@ -98,13 +96,12 @@ func (c *compiler) crawlers() error {
 // reachKey is the audiences of a crawler, to find others with the same.
 type reachKey [6]reach
 
-// keyOf returns the key of a few audiences; false if they are too many.
+// keyOf returns the key of a few audiences; false for too many.
 func keyOf(all []reach) (key reachKey, ok bool) {
 	ok = copy(key[:], all) == len(all)
 	return key, ok
 }
 
-// appendReaches appends the audiences of rules that name a crawler.
 func (c *compiler) appendReaches(all []reach, id CrawlerID) []reach {
 	add := func(t Tier, a Audience) {
 		if m := c.atoms[a]; m != nil && !slices.ContainsFunc(all, func(r reach) bool { return r.atom == m }) {
@@ -132,15 +129,14 @@ func (c *compiler) appendReaches(all []reach, id CrawlerID) []reach {
 	return all
 }
 
-// CrawlerTable is the crawlers of a Spec by number. The catalogue takes more memory than
-// most policies, so that policies with the same crawlers share one.
+// CrawlerTable is the crawlers of a Spec by number. Policies share it, because a catalogue is large.
 type CrawlerTable struct {
 	crawlers []Crawler // by CrawlerID; 0 is the unknown crawler
 	byToken  map[string]CrawlerID
 	families []CrawlerID // see Policy.Family
 }
 
-// NewCrawlerTable numbers crawlers. Of several with one token the first counts.
+// NewCrawlerTable numbers crawlers. Of equal tokens the first counts.
 func NewCrawlerTable(crawlers []Crawler) *CrawlerTable {
 	t := &CrawlerTable{crawlers: make([]Crawler, 1, len(crawlers)+1), byToken: make(map[string]CrawlerID, len(crawlers))}
 	for _, c := range crawlers {
@@ -155,17 +151,15 @@ func NewCrawlerTable(crawlers []Crawler) *CrawlerTable {
 	return t
 }
 
-// Crawlers are the known crawlers, in order. They must not be changed.
+// Crawlers are in order. They must not be changed.
 func (t *CrawlerTable) Crawlers() []Crawler { return t.crawlers[1:len(t.crawlers):len(t.crawlers)] }
 
-// lists reports whether crawlers are those of the table.
 func (t *CrawlerTable) lists(crawlers []Crawler) bool {
 	own := t.Crawlers()
 	return len(crawlers) == len(own) && (len(own) == 0 || &crawlers[0] == &own[0])
 }
 
-// familiesOf finds for each crawler the one whose group it is documented to follow, if
-// both are of the same operator.
+// familiesOf finds for each crawler the one of its operator whose group it is documented to follow.
 func (p *Policy) familiesOf() []CrawlerID {
 	families := make([]CrawlerID, p.numCrawlers())
 	for id := range families {
@@ -180,10 +174,8 @@ func (p *Policy) familiesOf() []CrawlerID {
 	return families
 }
 
-// numCrawlers returns the number of crawlers, the unknown one included.
 func (p *Policy) numCrawlers() int { return len(p.table.crawlers) + len(p.own) }
 
-// crawler returns what is known of a crawler.
 func (p *Policy) crawler(id CrawlerID) *Crawler {
 	if n := len(p.table.crawlers); int(id) >= n {
 		return &p.own[int(id)-n]
@@ -191,7 +183,7 @@ func (p *Policy) crawler(id CrawlerID) *Crawler {
 	return &p.table.crawlers[id]
 }
 
-// addOwn adds a crawler that only a rule names, unless it is known.
+// addOwn adds a crawler that only a rule names.
 func (p *Policy) addOwn(token string) {
 	if p.Crawler(token) != 0 {
 		return

@@ -4,12 +4,10 @@ package policy
 
 import "strings"
 
-// RightsUsages are the usages that rights registers are about: the categories of the
-// AIPREF vocabulary (draft-ietf-aipref-vocab-08), in its order.
+// RightsUsages are the usages of rights registers: the AIPREF categories (draft-ietf-aipref-vocab-08), in order.
 func RightsUsages() [3]Usage { return [...]Usage{TrainAI, AIUse, Search} }
 
-// Rights is what the rights section of a policy file says beyond the rules: who
-// owns the content, and on which terms it can be licensed. It decides nothing.
+// Rights is who owns the content, and on which terms it can be licensed. It decides nothing.
 type Rights struct {
 	Copyright string // the rightsholder's name
 	Contact   string // a mailto: or https: URL
@@ -18,8 +16,7 @@ type Rights struct {
 	Offers    []Offer
 }
 
-// Offer is a licence that can be had for a usage that the rules disallow (RSL 1.0
-// section 3.7).
+// Offer is a licence for a usage that the rules disallow (RSL 1.0 section 3.7).
 type Offer struct {
 	Pos      Pos
 	Usage    Usage    // one of RightsUsages
@@ -30,9 +27,7 @@ type Offer struct {
 	Users    []string // of OfferUsers; empty for all
 }
 
-// OfferPayments are the payment types of RSL 1.0 section 3.7 for which something
-// is due. "free" and "attribution" are not among them: what is to be had for nothing
-// is for the rules to allow.
+// OfferPayments are the payment types of RSL 1.0 section 3.7 without "free" and "attribution", which rules allow.
 func OfferPayments() []string {
 	return []string{"purchase", "subscription", "training", "crawl", "use", "contribution"}
 }
@@ -42,20 +37,17 @@ func OfferUsers() []string {
 	return []string{"commercial", "non-commercial", "education", "government", "personal"}
 }
 
-// UsageTokens are the names under which robots.txt has a group for a usage instead of
-// a crawler (draft-kelley-aipref-training-preference-signal-00), in the order of
-// RightsUsages; empty for none.
+// UsageTokens name groups in robots.txt for usages (draft-kelley-aipref-training-preference-signal-00), in the order of
+// RightsUsages; "" for none.
 type UsageTokens [3]string
 
-// Preamble is a text of the publisher's own, which stands as a comment at the start of
-// robots.txt.
+// Preamble is the publisher's own comment at the start of robots.txt.
 type Preamble struct {
 	Host Host // "" for hosts for which there is no other
 	Text string
 }
 
-// PreambleOf returns the text for a host, which may have a port: that of its name, else of
-// the longest wildcard, else the one for all other hosts, and "" for none.
+// PreambleOf returns the text for a host, which may have a port: by its name, the longest wildcard, or for all others.
 func (b *Publish) PreambleOf(host string) (text string) {
 	name := NormalizeHost(host)
 	longest := -1
@@ -72,7 +64,7 @@ func (b *Publish) PreambleOf(host string) (text string) {
 	return text
 }
 
-// Expectation is one test of a policy: the answer that its author expects.
+// Expectation is one test of a policy.
 type Expectation struct {
 	Pos      Pos
 	Identity Identity // Verified, or Unknown for one that only claims to be the agent
@@ -84,8 +76,7 @@ type Expectation struct {
 	Path     string // path and query
 }
 
-// String is the expectation as a policy file writes it: "verified Googlebot may
-// crawl /news/".
+// String is the expectation as in a policy file: "verified Googlebot may crawl /news/".
 func (e Expectation) String() string {
 	who, may, place := e.Agent.String(), " may ", e.Path
 	switch {

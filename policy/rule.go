@@ -11,14 +11,13 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotsrule"
 )
 
-// Pos is a place in the policy file. The first line and column are 1; the zero
-// value is no place.
+// Pos is a place in the policy file. Line and column start at 1; the zero value is no place.
 type Pos struct {
 	Line   int `json:"line"`
 	Column int `json:"column"`
 }
 
-// AudienceKind tells the ways to name crawlers apart.
+// AudienceKind is a way to name crawlers.
 type AudienceKind uint8
 
 // The kinds of audience.
@@ -39,9 +38,8 @@ type Audience struct {
 	Name string // empty for ForEveryone and ForEveryoneElse
 }
 
-// ParseAudience reads an audience as a policy file writes it: "everyone" or
-// "*", "everyone-else", "category:KIND", "operator:NAME", "purpose:NAME", else a
-// product token.
+// ParseAudience reads an audience as in a policy file: "everyone" or "*", "everyone-else", "category:KIND",
+// "operator:NAME", "purpose:NAME", else a product token.
 func ParseAudience(s string) Audience {
 	switch {
 	case s == "*" || strings.EqualFold(s, everyone):
@@ -70,12 +68,12 @@ func (a Audience) String() string {
 	return audiencePrefixes[a.Kind] + a.Name
 }
 
-// folded is the audience as audiences are compared: without case.
+// folded is the audience without case.
 func (a Audience) folded() Audience { return Audience{a.Kind, lower(a.Name)} }
 
 const everyone, everyoneElse = "everyone", "everyone-else"
 
-// Tier returns how closely the audience names the crawlers that it names itself.
+// Tier returns how closely the audience names crawlers.
 func (a Audience) Tier() Tier {
 	switch a.Kind {
 	case ForToken:
@@ -149,7 +147,6 @@ const (
 
 var demandNames = [...]string{"claimed", "not-impostor", "verified"}
 
-// ParseDemand returns the demand that a policy file calls name.
 func ParseDemand(name string) (Demand, bool) {
 	i := slices.Index(demandNames[:], name)
 	return Demand(max(0, i)), i >= 0
@@ -158,7 +155,7 @@ func ParseDemand(name string) (Demand, bool) {
 // String is the demand as a policy file writes it.
 func (d Demand) String() string { return demandNames[d] }
 
-// MetBy reports whether a rule with demand d applies to a client of identity i.
+// MetBy reports whether a rule with demand d is for clients of identity i.
 func (d Demand) MetBy(i Identity) bool {
 	switch d {
 	case DemandVerified:
@@ -182,8 +179,7 @@ type Statement struct {
 	Local      string      // the locally defined usage that Usage is from, if any
 }
 
-// AppDirective is one member of an App-Directives List (draft-nottingham-plan-b)
-// for the resources of one pattern.
+// AppDirective is a member of an App-Directives List (draft-nottingham-plan-b) for one pattern.
 type AppDirective struct {
 	Pos     Pos
 	Pattern pathpattern.Pattern
@@ -191,8 +187,7 @@ type AppDirective struct {
 	Text    string // the member of the List: the identifier with its directives as parameters
 }
 
-// EngineRule is one robots control rule that no usage expresses, as engines
-// document it, for the resources of one pattern.
+// EngineRule is a robots control rule that no usage expresses, for one pattern.
 type EngineRule struct {
 	Pos     Pos
 	Pattern pathpattern.Pattern
@@ -200,7 +195,7 @@ type EngineRule struct {
 	Rule    robotsrule.Set
 }
 
-// Rule is everything one entry of a policy says to its audiences.
+// Rule is one entry of a policy.
 type Rule struct {
 	Name                 string
 	Pos                  Pos
@@ -224,8 +219,7 @@ type Rule struct {
 	Requests             []ActionRequest
 }
 
-// ActionRequest asks crawlers to do something with one resource as soon as
-// possible (ACAP 1.0 section 2.6). It decides nothing.
+// ActionRequest asks crawlers to act on one resource soon (ACAP 1.0 section 2.6). It decides nothing.
 type ActionRequest struct {
 	Pos    Pos
 	Action string // TakeDown or ReCrawl
@@ -244,28 +238,24 @@ type Crawler struct {
 	Operator string
 	Kind     string   // its primary kind, what "category:" means
 	Purposes []string // what "purpose:" means
-	// Follows names the crawlers whose robots.txt group this one obeys when no
-	// group names it, the first that has a group first.
+	// Follows names the crawlers whose robots.txt group this one obeys if none names it, the preferred first.
 	Follows     []string
 	IgnoresStar bool // it does not obey the group of "*"
-	// NoToken is true for a name of which nobody documents that it works in robots.txt, and
-	// which is not made like a product token: "Centro Ads.txt Crawler".
+	// NoToken: no document says that the name works in robots.txt, and it is no product token.
 	NoToken bool
-	// Rare is true for a crawler of which nobody documents that it reads robots.txt, and which
-	// is not on the lists that publishers copy into theirs.
+	// Rare: no document says that it reads robots.txt, and publishers' common lists lack it.
 	Rare bool
-	// Signer is true for who is known by the signature of its requests alone: nothing that is
-	// published can name it.
+	// Signer: it is known by its requests' signature alone, so nothing published can name it.
 	Signer     bool
 	RobotsOnly bool // a control token: it stands in robots.txt, and no request carries it
-	// ControlsTraining is true for a control token that switches AI training off.
+	// ControlsTraining: it is a control token that switches AI training off.
 	ControlsTraining bool
-	// IntendedGuards are guards of the policy file that no longer protect the crawler.
+	// IntendedGuards are guards that do not protect the crawler.
 	IntendedGuards []string
 }
 
-// IsStranger reports whether all that can be known of the crawler is which host signs its
-// requests. It is verified for no rule that demands it, as anyone can sign as some host.
+// IsStranger reports whether only the signing host of the crawler is known. It counts as verified for no rule that
+// demands it, as anyone can sign as some host.
 func (c *Crawler) IsStranger() bool { return c.Signer && c.Kind == "" && c.Operator == "" }
 
 // Enforcement is what the edge does when a rule does not say.
@@ -281,8 +271,7 @@ type Enforcement struct {
 // Switch is a setting of Publish.
 type Switch uint8
 
-// The settings. Auto publishes when the policy says something that only this
-// record can carry.
+// The settings. Auto publishes what only this record can express.
 const (
 	Off Switch = iota
 	On
@@ -317,8 +306,7 @@ type ResourceSet struct {
 	Written  []string // of each of Patterns, see Statement; may be nil
 }
 
-// LocalUsage is a named usage: one qualified (ACAP 1.0 section 2.7.1), or
-// several (section 2.7.2).
+// LocalUsage is a named usage: one qualified, or several (ACAP 1.0 section 2.7.1 and 2.7.2).
 type LocalUsage struct {
 	Name  string
 	Pos   Pos

@@ -7,12 +7,10 @@ import (
 	"strings"
 )
 
-// Usage is what a crawler may or may not do with a resource: a usage type of
-// ACAP 1.0 (section 2.5) or a category of the AIPREF vocabulary.
+// Usage is a usage type of ACAP 1.0 (section 2.5) or a category of the AIPREF vocabulary.
 type Usage uint8
 
-// The usages. Present covers each of its derivations that no statement is
-// about; Other covers every usage but Crawl that none is about.
+// The usages. Present covers its derivations that no statement is about; Other covers every such usage but Crawl.
 const (
 	Crawl Usage = iota
 	Follow
@@ -45,8 +43,7 @@ var usageNames = [numUsages]string{
 // String is the usage's name as ACAP and AIPREF spell it.
 func (u Usage) String() string { return usageNames[u] }
 
-// ParseUsage returns the usage of that name. Case does not matter (ACAP 1.0,
-// section 3).
+// ParseUsage returns the usage of that name, in any case (ACAP 1.0 section 3).
 func ParseUsage(name string) (Usage, bool) {
 	u := slices.IndexFunc(usageNames[:], func(n string) bool { return strings.EqualFold(n, name) })
 	return Usage(max(0, u)), u >= 0
@@ -67,12 +64,11 @@ func (u Usage) IsACAP() bool { return u <= Other }
 // IsPresentation reports whether the usage is derived from Present.
 func (u Usage) IsPresentation() bool { return u > Present && u <= PresentLink }
 
-// fallback is the usage consulted in the same place when none is about u.
+// fallback is the usage that applies in the same place if none is about u.
 func (u Usage) fallback() (Usage, bool) { return Present, u.IsPresentation() }
 
-// MatchPurpose reports whether a pattern of usage purposes matches the name or URI of
-// one (ACAP 1.0 sections 2.3.3 and 2.8), both in lower case. The pattern is for the
-// whole of it, so that "news" is not "newsletter": a "$" at its end changes nothing.
+// MatchPurpose reports whether a pattern matches all of a purpose's name or URI (ACAP 1.0 sections 2.3.3 and 2.8), both in
+// lower case. A "$" at its end changes nothing.
 func MatchPurpose(pattern, s string) bool {
 	pattern = strings.TrimSuffix(pattern, "$")
 	i := strings.IndexByte(pattern, '*')
@@ -96,8 +92,7 @@ func MatchPurpose(pattern, s string) bool {
 	}
 }
 
-// Purposes lists the purposes that rules are for or ask for, in lower case and the order
-// of the rules. One with "*" is itself an example of what it matches.
+// Purposes lists the purposes of rules, in lower case and order. One with "*" is an example of what it matches.
 func (s *Spec) Purposes() (names []string) {
 	seen := map[string]bool{}
 	add := func(name string) {

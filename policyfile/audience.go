@@ -90,7 +90,6 @@ func prefixed(prefix, s string) string {
 
 func kindNames() []string { return plainTexts(crawlers.Kinds()) }
 
-// maxTokens bounds the crawlers that a file names.
 const maxTokens = 25_000
 
 // token checks a name that must be a crawler's product token.
@@ -192,8 +191,7 @@ type misspelling struct {
 	rule       int // its place in Spec.Rules, or -1
 }
 
-// misspelled reports misspelt crawlers, when it is known which rules are enforced:
-// a rule that the server enforces must not miss its crawler.
+// misspelled reports misspelt crawlers once the enforcement is known: an enforced rule must not miss its crawler.
 func (p *parser) misspelled() {
 	for _, m := range p.misspelt {
 		mode := p.spec.Enforcement.Mode

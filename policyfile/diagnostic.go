@@ -15,8 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Diagnostic is something that the author of a policy file should know, and where
-// it is.
+// Diagnostic is a problem with its place in a policy file.
 type Diagnostic struct {
 	File     string
 	Pos      policy.Pos // lines and columns count from 1; columns count characters
@@ -33,8 +32,7 @@ type Diagnostic struct {
 	fixAt int // where DidYouMean goes in Message; 0: at its end
 }
 
-// String is the diagnostic on one line, without the source line:
-// "file:line:col: error: message [code]".
+// String is the diagnostic on one line: "file:line:col: error: message [code]".
 func (d Diagnostic) String() string {
 	return d.place() + ": " + d.Severity.String() + ": " + d.body() + " [" + d.Code + "]"
 }
@@ -57,8 +55,7 @@ func (d Diagnostic) body() string {
 	return d.Message[:at] + ` (did you mean "` + d.DidYouMean + `"?)` + d.Message[at:]
 }
 
-// MarshalJSON gives the diagnostic with field names that do not change: file,
-// line, column, severity, code, message, did_you_mean, source.
+// MarshalJSON keeps the names of fields stable.
 func (d Diagnostic) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		File       string `json:"file"`
@@ -72,8 +69,7 @@ func (d Diagnostic) MarshalJSON() ([]byte, error) {
 	}{d.File, d.Pos.Line, d.Pos.Column, d.Severity.String(), d.Code, d.Message, d.DidYouMean, d.Line})
 }
 
-// Diagnostics is a list of problems. It is an error, so that a caller can return
-// it; HasErrors says whether there is one.
+// Diagnostics is a list of problems that can be returned as an error if HasErrors.
 type Diagnostics []Diagnostic
 
 // HasErrors reports whether a problem keeps the policy from loading.
@@ -81,7 +77,6 @@ func (ds Diagnostics) HasErrors() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == policy.Error })
 }
 
-// Count returns how many diagnostics have a severity.
 func (ds Diagnostics) Count(s policy.Severity) int {
 	n := 0
 	for _, d := range ds {
@@ -92,8 +87,7 @@ func (ds Diagnostics) Count(s policy.Severity) int {
 	return n
 }
 
-// Sorted returns the problems by file, line and column, errors before warnings at
-// one place, and after them the hints.
+// Sorted returns the problems by file, line and column, at one place the gravest first.
 func (ds Diagnostics) Sorted() Diagnostics {
 	sorted := slices.Clone(ds)
 	isHint := func(d Diagnostic) int {
@@ -112,8 +106,7 @@ func (ds Diagnostics) Sorted() Diagnostics {
 
 const maxErrorLines = 20
 
-// Error returns the problems one a line, the gravest first and summed up, for a log.
-// After 20 it only counts.
+// Error returns the problems one a line, the gravest first and summed up, the first 20 of them.
 func (ds Diagnostics) Error() string {
 	sorted := ds.Summed().Sorted()
 	slices.SortStableFunc(sorted, func(a, b Diagnostic) int { return cmp.Compare(b.Severity, a.Severity) })
@@ -148,8 +141,7 @@ const (
 	reset  = "\x1b[0m"
 )
 
-// Write writes the problems in the order of the file, hints last, each with its
-// source line and a caret under the place. Many of one kind are summed up.
+// Write writes the problems in the order of the file, hints last, with their source lines, and sums up many of a kind.
 func (ds Diagnostics) Write(w io.Writer, color bool) error {
 	paint := func(style, s string) string {
 		if !color {
@@ -174,8 +166,8 @@ func (ds Diagnostics) Write(w io.Writer, color bool) error {
 
 const maxExcerpt = 120
 
-// excerpt is the part of a line to show, and what goes before the caret. Control
-// characters are shown as spaces, so that no file can write to the terminal.
+// excerpt is the part of a line to show, and what goes before the caret. Control characters become spaces, so that no
+// file can write to the terminal.
 func excerpt(line string, column int) (shown, indent string) {
 	before, mark := 0, max(column-1, 0)
 	if mark > maxExcerpt/2 && utf8.RuneCountInString(line) > maxExcerpt {
@@ -206,15 +198,13 @@ func excerpt(line string, column int) (shown, indent string) {
 	return strings.TrimRight(b.String(), " "), in.String()
 }
 
-// How many warnings of one kind there may be, and how many are left of more.
+// Lists of more than maxAlike warnings of one kind are shortened.
 const (
 	maxAlike   = 10
 	leftOfMany = 3
 )
 
-// Summed returns the problems with long lists of warnings or hints of one kind in one
-// file shortened to the first three, of which the last says how many more there are.
-// Errors stay, as each must be corrected.
+// Summed returns the problems with long lists of warnings or hints of one kind in one file shortened. Errors stay.
 func (ds Diagnostics) Summed() Diagnostics {
 	type kind struct{ file, code string }
 	byKind := map[kind][]int{}

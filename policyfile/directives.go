@@ -32,8 +32,7 @@ func directivesKey(name, about string) field[*directive] {
 	}, nil).must()
 }
 
-// eachDirective calls visit for every text under key with every pattern that it
-// is for.
+// eachDirective calls visit for every text under key with its pattern.
 func (p *parser) eachDirective(n *yaml.Node, key string, fs fields[*directive], visit func(n *yaml.Node, patterns []pathpattern.Pattern)) {
 	all := []pathpattern.Pattern{pathpattern.All}
 	p.eachItem(n, key, func(item *yaml.Node) {
@@ -83,8 +82,7 @@ func readRobotsTag(p *parser, n *yaml.Node, r *ruleReader) {
 	})
 }
 
-// engineRules splits a set by the names of its rules. The exception to noindex
-// stays with it, as it means nothing alone.
+// engineRules splits a set by the names of its rules. An exception to noindex stays with it.
 func engineRules(set robotsrule.Set) (rules []policy.EngineRule) {
 	for text := range strings.SplitSeq(set.String(), ", ") {
 		name, _, _ := strings.Cut(text, ":")

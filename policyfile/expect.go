@@ -47,7 +47,6 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 	if m == nil || strings.TrimSuffix(m[4], ":") == "not" {
 		return bad("", "invalid test %s: write AGENT may USAGE PATH, or AGENT may not USAGE PATH, %s", quote(text), expectExample)
 	}
-	// with is the test with one of its parts corrected.
 	with := func(part int, right string) string {
 		if right == "" {
 			return ""
@@ -87,8 +86,7 @@ func (p *parser) expectation(n *yaml.Node, text string) (e policy.Expectation, o
 	return e, true
 }
 
-// expectAgent reads who a test is about. Whole turns the right name into the whole
-// test.
+// expectAgent reads who a test is about. Whole makes a test of the right name.
 func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) string) (policy.Audience, bool) {
 	a := policy.ParseAudience(text)
 	switch a.Kind {
@@ -118,8 +116,7 @@ func (p *parser) expectAgent(n *yaml.Node, text string, whole func(string) strin
 	return a, p.refuse(n, "bad-expectation", whole("everyone"), "a test cannot be about %s; write everyone, or the name of a crawler", text)
 }
 
-// checkExpectations runs the tests of the file. A test that fails is an error, or
-// a warning for bytes that were accepted before.
+// checkExpectations runs the tests of the file. A failure is an error, for accepted bytes a warning.
 func (p *parser) checkExpectations(compiled *policy.Policy, o Options) {
 	code := "expectation-failed"
 	if o.Accepted {
@@ -139,11 +136,9 @@ func (p *parser) checkExpectations(compiled *policy.Policy, o Options) {
 	}
 }
 
-// maxDecisions bounds the work of all tests of a file.
 const maxDecisions = 10_000_000
 
-// evaluator answers tests. Crawlers to which the same rules apply are asked about
-// once.
+// evaluator answers tests, once for crawlers to which the same rules apply.
 type evaluator struct {
 	policy  *policy.Policy
 	now     time.Time
@@ -175,7 +170,6 @@ func newEvaluator(p *policy.Policy, now time.Time) *evaluator {
 	}
 }
 
-// failure is an answer that a test did not expect.
 type failure struct {
 	crawlers   []policy.CrawlerID // 0: an unknown crawler
 	host       string
@@ -226,8 +220,7 @@ func (x *evaluator) evaluate(e *policy.Expectation) *failure {
 	return slices.MaxFunc(all, func(a, b *failure) int { return len(a.crawlers) - len(b.crawlers) })
 }
 
-// hostsOf lists hosts to ask about where a test names none: one that no rule names, and
-// one of each set of hosts that get the same answers.
+// hostsOf lists the hosts of a test that names none: an unknown one, and one of each set with the same answers.
 func hostsOf(p *policy.Policy) []string {
 	hosts, seen := []string{""}, map[int]bool{0: true}
 	rules := p.Spec().Rules
@@ -242,8 +235,7 @@ func hostsOf(p *policy.Policy) []string {
 	return hosts
 }
 
-// ask lists which crawlers to ask about: every member of an audience, the unknown one
-// included, but one for all to which the same rules apply on a host.
+// ask lists the crawlers to ask about: one of those members of an audience to which the same rules apply.
 func (x *evaluator) ask(a policy.Audience, host string) []member {
 	if a.Kind == policy.ForToken {
 		id := x.policy.Crawler(a.Name)
@@ -277,8 +269,7 @@ func (x *evaluator) ask(a policy.Audience, host string) []member {
 	return members
 }
 
-// classes are the classes of crawlers on a host; crawlers that are in no other are in
-// the first one.
+// classes are the classes of crawlers on a host; the first has all others.
 type classes struct {
 	count int
 	of    map[policy.CrawlerID]int
@@ -295,8 +286,7 @@ func classesOf(p *policy.Policy, host string) classes {
 	return classes{len(all), of}
 }
 
-// membersOf lists the crawlers of an audience, with the unknown one where it can be
-// a member.
+// membersOf lists the crawlers of an audience, with the unknown one where it can be a member.
 func (x *evaluator) membersOf(a policy.Audience) []policy.CrawlerID {
 	ids, ok := x.members[a]
 	if ok {

@@ -12,8 +12,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// field is one key of a map in the file: what reads it, what prints it, and what the
-// JSON Schema and the messages say of it.
+// field is one key of a map in the file: how it is read, printed and described.
 type field[T any] struct {
 	name     string
 	about    string
@@ -94,8 +93,7 @@ func (fs fields[T]) index(key *yaml.Node) int {
 	return slices.IndexFunc(fs, func(f field[T]) bool { return f.name == key.Value })
 }
 
-// readMap reads a map with known keys, in the order of the table. What names it in
-// messages.
+// readMap reads a map with known keys, in the order of the table.
 func readMap[T any](p *parser, n *yaml.Node, what string, fs fields[T], into T) {
 	if !p.isMap(n, what) {
 		return
@@ -144,8 +142,7 @@ func printMap[T any](w *printer, fs fields[T], from T) {
 	}
 }
 
-// shape is a JSON Schema (2020-12) of a value, as editors use it. It is wider than
-// the parser where a schema cannot say what the parser checks.
+// shape is a JSON Schema (2020-12) of a value, for editors. It may be wider than the parser.
 type shape map[string]any
 
 var (
@@ -183,7 +180,6 @@ func anys[T any](values []T) []any {
 	return out
 }
 
-// oneOrMore is a value or a list of such values.
 func oneOrMore(s shape) shape {
 	return shape{"anyOf": []any{s, shape{"type": "array", "items": s, "minItems": 1}}}
 }
@@ -261,9 +257,8 @@ var usageAbout = map[policy.Usage]string{
 	policy.Search:              "use the page in a search application (AIPREF)",
 }
 
-// Schema is the JSON Schema (2020-12) of policy files, for editors. It is made
-// from the parser's own tables; what it accepts may still be refused by Load, which
-// knows what names mean.
+// Schema is the JSON Schema (2020-12) of policy files, made from the parser's tables. What it accepts may still be
+// refused by Load, which knows what names mean.
 func Schema() []byte {
 	s := mapShape(fileFields)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"

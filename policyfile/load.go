@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policyfile reads a site's policy file: YAML in, a [policy.Policy] and
-// diagnostics out. It also lints a policy, prints one as YAML, and gives the JSON
-// Schema of the file.
+// Package policyfile reads a site's policy file: YAML in, a [policy.Policy] and diagnostics out. It also lints a
+// policy, prints one as YAML, and provides the JSON Schema.
 //
-// The people who write policy files are publishers. Every diagnostic therefore
-// names the place, says what is wrong in plain words, and says what to do.
-//
-// Values are the source text of YAML's scalars and never YAML's guess at them: on,
-// 1e3 and 2027-01-31 are those very characters.
+// Policy files are written by publishers: every diagnostic names the place, says what is wrong in plain words, and
+// what to do. Values are the source text of YAML's scalars: on, 1e3 and 2027-01-31 are those very characters.
 package policyfile
 
 import (
@@ -25,13 +21,10 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// File is a policy file that was read.
 type File struct {
 	Name string
-	// Spec is what the file states, with the defaults filled in. Its Crawlers are
-	// the whole catalogue.
-	Spec *policy.Spec
-	// Policy is the Spec, compiled.
+	// Spec is what the file states, with defaults, and with the whole catalogue as Crawlers.
+	Spec   *policy.Spec
 	Policy *policy.Policy
 	// Catalogue is the built-in catalogue with the file's own crawlers.
 	Catalogue *crawlers.Catalogue
@@ -41,25 +34,20 @@ type File struct {
 
 // Options change how a file is loaded. The zero value is what Load does.
 type Options struct {
-	// Now is the time by which time limits are past. The zero value means the
-	// time of the call.
+	// Now decides which time limits have passed; the zero value is the time of the call.
 	Now time.Time
-	// Catalogue is what the file's own crawlers are added to. Nil means the
-	// built-in one.
+	// Catalogue is extended by the file's own crawlers; nil means the built-in one.
 	Catalogue *crawlers.Catalogue
-	// Accepted says that these bytes were accepted before. A test of the file that
-	// fails is then a warning: a time limit has passed, or the catalogue is newer.
+	// Accepted says that these bytes were accepted before: a failing test of the file is a warning.
 	Accepted bool
 }
 
-// Load reads a policy file: it parses, checks, compiles, lints and tests it. Name
-// is for messages. The diagnostics are sorted. There is a File exactly when none of
-// them is an error.
+// Load parses, checks, compiles, lints and tests a policy file. Name is for messages. The diagnostics are sorted; there
+// is a File if none of them is an error.
 func Load(name string, data []byte) (*File, Diagnostics) {
 	return LoadWith(name, data, Options{})
 }
 
-// LoadWith is Load with options.
 func LoadWith(name string, data []byte, o Options) (*File, Diagnostics) {
 	p := newParser(name)
 	var f *File
@@ -129,8 +117,7 @@ func (p *parser) lint(compiled *policy.Policy, now time.Time) {
 	}
 }
 
-// Add turns problems that a channel found in the policy into diagnostics with
-// their lines, in the order of the file.
+// Add turns problems of a channel into diagnostics, in the order of the file.
 func (f *File) Add(problems []policy.Problem) Diagnostics {
 	r := reporter{file: f.Name, lines: f.lines}
 	for _, p := range problems {
@@ -141,8 +128,7 @@ func (f *File) Add(problems []policy.Problem) Diagnostics {
 
 const formatVersion = "1"
 
-// fileFields are the keys of the file, in the order in which they are read: names
-// before the rules that use them.
+// fileFields are the keys of the file, in the order of reading: names before the rules that use them.
 var fileFields = fields[*policy.Spec]{
 	key("version", "the version of this format, which is 1", shape{"const": 1}, readVersion, nil).must(),
 	key("catalogue", "the date of the catalogue of crawlers that the policy was written for; catalogue auto takes no other while it runs",
@@ -184,8 +170,7 @@ func (p *parser) read(root *yaml.Node) {
 	}
 }
 
-// browsers adds the names of rules that browsers have too. They are for robots.txt
-// only: no request is recognised by them.
+// browsers adds names of rules that browsers have, too. They are for robots.txt only.
 func (p *parser) browsers() {
 	yes, seen := true, map[string]bool{}
 	var rows []crawlers.Row
@@ -201,7 +186,6 @@ func (p *parser) browsers() {
 	p.add(rows)
 }
 
-// signers adds those that rules name as signed:HOST.
 func (p *parser) signers() {
 	var rows []crawlers.Row
 	for i := range p.spec.Rules {
@@ -226,7 +210,7 @@ func (p *parser) signers() {
 // maxSigners bounds the key directories that a file makes the server fetch.
 const maxSigners = 32
 
-// add adds crawlers that only rules name to the catalogue.
+// add adds crawlers to the catalogue.
 func (p *parser) add(rows []crawlers.Row) {
 	if len(rows) == 0 {
 		return
@@ -236,7 +220,6 @@ func (p *parser) add(rows []crawlers.Row) {
 	}
 }
 
-// setCrawlers gives the Spec the catalogue with the file's own crawlers.
 func (p *parser) setCrawlers() {
 	table := convert(p.catalogue)
 	if p.spec.Crawlers, p.spec.Table = table.Crawlers(), table; len(p.intended) == 0 {
@@ -248,7 +231,6 @@ func (p *parser) setCrawlers() {
 	}
 }
 
-// convert turns a catalogue into the crawlers of a Spec.
 func convert(c *crawlers.Catalogue) *policy.CrawlerTable {
 	build := func() *policy.CrawlerTable {
 		all := make([]policy.Crawler, c.Len())
@@ -266,18 +248,15 @@ func convert(c *crawlers.Catalogue) *policy.CrawlerTable {
 // converted is the catalogue in use, converted once for all policies.
 var converted crawlers.Derived[*policy.CrawlerTable]
 
-// productName is a product token of RFC 9309 section 2.2.1, or one with digits: most readers
-// take these whole, and Google's cuts them to a name that no other crawler has.
+// productName is a product token of RFC 9309 section 2.2.1, or one with digits, which most readers read whole.
 var productName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
-// documentsToken reports whether the operator says that a name stands in robots.txt, or the
-// list that publishers copy into theirs has it.
+// documentsToken reports whether the operator, or the list that publishers copy, has the name for robots.txt.
 func documentsToken(c *crawlers.Crawler) bool {
 	return slices.Contains(c.Sources, "operator") || slices.Contains(c.Sources, "ai.robots.txt")
 }
 
-// convertOne converts a crawler. One that does not read robots.txt at all has no group of
-// "*" to ignore: to name it there would only make the file longer.
+// convertOne converts a crawler. One that does not read robots.txt has no "*" to ignore.
 func convertOne(c *crawlers.Crawler) policy.Crawler {
 	reads := c.Honours != crawlers.HonoursNo && c.Honours != crawlers.HonoursUserTriggered
 	return policy.Crawler{
@@ -348,7 +327,7 @@ func (p *parser) address(n *yaml.Node, what, text string, pathToo bool) bool {
 	return true
 }
 
-// unused reports names that nothing uses: often a misspelling elsewhere.
+// unused reports unused names, which are often misspelled elsewhere.
 func (p *parser) unused() {
 	for _, s := range p.spec.Resources {
 		if !p.sets[strings.ToLower(s.Name)].used {
@@ -362,8 +341,7 @@ func (p *parser) unused() {
 	}
 }
 
-// allKeys are all keys of the grammar, which could be joined to a value by mistake. The
-// parser has them, as the tables refer to functions that need them.
+// allKeys are all keys of the grammar, which could be joined to a value by mistake.
 func allKeys() map[string]bool {
 	keys := slices.Concat(
 		fileFields.names(), ruleFields.names(), rowFields.names(), enforcementFields.names(), publishFields.names(),

@@ -20,8 +20,7 @@ type nameIndex struct {
 	operators map[string]string // as written, by squashed name
 }
 
-// known returns the names of the catalogue with the file's crawlers. It is built when
-// the first rule is read.
+// known returns the names of the catalogue with the file's crawlers, built for the first rule.
 func (p *parser) known() *nameIndex {
 	if p.names != nil {
 		return p.names
@@ -46,8 +45,7 @@ func (k *nameIndex) operator(name string) bool {
 	return strings.EqualFold(k.operators[squash(name)], name)
 }
 
-// group returns the audience that a name means, and says what to call it. It is
-// empty for what may be a crawler's name.
+// group returns the audience that a name means, and what to call it; "" for a possible crawler.
 func (k *nameIndex) group(name string) (audience, what string) {
 	word := squash(name)
 	if elseWords[word] || Nearest(name, []string{"everyone-else"}) != "" {
@@ -78,8 +76,7 @@ func (k *nameIndex) group(name string) (audience, what string) {
 // longToken is the length from which two slips are likelier than another name.
 const longToken = 9
 
-// crawlerOf returns the best known crawler whose name starts with an operator's, or
-// "": Googlebot for Google.
+// crawlerOf returns the best known crawler whose name starts with an operator's: Googlebot for Google.
 func (k *nameIndex) crawlerOf(operator string) string {
 	word := strings.ToLower(operator)
 	for _, suffix := range []string{"bot", "-bot", "spider"} {
@@ -119,8 +116,8 @@ func (k *nameIndex) meant(token string) string {
 	return best
 }
 
-// Names says which names can stand for crawlers in a policy file. It is for programs
-// that write policy files, and not safe for concurrent use.
+// Names says which names can be crawlers' in a policy file, for programs that write one. It is not safe for concurrent
+// use.
 type Names struct {
 	catalogue *crawlers.Catalogue
 	known     *nameIndex
@@ -135,8 +132,7 @@ func NewNames() (*Names, error) {
 	return &Names{catalogue: c}, nil
 }
 
-// Check reports whether a name can be a crawler's under for, and whether it must be
-// listed under crawlers, as it would be a word for a group of crawlers otherwise.
+// Check reports whether a name can be a crawler's under for, and whether it must be listed under crawlers.
 func (ns *Names) Check(name string) (valid, listed bool) {
 	p := &parser{spec: &policy.Spec{}, skip: map[*yaml.Node]bool{}, keys: map[string]bool{}, base: ns.catalogue, catalogue: ns.catalogue, names: ns.known}
 	if policy.ParseAudience(name).Kind != policy.ForToken {
@@ -153,11 +149,9 @@ func (ns *Names) Check(name string) (valid, listed bool) {
 	return p.token(&yaml.Node{}, name) && p.errors == 0, false
 }
 
-// Crawlers are those of the catalogue.
 func (ns *Names) Crawlers() []policy.Crawler { return slices.Clone(convert(ns.catalogue).Crawlers()) }
 
-// Nearest returns the name that a word is most likely a misspelling of, or "".
-// Case does not count. Short words must be nearer than long ones.
+// Nearest returns the name that a word most likely misspells, in any case, or "". Short words must be nearer.
 func Nearest(word string, names []string) string {
 	best, distance := "", tolerance(len(word))+1
 	folded := strings.ToLower(word)
@@ -169,7 +163,6 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// tolerance is how many slips a word of n bytes may have.
 func tolerance(n int) int {
 	switch {
 	case n < 3:
@@ -191,8 +184,8 @@ func letters(s string) uint64 {
 
 const maxWord = 64
 
-// distanceWithin is the number of insertions, deletions, substitutions and swaps
-// of neighbours between two words, or limit+1 when it is greater than limit.
+// distanceWithin is the number of insertions, deletions, substitutions and swaps of neighbours between two words, or
+// limit+1.
 func distanceWithin(a, b string, limit int) int {
 	if limit < 0 || len(a) > maxWord || len(b) > maxWord || len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return limit + 1

@@ -16,10 +16,9 @@ import (
 
 type parser struct {
 	reporter
-	skip    map[*yaml.Node]bool // reported already
-	keys    map[string]bool     // all keys of the grammar
-	ofRules map[string]bool     // the keys of rules
-	// settings are the keys under publish, rights and enforcement.
+	skip     map[*yaml.Node]bool // reported already
+	keys     map[string]bool     // all keys of the grammar
+	ofRules  map[string]bool     // the keys of rules
 	settings map[string][]string
 
 	spec             *policy.Spec
@@ -57,7 +56,6 @@ func (p *parser) unknownKey(key, value *yaml.Node, what string, known []string) 
 	p.reportChoice(posOf(key), "unknown-key", nearestKey(key.Value, what, known), unknown, known)
 }
 
-// child is the value of a key with a name in a map, or nil.
 func child(within *yaml.Node, name string) *yaml.Node {
 	for i := 0; i+1 < len(within.Content); i += 2 {
 		if within.Content[i].Value == name {
@@ -72,8 +70,7 @@ func (p *parser) duplicate(key, first *yaml.Node, also string) {
 		quote(key.Value), also, first.Line)
 }
 
-// eachPair calls visit for the pairs of a map whose keys the author chooses.
-// Keys that differ by case only are the same.
+// eachPair calls visit for the pairs of a map with the author's keys, which differ by more than case.
 func (p *parser) eachPair(n *yaml.Node, what string, visit func(key, value *yaml.Node)) {
 	if !p.isMap(n, what) {
 		return
@@ -132,8 +129,7 @@ func (p *parser) isJoined(n *yaml.Node) bool {
 	return true
 }
 
-// pair is a key with its value, to be written where a node is: in braces, if the
-// node is the value of another key on the same line.
+// pair is a key with its value as written in a node's place: in braces after another key on the line.
 func (p *parser) pair(n *yaml.Node, text string) string {
 	if n.Line > len(p.lines) {
 		return text
@@ -145,8 +141,7 @@ func (p *parser) pair(n *yaml.Node, text string) string {
 	return text
 }
 
-// eachItem calls visit for the items of a list, or for a single value that stands
-// in the place of a list of one.
+// eachItem calls visit for the items of a list, or for a single value.
 func (p *parser) eachItem(n *yaml.Node, what string, visit func(item *yaml.Node)) {
 	if n.Kind != yaml.SequenceNode {
 		visit(n)
@@ -183,7 +178,7 @@ func (p *parser) text(n *yaml.Node, what string) (string, bool) {
 	return n.Value, true
 }
 
-// typographic are quotation marks that word processors put in.
+// typographic are word processors' quotation marks.
 const typographic = "“”„‟«»‘’‚‹›"
 
 func (p *parser) texts(n *yaml.Node, what string, visit func(n *yaml.Node, text string)) {
@@ -217,7 +212,7 @@ var meanings = [][]string{
 	{"log", "warn", "monitor", "report", "dry-run", "test"},
 }
 
-// sameMeaning returns the word of a choice that another word stands for, or "".
+// sameMeaning returns the word that another one stands for, or "".
 func sameMeaning(text string, words []string) string {
 	for _, group := range meanings {
 		if slices.Contains(words, group[0]) && containsFold(group, text) {

@@ -14,34 +14,24 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// PrintOptions change what PrintWith writes.
 type PrintOptions struct {
-	// Header is a comment for the top of the file, without "#".
 	Header string
-	// Comments are comments to put before rules, without "#", by the rules' places
-	// in Spec.Rules.
-	Comments map[int]string
-	// LineComments are comments to put before statements, without "#", by the lines of
-	// their positions.
+	// Comments are before rules, by places in Spec.Rules, LineComments before statements, by lines; without "#".
+	Comments     map[int]string
 	LineComments map[int]string
-	// Footer is a comment for the end of the file.
-	Footer string
-	// Catalogue knows by which strings the policy's own crawlers are recognised, and
-	// by what they are verified, which a Spec does not. Nil leaves it out.
+	Footer       string
+	// Catalogue knows how the policy's own crawlers are recognised and verified. Nil leaves that out.
 	Catalogue *crawlers.Catalogue
 }
 
-// Print writes a Spec as a policy file that a person could have written. Reading
-// it gives a Spec of the same meaning, if spec is one that a file can state: its
-// names fit the grammar, and no rule both allows and disallows a usage of one
-// pattern. By what the policy's own crawlers are recognised and verified is not in a
-// Spec; use File.Print to keep it.
+// Print writes a Spec as a policy file for people. Reading it gives a Spec of the same meaning, if a file can state it:
+// names fit the grammar, and no rule both allows and disallows a usage of a pattern. File.Print keeps how the policy's
+// own crawlers are recognised and verified, too.
 func Print(spec *policy.Spec) []byte { return PrintWith(spec, PrintOptions{}) }
 
 // Print writes the policy as a file without the comments of the original.
 func (f *File) Print() []byte { return PrintWith(f.Spec, PrintOptions{Catalogue: f.Catalogue}) }
 
-// PrintWith is Print with options.
 func PrintWith(spec *policy.Spec, o PrintOptions) []byte {
 	w := &printer{options: o, sets: map[string]*policy.ResourceSet{}, usages: map[string]*policy.LocalUsage{}}
 	for i := range spec.Resources {
@@ -81,8 +71,7 @@ func (w *printer) line(text string) {
 	w.out.WriteByte('\n')
 }
 
-// section writes a part of the file with an empty line before it, if there is
-// anything in it.
+// section writes an empty line and a part of the file, if there is one.
 func (w *printer) section(write func()) {
 	w.out.WriteByte('\n')
 	n := w.out.Len()
@@ -92,7 +81,7 @@ func (w *printer) section(write func()) {
 	}
 }
 
-// under writes a key with what write writes below it, and nothing if that is nothing.
+// under writes a key with what is below it, if there is anything.
 func (w *printer) under(key string, write func()) (written bool) {
 	start := w.out.Len()
 	w.line(key + ":")
@@ -106,7 +95,7 @@ func (w *printer) under(key string, write func()) (written bool) {
 	return written
 }
 
-// item writes an entry of a list that is a map: its first line gets the hyphen.
+// item writes a map as an entry of a list.
 func (w *printer) item(write func()) {
 	start := w.out.Len() + w.indent*len(indentation)
 	w.indent++
@@ -136,7 +125,7 @@ func (w *printer) text(key, text string) {
 	w.plainIf(text != "", key, scalar(text))
 }
 
-// texts writes a key with a text, or with a list of them.
+// texts writes one or more texts.
 func (w *printer) texts(key string, texts []string) {
 	if len(texts) == 1 {
 		w.plain(key, scalar(texts[0]))
@@ -157,7 +146,7 @@ var (
 	guessed     = regexp.MustCompile(`(?i)^(?:y|n|yes|no|on|off|true|false|null|\.nan|\.inf|\d{4}-\d\d?-\d\d?.*)$`)
 )
 
-// scalar is a text as YAML writes it, in quotes where a reader could doubt.
+// scalar is a text as YAML, in quotes where a reader could doubt.
 func scalar(s string) string {
 	switch {
 	case plainScalar.MatchString(s) && !strings.HasSuffix(s, " ") && !numberLike.MatchString(s) && !guessed.MatchString(s) && !strings.HasPrefix(s, "..."):
@@ -172,7 +161,7 @@ var bracketed = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*(?::[A-Za-z][A-Za-z0-
 
 const maxBracketed = 60
 
-// names writes a list in brackets while it is short.
+// names writes a short list in brackets.
 func (w *printer) names(key string, names []string) {
 	short := len(names) > 1 && !slices.ContainsFunc(names, func(s string) bool { return !bracketed.MatchString(s) || guessed.MatchString(s) })
 	if text := "[" + strings.Join(names, ", ") + "]"; short && len(text) <= maxBracketed {

@@ -70,8 +70,7 @@ func printStatements(w *printer, r *ruleReader) {
 	}
 }
 
-// mention finds what the first statements of a list were written as: a path or a
-// set for a usage of the file or for a plain one. Used is how many they are.
+// mention finds what the first used statements of a list were written as: a path or set, for a usage.
 func (w *printer) mention(list []policy.Statement) (key string, m mention, used int) {
 	s := &list[0]
 	parts, key := []policy.UsagePart{{Usage: s.Usage, Qualifiers: s.Qualifiers}}, s.Usage.String()
@@ -98,8 +97,7 @@ func (w *printer) mention(list []policy.Statement) (key string, m mention, used 
 	return key, m, len(parts)
 }
 
-// written reports whether a list starts with the statements that parts make of a
-// pattern, mentioned where s is.
+// written reports whether a list starts with the statements that parts make of a pattern mentioned in s.
 func written(list []policy.Statement, pattern pathpattern.Pattern, parts []policy.UsagePart, s *policy.Statement) bool {
 	if len(list) < len(parts) {
 		return false
@@ -147,13 +145,11 @@ func (w *printer) mentions(rest []mention) {
 	}
 }
 
-// directiveText is what some paths have under app-directives or robots-tag.
 type directiveText struct {
 	paths []string
 	text  string
 }
 
-// directives writes texts, each for all paths or for some.
 func (w *printer) directives(key, name string, texts []directiveText) {
 	var merged []directiveText
 	for _, t := range texts {
@@ -196,7 +192,7 @@ func printAppDirectives(w *printer, r *ruleReader) {
 	w.directives("app-directives", "directives", texts)
 }
 
-// printRobotsTag writes the rules of one path together where that says the same.
+// printRobotsTag joins the rules of one path if that says the same.
 func printRobotsTag(w *printer, r *ruleReader) {
 	var texts []directiveText
 	for rest := r.rule.EngineRules; len(rest) > 0; {
@@ -220,7 +216,7 @@ func printRobotsTag(w *printer, r *ruleReader) {
 	w.directives("robots-tag", "rules", texts)
 }
 
-// sameRules reports whether reading text gives just the rules given.
+// sameRules reports whether text is exactly these rules.
 func sameRules(text string, rules []policy.EngineRule) bool {
 	set, err := robotsrule.ParseStrict(text)
 	if err != nil {

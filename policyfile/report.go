@@ -15,7 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policyfile/lint"
 )
 
-// maxDiagnostics bounds the errors of one file, and also the warnings and hints.
+// maxDiagnostics bounds the errors, and the warnings and hints, of a file.
 const maxDiagnostics = 10_000
 
 type reporter struct {
@@ -26,8 +26,7 @@ type reporter struct {
 	mild   int // warnings and hints
 }
 
-// report adds a diagnostic. The code's row in the table of codes gives its
-// severity.
+// report adds a diagnostic with the severity of its code.
 func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args ...any) {
 	severity, n := severityOf(code), &r.mild
 	if severity == policy.Error {
@@ -43,7 +42,7 @@ func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args .
 	r.list = append(r.list, r.diagnostic(policy.Problem{Severity: severity, Code: code, Pos: at, Message: message}, didYouMean))
 }
 
-// refuse reports what is wrong with a node, and returns false.
+// refuse reports a problem and returns false.
 func (r *reporter) refuse(n *yaml.Node, code, didYouMean, format string, args ...any) bool {
 	r.report(posOf(n), code, didYouMean, format, args...)
 	return false
@@ -53,8 +52,7 @@ func (r *reporter) reportChoice(at policy.Pos, code, didYouMean, problem string,
 	r.reportAdvice(at, code, didYouMean, problem, "must be "+oneOf(words))
 }
 
-// reportAdvice adds a diagnostic with its suggestion between the problem and the
-// advice.
+// reportAdvice puts the suggestion between problem and advice.
 func (r *reporter) reportAdvice(at policy.Pos, code, didYouMean, problem, advice string) {
 	n := len(r.list)
 	if r.report(at, code, didYouMean, "%s: %s", problem, advice); len(r.list) > n {
@@ -104,7 +102,7 @@ func quote(s string) string {
 	return `"` + string(short) + `"`
 }
 
-// lineBreaks are all that break lines in YAML 1.1, which is how the parser counts them.
+// lineBreaks break lines in YAML 1.1, and so for the parser.
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 func splitLines(s string) []string {
@@ -184,8 +182,7 @@ func severityOf(code string) policy.Severity {
 	return s
 }
 
-// allCodes lists every code that this package reports, the gravest first. Channels
-// report more (see File.Add).
+// allCodes lists the codes of this package, the gravest first; channels report more (see File.Add).
 func allCodes() []codeInfo {
 	all := slices.Clone(codeTable)
 	for _, c := range lint.Codes() {

@@ -57,8 +57,7 @@ var rowFields = fields[*crawlerRow]{
 		func(w *printer, r *crawlerRow) { w.texts("intended", r.intended) }),
 }
 
-// words are the values of a text or a list. An empty list removes what the catalogue
-// has.
+// words are the values of a text or a list. An empty list removes the catalogue's.
 func (p *parser) words(n *yaml.Node, what string) []string {
 	words := []string{}
 	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
@@ -113,7 +112,6 @@ func readCrawlers(p *parser, n *yaml.Node, _ *policy.Spec) {
 	}
 }
 
-// printCrawlers prints what the policy knows otherwise than the built-in catalogue.
 func printCrawlers(w *printer, spec *policy.Spec) {
 	base, err := crawlers.Default()
 	if err != nil {
@@ -137,8 +135,7 @@ func printCrawlers(w *printer, spec *policy.Spec) {
 	})
 }
 
-// ownEntry is what the policy's catalogue has for a crawler that its file mentions, or
-// else what is known without it.
+// ownEntry is the entry of the policy's catalogue for a crawler, or else what is known without it.
 func (w *printer) ownEntry(token string, known *crawlers.Crawler) *crawlers.Crawler {
 	if w.options.Catalogue != nil {
 		if own, ok := w.options.Catalogue.Lookup(token); ok && own.FromPolicy {
@@ -148,7 +145,7 @@ func (w *printer) ownEntry(token string, known *crawlers.Crawler) *crawlers.Craw
 	return known
 }
 
-// difference is the row that makes the catalogue's entry into c, and into own.
+// difference is the row that turns the built-in entry into c.
 func difference(c *policy.Crawler, entry, own *crawlers.Crawler) *crawlerRow {
 	r := &crawlerRow{intended: c.IntendedGuards}
 	known := convertOne(entry)

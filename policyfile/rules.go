@@ -140,8 +140,7 @@ func readPurposes(p *parser, n *yaml.Node, r *ruleReader) {
 	})
 }
 
-// maxDelay is the longest crawl-delay, a day in seconds: who writes more has taken
-// the unit for another.
+// maxDelay is a day in seconds: beyond it the unit was mistaken.
 const maxDelay = 86400
 
 var decimal = regexp.MustCompile(`^[0-9]{1,6}(\.[0-9]{1,3})?$`)
@@ -219,8 +218,7 @@ func (p *parser) guards(n *yaml.Node) (guards []string) {
 	return guards
 }
 
-// What is the name of a purpose, with "*" and "$" as ACAP 1.0 section 2.8 has them, and
-// what is an address of one.
+// Purposes are names, with "*" and "$" as in ACAP 1.0 section 2.8, or addresses.
 var (
 	purposeWord    = regexp.MustCompile(`^[A-Za-z0-9_*-]+\$?$`)
 	purposeAddress = regexp.MustCompile(`^[A-Za-z*][A-Za-z0-9+.*-]*://[^ #"']+$|^/[^ #"']*$`)
@@ -232,8 +230,7 @@ var requestFields = fields[*ruleReader]{
 	requestKey(policy.ReCrawl, "what to fetch again"),
 }
 
-// requestKey is a field with the resources of one action. They are not patterns: a
-// request is for one resource.
+// requestKey is a field with the resources of one action, which are no patterns.
 func requestKey(action, about string) field[*ruleReader] {
 	resources := textShape("the path of one page or file, without *", `^/`)
 	return key(action, about, oneOrMore(resources), func(p *parser, n *yaml.Node, r *ruleReader) {
@@ -285,7 +282,6 @@ var (
 	limitShape = shape{"anyOf": []any{shape{"const": "none"}, rateShape, mapShape(limitFields)}}
 )
 
-// readLimit reads `none`, a rate such as 60/m, or a rate with a burst.
 func readLimit(p *parser, n *yaml.Node, r *ruleReader) {
 	r.rule.LimitPos = posOf(n)
 	limit := policy.Limit{}

@@ -175,13 +175,10 @@ func switchWord(s policy.Switch, words []string) string {
 	return ""
 }
 
-// defaultPublish is what is published when the file does not say.
 var defaultPublish = policy.Publish{ACAP: policy.Auto, ContentUsage: policy.On, ControlTokens: policy.On}
 
-// maxPreamble is how long a preamble may be, in bytes.
 const maxPreamble = 32 << 10
 
-// otherHosts stands for the hosts that a map of preambles does not name.
 const otherHosts = "*"
 
 func readPreamble(p *parser, n *yaml.Node, b *policy.Publish) {
@@ -238,7 +235,6 @@ func printPreamble(w *printer, b *policy.Publish) {
 	})
 }
 
-// block writes lines of text as they stand.
 func (w *printer) block(key, text string) {
 	start := ": |"
 	if text[0] == ' ' || text[0] == '\t' {

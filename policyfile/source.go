@@ -17,10 +17,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// MaxSize is the greatest size of a policy file, in bytes.
 const MaxSize = 1 << 20
 
-// document turns the file into the node of its one document, or reports why not.
+// document returns the root of the file's one document, or reports a problem.
 func (p *parser) document(data []byte) *yaml.Node {
 	if len(data) > MaxSize {
 		p.report(policy.Pos{Line: 1, Column: 1}, "file-too-large", "", "a policy file can have up to 1 MiB; use wildcards instead of listing every page")
@@ -73,7 +72,7 @@ func decode(r io.Reader) (root, second *yaml.Node, err error) {
 	return root, second, nil
 }
 
-// isText checks for what no editor should save in a text file.
+// isText refuses what no editor saves in a text file.
 func (p *parser) isText(data []byte) bool {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		p.report(policy.Pos{Line: 1, Column: 1}, "not-text", "", "the file is in UTF-16; save it as UTF-8")
@@ -96,7 +95,6 @@ func (p *parser) isText(data []byte) bool {
 
 const maxUnreadable = 10
 
-// unreadable says what is wrong with a character of n bytes, or returns "".
 func unreadable(before []byte, c rune, n int) string {
 	switch {
 	case c == utf8.RuneError && n == 1:
@@ -109,8 +107,7 @@ func unreadable(before []byte, c rune, n int) string {
 	return ""
 }
 
-// isProse reports whether the last line of a text has got to where people read it:
-// to a comment, a message or the name of a rule.
+// isProse reports whether a text ends where people read it: in a comment, a message or a name.
 func isProse(before []byte) bool {
 	line := string(before[bytes.LastIndexAny(before, "\r\n")+1:])
 	if strings.Contains(line, " #") || strings.HasPrefix(line, "#") {
@@ -121,7 +118,7 @@ func isProse(before []byte) bool {
 
 var proseKey = regexp.MustCompile(`(?:^|[{,-]) *(?:message|name): [^,]*$`)
 
-// plain reports what YAML has and a policy file does not: aliases, tags, missing values.
+// plain reports aliases, tags and missing values, which policy files do not have.
 func (p *parser) plain(n *yaml.Node) {
 	bad := func(n *yaml.Node, code, format string, args ...any) {
 		p.report(posOf(n), code, "", format, args...)
@@ -170,8 +167,7 @@ func (p *parser) plain(n *yaml.Node) {
 	}
 }
 
-// notIndented reports whether usages follow allow or disallow as keys beside it. It
-// keeps them from being reported as unknown keys.
+// notIndented reports usages beside allow or disallow, instead of unknown keys.
 func (p *parser) notIndented(rest []*yaml.Node) (found bool) {
 	if rest[0].Value != "allow" && rest[0].Value != "disallow" {
 		return false
@@ -185,7 +181,7 @@ func (p *parser) notIndented(rest []*yaml.Node) (found bool) {
 	return found
 }
 
-// robotsTxtLine is the line by which a file shows that it is a robots.txt, or 0.
+// robotsTxtLine is a line that shows that the file is a robots.txt, or 0.
 func robotsTxtLine(lines []string) int {
 	found := 0
 	for i, line := range lines {

@@ -73,7 +73,7 @@ func (p *parser) readStatements(n *yaml.Node, allow bool, r *ruleReader) {
 	})
 }
 
-// noUsage says what to write instead of paths or a list under allow or disallow.
+// noUsage advises on paths or a list directly under allow or disallow.
 func noUsage(n *yaml.Node) (near, fix string) {
 	_, isUsage := policy.ParseUsage(n.Value)
 	switch {
@@ -154,7 +154,7 @@ func (p *parser) usageParts(key, value *yaml.Node, allow bool) (parts []policy.U
 	return l.parts, l.name, len(l.parts) > 0
 }
 
-// fits counts what sets and usages multiply to.
+// fits bounds what sets and usages multiply to.
 func (p *parser) fits(at policy.Pos, count int) bool {
 	if p.statements += count; p.statements <= maxStatements {
 		return true
@@ -166,7 +166,6 @@ func (p *parser) fits(at policy.Pos, count int) bool {
 	return false
 }
 
-// state adds the statements of one mention of paths.
 func (p *parser) state(r *ruleReader, allow bool, local string, parts []policy.UsagePart, res resource) {
 	if !p.fits(res.pos, len(parts)*len(res.patterns)) {
 		return
@@ -297,8 +296,7 @@ func (p *parser) resource(n *yaml.Node, text string) (resource, bool) {
 	return resource{posOf(n), "", []pathpattern.Pattern{pattern}, []string{pathpattern.Written(pattern, text)}}, true
 }
 
-// maxPattern is the longest path, in bytes. Longer web addresses do not work
-// everywhere, and readers of robots.txt need not read longer lines.
+// maxPattern is the longest path, in bytes, as longer addresses and lines do not work everywhere.
 const maxPattern = 2048
 
 // pattern reads a path. setsToo allows the name of a set.
@@ -345,7 +343,7 @@ func (p *parser) pattern(n *yaml.Node, text string, setsToo bool) (pathpattern.P
 
 var ending = regexp.MustCompile(`^\.[A-Za-z0-9]+\$?$`)
 
-// nearPath is the path that a text which does not start with "/" may mean, or "".
+// nearPath is the path that a text without "/" may mean, or "".
 func nearPath(text string) string {
 	var path string
 	switch {

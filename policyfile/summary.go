@@ -14,8 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// HostSummary says who may crawl and index the pages of some hosts and who may not:
-// pages about which the policy states nothing by their path.
+// HostSummary says who may crawl and index the pages of some hosts that no rule mentions.
 type HostSummary struct {
 	Hosts []string `json:"hosts"`          // as the policy writes them, or "any other host" or "every host"
 	More  int      `json:"more,omitempty"` // hosts that are not in Hosts
@@ -25,14 +24,13 @@ type HostSummary struct {
 
 // Answers is who may do something and who may not.
 type Answers struct {
-	// May and MayNot count the known crawlers by category, the largest first.
+	// May and MayNot count known crawlers by category, the largest first.
 	May    []CategoryCount `json:"may"`
 	MayNot []CategoryCount `json:"may_not"`
-	// Unknown says whether a crawler may that nothing is known about.
+	// Unknown says whether an unknown crawler may.
 	Unknown bool `json:"unknown_may"`
 }
 
-// CategoryCount is how many crawlers of a category get an answer.
 type CategoryCount struct {
 	Category string   `json:"category"`        // "other" for crawlers without one
 	Count    int      `json:"count"`           // with this answer
@@ -42,8 +40,7 @@ type CategoryCount struct {
 
 const maxSummaryHosts = 50
 
-// Summary says for each host that the policy names, and for every other, who may
-// come in. Hosts with the same answer are together.
+// Summary says for each host, and for all others, who may come in. Hosts with the same answer are together.
 func (f *File) Summary(now time.Time) []HostSummary {
 	var hosts []string
 	seen := map[string]bool{}
@@ -82,7 +79,6 @@ func (f *File) Summary(now time.Time) []HostSummary {
 	return all
 }
 
-// plainPage is a page about which no policy states anything by its path.
 const plainPage = "/%01"
 
 func (x *evaluator) answers(host, path string, u policy.Usage) (s Answers) {
@@ -121,9 +117,8 @@ func counts(names map[string][]string, total map[string]int) []CategoryCount {
 	return counts
 }
 
-// SummaryText writes a summary as check prints it: the hosts, two lines, and a third where
-// not everyone may index. In brief the longer of two lists is "everyone else", and hosts
-// beyond the first two sets are only counted.
+// SummaryText is a summary as check prints it: hosts, and two or three lines. In brief the longer list is "everyone
+// else", and only two sets of hosts are shown.
 func SummaryText(all []HostSummary, brief bool) string {
 	const most = 2
 	var b strings.Builder
@@ -203,8 +198,7 @@ type Closed struct {
 	Crawl []string `json:"crawl,omitempty"` // patterns that some or all may not crawl, besides whole hosts
 	Index []string `json:"index,omitempty"` // or may not index
 	Open  []string `json:"open,omitempty"`  // that some or all may crawl
-	// Refused are the lines of the rules whose prohibitions to crawl the server enforces,
-	// Logged those in dry run, and Asked those that robots.txt only asks crawlers to obey.
+	// Refused are lines of rules whose prohibitions to crawl are enforced, Logged in dry run, Asked in robots.txt only.
 	Refused []int `json:"refused_by_lines,omitempty"`
 	Logged  []int `json:"logged_by_lines,omitempty"`
 	Asked   []int `json:"asked_by_lines,omitempty"`
@@ -248,8 +242,7 @@ func (f *File) Closed() (c Closed) {
 	return c
 }
 
-// ClosedText is Closed as check prints it, with a few of the paths. It is empty if no rule
-// closes anything.
+// ClosedText is Closed as check prints it, with a few paths, or "".
 func (f *File) ClosedText(now time.Time, paths int) string {
 	c := f.Closed()
 	x := newEvaluator(f.Policy, now)
@@ -275,7 +268,6 @@ func (f *File) ClosedText(now time.Time, paths int) string {
 	return text
 }
 
-// may says who may, and mayNot who may not.
 func (s Answers) may() string    { return side(s.May, s.MayNot, s.Unknown) }
 func (s Answers) mayNot() string { return side(s.MayNot, s.May, !s.Unknown) }
 
@@ -289,7 +281,6 @@ func side(these, others []CategoryCount, unknown bool) string {
 	return "everyone"
 }
 
-// pathsText writes what is so of paths, a line for each.
 func (f *File) pathsText(head string, patterns []string, most int, who func(pattern string, host policy.Host) string) string {
 	var b strings.Builder
 	for i, pattern := range patterns[:min(len(patterns), most)] {
@@ -306,7 +297,7 @@ func (f *File) pathsText(head string, patterns []string, most int, who func(patt
 	return b.String()
 }
 
-// hostOf is a host of the first rule that speaks of a pattern, "" for every host.
+// hostOf is a host of the first rule with a pattern, "" for every host.
 func (f *File) hostOf(pattern string) policy.Host {
 	for i := range f.Spec.Rules {
 		r := &f.Spec.Rules[i]
@@ -317,7 +308,7 @@ func (f *File) hostOf(pattern string) policy.Host {
 	return ""
 }
 
-// examplePath is a path that a pattern matches and that others match only in general.
+// examplePath is a path that a pattern, and otherwise only general ones, match.
 func examplePath(pattern string) string {
 	path, anchored := strings.CutSuffix(pattern, "$")
 	if !anchored {
@@ -362,9 +353,8 @@ func rulesIn(lines []int) string {
 	return "rules in lines " + english.Some(words, 4)
 }
 
-// MaxMode returns the most that a server could do about a request under the policy:
-// ModeLog or ModeBlock if some rule that disallows crawling, or the setting for
-// impostors, asks for it, else ModeOff.
+// MaxMode returns the most that a server could do under the policy: ModeLog or ModeBlock if a rule that disallows
+// crawling, or the setting for impostors, asks for it, else ModeOff.
 func (f *File) MaxMode() policy.Mode {
 	mode := max(f.Spec.Enforcement.Impostors, policy.ModeOff)
 	closes := func(s policy.Statement) bool { return s.Usage == policy.Crawl && (!s.Allow || s.Qualifiers != nil) }

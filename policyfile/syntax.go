@@ -12,10 +12,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// syntax reports a file that is not YAML. The library stops at the first mistake
-// and often names the line where the surrounding block starts, so the lines are
-// searched for the usual mistakes, which are all reported; what the library says is
-// reported only where none of them explains it.
+// syntax reports a file that is not YAML. The library stops at the first mistake, and often names the start of the
+// block. So the lines are searched for the usual mistakes, and the library's message is only used if there are none.
 func (p *parser) syntax(data string, err error) {
 	line := p.errorLine(data, err)
 	explained := false
@@ -46,8 +44,7 @@ func (p *parser) syntax(data string, err error) {
 	p.report(policy.Pos{Line: line, Column: column}, "yaml-syntax", "", "%s", message)
 }
 
-// openQuote finds the first value up to a line that opens a quotation mark without
-// closing it.
+// openQuote finds the first value up to a line with an open quotation mark.
 func (p *parser) openQuote(last int) (line, column int) {
 	for i, text := range p.lines[:min(last, len(p.lines))] {
 		m := entryStart.FindStringSubmatch(text)
@@ -66,12 +63,11 @@ var (
 	scanning = regexp.MustCompile(`end of stream|cannot start any token|not allowed in this context|alphabetic or numeric|unknown escape|escape sequence|hexdecimal|block scalar|document indicator`)
 )
 
-// maxSteps bounds how often a broken file is read again to find the place.
+// maxSteps bounds how often a broken file is read again.
 const maxSteps = 8
 
-// errorLine finds the line of a syntax error. The scanner names it rightly. The
-// parser does not; its errors show within a few lines before the last byte that
-// it took: the place is the last line without which the error is not there.
+// errorLine finds the line of a syntax error. The scanner names it. For the parser's errors, it is the last line
+// without which the error is gone.
 func (p *parser) errorLine(data string, err error) int {
 	if m := lineOf.FindStringSubmatch(err.Error()); m != nil && scanning.MatchString(err.Error()) {
 		n, _ := strconv.Atoi(m[1])
@@ -94,7 +90,7 @@ func (p *parser) errorLine(data string, err error) int {
 	return max(n, 1)
 }
 
-// byteReader gives out one byte at a time, so that read says how far a parser came.
+// byteReader gives out single bytes, to show how far a parser came.
 type byteReader struct {
 	text string
 	read int
@@ -109,7 +105,7 @@ func (o *byteReader) Read(b []byte) (int, error) {
 	return 1, nil
 }
 
-// explanations are what the library's messages mean, the first that fits.
+// explanations of the library's messages; the first that fits counts.
 var explanations = []struct{ part, message string }{
 	{"unexpected end of stream", unclosed},
 	{"unexpected document indicator", unclosed},
@@ -152,7 +148,7 @@ var (
 	inFlow     = regexp.MustCompile("(?:^|[\\[{,] *|: +)([*&!%@`][^,\\]}]*|[^\"',:\\[\\]{}]*\\?[^,\\]}]*)")
 )
 
-// suspect looks for a mistake that breaks YAML whatever surrounds the line.
+// suspect looks for a mistake that breaks YAML wherever it is.
 func (p *parser) suspect(line string) *suspicion {
 	if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
 		if strings.TrimSpace(line) == "" {
@@ -197,7 +193,6 @@ const indicators = "*&!%@`|>]},"
 
 var blockHeader = regexp.MustCompile(`^[|>][-+0-9]{0,2}\s*(#.*)?$`)
 
-// uncomment cuts a comment and spaces off a value.
 func uncomment(s string) string {
 	if i := strings.Index(s, " #"); i >= 0 {
 		s = s[:i]

@@ -68,7 +68,7 @@ func readQualifiedUsage(p *parser, n *yaml.Node, q *qualified) {
 	}
 }
 
-// readUsages reads the qualified usages first, as the combined ones name them.
+// readUsages reads qualified usages before combined ones, which name them.
 func readUsages(p *parser, n *yaml.Node, _ *policy.Spec) {
 	var simple, combined []*localUsage
 	values := map[*localUsage]*yaml.Node{}
@@ -100,8 +100,7 @@ func readUsages(p *parser, n *yaml.Node, _ *policy.Spec) {
 	}
 }
 
-// isDefinable reports whether a file can define a usage: by one usage with qualifiers,
-// or by usages without and names of such with.
+// isDefinable reports whether a file can define a usage: one usage with qualifiers, or plain and named ones.
 func isDefinable(u *policy.LocalUsage) bool {
 	isQualified := func(part policy.UsagePart) bool { return part.Local == "" && part.Qualifiers != nil }
 	return len(u.Parts) == 1 || len(u.Parts) > 1 && !slices.ContainsFunc(u.Parts, isQualified)

@@ -23,8 +23,7 @@ var (
 		alle jeder tous tout todos todas tutti tutte iedereen alla wszyscy`)
 	elseWords = wordSet(`others rest therest everybodyelse everyother allothers anyoneelse`)
 
-	// groupWords are words for a category. The names of the categories themselves need not
-	// be here.
+	// groupWords are words for a category besides its name.
 	groupWords = wordMap(map[crawlers.Kind]string{
 		crawlers.KindAITraining:  "ai aibots aibot aicrawlers aicrawler aiscrapers genai llm llms training aitrain",
 		crawlers.KindAIInput:     "aisearch aianswers answers answerengines",
@@ -39,8 +38,7 @@ var (
 		crawlers.KindAcademic:    "academicresearch research",
 	})
 
-	// productWords are the names of products and the crawlers of their operators, which the
-	// built-in catalogue has.
+	// productWords are products, with crawlers of their operators.
 	productWords = map[string][]string{
 		"chatgpt": {"GPTBot", "ChatGPT-User", "OAI-SearchBot"}, "gpt": {"GPTBot", "ChatGPT-User", "OAI-SearchBot"},
 		"claude": {"ClaudeBot", "Claude-User", "Claude-SearchBot"}, "mistral": {"MistralAI-Training", "MistralAI-User", "MistralAI-Index"},
@@ -71,8 +69,7 @@ var (
 	// blockWords are words for refusing.
 	blockWords = wordSet(`block deny refuse reject ban forbid drop action`)
 
-	// ruleLines are the lines of a rule that say what a key of another tool says, with its
-	// value for %s, or the date that it starts with for %.10s.
+	// ruleLines replace keys of other tools, with the value for %s, or its date for %.10s.
 	ruleLines = map[string]string{
 		"maxsnippet": "robots-tag: max-snippet:%s", "maximagepreview": "robots-tag: max-image-preview:%s", "maxvideopreview": "robots-tag: max-video-preview:%s",
 		"unavailableafter": "allow: {index: {paths: /, time-limit: until-%.10s}}", "noimageindex": "robots-tag: noimageindex", "notranslate": "robots-tag: notranslate",
@@ -81,7 +78,7 @@ var (
 		"comment": "name: %s", "description": "name: %s", "title": "name: %s", "note": "name: %s",
 	}
 
-	// wholeRules are rules that say what a switch of another tool does.
+	// wholeRules replace switches of other tools.
 	wholeRules = map[string]string{
 		"blockaibots": "{for: [category:ai-training, category:ai-input, category:ai-assistant], disallow: {crawl: /}, enforce: block}",
 	}
@@ -90,13 +87,12 @@ var (
 	noWords    = wordSet(`no n false off 0 none`)
 	noTraining = regexp.MustCompile(`(?i)(?:ai-train|train-ai)=no?\b`)
 
-	// fileKeys are words for keys of the file.
 	fileKeys = map[string]string{"tests": "expect", "groups": "rules", "policies": "rules", "policy": "rules", "rule": "rules"}
 )
 
 func wordSet(words string) map[string]bool { return setOf(strings.Fields(words)) }
 
-// wordMap turns words for each value into the value of each word.
+// wordMap inverts a map of words.
 func wordMap[T comparable](of map[T]string) map[string]T {
 	m := map[string]T{}
 	for value, words := range of {
@@ -117,7 +113,7 @@ func squash(s string) string {
 	}, strings.ToLower(strings.ReplaceAll(s, "&", "and")))
 }
 
-// What readMap calls the maps in which misplaced keys are explained.
+// Names of maps in which misplaced keys are explained.
 const (
 	theFile = "the file"
 	aRule   = "a rule"
@@ -134,7 +130,7 @@ func nearestKey(word, what string, known []string) string {
 	return Nearest(word, known)
 }
 
-// misplaced says what to write instead of a key that is not in its place, or nothing.
+// misplaced says what to write instead of a misplaced key, or "".
 func (p *parser) misplaced(key, value *yaml.Node, what string) string {
 	usage, isUsage := policy.ParseUsage(key.Value)
 	switch what {
@@ -161,7 +157,7 @@ func writeInstead(line, where string) string {
 	return "write " + quoteWhole(line) + where
 }
 
-// ruleLine is the line of a rule that says what a key of another tool says, or nothing.
+// ruleLine is the line of a rule that replaces another tool's key, or "".
 func ruleLine(key string, value *yaml.Node) string {
 	word, text := squash(key), value.Value
 	paths, verb := pathsIn(value), "disallow"
@@ -190,7 +186,7 @@ func ruleLine(key string, value *yaml.Node) string {
 	return ""
 }
 
-// pathsIn are the paths of a value, as they are written, or nothing if it is something else.
+// pathsIn are the paths of a value, as written, or "".
 func pathsIn(value *yaml.Node) string {
 	if isPath(value.Value) {
 		return asWritten(value.Value)
@@ -208,7 +204,7 @@ func pathsIn(value *yaml.Node) string {
 	return "[" + strings.Join(paths, ", ") + "]"
 }
 
-// ruleInFile is a whole rule that says what a key of the file says, or nothing.
+// ruleInFile is a rule that replaces a key of the file, or "".
 func (p *parser) ruleInFile(key, value *yaml.Node) string {
 	word, who := squash(key.Value), value.Value
 	if value.Kind == yaml.SequenceNode {
@@ -239,8 +235,7 @@ func (p *parser) ruleInFile(key, value *yaml.Node) string {
 	return ""
 }
 
-// settingLine is the line of the file with a key that belongs under publish, rights or
-// enforcement, or nothing.
+// settingLine is the line with a key of publish, rights or enforcement, or "".
 func (p *parser) settingLine(key string, value *yaml.Node) string {
 	text := asWritten(value.Value)
 	switch key {
@@ -268,8 +263,7 @@ func withScheme(contact string) string {
 	return contact
 }
 
-// unknownUsage reports a word that is not a usage, with its value if it has one. Whole,
-// where given, turns the right word into what the author wrote around it.
+// unknownUsage reports a word that is not a usage. Whole makes a correction of the right word.
 func (p *parser) unknownUsage(n, value *yaml.Node, text string, localToo bool, whole func(string) string) {
 	if whole == nil {
 		whole = func(near string) string { return near }

@@ -9,8 +9,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Agent is what a file says to one crawler, for a crawler to ask. It does not change and may
-// be shared.
+// Agent is what a file says to one crawler, for the crawler to ask. It is safe for concurrent use.
 type Agent struct {
 	rules    []Rule
 	patterns []pathpattern.Pattern     // of rules, as paths are compared with them
@@ -19,12 +18,10 @@ type Agent struct {
 	delay    time.Duration
 }
 
-// fewRules are tried one by one.
 const fewRules = 16
 
-// Agent returns what the file says to a crawler: the group of its product token, or else that
-// of "*". A crawler whose operator documents that it follows the group of another one asks
-// with File.Group first.
+// Agent returns the group of a product token, or else that of "*". A crawler that is documented to follow
+// another one's group asks with File.Group first.
 func (f *File) Agent(token string) *Agent {
 	g := f.Group(token)
 	if g == nil {
@@ -63,11 +60,9 @@ type Answer struct {
 	Path string // of that line, as it is written but for bytes beyond ASCII, which are encoded
 }
 
-// Ask answers about a URL, or about a path with its query, as the crawler would send it.
-//
-// The rule decides that is longest as it is written, or the Allow (RFC 9309 section 2.2.2).
-// Unreserved octets are compared decoded and all others as they are, so that %2B and + are
-// two paths, as in Google's parser and in the RFC. /robots.txt may always be fetched.
+// Ask answers about a URL, or a path with its query, as the crawler would send it. The rule that is longest as
+// written decides, or the Allow (RFC 9309 section 2.2.2). Only unreserved octets are compared decoded: %2B and +
+// are two paths, as in Google's parser and in the RFC. /robots.txt may always be fetched.
 func (a *Agent) Ask(url string) Answer {
 	path := comparable(pathOf(url), false)
 	if path == "/robots.txt" {
@@ -97,16 +92,13 @@ func (a *Agent) Ask(url string) Answer {
 // Allowed reports whether the crawler may fetch a URL, see Ask.
 func (a *Agent) Allowed(url string) bool { return a.Ask(url).Allowed }
 
-// CrawlDelay is how long the crawler is asked to wait between requests, 0 for no plausible
-// time.
+// CrawlDelay is the requested time between requests, 0 for none that is plausible.
 func (a *Agent) CrawlDelay() time.Duration { return a.delay }
 
-// ContentUsage is the value of Content-Usage for a URL (draft-ietf-aipref-attach), "" for
-// none: that of the longest path, and of several lines of that path all.
+// ContentUsage is the Content-Usage for a URL (draft-ietf-aipref-attach): the lines of the longest path, or "".
 func (a *Agent) ContentUsage(url string) string { return a.extension("content-usage", url) }
 
-// AppDirectives is the value of App-Directives for a URL (draft-nottingham-plan-b), as
-// ContentUsage is that of Content-Usage.
+// AppDirectives is ContentUsage for App-Directives (draft-nottingham-plan-b).
 func (a *Agent) AppDirectives(url string) string { return a.extension("app-directives", url) }
 
 func (a *Agent) extension(key, url string) string {
@@ -156,9 +148,8 @@ func pathOf(url string) string {
 	return url
 }
 
-// comparable is a path or pattern with unreserved octets decoded, and with those encoded
-// that are no ASCII, and the special characters of patterns where they are none (RFC 9309
-// section 2.2.3).
+// comparable is a path or pattern with unreserved octets decoded, and with octets beyond ASCII, and special
+// characters of patterns where they are literal, encoded (RFC 9309 section 2.2.3).
 func comparable(text string, pattern bool) string {
 	const hex = "0123456789ABCDEF"
 	var b []byte
@@ -202,7 +193,7 @@ func unescape(hi, lo byte) (c byte, ok bool) {
 	return byte(a<<4 | b), a >= 0 && b >= 0
 }
 
-// isUnreserved is for RFC 3986 section 2.3.
+// isUnreserved implements RFC 3986 section 2.3.
 func isUnreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }

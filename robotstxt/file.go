@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package robotstxt reads robots.txt files that somebody else wrote, mistakes
-// included: to ask which group a crawler obeys, to merge a file with a policy's
-// (see robotsserve.Merge), and to import it as a policy.
+// Package robotstxt reads robots.txt files that somebody else wrote, with their mistakes: to find the group that a
+// crawler obeys, to merge a file with a policy's (see robotsserve.Merge), and to import it as a policy.
 package robotstxt
 
 import (
@@ -17,21 +16,18 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// MaxSize is how many bytes of a file crawlers read: Google's parser stops there, and
-// RFC 9309 section 2.5 asks for as much.
+// MaxSize is how many bytes of a file crawlers read, as Google's parser and RFC 9309 section 2.5.
 const MaxSize = 500 << 10
 
-// PurposePrefix starts the name of a group for a purpose, before its User-Agent-Purpose
-// line, where no crawler is known by that purpose. No crawler has such a name.
+// PurposePrefix starts the name of a group for a purpose that no crawler is known by. No crawler has such a name.
 const PurposePrefix = "purpose-"
 
-// File is a robots.txt as Google's parser reads it (RFC 9309 with its tolerances), except
-// for names with digits, spaces or dots, which that one cuts. It does not change and
-// may be shared.
+// File is a robots.txt as Google's parser reads it (RFC 9309 with its tolerances), except that names may have
+// digits, spaces and dots. It does not change and may be shared.
 type File struct {
 	// Groups are those of product tokens and of "*". A token has one group.
 	Groups []*Group
-	// TooLong is set if the lines of all groups are so many that the rest was not read.
+	// TooLong: the groups had so many lines that the rest was not read.
 	TooLong bool
 	// Sum is equal for files that say the same in groups.
 	Sum [sha256.Size]byte
@@ -65,14 +61,12 @@ type Rule struct {
 	Allow   bool
 	Pattern pathpattern.Pattern
 	Written string // the pattern as it is written, "" where that is Pattern; see pathpattern.Written
-	// Size is the length in bytes that Google's parser compares: of the pattern as it is
-	// written, with bytes beyond ASCII encoded.
+	// Size is the length in bytes that Google's parser compares: as written, with bytes beyond ASCII encoded.
 	Size int
 
 	number int
 }
 
-// text is the path as it is written.
 func (r *Rule) text() string {
 	if r.Written != "" {
 		return r.Written
@@ -80,7 +74,6 @@ func (r *Rule) text() string {
 	return r.Pattern.String()
 }
 
-// line is a line of another key.
 type line struct {
 	number     int
 	key, value string
@@ -96,8 +89,7 @@ type Note struct {
 	kind string // notes of a kind say the same about several lines
 }
 
-// Parse reads the first MaxSize bytes of a robots.txt: in UTF-8 or, with a byte order
-// mark, UTF-16, with lines that end in CR, LF or both.
+// Parse reads the first MaxSize bytes of a robots.txt in UTF-8 or, with a byte order mark, UTF-16.
 func Parse(data []byte) *File {
 	f := read(data, mayBeName)
 	h := sha256.New()
@@ -122,8 +114,7 @@ func (f *File) Empty() bool { return len(f.Groups)+len(f.sitemaps) == 0 }
 // Group returns the group of a product token or of "*", nil for none.
 func (f *File) Group(name string) *Group { return f.byName[strings.ToLower(name)] }
 
-// Obeyed returns the group that a crawler obeys, nil for none: its own, that of a crawler
-// that it follows, or that of "*".
+// Obeyed returns the group that a crawler obeys: its own, one that it follows, or that of "*"; nil for none.
 func (f *File) Obeyed(c policy.Crawler) *Group {
 	if g := f.Group(c.Token); g != nil {
 		return g
@@ -147,17 +138,15 @@ func (g *Group) Lines() (numbers []int) {
 	return numbers
 }
 
-// Decisive returns the rules of a group without those that another one with the same
-// pattern beats: one that is longer as written, an Allow of the same length, or a Disallow
-// that spells the pattern otherwise, as a policy knows one pattern only. Of Disallow lines
-// in several spellings the first is left, with the largest Size, if it implies the others.
+// Decisive returns the rules of a group without those that another one of the same pattern beats: one that is longer
+// as written, an Allow of the same length, or a Disallow in another spelling, as a policy knows one spelling. Of a
+// Disallow in several spellings the first is left, with the largest Size, if it implies the others.
 func (g *Group) Decisive() []Rule {
 	rules, _ := g.decisive()
 	return rules
 }
 
-// decisive also returns the Allow lines that are left out because of a Disallow in another
-// spelling.
+// decisive also returns the Allow lines left out because of a Disallow in another spelling.
 func (g *Group) decisive() (rules, respelled []Rule) {
 	at := map[spelling]int{}
 	for _, r := range g.rules {
@@ -189,8 +178,8 @@ type spelling struct {
 	written string
 }
 
-// respelledAllows finds the Allow lines that in a policy would win over all that a Disallow
-// matches, but not for readers that compare octets as they are written.
+// respelledAllows finds the Allow lines that would beat a Disallow everywhere in a policy, but not for readers that
+// compare octets as written.
 func respelledAllows(rules []Rule) map[spelling]bool {
 	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Written != "" }) {
 		return nil
@@ -221,8 +210,7 @@ func respelledAllows(rules []Rule) map[spelling]bool {
 	return left
 }
 
-// impliedSpellings drops Disallow lines that are among the spellings under which an earlier
-// one is published.
+// impliedSpellings drops Disallow lines that publishing an earlier one implies.
 func impliedSpellings(rules []Rule) (left []Rule) {
 	implied := map[spelling]int{}
 	for _, r := range rules {
@@ -243,10 +231,8 @@ func impliedSpellings(rules []Rule) (left []Rule) {
 	return left
 }
 
-// respelledNote says why an Allow is left out.
 const respelledNote = "%q is left out: it is about the path of a Disallow of this group in another spelling, and a policy and the server know one path only"
 
-// maxDelay is the longest plausible crawl-delay.
 const maxDelay = 24 * time.Hour
 
 // CrawlDelay is the group's crawl-delay in seconds, 0 for none that is plausible.
@@ -258,7 +244,6 @@ func (g *Group) CrawlDelay() float64 {
 	return s
 }
 
-// sameAs reports whether two groups say the same.
 func (g *Group) sameAs(h *Group) bool {
 	sameRule := func(r, s Rule) bool {
 		return r.Allow == s.Allow && r.Pattern == s.Pattern && r.Written == s.Written && r.Size == s.Size
@@ -267,14 +252,12 @@ func (g *Group) sameAs(h *Group) bool {
 	return g.delay == h.delay && slices.EqualFunc(g.rules, h.rules, sameRule) && slices.EqualFunc(g.lines, h.lines, sameLine)
 }
 
-// maxLinesShown bounds the lines that a grouped note lists.
 const maxLinesShown = 10
 
 // Notes are about what crawlers do not read as it is written.
 func (f *File) Notes() []Note { return slices.Clone(f.notes) }
 
-// Grouped puts notes that say the same about several lines into one: the first, "and 412
-// more like this, lines 7, 9, …".
+// Grouped merges notes that say the same about several lines: "… (and 412 more like this, lines 7, 9, …)".
 func Grouped(notes []Note) (grouped []Note) {
 	at := map[string]int{}
 	lines := map[string][]string{}

@@ -17,26 +17,20 @@ import (
 
 // ImportOptions are what Import needs to know beside the file.
 type ImportOptions struct {
-	// Name reports whether a policy file can have a name as a crawler's, and whether it
-	// must be listed among the policy's crawlers for that. Nil takes every name.
+	// Name reports whether a policy file can have a crawler's name, and whether it must list it. Nil takes every name.
 	Name func(name string) (valid, listed bool)
-	// Browser reports whether browsers have a name in their User-Agent, so that it can
-	// only stand for a crawler in robots.txt. Nil takes none for such.
+	// Browser reports whether browsers have a name in their User-Agent, so that it only works in robots.txt. Nil: none.
 	Browser func(name string) bool
-	// Crawlers are those of the catalogue. What the file says to crawlers that it does
-	// not name is found by them: which follow another one's group, and which ignore
-	// that of "*".
+	// Crawlers are the catalogue's: which follow another one's group, and which ignore that of "*".
 	Crawlers []policy.Crawler
 }
 
 // Imported is a robots.txt as a policy.
 type Imported struct {
-	// Spec has the lines of the robots.txt as positions. Its Crawlers are those that a
-	// policy file must list.
+	// Spec has lines of the robots.txt as positions. Its Crawlers are those that a policy file must list.
 	Spec  *policy.Spec
 	Notes []Note // what had to be left out, or does not say quite the same
-	// Comments are those of Spec.Rules by their places, and LineComments those of
-	// statements by their lines; what else the author wrote is the Spec's preamble.
+	// Comments are by the places of rules in Spec, LineComments by lines. Other comments are in the Spec's preamble.
 	Comments     map[int]string
 	LineComments map[int]string
 }
@@ -48,12 +42,10 @@ var (
 	ErrTooLarge = errors.New("it has so many lines, names and patterns that it cannot be judged what a policy that says the same is; shorten it, or write the policy by hand")
 )
 
-// maxImported bounds what is imported, and with it memory and time: so many plain lines, a
-// quarter of them with wildcards, or fewer lines of other kinds.
+// maxImported bounds the memory and time of an import: so many plain lines, or fewer of other kinds.
 const maxImported = 6000
 
-// weight is how much it takes to import a file. A line counts for each name of its group;
-// patterns that cross others are compared with all of them.
+// weight is the cost of an import. A line counts for each name of its group; patterns that cross others cost more.
 func (f *File) weight() int {
 	const crossing, stated = 4, 16
 	n := f.read/16 + f.lines + len(f.Groups) + len(f.sitemaps) + crossing*len(f.purposes) + stated*f.acap
@@ -71,10 +63,8 @@ func (f *File) weight() int {
 	return n
 }
 
-// Import reads a robots.txt as a policy that says the same to every crawler: its groups,
-// sitemaps and crawl-delays, Content-Usage, Content-Signal, App-Directives and License
-// lines, groups of purposes, and ACAP records. Lines are read as Google's parser reads
-// them.
+// Import reads a robots.txt, as Google's parser does, as a policy that says the same to every crawler: groups,
+// sitemaps, crawl-delays, Content-Usage, Content-Signal, App-Directives and License lines, purposes and ACAP records.
 //
 //	User-agent: *                 - for: everyone-else
 //	Disallow: /a/                   disallow: {crawl: /a/}
@@ -84,7 +74,7 @@ func (f *File) weight() int {
 //	                                disallow: {crawl: /b/}
 //	                                allow: {crawl: /}
 //
-// An error means that data is not a robots.txt, or says nothing at all.
+// An error means that data is not a robots.txt, says nothing, or is too large to judge.
 func Import(data []byte, o ImportOptions) (*Imported, error) {
 	known := map[string]bool{}
 	for _, c := range o.Crawlers {
@@ -124,8 +114,7 @@ func Import(data []byte, o ImportOptions) (*Imported, error) {
 	return made, nil
 }
 
-// DropEmptyRules drops the rules of which nothing is left. Their comments go to the next
-// rule.
+// DropEmptyRules drops empty rules and moves their comments to the next rule.
 func (im *Imported) DropEmptyRules() {
 	comments := map[int]string{}
 	var rules []policy.Rule
@@ -143,7 +132,6 @@ func (im *Imported) DropEmptyRules() {
 	im.Spec.Rules, im.Comments = rules, comments
 }
 
-// unusable is the error for what is no robots.txt.
 func (f *File) unusable() error {
 	switch {
 	case f.page:
@@ -166,7 +154,7 @@ type importer struct {
 	permitted []policy.Audience
 }
 
-// dropNames leaves out the groups of names that a policy file cannot have.
+// dropNames leaves out groups with names that a policy file cannot have.
 func (im *importer) dropNames() {
 	im.f.Groups = slices.DeleteFunc(im.f.Groups, func(g *Group) bool {
 		name := g.Name
@@ -181,8 +169,7 @@ func (im *importer) dropNames() {
 	})
 }
 
-// name reports whether a policy file can have a crawler's name, and lists it there
-// unless the catalogue has it.
+// name reports whether a policy file can have a crawler's name, and lists it unless the catalogue does.
 func (im *importer) name(name string) bool {
 	valid, listed := im.check(name)
 	if !valid || strings.HasPrefix(name, PurposePrefix) && len(im.f.purposes) > 0 {
@@ -195,12 +182,12 @@ func (im *importer) name(name string) bool {
 	return true
 }
 
-// crawl is a statement about crawling, from a line or, for 0, from none.
+// crawl is a statement about crawling from a line, or 0.
 func crawl(allow bool, p pathpattern.Pattern, line int) policy.Statement {
 	return policy.Statement{Pos: position(line), Allow: allow, Usage: policy.Crawl, Pattern: p}
 }
 
-// position is the start of a line, nothing for 0.
+// position is the start of a line, or nothing for 0.
 func position(line int) policy.Pos {
 	if line == 0 {
 		return policy.Pos{}
@@ -208,9 +195,8 @@ func position(line int) policy.Pos {
 	return policy.Pos{Line: line, Column: 1}
 }
 
-// spellingNote says that the policy and what is published close paths in several spellings,
-// while readers that compare URLs as they come take a Disallow of the file for one of them.
-// It returns nil where no path has a reserved octet.
+// spellingNote says that a Disallow with a reserved octet is published and enforced in several spellings, while some
+// readers take it for one. It is nil if there is none.
 func (f *File) spellingNote() *Note {
 	lines := map[int]bool{}
 	var first Rule
@@ -235,27 +221,23 @@ func (f *File) spellingNote() *Note {
 		"robots.txt is published with up to four of them, and the server takes all for the same path, while some readers take this line for one", first.text(), more)}
 }
 
-// maxPreamble is how much of a file's own words is published, in bytes.
 const maxPreamble = 32 << 10
 
-// aboutRights matches what comments about rights say, in the languages of the European Union:
-// "all rights reserved", a reservation under Article 4 of Directive (EU) 2019/790 or a national
-// law, and the words of licences.
+// aboutRights matches comments about rights in the languages of the European Union: "all rights reserved", reservations
+// under Article 4 of Directive (EU) 2019/790 or a national law, and the words of licences.
 var aboutRights = regexp.MustCompile(`(?i)copyright|\(c\) ?[0-9]|©|\brights?\b|\br[eé]serv|2019/790|article 4|44b|urhg|urheber|vorbehalt|` +
 	`voorbeh|auteursrecht|förbeh|forbeh|upphovsrätt|ophavsret|oikeu|tekijänoik|õigus|tiesības|teisės|zastrzeż|praw[ao]? aut|vyhrazen|vyhraden|` +
 	`pridržan|autorsk|jogfennt|fenntart|szerzői|drepturi|direitos|derechos|diritti|droits|drittijiet|δικαι|права|` +
 	`data[- ]?mining|\btdm|datengewinnung|fouille de|l122-5|\blicen[cs]|terms of|nutzungsbedingungen|prohibited|forbidden|permission`)
 
-// Preamble returns the words of a file's author that are published with what the file says:
-// the comment at its start, and those comments further down that speak of rights. Lines are
-// without "#", and end with "\n" but for the last.
+// Preamble returns the author's words that are published: the comment at the start, and comments about rights. Lines are
+// without "#".
 func (f *File) Preamble() string {
 	text, _ := f.preamble()
 	return text
 }
 
-// preamble also returns the line of the first comment further down that speaks of rights, 0
-// for none.
+// preamble also returns the line of the first later comment about rights, 0 for none.
 func (f *File) preamble() (text string, first int) {
 	parts := []string{strings.TrimRight(f.header, "\n")}
 	for _, line := range slices.Sorted(maps.Keys(f.comments)) {
@@ -277,7 +259,6 @@ func (f *File) preamble() (text string, first int) {
 	return strings.TrimRight(text, "\n"), first
 }
 
-// preamble publishes the author's own words.
 func (im *importer) preamble() {
 	text, line := im.f.preamble()
 	if text == "" {

@@ -12,11 +12,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// records adds what ACAP records say.
-//
-// About crawling, crawlers that know ACAP prefer a record to an Allow or Disallow with the
-// same pattern, or ignore these lines (sections 2.9.1 and 2.9.2); others only know the
-// lines. A policy is for all crawlers: what either closes is closed.
+// records adds what ACAP records say. About crawling, crawlers that know ACAP prefer a record to an Allow or Disallow
+// with the same pattern, or ignore these lines (sections 2.9.1 and 2.9.2); others only know the lines. As a policy is
+// for all crawlers, what either closes is closed.
 func (im *importer) records(f *acap.File) {
 	for _, p := range f.Problems {
 		im.f.note(p.Line, "%s", p.Message)
@@ -48,8 +46,8 @@ func (im *importer) records(f *acap.File) {
 	}
 }
 
-// withoutRecord lists the crawlers that a group allows to crawl something and no record of
-// their own does: they obey what a record prohibits everyone to crawl (section 2.2).
+// withoutRecord lists the crawlers that a group, and no record of their own, allows to crawl something: they obey what
+// a record prohibits everyone to crawl (section 2.2).
 func (im *importer) withoutRecord(f *acap.File) []policy.Audience {
 	return slices.DeleteFunc(slices.Clone(im.permitted), func(a policy.Audience) bool {
 		return slices.ContainsFunc(f.Records, func(r acap.Record) bool {
@@ -81,7 +79,6 @@ func (im *importer) record(rec *acap.Record) {
 	}
 }
 
-// requests adds a rule of action requests, and publishes them as the file does.
 func (im *importer) requests(audience []policy.Audience, rec *acap.Record) {
 	r := policy.Rule{For: audience}
 	for _, q := range rec.Requests {
@@ -97,12 +94,10 @@ func (im *importer) requests(audience []policy.Audience, rec *acap.Record) {
 	}
 }
 
-// same returns a function that reports whether an audience is a.
 func same(a policy.Audience) func(policy.Audience) bool {
 	return func(b policy.Audience) bool { return a.Kind == b.Kind && strings.EqualFold(a.Name, b.Name) }
 }
 
-// audience is the crawlers of a record that a policy file can name.
 func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 	for _, c := range rec.Crawlers {
 		a := policy.Audience{Kind: policy.ForToken, Name: c}
@@ -120,8 +115,8 @@ func (im *importer) audience(rec *acap.Record) (all []policy.Audience) {
 	return all
 }
 
-// fields adds the rules of permissions and prohibitions. Those for "*" to crawl hold for
-// everyone else, and for crawlers with a group but no record that permits crawling.
+// fields adds permissions and prohibitions. Those for "*" to crawl hold for everyone else, and for crawlers with a
+// group but no record that permits crawling.
 func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	crawls := policy.Rule{For: slices.Clone(r.For), UsagePurposes: r.UsagePurposes}
 	for i, a := range crawls.For {
@@ -158,8 +153,8 @@ func (im *importer) fields(r policy.Rule, fields []acap.Field) {
 	}
 }
 
-// close drops permissions of rules for an audience to crawl one pattern: where a record
-// prohibits it, the Allow line does not count (section 2.9.2).
+// close drops an audience's permissions to crawl one pattern: a record that prohibits it beats the Allow line
+// (section 2.9.2).
 func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 	opens := func(s policy.Statement) bool { return s.Allow && s.Usage == policy.Crawl && s.Pattern == p }
 	for _, a := range audience {
@@ -181,8 +176,7 @@ func (im *importer) close(audience []policy.Audience, p pathpattern.Pattern) {
 	}
 }
 
-// noteProhibited notes that ACAP records prohibit everyone to crawl what the groups leave
-// open to some.
+// noteProhibited notes that ACAP records prohibit everyone to crawl what groups leave open.
 func (im *importer) noteProhibited(f *acap.File) {
 	open := func(pattern string) bool {
 		p, ok := acapPattern(pattern)
@@ -201,8 +195,7 @@ func (im *importer) noteProhibited(f *acap.File) {
 	}
 }
 
-// closedToOthers reports whether a permission to crawl is left out, as a Disallow line
-// closes what it would open.
+// closedToOthers reports whether a permission to crawl is left out because a Disallow line closes it.
 func (im *importer) closedToOthers(audience []policy.Audience, f *acap.Field, p pathpattern.Pattern) bool {
 	if prohibits(f) {
 		return false
@@ -250,7 +243,6 @@ func (im *importer) field(r *policy.Rule, f *acap.Field, part acap.Part, p pathp
 	}
 }
 
-// acapPattern is the pattern of a path of ACAP, in normal form.
 func acapPattern(value string) (pathpattern.Pattern, bool) {
 	if value != "" && value[0] != '/' && value[0] != '*' {
 		value = "/" + value

@@ -15,8 +15,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// licence takes over the first of the file that can be; the first of a group if
-// there is no other.
+// licence takes over the file's first valid licence, or else the first of a group.
 func (im *importer) licence() {
 	all := im.f.licenses
 	inGroups := map[int]bool{}
@@ -44,13 +43,13 @@ func (im *importer) licence() {
 	}
 }
 
-// isAddress reports whether a text is a URL of the web that can stand in a line.
+// isAddress reports whether a text is a web URL that can stand in a line.
 func isAddress(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && printable(text) && !strings.ContainsAny(text, " \t#")
 }
 
-// sitemaps takes over what a policy can name: URLs of the web, and paths.
+// sitemaps takes over web URLs and paths.
 func (im *importer) sitemaps() {
 	for _, l := range im.f.sitemaps {
 		path := strings.HasPrefix(l.value, "/") && !strings.HasPrefix(l.value, "//")
@@ -74,8 +73,7 @@ func (im *importer) delay(r *policy.Rule, g *Group) {
 	}
 }
 
-// extension adds what a line of an extension says. In the file a longer path
-// replaces all that a shorter one says, in the policy it only adds.
+// extension adds a line of an extension. In the file a longer path replaces shorter ones, in the policy it adds.
 func (im *importer) extension(r *policy.Rule, l line) {
 	pattern, value := pathpattern.All, l.value
 	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
@@ -130,9 +128,8 @@ func (im *importer) directives(r *policy.Rule, l line, pattern pathpattern.Patte
 	}
 }
 
-// replaceDirectives makes each path replace what shorter ones direct, as it does in
-// robots.txt (draft-nottingham-plan-b, Applying Application Directives): an application
-// that the longer one does not mention is directed to do nothing there, by its name alone.
+// replaceDirectives makes each path replace the directives of shorter ones, as in robots.txt (draft-nottingham-plan-b,
+// Applying Application Directives): an application's name alone directs it to do nothing.
 func replaceDirectives(r *policy.Rule) {
 	said := slices.Clone(r.AppDirectives)
 	for _, long := range said {
@@ -145,8 +142,7 @@ func replaceDirectives(r *policy.Rule) {
 	}
 }
 
-// earlierLabels are those of earlier drafts of the vocabulary (-02 to -04) for what
-// draft-ietf-aipref-vocab-08 calls otherwise.
+// earlierLabels are names in earlier drafts of draft-ietf-aipref-vocab (-02 to -04).
 var earlierLabels = map[string]policy.Usage{"train-genai": policy.TrainAI, "ai-output": policy.AIUse}
 
 func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
@@ -173,7 +169,7 @@ func (im *importer) usage(r *policy.Rule, l line, pattern pathpattern.Pattern, v
 	}
 }
 
-// prefer adds a preference; what any line disallows is disallowed.
+// prefer adds a preference; any line that disallows wins.
 func (im *importer) prefer(r *policy.Rule, l line, pattern pathpattern.Pattern, u policy.Usage, allow bool) {
 	i := slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && s.Pattern == pattern })
 	if i >= 0 {
@@ -183,7 +179,7 @@ func (im *importer) prefer(r *policy.Rule, l line, pattern pathpattern.Pattern, 
 	r.Statements = append(r.Statements, policy.Statement{Pos: position(l.number), Allow: allow, Usage: u, Pattern: pattern})
 }
 
-// signal adds a Content-Signal line, whose names are not those of the policy.
+// signal adds a Content-Signal line, which has other names than the policy.
 func (im *importer) signal(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
 	names := map[string]policy.Usage{"ai-train": policy.TrainAI, "ai-input": policy.AIUse, "search": policy.Search}
 	for member := range strings.SplitSeq(value, ",") {
@@ -203,15 +199,13 @@ func (im *importer) signal(r *policy.Rule, l line, pattern pathpattern.Pattern, 
 	}
 }
 
-// usagePrefix begins names of groups that stand for a usage, and for no crawler
-// (draft-kelley-aipref-training-preference-signal).
+// usagePrefix begins names of groups that stand for a usage (draft-kelley-aipref-training-preference-signal).
 const usagePrefix = "__usage_"
 
-// trainingToken is the name of the group for AI training. The draft leaves it open; release
-// notes of a third party of 11 November 2026 have it.
+// trainingToken is the group for AI training. The draft leaves the name open.
 const trainingToken = usagePrefix + "ai-training"
 
-// usageGroups takes the groups of usages out of those of crawlers, and states what they say.
+// usageGroups turns the groups of usages into rules.
 func (im *importer) usageGroups() {
 	im.f.Groups = slices.DeleteFunc(im.f.Groups, func(g *Group) bool {
 		if len(g.Name) < len(usagePrefix) || !strings.EqualFold(g.Name[:len(usagePrefix)], usagePrefix) {
@@ -227,7 +221,6 @@ func (im *importer) usageGroups() {
 	})
 }
 
-// usageGroup states for everyone what the group of a usage says.
 func (im *importer) usageGroup(g *Group, u policy.Usage) {
 	r := policy.Rule{For: []policy.Audience{{Kind: policy.ForEveryone}}, Pos: position(g.number)}
 	for _, line := range g.Decisive() {

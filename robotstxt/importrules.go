@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// groups adds a rule for each set of groups that say the same.
+// groups adds a rule for each set of equal groups.
 func (im *importer) groups() {
 	star := im.f.Group("*")
 	if star != nil {
@@ -33,17 +33,14 @@ func (im *importer) groups() {
 	}
 }
 
-// disallows reports whether a group has a Disallow line.
 func (g *Group) disallows() bool {
 	return slices.ContainsFunc(g.rules, func(r Rule) bool { return !r.Allow })
 }
 
-// delays reports whether a group has a crawl-delay.
 func (g *Group) delays() bool { return g.CrawlDelay() > 0 }
 
-// replaces reports whether the groups replace one for which has is true: that of "*", or
-// that of the crawlers' family. A group replaces these in robots.txt (RFC 9309 section
-// 2.2.1), while rules of a policy add up, so that theirs has to override it.
+// replaces reports whether the groups replace, in robots.txt, that of "*" or of the crawlers' family (RFC 9309 section
+// 2.2.1), and has is true of that. Rules of a policy add up, so theirs has to override it.
 func (im *importer) replaces(gs []*Group, has func(*Group) bool) bool {
 	other := func(name string) bool {
 		g := im.f.Group(name)
@@ -55,7 +52,7 @@ func (im *importer) replaces(gs []*Group, has func(*Group) bool) bool {
 	})
 }
 
-// joined puts the groups of named crawlers together that say the same.
+// joined collects the groups of named crawlers that are equal.
 func (im *importer) joined() (all [][]*Group) {
 	for _, g := range im.f.Groups {
 		if g.Name == "*" {
@@ -70,8 +67,7 @@ func (im *importer) joined() (all [][]*Group) {
 	return all
 }
 
-// followers finds the crawlers that the file does not name and that obey the group of
-// another one, except where a policy's rule for that one reaches them anyway (see
+// followers finds unnamed crawlers that obey another one's group, unless a policy's rule reaches them anyway (see
 // policy.Policy.Family).
 func (im *importer) followers() map[*Group][]string {
 	follow := map[*Group][]string{}
@@ -84,8 +80,7 @@ func (im *importer) followers() map[*Group][]string {
 	return follow
 }
 
-// isFamily reports whether a policy's rule for a token reaches a crawler that follows
-// it.
+// isFamily reports whether a policy's rule for a token reaches a crawler that follows it.
 func (im *importer) isFamily(c policy.Crawler, token string) bool {
 	for _, t := range c.Follows {
 		for _, head := range im.crawlers {
@@ -97,8 +92,7 @@ func (im *importer) isFamily(c policy.Crawler, token string) bool {
 	return false
 }
 
-// ignoringStar adds a rule for the crawlers that ignore the group of "*" and that the file
-// does not name: they may crawl what it closes, and need not wait.
+// ignoringStar adds a rule for unnamed crawlers that ignore the group of "*": they may crawl what it closes, at once.
 func (im *importer) ignoringStar(star *Group) {
 	r := policy.Rule{NoCrawlDelay: star.delays()}
 	if star.disallows() {
@@ -116,8 +110,7 @@ func (im *importer) ignoringStar(star *Group) {
 	im.spec.Rules = append(im.spec.Rules, r)
 }
 
-// rule adds the rule of groups that say the same. If opens is set, it allows every path
-// that they do not mention.
+// rule adds the rule of equal groups. With opens it allows every path that they do not mention.
 func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	g := gs[0]
 	r := policy.Rule{For: audience}
@@ -159,9 +152,8 @@ func (im *importer) rule(audience []policy.Audience, gs []*Group, opens bool) {
 	}
 }
 
-// commentRule gathers the comments of the rule to be added: those before the groups'
-// names, those of lines that are no statements, and those that only the later of the groups
-// have.
+// commentRule collects the comments of the rule to be added: those before the groups' names, those of lines that are
+// no statements, and those that only later groups have.
 func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 	var texts []string
 	done := map[string]bool{"": true}
@@ -198,10 +190,8 @@ func (im *importer) commentRule(gs []*Group, r *policy.Rule) {
 	}
 }
 
-// maxPath is the longest pattern that a policy file takes.
 const maxPath = 2048
 
-// tooLong notes a pattern that a policy file does not take.
 func (im *importer) tooLong(line int, p pathpattern.Pattern) bool {
 	if p.Len() <= maxPath {
 		return false
@@ -210,8 +200,7 @@ func (im *importer) tooLong(line int, p pathpattern.Pattern) bool {
 	return true
 }
 
-// fallsThrough notes extensions of "*" that a group does not have: a crawler obeys its own
-// group alone, while rules of a policy add up.
+// fallsThrough notes extensions of "*" that a group lacks: in robots.txt its crawler does not read them, in a policy it does.
 func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
 	has := map[string]bool{"license": true, "app-directives": true} // which are not inherited
 	for _, l := range g.lines {
@@ -225,10 +214,8 @@ func (im *importer) fallsThrough(audience []policy.Audience, g, star *Group) {
 	}
 }
 
-// dropDirectives overrides the App-Directives of "*" for applications that the rule's own
-// group does not mention, because it replaces that of "*" (draft-nottingham-plan-b,
-// Applying Application Directives). The name of an application without parameters directs
-// it to do nothing.
+// dropDirectives overrides the App-Directives of "*" for applications that the rule's group, which replaces "*", does not
+// mention (draft-nottingham-plan-b, Applying Application Directives).
 func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 	var all policy.Rule
 	notes := im.f.notes
@@ -245,21 +232,18 @@ func (im *importer) dropDirectives(r *policy.Rule, star *Group) {
 	}
 }
 
-// winsAsWritten and winsInPolicy report whether a rule beats another one (RFC 9309 section
-// 2.2.2) by the lengths that Google's parser and policies compare. They differ because a
-// pattern of a policy is in normal form: it has one "*" for several, a "/" before a "*" at
-// the start, and no needless "%".
+// winsAsWritten and winsInPolicy compare rules (RFC 9309 section 2.2.2) by the lengths of Google's parser and of policies,
+// whose patterns are in normal form: one "*" for several, a "/" before a "*" at the start, no needless "%".
 func winsAsWritten(a, b Rule) bool { return a.Size > b.Size || a.Size == b.Size && a.Allow }
 
 func winsInPolicy(a, b Rule) bool {
 	return a.Pattern.Len() > b.Pattern.Len() || a.Pattern.Len() == b.Pattern.Len() && a.Allow
 }
 
-// normal reports whether a pattern is as long in the policy as it is written.
+// normal reports whether a pattern has the same length in the policy.
 func (r *Rule) normal() bool { return r.Size == r.Pattern.Len() }
 
-// beaten drops rules that lose wherever they match, by their length as written but not by
-// that in the policy.
+// beaten drops rules that lose wherever they match by their length as written, but not by that in the policy.
 func beaten(rules []Rule) []Rule {
 	if !slices.ContainsFunc(rules, func(r Rule) bool { return !r.normal() }) {
 		return rules
@@ -272,13 +256,12 @@ func beaten(rules []Rule) []Rule {
 	})
 }
 
-// meets reports whether readers that compare octets as they are written compare the two.
+// meets reports whether readers that compare octets as written find the two to meet.
 func (r *Rule) meets(s *Rule) bool {
 	return pathpattern.Compared(r.Pattern, r.Written, s.Pattern, s.Written)
 }
 
-// spelled is the text of a pattern in the spelling of an Allow, "" for the normal form. It is
-// not ok where the Allow mixes several.
+// spelled is the text of a pattern in the spelling of an Allow, "" for the normal form. It is not ok for a mixed spelling.
 func (r *Rule) spelled(p pathpattern.Pattern) (text string, ok bool) {
 	own, others := pathpattern.Spell(r.Pattern, r.Written), pathpattern.Spell(p, "")
 	if !r.Allow || own.Octets == 0 {
@@ -293,10 +276,8 @@ func (r *Rule) spelled(p pathpattern.Pattern) (text string, ok bool) {
 	return pathpattern.Written(p, text), true
 }
 
-// maxCrossings bounds the patterns that match what two patterns match.
 const maxCrossings = 16
 
-// maxPairs bounds the pairs of rules that settle looks at.
 const maxPairs = 1 << 22
 
 // settle adds statements where an Allow and a Disallow match a common path, and the one
@@ -342,9 +323,8 @@ func (im *importer) settle(rules []Rule) (more []policy.Statement) {
 	return more
 }
 
-// settlePair returns the patterns that match what both of two rules match and that win over
-// the loser in the policy. It is not ok if there are none, or if they would win over a
-// rule that beats the winner.
+// settlePair returns patterns for what two rules have in common that beat the loser in the policy. It is not ok if there
+// are none, or if they would beat a rule that beats the winner.
 func settlePair(rules []Rule, winner, loser Rule) (common []pathpattern.Pattern, ok bool) {
 	b := solve.Budget{Ways: maxCrossings}
 	common, ok = b.Cross(winner.Pattern, loser.Pattern)
@@ -361,8 +341,8 @@ func settlePair(rules []Rule, winner, loser Rule) (common []pathpattern.Pattern,
 	return common, ok
 }
 
-// purpose adds what is said to clients that name a purpose (draft-illyes-rep-purpose-00).
-// Their group replaces that of "*", so that the rule allows what only "*" may not crawl.
+// purpose adds what is said to clients that name a purpose (draft-illyes-rep-purpose-00). Their group replaces that of
+// "*", so the rule allows what only "*" may not crawl.
 func (im *importer) purpose(g, star *Group) {
 	name := g.Name
 	if name == "" || strings.ContainsAny(name, " *") || !printable(name) || len(name) > maxName {

@@ -12,12 +12,11 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// maxLine bounds the lines that are taken over into another file: Google's parser cuts a
-// line at 2083 * 8 bytes.
+// maxLine bounds lines taken into another file: Google's parser cuts lines at 2083 * 8 bytes.
 const maxLine = 16 << 10
 
-// Stated says which extensions of RFC 9309 a policy uses. The longest path of such lines
-// replaces what shorter ones say, so that those of two files cannot be mixed.
+// Stated is the extensions of RFC 9309 that a policy uses. Lines of two files cannot be mixed, because the longest path
+// replaces shorter ones.
 type Stated struct {
 	Preferences bool // Content-Usage or Content-Signal
 	Directives  bool // App-Directives
@@ -27,7 +26,7 @@ var extensionKeys = map[string]string{
 	"app-directives": "App-Directives", "content-usage": "Content-Usage", "content-signal": "Content-Signal",
 }
 
-// merged returns a line of an extension as it stands in a merged file, or why it does not.
+// merged returns a line of an extension for a merged file, or why it is left out.
 func (l line) merged(stated Stated) (text, why string) {
 	key := extensionKeys[l.key]
 	text = key + ": " + l.value
@@ -44,8 +43,7 @@ func (l line) merged(stated Stated) (text, why string) {
 	return text, ""
 }
 
-// Extensions returns the lines of a group that extend RFC 9309 and that a merged file
-// takes over.
+// Extensions returns the lines that extend RFC 9309 and that a merged file takes over.
 func (g *Group) Extensions(stated Stated) (lines []string) {
 	for _, l := range g.lines {
 		if text, why := l.merged(stated); why == "" {
@@ -55,9 +53,8 @@ func (g *Group) Extensions(stated Stated) (lines []string) {
 	return lines
 }
 
-// Refused returns what the lines of a group without a path disallow, by key in lower case
-// and then by preference: train-ai of "Content-Usage: train-ai=n". A merged file says it
-// beside the policy's preferences.
+// Refused returns what the lines without a path disallow, by key and preference in lower case: train-ai of "Content-Usage:
+// train-ai=n". A merged file adds it to the policy's preferences.
 func (g *Group) Refused() map[string][]string {
 	all := map[string][]string{}
 	for _, l := range g.lines {
@@ -73,8 +70,7 @@ func (g *Group) Refused() map[string][]string {
 	return all
 }
 
-// refused returns the preferences that a line without a path disallows; all reports whether
-// it says nothing else.
+// refused returns the preferences that a line disallows; all reports whether it says nothing else.
 func (l line) refused() (names []string, all bool) {
 	all = true
 	for member := range strings.SplitSeq(l.value, ",") {
@@ -90,7 +86,7 @@ func (l line) refused() (names []string, all bool) {
 	return names, all
 }
 
-// isPreference reports whether a name is one of preferences, and has no path before it.
+// isPreference reports whether a name is a preference without a path before it.
 func isPreference(name string) bool {
 	return name != "" && len(name) <= maxName && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
@@ -105,8 +101,7 @@ func (f *File) Sitemaps() (urls []string) {
 	return urls
 }
 
-// LeftOut returns notes on what a file loses where it is merged, and on what could not be
-// read of it.
+// LeftOut returns notes on what a file loses in a merge, and on what could not be read.
 func (f *File) LeftOut(stated Stated) []Note {
 	notes := slices.Clone(f.notes)
 	add := func(line int, format string, args ...any) {
@@ -142,21 +137,18 @@ func (f *File) LeftOut(stated Stated) []Note {
 	return slices.Compact(notes) // a line of several crawlers is one
 }
 
-// printable reports whether a text can stand in a line of another file.
 func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) && r != '\t' || r == '\u2028' || r == '\u2029'
 	})
 }
 
-// shut is the rule of a group that closes everything.
 func shut(number int) []Rule {
 	return []Rule{{Pattern: pathpattern.All, Size: len(pathpattern.All.String()), number: number}}
 }
 
-// Closing returns a shorter file for where the whole one has no room: no group opens
-// anything, that of "*" has its first n Disallow lines, and a group with more than n is
-// closed. left is how many lines of "*" are left out.
+// Closing returns a shorter file in which no group opens anything, "*" has its first n Disallow lines, and a
+// group with more than n is closed. left is how many lines of "*" are left out.
 func (f *File) Closing(n int) (closing *File, left int) {
 	c := *f
 	c.Groups, c.byName = nil, map[string]*Group{}

@@ -15,14 +15,11 @@ import (
 )
 
 const (
-	// maxLines bounds the lines of all groups. A line below many User-agent lines counts for
-	// each of them, so that a file could take a thousand times its size.
+	// maxLines bounds the lines of all groups. A line counts for each of its User-agent lines.
 	maxLines = 1 << 18
-	// maxName is the longest name of a crawler or of a purpose.
-	maxName = 200
+	maxName  = 200
 )
 
-// reader reads a file line by line.
 type reader struct {
 	file    *File
 	isName  func(name string) bool // this User-agent value is a name as it stands
@@ -35,8 +32,7 @@ type reader struct {
 	pending []string               // comments of the next line
 }
 
-// read reads what it can of any file. A name that isName accepts is not cut at the first
-// byte that a product token cannot have.
+// read reads any file. A name that isName accepts is not cut at the first byte that a product token cannot have.
 func read(data []byte, isName func(name string) bool) *File {
 	r := reader{file: &File{byName: map[string]*Group{}, comments: map[int]string{}}, isName: isName}
 	f := r.file
@@ -99,8 +95,7 @@ func (r *reader) read(text string) {
 	}
 }
 
-// asUTF8 is a comment in UTF-8. What is not in UTF-8 is taken for Windows-1252, of which
-// Latin-1 is a part.
+// asUTF8 is a comment in UTF-8; other text is taken for Windows-1252, which includes Latin-1.
 func asUTF8(text string) string {
 	if !utf8.ValidString(text) {
 		text, _ = charmap.Windows1252.NewDecoder().String(text) // which takes any bytes
@@ -108,7 +103,6 @@ func asUTF8(text string) string {
 	return text
 }
 
-// agent reads a User-agent line, or one of a purpose.
 func (r *reader) agent(key, value string) {
 	if !r.naming {
 		r.groups, r.naming, r.shut = nil, true, false
@@ -124,8 +118,7 @@ func (r *reader) agent(key, value string) {
 	r.groups = append(r.groups, g(value))
 }
 
-// line reads a line of the current groups. One that RFC 9309 does not know does not end
-// the User-agent lines (section 2.2.4).
+// line reads a line of the current groups. Unknown ones do not end the User-agent lines (RFC 9309 section 2.2.4).
 func (r *reader) line(key, value string) {
 	r.between = r.naming && key != "allow" && key != "disallow"
 	r.naming = r.between
@@ -162,7 +155,7 @@ func (r *reader) line(key, value string) {
 	}
 }
 
-// delay gives a group a crawl-delay; of several the longest stands.
+// delay sets a group's crawl-delay, or keeps a longer one.
 func (r *reader) delay(g *Group, value string) {
 	had, line := *g, r.number
 	if g.delay, g.delayLine = value, r.number; had.delay == "" || had.delay == value {
@@ -176,7 +169,6 @@ func (r *reader) delay(g *Group, value string) {
 	r.file.note(line, "the crawl-delay of %s here is left out, because it has a longer one in line %d", g.Name, g.delayLine)
 }
 
-// comment makes the pending comments those of the current line.
 func (r *reader) comment() {
 	if len(r.pending) > 0 {
 		r.file.comments[r.number] = strings.Join(r.pending, "\n")
@@ -195,7 +187,7 @@ func (r *reader) wrong(format string, args ...any) {
 	r.file.notes = append(r.file.notes, Note{Line: r.number, Message: fmt.Sprintf(format, args...), Wrong: true, kind: format})
 }
 
-// keys are the keys that only count if they are written exactly so.
+// keys only count if written exactly so.
 var keys = map[string]string{
 	"crawl-delay": "crawl-delay", "crawldelay": "crawl-delay",
 	"content-signal": "content-signal", "content-usage": "content-usage",
@@ -219,7 +211,7 @@ var prefixes = []struct{ prefix, key string }{
 	{"site-map", "sitemap"},
 }
 
-// keyOf returns the key that one in lower case stands for, "" for an unknown one.
+// keyOf returns the key that a lower-case word stands for, or "".
 func keyOf(key string) string {
 	if strings.HasPrefix(key, "acap-") {
 		return key
@@ -235,12 +227,11 @@ func keyOf(key string) string {
 	return ""
 }
 
-// trim removes the white space that Google's parser removes, which is that of ASCII.
+// trim removes ASCII white space, as Google's parser does.
 func trim(s string) string { return strings.TrimFunc(s, isSpace) }
 
 func isSpace(c rune) bool { return c == ' ' || c == '\t' || c == '\v' || c == '\f' }
 
-// split cuts a line without its comment into key and value.
 func (r *reader) split(text string) (key, value string, ok bool) {
 	if text == "" {
 		return "", "", false
@@ -270,7 +261,7 @@ func (r *reader) split(text string) (key, value string, ok bool) {
 	return known, value, true
 }
 
-// unknownKey says why a line is left out, and what to write instead where that is known.
+// unknownKey says why a line is left out, and what to write instead.
 func unknownKey(key, line string) string {
 	switch key {
 	case "noindex":
@@ -285,7 +276,7 @@ func unknownKey(key, line string) string {
 	return fmt.Sprintf("%q is left out: no crawler is known to read such lines", line)
 }
 
-// group returns the group of a User-agent line. A version in it says nothing.
+// group returns the group of a User-agent line, without its version.
 func (r *reader) group(value string) *Group {
 	name := r.name(value)
 	if name == "" || !printable(name) || len(name) > maxName {
@@ -305,7 +296,6 @@ func (r *reader) group(value string) *Group {
 	return g
 }
 
-// purpose returns the group of a purpose (draft-illyes-rep-purpose-00).
 func (r *reader) purpose(value string) *Group {
 	for _, g := range r.file.purposes {
 		if strings.EqualFold(g.Name, value) {
@@ -320,9 +310,8 @@ func (r *reader) purpose(value string) *Group {
 
 const nameBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
-// name is the product token of a User-agent line: "*", also with words after it; a name
-// that isName accepts; or what comes before the first byte that no token has. Google's
-// parser also cuts it at a digit, which names have.
+// name is the product token of a User-agent line: "*", also with words after it; a name that isName accepts; or what
+// precedes the first byte that no token has. Google's parser also cuts it at a digit.
 func (r *reader) name(value string) string {
 	if first, _, _ := strings.Cut(value, " "); first == "*" || strings.HasPrefix(value, "*\t") {
 		return "*"
@@ -334,17 +323,17 @@ func (r *reader) name(value string) string {
 	return strings.TrimRight(name[:len(name)-len(strings.TrimLeft(name, nameBytes))], " ")
 }
 
-// mayBeName reports whether a text can be a name that no catalogue has: one or a few words.
+// mayBeName reports whether a text can be a name outside catalogues: one or a few words.
 func mayBeName(s string) bool {
 	return strings.Trim(s, nameBytes+". !") == "" && strings.Trim(s, "-_. !") != ""
 }
 
-// noBreak removes a no-break space in UTF-8 or Latin-1 from the start of a value.
+// noBreak removes a no-break space in UTF-8 or Latin-1 from the start.
 func noBreak(value string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(value, "\u00a0"), "\xa0")
 }
 
-// rules returns what an Allow or Disallow line says, nil for nothing.
+// rules returns what an Allow or Disallow line says, or nil.
 func (r *reader) rules(allow bool, value string) []Rule {
 	switch {
 	case value == "":
@@ -385,7 +374,7 @@ func (r *reader) rules(allow bool, value string) []Rule {
 	return rules
 }
 
-// rooted is the path that a value without a first slash is likely to mean.
+// rooted is the path that a value without a slash probably means.
 func rooted(value string) string {
 	if fileOrFolder(value) == "folder" && !strings.HasSuffix(value, "/") {
 		value += "/"
@@ -400,8 +389,7 @@ func fileOrFolder(value string) string {
 	return "folder"
 }
 
-// writtenSize is the length by which Google's parser compares a pattern: as it is
-// written, with bytes beyond ASCII encoded.
+// writtenSize is the length that Google's parser compares: as written, with bytes beyond ASCII encoded.
 func writtenSize(value string) int {
 	n := len(value)
 	for i := range len(value) {

@@ -11,7 +11,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// reach is what checks ask about a rule again and again.
+// reach caches what checks ask about a rule.
 type reach struct {
 	everyone bool     // everyone or everyone-else
 	hosts    []string // examples of what the rule is for, of which nothing else is known
@@ -29,7 +29,7 @@ func reachOf(r *policy.Rule) (w reach) {
 
 var training = policy.Audience{Kind: policy.ForCategory, Name: string(crawlers.KindAITraining)}
 
-// exampleHosts are hosts for which rules of these hosts are, "" for any.
+// exampleHosts are hosts that these stand for, "" for any.
 func exampleHosts(hosts []policy.Host) []string {
 	if len(hosts) == 0 {
 		return []string{""}
@@ -41,11 +41,10 @@ func exampleHosts(hosts []policy.Host) []string {
 	return examples
 }
 
-// notNamed is wider than every tier: the rule is not for the crawler.
+// notNamed is beyond every tier: the rule is not for the crawler.
 const notNamed = policy.TierEveryone + 1
 
-// crawlersOf lists the crawlers that an audience names. For everyone it is the one
-// that nothing else names.
+// crawlersOf lists the crawlers that an audience names, for everyone the unknown one.
 func (l *linter) crawlersOf(a policy.Audience) []policy.CrawlerID {
 	tier := a.Tier()
 	if tier == policy.TierEveryone {
@@ -80,8 +79,7 @@ func inGroup(a policy.Audience, c policy.Crawler) bool {
 	return false
 }
 
-// namedBy returns how closely a rule names a crawler, and the audience by which it
-// does.
+// namedBy returns how closely, and by which audience, a rule names a crawler.
 func (l *linter) namedBy(r *policy.Rule, id policy.CrawlerID) (policy.Tier, policy.Audience) {
 	best, by := notNamed, policy.Audience{}
 	c := l.Policy.CrawlerInfo(id)
@@ -106,15 +104,13 @@ func (l *linter) namedBy(r *policy.Rule, id policy.CrawlerID) (policy.Tier, poli
 	return best, by
 }
 
-// isFamily reports whether a rule for a token is for a crawler too, as one of its
-// family.
+// isFamily reports whether a rule for a token reaches a crawler as family.
 func (l *linter) isFamily(id policy.CrawlerID, token string) bool {
 	head := l.Policy.Family(id)
 	return head != 0 && strings.EqualFold(l.Policy.CrawlerInfo(head).Token, token)
 }
 
-// namedAmong returns the places in For of crawlers that a rule shuts out, if it names each
-// of them, and others besides.
+// namedAmong returns the places in For of shut out crawlers, if a rule names each of them, and others.
 func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []int) {
 	for _, id := range shut {
 		n, by := l.namedBy(r, id)
@@ -132,7 +128,7 @@ func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []i
 	return places
 }
 
-// guarded lists those of the kinds that the guards protect of which some crawlers are.
+// guarded lists the guarded kinds of some crawlers.
 func (l *linter) guarded(ids []policy.CrawlerID) (kinds []crawlers.Kind) {
 	for _, kind := range []crawlers.Kind{crawlers.KindSearch, crawlers.KindPreview} {
 		if slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return l.isOfKind(id, kind) }) {
@@ -149,8 +145,7 @@ func (l *linter) guardedCategories(ids []policy.CrawlerID) (names []string) {
 	return names
 }
 
-// sampleCrawlers returns a few of the crawlers that a rule is for: enough to see
-// how it meets other rules.
+// sampleCrawlers returns a few of a rule's crawlers.
 func (l *linter) sampleCrawlers(r *policy.Rule) (ids []policy.CrawlerID) {
 	const audiences, each = 16, 3
 	for _, a := range r.For[:min(len(r.For), audiences)] {

@@ -43,8 +43,7 @@ func (l *linter) notPublished() {
 	}
 }
 
-// noElements finds rules about a crawler's use of pages of which it is not known to read
-// the meta elements.
+// noElements finds rules about pages for crawlers that are not known to read meta elements.
 func (l *linter) noElements() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -66,8 +65,7 @@ func (l *linter) noElements() {
 	}
 }
 
-// eachQualified calls visit for every permission with qualifiers, once for one
-// entry of the file.
+// eachQualified calls visit for every permission with qualifiers, once for an entry of the file.
 func (l *linter) eachQualified(visit func(rule int, s *policy.Statement)) {
 	seen := map[*policy.Qualifiers]bool{nil: true}
 	l.each(func(rule int, s *policy.Statement) {
@@ -100,9 +98,7 @@ func (l *linter) lostQualifiers() {
 	})
 }
 
-// acapOnly lists the qualifiers of a permission for which the rules of search
-// engines have no words. A date is not among them: the server changes its answer
-// on that day.
+// acapOnly lists the qualifiers that search engines have no rules for. A date is not among them: the server acts on it.
 func acapOnly(u policy.Usage, q *policy.Qualifiers) (lost []string) {
 	for _, text := range q.Strings() {
 		name, value, _ := strings.Cut(text, "=")
@@ -127,8 +123,7 @@ func acapOnly(u policy.Usage, q *policy.Qualifiers) (lost []string) {
 	return lost
 }
 
-// exemptions finds permissions for some crawlers that headers and pages cannot
-// express, because what those say to everyone holds for these crawlers too.
+// exemptions finds permissions for some crawlers that headers and pages cannot express, as those for everyone hold, too.
 func (l *linter) exemptions() {
 	l.each(func(rule int, s *policy.Statement) {
 		if !s.Allow || s.Usage == policy.Crawl || l.reported[s.Pos] || l.reach[rule].everyone {

@@ -14,8 +14,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Guards lists the guards that "intended" can waive: the codes of what they
-// report. Waiving refuses-search waives shuts-out-search too.
+// Guards lists the guards that "intended" can waive, by code. Waiving refuses-search waives shuts-out-search, too.
 func Guards() []string {
 	return []string{GuardRefuses, GuardShutsOut, GuardIndex, guardWWW, GuardLimits}
 }
@@ -27,8 +26,7 @@ const (
 	GuardIndex    = "site-not-indexed"
 	guardWWW      = "includes-www"
 
-	// GuardLimits keeps limits away from search engines: without it, a limit does not
-	// hold for them.
+	// GuardLimits exempts search engines from limits, unless it is waived.
 	GuardLimits = "limits-search"
 )
 
@@ -40,8 +38,7 @@ type finding struct {
 	onHosts bool // the rule is for hosts of its own, which it may well mean to close
 }
 
-// guards protects search results and link previews from rules that close a whole
-// site by accident. A rule that is meant so says it with "intended".
+// guards protects search results and link previews from rules that close a whole site by accident.
 func (l *linter) guards() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -79,8 +76,7 @@ func waives(r *policy.Rule, guard string) bool {
 	return slices.Contains(r.IntendedGuards, guard) || guard == GuardShutsOut && slices.Contains(r.IntendedGuards, GuardRefuses)
 }
 
-// searchShutOut finds rules that keep search engines or link previews away from
-// the whole site, by one path or by several that together cover it.
+// searchShutOut finds rules that keep search engines or link previews away from the whole site, by one path or several.
 func (l *linter) searchShutOut(rule int) (finding, bool) {
 	r := &l.rules[rule]
 	probe := slices.IndexFunc(r.Statements, func(s policy.Statement) bool {
@@ -145,7 +141,7 @@ func (l *linter) searchShutOut(rule int) (finding, bool) {
 	return f, true
 }
 
-// reopening says how crawlers get access to a site that a rule closes to them.
+// reopening says how to let crawlers in again.
 func (l *linter) reopening(r *policy.Rule, s *policy.Statement, shut []policy.CrawlerID) string {
 	by := notNamed
 	for _, id := range shut {
@@ -190,8 +186,7 @@ func yamlHost(h string) string {
 	return h
 }
 
-// probes are paths that together stand for a whole site: who may fetch none of
-// them may fetch nothing. Only patterns that match in general match them all.
+// probes stand for a whole site: who may fetch none of them may fetch nothing.
 var probes = func() []string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	paths := make([]string, 0, len(letters))
@@ -201,8 +196,7 @@ var probes = func() []string {
 	return paths
 }()
 
-// closed reports whether a rule closes the whole site to a client: it decides
-// about some pages, and everything is disallowed.
+// closed reports whether a rule closes the whole site to a client.
 func (l *linter) closed(r *policy.Rule, q policy.Query) (policy.Decision, bool) {
 	q.Usage, q.Now = policy.Crawl, l.Now
 	if len(r.UsagePurposes) > 0 {
@@ -226,8 +220,7 @@ func (l *linter) closed(r *policy.Rule, q policy.Query) (policy.Decision, bool) 
 	return first, true
 }
 
-// nothingOpen reports whether a page of which no rule says anything is closed,
-// which is the whole site where one path closes it.
+// nothingOpen reports whether a page that no rule mentions is closed.
 func (l *linter) nothingOpen(q policy.Query) bool {
 	q.Path = anyPage
 	l.budget -= l.cost
@@ -239,8 +232,7 @@ func (l *linter) isUnverifiable(id policy.CrawlerID) bool {
 	return ok && c.Verification.IsEmpty()
 }
 
-// siteNotIndexed finds rules that keep every page of every host out of search
-// results: what is meant for a staging host, and lacks its host.
+// siteNotIndexed finds rules that keep every host out of search results, perhaps meant for a staging host.
 func (l *linter) siteNotIndexed(rule int) (finding, bool) {
 	r := &l.rules[rule]
 	whole := indexOfWholeSite(r, policy.Index)
@@ -258,8 +250,7 @@ func (l *linter) siteNotIndexed(rule int) (finding, bool) {
 	}, true
 }
 
-// includesWWW finds rules for the subdomains of a site that close the site's own
-// www host to search engines.
+// includesWWW finds rules for subdomains that close the site's own www host to search engines.
 func (l *linter) includesWWW(rule int) (finding, bool) {
 	r := &l.rules[rule]
 	whole := indexOfWholeSite(r, policy.Index)
@@ -298,13 +289,11 @@ func (l *linter) hiddenFrom(rule int, host string) (hidden []policy.CrawlerID) {
 	return hidden
 }
 
-// indexOfWholeSite is the place of the statement that disallows a usage of the whole
-// site, or -1.
+// indexOfWholeSite is the place of the statement that disallows a usage of the whole site, or -1.
 func indexOfWholeSite(r *policy.Rule, u policy.Usage) int {
 	return slices.IndexFunc(r.Statements, func(s policy.Statement) bool { return s.Usage == u && !s.Allow && s.Pattern.IsAll() })
 }
 
-// harm is what becomes of a site to which crawlers have no access.
 func (l *linter) harm(ids []policy.CrawlerID) string {
 	harms := map[crawlers.Kind]string{
 		crawlers.KindSearch:  "the pages drop out of search results",
@@ -322,9 +311,8 @@ func (l *linter) isOfKind(id policy.CrawlerID, kind crawlers.Kind) bool {
 	return IsOfKind(l.Policy, id, kind)
 }
 
-// IsOfKind reports whether a crawler is of a kind by the policy's catalogue or by
-// the built-in one: a policy that says otherwise does not take a search engine out
-// of the guards, unless it says that this is intended.
+// IsOfKind reports whether a crawler is of a kind by the policy's catalogue or the built-in one: a policy only removes a
+// search engine from the guards by saying that this is intended.
 func IsOfKind(p *policy.Policy, id policy.CrawlerID, kind crawlers.Kind) bool {
 	c := p.CrawlerInfo(id)
 	if id == 0 || c.Kind == string(kind) {

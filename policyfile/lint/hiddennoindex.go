@@ -10,11 +10,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// noindexInstead is how a host is kept out of search results.
 const noindexInstead = "to keep the host out of search results, disallow index and follow instead of crawl"
 
-// hiddenNoindex finds noindex that no search engine can read, as it may not fetch the
-// page.
+// hiddenNoindex finds noindex on pages that search engines may not fetch.
 func (l *linter) hiddenNoindex() {
 	l.each(func(rule int, s *policy.Statement) {
 		if s.Allow || s.Usage != policy.Index || l.reported[s.Pos] || !l.spend(1) {
@@ -38,8 +36,7 @@ func (l *linter) hiddenNoindex() {
 	})
 }
 
-// engines are search engines that a rule is for: those that it names, and the best
-// known of a group.
+// engines are the search engines that a rule names, or the best known of a group.
 func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
 	const most = 16
 	for _, name := range crawlers.WellKnown {
@@ -61,8 +58,7 @@ func (l *linter) engines(rule int) (ids []policy.CrawlerID) {
 	return ids
 }
 
-// shutsOut reports whether a rule is reported because it closes a host to search
-// engines, which says what to write instead of crawl.
+// shutsOut reports whether a rule is reported for closing a host to search engines.
 func (l *linter) shutsOut(r *policy.Rule) bool {
 	if r.Intended || len(r.Hosts) == 0 || waives(r, GuardShutsOut) {
 		return false
@@ -75,8 +71,7 @@ func (l *linter) shutsOut(r *policy.Rule) bool {
 	return false
 }
 
-// namesOnPurpose reports whether a rule names a search engine, and says that it is meant to
-// keep it out.
+// namesOnPurpose reports whether a rule keeps out a search engine by name and intention.
 func (l *linter) namesOnPurpose(r *policy.Rule, id policy.CrawlerID) bool {
 	by, _ := l.namedBy(r, id)
 	return by == policy.TierToken && (r.Intended || len(r.IntendedGuards) > 0)

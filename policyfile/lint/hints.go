@@ -24,7 +24,6 @@ type obstacle struct {
 	blocked []policy.CrawlerID
 }
 
-// Bounds of what is looked at for one permission.
 const (
 	maxMet      = 64
 	maxRegions  = 3
@@ -32,9 +31,7 @@ const (
 	maxPatterns = 3
 )
 
-// stillClosed finds permissions whose author may have expected them to open what
-// a prohibition keeps closed. Where an expect line states the answer, the author
-// knows.
+// stillClosed finds permissions whose author may expect them to open what stays closed, and no test says otherwise.
 func (l *linter) stillClosed() {
 	var found []obstacle
 	l.each(func(rule int, s *policy.Statement) {
@@ -94,9 +91,8 @@ func (l *linter) obstacle(a, d placed, id policy.CrawlerID) (o obstacle, ok bool
 	return o, true
 }
 
-// obstacleCode says why a prohibition stands against a permission, or returns "" if
-// that is what one expects: it names the crawler more closely, or names the same
-// crawlers with a longer path or on a host of its own.
+// obstacleCode says why a prohibition stands against a permission, or "" if that is to be expected: it names the crawler
+// more closely, or the same crawlers with a longer path or on a host of its own.
 func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
 	ra, rd := &l.rules[o.allow.rule], &l.rules[o.deny.rule]
 	allowed, by := l.namedBy(ra, id)
@@ -116,11 +112,11 @@ func (l *linter) obstacleCode(o *obstacle, id policy.CrawlerID) string {
 	return "partly-closed"
 }
 
-// hostRank says how narrowly a rule names a host: the greater the narrower.
+// hostRank is how narrowly a rule names a host.
 func hostRank(r *policy.Rule, host string) int {
 	rank := 0
 	for _, h := range r.Hosts {
-		if coversHost(h, policy.Host(host)) {
+		if h.Covers(host) {
 			n := len(h)
 			if !h.Wildcard() {
 				n += 1000
@@ -131,7 +127,6 @@ func hostRank(r *policy.Rule, host string) int {
 	return rank
 }
 
-// overlap returns patterns for what two patterns both match.
 func overlap(p, q pathpattern.Pattern) []pathpattern.Pattern {
 	if narrow, ok := inner(p, q); ok {
 		return []pathpattern.Pattern{narrow}
@@ -159,7 +154,6 @@ func (l *linter) blocked(o *obstacle) (ids []policy.CrawlerID) {
 	return ids
 }
 
-// expected reports whether an expect line states that the prohibition stands.
 func (l *linter) expected(o *obstacle) bool {
 	for _, e := range l.Policy.Spec().Expect {
 		if e.Allowed || e.Usage != o.allow.s.Usage || !l.spend(1) ||
@@ -178,12 +172,11 @@ func (l *linter) expected(o *obstacle) bool {
 }
 
 func ruleHasHost(r *policy.Rule, host string) bool {
-	return len(r.Hosts) == 0 || slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return coversHost(h, policy.Host(host)) })
+	return len(r.Hosts) == 0 || slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return h.Covers(host) })
 }
 
-// grouped sums obstacles up: those of one permission, and those of permissions
-// that meet the same prohibitions. On a host that is closed, the paths of one rule are
-// one permission.
+// grouped sums up the obstacles of one permission, and permissions with the same obstacles. On a closed host, the paths of
+// one rule are one permission.
 func grouped(all []obstacle) (groups [][]obstacle) {
 	byAllow := groupBy(all, func(o obstacle) string { return fmt.Sprintf("%s %p", o.code, o.allow.s) })
 	for _, same := range groupBy(byAllow, met) {
@@ -192,7 +185,7 @@ func grouped(all []obstacle) (groups [][]obstacle) {
 	return groups
 }
 
-// met tells the prohibitions that one permission meets from those of another.
+// met identifies the prohibitions that a permission meets.
 func met(group []obstacle) string {
 	o := &group[0]
 	var b strings.Builder
@@ -207,18 +200,16 @@ func met(group []obstacle) string {
 	return b.String()
 }
 
-// groupBy puts together what has the same key, in the order in which the keys come.
+// groupBy groups by key, in the order of first keys.
 func groupBy[T any](all []T, key func(T) string) (groups [][]T) {
 	at := map[string]int{}
 	for _, v := range all {
 		k := key(v)
-		i, ok := at[k]
-		if !ok {
-			i = len(groups)
-			at[k] = i
+		if _, ok := at[k]; !ok {
+			at[k] = len(groups)
 			groups = append(groups, nil)
 		}
-		groups[i] = append(groups[i], v)
+		groups[at[k]] = append(groups[at[k]], v)
 	}
 	return groups
 }
@@ -336,8 +327,7 @@ func lineText(lines []string) string {
 	return "lines " + english.Some(lines, shown)
 }
 
-// droppedQualifiers finds permissions without a limit that a wider permission
-// has: the narrower one sets the wider one aside.
+// droppedQualifiers finds permissions that set a wider one aside without its limit.
 func (l *linter) droppedQualifiers() {
 	wider := map[policy.Usage]bool{}
 	l.eachQualified(func(_ int, s *policy.Statement) { wider[s.Usage] = true })

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lint looks in a policy for what its author would regret, and for what
-// its author may not have expected. It reports problems; it changes nothing.
+// Package lint looks in a policy for what its author would regret or not expect.
 package lint
 
 import (
@@ -16,10 +15,9 @@ import (
 
 // Input is a policy with what its Spec does not hold.
 type Input struct {
-	Policy    *policy.Policy
-	Catalogue *crawlers.Catalogue // with the crawlers of the policy file
-	Sources   []Source            // places within each of Spec.Rules
-	// Enforcement is where the mode of Spec.Enforcement is written.
+	Policy      *policy.Policy
+	Catalogue   *crawlers.Catalogue // with the crawlers of the policy file
+	Sources     []Source            // places within each of Spec.Rules
 	Enforcement policy.Pos
 	// UsagePos returns where a usage with qualifiers is defined, or the zero Pos.
 	UsagePos func(local string) policy.Pos
@@ -32,20 +30,18 @@ type Source struct {
 	Enforce   policy.Pos
 }
 
-// Code is a kind of problem that Check reports.
 type Code struct {
 	Name     string
 	Severity policy.Severity
 	Title    string
 }
 
-// Codes lists every kind of problem that Check reports, the gravest first.
+// Codes lists the kinds of problems, the gravest first.
 func Codes() []Code { return slices.Clone(codes) }
 
 type check func(*linter)
 
-// checks are independent of each other. Each starts with the whole budget, so
-// that one that runs out of it hides nothing of another.
+// checks are independent. Each has the whole budget, so that none hides another's results.
 var checks = []check{
 	(*linter).emptyRules, (*linter).enforcement, (*linter).crawlDelay, (*linter).searchLimits, (*linter).timeLimits, (*linter).purposes, (*linter).regexps, (*linter).enforcedEnds,
 	(*linter).notPublished, (*linter).noElements, (*linter).lostQualifiers, (*linter).exemptions,
@@ -54,8 +50,7 @@ var checks = []check{
 	(*linter).stillClosed, (*linter).droppedQualifiers,
 }
 
-// Check runs every check. The problems are in no particular order, and without their
-// severity, which Codes has.
+// Check runs every check. The problems are unordered and without severity, which Codes has.
 func Check(in Input) []policy.Problem {
 	l := newLinter(in)
 	for _, c := range checks {
@@ -65,16 +60,14 @@ func Check(in Input) []policy.Problem {
 	return l.problems
 }
 
-// linter is what the checks share. Most of them ask Decide about a path of which
-// nothing special is known (see sample).
+// linter is shared by the checks. Most ask Decide about a path of which nothing is known (see sample).
 type linter struct {
 	Input
-	rules    []policy.Rule
-	reach    []reach // of each rule
-	groups   map[policy.Audience][]policy.CrawlerID
-	indexes  map[indexKey]*statementIndex
-	problems []policy.Problem
-	// searching are the crawlers of search engines and link previews.
+	rules        []policy.Rule
+	reach        []reach // of each rule
+	groups       map[policy.Audience][]policy.CrawlerID
+	indexes      map[indexKey]*statementIndex
+	problems     []policy.Problem
 	searching    map[policy.CrawlerID]bool
 	allSearchers []policy.CrawlerID
 	shut         map[int]bool        // rules that close a host to search engines
@@ -83,10 +76,8 @@ type linter struct {
 	cost         int // of a decision
 }
 
-// budget bounds what each check does on a very large policy: beyond it, rules are
-// no longer compared. Looking at a pair of statements counts for one. A decision
-// counts for decisionCost, and more the more patterns with wildcards there are, as
-// it may have to try them all.
+// budget bounds each check: beyond it, rules are no longer compared. A pair of statements costs one, a decision
+// decisionCost, and more with many wildcards.
 const (
 	budget       = 400_000
 	decisionCost = 8
@@ -137,8 +128,7 @@ func (l *linter) each(visit func(rule int, s *policy.Statement)) {
 	}
 }
 
-// decide asks about a crawler whose identity is proven, to which every rule for it
-// applies, as it does in robots.txt.
+// decide asks about a verified crawler, to which every rule for it applies, as in robots.txt.
 func (l *linter) decide(id policy.CrawlerID, host, path string, u policy.Usage) policy.Decision {
 	l.budget -= l.cost
 	return l.Policy.Decide(policy.Query{Crawler: id, Identity: policy.Verified, Host: host, Path: path, Usage: u, Now: l.Now})
@@ -179,9 +169,7 @@ var codes = []Code{
 	{"limit-dropped", policy.Hint, "A permission without a wider one's limit"},
 }
 
-// sample is a path that a pattern matches and that other patterns match only if
-// they match in general: what is free in the pattern is filled with control
-// bytes, which no path pattern names.
+// sample is a path that a pattern, and otherwise only general ones, match: control bytes fill what is free.
 func sample(p pathpattern.Pattern) string {
 	text := p.String()
 	if p.Anchored() {
@@ -195,25 +183,20 @@ func sample(p pathpattern.Pattern) string {
 	return strings.ReplaceAll(text, "*", "%02")
 }
 
-// anyPage is a page of which no rule says anything by its path.
 var anyPage = sample(pathpattern.All)
 
-// placed is a statement with its rule's place in linter.rules.
 type placed struct {
 	rule int
 	s    *policy.Statement
 }
 
-// indexKey selects the statements of an index.
 type indexKey struct {
 	usage policy.Usage
 	allow bool
 }
 
-// statementIndex finds statements by their patterns.
 type statementIndex = pathpattern.Index[[]placed]
 
-// index returns the statements of a usage and verdict, or nil if there are none.
 func (l *linter) index(usage policy.Usage, allow bool) *statementIndex {
 	k := indexKey{usage, allow}
 	x, ok := l.indexes[k]
@@ -242,14 +225,12 @@ func (l *linter) index(usage policy.Usage, allow bool) *statementIndex {
 	return x
 }
 
-// overlapping lists the statements of a usage and verdict whose patterns match a
-// path that p matches too. It fails when the budget is spent.
+// overlapping lists the statements of a usage and verdict that overlap p. It fails when the budget is spent.
 func (l *linter) overlapping(p pathpattern.Pattern, usage policy.Usage, allow bool) ([]placed, bool) {
 	return l.find(l.index(usage, allow), func(x *statementIndex, yield func([]placed)) { x.Overlapping(p, yield) })
 }
 
-// covering lists the statements of a usage and verdict whose patterns match every
-// path that p matches. It fails when the budget is spent.
+// covering lists the statements of a usage and verdict that cover p. It fails when the budget is spent.
 func (l *linter) covering(p pathpattern.Pattern, usage policy.Usage, allow bool) ([]placed, bool) {
 	return l.find(l.index(usage, allow), func(x *statementIndex, yield func([]placed)) { x.Covering(p, yield) })
 }
@@ -269,8 +250,7 @@ func (l *linter) find(x *statementIndex, look func(x *statementIndex, yield func
 	return found, l.budget > 0
 }
 
-// pos is where a statement's qualifiers are written: in the rule, or where the
-// usage is defined.
+// pos is where a statement's qualifiers are written, in the rule or the usage.
 func (l *linter) pos(s *policy.Statement) policy.Pos {
 	if s.Local != "" {
 		if at := l.UsagePos(s.Local); at.Line > 0 {

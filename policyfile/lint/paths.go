@@ -13,11 +13,9 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// regexpSigns are what a regular expression has and hardly any address does.
 var regexpSigns = regexp.MustCompile(`\.\*|\.\+|\([^)]*\|[^)]*\)|\\[dws.]|\[[^\]]*-[^\]]*\]|^/?\^|\(\?`)
 
-// regexps finds paths that look like regular expressions, which match the very
-// characters that they are made of.
+// regexps finds paths that look like regular expressions, which match literally.
 func (l *linter) regexps() {
 	l.each(func(_ int, s *policy.Statement) {
 		text, err := url.PathUnescape(s.Pattern.String())
@@ -39,8 +37,7 @@ func (l *linter) regexps() {
 // IsRegexp reports whether a text looks like a regular expression.
 func IsRegexp(text string) bool { return regexpSign(text) != "" }
 
-// regexpSign is what makes a text look like one. Two dots before a "*" are those of an
-// address: "/compare/*..*" is for two versions with ".." between them.
+// regexpSign is what makes a text look like one. Two dots before a "*" are literal: "/compare/*..*".
 func regexpSign(text string) string {
 	return regexpSigns.FindString(strings.ReplaceAll(text, "..", ""))
 }
@@ -51,8 +48,7 @@ var (
 	wildcards     = regexp.MustCompile(`\*{2,}`)
 )
 
-// PlainPath is a path that matches what a regular expression is meant to match, as
-// far as "*" and "$" can say it, or "".
+// PlainPath is a path for what a regular expression probably means, or "".
 func PlainPath(text string) string {
 	anchored := strings.HasPrefix(text, "^") || strings.HasPrefix(text, "/")
 	path := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(text, "(?i)"), "/^"), "^")
@@ -77,8 +73,7 @@ func PlainPath(text string) string {
 	return path
 }
 
-// enforcedEnds finds files that are refused by a pattern that ends in "$". Some servers
-// serve them at other addresses, too, which it does not match.
+// enforcedEnds finds files refused by a pattern with "$", which some servers also serve at other addresses.
 func (l *linter) enforcedEnds() {
 	for i := range l.rules {
 		r := &l.rules[i]
@@ -107,8 +102,7 @@ func (l *linter) enforcedEnds() {
 	}
 }
 
-// endsFile reports whether a statement closes a name with an extension up to its end, and
-// nothing else in the rule closes what is behind it.
+// endsFile reports whether a statement closes a file name up to its end, and no other what is behind.
 func (l *linter) endsFile(r *policy.Rule, s *policy.Statement) bool {
 	text := s.Pattern.String()
 	if s.Allow || s.Usage != policy.Crawl || !s.Pattern.Anchored() || !strings.Contains(text[strings.LastIndexByte(text, '/')+1:], ".") {

@@ -13,8 +13,7 @@ import (
 
 const maxNames = 16
 
-// redundant finds statements that another one makes unnecessary: one of the same
-// verdict that says the same to all of their audience, where no statement says the
+// redundant finds statements that another one of the same verdict and audience makes unnecessary, if nothing says the
 // opposite.
 func (l *linter) redundant() {
 	lines := map[int]int{} // of each rule, how many more than the reported one
@@ -54,7 +53,7 @@ func (l *linter) redundant() {
 	}
 }
 
-// impliedBy returns a statement without which and with which s changes nothing.
+// impliedBy returns a statement that makes s unnecessary.
 func (l *linter) impliedBy(rule int, s *policy.Statement) (placed, bool) {
 	r := &l.rules[rule]
 	if len(r.For) > maxNames || len(r.Hosts) > maxNames {
@@ -78,7 +77,7 @@ func (l *linter) impliedBy(rule int, s *policy.Statement) (placed, bool) {
 	return placed{}, false
 }
 
-// usagesOf lists the usages of which a statement answers for u.
+// usagesOf lists the usages whose statements apply to u.
 func usagesOf(u policy.Usage) []policy.Usage {
 	if u.IsPresentation() {
 		return []policy.Usage{u, policy.Present}
@@ -86,7 +85,7 @@ func usagesOf(u policy.Usage) []policy.Usage {
 	return []policy.Usage{u}
 }
 
-// implies reports whether t says what s says, to all crawlers that s is for.
+// implies reports whether t says what s says, to all its crawlers.
 func (l *linter) implies(t placed, rule int, s *policy.Statement) bool {
 	r, q := &l.rules[rule], &l.rules[t.rule]
 	if !l.spend(1) || !sameFilters(r, q) || qualifierText(s) != qualifierText(t.s) || l.modeOf(q) < l.modeOf(r) {
@@ -103,7 +102,6 @@ func (l *linter) implies(t placed, rule int, s *policy.Statement) bool {
 	return !same || t.s.Pos.Line < s.Pos.Line || !l.includesAll(r, q)
 }
 
-// includesAll reports whether r is for all that q is for.
 func (l *linter) includesAll(r, q *policy.Rule) bool {
 	return coversHosts(r, q) && len(q.For) <= maxNames &&
 		!slices.ContainsFunc(q.For, func(a policy.Audience) bool { return !l.includes(r, a) })
@@ -111,16 +109,12 @@ func (l *linter) includesAll(r, q *policy.Rule) bool {
 
 func qualifierText(s *policy.Statement) string { return strings.Join(s.Qualifiers.Strings(), " ") }
 
-// modeOf is what the edge does about what a rule disallows.
+// modeOf is what the edge does about a rule's prohibitions.
 func (l *linter) modeOf(r *policy.Rule) policy.Mode {
-	if r.Enforce != policy.ModeUnset {
-		return r.Enforce
-	}
-	return max(l.Policy.Spec().Enforcement.Mode, policy.ModeOff)
+	return l.Policy.Mode(policy.Decision{Rule: r})
 }
 
-// includes reports whether a rule is for all crawlers of an audience. A rule for
-// everyone-else is not: others let it yield more easily.
+// includes reports whether a rule is for all crawlers of an audience. everyone-else is not: it yields more easily.
 func (l *linter) includes(r *policy.Rule, a policy.Audience) bool {
 	for _, b := range r.For {
 		if b.Kind == policy.ForEveryone || b.Kind == a.Kind && strings.EqualFold(b.Name, a.Name) {
@@ -136,7 +130,7 @@ func (l *linter) includes(r *policy.Rule, a policy.Audience) bool {
 	return false
 }
 
-// hasFamily reports whether a group has a crawler and those that follow its rules.
+// hasFamily reports whether a group has a crawler and all its family.
 func (l *linter) hasFamily(group policy.Audience, head policy.CrawlerID) bool {
 	for id, c := range l.Policy.Crawlers {
 		if (id == head || l.Policy.Family(id) == head) && (!l.spend(1) || !inGroup(group, c)) {
@@ -155,12 +149,8 @@ func coversHosts(a, b *policy.Rule) bool {
 		return false
 	}
 	return !slices.ContainsFunc(b.Hosts, func(h policy.Host) bool {
-		return !slices.ContainsFunc(a.Hosts, func(g policy.Host) bool { return coversHost(g, h) })
+		return !slices.ContainsFunc(a.Hosts, func(g policy.Host) bool { return g.Covers(string(h)) })
 	})
-}
-
-func coversHost(g, h policy.Host) bool {
-	return g == h || g.Wildcard() && strings.HasSuffix(string(h), string(g[1:]))
 }
 
 func hostsMeet(a, b *policy.Rule) (string, bool) {
@@ -175,9 +165,9 @@ func hostsMeet(a, b *policy.Rule) (string, bool) {
 	for _, g := range a.Hosts[:min(len(a.Hosts), maxNames)] {
 		for _, h := range b.Hosts[:min(len(b.Hosts), maxNames)] {
 			switch {
-			case coversHost(g, h):
+			case g.Covers(string(h)):
 				return h.Example(), true
-			case coversHost(h, g):
+			case h.Covers(string(g)):
 				return g.Example(), true
 			}
 		}
@@ -185,8 +175,7 @@ func hostsMeet(a, b *policy.Rule) (string, bool) {
 	return "", false
 }
 
-// contested reports whether a statement meets one that says otherwise: the opposite, or,
-// of a permission, one under conditions.
+// contested reports whether a statement meets the opposite, or a permission under conditions.
 func (l *linter) contested(rule int, s *policy.Statement) (bool, bool) {
 	usages := usagesOf(s.Usage)
 	if s.Usage == policy.Present {
@@ -255,8 +244,7 @@ func (l *linter) audienceMeets(x, y policy.Audience) bool {
 	return true
 }
 
-// ties finds prohibitions of a path that another rule allows to the same crawlers on the
-// same hosts, and perhaps to others: the permission wins.
+// ties finds prohibitions of a path that another rule allows to the same crawlers on the same hosts.
 func (l *linter) ties() {
 	l.each(func(rule int, s *policy.Statement) {
 		if s.Allow || l.budget <= 0 {
@@ -279,7 +267,7 @@ func (l *linter) ties() {
 	})
 }
 
-// namesAll reports whether r names each audience and each host of q as q does.
+// namesAll reports whether r has each audience and host of q.
 func (l *linter) namesAll(r, q *policy.Rule) bool {
 	return l.spend(len(q.For)+len(q.Hosts)) && max(len(r.For), len(q.For), len(r.Hosts), len(q.Hosts)) <= maxNames &&
 		(len(q.Hosts) > 0 || len(r.Hosts) == 0) &&
@@ -289,8 +277,7 @@ func (l *linter) namesAll(r, q *policy.Rule) bool {
 		})
 }
 
-// onlyDisallowed finds crawlers that a rule names only to disallow them a part of what a
-// rule for everyone-else closes to them anyway.
+// onlyDisallowed finds crawlers that a rule only disallows a part of what everyone-else is disallowed anyway.
 func (l *linter) onlyDisallowed() {
 	named := l.allowedTokens()
 	l.each(func(rule int, s *policy.Statement) {
@@ -331,8 +318,7 @@ func flowText(p pathpattern.Pattern) string {
 	return p.String()
 }
 
-// allowedTokens lists the tokens, in lower case, that a rule allows to crawl
-// something.
+// allowedTokens lists the tokens, in lower case, that a rule allows to crawl something.
 func (l *linter) allowedTokens() map[string]bool {
 	tokens := map[string]bool{}
 	for i := range l.rules {

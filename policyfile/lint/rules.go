@@ -108,8 +108,8 @@ func (l *linter) searchLimits() {
 	}
 }
 
-// purposes says which crawlers a rule for a purpose reaches: the server acts on those that it
-// knows, and others have to find the rule in robots.txt (draft-illyes-rep-purpose-00).
+// purposes says which crawlers a rule for a purpose reaches: those that the server knows, and others by robots.txt
+// (draft-illyes-rep-purpose-00).
 func (l *linter) purposes() {
 	published := l.Policy.Spec().Publish.UserAgentPurpose == policy.On
 	for i := range l.rules {
@@ -134,8 +134,7 @@ func (l *linter) purposes() {
 	}
 }
 
-// askedPurposes are the purposes of queries to which a rule applies as one for an
-// audience: one at a time, where it names some.
+// askedPurposes are the purposes of queries to which a rule applies for an audience.
 func askedPurposes(r *policy.Rule, a policy.Audience) (all [][]string) {
 	var always []string
 	if a.Kind == policy.ForPurpose {

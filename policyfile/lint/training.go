@@ -13,8 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// rightsUse is a usage that most operators are asked for in vain, with the crawlers that
-// collect for it.
+// rightsUse is a usage that most operators ignore, with the crawlers that collect for it.
 type rightsUse struct {
 	usage      policy.Usage
 	kind       crawlers.Kind     // of which there are crawlers that mainly do something else
@@ -31,8 +30,7 @@ var rightsUses = []rightsUse{
 	}, "ai-may-crawl", "feed AI answers", "not to answer from it with AI"},
 }
 
-// dualUse finds rules against crawlers for AI that leave out those which do the same among
-// other things.
+// dualUse finds rules against crawlers for AI that miss those which do the same among other things.
 func (l *linter) dualUse() {
 	for i := range l.rules {
 		for _, use := range rightsUses {
@@ -48,8 +46,7 @@ func (l *linter) dualUse() {
 	}
 }
 
-// dualUsers are the crawlers that do something among other things, may fetch a host's
-// pages, and are not asked to refrain.
+// dualUsers are crawlers that do something among other things, may fetch a host's pages, and are not asked to refrain.
 func (l *linter) dualUsers(use rightsUse, host string) (passed []policy.CrawlerID) {
 	for k := range l.Catalogue.Len() {
 		c := l.Catalogue.At(k)
@@ -68,7 +65,7 @@ func (l *linter) dualUsers(use rightsUse, host string) (passed []policy.CrawlerI
 	return passed
 }
 
-// controls names the tokens that switch training off for crawlers.
+// controls names the tokens that switch off training.
 func (l *linter) controls(use rightsUse, ids []policy.CrawlerID) string {
 	if use.usage != policy.TrainAI {
 		return ""
@@ -85,7 +82,6 @@ func (l *linter) controls(use rightsUse, ids []policy.CrawlerID) string {
 	return ", and disallow crawl for " + english.List(names, "and") + ", which stands for their training alone"
 }
 
-// isNamed reports whether a rule names a crawler, so that its author knows of it.
 func (l *linter) isNamed(token string) bool {
 	for i := range l.rules {
 		if slices.ContainsFunc(l.rules[i].For, func(a policy.Audience) bool {
@@ -97,8 +93,7 @@ func (l *linter) isNamed(token string) bool {
 	return false
 }
 
-// mayCrawl finds requests of everyone not to train AI with something, or not to answer from
-// it, which the crawlers that collect for that may fetch.
+// mayCrawl finds requests not to train AI, or not to answer, for pages that the crawlers for that may fetch.
 func (l *linter) mayCrawl() {
 	for i := range l.rules {
 		for _, use := range rightsUses {
@@ -151,8 +146,7 @@ func (l *linter) mayCrawlOf(rule int, use rightsUse) {
 		use.refrain, l.someTokens(may), what, l.readers(use), yamlList(names), crawl, hosts))
 }
 
-// isSettled reports whether the author has thought of the crawlers of some categories: a
-// rule for one of these, or a test, says whether they may crawl the paths.
+// isSettled reports whether a rule for some categories, or a test, says whether they may crawl the paths.
 func (l *linter) isSettled(categories []policy.Audience, p pathpattern.Pattern) bool {
 	asked := policy.Rule{For: categories}
 	for i := range l.rules {
@@ -169,7 +163,6 @@ func (l *linter) isSettled(categories []policy.Audience, p pathpattern.Pattern) 
 	})
 }
 
-// mayFetch lists the crawlers of some categories that may fetch a path.
 func (l *linter) mayFetch(categories []policy.Audience, host, path string) (may []policy.CrawlerID) {
 	for _, category := range categories {
 		for _, id := range l.crawlersOf(category) {
@@ -181,7 +174,7 @@ func (l *linter) mayFetch(categories []policy.Audience, host, path string) (may 
 	return may
 }
 
-// readers says who reads what is published of a usage; docs/rights.md has the documents.
+// readers says who reads what is published of a usage; see docs/rights.md.
 func (l *linter) readers(use rightsUse) string {
 	if use.usage == policy.TrainAI && l.Policy.Spec().Publish.ControlTokens == policy.On {
 		return "only Google and Apple say that they read it, in the groups of robots.txt for Google-Extended and Applebot-Extended, and nearly all read there what they may not crawl"
