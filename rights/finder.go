@@ -10,16 +10,14 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Finder decides about one usage, for one class of crawlers, and the paths of a
-// pattern.
+// Finder decides about one usage for one class of crawlers.
 type Finder struct {
 	p     *policy.Policy
 	ranks []statementIndex // other usages are asked only where the first has nothing to say
 }
 
-// NewFinder returns the Finder of what the policy states to a class about a usage and,
-// where it states nothing, about Other. The purpose is that which a client names, in
-// lower case, or "".
+// NewFinder returns the Finder of what the policy states to a class about a usage or, if nothing, about Other. purpose is
+// the client's, in lower case, or "".
 func NewFinder(p *policy.Policy, c *policy.Class, u policy.Usage, purpose string) *Finder {
 	return newFinder(p, c, u, purpose, policy.Verified)
 }
@@ -36,8 +34,7 @@ func newFinder(p *policy.Policy, c *policy.Class, u policy.Usage, purpose string
 	return f
 }
 
-// At is the decision about paths that match a pattern and, of the policy's patterns,
-// only those that cover it.
+// At is the decision about paths that match a pattern and only those of the policy's patterns that cover it.
 func (f *Finder) At(p pathpattern.Pattern) policy.Decision {
 	for _, x := range f.ranks {
 		var matching []policy.Applied
@@ -53,7 +50,6 @@ func (f *Finder) At(p pathpattern.Pattern) policy.Decision {
 	return policy.Decision{}
 }
 
-// Patterns lists those of all statements.
 func (f *Finder) Patterns() (patterns []pathpattern.Pattern) {
 	for _, x := range f.ranks {
 		for i := range x.all {
@@ -79,8 +75,7 @@ func (f *Finder) First() policy.Applied {
 	return policy.Applied{}
 }
 
-// Strictest is what can be said for all paths at once: Disallowed if some path is,
-// Allowed if all paths are.
+// Strictest is what can be said for all paths: Disallowed if some path is, Allowed if all are.
 func (f *Finder) Strictest() policy.Verdict {
 	verdict := policy.Unstated
 	if f.At(pathpattern.All).Verdict == policy.Allowed {
@@ -94,7 +89,6 @@ func (f *Finder) Strictest() policy.Verdict {
 	return verdict
 }
 
-// statementIndex finds the statements whose patterns cover another one.
 type statementIndex struct {
 	all   []policy.Applied
 	index *pathpattern.Index[[]int32]

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights says what a policy says about the use of content by AI and search,
-// in the terms of the registers in which publishers state their rights. The usages are
-// those of the AIPREF vocabulary: train-ai, ai-use and search.
+// Package rights says what a policy states about the use of content by AI and search, for registers of rights. The
+// usages are those of the AIPREF vocabulary: train-ai, ai-use and search.
 //
-// Some registers speak to one crawler (the groups of robots.txt); Finder answers for
-// these. Others speak to everyone at once (TDMRep, RSL, usage tokens, control tokens
-// but for their name). They cannot exempt a crawler, so that what is disallowed for
-// any crawler, purpose or identity is disallowed there: View answers for these.
+// Finder answers for registers that address one crawler (the groups of robots.txt), View for those that address everyone
+// (TDMRep, RSL, usage tokens, control tokens). These cannot exempt a crawler: what is disallowed for any crawler, purpose
+// or identity is disallowed there.
 package rights
 
 import (
@@ -21,22 +19,19 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// Document is a register's file, ready to be served. It does not change and may be
-// shared.
+// Document is a register's file. It does not change and may be shared.
 type Document struct {
 	Body []byte
 	ETag string // strong (RFC 9110 section 8.8.3)
 	Type string // media type
 }
 
-// NewDocument returns a document with its entity tag.
 func NewDocument(body []byte, mediaType string) *Document {
 	sum := sha256.Sum256(body)
 	return &Document{body, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`, mediaType}
 }
 
-// Serve answers GET and HEAD, also for ranges and under conditions (RFC 9110), and
-// other methods with 405.
+// Serve answers GET and HEAD, with ranges and conditions (RFC 9110), and other methods with 405.
 func (d *Document) Serve(w http.ResponseWriter, r *http.Request, cacheControl string) {
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -59,7 +54,6 @@ type Preferences [3]policy.Decision
 // Verdicts are the verdicts of Preferences, which can be compared.
 type Verdicts [3]policy.Verdict
 
-// Verdicts returns the verdicts alone.
 func (p Preferences) Verdicts() (v Verdicts) {
 	for i := range p {
 		v[i] = p[i].Verdict
@@ -67,14 +61,12 @@ func (p Preferences) Verdicts() (v Verdicts) {
 	return v
 }
 
-// Stated reports whether anything is stated.
 func (v Verdicts) Stated() bool { return v != Verdicts{} }
 
-// severity orders verdicts from the laxest to the strictest: what one crawler is not
-// permitted is not permitted to all.
+// severity orders verdicts from the laxest to the strictest.
 var severity = [...]int{policy.Allowed: 0, policy.Unstated: 1, policy.Disallowed: 2}
 
-// stricter keeps the stricter decision about each usage.
+// stricter returns the stricter decision about each usage.
 func (p Preferences) stricter(q Preferences) Preferences {
 	for i := range p {
 		if severity[q[i].Verdict] > severity[p[i].Verdict] {
@@ -84,8 +76,7 @@ func (p Preferences) stricter(q Preferences) Preferences {
 	return p
 }
 
-// ContentUsage is the value of Content-Usage, such as "train-ai=n, search=y"; "" for
-// nothing.
+// ContentUsage is the value of Content-Usage, such as "train-ai=n, search=y", or "".
 func (v Verdicts) ContentUsage() string {
 	var parts []string
 	for i, u := range policyUsages {
@@ -103,9 +94,8 @@ func (v Verdicts) ContentUsage() string {
 // signals are the usages of policy.RightsUsages in the words of Content-Signal.
 var signals = [...]string{"ai-train", "ai-input", "search"}
 
-// ContentSignal is the value of a Content-Signal line, such as "search=yes,
-// ai-train=no, use=reference"; "" if nothing is stated. use is how far content may be
-// used, or "".
+// ContentSignal is the value of a Content-Signal line, such as "search=yes, ai-train=no, use=reference", or "" if nothing
+// is stated. use is how far content may be used, or "".
 func (v Verdicts) ContentSignal(use string) string {
 	var parts []string
 	for _, i := range []int{2, 1, 0} {

@@ -13,9 +13,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy/solve"
 )
 
-// View is what a policy says about a host to everyone at once: the strictest of what
-// it says to any crawler, to any client that names a purpose, and to clients of any
-// identity.
+// View is what a policy says about a host to everyone: the strictest for any crawler, purpose and identity.
 type View struct {
 	audiences [][3]*Finder // classes of crawlers by purpose and identity; first everyone without own rules
 	patterns  []pathpattern.Pattern
@@ -25,8 +23,7 @@ type View struct {
 	exact bool
 }
 
-// maxAudiences bounds the audiences with rules of their own about rights. With more, every
-// path is closed that is closed to any.
+// maxAudiences bounds the audiences with rules about rights. Beyond it, paths that are closed to any are closed.
 const maxAudiences = 200
 
 // NewView returns the view of a host, which may have a port.
@@ -76,8 +73,7 @@ func (v *View) add(p *policy.Policy, c *policy.Class, purpose string, id policy.
 	v.audiences = append(v.audiences, fs)
 }
 
-// ownRights reports whether rules speak to a class of rights that do not speak to
-// everyone.
+// ownRights reports whether a class has rules about rights beyond those for everyone.
 func ownRights(p *policy.Policy, c *policy.Class, purpose string) bool {
 	for tier := range policy.TierEveryone + 1 {
 		for _, r := range p.Rules(c, tier) {
@@ -91,7 +87,7 @@ func ownRights(p *policy.Policy, c *policy.Class, purpose string) bool {
 	return false
 }
 
-// keyOf is equal for classes to which the same is stated.
+// keyOf is equal for classes with equal statements.
 func keyOf(p *policy.Policy, c *policy.Class, purpose string) string {
 	var key []byte
 	for _, u := range append(slices.Clone(policyUsages), policy.Other) {
@@ -109,7 +105,7 @@ func keyOf(p *policy.Policy, c *policy.Class, purpose string) string {
 
 var policyUsages = func() []policy.Usage { u := policy.RightsUsages(); return u[:] }()
 
-// identities are those that a client can have, as far as it matters to p.
+// identities are those that matter to p.
 func identities(p *policy.Policy) []policy.Identity {
 	if p.DemandsIdentity() {
 		return []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified}
@@ -117,8 +113,7 @@ func identities(p *policy.Policy) []policy.Identity {
 	return []policy.Identity{policy.Unknown}
 }
 
-// At is what holds for paths that match a pattern and, of the policy's patterns, only
-// those that cover it.
+// At is what holds for paths that match a pattern and only those of the policy's patterns that cover it.
 func (v *View) At(pattern pathpattern.Pattern) Preferences {
 	var all Preferences
 	for i, fs := range v.audiences {
@@ -135,8 +130,7 @@ func (v *View) At(pattern pathpattern.Pattern) Preferences {
 	return all
 }
 
-// Statements lists what is said to each audience about a usage, by its place in
-// policy.RightsUsages. The view disallows what any of them may not do.
+// Statements lists what is said to each audience about a usage, by its place in policy.RightsUsages.
 func (v *View) Statements(usage int) [][]policy.Applied {
 	all := make([][]policy.Applied, len(v.audiences))
 	for i, fs := range v.audiences {
@@ -145,7 +139,7 @@ func (v *View) Statements(usage int) [][]policy.Applied {
 	return all
 }
 
-// Stated reports whether the view says anything about a usage of some path.
+// Stated reports whether the view says anything about a usage.
 func (v *View) Stated(u policy.Usage) bool {
 	i := slices.Index(policyUsages, u)
 	cells, _ := v.Cells()
@@ -157,9 +151,8 @@ func (v *View) StatesAny() bool {
 	return slices.ContainsFunc(policyUsages, v.Stated)
 }
 
-// Cells says for every path what holds there, for readers who take the longest pattern
-// that matches. Where patterns cross in too many ways, exact is false, and one cell
-// says for all paths what is disallowed for any.
+// Cells says for every path what holds, for readers who take the longest matching pattern. If patterns cross in too many
+// ways, exact is false, and one cell says for all paths what is disallowed for any.
 func (v *View) Cells() (cells []solve.Cell[Preferences], exact bool) {
 	v.once.Do(func() { v.cells, v.exact = v.tile() })
 	return v.cells, v.exact
@@ -182,7 +175,6 @@ func (v *View) tile() (cells []solve.Cell[Preferences], exact bool) {
 	return []solve.Cell[Preferences]{{Pattern: pathpattern.All, Value: strict}}, false
 }
 
-// strictest is what is disallowed for any path.
 func (v *View) strictest() (all Preferences) {
 	for _, pattern := range v.patterns {
 		for i, d := range v.At(pattern) {
@@ -194,9 +186,8 @@ func (v *View) strictest() (all Preferences) {
 	return all
 }
 
-// Exceptions are the statements for some crawlers, purposes or identities with which
-// the view does not agree: it disallows more for the others, or allows less to these.
-// They are in the order of the file.
+// Exceptions are the statements for some crawlers, purposes or identities that the view cannot follow, in the order of
+// the file.
 func (v *View) Exceptions() (all []policy.Decision) {
 	seen := map[*policy.Statement]bool{}
 	add := func(d policy.Decision) {
@@ -226,8 +217,7 @@ func (v *View) Exceptions() (all []policy.Decision) {
 	return all
 }
 
-// ForEveryone is At for one request: the host and path of a query, as sent. The
-// query's crawler, identity, purposes and usage are not looked at.
+// ForEveryone is At for the host and path of a query.
 func ForEveryone(p *policy.Policy, q policy.Query) Preferences {
 	var all Preferences
 	first := true

@@ -24,8 +24,8 @@ import (
 // Stdin is the name that stands for the standard input.
 const Stdin = "-"
 
-// Expand replaces globs by the files that they match, in order. A name without a
-// match, a directory and a file that is named twice are errors.
+// Expand replaces globs by the files that match, in order. Names without a match or named twice, and directories, are
+// errors.
 func Expand(names []string) ([]string, error) {
 	var files []string
 	for _, name := range names {
@@ -61,7 +61,6 @@ func Expand(names []string) ([]string, error) {
 	return files, nil
 }
 
-// Reading says how files are read.
 type Reading struct {
 	// Parser reads the lines; nil is the format that the start of each file has.
 	Parser Parser
@@ -71,7 +70,6 @@ type Reading struct {
 	Stdin io.Reader
 }
 
-// Result is how reading went.
 type Result struct {
 	Lines   int64 // with those that could not be read, without empty ones
 	Bad     int64 // lines that could not be read
@@ -80,8 +78,7 @@ type Result struct {
 	BadWhy  string
 }
 
-// chunkSize is how much a worker parses at a time, and the longest line that is
-// read.
+// chunkSize is how much a worker parses at a time, and the longest line.
 const chunkSize = 1 << 20
 
 type chunk struct {
@@ -91,8 +88,7 @@ type chunk struct {
 	file   string
 }
 
-// Read reads files and calls handle for each line's record. Calls with the same
-// worker, from 0 to Workers-1, are not concurrent.
+// Read calls handle for each line's record, never concurrently for one worker, from 0 to Workers-1.
 func (r Reading) Read(ctx context.Context, files []string, handle func(worker int, rec *Record)) (Result, error) {
 	if r.Workers <= 0 {
 		r.Workers = runtime.GOMAXPROCS(0)
@@ -127,7 +123,6 @@ func (r Reading) Read(ctx context.Context, files []string, handle func(worker in
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, chunkSize); return &b }}
 
-// readFile sends a file's lines to the workers.
 func (r Reading) readFile(ctx context.Context, name string, chunks chan<- chunk) error {
 	in, closeFile, err := r.open(name)
 	if err != nil {
@@ -180,7 +175,7 @@ func (r Reading) readFile(ctx context.Context, name string, chunks chan<- chunk)
 	}
 }
 
-// open opens a file and unpacks it if it is gzip or zstd, whatever its name.
+// open opens a file, and unpacks gzip or zstd, whatever its name.
 func (r Reading) open(name string) (io.Reader, func(), error) {
 	in := r.Stdin
 	closeFile := func() {}
@@ -214,7 +209,6 @@ func (r Reading) open(name string) (io.Reader, func(), error) {
 	return buffered, closeFile, nil
 }
 
-// parse parses chunks until there are no more.
 func (r *Result) parse(chunks <-chan chunk, handle func(*Record)) {
 	parsers := map[Parser]Parser{}
 	var rec Record

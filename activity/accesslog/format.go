@@ -17,8 +17,7 @@ const (
 	vhostCombinedFormat = `$server_name:$server_port ` + combinedFormat
 )
 
-// ParseFormat returns the parser of a format: caddy, common, combined,
-// vhost_combined, or a log_format of nginx such as
+// ParseFormat returns the parser of caddy, common, combined, vhost_combined, or a log_format of nginx such as
 //
 //	$host $remote_addr [$time_local] "$request" $status $body_bytes_sent "$http_user_agent"
 func ParseFormat(name string) (Parser, error) {
@@ -69,7 +68,7 @@ type textFormat struct {
 	buf    []byte
 }
 
-// part is a field, and the literal text that follows it.
+// part is a field and the text after it.
 type part struct {
 	field  field
 	quoted bool // the field stands in double quotes, and may hold escapes
@@ -82,7 +81,6 @@ func (f *textFormat) Clone() Parser {
 	return &c
 }
 
-// compile splits a format into fields and text.
 func compile(name, format string) (*textFormat, error) {
 	t := &textFormat{name: name}
 	literal := ""
@@ -129,7 +127,7 @@ var nginxFields = map[string]field{
 	"http_user_agent": userAgent, "body_bytes_sent": size, "bytes_sent": size,
 }
 
-// nextField is the field at the start of s, and the length of its name; 0 if it is text.
+// nextField is the field at the start of s, and the length of its name; 0 for text.
 func nextField(s string) (field, int, error) {
 	if s[0] != '$' {
 		return 0, 0, nil
@@ -187,8 +185,7 @@ func (f *textFormat) Parse(line []byte, r *Record) error {
 	return nil
 }
 
-// end finds where the value at the start of s ends. In quotes, a backslash hides
-// the byte that follows it.
+// end finds the end of the value at the start of s. In quotes, a backslash hides a byte.
 func (p *part) end(s []byte) int {
 	if !p.quoted || p.after[0] != '"' {
 		n := bytes.Index(s, []byte(p.after))
@@ -210,7 +207,6 @@ func (p *part) end(s []byte) int {
 	return -1
 }
 
-// set reads a value into a record.
 func (f *textFormat) set(p *part, value []byte, r *Record) {
 	if p.field == ignored {
 		return
@@ -244,8 +240,7 @@ func (f *textFormat) set(p *part, value []byte, r *Record) {
 	}
 }
 
-// targetOf returns the target of a request line. That of a request that was no HTTP is
-// nil, and so the line is not counted as a request.
+// targetOf returns the target of a request line, nil for a request that was no HTTP.
 func targetOf(value []byte) []byte {
 	_, rest, _ := bytes.Cut(value, []byte(" "))
 	if i := bytes.LastIndex(rest, []byte(" HTTP/")); i >= 0 {
@@ -257,7 +252,7 @@ func targetOf(value []byte) []byte {
 	return rest
 }
 
-// timeCache remembers the last time, as neighbouring lines share their second.
+// timeCache has the last time, as neighbouring lines share their second.
 type timeCache struct {
 	text [32]byte
 	n    int

@@ -13,9 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Record is what a line of an access log says of a request. Its byte slices are
-// parts of the line, or of a buffer of the parser's, and are valid until the next
-// line is parsed.
+// Record is a line of an access log. Its byte slices are valid until the next line is parsed.
 type Record struct {
 	Time      time.Time
 	ClientIP  []byte
@@ -23,9 +21,7 @@ type Record struct {
 	Target    []byte // the request target, such as /a?b
 	UserAgent []byte // where the request had several, one a line
 	Bytes     int64  // of the body as sent
-	// Crawler and Identity are the crawler that this server took the client for, and what
-	// its verification had found, where Caddy's log has the field robots_policy; otherwise
-	// empty.
+	// Crawler and Identity are what the server had found, from the field robots_policy of Caddy's log, or empty.
 	Crawler, Identity []byte
 	// Unsigned: the log has the header of the request, and there is no signature in it.
 	Unsigned bool
@@ -34,8 +30,7 @@ type Record struct {
 // Parser reads lines of one format. It is not safe for concurrent use: Clone makes
 // another for another goroutine.
 type Parser interface {
-	// Parse reads a line without its line end into r. An error says what the line
-	// lacks; r is then undefined.
+	// Parse reads a line without its end into r. After an error, r is undefined.
 	Parse(line []byte, r *Record) error
 	Clone() Parser
 }
@@ -45,8 +40,7 @@ var (
 	errNoTime    = errors.New("its time is missing or invalid")
 )
 
-// detect finds the format of a log from its first lines: the one of Caddy, Combined,
-// with a virtual host or without, or Common that reads the most of them.
+// detect finds the format of a log that reads most of its first lines.
 func detect(start []byte) (Parser, error) {
 	lines := bytes.Split(start, []byte("\n"))
 	if len(lines) > 1 {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rsl publishes what a policy says about the use of content as an RSL document
-// (Really Simple Licensing 1.0, Recommendation of 10 December 2025).
-//
-// RSL speaks to everyone. What the policy allows for everyone is permitted without
-// payment, what it disallows for anyone is prohibited, or offered under the terms of the
-// policy's rights section. The most specific content holds for a path.
+// Package rsl publishes what a policy says about the use of content as an RSL document (Really Simple Licensing 1.0,
+// Recommendation of 10 December 2025). RSL addresses everyone: what the policy allows for everyone is permitted without
+// payment, what it disallows for anyone is prohibited, or offered under the terms of its rights section.
 package rsl
 
 import (
@@ -18,7 +15,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// MediaType is that of RSL documents.
 const MediaType = "application/rsl+xml"
 
 // tokens are the usages of policy.RightsUsages in RSL's words (section 3.4.1.1).
@@ -64,9 +60,7 @@ type copyright struct {
 	Name         string `xml:",chardata"`
 }
 
-// New returns the document of a view, or nil if the view states nothing. exact is
-// false where it is stricter than the view, because its patterns cross in too many
-// ways.
+// New returns the document of a view, or nil if that states nothing. exact is false if it is stricter than the view.
 func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	cells, exact := v.Cells()
 	var doc document
@@ -89,9 +83,8 @@ func New(v *rights.View, r *policy.Rights) (d *rights.Document, exact bool) {
 	return rights.NewDocument([]byte(xml.Header+string(body)+"\n"), MediaType), exact
 }
 
-// licenses are the free one and those that are offered. A licence that permits usages
-// covers no others; one that only prohibits leaves the others open, so that it stands
-// only where nothing is permitted or offered.
+// licenses are the free one and offered ones. A licence that permits usages covers no others; one that only prohibits
+// leaves others open, so it stands only where nothing is permitted or offered.
 func licenses(verdicts rights.Verdicts, offers []policy.Offer) (all []license) {
 	var permitted, prohibited []string
 	var offered []policy.Offer
@@ -129,7 +122,6 @@ func licenses(verdicts rights.Verdicts, offers []policy.Offer) (all []license) {
 	return all
 }
 
-// Describe says in a few words what the document says about usages.
 func Describe(verdicts rights.Verdicts, offers []policy.Offer) string {
 	var parts []string
 	for _, l := range licenses(verdicts, offers) {
@@ -173,14 +165,12 @@ func copyrightOf(r *policy.Rights) *copyright {
 	return c
 }
 
-// Link is the value of the Link field that names a licence (RFC 8288, RSL 1.0): a path
-// on the host of the response, or an absolute URL.
+// Link is the value of the Link field for a licence (RFC 8288, RSL 1.0): a path on the response's host, or a URL.
 func Link(target string) string {
 	return "<" + target + `>; rel="license"; type="` + MediaType + `"`
 }
 
-// ApplyLink adds the field to the header of a response, unless it has the same link
-// already. Other links, licences among them, stay.
+// ApplyLink adds the field to a response's header beside others, unless it is there.
 func ApplyLink(h http.Header, link string) {
 	for _, line := range h["Link"] {
 		if strings.Contains(line, link) {

@@ -14,19 +14,17 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/rights"
 )
 
-// Rule is one object of the file.
 type Rule struct {
 	Location pathpattern.Pattern
 	Declaration
 }
 
-// File is the rules of a tdmrep.json. The first that matches a path holds.
+// File is the rules of a tdmrep.json, the first of which that matches a path holds.
 type File struct {
 	Rules []Rule
 }
 
-// at is what a file declares about paths that match a pattern and, of the file's
-// patterns, only those that cover it.
+// at is what a file declares about paths that match a pattern and only those of its patterns that cover it.
 func (f *File) at(p pathpattern.Pattern) Declaration {
 	for _, r := range f.Rules {
 		if r.Location.Covers(p) {
@@ -36,9 +34,7 @@ func (f *File) at(p pathpattern.Pattern) Declaration {
 	return Declaration{}
 }
 
-// New returns the file of a view. policyURL is that of the TDM policy, or "". exact is
-// false where the file is stricter than the view, because its patterns cross in too
-// many ways.
+// New returns the file of a view. policyURL is that of the TDM policy, or "". exact is false if the file is stricter.
 func New(v *rights.View, policyURL string) (f *File, exact bool) {
 	cells, exact := v.Cells()
 	f = &File{}
@@ -52,15 +48,14 @@ func New(v *rights.View, policyURL string) (f *File, exact bool) {
 	return f, exact
 }
 
-// sort puts the longest location first, which is the most specific.
+// sort puts the longest location first.
 func (f *File) sort() {
 	slices.SortStableFunc(f.Rules, func(a, b Rule) int {
 		return cmp.Or(b.Location.Len()-a.Location.Len(), strings.Compare(a.Location.String(), b.Location.String()))
 	})
 }
 
-// reduce drops rules after which another one says the same of all their paths: nothing
-// between them says something else.
+// reduce drops rules that a later one repeats, with nothing different between them.
 func (f *File) reduce() {
 	for i, r := range slices.Backward(f.Rules) {
 		for _, next := range f.Rules[i+1:] {
@@ -80,10 +75,8 @@ func (f *File) reduce() {
 
 const maxRules = 1000
 
-// Merge returns the file that reserves what either reserves. Where the locations of
-// the two cross in too many ways, it reserves every location that either reserves,
-// without the exceptions from it, or every path if they are many. exact is false where
-// that is more than either reserves.
+// Merge returns the file that reserves what either reserves. If their locations cross in too many ways, it reserves every
+// location of either without exceptions, or every path if they are many; exact is false then.
 func (f *File) Merge(other *File) (merged *File, exact bool) {
 	var patterns []pathpattern.Pattern
 	seen := map[pathpattern.Pattern]bool{}
@@ -128,7 +121,6 @@ func (f *File) Merge(other *File) (merged *File, exact bool) {
 	return merged, !f.hasExceptions() && !other.hasExceptions()
 }
 
-// hasExceptions reports whether a location is not reserved within one that is.
 func (f *File) hasExceptions() bool {
 	for i, r := range f.Rules {
 		if r.Reservation == NotReserved && slices.ContainsFunc(f.Rules[i+1:], func(next Rule) bool {
@@ -140,14 +132,12 @@ func (f *File) hasExceptions() bool {
 	return false
 }
 
-// jsonRule is a rule as it is written.
 type jsonRule struct {
 	Location    string `json:"location"`
 	Reservation int    `json:"tdm-reservation"`
 	Policy      string `json:"tdm-policy,omitempty"`
 }
 
-// JSON is the file as it is served.
 func (f *File) JSON() []byte {
 	b := bytes.NewBufferString("[")
 	e := json.NewEncoder(b)

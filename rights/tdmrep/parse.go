@@ -18,14 +18,12 @@ const MaxFile = 512 << 10
 
 const maxNotes = 20
 
-// Parse reads a site's own tdmrep.json. It fails if the file is no JSON array. Rules
-// that the protocol does not define are read as their author must have meant them, to
-// the stricter; notes say which:
+// Parse reads a site's own tdmrep.json. It fails if that is no JSON array. Undefined rules are read to the stricter, as
+// their author must have meant them, with a note:
 //
-//   - a location without its first slash gets one, and of a URL the path counts;
+//   - a location without a slash gets one, and of a URL the path counts;
 //   - a tdm-reservation that is neither 0 nor 1 (also as text or boolean) is 1;
-//   - a rule without location or tdm-reservation is left out, as are those beyond
-//     1,000.
+//   - rules without location or tdm-reservation, and those beyond 1,000, are left out.
 func Parse(data []byte) (f *File, notes []string, err error) {
 	if len(data) > MaxFile {
 		return nil, nil, fmt.Errorf("larger than %d KiB", MaxFile>>10)

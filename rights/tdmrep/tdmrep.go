@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tdmrep publishes what a policy says about text and data mining as the TDM
-// Reservation Protocol asks for (W3C Community Group final report, 10 May 2024): the
-// file /.well-known/tdmrep.json, the fields tdm-reservation and tdm-policy of
-// responses, and meta elements of the same names. It also merges these with what a
-// site says itself, to the stricter.
+// Package tdmrep publishes what a policy says about text and data mining by the TDM Reservation Protocol (W3C Community
+// Group final report, 10 May 2024): the file /.well-known/tdmrep.json, and fields and meta elements tdm-reservation and
+// tdm-policy. It merges these with a site's own, to the stricter.
 //
-// The protocol knows one usage, mining, and speaks to everyone. Rights are reserved
-// where the policy disallows train-ai or ai-use for anyone, and not reserved where it
-// allows train-ai for everyone.
+// The protocol knows one usage and addresses everyone. Rights are reserved if the policy disallows train-ai or ai-use for
+// anyone, and not reserved if it allows train-ai for everyone.
 package tdmrep
 
 import (
@@ -22,8 +19,7 @@ import (
 // Path is where the file lies on every host.
 const Path = "/.well-known/tdmrep.json"
 
-// The names of the meta elements, and those of the fields of responses as http.Header has
-// them.
+// Names of the meta elements, and of the fields as http.Header has them.
 const (
 	ReservationName  = "tdm-reservation"
 	PolicyName       = "tdm-policy"
@@ -34,15 +30,13 @@ const (
 // Reservation is a value of tdm-reservation.
 type Reservation uint8
 
-// The values, from the laxest to the strictest. What is unset says less than 0, but
-// where the two meet, 0 stands: only a reservation changes the law's default.
+// The values, from the laxest to the strictest. 0 stands beside unset: only a reservation changes the law's default.
 const (
 	Unset       Reservation = iota
 	NotReserved             // 0
 	Reserved                // 1
 )
 
-// String is the value as it is written; "" for Unset.
 func (r Reservation) String() string { return [...]string{"", "0", "1"}[r] }
 
 // Declaration is what is declared about a resource.
@@ -62,8 +56,7 @@ func Of(p rights.Preferences, policyURL string) Declaration {
 	return Declaration{}
 }
 
-// Merge is what two declarations say together: a reservation of either holds. The
-// policy is d's, or else the other's.
+// Merge unites two declarations: a reservation of either holds, with d's policy if it has one.
 func (d Declaration) Merge(other Declaration) Declaration {
 	if d.Reservation < other.Reservation {
 		return other
@@ -74,9 +67,7 @@ func (d Declaration) Merge(other Declaration) Declaration {
 	return d
 }
 
-// Apply merges a declaration with what the header of a response already says, just
-// before it goes out. What is reserved stays reserved; with nothing to declare, the
-// header stays as it is.
+// Apply merges a declaration with a response's header, just before it goes out. What is reserved stays reserved.
 func (d Declaration) Apply(h http.Header) {
 	if d.Reservation == Unset {
 		return
@@ -94,9 +85,8 @@ func (d Declaration) Apply(h http.Header) {
 	h[PolicyField] = []string{all.Policy}
 }
 
-// ReadReservation reads the values of a field or of meta elements. Any value that is
-// not 0 is taken for a reservation: the protocol calls it an error, which a reader
-// ignores, but its author meant to say something.
+// ReadReservation reads the values of a field or of meta elements. Any value but 0 is a reservation: the protocol calls
+// others errors, but the author meant to say something.
 func ReadReservation(values ...string) (all Reservation) {
 	for _, line := range values {
 		for value := range strings.SplitSeq(line, ",") {
@@ -112,7 +102,6 @@ func ReadReservation(values ...string) (all Reservation) {
 	return all
 }
 
-// onlyURL is the one URL that a field has, or "".
 func onlyURL(values []string) string {
 	if len(values) != 1 || !isURL(strings.TrimSpace(values[0])) {
 		return ""
