@@ -4,9 +4,12 @@ package acap
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 // The budget of the records of a host.
@@ -166,4 +169,163 @@ func (s *fieldSolver) absorb(p pathpattern.Pattern, allow bool, condition string
 		c.gone = allow
 	}
 	return all
+}
+
+// verify reads the claims as a crawler would, for each pattern and where two cross. It drops permissions
+// while the result is laxer than the policy, and reports where it is stricter.
+func (s *fieldSolver) verify() {
+	if s.budget.Work < 0 || !slices.ContainsFunc(s.claims, func(c claim) bool { return c.allow }) {
+		return
+	}
+	places := s.places()
+	conditions := []string{""}
+	for i := range s.claims {
+		if c := s.claims[i].condition; !slices.Contains(conditions, c) {
+			conditions = append(conditions, c)
+		}
+	}
+	for again := true; again && s.budget.Work >= 0; {
+		again = false
+		for _, place := range places {
+			for _, condition := range conditions {
+				again = s.budget.Work >= 0 && s.dropLaxer(place, condition) || again
+			}
+		}
+	}
+	for _, place := range places {
+		if s.budget.Work < 0 {
+			return
+		}
+		for _, condition := range conditions {
+			s.reportStricter(place, condition)
+		}
+	}
+}
+
+// places are the patterns of all claims, and where two of them cross.
+func (s *fieldSolver) places() []pathpattern.Pattern {
+	var places []pathpattern.Pattern
+	seen := map[pathpattern.Pattern]bool{}
+	add := func(p pathpattern.Pattern) {
+		if !seen[p] {
+			seen[p] = true
+			places = append(places, p)
+		}
+	}
+	for i := range s.claims {
+		if c := &s.claims[i]; !c.gone {
+			add(c.pattern)
+		}
+	}
+	s.pairs(func(i, j int) {
+		c, d := &s.claims[i], &s.claims[j]
+		if len(places) > 4*maxAdded+s.given || c.allow && d.allow && c.quals == d.quals || c.pattern.Covers(d.pattern) || d.pattern.Covers(c.pattern) {
+			return
+		}
+		s.budget.Spend(crossCost)
+		meet, _ := s.budget.Cross(c.pattern, d.pattern)
+		for _, m := range meet {
+			add(m)
+		}
+	})
+	return places
+}
+
+// truth is what the policy decides about paths that match a place and only patterns that cover it.
+func (s *fieldSolver) truth(place pathpattern.Pattern, condition string) (d policy.Decision, from []*conditional) {
+	s.budget.Spend(s.wild)
+	for _, i := range s.stated.Covering(place) {
+		if st := &s.statements[i]; st.condition == "" || st.condition == condition {
+			from = append(from, st)
+		}
+	}
+	return s.decide(from, time.Time{}), from
+}
+
+// read is what a crawler finds there: the deciding permission, or a prohibition.
+func (s *fieldSolver) read(place pathpattern.Pattern, condition string) (permission *claim, prohibited bool) {
+	s.budget.Spend(s.wild)
+	var allows, against []*claim
+	for _, i := range s.folded.Covering(Fold(place)) {
+		switch c := &s.claims[i]; {
+		case c.gone || c.condition != "" && c.condition != condition:
+		case c.allow:
+			allows = append(allows, c)
+		default:
+			against = append(against, c)
+		}
+	}
+	slices.SortStableFunc(allows, func(a, b *claim) int { return s.compare(&field{claim: *a}, &field{claim: *b}) })
+	s.budget.Spend(len(allows) * (1 + len(against)))
+	allows = slices.DeleteFunc(allows, func(a *claim) bool {
+		return slices.ContainsFunc(against, func(d *claim) bool { return Compare(a.folded, d.folded) != First })
+	})
+	for _, c := range allows {
+		narrower := slices.ContainsFunc(allows, func(d *claim) bool { return Compare(d.folded, c.folded) == First })
+		if !narrower && (permission == nil || permission.quals == "") {
+			permission = c
+		}
+	}
+	return permission, permission == nil && len(against) > 0
+}
+
+// dropLaxer drops the permission that decides if the policy does not permit as much.
+func (s *fieldSolver) dropLaxer(place pathpattern.Pattern, condition string) bool {
+	permission, _ := s.read(place, condition)
+	if permission == nil || s.permitsNoMore(permission, place, condition) {
+		return false
+	}
+	// Without it a wider one may say just that. It becomes a prohibition if that is still laxer, or if no
+	// claim of this record applies, which would leave the place to the record for any crawler.
+	permission.gone = true
+	covered := slices.ContainsFunc(s.claims, func(c claim) bool { return !c.gone && c.appliesWith(permission) && c.folded.Covers(permission.folded) })
+	if next, prohibited := s.read(place, condition); covered && (prohibited || next != nil && s.permitsNoMore(next, place, condition)) {
+		return true
+	}
+	permission.gone, permission.allow, permission.quals = false, false, ""
+	return true
+}
+
+// permitsNoMore reports whether the policy permits at least as much.
+func (s *fieldSolver) permitsNoMore(c *claim, place pathpattern.Pattern, condition string) bool {
+	d, from := s.truth(place, condition)
+	if d.Verdict == policy.Unstated {
+		return len(c.from) == 0
+	}
+	quals, ambiguous := s.qualifiers(from)
+	return d.Verdict == policy.Allowed && !ambiguous && (c.quals == quals || quals == "")
+}
+
+// reportStricter reports permissions of the policy that a crawler does not find.
+func (s *fieldSolver) reportStricter(place pathpattern.Pattern, condition string) {
+	d, from := s.truth(place, condition)
+	if d.Verdict != policy.Allowed || d.Statement == nil {
+		return
+	}
+	quals, _ := s.qualifiers(from)
+	if s.unready(quals) {
+		return // that is reported
+	}
+	if permission, prohibited := s.read(place, condition); permission == nil || prohibited || permission.quals != quals {
+		for i := range s.statements {
+			if st := &s.statements[i]; st.Statement == d.Statement {
+				s.lost(&claim{from: []*conditional{st}, condition: condition}, place)
+			}
+		}
+	}
+}
+
+// lost reports that the records disallow part of a permission.
+func (s *fieldSolver) lost(c *claim, place pathpattern.Pattern) {
+	for _, f := range c.from {
+		if !f.Statement.Allow {
+			continue
+		}
+		code, why := "acap-undecidable", "ACAP crawlers cannot tell which of the patterns that match there is the narrowest, and then take it as disallowed"
+		if c.condition != "" {
+			code, why = "acap-purpose", "ACAP has no way to let what is said for a usage purpose override what is said for all"
+		}
+		s.warn(f.Statement, code, fmt.Sprintf("the ACAP records disallow the %s of what matches %q although %q allows it: %s; write one of the patterns differently",
+			s.usage, place, f.Statement.Pattern, why))
+	}
 }

@@ -91,6 +91,14 @@ func (p *Policy) EngineRuleNames() []string { return p.engines }
 // DemandsIdentity reports whether any rule is only for clients of some identity.
 func (p *Policy) DemandsIdentity() bool { return p.demands }
 
+// Identities lists those that a client can have, as far as they matter to the policy.
+func (p *Policy) Identities() []Identity {
+	if p.demands {
+		return []Identity{Unknown, Impostor, Verified}
+	}
+	return []Identity{Unknown}
+}
+
 // Mode is what the edge does about a request that d disallows: the strictest mode of the standing prohibitions' rules, by
 // default the policy's.
 func (p *Policy) Mode(d Decision) Mode {

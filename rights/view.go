@@ -31,7 +31,7 @@ func NewView(p *policy.Policy, host string) *View {
 	v := &View{}
 	seen := map[string]bool{}
 	classes := p.PublicClasses(host)
-	ids := identities(p)
+	ids := p.Identities()
 	for _, purpose := range append([]string{""}, p.Spec().Purposes()...) {
 		for i := range classes {
 			c := classes[i]
@@ -104,14 +104,6 @@ func keyOf(p *policy.Policy, c *policy.Class, purpose string) string {
 }
 
 var policyUsages = func() []policy.Usage { u := policy.RightsUsages(); return u[:] }()
-
-// identities are those that matter to p.
-func identities(p *policy.Policy) []policy.Identity {
-	if p.DemandsIdentity() {
-		return []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified}
-	}
-	return []policy.Identity{policy.Unknown}
-}
 
 // At is what holds for paths that match a pattern and only those of the policy's patterns that cover it.
 func (v *View) At(pattern pathpattern.Pattern) Preferences {
@@ -221,7 +213,7 @@ func (v *View) Exceptions() (all []policy.Decision) {
 func ForEveryone(p *policy.Policy, q policy.Query) Preferences {
 	var all Preferences
 	first := true
-	ids := identities(p)
+	ids := p.Identities()
 	for _, purpose := range append([]string{""}, p.Spec().Purposes()...) {
 		q.Purposes = nil
 		if purpose != "" {

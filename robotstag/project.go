@@ -74,7 +74,7 @@ func Rules(p *policy.Policy, q policy.Query) (robotsrule.Set, time.Time) {
 
 // Sources is Rules with the reasons, in a fixed order, once for each identity that a client can have.
 func Sources(p *policy.Policy, q policy.Query) (sources []Source, until time.Time) {
-	for _, q.Identity = range identities(p) {
+	for _, q.Identity = range p.Identities() {
 		for _, u := range policy.Usages() {
 			q.Usage = u
 			d := p.Decide(q)
@@ -165,7 +165,7 @@ func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSo
 	}
 	for _, q.Usage = range policy.RightsUsages() {
 		var strictest policy.Decision
-		for i, identity := range identities(p) {
+		for i, identity := range p.Identities() {
 			q.Identity = identity
 			d := p.Decide(q)
 			until = earlier(until, d.Until)
@@ -181,14 +181,6 @@ func PreferenceSources(p *policy.Policy, q policy.Query) (sources []PreferenceSo
 		}
 	}
 	return sources, until
-}
-
-// identities are those that matter to p.
-func identities(p *policy.Policy) []policy.Identity {
-	if p.DemandsIdentity() {
-		return []policy.Identity{policy.Unknown, policy.Impostor, policy.Verified}
-	}
-	return []policy.Identity{policy.Unknown}
 }
 
 // Lost lists the qualifiers of a decision, as name=value, that robots control rules cannot express. Dates are

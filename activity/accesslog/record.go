@@ -27,8 +27,7 @@ type Record struct {
 	Unsigned bool
 }
 
-// Parser reads lines of one format. It is not safe for concurrent use: Clone makes
-// another for another goroutine.
+// Parser reads lines of one format. It is not safe for concurrent use: Clone it.
 type Parser interface {
 	// Parse reads a line without its end into r. After an error, r is undefined.
 	Parse(line []byte, r *Record) error
