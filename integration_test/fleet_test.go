@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -257,4 +259,54 @@ func (f *fleetTest) metric(node int, name string) string {
 		}
 	}
 	return ""
+}
+
+// The script of examples/fleet finds that the totals are those of what it sent.
+func TestExampleFleet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	for _, p := range []string{"clickhouse-server", "curl", "bash"} {
+		if _, err := exec.LookPath(p); err != nil {
+			t.Skipf("%s is not installed", p)
+		}
+	}
+	dir := t.TempDir()
+	like := asCaddyCommand(dir)
+	program := filepath.Join(dir, "caddy")
+	text := "#!/bin/sh\nexec env"
+	for _, v := range like.Env[len(os.Environ()):] {
+		text += " '" + v + "'"
+	}
+	if err := os.WriteFile(program, []byte(text+" '"+like.Path+"' \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "../examples/fleet/run", "3")
+	cmd.Env = append(os.Environ(), "CADDY="+program, fmt.Sprint("PORTS=", freePorts(t, 12)))
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.HasSuffix(string(out), "the totals are right\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// freePorts returns the first of n ports in a row that are free.
+func freePorts(t *testing.T, n int) int {
+	t.Helper()
+	for range 100 {
+		_, port, _ := net.SplitHostPort(freeAddr(t))
+		first, err := strconv.Atoi(port)
+		free := err == nil && first+n < 1<<16
+		for i := range n {
+			if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+i)); err != nil {
+				free = false
+			} else {
+				_ = l.Close()
+			}
+		}
+		if free {
+			return first
+		}
+	}
+	t.Fatal("no ports are free")
+	return 0
 }

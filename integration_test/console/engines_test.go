@@ -3,12 +3,14 @@
 package console
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store"
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
+	"github.com/robotspolicy/caddy-robots-policy/internal/testkit"
 	"github.com/robotspolicy/caddy-robots-policy/internal/testkit/clickhousetest"
 )
 
@@ -102,4 +105,63 @@ func firstDifference(a, b string) string {
 		}
 	}
 	return fmt.Sprintf("%d and %d lines", len(x), len(y))
+}
+
+var fleetNodes = flag.String("fleet-nodes", "3", "of how many servers a made-up month is, several separated by commas")
+
+// The pages of a month of a fleet, which are written to the log with the time that each took.
+func TestPagesOfAMonthOfAFleet(t *testing.T) {
+	if !testkit.Long() {
+		t.Skip("millions of rows; set ROBOTSPOLICY_LONG")
+	}
+	for number := range strings.SplitSeq(*fleetNodes, ",") {
+		nodes, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(number, func(t *testing.T) { pagesOfAMonth(t, nodes) })
+	}
+}
+
+func pagesOfAMonth(t *testing.T, nodes int) {
+	server := clickhousetest.Start(t)
+	c := clickhouse.Client{URL: server.URL("default")}
+	for _, statement := range append([]string{"CREATE DATABASE robots"}, store.FleetSchema()...) {
+		if err := c.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+		c.URL = server.URL("robots")
+	}
+	rows := clickhousetest.Rows{Hour: 150, Day: 200, PathHour: 600, PathDay: 3000}
+	began := time.Now()
+	clickhousetest.FillMonth(t, &c, nodes, rows, time.Now())
+	t.Logf("%d servers, filled in %s", nodes, time.Since(began).Round(time.Second))
+	for _, table := range []string{"hours", "days", "path_hours", "path_days"} {
+		if err := c.Query(t.Context(), "SELECT sum(rows), sum(bytes), count() FROM system.parts WHERE active AND database = 'robots' AND table = "+clickhouse.Quote(table), func(f []string) error {
+			t.Logf("%s: %s rows, %s bytes, %s parts", table, f[0], f[1], f[2])
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := prepare(t, policyText)
+	n.load(fmt.Sprintf("activity %s {\n\tclickhouse %s\n\tnode pages\n}", filepath.Join(n.dir, "activity"), server.URL("robots")), "")
+	settled()
+	for _, page := range []string{
+		"", "?days=30", "?days=1", "who-may", "who-came", "who-came?days=30", "crawler?name=GPTBot", "crawler?name=Googlebot&days=30",
+		"ask?agent=GPTBot&url=https://www.example.com/section-1/", "published", "health",
+	} {
+		began := time.Now()
+		resp, err := http.Get(n.console + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s, %v\n%s", page, resp.Status, err, text)
+		}
+		t.Logf("%-40q %4d ms, %d KB", page, time.Since(began).Milliseconds(), len(text)>>10)
+		time.Sleep(3500 * time.Millisecond) // answers are used again for three seconds
+	}
 }

@@ -78,6 +78,19 @@ type newsroom struct {
 // open starts a newsroom whose policy is text. more goes into the block of robots_policy.
 func open(t *testing.T, text, more string) *newsroom {
 	t.Helper()
+	n := prepare(t, text)
+	demo := caddytest.Command(n.dir, "robots-policy", "demo", filepath.Join(n.dir, "activity"), "--policy", n.policy, "--source", "storage:robots/site.yaml",
+		"--host", "www.example.com,news.example.com", "--share", "0.4")
+	if out, err := demo.CombinedOutput(); err != nil {
+		t.Fatalf("demo: %v\n%s", err, out)
+	}
+	n.load("activity "+filepath.Join(n.dir, "activity"), more)
+	return n
+}
+
+// prepare is open without a month and without starting it.
+func prepare(t *testing.T, text string) *newsroom {
+	t.Helper()
 	dir := t.TempDir()
 	n := &newsroom{t: t, dir: dir, policy: filepath.Join(dir, "storage", "robots", "site.yaml")}
 	if err := os.MkdirAll(filepath.Dir(n.policy), 0o700); err != nil {
@@ -86,15 +99,9 @@ func open(t *testing.T, text, more string) *newsroom {
 	if err := os.WriteFile(n.policy, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	demo := caddytest.Command(dir, "robots-policy", "demo", filepath.Join(dir, "activity"), "--policy", n.policy, "--source", "storage:robots/site.yaml",
-		"--host", "www.example.com,news.example.com", "--share", "0.4")
-	if out, err := demo.CombinedOutput(); err != nil {
-		t.Fatalf("demo: %v\n%s", err, out)
-	}
 	addrs := caddytest.FreeAddrs(t, 2)
 	_, port, _ := strings.Cut(addrs[0], ":")
 	n.console, n.site = "http://localhost:"+port+"/", "http://"+addrs[1]
-	n.load("activity "+filepath.Join(dir, "activity"), more)
 	t.Cleanup(func() { _ = caddy.Stop() })
 	return n
 }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clickhousetest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/activity/store/clickhouse"
+)
+
+// Rows are how many rows of one server FillMonth makes.
+type Rows struct {
+	Hour, Day         int // by the hour and the day
+	PathHour, PathDay int // with paths
+}
+
+// crawlers are those of a made-up month, and their kinds.
+var crawlers = [][2]string{
+	{"Googlebot", "search"}, {"Bingbot", "search"}, {"GPTBot", "ai-training"}, {"CCBot", "ai-training"}, {"ClaudeBot", "ai-training"}, {"AhrefsBot", "seo"},
+	{"SemrushBot", "seo"}, {"Applebot", "search"}, {"Amazonbot", "ai-training"}, {"facebookexternalhit", "preview"}, {"PetalBot", "search"}, {"YandexBot", "search"},
+	{"Bytespider", "ai-training"}, {"DuckDuckBot", "search"}, {"OAI-SearchBot", "ai-search"}, {"PerplexityBot", "ai-search"}, {"curl", "unknown"}, {"python-requests", "unknown"},
+	{"MJ12bot", "seo"}, {"DataForSeoBot", "seo"},
+}
+
+// FillMonth fills the tables of a fleet with made-up rows of the 30 days up to a time: those
+// by the day of all days, and those by the hour of the last three, as the pages read no others.
+func FillMonth(t testing.TB, c *clickhouse.Client, nodes int, n Rows, until time.Time) {
+	t.Helper()
+	today := until.Unix() / 86400
+	names, kinds := make([]string, len(crawlers)), make([]string, len(crawlers))
+	for i, c := range crawlers {
+		names[i], kinds[i] = clickhouse.Quote(c[0]), clickhouse.Quote(c[1])
+	}
+	pick := func(of string, values ...string) string {
+		return fmt.Sprintf("arrayElement([%s], toUInt32(%s %% %d) + 1)", strings.Join(values, ", "), of, len(values))
+	}
+	// row is the number of a row in its hour or day, of a server.
+	fill := func(table, bucket string, first, buckets int64, rows int, path string) {
+		columns, text := "", ""
+		if path != "" {
+			columns, text = ", path", ", "+path
+		}
+		statement := fmt.Sprintf(`INSERT INTO %s (node, store, row_key, revision, host, crawler, identity, decision, rule, policy%s, %s, requests, bytes, violations, queries, unread)
+SELECT concat('node-', toString(node)), node + 1, cityHash64(node, at, row), 1, %s, %s, %s, %s, if(row %% 3 = 0, 'no AI training', ''), '0123456789ab'%s,
+	toUInt32(at), 1 + hash %% 40, hash %% 100000, if(row %% 7 = 0, hash %% 5, 0), 0, hash %% 2
+FROM (SELECT intDiv(number, %d) %% %d AS node, %d + intDiv(number, %d) AS at, number %% %d AS row, cityHash64(number) AS hash FROM numbers(%d))`,
+			table, columns, bucket, pick("intDiv(row, 20)", "'www.example.com'", "'news.example.com'", "'shop.example.com'"), pick("row", names...), pick("intDiv(row, 7)", "'verified'", "'claimed'", "'verified'", "'impostor'"),
+			pick("intDiv(row, 3)", "'allowed'", "'allowed'", "'refused'", "'disallowed'"), text,
+			rows, nodes, first, rows*nodes, rows, int64(rows*nodes)*buckets)
+		if err := c.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const path = "concat('/section-', toString(row % 40), '/a-page-with-a-name-', toString(row), '.html')"
+	fill("days", "day", today-29, 30, n.Day, "")
+	fill("hours", "hour", today*24-48, 72, n.Hour, "")
+	fill("path_days", "day", today-29, 29, n.PathDay, path)
+	fill("path_hours", "hour", today*24-48, 72, n.PathHour, path)
+	for _, statement := range []string{
+		fmt.Sprintf("INSERT INTO nodes (node, store, revision, rolled, last, behind) SELECT concat('node-', toString(number)), number + 1, 1, %d, %d, 0 FROM numbers(%d)", today-1, today*24+23, nodes),
+		fmt.Sprintf("INSERT INTO crawlers (node, store, row_key, revision, crawler, kind, first, last) SELECT concat('node-', toString(intDiv(number, 20))), intDiv(number, 20) + 1, number, 1, %s, %s, %d, %d FROM numbers(%d)",
+			pick("number", names...), pick("number", kinds...), (today-29)*86400, today*86400, 20*nodes),
+	} {
+		if err := c.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
