@@ -151,7 +151,7 @@ func pagesOfAMonth(t *testing.T, nodes int) {
 		"", "?days=30", "?days=1", "who-may", "who-came", "who-came?days=30", "crawler?name=GPTBot", "crawler?name=Googlebot&days=30",
 		"ask?agent=GPTBot&url=https://www.example.com/section-1/", "published", "health",
 	} {
-		began := time.Now()
+		began, cpu := time.Now(), server.CPU()
 		resp, err := http.Get(n.console + page)
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +161,7 @@ func pagesOfAMonth(t *testing.T, nodes int) {
 		if err != nil || resp.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %s, %v\n%s", page, resp.Status, err, text)
 		}
-		t.Logf("%-40q %4d ms, %d KB", page, time.Since(began).Milliseconds(), len(text)>>10)
+		t.Logf("%-40q %5d ms, %5d ms of ClickHouse's processor", page, time.Since(began).Milliseconds(), (server.CPU() - cpu).Milliseconds())
 		time.Sleep(3500 * time.Millisecond) // answers are used again for three seconds
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -112,4 +114,19 @@ func freePort(t testing.TB) int {
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
+}
+
+// CPU is how much processor time the server has taken, 0 where the system does not say.
+func (s *Server) CPU() time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	var ticks int
+	for _, i := range []int{11, 12} { // in user mode, and in the kernel
+		n, _ := strconv.Atoi(fields[i])
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
 }

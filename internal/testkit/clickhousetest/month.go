@@ -19,10 +19,26 @@ type Rows struct {
 
 // crawlers are those of a made-up month, and their kinds.
 var crawlers = [][2]string{
-	{"Googlebot", "search"}, {"Bingbot", "search"}, {"GPTBot", "ai-training"}, {"CCBot", "ai-training"}, {"ClaudeBot", "ai-training"}, {"AhrefsBot", "seo"},
-	{"SemrushBot", "seo"}, {"Applebot", "search"}, {"Amazonbot", "ai-training"}, {"facebookexternalhit", "preview"}, {"PetalBot", "search"}, {"YandexBot", "search"},
-	{"Bytespider", "ai-training"}, {"DuckDuckBot", "search"}, {"OAI-SearchBot", "ai-search"}, {"PerplexityBot", "ai-search"}, {"curl", "unknown"}, {"python-requests", "unknown"},
-	{"MJ12bot", "seo"}, {"DataForSeoBot", "seo"},
+	{"Googlebot", "search"},
+	{"Bingbot", "search"},
+	{"GPTBot", "ai-training"},
+	{"CCBot", "ai-training"},
+	{"ClaudeBot", "ai-training"},
+	{"AhrefsBot", "seo"},
+	{"SemrushBot", "seo"},
+	{"Applebot", "search"},
+	{"Amazonbot", "ai-training"},
+	{"facebookexternalhit", "preview"},
+	{"PetalBot", "search"},
+	{"YandexBot", "search"},
+	{"Bytespider", "ai-training"},
+	{"DuckDuckBot", "search"},
+	{"OAI-SearchBot", "ai-search"},
+	{"PerplexityBot", "ai-search"},
+	{"curl", "unknown"},
+	{"python-requests", "unknown"},
+	{"MJ12bot", "seo"},
+	{"DataForSeoBot", "seo"},
 }
 
 // FillMonth fills the tables of a fleet with made-up rows of the 30 days up to a time: those
