@@ -81,7 +81,7 @@ if it cannot be read.`
 	flags := cmd.Flags()
 	flags.StringVar(&crawler, "crawler", "", "only this crawler, by its product token")
 	flags.StringVar(&host, "host", "", "only this host")
-	flags.StringVar(&since, "since", "", "from this day or time on, such as 2026-11-22 or 2026-11-22T10:00:00Z, or for a duration such as 30d")
+	flags.StringVar(&since, "since", "", "from this day or time on, or for a duration: 2026-11-22, 2026-11-22T10:00:00Z or 30d")
 	flags.StringVar(&until, "until", "", "before this day or time")
 	flags.StringVar(&page, "html", "", "write a report for people to this file as well, a page with all texts")
 	verify.add(flags)
@@ -223,7 +223,7 @@ type verifyFlags struct{ key, authority string }
 
 func (v *verifyFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&v.key, "key", "", "the public key (PEM) by which the log must be signed")
-	flags.StringVar(&v.authority, "authority", "", "the certificate (PEM) of who vouches for the authority that time-stamped the log")
+	flags.StringVar(&v.authority, "authority", "", "the certificate (PEM) that vouches for the time-stamping authority")
 }
 
 // check checks a log.

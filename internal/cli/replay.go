@@ -51,7 +51,7 @@ command cannot be carried out as given.`
 	flags.StringVar(&f.store, "store", "", "read the activity store in this directory, or the ClickHouse at this address")
 	flags.StringVar(&f.format, "format", "", `the format of the logs: caddy, common, combined, vhost_combined, or a log_format of nginx (default: found from each file's first lines)`)
 	flags.StringVar(&f.host, "host", "", "the host of logs that do not name one")
-	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, such as 2026-11-22 or 2026-11-22T10:00:00Z, or older than a duration such as 168h")
+	flags.StringVar(&f.since, "since", "", "leave out requests before this day or time, or older than a duration: 2026-11-22, 2026-11-22T10:00:00Z or 168h")
 	flags.StringVar(&f.until, "until", "", "leave out requests from this day or time on")
 	flags.StringVar(&f.html, "html", "", "write the report as one HTML page to this file")
 	flags.BoolVar(&f.json, "json", false, "print the report as JSON")
