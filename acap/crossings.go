@@ -30,7 +30,7 @@ func (s *fieldSolver) pairs(visit func(i, j int)) {
 		}
 		return s.folded.Overlapping(s.claims[i].folded)
 	}
-	s.budget.Pairs(0, func() int { return len(s.claims) }, overlapping, func(j, i int) {
+	s.budget.Pairs(func() int { return len(s.claims) }, overlapping, func(j, i int) {
 		c, d := &s.claims[i], &s.claims[j]
 		if !c.gone && !d.gone && (c.appliesWith(d) || d.appliesWith(c)) {
 			visit(i, j)

@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// Comparison is what two files answer to the same questions.
 type Comparison struct {
 	Questions   int          // a crawler and a path each
 	Differ      int          // how many of them have different answers
@@ -17,7 +16,6 @@ type Comparison struct {
 	Complete    bool         // false: there were more questions than were asked
 }
 
-// Difference is what two files answer differently by the same lines.
 type Difference struct {
 	Crawlers []string
 	Path     string // one of the paths
@@ -28,15 +26,12 @@ type Difference struct {
 // Laxer reports whether the second file opens what the first one closes.
 func (d *Difference) Laxer() bool { return d.New.Allowed }
 
-// budget bounds the work: how many rules are tried.
 const budget = 60_000_000
 
-// Other is the name of a crawler that no file names.
 const Other = "crawler-that-no-file-names"
 
-// Compare asks two files the same questions: each pattern of both as it is written, decoded,
-// encoded, with a byte more and one less, for each crawler that one of them names, for those
-// that obey its group, for those that ignore "*", and for one that nobody knows.
+// Compare asks two files about each pattern of both, as written, decoded, encoded, with a byte more and one less, for each
+// crawler that one of them names, those that obey its group or ignore "*", and an unknown one.
 func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	c := &Comparison{Complete: true}
 	paths := questions(old, now)
@@ -62,7 +57,6 @@ func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	return c
 }
 
-// pair asks for the crawlers that obey the same groups.
 func (c *Comparison) pair(old, now *group, crawlers, paths []string) {
 	c.Questions += len(crawlers) * len(paths)
 	at := map[[2]Answer]int{}
@@ -90,7 +84,6 @@ func (g *group) size() int {
 	return 1 + len(g.rules)
 }
 
-// askers are the crawlers to ask for.
 func askers(old, now *File, crawlers []Crawler) (all []Crawler) {
 	named := map[string]bool{}
 	for _, f := range []*File{old, now} {
@@ -154,8 +147,8 @@ func questions(files ...*File) (all []string) {
 	return all
 }
 
-// spellings are a pattern as it is, decoded and encoded: what stands for itself in a URL
-// (RFC 3986 section 2.2) may be written both ways, and crawlers take them for two paths.
+// spellings are a pattern as it is, decoded and encoded: what stands for itself in a URL (RFC 3986 section 2.2) may be
+// written both ways.
 func spellings(pattern string) []string {
 	var decoded, encoded strings.Builder
 	for i := 0; i < len(pattern); i++ {

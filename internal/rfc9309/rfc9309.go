@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rfc9309 reads robots.txt as crawlers are documented to, and says where two files
-// differ. It judges what other packages convert and render, so it shares no code with them.
-//
-// It takes lines as Google's parser does: misspelt keys, missing colons, names that end at
-// the first byte that no product token has. Where that parser compares percent-encoded
-// bytes as they are written, it follows RFC 9309 section 2.2.2.
+// Package rfc9309 reads robots.txt as crawlers are documented to, and says where two files differ. It judges what other
+// packages convert and render, so it shares no code with them. It takes lines as Google's parser does (misspelt keys,
+// missing colons, names that end at the first byte that no product token has), but compares percent-encoded bytes by RFC
+// 9309 section 2.2.2.
 package rfc9309
 
 import (
@@ -13,11 +11,9 @@ import (
 	"strings"
 )
 
-// Limit is how much of a file crawlers read (RFC 9309 section 2.5). A line that it cuts is
-// not read.
+// Limit is how much of a file crawlers read (RFC 9309 section 2.5), without the line that it cuts.
 const Limit = 500 << 10
 
-// File is a robots.txt.
 type File struct {
 	groups map[string]*group // by the name in lower case; "*" for all others
 	names  []string          // as they are first written
@@ -28,7 +24,6 @@ type File struct {
 // Line is the text of a line, from 1.
 func (f *File) Line(n int) string { return f.lines[n-1] }
 
-// group is what all groups of a name say.
 type group struct{ rules []*rule }
 
 type rule struct {
@@ -56,8 +51,7 @@ type Crawler struct {
 	IgnoresStar bool
 }
 
-// Parse reads a file. Names that contain bytes which no product token has are read whole if
-// whole reports that there is such a crawler; whole may be nil.
+// Parse reads a file. whole, which may be nil, reports whether a name is read as it stands.
 func Parse(data []byte, whole func(name string) bool) *File {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(data) > Limit {
@@ -83,8 +77,7 @@ func Parse(data []byte, whole func(name string) bool) *File {
 	return f
 }
 
-// add adds a rule to groups. Google's parser takes the permission of an index page for one
-// of its directory, too.
+// add adds a rule. Google's parser takes an Allow of an index page for one of its directory, too.
 func (f *File) add(to []*group, r *rule, value string) {
 	if value == "" || len(to) == 0 {
 		return
@@ -110,7 +103,6 @@ func (f *File) group(name string) *group {
 	return g
 }
 
-// lines splits a file at CR, LF and CRLF.
 func lines(text string) []string {
 	return strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n")
 }
@@ -122,7 +114,7 @@ const (
 	disallow  = "disallow"
 )
 
-// keys are what Google's parser takes for a key.
+// keys are Google's parser's.
 var keys = map[string]string{
 	"user-agent": userAgent, "useragent": userAgent, "user agent": userAgent, "allow": allow,
 	"disallow": disallow, "dissallow": disallow, "dissalow": disallow, "disalow": disallow, "diasllow": disallow, "disallaw": disallow,
@@ -133,8 +125,7 @@ const (
 	maxLine = 2083*8 - 1 // bytes that Google's parser reads of a line
 )
 
-// cut splits a line into its key, "" for those that say nothing about crawling, and its
-// value.
+// cut splits a line into its key, "" for one that is not about crawling, and its value.
 func cut(line string) (key, value string) {
 	line = line[:min(len(line), maxLine)]
 	line, _, _ = strings.Cut(line, "#")
@@ -153,8 +144,7 @@ func cut(line string) (key, value string) {
 	return known(strings.ToLower(strings.Trim(key, space))), strings.Trim(value, space)
 }
 
-// known is the key that a word stands for. Google's parser looks at its beginning only:
-// "Allowed", "User-agents".
+// known is the key that a word begins with, as in Google's parser: "Allowed", "User-agents".
 func known(word string) string {
 	for start, key := range keys {
 		if strings.HasPrefix(word, start) {
@@ -164,7 +154,6 @@ func known(word string) string {
 	return ""
 }
 
-// agentName is the name that a User-agent line has for crawlers.
 func agentName(value string, whole func(string) bool) string {
 	if value == "*" || strings.HasPrefix(value, "*") && strings.ContainsAny(value[1:2], space) {
 		return "*"
@@ -190,7 +179,6 @@ type Answer struct {
 // Ask returns the answer for a path with its query, which begins with "/".
 func (f *File) Ask(c Crawler, path string) Answer { return f.of(c).ask(normalize(path, false)) }
 
-// of is the group that a crawler obeys, nil for none.
 func (f *File) of(c Crawler) *group {
 	for _, name := range c.Names {
 		if g := f.groups[strings.ToLower(name)]; g != nil {
@@ -203,8 +191,7 @@ func (f *File) of(c Crawler) *group {
 	return f.groups["*"]
 }
 
-// ask finds the rule with the longest pattern; of equal ones a permission decides (RFC 9309
-// section 2.2.2).
+// ask finds the longest rule; of equal ones a permission decides (RFC 9309 section 2.2.2).
 func (g *group) ask(path string) Answer {
 	a, best := Answer{Allowed: true}, -1
 	if g == nil || path == "/robots.txt" {
@@ -227,9 +214,8 @@ func newPattern(value string) pattern { return pattern(normalize(value, true)) }
 
 const hex = "0123456789ABCDEF"
 
-// normalize decodes what RFC 9309 section 2.2.2 has decoded, unreserved characters, and
-// encodes bytes beyond ASCII. A space in a pattern matches nothing. A literal "*" or "$" of a path is the encoded one of a
-// pattern.
+// normalize decodes unreserved characters and encodes bytes beyond ASCII (RFC 9309 section 2.2.2). A space in a pattern
+// matches nothing. A literal "*" or "$" of a path is the encoded one of a pattern.
 func normalize(s string, pattern bool) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -266,8 +252,7 @@ func unreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// matches tries the pattern from the start of a path in normal form (RFC 9309 section
-// 2.2.3).
+// matches implements RFC 9309 section 2.2.3 for a path in normal form.
 func (p pattern) matches(path string) bool {
 	text, anchored := strings.CutSuffix(string(p), "$")
 	parts := strings.Split(text, "*")

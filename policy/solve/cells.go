@@ -20,20 +20,17 @@ const (
 type Cell[V any] struct {
 	Pattern pathpattern.Pattern
 	Value   V
-	// Order is the place of the pattern among those that were given; patterns that
-	// Cells had to add come last.
+	// Order is the place of the pattern among the given ones; added ones come last.
 	Order int
 }
 
-// Cells says for every path what holds there, for readers who take the longest
-// pattern that matches. value is what holds for a path that a pattern matches and, of
-// all given ones, only those that cover it; same compares two values. The cells are
-// sorted by how many others cover them, the widest first:
+// Cells says for every path what holds there, for readers who take the longest matching pattern. value is what holds for a
+// path that a pattern and, of all given ones, only those that cover it match; same compares values. The cells are sorted by
+// how many others cover them, the widest first:
 //
 //	no for /, yes for /a/     →  no, /a/ yes
 //
-// Cells fails when patterns cross in too many ways, or where a cell would have to be
-// longer than its pattern is.
+// It fails when patterns cross in too many ways, or a cell would have to be longer than its pattern.
 func Cells[V any](patterns []pathpattern.Pattern, value func(pathpattern.Pattern) V, same func(a, b V) bool) ([]Cell[V], bool) {
 	var cells []Cell[V]
 	var set Set
@@ -51,7 +48,7 @@ func Cells[V any](patterns []pathpattern.Pattern, value func(pathpattern.Pattern
 		}
 	}
 	b := Budget{Work: cellWork, Ways: cellWays, Added: maxCells}
-	b.Pairs(0, func() int { return len(cells) }, func(i int) []int { return set.Overlapping(cells[i].Pattern) }, func(i, j int) {
+	b.Pairs(func() int { return len(cells) }, func(i int) []int { return set.Overlapping(cells[i].Pattern) }, func(i, j int) {
 		x, y := cells[i], cells[j]
 		if b.Exceeded || x.Pattern.Covers(y.Pattern) || y.Pattern.Covers(x.Pattern) {
 			return
@@ -69,9 +66,8 @@ func Cells[V any](patterns []pathpattern.Pattern, value func(pathpattern.Pattern
 	return needed(cells, &set, same)
 }
 
-// needed sorts cells, the widest first, and drops each if what decides without it says
-// the same. It reports whether each of the others is longer than those around it that
-// say something else.
+// needed sorts cells, the widest first, and drops each that the others imply. It reports whether each of the others is
+// longer than different ones around it.
 func needed[V any](cells []Cell[V], set *Set, same func(a, b V) bool) (left []Cell[V], ok bool) {
 	wider := make([][]int, len(cells)) // those that cover each, and itself
 	order := make([]int, len(cells))

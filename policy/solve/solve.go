@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package solve finds out which of many path patterns decides about which paths. All
-// that is written from a policy needs it, because each format has its own way to choose
-// among patterns that match the same path: in robots.txt the longest one decides, in ACAP
-// the narrowest, in a policy the one that overrides the other.
+// Package solve finds out which of many path patterns decides about which paths. Every format that is written from a policy
+// needs it: in robots.txt the longest matching pattern decides, in ACAP the narrowest, in a policy the one that overrides.
 //
 // Take a policy in which everyone may not crawl /*? and Googlebot may crawl /shop/:
 //
@@ -13,25 +11,22 @@
 //	/shop/a      no             yes        allowed           allowed
 //	/shop/a?b    yes            yes        disallowed        allowed: /shop/ is longer
 //
-// Only where two patterns cross can the wrong one decide. So a Set of the two patterns is
-// asked for each Pair that overlaps. Of this pair the wrong one decides, and Cross says
-// where: /shop/*? matches exactly what both match. A line for that pattern is longer
-// than both, and makes it right:
+// Only where two patterns cross can the wrong one decide, so each overlapping pair is looked at. Cross says where: /shop/*?
+// matches exactly what both match. A line for that pattern is longer than both, and makes it right:
 //
 //	Disallow: /*?
 //	Allow: /shop/
 //	Disallow: /shop/*?
 //
-// The added pattern may cross others, so that Pairs goes on until nothing is added.
+// The added pattern may cross others, so Pairs goes on until nothing is added.
 //
-// In the same way, every question about all paths is a question about few patterns. What
-// holds for a pattern here is what holds for the paths that match it and, of the other
-// patterns, only those that cover it. Cells asks this of all patterns and of where they
-// cross, and returns the fewest of which the longest match gives the answer for every
-// path. Search looks for the patterns for which something holds, from wide to narrow.
+// In the same way, every question about all paths is a question about few patterns: what holds for the paths that match a
+// pattern and, of the others, only those that cover it. Cells asks this of all patterns and of where they cross, and returns
+// the fewest of which the longest match gives the answer for every path. Search looks for the patterns for which something
+// holds, from wide to narrow.
 //
-// Patterns with many wildcards can cross in very many ways. A Budget bounds the work: what
-// is beyond it is reported to the caller, who has to say something stricter.
+// Patterns with many wildcards can cross in very many ways. A Budget bounds the work: the caller has to say something stricter
+// about what is beyond it.
 package solve
 
 import (
@@ -40,12 +35,12 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// Budget bounds what it may cost to solve something. It is used up.
+// Budget bounds the cost of solving something. It is used up.
 type Budget struct {
 	Work  int // steps: about as many pairs of patterns may be looked at
 	Ways  int // patterns that it may take to say what two patterns both match
 	Added int // patterns that may be added for where two cross
-	// Exceeded is set when something has been left out for the want of any of these.
+	// Exceeded: something was left out.
 	Exceeded bool
 }
 
@@ -63,19 +58,17 @@ func (b *Budget) Add(n int) bool {
 	return b.Added >= 0
 }
 
-// Cross returns patterns that together match the paths that p and q both match, none of
-// which covers another. It fails where that takes more patterns than the budget allows.
+// Cross returns patterns that together match what p and q both match, none of which covers another. It fails beyond Ways.
 func (b *Budget) Cross(p, q pathpattern.Pattern) ([]pathpattern.Pattern, bool) {
 	all, ok := pathpattern.Intersect(p, q, b.Ways)
 	b.Exceeded = b.Exceeded || !ok
 	return all, ok
 }
 
-// Pairs calls visit for every two of n() things that overlap, the later one first, of
-// which the later one is not before from. What visit adds is visited too. It reports
-// whether the budget lasted.
-func (b *Budget) Pairs(from int, n func() int, overlapping func(i int) []int, visit func(i, j int)) bool {
-	for i := from; i < n(); i++ {
+// Pairs calls visit for every two of n() things that overlap, the later one first, including
+// those that visit adds. It reports whether the budget lasted.
+func (b *Budget) Pairs(n func() int, overlapping func(i int) []int, visit func(i, j int)) bool {
+	for i := 0; i < n(); i++ {
 		for _, j := range overlapping(i) {
 			if j >= i {
 				break
@@ -116,7 +109,7 @@ func (s *Set) Covering(p pathpattern.Pattern) (ids []int) {
 	return ids
 }
 
-// Overlapping lists the ids of patterns that match a path which p matches, in order.
+// Overlapping lists the ids of patterns that overlap p, in order.
 func (s *Set) Overlapping(p pathpattern.Pattern) (ids []int) {
 	s.update()
 	if s.index != nil {
@@ -131,7 +124,7 @@ func (s *Set) Overlapping(p pathpattern.Pattern) (ids []int) {
 	return ids
 }
 
-// maxTail is how many patterns are looked at one by one before they are indexed.
+// maxTail patterns are tried one by one before they are indexed.
 const maxTail = 16
 
 // update indexes what has been added, if that is worth it.
@@ -143,14 +136,9 @@ func (s *Set) update() {
 	s.indexed = len(s.entries)
 }
 
-// Search finds regions, each the paths of one pattern, in which something holds. It
-// begins with some patterns and goes on within those in which it does not hold.
-//
-// A path in which something holds that does not hold for the region around it must match
-// one of few patterns. For example, a prohibition stands in all of a region but where a
-// permission that overrides it matches. So visit, which is asked about a region, returns
-// whether it holds there or else these patterns, and no combination of patterns is looked
-// at that cannot matter.
+// Search finds regions, each the paths of one pattern, in which something holds, from some patterns on. A path in which it
+// holds, but not in the region around it, must match one of few patterns: a prohibition stands in all of a region except
+// where a permission that overrides it matches. So visit returns whether it holds in a region, or else these patterns.
 func (b *Budget) Search(start []pathpattern.Pattern, visit func(region pathpattern.Pattern) (holds bool, within []pathpattern.Pattern)) (found []pathpattern.Pattern) {
 	seen := map[pathpattern.Pattern]bool{}
 	var walk func(pathpattern.Pattern)
