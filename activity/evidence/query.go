@@ -40,6 +40,7 @@ type Publication struct {
 	From   time.Time  `json:"from"`
 	Until  time.Time  `json:"until,omitzero"` // zero: it is in force at the end of the log
 	Served []Document `json:"served"`         // what crawlers got besides, by the time of the first
+	Log    string     `json:"log,omitempty"`  // of several, the one that says it
 }
 
 // Document is a document that crawlers got and that a publication does not list.
@@ -65,6 +66,7 @@ type Reading struct {
 	First     time.Time `json:"first"`
 	Last      time.Time `json:"last"`
 	Count     int64     `json:"count"`
+	Log       string    `json:"log,omitempty"` // of several, the one that says it
 }
 
 // Violations are requests of a crawler for what the robots.txt that it had read
@@ -80,6 +82,7 @@ type Violations struct {
 	Refused int64       `json:"refused"` // or over a limit; the rest were answered with an error
 	Lines   []LineCount `json:"lines"`   // of the robots.txt that they go against, as far as they were found
 	Paths   []PathCount `json:"paths"`
+	Log     string      `json:"log,omitempty"` // of several, the one that says it
 }
 
 // LineCount counts violations of a line of a robots.txt.

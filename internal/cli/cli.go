@@ -105,6 +105,16 @@ func exactly(n int, usage string, run Run) Run {
 	}
 }
 
+// atLeastOne is the run function of a subcommand that takes one argument or more.
+func atLeastOne(usage string, run Run) Run {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return argumentsError(args, usage)
+		}
+		return run(cmd, args)
+	}
+}
+
 // rejectUnknown makes the parent command fail for an unknown subcommand. By default
 // cobra prints help and succeeds, and a script with a typo would go on as if the
 // policy had been checked.

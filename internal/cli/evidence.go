@@ -25,8 +25,8 @@ func evidenceCommand() *cobra.Command {
 	var crawler, host, since, until, page string
 	var verify verifyFlags
 	var asJSON, withText bool
-	cmd := Command("evidence DIR [--crawler NAME] [--since TIME]", "Shows what was published when, who read it, and what was fetched against it",
-		exactly(1, "DIR", func(cmd *cobra.Command, args []string) error {
+	cmd := Command("evidence DIR... [--crawler NAME] [--since TIME]", "Shows what was published when, who read it, and what was fetched against it",
+		atLeastOne("DIR", func(cmd *cobra.Command, args []string) error {
 			q := evidence.Question{Crawler: crawler, Host: host, Paths: evidencePaths}
 			if asJSON {
 				q.Paths = 0
@@ -38,14 +38,18 @@ func evidenceCommand() *cobra.Command {
 			if q.Until, err = parseTime("--until", until); err != nil {
 				return err
 			}
-			check, err := verify.check(args[0])
-			if err != nil {
-				return err
+			logs := make([]evidence.Checked, len(args))
+			for i, dir := range args {
+				l := evidence.Checked{Dir: dir}
+				if l.Check, err = verify.check(dir); err != nil {
+					return err
+				}
+				if l.Answer, err = evidence.Ask(dir, q); err != nil && len(l.Check.Problems) == 0 {
+					return err
+				}
+				logs[i] = l
 			}
-			answer, err := evidence.Ask(args[0], q)
-			if err != nil && len(check.Problems) == 0 {
-				return err
-			}
+			answer, check := evidence.Together(logs)
 			if answer == nil {
 				return failure{errors.New(check.Problems[0])}
 			}
@@ -73,6 +77,9 @@ Shows what the evidence log in a directory (the option evidence of robots_policy
 which publication was in force when, with its documents; which crawlers read them, and how
 they were verified; and what they fetched although the robots.txt that they had read
 disallows it.
+
+Of several logs, such as those of the servers of a fleet, each is checked by itself, and the
+answer is in the order of time.
 
 The log is checked first, as by verify-evidence. The exit code is 1 if it was changed, and 2
 if it cannot be read.`
@@ -106,7 +113,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 	line("%s", leftOut(a))
 	line("\nPublished:")
 	for _, p := range a.Published {
-		line("  %s of %s, in force from %s to %s", p.Label(), p.Name, stamp(p.From), until(p.Until))
+		line("  %s of %s, in force from %s to %s%s", p.Label(), p.Name, stamp(p.From), until(p.Until), inLog(p.Log))
 		line("    publication %s", p.ID)
 		line("    policy sha256 %s; %s; catalogue of %s", p.SHA256, p.Program, p.Catalogue)
 		if withText {
@@ -127,7 +134,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 	}
 	line("\nRead by crawlers: %s", none(len(a.Reads)))
 	for _, r := range a.Reads {
-		line("  %s (%s) read %s %s of %s %s, first at %s, last at %s, under %s", r.Crawler, identityText(r.Identity), cmp.Or(r.Document, "robots.txt"), r.Robots, r.Host, times(r.Count), stamp(r.First), stamp(r.Last), publicationText(r.Published))
+		line("  %s (%s) read %s %s of %s %s, first at %s, last at %s, under %s%s", r.Crawler, identityText(r.Identity), cmp.Or(r.Document, "robots.txt"), r.Robots, r.Host, times(r.Count), stamp(r.First), stamp(r.Last), publicationText(r.Published), inLog(r.Log))
 		proofs(line, r.Proofs)
 	}
 	line("\nFetched against it: %s", none(len(a.Violations)))
@@ -137,7 +144,7 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 			read = "read at " + stamp(v.Read)
 		}
 		line("  %s (%s) on %s, against robots.txt %s, %s:", v.Crawler, identityText(v.Identity), v.Host, v.Robots, read)
-		line("    %s from %s to %s; %d answered, %d refused", times(v.Count), stamp(v.First), stamp(v.Last), v.Served, v.Refused)
+		line("    %s from %s to %s; %d answered, %d refused%s", times(v.Count), stamp(v.First), stamp(v.Last), v.Served, v.Refused, inLog(v.Log))
 		proofs(line, v.Proofs)
 		for _, l := range v.Lines {
 			line("    %s against line %d: %s", times(l.Count), l.Line, l.Says)
@@ -148,6 +155,14 @@ func writeEvidence(w io.Writer, a *evidence.Answer, c *evidence.Check, withText 
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// inLog names the log that says something, where there are several.
+func inLog(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return ", says " + dir
 }
 
 // until is the end of the time in which something was in force.
@@ -265,19 +280,31 @@ func exitOf(c *evidence.Check) error {
 func verifyEvidenceCommand() *cobra.Command {
 	var asJSON bool
 	var verify verifyFlags
-	cmd := Command("verify-evidence DIR [--key FILE]", "Checks that an evidence log is whole and was not changed",
-		exactly(1, "DIR", func(cmd *cobra.Command, args []string) error {
-			c, err := verify.check(args[0])
-			if err != nil {
-				return err
+	cmd := Command("verify-evidence DIR... [--key FILE]", "Checks that an evidence log is whole and was not changed",
+		atLeastOne("DIR", func(cmd *cobra.Command, args []string) error {
+			logs := make([]evidence.Checked, len(args))
+			for i, dir := range args {
+				c, err := verify.check(dir)
+				if err != nil {
+					return err
+				}
+				logs[i] = evidence.Checked{Dir: dir, Check: c}
 			}
+			_, c := evidence.Together(logs)
 			result := struct {
 				Result evidence.Result
 				*evidence.Check
 			}{c.Result(), c}
 			if err := printResult(cmd, asJSON, result, func(out io.Writer) error {
-				_, err := io.WriteString(out, checkText(c, verify.key != "", verify.authority != ""))
-				return err
+				for _, l := range logs {
+					if len(logs) > 1 {
+						fmt.Fprintf(out, "%s:\n", l.Dir)
+					}
+					if _, err := io.WriteString(out, checkText(l.Check, verify.key != "", verify.authority != "")); err != nil {
+						return err
+					}
+				}
+				return nil
 			}); err != nil {
 				return err
 			}
@@ -287,6 +314,8 @@ func verifyEvidenceCommand() *cobra.Command {
 Checks the chain of hashes of an evidence log, the texts that were published, and the
 signatures. With --key they must be by that key: use a copy of its public part from
 somewhere else than the server.
+
+Of several logs each is checked by itself, and the exit code is that of the worst.
 
 The exit code is 0 if the log is whole and signed to its last line, 3 if it is whole and not
 signed, or not to its last line, 4 if it says itself that something is missing, 1 if it was

@@ -117,6 +117,70 @@ Fetched against it:
 }
 
 // The four results have exit codes of their own.
+// The logs of several servers are one answer, in the order of time: what a crawler fetched from
+// one goes against what it read from another. A damaged one is named.
+func TestEvidenceOfSeveralServers(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	parent := t.TempDir()
+	dirs := []string{filepath.Join(parent, "web-1"), filepath.Join(parent, "web-2")}
+	p := &activity.Publication{
+		Number: "3", Name: "site-policy.yaml", Time: start, SHA256: "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7", Text: "a\n", Program: "p", Catalogue: "2026-11-01",
+		Documents: []site.Document{{Name: site.RobotsTxt, Version: "r1", Text: "User-agent: *\nDisallow: /x\n"}},
+	}
+	p.Identify()
+	for i, dir := range dirs {
+		now := start.Add(time.Duration(i) * time.Hour)
+		l, err := evidence.Open(dir, evidence.Options{Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		here := *p
+		here.Time = now
+		l.Publish(&here)
+		l.Record(activity.Visit{
+			Time: now, Host: "example.com", Crawler: "GPTBot", Kind: "ai-training", Identity: activity.Claimed, Robots: "r1", Publication: p.ID[:12],
+			RobotsTxt: i == 0, Violation: i == 1, Path: "/x/1", Status: 200,
+		})
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, stderr, err := execute(evidenceCommand(), "", dirs[1], dirs[0])
+	for _, want := range []string{
+		"The log covers 2026-11-20 12:00:00 to 2026-11-20 13:00:00", "under v3, says " + dirs[0],
+		"on example.com, against robots.txt r1, read at 2026-11-20 12:00:00:", "1 answered, 0 refused, says " + dirs[1],
+	} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("no %q: %v %s\n%s", want, err, stderr, out)
+		}
+	}
+	if strings.Index(out, "says "+dirs[0]) > strings.Index(out, "says "+dirs[1]) {
+		t.Errorf("not in the order of time:\n%s", out)
+	}
+	page := filepath.Join(parent, "report.html")
+	if _, stderr, err := execute(evidenceCommand(), "", dirs[0], dirs[1], "--html", page); err != nil {
+		t.Error(err, stderr)
+	}
+	if out, _, _ = execute(verifyEvidenceCommand(), "", dirs[0], dirs[1]); strings.Count(out, "Whole, and not signed") != 2 || !strings.Contains(out, dirs[1]+":") {
+		t.Error(out)
+	}
+	files, err := filepath.Glob(filepath.Join(dirs[1], "evidence-*.jsonl"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(files[0], []byte(strings.Replace(string(text), "/x/1", "/x/2", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, err = execute(evidenceCommand(), "", dirs[0], dirs[1]); err == nil || !strings.Contains(out, "NOT WHOLE: "+dirs[1]+": ") || strings.Contains(out, "NOT WHOLE: "+dirs[0]) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 func TestVerifyEvidence(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
