@@ -30,7 +30,7 @@ func (p *Policy) Decide(q Query) Decision {
 func (p *Policy) decideOdd(q Query) Decision {
 	var buf [2048]byte
 	path := pathpattern.AppendNormalPath(buf[:0], q.Path)
-	return p.decide(&q, unsafe.String(&path[0], len(path))) // never empty, and not kept
+	return p.decide(&q, unsafe.String(&path[0], len(path))) // never empty, and not retained
 }
 
 // decide has the path beside the query, whose contents may escape to the heap.

@@ -37,7 +37,7 @@ func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	paths := questions(old, now)
 	type pair struct{ old, now *group }
 	asking := map[pair][]string{}
-	for _, who := range askers(old, now, crawlers) {
+	for _, who := range crawlersToAsk(old, now, crawlers) {
 		p := pair{old.of(who), now.of(who)}
 		asking[p] = append(asking[p], who.Names[0])
 	}
@@ -84,7 +84,7 @@ func (g *group) size() int {
 	return 1 + len(g.rules)
 }
 
-func askers(old, now *File, crawlers []Crawler) (all []Crawler) {
+func crawlersToAsk(old, now *File, crawlers []Crawler) (all []Crawler) {
 	named := map[string]bool{}
 	for _, f := range []*File{old, now} {
 		for name := range f.groups {
