@@ -186,10 +186,14 @@ func (v *view) unsent() string {
 	if err != nil {
 		return " What the servers of the fleet have not sent is not known: " + firstLine(err.Error()) + "."
 	}
+	heard := map[string]bool{} // also by another store than before
+	for _, n := range nodes {
+		heard[n.Name] = heard[n.Name] || !n.Silent
+	}
 	var silent, behind []string
 	for _, n := range nodes {
 		switch {
-		case n.Silent && n.Heard < 30*24*time.Hour:
+		case n.Silent && !heard[n.Name] && n.Heard < 30*24*time.Hour:
 			silent = append(silent, fmt.Sprintf("%s (for %s)", n.Name, lag(n.Heard)))
 		case n.Behind > 5*time.Minute:
 			behind = append(behind, fmt.Sprintf("%s (by %s)", n.Name, lag(n.Behind)))

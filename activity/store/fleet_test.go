@@ -21,6 +21,7 @@ import (
 func newFleet(t *testing.T) *FleetReader {
 	t.Helper()
 	if _, err := exec.LookPath("clickhouse-server"); err != nil || testing.Short() {
+		t.Log("without ClickHouse, so on one engine only")
 		return nil
 	}
 	return fleetIn(t, clickhousetest.Start(t))

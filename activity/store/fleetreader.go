@@ -56,10 +56,11 @@ func (r *FleetReader) Nodes(ctx context.Context) (all []Node, err error) {
 	return all, err
 }
 
-// where begins a condition that a server or all servers meet, and others.
+// where begins a condition that a server or all servers meet, and others. What a server sent
+// under another name is its own.
 func (r *FleetReader) where(and ...string) string {
 	if r.Node != "" {
-		and = append([]string{"node = " + clickhouse.Quote(r.Node)}, and...)
+		and = append([]string{"store IN (SELECT store FROM nodes FINAL WHERE node = " + clickhouse.Quote(r.Node) + ")"}, and...)
 	}
 	if len(and) == 0 {
 		return ""
@@ -108,7 +109,7 @@ func (r *FleetReader) Totals(ctx context.Context, q Query) ([]Row, error) {
 		for _, n := range behind { // whose paths of these days are there by the hour alone
 			if from := max(s.from, n.rolled+1); s.hours == 24 && from < s.to {
 				hours := span{pathHourTable, from * 24, min(s.to*24, n.last+1)}
-				parts = append(parts, r.part(&q, hours, "node = "+clickhouse.Quote(n.Name)+" AND store = "+n.store))
+				parts = append(parts, r.part(&q, hours, "store = "+n.store))
 			}
 		}
 	}
@@ -193,23 +194,22 @@ func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit fun
 	whole := fmt.Sprintf("day * 24 >= %d AND day * 24 + 24 <= %d", first, end)
 	hours := fmt.Sprintf("hour >= %d AND hour < %d", first, end)
 	sums := func(table, day, where, h, d, t string) string {
-		return "SELECT node, store, " + day + " AS at, " + h + " AS h, " + d + " AS d, " + t + " AS t FROM " + table + " FINAL" + r.where(where) + " GROUP BY node, store, at"
+		return "SELECT store, " + day + " AS at, " + h + " AS h, " + d + " AS d, " + t + " AS t FROM " + table + " FINAL" + r.where(where) + " GROUP BY store, at"
 	}
-	type source struct{ node, store string }
-	byDay := map[int64][]source{} // whose rows by the day are more than those by the hour
+	byDay := map[int64][]string{} // the stores whose rows by the day are more than those by the hour
 	var days []int64
 	const none, all = "toUInt64(0)", "sum(requests)"
-	if err := r.query(ctx, "SELECT at, node, store, sum(h), sum(d), sum(t) FROM ("+strings.Join([]string{
+	if err := r.query(ctx, "SELECT at, store, sum(h), sum(d), sum(t) FROM ("+strings.Join([]string{
 		sums("path_hours", "intDiv(hour, 24)", hours, all, none, none), sums("path_days", "day", whole, none, all, none), sums("days", "day", whole, none, none, all),
 		sums("hours", "intDiv(hour, 24)", fmt.Sprintf("%s AND (intDiv(hour, 24) * 24 < %d OR intDiv(hour, 24) * 24 + 24 > %d)", hours, first, end), none, none, all),
-	}, " UNION ALL ")+") GROUP BY at, node, store ORDER BY at", 6, func(f []string, n []int64) {
+	}, " UNION ALL ")+") GROUP BY at, store ORDER BY at", 5, func(f []string, n []int64) {
 		if len(days) == 0 || days[len(days)-1] != n[0] {
 			days = append(days, n[0])
 		}
-		if n[4] > n[3] {
-			byDay[n[0]] = append(byDay[n[0]], source{f[1], f[2]})
+		if n[3] > n[2] {
+			byDay[n[0]] = append(byDay[n[0]], "toUInt64("+f[1]+")")
 		}
-		pathless += max(0, n[5]-max(n[3], n[4]))
+		pathless += max(0, n[4]-max(n[2], n[3]))
 	}); err != nil {
 		return 0, err
 	}
@@ -218,15 +218,11 @@ func (r *FleetReader) EachRow(ctx context.Context, from, to time.Time, visit fun
 		return 0, err
 	}
 	for _, day := range days {
-		var list []string
-		for _, s := range byDay[day] {
-			list = append(list, "("+clickhouse.Quote(s.node)+", toUInt64("+s.store+"))")
-		}
-		among := "(" + strings.Join(list, ", ") + ")"
+		among := "(" + strings.Join(byDay[day], ", ") + ")"
 		hourly := []string{fmt.Sprintf("hour >= %d AND hour < %d", max(first, day*24), min(end, day*24+24))}
-		if len(list) > 0 {
-			hourly = append(hourly, "(node, store) NOT IN "+among)
-			if err := r.rowsOf(ctx, pathDayTable, kinds, visit, fmt.Sprintf("day = %d", day), "(node, store) IN "+among); err != nil {
+		if len(byDay[day]) > 0 {
+			hourly = append(hourly, "store NOT IN "+among)
+			if err := r.rowsOf(ctx, pathDayTable, kinds, visit, fmt.Sprintf("day = %d", day), "store IN "+among); err != nil {
 				return pathless, err
 			}
 		}

@@ -17,7 +17,7 @@ import (
 // holds.
 func FleetSchema() []string {
 	statements := append(make([]string, 0, 1+len(outgoing)), `CREATE TABLE IF NOT EXISTS nodes (node String, store UInt64, revision UInt64, at DateTime DEFAULT now(), rolled UInt32, last UInt32, behind UInt64)
-ENGINE = ReplacingMergeTree(revision) ORDER BY (node, store)`)
+ENGINE = ReplacingMergeTree(revision) ORDER BY store`)
 	for i := range outgoing {
 		t := &outgoing[i]
 		var b strings.Builder

@@ -114,11 +114,12 @@ func (r *Reader) Sends(ctx context.Context) (bool, error) {
 	return n != 0, err
 }
 
-// rowKey tells the rows of a table apart. The number of the database is not known to
-// clients, who can make up texts.
+// rowKey tells the rows of a table apart. A server that gets another name goes on replacing
+// its own rows: a container has a new one each time. The number of the database is not known
+// to clients, who can make up texts.
 func (o origin) rowKey(key []string) uint64 {
 	h := sha256.New()
-	for _, s := range append([]string{o.node, strconv.FormatInt(o.store, 10)}, key...) {
+	for _, s := range append([]string{strconv.FormatInt(o.store, 10)}, key...) {
 		_ = binary.Write(h, binary.BigEndian, int64(len(s)))
 		h.Write([]byte(s))
 	}

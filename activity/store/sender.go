@@ -40,7 +40,8 @@ const (
 	maxBackoff   = 5 * time.Minute
 	insertBytes  = 4 << 20 // of rows in one statement
 	insertPause  = 200 * time.Millisecond
-	roundInserts = 50 // after so many the fleet is told how far this server is
+	insertLimit  = 2 * time.Minute // for one statement
+	roundInserts = 50              // after so many the fleet is told how far this server is
 )
 
 // SendTo sets where totals are sent. It does not wait.
@@ -136,7 +137,7 @@ func (d *sender) sendTable(ctx context.Context, f *Fleet, o origin, t *outgoingT
 			if inserts > 0 {
 				time.Sleep(insertPause) // what is sent after a pause of two days must not fill the fleet's database at once
 			}
-			if err := f.Client.Insert(ctx, t.name, t.columns(), rows.Bytes()); err != nil {
+			if err := insert(ctx, f, t.name, t.columns(), rows.Bytes()); err != nil {
 				return err
 			}
 			inserts++
@@ -173,6 +174,13 @@ func (d *sender) sendTable(ctx context.Context, f *Fleet, o origin, t *outgoingT
 	return inserts, send()
 }
 
+// insert gives up after a while: a server that stops reading must not hold up the rest.
+func insert(ctx context.Context, f *Fleet, table string, columns []string, rows []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, insertLimit)
+	defer cancel()
+	return f.Client.Insert(ctx, table, columns, rows)
+}
+
 // sendNode tells the fleet that this server is there, up to which day its paths are summed up
 // by day, and how long it has been behind.
 func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin) error {
@@ -187,7 +195,7 @@ func (d *sender) sendNode(ctx context.Context, f *Fleet, o origin) error {
 		return err
 	}
 	line := fmt.Sprintf("%s\t%d\t%d\t%d\t%d\t%d\n", clickhouse.Escape(o.node), o.store, time.Now().UnixMilli(), rolled, last, int64(behind.Seconds()))
-	return f.Client.Insert(ctx, "nodes", []string{"node", "store", "revision", "rolled", "last", "behind"}, []byte(line))
+	return insert(ctx, f, "nodes", []string{"node", "store", "revision", "rolled", "last", "behind"}, []byte(line))
 }
 
 // behind is how long ago all was sent, 0 if nothing is left to send.

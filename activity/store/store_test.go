@@ -179,7 +179,11 @@ func recordRandomly(t *testing.T, rnd *rand.Rand, dir string, fleet *FleetReader
 		case i%101 == 0:
 			mergeNow(t, s)
 		case i%233 == 0:
-			send(t, s, fleet, node)
+			name := node
+			if i%2 == 0 {
+				name = "what it was called before"
+			}
+			send(t, s, fleet, name)
 		case i%1999 == 0:
 			closeStore(t, s)
 			s = open(t, dir, o)

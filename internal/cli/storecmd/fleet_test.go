@@ -60,7 +60,7 @@ func TestCommandsOnBothEngines(t *testing.T) {
 		t.Errorf("a user who may only read: %s", out)
 	}
 	for range 2 {
-		if out := execute(schemaCommand(), server.URL("robots"), "--apply"); strings.Count(out, "done: CREATE TABLE") != 10 {
+		if out := execute(schemaCommand(), server.URL("robots"), "--apply"); strings.Count(out, "started: CREATE TABLE") != 10 {
 			t.Error(out)
 		}
 	}
@@ -127,7 +127,7 @@ func TestCommandsOnBothEngines(t *testing.T) {
 	if out := execute(forgetCommand(), dir, "--crawler", "Googlebot"); !strings.Contains(out, "ALTER TABLE hours DELETE WHERE crawler = 'Googlebot';") {
 		t.Error(out)
 	}
-	if out := execute(forgetCommand(), dir, "--crawler", "GPTBot", "--clickhouse", server.URL("robots")); !strings.Contains(out, "done: ALTER TABLE path_days DELETE") {
+	if out := execute(forgetCommand(), dir, "--crawler", "GPTBot", "--clickhouse", server.URL("robots")); !strings.Contains(out, "started: ALTER TABLE path_days DELETE") {
 		t.Error(out)
 	}
 	if out := execute(schemaCommand(), server.URL("robots"), "--prune", "--months", "0"); !strings.Contains(out, "must be 1 or more") {

@@ -47,7 +47,11 @@ func forgetCommand() *cobra.Command {
 			}
 			statements := store.FleetForget(crawler, host)
 			if clickHouse != "" {
-				return apply(ctx, out, clickHouse, statements)
+				if err := apply(ctx, out, clickHouse, statements); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(out, "ClickHouse deletes the rows within minutes. Other servers of the fleet send theirs of today again: run this command on each of them first.")
+				return err
 			}
 			_, err = fmt.Fprintf(out, "This server has sent totals to ClickHouse. Give --clickhouse, or run there:\n%s;\n", strings.Join(statements, ";\n"))
 			return err

@@ -79,7 +79,7 @@ func apply(ctx context.Context, out io.Writer, address string, statements []stri
 			return fmt.Errorf("%w\nThe statement was: %s", err, statement)
 		}
 		first, _, _ := strings.Cut(statement, " (")
-		if _, err := fmt.Fprintln(out, "done: "+first); err != nil {
+		if _, err := fmt.Fprintln(out, "started: "+first); err != nil {
 			return err
 		}
 	}
