@@ -109,6 +109,7 @@ func TestFleetCountsTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a minute")
 	}
+	t.Parallel()
 	away, stalled := 8*time.Second, 5*time.Second
 	if testkit.Long() {
 		away, stalled = 40*time.Second, 20*time.Second
@@ -165,7 +166,7 @@ http://%[6]s, http://www.example.com:%[7]s {
 		}
 		f.run(i)
 	}
-	told := func() { time.Sleep(4 * time.Second) } // until what one server knows is known to all
+	told := func() { time.Sleep(6 * time.Second) } // until what one server knows is known to all
 
 	f.visit(1, "CCBot", "/", false) // the first and only visit
 	f.visit(0, "GPTBot", "/robots.txt", false)
@@ -177,7 +178,7 @@ http://%[6]s, http://www.example.com:%[7]s {
 
 	server.Kill()
 	f.traffic(away)
-	time.Sleep(1500 * time.Millisecond) // a server that is killed loses its last second
+	time.Sleep(3 * time.Second) // a server that is killed loses its last second
 	_ = f.nodes[1].Process.Kill()
 	_ = f.nodes[1].Wait() // it was killed
 	f.nodes[1] = nil
@@ -199,7 +200,7 @@ http://%[6]s, http://www.example.com:%[7]s {
 		t.Fatal(err)
 	}
 	f.traffic(stalled)
-	if f.slowest > 2*time.Second {
+	if f.slowest > stalled*3/4 {
 		t.Errorf("a request took %s while the storage hung", f.slowest)
 	}
 	if err := redis.Signal(syscall.SIGCONT); err != nil {
@@ -266,6 +267,7 @@ func TestExampleFleet(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
+	t.Parallel()
 	for _, p := range []string{"clickhouse-server", "curl", "bash"} {
 		if _, err := exec.LookPath(p); err != nil {
 			t.Skipf("%s is not installed", p)

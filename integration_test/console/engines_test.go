@@ -66,15 +66,10 @@ func TestPagesOnBothEngines(t *testing.T) {
 	}
 	n.load(fmt.Sprintf("activity %s {\n\tclickhouse %s {\n\t\tconsole_user reader\n\t\tconsole_password_file %s\n\t\tevery 1s\n\t}\n\tnode web-1\n}", filepath.Join(n.dir, "activity"), server.URL("robots"), password), "")
 	fleet := store.FleetReader{Client: clickhouse.Client{URL: server.URL("robots")}}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+	eventually(t, "all was sent", func() bool {
 		nodes, err := fleet.Nodes(t.Context())
-		if err == nil && len(nodes) == 1 && nodes[0].Name == "web-1" && nodes[0].Behind == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not sent: %+v, %v", nodes, err)
-		}
-	}
+		return err == nil && len(nodes) == 1 && nodes[0].Name == "web-1" && nodes[0].Behind == 0
+	})
 	settled()
 	for _, page := range pages {
 		if got := read(page); got != before[page] {
@@ -94,6 +89,16 @@ func TestPagesOnBothEngines(t *testing.T) {
 	server.Kill()
 	if page := read("health"); !strings.Contains(page, "ClickHouse does not answer") {
 		t.Errorf("Health does not say that ClickHouse is gone:\n%s", page)
+	}
+}
+
+// eventually waits until ok is true, for two minutes.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("still not so: %s", what)
+		}
 	}
 }
 
@@ -136,6 +141,11 @@ func pagesOfAMonth(t *testing.T, nodes int) {
 	began := time.Now()
 	clickhousetest.FillMonth(t, &c, nodes, rows, time.Now())
 	t.Logf("%d servers, filled in %s", nodes, time.Since(began).Round(time.Second))
+	eventually(t, "ClickHouse has merged what was inserted", func() bool {
+		merges := ""
+		err := c.Query(t.Context(), "SELECT count() FROM system.merges", func(f []string) error { merges = f[0]; return nil })
+		return err == nil && merges == "0"
+	})
 	for _, table := range []string{"hours", "days", "path_hours", "path_days"} {
 		if err := c.Query(t.Context(), "SELECT sum(rows), sum(bytes), count() FROM system.parts WHERE active AND database = 'robots' AND table = "+clickhouse.Quote(table), func(f []string) error {
 			t.Logf("%s: %s rows, %s bytes, %s parts", table, f[0], f[1], f[2])
