@@ -31,7 +31,7 @@ func TestBlocksOfTheDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 		blocks := block.FindAllSubmatch(text, -1)
-		if len(blocks) < 3 {
+		if len(blocks) < 2 {
 			t.Errorf("%s: %d blocks", name, len(blocks))
 		}
 		for _, b := range blocks {
