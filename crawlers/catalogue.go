@@ -173,3 +173,43 @@ func (c *Catalogue) Patterns() []Pattern {
 	}
 	return patterns
 }
+
+// Derived is something that is derived from the catalogue in use, once for all who need
+// it. The zero value is ready to use.
+type Derived[T any] struct {
+	mu    sync.Mutex
+	of    *Catalogue
+	value T
+}
+
+// Get returns what derive makes of c. ok is false if c is not the catalogue in use: the
+// caller derives its own value then.
+func (d *Derived[T]) Get(c *Catalogue, derive func() T) (value T, ok bool) {
+	if current, err := Default(); err != nil || current != c {
+		return value, false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.of != c {
+		d.of, d.value = c, derive()
+	}
+	return d.value, true
+}
+
+// WellKnown are the crawlers that messages name first.
+var WellKnown = []string{
+	"Googlebot", "Bingbot", "DuckDuckBot", "Applebot", "facebookexternalhit", "GPTBot", "ClaudeBot", "CCBot", "Amazonbot",
+	"PerplexityBot", "OAI-SearchBot", "Claude-SearchBot", "ChatGPT-User", "Claude-User", "Perplexity-User",
+}
+
+// SortWellKnown puts the well-known ones among some names first, and leaves the others in
+// their order.
+func SortWellKnown(names []string) {
+	rank := func(name string) int {
+		if i := slices.Index(WellKnown, name); i >= 0 {
+			return i
+		}
+		return len(WellKnown)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+}

@@ -3,13 +3,17 @@
 package webbotauth
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // Limits of a key directory.
@@ -84,4 +88,93 @@ func keyTime(t *float64) time.Time {
 		return time.UnixMilli(int64(*t))
 	}
 	return time.Unix(int64(*t), 0)
+}
+
+// Card is what a signer says of itself in its Signature Agent Card
+// (draft-meunier-webbotauth-registry-03). It is the signer's word, which nobody has checked.
+type Card struct {
+	Purpose string `json:"purpose,omitempty"` // words, in no vocabulary of the draft
+	Rate    string `json:"rate,omitempty"`    // expected; the draft gives it no form
+}
+
+// Card returns the card of the signer with a key directory, if it is cached.
+func (v *Verifier) Card(directory string) Card {
+	where, _ := resolve(directory)
+	v.directories.mu.Lock()
+	defer v.directories.mu.Unlock()
+	if k := v.directories.cache[where.url]; k != nil {
+		return k.card
+	}
+	return Card{}
+}
+
+// String returns what the card says as a clause, or nothing.
+func (c Card) String() string {
+	var says []string
+	for _, member := range [][2]string{{"purpose", c.Purpose}, {"expected rate", c.Rate}} {
+		if member[1] != "" {
+			says = append(says, member[0]+" "+strconv.Quote(member[1]))
+		}
+	}
+	return strings.Join(says, ", ")
+}
+
+// maxCardText is the length of each text of a card, its addresses included.
+const maxCardText = 500
+
+// document is what lies at the address of a key directory: keys, a card with the keys or
+// their address, or, by earlier drafts, a directory with the card's members.
+type document struct {
+	keys map[string]publicKey
+	card Card
+	next string // where the card's keys are, if keys is nil
+}
+
+// parseDocument reads what was fetched from an address. A card names that address itself;
+// a directory whose client_id is another one has no card.
+func parseDocument(data []byte, url string) (d document, err error) {
+	var members, bot map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return d, fmt.Errorf("invalid key directory or card: %w", err)
+	}
+	id, isCard := members["client_id"]
+	if text(id) == url || !isCard {
+		_ = json.Unmarshal(members["web_bot_auth"], &bot)
+		d.card = Card{
+			Purpose: cmp.Or(text(bot["purpose"]), text(members["purpose"])),
+			Rate:    cmp.Or(text(bot["rate-expectation"]), text(members["rate-expectation"])),
+		}
+	}
+	switch {
+	case members["keys"] != nil || members["kty"] != nil || !isCard:
+		d.keys, err = parseKeys(data)
+	case text(id) != url:
+		err = fmt.Errorf("invalid card: client_id is %.100s, must be %q", id, url)
+	case members["jwks"] != nil && members["jwks_uri"] != nil:
+		err = errors.New("invalid card: has both jwks and jwks_uri, must have one")
+	case members["jwks"] != nil:
+		d.keys, err = parseKeys(members["jwks"])
+	default:
+		var where location
+		if where, err = resolve(text(members["jwks_uri"])); err != nil {
+			err = fmt.Errorf("invalid card: jwks_uri: %w", err)
+		}
+		d.next = where.url
+	}
+	return d, err
+}
+
+// text reads a string, or a list of strings. What is of another type, too long or not
+// printable is ignored.
+func text(data json.RawMessage) string {
+	var words []string
+	if json.Unmarshal(data, &words) != nil {
+		words = []string{""}
+		_ = json.Unmarshal(data, &words[0])
+	}
+	s := strings.Join(words, ", ")
+	if len(s) > maxCardText || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return ""
+	}
+	return s
 }
