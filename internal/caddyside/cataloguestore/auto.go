@@ -93,7 +93,7 @@ func Effects(before, after *crawlers.Catalogue, running []*source.Snapshot) (eff
 	for _, s := range running {
 		name := s.Site.File.Name
 		if pin := s.Site.File.Spec.Catalogue; pin != "" && pin != after.AsOf() {
-			problems = append(problems, fmt.Errorf("%s is for the catalogue of %s; %s, and change its catalogue:", name, pin, byHand))
+			problems = append(problems, fmt.Errorf("%s is for the catalogue of %s; write catalogue: %s in it, or delete that line; %s", name, pin, after.AsOf(), byHand))
 			continue
 		}
 		d, err := Compare(name, []byte(s.Text), before, after)
