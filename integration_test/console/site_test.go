@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"golang.org/x/crypto/bcrypt"
 
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/browser"
 	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/caddytest"
@@ -109,6 +110,10 @@ func prepare(t *testing.T, text string) *newsroom {
 // load has Caddy load the newsroom's configuration, with a store and more for the console.
 func (n *newsroom) load(activity, more string) {
 	n.t.Helper()
+	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
+	if err != nil {
+		n.t.Fatal(err)
+	}
 	if err := caddytest.Load(fmt.Sprintf(`{
 	admin off
 	persist_config off
@@ -127,9 +132,25 @@ http://:%s {
 	robots_policy storage:robots/site.yaml {
 		reload 1s
 	}
+	handle /crawlers/* {
+		basic_auth {
+			vera %[6]s
+			edda %[6]s
+			paul %[6]s
+			mallory %[6]s
+		}
+		robots_policy_console {
+			hosts *
+		}
+	}
+	handle /open/* {
+		robots_policy_console {
+			hosts *
+		}
+	}
 	respond "<!doctype html><title>a page</title>" 200
 }
-`, filepath.Join(n.dir, "storage"), activity, strings.Trim(strings.TrimPrefix(n.console, "http://"), "/"), more, n.site[strings.LastIndexByte(n.site, ':')+1:])); err != nil {
+`, filepath.Join(n.dir, "storage"), activity, strings.Trim(strings.TrimPrefix(n.console, "http://"), "/"), more, n.site[strings.LastIndexByte(n.site, ':')+1:], hash)); err != nil {
 		n.t.Fatal(err)
 	}
 }

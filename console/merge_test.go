@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// Both changes of a text are made; only lines that both have changed ask.
+func TestMergeTexts(t *testing.T) {
+	const base = "a\nb\nc\nd\n"
+	for _, c := range []struct{ name, mine, theirs, want string }{
+		{"apart", "a\nB\nc\nd\n", "a\nb\nc\nD\n", "a\nB\nc\nD\n"},
+		{"nothing of mine", base, "a\nb\n", "a\nb\n"},
+		{"nothing of theirs", "x\n", base, "x\n"},
+		{"the same", "a\nx\nd\n", "a\nx\nd\n", "a\nx\nd\n"},
+		{"both add at the end", base + "mine\n", base + "theirs\n", base + "theirs\nmine\n"},
+		{"both add at the start", "mine\n" + base, "theirs\n" + base, "theirs\nmine\n" + base},
+		{"one changes what the other adds to", "a\nb\nc\nD\n", base + "e\n", "a\nb\nc\nD\ne\n"},
+		{"the other way round", base + "e\n", "a\nb\nc\nD\n", "a\nb\nc\nD\ne\n"},
+		{"one adds before what the other changes", "a\nx\nb\nc\nd\n", "a\nB\nc\nd\n", "a\nx\nB\nc\nd\n"},
+		{"one deletes, the other adds elsewhere", "a\nd\n", base + "e\n", "a\nd\ne\n"},
+		{"both change a line", "a\nb\nC\nd\n", "a\nb\nX\nd\n", ""},
+		{"one deletes what the other changes", "a\nd\n", "a\nB\nc\nd\n", ""},
+	} {
+		got, clashes := mergeTexts(base, c.mine, c.theirs, func(string) string { return "" })
+		if len(clashes) > 0 != (c.want == "") || len(clashes) == 0 && got != c.want {
+			t.Errorf("%s: %q, clashes %+v", c.name, got, clashes)
+		}
+		for choice, want := range map[string]string{"mine": c.mine, "theirs": c.theirs} {
+			if got, _ := mergeTexts(base, c.mine, c.theirs, func(string) string { return choice }); len(clashes) > 0 && got != want {
+				t.Errorf("%s, %s: %q", c.name, choice, got)
+			}
+		}
+	}
+}
+
+// TestTwoEditors lets a second editor put a change onto the version, and onto the draft, that
+// the first has made in the meantime.
+func TestTwoEditors(t *testing.T) {
+	startCaddyWith(t, testPolicy, t.TempDir())
+	use(t, &Console{Write: true, Roles: people})
+	s := &server{all: true, logger: caddy.Log()}
+	edda, paul := visitor{s, t, "edda"}, visitor{s, t, "paul"}
+	replace := func(old, with string) string { return strings.Replace(testPolicy, old, with, 1) }
+	theirs := replace("crawl: /archive/", "crawl: [/archive/, /old/]")
+	form := func(text, name string) map[string]string {
+		return map[string]string{"text": text, "base": sumOf(testPolicy), "draft": "", "token": token(time.Now(), sumOf(testPolicy), name)}
+	}
+	send := func(x visitor, form map[string]string, do string) (int, string) {
+		form["do"] = do
+		w := x.do(http.MethodPost, "change", form)
+		return w.Code, w.Body.String()
+	}
+	published := form(theirs, "paul")
+	published["note"] = "Close the old part"
+	if status, body := send(paul, published, "publish"); status != http.StatusSeeOther {
+		t.Fatalf("%d %s", status, body)
+	}
+	for _, c := range []struct {
+		name, text, want string
+	}{
+		{"apart", replace("crawl: /admin/", "crawl: [/admin/, /x/]"), "crawl: [/archive/, /old/]"},
+		{"a clash", replace("crawl: /archive/", "crawl: [/archive/, /mine/]"), "crawl: [/archive/, /mine/]"},
+	} {
+		mine := form(c.text, "edda")
+		_, body := send(edda, mine, "check")
+		if !strings.Contains(body, "by paul: “Close the old part”") || !strings.Contains(body, "Put my change onto version 2") || !strings.Contains(body, "What they changed") {
+			t.Fatalf("%s: both changes are not shown: %s", c.name, body)
+		}
+		if status, _ := send(edda, mine, "save"); status != http.StatusSeeOther {
+			t.Errorf("%s: a draft of an earlier version is not saved: %d", c.name, status)
+		}
+		_, body = send(edda, mine, "onto")
+		if asks := strings.Contains(body, "Both have changed the same lines"); asks != (c.name == "a clash") {
+			t.Fatalf("%s: asks: %v", c.name, asks)
+		}
+		if c.name == "a clash" {
+			mine["clash1"] = "mine"
+			_, body = send(edda, mine, "onto")
+		}
+		if !strings.Contains(body, "Your change now stands on version 2") || !strings.Contains(body, c.want) || fields(body)["base"] != sumOf(theirs) {
+			t.Errorf("%s: %s", c.name, body)
+		}
+		if c.name == "apart" && !strings.Contains(body, "crawl: [/admin/, /x/]") {
+			t.Errorf("%s: the change is lost: %s", c.name, body)
+		}
+		mine = form("", "edda")
+		saved := fields(edda.do(http.MethodGet, "change", nil).Body.String())
+		mine["draft"], mine["base"], mine["token"] = saved["draft"], saved["base"], saved["token"]
+		if status, body := send(edda, mine, "discard"); status != http.StatusSeeOther {
+			t.Fatalf("%s: not discarded: %d %s", c.name, status, body)
+		}
+	}
+
+	// Two drafts from the same version.
+	second := func(x visitor, text string) map[string]string {
+		f := form(text, x.name)
+		f["base"], f["token"] = sumOf(theirs), token(time.Now(), sumOf(theirs), x.name)
+		return f
+	}
+	first := second(edda, theirs+"# of Edda\n")
+	first["note"] = "mine"
+	if status, _ := send(edda, first, "save"); status != http.StatusSeeOther {
+		t.Fatal(status)
+	}
+	other := second(paul, strings.Replace(theirs, "crawl: /admin/", "crawl: [/admin/, /y/]", 1))
+	status, body := send(paul, other, "save")
+	if status != http.StatusConflict || !strings.Contains(body, "Another draft was saved in the meantime, by edda: “mine”") {
+		t.Fatalf("saved over a draft that was not seen: %d %s", status, body)
+	}
+	if _, body = send(paul, other, "onto"); !strings.Contains(body, "Your change now stands on that draft") || !strings.Contains(body, "# of Edda") {
+		t.Fatal(body)
+	}
+	other["draft"], other["text"] = fields(body)["draft"], strings.Replace(theirs, "crawl: /admin/", "crawl: [/admin/, /y/]", 1)+"# of Edda\n"
+	if status, body := send(paul, other, "save"); status != http.StatusSeeOther {
+		t.Errorf("%d %s", status, body)
+	}
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package console
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robotspolicy/caddy-robots-policy/integration_test/internal/browser"
+)
+
+// typist uses the pages with the keyboard alone.
+type typist struct {
+	*reader
+	axe string
+}
+
+// keyboard is a browser without JavaScript whose user has no mouse.
+func keyboard(t *testing.T) (*typist, *browser.Browser) {
+	t.Helper()
+	b := chromium(t)
+	b.Screen(1280, 900, false)
+	b.Call("Network.enable", nil, nil)
+	b.Call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
+	return &typist{&reader{t, b}, axeCore(t)}, b
+}
+
+// signIn sends the name of somebody from now on, "" for nobody's.
+func (y *typist) signIn(name string) {
+	headers := map[string]string{}
+	if name != "" {
+		headers["Authorization"] = "Basic " + base64.StdEncoding.EncodeToString([]byte(name+":secret"))
+	}
+	y.Call("Network.setExtraHTTPHeaders", map[string]any{"headers": headers}, nil)
+}
+
+// key presses and releases a key.
+func (y *typist) key(name string, code int, text string) {
+	for _, event := range []string{"keyDown", "keyUp"} {
+		params := map[string]any{"type": event, "key": name, "code": name, "windowsVirtualKeyCode": code}
+		if text != "" && event == "keyDown" {
+			params["text"] = text
+		}
+		y.Call("Input.dispatchKeyEvent", params, nil)
+	}
+}
+
+// before is what the keyboard reaches before an element, in the order of the page; it has no
+// other order, as nothing has a tabindex above 0.
+const before = `((e) => {
+	if (document.querySelector("[tabindex]:not([tabindex='0']):not([tabindex='-1'])")) return null;
+	const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")];
+	const stops = all.filter((x) => x === e || !x.disabled && x.type !== "hidden" && x.type !== "radio" && x.offsetParent);
+	return stops[stops.indexOf(e) - 1] || null;
+})`
+
+// reaches tabs to what an expression finds, from what comes before it.
+func (y *typist) reaches(element string) {
+	y.t.Helper()
+	y.Eval(before+"("+element+")?.focus()", nil)
+	y.key("Tab", 9, "")
+	there := false
+	if y.Eval("document.activeElement === "+element, &there); !there {
+		at := ""
+		y.Eval("document.activeElement.outerHTML.slice(0, 200)", &at)
+		y.t.Fatalf("the keyboard does not reach %s, but %s", element, at)
+	}
+}
+
+// presses follows a link or a button with Enter.
+func (y *typist) presses(element string) {
+	y.t.Helper()
+	y.reaches(element)
+	y.Eval("void (window.before = true)", nil)
+	y.key("Enter", 13, "\r")
+	for range 200 {
+		var next bool
+		y.Eval("!window.before && document.readyState === 'complete'", &next)
+		if next {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	y.t.Fatalf("%s leads nowhere", element)
+}
+
+// writes replaces the value of a field.
+func (y *typist) writes(element, text string) {
+	y.t.Helper()
+	y.reaches(element)
+	y.Eval(element+".select()", nil)
+	y.Call("Input.insertText", map[string]any{"text": text}, nil)
+}
+
+// looks saves the page as pictures of a desktop and a phone, and checks both.
+func (y *typist) looks(name string) {
+	y.t.Helper()
+	for _, screen := range []struct {
+		name   string
+		width  int
+		height int
+	}{{"-phone", 390, 844}, {"-desktop", 1280, 900}} {
+		y.Screen(screen.width, screen.height, false)
+		var found []string
+		y.Eval(wrong, &found)
+		for _, f := range found {
+			y.t.Errorf("%s%s: %s", name, screen.name, f)
+		}
+		save(y.t, y.Browser, name+screen.name)
+	}
+	if y.axe != "" { // which is a script itself
+		y.Call("Emulation.setScriptExecutionDisabled", map[string]any{"value": false}, nil)
+		checkAxe(y.t, y.Browser, y.axe)
+		y.Call("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
+	}
+}
+
+func named(name string) string { return `document.querySelector("[name=` + name + `]")` }
+
+func button(value string) string { return `document.querySelector("button[value=` + value + `]")` }
+
+// TestPeople lets an editor save a draft on the pages of a site and a publisher publish it,
+// and nobody else do either.
+func TestPeople(t *testing.T) {
+	y, _ := keyboard(t)
+	n := open(t, policyText, "approval 2\n roles {\n viewer vera\n editor edda\n publisher paul\n }")
+	pages := n.site + "/crawlers/"
+	const agent = "Mozilla/5.0 (compatible; SemrushBot/7~bl; +http://www.semrush.com/bot.html)"
+
+	y.signIn("mallory")
+	y.Visit(pages)
+	y.sees("You may not see these pages.")
+	y.signIn("")
+	y.Visit(n.site + "/open/change")
+	y.sees("You may not see these pages.") // nobody is signed in, and no role is for everybody
+
+	y.signIn("vera")
+	y.Visit(pages + "change?who=SemrushBot&choose=refuse")
+	y.sees("Signed in as vera, for reading.")
+	y.sees("This takes an editor or a publisher, such as edda")
+	y.looks("people-viewer")
+
+	y.signIn("edda")
+	y.Visit(pages + "crawler?name=SemrushBot")
+	y.presses(link("Refuse it"))
+	y.writes(named("note"), "They take too much")
+	y.looks("people-editor")
+	y.presses(button("save"))
+	y.sees("The draft is saved")
+	y.sees("This takes a publisher, such as paul")
+	y.looks("people-saved")
+
+	y.signIn("paul")
+	y.Visit(pages + "change")
+	y.sees("This draft is saved, by edda")
+	y.sees("“They take too much”")
+	y.sees("edda stand behind it")
+	y.looks("people-publisher")
+	if status := n.visit(agent, "www.example.com", "/news/"); status != 200 {
+		t.Fatalf("before publishing: status %d", status)
+	}
+	y.presses(button("publish"))
+	y.sees("By paul, with edda: “They take too much”.")
+	y.looks("people-published")
+	n.waits(agent, 403)
+
+	// Alone, paul can go back, and not publish something new.
+	y.Visit(pages + "change?who=AhrefsBot&choose=refuse")
+	y.sees("1 other person must stand behind it")
+	y.presses(button("save"))
+	y.signIn("edda")
+	y.Visit(pages + "change")
+	y.presses(button("approve"))
+	y.sees("Approved by edda.")
+	y.looks("people-approved")
+	y.signIn("paul")
+	y.Visit(pages + "published")
+	y.presses(link("Go back to v1"))
+	y.sees("Goes back to the version before")
+	y.presses(button("publish"))
+	n.waits(agent, 200)
+	if text, err := os.ReadFile(n.policy); err != nil || string(text) != policyText {
+		t.Errorf("the storage has another text: %v", err)
+	}
+}
+
+// TestTwoEditorsInABrowser puts the change of the second onto the version of the first.
+func TestTwoEditorsInABrowser(t *testing.T) {
+	y, _ := keyboard(t)
+	n := open(t, policyText, "")
+	y.Visit(n.console + "change?who=AhrefsBot&choose=refuse")
+	var mine string
+	y.Eval(named("text")+".value", &mine)
+	other := strings.Replace(policyText, "crawl-delay: 10", "crawl-delay: 20", 1)
+	y.Visit(n.console + "change")
+	y.writes(named("text"), other)
+	y.presses(button("check"))
+	y.writes(named("note"), "Slower")
+	y.presses(button("publish"))
+	y.sees("Published: v2")
+	// The second has had the page open all along.
+	y.Visit(n.console + "change?from=v1&who=AhrefsBot&choose=refuse")
+	y.Eval(named("base")+".value = '"+sum(policyText)+"'", nil)
+	y.presses(button("check"))
+	y.sees("Version 2 was published since this draft was begun, by localhost: “Slower”")
+	y.looks("two-editors")
+	y.presses(button("onto"))
+	y.sees("Your change now stands on version 2.")
+	y.looks("two-editors-onto")
+	y.presses(button("publish"))
+	text, err := os.ReadFile(n.policy)
+	if err != nil || string(text) != strings.Replace(mine, "crawl-delay: 10", "crawl-delay: 20", 1) {
+		t.Errorf("%s (%v)", text, err)
+	}
+}
+
+// TestFirstPolicy begins with nothing, answers the questions, and publishes.
+func TestFirstPolicy(t *testing.T) {
+	y, _ := keyboard(t)
+	n := open(t, "", "")
+	const agent = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
+	if status := n.visit(agent, "www.example.com", "/news/"); status != 200 {
+		t.Fatalf("without a policy: status %d", status)
+	}
+	y.Visit(n.console)
+	y.sees("There is no policy yet")
+	y.looks("first-overview")
+	y.presses(link("Answer a few questions"))
+	y.sees("May search engines find the site?")
+	y.looks("first-questions")
+	y.writes(named("site"), "www.example.com")
+	y.writes(named("closed"), "/members/")
+	y.presses(button("answers"))
+	y.sees("Who may come in")
+	y.sees("crawlers for AI training may read")
+	y.sees("Ready to go live")
+	y.looks("first-draft")
+	y.presses(button("publish"))
+	y.sees("Published: v1")
+	text, err := os.ReadFile(n.policy)
+	if err != nil || !strings.Contains(string(text), "/members/") {
+		t.Fatalf("%s (%v)", text, err)
+	}
+	n.waits(agent, 200) // asked by robots.txt alone
+	y.Visit(n.site + "/robots.txt")
+	y.sees("Disallow: /members/")
+}
+
+// sum is the SHA-256 of a text in hexadecimal digits.
+func sum(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
