@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -104,6 +105,7 @@ func change(v *view) (*page, error) {
 	}
 	do := v.r.PostFormValue("do")
 	v.decideIn(d)
+	d.Publish.ReadOnly = v.readOnly(d)
 	d.baseText, d.baseKnown = v.textOf(d.Base)
 	v.overtake(d)
 	if err := v.check(d); err != nil {
@@ -304,10 +306,11 @@ func comparisonOf(only []string) (o compare.Options) {
 
 // replayDays is over how many days a draft is replayed.
 func (v *view) replayDays() int {
-	if n, err := strconv.Atoi(v.r.PostFormValue("replay")); err == nil && slices.Contains(periods, n) {
+	n, _ := strconv.Atoi(cmp.Or(v.r.PostFormValue("replay"), strconv.Itoa(v.Days)))
+	if slices.Contains(periods, n) {
 		return n
 	}
-	return v.Days
+	return periods[0]
 }
 
 // ReplayDays is the same, for the template.

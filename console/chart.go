@@ -4,6 +4,7 @@ package console
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -27,13 +28,19 @@ type bucket struct {
 type layer struct{ Class, Name, Path string }
 
 type chart struct {
-	ID     string // of its pattern, once on a page
 	Label  string // a sentence for readers who do not see it
 	Layers []layer
 	Y      [3]string
 	X      []string
 	Note   string
+	Bars   []bar
+	Rows   []bucket // the same as a table
+	Total  counts
+	Of     string // the period
 }
+
+// bar leads to what is behind one bar.
+type bar struct{ X, Width, Text, Link string }
 
 // parts are the verdicts in the order of the chart, with what they count.
 var parts = []struct {
@@ -47,9 +54,18 @@ var parts = []struct {
 	{"f-refused", "Refused", func(c *counts) int64 { return c.Refused }},
 }
 
-// newChart draws buckets of a width in time, with a label under every few.
-func newChart(id, label string, buckets []bucket, labelEvery int, layout string) *chart {
-	c := &chart{ID: id, Label: label}
+// newChart draws the bars of the period. Each leads to the page for its days, with the name of
+// a crawler if one is given.
+func (v *view) newChart(what string, buckets []bucket, name string) *chart {
+	s := v.steps()
+	c := &chart{Label: fmt.Sprintf("%s %s by verdict, %s. Each bar leads to its days, and the same is in the table below.", what, s.words, v.Period()), Rows: buckets, Of: v.Period()}
+	c.Note = "Requests " + s.words + ", UTC."
+	if _, to := v.span(); to.After(v.Now) {
+		c.Note += " The last one is not over."
+	}
+	for i := range buckets {
+		c.Total.plus(buckets[i].counts)
+	}
 	var most int64 = 1
 	for i := range buckets {
 		most = max(most, buckets[i].All)
@@ -74,8 +90,17 @@ func newChart(id, label string, buckets []bucket, labelEvery int, layout string)
 			c.Layers = append(c.Layers, layer{p.class, p.name, path.String()})
 		}
 	}
-	for i := 0; i < len(buckets); i += labelEvery {
-		c.X = append(c.X, buckets[i].Start.Format(layout))
+	for i := 0; i < len(buckets); i += s.every {
+		c.X = append(c.X, buckets[i].Start.Format(s.label))
+	}
+	for i := range buckets {
+		b := &buckets[i]
+		if s.width < 24*time.Hour || b.All == 0 {
+			continue // the store has nothing by the hour for a page of its own
+		}
+		first, last := b.Start.Format(time.DateOnly), b.Start.Add(s.width-1).Format(time.DateOnly)
+		c.Bars = append(c.Bars, bar{short(float64(i) * step), short(step), fmt.Sprintf("%s, %s: %s", b.Start.Format("2 Jan"), s.words, plural(b.All, "request", "requests")),
+			"./" + v.screen + "?" + url.Values{"days": {"dates"}, "since": {first}, "until": {last}, "host": {v.Host}, "name": {name}}.Encode()})
 	}
 	return c
 }

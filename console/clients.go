@@ -180,7 +180,7 @@ func (v *view) addDays(clients []*client) error {
 	}
 	for _, c := range clients {
 		c.Spark = newSpark(c.Days, true)
-		c.Spark.Dropped = fell(c)
+		c.Spark.Dropped = s.width == 24*time.Hour && v.since.IsZero() && fell(c)
 		c.First, c.Last = seen[c.Name].First, seen[c.Name].Last
 		if c.Impostor || v.may != nil { // the store knows when a name was seen on any host
 			c.First, c.Last = time.Time{}, time.Time{}

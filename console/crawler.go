@@ -4,7 +4,6 @@ package console
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,6 +14,8 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/crawlers"
 	"github.com/robotspolicy/caddy-robots-policy/crawlers/identity"
 	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/recorders"
+	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
+	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
 type crawlerData struct {
@@ -89,33 +90,72 @@ func crawlerPage(v *view) (*page, error) {
 			return nil, err
 		}
 	}
-	return &page{template: "crawler", Title: d.Label(), Lead: crawlerLead(d, v.Days), Scope: scope{Host: true, Period: true}, Data: d}, nil
+	return &page{template: "crawler", Title: d.Label(), Lead: v.crawlerLead(d), Scope: scope{Host: true, Period: true}, Data: d}, nil
 }
 
-func crawlerLead(d *crawlerData, days int) string {
-	in := " in " + plural(days, "day", "days")
-	switch {
-	case d.All == 0:
-		return "No request" + in + "."
-	case d.Impostor:
-		return plural(d.All, "request", "requests") + in + " under a name that is not theirs."
-	case d.Violations > 0 && d.Refused >= d.Violations:
-		return fmt.Sprintf("Asks for closed pages: %s%s, all refused.", plural(d.Violations, "violation", "violations"), in)
-	case d.Violations > 0:
-		return fmt.Sprintf("Fetches closed pages: %s%s.", plural(d.Violations, "violation", "violations"), in)
+// crawlerLead says what a crawler may do, whether it came, and whether it is who it says.
+func (v *view) crawlerLead(d *crawlerData) string {
+	in := " in the " + v.Period()
+	if !v.since.IsZero() {
+		in = " from " + v.Period()
 	}
-	text := plural(d.All, "request", "requests") + in + ". "
+	switch {
+	case d.Impostor && d.All > 0:
+		return plural(d.All, "request", "requests") + in + " under a name that is not theirs."
+	case d.All == 0:
+		return v.mayWords(d.Name) + "It did not come" + in + "."
+	}
+	text := v.mayWords(d.Name) + "It came " + plural(d.All, "time", "times") + in
+	if ago := v.Now.Sub(d.Last); !d.Last.IsZero() && v.since.IsZero() {
+		text += ", last " + map[bool]string{true: "just now", false: lag(ago) + " ago"}[ago < time.Minute]
+	}
+	switch {
+	case d.Identity() == "verified":
+		text += "; it is who it says"
+	case !d.IsUnknown():
+		text += "; who it is was not proven"
+	}
 	switch {
 	case d.IsUnknown():
-		return text
+	case d.Violations > 0 && d.Refused >= d.Violations:
+		text += ". It asks for closed pages: " + plural(d.Violations, "violation", "violations") + ", all refused"
+	case d.Violations > 0:
+		text += ". It fetches closed pages: " + plural(d.Violations, "violation", "violations")
 	case d.Unread >= d.All:
-		return text + "Whether it obeyed cannot be judged: it had read no robots.txt here, as far as this is known."
+		text += ". Whether it obeyed cannot be judged: it had read no robots.txt here, as far as this is known"
+	case d.Unread > 0:
+		text += ". It obeyed every robots.txt that it had read; " + plural(d.Unread, "request", "requests") + " cannot be judged"
+	default:
+		text += ". It obeyed every robots.txt that it had read"
 	}
-	text += "It obeyed every robots.txt that it had read."
-	if d.Unread > 0 {
-		text += " " + plural(d.Unread, "request", "requests") + " cannot be judged."
+	return text + "."
+}
+
+// mayWords says what a crawler may read of the sections of the grid.
+func (v *view) mayWords(name string) string {
+	if v.Running == nil {
+		return ""
 	}
-	return text
+	a := asker{Name: name, id: v.Running.Site.Policy.Crawler(name)}
+	a.identity = v.likely(a.id)
+	sections := v.sections(policy.Crawl)
+	var closed []string
+	for i := range sections {
+		s := &sections[i]
+		switch word, _ := v.evaluate(&a, s, policy.Crawl); {
+		case word == "allowed":
+		case s.Path == "/" && !s.Whole && (word == "closed" || word == "refused"):
+			return "It may read nothing. "
+		case s.Whole:
+			closed = append(closed, shorten(s.Host))
+		case s.Path != "/":
+			closed = append(closed, shorten(s.Path))
+		}
+	}
+	if len(closed) == 0 {
+		return "It may read everything. "
+	}
+	return "It may read everything but " + english.Some(closed, 4) + ". "
 }
 
 // onlyCrawler limits a question to the crawler of a page.
@@ -127,14 +167,11 @@ func (v *view) onlyCrawler(d *crawlerData, by ...store.Dimension) store.Query {
 }
 
 func (v *view) crawlerTraffic(d *crawlerData) error {
-	s := v.steps()
-	rows, err := v.totals(v.onlyCrawler(d, s.by, store.ByKind, store.ByDecision))
+	rows, err := v.totals(v.onlyCrawler(d, v.steps().by, store.ByKind, store.ByDecision))
 	if err != nil {
 		return err
 	}
-	buckets := v.series(rows)
-	d.Chart = newChart("hatch", fmt.Sprintf("%s, requests %s by verdict, %s", d.Label(), s.words, v.Period()), buckets, s.every, s.label)
-	d.Chart.Note = "Requests " + s.words + ", UTC."
+	d.Chart = v.newChart(d.Label()+", requests", v.series(rows), d.Name)
 	return nil
 }
 

@@ -19,7 +19,6 @@ type overviewData struct {
 	Total      counts
 	Trend      string
 	Chart      *chart
-	Days       []bucket
 	Top        []client
 	Others     counts
 	OthersN    int
@@ -103,15 +102,16 @@ type steps struct {
 }
 
 func (v *view) steps() steps {
-	switch v.Days {
-	case 1:
+	const day = 24 * time.Hour
+	switch n := v.Days; {
+	case n == 1:
 		return steps{store.ByHour, time.Hour, 3, "15:04", "every hour"}
-	case 7:
-		return steps{store.ByDay, 24 * time.Hour, 1, "Mon 2", "every day"}
-	case 30:
-		return steps{store.ByDay, 24 * time.Hour, 5, "2 Jan", "every day"}
+	case n <= 7:
+		return steps{store.ByDay, day, 1, "Mon 2", "every day"}
+	case n <= 100:
+		return steps{store.ByDay, day, (n + 5) / 6, "2 Jan", "every day"}
 	}
-	return steps{store.ByDay, 24 * time.Hour, 15, "2 Jan", "every day"}
+	return steps{store.ByDay, 7 * day, (v.Days + 41) / 42, "2 Jan", "every week"}
 }
 
 // series sums up rows into the bars of the period.
@@ -119,9 +119,9 @@ func (v *view) series(rows []store.Row) []bucket {
 	s := v.steps()
 	from, to := v.span()
 	if s.by == store.ByDay {
-		to = v.Now.Truncate(24*time.Hour).AddDate(0, 0, 1)
+		to = to.Add(24*time.Hour - 1).Truncate(24 * time.Hour)
 	}
-	n := int(to.Sub(from) / s.width)
+	n := int((to.Sub(from) + s.width - 1) / s.width)
 	all := make([]bucket, n)
 	for i := range all {
 		all[i].Start = from.Add(time.Duration(i) * s.width)
@@ -144,12 +144,10 @@ func (v *view) overTime(d *overviewData) error {
 	for i := range buckets {
 		d.Total.plus(buckets[i].counts)
 	}
-	d.Chart = newChart("hatch", fmt.Sprintf("Requests %s by verdict, %s. The same by day is in the table below.", s.words, v.Period()), buckets, s.every, s.label)
-	d.Chart.Note = "Requests " + s.words + ", UTC. The last one is not over."
-	d.Days = byDay(buckets)
+	d.Chart = v.newChart("Requests", buckets, "")
 	q := v.query()
 	length := q.To.Sub(q.From)
-	if v.Days > 1 {
+	if v.Days > 1 && v.since.IsZero() {
 		length = time.Duration(v.Days) * 24 * time.Hour
 	}
 	q.From, q.To = q.From.Add(-length), q.To.Add(-length)
@@ -161,7 +159,7 @@ func (v *view) overTime(d *overviewData) error {
 
 // trend compares a number with that of the period before.
 func trend(now, before int64, days int) string {
-	than := map[int]string{1: "the 24 hours before", 7: "the week before", 30: "the 30 days before", 90: "the 90 days before"}[days]
+	than := "the " + plural(days, "day", "days") + " before"
 	change := 100 * (float64(now) - float64(before)) / float64(before)
 	switch {
 	case change >= 0.5:
@@ -170,17 +168,6 @@ func trend(now, before int64, days int) string {
 		return fmt.Sprintf("%.0f%% less than %s", -change, than)
 	}
 	return "as many as " + than
-}
-
-func byDay(buckets []bucket) (days []bucket) {
-	for _, b := range buckets {
-		day := b.Start.Truncate(24 * time.Hour)
-		if n := len(days); n == 0 || !days[n-1].Start.Equal(day) {
-			days = append(days, bucket{Start: day})
-		}
-		days[len(days)-1].plus(b.counts)
-	}
-	return days
 }
 
 // shownTop is how many crawlers the first page lists.

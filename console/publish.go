@@ -11,15 +11,7 @@ import (
 
 // publishBox says what can be done with a draft.
 func (v *view) publishBox(d *changeData) publishBox {
-	b := publishBox{Token: token(v.Now, d.Base, v.person.Name), To: v.Running.Name}
-	switch {
-	case d.Hidden:
-		b.ReadOnly = "The policy has rules for other hosts, so it is changed where these are shown, too. Download the file."
-	case v.Running.document == nil || !v.Running.document.Writable():
-		b.ReadOnly = "The policy is read from a file, which the console does not write. Download the draft and put it there; the server loads it by itself."
-	default:
-		b.ReadOnly = v.lacks(editor)
-	}
+	b := publishBox{Token: token(v.Now, d.Base, v.person.Name), To: v.Running.Name, ReadOnly: v.readOnly(d)}
 	b.MayPublish = v.lacks(publisher)
 	b.MaySave = b.ReadOnly == "" && (d.Saved == nil || d.Saved.Text != d.Text)
 	b.MayApprove = b.ReadOnly == "" && v.options.Approval > 1 && d.mayApprove(v)
@@ -50,7 +42,7 @@ func (v *view) publishBox(d *changeData) publishBox {
 	}
 	add(d.Base == d.Live, "Still based on the version in force", "Another version was published in the meantime. Put the change onto it.")
 	add(!d.Same, "Differs from the version in force", "The draft is the version in force.")
-	if n := v.options.Approval; n > 1 {
+	if n := v.options.Approval; n > 1 && b.ReadOnly == "" {
 		others := d.behind(v)
 		undo := d.Text == v.previousText()
 		good := "Goes back to the version before, which was agreed on"
@@ -59,9 +51,22 @@ func (v *view) publishBox(d *changeData) publishBox {
 		}
 		add(undo || len(others)+1 >= n, good, plural(n-1-len(others), "other person", "other people")+" must stand behind it: save the draft, and let them approve or publish it.")
 	}
-	add(b.MayPublish == "", "You may publish", b.MayPublish)
+	if b.ReadOnly == "" {
+		add(b.MayPublish == "", "You may publish", b.MayPublish)
+	}
 	b.Ready = b.ReadOnly == "" && b.WhyNot == ""
 	return b
+}
+
+// readOnly says why nothing can be done here with a draft, "" if something can.
+func (v *view) readOnly(d *changeData) string {
+	switch {
+	case d.Hidden:
+		return "The policy has rules for other hosts, so it is changed where these are shown, too. Download the file."
+	case v.Running.document == nil || !v.Running.document.Writable():
+		return "The policy is read from a file, which the console does not write. Download the draft and put it there; the server loads it by itself."
+	}
+	return v.lacks(editor)
 }
 
 // previousText is the text of the version before the one in force, which was published in

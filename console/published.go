@@ -18,17 +18,19 @@ import (
 
 // publishedData is what was published and who has read it.
 type publishedData struct {
-	Versions   []versionRow
-	Older      int
-	Readers    []reader
-	Behind     int
-	Audits     []audited
-	AuditHosts []string
-	Done       *versionRow // was published just now
-	Undo       string      // the label of the version before it; empty: it cannot be undone
-	UndoLink   string
-	ShowsText  bool
-	NoStore    bool
+	Versions []versionRow
+	Older    int
+	Readers  []reader
+	Behind   int
+
+	MoreReaders string // link
+	Audits      []audited
+	AuditHosts  []string
+	Done        *versionRow // was published just now
+	Undo        string      // the label of the version before it; empty: it cannot be undone
+	UndoLink    string
+	ShowsText   bool
+	NoStore     bool
 }
 
 // versionRow is a version of the policy.
@@ -47,7 +49,10 @@ type reader struct {
 	After   string // how long after the version in force it read it; empty: it has not
 }
 
-const maxVersions = 8
+const (
+	maxVersions = 8
+	maxReaders  = 60
+)
 
 func published(v *view) (*page, error) {
 	d := &publishedData{ShowsText: v.showsText(), NoStore: v.store == nil, Audits: v.audits(), AuditHosts: v.Hosts()}
@@ -172,7 +177,7 @@ func (v *view) readers(d *publishedData, h *history) (map[string]map[string]bool
 		}
 		return b.Last.Compare(a.Last)
 	})
-	d.Readers = d.Readers[:min(len(d.Readers), 60)]
+	d.Readers, d.MoreReaders = pageOf(v, d.Readers, "reader", maxReaders)
 	return readBy, nil
 }
 

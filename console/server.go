@@ -4,6 +4,7 @@ package console
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"embed"
 	"errors"
@@ -119,8 +120,31 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func serveStatic(w http.ResponseWriter, r *http.Request, name string) {
 	w.Header().Set("Cache-Control", "max-age=300")
+	w.Header().Add("Vary", "Accept-Encoding")
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Type", map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}[path.Ext(name)])
+		_, _ = w.Write(compressed()[name]) // the reader has gone
+		return
+	}
 	http.ServeFileFS(w, r, files, "static/"+name)
 }
+
+// compressed are the stylesheet and the script as most browsers take them.
+var compressed = sync.OnceValue(func() map[string][]byte {
+	all := map[string][]byte{}
+	for _, name := range []string{"console.css", "console.js"} {
+		text, err := files.ReadFile("static/" + name)
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, err2 := z.Write(text)
+		if err := errors.Join(err, err2, z.Close()); err != nil {
+			panic(err) // they are in the program
+		}
+		all[name] = b.Bytes()
+	}
+	return all
+})
 
 // statusError is an error with the status to answer.
 type statusError struct {

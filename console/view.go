@@ -31,6 +31,8 @@ type view struct {
 
 	Host  string // chosen; empty: all that may be seen
 	Days  int
+	since time.Time // with until, the days that were chosen by their dates
+	until time.Time
 	may   []string      // the hosts that may be seen; nil: all
 	store store.Queries // nil: this server has none
 	node  string        // of a fleet; "": all
@@ -45,12 +47,31 @@ type view struct {
 }
 
 // periods are the numbers of days to choose from.
-var periods = []int{7, 1, 30, 90}
+var periods = []int{7, 1, 30, 90, 365}
+
+// dates takes two days as a period, if they are given.
+func (v *view) dates() {
+	since, err := time.Parse(time.DateOnly, v.q.Get("since"))
+	until, err2 := time.Parse(time.DateOnly, v.q.Get("until"))
+	if days := int(until.Sub(since).Hours()/24) + 1; err == nil && err2 == nil && days > 0 && days < 800 && since.Year() > 2000 && since.Before(v.Now) {
+		v.since, v.until, v.Days = since, until, days
+	}
+}
+
+// Date is one of the two days, as a form has it; empty if another period is chosen.
+func (v *view) Date(last bool) string {
+	if v.since.IsZero() {
+		return ""
+	}
+	return map[bool]time.Time{false: v.since, true: v.until}[last].Format(time.DateOnly)
+}
 
 func (s *server) view(r *http.Request) (*view, error) {
 	v := &view{server: s, ctx: r.Context(), r: r, q: r.URL.Query(), options: currentOptions(), Now: time.Now().UTC(), Days: periods[0]}
 	if n, err := strconv.Atoi(v.q.Get("days")); err == nil && slices.Contains(periods, n) {
 		v.Days = n
+	} else {
+		v.dates()
 	}
 	switch {
 	case s.admin || s.all:
@@ -87,8 +108,11 @@ func (v *view) only() []string {
 	return v.may
 }
 
-// span is the period that was chosen: today and the days before, or 24 hours.
+// span is the period that was chosen: two dates, today and the days before, or 24 hours.
 func (v *view) span() (from, to time.Time) {
+	if !v.since.IsZero() {
+		return v.since, v.until.AddDate(0, 0, 1)
+	}
 	to = v.Now.Truncate(time.Hour).Add(time.Hour)
 	if v.Days == 1 {
 		return to.Add(-24 * time.Hour), to
@@ -128,8 +152,15 @@ func (v *view) query(by ...store.Dimension) store.Query {
 
 // Period is the chosen period in words.
 func (v *view) Period() string {
-	if v.Days == 1 {
+	switch {
+	case !v.since.IsZero() && v.since.Equal(v.until):
+		return v.since.Format("2 January 2006")
+	case !v.since.IsZero():
+		return v.since.Format("2 Jan 2006") + " to " + v.until.Format("2 Jan 2006")
+	case v.Days == 1:
 		return "last 24 hours"
+	case v.Days == 365:
+		return "last year"
 	}
 	return "last " + strconv.Itoa(v.Days) + " days"
 }
@@ -141,7 +172,11 @@ func (v *view) Link(screen string, parameters ...string) string {
 	if v.Host != "" {
 		q.Set("host", v.Host)
 	}
-	if v.Days != periods[0] {
+	if !v.since.IsZero() {
+		q.Set("days", "dates")
+		q.Set("since", v.Date(false))
+		q.Set("until", v.Date(true))
+	} else if v.Days != periods[0] {
 		q.Set("days", strconv.Itoa(v.Days))
 	}
 	if name := v.q.Get("policy"); name != "" {
@@ -163,6 +198,20 @@ func (v *view) Link(screen string, parameters ...string) string {
 		link += "?" + q.Encode()
 	}
 	return link + fragment
+}
+
+// maxRows bounds a list on a page.
+const maxRows = 100
+
+// pageOf is the part of a long list that a parameter of the address names by its first
+// entry, and the link to the next part, empty if there is none.
+func pageOf[T any](v *view, all []T, parameter string, size int) ([]T, string) {
+	first, _ := strconv.Atoi(v.Param(parameter))
+	first = max(0, min(first, len(all)))
+	if end := first + size; end < len(all) {
+		return all[first:end], v.With(parameter, strconv.Itoa(end))
+	}
+	return all[first:], ""
 }
 
 // With is the address of this page with a parameter changed; an empty value removes it.
@@ -263,7 +312,7 @@ func (v *view) Hosts() []string {
 	}
 	var hosts []string
 	add := func(h string) {
-		if h != "" && !strings.Contains(h, "*") && !slices.Contains(hosts, h) && len(hosts) < 200 {
+		if h != "" && !strings.Contains(h, "*") && !slices.Contains(hosts, h) && len(hosts) < 1000 {
 			hosts = append(hosts, h)
 		}
 	}

@@ -26,6 +26,9 @@ type whoCameData struct {
 	Naming       *naming
 	Kinds        []crawlers.Kind
 	NoStore      bool
+
+	Matching          int    // crawlers after the filters
+	More, MoreUnknown string // links
 }
 
 // column is a heading that sorts.
@@ -45,9 +48,6 @@ type unknownClient struct {
 // naming is the lines that make an unknown client a crawler of the policy.
 type naming struct{ Name, Lines, File string }
 
-// maxRows bounds the table of a page.
-const maxRows = 100
-
 func whoCame(v *view) (*page, error) {
 	d := &whoCameData{Kinds: crawlers.Kinds(), NoStore: v.store == nil}
 	p := &page{template: "whocame", Title: "Who came", Lead: "Nothing is recorded yet.", Scope: scope{Host: true, Period: true}, Data: d}
@@ -64,15 +64,20 @@ func whoCame(v *view) (*page, error) {
 		d.Total.plus(c.counts)
 	}
 	v.sort(d)
-	d.Clients = d.Clients[:min(len(d.Clients), maxRows)]
+	d.Matching = len(d.Clients)
+	d.Clients, d.More = pageOf(v, d.Clients, "row", maxRows)
+	p.Lead = lead(all, unknown, v.Days)
+	if v.Param("q") != "" {
+		unknown = v.filter(unknown)
+	}
 	for _, c := range unknown {
 		d.UnknownTotal.plus(c.counts)
 	}
+	unknown, d.MoreUnknown = pageOf(v, unknown, "unknown", maxUnknown)
 	if d.Unknown, err = v.unknownPaths(unknown); err != nil {
 		return nil, err
 	}
 	d.Naming = v.naming(d.Unknown)
-	p.Lead = lead(all, unknown, v.Days)
 	return p, nil
 }
 
@@ -198,7 +203,6 @@ const maxUnknown = 25
 
 // unknownPaths adds what each unknown client asked for most, from the last days.
 func (v *view) unknownPaths(unknown []*client) ([]unknownClient, error) {
-	unknown = unknown[:min(len(unknown), maxUnknown)]
 	list := make([]unknownClient, len(unknown))
 	for i, c := range unknown {
 		list[i].client = c

@@ -4,10 +4,10 @@ package console
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
@@ -79,7 +79,6 @@ func whoMay(v *view) (*page, error) {
 	if v.Running == nil {
 		return p, nil
 	}
-	p.Lead = "What the policy in force says. Choose a cell to see the rule behind it."
 	u, ok := policy.ParseUsage(d.Usage)
 	if !ok || u == policy.Other {
 		u = policy.Crawl
@@ -93,18 +92,32 @@ func whoMay(v *view) (*page, error) {
 	d.Sections = v.sections(u)
 	rows, known := v.rows(d.All)
 	d.Known = known
-	first, _ := strconv.Atoi(v.Param("from"))
-	first = max(0, min(first, len(rows)))
-	if end := first + maxGridRows; end < len(rows) {
-		d.More = v.With("from", strconv.Itoa(end))
-		rows = rows[:end]
-	}
-	rows = rows[first:]
+	rows, d.More = pageOf(v, rows, "from", maxGridRows)
 	d.Shown = len(rows)
 	for _, a := range rows {
 		v.addRow(d, a, u)
 	}
+	p.Lead = d.lead()
 	return p, nil
+}
+
+// lead counts the crawlers of the page that may do everything, and nothing.
+func (d *whoMayData) lead() string {
+	all, none := 0, 0
+	for _, g := range d.Groups {
+		for _, r := range g.Rows {
+			open := 0
+			for _, c := range r.Cells {
+				open += map[string]int{"Allowed": 1, "Not stated": 1}[c.Verdict.Word]
+			}
+			if open == len(r.Cells) {
+				all++
+			} else if open == 0 {
+				none++
+			}
+		}
+	}
+	return fmt.Sprintf("Of %s here, %d may %s every section, %d none, and %d some. A cell opens the rule behind it.", plural(d.Shown, "crawler", "crawlers"), all, d.Usage, none, d.Shown-all-none)
 }
 
 // addRow evaluates a row of the grid, and opens its cell if it was chosen.

@@ -7,11 +7,13 @@ const numbers = new Intl.NumberFormat();
 for (const e of document.querySelectorAll("data[value]")) e.textContent = numbers.format(e.value);
 
 const formats = {
-  minute: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", timeZone: "UTC" }),
-  year: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZone: "UTC" }),
+  minute: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" }),
+  year: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" }),
   date: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" }),
   day: new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" }),
 };
+const zone = formats.minute.resolvedOptions().timeZone;
+if (zone && zone !== "UTC") document.getElementById("zone").textContent = zone + ", days in UTC";
 const thisYear = new Date().getUTCFullYear();
 for (const e of document.querySelectorAll("time[datetime][data-show]")) {
   const at = new Date(e.dateTime);
@@ -40,6 +42,23 @@ if (news && stream && window.EventSource) {
     show.textContent = "Show";
     news.append(show);
   };
+}
+
+// The first policy: the draft follows the answers.
+const first = document.getElementById("first");
+if (first) {
+  let asked = 0;
+  first.addEventListener("change", async () => {
+    const mine = ++asked, body = new FormData(document.getElementById("change"));
+    body.set("do", "answers");
+    const answer = await fetch(location.href, { method: "POST", body });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (mine !== asked || !page.getElementById("live")) return;
+    for (const e of first.querySelectorAll("[role=alert]")) e.remove();
+    const alert = page.querySelector("#first [role=alert]");
+    if (alert) first.querySelector("h2").after(alert);
+    document.getElementById("live").replaceWith(page.getElementById("live"));
+  });
 }
 
 const copy = document.querySelector(".copy");

@@ -55,7 +55,7 @@ func (y *typist) key(name string, code int, text string) {
 const before = `((e) => {
 	if (document.querySelector("[tabindex]:not([tabindex='0']):not([tabindex='-1'])")) return null;
 	const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")];
-	const stops = all.filter((x) => x === e || !x.disabled && x.type !== "hidden" && x.type !== "radio" && x.offsetParent);
+	const stops = all.filter((x) => x === e || !x.disabled && x.type !== "hidden" && (x.type !== "radio" || x.checked) && x.offsetParent);
 	return stops[stops.indexOf(e) - 1] || null;
 })`
 

@@ -229,7 +229,7 @@ func TestWords(t *testing.T) {
 		{
 			"what is logged for every crawler",
 			base + shut + "enforcement: log\n", "rules:\n  - for: everyone\n    disallow:\n      crawl: [/admin/, /members/]\n" + shut + "enforcement: log\n",
-			[]string{"everyone may no longer crawl /members/", "every known crawler except ai-training crawlers: requests for /members/ are now let through and logged"},
+			[]string{"everyone may no longer crawl /members/", "every known crawler except ai-training crawlers: requests for /members/ are still let through, and now logged"},
 			true,
 		},
 	} {

@@ -86,6 +86,9 @@ func (c *Change) String() string {
 	switch {
 	case c.Effect == Edge:
 		does := map[string]string{"block": "refused", "log": "let through and logged", "off": "neither refused nor logged"}
+		if c.New == "log" && c.Old == "off" {
+			return fmt.Sprintf("%s: requests for %s are still let through, and now logged", who, where)
+		}
 		return fmt.Sprintf("%s: requests for %s are now %s", who, where, does[c.New])
 	case c.Effect == Line && len(c.Paths) == 0:
 		return fmt.Sprintf("%s: %s is now %s (was %s)", who, c.Usages[0], c.New, c.Old)
