@@ -290,7 +290,7 @@ func (v *view) check(d *changeData) error {
 func (v *view) judge(d *changeData) (err error) {
 	diff := compare.Sites(v.Running.Site, d.Draft.site, comparisonOf(v.may))
 	d.Changes, d.Losses = changesInWords(diff), diff.Losses
-	if v.store != nil {
+	if v.store != nil && !v.Running.first {
 		d.Replay, err = replayStore(v.ctx, v.store, v.Running.Site, d.Draft.site, v.Now, v.replayDays(), v.may)
 	}
 	return err

@@ -49,7 +49,6 @@ type violationDay struct {
 	Day        time.Time
 	Rule       string
 	Decision   string
-	Requests   int64
 	Violations int64
 	Line       int
 }
@@ -131,31 +130,35 @@ func (v *view) crawlerLead(d *crawlerData) string {
 	return text + "."
 }
 
-// mayWords says what a crawler may read of the sections of the grid.
+// mayWords says what a crawler may read, by asking about each pattern of the policy.
 func (v *view) mayWords(name string) string {
 	if v.Running == nil {
 		return ""
 	}
 	a := asker{Name: name, id: v.Running.Site.Policy.Crawler(name)}
 	a.identity = v.likely(a.id)
-	sections := v.sections(policy.Crawl)
-	var closed []string
-	for i := range sections {
-		s := &sections[i]
-		switch word, _ := v.evaluate(&a, s, policy.Crawl); {
-		case word == "allowed":
-		case s.Path == "/" && !s.Whole && (word == "closed" || word == "refused"):
-			return "It may read nothing. "
-		case s.Whole:
-			closed = append(closed, shorten(s.Host))
-		case s.Path != "/":
-			closed = append(closed, shorten(s.Path))
-		}
+	s := section{Host: v.MainHost(), Path: "/"}
+	s.probe(v.patterns(policy.Crawl), nil)
+	_, parts := v.evaluate(&a, &s, policy.Crawl)
+	said := map[bool][]string{} // patterns, by whether they are open
+	for _, p := range parts[1:] {
+		said[p.Verdict == "allowed"] = append(said[p.Verdict == "allowed"], shorten(p.shows))
 	}
-	if len(closed) == 0 {
-		return "It may read everything. "
+	text := "On " + shorten(s.Host) + " it may read "
+	switch open := parts[0].Verdict == "allowed"; {
+	case open && len(said[false]) == 0:
+		text += "everything"
+	case open:
+		text += "everything but " + english.Some(said[false], 4)
+	case len(said[true]) == 0:
+		text += "nothing"
+	default:
+		text += "only " + english.Some(said[true], 4)
 	}
-	return "It may read everything but " + english.Some(closed, 4) + ". "
+	if len(parts) == maxProbes {
+		text += ", of what was asked: the policy has more patterns"
+	}
+	return text + ". "
 }
 
 // onlyCrawler limits a question to the crawler of a page.
@@ -229,7 +232,7 @@ func (v *view) crawlerPaths(d *crawlerData) error {
 		}
 		if r.Violations > 0 && len(d.Violating) < 60 {
 			d.Violating = append(d.Violating, violationDay{
-				Day: r.Start, Rule: r.Values[store.ByRule], Decision: r.Values[store.ByDecision], Requests: r.Requests, Violations: r.Violations,
+				Day: r.Start, Rule: r.Values[store.ByRule], Decision: r.Values[store.ByDecision], Violations: r.Violations,
 				Line: v.lineOf(r.Values[store.ByRule]),
 			})
 		}

@@ -17,11 +17,10 @@ import (
 
 // editorLine is a line of the gutter.
 type editorLine struct {
-	N       int
-	New     bool
-	Class   string // err or warn; empty: nothing to say
-	Target  string // the diagnostic
-	Message string // a few words
+	N      int
+	New    bool
+	Class  string // err or warn; empty: nothing to say
+	Target string // the diagnostic
 }
 
 func (d *changeData) setLines(inserted map[int]bool) {
@@ -42,22 +41,11 @@ func (d *changeData) setLines(inserted map[int]bool) {
 		if l.Class == "err" {
 			continue
 		}
-		l.Class, l.Target, l.Message = "warn", fmt.Sprintf("d%d", i+1), inShort(x)
+		l.Class, l.Target = "warn", fmt.Sprintf("d%d", i+1)
 		if x.Severity == policy.Error {
 			l.Class = "err"
 		}
 	}
-}
-
-// inShort is a diagnostic in a few words, beside its line.
-func inShort(x policyfile.Diagnostic) string {
-	switch {
-	case x.Code == codeTestFails:
-		return "fails"
-	case x.DidYouMean != "" && len(x.DidYouMean) < 40:
-		return x.DidYouMean + "?"
-	}
-	return strings.ReplaceAll(x.Code, "-", " ")
 }
 
 // diagnosticsJSON answers the editor as its reader types.

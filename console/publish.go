@@ -88,6 +88,8 @@ func outsideWords(may []string) string {
 func (d *changeData) guard() (good, bad string) {
 	r := d.Replay
 	switch {
+	case d.First != nil:
+		return "this is the first policy, so there is none to compare with", ""
 	case r == nil && d.Losses.Any():
 		return "", "search engines lose something: " + strings.Join(d.Losses.Words(), "; ")
 	case r == nil:

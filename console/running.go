@@ -121,17 +121,3 @@ func (v *view) onlyNames(spec *policy.Spec) bool {
 		return slices.ContainsFunc(r.Hosts, func(h policy.Host) bool { return !slices.Contains(v.may, string(h)) })
 	})
 }
-
-// Policies are the names of all policies to choose from.
-func (v *view) Policies() (names []string) {
-	if v.may != nil {
-		return nil
-	}
-	for _, d := range policies.Pool.Documents() {
-		names = append(names, d.Name)
-	}
-	for _, h := range policies.Pool.AllHosts() {
-		names = append(names, h.Name())
-	}
-	return names
-}

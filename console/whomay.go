@@ -58,13 +58,11 @@ type cell struct {
 	AskLink  string
 	ListLink string
 	Decide   []decideLinks
-	ID       policy.CrawlerID
 }
 
 // cellPart is the pages of a section with one verdict.
 type cellPart struct {
 	Verdict verdict
-	Class   string
 	Shows   []string
 	Rule    string
 	Line    int
@@ -213,7 +211,7 @@ func (v *view) came() map[string]bool {
 // openCell explains one cell: what of the section is open and closed and by which rule,
 // and what every channel sends for it.
 func (v *view) openCell(a asker, s section, word string, parts []cellVerdict, u policy.Usage) *cell {
-	c := &cell{Name: a.Name, Section: s, Verdict: verdicts[word], Traffic: v.sectionTraffic(&a, &s), ID: a.id}
+	c := &cell{Name: a.Name, Section: s, Verdict: verdicts[word], Traffic: v.sectionTraffic(&a, &s)}
 	shown := parts[0]
 	for _, p := range parts {
 		rule, line := "", 0

@@ -246,7 +246,7 @@ func TestFirstPolicy(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "/members/") {
 		t.Fatalf("%s (%v)", text, err)
 	}
-	n.waits(agent, 200) // asked by robots.txt alone
+	n.waits(agent, 403)
 	y.Visit(n.site + "/robots.txt")
 	y.sees("Disallow: /members/")
 }

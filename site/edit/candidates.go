@@ -37,6 +37,9 @@ func (e *editor) candidates(text string) (all []string) {
 	return all
 }
 
+// usage is the key of what is allowed or not.
+func (e *editor) usage() string { return e.choice.Usage.String() }
+
 func (e *editor) verb() string {
 	if e.choice.Do == Allow {
 		return "allow"
@@ -46,6 +49,9 @@ func (e *editor) verb() string {
 
 // mode is the key "enforce" that the choice needs in a rule of its own.
 func (e *editor) mode() string {
+	if e.choice.Usage != policy.Crawl {
+		return "" // nothing is refused for it
+	}
 	byDefault := max(e.before.File.Spec.Enforcement.Mode, policy.ModeOff)
 	switch {
 	case e.choice.Do == Refuse && byDefault != policy.ModeBlock:
@@ -65,7 +71,7 @@ func (e *editor) rule() []pair {
 	if e.choice.Do == Slow {
 		pairs = append(pairs, pair{key: "limit", value: e.choice.Rate})
 	} else {
-		pairs = append(pairs, pair{key: e.verb(), pairs: []pair{{key: "crawl", value: value(e.choice.Path.String())}}})
+		pairs = append(pairs, pair{key: e.verb(), pairs: []pair{{key: e.usage(), value: value(e.choice.Path.String())}}})
 		if mode := e.mode(); mode != "" {
 			pairs = append(pairs, pair{key: "enforce", value: mode})
 		}
@@ -104,9 +110,9 @@ func (e *editor) closings(text string, add func(string, bool)) {
 	path := value(e.choice.Path.String())
 	e.exact(d, func(r *yaml.Node) {
 		_, verb := child(r, e.verb())
-		_, crawl := child(verb, "crawl")
+		_, crawl := child(verb, e.usage())
 		_, enforce := child(r, "enforce")
-		rightMode := e.choice.Do == Allow || enforce == nil && e.mode() == "" || enforce != nil && enforce.Value == e.mode()
+		rightMode := e.choice.Do == Allow || e.choice.Usage != policy.Crawl || enforce == nil && e.mode() == "" || enforce != nil && enforce.Value == e.mode()
 		closes := slices.ContainsFunc(items(crawl), func(n *yaml.Node) bool { return same(n, e.choice.Path) })
 		switch {
 		case closes && !rightMode && len(items(crawl)) == 1:
@@ -119,9 +125,9 @@ func (e *editor) closings(text string, add func(string, bool)) {
 		case crawl != nil:
 			add(e.waive(d.extend(crawl, path)))
 		case verb != nil:
-			add(e.waive(d.add(verb, pair{key: "crawl", value: path})))
+			add(e.waive(d.add(verb, pair{key: e.usage(), value: path})))
 		default:
-			add(e.waive(d.add(r, pair{key: e.verb(), pairs: []pair{{key: "crawl", value: path}}})))
+			add(e.waive(d.add(r, pair{key: e.verb(), pairs: []pair{{key: e.usage(), value: path}}})))
 		}
 	})
 	add(d.append(e.rule()))
@@ -145,14 +151,14 @@ func (e *editor) without(text, verb string) (all []string) {
 	_, rules := child(d.root, "rules")
 	e.exact(d, func(r *yaml.Node) {
 		_, statements := child(r, verb)
-		_, crawl := child(statements, "crawl")
+		_, crawl := child(statements, e.usage())
 		i := slices.IndexFunc(items(crawl), func(n *yaml.Node) bool { return same(n, e.choice.Path) })
 		switch {
 		case i < 0:
 		case len(items(crawl)) > 1:
 			add(d.remove(crawl, i, 1))
 		case len(statements.Content) > 2:
-			add(d.remove(statements, keyAt(statements, "crawl"), 2))
+			add(d.remove(statements, keyAt(statements, e.usage()), 2))
 		case says(r) > 1:
 			add(d.remove(r, keyAt(r, verb), 2))
 		case len(rules.Content) > 1:
@@ -164,7 +170,7 @@ func (e *editor) without(text, verb string) (all []string) {
 	for _, r := range items(rules) {
 		_, who := child(r, "for")
 		_, statements := child(r, verb)
-		_, crawl := child(statements, "crawl")
+		_, crawl := child(statements, e.usage())
 		i := slices.IndexFunc(items(who), func(n *yaml.Node) bool { return isFor(n, e.choice.Who) })
 		if i >= 0 && len(items(who)) > 1 && len(items(crawl)) == 1 && same(items(crawl)[0], e.choice.Path) {
 			add(d.remove(who, i, 1))

@@ -89,7 +89,7 @@ func (e *editor) unmet(p *policy.Policy) (all []Unmet, asked int) {
 		identities = append(identities, policy.Unknown)
 	}
 	for _, host := range e.hosts(p) {
-		q := policy.Query{Host: host.Example(), Path: e.example(), Usage: policy.Crawl, Now: e.now}
+		q := policy.Query{Host: host.Example(), Path: e.example(), Usage: e.choice.Usage, Now: e.now}
 		for _, members := range e.byClass(p, q.Host) {
 			asked += len(members)
 			for _, q.Identity = range identities[:min(len(identities), 2*len(members))] {
@@ -145,6 +145,13 @@ func (e *editor) instead(p *policy.Policy, q policy.Query) (stays string, _ *pol
 		return "limited (" + found + ")", rule
 	}
 	d := p.Decide(q)
+	if q.Usage != policy.Crawl {
+		want := map[Action]policy.Verdict{Allow: policy.Allowed, Ask: policy.Disallowed}[e.choice.Do]
+		if d.Verdict == want {
+			return "", d.Rule
+		}
+		return d.Verdict.String(), d.Rule
+	}
 	does, stays := Allow, "open"
 	if d.Verdict == policy.Disallowed {
 		if does, stays = Ask, "closed"; p.Mode(d) == policy.ModeBlock {

@@ -40,19 +40,22 @@ const (
 // Actions lists all actions.
 func Actions() []Action { return []Action{Allow, Ask, Refuse, Slow} }
 
-// Choice is one decision about crawling.
+// Choice is one decision about crawling, or another usage.
 type Choice struct {
-	Who  policy.Audience // everyone, a crawler, a category, an operator or a purpose
-	Do   Action
-	Path pathpattern.Pattern // "/" for the whole site, as for Slow
-	Host policy.Host         // "" for every host
-	Rate string              // of Slow, as a policy file writes it: "60/m", or "none"
+	Who policy.Audience // everyone, a crawler, a category, an operator or a purpose
+	Do  Action
+	// Usage is what Allow and Ask are about, crawling by default. Ask is said to all who read
+	// what a site publishes about it.
+	Usage policy.Usage
+	Path  pathpattern.Pattern // "/" for the whole site, as for Slow
+	Host  policy.Host         // "" for every host
+	Rate  string              // of Slow, as a policy file writes it: "60/m", or "none"
 	// Intended waives the guard for search engines and link previews.
 	Intended bool
 }
 
 // NewChoice reads a choice as people write it: who is "GPTBot" or "category:seo", place
-// is a path or, for Slow, a rate. An empty place is the whole site; an empty host every
+// is a path or, for Slow, a rate; do may name a usage, as in "ask train-ai". An empty place is the whole site; an empty host every
 // host.
 func NewChoice(who string, do Action, place, host string, intended bool) (c Choice, err error) {
 	c = Choice{Who: policy.ParseAudience(who), Do: do, Path: pathpattern.MustParse("/"), Intended: intended}
@@ -60,7 +63,7 @@ func NewChoice(who string, do Action, place, host string, intended bool) (c Choi
 		return c, errors.New("nobody is named; write everyone, the name of a crawler, or category:KIND")
 	}
 	switch {
-	case !slices.Contains(Actions(), do):
+	case !slices.Contains(Actions(), do) && !strings.Contains(string(do), " "):
 		return c, fmt.Errorf("unknown action %q: must be allow, ask, refuse or slow", do)
 	case do == Slow && place != "none" && !rate.MatchString(place):
 		return c, fmt.Errorf("%q is no rate; write the requests in each second (s), minute (m), hour (h) or day (d), such as 60/m, or none", place)
@@ -69,6 +72,12 @@ func NewChoice(who string, do Action, place, host string, intended bool) (c Choi
 	case place != "":
 		if c.Path, err = pathpattern.Parse(place); err != nil {
 			return c, fmt.Errorf("%q is no path: %w", place, err)
+		}
+	}
+	if what, usage, ok := strings.Cut(string(do), " "); ok {
+		c.Do = Action(what)
+		if c.Usage, ok = policy.ParseUsage(usage); !ok || c.Usage == policy.Other || c.Do != Allow && c.Do != Ask {
+			return c, fmt.Errorf("unknown action %q: with a usage it must be allow or ask, such as: ask train-ai", do)
 		}
 	}
 	if host != "" {
@@ -201,7 +210,7 @@ func guards(best *outcome, invalid policyfile.Diagnostics) (all []string) {
 
 // chosen reports whether a change is what was chosen, and no more.
 func (e *editor) chosen(p *policy.Policy, c *compare.Change) bool {
-	about := "crawl"
+	about := e.usage()
 	if e.choice.Do == Slow {
 		about = "limit"
 	}

@@ -64,7 +64,7 @@ func choice(t *testing.T, words []string) edit.Choice {
 	if len(words) > 2 {
 		place = words[2]
 	}
-	c, err := edit.NewChoice(words[0], edit.Action(words[1]), place, host, intended)
+	c, err := edit.NewChoice(words[0], edit.Action(strings.ReplaceAll(words[1], "+", " ")), place, host, intended)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,6 +107,9 @@ func randomChoice(r *rand.Rand, spec *policy.Spec, kind policytest.PatternKind) 
 	if r.IntN(3) == 0 {
 		c.Host = []policy.Host{"www.example.com", "*.example.com", "example.net"}[r.IntN(3)]
 	}
+	if (c.Do == edit.Allow || c.Do == edit.Ask) && r.IntN(4) == 0 {
+		c.Usage = []policy.Usage{policy.TrainAI, policy.Search}[r.IntN(2)]
+	}
 	if c.Do == edit.Slow {
 		c.Rate = []string{"60/m", "10/h", "none"}[r.IntN(3)]
 	}
@@ -128,7 +131,7 @@ type pair struct {
 func (p *pair) beside() (usages []string) {
 	for _, c := range p.result.Diff.Changes {
 		for _, u := range c.Usages {
-			if u != "crawl" && u != "limit" {
+			if u != p.choice.Usage.String() && u != "limit" {
 				usages = append(usages, u)
 			}
 		}
@@ -150,8 +153,10 @@ func (p *pair) check() bool {
 		for _, host := range []string{"www.example.com", "x.b.example.com", "example.net", "host.invalid"} {
 			for range 6 {
 				path := policytest.PathFor(p.r, p.kind)
-				if !p.asks(policytest.Question{Token: token, Host: host, Path: path, Usage: policy.Crawl, Identity: policy.Verified, Now: now}) {
-					return false
+				for _, usage := range slices.Compact([]policy.Usage{policy.Crawl, p.choice.Usage}) {
+					if !p.asks(policytest.Question{Token: token, Host: host, Path: path, Usage: usage, Identity: policy.Verified, Now: now}) {
+						return false
+					}
 				}
 			}
 		}
@@ -168,7 +173,7 @@ func (p *pair) asks(q policytest.Question) bool {
 	was, is := policytest.Decide(p.before, q), policytest.Decide(p.after, q)
 	// That it is allowed expressly is no other decision, and no request carries some names.
 	requested := q.Token != "" && !slices.ContainsFunc(p.after.Crawlers, func(c policy.Crawler) bool { return c.Token == q.Token && c.RobotsOnly })
-	if (was.Verdict == policy.Disallowed) == (is.Verdict == policy.Disallowed) && (was.Verdict != policy.Disallowed || was.Mode == is.Mode || !requested) {
+	if (was.Verdict == policy.Disallowed) == (is.Verdict == policy.Disallowed) && (was.Verdict != policy.Disallowed || was.Mode == is.Mode || !requested || q.Usage != policy.Crawl) {
 		return true
 	}
 	for _, c := range p.result.Diff.Changes {
@@ -178,7 +183,7 @@ func (p *pair) asks(q policytest.Question) bool {
 			pattern, path := pathpattern.MustParse(text), pathpattern.NormalizePath(q.Path)
 			return pattern.Match(path) || pattern.Folded().Match(pathpattern.Fold(path)) // /A*A matches the A of %A9
 		})
-		if slices.Contains(c.Usages, "crawl") && (everyone || slices.Contains(c.Crawlers, q.Token)) && onHost && atPath {
+		if slices.Contains(c.Usages, q.Usage.String()) && (everyone || slices.Contains(c.Crawlers, q.Token)) && onHost && atPath {
 			return true
 		}
 	}
@@ -206,9 +211,12 @@ func (p *pair) holds(token string) bool {
 		path += "%01"
 	}
 	p.asked++
-	a := policytest.Decide(p.after, policytest.Question{Token: token, Host: host, Path: path, Usage: policy.Crawl, Identity: policy.Verified, Now: now})
+	a := policytest.Decide(p.after, policytest.Question{Token: token, Host: host, Path: path, Usage: p.choice.Usage, Identity: policy.Verified, Now: now})
 	closed := a.Verdict == policy.Disallowed
 	refused := closed && a.Mode == policy.ModeBlock
+	if p.choice.Usage != policy.Crawl { // silence is no permission, and nothing is refused
+		closed, refused = closed || p.choice.Do == edit.Allow && a.Verdict == policy.Unstated, false
+	}
 	ok := map[edit.Action]bool{edit.Allow: !closed, edit.Ask: closed && !refused, edit.Refuse: refused}[p.choice.Do]
 	if ok || unmet || path == "/robots.txt" {
 		return true
