@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -222,7 +223,8 @@ func TestTwoEditorsInABrowser(t *testing.T) {
 // TestFirstPolicy begins with nothing, answers the questions, and publishes.
 func TestFirstPolicy(t *testing.T) {
 	y, _ := keyboard(t)
-	n := open(t, "", "")
+	n := prepare(t, "")
+	n.load("activity "+filepath.Join(n.dir, "activity"), "")
 	const agent = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
 	if status := n.visit(agent, "www.example.com", "/news/"); status != 200 {
 		t.Fatalf("without a policy: status %d", status)
