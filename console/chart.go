@@ -99,8 +99,9 @@ func (v *view) newChart(what string, buckets []bucket, name string) *chart {
 			continue // the store has nothing by the hour for a page of its own
 		}
 		first, last := b.Start.Format(time.DateOnly), b.Start.Add(s.width-1).Format(time.DateOnly)
-		c.Bars = append(c.Bars, bar{short(float64(i) * step), short(step), fmt.Sprintf("%s, %s: %s", b.Start.Format("2 Jan"), s.words, plural(b.All, "request", "requests")),
-			"./" + v.screen + "?" + url.Values{"days": {"dates"}, "since": {first}, "until": {last}, "host": {v.Host}, "name": {name}}.Encode()})
+		text := fmt.Sprintf("%s, %s: %s", b.Start.Format("2 Jan"), s.words, plural(b.All, "request", "requests"))
+		q := url.Values{"days": {"dates"}, "since": {first}, "until": {last}, "host": {v.Host}, "name": {name}}
+		c.Bars = append(c.Bars, bar{short(float64(i) * step), short(step), text, "./" + v.screen + "?" + q.Encode()})
 	}
 	return c
 }

@@ -134,9 +134,6 @@ func newDraft(name, text string) *draft {
 	return d
 }
 
-// ok reports whether a draft can be put into force.
-func (d *draft) ok() bool { return d.site != nil && d.Errors == 0 && d.Failing == 0 }
-
 // withLine adds a line under a key at the top level of a policy file, and the key if it
 // is missing.
 func withLine(text, key, line string) string {

@@ -397,3 +397,6 @@ func TestDraftLimits(t *testing.T) {
 		t.Errorf("status %d", w.Code)
 	}
 }
+
+// ok reports whether a draft can be put into force.
+func (d *draft) ok() bool { return d.site != nil && d.Errors == 0 && d.Failing == 0 }

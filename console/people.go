@@ -81,10 +81,8 @@ func (v *view) lacks(r role) string {
 		return ""
 	}
 	need := map[role]string{editor: "an editor or a publisher", publisher: "a publisher"}[r]
-	for name, people := range v.options.Roles {
-		if roles[name] == r && !slices.Contains(people, "*") {
-			need += ", such as " + english.Some(people, 2)
-		}
+	if people := v.options.Roles[map[role]string{editor: "editor", publisher: "publisher"}[r]]; len(people) > 0 {
+		need += ", such as " + english.Some(people, 2)
 	}
 	return fmt.Sprintf("You are signed in as %s. This takes %s: the option console { roles } of the Caddyfile says who may.", shorten(v.person.Name), need)
 }
