@@ -54,7 +54,12 @@ func FillMonth(t testing.TB, c *clickhouse.Client, nodes int, n Rows, until time
 		return fmt.Sprintf("arrayElement([%s], toUInt32(%s %% %d) + 1)", strings.Join(values, ", "), of, len(values))
 	}
 	// row is the number of a row in its hour or day, of a server.
-	fill := func(table, bucket string, first, buckets int64, rows int, path string) {
+	var fill func(table, bucket string, first, buckets int64, rows int, path string)
+	fill = func(table, bucket string, first, buckets int64, rows int, path string) {
+		if most := max(1, 500_000/int64(rows*nodes)); buckets > most { // a statement must not take a minute
+			fill(table, bucket, first+most, buckets-most, rows, path)
+			buckets = most
+		}
 		columns, text := "", ""
 		if path != "" {
 			columns, text = ", path", ", "+path
