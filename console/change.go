@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
@@ -106,7 +108,9 @@ func change(v *view) (*page, error) {
 	do := v.r.PostFormValue("do")
 	v.decideIn(d)
 	d.Publish.ReadOnly = v.readOnly(d)
-	d.baseText, d.baseKnown = v.textOf(d.Base)
+	if d.baseText, d.baseKnown, err = v.textOf(d.Base); err != nil {
+		return nil, err
+	}
 	v.overtake(d)
 	if err := v.check(d); err != nil {
 		if e, ok := errors.AsType[statusError](err); ok {
@@ -173,7 +177,10 @@ func (v *view) openDraft(d *changeData) error {
 	}
 	d.Done = v.Param("done")
 	if id := v.Param("from"); id != "" && !d.Hidden {
-		text, ok := v.versionOf(id)
+		text, ok, err := v.versionOf(id)
+		if err != nil {
+			return err
+		}
 		if !ok {
 			return failed(http.StatusNotFound, "the version %s is not stored", strconv.Quote(shorten(id)))
 		}
@@ -212,31 +219,31 @@ func (v *view) upload(d *changeData) error {
 }
 
 // versionOf is the text of a version that was published: by its hash or the start of it.
-func (v *view) versionOf(id string) (string, bool) {
+func (v *view) versionOf(id string) (text string, ok bool, err error) {
+	for _, p := range v.published() {
+		if strings.HasPrefix(p.SHA256, id) && len(id) >= 12 {
+			return p.Text, v.mayRead(p.Text), nil
+		}
+	}
 	h, err := v.history()
 	if err != nil {
-		return "", false
+		return "", false, err
 	}
 	for i := range h.publications {
 		if h.publications[i].Policy == id || h.publications[i].Label() == id {
-			return h.publications[i].Text, v.mayRead(h.publications[i].Text)
+			return h.publications[i].Text, v.mayRead(h.publications[i].Text), nil
 		}
 	}
-	for _, p := range v.published() {
-		if strings.HasPrefix(p.SHA256, id) && len(id) >= 12 {
-			return p.Text, v.mayRead(p.Text)
-		}
-	}
-	return "", false
+	return "", false, nil
 }
 
 // textOf is the text of the version that a draft started from.
-func (v *view) textOf(sum string) (string, bool) {
+func (v *view) textOf(sum string) (text string, ok bool, err error) {
 	if sum == v.Running.SHA256 || sum == "" {
-		return v.Running.Text, sum == v.Running.SHA256
+		return v.Running.Text, sum == v.Running.SHA256, nil
 	}
 	if len(sum) != 64 {
-		return "", false
+		return "", false, nil
 	}
 	return v.versionOf(sum)
 }
@@ -278,22 +285,20 @@ func (v *view) check(d *changeData) error {
 	d.setLines(inserted)
 	if draft.site != nil {
 		d.Robots = v.robotsDiffs(draft.site)
-		if err := v.judge(d); err != nil {
-			return err
-		}
+		v.judge(d)
 	}
 	d.Publish = v.publishBox(d)
 	return nil
 }
 
 // judge finds what search engines lose by the draft.
-func (v *view) judge(d *changeData) (err error) {
+func (v *view) judge(d *changeData) {
 	diff := compare.Sites(v.Running.Site, d.Draft.site, comparisonOf(v.may))
 	d.Changes, d.Losses = changesInWords(diff), diff.Losses
 	if v.store != nil && !v.Running.first {
-		d.Replay, err = replayStore(v.ctx, v.store, v.Running.Site, d.Draft.site, v.Now, v.replayDays(), v.may)
+		d.Replay = replayStore(v.ctx, v.store, v.Running.Site, d.Draft.site, v.Now, v.replayDays(), v.may)
+		d.Replay.Unsent = v.unsent()
 	}
-	return err
 }
 
 // comparisonOf leaves out all hosts but those that may be shown, if any are given.
@@ -384,9 +389,10 @@ func (v *view) published() []source.Published {
 	if !v.publicationsRead {
 		v.publicationsRead = true
 		all, err := v.Running.document.History(v.ctx)
-		if err == nil {
-			v.publications = all
+		if err != nil {
+			v.logger.Warn("the history of a policy cannot be read", zap.String("policy", v.Running.Name), zap.Error(err))
 		}
+		v.publications, v.publicationsError = all, err
 	}
 	return v.publications
 }

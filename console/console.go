@@ -85,6 +85,10 @@ func (c *Console) Provision(ctx caddy.Context) error {
 			return fmt.Errorf("the role %s names nobody: add names as the sign-in gives them, or *", name)
 		}
 	}
+	// Text beside a placeholder would be a name where nobody is signed in.
+	if u := c.user(); len(u) < 3 || u[0] != '{' || strings.IndexByte(u, '}') != len(u)-1 || strings.Contains(u[1:], "{") {
+		return fmt.Errorf("invalid user %q: must be one placeholder and nothing else, such as %s", c.User, defaultUser)
+	}
 	if c.Approval < 0 || c.Approval > 9 {
 		return errors.New("invalid approval: must be the number of people that a publication takes, from 1 to 9")
 	}
@@ -147,7 +151,7 @@ func (c *Console) set(d *caddyfile.Dispenser) error {
 			return errors.New("write takes no arguments")
 		}
 	case "user":
-		if !d.AllArgs(&c.User) || !strings.Contains(c.User, "{") {
+		if !d.AllArgs(&c.User) {
 			return errors.New("user takes a placeholder, such as {http.auth.user.id}")
 		}
 	case "roles":

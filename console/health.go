@@ -118,7 +118,7 @@ func (d *healthData) lead() string {
 	if stale > 0 {
 		return text + ". " + plural(stale, "list is", "lists are") + " out of date."
 	}
-	if len(d.Notices) == 0 {
+	if len(d.Notices) == 0 && d.NodesError == "" && !slices.ContainsFunc(d.Nodes, func(n fleetNode) bool { return n.Silent }) {
 		return text + ". Everything works."
 	}
 	return text + "."

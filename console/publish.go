@@ -90,10 +90,14 @@ func (d *changeData) guard() (good, bad string) {
 	switch {
 	case d.First != nil:
 		return "this is the first policy, so there is none to compare with", ""
-	case r == nil && d.Losses.Any():
+	case !r.judges() && d.Losses.Any():
 		return "", "search engines lose something: " + strings.Join(d.Losses.Words(), "; ")
 	case r == nil:
-		return "no traffic is stored; by comparison of the two policies, search engines lose nothing that is not intended", ""
+		return "no traffic is stored; " + byComparison, ""
+	case r.Error != "":
+		return "the stored traffic cannot be read (" + r.Error + "); " + byComparison, ""
+	case !r.judges():
+		return "no request of the last " + plural(r.Days, "day", "days") + " is stored; " + byComparison + "." + r.Unsent, ""
 	case r.TooLong:
 		return "", "whether search engines lose anything cannot be judged: there was no time to replay the traffic. Choose fewer days, and check again"
 	case r.Loss.Requests > 0:
@@ -105,8 +109,10 @@ func (d *changeData) guard() (good, bad string) {
 	if d.Losses.Any() {
 		good += ". They lose paths that none of them requested: " + strings.Join(d.Losses.Words(), "; ")
 	}
-	return good, ""
+	return good + strings.TrimSuffix("."+r.Unsent, "."), ""
 }
+
+const byComparison = "by comparison of the two policies, search engines lose nothing that is not intended"
 
 // headline is the answer to what the draft would change.
 type headline struct {
@@ -132,7 +138,7 @@ func (d *changeData) Headline() headline {
 		return headline{"fine", "Ready to go live", []string{sentence(good)}}
 	case r != nil && r.Loss.Requests > 0:
 		return headline{"alarm", "Search engines lose " + plural(r.Loss.Requests, "request", "requests") + " of the last " + plural(r.Days, "day", "days"), []string{sentence(r.Loss.Who())}}
-	case r != nil:
+	case r.judges():
 		return headline{"warning", "Cannot be judged", []string{sentence(bad)}}
 	}
 	return headline{"alarm", "Search engines lose something", d.Losses.Words()}

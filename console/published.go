@@ -84,7 +84,10 @@ func (v *view) publishedLead(d *publishedData, h *history) string {
 	if n := len(d.Readers); n > 0 && d.Behind > 0 {
 		text += " " + plural(d.Behind, "crawler has", "crawlers have") + " not read it yet."
 	} else if n > 0 {
-		text += " Every crawler that reads robots.txt has read the newest."
+		text += " Every crawler that reads robots.txt has read the newest." + v.unsent()
+	}
+	if _ = v.published(); v.publicationsError != nil {
+		text += " Who published what cannot be read now: " + firstLine(v.publicationsError.Error())
 	}
 	return text
 }

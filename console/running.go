@@ -73,7 +73,7 @@ func (v *view) choose() (*running, error) {
 			return ofDocument(d), nil
 		}
 	}
-	if v.may != nil && len(documents) > 1 {
+	if v.may != nil && len(documents)+len(policies.Pool.Waiting()) > 1 {
 		return nil, failed(http.StatusNotFound, "several policies run here and none names this host: see them in the console of the server")
 	}
 	return ofDocument(documents[0]), nil
@@ -83,10 +83,14 @@ func ofDocument(d *source.Document) *running {
 	return &running{Snapshot: d.Current(), Name: d.Name, document: d, merges: d.Merges()}
 }
 
-// waiting is a policy that says nothing, where there is none yet; nil if there is one.
+// waiting is a policy that says nothing, where there is none yet; nil if there is one. The
+// first policy is about every host, so that a site's own pages do not make it.
 func (v *view) waiting() (*running, error) {
+	if v.may != nil {
+		return nil, nil
+	}
 	for _, d := range policies.Pool.Waiting() {
-		if name := v.q.Get("policy"); v.may == nil && name != "" && name != d.Name {
+		if name := v.q.Get("policy"); name != "" && name != d.Name {
 			continue
 		}
 		s, err := source.Compile(d.Name, []byte("version: 1\n"))

@@ -59,13 +59,19 @@ func (v *view) mayRead(text string) bool {
 
 // staysInside reports whether a draft decides nothing new outside the hosts of a site's
 // pages: all that it says of others, rules for every host included, is as before, and no
-// decision that changes is about them.
+// decision that changes is about them. Tests about others stay, too.
 func (v *view) staysInside(before, after *site.Site) bool {
 	if v.may == nil {
 		return true
 	}
 	if v.outside(before) != v.outside(after) {
 		return false
+	}
+	for _, e := range before.File.Spec.Expect {
+		e.Pos = policy.Pos{}
+		if (e.Host == "" || !slices.Contains(v.may, e.Host)) && !slices.ContainsFunc(after.File.Spec.Expect, func(o policy.Expectation) bool { o.Pos = policy.Pos{}; return o == e }) {
+			return false
+		}
 	}
 	d := compare.Sites(before, after, compare.Options{Now: v.Now})
 	return d.Complete && !slices.ContainsFunc(d.Changes, func(c compare.Change) bool {
@@ -111,8 +117,8 @@ func (v *view) share(d *changeData, do string) (*page, error) {
 	}
 	next, action := &source.Draft{Base: d.Base, Text: d.Text, Time: v.Now, Signed: v.signed(d.Note)}, actDraft
 	switch {
-	case do == "save" && (d.Draft.site == nil && v.may != nil || d.Draft.site != nil && !v.staysInside(v.Running.Site, d.Draft.site)):
-		return nil, failed(http.StatusForbidden, "Not saved: %s", outsideWords(v.may))
+	case do != "discard" && (d.Draft.site == nil && v.may != nil || d.Draft.site != nil && !v.staysInside(v.Running.Site, d.Draft.site)):
+		return nil, failed(http.StatusForbidden, "Not done: %s", outsideWords(v.may))
 	case do == "discard":
 		next, action = nil, actDiscard
 	case do == "approve" && (d.Saved == nil || d.Saved.Text != d.Text || d.SavedID != d.Saved.ID()):

@@ -5,7 +5,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +24,14 @@ type replayed struct {
 	Refused  int64 // newly
 	Allowed  int64 // newly
 	Loss     replay.SearchLoss
-	TooLong  bool // there was no time for them
+	TooLong  bool   // there was no time for them
+	Error    string // why they could not be read
+	Unsent   string // what servers of the fleet have not sent
+}
+
+// judges reports whether there is traffic to judge by. If not, the policies are compared.
+func (r *replayed) judges() bool {
+	return r != nil && r.Error == "" && (r.Requests > 0 || r.TooLong)
 }
 
 // replayRow is what changes for a crawler.
@@ -39,7 +45,7 @@ const replayTimeout = 8 * time.Second
 
 // replayStore decides the visits of the last days again, under the policy in force and
 // under a draft. Only the hosts of a page count, if it has any.
-func replayStore(ctx context.Context, r store.Queries, old, draft *site.Site, now time.Time, days int, only []string) (*replayed, error) {
+func replayStore(ctx context.Context, r store.Queries, old, draft *site.Site, now time.Time, days int, only []string) *replayed {
 	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
 	defer cancel()
 	stored := r.EachRow
@@ -59,9 +65,9 @@ func replayStore(ctx context.Context, r store.Queries, old, draft *site.Site, no
 	})
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return &replayed{Days: days, TooLong: true}, nil
+		return &replayed{Days: days, TooLong: true}
 	case err != nil:
-		return nil, fmt.Errorf("replaying the store failed: %w", err)
+		return &replayed{Days: days, Error: firstLine(err.Error())}
 	}
 	out := &replayed{Days: days, Requests: report.Requests, Notes: report.NotReplayed, Loss: report.SearchLoss}
 	by := map[string]*replayRow{}
@@ -87,7 +93,7 @@ func replayStore(ctx context.Context, r store.Queries, old, draft *site.Site, no
 	slices.SortFunc(out.Rows, func(a, b replayRow) int {
 		return cmp.Or(cmp.Compare(b.Refused+b.Allowed, a.Refused+a.Allowed), strings.Compare(a.Crawler, b.Crawler))
 	})
-	return out, nil
+	return out
 }
 
 // mostly is the identity that most of the requests had.

@@ -44,6 +44,8 @@ type view struct {
 	versions         *history // nil: not read yet
 	publications     []source.Published
 	publicationsRead bool
+	// publicationsError is why they are not known.
+	publicationsError error
 }
 
 // periods are the numbers of days to choose from.
