@@ -45,7 +45,7 @@ func isBrowser(userAgent string, to uint64) (bool, *atomic.Pointer[browser]) {
 	if b.to == to && b.userAgent == userAgent {
 		return true, nil
 	}
-	if rand.Uint32()%8 != 0 {
+	if rand.Uint32()%8 != 0 { //nolint:gosec // no secret
 		return false, nil
 	}
 	return false, place
