@@ -276,6 +276,10 @@ func TestRollback(t *testing.T) {
 		t.Error(out)
 	}
 	stored("/b")
+	if out := command(1, "publish", "--rollback", "--to", key, "--yes"); !strings.Contains(out, "already went back to v2, from v3: name the version") {
+		t.Error(out)
+	}
+	stored("/b")
 	command(0, "publish", "--rollback", "v1", "--to", key, "--yes", "--note", "again")
 	stored("/a")
 	command(0, "publish", "--rollback=2", "--to", key, "--yes")

@@ -144,8 +144,14 @@ func earlier(ctx context.Context, storage certmagic.Storage, key, version string
 		v := &history[i]
 		known = append(known, label(v))
 		switch {
-		case version == previous && v.SHA256 != sumOf(current),
-			version != previous && (strings.TrimPrefix(version, "v") == strconv.Itoa(v.Number) || len(version) >= 8 && strings.HasPrefix(v.SHA256, version)):
+		case version == previous && v.SHA256 != sumOf(current):
+			for _, older := range history[i:] {
+				if older.SHA256 == sumOf(current) { // once more would bring back what was left
+					return nil, fmt.Errorf("%s already went back to %s, from %s: name the version that you want, as in --rollback %[2]s; caddy robots-policy history lists them", source.StoragePrefix+key, label(&older), label(v))
+				}
+			}
+			return v, nil
+		case version != previous && (strings.TrimPrefix(version, "v") == strconv.Itoa(v.Number) || len(version) >= 8 && strings.HasPrefix(v.SHA256, version)):
 			return v, nil
 		}
 	}
