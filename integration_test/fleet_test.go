@@ -106,14 +106,11 @@ func (f *fleetTest) traffic(d time.Duration) {
 // read from another server counts, also after a restart, and the first visit of a crawler is
 // there.
 func TestFleetCountsTheTruth(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes a minute")
+	if !testkit.Long() {
+		t.Skip("it takes two minutes")
 	}
 	t.Parallel()
-	away, stalled := 8*time.Second, 5*time.Second
-	if testkit.Long() {
-		away, stalled = 40*time.Second, 20*time.Second
-	}
+	away, stalled := 40*time.Second, 20*time.Second
 	server := clickhousetest.Start(t)
 	dir := t.TempDir()
 	addrs := caddytest.FreeAddrs(t, 7)
