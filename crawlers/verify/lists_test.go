@@ -488,3 +488,12 @@ func TestOld(t *testing.T) {
 		t.Errorf("no list: %q", got)
 	}
 }
+
+// The date of the embedded lists is that of the one that expires first.
+func TestSnapshotDateIsTheOldest(t *testing.T) {
+	for url, l := range snapshot() {
+		if l.Date.Before(SnapshotDate()) {
+			t.Errorf("%s is of %s, before %s", url, l.Date, SnapshotDate())
+		}
+	}
+}

@@ -102,11 +102,11 @@ func SetSnapshotDate(date time.Time) {
 	}
 }
 
-// SnapshotDate returns the day on which the embedded lists were taken, the newest if they
-// differ.
+// SnapshotDate returns the day on which the embedded lists were taken, the oldest if they
+// differ: who relies on them must know when the first expires.
 func SnapshotDate() (date time.Time) {
 	for _, l := range snapshot() {
-		if l.Date.After(date) {
+		if date.IsZero() || l.Date.Before(date) {
 			date = l.Date
 		}
 	}
