@@ -143,7 +143,7 @@ func change(v *view) (*page, error) {
 func (d *changeData) lead() string {
 	switch {
 	case d.First != nil && d.Draft == nil:
-		return "There is no policy yet. Answer the questions, and see what crawlers would be told."
+		return "There is no policy yet. Answer the questions, and see the robots.txt that they make."
 	case d.Draft == nil:
 		return "No change is drafted. Try one on your own traffic before it goes live."
 	}

@@ -31,7 +31,7 @@ type ClickHouse struct {
 	User         string `json:"user,omitempty"`
 	PasswordFile string `json:"password_file,omitempty"`
 
-	// The user as whom the pages read, and a file with the password. Default: the user who
+	// The user for the pages, who only reads, and a file with the password. Default: the user who
 	// adds rows.
 	ConsoleUser         string `json:"console_user,omitempty"`
 	ConsolePasswordFile string `json:"console_password_file,omitempty"`

@@ -18,7 +18,7 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
-// visitor sends requests to pages as somebody whom Caddy has let in.
+// visitor sends requests to pages as a user that Caddy has authenticated.
 type visitor struct {
 	*server
 	t    *testing.T

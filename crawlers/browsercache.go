@@ -31,8 +31,8 @@ const maxBrowser = 512
 
 var browserSeed = maphash.MakeSeed()
 
-// isBrowser reports whether a User-Agent is remembered, or else where to
-// remember it, nil for nowhere.
+// isBrowser reports whether a User-Agent is remembered. If not, it returns the place for it,
+// or nil if it is not to be remembered.
 func isBrowser(userAgent string, to uint64) (bool, *atomic.Pointer[browser]) {
 	if len(userAgent) > maxBrowser {
 		return false, nil

@@ -34,7 +34,8 @@ type limiter struct {
 	buckets map[limitKey]time.Time
 }
 
-// limitShare is among how many servers each limit is divided, 0 for one.
+// limitShare is among how many servers each limit is divided, 0 for one. It is global, as the
+// servers of a fleet are counted once for a process, whatever configurations it has.
 var limitShare atomic.Int64
 
 // ShareLimits divides every limit among so many servers.

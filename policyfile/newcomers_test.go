@@ -128,7 +128,7 @@ var newcomers = []struct {
 		"  - for: category:preview\n    disallow: {crawl: /}\n    intended: true\n",
 	},
 	{
-		"Close the whole site for now.",
+		"Close the whole site while it is rebuilt.",
 		"  - for: everyone\n    disallow: /\n",
 		[]string{"everyone may not crawl /"}, `(did you mean "{crawl: /}"?)`,
 		"  - for: everyone\n    disallow: {crawl: /}\n    intended: true\n",

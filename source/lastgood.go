@@ -37,7 +37,7 @@ const (
 	lastGoodLife = 30 * lastGoodUse
 )
 
-// lastGoodFile is where the last good version of a source is saved, "" for nowhere.
+// lastGoodFile is the file for the last good version of a source, "" if none is saved.
 func (o *Options) lastGoodFile(src *source) string {
 	if o.LastGood == "" || src.key == "" {
 		return ""

@@ -193,7 +193,7 @@ func nextNumber(history []Published) int {
 type Signed struct {
 	By       string   `json:"by,omitempty"`
 	Note     string   `json:"note,omitempty"`
-	Approved []string `json:"approved,omitempty"` // by whom else
+	Approved []string `json:"approved,omitempty"` // the names of those who approved it
 }
 
 // Published is a version that was published, and its text.

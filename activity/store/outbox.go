@@ -46,8 +46,8 @@ func columnList(s string) []string {
 
 func (t *outgoingTable) texts() []string { return append(columnList(t.keys), columnList(t.others)...) }
 
-// columns are those of a row as it is sent. What changes how rows are told apart, or what a
-// column means, is another table.
+// columns are those of a row as it is sent. A change of the key, or of what a column
+// means, needs another table.
 func (t *outgoingTable) columns() []string {
 	all := append([]string{"node", "store", "row_key", "revision"}, t.texts()...)
 	if t.bucket != "" {

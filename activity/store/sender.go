@@ -41,7 +41,7 @@ const (
 	insertBytes  = 4 << 20 // of rows in one statement
 	insertPause  = 200 * time.Millisecond
 	insertLimit  = 2 * time.Minute // for one statement
-	roundInserts = 50              // after so many the fleet is told how far this server is
+	roundInserts = 50              // after so many, nodes says how far this server is
 )
 
 // SendTo sets where totals are sent. It does not wait.

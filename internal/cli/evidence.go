@@ -233,7 +233,7 @@ func proofs(line func(string, ...any), all []string) {
 	}
 }
 
-// verifyFlags say whom a log must be by.
+// verifyFlags say which keys a log must be signed with.
 type verifyFlags struct{ key, authority string }
 
 func (v *verifyFlags) add(flags *pflag.FlagSet) {

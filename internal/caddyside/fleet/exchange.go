@@ -64,10 +64,16 @@ func decode(data []byte) (*message, error) {
 	if err != nil {
 		return nil, err
 	}
+	text, err := io.ReadAll(io.LimitReader(z, maxMessage)) // to the end, where the checksum is
+	if err != nil {
+		return nil, err
+	}
 	m := new(message)
-	err = json.NewDecoder(io.LimitReader(z, maxMessage)).Decode(m)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, err
+	}
 	m.Readings = m.Readings[:min(len(m.Readings), maxReadings)]
-	return m, err
+	return m, nil
 }
 
 // peer is another server.
@@ -162,25 +168,30 @@ const storageTimeout = 10 * time.Second
 var errHangs = errors.New("the storage does not answer")
 
 // within carries out an operation of the storage. One that goes on after ctx ends is left to
-// itself, and nothing else begins until it has ended.
-func (x *exchange) within(ctx context.Context, do func(context.Context) error) error {
+// itself, its answer counts for nothing, and nothing else begins until it has ended.
+func within[T any](ctx context.Context, x *exchange, do func(context.Context) (T, error)) (got T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	select {
 	case x.busy <- struct{}{}:
 	default:
 		cancel()
-		return errHangs
+		return got, errHangs
 	}
-	result := make(chan error, 1)
+	type result struct {
+		got T
+		err error
+	}
+	results := make(chan result, 1)
 	go func() {
 		defer func() { cancel(); <-x.busy }()
-		result <- do(ctx)
+		got, err := do(ctx)
+		results <- result{got, err}
 	}()
 	select {
-	case err := <-result:
-		return err
+	case r := <-results:
+		return r.got, r.err
 	case <-ctx.Done():
-		return cmp.Or(context.Cause(ctx), errHangs)
+		return got, cmp.Or(context.Cause(ctx), errHangs)
 	}
 }
 
@@ -204,7 +215,10 @@ func (x *exchange) write(ctx context.Context, f *Fleet) error {
 	if err != nil {
 		return err
 	}
-	return x.within(ctx, func(ctx context.Context) error { return f.storage.Store(ctx, key(f.Node), data) })
+	_, err = within(ctx, x, func(ctx context.Context) (none struct{}, err error) {
+		return none, f.storage.Store(ctx, key(f.Node), data)
+	})
+	return err
 }
 
 // own is what crawlers have read here, the newest of each crawler and host.
@@ -247,23 +261,20 @@ func newest(all []handler.Reading) []handler.Reading {
 	})
 }
 
-func (x *exchange) load(ctx context.Context, storage certmagic.Storage, key string) (m *message, err error) {
-	err = x.within(ctx, func(ctx context.Context) error {
+func (x *exchange) load(ctx context.Context, storage certmagic.Storage, key string) (*message, error) {
+	return within(ctx, x, func(ctx context.Context) (*message, error) {
 		data, err := storage.Load(ctx, key)
-		if err == nil {
-			m, err = decode(data)
+		if err != nil {
+			return nil, err
 		}
-		return err
+		return decode(data)
 	})
-	return m, err
 }
 
 // read reads what the others have written.
 func (x *exchange) read(ctx context.Context, f *Fleet) error {
-	var keys []string
-	err := x.within(ctx, func(ctx context.Context) (err error) {
-		keys, err = f.storage.List(ctx, strings.TrimSuffix(prefix, "/"), false)
-		return err
+	keys, err := within(ctx, x, func(ctx context.Context) ([]string, error) {
+		return f.storage.List(ctx, strings.TrimSuffix(prefix, "/"), false)
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

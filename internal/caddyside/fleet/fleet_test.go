@@ -174,3 +174,43 @@ func TestUnmarshal(t *testing.T) {
 		}
 	}
 }
+
+// late answers when its request was given up.
+type late struct {
+	certmagic.FileStorage
+	answered chan struct{}
+}
+
+func (s *late) Load(ctx context.Context, key string) ([]byte, error) {
+	<-ctx.Done()
+	defer close(s.answered)
+	return s.FileStorage.Load(context.Background(), key)
+}
+
+// What a storage says too late changes nothing that is in use, and nothing that is cut off
+// counts as a message.
+func TestAnswersThatCome(t *testing.T) {
+	t.Parallel()
+	x, storage := idle(t), &late{FileStorage: certmagic.FileStorage{Path: t.TempDir()}, answered: make(chan struct{})}
+	data, err := (&message{Sequence: 7, Readings: []handler.Reading{reading("gptbot", 1, true)}}).encode()
+	if err == nil {
+		err = storage.Store(t.Context(), key("a"), data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	m, err := x.load(ctx, storage, key("a"))
+	for range 100 {
+		if m != nil || err == nil {
+			t.Fatalf("%+v, %v", m, err)
+		}
+	}
+	<-storage.answered
+	for cut := range len(data) {
+		if m, err := decode(data[:cut]); m != nil || err == nil {
+			t.Errorf("%d of %d bytes are %+v, %v", cut, len(data), m, err)
+		}
+	}
+}

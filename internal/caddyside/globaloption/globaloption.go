@@ -90,7 +90,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// released is where the released catalogue is fetched from, "" for nowhere.
+// released is the address of the released catalogue, "" if it is not fetched.
 func (a *App) released() (string, error) {
 	switch {
 	case a.Catalogue == "" && a.CatalogueFrom == "":
