@@ -20,9 +20,11 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/robotspolicy/caddy-robots-policy"
+	"github.com/robotspolicy/caddy-robots-policy/activity/replay"
 	"github.com/robotspolicy/caddy-robots-policy/internal/cli/storecmd"
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 	"github.com/robotspolicy/caddy-robots-policy/site"
+	"github.com/robotspolicy/caddy-robots-policy/site/compare"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -319,6 +321,40 @@ func TestHeadline(t *testing.T) {
 		notice, _, _ = strings.Cut("card notice"+notice, "</section>")
 		if green := strings.Contains(notice, "Ready to go live"); !strings.Contains(notice, c.want) || green != (c.name == "nothing for search" || c.name == "where nobody was") || green == strings.Contains(notice, "notice alarm") {
 			t.Errorf("%s: %.1500s", c.name, notice)
+		}
+	}
+}
+
+// Only traffic that was read is said to have been replayed, and where there is none the two
+// policies are compared.
+func TestWhatTheGuardJudgesBy(t *testing.T) {
+	none, some := compare.Losses{Complete: true}, compare.Losses{Complete: true, Reverified: []string{"Bingbot"}}
+	for _, c := range []struct {
+		name           string
+		replay         *replayed
+		losses         compare.Losses
+		good, bad, not string
+	}{
+		{"no store", nil, none, "no traffic is stored; by comparison", "", "replayed"},
+		{"no store, and a loss", nil, some, "", "lose something", ""},
+		{"nothing stored", &replayed{Days: 7}, none, "no request of the last 7 days is stored; by comparison", "", "replayed"},
+		{"nothing stored, and a loss", &replayed{Days: 7}, some, "", "lose something", ""},
+		{"nothing that arrived", &replayed{Days: 7, Unsent: " Silent: web-17."}, none, "intended. Silent: web-17", "", "replayed"},
+		{"unreadable", &replayed{Days: 7, Error: "no answer"}, none, "cannot be read (no answer); by comparison", "", "replayed"},
+		{"unreadable, and a loss", &replayed{Days: 7, Error: "no answer"}, some, "", "lose something", ""},
+		{"no time", &replayed{Days: 7, TooLong: true}, none, "", "cannot be judged", ""},
+		{"too many to compare", &replayed{Days: 7}, compare.Losses{}, "", "lose something", ""},
+		{"replayed", &replayed{Days: 7, Requests: 5}, none, "5 requests of the last 7 days replayed", "", "comparison"},
+		{"replayed but for one server", &replayed{Days: 7, Requests: 5, Unsent: " Silent: web-17."}, none, "intended. Silent: web-17", "", "comparison"},
+		{"a request is lost", &replayed{Days: 7, Requests: 5, Loss: replay.SearchLoss{Requests: 1}}, none, "", "lose 1 request", ""},
+	} {
+		d := &changeData{Draft: &draft{}, Replay: c.replay, Losses: &c.losses}
+		good, bad := d.guard()
+		if (c.good == "") != (good == "") || (c.bad == "") != (bad == "") || !strings.Contains(good, c.good) || !strings.Contains(bad, c.bad) || c.not != "" && strings.Contains(good, c.not) {
+			t.Errorf("%s: %q, %q", c.name, good, bad)
+		}
+		if h := d.Headline(); (h.Text == "Ready to go live") != (c.good != "") {
+			t.Errorf("%s: the headline is %+v", c.name, h)
 		}
 	}
 }

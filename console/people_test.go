@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/robotspolicy/caddy-robots-policy/internal/caddyside/policies"
 	"github.com/robotspolicy/caddy-robots-policy/source"
 )
 
@@ -216,6 +217,8 @@ rules:
     disallow: {crawl: /news/}
 expect:
   - GPTBot may not crawl https://www.example.com/news/
+  - GPTBot may crawl https://shop.example.com/
+  - everyone may not crawl /admin/
 `
 	startCaddyWith(t, text, t.TempDir())
 	use(t, &Console{Write: true, Roles: people})
@@ -233,6 +236,9 @@ expect:
 		{"what refuses", "rules:\n", "enforcement: {mode: block}\nrules:\n", false},
 		{"a register", "rules:\n", "publish: {tdmrep: on}\nrules:\n", false},
 		{"a sitemap", "rules:\n", "sitemaps: [/s.xml]\nrules:\n", false},
+		{"the test of another host", "  - GPTBot may crawl https://shop.example.com/\n", "", false},
+		{"the test of every host", "  - everyone may not crawl /admin/\n", "", false},
+		{"its own test", "  - GPTBot may not crawl https://www.example.com/news/\n", "", true},
 		{"its own host", "crawl: /news/", "crawl: [/news/, /y/]", true},
 		{"a test", "expect:\n", "expect:\n  - Bingbot may crawl https://www.example.com/\n", true},
 	} {
@@ -246,6 +252,37 @@ expect:
 		}
 		if c.ok {
 			base = draft
+			continue
+		}
+		// Whoever may change everything has saved it.
+		document := policies.Pool.Documents()[0]
+		if err := document.SaveDraft(t.Context(), "", &source.Draft{Base: sumOf(base), Text: draft, Time: time.Now(), Signed: source.Signed{By: "petra"}}); err != nil {
+			t.Fatal(err)
+		}
+		saved, err := document.Draft(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		form := map[string]string{"text": draft, "base": sumOf(base), "do": "approve", "draft": saved.ID(), "token": token(time.Now(), sumOf(base), "paul")}
+		if w := x.do(http.MethodPost, "change", form); w.Code == http.StatusSeeOther {
+			t.Errorf("%s: approved", c.name)
+		}
+		if err := document.SaveDraft(t.Context(), saved.ID(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A name is what one placeholder says: text beside it would be a name where nobody is.
+func TestUserIsOnePlaceholder(t *testing.T) {
+	ctx, cancel := caddy.NewContext(caddy.Context{Context: t.Context()})
+	defer cancel()
+	for user, ok := range map[string]bool{
+		"": true, "{http.auth.user.id}": true, "{http.request.header.X-Forwarded-Email}": true,
+		"{http.auth.user.id}@example.com": false, "x{http.auth.user.id}": false, "{a}{b}": false, "{a": false, "a}": false, "{}": false, "anyone": false, "{a}}": false,
+	} {
+		if err := (&Console{Listen: "off", User: user}).Provision(ctx); (err == nil) != ok {
+			t.Errorf("%q: %v", user, err)
 		}
 	}
 }

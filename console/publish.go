@@ -97,7 +97,7 @@ func (d *changeData) guard() (good, bad string) {
 	case r.Error != "":
 		return "the stored traffic cannot be read (" + r.Error + "); " + byComparison, ""
 	case !r.judges():
-		return "no request of the last " + plural(r.Days, "day", "days") + " is stored; " + byComparison + "." + r.Unsent, ""
+		return "no request of the last " + plural(r.Days, "day", "days") + " is stored; " + byComparison + strings.TrimSuffix("."+r.Unsent, "."), ""
 	case r.TooLong:
 		return "", "whether search engines lose anything cannot be judged: there was no time to replay the traffic. Choose fewer days, and check again"
 	case r.Loss.Requests > 0:
