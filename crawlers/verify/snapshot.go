@@ -104,8 +104,10 @@ func SetSnapshotDate(date time.Time) {
 
 // SnapshotDate returns the day on which the embedded lists were taken, the oldest if they
 // differ: who relies on them must know when the first expires.
-func SnapshotDate() (date time.Time) {
-	for _, l := range snapshot() {
+func SnapshotDate() time.Time { return oldest(snapshot()) }
+
+func oldest(lists map[string]*list) (date time.Time) {
+	for _, l := range lists {
 		if date.IsZero() || l.Date.Before(date) {
 			date = l.Date
 		}
