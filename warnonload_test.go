@@ -4,6 +4,7 @@ package robotspolicy
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"go.uber.org/zap"
@@ -56,17 +57,18 @@ func TestWarnOfListsThatExpire(t *testing.T) {
 		verify string
 		policy string
 		rules  string // that are warned of
+		says   string
 	}{
-		{"embedded", demands, all},
-		{"lists", demands, ""},
-		{"dns", demands, ""},
-		{"signatures", demands, all}, // neither signs, and built-in lists prove Bingbot and Googlebot
-		{"off", demands, all},
-		{"embedded", "version: 1\nrules: [{for: GPTBot, disallow: {crawl: /}}]\n", ""},
-		{"embedded", named, "[policy.yaml:3]"},
-		{"lists", named, "[policy.yaml:3]"},
-		{"dns", named, ""},
-		{"signatures", named, ""},
+		{"embedded", demands, all, "only the address lists that came with this version"},
+		{"lists", demands, "", ""},
+		{"dns", demands, "", ""},
+		{"signatures", demands, all, "only the address lists that came with this version"}, // neither signs, and built-in lists prove Bingbot and Googlebot
+		{"off", demands, all, "verify off"},
+		{"embedded", "version: 1\nrules: [{for: GPTBot, disallow: {crawl: /}}]\n", "", ""},
+		{"embedded", named, "[policy.yaml:3]", "only by a method that is not configured, so it applies to nobody; add dns"},
+		{"lists", named, "[policy.yaml:3]", "only by a method that is not configured"},
+		{"dns", named, "", ""},
+		{"signatures", named, "", ""},
 	} {
 		core, logs := observer.New(zapcore.WarnLevel)
 		methods, err := identity.ParseMethods([]string{tt.verify}, nil)
@@ -83,7 +85,7 @@ func TestWarnOfListsThatExpire(t *testing.T) {
 		warn(s)
 		warn(s)
 		lines := logs.All()
-		if (len(lines) == 1) != (tt.rules != "") || tt.rules != "" && (fmt.Sprint(lines[0].ContextMap()["rules"]) != tt.rules || lines[0].ContextMap()["expire"] == "") {
+		if (len(lines) == 1) != (tt.rules != "") || tt.rules != "" && (fmt.Sprint(lines[0].ContextMap()["rules"]) != tt.rules || lines[0].ContextMap()["expire"] == "" || !strings.Contains(lines[0].Message, tt.says)) {
 			t.Errorf("%s: %v", tt.verify, lines)
 		}
 	}
