@@ -261,7 +261,7 @@ func (f *fleetTest) metric(node int, name string) string {
 
 // The script of examples/fleet finds that the totals are those of what it sent.
 func TestExampleFleet(t *testing.T) {
-	if testing.Short() {
+	if !testkit.Long() {
 		t.Skip("it takes half a minute")
 	}
 	t.Parallel()

@@ -28,6 +28,9 @@ var differs = regexp.MustCompile(`name="token" value="[^"]*"|nonce="[^"]*"|nonce
 // The pages show the same from ClickHouse as from the store of the server, and say who is in
 // the fleet.
 func TestPagesOnBothEngines(t *testing.T) {
+	if !testkit.Long() {
+		t.Skip("it takes half a minute")
+	}
 	server := clickhousetest.Start(t)
 	n := open(t, policyText, "")
 	pages := []string{
