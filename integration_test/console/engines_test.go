@@ -23,7 +23,7 @@ import (
 )
 
 // differs is what differs between two requests for the same page.
-var differs = regexp.MustCompile(`name="token" value="[^"]*"|nonce="[^"]*"|nonce-[A-Za-z0-9+/=_-]+|\d\d:\d\d(:\d\d)?`)
+var differs = regexp.MustCompile(`name="token" value="[^"]*"|nonce="[^"]*"|nonce-[A-Za-z0-9+/=_-]+|\d\d:\d\d(:\d\d)?|\d+ (seconds?|minutes?) ago`)
 
 // The pages show the same from ClickHouse as from the store of the server, and say who is in
 // the fleet.
