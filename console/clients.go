@@ -64,10 +64,12 @@ func idOf(r *store.Row) clientID {
 	return clientID{r.Values[store.ByCrawler], r.Values[store.ByIdentity] == string(activity.Impostor)}
 }
 
-// clients are all who came in the period and asked for paths with a prefix.
-func (v *view) clients(prefix string) ([]*client, error) {
+// clients are all who came in the period, or those of a name, and asked for paths with a
+// prefix.
+func (v *view) clients(name, prefix string) ([]*client, error) {
 	q := v.query(store.ByCrawler, store.ByKind, store.ByIdentity, store.ByDecision)
 	q.PathPrefix = prefix
+	onlyNamed(&q, name)
 	rows, err := v.totals(q)
 	if err != nil {
 		return nil, err
@@ -152,10 +154,21 @@ func verifiedBy(f crawlers.Verification) string {
 	return "by " + english.List(ways, "or")
 }
 
+// onlyNamed limits a question to clients of a name. The audit's have several.
+func onlyNamed(q *store.Query, name string) {
+	if name != "" && name != activity.AuditProduct {
+		q.Only[store.ByCrawler] = []string{name}
+	}
+}
+
 // addDays adds the requests of each day, or hour, and when a client was seen.
 func (v *view) addDays(clients []*client) error {
 	s := v.steps()
-	rows, err := v.totals(v.query(s.by, store.ByCrawler, store.ByIdentity))
+	q := v.query(s.by, store.ByCrawler, store.ByIdentity)
+	if len(clients) == 1 {
+		onlyNamed(&q, clients[0].Name)
+	}
+	rows, err := v.totals(q)
 	if err != nil {
 		return err
 	}

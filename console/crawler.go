@@ -58,7 +58,7 @@ func crawlerPage(v *view) (*page, error) {
 	if name == "" || v.store == nil {
 		return nil, failed(http.StatusNotFound, "name a crawler that has come, as the page Who came does")
 	}
-	clients, err := v.clients("")
+	clients, err := v.clients(name, "")
 	if err != nil {
 		return nil, err
 	}

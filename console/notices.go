@@ -37,19 +37,24 @@ type notice struct {
 // action is a link that leads on.
 type action struct{ Text, Link string }
 
-// notices are what is wrong now, alarms first. They are computed once for a page.
-func (v *view) notices() []notice {
-	if v.noticesOf == nil {
-		all := slices.Concat([]notice{}, // not nil
-			v.policyNotices(), v.searchNotices(), v.auditNotices(), v.absenceNotices(), v.listNotices(), v.recorderNotices())
-		rank := map[bool]int{true: 0, false: 1}
-		slices.SortStableFunc(all, func(a, b notice) int { return rank[a.Alarm] - rank[b.Alarm] })
-		for i := range all {
-			all[i].ID = fmt.Sprintf("notice%d", i+1)
-		}
-		v.noticesOf = all
+// findNotices returns what is wrong now, alarms first.
+func (v *view) findNotices() []notice {
+	all := slices.Concat([]notice{}, // not nil
+		v.policyNotices(), v.searchNotices(), v.auditNotices(), v.absenceNotices(), v.listNotices(), v.recorderNotices())
+	rank := map[bool]int{true: 0, false: 1}
+	slices.SortStableFunc(all, func(a, b notice) int { return rank[a.Alarm] - rank[b.Alarm] })
+	for i := range all {
+		all[i].ID = fmt.Sprintf("notice%d", i+1)
 	}
-	return v.noticesOf
+	return all
+}
+
+// findNoticesBeside finds them while the page is computed.
+func (v *view) findNoticesBeside() {
+	go func() {
+		defer func() { _ = recover() }() // a panic is that of the page, which calls notices, too
+		v.notices()
+	}()
 }
 
 // count counts the notices of which something holds.

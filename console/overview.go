@@ -64,7 +64,7 @@ func overview(v *view) (*page, error) {
 	if err := v.overTime(d); err != nil {
 		return nil, err
 	}
-	clients, err := v.clients("")
+	clients, err := v.clients("", "")
 	if err != nil {
 		return nil, err
 	}

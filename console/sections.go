@@ -148,7 +148,7 @@ func (v *view) busiestSections(host string) (paths []string) {
 		return nil
 	}
 	q := store.Query{
-		From: v.Now.AddDate(0, 0, -2).Truncate(24 * time.Hour), To: v.Now.Truncate(time.Hour).Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 400,
+		From: v.Now.AddDate(0, 0, -2).Truncate(24 * time.Hour), To: v.Now.Truncate(time.Hour).Add(time.Hour), By: []store.Dimension{store.ByPath}, Limit: 400, Rough: true,
 		Only: map[store.Dimension][]string{store.ByHost: {host}},
 	}
 	rows, err := v.totals(q)

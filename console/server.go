@@ -273,6 +273,7 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	s.limited(w, r, func(w http.ResponseWriter, v *view) error {
 		v.screen = name
+		v.findNoticesBeside()
 		p, err := screens[name](v)
 		if err != nil {
 			return err

@@ -162,7 +162,7 @@ func identities(impostor bool) []string {
 // busiestHosts are the hosts with visits, the busiest first.
 func (v *view) busiestHosts() (hosts []string) {
 	day := v.Now.Truncate(24 * time.Hour)
-	rows, err := v.totals(store.Query{From: day.AddDate(0, 0, -30), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByHost}, Limit: 1000})
+	rows, err := v.totals(store.Query{From: day.AddDate(0, 0, -30), To: day.AddDate(0, 0, 1), By: []store.Dimension{store.ByHost}, Limit: 1000, Rough: true})
 	if err != nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/robotspolicy/caddy-robots-policy/activity"
@@ -37,8 +38,8 @@ type view struct {
 	store store.Queries // nil: this server has none
 	node  string        // of a fleet; "": all
 
-	Running   *running // the policy that the page is about; nil: none is loaded
-	noticesOf []notice
+	Running *running        // the policy that the page is about; nil: none is loaded
+	notices func() []notice // computed once
 
 	// Read once for a page.
 	versions         *history // nil: not read yet
@@ -92,6 +93,7 @@ func (s *server) view(r *http.Request) (*view, error) {
 		v.node = v.q.Get("node")
 	}
 	v.store = runningStore(v.node)
+	v.notices = sync.OnceValue(v.findNotices)
 	var err error
 	if v.Running, err = v.choose(); err != nil {
 		return nil, err

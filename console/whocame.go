@@ -84,7 +84,7 @@ func whoCame(v *view) (*page, error) {
 // whoCame returns the crawlers and impostors of the period, and the unknown clients.
 // With a path, only what began with it counts.
 func (v *view) whoCame() (all, unknown []*client, err error) {
-	clients, err := v.clients(v.Param("path"))
+	clients, err := v.clients("", v.Param("path"))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -179,8 +179,12 @@ func (r *FleetReader) part(q *Query, s span, and string) string {
 		where = append(where, and)
 	}
 	slices.Sort(where) // Only has no order
+	final := " FINAL"
+	if q.Rough {
+		final = ""
+	}
 	text := "SELECT " + strings.Join(append(columns, "sum(requests) AS n_requests, sum(bytes) AS n_bytes, sum(violations) AS n_violations, sum(unread) AS n_unread"), ", ") +
-		" FROM " + s.name + " FINAL" + r.where(where...)
+		" FROM " + s.name + final + r.where(where...)
 	if len(groups) > 0 {
 		text += " GROUP BY " + strings.Join(groups, ", ")
 	}

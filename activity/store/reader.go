@@ -84,6 +84,9 @@ type Query struct {
 	// Violating leaves out rows without violations. Rows come by the number of
 	// violations then.
 	Violating bool
+	// Rough allows a row that a server sent to ClickHouse more than once to count each
+	// time: for an order of what is most, which takes a fraction of the time then.
+	Rough bool
 }
 
 // Row is totals of the visits that share the values of the dimensions asked for.
@@ -115,7 +118,7 @@ func (q *Query) Key() string {
 		only = append(only, fmt.Sprintf("%s %q", d, values))
 	}
 	slices.Sort(only)
-	return fmt.Sprintf("%d %d %q %q %q %d %v", q.From.Unix()/3600, (q.To.Unix()+3599)/3600, only, q.PathPrefix, q.By, q.Limit, q.Violating)
+	return fmt.Sprintf("%d %d %q %q %q %d %v %v", q.From.Unix()/3600, (q.To.Unix()+3599)/3600, only, q.PathPrefix, q.By, q.Limit, q.Violating, q.Rough)
 }
 
 // Totals answers a query. What the journals hold is in the answer.
