@@ -49,12 +49,10 @@ type adminAPI struct {
 	logger *zap.Logger
 }
 
-// CaddyModule returns the Caddy module information.
 func (*adminAPI) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "admin.api.robots_policy", New: func() caddy.Module { return new(adminAPI) }}
 }
 
-// Provision implements caddy.Provisioner.
 func (a *adminAPI) Provision(ctx caddy.Context) error {
 	a.logger = ctx.Logger()
 	return nil
@@ -62,7 +60,6 @@ func (a *adminAPI) Provision(ctx caddy.Context) error {
 
 const adminPath = "/robots_policy/"
 
-// Routes implements caddy.AdminRouter.
 func (a *adminAPI) Routes() []caddy.AdminRoute {
 	route := func(path, method string, f caddy.AdminHandlerFunc) caddy.AdminRoute {
 		return caddy.AdminRoute{Pattern: adminPath + path, Handler: caddy.AdminHandlerFunc(
@@ -217,7 +214,6 @@ func (a *adminAPI) enforce(w http.ResponseWriter, r *http.Request) error {
 	return respondJSON(w, http.StatusOK, map[string]any{"mode": word, "handlers": handlers})
 }
 
-// chosenDocuments returns the policy that a request names, or all.
 func chosenDocuments(r *http.Request) ([]*source.Document, error) {
 	all := policies.Pool.Documents()
 	name := r.URL.Query().Get("policy")

@@ -26,7 +26,6 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder(decideDirective, httpcaddyfile.After, "encode")
 }
 
-// decideDirective is robots_policy for another server.
 const decideDirective = "robots_policy_decide"
 
 // parseCaddyfile reads the directive with its matcher, if it has one. A single

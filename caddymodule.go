@@ -151,7 +151,6 @@ var (
 	decideValues    = []string{"nginx", "forward", "envoy"}
 )
 
-// CaddyModule returns the Caddy module information.
 func (*Handler) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
 		ID:  "http.handlers.robots_policy",
@@ -198,7 +197,6 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 // caddyLog returns the log of the configuration that runs now.
 func caddyLog() *zap.Logger { return caddy.Log().Named("http.handlers.robots_policy") }
 
-// options are those of the handler that does the work.
 func (h *Handler) options(logger *zap.Logger) handler.Options {
 	mode, _ := policy.ParseMode(h.Enforce)
 	o := handler.Options{
@@ -225,7 +223,6 @@ var (
 // provisioned finds the policies of a handler, which it has once it is provisioned.
 type provisioned struct{ *Handler }
 
-// Get implements handler.Policies.
 func (p provisioned) Get(ctx context.Context, host string) (*source.Snapshot, error) {
 	return p.policies.Get(ctx, host)
 }
@@ -262,12 +259,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return err
 }
 
-// Describe implements routecheck.Described.
 func (h *Handler) Describe() routecheck.Description {
 	return routecheck.Description{Place: h.place, Robots: h.RobotsTxt != "off", Verifies: !slices.Contains(h.Verify, "off"), Decides: h.Decide != ""}
 }
 
-// SetEveryPage implements routecheck.EveryPage.
 func (h *Handler) SetEveryPage(every bool) { h.handler.SetEveryPage(every) }
 
 // Cleanup releases the policy and verification. Requests that are still running

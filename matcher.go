@@ -64,7 +64,6 @@ const unknownClients = activity.KindUnknown
 
 var identityValues = []string{"claimed", "verified", "not-impostor", "impostor"}
 
-// CaddyModule returns the Caddy module information.
 func (*MatchCrawler) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{
 		ID:  "http.matchers.crawler",

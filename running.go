@@ -36,7 +36,6 @@ func (s *handlers) add(h *handler.Handler) {
 	s.all[h] = true
 }
 
-// remove removes a handler, if it was added.
 func (s *handlers) remove(h *handler.Handler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

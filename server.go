@@ -22,7 +22,6 @@ import (
 // server is Caddy's HTTP server, as handlers see it.
 type server struct{}
 
-// Original implements handler.Server.
 func (server) Original(r *http.Request) (target string, u *url.URL) {
 	if first, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
 		return first.RequestURI, first.URL
@@ -30,7 +29,6 @@ func (server) Original(r *http.Request) (target string, u *url.URL) {
 	return r.RequestURI, r.URL
 }
 
-// Vars implements handler.Server.
 func (server) Vars(r *http.Request) map[string]any {
 	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
 	return vars
@@ -42,13 +40,11 @@ func (s server) ClientIP(r *http.Request) string {
 	return address
 }
 
-// TrustsProxy implements handler.Server.
 func (s server) TrustsProxy(r *http.Request) bool {
 	trusted, _ := s.Vars(r)[caddyhttp.TrustedProxyVarKey].(bool)
 	return trusted
 }
 
-// InErrorRoute implements handler.Server.
 func (server) InErrorRoute(r *http.Request) bool {
 	return r.Context().Value(caddyhttp.ErrorCtxKey) != nil
 }
@@ -64,7 +60,6 @@ func (server) IsInclude(r *http.Request) bool {
 	return ok && first.RequestURI == ""
 }
 
-// ForUpstream implements handler.Server.
 func (server) ForUpstream(ctx context.Context, u *url.URL, target string) context.Context {
 	if vars, ok := ctx.Value(caddyhttp.VarsCtxKey).(map[string]any); ok {
 		ctx = context.WithValue(ctx, caddyhttp.VarsCtxKey, maps.Clone(vars))
@@ -77,7 +72,6 @@ func (server) ForUpstream(ctx context.Context, u *url.URL, target string) contex
 	return ctx
 }
 
-// ErrorStatus implements handler.Server.
 func (server) ErrorStatus(err error) int {
 	if raised, ok := errors.AsType[*handler.Error](err); ok {
 		return raised.Status
@@ -121,7 +115,6 @@ var placeholderNames = []string{"crawler", "operator", "kind", "verified", "deci
 // published is a decision as Caddy's placeholders and log fields show it.
 type published struct{ *handler.Decision }
 
-// placeholder returns the value of one of placeholderNames.
 func (p published) placeholder(name string) (value string, ok bool) {
 	switch name {
 	case "crawler":
@@ -142,7 +135,6 @@ func (p published) placeholder(name string) (value string, ok bool) {
 	return "", false
 }
 
-// replace is a caddy.ReplacerFunc.
 func (p published) replace(key string) (any, bool) {
 	name, ok := strings.CutPrefix(key, placeholderPrefix)
 	if !ok {

@@ -164,13 +164,11 @@ type Query struct {
 
 // Decision is the answer to a Query.
 type Decision struct {
-	Verdict    policy.Verdict
-	Field      *Field             // that decided, nil for none
-	Qualifiers *policy.Qualifiers // of what is allowed
-	Expired    bool               // a permission whose time limit has passed
-	// Undetermined is a prohibition because no permission is narrower than all
-	// prohibitions (section 2.4.5).
-	Undetermined bool
+	Verdict      policy.Verdict
+	Field        *Field             // that decided, nil for none
+	Qualifiers   *policy.Qualifiers // of what is allowed
+	Expired      bool               // a permission whose time limit has passed
+	Undetermined bool               // a prohibition because no permission is narrower than all prohibitions (section 2.4.5)
 }
 
 // candidate is a field that matches a query by one of its patterns.
@@ -246,7 +244,6 @@ func (f *File) candidates(q *Query, u policy.Usage, named bool) []candidate {
 	return cs
 }
 
-// speaksTo reports whether the record names the crawler, or any.
 func (r *Record) speaksTo(crawler string, named bool) bool {
 	return slices.ContainsFunc(r.Crawlers, func(c string) bool {
 		return named && c != "*" && strings.EqualFold(c, crawler) || !named && c == "*"

@@ -202,7 +202,6 @@ func (s *fieldSolver) verify() {
 	}
 }
 
-// places are the patterns of all claims, and where two of them cross.
 func (s *fieldSolver) places() []pathpattern.Pattern {
 	var places []pathpattern.Pattern
 	seen := map[pathpattern.Pattern]bool{}

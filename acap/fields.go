@@ -153,7 +153,6 @@ func (s *fieldSolver) decide(from []*conditional, now time.Time) policy.Decision
 	return s.p.Outcome(matching, now)
 }
 
-// ever is after all dates that a time limit may have.
 var ever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // qualifiers prints those that hold where exactly these statements apply. They are ambiguous if of two

@@ -124,7 +124,6 @@ func joinPatterns(ps []pathpattern.Pattern) string {
 	return strings.Join(texts, " ")
 }
 
-// item is fields that are written as one.
 type item struct {
 	fields   []field
 	resource string
@@ -161,7 +160,6 @@ func (d *names) compact(fields []field) []recordLine {
 	return lines
 }
 
-// whole reports whether a field is exactly a statement of the policy.
 func (f *field) whole() bool {
 	return !f.added && len(f.from) == 1 && f.allow == f.from[0].Statement.Allow
 }
@@ -209,7 +207,6 @@ func (d *names) joinSets(fields []field) []item {
 	return items
 }
 
-// sameSet reports whether fields have exactly the patterns of a set.
 func (d *names) sameSet(fields []field, members []int, s *policy.ResourceSet) bool {
 	want := map[pathpattern.Pattern]bool{}
 	for _, p := range s.Patterns {

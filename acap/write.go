@@ -362,7 +362,6 @@ func (w *writer) problem(p policy.Problem) {
 	}
 }
 
-// warn reports a warning about a statement, up to maxReports.
 func (w *writer) warn(s *policy.Statement, code, message string) {
 	p := policy.Problem{Severity: policy.Warning, Code: code, Pos: s.Pos, Message: message}
 	if w.reported[p] || w.times[s] == maxReports {

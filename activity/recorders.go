@@ -39,7 +39,6 @@ type Recorders struct {
 	changes atomic.Uint64
 }
 
-// addedRecorder is a recorder that was added.
 type addedRecorder struct {
 	name string
 	Recorder

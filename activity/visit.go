@@ -50,36 +50,27 @@ const AuditProduct = "caddy-robots-policy-audit"
 // It never holds the client's address.
 type Visit struct {
 	Time time.Time
-	// Host is in lower case and has no port.
-	Host string
+	Host string // in lower case and has no port
 	// Path is the path as sent. It has the query only where that mattered to the
 	// decision; QueryOmitted says that there was one which it does not have.
 	Path         string
 	QueryOmitted bool
-	// Crawler is the product token; of a client of [KindUnknown] the name that its
-	// User-Agent begins with.
-	Crawler  string
-	Kind     string // a kind of the catalogue, or KindUnknown
-	Identity Identity
-	Decision Decision
-	// Rule is the name of the rule that decided, or its audience; empty where none did.
-	Rule string
-	// Policy is the version of the policy that decided: the start of its SHA-256.
-	Policy string
-	// Publication is the start of the ID of the [Publication] that was in force.
-	Publication string
-	// Number is that of the Publication.
-	Number string
+	Crawler      string // the product token; of a client of [KindUnknown] the name that its User-Agent begins with
+	Kind         string // a kind of the catalogue, or KindUnknown
+	Identity     Identity
+	Decision     Decision
+	Rule         string // the name of the rule that decided, or its audience; empty where none did
+	Policy       string // the version of the policy that decided: the start of its SHA-256
+	Publication  string // the start of the ID of the [Publication] that was in force
+	Number       string // that of the Publication
 	// Robots is the version of the robots.txt that the crawler had read before, or of
 	// the one that it reads with this visit; empty if it is not known to have read any.
-	Robots string
-	// RobotsTxt: the crawler reads /robots.txt with this visit.
-	RobotsTxt bool
+	Robots    string
+	RobotsTxt bool // the crawler reads /robots.txt with this visit
 	// Document is the path of another register's document that the crawler reads with this
 	// visit, such as /.well-known/tdmrep.json, and DocumentVersion its version.
 	Document, DocumentVersion string
-	// Violation: the robots.txt that the crawler had read disallows this visit.
-	Violation bool
+	Violation                 bool // the robots.txt that the crawler had read disallows this visit
 	// Proof is what verified the crawler, of a visit that is evidence: an address list, a
 	// suffix of host names or a key.
 	Proof  string

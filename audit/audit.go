@@ -29,19 +29,14 @@ import (
 type Options struct {
 	// Policy is the policy that the site should have. Nil compares only the channels with each other.
 	Policy *site.Site
-	// Merged says that robots.txt may have more rules than the policy: the upstream's.
-	Merged bool
-	// As are product tokens of crawlers to request pages as, besides the audit's own name.
-	As []string
-	// Pages bounds the pages to look at; 0 means DefaultPages.
-	Pages int
+	Merged bool     // says that robots.txt may have more rules than the policy: the upstream's
+	As     []string // product tokens of crawlers to request pages as, besides the audit's own name
+	Pages  int      // bounds the pages to look at; 0 means DefaultPages
 	// Transport sends the requests; nil means one that refuses private addresses unless the URL
 	// names one.
 	Transport http.RoundTripper
-	// Wait waits between two requests; nil sleeps.
-	Wait func(context.Context, time.Duration) error
-	// Now is the time; nil means time.Now.
-	Now func() time.Time
+	Wait      func(context.Context, time.Duration) error // waits between two requests; nil sleeps
+	Now       func() time.Time                           // the time; nil means time.Now
 }
 
 // DefaultPages is how many pages an audit looks at: the given one and some of the sitemap.

@@ -36,7 +36,6 @@ func (a *auditor) read(r *response) said {
 	return s
 }
 
-// rulesFor are the rules of all channels for a crawler of some names.
 func (s said) rulesFor(names []string) robotsrule.Set {
 	return s.x.forCrawler(names).Union(s.tag.forCrawler(names)).Union(s.meta.forCrawler(names))
 }
@@ -63,7 +62,6 @@ func (a *auditor) checkPages(ctx context.Context) {
 	}
 }
 
-// checkStatus checks the status of a page, and reports whether there is a page to read.
 func (a *auditor) checkStatus(p *page, r *response) bool {
 	at := p.url.String()
 	switch {

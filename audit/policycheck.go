@@ -52,7 +52,6 @@ func (a *auditor) lost(u *url.URL, r *response) (all []loss) {
 	return all
 }
 
-// names are the names whose rules an agent obeys.
 func (g agent) names() []string {
 	if g.crawler == nil {
 		return []string{g.Name}

@@ -248,7 +248,6 @@ var severityOf = map[string]Severity{
 	codeAuditRefused: Inconclusive, codePageError: Inconclusive, codeNotAudited: Notice, codeOtherHost: Notice, codeDocument: Notice,
 }
 
-// finding returns a finding of the code's usual severity.
 func finding(code, url, crawler, message, fix string) Finding {
 	return Finding{Severity: severityOf[code], Code: code, URL: url, Crawler: crawler, Message: message, Fix: fix}
 }

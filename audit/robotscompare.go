@@ -176,7 +176,6 @@ func whichReaders(some []string, all int) string {
 
 func names(all []string) string { return english.Some(all, 4) }
 
-// examplePaths are "/", and a path for each pattern of some groups.
 func examplePaths(groups []*group) []string {
 	paths := []string{"/"}
 	for _, g := range groups {

@@ -150,7 +150,6 @@ func (g *group) delay() string {
 	return ""
 }
 
-// addRule adds a rule and returns what is wrong with it.
 func (b *block) addRule(allow bool, value, line string, number int) (why string) {
 	if value == "" {
 		return "" // an empty Disallow prohibits nothing
@@ -172,7 +171,6 @@ func (b *block) addRule(allow bool, value, line string, number int) (why string)
 	return why
 }
 
-// index prepares deciding.
 func (b *block) index() {
 	for i := range b.rules {
 		r := &b.rules[i]

@@ -44,7 +44,6 @@ func Automated(ua string) (name string, ok bool) {
 	return "", false
 }
 
-// automated is Automated for what may be automated.
 func automated(ua string) (name string, ok bool) {
 	if first := product(ua); first != "" && isLibrary(first) {
 		return printable(first), true
@@ -76,7 +75,6 @@ const browserProduct = "Mozilla/"
 // browsers do not have.
 var clues = [...]string{"bot", "awl", "pid", "scr", "dle", "mjs", "upp", "ywr", "niu", "hth", "tch", "nit", "cke", "hiv", "xer"}
 
-// clueBits is the set of the clueKeys of clues.
 var clueBits = func() (set [64]uint64) {
 	for _, c := range clues {
 		k := clueKey(uint32(c[0]&0x1f)<<10 | uint32(c[1]&0x1f)<<5 | uint32(c[2]&0x1f))

@@ -23,7 +23,6 @@ type browser struct {
 // guess is [Automated] in place of a Recognizer.
 const guess = 0
 
-// recognizers counts them.
 var recognizers atomic.Uint64
 
 // maxBrowser is the greatest length of a User-Agent that is remembered.

@@ -17,11 +17,10 @@ var embedded embed.FS
 // Catalogue is an immutable set of crawlers, safe for concurrent use. No two have
 // the same token, whatever its letter case. The zero value is empty.
 type Catalogue struct {
-	crawlers []*Crawler // by token, ignoring case
-	byToken  map[string]int
-	asOf     string
-	// addresses are the address lists that came with it, for package verify.
-	addresses string
+	crawlers  []*Crawler // by token, ignoring case
+	byToken   map[string]int
+	asOf      string
+	addresses string     // the address lists that came with it, for package verify
 	base      *Catalogue // that a policy's rows were merged into; nil for none
 }
 

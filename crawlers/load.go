@@ -142,7 +142,6 @@ func (p *fileParser) crawler(key, value *yaml.Node) *Crawler {
 	return c
 }
 
-// fields reads the values of a mapping into what into has for their keys.
 func (p *fileParser) fields(n *yaml.Node, into map[string]any) {
 	for key, value := range p.mapping(n) {
 		switch to := into[key.Value].(type) {
@@ -212,7 +211,6 @@ func (p *fileParser) mapping(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	}
 }
 
-// text returns a scalar's source text.
 func (p *fileParser) text(n *yaml.Node) string {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" || n.Value == "" {
 		p.errorf(n, "expected some text")

@@ -11,8 +11,7 @@ import (
 // Row is an entry of the policy file's `crawlers` section. It adds a crawler or
 // changes the one of the same token; what it leaves out stays as it was.
 type Row struct {
-	// Token is the product token, in any letter case.
-	Token string
+	Token string // the product token, in any letter case
 	// Operator and Kind are left as they were when empty.
 	Operator string
 	Kind     Kind
@@ -35,13 +34,11 @@ type Row struct {
 
 // RowError says what is wrong with a [Row].
 type RowError struct {
-	// Token is the row's.
-	Token string
+	Token string // the row's
 	// Field is the name in the policy file: token, kind, user-agent, follows,
 	// purposes, robots-only, address-lists, reverse-dns or signature-directory.
 	Field string
-	// Err says what is wrong.
-	Err error
+	Err   error // says what is wrong
 }
 
 func (e *RowError) Error() string { return fmt.Sprintf("%s: %s %v", e.Token, e.Field, e.Err) }

@@ -13,8 +13,7 @@ type Pattern struct {
 	// Token is what to look for. It may hold spaces, slashes and dots; see
 	// [CheckPattern].
 	Token string
-	// Index is what to answer when it is found.
-	Index int
+	Index int // what to answer when it is found
 }
 
 // Recognizer finds tokens in User-Agent headers. It is immutable and safe for
@@ -47,15 +46,14 @@ type Pattern struct {
 // The time depends on the header's length, not on the number of tokens, and no
 // method allocates for other headers than these.
 type Recognizer struct {
-	id      uint64
-	groups  map[string]group // by the token's first word, in lower case
-	filter  []uint64         // set of the keys of the first words
-	shift   uint32           // of the filter's keys
-	lengths [256]uint64      // sets of lengths of first words, modulo 64, by key
-	short   [256]bool        // first letters of first words of under four letters
-	// shortWords is the set of the shortKeys of these words.
-	shortWords [16]uint64
-	derived    bool // some pattern ends in a star
+	id         uint64
+	groups     map[string]group // by the token's first word, in lower case
+	filter     []uint64         // set of the keys of the first words
+	shift      uint32           // of the filter's keys
+	lengths    [256]uint64      // sets of lengths of first words, modulo 64, by key
+	short      [256]bool        // first letters of first words of under four letters
+	shortWords [16]uint64       // the set of the shortKeys of these words
+	derived    bool             // some pattern ends in a star
 }
 
 // group holds the tokens that share their first word.
@@ -287,7 +285,6 @@ func isDerived(pattern string) bool {
 	return n > 2 && pattern[n-1] == '*' && strings.IndexByte("-_.", pattern[n-2]) >= 0 && class[pattern[n-3]]&isWord != 0
 }
 
-// foundAt reports whether the tail, which reaches to i, ends there.
 func (t *tail) foundAt(ua string, begin, i int) bool {
 	if t.derived {
 		return i < len(ua) && class[ua[i]]&isWord != 0

@@ -143,7 +143,6 @@ func key(s string) uint32 {
 	return (four | 0x20202020) * 0x9e3779b1
 }
 
-// wordEnd returns the end of the word that reaches to i.
 func wordEnd(s string, i int) int {
 	for i < len(s) && class[s[i]]&isWord != 0 {
 		i++

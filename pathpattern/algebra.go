@@ -63,7 +63,6 @@ func newOverlap(p Pattern) overlap {
 	return o
 }
 
-// with is Overlaps for a pattern if one literal begins with the other.
 func (o *overlap) with(literal, rest string) bool {
 	switch {
 	case o.exact:

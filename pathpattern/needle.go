@@ -109,7 +109,6 @@ type gram uint32
 
 const gramSize = 4
 
-// grams is how many grams a text has.
 func grams(s string) int { return max(0, len(s)-gramSize+1) }
 
 func gramAt(s string, i int) gram {
@@ -184,7 +183,6 @@ func (t *gramTable) next(s string, i int) int {
 	return -1
 }
 
-// find returns the cell of a gram, or a free one.
 func (t *gramTable) find(g gram) *gramCell {
 	for at := g.hash() >> t.shift; ; at = (at + 1) & uint32(len(t.cells)-1) {
 		if c := &t.cells[at]; c.gram == g || c.from == c.to {
@@ -193,7 +191,6 @@ func (t *gramTable) find(g gram) *gramCell {
 	}
 }
 
-// A numbers is a set of small numbers.
 type numbers [64]uint64
 
 const maxNumbers = 64 * 64

@@ -45,7 +45,6 @@ const (
 	inQuery
 )
 
-// after is the place of what follows c.
 func (p place) after(c byte) place {
 	if c == '?' || p == inEither && c == '=' {
 		return inQuery
@@ -161,7 +160,6 @@ func Fold(path string) string {
 // inside an escape, as that of "*A" does in "%2A".
 func (p Pattern) Folded() Pattern { return Pattern{text: Fold(p.text)} }
 
-// foldable reports whether a path changes when it is folded.
 func foldable(path string) bool {
 	if strings.IndexByte(path, '%') < 0 {
 		for i := range len(path) {

@@ -106,7 +106,6 @@ var (
 	decodeAgain = strings.NewReplacer("%25", "%") // of which the normal form decodes the rest
 )
 
-// readings collects the readings of a target.
 type readings struct {
 	query string
 	all   []string
@@ -114,7 +113,6 @@ type readings struct {
 	full  bool
 }
 
-// add adds a path that is new.
 func (r *readings) add(name string) {
 	reading := name + r.query
 	switch {

@@ -35,7 +35,6 @@ type blockSource struct {
 	compiled  *block
 }
 
-// facets is what a block states.
 type facets struct {
 	usages  [numUsages][]int32 // statements
 	engines map[string][]pathpattern.Entry[engineValue]

@@ -223,7 +223,6 @@ func (p *Policy) Rules(c *Class, t Tier) []*Rule {
 	return p.rulesOf(c, t, func(int32) bool { return true })
 }
 
-// rulesOf is Rules for which keep is true.
 func (p *Policy) rulesOf(c *Class, t Tier, keep func(int32) bool) []*Rule {
 	var ids []int32
 	for _, r := range c.reach {

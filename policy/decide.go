@@ -257,7 +257,6 @@ func (s *search) contained(w *matched, prohibition bool) bool {
 	return false
 }
 
-// verdict is what stands of all restrictions.
 type verdict struct {
 	at     scope // of the statement
 	length int32
@@ -331,7 +330,6 @@ func (s *search) standing(v *verdict, in int) {
 	}
 }
 
-// stand adds the prohibitions and qualifiers of an entry that stand.
 func (s *search) stand(v *verdict, at *scope, e *entry, denies, limits bool) {
 	if denies && e.deny != none {
 		v.mode = max(v.mode, e.mode)

@@ -11,7 +11,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
 )
 
-// none is no statement.
 const none = -1
 
 // entry is what a block states about one usage and pattern. Statements are places in Policy.statements.

@@ -234,24 +234,18 @@ const (
 
 // Crawler is what a policy knows of one crawler.
 type Crawler struct {
-	Token    string // RFC 9309 section 2.2.1
-	Operator string
-	Kind     string   // its primary kind, what "category:" means
-	Purposes []string // what "purpose:" means
-	// Follows names the crawlers whose robots.txt group this one obeys if none names it, the preferred first.
-	Follows     []string
-	IgnoresStar bool // it does not obey the group of "*"
-	// NoToken: no document says that the name works in robots.txt, and it is no product token.
-	NoToken bool
-	// Rare: no document says that it reads robots.txt, and publishers' common lists lack it.
-	Rare bool
-	// Signer: it is known by its requests' signature alone, so nothing published can name it.
-	Signer     bool
-	RobotsOnly bool // a control token: it stands in robots.txt, and no request carries it
-	// ControlsTraining: it is a control token that switches AI training off.
-	ControlsTraining bool
-	// IntendedGuards are guards that do not protect the crawler.
-	IntendedGuards []string
+	Token            string // RFC 9309 section 2.2.1
+	Operator         string
+	Kind             string   // its primary kind, what "category:" means
+	Purposes         []string // what "purpose:" means
+	Follows          []string // names the crawlers whose robots.txt group this one obeys if none names it, the preferred first
+	IgnoresStar      bool     // it does not obey the group of "*"
+	NoToken          bool     // no document says that the name works in robots.txt, and it is no product token
+	Rare             bool     // no document says that it reads robots.txt, and publishers' common lists lack it
+	Signer           bool     // it is known by its requests' signature alone, so nothing published can name it
+	RobotsOnly       bool     // a control token: it stands in robots.txt, and no request carries it
+	ControlsTraining bool     // it is a control token that switches AI training off
+	IntendedGuards   []string // guards that do not protect the crawler
 }
 
 // IsStranger reports whether only the signing host of the crawler is known. It counts as verified for no rule that

@@ -17,17 +17,13 @@ import (
 
 // Diagnostic is a problem with its place in a policy file.
 type Diagnostic struct {
-	File     string
-	Pos      policy.Pos // lines and columns count from 1; columns count characters
-	Severity policy.Severity
-	// Code is stable; docs/lint.md explains it.
-	Code string
-	// Message is for readers who are not engineers, with the fix.
-	Message string
-	// DidYouMean is what the author may have meant to write, or empty.
-	DidYouMean string
-	// Line is the line of the file at Pos.Line, or empty.
-	Line string
+	File       string
+	Pos        policy.Pos // lines and columns count from 1; columns count characters
+	Severity   policy.Severity
+	Code       string // stable; docs/lint.md explains it
+	Message    string // for readers who are not engineers, with the fix
+	DidYouMean string // what the author may have meant to write, or empty
+	Line       string // the line of the file at Pos.Line, or empty
 
 	fixAt int // where DidYouMean goes in Message; 0: at its end
 }

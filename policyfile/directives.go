@@ -32,7 +32,6 @@ func directivesKey(name, about string) field[*directive] {
 	}, nil).must()
 }
 
-// eachDirective calls visit for every text under key with its pattern.
 func (p *parser) eachDirective(n *yaml.Node, key string, fs fields[*directive], visit func(n *yaml.Node, patterns []pathpattern.Pattern)) {
 	all := []pathpattern.Pattern{pathpattern.All}
 	p.eachItem(n, key, func(item *yaml.Node) {

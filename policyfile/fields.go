@@ -68,7 +68,6 @@ func boolKey[T any](name, about string, of func(T) **bool) field[T] {
 	})
 }
 
-// subMap is a field with a map that has fields of its own.
 func subMap[T, U any](name, about string, fs fields[U], of func(T) U) field[T] {
 	return key(name, about, mapShape(fs), func(p *parser, n *yaml.Node, into T) {
 		readMap(p, n, name, fs, of(into))

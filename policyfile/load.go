@@ -22,24 +22,19 @@ import (
 )
 
 type File struct {
-	Name string
-	// Spec is what the file states, with defaults, and with the whole catalogue as Crawlers.
-	Spec   *policy.Spec
-	Policy *policy.Policy
-	// Catalogue is the built-in catalogue with the file's own crawlers.
-	Catalogue *crawlers.Catalogue
+	Name      string
+	Spec      *policy.Spec // what the file states, with defaults, and with the whole catalogue as Crawlers
+	Policy    *policy.Policy
+	Catalogue *crawlers.Catalogue // the built-in catalogue with the file's own crawlers
 
 	lines []string
 }
 
 // Options change how a file is loaded. The zero value is what Load does.
 type Options struct {
-	// Now decides which time limits have passed; the zero value is the time of the call.
-	Now time.Time
-	// Catalogue is extended by the file's own crawlers; nil means the built-in one.
-	Catalogue *crawlers.Catalogue
-	// Accepted says that these bytes were accepted before: a failing test of the file is a warning.
-	Accepted bool
+	Now       time.Time           // decides which time limits have passed; the zero value is the time of the call
+	Catalogue *crawlers.Catalogue // extended by the file's own crawlers; nil means the built-in one
+	Accepted  bool                // says that these bytes were accepted before: a failing test of the file is a warning
 }
 
 // Load parses, checks, compiles, lints and tests a policy file. Name is for messages. The diagnostics are sorted; there
@@ -210,7 +205,6 @@ func (p *parser) signers() {
 // maxSigners bounds the key directories that a file makes the server fetch.
 const maxSigners = 32
 
-// add adds crawlers to the catalogue.
 func (p *parser) add(rows []crawlers.Row) {
 	if len(rows) == 0 {
 		return

@@ -141,7 +141,6 @@ func (p *parser) pair(n *yaml.Node, text string) string {
 	return text
 }
 
-// eachItem calls visit for the items of a list, or for a single value.
 func (p *parser) eachItem(n *yaml.Node, what string, visit func(item *yaml.Node)) {
 	if n.Kind != yaml.SequenceNode {
 		visit(n)

@@ -81,7 +81,6 @@ func (w *printer) section(write func()) {
 	}
 }
 
-// under writes a key with what is below it, if there is anything.
 func (w *printer) under(key string, write func()) (written bool) {
 	start := w.out.Len()
 	w.line(key + ":")
@@ -125,7 +124,6 @@ func (w *printer) text(key, text string) {
 	w.plainIf(text != "", key, scalar(text))
 }
 
-// texts writes one or more texts.
 func (w *printer) texts(key string, texts []string) {
 	if len(texts) == 1 {
 		w.plain(key, scalar(texts[0]))

@@ -26,7 +26,6 @@ type reporter struct {
 	mild   int // warnings and hints
 }
 
-// report adds a diagnostic with the severity of its code.
 func (r *reporter) report(at policy.Pos, code, didYouMean, format string, args ...any) {
 	severity, n := severityOf(code), &r.mild
 	if severity == policy.Error {

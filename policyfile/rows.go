@@ -145,7 +145,6 @@ func (w *printer) ownEntry(token string, known *crawlers.Crawler) *crawlers.Craw
 	return known
 }
 
-// difference is the row that turns the built-in entry into c.
 func difference(c *policy.Crawler, entry, own *crawlers.Crawler) *crawlerRow {
 	r := &crawlerRow{intended: c.IntendedGuards}
 	known := convertOne(entry)

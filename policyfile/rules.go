@@ -230,7 +230,6 @@ var requestFields = fields[*ruleReader]{
 	requestKey(policy.ReCrawl, "what to fetch again"),
 }
 
-// requestKey is a field with the resources of one action, which are no patterns.
 func requestKey(action, about string) field[*ruleReader] {
 	resources := textShape("the path of one page or file, without *", `^/`)
 	return key(action, about, oneOrMore(resources), func(p *parser, n *yaml.Node, r *ruleReader) {

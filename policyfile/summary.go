@@ -25,10 +25,9 @@ type HostSummary struct {
 // Answers is who may do something and who may not.
 type Answers struct {
 	// May and MayNot count known crawlers by category, the largest first.
-	May    []CategoryCount `json:"may"`
-	MayNot []CategoryCount `json:"may_not"`
-	// Unknown says whether an unknown crawler may.
-	Unknown bool `json:"unknown_may"`
+	May     []CategoryCount `json:"may"`
+	MayNot  []CategoryCount `json:"may_not"`
+	Unknown bool            `json:"unknown_may"` // says whether an unknown crawler may
 }
 
 type CategoryCount struct {

@@ -70,7 +70,6 @@ func integer(limit int64) int64 {
 	return limit - limitZero
 }
 
-// wordItem returns the parameter for a word, if there is one.
 func wordItem(w string) (name string, value any, ok bool) {
 	name, valued := wordName(w)
 	if !isKey(name) || !valued && permissive(name) {

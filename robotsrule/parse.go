@@ -98,7 +98,6 @@ func nthComma(s string, n int) int {
 	return len(s)
 }
 
-// takesValue reports whether a rule has a value.
 func takesValue(name string) bool {
 	return strings.HasPrefix(name, "max-") || name == "unavailable_after"
 }
@@ -243,7 +242,6 @@ func ParseStrict(s string) (Set, error) {
 	return set.canonical(), nil
 }
 
-// check reports whether e is a documented rule with a documented value.
 func (e element) check() error {
 	i := slices.IndexFunc(documented, func(d documentedRule) bool { return d.name == e.name })
 	if i < 0 {

@@ -147,7 +147,6 @@ func (s Set) contradicts(w string, words []string) bool {
 	return s.hasBare("no"+name, words)
 }
 
-// restricts reports whether anything in s contradicts the word all.
 func (s Set) restricts(words []string) bool {
 	if s.flags != 0 || s.index >= noindexEmbedded || s.image >= imageStandard ||
 		s.snippet >= limitZero || s.video >= limitZero || s.expires != 0 {

@@ -21,7 +21,6 @@ var zones = map[string]int{
 
 var weekday = regexp.MustCompile(`^(?:SUN|MON|TUES?|WED(?:NES)?|THU(?:RS)?|FRI|SAT(?:UR)?)(?:DAY)?[., ]+`)
 
-// layout is a form of dates.
 type layout struct {
 	form        string
 	zone, named bool

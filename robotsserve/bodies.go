@@ -18,7 +18,6 @@ type groupBody struct {
 	losses []Loss
 }
 
-// shut is the body of a group for which there is no room or no time.
 var shut = groupBody{lines: []Line{{Text: "Disallow: /"}}, key: "Disallow: /\n"}
 
 // bodies returns those of units, in their order. The most important come first; a group that has
@@ -106,7 +105,6 @@ type bodyKey struct {
 	below *robotstxt.Group
 }
 
-// of returns the body of a unit's group. Its losses are the caller's own.
 func (b *bodyCache) of(g *grouping, u unit) (made groupBody) {
 	if u.control {
 		made.lines, made.losses = g.controlBody(u)

@@ -25,7 +25,6 @@ type served struct {
 // contents is a file, plain and compressed.
 type contents struct{ identity, gzip content }
 
-// content is the parts of a body.
 type content struct {
 	parts  [][]byte
 	size   int64

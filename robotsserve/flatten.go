@@ -231,7 +231,6 @@ func (f *flattening) settlePair(i, j int) {
 	}
 }
 
-// says reports whether some line of a statement covers m and beats another line.
 func (f *flattening) says(s *stated, m pathpattern.Pattern, loser *line) bool {
 	return slices.ContainsFunc(f.byStated[s], func(i int) bool {
 		l := &f.lines[i]

@@ -12,7 +12,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/robotstxt"
 )
 
-// grouping finds the groups of a host.
 type grouping struct {
 	*layout
 	host     string

@@ -13,18 +13,17 @@ import (
 
 // layout is what the files of all hosts of a policy share. It is not safe for concurrent use.
 type layout struct {
-	p         *policy.Policy
-	acap      *acap.Writer
-	crawlers  []*crawler                    // by policy.CrawlerID, filled when asked for
-	places    map[*policy.Rule]uint64       // of the rules that shape a group
-	usages    []policy.Usage                // of the statements of such rules
-	purposes  []string                      // that rules are for
-	followers map[string][]policy.CrawlerID // by token in lower case
-	ignoring  []policy.CrawlerID            // crawlers that ignore "*"
-	written   map[string]bool               // tokens in lower case that rules name
-	speaks    robotstxt.Stated
-	// disallowsTraining: some rule disallows train-ai, or other.
-	disallowsTraining bool
+	p                 *policy.Policy
+	acap              *acap.Writer
+	crawlers          []*crawler                    // by policy.CrawlerID, filled when asked for
+	places            map[*policy.Rule]uint64       // of the rules that shape a group
+	usages            []policy.Usage                // of the statements of such rules
+	purposes          []string                      // that rules are for
+	followers         map[string][]policy.CrawlerID // by token in lower case
+	ignoring          []policy.CrawlerID            // crawlers that ignore "*"
+	written           map[string]bool               // tokens in lower case that rules name
+	speaks            robotstxt.Stated
+	disallowsTraining bool               // some rule disallows train-ai, or other
 	controls          []policy.CrawlerID // control tokens for training
 }
 
@@ -90,7 +89,6 @@ func (l *layout) crawler(id policy.CrawlerID) *crawler {
 	return l.crawlers[id]
 }
 
-// shapes reports whether something of a rule stands in a group.
 func shapes(r *policy.Rule) bool {
 	return r.CrawlDelay > 0 || r.NoCrawlDelay || len(r.AppDirectives) > 0 ||
 		slices.ContainsFunc(r.Statements, func(s policy.Statement) bool { return standsInGroups(s.Usage) })

@@ -113,7 +113,6 @@ func between(n, short, long int, allow bool) bool {
 	return n >= short && n < long
 }
 
-// printed returns the lines that a line is printed as: a Disallow in each of its spellings.
 func printed(l *line) []Line {
 	key := "Disallow"
 	if l.of.allow {

@@ -123,7 +123,6 @@ func (g *grouping) isFamily(info *crawler) bool {
 	return g.p.Family(g.p.Crawler(info.Token)) != 0
 }
 
-// laxer reports whether a group may allow something that another one disallows.
 func laxer(g, than *group) bool {
 	disallows, allows := g.index("disallow"), g.index("allow")
 	for i := range than.lines {

@@ -24,8 +24,7 @@ const maxLine = 16 << 10
 
 // Options are what a rendering depends on beside the policy and the host.
 type Options struct {
-	// Scheme completes sitemaps that the policy names by path; "" means https.
-	Scheme string
+	Scheme string // completes sitemaps that the policy names by path; "" means https
 	// Short leaves out of the groups crawlers that the server refuses whatever their group disallows
 	// beyond that of "*", if no document says that they read the file. It is for servers that enforce
 	// the policy on every page of the host.
@@ -65,7 +64,6 @@ func (l *layout) render(host string, o Options) (*File, []policy.Problem) {
 	return d.file(l.p, d.vary(l.p, host, o), problems)
 }
 
-// file is the drawing completed, with the problems of the whole.
 func (d *drawing) file(p *policy.Policy, v varying, problems []policy.Problem) (*File, []policy.Problem) {
 	body := slices.Concat(v.front, d.head, v.sitemaps, d.tail)
 	if len(body) > robotstxt.MaxSize {
@@ -198,7 +196,6 @@ func varies(p *policy.Policy) bool {
 		slices.ContainsFunc(p.Spec().Sitemaps, func(s string) bool { return s[0] == '/' })
 }
 
-// vary completes the drawing for a host.
 func (d *drawing) vary(p *policy.Policy, host string, o Options) varying {
 	if o.Scheme == "" {
 		o.Scheme = "https"
@@ -265,7 +262,6 @@ func isAuthority(host string) bool {
 	return host != "" && len(host) <= maxAuthority
 }
 
-// writer collects lines.
 type writer struct {
 	text     []byte
 	eol      string
@@ -285,7 +281,6 @@ func (w *writer) line(s string) {
 	w.text = append(append(w.text, s...), w.eol...)
 }
 
-// preamble writes a text as a comment.
 func (w *writer) preamble(text string) {
 	if text == "" {
 		return
@@ -295,7 +290,6 @@ func (w *writer) preamble(text string) {
 	}
 }
 
-// blank ends a paragraph.
 func (w *writer) blank() {
 	if len(w.text) > 0 {
 		w.line("")

@@ -25,25 +25,20 @@ const (
 // ServeOptions are how a Server answers.
 type ServeOptions struct {
 	Options
-	// MaxAge is for Cache-Control (see CacheControl); 0 means DefaultMaxAge.
-	MaxAge time.Duration
+	MaxAge time.Duration // for Cache-Control (see CacheControl); 0 means DefaultMaxAge
 }
 
 // Answer changes how one request is answered.
 type Answer struct {
-	// CacheControl is a value made by CacheControl; "" means that of the ServeOptions.
-	CacheControl string
-	// Other is merged into the file (see Merge), if it is not nil and that is possible.
-	Other *robotstxt.File
+	CacheControl string          // a value made by CacheControl; "" means that of the ServeOptions
+	Other        *robotstxt.File // merged into the file (see Merge), if it is not nil and that is possible
 	// Before is the file before Other, or nil. What it merged to is served while Other is
 	// being merged, if that is known, else the policy's own file.
-	Before *robotstxt.File
-	// Meanwhile is the Cache-Control of what is served until then; "" means CacheControl.
-	Meanwhile string
+	Before    *robotstxt.File
+	Meanwhile string // the Cache-Control of what is served until then; "" means CacheControl
 	// Report is called once for each merged file with the results of Merge; it may be nil.
 	Report func([]policy.Problem, []robotstxt.Note)
-	// Short is that of Options, for this answer.
-	Short bool
+	Short  bool // that of Options, for this answer
 }
 
 // CacheControl is the value of Cache-Control for a robots.txt that may be cached for so long, up to
@@ -136,7 +131,6 @@ func Check(p *policy.Policy, o Options) []policy.Problem {
 	return problems
 }
 
-// check also returns how many files it rendered.
 func check(p *policy.Policy, o Options) (problems []policy.Problem, rendered int) {
 	l := newLayout(p)
 	seen := map[policy.Problem]bool{}

@@ -135,7 +135,6 @@ type writer struct {
 	problems []Problem
 }
 
-// put writes the rules for one token and returns those that are written.
 func (w *writer) put(token string, rules robotsrule.Set) robotsrule.Set {
 	if rules.IsEmpty() {
 		return rules

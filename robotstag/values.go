@@ -47,11 +47,10 @@ type Member struct {
 
 // Values are the header fields of one decision. They must not be changed. An empty field has no lines.
 type Values struct {
-	RobotsTag    []string // one line
-	XRobotsTag   []string // everyone's first; a line for each audience, or few lines if they are many
-	ContentUsage []string // one line
-	// Until is when the values change because an unavailable_after passes, zero for never.
-	Until time.Time
+	RobotsTag    []string  // one line
+	XRobotsTag   []string  // everyone's first; a line for each audience, or few lines if they are many
+	ContentUsage []string  // one line
+	Until        time.Time // when the values change because an unavailable_after passes, zero for never
 
 	star    robotsrule.Set
 	members []Member // sorted by token, in lowercase; without Everyone

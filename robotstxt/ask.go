@@ -55,9 +55,8 @@ func (f *File) Agent(token string) *Agent {
 // Answer is whether a crawler may fetch a URL.
 type Answer struct {
 	Allowed bool
-	// Line is that of the Allow or Disallow that decides, 0 where none matches.
-	Line int
-	Path string // of that line, as it is written but for bytes beyond ASCII, which are encoded
+	Line    int    // that of the Allow or Disallow that decides, 0 where none matches
+	Path    string // of that line, as it is written but for bytes beyond ASCII, which are encoded
 }
 
 // Ask answers about a URL, or a path with its query, as the crawler would send it. The rule that is longest as
@@ -129,7 +128,6 @@ func (r *Rule) beats(other *Rule) bool {
 	return r.Size > other.Size || r.Size == other.Size && r.Allow && !other.Allow
 }
 
-// pathOf is the path of a URL with its query.
 func pathOf(url string) string {
 	if scheme := strings.Index(url, "://"); scheme >= 0 && !strings.ContainsAny(url[:scheme], "/?#") {
 		url = url[scheme+len("://"):]

@@ -26,11 +26,9 @@ const PurposePrefix = "purpose-"
 // digits, spaces and dots. It does not change and may be shared.
 type File struct {
 	// Groups are those of product tokens and of "*". A token has one group.
-	Groups []*Group
-	// TooLong: the groups had so many lines that the rest was not read.
-	TooLong bool
-	// Sum is equal for files that say the same in groups.
-	Sum [sha256.Size]byte
+	Groups  []*Group
+	TooLong bool              // the groups had so many lines that the rest was not read
+	Sum     [sha256.Size]byte // equal for files that say the same in groups
 
 	byName   map[string]*Group // in lower case
 	purposes []*Group          // of User-Agent-Purpose lines
@@ -61,8 +59,7 @@ type Rule struct {
 	Allow   bool
 	Pattern pathpattern.Pattern
 	Written string // the pattern as it is written, "" where that is Pattern; see pathpattern.Written
-	// Size is the length in bytes that Google's parser compares: as written, with bytes beyond ASCII encoded.
-	Size int
+	Size    int    // the length in bytes that Google's parser compares: as written, with bytes beyond ASCII encoded
 
 	number int
 }
@@ -83,8 +80,7 @@ type line struct {
 type Note struct {
 	Line    int // of the robots.txt, from 1; 0 for none
 	Message string
-	// Wrong is set for a line that does not do what its author can have meant.
-	Wrong bool
+	Wrong   bool // set for a line that does not do what its author can have meant
 
 	kind string // notes of a kind say the same about several lines
 }

@@ -20,9 +20,8 @@ type ImportOptions struct {
 	// Name reports whether a policy file can have a crawler's name, and whether it must list it. Nil takes every name.
 	Name func(name string) (valid, listed bool)
 	// Browser reports whether browsers have a name in their User-Agent, so that it only works in robots.txt. Nil: none.
-	Browser func(name string) bool
-	// Crawlers are the catalogue's: which follow another one's group, and which ignore that of "*".
-	Crawlers []policy.Crawler
+	Browser  func(name string) bool
+	Crawlers []policy.Crawler // the catalogue's: which follow another one's group, and which ignore that of "*"
 }
 
 // Imported is a robots.txt as a policy.
@@ -143,15 +142,14 @@ func (f *File) unusable() error {
 }
 
 type importer struct {
-	f        *File
-	spec     *policy.Spec
-	check    func(name string) (valid, listed bool)
-	browser  func(name string) bool
-	known    map[string]bool // tokens of the catalogue, in lower case
-	crawlers []policy.Crawler
-	comments map[int]string // of rules
-	// permitted are the crawlers that their groups allow to crawl something.
-	permitted []policy.Audience
+	f         *File
+	spec      *policy.Spec
+	check     func(name string) (valid, listed bool)
+	browser   func(name string) bool
+	known     map[string]bool // tokens of the catalogue, in lower case
+	crawlers  []policy.Crawler
+	comments  map[int]string    // of rules
+	permitted []policy.Audience // the crawlers that their groups allow to crawl something
 }
 
 // dropNames leaves out groups with names that a policy file cannot have.

@@ -179,7 +179,6 @@ func (im *importer) prefer(r *policy.Rule, l line, pattern pathpattern.Pattern, 
 	r.Statements = append(r.Statements, policy.Statement{Pos: position(l.number), Allow: allow, Usage: u, Pattern: pattern})
 }
 
-// signal adds a Content-Signal line, which has other names than the policy.
 func (im *importer) signal(r *policy.Rule, l line, pattern pathpattern.Pattern, value string) {
 	names := map[string]policy.Usage{"ai-train": policy.TrainAI, "ai-input": policy.AIUse, "search": policy.Search}
 	for member := range strings.SplitSeq(value, ",") {

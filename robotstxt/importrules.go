@@ -240,7 +240,6 @@ func winsInPolicy(a, b Rule) bool {
 	return a.Pattern.Len() > b.Pattern.Len() || a.Pattern.Len() == b.Pattern.Len() && a.Allow
 }
 
-// normal reports whether a pattern has the same length in the policy.
 func (r *Rule) normal() bool { return r.Size == r.Pattern.Len() }
 
 // beaten drops rules that lose wherever they match by their length as written, but not by that in the policy.

@@ -26,7 +26,6 @@ var extensionKeys = map[string]string{
 	"app-directives": "App-Directives", "content-usage": "Content-Usage", "content-signal": "Content-Signal",
 }
 
-// merged returns a line of an extension for a merged file, or why it is left out.
 func (l line) merged(stated Stated) (text, why string) {
 	key := extensionKeys[l.key]
 	text = key + ": " + l.value

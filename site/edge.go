@@ -71,7 +71,6 @@ func (s *Site) Edge(q policy.Query) Verdict {
 	return v
 }
 
-// evaluate adds what is disallowed in other readings of a target.
 func (v *Verdict) evaluate(s *Site, q policy.Query, t target) {
 	for p, q := range s.queries(t, q) {
 		if d := p.Decide(q); d.Verdict == policy.Disallowed {
@@ -99,7 +98,6 @@ func (v *Verdict) evaluateLong(s *Site, q policy.Query) {
 	}
 }
 
-// licence is where the licence of the policy lies.
 type licence struct {
 	host string // empty: on every host of the site
 	path string // empty: nowhere on the site

@@ -26,11 +26,8 @@ type Question struct {
 	// publishes, and returns the evidence in words. Without it the client is not
 	// verified.
 	Verify func(crawlers.Verification) (policy.Identity, string)
-	// Merges reports that robots.txt is merged with that of the upstream server,
-	// which Explain does not know.
-	Merges bool
-	// Short reports that robots.txt is served as robotsserve.Options.Short says.
-	Short bool
+	Merges bool // reports that robots.txt is merged with that of the upstream server, which Explain does not know
+	Short  bool // reports that robots.txt is served as robotsserve.Options.Short says
 }
 
 // Explanation is what happens to a request in every channel, and why.
@@ -41,8 +38,7 @@ type Explanation struct {
 	// Others are the tokens of other crawlers that Agent names. The strictest decision
 	// about any of them applies, which is that about Crawler.
 	Others []string `json:"also_names,omitempty"`
-	// Meant is a crawler of a similar name, where Crawler is nil.
-	Meant string `json:"did_you_mean,omitempty"`
+	Meant  string   `json:"did_you_mean,omitempty"` // a crawler of a similar name, where Crawler is nil
 	// MayCrawl is false if the policy disallows crawling in one of the ways in which
 	// the target may be read (see Edge). A client that is not recognised is never
 	// refused.

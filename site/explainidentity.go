@@ -12,16 +12,11 @@ import (
 type Identity struct {
 	// By is what its operator publishes: some of "address lists", "reverse DNS" and
 	// "signatures". If it is empty, every client of that name is unknown.
-	By []string `json:"verified_by"`
-	// Assumed is the identity that the explanation is for: verified, unknown or
-	// impostor.
-	Assumed string `json:"assumed"`
-	// Evidence is why Assumed is assumed; empty where nothing was checked.
-	Evidence string `json:"evidence,omitempty"`
-	// Demands are the rules that decide for some identity and demand it.
-	Demands []Reason `json:"demands,omitempty"`
-	// Outcomes are what the edge does for each identity that the client can have.
-	Outcomes []Outcome `json:"outcomes"`
+	By       []string  `json:"verified_by"`
+	Assumed  string    `json:"assumed"`            // the identity that the explanation is for: verified, unknown or impostor
+	Evidence string    `json:"evidence,omitempty"` // why Assumed is assumed; empty where nothing was checked
+	Demands  []Reason  `json:"demands,omitempty"`  // the rules that decide for some identity and demand it
+	Outcomes []Outcome `json:"outcomes"`           // what the edge does for each identity that the client can have
 }
 
 // Outcome is what the edge does with a client of one identity.

@@ -71,7 +71,6 @@ func (s *Site) LeftOut(q policy.Query) bool {
 	return closes(false) && !closes(true)
 }
 
-// leftOut says which of robots.txt and the server closes a page to a crawler that is left out.
 const leftOut = "robots.txt of a server that refuses this crawler does not name it, as few sites see it: there the server alone closes the page; publish: {groups: all} names it"
 
 // spelledOtherwise says what a crawler reads that compares URLs as they come, by a line or,

@@ -102,7 +102,6 @@ func (e *Explanation) headline() string {
 	return who + "\n" + fmt.Sprintf(e.may(), e.URL)
 }
 
-// may is whether it may, with a place for the URL.
 func (e *Explanation) may() string {
 	readAs := ""
 	if e.ReadAs != "" {

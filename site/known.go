@@ -21,7 +21,6 @@ type known struct {
 	identities *crawlers.Identities
 }
 
-// current is what is known of the catalogue in use.
 var current crawlers.Derived[*known]
 
 func knownOf(f *policyfile.File) *known {

@@ -136,7 +136,6 @@ func SearchLoss(old, now *Site, was, is policy.Query) (lost Lost) {
 	return lost
 }
 
-// ages is when all dates of policies have passed.
 var ages = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // isDated reports whether dates of rules end what search engines may do.
@@ -148,7 +147,6 @@ func isDated(rules []policy.Rule) bool {
 	})
 }
 
-// lostAt is what is lost at the time of the queries.
 func lostAt(old, now *Site, was, is policy.Query) (lost Lost) {
 	after := now.closures(is)
 	if after.loss == 0 {
@@ -169,7 +167,6 @@ func lostAt(old, now *Site, was, is policy.Query) (lost Lost) {
 	return lost
 }
 
-// add adds what is lost later.
 func (l *Lost) add(later Lost) {
 	if l.Loss == 0 && (later.Loss != 0 || l.Rule == nil) {
 		l.Rule = later.Rule

@@ -40,8 +40,7 @@ type pages struct {
 	registers *registers
 	tokens    map[string]struct{} // see known
 
-	// plain is the page of every path if there is no pattern.
-	plain *Page
+	plain *Page // the page of every path if there is no pattern
 
 	// The patterns of every statement that headers or elements can show, by
 	// number; the second for paths without letter case.
@@ -55,7 +54,6 @@ func (pg *Page) fresh(now time.Time) bool {
 	return pg.until.IsZero() || clock(now).Before(pg.until)
 }
 
-// clock is a given time, or the time now for a zero one.
 func clock(now time.Time) time.Time {
 	if now.IsZero() {
 		return time.Now()

@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// hostFile is the policy of the hosts that have one file.
 type hostFile struct {
 	*Document
 	file    string // relative to the directory of the template

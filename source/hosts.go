@@ -179,7 +179,6 @@ func (h *Hosts) waitForLookup(ctx context.Context) error {
 	return nil
 }
 
-// add returns the entry of a file, and whether it is new and must be loaded.
 func (h *Hosts) add(name string, now time.Time) (f *hostFile, added bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

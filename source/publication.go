@@ -68,7 +68,6 @@ func (src *source) published(sum string) int {
 	return 0
 }
 
-// program is the version of this module in the program.
 var program = sync.OnceValue(func() string {
 	const module = "github.com/robotspolicy/caddy-robots-policy"
 	info, ok := debug.ReadBuildInfo()

@@ -28,9 +28,7 @@ type source struct {
 	// settle is how long a new text must stay the same before it is loaded, as
 	// somebody may still be writing it; 0 for sources that change at once.
 	settle time.Duration
-	// remote is set if reading goes over a network: a failure then says nothing about
-	// the policy.
-	remote bool
+	remote bool // set if reading goes over a network: a failure then says nothing about the policy
 	// startsFromLastGood is set if a last good policy is enough until the configuration
 	// runs, so that starting does not wait for the network.
 	startsFromLastGood bool

@@ -104,7 +104,6 @@ func kindOf(mode os.FileMode) string {
 	return "something else"
 }
 
-// matches reports whether a file is certainly the one that was read.
 func (v fileValidator) matches(info os.FileInfo) bool {
 	return os.SameFile(v.info, info) && v.info.Size() == info.Size() && v.info.ModTime().Equal(info.ModTime()) &&
 		v.read.Sub(info.ModTime()) > coarseClock && time.Since(v.read) < rereadFile

@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// webPolicy is a policy on a web server.
 type webPolicy struct {
 	url    *url.URL
 	client *http.Client

@@ -155,7 +155,6 @@ var (
 	descHosts      = newDesc("hosts", "Per-host policy files, by state: served, broken (an error now), missing.", "state")
 )
 
-// Describe implements prometheus.Collector.
 func (p *Pool) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descReloads, descSuccessful, descLoaded, descChecked, descWarnings, descRules, descSites, descInfo, descHosts,

@@ -38,25 +38,21 @@ const ReloadOff time.Duration = -1
 
 // Options says where a policy comes from. Only Policy is required.
 type Options struct {
-	// Policy is a file, an https:// address, storage:KEY, or a file name with
-	// {host} in it.
-	Policy string
+	Policy string // a file, an https:// address, storage:KEY, or a file name with {host} in it
 	// Default is the policy of hosts without a file. Only with {host}.
 	Default string
 	// Reload is how often the source is checked for changes: 0 means the default
 	// of the source, negative (ReloadOff) never.
-	Reload time.Duration
-	// Storage has the policies of storage:KEY.
-	Storage Storage
+	Reload  time.Duration
+	Storage Storage // has the policies of storage:KEY
 	// LastGood is a directory for the last good version of a policy, which is served
 	// after a restart while the source has an error. Empty: none is saved. Storages of one
 	// type that are not a fmt.Stringer need a directory each.
 	LastGood string
 	// Strict makes an error of the source an error of Open, whatever was saved. Only a
 	// policy from the network may start from its last good version.
-	Strict bool
-	// ReadOnly saves nothing.
-	ReadOnly bool
+	Strict   bool
+	ReadOnly bool // saves nothing
 	// Guard, if not nil, is asked before a new version replaces one that is served, and
 	// returns why it must not: an [UndecidedError] if that is not known now.
 	Guard func(ctx context.Context, name string, before, after *site.Site) error
@@ -202,7 +198,6 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// newSource returns the source that the name of a policy stands for.
 func newSource(name string, storage Storage) (*source, error) {
 	switch {
 	case name == "":

@@ -21,7 +21,6 @@ func (*caddyJSON) Clone() Parser { return new(caddyJSON) }
 
 var errJSON = errors.New("it is not a JSON object")
 
-// Parse implements [Parser].
 func (p *caddyJSON) Parse(line []byte, r *Record) error {
 	*r = Record{}
 	p.buf = p.buf[:0]

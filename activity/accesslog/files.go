@@ -62,12 +62,9 @@ func Expand(names []string) ([]string, error) {
 }
 
 type Reading struct {
-	// Parser reads the lines; nil is the format that the start of each file has.
-	Parser Parser
-	// Workers is how many goroutines parse, by default one for each CPU.
-	Workers int
-	// Stdin is what Stdin stands for, by default os.Stdin.
-	Stdin io.Reader
+	Parser  Parser    // reads the lines; nil is the format that the start of each file has
+	Workers int       // how many goroutines parse, by default one for each CPU
+	Stdin   io.Reader // what Stdin stands for, by default os.Stdin
 }
 
 type Result struct {

@@ -154,7 +154,6 @@ func nextField(s string) (field, int, error) {
 	return nginxFields[name], n, nil
 }
 
-// Parse implements [Parser].
 func (f *textFormat) Parse(line []byte, r *Record) error {
 	*r = Record{}
 	f.buf = f.buf[:0]

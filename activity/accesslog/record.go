@@ -23,8 +23,7 @@ type Record struct {
 	Bytes     int64  // of the body as sent
 	// Crawler and Identity are what the server had found, from the field robots_policy of Caddy's log, or empty.
 	Crawler, Identity []byte
-	// Unsigned: the log has the header of the request, and there is no signature in it.
-	Unsigned bool
+	Unsigned          bool // the log has the header of the request, and there is no signature in it
 }
 
 // Parser reads lines of one format. It is not safe for concurrent use: Clone it.

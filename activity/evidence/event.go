@@ -108,7 +108,6 @@ func typeOf(v *activity.Visit) string {
 	return ""
 }
 
-// ofVisit is the event that a visit of a type is.
 func ofVisit(kind string, v *activity.Visit) *Event {
 	e := &Event{
 		Type: kind, Time: v.Time.UTC(), Crawler: v.Crawler, Identity: v.Identity, Host: activity.Text(v.Host),

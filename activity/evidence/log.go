@@ -24,18 +24,12 @@ import (
 
 // Options of a [Log]. A zero field has its default.
 type Options struct {
-	// Key signs the log; without it nothing is signed.
-	Key ed25519.PrivateKey
-	// Authority is the address of an authority that time-stamps the log (RFC 3161), if any.
-	Authority string
-	// Days is after how many days files are deleted, 396.
-	Days int
-	// Program is written to the start events.
-	Program string
-	// Damaged is the name of a file that was put aside before, if one was.
-	Damaged string
-	// Now is the clock, time.Now.
-	Now func() time.Time
+	Key       ed25519.PrivateKey // signs the log; without it nothing is signed
+	Authority string             // the address of an authority that time-stamps the log (RFC 3161), if any
+	Days      int                // after how many days files are deleted, 396
+	Program   string             // written to the start events
+	Damaged   string             // the name of a file that was put aside before, if one was
+	Now       func() time.Time   // the clock, time.Now
 	// Report is called with what begins to go wrong, once a day when events are left out, and, after WriteFailed, with nil when
 	// writing works again. It may be nil.
 	Report func(reason string, err error)
@@ -172,7 +166,6 @@ type item struct {
 	size      int    // of the texts of what was published
 }
 
-// Record implements [activity.Recorder].
 func (l *Log) Record(v activity.Visit) {
 	if kind := typeOf(&v); kind != "" && !l.queue.Offer(item{Visit: v, kind: kind}) {
 		l.omitted.Add(&v, QueueFull)
@@ -248,7 +241,6 @@ func (l *Log) tick() {
 	l.stampWhenDue()
 }
 
-// tell writes what was left out.
 func (l *Log) tell(limit int) {
 	if len(l.pending) >= maxPending {
 		return // until something can be written
@@ -338,7 +330,6 @@ func (l *Log) Close() error {
 	return errors.Join(err, l.closeFile(), unlock(l.lock))
 }
 
-// fileName is the name of a day's file.
 func fileName(day string) string { return filePrefix + day + fileSuffix }
 
 const (
@@ -349,7 +340,6 @@ const (
 	SignatureSuffix = ".sig"
 )
 
-// dayOf is the day of a file's name, if it is one.
 func dayOf(name string) (string, bool) {
 	day, ok := strings.CutPrefix(name, filePrefix)
 	if ok {

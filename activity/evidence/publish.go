@@ -25,12 +25,10 @@ func (l *Log) Publish(p *activity.Publication) {
 	l.offer(&Event{Time: p.Time.UTC(), Type: TypePublished, Publication: p.ID[:12], Name: p.Name, Published: p}, len(p.Text))
 }
 
-// Serve implements [activity.Publisher].
 func (l *Log) Serve(p *activity.Publication, d site.Document) {
 	l.offer(&Event{Time: l.now(), Type: TypeServed, Publication: p.ID[:12], Name: p.Name, Document: d.Name, Host: d.Host, Robots: d.Version, Text: d.Text}, len(d.Text))
 }
 
-// End implements [activity.Publisher].
 func (l *Log) End(p *activity.Publication) {
 	l.offer(&Event{Time: l.now(), Type: TypeEnded, Publication: p.ID[:12], Name: p.Name}, 0)
 }
@@ -98,7 +96,6 @@ func (l *Log) learnAll(p *activity.Publication) {
 	}
 }
 
-// learn notes the text of a robots.txt, and reports whether it is new.
 func (l *Log) learn(name, version, text string) bool {
 	if name != site.RobotsTxt || l.texts[version] != nil {
 		return false

@@ -19,8 +19,7 @@ type Question struct {
 	// Since and Until bound the time of what crawlers did. What was in force then counts
 	// even if it was published before.
 	Since, Until time.Time
-	// Paths is how many paths to name for a violation; 0 is all.
-	Paths int
+	Paths        int // how many paths to name for a violation; 0 is all
 }
 
 // Answer is what an evidence log says about a question.
@@ -101,7 +100,6 @@ type PathCount struct {
 // maxPaths bounds the paths that are counted of one row.
 const maxPaths = 10_000
 
-// inquiry gathers an answer.
 type inquiry struct {
 	Question
 	Answer

@@ -38,7 +38,6 @@ type quotas struct {
 	reads      room // of one
 }
 
-// party is who an event is about.
 type party struct {
 	crawler  string
 	identity activity.Identity
@@ -53,7 +52,6 @@ type share struct {
 // usage is how much of a day's room is used.
 type usage map[share]room
 
-// shares calls each with every share that an event of a party uses, and its room.
 func (q *quotas) shares(kind string, p party, each func(share, room)) {
 	switch {
 	case kind == TypeRead:
@@ -68,7 +66,6 @@ func (q *quotas) shares(kind string, p party, each func(share, room)) {
 	}
 }
 
-// admit reports whether there is room for an event of a party.
 func (u usage) admit(q *quotas, e *Event) bool {
 	if e.Type != TypeRead && e.Type != TypeViolation {
 		return true

@@ -31,7 +31,6 @@ func (s *Signature) SignedText() []byte {
 	return fmt.Appendf(nil, "caddy-robots-policy evidence 1\n%s\n%d\n%s\n", s.File, s.Seq, s.Hash)
 }
 
-// sign signs the log up to what was written last.
 func (l *Log) sign() error {
 	if l.options.Key == nil {
 		return nil
@@ -79,7 +78,6 @@ func readSignature(name string) (s Signature, err error) {
 
 var errNotValid = errors.New("its signature is not valid")
 
-// by reports whether a valid signature is by a key.
 func (s *Signature) by(key crypto.PublicKey) bool {
 	public, _ := key.(ed25519.PublicKey)
 	return s.PublicKey == base64.StdEncoding.EncodeToString(public)

@@ -120,7 +120,6 @@ var (
 	oidTSTInfo = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 9, 16, 1, 4}
 )
 
-// askAuthority returns a token for a hash.
 func askAuthority(ctx context.Context, url, hash string) ([]byte, error) {
 	sum, err := hex.DecodeString(hash)
 	if err != nil {

@@ -60,7 +60,6 @@ func Together(logs []Checked) (*Answer, *Check) {
 	return a, c
 }
 
-// add adds the check of another log.
 func (c *Check) add(dir string, l *Check) {
 	c.Files, c.Events, c.Signed, c.Tail, c.Omitted = c.Files+l.Files, c.Events+l.Events, c.Signed+l.Signed, c.Tail+l.Tail, c.Omitted+l.Omitted
 	c.First, c.Last, c.FromStart = earlier(c.First, l.First), later(c.Last, l.Last), c.FromStart && l.FromStart

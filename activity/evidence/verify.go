@@ -40,8 +40,7 @@ type Check struct {
 	Stamps    []Stamped // what authorities say that was there when
 	Gaps      []string  // what the log says that is missing, or was not watched
 	Omitted   int64     // events that were left out, as the log says
-	// Problems say where the log is not what was written; empty if it is whole.
-	Problems []string
+	Problems  []string  // say where the log is not what was written; empty if it is whole
 }
 
 // Stamped says that an event, and all before, were there at a time.
@@ -92,7 +91,6 @@ func Read(dir string, each func(file string, e *Event, hash string) error) error
 	return nil
 }
 
-// checking is a check that is under way.
 type checking struct {
 	*Check
 	dir       string
@@ -224,7 +222,6 @@ func (c *checking) stamped(e *Event, hash string) {
 	}
 }
 
-// readStamps reads the time stamps of a file.
 func (c *checking) readStamps(file string) {
 	c.stamps = map[uint64]Timestamp{}
 	_, err := eachLine(filepath.Join(c.dir, file+TimestampSuffix), func(_ int, line []byte) error {

@@ -23,10 +23,9 @@ import (
 
 // Options say what to replay.
 type Options struct {
-	New *site.Site
-	Old *site.Site // nil: nothing was refused
-	// Files are logs, as [accesslog.Expand] returns them.
-	Files []string
+	New   *site.Site
+	Old   *site.Site // nil: nothing was refused
+	Files []string   // logs, as [accesslog.Expand] returns them
 	// Stored reads the rows of a store between two times, and returns how many requests have no
 	// row any more. It may be nil. StoreName is its name in the report.
 	Stored    Stored
@@ -143,7 +142,6 @@ func (i *identifier) identify(r *accesslog.Record, addr netip.Addr, c *client, s
 	return found
 }
 
-// ended is a context that has ended, so that nothing is looked up.
 var ended = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

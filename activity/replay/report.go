@@ -32,18 +32,16 @@ type Report struct {
 	Requests int64 `json:"requests"` // lines that could be read, within the time asked for
 	Crawlers int64 `json:"crawler_requests"`
 
-	// NotReplayed says what could not be decided as the server would have.
-	NotReplayed []Note `json:"not_replayed"`
+	NotReplayed []Note `json:"not_replayed"` // says what could not be decided as the server would have
 
 	Verdicts     []VerdictCount `json:"verdicts"`
 	SearchLoss   SearchLoss     `json:"search_loss"`
 	NewlyRefused []CrawlerCount `json:"newly_refused"`
 	NewlyAllowed []CrawlerCount `json:"newly_allowed"`
-	// Violations are requests that the new policy disallows without refusing them.
-	Violations []CrawlerCount `json:"violations"`
-	ByCrawler  []CrawlerCount `json:"crawlers"`
-	Rules      []RuleCount    `json:"rules"`
-	IdleRules  []RuleCount    `json:"idle_rules"` // that decided nothing
+	Violations   []CrawlerCount `json:"violations"` // requests that the new policy disallows without refusing them
+	ByCrawler    []CrawlerCount `json:"crawlers"`
+	Rules        []RuleCount    `json:"rules"`
+	IdleRules    []RuleCount    `json:"idle_rules"` // that decided nothing
 	// Unknown are the most frequent automated clients that no policy knows. They are never refused.
 	Unknown         []UnknownCount `json:"unknown"`
 	UnknownClients  int64          `json:"unknown_clients"`  // how many different ones
@@ -66,18 +64,17 @@ type VerdictCount struct {
 
 // CrawlerCount counts requests of a crawler, by what is known of who sent them.
 type CrawlerCount struct {
-	Crawler  string      `json:"crawler"`
-	Kind     string      `json:"kind"`
-	Requests int64       `json:"requests"`
-	Verified int64       `json:"verified"`
-	Claimed  int64       `json:"claimed"`
-	Impostor int64       `json:"impostor"`
-	Refused  int64       `json:"refused,omitempty"` // in Report.ByCrawler: by the new policy
-	Bytes    int64       `json:"bytes"`
-	Rules    []string    `json:"rules,omitempty"` // line and name of the rules that decide, the most frequent first
-	Paths    []PathCount `json:"paths,omitempty"` // with the most requests
-	// PathsEstimated: there were too many paths to count each of them.
-	PathsEstimated bool `json:"paths_estimated,omitempty"`
+	Crawler        string      `json:"crawler"`
+	Kind           string      `json:"kind"`
+	Requests       int64       `json:"requests"`
+	Verified       int64       `json:"verified"`
+	Claimed        int64       `json:"claimed"`
+	Impostor       int64       `json:"impostor"`
+	Refused        int64       `json:"refused,omitempty"` // in Report.ByCrawler: by the new policy
+	Bytes          int64       `json:"bytes"`
+	Rules          []string    `json:"rules,omitempty"`           // line and name of the rules that decide, the most frequent first
+	Paths          []PathCount `json:"paths,omitempty"`           // with the most requests
+	PathsEstimated bool        `json:"paths_estimated,omitempty"` // there were too many paths to count each of them
 }
 
 // PathCount counts requests for a path.
@@ -107,7 +104,6 @@ type DayCount struct {
 	Requests map[activity.Decision]int64 `json:"requests"`
 }
 
-// decisions are in the order in which reports list them.
 var decisions = []activity.Decision{activity.Refused, activity.WouldRefuse, activity.Disallowed, activity.Allowed}
 
 // shownPaths bounds the paths named for a crawler.
@@ -200,7 +196,6 @@ func (r *Report) verdicts(t *tally) {
 	}
 }
 
-// crawlerCounts sums up matching counts by crawler.
 func crawlerCounts(t *tally, fits func(*key) bool) []CrawlerCount {
 	type sum struct {
 		CrawlerCount

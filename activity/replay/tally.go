@@ -102,7 +102,6 @@ func (t *tally) gap() (from, to time.Time) {
 	return from, to
 }
 
-// add counts requests for a path.
 func (t *tally) add(at time.Time, requests, bytes int64, k key, path string) {
 	c := t.lastCount
 	if c == nil || k != t.lastKey {

@@ -266,7 +266,6 @@ func pathOf(target string) string {
 	return "/"
 }
 
-// decider decides under one policy.
 type decider struct {
 	site     *site.Site
 	purposes bool // those that User-Agents name matter

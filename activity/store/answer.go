@@ -15,7 +15,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/activity/store/journal"
 )
 
-// answer gathers the rows of an answer.
 type answer struct {
 	query    Query
 	from, to int64 // hours

@@ -24,18 +24,14 @@ type Options struct {
 	// is summed under [OtherPath]; the rows with the most requests stay. A day has
 	// as many.
 	RowsPerHour int
-	// Hours is for how long hourly totals are stored, 90 days.
-	Hours time.Duration
-	// Days is for how long daily totals are stored, 396 days.
-	Days time.Duration
+	Hours       time.Duration // for how long hourly totals are stored, 90 days
+	Days        time.Duration // for how long daily totals are stored, 396 days
 	// MaxBytes is how large the database may become, 512 MiB. When it is reached, the
 	// oldest hours with paths go first, except those of the last week, then days with
 	// paths, then the other totals.
 	MaxBytes int64
-	// Queue is how many visits may wait to be summed, 16,384.
-	Queue int
-	// Now is the clock, time.Now.
-	Now func() time.Time
+	Queue    int              // how many visits may wait to be summed, 16,384
+	Now      func() time.Time // the clock, time.Now
 	// Report is called with an error when writing begins to fail, and with nil when
 	// it works again. It may be nil.
 	Report func(error)

@@ -30,7 +30,6 @@ func PutAside(dir string, now time.Time) (string, error) {
 	return aside.Put(now, name, name+"-wal", name+"-shm", filepath.Join(dir, lockName))
 }
 
-// explain says in an error of SQLite what the cause is.
 func explain(dir string, err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {

@@ -45,7 +45,6 @@ func revise(ctx context.Context, q querier, now time.Time) (int64, error) {
 	return revision, setMeta(ctx, q, metaRevision, revision)
 }
 
-// touch says that a bucket of a table was changed.
 func touch(ctx context.Context, q querier, name string, bucket, revision int64) error {
 	_, err := q.ExecContext(ctx, "INSERT INTO outbox VALUES (?, ?, ?, 0, 0) ON CONFLICT DO UPDATE SET changed = excluded.changed", name, bucket, revision)
 	return err
@@ -105,7 +104,6 @@ func (s *Store) merge(ctx context.Context, add *journal.Sums, seq int64) error {
 	return tx.Commit()
 }
 
-// merging is a merge that is under way.
 type merging struct {
 	ctx                      context.Context
 	tx                       *sql.Tx
@@ -120,7 +118,6 @@ type merging struct {
 	touched                  map[touched]bool
 }
 
-// touched is a bucket of a table.
 type touched struct {
 	name   string
 	bucket int64

@@ -56,7 +56,6 @@ func (t *outgoingTable) columns() []string {
 	return append(all, columnList(t.numbers)...)
 }
 
-// pendingBucket is a bucket that was changed since it was sent.
 type pendingBucket struct{ bucket, changed, sent int64 }
 
 // pending lists what is to be sent of a table, the newest first.
@@ -70,7 +69,6 @@ func (t *outgoingTable) pending(ctx context.Context, db querier) (all []pendingB
 	return all, err
 }
 
-// begin says that some of a bucket may have arrived.
 func (t *outgoingTable) begin(ctx context.Context, db querier, p pendingBucket) error {
 	_, err := db.ExecContext(ctx, "UPDATE outbox SET begun = 1 WHERE name = ? AND bucket = ? AND begun = 0", t.name, p.bucket)
 	return err

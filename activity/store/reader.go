@@ -72,11 +72,9 @@ type Query struct {
 	From, To time.Time
 	// Only selects the rows that have one of the values in a dimension, which may not
 	// be one of time.
-	Only map[Dimension][]string
-	// PathPrefix selects the rows whose path begins with it.
-	PathPrefix string
-	// By are the dimensions of the answer's rows.
-	By []Dimension
+	Only       map[Dimension][]string
+	PathPrefix string      // selects the rows whose path begins with it
+	By         []Dimension // the dimensions of the answer's rows
 	// Limit is how many rows to return, those with the most requests; 0 is all.
 	// Where By has one of time, rows come in the order of time, and Limit is not
 	// looked at.
@@ -101,7 +99,6 @@ type Row struct {
 
 func (q *Query) has(d Dimension) bool { return slices.Contains(q.By, d) }
 
-// paths reports whether a query needs the tables with paths.
 func (q *Query) paths() bool {
 	return q.has(ByPath) || len(q.Only[ByPath]) > 0 || q.PathPrefix != ""
 }

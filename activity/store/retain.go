@@ -109,7 +109,6 @@ func (s *Store) rollDay(ctx context.Context, day int64) error {
 	return tx.Commit()
 }
 
-// expire deletes rows for their age.
 func (s *Store) expire(ctx context.Context, now time.Time) error {
 	hour := now.Add(-s.options().Hours).Unix() / 3600
 	day := now.Add(-s.options().Days).Unix() / 86400

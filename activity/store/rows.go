@@ -70,7 +70,6 @@ func coverage(ctx context.Context, tx *sql.Tx, first, end int64) ([]dayCoverage,
 	return all, err
 }
 
-// rows reads a day from the table that has more of it.
 func (d *dayCoverage) rows(ctx context.Context, tx *sql.Tx, first, end int64, visit func(activity.Visits) error) error {
 	t, from, to := pathHourTable, max(first, d.day*24), min(end, d.day*24+24)
 	if d.days > d.hours {
@@ -95,9 +94,7 @@ type Bounds struct {
 	FirstHour time.Time // the first hour with paths; zero if there is none
 	FirstDay  time.Time // the first day with totals; zero if there is none
 	Bytes     int64     // of the database that are in use
-	// Shrunk is when rows were last deleted because the database was too large; zero:
-	// never.
-	Shrunk time.Time
+	Shrunk    time.Time // when rows were last deleted because the database was too large; zero: never
 }
 
 // Bounds returns what the store covers.

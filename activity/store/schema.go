@@ -172,14 +172,12 @@ func prepare(ctx context.Context, db *sql.DB, name string, write bool) error {
 // rollback ends a transaction that was not committed.
 func rollback(tx *sql.Tx) { _ = tx.Rollback() }
 
-// querier is a database or a transaction.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-// each calls scan for every row of a query.
 func each(ctx context.Context, q querier, scan func(*sql.Rows) error, text string, args ...any) error {
 	rows, err := q.QueryContext(ctx, text, args...)
 	if err != nil {

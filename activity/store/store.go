@@ -110,7 +110,6 @@ func (s *Store) recover(ctx context.Context) error {
 	return s.rotate()
 }
 
-// rotate begins a new journal.
 func (s *Store) rotate() error {
 	if s.journal != nil {
 		_ = s.journal.Close() // every batch was written; nothing is lost here
@@ -135,7 +134,6 @@ func (s *Store) Configure(o Options) {
 
 func (s *Store) options() *Options { return s.config.Load() }
 
-// Record implements [activity.Recorder].
 func (s *Store) Record(v activity.Visit) {
 	if !s.queue.Offer(v) {
 		s.missed.Add(1)

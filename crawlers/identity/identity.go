@@ -67,7 +67,6 @@ func New(m Methods, logger func() *zap.Logger) *Verifier {
 	return v
 }
 
-// key is equal for equal methods.
 func (m Methods) key() string { return fmt.Sprintln(m.Lists, m.DNS, m.Signatures, m.AllowedRanges) }
 
 // EmbeddedOnly reports whether only the address lists that came with the program are used.
@@ -138,10 +137,8 @@ type Proof struct {
 	// Crawler is the one whose operator signed the request, or that alone comes from its
 	// address. If several crawlers share the keys it is the one that the User-Agent names.
 	Crawler *crawlers.Crawler
-	// Signer is the signer, if the policy names it (signed:HOST).
-	Signer *crawlers.Crawler
-	// Card is what the one who signed says of itself.
-	Card webbotauth.Card
+	Signer  *crawlers.Crawler // the signer, if the policy names it (signed:HOST)
+	Card    webbotauth.Card   // what the one who signed says of itself
 }
 
 // Judged returns the crawlers whose rules hold for a request, by whatever of returns for

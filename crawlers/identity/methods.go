@@ -18,15 +18,11 @@ var methodNames = []string{"embedded", "lists", "dns", "signatures", "off"}
 type Methods struct {
 	// Enabled is false for `verify off`. The embedded address lists are used
 	// whenever it is true.
-	Enabled bool
-	// Lists fetches the address lists that operators publish.
-	Lists bool
-	// DNS looks the client's address up (forward-confirmed reverse DNS).
-	DNS bool
-	// Signatures checks Web Bot Auth signatures and fetches the keys for it.
-	Signatures bool
-	// AllowedRanges are fetched from although they are not public addresses.
-	AllowedRanges []netip.Prefix
+	Enabled       bool
+	Lists         bool           // fetches the address lists that operators publish
+	DNS           bool           // looks the client's address up (forward-confirmed reverse DNS)
+	Signatures    bool           // checks Web Bot Auth signatures and fetches the keys for it
+	AllowedRanges []netip.Prefix // fetched from although they are not public addresses
 }
 
 // ParseMethods reads the values of `verify`, which default to `embedded`, and the

@@ -31,7 +31,6 @@ type sources struct {
 	dns     dnsState
 }
 
-// dnsState is the state of the resolver.
 type dnsState struct {
 	lookups, failures uint64
 	inRow             int       // failures since the last success

@@ -22,30 +22,24 @@ type Status struct {
 
 // ListStatus is the state of an address list.
 type ListStatus struct {
-	URL     string `json:"url"`
-	Entries int    `json:"entries"`
-	// Embedded is true for a list that came with the program.
-	Embedded bool `json:"embedded"`
-	// Refreshed is true if the list is fetched at all.
-	Refreshed bool       `json:"refreshed"`
-	AsOf      *time.Time `json:"as_of,omitempty"` // absent if there is no list
-	Age       string     `json:"age,omitempty"`
-	// Fresh is true while the list is recent enough to identify impostors.
-	Fresh bool `json:"fresh"`
-	// Old says what the list no longer does because of its age, or soon will not.
-	Old string `json:"old,omitempty"`
-	// Incomplete says why the list identifies no impostors although it is fresh.
-	Incomplete string     `json:"incomplete,omitempty"`
-	Error      string     `json:"error,omitempty"` // of the last fetch
+	URL        string     `json:"url"`
+	Entries    int        `json:"entries"`
+	Embedded   bool       `json:"embedded"`        // true for a list that came with the program
+	Refreshed  bool       `json:"refreshed"`       // true if the list is fetched at all
+	AsOf       *time.Time `json:"as_of,omitempty"` // absent if there is no list
+	Age        string     `json:"age,omitempty"`
+	Fresh      bool       `json:"fresh"`                // true while the list is recent enough to identify impostors
+	Old        string     `json:"old,omitempty"`        // says what the list no longer does because of its age, or soon will not
+	Incomplete string     `json:"incomplete,omitempty"` // says why the list identifies no impostors although it is fresh
+	Error      string     `json:"error,omitempty"`      // of the last fetch
 	ErrorSince *time.Time `json:"error_since,omitempty"`
 }
 
 // DirectoryStatus is the state of a key directory.
 type DirectoryStatus struct {
-	URL  string `json:"url"`
-	Keys int    `json:"keys"`
-	// Card is what the signer says of itself; nobody has checked it.
-	Card       webbotauth.Card `json:"card,omitzero"`
+	URL        string          `json:"url"`
+	Keys       int             `json:"keys"`
+	Card       webbotauth.Card `json:"card,omitzero"` // what the signer says of itself; nobody has checked it
 	Fetched    *time.Time      `json:"fetched,omitempty"`
 	Age        string          `json:"age,omitempty"`
 	Error      string          `json:"error,omitempty"`

@@ -49,7 +49,6 @@ func (s *segments) mayContain(a netip.Addr) bool {
 	return s.filter[key>>6]>>(key&63)&1 != 0
 }
 
-// newSegments returns segments with their filter.
 func newSegments(version uint64, built time.Time, all []segment) *segments {
 	s := &segments{version: version, built: built, all: all}
 	for _, segment := range all {
@@ -103,7 +102,6 @@ func (l *Lists) Find(a netip.Addr) []string {
 	return s.all[i].urls
 }
 
-// listRange is a range of a list.
 type listRange struct {
 	addrRange
 	url string
@@ -124,7 +122,6 @@ func (l *Lists) buildIndex() *segments {
 	return newSegments(version, now, flatten(all))
 }
 
-// flatten cuts ranges that overlap into segments.
 func flatten(all []listRange) []segment {
 	slices.SortFunc(all, func(a, b listRange) int { return a.from.Compare(b.from) })
 	var starts []netip.Addr // of segments: where a range begins, or another has ended

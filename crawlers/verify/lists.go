@@ -18,11 +18,8 @@ import (
 
 // ListOptions are the options of [Lists]. The zero value is ready to use.
 type ListOptions struct {
-	// Client fetches the lists; by default one that follows up to three redirects,
-	// to https only.
-	Client *http.Client
-	// Now is the clock; time.Now by default.
-	Now func() time.Time
+	Client *http.Client     // fetches the lists; by default one that follows up to three redirects, to https only
+	Now    func() time.Time // the clock; time.Now by default
 	// Report, if not nil, is called after every fetch, one call at a time. It must
 	// not call Stop.
 	Report func(ListStatus)
@@ -63,27 +60,18 @@ func Expires(date time.Time) time.Time { return date.Add(maxVerifyAge) }
 
 // ListStatus is the state of an address list.
 type ListStatus struct {
-	// URL is where the list is published.
-	URL string
-	// Date is when it was fetched, or the date of the embedded list; zero if there is
-	// no list.
-	Date time.Time
-	// Created is the creationTime in the list, or zero.
-	Created time.Time
-	// Prefixes is the number of prefixes.
-	Prefixes int
-	// Snapshot is true for an embedded list.
-	Snapshot bool
-	// Fresh is true while the list is recent enough to rule addresses out.
-	Fresh bool
+	URL      string    // where the list is published
+	Date     time.Time // when it was fetched, or the date of the embedded list; zero if there is no list
+	Created  time.Time // the creationTime in the list, or zero
+	Prefixes int       // the number of prefixes
+	Snapshot bool      // true for an embedded list
+	Fresh    bool      // true while the list is recent enough to rule addresses out
 	// Incomplete says why the list cannot be trusted to name every address of the
 	// crawler; it is empty if nothing suggests that. An incomplete list verifies
 	// addresses but never rules one out.
 	Incomplete string
-	// Err is the error of the last fetch, or nil.
-	Err error
-	// Failing is the time of the first failed fetch in a row; zero while Err is nil.
-	Failing time.Time
+	Err        error     // the error of the last fetch, or nil
+	Failing    time.Time // the time of the first failed fetch in a row; zero while Err is nil
 }
 
 // Lists holds published address lists, each once, however many users it has. It
@@ -102,7 +90,6 @@ type Lists struct {
 	done   chan struct{}
 }
 
-// source is the list of one URL.
 type source struct {
 	url     string
 	current atomic.Pointer[list]
@@ -319,7 +306,6 @@ func (c *list) rulesOut(a netip.Addr, now time.Time) bool {
 	return family && c.Incomplete == "" && c.isFresh(now)
 }
 
-// set makes c the content of a list.
 func (l *Lists) set(s *source, c *list) {
 	s.current.Store(c)
 	l.version.Add(1)

@@ -24,8 +24,7 @@ type Resolver interface {
 
 // DNSOptions are the options of reverse DNS. The zero value has the defaults.
 type DNSOptions struct {
-	// Resolver is net.DefaultResolver by default.
-	Resolver Resolver
+	Resolver Resolver // net.DefaultResolver by default
 	// Report, if not nil, is called after each address that was looked up, with nil
 	// if the resolver had an answer of any kind, or else with its error.
 	Report func(error)
@@ -155,7 +154,6 @@ func (e *entry) usable(now time.Time) bool {
 	return now.Before(e.expires) || e.answer == yes && now.Before(e.at.Add(keepYes+keepStale))
 }
 
-// find returns a cached entry and keeps it alive.
 func (n *names) find(q question) *entry {
 	if e := n.recent[q]; e != nil {
 		return e
@@ -167,7 +165,6 @@ func (n *names) find(q question) *entry {
 	return e
 }
 
-// keep adds an entry to the recent generation.
 func (n *names) keep(q question, e *entry) {
 	if len(n.recent) >= n.cacheSize/2 {
 		n.earlier, n.recent = n.recent, map[question]*entry{}
@@ -245,7 +242,6 @@ func (n *names) lookUp(e *entry, patterns []string, a netip.Addr) {
 	}
 }
 
-// store ends a lookup with what was found.
 func (n *names) store(e *entry, a netip.Addr, found entry) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -28,8 +28,7 @@ const (
 type parsed struct {
 	prefixes []netip.Prefix
 	created  time.Time // creationTime, or zero
-	// problem says why the list may lack addresses; empty if nothing suggests that.
-	problem string
+	problem  string    // says why the list may lack addresses; empty if nothing suggests that
 }
 
 // parseList reads a published address list. Operators publish them in four forms: the
@@ -95,7 +94,6 @@ type document struct {
 	} `json:"prefixes"`
 }
 
-// decodeDocument decodes the JSON value at the beginning of data.
 func decodeDocument(data []byte) (*document, error) {
 	doc := new(document)
 	if err := json.NewDecoder(bytes.NewReader(data)).Decode(doc); err != nil {

@@ -198,7 +198,6 @@ func (l *Lists) request(ctx context.Context, s *source, limit int) (f fetched) {
 	return f
 }
 
-// read reads the list in a response.
 func (f *fetched) read(resp *http.Response, limit int, now time.Time) {
 	url := f.source.url
 	if resp.StatusCode != http.StatusOK {

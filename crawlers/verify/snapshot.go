@@ -18,7 +18,6 @@ import (
 //go:embed snapshot.txt
 var snapshotText string
 
-// snapshot returns the embedded lists, by URL.
 var snapshot = sync.OnceValue(func() map[string]*list { return readSnapshot(snapshotText) })
 
 // ofCatalogue are the lists that came with the catalogue in use.

@@ -46,11 +46,9 @@ func (s Status) String() string {
 
 // Result is a [Status] and its evidence.
 type Result struct {
-	Status Status
-	// By is "address-list", "reverse-dns", or empty for [Unknown] and [Impostor].
-	By string
-	// Evidence is the list's URL or the host name.
-	Evidence string
+	Status   Status
+	By       string // "address-list", "reverse-dns", or empty for [Unknown] and [Impostor]
+	Evidence string // the list's URL or the host name
 }
 
 // Verifier verifies the addresses of all crawlers. It is safe for concurrent use.
@@ -104,7 +102,6 @@ func (v *Verifier) Check(ctx context.Context, facts crawlers.Verification, addr 
 	return Result{}
 }
 
-// answer is the answer of one source.
 type answer uint8
 
 const (

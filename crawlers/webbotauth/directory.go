@@ -49,7 +49,6 @@ type DirectoryStatus struct {
 	Failing time.Time // of the first failed fetch in a row; zero while Err is nil
 }
 
-// directory is a cached directory.
 type directory struct {
 	document
 	fetched time.Time     // when the keys were fetched, or zero
@@ -145,7 +144,6 @@ func (d *directories) begin(url string, k *directory) {
 	})
 }
 
-// take stores the result of a fetch.
 func (d *directories) take(url string, k *directory, found document, keep time.Duration, err error) DirectoryStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()

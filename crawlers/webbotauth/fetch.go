@@ -118,9 +118,8 @@ const wellKnown = "/.well-known/http-message-signatures-directory"
 type location struct {
 	// id is the normalized URL (RFC 3986 sections 6.2.2 and 6.2.3) without its query
 	// (draft section 5.5). Directories are compared by it.
-	id string
-	// url is what to fetch, with the query.
-	url string
+	id  string
+	url string // what to fetch, with the query
 }
 
 // resolve returns the location for the URL of a key directory or its origin.

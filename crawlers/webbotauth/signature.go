@@ -64,7 +64,6 @@ func member(d *httpsfv.Dictionary, name string) httpsfv.Member {
 	return m
 }
 
-// signature is one signature and what it covers.
 type signature struct {
 	agent            string // location.id of the key directory
 	keyID, nonce     string

@@ -61,8 +61,7 @@ type Options struct {
 	// AllowedRanges are fetched from although they are not public addresses, such as
 	// an intranet's. There are none by default.
 	AllowedRanges []netip.Prefix
-	// Now is the clock; time.Now by default.
-	Now func() time.Time
+	Now           func() time.Time // the clock; time.Now by default
 	// Report, if not nil, is called after each fetch of a directory. It must not call
 	// Close.
 	Report func(DirectoryStatus)

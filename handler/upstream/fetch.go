@@ -68,7 +68,6 @@ func (c *Cache[T]) request(ctx context.Context, client *http.Request, next Next)
 	return rec.file(c.kind.Name, c.kind.IsLikely, c.kind.Cut)
 }
 
-// statusError returns the error for a status other than 200.
 func statusError(status int) error {
 	err := fmt.Errorf("status %d %s", status, http.StatusText(status))
 	if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusRequestTimeout {

@@ -45,10 +45,8 @@ func newRule(allow bool, value string, line int) *rule {
 
 // Crawler is how a crawler looks for its group.
 type Crawler struct {
-	// Names are its own name, and then the names whose groups it obeys if it has none.
-	Names []string
-	// IgnoresStar says that it does not obey the group of "*".
-	IgnoresStar bool
+	Names       []string // its own name, and then the names whose groups it obeys if it has none
+	IgnoresStar bool     // says that it does not obey the group of "*"
 }
 
 // Parse reads a file. whole, which may be nil, reports whether a name is read as it stands.
@@ -114,7 +112,6 @@ const (
 	disallow  = "disallow"
 )
 
-// keys are Google's parser's.
 var keys = map[string]string{
 	"user-agent": userAgent, "useragent": userAgent, "user agent": userAgent, "allow": allow,
 	"disallow": disallow, "dissallow": disallow, "dissalow": disallow, "disalow": disallow, "diasllow": disallow, "disallaw": disallow,

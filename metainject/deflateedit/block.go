@@ -268,7 +268,6 @@ func (w *blockWriter) runLengths() {
 	}
 }
 
-// header writes the header of a block with the codes of makeCodes.
 func (w *blockWriter) header() {
 	nlit, ndist := w.used()
 	ncode := 19
@@ -301,7 +300,6 @@ func (w *blockWriter) use(d *inflater) {
 	canonical(w.distLen[:], w.distCode[:])
 }
 
-// has reports whether there are codes for all tokens.
 func (w *blockWriter) has(toks []token) bool {
 	for _, t := range toks {
 		if t&isMatch == 0 {

@@ -229,7 +229,6 @@ func changeOfSum(text []byte, edits []Edit, gzip bool) (s sumChange) {
 	return s
 }
 
-// crc32 returns the CRC-32 of the new text, given the old one's CRC-32 and length.
 func (s *sumChange) crc32(old uint32, n int64) uint32 {
 	return old ^ crcShift(s.crc, uint64(n)-uint64(s.textEnd))
 }

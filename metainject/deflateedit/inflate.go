@@ -64,7 +64,6 @@ func match(length, dist int) token { return isMatch | token(length)<<16 | token(
 func (t token) length() int { return int(t>>16) & 0x1FF }
 func (t token) dist() int   { return int(t & 0xFFFF) }
 
-// size is the length of the text that a token stands for.
 func (t token) size() int {
 	if t&isMatch != 0 {
 		return t.length()

@@ -113,7 +113,6 @@ func short(left uint) event {
 	return badStream
 }
 
-// skipStored skips the bytes of a stored block.
 func (d *inflater) skipStored() event {
 	n := min(d.stored, len(d.src)-d.pos)
 	d.pos += n

@@ -20,8 +20,7 @@ const (
 type Cell[V any] struct {
 	Pattern pathpattern.Pattern
 	Value   V
-	// Order is the place of the pattern among the given ones; added ones come last.
-	Order int
+	Order   int // the place of the pattern among the given ones; added ones come last
 }
 
 // Cells says for every path what holds there, for readers who take the longest matching pattern. value is what holds for a

@@ -37,11 +37,10 @@ import (
 
 // Budget bounds the cost of solving something. It is used up.
 type Budget struct {
-	Work  int // steps: about as many pairs of patterns may be looked at
-	Ways  int // patterns that it may take to say what two patterns both match
-	Added int // patterns that may be added for where two cross
-	// Exceeded: something was left out.
-	Exceeded bool
+	Work     int  // steps: about as many pairs of patterns may be looked at
+	Ways     int  // patterns that it may take to say what two patterns both match
+	Added    int  // patterns that may be added for where two cross
+	Exceeded bool // something was left out
 }
 
 // Spend takes steps from the work and reports whether there was enough of it.

@@ -79,7 +79,6 @@ func inGroup(a policy.Audience, c policy.Crawler) bool {
 	return false
 }
 
-// namedBy returns how closely, and by which audience, a rule names a crawler.
 func (l *linter) namedBy(r *policy.Rule, id policy.CrawlerID) (policy.Tier, policy.Audience) {
 	best, by := notNamed, policy.Audience{}
 	c := l.Policy.CrawlerInfo(id)
@@ -128,7 +127,6 @@ func (l *linter) namedAmong(r *policy.Rule, shut []policy.CrawlerID) (places []i
 	return places
 }
 
-// guarded lists the guarded kinds of some crawlers.
 func (l *linter) guarded(ids []policy.CrawlerID) (kinds []crawlers.Kind) {
 	for _, kind := range []crawlers.Kind{crawlers.KindSearch, crawlers.KindPreview} {
 		if slices.ContainsFunc(ids, func(id policy.CrawlerID) bool { return l.isOfKind(id, kind) }) {

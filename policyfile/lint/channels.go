@@ -148,7 +148,6 @@ func (l *linter) exemptions() {
 	})
 }
 
-// inner is the narrower of two patterns, if one covers the other.
 func inner(p, q pathpattern.Pattern) (pathpattern.Pattern, bool) {
 	switch {
 	case p.Covers(q):

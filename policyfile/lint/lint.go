@@ -19,9 +19,8 @@ type Input struct {
 	Catalogue   *crawlers.Catalogue // with the crawlers of the policy file
 	Sources     []Source            // places within each of Spec.Rules
 	Enforcement policy.Pos
-	// UsagePos returns where a usage with qualifiers is defined, or the zero Pos.
-	UsagePos func(local string) policy.Pos
-	Now      time.Time
+	UsagePos    func(local string) policy.Pos // returns where a usage with qualifiers is defined, or the zero Pos
+	Now         time.Time
 }
 
 // Source is where the parts of one rule are written.
@@ -114,7 +113,6 @@ func (l *linter) report(code string, at policy.Pos, message string) {
 	l.problems = append(l.problems, policy.Problem{Code: code, Pos: at, Message: message})
 }
 
-// spend reports whether the check may go on.
 func (l *linter) spend(n int) bool {
 	l.budget -= n
 	return l.budget > 0

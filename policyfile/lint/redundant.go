@@ -130,7 +130,6 @@ func (l *linter) includes(r *policy.Rule, a policy.Audience) bool {
 	return false
 }
 
-// hasFamily reports whether a group has a crawler and all its family.
 func (l *linter) hasFamily(group policy.Audience, head policy.CrawlerID) bool {
 	for id, c := range l.Policy.Crawlers {
 		if (id == head || l.Policy.Family(id) == head) && (!l.spend(1) || !inGroup(group, c)) {
@@ -140,7 +139,6 @@ func (l *linter) hasFamily(group policy.Audience, head policy.CrawlerID) bool {
 	return true
 }
 
-// coversHosts reports whether a is for every host that b is for.
 func coversHosts(a, b *policy.Rule) bool {
 	if len(a.Hosts) == 0 {
 		return true
@@ -267,7 +265,6 @@ func (l *linter) ties() {
 	})
 }
 
-// namesAll reports whether r has each audience and host of q.
 func (l *linter) namesAll(r, q *policy.Rule) bool {
 	return l.spend(len(q.For)+len(q.Hosts)) && max(len(r.For), len(q.For), len(r.Hosts), len(q.Hosts)) <= maxNames &&
 		(len(q.Hosts) > 0 || len(r.Hosts) == 0) &&

@@ -43,12 +43,10 @@ type Change struct {
 	Usages []string `json:"usages"` // usages, or "crawl-delay", "app-directives", "sitemap", …
 	// Old and New are "allowed", "disallowed" or "unstated", with limits as in "allowed,
 	// max-snippet=50"; "off", "log" or "block" for Edge; the value or "none" for Line.
-	Old string `json:"old"`
-	New string `json:"new"`
-	// Crawlers are product tokens, or Everyone or EveryoneElse.
-	Crawlers []string `json:"crawlers"`
-	// Kinds are the crawlers, those of EveryoneElse too, by their kinds in the catalogue.
-	Kinds []Kind `json:"kinds,omitempty"`
+	Old      string   `json:"old"`
+	New      string   `json:"new"`
+	Crawlers []string `json:"crawlers"`        // product tokens, or Everyone or EveryoneElse
+	Kinds    []Kind   `json:"kinds,omitempty"` // the crawlers, those of EveryoneElse too, by their kinds in the catalogue
 	// Identity of the clients that claim to be these crawlers: "" for any, "verified", "unverified",
 	// "impostor" or "not-impostor".
 	Identity string `json:"identity,omitempty"`
@@ -57,15 +55,13 @@ type Change struct {
 	Hosts []string `json:"hosts,omitempty"`
 	// Paths are patterns, the shortest first. Except are patterns within them where this does not
 	// change.
-	Paths  []string `json:"paths,omitempty"`
-	Except []string `json:"except,omitempty"`
-	// Already are parts of Paths where it was so before.
-	Already []string `json:"already,omitempty"`
+	Paths   []string `json:"paths,omitempty"`
+	Except  []string `json:"except,omitempty"`
+	Already []string `json:"already,omitempty"` // parts of Paths where it was so before
 	// Lost and Intended are what search engines lose by the change, see Sites.
 	Lost     site.Loss `json:"search_loss,omitempty"`
 	Intended site.Loss `json:"intended_search_loss,omitempty"`
-	// everyone is Crawlers in words if they are nearly all: "everyone except Bingbot".
-	everyone string
+	everyone string    // Crawlers in words if they are nearly all: "everyone except Bingbot"
 }
 
 // Kind is crawlers of one kind of the catalogue.

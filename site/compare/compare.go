@@ -19,8 +19,7 @@ import (
 
 // Options change what Policies compares.
 type Options struct {
-	// Now decides which limits in time have passed; the zero time is now.
-	Now time.Time
+	Now time.Time // decides which limits in time have passed; the zero time is now
 	// Hosts are compared, "" for any that neither policy names. Nil means all that either names, and "".
 	Hosts []policy.Host
 }

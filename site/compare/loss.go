@@ -95,7 +95,6 @@ func reverified(old, now *site.Site) (tokens []string) {
 	return tokens
 }
 
-// may is what search engines can lose by the change.
 func (c *Change) may() (loss site.Loss) {
 	if c.Effect == Gain {
 		return 0

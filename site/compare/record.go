@@ -167,7 +167,6 @@ func (c *comparison) records(usage string, regions []pathpattern.Pattern, a, b *
 	return all
 }
 
-// candidates are patterns that may be exceptions from a change in regions.
 func (c *comparison) candidates(regions, patterns []pathpattern.Pattern) []pathpattern.Pattern {
 	patterns = union(patterns, nil)
 	return append(patterns, c.crossings(regions, patterns)...)
@@ -222,7 +221,6 @@ func widest(all []pathpattern.Pattern) []pathpattern.Pattern {
 	return left
 }
 
-// index finds the places of patterns in a list.
 func index(list []pathpattern.Pattern) *pathpattern.Index[int] {
 	entries := make([]pathpattern.Entry[int], len(list))
 	for i, p := range list {

@@ -11,7 +11,6 @@ import (
 	"github.com/robotspolicy/caddy-robots-policy/policy"
 )
 
-// patterns are those of some statements.
 func (s *side) patterns(ids []int) []pathpattern.Pattern {
 	all := make([]pathpattern.Pattern, len(ids))
 	for i, id := range ids {

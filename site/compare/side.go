@@ -23,7 +23,6 @@ type side struct {
 	set        solve.Set // of statements
 }
 
-// statement is one of a side.
 type statement struct {
 	policy.Applied
 	prohibits bool // it disallows, or allows until a date that has passed
@@ -64,7 +63,6 @@ func (s *side) key() string {
 	return strings.Join(slices.Compact(lines), "\n")
 }
 
-// indexed prepares the side for questions.
 func (s *side) indexed() *side {
 	for i := range s.statements {
 		s.set.Add(s.statements[i].Statement.Pattern, i)
@@ -279,7 +277,6 @@ func sample(p pathpattern.Pattern, fill string) string {
 	return strings.ReplaceAll(text, "*", fill)
 }
 
-// filler is a letter that no pattern of some policies has.
 func filler(policies ...*policy.Policy) string {
 	used := map[rune]bool{}
 	add := func(p pathpattern.Pattern) {

@@ -141,7 +141,6 @@ func notTorn(err error) error {
 	return err
 }
 
-// batch is sums as they are written.
 type batch struct {
 	Rows  []row
 	Reads []readTimes
@@ -158,7 +157,6 @@ type readTimes struct {
 	Times
 }
 
-// encode appends a batch's body to b.
 func (s *Sums) encode(b []byte) ([]byte, error) {
 	all := batch{Lost: s.Lost}
 	for k, c := range s.Rows {
@@ -172,7 +170,6 @@ func (s *Sums) encode(b []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// decode adds a batch's body to s.
 func (s *Sums) decode(body []byte) error {
 	var all batch
 	if err := gob.NewDecoder(bytes.NewReader(body)).Decode(&all); err != nil {

@@ -40,10 +40,8 @@ func (k Key) clone() Key {
 // Counts are the sums of a row.
 type Counts struct {
 	Requests, Bytes, Violations int64
-	// Queries is how many of the requests had a query that the path does not have.
-	Queries int64
-	// Unread is how many were by crawlers of which no robots.txt was known that they had read.
-	Unread int64
+	Queries                     int64 // how many of the requests had a query that the path does not have
+	Unread                      int64 // how many were by crawlers of which no robots.txt was known that they had read
 }
 
 // Add adds d to c.

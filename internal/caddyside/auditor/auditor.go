@@ -50,7 +50,6 @@ func Parse(args []string) (*Config, error) {
 	return c, err
 }
 
-// address checks the configuration and returns the address to audit.
 func (c *Config) address() (*url.URL, error) {
 	if d := time.Duration(c.Interval); d < minInterval {
 		return nil, fmt.Errorf("invalid audit interval %s: must be at least %s", d, minInterval)
@@ -109,7 +108,6 @@ func Start(ctx caddy.Context, c *Config, merged bool, policy func(ctx context.Co
 	return nil
 }
 
-// loop audits until the context ends.
 func (a *auditor) loop(ctx context.Context) {
 	delay := firstDelay
 	for a.wait(ctx, delay) == nil {

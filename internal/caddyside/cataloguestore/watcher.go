@@ -65,8 +65,7 @@ type Status struct {
 	// taken.
 	Fetched time.Time `json:"fetched,omitzero"`
 	Refused string    `json:"refused,omitempty"`
-	// Warning says that the catalogue is old.
-	Warning string `json:"warning,omitempty"`
+	Warning string    `json:"warning,omitempty"` // says that the catalogue is old
 }
 
 // CurrentStatus returns the status.
@@ -259,7 +258,6 @@ func (w *Watcher) install(ctx context.Context) {
 	policies.Pool.Recompile(ctx)
 }
 
-// report notes the result of a check.
 func (w *Watcher) report(err error) {
 	text := ""
 	if err != nil {
@@ -286,13 +284,11 @@ var (
 	descSize = newDesc("catalogue_crawlers", "Crawlers in the catalogue in use.")
 )
 
-// Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- descTime
 	ch <- descSize
 }
 
-// Collect implements prometheus.Collector.
 func (collector) Collect(ch chan<- prometheus.Metric) {
 	s := CurrentStatus()
 	source, date := "storage", 0.0

@@ -55,7 +55,6 @@ type App struct {
 	remove    []func()
 }
 
-// CaddyModule returns the Caddy module information.
 func (*App) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy", New: func() caddy.Module { return new(App) }}
 }

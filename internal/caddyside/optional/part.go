@@ -135,7 +135,6 @@ func (p *Part[T]) run() {
 	}
 }
 
-// open tries to open it.
 func (p *Part[T]) open(before error) (v T, err error) {
 	p.opening.Store(true)
 	late := time.AfterFunc(slow, func() {

@@ -37,7 +37,6 @@ type Shared[U any, T io.Closer] struct {
 	users Latest[U]
 }
 
-// Destruct implements caddy.Destructor.
 func (s *Shared[U, T]) Destruct() error { return s.Close() }
 
 // Join opens a part, or changes its settings if another configuration has it open.

@@ -124,10 +124,8 @@ type collector struct{}
 var desc = prometheus.NewDesc("caddy_robots_policy_part_failing",
 	"1 if an optional part does not work, so that the sites are served without it: activity, catalogue, clickhouse, console, evidence or fleet.", []string{"part"}, nil)
 
-// Describe implements prometheus.Collector.
 func (collector) Describe(ch chan<- *prometheus.Desc) { ch <- desc }
 
-// Collect implements prometheus.Collector.
 func (collector) Collect(ch chan<- prometheus.Metric) {
 	values := map[string]float64{} // while one configuration replaces another, a part can be there twice
 	states.Lock()

@@ -45,7 +45,6 @@ type Evidence struct {
 	lost evidence.Omissions                        // while the log was not open
 }
 
-// CaddyModule returns the Caddy module information.
 func (*Evidence) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.recorders.evidence", New: func() caddy.Module { return new(Evidence) }}
 }
@@ -171,7 +170,6 @@ func (e *Evidence) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// Record implements activity.Recorder.
 func (e *Evidence) Record(v activity.Visit) {
 	if l, ok := e.log.Get(); ok {
 		l.Omit(&e.lost)
@@ -198,7 +196,6 @@ func (e *Evidence) Status() (s evidence.Status) {
 	return s
 }
 
-// Ordered implements activity.OrderedPublisher.
 func (*Evidence) Ordered() {}
 
 // Publish implements activity.Publisher. What comes while the log is not open comes again
@@ -209,14 +206,12 @@ func (e *Evidence) Publish(p *activity.Publication) {
 	}
 }
 
-// Serve implements activity.Publisher.
 func (e *Evidence) Serve(p *activity.Publication, d site.Document) {
 	if l, ok := e.log.Get(); ok {
 		l.Serve(p, d)
 	}
 }
 
-// End implements activity.Publisher.
 func (e *Evidence) End(p *activity.Publication) {
 	if l, ok := e.log.Get(); ok {
 		l.End(p)

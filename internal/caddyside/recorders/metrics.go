@@ -72,7 +72,6 @@ var (
 	series        = seriesSet{limit: defaultSeries, all: map[visitLabels]bool{}}
 )
 
-// visitLabels are the values of the labels of a series.
 type visitLabels struct {
 	crawler  string
 	identity activity.Identity
@@ -87,7 +86,6 @@ type seriesSet struct {
 	all   map[visitLabels]bool
 }
 
-// admit reports whether there is room for a series of each counter.
 func (s *seriesSet) admit(l visitLabels) bool {
 	s.mu.RLock()
 	ok := s.all[l]
@@ -114,7 +112,6 @@ func newVisitCounter(name, help string) *prometheus.CounterVec {
 		[]string{"crawler", "identity", "decision", "host"})
 }
 
-// CaddyModule returns the Caddy module information.
 func (*Metrics) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.recorders.metrics", New: func() caddy.Module { return new(Metrics) }}
 }
@@ -190,7 +187,6 @@ func (m *Metrics) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// Record implements activity.Recorder.
 func (m *Metrics) Record(v activity.Visit) {
 	crawler, host := activity.KindUnknown, ""
 	if v.Kind != activity.KindUnknown {

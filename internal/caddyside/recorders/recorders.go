@@ -87,14 +87,12 @@ var troubleDesc = prometheus.NewDesc("caddy_robots_policy_evidence_trouble_times
 var behindDesc = prometheus.NewDesc("caddy_robots_policy_clickhouse_behind_seconds",
 	"For how long the fleet's ClickHouse has not had everything that this server stored; 0 if it has.", nil, nil)
 
-// Describe implements prometheus.Collector.
 func (dropped) Describe(ch chan<- *prometheus.Desc) {
 	ch <- droppedDesc
 	ch <- troubleDesc
 	ch <- behindDesc
 }
 
-// Collect implements prometheus.Collector.
 func (dropped) Collect(ch chan<- prometheus.Metric) {
 	running.Dropped(func(name string, n uint64) {
 		ch <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(n), name)

@@ -28,7 +28,6 @@ type VisitsLog struct {
 	queue  *activity.Queue[activity.Visit]
 }
 
-// CaddyModule returns the Caddy module information.
 func (*VisitsLog) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "robots_policy.recorders.visits_log", New: func() caddy.Module { return new(VisitsLog) }}
 }
@@ -71,7 +70,6 @@ func (*VisitsLog) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// Record implements activity.Recorder.
 func (l *VisitsLog) Record(v activity.Visit) { l.queue.Record(v) }
 
 // Dropped is how many visits found the queue full.
@@ -87,7 +85,6 @@ func (l *VisitsLog) write(v activity.Visit) {
 // that every line has.
 type visitFields activity.Visit
 
-// MarshalLogObject implements zapcore.ObjectMarshaler.
 func (v visitFields) MarshalLogObject(e zapcore.ObjectEncoder) error {
 	e.AddInt("version", activity.Version)
 	e.AddString("host", v.Host)

@@ -21,7 +21,6 @@ var passing = []caddy.ModuleID{
 	"http.handlers.rewrite", "http.handlers.templates", "http.handlers.tracing", "http.handlers.vars",
 }
 
-// tellEveryPage tells the handlers of a server whether they see every page.
 func tellEveryPage(server *caddyhttp.Server, policies []found) {
 	every := map[EveryPage]bool{}
 	for _, f := range policies {
@@ -78,7 +77,6 @@ func (s *search) list(routes caddyhttp.RouteList) outcome {
 	return goesOn
 }
 
-// takes reports whether a route takes every request for the host, or none.
 func (s *search) takes(r *caddyhttp.Route) (always, never bool) {
 	onlyHosts := len(r.MatcherSets) > 0
 	fuzzy := isFuzzy(s.host)

@@ -61,7 +61,6 @@ type starter struct {
 	logger *zap.Logger
 }
 
-// Handle implements caddyevents.Handler.
 func (s *starter) Handle(_ context.Context, _ caddy.Event) error {
 	s.check()
 	return nil // an error here would stop nothing
@@ -121,7 +120,6 @@ func Check(app *caddyhttp.App) []Warning {
 	return merged(warnings)
 }
 
-// merged makes warnings that differ in their hosts one.
 func merged(all []Warning) (some []Warning) {
 	for _, w := range all {
 		i := slices.IndexFunc(some, func(s Warning) bool {
@@ -236,7 +234,6 @@ func hostsNamed(sets caddyhttp.MatcherSets) (hosts []string) {
 	return hosts
 }
 
-// moduleOf returns the ID of a handler's module.
 func moduleOf(h caddyhttp.MiddlewareHandler) caddy.ModuleID {
 	if m, ok := h.(caddy.Module); ok {
 		return m.CaddyModule().ID
@@ -320,7 +317,6 @@ func believesClients(s *caddyhttp.Server) bool {
 		slices.ContainsFunc(s.ClientIPHeaders, func(name string) bool { return strings.EqualFold(name, "X-Forwarded-For") }))
 }
 
-// trustsProxies reports whether a server has trusted_proxies.
 func trustsProxies(s *caddyhttp.Server) bool {
 	proxies := reflect.ValueOf(s).Elem().FieldByName("trustedProxies") // their JSON is dropped once it is read
 	return proxies.IsValid() && !proxies.IsNil()
