@@ -79,8 +79,7 @@ func (a *auditor) allowedBy() string {
 }
 
 func (a *auditor) robotsAllows(p *page, as agent) bool {
-	r := readerOf(as.crawler)
-	return a.rules.decide(r.names, r.ignoresStar, target(p.url)).allowed
+	return a.rules.decide(readerOf(as.crawler), target(p.url)).Allowed
 }
 
 // letIn names a client that got a page, or is empty.

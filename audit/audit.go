@@ -223,7 +223,7 @@ func (a *auditor) moved() *url.URL {
 
 // mayFetch reports whether robots.txt lets the audit itself fetch an address.
 func (a *auditor) mayFetch(u *url.URL) bool {
-	return a.rules.decide([]string{OwnToken}, false, target(u)).allowed
+	return a.rules.decide(reader{names: []string{OwnToken}}, target(u)).Allowed
 }
 
 // probe returns an address with a query that no cache has seen.

@@ -96,7 +96,7 @@ func (a *auditor) checkNoindex(p *page, s said, home bool) {
 			continue
 		}
 		unlisted = append(unlisted, c.Token)
-		if !a.rules.decide(r.names, r.ignoresStar, target(p.url)).allowed {
+		if !a.rules.decide(r, target(p.url)).Allowed {
 			hidden = append(hidden, c.Token)
 		}
 	}
@@ -178,16 +178,14 @@ func (a *auditor) checkUsage(p *page, r *response, s said) {
 func usageForPath(value, target string) usage {
 	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, "*") {
 		path, rest, _ := strings.Cut(value, " ")
-		f := readRobots([]byte("User-agent: *\nDisallow: " + path))
-		if f.decide(nil, false, target).allowed {
+		f := readRobots([]byte("User-agent: *\nDisallow: "+path), nil)
+		if f.decide(reader{}, target).Allowed {
 			return nil
 		}
 		value = rest
 	}
 	return contentUsage([]string{value})
 }
-
-func (r *rule) describe() string { return fmt.Sprintf("%d: %s", r.number, shorten(r.line)) }
 
 // policyHas reports whether the policy says a robots control rule about a page itself.
 func (a *auditor) policyHas(u *url.URL, name string) bool {

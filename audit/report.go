@@ -40,12 +40,12 @@ func (a *auditor) fillPages() {
 // reading is what a page says to a crawler, as it was served to it or else to the audit.
 func (a *auditor) reading(p *page, r reader) Reading {
 	t := Reading{Crawler: r.name, RobotsTxt: "may crawl"}
-	v := a.rules.decide(r.names, r.ignoresStar, target(p.url))
-	if !v.allowed {
+	v := a.rules.decide(r, target(p.url))
+	if !v.Allowed {
 		t.RobotsTxt = "may not crawl"
 	}
-	if v.rule != nil {
-		t.RobotsTxt += fmt.Sprintf(" (line %d)", v.rule.number)
+	if v.Line > 0 {
+		t.RobotsTxt += fmt.Sprintf(" (line %d)", v.Line)
 	}
 	got, own := p.got[r.name], p.got[OwnToken]
 	if r.name == otherCrawler {

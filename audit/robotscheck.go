@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 )
 
 // robotsURL is the address of the site's robots.txt.
@@ -41,7 +43,7 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 	switch {
 	case r.err == errTooManyRedirects:
 		f(codeRedirect, "robots.txt redirects more than five times, and crawlers give up (RFC 9309 section 2.3.1.2): they then treat the whole site as open", "answer /robots.txt on this host, without a redirect")
-		a.rules = readRobots(nil)
+		a.rules = readRobots(nil, nil)
 		return nil
 	case r.err != nil || r.status >= 500 || r.status == http.StatusTooManyRequests:
 		f(codeUnreachable, "robots.txt cannot be fetched ("+r.outcome()+"): crawlers treat the whole site as closed until it can be fetched (RFC 9309 section 2.3.1.4), and the audit stops here", "make /robots.txt answer 200, or 404 if there is none")
@@ -53,19 +55,17 @@ func (a *auditor) robotsTxt(ctx context.Context) error {
 			missing.Fix = "let the requests for /robots.txt through to the server that has the policy"
 		}
 		a.add(missing)
-		a.rules = readRobots(nil)
+		a.rules = readRobots(nil, nil)
 		return nil
 	case !r.ok():
 		f(codeForbidden, "robots.txt answers "+r.outcome()+": crawlers treat that as a site without rules (RFC 9309 section 2.3.1.3) and fetch everything", "let everyone read /robots.txt, including crawlers that are refused elsewhere")
-		a.rules = readRobots(nil)
+		a.rules = readRobots(nil, nil)
 		return nil
 	}
 	info.ContentType, info.Bytes = r.header.Get("Content-Type"), len(r.body)
-	a.rules = readRobots(r.body)
-	if g := a.rules.groupOf([]string{OwnToken}, false); g != nil {
-		if n, err := strconv.ParseFloat(g.delay(), 64); err == nil && n > 1 {
-			a.fetch.interval = time.Duration(min(n, maxInterval.Seconds()) * float64(time.Second))
-		}
+	a.rules = a.readRobots(r.body)
+	if n := a.rules.delay(); n > 1 {
+		a.fetch.interval = time.Duration(min(n, maxInterval.Seconds()) * float64(time.Second))
 	}
 	readable := a.robotsResponse(r)
 	if r.looksLikeHTML() {
@@ -97,8 +97,8 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 		}
 		a.add(finding(codeContentType, at, "", what+"; RFC 9309 section 2.3 requires text/plain, and some crawlers read nothing else", "send Content-Type: text/plain; charset=utf-8"))
 	}
-	if len(r.body) > maxRobots || r.truncated {
-		line := 1 + bytes.Count(r.body[:min(len(r.body), maxRobots)], []byte("\n"))
+	if len(r.body) > rfc9309.Limit || r.truncated {
+		line := 1 + bytes.Count(r.body[:min(len(r.body), rfc9309.Limit)], []byte("\n"))
 		a.add(finding(codeTooLarge, at, "", fmt.Sprintf("robots.txt is longer than 500 KiB: crawlers may stop at line %d (RFC 9309 section 2.5)", line), "shorten it: use patterns in place of lists of pages"))
 	}
 	if !utf8.Valid(r.body) || bytes.HasPrefix(r.body, []byte("\xff\xfe")) || bytes.HasPrefix(r.body, []byte("\xfe\xff")) || bytes.IndexByte(r.body, 0) >= 0 {
@@ -106,6 +106,11 @@ func (a *auditor) robotsResponse(r *response) (readable bool) {
 		return false
 	}
 	return true
+}
+
+// readRobots reads names of known crawlers as they stand.
+func (a *auditor) readRobots(data []byte) *robotsTxt {
+	return readRobots(data, func(name string) bool { _, ok := a.known.Lookup(name); return ok })
 }
 
 func (a *auditor) robotsLines() {

@@ -3,12 +3,13 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/robotspolicy/caddy-robots-policy/internal/leaf/english"
-	"github.com/robotspolicy/caddy-robots-policy/policy"
+	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 	"github.com/robotspolicy/caddy-robots-policy/robotsserve"
 )
 
@@ -29,9 +30,8 @@ func (a *auditor) compareRobots(served []byte) (Finding, bool) {
 		return Finding{}, true
 	}
 	const fix = "look for what rewrites robots.txt between the server and here: a CDN's setting for robots.txt, a plugin, a file of the same name"
-	want, got := readRobots(file.Body), readRobots(served)
-	d := a.decisionDifference(want, got)
-	if want.work < 0 || got.work < 0 {
+	d, ok := a.decisionDifference(a.readRobots(file.Body), a.readRobots(served))
+	if d == "" && !ok {
 		return finding(codeNotCompared, at, "", "robots.txt is not what the policy publishes, and whether it says the same cannot be judged: both have too many rules to try them all", fix), false
 	}
 	if d != "" {
@@ -94,69 +94,38 @@ type reader struct {
 	ignoresStar bool
 }
 
-// readers are all crawlers of the policy, and one that it does not know.
-func (a *auditor) readers() []reader {
-	all := []reader{{name: otherCrawler}}
-	a.o.Policy.Policy.Crawlers(func(_ policy.CrawlerID, c policy.Crawler) bool {
-		all = append(all, reader{c.Token, append([]string{c.Token}, c.Follows...), c.IgnoresStar})
-		return true
-	})
-	return all
-}
-
-// decisionDifference describes what two files decide differently, or returns "". Each pattern of a
-// crawler's groups is tried with a path that it matches.
-func (a *auditor) decisionDifference(want, got *robotsTxt) string {
-	var laxer, stricter []string
-	example := map[bool]string{}
-	all := a.readers()
-	differences := map[[2]*group]difference{} // crawlers of the same groups are treated alike
-	for _, r := range all {
-		pair := [2]*group{want.groupOf(r.names, r.ignoresStar), got.groupOf(r.names, r.ignoresStar)}
-		d, ok := differences[pair]
-		if !ok {
-			d = compare(want, got, r, pair)
-			differences[pair] = d
-		}
-		if d.path == "" {
+// decisionDifference describes what two files decide differently, or returns "". ok is false if there
+// is too much to compare.
+func (a *auditor) decisionDifference(want, got *robotsTxt) (text string, ok bool) {
+	var crawlers []rfc9309.Crawler
+	for _, c := range a.o.Policy.Policy.Crawlers {
+		crawlers = append(crawlers, rfc9309.Crawler{Names: append([]string{c.Token}, c.Follows...), IgnoresStar: c.IgnoresStar})
+	}
+	c := rfc9309.Compare(want.File, got.File, crawlers)
+	who, example := map[bool][]string{}, map[bool]string{}
+	for _, d := range c.Differences {
+		laxer := d.Laxer()
+		if a.o.Merged && !laxer {
 			continue
 		}
-		if example[d.laxer] == "" {
-			example[d.laxer] = d.path
-		}
-		if d.laxer {
-			laxer = append(laxer, r.name)
-		} else if !a.o.Merged {
-			stricter = append(stricter, r.name)
+		example[laxer] = cmp.Or(example[laxer], d.Path)
+		for _, name := range d.Crawlers {
+			if name == rfc9309.Other {
+				name = otherCrawler
+			}
+			if !slices.Contains(who[laxer], name) {
+				who[laxer] = append(who[laxer], name)
+			}
 		}
 	}
 	var parts []string
-	if len(laxer) > 0 {
-		parts = append(parts, fmt.Sprintf("%s may fetch what the policy closes, such as %s", whichReaders(laxer, len(all)), example[true]))
-	}
-	if len(stricter) > 0 {
-		parts = append(parts, fmt.Sprintf("%s may not fetch what the policy leaves open, such as %s", whichReaders(stricter, len(all)), example[false]))
-	}
-	return strings.Join(parts, "; ")
-}
-
-// difference is a path that only one of two files allows; "" for none.
-type difference struct {
-	path  string
-	laxer bool // it is allowed as it is served
-}
-
-func compare(want, got *robotsTxt, r reader, pair [2]*group) difference {
-	for _, path := range examplePaths(pair[:]) {
-		w, g := want.decide(r.names, r.ignoresStar, path).allowed, got.decide(r.names, r.ignoresStar, path).allowed
-		if want.work < 0 || got.work < 0 {
-			break
-		}
-		if w != g {
-			return difference{path, g}
+	for laxer, does := range map[bool]string{true: "may fetch what the policy closes", false: "may not fetch what the policy leaves open"} {
+		if names := who[laxer]; names != nil {
+			parts = append(parts, fmt.Sprintf("%s %s, such as %s", whichReaders(names, c.Crawlers), does, example[laxer]))
 		}
 	}
-	return difference{}
+	slices.Sort(parts)
+	return strings.Join(parts, "; "), c.Complete
 }
 
 // whichReaders names some of all readers, the best known first.
@@ -175,20 +144,3 @@ func whichReaders(some []string, all int) string {
 }
 
 func names(all []string) string { return english.Some(all, 4) }
-
-func examplePaths(groups []*group) []string {
-	paths := []string{"/"}
-	for _, g := range groups {
-		if g == nil {
-			continue
-		}
-		for _, b := range g.blocks {
-			for i := range b.rules {
-				p := strings.TrimSuffix(strings.ReplaceAll(b.rules[i].pattern.String(), "*", "x"), "$")
-				paths = append(paths, "/"+strings.TrimPrefix(p, "/"))
-			}
-		}
-	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
-}

@@ -4,42 +4,21 @@ package audit
 
 import (
 	"net/url"
-	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/robotspolicy/caddy-robots-policy/pathpattern"
+	"github.com/robotspolicy/caddy-robots-policy/internal/rfc9309"
 )
 
-// robotsTxt is a robots.txt as crawlers read it (RFC 9309 section 2.2). Rules below many User-agent
-// lines take memory once.
+// robotsTxt is a robots.txt as crawlers read it, with what an audit looks for besides.
 type robotsTxt struct {
-	groups   map[string]*group // by product token in lower case; groups of one token are united
-	blocks   []*block
+	*rfc9309.File
 	sitemaps []string
 	usages   []usageLine
 	problems []lineProblem // lines that say nothing to any crawler
 	unusual  []lineProblem // records that Lighthouse reports, and crawlers skip
+	delays   [2]float64    // in seconds, of the group of "*" and of the audit's own, which begins below 0 if there is none
 	work     int           // left for deciding; below 0 it was too much
-}
-
-// group is what one product token obeys.
-type group struct{ blocks []*block }
-
-// block are the lines below some User-agent lines.
-type block struct {
-	everyone bool // "*" is among them
-	delay    string
-	rules    []rule
-	literal  map[string]*rule // the rules without wildcards, by pattern; of equal ones that which decides
-	longest  int              // of those patterns
-	wild     []*rule          // the others
-}
-
-type rule struct {
-	allow   bool
-	pattern pathpattern.Pattern
-	line    string
-	number  int
 }
 
 // usageLine is a Content-Usage or Content-Signal line.
@@ -62,17 +41,12 @@ var lighthouseKeys = map[string]bool{
 	"clean-param": true, "host": true, "request-rate": true, "visit-time": true, "noindex": true,
 }
 
-// maxRobots is how much of robots.txt crawlers have to read (RFC 9309 section 2.5).
-const maxRobots = 500 << 10
-
-func readRobots(data []byte) *robotsTxt {
-	f := &robotsTxt{groups: map[string]*group{}, work: maxWork}
-	text := strings.TrimPrefix(string(data[:min(len(data), maxRobots)]), "\ufeff")
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
-	var current *block
-	opening := false // the last record was a User-agent line
-	for i, line := range strings.Split(text, "\n") {
-		content, _, _ := strings.Cut(line, "#")
+// readRobots reads a file; known reports whether a crawler has a name as it stands, and may be nil.
+func readRobots(data []byte, known func(name string) bool) *robotsTxt {
+	f := &robotsTxt{File: rfc9309.Parse(data, known), work: maxWork, delays: [2]float64{0, -1}}
+	opening, named, open := false, false, [2]bool{} // the last record was a User-agent line; there was one; "*" and the audit are among those above
+	for i := range f.Lines() {
+		content, _, _ := strings.Cut(f.Line(i+1), "#")
 		content = strings.TrimSpace(content)
 		if content == "" {
 			continue
@@ -94,16 +68,16 @@ func readRobots(data []byte) *robotsTxt {
 				continue
 			}
 			if !opening {
-				current = &block{literal: map[string]*rule{}}
-				f.blocks = append(f.blocks, current)
+				open = [2]bool{}
 			}
-			opening = true
-			f.open(value, current)
+			opening, named = true, true
+			if open[0] = open[0] || value == "*"; strings.EqualFold(value, OwnToken) {
+				open[1], f.delays[1] = true, max(f.delays[1], 0)
+			}
 		case "allow", "disallow":
-			opening = false
-			if current == nil {
+			if opening = false; !named {
 				problem("stands before any User-agent line")
-			} else if why := current.addRule(key == "allow", value, content, i+1); why != "" {
+			} else if why := wrongPath(value); why != "" {
 				problem(why)
 			}
 		case "sitemap":
@@ -113,133 +87,54 @@ func readRobots(data []byte) *robotsTxt {
 				f.sitemaps = append(f.sitemaps, value)
 			}
 		case "crawl-delay":
-			if current != nil {
-				current.delay = value
+			for k := range open {
+				if n, err := strconv.ParseFloat(value, 64); open[k] && err == nil {
+					f.delays[k] = n
+				}
 			}
 		case "content-usage", "content-signal":
-			f.usages = append(f.usages, usageLine{current == nil || current.everyone, key, value, i + 1})
+			f.usages = append(f.usages, usageLine{!named || open[0], key, value, i + 1})
 		}
-	}
-	for _, b := range f.blocks {
-		b.index()
 	}
 	return f
 }
 
-// open adds a block to the group of a User-agent line.
-func (f *robotsTxt) open(token string, b *block) {
-	key := strings.ToLower(token)
-	g := f.groups[key]
-	if g == nil {
-		g = new(group)
-		f.groups[key] = g
+// wrongPath says what is wrong with the path of a rule. An empty Disallow prohibits nothing.
+func wrongPath(value string) string {
+	if i := strings.IndexByte(value, '$'); i >= 0 && i < len(value)-1 {
+		return `has "$" before the end of the path, where it stands for itself`
 	}
-	if len(g.blocks) == 0 || g.blocks[len(g.blocks)-1] != b {
-		g.blocks = append(g.blocks, b)
-	}
-	b.everyone = b.everyone || key == "*"
-}
-
-// delay is the last Crawl-delay of a group, "" if it has none.
-func (g *group) delay() string {
-	for _, b := range slices.Backward(g.blocks) {
-		if b.delay != "" {
-			return b.delay
-		}
+	if value != "" && strings.IndexByte("/*$", value[0]) < 0 {
+		return `has a path that does not start with "/" or "*"`
 	}
 	return ""
 }
 
-func (b *block) addRule(allow bool, value, line string, number int) (why string) {
-	if value == "" {
-		return "" // an empty Disallow prohibits nothing
+// delay is the Crawl-delay for the audit, in seconds.
+func (f *robotsTxt) delay() float64 {
+	if f.delays[1] >= 0 {
+		return f.delays[1]
 	}
-	if i := strings.IndexByte(value, '$'); i >= 0 && i < len(value)-1 {
-		why = `has "$" before the end of the path, where it stands for itself`
-	}
-	switch value[0] {
-	case '/', '*', '$':
-	default:
-		why = `has a path that does not start with "/" or "*"`
-		value = "/" + value
-	}
-	p, err := pathpattern.Parse(value)
-	if err != nil {
-		return "has a path that cannot be read"
-	}
-	b.rules = append(b.rules, rule{allow, p, line, number})
-	return why
+	return f.delays[0]
 }
 
-func (b *block) index() {
-	for i := range b.rules {
-		r := &b.rules[i]
-		text := r.pattern.String()
-		if strings.Contains(text, "*") || strings.HasSuffix(text, "$") {
-			b.wild = append(b.wild, r)
-			continue
-		}
-		b.longest = max(b.longest, len(text))
-		if have := b.literal[text]; have == nil || r.allow && !have.allow {
-			b.literal[text] = r
-		}
+// maxWork bounds the rules that are tried in all, and ruleCost is what each costs beside the length of a path.
+const (
+	maxWork  = 250_000_000
+	ruleCost = 200
+)
+
+// decide answers for a crawler and a path. After too many rules the answer means nothing; run says so.
+func (f *robotsTxt) decide(r reader, path string) rfc9309.Answer {
+	who := rfc9309.Crawler{Names: r.names, IgnoresStar: r.ignoresStar}
+	if f.work -= f.Size(who) * (ruleCost + len(path)/4); f.work < 0 {
+		return rfc9309.Answer{}
 	}
+	return f.Ask(who, path)
 }
 
-// verdict is what robots.txt says to a crawler about a path.
-type verdict struct {
-	allowed bool
-	rule    *rule // nil: none matches
+// describe is a line with its number.
+func (f *robotsTxt) describe(number int) string {
+	content, _, _ := strings.Cut(f.Line(number), "#")
+	return strconv.Itoa(number) + ": " + shorten(strings.TrimSpace(content))
 }
-
-// groupOf returns the group that a crawler obeys: the first of its names that has one, else that of
-// "*", unless it ignores that.
-func (f *robotsTxt) groupOf(names []string, ignoresStar bool) *group {
-	for _, n := range names {
-		if g := f.groups[strings.ToLower(n)]; g != nil {
-			return g
-		}
-	}
-	if ignoresStar {
-		return nil
-	}
-	return f.groups["*"]
-}
-
-// decide applies the longest pattern, of equal ones an Allow (RFC 9309 section 2.2.2).
-func (f *robotsTxt) decide(names []string, ignoresStar bool, path string) verdict {
-	v := verdict{allowed: true}
-	g := f.groupOf(names, ignoresStar)
-	if g == nil || path == "/robots.txt" {
-		return v
-	}
-	path = pathpattern.NormalizePath(path)
-	for _, b := range g.blocks {
-		n := min(len(path), b.longest)
-		if f.work -= 10 + n*(10+n/8) + len(b.wild)*(4+len(path)/4); f.work < 0 {
-			return verdict{} // run says that it cannot be judged
-		}
-		for i := 1; i <= n; i++ {
-			v.consider(b.literal[path[:i]])
-		}
-		for _, r := range b.wild {
-			if r.pattern.Match(path) {
-				v.consider(r)
-			}
-		}
-	}
-	return v
-}
-
-// consider makes a matching rule the deciding one if it is longer, or an Allow of the same length.
-func (v *verdict) consider(r *rule) {
-	if r == nil {
-		return
-	}
-	if n := r.pattern.Len(); v.rule == nil || n > v.rule.pattern.Len() || n == v.rule.pattern.Len() && r.allow && !v.allowed {
-		*v = verdict{r.allow, r}
-	}
-}
-
-// maxWork bounds what deciding by one robots.txt costs: about half a second.
-const maxWork = 250_000_000

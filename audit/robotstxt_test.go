@@ -22,7 +22,7 @@ Disallow: /
 user-agent: gptbot
 Allow: /news/
 `
-	f := readRobots([]byte(file))
+	f := readRobots([]byte(file), nil)
 	for name, tt := range map[string]struct {
 		names       []string
 		ignoresStar bool
@@ -41,7 +41,7 @@ Allow: /news/
 		"2.2.2 encoded":            {nil, false, "/%70rivate/x", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := f.decide(tt.names, tt.ignoresStar, tt.path).allowed; got != tt.want {
+			if got := f.decide(reader{names: tt.names, ignoresStar: tt.ignoresStar}, tt.path).Allowed; got != tt.want {
 				t.Errorf("%v, want %v", got, tt.want)
 			}
 		})
@@ -54,12 +54,12 @@ func FuzzReadRobots(f *testing.F) {
 	f.Add("User-agent: x\nUser-agent: bot\nDisallow: /*?q\n\n\nAllow: /\n", "/a?q")
 	f.Add("\ufeffUser-agent: *\rDisallow: /\r", "/")
 	f.Fuzz(func(t *testing.T, text, path string) {
-		got := readRobots([]byte(text))
+		got := readRobots([]byte(text), nil)
 		if !strings.HasPrefix(path, "/") || len(path) > 200 {
 			return
 		}
-		v := got.decide([]string{"bot"}, false, path)
-		if v.rule != nil && (v.rule.allow != v.allowed || v.rule.number > 1+strings.Count(text, "\n")+strings.Count(text, "\r")) {
+		v := got.decide(reader{names: []string{"bot"}}, path)
+		if v.Line > 0 && v.Line > 1+strings.Count(text, "\n")+strings.Count(text, "\r") {
 			t.Errorf("%+v", v)
 		}
 		for _, p := range append(got.problems, got.unusual...) {
@@ -74,8 +74,8 @@ func FuzzReadRobots(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if want := other.TestAgent(path, "bot"); want != v.allowed {
-			t.Errorf("%q of\n%s\n%v, want %v", path, text, v.allowed, want)
+		if want := other.TestAgent(path, "bot"); want != v.Allowed {
+			t.Errorf("%q of\n%s\n%v, want %v", path, text, v.Allowed, want)
 		}
 	})
 }

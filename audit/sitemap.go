@@ -61,20 +61,20 @@ var searchCrawlers = []string{"Googlebot", "Bingbot"}
 
 func (a *auditor) closedSitemapPages(pages []*url.URL) {
 	var first *url.URL
-	var line *rule
+	line := 0
 	n := 0
 	for _, u := range pages {
 		for _, name := range searchCrawlers {
-			if v := a.rules.decide([]string{name}, false, target(u)); !v.allowed && v.rule != nil {
+			if v := a.rules.decide(reader{names: []string{name}}, target(u)); !v.Allowed && v.Line > 0 {
 				if n++; first == nil {
-					first, line = u, v.rule
+					first, line = u, v.Line
 				}
 				break
 			}
 		}
 	}
 	if n > 0 {
-		a.add(finding(codeSitemapBlocked, first.String(), "", "the sitemap lists "+english.Count(n, "page")+" that robots.txt closes to search engines, by line "+line.describe(),
+		a.add(finding(codeSitemapBlocked, first.String(), "", "the sitemap lists "+english.Count(n, "page")+" that robots.txt closes to search engines, by line "+a.rules.describe(line),
 			"take the pages out of the sitemap, or let search engines read them"))
 	}
 }

@@ -10,6 +10,7 @@ import (
 )
 
 type Comparison struct {
+	Crawlers    int          // that were asked about
 	Questions   int          // a crawler and a path each
 	Differ      int          // how many of them have different answers
 	Differences []Difference // in the order of the first file's lines
@@ -40,6 +41,7 @@ func Compare(old, now *File, crawlers []Crawler) *Comparison {
 	for _, who := range crawlersToAsk(old, now, crawlers) {
 		p := pair{old.of(who), now.of(who)}
 		asking[p] = append(asking[p], who.Names[0])
+		c.Crawlers++
 	}
 	// Pairs of few rules first: they cost least.
 	pairs := slices.SortedFunc(maps.Keys(asking), func(a, b pair) int {
@@ -78,10 +80,13 @@ func (c *Comparison) pair(old, now *group, crawlers, paths []string) {
 }
 
 func (g *group) size() int {
-	if g == nil {
-		return 1
+	n := 1
+	if g != nil {
+		for _, b := range g.blocks {
+			n += len(b.rules)
+		}
 	}
-	return 1 + len(g.rules)
+	return n
 }
 
 func crawlersToAsk(old, now *File, crawlers []Crawler) (all []Crawler) {
@@ -122,14 +127,14 @@ func questions(files ...*File) (all []string) {
 	}
 	add("/")
 	add("/~no-file-names-this")
-	asked := map[pattern]bool{}
+	asked := map[string]bool{}
 	for _, f := range files {
 		for _, r := range f.rules {
-			if asked[r.pattern] {
+			if asked[r.text] {
 				continue
 			}
-			asked[r.pattern] = true
-			for _, text := range spellings(string(r.pattern)) {
+			asked[r.text] = true
+			for _, text := range spellings(r.text) {
 				text = strings.TrimSuffix(text, "$")
 				for _, star := range []string{"", "x"} {
 					path := strings.ReplaceAll(text, "*", star)

@@ -21,16 +21,22 @@ type File struct {
 	lines  []string
 }
 
+// Lines is how many lines were read.
+func (f *File) Lines() int { return len(f.lines) }
+
 // Line is the text of a line, from 1.
 func (f *File) Line(n int) string { return f.lines[n-1] }
 
-type group struct{ rules []*rule }
+// group is what one name obeys: the rules below some User-agent lines, which other names may share.
+type group struct{ blocks []*block }
+
+type block struct{ rules []*rule }
 
 type rule struct {
-	allow   bool
-	pattern pattern
-	size    int // by which Google's parser compares: as it is written, bytes beyond ASCII encoded
-	line    int
+	allow bool
+	pattern
+	size int // by which Google's parser compares: as it is written, bytes beyond ASCII encoded
+	line int
 }
 
 func newRule(allow bool, value string, line int) *rule {
@@ -58,36 +64,37 @@ func Parse(data []byte, whole func(name string) bool) *File {
 	}
 	f := &File{groups: map[string]*group{}, lines: lines(string(data))}
 	var open []*group
-	ruled := false // the open groups have rules, so that the next name begins another one
+	var rules *block // of the open groups; nil before the first, so that the next name is theirs too
 	for i, text := range f.lines {
 		key, value := cut(text)
 		switch key {
 		case userAgent:
-			if ruled {
-				open, ruled = nil, false
+			if rules != nil {
+				open, rules = nil, nil
 			}
 			open = append(open, f.group(agentName(value, whole)))
 		case allow, disallow:
-			ruled = true
-			f.add(open, newRule(key == allow, value, i+1), value)
+			if rules == nil {
+				rules = new(block)
+				for _, g := range open {
+					g.blocks = append(g.blocks, rules)
+				}
+			}
+			if value != "" && len(open) > 0 {
+				f.add(rules, newRule(key == allow, value, i+1), value)
+			}
 		}
 	}
 	return f
 }
 
 // add adds a rule. Google's parser takes an Allow of an index page for one of its directory, too.
-func (f *File) add(to []*group, r *rule, value string) {
-	if value == "" || len(to) == 0 {
-		return
-	}
+func (f *File) add(to *block, r *rule, value string) {
 	all := []*rule{r}
 	if i := strings.LastIndexByte(value, '/'); r.allow && i >= 0 && strings.HasPrefix(value[i+1:], "index.htm") {
 		all = append(all, newRule(true, value[:i+1]+"$", r.line))
 	}
-	f.rules = append(f.rules, all...)
-	for _, g := range to {
-		g.rules = append(g.rules, all...)
-	}
+	f.rules, to.rules = append(f.rules, all...), append(to.rules, all...)
 }
 
 func (f *File) group(name string) *group {
@@ -176,6 +183,9 @@ type Answer struct {
 // Ask returns the answer for a path with its query, which begins with "/".
 func (f *File) Ask(c Crawler, path string) Answer { return f.of(c).ask(normalize(path, false)) }
 
+// Size is about how many rules Ask looks at.
+func (f *File) Size(c Crawler) int { return f.of(c).size() }
+
 func (f *File) of(c Crawler) *group {
 	for _, name := range c.Names {
 		if g := f.groups[strings.ToLower(name)]; g != nil {
@@ -194,20 +204,31 @@ func (g *group) ask(path string) Answer {
 	if g == nil || path == "/robots.txt" {
 		return a
 	}
-	for _, r := range g.rules {
-		n := r.size
-		if n < best || n == best && (a.Allowed || !r.allow) || !r.pattern.matches(path) {
-			continue
+	for _, b := range g.blocks {
+		for _, r := range b.rules {
+			n := r.size
+			if n < best || n == best && (a.Allowed || !r.allow) || !r.matches(path) {
+				continue
+			}
+			a, best = Answer{r.allow, r.line}, n
 		}
-		a, best = Answer{r.allow, r.line}, n
 	}
 	return a
 }
 
 // pattern is the value of a rule in normal form.
-type pattern string
+type pattern struct {
+	text     string
+	parts    []string // between its "*"
+	anchored bool     // it ends with "$"
+}
 
-func newPattern(value string) pattern { return pattern(normalize(value, true)) }
+func newPattern(value string) pattern {
+	p := pattern{text: normalize(value, true)}
+	text, anchored := strings.CutSuffix(p.text, "$")
+	p.parts, p.anchored = strings.Split(text, "*"), anchored
+	return p
+}
 
 const hex = "0123456789ABCDEF"
 
@@ -250,15 +271,13 @@ func unreserved(c byte) bool {
 }
 
 // matches implements RFC 9309 section 2.2.3 for a path in normal form.
-func (p pattern) matches(path string) bool {
-	text, anchored := strings.CutSuffix(string(p), "$")
-	parts := strings.Split(text, "*")
-	if !strings.HasPrefix(path, parts[0]) {
+func (p *pattern) matches(path string) bool {
+	if !strings.HasPrefix(path, p.parts[0]) {
 		return false
 	}
-	path = path[len(parts[0]):]
-	for i, part := range parts[1:] {
-		if anchored && i == len(parts)-2 {
+	path = path[len(p.parts[0]):]
+	for i, part := range p.parts[1:] {
+		if p.anchored && i == len(p.parts)-2 {
 			return strings.HasSuffix(path, part)
 		}
 		at := strings.Index(path, part)
@@ -267,5 +286,5 @@ func (p pattern) matches(path string) bool {
 		}
 		path = path[at+len(part):]
 	}
-	return !anchored || path == ""
+	return !p.anchored || path == ""
 }
